@@ -1,16 +1,17 @@
 #!lua flags=allow-oom
--- Leases the shard to an owner and looks when its next job can be claimed, or refuses it.
+-- Leases the shard to an owner and returns when its next job can be claimed, or refuses the lease.
 -- KEYS: meta jobs ready claims lease cancels
 -- ARGV: 1 now or '', 2 "shards generation", 3 owner, 4 attempt, 5 ttl in µs
--- Returns {'ok', token, now, remaining, paused (1 or 0), due or -1, claims,
---   cancels}, both lists as id, value, ...; or {'unknown'}, {'mismatch',
---   "shards generation"}, {'stale'}, {'held', owner, remaining}
--- Uses: META, JOBS, READY, CLAIMS, LEASE, MAX_INSTANT, clock, first_due, bounds,
---   read_cancels, hand_over.
+-- Returns {'ok', token, now, remaining, paused (1 or 0), due or -1, claims, cancels}, both lists
+--   as id, value, ...; or {'unknown'}, {'mismatch', "shards generation"}, {'stale'}, {'held',
+--   owner, remaining}
+-- Uses: META, JOBS, READY, CLAIMS, LEASE, MAX_INSTANT, clock, first_due, bounds, read_cancels,
+--   hand_over.
 --
--- What earlier leases left is handed over by the acquire and, as orphans, by the turns that
--- follow. The lease has the id up to which that was done, handed, '' for all, and whether
--- there is more, orphans. What turned and large are says turn.lua, and what noted is lib/notes.lua.
+-- The acquire and, as orphans, the turns that follow hand over what earlier leases left. The
+-- lease's field handed has the id up to which that was done, '' for all; its field orphans is
+-- whether there are more. turn.lua describes the fields turned and large, and lib/notes.lua the
+-- field noted.
 
 local layout, owner, attempt, ttl = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local now = clock(ARGV[1])
@@ -41,7 +42,7 @@ local due = first_due(paused, tonumber(lease[7] or 0), JOBS, READY, CLAIMS)
 if not paused and (rest and not again or again and lease[9] == '1') and (due < 0 or due > now) then due = now end
 local expires = math.min(now + ttl, MAX_INSTANT)
 if not again then
-  if lease[10] ~= lease[3] then -- whoever held the shard kept no notes, so those of before are wrong
+  if lease[10] ~= lease[3] then -- the shard's last holder kept no notes, so older notes are wrong
     for _, field in ipairs(redis.call('HKEYS', LEASE)) do
       if string.sub(field, 1, 1) == ':' then redis.call('HDEL', LEASE, field) end
     end

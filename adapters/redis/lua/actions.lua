@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Lists what operators did, the newest action first.
+-- Lists the actions of operators, the newest first.
 -- KEYS: actions by id, their times
 -- ARGV: 1 the time that they are before, or '' for the newest, 2 how many
 -- Returns {id, time, action, ...}; the action is '' if it is lost

@@ -1,9 +1,10 @@
 #!lua flags=allow-oom
--- Stores a node, removes those that ended long ago or can't be read, cuts those that last longer than they may, and
--- wakes other nodes if it is new to them or says something else of itself than before.
+-- Stores a node, removes nodes that ended long ago or can't be read, and shortens those that last
+-- longer than they may. It wakes other nodes if the node is new to them or its announcement has
+-- changed.
 -- KEYS: nodes, status
--- ARGV: 1 now or '', 2 owner, 3 ttl in µs, 4 what the node says of itself, 5 its status, 6 channel
--- Returns {now, {owner, "started expires ttl asked node", ...}}, those that run
+-- ARGV: 1 now or '', 2 owner, 3 ttl in µs, 4 the node's announcement, 5 its status, 6 channel
+-- Returns {now, {owner, "started expires ttl asked node", ...}}, for running nodes
 -- Uses: MAX_INSTANT, clock.
 
 local NODES, STATUS = KEYS[1], KEYS[2]

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Stores what an operator did (ports.Auditor), and removes the oldest of more than 1,000 actions.
+-- Stores an operator's action (ports.Auditor), and removes the oldest if there are more than
+-- 1,000.
 -- KEYS: actions by id, their times
 -- ARGV: 1 now or '', 2 id, 3 the action
 -- Returns how many are kept

@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
 -- Moves queued jobs to the morgue.
--- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count,
---   dead, its times, ids, metas and groups
--- ARGV: 1 now or '', 2 only those first pushed before, 3 only those that have failed (1 or 0), 4 the
---   group, and the error of those that have none; then the ids
+-- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count, dead, its times,
+--   ids, metas and groups
+-- ARGV: 1 now or '', 2 only those first pushed before, 3 only those that have failed (1 or 0),
+--   4 the group, and the error of those that have none; then the ids
 -- Returns {'ok', now, handled, 0, reached} or {'unknown'}
--- Uses: JOBS, DEAD, clock, read_meta, wake, bounds, plan, items, queue, groups, morgue,
---   condition, read_step.
+-- Uses: JOBS, DEAD, clock, read_meta, wake, bounds, plan, items, queue, groups, morgue, condition,
+--   read_step.
 
 local now, is_about, group = clock(ARGV[1]), condition(ARGV[2], ARGV[3]), ARGV[4]
 local index = read_meta()
@@ -17,7 +17,7 @@ local asked = #ids
 local queued, buried = read_step(JOBS, ids), read_step(DEAD, ids)
 local jobs, dead, bound = queue.load(ids, queued), morgue.load(ids, buried), bounds.new()
 
--- bury moves what a bound allows of a job, and reports whether that is all.
+-- bury moves as much of a job as a bound allows, and reports whether that is all of it.
 local function bury(item)
   local id, reason = item.id, item.job.error ~= '' and item.job.error or group
   if not dead[id] and items.goes_whole(item) then

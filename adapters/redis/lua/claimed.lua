@@ -13,8 +13,8 @@ local now, after, most_payloads, most_error = clock(ARGV[1]), ARGV[2], tonumber(
 local MOST_CLAIMS, MOST_READ = 250, 524288
 local list, bound, read, more = {}, bounds.new(), 0, 0
 
--- shortened returns a claim with the first of its payloads, how many it has, how many it
--- is left, and of how many bytes.
+-- shortened returns a claim with its first payloads, how many it has, how many are left, and their
+-- bytes.
 local function shortened(value)
   local from = claim_from(value) + 8
   local count = packed.weigh(value, from)

@@ -1,14 +1,15 @@
 #!lua flags=allow-oom
--- Stores the record of a queue unless there is one that can be read, and ends a Forget that is under
--- way: a new record, or the one that a shard of the queue has kept. With it goes the format of
--- what is stored, unless a newer one is there already which this program may use: see format.go.
--- A version begins at the store's time, so that a Pause which was meant for a queue before a Forget, and
--- comes to a shard after the next Declare, is older than what the shard has.
+-- Stores the record of a queue unless there is one that can be read, and ends a Forget that is
+-- under way. The record is a new one, or the one that a shard of the queue has kept. It also
+-- stores the format of the data, unless there already is a newer one that this program may use:
+-- see format.go. A version begins at the store's time. So a Pause that was meant for a queue
+-- before a Forget, and reaches a shard after the next Declare, is older than the shard's version.
 -- KEYS: queues
--- ARGV: 1 name, 2 shards, 3 index (1 or 0), 4 format, 5 the oldest that may use it,
---   6 now or '', 7 'new', the record of a shard, or '' to store none
--- Returns nil if there is no record and none is to be stored; else the record
---   "index paused shards generation version", with " +" if all shards of the queue were declared; or "format oldest" of a format that only newer programs may use
+-- ARGV: 1 name, 2 shards, 3 index (1 or 0), 4 format, 5 the oldest format whose programs may use
+--   it, 6 now or '', 7 'new', the record of a shard, or '' to store none
+-- Returns nil if there is no record and none is to be stored; else the record "index paused shards
+--   generation version", with " +" if all shards of the queue were declared; or "format oldest" of
+--   a format that only newer programs may use
 -- Uses: clock.
 
 local QUEUES = KEYS[1]

@@ -2,8 +2,9 @@
 -- Stores the record of a shard unless it has one that is as new: the second half of Declare.
 -- KEYS: meta
 -- ARGV: 1 the queue's record, 2 whether all its shards were declared before (1 or 0)
--- Returns {'ok'}, {'new'} if the shard had none, {'torn'} if it has lost its record, or
---   {'layout', layout} if it has that of another layout, which stays. A record that can't be read is none.
+-- Returns {'ok'}, {'new'} if the shard had none, {'torn'} if it has lost its record, or {'layout',
+--   layout} if it has that of another layout, which stays. A record that can't be read counts as
+--   absent.
 
 local META = KEYS[1]
 local record, whole = ARGV[1], ARGV[2] == '1'

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Notes in the record of a queue that all its shards were declared, unless the record has changed
--- since: from then on a shard without a record was lost, and is not declared anew.
+-- since. From then on, a shard without a record has lost it and is not declared anew.
 -- KEYS: queues
 -- ARGV: 1 name, 2 the queue's record
 -- Returns {'ok'}

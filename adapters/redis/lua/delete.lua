@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
 -- Removes queued jobs.
 -- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count
--- ARGV: 1 now or '', 2 only those first pushed before, 3 only those that have failed (1 or 0); then the ids
+-- ARGV: 1 now or '', 2 only those first pushed before, 3 only those that have failed (1 or 0);
+--   then the ids
 -- Returns {'ok', now, handled, 0, reached} or {'unknown'}
 -- Uses: JOBS, clock, read_meta, wake, bounds, plan, items, queue, condition, read_step.
 

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Removes what a shard has set aside.
+-- Removes records that a shard has set aside.
 -- KEYS: meta aside
--- ARGV: the keys of what to remove
--- Returns {'ok', how many there were} or {'unknown'}
+-- ARGV: the keys of the records to remove
+-- Returns {'ok', how many were removed} or {'unknown'}
 
 local META, ASIDE = KEYS[1], KEYS[2]
 if redis.call('EXISTS', META) == 0 then return {'unknown'} end

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Notes whether an operator asks a node to drain, and wakes nodes if that is new.
+-- Notes whether an operator wants a node to drain, and wakes nodes if that has changed.
 -- KEYS: nodes
 -- ARGV: 1 now or '', 2 owner, 3 '1' to drain or '0', 4 channel
 -- Returns {'ok'} or {'unknown'}

@@ -1,16 +1,16 @@
 #!lua flags=no-writes
 -- Finds an id everywhere.
 -- KEYS: all of the shard
--- ARGV: 1 now or '', 2 id, 3 payloads of the queued job, 4 of the claim and 5 of the dead letter to
---   return at most, 6 the score and 7 the number of payloads of that which they follow, or 0 for
---   the first ones
+-- ARGV: 1 now or '', 2 id, 3 payloads of the queued job, 4 of the claim and 5 of the dead letter
+--   to return at most, 6 the score that they follow and 7 how many payloads of that score they
+--   follow, or 0 for the first ones
 -- Returns {'ok', queued, claim, cancel, dead, standing, token, expires, damaged}: queued and dead
 --   as {PerformAt, packed job with those payloads, how many it has, whether others follow them (1
 --   or 0)} or nil, the claim as {claim with those payloads, how many it has, whether others follow
---   them} or nil, and its cancel as stored; token and expires are those of the current lease, or 0;
---   standing as {now, paused (1 or 0), owner, token, expires, claimed, ahead, alone}, as
---   ports.Standing says; damaged has a letter for each place, q, c and d, where something of the id
---   is at fault
+--   them} or nil, and its cancel as stored; token and expires are those of the current lease, or
+--   0; standing as {now, paused (1 or 0), owner, token, expires, claimed, ahead, alone}, as in
+--   ports.Standing; damaged has a letter for each place, q, c and d, where a record of the id is
+--   at fault
 -- Uses: JOBS, READY, CLAIMS, DEAD, LEASE, CANCELS, ALONE, call, sub, byte, band, parse, precedes,
 --   clock, instant, read_meta, bounds, packed, passing, items, queue, morgue, claim_from,
 --   claim_weight, claim_alone, fault_of, current_token.
@@ -18,8 +18,8 @@
 local now, id, score, skip = clock(ARGV[1]), ARGV[2], ARGV[6], tonumber(ARGV[7])
 local bound, full = bounds.new(), false
 
--- some_of returns the payloads of an item to return, at most n, how many it has, and whether others
--- follow them.
+-- some_of returns the payloads of an item to return, at most n, how many payloads it has, and
+-- whether others follow them.
 local function some_of(item, n)
   local rank, size = items.behind(item, score, skip), 0
   local most, left = bounds.left(bound)
@@ -57,7 +57,8 @@ end
 
 local MAX_AHEAD = 1000
 
--- alone_claim returns the first id of the claimed jobs that run alone, of some MAX_AHEAD; nil if there is none.
+-- alone_claim returns the first id of the claimed jobs that run alone, among at most MAX_AHEAD of
+-- them, or nil.
 local function alone_claim()
   local cursor, seen, first = '0', 0, nil
   repeat
@@ -71,7 +72,8 @@ local function alone_claim()
   return first
 end
 
--- ahead returns how many due jobs come before the queued one, and the id of one that runs alone before it.
+-- ahead returns how many due jobs come before the queued one, and the id of one that runs alone
+-- before it.
 local function ahead(alone_claims)
   local at = call('ZSCORE', READY, id)
   if not at or tonumber(at) > now then return 0, '' end

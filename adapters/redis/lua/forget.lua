@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Begins a Forget by adding its nonce to the queue's record, in place of what says that all shards
--- were declared, or ends it by removing the record if that still has the nonce: whoever declares the
--- queue in between takes it away. The format goes with the last queue.
+-- Begins a Forget by adding its nonce to the queue's record, in place of the mark that all shards
+-- were declared. Or ends it by removing the record if that still has the nonce: a Declare in
+-- between removes the nonce. The format is removed with the last queue.
 -- KEYS: queues
 -- ARGV: 1 name, 2 nonce, 3 remove (1 or 0)
 -- Returns the record if the queue was declared in between, or nil

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Reports whether a shard is empty and free, and removes it if it is and if told to.
+-- Reports whether a shard is empty and free, and, if it is, removes it on request.
 -- KEYS: all of the shard, and of the first one those of the history too
 -- ARGV: 1 now or '', 2 remove (1 or 0)
 -- Returns {'ok'}, {'unknown'}, {'jobs'}, or {'held', owner, remaining}

@@ -1,9 +1,9 @@
 #!lua
 -- Puts dead letters that another store had into the morgue.
--- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count,
---   dead, its times, ids, metas and groups
--- ARGV: 1 now or '', 2 "shards generation"; then for each: id, when it changed, its error, its group, how many payloads,
---   and of each of these: score, data, Meta or ''
+-- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count, dead, its times,
+--   ids, metas and groups
+-- ARGV: 1 now or '', 2 "shards generation"; then for each: id, when it changed, its error, its
+--   group, how many payloads, and of each of these: score, data, Meta or ''
 -- Returns {'ok', now, handled, 0, reached}, {'unknown'} or {'mismatch', "shards generation"}
 -- Uses: DEAD, clock, read_meta, plan, items, groups, morgue, read_step.
 

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Pauses or resumes a queue in its record. The version orders these calls, so
--- that all shards come to agree with the last.
+-- Pauses or resumes a queue in its record. The version orders these calls, so that all shards end
+-- with the state of the last one.
 -- KEYS: queues
 -- ARGV: 1 name, 2 paused (1 or 0)
 -- Returns the record, or nil

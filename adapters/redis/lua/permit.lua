@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Makes an owner hold permits of a queue, removes those whose TTL is over or that can't be read, and wakes those who
--- wait for permits if some become free.
+-- Makes an owner hold permits of a queue, removes owners whose TTL is over or that can't be read,
+-- and wakes nodes that wait for permits if some become free.
 -- KEYS: permits
 -- ARGV: 1 now or '', 2 owner, 3 attempt, 4 limit, 5 hold, 6 want, 7 ttl in µs, 8 channel,
--- 9 whether the queue is known to be declared, if it has no permits (1 or 0)
+--   9 whether the queue is known to be declared, if it has no permits (1 or 0)
 -- Returns {'ok', now, remaining, held, {owner, held, want, ...}}, {'stale'} or {'unknown'}
 -- Uses: MAX_INSTANT, clock.
 

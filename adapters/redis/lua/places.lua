@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Lists the members of a sorted set that stand behind a place, where many share its score.
+-- Lists the members of a sorted set that stand behind a place whose score many share.
 -- KEYS: the sorted set
 -- ARGV: 1 descending (1 or 0), 2 score of the place, 3 its member, 4 members to list
 -- Returns members and their scores in turn
@@ -7,7 +7,7 @@
 
 local KEY, descending, score, member, most = KEYS[1], ARGV[1] == '1', ARGV[2], ARGV[3], tonumber(ARGV[4])
 
--- Before low are members that come before the place, from high on those that don't: a search,
+-- Members before low come before the place, and members from high on do not. The rest is a search,
 -- since scores tie.
 local low, high = call('ZCOUNT', KEY, '-inf', '(' .. score), call('ZCOUNT', KEY, '-inf', score)
 while low < high do

@@ -1,16 +1,15 @@
 #!lua
--- Stores entries of one shard, in order, and wakes it if it is due earlier. The usual
--- push does so in push_plain.lua, and any other here.
+-- Stores entries of one shard, in order, and wakes the shard if it is due earlier. push_plain.lua
+-- handles the usual push, and this file any other.
 -- KEYS: meta jobs ready claims
--- ARGV: 1 now or '', 2 "shards generation", 3 '' if the rule is keep and all is
---   due now, else "rule limit", rule 1 for earliest and 2 for debounce and the
---   limit in µs, and, unless all is due now, @instant or +delay of each entry;
---   then for each: id, packed job that is due now
--- Returns now if all entries have made jobs, else {'met', now, how many of the first entries
---   it has stored, how many of these have made jobs, how many have added a payload to one},
+-- ARGV: 1 now or '', 2 "shards generation", 3 '' if the rule is keep and all is due now, else
+--   "rule limit", rule 1 for earliest and 2 for debounce and the limit in µs, and, unless all is
+--   due now, @instant or +delay of each entry; then for each: id, packed job that is due now
+-- Returns now if all entries have made jobs, else {'met', now, how many of the first entries it
+--   has stored, how many of these have made jobs, how many have added a payload to one},
 --   {'unknown'}, {'mismatch', "shards generation"}
--- Uses: JOBS, READY, PARKED, CLAIMS, BYID, METAS, WIDE, FIRST, call, sub, byte, char, pack, band, clock,
---   instant, read_meta, wake, bounds, plan, packed, items, queue.
+-- Uses: JOBS, READY, PARKED, CLAIMS, BYID, METAS, WIDE, FIRST, call, sub, byte, char, pack, band,
+--   clock, instant, read_meta, wake, bounds, plan, packed, items, queue.
 
 local ARGV = ARGV
 call('EXISTS', PARKED, BYID, METAS) -- fails here, not in plan.write(), if another server has one of them
@@ -24,7 +23,7 @@ for how, n in string.gmatch(terms, '([@+])(-?%d+)') do
   times[#times + 1] = how == '@' and tonumber(n) or instant(now + n)
 end
 
--- merge changes a queued job's state as a push for it does (rules 2).
+-- merge changes the state of a queued job as a push for it does (rules 2).
 local function merge(job, coming)
   job.first = math.min(job.first, now)
   if job.retry >= 0 or (rule or '0') == '0' then return end
@@ -35,8 +34,8 @@ end
 local ids, new = {}, {}
 for i = 4, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
 
--- What is queued may be large: it is read as far as a script may, and the rest of the entries
--- is for another.
+-- Queued jobs may be large. The script reads as many as it may, and leaves the rest of the entries
+-- to another call.
 local asked, packed_jobs, size = #ids, {}, 0
 for i = 1, asked, 16 do
   if size > bounds.most_bytes then

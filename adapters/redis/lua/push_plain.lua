@@ -1,10 +1,9 @@
--- The usual push: entries that are due now, of ids that are neither queued nor
--- claimed, each given once. In any other case it has written nothing, and push.lua does
--- the push. It is tried before the library is made, whose functions cost more than a
--- small push.
+-- The usual push: entries that are due now, of ids that are neither queued nor claimed, each given
+-- once. In any other case it writes nothing, and push.lua handles the push. It is tried before the
+-- library is made, since making the library's functions costs more than a small push.
 -- Defines: plain_push, plain_reply.
 
--- plain_push returns the reply, or nil if the push is another.
+-- plain_push returns the reply, or nil if the push is not the usual one.
 local function plain_push()
   local call, byte, ARGV, layout = redis.call, string.byte, ARGV, ARGV[2]
   local META, JOBS, READY, CLAIMS = unpack(KEYS)
@@ -35,7 +34,7 @@ local function plain_push()
     end
     local claims = call('HLEN', CLAIMS) > 0
     for i = 1, claims and n or 0 do if call('HEXISTS', CLAIMS, ids[i]) == 1 then return end end
-    for i = 1, n, 16 do -- values may be large, and the first that is there is enough
+    for i = 1, n, 16 do -- values may be large, and the first one found is enough
       local some = call('HMGET', JOBS, unpack(ids, i, math.min(i + 15, n)))
       for k = 1, #some do if some[k] then return end end
     end

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Stores what an owner has counted of a queue in minutes of one hour. The history is that of
--- the queue's first shard: a hash for an hour, of which 27 take turns. Its field hour says
--- which one it is about, and each other, a digit and an owner, has what the owner has
--- counted in ten minutes: for each minute, in order, its number within the hour (a
--- byte), the length of the statistics (2 bytes), how much they count (8 bytes), and they.
+-- Stores an owner's counts of a queue in minutes of one hour. The history belongs to the queue's
+-- first shard. It is a hash for each hour; 27 hashes take turns. The field hour is the hash's
+-- hour. Each other field, named by a digit and an owner, has the owner's counts in ten minutes:
+-- for each minute, in order, its number within the hour (a byte), the length of the statistics (2
+-- bytes), how much they count (8 bytes), and the statistics.
 -- KEYS: meta, history of the hour
 -- ARGV: 1 now or '', 2 owner, 3 hour since the Unix epoch; then, of at most 60 minutes of it, each
 --   its number, how much was counted (8 bytes) and the statistics
@@ -55,6 +55,6 @@ for field, block in pairs(blocks) do
 end
 if there and not same then call('UNLINK', HISTORY) end
 call('HSET', HISTORY, unpack(fields))
--- A minute is kept for 24 hours, and the hash is gone before that of 27 hours on takes its place.
+-- A minute is kept for 24 hours. The hash expires before that of 27 hours later takes its place.
 call('PEXPIRE', HISTORY, string.format('%.0f', floor(((hour + 26) * HOUR - now) / 1000)))
 return count

@@ -1,22 +1,23 @@
 #!lua
--- Takes a step of a recount: goes through some entries of a shard and of its lists, and corrects
--- the lists that have, or should have, the ids that it meets, and the counts of groups.
+-- Takes a step of a recount. It visits some entries of a shard and of its lists, and corrects the
+-- lists that have, or should have, their ids, and the counts of groups.
 -- KEYS: all of the shard
--- ARGV: 1 now or '', 2 the place that the step before has returned, or '', 3 about how many entries
---   to go through
--- Returns {'ok', counts before, counts after, how many entries it has counted, the place to go on
---   from or '', what can't be read}, counts as lib/counts.lua says, and the last as place and id,
---   as lib/faults.lua has them; {'type', a key, what it should be}, if something else has written
---   it; {'place'} for a place that is none; or {'unknown'}. What can't be read it skips.
+-- ARGV: 1 now or '', 2 the place that the step before has returned, or '', 3 about how many
+--   entries to visit
+-- Returns {'ok', counts before, counts after, how many entries it has counted, the place to
+--   continue from or '', what can't be read}, counts as in lib/counts.lua, and the last as place
+--   and id, as lib/faults.lua has them; {'type', a key, what it should be}, if another program has
+--   written it; {'place'} for an invalid place; or {'unknown'}. It skips records that can't be
+--   read.
 -- Uses: META, JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID,
 --   DMETAS, GROUPS, LEASE, CANCELS, ASIDE, PAYLOADS, DPAYLOADS, call, sub, byte, pack, parse,
 --   precedes, clock, fetch, read_meta, bounds, plan, packed, groups, noted, claim_weight,
 --   claim_alone, claims_after, counts.
 --
--- An id is put right by its record, in all lists, by the step that meets it; and other scripts
--- change records and lists together. So when all records and then all lists were gone through, they
+-- The step that meets an id corrects all lists by the id's record, and other scripts change
+-- records and lists together. So once all records and then all lists have been visited, they
 -- agree, whatever has changed between the steps. The count of a group becomes the size of its list
--- in the step that has come to the list's end. A place is that of a scan, which means nothing to
+-- in the step that reaches the list's end. A place is a scan's cursor, which means nothing to
 -- another server: there the phase begins anew.
 
 local now, left, bytes = clock(ARGV[1]), tonumber(ARGV[3]), bounds.most_bytes
@@ -25,10 +26,10 @@ local index = read_meta()
 if index == nil then return {'unknown'} end
 local function count() return counts(READY, PARKED, CLAIMS, RID, DEAD, LEASE, ASIDE) end
 
-local wrong -- what is returned of the first key that has a wrong type
+local wrong -- the reply for the first key that has a wrong type
 local kinds = {HLEN = 'hash', ZCARD = 'sorted set'}
 
--- typed reports whether a key has the type whose size a command tells.
+-- typed reports whether a key has the type that belongs to a size command.
 local function typed(command, key)
   local size = redis.pcall(command, key)
   if type(size) == 'table' and string.find(size.err or '', 'WRONGTYPE', 1, true) then wrong = wrong or {'type', key, kinds[command]} end
@@ -42,11 +43,12 @@ if wrong then return wrong end
 local function spent() return left <= 0 or bytes <= 0 end
 
 -- scan calls visit with members of a hash or a sorted set, a few at a time, and the values of the
--- hash, from a cursor on until the step has gone through enough. It returns the cursor to go on
--- from and the member it has come to there, or nothing at the end. Redis returns a small one whole,
--- whatever COUNT says. So its members are visited in order: what is there all the time and comes
--- before the last one visited was visited, even if it has become a large one meanwhile. A page of a
--- large one is visited whole, as another page may begin with its cursor later.
+-- hash, from a cursor on until the step has visited enough. It returns the cursor to continue from
+-- and the member that it has reached, or nothing at the end. Redis returns a small hash or set
+-- whole, whatever COUNT is. So its members are visited in order: a member that is there all the
+-- time and comes before the last visited one was visited, even if the key has become large
+-- meanwhile. A page of a large one is visited whole, since another page may begin with the same
+-- cursor later.
 local function scan(command, key, cursor, last, visit)
   repeat
     local some, names, by = call(command, key, cursor, 'COUNT', SCANNED), {}, {}
@@ -73,8 +75,8 @@ end
 local faults = {}
 local function fault(place, id) faults[#faults + 1], faults[#faults + 2] = place, id end
 
--- sound returns the ids of a place that can be put right, with their jobs: false where nothing is
--- stored. It leaves out an id, as a fault, whose packed job can't be read or lacks its payloads.
+-- sound returns the ids of a place that can be corrected, with their jobs: false where nothing is
+-- stored. It leaves out, as a fault, an id whose packed job can't be read or lacks its payloads.
 local function sound(place, sets, decoder, all, packed_jobs)
   local ids, jobs = {}, {}
   for i, id in ipairs(all) do
@@ -91,8 +93,8 @@ local function sound(place, sets, decoder, all, packed_jobs)
   return ids, jobs
 end
 
--- correct plans that a sorted set has the ids with these scores: false for an id that it
--- must not have, true for one whose score may be any.
+-- correct plans that a sorted set has the ids with these scores: false for an id that it must not
+-- have, true for an id with any score.
 local function correct(key, ids, scores)
   local there = fetch('ZMSCORE', key, ids)
   for i, id in ipairs(ids) do
@@ -121,7 +123,7 @@ local function mend_jobs(all, packed_jobs)
   correct(BYID, ids, listed)
 end
 
-local met, finished = {}, {} -- groups: those of dead letters, by name, and those whose lists have come to their ends
+local met, finished = {}, {} -- groups: those of dead letters, by name, and those whose lists have been read to the end
 
 local function mend_dead(all, packed_jobs)
   local ids, jobs = sound('d', DPAYLOADS, packed.decode_dead, all, packed_jobs)
@@ -143,8 +145,8 @@ local function mend_dead(all, packed_jobs)
   end
 end
 
--- Phases go on from a cursor, a group or claim, and a member that scan has come to. They return the
--- next ones, or nothing at the end.
+-- Phases continue from a cursor, a group or claim, and a member that scan has reached. They return
+-- the next ones, or nothing at the end.
 
 local counted = 0
 local function entries(hash, mend)
@@ -214,8 +216,8 @@ local function count_alone()
   return alone
 end
 
--- recount_group sets the count of a group to the size of its list, which is all of it if exact, or
--- else raises it to that.
+-- recount_group sets the count of a group to the size of its list if exact is set, and otherwise
+-- raises it to that size.
 local function recount_group(name, exact)
   local n, stored = call('ZCARD', groups.list(name)), call('HGET', GROUPS, name)
   local times = stored and #stored == 24 and sub(stored, 9)

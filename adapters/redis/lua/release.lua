@@ -1,6 +1,5 @@
 #!lua flags=allow-oom
--- Ends the lease, and wakes those who wait for the shard. Owner, attempt and token stay
--- stored.
+-- Ends the lease, and wakes nodes that wait for the shard. Owner, attempt and token stay stored.
 -- KEYS: lease
 -- ARGV: 1 owner, 2 token, 3 channel
 -- Returns {'ok'} or {'lost'}

@@ -1,6 +1,5 @@
 #!lua flags=allow-oom
--- Makes the lease last for its TTL from now, and looks when the shard's next job can be
--- claimed.
+-- Makes the lease last for its TTL from now, and returns when the shard's next job can be claimed.
 -- KEYS: lease
 -- ARGV: 1 now or '', 2 owner, 3 token, 4 ttl in µs
 -- Returns {'ok', now, remaining, paused (1 or 0), due or -1} or {'lost'}
@@ -20,7 +19,7 @@ local function look()
   local paused = string.sub(redis.call('GET', META), 3, 3) == '1' -- "index paused ..."
   return paused, first_due(paused, tonumber(lease[4] or 0), JOBS, READY, CLAIMS)
 end
--- A lease must last while its slot migrates, though no server can look then.
+-- A lease must last while its slot migrates, although no server can read the head then.
 local seen, paused, due = pcall(look)
 if not seen then paused, due = false, now end
 

@@ -1,21 +1,19 @@
 #!lua
--- Takes payloads out of the morgue: Revive puts them back into the queue, Purge
--- discards them.
--- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count,
---   dead, its times, ids, metas and groups
--- ARGV: 1 now or '', 2 revive (1 or 0), 3 dead letters to handle if none are given,
---   4 only those changed before, 0 for any that are given, 5 only those of a group, or '', 6 whether dead letters are given
---   (1 or 0); then for each: id, how many payloads or -1 for all, and these
+-- Removes payloads from the morgue: Revive puts them back into the queue, Purge discards them.
+-- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count, dead, its times,
+--   ids, metas and groups
+-- ARGV: 1 now or '', 2 revive (1 or 0), 3 dead letters to handle if none are given, 4 only those
+--   changed before, 0 for any that are given, 5 only those of a group, or '', 6 whether dead
+--   letters are given (1 or 0); then for each: id, how many payloads or -1 for all, and these
 -- Returns {'ok', now, handled, more, reached} or {'unknown'}
--- Uses: JOBS, READY, PARKED, CLAIMS, DEAD, DTIME, call, clock, read_meta, wake, bounds, plan, missing, items,
---   queue, groups, morgue, read_step.
+-- Uses: JOBS, READY, PARKED, CLAIMS, DEAD, DTIME, call, clock, read_meta, wake, bounds, plan,
+--   missing, items, queue, groups, morgue, read_step.
 
 local now, revive, most, before, group, given = clock(ARGV[1]), ARGV[2] == '1', tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], ARGV[6] == '1'
 local index, paused = read_meta()
 if index == nil then return {'unknown'} end
 
--- Which payloads of which dead letters are taken: for each id a list of payloads, false
--- for all.
+-- The payloads to take from each dead letter: for each id a list of payloads, or false for all.
 local ids, named, more = {}, {}, 0
 if given then
   local i = 7
@@ -37,7 +35,7 @@ local asked = #ids
 local buried, queued = read_step(DEAD, ids), revive and read_step(JOBS, ids) or {}
 local dead, jobs, bound, ready = morgue.load(ids, buried), queue.load(ids, queued), bounds.new(), false
 
--- requeue returns the queued job of an id, as it is when dead payloads come into it.
+-- requeue returns the queued job of an id, in the state for dead payloads to be merged into it.
 local function requeue(id)
   local item = jobs[id]
   if not item then
@@ -52,8 +50,8 @@ end
 -- is_meant reports whether a dead letter has not changed since the step's instant.
 local function is_meant(item) return not given or before == 0 or item.old.at < before end
 
--- handle takes payloads of a dead letter, as a bound allows. It returns whether it has
--- taken some, and whether these were all.
+-- handle takes payloads of a dead letter, as a bound allows. It returns whether it has taken some,
+-- and whether these were all.
 local function handle(item, names)
   if not names and not (revive and jobs[item.id]) and items.goes_whole(item) then
     if revive then items.move(item, requeue(item.id)) end
@@ -72,7 +70,7 @@ local handled, reached = 0, 0
 for i, id in ipairs(ids) do
   local item, names = dead[id], named[i]
   if not item and not given then missing('d', id, 'its record is lost') end
-  if item and item.changed and not item.whole and not names then break end -- the rest is for another step
+  if item and item.changed and not item.whole and not names then break end -- the rest is left to another step
   if item and not item.whole and is_meant(item) then
     local some, whole = handle(item, names)
     if not whole then break end

@@ -3,17 +3,18 @@
 -- KEYS: all of the shard
 -- ARGV: 1 whether dead letters (1 or 0), 2 payloads of each, 3 bytes of each error, as
 --   lib/text.lua has it, 4... ids
--- Returns {'ok', how many of the ids it has read, of how many the record or the payloads are missing, id, PerformAt or
---   ChangedAt, count, packed job or dead letter, ...}; it reads fewer if they are large, and passes over ids that are
---   not there, or that can't be read
--- Uses: JOBS, READY, PARKED, DEAD, DTIME, call, instant, bounds, packed, passing, items, queue, morgue, read_step, cut_text.
+-- Returns {'ok', how many of the ids it has read, how many of them lack the record or the
+--   payloads, id, PerformAt or ChangedAt, count, packed job or dead letter, ...}; it reads fewer
+--   if they are large, and skips ids that are absent or can't be read
+-- Uses: JOBS, READY, PARKED, DEAD, DTIME, call, instant, bounds, packed, passing, items, queue,
+--   morgue, read_step, cut_text.
 
 local dead, most_payloads, most_error = ARGV[1] == '1', tonumber(ARGV[2]), tonumber(ARGV[3])
 local ids, found = {unpack(ARGV, 4)}, nil
 local packed_jobs = read_step(dead and DEAD or JOBS, ids, most_payloads == 0 and 1048576 or nil)
 if dead then found = morgue.load(ids, packed_jobs, true) else found = queue.load(ids, packed_jobs, true) end
 
--- some_of returns the payloads that are listed of an item, and how many it has.
+-- some_of returns an item's payloads for the list, and how many it has.
 local bound = bounds.new()
 local function some_of(item)
   if most_payloads > 0 then

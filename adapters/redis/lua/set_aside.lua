@@ -1,17 +1,19 @@
 #!lua flags=allow-oom
--- Sets aside what is stored of an id in a place, if it can't be read or lacks a part, and lists it anew if no list
--- has it. If its record is lost, what other ids of the lists have lost theirs is set aside too, of the first of each list.
+-- Sets aside what is stored for an id in a place if it can't be read or lacks a part, and lists it
+-- anew if no list has it. If the id's record is lost, it also sets aside other ids that have lost
+-- theirs, among the first of each list.
 -- KEYS: all of the shard
--- ARGV: 1 now or '', 2 place: q for queued, c for claimed, k for the cancel of
---   a claimed one, d for dead; 3 id
--- Returns {}, if nothing is wrong, or what is at fault and why, as lib/faults.lua says, and the ids
+-- ARGV: 1 now or '', 2 place: q for queued, c for claimed, k for the cancel of a claimed one, d
+--   for dead; 3 id
+-- Returns {}, if nothing is wrong, or what is at fault and why, as in lib/faults.lua, and the ids
 -- Uses: READY, PARKED, CLAIMS, BYID, RTIME, RID, RCOUNT, DTIME, DID, GROUPS, LEASE, CANCELS,
 --   ASIDE, META, GROUPED, call, pack, clock, read_meta, wake, plan, packed, groups, claim_alone,
 --   hash_of, set_key, lists_of, fault_of.
 --
--- What is set aside is a field of ASIDE: its key is the time in 16 digits, the place and the id, and its value when it
--- was, the lengths of id and reason, place, id, reason, and the record as it is, '' if it is lost or stays. Payloads in
--- a set of their own keep it, under the name of ASIDE, a colon and the key.
+-- A set-aside record is a field of ASIDE. Its key is the time in 16 digits, the place and the id.
+-- Its value is the time, the lengths of id and reason, place, id, reason, and the record
+-- unchanged, or '' if it is lost or stays. Payloads in a set of their own stay in that set, which
+-- is renamed to ASIDE, a colon and the key.
 
 local now, place, id = clock(ARGV[1]), ARGV[2], ARGV[3]
 local MOST, hash = 250, hash_of[place]
@@ -35,7 +37,8 @@ local function list_anew()
   if retry >= 0 then plan.zadd(RTIME, at, id); plan.zadd(RID, '0', id); plan.zadd(RCOUNT, retry, id) end
 end
 
--- unlist takes an id out of all lists. What a dead letter says of its group may be wrong: it leaves whatever list has it.
+-- unlist removes an id from all lists. A dead letter's record may name a wrong group, so the id is
+-- removed from whichever group's list has it.
 local function unlist(other)
   local lists = place == 'q' and {READY, PARKED, BYID, RTIME, RID, RCOUNT} or {DTIME, DID}
   for _, list in ipairs(lists) do plan.zrem(list, other) end
@@ -47,7 +50,7 @@ local function unlist(other)
   end
 end
 
--- aside sets aside what is at fault of an id.
+-- aside sets aside the faulty record of an id.
 local function aside(other, fault)
   local at, key, stored = now, nil, call('HGET', hash, other)
   repeat
@@ -84,7 +87,7 @@ if place == 'c' then
   plan.hdel(LEASE, ':' .. id) -- its note
   local waits = call('ZSCORE', PARKED, id)
   if waits then plan.zadd(READY, waits, id); plan.zrem(PARKED, id) end
-  if tonumber(call('HGET', LEASE, 'alone') or 0) > 0 then -- what runs alone has no others beside it
+  if tonumber(call('HGET', LEASE, 'alone') or 0) > 0 then -- a job that runs alone has no others beside it
     local alone, claims = 0, call('HGETALL', CLAIMS)
     for i = 2, #claims, 2 do if claims[i - 1] ~= id and claim_alone(claims[i]) then alone = alone + 1 end end
     plan.hset(LEASE, 'alone', alone)

@@ -1,9 +1,9 @@
 #!lua flags=no-writes
--- Lists some of what a shard has set aside, in order of key.
+-- Lists some of the records that a shard has set aside, in order of key.
 -- KEYS: meta aside
 -- ARGV: 1 the key after which they begin, or '', 2 how many at most, 3 bytes of each record
--- Returns {'ok', more (1 or 0), key, size of the record, its value with so many bytes of the record, ...} or
---   {'unknown'}
+-- Returns {'ok', more (1 or 0), key, size of the record, its value with that many bytes of the
+--   record, ...} or {'unknown'}
 -- Uses: call, sub, parse, precedes.
 
 local META, ASIDE = KEYS[1], KEYS[2]

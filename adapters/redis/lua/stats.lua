@@ -1,8 +1,9 @@
 #!lua flags=no-writes
--- Counts what a shard of a Cluster holds, and reads its lease, by the commands that one server gets as a transaction: see statsOf.
+-- Counts the entries of a shard of a Cluster, and reads its lease, with the commands that a single
+-- server gets as a transaction: see statsOf.
 -- KEYS: meta ready parked rid claims dead aside ready parked lease
 -- ARGV: 1 now or ''
--- Returns now, and what each command replies
+-- Returns now, and the reply of each command
 -- Uses: clock.
 
 local call = redis.call

@@ -1,27 +1,26 @@
 #!lua flags=allow-oom
--- Settles, renews and claims. The usual turn does so in turn_plain.lua, and any other
--- here.
+-- Settles, renews and claims. turn_plain.lua handles the usual turn, and this file any other.
 -- KEYS: meta jobs ready claims lease
--- ARGV: 1 now or '', 2 owner, 3 token, 4 number, 5 ttl in µs, 6 jobs wanted,
---   7 payloads per job, 8 bytes, 9 receipt of the claims, 10 claimer, 11 how many
---   settlements; then their ids, their receipts in one text, or one that all have, a byte
---   of code each, and what becomes of those whose code says so; then, unless neither is,
---   whether it is resent (1 or 0), and id and receipt of what begins
--- Returns {'ok', last, now, remaining, paused, head or -1, skipped, claims,
---   cancels, not begun, deferred, orphans}; claims, cancels and orphans are id and value as
---   they are stored. Or {'again', ...} for a repeat, {'unknown'}, {'lost'},
---   {'stale', last}, {'ahead', last}
--- Uses: JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID,
---   DMETAS, GROUPS, LEASE, CANCELS, call, sub, pack, parse, clock, instant, read_meta, bounds,
---   plan, queue, groups, morgue, first_due, readable, noted, claim_weight, claims_after, read_cancels, hand_over, settle_claims, begin_claims, merge_left, free_parked, claim_jobs.
+-- ARGV: 1 now or '', 2 owner, 3 token, 4 number, 5 ttl in µs, 6 jobs wanted, 7 payloads per job,
+--   8 bytes, 9 receipt of the claims, 10 claimer, 11 how many settlements; then their ids, their
+--   receipts in one text, or one that all have, a byte of code each, and a text for each whose
+--   code requires one; then, if it is resent or jobs begin, whether it is resent (1 or 0), and id
+--   and receipt of each job that begins
+-- Returns {'ok', last, now, remaining, paused, head or -1, skipped, claims, cancels, not begun,
+--   deferred, orphans}; claims, cancels and orphans are id and value as they are stored. Or
+--   {'again', ...} for a repeat, {'unknown'}, {'lost'}, {'stale', last}, {'ahead', last}
+-- Uses: JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID, DMETAS,
+--   GROUPS, LEASE, CANCELS, call, sub, pack, parse, clock, instant, read_meta, bounds, plan,
+--   queue, groups, morgue, first_due, readable, noted, claim_weight, claims_after, read_cancels,
+--   hand_over, settle_claims, begin_claims, merge_left, free_parked, claim_jobs.
 --
--- The lease has beside the last turn's number what a repeat of it returns: turned, the number
--- of the last turn that handed something over and the id after which it began; and large, which is
--- not empty once a turn has claimed a job that has a note.
+-- Beside the last turn's number, the lease has what a repeat of it returns. turned is the number
+-- of the last turn that handed something over and the id after which it began. large is not empty
+-- once a turn has claimed a job that has a note.
 --
 -- A claim is stored as receipt, begun (a byte), since (7 bytes), claimer, PerformAt, packed job.
--- Claims of snapshots before 2026-11-22 have 8 bytes of since, the first of them 0: they have
--- not begun.
+-- Claims of snapshots before 2026-11-22 have 8 bytes of since, the first of them 0: they have not
+-- begun.
 
 local ARGV = ARGV
 -- Fails here, not in plan.write(), if another server has one of them.
@@ -39,14 +38,14 @@ if number < last then return {'stale', last} end
 if number > last + 1 then return {'ahead', last} end
 local cancels = read_cancels()
 
--- head_of returns the head to reply: no later than now while orphans are left.
+-- head_of returns the head to reply: at the latest now while orphans are left.
 local function head_of(head, rest)
   if rest and not paused and (head < 0 or head > now) then return now end
   return head
 end
 
--- repeated answers a repeat: the claims of this receipt, the orphans that the turn handed
--- over, and what is so now.
+-- repeated answers a repeat: the claims of this receipt, the orphans that the turn handed over,
+-- and the present values.
 local function repeated()
   local list, orphans = {}, {}
   for _, id in ipairs(claims_after('')) do

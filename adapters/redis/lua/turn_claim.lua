@@ -1,11 +1,11 @@
 -- The second half of a turn: due jobs are claimed.
--- Uses: READY, PARKED, JOBS, BYID, CLAIMS, WIDE, MANY, ALONE, damaged, missing, call, byte, pack, precedes,
---   reader, plan, packed, items, queue, NOTED, note.
+-- Uses: READY, PARKED, JOBS, BYID, CLAIMS, WIDE, MANY, ALONE, damaged, missing, call, byte, pack,
+--   precedes, reader, plan, packed, items, queue, NOTED, note.
 -- Defines: claim_jobs.
 
--- candidates returns the ids of the jobs that may be claimed and their PerformAt, in the
--- order in which they are: the first ready ones, and those that this turn has put back or
--- freed. Of those that are not due, the first is enough: it is the head.
+-- candidates returns the ids of the jobs that may be claimed and their PerformAt, in the order in
+-- which they are claimed: the first ready ones, and those that this turn has put back or freed. Of
+-- jobs that are not due, it needs only the first: that is the head.
 local function candidates(turn)
   local now, moved, waiting = turn.now, turn.moved, turn.waiting
   local ready, ids, times = call('ZRANGE', READY, 0, turn.want, 'WITHSCORES'), {}, {}
@@ -33,19 +33,20 @@ local function candidates(turn)
   return ids, times
 end
 
--- claim_jobs claims due jobs up to turn.want and the turn's budgets. turn has now, want,
--- per_job, bytes, receipt, claimer, index, paused, alone (how many claims run alone),
--- carried, the bound of what this turn hands over besides, and of this turn's settlements freed, moved and waiting. It returns
---   list: the claims as id and claim as it is stored, and replied: Lua hashes each byte of
---     each text that it makes, so a claim is made once
+-- claim_jobs claims due jobs up to turn.want and the turn's budgets. turn has now, want, per_job,
+-- bytes, receipt, claimer, index, paused, alone (how many claims run alone), carried, the bound of
+-- the turn's other claims, and freed, moved and waiting, which come from this turn's settlements.
+-- It returns
+--   list: the claims as id and claim as it is stored, and replied: Lua hashes each byte of each
+--     text that it makes, so a claim is made once
 --   chosen: the ids as a set
 --   count: how many there are
 --   notes: by id the notes of the claims that get one
 --   whole: the ids of jobs that are claimed as they are packed
 --   alone: how many claims run alone now
 --   head: PerformAt of the first job left, or -1 if it can't be claimed
--- It plans the writes of the jobs that are claimed in part or have several payloads,
--- and takes the claimed ones out of turn.waiting.
+-- It plans the writes of the jobs that are claimed in part or have several payloads, and takes the
+-- claimed ones out of turn.waiting.
 local function claim_jobs(turn)
   local now, want, moved, waiting, index = turn.now, turn.want, turn.moved, turn.waiting, turn.index
   local ids, times = candidates(turn)
@@ -74,8 +75,8 @@ local function claim_jobs(turn)
   -- nothing_claimed reports whether no job of the shard is claimed.
   local function nothing_claimed() return taken == 0 and call('HLEN', CLAIMS) == #turn.freed end
 
-  -- claim_part claims as many payloads of candidate k as fit, and returns the claim as it is
-  -- stored, or nil if none fits. The rest stays, parked.
+  -- claim_part claims as many payloads of candidate k as fit, and returns the claim in its stored
+  -- form, or nil if no payload fits. The rest stays, parked.
   local function claim_part(k, item)
     local id = ids[k]
     item = item or queue.stored(id, packed_at(k), times[k], waiting[id] and PARKED or READY)
@@ -102,7 +103,7 @@ local function claim_jobs(turn)
     local item, single = moved[id], runs_alone(k)
     if alone > 0 or single and not nothing_claimed() then break end
     local flags = item and MANY or flags_of(k)
-    if flags <= WIDE then -- one payload and no more to it: it moves as it is
+    if flags <= WIDE then -- a single payload and nothing else: it moves unchanged
       local packed_job = packed_at(k)
       local n = #packed_job - 8 - flags
       if n < 0 then damaged('q', id, 'it is cut short') end

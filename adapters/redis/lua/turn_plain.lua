@@ -1,12 +1,12 @@
--- The usual turn: nothing is paused, cancelled or recovered, what is settled leaves nothing
--- and has no parked job, and what is claimed has one payload each. In any other case
--- it has written nothing, and turn.lua does the turn. It is tried before the library is
--- made, whose functions cost more than a small turn. What both do, they do alike:
--- conformance runs turns of both kinds against one model.
+-- The usual turn: nothing is paused, cancelled or recovered, settled jobs leave nothing and have
+-- no parked job, and claimed jobs have one payload each. In any other case it writes nothing, and
+-- turn.lua handles the turn. It is tried before the library is made, since making the library's
+-- functions costs more than a small turn. Both have the same effects: conformance runs turns of
+-- both kinds against one model.
 -- Uses: NOTED, note.
 -- Defines: plain_turn, plain_reply.
 
--- plain_turn returns the reply, or nil if the turn is another.
+-- plain_turn returns the reply, or nil if the turn is not the usual one.
 local function plain_turn()
   local call, sub, byte, pack, parse, ARGV = redis.call, string.sub, string.byte, struct.pack, struct.unpack, ARGV
   local META, JOBS, READY, CLAIMS, LEASE = unpack(KEYS)
@@ -18,7 +18,8 @@ local function plain_turn()
   local number, want, bytes, n = tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[8]), tonumber(ARGV[11])
   if ARGV[14 + n] then return end
   local record = call('GET', META) -- "index paused ..."
-  -- EXISTS fails while the slot migrates, where a key that is absent may be on another server.
+  -- EXISTS fails while the slot migrates, since a key that is absent here may then be on another
+  -- server.
   local lease = call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'alone', 'orphans', 'large')
   if not record or byte(record, 3) == 49 or lease[1] ~= ARGV[2] or lease[2] ~= ARGV[3] or lease[3] ~= '1' or
     lease[4] + 1 ~= number or (lease[5] or '0') ~= '0' or lease[6] == '1' then return end
@@ -35,7 +36,7 @@ local function plain_turn()
     local receipt = #receipts == 16 and receipts
     local own, large, size = pack('>I8', lease[2]), (lease[7] or '') ~= '', 0
     for i = 1, #receipts, 16 do large = large or sub(receipts, i, i + 7) ~= own end
-    if large then -- no claim of another lease, and none if the lease tells of some, is known to be small: see turn.lua
+    if large then -- then claims of another lease, or any claim if the lease lists large ones, may be large: see turn.lua
       for i = 1, n do
         local length = call('HSTRLEN', CLAIMS, ARGV[11 + i])
         size = size + length

@@ -1,10 +1,10 @@
--- The first half of a turn: claims end or begin, and what ended leaves is merged.
--- Uses: PARKED, JOBS, CLAIMS, DEAD, call, sub, byte, char, parse, instant, fetch,
---   bounds, readable, packed, items, queue, morgue, noted, claim_from, claim_weight, claim_alone.
+-- The first half of a turn: claims end or begin, and what ended claims leave is merged.
+-- Uses: PARKED, JOBS, CLAIMS, DEAD, call, sub, byte, char, parse, instant, fetch, bounds,
+--   readable, packed, items, queue, morgue, noted, claim_from, claim_weight, claim_alone.
 -- Defines: settle_claims, begin_claims, merge_left, free_parked.
 
--- kept returns what is kept of the text of an error: all, or its first bytes on a server that
--- is beyond its maxmemory, where turns run all the same and may add little.
+-- kept returns the part of an error's text that is kept: all of it, or its first bytes on a server
+-- that is beyond its maxmemory. Turns run there all the same and may add little.
 local full
 local function kept(text)
   local SHORT = 128
@@ -20,11 +20,11 @@ local function kept(text)
   return cut
 end
 
--- dispose returns what an ended claim leaves: a job, whose list is the payloads that go
--- back into the queue, those that are buried, and the error and the group they are buried with.
--- claim_value is the claim as it is stored, which can be read; what is the code of the
--- payloads that are not excepted, whether PerformAt stays (1 or 0), delay, RetryCount,
--- Recoveries, error, error of the buried, the exceptions as position and code, and the group.
+-- dispose returns what an ended claim leaves: a job, whose list has the payloads that go back into
+-- the queue, the payloads that are buried, and the error and the group that they are buried with.
+-- claim_value is the stored claim, which can be read. what is the code of the payloads that are
+-- not excepted, whether PerformAt stays (1 or 0), delay, RetryCount, Recoveries, error, error of
+-- the buried, the exceptions as position and code, and the group.
 local function dispose(claim_value, what, now)
   local REQUEUE, BURY = 1, 2
   local from = claim_from(claim_value)
@@ -53,15 +53,18 @@ end
 
 -- settle_claims finds the claims that the settlements of a turn end; ARGV[11] is how many
 -- settlements there are, and alone how many claims run alone. It returns
---   freed: the ids of claims that end, in order, gone: the same as a set, and notes: those of them that have a note, as a list
+--   freed: the ids of claims that end, in order, gone: the same as a set, and notes: those of them
+--     that have a note, as a list
 --   skipped: the positions of settlements whose claim is not there
 --   deferred: the positions of those that are too much for this turn
---   left: what becomes of those that leave something: id, job, dead, reason and group as of dispose
+--   left: what becomes of those that leave something: id, job, dead, reason and group as of
+--     dispose
 --   processed and failed: how many count as such
 --   alone: how many of the claims that stay run alone
 --   last: the index of the last ARGV that is about settlements
 --
--- What is read of claims is bounded, also of those that leave little or nothing: one without a note is read for its receipt.
+-- The bytes of claims that are read are bounded, even for claims that leave little or nothing: one
+-- without a note is read for its receipt.
 local function settle_claims(alone, now)
   local MOST_REMOVED = 4194304
   local s = {freed = {}, gone = {}, notes = {}, skipped = {}, deferred = {}, left = {}, processed = 0, failed = 0, alone = alone, last = 0}
@@ -70,8 +73,9 @@ local function settle_claims(alone, now)
   local receipts, codes, text = ARGV[12 + n], ARGV[13 + n], 13 + n
   local freed, gone, bound, removed, full, last = s.freed, s.gone, bounds.new(), 0, false, false
 
-  -- leave reports whether the claim that a settlement ends fits the bound, with what it may meet in queue and morgue,
-  -- and keeps what it leaves if so. n and weight are what its note says, if it has one.
+  -- leave reports whether the claim that a settlement ends fits the bound, together with what it
+  -- may meet in queue and morgue, and keeps what it leaves if so. n and weight come from its note,
+  -- if it has one.
   local function leave(id, value, n, weight)
     local beside = call('HSTRLEN', JOBS, id) + call('HSTRLEN', DEAD, id)
     if n and not bounds.fits(bound, n, weight + beside) then return false end
@@ -116,9 +120,9 @@ local function settle_claims(alone, now)
   return s
 end
 
--- begin_claims finds the claims that have begun, from ARGV[from] on; gone are the ids
--- whose claims end. It returns what is to be stored, as id, claim, ..., and the positions
--- of those whose claim is not there, or is too much to write in this turn.
+-- begin_claims finds the claims that have begun, from ARGV[from] on; gone are the ids whose claims
+-- end. It returns the values to be stored, as id, claim, ..., and the positions of those whose
+-- claim is absent, or is too large to write in this turn.
 local function begin_claims(from, gone)
   local begun, not_begun, size = {}, {}, 0
   for i = from, #ARGV, 2 do
@@ -135,8 +139,8 @@ local function begin_claims(from, gone)
   return begun, not_begun
 end
 
--- merge_left merges what ended claims leave with what is stored of their ids. It returns
--- the items of queued jobs that change, by id, and the list of those of dead letters.
+-- merge_left merges what ended claims leave with what is stored for their ids. It returns the
+-- changed items of queued jobs, by id, and the list of changed dead letters.
 local function merge_left(left, now)
   local moved, changed, ids, dead_ids = {}, {}, {}, {}
   if #left == 0 then return moved, changed end

@@ -1,4 +1,4 @@
--- Short names of what Lua and Redis provide, and functions that any script may need.
+-- Short names of functions of Lua and Redis, and functions that any script may need.
 -- Uses: MAX_INSTANT.
 -- Defines: call, sub, byte, char, pack, parse, band, floor, instant, precedes, fetch, reader.
 
@@ -8,9 +8,8 @@ local pack, parse, band, floor = struct.pack, struct.unpack, bit.band, math.floo
 -- instant returns t, or the nearest instant if t is outside their range.
 local function instant(t) return math.max(0, math.min(t, MAX_INSTANT)) end
 
--- precedes reports whether the bytes of a sort before those of b; Lua's < would
--- follow the locale. It skips long equal beginnings, and then reads six bytes as one
--- number.
+-- precedes reports whether the bytes of a sort before those of b; Lua's < would follow the locale.
+-- It skips a long common beginning, and then reads six bytes as one number.
 local function precedes(a, b)
   local n, from = math.min(#a, #b), 1
   while from + 63 <= n and sub(a, from, from + 63) == sub(b, from, from + 63) do from = from + 64 end
@@ -40,8 +39,8 @@ local function fetch(command, key, members)
   return all
 end
 
--- reader returns a function that returns the k-th of the given fields of a hash, for k that
--- don't fall. It reads them one by one, since any may be large.
+-- reader returns a function that returns the k-th of the given fields of a hash; k must not
+-- decrease. It reads the fields one by one, since any of them may be large.
 local function reader(key, fields)
   local value, at = nil, 0
   return function(k)

@@ -1,4 +1,4 @@
--- What a script may hand over or move, as core.Bound says.
+-- How much a script may hand over or move, as in core.Bound.
 -- Defines: bounds.
 
 local bounds
@@ -8,8 +8,8 @@ do
   -- new returns the bound of a script that has taken nothing.
   local function new() return {payloads = 0, bytes = 0} end
 
-  -- fits reports whether n payloads of size bytes together may be taken as well. The
-  -- first always may.
+  -- fits reports whether n payloads of size bytes together may be taken as well. The first payloads
+  -- always may.
   local function fits(bound, n, size)
     return bound.payloads == 0 or bound.payloads + n <= MOST_PAYLOADS and bound.bytes + size <= MOST_BYTES
   end
@@ -19,7 +19,7 @@ do
     bound.payloads, bound.bytes = bound.payloads + n, bound.bytes + size
   end
 
-  -- left returns how many payloads may be taken, and of how many bytes.
+  -- left returns how many payloads, and how many bytes, may still be taken.
   local function left(bound)
     if bound.payloads == 0 then return MOST_PAYLOADS, MOST_BYTES end
     return math.max(0, MOST_PAYLOADS - bound.payloads), math.max(0, MOST_BYTES - bound.bytes)

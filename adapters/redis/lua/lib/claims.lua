@@ -1,29 +1,31 @@
 -- The claims of a shard, in order of id.
--- Uses: CLAIMS, CANCELS, LEASE, ALONE, call, sub, byte, parse, precedes, bounds, readable, packed, note_reader.
--- Defines: noted, claim_from, claim_weight, claim_alone, check_cancel, read_cancels, claims_after, hand_over.
+-- Uses: CLAIMS, CANCELS, LEASE, ALONE, call, sub, byte, parse, precedes, bounds, readable, packed,
+--   note_reader.
+-- Defines: noted, claim_from, claim_weight, claim_alone, check_cancel, read_cancels, claims_after,
+--   hand_over.
 
--- noted returns what the note of a claim says.
+-- noted returns the contents of a claim's note.
 local noted = note_reader(CLAIMS, LEASE)
 
--- claim_from returns where PerformAt, of 8 bytes, and then the packed job begin in a claim as
--- it is stored.
+-- claim_from returns where a stored claim's PerformAt, of 8 bytes, begins, and where its packed
+-- job begins.
 local function claim_from(value) return 27 + parse('>I2', value, 25) end
 
--- claim_weight returns how many payloads a claim has as it is stored, and of how many bytes. It fails if
--- the claim can't be read.
+-- claim_weight returns the number of payloads of a stored claim, and their bytes. It fails if the
+-- claim can't be read.
 local function claim_weight(value)
   local from = claim_from(value)
   if parse('>I8', value, from) > 9007199254740992 then error('its time is no instant', 0) end
   return packed.weigh(value, from + 8)
 end
 
--- claim_alone reports whether a claim runs alone, as far as it can be read.
+-- claim_alone reports whether a claim runs alone. It reports false for one that can't be read.
 local function claim_alone(value)
   local flags = #value > 26 and byte(value, claim_from(value) + 8) or 0
   return flags >= ALONE and flags < 2 * ALONE
 end
 
--- check_cancel fails if a cancel, as it is stored, can't be read.
+-- check_cancel fails if a stored cancel can't be read.
 local function check_cancel(value)
   local drop = sub(value, 17)
   if drop ~= '0' and drop ~= '1' then error('its cancel is no receipt and a digit', 0) end
@@ -36,9 +38,9 @@ local function read_cancels()
   return cancels
 end
 
--- claims_after returns the ids of claimed jobs that follow one, in order, or all for ''.
--- Lua sorts by the server's locale, and quickly; only where that is not the order of
--- bytes does it sort again.
+-- claims_after returns the ids of claimed jobs that follow the given one, in order, or all for ''.
+-- Lua's sort is fast but follows the server's locale; if that is not the order of bytes, it sorts
+-- again.
 local function claims_after(after)
   local ids = {}
   for _, id in ipairs(call('HKEYS', CLAIMS)) do
@@ -51,10 +53,10 @@ local function claims_after(after)
   return ids
 end
 
--- hand_over returns the claims of other tokens than the given one, as id, value, ...:
--- those whose ids follow one, or all for '', and don't follow another, '' for none, as far
--- as a bound allows. It passes over the ids in gone. It returns too the id of the last one,
--- or after if there is none, and whether there are more.
+-- hand_over returns claims of other tokens than the given one, as id, value, ...: those whose ids
+-- follow after, or all for '', and don't follow to, '' for no bound, as far as the bound allows.
+-- It skips the ids in gone. It also returns the id of the last one, or after if there is no claim,
+-- and whether there are more.
 local function hand_over(token, after, to, bound, gone)
   local list, last = {}, after
   for _, id in ipairs(claims_after(after)) do

@@ -1,7 +1,7 @@
 -- Defines: counts.
 
--- counts returns what a shard holds and has done: queued, retries, claimed, dead,
--- processed, failed, PerformAt of the oldest or -1, and set aside.
+-- counts returns the counts of a shard: queued, retries, claimed, dead, processed, failed,
+-- PerformAt of the oldest or -1, and set aside.
 local function counts(ready, parked, claims, rid, dead, lease, aside)
   local oldest, sizes = -1, {redis.call('ZCARD', ready), redis.call('ZCARD', parked)}
   for i, key in ipairs({ready, parked}) do

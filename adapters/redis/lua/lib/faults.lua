@@ -1,16 +1,16 @@
--- What is wrong with what is stored of an id in a place: q for queued, c for claimed, k for the cancel of a claimed one,
--- d for dead.
--- Uses: META, JOBS, READY, PARKED, CLAIMS, CANCELS, DEAD, DTIME, PAYLOADS, DPAYLOADS, call, packed, claim_weight,
---   check_cancel.
+-- Faults of what is stored for an id in a place: q for queued, c for claimed, k for the cancel of
+-- a claimed one, d for dead.
+-- Uses: META, JOBS, READY, PARKED, CLAIMS, CANCELS, DEAD, DTIME, PAYLOADS, DPAYLOADS, call,
+--   packed, claim_weight, check_cancel.
 -- Defines: hash_of, set_key, lists_of, fault_of.
 
 local hash_of = {q = JOBS, c = CLAIMS, k = CANCELS, d = DEAD}
 local set_key = {q = PAYLOADS, d = DPAYLOADS}
 local lists_of = {q = {READY, PARKED}, d = {DTIME}} -- in one of which an id must be
 
--- fault_of returns what is at fault, and why: 'record' what is stored, with its payloads; 'set' payloads alone, of which
--- no record tells; 'list' a list, which has an id of which nothing is stored; 'unlisted' lists that lack what can be
--- read. It returns nil if nothing is.
+-- fault_of returns what is at fault, and why: 'record' for the record, with its payloads; 'set'
+-- for payloads without a record that refers to them; 'list' for a list with an id that has no
+-- record; 'unlisted' if lists lack a readable record. It returns nil if there is no fault.
 local function fault_of(place, id)
   local stored = call('HGET', hash_of[place], id)
   if not set_key[place] then

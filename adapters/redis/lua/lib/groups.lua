@@ -1,16 +1,18 @@
--- How many dead letters of the shard are of which group, and the lists of each group by time.
+-- The number of the shard's dead letters in each group, and each group's list by time.
 -- Uses: META, GROUPS, GROUPED, call, pack, parse, plan.
 -- Defines: groups.
 --
--- GROUPS is a hash: of each group the count, and the earliest and the latest burial, of 8 bytes
--- each. What a script changes it counts together: a group that it leaves empty goes with finish.
+-- GROUPS is a hash. For each group it has the count, and the earliest and the latest burial, of 8
+-- bytes each. A script's changes are counted together: finish removes a group that they leave
+-- empty.
 
 local groups
 do
   local MOST, OTHER = 1000, 'other' -- core.MaxGroups, core.OtherGroup
-  local known, changed, asked, size = {}, {}, {}, nil -- by name, known is false for a group that is not there
+  local known, changed, asked, size = {}, {}, {}, nil -- by name; known is false for a group that does not exist
 
-  -- find returns what is counted of a group, or nil. What can't be read counts as not there: a recount corrects it.
+  -- find returns the stored count of a group, or nil. A count that can't be read is treated as
+  -- absent: a recount corrects it.
   local function find(name)
     local g = known[name]
     if g == nil then
@@ -37,8 +39,9 @@ do
     if g and g.n > 0 then g.n, changed[name] = g.n - 1, true end
   end
 
-  -- bury counts a burial, as core.Groups does: into the group of a name, of a dead letter that had another, or nil if it is
-  -- new. It returns the name of the group that it is in now.
+  -- bury counts a burial, as core.Groups does, in the group with the given name. had is the dead
+  -- letter's former group, or nil if it is new. It returns the name of the dead letter's present
+  -- group.
   local function bury(had, name, at)
     local g = find(name)
     if not g and name ~= OTHER then

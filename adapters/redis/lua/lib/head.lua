@@ -1,7 +1,7 @@
 -- Defines: first_due.
 
--- first_due returns PerformAt of the next job of a shard that can be claimed, or -1. alone
--- is how many claims run alone.
+-- first_due returns PerformAt of the next job of a shard that can be claimed, or -1. alone is the
+-- number of claims that run alone.
 local function first_due(paused, alone, JOBS, READY, CLAIMS)
   if paused or alone > 0 then return -1 end
   local ALONE = 64 -- the highest flag of a packed job, see lib/packed.lua

@@ -1,14 +1,14 @@
--- An item is what is stored of an id, in the queue or in the morgue.
+-- An item is what is stored for an id, in the queue or in the morgue.
 -- Uses: META, call, floor, fetch, precedes, bounds, plan, damaged, missing, packed.
 -- Defines: items.
 --
--- Its fields are id; area, where it is stored (hash of packed jobs, metas, sets, what
--- the keys of payload sets begin with, and place, how damaged names it); old, what is stored now, nil if nothing is; and
--- job, what is to be stored. With job.many, job.list is only what is to be added to the
--- set, and taken what is to leave it; once it is stored, known is how many of the list
--- the set had already.
+-- Its fields are id; area, where it is stored (the hash of packed jobs, metas, sets, the beginning
+-- of the keys of payload sets, and place, its name for damaged); old, the stored value, or nil;
+-- and job, the value to be stored. With job.many, job.list has only the payloads to be added to
+-- the set, and taken those to be removed from it; once the item is stored, known is how many of
+-- the list the set already had.
 --
--- A set may hold any number of payloads: no function reads more of it than it is asked for.
+-- A set may hold any number of payloads, so no function reads more of it than requested.
 
 local items
 do
@@ -17,15 +17,15 @@ do
     return precedes(p.data, q.data)
   end
 
-  -- sort sorts payloads, which most often are in order.
+  -- sort sorts payloads, which are usually in order already.
   local function sort(payloads)
     for i = 2, #payloads do
       if not lower(payloads[i - 1], payloads[i]) then return table.sort(payloads, lower) end
     end
   end
 
-  -- unite adds payloads to the item's. Of those with equal bytes the smaller score
-  -- stays, and on a tie the one that was there. It returns how many the item did not have.
+  -- unite adds payloads to the item's. Among payloads with equal bytes the smaller score stays, and
+  -- on a tie the existing payload. It returns how many the item did not have.
   local function unite(item, coming)
     local added = 0
     local there, by = item.job.list, item.by
@@ -47,8 +47,9 @@ do
     return added
   end
 
-  -- set_of returns the key of an item's payload set. It fails if another server has the set,
-  -- and if the set is not there though what is stored says so, or is and it does not, or is something else.
+  -- set_of returns the key of an item's payload set. It fails if another server has the set. It
+  -- also fails if the record and the set contradict each other: one of them exists without the
+  -- other, or the key has another type.
   local function set_of(item)
     if item.set then return item.set end
     local key, place, told = item.area.sets .. item.id, item.area.place, item.old and item.old.many or false
@@ -68,9 +69,9 @@ do
     return fetch('HMGET', item.area.metas, fields)
   end
 
-  -- some_of_set returns payloads of an item's set, in order, and the same by data: n from a
-  -- rank on, or as many as it takes to exceed size bytes. Nothing tells how large the next ones
-  -- are, so it reads few at a time.
+  -- some_of_set returns payloads of an item's set, in order, and the same by data: n from a rank
+  -- on, or as many as it takes to exceed size bytes. The sizes of the next ones are unknown, so it
+  -- reads few at a time.
   local function some_of_set(item, key, rank, n, size)
     local all, by, bytes, piece, MOST = {}, {}, 0, 4, 16
     while #all < n and bytes <= size do
@@ -89,8 +90,8 @@ do
     return all, by
   end
 
-  -- first returns the n lowest payloads of an item, in order, and how many it has. If the
-  -- lowest exceed size bytes it may return fewer, that exceed them too.
+  -- first returns the n lowest payloads of an item, in order, and how many it has. If the lowest
+  -- exceed size bytes, it may return fewer, which also exceed them.
   local function first(item, n, size)
     local job, all, by, total, key = item.job, {}, {}, #item.job.list, nil
     if job.many then
@@ -115,8 +116,8 @@ do
     return all, total
   end
 
-  -- behind returns how many payloads of a stored item have a score below one, or are among the
-  -- first skip of that score; none if skip is 0.
+  -- behind returns how many payloads of a stored item have a score below the given one, or are
+  -- among the first skip of that score. The latter count is 0 if skip is 0.
   local function behind(item, score, skip)
     if skip == 0 then return 0 end
     if item.job.many then
@@ -130,7 +131,7 @@ do
   end
 
   -- page returns n payloads of a stored item, in order, from a rank on, or as many as it takes to
-  -- exceed size bytes. It returns too how many the item has.
+  -- exceed size bytes. It also returns how many the item has.
   local function page(item, rank, n, size)
     if item.job.many then
       local key = set_of(item)
@@ -142,8 +143,8 @@ do
     return some, #item.job.list
   end
 
-  -- leave has payloads leave an item. lowest says that they are the first of those that
-  -- first has returned.
+  -- leave removes payloads from an item. lowest is true if they are the first of those that first
+  -- has returned.
   local function leave(item, payloads, lowest)
     local taken, gone, left = item.taken or {}, item.gone or {}, {}
     item.cut = lowest and #taken == 0 and #item.job.list == 0 and #payloads > 0 and #payloads or nil
@@ -152,7 +153,7 @@ do
     item.job.list, item.taken, item.gone = left, taken, gone
   end
 
-  -- take has the lowest payloads leave a stored item, as many as a bound allows, and counts
+  -- take removes the lowest payloads from a stored item, as many as a bound allows, and counts
   -- them. It returns them, in order, and whether they are all.
   local function take(item, bound)
     local n, size = bounds.left(bound)
@@ -167,7 +168,7 @@ do
     return part, #part == total
   end
 
-  -- take_named is take for those payloads of a stored item that are named.
+  -- take_named is take for the named payloads of a stored item.
   local function take_named(item, names, bound)
     local job, found, part, named, gone = item.job, {}, {}, {}, item.gone or {}
     if job.many then
@@ -214,8 +215,8 @@ do
     return new
   end
 
-  -- store_set plans to add an item's payloads to its set, and to take those of
-  -- item.taken out of it.
+  -- store_set plans to add an item's payloads to its set, and to remove those of item.taken from
+  -- it.
   local function store_set(item)
     local job, metas, datas, key = item.job, item.area.metas, {}, set_of(item)
     for i, p in ipairs(job.list) do datas[i] = p.data end
@@ -253,7 +254,7 @@ do
     return true
   end
 
-  -- move plans to make the set of one item that of another, which is not stored yet.
+  -- move plans to rename the set of one item to that of another, which is not stored yet.
   local function move(from, to)
     local key = set_of(to)
     plan.rename(set_of(from), key)

@@ -1,13 +1,16 @@
--- The dead letters of a shard, as items: stored like jobs, at is when they changed, and group their group.
--- Uses: DEAD, DMETAS, DPAYLOADS, DTIME, DID, fetch, plan, missing, readable, packed, items, groups.
+-- The dead letters of a shard, as items. They are stored like jobs; at is when they changed, and
+-- group their group.
+-- Uses: DEAD, DMETAS, DPAYLOADS, DTIME, DID, fetch, plan, missing, readable, packed, items,
+--   groups.
 -- Defines: morgue.
 
 local morgue
 do
   local area = {hash = DEAD, metas = DMETAS, sets = DPAYLOADS, place = 'd'}
 
-  -- load returns the items of those ids that have a packed dead letter in packed_jobs, by id. If one can't
-  -- be read, or no list has it, the script fails, or, if lenient, it is left out.
+  -- load returns the items of those ids that have a packed dead letter in packed_jobs, by id. If a
+  -- dead letter can't be read, or is in no list, the script fails, or leaves it out if lenient is
+  -- set.
   local function load(ids, packed_jobs, lenient)
     local dead, times = {}, fetch('ZMSCORE', DTIME, ids)
     for i, id in ipairs(ids) do
@@ -21,7 +24,8 @@ do
     return dead
   end
 
-  -- open returns the dead letter of an id in dead, or makes one there, which is buried now, in a group.
+  -- open returns the dead letter of an id in dead. If there is none, it adds one there, buried now,
+  -- in a group.
   local function open(dead, id, reason, group, now)
     local item = dead[id]
     if not item then
@@ -33,7 +37,7 @@ do
     return item
   end
 
-  -- add adds payloads to the dead letter of an id in dead, or makes one there, and
+  -- add adds payloads to the dead letter of an id in dead, which it makes if it is absent, and
   -- returns it. It plans nothing.
   local function add(dead, id, payloads, reason, group, now)
     local item = open(dead, id, reason, group, now)

@@ -1,21 +1,23 @@
--- Notes of large claims: a claim is one value of a hash, of which Redis reads no part, and a note says whose it is and how
--- much it has.
+-- Notes of large claims. A claim is one value of a hash, and Redis can't read a part of such a
+-- value. So a note has the claim's receipt and size.
 -- Defines: NOTED, note, note_reader.
 --
--- A note is a field of the lease, a colon and the id: the claim's receipt, how many bytes it has as it is stored, how many
--- payloads, of how many bytes, and whether it runs alone. A claim that has none, or another length, is read. The lease's
--- field noted is the token of the last lease whose holder kept notes: if that is not the token of the lease, they are none.
+-- A note is a field of the lease, named by a colon and the id. It has the claim's receipt, its
+-- stored length in bytes, the number of its payloads, their bytes, and whether it runs alone. A
+-- claim without a note, or with another length than its note has, is read. The lease's field noted
+-- is the token of the last lease whose holder kept notes. If that is not the token of the lease,
+-- the notes are invalid.
 
--- NOTED is how many bytes a claim has at most that gets no note.
+-- NOTED is the largest size in bytes of a claim that gets no note.
 local NOTED = 4096
 
--- note returns the note of a claim of so many bytes.
+-- note returns the note of a claim with the given length.
 local function note(receipt, length, count, size, alone)
   return receipt .. struct.pack('>I4I4I4B', length, count, size, alone and 1 or 0)
 end
 
--- note_reader returns a function that returns, of the claim of an id, receipt, payloads, their bytes and whether it runs
--- alone; nil if it has no note.
+-- note_reader returns a function that returns, for the claim of an id, its receipt, the number of
+-- its payloads, their bytes and whether it runs alone, or nil if it has no note.
 local function note_reader(CLAIMS, LEASE)
   local kept
   return function(id)

@@ -1,40 +1,42 @@
 -- How jobs and dead letters are packed to be stored.
 -- Uses: sub, byte, char, pack, parse, band, floor, MAX_INSTANT.
--- Defines: WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, ALONE, damaged, missing, readable, passing, packed.
+-- Defines: WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, ALONE, damaged, missing, readable, passing,
+--   packed.
 --
--- A packed job is one byte of flags, then what they announce:
+-- A packed job is one byte of flags, then the fields that they announce:
 --   score   7 bytes of whole microseconds, or a double (WIDE); for one payload
 --   first   8 bytes, FirstPush if that isn't the job's PerformAt (FIRST)
 --   failure RetryCount, Recoveries and error (FAILED; with 2 Recoveries or more ALONE)
 --   meta    2 bytes of length and the Meta (TAGGED); for one payload
 --   data    the rest
--- With LISTED, for a few payloads and in claims, data is a count of 4 bytes, then
--- the score as a double, lengths of 4 and 2 bytes, data and Meta of each. With
--- MANY it is empty: the payloads are a sorted set of the id's own, and their
--- Metas, if TAGGED, fields "id NUL data" of a hash.
+-- With LISTED, for a few payloads and in claims, data is a count of 4 bytes, then the score as a
+-- double, lengths of 4 and 2 bytes, data and Meta of each. With MANY it is empty: the payloads are
+-- a sorted set of the id's own, and their Metas, if TAGGED, fields "id NUL data" of a hash.
 --
--- A dead letter is packed behind the name of its group, which is behind its length in a byte.
+-- A dead letter is packed behind the name of its group. That name is behind its own length, a
+-- byte.
 
 local WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, ALONE = 1, 2, 4, 8, 16, 32, 64
 
--- damaged ends the script, which has not written anything: what is stored of an id in a place, q for
--- queued, c for claimed, k for the cancel of a claimed one, d for dead, can't be read. The caller sets it aside and runs the script again.
+-- damaged ends the script, which has not written anything: what is stored for an id in a place, q
+-- for queued, c for claimed, k for the cancel of a claimed one, d for dead, can't be read. The
+-- caller sets it aside and runs the script again.
 local function damaged(place, id, why)
   error('damaged: ' .. place .. ' ' .. string.gsub(id, '.', function(c) return string.format('%02x', byte(c)) end) .. ' ' .. tostring(why))
 end
 
--- missing does so if a key lacks what another says that it has of an id in a place: it is lost, or on another server
--- of a Cluster, which the caller finds out.
+-- missing does the same if a key lacks something of an id in a place that another key refers to.
+-- It is lost, or on another server of a Cluster; the caller finds out which.
 local function missing(place, id, why) damaged(place, id, 'missing: ' .. why) end
 
--- readable returns what a function returns that decodes what is stored of an id in a place.
+-- readable returns the results of a function that decodes what is stored for an id in a place.
 local function readable(place, id, decoder, ...)
   local ok, a, b = pcall(decoder, ...)
   if not ok then damaged(place, id, a) end
   return a, b
 end
 
--- passing returns what a function returns, or nil if it meets what damaged and missing are about.
+-- passing returns the results of a function, or nil if the function calls damaged or missing.
 local function passing(f, ...)
   local ok, a, b = pcall(f, ...)
   if ok then return a, b end
@@ -43,13 +45,13 @@ end
 
 local packed
 do
-  -- check fails if what is decoded is not as encode has written it.
+  -- check fails if the decoded value is not one that encode has written.
   local function check(holds, why) if not holds then error(why, 0) end end
 
   local function check_score(score) check(score == score and score < math.huge and score > -math.huge, 'a score is no number') end
 
-  -- How many payloads, of how many bytes, a packed job carries: a sorted set of two
-  -- takes over a kilobyte.
+  -- How many payloads, and how many bytes of them, a packed job carries: a sorted set of two takes
+  -- over a kilobyte.
   local MOST_PAYLOADS, MOST_BYTES = 8, 2048
 
   -- fits reports whether a packed job can carry the payloads.
@@ -59,8 +61,7 @@ do
     return #payloads <= MOST_PAYLOADS and size <= MOST_BYTES
   end
 
-  -- decode_list returns the payloads of a list, at most so many, and whether one of them
-  -- has a Meta.
+  -- decode_list returns at most most payloads of a list, and whether one of them has a Meta.
   local function decode_list(packed_job, from, most)
     local all, count, tagged = {}, nil, false
     count, from = parse('>I4', packed_job, from)
@@ -75,9 +76,9 @@ do
     return all, tagged
   end
 
-  -- decode_head returns the job that was packed, without its payloads, whether these are a
-  -- list, the score of the only one, and where its Meta or the list begins. The packed job
-  -- begins at from.
+  -- decode_head returns the job that was packed, without its payloads, whether these are a list,
+  -- the score of the only payload, and where its Meta or the list begins. The packed job begins at
+  -- from.
   local function decode_head(packed_job, at, from)
     local flags, pos, score, n = byte(packed_job, from), from + 1, nil, 0
     check(flags, 'it is empty')
@@ -102,10 +103,9 @@ do
     return job, listed, score, pos
   end
 
-  -- decode returns the job that was packed, whose PerformAt is at. Its list is the payloads that
-  -- it carries, at most so many of a list if that is given, many whether a set has them
-  -- instead, and tagged whether one may have a Meta. If from is given, the packed job
-  -- begins there.
+  -- decode returns the job that was packed, with PerformAt at. Its list has the payloads that it
+  -- carries, at most most of them if that is given. many is whether a set has the payloads instead,
+  -- and tagged whether one may have a Meta. If from is given, the packed job begins there.
   local function decode(packed_job, at, most, from)
     local job, listed, score, pos = decode_head(packed_job, at, from or 1)
     local meta, n = '', 0
@@ -120,8 +120,8 @@ do
     return job
   end
 
-  -- weigh returns how many payloads a packed job that begins at from carries, and of how
-  -- many bytes. It fails where decode would.
+  -- weigh returns how many payloads the packed job that begins at from carries, and their bytes. It
+  -- fails where decode would.
   local function weigh(packed_job, from)
     local job, listed, _, pos = decode_head(packed_job, 0, from)
     local count, size, n, m, score = 1, 0, 0, 0, 0
@@ -141,8 +141,8 @@ do
     return count, size
   end
 
-  -- join joins texts of size bytes. table.concat copies long ones several times, and each
-  -- concatenation once more; so it takes 40 at a time.
+  -- join joins texts of size bytes. table.concat copies long texts several times, and each
+  -- concatenation once more, so it takes 40 at a time.
   local function join(parts, size)
     if size < 4096 * #parts then return table.concat(parts) end
     while #parts > 1 do
@@ -196,10 +196,12 @@ do
     return (before or '') .. char(flags) .. score .. first .. failure .. rest
   end
 
-  -- group returns what a job is packed behind: the group of a dead letter, which a queued job lacks.
+  -- group returns what precedes a packed job: the group of a dead letter, or nothing for a queued
+  -- job.
   local function group(job) return job.group and char(#job.group) .. job.group end
 
-  -- decode_dead returns the dead letter that was packed, which changed at an instant, as decode does.
+  -- decode_dead returns, as decode does, the dead letter that was packed, which changed at the
+  -- given instant.
   local function decode_dead(packed_job, at)
     local n = byte(packed_job, 1) or 0
     check(n > 0 and n <= 64 and #packed_job > n, 'it has no group')
@@ -208,14 +210,14 @@ do
     return job
   end
 
-  -- encode_with returns a job packed that carries the given payloads instead of
-  -- its own, as claims and replies do, after a text if one is given.
+  -- encode_with returns a packed job that carries the given payloads instead of its own, as claims
+  -- and replies do, after a text if one is given.
   local function encode_with(job, payloads, before)
     return encode({at = job.at, first = job.first, retry = job.retry, recoveries = job.recoveries,
       error = job.error, list = payloads}, before)
   end
 
-  -- decoded returns what decode does, or decode_dead, or nil if that fails.
+  -- decoded returns the result of decode, or of decode_dead, or nil if that fails.
   local function decoded(decoder, ...)
     local ok, job = pcall(decoder, ...)
     return ok and job or nil

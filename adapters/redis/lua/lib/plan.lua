@@ -1,11 +1,11 @@
--- The writes of a script, which it plans before it makes the first.
+-- The writes of a script. It plans all of them before it makes the first.
 -- Uses: call.
 -- Defines: plan.
 
 local plan
 do
   local hsets, zadds, hdels, zrems, cuts = {}, {}, {}, {}, {} -- by key
-  local renamed, unlinked = {}, {} -- lists of keys, renamed of the old and the new ones
+  local renamed, unlinked = {}, {} -- lists of keys; renamed has the old and the new ones in turn
 
   local function add(lists, key, a, b)
     local l = lists[key]
@@ -28,7 +28,7 @@ do
   -- cut plans to remove the n lowest members of a sorted set that nothing is added to.
   local function cut(key, n) cuts[key] = n end
 
-  -- hset_all plans all fields and values of a hash for which nothing is planned yet.
+  -- hset_all plans all fields and values of a hash that has no planned writes yet.
   local function hset_all(key, list) hsets[key] = list end
 
   local function run(command, lists)
@@ -37,8 +37,8 @@ do
     end
   end
 
-  -- write makes the writes. Each key gains before it loses, so that none is empty in
-  -- between: the server that a migrating slot leaves refuses a key that is absent.
+  -- write makes the writes. Each key gains members before it loses some, so that none is empty in
+  -- between: the server that a migrating slot leaves refuses a command on an absent key.
   local function write()
     run('HSET', hsets)
     run('ZADD', zadds)

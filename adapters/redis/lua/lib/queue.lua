@@ -17,8 +17,8 @@ do
     return {id = id, area = area, job = job, old = {at = at, place = place, retry = job.retry, many = job.many}}
   end
 
-  -- load returns the items of those ids that have a packed job in packed_jobs, by id. If one can't be read, or no
-  -- list has it, the script fails, or, if lenient, it is left out.
+  -- load returns the items of those ids that have a packed job in packed_jobs, by id. If a job
+  -- can't be read, or is in no list, the script fails, or leaves it out if lenient is set.
   local function load(ids, packed_jobs, lenient)
     local jobs, found = {}, {}
     for i, id in ipairs(ids) do if packed_jobs[i] then found[#found + 1] = id end end
@@ -35,7 +35,7 @@ do
     return jobs
   end
 
-  -- unlist plans to take a job out of every list but that of its place.
+  -- unlist plans to remove a job from every list but that of its place.
   local function unlist(id, retry, index)
     if index then plan.zrem(BYID, id) end
     if retry >= 0 then plan.zrem(RTIME, id); plan.zrem(RID, id); plan.zrem(RCOUNT, id) end

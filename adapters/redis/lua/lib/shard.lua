@@ -1,22 +1,21 @@
--- The keys of a shard, of which KEYS[1] is the first.
+-- The keys of a shard; KEYS[1] is the first.
 -- Uses: call, sub.
--- Defines: base, META, JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD,
---   DTIME, DID, DMETAS, GROUPS, LEASE, CANCELS, ASIDE, PAYLOADS, DPAYLOADS, GROUPED, read_meta, wake.
+-- Defines: base, META, JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME,
+--   DID, DMETAS, GROUPS, LEASE, CANCELS, ASIDE, PAYLOADS, DPAYLOADS, GROUPED, read_meta, wake.
 --
 -- Scripts read and check everything, and plan their writes, before they write.
 --
--- The server that a migrating slot comes from refuses a command on an absent key.
--- The server that it goes to refuses nothing to a call that was sent on to it: a key
--- that has not come yet looks empty, unless it is asked for in one command with
--- another. So each key that is not in KEYS stands in an EXISTS with another before it
--- is read or written.
+-- The server that a migrating slot leaves refuses a command on an absent key. The server that the
+-- slot moves to refuses nothing to a call that was redirected to it: a key that has not arrived
+-- yet looks empty, unless one command names it together with another key. So each key that is not
+-- in KEYS stands in an EXISTS with another before it is read or written.
 
 local base = sub(KEYS[1], 1, -2)
 local META, JOBS, READY, PARKED, CLAIMS, BYID, METAS = KEYS[1], base .. 'j', base .. 'r', base .. 'w', base .. 'c', base .. 'i', base .. 't'
 local RTIME, RID, RCOUNT = base .. 'rt', base .. 'ri', base .. 'rc'
 local DEAD, DTIME, DID, DMETAS, GROUPS = base .. 'x', base .. 'xt', base .. 'xi', base .. 'xm', base .. 'xg'
 local LEASE, CANCELS = base .. 'l', base .. 'k'
-local ASIDE = base .. 'q' -- what was set aside
+local ASIDE = base .. 'q' -- set-aside records
 local PAYLOADS, DPAYLOADS = base .. 'p:', base .. 'd:' -- an id follows
 local GROUPED = base .. 'g:' -- the name of a group follows: its dead letters by time
 
@@ -27,6 +26,6 @@ local function read_meta()
   if index then return index == '1', paused == '1', layout end
 end
 
--- wake sends a wake-up for the shard. A script calls it last: that the user may not
--- publish must not undo what was written.
+-- wake sends a wake-up for the shard. A script calls it last, and with pcall: a user without the
+-- right to publish must not undo the script's writes.
 local function wake() redis.pcall('SPUBLISH', base .. 'wake', '') end

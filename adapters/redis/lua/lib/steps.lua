@@ -1,16 +1,16 @@
--- What a step of an operator reads, and which jobs it is about.
+-- How an operator's step reads records, and the condition on its jobs.
 -- Uses: reader, bounds.
 -- Defines: condition, read_step.
 
--- condition returns what tells whether a step is about a job: whose first push was before an instant,
--- '0' for any, and if failed is '1', that has failed.
+-- condition returns a function that reports whether a step is about a job: its first push was
+-- before an instant, '0' for any, and, if failed is '1', it has failed.
 local function condition(before, failed)
   before = tonumber(before)
   return function(job) return (before == 0 or job.first < before) and (failed == '0' or job.retry >= 0) end
 end
 
--- read_step returns what a hash has for the first of some ids, up to so many bytes or as
--- many as a step may read, and the rest of the ids it drops.
+-- read_step returns the values in a hash for the first of some ids, up to most bytes or as many as
+-- a step may read. It drops the rest of the ids.
 local function read_step(key, ids, most)
   local get, values, size = reader(key, ids), {}, 0
   for i = 1, #ids do
