@@ -10,7 +10,7 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// actionsSQL lists what operators did, the newest action first.
+// actionsSQL lists the actions of operators, the newest first.
 //
 //	$1 the time that they are before, or 0 for the newest, $2 how many
 const actionsSQL = `

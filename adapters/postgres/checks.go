@@ -11,8 +11,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// checkedFor is how long all checks together may take, and answersFor the first of them: who asks wants to know that the
-// server is away, or that it answers nothing, while it is so.
+// checkedFor is how long all checks together may take, and answersFor the first of them: a caller
+// wants to learn that the server is away, or does not answer, while that is so.
 const (
 	checkedFor = 5 * time.Second
 	answersFor = 2 * time.Second
@@ -53,7 +53,7 @@ func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 	return rows, nil
 }
 
-// moreTime is what to do about a check for which there was no time.
+// moreTime is what to do about a check that ran out of time.
 const moreTime = "there was no time for it: look again when the server has less to do, or raise statement_timeout for the role"
 
 // unknownAdvice returns what to do about a check that failed.
@@ -67,8 +67,8 @@ func unknownAdvice(err error) string {
 	return "look yourself"
 }
 
-// unanswered returns the only row of a server that could not be asked, or the error if it is the caller, the schema or
-// the store's settings that make it so.
+// unanswered returns the only row for a server that could not be asked. It returns the error
+// instead if the cause is the caller, the schema or the store's settings.
 func unanswered(ctx context.Context, err error) ([]ports.Check, error) {
 	interrupted, advice := storekit.Interrupted(ctx, err), "start the server, or let this process reach it"
 	if codeOf(err) == queryCanceled {
@@ -80,15 +80,16 @@ func unanswered(ctx context.Context, err error) ([]ports.Check, error) {
 	return []ports.Check{{Name: "answers", Status: ports.CheckFail, Refuses: true, Value: err.Error(), Advice: advice}}, nil
 }
 
-// check is a statement that returns a text and a ports.CheckStatus: 0 ok, 1 unknown, 2 warn, 3 fail.
+// check is a statement that returns a text and a ports.CheckStatus: 0 ok, 1 unknown, 2 warn, 3
+// fail.
 //
 //	$1 the name of a table of the schema, $2 and $3 the names of all
 type check struct{ name, sql, advice string }
 
-// writesCheck is the check without which nothing can be pushed.
+// writesCheck is the check that pushes depend on.
 const writesCheck = "writes"
 
-// checks are in the order in which they are shown. Each begins with its parameters, so that all take the same.
+// checks are in display order. Each begins with its parameters, so that all take the same ones.
 var checks = [...]check{
 	{"version", params + `
 SELECT format('postgres %s, up for %s', current_setting('server_version'),
@@ -103,7 +104,8 @@ SELECT CASE WHEN pg_is_in_recovery() THEN 'a standby' WHEN current_setting('tran
 SELECT format('fsync %s, synchronous_commit %s', current_setting('fsync'), current_setting('synchronous_commit')),
   CASE WHEN current_setting('fsync') = 'off' THEN 3 WHEN current_setting('synchronous_commit') = 'off' THEN 2 ELSE 0 END FROM p`,
 		"turn both on: without, a crash of the server loses what was acknowledged"},
-	// Of another's session who may not see it sees the database and the user, which only sessions of clients have both.
+	// A role without the right to see another's session sees only its database and user, which only
+	// sessions of clients have both.
 	{"connections", params + `
 SELECT format('%s of %s', n, most), CASE WHEN n >= 0.95 * most THEN 3 WHEN n >= 0.8 * most THEN 2 ELSE 0 END
 FROM p, (

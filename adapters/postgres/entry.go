@@ -9,12 +9,13 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// What is read of a row e of jobs, claimed or dead_letters: the same columns of each, so
-// that lists and look-ups share them: kind, shard, id, PerformAt, RetryCount, Recoveries,
-// FirstPush, error; of claims token, number, since, node, owner (of a dead letter its group), whether cancelled,
-// whether begun, whether the lease is over; then how many payloads there are, and the
-// scores, data and meta of the first ones. $1 is the most payloads to return, and {counted} how many to
-// count about, NULL for all. Between claimColumns and claimPayloads goes the parameter for the clock.
+// The columns that are read from a row e of jobs, claimed or dead_letters. They are the same for
+// each, so that lists and look-ups share them: kind, shard, id, PerformAt, RetryCount, Recoveries,
+// FirstPush, error; for claims token, number, since, node, owner (for a dead letter its group),
+// whether cancelled, whether begun, whether the lease is over; then the number of payloads, and
+// the scores, data and meta of the first ones. $1 is the largest number of payloads to return, and
+// {counted} the number to count to, approximately, or NULL for all. The parameter for the clock
+// goes between claimColumns and claimPayloads.
 const (
 	jobColumns = `
   'j'::"char", e.shard, e.id, e.perform_at, e.retry_count, e.recoveries, e.first_push, e.error,
@@ -61,13 +62,13 @@ const (
 	deadEntry  = 'd'
 )
 
-// entry is a row of those columns. PerformAt is the ChangedAt of a dead letter, and Owner its Group.
+// entry is a row of those columns. PerformAt is a dead letter's ChangedAt, and Owner its Group.
 type entry struct {
 	kind byte
 	ports.ClaimView
 }
 
-// readEntry reads an entry of a queue, and then the columns that a statement has beside these.
+// readEntry reads an entry of a queue, and then the statement's further columns.
 func readEntry(rows pgx.Rows, queue string, others ...any) (e entry, err error) {
 	var shard int
 	var scores []float64

@@ -12,8 +12,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// status is how a function of the schema says what it refused. Unless its comment says
-// otherwise it has then written nothing.
+// status is a schema function's reason for a refusal. Unless its comment states otherwise, the
+// function has then written nothing.
 type status string
 
 const (
@@ -32,7 +32,7 @@ const (
 )
 
 // err returns the port's error for a refused call on a shard, nil if it was accepted. Callers
-// make those errors themselves that say more than the shard.
+// themselves make the errors that contain more than the shard.
 func (s status) err(shard core.Shard) error {
 	switch s {
 	case statusOK, statusRepeated:
@@ -65,8 +65,8 @@ func (s status) leaseErr(l ports.Lease) error {
 	return s.err(l.Shard)
 }
 
-// translate returns the driver's error as one of the port's. An error of unknown outcome
-// stays one, and keeps of its type only whether the server was reached.
+// translate returns the driver's error as one of the port's. An error of unknown outcome stays
+// one, and keeps of its type only whether the server was reached.
 func translate(ctx context.Context, err error) error {
 	if err == nil || storekit.HasKnownOutcome(err) {
 		return err
@@ -95,20 +95,21 @@ func translate(ctx context.Context, err error) error {
 	return fmt.Errorf("postgres: %s (SQLSTATE %s)", pg.Message, pg.Code)
 }
 
-// notText is a parameter with bytes that no text has: the server has run nothing.
+// notText is a parameter with bytes that no text can have: the server has run nothing.
 const notText = "22021"
 
-// findPrimary is how a pool finds the server that writes.
+// findPrimary is the advice on how a pool finds the server that writes.
 const findPrimary = "connect to the primary: name all servers in the pool's URL with target_session_attrs=read-write; " +
 	"if this is the primary, turn default_transaction_read_only off for the role or the database"
 
-// giveTime is what to do about a statement that was cancelled. Some drivers do that too, when the context of a call ends.
+// giveTime is what to do about a statement that was cancelled. Some drivers also cancel it when
+// the context of a call ends.
 const giveTime = "unless an operator or the end of the call's context ended it, raise statement_timeout for the role"
 
 const tooManyConnections = "53300"
 
-// remedyFor returns what to do about an error that does not go away by waiting, by its
-// SQLSTATE; empty for all others.
+// remedyFor returns, by SQLSTATE, what to do about an error that waiting does not end. It is empty
+// for all others.
 func remedyFor(code string) string {
 	switch code {
 	case "28P01", "28000":
@@ -121,24 +122,24 @@ func remedyFor(code string) string {
 		return `make the schema with "skein migrate up" or postgres.Migrate, or correct its name`
 	case "53400": // configuration limit exceeded
 		return "raise the limit that this names, such as temp_file_limit, for the role"
-	case "26000", "42P05": // a prepared statement is not there, or another one is
+	case "26000", "42P05": // a prepared statement is absent, or is another one
 		return "a pooler hands this program's connections to several of the server: add default_query_exec_mode=cache_describe " +
 			"to the pool's URL, or let the pooler pass prepared statements on (max_prepared_statements of PgBouncer)"
 	}
 	return ""
 }
 
-// noRight is what the server says to a role that may not.
+// noRight is the server's error for a role without a right.
 const noRight = "42501"
 
-// What the server says of a schema that is not there, or is not ours.
+// The server's errors for a schema that is absent, or is not the store's.
 const (
 	undefinedTable    = "42P01"
 	undefinedFunction = "42883"
 	undefinedSchema   = "3F000"
 )
 
-// codeOf returns the code of what the server has said, or "" if an error is nothing that it has said.
+// codeOf returns the code of the server's error, or "" if the error is not the server's.
 func codeOf(err error) string {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {

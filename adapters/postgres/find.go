@@ -13,8 +13,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// findSQL reads what a shard holds for an id, at one instant. What it reads of payloads is bounded
-// by the function find_payloads.
+// findSQL reads what a shard holds for an id, at one instant. The function find_payloads bounds
+// the payloads that it reads.
 //
 //	$1 0, the payloads of each entry to read beside that, $2 the queue, $3 the shard's index, $4 the id, $5 now,
 //	$6 the score and $7 the number of payloads of that to leave out, $8 the most payloads of each place,
@@ -40,9 +40,9 @@ SELECT e.kind, e.shard, e.id, e.at, e.retry_count, e.recoveries, e.first_push, e
   e.cancelled, e.dropped, e.begun, e.lease_until, e.count, p.scores, p.data, p.meta, p.more
 FROM e LEFT JOIN {schema}.find_payloads((SELECT id FROM s), $4, $6, $7, $8, $9, $10) p ON p.kind = e.kind`, "{counted}", "NULL::bigint")
 
-// mostSkipped is the most payloads of one score that a cursor leaves out: more than an id can have,
-// and few enough for find_payloads to add those that it returns, and one more, in 32 bits. Cursors
-// come from users.
+// mostSkipped is the largest number of payloads of one score that a cursor leaves out. An id can't
+// have that many. It is small enough for find_payloads to add the returned payloads, and one more,
+// in 32 bits. Cursors come from users.
 const mostSkipped = math.MaxInt32 - core.MaxTurnPayloads - 1
 
 // Find implements [ports.Inspector]. Of what transactions have left in the shard's inbox it merges what is for this
@@ -95,8 +95,8 @@ func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 	return found, nil
 }
 
-// aheadMerges bounds how much of an inbox Find merges to count what is ahead of a job: the least number of calls that
-// merge more rows than [ports.MaxAhead], beside a lease of 5 s or more.
+// aheadMerges bounds how much of an inbox Find merges to count the jobs ahead of a job. It is the
+// least number of calls that merge more rows than [ports.MaxAhead], beside a lease of 5 s or more.
 const aheadMerges = 2
 
 // isDue reports whether a queued job only waits for its turn.
@@ -104,7 +104,7 @@ func isDue(found ports.Found) bool {
 	return found.Queued != nil && found.Claim == nil && found.Queued.PerformAt <= found.Standing.Now
 }
 
-// addEntry adds one entry to what was found, and the cursor behind its payloads if it has more.
+// addEntry adds one entry to the result, and the cursor behind its payloads if it has more.
 func addEntry(found *ports.Found, r *ports.FindRequest, e entry, more *bool) {
 	var place ports.Place
 	switch e.kind {
@@ -115,7 +115,7 @@ func addEntry(found *ports.Found, r *ports.FindRequest, e entry, more *bool) {
 	case deadEntry:
 		place, found.DeadLetter = ports.PlaceDead, &ports.DeadLetterView{DeadLetter: e.deadLetter(), Count: e.Count}
 	}
-	// A place has no row if no payload of it was asked for, or if none follows.
+	// A place has no row if no payload of it was requested, or if none follows.
 	behind := r.Most(place) == 0 && e.Count > 0
 	if more != nil {
 		behind = *more

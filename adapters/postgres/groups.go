@@ -9,9 +9,10 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// groupsSQL returns a row for each of the largest groups of some shards of a queue, with how many groups there are
-// and how many dead letters they have; one row with a clock alone if there is none. An array chooses the rows, by their
-// key: a join would take all groups of all queues into a hash table, and on disk if they are many.
+// groupsSQL returns a row for each of the largest groups of some shards of a queue, with the
+// number of groups and of their dead letters. Without groups it returns one row with only a clock.
+// An array selects the rows, by their key: a join would take all groups of all queues into a hash
+// table, and onto disk if they are many.
 //
 //	$1 now, $2 the queue, $3 the indexes of the shards, $4 the most groups
 const groupsSQL = `

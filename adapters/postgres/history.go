@@ -36,8 +36,8 @@ func (s *Store) Record(ctx context.Context, r ports.RecordRequest) error {
 		r.Owner, s.now(), queues, minutes, counted, stats)
 }
 
-// historySQL lists what was counted of a queue, and at least one row if it is known, all beside the
-// clock.
+// historySQL lists the counts of a queue, and at least one row if the queue is known, each with
+// the clock.
 //
 //	$1 now, $2 the queue, $3 from, $4 to
 const historySQL = `
@@ -74,7 +74,7 @@ func (s *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.Hist
 			if minute == nil {
 				return nil
 			}
-			_ = sums.AddEncoded(*minute, stats) // a damaged record is passed over: it hides no other
+			_ = sums.AddEncoded(*minute, stats) // a damaged record is skipped: it hides no other
 			return nil
 		})
 	}, historySQL, s.now(), textOrNone(r.Queue), int64(r.From), to)

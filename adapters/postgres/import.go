@@ -32,8 +32,8 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 	return reply, nil
 }
 
-// importArgs returns the parameters of step_import that are dead letters: their ids, times, errors and groups, and of each
-// payload the place of its dead letter, from 1, with score, bytes and Meta.
+// importArgs returns the dead letters as parameters of step_import: their ids, times, errors and
+// groups, and for each payload the place of its dead letter, from 1, with score, bytes and Meta.
 func importArgs(letters []core.DeadLetter) []any {
 	var (
 		ids, errs, groups = []string{}, []string{}, []string{}

@@ -8,24 +8,25 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// mayWrite is where the session may write: a hot standby can't, and a role that only looks may not. Nothing
-// after FROM runs where it does not hold. Its parameter $2 is [Store.inbox].
+// mayWrite is a FROM clause that has a row if the session may write. A hot standby can't, and a
+// read-only role may not. Without that row nothing after FROM runs. Its parameter $2 is
+// [Store.inbox].
 const mayWrite = `NOT current_setting('transaction_read_only')::boolean AND has_table_privilege($2::text, 'DELETE')`
 
-// inbox returns the name of the table that whoever writes must be allowed to delete from.
+// inbox returns the name of the table that a role must be allowed to delete from to write.
 func (s *Store) inbox() string { return s.schema + ".inbox" }
 
-// mergeInboxes merges all that waits in the inboxes of a queue's shards, of those named or for nil of all, so
-// that what is read next sees it.
+// mergeInboxes merges the whole inboxes of a queue's shards, of the given ones or, for nil, of
+// all, so that the next read sees everything.
 func (s *Store) mergeInboxes(ctx context.Context, queue string, shards []core.Shard) error {
 	return s.mergeSome(ctx, queue, shards, 0)
 }
 
-// lookMerges bounds how much a look at whole shards merges before it shows what there is: some 25,000 rows, which
-// take about half a second. The rest is left to turns and to the looks that follow.
+// lookMerges bounds how much a read of whole shards merges before it shows the shards: some 25,000
+// rows, which take about half a second. The rest is left to turns and to later reads.
 const lookMerges = 25
 
-// mergeForLook is mergeInboxes for those who look at whole shards: it ends after [lookMerges] calls.
+// mergeForLook is mergeInboxes for reads of whole shards: it ends after [lookMerges] calls.
 func (s *Store) mergeForLook(ctx context.Context, queue string, shards []core.Shard) error {
 	return s.mergeSome(ctx, queue, shards, lookMerges)
 }
@@ -35,16 +36,18 @@ func (s *Store) mergeSome(ctx context.Context, queue string, shards []core.Shard
 		queue, indexesOf(shards))
 }
 
-// mergeIDs merges what waits in a shard's inbox for some ids, so that what is read of these next is all there is.
+// mergeIDs merges what waits in a shard's inbox for some ids, so that the next read of these ids
+// is complete.
 func (s *Store) mergeIDs(ctx context.Context, shard core.Shard, ids ...string) error {
 	return s.merge(ctx, 0, `SELECT until::text, more FROM {schema}.merge_ids($1, $4, $5, $3::text::xid8) WHERE `+mayWrite,
 		shard.Queue, index(shard), possible(ids))
 }
 
-// merge calls a function that merges, until it says that it is done or, unless that is 0, so many times. Each call
-// merges no more than lets turns wait briefly. Who may only read does without.
+// merge calls a merging function until the function reports that it is done, or, unless calls is
+// 0, at most that number of times. Each call merges little enough for turns to wait only briefly.
+// A read-only role reads without merging.
 //
-//	$1 the queue, $2 as mayWrite has it, $3 what the call before returned, then the rest
+//	$1 the queue, $2 as in mayWrite, $3 the result of the previous call, then the rest
 func (s *Store) merge(ctx context.Context, most int, call, queue string, rest ...any) error {
 	var until *string
 	more := true

@@ -47,8 +47,7 @@ func acquireError(h *header, r *ports.AcquireRequest) error {
 	return h.status.layoutErr(r.Shard, storekit.Layout{Shards: r.Shards, Generation: r.Generation})
 }
 
-// index returns a shard's index as SQL takes it: -1, which no queue has, for one that is out
-// of range.
+// index returns a shard's index for SQL: -1, which no queue has, if it is out of range.
 func index(s core.Shard) int32 {
 	if s.Index >= core.MaxShards {
 		return -1

@@ -16,8 +16,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// How the connection that listens is kept: probed when nothing has come for a while, given
-// up if the probe fails, and made anew after a pause that grows.
+// How the listening connection is kept: it is probed after a silence, given up if the probe fails,
+// and made anew after a growing pause.
 const (
 	probeAfter   = 15 * time.Second
 	probeTimeout = 5 * time.Second
@@ -25,8 +25,8 @@ const (
 	longestPause = 5 * time.Second
 )
 
-// listener passes notifications on to subscribers. It has a connection while there are
-// any. The zero value is ready.
+// listener passes notifications to subscribers. It has a connection while it has subscribers. The
+// zero value is ready.
 type listener struct {
 	mu          sync.Mutex
 	subscribers map[*storekit.Subscriber]bool
@@ -79,7 +79,7 @@ func (l *listener) add(sub *storekit.Subscriber, connect connector) *listenSessi
 	return l.session
 }
 
-// leave removes a subscriber, and with the last one the connection.
+// leave removes a subscriber. With the last one it removes the connection.
 func (l *listener) leave(sub *storekit.Subscriber) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,7 +124,7 @@ func reconnect(ctx context.Context, connect connector) (*pgx.Conn, error) {
 	}
 }
 
-// receive passes notifications on until the connection or ctx ends.
+// receive passes on notifications until the connection or ctx ends.
 func (l *listener) receive(ctx context.Context, conn *pgx.Conn) {
 	defer closeSoon(conn)
 	for {
@@ -141,7 +141,7 @@ func (l *listener) receive(ctx context.Context, conn *pgx.Conn) {
 	}
 }
 
-// parseWakeup reads what a wake-up says: a shard, or nothing for the list of nodes.
+// parseWakeup reads the text of a wake-up: a shard, or nothing for the list of nodes.
 func parseWakeup(payload string) (core.Shard, bool) {
 	if payload == "" {
 		return core.Shard{}, true
@@ -188,8 +188,8 @@ func (s *Store) listen(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// takeConnection returns a connection for a long time, taken out of the pool, so that it is
-// made as the pool's are and keeps no call waiting.
+// takeConnection takes a connection out of the pool for a long time. So it is made like the pool's
+// connections, and keeps no call waiting.
 func (s *Store) takeConnection(ctx context.Context) (*pgx.Conn, error) {
 	pooled, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -198,8 +198,8 @@ func (s *Store) takeConnection(ctx context.Context) (*pgx.Conn, error) {
 	return pooled.Hijack(), nil
 }
 
-// connectListener returns a connection of its own, as Options.Listen says, else taken out
-// of the pool.
+// connectListener returns a separate connection by Options.Listen, or else one taken out of the
+// pool.
 func (s *Store) connectListener(ctx context.Context) (*pgx.Conn, error) {
 	if s.options.Listen != nil {
 		return pgx.ConnectConfig(ctx, s.options.Listen.Copy())
@@ -215,11 +215,11 @@ func (s *Store) connectListener(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// errPooler is for a pooler that stands between the process and the server.
+// errPooler is for a pooler between the process and the server.
 var errPooler = errors.New("a pooler stands before the server; set Options.Listen to a direct connection, or Options.NoWakeups")
 
-// refusePooler returns an error if there is a pooler between this process and
-// the server, which LISTEN gets through only in session mode.
+// refusePooler returns an error if a pooler is between this process and the server: LISTEN gets
+// through it only in session mode.
 func refusePooler(ctx context.Context, conn *pgx.Conn) error {
 	var pid uint32
 	if err := conn.QueryRow(ctx, "select pg_backend_pid()").Scan(&pid); err != nil {

@@ -20,11 +20,12 @@ type list struct {
 	table   string
 	columns string
 	joins   string
-	// key is the column that orders before the id, and keyOf what it is of an entry; empty in
-	// lists by id.
+	// key is the sort column before the id, and keyOf its value for an entry. Both are empty in lists
+	// by id.
 	key   string
 	keyOf func(*entry) int64
-	// filter is what the list's partial index holds, and group, if it is not empty, the group that is listed.
+	// filter is the condition of the list's partial index. group, if it is not empty, is the listed
+	// group.
 	filter string
 	group  string
 	// rows replaces shardRows.
@@ -63,7 +64,8 @@ const shardRows = `SELECT s.index, {key} AS key, e.id
 // rowsByTime is shardRows for queued jobs by time, which are in two parts of their index.
 const rowsByTime = `SELECT * FROM {schema}.places_by_time(q.first, $2, $5, $4, $3, {descending})`
 
-// pageSQL returns entries of a page, in the order asked for; those that are gone are missing.
+// pageSQL returns entries of a page, in the requested order; those that no longer exist are
+// missing.
 //
 //	$1 the most payloads, $2 the queue, $3 the indexes of their shards, $4 their ids, $5 the most characters
 //	of each error, $6 how many payloads to count about, $7 now where claims are listed
@@ -104,12 +106,12 @@ func (l list) pageSQL() string {
 	return strings.NewReplacer("{columns}", columns, "{joins}", l.joins, "{table}", l.table).Replace(pageSQL)
 }
 
-// afterAllIDs sorts behind every id: it is longer than an id can be, of the last character
-// there is.
+// afterAllIDs sorts behind every id: it is longer than an id can be, and consists of the last
+// character.
 var afterAllIDs = strings.Repeat("\U0010FFFF", core.MaxIDBytes/4+1)
 
-// bounds returns the id that a page begins behind, and its key, or in lists by id the id that it ends
-// before or at.
+// bounds returns the id that a page begins behind, and its key, or in lists by id the id that it
+// ends before or at.
 func (l list) bounds(p *storekit.Pager[storekit.Listed]) (id string, other any) {
 	start, descending := p.Start(), p.Descending()
 	id = start.At.ID
@@ -129,8 +131,8 @@ func (l list) bounds(p *storekit.Pager[storekit.Listed]) (id string, other any) 
 	return id, start.At.Key
 }
 
-// page returns a page of a list, and the cursor of the next: first where its entries are, and then
-// these alone. The caller has checked that the queue exists.
+// page returns a page of a list, and the cursor of the next. It finds the places of the entries
+// first, and then reads only these entries. The caller has checked that the queue exists.
 func (s *Store) page(ctx context.Context, l list, r ports.PageRequest, shards []core.Shard) ([]entry, ports.Cursor, error) {
 	if err := s.mergeForLook(ctx, r.Queue, shards); err != nil {
 		return nil, ports.Cursor{}, err
@@ -143,7 +145,7 @@ func (s *Store) page(ctx context.Context, l list, r ports.PageRequest, shards []
 	if err != nil {
 		return nil, ports.Cursor{}, err
 	}
-	if _, err := lost.Shards(1); err != nil { // one server has all
+	if _, err := lost.Shards(1); err != nil { // one server has all shards
 		return nil, ports.Cursor{}, err
 	}
 	places, next := p.Page()
@@ -151,7 +153,7 @@ func (s *Store) page(ctx context.Context, l list, r ports.PageRequest, shards []
 	return entries, next, err
 }
 
-// places finds the first places of shards, of all of them as many.
+// places finds the first places of shards, the same number for each.
 func (s *Store) places(ctx context.Context, l list, p *storekit.Pager[storekit.Listed], asks []storekit.Ask) []storekit.Answer {
 	answers := make([]storekit.Answer, len(asks))
 	indexes, at := make([]int32, len(asks)), make(map[int]int, len(asks))
@@ -184,8 +186,8 @@ func (s *Store) places(ctx context.Context, l list, p *storekit.Pager[storekit.L
 	return answers
 }
 
-// entries reads the entries at some places, and returns those that are still there: one that has moved
-// meanwhile is left out, since the page that follows begins behind its old place.
+// entries reads the entries at some places, and returns those that still exist. An entry that has
+// moved meanwhile is left out, since the next page begins behind its old place.
 func (s *Store) entries(ctx context.Context, l list, r ports.PageRequest, places []storekit.Listed) ([]entry, error) {
 	if len(places) == 0 {
 		return nil, nil

@@ -16,24 +16,24 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Version n of the schema is what the files under migrations/000n make, one object in each
-// file, and what its down.sql removes again. A file begins with a comment on its object,
-// which the schema shows as well: see commentOn.
+// Version n of the schema is what the files under migrations/000n make, one object in each file,
+// and what its down.sql removes again. A file begins with a comment on its object, which becomes
+// the object's comment in the schema: see commentOn.
 //
 //go:embed migrations
 var migrations embed.FS
 
-// stages are the directories of a version's files, in the order in which they run. Within
-// one, files run in order of name. Bodies of functions are not checked when they are made,
-// so that they may name functions and views that come later.
+// stages are the directories of a version's files, in the order in which they run. Within a
+// directory, files run in order of name. Bodies of functions are not checked when the functions
+// are created, so they may name functions and views that come later.
 var stages = [...]string{"enums", "types", "tables", "functions", "views"}
 
 // version is one step of the schema.
 type version struct {
 	up, down string
-	// oldest is the oldest version that a program may know that uses this one, so that programs of
-	// before can still start while new ones are rolled out: a version that only adds what they
-	// don't touch names theirs.
+	// oldest is the oldest schema version that a program must support to use this version. It lets old
+	// programs still start while new ones are rolled out: a version that only adds objects that old
+	// programs don't touch names theirs.
 	oldest int
 }
 
@@ -52,7 +52,7 @@ var versions = sync.OnceValue(func() []version {
 	}
 })
 
-// upOf returns the SQL that makes a version.
+// upOf returns the SQL that creates a version.
 func upOf(dir string) string {
 	var b strings.Builder
 	b.WriteString("SET LOCAL check_function_bodies = off;\n")
@@ -68,11 +68,11 @@ func upOf(dir string) string {
 	return b.String()
 }
 
-// created matches a file that makes one object: the comment that it begins with, and what
-// the comment is on.
+// created matches a file that creates one object: its leading comment, and the object.
 var created = regexp.MustCompile(`\A((?:--.*\n)+)CREATE (TYPE|TABLE|FUNCTION|VIEW) (\{schema\}\.\w+)`)
 
-// commentOn returns the SQL by which the schema shows the comment that a file begins with.
+// commentOn returns the SQL that makes a file's leading comment its object's comment in the
+// schema.
 func commentOn(text string) string {
 	m := created.FindStringSubmatch(text)
 	if m == nil {
@@ -115,7 +115,7 @@ func Unmigrate(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 	return migrate(ctx, pool, schema, 0, false)
 }
 
-// migrate brings a schema to a version, or, if newer ones will do, leaves such a one alone.
+// migrate brings a schema to a version. If newer is set, it leaves a usable newer one alone.
 func migrate(ctx context.Context, pool *pgxpool.Pool, schema string, to int, newer bool) error {
 	if pool == nil {
 		return fmt.Errorf("postgres: %w: there is no pool of connections; pass one to Migrate", ports.ErrUnusable)
@@ -129,7 +129,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, schema string, to int, new
 	return attempt(ctx, &pooled{pool: pool}, idempotent|operated, func(ctx context.Context) error { return migrateOnce(ctx, pool, schema, to, newer) })
 }
 
-// migrateOnce may be repeated: it begins from the version that the schema has.
+// migrateOnce may be repeated: it starts from the schema's present version.
 func migrateOnce(ctx context.Context, pool *pgxpool.Pool, schema string, to int, newer bool) error {
 	return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SET LOCAL search_path = pg_catalog`); err != nil {
@@ -161,7 +161,7 @@ func migrateOnce(ctx context.Context, pool *pgxpool.Pool, schema string, to int,
 	})
 }
 
-// versionOf returns the version that a schema has: zero if it or its tables are not there.
+// versionOf returns the version of a schema: zero if the schema or its tables do not exist.
 func versionOf(ctx context.Context, tx pgx.Tx, schema string) (v schemaVersion, err error) {
 	var there bool
 	if err := tx.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, quoted(schema)+".migrations").Scan(&there); err != nil || !there {
@@ -199,8 +199,8 @@ func MigrationSQL(schema string, from, to int) string {
 // NewestVersion returns the version of the schema that this program needs.
 func NewestVersion() int { return len(versions()) }
 
-// createMigrations makes the schema only if it is not there: to ask for one that is needs the
-// right to make others.
+// createMigrations creates the schema only if it does not exist: creating one that exists would
+// still need the right to create schemas.
 const createMigrations = `DO {$} BEGIN
   IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = {name}) THEN
     CREATE SCHEMA IF NOT EXISTS {schema};
@@ -219,8 +219,8 @@ EXCEPTION WHEN dependent_objects_still_exist OR insufficient_privilege THEN
 END {$};
 `
 
-// expand puts a schema's name into SQL, for {name} as a text, and for {$} a dollar quote that the
-// name does not contain.
+// expand puts a schema's name into SQL: for {name} as a text, and for {$} as a dollar quote that
+// the name does not contain.
 func expand(template, schema string) string {
 	name, quote := quoted(schema), "$skein$"
 	for strings.Contains(name, quote) {

@@ -14,10 +14,10 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// announceSQL writes a node, lists all that run, and wakes other nodes by the same commit if
-// it is new to them or says something else than before. It deletes those that ran out an
-// hour ago, which is ports.NodeKept and 3600000000 µs, and cuts those that end later than their TTL from now,
-// after it has locked its own, so that two of these don't wait for each other.
+// announceSQL writes a node, lists all running nodes, and wakes other nodes by the same commit if
+// the node is new to them or its announcement has changed. It deletes nodes that expired an hour
+// ago (ports.NodeKept, 3600000000 µs), and shortens those that end later than their TTL from now.
+// It does so after it has locked its own row, so that two calls don't wait for each other.
 //
 //	$1 now, $2 owner, $3 name, $4 host, $5 pid, $6 lanes, $7 queues, $8 version, $9 draining,
 //	$10 what it is doing, $11 TTL, $12 the channel, or NULL for no wake-up
@@ -58,8 +58,8 @@ FROM clock CROSS JOIN woken, (
 ) n
 WHERE n.expires > clock.now`
 
-// nodesSQL lists the nodes that are known beside the clock, which is all of its row if there
-// are none.
+// nodesSQL lists the known nodes, each with the clock. Without nodes it returns one row with only
+// the clock.
 //
 //	$1 now
 const nodesSQL = `
@@ -69,8 +69,8 @@ WITH clock AS MATERIALIZED (
 SELECT clock.now, owner, name, host, pid, lanes, queues, version, draining OR asked, started, expires, status::text
 FROM clock LEFT JOIN {schema}.nodes ON expires >= clock.now - 3600000000`
 
-// drainSQL notes whether an operator asks a node to drain, wakes nodes by the same commit if
-// that is new, and returns whether the node runs.
+// drainSQL notes whether an operator wants a node to drain, wakes nodes by the same commit if that
+// has changed, and returns whether the node runs.
 //
 //	$1 now, $2 owner, $3 whether it is to drain, $4 the channel, or NULL for no wake-up
 const drainSQL = `
@@ -145,7 +145,7 @@ func (s *Store) Nodes(ctx context.Context) (ports.NodesReply, error) {
 	return reply, err
 }
 
-// identity returns where the columns of a node go, but for its status.
+// identity returns the scan targets for the columns of a node except its status.
 func identity(n *ports.Node) []any {
 	return []any{&n.Owner, &n.Name, &n.Host, &n.PID, &n.Lanes, &n.Queues, &n.Version, &n.Draining, &n.StartedAt, &n.ExpiresAt}
 }
@@ -170,7 +170,8 @@ func readNodes(rows pgx.Rows, columns func(*ports.Node) []any) (now core.Instant
 	return now, nodes, err
 }
 
-// statusText scans a node's status. One that can't be read is as none: the node announces itself anew.
+// statusText scans a node's status. A status that can't be read counts as absent: the node
+// announces itself anew.
 type statusText ports.NodeStatus
 
 // ScanText implements [pgtype.TextScanner].

@@ -11,37 +11,37 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// restTime is how long a shard is not looked at after it had a job that was due before, as
-// one with a backlog has, or while its holder in this process is given time to take the
-// job. A shard for which a wake-up was sent is looked at again at once, in the one statement
-// at a time that a store sends.
+// restTime is for how long a shard is not looked at after it had a job that was already due: a
+// shard with a backlog has one, and the shard's holder in this process needs time to take the job.
+// A shard that got a wake-up is looked at again at once, in the one statement at a time that a
+// store sends.
 const restTime = 20 * time.Millisecond
 
-// longestLookPause is the last pause between looks at a shard for a caller's transaction that did not
-// notify. They begin at restTime and double: the transaction may take two seconds and a half.
+// longestLookPause is the last pause between looks at a shard for a caller's transaction that did
+// not notify. The pauses begin at restTime and double, so the transaction may take two and a half
+// seconds.
 const longestLookPause = 64 * restTime
 
 // notifyLimit is how long a wake-up may take to be sent.
 const notifyLimit = 5 * time.Second
 
-// notifier sends wake-ups outside the transactions that cause them, since a NOTIFY in
-// each makes commits wait for one another. It runs while there is something to send. The
-// zero value is ready.
+// notifier sends wake-ups outside the transactions that cause them, since a NOTIFY in each makes
+// commits wait for one another. It runs while wake-ups wait. The zero value is ready.
 type notifier struct {
 	mu      sync.Mutex
 	running bool
-	signal  chan struct{}               // holds a token when something was added
-	pending map[core.Shard]core.Instant // when the first of what was added is due
+	signal  chan struct{}               // holds a token when a wake-up was added
+	pending map[core.Shard]core.Instant // when the first added job is due
 	awaited map[core.Shard]awaitedLook
 	rests   map[core.Shard]time.Time // until when not to look at a shard
 }
 
 // awaitedLook is the next look at a shard into which transactions have pushed that may not have
-// committed.
+// committed yet.
 type awaitedLook struct {
-	due   core.Instant // when the first of what they have pushed is due
+	due   core.Instant // when the first of their jobs is due
 	at    time.Time
-	pause time.Duration // before it
+	pause time.Duration // before the look
 }
 
 // add adds a wake-up, and reports whether the caller must start sendWakeups.
@@ -57,8 +57,8 @@ func (n *notifier) add(shard core.Shard, due core.Instant) bool {
 	return n.start()
 }
 
-// await adds looks at a shard for a transaction that has just pushed, and reports whether the caller
-// must start sendWakeups.
+// await adds looks at a shard for a transaction that has just pushed, and reports whether the
+// caller must start sendWakeups.
 func (n *notifier) await(shard core.Shard, due core.Instant, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -76,7 +76,7 @@ func (n *notifier) await(shard core.Shard, due core.Instant, now time.Time) bool
 	return n.start()
 }
 
-// start tells sendWakeups that something was added, and reports whether it must be started.
+// start signals sendWakeups that a wake-up was added, and reports whether it must be started.
 func (n *notifier) start() bool {
 	if n.signal == nil {
 		n.signal = make(chan struct{}, 1)
@@ -90,7 +90,7 @@ func (n *notifier) start() bool {
 	return start
 }
 
-// sendWakeups sends what was added until nothing is left.
+// sendWakeups sends the added wake-ups until none is left.
 func (s *Store) sendWakeups() {
 	for {
 		batch, wait, ok := s.notifier.take(time.Now())
@@ -108,7 +108,7 @@ func (s *Store) sendWakeups() {
 	}
 }
 
-// wakeupBatch is what one statement sends.
+// wakeupBatch is the wake-ups that one statement sends.
 type wakeupBatch struct {
 	shards  []core.Shard
 	queues  []string
@@ -116,8 +116,8 @@ type wakeupBatch struct {
 	dues    []int64
 }
 
-// take removes and returns the looks that are due at shards that do not rest, or else how long it
-// is until the next. ok is false, and sending over, if there is nothing left.
+// take removes and returns the due looks at shards that do not rest, or else the time until the
+// next look. ok is false, and sending ends, if nothing is left.
 func (n *notifier) take(now time.Time) (batch wakeupBatch, wait time.Duration, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -165,8 +165,8 @@ func (n *notifier) sent(batch wakeupBatch, notified []int) {
 	}
 }
 
-// rest keeps a shard from being looked at for a while, and reports whether it did not rest. For one
-// that rests already nothing changes.
+// rest keeps a shard from being looked at for a while, and reports whether it did not rest before.
+// A shard that already rests is left unchanged.
 func (n *notifier) rest(shard core.Shard, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -180,8 +180,8 @@ func (n *notifier) rest(shard core.Shard, now time.Time) bool {
 	return true
 }
 
-// notify sends a batch, and returns the positions of the shards for which it has sent a
-// wake-up. What fails is lost, as wake-ups may be: polling finds the work.
+// notify sends a batch, and returns the positions of the shards that got a wake-up. Failed
+// wake-ups are lost, as wake-ups may be: polling finds the work.
 func (s *Store) notify(batch wakeupBatch) (notified []int) {
 	ctx, cancel := context.WithTimeout(context.Background(), notifyLimit)
 	defer cancel()

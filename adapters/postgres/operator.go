@@ -17,8 +17,8 @@ func (s *Store) stepOf(ctx context.Context, shard core.Shard, ids []string, call
 	return s.step(ctx, shard, len(ids), call, args...)
 }
 
-// step calls one of the step functions, whose first arguments are the shard and the clock,
-// for so many named entries, and sends a wake-up for what it made due. It is not repeated
+// step calls one of the step functions, whose first arguments are the shard and the clock, for the
+// given number of named entries, and sends a wake-up for jobs that it made due. It is not repeated
 // after an unknown outcome: the repeat would not count what the first call has done.
 func (s *Store) step(ctx context.Context, shard core.Shard, named int, call string, args ...any) (ports.StepReply, error) {
 	var (
@@ -65,7 +65,8 @@ func (s *Store) Delete(ctx context.Context, r ports.JobStep) (ports.StepReply, e
 	return s.buryOrDelete(ctx, &r, nil)
 }
 
-// buryOrDelete buries jobs in a group, which is the error of those that have none, or deletes them.
+// buryOrDelete buries jobs in a group, or deletes them. The group's name is also the error of jobs
+// without an error.
 func (s *Store) buryOrDelete(ctx context.Context, r *ports.JobStep, group *string) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
@@ -120,7 +121,7 @@ func (s *Store) reviveOrPurge(ctx context.Context, r *ports.DeadLetterStep, revi
 		}
 	}
 	merge := func() error { return s.mergeIDs(ctx, r.Shard, ids...) }
-	if ids == nil { // by time or group, of which any row of the inbox may be
+	if ids == nil { // by time or group: any row of the inbox may belong to it
 		merge = func() error { return s.mergeInboxes(ctx, r.Shard.Queue, []core.Shard{r.Shard}) }
 	}
 	if err := merge(); err != nil {
@@ -157,8 +158,8 @@ func orNull(text string) *string {
 	return &text
 }
 
-// possible returns ids, in the same places, with those that Postgres can't read as ones that no job has.
-// It is never nil, which SQL would see as NULL.
+// possible returns ids, in the same places. Ids that Postgres can't read are replaced by one that
+// no job has. The result is never nil, which SQL would see as NULL.
 func possible(ids []string) []string {
 	list := make([]string, len(ids))
 	for i, id := range ids {
@@ -167,8 +168,8 @@ func possible(ids []string) []string {
 	return list
 }
 
-// textOrNone returns the name of a queue or an owner, or "", which no queue, no lease and no node has, for one that is
-// no text: Postgres can't read it.
+// textOrNone returns the name of a queue or an owner. If Postgres can't read the name as a text,
+// it returns "", which no queue, lease or node has.
 func textOrNone(name string) string {
 	if core.Text(name) != name {
 		return ""
@@ -176,7 +177,7 @@ func textOrNone(name string) string {
 	return name
 }
 
-// orNone returns an id, or "", which no job has, for one that can't exist.
+// orNone returns an id, or "", which no job has, for an id that can't exist.
 func orNone(id string) string {
 	if core.ValidateID(id) != nil {
 		return ""

@@ -12,8 +12,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// maxStatement is how many entries one statement pushes, unless a single shard
-// must have more at once.
+// maxStatement is how many entries one statement pushes, unless a single shard must push more at
+// once.
 const maxStatement = 2000
 
 // Push implements [ports.Producer]. Entries of several shards share a statement, as
@@ -37,8 +37,8 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 	return reply, nil
 }
 
-// statementSize returns how many of the entries go into the next statement: whole
-// shards, but for one that is too large by itself.
+// statementSize returns how many of the entries go into the next statement: those of whole shards,
+// except if one shard alone is too large.
 func statementSize(list []storekit.Routed) int {
 	size := 0
 	for rest := list; len(rest) > 0; {
@@ -55,8 +55,8 @@ func statementSize(list []storekit.Routed) int {
 	return size
 }
 
-// pushSome pushes entries in one exchange and one transaction. Those that it returns neither as New nor as Merged
-// are duplicates.
+// pushSome pushes entries in one exchange and one transaction. Entries that it returns neither as
+// New nor as Merged are duplicates.
 func (s *Store) pushSome(ctx context.Context, r *ports.PushRequest, list []storekit.Routed) (ports.PushReply, error) {
 	statements := pushStatements(r, list)
 	push := s.pushAll
@@ -113,7 +113,8 @@ type due struct {
 	at    core.Instant
 }
 
-// readPush reads what a statement has met, and adds it, and what it has moved.
+// readPush reads the result of a statement and adds it: what the entries met, and the shards whose
+// head has moved.
 func readPush(rows pgx.Rows, r *ports.PushRequest, met *ports.PushReply, moved []due) ([]due, error) {
 	defer rows.Close()
 	for rows.Next() {
@@ -142,17 +143,17 @@ func layoutOf(r *ports.PushRequest) storekit.Layout {
 	return storekit.Layout{Shards: r.Shards, Generation: r.Generation}
 }
 
-// slowPush is how long a push may take and be seen for certain: turns don't look again
+// slowPush is the longest time of a push that turns are certain to see: turns don't look again
 // where they looked more than a second after a PerformAt.
 const slowPush = 900 * time.Millisecond
 
-// clockWentOn reports whether Options.Clock, if it is set, has advanced by more than slowPush. It may
-// advance faster than real time, as in tests.
+// clockWentOn reports whether Options.Clock, if it is set, has advanced by more than slowPush. It
+// may advance faster than real time, as in tests.
 func (s *Store) clockWentOn(since core.Instant) bool {
 	return s.options.Clock != nil && s.options.Clock().Sub(since.Time()) > slowPush
 }
 
-// noteEarlySQL has the next turns look for due jobs from certain instants on.
+// noteEarlySQL makes the next turns look for due jobs from certain instants on.
 //
 //	$1 the queue, $2 the shards' indexes, $3 the earliest PerformAt in each
 const noteEarlySQL = `
@@ -160,8 +161,8 @@ INSERT INTO {schema}.inbox (shard, kind, perform_at)
 SELECT s.id, 'early', u.due FROM unnest($2::int[], $3::bigint[]) u (index, due)
 JOIN {schema}.shards s ON s.queue = $1 AND s.index = u.index`
 
-// noteEarly notes jobs that a push was slow to store. If it fails, the turns or renewals
-// that look below the floor find them.
+// noteEarly notes jobs that a push was slow to store. If it fails, turns or renewals that look
+// below the floor find them.
 func (s *Store) noteEarly(ctx context.Context, queue string, moved []due) {
 	indexes, dues := make([]int32, len(moved)), make([]int64, len(moved))
 	for i, d := range moved {

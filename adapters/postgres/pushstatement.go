@@ -14,7 +14,7 @@ import (
 // of shard and id, and further payloads for some.
 type pushStatement struct {
 	columns
-	at, delay []int64 // nil if all are now
+	at, delay []int64 // nil if all are due now
 	more      columns
 }
 
@@ -47,7 +47,7 @@ func (st *pushStatement) args(s *Store, r *ports.PushRequest) []any {
 	}
 }
 
-// pushStatements returns what pushes the entries, in order. Where the rule keeps the
+// pushStatements returns the statements that push the entries, in order. If the rule keeps the
 // time, further entries for an id only add their payloads.
 func pushStatements(r *ports.PushRequest, list []storekit.Routed) []*pushStatement {
 	list = slices.Clone(list)

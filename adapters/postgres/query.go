@@ -16,17 +16,17 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// retry is when a call may be made again after it has failed.
+// retry is when a call may be repeated after a failure.
 type retry int
 
 const (
-	// ifRolledBack: only if the server says, or the driver knows, that nothing was
-	// committed.
+	// ifRolledBack: only if the server reports, or the driver knows, that nothing was committed.
 	ifRolledBack retry = 0
 	// idempotent: also after an unknown outcome.
 	idempotent retry = 1
-	// operated, with one of these: not at a server that only reads, once a new connection has met it
-	// too. Servers and producers wait for a failover to end, and an operator is told at once.
+	// operated, combined with one of the others: not at a read-only server, once a new connection has
+	// met it too. Servers and producers wait for a failover to end; an operator gets the error at
+	// once.
 	operated retry = 2
 )
 
@@ -37,9 +37,9 @@ const (
 	lastBackoff  = 250 * time.Millisecond
 )
 
-// query runs one statement in a transaction of its own, repeats it as the mode
-// allows, and has read take its rows, anew at each try. The template's {schema}
-// becomes the store's. The error is the port's.
+// query runs one statement in a transaction of its own, repeats it as the mode allows, and calls
+// read with its rows, anew at each try. The template's {schema} becomes the store's. The error is
+// the port's.
 func (s *Store) query(ctx context.Context, mode retry, read func(pgx.Rows) error, template string, args ...any) error {
 	return s.call(ctx, mode, func(ctx context.Context) error {
 		rows, err := s.pool.Query(ctx, s.sql(template), args...)
@@ -55,7 +55,7 @@ func (s *Store) query(ctx context.Context, mode retry, read func(pgx.Rows) error
 	})
 }
 
-// call calls do once the schema is known to fit, and repeats it as the mode allows. The
+// call calls do once the schema is known to be usable, and repeats it as the mode allows. The
 // error is the port's.
 func (s *Store) call(ctx context.Context, mode retry, do func(context.Context) error) error {
 	if err := s.ready(ctx); err != nil {
@@ -64,9 +64,9 @@ func (s *Store) call(ctx context.Context, mode retry, do func(context.Context) e
 	return attempt(ctx, &s.pooled, mode, do)
 }
 
-// attempt is call without the check of the schema. After a call that met a server which only
-// reads, as the primary does once it is a standby, the pool makes its connections anew and
-// finds the new primary.
+// attempt is call without the check of the schema. After a call that met a read-only server, as
+// the primary is once it becomes a standby, the pool makes its connections anew and finds the new
+// primary.
 func attempt(ctx context.Context, pool *pooled, mode retry, do func(context.Context) error) error {
 	began, anew := time.Now(), false
 	for wait := firstBackoff; ; wait = min(2*wait, lastBackoff) {
@@ -83,8 +83,8 @@ func attempt(ctx context.Context, pool *pooled, mode retry, do func(context.Cont
 	}
 }
 
-// once calls do once, and again only if a connection of the pool turns out to have been cut, which says nothing of the
-// server.
+// once calls do once, and again only if a connection of the pool turns out to have been cut, which
+// reveals nothing about the server.
 func once(ctx context.Context, do func() error) error {
 	err := do()
 	for wait := firstBackoff; lostSession(err) && wait <= lastBackoff && sleep(ctx, wait); wait *= 2 {
@@ -93,19 +93,20 @@ func once(ctx context.Context, do func() error) error {
 	return err
 }
 
-// pooled is a pool whose connections are made anew when they are to the wrong server.
+// pooled is a pool whose connections are made anew when they lead to the wrong server.
 type pooled struct {
 	pool *pgxpool.Pool
-	// last is when they were, in nanoseconds since the epoch.
+	// last is when they were made anew, in nanoseconds since the epoch.
 	last atomic.Int64
 }
 
-// resetEvery is how often at most. A standby that becomes the primary refuses all calls of a
-// store at once, and each of them again and again: the connections that one call has made are
-// left to the others.
+// resetEvery is the shortest time between resets. A standby that becomes the primary refuses all
+// calls of a store at once, and each of them again and again: the connections that one call has
+// made are left to the others.
 const resetEvery = time.Second
 
-// reset makes the connections anew, unless that was done a moment ago, and returns when it was done last.
+// reset makes the connections anew, unless that was done a moment ago, and returns when it was
+// last done.
 func (p *pooled) reset() time.Time {
 	last, now := p.last.Load(), time.Now().UnixNano()
 	if now-last >= int64(resetEvery) && p.last.CompareAndSwap(last, now) {
@@ -125,9 +126,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// rolledBack reports whether an error of the server means that nothing was committed
-// and a repeat may succeed: serialization failure, deadlock, lock not available, no
-// connection left, a server that only reads.
+// rolledBack reports whether an error of the server means that nothing was committed and a repeat
+// may succeed: serialization failure, deadlock, lock not available, no connection left, a
+// read-only server.
 func rolledBack(e *pgconn.PgError) bool {
 	switch e.Code {
 	case "40001", "40P01", "55P03", tooManyConnections, readOnlyServer:
@@ -136,7 +137,7 @@ func rolledBack(e *pgconn.PgError) bool {
 	return sessionEnded(e)
 }
 
-// repeatable reports whether a failed call may be made again.
+// repeatable reports whether a failed call may be repeated.
 func repeatable(ctx context.Context, err error, mode retry) bool {
 	if storekit.HasKnownOutcome(err) || storekit.Interrupted(ctx, err) != nil {
 		return false
@@ -155,7 +156,7 @@ func connectionLost(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &network)
 }
 
-// lostSession reports whether a connection that stood was cut.
+// lostSession reports whether an established connection was cut.
 func lostSession(err error) bool {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
@@ -168,8 +169,8 @@ func lostSession(err error) bool {
 // onlyReads reports whether a server refused to write at all.
 func onlyReads(err error) bool { return codeOf(err) == readOnlyServer }
 
-// sessionEnded reports whether the server ended the session on an operator's or its own
-// decision. It says so only while nothing is being committed.
+// sessionEnded reports whether the server ended the session by an operator's or its own decision.
+// It reports that only while nothing is being committed.
 func sessionEnded(e *pgconn.PgError) bool {
 	return class(e) == "57" && e.Code != queryCanceled
 }

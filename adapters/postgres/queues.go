@@ -29,8 +29,8 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 	return ports.DeclareReply{Generation: record.Generation}, nil
 }
 
-// queuesSQL lists all queues, or the one named by $1. All shards of a queue are paused at
-// once, so that the first one shows it.
+// queuesSQL lists all queues, or the one named by $1. All shards of a queue are paused at once, so
+// the first one shows it.
 const queuesSQL = `
 SELECT q.name, q.shards, q.generation, q.index_ids, s.paused
 FROM {schema}.queues q JOIN {schema}.shards s ON s.id = {schema}.first_shard(q.id)

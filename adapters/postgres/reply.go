@@ -20,7 +20,7 @@ type reply struct {
 	skipped, deferred, notBegun []int32
 }
 
-// header is what a reply says besides its jobs.
+// header is the part of a reply besides its jobs.
 type header struct {
 	status     status
 	paused     bool
@@ -114,7 +114,7 @@ type replyRow struct {
 }
 
 func columnsFrom(first int, into ...any) []any {
-	all := make([]any, replyColumns) // what is nil is not scanned
+	all := make([]any, replyColumns) // columns that are nil are not scanned
 	copy(all[first:], into)
 	return all
 }
@@ -142,7 +142,7 @@ func (r *replyRow) header() header {
 	return h
 }
 
-// headOf returns a head as a function returns it, NULL for none.
+// headOf returns a head as functions return it, with NULL for none.
 func headOf(due *int64) core.Head {
 	if due == nil {
 		return core.Head{}

@@ -18,8 +18,8 @@ var errSchema = fmt.Errorf("%w: the schema does not fit", ports.ErrUnusable)
 // maxName is how many bytes of a name Postgres distinguishes.
 const maxName = 63
 
-// checkName returns ErrUnusable for a schema's name that Postgres does not take as it is.
-// Empty is the default name.
+// checkName returns ErrUnusable for a schema's name that Postgres would change. An empty name is
+// the default one.
 func checkName(schema string) error {
 	fault := ""
 	switch {
@@ -35,44 +35,44 @@ func checkName(schema string) error {
 	return fmt.Errorf("postgres: %w: the schema name %q %s; choose another", ports.ErrUnusable, schema, fault)
 }
 
-// schemaCheck is what was found of the schema and the server.
+// schemaCheck has the findings about the schema and the server.
 type schemaCheck struct {
-	// version says that the schema is of this version, fits that the server fits as well.
+	// version is set if the schema has this version; fits is set if the server is usable as well.
 	version, fits atomic.Bool
 	// checking has room for the call that checks.
 	checking chan struct{}
 }
 
-// versionSQL returns the newest version that a schema has, and the oldest that a program may
-// know that uses it.
+// versionSQL returns the newest version of a schema, and the oldest that a program must support to
+// use it.
 const versionSQL = `SELECT coalesce(max(version), 0), coalesce(max(oldest), 0) FROM {schema}.migrations`
 
-// schemaVersion is what a schema says of itself.
+// schemaVersion is the version that a schema records of itself.
 type schemaVersion struct{ version, oldest int }
 
-// fits reports whether this program may use the schema: it knows the version, or the version
-// says that a program which knows an older one may.
+// fits reports whether this program may use the schema: it supports the version, or the version
+// allows programs that support an older one.
 func (v schemaVersion) fits() bool {
 	known := len(versions())
 	return v.version == known || v.version > known && v.oldest <= known
 }
 
-// sessionColumns are the settings that a [session] has. Where search_path does not fit, only what names pg_catalog is
-// the server's own.
+// sessionColumns are the settings of a [session]. If search_path does not fit, only names with
+// pg_catalog are certain to be the server's own.
 const sessionColumns = `pg_catalog.current_setting('server_encoding'), pg_catalog.current_setting('client_encoding'),
   pg_catalog.current_setting('default_transaction_isolation'), pg_catalog.current_schemas(false)::pg_catalog.text[]`
 
-// session is the settings of a session under which the store would be wrong or slow. path are the schemas that
-// search_path names and that exist.
+// session is the settings with which the store would be wrong or slow. path is the existing
+// schemas that search_path names.
 type session struct {
 	server, client, isolation string
 	path                      []string
 }
 
-// columns returns where [sessionColumns] go.
+// columns returns the scan targets of [sessionColumns].
 func (s *session) columns() []any { return []any{&s.server, &s.client, &s.isolation, &s.path} }
 
-// checkEncoding returns ErrUnusable for a database whose texts are not what ids are.
+// checkEncoding returns ErrUnusable for a database whose texts can't hold all ids.
 func checkEncoding(encoding string) error {
 	if encoding != "UTF8" {
 		return fmt.Errorf("postgres: %w: the database's encoding is %s, and ids are UTF-8; make a database with ENCODING 'UTF8'",
@@ -87,7 +87,7 @@ var errClientEncoding = fmt.Errorf("postgres: %w: client_encoding is not UTF8, s
 var errSearchPath = fmt.Errorf("postgres: %w: search_path has another schema before pg_catalog, whose functions and operators would be taken for "+
 	"the server's own; leave pg_catalog out of search_path, which puts it first", ports.ErrUnusable)
 
-// check returns ErrUnusable for a setting that does not fit.
+// check returns ErrUnusable for an unsuitable setting.
 func (s *session) check() error {
 	if err := checkEncoding(s.server); err != nil {
 		return err
@@ -128,7 +128,7 @@ func (s *Store) ready(ctx context.Context) error {
 	return err
 }
 
-// look looks at the server's settings and the schema's version.
+// look reads the server's settings and the schema's version.
 func (s *Store) look(ctx context.Context) error {
 	var (
 		settings session
@@ -158,7 +158,8 @@ func schemaMissing(err error) bool {
 	return code == undefinedTable || code == undefinedSchema
 }
 
-// unfit returns the error for a schema that this program may not use; the zero version is none.
+// unfit returns the error for a schema that this program may not use. The zero version means no
+// schema.
 func (s *Store) unfit(v schemaVersion) error {
 	if known := len(versions()); v.version <= known {
 		return fmt.Errorf(`postgres: %w: %s has version %d, this program needs %d; run "skein migrate up" or postgres.Migrate`, errSchema, s.schema, v.version, known)
@@ -172,7 +173,7 @@ func tooNew(schema string, v schemaVersion) error {
 		errSchema, schema, v.version, v.oldest, len(versions()))
 }
 
-// configured returns ErrUnusable if New was given what can't work with any server.
+// configured returns ErrUnusable if New got options that work with no server.
 func (s *Store) configured() error {
 	if s.pool == nil {
 		return fmt.Errorf("postgres: %w: there is no pool of connections; pass one to New", ports.ErrUnusable)
@@ -180,8 +181,8 @@ func (s *Store) configured() error {
 	return checkName(s.options.Schema)
 }
 
-// pingSQL returns the schema's version, whether the server only reads, the tables that the role may
-// not use in full, and the settings that a session has.
+// pingSQL returns the schema's version, whether the server is read-only, the tables that the role
+// lacks rights to, and the settings of the session.
 //
 //	$1 the schema's name, $2 the store's tables in it
 const pingSQL = `
@@ -195,7 +196,7 @@ FROM (` + versionSQL + `) v (version, oldest)`
 
 var errReadOnly = errors.New("postgres: the server only reads, as a standby does; " + findPrimary)
 
-// errReadOnlyHere is errReadOnly for an operator, who is not to wait for a failover.
+// errReadOnlyHere is errReadOnly for an operator, who should not wait for a failover.
 var errReadOnlyHere = fmt.Errorf("postgres: %w: the server only reads, as a standby does; %s", ports.ErrUnusable, findPrimary)
 
 // Ping implements [ports.Registry]. It asks once.
@@ -222,7 +223,7 @@ func (s *Store) Ping(ctx context.Context) error {
 		return s.unfit(schemaVersion{})
 	case err != nil:
 		return translate(ctx, err)
-	case settings.check() != nil: // what else was found may come of it
+	case settings.check() != nil: // the other findings may follow from it
 		return settings.check()
 	case !v.fits():
 		return s.unfit(v)

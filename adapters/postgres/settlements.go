@@ -6,17 +6,17 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// settlementColumns is settlements as the function turn takes them.
+// settlementColumns is settlements in the form that the function turn takes.
 type settlementColumns struct {
-	// repeated are the positions of settlements of what an earlier one settles; sent are
-	// those of the others, which the columns hold.
+	// repeated are the positions of settlements of a claim that an earlier one settles. sent are the
+	// positions of the others, which the columns hold.
 	repeated, sent []int
 
 	ids             []string
 	tokens, numbers []int64
 	// processed and failed are nil if all jobs are processed and none failed.
 	processed, failed []bool
-	// What follows is nil if all jobs are done whole.
+	// The fields below are nil if all jobs are done whole.
 	dispositions [][]byte
 	sameTimes    []bool
 	delays       []int64
@@ -80,8 +80,8 @@ func (s *settlementColumns) addDispositions(x *core.Settlement) {
 	}
 }
 
-// dispositionsOf returns a byte for each payload in order up to the last exception, and
-// one for all after it.
+// dispositionsOf returns a byte for each payload in order up to the last exception, and one for
+// all after it.
 func dispositionsOf(x *core.Settlement) []byte {
 	var list []byte
 	for _, e := range x.Except {
@@ -96,7 +96,7 @@ func dispositionsOf(x *core.Settlement) []byte {
 	return append(list, byte(x.Rest))
 }
 
-// usual reports whether all jobs are done whole and processed, so that receiptArgs say all.
+// usual reports whether all jobs are done whole and processed, so that receiptArgs suffice.
 func (s *settlementColumns) usual() bool { return s.processed == nil && s.dispositions == nil }
 
 func (s *settlementColumns) receiptArgs() []any { return []any{s.ids, s.tokens, s.numbers} }
@@ -116,7 +116,7 @@ func (s *settlementColumns) positions(places []int32) []int {
 	return list
 }
 
-// skipped returns the positions of what was not claimed, repeated ones included.
+// skipped returns the positions of settlements that had no claim, repeated ones included.
 func (s *settlementColumns) skipped(places []int32) []int {
 	list := append(s.positions(places), s.repeated...)
 	slices.Sort(list)

@@ -9,8 +9,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// standingSQL reads what decides when the queued job of an id runs, as ports.Standing says. Of what is ahead it
-// reads no more than it counts.
+// standingSQL reads the values that decide when the queued job of an id runs, as in
+// ports.Standing. It reads no more of the jobs ahead than it counts.
 //
 //	$1 the queue, $2 the shard's index, $3 the id, $4 now, $5 the most to count
 const standingSQL = `
@@ -44,7 +44,7 @@ SELECT s.now, s.paused, CASE WHEN s.held THEN s.owner ELSE '' END, CASE WHEN s.h
      WHERE f.recoveries > 1 AND f.id <> j.id), '') ELSE '' END
 FROM s LEFT JOIN j ON true`
 
-// standing returns what decides when the queued job of an id runs.
+// standing returns the values that decide when the queued job of an id runs.
 func (s *Store) standing(ctx context.Context, shard core.Shard, id string) (st ports.Standing, err error) {
 	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		return readOne(rows, &st.Now, &st.Paused, &st.Owner, &st.Token, &st.ExpiresAt, &st.Claimed, &st.Ahead, &st.Alone)

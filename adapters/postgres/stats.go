@@ -79,7 +79,7 @@ func (s *Store) queueStats(ctx context.Context, name string, indexes []int) (por
 	return stats, nil
 }
 
-// readStats reads a shard's row, and what it says of the queue into q.
+// readStats reads a shard's row, and puts its values of the queue into q.
 func readStats(rows pgx.Rows, q *ports.QueueStats) (shard ports.ShardStats, err error) {
 	var oldest *int64
 	c := &shard.Counts

@@ -69,7 +69,7 @@ type Store struct {
 	schemaCheck schemaCheck
 	texts       sync.Map // statements by their templates
 
-	// For wake-ups: what receives them, what sends them, and which shards wait in this process.
+	// For wake-ups: the receiver, the sender, and the shards that wait in this process.
 	listener listener
 	notifier notifier
 	idle     idleShards
@@ -112,7 +112,7 @@ func (s *Store) String() string {
 
 func (s *Store) logger() *slog.Logger { return logs.New(s.options.Logger) }
 
-// quoted returns a schema's name, or the default, as SQL reads it.
+// quoted returns a schema's name, or the default, quoted for SQL.
 func quoted(schema string) string {
 	if schema == "" {
 		schema = DefaultSchema

@@ -13,8 +13,8 @@ import (
 // turnArgs is how many parameters turnSQL has.
 const turnArgs = 28
 
-// Most turns are usual, as the function turn_fast has it. Others need twice as many
-// parameters, of which each takes its time.
+// Most turns are usual, as described in the function turn_fast. Others need twice as many
+// parameters, and each parameter costs time.
 const (
 	turnFastSQL = `SELECT * FROM {schema}.turn_fast(p_queue => $1, p_index => $2, p_owner => $3, p_token => $4, p_number => $5,
   p_ttl => $6, p_now => $7, p_want => $8, p_per_job => $9, p_bytes => $10, p_node => $11,

@@ -65,7 +65,7 @@ func (s *Store) SQLTx(tx *sql.Tx) *Tx {
 	}}
 }
 
-// noTx returns the Tx for a nil transaction: everything in it fails with ErrInvalidRequest.
+// noTx returns the Tx for a nil transaction: every call on it fails with ErrInvalidRequest.
 func (s *Store) noTx() *Tx {
 	return &Tx{store: s, row: func(context.Context, string, ...any) interface{ Scan(...any) error } { return refusing{} }}
 }
@@ -111,11 +111,11 @@ func (t *Tx) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Declare
 	case storekit.CheckDeclared(r, declared) == nil:
 		return ports.DeclareReply{Generation: declared.Generation}, nil
 	}
-	return t.store.declareOutside(ctx, r) // which says what differs, if something does
+	return t.store.declareOutside(ctx, r) // which reports what differs, if anything does
 }
 
-// declareOutside declares a queue on a connection that is not the pool's: transactions that
-// hold all of those may wait for it.
+// declareOutside declares a queue on a connection outside the pool: transactions that hold all of
+// the pool's connections may wait for it.
 func (s *Store) declareOutside(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
 	config := s.pool.Config()
 	config.MaxConns, config.MinConns, config.MinIdleConns = 1, 0, 0
@@ -132,8 +132,8 @@ func (t *Tx) ask(ctx context.Context, template string, args ...any) interface{ S
 	return t.row(ctx, t.store.sql(template), args...)
 }
 
-// ready checks the schema's version at the store's first use, in the transaction: its
-// connection may be the only one that there is.
+// ready checks the schema's version at the store's first use, in the transaction: its connection
+// may be the only one.
 func (t *Tx) ready(ctx context.Context) error {
 	s := t.store
 	if s.schemaCheck.version.Load() {
@@ -148,7 +148,7 @@ func (t *Tx) ready(ctx context.Context) error {
 		err = translateTx(err)
 	}
 	switch {
-	case errors.Is(err, ports.ErrInvalidRequest): // it is the transaction, not the schema
+	case errors.Is(err, ports.ErrInvalidRequest): // the cause is the transaction, not the schema
 		return err
 	case err != nil:
 		return fmt.Errorf(`look at schema %s, which "skein migrate up" or postgres.Migrate makes: %w`, s.schema, err)
@@ -159,10 +159,12 @@ func (t *Tx) ready(ctx context.Context) error {
 	return nil
 }
 
-// failedTransaction is a statement in a transaction of which another has failed.
+// failedTransaction is the error of a statement in a transaction that an earlier statement has
+// failed.
 const failedTransaction = "25P02"
 
-// translateTx wraps the caller's driver's error, beside the port's if the port has one for it.
+// translateTx wraps the error of the caller's driver, and also the port's if the port has one for
+// it.
 func translateTx(err error) error {
 	if errors.Is(err, pgx.ErrTxClosed) || errors.Is(err, sql.ErrTxDone) {
 		return fmt.Errorf("postgres: %w: the transaction has ended; push and settle in it before it is committed or rolled back: %w",

@@ -33,7 +33,7 @@ func (t *Tx) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply, er
 
 // Lists travel to a caller's transaction as JSON text, which every driver can send.
 
-// inboxEntry is a pushed entry as JSON. It may run At, or In microseconds.
+// inboxEntry is a pushed entry as JSON. It may run At, or In microseconds from now.
 type inboxEntry struct {
 	Shard int           `json:"shard"`
 	ID    string        `json:"id"`
@@ -44,8 +44,8 @@ type inboxEntry struct {
 	In    int64         `json:"in,omitempty"`
 }
 
-// pushTxSQL puts entries into the inbox, and returns a status and the time. It names the schema of types for the sake of
-// a session whose search_path does not fit, which the function refuses.
+// pushTxSQL puts entries into the inbox, and returns a status and the time. It names the schema of
+// types because the session's search_path may not fit, which the function refuses.
 //
 //	$1 the queue, $2 its shards, $3 its generation, $4 now, $5 the rule, $6 its limit in µs,
 //	$7 the entries, $8 the channel, $9 the indexes of the shards to wake through it, as an array's text
@@ -89,7 +89,7 @@ func (t *Tx) insert(ctx context.Context, r *ports.PushRequest, entries []core.En
 
 // wakes returns the indexes of the shards that the transaction notifies, as the text of an array,
 // and the other shards of the rows, which the store has to look at: another transaction of the
-// store's notifies those at about this time.
+// store notifies those at about this time.
 func (t *Tx) wakes(queue string, rows []inboxEntry) (notified string, others map[core.Shard]bool) {
 	if t.quiet || t.store.options.NoWakeups {
 		return "{}", nil
@@ -126,7 +126,7 @@ func inboxEntryOf(e *core.Entry, shards int) inboxEntry {
 	return row
 }
 
-// due is when the row's job may run, pushed now.
+// due is when the row's job may run if it is pushed now.
 func (e *inboxEntry) due(now core.Instant) core.Instant {
 	if e.At != nil {
 		return *e.At

@@ -51,12 +51,12 @@ func (s *Store) Settle(ctx context.Context, shard core.Shard, settlements []core
 	if err != nil {
 		return err
 	}
-	s.wake(shard, wakeAlways) // ids are free, and some may be back
+	s.wake(shard, wakeAlways) // ids have become free, and some jobs may be back
 	return nil
 }
 
-// settleTxSQL settles claimed jobs of a shard, all or none, and returns a status and how
-// many are claimed with the receipts given. Its types are as those of pushTxSQL.
+// settleTxSQL settles claimed jobs of a shard, all or none, and returns a status and how many are
+// claimed with the given receipts. Its types are written as in pushTxSQL.
 //
 //	$1 the queue, $2 the shard's index, $3 now, $4 the settlements
 const settleTxSQL = `
@@ -72,7 +72,7 @@ func settleError(st status, shard core.Shard, found, settlements int) error {
 	return st.err(shard)
 }
 
-// settlementRow is a settlement as JSON. Except has the dispositions by position that differ
+// settlementRow is a settlement as JSON. Except has, by position, the dispositions that differ
 // from Rest.
 type settlementRow struct {
 	ID         string         `json:"id"`

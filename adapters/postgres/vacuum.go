@@ -14,26 +14,27 @@ import (
 // Options.VacuumEvery says otherwise.
 const DefaultVacuumEvery = 50_000
 
-// vacuumFraction is the part of those claims that makes a table's dead rows many: one in 50.
+// vacuumFraction is the fraction of those claims from which a table's dead rows are many: one in
+// 50.
 const vacuumFraction = 50
 
 // vacuumLimit is how long a vacuum of all tables may take.
 const vacuumLimit = 10 * time.Minute
 
-// vacuumer decides after how many claims a group of tables is vacuumed. Autovacuum
-// comes once a minute at most, in which indexes may grow by millions of dead
-// entries, and stay so large. The zero value is ready.
+// vacuumer decides after how many claims a group of tables is vacuumed. Autovacuum comes once a
+// minute at most. In that time indexes may grow by millions of dead entries, and they don't shrink
+// again. The zero value is ready.
 type vacuumer struct {
 	mu      sync.Mutex
 	running bool
 	claimed int // since the last vacuum began
-	left    int // dead rows that it could not remove
+	left    int // dead rows that the last vacuum could not remove
 	warned  time.Time
 }
 
-// add counts claims, and returns how many there were since the last vacuum if it is time
-// for one, else 0. What an open transaction keeps from being removed makes vacuums rarer,
-// so that they don't read it again and again.
+// add counts claims. It returns how many there were since the last vacuum if the next one is due,
+// else 0. Rows that an open transaction keeps from being removed make vacuums rarer, so that they
+// don't read these rows again and again.
 func (w *vacuumer) add(claims, every int) (since int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -45,14 +46,14 @@ func (w *vacuumer) add(claims, every int) (since int) {
 	return since
 }
 
-// worthSaying reports whether a vacuum failed by itself: the server refused it, or it took too long.
-// That there is no server, or that the pool is being closed, others say.
+// worthSaying reports whether to log a vacuum's failure: the server refused it, or it took too
+// long. Others log that the server is away or that the pool is being closed.
 func worthSaying(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// warnEvery is how often a vacuum that fails again and again says so.
+// warnEvery is how often a vacuum that keeps failing is logged.
 const warnEvery = time.Hour
 
 func (w *vacuumer) mayWarn(now time.Time) bool {
@@ -87,9 +88,9 @@ func (s *Store) countClaims(n int) {
 	}
 }
 
-// tableGroup is one of the two groups of tables that are vacuumed beside each other:
-// what a backlog has made large may take as long as the backlog itself, in which the
-// other tables would become as large.
+// tableGroup is one of the two groups of tables that are vacuumed independently. A table that a
+// backlog has enlarged may take as long to vacuum as the backlog itself, and in that time the
+// other tables would grow as large.
 type tableGroup int
 
 const (
@@ -98,9 +99,10 @@ const (
 	tableGroups
 )
 
-// deadRows is what is known of dead rows before the server reports them, up to a second
-// later: atLeast so many in jobs and in claimed, since each claim since the last vacuum has
-// deleted a row of the first and will delete one of the other; and how many are many.
+// deadRows is what is known of dead rows before the server reports them, up to a second later.
+// atLeast is the least number of dead rows in jobs and in claimed: each claim since the last
+// vacuum has deleted a row of the first and will delete one of the other. many is the number from
+// which rows are many.
 type deadRows struct{ atLeast, many int }
 
 // ownTables are the tables of each group. Nothing else in the schema is touched.
@@ -123,10 +125,10 @@ func (s *Store) runVacuum(g tableGroup, d deadRows) {
 	s.vacuumers[g].done(left)
 }
 
-// deadSQL returns the tables that have many dead rows, how many the server knows of, and
-// whether somebody vacuums or alters them. A vacuum reads every entry and page of their
-// indexes, so dead rows are few beside more live ones, and beside a third as many pages.
-// Only a table's owner may vacuum it.
+// deadSQL returns the tables that have many dead rows, how many dead rows the server knows of, and
+// whether another session vacuums or alters them. A vacuum reads every entry and page of their
+// indexes, so dead rows count as few beside more live ones, and beside a third as many pages. Only
+// a table's owner may vacuum it.
 //
 //	$1 the schema, quoted, $2 how many are many, $3 the tables,
 //	$4 how many rows of jobs and claimed have died at least
@@ -151,10 +153,10 @@ type dirtyTable struct {
 	busy bool
 }
 
-// vacuum vacuums those of the group's tables that have many dead rows, on a connection
-// of its own, and returns how many are left in the worst of them. It takes no lock that
-// turns or pushes wait for. If somebody is at work on a table, it does the others and
-// comes back: a vacuum leaves what has died since it began.
+// vacuum vacuums those of the group's tables that have many dead rows, on a connection of its own,
+// and returns how many are left in the worst of them. It takes no lock that turns or pushes wait
+// for. If another session works on a table, it does the others and comes back: a vacuum leaves
+// rows that have died since it began.
 func (s *Store) vacuum(ctx context.Context, g tableGroup, d deadRows) (left int, err error) {
 	tables, err := s.dirtyTables(ctx, g, d)
 	if err != nil || len(tables) == 0 {
@@ -194,14 +196,14 @@ func (s *Store) vacuum(ctx context.Context, g tableGroup, d deadRows) (left int,
 	}
 }
 
-// vacuumTable vacuums a table, unless somebody has begun to since it was looked for.
+// vacuumTable vacuums a table, unless another session has begun to since it was listed.
 func (s *Store) vacuumTable(ctx context.Context, conn *pgx.Conn, name string) error {
 	_, err := conn.Exec(ctx, "VACUUM (SKIP_LOCKED, TRUNCATE false) "+s.schema+"."+pgx.Identifier{name}.Sanitize(),
 		pgx.QueryExecModeSimpleProtocol)
 	return err
 }
 
-// dirtyTables returns the group's tables that have so many dead rows.
+// dirtyTables returns the group's tables that have many dead rows.
 func (s *Store) dirtyTables(ctx context.Context, g tableGroup, d deadRows) ([]dirtyTable, error) {
 	rows, err := s.pool.Query(ctx, deadSQL, pgx.QueryExecModeSimpleProtocol, s.schema, d.many, ownTables(g), d.atLeast)
 	if err != nil {

@@ -32,24 +32,25 @@ func (s *Store) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.S
 // wakeAlways is an instant before every floor: a wake-up is sent whatever the head is.
 const wakeAlways core.Instant = -1
 
-// wake sends a wake-up for a shard, soon, unless the shard then has no job to give or one
-// that is due before the given instant. It never blocks.
+// wake sends a wake-up for a shard, soon. It sends none if the shard then has no job to give, or
+// has one that is due before the given instant. It never blocks.
 func (s *Store) wake(shard core.Shard, due core.Instant) {
 	if !s.options.NoWakeups && s.notifier.add(shard, due) {
 		go s.sendWakeups()
 	}
 }
 
-// awaitPush looks for what a caller's transaction has pushed until it has probably ended.
+// awaitPush looks for the pushes of a caller's transaction until the transaction has probably
+// ended.
 func (s *Store) awaitPush(shard core.Shard, due core.Instant) {
 	if s.notifier.await(shard, due, time.Now()) {
 		go s.sendWakeups()
 	}
 }
 
-// wakeAfterPush sends a wake-up for a shard in which a push has made or moved a job. A
-// holder in this process learns of it at once, and everybody else only if the holder has
-// not taken the job soon.
+// wakeAfterPush sends a wake-up for a shard in which a push has made or moved a job. A holder in
+// this process is notified at once, and other processes only if the holder has not taken the job
+// soon.
 func (s *Store) wakeAfterPush(shard core.Shard, due, now core.Instant) {
 	if due <= now && s.idle.take(shard) {
 		s.listener.each(func(sub *storekit.Subscriber) { sub.Wake(shard) })
@@ -58,14 +59,14 @@ func (s *Store) wakeAfterPush(shard core.Shard, due, now core.Instant) {
 	s.wake(shard, due)
 }
 
-// idleShards are the shards that the last turn through this store left without a due job:
-// their holder is in this process and waits for a wake-up. The zero value is ready.
+// idleShards are the shards that the last turn through this store left without a due job. Their
+// holder is in this process and waits for a wake-up. The zero value is ready.
 type idleShards struct {
 	mu   sync.Mutex
 	idle map[core.Shard]bool
 }
 
-// observe takes in what a turn has found.
+// observe takes the result of a turn.
 func (n *idleShards) observe(shard core.Shard, r *ports.TurnReply) {
 	n.set(shard, !r.Paused && !(r.Head.OK && r.Head.Due <= r.Now))
 }
@@ -95,8 +96,8 @@ func (n *idleShards) take(shard core.Shard) bool {
 // maxChannel is the longest name of a channel that Postgres takes.
 const maxChannel = 63
 
-// channel returns the name of the channel of the store's wake-ups. Schemas with very long
-// names may share one, which costs them needless wake-ups.
+// channel returns the name of the channel of the store's wake-ups. Schemas with very long names
+// may share one, which costs them needless wake-ups.
 func (s *Store) channel() string {
 	name := "skein " + s.schema
 	end := min(len(name), maxChannel)
