@@ -1,6 +1,6 @@
--- Acquires a shard for an owner (ports.Consumer.Acquire). Returns the header and, if its status
--- is ok, the claims of earlier leases and the cancellations. The header's head is now if such claims
--- are left that could not be handed over.
+-- Acquires a shard for an owner (ports.Consumer.Acquire). Returns the header and, if its status is
+-- ok, the claims of earlier leases and the cancellations. The header's head is now if some of
+-- these claims could not be handed over yet.
 CREATE FUNCTION {schema}.acquire(p_queue text, p_index int, p_shards int, p_generation bigint, p_owner text, p_attempt bigint,
   p_ttl bigint, p_now bigint)
 RETURNS SETOF {schema}.reply LANGUAGE plpgsql VOLATILE
@@ -50,7 +50,7 @@ BEGIN
   IF NOT v_repeat THEN
     v_lease.token := greatest(v_lease.token + 1, v_now);
     v_lease.last := 0;
-    -- In a database that was restored elsewhere, what is older than these may have come since.
+    -- In a database that was restored elsewhere, rows older than these marks may have come since.
     UPDATE {schema}.shards SET inbox_from = '0', inbox_seq = 0, inbox_open = NULL, counts_from = '0', counts_open = NULL
     WHERE id = v_shard;
   END IF;

@@ -1,7 +1,7 @@
 -- Adds payloads to queued jobs, at most one for each (shard, id, data). The caller has locked the
--- jobs and set their has_more. Each payload looks its job up (LATERAL, OFFSET 0): a planner that
--- takes jobs for an almost empty table, as it mostly is, would look all of them through. Returns how many
--- payloads the jobs did not have.
+-- jobs and set their has_more. Each payload looks up its job (LATERAL, OFFSET 0): a planner that
+-- takes jobs for an almost empty table, as it mostly is, would read the whole table. Returns how
+-- many payloads the jobs did not have.
 CREATE FUNCTION {schema}.add_payloads(p_shards int[], p_ids text[], p_scores double precision[], p_data bytea[], p_meta bytea[])
 RETURNS bigint LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
@@ -34,7 +34,7 @@ BEGIN
     ) k
     ON CONFLICT (shard, id, digest) DO UPDATE SET score = excluded.score, meta = excluded.meta
     WHERE excluded.score < p.score
-    RETURNING xmax = 0 AS added -- a row that was there has the transaction that locked it
+    RETURNING xmax = 0 AS added -- an existing row has the transaction that locked it
   )
   SELECT count(*) FILTER (WHERE added) INTO v_added FROM put;
   RETURN v_added;

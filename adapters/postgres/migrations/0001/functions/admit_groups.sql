@@ -1,5 +1,5 @@
--- Returns the groups that dead letters are buried in, given their names in order: other for a name that the
--- shard has not and has no room for (core.Groups). The caller holds the shard's lock.
+-- Returns the groups that dead letters are buried in, given their names in order: other for a name
+-- that the shard lacks and has no room for (core.Groups). The caller holds the shard's lock.
 CREATE FUNCTION {schema}.admit_groups(p_shard int, p_names text[]) RETURNS text[] LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
 DECLARE

@@ -1,5 +1,5 @@
--- Stores what an operator did (ports.Auditor), and deletes the oldest of more than 1,000 actions. One call at a
--- time: each new action is later than the newest.
+-- Stores an operator's action (ports.Auditor), and deletes the oldest if there are more than
+-- 1,000. One call at a time: each new action is later than the newest.
 CREATE FUNCTION {schema}.audit(p_now bigint, p_id text, p_action json) RETURNS void LANGUAGE plpgsql VOLATILE
 SET lock_timeout = '500ms' AS {$}
 DECLARE

@@ -1,5 +1,5 @@
 -- Marks claimed jobs as begun. Returns the places, from 1, of those that are not claimed with this
--- receipt, or whose row another session has locked; NULL for none.
+-- receipt, or whose row another session has locked, or NULL if there are no such places.
 CREATE FUNCTION {schema}.begin_claimed(p_shard int, p_ids text[], p_tokens bigint[], p_numbers bigint[])
 RETURNS int[] LANGUAGE plpgsql VOLATILE AS {$}
 BEGIN

@@ -1,5 +1,6 @@
--- Adds dead letters to the morgue: of an id that is there, payloads merge, and the newest error, group and
--- time stay. Returns how many ids more the morgue has. The caller holds the shard's lock.
+-- Adds dead letters to the morgue. If the id has one already, payloads merge, and the newest
+-- error, group and time stay. Returns how many more ids the morgue has. The caller holds the
+-- shard's lock.
 CREATE FUNCTION {schema}.bury(p_shard int, p_arrivals {schema}.arrival[]) RETURNS int LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
 DECLARE
@@ -7,7 +8,7 @@ DECLARE
   v_times  bigint[];
   v_errors text[];
   v_groups text[];
-  v_had    text[]; -- the groups that they were of, NULL for new ones
+  v_had    text[]; -- their former groups, NULL for new ones
   n        record;
 BEGIN
   SELECT array_agg(c.id ORDER BY c.place), array_agg(c.perform_at ORDER BY c.place), array_agg(c.error ORDER BY c.place),

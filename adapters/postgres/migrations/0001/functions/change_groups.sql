@@ -1,6 +1,8 @@
--- Counts dead letters that have come into groups (1), were buried again in theirs (0) or have left them (-1): one
--- element each of the names, the changes, and when they were buried, NULL for those that left. Groups that are left
--- without a dead letter go. The earliest may come last, from a transaction of a caller or a clock that stepped back. Rows are locked in order of their names, since a recount holds no other lock.
+-- Counts dead letters that have come into groups (1), were buried again in theirs (0) or have left
+-- them (-1): one element each of the names, the changes, and when they were buried, NULL for those
+-- that left. Groups without a dead letter are deleted. The earliest may come last, from a caller's
+-- transaction or a clock that stepped back. Rows are locked in order of their names, since a
+-- recount holds no other lock.
 CREATE FUNCTION {schema}.change_groups(p_shard int, p_names text[], p_changes int[], p_times bigint[])
 RETURNS void LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}

@@ -1,16 +1,17 @@
--- Chooses due jobs to claim together, of those from p_from on: the first p_want, as long as they
--- have one payload, may run beside others and fit into p_bytes, as the first always does if p_first. p_inbox says that the inbox may
--- hold something for an id: such an id is passed over, as is a claimed one. Returns places, the
--- ctids of the chosen; bytes, their size; first_due and last_due, their PerformAts; passed, the
--- earliest that was passed over for the inbox; busy, the ctids of those that were passed over
--- since their ids are claimed, and first_busy, the earliest of them; next_due, the first job left;
--- next_single, whether that one has several payloads or must run alone; try_each, whether
--- claim_each might take it, of the jobs up to the PerformAt until.
+-- Chooses due jobs to claim together, from p_from on: the first p_want, as long as they have one
+-- payload, may run beside others and fit into p_bytes. If p_first is set, the first job always
+-- fits. p_inbox is whether the inbox may hold something for an id. Such an id is skipped, as is a
+-- claimed one. Returns places, the ctids of the chosen jobs; bytes, their size; first_due and
+-- last_due, their PerformAts; passed, the earliest job skipped for the inbox; busy, the ctids of
+-- jobs skipped since their ids are claimed, and first_busy, the earliest of them; next_due, the
+-- first job left; next_single, whether that job has several payloads or must run alone; try_each,
+-- whether claim_each might take it, up to the PerformAt until.
 --
--- An id may be claimed only if the inbox holds nothing for it, or what a caller's transaction
--- pushed or put back would be overtaken by what came after it. So jobs are chosen, then locked, so
--- that no push adds to them, and what the inbox holds for them by then is seen by the next
--- statement: what is pushed after a transaction has committed is never claimed before it.
+-- An id may be claimed only if the inbox holds nothing for it. Otherwise what a caller's
+-- transaction pushed or put back would be overtaken by later pushes. So jobs are chosen, then
+-- locked, so that no push adds to them, and the next statement sees what the inbox holds for them
+-- by then: a payload that is pushed after a transaction has committed is never claimed before that
+-- transaction's.
 CREATE FUNCTION {schema}.choose_due(p_shard int, p_from bigint, p_now bigint, p_want int, p_bytes bigint, p_inbox boolean, p_first boolean,
   OUT places tid[], OUT bytes bigint, OUT first_due bigint, OUT last_due bigint,
   OUT passed bigint, OUT busy tid[], OUT first_busy bigint, OUT next_due bigint, OUT next_single boolean, OUT try_each boolean, OUT until bigint)

@@ -1,5 +1,5 @@
--- Is choose_due where not all that is due may be claimed together. While the inbox is long, it
--- looks at some thousands of jobs at most.
+-- Is choose_due for a shard where not all due jobs may be claimed together. While the inbox is
+-- long, it looks at some thousands of jobs at most.
 CREATE FUNCTION {schema}.choose_some_due(p_shard int, p_from bigint, p_now bigint, p_want int, p_bytes bigint, p_inbox boolean, p_first boolean,
   OUT places tid[], OUT bytes bigint, OUT first_due bigint, OUT last_due bigint,
   OUT passed bigint, OUT busy tid[], OUT first_busy bigint, OUT next_due bigint, OUT next_single boolean, OUT try_each boolean, OUT until bigint)
@@ -10,7 +10,7 @@ DECLARE
   v_seen  int;
 BEGIN
   LOOP
-    -- nth, sum and singles count what is neither claimed nor in the inbox, up to this job.
+    -- nth, sum and singles count jobs that are neither claimed nor in the inbox, up to this job.
     SELECT count(*), min(f.perform_at) FILTER (WHERE f.inbox),
       array_agg(f.at) FILTER (WHERE f.claimed), min(f.perform_at) FILTER (WHERE f.claimed),
       array_agg(f.at) FILTER (WHERE f.take), min(f.perform_at) FILTER (WHERE f.take), max(f.perform_at) FILTER (WHERE f.take),
@@ -37,9 +37,9 @@ BEGIN
       ) w) o
     ) f;
     EXIT WHEN next_due IS NOT NULL OR v_seen < v_limit OR p_inbox AND v_limit >= c_most;
-    v_limit := 2 * v_limit + 256; -- some were passed over
+    v_limit := 2 * v_limit + 256; -- some were skipped
   END LOOP;
   IF next_due IS NULL AND v_seen >= v_limit THEN
-    passed := least(passed, until); -- what comes behind was not looked at
+    passed := least(passed, until); -- the jobs behind were not looked at
   END IF;
 END {$};

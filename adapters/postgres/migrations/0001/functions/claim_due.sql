@@ -1,16 +1,18 @@
--- Claims due jobs of those from p_from on, in order, as far as they fit, and parks those that it
--- passes over since their ids are claimed. Returns the claimed ids; fresh and retrying, how the
--- counts of queued jobs change by what was really removed, or merged meanwhile; missed, whether due jobs were
--- left which a push has locked or for which too much has come into the inbox by now; floor, from where the next claim has to look; merged, whether something was merged, also if nothing is claimed;
--- and next_due, the first job left, if it is known to be claimable by itself. p_carried is how many
--- payloads the turn hands over: so many less it claims, and the first has to fit as well.
+-- Claims due jobs from p_from on, in order, as far as they fit, and parks those that it skips
+-- since their ids are claimed. Returns the claimed ids; fresh and retrying, how the counts of
+-- queued jobs change by the jobs that were removed, or merged meanwhile; missed, whether it left
+-- due jobs which a push has locked or for which too much has come into the inbox by now; floor,
+-- from where the next claim has to look; merged, whether something was merged, even if nothing is
+-- claimed; and next_due, the first job left, if it is known to be claimable by itself. p_carried
+-- is the number of payloads that the turn hands over: it claims that many fewer, and the first has
+-- to fit as well.
 CREATE FUNCTION {schema}.claim_due(p_shard int, p_from bigint, p_now bigint, p_token bigint, p_number bigint, p_owner text,
   p_node text, p_want int, p_per_job bigint, p_bytes bigint, p_inbox boolean, p_carried int,
   OUT ids text[], OUT fresh int, OUT retrying int, OUT missed boolean, OUT merged boolean, OUT floor bigint, OUT next_due bigint)
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
   c_payloads  CONSTANT int := 1000; -- core.MaxTurnPayloads
-  c_slow_push CONSTANT bigint := 1000000; -- pushes that take longer to commit are looked for by rescans
+  c_slow_push CONSTANT bigint := 1000000; -- rescans look for pushes that take longer to commit
   v_chosen record;
   v_each   record;
   v_left   boolean := false;

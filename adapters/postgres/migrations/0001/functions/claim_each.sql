@@ -1,12 +1,13 @@
--- Claims due jobs one by one, those with several payloads, that must run alone, or for which something has come
--- into the inbox since they were chosen, from p_from until the PerformAt p_until. p_jobs and p_used are the jobs and
--- bytes that the turn has claimed already, and p_carried the payloads that it hands over. What the inbox
--- holds for a job by now is merged once the job is locked: from then on no push adds to it, so that what transactions push
--- meanwhile is not overtaken, and does not hold the job up. It ends at the budget or in front of a job that must run alone.
--- A job that the merge has moved to a later time waits for its turn there.
--- missed says that it has passed over one that a push has locked, or for which the inbox holds more than
--- one step may merge. fresh and retrying say how the counts change, merged whether something was, also if nothing is claimed, and earliest is the earliest PerformAt of what was
--- merged.
+-- Claims due jobs one by one, from p_from until the PerformAt p_until: jobs with several payloads,
+-- jobs that must run alone, and jobs for which something has come into the inbox since they were
+-- chosen. p_jobs and p_used are the jobs and bytes that the turn has claimed already, and
+-- p_carried the payloads that it hands over. What the inbox holds for a job is merged once the job
+-- is locked. From then on no push adds to it, so that what transactions push meanwhile is not
+-- overtaken, and does not hold the job up. It ends at the budget or in front of a job that must
+-- run alone. A job that the merge has moved to a later time waits for its turn there. missed is
+-- whether it has skipped a job that a push has locked, or for which the inbox holds more than one
+-- step may merge. fresh and retrying are how the counts change, merged is whether something was
+-- merged, even if nothing is claimed, and earliest is the earliest merged PerformAt.
 CREATE FUNCTION {schema}.claim_each(p_shard int, p_from bigint, p_until bigint, p_now bigint, p_token bigint, p_number bigint, p_owner text,
   p_node text, p_want int, p_per_job bigint, p_bytes bigint, p_inbox boolean, p_jobs int, p_used bigint, p_carried int,
   OUT ids text[], OUT fresh int, OUT retrying int, OUT missed boolean, OUT merged boolean, OUT earliest bigint)
@@ -59,7 +60,7 @@ BEGIN
       EXIT WHEN j.recoveries > 1 AND EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = p_shard);
     END IF;
 
-    -- The first payload of the turn always fits; what follows one that does not, never does.
+    -- The first payload of the turn always fits. No payload fits behind one that does not.
     p := {schema}.take_payloads(p_shard, j.id, least(p_per_job, c_payloads - v_payloads)::int, p_bytes - v_bytes, v_payloads = 0);
     EXIT WHEN p.n = 0 AND p.stays;
     IF NOT p.stays THEN

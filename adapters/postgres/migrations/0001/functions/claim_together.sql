@@ -1,6 +1,6 @@
--- Claims the jobs at the places that choose_due has chosen, but for those that a push has locked or
--- for which the inbox holds something by now. Returns the claimed ids, the bytes of their payloads, and
--- how the counts change.
+-- Claims the jobs at the places that choose_due has chosen, except those that a push has locked or
+-- for which the inbox holds something by now. Returns the claimed ids, the bytes of their
+-- payloads, and how the counts change.
 CREATE FUNCTION {schema}.claim_together(p_shard int, p_places tid[], p_now bigint, p_token bigint, p_number bigint, p_owner text,
   p_node text, OUT ids text[], OUT bytes bigint, OUT fresh int, OUT retrying int)
 LANGUAGE plpgsql VOLATILE AS {$}

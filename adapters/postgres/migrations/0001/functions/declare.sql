@@ -1,4 +1,4 @@
--- Makes sure that a queue exists. Returns its record, which the caller compares with what it asked for.
+-- Makes sure that a queue exists. Returns its record, which the caller compares with its request.
 CREATE FUNCTION {schema}.declare(p_queue text, p_shards int, p_index_ids boolean,
   OUT shards int, OUT generation bigint, OUT index_ids boolean)
 LANGUAGE plpgsql VOLATILE

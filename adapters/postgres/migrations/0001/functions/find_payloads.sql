@@ -1,7 +1,9 @@
--- Returns payloads of an id by place: kind is j for the queued job, c for the claim and d for the dead letter. In each place it
--- leaves out those with a score below p_score and the first p_skip of that score. p_most has the most payloads of each place.
--- Of all places it returns at most p_payloads, and as many as fit into p_bytes, but the very first in any case. more says
--- whether the place has others behind them. A place of which p_most is 0, or that has no payloads to return, has no row.
+-- Returns payloads of an id by place: kind is j for the queued job, c for the claim and d for the
+-- dead letter. In each place it leaves out those with a score below p_score and the first p_skip
+-- of that score. p_most has the most payloads of each place. Over all places it returns at most
+-- p_payloads, and as many as fit into p_bytes, but the very first in any case. more is whether the
+-- place has others behind them. A place that has 0 in p_most, or no payloads to return, has no
+-- row.
 CREATE FUNCTION {schema}.find_payloads(p_shard int, p_id text, p_score double precision, p_skip int, p_most int[], p_payloads int, p_bytes bigint)
 RETURNS TABLE (kind "char", scores double precision[], data bytea[], meta bytea[], more boolean) LANGUAGE plpgsql STABLE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_incremental_sort = on SET jit = off AS {$}

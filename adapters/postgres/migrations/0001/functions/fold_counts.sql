@@ -1,6 +1,7 @@
--- Folds count_changes, so that they are not summed up again and again while no server runs: of
--- each shard of a queue that has more than its part of a few for the whole queue, as many as one fold
--- takes, unless the shard's row is locked. A call folds some shards; the next ones fold others.
+-- Folds count_changes, so that they are not summed up again and again while no server runs. It
+-- does so for each shard of a queue that has more than its part of a few for the whole queue,
+-- unless the shard's row is locked, and takes as many as one fold does. A call folds some shards;
+-- the next ones fold others.
 CREATE FUNCTION {schema}.fold_counts(p_queue text) RETURNS void LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
 DECLARE

@@ -1,7 +1,7 @@
--- Deletes a queue that holds nothing and that nobody works (ports.Operator.Forget). status is
--- ok, unknown_queue, not_empty or lease_held; index, owner and remaining say where. A push locks
--- the table of queues until its transaction ends, so that none can be under way to a queue that
--- goes: one in a caller's transaction that stays open makes this fail.
+-- Deletes a queue that holds nothing and that no server works (ports.Operator.Forget). status is
+-- ok, unknown_queue, not_empty or lease_held; index, owner and remaining name the place. A push
+-- locks the table of queues until its transaction ends, so no push to a deleted queue can be under
+-- way. A push in a caller's transaction that stays open makes this fail.
 CREATE FUNCTION {schema}.forget(p_queue text, p_now bigint,
   OUT status text, OUT index int, OUT owner text, OUT remaining bigint)
 LANGUAGE plpgsql VOLATILE

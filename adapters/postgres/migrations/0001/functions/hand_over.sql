@@ -1,7 +1,7 @@
--- Hands over claims of earlier leases that the lease was not handed yet and that nobody has locked,
--- in order of id, as many payloads and bytes as one step may carry; the first in any case. p_number is
--- the turn that hands them over, 0 an acquire. Returns their ids, NULL for none, with the number and
--- bytes of their payloads; and more, whether others are left.
+-- Hands over claims of earlier leases that the lease was not handed yet and that nobody has
+-- locked, in order of id, as many payloads and bytes as one step may carry; the first in any case.
+-- p_number is the turn that hands them over, 0 an acquire. Returns their ids, NULL for none, with
+-- the number and bytes of their payloads; and more, whether others are left.
 CREATE FUNCTION {schema}.hand_over(p_shard int, p_token bigint, p_number bigint,
   OUT ids text[], OUT payloads int, OUT bytes bigint, OUT more boolean)
 LANGUAGE plpgsql VOLATILE AS {$}

@@ -1,5 +1,5 @@
--- Returns the ids of the claims that a lease was handed, those that are still claimed, in order of id,
--- as many payloads and bytes as one step may carry; the first in any case.
+-- Returns the ids of the claims that a lease was handed, those that are still claimed, in order of
+-- id, as many payloads and bytes as one step may carry; the first in any case.
 CREATE FUNCTION {schema}.handed_over(p_shard int, p_token bigint) RETURNS text[] LANGUAGE plpgsql STABLE AS {$}
 DECLARE
   c_payloads CONSTANT int := 1000; -- core.MaxTurnPayloads

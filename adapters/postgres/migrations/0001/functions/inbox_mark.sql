@@ -1,5 +1,5 @@
--- Returns from where on to look for rows of a shard's inbox from now on, after some have been
--- merged: for shards.inbox_from, inbox_seq and inbox_open.
+-- Returns where later reads of a shard's inbox start, after some of its rows have been merged: for
+-- shards.inbox_from, inbox_seq and inbox_open.
 CREATE FUNCTION {schema}.inbox_mark(p_shard int, OUT since xid8, OUT seq bigint, OUT open xid8[]) LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
   v_snapshot pg_snapshot := pg_current_snapshot(); -- before the look, which may see more

@@ -1,5 +1,5 @@
--- Returns the first rows of a shard's inbox that are not merged yet, at most p_limit, in the order of
--- their transactions: their ctids and what identifies and measures them.
+-- Returns the first rows of a shard's inbox that are not merged yet, at most p_limit, in the order
+-- of their transactions: their ctids, what identifies them, and their sizes.
 CREATE FUNCTION {schema}.inbox_rows(p_shard int, p_limit int)
 RETURNS TABLE (place tid, tx xid8, seq bigint, size int) LANGUAGE plpgsql STABLE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
@@ -17,7 +17,7 @@ BEGIN
       WHERE i.shard = p_shard AND i.tx = o.tx AND i.tx < v_from ORDER BY i.tx, i.seq LIMIT p_limit
     ) i LIMIT p_limit;
     IF FOUND THEN
-      RETURN; -- what is newer comes with the next call
+      RETURN; -- newer rows come with the next call
     END IF;
   END IF;
   RETURN QUERY

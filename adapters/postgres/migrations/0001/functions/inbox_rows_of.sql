@@ -1,6 +1,6 @@
--- Returns the rows of a shard's inbox for some ids, those of transactions before p_until, at most p_limit: their
--- ctids and sizes, of each id what goes into the queue in the order of transactions and then what its settlements
--- left, in theirs.
+-- Returns the rows of a shard's inbox for some ids, from transactions before p_until, at most
+-- p_limit: their ctids and sizes. For each id, the rows for the queue come first, in the order of
+-- transactions, and then the rows that its settlements left, in theirs.
 CREATE FUNCTION {schema}.inbox_rows_of(p_shard int, p_ids text[], p_until xid8, p_limit int)
 RETURNS TABLE (place tid, size int) LANGUAGE plpgsql STABLE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}

@@ -1,5 +1,5 @@
--- Locks a shard and reads its row and lease, if it is this owner's under this token. status is ok,
--- unknown_queue, no_such_shard or lease_lost. Waits for locks are bounded by p_ttl.
+-- Locks a shard and reads its row and lease, if the lease is this owner's under this token. status
+-- is ok, unknown_queue, no_such_shard or lease_lost. Waits for locks are bounded by p_ttl.
 CREATE FUNCTION {schema}.lock_lease(p_queue text, p_index int, p_owner text, p_token bigint, p_ttl bigint, p_now bigint,
   OUT status text, OUT shard int, OUT now bigint, OUT last bigint, OUT ttl bigint, OUT expires bigint, OUT floor bigint, OUT rescan bigint,
   OUT paused boolean)

@@ -1,6 +1,5 @@
--- Locks a shard and reads the clock: what each operator's step begins with. What transactions had left
--- in its inbox is merged before.
--- status is ok, unknown_queue or no_such_shard.
+-- Begins an operator's step: locks a shard and reads the clock. Before that it merges what
+-- transactions had left in the shard's inbox. status is ok, unknown_queue or no_such_shard.
 CREATE FUNCTION {schema}.lock_shard(p_queue text, p_index int, p_now bigint,
   OUT status text, OUT shard int, OUT now bigint)
 LANGUAGE plpgsql VOLATILE

@@ -1,7 +1,6 @@
--- Merges what arrives into a shard's queue, for each id in the order given (docs/rules.md 2).
--- Returns the change of the counts and the earliest PerformAt of the jobs that it touched. The
--- first arrival of each id goes in by one statement in order of id; merge_rest then locks nothing
--- new.
+-- Merges arrivals into a shard's queue, for each id in the order given (docs/rules.md 2). Returns
+-- the change of the counts and the earliest PerformAt of the jobs that it touched. One statement
+-- inserts the first arrival of each id, in order of id; merge_rest then locks nothing new.
 CREATE FUNCTION {schema}.merge(p_shard int, p_arrivals {schema}.arrival[], OUT fresh int, OUT retrying int, OUT earliest bigint)
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
@@ -22,7 +21,7 @@ BEGIN
     FROM first ORDER BY id
     ON CONFLICT (shard, id) DO UPDATE SET
       prior_retry_count = j.retry_count,
-      parked = false, -- it may be free; if not, claims pass over it again
+      parked = false, -- it may be free; if not, claims skip it again
       first_push = least(j.first_push, excluded.first_push),
       low = least(j.low, excluded.low),
       recoveries = greatest(j.recoveries, excluded.recoveries),

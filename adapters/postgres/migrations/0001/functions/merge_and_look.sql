@@ -1,5 +1,5 @@
--- Merges some of a shard's inbox, and returns when the shard can next give a job: NULL if never, now
--- if the inbox holds more. The caller holds the shard's lock.
+-- Merges some of a shard's inbox, and returns when the shard can next give a job: NULL if never,
+-- now if the inbox holds more. The caller holds the shard's lock.
 CREATE FUNCTION {schema}.merge_and_look(p_shard int, p_paused boolean, p_now bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE AS {$}
 BEGIN
   IF EXISTS (SELECT FROM {schema}.inbox_rows(p_shard, 1)) THEN

@@ -1,8 +1,9 @@
--- Merges what a shard's inbox holds for some ids, and leaves the rest of it, so that what is read of these ids
--- afterwards is all there is: what transactions before p_until have left, for NULL any that have ended. Of each id it
--- merges in the order of transactions, as merge_inbox does. It ends after as many rows and bytes as one step may merge;
--- more then says to call again with p_until as returned. It locks the shard only if something waits. Notes of early
--- jobs, which have no id, are left to the next turn.
+-- Merges what a shard's inbox holds for some ids, and leaves the rest of it, so that a later read
+-- of these ids is complete. It merges what transactions before p_until have left or, if that is
+-- NULL, any that have ended. For each id it merges in the order of transactions, as merge_inbox
+-- does. It ends after as many rows and bytes as one step may merge; more then means to call again
+-- with p_until as returned. It locks the shard only if something waits. Notes of early jobs, which
+-- have no id, are left to the next turn.
 CREATE FUNCTION {schema}.merge_ids(p_queue text, p_index int, p_ids text[], p_until xid8, OUT until xid8, OUT more boolean) LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET lock_timeout = '500ms' AS {$}
 DECLARE

@@ -1,5 +1,6 @@
 -- Merges the first rows of a shard's inbox, as many as one step may merge. Returns how many, their
--- size in bytes, and whether there may be more. The caller holds the shard's lock, and no job's: see merge_taken.
+-- size in bytes, and whether there may be more. The caller holds the shard's lock, and no job's:
+-- see merge_taken.
 CREATE FUNCTION {schema}.merge_inbox(p_shard int, OUT n int, OUT size bigint, OUT more boolean) LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off AS {$}
 DECLARE

@@ -1,7 +1,8 @@
--- Merges the inboxes of a queue's shards, of those of p_indexes or for NULL of all, so that what is
--- read afterwards is all there is: what transactions before p_until have left, for NULL any that have ended. So that no turn waits for
--- long it ends after as many rows and bytes as one step may merge; more then says to call again with p_until as returned. It locks
--- shards in order, only those whose inbox holds something.
+-- Merges the inboxes of a queue's shards, of those of p_indexes or for NULL of all, so that a
+-- later read is complete. It merges what transactions before p_until have left or, if that is
+-- NULL, any that have ended. It ends after as many rows and bytes as one step may merge, so that
+-- no turn waits for long; more then means to call again with p_until as returned. It locks shards
+-- in order, and only those whose inbox holds something.
 CREATE FUNCTION {schema}.merge_inboxes(p_queue text, p_until xid8, p_indexes int[], OUT until xid8, OUT more boolean) LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET lock_timeout = '500ms' AS {$}
 DECLARE

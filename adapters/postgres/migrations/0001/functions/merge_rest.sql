@@ -1,6 +1,6 @@
--- Merges what is left after merge has put in the first arrival of each id: what met a queued job, and
--- later arrivals. Returns by how many more jobs are fresh, and so by how many fewer are retrying, and
--- the earliest PerformAt of these jobs. Each arrival is looked at once.
+-- Merges the rest after merge has inserted the first arrival of each id: first arrivals that met a
+-- queued job, and later arrivals. Returns by how many more jobs are fresh, and so by how many
+-- fewer are retrying, and the earliest PerformAt of these jobs. Each arrival is looked at once.
 CREATE FUNCTION {schema}.merge_rest(p_shard int, p_arrivals {schema}.arrival[], OUT fresh int, OUT earliest bigint)
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
@@ -21,7 +21,7 @@ BEGIN
       FROM {schema}.jobs q WHERE q.shard = p_shard AND q.id = a.id;
       v_fresh := j.retry_count < 0;
     END IF;
-    CONTINUE WHEN a.n = 1 AND NOT j.met; -- as merge has put it in
+    CONTINUE WHEN a.n = 1 AND NOT j.met; -- inserted by merge
     IF a.nth > 1 OR j.met THEN
       j.changed := j.changed OR a.kind <> 'push' OR a.rule <> c_keep OR a.first_push < j.first_push OR a.recoveries > j.recoveries;
       j.first_push := least(j.first_push, a.first_push);

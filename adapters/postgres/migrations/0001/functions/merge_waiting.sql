@@ -1,6 +1,7 @@
--- Merges what a shard's inbox holds for an id whose job the caller has locked, if it is at most p_most
--- rows and p_bytes, or, if p_first, one row: all of it or nothing. Returns whether nothing is left, how many rows it has
--- merged and their size; and fresh, retrying and earliest as merge does.
+-- Merges what a shard's inbox holds for an id whose job the caller has locked: all of it or
+-- nothing. It does so if that is at most p_most rows and p_bytes, or, if p_first, one row. Returns
+-- whether nothing is left, how many rows it has merged and their size; and fresh, retrying and
+-- earliest as merge does.
 CREATE FUNCTION {schema}.merge_waiting(p_shard int, p_id text, p_most int, p_bytes bigint, p_first boolean,
   OUT finished boolean, OUT n int, OUT size bigint, OUT fresh int, OUT retrying int, OUT earliest bigint)
 LANGUAGE plpgsql VOLATILE

@@ -1,7 +1,7 @@
 -- Sends a wake-up through a channel for each shard whose head is not before its instant in p_dues,
--- or for which that instant is before the floor, or which has no head but an inbox to merge, and for
--- each queue's permits, which have index -1. Returns the positions of those shards, from 0.
--- It does not wait for the disk: a wake-up may be lost.
+-- or for which that instant is before the floor, or which has no head but an inbox to merge, and
+-- for each queue's permits, which have index -1. Returns the positions of those shards, from 0. It
+-- does not wait for the disk: a wake-up may be lost.
 CREATE FUNCTION {schema}.notify_wakeups(p_channel text, p_queues text[], p_indexes int[], p_dues bigint[])
 RETURNS SETOF int LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan SET jit = off AS {$}

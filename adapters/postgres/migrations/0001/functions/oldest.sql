@@ -1,5 +1,5 @@
--- Returns the PerformAt of a shard's oldest job, NULL for none. Of the jobs that are not parked, none
--- is due before the floor, below which there may be a million dead rows.
+-- Returns the PerformAt of a shard's oldest job, NULL if it has none. Jobs that are not parked are
+-- never due before the floor, and there may be a million dead rows below it.
 CREATE FUNCTION {schema}.oldest(p_shard int, p_floor bigint) RETURNS bigint LANGUAGE plpgsql STABLE
 SET enable_seqscan = off SET enable_bitmapscan = off AS {$}
 BEGIN

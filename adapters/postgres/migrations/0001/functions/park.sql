@@ -1,7 +1,8 @@
--- Parks the jobs at places that were passed over since their ids are claimed: claims pass over them
--- no more until unpark. The claims are locked until the turn has committed, so that whoever settles
--- one outside of a turn sees that its id has a parked job. Returns whether all are parked; a job that
--- a push has locked is not, nor one whose claim a caller's transaction has locked to settle it.
+-- Parks the jobs at places that were skipped since their ids are claimed: claims no longer meet
+-- them until unpark. The claims are locked until the turn has committed, so that a transaction
+-- that settles one outside of a turn sees that its id has a parked job. Returns whether all are
+-- parked. A job that a push has locked is not parked, nor one whose claim a caller's transaction
+-- has locked to settle it.
 CREATE FUNCTION {schema}.park(p_shard int, p_places tid[]) RETURNS boolean LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
 DECLARE

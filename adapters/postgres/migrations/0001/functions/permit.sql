@@ -1,6 +1,7 @@
--- Makes an owner hold permits of a queue, and deletes those whose time is over
--- (ports.Permitter.Permit). status is ok, unknown_queue or stale_attempt; freed is whether it holds fewer than
--- before while another wants more than it holds. owners lists all, in order, and holds and wants what they have.
+-- Makes an owner hold permits of a queue, and deletes owners whose time is over
+-- (ports.Permitter.Permit). status is ok, unknown_queue or stale_attempt; freed is whether it
+-- holds fewer than before while another owner wants more than it holds. owners lists all owners,
+-- in order, and holds and wants their permits.
 CREATE FUNCTION {schema}.permit(p_queue text, p_owner text, p_attempt bigint, p_limit bigint, p_hold bigint, p_want bigint,
   p_ttl bigint, p_now bigint,
   OUT status text, OUT now bigint, OUT remaining bigint, OUT held bigint, OUT freed boolean,

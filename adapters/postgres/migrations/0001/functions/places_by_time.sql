@@ -1,5 +1,5 @@
--- Returns the first places of queued jobs by (perform_at, id) behind one, in each of the shards of a
--- queue that are named by their indexes, at most p_most of a shard.
+-- Returns the first places of queued jobs by (perform_at, id) behind one, in each of the shards of
+-- a queue that are named by their indexes, at most p_most of a shard.
 CREATE FUNCTION {schema}.places_by_time(p_first int, p_indexes int[], p_time bigint, p_id text, p_most int, p_descending boolean)
 RETURNS TABLE (index int, key bigint, id text) LANGUAGE plpgsql STABLE
 SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS {$}

@@ -1,9 +1,8 @@
--- Pushes entries for distinct ids in order of (shard, id), and more payloads for some of them.
--- An entry's PerformAt is p_at, or for -1 p_delay after now; both arrays are NULL if all are
--- due now. Returns a row without index, with how many jobs are new and how many payloads queued jobs
--- did not have, and one for each shard that has a new job or one whose
--- time the rule may have moved: its index and the earliest such PerformAt. status is ok,
--- unknown_queue or layout_mismatch.
+-- Pushes entries for distinct ids in order of (shard, id), and more payloads for some of them. An
+-- entry's PerformAt is p_at, or for -1 p_delay after now; both arrays are NULL if all are due now.
+-- Returns a row without index, with how many jobs are new and how many payloads queued jobs did
+-- not have, and one for each shard that has a new job or one whose time the rule may have moved:
+-- its index and the earliest such PerformAt. status is ok, unknown_queue or layout_mismatch.
 CREATE FUNCTION {schema}.push(p_queue text, p_shards int, p_generation bigint, p_now bigint, p_rule smallint, p_limit bigint,
   p_index int[], p_ids text[], p_at bigint[], p_delay bigint[], p_scores double precision[], p_data bytea[], p_meta bytea[],
   p_more_index int[], p_more_ids text[], p_more_scores double precision[], p_more_data bytea[], p_more_meta bytea[])
@@ -22,7 +21,7 @@ DECLARE
   v_index    int[];
   v_earliest bigint[];
 BEGIN
-  -- In the snapshot of the call; whoever changes a layout waits for older transactions.
+  -- In the snapshot of the call; a change of the layout waits for older transactions.
   SELECT {schema}.first_shard(q.id) INTO v_first FROM {schema}.queues q
   WHERE q.name = p_queue COLLATE "C" AND q.shards = p_shards AND q.generation = p_generation;
   IF NOT FOUND THEN
@@ -52,7 +51,7 @@ BEGIN
     INSERT INTO {schema}.count_changes (shard, fresh, retrying, dead, processed, failed)
     SELECT shard, fresh, 0, 0, 0, 0 FROM touched WHERE fresh > 0
   ), noted AS (
-    -- A turn at the same time may raise the floor, to no later than a second ago.
+    -- A concurrent turn may raise the floor, to no later than a second ago.
     INSERT INTO {schema}.inbox (shard, kind, perform_at)
     SELECT t.shard, 'early', t.earliest FROM touched t
     WHERE t.earliest < v_now - c_margin OR t.earliest < (SELECT l.floor FROM {schema}.leases l WHERE l.shard = t.shard)

@@ -1,9 +1,10 @@
--- Pushes entries in a caller's transaction: into the inbox, so that it waits for nobody and nobody
--- for it. The entries are a JSON array of {shard, id, data, meta, score, at, in}: data and meta in
--- base64, the PerformAt either at, or so many microseconds in. When the transaction commits, a wake-up for each
--- shard in p_wake is sent through p_channel. status is ok, unknown_queue,
--- layout_mismatch, not_utf8 for a session of the caller's in which ids would be other texts, or search_path for one
--- in which what functions call would not be the server's.
+-- Pushes entries in a caller's transaction: into the inbox, so that it waits for no other
+-- transaction and none waits for it. The entries are a JSON array of {shard, id, data, meta,
+-- score, at, in}: data and meta in base64, the PerformAt either at, or in microseconds from now.
+-- When the transaction commits, a wake-up for each shard in p_wake is sent through p_channel.
+-- status is ok, unknown_queue, layout_mismatch, not_utf8 for a caller's session that would turn
+-- ids into other texts, or search_path for a session in which functions would not call the
+-- server's own.
 CREATE FUNCTION {schema}.push_in_tx(p_queue text, p_shards int, p_generation bigint, p_now bigint, p_rule smallint, p_limit bigint,
   p_entries json, p_channel text, p_wake int[], OUT status text, OUT now bigint)
 LANGUAGE plpgsql VOLATILE AS {$}
@@ -19,7 +20,7 @@ BEGIN
     status := 'not_utf8';
     RETURN;
   END IF;
-  -- In the snapshot of the call; whoever changes a layout waits for older transactions.
+  -- In the snapshot of the call; a change of the layout waits for older transactions.
   SELECT {schema}.first_shard(q.id) INTO v_first FROM {schema}.queues q
   WHERE q.name = p_queue COLLATE "C" AND q.shards = p_shards AND q.generation = p_generation;
   IF NOT FOUND THEN
@@ -27,7 +28,7 @@ BEGIN
     RETURN;
   END IF;
   IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
-    -- Such a snapshot may show a queue that has been forgotten since: this fails then.
+    -- Such a snapshot may show a queue that has been forgotten since. Then this fails.
     PERFORM FROM {schema}.queues q WHERE q.name = p_queue COLLATE "C" FOR KEY SHARE;
   END IF;
   status := 'ok';

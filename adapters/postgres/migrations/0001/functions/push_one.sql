@@ -1,5 +1,5 @@
--- Does what push does, for one entry, at a lower price. p_at is its PerformAt, or -1 for p_delay
--- after now. perform_at is -1 unless the job is new or the rule may have moved its time; fresh says
+-- Does what push does, for one entry, at a lower cost. p_at is its PerformAt, or -1 for p_delay
+-- after now. perform_at is -1 unless the job is new or the rule may have moved its time. fresh is
 -- whether the job is new, added whether a queued one did not have the payload. status is ok,
 -- unknown_queue or layout_mismatch. It is a function for the sake of its lock_timeout: a statement
 -- that names tables waits for their locks before any part of it is run.
@@ -16,7 +16,7 @@ DECLARE
   v_prior  int;
   v_more   boolean;
 BEGIN
-  -- In the snapshot of the call; whoever changes a layout waits for older transactions.
+  -- In the snapshot of the call; a change of the layout waits for older transactions.
   SELECT {schema}.first_shard(q.id) + p_index, {schema}.clock(p_now) INTO v_shard, now FROM {schema}.queues q
   WHERE q.name = p_queue COLLATE "C" AND q.shards = p_shards AND q.generation = p_generation;
   IF NOT FOUND THEN
@@ -46,12 +46,12 @@ BEGIN
     INSERT INTO {schema}.payloads AS p (shard, id, digest, score, data, meta)
     VALUES (v_shard, p_id, sha256(p_data), p_score, p_data, p_meta)
     ON CONFLICT (shard, id, digest) DO UPDATE SET score = excluded.score, meta = excluded.meta WHERE excluded.score < p.score
-    RETURNING xmax = 0 INTO added; -- a row that was there has the transaction that locked it
+    RETURNING xmax = 0 INTO added; -- an existing row has the transaction that locked it
     added := coalesce(added, false);
   END IF;
   IF fresh OR p_rule <> c_keep THEN
     perform_at := v_due;
-    -- A turn at the same time may raise the floor, to no later than a second ago.
+    -- A concurrent turn may raise the floor, to no later than a second ago.
     IF v_due < now - c_margin OR v_due < (SELECT l.floor FROM {schema}.leases l WHERE l.shard = v_shard) THEN
       INSERT INTO {schema}.inbox (shard, kind, perform_at) VALUES (v_shard, 'early', v_due);
     END IF;

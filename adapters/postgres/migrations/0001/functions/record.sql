@@ -1,7 +1,7 @@
--- Stores what an owner has counted of queues by minute (ports.Registry.Record), and deletes rows that are
--- an hour older than those that are listed. The arrays have one element for each record, and no queue and
--- minute twice. Queues that are not known and minutes far from now are ignored. The lock keeps the
--- queues as they are until the end: forget waits for it.
+-- Stores an owner's counts of queues by minute (ports.Registry.Record), and deletes rows that are
+-- an hour older than the listed ones. The arrays have one element for each record, and no queue
+-- and minute twice. Unknown queues and minutes far from now are ignored. The lock keeps the queues
+-- as they are until the end: forget waits for it.
 CREATE FUNCTION {schema}.record(p_owner text, p_now bigint, p_queues text[], p_minutes bigint[], p_counted bigint[], p_stats bytea[])
 RETURNS void LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET lock_timeout = '500ms' AS {$}

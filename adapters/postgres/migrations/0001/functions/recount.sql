@@ -1,8 +1,8 @@
--- Counts what a shard holds, and corrects its counts, and those of its groups, by the difference (ports.Operator.Recount).
--- The shard works on meanwhile: whoever changes something changes the counts in the same
--- transaction, so that both fit in one snapshot, however much is under way. Returns a status, ok,
--- unknown_queue or no_such_shard; the counts as they were and as they are now; and the PerformAt
--- of the oldest job, NULL for none.
+-- Counts what a shard holds, and corrects its counts, and those of its groups, by the difference
+-- (ports.Operator.Recount). The shard works meanwhile: every change updates the counts in the same
+-- transaction, so that both agree in one snapshot, however many changes are under way. Returns a
+-- status, ok, unknown_queue or no_such_shard; the counts as they were and as they are now; and the
+-- PerformAt of the oldest job, NULL if there is no job.
 CREATE FUNCTION {schema}.recount(p_queue text, p_index int, OUT status text,
   OUT before_fresh bigint, OUT before_retrying bigint, OUT before_claimed bigint, OUT before_dead bigint,
   OUT fresh bigint, OUT retrying bigint, OUT claimed bigint, OUT dead bigint,
@@ -18,7 +18,7 @@ BEGIN
     RETURN;
   END IF;
   status := 'ok';
-  -- One at a time, or two would correct the same twice.
+  -- One at a time, or two would make the same correction twice.
   PERFORM pg_advisory_xact_lock(s.tableoid::bigint << 31 | v_shard) FROM {schema}.shards s WHERE s.id = v_shard;
   WITH was AS (
     SELECT c.* FROM {schema}.counts c WHERE c.shard = v_shard

@@ -1,5 +1,5 @@
 -- Releases a lease (ports.Consumer.Release), and sends a wake-up through a channel by the same
--- commit, or none if p_channel is NULL. Returns a status as of lock_lease.
+-- commit, unless p_channel is NULL. Returns a status as of lock_lease.
 CREATE FUNCTION {schema}.release(p_queue text, p_index int, p_owner text, p_token bigint, p_now bigint, p_channel text)
 RETURNS text LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE

@@ -1,6 +1,6 @@
--- Renews a lease (ports.Consumer.Renew). In a shard that makes no turns, only this finds jobs
--- that came below the floor since their push took long to commit. status is as of lock_lease; head
--- is when the shard can next give a job, NULL if never.
+-- Renews a lease (ports.Consumer.Renew). In a shard that makes no turns, only this finds jobs that
+-- came below the floor because their push took long to commit. status is as of lock_lease; head is
+-- when the shard can next give a job, NULL if never.
 CREATE FUNCTION {schema}.renew(p_queue text, p_index int, p_owner text, p_token bigint, p_ttl bigint, p_now bigint,
   OUT status text, OUT now bigint, OUT remaining bigint, OUT paused boolean, OUT head bigint)
 LANGUAGE plpgsql VOLATILE

@@ -1,5 +1,6 @@
--- Returns claimed jobs of a shard as replies of a kind: 'c' a claim, 'o' an orphan. It is put into the query that calls
--- it, which makes no row of the type reply: payloads that are stored aside stay there until they are sent.
+-- Returns claimed jobs of a shard as replies of a kind: 'c' a claim, 'o' an orphan. It is inlined
+-- into the calling query, which makes no row of the type reply: payloads that are stored aside
+-- stay there until they are sent.
 CREATE FUNCTION {schema}.reply_claims(p_kind "char", p_shard int, p_ids text[]) RETURNS SETOF {schema}.reply LANGUAGE sql STABLE AS {$}
   SELECT p_kind, c.id::text, c.token, c.number, c.perform_at, c.first_push, c.retry_count, c.recoveries,
     c.begun IS TRUE, c.error, c.score, c.data, c.meta, c.more_scores, c.more_data, c.more_meta,

@@ -1,5 +1,5 @@
 -- Looks for jobs below a shard's floor, if it is time to, and returns the floor and when to look
--- next. The caller holds the shard's lock, and has switched off what else the planner might do.
+-- next. The caller holds the shard's lock, and has switched off the planner's other methods.
 CREATE FUNCTION {schema}.rescan_if_due(p_shard int, p_floor bigint, p_rescan bigint, p_now bigint, OUT floor bigint, OUT rescan bigint)
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE

@@ -1,4 +1,5 @@
--- Pauses or resumes all shards of a queue, locking them in their order, and returns how many it has.
+-- Pauses or resumes all shards of a queue, locking them in their order, and returns how many it
+-- has.
 CREATE FUNCTION {schema}.set_paused(p_queue text, p_paused boolean) RETURNS int LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET lock_timeout = '500ms' AS {$}
 DECLARE

@@ -1,9 +1,10 @@
 -- Settles claimed jobs of a shard in a caller's transaction, all or none. The settlements are a
 -- JSON array of objects with the fields of core.Settlement and its PutBack; except is an object of
--- dispositions by position. It locks nothing but these rows of claimed, and waits for another
--- transaction that settles one of them; what comes back or is buried goes into the inbox, and a note
--- of each id that has a parked job. status is ok, unknown_queue, no_such_shard, not_utf8 or search_path as of push_in_tx; settled is how many are claimed with these receipts: if it is
--- not all of them, none is settled.
+-- dispositions by position. It locks only these rows of claimed, and waits for another transaction
+-- that settles one of them. Payloads that are put back or buried go into the inbox, and so does a
+-- note for each id that has a parked job. status is ok, unknown_queue, no_such_shard, not_utf8 or
+-- search_path as of push_in_tx; settled is how many are claimed with these receipts: if it is
+-- fewer than given, no job is settled.
 CREATE FUNCTION {schema}.settle_in_tx(p_queue text, p_index int, p_now bigint, p_settlements jsonb,
   OUT status text, OUT settled int)
 LANGUAGE plpgsql VOLATILE
@@ -27,8 +28,8 @@ BEGIN
     RETURN;
   END IF;
   status := 'ok';
-  -- LATERAL with FOR UPDATE looks each id up by itself, in order. A join reads all claims of the shard
-  -- where the planner knows nothing of the table.
+  -- LATERAL with FOR UPDATE looks up each id by itself, in order. A join reads all claims of the
+  -- shard if the planner has no statistics of the table.
   SELECT count(DISTINCT l.id) INTO settled FROM (
     SELECT s.* FROM jsonb_to_recordset(p_settlements) AS s (id text, token bigint, number bigint) ORDER BY s.id COLLATE "C"
   ) s, LATERAL (
@@ -53,14 +54,14 @@ BEGIN
     SELECT v_shard, 0, 0, - count(*), 0, count(*) FILTER (WHERE g.processed), count(*) FILTER (WHERE g.failed)
     FROM gone g HAVING count(*) > 0
   ), noted AS (
-    -- Above READ COMMITTED a job that was parked since the transaction began is not seen.
+    -- Above READ COMMITTED, a job that was parked since the transaction began is not visible.
     INSERT INTO {schema}.inbox (shard, kind, perform_at, id)
     SELECT v_shard, 'freed', 0, g.id FROM gone g
     WHERE current_setting('transaction_isolation') IN ('repeatable read', 'serializable')
       OR EXISTS (SELECT FROM {schema}.jobs j WHERE j.shard = v_shard AND j.id = g.id COLLATE "C" AND j.parked)
   )
-  -- What follows the first payload of a job put back is merged like a push onto it: the rows may be merged
-  -- in parts, and a push in between may have moved the job.
+  -- The payloads after the first one of a job put back are merged like a push onto it: the rows may
+  -- be merged in parts, and a push in between may have moved the job.
   INSERT INTO {schema}.inbox (shard, kind, perform_at, first_push, score, retry_count, recoveries, id, error, data, meta, grp)
   SELECT v_shard, CASE WHEN d.disposition = c_bury THEN 'buried'
       WHEN row_number() OVER (PARTITION BY g.place, d.disposition ORDER BY p.position) = 1 THEN 'put_back' ELSE 'push' END::{schema}.arrival_kind,

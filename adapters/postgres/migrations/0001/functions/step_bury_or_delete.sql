@@ -1,6 +1,7 @@
--- Takes jobs out of the queue (ports.Operator.Bury, Delete): those of p_ids that were first pushed before
--- p_before, 0 for any, and if p_failed have failed. They are buried in the group p_group, which is the error of those
--- that have none of their own, or deleted if p_group is NULL. It ends at what one step may move.
+-- Removes jobs from the queue (ports.Operator.Bury, Delete): those of p_ids that were first pushed
+-- before p_before, 0 for any, and that have failed if p_failed is set. They are buried in the
+-- group p_group, or deleted if p_group is NULL. The group's name is also the error of jobs without
+-- an error. It ends at what one step may move.
 CREATE FUNCTION {schema}.step_bury_or_delete(p_queue text, p_index int, p_now bigint, p_ids text[], p_before bigint,
   p_failed boolean, p_group text)
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE

@@ -1,5 +1,5 @@
--- Marks claimed jobs as cancelled (ports.Operator.Cancel). One that a caller's transaction is
--- settling is left to it.
+-- Marks claimed jobs as cancelled (ports.Operator.Cancel). A job that a caller's transaction is
+-- settling is left to that transaction.
 CREATE FUNCTION {schema}.step_cancel(p_queue text, p_index int, p_now bigint, p_ids text[], p_drop boolean)
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}

@@ -1,5 +1,5 @@
--- Makes queued jobs due (ports.Operator.Expedite): those of p_ids that were first pushed before p_before,
--- 0 for any, and if p_failed have failed.
+-- Makes queued jobs due (ports.Operator.Expedite): those of p_ids that were first pushed before
+-- p_before, 0 for any, and that have failed if p_failed is set.
 CREATE FUNCTION {schema}.step_expedite(p_queue text, p_index int, p_now bigint, p_ids text[], p_before bigint, p_failed boolean)
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
@@ -12,7 +12,7 @@ BEGIN
   IF v_locked.status <> 'ok' THEN
     RETURN v_reply;
   END IF;
-  -- The ids alone choose the rows, or the planner may walk through all that are not due.
+  -- Only the ids select the rows, or the planner may read all jobs that are not due.
   WITH locked AS MATERIALIZED (
     SELECT j.id, j.perform_at, j.first_push, j.retry_count FROM {schema}.jobs j
     WHERE j.shard = v_locked.shard AND j.id = ANY (p_ids)

@@ -1,6 +1,6 @@
--- Puts dead letters that another store had into the morgue (ports.Operator.Import): the nth has p_ids[n], p_times[n],
--- p_errors[n] and p_groups[n], and of the payloads those whose p_places is n. The caller goes by a layout of p_shards shards
--- and p_generation.
+-- Puts dead letters of another store into the morgue (ports.Operator.Import): the nth has
+-- p_ids[n], p_times[n], p_errors[n] and p_groups[n], and the payloads whose p_places is n. The
+-- caller's layout has p_shards shards and p_generation.
 CREATE FUNCTION {schema}.step_import(p_queue text, p_index int, p_now bigint, p_shards int, p_generation bigint, p_ids text[],
   p_times bigint[], p_errors text[], p_groups text[], p_places int[], p_scores double precision[], p_data bytea[], p_meta bytea[])
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
@@ -8,7 +8,7 @@ SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off S
 DECLARE
   v_locked record;
   v_reply  {schema}.step_reply;
-  v_later  boolean[]; -- of each, whether it is new, or has changed later than the one that is there
+  v_later  boolean[]; -- for each, whether it is new, or has changed later than the stored one
   v_buried {schema}.arrival[];
   v_united int;
 BEGIN
@@ -28,7 +28,7 @@ BEGIN
       SELECT l.changed_at FROM {schema}.dead_letters l WHERE l.shard = v_locked.shard AND l.id = u.id
     ) d ON true ORDER BY u.place);
 
-  -- Of those that stay as they are only payloads come in.
+  -- Dead letters that stay as they are only get payloads.
   WITH united AS (
     INSERT INTO {schema}.dead_letter_payloads AS p (shard, id, digest, score, data, meta)
     SELECT v_locked.shard, p_ids[u.place], sha256(u.data), u.score, u.data, u.meta

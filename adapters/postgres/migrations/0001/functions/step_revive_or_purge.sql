@@ -1,7 +1,8 @@
--- Takes payloads out of the morgue (ports.Operator.Revive, Purge): of the dead letters p_ids, in
--- order, if they changed before p_before, 0 for any; of the nth of them the next p_counts[n] of p_data, or all for -1. If p_ids is NULL, all of the
--- first p_limit dead letters by time that changed before p_before, of the group p_group alone unless that is
--- NULL. They go back to the queue if p_revive, else they are deleted. It ends at what one step may move.
+-- Removes payloads from the morgue (ports.Operator.Revive, Purge): from the dead letters p_ids, in
+-- order, if they changed before p_before, 0 for any; from the nth of them the next p_counts[n] of
+-- p_data, or all for -1. If p_ids is NULL, all payloads of the first p_limit dead letters by time
+-- that changed before p_before, only of the group p_group unless that is NULL. They go back to the
+-- queue if p_revive is set, else they are deleted. It ends at what one step may move.
 CREATE FUNCTION {schema}.step_revive_or_purge(p_queue text, p_index int, p_now bigint, p_ids text[], p_counts int[], p_data bytea[],
   p_before bigint, p_limit int, p_revive boolean, p_group text)
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
@@ -18,7 +19,7 @@ DECLARE
   v_payloads int := 0;
   v_bytes    bigint := 0;
   v_taken    {schema}.arrival[]; -- array_append adds to it in place, || with an array copies it
-  v_left     text[]; -- the groups of those that are gone
+  v_left     text[]; -- the groups of the deleted ones
   v_merged   record;
 BEGIN
   SELECT * INTO v_locked FROM {schema}.lock_shard(p_queue, p_index, p_now);

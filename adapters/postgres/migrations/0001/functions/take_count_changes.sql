@@ -1,6 +1,6 @@
 -- Deletes changes of a shard's counts that are not folded into its row yet, at most 10,000, and
--- returns their sums. counts_from and counts_open are where to look for others, as p_from and p_open
--- were for these.
+-- returns their sums. counts_from and counts_open are where to look for others, as p_from and
+-- p_open were for these.
 CREATE FUNCTION {schema}.take_count_changes(p_shard int, p_from xid8, p_open xid8[],
   OUT fresh bigint, OUT retrying bigint, OUT claimed bigint, OUT dead bigint, OUT processed bigint, OUT failed bigint, OUT counts_from xid8, OUT counts_open xid8[])
 LANGUAGE plpgsql VOLATILE AS {$}

@@ -1,7 +1,8 @@
--- Takes the lowest payloads out of a dead letter, of those with the bytes p_named, or of all for NULL:
--- at most p_most, and as many as fit into p_bytes, but the first in any case if p_first. Returns them,
--- NULL for none; their number n and size in bytes; whether that were all, and whether the dead letter
--- is gone, as it is with its last payload or if it has none, and from which group. The caller holds the shard's lock.
+-- Takes the lowest payloads out of a dead letter, from those with the bytes p_named, or from all
+-- for NULL: at most p_most, and as many as fit into p_bytes, but the first in any case if p_first
+-- is set. Returns them, NULL for none; their number n and size in bytes; whether that was all;
+-- whether the dead letter is deleted, which it is with its last payload or if it has none; and its
+-- former group then. The caller holds the shard's lock.
 CREATE FUNCTION {schema}.take_dead(p_shard int, p_id text, p_named bytea[], p_most int, p_bytes bigint, p_first boolean,
   OUT scores double precision[], OUT data bytea[], OUT meta bytea[], OUT n int, OUT size bigint, OUT finished boolean, OUT gone boolean, OUT grp text)
 LANGUAGE plpgsql VOLATILE AS {$}

@@ -1,13 +1,13 @@
--- Deletes the first rows of a shard's inbox, as many as one step may merge (merge_bounds) but at least
--- one, in the order of their transactions. Returns how many and their size in bytes, what they bring to
--- the queue and to the morgue, the earliest of the notes of early jobs, the ids whose claims have ended,
--- and whether there may be more. The caller holds the shard's lock.
+-- Deletes the first rows of a shard's inbox, as many as one step may merge (merge_bounds) but at
+-- least one, in the order of their transactions. Returns their number and their size in bytes, the
+-- arrivals for the queue and for the morgue, the earliest of the notes of early jobs, the ids
+-- whose claims have ended, and whether there may be more. The caller holds the shard's lock.
 CREATE FUNCTION {schema}.take_inbox(p_shard int,
   OUT n int, OUT size bigint, OUT queued {schema}.arrival[], OUT buried {schema}.arrival[], OUT early bigint, OUT freed text[], OUT more boolean)
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off AS {$}
 DECLARE
-  c_many  CONSTANT int := 100; -- worth a write of where to look from now on
+  c_many  CONSTANT int := 100; -- enough rows to store the new start of the next look
   v_rows   int;
   v_bytes  bigint;
   v_places tid[];
@@ -31,7 +31,7 @@ BEGIN
   SELECT count(*), array_agg(row ORDER BY tx, seq) FILTER (WHERE kind IN ('push', 'put_back')),
     array_agg(row ORDER BY tx, seq) FILTER (WHERE kind = 'buried'), min(perform_at) FILTER (WHERE kind = 'early'),
     array_agg(id) FILTER (WHERE kind = 'freed'),
-    more OR coalesce(bool_or(tx < v_from), false) -- inbox_rows leaves what is newer to the next call
+    more OR coalesce(bool_or(tx < v_from), false) -- inbox_rows leaves newer rows to the next call
   INTO n, queued, buried, early, freed, more FROM rows;
   IF more OR n >= c_many THEN
     UPDATE {schema}.shards s SET inbox_from = m.since, inbox_seq = m.seq, inbox_open = m.open

@@ -1,7 +1,7 @@
--- Takes the lowest payloads out of a queued job, which the caller has locked: at most p_most, and as
--- many as fit into p_bytes, but the first in any case if p_first. Returns them, NULL for none; their
--- number n and size in bytes; and whether the job stays, which it does as long as it has others. One that has
--- none, as if somebody had deleted them, is gone as well.
+-- Takes the lowest payloads out of a queued job, which the caller has locked: at most p_most, and
+-- as many as fit into p_bytes, but the first in any case if p_first is set. Returns them, NULL for
+-- none; their number n and size in bytes; and whether the job stays, which it does as long as it
+-- has others. A job without payloads, as if a person had deleted them, is deleted as well.
 CREATE FUNCTION {schema}.take_payloads(p_shard int, p_id text, p_most int, p_bytes bigint, p_first boolean,
   OUT scores double precision[], OUT data bytea[], OUT meta bytea[], OUT n int, OUT size bigint, OUT stays boolean)
 LANGUAGE plpgsql VOLATILE AS {$}

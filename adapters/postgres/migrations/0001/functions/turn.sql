@@ -1,7 +1,7 @@
--- Carries out a turn that may hold and find anything (ports.Consumer.Turn). p_settle arguments are
--- settlements, as in settle_claimed, NULL for none; p_begin arguments are claims to mark as begun,
--- NULL for none. p_want is within 0 and core.MaxTurnJobs. Returns the header and, if its status is ok
--- or repeated, the rest of the reply.
+-- Carries out any turn (ports.Consumer.Turn). p_settle arguments are settlements, as in
+-- settle_claimed, NULL for none; p_begin arguments are claims to mark as begun, NULL for none.
+-- p_want is within 0 and core.MaxTurnJobs. Returns the header and, if its status is ok or
+-- repeated, the rest of the reply.
 CREATE FUNCTION {schema}.turn(p_queue text, p_index int, p_owner text, p_token bigint, p_number bigint, p_ttl bigint, p_now bigint,
   p_want int, p_per_job bigint, p_bytes bigint, p_node text,
   p_settle_ids text[] DEFAULT NULL, p_settle_tokens bigint[] DEFAULT NULL, p_settle_numbers bigint[] DEFAULT NULL,
@@ -17,7 +17,7 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SE
 SET plan_cache_mode = force_generic_plan SET jit = off SET lock_timeout = '500ms' AS {$}
 DECLARE
   c_short_ttl CONSTANT bigint := 5000000; -- below it, a tenth of the TTL is less than lock_timeout
-  c_slow_push CONSTANT bigint := 1000000; -- pushes that take longer to commit are looked for by rescans
+  c_slow_push CONSTANT bigint := 1000000; -- rescans look for pushes that take longer to commit
   v_shard       {schema}.shards;
   v_now         bigint;
   v_log         record; -- the newest row of turn_log, or the same of the shard's row

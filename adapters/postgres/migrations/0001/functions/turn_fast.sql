@@ -1,16 +1,16 @@
--- Carries out a usual turn by few and small statements, since what a statement and each of its
--- columns cost is most of a small turn; any other turn it leaves to turn. In a usual turn all jobs
--- to settle are claimed, done whole and processed, and their ids have no parked jobs, nothing is to
--- begin, and what is due are first tries of ids that are free, with one payload each. Its arguments are
--- those of turn. The statements wait for nobody.
+-- Carries out a usual turn by few and small statements, since a statement and each of its columns
+-- are most of a small turn's cost. It leaves any other turn to turn. In a usual turn all jobs to
+-- settle are claimed, done whole and processed, and their ids have no parked jobs; no job is to
+-- begin; and the due jobs are first tries of ids that are free, with one payload each. Its
+-- arguments are those of turn. Its statements wait for no lock.
 CREATE FUNCTION {schema}.turn_fast(p_queue text, p_index int, p_owner text, p_token bigint, p_number bigint, p_ttl bigint, p_now bigint,
   p_want int, p_per_job bigint, p_bytes bigint, p_node text,
   p_settle_ids text[], p_settle_tokens bigint[], p_settle_numbers bigint[])
 RETURNS SETOF {schema}.reply LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan SET jit = off AS {$}
 DECLARE
-  c_unusual   CONSTANT int := 1000000000; -- the size of a job that is not usual: no turn takes so many bytes
-  c_slow_push CONSTANT bigint := 1000000; -- pushes that take longer to commit are looked for by rescans
+  c_unusual   CONSTANT int := 1000000000; -- the size of a job that is not usual: no turn takes that many bytes
+  c_slow_push CONSTANT bigint := 1000000; -- rescans look for pushes that take longer to commit
   v_settle     int := coalesce(cardinality(p_settle_ids), 0);
   v_shard      int;
   v_renewed    bigint;
@@ -85,8 +85,8 @@ BEGIN
     END IF;
     IF v_count > 0 THEN
       v_locked := ARRAY(SELECT j.ctid FROM {schema}.jobs j WHERE j.ctid = ANY (v_due) FOR UPDATE SKIP LOCKED);
-      -- What transactions have left for these jobs is in the inbox by now, and merged by the next turn: this one
-      -- has locked jobs, so it may not wait for pushes, as a merge does.
+      -- What transactions have left for these jobs is in the inbox by now, and the next turn merges
+      -- it: this turn has locked jobs, so it may not wait for pushes, as a merge does.
       IF EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = v_shard AND (i.tx, i.seq) >= (v_from, v_seq))
         OR v_open IS NOT NULL AND EXISTS (SELECT FROM unnest(v_open) o (tx), LATERAL (SELECT FROM {schema}.inbox i WHERE i.shard = v_shard AND i.tx = o.tx LIMIT 1) i) THEN
         v_locked := ARRAY(SELECT j.ctid FROM {schema}.jobs j WHERE j.ctid = ANY (v_locked) AND (

@@ -1,6 +1,6 @@
 -- Makes the parked jobs of ids claimable again, whose claims have ended. Returns the earliest
--- PerformAt of such a job, NULL if there is none; and more, whether a push has locked some of them:
--- these are noted in the inbox, so that the next turn tries again.
+-- PerformAt of such a job, or NULL; and more, whether a push has locked some of them. These are
+-- noted in the inbox, so that the next turn tries again.
 CREATE FUNCTION {schema}.unpark(p_shard int, p_ids text[], OUT earliest bigint, OUT more boolean) LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
 DECLARE

@@ -1,5 +1,5 @@
 -- Claimed jobs with their payloads in order: the first one beside the arrays of the others.
--- Deleting a row settles the job; whoever holds its lock may.
+-- Deleting a row settles the job; a transaction that holds the row's lock may delete it.
 CREATE TABLE {schema}.claimed (
   token         bigint NOT NULL,
   number        bigint NOT NULL,
@@ -26,9 +26,9 @@ CREATE TABLE {schema}.claimed (
   handed_number bigint,
   PRIMARY KEY (shard, id)
 ) WITH (fillfactor = 90, autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
--- What is there for a short time is not worth compressing.
+-- Short-lived values are not worth compressing.
 ALTER TABLE {schema}.claimed ALTER more_data SET STORAGE EXTERNAL;
--- What turns must look for, seldom anything: jobs that run alone, and cancelled ones.
+-- The few rows that turns must look for: jobs that run alone, and cancelled ones.
 CREATE INDEX claimed_exceptional ON {schema}.claimed (shard, id) WHERE recoveries > 1 OR cancel_drop IS NOT NULL;
 COMMENT ON COLUMN {schema}.claimed.token IS 'With number: the receipt, the lease and turn that claimed the job';
 COMMENT ON COLUMN {schema}.claimed.size IS 'The bytes of all payloads; NULL where data is the only one';

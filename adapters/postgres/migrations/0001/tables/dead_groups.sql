@@ -1,5 +1,5 @@
--- How many dead letters of a shard are of which group. Whoever changes the morgue changes it too, under the
--- shard's lock; a recount, which takes no such lock, adds differences.
+-- The number of a shard's dead letters in each group. A change of the morgue changes it too, under
+-- the shard's lock; a recount, which takes no such lock, adds differences.
 CREATE TABLE {schema}.dead_groups (
   shard    int NOT NULL,
   grp      text COLLATE "C" NOT NULL,

@@ -1,6 +1,6 @@
--- What callers' transactions push, put back and bury, until the shard's next turn, acquire or
--- look merges it, one row per payload, in the order of seq; and notes of early jobs. There is
--- no unique key: nobody waits for a transaction that inserts.
+-- What callers' transactions push, put back and bury, until the shard's next turn, acquire or look
+-- merges it, one row per payload, in the order of seq; and notes of early jobs. It has no unique
+-- key, so no session waits for a transaction that inserts.
 CREATE TABLE {schema}.inbox (
   shard       int NOT NULL,
   tx          xid8 NOT NULL DEFAULT pg_current_xact_id(),
@@ -25,7 +25,7 @@ CREATE TABLE {schema}.inbox (
 CREATE INDEX inbox_shard ON {schema}.inbox (shard, tx, seq);
 -- The ids that wait there to be merged into the queue.
 CREATE INDEX inbox_id ON {schema}.inbox (shard, id, tx, seq) WHERE kind IN ('push', 'put_back');
--- And the others, apart, so that claims don't pass over them.
+-- And the others, separately, so that claims don't read them.
 CREATE INDEX inbox_settled ON {schema}.inbox (shard, id, tx, seq) WHERE kind IN ('buried', 'freed');
 COMMENT ON COLUMN {schema}.inbox.rule IS 'core.RuleKind: 0 Keep, 1 Earliest, 2 Debounce';
 COMMENT ON COLUMN {schema}.inbox.rule_limit IS 'How far Debounce may move a job away from its first push';

@@ -1,7 +1,6 @@
 -- Queued jobs, each with one of its payloads, whichever came first, until it is claimed before the
--- others. Rows come and go with each
--- job: the table is vacuumed at full speed and not shrunk, since while an autovacuum holds it
--- for long, what dies in it makes the indexes grow for good.
+-- others. Rows come and go with each job. The table is vacuumed at full speed and not shrunk:
+-- while an autovacuum holds it for long, rows that die in it enlarge the indexes for good.
 CREATE TABLE {schema}.jobs (
   perform_at        bigint NOT NULL,
   first_push        bigint NOT NULL,
@@ -23,7 +22,7 @@ CREATE TABLE {schema}.jobs (
   CONSTRAINT jobs_times CHECK (perform_at BETWEEN 0 AND 9007199254740992 AND first_push BETWEEN 0 AND 9007199254740992),
   CONSTRAINT jobs_score CHECK (score > '-Infinity' AND score < 'Infinity')
 ) WITH (autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
--- Claims read what is not parked, so that they don't pass over what can't be claimed.
+-- Claims read only jobs that are not parked, so they don't meet jobs that can't be claimed.
 CREATE INDEX jobs_time ON {schema}.jobs (shard, parked, perform_at, id);
 CREATE INDEX retrying_time ON {schema}.jobs (shard, perform_at, id) WHERE retry_count >= 0;
 CREATE INDEX retrying_id ON {schema}.jobs (shard, id) WHERE retry_count >= 0;

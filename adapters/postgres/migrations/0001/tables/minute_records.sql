@@ -1,4 +1,4 @@
--- What an owner has counted of a queue in a minute, of the last 25 hours.
+-- An owner's counts of a queue in a minute, for the last 25 hours.
 CREATE TABLE {schema}.minute_records (
   queue   int NOT NULL,
   minute  bigint NOT NULL,

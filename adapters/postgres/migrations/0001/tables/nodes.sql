@@ -1,7 +1,7 @@
--- Server processes that run or ran, one row each. A row is deleted an hour after it has run out:
--- until then it is listed as gone, and a clock that steps back may bring it back. draining is what
--- the node says, asked what an operator asks of it until it runs out, ttl how long it counts; status is what the
--- process was doing (package storekit).
+-- Server processes that run or ran, one row each. A row is deleted an hour after it has expired:
+-- until then it is listed as gone, and a clock that steps back may bring it back. draining is the
+-- node's own state, asked is an operator's request until the node expires, and ttl is how long the
+-- row counts; status is what the process was doing (package storekit).
 CREATE TABLE {schema}.nodes (
   owner    text COLLATE "C" PRIMARY KEY,
   name     text COLLATE "C" NOT NULL,

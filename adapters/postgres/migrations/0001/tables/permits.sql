@@ -1,6 +1,6 @@
--- One row per owner that holds permits to run batches of a queue, or wants some. Whoever changes
--- them locks the queue's row in queues FOR NO KEY UPDATE, for which pushes, turns and declarations do
--- not wait. A row whose time is over counts no more, and the next call for the queue deletes it.
+-- One row per owner that holds permits to run batches of a queue, or wants some. A change of them
+-- locks the queue's row in queues FOR NO KEY UPDATE, which pushes, turns and declarations do not
+-- wait for. An expired row no longer counts, and the next call for the queue deletes it.
 CREATE TABLE {schema}.permits (
   queue   int NOT NULL,
   owner   text COLLATE "C" NOT NULL,

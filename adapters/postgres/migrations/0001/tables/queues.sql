@@ -1,4 +1,4 @@
--- One row per queue: what is permanent about it.
+-- One row per queue: its permanent properties.
 CREATE TABLE {schema}.queues (
   id         int PRIMARY KEY GENERATED ALWAYS AS IDENTITY (MINVALUE 0 START 0 MAXVALUE 131071),
   name       text COLLATE "C" NOT NULL UNIQUE,

@@ -1,8 +1,8 @@
--- One row per shard: its lease, pause, floor and counts as of the last fold. Whatever changes a
--- shard in more than one statement locks its row FOR UPDATE: turns, acquires, operators, merges
--- of the inbox. After a release owner, attempt and token stay known. last, ttl, expires, floor
--- and rescan are older than the newest row of turn_log under this token, if there is one; the
--- views leases and counts join both.
+-- One row per shard: its lease, pause, floor and counts as of the last fold. Every change of a
+-- shard in more than one statement locks its row FOR UPDATE: turns, acquires, operators, merges of
+-- the inbox. After a release, owner, attempt and token stay known. last, ttl, expires, floor and
+-- rescan are older than the newest row of turn_log under this token, if there is one; the views
+-- leases and counts join both.
 CREATE TABLE {schema}.shards (
   id          int PRIMARY KEY,
   queue       text COLLATE "C" NOT NULL REFERENCES {schema}.queues (name),

@@ -1,4 +1,4 @@
--- The log of turns: one inserted row per turn, with what it changed, deleted by the next fold.
+-- The log of turns: one inserted row per turn, with its changes, deleted by the next fold.
 CREATE TABLE {schema}.turn_log (
   shard     int NOT NULL,
   token     bigint NOT NULL,

@@ -1,5 +1,5 @@
--- One row of the reply to an acquire or a turn. kind says what it is: 'h' the header, 'c' a claim,
--- 'o' an orphan, 'x' a cancelled claim, 'd' a cancelled claim whose job is dropped when it ends; and
+-- One row of the reply to an acquire or a turn. kind is its kind: 'h' the header, 'c' a claim, 'o'
+-- an orphan, 'x' a cancelled claim, 'd' a cancelled claim whose job is dropped when it ends; and
 -- places of the request, from 1: 's' settlements that were skipped since their job is not claimed,
 -- 'f' settlements that were deferred since a caller's transaction has locked their job, 'n' claims
 -- that could not be marked as begun. Columns that a kind does not have are NULL.

@@ -1,4 +1,4 @@
--- The counts of shards as they are now. What waits in the inbox is counted when it is merged.
+-- The present counts of shards. What waits in the inbox is counted when it is merged.
 CREATE VIEW {schema}.counts AS
 SELECT s.id AS shard,
   s.fresh + coalesce(t.fresh, 0) + coalesce(a.fresh, 0) AS fresh,

@@ -1,4 +1,4 @@
--- The leases and floors of shards as they are now: of the newest row of turn_log, or else of the
+-- The present leases and floors of shards: from the newest row of turn_log, or else from the
 -- shard's row.
 CREATE VIEW {schema}.leases AS
 SELECT s.id AS shard, s.held, s.owner, s.attempt, s.token,
