@@ -53,7 +53,7 @@ func readClaimer(text string, v *ports.ClaimView) error {
 	return nil
 }
 
-// storedClaim is a claim as it is stored; see lua/turn.lua.
+// storedClaim is a claim as it is stored; see lua/turn/turn.lua.
 type storedClaim struct {
 	core.Claim
 	since core.Instant
@@ -98,7 +98,7 @@ func parseClaims(r *reply) ([]core.Claim, error) {
 	return claims, r.err()
 }
 
-// parseCancel reads a stored cancel; see lua/cancel.lua.
+// parseCancel reads a stored cancel; see lua/step/cancel.lua.
 func parseCancel(id, text string) (ports.Cancellation, error) {
 	s := decoder{rest: text}
 	c := ports.Cancellation{ID: id, Receipt: s.receipt(), Drop: s.take(1) == "1"}

@@ -63,7 +63,7 @@ func (s *Store) addStats(ctx context.Context, stats *ports.QueueStats, shards []
 }
 
 // statsOf returns the commands that count the entries and events of a shard, the same as in
-// lua/stats.lua.
+// lua/look/stats.lua.
 func (s *Store) statsOf(shard core.Shard) []call {
 	return []call{
 		s.read(shard, "exists", keyMeta),

@@ -83,7 +83,7 @@ func (s *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (por
 	return page, reply.err()
 }
 
-// parseQuarantined reads a value that lua/set_aside.lua has stored; only the beginning of its
+// parseQuarantined reads a value that lua/step/set_aside.lua has stored; only the beginning of its
 // record is here.
 func parseQuarantined(key string, size int, text string) (ports.QuarantinedRecord, error) {
 	d := decoder{rest: text}

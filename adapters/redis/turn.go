@@ -47,7 +47,7 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	return ports.TurnReply{}, errReply
 }
 
-// turnArgs returns the script's ARGV; see lua/turn.lua.
+// turnArgs returns the script's ARGV; see lua/turn/turn.lua.
 func turnArgs(r *ports.TurnRequest, now any) ([]any, error) {
 	by, err := claimer(r)
 	if err != nil {
@@ -100,7 +100,7 @@ const (
 	settledParts
 )
 
-// settlementText returns what becomes of a claimed job; see dispose in lua/turn_settle.lua.
+// settlementText returns what becomes of a claimed job; see dispose in lua/turn/turn_settle.lua.
 func settlementText(x *core.Settlement) []byte {
 	b := make([]byte, 0, 64+len(x.PutBack.Error)+len(x.BuryError))
 	b = append(b, byte(x.Rest), byte(boolArg(x.PutBack.SameTime)))

@@ -28,7 +28,7 @@ func TestRedisCallsReachEveryScript(t *testing.T) {
 	for _, call := range scriptCalls() {
 		used[call.script] = true
 	}
-	files, err := filepath.Glob("../../adapters/redis/lua/*.lua")
+	files, err := filepath.Glob("../../adapters/redis/lua/*/*.lua")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("found %d scripts: %v", len(files), err)
 	}

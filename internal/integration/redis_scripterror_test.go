@@ -39,7 +39,7 @@ func TestRedisErrorsNameTheLineOfAScript(t *testing.T) {
 			must(t, client.Del(t.Context(), prefix+"{orders/0}:m").Err())
 			must(t, client.HSet(t.Context(), prefix+"{orders/0}:m", "no", "string").Err())
 			_, err = store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{one("a", 1)}})
-			namesLine(t, err, "push_plain.lua", "call('GET', META)")
+			namesLine(t, err, "push/push_plain.lua", "call('GET', META)")
 		})
 	}
 }
@@ -50,7 +50,7 @@ func namesLine(t *testing.T, err error, file, text string) {
 	if err == nil {
 		t.Fatal("the call succeeded")
 	}
-	found := regexp.MustCompile(`lua/((?:lib/)?\w+\.lua):(\d+)`).FindStringSubmatch(err.Error())
+	found := regexp.MustCompile(`lua/(\w+/\w+\.lua):(\d+)`).FindStringSubmatch(err.Error())
 	if found == nil || found[1] != file {
 		t.Fatalf("got %v, want a line of lua/%s", err, file)
 	}

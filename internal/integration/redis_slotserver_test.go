@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -125,10 +126,17 @@ func (r *scriptRecorder) forget() {
 	r.args = nil
 }
 
-// recordScript is a recorder of the script in a file below adapters/redis/lua.
+// recordScript is a recorder of the script of this name, whose file is in a folder of
+// adapters/redis/lua other than lib.
 func recordScript(t *testing.T, name string) *scriptRecorder {
 	t.Helper()
-	file, err := os.ReadFile("../../adapters/redis/lua/" + name + ".lua")
+	files, err := filepath.Glob("../../adapters/redis/lua/*/" + name + ".lua")
+	must(t, err)
+	files = slices.DeleteFunc(files, func(file string) bool { return filepath.Base(filepath.Dir(file)) == "lib" })
+	if len(files) != 1 {
+		t.Fatalf("found the script %s in %v, want one file", name, files)
+	}
+	file, err := os.ReadFile(files[0])
 	must(t, err)
 	_, text, _ := strings.Cut(string(file), "\n")
 	return &scriptRecorder{text: text}
