@@ -6,7 +6,9 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -23,9 +25,10 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// stages are the directories of a version's files, in the order in which they run. Within a
-// directory, files run in order of name. Bodies of functions are not checked when the functions
-// are created, so they may name functions and views that come later.
+// stages are the directories of a version's files, in the order in which they run. A stage may
+// have folders, which only help readers: its files run in order of name, whatever their folder.
+// Bodies of functions are not checked when the functions are created, so they may name functions
+// and views that come later.
 var stages = [...]string{"enums", "types", "tables", "functions", "views"}
 
 // version is one step of the schema.
@@ -57,9 +60,10 @@ func upOf(dir string) string {
 	var b strings.Builder
 	b.WriteString("SET LOCAL check_function_bodies = off;\n")
 	for _, stage := range stages {
-		// The pattern is valid, the files are embedded, and Glob lists them in order.
+		// The patterns are valid, and the files are embedded.
 		names, _ := fs.Glob(migrations, dir+"/"+stage+"/*.sql")
-		for _, name := range names {
+		inFolders, _ := fs.Glob(migrations, dir+"/"+stage+"/*/*.sql")
+		for _, name := range slices.SortedFunc(slices.Values(append(names, inFolders...)), byName) {
 			text, _ := migrations.ReadFile(name)
 			b.Write(text)
 			b.WriteString(commentOn(string(text)))
@@ -67,6 +71,9 @@ func upOf(dir string) string {
 	}
 	return b.String()
 }
+
+// byName compares the base names of two paths.
+func byName(a, b string) int { return strings.Compare(path.Base(a), path.Base(b)) }
 
 // created matches a file that creates one object: its leading comment, and the object.
 var created = regexp.MustCompile(`\A((?:--.*\n)+)CREATE (TYPE|TABLE|FUNCTION|VIEW) (\{schema\}\.\w+)`)

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"io/fs"
 	"regexp"
 	"strings"
 	"testing"
@@ -34,6 +35,24 @@ func TestVersionsNameTheOldestProgram(t *testing.T) {
 		if v.oldest < 1 || v.oldest > n+1 || n > 0 && v.oldest < oldestOf[n-1] {
 			t.Errorf("version %d names %d", n+1, v.oldest)
 		}
+	}
+}
+
+// Every file is part of a version, whatever folder it is in.
+func TestMigrationSQLHasEveryFile(t *testing.T) {
+	up := MigrationSQL("", 0, NewestVersion())
+	err := fs.WalkDir(migrations, "migrations", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || entry.Name() == "down.sql" {
+			return err
+		}
+		text, err := migrations.ReadFile(file)
+		if !strings.Contains(up, expand(string(text), "")) {
+			t.Errorf("no version runs %s", file)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
