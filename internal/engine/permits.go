@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -242,7 +241,7 @@ func (p *permits) granted(r *ports.PermitRequest, reply *ports.PermitReply, sent
 		p.contended = p.contended || h.Owner != r.Owner && h.Want > h.Held
 	}
 	if p.contended {
-		for i, share := range core.FairPermits(p.total, reply.Holders, reply.Now) {
+		for i, share := range fairPermits(p.total, reply.Holders, reply.Now) {
 			if reply.Holders[i].Owner == r.Owner {
 				p.share = share
 			}

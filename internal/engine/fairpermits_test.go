@@ -1,4 +1,4 @@
-package core_test
+package engine
 
 import (
 	"fmt"
@@ -44,7 +44,7 @@ func TestFairPermits(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got := core.FairPermits(test.limit, test.holders, core.Instant(test.now.Microseconds()))
+			got := fairPermits(test.limit, test.holders, core.Instant(test.now.Microseconds()))
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("shares (-want +got):\n%s", diff)
 			}
@@ -68,7 +68,7 @@ func drawHolders(t *rapid.T) (limit int, list []core.PermitHolder) {
 func TestFairPermitsWasteNothingAndFavourNobody(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit, list := drawHolders(t)
-		shares := core.FairPermits(limit, list, core.Instant(rapid.Int64Range(0, 1<<53).Draw(t, "now")))
+		shares := fairPermits(limit, list, core.Instant(rapid.Int64Range(0, 1<<53).Draw(t, "now")))
 		given, wanted := 0, 0
 		for i, h := range list {
 			if shares[i] < 0 || shares[i] > h.Want {
@@ -91,7 +91,7 @@ func TestFairPermitsWasteNothingAndFavourNobody(t *testing.T) {
 func TestFairPermitsStay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit, list := drawHolders(t)
-		shares := core.FairPermits(limit, list, 0)
+		shares := fairPermits(limit, list, 0)
 		for i := range list {
 			list[i].Held = shares[i]
 			if shares[i] == 0 && list[i].Want > 0 {
@@ -99,7 +99,7 @@ func TestFairPermitsStay(t *testing.T) {
 			}
 		}
 		later := core.Instant(rapid.Int64Range(0, 1<<53).Draw(t, "later"))
-		if diff := cmp.Diff(shares, core.FairPermits(limit, list, later)); diff != "" {
+		if diff := cmp.Diff(shares, fairPermits(limit, list, later)); diff != "" {
 			t.Fatalf("shares change hands (-before +after):\n%s", diff)
 		}
 	})
@@ -116,7 +116,7 @@ func TestFairPermitsTakeTurns(t *testing.T) {
 		got := make([]int, len(list))
 		for second := range len(list) {
 			now := core.InstantOf(time.Unix(int64(from+second), 0))
-			for i, share := range core.FairPermits(limit, list, now) {
+			for i, share := range fairPermits(limit, list, now) {
 				got[i] += share
 			}
 		}
