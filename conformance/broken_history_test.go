@@ -66,7 +66,7 @@ func removesHistoryAtOnce(s full) full {
 		return s.Record(ctx, r)
 	})
 	return replace(h, "History", func(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
-		r.From = max(r.From, storekit.KeptFrom(latest[r.Queue]))
+		r.From = max(r.From, latest[r.Queue].Add(-ports.HistoryKept))
 		return s.History(ctx, r)
 	})
 }

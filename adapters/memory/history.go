@@ -45,14 +45,23 @@ func (s *Store) Record(ctx context.Context, r ports.RecordRequest) error {
 	return nil
 }
 
+// keptFrom returns the first minute that is kept at now.
+func keptFrom(now core.Instant) core.Instant { return now.Minute().Add(-ports.HistoryKept) }
+
+// takesRecord reports whether a record of a minute is taken at now: one that is kept, and begins
+// within an hour.
+func takesRecord(minute, now core.Instant) bool {
+	return minute >= keptFrom(now) && minute <= now.Add(time.Hour)
+}
+
 // record stores a record, and removes those that are too old.
 func (h *history) record(owner string, r *ports.Record, now core.Instant) {
-	if !storekit.TakesRecord(r.Minute, now) {
+	if !takesRecord(r.Minute, now) {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if kept := storekit.KeptFrom(now).Add(-time.Hour); kept > h.pruned {
+	if kept := keptFrom(now).Add(-time.Hour); kept > h.pruned {
 		maps.DeleteFunc(h.records, func(k recordKey, _ core.Stats) bool { return k.minute < kept })
 		h.pruned = kept
 	}

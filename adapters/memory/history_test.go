@@ -1,12 +1,12 @@
 package memory
 
 import (
+	"math"
 	"testing"
 	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
-	"github.com/skeinq/skein/ports/storekit"
 )
 
 func TestHistoryKeepsADayAndAnHour(t *testing.T) {
@@ -21,8 +21,21 @@ func TestHistoryKeepsADayAndAnHour(t *testing.T) {
 		t.Fatalf("%d minutes are kept, want %d", len(h.records), want)
 	}
 	for key := range h.records {
-		if key.minute < storekit.KeptFrom(end).Add(-time.Hour) || key.minute > end {
+		if key.minute < keptFrom(end).Add(-time.Hour) || key.minute > end {
 			t.Fatalf("minute %d is kept, at %d", key.minute, end)
+		}
+	}
+}
+
+func TestHistoryTakesADayAndAnHour(t *testing.T) {
+	const noon core.Instant = 1_800_014_400_000_000
+	now := noon.Add(59 * time.Second)
+	for at, want := range map[core.Instant]bool{
+		noon.Add(-ports.HistoryKept - time.Minute): false, noon.Add(-ports.HistoryKept): true, noon: true,
+		noon.Add(time.Hour): true, noon.Add(time.Hour + time.Minute): false, math.MaxInt64: false,
+	} {
+		if got := takesRecord(at, now); got != want {
+			t.Errorf("a record of %d is taken: %t", at-noon, got)
 		}
 	}
 }

@@ -7,22 +7,13 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
 
-// FutureRecords is how far ahead of the store's clock a minute may begin whose record is taken.
-const FutureRecords = time.Hour
-
-// KeptFrom returns the first minute that a store keeps at now.
-func KeptFrom(now core.Instant) core.Instant { return now.Minute().Add(-ports.HistoryKept) }
-
-// TakesRecord reports whether a store takes a record of a minute at now.
-func TakesRecord(minute, now core.Instant) bool {
-	return minute >= KeptFrom(now) && minute <= now.Add(FutureRecords)
-}
+// keptFrom returns the first minute that a store keeps at now.
+func keptFrom(now core.Instant) core.Instant { return now.Minute().Add(-ports.HistoryKept) }
 
 // History sums up records for a reply of [ports.Inspector]. Make it with [NewHistory]. It is not
 // safe for concurrent use.
@@ -38,7 +29,7 @@ func NewHistory(r ports.HistoryRequest, now core.Instant) *History {
 	if to == 0 {
 		to = core.MaxInstant + 1
 	}
-	return &History{request: r, from: max(r.From, KeptFrom(now)), to: to, steps: make(map[core.Instant]*core.Stats)}
+	return &History{request: r, from: max(r.From, keptFrom(now)), to: to, steps: make(map[core.Instant]*core.Stats)}
 }
 
 // step returns the sum that a minute belongs to, or nil if it is not asked for.

@@ -1,7 +1,6 @@
 package storekit_test
 
 import (
-	"math"
 	"testing"
 	"time"
 
@@ -94,14 +93,6 @@ func TestHistoryLeavesOutWhatIsTooOld(t *testing.T) {
 	}
 	if got := len(h.List()); got != 3 {
 		t.Errorf("%d minutes are listed, want 3", got)
-	}
-	for at, want := range map[core.Instant]bool{
-		noon.Add(-ports.HistoryKept - time.Minute): false, noon.Add(-ports.HistoryKept): true, noon: true,
-		noon.Add(time.Hour): true, noon.Add(time.Hour + time.Minute): false, math.MaxInt64: false,
-	} {
-		if got := storekit.TakesRecord(at, now); got != want {
-			t.Errorf("a record of %d is taken: %t", at-noon, got)
-		}
 	}
 }
 
