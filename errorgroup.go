@@ -7,6 +7,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/errorgroup"
 )
 
 // errorGroup returns the group of an error, given its text.
@@ -27,7 +28,7 @@ func (s *Server) errorGroup(err error, text string) string {
 	if s.options.ErrorCodec.Encode != nil {
 		text = "" // what is stored encrypted does not stand beside it in plain text
 	}
-	group := core.ErrorGroup(fmt.Sprintf("%T", err), text) // if its methods panic
+	group := errorgroup.Of(fmt.Sprintf("%T", err), text) // if its methods panic
 	_ = engine.GuardGoroutine(func() error {
 		group = defaultGroup(err, text)
 		return nil
@@ -40,9 +41,9 @@ func (s *Server) errorGroup(err error, text string) string {
 func defaultGroup(err error, text string) string {
 	var p *PanicError
 	if errors.As(err, &p) {
-		return core.PanicGroup(p.Function())
+		return errorgroup.OfPanic(p.Function())
 	}
-	return core.ErrorGroup(fmt.Sprintf("%T", innermost(err)), text)
+	return errorgroup.Of(fmt.Sprintf("%T", innermost(err)), text)
 }
 
 // innermost returns the error that others wrap, the first of several.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -131,5 +133,17 @@ func TestGroupsBeyondTheMostAreOther(t *testing.T) {
 	g.Tidy()
 	if g.Len() != core.MaxGroups {
 		t.Errorf("%d groups", g.Len())
+	}
+}
+
+func checkGroupName(t *testing.T, name string) {
+	t.Helper()
+	switch {
+	case name == "" || len(name) > core.MaxGroupBytes:
+		t.Fatalf("a name of %d bytes", len(name))
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		t.Fatalf("%q", name)
+	case core.GroupName(name) != name:
+		t.Fatalf("%q changes when it is kept again", name)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/errorgroup"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -111,7 +112,7 @@ func newQueue(name string, run handler) *engine.Queue {
 		Outcome: func(err error) core.Outcome {
 			return core.Outcome{Kind: core.Failed, Error: core.ErrorText(err.Error())}
 		},
-		Text:   func(err error) (string, string) { return core.ErrorText(err.Error()), core.ErrorGroup("", err.Error()) },
+		Text:   func(err error) (string, string) { return core.ErrorText(err.Error()), errorgroup.Of("", err.Error()) },
 		Stored: func(text string) string { return text },
 	}
 }

@@ -1,10 +1,13 @@
-package core
+// Package errorgroup names the groups of dead letters: errors that are alike have one name. It is pure.
+package errorgroup
 
 import (
 	"bytes"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/skeinq/skein/core"
 )
 
 // maxGroupText is how much of a text is looked at.
@@ -13,14 +16,14 @@ const maxGroupText = 1 << 10
 // groupSign stands in the name of a group for what differs between errors that are alike.
 const groupSign = '#'
 
-// ErrorGroup returns the group of an error: the name of its type, as %T prints it, and the first line of
+// Of returns the group of an error: the name of its type, as %T prints it, and the first line of
 // its text, in which # stands for numbers, long hexadecimal ones too, for what is quoted, and for paths
 // and URLs. Types of which every error can be, such as that of [errors.New], are left out, and so is an
-// empty one. The name is as [GroupName] returns it.
-func ErrorGroup(kind, text string) string {
+// empty one. The name is as [core.GroupName] returns it.
+func Of(kind, text string) string {
 	var n groupNamer
 	if !saysNothing(kind) {
-		n.size = copy(n.name[:], CutText(kind, MaxGroupBytes))
+		n.size = copy(n.name[:], core.CutText(kind, core.MaxGroupBytes))
 	}
 	typed := n.size
 	if typed > 0 {
@@ -33,18 +36,18 @@ func ErrorGroup(kind, text string) string {
 	if len(kept) <= start {
 		kept = n.name[:typed]
 	}
-	return GroupName(string(kept))
+	return core.GroupName(string(kept))
 }
 
-// PanicGroup returns the group of a panic, given the name of the function that panicked as a stack trace
+// OfPanic returns the group of a panic, given the name of the function that panicked as a stack trace
 // has it, without its arguments; "" if it is not known.
-func PanicGroup(function string) string {
+func OfPanic(function string) string {
 	path, _, _ := strings.Cut(function, "[") // the types of a generic function may have paths too
 	function = function[strings.LastIndexByte(path, '/')+1:]
 	if function == "" {
 		return "panic"
 	}
-	return GroupName("panic in " + function)
+	return core.GroupName("panic in " + function)
 }
 
 // saysNothing reports whether an error's type is one that any error can have.
@@ -58,7 +61,7 @@ func saysNothing(kind string) bool {
 
 // groupNamer makes the name of a group.
 type groupNamer struct {
-	name [MaxGroupBytes]byte
+	name [core.MaxGroupBytes]byte
 	size int
 }
 
@@ -77,7 +80,7 @@ func (n *groupNamer) write(r rune) (full bool) {
 // add appends the first line of a text.
 func (n *groupNamer) add(text string) {
 	whole := len(text)
-	text = CutText(text, maxGroupText)
+	text = core.CutText(text, maxGroupText)
 	cut := len(text) < whole
 	text = strings.TrimLeftFunc(text, unicode.IsSpace)
 	if end := strings.IndexAny(text, "\r\n"); end >= 0 {
