@@ -10,8 +10,8 @@ import (
 // maxWeight is the most that a member weighs, so that sums and products stay in 64 bits.
 const maxWeight = 1 << 30
 
-// Member is a node as the assignment of a queue's shards sees it.
-type Member struct {
+// member is a node as the assignment of a queue's shards sees it.
+type member struct {
 	// ID is what tells the members apart. No two have the same.
 	ID string
 	// Weight is the member's part in relation to the others': its lanes. Below 1 counts as
@@ -19,7 +19,7 @@ type Member struct {
 	Weight int
 }
 
-// Assign deals the shards of a queue among members: element i is the position in members of
+// assign deals the shards of a queue among members: element i is the position in members of
 // the one that works shard i. It returns nil if there are no members.
 //
 // The exact share of a member is shards * Weight / sum of all weights. Each gets that, rounded
@@ -31,7 +31,7 @@ type Member struct {
 // pair's shard goes to its member, if the shard is still free and the member has room. The
 // time that takes grows with shards * members: 16,384 shards and 100 members take some 12 ms
 // of a processor. testdata/assign.json spells the rank out, for other implementations.
-func Assign(queue string, shards int, members []Member) []int {
+func assign(queue string, shards int, members []member) []int {
 	if len(members) == 0 {
 		return nil
 	}
@@ -71,7 +71,7 @@ type choice struct {
 	hand int
 }
 
-// deal is the state of one [Assign].
+// deal is the state of one assign.
 type deal struct {
 	hands []hand // in order of ID
 	extra int    // how many members may still get a shard more than their share rounded down
@@ -79,7 +79,7 @@ type deal struct {
 	order indexHeap // the shards that nobody has, that of best rank first
 }
 
-func newDeal(queue string, shards int, members []Member) *deal {
+func newDeal(queue string, shards int, members []member) *deal {
 	d := &deal{hands: make([]hand, len(members)), extra: shards, best: make([]choice, max(0, shards))}
 	var sum uint64
 	for i, m := range members {

@@ -56,10 +56,10 @@ type Splitter interface {
 	Split(r SplitRequest) (Split, error)
 }
 
-// SpreadSplitter spreads the shards of each queue over the nodes that serve it, by their lanes, as
-// [Assign] does. Any lane of a node runs batches of any of the node's shards, several of a shard
-// at once, on different ids. When a node comes or goes, few shards but its own move. It is
-// the default.
+// SpreadSplitter spreads the shards of each queue over the nodes that serve it, in proportion to
+// their lanes: each has its exact share, rounded down or up. Any lane of a node runs batches of
+// any of the node's shards, several of a shard at once, on different ids. When a node comes or
+// goes, few shards but its own move. It is the default.
 type SpreadSplitter struct{}
 
 // Split implements [Splitter]. It returns [ErrSplit] for less than one lane. This node
@@ -74,8 +74,8 @@ func (SpreadSplitter) Split(r SplitRequest) (Split, error) {
 		for count < len(rest) && rest[count].Queue == queue {
 			count++
 		}
-		for i, member := range Assign(queue, count, r.members(queue)) {
-			if member == 0 {
+		for i, at := range assign(queue, count, r.members(queue)) {
+			if at == 0 {
 				split.Shared = append(split.Shared, rest[i])
 			} else {
 				split.Elsewhere = append(split.Elsewhere, rest[i])
@@ -87,11 +87,11 @@ func (SpreadSplitter) Split(r SplitRequest) (Split, error) {
 }
 
 // members returns the nodes that serve the queue, this one first.
-func (r *SplitRequest) members(queue string) []Member {
-	members := []Member{{ID: r.Self, Weight: r.Lanes}}
+func (r *SplitRequest) members(queue string) []member {
+	members := []member{{ID: r.Self, Weight: r.Lanes}}
 	for _, n := range r.Nodes {
 		if n.ID != r.Self && slices.Contains(n.Queues, queue) {
-			members = append(members, Member{ID: n.ID, Weight: n.Lanes})
+			members = append(members, member{ID: n.ID, Weight: n.Lanes})
 		}
 	}
 	return members

@@ -165,11 +165,29 @@ func (w *world) ownedNext() string {
 	if err != nil {
 		w.Fatal(err)
 	}
-	var members []core.Member
-	for _, n := range reply.Nodes {
-		members = append(members, core.Member{ID: n.Owner, Weight: n.Lanes})
+	return spreadOver(w, queueName, 1, reply.Nodes)[0]
+}
+
+// spreadOver returns the owner to whom each shard of a queue belongs, as each of the nodes that
+// serve it computes for itself.
+func spreadOver(t testing.TB, queue string, shards int, nodes []ports.Node) []string {
+	t.Helper()
+	r := core.SplitRequest{Shards: core.Shards(queue, shards)}
+	for _, n := range nodes {
+		r.Nodes = append(r.Nodes, core.SplitNode{ID: n.Owner, Lanes: n.Lanes, Queues: []string{queue}})
 	}
-	return members[core.Assign(queueName, 1, members)[0]].ID
+	owners := make([]string, shards)
+	for _, n := range r.Nodes {
+		r.Self, r.Lanes = n.ID, n.Lanes
+		split, err := core.SpreadSplitter{}.Split(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, shard := range split.Shared {
+			owners[shard.Index] = n.ID
+		}
+	}
+	return owners
 }
 
 // A node that stops says so, so that others take its shards as it releases them.

@@ -12,6 +12,7 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/tier"
+	"github.com/skeinq/skein/ports"
 )
 
 // TestMemberStories is about nodes that share queues by membership: they start, stop, are killed, hang and
@@ -131,16 +132,16 @@ func (s *memberStory) wantShared() {
 		s.Fatal(err)
 	}
 	for _, queue := range s.queues {
-		var members []core.Member
+		var serving []ports.Node
 		for _, n := range reply.Nodes {
 			if n.ExpiresAt > reply.Now && slices.Contains(n.Queues, queue) {
-				members = append(members, core.Member{ID: n.Owner, Weight: n.Lanes})
+				serving = append(serving, n)
 			}
 		}
 		stats := s.statsOf(queue)
-		for i, at := range core.Assign(queue, s.ledger.queues[queue], members) {
-			if shard := stats.Shards[i]; shard.Owner != members[at].ID || shard.ExpiresAt <= stats.Now {
-				s.Errorf("at %v: %v is held by %q and is to be held by %q, of %v\n%s", s.elapsed(), shard.Shard, shard.Owner, members[at].ID, members, s.logs(60))
+		for i, owner := range spreadOver(s, queue, s.ledger.queues[queue], serving) {
+			if shard := stats.Shards[i]; shard.Owner != owner || shard.ExpiresAt <= stats.Now {
+				s.Errorf("at %v: %v is held by %q and is to be held by %q, of %v\n%s", s.elapsed(), shard.Shard, shard.Owner, owner, serving, s.logs(60))
 			}
 		}
 	}
