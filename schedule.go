@@ -23,8 +23,7 @@ type LaneSplitter = core.LaneSplitter
 // [core.NodeSplitter].
 type NodeSplitter = core.NodeSplitter
 
-// Scheduler chooses the shard of the next batch. To write one, see [core.Scheduler], or
-// [core.HeadScheduler] for one that chooses among many shards.
+// Scheduler chooses the shard of the next batch. To write one, see [core.Scheduler].
 type Scheduler = core.Scheduler
 
 // SchedulerFunc builds the [Scheduler] of the lanes that share shards. [Lag] and [Seq] are

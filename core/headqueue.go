@@ -5,6 +5,16 @@ import (
 	"iter"
 )
 
+// headScheduler is a [Scheduler] that is told which heads change, as all of this package are. The
+// engine has the same interface, with what its methods do.
+type headScheduler interface {
+	Scheduler
+	SetHead(index int, h Head)
+	Choose(now Instant) Choice
+	NextDue() Head
+	Charge(index, n int)
+}
+
 // headQueue is what the built-in schedulers have in common: the heads of all shards, those that
 // are due in the scheduler's order, the others by time. A shard that was taken is in neither until
 // its head is set again.
@@ -31,7 +41,7 @@ func (q *headQueue) init(shards int, compare func(a, b int) int) {
 	})
 }
 
-// SetHead implements [HeadScheduler].
+// SetHead implements headScheduler.
 func (q *headQueue) SetHead(index int, h Head) {
 	q.ready.remove(index)
 	q.waiting.remove(index)
@@ -65,7 +75,7 @@ func (q *headQueue) take() int {
 	return i
 }
 
-// NextDue implements [HeadScheduler].
+// NextDue implements headScheduler.
 func (q *headQueue) NextDue() Head {
 	if i := q.waiting.first(); i >= 0 {
 		return q.heads[i]
@@ -82,7 +92,7 @@ func (q *headQueue) knows(index int, h Head, now Instant) bool {
 }
 
 // next implements Scheduler.Next for a scheduler whose heads are in q.
-func next(s HeadScheduler, q *headQueue, now Instant, heads []Head) Choice {
+func next(s headScheduler, q *headQueue, now Instant, heads []Head) Choice {
 	for i, h := range heads {
 		if !q.knows(i, h, now) {
 			s.SetHead(i, h)

@@ -19,7 +19,7 @@ func newLag(shards int, rank func(index int) int) *lag {
 	return l
 }
 
-// Lag returns a [HeadScheduler] that takes the shard whose next due job is the oldest, and
+// Lag returns a [Scheduler] that takes the shard whose next due job is the oldest, and
 // waits if no job is due. It is the default. Of jobs that became due at the same time it takes
 // that of the shard which was taken longest ago.
 //
@@ -29,7 +29,7 @@ func Lag(c SchedulerConfig) Scheduler {
 	return newLag(len(c.Shards), func(int) int { return 0 })
 }
 
-// Choose implements HeadScheduler.
+// Choose implements headScheduler.
 func (l *lag) Choose(now Instant) Choice {
 	l.admit(now)
 	return Choice{Index: l.take()}
@@ -48,7 +48,7 @@ func (l *lag) Next(now Instant, heads []Head) Choice { return next(l, &l.headQue
 // Ran implements Scheduler.
 func (*lag) Ran(int, bool) {}
 
-// Charge implements HeadScheduler.
+// Charge implements headScheduler.
 func (*lag) Charge(int, int) {}
 
 // strict is lag within each rank.
@@ -60,7 +60,7 @@ type strict struct {
 	taken indexHeap
 }
 
-// StrictBy returns a [SchedulerFunc] whose schedulers, each a [HeadScheduler], take a shard of the
+// StrictBy returns a [SchedulerFunc] whose schedulers take a shard of the
 // first of the named queues that has work. Queues that are not named come last, all alike.
 // Among shards of one queue, or of queues that are not named, the order is that of [Lag].
 // While the head of a chosen shard is not set, queues behind its own are not chosen, since it
@@ -89,13 +89,13 @@ func StrictBy(queues ...string) SchedulerFunc {
 	}
 }
 
-// SetHead implements HeadScheduler.
+// SetHead implements headScheduler.
 func (s *strict) SetHead(index int, h Head) {
 	s.lag.SetHead(index, h)
 	s.taken.remove(index)
 }
 
-// Choose implements HeadScheduler.
+// Choose implements headScheduler.
 func (s *strict) Choose(now Instant) Choice {
 	s.admit(now)
 	first, taken := s.ready.first(), s.taken.first()
@@ -109,5 +109,5 @@ func (s *strict) Choose(now Instant) Choice {
 // Next implements Scheduler.
 func (s *strict) Next(now Instant, heads []Head) Choice { return next(s, &s.headQueue, now, heads) }
 
-// QueueNames implements QueueNamer.
+// QueueNames lists the queues that have a place in the order.
 func (s *strict) QueueNames() []string { return slices.Clone(s.named) }

@@ -58,35 +58,6 @@ type Scheduler interface {
 	Ran(index int, ok bool)
 }
 
-// HeadScheduler is a [Scheduler] that keeps the heads, so that a choice among many shards
-// does not look at each of them. All that this package builds are such, and take
-// O(log shards) for SetHead and Choose. It is called under a lock of the server, one
-// call at a time, and must not block.
-type HeadScheduler interface {
-	Scheduler
-	// SetHead sets the head of a shard. At first no head is OK.
-	SetHead(index int, h Head)
-	// Choose is Next by the heads that were set. It takes the head of the shard that it
-	// returns: the shard is not chosen again before SetHead, and until then it
-	// counts as one that has work. now may be earlier than at the last call, since
-	// clocks are estimates: a head that was due stays due until SetHead.
-	Choose(now Instant) Choice
-	// NextDue returns the earliest of the heads that no Choose has found due yet. It is
-	// not OK if there is none.
-	NextDue() Head
-	// Charge says that the last choice of the shard stood for n batches more than the
-	// one that Choose has counted, or for fewer if n is negative. It is for schedulers
-	// that share turns, such as those of [WeightedBy]; the others ignore it.
-	Charge(index, n int)
-}
-
-// QueueNamer is a [Scheduler] that knows queues by name, such as those of [StrictBy] and
-// [WeightedBy]. A server that does not serve each of these queues refuses to run.
-type QueueNamer interface {
-	// QueueNames lists the names, each once.
-	QueueNames() []string
-}
-
 // SchedulerConfig is what a scheduler is built from.
 type SchedulerConfig struct {
 	// Shards are the shards of the pool, in the order of the heads.
@@ -96,8 +67,6 @@ type SchedulerConfig struct {
 }
 
 // SchedulerFunc builds the scheduler of one pool: [Lag], [Seq], or what [StrictBy] and
-// [WeightedBy] return. It may be called more than once for a pool: where it builds a
-// [HeadScheduler], one chooses from which shard to claim, and is the one that is called
-// with Ran and Charge, and another of which shard a claimed job starts next. So what it
-// returns must not share what changes.
+// [WeightedBy] return. It may be called more than once for a pool, so what it returns must not
+// share what changes.
 type SchedulerFunc func(SchedulerConfig) Scheduler

@@ -21,7 +21,7 @@ type seq struct {
 	running int
 }
 
-// Seq returns a [HeadScheduler] that visits its shards one after another, passing over those that
+// Seq returns a [Scheduler] that visits its shards one after another, passing over those that
 // have no due job, and waits one poll interval after a round in which no batch succeeded. A round
 // is over when its batches have ended: while one runs, the visits go on, and where nothing is
 // due it waits for a head.
@@ -34,7 +34,7 @@ func Seq(c SchedulerConfig) Scheduler {
 	return s
 }
 
-// Choose implements HeadScheduler.
+// Choose implements headScheduler.
 func (s *seq) Choose(now Instant) Choice {
 	shards := int64(len(s.visit))
 	for i := range s.due(now) {
@@ -66,5 +66,5 @@ func (s *seq) Ran(_ int, ok bool) {
 // Next implements Scheduler.
 func (s *seq) Next(now Instant, heads []Head) Choice { return next(s, &s.headQueue, now, heads) }
 
-// Charge implements HeadScheduler.
+// Charge implements headScheduler.
 func (*seq) Charge(int, int) {}

@@ -24,7 +24,7 @@ type weighted struct {
 	active indexHeap
 }
 
-// WeightedBy returns a [SchedulerFunc] whose schedulers, each a [HeadScheduler], share turns
+// WeightedBy returns a [SchedulerFunc] whose schedulers share turns
 // among the shards that have work, in proportion to the weights of their queues. A queue that is
 // not named, or whose weight is below 1, weighs 1. Turns are spread smoothly: with 3 to 1 the
 // order is A A B A, not A A A B. With equal weights it is round robin: no shard that has work is
@@ -32,7 +32,7 @@ type weighted struct {
 //
 // Nothing starves: while a shard of weight w has a due job, one of weight v is chosen before it
 // at most v/w + v/m times, where m is the smallest weight, and at most once if all weights are
-// equal. A choice that stands for n batches counts as n turns ([HeadScheduler.Charge]).
+// equal. A choice that stands for n batches counts as n turns.
 func WeightedBy(weights map[string]int) SchedulerFunc {
 	weights = maps.Clone(weights)
 	named := slices.Sorted(maps.Keys(weights))
@@ -75,13 +75,13 @@ func multiple(a, b int64) int64 {
 	return a * b
 }
 
-// SetHead implements HeadScheduler.
+// SetHead implements headScheduler.
 func (w *weighted) SetHead(index int, h Head) {
 	w.headQueue.SetHead(index, h)
 	w.active.remove(index)
 }
 
-// Choose implements HeadScheduler.
+// Choose implements headScheduler.
 func (w *weighted) Choose(now Instant) Choice {
 	for i := range w.due(now) {
 		w.begins[i] = max(w.begins[i], w.start)
@@ -110,7 +110,7 @@ func (w *weighted) rebase() {
 	w.start = 0
 }
 
-// Charge implements HeadScheduler.
+// Charge implements headScheduler.
 func (w *weighted) Charge(index, n int) {
 	turns := int64(max(-mostTurns, min(n, mostTurns)))
 	earliest := int64(-farthest)
@@ -128,5 +128,5 @@ func (w *weighted) Next(now Instant, heads []Head) Choice { return next(w, &w.he
 // Ran implements Scheduler.
 func (*weighted) Ran(int, bool) {}
 
-// QueueNames implements QueueNamer.
+// QueueNames lists the queues that have a place in the order.
 func (w *weighted) QueueNames() []string { return slices.Clone(w.named) }

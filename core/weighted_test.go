@@ -75,7 +75,7 @@ func TestSchedulersNameTheirQueues(t *testing.T) {
 		{core.WeightedBy(map[string]int{"B": 2, "A": 1}), []string{"A", "B"}},
 		{core.WeightedBy(nil), nil},
 	} {
-		named, ok := c.scheduler(core.SchedulerConfig{}).(core.QueueNamer)
+		named, ok := c.scheduler(core.SchedulerConfig{}).(interface{ QueueNames() []string })
 		if !ok || fmt.Sprint(named.QueueNames()) != fmt.Sprint(c.want) {
 			t.Errorf("QueueNames of %v = %v, want %v", named, named.QueueNames(), c.want)
 		}

@@ -7,6 +7,35 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
+// HeadScheduler is a [core.Scheduler] that keeps the heads, so that a choice among many shards
+// does not look at each of them. All that package core builds are such, and take O(log shards)
+// for SetHead and Choose. It is called under the pool's lock, one call at a time, and must not
+// block.
+type HeadScheduler interface {
+	core.Scheduler
+	// SetHead sets the head of a shard. At first no head is OK.
+	SetHead(index int, h core.Head)
+	// Choose is Next by the heads that were set. It takes the head of the shard that it
+	// returns: the shard is not chosen again before SetHead, and until then it
+	// counts as one that has work. now may be earlier than at the last call, since
+	// clocks are estimates: a head that was due stays due until SetHead.
+	Choose(now core.Instant) core.Choice
+	// NextDue returns the earliest of the heads that no Choose has found due yet. It is
+	// not OK if there is none.
+	NextDue() core.Head
+	// Charge says that the last choice of the shard stood for n batches more than the
+	// one that Choose has counted, or for fewer if n is negative. It is for schedulers
+	// that share turns, such as those of [core.WeightedBy]; the others ignore it.
+	Charge(index, n int)
+}
+
+// QueueNamer is a [core.Scheduler] that knows queues by name, such as those of [core.StrictBy] and
+// [core.WeightedBy]. A server that does not serve each of these queues refuses to run.
+type QueueNamer interface {
+	// QueueNames lists the names, each once.
+	QueueNames() []string
+}
+
 // chooser is how a pool calls its scheduler. All methods are called with pool.mu held.
 type chooser interface {
 	// showRun takes the head of the shard's jobs that may start, showAsk that of its jobs in the
@@ -42,9 +71,9 @@ func newChooser(p *pool, members []*member, build core.SchedulerFunc) (chooser, 
 		c.Shards = append(c.Shards, m.shard.id)
 	}
 	scheduler := build(c)
-	heads, ok := scheduler.(core.HeadScheduler)
+	heads, ok := scheduler.(HeadScheduler)
 	if ok {
-		if run, ok := build(c).(core.HeadScheduler); ok {
+		if run, ok := build(c).(HeadScheduler); ok {
 			return &headChooser{toRun: run, toAsk: heads, members: members}, scheduler
 		}
 	}
@@ -55,7 +84,7 @@ func newChooser(p *pool, members []*member, build core.SchedulerFunc) (chooser, 
 // the other what to grant.
 type headChooser struct {
 	members      []*member
-	toRun, toAsk core.HeadScheduler
+	toRun, toAsk HeadScheduler
 	// asleep is until when the scheduler wants to grant nothing. nextDue is the earliest head that was
 	// not due when the scheduler was last called and had no head to choose.
 	asleep  time.Time

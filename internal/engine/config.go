@@ -126,7 +126,7 @@ func checkScheduler(s core.Scheduler, served map[string]*Queue) error {
 	if s == nil {
 		return fmt.Errorf("%w: the Scheduler built a nil scheduler", core.ErrInvalidOptions)
 	}
-	naming, ok := s.(core.QueueNamer)
+	naming, ok := s.(QueueNamer)
 	if !ok {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine"
 )
 
 // usersScheduler is one that a user wrote: it keeps no heads. It notes what the engine does with
@@ -144,4 +145,14 @@ func TestANodeEndsThoughItsUsersSchedulerDawdles(t *testing.T) {
 		n.stop()
 		w.within("Run returned", w.elapsed(), asked, asked+20*time.Second)
 	})
+}
+
+func TestBuiltInSchedulersKeepTheHeads(t *testing.T) {
+	for name, build := range map[string]core.SchedulerFunc{
+		"Lag": core.Lag, "Seq": core.Seq, "StrictBy": core.StrictBy("orders"), "WeightedBy": core.WeightedBy(nil),
+	} {
+		if _, ok := build(core.SchedulerConfig{Shards: core.Shards("orders", 2)}).(engine.HeadScheduler); !ok {
+			t.Errorf("%s looks at each shard for each choice", name)
+		}
+	}
 }
