@@ -30,7 +30,7 @@ func TestEmbeddingCompilesNoOtherModule(t *testing.T) {
 }
 
 // required are the modules that the root's go.mod requires for itself, and so all that
-// a program that imports Skein can inherit. Each is in docs/decisions.md.
+// a program that imports Skein can inherit. Each is in docs/decisions.
 var required = []string{
 	"github.com/google/go-cmp", "github.com/jackc/pgx/v5", "github.com/redis/go-redis/v9", "pgregory.net/rapid",
 }
