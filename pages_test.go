@@ -19,15 +19,16 @@ import (
 	"testing"
 )
 
-// links of a page, and mentions of a page in Go.
+// links of a page (also an image's, and a definition that links refer to), and mentions of a page in Go.
 var (
-	linkOfPage    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	pageInComment = regexp.MustCompile(`\bdocs/[\w-]+\.md(#[\w-]+)?`)
+	linkOfPage    = regexp.MustCompile(`(?m)\]\(([^)\s]+)(?:[ \t]+"[^"\n]*")?\)|(?:src|srcset|href)="([^"\s]+)"|^\[[^\]\n]+\]:[ \t]+(\S+)`)
+	pageInComment = regexp.MustCompile(`\bdocs/(?:[\w-]+/)*[\w-]+\.md(#[\w-]+)?`)
+	codeInLine    = regexp.MustCompile("`[^`\n]*`")
 	notOfAnchor   = regexp.MustCompile(`[^\p{L}\p{N}_ -]+`)
 )
 
 // A link of a page to a file of the repository, or to a heading in one, leads to it. So does each page that Go mentions,
-// in comments and in what it tells people.
+// in comments and in messages.
 func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 	anchors := map[string][]string{}
 	eachText(t, func(name, text string) {
@@ -37,12 +38,54 @@ func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 			}
 			return
 		}
-		for _, link := range linkOfPage.FindAllStringSubmatch(withoutCode(text), -1) {
-			if !strings.Contains(link[1], "://") {
-				checkLink(t, name, filepath.Dir(name), link[1], anchors)
-			}
+		for _, link := range linksOf(text) {
+			checkLink(t, name, filepath.Dir(name), link, anchors)
 		}
 	})
+}
+
+// linksOf returns the links of a page that lead to the repository.
+func linksOf(page string) (links []string) {
+	text := codeInLine.ReplaceAllString(withoutCode(page), "")
+	for _, found := range linkOfPage.FindAllStringSubmatch(text, -1) {
+		if link := found[1] + found[2] + found[3]; !strings.Contains(link, "://") && !strings.HasPrefix(link, "mailto:") {
+			links = append(links, link)
+		}
+	}
+	return links
+}
+
+// Each form of a link is found, and a dead one is an error. Without this, the test above could pass by finding nothing.
+func TestDeadLinksOfPagesAreFound(t *testing.T) {
+	page := `A [link](CHANGELOG.md), a ![picture](docs/images/dashboard-overview.png "title"), [another](https://example.com),
+<img src="docs/images/nothing.svg" alt="">, [a heading](CHANGELOG.md#unreleased) and [none](CHANGELOG.md#no-such-heading).
+
+[defined]: core/nothing.md
+
+` + "`[in code](nowhere.md)`\n\n```md\n[in code](nowhere.md)\n```\n"
+	alive := []string{"CHANGELOG.md", "docs/images/dashboard-overview.png", "CHANGELOG.md#unreleased"}
+	dead := []string{"docs/images/nothing.svg", "CHANGELOG.md#no-such-heading", "core/nothing.md"}
+	anchors := map[string][]string{}
+	for _, link := range linksOf(page) {
+		err := deadLink(t, "README.md", ".", link, anchors)
+		switch {
+		case slices.Contains(dead, link):
+			dead = slices.DeleteFunc(dead, func(d string) bool { return d == link })
+			if err == nil {
+				t.Errorf("%q is dead and no error", link)
+			}
+		case slices.Contains(alive, link):
+			alive = slices.DeleteFunc(alive, func(a string) bool { return a == link })
+			if err != nil {
+				t.Error(err)
+			}
+		default:
+			t.Errorf("%q is no link to the repository", link)
+		}
+	}
+	if len(dead)+len(alive) > 0 {
+		t.Errorf("links were not found: %q", slices.Concat(dead, alive))
+	}
 }
 
 // eachText calls f with the name and the text of each page and each file of Go.
@@ -77,24 +120,32 @@ func eachFileOf(t *testing.T, wanted func(name string) bool, f func(name, text s
 
 func checkLink(t *testing.T, name, dir, link string, anchors map[string][]string) {
 	t.Helper()
+	if err := deadLink(t, name, dir, link, anchors); err != nil {
+		t.Error(err)
+	}
+}
+
+// deadLink returns an error if a link of the file name, relative to dir, leads to no file or to no heading.
+func deadLink(t *testing.T, name, dir, link string, anchors map[string][]string) error {
+	t.Helper()
 	path, anchor, _ := strings.Cut(link, "#")
 	target := filepath.Join(dir, path)
 	if path == "" {
 		target = name
 	}
 	if _, err := os.Stat(target); err != nil {
-		t.Errorf("%s: %q leads nowhere: %v", name, link, err)
-		return
+		return fmt.Errorf("%s: %q leads nowhere: %w", name, link, err)
 	}
 	if anchor == "" {
-		return
+		return nil
 	}
 	if anchors[target] == nil {
 		anchors[target] = anchorsOf(t, target)
 	}
 	if !slices.Contains(anchors[target], anchor) {
-		t.Errorf("%s: %q: %s has no such heading", name, link, target)
+		return fmt.Errorf("%s: %q: %s has no such heading", name, link, target)
 	}
+	return nil
 }
 
 // anchorsOf returns the anchors of a page's headings, as GitHub makes them.
@@ -136,7 +187,7 @@ func withoutCode(page string) string {
 }
 
 // Each block of Go of a page compiles: with the imports and variables of testdata/pages/common.go, what the file of the page's
-// name there declares, and what the page's whole programs declare. Only what a piece of a program can't help is allowed: not to use what it
+// name there declares, and what the page's whole programs declare. Pages for users of asynq and River also show code of these. Only what a piece of a program can't help is allowed: not to use what it
 // declares.
 func TestGoOfPagesCompiles(t *testing.T) {
 	exports := exportData(t)
@@ -232,8 +283,9 @@ func exportData(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	for _, packages := range [][]string{
-		{".", ".", "./adapters/...", "./inspect", "./ports/...", "./conformance", "context", "log", "net/http", "os/signal", "syscall", "testing"},
+		{".", ".", "./adapters/...", "./inspect", "./skeintest", "./ports/...", "./conformance", "context", "log", "net/http", "os/signal", "syscall", "testing"},
 		{"adapters/prometheus", "."}, {"adapters/otel", "."},
+		{"examples/benchmark", "github.com/hibiken/asynq", "github.com/riverqueue/river", "github.com/riverqueue/river/riverdriver/riverpgxv5"},
 	} {
 		args := slices.Concat([]string{"-C", packages[0], "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"}, packages[1:])
 		for line := range strings.Lines(goOutput(t, exec.Command("go", args...))) {

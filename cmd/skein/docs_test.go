@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -128,8 +129,12 @@ func TestPagesShowCommandsThatThereAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	guide, err := filepath.Glob("../../docs/*/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	calls := 0
-	for _, page := range append(pages, "../../README.md") {
+	for _, page := range slices.Concat(pages, guide, []string{"../../README.md"}) {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
