@@ -50,5 +50,5 @@
 //
 //   - Package [github.com/skeinq/skein/inspect] lists and changes jobs without a server.
 //   - Package [github.com/skeinq/skein/skeintest] tests handlers.
-//   - The guide is docs/guide.md, the rules of jobs are docs/rules.md.
+//   - docs/README.md lists the pages of the guide. The rules of jobs are in docs/rules.md.
 package skein

@@ -28,7 +28,7 @@ var (
 	ErrInvalidScore   = core.ErrInvalidScore
 	ErrInvalidTime    = core.ErrInvalidTime
 	// ErrShardCountMismatch reports a queue that exists in the store with another shard count. The
-	// count is permanent; docs/guide.md describes how to move to another one.
+	// count is permanent; docs/guide/resharding.md describes how to move to another one.
 	ErrShardCountMismatch = ports.ErrShardCountMismatch
 	// ErrQueueMismatch reports a queue that exists in the store with another IndexIDs.
 	ErrQueueMismatch = ports.ErrQueueMismatch

@@ -304,7 +304,7 @@ func TestEachServerOptionCounts(t *testing.T) {
 			var last error
 			o := skein.ServerOptions{Logger: quiet, OnFatal: func(err error) { last = err }}
 			err := skein.NewServer(store, o, nop(queue)).Run(t.Context())
-			if !errors.Is(err, skein.ErrShardCountMismatch) || last != err || !strings.Contains(err.Error(), "guide.md#another-shard-count") {
+			if !errors.Is(err, skein.ErrShardCountMismatch) || last != err || !strings.Contains(err.Error(), "docs/guide/resharding.md") {
 				t.Errorf("Run = %v, last words %v; want ErrShardCountMismatch in both", err, last)
 			}
 		}},

@@ -18,7 +18,7 @@ type mismatchError struct {
 }
 
 // resharding is the page that describes how to change a shard count.
-const resharding = "https://github.com/skeinq/skein/blob/main/docs/guide.md#another-shard-count"
+const resharding = "https://github.com/skeinq/skein/blob/main/docs/guide/resharding.md"
 
 // Error implements error.
 func (e *mismatchError) Error() string {

@@ -104,7 +104,7 @@ func (d *deployment) awaitHandled(n int) []string {
 // refused checks an error that a user of a deployment sees: it says which two counts there are, and what to read.
 func (d *deployment) refused(what string, err error, has int) {
 	d.t.Helper()
-	wants := []string{fmt.Sprintf("has %d shards", has), fmt.Sprintf("not %d", d.queueShards()), `"orders"`, "docs/guide.md#another-shard-count"}
+	wants := []string{fmt.Sprintf("has %d shards", has), fmt.Sprintf("not %d", d.queueShards()), `"orders"`, "docs/guide/resharding.md"}
 	if !errors.Is(err, skein.ErrShardCountMismatch) {
 		d.t.Errorf("%s of %s: %v; want ErrShardCountMismatch", what, d.name, err)
 		return

@@ -131,7 +131,7 @@ func TestAProcessThatMissedANewShardCountIsRefused(t *testing.T) {
 				t.Errorf("Acquire of shard %d with the old count: %v; want ErrShardCountMismatch", index, err)
 			}
 		}
-		awaitLog(t, before.log, "restart this server", "another-shard-count", fmt.Sprintf("has %d shards", newShards))
+		awaitLog(t, before.log, "restart this server", "docs/guide/resharding.md", fmt.Sprintf("has %d shards", newShards))
 		stopNew := serving(t, after.server())
 		defer stopNew()
 		after.awaitHandled(1)
@@ -187,7 +187,7 @@ func awaitLog(t *testing.T, log *logText, says ...string) {
 	}
 }
 
-// The steps of docs/guide.md for a queue that keeps its name: the old deployment is emptied and stopped, the queue
+// The steps of docs/guide/resharding.md for a queue that keeps its name: the old deployment is emptied and stopped, the queue
 // forgotten, and the new one started. What was overlooked of the old one is refused.
 func TestAQueueIsForgottenAndDeclaredWithAnotherShardCount(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,18 @@
+package pages
+
+import (
+	"context"
+
+	"github.com/skeinq/skein"
+)
+
+type Event struct {
+	Number int
+	What   string
+}
+
+var Orders *skein.Queue[Event]
+
+var ledger interface {
+	Book(ctx context.Context, id string, e Event) error
+}

@@ -1,0 +1,3 @@
+package pages
+
+type Mail struct{ To string }

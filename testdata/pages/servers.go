@@ -1,0 +1,5 @@
+package pages
+
+import "github.com/skeinq/skein"
+
+var server *skein.Server
