@@ -27,6 +27,7 @@ import (
 	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports/storekit"
+	"github.com/skeinq/skein/skeintest"
 )
 
 var (

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"net/http"
-	"os"
 
 	"github.com/skeinq/skein/adapters/httpapi"
 	"github.com/skeinq/skein/inspect"
@@ -15,6 +14,4 @@ var (
 	saved      string
 	mayOperate func(*http.Request, httpapi.Action) error
 	userOf     func(*http.Request) string
-	from, to   *inspect.Inspector
-	file       *os.File
 )
