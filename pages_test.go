@@ -19,7 +19,7 @@ import (
 	"testing"
 )
 
-// links of a page (also an image's, and a definition that links refer to), and mentions of a page in Go.
+// links of a page (also of images and of link definitions), and mentions of a page in Go.
 var (
 	linkOfPage    = regexp.MustCompile(`(?m)\]\(([^)\s]+)(?:[ \t]+"[^"\n]*")?\)|(?:src|srcset|href)="([^"\s]+)"|^\[[^\]\n]+\]:[ \t]+(\S+)`)
 	pageInComment = regexp.MustCompile(`\bdocs/(?:[\w-]+/)*[\w-]+\.md(#[\w-]+)?`)
@@ -27,8 +27,8 @@ var (
 	notOfAnchor   = regexp.MustCompile(`[^\p{L}\p{N}_ -]+`)
 )
 
-// A link of a page to a file of the repository, or to a heading in one, leads to it. So does each page that Go mentions,
-// in comments and in messages.
+// Each link of a page to a file of the repository, or to a heading in one, leads to it. So does
+// each page that Go mentions, in comments and in messages.
 func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 	anchors := map[string][]string{}
 	eachText(t, func(name, text string) {
@@ -55,7 +55,8 @@ func linksOf(page string) (links []string) {
 	return links
 }
 
-// Each form of a link is found, and a dead one is an error. Without this, the test above could pass by finding nothing.
+// Each form of a link is found, and a dead one is an error. Without this, the test above could pass
+// by finding nothing.
 func TestDeadLinksOfPagesAreFound(t *testing.T) {
 	page := `A [link](CHANGELOG.md), a ![picture](docs/images/dashboard-overview.png "title"), [another](https://example.com),
 <img src="docs/images/nothing.svg" alt="">, [a heading](CHANGELOG.md#unreleased) and [none](CHANGELOG.md#no-such-heading).
@@ -85,6 +86,23 @@ func TestDeadLinksOfPagesAreFound(t *testing.T) {
 	}
 	if len(dead)+len(alive) > 0 {
 		t.Errorf("links were not found: %q", slices.Concat(dead, alive))
+	}
+}
+
+// README and the pages of the guide are read as a whole, so they are short.
+func TestPagesForUsersAreShort(t *testing.T) {
+	pages, err := filepath.Glob("docs/guide/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("docs/guide has %d pages: %v", len(pages), err)
+	}
+	for _, page := range append(pages, "README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lines := strings.Count(string(text), "\n"); lines > 150 {
+			t.Errorf("%s has %d lines, at most 150 are wanted", page, lines)
+		}
 	}
 }
 
@@ -125,7 +143,8 @@ func checkLink(t *testing.T, name, dir, link string, anchors map[string][]string
 	}
 }
 
-// deadLink returns an error if a link of the file name, relative to dir, leads to no file or to no heading.
+// deadLink returns an error if a link of the file name leads to no file or to no heading. Links are
+// relative to dir.
 func deadLink(t *testing.T, name, dir, link string, anchors map[string][]string) error {
 	t.Helper()
 	path, anchor, _ := strings.Cut(link, "#")
@@ -186,9 +205,10 @@ func withoutCode(page string) string {
 	return b.String()
 }
 
-// Each block of Go of a page compiles: with the imports and variables of testdata/pages/common.go, what the file of the page's
-// name there declares, and what the page's whole programs declare. Pages for users of asynq and River also show code of these. Only what a piece of a program can't help is allowed: not to use what it
-// declares.
+// Each block of Go of a page compiles. It may use the imports and variables of
+// testdata/pages/common.go, the declarations of the file of the page's name there, and those of the
+// page's whole programs. The pages for users of asynq and River may also use these libraries. Only
+// unused names are allowed, since a part of a program can't avoid them.
 func TestGoOfPagesCompiles(t *testing.T) {
 	exports := exportData(t)
 	blocks := 0

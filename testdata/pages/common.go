@@ -1,5 +1,6 @@
-// Package pages has what the Go of the pages is about and does not say: TestGoOfPagesCompiles compiles each page with
-// this file, whose imports the page's code has too, and with the file of the page's name if there is one.
+// Package pages declares the names that the Go of the pages uses and does not declare itself.
+// TestGoOfPagesCompiles compiles each page with this file, whose imports the page's code has too,
+// and with the file of the page's name if there is one.
 package pages
 
 import (
