@@ -15,8 +15,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// AssertEvents fails the test, with a diff, unless the events are the lines that
-// [Event.String] returns.
+// AssertEvents fails the test, with a diff, unless the lines of the events, as [Event.String]
+// returns them, equal want.
 func AssertEvents(t TB, got Events, want ...string) {
 	t.Helper()
 	if d := diff(want, got.lines()); d != "" {
@@ -24,9 +24,8 @@ func AssertEvents(t TB, got Events, want ...string) {
 	}
 }
 
-// AssertPushed fails the test, with a diff, unless the queue holds exactly these
-// jobs, in any order. Those are the jobs that were pushed and have not run, or that
-// went back to the queue.
+// AssertPushed fails the test, with a diff, unless the queue holds exactly these jobs, in any
+// order. The queue holds the jobs that were pushed and have not run, and those that were requeued.
 func AssertPushed[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
 	t.Helper()
 	var got []view
@@ -45,8 +44,8 @@ func AssertPushed[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
 	compare(t, "jobs of queue "+q.Name(), q, got, want)
 }
 
-// AssertMorgue is [AssertPushed] for the queue's morgue. In and Retries of a [Job] are
-// not compared: the morgue doesn't keep them.
+// AssertMorgue is [AssertPushed] for the queue's morgue. In and Retries of a [Job] are not
+// compared, because the morgue doesn't keep them.
 func AssertMorgue[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
 	t.Helper()
 	var got []view

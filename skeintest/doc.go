@@ -1,9 +1,9 @@
-// Package skeintest tests handlers, retries, the morgue and what is pushed, with
-// no server, no sleeping, and no synctest bubble.
+// Package skeintest tests handlers, retries, the morgue and pushes, without a server, without
+// sleeping, and without a synctest bubble.
 //
-// A [Store] keeps its jobs in memory and has a clock that only the test moves.
-// [Store.Drain] runs what is due, moves the clock to what is due next, and so on up
-// to a time, all in the test's own goroutine; it returns what happened:
+// A [Store] keeps its jobs in memory and has a clock that only the test moves. [Store.Drain] runs
+// the jobs that are due, moves the clock to the next due job, and continues up to a given time. All
+// handlers run in the test's own goroutine. Drain returns the executions:
 //
 //	func TestAnOrderIsRetried(t *testing.T) {
 //		s := skeintest.New()
@@ -17,10 +17,20 @@
 //		)
 //	}
 //
-// [Run] runs a handler once on one job, which may have failed before.
-// [AssertPushed] and [AssertMorgue] compare what a queue and its morgue hold. A
-// [FailingStore], which each [Store] is too, fails calls on demand, to test what a
-// program does when a push fails.
+// # Where to begin
 //
-// The package needs nothing but the standard library and Skein.
+//   - [Store] is a store, a client and an inspector for one test. [New] makes one.
+//   - [Event] is one execution of a job. [AssertEvents] compares events with lines of text.
+//   - [Job] is a job to run once with [Run], or one to compare with.
+//
+// [AssertPushed] and [AssertMorgue] compare the jobs of a queue and of its morgue.
+//
+// # Failures
+//
+// A [FailingStore] fails calls on demand, to test what a program does when a push fails. Each
+// [Store] is one too:
+//
+//	s.Fail(skeintest.Fault{Method: "Push", Times: 1})
+//
+// The package imports only the standard library and Skein.
 package skeintest

@@ -16,18 +16,17 @@ import (
 // leaseTTL is longer than any test, so that no lease runs out at a breakpoint.
 const leaseTTL = 24 * time.Hour
 
-// Drain runs the jobs that are due now, then moves the clock to the next job that is due
-// within d and runs that, until there is none; then it sets the clock to d after
-// where it started. It returns the executions in order. Retries, snoozes and jobs
-// that handlers push to each other's queues run in the same Drain.
+// Drain runs the jobs that are due now. Then it moves the clock to the next job that becomes due
+// within d and runs that, until there is no such job. At the end the clock is d later than at the
+// start. Drain returns the executions in order. Retries, snoozes and jobs that handlers push to
+// each other's queues run in the same Drain.
 //
-// Handlers run one at a time in the caller's goroutine, so they may end the test.
-// What is due at the same time runs shard by shard. Unless the Server's options
-// draw a jitter, it is 0: with the default backoff retry n, the first being 0,
-// comes after n^4 + 15 seconds.
+// Handlers run one at a time in the caller's goroutine, so they may end the test. Jobs that are due
+// at the same time run shard by shard. The jitter is 0, unless the Server's options have a Jitter.
+// So with the default backoff, retry n comes after n^4 + 15 seconds; the first retry is number 0.
 //
-// It fails the test at once for invalid options, for an error of the store, and once
-// MaxJobs jobs have run.
+// Drain fails the test at once for invalid options, for an error of the store, and when MaxJobs
+// jobs have run.
 func (s *Store) Drain(t TB, d time.Duration, handlers ...skein.Handler) Events {
 	t.Helper()
 	events, err := s.drain(t, s.Now().Add(d), cmp.Or(s.MaxJobs, DefaultMaxJobs), handlers)

@@ -13,7 +13,7 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// Outcome is how an execution of a job ended.
+// Outcome is the way in which an execution of a job ended.
 type Outcome string
 
 const (
@@ -21,41 +21,41 @@ const (
 	Done Outcome = "done"
 	// Failed is a failure that is retried.
 	Failed Outcome = "failed"
-	// Exhausted is a failure when no retry was left: the first payload went to
-	// the morgue, and the others start anew.
+	// Exhausted is a failure without a retry left. The first payload went to the morgue, and the
+	// other payloads start anew.
 	Exhausted Outcome = "exhausted"
-	// Buried means that the payloads went to the morgue, as by skein.Bury.
+	// Buried means that the payloads went to the morgue, for example by skein.Bury.
 	Buried Outcome = "buried"
-	// Snoozed means that the job went back for later, as by skein.Snooze.
+	// Snoozed means that the job was requeued for later, for example by skein.Snooze.
 	Snoozed Outcome = "snoozed"
-	// Untouched means that the job went back as it was, since the test ended.
+	// Untouched means that the job was requeued unchanged because the test ended.
 	Untouched Outcome = "untouched"
 )
 
 // Event is one execution of a job.
 type Event struct {
-	// At is when it began, from the start of the store's clock.
+	// At is when the execution began, measured from the start of the store's clock.
 	At time.Duration
-	// Queue and ID say which job.
+	// Queue and ID name the job.
 	Queue string
 	ID    string
-	// Payloads are what the handler was called with, as they are stored, in order.
+	// Payloads are the payloads that the handler was called with, as they are stored, in order.
 	// Bytes that don't print are quoted.
 	Payloads []string
-	// Outcome is how it ended.
+	// Outcome is the way in which the execution ended.
 	Outcome Outcome
-	// Error is the text of a failure or bury; if the job itself has no error, that
-	// of its first buried payload.
+	// Error is the text of a failure or bury. If the job itself has no error, it is that of the
+	// first buried payload.
 	Error string
 	// Buried are the Payloads that went to the morgue.
 	Buried []string
-	// Next is when what went back to the queue may run again, counted as At is; 0 if
-	// nothing went back.
+	// Next is when the requeued job may run again, measured like At. It is 0 if no job was
+	// requeued.
 	Next time.Duration
 }
 
-// String returns the event in one line: At, Queue, ID, Payloads, Outcome, the first
-// line of Error, and Buried if that is not all of them:
+// String returns the event in one line: At, Queue, ID, Payloads, Outcome, the first line of Error,
+// and Buried if only some payloads were buried:
 //
 //	1m0s orders order-1 [1 2] exhausted: no such item; buried [1]
 func (e Event) String() string {
@@ -73,12 +73,12 @@ func (e Event) String() string {
 // Events are executions in the order in which they ended.
 type Events []Event
 
-// Of returns the events of an id, in any queue.
+// Of returns the events of an id, in all queues.
 func (e Events) Of(id string) Events {
 	return slices.DeleteFunc(slices.Clone(e), func(event Event) bool { return event.ID != id })
 }
 
-// String returns the events, a line each.
+// String returns the events, one per line.
 func (e Events) String() string { return strings.Join(e.lines(), "\n") }
 
 func (e Events) lines() []string {

@@ -12,32 +12,31 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// ErrInjected is the error of a [Fault] without an Err. Like the errors of a network it
-// is no sentinel of the store, so the outcome of the call is unknown.
+// ErrInjected is the error of a [Fault] without an Err. Like the errors of a network it is not a
+// sentinel of the store, so the outcome of the call is unknown.
 var ErrInjected = errors.New("the store fails on demand")
 
-// Fault says which calls of a [FailingStore] fail, and how. The zero value fails every
-// call with [ErrInjected].
+// Fault selects the calls of a [FailingStore] that fail, and their error. The zero value fails
+// every call with [ErrInjected].
 type Fault struct {
-	// Method is the name of a method of [ports.ShardStore], such as "Push", or "Settle"
-	// of a [Store]. Empty is every method.
+	// Method is the name of a method of [ports.ShardStore], such as "Push", or "Settle" for a
+	// [Store]. Empty means every method.
 	Method string
-	// After is how many such calls go through first.
+	// After is the number of such calls that succeed first.
 	After int
-	// Times is how many calls fail. 0 is all until Heal.
+	// Times is the number of calls that fail. 0 means all calls until Heal.
 	Times int
-	// Err is what they return. nil is ErrInjected. Push wraps it in the
+	// Err is the error that they return. nil means ErrInjected. Push wraps the error in the
 	// *[ports.PushError] that the port demands, which names every entry. If Err is a
-	// *ports.PushError itself, only the entries that it names fail, and the others
-	// are stored.
+	// *ports.PushError itself, only the entries that it names fail, and the others are stored.
 	Err error
-	// ReplyLost carries the call out and loses its reply.
+	// ReplyLost executes the call and then returns the error, as if the reply was lost.
 	ReplyLost bool
 }
 
-// FailingStore is a [ports.ShardStore] whose calls fail when a test wants them to. Make
-// it with [NewFailingStore]. It is safe for concurrent use. It hides whether the store
-// is a [ports.Notifier], a [ports.Settler] or a [ports.TurnLimiter], so servers poll it.
+// FailingStore is a [ports.ShardStore] whose calls fail on demand. Make it with [NewFailingStore].
+// It is safe for concurrent use. It hides whether the store is a [ports.Notifier], a
+// [ports.Settler] or a [ports.TurnLimiter], so servers poll it.
 type FailingStore struct {
 	shardStore // calls go through inject
 
@@ -49,7 +48,7 @@ type FailingStore struct {
 // shardStore is ports.ShardStore under a name that hides the field.
 type shardStore = ports.ShardStore
 
-// NewFailingStore wraps a store of any kind. No call fails until [FailingStore.Fail].
+// NewFailingStore wraps any store. No call fails until [FailingStore.Fail].
 func NewFailingStore(store ports.ShardStore) *FailingStore {
 	s := &FailingStore{calls: make(map[string]int)}
 	s.shardStore = storekit.Intercept(store, s.inject)
@@ -73,8 +72,8 @@ func (s *FailingStore) inject(ctx context.Context, call storekit.Call, next func
 	return f.Err
 }
 
-// Fail adds a fault. If several apply to a call, the one that was added first counts. If
-// f names a method that stores don't have, every call fails with an error that says so.
+// Fail adds a fault. If several faults apply to a call, the one that was added first counts. If f
+// names a method that stores don't have, every call fails with an error about that.
 func (s *FailingStore) Fail(f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +98,7 @@ func (s *FailingStore) Heal() {
 	s.faults = nil
 }
 
-// Calls returns how many calls of a method there were, failed ones included.
+// Calls returns the number of calls of a method, including failed ones.
 func (s *FailingStore) Calls(method string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

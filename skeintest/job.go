@@ -11,26 +11,25 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Job is a job to run, or one to compare with. In a comparison, the zero value of a
-// field after Payloads matches anything.
+// Job is a job to run, or a job to compare with. In a comparison, the zero value of a field after
+// Payloads matches anything.
 type Job[P any] struct {
-	// ID is the entity.
+	// ID is the id of the job.
 	ID string
-	// Payloads are in order.
+	// Payloads are the payloads, in order.
 	Payloads []P
-	// Scores are those of the Payloads, one for each.
+	// Scores are the scores of the Payloads, one for each.
 	Scores []float64
-	// In is how long from the store's now the job may run. Run ignores it.
+	// In is the time from the store's now until the job may run. Run ignores it.
 	In time.Duration
-	// Retries is how often the job has failed, and LastError the text of the
-	// last failure.
+	// Retries is the number of failures of the job, and LastError the text of the last one.
 	Retries   int
 	LastError string
 }
 
-// Run runs a handler once on a job of its queue, in a store of its own, and
-// returns the execution. The event's At is 0, so Next is the delay of what went
-// back to the queue: of a Snooze, or before the next retry.
+// Run runs a handler once on a job of its queue, in a store of its own, and returns the execution.
+// The At of the event is 0. So Next is the delay of a requeued job: the time of a Snooze, or the
+// wait before the next retry.
 func Run[P any](t TB, q *skein.Queue[P], h skein.Handler, job Job[P]) Event {
 	t.Helper()
 	s := New()

@@ -26,27 +26,26 @@ type TB interface {
 // DefaultMaxJobs is the MaxJobs of a [Store].
 const DefaultMaxJobs = 10_000
 
-// Store is a store in memory with a clock of its own, a client and an inspector. Make it
-// with [New]. It is a [ports.ShardStore] and a [ports.Settler], so clients, inspectors and
-// servers with other options can use it too, and it fails on demand like a
-// [FailingStore].
+// Store is a store in memory with a clock of its own, a client and an inspector. Make it with
+// [New]. It is a [ports.ShardStore] and a [ports.Settler], so clients, inspectors and servers with
+// other options can use it too. It fails on demand like a [FailingStore].
 //
-// The clock starts at midnight UTC of 1 January 2000 and stands still until
-// [Store.Advance] or [Store.Drain] moves it. Only the store uses it: [time.Now], and the
-// Timeout of a queue, are not affected. It is safe for concurrent use, except that its
-// fields are set before it is used and that one Drain runs at a time.
+// The clock starts at midnight UTC of 1 January 2000 and stands still until [Store.Advance] or
+// [Store.Drain] moves it. Only the store uses that clock: [time.Now] and the Timeout of a queue are
+// not affected. A Store is safe for concurrent use, with two exceptions: set its fields before you
+// use it, and run one Drain at a time.
 type Store struct {
 	*FailingStore
 	// Client pushes to the store, without middleware.
 	Client *skein.Client
-	// Inspector shows what the store holds.
+	// Inspector reads and changes the content of the store.
 	Inspector *inspect.Inspector
 	// Server are the options of the server that Drain runs, such as middleware and
 	// hooks. Drain sets Lanes, Prefetch, Splitter, Scheduler and LeaseTTL itself; a nil
 	// Logger writes to the test's output.
 	Server skein.ServerOptions
-	// MaxJobs is how many jobs a Drain runs before it assumes that they never end, and
-	// fails the test. 0 is [DefaultMaxJobs].
+	// MaxJobs is the maximum number of jobs that one Drain runs. At that number Drain assumes that
+	// the jobs never end, and fails the test. 0 means [DefaultMaxJobs].
 	MaxJobs int
 
 	clock *clock
@@ -72,8 +71,8 @@ func (s *Store) decodeError(stored string) string {
 	return stored
 }
 
-// Settle implements [ports.Settler], for handlers that call [skein.SettleIn]. It settles at
-// once, like a transaction that commits. A [Fault] may name it.
+// Settle implements [ports.Settler], for handlers that call [skein.SettleIn]. It settles at once,
+// like a transaction that commits. A [Fault] with the Method "Settle" makes it fail.
 func (s *Store) Settle(ctx context.Context, shard core.Shard, settlements []core.Settlement) error {
 	return s.shardStore.(ports.Settler).Settle(ctx, shard, settlements) // memory is one
 }
@@ -93,8 +92,8 @@ func (s *Store) noteSettled(ctx context.Context, call storekit.Call, next func(c
 // Now returns the store's time.
 func (s *Store) Now() time.Time { return s.clock.time() }
 
-// Advance moves the store's time by d and runs no job. A handler may call it, to seem to
-// take that long.
+// Advance moves the store's clock by d and runs no job. A handler may call it to simulate a long
+// run.
 func (s *Store) Advance(d time.Duration) { s.clock.advance(d) }
 
 // clock is a store's time.
