@@ -1,11 +1,25 @@
-// Package core holds the rules of Skein as pure functions: what a job is, how
-// jobs merge, what a failure or a recovery does to one, where an id lives and
-// which shard runs next.
+// Package core holds the rules of Skein as pure functions: what a job is, how jobs merge, what a
+// failure or a recovery does to a job, which shard an id belongs to, and which shard runs next.
 //
-// Nothing here does I/O, starts a goroutine, reads a clock or draws a random
-// number: time and jitter are arguments. Values are not safe for concurrent use
-// unless their comment says so; functions without a receiver are.
+// Most programs don't need this package. It is for authors of stores, of a [Splitter] and of a
+// [Scheduler].
 //
-// The law is docs/rules.md; comments name its sections as "RULES 2". The same
-// law as data is in testdata.
+//	// What a store does when a push meets a queued job:
+//	state := core.MergePush(queued.State, core.Pushed(entry.When, now), rule)
+//	payloads := core.MergePayloads(queued.Payloads, []core.Payload{entry.Payload})
+//
+// # Where to begin
+//
+//   - [Job] is an id, its payloads and its [State]; [MergePush] and [MergeReturn] merge jobs.
+//   - [Settlement] is the effect of an outcome on a claimed job; [RetryPolicy] computes it.
+//   - [Scheduler] chooses the next shard; [Lag], [Seq], [StrictBy] and [WeightedBy] make one.
+//
+// # For all functions
+//
+// No function does I/O, starts a goroutine, reads a clock or draws a random number: time and jitter
+// are arguments. Functions without a receiver are safe for concurrent use. Values are not, unless
+// their comment promises it.
+//
+// The rules are written in docs/rules.md; a comment that names "docs/rules.md 2" means its section
+// 2. The directory testdata has worked cases of the rules, as data.
 package core
