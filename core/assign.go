@@ -10,12 +10,12 @@ import (
 // maxWeight is the most that a member weighs, so that sums and products stay in 64 bits.
 const maxWeight = 1 << 30
 
-// member is a node as the assignment of a queue's shards sees it.
+// member is a server, as the assignment of a queue's shards sees it.
 type member struct {
-	// ID is what tells the members apart. No two have the same.
+	// ID distinguishes the members. No two members have the same ID.
 	ID string
-	// Weight is the member's part in relation to the others': its lanes. Below 1 counts as
-	// 1, above 1<<30 as 1<<30.
+	// Weight is the member's share relative to the others: its lanes. Values below 1 count as 1,
+	// values above 1<<30 as 1<<30.
 	Weight int
 }
 

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Backoff returns the wait before retry number retryCount, which is 0 after the first
-// failure. The jitter is a whole number within 0 … BackoffJitter-1, drawn by the
-// caller. It must be safe for concurrent use; a negative wait counts as 0.
+// Backoff returns the wait before retry number retryCount, which is 0 for the first retry. The
+// jitter is a whole number from 0 to BackoffJitter-1, drawn by the caller. A Backoff must be safe
+// for concurrent use. A negative wait counts as 0.
 type Backoff func(retryCount, jitter int) time.Duration
 
-// BackoffJitter is how many values a jitter has.
+// BackoffJitter is the number of values of a jitter.
 const BackoffJitter = 30
 
-// DefaultBackoff returns n^4 + 15 + r*(n+1) seconds for retry n and jitter r (RULES
-// 3): seconds at first, about 20 days in all for 25 retries.
+// DefaultBackoff returns n^4 + 15 + r*(n+1) seconds for retry n and jitter r (docs/rules.md 3):
+// seconds at first, about 20 days in all for 25 retries.
 func DefaultBackoff(retryCount, jitter int) time.Duration {
 	n := float64(max(retryCount, 0))
 	seconds := n*n*n*n + 15 + float64(jitter)*(n+1)

@@ -1,35 +1,33 @@
 package core
 
-// Limits of one claim. A store takes larger requests as these.
+// Limits of one claim. A store treats larger requests as if they were at the limit.
 const (
-	// MaxTurnJobs is the most jobs that one turn claims or settles.
+	// MaxTurnJobs is the maximum number of jobs that one turn claims or settles.
 	MaxTurnJobs = 256
-	// MaxTurnPayloads is the most payloads that one turn claims, and the default. It is
-	// also the most that one call on a shard hands over or moves.
+	// MaxTurnPayloads is the maximum number of payloads that one turn claims, and the default. It
+	// is also the maximum that one call on a shard hands over or moves.
 	MaxTurnPayloads = 1000
-	// DefaultTurnBytes is how many bytes of payload a turn claims if its request
-	// does not say.
+	// DefaultTurnBytes is the default limit of the bytes of payload that a turn claims.
 	DefaultTurnBytes = 4 << 20
 )
 
-// Budget is what one turn may still claim (RULES 1). Set
-// the fields, then Take the due jobs one after another. The zero value claims
-// nothing.
+// Budget is what one turn may still claim (docs/rules.md 1). Set the fields, then call Take for the
+// due jobs one after another. The zero value claims no job.
 type Budget struct {
-	// Jobs is how many jobs may be claimed, at most MaxTurnJobs.
+	// Jobs is the number of jobs that may be claimed, at most MaxTurnJobs.
 	Jobs int
-	// PerJob is how many payloads of one job may be claimed. 0 is
-	// MaxTurnPayloads.
+	// PerJob is the number of payloads of one job that may be claimed. 0 means MaxTurnPayloads.
 	PerJob int
-	// Bytes is how many bytes of payload may be claimed over all jobs, at most
-	// MaxStepBytes. 0 is DefaultTurnBytes. The very first payload is always taken.
+	// Bytes is the number of bytes of payload that may be claimed over all jobs, at most
+	// MaxStepBytes. 0 means DefaultTurnBytes. The very first payload is always taken.
 	Bytes int
 
 	jobs, payloads, bytes int
 	cut                   bool
 }
 
-// Carry counts what the turn hands over besides its claims: that much less is claimed.
+// Carry counts the payloads that the turn hands over in addition to its claims. The budget for
+// claims shrinks by them.
 func (b *Budget) Carry(claims []Claim) {
 	for i := range claims {
 		b.payloads += len(claims[i].Payloads)
@@ -42,9 +40,9 @@ func (b *Budget) Open() bool {
 	return !b.cut && b.jobs < min(b.Jobs, MaxTurnJobs)
 }
 
-// Take says how many of the next job's ordered payloads are claimed, the lowest
-// first. 0 leaves the job where it is; fewer than all cut it, and nothing more
-// fits after either. If the budget is not Open it is 0.
+// Take returns how many of the next job's ordered payloads are claimed, lowest first. 0 leaves the
+// job queued. Fewer than all split the job. After either, nothing else fits. If the budget is not
+// Open, Take returns 0.
 func (b *Budget) Take(payloads []Payload) int {
 	if !b.Open() {
 		return 0

@@ -6,26 +6,27 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of groups.
+// Limits of groups.
 const (
-	// MaxGroupBytes is the longest name of a group.
+	// MaxGroupBytes is the maximum size of a group's name in bytes.
 	MaxGroupBytes = 64
-	// MaxGroups is how many groups a shard tells apart. What else is buried there is of OtherGroup.
+	// MaxGroups is the number of groups that a shard distinguishes. Dead letters of further groups
+	// belong to OtherGroup.
 	MaxGroups = 1000
 )
 
-// Groups that no error gives its name.
+// Groups that are not named after an error.
 const (
-	// OtherGroup is the group of dead letters that have no other: since none was given, or since their
-	// shard had MaxGroups of them already.
+	// OtherGroup is the group of dead letters without a group of their own, because none was given,
+	// or because their shard already had MaxGroups groups.
 	OtherGroup = "other"
-	// RecoveredGroup is the group of jobs that were recovered too often (RULES 4).
+	// RecoveredGroup is the group of jobs that were recovered too often (docs/rules.md 4).
 	RecoveredGroup = "recovered too often"
 )
 
-// GroupName returns the name of a group as it is kept: UTF-8 without control characters, cut to
-// [MaxGroupBytes] between characters, and [OtherGroup] if nothing is left. It changes no name that it has
-// returned.
+// GroupName returns the name of a group as stores keep it: UTF-8 without control characters,
+// truncated to [MaxGroupBytes] between characters. If the result is empty, it returns [OtherGroup].
+// GroupName does not change a name that it has returned.
 func GroupName(name string) string {
 	if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
 		name = strings.Map(func(r rune) rune {
@@ -45,27 +46,30 @@ func GroupName(name string) string {
 type Group struct {
 	// Name is as [GroupName] returns it.
 	Name string
-	// Count is how many dead letters there are, at least one.
+	// Count is the number of dead letters, at least one.
 	Count int64
-	// First is the earliest instant at which one was buried since the group was empty, and Last the latest. The
-	// clock may have stepped back between them. Dead letters that were revived or purged since count for both, and an
-	// edit for neither. One that was imported counts as buried at its ChangedAt.
+	// First is the earliest instant of a burial since the group was empty, and Last is the latest.
+	// The clock may have stepped back between them. Dead letters that were revived or purged since
+	// count for both. An edit counts for neither. An imported dead letter counts as buried at its
+	// ChangedAt.
 	First, Last Instant
 }
 
-// Groups counts the dead letters of a shard by group. The zero value has none.
+// Groups counts the dead letters of a shard by group. The zero value has no group.
 //
-// A store counts what one call does together: groups that are left without a dead letter stay until
-// [Groups.Tidy], which ends a call, so that the order within a call does not matter.
+// A store counts the changes of one call together. A group that becomes empty stays until
+// [Groups.Tidy], which the store calls at the end of the call, so the order of the changes within a
+// call does not matter.
 type Groups struct {
 	byName map[string]*Group
 	// empty are names of groups that may be without a dead letter.
 	empty []string
 }
 
-// Bury counts a burial at an instant, which may be before others that were counted. It takes the dead letter
-// out of the group that it had, "" if it is new, and puts it into that of the name given; or into [OtherGroup],
-// if the shard has no such group and [MaxGroups] others. It returns the name of the group that it is in now.
+// Bury counts a burial at an instant, which may be earlier than that of other burials. It moves the
+// dead letter from the group that it had, "" if it is new, to the named group. If the shard has no
+// such group and [MaxGroups] others, it moves it to [OtherGroup]. Bury returns the name of the
+// group that the dead letter is in now.
 func (g *Groups) Bury(had, name string, at Instant) (entered string) {
 	if g.byName[name] == nil && len(g.byName) >= MaxGroups {
 		name = OtherGroup
@@ -90,7 +94,7 @@ func (g *Groups) enter(name string, at Instant) {
 	group.First, group.Last = min(group.First, at), max(group.Last, at)
 }
 
-// Leave takes a dead letter out of its group.
+// Leave removes a dead letter from its group.
 func (g *Groups) Leave(name string) {
 	group := g.byName[name]
 	if group.Count--; group.Count == 0 {
@@ -98,7 +102,7 @@ func (g *Groups) Leave(name string) {
 	}
 }
 
-// Tidy ends a call: groups without a dead letter are gone.
+// Tidy ends a call: it removes groups without a dead letter.
 func (g *Groups) Tidy() {
 	for _, name := range g.empty {
 		if group := g.byName[name]; group != nil && group.Count == 0 {
@@ -111,10 +115,10 @@ func (g *Groups) Tidy() {
 	}
 }
 
-// Len returns how many groups there are.
+// Len returns the number of groups.
 func (g *Groups) Len() int { return len(g.byName) }
 
-// All calls yield with each group, in no order, until it returns false.
+// All calls yield with each group, in any order, until yield returns false.
 func (g *Groups) All(yield func(Group) bool) {
 	for _, group := range g.byName {
 		if !yield(*group) {

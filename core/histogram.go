@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// HistogramBuckets is how many buckets a [Histogram] has.
+// HistogramBuckets is the number of buckets of a [Histogram].
 const HistogramBuckets = 64
 
-// Histogram counts durations in logarithmic buckets, two an octave, from under
-// 16 µs to over 9 hours. A quantile read from it is never too small within that
-// range, and too large by half at most above 16 µs. The zero value is empty.
+// Histogram counts durations in logarithmic buckets, two per octave, from under 16 µs to over 9
+// hours. Within that range a quantile is never too small. Above 16 µs it is too large by at most
+// half. The zero value is empty.
 type Histogram [HistogramBuckets]uint64
 
 // smallest is the exponent of the first bucket's bound: 2^4 µs.
@@ -48,14 +48,14 @@ func bucketStart(bucket int) time.Duration {
 // Observe counts one duration.
 func (h *Histogram) Observe(d time.Duration) { h[bucketOf(d)]++ }
 
-// Add counts all that another histogram counted.
+// Add adds the counts of another histogram.
 func (h *Histogram) Add(other *Histogram) {
 	for i, n := range other {
 		h[i] += n
 	}
 }
 
-// Count returns how many durations were counted.
+// Count returns the number of counted durations.
 func (h *Histogram) Count() uint64 {
 	var n uint64
 	for _, c := range h {
@@ -64,10 +64,9 @@ func (h *Histogram) Count() uint64 {
 	return n
 }
 
-// Quantile returns a duration that at least the share q of the counted ones does not
-// exceed: the end of the bucket in which the quantile lies, or the start of the last
-// bucket. q is cut to 0 … 1; 0 asks for the smallest duration. An empty histogram
-// returns 0.
+// Quantile returns a duration that at least the share q of the counted durations does not exceed:
+// the end of the bucket that has the quantile, or the start of the last bucket. q is limited to 0 …
+// 1; 0 returns the quantile of the smallest duration. An empty histogram returns 0.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	total := h.Count()
 	if total == 0 {

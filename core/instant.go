@@ -2,15 +2,15 @@ package core
 
 import "time"
 
-// Instant is a point in time in whole microseconds since the Unix epoch, within
-// 0 … [MaxInstant] (RULES, opening). The zero value is the epoch itself.
+// Instant is a point in time in whole microseconds since the Unix epoch, from 0 to [MaxInstant]
+// (docs/rules.md 1, PerformAt). The zero value is the epoch itself.
 type Instant int64
 
 // MaxInstant is the latest instant a store can hold: 2^53 µs, the year 2255.
 // Up to it a float64, and so a Redis score, is exact.
 const MaxInstant Instant = 1 << 53
 
-// InstantOf returns t in whole microseconds, cut to the range of an [Instant].
+// InstantOf returns t in whole microseconds, limited to the range of an [Instant].
 func InstantOf(t time.Time) Instant {
 	switch seconds := t.Unix(); { // far outside the range, UnixMicro overflows
 	case seconds < 0:
@@ -21,8 +21,8 @@ func InstantOf(t time.Time) Instant {
 	return clamp(t.UnixMicro())
 }
 
-// Add returns the instant d after t, cut to the range of an Instant. Fractions of a
-// microsecond are dropped.
+// Add returns the instant d after t, limited to the range of an Instant. Fractions of a microsecond
+// are dropped.
 func (t Instant) Add(d time.Duration) Instant {
 	return clamp(int64(t) + d.Microseconds())
 }
@@ -48,8 +48,8 @@ func clamp(us int64) Instant {
 	return max(0, min(Instant(us), MaxInstant))
 }
 
-// When says when a pushed job may run: at an instant, or after a delay from the
-// store's now. The zero value is the store's now (RULES 1, PerformAt).
+// When is the time at which a pushed job may run: an instant, or a delay from the store's now. The
+// zero value is the store's now (docs/rules.md 1, PerformAt).
 type When struct {
 	at    Instant
 	in    time.Duration
@@ -66,10 +66,10 @@ func In(d time.Duration) When { return When{in: d} }
 // Fixed returns the instant of a When made by [At]; ok is false for others.
 func (w When) Fixed() (t Instant, ok bool) { return w.at, w.fixed }
 
-// Delay returns how long after the store's now w is. It is 0 if w is Fixed.
+// Delay returns the delay from the store's now. It is 0 if w is Fixed.
 func (w When) Delay() time.Duration { return w.in }
 
-// Resolve returns the instant that w means when the store's clock says now.
+// Resolve returns the instant of w if the store's clock is at now.
 func (w When) Resolve(now Instant) Instant {
 	if w.fixed {
 		return w.at

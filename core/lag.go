@@ -19,12 +19,12 @@ func newLag(shards int, rank func(index int) int) *lag {
 	return l
 }
 
-// Lag returns a [Scheduler] that takes the shard whose next due job is the oldest, and
-// waits if no job is due. It is the default. Of jobs that became due at the same time it takes
-// that of the shard which was taken longest ago.
+// Lag returns a [Scheduler] that chooses the shard whose next due job is the oldest, and waits
+// if no job is due. It is the default. If jobs became due at the same time, it chooses the shard
+// that was chosen longest ago.
 //
-// Nothing starves: while a shard has a due job, another shard is chosen only for a job that
-// became due before it, or at the same time and then once.
+// No shard starves: while a shard has a due job, another shard is chosen only for a job that became
+// due before it or, at most once, at the same time.
 func Lag(c SchedulerConfig) Scheduler {
 	return newLag(len(c.Shards), func(int) int { return 0 })
 }
@@ -60,14 +60,14 @@ type strict struct {
 	taken indexHeap
 }
 
-// StrictBy returns a [SchedulerFunc] whose schedulers take a shard of the
-// first of the named queues that has work. Queues that are not named come last, all alike.
-// Among shards of one queue, or of queues that are not named, the order is that of [Lag].
-// While the head of a chosen shard is not set, queues behind its own are not chosen, since it
-// may have more work.
+// StrictBy returns a [SchedulerFunc] whose schedulers choose a shard of the first of the named
+// queues that has work. Queues that are not named come last, all with the same priority. Among
+// shards of one queue, or of queues that are not named, the order is that of [Lag]. While the head
+// of a chosen shard is not set, queues of lower priority are not chosen, since that shard may have
+// more work.
 //
-// Within a queue nothing starves, as with [Lag]. A queue waits for as long as one before it has
-// work, which is the meaning of this order: to bound that wait use [WeightedBy].
+// Within a queue no shard starves, as with [Lag]. A queue waits as long as a queue of higher
+// priority has work. To limit that wait, use [WeightedBy].
 func StrictBy(queues ...string) SchedulerFunc {
 	var named []string
 	for _, q := range queues {

@@ -5,26 +5,27 @@ import (
 	"time"
 )
 
-// RuleKind is how a push merges into a queued job that has not failed (RULES 2).
+// RuleKind decides the time of a queued job that has not failed when a push merges into it
+// (docs/rules.md 2).
 type RuleKind uint8
 
 const (
-	// Keep leaves the queued job its time.
+	// Keep keeps the queued job's time.
 	Keep RuleKind = iota
-	// Earliest takes the sooner of both times.
+	// Earliest uses the earlier of both times.
 	Earliest
-	// Debounce moves the time to the push's, at most Limit after FirstPush and
-	// never earlier than it was.
+	// Debounce moves the job to the time of the push, at most Limit after FirstPush and never to an
+	// earlier time than it had.
 	Debounce
 )
 
 // DefaultDebounceLimit is the limit of a [Debounce] rule whose Limit is 0.
 const DefaultDebounceLimit = time.Minute
 
-// PushRule is the rule that travels with a push. The zero value is [Keep].
+// PushRule is the rule that a push carries. The zero value is [Keep].
 type PushRule struct {
 	Kind RuleKind
-	// Limit is how long Debounce may put a job off after its first push. 0 is
+	// Limit is how long Debounce may delay a job after its first push. 0 means
 	// DefaultDebounceLimit. Other kinds ignore it.
 	Limit time.Duration
 }
@@ -40,7 +41,7 @@ func (r PushRule) Validate() error {
 	return nil
 }
 
-// MaxDelay is Limit with its default.
+// MaxDelay returns Limit with its default applied.
 func (r PushRule) MaxDelay() time.Duration {
 	if r.Limit == 0 {
 		return DefaultDebounceLimit
@@ -54,8 +55,8 @@ func Pushed(w When, now Instant) State {
 	return State{PerformAt: w.Resolve(now), RetryCount: FreshRetryCount, FirstPush: now}
 }
 
-// MergePush returns the state of a queued job after a push has merged into it (RULES
-// 2, row 1 and the push rules).
+// MergePush returns the state of a queued job after a push has merged into it (docs/rules.md 2, row
+// 1 and the push rules).
 func MergePush(queued, coming State, rule PushRule) State {
 	merged := united(queued, queued, coming)
 	if !queued.Fresh() {
@@ -71,8 +72,8 @@ func MergePush(queued, coming State, rule PushRule) State {
 	return merged
 }
 
-// MergeReturn returns the state of a queued job after a claimed job of the same id was
-// put back: failed, untouched, snoozed or recovered (RULES 2, rows 2 and 3).
+// MergeReturn returns the state of a queued job after a claimed job of the same id was requeued:
+// failed, untouched, snoozed or recovered (docs/rules.md 2, rows 2 and 3).
 func MergeReturn(queued, coming State) State {
 	return united(coming, queued, coming)
 }
@@ -83,8 +84,8 @@ func Revived(now Instant) State {
 	return State{PerformAt: now, RetryCount: FreshRetryCount, FirstPush: now}
 }
 
-// MergeRevive returns the state of a queued job after payloads of its id were revived
-// from the morgue (RULES 2, row 4).
+// MergeRevive returns the state of a queued job after payloads of its id were revived from the
+// morgue (docs/rules.md 2, row 4).
 func MergeRevive(queued State, now Instant) State {
 	return united(Revived(now), queued, Revived(now))
 }

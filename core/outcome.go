@@ -5,12 +5,11 @@ import (
 	"time"
 )
 
-// OutcomeKind is how a claimed job ended (RULES 3).
+// OutcomeKind is the way in which a claimed job ended (docs/rules.md 3).
 type OutcomeKind uint8
 
 const (
-	// Undecided means that no outcome is known. Its settlement puts the job back
-	// untouched.
+	// Undecided means that no outcome is known. Its settlement requeues the job untouched.
 	Undecided OutcomeKind = iota
 	// Done is success.
 	Done
@@ -18,15 +17,15 @@ const (
 	Failed
 	// Buried sends every open payload to the morgue.
 	Buried
-	// Snoozed puts the job back for later and counts nothing.
+	// Snoozed requeues the job for later and counts as neither success nor failure.
 	Snoozed
-	// Untouched puts the job back as it was claimed and counts nothing.
+	// Untouched requeues the job as it was claimed and counts as neither success nor failure.
 	Untouched
-	// Dropped removes a cancelled job and counts nothing.
+	// Dropped removes a cancelled job and counts as neither success nor failure.
 	Dropped
 )
 
-// String is the kind in a word, such as for metrics.
+// String returns the kind in one word, for example for metrics.
 func (k OutcomeKind) String() string {
 	switch k {
 	case Done:
@@ -47,25 +46,25 @@ func (k OutcomeKind) String() string {
 
 // PayloadOutcome is the outcome of a single payload: done, or buried for a reason.
 type PayloadOutcome struct {
-	// Position is the payload's place in the claimed job.
+	// Position is the payload's position in the claimed job.
 	Position int
-	// Bury is false for done.
+	// Bury is true if the payload is buried, and false if it is done.
 	Bury bool
-	// Error is why it is buried, and Group the group of that error; see Outcome.
+	// Error is the reason of the burial, and Group is the group of that error; see Outcome.
 	Error string
 	Group string
 }
 
-// Outcome is what a handler made of a claimed job. The zero value is [Undecided].
+// Outcome is the result of a handler for a claimed job. The zero value is [Undecided].
 type Outcome struct {
 	Kind OutcomeKind
 	// OwnDelay makes a failure wait for Delay instead of its backoff.
 	OwnDelay bool
-	// Error is the text of a failure or bury; see ErrorText. Group is the group of the dead letter that comes
-	// of it, if one does; see [ErrorGroup].
+	// Error is the text of a failure or bury; see ErrorText. Group is the group of the dead letter,
+	// if the outcome makes one; see [GroupName].
 	Error string
 	Group string
-	// Delay is how long to snooze, or the failure's own delay if OwnDelay.
+	// Delay is the delay of a snooze, or that of a failure with OwnDelay.
 	Delay time.Duration
 	// Payloads are the payloads with outcomes of their own, in ascending order of
 	// position; Kind applies to the others. Untouched and Dropped respect them too:
@@ -73,21 +72,20 @@ type Outcome struct {
 	Payloads []PayloadOutcome
 }
 
-// RetryPolicy is how a queue retries. Unlike in options, 0 means no retries.
+// RetryPolicy is the retry settings of a queue. Unlike in options, 0 means no retries.
 type RetryPolicy struct {
-	// MaxRetries is how often a job is retried before its first payload goes to
-	// the morgue. 0 is one execution.
+	// MaxRetries is the number of retries of a job before its first payload goes to the morgue. 0
+	// means one execution.
 	MaxRetries int
-	// MaxRecoveries is how often a job may lose its owner before its first
-	// payload goes to the morgue.
+	// MaxRecoveries is the number of times that a job may lose its owner before its first payload
+	// goes to the morgue.
 	MaxRecoveries int
-	// Backoff is the wait before a retry. nil is DefaultBackoff.
+	// Backoff returns the wait before a retry. nil means DefaultBackoff.
 	Backoff Backoff
 }
 
-// Settlement returns the settlement of a claim that ended with the outcome (RULES 3).
-// The jitter is passed to the policy's [Backoff]: a whole number within 0 …
-// BackoffJitter-1.
+// Settlement returns the settlement of a claim that ended with the outcome (docs/rules.md 3). The
+// jitter is passed to the policy's [Backoff]: a whole number from 0 to BackoffJitter-1.
 func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
 	s := Settlement{ID: c.ID, Receipt: c.Receipt}
 	for _, own := range o.Payloads {
@@ -136,15 +134,14 @@ func (p RetryPolicy) fail(s *Settlement, c *Claim, o *Outcome, jitter int) {
 	s.PutBack = PutBack{Delay: delay, RetryCount: retry, Error: o.Error}
 }
 
-// BacksOff reports whether [RetryPolicy.Settlement], for this claim and outcome, plans a retry after
-// the policy's [Backoff], and so calls it.
+// BacksOff reports whether [RetryPolicy.Settlement], for this claim and outcome, plans a retry
+// after the policy's [Backoff], and so calls it.
 func (p RetryPolicy) BacksOff(c *Claim, o *Outcome) bool {
 	return o.Kind == Failed && !o.OwnDelay && c.RetryCount+1 < p.MaxRetries
 }
 
-// Exhausts reports whether the outcome uses up the claim's retries, and the position
-// of the payload that goes to the morgue for it: the first without an outcome of its
-// own.
+// Exhausts reports whether the outcome uses up the claim's retries. position is that of the payload
+// that then goes to the morgue: the first one without an outcome of its own.
 func (p RetryPolicy) Exhausts(c *Claim, o *Outcome) (position int, ok bool) {
 	if o.Kind != Failed || c.RetryCount+1 < p.MaxRetries {
 		return 0, false
@@ -155,18 +152,20 @@ func (p RetryPolicy) Exhausts(c *Claim, o *Outcome) (position int, ok bool) {
 	return position, position < len(c.Payloads)
 }
 
-// LastChance reports whether the job's first payload is buried if the job is recovered
-// once more. At most one such job runs in a process at a time (RULES 4).
+// LastChance reports whether another recovery would bury the job's first payload. At most one such
+// job runs in a process at a time (docs/rules.md 4).
 func (p RetryPolicy) LastChance(c *Claim) bool {
 	return c.Recoveries > 0 && c.Recoveries >= p.MaxRecoveries
 }
 
-// RecoveredTooOften reports whether the job was recovered more often than the policy allows, by somebody who did
-// not know the policy or under another one. It must not run: Recover buries its first payload.
+// RecoveredTooOften reports whether the job was recovered more often than the policy allows, by a
+// process that did not know the policy or that had another one. The job must not run: Recover
+// buries its first payload.
 func (p RetryPolicy) RecoveredTooOften(c *Claim) bool { return c.Recoveries > p.MaxRecoveries }
 
-// Recover returns the settlement of a claim whose owner is gone (RULES 4). The first
-// recovery counts whether or not the job had begun, later ones only if it had.
+// Recover returns the settlement of a claim whose owner is gone (docs/rules.md 4). The first
+// recovery counts whether or not the job had begun. Later recoveries count only if the job had
+// begun.
 func (p RetryPolicy) Recover(c *Claim) Settlement {
 	s := Settlement{ID: c.ID, Receipt: c.Receipt, Rest: Requeue}
 	recoveries := c.Recoveries

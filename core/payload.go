@@ -6,16 +6,15 @@ import (
 	"slices"
 )
 
-// Payload is one thing pushed for an id (RULES 1). Its Data is its identity:
-// equal bytes are the same payload. Data and Meta are shared between the store
-// and its callers, and nobody writes to them.
+// Payload is one pushed value (docs/rules.md 1). Its Data is its identity: equal bytes are the same
+// payload. Data and Meta are shared between the store and its callers, and no side writes to them.
 type Payload struct {
-	// Data is what was pushed. It may be empty.
+	// Data is the pushed bytes. It may be empty.
 	Data []byte
-	// Score orders the payloads of a job, lowest first; ties by Data.
+	// Score orders the payloads of a job, lowest first. Data breaks ties.
 	Score float64
-	// Meta travels with the copy that stays when payloads merge, such as a trace
-	// context. At most MaxMetaBytes; nil means that there is nothing.
+	// Meta is additional bytes, such as a trace context, at most MaxMetaBytes. When equal payloads
+	// merge, the payload that is kept keeps its Meta. nil means no Meta.
 	Meta []byte
 }
 
@@ -48,10 +47,9 @@ func NewPayloadSet(payloads []Payload) PayloadSet {
 	return s
 }
 
-// MergePayloads returns the union of two ordered lists (RULES 2). Of two payloads with
-// equal bytes the one with the smaller score stays, and on a tie the one that was
-// there; its Meta stays with it.
-// The arguments are not changed.
+// MergePayloads returns the union of two ordered lists (docs/rules.md 2). Of two payloads with
+// equal bytes the one with the smaller score stays, together with its Meta; on a tie the one of
+// there stays. The arguments are not changed.
 func MergePayloads(there, coming []Payload) []Payload {
 	s := NewPayloadSet(there)
 	s.Merge(coming)

@@ -1,9 +1,10 @@
 package core
 
-// PermitHolder is a node that holds permits to run batches of a queue, or wants some.
+// PermitHolder is a server that holds permits to run batches of a queue, or wants permits.
 type PermitHolder struct {
-	// Owner is the node's id.
+	// Owner is the server's id.
 	Owner string
-	// Held is how many it holds, and Want how many it could use, those included.
+	// Held is the number of permits that it holds. Want is the number that it could use, including
+	// those.
 	Held, Want int
 }

@@ -21,12 +21,12 @@ type seq struct {
 	running int
 }
 
-// Seq returns a [Scheduler] that visits its shards one after another, passing over those that
-// have no due job, and waits one poll interval after a round in which no batch succeeded. A round
-// is over when its batches have ended: while one runs, the visits go on, and where nothing is
-// due it waits for a head.
+// Seq returns a [Scheduler] that visits its shards one after another and skips those without a
+// due job. It waits one poll interval after a round in which no batch succeeded. A round is over
+// when its batches have ended. While a batch of the round runs, the visits continue; if no job is
+// due, it waits for a head.
 //
-// Nothing starves: while a shard has a due job, each other shard is visited at most once before
+// No shard starves: while a shard has a due job, each other shard is visited at most once before
 // it.
 func Seq(c SchedulerConfig) Scheduler {
 	s := &seq{poll: c.PollInterval, visit: make([]int64, len(c.Shards))}

@@ -5,74 +5,75 @@ import (
 	"time"
 )
 
-// Disposition is what becomes of one claimed payload.
+// Disposition is what happens to one claimed payload.
 type Disposition uint8
 
 const (
 	// Discard removes the payload: it is done, or its job was dropped.
 	Discard Disposition = iota
-	// Requeue puts it back into the queue.
+	// Requeue returns the payload to the queue.
 	Requeue
-	// Bury puts it into the morgue.
+	// Bury moves the payload to the morgue.
 	Bury
 )
 
-// PayloadDisposition is what becomes of the payload at a position of the claimed
-// job.
+// PayloadDisposition is the disposition of the payload at one position of the claimed job.
 type PayloadDisposition struct {
 	Position    int
 	Disposition Disposition
 }
 
-// PutBack is how the requeued payloads of a settlement return.
+// PutBack is the state in which the payloads of a settlement are requeued.
 type PutBack struct {
-	// SameTime keeps the PerformAt the job was claimed with; Delay is ignored.
+	// SameTime keeps the PerformAt that the job was claimed with. Delay is then ignored.
 	SameTime bool
-	// Delay is from the store's now to the new PerformAt.
+	// Delay is the time from the store's now to the new PerformAt.
 	Delay time.Duration
-	// RetryCount, Recoveries and Error, of which [ErrorText] is kept, are those of the returning job.
+	// RetryCount and Recoveries are the requeued job's. Error is the requeued job's, truncated by
+	// [ErrorText].
 	RetryCount int
 	Recoveries int
 	Error      string
 }
 
-// Settlement says what becomes of one claimed job. Package core computes it and a
-// store commits it. It names payloads by position, so that their bytes are not sent
-// back, and carries delays, so that only the store's clock counts.
+// Settlement is what happens to one claimed job. Package core computes it and a store commits it.
+// It names payloads by position, so their bytes are not sent back, and carries delays, so only the
+// store's clock counts.
 type Settlement struct {
 	ID      string
 	Receipt Receipt
-	// Rest is what becomes of every payload that Except does not list.
+	// Rest is the disposition of every payload that Except does not list.
 	Rest Disposition
-	// Except is in ascending order of position, each position once.
+	// Except are the dispositions of single payloads, in ascending order of position, each position
+	// once.
 	Except []PayloadDisposition
 	// PutBack applies to the payloads that are requeued.
 	PutBack PutBack
-	// BuryError is the error of the dead letter, if something is buried, of which [ErrorText] is kept, and Group the
-	// group that it is counted in, of which [GroupName] is kept.
+	// BuryError is the error of the dead letter, if a payload is buried, truncated by [ErrorText].
+	// Group is the dead letter's group, as [GroupName] returns it.
 	BuryError string
 	Group     string
-	// Processed and Failed say whether the queue's counters rise (RULES 7).
+	// Processed and Failed are true if the queue's counter of that name rises (docs/rules.md 7).
 	Processed bool
 	Failed    bool
 }
 
-// Plain reports whether the settlement discards all payloads of the job, however many
-// it has. Stores have a cheaper way to do that.
+// Plain reports whether the settlement discards all payloads of the job, whatever their number.
+// Stores have a cheaper way to do that.
 func (s *Settlement) Plain() bool {
 	kept := func(e PayloadDisposition) bool { return e.Disposition != Discard }
 	return s.Rest == Discard && !slices.ContainsFunc(s.Except, kept)
 }
 
-// Buries reports whether the settlement buries a payload, if the job has enough of them.
+// Buries reports whether the settlement buries a payload, if the job has that many.
 func (s *Settlement) Buries() bool {
 	buried := func(e PayloadDisposition) bool { return e.Disposition == Bury }
 	return s.Rest == Bury || slices.ContainsFunc(s.Except, buried)
 }
 
-// Apply returns what the settlement makes of the claimed job at the store's now: the
-// job to put back and the dead letter for the morgue. Either has no payloads if there
-// is nothing to put back or to bury. Positions that the job does not have are ignored.
+// Apply returns the result of the settlement for the claimed job at the store's now: the job to
+// requeue and the dead letter for the morgue. If there is no payload to requeue or to bury, that
+// result has no payloads. Positions that the job does not have are ignored.
 func (s *Settlement) Apply(claimed Job, now Instant) (back Job, dead DeadLetter) {
 	if s.Plain() {
 		return Job{}, DeadLetter{}

@@ -13,13 +13,12 @@ type Shard struct {
 	Index int
 }
 
-// String returns the shard as people write it: orders/3.
+// String returns the shard in text form, such as orders/3.
 func (s Shard) String() string {
 	return s.Queue + "/" + strconv.Itoa(s.Index)
 }
 
-// ParseShard reads what String writes. It returns [ErrInvalidQueue] for anything
-// else.
+// ParseShard parses the text that String returns. It returns [ErrInvalidQueue] for any other text.
 func ParseShard(text string) (Shard, error) {
 	queue, number, ok := strings.Cut(text, "/")
 	index, err := strconv.Atoi(number)
@@ -32,8 +31,8 @@ func ParseShard(text string) (Shard, error) {
 	return Shard{Queue: queue, Index: index}, nil
 }
 
-// ShardOf returns the index of the shard of an id in a queue with that many shards
-// (RULES 6). A count below 1 counts as 1.
+// ShardOf returns the index of the shard of an id in a queue with the given number of shards
+// (docs/rules.md 6). A number below 1 counts as 1.
 func ShardOf(id string, shards int) int {
 	if shards <= 1 {
 		return 0
@@ -46,8 +45,8 @@ func ShardOf(id string, shards int) int {
 	return int(uint64(^sum) % uint64(shards))
 }
 
-// Shards returns the shards of a queue with that many shards, in order of index. It is
-// empty for a count below 1.
+// Shards returns the shards of a queue with count shards, in order of index. It is empty if count
+// is below 1.
 func Shards(queue string, count int) []Shard {
 	shards := make([]Shard, max(0, count))
 	for i := range shards {

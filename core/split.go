@@ -6,64 +6,67 @@ import (
 	"slices"
 )
 
-// ErrSplit is the error of a splitter with invalid settings, or of one that assigned a
-// shard twice or to nobody.
+// ErrSplit reports a splitter with invalid settings, or a split that has a shard twice or leaves
+// one out.
 var ErrSplit = errors.New("bad split")
 
-// Split says who works which shard. This node's shards are either in Lanes or in Shared.
+// Split assigns shards to this server and its lanes. This server's shards are either in Lanes or in
+// Shared.
 type Split struct {
-	// Lanes are the shards of each of this node's lanes, in the order its
-	// scheduler sees them. A lane without shards is dropped.
+	// Lanes are the shards of each lane of this server, in the order in which the lane's scheduler
+	// sees them. A lane without shards is dropped.
 	Lanes [][]Shard
-	// Shared are the shards that all lanes of this node work together, in the order
-	// their scheduler sees them.
+	// Shared are the shards that all lanes of this server share, in the order in which their
+	// scheduler sees them.
 	Shared []Shard
-	// Elsewhere are the shards that other nodes work.
+	// Elsewhere are the shards of other servers.
 	Elsewhere []Shard
 }
 
-// SplitRequest is what a node knows when it asks a [Splitter]. The splitter only reads it.
+// SplitRequest is the argument of a [Splitter], which only reads it.
 type SplitRequest struct {
-	// Shards are all shards of the queues that this node serves, queue by queue in order of
+	// Shards are all shards of the queues that this server serves, queue by queue in order of
 	// declaration.
 	Shards []Shard
-	// Lanes is how many lanes this node has.
+	// Lanes is the number of lanes of this server.
 	Lanes int
-	// Self is the ID of this node.
+	// Self is the ID of this server.
 	Self string
-	// Nodes are the nodes that are alive and do not drain, in order of ID. This node is always
-	// one of them.
+	// Nodes are the servers that are alive and do not drain, in order of ID. They always include
+	// this server.
 	Nodes []SplitNode
 }
 
-// SplitNode is a node as a [Splitter] sees it.
+// SplitNode is a server as a [Splitter] sees it.
 type SplitNode struct {
-	// ID is the owner of the node's leases. It is drawn anew whenever the node starts.
+	// ID is the owner of the server's leases. It is drawn anew at each start of the server.
 	ID string
-	// Lanes is how many lanes the node has.
+	// Lanes is the number of lanes of the server.
 	Lanes int
-	// Queues are the names of the queues that the node serves.
+	// Queues are the names of the queues that the server serves.
 	Queues []string
 }
 
-// Splitter says which shards are this node's, and which of its lanes may work them (RULES 6). It
-// is asked again whenever Nodes change. It must be a pure function of the request,
-// so that all nodes agree, and safe for concurrent use.
+// Splitter decides which shards this server owns, and which of its lanes may run them
+// (docs/rules.md 6). It is called again whenever Nodes change. It must be a pure function of the
+// request, so that all servers agree, and safe for concurrent use.
 //
-// What it pins to a lane, and to which, must not depend on Nodes: Lanes of the [Split] are
-// made once. An error ends a server that starts; later it is logged, and the last split stays.
+// The shards that it pins to lanes, and the lanes of these, must not depend on Nodes: Lanes of the
+// [Split] are made once. If a Splitter returns an error while the server starts, the server ends.
+// Later an error is logged, and the last split stays.
 type Splitter interface {
+	// Split returns the shards of this server.
 	Split(r SplitRequest) (Split, error)
 }
 
-// SpreadSplitter spreads the shards of each queue over the nodes that serve it, in proportion to
-// their lanes: each has its exact share, rounded down or up. Any lane of a node runs batches of
-// any of the node's shards, several of a shard at once, on different ids. When a node comes or
-// goes, few shards but its own move. It is the default.
+// SpreadSplitter spreads the shards of each queue over the servers that serve it, in proportion to
+// their lanes. Any lane of a server runs batches of any of its shards, also several batches of one
+// shard at once, on different ids. When a server joins or leaves, few shards move except its own.
+// It is the default.
 type SpreadSplitter struct{}
 
-// Split implements [Splitter]. It returns [ErrSplit] for less than one lane. This node
-// counts as one that serves the queues of all Shards with its Lanes, whatever Nodes say of it.
+// Split implements [Splitter]. It returns [ErrSplit] for less than one lane. This server counts as
+// one that serves the queues of all Shards with its Lanes, whatever Nodes has for it.
 func (SpreadSplitter) Split(r SplitRequest) (Split, error) {
 	if err := checkLanes(r.Lanes); err != nil {
 		return Split{}, err
@@ -105,9 +108,9 @@ func checkLanes(lanes int) error {
 	return nil
 }
 
-// LaneSplitter pins shard i to lane i mod lanes, as Lowkiq does: a shard runs one batch at a
-// time, and waits while its lane is busy with another. It is for a node that works alone: it
-// ignores the other nodes.
+// LaneSplitter pins shard i to lane i mod lanes, as Lowkiq does. A shard runs one batch at a time,
+// and waits while its lane runs a batch of another shard. It is for a server that works alone: it
+// ignores the other servers.
 type LaneSplitter struct{}
 
 // Split implements [Splitter]. It returns [ErrSplit] for less than one lane.
@@ -122,11 +125,11 @@ func (LaneSplitter) Split(r SplitRequest) (Split, error) {
 	return Split{Lanes: dealt}, nil
 }
 
-// NodeSplitter assigns shard i to node i mod Nodes, and a node's shards to its lanes
-// as [LaneSplitter] does, or with Share to all of them. It goes by these numbers alone, so the
-// shards of a node that is down are worked by nobody.
+// NodeSplitter assigns shard i to node i mod Nodes. It pins a node's shards to its lanes as
+// [LaneSplitter] does; with Share all lanes share them. It uses only these numbers, so no server
+// runs the shards of a node that is down.
 type NodeSplitter struct {
-	// Nodes is how many nodes there are.
+	// Nodes is the number of nodes.
 	Nodes int
 	// Node is the number of this node, from 0.
 	Node int
@@ -160,9 +163,9 @@ func (n NodeSplitter) Split(r SplitRequest) (Split, error) {
 	return split, err
 }
 
-// Check returns [ErrSplit], naming the shards, unless each of the given shards is
-// dealt exactly once and nothing else is. It returns [ErrSplit] as well if shards are both in
-// Lanes and in Shared.
+// Check returns [ErrSplit], with the names of the shards, unless the split has each of the given
+// shards exactly once and no other shard. It also returns [ErrSplit] if shards are both in Lanes
+// and in Shared.
 func (s Split) Check(shards []Shard) error {
 	pinned := slices.Concat(s.Lanes...)
 	dealt := slices.Concat(pinned, s.Shared, s.Elsewhere)

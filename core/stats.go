@@ -5,19 +5,20 @@ import (
 	"time"
 )
 
-// Stats is what was counted of a queue (RULES 7). The zero value has counted nothing.
+// Stats is the statistics of a queue (docs/rules.md 7). The zero value has counted nothing.
 type Stats struct {
-	// Processed and Failed count jobs, as settlements do.
+	// Processed and Failed count jobs by the fields of the same name of their [Settlement].
 	Processed uint64
 	Failed    uint64
-	// Wait is from PerformAt to start, Run from start to end. A job that never started is in neither.
+	// Wait counts the times from PerformAt to the start of a job, and Run the times from start to
+	// end. A job that never started is in neither.
 	Wait Histogram
 	Run  Histogram
-	// WaitSum and RunSum are the sums of what Wait and Run count, in microseconds.
+	// WaitSum and RunSum are the sums of the durations in Wait and Run, in microseconds.
 	WaitSum uint64
 	RunSum  uint64
-	// WaitSquares and RunSquares are the sums of the squares of the same, in seconds squared: with
-	// count and sum they give the standard deviation.
+	// WaitSquares and RunSquares are the sums of the squares of the durations in Wait and Run, in
+	// seconds squared. With count and sum they give the standard deviation.
 	WaitSquares float64
 	RunSquares  float64
 }
@@ -38,7 +39,7 @@ func (s *Stats) ObserveRun(d time.Duration) {
 	s.RunSquares += d.Seconds() * d.Seconds()
 }
 
-// Add counts what another counted.
+// Add adds the counts of other.
 func (s *Stats) Add(other *Stats) {
 	s.Processed += other.Processed
 	s.Failed += other.Failed
@@ -50,25 +51,27 @@ func (s *Stats) Add(other *Stats) {
 	s.RunSquares += other.RunSquares
 }
 
-// Counted returns how much was counted in all: Processed, Failed, and the durations of both
-// histograms. Whatever is counted makes it larger, so of two Stats of which one has gone on
-// counting where the other was, the larger is the newer one.
+// Counted returns the number of all counted events: Processed, Failed, and the durations of both
+// histograms. Each new event makes it larger. So if one Stats is a later state of another, the
+// larger one is the newer.
 func (s *Stats) Counted() uint64 {
 	return s.Processed + s.Failed + s.Wait.Count() + s.Run.Count()
 }
 
-// MeanWait returns the mean of what Wait counts; 0 if it counts nothing.
+// MeanWait returns the mean of the durations in Wait. It returns 0 if there are none.
 func (s *Stats) MeanWait() time.Duration { return mean(s.Wait.Count(), s.WaitSum) }
 
-// MeanRun returns the mean of what Run counts; 0 if it counts nothing.
+// MeanRun returns the mean of the durations in Run. It returns 0 if there are none.
 func (s *Stats) MeanRun() time.Duration { return mean(s.Run.Count(), s.RunSum) }
 
-// WaitDeviation returns the standard deviation of what Wait counts; 0 if it counts nothing.
+// WaitDeviation returns the standard deviation of the durations in Wait. It returns 0 if there are
+// none.
 func (s *Stats) WaitDeviation() time.Duration {
 	return deviation(s.Wait.Count(), s.WaitSum, s.WaitSquares)
 }
 
-// RunDeviation returns the standard deviation of what Run counts; 0 if it counts nothing.
+// RunDeviation returns the standard deviation of the durations in Run. It returns 0 if there are
+// none.
 func (s *Stats) RunDeviation() time.Duration {
 	return deviation(s.Run.Count(), s.RunSum, s.RunSquares)
 }

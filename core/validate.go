@@ -10,24 +10,23 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of RULES 1.
+// Limits (docs/rules.md 1).
 const (
-	// MaxIDBytes is the longest id.
+	// MaxIDBytes is the maximum size of an id in bytes.
 	MaxIDBytes = 512
-	// MaxMetaBytes is the longest Meta of a payload.
+	// MaxMetaBytes is the maximum size of the Meta of a payload in bytes.
 	MaxMetaBytes = 256
-	// MaxErrorBytes is the longest error text that is kept.
+	// MaxErrorBytes is the maximum size of a stored error text in bytes.
 	MaxErrorBytes = 4 << 10
-	// DefaultMaxPayloadBytes is the longest payload unless a queue says otherwise.
+	// DefaultMaxPayloadBytes is the default maximum size of a payload in bytes.
 	DefaultMaxPayloadBytes = 512 << 10
-	// MaxQueueNameBytes is the longest name of a queue.
+	// MaxQueueNameBytes is the maximum size of a queue's name in bytes.
 	MaxQueueNameBytes = 128
-	// MaxShards is the most shards a queue can have: one for each slot of a
-	// Redis Cluster.
+	// MaxShards is the maximum number of shards of a queue: one for each slot of a Redis Cluster.
 	MaxShards = 16384
 )
 
-// Errors of validation. Each is wrapped with what is wrong and how to mend it.
+// Errors of validation. Each is returned wrapped, with what is wrong and how to correct it.
 var (
 	ErrInvalidID      = errors.New("invalid id")
 	ErrInvalidPayload = errors.New("invalid payload")
@@ -35,8 +34,8 @@ var (
 	ErrInvalidTime    = errors.New("invalid time")
 	ErrInvalidRule    = errors.New("invalid push rule")
 	ErrInvalidQueue   = errors.New("invalid queue")
-	// ErrInvalidOptions is what a server, a client, a handler, a push or an inspector
-	// was given and can't use, such as nil or a negative timeout.
+	// ErrInvalidOptions reports an invalid option or argument of a server, a client, a handler, a
+	// push or an inspector, such as nil or a negative timeout.
 	ErrInvalidOptions = errors.New("invalid options")
 )
 
@@ -44,14 +43,13 @@ var (
 type Entry struct {
 	ID string
 	Payload
-	// When is when the job may run if the push creates it. The zero value
-	// is the store's now.
+	// When is when the job may run if the entry creates it. The zero value is the store's now.
 	When When
 }
 
-// Validate returns [ErrInvalidID], [ErrInvalidPayload], [ErrInvalidScore] or
-// [ErrInvalidTime] for what RULES 1 refuses. The length of Data is not checked:
-// it is an option of the client.
+// Validate returns [ErrInvalidID], [ErrInvalidPayload], [ErrInvalidScore] or [ErrInvalidTime] for
+// an entry that docs/rules.md 1 refuses. It does not check the length of Data, whose limit is an
+// option of the client.
 func (e *Entry) Validate() error {
 	if err := ValidateID(e.ID); err != nil {
 		return err
@@ -130,17 +128,19 @@ func notInQueueName(r rune) bool {
 	return !strings.ContainsRune("_-.:", r)
 }
 
-// Text returns a text as stores keep names and errors: UTF-8 without NUL, which some stores refuse. U+FFFD stands for
-// what is neither. Most texts are returned as they are.
+// Text returns a text in the form in which stores keep names and errors: UTF-8 without NUL, which
+// some stores refuse. Invalid bytes and NUL are replaced by U+FFFD. Most texts are returned
+// unchanged.
 func Text(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// ErrorText returns an error's text as a job keeps it: a [Text], cut to [MaxErrorBytes] between characters.
+// ErrorText returns an error's text as a job keeps it: a [Text], truncated to [MaxErrorBytes]
+// between characters.
 func ErrorText(text string) string { return CutText(Text(text), MaxErrorBytes) }
 
-// CutText returns the beginning of a text that has at most so many bytes, cut between
-// characters: 0 is the whole text, below 0 none of it.
+// CutText truncates a text to at most the given number of bytes, between characters. 0 means the
+// whole text, below 0 an empty one.
 func CutText(text string, most int) string {
 	if most < 0 {
 		return ""

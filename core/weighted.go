@@ -24,15 +24,14 @@ type weighted struct {
 	active indexHeap
 }
 
-// WeightedBy returns a [SchedulerFunc] whose schedulers share turns
-// among the shards that have work, in proportion to the weights of their queues. A queue that is
-// not named, or whose weight is below 1, weighs 1. Turns are spread smoothly: with 3 to 1 the
-// order is A A B A, not A A A B. With equal weights it is round robin: no shard that has work is
-// passed over twice in a row for one that ran.
+// WeightedBy returns a [SchedulerFunc] whose schedulers share turns among the shards with work, in
+// proportion to the weights of their queues. A queue that is not named, or whose weight is below 1,
+// has weight 1. Turns are spread smoothly: with weights 3 and 1 the order is A A B A, not A A A B.
+// Equal weights are round robin: no shard with work is skipped twice in a row for a shard that ran.
 //
-// Nothing starves: while a shard of weight w has a due job, one of weight v is chosen before it
-// at most v/w + v/m times, where m is the smallest weight, and at most once if all weights are
-// equal. A choice that stands for n batches counts as n turns.
+// No shard starves: while a shard of weight w has a due job, a shard of weight v is chosen before
+// it at most v/w + v/m times, where m is the smallest weight. If all weights are equal, it is
+// chosen at most once. A choice that stands for n batches counts as n turns.
 func WeightedBy(weights map[string]int) SchedulerFunc {
 	weights = maps.Clone(weights)
 	named := slices.Sorted(maps.Keys(weights))

@@ -2,55 +2,58 @@ package core
 
 import "fmt"
 
-// Reason is why the job of an id does not run, or that it does.
+// Reason is the reason why the job of an id does not run, or the information that it runs.
 type Reason uint8
 
 // Reasons.
 const (
-	// NothingQueued is an id of which nothing is queued or claimed, nor dead.
+	// NothingQueued is an id without a queued job, a claimed job or a dead letter.
 	NothingQueued Reason = iota
-	// Unreadable is an id of which the store can't read what it has: it is about to be set aside, and does not run.
+	// Unreadable is an id whose record the store can't read. The record will be set aside, and does
+	// not run.
 	Unreadable
-	// OnlyDead is an id that is in the morgue alone.
+	// OnlyDead is an id that is only in the morgue.
 	OnlyDead
 	// RunsNow is a job whose handler runs.
 	RunsNow
-	// OwnerGone is a job that was claimed under a lease that is over: the shard's next owner
-	// recovers it. What is queued of its id waits for that.
+	// OwnerGone is a job that was claimed under a lease that is over. The shard's next owner
+	// recovers it. The queued job of its id waits for that.
 	OwnerGone
-	// InBuffer is a job that a node has claimed and not begun, or of which it is not known
-	// whether it has begun.
+	// InBuffer is a job that a server has claimed and not begun, or one that may have begun.
 	InBuffer
 	// PredecessorRuns is a queued job whose id is claimed: it runs after that.
 	PredecessorRuns
-	// QueuePaused is a job of a queue that is paused.
+	// QueuePaused is a job of a paused queue.
 	QueuePaused
 	// BacksOff is a job that has failed and is not due yet.
 	BacksOff
 	// NotDueYet is a job that has not failed and is not due yet.
 	NotDueYet
-	// NobodyServes is a job of a queue that no live node serves.
+	// NobodyServes is a job of a queue that no live server serves.
 	NobodyServes
-	// ShardUnowned is a job of a shard that nobody has leased now, though nodes serve its queue.
+	// ShardUnowned is a job of a shard without a lease, although servers serve its queue.
 	ShardUnowned
 	// WaitsForAlone is a job behind one that runs alone: see [AloneRecoveries].
 	WaitsForAlone
 	// RunsAlone is a job that must run alone, while others of its shard are claimed.
 	RunsAlone
-	// AtLimit is a due job of a queue of which as many batches run over all nodes as may.
+	// AtLimit is a due job of a queue with as many running batches over all servers as its limit
+	// allows.
 	AtLimit
-	// OwnerDrains is a job of a shard whose owner gives its shards up: it claims nothing more, and
-	// another node takes the shard when what runs there has ended.
+	// OwnerDrains is a job of a shard whose owner drains. The owner claims no more jobs, and
+	// another server takes the shard when the running handlers have returned.
 	OwnerDrains
-	// LanesFull is a due job of a queue of which the shard's owner runs as many batches as it may.
+	// LanesFull is a due job of a queue with as many batches running on the shard's owner as the
+	// owner's limit for the queue allows.
 	LanesFull
-	// ShardFull is a due job of a shard of which as many batches are claimed as its owner may run at once.
+	// ShardFull is a due job of a shard with as many claimed batches as its owner may run at once.
 	ShardFull
-	// LanesBusy is a due job of a shard whose owner has no free lane, or has pinned it to one that is not.
+	// LanesBusy is a due job of a shard whose owner has no free lane, or whose one lane is busy if
+	// the splitter pins the shard to it.
 	LanesBusy
-	// BehindOthers is a job with due jobs of its shard in front.
+	// BehindOthers is a job with due jobs of its shard ahead.
 	BehindOthers
-	// IsNext is a due job with nothing in front: its shard's owner claims it next.
+	// IsNext is a due job with no job ahead: its shard's owner claims it next.
 	IsNext
 )
 
@@ -69,57 +72,61 @@ func (r Reason) String() string {
 	return fmt.Sprintf("Reason(%d)", uint8(r))
 }
 
-// Facts are what decides whether and when the job of an id runs, at one instant of the store's clock.
-// The zero value is an id that is nowhere.
+// Facts are the facts that decide whether and when the job of an id runs, at one instant of the
+// store's clock. The zero value is an id that the queue does not hold.
 type Facts struct {
 	// Now is the store's clock.
 	Now Instant
-	// Queued, Claimed and Dead say where the id is.
+	// Queued, Claimed and Dead are true if the id has a queued job, a claimed job and a dead
+	// letter.
 	Queued, Claimed, Dead bool
-	// Damaged says that the store has something of the id that it can't read.
+	// Damaged is true if the store has a record of the id that it can't read.
 	Damaged bool
-	// State is the queued job's.
+	// State is the queued job's state.
 	State State
-	// Running says that the claimed job's handler is known to run.
+	// Running is true if the claimed job's handler is known to run.
 	Running bool
-	// LeaseOver says that the lease is over under which it was claimed.
+	// LeaseOver is true if the lease under which the job was claimed is over.
 	LeaseOver bool
-	// Paused says that the queue is paused.
+	// Paused is true if the queue is paused.
 	Paused bool
-	// Served is how many live nodes serve the queue, drained ones left out.
+	// Served is the number of live servers that serve the queue, without those that drain.
 	Served int
-	// Owned says that a lease of the shard lasts.
+	// Owned is true if the shard has a lease that lasts.
 	Owned bool
-	// Ahead is how many due jobs of the shard are in front of the queued one.
+	// Ahead is the number of due jobs of the shard that are ahead of the queued one.
 	Ahead int
-	// BehindAlone says that another job of the shard, which runs alone, is claimed or first.
+	// BehindAlone is true if another job of the shard, which runs alone, is claimed or is the first
+	// of the jobs ahead.
 	BehindAlone bool
-	// LimitReached says that as many batches of the queue run over all nodes as may.
+	// LimitReached is true if as many batches of the queue run over all servers as its limit
+	// allows.
 	LimitReached bool
-	// ShardClaims is how many jobs of the shard are claimed.
+	// ShardClaims is the number of claimed jobs of the shard.
 	ShardClaims int
-	// Owner is what the shard's owner has said of itself.
+	// Owner is what the shard's owner last announced.
 	Owner OwnerFacts
 }
 
-// OwnerFacts are what the node whose lease of a shard lasts has announced last. The zero value is a node
-// of which nothing is known.
+// OwnerFacts are the last announced facts of the server that holds the lease of a shard. The zero
+// value is a server without known facts.
 type OwnerFacts struct {
-	// Draining says that it gives its shards up and claims nothing more.
+	// Draining is true if it drains and claims no more jobs.
 	Draining bool
-	// Lanes is how many batches it runs at once, and Busy how many it does.
+	// Lanes is the number of its lanes, and Busy the number of those that run a batch.
 	Lanes, Busy int
-	// MaxLanes is how many batches of the queue it runs at once, and QueueBusy how many it does.
-	// A MaxLanes of 0 is no bound.
+	// MaxLanes is the maximum number of batches of the queue that it runs at once, and QueueBusy
+	// the number that run. A MaxLanes of 0 means no limit.
 	MaxLanes, QueueBusy int
-	// Parallel is how many batches of a shard of the queue it runs at once, of BatchSize jobs at most.
-	// A Parallel of 0 is no bound.
+	// Parallel is the maximum number of batches of one shard of the queue that it runs at once,
+	// each of at most BatchSize jobs. A Parallel of 0 means no limit.
 	Parallel, BatchSize int
-	// LaneBusy says that the one lane to which a splitter pins the shard runs a batch.
+	// LaneBusy is true if a splitter pins the shard to a lane and that lane runs a batch.
 	LaneBusy bool
 }
 
-// ShardFull reports whether so many claimed jobs of a shard are as many batches as may run at once, or more.
+// ShardFull reports whether the given number of claimed jobs of a shard makes at least as many
+// batches as may run at once.
 func (o *OwnerFacts) ShardFull(claimed int) bool {
 	size := max(1, o.BatchSize)
 	return o.Parallel > 0 && (claimed+size-1)/size >= o.Parallel
@@ -153,8 +160,9 @@ var whyTable = [...]struct {
 	{IsNext, func(*Facts) bool { return true }},
 }
 
-// Why returns why the job of an id does not run, or that it does. What is queued behind a claim of
-// its own id is what is asked about then. It is pure, and a table: the first reason that holds.
+// Why returns the reason why the job of an id does not run. If a job is queued behind a claim of
+// its own id, the reason is that of the queued job. Why is a pure function. It returns the first
+// reason of a table that applies.
 func Why(f Facts) Reason {
 	for i := range whyTable {
 		if whyTable[i].holds(&f) {
