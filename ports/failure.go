@@ -45,7 +45,7 @@ func broken(err error) bool {
 	return false
 }
 
-// dialed reports whether no connection could be made, also in the time that there was for it.
+// dialed reports whether no connection could be made, even in the time that was allowed for it.
 func dialed(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"

@@ -40,7 +40,7 @@ type GroupsReply struct {
 	Unreached []core.Shard
 }
 
-// validateGroup refuses a group that no dead letter can be of; "" is any.
+// validateGroup refuses a group that a dead letter can't have; "" means any group.
 func validateGroup(group string) error {
 	if group != "" && core.GroupName(group) != group {
 		return fmt.Errorf("%w: no group is called %q; take a name that Groups returned", ErrInvalidRequest, group)

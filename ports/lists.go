@@ -123,7 +123,7 @@ func (r *PageRequest) validate(byID bool) error {
 	return validateShards(r.Shards)
 }
 
-// validatePrefix refuses what no id can begin with.
+// validatePrefix refuses a text that no id can begin with.
 func validatePrefix(prefix string) error {
 	if !utf8.ValidString(prefix) || strings.ContainsFunc(prefix, unicode.IsControl) {
 		return fmt.Errorf("%w: no id begins with %q, which is not UTF-8 or has a control character", ErrInvalidRequest, prefix)

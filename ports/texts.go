@@ -6,8 +6,8 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// validateTexts returns [ErrInvalidRequest] if one of the names is not as [core.Text] has it: stores that keep texts
-// refuse other bytes.
+// validateTexts returns [ErrInvalidRequest] unless all names are valid by [core.Text]: stores that
+// keep texts refuse other bytes.
 func validateTexts(what string, names ...string) error {
 	for _, name := range names {
 		if core.Text(name) != name {

@@ -9,7 +9,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// audit is what operators did, the oldest action first.
+// audit is the actions of operators, the oldest first.
 type audit struct {
 	mu      sync.Mutex
 	actions []ports.Action

@@ -2,11 +2,11 @@ package memory
 
 import "slices"
 
-// chunkLen is how many items a chunk has room for: of pointers, 2 KB.
+// chunkLen is how many items a chunk has room for: 2 KB of pointers.
 const chunkLen = 63
 
-// chunk is a part of a sorted list, with room at either end. Items outside the live
-// ones are zero, so that they keep nothing from being collected.
+// chunk is a part of a sorted list, with room at either end. Items outside the live ones are zero,
+// so that they keep nothing from being collected.
 type chunk[V any] struct {
 	items    [chunkLen]item[V]
 	from, to int
@@ -18,8 +18,8 @@ func (c *chunk[V]) live() []item[V] { return c.items[c.from:c.to] }
 
 func (c *chunk[V]) first() place { return c.items[c.from].place }
 
-// find returns the position among the live items where a place is or belongs, and
-// whether it is there.
+// find returns the position among the live items where a place is or belongs, and whether the
+// place exists.
 func (c *chunk[V]) find(at place) (int, bool) {
 	live := c.live()
 	if n := len(live); n > 0 && live[n-1].compare(at) < 0 {
@@ -48,7 +48,7 @@ func (c *chunk[V]) insert(n int, it item[V]) {
 	c.items[at] = it
 }
 
-// remove takes the n-th item out, moving the shorter side.
+// remove removes the n-th item, moving the shorter side.
 func (c *chunk[V]) remove(n int) {
 	at := c.from + n
 	if n < c.len()/2 || n == 0 {

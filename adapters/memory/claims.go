@@ -12,39 +12,38 @@ import (
 type claim struct {
 	core.Claim
 	by *claimer
-	// cancelled and drop are as the last Cancel of it said.
+	// cancelled and drop are those of its last Cancel.
 	cancelled, drop bool
 
 	prev, next *claim
 }
 
-// claimer is what the claims of one turn have in common.
+// claimer is the common fields of one turn's claims.
 type claimer struct {
 	owner string
 	node  string
 	since core.Instant
 }
 
-// claimList is the claimed jobs of a shard in the order they were claimed. Claims that
-// were settled are kept in free and used again; there are never more than were claimed
-// at once.
+// claimList is the claimed jobs of a shard in the order in which they were claimed. Settled claims
+// are kept in free and used again; there are never more than were claimed at once.
 type claimList struct {
 	first, last *claim
 	size        int
-	// alone is how many of them had to be claimed alone, and cancelled how many an
-	// operator has cancelled.
+	// alone is the number of claims that had to be claimed alone, and cancelled that of the claims
+	// which an operator has cancelled.
 	alone, cancelled int
 
 	free *claim
 }
 
-// admits reports whether a job may be claimed beside the claimed ones: a job that must
-// be claimed alone only if there are none, and no job beside such a one (RULES 4).
+// admits reports whether a job may be claimed beside the claimed ones. A job that must be claimed
+// alone may only if no job is claimed, and no job may be claimed beside it (RULES 4).
 func (l *claimList) admits(e *entity) bool {
 	return l.alone == 0 && (!e.Alone() || l.size == 0)
 }
 
-// add appends a claim and returns it as it is in the list.
+// add appends a claim and returns its entry in the list.
 func (l *claimList) add(c core.Claim, by *claimer) *claim {
 	kept := l.free
 	if kept == nil {
@@ -66,7 +65,7 @@ func (l *claimList) add(c core.Claim, by *claimer) *claim {
 	return kept
 }
 
-// remove takes a claim out of the list; it must not be used afterwards.
+// remove removes a claim from the list; the claim must not be used afterwards.
 func (l *claimList) remove(c *claim) {
 	if c.prev == nil {
 		l.first = c.next
@@ -101,7 +100,7 @@ func (l *claimList) cancel(c *claim, drop bool) bool {
 	return true
 }
 
-// matching lists the claims whose receipts match, in the order they were claimed.
+// matching lists the claims whose receipts match, in the order in which they were claimed.
 func (l *claimList) matching(match func(core.Receipt) bool) []core.Claim {
 	var matching []core.Claim
 	for c := l.first; c != nil; c = c.next {

@@ -29,11 +29,11 @@ func (s *Store) Groups(ctx context.Context, r ports.GroupsRequest) (ports.Groups
 	return reply, nil
 }
 
-// noDeadLetters is the list of a group that has none.
+// noDeadLetters is the list of a group without dead letters.
 var noDeadLetters sorted[*core.DeadLetter]
 
-// listByTime returns the dead letters of a group by time, or all of them for "". Nothing may be added to
-// what it returns.
+// listByTime returns the dead letters of a group by time, or all of them for "". Callers must not
+// add to the result.
 func (m *morgue) listByTime(group string) *sorted[*core.DeadLetter] {
 	if group == "" {
 		return &m.byTime
@@ -55,7 +55,7 @@ func (m *morgue) list(d *core.DeadLetter) {
 	group.Insert(deadLetterByTime(d), d)
 }
 
-// unlist takes a dead letter off the lists by time.
+// unlist removes a dead letter from the lists by time.
 func (m *morgue) unlist(d *core.DeadLetter) {
 	m.byTime.Delete(deadLetterByTime(d))
 	group := m.byGroup[d.Group]

@@ -11,7 +11,7 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// history is what owners have counted of a queue, by minute.
+// history is the owners' counts of a queue, by minute.
 type history struct {
 	mu      sync.Mutex
 	records map[recordKey]core.Stats
@@ -20,7 +20,7 @@ type history struct {
 	pruned core.Instant
 }
 
-// recordKey is what a queue has one record of.
+// recordKey identifies a record of a queue.
 type recordKey struct {
 	minute core.Instant
 	owner  string
@@ -54,7 +54,7 @@ func takesRecord(minute, now core.Instant) bool {
 	return minute >= keptFrom(now) && minute <= now.Add(time.Hour)
 }
 
-// record stores a record, and removes those that are too old.
+// record stores a record, and removes old ones.
 func (h *history) record(owner string, r *ports.Record, now core.Instant) {
 	if !takesRecord(r.Minute, now) {
 		return

@@ -37,7 +37,7 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 	})
 }
 
-// bringIn adds a dead letter that another store had, and reports whether that changed anything.
+// bringIn adds a dead letter of another store, and reports whether that changed anything.
 func (m *morgue) bringIn(d core.DeadLetter) bool {
 	known := m.deadLetters[d.ID]
 	if known == nil {

@@ -97,7 +97,7 @@ func (s *shard) lists(by ports.SortBy) []*sorted[*entity] {
 	return []*sorted[*entity]{&s.ready, &s.parked}
 }
 
-// gather adds to a page what it wants of a list.
+// gather adds the entries of a list that a page wants.
 func gather[T, V any](p *storekit.Pager[V], l *sorted[T], view func(T) V) {
 	for it := range l.Scan(p.Start(), p.Descending()) {
 		at := ports.Cursor(it.place)
@@ -136,7 +136,7 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 	return page, nil
 }
 
-// listed returns a queue and the shards of it that a list is about, unless the request is invalid.
+// listed returns a queue and the shards that a list is about, unless the request is invalid.
 func (b *backend) listed(ctx context.Context, name string, indexes []int, invalid error) (*queue, []core.Shard, error) {
 	q, err := b.queue(ctx, name)
 	if err = cmp.Or(err, invalid); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// lease is who works a shard. After a release held is false, and the owner, its attempt
-// and the token stay known, so that no token or attempt is used twice.
+// lease is the lease of a shard. After a release held is false. The owner, its attempt and the
+// token stay known, so that no token or attempt is used twice.
 type lease struct {
 	held    bool
 	owner   string
@@ -65,8 +65,8 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	return reply, nil
 }
 
-// ownersHead is the head as an owner's acquire or turn reports it: while orphans are left
-// the owner is to turn at once.
+// ownersHead is the head in the reply to an owner's acquire or turn: while orphans are left, the
+// owner should turn at once.
 func (s *shard) ownersHead(paused bool, now core.Instant) core.Head {
 	if paused {
 		return core.Head{}
@@ -148,7 +148,7 @@ func (l *lease) acquire(r *ports.AcquireRequest, now core.Instant) (started bool
 	return started, nil
 }
 
-// check returns ErrLeaseLost unless a caller shows this lease.
+// check returns ErrLeaseLost unless the caller's lease is this one.
 func (l *lease) check(shown ports.Lease) error {
 	if l.held && l.owner == shown.Owner && l.token == shown.Token {
 		return nil
@@ -161,11 +161,11 @@ func (l *lease) renew(ttl time.Duration, now core.Instant) {
 	l.ttl, l.expires = ttl, now.Add(ttl)
 }
 
-// remaining returns how long the lease lasts, at most its TTL: it seems to last longer
-// if the clock has stepped back.
+// remaining returns how long the lease lasts, at most its TTL: if the clock has stepped back, it
+// seems to last longer.
 func (l *lease) remaining(now core.Instant) time.Duration {
 	return max(0, min(l.expires, now.Add(l.ttl)).Sub(now))
 }
 
-// excludes reports whether nobody but the owner may acquire the shard.
+// excludes reports whether only the owner may acquire the shard.
 func (l *lease) excludes(now core.Instant) bool { return l.held && l.remaining(now) > 0 }

@@ -9,13 +9,13 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// morgue is the dead letters of a shard. Payload lists in it are replaced, never
-// changed, so replies may share them.
+// morgue is the dead letters of a shard. Its payload lists are replaced, never changed, so replies
+// may share them.
 type morgue struct {
 	deadLetters map[string]*core.DeadLetter
 	byTime      sorted[*core.DeadLetter]
 	byID        sorted[*core.DeadLetter]
-	// byGroup has those of each group by time, and groups how many they are.
+	// byGroup has the dead letters of each group by time, and groups their counts.
 	byGroup map[string]*sorted[*core.DeadLetter]
 	groups  core.Groups
 }
@@ -84,8 +84,8 @@ func (m *morgue) edit(r *ports.EditRequest, now core.Instant) int {
 	return 1
 }
 
-// step removes the payloads that a step chooses, as far as its bounds allow, and calls
-// use with those of each id.
+// step removes the payloads that a step chooses, up to its bounds, and calls use with those of
+// each id.
 func (m *morgue) step(r *ports.DeadLetterStep, use func(id string, payloads []core.Payload)) ports.StepReply {
 	var (
 		reply ports.StepReply
@@ -127,16 +127,15 @@ func (m *morgue) step(r *ports.DeadLetterStep, use func(id string, payloads []co
 	return reply
 }
 
-// oldest returns the dead letter that has been unchanged for longest of those that a step over all is
-// about.
+// oldest returns the dead letter that has been unchanged for longest, among those that a step over
+// all is about.
 func (m *morgue) oldest(r *ports.DeadLetterStep) (*core.DeadLetter, bool) {
 	d, ok := m.listByTime(r.Group).First()
 	return d, ok && d.ChangedAt < r.Before
 }
 
-// remove takes the named payloads out of a dead letter, all if named is nil, as far as a
-// bound allows, and returns them and whether they are all. A dead letter without payloads
-// is dropped.
+// remove removes the named payloads, or all if named is nil, from a dead letter, up to a bound. It
+// returns them and whether they are all. A dead letter without payloads is dropped.
 func (m *morgue) remove(d *core.DeadLetter, named [][]byte, bound *core.Bound) (taken []core.Payload, finished bool) {
 	chosen, rest := d.Payloads, []core.Payload(nil)
 	if named != nil {

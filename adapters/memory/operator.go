@@ -55,8 +55,8 @@ func (s *Store) Delete(ctx context.Context, r ports.JobStep) (ports.StepReply, e
 	})
 }
 
-// taking returns how a step handles a queued job by taking its payloads, as far as the
-// bounds of the step allow: use gets them, and a job without payloads is dropped.
+// taking returns a function by which a step handles a queued job: it takes the job's payloads, up
+// to the bounds of the step, and passes them to use. A job without payloads is dropped.
 func (s *shard) taking(use func(e *entity, taken []core.Payload)) handleJob {
 	var bound core.Bound
 	return func(e *entity) (changed, finished bool) {
@@ -108,8 +108,8 @@ func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.Reco
 	return ports.RecountReply{Before: counts, After: counts, Counted: counts.Entries()}, nil
 }
 
-// step runs one bounded step of an operator on a shard, and wakes its subscribers if
-// its head became earlier.
+// step runs one bounded step of an operator on a shard, and wakes its subscribers if its head
+// became earlier.
 func (b *backend) step(ctx context.Context, id core.Shard, do func(*shard, core.Instant) ports.StepReply) (ports.StepReply, error) {
 	sh, err := b.shard(ctx, id)
 	if err != nil {
@@ -125,8 +125,8 @@ func (b *backend) step(ctx context.Context, id core.Shard, do func(*shard, core.
 	return reply, nil
 }
 
-// handleJob is what a step does to a queued job. It reports whether it changed the job,
-// and whether it is finished with it: if not, the step has reached its bounds.
+// handleJob is what a step does to a queued job. It reports whether it changed the job, and
+// whether it is finished with it. If it is not, the step has reached its bounds.
 type handleJob func(*entity) (changed, finished bool)
 
 // jobStep runs a step on the queued jobs that it is about.

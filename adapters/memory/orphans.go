@@ -4,9 +4,9 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// orphans are the jobs that earlier leases had left claimed when this one began, in
-// order of id. Those before next were handed over, those from turned on by its last turn
-// or after it.
+// orphans are the jobs that earlier leases had left claimed when this one began, in order of id.
+// Those before next were handed over. Those from turned on were handed over by its last turn or
+// after it.
 type orphans struct {
 	refs         []core.ClaimRef
 	turned, next int
@@ -24,7 +24,7 @@ func (l *claimList) orphansOf(token int64) orphans {
 	return o
 }
 
-// handOver returns the next orphans that are still claimed, as far as a bound allows.
+// handOver returns the next orphans that are still claimed, up to a bound.
 func (s *shard) handOver(bound *core.Bound) []core.Claim {
 	o := &s.lease.orphans
 	claims, n := s.orphansAmong(o.refs[o.next:], bound)
@@ -32,8 +32,8 @@ func (s *shard) handOver(bound *core.Bound) []core.Claim {
 	return claims
 }
 
-// orphansAmong returns those of refs that are still claimed, as far as a bound allows,
-// and how many of refs it came past.
+// orphansAmong returns the orphans among refs that are still claimed, up to a bound, and how many
+// of refs it has visited.
 func (s *shard) orphansAmong(refs []core.ClaimRef, bound *core.Bound) (claims []core.Claim, n int) {
 	for i, ref := range refs {
 		e := s.claimedWith(ref.ID, ref.Receipt)
@@ -48,6 +48,6 @@ func (s *shard) orphansAmong(refs []core.ClaimRef, bound *core.Bound) (claims []
 	return claims, len(refs)
 }
 
-// left reports whether orphans are still to be handed over. Those that were settled
-// meanwhile count until a turn has passed them over.
+// left reports whether orphans are still to be handed over. Orphans that were settled meanwhile
+// count until a turn has skipped them.
 func (o *orphans) left() bool { return o.next < len(o.refs) }

@@ -21,7 +21,7 @@ type permits struct {
 	subscribers []*storekit.Subscriber
 }
 
-// permit is what one owner has of them.
+// permit is one owner's share of the permits.
 type permit struct {
 	attempt    int64
 	held, want int
@@ -55,7 +55,7 @@ func (p *permits) permit(r *ports.PermitRequest, now core.Instant) (ports.Permit
 		return ports.PermitReply{}, storekit.StalePermit(r)
 	}
 	p.expire(now)
-	mine = p.byOwner[r.Owner] // zero if it has just gone
+	mine = p.byOwner[r.Owner] // zero if it has just expired
 	taken, wanted := 0, false
 	for owner, other := range p.byOwner {
 		if owner != r.Owner {
@@ -78,7 +78,7 @@ func (p *permits) permit(r *ports.PermitRequest, now core.Instant) (ports.Permit
 	return ports.PermitReply{Now: now, Remaining: next.expires.Sub(now), Held: next.held, Holders: p.holders()}, nil
 }
 
-// expire removes those whose TTL is over, and cuts what lasts too long since the clock
+// expire removes permits whose TTL is over, and shortens those that last too long since the clock
 // stepped back.
 func (p *permits) expire(now core.Instant) {
 	for owner, known := range p.byOwner {

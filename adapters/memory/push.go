@@ -36,7 +36,7 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 	return reply, nil
 }
 
-// pushTo pushes some of a request's entries to their shard, and adds to the reply what they met.
+// pushTo pushes some of a request's entries to their shard, and adds what they met to the reply.
 func (b *backend) pushTo(sh *shard, r *ports.PushRequest, entries []storekit.Routed, reply *ports.PushReply) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -48,7 +48,7 @@ func (b *backend) pushTo(sh *shard, r *ports.PushRequest, entries []storekit.Rou
 	sh.wakeIfEarlier(before)
 }
 
-// push pushes one entry at the reply's now, and counts there what it met.
+// push pushes one entry at the reply's now, and counts what it met there.
 func (s *shard) push(entry *core.Entry, rule core.PushRule, reply *ports.PushReply) {
 	now := reply.Now
 	p := entry.Payload

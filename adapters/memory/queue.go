@@ -13,8 +13,8 @@ import (
 // firstGeneration is that of a queue which was never resharded.
 const firstGeneration = 1
 
-// queue is a declared queue. Its record and its shards never change, but for what has
-// a lock of its own.
+// queue is a declared queue. Its record and its shards never change, except for fields with a lock
+// of their own.
 type queue struct {
 	record  ports.Queue // without Paused
 	paused  atomic.Bool
@@ -89,7 +89,7 @@ func (s *Store) Forget(ctx context.Context, name string) error {
 	return nil
 }
 
-// checkEmpty returns ErrNotEmpty if the shard holds anything.
+// checkEmpty returns ErrNotEmpty unless the shard is empty.
 func (s *shard) checkEmpty() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +152,7 @@ func (q *queue) view() ports.Queue {
 	return v
 }
 
-// shard returns the shard with an index, or ErrInvalidRequest if there is none.
+// shard returns the shard with an index, or ErrInvalidRequest if it does not exist.
 func (q *queue) shard(index int) (*shard, error) {
 	if index < 0 || index >= len(q.shards) {
 		return nil, storekit.NoSuchShard(core.Shard{Queue: q.record.Name, Index: index})
@@ -160,8 +160,7 @@ func (q *queue) shard(index int) (*shard, error) {
 	return q.shards[index], nil
 }
 
-// checkLayout compares the layout that a caller goes by with the queue's. It needs
-// forgetMu.
+// checkLayout compares the caller's layout with the queue's. It needs forgetMu.
 func (q *queue) checkLayout(shards int, generation int64) error {
 	if q.forgotten {
 		return storekit.UnknownQueue(q.record.Name)

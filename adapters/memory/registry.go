@@ -12,13 +12,13 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// node is what the backend knows of a node.
+// node is the backend's record of a node.
 type node struct {
-	// Node is what it announced last.
+	// Node is its last announcement.
 	ports.Node
-	// ttl is how long that counts.
+	// ttl is how long the announcement lasts.
 	ttl time.Duration
-	// asked is true while an operator asks it to drain.
+	// asked is true while an operator wants it to drain.
 	asked bool
 }
 
@@ -56,7 +56,7 @@ func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 		s.b.nodes[owner] = known
 	}
 	next := node{Node: r.Node, ttl: r.TTL}
-	next.Node = next.view() // a copy; nobody has asked it to drain
+	next.Node = next.view() // a copy; no operator wants it to drain
 	next.StartedAt, next.ExpiresAt = now, now.Add(r.TTL)
 	known, ok := s.b.nodes[next.Owner]
 	if ok = ok && known.ExpiresAt > now; ok {

@@ -31,8 +31,7 @@ func (s *Store) Settle(ctx context.Context, id core.Shard, settlements []core.Se
 	return nil
 }
 
-// countClaimed returns how many of the settlements can be applied. The second of an id
-// can't.
+// countClaimed returns how many of the settlements can be applied. The second one of an id can't.
 func (s *shard) countClaimed(settlements []core.Settlement) int {
 	claimed := make(map[string]bool, len(settlements))
 	for i := range settlements {
@@ -43,8 +42,8 @@ func (s *shard) countClaimed(settlements []core.Settlement) int {
 	return len(claimed)
 }
 
-// settleAll applies a turn's settlements as far as the bounds allow, and reports which it
-// skipped or deferred.
+// settleAll applies a turn's settlements up to the bounds, and reports which it skipped or
+// deferred.
 func (s *shard) settleAll(settlements []core.Settlement, reply *ports.TurnReply) {
 	var bound core.Bound
 	for i := range settlements {
@@ -68,7 +67,7 @@ func (s *shard) settleAll(settlements []core.Settlement, reply *ports.TurnReply)
 	s.morgue.groups.Tidy()
 }
 
-// settle ends a claim as its settlement says, of which back and dead are the outcome.
+// settle ends a claim by its settlement, whose outcome is back and dead.
 func (s *shard) settle(e *entity, x *core.Settlement, back core.Job, dead core.DeadLetter) {
 	s.unclaim(e)
 	if len(back.Payloads) > 0 {
@@ -98,7 +97,7 @@ func (s *shard) unclaim(e *entity) {
 	s.list(e)
 }
 
-// putBack merges what comes back of a claimed job into the queue.
+// putBack merges the payloads of a claimed job that return into the queue.
 func (s *shard) putBack(e *entity, back core.Job) {
 	e.payloads.Merge(back.Payloads)
 	if e.queued {

@@ -10,16 +10,16 @@ import (
 
 // shard is one partition of a queue: its jobs, its claims, its morgue and its lease.
 //
-// Queued jobs are listed by time in two parts: ready, whose ids are not claimed, and
-// parked, whose ids are. So a claim only looks at the front of ready, and parked is
-// never longer than the list of claims.
+// Queued jobs are listed by time in two parts: ready for ids that are not claimed, and parked for
+// ids that are. So a claim only looks at the front of ready, and parked is never longer than the
+// list of claims.
 type shard struct {
 	queue *queue
 	id    core.Shard
 
 	mu   sync.Mutex
 	ids  map[string]*entity
-	peak int // the greatest length of ids
+	peak int // the greatest length of ids so far
 
 	ready    sorted[*entity]
 	parked   sorted[*entity]
@@ -39,8 +39,8 @@ func newShard(q *queue, id core.Shard) *shard {
 	return &shard{queue: q, id: id, ids: make(map[string]*entity)}
 }
 
-// entity is what a shard holds of an id besides its dead letters: a queued job,
-// a claimed one, or both.
+// entity is what a shard holds for an id besides its dead letters: a queued job, a claimed one, or
+// both.
 type entity struct {
 	id string
 	// State and payloads are those of the queued job, if there is one.
@@ -59,7 +59,7 @@ type retryingLists struct {
 	byTime, byID, byCount sorted[*entity]
 }
 
-// entity returns what the shard holds of an id, made anew if that is nothing.
+// entity returns what the shard holds for an id, and adds an empty entity if it holds nothing.
 func (s *shard) entity(id string) *entity {
 	e := s.ids[id]
 	if e == nil {
@@ -81,8 +81,8 @@ func (s *shard) queued(id string) *entity {
 // maxReusedIDs is the greatest peak of an emptied map of ids that is used again.
 const maxReusedIDs = 1 << 14
 
-// forget drops an entity that holds nothing. Maps don't shrink, so one that was
-// large is replaced when its last id goes.
+// forget drops an empty entity. Maps don't shrink, so a map that was large is replaced when its
+// last id is dropped.
 func (s *shard) forget(e *entity) {
 	if e.queued || e.claim != nil {
 		return
@@ -99,8 +99,8 @@ func (s *shard) enqueue(e *entity, state core.State) {
 	s.list(e)
 }
 
-// dequeue takes the queued job off its lists; its State and payloads stay in the
-// entity, for the caller to use or to clear.
+// dequeue removes the queued job from its lists. Its State and payloads stay in the entity, for
+// the caller to use or to clear.
 func (s *shard) dequeue(e *entity) {
 	s.unlist(e)
 	e.queued = false
@@ -113,7 +113,7 @@ func (s *shard) drop(e *entity) {
 	s.forget(e)
 }
 
-// restate changes the queued job's state, and its places in the lists if need be.
+// restate changes the queued job's state, and its places in the lists if necessary.
 func (s *shard) restate(e *entity, state core.State) {
 	if e.PerformAt == state.PerformAt && e.RetryCount == state.RetryCount {
 		e.State = state

@@ -25,12 +25,12 @@ type item[V any] struct {
 	value V
 }
 
-// sorted is a list of values in order of their places, each place once. The zero
-// value is empty. Changes at either end take constant time and, once the list has
-// grown, no memory; others take two binary searches and a short move.
+// sorted is a list of values in order of their places, each place once. The zero value is empty.
+// Changes at either end take constant time and, once the list has grown, no memory. Others take
+// two binary searches and a short move.
 //
-// It is a list of chunks. Unlike a tree or a skip list it has no node for each value,
-// and it reads memory in order, which claims mostly do.
+// It is a list of chunks. Unlike a tree or a skip list it has no node for each value, and it reads
+// memory in order, as claims mostly do.
 type sorted[V any] struct {
 	chunks []*chunk[V]
 	size   int
@@ -72,7 +72,7 @@ func (l *sorted[V]) CountTo(key int64, limit int) int {
 	return n
 }
 
-// Insert adds a value at a place that has none.
+// Insert adds a value at a place that is free.
 func (l *sorted[V]) Insert(at place, v V) {
 	if len(l.chunks) == 0 {
 		l.chunks = append(l.chunks, l.newChunk())
@@ -97,7 +97,7 @@ func (l *sorted[V]) Insert(at place, v V) {
 	l.size++
 }
 
-// Delete removes the value at a place and reports whether there was one.
+// Delete removes the value at a place and reports whether there was a value.
 func (l *sorted[V]) Delete(at place) bool {
 	if l.size == 0 {
 		return false
@@ -192,8 +192,8 @@ func (l *sorted[V]) chunkOf(at place) int {
 	return i - 1
 }
 
-// tidy drops a chunk that became empty, unless it is the only one, and joins one that
-// became nearly empty with a neighbour that is, so that removals leave no small chunks.
+// tidy drops an empty chunk, unless it is the only one, and joins a nearly empty chunk with a
+// nearly empty neighbour, so that removals leave no small chunks.
 func (l *sorted[V]) tidy(i int) {
 	c := l.chunks[i]
 	switch {

@@ -6,7 +6,7 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// standing returns what decides when the queued job of an id runs.
+// standing returns the values that decide when the queued job of an id runs.
 func (s *shard) standing(id string, paused bool, now core.Instant) ports.Standing {
 	st := ports.Standing{Now: now, Paused: paused, Claimed: min(s.claimed.size, ports.MaxAhead)}
 	if s.lease.held {
@@ -31,7 +31,8 @@ func (s *shard) standing(id string, paused bool, now core.Instant) ports.Standin
 	return st
 }
 
-// firstAlone returns the first id of the claimed jobs that had to be claimed alone; empty if there is none.
+// firstAlone returns the first id of the claimed jobs that had to be claimed alone, or "" if there
+// is no such job.
 func (l *claimList) firstAlone() (id string) {
 	if l.alone == 0 {
 		return ""

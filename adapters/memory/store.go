@@ -50,8 +50,8 @@ func New(o Options) *Store {
 // Open returns another handle on the same backend, such as another process would have.
 func (s *Store) Open() *Store { return &Store{b: s.b} }
 
-// backend is what all handles share. Locks are taken in this order: the backend's, a
-// queue's forgetMu, a shard's, those of history, of the audit, of permits and of subscribers.
+// backend is shared by all handles. Locks are taken in this order: the backend's, a queue's
+// forgetMu, a shard's, those of history, of the audit, of permits and of subscribers.
 type backend struct {
 	clock func() time.Time
 
@@ -59,12 +59,12 @@ type backend struct {
 	queues map[string]*queue
 	nodes  map[string]node
 	audit  audit
-	// subscribers are those who asked for changes of the list of nodes.
+	// subscribers are those to changes of the list of nodes.
 	subscribers []*storekit.Subscriber
 }
 
-// now reads the backend's clock. What changes a shard reads it under the shard's lock,
-// so that the time of a change is never older than the lock.
+// now reads the backend's clock. Changes of a shard read it under the shard's lock, so that the
+// time of a change is never older than the lock.
 func (b *backend) now() core.Instant { return core.InstantOf(b.clock()) }
 
 // queue returns a declared queue.

@@ -40,8 +40,8 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	return reply, nil
 }
 
-// turn settles, begins, hands over, claims and renews. One that had nothing to do and
-// found nothing to hand over or claim writes nothing, unless it was sent before.
+// turn settles, begins, hands over, claims and renews. A turn that had nothing to do and found
+// nothing to hand over or claim writes nothing, unless it was sent before.
 func (s *shard) turn(r *ports.TurnRequest, reply *ports.TurnReply) {
 	s.settleAll(r.Settlements, reply)
 	for i, ref := range r.Begin {
@@ -64,7 +64,7 @@ func (s *shard) turn(r *ports.TurnRequest, reply *ports.TurnReply) {
 	s.lease.renew(r.TTL, reply.Now)
 }
 
-// repeat renews, and returns again what the turn has claimed and not settled since.
+// repeat renews, and returns again the turn's claims that have not been settled since.
 func (s *shard) repeat(r *ports.TurnRequest, reply *ports.TurnReply) {
 	reply.Repeat = true
 	receipt := core.Receipt{Token: r.Lease.Token, Number: r.Number}
@@ -74,7 +74,7 @@ func (s *shard) repeat(r *ports.TurnRequest, reply *ports.TurnReply) {
 	s.lease.renew(r.TTL, reply.Now)
 }
 
-// claimDue claims due jobs as far as the request's budget allows beside what the turn
+// claimDue claims due jobs as far as the request's budget allows beside the jobs that the turn
 // hands over.
 func (s *shard) claimDue(r *ports.TurnRequest, reply *ports.TurnReply) []core.Claim {
 	var (
@@ -103,8 +103,8 @@ func (s *shard) claimDue(r *ports.TurnRequest, reply *ports.TurnReply) []core.Cl
 	return claims
 }
 
-// claimOne claims the first n payloads of a ready job. What is left stays queued with
-// its state.
+// claimOne claims the first n payloads of a ready job. The remaining payloads stay queued with the
+// job's state.
 func (s *shard) claimOne(e *entity, n int, receipt core.Receipt, by *claimer) core.Claim {
 	c := core.Claim{Job: core.Job{ID: e.id, State: e.State}, Receipt: receipt}
 	s.dequeue(e)

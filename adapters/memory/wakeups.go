@@ -34,7 +34,7 @@ func (s *Store) Wakeups(ctx context.Context, ids []core.Shard) (<-chan core.Shar
 	}), nil
 }
 
-// wakeupSource is what wakes its subscribers.
+// wakeupSource wakes its subscribers.
 type wakeupSource interface {
 	subscribe(sub *storekit.Subscriber)
 	unsubscribe(sub *storekit.Subscriber)
@@ -42,8 +42,7 @@ type wakeupSource interface {
 	isForgotten() bool
 }
 
-// wakeupSource returns what wakes those who ask for a shard, for permits
-// or for the list of nodes.
+// wakeupSource returns the source of wake-ups for a shard, for permits or for the list of nodes.
 func (b *backend) wakeupSource(ctx context.Context, id core.Shard) (wakeupSource, error) {
 	if id == (core.Shard{}) {
 		return nodeList{b}, checkContext(ctx)
@@ -60,7 +59,7 @@ func (b *backend) wakeupSource(ctx context.Context, id core.Shard) (wakeupSource
 
 func (s *shard) isForgotten() bool { return s.queue.isForgotten() }
 
-// nodeList wakes those who ask for changes of the list of nodes.
+// nodeList wakes subscribers to changes of the list of nodes.
 type nodeList struct{ b *backend }
 
 func (l nodeList) subscribe(sub *storekit.Subscriber) {

@@ -8,8 +8,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// action is an operator's action as stores keep it, beside its ID and time: as JSON, which people can read and which
-// programs of different versions read from each other.
+// action is an operator's action as stores keep it, beside its ID and time. It is JSON, which
+// people can read and which programs of different versions can exchange.
 type action struct {
 	Verb    string        `json:"verb"`
 	Actor   string        `json:"actor,omitempty"`

@@ -137,8 +137,8 @@ func Interrupted(ctx context.Context, err error) error {
 	return nil
 }
 
-// ended reports whether a context has ended: a network's deadline may pass some
-// microseconds before the context's own timer.
+// ended reports whether a context has ended: a network's deadline may pass some microseconds
+// before the context's own timer.
 func ended(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
@@ -148,7 +148,7 @@ func ended(ctx context.Context) bool {
 // type is hidden, so that nobody takes a timeout of the connection for one of his own. Whether the server could
 // not be reached stays visible to [ports.FailureOf]. The error is not nil.
 func UnknownOutcome(store string, err error) error {
-	// Drivers put each tried address on a line that begins with a tab; logs have one line.
+	// Drivers put each tried address on a line that begins with a tab; a log record is one line.
 	words := strings.NewReplacer("\n\t", " ", "\t", " ").Replace(err.Error())
 	text := store + ": " + strings.TrimPrefix(words, store+": ")
 	if ports.FailureOf(err) == ports.FailureUnreachable {

@@ -32,7 +32,7 @@ func NewHistory(r ports.HistoryRequest, now core.Instant) *History {
 	return &History{request: r, from: max(r.From, keptFrom(now)), to: to, steps: make(map[core.Instant]*core.Stats)}
 }
 
-// step returns the sum that a minute belongs to, or nil if it is not asked for.
+// step returns the sum that a minute belongs to, or nil if the minute is not requested.
 func (h *History) step(minute core.Instant) *core.Stats {
 	if minute < h.from || minute >= h.to {
 		return nil
@@ -106,7 +106,7 @@ func AppendStats(b []byte, s *core.Stats) []byte {
 
 var errStats = errors.New("what is stored as statistics is damaged")
 
-// addEncoded adds what AppendStats returned to s.
+// addEncoded adds the statistics that AppendStats has encoded to s.
 func addEncoded(s *core.Stats, b []byte) error {
 	d := statsDecoder{encoded: b}
 	s.Processed += d.uint()
@@ -123,7 +123,7 @@ func addEncoded(s *core.Stats, b []byte) error {
 	return nil
 }
 
-// statsDecoder reads from its place in encoded on, until that is bad.
+// statsDecoder reads encoded from at on, until it meets a fault.
 type statsDecoder struct {
 	encoded []byte
 	at      int

@@ -96,8 +96,8 @@ func Intercept(store ports.ShardStore, around Interceptor) ports.ShardStore {
 	return s
 }
 
-// intercepted implements every method by itself and embeds no store, so that it
-// does not compile without a method that is new in the port.
+// intercepted implements every method by itself and embeds no store, so that it does not compile
+// if the port has a new method.
 type intercepted struct {
 	store  ports.ShardStore
 	around Interceptor
@@ -110,7 +110,7 @@ var (
 	_ ports.Settler     = settler{}
 )
 
-// none is the request or the reply of a method that has none.
+// none is the request or the reply of a method that lacks one.
 type none struct{}
 
 // pass makes a call through the interceptor.

@@ -7,9 +7,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// nodeStatus is a node's status as stores keep it: as JSON, which people can read. Fields that are
-// not known are ignored, and those that are missing are zero, so that programs of different
-// versions read each other's.
+// nodeStatus is a node's status as stores keep it: JSON, which people can read. Unknown fields are
+// ignored, and missing ones are zero, so that programs of different versions can read each
+// other's.
 type nodeStatus struct {
 	Shards     int           `json:"shards"`
 	Running    int           `json:"running"`

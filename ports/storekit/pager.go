@@ -21,8 +21,8 @@ type Pager[V any] struct {
 	byID       bool
 	descending bool
 	size       int
-	// rows are at most size+1. Once there are so many they are a heap, the last of
-	// the page's order first.
+	// rows has at most size+1 rows. Once it has that many, it is a heap, with the last row of the
+	// page's order first.
 	rows []row[V]
 }
 
@@ -41,11 +41,11 @@ type Start struct {
 	Inclusive bool
 }
 
-// afterAllIDs sorts behind every id, and behind every id that begins with what it follows: it is
-// longer than an id can be, of the last character there is.
+// afterAllIDs sorts behind every id, and also behind every id with a prefix that it is appended
+// to: it is longer than an id can be, and consists of the last character.
 var afterAllIDs = strings.Repeat("\U0010FFFF", core.MaxIDBytes/4+1)
 
-// startOf returns where the page that r asks for begins.
+// startOf returns where the page of request r begins.
 func startOf(r ports.PageRequest, byID bool) Start {
 	switch {
 	case byID && r.After.ID != "":
@@ -146,7 +146,7 @@ func (p *Pager[V]) Page() (views []V, next ports.Cursor) {
 	return views, next
 }
 
-// place is where an entry is in this list.
+// place returns an entry's place in this list.
 func (p *Pager[V]) place(at ports.Cursor) ports.Cursor {
 	if p.byID {
 		at.Key = 0

@@ -73,14 +73,15 @@ func FindPlaces(ctx context.Context, p *Pager[Listed], shards []core.Shard, lost
 	return nil
 }
 
-// firstMost returns how many places of each of so many shards to look at first, for a page that
-// needs so many in all: somewhat more than its share, so that most shards are asked once.
+// firstMost returns how many places to look at first in each of the given number of shards, for a
+// page of the given size. It is somewhat more than a shard's share, so that most shards are asked
+// once.
 func firstMost(need, shards int) int {
 	share := need / shards
 	return min(need, share+share/4+2)
 }
 
-// addPlaces adds to a page what a shard has behind the last place that was added of it.
+// addPlaces adds to a page a shard's places behind its last added one.
 func addPlaces(p *Pager[Listed], shard core.Shard, places []ports.Cursor, last map[core.Shard]ports.Cursor) {
 	for _, at := range places {
 		if end, any := last[shard]; any && p.compare(end, p.place(at)) >= 0 {

@@ -15,7 +15,7 @@ import (
 // Make it with [NewSubscriber]. It is safe for concurrent use. On a nil Subscriber
 // Wake, WakeAll and End do nothing, and Channel returns one on which nothing comes.
 type Subscriber struct {
-	shards []core.Shard  // asked for, each once
+	shards []core.Shard  // requested, each once
 	signal chan struct{} // holds a token while shards are pending
 	ended  chan struct{} // closed by End
 
@@ -107,7 +107,7 @@ func (s *Subscriber) Channel(ctx context.Context, cleanup func()) <-chan core.Sh
 	return out
 }
 
-// forward sends what is pending until ctx or the subscription ends.
+// forward sends pending shards until ctx or the subscription ends.
 func (s *Subscriber) forward(ctx context.Context, out chan<- core.Shard) {
 	if s == nil {
 		<-ctx.Done()
