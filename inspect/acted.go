@@ -105,26 +105,28 @@ func actionOf(a *ports.Action) Action {
 	}
 }
 
-// How long an action waits for the store to take its audit record. An action is done even if the audit's server does not answer. The
-// first record takes at most a quarter of the action's own time, and if it failed, the second one waits for auditAgain only.
+// How long an action waits for the store to take its audit record. An action is done even if the
+// audit's server does not answer. The first record takes at most a quarter of the action's own
+// time. If it failed, the second one waits for auditAgain only.
 const (
 	auditPatience = 2 * time.Second
 	auditAgain    = 500 * time.Millisecond
 )
 
-// deed is an action of an operator under way.
+// deed is an operator's action under way.
 type deed struct {
-	// inspector is nil for what is neither logged nor audited.
+	// inspector is nil for an action that is neither logged nor audited.
 	inspector *Inspector
 	began     time.Time
 	action    ports.Action
-	// silent is true if the store has not taken the beginning.
+	// silent is true if the store has not taken the record of the beginning.
 	silent bool
 }
 
-// begin begins a deed of ctx's actor on named ids, or on all. It is in the audit once start is called.
+// begin begins a deed of ctx's actor on named ids, or on all. The audit has it once start is
+// called.
 func (i *Inspector) begin(ctx context.Context, verb, queue string, ids []string) *deed {
-	if i != nil && i.log == nil { // no Inspector of New
+	if i != nil && i.log == nil { // not an Inspector made by New
 		i = nil
 	}
 	who, _ := ctx.Value(actorKey{}).(Actor)
@@ -139,7 +141,8 @@ func (i *Inspector) begin(ctx context.Context, verb, queue string, ids []string)
 
 func auditText(text string) string { return core.CutText(core.Text(text), ports.MaxActionText) }
 
-// start puts into the audit that the deed has begun. The end says all of it again, so nothing is lost by an error.
+// start records in the audit that the deed has begun. The record of the end repeats all of it, so
+// an error loses nothing.
 func (d *deed) start(ctx context.Context) *deed {
 	wait := auditPatience
 	if deadline, ok := ctx.Deadline(); ok {
@@ -149,14 +152,14 @@ func (d *deed) start(ctx context.Context) *deed {
 	return d
 }
 
-// end logs what was done and puts it into the audit.
+// end logs what was done and records it in the audit.
 func (d *deed) end(ctx context.Context, handled int, err error) {
 	if d.inspector == nil {
 		return
 	}
 	a := &d.action
 	a.Ended, a.Handled, a.Took = true, handled, time.Since(d.began)
-	var failed slog.Attr // none
+	var failed slog.Attr // no error
 	if err != nil {
 		a.Error = auditText(err.Error())
 		failed = slog.Any("error", err)
@@ -175,7 +178,7 @@ func (d *deed) end(ctx context.Context, handled int, err error) {
 	}
 }
 
-// audit stores what is known of the deed, also when its context has ended.
+// audit stores what is known of the deed, even if its context has ended.
 func (d *deed) audit(ctx context.Context, wait time.Duration) error {
 	if d.inspector == nil || d.inspector.store == nil {
 		return nil
@@ -186,8 +189,8 @@ func (d *deed) audit(ctx context.Context, wait time.Duration) error {
 	return err
 }
 
-// log begins the deed of a bulk action on named entries, or on all. What it returns ends it. A DryRun changes nothing and
-// is neither logged nor audited.
+// log begins the deed of a bulk action on named entries, or on all. The returned function ends it.
+// A DryRun changes nothing and is neither logged nor audited.
 func (a *action) log(ctx context.Context, i *Inspector, queue string, ids []string) (end func(*error)) {
 	d := i.begin(ctx, a.verb, queue, ids)
 	if a.going != nil {
@@ -207,8 +210,9 @@ func (a *action) log(ctx context.Context, i *Inspector, queue string, ids []stri
 	}
 }
 
-// goesOn makes the calls of a continued action one action of the audit, as long as the same actor makes them. Such a call keeps
-// the first call's reason unless it has its own, and begins with what earlier calls have handled.
+// goesOn makes the calls of a continued action one action of the audit, as long as the same actor
+// makes them. Such a call keeps the first call's reason unless it has its own, and begins with the
+// number of entries that earlier calls have handled.
 func (d *deed) goesOn(at *standing) {
 	actor := digest(d.action.Actor)
 	if at.Audit != "" && at.Actor == actor {

@@ -30,10 +30,11 @@ type Checkpoint string
 // checkpointVersion is the version of the text.
 const checkpointVersion = 2
 
-// maxCheckpoint bounds the text: an id, a prefix, a reason and the name of a queue, escaped, and some numbers.
+// maxCheckpoint bounds the text: an id, a prefix, a reason and the name of a queue, escaped, and
+// some numbers.
 const maxCheckpoint = 16 << 10
 
-// standing is what a Checkpoint says.
+// standing is the content of a Checkpoint.
 type standing struct {
 	Version int    `json:"v"`
 	Action  string `json:"a"`
@@ -59,7 +60,8 @@ type standing struct {
 	Part bool `json:"u,omitempty"`
 	// Audit is the ID of the action in the audit: its calls are one action there.
 	Audit string `json:"w,omitempty"`
-	// Actor is the digest of the name of whoever makes the calls, and Reason is why, as the audit has it.
+	// Actor is the digest of the name of the calls' actor. Reason is the actor's reason, as in the
+	// audit.
 	Actor  string `json:"x,omitempty"`
 	Reason string `json:"y,omitempty"`
 }
@@ -101,7 +103,7 @@ func parseCheckpoint(c Checkpoint) (s standing, err error) {
 	return s, nil
 }
 
-// sameAction returns [ErrInvalidCheckpoint] if another action than this wrote s.
+// sameAction returns [ErrInvalidCheckpoint] if s was written by another action.
 func (s *standing) sameAction(now *standing) error {
 	for _, c := range []struct {
 		what     string
@@ -122,7 +124,7 @@ func (s *standing) sameAction(now *standing) error {
 
 func (s *standing) cursor() ports.Cursor { return ports.Cursor{Key: s.Key, ID: s.ID} }
 
-// digest is what a checkpoint keeps of the name of a filter or an actor.
+// digest is the form in which a checkpoint keeps the name of a filter or an actor.
 func digest(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])

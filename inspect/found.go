@@ -2,7 +2,7 @@ package inspect
 
 import "github.com/skeinq/skein/ports"
 
-// found returns what was found of an id.
+// found returns what the store has found for an id.
 func (w viewer) found(id string, stored *ports.Found) Found {
 	found := Found{ID: id, Shard: stored.Shard}
 	for _, place := range stored.Damaged {

@@ -12,16 +12,17 @@ import (
 // maxSamples is how many jobs or dead letters a DryRun returns.
 const maxSamples = 10
 
-// going is how an action on all of a kind goes on: from where, how far, how fast.
+// going is the progress of an action on all of a kind: its start, its extent and its rate.
 type going struct {
 	o BulkOptions
-	// at is the place that a Checkpoint is made of; keeps is whether there are any.
+	// at is the place that a Checkpoint is made of. keeps is whether the action makes Checkpoints.
 	at    standing
 	keeps bool
 	// next is the first shard to look at, and from the place in it.
 	next int
 	from ports.Cursor
-	// hole is the first shard that could not be reached, below 0 for none: no Checkpoint goes beyond it.
+	// hole is the first shard that could not be reached, below 0 for none: no Checkpoint goes beyond
+	// it.
 	hole int
 	// missed are the shards that could not be reached, without those that are finished.
 	missed []core.Shard
@@ -29,10 +30,11 @@ type going struct {
 	taken int
 	// due is when Rate allows the next step, and began when the last one began.
 	due, began time.Time
-	// before and earlier are what was done and handled before this call, and stopped that Stop has ended it.
+	// before and earlier are what was done and handled before this call. stopped is set if Stop has
+	// ended it.
 	before, earlier int
 	stopped         bool
-	// last is the Checkpoint after the last step, and samples or jobs what a DryRun met.
+	// last is the Checkpoint after the last step. samples or jobs are what a DryRun has met.
 	last    Checkpoint
 	samples []DeadLetter
 	jobs    []QueuedJob
@@ -75,7 +77,7 @@ func (g *going) open(a *action, queue string, filtered, keeps bool) error {
 	if err := was.sameAction(&g.at); err != nil {
 		return err
 	}
-	if !o.Before.IsZero() && core.InstantOf(o.Before) < was.Before { // the first call's was perhaps a time to come
+	if !o.Before.IsZero() && core.InstantOf(o.Before) < was.Before { // the first call's may have been in the future
 		return fmt.Errorf("%w: Before differs from that of the action; leave it out to go on", ErrInvalidCheckpoint)
 	}
 	g.at, g.next, g.from, g.last = was, was.Shard, was.cursor(), o.Continue
@@ -84,7 +86,7 @@ func (g *going) open(a *action, queue string, filtered, keeps bool) error {
 	return nil
 }
 
-// begin binds the action to what the queue is now, or refuses a queue that has been resharded.
+// begin binds the action to the queue's present state, or refuses a queue that has been resharded.
 func (g *going) begin(stats *ports.QueueStats) error {
 	shards := stats.Queue.Shards
 	if g.at.Shards != 0 { // continued
@@ -112,7 +114,8 @@ func (g *going) begin(stats *ports.QueueStats) error {
 
 func (g *going) continued() bool { return g.o.Continue != "" }
 
-// room is how many entries the next step may take, at most n; 0 is the end by Limit or Stop.
+// room is how many entries the next step may take, at most n. 0 means that Limit or Stop ends the
+// action.
 func (g *going) room(n int) int {
 	if g.stopped {
 		return 0
@@ -126,8 +129,8 @@ func (g *going) room(n int) int {
 	return n
 }
 
-// step notes that a step has taken n entries and that all before a place are dealt with, and waits as
-// Rate says.
+// step notes that a step has taken n entries and that all before a place are dealt with, and waits
+// to keep to Rate.
 func (g *going) step(ctx context.Context, a *action, n, shard int, from ports.Cursor) error {
 	g.taken += n
 	if err := g.note(a, shard, from); err != nil {
@@ -137,7 +140,7 @@ func (g *going) step(ctx context.Context, a *action, n, shard int, from ports.Cu
 	if g.o.Rate == 0 || n == 0 || g.stopped {
 		return nil
 	}
-	if g.due.Before(g.began) { // what took longer than it may is not made up for
+	if g.due.Before(g.began) { // a step that took too long is not made up for
 		g.due = g.began
 	}
 	g.due = g.due.Add(time.Duration(float64(n) / float64(g.o.Rate) * float64(time.Second)))
@@ -147,7 +150,8 @@ func (g *going) step(ctx context.Context, a *action, n, shard int, from ports.Cu
 	return nil
 }
 
-// note makes the Checkpoint of a place. Behind the last shard there is none to make: the action is done.
+// note makes the Checkpoint of a place. Behind the last shard there is nothing to continue: the
+// action is done.
 func (g *going) note(a *action, shard int, from ports.Cursor) error {
 	if g.hole >= 0 && shard >= g.hole {
 		shard, from = g.hole, ports.Cursor{}

@@ -56,7 +56,7 @@ func groupOf(g *core.Group) Group {
 	return Group{Name: g.Name, Count: g.Count, First: g.First.Time(), Last: g.Last.Time()}
 }
 
-// checkGroup returns ErrInvalidOptions for a name that no group has; "" is any.
+// checkGroup returns ErrInvalidOptions for a name that no group has; "" means any group.
 func checkGroup(name string) error {
 	if name != "" && core.GroupName(name) != name {
 		return fmt.Errorf("%w: no group is called %q; take a name that Groups has returned", ErrInvalidOptions, name)

@@ -87,7 +87,7 @@ type Inspector struct {
 	store Store
 	views viewer
 	log   *slog.Logger
-	// panics says which panics of the store to log.
+	// panics decides which panics of the store to log.
 	panics *logs.Once
 }
 
@@ -130,7 +130,8 @@ func (i *Inspector) Stats(ctx context.Context, queues ...string) ([]QueueStats, 
 	return convert(stats, queueStatsOf), partial(unreachedOf(stats))
 }
 
-// mostForgotten is how many queues may be forgotten between the list of queues and what is asked of them.
+// mostForgotten is how many queues may be forgotten between the list of queues and the calls for
+// each.
 const mostForgotten = 10
 
 // allStats is Stats of all queues.
@@ -209,8 +210,8 @@ func (i *Inspector) FindSome(ctx context.Context, queue, id string, payloads int
 	return i.views.found(id, &stored), nil
 }
 
-// ask makes one call of the store. All calls go through it, so that an inspector
-// without a store returns ErrInvalidOptions from each, and a store that panics an error.
+// ask makes one call of the store. All calls go through it, so that an inspector without a store
+// returns ErrInvalidOptions from each, and a store that panics an error.
 func ask[R any](i *Inspector, call func(Store) (R, error)) (reply R, err error) {
 	if i == nil || i.store == nil {
 		return reply, fmt.Errorf("%w: the inspector has no store; give inspect.New one", ErrInvalidOptions)
@@ -223,13 +224,14 @@ func ask[R any](i *Inspector, call func(Store) (R, error)) (reply R, err error) 
 	return call(i.store)
 }
 
-// errStorePanicked is a call of the store that ended by a panic.
+// errStorePanicked is the error of a call in which the store panicked.
 var errStorePanicked = errors.New("the store panicked, as the log says")
 
-// mostPanics is of how many different panics in a minute the log has a record.
+// mostPanics is how many different panics in a minute are logged.
 const mostPanics = 16
 
-// panicked logs a panic of the store and returns it as an error. It is called by the function that recovers.
+// panicked logs a panic of the store and returns it as an error. It is called by the function that
+// recovers.
 func (i *Inspector) panicked(v any) error {
 	text := fmt.Sprint(v)
 	if i.panics.Pass(time.Now(), text) {

@@ -7,8 +7,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// sayLater adds to the result of an action that is done with all dead letters how many it has left alone since they are later than it, match or no match. It looks at
-// the newest, and only if there were more than it has handled; where they can't be read nothing is said.
+// sayLater adds to the result of an action on all dead letters how many it has left alone because
+// they changed after it began, whether they match or not. It looks at the newest ones, and only if
+// there were more than it has handled. If they can't be read, it adds nothing.
 func (i *Inspector) sayLater(ctx context.Context, a *action, r *Result, failed error) {
 	if failed != nil || r.Handled >= r.Total || r.Checkpoint != "" {
 		return

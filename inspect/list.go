@@ -51,10 +51,10 @@ type ListOptions struct {
 	MaxCount int
 }
 
-// jobOrders are what queued jobs can be sorted by.
+// jobOrders are the sort orders of queued jobs.
 var jobOrders = []SortBy{ByTime, ByID, RetryingByTime, RetryingByID, RetryingByCount}
 
-// morgueOrders are what dead letters can be sorted by.
+// morgueOrders are the sort orders of dead letters.
 var morgueOrders = []SortBy{ByTime, ByID}
 
 // Jobs lists the queued jobs of a queue, in any order. [ByID] returns [ErrQueueMismatch] for a
@@ -97,7 +97,8 @@ func (i *Inspector) Morgue(ctx context.Context, queue string, o ListOptions) ite
 	})
 }
 
-// check returns ErrInvalidOptions unless the list can be sorted so, and the rest is valid for it.
+// check returns ErrInvalidOptions unless the list has that order and the other options are valid
+// for it.
 func (o *ListOptions) check(list string, allowed ...SortBy) error {
 	byID, byCount := o.SortBy == ByID || o.SortBy == RetryingByID, o.SortBy == RetryingByCount
 	switch {
@@ -127,7 +128,7 @@ func (o *ListOptions) request() ports.PageRequest {
 		After: o.After.port(), Descending: o.Descending, Limit: o.Limit, Payloads: o.Payloads,
 		Shards: o.Shards, Prefix: o.Prefix, ErrorBytes: o.ErrorBytes, MaxCount: o.MaxCount,
 	}
-	if o.Fresh && o.Limit > 0 { // of a page some may be left out
+	if o.Fresh && o.Limit > 0 { // some entries of a page may be left out
 		r.Limit = max(o.Limit, ports.DefaultPage)
 	}
 	switch {
@@ -148,8 +149,8 @@ type listPage[V any] struct {
 	unreached []core.Shard
 }
 
-// pages returns a list that fetches its elements page by page, or whose only pair is
-// the error invalid. A page may be short: the list ends where no page follows.
+// pages returns a list that fetches its elements page by page, or whose only pair is the error
+// invalid. A page may be short: the list ends where no page follows.
 func pages[V any](o ListOptions, invalid error, fetch func(ports.PageRequest) (listPage[V], error)) iter.Seq2[V, error] {
 	return func(yield func(V, error) bool) {
 		var none V

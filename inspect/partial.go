@@ -24,7 +24,7 @@ func (e *PartialError) Error() string {
 	return fmt.Sprintf("%d shards can't be reached now, the first is %v; the result is of the others", len(e.Unreached), e.Unreached[0])
 }
 
-// partial returns a *PartialError for shards that are missing, nil if none is.
+// partial returns a *PartialError for missing shards, or nil if no shard is missing.
 func partial(unreached []core.Shard) error {
 	if len(unreached) == 0 {
 		return nil

@@ -133,7 +133,7 @@ func (i *Inspector) Payloads(ctx context.Context, queue, id string, o PayloadOpt
 	}
 }
 
-// payloadsIn returns the payloads that were found in a place.
+// payloadsIn returns the payloads found in a place.
 func payloadsIn(found *ports.Found, place ports.Place) []core.Payload {
 	switch {
 	case place == ports.PlaceQueued && found.Queued != nil:
@@ -146,9 +146,10 @@ func payloadsIn(found *ports.Found, place ports.Place) []core.Payload {
 	return nil
 }
 
-// whole finds an id with all its payloads of one place, page by page. What the place holds besides
-// payloads is that of the last page. steady reports that the pages fit together: each has the same
-// count of payloads and the same time of the last change, and together they have as many payloads.
+// whole finds an id with all its payloads of one place, page by page. The other values of the
+// place are those of the last page. steady reports whether the pages fit together: each has the
+// same count of payloads and the same time of the last change, and together they have as many
+// payloads.
 func (i *Inspector) whole(ctx context.Context, queue, id string, place ports.Place) (found ports.Found, steady bool, err error) {
 	r := ports.FindRequest{Queue: queue, ID: id, Payloads: core.MaxTurnPayloads, After: &ports.PayloadCursor{Place: place}}
 	type version struct {
@@ -187,8 +188,9 @@ func (i *Inspector) whole(ctx context.Context, queue, id string, place ports.Pla
 // mostRereads is how often a dead letter is read again that has changed while its pages were read.
 const mostRereads = 10
 
-// wholeLetter finds the dead letter of an id with all its payloads. One that changes between the
-// pages is read again, up to mostRereads times; after that it is returned as its pages were.
+// wholeLetter finds the dead letter of an id with all its payloads. A dead letter that changes
+// between the pages is read again, up to mostRereads times. After that it is returned as its pages
+// were.
 func (i *Inspector) wholeLetter(ctx context.Context, queue, id string) (found ports.Found, err error) {
 	for range mostRereads {
 		var steady bool

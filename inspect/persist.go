@@ -16,8 +16,8 @@ const (
 	callPause = 50 * time.Millisecond
 )
 
-// persist makes a call of the store, and repeats it a few times with doubling
-// pauses while its outcome is unknown, but for a panic.
+// persist makes a call of the store, and repeats it a few times with doubling pauses while its
+// outcome is unknown, except after a panic.
 func persist[R any](ctx context.Context, i *Inspector, call func(Store) (R, error)) (reply R, err error) {
 	for repeat := range callTries {
 		if repeat > 0 {
@@ -47,8 +47,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// refused reports whether an error says that the store did nothing, and would do
-// nothing if it were asked again.
+// refused reports whether an error means that the store did nothing, and would do nothing if the
+// call were repeated.
 func refused(err error) bool {
 	for _, refusal := range []error{
 		ErrUnknownQueue, ErrUnknownNode, ErrInvalidOptions, ErrInvalidCheckpoint, ErrInvalidID, ErrNotEmpty, ErrLeaseHeld,

@@ -56,7 +56,7 @@ func (i *Inspector) Quarantined(ctx context.Context, queue string) iter.Seq2[Qua
 	}
 }
 
-// quarantined yields what one shard has set aside, and reports whether to go on.
+// quarantined yields the records that one shard has set aside, and reports whether to continue.
 func (i *Inspector) quarantined(ctx context.Context, shard core.Shard, yield func(QuarantinedRecord, error) bool) bool {
 	r := ports.QuarantineRequest{Shard: shard}
 	for {

@@ -18,8 +18,8 @@ func wholeRefs(ids []string) ([]ports.DeadLetterRef, error) {
 	return refs, validateIDs(ids)
 }
 
-// payloadRefs refers to payloads. An element that names no payload is left out,
-// since to a store that means all.
+// payloadRefs refers to payloads. An element that names no payload is left out, since a store
+// takes that to mean all.
 func payloadRefs(payloads []DeadLetterPayloads) ([]ports.DeadLetterRef, error) {
 	var refs []ports.DeadLetterRef
 	ids := make([]string, len(payloads))
@@ -37,9 +37,10 @@ func idsOf(refs []ports.DeadLetterRef) []string {
 	return convert(refs, func(r *ports.DeadLetterRef) string { return r.ID })
 }
 
-// refOf refers to the payloads that a dead letter was shown with, so that those that
-// came since are left alone. One of more payloads than a step takes it names whole: each step would name
-// all of them again. Of it too nothing is taken that came since, but by a clock that stands or steps back.
+// refOf refers to the payloads that a dead letter was shown with, so that newer ones are left
+// alone. If there are more payloads than a step takes, it names the dead letter whole, since each
+// step would name all of them again. Even then newer payloads are not taken, unless the clock
+// stands still or steps back.
 func refOf(d *DeadLetter) ports.DeadLetterRef {
 	if n := len(d.Payloads); n > core.MaxTurnPayloads || n < d.PayloadCount {
 		return ports.DeadLetterRef{ID: d.ID}
@@ -60,7 +61,8 @@ func (i *Inspector) stepRefs(
 	return onEntries(ctx, i, a, queue, refs, id, refChunks, onShard)
 }
 
-// stepOn returns a step on named dead letters of a shard, those that last changed before an instant, 0 for any.
+// stepOn returns a step on named dead letters of a shard: those that last changed before an
+// instant, 0 for any.
 func stepOn(ctx context.Context, shard core.Shard, step deadLetterStep, before core.Instant) func(Store, []ports.DeadLetterRef) (ports.StepReply, error) {
 	return func(s Store, refs []ports.DeadLetterRef) (ports.StepReply, error) {
 		return step(s, ctx, ports.DeadLetterStep{Shard: shard, DeadLetters: refs, Before: before})

@@ -22,7 +22,7 @@ func (i *Inspector) Forget(ctx context.Context, queue string) error {
 	return i.control(ctx, queue, "forget", func(s Store, ctx context.Context, queue string) error {
 		err := s.Forget(ctx, queue)
 		if tried && errors.Is(err, ErrUnknownQueue) {
-			return nil // an earlier call has forgotten it, without an answer
+			return nil // an earlier call has forgotten it, but its answer was lost
 		}
 		tried = true
 		return err
@@ -97,7 +97,7 @@ func (i *Inspector) recountShard(ctx context.Context, a *action, s *ports.ShardS
 			if before, after = counts(sum.Before), counts(sum.After); before != after {
 				wrong = 1
 			}
-			a.pass(left, wrong) // what was not counted is gone
+			a.pass(left, wrong) // entries that were not counted no longer exist
 			return before, after, nil
 		}
 		done := max(0, min(reply.Counted, left-1)) // the last step has something to report
@@ -106,9 +106,9 @@ func (i *Inspector) recountShard(ctx context.Context, a *action, s *ports.ShardS
 	}
 }
 
-// recountable returns the statistics of a queue with all its shards. Those that could not be looked
-// at are empty, and last: a Recount mends one that has lost its record, and may wait for others.
-// blind says that none could be looked at.
+// recountable returns the statistics of a queue with all its shards. Shards whose statistics could
+// not be read are empty, and last: a Recount repairs a shard that has lost its record, and may
+// wait for others. blind is true if no shard's statistics could be read.
 func (i *Inspector) recountable(ctx context.Context, queue string) (stats ports.QueueStats, blind bool, err error) {
 	stats, err = i.queueStats(ctx, queue)
 	if err != nil {

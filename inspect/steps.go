@@ -19,8 +19,9 @@ type BulkOptions struct {
 	// no call.
 	Progress func(Progress)
 
-	// What follows is for actions on all of a kind: RunAllNow, BuryFailed, BuryFresh, DeleteFailed, DeleteFresh,
-	// DeleteAll, ReviveAll, PurgeAll and EditAll. Others return [ErrInvalidOptions] if it is set.
+	// What follows is for actions on all of a kind: RunAllNow, BuryFailed, BuryFresh, DeleteFailed,
+	// DeleteFresh, DeleteAll, ReviveAll, PurgeAll and EditAll. Others return [ErrInvalidOptions] if it
+	// is set.
 
 	// Before limits the action to jobs that were first pushed before it, or to dead letters that
 	// last changed before it. The zero value, or a time in the future, means the time at which the
@@ -69,8 +70,8 @@ type BulkOptions struct {
 }
 
 // page returns how many entries a page of a sweep has, and how many payloads of each: those that
-// match sees, or, if it sees all, those of most entries. With more payloads of each a page has
-// fewer entries.
+// match sees, or, if it sees all, those of most entries. The more payloads each entry has, the
+// fewer entries a page has.
 func (o *BulkOptions) page() (entries, payloads int) {
 	payloads = sweepPayloads
 	if o.Payloads != 0 {
@@ -79,7 +80,7 @@ func (o *BulkOptions) page() (entries, payloads int) {
 	return sweepPage * sweepPayloads / max(payloads, sweepPayloads), payloads
 }
 
-// named returns [ErrInvalidOptions] for options that only actions on all of a kind have.
+// named returns [ErrInvalidOptions] for options that apply only to actions on all of a kind.
 func (o *BulkOptions) named(verb string) error {
 	if !o.Before.IsZero() || o.Limit != 0 || o.Rate != 0 || o.DryRun || o.Prefix != "" || o.Group != "" || o.Filter != "" || o.Payloads != 0 ||
 		o.Stop != nil || o.Checkpoint != nil || o.Continue != "" {
@@ -137,15 +138,16 @@ type Result struct {
 
 // action is a bulk action under way.
 type action struct {
-	// verb begins its errors.
+	// verb is the beginning of its errors.
 	verb     string
 	report   func(Progress)
 	progress Progress
-	// ended says that it has a result.
+	// ended is set once it has a result.
 	ended bool
 	// invalid is why the action can't begin.
 	invalid error
-	// met is how many entries the action has found as they were when it began: those that it handled, and those that don't match.
+	// met is how many entries the action has found unchanged since it began: those that it handled,
+	// and those that don't match.
 	met int
 	// going is set for actions on all of a kind.
 	going *going
@@ -155,7 +157,7 @@ func (o *BulkOptions) action(verb string) *action {
 	return &action{verb: verb, report: o.Progress, invalid: o.named(verb)}
 }
 
-// pass counts entries that are dealt with, of which some were handled.
+// pass counts entries that are dealt with, and among them those that were handled.
 func (a *action) pass(done, handled int) {
 	a.progress.Handled += handled
 	if done <= 0 {
@@ -167,8 +169,8 @@ func (a *action) pass(done, handled int) {
 	}
 }
 
-// end returns the action's result. An action without an error is done with all:
-// what it did not meet is gone.
+// end returns the action's result. An action without an error has finished with all entries: those
+// that it did not meet no longer exist.
 func (a *action) end(err error) (Result, error) {
 	if err == nil {
 		a.pass(a.progress.Total-a.progress.Done, 0)
@@ -201,8 +203,7 @@ func (a *action) result(c Checkpoint) Result {
 	return r
 }
 
-// onEntries acts on named entries, in the steps that chunks makes of those of a
-// shard.
+// onEntries acts on named entries, in the steps that chunks makes of a shard's entries.
 func onEntries[E any](
 	ctx context.Context, i *Inspector, a *action, queue string, entries []E,
 	id func(E) string, chunks func([]E) iter.Seq[[]E], step func(Store, core.Shard, []E) (ports.StepReply, error),
@@ -214,7 +215,7 @@ func onEntries[E any](
 	return partial(away.met)
 }
 
-// onReached is onEntries that passes over the shards that are away, and notes which.
+// onReached is onEntries, except that it skips the shards that can't be reached, and notes which.
 func onReached[E any](
 	ctx context.Context, i *Inspector, a *action, away *absent, entries []E,
 	id func(E) string, chunks func([]E) iter.Seq[[]E], step func(Store, core.Shard, []E) (ports.StepReply, error),
@@ -239,11 +240,12 @@ func onReached[E any](
 	return nil
 }
 
-// absent are the shards that an action on named entries passes over, since they can't be reached now.
+// absent are the shards that an action on named entries skips, since they can't be reached now.
 type absent struct {
 	inspector *Inspector
 	queue     string
-	// unreached are all that the store knows of, nil before the first failure, and met those with entries.
+	// unreached are all such shards that the store knows of, nil before the first failure. met are
+	// those with named entries.
 	unreached, met []core.Shard
 }
 
@@ -255,7 +257,7 @@ func (b *absent) has(shard core.Shard) bool {
 	return true
 }
 
-// are reports whether a step on a shard has failed since the shard can't be reached now.
+// are reports whether a step on a shard has failed because the shard can't be reached now.
 func (b *absent) are(ctx context.Context, shard core.Shard, err error) bool {
 	if refused(err) || ctx.Err() != nil {
 		return false
@@ -268,7 +270,7 @@ func (b *absent) are(ctx context.Context, shard core.Shard, err error) bool {
 	return b.has(shard)
 }
 
-// onChunk repeats a step with what the one before it did not reach.
+// onChunk repeats a step with the entries that the previous step did not reach.
 func onChunk[E any](
 	ctx context.Context, i *Inspector, a *action, chunk []E, step func(Store, []E) (ports.StepReply, error),
 ) error {

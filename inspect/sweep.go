@@ -8,7 +8,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// What a sweep fetches at a time. Entries with more payloads are looked up one by one: most have few.
+// How much a sweep fetches at a time. Entries with more payloads are looked up one by one, since
+// most have few.
 const (
 	sweepPage     = ports.DefaultPage
 	sweepPayloads = 16
@@ -20,31 +21,32 @@ type fate uint8
 const (
 	// looked is an entry that the action is about, unless the match refuses it.
 	looked fate = iota
-	// passed is one that the action is not about, since it came or changed after the action began.
+	// passed is an entry that the action is not about, since it came or changed after the action
+	// began.
 	passed
-	// beyond is one behind which there are only such.
+	// beyond is a passed entry behind which all entries are passed.
 	beyond
 )
 
-// kind is what a sweep needs to know of its entries: V is how the store shows one, E how a match sees it.
+// kind is a sweep's access to its entries: V is the store's view of one, E the match's.
 type kind[V, E any] interface {
-	// count returns how many entries of a shard the action is about at most.
+	// count returns the largest number of entries of a shard that the action can be about.
 	count(*ports.Counts) int64
 	// list returns a page.
 	list(context.Context, ports.PageRequest) ([]V, ports.Cursor, error)
 	place(*V) ports.Cursor
 	fate(v *V, before, now core.Instant) fate
-	// complete fetches the payloads that a page has left out. It reports whether the entry is still
-	// one that the action is about.
+	// complete fetches the payloads that a page has left out. It reports whether the action is still
+	// about the entry.
 	complete(ctx context.Context, v *V, before core.Instant) (bool, error)
 	show(*V) E
-	// sample keeps the first of what a DryRun meets, and act acts on what was chosen in a shard.
+	// sample keeps the first entries that a DryRun meets, and act acts on the chosen ones of a shard.
 	sample([]E)
 	act(ctx context.Context, shard core.Shard, chosen []E) error
 }
 
-// sweep is an action on the entries of a kind that match: it looks at those that were there when it began,
-// shard by shard and page by page, in the order of a list.
+// sweep is an action on the matching entries of a kind. It looks at those that existed when it
+// began, shard by shard and page by page, in the order of a list.
 type sweep[V, E any] struct {
 	*action
 	kind  kind[V, E]
@@ -95,8 +97,9 @@ func (s *sweep[V, E]) begin(ctx context.Context, i *Inspector) (err error) {
 	return s.going.note(s.action, s.going.next, s.going.from)
 }
 
-// shard sweeps one shard, of which left entries are to be looked at. A page may be short: the sweep goes on
-// while there is a next. It reports whether Limit or Stop has ended the action.
+// shard sweeps one shard, in which left entries are to be looked at. A page may be short: the
+// sweep continues while there is a next one. It reports whether Limit or Stop has ended the
+// action.
 func (s *sweep[V, E]) shard(ctx context.Context, shard core.Shard, left int) (limited bool, err error) {
 	r := s.page
 	r.Queue, r.Shards = s.queue, []int{shard.Index}
@@ -149,17 +152,18 @@ func (s *sweep[V, E]) act(ctx context.Context, shard core.Shard, chosen []E) err
 	return nil
 }
 
-// choice is what a sweep has chosen of a page.
+// choice is what a sweep has chosen from a page.
 type choice[E any] struct {
 	entries []E
-	// seen is how many of the page it has come to, and looked how many of them the action is about.
+	// seen is how many entries of the page it has visited, and looked how many of them the action is
+	// about.
 	seen, looked int
-	// last is whether nothing follows that the action is about.
+	// last is true if no entry that the action is about follows.
 	last bool
 }
 
-// choose chooses those of a page that match, at most room of them of at most left looked at. It passes what
-// doesn't match.
+// choose chooses the matching entries of a page, at most room of them among at most left looked
+// at. It passes entries that don't match.
 func (s *sweep[V, E]) choose(ctx context.Context, page []V, room, left int) (c choice[E], err error) {
 	before, now := s.going.at.Before, s.stats.Now
 	for ; c.seen < len(page) && len(c.entries) < room && c.looked < left; c.seen++ {

@@ -12,16 +12,16 @@ type deadKind struct {
 	inspector *Inspector
 	*action
 	sortBy SortBy
-	// matches is whether there is a match.
+	// matches is whether the action has a match.
 	matches bool
-	// do acts on those chosen of a shard.
+	// do acts on the chosen dead letters of a shard.
 	do func(context.Context, core.Shard, []DeadLetter) error
 	// edited has the ids that the sweep has changed and may meet again.
 	edited map[string]bool
 }
 
-// sweepDeadLetters acts on the dead letters that match, the longest unchanged first, or by id where
-// there is a Prefix.
+// sweepDeadLetters acts on the matching dead letters, beginning with those unchanged for longest,
+// or in order of id if there is a Prefix.
 func (i *Inspector) sweepDeadLetters(ctx context.Context, k *deadKind, queue string, match func(DeadLetter) bool) (Result, error) {
 	k.inspector, k.sortBy, k.matches = i, ByTime, match != nil
 	prefix := k.going.o.Prefix
@@ -75,8 +75,8 @@ func (k *deadKind) act(ctx context.Context, shard core.Shard, chosen []DeadLette
 	return k.do(ctx, shard, chosen)
 }
 
-// noteEdit remembers that an edit has changed a dead letter: by a clock that stands
-// or steps back it may be among those still to come.
+// noteEdit remembers that an edit has changed a dead letter. If the clock stands still or steps
+// back, it may be among the remaining ones.
 func (k *deadKind) noteEdit(id string, changed core.Instant) {
 	if changed == 0 || changed >= k.going.at.Before && k.sortBy == ByTime {
 		return

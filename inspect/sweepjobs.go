@@ -17,7 +17,8 @@ type whichJobs uint8
 
 const (
 	allJobs whichJobs = iota
-	// failedJobs and freshJobs are those with and without a failure, and laterJobs those that are not due.
+	// failedJobs and freshJobs are those with and without a failure, and laterJobs those that are not
+	// due.
 	failedJobs
 	freshJobs
 	laterJobs
@@ -30,12 +31,13 @@ type jobKind struct {
 	sortBy SortBy
 	which  whichJobs
 	step   jobStep
-	// matches is whether there is a match.
+	// matches is whether the action has a match.
 	matches bool
 }
 
-// onAllJobs acts on the queued jobs that match, in the order of the list that has the fewest others: by
-// time, those to run now from the last on, or by id where there is a Prefix.
+// onAllJobs acts on the matching queued jobs, in the order of the list that has the fewest other
+// jobs. That is by time, beginning with the last for jobs to run now, or by id if there is a
+// Prefix.
 func (i *Inspector) onAllJobs(
 	ctx context.Context, a *action, queue string, which whichJobs, match func(QueuedJob) bool, step jobStep,
 ) (r Result, err error) {
@@ -64,7 +66,7 @@ func (i *Inspector) onAllJobs(
 	return s.run(ctx, i)
 }
 
-// whole reports whether match is to see all payloads.
+// whole reports whether match needs all payloads.
 func (k *jobKind) whole() bool { return k.matches && k.going.o.Payloads == 0 }
 
 func (k *jobKind) count(c *ports.Counts) int64 {

@@ -43,7 +43,8 @@ func (i *Inspector) Export(ctx context.Context, queue string, o ListOptions) ite
 	}
 }
 
-// complete fetches the payloads that a page has left out. It returns false if the dead letter is gone by now.
+// complete fetches the payloads that a page has left out. It returns false if the dead letter no
+// longer exists.
 func (i *Inspector) complete(ctx context.Context, queue string, v *ports.DeadLetterView) (bool, error) {
 	if len(v.Payloads) == v.Count {
 		return true, nil
@@ -95,7 +96,7 @@ func (i *Inspector) Import(ctx context.Context, queue string, letters iter.Seq2[
 	return a.end(b.end(ctx))
 }
 
-// record returns what the store knows of a queue.
+// record returns the store's record of a queue.
 func (i *Inspector) record(ctx context.Context, queue string) (ports.Queue, error) {
 	queues, err := persist(ctx, i, func(s Store) ([]ports.Queue, error) { return s.Queues(ctx) })
 	if err != nil {
@@ -109,7 +110,7 @@ func (i *Inspector) record(ctx context.Context, queue string) (ports.Queue, erro
 	return ports.Queue{}, fmt.Errorf("%w: %q", ErrUnknownQueue, queue)
 }
 
-// importBatch is what an import has read and not sent.
+// importBatch has the dead letters that an import has read and not sent.
 type importBatch struct {
 	inspector *Inspector
 	action    *action
@@ -122,7 +123,7 @@ type importBatch struct {
 	away absent
 }
 
-// end sends what is left, and says which shards could not be reached.
+// end sends the rest, and returns which shards could not be reached.
 func (b *importBatch) end(ctx context.Context) error {
 	if err := b.flush(ctx); err != nil {
 		return err
@@ -130,7 +131,8 @@ func (b *importBatch) end(ctx context.Context) error {
 	return partial(b.away.met)
 }
 
-// add takes one dead letter, in parts if it is more than a step moves, and sends what has gathered if that is enough.
+// add takes one dead letter, in parts if it is more than a step moves, and sends the batch once it
+// is large enough.
 func (b *importBatch) add(ctx context.Context, d core.DeadLetter) error {
 	b.read++
 	d.Error, d.Group = core.ErrorText(d.Error), core.GroupName(d.Group)
@@ -177,7 +179,7 @@ func (b *importBatch) request(shard core.Shard, letters []core.DeadLetter) ports
 	return ports.ImportRequest{Shard: shard, Shards: b.record.Shards, Generation: b.record.Generation, DeadLetters: letters}
 }
 
-// flush sends what has gathered.
+// flush sends the batch.
 func (b *importBatch) flush(ctx context.Context) error {
 	letters := b.letters
 	b.letters, b.payloads, b.bytes = nil, 0, 0
@@ -192,7 +194,7 @@ func (b *importBatch) flush(ctx context.Context) error {
 		})
 }
 
-// importChunks splits the dead letters of a shard into steps: an id comes in each once.
+// importChunks splits the dead letters of a shard into steps. Each step has an id at most once.
 func importChunks(letters []core.DeadLetter) iter.Seq[[]core.DeadLetter] {
 	return func(yield func([]core.DeadLetter) bool) {
 		for len(letters) > 0 {

@@ -57,7 +57,8 @@ type Verdict struct {
 	// Found is what the queue holds for the id, without payloads.
 	Found Found
 
-	// leaseOf is the name of the server of the shard's last lease, and busy how many batches of the queue each server runs.
+	// leaseOf is the name of the server of the shard's last lease, and busy how many batches of the
+	// queue each server runs.
 	leaseOf string
 	busy    []string
 }
@@ -94,7 +95,7 @@ func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) 
 	}
 	served := len(v.Servers)
 	if v.ServersUnknown {
-		served = 1 // nothing says that nobody does
+		served = 1 // nothing shows that no server does
 	}
 	f := factsOf(&stored, served)
 	f.LimitReached = v.MaxRunning > 0 && v.Busy >= v.MaxRunning
@@ -105,8 +106,9 @@ func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) 
 	return v, nil
 }
 
-// take takes what a server that runs says of the queue, of its lanes if it has the shard, and of the claim if there
-// is one. Of servers that were configured differently the bounds of the one that allows most count.
+// take takes what a running server reports about the queue, about its lanes if it has the shard,
+// and about the claim if there is one. If servers are configured differently, the largest bounds
+// count.
 func (v *Verdict) take(n *ports.Node, queue string, stored *ports.Found) {
 	if st := &stored.Standing; n.Owner == st.Owner && st.ExpiresAt > st.Now {
 		v.Owner = n.Name
@@ -140,14 +142,14 @@ func (v *Verdict) take(n *ports.Node, queue string, stored *ports.Found) {
 	}
 }
 
-// served takes that a server is gone which served the queue.
+// served notes that a server which served the queue is gone.
 func (v *Verdict) served(n *ports.Node, queue string) {
 	if until := n.ExpiresAt.Time(); slices.Contains(n.Queues, queue) && until.After(v.LastServed) {
 		v.LastServer, v.LastServed = n.Name, until
 	}
 }
 
-// factsOf returns what core.Why asks for.
+// factsOf returns the facts for core.Why.
 func factsOf(stored *ports.Found, served int) core.Facts {
 	st := &stored.Standing
 	f := core.Facts{

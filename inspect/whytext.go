@@ -59,7 +59,8 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 	return "it is next; the server that has the shard claims it", until
 }
 
-// atLimit says how many batches run of those that may. More are those that began under a higher limit, or were counted at different moments.
+// atLimit describes how many batches run out of those allowed. There may be more: some began under
+// a higher limit, or were counted at different moments.
 func (v *Verdict) atLimit() string {
 	if v.Busy > v.MaxRunning {
 		return fmt.Sprintf("%d running, and only %d may now (MaxRunning)", v.Busy, v.MaxRunning)
@@ -67,7 +68,7 @@ func (v *Verdict) atLimit() string {
 	return fmt.Sprintf("%d of %d running (MaxRunning)", v.Busy, v.MaxRunning)
 }
 
-// held says what keeps the server that has the shard from claiming more of it.
+// held describes what keeps the server that has the shard from claiming more of it.
 func (v *Verdict) held(claimed int) (text string) {
 	o := &v.OwnerFacts
 	switch v.Reason {
@@ -90,7 +91,7 @@ func (v *Verdict) held(claimed int) (text string) {
 	return text
 }
 
-// front says how much is in front.
+// front describes how much is in front.
 func (v *Verdict) front() string {
 	if v.Ahead == ports.MaxAhead {
 		return fmt.Sprintf("%d due jobs of its shard or more are in front", v.Ahead)
@@ -98,13 +99,14 @@ func (v *Verdict) front() string {
 	return fmt.Sprintf("due jobs of its shard in front: %d", v.Ahead)
 }
 
-// taken says who has claimed it, and since when.
+// taken describes which server has claimed the job, and since when.
 func (v *Verdict) taken() string {
 	c := v.Found.Claimed
 	return fmt.Sprintf("server %s for %v", c.Node, v.Now.Sub(c.Since).Round(time.Millisecond))
 }
 
-// orphaned says whose lease is over under which it was claimed, and since when if that is known.
+// orphaned describes whose lease has ended under which the job was claimed, and since when if that
+// is known.
 func (v *Verdict) orphaned(st *ports.Standing) string {
 	c := v.Found.Claimed
 	over := "is over"
@@ -114,7 +116,7 @@ func (v *Verdict) orphaned(st *ports.Standing) string {
 	return fmt.Sprintf("the lease of server %s %s; it claimed the job at %s", c.Node, over, c.Since.UTC().Format(time.RFC3339))
 }
 
-// running says where it runs, and since when.
+// running describes where the job runs, and since when.
 func (v *Verdict) running() string {
 	if v.RunningSince.IsZero() {
 		return v.taken()
@@ -122,7 +124,8 @@ func (v *Verdict) running() string {
 	return fmt.Sprintf("server %s for %v", v.Found.Claimed.Node, v.Now.Sub(v.RunningSince).Round(time.Millisecond))
 }
 
-// failures says how often the queued job has failed, and of how many times if that is known.
+// failures describes how often the queued job has failed, and out of how many times if that is
+// known.
 func (v *Verdict) failures() string {
 	if v.MaxRetries == 0 {
 		return strconv.Itoa(v.Found.Queued.Retries)
@@ -130,7 +133,7 @@ func (v *Verdict) failures() string {
 	return fmt.Sprintf("%d of %d", v.Found.Queued.Retries, v.MaxRetries)
 }
 
-// successor says who takes the shard.
+// successor describes which server takes the shard.
 func (v *Verdict) successor() string {
 	if len(v.Servers) == 0 {
 		return v.nobody()
@@ -138,7 +141,7 @@ func (v *Verdict) successor() string {
 	return fmt.Sprintf("one of %d servers of the queue takes the shard", len(v.Servers))
 }
 
-// nobody says that no server serves the queue, and which did.
+// nobody describes that no server serves the queue, and which one did.
 func (v *Verdict) nobody() string {
 	text := "no server serves the queue"
 	if len(v.Drains) > 0 {
@@ -150,7 +153,7 @@ func (v *Verdict) nobody() string {
 	return text
 }
 
-// unowned says since when no server has the shard, if that is known.
+// unowned describes since when no server has the shard, if that is known.
 func (v *Verdict) unowned(st *ports.Standing) string {
 	if st.Owner == "" {
 		return ""
@@ -161,7 +164,7 @@ func (v *Verdict) unowned(st *ports.Standing) string {
 // most is how many servers a text names.
 const most = 5
 
-// someOf lists a few of several.
+// someOf lists the first few of several.
 func someOf(list []string) string {
 	if len(list) > most {
 		return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
@@ -169,7 +172,7 @@ func someOf(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// due is in how long the queued job may run.
+// due returns in how long the queued job may run.
 func (v *Verdict) due() time.Duration {
 	return v.Found.Queued.PerformAt.Sub(v.Now).Round(time.Millisecond)
 }

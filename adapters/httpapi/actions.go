@@ -28,7 +28,7 @@ func actions() []route {
 	}
 }
 
-// done is the answer of an action that either does what it says or fails.
+// done is the answer of an action that either succeeds as a whole or fails.
 type done struct {
 	Done bool `json:"done" doc:"true"`
 }
@@ -159,14 +159,15 @@ func (c *call) edit(b *editBody) (*bulkReply, error) {
 	return c.bulkReply(&result, err)
 }
 
-// match chooses entries of an action on all of a kind. All fields must hold; without any it chooses all.
+// match chooses entries of an action on all of a kind. All fields must hold; without any field it
+// chooses all.
 type match struct {
 	Prefix given `json:"prefix,omitempty" doc:"ids that begin so; of jobs to run now, only in a queue with an index of ids"`
 	Group  given `json:"group,omitempty" doc:"dead letters of this group of errors: a group of the list of groups; not beside prefix"`
 	Error  given `json:"error,omitempty" doc:"entries whose error has this text in it, as it is stored or decoded"`
 }
 
-// filter names the match in the log and in checkpoints; empty is a match of all.
+// filter names the match in the log and in checkpoints. It is empty for a match of all.
 func (m *match) filter() string {
 	if m.Error == "" {
 		return ""

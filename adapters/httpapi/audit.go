@@ -7,7 +7,7 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// reasonHeader is the header of an action in which a client says why.
+// reasonHeader is the header of an action in which a client states its reason.
 const reasonHeader = "Skein-Reason"
 
 type auditQuery struct {
@@ -17,7 +17,7 @@ type auditQuery struct {
 
 func (q *auditQuery) about(a *Action) { a.Queue = q.Queue }
 
-// auditRow is something that an operator did.
+// auditRow is an operator's action.
 type auditRow struct {
 	At      time.Time `json:"at" doc:"when it began"`
 	Action  string    `json:"action" doc:"what was done, as pause, revive or purge all"`
@@ -52,7 +52,8 @@ func (c *call) audit(q *auditQuery) (*list[auditRow], error) {
 // quotations are quoted texts, such as ids, in the text of an error.
 var quotations = regexp.MustCompile(`"(?:[^"\\]|\\.)*"?`)
 
-// withoutIDs leaves out what an error of an action quotes, where ids are redacted: which of it are ids can't be told any more.
+// withoutIDs leaves out quotations in an action's error where ids are redacted: it can no longer
+// be told which of them are ids.
 func (a *API) withoutIDs(text string) string {
 	if a.o.RedactID == nil {
 		return text

@@ -15,8 +15,8 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// decodeBody reads a body of JSON into a struct. What package json would mend by itself is refused, since the
-// name of an id could become another's: bytes that are not UTF-8, and halves of surrogate pairs.
+// decodeBody reads a JSON body into a struct. It refuses what package json would correct silently,
+// since an id could become another one: bytes that are not UTF-8, and halves of surrogate pairs.
 func decodeBody(h http.Header, body io.Reader, into any) error {
 	if kind, _, err := mime.ParseMediaType(h.Get("Content-Type")); err != nil || kind != "application/json" {
 		return problemMediaType.with("send the body with Content-Type: application/json; {} is an empty one")
@@ -44,7 +44,7 @@ func decodeBody(h http.Header, body io.Reader, into any) error {
 	return unambiguous(data)
 }
 
-// halfSurrogate reports whether JSON has an escape \uD800 to \uDFFF that is no part of a pair.
+// halfSurrogate reports whether JSON has an escape \uD800 to \uDFFF that is not part of a pair.
 func halfSurrogate(data []byte) bool {
 	for at := 0; at < len(data); at++ {
 		if data[at] != '\\' {
@@ -52,7 +52,7 @@ func halfSurrogate(data []byte) bool {
 		}
 		first, escaped := escapedAt(data, at)
 		if !escaped {
-			at++ // what is escaped may be a backslash
+			at++ // the escaped character may be a backslash
 			continue
 		}
 		at += escapeLen - 1
@@ -71,7 +71,7 @@ func halfSurrogate(data []byte) bool {
 // escapeLen is the length of \uXXXX.
 const escapeLen = 6
 
-// escapedAt returns the code unit that is escaped at a place.
+// escapedAt returns the code unit of the escape at a place.
 func escapedAt(data []byte, at int) (rune, bool) {
 	if len(data) < at+escapeLen || data[at] != '\\' || data[at+1] != 'u' {
 		return 0, false
@@ -80,8 +80,8 @@ func escapedAt(data []byte, at int) (rune, bool) {
 	return rune(unit), err == nil
 }
 
-// octets are bytes in JSON: in data as a string if they are UTF-8, and else in data_base64. In a request
-// either may be used.
+// octets are bytes in JSON: in data as a string if they are UTF-8, and else in data_base64. A
+// request may use either.
 type octets struct {
 	Data   *string `json:"data,omitempty" doc:"the bytes, if they are UTF-8"`
 	Base64 *string `json:"data_base64,omitempty" doc:"the bytes in standard Base64, if they are not UTF-8"`
@@ -96,7 +96,7 @@ func octetsOf(data []byte) octets {
 	return octets{Base64: &text}
 }
 
-// bytes returns what a request means.
+// bytes returns the bytes that a request gives.
 func (o *octets) bytes() ([]byte, error) {
 	switch {
 	case (o.Data == nil) == (o.Base64 == nil):
@@ -119,7 +119,7 @@ type payload struct {
 	MetaBase64 *string `json:"meta_base64,omitempty" doc:"the same in standard Base64, if it is not"`
 }
 
-// payloads shows those of a job or dead letter, at most so many; none for 0.
+// payloads shows the payloads of a job or dead letter, at most most of them; none for 0.
 func (c *call) payloads(queue, id string, list []core.Payload, most int) []payload {
 	if most == 0 {
 		return nil

@@ -15,7 +15,7 @@ const (
 	bulkTime  = 2 * time.Second
 )
 
-// bulkBody says what to act on: ids, or a match.
+// bulkBody names the entries to act on: by ids, or by a match.
 type bulkBody struct {
 	IDs      []string   `json:"ids,omitempty" doc:"the ids, at most 1,000"`
 	Match    *match     `json:"match,omitempty" doc:"what to act on instead of ids: all that match; {} is all"`
@@ -64,7 +64,7 @@ func (b *morgueBody) about(a *Action) {
 	}
 }
 
-// bulkReply says how far an action has come.
+// bulkReply is the progress of an action.
 type bulkReply struct {
 	LookedAt  int       `json:"looked_at" doc:"how many entries were looked at since the first call"`
 	Handled   int       `json:"handled" doc:"how many of them were changed; of a dry run, would be"`
@@ -76,7 +76,8 @@ type bulkReply struct {
 	Unreached []string  `json:"unreached,omitempty" doc:"shards that can't be reached now; continue goes on with them"`
 }
 
-// bulkReply makes the answer of a result. What was done before an error is said with the problem.
+// bulkReply makes the answer of a result. What was done before an error is reported with the
+// problem.
 func (c *call) bulkReply(r *inspect.Result, err error) (*bulkReply, error) {
 	reply := &bulkReply{LookedAt: r.Done, Handled: r.Handled, Total: r.Total, Later: r.Later, Continue: c.sealed(string(r.Checkpoint))}
 	for at := range r.Jobs {
@@ -107,7 +108,7 @@ func (c *call) named(ids []string, on func(context.Context, []string) (inspect.R
 	return c.bulkReply(&result, err)
 }
 
-// options returns those of one call of an action on all that match.
+// options returns the options of one call of an action on all that match.
 func (b *bulkBody) options(c *call) (o inspect.BulkOptions, err error) {
 	began := time.Now()
 	o = inspect.BulkOptions{
@@ -121,7 +122,7 @@ func (b *bulkBody) options(c *call) (o inspect.BulkOptions, err error) {
 		return o, err
 	}
 	text, err := c.opened(b.Continue, inspect.ErrInvalidCheckpoint)
-	o.Continue, o.Before = inspect.Checkpoint(text), time.Time{} // which has the time of the first call
+	o.Continue, o.Before = inspect.Checkpoint(text), time.Time{} // it has the time of the first call
 	return o, err
 }
 

@@ -22,7 +22,7 @@ func (q *findQuery) about(a *Action) {
 	}
 }
 
-// foundRow is all that a queue holds for an id.
+// foundRow is everything that a queue holds for an id.
 type foundRow struct {
 	Queue   string      `json:"queue" doc:"the queue"`
 	Shard   string      `json:"shard" doc:"the shard of the id"`
@@ -49,7 +49,7 @@ func (c *call) foundIn(queue string, f *inspect.Found, payloads int) foundRow {
 	return row
 }
 
-// find looks in one queue, which then has a row in any case, or in all.
+// find looks in one queue, which then always has a row, or in all.
 func (c *call) find(q *findQuery) (*list[foundRow], error) {
 	if q.Queue == "" {
 		return c.findInAll(q)
@@ -77,7 +77,7 @@ func (c *call) findInAll(q *findQuery) (*list[foundRow], error) {
 		case failed == nil && (f.Queued != nil || f.Claimed != nil || f.DeadLetter != nil || len(f.Damaged) > 0):
 			reply.Items = append(reply.Items, c.foundIn(queue.Name, &f, q.Payloads))
 			if bytes += bytesOf(&f); bytes >= maxPageBytes {
-				payloads = 0 // the counts say that there are some
+				payloads = 0 // the counts show that there are some
 			}
 		case failed == nil, errors.Is(failed, inspect.ErrUnknownQueue): // which was forgotten meanwhile
 		case c.ctx.Err() != nil:
@@ -122,7 +122,7 @@ type payloadsQuery struct {
 
 func (q *payloadsQuery) about(a *Action) { a.Verb, a.IDs = VerbViewPayload, []string{q.ID} }
 
-// payloadsOf lists the payloads of an id in one place. It asks for one more than a page has, to
+// payloadsOf lists the payloads of an id in one place. It requests one more than a page has, to
 // know whether there is another page.
 func (c *call) payloadsOf(q *payloadsQuery) (*list[payload], error) {
 	after, err := inspect.ParsePayloadCursor(q.After)
@@ -154,7 +154,7 @@ type whyQuery struct {
 
 func (q *whyQuery) about(a *Action) { a.Queue, a.IDs = q.Queue, []string{q.ID} }
 
-// ownerRow is what the server that has a shard last announced.
+// ownerRow is the last announcement of the server that has a shard.
 type ownerRow struct {
 	Name      string `json:"name" doc:"its name"`
 	Draining  bool   `json:"draining" doc:"whether it gives its shards up"`

@@ -22,14 +22,14 @@ type format struct {
 	write     func(any) ([]byte, error)
 }
 
-// formats in order of preference; the first is for all replies, the others for lists.
+// formats in order of preference. The first is for all replies, the others for lists.
 var formats = []format{
 	{"application/json", json.Marshal},
 	{"application/jsonl", jsonLines},
 	{"text/csv", asCSV},
 }
 
-// accepted returns the format that a client wants most, of those that there are.
+// accepted returns the format that a client prefers, among the available ones.
 func accepted(r *http.Request, rows bool) (format, error) {
 	there := formats[:1]
 	if rows {
@@ -51,7 +51,7 @@ func accepted(r *http.Request, rows bool) (format, error) {
 	return best, nil
 }
 
-// qualityOf returns how much a media type is wanted, by the closest range of Accept.
+// qualityOf returns the client's preference for a media type, by the closest range of Accept.
 func qualityOf(ranges, mediaType string) (quality float64) {
 	kind, _, _ := strings.Cut(mediaType, "/")
 	closest := -1
@@ -78,7 +78,8 @@ func qualityOf(ranges, mediaType string) (quality float64) {
 	return quality
 }
 
-// answer writes a reply. What a page polls has an ETag, of all but as_of, and is not sent again to who has it.
+// answer writes a reply. A reply that pages poll has an ETag, of all but as_of, and is not sent
+// again to a client that has it.
 func (a *API) answer(w http.ResponseWriter, r *http.Request, route *route, f format, reply any) error {
 	h := w.Header()
 	if route.rows {
@@ -118,7 +119,7 @@ func respond(w http.ResponseWriter, r *http.Request, status int, body []byte) {
 	}
 }
 
-// etag returns a weak tag of a reply: of what it says, but for when.
+// etag returns a weak tag of a reply's content, without its time.
 func etag(f format, reply any) (string, error) {
 	if v := reflect.ValueOf(reply).Elem(); v.Kind() == reflect.Struct {
 		if asOf := v.FieldByName("AsOf"); asOf.IsValid() {
@@ -127,7 +128,7 @@ func etag(f format, reply any) (string, error) {
 			defer asOf.Set(was)
 		}
 	}
-	// Also of CSV the tag is that of all that is said, in headers too.
+	// The tag of a CSV is also that of the whole content, headers included.
 	body, err := json.Marshal(reply)
 	if err != nil {
 		return "", err
@@ -166,7 +167,8 @@ func jsonLines(reply any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// asCSV writes a line of names and one for each row. What is not one value, such as payloads, is JSON in its cell.
+// asCSV writes a line of names and a line for each row. A value with several parts, such as
+// payloads, is JSON in its cell.
 func asCSV(reply any) ([]byte, error) {
 	rows := reflect.ValueOf(reply.(listed).Rows())
 	fields := jsonFields(rows.Type().Elem())

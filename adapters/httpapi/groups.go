@@ -52,8 +52,8 @@ func (c *call) groups(q *groupsQuery) (*groupsReply, error) {
 	return reply, nil
 }
 
-// groupKey is how a client names a group: by its name, which is made of an error's text, and so is encrypted where
-// these are redacted.
+// groupKey is the form in which a client names a group: its name. The name is made from an error's
+// text, so it is encrypted where error texts are redacted.
 func (a *API) groupKey(name string) string {
 	if a.o.RedactError == nil || name == "" {
 		return name
@@ -61,7 +61,7 @@ func (a *API) groupKey(name string) string {
 	return a.sealer.seal(name)
 }
 
-// group returns the name of a group that a client names.
+// group returns the name of the group that a client names.
 func (a *API) group(key string) (string, error) {
 	if a.o.RedactError == nil || key == "" {
 		return key, nil

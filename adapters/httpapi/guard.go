@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// security are the headers of every answer. Answers are data of the moment: nothing keeps, frames, sniffs
-// or embeds them.
+// security are the headers of every answer. Answers are momentary data, so that they must not be
+// stored, framed, sniffed or embedded.
 var security = map[string]string{
 	"Cache-Control":                "no-store",
 	"Content-Security-Policy":      "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
@@ -31,7 +31,7 @@ func (a *API) Guard(next http.Handler) http.Handler {
 	})
 }
 
-// guard returns why a request is refused whatever it asks for, nil if it isn't. It has read nothing of the body.
+// guard returns why a request is refused whatever its route, or nil. It has not read the body.
 func (a *API) guard(r *http.Request) *problem {
 	if a.hosts != nil && !a.hosts[hostName(r.Host)] {
 		if a.o.Authorize == nil && len(a.o.Hosts) == 0 {
@@ -74,8 +74,8 @@ func headerBytes(r *http.Request) int {
 	return n
 }
 
-// forwarding are headers that a proxy adds. They are never trusted, but where one is there is a proxy, and its
-// address says nothing of who asks.
+// forwarding are headers that a proxy adds. They are never trusted. But if one is present there is
+// a proxy, and the peer's address does not identify the client.
 var forwarding = []string{"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip"}
 
 func fromThisMachine(r *http.Request) bool {

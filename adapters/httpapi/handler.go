@@ -49,7 +49,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mux.ServeHTTP(w, r)
 }
 
-// rooted returns a request whose path begins with a slash, which a StripPrefix with a slash at its end takes away.
+// rooted returns a request whose path begins with a slash. A StripPrefix whose prefix ends in a
+// slash removes that slash.
 func rooted(r *http.Request) *http.Request {
 	if strings.HasPrefix(r.URL.Path, "/") {
 		return r
@@ -63,7 +64,7 @@ func rooted(r *http.Request) *http.Request {
 	return &copied
 }
 
-// noRoute says that there is no route, or which other methods it has.
+// noRoute reports that the route does not exist, or which other methods it has.
 func (a *API) noRoute(r *http.Request) (p *problem, allowed string) {
 	for _, served := range [...]struct{ method, allowed string }{{http.MethodGet, "GET, HEAD"}, {http.MethodPost, "POST"}} {
 		other := *r
@@ -112,7 +113,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, route *route) {
 	}
 }
 
-// run asks the inspector, within the route's time and as the request's actor.
+// run calls the inspector, within the route's time and as the request's actor.
 func (a *API) run(r *http.Request, route *route, action Action, in any) (any, error) {
 	if action.Bulk {
 		select {
@@ -135,7 +136,7 @@ func (a *API) run(r *http.Request, route *route, action Action, in any) (any, er
 	return route.run(&call{API: a, ctx: ctx, queue: action.Queue}, in)
 }
 
-// input reads what the request has for the route.
+// input reads the request's input for the route.
 func (a *API) input(w http.ResponseWriter, r *http.Request, route *route) (any, error) {
 	if route.query != nil {
 		in := reflect.New(route.query)
@@ -147,7 +148,7 @@ func (a *API) input(w http.ResponseWriter, r *http.Request, route *route) (any, 
 	in := reflect.New(route.body)
 	body := http.MaxBytesReader(w, r.Body, a.o.MaxBodyBytes)
 	deadline := http.NewResponseController(w)
-	_ = deadline.SetReadDeadline(time.Now().Add(bodyTime)) // where the server can't, its own timeouts count
+	_ = deadline.SetReadDeadline(time.Now().Add(bodyTime)) // if the server can't, its own timeouts apply
 	err := decodeBody(r.Header, body, in.Interface())
 	if err == nil {
 		_ = deadline.SetReadDeadline(time.Time{}) // else the server would wait for the rest of the body

@@ -12,8 +12,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// How a probe asks the store: for how long at most, and how long an answer is kept, so that many probes cost what
-// one does.
+// How long a probe may ask the store, and how long an answer is kept, so that many probes cost as
+// much as one.
 const (
 	probeTime = 2 * time.Second
 	probeKept = time.Second
@@ -53,7 +53,7 @@ type readiness struct {
 	o         HealthOptions
 	host      string
 	pid       int
-	// free holds a value while somebody asks.
+	// free holds a value while a probe asks.
 	free  chan struct{}
 	lines []string
 	until time.Time
@@ -67,7 +67,7 @@ func (h *readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !time.Now().Before(h.until) {
-		// What is found counts for others too, so that it does not end with this request.
+		// The result is for other probes too, so the look does not end with this request.
 		ctx, end := context.WithTimeout(context.WithoutCancel(r.Context()), probeTime)
 		h.lines = h.unready(ctx)
 		end()
@@ -76,7 +76,7 @@ func (h *readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	probed(w, r, h.lines, "ready")
 }
 
-// probed answers a probe: with the reasons against, or the word if there is none.
+// probed answers a probe: with the reasons against, or with the word if there are no reasons.
 func probed(w http.ResponseWriter, r *http.Request, lines []string, word string) {
 	h := w.Header()
 	for name, value := range security {
@@ -94,7 +94,7 @@ func probed(w http.ResponseWriter, r *http.Request, lines []string, word string)
 	}
 }
 
-// unready returns a line for each reason why not.
+// unready returns a line for each reason against readiness.
 func (h *readiness) unready(ctx context.Context) []string {
 	if err := h.inspector.Ping(ctx); err != nil {
 		if errors.Is(err, inspect.ErrUnusable) {
@@ -118,7 +118,7 @@ func (h *readiness) unready(ctx context.Context) []string {
 	return []string{fmt.Sprintf("server: none of host %s with process %d announces itself; it has not started, has stopped, or does not reach the store in time", h.host, h.pid)}
 }
 
-// overdue says whether leases of a server have ended that it did not release.
+// overdue reports whether a server has leases that have ended without a release.
 func (h *readiness) overdue(ctx context.Context, n *inspect.Node) []string {
 	if len(n.Queues) == 0 {
 		return nil

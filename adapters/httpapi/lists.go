@@ -41,7 +41,7 @@ func newList[R any](items []R) *list[R] {
 	return &list[R]{Items: items, AsOf: time.Now().UTC()}
 }
 
-// pageQuery is what all lists of a queue take.
+// pageQuery has the common parameters of a queue's lists.
 type pageQuery struct {
 	After      string `query:"after" doc:"the next of the page before; it goes before from"`
 	Desc       bool   `query:"desc" doc:"list backwards"`
@@ -57,7 +57,7 @@ func (q *pageQuery) about(a *Action) {
 	}
 }
 
-// options returns the options of a page. from is in the terms of the order.
+// options returns the options of a page. from has the form that the order requires.
 func (c *call) options(q *pageQuery, sort, from, prefix string) (o inspect.ListOptions, err error) {
 	o = inspect.ListOptions{
 		SortBy: orders[sort], Descending: q.Desc, Prefix: prefix, Shards: q.Shard,
@@ -87,13 +87,13 @@ var orders = map[string]inspect.SortBy{
 	"retrying": inspect.RetryingByTime, "retrying_id": inspect.RetryingByID, "retries": inspect.RetryingByCount,
 }
 
-// shown is what a page needs to know of its elements.
+// shown is a page's access to its elements.
 type shown struct {
 	cursor inspect.Cursor
 	bytes  int
 }
 
-// page makes a page of a list. It ends early where payloads are large.
+// page makes a page of a list. It ends early if payloads are large.
 func page[V, R any](c *call, limit int, elements iter.Seq2[V, error], of func(*V) (R, shown)) (*list[R], error) {
 	reply := newList[R](nil)
 	bytes := 0
@@ -114,7 +114,7 @@ func page[V, R any](c *call, limit int, elements iter.Seq2[V, error], of func(*V
 			reply.Next = c.sealed(s.cursor.String())
 		}
 		if full && len(reply.Items) < limit {
-			break // the range has more, and would say now which shards are missing: so will the next page
+			break // there are more, and reading on would report missing shards now; the next page will
 		}
 	}
 	return reply, nil

@@ -11,8 +11,8 @@ import (
 // object is a JSON object of the document.
 type object = map[string]any
 
-// document returns the routes as an OpenAPI 3.1 document. Its server is the document's own directory, so that it
-// is right wherever the API is mounted.
+// document returns the routes as an OpenAPI 3.1 document. Its server is the document's own
+// directory, so that it is correct wherever the API is mounted.
 func document(routes []route) []byte {
 	s := schemas{}
 	paths := object{}
@@ -128,7 +128,7 @@ func (s schemas) parameters(r *route) (list []any) {
 	return list
 }
 
-// of returns the schema of a type. Structs are named ones.
+// of returns the schema of a type. Structs get named schemas.
 func (s schemas) of(t reflect.Type) object {
 	switch t {
 	case reflect.TypeFor[time.Time]():
@@ -159,7 +159,7 @@ func (s schemas) of(t reflect.Type) object {
 	return object{"type": "integer"}
 }
 
-// close says of the objects of a request that they have no other fields.
+// close marks the objects of a request as having no other fields.
 func (s schemas) close(t reflect.Type) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -201,7 +201,7 @@ func (s schemas) named(t reflect.Type) object {
 	return reference
 }
 
-// typeName is how a type is called in the document: jobRow is JobRow, and list[jobRow] is JobRowList.
+// typeName is a type's name in the document: jobRow is JobRow, and list[jobRow] is JobRowList.
 func typeName(t reflect.Type) string {
 	name, of, generic := strings.Cut(t.Name(), "[")
 	if generic {

@@ -107,7 +107,8 @@ type API struct {
 	// bulk bounds how many actions on all that match are under way.
 	bulk      chan struct{}
 	snapshots snapshots
-	// sealer encrypts what must not be read in cursors and groups; nil if all may be.
+	// sealer encrypts the ids and texts in cursors and groups that clients may not read. It is nil if
+	// they may read all.
 	sealer *sealer
 }
 

@@ -12,13 +12,13 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// problem is an answer that says what went wrong, as RFC 9457 has it.
+// problem is an answer that reports an error in the form of RFC 9457.
 type problem struct {
 	Type   string `json:"type" doc:"what went wrong, for programs: urn:skein:problem: and the name of one of the table"`
 	Title  string `json:"title" doc:"the same for people"`
 	Status int    `json:"status" doc:"the status of the answer"`
 	Detail string `json:"detail,omitempty" doc:"what is wrong with this request, and what to do"`
-	// Result is what a bulk action had done until it failed.
+	// Result is what a bulk action had done before it failed.
 	Result *bulkReply `json:"result,omitempty" doc:"what a bulk action had done, and where to go on"`
 
 	name  string
@@ -77,10 +77,11 @@ func (p *problem) with(format string, args ...any) *problem {
 // Error implements error, so that decoders and routes may return a problem.
 func (p *problem) Error() string { return p.Title + ": " + p.Detail }
 
-// silent reports whether the store, or the part that was asked, did not answer.
+// silent reports whether the store, or the requested part of it, did not answer.
 func (p *problem) silent() bool { return p.name == problemStore.name || p.name == problemTimeout.name }
 
-// problemOf returns the problem of an error: the first whose sentinel it matches, or that of the store.
+// problemOf returns the problem of an error: the first one whose sentinel it matches, or else that
+// of the store.
 func (a *API) problemOf(queue string, err error) *problem {
 	var own *problem
 	if errors.As(err, &own) {

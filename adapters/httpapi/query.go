@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// parameter is a field of a query: its name, its type and its bounds stand in the field's tags.
+// parameter is a field of a query. The field's tags contain its name, its type and its bounds.
 type parameter struct {
 	name, doc, deflt string
 	index            []int
@@ -37,8 +37,8 @@ func parameters(t reflect.Type) (list []parameter) {
 	return list
 }
 
-// decodeQuery reads a query into a struct. What is not known, is twice where one is meant, or is out of
-// bounds is refused: a misspelt parameter must not list everything.
+// decodeQuery reads a query into a struct. It refuses a parameter that is unknown, repeated where
+// only one is allowed, or out of bounds: a misspelt parameter must not list everything.
 func decodeQuery(raw string, into reflect.Value) error {
 	values, err := url.ParseQuery(raw)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// id returns what is shown of an id.
+// id returns an id as it may be shown.
 func (a *API) id(queue, id string) string {
 	if a.o.RedactID == nil || id == "" {
 		return strings.ToValidUTF8(id, "\uFFFD")
@@ -14,7 +14,7 @@ func (a *API) id(queue, id string) string {
 	return strings.ToValidUTF8(a.o.RedactID(queue, id), "\uFFFD")
 }
 
-// bytes returns what is shown of a payload.
+// bytes returns a payload as it may be shown.
 func (a *API) bytes(queue, id string, data []byte) []byte {
 	if a.o.RedactPayload == nil {
 		return data
@@ -22,7 +22,7 @@ func (a *API) bytes(queue, id string, data []byte) []byte {
 	return a.o.RedactPayload(queue, id, bytes.Clone(data))
 }
 
-// errorText returns what is shown of an error's text.
+// errorText returns an error's text as it may be shown.
 func (a *API) errorText(queue, id, text string) string {
 	if a.o.RedactError != nil && text != "" {
 		text = a.o.RedactError(queue, id, text)
@@ -30,10 +30,10 @@ func (a *API) errorText(queue, id, text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// quoted is an id as texts of package inspect have it.
+// quoted is an id in the form that texts of package inspect use.
 func quoted(id string) string { return strconv.Quote(id) }
 
-// redactedText returns a text in which an id that is quoted is shown as it may be.
+// redactedText returns a text in which a quoted id is replaced by what may be shown.
 func (c *call) redactedText(text, id string) string {
 	return strings.ReplaceAll(text, quoted(id), quoted(c.id(c.queue, id)))
 }

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// base is where all routes begin.
+// base is the beginning of all routes.
 const base = "/api/v1"
 
-// How long a request may take: the store is asked with a context that ends then.
+// How long a request may take. The context of its calls to the store ends then.
 const (
 	lookTime    = 5 * time.Second
 	actTime     = 10 * time.Second
@@ -19,15 +19,17 @@ const (
 	bodyTime = 5 * time.Second
 )
 
-// route is a row of the table that mux, rights, OpenAPI document, reference and tests are made of.
+// route is a row of the table from which the mux, rights, OpenAPI document, reference and tests
+// are made.
 type route struct {
 	method, path string // path is below base
 	verb         Verb
 	summary      string
-	// query and body are what the request has in its URL and its body, reply what it is answered; nil is nothing.
+	// query and body are the input in the request's URL and its body, and reply is the answer. nil
+	// means that there is none.
 	query, body, reply reflect.Type
-	// rows is whether the reply is a list, which is also had as JSON lines and CSV, and polled whether
-	// it has an ETag.
+	// rows is whether the reply is a list, which is also available as JSON lines and CSV. polled is
+	// whether it has an ETag.
 	rows, polled bool
 	time         time.Duration
 	run          func(*call, any) (any, error)
@@ -43,7 +45,7 @@ type call struct {
 	queue string
 }
 
-// about is what a request tells the rights beyond its route.
+// about is what the rights get to know of a request beside its route.
 type about interface{ about(*Action) }
 
 // look is a route that changes nothing.
@@ -57,7 +59,7 @@ func look[Q, R any](path, summary string, run func(*call, *Q) (*R, error)) route
 	return r
 }
 
-// polled is a route that a page asks again and again.
+// polled is a route that a page requests again and again.
 func polled(r route) route {
 	r.polled = true
 	return r
@@ -72,7 +74,7 @@ func act[B, R any](path string, verb Verb, summary string, run func(*call, *B) (
 	}
 }
 
-// slow is a route that may take as long as the queue is large.
+// slow is a route whose time grows with the queue.
 func slow(r route) route {
 	r.time = recountTime
 	return r

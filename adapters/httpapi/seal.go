@@ -13,7 +13,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// seal makes the cipher of cursors, checkpoints, keys and groups, if ids, or names of groups that are made of errors, are not to be read in them.
+// seal makes the cipher of cursors, checkpoints, keys and groups, if clients must not read the
+// ids, or the names of groups that are made of errors, in them.
 func (a *API) seal() error {
 	key := a.o.CursorKey
 	switch {
@@ -37,7 +38,8 @@ func (a *API) seal() error {
 	return nil
 }
 
-// sealer encrypts texts. The same text is always sealed alike, so that an answer that has not changed has the same ETag.
+// sealer encrypts texts. The same text is always encrypted alike, so that an unchanged answer has
+// the same ETag.
 type sealer struct {
 	gcm cipher.AEAD
 	key []byte
@@ -59,7 +61,7 @@ func (s *sealer) open(text string) (string, error) {
 	return string(plain), err
 }
 
-// sealed returns a cursor, a checkpoint or a key as clients get it.
+// sealed returns a cursor, a checkpoint or a key in the form for clients.
 func (a *API) sealed(text string) string {
 	if a.sealer == nil || text == "" {
 		return text
@@ -67,7 +69,7 @@ func (a *API) sealed(text string) string {
 	return a.sealer.seal(text)
 }
 
-// opened returns what sealed was given, or the error invalid.
+// opened returns the text that sealed got, or the error invalid.
 func (a *API) opened(text string, invalid error) (string, error) {
 	if a.sealer == nil || text == "" {
 		return text, nil
@@ -79,7 +81,7 @@ func (a *API) opened(text string, invalid error) (string, error) {
 	return plain, nil
 }
 
-// cursor reads a cursor that a client was given.
+// cursor reads a client's cursor.
 func (a *API) cursor(text string) (inspect.Cursor, error) {
 	plain, err := a.opened(text, inspect.ErrInvalidCursor)
 	if err != nil {

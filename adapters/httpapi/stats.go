@@ -15,7 +15,7 @@ type statsQuery struct {
 
 func (q *statsQuery) about(a *Action) { a.Queue = q.Queue }
 
-// counts are sizes, the first three under the names that Lowkiq's API has for them.
+// counts are sizes. The first three have the names of Lowkiq's API.
 type counts struct {
 	Length       int64     `json:"length" doc:"queued jobs: fresh and retrying"`
 	MorgueLength int64     `json:"morgue_length" doc:"ids in the morgue"`
@@ -121,11 +121,13 @@ func (c *call) queueStats(*noQuery) (*queueReply, error) {
 	return reply, nil
 }
 
-// maxRest bounds how old a snapshot gets, also where the store is slow or very many queues are polled one by one.
+// maxRest bounds how old a snapshot gets, even if the store is slow or very many queues are polled
+// one by one.
 const maxRest = 15 * time.Second
 
-// restFactor is how many times longer than a look took none follows, of any queue, as long as there are
-// snapshots to show: whoever asks, and however often, the store spends less than a hundredth of its time on it.
+// restFactor is the factor by which the pause after a look, of any queue, exceeds the look's
+// duration, as long as there are snapshots to show. So the store spends less than a hundredth of
+// its time on looks, however many clients poll, and however often.
 const restFactor = 99
 
 // snapshots are what the pollers of statistics share.
@@ -139,19 +141,19 @@ type snapshots struct {
 
 // snapshot is the statistics of a queue, or of all for the name "".
 type snapshot struct {
-	// free holds a value while nobody asks the store.
+	// free holds a value while a request asks the store.
 	free chan struct{}
 	snapped
 }
 
-// snapped is what was found, and when; zero for nothing yet.
+// snapped is the result, and its time; zero if there is no result yet.
 type snapped struct {
 	stats     []inspect.QueueStats
 	unreached []core.Shard
 	at        time.Time
 }
 
-// asOf returns when it was so: the earliest of the clocks of its queues' stores.
+// asOf returns the time of the statistics: the earliest of the clocks of its queues' stores.
 func (s *snapped) asOf() (at time.Time) {
 	for n := range s.stats {
 		if now := s.stats[n].Now; at.IsZero() || now.Before(at) {
@@ -161,7 +163,7 @@ func (s *snapped) asOf() (at time.Time) {
 	return at.UTC()
 }
 
-// forget lets the next look be a new one: something was changed here.
+// forget makes the next look a new one: an action changed something here.
 func (s *snapshots) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,8 +182,8 @@ func (s *snapshots) of(queue string) *snapshot {
 	return s.byQueue[queue]
 }
 
-// look reports whether to look again, or else to show what was found at a time: during a rest, and while somebody
-// looks. Whoever looks calls looked afterwards.
+// look reports whether to look again, or else to show the result of a given time: during a rest,
+// and while another request looks. A caller that looks calls looked afterwards.
 func (s *snapshots) look(at time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,15 +203,15 @@ func (s *snapshots) looked(cost time.Duration) {
 	s.rest = time.Now().Add(min(restFactor*cost, maxRest))
 }
 
-// drop removes what is of no queue.
+// drop removes the snapshot of a name that no queue has.
 func (s *snapshots) drop(queue string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.byQueue, queue)
 }
 
-// snapshot returns the statistics of a queue, or of all, as they are or were a short while ago. Who asks while
-// another does waits for that one's answer.
+// snapshot returns the statistics of a queue, or of all, at present or from a short while ago. A
+// request that comes while another looks waits for that one's answer.
 func (c *call) snapshot(queue string) (snapped, error) {
 	s := c.snapshots.of(queue)
 	select {
@@ -248,7 +250,7 @@ func (c *call) snap(queue string) (s snapped, err error) {
 	return s, nil
 }
 
-// partial returns the shards that a result lacks, or the error if it is another.
+// partial returns the shards that a result lacks, or the error if it is another one.
 func (c *call) partial(err error) ([]core.Shard, error) {
 	var lacks *inspect.PartialError
 	if errors.As(err, &lacks) && c.ctx.Err() == nil {

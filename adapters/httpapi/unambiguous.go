@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// unambiguous refuses JSON that package json reads as something else than its client may have meant: a field that is given twice, of which the last
-// one would count; one that is spelt in other letters, such as IDS; and null, which would be as if the field were not there, so that a match
-// whose text a client has lost would match all. The JSON is known to be well-formed.
+// unambiguous refuses JSON that package json may read differently from what the client meant: a
+// repeated field, since the last one would count; a field spelt with other letters, such as IDS;
+// and null, which would count as an absent field, so that a match whose text a client has lost
+// would match all. The JSON is known to be well-formed.
 func unambiguous(data []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	var open []*scope
@@ -73,7 +74,8 @@ func (s *scope) name(name string) error {
 // fieldLetters are those of the names of fields.
 const fieldLetters = "abcdefghijklmnopqrstuvwxyz0123456789_"
 
-// given is a text that is not empty if it is given: one that a client has lost must not match everything.
+// given is a text that is not empty if it is given: a text that a client has lost must not match
+// everything.
 type given string
 
 // UnmarshalJSON implements json.Unmarshaler.
