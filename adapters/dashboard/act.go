@@ -27,7 +27,7 @@ func (c *call) readForm() error {
 	}
 	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, most)
 	deadline := http.NewResponseController(c.w)
-	_ = deadline.SetReadDeadline(time.Now().Add(bodyTime)) // where the server can't, its own timeouts count
+	_ = deadline.SetReadDeadline(time.Now().Add(bodyTime)) // if the server can't, its own timeouts apply
 	if c.r.Header.Get("Content-Type") != "application/x-www-form-urlencoded" {
 		return &problem{Status: http.StatusUnsupportedMediaType, Title: "This is no form", Detail: "Programs act by the API, below api/v1/."}
 	}
@@ -38,22 +38,22 @@ func (c *call) readForm() error {
 	return nil
 }
 
-// op is what a form may do.
+// op is an action of a form.
 type op struct {
-	// path is the action's in the API, below a queue if it is of one.
+	// path is the action's path in the API, below a queue if it is an action on a queue.
 	path    string
 	ofQueue bool
-	// named is whether it acts on chosen ids, and all on all that match.
+	// named is whether it acts on chosen ids, and all whether on all that match.
 	named, all bool
-	// back is the page to go to afterwards, unless the form came from another.
+	// back is the page to go to afterwards, unless the form came from another one.
 	back string
-	// sure is whether it can't be undone, so that it asks first.
+	// sure is whether it can't be undone, so that the page asks for confirmation.
 	sure bool
-	// verb says what it does and did what was done, behind a count if it is named.
+	// verb names the action and did its result, which follows a count if ids are named.
 	verb, did string
-	// things are what it acts on, if it is an action on all.
+	// things are the kind of entries, for an action on all.
 	things string
-	// body makes the body for the API; nil is {} or the ids.
+	// body makes the body for the API; nil means {} or the ids.
 	body func(*call) (any, error)
 }
 
@@ -88,7 +88,7 @@ func nodeBody(c *call) (any, error) {
 	}{c.r.PostForm.Get("node")}, nil
 }
 
-// discarded names the record of a form.
+// discarded is the name of the form's record.
 func (c *call) discarded() (any, error) {
 	shard, err := strconv.Atoi(c.r.PostForm.Get("shard"))
 	if err != nil || c.r.PostForm.Get("key") == "" {
@@ -103,7 +103,7 @@ func (c *call) discarded() (any, error) {
 // ids are the chosen ids of a form.
 func (c *call) ids() []string { return c.r.PostForm["id"] }
 
-// edits reads the payload of a form, as it was and as it is to be.
+// edits reads the payload of a form, before and after the edit.
 func (c *call) edits() (any, error) {
 	type replacement struct {
 		Old octets `json:"old"`
@@ -113,7 +113,7 @@ func (c *call) edits() (any, error) {
 	if err != nil {
 		return nil, errForm
 	}
-	text := strings.ReplaceAll(c.r.PostForm.Get("new"), "\r\n", "\n") // browsers write line ends so, and only what has none of these is edited
+	text := strings.ReplaceAll(c.r.PostForm.Get("new"), "\r\n", "\n") // browsers end lines this way, and only payloads without these are edited
 	return struct {
 		ID    string        `json:"id"`
 		Edits []replacement `json:"edits"`
@@ -134,12 +134,13 @@ type result struct {
 	Unreached []string  `json:"unreached"`
 }
 
-// flash is what was done just now.
+// flash is the result of the action just done.
 type flash struct {
 	Count, Text string
 }
 
-// flash returns what the address says was done. Whoever makes up an address can make it say no more than is in the table.
+// flash returns the result that the address describes. A made-up address can show only texts of
+// the table.
 func (c *call) flash() *flash {
 	q := c.r.URL.Query()
 	done, known := ops[q.Get("did")]
@@ -153,7 +154,7 @@ func (c *call) flash() *flash {
 	return f
 }
 
-// confirmBody asks whether to do what can't be undone.
+// confirmBody asks for confirmation of an action that can't be undone.
 type confirmBody struct {
 	Question, Verb string
 	IDs            []string
@@ -162,7 +163,7 @@ type confirmBody struct {
 	Back           string
 }
 
-// act does what a form asks for. What is refused leads back to where the form stands.
+// act carries out a form's action. A refusal leads back to the form's page.
 func (c *call) act() (*view, error) {
 	name := c.r.PostForm.Get("op")
 	o, known := ops[name]
@@ -173,7 +174,8 @@ func (c *call) act() (*view, error) {
 	return v, refused(err, c.back(&o, "", 0))
 }
 
-// refused returns the error of an action with the link back to where its form stands, if it is one that a page shows.
+// refused returns the error of an action with a link back to its form's page, if that is a page
+// that can be shown.
 func refused(err error, to string) error {
 	if p := new(problem); errors.As(err, &p) {
 		return leadingBack(p, to)
@@ -188,7 +190,7 @@ func leadingBack(p *problem, to string) *problem {
 	return &copied
 }
 
-// do does what a form with a known action asks for.
+// do carries out the known action of a form.
 func (c *call) do(name string, o *op) (*view, error) {
 	form := c.r.PostForm
 	switch {
@@ -224,7 +226,7 @@ func (c *call) do(name string, o *op) (*view, error) {
 	return &view{to: c.back(o, name, reply.Handled)}, nil
 }
 
-// confirm asks first.
+// confirm asks for confirmation.
 func (c *call) confirm(o *op) (*view, error) {
 	const most = 20
 	ids := c.ids()
@@ -247,7 +249,8 @@ func (c *call) confirm(o *op) (*view, error) {
 	return &view{page: "confirm", title: b.Question, body: b}, nil
 }
 
-// stays lets the answer to a question lead to where the form of the question stands, which is not the page that sends it.
+// stays makes the answer to a confirmation lead to the page of the original form, which is not the
+// page that sends the answer.
 func (b *confirmBody) stays(c *call, o *op) {
 	to, err := url.Parse(b.Back)
 	if err != nil || o.back == "" {
@@ -268,21 +271,22 @@ func (b *confirmBody) stays(c *call, o *op) {
 	}
 }
 
-// backs are the pages that forms stand on, and the parameters of these that are kept.
+// backs are the pages that have forms, and the parameters of these that are kept.
 var backs = map[string][]string{
 	"queue": {"by", "span"}, "nodes": nil, "busy": nil, "unreadable": nil, "jobs": {"list", "sort", "desc", "shard", "prefix", "from", "after"}, "id": {"id"},
 	"morgue": {"group", "error", "sort", "desc", "asc", "prefix", "from", "after"},
 }
 
-// back is where to go after a form: to the page it stands on, else to that of what was done. It is made of names and values of our own routes:
-// those that the form names, and the others as they were on the page that sent it.
+// back is where to go after a form: to the form's page, or else to that of the action's result. It
+// consists of names and values of the dashboard's own routes: those that the form names, and the
+// others as they were on the page that sent it.
 func (c *call) back(o *op, did string, handled int) string {
 	form := c.r.PostForm
 	page := form.Get("back")
 	if _, known := backs[page]; !known {
 		page = o.back
 	}
-	if page == "" && did == "" { // the queue is still there
+	if page == "" && did == "" { // the queue still exists
 		page = "queue"
 	}
 	stood := c.stoodOn(page)
@@ -310,8 +314,9 @@ func (c *call) back(o *op, did string, handled int) string {
 	return href(page, params...)
 }
 
-// stoodOn returns the parameters of the page that sent a form, or nil if it is not the page of the name: a browser that does not say where a form
-// comes from leads to the page as it is at first.
+// stoodOn returns the parameters of the page that sent a form, or nil if that page does not have
+// the given name. If the browser does not name the page, back leads to the page without
+// parameters.
 func (c *call) stoodOn(page string) url.Values {
 	from, err := url.Parse(c.r.Referer())
 	if err != nil || from.Host == "" || from.Host != c.r.Host || path.Base(from.Path) != page {

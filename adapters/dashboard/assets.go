@@ -17,7 +17,8 @@ var files embed.FS
 // assetDir is where assets are served.
 const assetDir = "assets/"
 
-// assets are the files that pages load, by the names they are served under: with a digest of their content, so that browsers may keep them for ever.
+// assets are the files that pages load, by their served names. These contain a digest of the
+// content, so that browsers may keep the files for ever.
 var assets, hashed = readAssets()
 
 func readAssets() (byName map[string][]byte, names map[string]string) {
@@ -36,7 +37,7 @@ func readAssets() (byName map[string][]byte, names map[string]string) {
 	return byName, names
 }
 
-// asset returns where a file is served, below the prefix.
+// asset returns a file's path, below the prefix.
 func asset(file string) string { return hashed[file] }
 
 func serveAsset(w http.ResponseWriter, r *http.Request) {

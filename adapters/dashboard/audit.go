@@ -11,7 +11,7 @@ import (
 // auditShown is how many actions the page shows.
 const auditShown = 200
 
-// auditBody is what operators did.
+// auditBody is the page of operators' actions.
 type auditBody struct {
 	Now  time.Time
 	Rows []auditRow
@@ -19,7 +19,7 @@ type auditBody struct {
 	More bool
 }
 
-// auditReply is an action as the API has it.
+// auditReply is an action in the API's form.
 type auditReply struct {
 	At      time.Time `json:"at"`
 	Action  string    `json:"action"`
@@ -43,12 +43,12 @@ type auditRow struct {
 	auditReply
 	Key string
 	At  when
-	// On says what it was done to, and Result how it ended.
+	// On describes what the action was done to, and Result how it ended.
 	On, Result  string
 	Class, Sign string
 }
 
-// auditPage lists what operators did, of a queue if it is about one.
+// auditPage lists the actions of operators, for a queue if the page is about one.
 func (c *call) auditPage() (*view, error) {
 	s, err := c.looker.look(c.r.Context())
 	if err != nil {
@@ -83,7 +83,8 @@ func auditRowOf(a *auditReply, now time.Time) auditRow {
 	return r
 }
 
-// later returns the later of two times: an action may have begun after what else is shown was read.
+// later returns the later of two times: an action may have begun after the other parts of the page
+// were read.
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
@@ -96,7 +97,7 @@ func (a *auditReply) chooses() bool {
 	return strings.HasSuffix(a.Action, " all") || strings.Contains(a.Action, " all ") || strings.HasSuffix(a.Action, " failed")
 }
 
-// on says what an action was done to.
+// on describes what an action was done to.
 func (a *auditReply) on() string {
 	switch {
 	case len(a.IDs) > 0:

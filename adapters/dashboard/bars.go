@@ -17,7 +17,7 @@ type spark struct {
 	Text         string
 }
 
-// sparkOf draws the last hour of a queue. nil is unknown.
+// sparkOf draws the last hour of a queue. nil means unknown.
 func sparkOf(minutes []inspect.MinuteStats, now time.Time) *spark {
 	const n, up, down = 60, 16, 8
 	done, failed := series(minutes, now.Truncate(time.Minute).Add(-(n-1)*time.Minute), time.Minute, n)
@@ -48,7 +48,8 @@ func series(minutes []inspect.MinuteStats, from time.Time, step time.Duration, n
 	return done, failed
 }
 
-// barsAt draws values as one path: from x on, each so wide, from a base line up by so many pixels for one; none that is not zero is less than a pixel.
+// barsAt draws values as one path: from x on, each bar of the given width, from a base line up by
+// the given number of pixels per unit. A value that is not zero gets at least one pixel.
 type barsAt struct{ x, width, base, pixels float64 }
 
 // down draws from the base line down.
@@ -57,12 +58,13 @@ func (b barsAt) down() barsAt {
 	return b
 }
 
-// height is that of a value, upwards if it is negative.
+// height returns a value's height, upwards if it is negative.
 func (b barsAt) height(v float64) float64 {
 	return math.Round(10*math.Copysign(max(1, math.Abs(v*b.pixels)), -b.pixels)) / 10
 }
 
-// strokes draws lines instead, which the stylesheet makes as wide as they are to be: half as many bytes, for rows of tables.
+// strokes draws lines instead, whose width the stylesheet sets. They take half as many bytes, for
+// rows of tables.
 func (b barsAt) strokes(values []float64) string {
 	var path strings.Builder
 	for at, v := range values {

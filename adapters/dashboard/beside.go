@@ -8,8 +8,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// beside is what the store is asked for while its statistics are read: they are the most work, and where a part of the store is away each
-// call waits for that part by itself.
+// beside is what the dashboard asks the store for while its statistics are read. Statistics are
+// the most work, and if a part of the store is away each call waits for that part by itself.
 type beside struct {
 	stop  context.CancelFunc
 	asked sync.WaitGroup
@@ -17,7 +17,8 @@ type beside struct {
 	nodes       []inspect.Node
 	nodesFailed error
 
-	// checking is whether the servers are looked at, which they are once the checks of before have rested.
+	// checking is whether the servers are checked, which they are once the previous checks have
+	// rested.
 	checking     bool
 	checks       []inspect.Check
 	checksFailed error
@@ -40,7 +41,8 @@ func (l *looker) askBeside(ctx context.Context, s *snapshot) *beside {
 	return b
 }
 
-// wait returns once all is answered, or given up, which it is at once if the statistics failed.
+// wait returns once all calls are answered or given up. They are given up at once if the
+// statistics failed.
 func (b *beside) wait(failed error) {
 	if failed != nil {
 		b.stop()
@@ -49,7 +51,7 @@ func (b *beside) wait(failed error) {
 	b.stop()
 }
 
-// fill takes over what was answered.
+// fill copies the answers.
 func (b *beside) fill(l *looker, s *snapshot) {
 	if s.view.NodesUnknown = b.nodesFailed != nil; b.nodesFailed == nil {
 		s.view.Nodes = b.nodes

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// match chooses what an action on all that match takes.
+// match chooses the entries of an action on all that match.
 type match struct {
 	Prefix string `json:"prefix,omitempty"`
 	Group  string `json:"group,omitempty"`
@@ -20,7 +20,7 @@ func matchOf(values url.Values) match {
 	return match{Prefix: values.Get("prefix"), Group: values.Get("group"), Error: values.Get("error")}
 }
 
-// words says what a match chooses, of things such as dead letters.
+// words describes what a match chooses, of things such as dead letters.
 func (m match) words(things, queue string) string {
 	text := things + " of " + queue
 	switch {
@@ -44,7 +44,7 @@ type bulkBody struct {
 	DryRun   bool      `json:"dry_run,omitempty"`
 }
 
-// sheetBody is what an action on all that match would do, or how far it is.
+// sheetBody is the preview of an action on all that match, or its progress.
 type sheetBody struct {
 	Op, Verb, Words, Queue string
 	Sure                   bool
@@ -55,10 +55,10 @@ type sheetBody struct {
 	Sample                 bool // not all were looked at
 	Changed                bool // more than were confirmed
 	Linked                 bool
-	// Stood is the list as it was when the action was chosen, in hidden fields, and Back its address.
+	// Stood is the list as it was when the action was chosen, in hidden fields. Back is its address.
 	Stood []hiddenField
 	Back  string
-	// AllDue is whether there is nothing to make due.
+	// AllDue is whether all jobs are already due.
 	AllDue bool
 }
 
@@ -74,7 +74,7 @@ func (c *call) sheetOf(name string, o *op, m match, before time.Time) *sheetBody
 	return b
 }
 
-// fields makes hidden fields of those that have a value: name, value, …
+// fields makes hidden fields of the pairs that have a value: name, value, …
 func fields(params ...string) (list []hiddenField) {
 	for at := 0; at+1 < len(params); at += 2 {
 		if params[at+1] != "" {
@@ -84,7 +84,8 @@ func fields(params ...string) (list []hiddenField) {
 	return list
 }
 
-// stood returns how the list was that an action on all was chosen on: as the pages between have kept it, or as the list itself says it was.
+// stood returns the state of the list on which an action on all was chosen: as the pages in
+// between have kept it, or as the list itself sends it.
 func (c *call) stood(page string) (list []hiddenField) {
 	was := c.stoodOn(page)
 	for _, name := range backs[page] {
@@ -97,7 +98,8 @@ func (c *call) stood(page string) (list []hiddenField) {
 	return list
 }
 
-// to returns the address of the list, with more parameters. A group that was acted on is not shown again once that has ended.
+// to returns the address of the list, with more parameters. A group is no longer shown once an
+// action on it has ended.
 func (b *sheetBody) to(o *op, params ...string) string {
 	params = append([]string{"q", b.Queue}, params...)
 	for _, f := range b.Stood {
@@ -108,7 +110,7 @@ func (b *sheetBody) to(o *op, params ...string) string {
 	return href(o.back, params...)
 }
 
-// try asks what an action would do.
+// try asks for a preview of an action.
 func (c *call) try(b *sheetBody, o *op) error {
 	if err := c.post(c.queue, o.path, bulkBody{Match: b.Match, Before: b.Before, DryRun: true}, &b.Result); err != nil {
 		return err
@@ -119,7 +121,7 @@ func (c *call) try(b *sheetBody, o *op) error {
 	return nil
 }
 
-// sheet shows what an action on all that match would do.
+// sheet shows the preview of an action on all that match.
 func (c *call) sheet() (*view, error) {
 	q := c.r.URL.Query()
 	name := q.Get("op")
@@ -131,7 +133,7 @@ func (c *call) sheet() (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.failed != nil { // what can't be looked at now can't be acted on
+	if s.failed != nil { // entries that can't be looked at now can't be acted on
 		return nil, c.storeProblem(s.failed)
 	}
 	b := c.sheetOf(name, &o, matchOf(q), c.looker.now())
@@ -180,14 +182,15 @@ func (c *call) actOnAll(name string, o *op) (*view, error) {
 		"total", strconv.Itoa(reply.Total), "was", form.Get("looked"), "reason", form.Get("reason"), "away", strconv.Itoa(len(reply.Unreached)), "failed", failed)...)}, nil
 }
 
-// grown reports whether an action takes more than was confirmed. Fewer are what others have dealt with meanwhile. How many of a part of them match says
+// grown reports whether an action takes more than was confirmed. There may be fewer, since others
+// have dealt with some meanwhile. If only a part was counted, the number that matched means
 // nothing: then "or more" was confirmed.
 func (b *sheetBody) grown(form url.Values) bool {
 	confirmed, err := strconv.Atoi(form.Get("confirm"))
 	return err != nil || b.Result.Handled > confirmed && form.Get("sample") == ""
 }
 
-// stepsBody is how far an action on all that match is.
+// stepsBody is the progress of an action on all that match.
 type stepsBody struct {
 	*sheetBody
 	Continue, Reason       string
@@ -195,11 +198,13 @@ type stepsBody struct {
 	Away                   int
 	// Failed is whether the last step was cut off by an error of the store.
 	Failed bool
-	// Auto is whether scripts go on by themselves: not when the last step got nowhere, as where shards are away.
+	// Auto is whether scripts continue by themselves. They don't when the last step made no progress,
+	// for example because shards are away.
 	Auto bool
 }
 
-// steps shows how far an action on all that match is. It goes on by a form, which scripts send by themselves until somebody stops them.
+// steps shows the progress of an action on all that match. The action continues by a form, which
+// scripts send by themselves until the user stops them.
 func (c *call) steps() (*view, error) {
 	q := c.r.URL.Query()
 	name := q.Get("op")
@@ -220,8 +225,8 @@ func (c *call) steps() (*view, error) {
 	return &view{page: "steps", title: o.verb, body: b}, nil
 }
 
-// fromHere reports whether one of our own pages has led here. A page that goes on by itself does so only then: a link of another site must
-// not be enough to act.
+// fromHere reports whether one of the dashboard's own pages has led here. Only then does a page
+// continue by itself: a link of another site must not be enough to act.
 func (c *call) fromHere() bool {
 	if site := c.r.Header.Get("Sec-Fetch-Site"); site != "" {
 		return site == "same-origin"

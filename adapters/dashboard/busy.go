@@ -23,19 +23,19 @@ const (
 	busyRows   = 200
 )
 
-// busyBody is what servers have claimed.
+// busyBody is the page of claimed jobs.
 type busyBody struct {
 	Queue   string
 	Now     time.Time
 	Servers []busyServer
 	Orphans []busyRow
-	More    []string // queues of which not all is shown
+	More    []string // queues that are not shown completely
 	Failed  []string
 	May     *rights
 	Linked  bool
 }
 
-// busyServer is a server and what it has.
+// busyServer is a server and its claimed jobs.
 type busyServer struct {
 	Name, State      string
 	Running, Claimed int
@@ -50,12 +50,12 @@ type busyRow struct {
 	// Shard is its index.
 	Shard   string
 	claimed *claimedRow
-	// Taker says who puts an orphan back, and Nobody that it is nobody.
+	// Taker is who puts an orphan back. Nobody is true if no server does.
 	Taker      string
 	Nobody     bool
 	Began      when
 	Took       time.Duration
-	Bar, P99   float64 // on the scale of the page, in pixels
+	Bar, P99   float64 // in pixels, on the scale of the page
 	Slow       bool    // longer than five times the 99th percentile
 	Cancelled  string
 	Retries    int
@@ -66,7 +66,7 @@ type busyRow struct {
 // Anchor is the fragment of the page's address that names the row.
 func (r *busyRow) Anchor() string { return busyAnchor(r.Queue, r.ID) }
 
-// busyAnchor names the row of a job. An id may hold what no address may.
+// busyAnchor names the row of a job. An id may contain characters that an address may not.
 func busyAnchor(queue, id string) string {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, queue+"\x00"+id) // a hash returns no error
@@ -84,8 +84,9 @@ func timeScale() (marks []mark) {
 	return marks
 }
 
-// A job that runs for slowTimes the 99th percentile of its queue is marked, if that is slowLeast or more. Of a queue of which nothing has ended
-// within the hour it is one that runs for slowUnknown.
+// A job that runs for slowTimes the 99th percentile of its queue is marked, if that is slowLeast
+// or more. In a queue where no job has ended within the hour, a job is marked if it runs for
+// slowUnknown.
 const (
 	slowTimes   = 5
 	slowLeast   = time.Second
@@ -105,7 +106,7 @@ func onScale(d time.Duration) float64 {
 	return math.Round(min(share, 1) * barWidth)
 }
 
-// busyPage shows what runs, of all queues or of one.
+// busyPage shows the running jobs, of all queues or of one.
 func (c *call) busyPage() (*view, error) {
 	s, err := c.seen()
 	if err != nil {
@@ -145,7 +146,7 @@ func (c *call) busyPage() (*view, error) {
 		n.sort()
 		b.Servers = append(b.Servers, *n)
 	}
-	for _, n := range byOwner { // whom the list of servers doesn't have
+	for _, n := range byOwner { // servers that the list of servers lacks
 		n.sort()
 		b.Servers = append(b.Servers, *n)
 	}
@@ -153,13 +154,13 @@ func (c *call) busyPage() (*view, error) {
 	return &view{page: "busy", title: "Busy", live: true, body: b}, nil
 }
 
-// claimKey names a claim as servers do that say what they run.
+// claimKey identifies a claim in the way that servers report their running jobs.
 type claimKey struct {
 	owner, shard, id string
 	token            int64
 }
 
-// began returns when handlers began, as servers say of those that run longest.
+// began returns when handlers began, as servers report it for those that have run longest.
 func (c *call) began(s *snapshot) map[claimKey]time.Time {
 	all := map[claimKey]time.Time{}
 	for at := range s.view.Nodes {
@@ -175,7 +176,7 @@ func (c *call) began(s *snapshot) map[claimKey]time.Time {
 	return all
 }
 
-// server adds a server, with its figures of the page's queue.
+// server adds a server, with its figures for the page's queue.
 func (b *busyBody) server(n *inspect.Node, byOwner map[string]*busyServer) {
 	if b.Queue != "" && !slices.Contains(n.Queues, b.Queue) {
 		return
@@ -189,7 +190,7 @@ func (b *busyBody) server(n *inspect.Node, byOwner map[string]*busyServer) {
 	byOwner[n.Owner] = server
 }
 
-// claims adds what is claimed of a queue.
+// claims adds the claims of a queue.
 func (b *busyBody) claims(c *call, s *snapshot, stats *inspect.QueueStats, began map[claimKey]time.Time, byOwner map[string]*busyServer) {
 	queue := stats.Queue.Name
 	var reply listOf[claimedRow]
@@ -237,11 +238,12 @@ func (b *busyBody) claims(c *call, s *snapshot, stats *inspect.QueueStats, began
 	}
 }
 
-// takers are the servers that take what servers that are gone have left in the shards of a queue.
+// takers are the servers that take over the claims that servers which are gone have left in the
+// shards of a queue.
 type takers struct {
-	// owners are the names of those that have a shard by now, by its index.
+	// owners are the names of the present owners of shards, by the shard's index.
 	owners map[int]string
-	// others are those that may get a shard that no server has, or words for there being none.
+	// others are the servers that may get a shard without an owner, or a text if there are none.
 	others string
 	// nobody is true if no server may get it.
 	nobody bool
@@ -275,7 +277,7 @@ func (s *snapshot) takersOf(stats *inspect.QueueStats) *takers {
 	return t
 }
 
-// of returns who takes what was left in a shard, and whether nobody does.
+// of returns who takes over the claims in a shard, and whether no server does.
 func (t *takers) of(index string) (who string, nobody bool) {
 	if n, err := strconv.Atoi(index); err == nil && t.owners[n] != "" {
 		return t.owners[n], false
@@ -283,7 +285,7 @@ func (t *takers) of(index string) (who string, nobody bool) {
 	return t.others, t.nobody
 }
 
-// sort puts the longest first.
+// sort puts the longest-running job first.
 func (n *busyServer) sort() {
 	longest := func(x, y busyRow) int { return cmp.Or(x.Began.At.Compare(y.Began.At), strings.Compare(x.ID, y.ID)) }
 	slices.SortFunc(n.Rows, longest)

@@ -16,7 +16,7 @@ import (
 // Sizes of charts, in pixels.
 const (
 	sparkWidth, sparkHeight = 120, 24
-	// A chart is as wide as its page lets it be, so only its height is in pixels.
+	// A chart is as wide as its page, so only its height is in pixels.
 	chartHeight = 164
 	// chartTop is the room for the marks of versions, chartFoot the room for times.
 	chartTop, chartFoot = 12, 20
@@ -39,11 +39,11 @@ type chart struct {
 	Empty       bool
 }
 
-// Height is that of the part of a chart that is drawn in.
+// Height is that of a chart's plot area.
 func (*chart) Height() int { return chartBase }
 
-// drawn is a series. Its paths are as wide as there are steps of time. Gaps joins points between
-// which nothing is known.
+// drawn is a series. Its paths have one unit of width per step of time. Gaps joins points with
+// unknown values in between.
 type drawn struct{ Class, Path, Gaps, Name string }
 
 // slot is a step of time, with its figures as text.
@@ -53,7 +53,7 @@ type slot struct {
 	Text string
 }
 
-// tick is a line of the scale; without a text it has none, for want of room.
+// tick is a line of the scale. It has no text if there is no room for it.
 type tick struct {
 	Y    float64
 	Text string
@@ -62,7 +62,7 @@ type tick struct {
 // TextY is where the text of a tick stands.
 func (t tick) TextY() float64 { return t.Y + 4 }
 
-// mark is a place on the time axis, in percent of its width, and when that is.
+// mark is a place on the time axis, in percent of its width, and its time.
 type mark struct {
 	X    float64
 	Text string
@@ -75,7 +75,7 @@ type chartRow struct {
 	Cells []string
 }
 
-// window is what is known of the last hours, in points of one length.
+// window is the known history of the last hours, in points of one length.
 type window struct {
 	from    time.Time
 	step    time.Duration
@@ -83,7 +83,8 @@ type window struct {
 	minutes []inspect.MinuteStats
 	nodes   []inspect.Node
 	now     time.Time
-	// words says how long it is; labels are so far apart, and rows of the table so long.
+	// words describes its length. labels is the distance of labels, and rows the length of the table's
+	// rows.
 	words       string
 	labels, row time.Duration
 }
@@ -104,7 +105,7 @@ func (w *window) of(minutes []inspect.MinuteStats, nodes []inspect.Node, now tim
 	return w
 }
 
-// merged sums up what begins within the same step.
+// merged sums up points that begin within the same step.
 func merged(minutes []inspect.MinuteStats, step time.Duration) []inspect.MinuteStats {
 	byTime := map[time.Time]*inspect.MinuteStats{}
 	var all []*inspect.MinuteStats
@@ -130,7 +131,7 @@ func merged(minutes []inspect.MinuteStats, step time.Duration) []inspect.MinuteS
 	return list
 }
 
-// x is where a time is on the axis, in percent of its width.
+// x returns a time's place on the axis, in percent of its width.
 func (w *window) x(t time.Time) float64 {
 	x := float64(t.Sub(w.from)) / float64(w.step) / float64(w.points) * 100
 	return math.Round(x*100) / 100
@@ -158,7 +159,7 @@ func (w *window) axis(c *chart) *chart {
 			oldest = n.StartedAt
 		}
 	}
-	for version, at := range first { // what began with the first of all is no change
+	for version, at := range first { // a version that was there from the start is not a change
 		if at.After(w.from) && at.After(oldest) {
 			c.Deploys = append(c.Deploys, mark{w.x(at), version, at})
 		}
@@ -168,7 +169,7 @@ func (w *window) axis(c *chart) *chart {
 	return c
 }
 
-// throughput is the chart of what ended: done above a line, failed below it, on one scale with
+// throughput is the chart of ended jobs: done above a line, failed below it, on one scale with
 // figures on both sides.
 func (w *window) throughput() *chart {
 	done, failed := series(w.minutes, w.from, w.step, w.points)
@@ -219,12 +220,13 @@ func label(v float64) string {
 	return figures.Count(int64(math.Round(v)))
 }
 
-// waitSteps are what a scale of waits may be marked with.
+// waitSteps are the possible marks of the scale of waits.
 var waitSteps = []time.Duration{
 	time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 10 * time.Hour, 100 * time.Hour, 1000 * time.Hour,
 }
 
-// waits is the chart of how long jobs waited. Its scale is logarithmic: a wait of milliseconds and one of an hour can both be read.
+// waits is the chart of how long jobs waited. Its scale is logarithmic, so that both a wait of
+// milliseconds and one of an hour can be read.
 func (w *window) waits() *chart {
 	c := &chart{Title: "Wait in " + w.words, Unit: "from due to start", Heads: []string{"p50", "p99"}, Base: chartBase}
 	var most time.Duration
@@ -259,7 +261,7 @@ func (w *window) waits() *chart {
 	return w.axis(c)
 }
 
-// spaced leaves out texts of a scale that would stand in one another; earlier ones stay.
+// spaced leaves out texts of a scale that would overlap; earlier ones stay.
 func spaced(scale []tick) []tick {
 	const apart = 20
 	for at := range scale {
@@ -290,7 +292,7 @@ func (w *window) line(name string, q float64, height func(time.Duration) float64
 			if last >= 0 {
 				fmt.Fprintf(&gaps, "M%.1f %.1fL%.1f %.1f", float64(last)+0.5, lastY, float64(n)+0.5, y)
 			}
-			fmt.Fprintf(&path, "M%.1f %.1fh0", float64(n)+0.5, y) // a point alone is a dot
+			fmt.Fprintf(&path, "M%.1f %.1fh0", float64(n)+0.5, y) // a single point is a dot
 		}
 		last, lastY = n, y
 	}

@@ -2,19 +2,19 @@ package dashboard
 
 import "github.com/skeinq/skein/inspect"
 
-// counted is what the frame of a page says beside its links: how much is wrong, and how much a
+// counted is the figures in a page's frame beside its links: how much is wrong, and how much a
 // queue holds.
 type counted struct {
 	// Known reports whether the store has been looked at, Queue whether the page's queue was seen.
 	Known, Queue bool
-	// All is how many lines of what is wrong the overview has, for those who may see all queues.
+	// All is how many lines of what is wrong the overview has, for users who may see all queues.
 	All int
-	// Wrong is how many of them are about the page: all, or those of its queue.
+	// Wrong is how many of them concern the page: all, or those of its queue.
 	Wrong                  int
 	Waiting, Running, Dead int64
 }
 
-// counted counts for the frame of a page. Live pages look at the store for it, as the overview
+// counted counts for the frame of a page. For live pages it looks at the store, as the overview
 // does.
 func (c *call) counted(live bool) (n counted) {
 	s, _, _ := c.looker.known()

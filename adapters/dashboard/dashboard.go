@@ -59,8 +59,9 @@ func New(inspector *inspect.Inspector, o Options) (*Dashboard, error) {
 	return d, nil
 }
 
-// security are the headers of every page. Unlike the API's, the referrer policy lets pages name their own origin to
-// themselves: without it browsers send forms with the origin null, which an old one can't be told from another site by.
+// security are the headers of every page. Unlike the API's, the referrer policy lets pages send
+// their own origin to themselves. Without it browsers send forms with the origin null, and an old
+// browser's form could not be told from another site's.
 var security = map[string]string{
 	"Cache-Control": "no-store",
 	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; " +
@@ -99,7 +100,8 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.mux.ServeHTTP(w, r)
 }
 
-// slashed returns where to go from a prefix without the slash at its end, since all links of a page are relative to it; empty for other paths.
+// slashed returns the redirect for a prefix without the slash at its end, since all links of a
+// page are relative to it. It is empty for other paths.
 func slashed(r *http.Request) string {
 	if r.URL.Path != "" || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return ""
@@ -115,7 +117,8 @@ func slashed(r *http.Request) string {
 	return to
 }
 
-// rooted returns a request whose path begins with a slash, which a StripPrefix with a slash at its end takes away.
+// rooted returns a request whose path begins with a slash. A StripPrefix whose prefix ends in a
+// slash removes that slash.
 func rooted(r *http.Request) *http.Request {
 	if strings.HasPrefix(r.URL.Path, "/") {
 		return r

@@ -11,9 +11,10 @@ import (
 	"github.com/skeinq/skein/internal/wrong"
 )
 
-// details are what is read of a queue more seldom.
+// details are what is read of a queue less often.
 type details struct {
-	// retries is how often servers said that they retry jobs of the queue, when last was read.
+	// retries is how often servers retry jobs of the queue, by their own announcements at the last
+	// read.
 	retries int
 
 	at     time.Time
@@ -21,17 +22,18 @@ type details struct {
 	failed error
 	// hour is by minute, day by a quarter of an hour.
 	hour, day []inspect.MinuteStats
-	// lacks has the shards that keep a part of the history, or all of it, and can't be reached. day
-	// is not read then: it would wait for the same server.
+	// lacks has the shards that keep a part of the history, or all of it, and can't be reached. Then
+	// day is not read, since that would wait for the same server.
 	lacks []core.Shard
 	died  wrong.Deaths
 	last  wrong.LastRetry
 }
 
-// whole reports whether the history is all there, so that rates may be told from it.
+// whole reports whether the history is complete, so that rates may be derived from it.
 func (d *details) whole() bool { return d.failed == nil && len(d.lacks) == 0 }
 
-// detail reads the history and the newest deaths of queues, those first that were read longest ago, until the time for it is over.
+// detail reads the history and the newest deaths of queues, beginning with those that were read
+// longest ago, until its time is over.
 func (l *looker) detail(ctx context.Context, s *snapshot) {
 	began := l.clock()
 	if s.view.NodesUnknown || len(s.view.Unreached) > 0 {
@@ -100,17 +102,18 @@ func (l *looker) detailsOf(ctx context.Context, stats *inspect.QueueStats, v *wr
 	return d
 }
 
-// quarter is how much of the day a point of its charts sums up.
+// quarter is the length of time that a point of the day's charts sums up.
 const quarter = 15 * time.Minute
 
-// deathsRead is how many of the newest dead letters are read at a time, to count those of the last hour: few at first, which is most often enough.
+// deathsRead is how many of the newest dead letters are read at a time, to count those of the last
+// hour. It is few at first, which is usually enough.
 var deathsRead = [...]int{100, 200, 700}
 
-// allGroups is the most groups that are returned.
+// allGroups is the largest number of groups that are returned.
 const allGroups = 1000
 
-// deaths counts the dead letters of a queue that were buried since a time. The groups say that of most queues; a dead letter is read only
-// if they don't.
+// deaths counts the dead letters of a queue that were buried since a time. For most queues the
+// groups are enough; dead letters are read only if the groups are not.
 func (l *looker) deaths(ctx context.Context, stats *inspect.QueueStats, since time.Time) (wrong.Deaths, error) {
 	groups, err := l.inspector.Groups(ctx, stats.Queue.Name, allGroups)
 	if _, err = partial(err); err != nil {

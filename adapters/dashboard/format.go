@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/internal/figures"
 )
 
-// funcs are what templates write values with.
+// funcs are the templates' functions for values.
 var funcs = template.FuncMap{
 	"asset": asset,
 	"count": figures.Count,
@@ -57,7 +57,7 @@ var funcs = template.FuncMap{
 	},
 }
 
-// coarse rounds a duration to what is worth reading.
+// coarse rounds a duration to a readable precision.
 func coarse(d time.Duration) time.Duration {
 	if d >= time.Minute {
 		return d.Round(time.Second)
@@ -65,16 +65,16 @@ func coarse(d time.Duration) time.Duration {
 	return d.Round(time.Microsecond)
 }
 
-// when is a time beside now, to be shown as how long ago or until it is.
+// when is a time beside now, to be shown as how long ago it was or in how long it will be.
 type when struct{ At, Now time.Time }
 
-// ISO is the time for programs.
+// ISO returns the time for programs.
 func (w when) ISO() string { return w.At.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// UTC is the time for people.
+// UTC returns the time for people.
 func (w when) UTC() string { return w.At.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// Text says how long ago it was, or in how long it is.
+// Text returns how long ago it was, or in how long it will be.
 func (w when) Text() string {
 	d := w.Now.Sub(w.At)
 	if d < 0 {
@@ -83,13 +83,13 @@ func (w when) Text() string {
 	return figures.Span(seconds(d)) + " ago"
 }
 
-// For says how long it has been so.
+// For returns how long it has been so.
 func (w when) For() string { return figures.Span(seconds(max(0, w.Now.Sub(w.At)))) }
 
 // seconds rounds as scripts do: to whole seconds.
 func seconds(d time.Duration) time.Duration { return d.Round(time.Second) }
 
-// rate writes events a second, or that they are not known.
+// rate writes events a second, or that the rate is unknown.
 func rate(perSecond float64) string {
 	switch {
 	case perSecond < 0:
@@ -106,7 +106,8 @@ func rate(perSecond float64) string {
 	return figures.Count(int64(math.Round(perSecond)))
 }
 
-// shown returns a text as it is shown: what is not seen, or would turn the text around it, is written out.
+// shown returns a text as it is shown: characters that are invisible, or would change the
+// direction of the text around them, are escaped.
 func shown(text string) string {
 	if strings.IndexFunc(text, hidden) < 0 {
 		return text
@@ -122,7 +123,8 @@ func shown(text string) string {
 	return b.String()
 }
 
-// hidden reports whether a character is not to be seen, or changes how others are: controls, marks of direction, spaces without width.
+// hidden reports whether a character is invisible, or changes how others are shown: controls,
+// marks of direction, spaces without width.
 func hidden(r rune) bool {
 	switch {
 	case unicode.IsControl(r), r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0x061c:

@@ -27,7 +27,7 @@ type idBody struct {
 	Class     string
 	Facts     []fact
 	Why       whyReply
-	Hidden    bool // payloads may not be seen
+	Hidden    bool // payloads must not be shown
 	Others    []foundRow
 	May       *rights
 	Editable  bool
@@ -50,7 +50,7 @@ type payloadPage struct {
 // fact is one line of the checklist behind a verdict.
 type fact struct {
 	Name, Value string
-	// Class and Sign say whether it keeps the job from running: good, bad, or neither.
+	// Class and Sign show whether it keeps the job from running: good, bad, or neither.
 	Class, Sign string
 }
 
@@ -71,7 +71,7 @@ func (c *call) idPage() (*view, error) {
 		return nil, err
 	}
 	var others listOf[foundRow]
-	if err := c.ask(http.MethodGet, "/find", url.Values{"id": {id}}, nil, &others); err == nil { // who may see one queue need not see all
+	if err := c.ask(http.MethodGet, "/find", url.Values{"id": {id}}, nil, &others); err == nil { // a user who may see one queue need not be allowed to see all
 		for _, found := range others.Items {
 			if found.Queue != c.queue {
 				b.Others = append(b.Others, found)
@@ -84,8 +84,8 @@ func (c *call) idPage() (*view, error) {
 	return &view{page: "id", title: shown(id), live: true, body: b}, nil
 }
 
-// payloadPages adds the payloads of each place to the page of an id: the first ones, or in the
-// place that the address names those behind its cursor.
+// payloadPages adds the payloads of each place to the page of an id: the first ones, or, in the
+// place that the address names, those behind its cursor.
 func (c *call) payloadPages(b *idBody) error {
 	b.Pages = make(map[string]*payloadPage)
 	at := c.r.URL.Query()
@@ -112,7 +112,7 @@ func (c *call) payloadPages(b *idBody) error {
 	return nil
 }
 
-// verdict is the sentence that the page begins with.
+// verdict is the sentence at the beginning of the page.
 func (b *idBody) verdict() string {
 	if waits(b.Why.Reason) {
 		return "Waits: " + spans(b.Why.Text) + "."
@@ -120,7 +120,7 @@ func (b *idBody) verdict() string {
 	return sentence(spans(b.Why.Text))
 }
 
-// paused reports whether the queue was paused when it was last looked at.
+// paused reports whether the queue was paused at the last look.
 func (c *call) paused() bool {
 	_, stats, err := c.of()
 	return err == nil && stats.Queue.Paused
@@ -135,7 +135,7 @@ func waits(reason string) bool {
 	return true
 }
 
-// goSpans are durations as verdicts have them.
+// goSpans are durations as verdicts write them.
 var goSpans = regexp.MustCompile(`\b(for|in) ([0-9][0-9hmsµ.]*[hms])`)
 
 // spans writes durations of a verdict as the page does.
@@ -155,7 +155,7 @@ func sentence(text string) string {
 	return string(unicode.ToUpper(first)) + text[size:] + "."
 }
 
-// facts are what the verdict is made of.
+// facts are the facts behind the verdict.
 func facts(w *whyReply, paused bool) (list []fact) {
 	add := func(name string, good bool, format string, args ...any) {
 		f := fact{Name: name, Value: fmt.Sprintf(format, args...), Class: "bad", Sign: "✗"}
@@ -205,11 +205,11 @@ func facts(w *whyReply, paused bool) (list []fact) {
 	return list
 }
 
-// runs reports whether the id itself is known to run, so that what is busy is so with it.
+// runs reports whether the id itself is known to run, so that it is one of those in use.
 func (w *whyReply) runs() bool { return w.Reason == core.RunsNow.String() || !w.RunningSince.IsZero() }
 
-// held says how many of at most so many are in use. More than may be are those that began under a higher bound, which nobody takes away, or
-// what else may be the cause.
+// held describes how many are in use, out of a bound. There may be more: some began under a higher
+// bound and keep running, or the cause may be another.
 func (w *whyReply) held(busy, most int, what, orElse string) string {
 	text := fmt.Sprintf("%d of %d %s", busy, most, what)
 	if busy > most {

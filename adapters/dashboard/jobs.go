@@ -14,7 +14,7 @@ const pageRows = 50
 // jobList is one of the lists of queued jobs.
 type jobList struct {
 	Name, Title, Heading string
-	// sorts are its orders and the API's names of them, the first the usual one.
+	// sorts are its orders and the API's names for them. The first is the default.
 	sorts []sorting
 }
 
@@ -43,7 +43,7 @@ type jobsBody struct {
 	Sort       string
 	Sorts      []tab
 	Desc       bool
-	Turn       string // the list the other way round
+	Turn       string // the list in reverse order
 	From       string
 	Shard      string
 	Prefix     string
@@ -58,7 +58,7 @@ type jobsBody struct {
 	Hidden     []hiddenField
 }
 
-// tab is a link of several, one of which may be the present one.
+// tab is one link of several; one of them may be the present page.
 type tab struct {
 	Text, Href string
 	Current    bool
@@ -91,7 +91,7 @@ func (c *call) with(params ...string) string {
 	return page + "?" + values.Encode()
 }
 
-// choose returns the list and the order that are asked for, or the usual ones.
+// choose returns the requested list and order, or the defaults.
 func (b *jobsBody) choose(q url.Values) (order sorting) {
 	b.List = &jobLists[0]
 	for at := range jobLists {
@@ -187,7 +187,7 @@ func (b *jobsBody) tabs(c *call, of map[string]int64) {
 	}
 }
 
-// searchBody is where an id was found.
+// searchBody has the places where an id was found.
 type searchBody struct {
 	ID    string
 	Found []foundRow

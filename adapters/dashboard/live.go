@@ -9,12 +9,12 @@ import (
 	"sync"
 )
 
-// live is a page that scripts ask for again. They put its regions, its title and its icon in the
-// place of what they have, and need only the parts that differ.
+// live is a page that scripts request again. They replace its regions, its title and its icon, and
+// need only the parts that differ.
 type live struct {
 	page  []byte
 	parts []part
-	// tag is a digest of all that scripts take.
+	// tag is a digest of everything that scripts take.
 	tag string
 	// title has the tags of the title and the icon. body is where the tag of the body begins and
 	// ends in the page.
@@ -22,7 +22,7 @@ type live struct {
 	body  [2]int
 }
 
-// shell is what scripts take of a page beside its regions.
+// shell is what scripts take from a page beside its regions.
 var shell = regexp.MustCompile(`<title>[^<]*</title>|<link rel="icon"[^>]*>|<body [^>]*>`)
 
 func liveOf(page []byte) *live {
@@ -43,8 +43,8 @@ func liveOf(page []byte) *live {
 	return l
 }
 
-// tagged writes the tag of the body, with the page's own tag: scripts can't read the ETag of a page
-// that the browser has loaded.
+// tagged writes the tag of the body, with the page's own tag: scripts can't read the ETag of a
+// page that the browser has loaded.
 func (l *live) tagged(b *bytes.Buffer) {
 	body := l.page[l.body[0]:l.body[1]]
 	fmt.Fprintf(b, `%s data-tag="%s">`, body[:len(body)-1], l.tag)
@@ -60,9 +60,9 @@ func (l *live) whole() []byte {
 	return b.Bytes()
 }
 
-// update returns what scripts take of the page, without the parts that they have. In place of parts
-// that follow each other in both there is one empty element, with the numbers of the first and the
-// last in the page that they have.
+// update returns what scripts take from the page, without the parts that they have. Parts that
+// follow each other both in the page and in the scripts' page are replaced by one empty element,
+// with the numbers of the first and the last in the scripts' page.
 func (l *live) update(has *holds) []byte {
 	var b bytes.Buffer
 	b.WriteString("<!doctype html>")
@@ -96,7 +96,7 @@ func (l *live) region(b *bytes.Buffer, region int, has *holds) {
 	b.Write(l.page[at:l.parts[region].to])
 }
 
-// gap stands for parts that the client has. Without a name it is none.
+// gap stands for parts that the client has. Without a name it is empty.
 type gap struct {
 	name        []byte
 	first, last int
@@ -116,13 +116,14 @@ func (g *gap) write(b *bytes.Buffer) {
 	g.name = nil
 }
 
-// maxSent is how many parts are remembered of all pages that were sent.
+// maxSent is how many parts are remembered of all sent pages.
 const maxSent = 1 << 16
 
-// sent remembers which parts the pages have that were sent last, so that clients need not say it.
+// sent remembers which parts the most recently sent pages have, so that clients need not send
+// them.
 type sent struct {
 	mu    sync.Mutex
-	pages []sentPage // the last is the one that was asked for last
+	pages []sentPage // the last is the most recently requested one
 }
 
 type sentPage struct {
@@ -145,7 +146,7 @@ func (s *sent) keep(l *live) {
 	}
 }
 
-// of returns the parts of a page with a tag; nil if it was forgotten.
+// of returns the parts of a page with a tag, or nil if the page was forgotten.
 func (s *sent) of(tag string) []part {
 	s.mu.Lock()
 	defer s.mu.Unlock()

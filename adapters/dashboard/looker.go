@@ -11,26 +11,28 @@ import (
 	"github.com/skeinq/skein/internal/wrong"
 )
 
-// How often the store is looked at, by all pages of all who look together. After a look it is left alone for restFactor times as long as that
-// took, so that it spends less than a hundredth of its time on looks, and for minRest at least. maxRest bounds how old a page gets where the
-// store is slow, or away: then a look costs it little.
+// How often the store is looked at, by all pages of all users together. After a look it rests for
+// restFactor times the duration of the look, so that it spends less than a hundredth of its time
+// on looks, and for at least minRest. maxRest bounds how old a page gets if the store is slow, or
+// away: then a look costs it little.
 const (
 	restFactor = 99
 	minRest    = 2 * time.Second
 	maxRest    = 15 * time.Second
 	// maxPageRest is the longest rest of a page that asks for more than the snapshot.
 	maxPageRest = time.Minute
-	// lookTime is how long a look may take, detailTime how much of it may go into what changes slowly, beyond one queue's, and awayTime
-	// how much with it, where a part of the store is away, which is to be said soon.
+	// lookTime is how long a look may take. detailTime is the part of it for values that change
+	// slowly, except those of one queue. awayTime is the limit including that queue's values if a part
+	// of the store is away, which should be shown soon.
 	lookTime   = 4 * time.Second
 	detailTime = 300 * time.Millisecond
 	awayTime   = 500 * time.Millisecond
-	// detailRest is how old that gets at least.
+	// detailRest is the least age at which those values are read again.
 	detailRest = 10 * time.Second
 	maxDetail  = 2 * time.Minute
 )
 
-// restAfter returns for how long the store is left alone after something that took so long.
+// restAfter returns for how long the store rests after a call that took the given time.
 func restAfter(cost, least, most time.Duration) time.Duration {
 	return min(max(restFactor*cost, least), most)
 }
@@ -39,36 +41,37 @@ func restAfter(cost, least, most time.Duration) time.Duration {
 type looker struct {
 	inspector *inspect.Inspector
 	clock     func() time.Time
-	// redact returns what may be shown of an error's text of the store.
+	// redact returns an error's text of the store as it may be shown.
 	redact func(string) string
-	// showID returns what may be shown of an id; nil is the id itself.
+	// showID returns an id as it may be shown; nil means the id itself.
 	showID func(queue, id string) string
-	// looking holds a value while somebody looks; mu guards the rest.
+	// looking holds a value while a page looks; mu guards the rest.
 	looking chan struct{}
 	mu      sync.Mutex
 	last    *snapshot
 	next    time.Time
 	stale   bool
-	// acts counts the actions, so that what was read during one is not kept.
+	// acts counts the actions, so that results read during one are not kept.
 	acts   int
 	memory wrong.Memory
 	newest map[string]*newest
 }
 
-// snapshot is what a look has found. It is not changed once it is there.
+// snapshot is the result of a look. It does not change once it is stored.
 type snapshot struct {
 	view  wrong.View
 	wrong []wrong.Line
 	// at is when it was taken by this process's clock.
 	at time.Time
-	// failed is why the store could not be looked at now: the figures are those of before, or none.
+	// failed is why the store could not be looked at now. Then the figures are the previous ones, or
+	// missing.
 	failed error
-	// checksFailed and historyFailed say why these are missing.
+	// checksFailed and historyFailed are why these are missing.
 	checksFailed error
 	details      map[string]*details
 	// checked is when the checks were done, and how long they took.
 	checked time.Time
-	// pausesAt is when the audit was read for who paused queues.
+	// pausesAt is when the audit was last searched for who paused queues.
 	pausesAt time.Time
 	cost     time.Duration
 }
@@ -99,7 +102,7 @@ func (l *looker) queues() (names []string) {
 	return names
 }
 
-// acted lets the next look be a new one: something was changed here.
+// acted makes the next look a new one: an action changed something here.
 func (l *looker) acted() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,8 +118,8 @@ func (l *looker) known() (s *snapshot, fresh bool, acts int) {
 	return l.last, l.last != nil && !l.stale && l.clock().Before(l.next), l.acts
 }
 
-// look returns what the store holds, as it is or was a short while ago. Who asks while another looks gets what was found before, and
-// waits only if there is nothing.
+// look returns the contents of the store, at present or from a short while ago. A request that
+// comes while another looks gets the previous result, and waits only if there is none.
 func (l *looker) look(ctx context.Context) (*snapshot, error) {
 	s, fresh, _ := l.known()
 	if fresh {
@@ -140,7 +143,7 @@ func (l *looker) look(ctx context.Context) (*snapshot, error) {
 	if fresh {
 		return s, nil
 	}
-	// What is found counts for others too, so that it does not end with this request.
+	// The result is for other requests too, so the look does not end with this request.
 	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
 	defer end()
 	began := l.clock()
@@ -149,7 +152,7 @@ func (l *looker) look(ctx context.Context) (*snapshot, error) {
 	return s, nil
 }
 
-// keep makes a snapshot the last. It is stale if its look began after fewer actions than there
+// keep makes a snapshot the last one. It is stale if its look began after fewer actions than there
 // were.
 func (l *looker) keep(s *snapshot, cost time.Duration, acts int) {
 	l.mu.Lock()
@@ -159,7 +162,7 @@ func (l *looker) keep(s *snapshot, cost time.Duration, acts int) {
 	l.next = l.clock().Add(restAfter(cost, minRest, maxRest))
 }
 
-// take asks the store. What it does not say is as it was before.
+// take asks the store. Parts without an answer stay as they were.
 func (l *looker) take(ctx context.Context, before *snapshot) *snapshot {
 	s := &snapshot{details: map[string]*details{}}
 	if before != nil {
@@ -193,7 +196,8 @@ func (l *looker) take(ctx context.Context, before *snapshot) *snapshot {
 	return s
 }
 
-// pauses reads from the audit who paused the paused queues, if one is new among them or it was read a while ago. What can't be read is as before.
+// pauses searches the audit for who paused the paused queues, if one of them is newly paused or
+// the last search is a while ago. Parts that can't be read stay as they were.
 func (l *looker) pauses(ctx context.Context, s *snapshot) {
 	known, unknown := map[string]inspect.Action{}, false
 	for at := range s.view.Stats {
@@ -224,7 +228,7 @@ func (l *looker) pauses(ctx context.Context, s *snapshot) {
 	}
 }
 
-// partial returns the shards that a result lacks, or the error if it is another.
+// partial returns the shards that a result lacks, or the error if it is another one.
 func partial(err error) ([]core.Shard, error) {
 	var lacks *inspect.PartialError
 	if errors.As(err, &lacks) {

@@ -42,8 +42,8 @@ type morgueBody struct {
 	GroupsFailed  string
 	MoreGroups    int
 	Dead          int64
-	Hour, Day     int64 // of all groups
-	Counted       int   // of how many newest dead letters hours and days are; 0 is all
+	Hour, Day     int64 // for all groups
+	Counted       int   // how many of the newest dead letters hours and days cover; 0 is all
 	CountFailed   string
 	Group, Error  string
 	GroupName     string
@@ -138,7 +138,8 @@ func (b *morgueBody) links(c *call, next string) {
 	b.Purge = href("sheet", "op", "purge", "q", c.queue, "group", b.Group, "error", b.Error, "prefix", prefix)
 }
 
-// groups reads the groups, and counts those of the hour and the day. The list may begin with the newest dead letters.
+// groups reads the groups, and counts the dead letters of the last hour and day. The list may
+// begin with the newest dead letters.
 func (b *morgueBody) groups(c *call, list *listOf[deadRow]) {
 	var reply groupsReply
 	if err := c.get(c.queue, "/groups", url.Values{"limit": {strconv.Itoa(maxGroups)}}, &reply); err != nil {

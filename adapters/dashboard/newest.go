@@ -6,19 +6,22 @@ import (
 	"time"
 )
 
-// newest is how many dead letters of a queue came within an hour and a day, by group.
+// newest is how many dead letters of a queue were buried within an hour and a day, by group.
 type newest struct {
 	hour, day *recent
-	// counted is of how many of the newest that is, as far as groups don't tell; 0 is all.
+	// counted is how many of the newest dead letters that covers where groups are not enough; 0 is
+	// all.
 	counted int
-	// failed is why the newest could not be read to the end: there may be more than was counted.
+	// failed is why the newest could not be read to the end. Then there may be more than were counted.
 	failed error
 	// until is when they are counted anew.
 	until time.Time
 }
 
-// newest counts those of the page's queue, by its groups and, as far as these don't tell, by the newest dead letters, with which the list begins unless
-// it is nil. To read more of these costs more than the rest of the page, so what is known is shown again, as what else is read more seldom.
+// newest counts those of the page's queue. It uses the queue's groups and, where they are not
+// enough, the newest dead letters, with which the list begins unless it is nil. Reading more of
+// these costs more than the rest of the page, so a count is shown again for a while, like the
+// other values that are read less often.
 func (c *call) newest(now time.Time, groups *groupsReply, list *listOf[deadRow]) *newest {
 	known, acts := c.looker.newestOf(c.queue)
 	if known != nil {
@@ -43,10 +46,11 @@ func (c *call) newest(now time.Time, groups *groupsReply, list *listOf[deadRow])
 	return n
 }
 
-// newestRead is how many are read at a time. A day's are most often more than few, and each time costs by itself.
+// newestRead is how many are read at a time. A day usually has more than a few, and each read has
+// its own cost.
 var newestRead = [...]int{100, 900}
 
-// readNewest reads dead letters until they are too old, or there were enough.
+// readNewest reads dead letters until they are too old, or enough have been read.
 func (c *call) readNewest(n *newest, list *listOf[deadRow]) error {
 	read := 0
 	ask := url.Values{"desc": {"true"}, "error_bytes": {"1"}}
@@ -68,7 +72,8 @@ func (c *call) readNewest(n *newest, list *listOf[deadRow]) error {
 	return nil
 }
 
-// letters counts dead letters, the newest first, and returns whether those behind them are too old.
+// letters counts dead letters, the newest first, and returns whether those behind them are too
+// old.
 func (n *newest) letters(rows []deadRow) (old bool) {
 	for at := range rows {
 		l := &rows[at]
@@ -80,7 +85,7 @@ func (n *newest) letters(rows []deadRow) (old bool) {
 	return false
 }
 
-// newestOf returns what is known of a queue's newest dead letters, or nil if they are to be
+// newestOf returns the stored count of a queue's newest dead letters, or nil if they are to be
 // counted, and the number of actions so far.
 func (l *looker) newestOf(queue string) (n *newest, acts int) {
 	l.mu.Lock()
@@ -92,7 +97,7 @@ func (l *looker) newestOf(queue string) (n *newest, acts int) {
 }
 
 // keepNewest keeps a count that began after the given number of actions, unless another action has
-// followed: the count may be of what was before it.
+// followed: then the count may be out of date.
 func (l *looker) keepNewest(queue string, n *newest, acts int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

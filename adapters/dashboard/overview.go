@@ -30,7 +30,7 @@ type overviewBody struct {
 	Total       totals
 	Queues      []queueRow
 	Folded      []string
-	// Cut is how many rows there would be, 0 if all are there.
+	// Cut is how many rows there would be, 0 if all are shown.
 	Cut        int
 	Sort       string
 	Desc       bool
@@ -46,7 +46,7 @@ type totals struct {
 	Servers                         int
 }
 
-// wrongLine is what is wrong, with the page that helps.
+// wrongLine is a fault, with the page that helps.
 type wrongLine struct {
 	wrong.Line
 	Class, Sign, Word string
@@ -54,7 +54,7 @@ type wrongLine struct {
 	Since             when
 }
 
-// signs are how kinds are marked: by a class, which gives a colour, a shape and a word.
+// signs are the marks of kinds: a class, which gives a colour, a shape and a word.
 var signs = map[wrong.Kind][3]string{
 	wrong.Late: {"late", "▲", "late"}, wrong.HotShard: {"late", "▲", "hot shard"}, wrong.Unowned: {"nobody", "▨", "no owner"},
 	wrong.NobodyServes: {"bad", "▨", "not served"}, wrong.Paused: {"paused", "‖", "paused"}, wrong.CheckWarns: {"late", "▲", "warning"},
@@ -78,7 +78,7 @@ func href(page string, params ...string) string {
 	return page + "?" + values.Encode()
 }
 
-// wrongLineOf makes a line of a page, which its link does not lead back to.
+// wrongLineOf makes a line of a page. Its link does not lead back to that page.
 func wrongLineOf(l *wrong.Line, now time.Time, page string) wrongLine {
 	sign := signs[l.Kind]
 	w := wrongLine{Line: *l, Class: sign[0], Sign: sign[1], Word: sign[2], Since: when{l.Since, now}}
@@ -134,10 +134,11 @@ type queueRow struct {
 // unknownRate is the rate of a queue whose history has not been read.
 const unknownRate = -1
 
-// rateWindow is over how long rates are.
+// rateWindow is the time that rates cover.
 const rateWindow = 5 * time.Minute
 
-// rates returns what ended a second, and the 99th percentile of the last hour's runs. The window is shorter for a queue that has just begun.
+// rates returns the ended jobs a second, and the 99th percentile of the last hour's runs. The
+// window is shorter for a queue that has just begun.
 func rates(minutes []inspect.MinuteStats, now time.Time) (done, failed float64, p99 time.Duration) {
 	var run core.Histogram
 	from := now.Truncate(time.Minute).Add(-rateWindow)
@@ -186,7 +187,7 @@ func (s *snapshot) row(stats *inspect.QueueStats) queueRow {
 	return r
 }
 
-// unowned counts the shards that nobody has leased.
+// unowned counts the shards without a lease.
 func unowned(stats *inspect.QueueStats) (n int) {
 	for at := range stats.Shards {
 		if sh := &stats.Shards[at]; sh.Owner == "" || !sh.ExpiresAt.After(stats.Now) {
@@ -196,7 +197,8 @@ func unowned(stats *inspect.QueueStats) (n int) {
 	return n
 }
 
-// sorts are the orders of the table of queues. The first is worst first; larger comes first in the others but by name.
+// sorts are the orders of the table of queues. The default is worst first; in the others larger
+// comes first, except by name.
 var sorts = map[string]func(a, b *queueRow) int{
 	"": func(a, b *queueRow) int {
 		return cmp.Or(cmp.Compare(a.worst, b.worst), cmp.Compare(b.Lag, a.Lag))
@@ -253,7 +255,7 @@ func (c *call) overview() (*view, error) {
 	return &view{page: "overview", title: "Overview", live: true, body: b}, nil
 }
 
-// say shows what is wrong, worst first.
+// say shows the faults, worst first.
 func (b *overviewBody) say(lines []wrong.Line) {
 	b.More = max(0, len(lines)-maxWrong)
 	for at := range lines[:len(lines)-b.More] {
@@ -264,7 +266,7 @@ func (b *overviewBody) say(lines []wrong.Line) {
 	}
 }
 
-// add sums a queue up.
+// add adds a queue to the sums.
 func (b *overviewBody) add(row *queueRow) {
 	if !row.Paused { // its jobs are meant to wait
 		b.Lag = max(b.Lag, row.Lag)
@@ -278,7 +280,7 @@ func (b *overviewBody) add(row *queueRow) {
 	t.Failed += max(0, row.Failed)
 }
 
-// fold moves queues of which there is nothing to see out of the way, where there are many.
+// fold hides queues without news, if there are many queues.
 func (b *overviewBody) fold() {
 	if len(b.Queues) <= foldQueues || b.Find != "" {
 		return
@@ -294,7 +296,7 @@ func (b *overviewBody) fold() {
 	}
 }
 
-// seen returns the last snapshot, or the problem of a store that has said nothing yet.
+// seen returns the last snapshot, or the problem of a store that has not answered yet.
 func (c *call) seen() (*snapshot, error) {
 	s, err := c.looker.look(c.r.Context())
 	if err != nil {
@@ -306,7 +308,7 @@ func (c *call) seen() (*snapshot, error) {
 	return s, nil
 }
 
-// storeProblem is the page for a store of which nothing is known.
+// storeProblem is the page for a store without any known state.
 func (c *call) storeProblem(err error) error {
 	return &problem{Status: 503, Title: "The store does not answer", Detail: c.errorText("", "", err.Error())}
 }

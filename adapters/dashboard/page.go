@@ -21,7 +21,7 @@ import (
 // route is a page, or an action of a form.
 type route struct {
 	method, path string
-	// acts is whether it is for actions, which a read-only dashboard doesn't have.
+	// acts is whether it is for actions, which a read-only dashboard lacks.
 	acts bool
 	// needs is whether it is about a queue, in the parameter q.
 	needs bool
@@ -55,7 +55,7 @@ type call struct {
 	w     http.ResponseWriter
 	r     *http.Request
 	queue string
-	// allowed is whether the rights have let the page be seen.
+	// allowed is whether the rights allow the page.
 	allowed bool
 	// cost is how long the API took for it.
 	cost time.Duration
@@ -63,17 +63,17 @@ type call struct {
 
 // view is a page that is to be shown.
 type view struct {
-	// page names its template, and the tab that is marked; title is for the browser's.
+	// page is the name of its template and of the marked tab; title is the browser's.
 	page, title string
 	status      int
-	// live is whether it is asked again by scripts.
+	// live is whether scripts request it again.
 	live bool
 	body any
 	// to is where to go instead, after an action.
 	to string
 }
 
-// frame is what the layout of each page is made of.
+// frame is the data of each page's layout.
 type frame struct {
 	Page, Title, Bar, Queue, Actor string
 	Queues                         []string
@@ -81,9 +81,11 @@ type frame struct {
 	Stores         []tab
 	Live, ReadOnly bool
 	Now            time.Time
-	// Rest is after how many milliseconds scripts ask again: what only this page asks of the store counts like a look.
+	// Rest is after how many milliseconds scripts request the page again: calls that only this page
+	// makes count like a look.
 	Rest int64
-	// Reload is in how many seconds browsers without scripts ask again, 0 for never, and Again where that is switched.
+	// Reload is after how many seconds browsers without scripts reload, 0 for never, and Again the
+	// address that switches this.
 	Reload int
 	Again  string
 	Flash  *flash
@@ -91,20 +93,21 @@ type frame struct {
 	Body   any
 }
 
-// maxText is how many bytes a parameter has at most, but for those of textLimits: where a bulk action goes on from, and payloads.
+// maxText is the largest number of bytes of a parameter, except those of textLimits: the
+// checkpoint of a bulk action, and payloads.
 const maxText = 4 << 10
 
 var textLimits = map[string]int{"continue": 32 << 10, "after": 8 << 10, "back.after": 8 << 10, "key": 8 << 10, "old": 1 << 20, "new": 1 << 20}
 
-// reloadTime is after how many seconds a browser without scripts asks again, if it was told to.
+// reloadTime is after how many seconds a browser without scripts reloads, if it is switched on.
 const reloadTime = 10
 
-// pageTime is how long all that a page asks for may take. Scripts wait a little longer.
+// pageTime is how long all calls of a page may take. Scripts wait a little longer.
 const pageTime = 9 * time.Second
 
 // serve answers a request of a route.
 func (d *Dashboard) serve(w http.ResponseWriter, r *http.Request, route *route) {
-	if route.method != http.MethodPost { // an action has the time of the API
+	if route.method != http.MethodPost { // an action has the API's time
 		ctx, end := context.WithTimeout(r.Context(), pageTime)
 		defer end()
 		r = r.WithContext(ctx)
@@ -122,7 +125,7 @@ func (d *Dashboard) serve(w http.ResponseWriter, r *http.Request, route *route) 
 	c.show(v)
 }
 
-// begin reads what the route needs, and asks whether the page may be seen.
+// begin reads the parameters that the route needs, and checks whether the page may be seen.
 func (c *call) begin(route *route) error {
 	if route.method == http.MethodPost {
 		if err := c.readForm(); err != nil {
@@ -154,7 +157,7 @@ func (c *call) begin(route *route) error {
 	return nil
 }
 
-// viewing returns why the request may not look at a queue, or at what is not a queue's.
+// viewing returns why the request may not look at a queue, or at pages beyond one queue.
 func (c *call) viewing(queue string) error {
 	if allow := c.o.API.Authorize; allow != nil {
 		return allow(c.r, httpapi.Action{Verb: httpapi.VerbView, Queue: queue})
@@ -164,7 +167,7 @@ func (c *call) viewing(queue string) error {
 
 func (c *call) mayView(queue string) bool { return c.viewing(queue) == nil }
 
-// fail shows what went wrong.
+// fail shows an error.
 func (c *call) fail(err error) {
 	var p *problem
 	if !errors.As(err, &p) {
@@ -179,7 +182,8 @@ func (c *call) fail(err error) {
 	c.show(&view{page: "problem", title: p.Title, status: p.Status, body: p})
 }
 
-// list returns the list that a page which can't be shown is of: without what the address asks of it, or empty if there is none.
+// list returns the list to which a page that can't be shown belongs, without the address's
+// parameters, or "" if it belongs to none.
 func (c *call) list() string {
 	page := strings.TrimPrefix(c.r.URL.Path, "/")
 	if _, known := backs[page]; !c.allowed || !known || page == "id" || len(c.r.URL.Query()) < 2 || c.queue == "" {
@@ -217,7 +221,8 @@ func parsePages() (pages, error) {
 	return all, nil
 }
 
-// partsHeader is how many parts the page has that a script holds, whose ETag is in If-None-Match. The answer may then be an update of it.
+// partsHeader is the number of parts in the script's page, whose ETag is in If-None-Match. The
+// answer may then be an update of it.
 const partsHeader = "Skein-Parts"
 
 // show writes a page. A live one has an ETag.
@@ -267,7 +272,7 @@ func (c *call) show(v *view) {
 	send(c.w, c.r, max(v.status, http.StatusOK), page)
 }
 
-// bar returns what the bar calls the store.
+// bar returns the store's name in the bar.
 func (c *call) bar() string {
 	if p := pickerOf(c.r); p != nil {
 		return cmp.Or(c.o.Title, p.mount.Name)
@@ -275,7 +280,7 @@ func (c *call) bar() string {
 	return cmp.Or(c.o.Title, "Skein")
 }
 
-// know adds to a frame what only those are shown who may see the page.
+// know adds to a frame the values that only users who may see the page get.
 func (c *call) know(f *frame) {
 	f.Flash = c.flash()
 	if c.o.API.Actor != nil {
@@ -289,7 +294,7 @@ func (c *call) know(f *frame) {
 	}
 }
 
-// errorText returns what is shown of an error's text.
+// errorText returns an error's text as it may be shown.
 func (d *Dashboard) errorText(queue, id, text string) string {
 	if d.o.API.RedactError != nil && text != "" {
 		text = d.o.API.RedactError(queue, id, text)

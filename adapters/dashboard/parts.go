@@ -6,19 +6,18 @@ import (
 	"slices"
 )
 
-// part is an element of a page that a live update leaves out if the client holds it: a region, or
-// in one a row, a chart or a step of a chart. Parts are numbered in the order in which they begin,
-// and may have others inside. The script numbers them alike.
+// part is an element of a page that a live update leaves out if the client has it: a region, or in
+// one a row, a chart or a step of a chart. Parts are numbered in the order in which they begin,
+// and may contain others. The script numbers them alike.
 type part struct {
 	// from is where its tag begins in the page, inner where that ends, and to where the element
 	// ends.
 	from, inner, to int
 	// end is the number of the first part after it that is not inside it.
 	end int
-	// follows reports whether there is nothing but white space between the part that ends before it
-	// and this one.
+	// follows reports whether only white space is between the part that ends before it and this one.
 	follows bool
-	// sum is a digest of the element without the times that scripts count on by themselves.
+	// sum is a digest of the element, without the times that scripts update by themselves.
 	sum digest
 }
 
@@ -34,8 +33,7 @@ type splitter struct {
 	page  []byte
 	parts []part
 	open  []openPart
-	// still is what digests are of: the region that is open without times that change by
-	// themselves.
+	// still is the text for digests: the open region, without times that change by themselves.
 	still []byte
 	// last is where the part that ended last ends.
 	last int
@@ -49,8 +47,8 @@ type openPart struct {
 	depth int
 }
 
-// partsOf returns the parts of a page, and none if one has no end. Templates escape < and > in texts
-// and attributes, so each < begins a tag.
+// partsOf returns the parts of a page, or no parts if one has no end. Templates escape < and > in
+// texts and attributes, so each < begins a tag.
 func partsOf(page []byte) []part {
 	s := &splitter{page: page}
 	counted := false // scripts count the text on
@@ -72,7 +70,7 @@ func partsOf(page []byte) []part {
 	}
 }
 
-// tag takes a tag, and reports whether scripts count on the text after it.
+// tag takes a tag, and reports whether scripts update the text after it.
 func (s *splitter) tag(from, to int) (counted bool) {
 	tag := s.page[from+1 : to-1]
 	closes := tag[0] == '/'
@@ -134,7 +132,7 @@ func regions(parts []part) (numbers []int) {
 	return numbers
 }
 
-// holds are the parts that a client has, by what they are.
+// holds are the parts that a client has, by their identity.
 type holds struct {
 	parts   []part
 	numbers map[digest]int
@@ -148,8 +146,8 @@ func holdsOf(parts []part) *holds {
 	return h
 }
 
-// after returns the number of the sibling that a client has after a part of a number, if it is the
-// one wanted.
+// after returns the number of the sibling that a client has after the part with a number, if it is
+// the wanted one.
 func (h *holds) after(number int, wanted *part) (next int, there bool) {
 	next = h.parts[number].end
 	return next, wanted.follows && next < len(h.parts) && h.parts[next].follows && h.parts[next].sum == wanted.sum

@@ -100,7 +100,7 @@ func shardRowOf(sh *inspect.ShardStats, names map[string]string, now time.Time) 
 	}
 }
 
-// worse orders shards: those first that lag most, then those that have most.
+// worse orders shards by lag, the largest first, and then by the number of jobs.
 func worse(a, b *inspect.ShardStats) int {
 	return cmp.Or(cmp.Compare(b.Lag, a.Lag), cmp.Compare(b.Waiting(), a.Waiting()), cmp.Compare(b.Orphaned, a.Orphaned), cmp.Compare(a.Shard.Index, b.Shard.Index))
 }

@@ -6,26 +6,27 @@ import (
 	"github.com/skeinq/skein/internal/wrong"
 )
 
-// span is what is known of a group of dead letters without reading one: how many there are, and when the first and the last was buried.
+// span is the facts of a group of dead letters that need no reading of one: their number, and when
+// the first and the last was buried.
 type span struct {
 	group       string
 	count       int64
 	first, last time.Time
 }
 
-// recent counts the dead letters that were buried since a time, by group. Where all of a group were, or none, its span says so; only those of
-// other groups have to be read.
+// recent counts the dead letters that were buried since a time, by group. If all of a group were,
+// or none, its span is enough; only those of other groups have to be read.
 type recent struct {
 	since time.Time
-	// whole has the groups whose spans say all.
+	// whole has the groups whose spans are enough.
 	whole map[string]bool
-	// open is whether there is more than that.
+	// open is whether there are others.
 	open    bool
 	byGroup map[string]int64
 	sum     wrong.Deaths
 }
 
-// recentOf counts by spans; others is whether there may be dead letters of other groups.
+// recentOf counts by spans. others is whether there may be dead letters of other groups.
 func recentOf(since time.Time, spans []span, others bool) *recent {
 	r := &recent{since: since, whole: make(map[string]bool, len(spans)), open: others, byGroup: map[string]int64{}}
 	for _, s := range spans {
@@ -53,7 +54,8 @@ func (r *recent) add(group string, n int64, first, last time.Time) {
 	r.byGroup[group] += n
 }
 
-// letter counts a dead letter that was read, the newest first, and returns whether it and those behind it are too old.
+// letter counts a dead letter, the newest first, and returns whether it and those behind it are
+// too old.
 func (r *recent) letter(group string, changed time.Time) (old bool) {
 	if changed.Before(r.since) {
 		return true

@@ -2,13 +2,15 @@ package dashboard
 
 import "github.com/skeinq/skein/adapters/httpapi"
 
-// rights say which actions a page has forms for: those that whoever asked for it may take. The API asks again when one is taken.
+// rights are which actions a page has forms for: those that its user may take. The API checks
+// again when one is taken.
 type rights struct {
 	c     *call
 	known map[rightTo]bool
 }
 
-// rightTo is an action on a queue, which servers don't have, and whether it is one on all that match.
+// rightTo is an action on a queue, or on servers if the queue is empty, and whether it is an
+// action on all that match.
 type rightTo struct {
 	op, queue string
 	all       bool
@@ -17,7 +19,7 @@ type rightTo struct {
 // may returns the rights of a request.
 func (c *call) may() *rights { return &rights{c, map[rightTo]bool{}} }
 
-// To reports whether one of some actions may be taken on what is named of the page's queue.
+// To reports whether one of the given actions may be taken on named entries of the page's queue.
 func (r *rights) To(ops ...string) bool {
 	for _, op := range ops {
 		if r.has(rightTo{op, r.c.queue, false}) {
@@ -27,16 +29,16 @@ func (r *rights) To(ops ...string) bool {
 	return false
 }
 
-// Acts reports whether there may be any forms.
+// Acts reports whether the page may have any forms.
 func (r *rights) Acts() bool { return !r.c.o.API.ReadOnly }
 
-// On reports whether an action may be taken on what is named of a queue.
+// On reports whether an action may be taken on named entries of a queue.
 func (r *rights) On(queue, op string) bool { return r.has(rightTo{op, queue, false}) }
 
-// All reports whether an action may be taken on all that match of the page's queue.
+// All reports whether an action may be taken on all matching entries of the page's queue.
 func (r *rights) All(op string) bool { return r.has(rightTo{op, r.c.queue, true}) }
 
-// has asks once for each.
+// has checks each right once.
 func (r *rights) has(to rightTo) bool {
 	o, known := ops[to.op]
 	if !known || r.c.o.API.ReadOnly {
@@ -57,7 +59,7 @@ func (r *rights) has(to rightTo) bool {
 	return may
 }
 
-// verbOf returns the API's name of what a form does.
+// verbOf returns the API's name of a form's action.
 func verbOf(op string) httpapi.Verb {
 	switch op {
 	case "drop":

@@ -22,13 +22,13 @@ type nodeRow struct {
 	Name, Owner, Host, State, Class, Sign string
 	PID                                   int
 	Version                               string
-	Odd                                   bool // another version than most have
+	Odd                                   bool // another version than most servers have
 	Queues                                []string
 	Shards, Running, Busy, Lanes, Claimed int
 	Longest                               time.Duration
 	Memory                                int64
 	Goroutines                            int
-	// Silent is when it counts as gone, or went.
+	// Silent is when it will count as gone, or went.
 	Started, Silent when
 	Gone            bool
 }

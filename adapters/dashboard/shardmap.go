@@ -10,8 +10,9 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// Sizes of the map of shards: up to maxBars shards are bars, up to maxSquares squares, and beyond that groups of shards. A square is
-// cell pixels and a gap, and a bar as wide as wideBar with its gap.
+// Sizes of the map of shards. Up to maxBars shards are bars, up to maxSquares squares, and beyond
+// that squares are groups of shards. A square is cell pixels and a gap, and a bar is as wide as
+// wideBar with its gap.
 const (
 	maxBars    = 32
 	maxSquares = 4096
@@ -19,7 +20,7 @@ const (
 	pitch      = cell + 2
 	wideBar    = 18
 	barHeight  = 96
-	// mapLeft is what labels need beside it, and mapFoot below bars.
+	// mapLeft is the room for labels at the left, and mapFoot below bars.
 	mapLeft, mapFoot = 36, 16
 	// maxOwners is how many owners have a colour of their own.
 	maxOwners = 9
@@ -36,7 +37,7 @@ type shardMap struct {
 	Drawings []drawing
 }
 
-// level is what is drawn alike.
+// level is a set of shards that are drawn alike.
 type level struct {
 	Class, Label string
 	Count        int
@@ -56,10 +57,11 @@ type drawing struct {
 	Rows, Labels []mark
 }
 
-// levelPath is what a drawing has of a level: strokes along rows, which the stylesheet dashes into squares, or along bars.
+// levelPath is a drawing's path for a level: strokes along rows, which the stylesheet dashes into
+// squares, or along bars.
 type levelPath struct{ Class, Path string }
 
-// layouts are how many columns of squares a drawing has, and up to how many shards bars.
+// layouts are how many columns of squares a drawing has, and up to how many shards it has bars.
 var layouts = []struct {
 	class         string
 	columns, bars int
@@ -73,7 +75,7 @@ type cellOf struct {
 	unreached bool
 }
 
-// lagLevels and countLevels are the steps of the map; the last has no end.
+// lagLevels and countLevels are the steps of the map. The last one is unbounded.
 var (
 	lagLevels   = []time.Duration{0, time.Second, 10 * time.Second, time.Minute, 10 * time.Minute}
 	lagLabels   = []string{"nothing due", "under 1 s", "under 10 s", "under 1 min", "under 10 min", "more"}
@@ -112,14 +114,14 @@ func shardMapOf(s *inspect.QueueStats, by string, names map[string]string) *shar
 	for _, l := range layouts {
 		m.Drawings = append(m.Drawings, m.draw(cells, l.class, l.columns, len(cells) <= l.bars && m.Group == 1))
 		if m.Drawings[0].Bars && len(cells) <= layouts[1].bars {
-			m.Drawings[0].Class = "" // it is small enough for all
+			m.Drawings[0].Class = "" // it is small enough for all windows
 			break
 		}
 	}
 	return m
 }
 
-// draw draws cells with so many columns, or as bars.
+// draw draws cells with the given number of columns, or as bars.
 func (m *shardMap) draw(cells []cellOf, class string, columns int, bars bool) drawing {
 	d := drawing{Class: class, Bars: bars, Columns: columns, Pitch: pitch}
 	if bars {
@@ -159,7 +161,7 @@ func (m *shardMap) draw(cells []cellOf, class string, columns int, bars bool) dr
 	return d
 }
 
-// alikeFrom counts the cells of a row from one on that are drawn alike.
+// alikeFrom counts the cells of a row, from one on, that are drawn alike.
 func alikeFrom(cells []cellOf, from, columns int) (n int) {
 	for at := from; at < len(cells) && (at == from || at%columns != 0) && !cells[at].unreached && cells[at].level == cells[from].level; at++ {
 		n++
@@ -167,7 +169,7 @@ func alikeFrom(cells []cellOf, from, columns int) (n int) {
 	return n
 }
 
-// place is where a cell stands: its left, its foot, and how high it is.
+// place is the position of a cell: its left, its foot, and its height.
 func (d *drawing) place(at int, c *cellOf) (x, foot, high int) {
 	if d.Bars {
 		return at * wideBar, barHeight + 1, max(map[bool]int{true: cell, false: 4}[c.unreached], int(c.share*barHeight))
@@ -175,7 +177,7 @@ func (d *drawing) place(at int, c *cellOf) (x, foot, high int) {
 	return at % d.Columns * pitch, at/d.Columns*pitch + cell, cell
 }
 
-// cells returns what is drawn of each shard, of a group the worst of its shards.
+// cells returns the drawn values of each shard, and for a group those of its worst shard.
 func (m *shardMap) cells(s *inspect.QueueStats, names map[string]string) []cellOf {
 	value, labels := m.measure(s, names)
 	for at, label := range labels {
@@ -201,7 +203,7 @@ func (m *shardMap) cells(s *inspect.QueueStats, names map[string]string) []cellO
 	return cells
 }
 
-// measure returns what the map shows of a shard, as a level and a height, and the labels of levels.
+// measure returns the map's values for a shard, as a level and a height, and the labels of levels.
 func (m *shardMap) measure(s *inspect.QueueStats, names map[string]string) (func(*inspect.ShardStats) (int, float64), []string) {
 	switch m.By {
 	case "waiting":

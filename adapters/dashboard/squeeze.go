@@ -10,10 +10,10 @@ import (
 	"sync"
 )
 
-// minGzip is how many bytes a page has at least to be worth compressing.
+// minGzip is the least number of bytes for which a page is worth compressing.
 const minGzip = 1400
 
-// varies is what the encoding of a page depends on.
+// varies is the headers that a page's encoding depends on.
 const varies = "Accept-Encoding, Sec-Fetch-Site"
 
 var gzips = sync.Pool{New: func() any {
@@ -21,7 +21,8 @@ var gzips = sync.Pool{New: func() any {
 	return w
 }}
 
-// send writes a page or an asset, compressed if the client accepts that: its answer has the header Vary.
+// send writes a page or an asset, compressed if the client accepts that. The answer has the header
+// Vary.
 func send(w http.ResponseWriter, r *http.Request, status int, page []byte) {
 	h := w.Header()
 	if len(page) >= minGzip && squeezable(r) {
@@ -45,9 +46,9 @@ func squeezed(page []byte) []byte {
 	return b.Bytes()
 }
 
-// squeezable reports whether a request may be answered with gzip. One that another site has caused
-// may not: pages repeat parameters, and the length of a compressed page would tell an eavesdropper
-// whether a guess stands elsewhere on it.
+// squeezable reports whether a request may be answered with gzip. One caused by another site may
+// not: pages repeat parameters, and the length of a compressed page would tell an eavesdropper
+// whether a guess occurs elsewhere on it.
 func squeezable(r *http.Request) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
 		return false

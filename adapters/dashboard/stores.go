@@ -77,7 +77,7 @@ func (s *Stores) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name, value := range security {
 		w.Header().Set(name, value)
 	}
-	if strings.TrimPrefix(r.URL.Path, "/") != "" { // also a path such as //a/, which would lead to itself
+	if strings.TrimPrefix(r.URL.Path, "/") != "" { // also a path such as //a/, which would redirect to itself
 		http.Error(w, "there is no such store", http.StatusNotFound)
 		return
 	}
@@ -95,13 +95,14 @@ func (s *Stores) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// shows reports whether who sends a request may see the overview.
+// shows reports whether the user who sends a request may see the overview.
 func (d *Dashboard) shows(r *http.Request) bool {
 	c := call{Dashboard: d, r: r}
 	return refusal(d.door, r) == nil && c.mayView("")
 }
 
-// picker is of whom a page is one: it is in the context of the page's request.
+// picker is the group of stores that a page belongs to. It is in the context of the page's
+// request.
 type picker struct {
 	stores *Stores
 	mount  *Mount
@@ -115,8 +116,8 @@ func pickerOf(r *http.Request) *picker {
 	return p
 }
 
-// tabs returns links to the stores that who sends a request may see, among them the page's own;
-// none if that is the only one.
+// tabs returns links to the stores that the user who sends a request may see, including the page's
+// own. It returns no links if that is the only one.
 func (p *picker) tabs(r *http.Request) (tabs []tab) {
 	for at := range p.stores.mounts {
 		m := &p.stores.mounts[at]

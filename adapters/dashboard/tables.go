@@ -5,7 +5,7 @@ import "strconv"
 // head is a column's head in a table, and the address that sorts by it.
 type head struct {
 	Text, By, Title, Href string
-	// N is whether it is one of numbers, Up whether the smallest comes first.
+	// N is whether it is a column of numbers, Up whether the smallest comes first.
 	N, Up bool
 }
 
@@ -52,7 +52,7 @@ func shardTableOf(queue, sort string, rows []shardRow, sorted bool) *shardTable 
 	return t
 }
 
-// bound writes a bound that 0 is none of.
+// bound writes a bound; 0 means no bound.
 func bound(n int) string {
 	if n == 0 {
 		return "–"
@@ -60,7 +60,7 @@ func bound(n int) string {
 	return strconv.Itoa(n)
 }
 
-// linkedID is an id, with its page if it may be known.
+// linkedID is an id, with a link to its page if it may be shown.
 type linkedID struct {
 	Linked    bool
 	Queue, ID string
@@ -69,7 +69,7 @@ type linkedID struct {
 // button is an action on one id.
 type button struct {
 	Queue, ID, Op, Text string
-	// May is whether it is there for whoever looks.
+	// May is whether the user may use it.
 	Danger, May bool
 }
 
@@ -85,12 +85,12 @@ type claimTable struct {
 	*busyBody
 	Rows  []busyRow
 	Label string
-	// Orphaned is whether they are of servers that are gone.
+	// Orphaned is whether they belong to servers that are gone.
 	Orphaned bool
 	Scale    []mark
 }
 
-// linkedFigure is a number, and the list of what it counts.
+// linkedFigure is a number, and a link to the list of the entries that it counts.
 type linkedFigure struct {
 	N    int64
 	Href string

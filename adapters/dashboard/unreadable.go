@@ -31,7 +31,7 @@ type unreadableBody struct {
 	May   *rights
 }
 
-// unreadable lists what the store can't read of a queue.
+// unreadable lists the records of a queue that the store can't read.
 func (c *call) unreadable() (*view, error) {
 	_, stats, err := c.of()
 	if err != nil {

@@ -203,7 +203,7 @@ func (s *snapshots) looked(cost time.Duration) {
 	s.rest = time.Now().Add(min(restFactor*cost, maxRest))
 }
 
-// drop removes the snapshot of a name that no queue has.
+// drop removes a queue's snapshot.
 func (s *snapshots) drop(queue string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
