@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// actor is who runs the command, for the audit.
+// actor is the user who runs the command, for the audit.
 func (a *app) actor() inspect.Actor {
 	who := inspect.Actor{From: "skein", Reason: a.reason}
 	if u, err := user.Current(); err == nil {

@@ -76,7 +76,7 @@ func (b *bulkFlags) options(ids []string) (o inspect.BulkOptions, err error) {
 	return o, err
 }
 
-// resultColumns are what is shown of an action, by the names of the HTTP API.
+// resultColumns are the shown values of an action, by the names of the HTTP API.
 var resultColumns = columns[inspect.Result]{
 	{"looked_at", false, func(r *inspect.Result) any { return r.Done }},
 	{"handled", false, func(r *inspect.Result) any { return r.Handled }},
@@ -85,7 +85,7 @@ var resultColumns = columns[inspect.Result]{
 	{"continue", true, func(r *inspect.Result) any { return string(r.Checkpoint) }},
 }
 
-// allColumns are what is shown of an action on all.
+// allColumns are the shown values of an action on all.
 var allColumns = slices.Concat(resultColumns[:3], columns[inspect.Result]{
 	{"earlier", false, func(r *inspect.Result) any { return r.Earlier }},
 	{"gone", false, func(r *inspect.Result) any {
@@ -110,7 +110,8 @@ func (a *app) named(done string, r *inspect.Result, err error) error {
 	return nil
 }
 
-// onNamed acts on the ids after the queue in args, and then names those that had nothing it could take.
+// onNamed acts on the ids after the queue in args, and then names those that had nothing it could
+// take.
 func (a *app) onNamed(ctx context.Context, i *inspect.Inspector, args []string, done string, has func(*inspect.Found) bool, act onJobs) (inspect.Result, error) {
 	missing := absent(ctx, i, args[0], args[1:], has)
 	r, err := act(i, ctx, args[0], args[1:], inspect.BulkOptions{})
@@ -132,8 +133,8 @@ func (a *app) sayAbsent(done string, ids []string) {
 	_, _ = fmt.Fprintf(a.stderr, "nothing that could be %s: %s\n", done, strings.Join(names, ", "))
 }
 
-// absent returns the ids that have nothing an action could take. It asks before the action, which may remove them. An error ends
-// the search: the action meets it too, and returns it.
+// absent returns the ids that have no entry for an action. It asks before the action, which may
+// remove entries. An error ends the search: the action meets it too, and returns it.
 func absent(ctx context.Context, i *inspect.Inspector, queue string, ids []string, has func(*inspect.Found) bool) (missing []string) {
 	for _, id := range ids {
 		found, err := i.FindSome(ctx, queue, id, 0)
@@ -157,7 +158,8 @@ type everything func(context.Context, inspect.BulkOptions) (inspect.Result, erro
 // patience is how long a step may go on after a signal.
 const patience = 10 * time.Second
 
-// onAll acts on all that match: it shows what that is, asks, and can be stopped between steps.
+// onAll acts on all that match. It shows which these are, asks for confirmation, and can be
+// stopped between steps.
 func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do everything) error {
 	if o.DryRun {
 		r, err := do(ctx, o)
@@ -198,7 +200,7 @@ func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do
 	return shown
 }
 
-// sayGone says what earlier calls did, and how many entries were not found.
+// sayGone prints what earlier calls did, and how many entries were not found.
 func (a *app) sayGone(b *bulkFlags, r *inspect.Result, failed error) {
 	again := b.goOn != ""
 	if again {
@@ -222,7 +224,7 @@ func (a *app) sayGone(b *bulkFlags, r *inspect.Result, failed error) {
 	}
 }
 
-// sayLater says why dead letters were left alone that were there.
+// sayLater prints why existing dead letters were left alone.
 func (a *app) sayLater(r *inspect.Result) {
 	if r.Later > 0 {
 		_, _ = fmt.Fprintf(a.stderr, "%d or more dead letters were left alone: they changed after the action began (or after --before), "+
@@ -230,7 +232,7 @@ func (a *app) sayLater(r *inspect.Result) {
 	}
 }
 
-// previewTime is how long one looks for what is shown before a question.
+// previewTime is how long the preview before a question may take.
 const previewTime = 2 * time.Second
 
 // confirm shows what would be done, and asks. It reports whether there is anything to do.
@@ -323,8 +325,8 @@ type (
 	onAllDead func(*inspect.Inspector, context.Context, string, func(inspect.DeadLetter) bool, inspect.BulkOptions) (inspect.Result, error)
 )
 
-// onJobs is a command that acts on jobs: on those named, or on all that match. fresh, which may be nil, is what it does to all
-// fresh ones.
+// onJobs is a command that acts on jobs: on named ones, or on all that match. fresh, which may be
+// nil, is its action on all fresh ones.
 func (a *app) onJobs(name, short, example, done string, named onJobs, every, fresh onAllJobs) *cobra.Command {
 	b := &bulkFlags{verb: name, done: done, has: hasQueued}
 	c := a.bulk(b, name+" QUEUE [ID...]", short, example, named,

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/text/width"
 )
 
-// octets adds bytes: as text if they are UTF-8, and else in Base64 under a name that says so.
+// octets adds bytes: as text if they are UTF-8, and else in Base64 under a name that shows it.
 func (o *object) octets(name string, data []byte) {
 	text := string(data)
 	if !utf8.Valid(data) {
@@ -91,8 +91,8 @@ func quoted(text string) string {
 	return text
 }
 
-// odd is what a terminal does not show as it is: control characters, what changes the direction of text, and what is
-// put on the character before.
+// odd matches characters that a terminal does not show as they are: control characters, those that
+// change the direction of text, and those that are put on the character before.
 func odd(r rune) bool {
 	return !unicode.IsGraphic(r) || unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Me, r) || r == utf8.RuneError ||
 		unicode.IsSpace(r) && r != ' '
@@ -124,8 +124,9 @@ func multiline(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// columnsOfText is how many columns of a terminal a text takes: two for what Unicode calls wide, such as the characters of East Asian scripts and emoji, and
-// none for marks that are drawn over the character before.
+// columnsOfText returns how many columns of a terminal a text takes: two for wide characters in
+// Unicode's terms, such as those of East Asian scripts and emoji, and none for marks that are
+// drawn over the character before.
 func columnsOfText(text string) (n int) {
 	for _, r := range text {
 		n += columnsOfRune(r)

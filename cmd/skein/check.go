@@ -16,7 +16,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// checkPatience is how long check waits unless --timeout says otherwise.
+// checkPatience is how long check waits by default; --timeout changes it.
 const checkPatience = 2 * time.Second
 
 func (a *app) checkCommand() *cobra.Command {
@@ -35,11 +35,11 @@ func (a *app) checkCommand() *cobra.Command {
 			if a.timeout == 0 && err != nil && context.Cause(ctx) == context.DeadlineExceeded && !answered(s.checks) && !errors.Is(err, errFound) {
 				return fmt.Errorf("%w: no answer within %v: %w", errAway, checkPatience, err)
 			}
-			return err // --timeout says so itself
+			return err // the error of --timeout explains itself
 		})
 }
 
-// storeState is what check has found.
+// storeState is the result of check.
 type storeState struct {
 	// unusable is why the store can't be used, or has not said that it can.
 	unusable error
@@ -47,11 +47,12 @@ type storeState struct {
 	leases   inspect.Check
 }
 
-// lookAtStore looks at everything at once, so that what hangs takes no time from the rest.
+// lookAtStore looks at everything at once, so that a call that hangs takes no time from the rest.
 func lookAtStore(ctx context.Context, i *inspect.Inspector) (s storeState) {
 	var looks sync.WaitGroup
 	looks.Go(func() { s.unusable = i.Ping(ctx) })
-	// Where the checks can't be made at all, the store can't be used, and says why.
+	// If the checks can't be made at all, the error of the other call explains why the store can't be
+	// used.
 	looks.Go(func() { s.checks, _ = i.Checks(ctx) })
 	looks.Go(func() { s.leases = lookAtLeases(ctx, i) })
 	looks.Wait()
@@ -120,7 +121,8 @@ func leasesRow(lines []statLine) inspect.Check {
 	return row
 }
 
-// rows are what check shows, worst first: whether the store can be used, what doctor shows, and the leases.
+// rows are the rows of check, worst first: whether the store can be used, those of doctor, and the
+// leases.
 func (s *storeState) rows() []inspect.Check {
 	usable := inspect.Check{Name: "usable", Value: "its format, its settings and the user's rights fit"}
 	if s.unusable != nil {
@@ -139,8 +141,8 @@ func (s *storeState) refused() bool {
 	return s.unusable != nil && ports.FailureOf(s.unusable) == ports.FailureRefused
 }
 
-// verdict is nil if pushes are taken. It is errFound, with a line for each reason, if the store answers and refuses them,
-// all or those to some shards.
+// verdict is nil if pushes are taken. It is errFound, with a line for each reason, if the store
+// answers and refuses them, all or those to some shards.
 func (s *storeState) verdict() error {
 	if s.unusable != nil && !s.refused() && !answered(s.checks) {
 		return s.unusable

@@ -8,16 +8,17 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// column is one value of what a command shows of a T: a column of its table, a field of its JSON.
+// column is one shown value of a T: a column of its table, a field of its JSON.
 type column[T any] struct {
 	name string
 	// wide leaves it out of tables unless -o wide asks for it.
 	wide bool
-	// of is a string, int, int64, float64, bool, time.Time, time.Duration, []string, octets, *object or []*object; nil is unknown.
+	// of is a string, int, int64, float64, bool, time.Time, time.Duration, []string, octets, *object
+	// or []*object; nil is unknown.
 	of func(*T) any
 }
 
-// columns are what a command shows, in every format.
+// columns are the values that a command shows, in every format.
 type columns[T any] []column[T]
 
 // within are columns of a part of a T.
@@ -29,7 +30,7 @@ func within[T, P any](cols columns[P], part func(*T) *P) columns[T] {
 	return out
 }
 
-// heads are the columns without what they show.
+// heads are the columns without their values.
 func (cols columns[T]) heads() []head {
 	out := make([]head, len(cols))
 	for at, c := range cols {
@@ -38,7 +39,7 @@ func (cols columns[T]) heads() []head {
 	return out
 }
 
-// row is what is shown of v; nil of nil.
+// row is the shown values of v, or nil for nil.
 func (cols columns[T]) row(v *T) *object {
 	if v == nil {
 		return nil
@@ -82,7 +83,8 @@ func (o *object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// forPrograms is a value in JSON and CSV, as the HTTP API has it: durations in seconds, and null for a time that is not known.
+// forPrograms is a value in JSON and CSV, as the HTTP API has it: durations in seconds, and null
+// for a time that is not known.
 func forPrograms(v any) any {
 	switch v := v.(type) {
 	case time.Time:
@@ -104,7 +106,8 @@ func forPrograms(v any) any {
 	return v
 }
 
-// payloadColumns are those of the HTTP API's payloads, of which only those that are there are shown.
+// payloadColumns are those of the HTTP API's payloads, of which only those that are there are
+// shown.
 func payloadRow(p *core.Payload) *object {
 	o := &object{heads: []head{{name: "score"}}, values: []any{p.Score}}
 	o.octets("data", p.Data)

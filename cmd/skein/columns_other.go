@@ -4,5 +4,5 @@ package main
 
 import "os"
 
-// columnsOf returns 0: no terminal is asked here.
+// columnsOf returns 0: on this system the terminal is not asked.
 func columnsOf(*os.File) int { return 0 }

@@ -17,8 +17,9 @@ const (
 	completionGroups   = 50
 )
 
-// complete lets shells complete what only the store knows: queues, servers and groups of dead letters. A store that does not
-// answer soon completes nothing, without a word: the shell would write an error into the line that is typed.
+// complete lets shells complete names that only the store knows: queues, servers and groups of
+// dead letters. If the store does not answer soon, nothing is completed and no error is printed:
+// the shell would write it into the line that is being typed.
 func (a *app) complete(c *cobra.Command) {
 	for _, inner := range c.Commands() {
 		a.complete(inner)
@@ -61,7 +62,8 @@ func (a *app) complete(c *cobra.Command) {
 	}
 }
 
-// completed asks the store for names, and returns those that begin as what is typed and are not given yet.
+// completed asks the store for names, and returns those that begin with the typed text and are not
+// given yet.
 func (a *app) completed(
 	c *cobra.Command, args []string, begun string, names func(context.Context, *inspect.Inspector, []string) ([]string, error),
 ) ([]string, cobra.ShellCompDirective) {

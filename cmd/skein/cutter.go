@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// cutter is a terminal of so many columns whose lines are cut instead of going on in the next one, so that a screen keeps its shape.
+// cutter is a terminal with the given number of columns. It cuts lines instead of continuing them
+// on the next one, so that a screen keeps its shape.
 type cutter struct {
 	to      io.Writer
 	columns int
@@ -57,7 +58,7 @@ func ends(rest []byte) bool {
 	return true
 }
 
-// narrowed has a table for a terminal cut to its width, until what it returns is called.
+// narrowed cuts tables for a terminal to its width, until the returned function is called.
 func (a *app) narrowed() (restore func()) {
 	was := a.stdout
 	if f, ok := a.screen.(*os.File); ok && terminal(f) {

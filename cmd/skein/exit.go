@@ -66,7 +66,8 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// isPartial reports whether an error says that a part of the store is missing from a result, so that the store answers.
+// isPartial reports whether an error means that a result lacks a part of the store, so that the
+// store answers.
 func isPartial(err error) bool {
 	var part *inspect.PartialError
 	return errors.Is(err, errPart) || errors.As(err, &part)

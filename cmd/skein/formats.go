@@ -15,7 +15,7 @@ const formatNames = "table, wide, json, jsonl or csv"
 // formatList are the names of the formats.
 func formatList() []string { return []string{"table", "wide", "json", "jsonl", "csv"} }
 
-// formats write the rows of a list. Each writes what came before an error, and returns the error.
+// formats write the rows of a list. Each writes the rows before an error, and returns the error.
 var formats = map[string]func(w io.Writer, heads []head, rows iter.Seq2[*object, error]) error{
 	"table": func(w io.Writer, heads []head, rows iter.Seq2[*object, error]) error {
 		return writeTable(w, narrow(heads), rows, true)
@@ -28,12 +28,12 @@ var formats = map[string]func(w io.Writer, heads []head, rows iter.Seq2[*object,
 	"csv":   writeCSV,
 }
 
-// narrow leaves out what is only for -o wide.
+// narrow leaves out the columns that only -o wide shows.
 func narrow(heads []head) (out []head) {
 	return slices.DeleteFunc(slices.Clone(heads), func(h head) bool { return h.wide })
 }
 
-// list shows a list in the format that is asked for, as it comes.
+// list shows a list in the requested format, row by row as it arrives.
 func list[T any](a *app, cols columns[T], items iter.Seq2[T, error]) error {
 	return formats[a.output](a.stdout, cols.heads(), func(yield func(*object, error) bool) {
 		for v, err := range items {
@@ -151,8 +151,8 @@ func csvLine(row *object) []string {
 	return line
 }
 
-// writeDetails writes one thing with all its values, and what is nested in it further in. first is what stands before
-// the first line.
+// writeDetails writes one thing with all its values, and indents nested ones. first is the text
+// before the first line.
 func writeDetails(w io.Writer, o *object, first, indent string) error {
 	most := 0
 	for _, h := range o.heads {
@@ -180,7 +180,7 @@ func writeDetails(w io.Writer, o *object, first, indent string) error {
 	return nil
 }
 
-// nestedIn is what a value has nested in it.
+// nestedIn returns the nested values of a value.
 func nestedIn(v any) []*object {
 	switch v := v.(type) {
 	case *object:

@@ -98,7 +98,7 @@ func (a *app) listPayloads() *cobra.Command {
 	return c
 }
 
-// nothing reports whether nothing is stored of an id, not even what can't be read.
+// nothing reports whether nothing is stored for an id, not even unreadable records.
 func nothing(f *inspect.Found) bool {
 	return f.Queued == nil && f.Claimed == nil && f.DeadLetter == nil && len(f.Damaged) == 0
 }
@@ -142,7 +142,8 @@ func (a *app) cancelJobs() *cobra.Command {
 	return c
 }
 
-// dueAlready shows the result of making jobs due of which none was put forward: those that wait are due already.
+// dueAlready shows the result of making jobs due when none of them was moved: those that wait are
+// due already.
 func (a *app) dueAlready(ctx context.Context, queue string, ids []string, r *inspect.Result) error {
 	for _, id := range ids {
 		found, err := a.inspector.FindSome(ctx, queue, id, 0)

@@ -17,7 +17,7 @@ var orders = map[string]inspect.SortBy{
 	"retrying": inspect.RetryingByTime, "retrying_id": inspect.RetryingByID, "retries": inspect.RetryingByCount,
 }
 
-// listFlags are what every list of a queue takes.
+// listFlags are the common flags of a queue's lists.
 type listFlags struct {
 	sort, after, from string
 	errorText, before string
@@ -35,7 +35,7 @@ func (l *listFlags) add(f *pflag.FlagSet) {
 	f.IntVar(&l.o.Payloads, "payloads", 0, "how many payloads of each row to show, lowest score first, in -o wide and json")
 }
 
-// options are what the flags say.
+// options are the options that the flags set.
 func (l *listFlags) options() (o inspect.ListOptions, err error) {
 	o = l.o
 	var known bool
@@ -61,7 +61,8 @@ func (l *listFlags) options() (o inspect.ListOptions, err error) {
 	return o, err
 }
 
-// filter returns the time of --before. With a filter that the store does not know, the command itself counts to the limit.
+// filter returns the time of --before. With a filter that the store does not know, the command
+// itself counts to the limit.
 func (l *listFlags) filter(o *inspect.ListOptions) (before time.Time, err error) {
 	if l.before != "" {
 		before, err = parseTime("--before", l.before)

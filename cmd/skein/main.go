@@ -12,7 +12,7 @@ import (
 )
 
 func main() {
-	logging.Disable() // what the client would say there its errors say too
+	logging.Disable() // errors contain the same information
 	ctx, stop := command.Context(context.Background())
 	p := process{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.Getenv, connect: backends.Connect}
 	code := p.run(ctx, os.Args[1:])

@@ -62,7 +62,8 @@ func (a *app) migrateDown() *cobra.Command {
 	return c
 }
 
-// noServers returns an error that names the servers that still announce themselves, if there are any.
+// noServers returns an error that names the servers that still announce themselves, if there are
+// any.
 func (a *app) noServers(ctx context.Context, i *inspect.Inspector) error {
 	nodes, err := i.Nodes(ctx)
 	if err != nil {
@@ -81,7 +82,7 @@ func (a *app) noServers(ctx context.Context, i *inspect.Inspector) error {
 	return nil
 }
 
-// sayLoss says what a removal of the schema would lose.
+// sayLoss prints what a removal of the schema would lose.
 func (a *app) sayLoss(ctx context.Context, i *inspect.Inspector) error {
 	queues, err := i.Stats(ctx)
 	if err != nil {
@@ -113,7 +114,7 @@ func (a *app) schemaTyped(ctx context.Context) error {
 // schemaName returns the name of the schema that the URL names.
 func (a *app) schemaName() string { return cmp.Or(a.backend.Schema, postgres.DefaultSchema) }
 
-// fit is what status shows.
+// fit is the result of status.
 type fit struct {
 	fits bool
 	why  string

@@ -133,7 +133,8 @@ func onlyPayload(ctx context.Context, i *inspect.Inspector, queue, id string) ([
 	return nil, fmt.Errorf("%w: queue %s has no dead letter of the id %q", errNotFound, queue, id)
 }
 
-// replace puts new bytes in the place of old ones: of the payload that has just these, so that what changed meanwhile stays.
+// replace puts new bytes in the place of old ones, in the payload that has exactly these, so that
+// a payload that changed meanwhile stays.
 func replace(ctx context.Context, i *inspect.Inspector, queue, id string, old, data []byte) (inspect.Result, error) {
 	return i.EditPayloads(ctx, queue, []inspect.DeadLetterPayloads{{ID: id, Payloads: [][]byte{old}}},
 		func(string, core.Payload) ([]byte, bool, error) { return data, true, nil }, inspect.BulkOptions{})

@@ -9,7 +9,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// storeRest is how long a command that serves rests before it asks again whether the store answers.
+// storeRest is how long a command that serves rests before it checks again whether the store
+// answers.
 const storeRest = 5 * time.Second
 
 // serveStore serves until ctx ends, and logs when the store does not answer.
@@ -27,8 +28,8 @@ func (a *app) serveStore(ctx context.Context, log *slog.Logger, i *inspect.Inspe
 	return serve(ctx, log, address, handler)
 }
 
-// watchStore asks again and again whether the store answers and can be used, each time within patience, until
-// ctx ends. It logs the beginning of each outage and its end.
+// watchStore checks repeatedly whether the store answers and can be used, each time within
+// patience, until ctx ends. It logs the beginning of each outage and its end.
 func watchStore(ctx context.Context, log *slog.Logger, ping func(context.Context) error, patience time.Duration) {
 	var began time.Time // zero while the store answers
 	for {

@@ -26,8 +26,8 @@ func (a *app) profilesPath() string {
 	return filepath.Join(a.env("HOME"), ".config", "skein", "profiles")
 }
 
-// profiles reads the file of profiles: in each line a name and a URL. Empty lines and those that begin with # are skipped.
-// Errors show no URL, which may have a password.
+// profiles reads the file of profiles: in each line a name and a URL. Empty lines and those that
+// begin with # are skipped. Errors show no URL, which may have a password.
 func (a *app) profiles() (list []profile, err error) {
 	path := a.profilesPath()
 	text, err := os.ReadFile(path)

@@ -24,7 +24,8 @@ type progress struct {
 	last       time.Time
 	shown      bool
 	told       bool
-	// of is what share of its input an action has read; nil if it has none, or its size is not known.
+	// of is the fraction of its input that an action has read; nil if it has no input, or its size is
+	// not known.
 	of func() string
 }
 
@@ -32,7 +33,8 @@ func newProgress(a *app, verb, done string) *progress {
 	return &progress{app: a, verb: verb, done: done, began: time.Now(), last: time.Now()}
 }
 
-// checkpoint says at the start how to go on if this process is killed: an older checkpoint is as good as a newer one.
+// checkpoint prints at the start how to continue if this process is killed: an older checkpoint is
+// as good as a newer one.
 func (p *progress) checkpoint(c inspect.Checkpoint) {
 	if !p.told {
 		_, _ = fmt.Fprintf(p.app.stderr, "if this is cut off, give the same arguments and --continue %s\n", c)
@@ -52,7 +54,8 @@ func (p *progress) progress(at inspect.Progress) {
 	_, _ = fmt.Fprint(p.app.stderr, begin, p.line(at), end)
 }
 
-// line says how far an action is. The total of one that reads its input is only what it has read.
+// line returns the progress of an action. The total of an action that reads its input is only what
+// it has read.
 func (p *progress) line(at inspect.Progress) string {
 	looked := fmt.Sprintf("%s of %s looked at", figures.Exact(int64(at.Done)), figures.Exact(int64(at.Total)))
 	if p.of != nil {
@@ -61,7 +64,7 @@ func (p *progress) line(at inspect.Progress) string {
 	return fmt.Sprintf("%s: %s, %s %s, %.0f/s", p.verb, looked, figures.Exact(int64(at.Handled)), p.done, float64(at.Done)/time.Since(p.began).Seconds())
 }
 
-// input counts what is read of a file.
+// input counts the bytes read from a file.
 type input struct {
 	io.Reader
 	// size is that of the file, 0 if it is not known.
@@ -86,7 +89,7 @@ func (i *input) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// share says how much of the file was read.
+// share returns how much of the file was read.
 func (i *input) share() string {
 	if i.size == 0 {
 		return ""

@@ -30,7 +30,7 @@ func (b *bytesFlags) add(f *pflag.FlagSet, name, what string) {
 	f.StringVar(&b.base64, name+"-base64", "", what+", in standard `BASE64`")
 }
 
-// bytes are what was given; there is false if nothing was.
+// bytes are the given bytes; there is false if none were given.
 func (b *bytesFlags) bytes(stdin io.Reader) (data []byte, there bool, err error) {
 	given := 0
 	for _, suffix := range []string{"", "-file", "-base64"} {
@@ -73,7 +73,7 @@ func (l *layoutFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&l.indexIDs, "index-ids", false, "with --shards: with an index of ids")
 }
 
-// queue is what the store knows of a queue.
+// queue is the store's record of a queue.
 func (l *layoutFlags) queue(ctx context.Context, store ports.ShardStore, name string) (ports.Queue, error) {
 	queues, err := store.Queues(ctx)
 	if err != nil {

@@ -40,12 +40,13 @@ var recountColumns = columns[inspect.Recounted]{
 	{"dead", false, func(r *inspect.Recounted) any { return r.After.Dead }},
 }
 
-// discarded is what discard shows.
+// discarded is the result of discard.
 type discarded struct{ count int }
 
 var discardedColumns = columns[discarded]{{"discarded", false, func(d *discarded) any { return d.count }}}
 
-// repairCommand has what an operator does after something has written to the store that should not have.
+// repairCommand has the operator's commands for a store that another program has written to by
+// mistake.
 func (a *app) repairCommand() *cobra.Command {
 	return group("repair", "Look at damaged records, remove them, and count anew",
 		a.command("ls QUEUE", "List the records that can't be read and were set aside", "skein repair ls orders", cobra.ExactArgs(1),

@@ -76,7 +76,7 @@ var deadColumns = columns[inspect.DeadLetter]{
 	{"cursor", true, func(d *inspect.DeadLetter) any { return d.Cursor.String() }},
 }
 
-// payloadColumns are what is shown of a payload in a list: bytes that are no text are in Base64.
+// payloadColumns are the columns of a payload in a list. Bytes that are not text are in Base64.
 var payloadColumns = columns[inspect.StoredPayload]{
 	{"score", false, func(p *inspect.StoredPayload) any { return p.Score }},
 	{"data", false, func(p *inspect.StoredPayload) any { return textOf(p.Data) }},
@@ -86,7 +86,7 @@ var payloadColumns = columns[inspect.StoredPayload]{
 	{"cursor", true, func(p *inspect.StoredPayload) any { return p.Cursor.String() }},
 }
 
-// textOf returns bytes as text; nil if they are none.
+// textOf returns bytes as text, or nil if there are no bytes.
 func textOf(data []byte) any {
 	if data == nil || !utf8.Valid(data) {
 		return nil
@@ -102,7 +102,7 @@ func base64Of(data []byte) any {
 	return base64.StdEncoding.EncodeToString(data)
 }
 
-// foundIn is what a queue holds for an id.
+// foundIn is everything that a queue holds for an id.
 type foundIn struct {
 	queue string
 	inspect.Found
@@ -118,7 +118,7 @@ var foundColumns = columns[foundIn]{
 	{"damaged", true, func(f *foundIn) any { return f.Damaged }},
 }
 
-// verdict is what why shows.
+// verdict is the result of why.
 type verdict struct {
 	inspect.Verdict
 	found foundIn

@@ -18,15 +18,15 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// process is what the command has of the world.
+// process is the command's access to the world.
 type process struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	env            func(name string) string
 	// connect makes the store that a URL names.
 	connect func(ctx context.Context, url string) (*backends.Backend, error)
-	// answersWithin is how long the store may take for what the command can do without: whether it
-	// answers at all, and its list of servers. 0 is [inspect.ServersPatience].
+	// answersWithin is how long the store may take for answers that the command can do without:
+	// whether it answers at all, and its list of servers. 0 is [inspect.ServersPatience].
 	answersWithin time.Duration
 }
 
@@ -56,7 +56,8 @@ func (p process) run(ctx context.Context, args []string) int {
 	return exitCode(err)
 }
 
-// late says of an error that --timeout was its cause. What was stopped midway, or at its question, says so itself.
+// late adds to an error that --timeout was its cause. Errors of actions that were stopped midway,
+// or at their question, already state it.
 func (a *app) late(err error) error {
 	if a.timeout > 0 && errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, errStopped) && !errors.Is(err, errNothing) {
 		return fmt.Errorf("%w: no answer within --timeout %v: %w", errAway, a.timeout, err)
@@ -64,7 +65,7 @@ func (a *app) late(err error) error {
 	return err
 }
 
-// away says of an error that nothing explains whether the store answers at all.
+// away adds to an error without an explanation whether the store answers at all.
 func (a *app) away(ctx context.Context, err error) error {
 	if a.inspector == nil || exitCode(err) != exitFailed || isPartial(err) || ports.FailureOf(err) != ports.FailureUnknown {
 		return err
@@ -80,7 +81,7 @@ func (a *app) unanswered(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, a.answerTime())
 	defer stop()
 	err := a.inspector.Ping(ctx)
-	if err != nil && (ctx.Err() != nil || ports.FailureOf(err) == ports.FailureUnreachable) { // else the server has said what is wrong
+	if err != nil && (ctx.Err() != nil || ports.FailureOf(err) == ports.FailureUnreachable) { // else the server's error explains it
 		return fmt.Errorf("%w: %w", errAway, err)
 	}
 	return nil

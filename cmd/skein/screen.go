@@ -8,8 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// screen is a terminal that shows what it would otherwise obey: control characters, and those that turn text around or hide it, are escaped as in
-// Go. Programs that read a pipe or a file get all as it is.
+// screen is a terminal that shows characters it would otherwise obey: control characters, and
+// those that turn text around or hide it, are escaped as in Go. Programs that read a pipe or a
+// file get everything unchanged.
 type screen struct {
 	to io.Writer
 	// begun is the beginning of a character whose rest is still to come.

@@ -23,7 +23,7 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// serving is what the flags of a server say.
+// serving is the settings by the flags of a server.
 type serving struct {
 	listen   string
 	hosts    []string
@@ -32,7 +32,7 @@ type serving struct {
 	metrics  bool
 }
 
-// tokenVariable is the environment's variable with what requests must carry.
+// tokenVariable is the environment variable with the token that requests must carry.
 const tokenVariable = "SKEIN_TOKEN"
 
 func (s *serving) flags(c *cobra.Command) {
@@ -65,10 +65,10 @@ func (a *app) serveCommand() *cobra.Command {
 const tokenText = "Whoever sends the token that " + tokenVariable + " has may look, and act unless --read-only is given: as Authorization: Bearer, or from a\n" +
 	"browser as the password of any user. TLS is for a proxy in front, which may strip a prefix. /livez and /readyz are for probes."
 
-// log is where a command that serves says what happens.
+// log is where a command that serves logs.
 func (a *app) log() *slog.Logger { return slog.New(slog.NewTextHandler(a.stderr, nil)) }
 
-// title says which store it is, without the password.
+// title names the store, without the password.
 func (a *app) title() string {
 	text, err := a.storeURL()
 	if err != nil {
@@ -81,7 +81,7 @@ func (a *app) title() string {
 	return u.Scheme + " " + u.Host
 }
 
-// handler makes what is served: the dashboard with the API, probes and, if asked for, metrics.
+// handler makes the served pages: the dashboard with the API, probes and, on request, metrics.
 func (s *serving) handler(i *inspect.Inspector, title, token string) (http.Handler, error) {
 	options := httpapi.Options{ReadOnly: s.readOnly, TrustedOrigins: s.origins, Hosts: s.hosts}
 	if token != "" {
@@ -111,7 +111,8 @@ func (s *serving) handler(i *inspect.Inspector, title, token string) (http.Handl
 
 var errToken = errors.New("no such token")
 
-// allowed refuses a request without the token, whoever sends it: as a bearer's or, from a browser, as a password.
+// allowed refuses a request without the token, whoever its sender is. The token is a bearer's or,
+// from a browser, a password.
 func allowed(r *http.Request, token string) error {
 	given, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !found {
@@ -123,7 +124,7 @@ func allowed(r *http.Request, token string) error {
 	return nil
 }
 
-// asked has a browser ask for the token where a page is refused.
+// asked makes a browser ask for the token when a page is refused.
 func asked(next http.Handler, token string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if token != "" && !strings.HasPrefix(r.URL.Path, "/api/") && allowed(r, token) != nil { // also after a mistake, which browsers keep else

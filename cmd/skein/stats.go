@@ -16,10 +16,11 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// statLine is what stats shows of a queue.
+// statLine is a queue's line of stats.
 type statLine struct {
 	inspect.QueueStats
-	// servers is how many serve it and don't drain, and unowned how many shards have no lease that lasts.
+	// servers is how many serve it and don't drain, and unowned how many shards have no lease that
+	// lasts.
 	servers, unowned int
 	// done and failed are jobs a second since the look before; below 0 before there is one.
 	done, failed float64
@@ -42,12 +43,13 @@ var watchColumns = append(slices.Clone(statColumns), columns[statLine]{
 	{"failed_per_second", false, func(s *statLine) any { return rate(s.failed) }},
 }...)
 
-// leftOut are the columns that a watch leaves out on a terminal that is too narrow for all, the first ones first: what is
-// left says what waits, for how long, who works it and how fast.
+// leftOut are the columns that a watch leaves out on a terminal that is too narrow for all, the
+// first ones first. The remaining ones show what waits, for how long, which server works it and
+// how fast.
 var leftOut = []string{"processed", "failed", "shards", "retrying", "unowned", "paused", "claimed", "servers", "morgue_length"}
 
-// fitting returns as many of the columns as a terminal shows in a line. Where there is no terminal, and in other formats
-// than the table, it returns all.
+// fitting returns as many of the columns as a terminal shows in a line. Where there is no
+// terminal, and in other formats than the table, it returns all.
 func (a *app) fitting(cols columns[statLine], lines []statLine) columns[statLine] {
 	most := 0
 	if f, ok := a.screen.(*os.File); ok && a.output == "table" && terminal(f) {
@@ -85,8 +87,8 @@ func rate(perSecond float64) any {
 	return float64(int(perSecond*10+0.5)) / 10
 }
 
-// How long a watch rests at most, and how many times as long as its last look took: so that it costs the store a hundredth
-// of its time.
+// How long a watch rests at most, and how many times as long as its last look took: so that it
+// costs the store a hundredth of its time.
 const (
 	watchRest   = 15 * time.Second
 	watchFactor = 99
@@ -122,7 +124,8 @@ func (a *app) watchStats(ctx context.Context, i *inspect.Inspector, queues []str
 	})
 }
 
-// watch looks and shows what was seen, again and again, until ctx ends. What the first look fails with is returned, unless a part was seen.
+// watch looks and shows the result, repeatedly, until ctx ends. It returns the first look's error,
+// unless a part was seen.
 func (a *app) watch(ctx context.Context, interval time.Duration, look func() (show func() error)) error {
 	if interval <= 0 {
 		return fmt.Errorf("%w: --interval %v; give more than 0", errUsage, interval)
@@ -155,7 +158,8 @@ func (a *app) watch(ctx context.Context, interval time.Duration, look func() (sh
 	}
 }
 
-// aging looks, and meanwhile says in the first line of the frame of the look before, if there is one, how old that is.
+// aging looks. Meanwhile the first line of the previous look's frame, if there is one, shows how
+// old that is.
 func aging(frame io.Writer, seen time.Time, look func() (show func() error)) (show func() error) {
 	if frame == nil {
 		return look()
@@ -177,7 +181,7 @@ func aging(frame io.Writer, seen time.Time, look func() (show func() error)) (sh
 
 func asOf(seen time.Time) string { return "as of " + seen.UTC().Format(time.RFC3339) }
 
-// asTable reports whether what is shown is for people.
+// asTable reports whether the output is for people.
 func (a *app) asTable() bool { return a.output == "table" || a.output == "wide" }
 
 // rest waits, and returns false if ctx ends first.
@@ -192,7 +196,7 @@ func rest(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// terminal reports whether what is written is seen by somebody at once.
+// terminal reports whether people see the output at once.
 func terminal(w any) bool {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -202,7 +206,7 @@ func terminal(w any) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// statLines looks at queues. Lines of which something could not be reached come with an error.
+// statLines looks at queues. Lines with parts that could not be reached come with an error.
 func (a *app) statLines(ctx context.Context, i *inspect.Inspector, queues []string, before []statLine) ([]statLine, error) {
 	stats, err := i.Stats(ctx, queues...)
 	if err != nil && len(stats) == 0 {
@@ -227,7 +231,7 @@ func nodesSoon(ctx context.Context, i *inspect.Inspector, within time.Duration) 
 	return nil, fmt.Errorf("%w: which servers there are is not known: %w", errPart, err)
 }
 
-// linesOf are the lines of what was seen, given those of the look before.
+// linesOf are the lines of the result, given those of the previous look.
 func linesOf(stats []inspect.QueueStats, nodes []inspect.Node, before []statLine) []statLine {
 	lines := make([]statLine, len(stats))
 	for at, s := range stats {

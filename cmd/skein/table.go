@@ -8,14 +8,16 @@ import (
 	"time"
 )
 
-// tableRows is after how many rows the widths of columns are settled, so that a long list is not held in memory.
+// tableRows is after how many rows the widths of columns are settled, so that a long list is not
+// held in memory.
 const tableRows = 1000
 
-// tableWriter writes rows in columns, without tabs, colours or lines, so that it is fit to be piped.
+// tableWriter writes rows in columns, without tabs, colours or lines, so that it is fit to be
+// piped.
 type tableWriter struct {
 	w     io.Writer
 	heads []head
-	// short cuts what may be long.
+	// short cuts values that may be long.
 	short   bool
 	widths  []int
 	right   []bool
@@ -23,16 +25,17 @@ type tableWriter struct {
 	begun   bool
 }
 
-// headWords are the heads of columns whose names, which are those of programs, are not what people call them.
+// headWords are the heads of columns whose names are for programs.
 var headWords = map[string]string{
 	"morgue_length": "MORGUE", "payload_count": "PAYLOADS", "payloads": "FIRST PAYLOADS",
 	"done_per_second": "DONE/S", "failed_per_second": "FAILED/S",
 }
 
-// longest is how many columns a value may take in a short table: a stack of a panic or a long id leaves no table.
+// longest is how many columns a value may take in a short table: a stack of a panic or a long id
+// leaves no table.
 var longest = map[string]int{"id": 40, "last_error": 60}
 
-// shortened is a value of at most so many columns: of a text the first line.
+// shortened is a value in at most the given number of columns: the first line of a text.
 func shortened(v any, most int) string {
 	text, ok := v.(string)
 	if !ok {
@@ -88,7 +91,7 @@ func (t *tableWriter) add(row *object) {
 	t.pending = append(t.pending, line)
 }
 
-// flush writes what is pending.
+// flush writes the pending rows.
 func (t *tableWriter) flush() error {
 	lines := t.pending
 	if !t.begun {

@@ -36,7 +36,7 @@ func (a *app) topCommand() *cobra.Command {
 	return c
 }
 
-// top is what the last look of the command has shown, and what the next one needs of it.
+// top is what the command's last look has shown, and what the next one needs of it.
 type top struct {
 	inspector  *inspect.Inspector
 	queues     []string
@@ -49,7 +49,8 @@ type top struct {
 	// refused reports whether the store answered the last look and refused it, with failed: there is
 	// nothing to show.
 	refused bool
-	// seen is when lines were read, by this machine's clock, and old says that it is not the last look that has read them.
+	// seen is when lines were read, by this machine's clock. old is set if it was not the last look
+	// that read them.
 	seen time.Time
 	old  bool
 	// took is how long the last look took.
@@ -66,10 +67,12 @@ type top struct {
 // recentRest is how old recent and last may be.
 const recentRest = 10 * time.Second
 
-// topPatience is how long a look may take: what is on the screen meanwhile does not say that it grows old.
+// topPatience is how long a look may take: the screen does not show meanwhile that its figures
+// grow old.
 const topPatience = 10 * time.Second
 
-// look looks at the store. What could not be read stays as it was seen last, and is in failed.
+// look looks at the store. Parts that could not be read stay as they were last seen, and are in
+// failed.
 func (t *top) look(ctx context.Context) {
 	began := time.Now()
 	defer func() { t.took = time.Since(began) }()
@@ -98,7 +101,8 @@ func (t *top) look(ctx context.Context) {
 	t.wrong, t.memory = wrong.Now(&v, t.memory)
 }
 
-// ask reads what is seen beside the queues, of which these are the sizes. What fails is a part.
+// ask reads what the page shows beside the queues; these are their sizes. An error concerns only a
+// part.
 func (t *top) ask(ctx context.Context, v *wrong.View, stats []inspect.QueueStats) {
 	nodes, unlisted := nodesSoon(ctx, t.inspector, t.answerTime)
 	if unlisted == nil {
@@ -125,7 +129,7 @@ func (t *top) ask(ctx context.Context, v *wrong.View, stats []inspect.QueueStats
 	v.Recent, v.LastRetries = t.recent, t.last
 }
 
-// details reads what is read of each queue, if that is older than recentRest. A queue of which it
+// details reads the details of each queue that are older than recentRest. A queue whose details
 // can't be read is missing.
 func (t *top) details(ctx context.Context, now time.Time) {
 	if time.Since(t.read) < recentRest {
@@ -165,7 +169,7 @@ var wrongColumns = columns[wrong.Line]{
 	{"what", false, func(l *wrong.Line) any { return l.Text }},
 }
 
-// mostWrong is how many lines of what is wrong are shown at most, the worst: the queues are to be seen too.
+// mostWrong is how many faults are shown at most, the worst: the queues have to stay visible.
 const mostWrong = 6
 
 func (a *app) showTop(t *top) error {
@@ -186,7 +190,7 @@ func (a *app) showTop(t *top) error {
 		_, _ = fmt.Fprintf(a.stdout, "these figures are old: the store has not answered for %v, since %s\n\n",
 			time.Since(t.seen).Round(time.Second), t.seen.UTC().Format(time.RFC3339))
 	}
-	defer a.narrowed()() // what is wrong is to be read to its end
+	defer a.narrowed()() // faults have to be readable to their end
 	if err := list(a, watchColumns, all(t.lines, nil)); err != nil {
 		return err
 	}

@@ -17,9 +17,10 @@ const (
 	paneNodes
 )
 
-// topModel is the live page of top: keys and looks change it, and it draws itself. Only one look is under way at a time.
+// topModel is the live page of top: keys and looks change it, and it draws itself. Only one look
+// is under way at a time.
 type topModel struct {
-	// look looks at the store, and act does what was confirmed. Both run beside the page.
+	// look looks at the store, and act carries out a confirmed action. Both run beside the page.
 	look     func() topFrame
 	act      func(do func(context.Context, *inspect.Inspector) error) error
 	interval time.Duration
@@ -32,7 +33,8 @@ type topModel struct {
 	typing        bool
 	helping       bool
 	pane          int
-	// selected are the names of the selected queue and server, which may be in another row after a look.
+	// selected are the names of the selected queue and server, which may be in another row after a
+	// look.
 	selected [2]string
 	asking   *topQuestion
 	note     string
@@ -44,7 +46,7 @@ type topQuestion struct {
 	do         func(context.Context, *inspect.Inspector) error
 }
 
-// What comes to the model beside keys.
+// Messages to the model beside keys.
 type (
 	topTick  time.Time
 	topRest  struct{}
@@ -105,7 +107,7 @@ func (m *topModel) View() tea.View {
 	return v
 }
 
-// key does what a key is for.
+// key carries out a key's action.
 func (m *topModel) key(key string) tea.Cmd {
 	m.note = ""
 	switch {
@@ -173,7 +175,7 @@ func (m *topModel) names(pane int) (names []string) {
 	return names
 }
 
-// at is the row of what is selected in a pane: the first if it is gone.
+// at is the row of the selected entry in a pane, or the first row if the entry no longer exists.
 func (m *topModel) at(pane int) int {
 	for at, name := range m.names(pane) {
 		if name == m.selected[pane] {
@@ -197,7 +199,7 @@ func (m *topModel) move(by int) {
 	}
 }
 
-// ask asks whether to do what a key is for.
+// ask asks for confirmation of a key's action.
 func (m *topModel) ask(key string) {
 	pane := map[string]int{"p": paneQueues, "r": paneQueues, "d": paneNodes, "u": paneNodes}[key]
 	if m.pane = pane; len(m.names(pane)) == 0 {
@@ -219,7 +221,7 @@ func (m *topModel) ask(key string) {
 	m.asking = &q
 }
 
-// answer does what was asked about, or not.
+// answer carries out the action in question, or not.
 func (m *topModel) answer(key string) tea.Cmd {
 	q, act := m.asking, m.act
 	m.asking = nil

@@ -11,7 +11,7 @@ import (
 	"github.com/skeinq/skein/internal/figures"
 )
 
-// topFrame is what the last look has seen.
+// topFrame is the result of the last look.
 type topFrame struct {
 	top
 	// now is this machine's clock.
@@ -27,7 +27,7 @@ const (
 	colourSelected = "7"
 )
 
-// topSorts are the orders of the queues, in which s goes on from one to the next.
+// topSorts are the orders of the queues. s switches from one to the next.
 var topSorts = []struct {
 	name string
 	less func(a, b *statLine) int
@@ -42,7 +42,8 @@ var topSorts = []struct {
 // topCell is a column of a table of the page.
 type topCell[T any] struct {
 	name string
-	// from is the least width of a terminal that has room for it, and columns how many it takes; 0 is the column that takes what is left.
+	// from is the least width of a terminal that has room for it, and columns how many it takes. 0 is
+	// the column that takes the remaining width.
 	from, columns int
 	left          bool
 	text          func(*T) string
@@ -269,7 +270,7 @@ func nodeColour(n *inspect.Node) string {
 // topTable are the lines of a table, with at most room rows around the selected one.
 func topTable[T any](m *topModel, cells []topCell[T], rows []T, selected, room int, colour func(*T) string) []string {
 	cells = slices.DeleteFunc(cells, func(c topCell[T]) bool { return c.from > m.width })
-	rest := m.width - 1 // before the first there is the sign of what is selected
+	rest := m.width - 1 // the mark of the selection stands before the first
 	for _, c := range cells {
 		if c.columns > 0 {
 			rest -= c.columns + 2
@@ -314,7 +315,7 @@ func filled(text string, columns int) string {
 	return text + strings.Repeat(" ", max(0, columns-columnsOfText(text)))
 }
 
-// cut is a text of at most so many columns.
+// cut is a text in at most the given number of columns.
 func cut(text string, columns int) string {
 	if columnsOfText(text) <= columns {
 		return text

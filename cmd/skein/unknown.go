@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// unknown is the mistake of a command that is not there: it names those that may be meant, or else, below a group, those that
-// there are.
+// unknown is the mistake of a command that is not there: it names those that may be meant, or
+// else, below a group, those that there are.
 func unknown(cmd *cobra.Command, name string) error {
 	elsewhere, near := called(cmd.Root(), name), nearest(cmd, name)
 	meant := elsewhere

@@ -15,7 +15,7 @@ type fact struct {
 	sign, name, value string
 }
 
-// showVerdict shows why a job does not run: a sentence, and then what it is made of.
+// showVerdict shows why a job does not run: a sentence, and then the facts behind it.
 func (a *app) showVerdict(v *inspect.Verdict) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s.\n\n", escaped(strings.ToUpper(v.Text[:1])+v.Text[1:]))
@@ -59,7 +59,7 @@ func factsOf(v *inspect.Verdict) (list []fact) {
 		if v.Found.Claimed != nil {
 			add("id free", false, "its previous run ends first")
 		}
-		if v.Reason >= core.QueuePaused { // what comes before it in the list of reasons hides it
+		if v.Reason >= core.QueuePaused { // earlier reasons in the list hide it
 			add("queue", v.Reason != core.QueuePaused, "%s", map[bool]string{true: "paused", false: "active"}[v.Reason == core.QueuePaused])
 		}
 		wait := q.PerformAt.Sub(v.Now).Round(time.Second)

@@ -24,8 +24,8 @@ const (
 
 func dice(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) }
 
-// past makes what has happened in the shop before anybody looked: with the store's clock set back, customers
-// buy and servers work as they would have. Only how long things took is made up, since nobody waits for it.
+// past makes the shop's history. With the store's clock set back, customers buy and servers work
+// as they would have. Only durations are made up, since nobody waits for them.
 type past struct {
 	shop   *Shop
 	client *skein.Client
@@ -79,7 +79,7 @@ func (p *past) work(ctx context.Context, ago time.Duration) error {
 	return p.serve(ctx, ago, step)
 }
 
-// serve lets a server work off what is due, and spreads that over some time.
+// serve lets a server work off due jobs, and spreads that over some time.
 func (p *past) serve(ctx context.Context, ago, over time.Duration) error {
 	counted := counts{}
 	options := skein.ServerOptions{Logger: slog.New(slog.DiscardHandler), Middleware: []skein.Middleware{counted.count}}
@@ -90,7 +90,7 @@ func (p *past) serve(ctx context.Context, ago, over time.Duration) error {
 	return p.record(ctx, ago, over, counted)
 }
 
-// withoutRecords keeps what a server has counted from the store: its jobs took no time.
+// withoutRecords keeps a server's counts from the store, since its jobs took no time.
 func withoutRecords(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 	if call.Method == "Record" {
 		return nil
@@ -118,7 +118,7 @@ func (c counts) count(next skein.RunFunc) skein.RunFunc {
 	}
 }
 
-// record spreads what was done over the minutes of some time, with durations as they are today.
+// record spreads finished jobs over the minutes of some time, with durations as they are today.
 func (p *past) record(ctx context.Context, ago, over time.Duration, counted counts) error {
 	minutes := int(over / time.Minute)
 	start := core.InstantOf(time.Now().Add(-ago)).Minute()
@@ -140,7 +140,7 @@ func (p *past) record(ctx context.Context, ago, over time.Duration, counted coun
 	return nil
 }
 
-// share is the i-th of so many nearly equal parts of n.
+// share is the i-th of parts nearly equal parts of n.
 func share(n, i, parts int) int { return n*(i+1)/parts - n*i/parts }
 
 // about returns a duration near a usual one; now and then it is much longer.

@@ -24,7 +24,7 @@ type event struct {
 const (
 	hotOrder      = "order-1001"     // is bought for each second
 	declinedOrder = "order-970"      // fails always, and has one retry left
-	stuckSearch   = "catalog-all"    // never ends, and what else is in its shard waits
+	stuckSearch   = "catalog-all"    // never ends, so the other jobs of its shard wait
 	stuckExport   = "export-2026-q3" // never ends, and is the only one that may run
 )
 
@@ -52,11 +52,11 @@ func newQueues() *queues {
 	}
 }
 
-// soon is the backoff of what nobody wants to wait for.
+// soon is the backoff for demonstrations, where waiting is short.
 func soon(retry int) time.Duration { return time.Duration(10*(retry+1)) * time.Second }
 
-// handlers returns the handlers of all queues that are served. Without takesTime they are done at once, and
-// nothing is stuck.
+// handlers returns the handlers of all queues that are served. Without takesTime they are done at
+// once, and nothing is stuck.
 func (q *queues) handlers(takesTime bool) []skein.Handler {
 	work := func(least, most time.Duration, fails func(id string) error) func(context.Context, string, []event) error {
 		return func(ctx context.Context, id string, _ []event) error {

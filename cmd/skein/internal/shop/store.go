@@ -28,7 +28,7 @@ const perEntry = 15 * time.Millisecond
 // running has the shop's servers, and for how long each has run when the shop opens.
 var running = map[string]time.Duration{"worker-a": 40 * time.Minute, "worker-b": 39 * time.Minute, "worker-c": 3 * time.Hour}
 
-// edits is what the dashboard sees beside the memory store.
+// edits are the dashboard's additions to the memory store.
 type edits struct {
 	// opened is when the shop opened. stuck has the jobs that never end, and when each of them
 	// began.
@@ -67,7 +67,7 @@ func (s *shown) Check(context.Context) ([]ports.Check, error) {
 	}, nil
 }
 
-// edit changes what a call of the memory store returns.
+// edit changes the result of a call of the memory store.
 func (e *edits) edit(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 	if r, ok := call.Request.(*ports.DiscardRequest); ok && r.Shard == unreadable {
 		*call.Reply.(*int) = e.discard(r.Keys)
