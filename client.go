@@ -31,7 +31,7 @@ type Client struct {
 	// pushing is the chain of middleware, and invalid is its error.
 	pushing PushFunc
 	invalid error
-	// What follows is shared with the clients that Via makes.
+	// The fields below are shared with the clients that Via makes.
 	scores *scores
 	// generations has those of the queues declared so far, by declaration.
 	generations *sync.Map
@@ -137,7 +137,7 @@ func (t target) declaration() ports.DeclareRequest {
 	return ports.DeclareRequest{Queue: t.name, Shards: t.shards, IndexIDs: t.indexIDs}
 }
 
-// check returns what keeps the client from pushing, or nil.
+// check returns why the client can't push, or nil.
 func (c *Client) check() error {
 	if c == nil || c.scores == nil {
 		return fmt.Errorf("%w: no client; make one with NewClient", ErrInvalidOptions)
@@ -188,13 +188,14 @@ func (c *Client) send(ctx context.Context, t target, entries []RawEntry) (err er
 	return err
 }
 
-// outdated reports whether an error says that the store's record of the queue is
-// not the one that this client saw.
+// outdated reports whether an error means that the store's record of the queue differs from the
+// one that this client saw.
 func outdated(err error) bool {
 	return errors.Is(err, ports.ErrUnknownQueue) || errors.Is(err, ports.ErrShardCountMismatch)
 }
 
-// sendAgain declares the queue anew and repeats what was not stored. If that fails, its error names what was not.
+// sendAgain declares the queue anew and pushes again the entries that were not stored. If that
+// fails, its error names them.
 func (c *Client) sendAgain(ctx context.Context, t target, r ports.PushRequest, cause error) (ports.PushReply, error) {
 	var partly *PushError
 	part := errors.As(cause, &partly) && len(partly.Entries) < len(r.Entries)

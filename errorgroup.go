@@ -26,7 +26,7 @@ func (s *Server) errorGroup(err error, text string) string {
 		}
 	}
 	if s.options.ErrorCodec.Encode != nil {
-		text = "" // what is stored encrypted does not stand beside it in plain text
+		text = "" // a text that is stored encrypted must not stand beside it in plain text
 	}
 	group := errorgroup.Of(fmt.Sprintf("%T", err), text) // if its methods panic
 	_ = engine.GuardGoroutine(func() error {

@@ -113,7 +113,8 @@ func (q *Queue[T]) eachJob(guard func(runCall) runCall, run runCall) Handler {
 	})
 }
 
-// handler makes a Handler of what it calls and of how a batch becomes calls.
+// handler makes a Handler from the function that it calls and from the way in which a batch
+// becomes calls.
 func (q *Queue[T]) handler(run runCall, batch func(runCall) runBatch) Handler {
 	return Handler{
 		name: q.name, serve: q.serve,

@@ -95,8 +95,8 @@ func orNoReason(err error) error {
 	return err
 }
 
-// outcomeOf returns the outcome that a handler's error stands for; text returns what
-// is kept of it, and its group. It panics if a method of the error does, such as Unwrap of a nil
+// outcomeOf returns the outcome that a handler's error stands for. text returns the stored text of
+// an error, and its group. outcomeOf panics if a method of the error does, such as Unwrap of a nil
 // pointer.
 func outcomeOf(err error, text func(error) (text, group string)) core.Outcome {
 	var bury *BuryError
@@ -119,8 +119,8 @@ func outcomeOf(err error, text func(error) (text, group string)) core.Outcome {
 	return o
 }
 
-// reasonOf returns the reason alone where the outcome is not wrapped further: the
-// morgue need not say "bury" of what is in it.
+// reasonOf returns only the reason if the outcome is not wrapped further: the morgue need not
+// repeat "bury" for its dead letters.
 func reasonOf(err, outcome, reason error) error {
 	if err == outcome {
 		return reason

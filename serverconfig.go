@@ -44,7 +44,7 @@ func (s *Server) config() engine.Config {
 	return c
 }
 
-// queue returns a handler's queue with what the server adds to it.
+// queue returns a handler's queue with the server's additions.
 func (s *Server) queue(h Handler, run runBatch) *engine.Queue {
 	o := &s.options
 	q := h.serve()

@@ -49,7 +49,8 @@ func wholes(ids []string) []ports.DeadLetterRef {
 	return refs
 }
 
-// there returns the payloads of an id where the step takes them, and beyond those where it puts them.
+// there returns the payloads of an id where the step takes them, and beyond those where it puts
+// them.
 func (s partStep) there(e *env, id string) (there, beyond []core.Payload) {
 	found := e.find(id)
 	var queued, dead []core.Payload

@@ -41,7 +41,8 @@ func importCases() []namedCase {
 	}
 }
 
-// letter is a dead letter with a group and an error of its own, which changed so many seconds after the suite's start.
+// letter is a dead letter with a group and an error of its own, which changed so many seconds
+// after the suite's start.
 func letter(id string, at int, payloads ...core.Payload) core.DeadLetter {
 	return core.DeadLetter{
 		ID: id, ChangedAt: seconds(at), Error: fmt.Sprint("error at ", at), Group: fmt.Sprint("group at ", at), Payloads: payloads,
@@ -53,7 +54,8 @@ func (e *env) importRequest(letters ...core.DeadLetter) ports.ImportRequest {
 	return ports.ImportRequest{Shard: e.shard, Shards: q.Shards, Generation: q.Generation, DeadLetters: letters}
 }
 
-// bringIn imports dead letters, and goes on where a call has handled some only. It returns how many were handled.
+// bringIn imports dead letters, and goes on where a call has handled some only. It returns how
+// many were handled.
 func (e *env) bringIn(letters ...core.DeadLetter) int {
 	e.tb.Helper()
 	handled := 0

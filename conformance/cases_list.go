@@ -62,8 +62,8 @@ func listJobs(e *env) {
 	}
 }
 
-// listBesideWaiting has a job that waits for a claim of its id, which a store may keep apart, behind
-// others of its shard.
+// listBesideWaiting has a job that waits for a claim of its id, which a store may keep apart,
+// behind others of its shard.
 func listBesideWaiting(e *env) {
 	e.declare("wide", 3)
 	var ids []string // of shard 0

@@ -145,14 +145,16 @@ func startingWith(ids []string, prefix string) []string {
 	return with
 }
 
-// movingList is a list of a queue whose entries come and go: add puts ids into it, and remove takes one out.
+// movingList is a list of a queue whose entries come and go: add puts ids into it, and remove
+// takes one out.
 type movingList struct {
 	pages  pager
 	add    func(ids ...string)
 	remove func(id string)
 }
 
-// movingEntries is how many entries there are at first. Their ids begin with a number of two digits.
+// movingEntries is how many entries there are at first. Their ids begin with a number of two
+// digits.
 const movingEntries = 24
 
 func movingNumber(id string) (n int) {
@@ -160,8 +162,8 @@ func movingNumber(id string) (n int) {
 	return n
 }
 
-// check reads the list page by page. After each page one goes, that under the cursor if it may, and for some pages
-// another one comes, in front of it or behind it.
+// check reads the list page by page. After each page one goes, that under the cursor if it may,
+// and for some pages another one comes, in front of it or behind it.
 func (m movingList) check(e *env, what, queue string, descending bool) {
 	e.tb.Helper()
 	var first []string

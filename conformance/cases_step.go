@@ -122,7 +122,8 @@ func stepOtherShards(e *env) {
 	}
 }
 
-// impossibleIDs are ids that no push stores: empty, no UTF-8, with a character that is none, too long.
+// impossibleIDs are ids that no push stores: empty, no UTF-8, with a character that is none, too
+// long.
 func impossibleIDs() []string {
 	return []string{"", "\xff", "a\x00b", strings.Repeat("x", core.MaxIDBytes+1)}
 }
@@ -189,7 +190,8 @@ func (e *env) before(do jobStep, before core.Instant, ids ...string) ports.StepR
 	return reply
 }
 
-// stepBefore pushes two jobs, a second apart: a step from before handles neither, or only the first.
+// stepBefore pushes two jobs, a second apart: a step from before handles neither, or only the
+// first.
 func stepBefore(e *env) {
 	for name, do := range e.jobSteps() {
 		later, pushed := e.now().Add(time.Hour), e.now()

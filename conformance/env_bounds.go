@@ -64,8 +64,8 @@ func (e *env) pushList(id string, payloads []core.Payload) {
 	}
 }
 
-// brief names payloads by how they begin, their size and score: comparing all their bytes would take
-// longer than the case.
+// brief names payloads by how they begin, their size and score: comparing all their bytes would
+// take longer than the case.
 func brief(payloads []core.Payload) []string {
 	list := make([]string, len(payloads))
 	for i, p := range payloads {
@@ -174,12 +174,13 @@ func (h *holder) settleInParts(claims []core.Claim, how func(core.Claim) core.Se
 	return turns
 }
 
-// repeatedSince reports whether calls were repeated since a value of Repeats.Lossy: then a step has perhaps
-// moved two parts.
+// repeatedSince reports whether calls were repeated since a value of Repeats.Lossy: then a step
+// has perhaps moved two parts.
 func (e *env) repeatedSince(lossy int64) bool { return e.repeats.Lossy.Load() > lossy }
 
 // stepIDs repeats a step with the ids that it has not reached. Before each call but the first, and
-// after the last, check is called with how many ids have been reached, and whether that was one call.
+// after the last, check is called with how many ids have been reached, and whether that was one
+// call.
 func (e *env) stepIDs(ids []string, do func(ids []string) (ports.StepReply, error), check func(reached int, once bool)) (handled, steps int) {
 	e.tb.Helper()
 	for left := ids; len(left) > 0; steps++ {

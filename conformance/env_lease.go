@@ -20,8 +20,8 @@ type holder struct {
 	lease ports.Lease
 	// number is that of the last turn carried out.
 	number int64
-	// acquired is the request of Acquire and reply its reply, and inherited the jobs that earlier leases left
-	// claimed, as far as the store has handed them over.
+	// acquired is the request of Acquire and reply its reply, and inherited the jobs that earlier
+	// leases left claimed, as far as the store has handed them over.
 	acquired  ports.AcquireRequest
 	reply     ports.AcquireReply
 	inherited []core.Claim

@@ -36,7 +36,8 @@ func workingDay(e *env) {
 	d.work(people, nil)
 }
 
-// work has workers and an operator at work beside others, each hour some more at its end, and then verifies the audit.
+// work has workers and an operator at work beside others, each hour some more at its end, and then
+// verifies the audit.
 func (d *day) work(people, atEnd []func(hour int)) {
 	e := d.e
 	for n := range 3 {

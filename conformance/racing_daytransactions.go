@@ -9,9 +9,10 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// dayOfTransactions is a working day on which producers push by turns in a transaction and directly, and workers settle
-// some jobs in transactions, while others look at single ids and edit their dead letters. They also do so when the workers
-// have gone, so that what some have left in transactions is merged by nobody else.
+// dayOfTransactions is a working day on which producers push by turns in a transaction and
+// directly, and workers settle some jobs in transactions, while others look at single ids and edit
+// their dead letters. They also do so when the workers have gone, so that what some have left in
+// transactions is merged by nobody else.
 func dayOfTransactions(e *env) {
 	e.declare(dayQueue, dayShards)
 	d := &day{e: e, audit: newAudit(e), transacts: true}
@@ -38,7 +39,8 @@ type transactingProducer struct {
 	open Transaction
 }
 
-// produce pushes in a transaction each second hour. Some of these last an hour, unless the order of the ids is checked.
+// produce pushes in a transaction each second hour. Some of these last an hour, unless the order
+// of the ids is checked.
 func (p *transactingProducer) produce(hour int) {
 	if p.open != nil {
 		p.commit(p.open, hour-1)
@@ -63,7 +65,8 @@ func (p *transactingProducer) produce(hour int) {
 	p.commit(tx, hour)
 }
 
-// begin begins a transaction. What people of a day do is in goroutines of their own, where a panic would end all cases.
+// begin begins a transaction. What people of a day do is in goroutines of their own, where a panic
+// would end all cases.
 func (d *day) begin(store ports.ShardStore) (Transaction, error) {
 	transactor, ok := store.(Transactor)
 	if !ok {
@@ -82,8 +85,8 @@ func (p *transactingProducer) commit(tx Transaction, hour int) {
 	}
 }
 
-// settleApart settles some claims in a transaction each. One that has been taken over meanwhile is left to the turn,
-// which skips it.
+// settleApart settles some claims in a transaction each. One that has been taken over meanwhile is
+// left to the turn, which skips it.
 func (w *worker) settleApart(s *leaseState) {
 	var left []core.Claim
 	for _, c := range s.claims {

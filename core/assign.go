@@ -55,7 +55,7 @@ func assign(queue string, shards int, members []member) []int {
 	return owners
 }
 
-// hand is a member and what it has been dealt.
+// hand is a member and its dealt shards.
 type hand struct {
 	position int // in the caller's list
 	weight   uint64

@@ -43,7 +43,7 @@ func (b *Bound) TakeWhole(lists ...[]Payload) bool {
 	return true
 }
 
-// fits reports whether n payloads of so many bytes fit together.
+// fits reports whether n payloads of the given size fit together.
 func (b *Bound) fits(n, bytes int) bool {
 	return b.payloads == 0 || !b.full && b.payloads+n <= MaxTurnPayloads && b.bytes+bytes <= MaxStepBytes
 }

@@ -15,9 +15,9 @@ type headScheduler interface {
 	Charge(index, n int)
 }
 
-// headQueue is what the built-in schedulers have in common: the heads of all shards, those that
-// are due in the scheduler's order, the others by time. A shard that was taken is in neither until
-// its head is set again.
+// headQueue is the common part of the built-in schedulers. It has the heads of all shards, those
+// that are due in the scheduler's order, the others by time. A shard that was taken is in neither
+// until its head is set again.
 type headQueue struct {
 	heads   []Head
 	waiting indexHeap

@@ -1,7 +1,7 @@
 package core
 
-// indexHeap is a binary heap of numbers from 0, each in it at most once. What less says of two
-// numbers may change only while neither of them is in the heap, or before fix is called.
+// indexHeap is a binary heap of numbers from 0, each in it at most once. The result of less for
+// two numbers may change only while neither of them is in the heap, or before fix is called.
 type indexHeap struct {
 	less func(a, b int) bool
 	// items is the heap, and place is where in it each number is, or -1.

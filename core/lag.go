@@ -35,7 +35,7 @@ func (l *lag) Choose(now Instant) Choice {
 	return Choice{Index: l.take()}
 }
 
-// admit makes ready what is due at now.
+// admit makes the shards ready that are due at now.
 func (l *lag) admit(now Instant) {
 	for i := range l.due(now) {
 		l.ready.put(i)

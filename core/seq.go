@@ -14,8 +14,8 @@ type seq struct {
 	visit []int64
 	// place is the next one to visit.
 	place int64
-	// fruitless is the first place of those that were visited or passed over since the last
-	// success, or since the last sleep.
+	// fruitless is the first place of those that were visited or skipped since the last success, or
+	// since the last sleep.
 	fruitless int64
 	// running counts the visits that have not been reported by Ran.
 	running int

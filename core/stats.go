@@ -76,7 +76,7 @@ func (s *Stats) RunDeviation() time.Duration {
 	return deviation(s.Run.Count(), s.RunSum, s.RunSquares)
 }
 
-// mean returns the mean of n durations whose sum is so many microseconds.
+// mean returns the mean of n durations whose sum is in microseconds.
 func mean(n, sum uint64) time.Duration {
 	if n == 0 {
 		return 0
@@ -84,8 +84,8 @@ func mean(n, sum uint64) time.Duration {
 	return seconds(float64(sum) / 1e6 / float64(n))
 }
 
-// deviation returns the standard deviation of n durations whose sum is so many microseconds, and that of
-// whose squares so many s².
+// deviation returns the standard deviation of n durations, given their sum in µs and the sum of
+// their squares in s².
 func deviation(n, sum uint64, squares float64) time.Duration {
 	if n == 0 {
 		return 0

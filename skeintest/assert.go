@@ -66,14 +66,14 @@ func AssertMorgue[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
 	compare(t, "morgue of queue "+q.Name(), q, got, want)
 }
 
-// unknown reports whether an error says that nobody has pushed to the queue.
+// unknown reports whether an error means that nothing was pushed to the queue.
 func unknown(err error) bool { return errors.Is(err, inspect.ErrUnknownQueue) }
 
 // view is a job as it is compared.
 type view struct {
 	id       string
 	payloads []core.Payload
-	// scored says that the scores are compared.
+	// scored is set if the scores are compared.
 	scored    bool
 	in        time.Duration
 	retries   int

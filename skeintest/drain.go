@@ -39,7 +39,7 @@ func (s *Store) Drain(t TB, d time.Duration, handlers ...skein.Handler) Events {
 // errLimit is the error of a drain that was stopped at its limit.
 var errLimit = errors.New("its limit of jobs was reached")
 
-// drain runs jobs until a time of the clock, or until so many have run.
+// drain runs jobs until a time of the clock, or until it has run the given number.
 func (s *Store) drain(t TB, until time.Time, limit int, handlers []skein.Handler) (Events, error) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -73,7 +73,7 @@ func (s *Store) drain(t TB, until time.Time, limit int, handlers []skein.Handler
 	}
 }
 
-// options returns the Server's options, with what Drain sets itself.
+// options returns the Server's options, with those that Drain sets itself.
 func (s *Store) options(t TB, r *recorder) skein.ServerOptions {
 	o := s.Server
 	o.Lanes, o.Prefetch, o.LeaseTTL = 1, skein.NoPrefetch, leaseTTL
@@ -95,7 +95,7 @@ func (s *Store) options(t TB, r *recorder) skein.ServerOptions {
 	return o
 }
 
-// circling returns the error of a drain that does not end, with what ran last.
+// circling returns the error of a drain that does not end, with the jobs that ran last.
 func circling(events Events, limit int) error {
 	const shown = 5
 	last := events[max(0, len(events)-shown):]

@@ -9,8 +9,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// recorder makes the events of a Drain: from the end of a batch the outcomes of its
-// jobs, and from the turn that settles them what became of their payloads.
+// recorder makes the events of a Drain. It takes the outcomes of jobs from the end of a batch, and
+// what became of their payloads from the turn that settles them.
 type recorder struct {
 	ports.Observer
 	store  *Store
@@ -117,7 +117,7 @@ func (r *recorder) settled(shard core.Shard, s *core.Settlement, skipped bool, n
 		return
 	case skipped:
 		s = before.(*core.Settlement)
-		if s.Processed && event.Outcome != Done { // the transaction decides, not what the handler returned
+		if s.Processed && event.Outcome != Done { // the transaction decides, not the handler's result
 			event.Outcome, event.Error = Done, ""
 		}
 	case event.Outcome == Done && !s.Processed: // the transaction has not committed

@@ -63,7 +63,7 @@ func New() *Store {
 	return s
 }
 
-// decodeError undoes what the Server's ErrorCodec does.
+// decodeError reverses the Server's ErrorCodec.
 func (s *Store) decodeError(stored string) string {
 	if decode := s.Server.ErrorCodec.Decode; decode != nil {
 		return decode(stored)

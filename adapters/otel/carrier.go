@@ -16,8 +16,8 @@ const (
 	stateField  = "tracestate"
 )
 
-// metaOf returns a span's context as the Meta of a payload: its traceparent and, if there is room, a space and its tracestate. It is nil for the
-// context of no span.
+// metaOf returns a span's context as the Meta of a payload: its traceparent and, if there is room,
+// a space and its tracestate. It is nil for the context of no span.
 func metaOf(span trace.SpanContext) []byte {
 	fields := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(context.Background(), span), fields)
@@ -31,7 +31,8 @@ func metaOf(span trace.SpanContext) []byte {
 	return []byte(parent)
 }
 
-// contextOf returns the context of the span that metaOf has made a payload's Meta of. It is not valid if somebody else has.
+// contextOf returns the context of the span that metaOf has made a payload's Meta of. It is not
+// valid if somebody else has.
 func contextOf(meta []byte) trace.SpanContext {
 	parent, state, _ := bytes.Cut(meta, []byte(" "))
 	fields := propagation.MapCarrier{parentField: string(parent), stateField: string(state)}

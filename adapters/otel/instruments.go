@@ -52,7 +52,8 @@ var operations = map[string]string{
 	"skein_payloads_total": processing, "skein_job_duration_seconds": processing,
 }
 
-// attributesOf returns the attributes of a series of the table, whose labels may have that of the shard behind them.
+// attributesOf returns the attributes of a series of the table, whose labels may have that of the
+// shard behind them.
 func attributesOf(row metrics.Metric, labels []string) attribute.Set {
 	var all []attribute.KeyValue
 	if row.Messaging != "" {
@@ -74,8 +75,9 @@ func attributesOf(row metrics.Metric, labels []string) attribute.Set {
 	return attribute.NewSet(all...)
 }
 
-// instruments are those of the metrics that are counted as it happens. Counters are read at a collection, so that what happens costs no more than an
-// addition; the API has no histograms that can be read so.
+// instruments are those of the metrics that are counted as events happen. Counters are read at a
+// collection, so that an event costs no more than an addition. The API has no histograms that can
+// be read in this way.
 type instruments struct {
 	rows       map[string]metrics.Metric
 	counters   map[string]metric.Int64ObservableCounter
@@ -106,7 +108,7 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 			return nil, fmt.Errorf("%w: %s: %w", core.ErrInvalidOptions, row.OpenTelemetry(), err)
 		}
 	}
-	// For as long as the meter is there: what was counted stays.
+	// The callback stays for as long as the meter exists, since the counts stay.
 	if _, err := meter.RegisterCallback(in.collect, read...); err != nil {
 		return nil, fmt.Errorf("%w: %w", core.ErrInvalidOptions, err)
 	}
@@ -151,7 +153,7 @@ type measure struct {
 
 func (m measure) Observe(v float64) { m.Record(context.Background(), v, m.series...) }
 
-// observed are the instruments of metrics that are asked for.
+// observed are the instruments of metrics that are read at a collection.
 type observed struct {
 	rows map[string]metrics.Metric
 	of   map[string]metric.Float64Observable

@@ -35,7 +35,7 @@ type TracingOptions struct {
 	ErrorText func(error) string
 }
 
-// Bounds of what a span has.
+// Bounds of a span's contents.
 const (
 	defaultLinks   = 128
 	errorTextBytes = 1000
@@ -50,7 +50,8 @@ type Tracing struct {
 	pushes, runs starts
 }
 
-// start is what the spans of a queue start with, so that a span which is not sampled costs little.
+// start has the options with which the spans of a queue start, so that a span that is not sampled
+// costs little.
 type start struct {
 	name    string
 	options []trace.SpanStartOption
@@ -82,7 +83,7 @@ func NewTracing(o TracingOptions) *Tracing {
 	return t
 }
 
-// of returns what spans of a queue start with.
+// of returns the options with which the spans of a queue start.
 func (s *starts) of(queue string) *start {
 	if known, ok := s.known.Load(queue); ok {
 		return known.(*start)
@@ -102,7 +103,7 @@ func (t *Tracing) Push(next skein.PushFunc) skein.PushFunc {
 			span.SetAttributes(countKey.Int(len(push.Entries)))
 		}
 		defer func() { t.end(span, err) }()
-		if span.SpanContext().IsSampled() { // what nobody records nothing need link to
+		if span.SpanContext().IsSampled() { // a span that is not recorded need not be linked to
 			mark(push.Entries, metaOf(span.SpanContext()))
 		}
 		return next(ctx, push)
@@ -190,7 +191,7 @@ func (t *Tracing) links(batch *skein.RawBatch) (links []trace.Link) {
 	return links
 }
 
-// end ends a span as the error says.
+// end ends a span by an error.
 func (t *Tracing) end(span trace.Span, err error) {
 	defer span.End()
 	if err != nil {
@@ -198,7 +199,8 @@ func (t *Tracing) end(span trace.Span, err error) {
 	}
 }
 
-// fail says on a span what its error is. It is apart from end, so that a span without an error allocates nothing for it.
+// fail records a span's error. It is separate from end, so that a span without an error allocates
+// nothing for it.
 func (t *Tracing) fail(span trace.Span, err error) {
 	var snooze *skein.SnoozeError
 	if errors.As(err, &snooze) {
@@ -209,7 +211,7 @@ func (t *Tracing) fail(span trace.Span, err error) {
 	span.SetStatus(codes.Error, t.errorText(err))
 }
 
-// errorText asks the user's function, whose panic is no reason to lose a job.
+// errorText calls the user's function. A panic of it is no reason to lose a job.
 func (t *Tracing) errorText(err error) (text string) {
 	defer func() {
 		if recover() != nil {

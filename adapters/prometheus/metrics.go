@@ -84,7 +84,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	m.nodes.Each(m.Queues(), func(name string, v float64, labels ...string) { ch <- m.server[name].value(v, labels...) })
 }
 
-// checkLabels refuses what would make Prometheus panic.
+// checkLabels refuses labels that would make Prometheus panic.
 func checkLabels(labels map[string]string) error {
 	for name := range labels {
 		taken := name == metrics.ShardLabel

@@ -9,7 +9,8 @@ import (
 	"github.com/skeinq/skein/internal/metrics/counting"
 )
 
-// Native histograms, for servers that scrape them: bounds that grow by 10 % at most, and so many of them.
+// Native histograms, for servers that scrape them: bounds that grow by 10 % at most, and the
+// largest number of them.
 const (
 	nativeGrowth  = 1.1
 	nativeBuckets = 100
@@ -86,7 +87,7 @@ func descriptions(source metrics.Source, constant prometheus.Labels) map[string]
 	return all
 }
 
-// described is a metric whose values are asked for at each scrape.
+// described is a metric whose values are read at each scrape.
 type described struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType

@@ -21,7 +21,8 @@ func (s fleetSetting) String() string {
 	return fmt.Sprintf("%s of %s, %d queues of %s", plural(s.nodes, "node"), plural(s.lanes, "lane"), s.queues, plural(s.shards, "shard"))
 }
 
-// fleet is servers at default options that share queues, each with connections of its own, and a client.
+// fleet is servers at default options that share queues, each with connections of its own, and a
+// client.
 type fleet struct {
 	setting fleetSetting
 	queues  []*skein.Queue[[]byte]

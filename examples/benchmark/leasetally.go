@@ -42,8 +42,8 @@ func (t *leaseTally) bury(node int) {
 	t.dead[node] = true
 }
 
-// even reports whether all shards are leased and each node that lives has as many of each queue as any other
-// one, or one more, and since when.
+// even reports whether all shards are leased and each node that lives has as many of each queue as
+// any other one, or one more, and since when.
 func (t *leaseTally) even() (since time.Time, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

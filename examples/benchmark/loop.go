@@ -16,10 +16,9 @@ import (
 
 const loopName = "bare loop"
 
-// loopSystem is Skein's store without its engine: as many goroutines as Skein has
-// lanes, dealt to the shards that have jobs, and for each of these a loop that
-// makes one turn after another. It knows no retries, wake-ups, schedulers, observers, contexts of handlers
-// or lost leases.
+// loopSystem is Skein's store without its engine: as many goroutines as Skein has lanes, dealt to
+// the shards that have jobs, and for each of these a loop that makes one turn after another. It
+// knows no retries, wake-ups, schedulers, observers, contexts of handlers or lost leases.
 type loopSystem struct {
 	system // which fills and counts
 	store  ports.ShardStore

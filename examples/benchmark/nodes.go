@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// What the work nodes does. fleetLasts is how long the servers are watched while they are idle, and while
-// jobs are pushed, for each job that works take elsewhere: 20 s by default.
+// What the work nodes does. fleetLasts is how long the servers are watched while they are idle,
+// and while jobs are pushed, for each job that works take elsewhere: 20 s by default.
 const (
 	fleetLasts  = 100 * time.Microsecond
 	fleetPushes = 10 * time.Millisecond // from one push to the next
@@ -30,8 +30,8 @@ func fleetProbes() []*probe {
 	return []*probe{of(1), of(manyNodes)}
 }
 
-// fleetProbe measures what servers cost that share queues: while they start, are idle and get a job now and
-// then, and when one of several dies.
+// fleetProbe measures what servers cost that share queues: while they start, are idle and get a
+// job now and then, and when one of several dies.
 func fleetProbe(setting fleetSetting) *probe {
 	return &probe{name: "nodes, " + setting.String(), measure: func(ctx context.Context, l *lab) (_ []reading, err error) {
 		f, err := openFleet(ctx, l, setting)

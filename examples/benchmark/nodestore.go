@@ -16,8 +16,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// fleetConnections is how many the nodes of a fleet may open together on Postgres: with those of the lab they
-// are fewer than a server takes that nobody has configured.
+// fleetConnections is how many the nodes of a fleet may open together on Postgres: with those of
+// the lab they are fewer than a server takes that nobody has configured.
 const fleetConnections = 64
 
 // wokenStore is what a node needs of a store.
@@ -27,8 +27,8 @@ type wokenStore interface {
 	ports.TurnLimiter
 }
 
-// openStore returns a store on connections of its own, as those of another process, and what closes them. On
-// Postgres they are so many at most.
+// openStore returns a store on connections of its own, as those of another process, and what
+// closes them. On Postgres they are so many at most.
 func (l *lab) openStore(ctx context.Context, connections int) (wokenStore, func() error, error) {
 	if l.postgres == nil {
 		options := *l.redis.Options()
@@ -44,8 +44,8 @@ func (l *lab) openStore(ctx context.Context, connections int) (wokenStore, func(
 	return postgres.New(pool, postgres.Options{}), func() error { pool.Close(); return nil }, nil
 }
 
-// nodeStore is the store of one node, which counts the calls of its engine. When its life ends, so does all it
-// says to the database, as if the process had been killed.
+// nodeStore is the store of one node, which counts the calls of its engine. When its life ends, so
+// does all it says to the database, as if the process had been killed.
 type nodeStore struct {
 	wokenStore
 	calls *callCounter

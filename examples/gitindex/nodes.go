@@ -129,8 +129,8 @@ func startNode(s settings, stderr io.Writer) (*nodeProcess, error) {
 	return p, nil
 }
 
-// end waits until a process has ended that sends no more, and returns what was wrong. One whose calls
-// could not be read is killed.
+// end waits until a process has ended that sends no more, and returns what was wrong. One whose
+// calls could not be read is killed.
 func (p *nodeProcess) end(unreadable error) error {
 	if unreadable != nil {
 		_ = p.cmd.Process.Kill() // It may have ended.

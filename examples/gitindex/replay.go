@@ -144,8 +144,8 @@ func (r *replay) push(ctx context.Context, client *skein.Client) error {
 // pushPatience is how long pushes are repeated of which nothing is known to be stored.
 const pushPatience = time.Minute
 
-// pushChunk pushes until the store has it: again what is not known to be stored. Of that, what was stored after all is
-// merged, or handled again, which the index notices.
+// pushChunk pushes until the store has it: again what is not known to be stored. Of that, what was
+// stored after all is merged, or handled again, which the index notices.
 func (r *replay) pushChunk(ctx context.Context, client *skein.Client, entries []skein.Entry[Event]) error {
 	for try, since := 1, time.Now(); ; try++ {
 		err := r.queue.PushMany(ctx, client, entries)

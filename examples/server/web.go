@@ -13,8 +13,9 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// routes returns what the server answers to. It is ready while the store answers, the server of jobs renews its leases,
-// and ctx has not ended. The dashboard is at /jobs/ with the API below /jobs/api/v1, for this machine alone.
+// routes returns what the server answers to. It is ready while the store answers, the server of
+// jobs renews its leases, and ctx has not ended. The dashboard is at /jobs/ with the API below
+// /jobs/api/v1, for this machine alone.
 func routes(ctx context.Context, store skein.Store, client *skein.Client) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /orders/{id}", func(w http.ResponseWriter, r *http.Request) {

@@ -89,7 +89,7 @@ func redacted(u *url.URL) string {
 	return shown.Redacted()
 }
 
-// reason is what a driver says of a URL, unless it repeats a password.
+// reason is a driver's error for a URL, unless it repeats a password.
 func reason(u *url.URL, err error) string {
 	hidden := []string{u.User.String()}
 	if password, _ := u.User.Password(); password != "" {

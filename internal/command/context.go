@@ -54,8 +54,7 @@ func Context(parent context.Context) (ctx context.Context, stop context.CancelFu
 	})
 }
 
-// notify asks for nothing if there are no signals, where signal.Notify would
-// ask for all.
+// notify requests no signals if none are given, where signal.Notify would request all.
 func notify(signals ...os.Signal) chan os.Signal {
 	c := make(chan os.Signal, 2)
 	if len(signals) > 0 {
@@ -71,7 +70,7 @@ func exitStatus(s os.Signal) int {
 	return 1
 }
 
-// dumpGoroutines writes what a crash would show, in the form of a panic.
+// dumpGoroutines writes the traces of a crash, in the form of a panic.
 func dumpGoroutines(w io.Writer) {
 	const asPanic = 2
 	if err := pprof.Lookup("goroutine").WriteTo(w, asPanic); err != nil {

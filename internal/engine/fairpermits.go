@@ -41,7 +41,7 @@ func fairPermits(limit int, holders []core.PermitHolder, now core.Instant) []int
 	return shares
 }
 
-// unsatisfied returns the positions of those who want more than their share.
+// unsatisfied returns the positions of the holders that want more than their share.
 func unsatisfied(holders []core.PermitHolder, shares []int) []int {
 	var open []int
 	for i, h := range holders {

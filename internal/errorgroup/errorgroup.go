@@ -13,7 +13,7 @@ import (
 // maxGroupText is how much of a text is looked at.
 const maxGroupText = 1 << 10
 
-// groupSign stands in the name of a group for what differs between errors that are alike.
+// groupSign stands in the name of a group for the parts that differ between errors that are alike.
 const groupSign = '#'
 
 // Of returns the group of an error: the name of its type, as %T prints it, and the first line of
@@ -50,7 +50,7 @@ func OfPanic(function string) string {
 	return core.GroupName("panic in " + function)
 }
 
-// saysNothing reports whether an error's type is one that any error can have.
+// saysNothing reports whether an error's type is too general to identify it.
 func saysNothing(kind string) bool {
 	switch kind {
 	case "", "*errors.errorString", "*errors.joinError", "*fmt.wrapError", "*fmt.wrapErrors":
@@ -111,9 +111,9 @@ func (n *groupNamer) add(text string) {
 	}
 }
 
-// variable returns how many bytes of the beginning of a text differ between errors that are alike: a
-// quoted part, a path, or a number. The character before the text is given, a space if there is none, and whether more
-// of the text is cut off.
+// variable returns how many bytes of the beginning of a text differ between errors that are alike:
+// a quoted part, a path, or a number. The character before the text is given, a space if there is
+// none, and whether more of the text is cut off.
 func variable(text string, before rune, cut bool) int {
 	if c := text[0]; c == '"' || c == '`' || c == '\'' {
 		return quoted(text, before, cut)
@@ -131,7 +131,7 @@ func variable(text string, before rune, cut bool) int {
 }
 
 // quoted returns the length of the quoted part that a text begins with. A ' within a word is an
-// apostrophe. Where the text is cut, what is quoted may end behind that, such as a payload.
+// apostrophe. Where the text is cut, a quotation, such as a payload, may end behind the cut.
 func quoted(text string, before rune, cut bool) int {
 	quote := text[0]
 	if quote == '\'' && isWordRune(before) {
@@ -152,8 +152,8 @@ func quoted(text string, before rune, cut bool) int {
 	return 0
 }
 
-// path returns the length of the path or URL that a text begins with: /a, ./a, ~/a, c:\a, s://a, or what has
-// two separators. One alone is kept, as in i/o.
+// path returns the length of the path or URL that a text begins with: /a, ./a, ~/a, c:\a, s://a,
+// or a word with two separators. A word with one separator is kept, as in i/o.
 func path(text string) int {
 	end := strings.IndexAny(text, " \t\"'`<>()[]{}|,;")
 	if end < 0 {
@@ -168,11 +168,12 @@ func path(text string) int {
 	return 0
 }
 
-// minHex is the length from which a word of hexadecimal digits is a number, if it has a decimal one.
+// minHex is the length from which a word of hexadecimal digits is a number, if it has a decimal
+// one.
 const minHex = 8
 
-// hex returns the length of the hexadecimal number that a text begins with: 0x and digits, or as many of them as
-// words don't have, perhaps in groups, as in a UUID.
+// hex returns the length of the hexadecimal number that a text begins with: 0x and digits, or as
+// many of them as words don't have, perhaps in groups, as in a UUID.
 func hex(text string) int {
 	prefixed := len(text) > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X') && isHex(text[2])
 	end, digits, decimal := 0, 0, prefixed
@@ -196,8 +197,8 @@ func hex(text string) int {
 	return end
 }
 
-// number returns the length of the decimal number that a text begins with, which may be one of several
-// parts, such as a time or an address.
+// number returns the length of the decimal number that a text begins with, which may be one of
+// several parts, such as a time or an address.
 func number(text string) int {
 	end := 0
 	for ; end < len(text); end++ {

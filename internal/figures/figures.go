@@ -45,7 +45,7 @@ func Bytes(n int64) string {
 	return scaled(float64(n), 1024, "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 }
 
-// scaled writes three digits and a unit, each of which is base times the one before.
+// scaled writes three digits and a unit; each unit is base times the one before.
 func scaled(n, base float64, units ...string) string {
 	unit := ""
 	for _, next := range units {

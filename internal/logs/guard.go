@@ -28,7 +28,7 @@ type guard struct {
 	said *said
 }
 
-// said says once that the handler panics. There is no other place for it than the standard error.
+// said reports once that the handler panics. Standard error is the only place for it.
 type said struct {
 	once sync.Once
 	to   io.Writer

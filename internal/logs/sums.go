@@ -21,7 +21,7 @@ type sumKey struct{ space, key string }
 
 type sum[E any] struct {
 	since time.Time // when the window began
-	count int       // what came since, and was not written
+	count int       // events since then that were not written
 	last  E
 }
 

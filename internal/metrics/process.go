@@ -1,7 +1,7 @@
 package metrics
 
-// waits are bounds for what takes from a millisecond to an hour, in seconds. Each bound is a series for each queue: with more of them, 20
-// queues would be more than 2,000 series a process.
+// waits are bounds for durations from a millisecond to an hour, in seconds. Each bound is a series
+// for each queue: with more of them, 20 queues would be more than 2,000 series a process.
 func waits() []float64 {
 	return []float64{0.001, 0.005, 0.025, 0.1, 0.25, 1, 5, 15, 60, 300, 900, 3600}
 }

@@ -14,7 +14,7 @@ func ofServer() []Metric {
 	}
 }
 
-// ofStore are what the store holds, the same whichever process asks.
+// ofStore are values of the store, the same whichever process asks.
 func ofStore() []Metric {
 	return append(ofQueues(), []Metric{
 		{Name: "skein_nodes", Type: Gauge, Source: Store, By: "Nodes", Unit: "nodes",

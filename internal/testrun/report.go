@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// event is what go test -json prints for each step of a test; see go doc test2json.
+// event is a line that go test -json prints for each step of a test; see go doc test2json.
 type event struct {
 	Action      string
 	Package     string
@@ -27,11 +27,11 @@ type failure struct {
 	output []string // Lines, with their ends.
 }
 
-// report reads the events of a stage, prints them, and collects what failed.
+// report reads the events of a stage, prints them, and collects failures.
 type report struct {
 	stage    stage
 	w        io.Writer
-	outputs  map[string][]string // What each test that has not ended has printed, by key.
+	outputs  map[string][]string // The output of each test that has not ended, by key.
 	failures []failure
 }
 
@@ -55,7 +55,8 @@ func (r *report) read(events io.Reader) error {
 	}
 }
 
-// line takes one line. What is no event is printed: it comes from the go command itself.
+// line takes one line. A line that is not an event is printed: it comes from the go command
+// itself.
 func (r *report) line(line string) {
 	var e event
 	if json.Unmarshal([]byte(line), &e) != nil || e.Action == "" {
@@ -76,8 +77,8 @@ func (r *report) line(line string) {
 	}
 }
 
-// output keeps what a test prints until the test has ended, and prints the line with which a
-// package passes.
+// output keeps a test's output until the test has ended, and prints the line with which a package
+// passes.
 func (r *report) output(e event, k string) {
 	switch {
 	case e.Test == "" && strings.HasPrefix(e.Output, "ok  "):
@@ -88,7 +89,7 @@ func (r *report) output(e event, k string) {
 	}
 }
 
-// framing reports whether a line says only which test the lines around it belong to.
+// framing reports whether a line only names the test that the lines around it belong to.
 func framing(line string) bool {
 	return slices.ContainsFunc([]string{"=== RUN ", "=== PAUSE ", "=== CONT ", "=== NAME "}, func(prefix string) bool {
 		return strings.HasPrefix(line, prefix)
@@ -136,7 +137,7 @@ func (r *report) fail(f failure) {
 	fmt.Fprintf(r.w, "FAIL %s %s\n%s", f.pkg, f.test, strings.Join(f.output, ""))
 }
 
-// summary names what failed in the last lines of a run: few enough for one screen.
+// summary names the failures in the last lines of a run: few enough for one screen.
 func summary(failures []failure) string {
 	const screen = 30
 	var b strings.Builder

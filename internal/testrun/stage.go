@@ -23,8 +23,8 @@ func parseStage(words string) stage {
 
 func (s stage) String() string { return "go -C " + s.dir + " test " + strings.Join(s.args, " ") }
 
-// alone returns the stage that runs one test of one package, or a whole package if test is "".
-// It keeps the flags and drops what chose other packages and tests.
+// alone returns the stage that runs one test of one package, or a whole package if test is "". It
+// keeps the flags and drops those that chose other packages and tests.
 func (s stage) alone(pkg, test string) stage {
 	var args []string
 	for i := 0; i < len(s.args); i++ {
@@ -84,7 +84,7 @@ func (s stage) shell() string {
 }
 
 // run runs the stage, prints a line for each package and the output of failed tests to w, and
-// returns what failed.
+// returns the failures.
 func (s stage) run(w io.Writer) []failure {
 	cmd := exec.Command("go", append([]string{"-C", s.dir, "test", "-json"}, s.args...)...)
 	cmd.Stderr = os.Stderr

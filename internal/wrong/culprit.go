@@ -24,8 +24,8 @@ type culprit struct {
 	began     time.Time
 }
 
-// longest returns the job of a queue that has run longest, if servers report one that has run for the given time or longer.
-// Of a shard of -1 it is one of any shard.
+// longest returns the job of a queue that has run longest, if servers report one that has run for
+// the given time or longer. Of a shard of -1 it is one of any shard.
 func (r *rules) longest(queue string, shard int, least time.Duration) (job *culprit) {
 	for at := range r.Nodes {
 		n := &r.Nodes[at]
@@ -43,7 +43,8 @@ func (r *rules) longest(queue string, shard int, least time.Duration) (job *culp
 	return job
 }
 
-// held returns the job that has run longest of a queue of which as many batches run as may, and what that limit is.
+// held returns the longest-running job of a queue that has reached its limit of running batches,
+// and that limit.
 func (r *rules) held(s *inspect.QueueStats) (job *culprit, limit string) {
 	most, busy := 0, 0
 	for at := range r.Nodes {
@@ -73,7 +74,7 @@ func (r *rules) blamed(k Kind, s *inspect.QueueStats, weight int64, job *culprit
 	r.lines[len(r.lines)-1].ID = r.shownID(job.queue, job.id)
 }
 
-// hasRun says for how long a job has run.
+// hasRun describes for how long a job has run.
 func (r *rules) hasRun(job *culprit) string {
 	return fmt.Sprintf("%s has run for %s", brief(r.shownID(job.queue, job.id)), figures.Span(r.ran(job).Round(time.Second)))
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/skeinq/skein/internal/figures"
 )
 
-// unservedSince returns since when nobody serves a queue with due jobs: since its last server went, or since a job has waited.
+// unservedSince returns since when nobody serves a queue with due jobs: since its last server
+// went, or since a job has waited.
 func (r *rules) unservedSince(s *inspect.QueueStats) (since time.Time) {
 	for at := range r.Nodes {
 		if n := &r.Nodes[at]; n.State == inspect.NodeGone && slices.Contains(n.Queues, s.Queue.Name) && n.ExpiresAt.After(since) {
@@ -34,7 +35,8 @@ func orphanedSince(s *inspect.QueueStats) (since time.Time) {
 	return since
 }
 
-// hottest returns the shard that lags most, its lag, and the median of all shards. A queue of few shards has none.
+// hottest returns the shard that lags most, its lag, and the median of all shards. A queue of few
+// shards has none.
 func hottest(s *inspect.QueueStats) (index int, most, median time.Duration) {
 	if len(s.Shards) < hotShards {
 		return -1, 0, 0
@@ -60,7 +62,7 @@ func ended(minutes []inspect.MinuteStats, after time.Time) (n uint64) {
 	return n
 }
 
-// waiting says how many jobs wait, and how many are claimed if any.
+// waiting describes how many jobs wait, and how many are claimed if any.
 func waiting(queued, claimed int64) string {
 	text := figures.Count(queued) + " waiting"
 	if claimed > 0 {

@@ -38,7 +38,8 @@ func PausesOf(stats []inspect.QueueStats, actions iter.Seq2[inspect.Action, erro
 	return found, nil
 }
 
-// pausedBy says who paused a queue, and why, as far as it is known: "paused by ann (the bank is away)".
+// pausedBy describes who paused a queue, and why, as far as it is known: "paused by ann (the bank
+// is away)".
 func (r *rules) pausedBy(queue string) string {
 	text := "paused"
 	a := r.Pauses[queue]

@@ -10,13 +10,14 @@ import (
 	"github.com/skeinq/skein/internal/figures"
 )
 
-// Bounds of what is wrong.
+// Bounds of faults.
 const (
 	// late is a lag, still how long nothing has ended, and unowned for how long a lease has been over.
 	late    = time.Minute
 	still   = 5 * time.Minute
 	unowned = 10 * time.Second
-	// failingWindow is the time over which failures are counted; above failingShare and with more than failingCount of them a queue fails.
+	// failingWindow is the time over which failures are counted; above failingShare and with more than
+	// failingCount of them a queue fails.
 	failingWindow = 10 * time.Minute
 	failingShare  = 0.2
 	failingCount  = 10
@@ -29,7 +30,7 @@ const (
 	mixed = 10 * time.Minute
 )
 
-// rules finds what is wrong in a view.
+// rules finds the faults in a view.
 type rules struct {
 	*View
 	lags    map[string][]lagAt
@@ -45,7 +46,7 @@ func (r *rules) of(k Kind, s *inspect.QueueStats, weight int64, since time.Time,
 	r.add(Line{Kind: k, Queue: s.Queue.Name, Shard: -1, Text: fmt.Sprintf(format, args...), Since: since, weight: weight})
 }
 
-// store adds what is wrong with the store.
+// store adds the faults of the store.
 func (r *rules) store() {
 	if r.Silence != "" {
 		r.add(Line{Kind: NoAnswer, Shard: -1, Text: "the store does not answer: " + r.Silence})
@@ -80,7 +81,7 @@ func (r *rules) store() {
 	}
 }
 
-// queue adds what is wrong with a queue.
+// queue adds the faults of a queue.
 func (r *rules) queue(s *inspect.QueueStats) {
 	served := r.NodesUnknown || r.serving[s.Queue.Name] > 0
 	due := s.Lag > 0
@@ -115,7 +116,8 @@ func (r *rules) queue(s *inspect.QueueStats) {
 	}
 }
 
-// moving adds that a queue is not moving, is held up at its limit, has a hot shard or is late: the first that holds.
+// moving adds that a queue is not moving, is held up at its limit, has a hot shard or is late: the
+// first that holds.
 func (r *rules) moving(s *inspect.QueueStats) {
 	if s.Lag < late {
 		return
@@ -167,8 +169,8 @@ func (r *rules) hotShard(s *inspect.QueueStats, index int, lag, median time.Dura
 	r.add(l)
 }
 
-// unownedShards adds shards with due jobs whose lease has been over for a while. Shards that have nothing but
-// orphans are in the line of their owner.
+// unownedShards adds shards with due jobs whose lease has been over for a while. Shards that have
+// nothing but orphans are in the line of their owner.
 func (r *rules) unownedShards(s *inspect.QueueStats) {
 	n, held, since := 0, int64(0), time.Time{}
 	for at := range s.Shards {
@@ -209,7 +211,8 @@ func (r *rules) failing(s *inspect.QueueStats) {
 	if failed > failingCount && float64(failed) > failingShare*float64(done+failed) {
 		share := int(100 * failed / (done + failed))
 		r.of(Failing, s, int64(failed), since, "%d %% of %s failed within %s", share, jobs(int64(done+failed)), figures.Span(failingWindow))
-		// Without an end of it in the hour that is known it may have failed for longer, unless the queue is that young.
+		// Without an end of it in the hour that is known it may have failed for longer, unless the queue
+		// is that young.
 		r.lines[len(r.lines)-1].Seen = !sinceKnown && r.Now.Sub(since) >= knownTime
 	}
 }

@@ -118,7 +118,7 @@ type Line struct {
 	weight int64
 }
 
-// key names what is wrong from one look to the next.
+// key identifies a fault from one look to the next.
 func (l *Line) key() string {
 	return l.Kind.String() + "\x00" + l.Queue + "\x00" + l.Server + "\x00" + strconv.Itoa(l.Shard)
 }
@@ -180,7 +180,8 @@ func remembered(v *View, before map[string][]lagAt) map[string][]lagAt {
 	return lags
 }
 
-// pauses returns when each queue was last seen paused, if that is still short enough ago to explain that nothing has ended.
+// pauses returns when each queue was last seen paused, if that is still short enough ago to
+// explain that nothing has ended.
 func pauses(v *View, before map[string]time.Time) map[string]time.Time {
 	seen := map[string]time.Time{}
 	for at := range v.Stats {

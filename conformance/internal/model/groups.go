@@ -45,8 +45,8 @@ func addGroup(sums []core.Group, g core.Group) []core.Group {
 	return append(sums, g)
 }
 
-// enterGroup counts a burial into the group of a name, of a dead letter that had another or none, and returns
-// the group's name: core.OtherGroup for a new one if there are as many as may be.
+// enterGroup counts a burial into the group of a name, of a dead letter that had another or none,
+// and returns the group's name: core.OtherGroup for a new one if there are as many as may be.
 func (s *shard) enterGroup(had, name string, at core.Instant) string {
 	if _, known := s.groups[name]; !known && len(s.groups) >= core.MaxGroups {
 		name = core.OtherGroup

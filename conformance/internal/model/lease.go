@@ -34,7 +34,8 @@ func (l *lease) renew(now core.Instant, ttl time.Duration) {
 	l.ttl = l.expires.Sub(now)
 }
 
-// remaining returns how long the lease lasts. It is never more than the TTL, however far the clock stepped back.
+// remaining returns how long the lease lasts. It is never more than the TTL, however far the clock
+// stepped back.
 func (l *lease) remaining(now core.Instant) time.Duration {
 	return max(0, min(l.expires.Sub(now), l.ttl))
 }

@@ -7,8 +7,8 @@ import (
 
 // How jobs and dead letters enter a shard, by RULES 2, and what may be claimed of it.
 
-// countPush counts what entries of one id meet: the first makes a job if none is queued, and each that has
-// the bytes of another is a duplicate.
+// countPush counts what entries of one id meet: the first makes a job if none is queued, and each
+// that has the bytes of another is a duplicate.
 func (s *shard) countPush(entries []core.Entry, reply *ports.PushReply) {
 	queued, there := s.queued[entries[0].ID]
 	seen := make(map[string]bool, len(queued.Payloads)+len(entries))

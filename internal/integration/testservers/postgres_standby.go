@@ -74,8 +74,8 @@ func (p *PostgresPair) Promote(t testing.TB) {
 	}
 }
 
-// copyProgram returns the program that copies a server that runs, or an error if this machine has Postgres without it,
-// as some builds have.
+// copyProgram returns the program that copies a server that runs, or an error if this machine has
+// Postgres without it, as some builds have.
 func copyProgram(p program) (string, error) {
 	const name = "pg_basebackup"
 	server, err := p.path()

@@ -82,7 +82,8 @@ func newTurnSeries(v maker) turnSeries {
 	}
 }
 
-// add counts in a series, and leaves out what the table does not have, such as an outcome of a newer version.
+// add counts in a series, and leaves out values that the table does not have, such as an outcome
+// of a newer version.
 func add(series map[string]Counter, value string, n int) {
 	if c := series[value]; c != nil && n > 0 {
 		c.Add(n)

@@ -18,7 +18,8 @@ type maker struct {
 	perShard bool
 }
 
-// counted returns a series for each value of a metric's last label of its own, with the labels before and behind it.
+// counted returns a series for each value of a metric's last label of its own, with the labels
+// before and behind it.
 func (v maker) counted(name string, before, behind []string) map[string]Counter {
 	row, _ := metrics.Of(name)
 	series := make(map[string]Counter)

@@ -5,7 +5,7 @@ import "sync/atomic"
 // Sum is a [Counter] that is read by whoever shows it, so that counting costs one addition. It begins at 0.
 type Sum struct {
 	n atomic.Int64
-	// What lies beside it in memory is not slowed down by it.
+	// Padding, so that it does not slow down its neighbours in memory.
 	_ [56]byte
 }
 

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// restFactor is how many times as long as a look took the store is left alone: it spends a hundredth of its time on looks.
+	// restFactor is how many times as long as a look took the store is left alone: it spends a
+	// hundredth of its time on looks.
 	restFactor = 99
 	minRest    = 5 * time.Second
 	// maxFailedRest bounds the rest after a look that failed, which may have cost the store nothing.
@@ -28,7 +29,7 @@ type Store struct {
 	inspector *inspect.Inspector
 	timeout   time.Duration
 
-	// looking is held by who looks at the store; mu guards the rest.
+	// looking is held by the caller that looks at the store; mu guards the rest.
 	looking sync.Mutex
 	mu      sync.Mutex
 	last    *view
@@ -37,7 +38,7 @@ type Store struct {
 	next    time.Time
 }
 
-// view is what one look found.
+// view is the result of one look.
 type view struct {
 	at     time.Time
 	stats  []inspect.QueueStats
@@ -78,7 +79,8 @@ func (s *Store) Each(put func(name string, v float64, labels ...string)) {
 	all.checks(last.checks)
 }
 
-// refresh looks at the store if it may be looked at. Who comes while another looks has what is known, or waits if nothing is.
+// refresh looks at the store if it may be looked at. A caller that comes while another looks gets
+// the previous result, or waits if there is none.
 func (s *Store) refresh() {
 	if !s.due() {
 		return
@@ -123,7 +125,8 @@ func (s *Store) known() bool {
 	return s.last != nil
 }
 
-// look asks the store. A part of it that can't be reached leaves its shards out; checks that can't be made are one that is unknown.
+// look asks the store. If a part of it can't be reached, its shards are left out. If checks can't
+// be made, the result has a single unknown check.
 func (s *Store) look(ctx context.Context) (*view, error) {
 	stats, err := s.inspector.Stats(ctx)
 	var partial *inspect.PartialError
