@@ -32,7 +32,8 @@ var (
 	ErrShardCountMismatch = ports.ErrShardCountMismatch
 	// ErrQueueMismatch reports a queue that exists in the store with another IndexIDs.
 	ErrQueueMismatch = ports.ErrQueueMismatch
-	// ErrFull reports a store without room. Nothing was stored. Handling jobs makes room.
+	// ErrFull reports a store without room. Nothing was stored. Handling jobs makes room on Redis;
+	// a full disk of Postgres needs an operator.
 	ErrFull = ports.ErrFull
 	// ErrNotBegun reports a push whose context had ended before the push began. Nothing was stored.
 	ErrNotBegun = ports.ErrNotBegun

@@ -45,7 +45,8 @@ var (
 	// ErrNotEmpty reports a queue that can't be forgotten because it holds jobs or dead letters.
 	ErrNotEmpty = errors.New("queue is not empty")
 	// ErrFull reports a store without room for the entries of a push. Nothing was written to the
-	// shards that the error names. Handling continues and makes room.
+	// shards that the error names. Whether servers can still handle jobs, and so make room, depends
+	// on the store: they can on a full Redis, but not on a full disk of Postgres.
 	ErrFull = errors.New("store is full")
 	// ErrNotBegun reports a call whose context had ended before the call began. Nothing was sent,
 	// and nothing was written.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -82,9 +83,12 @@ func translate(ctx context.Context, err error) error {
 		return fmt.Errorf("postgres: %w: %s (SQLSTATE %s); %s", ports.ErrUnusable, pg.Message, pg.Code, remedy)
 	}
 	switch {
-	case class(pg) == "53" && pg.Code != tooManyConnections: // insufficient resources
-		return fmt.Errorf("postgres: %w: %s (SQLSTATE %s); give the server more disk or memory: servers may fail to "+
-			"drain the queue without it, since a turn writes too", ports.ErrFull, pg.Message, pg.Code)
+	case lacksRoom(pg.Code) && pg.SeverityUnlocalized == "PANIC":
+		// What was committed just before may be on disk.
+		return fmt.Errorf("postgres: the server has stopped: %s (SQLSTATE %s); give it more disk, which it needs to start",
+			pg.Message, pg.Code)
+	case lacksRoom(pg.Code):
+		return fmt.Errorf("postgres: %w: %s (SQLSTATE %s); %s", ports.ErrFull, pg.Message, pg.Code, giveRoom)
 	case pg.Code == notText:
 		return fmt.Errorf("postgres: %w: %s (SQLSTATE %s)", ports.ErrInvalidRequest, pg.Message, pg.Code)
 	case pg.Code == queryCanceled:
@@ -107,6 +111,14 @@ const findPrimary = "connect to the primary: name all servers in the pool's URL 
 const giveTime = "unless an operator or the end of the call's context ended it, raise statement_timeout for the role"
 
 const tooManyConnections = "53300"
+
+// giveRoom is the remedy for a server without room. Draining is not a remedy: a turn copies the jobs
+// that it claims before it deletes any. Space of deleted rows becomes free by a vacuum, which also
+// writes.
+const giveRoom = "give the server more disk or memory: until then servers drain nothing, since a turn writes before it frees"
+
+// lacksRoom reports whether a code is of a server without disk or memory for a statement.
+func lacksRoom(code string) bool { return strings.HasPrefix(code, "53") && code != tooManyConnections }
 
 // remedyFor returns, by SQLSTATE, what to do about an error that waiting does not end. It is empty
 // for all others.

@@ -29,6 +29,7 @@ func TestTranslate(t *testing.T) {
 		want error // nil is an unknown outcome
 	}{
 		{"disk full", pgError("53100", "ERROR"), ports.ErrFull},
+		{"a server that stops since its WAL finds no disk", pgError("53100", "PANIC"), nil},
 		{"out of memory", pgError("53200", "ERROR"), ports.ErrFull},
 		{"a limit of the role's", pgError("53400", "ERROR"), ports.ErrUnusable},
 		{"too many connections", pgError("53300", "FATAL"), nil},

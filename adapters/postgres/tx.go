@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -184,8 +183,8 @@ func translateTx(err error) error {
 		return fmt.Errorf("postgres: in a transaction: %w; %s", err, giveTime)
 	case code == readOnlyServer:
 		return fmt.Errorf("postgres: in a transaction: %w; %s", err, findPrimary)
-	case code != tooManyConnections && strings.HasPrefix(code, "53"):
-		return fmt.Errorf("%w: %w; let servers drain the queue, or give the database room", ports.ErrFull, err)
+	case lacksRoom(code):
+		return fmt.Errorf("%w: %w; %s", ports.ErrFull, err, giveRoom)
 	}
 	return fmt.Errorf("postgres: in a transaction: %w", err)
 }

@@ -11,27 +11,40 @@ import (
 	"syscall"
 )
 
-// unprivileged has a command run as postgres or nobody if this process is root's.
-func unprivileged(cmd *exec.Cmd) error {
+// account returns who runs servers that refuse to run as root: postgres or nobody if this
+// process is root's, else its own account.
+func account() (uid, gid uint32, err error) {
 	if os.Geteuid() != 0 {
-		return nil
+		return uint32(os.Geteuid()), uint32(os.Getegid()), nil
 	}
 	account, err := user.Lookup("postgres")
 	if err != nil {
 		account, err = user.Lookup("nobody")
 	}
 	if err != nil {
-		return fmt.Errorf("an account to run a server in place of root: %w", err)
+		return 0, 0, fmt.Errorf("an account to run a server in place of root: %w", err)
 	}
-	uid, err := strconv.ParseUint(account.Uid, 10, 32)
+	u, err := strconv.ParseUint(account.Uid, 10, 32)
+	if err != nil {
+		return 0, 0, err
+	}
+	g, err := strconv.ParseUint(account.Gid, 10, 32)
+	if err != nil {
+		return 0, 0, err
+	}
+	return uint32(u), uint32(g), nil
+}
+
+// unprivileged has a command run as postgres or nobody if this process is root's.
+func unprivileged(cmd *exec.Cmd) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	uid, gid, err := account()
 	if err != nil {
 		return err
 	}
-	gid, err := strconv.ParseUint(account.Gid, 10, 32)
-	if err != nil {
-		return err
-	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: gid}}
 	// This process's own directory may be closed to that account.
 	cmd.Dir = os.TempDir()
 	return nil
