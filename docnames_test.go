@@ -1,12 +1,15 @@
 package skein_test
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -57,6 +60,55 @@ func TestEachFaultHasATest(t *testing.T) {
 	}
 	if rows < 80 {
 		t.Errorf("%d rows were found, fewer than there were: is one not looked at?", rows)
+	}
+}
+
+// namedFile is a file that docs/architecture.md names, perhaps by the end of its path.
+var namedFile = regexp.MustCompile("^[\\w./-]+\\.(?:go|lua|sql|html|json|md)$")
+
+// Each file that docs/architecture.md names is there, and each test, and each group of cases that holds
+// a rule of the map.
+func TestArchitectureNamesWhatIsThere(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	err = filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) { // A test beside has removed what it made.
+			return nil
+		}
+		if err == nil && !entry.IsDir() {
+			files = append(files, "/"+filepath.ToSlash(name))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests, cases, rules := testNames(t), caseNames(t), 0
+	for line := range strings.Lines(string(text)) {
+		for _, m := range quotedName.FindAllStringSubmatch(line, -1) {
+			switch name := m[1]; {
+			case strings.HasPrefix(name, "Test") && !tests[name]:
+				t.Errorf("there is no test %s", name)
+			case namedFile.MatchString(name) && !slices.ContainsFunc(files, func(file string) bool { return strings.HasSuffix(file, "/"+name) }):
+				t.Errorf("there is no file %s", name)
+			}
+		}
+		held, isRule := strings.CutSuffix(line, "`random` |\n")
+		if !isRule {
+			continue
+		}
+		rules++
+		for _, m := range quotedName.FindAllStringSubmatch(held[strings.LastIndex(held, "|"):], -1) {
+			if group, one, isCase := strings.Cut(m[1], "/"); !cases[group] || isCase && !cases[one] {
+				t.Errorf("package conformance has no case %q", m[1])
+			}
+		}
+	}
+	if rules < 8 {
+		t.Errorf("the map has %d rules, fewer than it had: is one not looked at?", rules)
 	}
 }
 
