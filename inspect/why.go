@@ -6,14 +6,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
 
 // Verdict is the reason why the job of an id does not run, or the information that it runs.
 type Verdict struct {
-	// Reason is the first reason that applies, in the order of package core's list.
-	Reason core.Reason
+	// Reason is the first reason that applies.
+	Reason Reason
 	// Text is the reason as a sentence, for people.
 	Text string
 	// Until is when the reason ends by itself, by the store's clock: when the job becomes due, or
@@ -53,7 +52,7 @@ type Verdict struct {
 	// its lanes and of the queue's limits there. Both are zero if no server owns the shard, or if
 	// its server no longer announces itself.
 	Owner      string
-	OwnerFacts core.OwnerFacts
+	OwnerFacts OwnerFacts
 	// Found is what the queue holds for the id, without payloads.
 	Found Found
 
@@ -101,7 +100,7 @@ func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) 
 	f.LimitReached = v.MaxRunning > 0 && v.Busy >= v.MaxRunning
 	f.Owner = v.OwnerFacts
 	f.Running = f.Running || !v.RunningSince.IsZero()
-	v.Reason = core.Why(f)
+	v.Reason = reasonOf(&f)
 	v.Text, v.Until = v.say(&stored)
 	return v, nil
 }
@@ -112,7 +111,7 @@ func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) 
 func (v *Verdict) take(n *ports.Node, queue string, stored *ports.Found) {
 	if st := &stored.Standing; n.Owner == st.Owner && st.ExpiresAt > st.Now {
 		v.Owner = n.Name
-		v.OwnerFacts = core.OwnerFacts{Draining: n.Draining, Lanes: n.Lanes, Busy: n.Status.Busy}
+		v.OwnerFacts = OwnerFacts{Draining: n.Draining, Lanes: n.Lanes, Busy: n.Status.Busy}
 	}
 	if slices.Contains(n.Queues, queue) {
 		if n.Draining {
@@ -149,10 +148,10 @@ func (v *Verdict) served(n *ports.Node, queue string) {
 	}
 }
 
-// factsOf returns the facts for core.Why.
-func factsOf(stored *ports.Found, served int) core.Facts {
+// factsOf returns the facts that decide it.
+func factsOf(stored *ports.Found, served int) facts {
 	st := &stored.Standing
-	f := core.Facts{
+	f := facts{
 		Now: st.Now, Paused: st.Paused, Served: served, Owned: st.Owner != "" && st.ExpiresAt > st.Now,
 		Ahead: st.Ahead, BehindAlone: st.Alone != "", ShardClaims: st.Claimed, Dead: stored.DeadLetter != nil,
 		Damaged: len(stored.Damaged) > 0,

@@ -49,21 +49,21 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 	tests := []struct {
 		name   string
 		arrive func(*fixture)
-		want   core.Reason
+		want   inspect.Reason
 		says   string
 		until  time.Duration // since the epoch
 	}{
-		{"nothing", func(*fixture) {}, core.NothingQueued, "nothing is queued", 0},
-		{"a record that can't be read", func(s *fixture) { s.damage("x", ports.PlaceQueued, ports.PlaceDead) }, core.Unreadable, "can't be read (queued, dead)", 0},
-		{"a dead letter", func(s *fixture) { s.dead("x") }, core.OnlyDead, "revive it", 0},
-		{"a taken job", func(s *fixture) { s.pushAll("x"); s.claim(); s.advance(time.Second) }, core.InBuffer, "server blue for 1s", 0},
-		{"a push for a taken job", func(s *fixture) { s.pushAll("x"); s.claim(); s.pushAll("x") }, core.PredecessorRuns, "server blue", 0},
-		{"a job whose server died", func(s *fixture) { s.pushAll("x"); s.claim(); s.advance(2 * time.Hour) }, core.OwnerGone, "the lease of server blue has been over for 1h0m0s; it claimed the job at 2030-01-02T03:04:00Z", 0},
-		{"a paused queue", func(s *fixture) { s.pushAll("x"); _ = s.Pause(s.t.Context(), "orders") }, core.QueuePaused, "resume", 0},
-		{"a job that has failed", func(s *fixture) { s.failed("x"); s.advance(time.Minute) }, core.BacksOff, "backoff after failure 1, runs in 59m0s", time.Hour},
-		{"a job of tomorrow", func(s *fixture) { s.push("x", 24*time.Hour, "p") }, core.NotDueYet, "runs in 24h0m0s", 24 * time.Hour},
-		{"nobody there", func(s *fixture) { s.pushAll("x") }, core.NobodyServes, "no server serves the queue", 0},
-		{"only servers that drain", func(s *fixture) { s.pushAll("x"); s.serve("blue", true) }, core.NobodyServes, "no server serves the queue, and these drain: blue", 0},
+		{"nothing", func(*fixture) {}, inspect.NothingQueued, "nothing is queued", 0},
+		{"a record that can't be read", func(s *fixture) { s.damage("x", ports.PlaceQueued, ports.PlaceDead) }, inspect.Unreadable, "can't be read (queued, dead)", 0},
+		{"a dead letter", func(s *fixture) { s.dead("x") }, inspect.OnlyDead, "revive it", 0},
+		{"a taken job", func(s *fixture) { s.pushAll("x"); s.claim(); s.advance(time.Second) }, inspect.InBuffer, "server blue for 1s", 0},
+		{"a push for a taken job", func(s *fixture) { s.pushAll("x"); s.claim(); s.pushAll("x") }, inspect.PredecessorRuns, "server blue", 0},
+		{"a job whose server died", func(s *fixture) { s.pushAll("x"); s.claim(); s.advance(2 * time.Hour) }, inspect.OwnerGone, "the lease of server blue has been over for 1h0m0s; it claimed the job at 2030-01-02T03:04:00Z", 0},
+		{"a paused queue", func(s *fixture) { s.pushAll("x"); _ = s.Pause(s.t.Context(), "orders") }, inspect.QueuePaused, "resume", 0},
+		{"a job that has failed", func(s *fixture) { s.failed("x"); s.advance(time.Minute) }, inspect.BacksOff, "backoff after failure 1, runs in 59m0s", time.Hour},
+		{"a job of tomorrow", func(s *fixture) { s.push("x", 24*time.Hour, "p") }, inspect.NotDueYet, "runs in 24h0m0s", 24 * time.Hour},
+		{"nobody there", func(s *fixture) { s.pushAll("x") }, inspect.NobodyServes, "no server serves the queue", 0},
+		{"only servers that drain", func(s *fixture) { s.pushAll("x"); s.serve("blue", true) }, inspect.NobodyServes, "no server serves the queue, and these drain: blue", 0},
 		{"servers that are gone", func(s *fixture) {
 			s.pushAll("x")
 			s.serve("red", false)
@@ -71,60 +71,60 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			s.serve("blue", false)
 			s.serveAs(ports.Node{Owner: "mails", Name: "green", Queues: []string{"mail"}})
 			s.advance(90 * time.Minute)
-		}, core.NobodyServes, "no server serves the queue; server blue did last, until " + epoch.Add(time.Hour+time.Second).Format(time.RFC3339) + ", 30m0s ago", 0},
-		{"a shard without an owner", func(s *fixture) { s.pushAll("x"); s.serve("blue", false) }, core.ShardUnowned, "no server has shard orders/0; one of 1 servers", 0},
+		}, inspect.NobodyServes, "no server serves the queue; server blue did last, until " + epoch.Add(time.Hour+time.Second).Format(time.RFC3339) + ", 30m0s ago", 0},
+		{"a shard without an owner", func(s *fixture) { s.pushAll("x"); s.serve("blue", false) }, inspect.ShardUnowned, "no server has shard orders/0; one of 1 servers", 0},
 		{"a shard whose owner is gone", func(s *fixture) {
 			s.claim()
 			s.serveAs(ports.Node{Owner: "owner", Name: "red"})
 			s.advance(90 * time.Minute)
 			s.pushAll("x")
 			s.serve("blue", false)
-		}, core.ShardUnowned, "since the lease of red ended 30m0s ago; one of 1 servers", 0},
+		}, inspect.ShardUnowned, "since the lease of red ended 30m0s ago; one of 1 servers", 0},
 		{"a shard whose owner has left no name", func(s *fixture) {
 			s.claim()
 			s.advance(2 * time.Hour)
 			s.pushAll("x")
 			s.serve("blue", false)
-		}, core.ShardUnowned, "since the lease of owner ended 1h0m0s ago", 0},
-		{"a job that runs", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(0) }, core.RunsNow, "it runs on server blue for 2s", 0},
-		{"a push for a job that runs", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(0); s.pushAll("x") }, core.PredecessorRuns, "predecessor runs on server blue for 2s", 0},
-		{"a job that another claim of it ran", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(1) }, core.InBuffer, "taken by server blue", 0},
+		}, inspect.ShardUnowned, "since the lease of owner ended 1h0m0s ago", 0},
+		{"a job that runs", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(0) }, inspect.RunsNow, "it runs on server blue for 2s", 0},
+		{"a push for a job that runs", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(0); s.pushAll("x") }, inspect.PredecessorRuns, "predecessor runs on server blue for 2s", 0},
+		{"a job that another claim of it ran", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(1) }, inspect.InBuffer, "taken by server blue", 0},
 		{"a job that has failed, of a queue that says how often it may", func(s *fixture) {
 			s.failed("x")
 			s.serveAs(ports.Node{Owner: "1", Status: ports.NodeStatus{Queues: []ports.QueueStatus{{Queue: "mail", MaxRetries: 99}, {Queue: "orders", MaxRetries: 25}}}})
-		}, core.BacksOff, "backoff after failure 1 of 25, runs in 1h0m0s", time.Hour},
-		{"the limit reached", func(s *fixture) { s.busy(2, 1); s.claim(); s.pushAll("x") }, core.AtLimit, "the queue is at its limit: 2 of 2 running (MaxRunning): node 0 1, node 1 1", 0},
-		{"a limit that is not reached", func(s *fixture) { s.busy(3, 1); s.claim(); s.pushAll("x") }, core.IsNext, "it is next", 0},
-		{"an owner that drains", func(s *fixture) { s.owns(true, 1, ports.QueueStatus{}); s.pushAll("x") }, core.OwnerDrains, "server red, which has the shard, drains", 0},
-		{"an owner without a free lane", func(s *fixture) { s.owns(false, 1, ports.QueueStatus{}); s.pushAll("x") }, core.LanesBusy, "waits for a free lane: all 1 of server red", 0},
-		{"an owner with a free lane", func(s *fixture) { s.owns(false, 0, ports.QueueStatus{}); s.pushAll("x") }, core.IsNext, "it is next", 0},
+		}, inspect.BacksOff, "backoff after failure 1 of 25, runs in 1h0m0s", time.Hour},
+		{"the limit reached", func(s *fixture) { s.busy(2, 1); s.claim(); s.pushAll("x") }, inspect.AtLimit, "the queue is at its limit: 2 of 2 running (MaxRunning): node 0 1, node 1 1", 0},
+		{"a limit that is not reached", func(s *fixture) { s.busy(3, 1); s.claim(); s.pushAll("x") }, inspect.IsNext, "it is next", 0},
+		{"an owner that drains", func(s *fixture) { s.owns(true, 1, ports.QueueStatus{}); s.pushAll("x") }, inspect.OwnerDrains, "server red, which has the shard, drains", 0},
+		{"an owner without a free lane", func(s *fixture) { s.owns(false, 1, ports.QueueStatus{}); s.pushAll("x") }, inspect.LanesBusy, "waits for a free lane: all 1 of server red", 0},
+		{"an owner with a free lane", func(s *fixture) { s.owns(false, 0, ports.QueueStatus{}); s.pushAll("x") }, inspect.IsNext, "it is next", 0},
 		{"an owner with a free lane, and none for the shard", func(s *fixture) {
 			s.owns(false, 0, ports.QueueStatus{LaneBusy: []int{0, 1, 2}})
 			s.pushAll("x")
-		}, core.LanesBusy, "it waits for its lane: the one that server red gives its shard runs a batch", 0},
+		}, inspect.LanesBusy, "it waits for its lane: the one that server red gives its shard runs a batch", 0},
 		{"an owner with lanes that are busy for other shards", func(s *fixture) {
 			s.owns(false, 0, ports.QueueStatus{LaneBusy: []int{core.ShardOf("x", fixtureShards) + 1}})
 			s.pushAll("x")
-		}, core.IsNext, "it is next", 0},
+		}, inspect.IsNext, "it is next", 0},
 		{"no free lane and others in front", func(s *fixture) {
 			s.owns(false, 1, ports.QueueStatus{})
 			s.push("x", 0, "p")
 			s.push(sameShard("x", 1)[0], -time.Second, "p")
-		}, core.LanesBusy, "run batches; due jobs of its shard in front: 1", 0},
+		}, inspect.LanesBusy, "run batches; due jobs of its shard in front: 1", 0},
 		{"as many lanes as the queue may have", func(s *fixture) {
 			s.owns(false, 0, ports.QueueStatus{MaxLanes: 2, Busy: 2})
 			s.pushAll("x")
-		}, core.LanesFull, "runs 2 batches of the queue, and no more than 2 may run there (MaxLanes)", 0},
+		}, inspect.LanesFull, "runs 2 batches of the queue, and no more than 2 may run there (MaxLanes)", 0},
 		{"one batch of the shard after another", func(s *fixture) {
 			s.pushAll(sameShard("x", 1)...)
 			s.owns(false, 0, ports.QueueStatus{Parallel: 1, BatchSize: 1})
 			s.pushAll("x")
-		}, core.ShardFull, "server red has taken 1 jobs of the shard, and runs no more than 1 of its batches at once (Parallel)", 0},
+		}, inspect.ShardFull, "server red has taken 1 jobs of the shard, and runs no more than 1 of its batches at once (Parallel)", 0},
 		{"a server without a free lane that does not have the shard", func(s *fixture) {
 			s.owns(false, 0, ports.QueueStatus{})
 			s.serveAs(ports.Node{Owner: "other", Name: "blue", Status: ports.NodeStatus{Busy: 1}})
 			s.pushAll("x")
-		}, core.IsNext, "it is next", 0},
+		}, inspect.IsNext, "it is next", 0},
 		{"others in front", func(s *fixture) {
 			s.serve("blue", false)
 			s.claim() // takes the leases
@@ -132,8 +132,8 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			for _, id := range sameShard("x", 3) {
 				s.push(id, -time.Second, "p")
 			}
-		}, core.BehindOthers, "in front: 3", 0},
-		{"nothing in front", func(s *fixture) { s.serve("blue", false); s.claim(); s.pushAll("x") }, core.IsNext, "it is next", 0},
+		}, inspect.BehindOthers, "in front: 3", 0},
+		{"nothing in front", func(s *fixture) { s.serve("blue", false); s.claim(); s.pushAll("x") }, inspect.IsNext, "it is next", 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -239,7 +239,7 @@ func TestWhyAfterAnotherLayout(t *testing.T) {
 	s.declare("orders", 64)
 	s.serve("blue", false)
 	v, err := s.Why(t.Context(), "orders", "x")
-	if want := core.ShardOf("x", 64); err != nil || v.Reason != core.NothingQueued || v.Found.Shard.Index != want {
+	if want := core.ShardOf("x", 64); err != nil || v.Reason != inspect.NothingQueued || v.Found.Shard.Index != want {
 		t.Errorf("%v of %v, %v; want nothing of shard %d", v.Reason, v.Found.Shard, err, want)
 	}
 }
@@ -259,7 +259,7 @@ func TestWhyWithoutTheListOfServers(t *testing.T) {
 		s.push("a", time.Hour, "p")
 		i := inspect.New(noNodes{s.store}, inspect.Options{})
 		v, err := i.Why(t.Context(), "orders", "a")
-		if err != nil || !v.ServersUnknown || v.Reason != core.NotDueYet {
+		if err != nil || !v.ServersUnknown || v.Reason != inspect.NotDueYet {
 			t.Errorf("%+v, %v; want that it is not due", v, err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

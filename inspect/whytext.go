@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -18,42 +17,42 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 		lease = st.ExpiresAt.Time()
 	}
 	switch v.Reason {
-	case core.NothingQueued:
+	case NothingQueued:
 		return "nothing is queued, claimed or dead for this id", until
-	case core.Unreadable:
+	case Unreadable:
 		return fmt.Sprintf("the record of this id can't be read (%s): the store sets it aside when it next meets it, and Quarantined lists it then", strings.Join(v.Found.Damaged, ", ")), until
-	case core.OnlyDead:
+	case OnlyDead:
 		return "it is in the morgue; revive it to run it again", until
-	case core.RunsNow:
+	case RunsNow:
 		return "it runs on " + v.running(), until
-	case core.InBuffer:
+	case InBuffer:
 		return "it is taken by " + v.taken() + ": it runs, or is about to", until
-	case core.PredecessorRuns:
+	case PredecessorRuns:
 		if !v.RunningSince.IsZero() {
 			return "its predecessor runs on " + v.running() + "; what came since runs after it", until
 		}
 		return "its predecessor is taken by " + v.taken() + "; what came since runs after it", until
-	case core.OwnerGone:
+	case OwnerGone:
 		return v.orphaned(st) + "; " + v.successor(), lease
-	case core.QueuePaused:
+	case QueuePaused:
 		return "the queue is paused; resume it", until
-	case core.BacksOff:
+	case BacksOff:
 		return fmt.Sprintf("backoff after failure %s, runs in %v", v.failures(), v.due()), v.Found.Queued.PerformAt
-	case core.NotDueYet:
+	case NotDueYet:
 		return fmt.Sprintf("it is not due, runs in %v", v.due()), v.Found.Queued.PerformAt
-	case core.NobodyServes:
+	case NobodyServes:
 		return v.nobody(), until
-	case core.ShardUnowned:
+	case ShardUnowned:
 		return fmt.Sprintf("no server has shard %v%s; %s", v.Found.Shard, v.unowned(st), v.successor()), until
-	case core.WaitsForAlone:
+	case WaitsForAlone:
 		return fmt.Sprintf("job %q has lost its process so often that it runs alone, and comes first", v.Alone), until
-	case core.RunsAlone:
+	case RunsAlone:
 		return fmt.Sprintf("it has lost its process so often that it runs alone, and %d jobs of its shard are still taken", st.Claimed), until
-	case core.AtLimit:
+	case AtLimit:
 		return fmt.Sprintf("the queue is at its limit: %s: %s", v.atLimit(), someOf(v.busy)), until
-	case core.OwnerDrains, core.LanesFull, core.ShardFull, core.LanesBusy:
+	case OwnerDrains, LanesFull, ShardFull, LanesBusy:
 		return v.held(st.Claimed), until
-	case core.BehindOthers:
+	case BehindOthers:
 		return v.front(), until
 	}
 	return "it is next; the server that has the shard claims it", until
@@ -72,13 +71,13 @@ func (v *Verdict) atLimit() string {
 func (v *Verdict) held(claimed int) (text string) {
 	o := &v.OwnerFacts
 	switch v.Reason {
-	case core.OwnerDrains:
+	case OwnerDrains:
 		return fmt.Sprintf("server %s, which has the shard, drains: it claims nothing more, and another server takes the shard when what runs has ended", v.Owner)
-	case core.LanesFull:
+	case LanesFull:
 		text = fmt.Sprintf("server %s, which has the shard, runs %d batches of the queue, and no more than %d may run there (MaxLanes)", v.Owner, o.QueueBusy, o.MaxLanes)
-	case core.ShardFull:
+	case ShardFull:
 		text = fmt.Sprintf("server %s has taken %d jobs of the shard, and runs no more than %d of its batches at once (Parallel)", v.Owner, claimed, o.Parallel)
-	case core.LanesBusy:
+	case LanesBusy:
 		if o.LaneBusy {
 			text = fmt.Sprintf("it waits for its lane: the one that server %s gives its shard runs a batch", v.Owner)
 			break

@@ -12,7 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/figures"
 )
 
@@ -56,8 +56,8 @@ type fact struct {
 
 // classes are the meanings of verdicts.
 var classes = map[string]string{
-	core.OwnerGone.String(): "bad", core.OnlyDead.String(): "bad", core.QueuePaused.String(): "paused", core.NobodyServes.String(): "nobody", core.ShardUnowned.String(): "nobody",
-	core.BacksOff.String(): "late", core.Unreadable.String(): "late",
+	inspect.OwnerGone.String(): "bad", inspect.OnlyDead.String(): "bad", inspect.QueuePaused.String(): "paused", inspect.NobodyServes.String(): "nobody", inspect.ShardUnowned.String(): "nobody",
+	inspect.BacksOff.String(): "late", inspect.Unreadable.String(): "late",
 }
 
 // idPage makes the page of an id in a queue.
@@ -129,7 +129,7 @@ func (c *call) paused() bool {
 // waits reports whether a reason is one for a job that waits.
 func waits(reason string) bool {
 	switch reason {
-	case core.NothingQueued.String(), core.Unreadable.String(), core.OnlyDead.String(), core.RunsNow.String(), core.InBuffer.String(), core.IsNext.String():
+	case inspect.NothingQueued.String(), inspect.Unreadable.String(), inspect.OnlyDead.String(), inspect.RunsNow.String(), inspect.InBuffer.String(), inspect.IsNext.String():
 		return false
 	}
 	return true
@@ -191,7 +191,7 @@ func facts(w *whyReply, paused bool) (list []fact) {
 		if w.Found.Claimed != nil {
 			add("id free", false, "its previous run ends first")
 		}
-		paused = paused || w.Reason == core.QueuePaused.String()
+		paused = paused || w.Reason == inspect.QueuePaused.String()
 		add("queue", !paused, "%s", map[bool]string{true: "paused", false: "active"}[paused])
 		add("due", !q.PerformAt.After(w.AsOf), "%s", when{q.PerformAt, w.AsOf}.Text())
 		add("in front", w.Ahead == 0, "due jobs of the shard: %d", w.Ahead)
@@ -206,7 +206,9 @@ func facts(w *whyReply, paused bool) (list []fact) {
 }
 
 // runs reports whether the id itself is known to run, so that it is one of those in use.
-func (w *whyReply) runs() bool { return w.Reason == core.RunsNow.String() || !w.RunningSince.IsZero() }
+func (w *whyReply) runs() bool {
+	return w.Reason == inspect.RunsNow.String() || !w.RunningSince.IsZero()
+}
 
 // held describes how many are in use, out of a bound. There may be more: some began under a higher
 // bound and keep running, or the cause may be another.

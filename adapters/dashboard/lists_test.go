@@ -18,6 +18,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/httpapi"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -121,13 +122,13 @@ func TestVerdictsAndTheirFacts(t *testing.T) {
 
 // Of a job that runs what it holds itself keeps it from nothing.
 func TestARunningJobIsNotHeldUpByItself(t *testing.T) {
-	w := &whyReply{Reason: core.RunsNow.String(), MaxRunning: 1, Busy: 1, Servers: []string{"blue"}, Owner: &ownerRow{Name: "blue", Lanes: 1, Busy: 1, MaxLanes: 1, QueueBusy: 1}}
+	w := &whyReply{Reason: inspect.RunsNow.String(), MaxRunning: 1, Busy: 1, Servers: []string{"blue"}, Owner: &ownerRow{Name: "blue", Lanes: 1, Busy: 1, MaxLanes: 1, QueueBusy: 1}}
 	for _, f := range facts(w, false) {
 		if f.Class != "good" {
 			t.Errorf("%s %s %s", f.Sign, f.Name, f.Value)
 		}
 	}
-	w.Reason = core.AtLimit.String()
+	w.Reason = inspect.AtLimit.String()
 	var got []string
 	for _, f := range facts(w, false) {
 		got = append(got, f.Sign+" "+f.Name+" "+f.Value)
@@ -159,7 +160,7 @@ func TestADeadIDBeginsWithItsError(t *testing.T) {
 }
 
 func TestARecordThatCannotBeReadIsSaidPlainly(t *testing.T) {
-	b := &idBody{Why: whyReply{Reason: core.Unreadable.String(), Text: "the record of this id can't be read (queued)"}}
+	b := &idBody{Why: whyReply{Reason: inspect.Unreadable.String(), Text: "the record of this id can't be read (queued)"}}
 	if got := b.verdict(); got != "The record of this id can't be read (queued)." {
 		t.Errorf("the verdict is %q", got)
 	}

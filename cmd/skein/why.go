@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/figures"
 )
@@ -39,7 +38,7 @@ func factsOf(v *inspect.Verdict) (list []fact) {
 	default:
 		add("served", true, "by %s", strings.Join(v.Servers, ", "))
 	}
-	runs := v.Reason == core.RunsNow || !v.RunningSince.IsZero()
+	runs := v.Reason == inspect.RunsNow || !v.RunningSince.IsZero()
 	o := &v.OwnerFacts
 	switch c := v.Found.Claimed; {
 	case v.Owner != "":
@@ -59,8 +58,8 @@ func factsOf(v *inspect.Verdict) (list []fact) {
 		if v.Found.Claimed != nil {
 			add("id free", false, "its previous run ends first")
 		}
-		if v.Reason >= core.QueuePaused { // earlier reasons in the list hide it
-			add("queue", v.Reason != core.QueuePaused, "%s", map[bool]string{true: "paused", false: "active"}[v.Reason == core.QueuePaused])
+		if v.Reason >= inspect.QueuePaused { // earlier reasons in the list hide it
+			add("queue", v.Reason != inspect.QueuePaused, "%s", map[bool]string{true: "paused", false: "active"}[v.Reason == inspect.QueuePaused])
 		}
 		wait := q.PerformAt.Sub(v.Now).Round(time.Second)
 		add("due", !q.PerformAt.After(v.Now), "%s", map[bool]string{true: "in " + figures.Span(wait), false: "for " + figures.Span(-wait)}[q.PerformAt.After(v.Now)])
@@ -76,7 +75,7 @@ func factsOf(v *inspect.Verdict) (list []fact) {
 		add("limit", runs || v.Busy < v.MaxRunning, "%d of %d running on all servers (MaxRunning)", v.Busy, v.MaxRunning)
 	}
 	if d := v.Found.DeadLetter; d != nil {
-		add("morgue", v.Reason != core.OnlyDead, "payloads there: %d, the last error: %s", d.PayloadCount, shortened(d.LastError, 60))
+		add("morgue", v.Reason != inspect.OnlyDead, "payloads there: %d, the last error: %s", d.PayloadCount, shortened(d.LastError, 60))
 	}
 	return list
 }

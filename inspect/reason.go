@@ -1,6 +1,10 @@
-package core
+package inspect
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/skeinq/skein/core"
+)
 
 // Reason is the reason why the job of an id does not run, or the information that it runs.
 type Reason uint8
@@ -33,7 +37,7 @@ const (
 	NobodyServes
 	// ShardUnowned is a job of a shard without a lease, although servers serve its queue.
 	ShardUnowned
-	// WaitsForAlone is a job behind one that runs alone: see [AloneRecoveries].
+	// WaitsForAlone is a job behind one that runs alone: see [core.AloneRecoveries].
 	WaitsForAlone
 	// RunsAlone is a job that must run alone, while others of its shard are claimed.
 	RunsAlone
@@ -72,18 +76,18 @@ func (r Reason) String() string {
 	return fmt.Sprintf("Reason(%d)", uint8(r))
 }
 
-// Facts are the facts that decide whether and when the job of an id runs, at one instant of the
+// facts are the facts that decide whether and when the job of an id runs, at one instant of the
 // store's clock. The zero value is an id that the queue does not hold.
-type Facts struct {
+type facts struct {
 	// Now is the store's clock.
-	Now Instant
+	Now core.Instant
 	// Queued, Claimed and Dead are true if the id has a queued job, a claimed job and a dead
 	// letter.
 	Queued, Claimed, Dead bool
 	// Damaged is true if the store has a record of the id that it can't read.
 	Damaged bool
 	// State is the queued job's state.
-	State State
+	State core.State
 	// Running is true if the claimed job's handler is known to run.
 	Running bool
 	// LeaseOver is true if the lease under which the job was claimed is over.
@@ -125,9 +129,9 @@ type OwnerFacts struct {
 	LaneBusy bool
 }
 
-// ShardFull reports whether the given number of claimed jobs of a shard makes at least as many
+// shardFull reports whether the given number of claimed jobs of a shard makes at least as many
 // batches as may run at once.
-func (o *OwnerFacts) ShardFull(claimed int) bool {
+func (o *OwnerFacts) shardFull(claimed int) bool {
 	size := max(1, o.BatchSize)
 	return o.Parallel > 0 && (claimed+size-1)/size >= o.Parallel
 }
@@ -135,37 +139,37 @@ func (o *OwnerFacts) ShardFull(claimed int) bool {
 // whyTable has a line for each reason: the first whose condition holds is the answer.
 var whyTable = [...]struct {
 	reason Reason
-	holds  func(*Facts) bool
+	holds  func(*facts) bool
 }{
-	{RunsNow, func(f *Facts) bool { return f.Claimed && f.Running && !f.LeaseOver && !f.Queued }},
-	{OwnerGone, func(f *Facts) bool { return f.Claimed && f.LeaseOver }},
-	{InBuffer, func(f *Facts) bool { return f.Claimed && !f.Queued }},
-	{PredecessorRuns, func(f *Facts) bool { return f.Claimed }},
-	{Unreadable, func(f *Facts) bool { return !f.Queued && f.Damaged }},
-	{OnlyDead, func(f *Facts) bool { return !f.Queued && f.Dead }},
-	{NothingQueued, func(f *Facts) bool { return !f.Queued }},
-	{QueuePaused, func(f *Facts) bool { return f.Paused }},
-	{BacksOff, func(f *Facts) bool { return f.State.PerformAt > f.Now && !f.State.Fresh() }},
-	{NotDueYet, func(f *Facts) bool { return f.State.PerformAt > f.Now }},
-	{NobodyServes, func(f *Facts) bool { return f.Served == 0 }},
-	{ShardUnowned, func(f *Facts) bool { return !f.Owned }},
-	{OwnerDrains, func(f *Facts) bool { return f.Owner.Draining }},
-	{WaitsForAlone, func(f *Facts) bool { return f.BehindAlone }},
-	{RunsAlone, func(f *Facts) bool { return f.State.Alone() && f.ShardClaims > 0 && f.Ahead == 0 }},
-	{AtLimit, func(f *Facts) bool { return f.LimitReached }},
-	{LanesFull, func(f *Facts) bool { return f.Owner.MaxLanes > 0 && f.Owner.QueueBusy >= f.Owner.MaxLanes }},
-	{ShardFull, func(f *Facts) bool { return f.Owner.ShardFull(f.ShardClaims) }},
-	{LanesBusy, func(f *Facts) bool { return f.Owner.LaneBusy || f.Owner.Lanes > 0 && f.Owner.Busy >= f.Owner.Lanes }},
-	{BehindOthers, func(f *Facts) bool { return f.Ahead > 0 }},
-	{IsNext, func(*Facts) bool { return true }},
+	{RunsNow, func(f *facts) bool { return f.Claimed && f.Running && !f.LeaseOver && !f.Queued }},
+	{OwnerGone, func(f *facts) bool { return f.Claimed && f.LeaseOver }},
+	{InBuffer, func(f *facts) bool { return f.Claimed && !f.Queued }},
+	{PredecessorRuns, func(f *facts) bool { return f.Claimed }},
+	{Unreadable, func(f *facts) bool { return !f.Queued && f.Damaged }},
+	{OnlyDead, func(f *facts) bool { return !f.Queued && f.Dead }},
+	{NothingQueued, func(f *facts) bool { return !f.Queued }},
+	{QueuePaused, func(f *facts) bool { return f.Paused }},
+	{BacksOff, func(f *facts) bool { return f.State.PerformAt > f.Now && !f.State.Fresh() }},
+	{NotDueYet, func(f *facts) bool { return f.State.PerformAt > f.Now }},
+	{NobodyServes, func(f *facts) bool { return f.Served == 0 }},
+	{ShardUnowned, func(f *facts) bool { return !f.Owned }},
+	{OwnerDrains, func(f *facts) bool { return f.Owner.Draining }},
+	{WaitsForAlone, func(f *facts) bool { return f.BehindAlone }},
+	{RunsAlone, func(f *facts) bool { return f.State.Alone() && f.ShardClaims > 0 && f.Ahead == 0 }},
+	{AtLimit, func(f *facts) bool { return f.LimitReached }},
+	{LanesFull, func(f *facts) bool { return f.Owner.MaxLanes > 0 && f.Owner.QueueBusy >= f.Owner.MaxLanes }},
+	{ShardFull, func(f *facts) bool { return f.Owner.shardFull(f.ShardClaims) }},
+	{LanesBusy, func(f *facts) bool { return f.Owner.LaneBusy || f.Owner.Lanes > 0 && f.Owner.Busy >= f.Owner.Lanes }},
+	{BehindOthers, func(f *facts) bool { return f.Ahead > 0 }},
+	{IsNext, func(*facts) bool { return true }},
 }
 
-// Why returns the reason why the job of an id does not run. If a job is queued behind a claim of
-// its own id, the reason is that of the queued job. Why is a pure function. It returns the first
+// reasonOf returns the reason why the job of an id does not run. If a job is queued behind a claim of
+// its own id, the reason is that of the queued job. It is a pure function. It returns the first
 // reason of a table that applies.
-func Why(f Facts) Reason {
+func reasonOf(f *facts) Reason {
 	for i := range whyTable {
-		if whyTable[i].holds(&f) {
+		if whyTable[i].holds(f) {
 			return whyTable[i].reason
 		}
 	}
