@@ -1,11 +1,13 @@
-// Package memory is a [ports.ShardStore] in the memory of a process: the reference for
-// other stores, the embedded default, and what unit tests use.
+// Package memory is a [ports.ShardStore] in the memory of the process: the embedded default, the
+// store of unit tests, and the reference for other stores.
 //
-// It keeps every promise of package ports as long as the process runs; nothing
-// survives its end. Handles from [Store.Open] share one backend, as several nodes share
-// a server.
+//	store := memory.New(memory.Options{})
+//	client := skein.NewClient(store, skein.ClientOptions{})
 //
-// Each shard has a lock of its own, so shards never wait for one another. A job
-// costs a map entry, its payloads and a place in a list; a settled job leaves nothing
-// behind.
+// [New] makes a [Store] with [Options]. The store keeps every promise of package ports while the
+// process runs. At the end of the process its jobs are lost. Handles from [Store.Open] share one
+// backend, as several processes share a server.
+//
+// Each shard has a lock of its own, so no shard waits for another. A job costs a map entry, its
+// payloads and a place in a list. A settled job leaves nothing behind.
 package memory

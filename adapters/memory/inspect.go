@@ -50,8 +50,8 @@ func (s *shard) stats() ports.ShardStats {
 	return stats
 }
 
-// Jobs implements [ports.Inspector]. It leaves jobs with a failure out of the page that it has
-// found, if fresh ones alone are asked for.
+// Jobs implements [ports.Inspector]. If only fresh jobs are requested, it removes jobs with a
+// failure from the page that it has found.
 func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
 	q, err := s.b.queue(ctx, r.Queue)
 	if err != nil {
@@ -108,8 +108,8 @@ func gather[T, V any](p *storekit.Pager[V], l *sorted[T], view func(T) V) {
 	}
 }
 
-// Claimed implements [ports.Inspector]. Few jobs are claimed at once, so they are
-// sorted only here.
+// Claimed implements [ports.Inspector]. It sorts the claimed jobs at each call, because few jobs
+// are claimed at once.
 func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
 	q, shards, err := s.b.listed(ctx, r.Queue, r.Shards, r.Validate())
 	if err != nil {

@@ -115,7 +115,7 @@ func (s *Store) Release(ctx context.Context, l ports.Lease) error {
 	return nil
 }
 
-// Heads implements [ports.Consumer]. Its Now is that of the last shard looked at.
+// Heads implements [ports.Consumer]. Its Now is that of the last shard that it read.
 func (s *Store) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsReply, error) {
 	reply := ports.HeadsReply{Heads: make([]core.Head, len(shards))}
 	for i, id := range shards {

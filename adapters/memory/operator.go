@@ -92,8 +92,8 @@ func (s *Store) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepRe
 	})
 }
 
-// Recount implements [ports.Operator]. Stats counts the lists themselves, so there is
-// nothing to correct, and the first step is the last.
+// Recount implements [ports.Operator]. Stats counts the lists themselves, so Recount corrects
+// nothing, and its first step is the last.
 func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
 	sh, err := s.b.shard(ctx, r.Shard)
 	if err != nil {

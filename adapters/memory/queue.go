@@ -127,8 +127,8 @@ func (s *Store) Pause(ctx context.Context, name string) error {
 	return nil
 }
 
-// Resume implements [ports.Operator]. A push that still saw the pause has released its
-// shard's lock before the shard is looked at here, so that its job gets a wake-up.
+// Resume implements [ports.Operator]. It visits each shard under the shard's lock. A push that
+// still saw the pause has released that lock before, so its job gets a wake-up.
 func (s *Store) Resume(ctx context.Context, name string) error {
 	q, err := s.b.queue(ctx, name)
 	if err != nil {

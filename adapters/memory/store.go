@@ -17,20 +17,20 @@ var (
 	_ ports.Settler    = (*Store)(nil)
 )
 
-// Options configure a backend. The zero value is ready for use.
+// Options are the options of a backend. The zero value is ready.
 type Options struct {
-	// Clock is the backend's only clock. It may step back. It is called from many
-	// goroutines at once, while the store holds locks, so it must not call the store.
-	// nil is time.Now, which is virtual inside a synctest bubble.
+	// Clock is the backend's only clock. It may step back. It is called from many goroutines at
+	// once, while the store holds locks, so it must not call the store. nil means time.Now, which
+	// is virtual inside a synctest bubble.
 	Clock func() time.Time
 }
 
-// Store is a handle on a backend in memory. It implements [ports.ShardStore],
-// [ports.Notifier] and [ports.Settler]. Make it with [New]; the zero value is unusable.
-// It is safe for concurrent use and needs no closing.
+// Store is a handle on a backend in memory. It implements [ports.ShardStore], [ports.Notifier] and
+// [ports.Settler]. Make it with [New]; the zero value is unusable. It is safe for concurrent use
+// and need not be closed.
 //
-// A call only waits for other calls on the same shard or queue, so contexts are checked
-// once, when a call begins.
+// A call waits only for other calls on the same shard or queue. So a context is checked only once,
+// when its call begins.
 type Store struct {
 	b *backend
 }
@@ -47,7 +47,7 @@ func New(o Options) *Store {
 	}}
 }
 
-// Open returns another handle on the same backend, such as another process would have.
+// Open returns another handle on the same backend, as another process would have it.
 func (s *Store) Open() *Store { return &Store{b: s.b} }
 
 // backend is shared by all handles. Locks are taken in this order: the backend's, a queue's

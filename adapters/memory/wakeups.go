@@ -9,8 +9,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Wakeups implements [ports.Notifier]. The channel is closed when ctx ends or when a
-// queue that was asked for is forgotten.
+// Wakeups implements [ports.Notifier]. The channel is closed when ctx ends, or when a requested
+// queue is forgotten.
 func (s *Store) Wakeups(ctx context.Context, ids []core.Shard) (<-chan core.Shard, error) {
 	sources := make([]wakeupSource, len(ids))
 	for i, id := range ids {
