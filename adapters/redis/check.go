@@ -114,9 +114,9 @@ func (s *Store) startCheck(ctx context.Context) (*landing[error], error) {
 	}), nil
 }
 
-// Ping implements [ports.Registry]. Rights and policy may have changed since the
-// first use; the version has not. It is an error if a Cluster's server that has the list of queues
-// can't be reached, though other calls go on without it.
+// Ping implements [ports.Registry]. It checks rights and policy again, because they may have
+// changed since the first call; the version can't have. It returns an error if the server of a
+// Cluster that has the list of queues can't be reached, although other calls work without it.
 func (s *Store) Ping(ctx context.Context) error {
 	first := !s.server.done.Load()
 	if err := s.ready(ctx); err != nil || first && s.server.done.Load() {

@@ -29,10 +29,10 @@ const (
 // how long the check of the whole store may take.
 const checkPatience = time.Second
 
-// Check implements [ports.Checker]. It asks each master of a Cluster, with INFO, CONFIG GET,
+// Check implements [ports.Checker]. It queries each master of a Cluster with INFO, CONFIG GET,
 // SLOWLOG GET, CLUSTER INFO and a script that writes nothing, and reads the records of queues and
-// shards; what the user may not run is unknown. A master that does not answer though others do has
-// a row that says so.
+// shards. A command that the user may not run leads to CheckUnknown. A master that does not answer
+// while others do has a row about that.
 func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 	if err := s.checkClient(); err != nil {
 		return nil, err

@@ -15,8 +15,8 @@ type claimsCursor struct {
 	after string
 }
 
-// Claimed implements [ports.Inspector]. Redis keeps what is claimed in no order, so each page
-// reads all of it, of the shards that have some.
+// Claimed implements [ports.Inspector]. Redis keeps claimed jobs in no order, so each page reads
+// all claimed jobs of the requested shards.
 func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
 	_, shards, err := s.listed(ctx, r.Queue, r.Shards, r.Validate())
 	if err != nil {

@@ -26,10 +26,12 @@ var permanentErrors = []struct{ prefix, advice string }{
 	{"Error compiling script", "use Redis 7.0 or later, or Valkey"},
 }
 
-// ErrTorn is wrapped by the error, of unknown outcome, of a call that misses what another key of its shard says is there,
-// while two masters of a Cluster have keys of it, as a failover amid the migration of its slot leaves them; and of a
-// call on a shard whose record is gone though it was declared. Its queue's other shards work on;
-// docs/redis.md says how to mend it. What is only lost is set aside.
+// ErrTorn reports a shard with contradictory keys. It is wrapped by an error of unknown outcome.
+//
+// One cause is a failover during the migration of the shard's slot: two masters of a Cluster then
+// have keys of the shard, and a call misses a key that another key refers to. Another cause is a
+// declared shard whose record is gone. The queue's other shards continue to work. docs/redis.md
+// describes the repair. If a key is only lost, the store sets its record aside instead.
 var ErrTorn = errors.New("the keys of a shard contradict each other, as after a failover amid the migration of its slot; docs/redis.md says how to mend it")
 
 // luaFault is in the error of one of the store's scripts that misses something that another key

@@ -40,7 +40,7 @@ func (s *Store) historyKeys(queue string) []any {
 	return keys
 }
 
-// Record implements [ports.Registry]. A record's queue is known by its first shard.
+// Record implements [ports.Registry]. It looks a record's queue up in the queue's first shard.
 func (s *Store) Record(ctx context.Context, r ports.RecordRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -77,8 +77,8 @@ func (s *Store) recordCalls(r *ports.RecordRequest) []call {
 }
 
 // History implements [ports.Inspector]. It leaves out a record that can't be read. All hours are in
-// the slot of the queue's first shard. The call also asks some other shards: once one of them has
-// answered, it waits for the first shard's server for a short time only.
+// the slot of the queue's first shard. The call also queries some other shards. When one of these
+// has answered, it waits only a short time for the server of the first shard.
 func (s *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.HistoryReply{}, err

@@ -9,8 +9,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Import implements [ports.Operator]. Of dead letters that join others whose records have more than 8 MiB it handles the
-// first.
+// Import implements [ports.Operator]. If dead letters join existing ones whose records have more
+// than 8 MiB together, it handles only the first of them.
 func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err

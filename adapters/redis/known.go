@@ -112,8 +112,8 @@ func inOrder(records map[string]queueRecord) []ports.Queue {
 	return queues
 }
 
-// Queues implements [ports.Registry]. While the Cluster's server that has the list can't be reached, it is
-// the list as this store has seen it last, or after a few seconds an error.
+// Queues implements [ports.Registry]. While the server of a Cluster that has the list can't be
+// reached, it returns the list that this store read last or, after a few seconds, an error.
 func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, err

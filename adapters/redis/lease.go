@@ -84,8 +84,8 @@ func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 	return ports.RenewReply{}, errReply
 }
 
-// Release implements [ports.Consumer]. The client does not repeat it after an
-// error of unknown outcome: the second would be [ports.ErrLeaseLost].
+// Release implements [ports.Consumer]. The client does not repeat it after an error of unknown
+// outcome, because the repeated call would return [ports.ErrLeaseLost].
 func (s *Store) Release(ctx context.Context, l ports.Lease) error {
 	value, err := s.run(ctx, call{script: releaseScript, keys: s.someKeys(l.Shard, keyLease), args: []any{l.Owner, l.Token, s.channel(l.Shard)}, noRetry: true})
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *Store) lost(ctx context.Context, l ports.Lease) error {
 	return storekit.LeaseLost(l)
 }
 
-// Heads implements [ports.Consumer]. Its Now is the last reached shard's.
+// Heads implements [ports.Consumer]. Its Now is that of the last shard that was reached.
 func (s *Store) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsReply, error) {
 	if len(shards) == 0 {
 		nodes, err := s.Nodes(ctx)

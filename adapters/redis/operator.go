@@ -117,9 +117,9 @@ func (s *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply,
 }
 
 // Recount implements [ports.Operator]. Stats counts by lists that scripts write together with the
-// jobs; so there is something to correct only after a fault of Redis or of a person. After one of
-// those the first step also stores the record of the queue, if its shards have kept it, and that of
-// the shard anew, unless another master of a Cluster has keys of the shard. It returns
+// jobs, so the counts are wrong only after a fault of Redis or of an operator. After such a fault
+// the first step also stores two lost records again: that of the queue, if its shards have kept it,
+// and that of the shard, unless another master of a Cluster has keys of the shard. Recount returns
 // [ports.ErrUnusable] for a key that another program has overwritten.
 func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
 	if err := r.Validate(); err != nil {

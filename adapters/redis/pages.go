@@ -133,8 +133,8 @@ func (o *outcome) addRows(dead bool, found map[string]row) (reached, missing int
 	return max(1, reached), missing, r.err()
 }
 
-// Jobs implements [ports.Inspector]. It leaves jobs with a failure out of the page that it has
-// found, if fresh ones alone are asked for.
+// Jobs implements [ports.Inspector]. If only fresh jobs are requested, it removes jobs with a
+// failure from the page that it has found.
 func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
 	q, err := s.knownQueue(ctx, r.Queue)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // permitsKey names the permits of a queue, in a slot of their own.
 func (s *Store) permitsKey(queue string) string { return s.base(ports.PermitsOf(queue)) + "permits" }
 
-// Permit implements [ports.Permitter]. A queue without permits has no key for them, so
-// that its record is looked up first.
+// Permit implements [ports.Permitter]. A queue without permits has no key for them, so the queue's
+// record is read first.
 func (s *Store) Permit(ctx context.Context, r ports.PermitRequest) (ports.PermitReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.PermitReply{}, err

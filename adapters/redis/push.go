@@ -14,9 +14,10 @@ import (
 // entries exceed core.MaxStepBytes, it stores only the first.
 const pushEntries = 500
 
-// Push implements [ports.Producer]. It is atomic for up to 500 entries of a shard that have 8 MiB,
-// and join jobs whose records have 8 MiB: more are stored by several scripts, one after another, and
-// if one fails the rest of its shard is not sent.
+// Push implements [ports.Producer]. For each shard it is atomic for up to 500 entries of at most 8
+// MiB, if the records of the jobs that they join also have at most 8 MiB. More entries are stored
+// by several scripts, one after another. If one script fails, the remaining entries of its shard
+// are not sent.
 func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.PushReply{}, err

@@ -11,7 +11,7 @@ import (
 // places are the scripts' names for where a record stood. k is the cancel of a claimed job.
 var places = map[string]ports.Place{"q": ports.PlaceQueued, "c": ports.PlaceClaimed, "k": ports.PlaceClaimed, "d": ports.PlaceDead}
 
-// QuarantinedShards implements [ports.Quarantine], by a plain command a shard.
+// QuarantinedShards implements [ports.Quarantine]. It costs one plain command per shard.
 func (s *Store) QuarantinedShards(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
 	_, shards, err := s.listed(ctx, r.Queue, r.Shards, r.Validate())
 	if err != nil {
@@ -97,8 +97,8 @@ func parseQuarantined(key string, size int, text string) (ports.QuarantinedRecor
 	return r, nil
 }
 
-// Discard implements [ports.Quarantine]. The client does not repeat it: the second would not count what
-// the first has discarded.
+// Discard implements [ports.Quarantine]. The client does not repeat it, because a repeated call
+// would not count the records that the first has discarded.
 func (s *Store) Discard(ctx context.Context, r ports.DiscardRequest) (int, error) {
 	if err := r.Validate(); err != nil {
 		return 0, err

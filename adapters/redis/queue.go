@@ -170,10 +170,10 @@ func (s *Store) logLost(shard core.Shard, err error) {
 	s.logger.Error("a shard has lost its record; skein repair recount makes it anew", "shard", shard.String(), "error", err)
 }
 
-// Declare implements [ports.Producer]. It writes the record of the queue, which
-// decides, and then that of each shard, so that the next Declare completes one that
-// broke off. A Forget in between leaves shards without a queue, and a Pause passes over those that
-// have no record yet, so it looks at the record again, and begins anew if it is gone or another.
+// Declare implements [ports.Producer]. It writes the record of the queue, which is authoritative,
+// and then that of each shard. So the next Declare completes an interrupted one. A Forget in
+// between leaves shards without a queue, and a Pause skips shards without a record. So Declare
+// reads the queue's record again at the end, and starts anew if the record is gone or has changed.
 func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.DeclareReply{}, err

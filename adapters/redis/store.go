@@ -1,10 +1,14 @@
-// Package redis is a [ports.ShardStore] on Redis 7.0 or later, or Valkey: standalone,
-// behind Sentinel, or a Cluster.
+// Package redis is a [ports.ShardStore] on Redis 7.0 or later, or Valkey: standalone, behind
+// Sentinel, or a Cluster.
 //
-// Every change of state is one Lua script on one shard, whose keys share a hash
-// tag, so that a queue spreads over a Cluster by its shards and a turn costs one
-// round trip. docs/redis.md says what Redis can lose, what its errors mean here,
-// and which rights a user needs.
+//	client := goredis.NewClient(&goredis.Options{Addr: "localhost:6379"})
+//	store := redis.New(client, redis.Options{})
+//
+// [New] makes a [Store] with [Options]. The client remains the caller's.
+//
+// Every change of state is one Lua script on one shard. The keys of a shard share a hash tag, so a
+// queue spreads over a Cluster by its shards, and a turn costs one round trip. docs/redis.md
+// describes what Redis can lose, what its errors mean, and which rights a user needs.
 package redis
 
 import (
@@ -28,36 +32,37 @@ var (
 	_ ports.Checker     = (*Store)(nil)
 )
 
-// DefaultPrefix begins the name of every key and channel if Options.Prefix is empty.
+// DefaultPrefix is the prefix of every key and channel if Options.Prefix is empty.
 const DefaultPrefix = "skein:"
 
-// Options are how a [Store] uses its Redis. The zero value is valid.
+// Options are the options of a [Store]. The zero value is ready.
 type Options struct {
-	// Prefix begins the name of every key and channel, so that several backends
-	// can share one Redis. Empty is [DefaultPrefix]. It must have no braces.
+	// Prefix is the prefix of every key and channel. It lets several backends share one Redis.
+	// Empty means [DefaultPrefix]. It must not have braces.
 	Prefix string
-	// WaitReplicas is how many replicas must have a push or an acquire before the
-	// call succeeds; 0 waits for none. Fewer within WaitTimeout are an error of
-	// unknown outcome: the server has it, and may lose it in a failover.
+	// WaitReplicas is the number of replicas that must have a push or an acquire before the call
+	// succeeds. 0 waits for no replica. If fewer replicas confirm within WaitTimeout, the call
+	// returns an error of unknown outcome: the server has stored the change, and may lose it in a
+	// failover.
 	WaitReplicas int
-	// WaitTimeout bounds that wait. 0 is 1 s. It must be below the client's
-	// ReadTimeout, or the first call returns [ports.ErrUnusable].
+	// WaitTimeout is the maximum time of that wait. 0 means 1 s. It must be below the client's
+	// ReadTimeout; otherwise the first call returns [ports.ErrUnusable].
 	WaitTimeout time.Duration
-	// Clock replaces the server's clock, for tests; all stores on a backend must have
-	// the same. nil is the server's TIME.
+	// Clock replaces the server's clock, for tests. All stores on a backend must have the same
+	// Clock. nil means the server's TIME.
 	Clock func() time.Time
-	// Logger gets a warning about what may be wrong with the server but can't be
-	// checked. nil is [slog.Default].
+	// Logger receives a warning about a possible misconfiguration of the server that can't be
+	// checked. nil means [slog.Default].
 	Logger *slog.Logger
 }
 
-// Store is a handle on a backend in Redis. It implements [ports.ShardStore],
-// [ports.Notifier] and [ports.TurnLimiter], and is safe for concurrent use. Make it with [New]; the zero value
-// is invalid.
+// Store is a handle on a backend in Redis. It implements [ports.ShardStore], [ports.Notifier] and
+// [ports.TurnLimiter], and is safe for concurrent use. Make it with [New]; the zero value is
+// invalid.
 //
-// The client stays the caller's, who closes it. How long a call waits for a
-// server that does not answer, and how often it is repeated if that is safe, are
-// the client's options; a call whose context ends returns at once.
+// The client remains the caller's, who closes it. The client's options decide how long a call waits
+// for a server that does not answer, and how often a call is repeated if that is safe. A call whose
+// context ends returns at once.
 type Store struct {
 	client  goredis.UniversalClient
 	prefix  string
@@ -81,9 +86,10 @@ type Store struct {
 // defaultWaitTimeout is below the default ReadTimeout of clients.
 const defaultWaitTimeout = time.Second
 
-// New returns a [Store] on a *redis.Client, also one for Sentinel, or a *redis.ClusterClient. It asks nothing of the server: the first call does, and returns
-// [ports.ErrUnusable], with what to do, if the client is another, or if a server is too old or may evict keys. Of a Cluster's masters it asks those
-// that it can reach.
+// New returns a [Store] on a *redis.Client, including one for Sentinel, or a *redis.ClusterClient.
+// New doesn't contact the server. The first call checks it, and returns [ports.ErrUnusable] with
+// what to do, if the client has another type, or if a server is too old or may evict keys. In a
+// Cluster the first call checks the masters that it can reach.
 func New(client goredis.UniversalClient, o Options) *Store {
 	s := &Store{
 		client: client, workers: make(workerPool), prefix: o.Prefix, clock: o.Clock, logger: logs.New(o.Logger),
@@ -98,8 +104,8 @@ func New(client goredis.UniversalClient, o Options) *Store {
 	return s
 }
 
-// String says where the store is, for the log: the addresses that the client begins with, and the prefix; no
-// user and no password.
+// String returns the location of the store, for the log: the initial addresses of the client and
+// the prefix, without user and password.
 func (s *Store) String() string {
 	addresses := "another client"
 	switch c := s.client.(type) {

@@ -12,8 +12,9 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Turn implements [ports.Consumer]. The client does not repeat it after an error of
-// unknown outcome: the caller could not know that a repeat reports nothing as skipped.
+// Turn implements [ports.Consumer]. The client does not repeat it after an error of unknown
+// outcome, because the caller could not notice that it got the reply to a repeat, which reports no
+// skipped settlements.
 func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.TurnReply{}, err

@@ -27,12 +27,12 @@ const (
 	silentWait = 500 * time.Millisecond
 )
 
-// Wakeups implements [ports.Notifier], by sharded publish and subscribe: one subscription
-// for each server. It returns once all channels are subscribed to whose servers can be
-// reached, or with an error if none is. A subscription whose connection is lost comes back
-// by itself after a pause, to a server that may be another by then, as does a channel by
-// itself whose slot has moved; what was interrupted is then sent once, since wake-ups may
-// have been missed. So the channel is closed only when the context ends.
+// Wakeups implements [ports.Notifier], by sharded publish and subscribe, with one subscription per
+// server. It returns when it has subscribed to all channels whose servers can be reached, or with
+// an error if no server can be. If the connection of a subscription is lost, the store subscribes
+// again after a pause, possibly to another server. If the slot of a channel has moved, it
+// subscribes to that channel again. Each interrupted channel is then sent once, since wake-ups may
+// have been missed. So the returned channel is closed only when the context ends.
 func (s *Store) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
 	if err := s.checkShards(ctx, shards); err != nil {
 		return nil, err
