@@ -18,8 +18,9 @@ const (
 	answersFor = 2 * time.Second
 )
 
-// Check implements [ports.Checker]. A role that may only select sees most; what others run it sees as a member of
-// pg_monitor. Nothing that a table holds is counted without a bound, and nothing is repeated.
+// Check implements [ports.Checker]. A role with only the right to SELECT sees most rows; to see
+// what other roles run, it must be a member of pg_monitor. Each count of table rows has a limit,
+// and no query is repeated.
 func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 	if err := s.configured(); err != nil {
 		return nil, err

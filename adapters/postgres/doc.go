@@ -1,7 +1,13 @@
 // Package postgres is a ports.ShardStore on PostgreSQL 14 or later, through pgx.
 //
-// A push is one statement, a turn one function call and one commit. Entries
-// travel as arrays. [Migrate] makes the tables and functions, in a schema of their
-// own; docs/postgres.md says which rights a role needs, how it works behind
-// PgBouncer, and how to push and settle inside one's own transactions ([Tx]).
+//	pool, err := pgxpool.New(ctx, "postgres://localhost/app")
+//	err = postgres.Migrate(ctx, pool, postgres.MigrateOptions{})
+//	store := postgres.New(pool, postgres.Options{})
+//
+// [Migrate] makes the tables and functions, in a schema of their own. [New] makes a [Store] on a
+// pool. A [Tx] pushes and settles in a transaction of the caller.
+//
+// A push is one statement, a turn is one function call and one commit. Entries are sent as arrays.
+// docs/postgres.md describes the rights that a role needs, PgBouncer, and transactions of the
+// caller.
 package postgres

@@ -45,8 +45,9 @@ FROM e LEFT JOIN {schema}.find_payloads((SELECT id FROM s), $4, $6, $7, $8, $9, 
 // in 32 bits. Cursors come from users.
 const mostSkipped = math.MaxInt32 - core.MaxTurnPayloads - 1
 
-// Find implements [ports.Inspector]. Of what transactions have left in the shard's inbox it merges what is for this
-// id, and for a job that is due the first rows, some of which may be ahead of it: see [aheadMerges].
+// Find implements [ports.Inspector]. It merges the rows for this id that transactions have left in
+// the shard's inbox. If the job is due, it also merges the first rows of the inbox, because some of
+// them may be ahead of the job: see [aheadMerges].
 func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
 	if err := r.Validate(); err != nil {
 		return ports.Found{}, err

@@ -49,7 +49,7 @@ FROM clock CROSS JOIN {schema}.queues q
 LEFT JOIN {schema}.minute_records h ON h.queue = q.id AND h.minute >= $3 AND h.minute < $4
 WHERE q.name = $2`
 
-// History implements [ports.Inspector]. A record that can't be read is left out.
+// History implements [ports.Inspector]. It leaves out a record that can't be read.
 func (s *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.HistoryReply{}, err

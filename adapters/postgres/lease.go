@@ -84,9 +84,8 @@ func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 
 const releaseSQL = `SELECT {schema}.release(p_queue => $1, p_index => $2, p_owner => $3, p_token => $4, p_now => $5, p_channel => $6)`
 
-// Release implements [ports.Consumer]. It is not repeated after a lost connection:
-// it may have been carried out. Its commit sends a wake-up, since the process may end
-// right after it.
+// Release implements [ports.Consumer]. It is not repeated after a lost connection, because it may
+// have been executed. Its commit sends a wake-up, since the process may end right after it.
 func (s *Store) Release(ctx context.Context, l ports.Lease) error {
 	s.idle.set(l.Shard, false)
 	var st status

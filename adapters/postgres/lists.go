@@ -229,8 +229,8 @@ func timeOf(e *entry) int64  { return int64(e.PerformAt) }
 func countOf(e *entry) int64 { return int64(e.RetryCount) }
 func sinceOf(e *entry) int64 { return int64(e.Since) }
 
-// Jobs implements [ports.Inspector]. It leaves jobs with a failure out of the page that it has
-// found, if fresh ones alone are asked for.
+// Jobs implements [ports.Inspector]. If only fresh jobs are requested, it removes jobs with a
+// failure from the page that it has found.
 func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
 	q, err := s.queue(ctx, r.Queue)
 	if err != nil {

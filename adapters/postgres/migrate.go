@@ -93,22 +93,23 @@ func commentOn(text string) string {
 	return fmt.Sprintf("COMMENT ON %s %s IS '%s';\n", m[2], m[3], strings.ReplaceAll(comment, "'", "''"))
 }
 
-// MigrateOptions are what to migrate. The zero value brings the default schema to
-// the newest version.
+// MigrateOptions are the options of [Migrate]. The zero value migrates the default schema to the
+// newest version.
 type MigrateOptions struct {
-	// Schema is the store's Options.Schema. It is created if it does not exist.
+	// Schema is the Options.Schema of the store. It is created if it does not exist. Empty means
+	// [DefaultSchema].
 	Schema string
-	// To is the version to end at, upwards or downwards. 0 is [NewestVersion];
-	// [Unmigrate] goes down to nothing.
+	// To is the version to migrate to, upwards or downwards. 0 means [NewestVersion]. To remove
+	// everything, use [Unmigrate].
 	To int
 }
 
-// Migrate brings a schema to a version, in one transaction. Concurrent calls wait
-// for one another; a schema that has the version already is left alone. The
-// role must be allowed to create the schema, or own it; other roles need only the
-// rights that docs/postgres-dba.md lists. A newer version that this program may use is left
-// alone unless To says otherwise. It fails with [ports.ErrUnusable] for one that it may not use, or
-// can't bring to To, and if To is unknown.
+// Migrate brings a schema to a version, in one transaction. Concurrent calls wait for one another.
+// A schema that already has the version is not changed. The role must own the schema, or be allowed
+// to create it; other roles need only the rights that docs/postgres-dba.md lists. If To is 0, a
+// newer version that this program supports is not changed. Migrate returns [ports.ErrUnusable] for
+// a version that this program does not support, for one that it can't bring to To, and for an
+// unknown To.
 func Migrate(ctx context.Context, pool *pgxpool.Pool, o MigrateOptions) error {
 	if o.To == 0 {
 		return migrate(ctx, pool, o.Schema, len(versions()), true)
@@ -116,8 +117,8 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool, o MigrateOptions) error {
 	return migrate(ctx, pool, o.Schema, o.To, false)
 }
 
-// Unmigrate removes all that [Migrate] made, with the data, and the schema itself if
-// nothing else is in it.
+// Unmigrate removes everything that [Migrate] made, with the data. It removes the schema itself if
+// it is then empty.
 func Unmigrate(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 	return migrate(ctx, pool, schema, 0, false)
 }
@@ -178,10 +179,10 @@ func versionOf(ctx context.Context, tx pgx.Tx, schema string) (v schemaVersion, 
 	return v, err
 }
 
-// MigrationSQL returns the SQL that brings a schema from one version to another, upwards
-// or downwards, for tools that run migrations themselves: in one transaction, and
-// not concurrently with [Migrate]. Version 0 is nothing; [NewestVersion] is this program's.
-// For equal or unknown versions it is empty.
+// MigrationSQL returns the SQL that brings a schema from one version to another, upwards or
+// downwards, for tools that run migrations themselves. Run it in one transaction, and not
+// concurrently with [Migrate]. Version 0 is an empty schema; [NewestVersion] is this program's
+// version. For equal or unknown versions the result is empty.
 func MigrationSQL(schema string, from, to int) string {
 	all := versions()
 	if min(from, to) < 0 || max(from, to) > len(all) {
@@ -203,7 +204,7 @@ func MigrationSQL(schema string, from, to int) string {
 	return expand(b.String(), schema)
 }
 
-// NewestVersion returns the version of the schema that this program needs.
+// NewestVersion returns the schema version of this program.
 func NewestVersion() int { return len(versions()) }
 
 // createMigrations creates the schema only if it does not exist: creating one that exists would

@@ -75,7 +75,7 @@ func (s *Store) buryOrDelete(ctx context.Context, r *ports.JobStep, group *strin
 		possible(r.IDs), int64(r.Before), r.Failed, group)
 }
 
-// Cancel implements [ports.Operator]. It is about claimed jobs, which the inbox holds nothing of.
+// Cancel implements [ports.Operator]. It does not merge the inbox, which has no claimed jobs.
 func (s *Store) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err

@@ -16,8 +16,8 @@ import (
 // once.
 const maxStatement = 2000
 
-// Push implements [ports.Producer]. Entries of several shards share a statement, as
-// far as its bound allows; what it stores, it stores whole.
+// Push implements [ports.Producer]. Entries of several shards share a statement, within its bounds.
+// A statement stores all of its entries or none.
 func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.PushReply{}, err

@@ -20,8 +20,8 @@ func (s *Store) QuarantinedShards(ctx context.Context, r ports.QuarantinedShards
 	return ports.QuarantinedShards{}, err
 }
 
-// Quarantined implements [ports.Quarantine]. It is always empty: a record is columns with types, and the server
-// itself refuses pages that it can't read.
+// Quarantined implements [ports.Quarantine]. It is always empty: a record has typed columns, and
+// the server itself refuses pages that it can't read.
 func (s *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (ports.QuarantinePage, error) {
 	if err := r.Validate(); err != nil {
 		return ports.QuarantinePage{}, err

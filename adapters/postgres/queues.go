@@ -126,9 +126,9 @@ func (s *Store) setPaused(ctx context.Context, queue string, paused bool) (shard
 	return shards, nil
 }
 
-// Forget implements [ports.Operator]. It is atomic for the queue. Pushes wait for it, and it
-// for those that are under way: while a caller's transaction that has pushed stays open, it
-// fails.
+// Forget implements [ports.Operator]. It is atomic for the queue. Pushes wait for it, and it waits
+// for pushes in progress. While a caller's transaction that has pushed stays open, it returns an
+// error.
 func (s *Store) Forget(ctx context.Context, queue string) error {
 	if err := s.mergeInboxes(ctx, queue, nil); err != nil {
 		return err

@@ -199,7 +199,7 @@ var errReadOnly = errors.New("postgres: the server only reads, as a standby does
 // errReadOnlyHere is errReadOnly for an operator, who should not wait for a failover.
 var errReadOnlyHere = fmt.Errorf("postgres: %w: the server only reads, as a standby does; %s", ports.ErrUnusable, findPrimary)
 
-// Ping implements [ports.Registry]. It asks once.
+// Ping implements [ports.Registry]. It is one query and is not repeated.
 func (s *Store) Ping(ctx context.Context) error {
 	schema := s.options.Schema
 	if err := s.configured(); err != nil {

@@ -91,8 +91,8 @@ func readStats(rows pgx.Rows, q *ports.QueueStats) (shard ports.ShardStats, err 
 	return shard, err
 }
 
-// Recount implements [ports.Operator]. It counts all in one snapshot, which no other call waits
-// for, so the first step is the last.
+// Recount implements [ports.Operator]. It counts everything in one snapshot, which no other call
+// waits for, so its first step is the last.
 func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
 	shard := r.Shard
 	if err := s.mergeInboxes(ctx, shard.Queue, []core.Shard{shard}); err != nil {

@@ -25,43 +25,42 @@ var (
 	_ ports.Checker     = (*Store)(nil)
 )
 
-// DefaultSchema holds the tables and functions unless Options.Schema says otherwise.
+// DefaultSchema is the schema of the tables and functions if Options.Schema is empty.
 const DefaultSchema = "skein"
 
-// Options are how a store uses its database. The zero value is ready to use.
+// Options are the options of a [Store]. The zero value is ready.
 type Options struct {
-	// Schema holds the backend's tables and functions, so that several backends
-	// can share one database. Empty is DefaultSchema. Any name that Postgres
-	// takes will do, of at most 63 bytes; it is quoted. With one that it does not
-	// take, every call fails with ports.ErrUnusable.
+	// Schema is the schema of the backend's tables and functions. It lets several backends share
+	// one database. Empty means DefaultSchema. Any name that Postgres accepts is possible, at most
+	// 63 bytes; the store quotes it. With any other name every call returns ports.ErrUnusable.
 	Schema string
-	// Clock replaces the server's clock as the backend's only one, for tests:
-	// every handle must be given the same. nil is the server's clock_timestamp().
+	// Clock replaces the server's clock, for tests. All stores on a backend must have the same
+	// Clock. nil means the server's clock_timestamp().
 	Clock func() time.Time
-	// Listen is how the connection that receives wake-ups is made, for a pool that
-	// goes through PgBouncer in transaction mode, where LISTEN can't work. nil
-	// takes a connection of the pool out of it. For a failover it names all servers, with
-	// target_session_attrs=read-write, as pgx.ParseConfig makes it of a URL with many hosts.
+	// Listen configures the connection that receives wake-ups. It is for a pool that goes through
+	// PgBouncer in transaction mode, where LISTEN can't work. With nil the store takes a connection
+	// out of the pool. To follow a failover, it names all servers, with
+	// target_session_attrs=read-write; pgx.ParseConfig makes such a configuration from a URL with
+	// several hosts.
 	Listen *pgx.ConnConfig
-	// NoWakeups turns wake-ups off: none is sent or received, and the engine polls.
+	// NoWakeups turns wake-ups off: the store sends and receives no wake-up, and servers poll.
 	NoWakeups bool
-	// VacuumEvery is after how many claims of this store it vacuums the tables that have
-	// as many dead rows as live ones, and three times as many as their indexes have pages,
-	// beside what autovacuum does. 0 is [DefaultVacuumEvery]; below 0 it never does. A role
-	// that does not own the tables can't vacuum them, and does not try.
+	// VacuumEvery is the number of claims after which the store vacuums some tables, in addition to
+	// autovacuum: those with at least as many dead rows as live ones, and at least three times as
+	// many dead rows as their indexes have pages. 0 means [DefaultVacuumEvery]; below 0 the store
+	// never vacuums. If the role does not own the tables, it can't vacuum them, and the store does
+	// not try.
 	VacuumEvery int
-	// Logger receives what the store does by itself and could not do, such as a vacuum
-	// that failed. nil is [slog.Default].
+	// Logger receives failures of the store's own work, such as a vacuum. nil means [slog.Default].
 	Logger *slog.Logger
 }
 
-// Store is a handle on a backend in Postgres. It is safe for concurrent use. Make it with
-// [New]; the zero value fails every call with [ports.ErrUnusable].
+// Store is a handle on a backend in Postgres. It is safe for concurrent use. Make it with [New];
+// the zero value returns [ports.ErrUnusable] from every call.
 //
-// The pool stays the caller's, who closes it. Calls keep no session state and
-// take no session locks, so that the pool may go through PgBouncer in transaction
-// mode. The schema must have been made by [Migrate]; otherwise the first call fails with
-// ports.ErrUnusable, and says so.
+// The pool remains the caller's, who closes it. Calls keep no session state and take no session
+// locks, so the pool may go through PgBouncer in transaction mode. [Migrate] must have made the
+// schema; otherwise the first call returns ports.ErrUnusable with that reason.
 type Store struct {
 	pooled
 	options     Options
@@ -79,8 +78,8 @@ type Store struct {
 	maxTurns int
 }
 
-// New returns a handle. It asks nothing of the server: the first call does, and
-// fails with [ports.ErrUnusable] if the schema is not of this version, saying what to do.
+// New returns a handle. It doesn't contact the server. If the schema has an unsupported version,
+// the first call returns [ports.ErrUnusable] with what to do.
 func New(pool *pgxpool.Pool, o Options) *Store {
 	s := &Store{pooled: pooled{pool: pool}, options: o, schema: quoted(o.Schema), schemaCheck: schemaCheck{checking: make(chan struct{}, 1)}}
 	if pool != nil {
@@ -89,7 +88,7 @@ func New(pool *pgxpool.Pool, o Options) *Store {
 	return s
 }
 
-// MaxTurns implements [ports.TurnLimiter]. It is half of the pool's MaxConns, at least 1:
+// MaxTurns implements [ports.TurnLimiter]. It is half of the pool's MaxConns, at least 1, so that
 // pushes, renewals and handlers find connections while all turns are in flight.
 func (s *Store) MaxTurns() int { return s.maxTurns }
 
@@ -101,7 +100,8 @@ func (s *Store) Connections() int {
 	return int(s.pool.Config().MaxConns)
 }
 
-// String says where the store is, for the log: host, port, database and schema of the pool; no user and no password.
+// String returns the location of the store, for the log: host, port, database and schema of the
+// pool, without user and password.
 func (s *Store) String() string {
 	if s.pool == nil {
 		return "postgres without a pool"

@@ -28,10 +28,10 @@ const (
   p_settle_groups => $28)`
 )
 
-// Turn implements [ports.Consumer]. A settlement of a job that a caller's transaction is
-// settling is deferred. The turn is sent again only where the server says that it has rolled
-// it back, or where it was not sent at all: of any other error the outcome is unknown,
-// and only the caller may repeat the turn, since the reply to a repeat says less.
+// Turn implements [ports.Consumer]. It defers the settlement of a job that a caller's transaction
+// is settling. It sends the turn again only if the server has rolled it back, or if the turn was
+// not sent at all. After any other error the outcome is unknown, and only the caller may repeat the
+// turn, since the reply to a repeat has less information.
 func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.TurnReply{}, err

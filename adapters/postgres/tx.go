@@ -13,24 +13,23 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Tx pushes and settles in a caller's transaction on the store's database: what
-// it does takes effect when that commits, and never if it doesn't. It is a
-// [ports.Producer], for Client.Via, and a [ports.Settler], for skein.SettleIn. Make it
-// with [Store.Tx] or [Store.SQLTx]. It is safe for as many goroutines as the
-// transaction, which is one.
+// Tx pushes and settles in a caller's transaction on the store's database. Its changes take effect
+// when the transaction commits, and never if it doesn't. A Tx is a [ports.Producer], for
+// Client.Via, and a [ports.Settler], for skein.SettleIn. Make it with [Store.Tx] or [Store.SQLTx].
+// Like the transaction, it is for one goroutine at a time.
 //
-// Servers learn of its pushes when it commits, by a NOTIFY in the transaction. A store sends one for
-// each shard in 20 ms at most; it looks for the pushes of the other transactions from outside,
-// until 2.5 s after the push.
+// Servers learn of its pushes at the commit, by a NOTIFY in the transaction. A store sends at most
+// one NOTIFY per shard in 20 ms. It finds the pushes of the other transactions by polling outside
+// of them, until 2.5 s after the push.
 //
-// However long the transaction takes, nobody waits for it: not the shards, nor
-// other jobs. A push is only inserted, and merged once it is visible; a job that is
-// being settled stays claimed until then.
+// No shard and no other job waits for the transaction, however long it takes. A push is only
+// inserted, and merged when it is visible. A job that the transaction settles stays claimed until
+// the commit.
 //
-// An error of the driver stays wrapped, for a caller that repeats transactions
-// after serialization failures. After one the transaction is to be rolled back. At
-// REPEATABLE READ and above, a queue must have been declared before the
-// transaction began; a server or a push outside of it does so.
+// An error of the driver stays wrapped, for a caller that repeats transactions after serialization
+// failures. After such an error, roll the transaction back. At REPEATABLE READ and above, the queue
+// must have been declared before the transaction began, by a server or by a push outside of the
+// transaction.
 type Tx struct {
 	store *Store
 	// row runs a statement that returns one row.
@@ -43,7 +42,7 @@ var (
 	_ ports.Settler  = (*Tx)(nil)
 )
 
-// Tx returns a [Tx] for a transaction of pgx on the store's database.
+// Tx returns a [Tx] for a pgx transaction on the store's database.
 func (s *Store) Tx(tx pgx.Tx) *Tx {
 	if tx == nil {
 		return s.noTx()
@@ -53,8 +52,8 @@ func (s *Store) Tx(tx pgx.Tx) *Tx {
 	}}
 }
 
-// SQLTx returns a [Tx] for a transaction of database/sql on the store's database, by any driver
-// that numbers its parameters $1, $2 and so on, such as pgx's own and lib/pq.
+// SQLTx returns a [Tx] for a database/sql transaction on the store's database. The driver must
+// number its parameters $1, $2 and so on, as pgx's own and lib/pq do.
 func (s *Store) SQLTx(tx *sql.Tx) *Tx {
 	if tx == nil {
 		return s.noTx()
@@ -78,9 +77,9 @@ func (refusing) Scan(...any) error {
 }
 
 // NoWakeups returns the same transaction without wake-ups: servers find its pushes by their next
-// poll only. Choose it for PREPARE TRANSACTION, which Postgres refuses after a NOTIFY, and where
-// most transactions of a server push: the commits of those that notify wait for one another. It is
-// implied by Options.NoWakeups.
+// poll only. Use it with PREPARE TRANSACTION, which Postgres refuses after a NOTIFY. Use it also if
+// most transactions of a server push, because commits with a NOTIFY wait for one another.
+// Options.NoWakeups implies it.
 func (t *Tx) NoWakeups() *Tx {
 	quiet := *t
 	quiet.quiet = true
@@ -92,8 +91,8 @@ func (t *Tx) NoWakeups() *Tx {
 //	$1 the queue
 const declaredSQL = `SELECT q.shards, q.generation, q.index_ids FROM {schema}.queues q WHERE q.name = $1::text`
 
-// Declare implements [ports.Producer]. A queue that does not exist is declared outside
-// of the transaction, so that nobody waits for it.
+// Declare implements [ports.Producer]. If the queue does not exist, it is declared outside of the
+// transaction, so that no other call waits for the transaction.
 func (t *Tx) Declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.DeclareReply{}, err

@@ -14,8 +14,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Push implements [ports.Producer]. After an error nothing is stored, once the caller has
-// rolled the transaction back.
+// Push implements [ports.Producer]. After an error the caller rolls the transaction back, and
+// nothing is stored.
 func (t *Tx) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.PushReply{}, err

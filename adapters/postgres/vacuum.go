@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// DefaultVacuumEvery is how many jobs a store claims between vacuums unless
-// Options.VacuumEvery says otherwise.
+// DefaultVacuumEvery is the default of Options.VacuumEvery: the number of jobs that a store claims
+// between vacuums.
 const DefaultVacuumEvery = 50_000
 
 // vacuumFraction is the fraction of those claims from which a table's dead rows are many: one in

@@ -11,10 +11,9 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Wakeups implements [ports.Notifier], by LISTEN on one connection of the store
-// for all subscribers. A connection that is lost is made anew, and then each shard is
-// reported, since a wake-up may have been missed. With Options.NoWakeups nothing is ever
-// reported.
+// Wakeups implements [ports.Notifier], by LISTEN on one connection of the store for all
+// subscribers. If the connection is lost, the store opens another one and reports each shard, since
+// wake-ups may have been missed. With Options.NoWakeups no shard is ever reported.
 func (s *Store) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
 	if err := s.checkShards(ctx, shards); err != nil {
 		return nil, err
