@@ -55,8 +55,9 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Store is a handle on a backend in Postgres. It is safe for concurrent use. Make it with [New];
-// the zero value returns [ports.ErrUnusable] from every call.
+// Store is a handle on a backend in Postgres. It implements [ports.ShardStore], [ports.Notifier],
+// [ports.Checker], [ports.Settler], [ports.Pooled] and [ports.TurnLimiter], and is safe for
+// concurrent use. Make it with [New]; the zero value returns [ports.ErrUnusable] from every call.
 //
 // The pool remains the caller's, who closes it. Calls keep no session state and take no session
 // locks, so the pool may go through PgBouncer in transaction mode. [Migrate] must have made the

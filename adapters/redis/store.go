@@ -56,9 +56,9 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Store is a handle on a backend in Redis. It implements [ports.ShardStore], [ports.Notifier] and
-// [ports.TurnLimiter], and is safe for concurrent use. Make it with [New]; the zero value is
-// invalid.
+// Store is a handle on a backend in Redis. It implements [ports.ShardStore], [ports.Notifier],
+// [ports.Checker] and [ports.TurnLimiter], and is safe for concurrent use. Make it with [New]; the
+// zero value is invalid.
 //
 // The client remains the caller's, who closes it. The client's options decide how long a call waits
 // for a server that does not answer, and how often a call is repeated if that is safe. A call whose
