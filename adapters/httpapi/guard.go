@@ -18,9 +18,10 @@ var security = map[string]string{
 	"X-Content-Type-Options":       "nosniff",
 }
 
-// Guard returns a handler for pages beside the API: it refuses with the same problems what the API refuses whatever is asked for (a foreign host, an action
-// from another site's page, without Options.Authorize another machine, too much), and calls next for other requests. It
-// does not call Options.Authorize.
+// Guard returns a handler for pages beside the API. It refuses the requests that the API refuses
+// regardless of the route: with a foreign host, from another site's page if they act, from another
+// machine without Options.Authorize, and too large ones. The responses are the API's problems. For
+// all other requests it calls next. It does not call Options.Authorize.
 func (a *API) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p := a.guard(r); p != nil {

@@ -19,27 +19,31 @@ const (
 	probeKept = time.Second
 )
 
-// Livez answers 200 as long as the process serves HTTP at all. It asks nothing, the store least: a process that is
-// started anew because its store is down helps nobody. Mount it without rights, as /livez.
+// Livez returns a handler that responds 200 while the process serves HTTP. It does not contact the
+// store, because restarting a process does not help if its store is down. Mount it without rights,
+// as /livez.
 func Livez() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { probed(w, r, nil, "alive") })
 }
 
-// HealthOptions are the options of [Readyz]. The zero value asks only for the store.
+// HealthOptions are the options of [Readyz]. The zero value checks only the store.
 type HealthOptions struct {
-	// Server says that this process runs a server. It is ready once the server has announced itself, and not while
-	// the server can't renew its announcement or its leases. It is found by host name and process id. One
-	// that drains is ready: it does what it was asked.
+	// Server is true if this process runs a server. The process is then ready when that server has
+	// announced itself, unless the server can't renew its announcement or its leases. The server is
+	// found by host name and process id. A server that drains is ready, because it does what an
+	// operator requested.
 	Server bool
-	// Detail adds the store's errors to the answer, which may name addresses and users: for probes that only
-	// operators reach.
+	// Detail adds the store's errors to the response. They may name addresses and users, so use
+	// Detail only if only operators can reach the handler.
 	Detail bool
 }
 
-// Readyz answers 200 if the store answers and can be used as it is set up, by this version, and a server of this process
-// renews its leases in time; and else 503 with a line for each of these that is not so: "store", "format", "server" or
-// "leases", a colon and why. Shards that can't be reached make nothing unready, since the others are worked. Mount it
-// without rights, as /readyz. It asks the store once a second at most.
+// Readyz returns a handler that responds 200 if the store answers and this version can use it as it
+// is configured and, with HealthOptions.Server, a server of this process renews its leases in time.
+// Otherwise it responds 503, with a line for the reason: "store", "format", "server" or "leases", a
+// colon and an explanation. Shards that can't be reached don't make the process unready, because
+// servers still run the others. It asks the store at most once per second. Mount it without rights,
+// as /readyz.
 func Readyz(inspector *inspect.Inspector, o HealthOptions) http.Handler {
 	host, err := os.Hostname()
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// Verb is what a request does.
+// Verb is the kind of a request's action.
 type Verb string
 
-// What requests do. All but the first two change something.
+// Kinds of actions. All except VerbView and VerbViewPayload change something.
 const (
-	// VerbView looks at anything but payloads.
+	// VerbView reads anything except payloads.
 	VerbView Verb = "view"
-	// VerbViewPayload looks at payloads too.
+	// VerbViewPayload reads payloads too.
 	VerbViewPayload Verb = "view-payload"
 	VerbPause       Verb = "pause"
 	VerbResume      Verb = "resume"
@@ -34,68 +34,76 @@ const (
 	VerbDrain       Verb = "drain"
 )
 
-// Action is what a request asks for, as Options.Authorize is asked.
+// Action is the action that a request asks for. Options.Authorize permits or refuses it.
 type Action struct {
 	Verb Verb
-	// Queue is the queue that it is about; empty is all of them, or none.
+	// Queue is the name of the queue. It is empty for requests about all queues, and for those
+	// without a queue.
 	Queue string
-	// IDs are those that it names, as the client wrote them.
+	// IDs are the ids that the request names, as the client wrote them.
 	IDs []string
-	// Bulk reports that it acts on all that match, not on named ids. A dry run, which changes nothing, is
-	// one too.
+	// Bulk is true if the request acts on all entries that match, instead of named ids. That
+	// includes dry runs, which change nothing.
 	Bulk bool
-	// Node is the server that is drained, by its owner or name.
+	// Node is the server to drain, by its owner or name.
 	Node string
 }
 
-// ErrUnauthenticated is what Options.Authorize returns, wrapped or not, for a request without valid credentials of HTTP basic
-// authentication.
+// ErrUnauthenticated reports a request without valid credentials of HTTP basic authentication.
+// Options.Authorize returns it, wrapped or not.
 var ErrUnauthenticated = errors.New("not authenticated")
 
-// Challenge is the header WWW-Authenticate of an answer to such a request.
+// Challenge is the header WWW-Authenticate of a response to a request that Options.Authorize
+// refused with [ErrUnauthenticated].
 const Challenge = `Basic realm="skein", charset="UTF-8"`
 
-// Options are the options of an [API]. The zero value serves the same machine alone, without redaction.
+// Options are the options of an [API]. The zero value serves only the same machine, without
+// redaction.
 type Options struct {
-	// Authorize refuses a request by an error, whose text is not shown: with [ErrUnauthenticated] it is answered 401, which makes a browser
-	// ask for a name and a password, and with any other 403. It is called for every route, after
-	// the request is known to be well-formed. With nil only requests of a loopback address that no
-	// proxy has forwarded are served. It must be safe for concurrent use.
+	// Authorize returns an error to refuse a request. The text of the error is not shown.
+	// [ErrUnauthenticated] is answered with 401, which makes a browser ask for a name and a
+	// password. Any other error is answered with 403. Authorize is called for every route, after
+	// the request was found well-formed. With nil the API serves only requests from a loopback
+	// address that no proxy has forwarded. It must be safe for concurrent use.
 	Authorize func(*http.Request, Action) error
-	// Actor returns who makes a request, for the log line of each action that the inspector writes; the address
-	// is added. nil logs the address alone.
+	// Actor returns the name of the user who makes a request, for the log line of each action that
+	// the inspector writes. The address is added. With nil only the address is logged.
 	Actor func(*http.Request) string
 	// ReadOnly leaves out every route that changes something.
 	ReadOnly bool
 
-	// TrustedOrigins are origins, such as https://ops.example.com, whose pages may act. It is for proxies that
-	// rewrite Host, where a browser's own page looks like another site's.
+	// TrustedOrigins are origins, such as https://ops.example.com, whose pages may act. They are
+	// for proxies that rewrite Host: a browser's request from the API's own site then looks like
+	// one from another site.
 	TrustedOrigins []string
-	// Hosts are the names, without port, that requests may be addressed to, against DNS rebinding. Empty is any
-	// name with Authorize, and localhost, 127.0.0.1 and ::1 without it.
+	// Hosts are the host names, without port, that the API responds to, against DNS rebinding.
+	// Empty means any name with Authorize, and localhost, 127.0.0.1 and ::1 without it.
 	Hosts []string
 
-	// RedactPayload returns what is shown of a payload, and of a record that was set aside. It may
-	// write to data, which is a copy. nil shows all. All hooks must be safe for concurrent use.
+	// RedactPayload returns the bytes to show of a payload, or of a record that was set aside. data
+	// is a copy that it may overwrite. nil shows everything. All hooks must be safe for concurrent
+	// use.
 	RedactPayload func(queue, id string, data []byte) []byte
-	// RedactError returns what is shown of an error text of a job, or of the store, where queue and id may be
-	// empty. nil shows all.
+	// RedactError returns the text to show of an error of a job, or of the store; for the latter
+	// queue and id may be empty. nil shows everything.
 	RedactError func(queue, id, text string) string
-	// RedactID returns what is shown of an id. Who knows an id may still ask for it. nil shows ids.
+	// RedactID returns the text to show of an id. A client that knows an id can still ask for it.
+	// nil shows ids.
 	RedactID func(queue, id string) string
-	// CursorKey encrypts cursors, checkpoints and keys, which have ids and names of groups in them,
-	// if RedactID or RedactError is set, and the names of groups themselves if RedactError is set.
-	// It has 32 bytes, and must be the same in each process that continues what another has begun.
-	// nil is drawn by [New].
+	// CursorKey encrypts cursors, checkpoints and keys if RedactID or RedactError is set, because
+	// they contain ids and names of groups. It also encrypts the names of groups if RedactError is
+	// set. It has 32 bytes. All processes that continue one another's lists and actions must have
+	// the same key. nil means a random key, drawn by [New].
 	CursorKey []byte
 
-	// MaxBodyBytes bounds a request's body; 0 is 1 MiB. MaxHeaderBytes bounds its headers with the URL; 0 is
-	// 32 KiB.
+	// MaxBodyBytes is the maximum size of a request's body; 0 means 1 MiB. MaxHeaderBytes is the
+	// maximum size of its headers with the URL; 0 means 32 KiB.
 	MaxBodyBytes   int64
 	MaxHeaderBytes int
 }
 
-// API is an [http.Handler] of the paths below /api/v1. Make it with [New]. It is safe for concurrent use.
+// API is an [http.Handler] for the paths below /api/v1. Make it with [New]. It is safe for
+// concurrent use.
 type API struct {
 	inspector *inspect.Inspector
 	o         Options
@@ -112,10 +120,10 @@ type API struct {
 	sealer *sealer
 }
 
-// New returns the API of an inspector. It does not contact the store.
+// New returns the API of an inspector. It doesn't contact the store.
 //
-// Errors: [inspect.ErrInvalidOptions] for an origin that is none, a host with a port or path, a key that has
-// not 32 bytes, a negative limit, or no inspector.
+// It returns [inspect.ErrInvalidOptions] for an invalid origin, a host with a port or path, a key
+// with a length other than 32 bytes, a negative limit, or a nil inspector.
 func New(inspector *inspect.Inspector, o Options) (*API, error) {
 	if inspector == nil {
 		return nil, invalidOption("no inspector; give one of inspect.New")
