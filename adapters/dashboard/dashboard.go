@@ -10,18 +10,21 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// Options are the options of a [Dashboard]. The zero value serves the same machine alone, with all actions.
+// Options are the options of a [Dashboard]. The zero value serves only the same machine, with all
+// actions.
 type Options struct {
-	// API are the options of the API inside, and the only ones for who may do what: its Authorize, ReadOnly, Hosts, TrustedOrigins, hooks that redact and
-	// Actor hold for pages too. Authorize is asked with the requests that pages make of the API, which have the headers, the
-	// address and the context of the page's own, and the API's paths.
+	// API are the options of the API inside the dashboard. Only they decide who may do what: its
+	// Authorize, ReadOnly, Hosts, TrustedOrigins, Redact hooks and Actor apply to pages too.
+	// Authorize is called with the requests that pages make to the API. These have the API's paths,
+	// and the headers, the address and the context of the request for the page.
 	API httpapi.Options
-	// Title is what the bar of each page calls this store, such as "production, Redis"; empty is its name among [Stores], or Skein.
+	// Title is the name of this store in the bar of each page, such as "production, Redis". Empty
+	// means its name in [Stores], or Skein.
 	Title string
 }
 
-// Dashboard is an [http.Handler] of the pages and the API. Make it with [New]. It is safe for concurrent use, and has no goroutine: the store is looked
-// at while somebody asks.
+// Dashboard is an [http.Handler] of the pages and the API. Make it with [New]. It is safe for
+// concurrent use. It runs no goroutine: it reads the store only during requests.
 type Dashboard struct {
 	o      Options
 	api    *httpapi.API
@@ -33,9 +36,9 @@ type Dashboard struct {
 	sent   sent
 }
 
-// New returns the dashboard of an inspector. It does not contact the store.
+// New returns the dashboard of an inspector. It doesn't contact the store.
 //
-// Errors: those of [httpapi.New].
+// It returns the errors of [httpapi.New].
 func New(inspector *inspect.Inspector, o Options) (*Dashboard, error) {
 	api, err := httpapi.New(inspector, o.API)
 	if err != nil {

@@ -1,14 +1,22 @@
-// Package dashboard is the pages for people who look after queues: what is wrong now, queues and their shards, jobs, one id, what runs, the morgue,
-// servers and the store. One [http.Handler] serves them under any prefix, with the API of package httpapi below api/v1/, which pages get their lists from
-// and act by. It needs nothing but the standard library.
+// Package dashboard serves pages for operators of queues: present problems, queues and their
+// shards, jobs, one id, running jobs, the morgue, servers and the store. One [http.Handler] serves
+// them under any prefix, with the API of package httpapi below api/v1/. The pages get their lists
+// from that API and act through it. The package imports only the standard library and Skein.
 //
 //	board, err := dashboard.New(inspect.New(store, inspect.Options{}), dashboard.Options{})
-//	mux.Handle("/jobs/", http.StripPrefix("/jobs", board)) // the pages at /jobs/, the API at /jobs/api/v1/
+//	// The pages are at /jobs/, the API is at /jobs/api/v1/.
+//	mux.Handle("/jobs/", http.StripPrefix("/jobs", board))
 //
-// [NewStores] serves the dashboards of several stores at one address.
+// # Where to begin
 //
-// Pages are made by the server and work without scripts. With them, figures are replaced in place every 2 s as long as the page is looked at. No answer
-// is a stream, so that none holds up the Shutdown of the server it is mounted in.
+//   - [Dashboard] is the http.Handler for one store; [New] makes it.
+//   - [Options] are its title and the options of the API, which decide who may do what.
+//   - [Stores] serves the dashboards of several stores at one address; [NewStores] makes it.
 //
-// It is closed by default, as the API is: without Options.API.Authorize only requests from the same machine are served. docs/dashboard.md has the rest.
+// The server renders the pages, and they work without scripts. With scripts, figures are updated in
+// place every 2 s while the page is visible. No response is a stream, so no response delays the
+// Shutdown of the HTTP server.
+//
+// Like the API, the dashboard is closed by default: without Options.API.Authorize it serves only
+// requests from the same machine. docs/dashboard.md has the details.
 package dashboard

@@ -11,29 +11,30 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// Mount is a dashboard of [Stores].
+// Mount is a dashboard of [Stores], with its name.
 type Mount struct {
-	// Name is what the dashboard's pages lie under and what the picker calls the store: up to 64
-	// letters, digits, hyphens, dots and underscores, of which the first is a letter or a digit.
+	// Name is the path below which the dashboard's pages are, and the name of the store in the
+	// picker. It has up to 64 letters, digits, hyphens, dots and underscores, and begins with a
+	// letter or a digit.
 	Name string
 	// Dashboard is the dashboard of the store.
 	Dashboard *Dashboard
 }
 
 // Stores is an [http.Handler] of several dashboards at one address, each below its name. The bar of
-// each page has a picker of the others. The address itself leads to the first. Make it with
-// [NewStores]. It is safe for concurrent use.
+// each page has a picker of the other stores. The address itself redirects to the first store. Make
+// it with [NewStores]. It is safe for concurrent use.
 //
-// Each dashboard keeps its own options: who may not see a store's overview does not find the store
-// in the picker, and is refused there as without Stores. Pages never add up stores.
+// Each dashboard keeps its own options. A user who may not see a store's overview does not find
+// that store in the picker, and is refused there as without Stores. No page sums up several stores.
 type Stores struct{ mounts []Mount }
 
 var mountName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// NewStores returns a handler of dashboards, in the order that the picker has.
+// NewStores returns a handler of dashboards. The picker shows them in the given order.
 //
-// Errors: [inspect.ErrInvalidOptions] for no dashboards, a nil one, an invalid name, and a name
-// that comes twice.
+// It returns [inspect.ErrInvalidOptions] for an empty list, a nil dashboard, an invalid name, and a
+// name that occurs twice.
 func NewStores(mounts ...Mount) (*Stores, error) {
 	invalid := func(format string, args ...any) (*Stores, error) {
 		return nil, fmt.Errorf("%w: dashboard: "+format, append([]any{inspect.ErrInvalidOptions}, args...)...)
