@@ -12,22 +12,28 @@ import (
 
 // CollectorOptions are the options of a [Collector]. The zero value is ready.
 type CollectorOptions struct {
-	// Labels are constant labels of all metrics. Two collectors in one registry must differ in them.
+	// Labels are constant labels of all metrics. Two collectors in one registry must have different
+	// Labels.
 	Labels map[string]string
-	// Timeout bounds a look at the store, and so a scrape that has to wait for it; 0 is 5 s. Keep it below Prometheus's scrape_timeout.
+	// Timeout is the maximum time of one read of the store, and so of a scrape that has to wait for
+	// it. 0 means 5 s. Keep it below Prometheus's scrape_timeout.
 	Timeout time.Duration
 }
 
-// Collector shows what a store holds: sizes, lag, shards, servers, checks. A scrape looks at the store unless it was looked at a short
-// while ago: after a look it is left alone for 99 times as long as that took, and for 5 s at least. Meanwhile, and when a look fails, scrapes show what
-// the last one found, with its age in skein_exporter_age_seconds. Make it with [NewCollector]. It is safe for concurrent use.
+// Collector exports what a store holds: sizes, lag, shards, servers, checks. Make it with
+// [NewCollector]. It is safe for concurrent use.
+//
+// A scrape reads the store unless a recent read is still fresh. A read is fresh for 99 times as
+// long as it took, and for at least 5 s. Until then, and if a read fails, scrapes return the values
+// of the last successful read, with its age in skein_exporter_age_seconds.
 type Collector struct {
 	store   *stored.Store
 	metrics map[string]described
 }
 
-// NewCollector returns a collector that has not looked yet. Its error wraps core.ErrInvalidOptions: no inspector, a Timeout below 0, or
-// constant labels as in [New].
+// NewCollector returns a collector that has not yet read the store. Its error wraps
+// core.ErrInvalidOptions for a nil inspector, a negative Timeout, and constant labels that [New]
+// refuses.
 func NewCollector(inspector *inspect.Inspector, o CollectorOptions) (*Collector, error) {
 	store, err := stored.New(inspector, o.Timeout)
 	if err != nil {

@@ -1,18 +1,23 @@
 // Package prometheus exports Skein's metrics to Prometheus. docs/metrics.md lists them.
 //
-// [Metrics] is the Observer of a process: give it to the client and the server, and register it.
-//
 //	metrics, err := prometheus.New(prometheus.Options{Queues: []string{"orders"}})
 //	registry.MustRegister(metrics)
 //	client := skein.NewClient(store, skein.ClientOptions{Observer: metrics})
 //	server := skein.NewServer(store, skein.ServerOptions{Observer: metrics}, handler)
 //	metrics.Watch(server.Node)
 //
-// [Collector] shows what the store holds. Register it in one process of all; where several export the same store, take the max
-// of them and never the sum.
-//
-//	collector, err := prometheus.NewCollector(inspect.New(store, inspect.Options{}), prometheus.CollectorOptions{})
+//	inspector := inspect.New(store, inspect.Options{})
+//	collector, err := prometheus.NewCollector(inspector, prometheus.CollectorOptions{})
 //	registry.MustRegister(collector)
 //
-// No label has an id, a payload, an error's text, an owner or a node, nor a shard unless it is asked for.
+// # Where to begin
+//
+//   - [Metrics] is the Observer of a process: pass it to clients and servers, and register it.
+//     [New] makes one.
+//   - [Options] are the queues whose series exist from the start, and the labels.
+//   - [Collector] exports what the store holds. Register it in one of the processes. If several
+//     processes export the same store, use the max of their values, never the sum.
+//
+// No label has an id, a payload, an error's text, an owner or a server's name. Only
+// Options.PerShard adds a label for the shard.
 package prometheus

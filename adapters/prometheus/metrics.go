@@ -16,20 +16,24 @@ import (
 
 // Options are the options of [Metrics]. The zero value is ready.
 type Options struct {
-	// Queues have their series from the start, at 0; other queues when they are first seen. rate() and absent() are wrong for a
-	// series that begins with its first event, so name those that the process pushes to or serves.
+	// Queues are the queues whose series exist from the start, with value 0. The series of other
+	// queues begin with their first event. rate() and absent() are wrong for such a series, so name
+	// the queues that the process pushes to or serves.
 	Queues []string
-	// Labels are constant labels of all metrics. Two Metrics in one registry must differ in them.
+	// Labels are constant labels of all metrics. Two Metrics in one registry must have different
+	// Labels.
 	Labels map[string]string
-	// PerShard adds the label shard to what is counted of jobs: some 70 series for each shard that this process works, so only
-	// for queues of few shards.
+	// PerShard adds the label shard to the metrics of jobs. It costs some 70 series for each shard
+	// that this process runs, so use it only for queues with few shards.
 	PerShard bool
-	// Version is that of the program in skein_build_info; empty is that of the main module.
+	// Version is the version of the program in skein_build_info. Empty means the version of the
+	// main module.
 	Version string
 }
 
-// Metrics counts what the clients and servers of a process do. It is a [ports.Observer] and a prometheus.Collector. Make it with
-// [New]; it may be given to any number of clients and servers. It is safe for concurrent use.
+// Metrics counts the events of the clients and servers of a process. It is a [ports.Observer] and a
+// prometheus.Collector. Make it with [New]. It may be passed to any number of clients and servers,
+// and is safe for concurrent use.
 type Metrics struct {
 	*observer
 	vectors *vectors
@@ -47,8 +51,8 @@ var (
 	_ prometheus.Collector = (*Metrics)(nil)
 )
 
-// New returns metrics that nothing has been counted in. Its error wraps core.ErrInvalidOptions: a name that no queue can have, or a constant
-// label that Prometheus can't take or that a metric has already.
+// New returns metrics without any count. Its error wraps core.ErrInvalidOptions for a name that no
+// queue can have, and for a constant label that Prometheus refuses or that a metric already has.
 func New(o Options) (*Metrics, error) {
 	for _, name := range o.Queues {
 		if err := core.ValidateQueue(name, 1); err != nil {
@@ -64,8 +68,8 @@ func New(o Options) (*Metrics, error) {
 	}, nil
 }
 
-// Watch shows a server's lanes, jobs and leases too: give it the method Node of each server. The values of several are added up. The function
-// is called at each scrape.
+// Watch adds a server's lanes, jobs and leases to the metrics: pass the method Node of each server.
+// The values of several servers are added up. The function is called at each scrape.
 func (m *Metrics) Watch(node func() ports.Node) { m.nodes.Watch(node) }
 
 // Describe implements prometheus.Collector.
