@@ -16,18 +16,21 @@ import (
 
 // MetricsOptions are the options of [Metrics]. The zero value is ready.
 type MetricsOptions struct {
-	// MeterProvider makes the instruments; nil is the global one, as it is when [NewMetrics] is called.
+	// MeterProvider makes the instruments. nil means the global one at the time of [NewMetrics].
 	MeterProvider metric.MeterProvider
-	// Queues have their series from the start, at 0; other queues when they are first seen. A rate is wrong for a series that begins with its
-	// first event, so name those that the process pushes to or serves.
+	// Queues are the queues whose series exist from the start, with value 0. The series of other
+	// queues begin with their first event. A rate is wrong for such a series, so name the queues
+	// that the process pushes to or serves.
 	Queues []string
-	// PerShard adds the attribute messaging.destination.partition.id to what is counted of jobs: some 20 series for each shard that this process
-	// works, so only for queues of few shards.
+	// PerShard adds the attribute messaging.destination.partition.id to the metrics of jobs. It
+	// costs some 20 series for each shard that this process runs, so use it only for queues with
+	// few shards.
 	PerShard bool
 }
 
-// Metrics counts what the clients and servers of a process do. It is a [ports.Observer]. Make it with [NewMetrics]; it may be given to any
-// number of clients and servers. It is safe for concurrent use.
+// Metrics counts the events of the clients and servers of a process. It is a [ports.Observer]. Make
+// it with [NewMetrics]. It may be passed to any number of clients and servers, and is safe for
+// concurrent use.
 type Metrics struct {
 	*observer
 	nodes    *counting.Nodes
@@ -39,8 +42,8 @@ type observer = counting.Observer
 
 var _ ports.Observer = (*Metrics)(nil)
 
-// NewMetrics returns metrics that nothing has been counted in. Its error wraps core.ErrInvalidOptions: a name that no queue can have, or what the
-// provider refuses.
+// NewMetrics returns metrics without any count. Its error wraps core.ErrInvalidOptions for a name
+// that no queue can have; it may also be an error of the provider.
 func NewMetrics(o MetricsOptions) (*Metrics, error) {
 	for _, name := range o.Queues {
 		if err := core.ValidateQueue(name, 1); err != nil {
@@ -64,29 +67,35 @@ func NewMetrics(o MetricsOptions) (*Metrics, error) {
 	return m, nil
 }
 
-// Watch shows a server's lanes, jobs and leases too: give it the method Node of each server. The values of several are added up. The function is
-// called at each collection.
+// Watch adds a server's lanes, jobs and leases to the metrics: pass the method Node of each server.
+// The values of several servers are added up. The function is called at each collection.
 func (m *Metrics) Watch(node func() ports.Node) { m.nodes.Watch(node) }
 
-// Close ends the calls of what Watch was given. What was counted stays.
+// Close ends the calls of the functions that Watch was given. Counts stay.
 func (m *Metrics) Close() error { return m.callback.Unregister() }
 
 // StoreOptions are the options of [StoreMetrics]. The zero value is ready.
 type StoreOptions struct {
-	// MeterProvider makes the instruments; nil is the global one, as it is when [NewStoreMetrics] is called.
+	// MeterProvider makes the instruments. nil means the global one at the time of
+	// [NewStoreMetrics].
 	MeterProvider metric.MeterProvider
-	// Timeout bounds a look at the store, and so a collection that has to wait for it; 0 is 5 s.
+	// Timeout is the maximum time of one read of the store, and so of a collection that has to wait
+	// for it. 0 means 5 s.
 	Timeout time.Duration
 }
 
-// StoreMetrics shows what a store holds: sizes, lag, shards, servers, checks. A collection looks at the store unless it was looked at a short while
-// ago: after a look it is left alone for 99 times as long as that took, and for 5 s at least. Meanwhile, and when a look fails, the values are
-// those of the last one, with its age in skein.exporter.age. Make it in one process of all; where several show the same store, take the max of
-// them and never the sum. It is safe for concurrent use.
+// StoreMetrics exports what a store holds: sizes, lag, shards, servers, checks. Make it in one of
+// the processes, with [NewStoreMetrics]. If several processes export the same store, use the max of
+// their values, never the sum. It is safe for concurrent use.
+//
+// A collection reads the store unless a recent read is still fresh. A read is fresh for 99 times as
+// long as it took, and for at least 5 s. Until then, and if a read fails, collections return the
+// values of the last successful read, with its age in skein.exporter.age.
 type StoreMetrics struct{ callback metric.Registration }
 
-// NewStoreMetrics shows what the inspector's store holds from now on. Its error wraps core.ErrInvalidOptions: no inspector, a Timeout below 0, or
-// what the provider refuses.
+// NewStoreMetrics exports what the inspector's store holds, until Close. Its error wraps
+// core.ErrInvalidOptions for a nil inspector and a negative Timeout; it may also be an error of the
+// provider.
 func NewStoreMetrics(inspector *inspect.Inspector, o StoreOptions) (*StoreMetrics, error) {
 	store, err := stored.New(inspector, o.Timeout)
 	if err != nil {
@@ -104,5 +113,5 @@ func NewStoreMetrics(inspector *inspect.Inspector, o StoreOptions) (*StoreMetric
 	return &StoreMetrics{callback}, nil
 }
 
-// Close ends the looks at the store.
+// Close ends the export.
 func (m *StoreMetrics) Close() error { return m.callback.Unregister() }

@@ -20,18 +20,22 @@ import (
 
 // TracingOptions are the options of [Tracing]. The zero value is ready.
 type TracingOptions struct {
-	// TracerProvider makes the spans; nil is the global one, as it is when [NewTracing] is called.
+	// TracerProvider makes the spans. nil means the global one at the time of [NewTracing].
 	TracerProvider trace.TracerProvider
-	// MaxLinks is how many pushes the span of a run links to at most, those of the lowest scores; 0 is 128, below 0 is none.
+	// MaxLinks is the maximum number of pushes that the span of a run links to, those with the
+	// lowest scores. 0 means 128, below 0 means no link.
 	MaxLinks int
-	// OnlySampled makes the span of a run only if a push of its payloads was sampled, and asks the sampler about no other. It is for processes
-	// whose sampler takes all that they begin, sdktrace.AlwaysSample: those that push decide what is traced, a push that is leads to its run, and
-	// other runs cost nothing. Without it each run is sampled by itself.
+	// OnlySampled makes the span of a run only if a push of its payloads was sampled, and calls the
+	// sampler for no other run. It is for processes with the sampler sdktrace.AlwaysSample: the
+	// pushers then decide what is traced, a sampled push leads to its run, and other runs cost
+	// nothing. Without OnlySampled each run is sampled by itself.
 	OnlySampled bool
-	// IDs and Shards add the entity's id, of calls with one job, and its shard to the spans of runs.
+	// IDs adds the id to the spans of runs with one job. Shards adds the shard to the spans of
+	// runs.
 	IDs, Shards bool
-	// ErrorText is what a span says of an error; "" says only that there was one, and of what type. nil is the error's text, of which at most 1,000
-	// bytes are kept. Texts of errors may quote payloads.
+	// ErrorText returns the text of an error in a span. If it returns "", the span has only the
+	// type of the error. nil means the error's own text, truncated to 1,000 bytes. Texts of errors
+	// may quote payloads.
 	ErrorText func(error) string
 }
 
@@ -41,9 +45,13 @@ const (
 	errorTextBytes = 1000
 )
 
-// Tracing makes a span for each push of a client and each call of a handler. The span of a call links to those of the pushes of its payloads,
-// also when it is tried again: the contexts of those that are sampled are stored as the Meta of payloads that have none of their own, 55 bytes
-// each, more with a tracestate. Make it with [NewTracing], and give its methods to clients and servers as middleware, first of all. It is safe for concurrent use.
+// Tracing makes a span for each push of a client and each call of a handler. Make it with
+// [NewTracing], and pass its methods to clients and servers as the first middleware. It is safe for
+// concurrent use.
+//
+// The span of a call links to the spans of the pushes of its payloads, also for a retry. For that
+// the context of a sampled push is stored as the Meta of payloads without a Meta of their own. It
+// takes 55 bytes per payload, and more with a tracestate.
 type Tracing struct {
 	tracer       trace.Tracer
 	options      TracingOptions
@@ -94,7 +102,8 @@ func (s *starts) of(queue string) *start {
 	return made.(*start)
 }
 
-// Push is a [skein.PushMiddleware]: a span of kind producer for each push, a child of the caller's.
+// Push is a [skein.PushMiddleware]. It makes a span of kind producer for each push, as a child of
+// the caller's span.
 func (t *Tracing) Push(next skein.PushFunc) skein.PushFunc {
 	return func(ctx context.Context, push *skein.RawPush) (err error) {
 		s := t.pushes.of(push.Queue)
@@ -119,8 +128,9 @@ func mark(entries []core.Entry, meta []byte) {
 	}
 }
 
-// Run is a [skein.Middleware]: a span of kind consumer for each call of a handler, a trace of its own with links to the pushes. An error that the
-// handler returns is the span's, unless it is a snooze; what Settle says is not seen.
+// Run is a [skein.Middleware]. It makes a span of kind consumer for each call of a handler, in a
+// trace of its own with links to the pushes. If the handler returns an error other than a snooze,
+// the span has that error. Outcomes that are set by Settle are not recorded.
 func (t *Tracing) Run(next skein.RunFunc) skein.RunFunc {
 	return func(ctx context.Context, batch *skein.RawBatch) (err error) {
 		if t.options.OnlySampled && !anySampled(batch) {
