@@ -27,7 +27,7 @@ type action struct {
 	Error   string        `json:"error,omitempty"`
 }
 
-// EncodeAction returns an action, without its ID and At, as a text that DecodeAction reads.
+// EncodeAction returns an action, without its ID and At, as a text for DecodeAction.
 func EncodeAction(a *ports.Action) (string, error) {
 	text, err := json.Marshal(action{
 		Verb: a.Verb, Actor: a.Actor, From: a.From, Reason: a.Reason, Queue: a.Queue, IDs: a.IDs, Named: a.Named,
@@ -36,7 +36,7 @@ func EncodeAction(a *ports.Action) (string, error) {
 	return string(text), err
 }
 
-// DecodeAction reads what EncodeAction has returned, of this version or another.
+// DecodeAction decodes a text of EncodeAction, of this version or another.
 func DecodeAction(id string, at core.Instant, text string) (ports.Action, error) {
 	var a action
 	if err := json.Unmarshal([]byte(text), &a); err != nil {

@@ -1,11 +1,24 @@
-// Package storekit is what every [ports.ShardStore] needs beside its own database:
-// the reader of wake-ups ([Subscriber]), one page from many shards ([Pager]), the
-// entries of a push by shard ([Route], [CutShard]), a turn's limits ([BudgetOf]) and
-// the errors of the contract in their usual words ([LeaseLost], [NoSuchShard] …).
-// [Intercept] puts one function around every call of a store, to fail, count,
-// delay, repeat or change it.
+// Package storekit is a set of tools for authors of a [ports.ShardStore].
 //
-// Nothing here is required of a store: package ports is the contract and package
-// conformance the judge. A store that uses storekit writes less, and fails in the
-// same words as the others.
+//	// Push stores the entries shard by shard.
+//	for list := storekit.Route(nil, r.Entries, r.Shards); len(list) > 0; {
+//		var shard []storekit.Routed
+//		shard, list = storekit.CutShard(list)
+//		if err := s.store(ctx, r, shard); err != nil {
+//			return reply, storekit.NotStored(append(shard, list...), err)
+//		}
+//	}
+//
+// # Where to begin
+//
+//   - [Subscriber] is one receiver of wake-ups.
+//   - [Pager] merges the entries of many shards into one page of a list.
+//   - [Routed] is an entry of a push with its shard; [Route] and [CutShard] group entries by shard.
+//
+// [BudgetOf] returns a turn's limits. [LeaseLost], [NoSuchShard] and others return the errors of
+// the contract with their usual texts. [Intercept] calls one function around every call of a store,
+// to fail, count, delay, repeat or change it.
+//
+// A store need not use this package: package ports is the contract, and package conformance tests
+// it. A store that uses storekit has less code, and the same error texts as other stores.
 package storekit

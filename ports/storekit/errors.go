@@ -16,7 +16,7 @@ func UnknownQueue(queue string) error {
 	return fmt.Errorf("%w: %q", ports.ErrUnknownQueue, queue)
 }
 
-// UnknownNode returns [ports.ErrUnknownNode] for an owner that no announcement lasts of.
+// UnknownNode returns [ports.ErrUnknownNode] for an owner without a current announcement.
 func UnknownNode(owner string) error {
 	return fmt.Errorf("%w: %q", ports.ErrUnknownNode, owner)
 }
@@ -27,7 +27,7 @@ func NoSuchShard(shard core.Shard) error {
 		ports.ErrInvalidRequest, shard.Queue, shard.Index)
 }
 
-// NoSuchStep returns [ports.ErrInvalidRequest] for a step of a recount after a place that no step
+// NoSuchStep returns [ports.ErrInvalidRequest] for a step of a recount with an After that no step
 // has returned.
 func NoSuchStep(r *ports.RecountRequest) error {
 	return fmt.Errorf("%w: no recount of %v has come to %q; begin with an empty After",
@@ -40,9 +40,8 @@ type Layout struct {
 	Generation int64
 }
 
-// LayoutMismatch returns [ports.ErrShardCountMismatch] for a push or an acquire that
-// asked for another layout than the queue's actual one. If actual is zero, the error
-// doesn't name it.
+// LayoutMismatch returns [ports.ErrShardCountMismatch] for a push or an acquire with another layout
+// than the queue's. If actual is zero, the error doesn't name the queue's layout.
 func LayoutMismatch(queue string, asked, actual Layout) error {
 	if actual == (Layout{}) {
 		return fmt.Errorf("%w: %q does not have %d shards in generation %d; declare it again",
@@ -70,14 +69,14 @@ func CheckDeclared(r ports.DeclareRequest, record ports.Queue) error {
 	return nil
 }
 
-// StaleAttempt returns [ports.ErrStaleAttempt] for an acquire whose attempt is below the
-// owner's last, or was released.
+// StaleAttempt returns [ports.ErrStaleAttempt] for an acquire with an attempt below the owner's
+// last, or with a released one.
 func StaleAttempt(r *ports.AcquireRequest) error {
 	return fmt.Errorf("%w: attempt %d at %v by %q; use a larger one", ports.ErrStaleAttempt, r.Attempt, r.Shard, r.Owner)
 }
 
-// StalePermit returns [ports.ErrStaleAttempt] for a call for permits whose attempt is below
-// the owner's last.
+// StalePermit returns [ports.ErrStaleAttempt] for a call for permits with an attempt below the
+// owner's last.
 func StalePermit(r *ports.PermitRequest) error {
 	return fmt.Errorf("%w: call %d for permits of %q by %q; use a larger number", ports.ErrStaleAttempt, r.Attempt, r.Queue, r.Owner)
 }
@@ -88,8 +87,8 @@ func LeaseLost(l ports.Lease) error {
 		ports.ErrLeaseLost, l.Shard, l.Owner, l.Token)
 }
 
-// TurnsLost returns [ports.ErrLeaseLost] for a turn that does not follow last, the number
-// of the last turn that the store has carried out under this lease.
+// TurnsLost returns [ports.ErrLeaseLost] for a turn that does not follow last, the number of the
+// last turn that the store has carried out under this lease.
 func TurnsLost(r *ports.TurnRequest, last int64) error {
 	return fmt.Errorf("%w: turn %d of %v, but the store knows of %d; acquire it again",
 		ports.ErrLeaseLost, r.Number, r.Lease.Shard, last)
@@ -101,30 +100,29 @@ func StaleTurn(r *ports.TurnRequest, last int64) error {
 	return fmt.Errorf("%w: turn %d of %v after turn %d; drop it", ports.ErrStaleTurn, r.Number, r.Lease.Shard, last)
 }
 
-// NotClaimed returns [ports.ErrLeaseLost] for a Settle in which fewer jobs are claimed, with
-// the receipts that it shows, than there are settlements.
+// NotClaimed returns [ports.ErrLeaseLost] for a Settle with fewer claimed jobs, by their receipts,
+// than settlements.
 func NotClaimed(shard core.Shard, claimed, settlements int) error {
 	return fmt.Errorf("%w: %d of %d jobs of %v are still claimed as the settlements say; roll back: "+
 		"another node has taken them over, or the transaction is not on the store that the jobs came from",
 		ports.ErrLeaseLost, claimed, settlements, shard)
 }
 
-// NotEmpty returns [ports.ErrNotEmpty] for a queue one of whose shards holds something.
+// NotEmpty returns [ports.ErrNotEmpty] for a queue with a shard that is not empty.
 func NotEmpty(shard core.Shard) error {
 	return fmt.Errorf("%w: %v holds jobs or dead letters; handle or delete jobs, revive or purge dead letters",
 		ports.ErrNotEmpty, shard)
 }
 
-// Full returns [ports.ErrFull] for a store without room, whose server said so in the given
-// words.
+// Full returns [ports.ErrFull] for a store without room. words is the server's own text.
 func Full(words string) error {
 	return fmt.Errorf("%w: %s; let servers drain the queue, or give the store more room", ports.ErrFull, words)
 }
 
-// Interrupted returns nil unless err wraps [context.Canceled] or
-// [context.DeadlineExceeded] and the caller's context has ended: a driver's own timeouts,
-// such as that of a connection, look the same and are not the caller's. It then returns an
-// error that wraps only that, so that no type of a driver crosses the port.
+// Interrupted returns nil, unless err wraps [context.Canceled] or [context.DeadlineExceeded] and
+// the caller's context has ended. The context is checked because a driver's own timeouts, such as
+// that of a connection, look the same. Otherwise Interrupted returns an error that wraps only the
+// context's error, so that no type of a driver crosses the port.
 func Interrupted(ctx context.Context, err error) error {
 	if !ended(ctx) {
 		return nil
@@ -144,9 +142,10 @@ func ended(ctx context.Context) bool {
 	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
 }
 
-// UnknownOutcome returns a driver's error of which nothing is known but its words, which begin with the store's name: its
-// type is hidden, so that nobody takes a timeout of the connection for one of his own. Whether the server could
-// not be reached stays visible to [ports.FailureOf]. The error is not nil.
+// UnknownOutcome returns a driver's error of unknown outcome. It keeps the text of err, with the
+// store's name in front, and hides its type, so that no caller mistakes a timeout of the connection
+// for that of its own context. [ports.FailureOf] still reports whether the server could not be
+// reached. err must not be nil.
 func UnknownOutcome(store string, err error) error {
 	// Drivers put each tried address on a line that begins with a tab; a log record is one line.
 	words := strings.NewReplacer("\n\t", " ", "\t", " ").Replace(err.Error())

@@ -9,7 +9,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// GroupSums adds up the groups of shards. The zero value has none. It is for one goroutine.
+// GroupSums adds up the groups of shards. The zero value is ready. It is for one goroutine.
 type GroupSums struct{ byName map[string]core.Group }
 
 // Add adds a group of a shard.
@@ -23,8 +23,8 @@ func (s *GroupSums) Add(g core.Group) {
 	s.byName[g.Name] = g
 }
 
-// Fill sets the Groups of a reply to the largest of what was added, at most so many, and its Total and Dead to what
-// all are.
+// Fill sets the Groups of a reply to the largest of the added groups, at most the given number. It
+// sets Total and Dead to the sums over all added groups.
 func (s *GroupSums) Fill(reply *ports.GroupsReply, most int) {
 	groups := slices.SortedFunc(maps.Values(s.byName), func(a, b core.Group) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name))

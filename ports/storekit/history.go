@@ -15,15 +15,15 @@ import (
 // keptFrom returns the first minute that a store keeps at now.
 func keptFrom(now core.Instant) core.Instant { return now.Minute().Add(-ports.HistoryKept) }
 
-// History sums up records for a reply of [ports.Inspector]. Make it with [NewHistory]. It is not
-// safe for concurrent use.
+// History sums up records for the reply of [ports.Inspector].History. Make it with [NewHistory]. It
+// is not safe for concurrent use.
 type History struct {
 	request  ports.HistoryRequest
 	from, to core.Instant
 	steps    map[core.Instant]*core.Stats
 }
 
-// NewHistory returns the sums of no record for a request that is valid, at now.
+// NewHistory returns a History without records, for a valid request at now.
 func NewHistory(r ports.HistoryRequest, now core.Instant) *History {
 	to := r.To
 	if to == 0 {
@@ -46,15 +46,15 @@ func (h *History) step(minute core.Instant) *core.Stats {
 	return sum
 }
 
-// Add adds a record, if its minute is asked for.
+// Add adds a record, if the request includes its minute.
 func (h *History) Add(minute core.Instant, s *core.Stats) {
 	if sum := h.step(minute); sum != nil {
 		sum.Add(s)
 	}
 }
 
-// AddEncoded is Add for what [AppendStats] returned. It returns an error for anything else, and has then
-// added nothing: the store may go on with the next record.
+// AddEncoded is Add for the result of [AppendStats]. For any other bytes it returns an error and
+// adds nothing; the store may continue with the next record.
 func (h *History) AddEncoded(minute core.Instant, encoded []byte) error {
 	sum := h.step(minute)
 	if sum == nil {
@@ -68,7 +68,7 @@ func (h *History) AddEncoded(minute core.Instant, encoded []byte) error {
 	return err
 }
 
-// List returns the sums in order, without those that counted nothing.
+// List returns the sums in order, without minutes in which nothing was counted.
 func (h *History) List() []ports.MinuteStats {
 	var list []ports.MinuteStats
 	for _, at := range slices.SortedFunc(maps.Keys(h.steps), cmp.Compare[core.Instant]) {
@@ -79,10 +79,10 @@ func (h *History) List() []ports.MinuteStats {
 	return list
 }
 
-// AppendStats appends statistics in the few bytes in which stores keep them: unsigned varints of Processed,
-// Failed, WaitSum and RunSum, WaitSquares and RunSquares as big-endian float64, and then
-// of Wait and of Run the counts that are not 0, each behind how many buckets it is after the last
-// one, and a 0.
+// AppendStats appends statistics in the compact form in which stores keep them. The form is:
+// Processed, Failed, WaitSum and RunSum as unsigned varints; WaitSquares and RunSquares as
+// big-endian float64; the counts of Wait that are not 0, and a 0; the same of Run. In front of each
+// count is the number of buckets since the last one.
 func AppendStats(b []byte, s *core.Stats) []byte {
 	for _, n := range []uint64{s.Processed, s.Failed, s.WaitSum, s.RunSum} {
 		b = binary.AppendUvarint(b, n)
@@ -165,8 +165,9 @@ func (d *statsDecoder) addHistogram(h *core.Histogram) {
 	}
 }
 
-// NewestRecords returns the records that are to be stored, in order of queue and minute: one of each
-// queue and minute, the one that has counted most, and none that has counted nothing.
+// NewestRecords returns the records to store, in order of queue and minute. Of each queue and
+// minute it keeps the record that has counted most. It leaves out records that have counted
+// nothing.
 func NewestRecords(records []ports.Record) []ports.Record {
 	newest := slices.DeleteFunc(slices.Clone(records), func(r ports.Record) bool { return r.Stats.Counted() == 0 })
 	slices.SortFunc(newest, func(a, b ports.Record) int {

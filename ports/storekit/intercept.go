@@ -8,19 +8,18 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Interceptor is called in place of each call of a store, and decides whether the call
-// is made. next makes it: with the request that call.Request points to at that time. It
-// puts the reply where call.Reply points to, and returns the error.
+// Interceptor is called in place of each call of a store, and decides whether the call is made.
+// next makes the call, with the request that call.Request points to at that time. It stores the
+// reply where call.Reply points to, and returns the error.
 //
-// To refuse a call, return an error without next. To lose a reply, call next and
-// return an error. To repeat a call, call next again, one after the other. To
-// change a call, change what Request or Reply points to. If the Interceptor
-// returns an error, the caller gets that error and a zero reply; if it returns
-// nil, what Reply points to.
+// To refuse a call, return an error without calling next. To lose a reply, call next and return an
+// error. To repeat a call, call next again after it has returned. To change a call, change the
+// value that Request or Reply points to. If the Interceptor returns an error, the caller gets that
+// error and a zero reply. If it returns nil, the caller gets the value that Reply points to.
 //
-// next may also be called after the Interceptor has returned, as a packet that arrives
-// late; what it then puts into Reply is ignored. Clone the slices of the request
-// before, since the caller may change them once it has its answer.
+// next may also be called after the Interceptor has returned, like a packet that arrives late. The
+// reply of such a call is ignored. Clone the slices of the request before, since the caller may
+// change them after it has its reply.
 //
 // An Interceptor is called from as many goroutines as the store is.
 type Interceptor func(ctx context.Context, call Call, next func(ctx context.Context) error) error
@@ -30,10 +29,9 @@ type Interceptor func(ctx context.Context, call Call, next func(ctx context.Cont
 type Call struct {
 	// Method is the name of the method, such as "Push".
 	Method string
-	// Request is a pointer to the method's parameter after the context, such as
-	// *ports.PushRequest, *[]core.Shard or *string. It is a
-	// *[DrainNodeRequest] or a *[SettleRequest] for the methods that have two, and nil for
-	// those that have none.
+	// Request is a pointer to the method's parameter after the context, such as *ports.PushRequest,
+	// *[]core.Shard or *string. It is a *[DrainNodeRequest] or a *[SettleRequest] for the methods
+	// with two such parameters, and nil for methods without one.
 	Request any
 	// Reply is a pointer to the method's result before the error, such as
 	// *ports.PushReply or *[]ports.Queue. It is nil for methods that only return an
@@ -43,31 +41,30 @@ type Call struct {
 	do func(ctx context.Context, store ports.ShardStore) error
 }
 
-// On carries the call out on another store than the intercepted one, such as a
-// mirror or a replacement, and is otherwise like an [Interceptor]'s next. It returns
-// [ports.ErrInvalidRequest] for Wakeups and Settle if store does not have them.
+// On makes the call on another store than the intercepted one, such as a mirror or a replacement,
+// and is otherwise like next of an [Interceptor]. It returns [ports.ErrInvalidRequest] for Wakeups
+// and Settle if store does not implement them.
 func (c Call) On(ctx context.Context, store ports.ShardStore) error {
 	return c.do(ctx, store)
 }
 
-// DrainNodeRequest is what DrainNode asks of a node.
+// DrainNodeRequest is the parameters of DrainNode.
 type DrainNodeRequest struct {
 	Owner string
 	Drain bool
 }
 
-// SettleRequest is what Settle of a [ports.Settler] applies.
+// SettleRequest is the parameters of Settle of a [ports.Settler].
 type SettleRequest struct {
 	Shard       core.Shard
 	Settlements []core.Settlement
 }
 
-// Intercept returns a store that calls around in place of every call of store's methods.
-// It is a [ports.Notifier] or a [ports.Settler] if, and only if, store is one; to hide
-// that, pass a struct that embeds nothing but a [ports.ShardStore]. It is a
-// [ports.TurnLimiter], which returns what store does, or 0 if store is none; around is not
-// called for that. Methods of store beyond these interfaces are hidden. If around is nil
-// it returns store.
+// Intercept returns a store that calls around in place of every call of store's methods. It is a
+// [ports.Notifier] or a [ports.Settler] if, and only if, store is one; to hide that, pass a struct
+// that embeds only a [ports.ShardStore]. It is always a [ports.TurnLimiter], whose MaxTurns returns
+// store's, or 0 if store is not one; around is not called for MaxTurns. Other methods of store are
+// hidden. If around is nil, Intercept returns store.
 func Intercept(store ports.ShardStore, around Interceptor) ports.ShardStore {
 	if around == nil {
 		return store

@@ -44,7 +44,7 @@ type runningJob struct {
 	Began  core.Instant `json:"began"`
 }
 
-// EncodeNodeStatus returns a node's status as a text that DecodeNodeStatus reads.
+// EncodeNodeStatus returns a server's status as a text for DecodeNodeStatus.
 func EncodeNodeStatus(s *ports.NodeStatus) (string, error) {
 	stored := nodeStatus{
 		Shards: s.Shards, Running: s.Running, Busy: s.Busy, Claimed: s.Claimed, Memory: s.Memory, Goroutines: s.Goroutines,
@@ -61,7 +61,7 @@ func EncodeNodeStatus(s *ports.NodeStatus) (string, error) {
 	return string(text), err
 }
 
-// DecodeNodeStatus reads what EncodeNodeStatus has returned, of this version or another.
+// DecodeNodeStatus decodes a text of EncodeNodeStatus, of this version or another.
 func DecodeNodeStatus(text string) (ports.NodeStatus, error) {
 	var stored nodeStatus
 	if err := json.Unmarshal([]byte(text), &stored); err != nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Pager merges the entries of a queue's shards into one page of a list. Add what each
-// shard holds, in any order; it keeps no more than a page and one entry beyond, which
-// shows that another page follows. V is the view of an entry, such as [ports.JobView], or whatever
-// tells where it is.
+// Pager merges the entries of a queue's shards into one page of a list. Add the entries of each
+// shard, in any order. The Pager keeps only a page and one more entry, by which it knows that
+// another page follows. V is the view of an entry, such as [ports.JobView], or any other value that
+// identifies the entry.
 //
 // Make it with [NewPager]. It is for one goroutine.
 type Pager[V any] struct {
@@ -32,10 +32,10 @@ type row[V any] struct {
 }
 
 // Start is where a page begins in every shard, in the list's direction. The zero value is the
-// list's own beginning.
+// beginning of the list.
 type Start struct {
-	// Behind reports that the page begins behind At, or, with Inclusive, at it. At need not be
-	// the place of an entry; in lists by id its Key is 0.
+	// Behind is true if the page begins behind At or, with Inclusive, at At. At need not be the
+	// place of an entry. In lists by id its Key is 0.
 	Behind    bool
 	At        ports.Cursor
 	Inclusive bool
@@ -62,8 +62,8 @@ func startOf(r ports.PageRequest, byID bool) Start {
 	return Start{}
 }
 
-// NewPager returns a [Pager] for the page that r asks for. byID is for lists in order of
-// id alone, which ignore keys; others ignore Prefix.
+// NewPager returns a [Pager] for the page that r requests. byID is true for lists in order of id
+// alone, which ignore keys. Other lists ignore Prefix.
 func NewPager[V any](r ports.PageRequest, byID bool) *Pager[V] {
 	p := &Pager[V]{start: startOf(r, byID), byID: byID, descending: r.Descending, size: r.Size()}
 	if !byID || r.Prefix == "" {
@@ -83,19 +83,19 @@ func NewPager[V any](r ports.PageRequest, byID bool) *Pager[V] {
 // Start returns where the page begins in every shard.
 func (p *Pager[V]) Start() Start { return p.start }
 
-// Prefix returns what the ids of the page begin with; empty is anything.
+// Prefix returns the prefix of the ids of the page. Empty means all ids.
 func (p *Pager[V]) Prefix() string { return p.prefix }
 
-// Descending reports whether the list is turned around.
+// Descending reports whether the order of the list is reversed.
 func (p *Pager[V]) Descending() bool { return p.descending }
 
-// Need returns how many entries behind the cursor the page needs of one shard at most.
+// Need returns the maximum number of entries behind the cursor that the page needs of one shard.
 func (p *Pager[V]) Need() int { return p.size + 1 }
 
-// Wants reports whether an entry at a place can be part of the page, given what was
-// added so far: it is not before the page's start, its id begins with the prefix, and, if the
-// page is full, it is before its end. If a place that isn't before the start isn't wanted, those
-// that follow it in the list aren't either.
+// Wants reports whether an entry at a place can be part of the page, given the entries that were
+// added so far. That is the case if the place is not before the page's start, the id has the prefix
+// and, if the page is full, the place is before the page's end. If Wants returns false for a place
+// that isn't before the start, it also returns false for all later places of the list.
 func (p *Pager[V]) Wants(at ports.Cursor) bool {
 	at = p.place(at)
 	if !p.begins(at) || !strings.HasPrefix(at.ID, p.prefix) {
@@ -104,7 +104,7 @@ func (p *Pager[V]) Wants(at ports.Cursor) bool {
 	return len(p.rows) <= p.size || p.compare(at, p.rows[0].at) < 0
 }
 
-// Begins reports whether a place is where the page begins, or behind that.
+// Begins reports whether a place is at the beginning of the page or behind it.
 func (p *Pager[V]) Begins(at ports.Cursor) bool { return p.begins(p.place(at)) }
 
 func (p *Pager[V]) begins(at ports.Cursor) bool {
@@ -115,8 +115,7 @@ func (p *Pager[V]) begins(at ports.Cursor) bool {
 	return c < 0 || c == 0 && p.start.Inclusive
 }
 
-// Add adds an entry at its place, unless the page doesn't want it. Each place is added
-// once.
+// Add adds an entry at its place, unless the page doesn't want it. Add each place once.
 func (p *Pager[V]) Add(at ports.Cursor, v V) {
 	at = p.place(at)
 	switch {
@@ -132,8 +131,8 @@ func (p *Pager[V]) Add(at ports.Cursor, v V) {
 	}
 }
 
-// Page returns the page in order, nil if it is empty, and the cursor of the page that
-// follows, zero if there is none. It ends the Pager.
+// Page returns the page in order, and the cursor of the next page. The page is nil if it is empty.
+// The cursor is zero if no page follows. The Pager can't be used after that.
 func (p *Pager[V]) Page() (views []V, next ports.Cursor) {
 	slices.SortFunc(p.rows, func(a, b row[V]) int { return p.compare(a.at, b.at) })
 	if len(p.rows) > p.size {

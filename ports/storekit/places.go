@@ -12,38 +12,38 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Listed is an entry of a list: where it stands, and in which shard.
+// Listed is an entry of a list: its shard and its place.
 type Listed struct {
 	Shard core.Shard
 	At    ports.Cursor
 }
 
-// Ask is one shard's part of a look for [FindPlaces]: the first Most places of the list there, from
-// the page's [Start] on.
+// Ask is one shard's part of a query of [FindPlaces]: the first Most places of the list in that
+// shard, from the page's [Start] on.
 type Ask struct {
 	Shard core.Shard
 	Most  int
 }
 
-// Answer is what a shard has of an [Ask].
+// Answer is a shard's reply to an [Ask].
 type Answer struct {
-	// Places are in the list's direction, none before the start, and without a gap: the shard has no other
-	// place before the last of them.
+	// Places are in the list's direction, none before the start, and without a gap: the shard has
+	// no other place before the last of them.
 	Places []ports.Cursor
-	// More reports that others may follow.
+	// More is true if other places may follow.
 	More bool
-	// Err is why there is no answer. An error of unknown outcome means that the shard can't be
-	// reached now.
+	// Err is the reason why there is no answer. An error of unknown outcome means that the shard
+	// can't be reached now.
 	Err error
 }
 
-// FindPlaces finds which entries a page has without reading more of each shard than reaches the
-// page, and none of what is stored of them. It calls look with a few places of every shard first, and
-// then with twice as many, from the start again, of those whose last place is still within the
-// page; look returns an answer for each. What it finds it adds to p.
+// FindPlaces finds the entries of a page. It reads no more places of each shard than the page
+// needs, and no stored entries. It calls look for a few places of every shard first. Then it calls
+// look for twice as many places, from the start again, of the shards whose last place is still
+// within the page. look returns an answer for each Ask. FindPlaces adds the places to p.
 //
-// Shards that can't be reached it adds to lost. It returns an error if one answers with an error
-// of known outcome, or if ctx has ended.
+// It adds shards that can't be reached to lost. It returns an error if a shard answers with an
+// error of known outcome, or if ctx has ended.
 func FindPlaces(ctx context.Context, p *Pager[Listed], shards []core.Shard, lost *Lost, look func(context.Context, []Ask) []Answer) error {
 	var asks []Ask
 	for _, shard := range shards {
@@ -92,15 +92,15 @@ func addPlaces(p *Pager[Listed], shard core.Shard, places []ports.Cursor, last m
 	}
 }
 
-// Lost collects the shards that a call could not reach. The zero value has none. It is for one
+// Lost collects the shards that a call could not reach. The zero value is ready. It is for one
 // goroutine.
 type Lost struct {
 	shards map[core.Shard]bool
 	err    error
 }
 
-// Add adds a shard whose part of the call failed, and returns the error if it is the whole call's:
-// one of known outcome, or that ctx has ended.
+// Add adds a shard whose part of the call failed. It returns the error if that ends the whole call:
+// because its outcome is known, or because ctx has ended.
 func (l *Lost) Add(ctx context.Context, shard core.Shard, err error) error {
 	if HasKnownOutcome(err) || ended(ctx) || errors.Is(err, context.Canceled) {
 		return err
@@ -118,8 +118,8 @@ func (l *Lost) Add(ctx context.Context, shard core.Shard, err error) error {
 // Has reports whether a shard was added.
 func (l *Lost) Has(shard core.Shard) bool { return l.shards[shard] }
 
-// Shards returns the shards that were added, in order of queue and index; if these are all of the
-// so many that the call was about, it returns the first error.
+// Shards returns the added shards, in order of queue and index. If all shards of the call were
+// added, whose number is of, it returns the first error instead.
 func (l *Lost) Shards(of int) ([]core.Shard, error) {
 	if len(l.shards) == 0 {
 		return nil, nil
@@ -132,8 +132,9 @@ func (l *Lost) Shards(of int) ([]core.Shard, error) {
 	}), nil
 }
 
-// ShardsOf returns the shards of a queue that a list or Stats is about, in order of index: all of
-// them if indexes is nil. It returns [ports.ErrInvalidRequest] for one that the queue doesn't have.
+// ShardsOf returns the shards of a queue that a list or Stats requests, in order of index. If
+// indexes is nil, it returns all shards. It returns [ports.ErrInvalidRequest] for a shard that the
+// queue doesn't have.
 func ShardsOf(q ports.Queue, indexes []int) ([]core.Shard, error) {
 	if indexes == nil {
 		return core.Shards(q.Name, q.Shards), nil
@@ -149,9 +150,9 @@ func ShardsOf(q ports.Queue, indexes []int) ([]core.Shard, error) {
 	return shards, nil
 }
 
-// ShardsOfJobs checks a request for queued jobs and returns the shards of the queue that it is about.
-// The error is what Validate returns, [ports.ErrInvalidRequest] for a shard that the queue doesn't
-// have, or [ports.ErrQueueMismatch] for [ports.ByID] if the queue was declared without IndexIDs.
+// ShardsOfJobs checks a request for queued jobs and returns the requested shards of the queue. It
+// returns the error of Validate, [ports.ErrInvalidRequest] for a shard that the queue doesn't have,
+// or [ports.ErrQueueMismatch] for [ports.ByID] if the queue was declared without IndexIDs.
 func ShardsOfJobs(r *ports.JobsRequest, q ports.Queue) ([]core.Shard, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
@@ -163,8 +164,8 @@ func ShardsOfJobs(r *ports.JobsRequest, q ports.Queue) ([]core.Shard, error) {
 	return ShardsOf(q, r.Shards)
 }
 
-// FreshOf returns those of a page's jobs that have no failure: what is left of a page of
-// [ports.JobsRequest.Fresh]. The page's Next stays.
+// FreshOf returns the jobs of a page that have no failure, for [ports.JobsRequest.Fresh]. The
+// page's Next stays the same.
 func FreshOf(page []ports.JobView) []ports.JobView {
 	return slices.DeleteFunc(page, func(v ports.JobView) bool { return !v.Fresh() })
 }

@@ -7,13 +7,12 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// Subscriber is one reader of wake-ups: the store's side of a channel that
-// Wakeups of a [ports.Notifier] returns. The store calls Wake whenever it likes;
-// what the reader has not received yet is kept as a set, in order, so that a slow
-// reader costs no memory and delays nobody.
+// Subscriber is the store's side of one channel that Wakeups of a [ports.Notifier] returns. The
+// store may call Wake at any time. Shards that the receiver has not yet received are kept as an
+// ordered set, so a slow receiver costs no memory and delays no other.
 //
-// Make it with [NewSubscriber]. It is safe for concurrent use. On a nil Subscriber
-// Wake, WakeAll and End do nothing, and Channel returns one on which nothing comes.
+// Make it with [NewSubscriber]. It is safe for concurrent use. On a nil Subscriber Wake, WakeAll
+// and End do nothing, and Channel returns a channel on which nothing is sent.
 type Subscriber struct {
 	shards []core.Shard  // requested, each once
 	signal chan struct{} // holds a token while shards are pending
@@ -26,8 +25,8 @@ type Subscriber struct {
 	size    int                 // how many are pending
 }
 
-// NewSubscriber returns a [Subscriber] for the shards that a reader asked for. A shard
-// given twice counts once.
+// NewSubscriber returns a [Subscriber] for the shards that a receiver requested. A shard that
+// occurs twice counts once.
 func NewSubscriber(shards []core.Shard) *Subscriber {
 	s := &Subscriber{
 		signal:  make(chan struct{}, 1),
@@ -44,8 +43,8 @@ func NewSubscriber(shards []core.Shard) *Subscriber {
 	return s
 }
 
-// Wake has the reader receive those of the shards that it asked for and that are
-// not pending already. It never blocks and does not allocate.
+// Wake sends the receiver those of the shards that it requested and that are not already pending.
+// It never blocks and does not allocate.
 func (s *Subscriber) Wake(shards ...core.Shard) {
 	if s == nil {
 		return
@@ -68,16 +67,16 @@ func (s *Subscriber) Wake(shards ...core.Shard) {
 	}
 }
 
-// WakeAll is Wake for every shard that the reader asked for, for a store that may
-// have missed wake-ups while it was cut off.
+// WakeAll is Wake for every requested shard. It is for a store that may have missed wake-ups while
+// its connection was lost.
 func (s *Subscriber) WakeAll() {
 	if s != nil {
 		s.Wake(s.shards...)
 	}
 }
 
-// End closes the reader's channel, for a store that has nothing more to report;
-// what is pending is dropped. Repeating it changes nothing.
+// End closes the channel, for a store that can report nothing more. Pending shards are dropped. A
+// repeated call changes nothing.
 func (s *Subscriber) End() {
 	if s == nil {
 		return
@@ -91,10 +90,9 @@ func (s *Subscriber) End() {
 	}
 }
 
-// Channel returns the channel to hand to the reader. It is closed when ctx ends or
-// End is called, after cleanup has returned; cleanup is where the store forgets the
-// Subscriber, and may be nil. Call Channel once: its goroutine lasts as long as the
-// channel is open.
+// Channel returns the channel for the receiver. It is closed when ctx ends or End is called, after
+// cleanup has returned. In cleanup the store forgets the Subscriber; it may be nil. Call Channel
+// once: its goroutine lasts as long as the channel is open.
 func (s *Subscriber) Channel(ctx context.Context, cleanup func()) <-chan core.Shard {
 	out := make(chan core.Shard)
 	go func() {
