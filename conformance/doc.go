@@ -1,5 +1,5 @@
-// Package conformance is the suite that any [ports.ShardStore] is held against. A store
-// passes it with one test:
+// Package conformance is the test suite for every [ports.ShardStore]. A store passes it with one
+// test:
 //
 //	func TestConformance(t *testing.T) {
 //		conformance.Run(t, func(t testing.TB, clock func() time.Time) func() ports.ShardStore {
@@ -8,8 +8,15 @@
 //		})
 //	}
 //
-// [RunDisturbed] is for backends that are disturbed meanwhile, and leaves out what carries many MiB. No other case can be skipped. Each
-// has a fresh backend, is named by its rule, and reports with a failure the sentence of the
-// contract that the store breaks. docs/stores.md says how to read that, and what the suite
-// can't prove.
+// # Where to begin
+//
+//   - [Factory] makes the backends that the suite tests. [Run] runs the suite.
+//   - [Transactor], [Severer] and [Damager] are optional: a store that implements them is tested
+//     more.
+//
+// Each case has a fresh backend and is named after its rule. A failure reports the sentence of the
+// contract that the store breaks; "RULES 2" in it means section 2 of docs/rules.md. No case can be
+// skipped. Only [RunDisturbed], for backends whose connections break during the test, leaves out
+// the cases that transfer many MiB. docs/stores.md describes how to read the failures, and what the
+// suite can't prove.
 package conformance

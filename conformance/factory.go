@@ -9,35 +9,34 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Factory makes an empty backend whose stores read the given clock for all time,
-// and returns open, which opens a handle on it. Each handle is a store of its own,
-// as another process would have it; all share the backend's data. Clean-up goes to
-// t.Cleanup. A Factory may be called while earlier backends are in use, also by
-// parallel tests.
+// Factory makes an empty backend and returns open, which opens a handle on it. The backend's stores
+// read only the given clock. Each handle is a store of its own, as another process would have it;
+// all handles share the backend's data. Clean up by t.Cleanup. A Factory may be called while
+// earlier backends are in use, also by parallel tests.
 type Factory func(t testing.TB, clock func() time.Time) (open func() ports.ShardStore)
 
-// Transactor is a store that pushes and settles in its callers' transactions. It is
-// optional: if the stores of a [Factory] implement it, the suite also checks
-// transactions and direct calls beside each other.
+// Transactor is a store that pushes and settles in its callers' transactions. It is optional: if
+// the stores of a [Factory] implement it, the suite also tests transactions together with direct
+// calls.
 type Transactor interface {
-	// Begin opens a transaction. Others see what it does once it has committed.
+	// Begin opens a transaction. Other callers see its changes after the commit.
 	Begin(ctx context.Context) (Transaction, error)
 }
 
-// Severer is a store from which single shards can be cut off, as by an outage of the
-// part that has them. It is optional: if the stores of a [Factory] implement it, the
-// suite also checks what becomes of the other shards.
+// Severer is a store that can cut off single shards, as an outage of a part of the store does. It
+// is optional: if the stores of a [Factory] implement it, the suite also tests the other shards
+// meanwhile.
 type Severer interface {
-	// Sever makes every call that concerns the shard fail, for this handle at least,
-	// until mend is called. Other shards are as before.
+	// Sever makes every call about the shard fail, at least for this handle, until mend is called.
+	// Other shards are not affected.
 	Sever(shard core.Shard) (mend func())
 }
 
-// Damager is a store whose records can be damaged, as by a fault of its server or by another
-// program. It is optional: if the stores of a [Factory] implement it, the suite also checks
-// that a damaged record is set aside.
+// Damager is a store that can damage records, as a fault of its server or another program does. It
+// is optional: if the stores of a [Factory] implement it, the suite also tests that a damaged
+// record is set aside.
 type Damager interface {
-	// Damage makes what is stored of an id in a place unreadable. It is there.
+	// Damage makes the record of an id in a place unreadable. The record exists.
 	Damage(ctx context.Context, shard core.Shard, id string, place ports.Place) error
 }
 
@@ -45,6 +44,6 @@ type Damager interface {
 type Transaction interface {
 	ports.Producer
 	ports.Settler
-	// Commit ends the transaction. Nothing takes effect before.
+	// Commit ends the transaction. No change takes effect before.
 	Commit(ctx context.Context) error
 }

@@ -10,10 +10,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Run tests the stores of f against the contract of package ports: the named cases, each on
-// fresh backends, the worked cases of docs/rules.md, random histories beside a model,
-// handles that race, and calls that fail or lose their reply. f is called once for
-// each backend.
+// Run tests the stores of f against the contract of package ports: the named cases, each on fresh
+// backends, the worked cases of docs/rules.md, random histories compared with a model, concurrent
+// handles, and calls that fail or lose their reply. f is called once for each backend.
 func Run(t *testing.T, f Factory) {
 	t.Helper()
 	store := probe(t, f)
@@ -40,22 +39,20 @@ func run(t *testing.T, f Factory, store ports.ShardStore, all []group) {
 // probe opens a store to see which optional interfaces it implements.
 func probe(t testing.TB, f Factory) ports.ShardStore { return f(t, harness.NewClock().Now)() }
 
-// RunDisturbed is [Run] for a backend whose connections break while the suite is at
-// work: whoever started its servers cuts them, pauses them, or moves their data. Each
-// call of unknown outcome is repeated, as package ports lets callers do, and all that
-// [Run] checks must hold as if nothing had happened.
+// RunDisturbed is [Run] for a backend whose connections break during the test: the program that
+// started its servers cuts connections, pauses servers, or moves data. Each call of unknown outcome
+// is repeated, as package ports allows, and all that [Run] checks must hold as if nothing had
+// happened.
 //
-// Some things a repeated call does not report: which settlements a turn skipped and
-// which jobs it began, how many entries an operator's step handled, whether a step
-// with a limit came further than its first call, and what was there before. A named
-// case or a race whose verdict depends on one of them, after such a call was repeated,
-// runs again from the start on a fresh backend, up to fifty times.
-// A random history goes on with every state that the backend may be in, until its
-// replies decide.
+// A repeated call does not report everything: which settlements a turn skipped and which jobs it
+// began, how many entries an operator's step handled, whether a step with a limit came further than
+// its first call, and what existed before. A named case or a race whose verdict depends on such a
+// reply runs again from the start on a fresh backend, up to fifty times. A random history continues
+// with every state that the backend may have, until its replies decide.
 //
-// A store whose calls break fewer than some ten times a second passes within a few
-// tries. What is left out is the group bytes, whose calls carry 8 MiB and outlast any
-// connection that breaks so often. Without any disturbance RunDisturbed is Run but for that.
+// A store whose calls break less than about ten times a second passes within a few tries.
+// RunDisturbed leaves out the group bytes, whose calls carry 8 MiB and outlast any connection that
+// breaks so often. Otherwise, without any disturbance, RunDisturbed is Run.
 func RunDisturbed(t *testing.T, f Factory) {
 	t.Helper()
 	f = repeating(f)
