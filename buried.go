@@ -31,8 +31,8 @@ type Buried struct {
 	Payloads []RawPayload
 	// Reason is the reason why they were buried.
 	Reason BuryReason
-	// Error is the error text that the morgue keeps with the payloads. Group is the group of the
-	// dead letter, as [ServerOptions].ErrorGroup names it.
+	// Error is the error text that the morgue keeps with the payloads. Group is the group of their
+	// dead letter; see [ServerOptions].ErrorGroup.
 	Error string
 	Group string
 }

@@ -19,7 +19,7 @@ type ClientOptions struct {
 	// Middleware wraps each push, the first outermost. NewClient builds the chain once. Default:
 	// none.
 	Middleware []PushMiddleware
-	// Observer is notified of each push. If it is nil, nobody is.
+	// Observer is notified of each push. nil means no observer.
 	Observer Observer
 }
 

@@ -10,9 +10,9 @@ import (
 
 // Codec encodes payloads as bytes and decodes them. It must be safe for concurrent use.
 //
-// Encode must be deterministic: a payload's bytes are its identity, so equal payloads with
-// different encodings don't merge and run twice. Beware of maps in random order, of times with a
-// monotonic clock, and of encoders that add ids.
+// Encode must be deterministic, because a payload's bytes are its identity. If Encode returns
+// different bytes for equal payloads, they don't merge, and the handler gets both. Beware of maps
+// in random order, of times with a monotonic clock, and of encoders that add ids.
 //
 // Decode may keep the bytes and must not change them. If Decode returns an error, the queue's
 // [UndecodableRule] applies.

@@ -39,6 +39,15 @@
 // backoff. When its retries are used up, its first payload goes to the morgue, the queue's list of
 // dead letters. A handler chooses another outcome by returning [Bury], [Snooze] or [RetryIn].
 //
+// # Terms
+//
+//   - The queue divides its ids into shards. A server leases the shards that it serves.
+//   - A lane is a goroutine of a server that runs one batch of jobs at a time.
+//   - A claimed job is a job that a server has taken from the queue to run it.
+//   - A turn is one exchange between a server and the store for one shard. It settles finished
+//     jobs, renews the lease and claims the next jobs.
+//   - The morgue is the queue's dead letters. An operator can revive, edit and purge them.
+//
 // # Guarantees
 //
 // A push that returned nil is stored. Handlers run at least once: after a crash, interrupted jobs

@@ -114,10 +114,10 @@ type ServerOptions struct {
 	// it blocks, the server blocks too, so a slow one should hand records to a goroutine. Default
 	// [slog.Default].
 	Logger *slog.Logger
-	// Observer is notified of events of the server. If it is nil, nobody is.
+	// Observer is notified of events of the server. nil means no observer.
 	Observer Observer
-	// Name is the server's name, as operators see it, truncated by [core.Text]. Default: the name
-	// of the host.
+	// Name is the server's name, as operators see it. Characters that stores can't keep are
+	// replaced, see [core.Text]. Default: the name of the host.
 	Name string
 	// Version is the program's version, as operators see it. Default: the version of the main
 	// module, as the go command recorded it.

@@ -58,20 +58,20 @@ func (s *Stats) Counted() uint64 {
 	return s.Processed + s.Failed + s.Wait.Count() + s.Run.Count()
 }
 
-// MeanWait returns the mean of the durations in Wait. It returns 0 if there are none.
+// MeanWait returns the mean of the durations in Wait. It returns 0 if Wait is empty.
 func (s *Stats) MeanWait() time.Duration { return mean(s.Wait.Count(), s.WaitSum) }
 
-// MeanRun returns the mean of the durations in Run. It returns 0 if there are none.
+// MeanRun returns the mean of the durations in Run. It returns 0 if Run is empty.
 func (s *Stats) MeanRun() time.Duration { return mean(s.Run.Count(), s.RunSum) }
 
-// WaitDeviation returns the standard deviation of the durations in Wait. It returns 0 if there are
-// none.
+// WaitDeviation returns the standard deviation of the durations in Wait. It returns 0 if Wait is
+// empty.
 func (s *Stats) WaitDeviation() time.Duration {
 	return deviation(s.Wait.Count(), s.WaitSum, s.WaitSquares)
 }
 
-// RunDeviation returns the standard deviation of the durations in Run. It returns 0 if there are
-// none.
+// RunDeviation returns the standard deviation of the durations in Run. It returns 0 if Run is
+// empty.
 func (s *Stats) RunDeviation() time.Duration {
 	return deviation(s.Run.Count(), s.RunSum, s.RunSquares)
 }

@@ -2,7 +2,8 @@
 // and programs in other languages. It works on every store and imports only the standard library
 // and Skein.
 //
-//	api, err := httpapi.New(inspect.New(store, inspect.Options{}), httpapi.Options{
+//	inspector := inspect.New(store, inspect.Options{})
+//	api, err := httpapi.New(inspector, httpapi.Options{
 //		Authorize: func(r *http.Request, a httpapi.Action) error {
 //			if a.Verb != httpapi.VerbView && !isAdmin(r) {
 //				return errors.New("only admins may act")

@@ -19,7 +19,8 @@ func (s *Store) QuarantinedShards(ctx context.Context, r ports.QuarantinedShards
 	return ports.QuarantinedShards{}, err
 }
 
-// Quarantined implements [ports.Quarantine]: what is kept as values of Go can always be read.
+// Quarantined implements [ports.Quarantine]. It is always empty: the store keeps Go values, which
+// can always be read.
 func (s *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (ports.QuarantinePage, error) {
 	if err := r.Validate(); err != nil {
 		return ports.QuarantinePage{}, err

@@ -119,10 +119,11 @@ func Full(words string) error {
 	return fmt.Errorf("%w: %s; let servers drain the queue, or give the store more room", ports.ErrFull, words)
 }
 
-// Interrupted returns nil, unless err wraps [context.Canceled] or [context.DeadlineExceeded] and
-// the caller's context has ended. The context is checked because a driver's own timeouts, such as
-// that of a connection, look the same. Otherwise Interrupted returns an error that wraps only the
-// context's error, so that no type of a driver crosses the port.
+// Interrupted returns an error for a call that was interrupted by its own context, and nil for any
+// other err. The call was interrupted if err wraps [context.Canceled] or [context.DeadlineExceeded]
+// and ctx has ended. The latter is checked because a driver's own timeouts, such as that of a
+// connection, look the same. The returned error wraps only the context's error, so that no type of
+// a driver crosses the port.
 func Interrupted(ctx context.Context, err error) error {
 	if !ended(ctx) {
 		return nil
