@@ -17,7 +17,10 @@ import (
 // Decode may keep the bytes and must not change them. If Decode returns an error, the queue's
 // [UndecodableRule] applies.
 type Codec[T any] interface {
+	// Encode returns the bytes to store. After an error the push is refused with
+	// [ErrInvalidPayload].
 	Encode(payload T) ([]byte, error)
+	// Decode returns the payload that was encoded as data.
 	Decode(data []byte) (T, error)
 }
 

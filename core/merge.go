@@ -24,6 +24,7 @@ const DefaultDebounceLimit = time.Minute
 
 // PushRule is the rule that a push carries. The zero value is [Keep].
 type PushRule struct {
+	// Kind is the rule.
 	Kind RuleKind
 	// Limit is how long Debounce may delay a job after its first push. 0 means
 	// DefaultDebounceLimit. Other kinds ignore it.

@@ -57,6 +57,7 @@ type PayloadOutcome struct {
 
 // Outcome is the result of a handler for a claimed job. The zero value is [Undecided].
 type Outcome struct {
+	// Kind is the way in which the job ended.
 	Kind OutcomeKind
 	// OwnDelay makes a failure wait for Delay instead of its backoff.
 	OwnDelay bool

@@ -28,12 +28,16 @@ const (
 
 // Errors of validation. Each is returned wrapped, with what is wrong and how to correct it.
 var (
+	// ErrInvalidID, ErrInvalidPayload, ErrInvalidScore and ErrInvalidTime report an entry that
+	// docs/rules.md 1 refuses.
 	ErrInvalidID      = errors.New("invalid id")
 	ErrInvalidPayload = errors.New("invalid payload")
 	ErrInvalidScore   = errors.New("invalid score")
 	ErrInvalidTime    = errors.New("invalid time")
-	ErrInvalidRule    = errors.New("invalid push rule")
-	ErrInvalidQueue   = errors.New("invalid queue")
+	// ErrInvalidRule reports a push rule of an unknown kind or with a negative limit.
+	ErrInvalidRule = errors.New("invalid push rule")
+	// ErrInvalidQueue reports an invalid name, shard count or option of a queue.
+	ErrInvalidQueue = errors.New("invalid queue")
 	// ErrInvalidOptions reports an invalid option or argument of a server, a client, a handler, a
 	// push or an inspector, such as nil or a negative timeout.
 	ErrInvalidOptions = errors.New("invalid options")

@@ -44,6 +44,7 @@ func (s SortBy) String() string {
 // value is the start. Lists by id ignore Key. A store may refuse a cursor whose ID no entry can
 // have, with ErrInvalidRequest.
 type Cursor struct {
+	// Key is the time in microseconds or the RetryCount by which the list is ordered.
 	Key int64
 	ID  string
 }

@@ -173,6 +173,7 @@ type NodeEvent struct {
 
 // AssignEvent is a change of the shards that belong to a server.
 type AssignEvent struct {
+	// Gained are the shards that newly belong to the server, and Lost those that no longer do.
 	Gained, Lost []core.Shard
 	// Nodes is the number of servers that share the shards. It includes this server unless it
 	// drains.

@@ -183,9 +183,13 @@ type NodesReply struct {
 
 // Queue is the record of a declared queue.
 type Queue struct {
-	Name       string
-	Shards     int
+	// Name is the queue's name. Shards is its permanent shard count.
+	Name   string
+	Shards int
+	// Generation is the number of its layout, from 1; see DeclareReply.
 	Generation int64
-	IndexIDs   bool
-	Paused     bool
+	// IndexIDs is true if its queued jobs can be listed by id.
+	IndexIDs bool
+	// Paused is true between Pause and Resume.
+	Paused bool
 }

@@ -35,6 +35,7 @@ const DefaultMaxJobs = 10_000
 // not affected. A Store is safe for concurrent use, with two exceptions: set its fields before you
 // use it, and run one Drain at a time.
 type Store struct {
+	// FailingStore fails calls of the store on demand; see [FailingStore.Fail].
 	*FailingStore
 	// Client pushes to the store, without middleware.
 	Client *skein.Client
