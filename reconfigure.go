@@ -67,8 +67,9 @@ func (s *Server) SetLanes(lanes int) error {
 
 // Node returns the state that the server would announce now: its lanes, how many of them are busy,
 // its running and waiting jobs, and the leases that it holds in each queue. Node visits each shard
-// of the server, so call it every few seconds, not for each job. It returns the zero Node before
-// Run has begun to work, and only the name after Run has ended. It is safe for concurrent use.
+// of the server, so call it every few seconds, not for each job. Before Run has begun to work it
+// returns the zero Node. After Run has ended, the Node has no lease, no job and no busy lane. Node
+// is safe for concurrent use.
 func (s *Server) Node() Node {
 	if e := s.running.Load(); e != nil {
 		return e.Self()
