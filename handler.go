@@ -33,8 +33,8 @@ type runBatch func(ctx context.Context, b *engine.Batch) error
 //
 // The context ends when f should stop. [context.Cause] then returns the reason: [ErrTimeout],
 // [ErrLeaseLost], [ErrShutdown] or [ErrCancelled]. f should return when the context ends, because
-// its shard stays locked until f returns. [Fence] returns the token that lets other systems refuse
-// late writes.
+// this server keeps the shard until f returns. [Fence] returns the token that lets other systems
+// refuse late writes.
 func (q *Queue[T]) Handler(f func(ctx context.Context, id string, payloads []T) error) Handler {
 	if err := q.refuse("Handler", f == nil); err != nil {
 		return noHandler(err)
