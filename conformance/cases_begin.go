@@ -12,8 +12,8 @@ const (
 	ruleOver     = "ClaimView: LeaseOver reports that the lease it was claimed under has run out, was released, or passed to another owner"
 )
 
-// beginCases are about the evidence that a recovered job has run, and about what
-// is seen of claims whose owner is gone.
+// beginCases are about the evidence that a recovered job has run, and about the visible state of
+// claims whose owner is gone.
 func beginCases() []namedCase {
 	return []namedCase{
 		{"is passed to the next owner", ruleBegin, beginPasses},

@@ -11,7 +11,7 @@ import (
 // partStep is Bury, Delete, Revive or Purge, by ids.
 type partStep struct {
 	name string
-	// dead says that it takes dead payloads, and moves that it keeps them, on the other side.
+	// dead is set if it takes dead payloads, and moves if it keeps them, on the other side.
 	dead, moves bool
 	do          func(ids []string) (ports.StepReply, error)
 	// all is the step over all dead letters; nil for jobs.
@@ -100,7 +100,7 @@ func (s partStep) prepare(e *env, ids []string, payloads []core.Payload) {
 // met is the payload that waits where a step puts others.
 const met = "was there"
 
-// clear deletes what a step has left of ids.
+// clear deletes what a step has left for ids.
 func (s partStep) clear(e *env, ids []string) {
 	for _, step := range e.partSteps() {
 		if !step.moves {
@@ -230,8 +230,8 @@ func (s partStep) left(e *env, ids []string) (n int) {
 	return n
 }
 
-// boundHot works one id that has many payloads: what is claimed, put back and buried of it is its
-// lowest, and the rest is served after it.
+// boundHot works one id that has many payloads: its lowest are claimed, put back and buried, and
+// the rest is served after them.
 func boundHot(e *env) {
 	all := volume{jobs: 1, payloads: 10_000, size: 8}.list()
 	e.pushList("hot", all)

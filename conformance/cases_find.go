@@ -39,8 +39,8 @@ func findByteCases() []namedCase {
 	}
 }
 
-// foundPages asks for the payloads of a place, n at a time, until Find says that there are no more.
-// Each page says how many there are in all.
+// foundPages requests the payloads of a place, n at a time, until Find reports no more. Each page
+// has the total number of payloads.
 func (e *env) foundPages(id string, place ports.Place, n, count int) (pages [][]core.Payload) {
 	e.tb.Helper()
 	after := ports.PayloadCursor{Place: place}

@@ -77,7 +77,7 @@ func (e *env) haveGroups(what string, want ...core.Group) {
 	e.same("the store's clock", got.Now, e.now())
 }
 
-// seconds returns the instant so many seconds after the suite's start.
+// seconds returns the instant n seconds after the suite's start.
 func seconds(n int) core.Instant { return start.Add(time.Duration(n) * time.Second) }
 
 func groupOf(name string, count int64, first, last int) core.Group {

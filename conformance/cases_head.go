@@ -24,8 +24,8 @@ func headCases() []namedCase {
 	}
 }
 
-// sameHead checks what Heads says, what a turn says that has nothing to do, and what a
-// renewal and a repeated acquire say.
+// sameHead checks the heads in the replies of Heads, of a turn that has nothing to do, of a
+// renewal and of a repeated acquire.
 func (e *env) sameHead(what string, h *holder, want core.Head) {
 	e.tb.Helper()
 	e.same(what+": Heads", e.head(), want)
@@ -162,8 +162,8 @@ func headOfAcquire(e *env) {
 	e.same("while paused: the acquire's Paused", h.reply.Paused, true)
 }
 
-// headOfShortLease holds a shard for the least time, as whoever only looks may, behind a push that
-// brought its job forward again and again.
+// headOfShortLease holds a shard for the least time, as a holder that only looks may, behind a
+// push that brought its job forward again and again.
 func headOfShortLease(e *env) {
 	h := e.acquire("n1")
 	h.release()
@@ -177,8 +177,8 @@ func headOfShortLease(e *env) {
 	e.same("the acquire's Head", plain(e.acquireBy(r).reply.Head), due(5))
 }
 
-// orElseNow returns the head that an acquire should have that left so many jobs to take over: now
-// if it has not reached all of them.
+// orElseNow returns the head that an acquire should have, given how many jobs it left to take
+// over: now if it has not reached all of them.
 func (h *holder) orElseNow(left int, head core.Head) core.Head {
 	if len(h.reply.Claims) < left {
 		return due(h.reply.Now)

@@ -40,7 +40,7 @@ func (e *env) recorded(s *core.Stats) ports.Record {
 	return ports.Record{Queue: orders, Minute: e.now().Minute(), Stats: *s}
 }
 
-// record has an owner record what it has counted.
+// record records an owner's counts.
 func (e *env) record(owner string, records ...ports.Record) {
 	e.tb.Helper()
 	e.must(e.store.Record(e.ctx, ports.RecordRequest{Owner: owner, Records: records}), "Record")
@@ -64,7 +64,7 @@ func added(all ...*core.Stats) core.Stats {
 	return sum
 }
 
-// thisMinute is what an entry of the history should be.
+// thisMinute is the expected entry of the history.
 func (e *env) thisMinute(s ...*core.Stats) ports.MinuteStats {
 	return ports.MinuteStats{At: e.now().Minute(), Stats: added(s...)}
 }
@@ -235,7 +235,7 @@ func historyFar(e *env) {
 	e.record("n1", records...)
 	want := []ports.MinuteStats{{At: records[1].Minute, Stats: records[1].Stats}, {At: records[2].Minute, Stats: records[2].Stats}}
 	e.history(ports.HistoryRequest{Queue: orders}, want...)
-	e.clock.Advance(-2 * time.Minute) // what was ignored has not been stored
+	e.clock.Advance(-2 * time.Minute) // the ignored record has not been stored
 	e.history(ports.HistoryRequest{Queue: orders}, want...)
 }
 

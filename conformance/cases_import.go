@@ -41,8 +41,8 @@ func importCases() []namedCase {
 	}
 }
 
-// letter is a dead letter with a group and an error of its own, which changed so many seconds
-// after the suite's start.
+// letter is a dead letter with a group and an error of its own, which changed n seconds after the
+// suite's start.
 func letter(id string, at int, payloads ...core.Payload) core.DeadLetter {
 	return core.DeadLetter{
 		ID: id, ChangedAt: seconds(at), Error: fmt.Sprint("error at ", at), Group: fmt.Sprint("group at ", at), Payloads: payloads,
@@ -54,7 +54,7 @@ func (e *env) importRequest(letters ...core.DeadLetter) ports.ImportRequest {
 	return ports.ImportRequest{Shard: e.shard, Shards: q.Shards, Generation: q.Generation, DeadLetters: letters}
 }
 
-// bringIn imports dead letters, and goes on where a call has handled some only. It returns how
+// bringIn imports dead letters, and continues where a call has handled only some. It returns how
 // many were handled.
 func (e *env) bringIn(letters ...core.DeadLetter) int {
 	e.tb.Helper()
@@ -118,7 +118,8 @@ func importOddIDs(e *env) {
 	}
 }
 
-// importExported brings back what a list of the morgue has, after it was purged, and in between.
+// importExported imports the contents of a list of the morgue, after it was purged, and in
+// between.
 func importExported(e *env) {
 	pushPayloads(e, 20, "large")
 	e.push(core.Entry{ID: "meta", Payload: core.Payload{Data: []byte("p"), Score: 2, Meta: []byte("m")}})

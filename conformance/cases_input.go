@@ -13,7 +13,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// inputCases are about what a push lets in and how exactly it is kept.
+// inputCases are about the input that a push accepts and how exactly the store keeps it.
 func inputCases() []namedCase {
 	return []namedCase{
 		{"refuses a push whole for one bad entry",
@@ -92,8 +92,8 @@ func inputRefusesLayout(e *env) {
 	})
 }
 
-// oddIDs are ids that differ by what careless stores fold or cut, in order of
-// their bytes.
+// oddIDs are ids that differ only in parts that careless stores fold or cut, in order of their
+// bytes.
 func oddIDs() []string {
 	ids := []string{
 		" ", "  ", "%s", "'", "''", "\"", "$1", "*", "-1", "0", "00", "1", "1.0", "10", "2", "9",

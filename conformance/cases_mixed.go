@@ -8,8 +8,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// mixedCases are about several of a kind in one call: what one of them says does
-// not touch the others.
+// mixedCases are about several of a kind in one call: none of them affects the others.
 func mixedCases() []namedCase {
 	return []namedCase{
 		{"a skipped settlement leaves the next one its own outcome", ruleSkip, mixedSkipped},

@@ -25,8 +25,8 @@ func pageCases() []namedCase {
 	}
 }
 
-// pageManyInFewShards lists what lies unevenly in shards, much of it at the same time: each page
-// takes more of one shard than of another, and ends amid a shard.
+// pageManyInFewShards lists entries that are spread unevenly over shards, many of them at the same
+// time: each page takes more of one shard than of another, and ends amid a shard.
 func pageManyInFewShards(e *env) {
 	e.declareWith(ports.DeclareRequest{Queue: "wide", Shards: 3, IndexIDs: true})
 	var byTime []core.Entry

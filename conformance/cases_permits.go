@@ -46,7 +46,7 @@ func permitWakeupCases() []namedCase {
 // fivePermits is the limit of the cases.
 const fivePermits = 5
 
-// permit asks for permits of the queue orders, with a new attempt.
+// permit requests permits of the queue orders, with a new attempt.
 func (e *env) permit(owner string, hold, want int) ports.PermitReply {
 	e.tb.Helper()
 	return e.permitWith(e.permitRequest(owner, hold, want))
@@ -243,8 +243,8 @@ func permitWakesBeside(e *env) {
 	e.wakes("one permit fewer", ch, ports.PermitsOf(orders))
 }
 
-// permitsStayWithin has racers ask for permits and give them back, each of which counts
-// what it may use.
+// permitsStayWithin has racers request permits and return them. Each racer counts those that it
+// may use.
 func permitsStayWithin(e *env) {
 	var mu sync.Mutex
 	used := make([]int, racers)

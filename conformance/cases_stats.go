@@ -64,7 +64,7 @@ func statsOldest(e *env) {
 	e.same("with a claim and a pause", e.counts().Oldest, due(10))
 }
 
-// statsOrphans follows a lease: what it left claimed is orphaned while nobody has the shard.
+// statsOrphans follows a lease: its claims are orphaned while the shard has no owner.
 func statsOrphans(e *env) {
 	e.declare("wide", 2)
 	left, other := core.Shard{Queue: "wide"}, core.Shard{Queue: "wide", Index: 1}

@@ -122,7 +122,7 @@ func stepOtherShards(e *env) {
 	}
 }
 
-// impossibleIDs are ids that no push stores: empty, no UTF-8, with a character that is none, too
+// impossibleIDs are ids that no push stores: empty, not UTF-8, with an invalid character, too
 // long.
 func impossibleIDs() []string {
 	return []string{"", "\xff", "a\x00b", strings.Repeat("x", core.MaxIDBytes+1)}

@@ -10,7 +10,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// storeCases are about what holds for all methods.
+// storeCases are about rules that hold for all methods.
 func storeCases() []namedCase {
 	return []namedCase{
 		{"shares its data between handles", "Factory: each handle is a store of its own; all share the backend's data", storeHandles},

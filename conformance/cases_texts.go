@@ -58,7 +58,7 @@ func inputOddOwners(e *env) {
 func inputOddQueues(e *env) {
 	for _, odd := range noTexts() {
 		calls := undeclaredCalls(e, odd)
-		delete(calls, "Import") // which, as Push, says what a name is made of
+		delete(calls, "Import") // like Push, it validates names itself
 		for what, err := range calls {
 			e.refused(fmt.Sprintf("%s on queue %q", what, odd), err, ports.ErrUnknownQueue)
 		}

@@ -90,8 +90,8 @@ func settlerRepeat(e *env) {
 	e.same("the claims again", h.send(r).Claims, claims[1:])
 }
 
-// transactionCases are about stores that have transactions: calls in one beside calls
-// outside of it.
+// transactionCases are about stores that have transactions: calls in a transaction together with
+// calls outside of it.
 func transactionCases() []namedCase {
 	return []namedCase{
 		{"shows a push when it commits", "Transactor: others see what a transaction does once it has committed", transactionCommits},
@@ -167,7 +167,7 @@ func transactionPutBack(e *env) {
 // longInbox is more than a turn merges of what transactions have left.
 const longInbox = 12_000
 
-// fillInbox has a transaction push for so many other ids.
+// fillInbox has a transaction push for n other ids.
 func (e *env) fillInbox() {
 	e.tb.Helper()
 	entries := make([]core.Entry, longInbox)

@@ -42,7 +42,7 @@ func transactionWithoutEnd(e *env) {
 	e.same("how often the id was claimed", claimed, claims)
 }
 
-// pushOne pushes an entry to orders in a transaction, beside the goroutine of the case.
+// pushOne pushes an entry to orders in a transaction, in another goroutine than the case's.
 func (e *env) pushOne(s Transactor, en core.Entry) {
 	tx, err := s.Begin(e.ctx)
 	if !e.check(err, "Begin") {
@@ -54,8 +54,8 @@ func (e *env) pushOne(s Transactor, en core.Entry) {
 	}
 }
 
-// transactionPutBackOnce has a transaction put back a job of so many payloads behind so many
-// other pushes that a store may merge them in parts, and a push in between.
+// transactionPutBackOnce has a transaction put back a job with the given number of payloads,
+// behind enough other pushes for a store to merge them in parts, and a push in between.
 func transactionPutBackOnce(e *env) {
 	const payloads, before = 900, 500
 	entries := make([]core.Entry, payloads)

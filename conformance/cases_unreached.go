@@ -40,7 +40,7 @@ func (e *env) sever(shards ...core.Shard) (mend func()) {
 	}
 }
 
-// headsAndUnreached checks what Heads says of the shards.
+// headsAndUnreached checks the reply of Heads for the shards.
 func (e *env) headsAndUnreached(what string, shards []core.Shard, heads []core.Head, unreached ...core.Shard) {
 	e.tb.Helper()
 	reply, err := e.store.Heads(e.ctx, shards)

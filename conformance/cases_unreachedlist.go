@@ -207,8 +207,8 @@ func unreachedHistory(e *env) {
 	e.history(r, whole.Minutes...)
 }
 
-// historyLacks checks that a history without a shard is whole, or says that it lacks what that
-// shard has.
+// historyLacks checks that a history without a shard is whole, or reports that it lacks that
+// shard's part.
 func (e *env) historyLacks(got, whole ports.HistoryReply, without core.Shard) {
 	e.tb.Helper()
 	if len(got.Unreached) == 0 {

@@ -13,10 +13,9 @@ import (
 
 const ruleLease = "Consumer: owner and token decide who may turn, until the lease is released or somebody else acquires"
 
-// usualCases are about the turns and pushes that come most often, for which a store
-// may have a shorter way: a turn that settles what is done and claims jobs of one
-// payload, and a push of new ids that are due now. Nothing unusual is in the shard,
-// and no other turn was made before.
+// usualCases are about the most frequent turns and pushes, which a store may handle in a shorter
+// way: a turn that settles done jobs and claims jobs of one payload, and a push of new ids that
+// are due now. Nothing unusual is in the shard, and no other turn was made before.
 func usualCases() []namedCase {
 	return []namedCase{
 		{"a released lease can neither settle nor claim", ruleLease, usualReleased},
@@ -82,7 +81,7 @@ func pushSized(e *env, meta []byte, when core.Instant, sizes ...int) {
 	}
 }
 
-// besides are what may take a turn off its shorter way, or not: whether it is resent.
+// besides are properties that may take a turn off its shorter way: whether it is resent.
 func besides() map[string]bool { return map[string]bool{"": false, " of a turn that is resent": true} }
 
 func usualBytes(e *env) {

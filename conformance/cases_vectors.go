@@ -85,7 +85,7 @@ func (v *jobVector) state() core.State {
 	return core.State{PerformAt: v.PerformAt, RetryCount: v.RetryCount, Recoveries: v.Recoveries, Error: v.Error}
 }
 
-// sameJob compares a queued job with a vector, which says nothing of FirstPush.
+// sameJob compares a queued job with a vector, which does not contain FirstPush.
 func (e *env) sameJob(what string, got core.Job, id string, v *jobVector) {
 	e.tb.Helper()
 	want := core.Job{}
@@ -142,14 +142,9 @@ func mergeRevived(e *env, id string, v *mergeVectorCase) {
 	e.byRefs(e.store.Revive, whole(id))
 }
 
-// mergeReturned needs a queued job with retries and an error while its id is
-// claimed. Such a job is what a cut claim leaves: a last payload is added to the
-// coming ones, the claim is cut in front of it, and the queued payloads are
-// pushed onto the rest. The merged job has the added payload too.
-//
-// The port gives the claimed job and the rest one PerformAt, so the returning
-// job gets its own by a delay, which is how a failure and a snooze do it. That
-// an untouched job keeps the time it was claimed with is a named case.
+// mergeReturned needs a queued job with retries and an error while its id is claimed. A cut claim
+// leaves such a job: a last payload is added to the coming ones, the claim is cut in front of it,
+// and the queued payloads are pushed onto the rest. The merged job has the added payload too.
 func mergeReturned(e *env, id string, v *mergeVectorCase) {
 	e.tb.Helper()
 	added := pay("added", math.MaxFloat64)

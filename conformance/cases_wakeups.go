@@ -31,7 +31,7 @@ func wakeupCases() []namedCase {
 // wakeupTimeout is how long, in real time, a wake-up may take where much else runs.
 const wakeupTimeout = 3 * time.Minute
 
-// wakeups asks for the shards' wake-ups until the case ends.
+// wakeups subscribes to the shards' wake-ups until the case ends.
 func (e *env) wakeups(shards ...core.Shard) <-chan core.Shard {
 	e.tb.Helper()
 	ch, err := e.store.(ports.Notifier).Wakeups(e.ctx, shards)
@@ -39,14 +39,15 @@ func (e *env) wakeups(shards ...core.Shard) <-chan core.Shard {
 	return ch
 }
 
-// wakes checks that the shard is told of, and then drains what is there.
+// wakes checks that a wake-up for the shard arrives, and then drains the channel.
 func (e *env) wakes(what string, ch <-chan core.Shard, want core.Shard) {
 	e.tb.Helper()
 	e.wokenUntil(what, ch, want)
 	drain(ch)
 }
 
-// wokenUntil checks that the shard is told of, and returns those that were told of before.
+// wokenUntil checks that a wake-up for the shard arrives, and returns the shards of earlier
+// wake-ups.
 func (e *env) wokenUntil(what string, ch <-chan core.Shard, want core.Shard) (before []core.Shard) {
 	e.tb.Helper()
 	timeout := time.After(wakeupTimeout)

@@ -14,7 +14,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// env is what a case has at hand: a backend, its clock, and one handle.
+// env is a case's equipment: a backend, its clock, and one handle.
 type env struct {
 	tb    testing.TB
 	ctx   context.Context
@@ -24,8 +24,8 @@ type env struct {
 	store ports.ShardStore
 	// another makes a second backend and opens it.
 	another func() ports.ShardStore
-	// repeats counts the calls that were repeated, and undecided says that the case
-	// can have no verdict because of them.
+	// repeats counts the calls that were repeated. undecided is set if the case can have no verdict
+	// because of them.
 	repeats   *harness.Repeats
 	undecided bool
 	// warm are the leases that have begun with a turn that wrote; nil if none has to.
@@ -96,7 +96,7 @@ func (e *env) same(what string, got, want any) {
 	}
 }
 
-// reported is same for what a repeated call does not report again.
+// reported is same for results that a repeated call does not report again.
 func (e *env) reported(what string, got, want any) {
 	e.tb.Helper()
 	if e.repeats.Lossy.Load() > 0 && harness.Diff(want, got) != "" {
@@ -105,9 +105,9 @@ func (e *env) reported(what string, got, want any) {
 	e.same(what, got, want)
 }
 
-// giveUpIfRepeated gives up if, since a value of Repeats.Lossy, a call was repeated whose
-// repeat leaves something else: a step over all may go on from where its first call
-// came to, and a turn that found nothing uses up its number.
+// giveUpIfRepeated gives up if, since a value of Repeats.Lossy, a call was repeated whose repeat
+// has another result: a step over all may continue where its first call ended, and a turn that
+// found nothing uses up its number.
 func (e *env) giveUpIfRepeated(since int64) {
 	if e.repeats.Lossy.Load() > since {
 		e.giveUp()
@@ -128,7 +128,7 @@ func (e *env) refused(call string, err, sentinel error) {
 	}
 }
 
-// unchanged reports what do, which must write nothing, has changed of orders.
+// unchanged reports changes of orders by do, which must write nothing.
 func (e *env) unchanged(call string, do func()) {
 	e.tb.Helper()
 	before := e.snapshot(orders)
@@ -136,8 +136,8 @@ func (e *env) unchanged(call string, do func()) {
 	e.same("what "+call+" changed", e.snapshot(orders), before)
 }
 
-// check reports an error and returns whether there is none. Other than must it may be
-// used by any goroutine.
+// check reports an error and returns whether err is nil. Unlike must, it may be used by any
+// goroutine.
 func (e *env) check(err error, call string) bool {
 	if err != nil {
 		e.errorf("%s: %v", call, err)

@@ -91,7 +91,8 @@ func sizeOf(payloads []core.Payload) (n, bytes int) {
 	return len(payloads), bytes
 }
 
-// inBounds reports what a call carried or moved beyond the bounds. What is alone may be larger.
+// inBounds reports payloads beyond the bounds that a call carried or moved. A single payload may
+// be larger.
 func (e *env) inBounds(what string, parts ...[]core.Payload) {
 	e.tb.Helper()
 	n, bytes, entries := 0, 0, 0
@@ -131,7 +132,7 @@ func (h *holder) claimAll() (all []core.Claim) {
 	}
 }
 
-// served claims a job, with as many turns as the store needs to take in what was pushed.
+// served claims a job, with as many turns as the store needs to take in the pushes.
 func (h *holder) served() core.Claim {
 	h.e.tb.Helper()
 	for range maxSteps {
@@ -154,7 +155,7 @@ func (h *holder) settleInParts(claims []core.Claim, how func(core.Claim) core.Se
 		}
 		reply := h.settle(left...)
 		if reply.Repeat {
-			continue // it does not say what was deferred; what was settled is skipped
+			continue // it does not report deferrals; settled jobs are skipped
 		}
 		var later []core.Settlement
 		var moved [][]core.Payload

@@ -127,7 +127,7 @@ func (h *holder) one(settle ...core.Settlement) core.Claim {
 	return h.only(h.request(1, settle...))
 }
 
-// cut claims one job but no more than so many of its payloads.
+// cut claims one job but at most the given number of its payloads.
 func (h *holder) cut(payloads int) core.Claim {
 	h.e.tb.Helper()
 	r := h.request(1)
@@ -144,7 +144,7 @@ func (h *holder) only(r ports.TurnRequest) core.Claim {
 	return claims[0]
 }
 
-// handOverTurns is how many turns a store has to hand over what Acquire could not
+// handOverTurns is how many turns a store has to hand over the claims that Acquire could not
 // reach.
 const handOverTurns = 8
 
@@ -220,7 +220,7 @@ func (e *env) warmUp() {
 	e.warm = map[ports.Lease]bool{}
 }
 
-// warmUp makes the first turn of a lease, which settles what is not claimed.
+// warmUp makes the first turn of a lease, which settles jobs that are not claimed.
 func (h *holder) warmUp() {
 	h.e.tb.Helper()
 	if h.e.warm[h.lease] {

@@ -119,7 +119,7 @@ func pushPayloads(e *env, n int, ids ...string) {
 	e.push(entries...)
 }
 
-// sized is a payload of so many bytes.
+// sized is a payload of size bytes.
 func sized(size int, score float64) core.Payload {
 	return pay(strings.Repeat(fmt.Sprint(int(score)%10), size), score)
 }
@@ -137,7 +137,7 @@ func (e *env) placeAlone(id string, at core.Instant) {
 	e.placeRecovered(core.AloneRecoveries, id, at)
 }
 
-// placeRecovered queues a job, due at an instant, that was recovered so many times.
+// placeRecovered queues a job, due at an instant, that was recovered the given number of times.
 func (e *env) placeRecovered(recoveries int, id string, at core.Instant) {
 	e.tb.Helper()
 	s := fresh(at)

@@ -179,7 +179,7 @@ func plain(h core.Head) core.Head {
 
 func due(at core.Instant) core.Head { return core.Head{Due: at, OK: true} }
 
-// idsOf returns n ids, in order, of one shard of a queue that has so many shards.
+// idsOf returns n ids, in order, of one shard of a queue with the given number of shards.
 func idsOf(s core.Shard, shards, n int) []string {
 	var out []string
 	for i := 0; len(out) < n; i++ {
@@ -190,7 +190,7 @@ func idsOf(s core.Shard, shards, n int) []string {
 	return out
 }
 
-// history checks what is listed of a queue's history.
+// history checks the listed history of a queue.
 func (e *env) history(r ports.HistoryRequest, want ...ports.MinuteStats) {
 	e.tb.Helper()
 	got, err := e.store.History(e.ctx, r)
@@ -272,8 +272,8 @@ func allPages(r ports.PageRequest, pages pager, entries int) []string {
 	return append(got, "too many pages")
 }
 
-// countsMatch compares every count of a queue with what its lists show, and with what was
-// processed and failed in all. No list may have more than ports.MaxPage entries.
+// countsMatch compares every count of a queue with what its lists show, and with all processed and
+// failed jobs. No list may have more than ports.MaxPage entries.
 func (e *env) countsMatch(queue string, processed, failures int64) {
 	e.tb.Helper()
 	want := ports.Counts{Processed: processed, Failed: failures}

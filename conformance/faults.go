@@ -14,9 +14,9 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// testFaults runs one scenario again and again, each time with one of its calls
-// disturbed in one way, by callers that do what the contract lets them do. It must
-// always end in the same state: nothing is lost, done twice or counted twice.
+// testFaults runs one scenario repeatedly, each time with one of its calls disturbed in one way,
+// by callers that do what the contract lets them do. It must always end in the same state: nothing
+// is lost, done twice or counted twice.
 func testFaults(t *testing.T, f Factory) {
 	none := &fault{}
 	want := runScenario(t, f, none)

@@ -8,7 +8,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// scenario is what testFaults disturbs: every call that writes is in it, and each stage
+// scenario is the work that testFaults disturbs. It has every call that writes, and each stage
 // takes a second.
 func (e *env) scenario(s *finalState) {
 	e.tb.Helper()
@@ -132,7 +132,7 @@ func (e *env) scenarioEnd(s *finalState) {
 	next.settle(recovered(next.orphans()[0]))
 }
 
-// finalState is what can be seen at the end of a scenario.
+// finalState is the visible state at the end of a scenario.
 type finalState struct {
 	Orders, Mail snapshot
 	History      ports.HistoryReply
@@ -151,7 +151,7 @@ func (s *finalState) read(e *env) {
 	s.Nodes = e.nodes()
 	s.Permits = e.permit("reader", 0, 0).Holders
 	for i := range s.Nodes {
-		s.Nodes[i].ExpiresAt = 0 // what is repeated later lasts longer
+		s.Nodes[i].ExpiresAt = 0 // a node announced later lasts longer
 	}
 	for i := range s.Orders.Stats.Shards {
 		s.Orders.Stats.Shards[i].ExpiresAt = 0

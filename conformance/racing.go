@@ -12,8 +12,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// testRacing uses handles on one backend from several goroutines at once and checks what
-// must hold afterwards, for a store of the given interfaces.
+// testRacing uses handles on one backend from several goroutines at once and checks the invariants
+// afterwards, for a store of the given interfaces.
 func testRacing(t *testing.T, f Factory, store ports.ShardStore) {
 	for _, race := range races(store) {
 		t.Run(race.Name, func(t *testing.T) {

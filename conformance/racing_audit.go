@@ -10,19 +10,19 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// audit records what everybody did on a working day and checks it at the end. Goroutines
-// record in any order, so that it compares tokens and numbers of turns, never times.
+// audit records all actions of a working day and checks them at the end. Goroutines record in any
+// order, so it compares tokens and numbers of turns, never times.
 type audit struct {
 	e  *env
 	mu sync.Mutex
-	// pushed is the Data accepted for each id, by rising scores. What was pushed again,
-	// since the outcome was unknown, may be in two places.
+	// pushed is the Data accepted for each id, by rising scores. Data that was pushed again, since the
+	// outcome was unknown, may be in two places.
 	pushed map[string][]string
 	again  map[copyOf]bool
 	// incomplete is true once a lease was lost before it was known whether its last turn
 	// was carried out.
 	incomplete bool
-	// turns are those that were carried out, and apart what transactions have settled.
+	// turns are those that were carried out. apart are the settlements of transactions.
 	turns []carriedOut
 	apart []core.Settlement
 	// tokens are the largest that an Acquire has answered, for each shard.
@@ -159,8 +159,8 @@ func (a *audit) exclusive(id string) {
 	}
 }
 
-// placed checks that each accepted copy is in one place: queued, claimed, dead or
-// settled. What an operator has deleted is in none.
+// placed checks that each accepted copy is in one place: queued, claimed, dead or settled. A copy
+// that an operator has deleted is in no place.
 func (a *audit) placed(queue, id string) {
 	places := map[string]int{}
 	count := func(payloads []core.Payload) {
@@ -218,11 +218,11 @@ func kindOf(id string) string {
 
 var kindsOfIDs = []string{plainID, buriable, deletable}
 
-// Kinds of ids, each the first part of its ids: what may happen to them.
+// Kinds of ids, each the first part of its ids, by what may happen to them.
 const (
 	// plainID ids are done, fail, are put back and lose their owners.
 	plainID = "plain"
-	// buriable ids may be buried and revived besides.
+	// buriable ids may also be buried and revived.
 	buriable = "buriable"
 	// deletable ids may also be deleted, purged and dropped.
 	deletable = "deletable"

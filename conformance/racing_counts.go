@@ -66,7 +66,7 @@ func (h *holder) endInEveryWay(turns, want int) (processed, failures int64) {
 				settle = append(settle, failed(c, "boom", 0))
 			}
 		}
-		h.e.clock.Advance(time.Microsecond) // so that what is put back comes last
+		h.e.clock.Advance(time.Microsecond) // so that jobs put back come last
 		reply, err := h.e.store.Turn(h.e.ctx, h.request(want, settle...))
 		if !h.e.check(err, "a racing Turn") {
 			return processed, failures

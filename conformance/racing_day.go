@@ -36,7 +36,7 @@ func workingDay(e *env) {
 	d.work(people, nil)
 }
 
-// work has workers and an operator at work beside others, each hour some more at its end, and then
+// work lets workers and an operator work concurrently, each hour some more at its end, and then
 // verifies the audit.
 func (d *day) work(people, atEnd []func(hour int)) {
 	e := d.e
@@ -132,7 +132,7 @@ type worker struct {
 	store ports.ShardStore
 	owner string
 	rand  *rand.Rand
-	// paused is the lease that it goes on with after a pause.
+	// paused is the lease that it continues with after a pause.
 	paused *leaseState
 }
 
@@ -167,9 +167,9 @@ type leaseState struct {
 	cancels []ports.Cancellation
 }
 
-// hold works a shard for some turns. Then it crashes, with its jobs claimed, and the lease
-// runs out. Or it pauses, and goes on in the next hour as if nothing had happened. Or it
-// settles and releases. Others may take the shard whenever somebody crashes.
+// hold works a shard for some turns. Then it crashes, with its jobs claimed, and the lease runs
+// out. Or it pauses, and continues in the next hour as if nothing had happened. Or it settles and
+// releases. Others may take the shard whenever a worker crashes.
 func (w *worker) hold(s *leaseState) {
 	for range 1 + w.rand.IntN(6) {
 		if !w.turn(s, w.rand.IntN(5)) {
@@ -195,8 +195,8 @@ func (w *worker) hold(s *leaseState) {
 	}
 }
 
-// turn settles what is claimed, or lets it run on, and claims more. It reports
-// whether the lease is still held.
+// turn settles claimed jobs, or lets them run on, and claims more. It reports whether the lease is
+// still held.
 func (w *worker) turn(s *leaseState, want int) bool {
 	r := ports.TurnRequest{Lease: s.lease, Number: s.number + 1, TTL: ttl, Want: want, PerJob: w.rand.IntN(3)}
 	if w.transacts {

@@ -9,10 +9,10 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// dayOfTransactions is a working day on which producers push by turns in a transaction and
+// dayOfTransactions is a working day on which producers push alternately in a transaction and
 // directly, and workers settle some jobs in transactions, while others look at single ids and edit
-// their dead letters. They also do so when the workers have gone, so that what some have left in
-// transactions is merged by nobody else.
+// their dead letters. They also do so after the workers have gone, when nothing else merges what
+// some have left in transactions.
 func dayOfTransactions(e *env) {
 	e.declare(dayQueue, dayShards)
 	d := &day{e: e, audit: newAudit(e), transacts: true}
@@ -65,7 +65,7 @@ func (p *transactingProducer) produce(hour int) {
 	p.commit(tx, hour)
 }
 
-// begin begins a transaction. What people of a day do is in goroutines of their own, where a panic
+// begin begins a transaction. The day's workers run in goroutines of their own, where a panic
 // would end all cases.
 func (d *day) begin(store ports.ShardStore) (Transaction, error) {
 	transactor, ok := store.(Transactor)

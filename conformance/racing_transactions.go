@@ -7,9 +7,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// transactionsInOrder has each client push for one id, by turns in a transaction and
-// directly, beside turns whose claims are settled in the turn or in a transaction, done
-// or put back.
+// transactionsInOrder has each client push for one id, alternately in a transaction and directly,
+// during turns whose claims are settled in the turn or in a transaction, done or put back.
 func transactionsInOrder(e *env) {
 	const clients, each = 5, 40
 	h := e.acquire("n1")

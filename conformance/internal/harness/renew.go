@@ -8,7 +8,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// A store that can't look when it renews is asked again, so often.
+// How often a store is asked again that can't read the head when it renews.
 const (
 	renewals     = 200
 	renewalPause = 5 * time.Millisecond

@@ -8,8 +8,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// keepSubscribed asks for wake-ups again when their channel is closed, and then wakes
-// every shard, since it may have missed some.
+// keepSubscribed subscribes again when the channel of wake-ups is closed, and then wakes every
+// shard, since it may have missed some.
 func keepSubscribed(ctx context.Context, store ports.Notifier, shards []core.Shard) (<-chan core.Shard, error) {
 	in, err := subscribe(ctx, store, shards)
 	if err != nil {
@@ -30,7 +30,7 @@ func keepSubscribed(ctx context.Context, store ports.Notifier, shards []core.Sha
 	return out, nil
 }
 
-// subscribe asks for wake-ups until the outcome is known.
+// subscribe subscribes until the outcome is known.
 func subscribe(ctx context.Context, store ports.Notifier, shards []core.Shard) (wakeups <-chan core.Shard, err error) {
 	err = repeat(func() (err error) {
 		wakeups, err = store.Wakeups(ctx, shards)

@@ -10,7 +10,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// recordKey is what a queue has one record of.
+// recordKey identifies a record of a queue.
 type recordKey struct {
 	minute core.Instant
 	owner  string

@@ -55,7 +55,8 @@ type claimedJob struct {
 	drop bool
 }
 
-// node is what a node announced last, for how long, and whether an operator asks it to drain.
+// node is a node's last announcement, how long it lasts, and whether an operator wants it to
+// drain.
 type node struct {
 	ports.Node
 	ttl   time.Duration
@@ -113,7 +114,7 @@ func (m *Store) shard(ctx context.Context, at core.Shard) (*queue, *shard, error
 	return q, q.shards[at.Index], nil
 }
 
-// agrees returns ErrShardCountMismatch unless a caller knows the queue as it is.
+// agrees returns ErrShardCountMismatch unless the caller's layout is the queue's.
 func (q *queue) agrees(shards int, generation int64) error {
 	if shards != q.record.Shards || generation != q.record.Generation {
 		return fmt.Errorf("%w: %d shards of generation %d, not %d of %d; declare it again", ports.ErrShardCountMismatch,

@@ -30,8 +30,8 @@ func (m *Store) setPaused(ctx context.Context, queue string, paused bool) error 
 	return nil
 }
 
-// jobAction is what Expedite, Bury or Delete does to a queued job, as far as the bounds of the
-// step allow. It reports whether it changed the job and whether it is finished with it.
+// jobAction is the change of a queued job by Expedite, Bury or Delete, up to the bounds of the
+// step. It reports whether it changed the job and whether it is finished with it.
 type jobAction func(s *shard, job core.Job, bound *core.Bound, now core.Instant) (changed, finished bool)
 
 // Expedite implements ports.Operator.
@@ -115,7 +115,8 @@ func stepNamed[E any](entries []E, handle func(E) (changed, finished bool), now 
 	return reply
 }
 
-// stepAll is stepNamed for a step over all of a kind, of which it handles so many.
+// stepAll is stepNamed for a step over all of a kind, which handles at most a given number of
+// them.
 func stepAll[E any](all []E, size int, handle func(E) (changed, finished bool), now core.Instant) ports.StepReply {
 	reply := stepNamed(all[:min(len(all), size)], handle, now)
 	reply.More = reply.Reached < len(all)

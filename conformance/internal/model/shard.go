@@ -5,10 +5,10 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// How jobs and dead letters enter a shard, by RULES 2, and what may be claimed of it.
+// How jobs and dead letters enter a shard, by RULES 2, and which jobs may be claimed.
 
 // countPush counts what entries of one id meet: the first makes a job if none is queued, and each
-// that has the bytes of another is a duplicate.
+// with the bytes of another is a duplicate.
 func (s *shard) countPush(entries []core.Entry, reply *ports.PushReply) {
 	queued, there := s.queued[entries[0].ID]
 	seen := make(map[string]bool, len(queued.Payloads)+len(entries))
@@ -85,8 +85,7 @@ func (s *shard) claimable() []core.Job {
 	return jobs
 }
 
-// mayClaim reports whether job may be claimed beside the claims that the shard has
-// (RULES 4).
+// mayClaim reports whether job may be claimed together with the shard's present claims (RULES 4).
 func (s *shard) mayClaim(job core.Job) bool {
 	for _, c := range s.claimed {
 		if c.Recoveries >= 2 {

@@ -87,8 +87,9 @@ func disagree(what string, want, got any, wantErr, err error) string {
 	return ""
 }
 
-// withoutCounts returns a reply without what a push met, if that of the store may not say it:
-// since its producer does not know, or since a push was repeated of which a part was stored.
+// withoutCounts returns a reply without what a push met, if the store's reply need not report it:
+// because its producer does not know, or because a push was repeated after a part of it was
+// stored.
 func withoutCounts(reply, got any, repeated bool) any {
 	pushed, ok := got.(ports.PushReply)
 	if !ok || !repeated && pushed != (ports.PushReply{Now: pushed.Now}) {

@@ -155,8 +155,8 @@ func (d *driver) renewOrRelease(h *leaseView) {
 	compareErr(d, "Release", h.lease, ports.ShardStore.Release)
 }
 
-// settlements draws what a holder may send: some of its claims, and rarely one of
-// them twice, or one that was never its own.
+// settlements draws settlements that a holder may send: for some of its claims, and rarely for one
+// of them twice, or for one that was never its own.
 func (d *driver) settlements(h *leaseView) []core.Settlement {
 	var settle []core.Settlement
 	for _, c := range h.claims {
@@ -180,7 +180,7 @@ func (d *driver) settlements(h *leaseView) []core.Settlement {
 	return settle
 }
 
-// settlement recovers what an earlier lease left claimed, and draws an outcome for the rest.
+// settlement recovers claims that an earlier lease left, and draws an outcome for the rest.
 func (d *driver) settlement(h *leaseView, c core.Claim) core.Settlement {
 	if c.Receipt.Token != h.lease.Token && !rarely(d, "no recovery") {
 		return d.policy.Recover(&c)

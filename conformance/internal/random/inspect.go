@@ -26,7 +26,7 @@ func (d *driver) checkAll() {
 	}
 }
 
-// checkCounts compares what nearly every call changes.
+// checkCounts compares the values that nearly every call changes.
 func (d *driver) checkCounts() {
 	for _, q := range d.queues {
 		compare(d, "Stats", ports.StatsRequest{Queues: []string{q.Name}}, stats)

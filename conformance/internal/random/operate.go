@@ -198,8 +198,8 @@ func (d *driver) announcement() ports.AnnounceRequest {
 	}
 }
 
-// records draws what a node has counted, in the present minute or another. Of two records in which
-// as much is counted, only one may be drawn, or it would matter which comes first.
+// records draws a node's counts, in the present minute or another. Of two records with equal
+// counts only one may be drawn, or it would matter which comes first.
 func (d *driver) records() ports.RecordRequest {
 	r := ports.RecordRequest{Owner: d.owner()}
 	for range pick(d, "records", 1, 1, 2, 3) {

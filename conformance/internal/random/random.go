@@ -36,10 +36,10 @@ func Test(t *testing.T, factory func(t testing.TB, clock func() time.Time) (open
 	})
 }
 
-// ttl is what most leases last.
+// ttl is the TTL of most leases.
 const ttl = 30 * time.Second
 
-// driver is one run: a store, the model, and what their callers know.
+// driver is one run: a store, the model, and the callers' knowledge.
 type driver struct {
 	t     *rapid.T
 	ctx   context.Context
@@ -69,7 +69,7 @@ type attemptKey struct {
 
 type permitKey struct{ queue, owner string }
 
-// leaseView is what the holder of a lease knows of it.
+// leaseView is the holder's knowledge of a lease.
 type leaseView struct {
 	lease ports.Lease
 	// last is the number of its last turn, and sent that turn.
