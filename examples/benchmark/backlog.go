@@ -11,7 +11,7 @@ func backlogOf(size int) *probe {
 	return backlogProbe(fmt.Sprint(size), func(int) int { return size })
 }
 
-// backlogTimes returns a backlog of so many times as many jobs as elsewhere.
+// backlogTimes returns a backlog with the given multiple of the usual jobs.
 func backlogTimes(factor int) *probe {
 	return backlogProbe(fmt.Sprintf("%d times the jobs", factor), func(jobs int) int { return factor * jobs })
 }

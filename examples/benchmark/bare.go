@@ -26,8 +26,8 @@ CREATE TABLE bare.jobs (id text COLLATE "C" PRIMARY KEY, payload bytea NOT NULL)
 const bareClaim = `DELETE FROM bare.jobs
 WHERE id = (SELECT id FROM bare.jobs ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING payload`
 
-// bareSystem claims a job and deletes it in one statement, before it is handled:
-// what is at work when the process dies is lost, and nothing is ever retried.
+// bareSystem claims a job and deletes it in one statement, before it is handled: jobs at work when
+// the process dies are lost, and nothing is ever retried.
 type bareSystem struct{ pool *pgxpool.Pool }
 
 func withBare(ctx context.Context, l *lab) (system, error) {
@@ -49,7 +49,7 @@ func (s *bareSystem) fill(ctx context.Context, jobs []job) error {
 	return err
 }
 
-// serve takes jobs on each connection until there is none.
+// serve takes jobs on each connection until there are no more.
 func (s *bareSystem) serve(ctx context.Context, handle func([]byte)) (func() error, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup

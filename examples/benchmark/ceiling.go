@@ -17,15 +17,15 @@ import (
 //go:embed ceiling.lua
 var ceilingText string
 
-// ceilingBase is what the names of the keys of the queue under test begin with.
+// ceilingBase is the beginning of the names of the keys of the queue under test.
 const ceilingBase = "skein:{bench/"
 
 // ceilingConnections is how many turns Skein has under way at most: one a shard.
 const ceilingConnections = skein.DefaultShards
 
-// ceilingProbes measures Skein, and then what its Redis could do at most: a script
-// with the commands of Skein's turns, as many jobs in a call and as many
-// connections as Skein had, driven by the same client, and by redis-benchmark.
+// ceilingProbes measures Skein, and then the limit of its Redis: a script with the commands of
+// Skein's turns, with as many jobs in a call and as many connections as Skein had, driven by the
+// same client, and by redis-benchmark.
 func ceilingProbes() []*probe {
 	perCall := 0
 	setting := plural(ceilingConnections, "connection")
@@ -145,7 +145,7 @@ func benchmarked(ctx context.Context, l *lab, perCall int) (float64, error) {
 		return 0, err
 	}
 	left, err := newSkein(l, redis.New(l.redis, redis.Options{}), skeinSetting{}).left(ctx)
-	// What the last call of each shard has claimed is still there.
+	// The claims of the last call of each shard still exist.
 	if gone := (calls - skein.DefaultShards) * perCall; err == nil && left > int64(l.jobs-gone) {
 		err = fmt.Errorf("redis-benchmark left %d jobs: some calls found none; give more -jobs", left)
 	}

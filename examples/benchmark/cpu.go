@@ -14,7 +14,7 @@ type cpuTime struct {
 	client, database time.Duration
 }
 
-// since returns what was spent since an earlier moment.
+// since returns the time spent since an earlier moment.
 func (c cpuTime) since(earlier cpuTime) cpuTime {
 	return cpuTime{spent(earlier.client, c.client), spent(earlier.database, c.database)}
 }
@@ -31,7 +31,7 @@ func (c cpuTime) plus(other cpuTime) cpuTime {
 	return cpuTime{c.client + other.client, c.database + other.database}
 }
 
-// per shares the time among so many jobs.
+// per divides the time by the number of jobs.
 func (c cpuTime) per(jobs int) cpuPerJob {
 	n := float64(max(1, jobs)) * float64(time.Microsecond)
 	return cpuPerJob{float64(c.client) / n, float64(c.database) / n}
@@ -64,13 +64,13 @@ func (l *lab) startMeter(ctx context.Context) *meter {
 	return &meter{lab: l, cpu: cpu, start: time.Now()}
 }
 
-// read returns what has been spent since the start.
+// read returns the time spent since the start.
 func (m *meter) read(ctx context.Context) (time.Duration, cpuTime) {
 	took := time.Since(m.start)
 	return took, m.lab.cpu(ctx).since(m.cpu)
 }
 
-// cpu returns what both sides have spent so far.
+// cpu returns the time that both sides have spent so far.
 func (l *lab) cpu(ctx context.Context) cpuTime {
 	c := cpuTime{client: processCPU()}
 	switch {
@@ -84,7 +84,7 @@ func (l *lab) cpu(ctx context.Context) cpuTime {
 	return c
 }
 
-// redisCPU returns the processor time in what INFO says, or 0.
+// redisCPU returns the processor time in the reply to INFO, or 0.
 func redisCPU(info string) time.Duration {
 	var sum time.Duration
 	for _, name := range []string{"used_cpu_user", "used_cpu_sys"} {
@@ -99,7 +99,7 @@ func redisCPU(info string) time.Duration {
 	return sum
 }
 
-// procStat is what /proc says of a process.
+// procStat reads /proc for a process.
 type procStat struct {
 	name   string
 	parent int

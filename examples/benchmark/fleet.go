@@ -121,7 +121,7 @@ func (f *fleet) push(ctx context.Context, j job, queue int) error {
 	return f.queues[queue%len(f.queues)].Push(ctx, f.client, j.id, j.payload)
 }
 
-// close stops all servers at once, and closes what they had open.
+// close stops all servers at once, and closes their connections.
 func (f *fleet) close() error {
 	var errs []error
 	for _, n := range f.nodes {

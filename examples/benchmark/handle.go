@@ -23,7 +23,7 @@ func handleSkein(setting string, prefetch int) *probe {
 	return handleProbe(skeinName, setting, 1, withSkein(skeinSetting{prefetch: prefetch}))
 }
 
-// handleAsynq handles jobs with so many at once.
+// handleAsynq handles jobs with the given concurrency.
 func handleAsynq(concurrency int) *probe {
 	return handleProbe(asynqName, fmt.Sprintf("concurrency %d", concurrency), 1, withAsynq(concurrency))
 }

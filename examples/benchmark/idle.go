@@ -25,7 +25,7 @@ const (
 	idleSettles = 5
 )
 
-// Units of what an idle server costs.
+// Units of an idle server's costs.
 const (
 	scriptsPerSecond      = "scripts/s"
 	commandsPerSecond     = "commands/s"
@@ -39,7 +39,7 @@ func idleProbes() []*probe {
 	return []*probe{idleProbe(skeinSetting{lanes: skein.DefaultLanes}), idleProbe(manyLanes)}
 }
 
-// idleProbe measures what a server costs that has all its leases and nothing to do.
+// idleProbe measures the costs of a server that has all its leases and nothing to do.
 func idleProbe(setting skeinSetting) *probe {
 	name := setting.String()
 	return &probe{name: "idle, " + name, measure: func(ctx context.Context, l *lab) (_ []reading, err error) {
@@ -64,7 +64,7 @@ func idleProbe(setting skeinSetting) *probe {
 	}}
 }
 
-// idle counts for a while what the database does.
+// idle counts for a while the work of the database.
 func (l *lab) idle(ctx context.Context, lasts time.Duration, row reading) ([]reading, error) {
 	m := l.startMeter(ctx)
 	before, err := l.calls(ctx)
@@ -101,7 +101,7 @@ type calls struct {
 	count int64
 }
 
-// calls returns what the database has done so far.
+// calls returns the number of calls of the database so far.
 func (l *lab) calls(ctx context.Context) ([]calls, error) {
 	if l.postgres != nil {
 		return postgresCalls(ctx, l.postgres)
@@ -125,7 +125,7 @@ func redisCalls(ctx context.Context, client *goredis.Client) ([]calls, error) {
 	return []calls{scripts, commands}, nil
 }
 
-// commandCalls returns how often each command was called, by what INFO says.
+// commandCalls returns how often each command was called, by the reply to INFO.
 func commandCalls(info string) map[string]int64 {
 	all := map[string]int64{}
 	for line := range strings.SplitSeq(info, "\r\n") {
@@ -138,8 +138,8 @@ func commandCalls(info string) map[string]int64 {
 	return all
 }
 
-// postgresCalls returns the transactions of the whole database, of which a statement by
-// itself is one. Each connection reports its own up to a second late.
+// postgresCalls returns the transactions of the whole database; a single statement is one. Each
+// connection reports its own up to a second late.
 func postgresCalls(ctx context.Context, pool *pgxpool.Pool) ([]calls, error) {
 	c := calls{unit: transactionsPerSecond}
 	err := pool.QueryRow(ctx, "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()").Scan(&c.count)

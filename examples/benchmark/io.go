@@ -20,7 +20,7 @@ const (
 	ioAtLeast = 100 * time.Millisecond
 )
 
-// ioSpare is how much larger the backlog of io is than what could be done.
+// ioSpare is the factor by which the backlog of io exceeds the jobs that could be done.
 const ioSpare = 1.1
 
 // ioWorkers are how many handlers of io run at once.
@@ -94,7 +94,7 @@ type ioTest struct {
 	hot bool
 }
 
-// handlersAtOnce returns the most that so many handlers could do in a second.
+// handlersAtOnce returns the most jobs that the given number of handlers could do in a second.
 func handlersAtOnce(workers int) int { return int(float64(workers) / ioWait.Seconds()) }
 
 func (t ioTest) probe() *probe {
@@ -105,8 +105,8 @@ func (t ioTest) probe() *probe {
 	return &probe{name: name, measure: t.measure}
 }
 
-// measure has a server handle a backlog that it can't get through, for a while, and
-// counts what it did.
+// measure has a server handle a backlog that it can't finish, for a while, and counts the handled
+// jobs.
 func (t ioTest) measure(ctx context.Context, l *lab) ([]reading, error) {
 	s, err := t.open(ctx, l)
 	if err != nil {

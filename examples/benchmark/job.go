@@ -12,8 +12,7 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// What every job has: an id of its own, of 12 bytes, and one payload, which ends
-// with the id.
+// Common to all jobs: an id of its own, of 12 bytes, and one payload, which ends with the id.
 const (
 	idPrefix     = "job-"
 	idDigits     = 8
@@ -70,7 +69,7 @@ type tally struct {
 	seen  []atomic.Bool // from base on
 	left  atomic.Int64
 	first chan struct{} // closed when the first comes
-	done  chan error    // gets nil when all have come, or what is wrong
+	done  chan error    // gets nil when all have come, or the error
 	began atomic.Bool
 }
 
@@ -83,7 +82,7 @@ func newTally(jobs []job) *tally {
 	return t
 }
 
-// take is what a handler does with a payload.
+// take is a handler's work with a payload.
 func (t *tally) take(payload []byte) {
 	if !t.began.Load() && t.began.CompareAndSwap(false, true) {
 		close(t.first)

@@ -17,7 +17,7 @@ type lab struct {
 	postgres *pgxpool.Pool   // nil if the works are Redis's
 	jobs     int
 	log      io.Writer
-	// close ends what was opened or started for the lab.
+	// close ends everything that was opened or started for the lab.
 	close func() error
 }
 
@@ -32,7 +32,7 @@ func openLab(ctx context.Context, o options, log io.Writer) (*lab, error) {
 // flush empties the Redis database.
 func (l *lab) flush(ctx context.Context) error { return l.redis.FlushDB(ctx).Err() }
 
-// tidy does what Postgres would do by itself within some minutes.
+// tidy does the work that Postgres would do by itself within some minutes.
 func (l *lab) tidy(ctx context.Context) error {
 	if l.postgres == nil {
 		return nil
@@ -73,8 +73,8 @@ func (r *results) add(readings []reading) {
 	}
 }
 
-// measure goes through all probes in turn, runs times. What it has when it fails
-// or is stopped it returns as well.
+// measure runs all probes in turn, several times. If it fails or is stopped, it returns the
+// results so far as well.
 func (l *lab) measure(ctx context.Context, probes []*probe, runs int) (map[*probe]*results, error) {
 	all := map[*probe]*results{}
 	for _, p := range probes {

@@ -57,7 +57,7 @@ func latencyAsynq() *probe {
 	})
 }
 
-// trials returns how many samples there are if others measure so many jobs.
+// trials returns the number of samples, given the number of jobs of other works.
 func trials(samples, jobs int) int { return min(samples, max(3, jobs/100)) }
 
 // latencyProbe measures the time from a push's begin to its handler's, on a server

@@ -7,7 +7,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// leaseTally knows how many shards of each queue each of several nodes has leased.
+// leaseTally counts the leased shards of each queue on each of several nodes.
 type leaseTally struct {
 	setting fleetSetting
 
@@ -80,7 +80,7 @@ func (t *leaseTally) evenIn(queue string, alive int) bool {
 	return true
 }
 
-// leaseWatch tells a tally of the leases of one node.
+// leaseWatch reports the leases of one node to a tally.
 type leaseWatch struct {
 	ports.NopObserver
 	tally *leaseTally

@@ -18,7 +18,7 @@ const loopName = "bare loop"
 
 // loopSystem is Skein's store without its engine: as many goroutines as Skein has lanes, dealt to
 // the shards that have jobs, and for each of these a loop that makes one turn after another. It
-// knows no retries, wake-ups, schedulers, observers, contexts of handlers or lost leases.
+// has no retries, wake-ups, schedulers, observers, contexts of handlers or lost leases.
 type loopSystem struct {
 	system // which fills and counts
 	store  ports.ShardStore
@@ -50,7 +50,7 @@ func withLoop(goroutines int, hot bool) opener {
 	}
 }
 
-// serve runs the loops. What it returns lets each end the jobs that it has claimed.
+// serve runs the loops. The returned function lets each end the jobs that it has claimed.
 func (s *loopSystem) serve(ctx context.Context, handle func([]byte)) (func() error, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	owner := rand.Text()
@@ -91,7 +91,7 @@ type shardLoop struct {
 }
 
 func (l *shardLoop) run(ctx context.Context) error {
-	settled := context.WithoutCancel(ctx) // what is claimed is settled, come what may
+	settled := context.WithoutCancel(ctx) // claimed jobs are settled in any case
 	if err := l.acquire(settled); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (l *shardLoop) acquire(ctx context.Context) error {
 	return err
 }
 
-// work handles what is claimed.
+// work handles claimed jobs.
 func (l *shardLoop) work() {
 	for c := range l.claims {
 		for _, p := range c.Payloads {
@@ -129,9 +129,8 @@ func (l *shardLoop) work() {
 	}
 }
 
-// turns settles what has ended and claims as many jobs as there is room for, as
-// soon as one has ended. Once stop is closed it claims nothing more, and returns when all
-// is settled.
+// turns settles ended jobs and claims as many jobs as there is room for, as soon as one has ended.
+// Once stop is closed it claims no more, and returns when all are settled.
 func (l *shardLoop) turns(ctx context.Context, stop <-chan struct{}) error {
 	request := ports.TurnRequest{Lease: l.lease, Number: 1, TTL: skein.DefaultLeaseTTL, Node: loopName}
 	for claimed := 0; ; {

@@ -70,8 +70,7 @@ func (o *options) check() error {
 	return nil
 }
 
-// run does the works. What was measured before it failed or was stopped is
-// printed all the same.
+// run does the works. It prints the results so far even if it fails or is stopped.
 func run(ctx context.Context, o options, out, progress io.Writer) (err error) {
 	if err := o.check(); err != nil {
 		return err

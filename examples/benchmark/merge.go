@@ -12,9 +12,9 @@ const (
 	mergePushes = 100_000
 )
 
-// mergeProbe pushes from ten goroutines, one in a call and each with a payload of
-// its own, and handles them then. asynq does not merge: what goes to one id of
-// Skein is as many tasks there, whose ids are those of the payloads.
+// mergeProbe pushes from ten goroutines, one in a call and each with a payload of its own, and
+// handles them then. asynq does not merge: the payloads of one id of Skein are as many tasks
+// there, whose ids are those of the payloads.
 func mergeProbe(name string) *probe {
 	setting := fmt.Sprintf("%d pushes, %d ids, push and handle", mergePushes, mergeIDs)
 	return &probe{name: "merge, " + name, measure: func(ctx context.Context, l *lab) ([]reading, error) {

@@ -8,24 +8,22 @@ import (
 	"time"
 )
 
-// What mixed is made of: handlers that run mixedWorkers at once, of which one in
-// mixedLongEvery takes mixedLong and the others ioWait.
+// The mix: mixedWorkers handlers run at once. One in mixedLongEvery takes mixedLong and the others
+// ioWait.
 const (
 	mixedWorkers   = 100
 	mixedLongEvery = 100
 	mixedLong      = time.Second
-	mixedShards    = 16 // beside the default
+	mixedShards    = 16 // instead of the default number
 )
 
 // mixedMean is how long a handler of mixed takes on average.
 const mixedMean = (mixedLong + (mixedLongEvery-1)*ioWait) / mixedLongEvery
 
-// mixedInterval is how often a job is pushed: as often as 80 % of what the workers
-// can do.
+// mixedInterval is how often a job is pushed: as often as 80 % of the workers' capacity.
 const mixedInterval = mixedMean * 100 / 80 / mixedWorkers
 
-// mixedTick is how often what has become due to be pushed is pushed, in one call
-// where the system has one for many.
+// mixedTick is how often due pushes are made, in one call if the system has one for many.
 const mixedTick = 2 * time.Millisecond
 
 // mixedLasts is how long jobs are pushed for each job that works take elsewhere:
@@ -69,8 +67,8 @@ func mixedAsynq() *probe {
 	return mixedProbe(asynqName, fmt.Sprintf("concurrency %d", mixedWorkers), withAsynq(mixedWorkers))
 }
 
-// mixedRiver returns River at the pace of its bench command: at its default one it can
-// do a fourth of what is pushed.
+// mixedRiver returns River at the pace of its bench command: at its default pace it handles a
+// fourth of the pushed jobs.
 func mixedRiver() *probe {
 	setting := riverBench
 	setting.workers = mixedWorkers
@@ -82,8 +80,8 @@ type mixed struct {
 	*waiting
 	jobs []job
 	long []bool
-	// began is when the first job was due to be pushed, and over when the server was
-	// told to stop, counted from base as starts are.
+	// began is when the first job was due to be pushed, and over when the server was stopped, counted
+	// from base as starts are.
 	began, over time.Duration
 }
 

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// What the work nodes does. fleetLasts is how long the servers are watched while they are idle,
-// and while jobs are pushed, for each job that works take elsewhere: 20 s by default.
+// Parameters of the work nodes. fleetLasts is how long the servers are watched while they are
+// idle, and while jobs are pushed, for each job of other works: 20 s by default.
 const (
 	fleetLasts  = 100 * time.Microsecond
 	fleetPushes = 10 * time.Millisecond // from one push to the next
 	manyNodes   = 16
 )
 
-// Units of what servers that share queues cost.
+// Units of the costs of servers that share queues.
 const (
 	untilEven     = "s until even"
 	cpuOfProcess  = "ms of CPU, process"
@@ -30,7 +30,7 @@ func fleetProbes() []*probe {
 	return []*probe{of(1), of(manyNodes)}
 }
 
-// fleetProbe measures what servers cost that share queues: while they start, are idle and get a
+// fleetProbe measures the costs of servers that share queues: while they start, are idle and get a
 // job now and then, and when one of several dies.
 func fleetProbe(setting fleetSetting) *probe {
 	return &probe{name: "nodes, " + setting.String(), measure: func(ctx context.Context, l *lab) (_ []reading, err error) {
@@ -69,7 +69,7 @@ func (l *lab) fleetDeath(ctx context.Context, f *fleet) ([]reading, error) {
 // fleetSettles is how long servers that share shards evenly may take to fall quiet.
 const fleetSettles = 2 * time.Second
 
-// untilEven counts what it costs until the shards are shared evenly after a change.
+// untilEven counts the costs until the shards are shared evenly after a change.
 func (l *lab) untilEven(ctx context.Context, f *fleet, what string, change func() error) ([]reading, error) {
 	f.calls.take()
 	m := l.startMeter(ctx)
@@ -94,7 +94,7 @@ func (l *lab) untilEven(ctx context.Context, f *fleet, what string, change func(
 // lasts is how long servers are watched.
 func (l *lab) lasts() time.Duration { return max(idleAtLeast, time.Duration(l.jobs)*fleetLasts) }
 
-// fleetIdle counts what servers cost that have nothing to do.
+// fleetIdle counts the costs of servers that have nothing to do.
 func (l *lab) fleetIdle(ctx context.Context, f *fleet) ([]reading, error) {
 	f.calls.take()
 	readings, err := l.idle(ctx, l.lasts(), f.row("idle"))
@@ -104,7 +104,7 @@ func (l *lab) fleetIdle(ctx context.Context, f *fleet) ([]reading, error) {
 	return readings, err
 }
 
-// fleetPushed counts what servers cost that get a job now and then, from another process.
+// fleetPushed counts the costs of servers that get a job now and then, from another process.
 func (l *lab) fleetPushed(ctx context.Context, f *fleet) ([]reading, error) {
 	f.calls.take()
 	m := l.startMeter(ctx)

@@ -20,15 +20,15 @@ import (
 // the lab they are fewer than a server takes that nobody has configured.
 const fleetConnections = 64
 
-// wokenStore is what a node needs of a store.
+// wokenStore is the interface of a store that a node needs.
 type wokenStore interface {
 	ports.ShardStore
 	ports.Notifier
 	ports.TurnLimiter
 }
 
-// openStore returns a store on connections of its own, as those of another process, and what
-// closes them. On Postgres they are so many at most.
+// openStore returns a store on connections of its own, as those of another process, and a function
+// that closes them. On Postgres, conns bounds their number.
 func (l *lab) openStore(ctx context.Context, connections int) (wokenStore, func() error, error) {
 	if l.postgres == nil {
 		options := *l.redis.Options()
@@ -45,7 +45,7 @@ func (l *lab) openStore(ctx context.Context, connections int) (wokenStore, func(
 }
 
 // nodeStore is the store of one node, which counts the calls of its engine. When its life ends, so
-// does all it says to the database, as if the process had been killed.
+// do all its calls to the database, as if the process had been killed.
 type nodeStore struct {
 	wokenStore
 	calls *callCounter

@@ -12,8 +12,8 @@ import (
 	"github.com/skeinq/skein/adapters/postgres"
 )
 
-// postgresConnections is how many the systems may open: enough for ten writers or
-// five lanes, and what listens and renews beside them.
+// postgresConnections is how many connections the systems may open: enough for ten writers or five
+// lanes, and for those that listen and renew.
 const postgresConnections = 20
 
 // Each system's tables are in a schema of their own.
@@ -52,7 +52,7 @@ func emptyPostgres(ctx context.Context, url string) (*pgxpool.Pool, error) {
 		return nil, err
 	}
 	config.MaxConns = postgresConnections
-	// DROP says what it finds missing.
+	// DROP logs missing tables.
 	config.ConnConfig.RuntimeParams["client_min_messages"] = "warning"
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
@@ -97,8 +97,8 @@ func renewed(ctx context.Context, l *lab, make func(context.Context, *pgxpool.Po
 	return err
 }
 
-// dropTables drops all tables, on new connections, when the old ones have ended what the
-// last system still had under way.
+// dropTables drops all tables, on new connections, after the old ones have ended the last system's
+// calls.
 func (l *lab) dropTables(ctx context.Context) error {
 	l.postgres.Close()
 	pool, err := pgxpool.NewWithConfig(ctx, l.postgres.Config())
@@ -113,8 +113,8 @@ func (l *lab) dropTables(ctx context.Context) error {
 	return pool.SendBatch(ctx, &b).Close()
 }
 
-// vacuum does to the whole database what autovacuum would, and gives back the space of
-// tables that it is told not to shrink.
+// vacuum does the work of autovacuum for the whole database, and also gives back the space of
+// tables that are set not to shrink.
 func vacuum(ctx context.Context, pool *pgxpool.Pool) error {
 	_, err := pool.Exec(ctx, "VACUUM (ANALYZE, TRUNCATE)")
 	return err

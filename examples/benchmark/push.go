@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// pushBatchProbe pushes jobs pushedMany in a call, from so many goroutines.
+// pushBatchProbe pushes jobs, pushedMany in a call, from the given number of goroutines.
 func pushBatchProbe(name, call string, goroutines int) *probe {
 	setting := fmt.Sprintf("%s %d, %s", call, pushedMany, plural(goroutines, "goroutine"))
 	return &probe{name: "push-batch, " + name + ", " + setting, measure: func(ctx context.Context, l *lab) ([]reading, error) {
@@ -23,7 +23,7 @@ func pushBatchProbe(name, call string, goroutines int) *probe {
 	}}
 }
 
-// pushOneProbe pushes 1/share of the jobs, one in a call, from so many goroutines.
+// pushOneProbe pushes 1/share of the jobs, one in a call, from the given number of goroutines.
 func pushOneProbe(name string, goroutines, share int) *probe {
 	setting := plural(goroutines, "goroutine")
 	return &probe{name: "push-one, " + name + ", " + setting, measure: func(ctx context.Context, l *lab) ([]reading, error) {

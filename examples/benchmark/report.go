@@ -15,7 +15,7 @@ type row struct {
 	cpu cpuPerJob // medians
 }
 
-// rowsOf sums up what was measured for a work.
+// rowsOf sums up the measurements of a work.
 func rowsOf(w work, measured map[*probe]*results) []row {
 	var rows []row
 	for _, p := range w.probes {
@@ -80,9 +80,9 @@ func writeTable(out io.Writer, rows []row) error {
 	return err
 }
 
-// against returns what a row of Skein is compared with: of the others' rows of its work
-// the one with the same setting, or else the best. Where there are no others it is
-// the work's first row.
+// against returns the row that a row of Skein is compared with: among the others' rows of its work
+// the one with the same setting, or else the best. If there are no others, it is the work's first
+// row.
 func against(r row, rows []row) (row, bool) {
 	var first, best, same *row
 	for i := range rows {

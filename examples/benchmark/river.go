@@ -19,7 +19,7 @@ const riverName = "river"
 // command does.
 const riverFilled = 5_000
 
-// silent is the log of what is not of interest here.
+// silent is a log that drops everything.
 var silent = slog.New(slog.DiscardHandler)
 
 // riverSetting is how River is configured. Durations of 0 are its defaults.
@@ -32,7 +32,7 @@ var (
 	// riverDefaults has the number of workers of River's documentation: that
 	// setting has no default.
 	riverDefaults = riverSetting{workers: 100}
-	// riverBench is what River's own bench command runs with.
+	// riverBench is the configuration of River's own bench command.
 	riverBench = riverSetting{workers: 2_000, cooldown: 2 * time.Millisecond, fetchPoll: 20 * time.Millisecond}
 )
 

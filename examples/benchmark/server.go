@@ -16,8 +16,8 @@ import (
 // startWithin is how long a Redis may take to answer.
 const startWithin = 3 * time.Minute
 
-// startRedis starts a Redis of its own, which keeps nothing on disk, on a free
-// port of this machine. What it returns ends it.
+// startRedis starts a Redis of its own, which keeps nothing on disk, on a free port of this
+// machine. The returned function ends it.
 func startRedis(ctx context.Context) (url string, stop func() error, err error) {
 	port, err := freePort()
 	if err != nil {
@@ -34,7 +34,7 @@ func startRedis(ctx context.Context) (url string, stop func() error, err error) 
 	}
 	stop = func() error {
 		err := server.Process.Kill()
-		_ = server.Wait() // it was killed, and says so
+		_ = server.Wait() // it was killed, and reports that
 		return errors.Join(err, os.RemoveAll(dir))
 	}
 	url = fmt.Sprintf("redis://127.0.0.1:%d", port)

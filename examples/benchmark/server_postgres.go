@@ -17,9 +17,8 @@ import (
 // postgresElsewhere is where Debian keeps Postgres, out of PATH.
 const postgresElsewhere = "/usr/lib/postgresql/*/bin"
 
-// startPostgres makes a cluster of its own, with the configuration that initdb
-// writes, and serves it on a free port of this machine. What it returns ends and
-// removes it.
+// startPostgres makes a cluster of its own, with the configuration that initdb writes, and serves
+// it on a free port of this machine. The returned function ends and removes it.
 func startPostgres(ctx context.Context) (url string, stop func() error, err error) {
 	bin, err := postgresBinaries()
 	if err != nil {
@@ -40,7 +39,7 @@ func startPostgres(ctx context.Context) (url string, stop func() error, err erro
 	stop = func() error {
 		// Killed, it would leave its workers and their shared memory behind.
 		err := server.Process.Signal(syscall.SIGQUIT)
-		_ = server.Wait() // it says that it was ended so
+		_ = server.Wait() // it reports that it was ended so
 		return errors.Join(err, os.RemoveAll(dir))
 	}
 	url = fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", port)

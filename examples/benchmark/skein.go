@@ -13,13 +13,13 @@ import (
 
 const skeinName = "skein"
 
-// skeinSystem is Skein at default options, but for what is set here.
+// skeinSystem is Skein at default options, except for those that are set here.
 type skeinSystem struct {
-	log    *slog.Logger // what would disturb a figure, as a lost lease
+	log    *slog.Logger // events that would disturb a figure, such as a lost lease
 	store  ports.ShardStore
 	queue  *skein.Queue[[]byte]
 	client *skein.Client
-	// setting is what is not default.
+	// setting is the settings that differ from the defaults.
 	setting skeinSetting
 }
 

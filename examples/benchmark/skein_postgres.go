@@ -56,8 +56,8 @@ func (s *skeinOnPostgres) audit(ctx context.Context, _ int) error {
 	return nil
 }
 
-// perTurn returns how many jobs a turn that claimed some has claimed on average, since
-// it was last asked.
+// perTurn returns how many jobs a turn that claimed some has claimed on average, since the last
+// call.
 func (s *skeinOnPostgres) perTurn() float64 {
 	return float64(s.turns.claimed.Swap(0)) / float64(max(1, s.turns.count.Swap(0)))
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// deadFactor is how many times as many jobs as elsewhere are handled beside the
-// snapshot before the measurement: two million by default, each of which leaves
-// dead rows that no vacuum may take away.
+// deadFactor is the factor by which the jobs handled before the measurement exceed the usual
+// number: two million by default. Each leaves dead rows that no vacuum may remove while the
+// snapshot is open.
 const deadFactor = 10
 
-// snapshotProbe measures how fast jobs are handled, and again beside a snapshot
-// that was opened many jobs ago.
+// snapshotProbe measures how fast jobs are handled, and again with an open snapshot that is many
+// jobs old.
 func snapshotProbe() *probe {
 	return &probe{name: "snapshot, skein", measure: func(ctx context.Context, l *lab) (_ []reading, err error) {
 		s, err := l.system(ctx, skeinName)
@@ -42,8 +42,8 @@ func snapshotProbe() *probe {
 	}}
 }
 
-// openSnapshot opens a transaction that goes on seeing the database as it is. What
-// it returns ends it.
+// openSnapshot opens a transaction that keeps seeing the database as it is. The returned function
+// ends it.
 func openSnapshot(ctx context.Context, pool *pgxpool.Pool) (release func() error, err error) {
 	tx, err := pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
 	if err != nil {

@@ -37,7 +37,7 @@ func startProbes(starts int) []*probe {
 	}
 }
 
-// jobsInEach returns a job for each of so many shards.
+// jobsInEach returns a job for each of the given number of shards.
 func jobsInEach(shards int) []job {
 	var jobs []job
 	have := make([]bool, shards)

@@ -15,8 +15,8 @@ type system interface {
 	push(ctx context.Context, j job) error
 	// fill stores jobs in the fastest way that the system has.
 	fill(ctx context.Context, jobs []job) error
-	// serve starts a server that gives each payload to handle. What it returns
-	// stops it, and waits.
+	// serve starts a server that passes each payload to handle. The returned function stops it, and
+	// waits.
 	serve(ctx context.Context, handle func(payload []byte)) (stop func() error, err error)
 	// left is how many jobs the store has, queued, claimed or put aside.
 	left(ctx context.Context) (int64, error)
@@ -31,15 +31,15 @@ type auditor interface {
 // batcher is a system that stores many jobs in one call.
 type batcher interface {
 	system
-	// pushMany stores jobs, pushedMany in a call, from so many goroutines.
+	// pushMany stores jobs, pushedMany in a call, from the given number of goroutines.
 	pushMany(ctx context.Context, jobs []job, goroutines int) error
 }
 
 // pushedMany is how many jobs a batcher stores in a call.
 const pushedMany = 500
 
-// These are how often a store is asked whether it is empty, and how long it may
-// take to be so after the last handler has begun.
+// How often a store is asked whether it is empty, and how long it may take to become so after the
+// last handler has begun.
 const (
 	drainedEvery  = time.Millisecond
 	drainedWithin = 3 * time.Minute
@@ -138,5 +138,5 @@ func eachChunk(ctx context.Context, goroutines, size int, jobs []job, do func(co
 	})
 }
 
-// rate returns so many jobs in a second.
+// rate returns the jobs per second.
 func rate(jobs int, d time.Duration) float64 { return float64(jobs) / d.Seconds() }

@@ -24,7 +24,7 @@ func newWaiting(jobs []job, highest int, wait func(number int) time.Duration) *w
 	return &waiting{tally: newTally(jobs), base: time.Now(), wait: wait, starts: make([]atomic.Int64, highest+1)}
 }
 
-// handle notes when a payload has come, takes it, and waits: take may say that all have come.
+// handle notes when a payload has come, takes it, and waits: take may report that all have come.
 func (w *waiting) handle(payload []byte) {
 	start := max(1, time.Since(w.base)) // 0 is no start
 	n, err := number(payload)
@@ -78,7 +78,7 @@ func (w *waiting) span() time.Duration {
 	return time.Duration(w.last.Load()) - first
 }
 
-// failure returns what is wrong with the jobs that have come.
+// failure returns what is wrong with the received jobs.
 func (w *waiting) failure() error {
 	select {
 	case err := <-w.done:

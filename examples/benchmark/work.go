@@ -25,7 +25,7 @@ func costs(unit string) bool { return unit != perSecond }
 type reading struct {
 	system, setting, unit string
 	value                 float64
-	// cpu is what each job cost beside it.
+	// cpu is the processor time of each job, besides.
 	cpu cpuPerJob
 }
 
@@ -38,7 +38,7 @@ type probe struct {
 	measure func(ctx context.Context, l *lab) ([]reading, error)
 }
 
-// work is what systems are compared at.
+// work is a task that systems are compared at.
 type work struct {
 	name     string
 	probes   []*probe

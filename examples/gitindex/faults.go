@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// errInjected is the failure that -fail asks for.
+// errInjected is the failure that -fail injects.
 var errInjected = errors.New("injected failure")
 
 // slowness is how long a slow call sleeps.
@@ -24,7 +24,7 @@ type faults struct {
 	count  faultCount
 }
 
-// faultCount is what was done to handlers.
+// faultCount counts the faults that handlers met.
 type faultCount struct {
 	failed, panicked, slowed int64
 }
@@ -61,7 +61,7 @@ func (f *faults) wrap(next handler) handler {
 	}
 }
 
-// callOutcome is what becomes of one call.
+// callOutcome is the outcome of one call.
 type callOutcome struct {
 	slow, panics, fails bool
 	// done is how many events are handled first.
@@ -90,7 +90,7 @@ func (f *faults) draw(events int) callOutcome {
 	return d
 }
 
-// counted returns what was done so far.
+// counted returns the counts so far.
 func (f *faults) counted() faultCount {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -157,8 +157,8 @@ func (l *logReader) version(mode, hash string) (Version, bool) {
 	return Version{Mode: mode, Blob: hash}, strings.Trim(hash, "0") != "" && strings.Trim(mode, "0") != ""
 }
 
-// possible reports whether the kind of a change is one that --no-renames leaves
-// and fits what the change says.
+// possible reports whether --no-renames can print the kind of a change and whether it fits the
+// rest of the change.
 func possible(c change) bool {
 	nothing := Version{}
 	switch c.Kind {

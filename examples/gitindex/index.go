@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// handler handles the events of one id, in order: what a queue calls.
+// handler is a queue's handler: it handles the events of one id, in order.
 type handler func(ctx context.Context, id string, events []Event) error
 
 // stripes is how many locks an index has, so that lanes rarely meet.

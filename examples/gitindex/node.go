@@ -16,8 +16,8 @@ import (
 // nodeLeaseTTL is short, so that the shards of a node that was killed are soon another's.
 const nodeLeaseTTL = 2 * time.Second
 
-// runNode is the whole command in a process that is a node. It ends when the parent asks
-// for it, and at once when the parent is gone.
+// runNode is the whole command in a process that is a node. It ends when the parent requests it,
+// and at once when the parent is gone.
 func runNode(in io.Reader, out, stderr io.Writer) int {
 	signal.Ignore(os.Interrupt) // Of a terminal, which sends it to the parent as well.
 	values := json.NewDecoder(in)
@@ -40,8 +40,8 @@ func runNode(in io.Reader, out, stderr io.Writer) int {
 	return 0
 }
 
-// serve runs a node's server until ctx ends and it has drained. One that is asked to end before its
-// store is open has nothing to drain.
+// serve runs a node's server until ctx ends and it has drained. A node that is told to end before
+// its store is open has nothing to drain.
 func (s settings) serve(ctx context.Context, handle handler) error {
 	store, closeStore, err := backends.Open(ctx, s.Store)
 	if err != nil && ctx.Err() != nil {

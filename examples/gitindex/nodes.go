@@ -77,12 +77,12 @@ func (n *nodes) runProcess(ctx context.Context, s settings, lifetime time.Durati
 	}
 	select {
 	case <-ctx.Done():
-		_ = p.answers.send(answer{Stop: true}) // One that is gone needs no asking; end says how it went.
+		_ = p.answers.send(answer{Stop: true}) // A process that has ended needs no request; end returns how it went.
 		return false, p.end(<-answered)
 	case <-over:
 		if err := p.cmd.Process.Kill(); err == nil {
 			<-answered
-			_ = p.cmd.Wait() // It says that the process was killed.
+			_ = p.cmd.Wait() // It reports that the process was killed.
 			return true, nil
 		}
 		return false, p.end(<-answered)
@@ -125,12 +125,12 @@ func startNode(s settings, stderr io.Writer) (*nodeProcess, error) {
 		return nil, err
 	}
 	p := &nodeProcess{cmd: cmd, calls: out, answers: newSender(in)}
-	_ = p.answers.send(s) // One that can't be told has ended, which its exit status says.
+	_ = p.answers.send(s) // A process that can't be reached has ended, and its exit status shows how.
 	return p, nil
 }
 
-// end waits until a process has ended that sends no more, and returns what was wrong. One whose
-// calls could not be read is killed.
+// end waits until a process has ended that sends no more, and returns what was wrong. A process
+// whose calls could not be read is killed.
 func (p *nodeProcess) end(unreadable error) error {
 	if unreadable != nil {
 		_ = p.cmd.Process.Kill() // It may have ended.

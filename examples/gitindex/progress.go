@@ -11,8 +11,8 @@ import (
 // barWidth is how many characters a bar has between its brackets.
 const barWidth = 30
 
-// showProgress shows how far a run of so many commits is until done is closed: a
-// bar that moves where out is a terminal, else a line every few seconds.
+// showProgress shows the progress of a run of the given number of commits until done is closed: a
+// bar that moves if out is a terminal, else a line every few seconds.
 func showProgress(out io.Writer, commits int64, snapshot func() counts, done <-chan struct{}) {
 	before, after, erase := "", "\n", ""
 	interval := 5 * time.Second

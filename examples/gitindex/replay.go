@@ -24,8 +24,8 @@ func newQueue(name string) *skein.Queue[Event] {
 	})
 }
 
-// newQueueName returns a name that no run had before: what one left in a shared store is not
-// the next one's.
+// newQueueName returns a name that no earlier run had, so that a run's remains in a shared store
+// are not mixed with the next one's.
 func newQueueName() string { return "gitindex-" + rand.Text()[:8] }
 
 // chunk is how many events one push carries.
@@ -44,7 +44,7 @@ type replay struct {
 	index  *index
 	faults *faults
 	tally  *tally
-	// handle is what the queue calls: the index, with faults, counted.
+	// handle is the queue's handler: the index, with faults, counted.
 	handle handler
 	// nodes are the processes that handle; of none, this one does.
 	nodes nodes
@@ -141,11 +141,11 @@ func (r *replay) push(ctx context.Context, client *skein.Client) error {
 	return flush()
 }
 
-// pushPatience is how long pushes are repeated of which nothing is known to be stored.
+// pushPatience is how long pushes are repeated that are not known to be stored.
 const pushPatience = time.Minute
 
-// pushChunk pushes until the store has it: again what is not known to be stored. Of that, what was
-// stored after all is merged, or handled again, which the index notices.
+// pushChunk pushes until the store has the chunk: it repeats events that are not known to be
+// stored. An event that was stored after all is merged, or handled again, which the index notices.
 func (r *replay) pushChunk(ctx context.Context, client *skein.Client, entries []skein.Entry[Event]) error {
 	for try, since := 1, time.Now(); ; try++ {
 		err := r.queue.PushMany(ctx, client, entries)

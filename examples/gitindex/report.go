@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// report is what a run came to.
+// report is the result of a run.
 type report struct {
 	counts  counts
 	faults  faultCount
@@ -23,7 +23,7 @@ type report struct {
 	compared *comparison
 }
 
-// ok reports whether the run proved what it was to prove.
+// ok reports whether the run proved its point.
 func (r *report) ok() bool {
 	if r.ended != nil || r.compared == nil {
 		return false

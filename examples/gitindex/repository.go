@@ -145,8 +145,8 @@ func (r repository) stream(parent context.Context, read func(io.Reader) error, a
 	return err
 }
 
-// environment returns this process's, without what leads git to another repository
-// than the one named, such as inside a hook, and in plain English.
+// environment returns this process's environment, in plain English, without variables that lead
+// git to another repository than the named one, such as inside a hook.
 func environment() []string {
 	var env []string
 	for _, v := range os.Environ() {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// tally counts what is pushed and what becomes of it. It may be used by many
-// goroutines at once; one at a time may await.
+// tally counts pushed events and their outcomes. It may be used by many goroutines at once; only
+// one at a time may call await.
 type tally struct {
 	// done has room for one: a job was done since it was last looked at.
 	done chan struct{}
@@ -23,8 +23,8 @@ type counts struct {
 	commits, pushed int64
 	// handled are the events of the jobs that are done.
 	handled int64
-	// repeated are those of the jobs that are done that had been handled before: whoever
-	// had, died or lost its lease before it could say so to the store.
+	// repeated are those of the done jobs that had been handled before: that handler's process died or
+	// lost its lease before it could report it to the store.
 	repeated int64
 	// calls are the calls of the handler, jobs those that ended without an
 	// error, retries those whose id's call before had ended with one.
@@ -33,7 +33,7 @@ type counts struct {
 	overlaps int64
 }
 
-// idState is what the calls for one id have come to.
+// idState is the state of the calls for one id.
 type idState struct {
 	running int
 	failed  bool
@@ -99,8 +99,8 @@ func (t *tally) end(state *idState, events []Event, ok bool) {
 	}
 }
 
-// pushing counts events that are about to be pushed, of a history that has come
-// to so many commits.
+// pushing counts events that are about to be pushed, from a history with the given number of
+// commits so far.
 func (t *tally) pushing(events int, commits int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -17,8 +17,7 @@ type comparison struct {
 	differences examples
 }
 
-// compare holds what the index has against git ls-tree -r HEAD. It empties
-// files.
+// compare compares the index with git ls-tree -r HEAD. It empties files.
 func compare(ctx context.Context, r repository, files map[string]Version) (*comparison, error) {
 	c := &comparison{}
 	err := r.tree(ctx, func(path string, want Version) {

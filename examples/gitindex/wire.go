@@ -14,7 +14,7 @@ import (
 // nodes. A node's handler sends each call to the parent, by its standard output, and ends
 // as the parent answers, by its standard input. All of it is JSON, one value after another.
 
-// settings is what a node is told first.
+// settings is a node's first message.
 type settings struct {
 	Name, Store, Queue string
 	Lanes              int
@@ -27,8 +27,8 @@ type call struct {
 	Events []Event
 }
 
-// answer is what became of the call with its number: done, failed or panicked. With
-// Stop it is no answer but asks the node to finish what runs, and to end.
+// answer is the outcome of the call with its number: done, failed or panicked. With Stop it is not
+// an answer but a request to the node to finish what runs, and to end.
 type answer struct {
 	Number           int64
 	Failed, Panicked string
@@ -117,7 +117,7 @@ func (c *caller) handle(_ context.Context, id string, events []Event) error {
 	return nil
 }
 
-// expect returns the number of a new call and what gets its answer.
+// expect returns the number of a new call and the channel for its answer.
 func (c *caller) expect() (number int64, answered <-chan answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,8 +127,8 @@ func (c *caller) expect() (number int64, answered <-chan answer) {
 	return c.last, one
 }
 
-// receive hands answers to the calls that wait for them, and calls stop when the parent
-// asks for that. It returns why nothing more comes: the parent is gone.
+// receive passes answers to the calls that wait for them, and calls stop when the parent requests
+// that. It returns why no more answers come: the parent is gone.
 func (c *caller) receive(in *json.Decoder, stop func()) error {
 	for {
 		var a answer

@@ -38,7 +38,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// payload is what is pushed for an id.
+// payload is the payload that is pushed for an id.
 type payload struct {
 	ID int `json:"id"`
 }
@@ -191,7 +191,7 @@ func describe(batch *skein.RawBatch) string {
 	return b.String()
 }
 
-// report says how it went, queue by queue.
+// report prints the results, queue by queue.
 func (d *dummy) report(ctx context.Context, inspector *inspect.Inspector) error {
 	stats, err := inspector.Stats(ctx, aTest.Name(), aTest2.Name())
 	for _, s := range stats {

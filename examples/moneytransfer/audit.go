@@ -17,7 +17,7 @@ type entry struct {
 	Balance  int64
 }
 
-// findings are what an audit counts.
+// findings are an audit's counts.
 type findings struct {
 	entries int
 	// missing and extra are transfers paid or received too seldom or too often.
@@ -31,7 +31,7 @@ type findings struct {
 
 var errWrong = errors.New("the books are wrong")
 
-// audit reads all histories and says what it found.
+// audit reads all histories and returns its findings.
 func (b *bank) audit(ctx context.Context, out io.Writer) error {
 	rows, err := b.pool.Query(ctx, "SELECT account, transfer, amount, balance FROM history ORDER BY place")
 	if err != nil {
@@ -54,7 +54,7 @@ func (b *bank) audit(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// examine compares histories, each in its order, with what was ordered.
+// examine compares histories, each in its order, with the ordered transfers.
 func examine(ordered []transfer, history []entry) findings {
 	f := findings{entries: len(history)}
 	type side struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/skeinq/skein/adapters/postgres"
 )
 
-// opening is what each account starts with.
+// opening is each account's initial balance.
 const opening = 1000
 
 // movement is a change of an account's balance: the payload. Its id is the
@@ -22,12 +22,12 @@ type movement struct {
 	Transfer int `json:"transfer"`
 	// Peer is whom the money goes to, or comes from.
 	Peer string `json:"peer"`
-	// Amount is what is added; a payment's is below 0.
+	// Amount is added to the balance; a payment's is below 0.
 	Amount int64 `json:"amount"`
 }
 
-// movements is the queue. A transaction is about a few movements. Each death of the
-// process counts as a recovery of what ran, of which there may be very many here.
+// movements is the queue. A transaction covers a few movements. Each death of the process counts
+// as a recovery of the running jobs, and here there may be very many.
 var movements = skein.NewQueue("movements", skein.QueueOptions[movement]{MaxPayloads: 5, MaxRecoveries: 1_000_000})
 
 // transfer is an order to pay.
@@ -47,7 +47,7 @@ func newBank(pool *pgxpool.Pool, store *postgres.Store, o options) *bank {
 	return &bank{pool: pool, store: store, client: skein.NewClient(store, skein.ClientOptions{}), options: o}
 }
 
-// transfers returns what is ordered: the same in each run with the same flags.
+// transfers returns the ordered transfers: the same in each run with the same flags.
 func (b *bank) transfers() []transfer {
 	random := rand.New(rand.NewPCG(b.options.seed, 0))
 	list := make([]transfer, b.options.transfers)

@@ -14,7 +14,7 @@ import (
 	"github.com/skeinq/skein/adapters/redis"
 )
 
-// openStore returns the store of a URL, and what closes its connections. Yours needs
+// openStore returns the store of a URL, and a function that closes its connections. Yours needs
 // one of these cases.
 func openStore(ctx context.Context, storeURL string) (store skein.Store, closeStore func(), err error) {
 	u, err := url.Parse(storeURL)

@@ -13,8 +13,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// routes returns what the server answers to. It is ready while the store answers, the server of
-// jobs renews its leases, and ctx has not ended. The dashboard is at /jobs/ with the API below
+// routes returns the server's routes. It is ready while the store answers, the server of jobs
+// renews its leases, and ctx has not ended. The dashboard is at /jobs/ with the API below
 // /jobs/api/v1, for this machine alone.
 func routes(ctx context.Context, store skein.Store, client *skein.Client) (http.Handler, error) {
 	mux := http.NewServeMux()
@@ -29,7 +29,7 @@ func routes(ctx context.Context, store skein.Store, client *skein.Client) (http.
 		case err == nil:
 		case errors.Is(err, skein.ErrInvalidID), errors.Is(err, skein.ErrInvalidPayload):
 			http.Error(w, err.Error(), http.StatusBadRequest)
-		default: // the sender repeats it: what is stored already merges
+		default: // the sender repeats it: entries that are stored already merge
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
 	})

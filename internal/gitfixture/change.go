@@ -5,10 +5,10 @@ import (
 	"io"
 )
 
-// change is what a commit does to the files of its branch.
+// change is a commit's changes to the files of its branch.
 type change struct {
 	files *tree
-	// before holds each touched path as it was; the zero file is none.
+	// before holds each touched path as it was; the zero file means that it did not exist.
 	before map[string]file
 	// paths are the touched paths, in order.
 	paths []string
@@ -50,8 +50,7 @@ func (c *change) adopt(from *tree, paths []string) {
 	}
 }
 
-// write gives fast-import the deletes first, so that what was a file can be a
-// directory.
+// write gives fast-import the deletes first, so that a former file can become a directory.
 func (c *change) write(w io.Writer) {
 	for _, path := range c.paths {
 		if _, ok := c.files.files[path]; !ok && c.before[path] != (file{}) {
@@ -94,7 +93,7 @@ func (h *history) touch(c *change) {
 	}
 }
 
-// put keeps what the path held, so that a file can go back to it.
+// put keeps the path's content, so that a file can go back to it.
 func (h *history) put(c *change, path string, f file) {
 	if f == (file{}) {
 		return

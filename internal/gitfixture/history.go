@@ -23,7 +23,7 @@ type history struct {
 	named, dated int
 	// deleted are paths that may come back.
 	deleted []string
-	// previous is what each path held before its last change.
+	// previous is the content of each path before its last change.
 	previous map[string]file
 }
 
@@ -68,9 +68,8 @@ func (h *history) edit(b *branch) *change {
 	return c
 }
 
-// mergeSides forks one or two side branches, goes on with main for at most so
-// many commits, and merges. It returns how many commits main had before the
-// merge.
+// mergeSides forks one or two side branches, continues main for at most the given number of
+// commits, and merges. It returns how many commits main had before the merge.
 func (h *history) mergeSides(main *branch, atMost int) int {
 	sides := []*branch{h.fork(main)}
 	if h.r.IntN(8) == 0 {
@@ -98,8 +97,7 @@ func (h *history) fork(main *branch) *branch {
 	return side
 }
 
-// merge commits what the sides changed, and sometimes something of its own; some
-// merges take nothing.
+// merge commits the changes of the sides, and sometimes one of its own; some merges take nothing.
 func (h *history) merge(main *branch, sides []*branch, changes []*change) {
 	c := newChange(main.files)
 	parents := make([]int, 0, len(sides))

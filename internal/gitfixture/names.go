@@ -14,7 +14,7 @@ var oddNames = []string{
 	"c1-\u0085-%d", "replacement-\ufffd-%d", ":100644-%d", "commit %d", "*glob?[%d]", "~tilde-%d",
 }
 
-// oddShare of the names are odd, one in so many.
+// oddShare: one in oddShare names is odd.
 const oddShare = 8
 
 // longShare of the odd ones are longer than a job's id may be.

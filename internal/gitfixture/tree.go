@@ -15,7 +15,7 @@ const (
 	submodule  = "160000"
 )
 
-// file is what a path holds: a mode, and a blob's mark or a submodule's commit.
+// file is the content of a path: a mode, and a blob's mark or a submodule's commit.
 type file struct {
 	mode, ref string
 }
