@@ -42,7 +42,7 @@ func Cut(t testing.TB, client redis.UniversalClient) {
 	}
 }
 
-// cutAll cuts every connection to the client's servers but its own, and says how many.
+// cutAll cuts every connection to the client's servers but its own, and returns how many.
 func cutAll(ctx context.Context, killer redis.UniversalClient) (int64, error) {
 	var cut atomic.Int64
 	err := eachMaster(ctx, killer, func(ctx context.Context, node *redis.Client) error { return kill(ctx, node, &cut) })

@@ -42,7 +42,7 @@ func MoveSlots(t testing.TB, client redis.UniversalClient, pause time.Duration, 
 	})
 }
 
-// mover moves slots among masters, of which it knows who has which.
+// mover moves slots among masters. It knows which master has which slot.
 type mover struct {
 	nodes []master
 	owner map[int]int
@@ -71,7 +71,7 @@ func newMover(ctx context.Context, client redis.UniversalClient) (*mover, error)
 	return m, nil
 }
 
-// move moves slots until it is told to stop, and never leaves one half moved.
+// move moves slots until it is stopped, and never leaves one half moved.
 func (m *mover) move(stop <-chan struct{}, pause time.Duration, keys []string) error {
 	for i := 0; ; i++ {
 		ctx, cancel := context.WithTimeout(context.Background(), Patience)

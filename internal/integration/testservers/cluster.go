@@ -111,7 +111,7 @@ func introduce(ctx context.Context, g *group, i int) error {
 	return err
 }
 
-// joined asks whether every node serves and knows every other.
+// joined checks whether every node serves and knows every other.
 func joined(ctx context.Context, g *group) error {
 	for i := range masters {
 		node := redis.NewClient(&redis.Options{Addr: g.address(i)})

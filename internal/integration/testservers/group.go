@@ -70,7 +70,7 @@ func (g *group) end() {
 	release(g.ports)
 }
 
-// printed is what the servers have printed, once they are gone.
+// printed is the servers' output, once they have ended.
 func (g *group) printed() string {
 	var all strings.Builder
 	for _, k := range g.supervisors {
@@ -90,8 +90,7 @@ func (g *group) port(i int) string { return strconv.Itoa(g.ports[i].number) }
 // errEnded says that a server ended by itself before it was ready.
 var errEnded = errors.New("a server ended")
 
-// until asks again and again until there is no error any more, time is up, or a
-// server of the group has ended.
+// until retries until there is no error, time is up, or a server of the group has ended.
 func (g *group) until(ctx context.Context, ask func(context.Context) error) error {
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()

@@ -25,11 +25,11 @@ func (p program) path() (string, error) {
 	return path, err
 }
 
-// runHere runs a command in an empty directory until the command ends or the script's
-// input does; its first argument is the signal that is sent to the command then. It is
-// sent until the command is gone: a command that the shell has not yet become, such as
-// a server behind initdb, gets it once it is there. Ctrl-C reaches the shell as well,
-// and what it prints at the end finds no reader: it cleans up all the same.
+// runHere runs a command in an empty directory until the command ends or the script's input does.
+// Its first argument is the signal that is sent to the command then, repeatedly until the command
+// has ended: a command that the shell has not yet become, such as a server behind initdb, gets it
+// once it runs. Ctrl-C reaches the shell as well, and the output at its end finds no reader: it
+// cleans up all the same.
 const runHere = `
 trap '' HUP INT PIPE TERM
 signal=$1 && shift

@@ -13,9 +13,9 @@ type program struct {
 	elsewhere string
 	// signal ends a server at once, with all that it started.
 	signal string
-	// unprivileged says that the program refuses to run as root.
+	// unprivileged is set if the program refuses to run as root.
 	unprivileged bool
-	// get says how a person gets the program.
+	// get is how a person gets the program.
 	get string
 }
 
@@ -30,7 +30,7 @@ type machine interface {
 	end()
 }
 
-// errNowhere says that there is no machine to run a program.
+// errNowhere means that there is no machine to run a program.
 var errNowhere = errors.New("there is no way to run a server here")
 
 // open returns the machine for a program that SKEIN_TEST_VIA names, or else the

@@ -22,8 +22,8 @@ func postgresServer() program {
 	}
 }
 
-// The shared Postgres, started when it is first asked for. It forgets what it has
-// stored if it crashes, and it sorts text as English does and not by bytes.
+// The shared Postgres, started at its first use. It forgets its data if it crashes, and it sorts
+// text as English does and not by bytes.
 var sharedPostgres = sync.OnceValues(func() (string, error) {
 	const variable = "SKEIN_TEST_POSTGRES"
 	if url := fromEnvironment(variable); url != "" {
@@ -97,8 +97,8 @@ for setting; do
 	shift && set -- "$@" -c "$setting"
 done`
 
-// runPostgres makes a cluster in the working directory and serves it on the port
-// $1 of the address $2. $3 is what initdb is asked for; the settings follow.
+// runPostgres makes a cluster in the working directory and serves it on the port $1 of the address
+// $2. $3 are the arguments of initdb; the settings follow.
 const runPostgres = findPostgres + `
 port=$1 bind=$2 init=$3 && shift 3` + settingsAsFlags + `
 # Before 15 there is no choice of that.
@@ -121,7 +121,7 @@ func (g *group) startPostgres(ctx context.Context, i int, init string, settings 
 	return g.until(ctx, func(ctx context.Context) error { return connected(ctx, postgresURL(g, i)) })
 }
 
-// connected asks a server whether it serves.
+// connected checks whether a server serves.
 func connected(ctx context.Context, url string) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -130,8 +130,8 @@ func connected(ctx context.Context, url string) error {
 	return conn.Close(ctx)
 }
 
-// ofVersion fails if the environment asks for another major version of Postgres than
-// the pool's server has: whoever asks must not be told that a test passed on it.
+// ofVersion fails if the environment requests another major version of Postgres than the pool's
+// server has: a test must not seem to pass on a version that it did not run on.
 func ofVersion(ctx context.Context, pool *pgxpool.Pool) error {
 	want := os.Getenv("SKEIN_TEST_POSTGRES_MAJOR")
 	if want == "" {

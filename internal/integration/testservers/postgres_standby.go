@@ -119,7 +119,7 @@ func pair(ctx context.Context, g *group, copies string, settings []string) error
 	return g.until(ctx, func(ctx context.Context) error { return waitedFor(ctx, postgresURL(g, thePrimary)) })
 }
 
-// waitedFor asks a primary whether its standby is the one that it waits for.
+// waitedFor checks whether a primary waits for its standby.
 func waitedFor(ctx context.Context, url string) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {

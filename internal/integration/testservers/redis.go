@@ -23,7 +23,7 @@ func valkeyServer() program {
 		"or install valkey-server (apt-get install valkey-server, which Debian 12 has in bookworm-backports), or start Docker"}
 }
 
-// The shared servers, each started when it is first asked for.
+// The shared servers, each started at its first use.
 var (
 	sharedRedis  = sync.OnceValues(func() (string, error) { return standaloneURL("SKEIN_TEST_REDIS", redisServer()) })
 	sharedValkey = sync.OnceValues(func() (string, error) { return standaloneURL("SKEIN_TEST_VALKEY", valkeyServer()) })
@@ -107,8 +107,7 @@ func standalone(p program, flags ...string) (*group, error) {
 	})
 }
 
-// fromEnvironment is the value of a variable, unless SKEIN_TEST_VIA asks for
-// another way.
+// fromEnvironment is the value of a variable, unless SKEIN_TEST_VIA selects another way.
 func fromEnvironment(variable string) string {
 	if os.Getenv("SKEIN_TEST_VIA") != "" {
 		return ""
@@ -125,10 +124,10 @@ func redisCommand(p program, g *group, i int, flags ...string) []string {
 	}, flags...)
 }
 
-// pinged asks a server whether it serves.
+// pinged checks whether a server serves.
 func pinged(address string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		// The client logs what it can't reach; nobody wants to know of this.
+		// The client logs servers that it can't reach, which is of no interest here.
 		var dialer net.Dialer
 		conn, err := dialer.DialContext(ctx, "tcp", address)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// masterName is what the sentinel calls the master.
+// masterName is the sentinel's name for the master.
 const masterName = "skein"
 
 // The servers of a group with a sentinel, by their ports.
@@ -71,7 +71,7 @@ func watched(ctx context.Context, g *group) error {
 	return g.until(ctx, func(ctx context.Context) error { return known(ctx, watcher) })
 }
 
-// replicating asks whether the replica follows the master.
+// replicating checks whether the replica follows the master.
 func replicating(ctx context.Context, g *group) error {
 	replica := redis.NewClient(&redis.Options{Addr: g.address(theReplica)})
 	defer replica.Close()
@@ -82,7 +82,7 @@ func replicating(ctx context.Context, g *group) error {
 	return err
 }
 
-// known asks whether the sentinel could promote the replica.
+// known checks whether the sentinel could promote the replica.
 func known(ctx context.Context, watcher *redis.SentinelClient) error {
 	replicas, err := watcher.Replicas(ctx, masterName).Result()
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"os/exec"
 )
 
-// supervisor is a shell script that runs beside this process. Its standard input is
-// a pipe whose other end only this process holds, so it reads the end of it when
-// it is told to end, and also when this process is gone, however it went.
+// supervisor is a shell script that runs beside this process. Its standard input is a pipe whose
+// other end only this process holds. So it reads the end of input when this process closes the
+// pipe, and also when this process is gone, for whatever reason.
 type supervisor struct {
 	input  io.Closer
 	output bytes.Buffer
@@ -35,7 +35,7 @@ func supervise(cmd *exec.Cmd) (*supervisor, error) {
 	k.input = input
 	go func() {
 		defer close(k.gone)
-		// How it ended says nothing: what it kept was killed or went by itself.
+		// Its exit status means nothing: its command was killed or ended by itself.
 		_ = cmd.Wait()
 	}()
 	return k, nil
@@ -47,7 +47,8 @@ func (k *supervisor) end() {
 	<-k.gone
 }
 
-// printed is all the script and what it ran have printed. Only once it is gone.
+// printed is all output of the script and its command. It may be read only once the script has
+// ended.
 func (k *supervisor) printed() string {
 	<-k.gone
 	return k.output.String()
