@@ -1,31 +1,32 @@
-# How much the fuzzing and the large figures do; set them as you like.
+# The amounts of fuzzing and of the large figures; set them as you like.
 FUZZRUNS ?= 40000
 CHECKS ?= 10000
 STORIES ?= 10000
 REPO ?=
 
-# How many jobs and shards make measure looks at.
+# How many jobs and shards make measure uses.
 JOBS ?= 100000
 SHARDS ?= 100
 MEASURED ?= (HistoryOfADay|ListsOfManyShards|RedisSlowest)$$
 
-# The oldest and the newest Postgres that the store is tested on, beside Debian's, and
-# the tests that are run there.
+# The oldest and the newest Postgres that the store is tested on, besides Debian's, and the tests
+# that are run there.
 POSTGRES_VERSIONS ?= 14.23.0-beta.17 18.4.0-beta.17
 POSTGRES_TESTS ?= Postgres
 
-# A standby is made by pg_basebackup, which npm's packages lack: these run on Debian's Postgres.
+# pg_basebackup makes a standby, and npm's packages lack it: these run on Debian's Postgres.
 STANDBYS := ^TestPostgres(APushWaitsForTheStandby|AHotStandbyCanBeLookedAt|ListenFollowsAFailover|AFailoverLosesNothing|StandbyTakesThePrimarysPlace)$$
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-# make test passes -short: tests marked by tier.Long wait for make test-all, and random models
-# run a fifth of their histories. CONTRIBUTING.md has the table of what runs where.
+# make test passes -short: tests marked by tier.Long wait for make test-all, and random models run
+# a fifth of their histories. CONTRIBUTING.md has the table of what runs where.
 #
-# Suites that only make test-all runs, once more under a twist: fewer model runs of each are enough.
+# Suites that only make test-all runs, once more with a disturbance: fewer model runs of each are
+# enough.
 TWISTED := ^Test((Redis|Postgres)(Cut|Moving|Transactions)Conformance|RedisUserOfAPrefix)$$
 
-# Tests on servers wait more than they compute: more of them run at once than there are cores.
+# Tests on servers wait more than they compute, so more of them run at once than there are cores.
 # They always run: the go command's cache doesn't know which servers they found.
 SERVERS := -vet=off -parallel 6 -count=1 -timeout 80m
 
@@ -41,7 +42,7 @@ INTEGRATION := go -C internal/integration
 
 .PHONY: test test-all measure test-docker test-postgres lint fuzz images bench long
 
-# What must pass before each push, from a fresh clone.
+# The tests that must pass before each push, from a fresh clone.
 test:
 	@scripts/need go git cc redis-server postgres -- valkey-server pgbouncer chromium prometheus
 	@scripts/formatted
@@ -68,12 +69,12 @@ test-all: test
 		'internal/browser $(FLAGS) $(SERVERS) -race ./...'
 	$(MAKE) test-docker test-postgres fuzz
 
-# That tests get their servers from Docker where nothing else is.
+# Checks that tests get their servers from Docker if nothing else provides them.
 test-docker:
 	@scripts/need go cc
 	SKEIN_TEST_VIA=docker scripts/with-docker $(INTEGRATION) test -race -count=1 -timeout 15m ./testservers
 
-# The Postgres store on other versions, whose binaries npm has: what differs is the server.
+# The Postgres store on other versions, whose binaries come from npm: only the server differs.
 test-postgres:
 	@scripts/need go cc npm
 	@for version in $(POSTGRES_VERSIONS); do \
@@ -81,7 +82,7 @@ test-postgres:
 			$(INTEGRATION) test $(SERVERS) -run '$(POSTGRES_TESTS)' -skip '$(STANDBYS)' . ./testservers || exit; \
 	done
 
-# What reads the code instead of running it.
+# Checks that read the code instead of running it.
 lint:
 	@scripts/need go
 	@scripts/formatted
@@ -93,7 +94,8 @@ fuzz:
 	@scripts/need go
 	@scripts/fuzz $(FUZZRUNS)
 
-# What lists, pages, histories and scripts take on this machine. It prints and asserts no duration. MEASURED chooses:
+# How long lists, pages, histories and scripts take on this machine. It prints durations and asserts
+# none. MEASURED chooses:
 # make measure MEASURED='ListsOfManyShards$$/pages' JOBS=1000000 SHARDS=1000
 measure:
 	@scripts/need go cc redis-server postgres
