@@ -24,7 +24,10 @@ const proseTodo = "testdata/prose-todo"
 type proseRule struct {
 	forbidden *regexp.Regexp
 	instead   string
-	statement bool // Whether questions, headings and lines that end in a colon may have the pattern.
+	// except, if not nil, matches the pattern with the words beside it where it is allowed.
+	except *regexp.Regexp
+	// statement is whether questions, headings and texts before a colon may have the pattern.
+	statement bool
 }
 
 // proseRules are the rules 1 to 4 of plain English that a pattern can check without false alarms. A
@@ -53,15 +56,18 @@ var proseRules = []proseRule{
 		instead:   `rule 1: the subject is a noun: "how the lease is held", not "how what is held"`,
 	},
 	{
-		forbidden: regexp.MustCompile(`\b[Oo]f (?:which|whose|whom)\b|\bone of whose\b`),
-		instead:   `rule 2: begin a second sentence`,
+		forbidden: regexp.MustCompile(`\b[Oo]f (?:which|whose|whom)\b`),
+		except: regexp.MustCompile(`\b(?:one|two|three|each|all|none|some|most|half|many|any|both|either|neither|several|part|` +
+			`hundreds|thousands|first|last|[a-z]+est) of (?:which|whose|whom)\b`),
+		instead: `rule 2: begin a second sentence`,
 	},
 	{
-		forbidden: regexp.MustCompile(`\b[Ss]o (?:many|much)\b`),
+		forbidden: regexp.MustCompile(`\bso (?:many|much)\b`),
 		instead:   `rule 3: "n jobs", "the given number", "at most limit"; or "too many to"`,
 	},
 	{
 		forbidden: regexp.MustCompile(`\b(?:is|are|was|were) none\b`),
+		except:    regexp.MustCompile(`\bthere (?:is|are|was|were) none\b|\bnone of\b`),
 		instead:   `rule 3: "none" only with its noun: "there is no error"`,
 	},
 	{
@@ -114,6 +120,7 @@ func TestProseRulesFindTheirFaults(t *testing.T) {
 		{"a.go", "// How what is read ends: how what\n// is read.\n", "a.go:1: rule 1"},
 		{"a.go", "x := 1 // jobs, of which one runs\n", "a.go:1: rule 2"},
 		{"a.go", "// jobs, of\n// which one runs\n", "a.go:1: rule 2"},
+		{"a.go", "// jobs, each of which runs, or nil if there is none\n", ""},
 		{"a.lua", "x = 1 -- at most so many\n", "a.lua:1: rule 3"},
 		{"a.sql", "SELECT 1;\n-- the error is none\n", "a.sql:2: rule 3"},
 		{"Makefile", "# It says that it ran.\nrun: # and of which\n", "Makefile:1: rule 4"},
@@ -163,7 +170,7 @@ func proseFaults(name, text string) (faults []string) {
 		joined := p.joined()
 		for _, rule := range proseRules {
 			for _, at := range rule.forbidden.FindAllStringIndex(joined, -1) {
-				if !rule.statement || !p.heading && !strings.ContainsRune("?:", after(joined, at[1])) {
+				if !rule.allows(p, joined, at[0], at[1]) {
 					faults = append(faults, fmt.Sprintf("%s:%d: %s, in %q", name, p.lineAt(at[0]), rule.instead, joined[at[0]:at[1]]))
 				}
 			}
@@ -171,6 +178,15 @@ func proseFaults(name, text string) (faults []string) {
 		faults = append(faults, p.tooWide(name)...)
 	}
 	return faults
+}
+
+// allows reports whether a passage may have the pattern at a place of its joined text.
+func (r *proseRule) allows(p *passage, joined string, from, to int) bool {
+	const beside = 20
+	if r.except != nil && r.except.MatchString(joined[max(0, from-beside):min(len(joined), to+beside)]) {
+		return true
+	}
+	return r.statement && (p.heading || strings.ContainsRune("?:", after(joined, to)))
 }
 
 // after returns the character of a text at a place, 0 at its end.

@@ -41,7 +41,7 @@ func importCases() []namedCase {
 	}
 }
 
-// letter is a dead letter with a group and an error of its own, which changed n seconds after the
+// letter is a dead letter with a group and an error of its own, which changed at seconds after the
 // suite's start.
 func letter(id string, at int, payloads ...core.Payload) core.DeadLetter {
 	return core.DeadLetter{
