@@ -10,8 +10,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Each end is found by its settlement, in whatever order the store answers: those that were deferred come after newer ones,
-// some settlements have no end, and some ends have no settlement in the turn.
+// Each end is found by its settlement, in whatever order the store answers: those that were
+// deferred come after newer ones, some settlements have no end, and some ends have no settlement
+// in the turn.
 func TestEndsAreFoundInAnyOrder(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 0))

@@ -238,7 +238,8 @@ func TestAJobThatWasNeverHandledIsNotBuriedByLostAnswers(t *testing.T) {
 	t.Run("and the next lease settles nothing", func(t *testing.T) { neverHandled(t, 2) })
 }
 
-// neverHandled loses the answers of turns in each lease, or in every second one, and refuses the turns of the others.
+// neverHandled loses the answers of turns in each lease, or in every second one, and refuses the
+// turns of the others.
 func neverHandled(t *testing.T, leases int) {
 	inWorld(t, func(w *world) {
 		w.declare(1)

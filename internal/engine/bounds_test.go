@@ -14,7 +14,7 @@ import (
 
 // A turn carries and moves 1,000 payloads. What is beyond comes with the next turns, at once.
 
-// pushLarge pushes n jobs, job-0 and on, of so many payloads each.
+// pushLarge pushes n jobs, job-0 and on, each with the given number of payloads.
 func (w *world) pushLarge(n, payloads int) {
 	w.Helper()
 	var entries []core.Entry

@@ -263,7 +263,8 @@ func TestAnObserverSeesCancelsAndWhatGoesBack(t *testing.T) {
 	})
 }
 
-// What earlier leases left is counted, also what is more than an acquire carries, and what is buried for it.
+// What earlier leases left is counted, also what is more than an acquire carries, and what is
+// buried for it.
 func TestAnObserverSeesWhatIsRecovered(t *testing.T) {
 	const jobs = core.MaxTurnPayloads + 300
 	inWorld(t, func(w *world) {
@@ -282,7 +283,7 @@ func TestAnObserverSeesWhatIsRecovered(t *testing.T) {
 	})
 }
 
-// claimAll claims so many jobs of the only shard for an owner who is not heard of again.
+// claimAll claims n jobs of the only shard for an owner that is not heard of again.
 func (w *world) claimAll(jobs int) {
 	w.Helper()
 	lease, err := w.store.Acquire(w.Context(), ports.AcquireRequest{Shard: shardOfQueue(0), Shards: 1, Generation: 1, Owner: "gone", Attempt: 1, TTL: ttl})

@@ -20,7 +20,8 @@ func longOr(long string) func(context.Context, *core.Claim) error {
 	}
 }
 
-// A shard that is given up is worked again at once if it becomes the node's again before its handlers have returned.
+// A shard that is given up is worked again at once if it becomes the node's again before its
+// handlers have returned.
 func TestAShardThatIsKeptAfterAllIsWorkedAtOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		n := w.start(each(longOr("long")), spread, shards(1))
@@ -77,7 +78,8 @@ func TestARemovalWaitsForNoOtherOwner(t *testing.T) {
 	})
 }
 
-// Settlements that the store defers are sent again before a shard is given up, for as long as handlers might take.
+// Settlements that the store defers are sent again before a shard is given up, for as long as
+// handlers might take.
 func TestAShardThatIsGivenUpSettlesWhatTheStoreDefers(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()

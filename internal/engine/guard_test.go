@@ -37,7 +37,8 @@ func (n *node) awaitEnd() {
 	}
 }
 
-// stacks returns the stacks of all goroutines, each once with how many have it: a panic shows no other goroutine's.
+// stacks returns the stacks of all goroutines, each once with how many have it: a panic shows no
+// other goroutine's.
 func stacks() string {
 	var text strings.Builder
 	if err := pprof.Lookup("goroutine").WriteTo(&text, 1); err != nil {
@@ -106,7 +107,8 @@ type guardedHeads struct {
 	spin *spinGuard
 }
 
-// guardScheduler guards the schedulers of a node with that many lanes, each of which may choose at one instant.
+// guardScheduler guards the schedulers of a node with that many lanes, each of which may choose at
+// one instant.
 func guardScheduler(t *testing.T, build core.SchedulerFunc, lanes int) core.SchedulerFunc {
 	return func(c core.SchedulerConfig) core.Scheduler {
 		spin := &spinGuard{t: t, extra: 50 * lanes}

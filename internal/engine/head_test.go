@@ -10,7 +10,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// falselyDue is a store that, while it is active, says that a job is due and returns none.
+// falselyDue is a store that, while it is active, reports a due job and returns none.
 type falselyDue struct {
 	*memory.Store
 	active func() bool
@@ -116,8 +116,8 @@ func TestAStoreIsBelievedAgainOnceItReturnsAJob(t *testing.T) {
 	})
 }
 
-// noHeads is falselyDue whose heads are none: as of a shard in which only what an earlier lease left is to be
-// had, and can't be handed over yet.
+// noHeads is falselyDue without heads: as for a shard in which only an earlier lease's jobs are
+// left, and can't be handed over yet.
 type noHeads struct{ falselyDue }
 
 func (l noHeads) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsReply, error) {

@@ -32,8 +32,8 @@ type ledger struct {
 	starts    map[core.Shard]int
 	processed int64
 	failed    int64
-	// excused is until when a lease may be over for the store before its holder knows, since the clock has
-	// jumped.
+	// excused is until when a lease may be over for the store before its holder knows, since the clock
+	// has jumped.
 	excused time.Duration
 }
 
@@ -55,7 +55,7 @@ type run struct {
 	ctx     context.Context
 	ended   bool
 	outcome core.Outcome
-	// interrupted says that its context had ended when it ended.
+	// interrupted is set if its context had ended when it ended.
 	interrupted bool
 }
 

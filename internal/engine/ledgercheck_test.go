@@ -155,7 +155,8 @@ func (l *ledger) same(c *claimRecord, s *core.Settlement, o core.Outcome) bool {
 	return sameExcept && reflect.DeepEqual(want, got)
 }
 
-// close checks, once all nodes have ended, that nothing is open and that the store counts as the ledger does.
+// close checks, once all nodes have ended, that nothing is open and that the store counts as the
+// ledger does.
 func (l *ledger) close() {
 	l.Helper()
 	l.mu.Lock()

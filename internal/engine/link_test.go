@@ -24,7 +24,7 @@ const (
 	up        linkState = iota
 	down                // calls fail at once
 	hanging             // calls wait until the link is up again or their context ends
-	leaseLost           // calls say that the lease is lost
+	leaseLost           // calls report that the lease is lost
 )
 
 // link is one node's connection to a store, which can fail in every way a

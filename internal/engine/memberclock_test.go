@@ -7,8 +7,8 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 )
 
-// A node that is dead does not seem to run for longer since the store's clock has stepped back, not even to one
-// that starts after that.
+// A node that is dead does not seem to run for longer since the store's clock has stepped back,
+// not even to one that starts after that.
 func TestADeadNodesShardsAreTakenThoughTheClockStepsBack(t *testing.T) {
 	for name, startsLate := range map[string]bool{"by a node that runs": false, "by a node that starts": true} {
 		t.Run(name, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// A shard that was never a node's is idle there, so a round of Seq ends without it: a job that fails at each of its
-// runs runs once per poll interval.
+// A shard that was never a node's is idle there, so a round of Seq ends without it: a job that
+// fails at each of its runs runs once per poll interval.
 func TestSeqEndsItsRoundsOnANodeThatHasOnlySomeShards(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var runs atomic.Int64

@@ -91,8 +91,8 @@ func (s *memberStory) disturbMembers() {
 	}
 }
 
-// jump sets the store's clock forwards or backwards. Leases that it ends at once are over before their holders
-// know.
+// jump sets the store's clock forwards or backwards. Leases that it ends at once are over before
+// their holders know.
 func (s *memberStory) jump() {
 	by := time.Duration(s.n(int(6*memberTTL))) - 3*memberTTL
 	s.ledger.mu.Lock()
@@ -111,7 +111,8 @@ func (s *memberStory) hang(n *memberNode, state linkState, most time.Duration) {
 	s.healLater(n, time.Duration(1+s.n(int(most))))
 }
 
-// shake makes a node's link lose requests and replies, of all calls or of one method, and deliver some late.
+// shake makes a node's link lose requests and replies, of all calls or of one method, and deliver
+// some late.
 func (s *memberStory) shake(n *memberNode) {
 	s.watch.unwell(n, true)
 	lose, refuse := s.odds(50), s.odds(50)

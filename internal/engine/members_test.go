@@ -121,8 +121,8 @@ func TestFewShardsMoveBesideThoseThatANodeGets(t *testing.T) {
 	})
 }
 
-// A node that is to lose a shard claims on for an announce interval; then it lets the handlers that run
-// return, and starts no other.
+// A node that is to lose a shard claims on for an announce interval; then it lets the handlers
+// that run return, and starts no other.
 func TestAShardChangesHandsWhenItsHandlersHaveReturned(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const long = 20 * time.Second

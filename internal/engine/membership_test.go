@@ -98,8 +98,8 @@ func TestANodeAnnouncesTheJobsThatRunLongest(t *testing.T) {
 	})
 }
 
-// checkLongest checks that the running jobs that a node announces are so many claimed ones, each once, that
-// began at their Began at the latest, the longest first.
+// checkLongest checks that the running jobs that a node announces are the given number of claimed
+// ones, each once, that began at their Began at the latest, the longest first.
 func (w *world) checkLongest(jobs []ports.RunningJob, want int) {
 	w.Helper()
 	page, err := w.store.Claimed(w.Context(), ports.PageRequest{Queue: queueName, Limit: 1000})

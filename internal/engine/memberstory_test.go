@@ -15,9 +15,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// TestMemberStories is about nodes that share queues by membership: they start, stop, are killed, hang and
-// recover, are drained, and change their queues and lanes, while the store's clock jumps. Whatever happens, no id
-// runs twice at once and, as memberWatch says, no shard is forgotten.
+// TestMemberStories is about nodes that share queues by membership: they start, stop, are killed,
+// hang and recover, are drained, and change their queues and lanes, while the store's clock jumps.
+// Whatever happens, no id runs twice at once and, as memberWatch says, no shard is forgotten.
 func TestMemberStories(t *testing.T) {
 	k := storyKind{ids: 12, steps: 40, step: 3 * time.Second, burst: 5, long: 9 * time.Second}
 	tellStories(t, tier.Count(10, 40), func(w *world, seed uint64) { newMemberStory(w, seed, k).run() })
@@ -59,8 +59,8 @@ func newMemberStory(w *world, seed uint64, k storyKind) *memberStory {
 	return s
 }
 
-// run lets everything happen, then lets the nodes recover, and checks who works which shard, and what became of the
-// jobs.
+// run lets everything happen, then lets the nodes recover, and checks who works which shard, and
+// what became of the jobs.
 func (s *memberStory) run() {
 	defer s.endDelays()
 	for range 2 + s.n(3) {

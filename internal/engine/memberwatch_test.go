@@ -10,9 +10,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// memberWatch looks again and again whether each shard is worked. While a node that serves a queue is well and does not
-// drain, and nothing bad happens to another one that does, each of the queue's shards is held, within the bound,
-// by a node that is well, and what is due of it starts.
+// memberWatch looks again and again whether each shard is worked. While a node that serves a queue
+// is well and does not drain, and nothing bad happens to another one that does, each of the
+// queue's shards is held, within the bound, by a node that is well, and what is due of it starts.
 type memberWatch struct {
 	story *memberStory
 
@@ -20,8 +20,8 @@ type memberWatch struct {
 	nodes map[string]*watchedNode
 	// bad is when something happened last to a node that serves a queue.
 	bad map[string]time.Duration
-	// held is when a shard was last held by a node that reaches the store, and got is when it last got on with what is
-	// due. starts is how many of its jobs had started then.
+	// held is when a shard was last held by a node that reaches the store, and got is when it last got
+	// on with what is due. starts is how many of its jobs had started then.
 	held, got map[core.Shard]time.Duration
 	starts    map[core.Shard]int
 	failed    bool
@@ -29,8 +29,8 @@ type memberWatch struct {
 
 // watchedNode is what is known of a node.
 type watchedNode struct {
-	// well says that its link is, since then; shaky says that some of its calls succeed. stops says that it takes no
-	// shards any more.
+	// well is set while its link works, which began at since. shaky is set if some of its calls
+	// succeed, and stops once it takes no more shards.
 	well, shaky, stops bool
 	since              time.Duration
 	// serves are its queues, since then.
@@ -159,8 +159,8 @@ func (v *memberWatch) look() {
 	}
 }
 
-// servedSince returns since when a queue has been served without a pause by the one of its nodes that has for
-// longest.
+// servedSince returns since when a queue has been served without a pause by the one of its nodes
+// that has for longest.
 func (v *memberWatch) servedSince(queue string, drains map[string]bool) time.Duration {
 	now := v.story.elapsed()
 	since := now
@@ -198,12 +198,12 @@ func (v *memberWatch) check(shard ports.ShardStats, storeNow core.Instant, since
 		now, shard.Shard, unheld, stands, shard, slices.Sorted(maps.Keys(v.nodes)), s.logs(60))
 }
 
-// excess is how much longer than the bound a shard may go without a holder: a node does not acquire it again
-// before handlers that ignore the end of their context have returned.
+// excess is how much longer than the bound a shard may go without a holder: a node does not
+// acquire it again before handlers that ignore the end of their context have returned.
 func (s *memberStory) excess() time.Duration { return s.long/3 + poll }
 
-// startExcess is how much longer than the bound jobs that are due may wait: for lanes that others keep busy, and for
-// the handlers of the one who gives the shard up.
+// startExcess is how much longer than the bound jobs that are due may wait: for lanes that others
+// keep busy, and for the handlers of the one who gives the shard up.
 func (s *memberStory) startExcess() time.Duration { return 2*s.long + poll }
 
 // runsIn reports whether a job of the shard runs, in a process that lives.

@@ -174,7 +174,8 @@ func TestEachLossIsSeenOnce(t *testing.T) {
 	})
 }
 
-// A turn says whether a wake-up preceded it; if it claims nothing then, the wake-up was for nothing.
+// A turn reports whether a wake-up preceded it. If it claims nothing then, the wake-up was for
+// nothing.
 func TestAnObserverSeesWhatWakeUpsBring(t *testing.T) {
 	woken := func(w *world, option func(*setup)) (work, spurious int) {
 		o := &seen{}

@@ -11,8 +11,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// lookWithin is how long after the death of a queue's last server its jobs are put back at the latest: its
-// lease and its announcement last a TTL, others hear of that within a third, and look once per TTL.
+// lookWithin is how long after the death of a queue's last server its jobs are put back at the
+// latest: its lease and its announcement last a TTL, others hear of that within a third, and look
+// once per TTL.
 const lookWithin = 2*ttl + ttl/3
 
 // startKeeper starts a node that serves another queue than the test's, and recovers orphans of any.
@@ -23,7 +24,8 @@ func (w *world) startKeeper(options ...func(*setup)) *node {
 	}}, options...)...)
 }
 
-// leaveOrphans lets a server claim n jobs of a queue with so many shards, and cuts it off while they run.
+// leaveOrphans lets a server claim n jobs of a queue with the given number of shards, and cuts it
+// off while they run.
 func (w *world) leaveOrphans(queueShards, n int) {
 	w.Helper()
 	dead := w.start(each(untilCancelled), shards(queueShards), lanes(n), sharing)
@@ -173,8 +175,8 @@ func TestOrphansOfAPausedQueueArePutBackAndWait(t *testing.T) {
 	})
 }
 
-// What befalls the first look at the orphans of a queue, how many jobs it leaves, and whether their shard is free
-// then.
+// What befalls the first look at the orphans of a queue, how many jobs it leaves, and whether
+// their shard is free then.
 var looks = map[string]struct {
 	befalls func(l *link)
 	left    int64

@@ -7,8 +7,9 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// permitHistory has nodes contend for a few permits while their links fail, hang and lose replies, and nodes leave and
-// come back. Handlers end with their context, so that even those of lost permits never run beside others.
+// permitHistory has nodes contend for a few permits while their links fail, hang and lose replies,
+// and nodes leave and come back. Handlers end with their context, so that even those of lost
+// permits never run beside others.
 func permitHistory(w *world, seed uint64) {
 	const nodes, shards, jobs = 3, 6, 1500
 	random := rand.New(rand.NewPCG(seed, 3))

@@ -11,8 +11,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// permitLedger counts the batches of one queue that run, of all nodes, and fails the test where more run at once than
-// may.
+// permitLedger counts the batches of one queue that run, of all nodes, and fails the test where
+// more run at once than may.
 type permitLedger struct {
 	*world
 	limit int
@@ -22,7 +22,7 @@ type permitLedger struct {
 	most    int
 	ended   map[int]int
 	lost    int
-	// busy is how long so many ran at once, until since.
+	// busy is how long each number of batches ran at once, until since.
 	busy  map[int]time.Duration
 	since time.Time
 }

@@ -81,7 +81,7 @@ func TestAllPermitsAreUsedWhileThereIsWork(t *testing.T) {
 	}
 }
 
-// Two nodes with work have half of the permits each, whoever came first.
+// Two nodes with work have half of the permits each, whichever came first.
 func TestNodesSharePermits(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const limit, shards = 6, 4
@@ -157,8 +157,8 @@ func TestPermitsOfADeadNodeAreFreeAfterItsTTL(t *testing.T) {
 	})
 }
 
-// A node whose calls for permits get no answer, though its leases are renewed, cancels its handlers before another node
-// may have its permits; then it goes on.
+// A node whose calls for permits get no answer, though its leases are renewed, cancels its
+// handlers before another node may have its permits; then it goes on.
 func TestHandlersAreCancelledBeforePermitsRunOut(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const shards = 2
@@ -212,7 +212,7 @@ func TestANodeThatStopsGivesItsPermitsBack(t *testing.T) {
 	})
 }
 
-// What is not used is given back within a poll interval, and another queue needs no permit.
+// Unused permits are given back within a poll interval, and another queue needs no permit.
 func TestIdleNodesHoldNoPermits(t *testing.T) {
 	inWorld(t, func(w *world) {
 		r := w.record()
@@ -260,8 +260,8 @@ func TestALateCallForPermitsCountsForNothing(t *testing.T) {
 	})
 }
 
-// Nodes of all kinds, whose links fail, hang and lose replies, never run more batches than there are permits, and all
-// jobs are done.
+// Nodes of all kinds, whose links fail, hang and lose replies, never run more batches than there
+// are permits, and all jobs are done.
 func TestPermitsHoldInRandomHistories(t *testing.T) {
 	t.Parallel()
 	for seed := range tier.Count(3, 8) {

@@ -59,7 +59,8 @@ func TestASchedulerThatSleepsBetweenChoicesStartsEachAtOnce(t *testing.T) {
 	})
 }
 
-// A scheduler that chooses shards of a queue that has all its lanes brings none of its jobs, and the turns rest.
+// A scheduler that chooses shards of a queue that has all its lanes brings none of its jobs, and
+// the turns rest.
 func TestAUsersSchedulerClaimsNoMoreThanALimitLets(t *testing.T) {
 	inWorld(t, func(w *world) {
 		r := w.record()

@@ -14,8 +14,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// claimMeter is the store and the handlers of one node. With each turn it checks how many jobs the node has
-// claimed or asks for that have not started.
+// claimMeter is the store and the handlers of one node. With each turn it checks how many jobs the
+// node has claimed or asks for that have not started.
 type claimMeter struct {
 	*memory.Store
 	*world
@@ -65,8 +65,9 @@ func (m *claimMeter) check(r ports.TurnRequest) {
 	}
 }
 
-// startedLately returns how many jobs started in the last lookAhead, and a quarter of it more for what
-// was on its way to the store, or in as long before that: a node takes what it has counted before to go on.
+// startedLately returns how many jobs started in the last lookAhead, and a quarter of it more for
+// what was on its way to the store, or in as long before that: a node takes what it has counted
+// before to go on.
 func (m *claimMeter) startedLately() int {
 	const window = lookAhead * 5 / 4
 	last, _ := slices.BinarySearch(m.starts, m.elapsed()-window)

@@ -8,8 +8,8 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// While all shards have work, each other one is granted lanes at most once before a shard is: as many as are free or
-// will be soon.
+// While all shards have work, each other one is granted lanes at most once before a shard is: as
+// many as are free or will be soon.
 func TestNoSchedulerStarvesAShard(t *testing.T) {
 	t.Parallel()
 	for name, scheduler := range map[string]core.SchedulerFunc{
@@ -33,8 +33,8 @@ func TestNoSchedulerStarvesAShard(t *testing.T) {
 	}
 }
 
-// wantGapsBelow checks how many batches of others start between two of a shard, or before its first one, while it
-// has work.
+// wantGapsBelow checks how many batches of others start between two of a shard, or before its
+// first one, while it has work.
 func (r *record) wantGapsBelow(most, shards int) {
 	r.Helper()
 	starts := r.all()
@@ -52,10 +52,11 @@ func (r *record) wantGapsBelow(most, shards int) {
 	}
 }
 
-// Weights share the starts, however many lanes there are and however short handlers are, where lanes are what
-// is short: handlers of no length would leave them free, and so would a Prefetch below what starts of a shard
-// while its next jobs are claimed. Shares are those of many grants, each of which is up to a full turn. For some
-// exchanges at first, whoever has jobs claimed starts: how many of each depends on which lane comes first.
+// Weights share the starts, however many lanes there are and however short handlers are, as long
+// as lanes are scarce. Handlers of no length would leave them free, and so would a Prefetch below
+// the number of a shard's jobs that start while its next ones are claimed. Shares are those of
+// many grants, each of which is up to a full turn. For some exchanges at first, whichever shard
+// has jobs claimed starts: how many of each depends on which lane comes first.
 func TestWeightsShareTheStarts(t *testing.T) {
 	t.Parallel()
 	const blank = 10 * time.Microsecond
@@ -104,8 +105,8 @@ func (r *record) wantShare(queue string, want float64, from, to int) {
 	}
 }
 
-// With Strict, a job of the first queue that becomes due starts after no more of the other queue than is claimed
-// already.
+// With Strict, a job of the first queue that becomes due starts after no more of the other queue
+// than is claimed already.
 func TestStrictStartsTheFirstQueueNext(t *testing.T) {
 	t.Parallel()
 	for _, lanes := range []int{1, 10, 100} {

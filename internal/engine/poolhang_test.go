@@ -8,8 +8,8 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// A shard whose turns get no answer delays no job of another one by more than 200 ms, be it that it begins to
-// hang, that its turn is called off and repeated, or that its lease is given up.
+// A shard whose turns get no answer delays no job of another one by more than 200 ms, be it that
+// it begins to hang, that its turn is called off and repeated, or that its lease is given up.
 func TestShardsThatHangDelayNoOther(t *testing.T) {
 	t.Parallel()
 	const most = 200 * time.Millisecond
@@ -21,7 +21,7 @@ func TestShardsThatHangDelayNoOther(t *testing.T) {
 		{shards: 6, hang: 5, lanes: 1},
 		{shards: 6, hang: 5, lanes: 4, maxTurns: 2},
 		{shards: 400, hang: 200, lanes: 40},
-		// A poll that hangs makes all shards turn, hundreds of which begin to hang at that instant.
+		// A poll that hangs makes all shards turn, and hundreds of them begin to hang at that instant.
 		{shards: 400, hang: 200, lanes: 40, maxTurns: 4},
 	} {
 		t.Run(fmt.Sprintf("%d of %d, %d lanes, %d turns", c.hang, c.shards, c.lanes, c.maxTurns), func(t *testing.T) {
@@ -70,8 +70,8 @@ func (a *audit) wantStartedWithin(most time.Duration, pushed map[string]time.Dur
 	}
 }
 
-// The lanes that a shard was granted are granted to others if it does not answer for 100 ms; if several do not,
-// one after another, the next ones are given half as long.
+// The lanes that a shard was granted are granted to others if it does not answer for 100 ms; if
+// several do not, one after another, the next ones are given half as long.
 func TestAGrantWithoutAnAnswerStopsCounting(t *testing.T) {
 	for hangs, most := range map[int]time.Duration{1: 110 * time.Millisecond, 4: 200 * time.Millisecond} {
 		t.Run(fmt.Sprintf("%d hang", hangs), func(t *testing.T) {

@@ -36,8 +36,8 @@ type limitedLink struct {
 
 func (l limitedLink) MaxTurns() int { return l.most }
 
-// fill declares a queue of a number of shards and pushes n jobs, in one order for all shards: their ids are
-// returned.
+// fill declares a queue of a number of shards and pushes n jobs, in one order for all shards:
+// their ids are returned.
 func (w *world) fill(queue string, shards, n int) []string {
 	w.Helper()
 	if _, err := w.store.Declare(w.Context(), ports.DeclareRequest{Queue: queue, Shards: shards}); err != nil {

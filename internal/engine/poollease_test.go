@@ -14,8 +14,8 @@ import (
 // perShard is how many handlers of each shard run when a lease is lost.
 const perShard = 10
 
-// The loss of a lease cancels all handlers of its shard and no others, and the shard is not acquired again
-// before they have returned.
+// The loss of a lease cancels all handlers of its shard and no others, and the shard is not
+// acquired again before they have returned.
 func TestALostLeaseCancelsTheHandlersOfItsShardAlone(t *testing.T) {
 	for name, breaks := range map[string]func(w *world, n *node){
 		"a turn is refused": func(w *world, n *node) {

@@ -10,7 +10,8 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// With Parallel 1 the batches of a shard run one after another, in the order of their times; with n, so many at once.
+// With Parallel 1 the batches of a shard run one after another, in the order of their times; with
+// n, n run at once.
 func TestParallelBoundsTheBatchesOfAShard(t *testing.T) {
 	for _, parallel := range []int{0, 1, 3} {
 		t.Run(fmt.Sprint(parallel), func(t *testing.T) {
@@ -55,8 +56,8 @@ func (r *record) wantInOrder(shards, perShard int) {
 	}
 }
 
-// A queue with MaxLanes, or whose shard is bounded by Parallel, leaves lanes to others, whose jobs are claimed although
-// its own wait.
+// A queue with MaxLanes, or whose shard is bounded by Parallel, leaves lanes to others, whose jobs
+// are claimed although its own wait.
 func TestASlowQueueThatIsBoundedLeavesLanesToOthers(t *testing.T) {
 	for name, c := range map[string]struct {
 		parallel, maxLanes, shards int

@@ -13,7 +13,8 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// With handlers that wait 10 ms, the lanes of a node are at work, in however many shards the jobs are.
+// With handlers that wait 10 ms, the lanes of a node are at work, in however many shards the jobs
+// are.
 func TestLanesAreAtWork(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ lanes, shards int }{{100, 5}, {100, 1}, {1000, 5}, {1000, 1}} {

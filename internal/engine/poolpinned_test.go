@@ -10,8 +10,8 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// A node says which shards wait for the lane that a splitter has given them, though others of its lanes are free. Lanes that share
-// the shards keep none waiting so.
+// A node says which shards wait for the lane that a splitter has given them, though others of its
+// lanes are free. Lanes that share the shards keep none waiting so.
 func TestANodeAnnouncesWhichShardsWaitForTheirLane(t *testing.T) {
 	for name, c := range map[string]struct {
 		how  func(*setup)
@@ -35,8 +35,8 @@ func TestANodeAnnouncesWhichShardsWaitForTheirLane(t *testing.T) {
 	}
 }
 
-// Lanes that are pinned to shards take turns at the limit of their queue: of those that it keeps from their work, the one that has
-// waited longest goes next.
+// Lanes that are pinned to shards take turns at the limit of their queue: of those that it keeps
+// from their work, the one that has waited longest goes next.
 func TestPinnedLanesTakeTurnsAtTheLimitOfTheirQueue(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ lanes, most int }{{4, 3}, {30, 3}, {300, 3}, {300, 100}} {

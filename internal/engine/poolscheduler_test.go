@@ -88,7 +88,8 @@ func TestAUsersSchedulerIsCalledByOneLaneAtATime(t *testing.T) {
 	}
 }
 
-// wantAReportForEachChoice checks that each choice of a shard was answered by one Ran, and that so many batches succeeded.
+// wantAReportForEachChoice checks that each choice of a shard was answered by one Ran, and that
+// the given number of batches succeeded.
 func (u *usersScheduler) wantAReportForEachChoice(succeeded int) {
 	u.t.Helper()
 	u.mu.Lock()

@@ -8,8 +8,9 @@ import (
 	"github.com/skeinq/skein/internal/engine"
 )
 
-// A queue of which nothing would be claimed ahead of free lanes, since few lanes may run it and it is not known how
-// many jobs those start, gets its turn all the same while another queue keeps each lane busy.
+// A queue may have no jobs claimed ahead of free lanes, since few lanes may run it and it is not
+// known how many jobs those start. It gets its turn all the same while another queue keeps each
+// lane busy.
 func TestABoundedQueueStartsWhileAnotherKeepsAllLanesBusy(t *testing.T) {
 	t.Parallel()
 	bounds := map[string]func(*engine.Queue){

@@ -65,7 +65,8 @@ func TestATakeOverFromAnUnknownServerNamesNone(t *testing.T) {
 	})
 }
 
-// Whoever takes a dead server's shard over says from whom, if the shard was refused to him before.
+// A server that takes over a dead server's shard logs that server's name, if the shard was refused
+// to it before.
 func TestWhatIsTakenOverNamesTheServer(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(1)

@@ -101,8 +101,8 @@ func TestStatisticsAreSentBeforeTheNodeEnds(t *testing.T) {
 	})
 }
 
-// What was counted while the store could not be reached, or when the reply was lost, is sent again and
-// counted once, each in its minute.
+// Counts that were made while the store could not be reached, or when the reply was lost, are sent
+// again and counted once, each in its minute.
 func TestStatisticsOutliveAnOutageAndCountOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(1)

@@ -15,11 +15,12 @@ import (
 )
 
 // Stories let nodes work through whatever can happen to them, by seeds: replies and requests are
-// lost, calls come late, shards and stores hang, nodes stop, are killed and start, operators cancel
-// and pause, handlers fail, panic and dawdle. A ledger checks all that the store carries out and all that runs;
-// nothing spins, and every Run ends.
+// lost, calls come late, shards and stores hang, nodes stop, are killed and start, operators
+// cancel and pause, handlers fail, panic and dawdle. A ledger checks all that the store carries
+// out and all that runs; nothing spins, and every Run ends.
 //
-// SKEIN_STORIES is how many seeds to run, and SKEIN_STORY is the seed of a single one, with the nodes' logs.
+// SKEIN_STORIES is how many seeds to run, and SKEIN_STORY is the seed of a single one, with the
+// nodes' logs.
 func runStories(t *testing.T, count int, k storyKind) {
 	tellStories(t, count, func(w *world, seed uint64) { newStory(w, seed, k).run() })
 }
@@ -159,8 +160,8 @@ func (s *story) pushOne(id string) {
 	s.ledger.push(queueName, core.Entry{ID: id, Payload: core.Payload{Data: []byte(data), Score: s.score}})
 }
 
-// awaitNothingLeft waits while the nodes get on with what is left. Jobs on their last chance run one
-// after another, so it may take hours; nothing may stand still for twenty minutes.
+// awaitNothingLeft waits while the nodes get on with what is left. Jobs on their last chance run
+// one after another, so it may take hours; nothing may stand still for twenty minutes.
 func (s *story) awaitNothingLeft() {
 	var ended int64
 	for since := s.elapsed(); s.elapsed() < since+20*time.Minute; s.sleep(3 * time.Second) {

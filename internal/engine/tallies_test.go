@@ -9,7 +9,8 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// A store's clock that steps back has jobs counted in a minute that was sent before: they are added to it.
+// A store's clock that steps back has jobs counted in a minute that was sent before: they are
+// added to it.
 func TestStatisticsAreAddedToAMinuteThatComesAgain(t *testing.T) {
 	var clock storeClock
 	clock.start = time.Now()
