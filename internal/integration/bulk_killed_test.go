@@ -14,8 +14,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// bulkVariable names what a bulk worker does, continueVariable where it goes on from, and apiVariable the server it
-// asks over HTTP.
+// bulkVariable names what a bulk worker does, continueVariable where it goes on from, and
+// apiVariable the server it asks over HTTP.
 const (
 	bulkVariable     = "SKEIN_TEST_WORKER_BULK"
 	continueVariable = "SKEIN_TEST_WORKER_CONTINUE"
@@ -62,8 +62,8 @@ func bulkWorker() int {
 	return 0
 }
 
-// TestABulkActionGoesOnAfterKills kills the processes of an action after a random number of steps. The
-// next process goes on from the last checkpoint. The action leaves alone what comes meanwhile.
+// TestABulkActionGoesOnAfterKills kills the processes of an action after a random number of steps.
+// The next process goes on from the last checkpoint. The action leaves alone what comes meanwhile.
 func TestABulkActionGoesOnAfterKills(t *testing.T) {
 	t.Parallel()
 	for name, newURL := range storeURLs(t) {
@@ -93,8 +93,8 @@ func TestABulkActionGoesOnAfterKills(t *testing.T) {
 	}
 }
 
-// killActing starts one process after another, and kills each once it has written a random number of
-// checkpoints, until one ends by itself. It returns the number of processes.
+// killActing starts one process after another, and kills each once it has written a random number
+// of checkpoints, until one ends by itself. It returns the number of processes.
 func killActing(t *testing.T, url, act string, meanwhile func(kill int), env ...string) (processes int) {
 	t.Helper()
 	var at string

@@ -10,8 +10,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// revive revives all dead letters by a filter, is stopped in the middle, and is continued by another from the
-// checkpoint: each is revived once.
+// revive revives all dead letters by a filter, is stopped in the middle, and is continued by
+// another from the checkpoint: each is revived once.
 func (m *measured) revive() {
 	m.t.Helper()
 	m.t.Run("revive", func(t *testing.T) {

@@ -56,7 +56,8 @@ type busyShard struct {
 	pushed  int
 }
 
-// newBusyShard claims so many jobs. If waiting, each of their ids has another job that is due.
+// newBusyShard claims the given number of jobs. If waiting, each of their ids has another job that
+// is due.
 func newBusyShard(b *testing.B, store ports.ShardStore, claimed int, waiting bool) *busyShard {
 	b.Helper()
 	s := &busyShard{store: store, shard: core.Shard{Queue: "orders"}}

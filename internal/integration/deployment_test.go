@@ -29,7 +29,8 @@ const (
 // movedID is an id that the two deployments would put into different shards.
 const movedID = "order-1"
 
-// deployment is what one version of a program has: a client, and servers that write down what they handle.
+// deployment is what one version of a program has: a client, and servers that write down what they
+// handle.
 type deployment struct {
 	t      *testing.T
 	name   string
@@ -37,7 +38,8 @@ type deployment struct {
 	client *skein.Client
 	queue  *skein.Queue[string]
 	log    *logText
-	// ttl is the LeaseTTL of its servers: long, since a lease that is lost on a busy machine has a job handled again.
+	// ttl is the LeaseTTL of its servers: long, since a lease that is lost on a busy machine has a job
+	// handled again.
 	ttl time.Duration
 
 	mu      sync.Mutex
@@ -85,7 +87,7 @@ func (d *deployment) server() *skein.Server {
 	}))
 }
 
-// awaitHandled waits until the deployment's servers have handled so many jobs, and returns them.
+// awaitHandled waits until the deployment's servers have handled n jobs, and returns them.
 func (d *deployment) awaitHandled(n int) []string {
 	d.t.Helper()
 	for end := time.Now().Add(testservers.Patience); ; time.Sleep(countPoll) {
@@ -101,7 +103,8 @@ func (d *deployment) awaitHandled(n int) []string {
 	}
 }
 
-// refused checks an error that a user of a deployment sees: it says which two counts there are, and what to read.
+// refused checks an error that a user of a deployment sees: it says which two counts there are,
+// and what to read.
 func (d *deployment) refused(what string, err error, has int) {
 	d.t.Helper()
 	wants := []string{fmt.Sprintf("has %d shards", has), fmt.Sprintf("not %d", d.queueShards()), `"orders"`, "docs/guide/resharding.md"}

@@ -22,7 +22,8 @@ const (
 	// flowBacklog is how many jobs wait at all times, so that it is the nodes alone that
 	// make a shard's jobs come late.
 	flowBacklog = 500
-	// flowStart is how long a node takes at most, on a quiet machine, from its start until a job is done.
+	// flowStart is how long a node takes at most, on a quiet machine, from its start until a job is
+	// done.
 	flowStart = 100 * time.Millisecond
 	// flowShortTTL is the lease's of nodes that are killed. Others have the default.
 	flowShortTTL = 2 * time.Second
@@ -110,7 +111,8 @@ func (f *flow) look() {
 	}
 }
 
-// push fills the backlog up, by a few jobs at a time, so that the next one is each time another shard's.
+// push fills the backlog up, by a few jobs at a time, so that the next one is each time another
+// shard's.
 func (f *flow) push() {
 	f.t.Helper()
 	for !f.drains && f.pushed-f.ended < flowBacklog {
@@ -137,8 +139,8 @@ func (f *flow) startProgram(program, worker string) *process {
 	return startProgram(f.t, program, worker, f.url, f.j)
 }
 
-// startAll starts so many nodes. It returns when each has begun a job, and how long the
-// first of them took, before there were others, until it had ended one.
+// startAll starts the given number of nodes. It returns when each has begun a job, and how long
+// the first of them took, before there were others, until it had ended one.
 func (f *flow) startAll(worker string, count int) (nodes []*process, start time.Duration) {
 	f.t.Helper()
 	began := time.Now()

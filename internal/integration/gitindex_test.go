@@ -17,10 +17,9 @@ import (
 	"github.com/skeinq/skein/internal/tier"
 )
 
-// TestGitindexWhileConnectionsAreCut replays a history through handlers that fail,
-// on servers that cut every connection twenty times a second, or on Postgres one of
-// them ten times a second. The program itself says whether each change was applied once,
-// in its order.
+// TestGitindexWhileConnectionsAreCut replays a history through handlers that fail, on servers that
+// cut every connection twenty times a second, or on Postgres one of them ten times a second. The
+// program itself reports whether each change was applied once, in its order.
 func TestGitindexWhileConnectionsAreCut(t *testing.T) {
 	tier.Long(t, "cuts connections at length")
 	program, repo := gitindex(t, 1000)
@@ -70,8 +69,8 @@ func TestGitindexWhileItsNodesAreKilled(t *testing.T) {
 	}
 }
 
-// gitindex returns the program, with the race detector, and a repository of so many commits
-// to replay.
+// gitindex returns the program, with the race detector, and a repository with the given number of
+// commits to replay.
 func gitindex(t *testing.T, commits int) (program, repo string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -23,8 +23,8 @@ const (
 	recordedTime   = 24 * time.Hour
 )
 
-// What a history of 24 hours, which 16 nodes have recorded of a queue of SKEIN_TEST_LIST_SHARDS shards, takes to
-// read, and how much Redis keeps of it, which is at most 8 MiB.
+// What a history of 24 hours, which 16 nodes have recorded of a queue of SKEIN_TEST_LIST_SHARDS
+// shards, takes to read, and how much Redis keeps of it, which is at most 8 MiB.
 func TestRedisHistoryOfADay(t *testing.T) {
 	tier.Long(t, "measures")
 	client := testservers.OwnRedis(t)
@@ -74,7 +74,8 @@ func declareRecorded(t *testing.T, store ports.ShardStore) {
 	t.Logf("%d nodes, %d shards, %v", recordingNodes, shards, recordedTime)
 }
 
-// recordADay records minutes in which each node has run 600 jobs whose times are in ten buckets or so.
+// recordADay records minutes in which each node has run 600 jobs whose times are in ten buckets or
+// so.
 func recordADay(t *testing.T, store ports.ShardStore) {
 	t.Helper()
 	reply, err := store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})

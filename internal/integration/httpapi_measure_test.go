@@ -99,8 +99,9 @@ func overHTTP(j journal) error {
 	}
 }
 
-// Dead letters are revived over HTTP by clients of which all but the last are killed, while a server works the same
-// queue: each letter runs once, and the queue goes on. SKEIN_TEST_LIST_JOBS makes them many.
+// Dead letters are revived over HTTP by clients, all but the last of which are killed, while a
+// server works the same queue. Each letter runs once, and the queue keeps working.
+// SKEIN_TEST_LIST_JOBS makes them many.
 func TestRevivingOverHTTPGoesOnAfterKills(t *testing.T) {
 	tier.Long(t, "kills processes at length")
 	t.Parallel()

@@ -147,8 +147,8 @@ type apiFound struct {
 	} `json:"items"`
 }
 
-// TestHTTPAPIOnEveryStore sends hostile ids and payloads through every route, and holds each answer to the OpenAPI
-// document.
+// TestHTTPAPIOnEveryStore sends hostile ids and payloads through every route, and holds each
+// answer to the OpenAPI document.
 func TestHTTPAPIOnEveryStore(t *testing.T) {
 	for name, newURL := range storeURLs(t) {
 		t.Run(name, func(t *testing.T) {
@@ -199,7 +199,8 @@ func pushHostile(t *testing.T, store ports.ShardStore) int64 {
 	return lease.Token
 }
 
-// unharmed takes each id through looking, burying, editing, purging of single payloads and reviving.
+// unharmed takes each id through looking, burying, editing, purging of single payloads and
+// reviving.
 func (c *apiClient) unharmed() {
 	c.t.Helper()
 	whole := slices.Sorted(slices.Values(apiPayloads))
@@ -242,7 +243,7 @@ func (c *apiClient) unharmed() {
 	c.handles(len(apiIDs), "/queues/{queue}/morgue/revive", map[string]any{"match": map[string]any{}})
 }
 
-// handles acts, and wants so many to be handled.
+// handles acts, and wants n to be handled.
 func (c *apiClient) handles(want int, path string, body any) {
 	c.t.Helper()
 	var reply struct {

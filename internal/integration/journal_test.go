@@ -22,11 +22,11 @@ const (
 	lineReady = "ready" // of a server, before it claims
 	lineBegan = "began" // of a handler
 	lineEnded = "ended" // of a handler
-	lineDied  = "died"  // of a process, by who has waited for it
+	lineDied  = "died"  // of a process, by the one that has waited for it
 )
 
-// journal is a file that several processes append to. What is written survives the
-// death of its process.
+// journal is a file that several processes append to. Written lines survive the death of their
+// process.
 type journal struct{ path string }
 
 func newJournal(t *testing.T) journal {
@@ -101,8 +101,8 @@ func parseJournal(t *testing.T, text string) (lines []journalLine) {
 	return lines
 }
 
-// await waits until a process has written the given number of lines of a kind. It ends the test after
-// Patience.
+// await waits until a process has written the given number of lines of a kind. It ends the test
+// after Patience.
 func (j journal) await(t *testing.T, what string, pid, count int) {
 	t.Helper()
 	j.awaitOr(t, what, what, pid, count)

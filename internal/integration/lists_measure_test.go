@@ -30,9 +30,9 @@ type measured struct {
 	cpu func() time.Duration
 }
 
-// What lists, statistics and Find take, with SKEIN_TEST_LIST_JOBS jobs, a fiftieth of them retries, and a tenth as
-// many dead letters, a claimed job in each shard, and a full audit, over SKEIN_TEST_LIST_SHARDS
-// shards. Without these variables they are few.
+// What lists, statistics and Find take, with SKEIN_TEST_LIST_JOBS jobs, a fiftieth of them
+// retries, and a tenth as many dead letters, a claimed job in each shard, and a full audit, over
+// SKEIN_TEST_LIST_SHARDS shards. Without these variables they are few.
 func TestRedisListsOfManyShards(t *testing.T) {
 	tier.Long(t, "measures")
 	client := testservers.OwnRedis(t)
@@ -149,7 +149,7 @@ func (m *measured) audit() {
 	}
 }
 
-// fail has so many jobs of each shard fail, some more often than others, and leaves one claimed.
+// fail has n jobs of each shard fail, some more often than others, and leaves one claimed.
 func (m *measured) fail(each int) {
 	m.t.Helper()
 	for _, shard := range core.Shards("orders", m.shards) {
@@ -211,8 +211,8 @@ func (m *measured) measure() {
 // errNoMiddle is for a list of one page.
 var errNoMiddle = errors.New("the list has one page only")
 
-// list times a list's first page, both ways, and pages from the middle of it, which it finds by pages of the
-// largest size.
+// list times a list's first page, both ways, and pages from the middle of it, which it finds by
+// pages of the largest size.
 func (m *measured) list(name string, page func(context.Context, ports.PageRequest) (ports.Cursor, error)) {
 	m.t.Helper()
 	var middle []ports.Cursor

@@ -50,7 +50,7 @@ func fromVariable(t *testing.T, variable string, byDefault int) int {
 // spread is what something took, each time that it was measured.
 type spread []time.Duration
 
-// at returns what so many of a hundred took at most, 0 if nothing was measured.
+// at returns the most that the given per cent of measurements took, 0 if nothing was measured.
 func (s spread) at(percent int) time.Duration {
 	if len(s) == 0 {
 		return 0

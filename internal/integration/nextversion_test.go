@@ -18,9 +18,9 @@ import (
 // code, to run beside this one; by default the test makes one of the next version.
 const otherVariable = "SKEIN_TEST_OTHER_VERSION"
 
-// nextVersion is what the next version of the code would change: what it stores has another number on both
-// servers, which older programs may use, its schema has a new column, and its scripts another text.
-// Texts are replaced in files, and files without an old text are new.
+// nextVersion is what the next version of the code would change: what it stores has another number
+// on both servers, which older programs may use, its schema has a new column, and its scripts
+// another text. Texts are replaced in files, and files without an old text are new.
 var nextVersion = []struct{ file, old, new string }{
 	{"adapters/redis/format.go", "storedFormat = 1\n", "storedFormat = 2\n"},
 	{"adapters/redis/lua/lib/base.lua", "-- ", "-- Next.\n-- "},
@@ -73,8 +73,9 @@ func otherVersion(t *testing.T) string {
 	return program
 }
 
-// Nodes of two versions of the code work side by side while one replaces the other, forwards and back:
-// no job is lost or runs twice, and the old program starts on what the new one has made of the store.
+// Nodes of two versions of the code work side by side while one replaces the other, forwards and
+// back: no job is lost or runs twice, and the old program starts on what the new one has made of
+// the store.
 func TestTwoVersionsWorkSideBySide(t *testing.T) {
 	tier.Long(t, "kills processes at length")
 	other := otherVersion(t)

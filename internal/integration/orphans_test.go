@@ -41,8 +41,8 @@ func awaitAcquired(t *testing.T, leases <-chan ports.LeaseEvent, queue string, n
 	}
 }
 
-// awaitCounts waits until a queue has the given numbers of queued, claimed and orphaned jobs, and ends
-// the test after a while.
+// awaitCounts waits until a queue has the given numbers of queued, claimed and orphaned jobs, and
+// ends the test after a while.
 func awaitCounts(t *testing.T, store ports.ShardStore, queue string, queued, claimed, orphaned int64, within time.Duration) {
 	t.Helper()
 	inspector := inspect.New(store, inspect.Options{})
@@ -62,8 +62,8 @@ func awaitCounts(t *testing.T, store ports.ShardStore, queue string, queued, cla
 	}
 }
 
-// The last server of a queue dies with a thousand running jobs. They are shown as orphans once their
-// leases are over, and a server of another queue that recovers orphans puts them back.
+// The last server of a queue dies with a thousand running jobs. They are shown as orphans once
+// their leases are over, and a server of another queue that recovers orphans puts them back.
 func TestOrphansOfADeadServerArePutBackWithoutItsQueuesServer(t *testing.T) {
 	t.Parallel()
 	const ttl = 3 * time.Second // a call may take a third of it
@@ -94,8 +94,8 @@ func TestOrphansOfADeadServerArePutBackWithoutItsQueuesServer(t *testing.T) {
 	}
 }
 
-// A transaction of somebody who is not dead may still settle a job whose lease is over. Until it has ended the
-// job stays where it is, and the others go back.
+// A transaction of somebody who is not dead may still settle a job whose lease is over. Until it
+// has ended the job stays where it is, and the others go back.
 func TestPostgresOrphanThatATransactionSettlesWaitsForIt(t *testing.T) {
 	t.Parallel()
 	const ttl = time.Second

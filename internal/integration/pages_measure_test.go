@@ -23,7 +23,8 @@ var boardPages = []string{
 	"busy", "busy?q=orders", "morgue?q=orders", "morgue?q=orders&sort=id", "unreadable?q=orders", "nodes", "store", "audit", "audit?q=orders",
 }
 
-// pages times each page: of a process in which nobody has looked, and of one in which somebody looks.
+// pages times each page: of a process in which nobody has looked, and of one in which somebody
+// looks.
 func (m *measured) pages(what string) {
 	m.t.Helper()
 	warm := serveBoard(m.t, m.store)
@@ -37,8 +38,8 @@ func (m *measured) pages(what string) {
 	}
 }
 
-// polled logs what share of a core of the server it costs that ten people look at the overview, and ten at a queue, for a minute where
-// much is measured.
+// polled logs what share of a core of the server it costs that ten people look at the overview,
+// and ten at a queue, for a minute where much is measured.
 func (m *measured) polled() {
 	m.t.Helper()
 	if m.cpu == nil {

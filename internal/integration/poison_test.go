@@ -45,7 +45,7 @@ func poisonWorker() int {
 	})
 }
 
-// workPoisoned works the queue by so many lanes until nothing is left in it.
+// workPoisoned works the queue by the given number of lanes until nothing is left in it.
 func workPoisoned(lanes int, handle func(context.Context, *skein.Job[string]) error) int {
 	store, closeStore, err := backends.Open(context.Background(), os.Getenv(storeVariable))
 	if err != nil {

@@ -69,8 +69,8 @@ func BenchmarkPostgresPush(b *testing.B) {
 	}
 }
 
-// BenchmarkPostgresTurn settles as many jobs as it claims.
-// A push is a transaction of its caller's, ten of which are open at a time.
+// BenchmarkPostgresPushInTransactions pushes one entry in each transaction. Ten transactions are open
+// at a time.
 func BenchmarkPostgresPushInTransactions(b *testing.B) {
 	pool := benchPool(b)
 	for name, tx := range map[string]func(*postgres.Tx) *postgres.Tx{

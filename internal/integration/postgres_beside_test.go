@@ -14,7 +14,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// waits blocks until so many sessions of that name wait for locks.
+// waits blocks until n sessions of that name wait for locks.
 func (g *guarded) waits(name string, sessions int) {
 	g.t.Helper()
 	for end := time.Now().Add(testservers.Patience); time.Now().Before(end); time.Sleep(time.Millisecond) {

@@ -15,8 +15,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// queue puts a due job with so many payloads into the store: "first", with score 0, and
-// others of 20 bytes with rising scores or, if ties, with equal ones.
+// queue puts a due job with n payloads into the store: "first", with score 0, and others of 20
+// bytes with rising scores or, if ties, with equal ones.
 func (w *workbench) queue(id string, payloads int, ties bool) {
 	w.t.Helper()
 	execAll(w.t, w.pool, strings.NewReplacer("{s}", w.schema, "{id}", id, "{n}", fmt.Sprint(payloads-1), "{ties}", fmt.Sprint(ties)).Replace(`
@@ -44,9 +44,9 @@ func (w *workbench) pagesOf(statement string) int {
 	return pagesRead(w.t, w.pool, w.schema, statement, pgx.QueryExecModeSimpleProtocol)
 }
 
-// pagesRead returns how many pages of the schema's tables and indexes a statement reads that is then
-// rolled back. Pages of the catalog are not counted: a session reads hundreds of them again whenever
-// others have changed many tables.
+// pagesRead returns how many pages of the schema's tables and indexes a statement reads that is
+// then rolled back. Pages of the catalog are not counted: a session reads hundreds of them again
+// whenever others have changed many tables.
 func pagesRead(t *testing.T, pool *pgxpool.Pool, schema, statement string, args ...any) int {
 	t.Helper()
 	tx, err := pool.Begin(t.Context())
@@ -123,8 +123,8 @@ func (w *workbench) waiting() (n int) {
 	return n
 }
 
-// A turn merges no more rows and bytes of the inbox than one step may carry, and the
-// next goes on; an id of which something is left is not claimed.
+// A turn merges no more rows and bytes of the inbox than one step may carry, and the next turn
+// continues. An id with rows left in the inbox is not claimed.
 func TestPostgresTurnsMergeTheInboxInParts(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -17,7 +17,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// jobsCounted returns how many jobs the statistics have of the queue orders, and how many the tables.
+// jobsCounted returns how many jobs the statistics have of the queue orders, and how many the
+// tables.
 func (w *workbench) jobsCounted() (counted, there int64) {
 	w.t.Helper()
 	stats, err := w.store.Stats(w.t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
@@ -89,7 +90,8 @@ func TestPostgresAJobWithoutPayloadsIsRemoved(t *testing.T) {
 	}
 }
 
-// A dead letter whose payloads somebody has deleted is purged as any other, by its id and in steps over all.
+// A dead letter whose payloads somebody has deleted is purged as any other, by its id and in steps
+// over all.
 func TestPostgresADeadLetterWithoutPayloadsIsPurged(t *testing.T) {
 	t.Parallel()
 	for name, step := range map[string]ports.DeadLetterStep{
@@ -167,8 +169,8 @@ func TestPostgresAStepOf8MiBInManyJobs(t *testing.T) {
 	}
 }
 
-// processorTime returns how long the server's process of a pool's only connection has computed. It skips the test where
-// that is on another machine.
+// processorTime returns how long the server's process of a pool's only connection has computed. It
+// skips the test where that is on another machine.
 func processorTime(t *testing.T, pool *pgxpool.Pool) time.Duration {
 	t.Helper()
 	var pid int

@@ -21,7 +21,7 @@ type dbasSettings struct {
 	name    string
 	set     []string
 	refused string
-	// late says that it is refused only when a call needs what it forbids.
+	// late is set if it is refused only when a call needs what it forbids.
 	late bool
 }
 
@@ -63,8 +63,9 @@ CREATE OPERATOR trap.= (LEFTARG = pg_catalog.text, RIGHTARG = pg_catalog.text, F
 CREATE OPERATOR trap.<> (LEFTARG = pg_catalog.text, RIGHTARG = pg_catalog.text, FUNCTION = trap.never);
 GRANT USAGE ON SCHEMA trap TO PUBLIC`
 
-// A setting that a DBA gives a role or a database either changes nothing of what is stored and shown, or is refused by
-// its name, and, unless it forbids only some calls, before anything is stored.
+// A setting that a DBA gives a role or a database either changes nothing of what is stored and
+// shown, or is refused by its name, and, unless it forbids only some calls, before anything is
+// stored.
 func TestPostgresUnderADBAsSettings(t *testing.T) {
 	t.Parallel()
 	pool := testservers.OwnPostgres(t, "fsync=off")
@@ -73,7 +74,8 @@ func TestPostgresUnderADBAsSettings(t *testing.T) {
 	must(t, err)
 	for i, tt := range dbasTable {
 		role := fmt.Sprint("role_", i)
-		// Not in parallel: of two grants on one database at once the server refuses one, as "tuple concurrently updated".
+		// Not in parallel: of two grants on one database at once the server refuses one, as "tuple
+		// concurrently updated".
 		execAll(t, pool, fmt.Sprintf(`CREATE ROLE %[1]s LOGIN; GRANT CREATE ON DATABASE postgres TO %[1]s; GRANT pg_monitor TO %[1]s`, role))
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

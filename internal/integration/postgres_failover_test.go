@@ -24,7 +24,8 @@ const failoverShards = 4
 
 var failingOver = skein.NewQueue[int]("failing-over", skein.QueueOptions[int]{Shards: failoverShards})
 
-// failover is producers and servers on a Postgres whose standby takes its place. The pools of all name both.
+// failover is producers and servers on a Postgres whose standby takes its place. The pools of all
+// name both.
 type failover struct {
 	*testing.T
 	pair *testservers.PostgresPair
@@ -81,7 +82,8 @@ func (f *failover) serve(node int) (stop func()) {
 	return stop
 }
 
-// handle notes what a handler does. A shard's tokens never go backwards, and it has one owner at a time.
+// handle notes what a handler does. A shard's tokens never go backwards, and it has one owner at a
+// time.
 func (f *failover) handle(l journalLine) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -183,8 +185,9 @@ func (f *failover) inboxNumber(pool *pgxpool.Pool) (last int64) {
 	return last
 }
 
-// When the standby has taken the place of a primary that died, producers and servers go on by themselves: nothing that
-// was accepted is lost or done twice, tokens and numbers go on from where they were, and the counts are exact.
+// When the standby has taken the place of a primary that died, producers and servers go on by
+// themselves: nothing that was accepted is lost or done twice, tokens and numbers go on from where
+// they were, and the counts are exact.
 func TestPostgresAFailoverLosesNothing(t *testing.T) {
 	tier.Long(t, "waits for a failover")
 	t.Parallel()

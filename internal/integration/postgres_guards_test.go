@@ -111,7 +111,7 @@ func (g *guarded) counts(want ports.Counts) {
 // A turn passes over jobs that a push holds locked, and counts those that it has claimed.
 func TestPostgresTurnsPassOverLockedJobs(t *testing.T) {
 	t.Parallel()
-	// prepare queues the jobs a, b and c, of which a and b will be locked.
+	// prepare queues the jobs a, b and c. Later a and b are locked.
 	for name, prepare := range map[string]func(g *guarded){
 		"a usual turn": func(g *guarded) { g.push(g.store, core.When{}, "a", "b", "c") },
 		"retries": func(g *guarded) {

@@ -13,7 +13,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// gate makes a table whose rows say that the gates of a test are open, and a function that
+// gate makes a table whose rows record that the gates of a test are open, and a function that
 // waits for one.
 func (w *workbench) gate() {
 	w.t.Helper()
@@ -248,7 +248,8 @@ func TestPostgresATurnThatWaitsHoldsNoJob(t *testing.T) {
 	})
 }
 
-// A turn that merges what a transaction has put back meanwhile, and then claims nothing, counts it all the same.
+// A turn that merges what a transaction has put back meanwhile, and then claims nothing, counts it
+// all the same.
 func TestPostgresATurnThatOnlyMergesCounts(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t, time.Minute)
@@ -302,7 +303,8 @@ func (w *workbench) pushAt(id string, data []byte, at core.Instant, rule core.Pu
 	}))
 }
 
-// A job that what comes meanwhile puts off overtakes nothing, and is overtaken by what is due before it.
+// A job that what comes meanwhile puts off overtakes nothing, and is overtaken by what is due
+// before it.
 func TestPostgresAJobThatIsPutOffMeanwhileKeepsTheOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t, time.Minute)

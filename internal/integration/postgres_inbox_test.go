@@ -91,8 +91,7 @@ func (v *viewed) pushLarge(s *postgres.Store) (jobs int64, commit func()) {
 	return int64(len(ids)), v.pushApart(s, ids...)
 }
 
-// Whoever looks merges a large transaction bit by bit, each bit in a transaction of its
-// own.
+// A reader merges a large transaction bit by bit, each bit in a transaction of its own.
 func TestPostgresLooksAtALargeTransactionBitByBit(t *testing.T) {
 	t.Parallel()
 	const most = 2000

@@ -21,8 +21,8 @@ func large(seed byte) []byte {
 	return data
 }
 
-// What a turn or an acquire hands out stays where it is stored until it is sent: no function on its way copies it into
-// a temporary file, of which this session may have none.
+// The payloads of a turn or an acquire stay where they are stored until they are sent: no function
+// on their way copies them into a temporary file. This session may have no such file.
 func TestPostgresALargePayloadNeedsNoTemporaryFile(t *testing.T) {
 	t.Parallel()
 	w := workbenchOn(t, testservers.OwnPostgres(t, "fsync=off"), time.Minute)

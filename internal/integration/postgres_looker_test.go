@@ -55,7 +55,7 @@ func TestPostgresCanBeLookedAtByThoseWhoOnlyRead(t *testing.T) {
 	looksAround(t, writer, 2)
 }
 
-// looksAround calls all that looks, and wants so many queued jobs.
+// looksAround makes all read-only calls, and wants n queued jobs.
 func looksAround(t *testing.T, store *postgres.Store, jobs int64) {
 	t.Helper()
 	ctx, page := t.Context(), ports.PageRequest{Queue: "orders", Payloads: 1}
@@ -93,8 +93,8 @@ func looksAround(t *testing.T, store *postgres.Store, jobs int64) {
 	}
 }
 
-// The page for the DBA gives roles rights that hold for tables which a later migration makes, and its
-// queries run.
+// The page for the DBA gives roles rights that hold for tables which a later migration makes, and
+// its queries run.
 func TestPostgresPageForTheDBA(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/postgres-dba.md")

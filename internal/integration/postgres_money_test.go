@@ -61,8 +61,8 @@ func TestPostgresMoneyIsExactHoweverOftenItsProcessIsKilled(t *testing.T) {
 	t.Logf("killed %d times: %s", killed, out)
 }
 
-// awaitEntries waits until the accounts' histories have the given number of entries, and returns how
-// many they have.
+// awaitEntries waits until the accounts' histories have the given number of entries, and returns
+// how many they have.
 func awaitEntries(t *testing.T, pool *pgxpool.Pool, schema string, want int) (have int) {
 	t.Helper()
 	for end := time.Now().Add(testservers.Patience); ; time.Sleep(5 * time.Millisecond) {

@@ -47,7 +47,8 @@ var namedCalls = map[string]func(v *viewed, s *postgres.Store, id string) error{
 	},
 }
 
-// What is asked of one id merges what waits for that id, and leaves the rest of the inbox to turns.
+// A call for one id merges the rows that wait for that id, and leaves the rest of the inbox to
+// turns.
 func TestPostgresNamedCallsMergeTheirIDs(t *testing.T) {
 	t.Parallel()
 	v := newViewed(t, 1)
@@ -106,7 +107,7 @@ func TestPostgresMergingAnIDReadsItsRows(t *testing.T) {
 	}
 }
 
-// One id of which more waits than one step may merge is merged in parts, in order.
+// If more waits for an id than one step may merge, it is merged in parts, in order.
 func TestPostgresMergesALongIDInParts(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t, time.Minute)
@@ -200,8 +201,8 @@ func (w *workbench) dump() []string {
 	return all
 }
 
-// An inbox that is merged id by id, in any order of ids, leaves what it leaves if it is merged as a whole: jobs, dead
-// letters, counts, groups and where claims look.
+// An inbox that is merged id by id, in any order of ids, leaves what it leaves if it is merged as
+// a whole: jobs, dead letters, counts, groups and where claims look.
 func TestPostgresMergesIDsAsItMergesAll(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(8) {

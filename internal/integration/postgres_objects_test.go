@@ -10,7 +10,7 @@ import (
 	"github.com/skeinq/skein/internal/integration/testservers"
 )
 
-// Whoever looks with \d+ or \df+ finds a comment on every table, view, type and function.
+// A reader of \d+ or \df+ finds a comment on every table, view, type and function.
 func TestPostgresSchemaExplainsItself(t *testing.T) {
 	pool := testservers.Postgres(t)
 	schema := testservers.Schema(t, pool)

@@ -66,7 +66,7 @@ func (p *pooler) serve(pool *pgxpool.Pool, o postgres.Options, poll time.Duratio
 	return stop
 }
 
-// handles waits until so many jobs are handled, each of which was pushed once.
+// handles waits until n jobs are handled, each of which was pushed once.
 func (p *pooler) handles(what string, want int) {
 	p.Helper()
 	seen := map[string]bool{}
@@ -110,8 +110,8 @@ func (p *pooler) push(pool *pgxpool.Pool, prefix string) (pushed int) {
 	return len(entries) + 2
 }
 
-// Behind PgBouncer in transaction mode all works with each of the settings that the page names, with wake-ups over a
-// direct connection, and without by polls.
+// Behind PgBouncer in transaction mode all works with each of the settings that the page names,
+// with wake-ups over a direct connection, and without by polls.
 func TestPostgresBehindPgBouncer(t *testing.T) {
 	tier.Long(t, "starts a pooler")
 	t.Parallel()
@@ -143,8 +143,8 @@ func TestPostgresBehindPgBouncer(t *testing.T) {
 	}
 }
 
-// With pgx's own default, prepared statements, a store is refused by the setting that is wanted, unless PgBouncer
-// lets these through.
+// With pgx's own default, prepared statements, a store is refused by the setting that is wanted,
+// unless PgBouncer lets these through.
 func TestPostgresBehindPgBouncerNeedsASetting(t *testing.T) {
 	tier.Long(t, "starts a pooler")
 	t.Parallel()
@@ -161,8 +161,8 @@ func TestPostgresBehindPgBouncerNeedsASetting(t *testing.T) {
 	}
 }
 
-// A setting that is given to a role holds for new connections to the server only, and PgBouncer keeps its own: an
-// administrator's RECONNECT makes them anew.
+// A setting that is given to a role holds for new connections to the server only, and PgBouncer
+// keeps its own: an administrator's RECONNECT makes them anew.
 func TestPostgresASettingOfARoleNeedsAReconnect(t *testing.T) {
 	tier.Long(t, "starts a pooler")
 	t.Parallel()

@@ -12,8 +12,8 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// plannedFor are what the tables held when the planner last counted: nothing, as after a quiet night, or what
-// they hold now.
+// plannedFor are what the tables held when the planner last counted: nothing, as after a quiet
+// night, or what they hold now.
 var plannedFor = map[string]bool{"an empty table": false, "what is there": true}
 
 // plansFor has the planner count what tables hold now, and nobody count it again.
@@ -52,7 +52,8 @@ func TestPostgresAPushReadsWhatItMeets(t *testing.T) {
 	}
 }
 
-// A settlement in a transaction looks up what it settles by index, however much is claimed and queued.
+// A settlement in a transaction looks up what it settles by index, however much is claimed and
+// queued.
 func TestPostgresASettlementReadsWhatItSettles(t *testing.T) {
 	t.Parallel()
 	for name, analyzed := range plannedFor {

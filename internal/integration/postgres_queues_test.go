@@ -163,9 +163,9 @@ func TestPostgresForgetLosesNoTransaction(t *testing.T) {
 	}
 }
 
-// A queue that was forgotten leaves nothing, and its shards' numbers are not given again.
-// A vacuum that waits to truncate the emptied table of queues, while a transaction reads that table,
-// would keep Declare waiting for longer than it repeats its call.
+// A queue that was forgotten leaves nothing, and its shards' numbers are not given again. A vacuum
+// that waits to truncate the emptied table of queues, while a transaction reads that table, would
+// keep Declare waiting for longer than it repeats its call.
 func TestPostgresDeclaresBesideAVacuumOfNoQueues(t *testing.T) {
 	t.Parallel()
 	pool := testservers.Postgres(t)

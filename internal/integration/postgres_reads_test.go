@@ -14,7 +14,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Who looks at some shards merges what waits in theirs, and leaves the others' to whoever serves them.
+// A read of some shards merges their inboxes, and leaves those of other shards to the servers of
+// those.
 func TestPostgresLooksMergeTheirShardsOnly(t *testing.T) {
 	t.Parallel()
 	one := []int{1}
@@ -60,8 +61,8 @@ func TestPostgresLooksMergeTheirShardsOnly(t *testing.T) {
 	}
 }
 
-// Who looks at whole shards merges so much of a long inbox, and shows what there is then. What counts must be complete
-// for is complete.
+// A read of whole shards merges a bounded part of a long inbox, and shows the jobs of that moment.
+// Values whose counts must be complete are complete.
 func TestPostgresLooksAtWholeShardsMergeSoMuch(t *testing.T) {
 	t.Parallel()
 	const step, jobs, most = 100, 2600, 2500
@@ -113,7 +114,8 @@ func TestPostgresLooksAtWholeShardsMergeSoMuch(t *testing.T) {
 	}
 }
 
-// The groups of many shards are read by their key and summed up where they are: nothing goes through temporary files.
+// The groups of many shards are read by their key and summed up where they are: nothing goes
+// through temporary files.
 func TestPostgresGroupsAreSummedInMemory(t *testing.T) {
 	t.Parallel()
 	const shards, groups = 1000, 100
@@ -129,8 +131,8 @@ func TestPostgresGroupsAreSummedInMemory(t *testing.T) {
 	}
 }
 
-// While nobody serves a queue, what pushes change of its counts is summed up by Stats, and only so much of it
-// each time, however many shards it is spread over.
+// While no server serves a queue, Stats sums up the changes of its counts by pushes, and only a
+// bounded part each time, however many shards they are spread over.
 func TestPostgresStatsFoldTheCountsOfAQueue(t *testing.T) {
 	t.Parallel()
 	const shards, pushes, few = 100, 100, 5000

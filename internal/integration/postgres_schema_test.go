@@ -18,7 +18,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// strangeSchema is a name that breaks whoever does not quote it.
+// strangeSchema is a name that breaks code which does not quote it.
 const strangeSchema = `Skein's "own" $skein$ schema; --`
 
 func TestPostgresMigratesAnySchemaForwardAndBack(t *testing.T) {
@@ -152,8 +152,8 @@ func TestPostgresSaysWhatToDoAboutASchema(t *testing.T) {
 	})
 }
 
-// While new programs are rolled out that have migrated the schema, old ones start, migrate and work, if
-// the new version lets them.
+// While new programs are rolled out that have migrated the schema, old ones start, migrate and
+// work, if the new version lets them.
 func TestPostgresOldProgramsUseANewerSchema(t *testing.T) {
 	pool := testservers.Postgres(t)
 	schema := testservers.Schema(t, pool)

@@ -50,7 +50,8 @@ func newOnStandby(t *testing.T) *onStandby {
 	return o
 }
 
-// looks are the calls of the port that look, with what a standby shows: all but what waits to be merged.
+// looks are the calls of the port that look, with what a standby shows: all but what waits to be
+// merged.
 func (o *onStandby) looks() map[string]func(context.Context) (any, error) {
 	s, page := o.standby, ports.PageRequest{Queue: "orders"}
 	return map[string]func(context.Context) (any, error){
@@ -195,8 +196,8 @@ func operatorsCall(name string) bool {
 	return of || name == "DrainNode" || name == "Audit"
 }
 
-// A hot standby shows all that has been merged to whoever looks, also through an inspector, and refuses each call that
-// writes by what to do about it.
+// A hot standby shows everything that has been merged to readers, also through an inspector, and
+// refuses each call that writes with an error that names the cure.
 func TestPostgresAHotStandbyCanBeLookedAt(t *testing.T) {
 	tier.Long(t, "starts a standby")
 	t.Parallel()
@@ -248,8 +249,9 @@ func TestPostgresAHotStandbyCanBeLookedAt(t *testing.T) {
 	}
 }
 
-// While the standby is away that a primary waits for, a push waits too. One whose connection an operator then ends has an
-// unknown outcome, and is not repeated: it is stored, once. One whose wait he cancels is accepted, as the page says.
+// While the standby is away that a primary waits for, a push waits too. One whose connection an
+// operator then ends has an unknown outcome, and is not repeated: it is stored, once. One whose
+// wait he cancels is accepted, as the page says.
 func TestPostgresAPushWaitsForTheStandby(t *testing.T) {
 	tier.Long(t, "starts a standby")
 	t.Parallel()

@@ -44,8 +44,9 @@ func workbenchOn(t *testing.T, pool *pgxpool.Pool, ttl time.Duration) *workbench
 	return w
 }
 
-// stopClock gives the store a clock that stands still, for tests of which turns take the short way: a second after the
-// last one a turn may rescan, which takes the long way, and a busy machine takes longer between two turns.
+// stopClock gives the store a clock that stands still, for tests of the turns that take the short
+// way: a second after the last one a turn may rescan, which takes the long way, and a busy machine
+// takes longer between two turns.
 func (w *workbench) stopClock() {
 	o := still()
 	o.Schema = w.schema
@@ -263,7 +264,8 @@ func (w *workbench) slowPush() {
 		VALUES (0, 'slow', 1, 1, -1, 0, false, 0, 'x', '')`, w.schema))
 }
 
-// pushAtGate pushes beside the test, and returns once the push waits at the gate, before it commits.
+// pushAtGate pushes beside the test, and returns once the push waits at the gate, before it
+// commits.
 func (w *workbench) pushAtGate(id string) (pushed <-chan error) {
 	w.t.Helper()
 	w.gate()
@@ -317,7 +319,7 @@ func TestPostgresRenewalsFindASlowPush(t *testing.T) {
 	w.same("what the next turn claims", idsOf(w.next(1).Claims), []string{"slow"})
 }
 
-// Whoever pushed it knows that it was slow, long before anybody would look.
+// The store that pushed it knows that it was slow, long before a server would look.
 func TestPostgresASlowPushTellsOfItself(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t, time.Minute)
@@ -332,8 +334,8 @@ func TestPostgresASlowPushTellsOfItself(t *testing.T) {
 	w.same("what the next turn claims", idsOf(w.next(1).Claims), []string{"slow"})
 }
 
-// By a clock that is not the server's a push is slow if that clock goes on meanwhile, however soon the
-// push is stored: a turn has looked past it.
+// By a clock that is not the server's a push is slow if that clock goes on meanwhile, however soon
+// the push is stored: a turn has looked past it.
 func TestPostgresAPushIsSlowByItsStoresClock(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t, time.Hour)

@@ -15,8 +15,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// dbasStory does a bit of everything with a schema of its own, by a clock that stands still, and keeps what it sees: no
-// setting of the server's may change any of it.
+// dbasStory does a bit of everything with a schema of its own, by a clock that stands still, and
+// keeps what it sees: no setting of the server's may change any of it.
 type dbasStory struct {
 	ctx   context.Context
 	pool  *pgxpool.Pool

@@ -254,8 +254,8 @@ type pushes struct {
 
 func (p *pushes) Pushed(_ context.Context, e ports.PushEvent) { p.events = append(p.events, e) }
 
-// Of a push in a transaction that rolls back, the Observer is told that nobody knows what it met, so that it is not counted
-// as stored.
+// Of a push in a transaction that rolls back, the Observer is told that nobody knows what it met,
+// so that it is not counted as stored.
 func TestAPushInATransactionIsNotToldAsStored(t *testing.T) {
 	t.Parallel()
 	pool := testservers.Postgres(t)
@@ -275,8 +275,8 @@ func TestAPushInATransactionIsNotToldAsStored(t *testing.T) {
 	}
 }
 
-// A push in a transaction that has ended, or of which a statement has failed, is refused with the reason, whether or not the
-// store has been used before: it is known that nothing is stored.
+// A push in a transaction that has ended, or that has a failed statement, is refused with the
+// reason, whether or not the store has been used before: it is known that nothing is stored.
 func TestAPushInATransactionThatHasEndedIsRefused(t *testing.T) {
 	t.Parallel()
 	pool := testservers.Postgres(t)

@@ -101,7 +101,7 @@ func (w lineWriter) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Whoever vacuums a table leaves what dies meanwhile.
+// A vacuum of a table leaves rows that die meanwhile.
 func TestPostgresVacuumsWhatWasBusy(t *testing.T) {
 	t.Parallel()
 	w := newVacuumed(t)

@@ -28,7 +28,8 @@ func startProcess(t *testing.T, name, url string, j journal) *process {
 	return startProgram(t, os.Args[0], name, url, j)
 }
 
-// startProgram starts one whose program is this one or another version of it, with more of an environment.
+// startProgram starts one whose program is this one or another version of it, with more of an
+// environment.
 func startProgram(t *testing.T, program, name, url string, j journal, env ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.CommandContext(t.Context(), program), j: j}

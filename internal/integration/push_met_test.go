@@ -11,7 +11,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Both servers' stores say what a push met, which the contract leaves open for producers that don't know.
+// Both servers' stores say what a push met, which the contract leaves open for producers that
+// don't know.
 func TestStoresSayWhatPushesMet(t *testing.T) {
 	t.Parallel()
 	redisServer := testservers.Redis(t)

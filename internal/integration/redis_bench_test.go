@@ -72,7 +72,7 @@ func BenchmarkRedisPush(b *testing.B) {
 	}
 }
 
-// acquire acquires the queue's one shard for turns that claim so many jobs.
+// acquire acquires the queue's one shard for turns that claim the given number of jobs.
 func (l *load) acquire(want int) ports.TurnRequest {
 	l.b.Helper()
 	shard := core.Shard{Queue: l.queue.Queue}
@@ -83,7 +83,8 @@ func (l *load) acquire(want int) ports.TurnRequest {
 	return ports.TurnRequest{Lease: ports.Lease{Shard: shard, Owner: "bench", Token: a.Token}, TTL: time.Hour, Want: want, Node: "bench"}
 }
 
-// turn makes the next turn, and returns how many jobs it has claimed. The one after it settles them all alike.
+// turn makes the next turn, and returns how many jobs it has claimed. The one after it settles
+// them all alike.
 func (l *load) turn(r *ports.TurnRequest, as core.Settlement) (claimed int) {
 	r.Number++
 	reply, err := l.store.Turn(l.b.Context(), *r)

@@ -225,7 +225,7 @@ func (b *bounds) acquire(owner string, attempt int64) ports.AcquireReply {
 	return reply
 }
 
-// fill pushes jobs of so many payloads of so many bytes each, and returns their ids.
+// fill pushes jobs with the given number and size of payloads, and returns their ids.
 func (b *bounds) fill(name string, jobs, payloads, size int) []string {
 	b.t.Helper()
 	var ids []string

@@ -17,7 +17,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// hugeData is the size of payloads of which a call reads none, and hugeJobs how many jobs have one.
+// hugeData is the size of payloads that no call reads, and hugeJobs how many jobs have one.
 const (
 	hugeData = 2 << 20
 	hugeJobs = 24
@@ -60,7 +60,7 @@ func (b *bounds) again(r ports.TurnRequest) ports.TurnReply {
 	return reply
 }
 
-// settlements are those of claims under receipts of so many turns later.
+// settlements are those of claims under receipts of a turn that many turns later.
 func settlements(claims []core.Claim, o core.Outcome, later int64) ports.TurnRequest {
 	var r ports.TurnRequest
 	var policy core.RetryPolicy
@@ -242,7 +242,7 @@ func TestRedisNotesOfBeforeAnOlderProgramSayNothing(t *testing.T) {
 	if len(again) != 1 || again[0].ID != id || again[0].Receipt == receipt {
 		t.Fatalf("claimed %v, want %s anew", again, id)
 	}
-	// As if that program had neither changed the note nor said that it keeps any.
+	// As if that program had neither changed the note nor recorded that it keeps any.
 	must(t, b.client.HSet(t.Context(), leaseKey, "noted", held, ":"+id, notes[":"+id]).Err())
 	_, err = b.store.Cancel(t.Context(), ports.CancelRequest{Shard: b.shard, IDs: []string{id}})
 	must(t, err)

@@ -134,8 +134,8 @@ func (b *bounds) mixed(name string, jobs, small, large int) {
 	}
 }
 
-// reads makes a call of one script, and holds the server's processor time to what as much takes, and
-// what it leaves to mostLua. The time is a loaded machine's.
+// reads makes a call of one script, and holds the server's processor time to what as much takes,
+// and what it leaves to mostLua. The time is a loaded machine's.
 func (b *bounds) reads(name string, do func()) {
 	b.t.Helper()
 	b.leaves(name, func() { b.within(name, 400*time.Millisecond, do) })

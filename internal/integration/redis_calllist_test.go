@@ -57,8 +57,8 @@ func queueCalls() []scriptCall {
 	}
 }
 
-// damageCalls are calls on a shard with records that can't be read: the queued b, the claimed a, the dead letter
-// dead.
+// damageCalls are calls on a shard with records that can't be read: the queued b, the claimed a,
+// the dead letter dead.
 func damageCalls() []scriptCall {
 	return []scriptCall{
 		{"set aside a job", "set_aside", true, func(w *worker) error { return w.bury("b") }},

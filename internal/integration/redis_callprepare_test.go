@@ -56,7 +56,7 @@ var losses = map[string]string{
 	"lost its record": "hdel x gone", "record of many payloads": "hset j whole ?", "lost its payloads": "del p:whole", "job anew": "zrem r plain", "letter anew": "zrem xt dead",
 }
 
-// lose runs a command, of which the second word is a key of the shard.
+// lose runs a command whose second word is a key of the shard.
 func (w *worker) lose(command []string) {
 	w.t.Helper()
 	args := []any{command[0], "skein:{" + w.shard.String() + "}:" + command[1]}

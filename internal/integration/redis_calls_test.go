@@ -18,8 +18,8 @@ type scriptCall struct {
 	name string
 	// script is the script's file below adapters/redis/lua.
 	script string
-	// filled makes the call in a shard that holds something of every kind. Otherwise the
-	// shard has two jobs, of which one is claimed.
+	// filled makes the call in a shard that holds something of every kind. Otherwise the shard has two
+	// jobs, one of them claimed.
 	filled bool
 	// do is the call.
 	do func(*worker) error
@@ -142,7 +142,8 @@ func (w *worker) acquire(owner string, attempt int64) error {
 	return err
 }
 
-// permit has an owner hold so many permits of five and want one more, unless it holds none.
+// permit has an owner hold the given number of five permits and want one more, unless it holds
+// none.
 func (w *worker) permit(owner string, hold int) error {
 	_, err := w.store.Permit(w.t.Context(), ports.PermitRequest{
 		Queue: "orders", Owner: owner, Attempt: 1, Limit: 5, Hold: hold, Want: hold + min(hold, 1), TTL: time.Minute})
@@ -182,8 +183,7 @@ func (w *worker) beginning(ids ...string) ports.TurnRequest {
 	return r
 }
 
-// announce announces a node with so many lanes.
-// recorded records so many jobs for minutes of the present hour and of that before.
+// recorded records the given number of jobs for minutes of the present hour and of the previous one.
 func (w *worker) recorded(jobs uint64, minutes ...int) error {
 	r := ports.RecordRequest{Owner: "n"}
 	for _, minute := range minutes {
@@ -193,6 +193,7 @@ func (w *worker) recorded(jobs uint64, minutes ...int) error {
 	return w.store.Record(w.t.Context(), r)
 }
 
+// announce announces a node with the given number of lanes.
 func (w *worker) announce(lanes int) error {
 	n := ports.Node{Owner: "n", Name: "n", Lanes: lanes}
 	_, err := w.store.Announce(w.t.Context(), ports.AnnounceRequest{Node: n, TTL: time.Minute})

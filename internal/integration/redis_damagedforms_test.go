@@ -68,8 +68,8 @@ func TestRedisEachDamageOfARecordIsSeen(t *testing.T) {
 	}
 }
 
-// Whatever of a dead letter is not as it was written, also what it says of its group, a step does not move it, nor
-// fails, and it is in no group.
+// Whatever of a dead letter is not as it was written, also what it says of its group, a step does
+// not move it, nor fails, and it is in no group.
 func TestRedisEachDamageOfADeadLetterIsSeen(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
@@ -180,7 +180,7 @@ func TestRedisTurnTakesNoUnknownFlags(t *testing.T) {
 	w.aside("b")
 }
 
-// A claim of which only the names can't be read is handed over.
+// A claim with only its names unreadable is handed over.
 func TestRedisHandsOverAClaimOfNobody(t *testing.T) {
 	t.Parallel()
 	w := newWorker(t, testservers.OwnRedis(t), false)
@@ -207,8 +207,8 @@ func TestRedisDamagedHeadIsDue(t *testing.T) {
 	}
 }
 
-// What is set aside twice at one instant has two keys, and what was pushed anew in between stays when another
-// call, which has met the damage too, sets it aside late.
+// What is set aside twice at one instant has two keys, and what was pushed anew in between stays
+// when another call, which has met the damage too, sets it aside late.
 func TestRedisSetsAsideOnce(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)

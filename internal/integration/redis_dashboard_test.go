@@ -21,8 +21,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// The overview says that a master of a Cluster is dead with the first look after its death, and
-// shows the rest with its figures, also if that master has the list of queues and servers, and
+// The overview shows that a master of a Cluster is dead with the first look after its death, and
+// shows the rest with its figures, even if that master has the list of queues and servers, and
 // hangs. Each look ends by itself. So a browser shows it within 5 s: pages look each 2 s where
 // looks are quick, and wait for a master that is away for about a second.
 func TestRedisDeadMasterIsOnTheDashboard(t *testing.T) {
@@ -93,7 +93,7 @@ func (o *outage) seenOnTheDashboard(lost, healthy []int, begin func()) {
 	inspector := inspect.New(storekit.Intercept(store, looks.count), inspect.Options{Logger: slog.New(slog.DiscardHandler)})
 	board, err := dashboard.New(inspector, dashboard.Options{})
 	must(o, err)
-	// until reloads the overview until it has the figures of the given shards, and says that the
+	// until reloads the overview until it has the figures of the given shards, and shows that the
 	// others are away. On a busy machine a shard that is reached may be late too.
 	until := func(shards []int) {
 		o.Helper()

@@ -171,8 +171,8 @@ func (h *beforeScript) ProcessPipelineHook(next goredis.ProcessPipelineHook) gor
 	}
 }
 
-// A Pause whose second half comes after a Forget and the next Declare changes nothing of the queue that is
-// new then.
+// A Pause whose second half comes after a Forget and the next Declare changes nothing of the queue
+// that is new then.
 func TestRedisAPauseOfAForgottenQueueIsLate(t *testing.T) {
 	t.Parallel()
 	for name, shards := range map[string]int{"other shards": 3, "as many shards": 2} {

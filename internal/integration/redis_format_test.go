@@ -17,8 +17,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// A program meets what a newer one has stored with an error before it writes, unless the newer one says
-// that it may go on, as it does while programs are replaced one after another.
+// A program that meets the data of a newer one returns an error before it writes. It may continue
+// if the newer one allows it, as while programs are replaced one after another.
 func TestRedisFormats(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

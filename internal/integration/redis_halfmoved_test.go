@@ -35,7 +35,7 @@ func TestRedisHalfMovedSlot(t *testing.T) {
 	}
 }
 
-// halfMoved is a slot of which one key is on another server than the rest.
+// halfMoved is a slot with one key on another server than the rest.
 type halfMoved struct {
 	t        *testing.T
 	slot     int

@@ -20,7 +20,7 @@ import (
 // bulkSize is what a client writes by itself, past its buffer.
 const bulkSize = 2 << 20
 
-// dialLarge opens another client with a few connections, of which write writes what is large.
+// dialLarge opens another client with a few connections. Large writes on them go through write.
 func dialLarge(t *testing.T, client goredis.UniversalClient, pool int, write func(net.Conn, []byte) (int, error)) goredis.UniversalClient {
 	t.Helper()
 	own := goredis.NewClient(&goredis.Options{
@@ -34,7 +34,7 @@ func dialLarge(t *testing.T, client goredis.UniversalClient, pool int, write fun
 	return own
 }
 
-// largeConn has what is large written by a function.
+// largeConn passes large writes to a function.
 type largeConn struct {
 	net.Conn
 	write func(net.Conn, []byte) (int, error)

@@ -12,8 +12,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// A look at many shards costs one server no script, and says the same where a user may send no transactions, in either
-// version of the protocol. A shard that can't be read hides no other.
+// A look at many shards costs one server no script, and says the same where a user may send no
+// transactions, in either version of the protocol. A shard that can't be read hides no other.
 func TestRedisLooksByTransactionsAndByScripts(t *testing.T) {
 	t.Parallel()
 	admin := testservers.OwnRedis(t).(*goredis.Client)
@@ -63,8 +63,8 @@ func TestRedisLooksByTransactionsAndByScripts(t *testing.T) {
 	hides(t, w, admin)
 }
 
-// refusedOnce checks that a store sends one transaction in all for a user who may not: each costs the
-// client a connection.
+// refusedOnce checks that a store sends one transaction in all for a user who may not: each costs
+// the client a connection.
 func refusedOnce(t *testing.T, admin, client goredis.UniversalClient) {
 	t.Helper()
 	must(t, admin.ConfigResetStat(t.Context()).Err())

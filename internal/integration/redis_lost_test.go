@@ -20,8 +20,8 @@ type loss struct {
 	name string
 	do   []any // a command on keys of the shard
 	id   string
-	// aside says that something is set aside of the id, rather than listed anew, and stays that its record is
-	// good and stays.
+	// aside is set if something is set aside for the id, rather than listed anew. stays is set if its
+	// record is good and stays.
 	aside, stays bool
 }
 
@@ -46,8 +46,9 @@ func lostParts() []loss {
 	}
 }
 
-// Whatever a job or a dead letter has lost, no turn and no step fails for it, each does the rest of its work, and what is
-// left is set aside or listed anew. After a Recount the counts are those of what there is.
+// Whatever a job or a dead letter has lost, no turn and no step fails for it, each does the rest
+// of its work, and what is left is set aside or listed anew. After a Recount the counts are those
+// of what there is.
 func TestRedisALostPartStopsNothing(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
@@ -112,7 +113,8 @@ func lossCalls(l loss) map[string]func(*worker) error {
 	}
 }
 
-// exact checks that a Recount changes no count that it has not to, and that lists and counts agree after it.
+// exact checks that a Recount changes no count that it has not to, and that lists and counts agree
+// after it.
 func (w *worker) exact(after string) {
 	w.t.Helper()
 	reply, err := recounted(w.t.Context(), w.store, w.shard)
@@ -130,7 +132,8 @@ func (w *worker) exact(after string) {
 	}
 }
 
-// What is lost is shown, with why, and in the log; what is left can be discarded, and Find says that it is damaged before.
+// Lost parts are shown, with the reason, and logged. The rest can be discarded, and Find reports
+// before that it is damaged.
 func TestRedisALostPartIsShown(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
@@ -181,7 +184,8 @@ func TestRedisWhatNoListHasIsListedAnew(t *testing.T) {
 	w.aside()
 }
 
-// A purge of all ends where the records of the morgue are lost, and one of a group, and what is lost is shown.
+// A purge of all ends where the records of the morgue are lost, and one of a group, and what is
+// lost is shown.
 func TestRedisAPurgeOfLostLettersEnds(t *testing.T) {
 	t.Parallel()
 	const letters = 700

@@ -18,7 +18,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// lostShards is a queue of four shards, of which shard 1 loses all its keys.
+// lostShards is a queue of four shards. Shard 1 loses all its keys.
 const lostShards = 4
 
 type lostShard struct {
@@ -60,8 +60,8 @@ func (l *lostShard) missing() bool {
 	return n == 0
 }
 
-// A shard that was declared and has lost its record is not made anew by a declaration, which would hide that what
-// it held is lost: each call on it says so. The others work on.
+// A shard that was declared and has lost its record is not made anew by a declaration, which would
+// hide that what it held is lost: each call on it says so. The others work on.
 func TestRedisALostShardIsNotDeclaredAnew(t *testing.T) {
 	t.Parallel()
 	l := newLostShard(t)
@@ -109,8 +109,8 @@ func TestRedisALostShardIsNotDeclaredAnew(t *testing.T) {
 	must(t, l.push(1))
 }
 
-// What an operator can do where the record is lost for good: say that shards are to be declared anew, or
-// forget the queue. Where all is gone, with the queue's record, it is declared as at first.
+// An operator's choices if the record is lost for good: to have the shards declared anew, or to
+// forget the queue. If all is gone, with the queue's record, it is declared as at first.
 func TestRedisALostShardIsMended(t *testing.T) {
 	t.Parallel()
 	for name, mend := range map[string]func(*lostShard) error{
@@ -133,8 +133,8 @@ func TestRedisALostShardIsMended(t *testing.T) {
 	}
 }
 
-// A shard that was lost together with its queue's record is mended with it, and the log has it. What
-// is lost after that is said again.
+// A shard that was lost together with its queue's record is restored with it, and that is logged.
+// Later losses are logged again.
 func TestRedisALostShardOfALostQueueIsMended(t *testing.T) {
 	t.Parallel()
 	for _, damage := range []func(*lostShard) error{
@@ -164,7 +164,8 @@ func TestRedisALostShardOfALostQueueIsMended(t *testing.T) {
 	}
 }
 
-// A recount beside a Forget, which has removed the shard, makes nothing anew and leaves the Forget its mark.
+// A recount beside a Forget, which has removed the shard, makes nothing anew and leaves the Forget
+// its mark.
 func TestRedisARecountLeavesAForget(t *testing.T) {
 	t.Parallel()
 	l := newLostShard(t)
@@ -294,7 +295,8 @@ func TestRedisALostQueueRecordIsRestored(t *testing.T) {
 	}
 }
 
-// Of the records that shards have kept, the newest is restored: a Pause may not have come to all of them.
+// Of the records that shards have kept, the newest is restored: a Pause may not have come to all
+// of them.
 func TestRedisTheNewestRecordOfAQueueIsRestored(t *testing.T) {
 	t.Parallel()
 	l := newLostShard(t)
@@ -327,7 +329,8 @@ func TestRedisARecountMakesNoOtherShard(t *testing.T) {
 	}
 }
 
-// A declaration that has not reached a master does not say that all shards were declared: one without a record is not lost.
+// A declaration that has not reached a master does not record that all shards were declared: a
+// shard without a record is not lost.
 func TestRedisADeclarationOfAPartIsNotWhole(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedisCluster(t).(*goredis.ClusterClient)
@@ -348,7 +351,8 @@ func TestRedisADeclarationOfAPartIsNotWhole(t *testing.T) {
 	}
 }
 
-// While its shards can't be asked, nothing is declared in the place of a queue that may have lost its record.
+// While its shards can't be asked, nothing is declared in the place of a queue that may have lost
+// its record.
 func TestRedisALostQueueRecordIsNotDeclaredBlindly(t *testing.T) {
 	t.Parallel()
 	l := newLostShard(t)
@@ -391,7 +395,8 @@ func TestRedisADeclarationIsCompleted(t *testing.T) {
 	}
 }
 
-// A pause between the halves of the first declaration finds no shards. All the same they are paused.
+// A pause between the halves of the first declaration finds no shards. All the same they are
+// paused.
 func TestRedisPauseRacesTheFirstDeclare(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
@@ -409,8 +414,8 @@ func TestRedisPauseRacesTheFirstDeclare(t *testing.T) {
 	}
 }
 
-// A record that can't be read is as one that is lost: calls say so, a Pause passes it over, a declaration leaves
-// it, and a Recount makes it anew and keeps the jobs.
+// A record that can't be read is as one that is lost: calls say so, a Pause passes it over, a
+// declaration leaves it, and a Recount makes it anew and keeps the jobs.
 func TestRedisAShardWhoseRecordCanNotBeReadIsMended(t *testing.T) {
 	t.Parallel()
 	for _, damage := range []string{"", "garbage", "0 0 x"} {

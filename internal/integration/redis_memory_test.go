@@ -12,8 +12,8 @@ import (
 	"github.com/skeinq/skein/internal/integration/testservers"
 )
 
-// BenchmarkRedisMemoryOfFailures measures what a queued job costs more once it is a retry, and what a dead one costs, in all and by key, with
-// an error of 64 bytes.
+// BenchmarkRedisMemoryOfFailures measures what a queued job costs more once it is a retry, and
+// what a dead one costs, in all and by key, with an error of 64 bytes.
 func BenchmarkRedisMemoryOfFailures(b *testing.B) {
 	const jobs = 100_000
 	failed := core.PutBack{Delay: time.Hour, RetryCount: 3, Error: strings.Repeat("e", 64)}

@@ -18,9 +18,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// A call that counts what it does is sent once, whatever becomes of its reply:
-// neither the store nor its client repeats a turn, a push, a release or a step.
-// Whoever repeats it knows that it is a repeat.
+// A call that counts its work is sent once, whatever becomes of its reply: neither the store nor
+// its client repeats a turn, a push, a release or a step. A caller that repeats it knows that it
+// is a repeat.
 func TestRedisSendsOnce(t *testing.T) {
 	t.Parallel()
 	for name, client := range map[string]goredis.UniversalClient{
@@ -147,7 +147,7 @@ func (c *lossyConn) Read(p []byte) (int, error) {
 	c.link.mu.Lock()
 	defer c.link.mu.Unlock()
 	if c.lost {
-		c.Conn.Close() // whoever reads again is not to wait
+		c.Conn.Close() // a later read must not wait
 		return 0, c.link.fault
 	}
 	return n, err

@@ -28,8 +28,8 @@ const (
 
 var outages = skein.NewQueue[int]("outages", skein.QueueOptions[int]{Shards: outageShards})
 
-// outage is a Cluster one of whose masters fails, a server that works on it, and a client that
-// pushes to it.
+// outage is a Cluster with a failing master, a server that works on it, and a client that pushes
+// to it.
 type outage struct {
 	*testing.T
 	cluster *goredis.ClusterClient
@@ -64,8 +64,8 @@ func (o *outage) connect() *goredis.ClusterClient {
 	return client
 }
 
-// waitForever has all clients that are opened from now on wait for a reply for longer than any test: who waits for a server that
-// hangs is never late, but does not end.
+// waitForever has all clients that are opened from now on wait for a reply for longer than any
+// test: who waits for a server that hangs is never late, but does not end.
 func (o *outage) waitForever() {
 	o.readTimeout = time.Hour
 	o.client = skein.NewClient(redis.New(o.connect(), redis.Options{}), skein.ClientOptions{})

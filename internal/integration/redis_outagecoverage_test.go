@@ -16,8 +16,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// With Redis's default of cluster-require-full-coverage one master that hangs stops all shards of a Cluster once the others
-// have noticed: a push is repeated, and then an error says why. When the master answers again all goes on, and nothing is lost.
+// With Redis's default of cluster-require-full-coverage one master that hangs stops all shards of
+// a Cluster once the others have noticed: a push is repeated, and then an error says why. When the
+// master answers again all goes on, and nothing is lost.
 func TestRedisFullCoverageStopsAllShardsForAWhile(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
@@ -81,7 +82,7 @@ func (o *outage) mustPush(store *redis.Store, e core.Entry) {
 	must(o, err)
 }
 
-// untilDown waits until a server says that the Cluster is down.
+// untilDown waits until a server reports that the Cluster is down.
 func (o *outage) untilDown(server *goredis.Client) {
 	o.Helper()
 	ctx, cancel := context.WithTimeout(o.Context(), testservers.Patience)

@@ -62,7 +62,8 @@ func TestRedisFailoverIsFoundByPushes(t *testing.T) {
 	}
 }
 
-// idle returns stores of clients that know which server has which slots, and have pushed to one shard.
+// idle returns stores of clients that know which server has which slots, and have pushed to one
+// shard.
 func (o *outage) idle(n, shard int) []*redis.Store {
 	o.Helper()
 	stores := make([]*redis.Store, n)
@@ -96,8 +97,8 @@ func (o *outage) promoted(replica *goredis.Client) time.Time {
 	}
 }
 
-// When a replica has taken the place of a master that hangs, whose connections stay open and silent, wake-ups of its
-// shards come from the replica.
+// When a replica has taken the place of a master that hangs, whose connections stay open and
+// silent, wake-ups of its shards come from the replica.
 func TestRedisHungMasterIsReplacedForWakeups(t *testing.T) {
 	tier.Long(t, "waits for a failover")
 	t.Parallel()

@@ -29,7 +29,8 @@ func TestRedisDeadMasterHidesOnlyItsShards(t *testing.T) {
 	o.looksBesideAnOutage(lost, healthy, func() { testservers.Kill(t, failing) })
 }
 
-// So it is if that master has the list of queues, also for who looks for the first time.
+// The same holds if that master has the list of queues, also for a program that looks for the
+// first time.
 func TestRedisDeadRegistryHidesOnlyItsShards(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
@@ -53,8 +54,8 @@ func TestRedisHungRegistryHidesOnlyItsShards(t *testing.T) {
 	o.looksBesideAnOutage(lost, healthy, func() { testservers.Freeze(t, failing) })
 }
 
-// Statistics of all queues need the list. A store that has seen it answers for what it knows, also for a queue all
-// of whose shards are away.
+// Statistics of all queues need the list. A store that has seen it answers for what it knows, also
+// for a queue all of whose shards are away.
 func TestRedisDeadRegistryHidesNoQueueThatWasSeen(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
@@ -128,12 +129,14 @@ func (o *outage) fill(store *redis.Store) {
 	}
 }
 
-// muchTooLate is when what who looks waits for would have ended by itself in the end: a reply of a server that hangs, which the
-// client waits for again and again. A look that does not wait for it takes a second or two of this, also on a machine that is busy.
+// muchTooLate is when what who looks waits for would have ended by itself in the end: a reply of a
+// server that hangs, which the client waits for again and again. A look that does not wait for it
+// takes a second or two of this, also on a machine that is busy.
 const muchTooLate = 20 * time.Second
 
-// looksSoon checks that a look has what is in the shards that it reaches, names the others, and does not wait for those that are lost. On a busy
-// machine it may miss healthy ones too, whose server is later than another, but not each time.
+// looksSoon checks that a look has what is in the shards that it reaches, names the others, and
+// does not wait for those that are lost. On a busy machine it may miss healthy ones too, whose
+// server is later than another, but not each time.
 func (o *outage) looksSoon(what string, lost, healthy []int, look func(context.Context) (int, []core.Shard, error)) {
 	o.Helper()
 	for first := time.Now(); ; {
@@ -157,7 +160,8 @@ func (o *outage) looksSoon(what string, lost, healthy []int, look func(context.C
 	}
 }
 
-// Who begins beside a master that hangs, whichever that is, looks at what the others have like anybody else.
+// A program that starts beside a hanging master, whichever that is, sees the shards of the others
+// like any other program.
 func TestRedisLooksThatBeginBesideAHungMaster(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
@@ -212,8 +216,8 @@ func buriedIDOfShard(shard int) string {
 	}
 }
 
-// looks are calls that look, each of which returns how many entries, or shards, it has found and which
-// shards it lacks.
+// looks are calls that look, each of which returns how many entries, or shards, it has found and
+// which shards it lacks.
 func looks(s *redis.Store) map[string]func(context.Context) (int, []core.Shard, error) {
 	page := ports.PageRequest{Queue: "outages", Limit: 5 * outageShards}
 	return map[string]func(context.Context) (int, []core.Shard, error){

@@ -18,8 +18,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// pipelines are how many scripts each exchange of a client had that had several commands, of which
-// only scripts keep a server from answering others for long.
+// pipelines are the numbers of scripts in each exchange of a client with several commands. Only
+// scripts keep a server from answering others for long.
 type pipelines struct {
 	mu    sync.Mutex
 	sizes []int

@@ -75,8 +75,8 @@ func TestRedisAShardOfDamagedRecordsWorksOn(t *testing.T) {
 	}
 }
 
-// Payloads in a set of their own are kept with their record, away from what is pushed for the id afterwards,
-// until it is discarded.
+// Payloads in a set of their own are kept with their record, away from what is pushed for the id
+// afterwards, until it is discarded.
 func TestRedisKeepsThePayloadsOfADamagedRecord(t *testing.T) {
 	t.Parallel()
 	client := testservers.Redis(t)
@@ -113,8 +113,8 @@ func TestRedisKeepsThePayloadsOfADamagedRecord(t *testing.T) {
 	}
 }
 
-// A cancel that can't be read is set aside, and stops neither a turn nor an acquire. The claim is as if it had
-// not been cancelled, and can be cancelled again.
+// A cancel that can't be read is set aside, and stops neither a turn nor an acquire. The claim is
+// as if it had not been cancelled, and can be cancelled again.
 func TestRedisADamagedCancelStopsNoTurn(t *testing.T) {
 	t.Parallel()
 	for name, damaged := range map[string]string{"cut": "x", "another": strings.Repeat("x", 17), "longer": strings.Repeat("\x00", 17) + "1", "empty": ""} {

@@ -187,7 +187,7 @@ func packedRetry(packed string) int32 {
 	return int32(binary.BigEndian.Uint32([]byte(packed[at:])))
 }
 
-// pushJobs pushes so many jobs.
+// pushJobs pushes n jobs.
 func (w *worker) pushJobs(n int) {
 	w.t.Helper()
 	var entries []core.Entry
@@ -322,8 +322,8 @@ func TestRedisRecountOfManyClaimsFreesTheShard(t *testing.T) {
 	}
 }
 
-// The place of a scan means nothing to another server, such as a replica that was promoted: a recount that meets one begins
-// its part anew, rather than to miss what that server has elsewhere.
+// The place of a scan means nothing to another server, such as a replica that was promoted: a
+// recount that meets one begins its part anew, rather than to miss what that server has elsewhere.
 func TestRedisRecountGoesOnAfterAFailover(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)

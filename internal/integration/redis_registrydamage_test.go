@@ -36,8 +36,8 @@ func TestRedisADamagedNodeOrPermitIsPassedOver(t *testing.T) {
 	}
 }
 
-// A queue whose record can't be read hides no other, and looks at it have what its shards have kept.
-// The log has it once. A recount puts the record back.
+// A queue whose record can't be read hides no other, and looks at it have what its shards have
+// kept. The log has it once. A recount puts the record back.
 func TestRedisADamagedQueueRecordHidesNoOther(t *testing.T) {
 	t.Parallel()
 	w := newWorker(t, testservers.OwnRedis(t), false)

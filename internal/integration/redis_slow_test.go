@@ -94,7 +94,7 @@ func slowRepeats() int {
 	return 15
 }
 
-// time makes a call several times. What is prepared for it is not timed.
+// time makes a call several times. Its preparation is not timed.
 func (s *slow) time(name string, prepare, do func()) {
 	s.t.Helper()
 	row := slowCall{name: name}

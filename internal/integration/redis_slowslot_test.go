@@ -14,8 +14,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// While a slot of a Cluster migrates, and does so for long, who looks at all shards has those of its server
-// that are in other slots, and names the one that is in this.
+// While a slot of a Cluster migrates, and does so for long, who looks at all shards has those of
+// its server that are in other slots, and names the one that is in this.
 func TestRedisASlotThatMovesHidesOnlyItsShard(t *testing.T) {
 	tier.Long(t, "waits for slots to move")
 	t.Parallel()
@@ -57,7 +57,8 @@ func TestRedisASlotThatMovesHidesOnlyItsShard(t *testing.T) {
 	}
 }
 
-// migrate has the server of a shard say that its slot migrates, of which the other server knows nothing yet.
+// migrate makes the server of a shard report that its slot migrates. The other server knows
+// nothing of it yet.
 func (o *outage) migrate(shard int) {
 	o.Helper()
 	var from goredis.UniversalClient = o.master(shard)

@@ -13,15 +13,16 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// tornCall is a call that meets a shard of which a key is missing.
+// tornCall is a call that meets a shard with a missing key.
 type tornCall struct {
 	key  string // is missing
 	name string
 	call func(*worker) error
 }
 
-// A shard of which a master has only some keys, and another the rest, as after a failover amid the migration of its
-// slot, is said to be torn, by each call that meets what is missing, and nothing is written.
+// A shard may have some keys on one master and the rest on another, as after a failover in the
+// middle of its slot's migration. It is reported as torn, by each call that meets a missing key,
+// and nothing is written.
 func TestRedisTornShardIsNamed(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedisCluster(t).(*goredis.ClusterClient)
@@ -45,8 +46,8 @@ func TestRedisTornShardIsNamed(t *testing.T) {
 	}
 }
 
-// A shard all of whose keys are on another master than its slot is not made anew by a recount, which
-// would leave two of it.
+// A shard all of whose keys are on another master than its slot is not made anew by a recount,
+// which would leave two of it.
 func TestRedisAShardElsewhereIsNotMadeAnew(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedisCluster(t).(*goredis.ClusterClient)
@@ -79,7 +80,7 @@ func TestRedisAShardWithoutItsRecordIsMendedByItsOwner(t *testing.T) {
 	must(t, w.push(one("new", 1)))
 }
 
-// tear leaves a key on the server that its slot was going to, of which no server knows any more.
+// tear leaves a key on the server that its slot was going to. No server knows of it any more.
 func (h *halfMoved) tear(key string) {
 	h.t.Helper()
 	dump, err := h.from.do(h.t.Context(), "dump", key)
@@ -89,7 +90,8 @@ func (h *halfMoved) tear(key string) {
 	h.flag("STABLE")
 }
 
-// What a shard has of an id whose record is missing is not written over, and not added to: it is set aside, whole.
+// What a shard has of an id whose record is missing is not written over, and not added to: it is
+// set aside, whole.
 func TestRedisALostRecordKeepsPayloads(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)

@@ -182,8 +182,8 @@ func TestRedisWakesOnlyForEarlierHeads(t *testing.T) {
 	}
 }
 
-// Wake-ups of a queue whose record can't be read, now or at all, arrive: the shards' own records say what they hold. Those of a queue or a shard
-// that is not there are refused.
+// Wake-ups of a queue whose record can't be read, now or at all, arrive: the shards' own records
+// say what they hold. Those of a queue or a shard that is not there are refused.
 func TestRedisWakeupsNeedNoRecordThatCanBeRead(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)

@@ -20,8 +20,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// A new deployment with another shard count gets nothing done, says why and who serves the queue, and the old one
-// goes on.
+// A new deployment with another shard count gets nothing done, says why and who serves the queue,
+// and the old one goes on.
 func TestADeploymentWithAnotherShardCountIsRefused(t *testing.T) {
 	t.Parallel()
 	if core.ShardOf(movedID, oldShards) == core.ShardOf(movedID, newShards) {
@@ -99,8 +99,8 @@ func (g *gate) guard(store ports.ShardStore) ports.ShardStore {
 	})
 }
 
-// A process that was stopped for a while finds its queue forgotten and declared with another count. It can
-// neither push nor handle, and says so; the new one isn't disturbed.
+// A process that was stopped for a while finds its queue forgotten and declared with another
+// count. It can neither push nor handle, and says so; the new one isn't disturbed.
 func TestAProcessThatMissedANewShardCountIsRefused(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, store ports.ShardStore) {
@@ -187,8 +187,9 @@ func awaitLog(t *testing.T, log *logText, says ...string) {
 	}
 }
 
-// The steps of docs/guide/resharding.md for a queue that keeps its name: the old deployment is emptied and stopped, the queue
-// forgotten, and the new one started. What was overlooked of the old one is refused.
+// The steps of docs/guide/resharding.md for a queue that keeps its name: the old deployment is emptied and
+// stopped, the queue forgotten, and the new one started. Overlooked processes of the old one are
+// refused.
 func TestAQueueIsForgottenAndDeclaredWithAnotherShardCount(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, store ports.ShardStore) {

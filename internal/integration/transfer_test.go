@@ -16,8 +16,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// transferred is a morgue of 300 ids over 7 shards, as lines: hostile ids, bytes, Metas, and one with more payloads than a
-// step moves.
+// transferred is a morgue of 300 ids over 7 shards, as lines: hostile ids, bytes, Metas, and one
+// with more payloads than a step moves.
 func transferred(t *testing.T) []byte {
 	var file bytes.Buffer
 	_, err := inspect.WriteDeadLetters(&file, func(yield func(core.DeadLetter, error) bool) {
