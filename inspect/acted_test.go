@@ -52,7 +52,8 @@ func actions(ctx context.Context, i *inspect.Inspector) map[string]func() error 
 	}
 }
 
-// Each action is one record that says who did what and why, whether or not it was done, in the log and in the store's audit.
+// Each action is one record that says who did what and why, whether or not it was done, in the log
+// and in the store's audit.
 func TestEachActionIsInTheLogAndTheAudit(t *testing.T) {
 	ctx := inspect.WithActor(t.Context(), inspect.Actor{Name: "ann", From: "10.0.0.9", Reason: "why not"})
 	for verb := range actions(ctx, nil) {
@@ -126,7 +127,8 @@ func audited(t *testing.T, i *inspect.Inspector, queue string) []string {
 	return verbs
 }
 
-// An action is in the audit while it goes on, as one that has not ended; so one whose process is killed stays there.
+// An action is in the audit while it goes on, as one that has not ended; so one whose process is
+// killed stays there.
 func TestAnActionIsInTheAuditBeforeItHasEnded(t *testing.T) {
 	s := newFixture(t)
 	s.dead("a")
@@ -200,7 +202,8 @@ func TestActionsOfAQueue(t *testing.T) {
 	}
 }
 
-// An action is done though the store does not take what the audit has of it, and the log says so. Also one whose context has ended is in it.
+// An action is done though the store does not take what the audit has of it, and the log says so.
+// Also one whose context has ended is in it.
 func TestAnActionIsDoneWithoutItsAudit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFixture(t)
@@ -306,7 +309,8 @@ func TestActionsBesideOneThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Who goes on with another's action does not take its place in the audit, and who goes on with his own keeps his reason.
+// An actor who continues another's action does not take the other's place in the audit, and one
+// who continues his own action keeps his reason.
 func TestWhoGoesOnWithAnAction(t *testing.T) {
 	s := newFixture(t)
 	s.dead(numbered("a", 30)...)
@@ -328,7 +332,8 @@ func TestWhoGoesOnWithAnAction(t *testing.T) {
 	}
 }
 
-// An action of the longest id, prefix, name and reason, all of characters that JSON writes in six, goes on from its Checkpoint.
+// An action of the longest id, prefix, name and reason, all of characters that JSON writes in six,
+// goes on from its Checkpoint.
 func TestTheLongestActionGoesOn(t *testing.T) {
 	s := newFixture(t)
 	prefix := strings.Repeat("<", core.MaxIDBytes-1)

@@ -113,7 +113,7 @@ func TestNamedIDsOfOtherShardsAreHandledThoughOneIsAway(t *testing.T) {
 	}
 }
 
-// away0 is a store of which the first shard can't be reached.
+// away0 is a store whose first shard can't be reached.
 type away0 struct{ inspect.Store }
 
 func (f away0) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
@@ -138,7 +138,8 @@ func (f away0) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRep
 	return f.Store.Import(ctx, r)
 }
 
-// An import brings what belongs to the shards that are there, however many steps it takes, and the same again brings the rest.
+// An import brings what belongs to the shards that are there, however many steps it takes, and the
+// same again brings the rest.
 func TestAnImportGoesOnThoughAShardIsAway(t *testing.T) {
 	var letters []core.DeadLetter
 	want := 0

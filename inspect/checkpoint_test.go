@@ -204,8 +204,8 @@ func TestACheckpointDoesNotGoBeyondWhatCouldNotBeReached(t *testing.T) {
 	}
 }
 
-// The first checkpoint of an action that was killed leads to a sum that is true: what its process handled, unknown to anybody, is
-// what the next one does not find.
+// The first checkpoint of an action that was killed leads to a sum that is true: what its process
+// handled, unknown to anybody, is what the next one does not find.
 func TestWhatAKilledCallHandledIsGoneForTheNext(t *testing.T) {
 	for name := range bulk(nil, inspect.BulkOptions{}) {
 		if name == "RunAllNow" || name == "EditAll" { // the first counts more than it is about, the second can't go on
@@ -241,7 +241,8 @@ func TestWhatAKilledCallHandledIsGoneForTheNext(t *testing.T) {
 	}
 }
 
-// Gone counts neither what does not match nor what earlier calls counted, and is not said of a part of the queue.
+// Gone counts neither what does not match nor what earlier calls counted, and is not said of a
+// part of the queue.
 func TestGoneIsOnlyWhatWasNotFound(t *testing.T) {
 	s := newFixture(t)
 	s.dead(numbered("d", 90)...)

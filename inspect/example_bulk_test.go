@@ -14,8 +14,8 @@ import (
 // slogNothing returns a logger that writes nothing: examples are quiet.
 func slogNothing() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// A long action is looked at first and begun slowly. It may end amid its work, and goes on from its checkpoint, also in
-// another process.
+// A long action is looked at first and begun slowly. It may end amid its work, and goes on from
+// its checkpoint, also in another process.
 func ExampleBulkOptions() {
 	ctx := context.Background()
 	store := died(ctx, 40)
@@ -53,7 +53,8 @@ func ExampleBulkOptions() {
 	// revived 26 in all, to go on from ""
 }
 
-// A morgue moves to another store, or into a file and back: as it was, and whatever the shard counts are.
+// A morgue moves to another store, or into a file and back: as it was, and whatever the shard
+// counts are.
 func ExampleInspector_Export() {
 	ctx := context.Background()
 	from := inspect.New(died(ctx, 3), inspect.Options{})

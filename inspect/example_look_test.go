@@ -31,7 +31,7 @@ func ExampleInspector_Why() {
 	// dan (nothing queued): nothing is queued, claimed or dead for this id
 }
 
-// died returns a store in which so many mails have died, each of one of two errors.
+// died returns a store in which the given number of mails have died, each of one of two errors.
 func died(ctx context.Context, mails int) *memory.Store {
 	store := memory.New(memory.Options{})
 	client := skein.NewClient(store, skein.ClientOptions{})
@@ -84,7 +84,7 @@ func ExampleInspector_Groups() {
 	// 6 listed, 6 revived
 }
 
-// oneAway is a store of which a shard can't be reached.
+// oneAway is a store with a shard that can't be reached.
 type oneAway struct{ inspect.Store }
 
 func (s oneAway) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
@@ -97,7 +97,8 @@ func (s oneAway) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.Queue
 	return stats, err
 }
 
-// While a part of the store is away, a result has what the others have, and the error says what is missing.
+// While a part of the store is away, a result has what the others have, and the error says what is
+// missing.
 func ExamplePartialError() {
 	ctx := context.Background()
 	inspector := inspect.New(oneAway{stocked(ctx)}, inspect.Options{})
@@ -123,7 +124,8 @@ func (checked) Check(context.Context) ([]ports.Check, error) {
 	}, nil
 }
 
-// Checks are what to look at first when work stands still: settings and state of the store's servers.
+// Checks are what to look at first when work stands still: settings and state of the store's
+// servers.
 func ExampleInspector_Checks() {
 	ctx := context.Background()
 	checks, err := inspect.New(checked{stocked(ctx)}, inspect.Options{}).Checks(ctx)
@@ -139,7 +141,8 @@ func ExampleInspector_Checks() {
 	// fail: maxmemory_policy is allkeys-lru: set it to noeviction, or jobs are lost
 }
 
-// History says what became of a queue's jobs, minute by minute or in steps, as the servers have reported it.
+// History says what became of a queue's jobs, minute by minute or in steps, as the servers have
+// reported it.
 func ExampleInspector_History() {
 	ctx := context.Background()
 	inspector := inspect.New(died(ctx, 10), inspect.Options{})

@@ -147,8 +147,8 @@ func ExampleInspector_ReviveAll() {
 	// ben stays, buried by hand: "hello ben"
 }
 
-// A server is drained from outside before its machine is serviced: it gives its shards up, and works again when it is
-// asked to.
+// A server is drained from outside before its machine is serviced: it gives its shards up, and
+// works again when it is asked to.
 func ExampleInspector_Drain() {
 	ctx, stop := context.WithCancel(context.Background())
 	store := stocked(ctx)

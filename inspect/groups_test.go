@@ -57,7 +57,8 @@ func TestGroupsCountDeadLetters(t *testing.T) {
 	}
 }
 
-// An action on a group takes its dead letters alone, all of them or those that match, and goes on from a checkpoint.
+// An action on a group takes its dead letters alone, all of them or those that match, and goes on
+// from a checkpoint.
 func TestActionsAreOfAGroup(t *testing.T) {
 	s := newFixture(t)
 	s.deadOf("timeout", numbered("t", 40)...)
@@ -117,7 +118,7 @@ func TestGroupsThatCantBe(t *testing.T) {
 	}
 }
 
-// unreachedGroups is a store of which one shard can't be reached.
+// unreachedGroups is a store with one shard that can't be reached.
 type unreachedGroups struct{ inspect.Store }
 
 func (s unreachedGroups) Groups(ctx context.Context, r ports.GroupsRequest) (ports.GroupsReply, error) {

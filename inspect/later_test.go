@@ -9,8 +9,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// An action on all says how many dead letters it has left alone since they are later than it, such as those that were imported with a
-// time to come; actions on named ids take them.
+// An action on all says how many dead letters it has left alone since they are later than it, such
+// as those that were imported with a time to come; actions on named ids take them.
 func TestAnActionSaysWhatIsLater(t *testing.T) {
 	for name, c := range map[string]struct {
 		o              inspect.BulkOptions

@@ -14,7 +14,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// A dead letter that was chosen, was revived by somebody else and died anew while match looked at the next, stays.
+// A dead letter that was chosen, was revived by somebody else and died anew while match looked at
+// the next, stays.
 func TestWhatIsBuriedMeanwhileStays(t *testing.T) {
 	for _, name := range []string{"purge", "revive"} {
 		t.Run(name, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// withDeadLetters returns a fixture whose morgue has one dead letter with three payloads and two with
-// one; that of b is a second old, and a job is queued for it.
+// withDeadLetters returns a fixture whose morgue has one dead letter with three payloads and two
+// with one; that of b is a second old, and a job is queued for it.
 func withDeadLetters(t *testing.T) *fixture {
 	s := newFixture(t)
 	s.dead("b")

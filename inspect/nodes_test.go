@@ -109,7 +109,7 @@ func TestPauseAndResumeActOnAllServers(t *testing.T) {
 	}
 }
 
-// What is claimed and waits for a lane goes back when its queue is paused, on each server.
+// Claimed jobs that wait for a lane are put back when their queue is paused, on each server.
 func TestPauseTakesBackWhatHasNotStarted(t *testing.T) {
 	for name, how := range acts {
 		t.Run(name, func(t *testing.T) {
@@ -172,7 +172,8 @@ func TestARunningJobIsCancelledOnWhicheverServer(t *testing.T) {
 	}
 }
 
-// A drained server lets what runs finish, and the others take its shards; asked to work again it has its part back.
+// A drained server lets what runs finish, and the others take its shards; asked to work again it
+// has its part back.
 func TestADrainedServerGivesItsShardsUp(t *testing.T) {
 	inCluster(t, true, func(c *cluster) {
 		c.push("job-", 30, 2*clusterPoll)

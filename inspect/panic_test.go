@@ -14,7 +14,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// A store that panics is an error of whoever asks it, each panic is in the log once a minute with its stack, and nothing is done twice.
+// A panic of the store is an error for the caller. Each panic is logged once a minute with its
+// stack, and nothing is done twice.
 func TestAPanicOfTheStoreIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0

@@ -14,8 +14,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// partialStore is a store of three shards that can't reach shard 1, and whose pages are short: now and
-// then one is empty.
+// partialStore is a store of three shards that can't reach shard 1, and whose pages are short: now
+// and then one is empty.
 type partialStore struct {
 	inspect.Store
 	calls int

@@ -145,8 +145,8 @@ func TestARefusalToForgetIsNotAskedForAgain(t *testing.T) {
 	}
 }
 
-// stepping is a store that recounts an entry a step, of which it has counted one too many, and in
-// which others push between the steps.
+// stepping is a store that recounts an entry a step and has counted one too many; others push
+// between the steps.
 type stepping struct {
 	ports.ShardStore
 	push func()

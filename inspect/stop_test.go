@@ -10,7 +10,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// Whoever repeats an action that Stop ends after each step has done it all once, and has counted it exactly.
+// A caller that repeats an action which Stop ends after each step has done it all once, and has
+// counted it exactly.
 func TestStopEndsAnActionBetweenItsStepsAndItGoesOn(t *testing.T) {
 	for _, name := range []string{"filter", "all"} {
 		t.Run(name, func(t *testing.T) {

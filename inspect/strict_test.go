@@ -12,7 +12,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// An option that an action on named entries does not have is refused: a dry run must not be a purge.
+// An option that an action on named entries does not have is refused: a dry run must not be a
+// purge.
 func TestNamedActionsRefuseWhatTheyCanNotDo(t *testing.T) {
 	s := newFixture(t)
 	s.dead("a")
@@ -124,7 +125,8 @@ func purging(i *inspect.Inspector) map[string]func(context.Context, inspect.Bulk
 	}
 }
 
-// What a page leaves out of an entry is fetched. Where that fails the action fails too, and what is gone by then is passed over.
+// What a page leaves out of an entry is fetched. Where that fails the action fails too, and what
+// is gone by then is passed over.
 func TestWhatCanNotBeReadWholeIsNotPassedOver(t *testing.T) {
 	many := make([]string, 20)
 	for n := range many {
@@ -178,7 +180,8 @@ func TestWhatCanNotBeReadWholeIsNotPassedOver(t *testing.T) {
 	}
 }
 
-// A dry run counts what the action would take: of failed jobs those alone, and of dead letters those of before.
+// A dry run counts what the action would take: of failed jobs those alone, and of dead letters
+// those of before.
 func TestADryRunCountsWhatTheActionTakes(t *testing.T) {
 	s := newFixture(t)
 	s.failed("a1", "a2")

@@ -62,8 +62,8 @@ func TestActionsOnAllJobsTakeThoseThatMatch(t *testing.T) {
 	}
 }
 
-// TestAJobThatCameSinceIsLeftAlone chooses failed jobs, of which some are done, and pushed and failed anew,
-// before the step.
+// TestAJobThatCameSinceIsLeftAlone chooses failed jobs. Some of them are done, and pushed and
+// failed anew, before the step.
 func TestAJobThatCameSinceIsLeftAlone(t *testing.T) {
 	for name := range actsOnFailed(nil) {
 		for _, call := range []string{"Stats", "Jobs"} {
@@ -213,7 +213,8 @@ func TestAnIDThatNoListHasByPrefix(t *testing.T) {
 	}
 }
 
-// Actions on fresh jobs leave alone what has failed, what is claimed, what is dead and what comes later; DeleteAll empties the queue of both.
+// Actions on fresh jobs leave alone what has failed, what is claimed, what is dead and what comes
+// later; DeleteAll empties the queue of both.
 func TestActionsOnFreshJobs(t *testing.T) {
 	dead := []string{"dead d-1 at 0s [p] hopeless"}
 	failed := []string{"queued f-1 at 1h0m0s retries 1 [p] boom", "queued f-2 at 1h0m0s retries 1 [p] boom"}

@@ -81,7 +81,8 @@ func shortened(letters []core.DeadLetter) (short []core.DeadLetter) {
 	return short
 }
 
-// A morgue goes through a file to another store and is the same there, in a queue with another shard count too.
+// A morgue goes through a file to another store and is the same there, in a queue with another
+// shard count too.
 func TestAMorgueMovesByAFile(t *testing.T) {
 	letters := oddLetters()
 	from, to := newFixture(t), newFixture(t)
@@ -147,7 +148,8 @@ func TestAnImportEndsAtABadLetter(t *testing.T) {
 	}
 }
 
-// What an import may meet twice: an id in two of its letters, and an error or group that is too long.
+// What an import may meet twice: an id in two of its letters, and an error or group that is too
+// long.
 func TestAnImportUnitesAndCuts(t *testing.T) {
 	s := newFixture(t)
 	long := strings.Repeat("é", core.MaxErrorBytes)
@@ -239,7 +241,7 @@ func TestLinesThatAreNoDeadLetter(t *testing.T) {
 	}
 }
 
-// What is read is written as it is read again.
+// Dead letters that are read are written as they are read again.
 func FuzzReadDeadLetters(f *testing.F) {
 	f.Add([]byte(`{"id":"a","changed_at_us":1,"error":"e","group":"g","payloads":[{"score":1.5,"data":"p","meta":"m"},{"score":2,"data_base64":"/w=="}]}`))
 	f.Add([]byte("{}\n{\"id\":\"\\u0000\"}\n"))

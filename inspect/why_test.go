@@ -34,7 +34,7 @@ func (s *fixture) serveAs(n ports.Node) {
 	}
 }
 
-// damage has the store say that it can't read what it has of an id.
+// damage makes the store report that it can't read its record of an id.
 func (s *fixture) damage(id string, places ...ports.Place) {
 	s.Inspector = inspect.New(storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 		err := next(ctx)
@@ -177,8 +177,8 @@ func (s *fixture) runs(later int64) {
 	s.advance(2 * time.Second)
 }
 
-// owns has a server take all shards and what is due of them, and say that so many of its lanes, of which there is
-// one, are busy. Another one serves the queue too.
+// owns has a server take all shards and their due jobs, and announce that the given number of its
+// lanes are busy; it has one lane. Another server serves the queue too.
 func (s *fixture) owns(draining bool, busy int, of ports.QueueStatus) {
 	s.t.Helper()
 	s.serve("blue", false)
@@ -187,8 +187,8 @@ func (s *fixture) owns(draining bool, busy int, of ports.QueueStatus) {
 	s.serveAs(ports.Node{Owner: "owner", Name: "red", Draining: draining, Status: ports.NodeStatus{Busy: busy, Queues: []ports.QueueStatus{of}}})
 }
 
-// busy announces two servers that run so many batches each, of a queue with a limit that one of them
-// does not know yet.
+// busy announces two servers that run the given numbers of batches of a queue with a limit that
+// one of them does not know yet.
 func (s *fixture) busy(limit, each int) {
 	for i, known := range []int{limit, limit - 1} {
 		s.serveAs(ports.Node{Owner: strconv.Itoa(i), Name: "node " + strconv.Itoa(i), Status: ports.NodeStatus{
@@ -222,7 +222,8 @@ func TestWhyRefusesWhatFindRefuses(t *testing.T) {
 	}
 }
 
-// A queue that was forgotten and declared anew with another shard count has its ids in other shards, and nothing of the old ones.
+// A queue that was forgotten and declared anew with another shard count has its ids in other
+// shards, and nothing of the old ones.
 func TestWhyAfterAnotherLayout(t *testing.T) {
 	s := newFixture(t)
 	s.pushAll("x")
@@ -244,7 +245,7 @@ func TestWhyAfterAnotherLayout(t *testing.T) {
 	}
 }
 
-// noNodes is a store of which the list of servers can't be reached.
+// noNodes is a store whose list of servers can't be reached.
 type noNodes struct{ inspect.Store }
 
 func (noNodes) Nodes(ctx context.Context) (ports.NodesReply, error) {
@@ -252,7 +253,8 @@ func (noNodes) Nodes(ctx context.Context) (ports.NodesReply, error) {
 	return ports.NodesReply{}, ctx.Err()
 }
 
-// Without the list of servers a verdict is by what the shard says, and does not take it that nobody serves the queue.
+// Without the list of servers a verdict is by what the shard says, and does not take it that
+// nobody serves the queue.
 func TestWhyWithoutTheListOfServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFixture(t)
