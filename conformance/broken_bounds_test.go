@@ -116,7 +116,7 @@ func settlesAll(s full) full {
 	})
 }
 
-// losesDeferred says that it has settled what it has deferred.
+// losesDeferred reports as settled the settlements that it has deferred.
 func losesDeferred(s full) full {
 	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 		reply, err := s.Turn(ctx, r)
@@ -159,7 +159,7 @@ func pushesAPart(s full) full {
 	})
 }
 
-// reachesTooFar says that each step has dealt with all it names.
+// reachesTooFar reports that each step has dealt with everything that it names.
 func reachesTooFar(s full) full {
 	return replace(s, "Revive", func(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
 		reply, err := s.Revive(ctx, step)
@@ -181,7 +181,7 @@ func buriesAll(s full) full {
 	})
 }
 
-// hidesParts says that nothing is left once it has begun with the last entry.
+// hidesParts reports that nothing is left once it has begun with the last entry.
 func hidesParts(s full) full {
 	return replace(s, "Purge", func(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
 		reply, err := s.Purge(ctx, step)

@@ -62,7 +62,7 @@ func countsGroups(s full, before func(*ports.GroupsRequest), after func(*ports.G
 
 func sameGroups(*ports.GroupsRequest) {}
 
-// beginsGroupsAnew says that a group began with its newest burial.
+// beginsGroupsAnew reports that a group began with its newest burial.
 func beginsGroupsAnew(s full) full {
 	return countsGroups(s, sameGroups, func(reply *ports.GroupsReply) {
 		for i := range reply.Groups {

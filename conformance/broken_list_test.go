@@ -36,7 +36,8 @@ func repeatsShardEnds(s full) full {
 	})
 }
 
-// skipsBesideWaiting passes over entries of a later page where a job of the queue waits for a claim.
+// skipsBesideWaiting passes over entries of a later page where a job of the queue waits for a
+// claim.
 func skipsBesideWaiting(s full) full {
 	return changesJobs(s, noChange, func(r ports.JobsRequest, page *ports.JobsPage) {
 		claimed, err := s.Claimed(context.Background(), ports.PageRequest{Queue: r.Queue})
@@ -47,7 +48,7 @@ func skipsBesideWaiting(s full) full {
 	})
 }
 
-// endsAtShortPages says that a page which is not full is the last.
+// endsAtShortPages reports that a page which is not full is the last.
 func endsAtShortPages(s full) full {
 	return changesJobs(s, noChange, func(r ports.JobsRequest, page *ports.JobsPage) {
 		if len(page.Jobs) < r.Size() {

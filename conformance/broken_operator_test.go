@@ -150,7 +150,8 @@ func ignoresChanges(s full) full {
 	return replace(revives, "Purge", ignoring(s.Purge))
 }
 
-// ignoresBefore doesn't heed Before, and takesBefore takes what was first pushed at that instant too.
+// ignoresBefore doesn't heed Before, and takesBefore takes what was first pushed at that instant
+// too.
 var (
 	ignoresBefore = changesSteps(func(s *ports.JobStep) { s.Before = 0 })
 	takesBefore   = changesSteps(func(s *ports.JobStep) {

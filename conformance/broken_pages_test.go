@@ -6,7 +6,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// pagesByNumber lists jobs from the number of those that were listed before, whatever has gone meanwhile.
+// pagesByNumber lists jobs from the number of those that were listed before, whatever has gone
+// meanwhile.
 func pagesByNumber(s full) full {
 	listed := map[string]int{}
 	return replace(s, "Jobs", func(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
@@ -37,7 +38,8 @@ func beginsAnewAtGone(s full) full {
 	})
 }
 
-// skipsOneBehindGone passes over the dead letter that follows the cursor where the one under it is gone.
+// skipsOneBehindGone passes over the dead letter that follows the cursor where the one under it is
+// gone.
 func skipsOneBehindGone(s full) full {
 	return replace(s, "Morgue", func(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
 		page, err := s.Morgue(ctx, r)

@@ -32,12 +32,12 @@ func takesLatePermits(s full) full {
 	return changesPermits(func(r *ports.PermitRequest) { attempts++; r.Attempt = attempts })(s)
 }
 
-// stripsPermits takes permits from who goes by a smaller limit.
+// stripsPermits takes permits from an owner that uses a smaller limit.
 func stripsPermits(s full) full {
 	return changesPermits(func(r *ports.PermitRequest) { r.Hold = min(r.Hold, r.Limit); r.Want = max(r.Hold, r.Want) })(s)
 }
 
-// freesPermitsSilently wakes nobody: no call says that it wants more than it holds.
+// freesPermitsSilently wakes no node: no call reports that it wants more than it holds.
 var freesPermitsSilently = changesPermits(func(r *ports.PermitRequest) { r.Want = r.Hold })
 
 // forgetsWanting lists only those who hold permits.

@@ -41,7 +41,7 @@ func recountsAway(s full) full {
 	})
 }
 
-// hidesAlone never says that a job runs alone.
+// hidesAlone never reports that a job runs alone.
 func hidesAlone(s full) full {
 	return standsOtherwise(s, func(_ ports.Found, st *ports.Standing) { st.Alone = "" })
 }

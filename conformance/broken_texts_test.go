@@ -10,7 +10,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// errEncoding is what a server says that refuses bytes: an error of unknown outcome.
+// errEncoding is the error of a server that refuses bytes: an error of unknown outcome.
 var errEncoding = errors.New("invalid byte sequence")
 
 func isText(text string) bool { return core.Text(text) == text }

@@ -165,7 +165,8 @@ func failsThirdTurn(s full) full {
 	})
 }
 
-// findsAndLoses loses what a transaction has put back of an id that somebody finds before it is claimed again.
+// findsAndLoses loses what a transaction has put back of an id that somebody finds before it is
+// claimed again.
 type findsAndLoses struct {
 	full
 	left sync.Map // ids that were put back

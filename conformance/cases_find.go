@@ -78,7 +78,7 @@ func countIn(found *ports.Found, place ports.Place) int {
 	return 0
 }
 
-// tied are n payloads of which each three share a score, with a Meta each.
+// tied are n payloads with a Meta each. Every three of them share a score.
 func tied(n int) []core.Payload {
 	all := make([]core.Payload, n)
 	for i := range all {

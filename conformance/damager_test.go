@@ -109,7 +109,7 @@ func (s transacted) Discard(ctx context.Context, r ports.DiscardRequest) (int, e
 	return before - len(s.set.shards[r.Shard]), nil
 }
 
-// Find says that it is damaged.
+// Find reports that it is damaged.
 func (s transacted) Find(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
 	found, err := s.Store.Find(ctx, r)
 	s.set.mu.Lock()

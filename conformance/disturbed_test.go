@@ -13,8 +13,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// unreliable makes backends on which about one call in so many fails: half of
-// these are carried out all the same.
+// unreliable makes backends in which about one call in oneIn fails: half of these are carried out
+// all the same.
 func unreliable(f Factory, oneIn int) Factory {
 	var backends atomic.Uint64
 	return func(t testing.TB, clock func() time.Time) func() ports.ShardStore {

@@ -10,7 +10,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// severedShards are the shards that are cut off. The zero value is none.
+// severedShards are the shards that are cut off. The zero value has no shards.
 type severedShards struct {
 	mu     sync.Mutex
 	shards map[core.Shard]bool
@@ -61,7 +61,7 @@ func (s transacted) Heads(ctx context.Context, shards []core.Shard) (ports.Heads
 	return reply, nil
 }
 
-// failsForOne is a store one unreachable shard of which fails the look at all.
+// failsForOne is a store whose look fails altogether if one shard can't be reached.
 func failsForOne(s full) full {
 	return replace(s, "Heads", func(ctx context.Context, shards []core.Shard) (ports.HeadsReply, error) {
 		reply, err := s.Heads(ctx, shards)
