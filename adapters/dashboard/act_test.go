@@ -261,7 +261,8 @@ func TestManyIDs(t *testing.T) {
 	says(t, h.form(form...).Body.String(), "Purge 30 ids?", "and 10 more")
 }
 
-// On a live queue others deal with dead letters between the look and the click: fewer are not asked about again.
+// On a live queue others deal with dead letters between the look and the click: fewer are not
+// asked about again.
 func TestFewerThanWereConfirmedArePurged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{})
@@ -292,7 +293,7 @@ func TestRunNowOfAllCountsWhatIsNotDue(t *testing.T) {
 	says(t, h.get("/sheet?q=orders&op=run-now&error=x"), "0 are not due yet and match of 4.")
 }
 
-// What is refused, or has nothing marked, leads back to its list.
+// A refused action, or one with no entry marked, leads back to its list.
 func TestARefusedPageLeadsBackToItsList(t *testing.T) {
 	refuses := Options{API: httpapi.Options{Authorize: func(_ *http.Request, a httpapi.Action) error {
 		if a.Verb != httpapi.VerbView {

@@ -9,7 +9,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// What a server that is gone has left says who takes it: who has the shard, else who serves the queue, else nobody.
+// What a server that is gone has left says who takes it: who has the shard, else who serves the
+// queue, else nobody.
 func TestWhoTakesOrphans(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.announce(ports.Node{Name: "old", Owner: "owner", Queues: []string{"orders"}})

@@ -13,7 +13,8 @@ import (
 	"github.com/skeinq/skein/internal/figures"
 )
 
-// queueOf is a queue of which every shard lags by its index in seconds and has as many jobs; each tenth has no owner.
+// queueOf is a queue. Each shard lags by its index in seconds and has as many jobs; each tenth has
+// no owner.
 func queueOf(shards int) *inspect.QueueStats {
 	s := &inspect.QueueStats{Queue: inspect.Queue{Name: "q", Shards: shards}, Now: epoch}
 	for index := range shards {
@@ -155,7 +156,8 @@ func TestChartsStayWithinTheirFrames(t *testing.T) {
 	}
 }
 
-// A wait of milliseconds and one of an hour can both be read on one scale, whose texts don't stand in one another.
+// A wait of milliseconds and one of an hour can both be read on one scale, whose texts don't stand
+// in one another.
 func TestScalesOfCharts(t *testing.T) {
 	of := func(waits ...time.Duration) *chart {
 		var minutes []inspect.MinuteStats

@@ -9,7 +9,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// faulty is a store of which parts fail or are away, and which has checks.
+// faulty is a store with checks whose parts may fail or be away.
 type faulty struct {
 	*memory.Store
 	statsFail, nodesFail, historyFail, checksFail, jobsFail error

@@ -17,8 +17,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// hanging is a store of which one call, by its name, does not answer before its caller gives up; or all of them; or "all but Stats", which then answer
-// late and without a shard, as where a master of a Cluster hangs that has the lists.
+// hanging is a store with a call, by its name, that does not answer before its caller gives up. It
+// may also be all calls, or "all but Stats", which then answer late and without a shard, as when a
+// Cluster's master that has the lists hangs.
 type hanging struct {
 	*memory.Store
 	call string
@@ -178,7 +179,8 @@ func TestOneWaitsForAStoreThatHangs(t *testing.T) {
 	})
 }
 
-// The overview says that a part of the store is away within 5 s, also if that part has the lists of servers and histories, and shows the rest.
+// The overview shows within 5 s that a part of the store is away, even if that part has the lists
+// of servers and histories, and shows the rest.
 func TestAPartThatHangsIsSaidSoon(t *testing.T) {
 	const soon, polled = 5 * time.Second, minRest
 	for before := range 8 { // how often somebody has looked: some looks ask for more than others

@@ -125,7 +125,7 @@ func TestRedaction(t *testing.T) {
 	h.board.looker.last = nil
 	saysNot(t, answerOf(h.board, request(http.MethodGet, "/", nil)).Body.String(), "secret")
 	h.store.statsFail = nil
-	// Who knows an id may ask for it, and is shown nothing of what is in it.
+	// A user who knows an id may ask for it, and is shown none of its contents.
 	page := h.get("/id?q=orders&id=secret-a")
 	saysNot(t, page, "secret-p", "secret-e")
 	says(t, page, "payload", "error-8")

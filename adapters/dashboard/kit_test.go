@@ -28,7 +28,8 @@ func stands() time.Time { return epoch }
 
 const houseShards = 3
 
-// house is a store with the queue "orders", of 3 shards, and a dashboard of it. Its methods stand in for clients, servers and browsers.
+// house is a store with the queue "orders", of 3 shards, and a dashboard of it. Its methods stand
+// in for clients, servers and browsers.
 type house struct {
 	t     testing.TB
 	store *faulty

@@ -64,8 +64,8 @@ func TestJobsAtTheirLastRetryAreALine(t *testing.T) {
 	}
 }
 
-// The line comes with the first look after a server has said how often it retries, though the rest was
-// read a moment ago.
+// The line comes with the first look after a server has said how often it retries, though the rest
+// was read a moment ago.
 func TestTheLineOfTheLastRetryComesWithTheServer(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.fail(25, "late")

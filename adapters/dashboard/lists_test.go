@@ -139,7 +139,8 @@ func TestARunningJobIsNotHeldUpByItself(t *testing.T) {
 	}
 }
 
-// Servers announce what runs at moments of their own, and a lower bound stops nothing that has begun: so more may run than the bound that is shown.
+// Servers announce what runs at moments of their own, and a lower bound stops nothing that has
+// begun: so more may run than the bound that is shown.
 func TestMoreRunsThanTheBound(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.push("orders", "a", time.Hour, "p")
@@ -264,7 +265,7 @@ func TestASheetSaysWhatIsLater(t *testing.T) {
 	says(t, h.get(target), "1 match of 2.", "are not affected, among them 1 or more that changed later or were imported with a later time. Actions on marked rows include those.")
 }
 
-// Who looks at the morgue for long reads its newest thousand now and then, not each time.
+// A user who looks at the morgue for long reads its newest thousand now and then, not each time.
 func TestTheNewestDeadLettersAreCountedNowAndThen(t *testing.T) {
 	h := newHouse(t, Options{})
 	now := time.Now()

@@ -193,8 +193,8 @@ func TestWhoHoldsSomethingElseGetsThePage(t *testing.T) {
 	}
 }
 
-// Scripts count on how long ago a time is, and must be sent another time: a lease that is renewed does
-// not look as if it were over.
+// Scripts count on how long ago a time is, and must be sent another time: a lease that is renewed
+// does not look as if it were over.
 func TestATimeThatHasChangedIsSent(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.push("orders", "a", 0, "p")
@@ -245,7 +245,7 @@ func TestAPageThatIsNotWellFormedHasNoParts(t *testing.T) {
 	}
 }
 
-// What is remembered of pages is bounded, by those that were sent last.
+// The memory of pages is bounded: it has those that were sent last.
 func TestWhatIsRememberedOfPagesIsBounded(t *testing.T) {
 	var s sent
 	for n := range 20 {
@@ -278,7 +278,8 @@ func TestAPageIsRememberedOnce(t *testing.T) {
 	}
 }
 
-// Pages that differ in what scripts take beside their regions have other tags, or the old title stays.
+// Pages that differ in what scripts take beside their regions have other tags, or the old title
+// stays.
 func TestATitleThatHasChangedIsSent(t *testing.T) {
 	page := func(title, icon string) *live {
 		return liveOf([]byte(`<title>` + title + `</title><link rel="icon" href="` + icon + `"><body data-now="1"><div data-region="a">x</div>`))
@@ -291,7 +292,8 @@ func TestATitleThatHasChangedIsSent(t *testing.T) {
 	}
 }
 
-// Parts between which there is something, in the page or in the one held, are not left out together.
+// Parts between which there is something, in the page or in the one held, are not left out
+// together.
 func TestWhatIsBetweenPartsIsSent(t *testing.T) {
 	page := func(between string) *live {
 		return liveOf([]byte(`<title>x</title><body data-now="1"><div data-region="a"><tr>1</tr>` + between + `<tr>2</tr></div>`))

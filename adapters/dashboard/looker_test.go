@@ -13,7 +13,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Who asks while another looks gets what was found before, or waits for what is found, but no longer than he cares to.
+// A request that comes while another looks gets the previous result, or waits for the new one, but
+// no longer than its own limit.
 func TestWhoAsksWhileAnotherLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{})
@@ -67,7 +68,8 @@ func TestALookDuringAnActionIsStale(t *testing.T) {
 	}
 }
 
-// What changes slowly rests longer than the sizes of queues, and so do the checks; and what rests longer the more it costs.
+// What changes slowly rests longer than the sizes of queues, and so do the checks; and what rests
+// longer the more it costs.
 func TestHistoriesAndChecksRestLonger(t *testing.T) {
 	for cost, rest := range map[time.Duration]time.Duration{0: detailRest, 500 * time.Millisecond: restFactor * 500 * time.Millisecond, 10 * time.Second: maxDetail} {
 		h := newHouse(t, Options{})

@@ -274,7 +274,8 @@ func TestAPageThatHasNotChangedIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// Where history is slow a page does not wait for that of all queues: it comes with the looks that follow.
+// Where history is slow a page does not wait for that of all queues: it comes with the looks that
+// follow.
 func TestSlowHistoryComesBitByBit(t *testing.T) {
 	h := newHouse(t, Options{})
 	for n := range 19 {
@@ -296,7 +297,8 @@ func TestSlowHistoryComesBitByBit(t *testing.T) {
 	}
 }
 
-// A queue that waits for one job says which, and leads to its row under Busy; no line leads back to its own page.
+// A queue that waits for one job says which, and leads to its row under Busy; no line leads back
+// to its own page.
 func TestTheNextStepIsTheJobThatIsTheCause(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.push("orders", "export 1", 0, "p")

@@ -31,7 +31,8 @@ func (s *panicking) Check(ctx context.Context) ([]ports.Check, error) {
 	return s.faulty.Check(ctx)
 }
 
-// Servers and checks are asked for beside the rest, where no server of HTTP catches a panic: what panics is unknown, is in the log, and the rest is shown.
+// Servers and checks are asked for beside the rest, where no server of HTTP catches a panic: what
+// panics is unknown, is in the log, and the rest is shown.
 func TestAStoreThatPanicsIsUnknown(t *testing.T) {
 	for _, tt := range []struct {
 		name          string

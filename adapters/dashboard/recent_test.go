@@ -51,7 +51,8 @@ func TestRecentDeathsOfSpans(t *testing.T) {
 	}
 }
 
-// How many died of late is told by groups as far as they know; dead letters are read only for the rest, and no more than it takes.
+// How many died of late is told by groups as far as they know; dead letters are read only for the
+// rest, and no more than it takes.
 func TestDeathsAreReadOnlyWhereGroupsDoNotTell(t *testing.T) {
 	for name, c := range map[string]struct {
 		old, late, fresh int
@@ -91,7 +92,8 @@ func TestDeathsAreReadOnlyWhereGroupsDoNotTell(t *testing.T) {
 	}
 }
 
-// Counts of which a part could not be read are not shown as if they were all.
+// Counts that are incomplete because a part could not be read are not shown as if they were
+// complete.
 func TestTheMorgueSaysWhatItCouldNotCount(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.buried("old", 60)
@@ -175,7 +177,8 @@ func (h *house) buried(group string, n int) {
 	}
 }
 
-// The page of the morgue counts hours and days by groups, and else by the dead letters that it lists anyway, as far as these go back.
+// The page of the morgue counts hours and days by groups, and else by the dead letters that it
+// lists anyway, as far as these go back.
 func TestTheMorgueReadsWhatGroupsDoNotTell(t *testing.T) {
 	hide := func(r *ports.GroupsReply) { r.Groups = r.Groups[:1] }
 	for name, c := range map[string]struct {

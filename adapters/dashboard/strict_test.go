@@ -19,11 +19,13 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Whichever call of the store fails, a page says so instead of showing nothing as if there were nothing.
+// Whichever call of the store fails, a page says so instead of showing nothing as if there were
+// nothing.
 func TestNoPageHidesAnErrorOfTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const text = "refused by the test"
-		// silent are calls whose failure a page shows in a way of its own, or that are not for it but for the frame around it.
+		// silent are calls whose failure a page shows in a way of its own, or that are not for it but for
+		// the frame around it.
 		silent := func(target, method string) bool {
 			switch method {
 			case "History", "Nodes", "Permit":
@@ -140,7 +142,7 @@ func TestFailuresOfActionsAreShown(t *testing.T) {
 	})
 }
 
-// Who can't be told from another site's page is one.
+// A request that can't be told from another site's counts as one.
 func TestWhoIsNotFromHere(t *testing.T) {
 	h := newHouse(t, Options{API: httpapi.Options{Authorize: func(*http.Request, httpapi.Action) error { return nil }}})
 	for _, referer := range []string{"", "/", "steps", "http://[::1"} {

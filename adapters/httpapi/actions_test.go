@@ -94,7 +94,8 @@ func TestActionsOnQueuesDoWhatTheySay(t *testing.T) {
 	}
 }
 
-// Whoever repeats a bulk action from continue, in any process, has done it all once and counted it exactly.
+// A client that repeats a bulk action from continue, in any process, has done it all once and
+// counted it exactly.
 func TestABulkActionGoesOnUntilItIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{})

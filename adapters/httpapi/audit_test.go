@@ -10,7 +10,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// The audit says who did what, when and why, the newest action first; of one queue if it is asked for.
+// The audit says who did what, when and why, the newest action first; of one queue if it is asked
+// for.
 func TestAudit(t *testing.T) {
 	h := newHouse(t, Options{Actor: func(*http.Request) string { return "ann" }})
 	h.dead("boom", "a", "b")

@@ -27,7 +27,8 @@ func TestHeadAnswersWithoutABody(t *testing.T) {
 	}
 }
 
-// A look whose time is over lacks more than the shards that were not reached by then: it is no part of an answer.
+// A look whose time is over lacks more than the shards that were not reached by then: it is no
+// part of an answer.
 func TestALookThatIsCutOffIsNoPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{})

@@ -11,8 +11,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// Whatever a body is, it is read as it was written or refused as the client's fault; and what was read can be written
-// and read again.
+// Whatever a body is, it is read as it was written or refused as the client's fault; and what was
+// read can be written and read again.
 func FuzzBody(f *testing.F) {
 	for _, s := range samples {
 		f.Add(s.body)
@@ -73,7 +73,8 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// Whatever is given as a cursor, it is one that was given out or is refused; sealed ones can't be made up.
+// Whatever is given as a cursor, it is one that was given out or is refused; sealed ones can't be
+// made up.
 func FuzzCursor(f *testing.F) {
 	open, err := New(inspect.New(nil, inspect.Options{}), Options{})
 	if err != nil {

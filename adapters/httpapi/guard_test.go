@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// A page beside the API is refused to whom every route of the API is, before rights, and else is served.
+// A page beside the API is refused to whom every route of the API is, before rights, and else is
+// served.
 func TestGuardRefusesWhatTheAPIRefuses(t *testing.T) {
 	h := newHouse(t, Options{Hosts: []string{"localhost"}, Authorize: func(*http.Request, Action) error { return errors.New("no") }})
 	page := h.api.Guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
@@ -29,7 +30,8 @@ func TestGuardRefusesWhatTheAPIRefuses(t *testing.T) {
 	refused(t, "another machine", answerOf(closed.api.Guard(page), far), http.StatusForbidden, "closed")
 }
 
-// Who gives no credentials is asked for them, by the API as by a browser; who gives some and may not do something is refused.
+// A client without credentials is asked for them, by the API as by a browser. A client with
+// credentials but without the right is refused.
 func TestUnauthenticatedRequestsAreAskedForCredentials(t *testing.T) {
 	h := newHouse(t, Options{Authorize: func(r *http.Request, a Action) error {
 		if name, password, ok := r.BasicAuth(); !ok || name != "ann" || password != "secret" {

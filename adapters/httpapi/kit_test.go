@@ -21,7 +21,8 @@ import (
 // epoch is where the clock of a house begins.
 var epoch = time.Date(2030, 1, 2, 3, 4, 0, 0, time.UTC)
 
-// house is a store with the queue "orders", of 3 shards, and an API of it. Its methods stand in for clients and servers.
+// house is a store with the queue "orders", of 3 shards, and an API of it. Its methods stand in
+// for clients and servers.
 type house struct {
 	t     testing.TB
 	store *memory.Store

@@ -35,7 +35,7 @@ func TestStatsCountOrphansAsWaiting(t *testing.T) {
 	}
 }
 
-// Whoever reads Lowkiq's statistics reads these.
+// A client that reads Lowkiq's statistics can read these.
 func TestStatsHaveLowkiqsNames(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.dead("boom", "d1", "d2")

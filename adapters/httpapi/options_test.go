@@ -144,8 +144,8 @@ func holdsNoSecret(t *testing.T, what, text string, secrets ...string) {
 	}
 }
 
-// However many poll however many queues, a store is asked for statistics a hundredth of the time at most; and at once
-// after an action.
+// However many poll however many queues, a store is asked for statistics a hundredth of the time
+// at most; and at once after an action.
 func TestPollersCostAHundredthOfTheStoresTime(t *testing.T) {
 	for _, targets := range [][]string{{"/queues/orders"}, {"/stats", "/queues/orders", "/queues/plain"}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -251,7 +251,7 @@ func TestAnswersNameShardsThatAreMissing(t *testing.T) {
 	})
 }
 
-// partialStore is a store that says that shards can't be reached.
+// partialStore is a store that reports that shards can't be reached.
 type partialStore struct {
 	ports.ShardStore
 	lost []core.Shard

@@ -15,7 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// update writes what is made of the table instead of comparing it: go test ./adapters/httpapi -run Reference -update.
+// update writes what is made of the table instead of comparing it: go test ./adapters/httpapi -run
+// Reference -update.
 var update = flag.Bool("update", false, "write testdata/openapi.json and the reference in docs/httpapi.md")
 
 // The document is what clients are generated from, so that each change of it is seen.

@@ -163,7 +163,8 @@ func TestEveryRouteIsServedWhereverItIsMounted(t *testing.T) {
 	}
 }
 
-// Behind a proxy that strips the prefix, rewrites Host and adds its headers, a page's own origin has to be trusted.
+// Behind a proxy that strips the prefix, rewrites Host and adds its headers, a page's own origin
+// has to be trusted.
 func TestEveryRouteIsServedBehindAProxyThatStrips(t *testing.T) {
 	open := Options{
 		Authorize:      func(*http.Request, Action) error { return nil },
@@ -187,7 +188,8 @@ func TestEveryRouteIsServedBehindAProxyThatStrips(t *testing.T) {
 	eachRouteAnswers(t, front.URL+"/tools/jobs")
 }
 
-// eachRouteAnswers asks for each route as a page of ops.example.com would, and wants an answer that is the route's.
+// eachRouteAnswers asks for each route as a page of ops.example.com would, and wants an answer
+// that is the route's.
 func eachRouteAnswers(t *testing.T, at string) {
 	t.Helper()
 	for _, route := range table() {

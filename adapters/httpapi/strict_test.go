@@ -19,7 +19,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Whichever call of the store fails, no route answers as if nothing had been found or as if all were done.
+// Whichever call of the store fails, no route answers as if nothing had been found or as if all
+// were done.
 func TestNoErrorOfTheStoreIsSwallowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// silent are calls without which a route can answer, and says what it lacks.
@@ -40,7 +41,7 @@ func TestNoErrorOfTheStoreIsSwallowed(t *testing.T) {
 	})
 }
 
-// calledBy returns the methods of the store that a route calls, of which one may fail.
+// calledBy returns the methods of the store that a route calls; one of them may fail.
 func calledBy(t *testing.T, route *route, failing string, answered ...func(int, string)) map[string]bool {
 	t.Helper()
 	h := newHouse(t, Options{})
@@ -67,7 +68,8 @@ func calledBy(t *testing.T, route *route, failing string, answered ...func(int, 
 	return called
 }
 
-// An action on a part of what there is must not become one on all of it, nor a new payload an empty one.
+// An action on a part of what there is must not become one on all of it, nor a new payload an
+// empty one.
 func TestAnActionThatIsNotUnderstoodDoesNothing(t *testing.T) {
 	redacted := Options{
 		RedactID:    func(string, string) string { return "someone" },
@@ -143,7 +145,8 @@ func TestABodyThatBreaksOffIsRefused(t *testing.T) {
 	refused(t, "a content type that can't be read", answerOf(h.api, r), 415, "unsupported-media-type")
 }
 
-// A half of a surrogate pair is found behind any other escape, and what only looks like one is a text.
+// A half of a surrogate pair is found behind any other escape, and what only looks like one is a
+// text.
 func TestHalvesOfSurrogatePairsAreFound(t *testing.T) {
 	header := http.Header{"Content-Type": {"application/json"}}
 	for text, want := range map[string]string{
@@ -166,8 +169,8 @@ func TestHalvesOfSurrogatePairsAreFound(t *testing.T) {
 	}
 }
 
-// Two sealed texts never share a nonce, which would tell what their ciphertexts have in common, and nothing is sealed
-// that says an action is done.
+// Two sealed texts never share a nonce, which would tell what their ciphertexts have in common,
+// and nothing is sealed that says an action is done.
 func TestSealedTextsHaveNoncesOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{RedactID: func(string, string) string { return "someone" }, CursorKey: []byte(strings.Repeat("k", 32))})
@@ -277,7 +280,8 @@ func TestTotalsAreOfAllQueues(t *testing.T) {
 	}
 }
 
-// What is empty is an empty list or cell, and a payload is a text where it can be, with what its push said beside it.
+// What is empty is an empty list or cell, and a payload is a text where it can be, with what its
+// push said beside it.
 func TestWhatIsEmptyIsNotNull(t *testing.T) {
 	h := newHouse(t, Options{})
 	for _, target := range []string{"/queues/orders/morgue", "/queues/orders/jobs", "/queues/orders/groups", "/nodes", "/find?id=a"} {

@@ -16,7 +16,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// A body that could be read as more than its client meant, such as a match whose text got lost on the way, changes nothing.
+// A body that could be read as more than its client meant, such as a match whose text got lost on
+// the way, changes nothing.
 func TestBodiesThatMayMeanAnotherThingAreRefused(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.dead("boom", "a", "b")
@@ -64,7 +65,8 @@ func TestFieldsHaveSimpleNames(t *testing.T) {
 	}
 }
 
-// The document says of requests what is refused: other fields, an empty text in a match, a page of none.
+// The document says of requests what is refused: other fields, an empty text in a match, a page of
+// none.
 func TestTheDocumentIsAsStrict(t *testing.T) {
 	var document struct {
 		Paths map[string]map[string]struct {
@@ -114,7 +116,8 @@ func TestTheDocumentIsAsStrict(t *testing.T) {
 	}
 }
 
-// The name of a group is made of an error's text, so that it is in no checkpoint where errors are redacted, ids or not.
+// The name of a group is made of an error's text, so that it is in no checkpoint where errors are
+// redacted, ids or not.
 func TestNoCheckpointHasTheNameOfAGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{RedactError: func(string, string, string) string { return "an error" }})

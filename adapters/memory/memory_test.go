@@ -126,7 +126,7 @@ func BenchmarkPush(b *testing.B) {
 	}
 }
 
-// BenchmarkTurn settles and claims so many jobs a turn, out of many that wait.
+// BenchmarkTurn settles and claims a number of jobs a turn, out of many that wait.
 func BenchmarkTurn(b *testing.B) {
 	for _, size := range []int{256, 1} {
 		b.Run(fmt.Sprintf("jobs=%d", size), func(b *testing.B) {

@@ -24,9 +24,10 @@ type dropped struct{}
 func (dropped) ExportSpans(context.Context, []sdk.ReadOnlySpan) error { return nil }
 func (dropped) Shutdown(context.Context) error                        { return nil }
 
-// BenchmarkBlankJobs pushes blank jobs to the store of SKEIN_URL, or in memory, and handles them: without anything, with metrics, with a span of each
-// push and call, with spans of pushes and of those calls alone that a sampled push leads to, and with both. One trace in ten is sampled. SKEIN_WAIT is
-// how long a handler waits.
+// BenchmarkBlankJobs pushes blank jobs to the store of SKEIN_URL, or in memory, and handles them:
+// without anything, with metrics, with a span of each push and call, with spans of pushes and of
+// those calls alone that a sampled push leads to, and with both. One trace in ten is sampled.
+// SKEIN_WAIT is how long a handler waits.
 func BenchmarkBlankJobs(b *testing.B) {
 	for _, c := range []struct {
 		name                 string

@@ -28,7 +28,8 @@ func processor(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// measured reports what f, which is called b.N times, takes of the processor: wall time says nothing on a busy machine.
+// measured reports what f, which is called b.N times, takes of the processor: wall time says
+// nothing on a busy machine.
 func measured(b *testing.B, f func(n int)) {
 	b.ReportAllocs()
 	began := processor(b)
@@ -38,8 +39,8 @@ func measured(b *testing.B, f func(n int)) {
 	b.ReportMetric(float64(processor(b)-began)/float64(b.N), "cpu-ns/op")
 }
 
-// BenchmarkMetricsOfAJob is what it takes to count a job: by the floor, which is the three values that the SDK has to put into its
-// histograms, and by the events of a batch of one.
+// BenchmarkMetricsOfAJob is what it takes to count a job: by the floor, which is the three values
+// that the SDK has to put into its histograms, and by the events of a batch of one.
 func BenchmarkMetricsOfAJob(b *testing.B) {
 	b.Run("floor", func(b *testing.B) {
 		histogram, err := newMeter().Meter("floor").Float64Histogram("floor")
@@ -68,8 +69,9 @@ func BenchmarkMetricsOfAJob(b *testing.B) {
 	})
 }
 
-// BenchmarkSpanOfARun is what it takes to trace a call of a handler, of which one in ten is sampled: by the floor, which is the start
-// and the end of the SDK's span with the same options, and by the middleware.
+// BenchmarkSpanOfARun measures the cost of tracing a handler's call; one call in ten is sampled.
+// It measures the floor, which is the start and the end of the SDK's span with the same options,
+// and the middleware.
 func BenchmarkSpanOfARun(b *testing.B) {
 	tenth := sdk.NewTracerProvider(sdk.WithBatcher(dropped{}), sdk.WithSampler(sdk.TraceIDRatioBased(0.1)))
 	b.Cleanup(func() { _ = tenth.Shutdown(context.Background()) })

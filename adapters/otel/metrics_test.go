@@ -113,7 +113,8 @@ func (checked) Check(context.Context) ([]ports.Check, error) {
 	return []ports.Check{{Name: "answers"}}, nil
 }
 
-// TestEveryMetricOfTheTableIsExported holds what is collected to the table, in both directions. What a build is a resource says.
+// TestEveryMetricOfTheTableIsExported holds what is collected to the table, in both directions.
+// What a build is a resource says.
 func TestEveryMetricOfTheTableIsExported(t *testing.T) {
 	provider := newMeter()
 	m := newMetrics(t, otel.MetricsOptions{MeterProvider: provider})

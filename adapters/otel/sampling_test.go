@@ -12,7 +12,8 @@ import (
 	"github.com/skeinq/skein/adapters/otel"
 )
 
-// chosen samples what begins with a trace that the test has chosen, and counts how often it was asked.
+// chosen samples what begins with a trace that the test has chosen, and counts how often it was
+// asked.
 type chosen struct {
 	sample bool
 	asked  int
@@ -28,7 +29,8 @@ func (c *chosen) ShouldSample(sdk.SamplingParameters) sdk.SamplingResult {
 
 func (*chosen) Description() string { return "chosen" }
 
-// TestWhatIsNotSampledIsNotStored holds that only a push that somebody records takes room in the store.
+// TestWhatIsNotSampledIsNotStored holds that only a push that somebody records takes room in the
+// store.
 func TestWhatIsNotSampledIsNotStored(t *testing.T) {
 	for _, sample := range []bool{false, true} {
 		s := newShop(t, otel.TracingOptions{})
@@ -43,8 +45,8 @@ func TestWhatIsNotSampledIsNotStored(t *testing.T) {
 	}
 }
 
-// TestOnlyRunsOfSampledPushes holds that with OnlySampled a run has a span if one of its pushes was sampled, also beside others, and that the
-// sampler is not asked about any other.
+// TestOnlyRunsOfSampledPushes holds that with OnlySampled a run has a span if one of its pushes
+// was sampled, also beside others, and that the sampler is not asked about any other.
 func TestOnlyRunsOfSampledPushes(t *testing.T) {
 	pushes, runs := &chosen{}, &chosen{sample: true}
 	s := newShop(t, otel.TracingOptions{})

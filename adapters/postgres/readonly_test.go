@@ -13,7 +13,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Who operates is told of a server that only reads once a new connection has met it too; servers and producers wait for a failover.
+// An operator gets the error of a read-only server once a new connection has met it too; servers
+// and producers wait for a failover.
 func TestAnOperatorDoesNotWaitForAFailover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool, err := pgxpool.New(t.Context(), "postgres://127.0.0.1:1/shop?sslmode=disable")
@@ -35,7 +36,8 @@ func TestAnOperatorDoesNotWaitForAFailover(t *testing.T) {
 	})
 }
 
-// Connections that are made anew a second apart at most are not new to each call: an operator's is refused only by one that was made since it began.
+// Connections that are made anew a second apart at most are not new to each call: an operator's is
+// refused only by one that was made since it began.
 func TestAnOperatorMeetsANewConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool, err := pgxpool.New(t.Context(), "postgres://127.0.0.1:1/shop?sslmode=disable")
@@ -59,7 +61,8 @@ func TestAnOperatorMeetsANewConnection(t *testing.T) {
 	})
 }
 
-// What is cancelled in a caller's transaction says by which setting, as it does elsewhere, and a check says what it lacked.
+// The error of a call that is cancelled in a caller's transaction names the setting, as it does
+// elsewhere, and a check names the missing part.
 func TestWhatIsCancelledNamesItsSetting(t *testing.T) {
 	cancelled := pgError(queryCanceled, "ERROR")
 	for name, text := range map[string]string{

@@ -72,7 +72,8 @@ func (s *server) says(name string, a alert) {
 	}
 }
 
-// scrapes holds that the shop is up, and that Prometheus has every metric of the table from it and no other of ours.
+// scrapes holds that the shop is up, and that Prometheus has every metric of the table from it and
+// no other of ours.
 func (s *server) scrapes() {
 	s.t.Helper()
 	s.finds("up == 1")
@@ -110,7 +111,8 @@ func (s *server) finds(expr string) {
 // selector is a metric of an expression with the labels that are asked for.
 var selector = regexp.MustCompile(`\bskein_\w+(\{[^}]*\})?`)
 
-// evaluates holds that no rule fails, and that there is what each asks for: one that asks for a label's value that nothing has never fires.
+// evaluates holds that no rule fails, and that there is what each asks for: one that asks for a
+// label's value that nothing has never fires.
 func (s *server) evaluates() {
 	s.t.Helper()
 	await(s.t, func() error {
@@ -188,8 +190,8 @@ func (s *server) offers() {
 	}
 }
 
-// The rules as they are published pass what their reader would check them with, and so do the queries of the board, as rules that
-// record them.
+// The rules as they are published pass what their reader would check them with, and so do the
+// queries of the board, as rules that record them.
 func TestPromtoolAcceptsTheRulesAndQueries(t *testing.T) {
 	t.Parallel()
 	type recorded struct{ Record, Expr string }

@@ -15,8 +15,9 @@ import (
 	"github.com/skeinq/skein/internal/backends"
 )
 
-// BenchmarkBlankJobs pushes blank jobs to the store of SKEIN_URL, or in memory, and handles them: without an observer, with one that does nothing,
-// and with Metrics. SKEIN_WAIT is how long a handler waits.
+// BenchmarkBlankJobs pushes blank jobs to the store of SKEIN_URL, or in memory, and handles them:
+// without an observer, with one that does nothing, and with Metrics. SKEIN_WAIT is how long a
+// handler waits.
 func BenchmarkBlankJobs(b *testing.B) {
 	for _, c := range []struct {
 		name     string

@@ -121,7 +121,8 @@ type panickingStore struct{ ports.ShardStore }
 
 func (panickingStore) Nodes(context.Context) (ports.NodesReply, error) { panic("no servers") }
 
-// A registry collects in goroutines of its own, in which a panic of the store would end the process: it is a look that failed.
+// A registry collects in goroutines of its own, in which a panic of the store would end the
+// process: it is a look that failed.
 func TestAStoreThatPanicsIsALookThatFailed(t *testing.T) {
 	c := newCollector(t, panickingStore{declared(t, 3, "orders")})
 	if up := value(t, c, "skein_exporter_up"); up != 0 {

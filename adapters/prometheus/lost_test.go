@@ -23,8 +23,8 @@ const (
 	lostTTL  = 10 * time.Second
 )
 
-// loseServer pushes jobs to a queue of one shard. A server announces itself, claims all of them and is
-// never heard of again.
+// loseServer pushes jobs to a queue of one shard. A server announces itself, claims all of them
+// and is never heard of again.
 func loseServer(t *testing.T, store ports.ShardStore) {
 	t.Helper()
 	must := func(err error) {
@@ -55,9 +55,9 @@ func loseServer(t *testing.T, store ports.ShardStore) {
 	}
 }
 
-// A server claims all jobs of its queue and is lost. Once its lease is over, the jobs wait for a server
-// in what an inspector shows, in what is called wrong, and in what the collector exports, by which
-// SkeinNobodyServes fires and no other alert does.
+// A server claims all jobs of its queue and is lost. Once its lease is over, the jobs wait for a
+// server in what an inspector shows, in what is called wrong, and in what the collector exports,
+// by which SkeinNobodyServes fires and no other alert does.
 func TestALostServerRaisesOneAlert(t *testing.T) {
 	var passed atomic.Int64
 	epoch := time.Date(2030, 1, 2, 3, 4, 0, 0, time.UTC)

@@ -73,7 +73,8 @@ var (
 	roundedValue = regexp.MustCompile(`\bhumanize|\bprintf "%\.[0-9]f"`)
 )
 
-// holdNames holds that the metrics of an expression are in the table; those of a histogram end in what Prometheus calls its parts.
+// holdNames holds that the metrics of an expression are in the table; those of a histogram end in
+// what Prometheus calls its parts.
 func holdNames(t *testing.T, where, expr string) {
 	t.Helper()
 	for _, name := range named.FindAllString(expr, -1) {
@@ -120,8 +121,8 @@ func TestAlertsNameMetricsOfTheTableAndHaveTheirPages(t *testing.T) {
 	}
 }
 
-// A server takes over what another has left within two leases: after three something is wrong. The page says of
-// which TTL the rule is.
+// A server takes over another's shards within two leases: after three something is wrong. The page
+// names the TTL that the rule is about.
 func TestShardsMayBeUnownedForThreeLeases(t *testing.T) {
 	pages := strings.Join(strings.Fields(string(read(t, "../../docs/operations.md"))), " ")
 	for _, rule := range alertRules(t) {
@@ -149,7 +150,8 @@ func TestBoardNamesMetricsOfTheTable(t *testing.T) {
 // queried is a metric that a query asks for.
 var queried = regexp.MustCompile(`\b(?:skein|go|process)_\w+`)
 
-// Where an exporter alone is scraped, some panels of the board are empty. Those say so, and no others.
+// Where an exporter alone is scraped, some panels of the board are empty. Those say so, and no
+// others.
 func TestPanelsThatAnExporterLeavesEmptySaySo(t *testing.T) {
 	exported := gather(t, newCollector(t, checkedStore{declared(t, 3, "orders")}))
 	for _, panel := range readBoard(t).Panels {

@@ -138,7 +138,8 @@ func newCollector(t testing.TB, store inspect.Store) *Collector {
 	return c
 }
 
-// TestEveryMetricOfTheTableIsExported plays each event and holds what is gathered to the table, in both directions.
+// TestEveryMetricOfTheTableIsExported plays each event and holds what is gathered to the table, in
+// both directions.
 func TestEveryMetricOfTheTableIsExported(t *testing.T) {
 	m := newMetrics(t, Options{})
 	m.Watch(node("orders"))
@@ -164,8 +165,8 @@ func TestEveryMetricOfTheTableIsExported(t *testing.T) {
 	}
 }
 
-// holdLabels holds that a family has the labels of its row, all their values, and that play and the store have made something of each of
-// the Observer's.
+// holdLabels holds that a family has the labels of its row, all their values, and that play and
+// the store have made something of each of the Observer's.
 func holdLabels(t *testing.T, row metrics.Metric, family *dto.MetricFamily) {
 	t.Helper()
 	seen := make(map[string]map[string]bool)

@@ -67,7 +67,7 @@ func with(series values, others ...values) values {
 	return all
 }
 
-// ended are the series of a queue of which no job ends any more.
+// ended are the series of a queue in which no job ends any more.
 func ended(queue string) values {
 	return values{
 		fmt.Sprintf(`skein_queue_processed_total{queue=%q}`, queue): "7x70",
@@ -75,7 +75,7 @@ func ended(queue string) values {
 	}
 }
 
-// lagging are the series of a queue one shard of which lags, a minute more each minute.
+// lagging are the series of a queue with a shard that lags, a minute more each minute.
 func lagging(queue string) values {
 	return values{
 		fmt.Sprintf(`skein_queue_lag_seconds{queue=%q}`, queue):                "0+60x70",

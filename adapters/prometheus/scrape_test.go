@@ -21,7 +21,7 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 )
 
-// TestScrapeOfAServer runs jobs of which some fail, and scrapes what was counted by HTTP.
+// TestScrapeOfAServer runs jobs, some of which fail, and scrapes the counts by HTTP.
 func TestScrapeOfAServer(t *testing.T) {
 	store := memory.New(memory.Options{})
 	m := newMetrics(t, Options{})

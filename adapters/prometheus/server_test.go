@@ -50,7 +50,8 @@ const (
 	evaluationInterval = time.Second
 )
 
-// program returns where a program is; without it the test is skipped, but in CI, where nothing may be missing.
+// program returns where a program is; without it the test is skipped, but in CI, where nothing may
+// be missing.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -80,7 +81,8 @@ func compress(t *testing.T, rules []byte) []byte {
 	})
 }
 
-// runWhileRead runs a command until the command ends or the script's input does, which it also does when the test is killed.
+// runWhileRead runs a command until the command ends or the script's input does, which it also
+// does when the test is killed.
 const runWhileRead = `
 exec 3<&0
 "$@" 3<&- </dev/null & server=$!

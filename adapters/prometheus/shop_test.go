@@ -18,8 +18,9 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 )
 
-// openShop runs a server with a queue that is well, orders, and one whose jobs fail, mails; reports has jobs that nobody works, and a
-// check of the store warns. It returns where Prometheus scrapes it.
+// openShop runs a server with a queue that is well, orders, and one whose jobs fail, mails;
+// reports has jobs that nobody works, and a check of the store warns. It returns where Prometheus
+// scrapes it.
 func openShop(t *testing.T) string {
 	t.Helper()
 	store := memory.New(memory.Options{})

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// How long a server is waited for grows with what another server's answer took: on a busy machine all
-// are slow, and none of them is a straggler for that.
+// How long a server is waited for grows with what another server's answer took: on a busy machine
+// all are slow, and none of them is a straggler for that.
 func TestPatienceGrowsWithWhatAnAnswerTook(t *testing.T) {
 	for name, tt := range map[string]struct {
 		first, second time.Duration

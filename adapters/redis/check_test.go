@@ -86,7 +86,8 @@ func TestClientsThatDoNotFitAreRefused(t *testing.T) {
 	}
 }
 
-// A server is shown with what people ask of it first: its version, how long it has been up, and its memory with the peak.
+// A server is shown with what people ask of it first: its version, how long it has been up, and
+// its memory with the peak.
 func TestFiguresOfAServer(t *testing.T) {
 	f := parseInfo("redis_version:7.2.4\r\nuptime_in_seconds:86400\r\nused_memory:1048576\r\nused_memory_peak:3145728\r\nmaxmemory:0\r\nconnected_clients:6\r\nmaxclients:10000\r\n")
 	if got := f.version().Value; got != "redis 7.2.4, up for 1 day" {
@@ -121,7 +122,8 @@ func (answers) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.Pro
 	return next
 }
 
-// hanging is the server of a client that does not answer until it is back; only what heeds its context ends before.
+// hanging is the server of a client that does not answer until it is back; only what heeds its
+// context ends before.
 func hanging(back *atomic.Bool) answers {
 	return func(ctx context.Context, cmd goredis.Cmder) error {
 		if !back.Load() {
@@ -141,8 +143,9 @@ func hanging(back *atomic.Bool) answers {
 	}
 }
 
-// A check of the server on a connection that is dead without saying so ends by itself, with a client that heeds contexts and waits
-// for replies without an end: nobody's deadline ends what others wait for, and it holds up no call for ever.
+// A check of the server on a connection that is dead without saying so ends by itself, with a
+// client that heeds contexts and waits for replies without an end: nobody's deadline ends what
+// others wait for, and it holds up no call for ever.
 func TestACheckOnADeadConnectionEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := goredis.NewClient(&goredis.Options{Addr: "10.0.0.1:1", ReadTimeout: -1, ContextTimeoutEnabled: true})

@@ -69,8 +69,9 @@ func serversOf(t *testing.T, store *Store) (servers []string) {
 	return servers
 }
 
-// A Cluster that always takes long to name its masters is heard all the same: what it said after a failover is what the next
-// look has. However often it is asked meanwhile, that goes on a few times at once.
+// A Cluster that always takes long to name its masters is heard all the same: what it said after a
+// failover is what the next look has. However often it is asked meanwhile, that goes on a few
+// times at once.
 func TestChecksHearOfAFailoverFromASlowCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := newNaming(time.Minute, "10.0.0.1:1", "10.0.0.2:1")
@@ -96,7 +97,8 @@ func TestChecksHearOfAFailoverFromASlowCluster(t *testing.T) {
 	})
 }
 
-// replying is the server of a client that takes its time for each command, and has no settings to tell.
+// replying is the server of a client that takes its time for each command, and has no settings to
+// tell.
 func replying(takes time.Duration) answers {
 	return func(context.Context, goredis.Cmder) error {
 		time.Sleep(takes)
@@ -104,7 +106,8 @@ func replying(takes time.Duration) answers {
 	}
 }
 
-// Who looks at servers does not wait for one that hangs, but does for one that is slow, if all are slow or it answers soon after another.
+// A check of the servers does not wait for a hanging one. It does wait for a slow one, if all are
+// slow or it answers soon after another.
 func TestChecksWaitForServersThatAreSlow(t *testing.T) {
 	for name, tt := range map[string]struct {
 		take []time.Duration
@@ -143,7 +146,7 @@ func TestChecksWaitForServersThatAreSlow(t *testing.T) {
 	}
 }
 
-// A Cluster without masters is no Cluster of which all is well.
+// A Cluster without masters does not count as healthy.
 func TestChecksSayThatAClusterHasNoMasters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows, err := newNaming(0).connect(t).Check(t.Context())

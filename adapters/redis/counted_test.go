@@ -47,8 +47,9 @@ func (f *transactionsFail) fail(cmds ...goredis.Cmder) error {
 	return f.err
 }
 
-// A look waits once for a server that does not reply. Scripts follow a transaction only if the server
-// has replied with an error, and the transaction is not sent again if the user may not send it.
+// A look waits once for a server that does not reply. Scripts follow a transaction only if the
+// server has replied with an error, and the transaction is not sent again if the user may not send
+// it.
 func TestALookSendsScriptsAfterAReplyOnly(t *testing.T) {
 	for name, tt := range map[string]struct {
 		err           error

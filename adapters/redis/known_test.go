@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// listing is the server of a client that has so many queues.
+// listing is the server of a client that has n queues.
 func listing(queues int) answers {
 	return func(_ context.Context, cmd goredis.Cmder) error {
 		const record = "0 0 1 1 1 +"
@@ -61,8 +61,8 @@ func TestQueuesAreListedWhileOneIsLookedAt(t *testing.T) {
 	}
 }
 
-// A Cluster's list of queues that is slower than a look likes to wait is waited for where no shard
-// knows the queue either: it says that there is none.
+// A Cluster's list of queues that answers late is still waited for if no shard knows the queue: it
+// can report that the queue does not exist.
 func TestASlowListSaysThatAQueueIsUnknown(t *testing.T) {
 	client := goredis.NewClusterClient(&goredis.ClusterOptions{ClusterSlots: func(context.Context) ([]goredis.ClusterSlot, error) {
 		return []goredis.ClusterSlot{{Start: 0, End: 16383, Nodes: []goredis.ClusterNode{{Addr: "10.0.0.1:1"}}}}, nil

@@ -9,8 +9,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// What was asked before the masters were named last is no news, however late it is answered, as by a server that hung during a failover: who
-// waits then has what was named since.
+// What was asked before the masters were named last is no news, however late it is answered, as by
+// a server that hung during a failover: who waits then has what was named since.
 func TestALateAnswerNamesNoMasters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := newNaming(0, "10.0.0.1:1")

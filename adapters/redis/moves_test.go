@@ -13,7 +13,8 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// A channel that is not subscribed to is tried again after a pause that doubles up to a bound, until it is.
+// A channel that is not subscribed to is tried again after a pause that doubles up to a bound,
+// until it is.
 func TestAChannelIsRetriedEverMoreSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := newNaming(0, "10.0.0.1:1")
@@ -43,8 +44,8 @@ func TestAChannelIsRetriedEverMoreSeldom(t *testing.T) {
 	})
 }
 
-// What a server of a Cluster does not have any more, or does not answer, has the client ask where slots are. What a server refuses for another
-// reason does not.
+// What a server of a Cluster does not have any more, or does not answer, has the client ask where
+// slots are. What a server refuses for another reason does not.
 func TestMovesAreNoted(t *testing.T) {
 	for name, tt := range map[string]struct {
 		note func(*Store)

@@ -93,7 +93,7 @@ func TestClaimIsRead(t *testing.T) {
 	}{
 		{"not begun", text, false},
 		{"begun", text, true},
-		// Its since had 8 bytes, of which the first is 0: not begun.
+		// Its since had 8 bytes, the first of them 0: not begun.
 		{"of an earlier snapshot, with the number of a lane and no mark", "\x00\x09\x05owner\x01n\x05", false},
 	}
 	for _, tt := range tests {

@@ -86,8 +86,7 @@ func embedded(t *testing.T) map[string]string {
 	return parts
 }
 
-// Each script that is embedded stands in the table, and so says whether a full
-// server runs it.
+// Each embedded script is in the table, which states whether a full server runs it.
 func TestScriptsSayWhetherAFullServerRunsThem(t *testing.T) {
 	for name, text := range embedded(t) {
 		if _, ok := scriptFlags[path.Base(name)]; strings.HasPrefix(text, "#!") && !ok {
