@@ -11,8 +11,8 @@ import (
 	"github.com/skeinq/skein/internal/integration/testservers"
 )
 
-// A server that answers is not away, whatever it refuses: the exit code is 1, of what checks the store 6, and
-// standard error says why.
+// A server that answers is not away, whatever it refuses: the exit code is 1, of what checks the
+// store 6, and standard error says why.
 func TestAServerThatAnswersIsNotAway(t *testing.T) {
 	t.Parallel()
 	pair := testservers.PostgresWithStandby(t)

@@ -45,8 +45,9 @@ func endsAs(t *testing.T, what, url string, want endings) {
 	}
 }
 
-// durable are the flags of a Redis with which doctor finds nothing. The log of slow commands is off: a busy machine makes
-// any command slow. The protected settings let a test take the server's directory away.
+// durable are the flags of a Redis with which doctor finds nothing. The log of slow commands is
+// off: a busy machine makes any command slow. The protected settings let a test take the server's
+// directory away.
 var durable = []string{"--appendonly", "yes", "--maxmemory", "100mb", "--slowlog-log-slower-than", "-1", "--enable-protected-configs", "yes"}
 
 // Both say what a Redis refuses pushes for. What is only a warning ends doctor alone.
@@ -131,7 +132,8 @@ func TestDoctorAndCheckOfACluster(t *testing.T) {
 	endsAs(t, "a slot is served by nobody", at, endings{6, 6, []string{"cluster " + full + ": "}})
 }
 
-// Where no server answers to any key, since a slot is served by nobody, the Cluster is not away: its servers say why.
+// Where no server answers to any key, since a slot is served by nobody, the Cluster is not away:
+// its servers say why.
 func TestDoctorAndCheckOfAClusterThatIsDown(t *testing.T) {
 	tier.Long(t, "calls on keys are repeated for seconds")
 	t.Parallel()
@@ -180,7 +182,8 @@ func TestDoctorAndCheckOfStoresThatAreAway(t *testing.T) {
 	}
 }
 
-// A store that has refused nothing but has not said that it can be used is not one that refuses pushes, and not one that takes them.
+// A store that has refused nothing, but has not reported that it can be used, counts neither as
+// refusing pushes nor as taking them.
 func TestTheVerdictOfCheck(t *testing.T) {
 	silent, refused := errors.New("i/o timeout"), fmt.Errorf("%w: too old", ports.ErrUnusable)
 	answers, away := inspect.Check{Name: "answers", Value: "yes"}, inspect.Check{Name: "answers", Status: inspect.CheckFail, Refuses: true}
@@ -205,7 +208,7 @@ func TestTheVerdictOfCheck(t *testing.T) {
 	}
 }
 
-// awayStore is a store of which shards can't be reached.
+// awayStore is a store with shards that can't be reached.
 type awayStore struct {
 	ports.ShardStore
 	away []core.Shard

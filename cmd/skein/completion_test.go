@@ -33,7 +33,8 @@ func callOn(t *testing.T, store ports.ShardStore, env map[string]string, args ..
 	return code, stdout.String(), stderr.String()
 }
 
-// Shells complete the names of queues, servers and groups of the store. One that does not answer completes nothing and says nothing.
+// Shells complete the names of queues, servers and groups of the store. One that does not answer
+// completes nothing and says nothing.
 func TestShellsCompleteWhatTheStoreKnows(t *testing.T) {
 	store := skeintest.NewFailingStore(memory.New(memory.Options{}))
 	declaredIn(t, store, "orders", "mails")
@@ -49,7 +50,7 @@ func TestShellsCompleteWhatTheStoreKnows(t *testing.T) {
 		"stats orders ":                     "mails",
 		"node drain ":                       "web-1",
 		"morgue rm orders --group ":         "boom",
-		"stats -o j":                        "table wide json jsonl csv", // of which the shell takes what fits
+		"stats -o j":                        "table wide json jsonl csv", // the shell takes those that fit
 		"queue pause orders ":               "",
 		"queue pause --url x --url-file y ": "",
 	} {

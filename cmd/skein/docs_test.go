@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// update writes what is made of the commands instead of comparing it: go -C cmd/skein test -run Reference -update .
+// update writes what is made of the commands instead of comparing it: go -C cmd/skein test -run
+// Reference -update .
 var update = flag.Bool("update", false, "write the reference in docs/cli.md, and what scripts compare")
 
 const (

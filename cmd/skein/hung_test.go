@@ -15,7 +15,7 @@ import (
 	"github.com/skeinq/skein/internal/tier"
 )
 
-// hungCluster is a Cluster one of whose masters hangs.
+// hungCluster is a Cluster with a hanging master.
 type hungCluster struct {
 	*testing.T
 	url string
@@ -35,7 +35,8 @@ func (h hungCluster) run(want int, says string, args ...string) {
 	}
 }
 
-// Beside a master that hangs the exit code says what could be done, whichever master it is: nobody takes a part for all.
+// Beside a master that hangs the exit code says what could be done, whichever master it is: nobody
+// takes a part for all.
 func TestExitCodesBesideAHungMaster(t *testing.T) {
 	tier.Long(t, "waits for masters that hang, and for a Cluster to be well again")
 	t.Parallel()

@@ -54,7 +54,8 @@ func startActor(t *testing.T, url string, words ...string) *actor {
 	return a
 }
 
-// until reads what the command says until a progress line has a number of handled entries that is large enough.
+// until reads what the command says until a progress line has a number of handled entries that is
+// large enough.
 func (a *actor) until(handled int) {
 	a.Helper()
 	for part := make([]byte, 4096); ; {
@@ -72,7 +73,8 @@ func (a *actor) until(handled int) {
 	}
 }
 
-// end waits for the command's end, and returns its state and what it has counted, nothing if it was killed.
+// end waits for the command's end, and returns its state and what it has counted, nothing if it
+// was killed.
 func (a *actor) end() (*os.ProcessState, counted) {
 	a.Helper()
 	for part := make([]byte, 4096); ; { // until nobody has the terminal open
@@ -93,8 +95,8 @@ func (a *actor) end() (*os.ProcessState, counted) {
 	return a.command.ProcessState, r
 }
 
-// A process that a signal ends in the midst of a revive has done a part. The call with the text that it had printed does the
-// rest, and both say what was done: all together, and nothing twice.
+// A process that a signal ends in the midst of a revive has done a part. The call with the text
+// that it had printed does the rest, and both say what was done: all together, and nothing twice.
 func TestARevivesCountsAreTrueAfterASignal(t *testing.T) {
 	const letters, enough = 3000, 300
 	stores := storesOfTests()

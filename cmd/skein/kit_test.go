@@ -97,11 +97,14 @@ func with(rawURL, name, value string) string {
 	return rawURL + between + name + "=" + value
 }
 
-// TestScripts runs the scripts of testdata/script on each store. In them "skein CODE ARGUMENT..." runs the command and wants
-// that exit code; a last argument "<FILE" is its standard input. "serve QUEUE fail|hold" runs a server: until each due job of the
-// queue has failed once, or until the script ends with all jobs in their handlers. "interrupted TEXT CODE ARGUMENT..." is "skein" with a signal as soon as it has
-// written the text; $FIRST and $CONTINUE are the first and the last text to continue with that it has printed. "damage QUEUE ID"
-// overwrites the job's record in Redis, and "key" makes $KEY of the first key in the JSON that was written last. "schema" sets $SCHEMA to the schema of the store's URL.
+// TestScripts runs the scripts of testdata/script on each store. In them "skein CODE ARGUMENT..."
+// runs the command and wants that exit code; a last argument "<FILE" is its standard input. "serve
+// QUEUE fail|hold" runs a server: until each due job of the queue has failed once, or until the
+// script ends with all jobs in their handlers. "interrupted TEXT CODE ARGUMENT..." is "skein" with
+// a signal as soon as it has written the text; $FIRST and $CONTINUE are the first and the last
+// text to continue with that it has printed. "damage QUEUE ID" overwrites the job's record in
+// Redis, and "key" makes $KEY of the first key in the JSON that was written last. "schema" sets
+// $SCHEMA to the schema of the store's URL.
 func TestScripts(t *testing.T) {
 	for name, newURL := range storesOfTests() {
 		t.Run(name, func(t *testing.T) {

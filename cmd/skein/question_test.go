@@ -13,7 +13,8 @@ import (
 	"github.com/skeinq/skein/internal/backends"
 )
 
-// askAbout is a question under way: confirm, with a look that returns r, and with this standard input.
+// askAbout is a question under way: confirm, with a look that returns r, and with this standard
+// input.
 func askAbout(ctx context.Context, r inspect.Result, in io.Reader) (bool, string, error) {
 	var stderr bytes.Buffer
 	a := &app{process: process{stdin: in, stdout: io.Discard, stderr: &stderr}}

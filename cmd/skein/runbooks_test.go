@@ -52,8 +52,9 @@ func runbooks(t *testing.T) (pages []runbook) {
 // pageLinked is a page of the dashboard that a runbook names.
 var pageLinked = regexp.MustCompile(`Dashboard: (?:[^.]*\b)?(Overview|Servers|Store|Running|Morgue|Jobs|Shards|Unreadable|the page of the queue)\b`)
 
-// Each page has what to look at and what to do: commands, except where nothing can be done by one, a page of the
-// dashboard, except where the dashboard has none, how to tell causes apart, and when to wake somebody.
+// Each page has what to look at and what to do: commands, except where nothing can be done by one,
+// a page of the dashboard, except where the dashboard has none, how to tell causes apart, and when
+// to wake somebody.
 func TestRunbooksAreWhole(t *testing.T) {
 	pages := runbooks(t)
 	if len(pages) < 17 {
@@ -71,8 +72,8 @@ func TestRunbooksAreWhole(t *testing.T) {
 	}
 }
 
-// Each command of the runbooks does what it is to do, on Redis, and those that migrate on Postgres: in a queue that has
-// of everything.
+// Each command of the runbooks does what it is to do, on Redis, and those that migrate on
+// Postgres: in a queue that has of everything.
 func TestCommandsOfRunbooksWork(t *testing.T) {
 	t.Parallel()
 	stores := storesOfTests()
@@ -94,7 +95,8 @@ func TestCommandsOfRunbooksWork(t *testing.T) {
 	}
 }
 
-// runLine runs a line of a runbook, with the words in capitals replaced, and fails if it does not end with 0.
+// runLine runs a line of a runbook, with the words in capitals replaced, and fails if it does not
+// end with 0.
 func runLine(t *testing.T, rawURL, line string) {
 	t.Helper()
 	b, err := backends.Connect(t.Context(), rawURL)
@@ -146,8 +148,8 @@ func env(rawURL string) func(string) string {
 	}
 }
 
-// fillStore gives a store a server web-1 and a queue orders whose id 42 is dead, claimed and queued after a failure, and an
-// empty queue. It returns the group of the dead letter.
+// fillStore gives a store a server web-1 and a queue orders whose id 42 is dead, claimed and
+// queued after a failure, and an empty queue. It returns the group of the dead letter.
 func fillStore(t *testing.T, store ports.ShardStore) (group string) {
 	t.Helper()
 	must := func(err error) {
@@ -203,7 +205,8 @@ func fillStore(t *testing.T, store ports.ShardStore) (group string) {
 	return found.Groups[0].Name
 }
 
-// setAside overwrites the job 43 in Redis and returns the key of the record that is set aside for it.
+// setAside overwrites the job 43 in Redis and returns the key of the record that is set aside for
+// it.
 func setAside(t *testing.T, rawURL string) string {
 	t.Helper()
 	u, err := url.Parse(rawURL)
@@ -238,8 +241,9 @@ func setAside(t *testing.T, rawURL string) string {
 	return ""
 }
 
-// A wrong clock of the store can be seen beside one's own: AS OF is the store's. One that is set back makes no shard
-// unowned, and one that is set forward lets another server take a lease that its owner has not renewed since.
+// A wrong clock of the store can be seen beside one's own: AS OF is the store's. One that is set
+// back makes no shard unowned, and one that is set forward lets another server take a lease that
+// its owner has not renewed since.
 func TestAClockOfTheStoreThatWasSetIsSeen(t *testing.T) {
 	now := time.Date(2031, 5, 4, 3, 2, 1, 0, time.UTC)
 	store := memory.New(memory.Options{Clock: func() time.Time { return now }})

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestScreen holds that a terminal gets nothing that it would obey, in whichever parts it is written, and all else as it is.
+// TestScreen holds that a terminal gets nothing that it would obey, in whichever parts it is
+// written, and all else as it is.
 func TestScreen(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\tb\n":                     "a\tb\n",

@@ -185,7 +185,8 @@ func (p *pipes) Accept() (net.Conn, error) {
 func (p *pipes) Close() error   { close(p.conns); return nil }
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// At its end a server closes connections without a request at once, and lets a request end that is under way.
+// At its end a server closes connections without a request at once, and lets a request end that is
+// under way.
 func TestServeClosesOnlySilentConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

@@ -18,7 +18,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// pseudoTerminal opens a terminal of so many columns, and its other side, on which comes what is written to it.
+// pseudoTerminal opens a terminal with the given number of columns, and its other side, from which
+// its output can be read.
 func pseudoTerminal(t *testing.T, columns uint16) (terminal, other *os.File) {
 	t.Helper()
 	other, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -33,8 +34,8 @@ func pseudoTerminal(t *testing.T, columns uint16) (terminal, other *os.File) {
 	return terminal, other
 }
 
-// shownOn runs a command that goes on until it is stopped, on a terminal of so many columns, and stops
-// it once what is written is enough. It returns what the terminal shows then.
+// shownOn runs a command that runs until it is stopped, on a terminal with the given number of
+// columns, and stops it once the output is enough. It returns what the terminal shows then.
 func shownOn(t *testing.T, columns uint16, store ports.ShardStore, enough func(text string) bool, args ...string) string {
 	t.Helper()
 	terminal, other := pseudoTerminal(t, columns)
@@ -69,7 +70,8 @@ func shownOn(t *testing.T, columns uint16, store ports.ShardStore, enough func(t
 	return shown
 }
 
-// On a terminal the tables of top keep to its columns, of which an emoji takes two, and each line is the terminal's own.
+// On a terminal the tables of top keep to its columns; an emoji takes two. Each line is the
+// terminal's own.
 func TestTopKeepsToTheColumnsOfATerminal(t *testing.T) {
 	const columns = 50
 	store := memory.New(memory.Options{})
@@ -95,8 +97,9 @@ func TestTopKeepsToTheColumnsOfATerminal(t *testing.T) {
 	}
 }
 
-// A watch of statistics leaves columns out that a terminal has no room for, and keeps the rates; -o wide has all, and no other
-// line is wider than the terminal. A name that is too long for it is cut.
+// A watch of statistics leaves columns out that a terminal has no room for, and keeps the rates;
+// -o wide has all, and no other line is wider than the terminal. A name that is too long for it is
+// cut.
 func TestAWatchKeepsToTheColumnsOfATerminal(t *testing.T) {
 	const all = 15
 	for _, tt := range []struct {

@@ -86,7 +86,8 @@ func press(m *topModel, keys ...string) (quit bool) {
 	return false
 }
 
-// The page fits terminals of 80, 120 and 200 columns; what is seen after keys is compared with testdata/top.
+// The page fits terminals of 80, 120 and 200 columns; what is seen after keys is compared with
+// testdata/top.
 func TestTopAtEachWidth(t *testing.T) {
 	for _, width := range []int{80, 120, 200} {
 		for name, keys := range map[string][]string{
@@ -184,7 +185,8 @@ func TestTopEndsByItsKeys(t *testing.T) {
 	}
 }
 
-// What is selected stays so when another look brings it into another row, and the clock goes on between looks.
+// The selected entry stays selected when another look moves it to another row, and the clock runs
+// between looks.
 func TestTopKeepsItsSelectionAndShowsItsAge(t *testing.T) {
 	m := topOf(80, 24)
 	press(m, "down", "down")

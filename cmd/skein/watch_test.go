@@ -13,7 +13,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// Who begins to watch while a part of the store is away goes on, as who had begun before; one who reaches nothing is told.
+// A watch that begins while a part of the store is away continues, like one that began before. If
+// it reaches nothing, it reports that.
 func TestAWatchGoesOnWhereAPartIsSeen(t *testing.T) {
 	away := errors.New("nobody answers")
 	for _, tt := range []struct {

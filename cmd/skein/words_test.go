@@ -15,12 +15,12 @@ import (
 	"github.com/skeinq/skein/internal/integration/testservers"
 )
 
-// goWord is what names a part of a Go program: an exported name of a package, a name of several words, or a field of
-// options that is not a flag.
+// goWord is what names a part of a Go program: an exported name of a package, a name of several
+// words, or a field of options that is not a flag.
 var goWord = regexp.MustCompile(`\b[a-z]+\.[A-Z]\w*|\b[A-Z][a-z]+[A-Z]\w*|\b(Limit|Payloads|Fresh|Group|Prefix|Continue|Find|Password|Username) `)
 
-// speaksOfFlags fails if an error does not name what is wanted, or names a part of a Go program, but in addition to the
-// command that does the same.
+// speaksOfFlags fails if an error does not name what is wanted, or names a part of a Go program,
+// but in addition to the command that does the same.
 func speaksOfFlags(t *testing.T, said, want string) {
 	t.Helper()
 	if !strings.Contains(said, want) {
@@ -32,7 +32,7 @@ func speaksOfFlags(t *testing.T, said, want string) {
 	}
 }
 
-// Whoever types a command knows its flags, and not the names of a Go program.
+// A user of the command knows its flags, and not the names of a Go program.
 func TestErrorsNameFlagsAndCommands(t *testing.T) {
 	kept := &memories{stores: map[string]*memory.Store{}}
 	for _, tt := range []struct{ line, want string }{
