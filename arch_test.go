@@ -339,8 +339,8 @@ func TestNoTestDependsOnTheMachinesSpeed(t *testing.T) {
 	})
 }
 
-// clockUses returns where a function sleeps or asks how long something took, but for loops that look
-// now and then and limits of a test's patience.
+// clockUses returns where a function sleeps or asks how long something took, but for loops that
+// look now and then and limits of a test's patience.
 func clockUses(decl ast.Decl) (uses []token.Pos) {
 	f, ok := decl.(*ast.FuncDecl)
 	if !ok || f.Body == nil || strings.HasPrefix(f.Name.Name, "Benchmark") || anyCall(f.Body, "tier", "Long") {
@@ -404,8 +404,8 @@ func leftToTestAll(file *ast.File) bool {
 	return some
 }
 
-// inVirtualTime reports whether the clock of a file's tests is that of testing/synctest. All tests of
-// the engine run in a bubble that another file of their package makes.
+// inVirtualTime reports whether the clock of a file's tests is that of testing/synctest. All tests
+// of the engine run in a bubble that another file of their package makes.
 func inVirtualTime(name string, file *ast.File) bool {
 	return strings.HasPrefix(name, "internal/engine/") || slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool {
 		return i.Path.Value == `"testing/synctest"`

@@ -212,7 +212,8 @@ func TestAPushToAStoreThatLostTheQueueDeclaresItAnew(t *testing.T) {
 	}
 }
 
-// Of a push whose context had ended before, the error says that nothing is stored, and the store is not called.
+// If a push's context had ended before, the error states that nothing is stored, and the store is
+// not called.
 func TestAPushThatIsNotBegunSaysThatNothingIsStored(t *testing.T) {
 	f := &flaky{Producer: memory.New(memory.Options{}), refuse: func(int, ports.PushRequest) error { return nil }}
 	client := skein.NewClient(f, skein.ClientOptions{})
@@ -250,7 +251,8 @@ func TestAPartlyFailedPushNamesItsEntries(t *testing.T) {
 	equal(t, "entries not known to be stored", partly.Entries, []int{3})
 }
 
-// What a store has stored of a push is not among what failed, whatever keeps the client from sending the rest again.
+// What a store has stored of a push is not among what failed, whatever keeps the client from
+// sending the rest again.
 func TestARestThatCannotBeSentAgainIsNamed(t *testing.T) {
 	for name, cause := range map[string]error{"of unknown outcome": errors.New("connection refused"), "refused": ports.ErrUnusable} {
 		for _, method := range []string{"Push", "Declare"} {

@@ -8,10 +8,12 @@ import (
 	"testing"
 )
 
-// goCommand is a call of the go command in a page or a comment, from a directory of its own or from the checkout's.
+// goCommand is a call of the go command in a page or a comment, from a directory of its own or
+// from the checkout's.
 var goCommand = regexp.MustCompile(`\bgo (?:-C ([\w/.-]+) )?(?:run|install|build|test|vet|doc) ([^` + "`" + `\n]*)`)
 
-// Each package that a page gives to the go command belongs to the module in which the page calls it.
+// Each package that a page gives to the go command belongs to the module in which the page calls
+// it.
 func TestGoCommandsOfPagesNamePackages(t *testing.T) {
 	wanted := map[string][]string{} // the packages by directory
 	shownBy := map[string]string{}

@@ -43,7 +43,8 @@ func TestRunDueRunsWhatAnotherHasLost(t *testing.T) {
 	})
 }
 
-// RunDue runs all that is due, however many jobs there are and though they become slow, and claims for 50 ms ahead.
+// RunDue runs all that is due, however many jobs there are and though they become slow, and claims
+// for 50 ms ahead.
 func TestRunDueRunsManyJobsAndClaimsFewAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pushed, most = 500, 1 + 50

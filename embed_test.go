@@ -13,9 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEmbeddingCompilesNoOtherModule builds the program of testdata/embed in a
-// module of its own. Whoever embeds Skein with the memory store gets no other
-// dependency.
+// TestEmbeddingCompilesNoOtherModule builds the program of testdata/embed in a module of its own.
+// A program that embeds Skein with the memory store gets no other dependency.
 func TestEmbeddingCompilesNoOtherModule(t *testing.T) {
 	dir := strangersModule(t)
 
@@ -35,8 +34,8 @@ var required = []string{
 	"github.com/google/go-cmp", "github.com/jackc/pgx/v5", "github.com/redis/go-redis/v9", "pgregory.net/rapid",
 }
 
-// Whoever requires Skein inherits what its go.mod requires. What only tests on real
-// servers need, Docker above all, is required by their own module.
+// A module that requires Skein inherits the requirements of its go.mod. Modules that only tests on
+// real servers need, Docker above all, are required by the tests' own module.
 func TestModuleRequiresOnlyWhatIsDecided(t *testing.T) {
 	var file struct {
 		Require []struct {

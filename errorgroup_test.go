@@ -31,7 +31,7 @@ type bottomless struct{}
 func (bottomless) Error() string { return "bottomless" }
 func (bottomless) Unwrap() error { panic("bottomless") }
 
-// hollow is an error that wraps several, of which there are none.
+// hollow is an error that wraps an empty list of errors.
 type hollow struct{}
 
 func (hollow) Error() string   { return "hollow" }
@@ -97,7 +97,8 @@ func TestDeadLettersHaveTheGroupOfTheirError(t *testing.T) {
 	}
 }
 
-// TestAPayloadHasTheGroupOfItsOwnError buries some payloads of a job, one since its codec refuses it.
+// TestAPayloadHasTheGroupOfItsOwnError buries some payloads of a job, one since its codec refuses
+// it.
 func TestAPayloadHasTheGroupOfItsOwnError(t *testing.T) {
 	store := memory.New(memory.Options{})
 	q := skein.NewQueue("q", skein.QueueOptions[int]{})

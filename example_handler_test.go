@@ -105,7 +105,7 @@ func ExampleQueue_JobHandler() {
 	// [paid], failed 1 times: "the bank is closed"
 }
 
-// One request for many ids, of which each has its own outcome.
+// One request for many ids; each id has its own outcome.
 func ExampleQueue_BatchHandler() {
 	ctx, store := context.Background(), memory.New(memory.Options{})
 	pages := skein.NewQueue("pages", skein.QueueOptions[string]{

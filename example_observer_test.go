@@ -37,8 +37,9 @@ func (t *tally) JobsEnded(e skein.EndEvent) {
 	}
 }
 
-// An Observer has a method for each kind of thing that happens. What an event's field may be, such as the End of a job, are
-// constants of package ports. Package adapters/prometheus is one, adapters/otel another.
+// An Observer has a method for each kind of thing that happens. What an event's field may be, such
+// as the End of a job, are constants of package ports. Package adapters/prometheus is one,
+// adapters/otel another.
 func ExampleObserver() {
 	ctx := context.Background()
 	store, seen := memory.New(memory.Options{}), &tally{}

@@ -174,8 +174,8 @@ func ExampleQueueOptions_parallel() {
 	// 100
 }
 
-// A scheduler chooses of which shard the next batch is: with StrictBy one of the first
-// queue that has work, with WeightedBy in proportion.
+// A scheduler chooses the shard of the next batch: with StrictBy one of the first queue that has
+// work, with WeightedBy in proportion.
 func ExampleServerOptions_scheduler() {
 	strict := skein.ServerOptions{Scheduler: skein.StrictBy("urgent", "bulk")}
 	weighted := skein.ServerOptions{Scheduler: skein.WeightedBy(map[string]int{"urgent": 3, "bulk": 1})}

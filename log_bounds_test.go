@@ -13,7 +13,8 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 )
 
-// Whatever of the user's goes wrong with each of 1,000 jobs, the log does not grow with it, and counts what it leaves out.
+// Whatever of the user's goes wrong with each of 1,000 jobs, the log does not grow with it, and
+// counts what it leaves out.
 func TestMishapsAreFewRecords(t *testing.T) {
 	for name, c := range map[string]struct {
 		queue         skein.QueueOptions[string]

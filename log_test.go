@@ -88,7 +88,8 @@ func pushMany(t *testing.T, store *memory.Store, q *skein.Queue[string], n int) 
 	}
 }
 
-// Whatever the rate of failures, a minute has a line for each group, and their counts say how many there were.
+// Whatever the rate of failures, a minute has a line for each group, and their counts say how many
+// there were.
 func TestFailuresAreSummedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, log := memory.New(memory.Options{}), newRecorder(slog.LevelInfo)
@@ -212,7 +213,7 @@ func TestWhatADeadServerLeftIsInTheLog(t *testing.T) {
 	})
 }
 
-// A server says that it started, how its stop goes on, and how that ended.
+// A server logs that it started, how its stop proceeds, and how that ended.
 func TestTheStoryOfAServerIsInTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, log := memory.New(memory.Options{}), newRecorder(slog.LevelInfo)

@@ -21,7 +21,8 @@ func (c *counting) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// BenchmarkFailures is what a job costs that fails and is retried later, and what the log has of it.
+// BenchmarkFailures is what a job costs that fails and is retried later, and what the log has of
+// it.
 func BenchmarkFailures(b *testing.B) {
 	store := memory.New(memory.Options{})
 	q := skein.NewQueue("q", skein.QueueOptions[string]{Shards: 8, Backoff: func(int) time.Duration { return time.Hour }})

@@ -30,8 +30,8 @@ type record struct {
 
 func sorted(set map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(set)), " ") }
 
-// TestEveryLogRecordIsInTheTable holds that docs/log.md has each message that the code logs, with its levels and its
-// keys, and no other.
+// TestEveryLogRecordIsInTheTable holds that docs/log.md has each message that the code logs, with
+// its levels and its keys, and no other.
 func TestEveryLogRecordIsInTheTable(t *testing.T) {
 	code := make(map[string]*record)
 	for _, dir := range []string{".", "core", "inspect", "ports", "ports/storekit", "internal/engine", "adapters/memory", "adapters/redis", "adapters/postgres"} {
@@ -144,7 +144,8 @@ func (s *logSource) declared(n ast.Node) bool {
 	return true
 }
 
-// scan adds what the package logs to found: calls of a logger's methods, and lines that are collected under a lock.
+// scan adds what the package logs to found: calls of a logger's methods, and lines that are
+// collected under a lock.
 func (s *logSource) scan(found map[string]*record) {
 	for _, list := range s.funcs {
 		for _, f := range list {
@@ -202,7 +203,8 @@ func (s *logSource) add(found map[string]*record, at token.Pos, messages []strin
 	}
 }
 
-// isLogger reports whether an expression names a logger: log, logger or Logger, or a call of logger.
+// isLogger reports whether an expression names a logger: log, logger or Logger, or a call of
+// logger.
 func isLogger(e ast.Expr) bool {
 	if c, ok := e.(*ast.CallExpr); ok {
 		e = c.Fun
@@ -235,8 +237,9 @@ func literal(e ast.Expr) (string, bool) {
 	return "", false
 }
 
-// messages returns what an expression may be: a text, or each text that a function of the package returns. A text that
-// varies is "…". A field, as of a line that was collected elsewhere, is none.
+// messages returns the possible values of an expression: a text, or each text that a function of
+// the package returns. A text that varies is "…". A field, as of a line that was collected
+// elsewhere, has no values.
 func (s *logSource) messages(e ast.Expr) (list []string) {
 	if text, ok := literal(e); ok {
 		return []string{text}
@@ -259,7 +262,8 @@ func (s *logSource) messages(e ast.Expr) (list []string) {
 	return list
 }
 
-// levels returns the level that an expression names, or all that a variable is set to in the function.
+// levels returns the level that an expression names, or all that a variable is set to in the
+// function.
 func (s *logSource) levels(f *ast.FuncDecl, e ast.Expr) map[string]bool {
 	found := make(map[string]bool)
 	if name, ok := strings.CutPrefix(nameOf(e), "Level"); ok {
@@ -287,8 +291,8 @@ func assigned(f *ast.FuncDecl, name string) (values []ast.Expr) {
 	return values
 }
 
-// keys returns the keys of what is logged: keys and values in turn, attributes, and slices of these that the function
-// has put together or that a function of the package returns.
+// keys returns the keys of what is logged: keys and values in turn, attributes, and slices of
+// these that the function has put together or that a function of the package returns.
 func (s *logSource) keys(f *ast.FuncDecl, args []ast.Expr) map[string]bool {
 	found := make(map[string]bool)
 	for i := 0; i < len(args); i++ {

@@ -79,8 +79,8 @@ var proseRules = []proseRule{
 // sentence matches where a sentence begins.
 const sentence = `(?:^|[.:;] +|^[-*] )`
 
-// proseWidth is the widest line of a comment or a page, and cellWidth the longest cell of a table, in
-// characters. Links, images and code may be longer: they can't be wrapped.
+// proseWidth is the widest line of a comment or a page, and cellWidth the longest cell of a table,
+// in characters. Links, images and code may be longer: they can't be wrapped.
 const (
 	proseWidth = 100
 	cellWidth  = 200

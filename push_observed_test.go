@@ -20,7 +20,8 @@ type pushes struct {
 
 func (o *pushes) Pushed(_ context.Context, e skein.PushEvent) { o.all = append(o.all, e) }
 
-// forgetful is a store that stores a part of the first push, and then says that it has lost the queue.
+// forgetful is a store that stores a part of the first push, and then reports that it has lost the
+// queue.
 type forgetful struct {
 	skein.Store
 	said bool

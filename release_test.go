@@ -96,8 +96,8 @@ func requireOnlyEarlier(t *testing.T, tree, version string) {
 	}
 }
 
-// TestUsersInstallAReleasedVersion releases a version of the working tree to a module proxy of files.
-// Users install the command and build programs from it, as they do from a public proxy.
+// TestUsersInstallAReleasedVersion releases a version of the working tree to a module proxy of
+// files. Users install the command and build programs from it, as they do from a public proxy.
 func TestUsersInstallAReleasedVersion(t *testing.T) {
 	tier.Long(t, "compiles the command and four programs with an empty module cache")
 	const version = "v0.1.0"
@@ -206,8 +206,8 @@ func git(t *testing.T, tree string, args ...string) string {
 	return goOutput(t, cmd)
 }
 
-// gitEnv is the environment of commands in a tree of a test: no settings of this machine's user, and
-// no variables of a hook that runs the tests.
+// gitEnv is the environment of commands in a tree of a test: no settings of this machine's user,
+// and no variables of a hook that runs the tests.
 func gitEnv(tree string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_") || strings.HasPrefix(v, "GOWORK=") })
 	return append(env, "PWD="+tree, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
@@ -215,8 +215,8 @@ func gitEnv(tree string) []string {
 }
 
 // proxyEnv makes a module proxy of files that has the published modules of a tree, and returns the
-// environment of a user who asks it. Other modules are from this machine's module cache, or else from
-// its proxy. The user's own module cache is empty.
+// environment of a user who asks it. Other modules are from this machine's module cache, or else
+// from its proxy. The user's own module cache is empty.
 func proxyEnv(t *testing.T, tree, version string) []string {
 	t.Helper()
 	proxy := t.TempDir()

@@ -11,7 +11,7 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 )
 
-// pooledStore is a store with a pool of so many connections.
+// pooledStore is a store with a pool of n connections.
 type pooledStore struct {
 	*memory.Store
 	connections int
@@ -19,7 +19,8 @@ type pooledStore struct {
 
 func (s pooledStore) Connections() int { return s.connections }
 
-// A pool that the lanes can use up is in the log once, when a handler is the first to settle in a transaction, and not where none does.
+// A pool that the lanes can use up is in the log once, when a handler is the first to settle in a
+// transaction, and not where none does.
 func TestAPoolThatLanesCanUseUpIsInTheLogOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		connections int

@@ -37,7 +37,8 @@ func (o *askingObserver) ShardsAssigned(ports.AssignEvent)           { o.count(7
 func (o *askingObserver) HandlerOverran(skein.OverrunEvent)          { o.count(8, "HandlerOverran") }
 func (o *askingObserver) StoreFailed(skein.FailureEvent)             { o.count(9, "StoreFailed") }
 
-// An Observer may ask the server what it does, look into the store and push: no method is called under a lock of theirs.
+// An Observer may ask the server what it does, look into the store and push: no method is called
+// under a lock of theirs.
 func TestAnObserverMayAskBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New(memory.Options{})
@@ -107,8 +108,9 @@ func (o *slowObserver) LeaseChanged(e skein.LeaseEvent) {
 	}
 }
 
-// An Observer that blocks while jobs run and end keeps up the lane that called it: the others work on. Whatever blocks, no job runs twice.
-// A lease is lost by a TurnEnd alone that blocks for longer than it lasts.
+// An Observer that blocks while jobs run and end keeps up the lane that called it: the others work
+// on. Whatever blocks, no job runs twice. A lease is lost by a TurnEnd alone that blocks for
+// longer than it lasts.
 func TestAnObserverThatBlocksLosesNothing(t *testing.T) {
 	for _, method := range []string{"BatchStart", "BatchEnd", "JobsEnded", "TurnEnd", "LeaseChanged"} {
 		t.Run(method, func(t *testing.T) {

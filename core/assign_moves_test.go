@@ -57,10 +57,10 @@ func (c *cluster) assign(queue string, shards int) (moved, least int) {
 	return moved, leastMoves(before, c.members, want)
 }
 
-// leastMoves returns how many shards must move from these owners for members to have their shares, if
-// one could choose which, and who of those with a fraction gets a shard more: all but those that can
-// stay. A member can keep its share rounded down, and as many of those that have more by now can
-// keep one more as members may have one more.
+// leastMoves returns how many shards must move from these owners for members to have their shares,
+// if one could choose which, and who of those with a fraction gets a shard more: all but those
+// that can stay. A member can keep its share rounded down, and as many of those that have more by
+// now can keep one more as members may have one more.
 func leastMoves(before []string, members []core.Member, s shares) int {
 	had := map[string]int{}
 	for _, id := range before {
@@ -76,10 +76,11 @@ func leastMoves(before []string, members []core.Member, s shares) int {
 	return len(before) - stay - min(more, s.extra)
 }
 
-// TestFewShardsMove has nodes join and leave thousands of times. All shards that move in all steps are compared with the
-// least possible of each step, from what the step before has left. Who could remember would need no
-// more; but nodes agree without a word by what they see now, so a newcomer must get
-// shards by chance that it had no need of. Where most nodes have one shard or none, that is a greater part.
+// TestFewShardsMove has nodes join and leave thousands of times. All shards that move in all steps
+// are compared with the least possible of each step, from what the step before has left. Who could
+// remember would need no more; but nodes agree without a word by what they see now, so a newcomer
+// must get shards by chance that it had no need of. Where most nodes have one shard or none, that
+// is a greater part.
 func TestFewShardsMove(t *testing.T) {
 	steps := tier.Count(4000, 10_000)
 	for _, tt := range []struct {
@@ -115,7 +116,8 @@ func TestFewShardsMove(t *testing.T) {
 	}
 }
 
-// BenchmarkAssign deals for the largest queue that there may be among 100 nodes: about 12 ms of a processor's time.
+// BenchmarkAssign deals for the largest queue that there may be among 100 nodes: about 12 ms of a
+// processor's time.
 func BenchmarkAssign(b *testing.B) {
 	for _, size := range []struct{ shards, members int }{{24, 12}, {1000, 16}, {core.MaxShards, 100}} {
 		b.Run(fmt.Sprintf("%d shards %d members", size.shards, size.members), func(b *testing.B) {

@@ -27,7 +27,7 @@ type headQueue struct {
 	choices int64
 }
 
-// init makes the queue one for that many shards, none of which has a head. compare returns a
+// init makes the queue one for that many shards; no shard has a head yet. compare returns a
 // negative number if shard a comes before b among those that are due, and 0 if the one that was
 // taken longer ago does.
 func (q *headQueue) init(shards int, compare func(a, b int) int) {

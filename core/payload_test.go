@@ -11,8 +11,8 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// drawPayload takes Data and Score from few values, so that they often meet, and
-// Meta from so many that each copy can be told apart.
+// drawPayload takes Data and Score from few values, so that they often meet, and Meta from enough
+// values to tell each copy apart.
 func drawPayload(t *rapid.T) core.Payload {
 	return core.Payload{
 		Data:  []byte(rapid.StringOfN(rapid.RuneFrom([]rune("abcdé")), 0, 2, -1).Draw(t, "data")),
@@ -54,9 +54,9 @@ func (s naiveSet) takeFirst(n int) []core.Payload {
 	return taken
 }
 
-// setEqualsOracle runs the same additions and removals against a PayloadSet and
-// the oracle. What was taken must stay as it was whatever the set does later,
-// and the other way round.
+// setEqualsOracle runs the same additions and removals against a PayloadSet and the oracle.
+// Payloads that were taken must stay as they were whatever the set does later, and the other way
+// round.
 func setEqualsOracle(t *rapid.T) {
 	start := rapid.SliceOfN(rapid.Custom(drawPayload), 0, 12).Draw(t, "start")
 	set, oracle := core.NewPayloadSet(start), naiveSet{}

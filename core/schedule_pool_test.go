@@ -205,8 +205,9 @@ func TestWhatWasDueStaysDueWhenTheClockGoesBack(t *testing.T) {
 	}
 }
 
-// TestWeightedNeverOverflows has choices stand for so many batches that virtual times would pass
-// all bounds. A turn of A lasts 1<<40, since that of D, which never has work, is so short.
+// TestWeightedNeverOverflows has choices stand for a number of batches with which virtual times
+// would pass all bounds. A turn of A lasts 1<<40, since that of D, which never has work, is so
+// short.
 func TestWeightedNeverOverflows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shards := queueEach(4)

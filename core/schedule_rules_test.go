@@ -99,7 +99,7 @@ func maxValue(m map[int]int) int {
 func (*oldestRule) ran(bool)              {}
 func (*oldestRule) charge(int, int, bool) {}
 
-// visitRule visits place after place, of which each shard has every n-th.
+// visitRule visits place after place; each shard has every n-th place.
 type visitRule struct {
 	shards, place, fruitless, running int
 	poll                              time.Duration

@@ -197,8 +197,8 @@ func TestSplitCheckKnowsSharedShards(t *testing.T) {
 	}
 }
 
-// TestLiveNodesSpreadTheShards has each of some nodes ask for its part of what it serves, by a list that is
-// the same for all.
+// TestLiveNodesSpreadTheShards has each of some nodes ask for its part of what it serves, by a
+// list that is the same for all.
 func TestLiveNodesSpreadTheShards(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		counts := map[string]int{"orders": 7, "mails": 24, "invoices": 5}

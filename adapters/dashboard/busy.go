@@ -243,7 +243,7 @@ func (b *busyBody) claims(c *call, s *snapshot, stats *inspect.QueueStats, began
 type takers struct {
 	// owners are the names of the present owners of shards, by the shard's index.
 	owners map[int]string
-	// others are the servers that may get a shard without an owner, or a text if there are none.
+	// others are the servers that may get a shard without an owner, or a text if no server may.
 	others string
 	// nobody is true if no server may get it.
 	nobody bool

@@ -41,7 +41,7 @@ func (a *app) checkCommand() *cobra.Command {
 
 // storeState is the result of check.
 type storeState struct {
-	// unusable is why the store can't be used, or has not said that it can.
+	// unusable is why the store can't be used, or has not reported that it can.
 	unusable error
 	checks   []inspect.Check
 	leases   inspect.Check
@@ -136,7 +136,7 @@ func (s *storeState) rows() []inspect.Check {
 	return rows
 }
 
-// refused reports whether the store has said that it can't be used as it is.
+// refused reports whether the store has reported that it can't be used as it is.
 func (s *storeState) refused() bool {
 	return s.unusable != nil && ports.FailureOf(s.unusable) == ports.FailureRefused
 }

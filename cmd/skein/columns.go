@@ -106,8 +106,7 @@ func forPrograms(v any) any {
 	return v
 }
 
-// payloadColumns are those of the HTTP API's payloads, of which only those that are there are
-// shown.
+// payloadColumns are those of the HTTP API's payloads. Only columns with a value are shown.
 func payloadRow(p *core.Payload) *object {
 	o := &object{heads: []head{{name: "score"}}, values: []any{p.Score}}
 	o.octets("data", p.Data)

@@ -111,8 +111,8 @@ func (s *serving) handler(i *inspect.Inspector, title, token string) (http.Handl
 
 var errToken = errors.New("no such token")
 
-// allowed refuses a request without the token, whoever its sender is. The token is a bearer's or,
-// from a browser, a password.
+// allowed refuses every request without the token. The token is a bearer's or, from a browser, a
+// password.
 func allowed(r *http.Request, token string) error {
 	given, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !found {

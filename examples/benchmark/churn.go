@@ -73,7 +73,7 @@ func startChurn(ctx context.Context, l *lab) (*churn, error) {
 	return c, err
 }
 
-// rest does the parts after the first, of which the last is a reading.
+// rest does the parts after the first. The last one is a reading.
 func (c *churn) rest(ctx context.Context) error {
 	for range churnParts - 2 {
 		if err := c.part(ctx, ""); err != nil {

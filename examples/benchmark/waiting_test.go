@@ -176,7 +176,7 @@ func TestMostOfRiver(t *testing.T) {
 	}
 }
 
-// Who learns that all jobs have come sees when each has started.
+// A reader that learns that all jobs have come sees when each has started.
 func TestWaitingNotesTheStartBeforeItSaysThatAllHaveCome(t *testing.T) {
 	j := newJob(3)
 	for range 20_000 {

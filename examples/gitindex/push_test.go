@@ -18,7 +18,7 @@ import (
 
 var errCut = errors.New("connection cut")
 
-// pushThrough pushes so many events through a store that fails, as a replay does, and says how many
+// pushThrough pushes n events through a store that fails, as a replay does, and returns how many
 // entries the store was sent and how long it took.
 func pushThrough(t *testing.T, entries int, faults ...skeintest.Fault) (sent int, took time.Duration, err error) {
 	t.Helper()

@@ -16,8 +16,8 @@ type worktree struct {
 	dir string
 }
 
-// newWorktree makes one without commits, untouched by the settings and the
-// environment of whoever runs the tests.
+// newWorktree makes one without commits, untouched by the settings and the environment of the user
+// who runs the tests.
 func newWorktree(t *testing.T, initArgs ...string) *worktree {
 	t.Helper()
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)

@@ -66,7 +66,7 @@ func checkRuns(t *testing.T, key string, list skeintest.Events) {
 	}
 }
 
-// The command itself, with its defaults, in a bubble where ten minutes are none.
+// The command itself, with its defaults, in a bubble where ten minutes take no time.
 func TestTheCommandRunsForATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The README shows this program, of which at most 32 lines follow the imports.
+// The README shows this program. At most 32 of its lines follow the imports.
 func TestReadmeShowsThisProgramInAtMost32Lines(t *testing.T) {
 	program, readme := text(t, "main.go"), text(t, "../../README.md")
 	program = program[strings.Index(program, "package main"):]

@@ -20,8 +20,8 @@ func (b *tab) mark(id string) {
 	b.do(chromedp.Click(fmt.Sprintf(`input[name=id][value=%s]`, quoted(id))))
 }
 
-// Every action of every page, as a person does it: by a pointer, in view, with what is asked and what is said.
-// Under -short it is five actions of different kinds, on a desk.
+// Every action of every page, as a person does it: by a pointer, in view, with what is asked and
+// what is said. Under -short it is five actions of different kinds, on a desk.
 func TestActions(t *testing.T) {
 	if testing.Short() {
 		actBriefly(t)

@@ -27,7 +27,8 @@ func TestAxeIsAsPublished(t *testing.T) {
 	}
 }
 
-// isAccessible checks the page by the rules of WCAG 2.2 A and AA that a program can check, and by those that are customary.
+// isAccessible checks the page by the rules of WCAG 2.2 A and AA that a program can check, and by
+// those that are customary.
 func (b *tab) isAccessible(what string) {
 	b.t.Helper()
 	for _, violation := range b.violations() {

@@ -1,4 +1,5 @@
-// Package browser tests the dashboard in a real browser: Debian's Chromium, or another that is installed.
+// Package browser tests the dashboard in a real browser: Debian's Chromium, or another that is
+// installed.
 package browser_test
 
 import (

@@ -23,7 +23,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// hostile are texts that people and programs send and that must stay text. Those that may be ids are.
+// hostile are texts that people and programs send and that must stay text. Those that may be ids
+// are.
 var hostile = []string{
 	`<script>document.title = "taken"</script>`, `"><img src=x onerror=alert(1)>`, "a\u202egnp.exe", "..", "/", "%", "%2e%2e%2f", "a&b=c;d+e?f#g", `{{.}}`,
 	"javascript:alert(1)", strings.Repeat("x", 512), strings.Repeat("é́", 100), "</time><script>x", "\u2066\u200bzero", "😀 👩‍👩‍👧",
@@ -31,9 +32,9 @@ var hostile = []string{
 
 var quietly = slog.New(slog.DiscardHandler)
 
-// house is a dashboard of a store in memory, at an address of this machine, with whatever there can be to see:
-// "orders" is served, and has hostile jobs that wait, run, fail and are dead; "wide" has wideShards
-// shards that nobody serves; "paused" is paused.
+// house is a dashboard of a store in memory, at an address of this machine, with whatever there
+// can be to see: "orders" is served, and has hostile jobs that wait, run, fail and are dead;
+// "wide" has wideShards shards that nobody serves; "paused" is paused.
 type house struct {
 	t       testing.TB
 	url     string
@@ -59,8 +60,9 @@ func (h *house) clock() time.Time {
 	return time.Now()
 }
 
-// settle lets nothing become later or due any more, and waits until the dashboard knows all that is wrong, which it finds by several looks. So
-// what pages show stays the same however long a test takes.
+// settle lets nothing become later or due any more, and waits until the dashboard knows all that
+// is wrong, which it finds by several looks. So what pages show stays the same however long a test
+// takes.
 func (h *house) settle() {
 	h.t.Helper()
 	now := time.Now()
@@ -91,7 +93,7 @@ func (h *house) get(path string) string {
 type damaged struct {
 	*memory.Store
 	mended atomic.Bool
-	// grown says that figures are as large as they get.
+	// grown reports whether figures are as large as they get.
 	grown atomic.Bool
 }
 

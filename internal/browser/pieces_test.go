@@ -9,8 +9,8 @@ import (
 	"github.com/skeinq/skein/internal/tier"
 )
 
-// A page that comes in pieces, as over a slow line or where the browser has little of the machine, is shown when all of it is there: what comes
-// later would move what is seen.
+// A page that comes in pieces, as over a slow line or where the browser has little of the machine,
+// is shown when all of it is there: what comes later would move what is seen.
 func TestPagesInPiecesDoNotMove(t *testing.T) {
 	tier.Long(t, "sends five pages slowly, in pieces")
 	h := newHouse(t, dashboard.Options{})

@@ -14,7 +14,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// grow gives a queue and its shards figures that take as much room as any: a lag of "23 h 59 min", numbers of five digits.
+// grow gives a queue and its shards figures that take as much room as any: a lag of "23 h 59 min",
+// numbers of five digits.
 func grow(stats *ports.QueueStats) {
 	oldest := core.Head{Due: stats.Now - core.Instant((24*time.Hour - time.Minute).Microseconds()), OK: true}
 	sum := ports.Counts{}
@@ -26,7 +27,8 @@ func grow(stats *ports.QueueStats) {
 	stats.Counts = sum
 }
 
-// What is beside a figure stays where it is while the figure becomes as wide as it can. What is wrong then may come above it.
+// What is beside a figure stays where it is while the figure becomes as wide as it can. What is
+// wrong then may come above it.
 func TestFiguresHaveRoom(t *testing.T) {
 	tier.Long(t, "waits for ten looks at the store")
 	h := newHouse(t, dashboard.Options{})
@@ -69,11 +71,13 @@ func TestTimesHaveRoom(t *testing.T) {
 	}
 }
 
-// later lets a page's clock be put ahead, and has it do twenty times as often what it does each second.
+// later lets a page's clock be put ahead, and has it do twenty times as often what it does each
+// second.
 const later = `const now = Date.now, every = setInterval; window.ahead = 0; Date.now = () => now.call(Date) + window.ahead;
 window.setInterval = (what, ms) => every(what, ms / 20);`
 
-// places says where heads of columns, rows, terms of figures and what they stand in begin, from the left and from above.
+// places says where heads of columns, rows, terms of figures and what they stand in begin, from
+// the left and from above.
 const places = `window.places = (down) => [...document.querySelectorAll("h2, thead th, tbody tr, dt, .top > *, .split > *")].map((e) => {
   const r = e.getBoundingClientRect();
   return (e.matches("th, dt") ? e.textContent : e.tagName) + " " + Math.round(r.left) + (down ? "," + Math.round(r.top + scrollY) : "");

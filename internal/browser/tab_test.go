@@ -144,7 +144,8 @@ func (b *tab) says(text string) {
 	b.until(fmt.Sprintf("document.body && document.body.innerText.includes(%s)", quoted(text)))
 }
 
-// press clicks the first button or link with a text, in view, as a pointer does, and waits until another page is there.
+// press clicks the first button or link with a text, in view, as a pointer does, and waits until
+// another page is there.
 func (b *tab) press(text string) {
 	b.t.Helper()
 	b.within("document", text)

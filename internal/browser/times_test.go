@@ -11,7 +11,8 @@ import (
 	"github.com/skeinq/skein/internal/tier"
 )
 
-// Times are in UTC until somebody wants local ones, and stay so on the next page; what is counted on is not touched.
+// Times are in UTC until somebody wants local ones, and stay so on the next page; what is counted
+// on is not touched.
 func TestTimesMayBeLocal(t *testing.T) {
 	tier.Long(t, "concerns only how times are written")
 	h := newHouse(t, dashboard.Options{})

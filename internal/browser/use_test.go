@@ -176,7 +176,8 @@ func (b *tab) key(keys string) {
 	b.do(chromedp.KeyEvent(keys))
 }
 
-// slash presses the key in one event, as keyboards do: what the page does about it decides whether a character comes.
+// slash presses the key in one event, as keyboards do: what the page does about it decides whether
+// a character comes.
 func (b *tab) slash() {
 	b.t.Helper()
 	call(b, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Text: "/", Key: "/", Code: "Slash"})
@@ -348,7 +349,8 @@ XMLHttpRequest.prototype.send = function () {
   kept.call(this);
 };`
 
-// A live update has only the rows that changed, and the page is then what it would be if it were loaded anew.
+// A live update has only the rows that changed, and the page is then what it would be if it were
+// loaded anew.
 func TestALiveUpdateHasWhatChanged(t *testing.T) {
 	h := newHouse(t, dashboard.Options{})
 	h.furnish()
@@ -385,7 +387,8 @@ func TestALiveUpdateHasWhatChanged(t *testing.T) {
 	b.isClean("live updates")
 }
 
-// isWhatIsThere checks that the regions of an open page become those of the page that is loaded anew.
+// isWhatIsThere checks that the regions of an open page become those of the page that is loaded
+// anew.
 func (b *tab) isWhatIsThere(what string) {
 	b.t.Helper()
 	b.do(chromedp.Evaluate[chromedp.Void](`window.fresh = async () => {
@@ -414,7 +417,8 @@ func (b *tab) isWhatIsThere(what string) {
 	}
 }
 
-// A page that is not the dashboard's, such as the log-in of a proxy whose session is over, is no answer.
+// A page that is not the dashboard's, such as the log-in of a proxy whose session is over, is no
+// answer.
 func TestAForeignPageIsNoAnswer(t *testing.T) {
 	h := newHouse(t, dashboard.Options{})
 	var over atomic.Bool

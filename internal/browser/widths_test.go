@@ -16,9 +16,9 @@ func kinds() []string {
 	}
 }
 
-// At every width pages fit: nothing is wider than the window or scrolls sideways, no text stands in
-// another or is cut off without a title that has all of it, short ids stay in a line, and the figures
-// of rows that have no heads above them have names.
+// At every width pages fit: nothing is wider than the window or scrolls sideways, no text stands
+// in another or is cut off without a title that has all of it, short ids stay in a line, and the
+// figures of rows that have no heads above them have names.
 func TestWidths(t *testing.T) {
 	h := newHouse(t, dashboard.Options{})
 	h.furnish()

@@ -11,7 +11,8 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// holders returns holders a, b, c … of which each holds and wants the given numbers.
+// holders returns holders a, b, c …, each with the given numbers of permits that it holds and
+// wants.
 func holders(heldAndWanted ...[2]int) []core.PermitHolder {
 	list := make([]core.PermitHolder, len(heldAndWanted))
 	for i, n := range heldAndWanted {
@@ -87,7 +88,7 @@ func TestFairPermitsWasteNothingAndFavourNobody(t *testing.T) {
 	})
 }
 
-// Who holds its share keeps it, where there are enough for all.
+// A holder keeps its share if there are enough permits for all.
 func TestFairPermitsStay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit, list := drawHolders(t)

@@ -8,7 +8,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// What has no time of its own is wrong since it was first seen so, and lag rises or falls against what was seen before.
+// What has no time of its own is wrong since it was first seen so, and lag rises or falls against
+// what was seen before.
 func TestSinceAndTrendAreRemembered(t *testing.T) {
 	look := func(at time.Duration, lag time.Duration, before Memory) (string, Memory) {
 		v := &View{Now: now.Add(at), Nodes: []inspect.Node{server("blue", inspect.NodeAlive, "orders")}}
@@ -61,8 +62,8 @@ func TestFailuresThatFillThePastMayBeOlder(t *testing.T) {
 	}
 }
 
-// Who looks each second for hours must not remember each look, and a clock that steps back must not leave what was seen
-// in its future.
+// A memory for a page that looks each second for hours must not keep each look, and a clock that
+// steps back must not leave looks in its future.
 func TestMemoryIsBounded(t *testing.T) {
 	var memory Memory
 	look := func(at time.Duration) (since time.Duration) {
@@ -83,7 +84,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// What was paused has not had the time to end anything once it is resumed: it is late at first, and does not move only if nothing has ended since.
+// What was paused has not had the time to end anything once it is resumed: it is late at first,
+// and does not move only if nothing has ended since.
 func TestAQueueMovesAgainAfterAPause(t *testing.T) {
 	var memory Memory
 	for _, step := range []struct {

@@ -10,7 +10,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// The pause of a queue is the first one since it was resumed or was a new queue, as the audit has it.
+// The pause of a queue is the first one since it was resumed or was a new queue, as the audit has
+// it.
 func TestPausesOf(t *testing.T) {
 	stats := func(paused ...string) (list []inspect.QueueStats) {
 		for _, name := range append(paused, "active") {

@@ -15,7 +15,7 @@ var now = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func ago(d time.Duration) time.Time { return now.Add(-d) }
 
-// queue is a queue with n shards, all owned, of which the first has jobs that lag.
+// queue is a queue with n shards, all owned. Only the first has jobs that lag.
 func queue(name string, shards int, lag time.Duration, waiting int64) inspect.QueueStats {
 	s := inspect.QueueStats{Queue: inspect.Queue{Name: name, Shards: shards}, Now: now}
 	s.Fresh, s.Lag = waiting, lag
@@ -32,7 +32,8 @@ func queue(name string, shards int, lag time.Duration, waiting int64) inspect.Qu
 	return s
 }
 
-// orphans is a queue of one shard that has nothing but n orphans, whose lease has been over for a while.
+// orphans is a queue of one shard that has nothing but n orphans, whose lease has been over for a
+// while.
 func orphans(n int64, gone time.Duration) inspect.QueueStats {
 	s := queue("orders", 1, 0, 0)
 	s.Claimed, s.Orphaned, s.Lag = n, n, gone
@@ -44,7 +45,7 @@ func server(name string, state inspect.NodeState, queues ...string) inspect.Node
 	return inspect.Node{Name: name, Owner: "o", State: state, Queues: queues, ExpiresAt: ago(3 * time.Minute)}
 }
 
-// minutes are the last n minutes, with so many done and failed in each.
+// minutes are the last n minutes, with the given numbers of done and failed jobs in each.
 func minutes(n int, done, failed uint64) (list []inspect.MinuteStats) {
 	for at := n - 1; at >= 0; at-- {
 		list = append(list, inspect.MinuteStats{At: now.Truncate(time.Minute).Add(-time.Duration(at) * time.Minute), Processed: done, Failed: failed})

@@ -279,7 +279,7 @@ func TestExtrasStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// limited is a store that wants at most so many turns in flight.
+// limited is a store that wants at most the given number of turns in flight.
 type limited struct {
 	ports.ShardStore
 	turns int

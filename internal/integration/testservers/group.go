@@ -87,7 +87,7 @@ func (g *group) address(i int) string {
 // port is the i-th port as a server's flag takes it.
 func (g *group) port(i int) string { return strconv.Itoa(g.ports[i].number) }
 
-// errEnded says that a server ended by itself before it was ready.
+// errEnded means that a server ended by itself before it was ready.
 var errEnded = errors.New("a server ended")
 
 // until retries until there is no error, time is up, or a server of the group has ended.

@@ -6,7 +6,7 @@
 
 local hash_of = {q = JOBS, c = CLAIMS, k = CANCELS, d = DEAD}
 local set_key = {q = PAYLOADS, d = DPAYLOADS}
-local lists_of = {q = {READY, PARKED}, d = {DTIME}} -- in one of which an id must be
+local lists_of = {q = {READY, PARKED}, d = {DTIME}} -- an id must be in one of them
 
 -- fault_of returns what is at fault, and why: 'record' for the record, with its payloads; 'set'
 -- for payloads without a record that refers to them; 'list' for a list with an id that has no

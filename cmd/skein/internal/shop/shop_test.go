@@ -97,7 +97,8 @@ func look(ctx context.Context, t *testing.T, i *inspect.Inspector) looked {
 func (l looked) queue(name string) inspect.Counts { return l.stats[name].Counts }
 func (l looked) paused(name string) bool          { return l.stats[name].Queue.Paused }
 
-// shard returns the longest lag of a shard, and behind how many shards have one that somebody would notice.
+// shard returns the longest lag of a shard, and behind how many shards have one that somebody
+// would notice.
 func (l looked) shard(queue string) (longest time.Duration) {
 	for _, s := range l.stats[queue].Shards {
 		longest = max(longest, s.Lag)

@@ -1,8 +1,8 @@
 -- Returns the transaction from which the next scan looks for rows that are not folded or merged
 -- yet, and the open transactions before it that it has to look for as well. p_from is the present
--- start, p_first the first transaction of which a row was seen, or NULL, and p_snapshot a snapshot
--- that is not younger than that look. They are listed separately so that a transaction that stays
--- open for long does not make each scan read the rows after it again.
+-- start, p_first the first transaction with a visible row, or NULL, and p_snapshot a snapshot that
+-- is not younger than that look. They are listed separately so that a transaction that stays open
+-- for long does not make each scan read the rows after it again.
 CREATE FUNCTION {schema}.next_scan(p_from xid8, p_first xid8, p_snapshot pg_snapshot, OUT since xid8, OUT open xid8[])
 LANGUAGE plpgsql STABLE AS {$}
 DECLARE
