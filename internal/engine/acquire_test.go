@@ -190,8 +190,7 @@ func TestAnAcquireWithoutAnAnswerIsRepeatedWithItsAttempt(t *testing.T) {
 func TestAnAttemptThatTheStoreCallsStaleIsFollowedByALarger(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(1)
-		// The store knows a later attempt of the node's owner, as after a late
-		// packet, and its release.
+		// The store has a later attempt of the node's owner, as after a late packet, and its release.
 		r := ports.AcquireRequest{
 			Shard: shardOfQueue(0), Shards: 1, Generation: 1, Owner: "owner-of-node-1", Attempt: 3, TTL: ttl,
 		}

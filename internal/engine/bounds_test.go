@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// A turn carries and moves 1,000 payloads. What is beyond comes with the next turns, at once.
+// A turn carries and moves 1,000 payloads. The payloads beyond come with the next turns, at once.
 
 // pushLarge pushes n jobs, job-0 and on, each with the given number of payloads.
 func (w *world) pushLarge(n, payloads int) {
@@ -186,8 +186,8 @@ func TestADoneJobThatDoesNotFitATurnIsSentAgainAtOnce(t *testing.T) {
 	})
 }
 
-// What did not fit leads the next turn: the store applies the first that is deferred, so each turn
-// gets on with it, however much else has ended meanwhile.
+// Settlements that did not fit lead the next turn: the store applies the first one that is
+// deferred, so each turn makes progress, however much else has ended meanwhile.
 func TestWhatDoesNotFitATurnLeadsTheNext(t *testing.T) {
 	const jobs, payloads, way = 30, 500, 5 * time.Millisecond
 	inWorld(t, func(w *world) {

@@ -82,7 +82,7 @@ func TestTheBufferRemovesOnlyTheClaimOfThatReceipt(t *testing.T) {
 	}
 }
 
-// The buffer is a queue: whatever is done to it, a plain list says what it holds.
+// The buffer is a queue: after any operation, it holds the same as a plain list.
 func TestTheBufferIsAQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var b buffer

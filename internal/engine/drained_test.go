@@ -48,7 +48,7 @@ func (w *world) drain(n *node, drain bool) {
 	}
 }
 
-// memberEvents lists what an observer hears of nodes and shards.
+// memberEvents lists an observer's events of nodes and shards.
 type memberEvents struct {
 	ports.NopObserver
 	mu   sync.Mutex

@@ -14,7 +14,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// seen is an observer that keeps what a test asks for.
+// seen is an observer that keeps the events that a test needs.
 type seen struct {
 	ports.NopObserver
 	mu        sync.Mutex
@@ -263,8 +263,8 @@ func TestAnObserverSeesCancelsAndWhatGoesBack(t *testing.T) {
 	})
 }
 
-// What earlier leases left is counted, also what is more than an acquire carries, and what is
-// buried for it.
+// Claims of earlier leases are counted, also those beyond what an acquire carries, and those that
+// are buried.
 func TestAnObserverSeesWhatIsRecovered(t *testing.T) {
 	const jobs = core.MaxTurnPayloads + 300
 	inWorld(t, func(w *world) {

@@ -38,7 +38,7 @@ func TestAShardThatIsKeptAfterAllIsWorkedAtOnce(t *testing.T) {
 	})
 }
 
-// What waits of a removed queue takes nothing from others while a handler of it runs on.
+// The waiting jobs of a removed queue take nothing from others while a handler of it runs on.
 func TestAQueueThatLeavesKeepsNothingFromOthers(t *testing.T) {
 	inWorld(t, func(w *world) {
 		rec := w.record()

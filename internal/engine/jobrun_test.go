@@ -122,8 +122,8 @@ func TestABurialByRecoveryIsInTheHistoryToo(t *testing.T) {
 	}
 }
 
-// TestAGoroutineLeftBehindSettlesNoOtherJob has what one job's handler left behind
-// speak while the next job of the batch runs.
+// TestAGoroutineLeftBehindSettlesNoOtherJob lets a goroutine that one job's handler left behind
+// act while the next job of the batch runs.
 func TestAGoroutineLeftBehindSettlesNoOtherJob(t *testing.T) {
 	errOwn := errors.New("its own")
 	cases := map[string]func(ctx context.Context, w *world, b *engine.Batch){

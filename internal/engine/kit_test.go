@@ -62,7 +62,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 // elapsed is the virtual time since the test began.
 func (w *world) elapsed() time.Duration { return time.Since(w.began) }
 
-// sleep lets virtual time pass, and the nodes do what they do until then.
+// sleep lets virtual time pass, and the nodes work until then.
 func (w *world) sleep(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -90,7 +90,7 @@ func each(f func(ctx context.Context, c *core.Claim) error) handler {
 	}
 }
 
-// setup is what a test may change of a node before it starts.
+// setup is the part of a node that a test may change before it starts.
 type setup struct {
 	engine.Config
 	// queue is the only one unless Queues is set. It has one shard.
@@ -180,8 +180,7 @@ func (n *node) stop() {
 	n.awaitEnd()
 }
 
-// cutOff cuts the node off for good, as if its process were killed: what it does from now on
-// reaches nobody.
+// cutOff cuts the node off for good, as if its process were killed: its later calls reach nobody.
 func (n *node) cutOff() { n.link.set(hanging) }
 
 // noWakeups is an option: the node gets no wake-ups.

@@ -108,7 +108,7 @@ func TestJobsOnTheirLastChanceShareNoBatch(t *testing.T) {
 	})
 }
 
-// What befalls the first of two jobs on their last chance as it begins, for good.
+// The final fate of the first of two jobs on their last chance as it begins.
 var befalls = map[string]func(w *world, l *link, r ports.TurnRequest){
 	"somebody else has settled it": func(w *world, _ *link, r ports.TurnRequest) {
 		w.settleElsewhere(r.Begin[0], r.Lease.Shard)
@@ -192,8 +192,8 @@ func TestOtherRecoveredJobsDoNotEndALastChance(t *testing.T) {
 	})
 }
 
-// The job that waits for another's last chance goes back in the very turn that its lane
-// asks for. That turn has answered the lane, although it could claim nothing for it.
+// The job that waits for another's last chance is put back in the very turn that its lane
+// requests. That turn has answered the lane, although it could claim nothing for it.
 func TestAShardThatWaitsForALastChanceDoesNotSpin(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(2)

@@ -12,7 +12,7 @@ import (
 )
 
 // ledger stands between the links of all nodes and the store, and around the handlers. So it knows
-// what the store carried out and what ran, and fails the test where one does not follow from the
+// what the store carried out and what ran, and fails the test if one does not follow from the
 // other. All nodes serve the queues by the ledger's policy.
 type ledger struct {
 	*world
@@ -75,7 +75,7 @@ type leaseKey struct {
 
 type payloadKey struct{ id, data string }
 
-// fate is what has become of a payload.
+// fate is what became of a payload.
 type fate uint8
 
 const (
@@ -113,7 +113,7 @@ func (s ledgerStore) Acquire(ctx context.Context, r ports.AcquireRequest) (ports
 	return reply, err
 }
 
-// Turn also checks what the store carries out.
+// Turn also checks the store's effects.
 func (s ledgerStore) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 	l := s.ledger
 	l.mu.Lock()

@@ -74,7 +74,7 @@ func (l *ledger) end(claim *core.Claim, o core.Outcome) {
 	}
 }
 
-// settle checks a settlement that the store has applied, and notes what became of the payloads.
+// settle checks a settlement that the store has applied, and notes the fate of the payloads.
 func (l *ledger) settle(lease ports.Lease, s *core.Settlement, now core.Instant) {
 	c := l.claims[core.ClaimRef{ID: s.ID, Receipt: s.Receipt}]
 	if fault := l.fault(lease, c, s); fault != "" {
@@ -118,7 +118,7 @@ func (l *ledger) settlePayload(c *claimRecord, p core.Payload, became fate) {
 	l.lastDone[c.ID] = p.Score
 }
 
-// fault returns why a settlement does not follow from what was done with the claim, or "".
+// fault returns why a settlement does not follow from the claim's execution, or "".
 func (l *ledger) fault(lease ports.Lease, c *claimRecord, s *core.Settlement) string {
 	untouched := l.same(c, s, core.Outcome{Kind: core.Untouched})
 	own := s.Receipt.Token == lease.Token

@@ -35,8 +35,8 @@ type link struct {
 	mu      sync.Mutex
 	state   linkState
 	changed chan struct{}
-	// delay is how long a packet takes each way, and linger what the reply of a
-	// method takes beyond it, although its call's context has ended.
+	// delay is how long a packet takes each way. linger is how much longer the reply of a method
+	// takes, although its call's context has ended.
 	delay  time.Duration
 	linger map[string]time.Duration
 	// refuse reports whether a call fails, and lose whether its reply is lost.

@@ -38,11 +38,11 @@ func (l *link) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqui
 	return reply, nil
 }
 
-// Turn keeps a copy of the request, since a late packet must not see what its
-// sender does to its slices after it gave up.
+// Turn keeps a copy of the request, since a late packet must not see the sender's later changes of
+// its slices.
 func (l *link) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 	r.Settlements = slices.Clone(r.Settlements)
-	if l.rejectRepeatedSettlement(r.Settlements) { // or what it keeps to send again would double for ever
+	if l.rejectRepeatedSettlement(r.Settlements) { // or the settlements that it resends would double for ever
 		return ports.TurnReply{}, ports.ErrLeaseLost
 	}
 	record := turnRecord{at: time.Now(), request: r}

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// logBuffer keeps what a node logs.
+// logBuffer keeps a node's log.
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// memberTTL is the TTL of nodes that share a queue, and announceInterval what follows of it.
+// memberTTL is the TTL of nodes that share a queue, and announceInterval follows from it.
 const (
 	memberTTL        = 6 * time.Second
 	announceInterval = memberTTL / 3
@@ -44,7 +44,7 @@ func (w *world) wantOwners(want map[string]int) {
 	}
 }
 
-// even is what each of the nodes works if they share shards evenly.
+// even is the number of shards of each node if they share them evenly.
 func even(shards int, nodes ...*node) map[string]int {
 	want := make(map[string]int)
 	for _, n := range nodes {
@@ -158,7 +158,8 @@ func TestAShardChangesHandsWhenItsHandlersHaveReturned(t *testing.T) {
 	})
 }
 
-// ownedNext returns who is to work the queue's only shard by the nodes that the store lists.
+// ownedNext returns the node that should work the queue's only shard, by the nodes that the store
+// lists.
 func (w *world) ownedNext() string {
 	w.Helper()
 	reply, err := w.store.Nodes(w.Context())
@@ -190,7 +191,7 @@ func spreadOver(t testing.TB, queue string, shards int, nodes []ports.Node) []st
 	return owners
 }
 
-// A node that stops says so, so that others take its shards as it releases them.
+// A node that stops announces it, so that others take its shards as it releases them.
 func TestAStoppedNodesShardsAreTakenAtOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		rec := w.record()
@@ -246,7 +247,7 @@ func TestNothingMovesWhileTheListChanges(t *testing.T) {
 	})
 }
 
-// Nodes serve what they have handlers for, and each queue is shared among those that serve it.
+// Nodes serve the queues that they have handlers for, and each queue is shared among its servers.
 func TestQueuesAreSharedAmongTheNodesThatServeThem(t *testing.T) {
 	inWorld(t, func(w *world) {
 		rec := w.record()

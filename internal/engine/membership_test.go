@@ -17,7 +17,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// announced returns what the store lists of a node.
+// announced returns a node's entry in the store's list.
 func (w *world) announced(n *node) (found ports.Node, now core.Instant) {
 	w.Helper()
 	reply, err := w.store.Nodes(w.Context())
@@ -209,7 +209,7 @@ func TestAStoppingNodeSaysThatItDrains(t *testing.T) {
 	})
 }
 
-// A node that drains gives up also what no other node takes, and says so once.
+// A node that drains also gives up shards that no other node takes, and logs it once.
 func TestANodeThatDrainsAloneWorksNothing(t *testing.T) {
 	for name, splitter := range map[string]core.Splitter{
 		"shards that nodes share": core.SpreadSplitter{}, "shards that are pinned to its lanes": core.LaneSplitter{},
@@ -259,7 +259,8 @@ func TestANodeThatStandsByHoldsNoShards(t *testing.T) {
 	})
 }
 
-// What a node does not see between two of its announcements changes its share all the same.
+// A change that a node does not see between two of its announcements changes its share all the
+// same.
 func TestANodeThatIsReplacedUnseenLeavesNoShardBehind(t *testing.T) {
 	inWorld(t, func(w *world) {
 		options := []func(*setup){spread, shards(24), noWakeups}
@@ -284,8 +285,8 @@ type splitFunc func(r core.SplitRequest) (core.Split, error)
 
 func (f splitFunc) Split(r core.SplitRequest) (core.Split, error) { return f(r) }
 
-// A splitter sees the nodes in order, the one that asks among them. While it fails, the shards stay
-// where they are.
+// A splitter sees the nodes in order, including the one that calls it. While it fails, the shards
+// stay where they are.
 func TestAUsersSplitterSeesTheNodesAndMayFail(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var fails atomic.Bool

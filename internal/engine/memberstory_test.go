@@ -17,7 +17,7 @@ import (
 
 // TestMemberStories is about nodes that share queues by membership: they start, stop, are killed,
 // hang and recover, are drained, and change their queues and lanes, while the store's clock jumps.
-// Whatever happens, no id runs twice at once and, as memberWatch says, no shard is forgotten.
+// Whatever happens, no id runs twice at once and, as memberWatch checks, no shard is forgotten.
 func TestMemberStories(t *testing.T) {
 	k := storyKind{ids: 12, steps: 40, step: 3 * time.Second, burst: 5, long: 9 * time.Second}
 	tellStories(t, tier.Count(10, 40), func(w *world, seed uint64) { newMemberStory(w, seed, k).run() })
@@ -59,8 +59,8 @@ func newMemberStory(w *world, seed uint64, k storyKind) *memberStory {
 	return s
 }
 
-// run lets everything happen, then lets the nodes recover, and checks who works which shard, and
-// what became of the jobs.
+// run lets everything happen, then lets the nodes recover, and checks which node works which
+// shard, and what became of the jobs.
 func (s *memberStory) run() {
 	defer s.endDelays()
 	for range 2 + s.n(3) {
@@ -93,7 +93,7 @@ func (s *memberStory) run() {
 		n.stop()
 	}
 	s.ending.Wait()
-	s.sleep(longestDelay) // for what is still on its way
+	s.sleep(longestDelay) // for packets on their way
 	s.ledger.close()
 }
 
@@ -155,7 +155,7 @@ func (s *memberStory) logs(lines int) (all string) {
 	return all
 }
 
-// awaitNothingLeft waits while the nodes get on with what is left.
+// awaitNothingLeft waits while the nodes make progress with the remaining jobs.
 func (s *memberStory) awaitNothingLeft() {
 	var ended int64
 	for since := s.elapsed(); s.elapsed() < since+10*time.Minute; s.sleep(3 * time.Second) {
@@ -192,5 +192,5 @@ func (s *memberStory) removeQueue(n *memberNode, queue string) {
 	delete(n.serves, queue)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+s.n(3000))*time.Millisecond)
 	defer cancel()
-	_ = n.engine.RemoveQueue(ctx, queue) // it goes on by itself
+	_ = n.engine.RemoveQueue(ctx, queue) // it continues by itself
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// memberWatch looks again and again whether each shard is worked. While a node that serves a queue
-// is well and does not drain, and nothing bad happens to another one that does, each of the
-// queue's shards is held, within the bound, by a node that is well, and what is due of it starts.
+// memberWatch checks repeatedly whether each shard is worked. While a node that serves a queue is
+// well and does not drain, and nothing bad happens to another such node, a node that is well holds
+// each of the queue's shards within the bound, and the shard's due jobs start.
 type memberWatch struct {
 	story *memberStory
 
@@ -20,14 +20,14 @@ type memberWatch struct {
 	nodes map[string]*watchedNode
 	// bad is when something happened last to a node that serves a queue.
 	bad map[string]time.Duration
-	// held is when a shard was last held by a node that reaches the store, and got is when it last got
-	// on with what is due. starts is how many of its jobs had started then.
+	// held is when a shard was last held by a node that reaches the store. got is when its due jobs
+	// last made progress. starts is how many of its jobs had started then.
 	held, got map[core.Shard]time.Duration
 	starts    map[core.Shard]int
 	failed    bool
 }
 
-// watchedNode is what is known of a node.
+// watchedNode is the watch's knowledge of a node.
 type watchedNode struct {
 	// well is set while its link works, which began at since. shaky is set if some of its calls
 	// succeed, and stops once it takes no more shards.
@@ -61,7 +61,8 @@ func (v *memberWatch) started(n *memberNode) {
 	v.nodes[n.owner] = &watchedNode{well: true, since: v.story.elapsed(), serves: serves}
 }
 
-// change changes what is known of a node. If that is bad, the bound begins anew for its queues.
+// change changes the knowledge of a node. If the change is bad, the bound begins anew for its
+// queues.
 func (v *memberWatch) change(n *memberNode, bad bool, change func(w *watchedNode)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -202,8 +203,8 @@ func (v *memberWatch) check(shard ports.ShardStats, storeNow core.Instant, since
 // acquire it again before handlers that ignore the end of their context have returned.
 func (s *memberStory) excess() time.Duration { return s.long/3 + poll }
 
-// startExcess is how much longer than the bound jobs that are due may wait: for lanes that others
-// keep busy, and for the handlers of the one who gives the shard up.
+// startExcess is how much longer than the bound due jobs may wait: for lanes that others keep
+// busy, and for the handlers of the node that gives the shard up.
 func (s *memberStory) startExcess() time.Duration { return 2*s.long + poll }
 
 // runsIn reports whether a job of the shard runs, in a process that lives.

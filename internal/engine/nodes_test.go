@@ -51,7 +51,7 @@ func TestANodeWithoutShardsRunsAndStops(t *testing.T) {
 	})
 }
 
-// history is what an adversary pushed, for the check at the end.
+// history is the adversary's pushes, for the check at the end.
 type history struct {
 	mu     sync.Mutex
 	pushed map[string][]string

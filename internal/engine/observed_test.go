@@ -152,7 +152,7 @@ func TestWhatHasNotBegunHasNoEnd(t *testing.T) {
 	}
 }
 
-// What a lost lease leaves is not lost again with the next.
+// Jobs that a lost lease leaves are not lost again with the next.
 func TestEachLossIsSeenOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := &seen{}

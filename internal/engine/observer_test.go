@@ -10,7 +10,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// watcher is an observer that keeps what it sees.
+// watcher is an observer that keeps its events.
 type watcher struct {
 	ports.NopObserver
 	batches chan ports.BatchEvent

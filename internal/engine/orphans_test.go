@@ -175,8 +175,8 @@ func TestOrphansOfAPausedQueueArePutBackAndWait(t *testing.T) {
 	})
 }
 
-// What befalls the first look at the orphans of a queue, how many jobs it leaves, and whether
-// their shard is free then.
+// The fate of the first look at the orphans of a queue, how many jobs it leaves, and whether their
+// shard is free then.
 var looks = map[string]struct {
 	befalls func(l *link)
 	left    int64
@@ -269,7 +269,7 @@ func TestANodeThatStopsReleasesTheShardWhoseOrphansItPutsBack(t *testing.T) {
 	})
 }
 
-// A node that drains takes no shard, so what is left in its queue is for others.
+// A node that drains takes no shard, so the remaining jobs of its queue are for others.
 func TestOrphansOfAQueueWhoseOnlyServerDrainsArePutBack(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.startKeeper()

@@ -97,7 +97,7 @@ func (l *permitLedger) startNodes(nodes, shards int, took time.Duration, options
 	return all
 }
 
-// held returns what the store has of permits.
+// held returns the store's permits.
 func (w *world) held() (total int, holders []core.PermitHolder) {
 	w.Helper()
 	reply, err := w.store.Permit(context.Background(), ports.PermitRequest{Queue: queueName, Owner: "test", Attempt: 1, Limit: 1, TTL: time.Second})

@@ -158,7 +158,7 @@ func TestPermitsOfADeadNodeAreFreeAfterItsTTL(t *testing.T) {
 }
 
 // A node whose calls for permits get no answer, though its leases are renewed, cancels its
-// handlers before another node may have its permits; then it goes on.
+// handlers before another node may have its permits. Then it continues.
 func TestHandlersAreCancelledBeforePermitsRunOut(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const shards = 2
@@ -244,7 +244,7 @@ func TestALateCallForPermitsCountsForNothing(t *testing.T) {
 		l := w.permitLedger(3)
 		nodes := l.startNodes(2, 2, 40*time.Second)
 		ids := idsIn(0, 2, 4)
-		late := nodes[0].link.delayNext("Permit") // which asks for one
+		late := nodes[0].link.delayNext("Permit") // which requests one
 		w.pushEntries(entry(ids[0]))
 		w.sleep(ttl/3 + poll)
 		w.pushEntries(entry(ids[1]), entry(ids[2]))

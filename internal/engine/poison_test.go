@@ -87,8 +87,8 @@ func TestARecoveredJobThatSucceedsIsNoLongerSuspect(t *testing.T) {
 	})
 }
 
-// A job that kills its process is found as fast as ever, although those who recover it don't know
-// how often they may.
+// A job that kills its process is found as fast as ever, although the nodes that recover it don't
+// know the bound of its recoveries.
 func TestAJobThatKillsEachServerOfItsQueueIsBuried(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.audit()

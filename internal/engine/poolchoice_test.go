@@ -30,7 +30,8 @@ func firstDue(now core.Instant, heads []core.Head) core.Choice {
 	return core.Choice{Index: -1}
 }
 
-// What a scheduler has chosen starts although it sleeps meanwhile, and nothing else does.
+// The shard that a scheduler has chosen starts although the scheduler sleeps meanwhile, and no
+// other does.
 func TestASchedulerThatSleepsBetweenChoicesStartsEachAtOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const every, jobs = 3 * poll, 4

@@ -15,7 +15,7 @@ import (
 )
 
 // claimMeter is the store and the handlers of one node. With each turn it checks how many jobs the
-// node has claimed or asks for that have not started.
+// node has claimed, or requests, that have not started.
 type claimMeter struct {
 	*memory.Store
 	*world
@@ -51,7 +51,7 @@ func (m *claimMeter) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnR
 	return reply, err
 }
 
-// check checks the bound with a turn that asks for jobs.
+// check checks the bound with a turn that requests jobs.
 func (m *claimMeter) check(r ports.TurnRequest) {
 	if r.Want == 0 {
 		return
@@ -65,9 +65,9 @@ func (m *claimMeter) check(r ports.TurnRequest) {
 	}
 }
 
-// startedLately returns how many jobs started in the last lookAhead, and a quarter of it more for
-// what was on its way to the store, or in as long before that: a node takes what it has counted
-// before to go on.
+// startedLately returns how many jobs started in the last lookAhead, and a quarter more for those
+// that were on their way to the store, or in as long before that: a node assumes that its earlier
+// count continues.
 func (m *claimMeter) startedLately() int {
 	const window = lookAhead * 5 / 4
 	last, _ := slices.BinarySearch(m.starts, m.elapsed()-window)
@@ -75,7 +75,7 @@ func (m *claimMeter) startedLately() int {
 	return max(len(m.starts)-last, last-before)
 }
 
-// watch is a handler that takes as long as length says.
+// watch is a handler that takes the time that length returns.
 func (m *claimMeter) watch(length func() time.Duration) handler {
 	return func(_ context.Context, b *engine.Batch) error {
 		m.mu.Lock()
@@ -106,7 +106,7 @@ func longest(length func() time.Duration) (most time.Duration) {
 	return most
 }
 
-// A node claims for its free lanes, and for what starts within 50 ms, over all its shards.
+// A node claims for its free lanes, and for the jobs that start within 50 ms, over all its shards.
 func TestWhatANodeClaimsIsBounded(t *testing.T) {
 	t.Parallel()
 	const exchange = time.Millisecond

@@ -45,8 +45,8 @@ func TestLanesDoNotSpinWhenASchedulerDeclinesWhatIsClaimed(t *testing.T) {
 		built := 0
 		w.fill(queueName, 1, 10)
 		w.start(each(succeed), pooled(4), roundTrip(2*time.Millisecond), scheduled(func(c core.SchedulerConfig) core.Scheduler {
-			if built++; built == 2 { // the one that chooses what runs
-				return declining{core.Lag(c).(engine.HeadScheduler)}
+			if built++; built == 2 { // the one that chooses the next to run
+				return declining{core.Lag(c).(core.HeadScheduler)}
 			}
 			return core.Lag(c)
 		}))

@@ -39,7 +39,7 @@ func TestLanesAreAtWork(t *testing.T) {
 	}
 }
 
-// At four fifths of what the lanes can do, long jobs among short ones do not delay these.
+// At four fifths of the lanes' capacity, long jobs among short ones do not delay these.
 func TestFewLongJobsDelayNoShortOnes(t *testing.T) {
 	t.Parallel()
 	for _, queueShards := range []int{5, 16} {

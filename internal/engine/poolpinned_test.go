@@ -10,8 +10,8 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// A node says which shards wait for the lane that a splitter has given them, though others of its
-// lanes are free. Lanes that share the shards keep none waiting so.
+// A node announces which shards wait for the lane that a splitter has given them, though others of
+// its lanes are free. Lanes that share the shards keep none waiting so.
 func TestANodeAnnouncesWhichShardsWaitForTheirLane(t *testing.T) {
 	for name, c := range map[string]struct {
 		how  func(*setup)

@@ -13,8 +13,7 @@ import (
 	"github.com/skeinq/skein/internal/engine"
 )
 
-// usersScheduler is one that a user wrote: it keeps no heads. It notes what the engine does with
-// it.
+// usersScheduler is a user's scheduler: it keeps no heads. It notes the engine's calls.
 type usersScheduler struct {
 	core.Scheduler
 	t      *testing.T
@@ -104,7 +103,7 @@ func (u *usersScheduler) wantAReportForEachChoice(succeeded int) {
 	}
 }
 
-// While a scheduler thinks, handlers end, what they did is settled, and leases are renewed.
+// While a scheduler thinks, handlers end, their jobs are settled, and leases are renewed.
 func TestAUsersSchedulerThatDawdlesHoldsUpNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const lanes, think, ttl = 4, time.Minute, 6 * time.Second

@@ -86,8 +86,8 @@ func TestResumeGoesOnWithinAPollInterval(t *testing.T) {
 	}
 }
 
-// lateOrphans is a store that can't reach what earlier leases left when it is asked
-// for a shard, and hands it over with the next turn.
+// lateOrphans is a store that can't reach the claims of earlier leases when a shard is acquired,
+// and hands them over with the next turn.
 type lateOrphans struct {
 	*memory.Store
 	left *[]core.Claim
@@ -130,7 +130,7 @@ func TestWhatTheStoreHandsOverWithATurnIsRecovered(t *testing.T) {
 	})
 }
 
-// What is about to start when nothing may start any more goes back at once.
+// Jobs that are about to start when no job may start any more are put back at once.
 func TestWhatIsToStartGoesBackAtOnce(t *testing.T) {
 	for name, end := range map[string]func(w *world, n *node){
 		"the node stops": func(_ *world, n *node) { n.cancel() },

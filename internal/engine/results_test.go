@@ -57,7 +57,7 @@ func TestAnOutcomeAfterACommittedSettlementIsInTheLog(t *testing.T) {
 	}
 }
 
-// What follows a settlement follows it once the store has made it.
+// The consequences of a settlement follow once the store has carried it out.
 func TestNothingIsReportedOfADeferredSettlementUntilItIsCarriedOut(t *testing.T) {
 	for name, c := range map[string]struct {
 		committed         bool
@@ -103,8 +103,7 @@ func TestNothingIsReportedOfADeferredSettlementUntilItIsCarriedOut(t *testing.T)
 	}
 }
 
-// Somebody else has settled the job: what this node would have made of it has not
-// happened.
+// Another owner has settled the job: this node's result for it has not happened.
 func TestNothingIsReportedOfASkippedSettlement(t *testing.T) {
 	inWorld(t, func(w *world) {
 		policy := core.RetryPolicy{MaxRetries: 0}
@@ -142,7 +141,7 @@ func (n *node) skipped() (count int) {
 	return count
 }
 
-// Turns without an answer don't make the engine forget what has committed.
+// Turns without an answer don't make the engine forget committed transactions.
 func TestTransactionsCountOnceThoughRepliesAreLost(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const jobs = 200
@@ -240,7 +239,7 @@ func TestABurialIsReportedAndCountedOnceAlthoughTheReplyIsLost(t *testing.T) {
 	}
 }
 
-// What a lease did not live to settle has not happened: the next lease's settlement of
+// A result that its lease did not live to settle has not happened: the next lease's settlement of
 // the same claim is another one.
 func TestABurialThatItsLeaseDidNotSettleIsNotReported(t *testing.T) {
 	inWorld(t, func(w *world) {

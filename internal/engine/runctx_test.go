@@ -32,7 +32,7 @@ func ended(ctx context.Context) bool {
 	}
 }
 
-// A handler's context is to behave like any other, whatever is asked first.
+// A handler's context behaves like any other, whichever method is called first.
 func TestAHandlersContextEndsWithItsCause(t *testing.T) {
 	cause := errors.New("why")
 	for name, ask := range map[string]func(ctx context.Context){

@@ -13,7 +13,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// RunDue goes on with what waits when the job that it is about to run was settled by somebody else.
+// RunDue continues with the waiting jobs when another owner has settled the job that it is about
+// to run.
 func TestRunDueGoesOnAfterAJobThatDoesNotBegin(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(1)
@@ -38,7 +39,7 @@ func TestRunDueGoesOnAfterAJobThatDoesNotBegin(t *testing.T) {
 	})
 }
 
-// What RunDue has counted is sent when it is done, and a second run adds to it.
+// RunDue's counts are sent when it is done, and a second run adds to them.
 func TestRunDueSendsWhatItHasCounted(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(1)

@@ -10,7 +10,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// checkedStore is a store whose server has something to mend.
+// checkedStore is a store whose server has a setting to correct.
 type checkedStore struct {
 	notifyingLink
 	err error

@@ -194,7 +194,7 @@ func TestAnIdleNodeStopsAtOnceAndIsRetired(t *testing.T) {
 	})
 }
 
-// jobs lists what is queued.
+// jobs lists the queued jobs.
 func (w *world) jobs() []ports.JobView {
 	w.Helper()
 	page, err := w.store.Jobs(context.Background(), ports.JobsRequest{
@@ -250,7 +250,7 @@ func TestAReleaseWhoseReplyIsLostIsNoLostLease(t *testing.T) {
 	})
 }
 
-// A handler of whole batches asks nobody before it starts.
+// A handler of whole batches checks nothing before it starts.
 func TestABatchThatIsClaimedWhileTheNodeStopsDoesNotStart(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(1)

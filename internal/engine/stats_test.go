@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// history is the sum of the queue's minutes, once the nodes have sent what they have counted.
+// history is the sum of the queue's minutes, once the nodes have sent their counts.
 func (w *world) history() (sum core.Stats) {
 	w.Helper()
 	w.sleep(ttl/3 + time.Second)
@@ -127,7 +127,7 @@ func TestStatisticsOutliveAnOutageAndCountOnce(t *testing.T) {
 	})
 }
 
-// minute is what was counted in a minute of the test.
+// minute is the counts of a minute of the test.
 func (w *world) minute(number int) ports.MinuteStats {
 	w.Helper()
 	history, err := w.store.History(context.Background(), ports.HistoryRequest{Queue: queueName})

@@ -58,7 +58,7 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// storyKind is what a kind of story is made of.
+// storyKind is the parameters of a kind of story.
 type storyKind struct {
 	ids int
 	// first is how many jobs there are at first. burst bounds how many are pushed in each of the
@@ -77,7 +77,7 @@ const (
 	storyNodes  = 2
 )
 
-// story is what happens by one seed.
+// story is the events of one seed.
 type story struct {
 	*world
 	storyKind
@@ -91,8 +91,8 @@ type story struct {
 	over    chan struct{}
 	endOnce sync.Once
 
-	// mu guards r, which is for what happens on links; the plot and each execution have
-	// draws of their own, so that a seed's story stays the same as far as it can.
+	// mu guards r, which draws the events on links. The plot and each execution have draws of their
+	// own, so that a seed's story stays the same as far as possible.
 	mu   sync.Mutex
 	r    *rand.Rand
 	plot *rand.Rand
@@ -139,7 +139,7 @@ func (s *story) run() {
 		n.stop()
 		n.heal()
 	}
-	s.sleep(longestDelay) // for what is still on its way
+	s.sleep(longestDelay) // for packets on their way
 	s.ledger.close()
 }
 
@@ -160,8 +160,8 @@ func (s *story) pushOne(id string) {
 	s.ledger.push(queueName, core.Entry{ID: id, Payload: core.Payload{Data: []byte(data), Score: s.score}})
 }
 
-// awaitNothingLeft waits while the nodes get on with what is left. Jobs on their last chance run
-// one after another, so it may take hours; nothing may stand still for twenty minutes.
+// awaitNothingLeft waits while the nodes make progress with the remaining jobs. Jobs on their last
+// chance run one after another, so it may take hours; progress may not stop for twenty minutes.
 func (s *story) awaitNothingLeft() {
 	var ended int64
 	for since := s.elapsed(); s.elapsed() < since+20*time.Minute; s.sleep(3 * time.Second) {

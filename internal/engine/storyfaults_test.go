@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// draw draws a number for what happens on a link.
+// draw draws a number for an event on a link.
 func (s *story) draw(n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +93,7 @@ func (s *story) restart(i int) {
 	if left := s.ledger.left[n.owner]; healthy && len(left) > 0 {
 		s.Errorf("at %v: %s has released claims that it did not put back: %v; its log:\n%s", s.elapsed(), n.owner, left, n.log.tail(30))
 	}
-	n.heal() // for what it left on its way
+	n.heal() // for packets that it left on their way
 	s.nodes = slices.Delete(s.nodes, i, i+1)
 	s.startOne(n.number)
 }

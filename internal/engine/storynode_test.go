@@ -53,7 +53,7 @@ func (s *story) startOne(number int) {
 	s.nodes = append(s.nodes, n)
 }
 
-// notOfJobs leaves out what the log says of jobs, which is most of it.
+// notOfJobs leaves out log lines about jobs, which are most of the log.
 type notOfJobs struct{ slog.Handler }
 
 func (h notOfJobs) Handle(ctx context.Context, r slog.Record) error {
@@ -70,7 +70,7 @@ var (
 	errSnooze = errors.New("snoozed by the story")
 )
 
-// storyOutcome is what an error of a handler means for its job.
+// storyOutcome is the meaning of a handler's error for its job.
 func storyOutcome(err error) core.Outcome {
 	switch {
 	case err == nil:

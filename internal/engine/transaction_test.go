@@ -14,7 +14,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// transaction keeps what is settled in it until it commits.
+// transaction keeps its settlements until it commits.
 type transaction struct {
 	*world
 	shard  core.Shard
@@ -39,7 +39,7 @@ func (w *world) commit(ctx context.Context) error {
 // open settles the handler's jobs in a transaction that does not commit.
 func (w *world) open(ctx context.Context) error { return engine.SettleIn(ctx, &transaction{world: w}) }
 
-// wantHistory checks what was counted by minute.
+// wantHistory checks the counts by minute.
 func (w *world) wantHistory(processed, failed uint64) {
 	w.Helper()
 	history, err := w.store.History(w.Context(), ports.HistoryRequest{Queue: queueName})

@@ -21,10 +21,9 @@ func TestUnderLoadTurnsAreFarFewerThanJobs(t *testing.T) {
 		n := w.start(each(succeed), roundTrip(trip))
 		w.sleep(time.Minute)
 		w.wantCounts(0, 0, jobs, 0)
-		// A turn claims at most MaxTurnJobs. What has finished when a turn is made
-		// goes along, so at worst a turn that settles few is followed by one that
-		// settles the rest and claims anew: two for each MaxTurnJobs, and a few to
-		// learn the pace and send statistics.
+		// A turn claims at most MaxTurnJobs. It carries the settlements of jobs that have finished by
+		// then. So at worst a turn that settles few is followed by one that settles the rest and claims
+		// anew: two for each MaxTurnJobs, and a few to learn the pace and send statistics.
 		if turns, most := n.link.count("Turn"), 2*jobs/core.MaxTurnJobs+20; turns > most {
 			w.Errorf("%d turns for %d jobs, want at most %d", turns, jobs, most)
 		}
@@ -119,7 +118,7 @@ func TestPrefetchIsAnUpperBound(t *testing.T) {
 		w.pushEach(1000)
 		w.sleep(10 * poll)
 		w.wantCounts(0, 0, 1000, 0)
-		// What has finished is still claimed until the next turn.
+		// Finished jobs are still claimed until the next turn.
 		if got := most.Load(); got < 5 || got > 2*10 {
 			w.Errorf("up to %d jobs were claimed at once, want about 10", got)
 		}
