@@ -14,15 +14,15 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// bulkVariable names what a bulk worker does, continueVariable where it goes on from, and
-// apiVariable the server it asks over HTTP.
+// bulkVariable names the action of a bulk worker, continueVariable the place where it continues,
+// and apiVariable the server that it asks over HTTP.
 const (
 	bulkVariable     = "SKEIN_TEST_WORKER_BULK"
 	continueVariable = "SKEIN_TEST_WORKER_CONTINUE"
 	apiVariable      = "SKEIN_TEST_WORKER_API"
 )
 
-// bulkActs are what bulk workers do: on the half that match, and on all.
+// bulkActs are the actions of bulk workers: on the half that match, and on all.
 var bulkActs = map[string]func(context.Context, *inspect.Inspector, inspect.BulkOptions) (inspect.Result, error){
 	"revive": func(ctx context.Context, i *inspect.Inspector, o inspect.BulkOptions) (inspect.Result, error) {
 		o.Filter = "even"
@@ -63,7 +63,8 @@ func bulkWorker() int {
 }
 
 // TestABulkActionGoesOnAfterKills kills the processes of an action after a random number of steps.
-// The next process goes on from the last checkpoint. The action leaves alone what comes meanwhile.
+// The next process continues from the last checkpoint. The action leaves alone entries that arrive
+// meanwhile.
 func TestABulkActionGoesOnAfterKills(t *testing.T) {
 	t.Parallel()
 	for name, newURL := range storeURLs(t) {
@@ -111,7 +112,7 @@ func killActing(t *testing.T, url, act string, meanwhile func(kill int), env ...
 			if line.what == lineReady {
 				at = line.id
 			}
-			// Under the race detector a process goes on for a second after its work has ended.
+			// Under the race detector a process continues for a second after its work has ended.
 			killed = killed && line.what != lineEnded
 		}
 		if !killed {

@@ -68,7 +68,7 @@ func TestRedisChecksSeeWhatIsWrong(t *testing.T) {
 	}
 }
 
-// What the user may not ask is unknown, and hides nothing else.
+// Values that the user may not read are unknown, and hide no others.
 func TestRedisChecksWithFewRights(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
@@ -165,7 +165,7 @@ func TestPostgresChecksOfAServerThatIsAway(t *testing.T) {
 	}
 }
 
-// A role that may not see others' sessions is not told that all is well with them.
+// A role that may not see others' sessions does not get the result that all is well with them.
 func TestPostgresChecksSayWhatTheRoleMayNotSee(t *testing.T) {
 	t.Parallel()
 	pool := testservers.OwnPostgres(t, "fsync=off")

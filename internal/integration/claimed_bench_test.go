@@ -13,9 +13,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// BenchmarkBesideClaims measures calls on a shard that has many claimed jobs: what they
-// cost must depend on what they take, not on what is claimed, nor on how many jobs wait
-// in front since their ids are claimed.
+// BenchmarkBesideClaims measures calls on a shard that has many claimed jobs. Their cost must
+// depend on the jobs that they take, not on the claimed jobs, nor on how many jobs wait in front
+// since their ids are claimed.
 func BenchmarkBesideClaims(b *testing.B) {
 	stores := map[string]func(b *testing.B) ports.ShardStore{
 		"memory": func(*testing.B) ports.ShardStore { return memory.New(memory.Options{}) },

@@ -29,7 +29,7 @@ const (
 // movedID is an id that the two deployments would put into different shards.
 const movedID = "order-1"
 
-// deployment is what one version of a program has: a client, and servers that write down what they
+// deployment is one version of a program: a client, and servers that write down the jobs that they
 // handle.
 type deployment struct {
 	t      *testing.T
@@ -103,8 +103,8 @@ func (d *deployment) awaitHandled(n int) []string {
 	}
 }
 
-// refused checks an error that a user of a deployment sees: it says which two counts there are,
-// and what to read.
+// refused checks an error that a user of a deployment sees: it names the two counts, and the page
+// to read.
 func (d *deployment) refused(what string, err error, has int) {
 	d.t.Helper()
 	wants := []string{fmt.Sprintf("has %d shards", has), fmt.Sprintf("not %d", d.queueShards()), `"orders"`, "docs/guide/resharding.md"}

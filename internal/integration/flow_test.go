@@ -93,7 +93,7 @@ func (f *flow) during(d time.Duration) {
 	f.until("time passes", func() bool { return time.Now().After(over) })
 }
 
-// look reads what nodes have done.
+// look reads the nodes' output.
 func (f *flow) look() {
 	f.t.Helper()
 	var lines []journalLine
@@ -182,7 +182,7 @@ func (f *flow) ownedBy(p *process) (shards []int) {
 	return shards
 }
 
-// stop asks a node to end, and returns when it has.
+// stop tells a node to end, and returns when it has.
 func (f *flow) stop(p *process) {
 	f.t.Helper()
 	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {

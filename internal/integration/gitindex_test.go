@@ -84,7 +84,7 @@ func gitindex(t *testing.T, commits int) (program, repo string) {
 	return program, repo
 }
 
-// runGitindex ends the test unless the program exits with 0, and returns what it printed.
+// runGitindex ends the test unless the program exits with 0, and returns its output.
 func runGitindex(t *testing.T, program string, args ...string) (out string) {
 	t.Helper()
 	run := exec.CommandContext(t.Context(), program, args...)
@@ -103,7 +103,7 @@ func cutRedis(t *testing.T, client redis.UniversalClient) (store string) {
 	return storeURL(client)
 }
 
-// storeURL is how a command is told to use the client's servers.
+// storeURL is the argument by which a command uses the client's servers.
 func storeURL(client redis.UniversalClient) string {
 	if c, ok := client.(*redis.ClusterClient); ok {
 		addresses := c.Options().Addrs

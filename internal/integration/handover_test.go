@@ -77,7 +77,7 @@ type leaseWatcher struct {
 
 func (w leaseWatcher) LeaseChanged(e ports.LeaseEvent) { w.leases <- e }
 
-// refusals is a store that tells when an acquire was refused.
+// refusals is a store that records when an acquire was refused.
 type refusals struct {
 	ports.ShardStore
 	ports.Notifier

@@ -23,8 +23,8 @@ const (
 	recordedTime   = 24 * time.Hour
 )
 
-// What a history of 24 hours, which 16 nodes have recorded of a queue of SKEIN_TEST_LIST_SHARDS
-// shards, takes to read, and how much Redis keeps of it, which is at most 8 MiB.
+// The time to read a history of 24 hours, which 16 nodes have recorded of a queue of
+// SKEIN_TEST_LIST_SHARDS shards, and how much Redis keeps of it, which is at most 8 MiB.
 func TestRedisHistoryOfADay(t *testing.T) {
 	tier.Long(t, "measures")
 	client := testservers.OwnRedis(t)

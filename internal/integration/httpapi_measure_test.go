@@ -136,7 +136,7 @@ func TestRevivingOverHTTPGoesOnAfterKills(t *testing.T) {
 	}
 }
 
-// ownWork is a queue at work: jobs that are pushed all the time, and what is revived.
+// ownWork is a queue at work: jobs that are pushed all the time, and revived ones.
 type ownWork struct {
 	own, revived, twice atomic.Int64
 	seen                sync.Map

@@ -23,7 +23,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// apiClient asks an API of a store, and holds its answers to its own OpenAPI document.
+// apiClient calls an API of a store, and checks its answers against its own OpenAPI document.
 type apiClient struct {
 	t        *testing.T
 	server   *httptest.Server
@@ -71,7 +71,7 @@ func (c *apiClient) ask(method, target, body string) []byte {
 	return text
 }
 
-// do asks for a route, checks request and answer against the document, and reads the answer.
+// do requests a route, checks request and answer against the document, and reads the answer.
 func (c *apiClient) do(method, path, query string, body, into any) {
 	c.t.Helper()
 	c.asked[method+" "+path] = true
@@ -106,7 +106,7 @@ func (c *apiClient) fits(path string, content openapi3.Content, data []byte) {
 	}
 }
 
-// apiIDs and apiPayloads are what paths, forms, JSON and stores could harm.
+// apiIDs and apiPayloads are values that paths, forms, JSON and stores could damage.
 var (
 	apiIDs = []string{
 		".", "..", "/", "a/b", "%", "%2F", "?a&b", "a b+c", `"<script>`, "\u202e", "a\u0301", "\U0001F600", "\uFFFD", "{orders/0}", "'; --",
@@ -280,7 +280,7 @@ func (c *apiClient) claimAndCancel(store ports.ShardStore, token int64) {
 	}
 }
 
-// theRest asks for every other route, with something to show.
+// theRest requests every other route, with something to show.
 func (c *apiClient) theRest(store ports.ShardStore) {
 	c.t.Helper()
 	node := ports.Node{Owner: "o", Name: "blue", Queues: []string{"orders"}, Status: ports.NodeStatus{

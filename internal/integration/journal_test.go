@@ -17,7 +17,7 @@ import (
 // journalVariable names the file of a process's journal.
 const journalVariable = "SKEIN_TEST_WORKER_JOURNAL"
 
-// What the lines of a journal say.
+// The kinds of a journal's lines.
 const (
 	lineReady = "ready" // of a server, before it claims
 	lineBegan = "began" // of a handler
@@ -45,8 +45,8 @@ type journalLine struct {
 
 const journalFormat = "%s pid=%d id=%q token=%d recoveries=%d at=%d\n"
 
-// write appends a line, whose time is now. Where that fails the process ends: what
-// happens would not be known.
+// write appends a line with the present time. If that fails the process ends, since its later
+// events would not be known.
 func (j journal) write(l journalLine) {
 	file, err := os.OpenFile(j.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err == nil {
@@ -129,7 +129,7 @@ type executions struct {
 	began, ended int
 	// died is how many ended with their process.
 	died int
-	// recoveries are what the handlers saw, in order.
+	// recoveries are the recoveries that the handlers saw, in order.
 	recoveries []int
 }
 

@@ -30,7 +30,7 @@ type measured struct {
 	cpu func() time.Duration
 }
 
-// What lists, statistics and Find take, with SKEIN_TEST_LIST_JOBS jobs, a fiftieth of them
+// The time of lists, statistics and Find, with SKEIN_TEST_LIST_JOBS jobs, a fiftieth of them
 // retries, and a tenth as many dead letters, a claimed job in each shard, and a full audit, over
 // SKEIN_TEST_LIST_SHARDS shards. Without these variables they are few.
 func TestRedisListsOfManyShards(t *testing.T) {
@@ -51,8 +51,8 @@ func TestPostgresListsOfManyShards(t *testing.T) {
 	m.parts()
 }
 
-// parts measures each part by itself, so that -run can choose some: what a part leaves behind, the
-// next one finds.
+// parts measures each part by itself, so that -run can choose some. A part finds the jobs that the
+// one before has left.
 func (m *measured) parts() {
 	for _, part := range []struct {
 		name string
@@ -118,7 +118,7 @@ func (m *measured) push(name string, n int) {
 	}
 }
 
-// bury buries what is queued.
+// bury buries the queued jobs.
 func (m *measured) bury() {
 	m.t.Helper()
 	for _, shard := range core.Shards("orders", m.shards) {
@@ -242,7 +242,7 @@ func (m *measured) list(name string, page func(context.Context, ports.PageReques
 	}
 }
 
-// time logs what a call takes.
+// time logs how long a call takes.
 func (m *measured) time(what string, call func(context.Context) error) {
 	m.t.Helper()
 	must(m.t, call(m.t.Context())) // the server may not know a script or a plan yet

@@ -27,14 +27,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// workerVariable names what a process does that a test has started, and storeVariable
-// the URL of its store.
+// workerVariable names the work of a process that a test has started, and storeVariable the URL of
+// its store.
 const (
 	workerVariable = "SKEIN_TEST_WORKER"
 	storeVariable  = "SKEIN_TEST_WORKER_STORE"
 )
 
-// workers are what such processes do; each returns the exit code.
+// workers are the works of such processes; each returns the exit code.
 var workers = map[string]func() int{
 	"bulk":         bulkWorker,
 	"poison":       poisonWorker,

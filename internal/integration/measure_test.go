@@ -15,10 +15,11 @@ func scaled(bound, start, startOnQuiet time.Duration) time.Duration {
 	return time.Duration(float64(bound) * max(1, start.Seconds()/startOnQuiet.Seconds()))
 }
 
-// trials is how often what was late is tried again: somebody else may have used the machine.
+// trials is how often a late call is tried again: another program may have used the machine.
 const trials = 3
 
-// inTime ends the test if each of a few trials took longer than it may, by what it returns.
+// inTime ends the test if each of a few trials took longer than the limit. The trial returns its
+// time.
 func inTime(t *testing.T, trial func() (late time.Duration)) {
 	t.Helper()
 	for n := 1; ; n++ {
@@ -47,7 +48,7 @@ func fromVariable(t *testing.T, variable string, byDefault int) int {
 	return n
 }
 
-// spread is what something took, each time that it was measured.
+// spread is the measured durations of something.
 type spread []time.Duration
 
 // at returns the most that the given per cent of measurements took, 0 if nothing was measured.

@@ -18,7 +18,7 @@ import (
 // code, to run beside this one; by default the test makes one of the next version.
 const otherVariable = "SKEIN_TEST_OTHER_VERSION"
 
-// nextVersion is what the next version of the code would change: what it stores has another number
+// nextVersion is the changes of the next version of the code: its stored data have another number
 // on both servers, which older programs may use, its schema has a new column, and its scripts
 // another text. Texts are replaced in files, and files without an old text are new.
 var nextVersion = []struct{ file, old, new string }{
@@ -74,8 +74,8 @@ func otherVersion(t *testing.T) string {
 }
 
 // Nodes of two versions of the code work side by side while one replaces the other, forwards and
-// back: no job is lost or runs twice, and the old program starts on what the new one has made of
-// the store.
+// back: no job is lost or runs twice, and the old program starts on the store that the new one has
+// used.
 func TestTwoVersionsWorkSideBySide(t *testing.T) {
 	tier.Long(t, "kills processes at length")
 	other := otherVersion(t)
@@ -102,7 +102,7 @@ func TestTwoVersionsWorkSideBySide(t *testing.T) {
 	}
 }
 
-// storedVersion returns the number of what a store keeps.
+// storedVersion returns the number of the data in a store.
 func storedVersion(t *testing.T, url string) string {
 	t.Helper()
 	if at := strings.Index(url, "?prefix="); at >= 0 {

@@ -14,8 +14,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// keeping runs a server of a queue that has no jobs, which recovers the orphans of others. It sends
-// to leases what changes of its leases.
+// keeping runs a server of a queue that has no jobs, which recovers the orphans of others. It
+// sends changes of its leases to leases.
 func keeping(t *testing.T, store skein.Store, ttl time.Duration) (stop func(), leases <-chan ports.LeaseEvent) {
 	t.Helper()
 	idle := skein.NewQueue("idle", skein.QueueOptions[int]{Shards: 1})
@@ -94,8 +94,8 @@ func TestOrphansOfADeadServerArePutBackWithoutItsQueuesServer(t *testing.T) {
 	}
 }
 
-// A transaction of somebody who is not dead may still settle a job whose lease is over. Until it
-// has ended the job stays where it is, and the others go back.
+// A transaction of an owner that is not dead may still settle a job whose lease is over. Until it
+// has ended, the job stays where it is, and the others are put back.
 func TestPostgresOrphanThatATransactionSettlesWaitsForIt(t *testing.T) {
 	t.Parallel()
 	const ttl = time.Second

@@ -38,8 +38,8 @@ func (m *measured) pages(what string) {
 	}
 }
 
-// polled logs what share of a core of the server it costs that ten people look at the overview,
-// and ten at a queue, for a minute where much is measured.
+// polled logs the share of a core that the server spends when ten people look at the overview, and
+// ten at a queue, for a minute if the measurement is large.
 func (m *measured) polled() {
 	m.t.Helper()
 	if m.cpu == nil {

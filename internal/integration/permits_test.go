@@ -100,7 +100,7 @@ func TestServersShareMaxRunning(t *testing.T) {
 }
 
 // serve runs a server with a store of its own until the test ends. It returns once the server has
-// a shard, so that it runs a part of what is pushed then.
+// a shard, so that it runs a part of the jobs pushed then.
 func (g *gauge) serve(t *testing.T, url string, server int) {
 	t.Helper()
 	holds := make(chan struct{})

@@ -27,7 +27,7 @@ const (
 	innocentOrders = 40
 )
 
-// roundsVariable says how many rounds of each store are made, by default a few.
+// roundsVariable is the number of rounds for each store, by default a few.
 const roundsVariable = "SKEIN_TEST_POISON_ROUNDS"
 
 var poisoned = skein.NewQueue[string]("poisoned", skein.QueueOptions[string]{Shards: 5})

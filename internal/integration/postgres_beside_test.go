@@ -44,7 +44,7 @@ func TestPostgresTurnIsNotOvertakenByWhatCommitsBesideIt(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		block block
-		// later is what is pushed directly after the transaction.
+		// later is the entry that is pushed directly after the transaction.
 		later []string
 	}{
 		"a usual turn":                           {usual, []string{"second"}},

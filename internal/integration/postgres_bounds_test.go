@@ -70,7 +70,7 @@ func pagesFetched(t *testing.T, tx pgx.Tx, schema string) (n int) {
 	return n
 }
 
-// What a turn reads depends on what it claims, not on what waits behind it.
+// A turn's reads depend on the jobs that it claims, not on those that wait behind them.
 func TestPostgresATurnCostsWhatItClaims(t *testing.T) {
 	t.Parallel()
 	for name, ties := range map[string]bool{"rising scores": false, "equal scores": true} {
@@ -163,7 +163,7 @@ func TestPostgresMergesDebouncedPushesAtOnce(t *testing.T) {
 	w.same("claimed", len(reply.Claims[0].Payloads), 900)
 }
 
-// Beside a transaction that stays open, what has been merged is not read again.
+// Merged rows are not read again, even while a transaction stays open.
 func TestPostgresPassesOverMergedRowsOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t, time.Minute)

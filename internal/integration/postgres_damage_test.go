@@ -181,7 +181,7 @@ func processorTime(t *testing.T, pool *pgxpool.Pool) time.Duration {
 	if err != nil {
 		t.Skipf("the server's processor time can't be read: %v", err)
 	}
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // what precedes is a name
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // a name precedes
 	ticks := 0
 	for _, field := range fields[11:13] { // utime and stime, in hundredths of a second
 		n, err := strconv.Atoi(field)
@@ -193,7 +193,7 @@ func processorTime(t *testing.T, pool *pgxpool.Pool) time.Duration {
 	return time.Duration(ticks) * 10 * time.Millisecond
 }
 
-// What can't be read of one node or minute hides no other.
+// A node or minute that can't be read hides no other.
 func TestPostgresADamagedNodeOrMinuteHidesNoOther(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t, time.Minute)

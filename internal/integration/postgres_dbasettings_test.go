@@ -16,7 +16,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// dbasSettings are of a role, and how its name would be said if they don't fit.
+// dbasSettings are a role's settings, and the name in the error if they don't fit.
 type dbasSettings struct {
 	name    string
 	set     []string
@@ -63,9 +63,8 @@ CREATE OPERATOR trap.= (LEFTARG = pg_catalog.text, RIGHTARG = pg_catalog.text, F
 CREATE OPERATOR trap.<> (LEFTARG = pg_catalog.text, RIGHTARG = pg_catalog.text, FUNCTION = trap.never);
 GRANT USAGE ON SCHEMA trap TO PUBLIC`
 
-// A setting that a DBA gives a role or a database either changes nothing of what is stored and
-// shown, or is refused by its name, and, unless it forbids only some calls, before anything is
-// stored.
+// A setting that a DBA gives a role or a database either changes no stored and shown data, or is
+// refused by its name, and, unless it forbids only some calls, before anything is stored.
 func TestPostgresUnderADBAsSettings(t *testing.T) {
 	t.Parallel()
 	pool := testservers.OwnPostgres(t, "fsync=off")

@@ -33,7 +33,7 @@ type failover struct {
 	mu sync.Mutex
 	// accepted are the pushes by their ids, and whether the first attempt was: then it is stored once.
 	accepted map[string]bool
-	// lines are what handlers did, ended how often the store has kept that a job is done.
+	// lines are the handlers' results. ended is how often the store has kept that a job is done.
 	lines []journalLine
 	ended map[string]int
 	// dropped are the leases that ran out.
@@ -82,7 +82,7 @@ func (f *failover) serve(node int) (stop func()) {
 	return stop
 }
 
-// handle notes what a handler does. A shard's tokens never go backwards, and it has one owner at a
+// handle notes a handler's call. A shard's tokens never go backwards, and it has one owner at a
 // time.
 func (f *failover) handle(l journalLine) {
 	f.mu.Lock()
@@ -100,7 +100,7 @@ func (f *failover) handle(l journalLine) {
 	f.running[shard]++
 }
 
-// failoverObserver notes what the store has kept of a server's work.
+// failoverObserver notes which results of a server the store has kept.
 type failoverObserver struct {
 	ports.NopObserver
 	f *failover
@@ -185,9 +185,9 @@ func (f *failover) inboxNumber(pool *pgxpool.Pool) (last int64) {
 	return last
 }
 
-// When the standby has taken the place of a primary that died, producers and servers go on by
-// themselves: nothing that was accepted is lost or done twice, tokens and numbers go on from where
-// they were, and the counts are exact.
+// When the standby has taken the place of a primary that died, producers and servers continue by
+// themselves: nothing that was accepted is lost or done twice, tokens and numbers continue from
+// where they were, and the counts are exact.
 func TestPostgresAFailoverLosesNothing(t *testing.T) {
 	tier.Long(t, "waits for a failover")
 	t.Parallel()
@@ -244,7 +244,7 @@ func (f *failover) passOn(stop ...func()) {
 	}
 }
 
-// check holds the promoted server to what was accepted and to what has run.
+// check compares the promoted server with the accepted pushes and the executions.
 func (f *failover) check() {
 	f.Helper()
 	replay(f.T, f.lines)

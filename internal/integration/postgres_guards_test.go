@@ -15,8 +15,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// guarded is a backend in Postgres whose only shard somebody holds. Its time stands still,
-// so that what is pushed while a turn waits is due for that turn.
+// guarded is a backend in Postgres with a single shard, which has a holder. Its time stands still,
+// so that jobs pushed while a turn waits are due for that turn.
 type guarded struct {
 	*viewed
 	store *postgres.Store
@@ -96,7 +96,7 @@ func (g *guarded) lockRows(table string, ids ...string) (unlock func()) {
 	return g.lock(fmt.Sprintf("SELECT FROM %s.%s WHERE id = ANY ($1) FOR UPDATE", g.schema, table), ids)
 }
 
-// counts compares what is counted with the lists.
+// counts compares the counts with the lists.
 func (g *guarded) counts(want ports.Counts) {
 	g.t.Helper()
 	stats, err := g.store.Stats(g.t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
@@ -108,7 +108,7 @@ func (g *guarded) counts(want ports.Counts) {
 	}
 }
 
-// A turn passes over jobs that a push holds locked, and counts those that it has claimed.
+// A turn skips jobs that a push holds locked, and counts those that it has claimed.
 func TestPostgresTurnsPassOverLockedJobs(t *testing.T) {
 	t.Parallel()
 	// prepare queues the jobs a, b and c. Later a and b are locked.
@@ -165,7 +165,7 @@ func TestPostgresTurnsPassOverLockedJobs(t *testing.T) {
 	}
 }
 
-// A turn leaves claims that another session holds locked, and says so.
+// A turn leaves claims that another session holds locked, and reports them.
 func TestPostgresTurnsPassOverLockedClaims(t *testing.T) {
 	t.Parallel()
 	for name, settlements := range map[string]func(locked, other core.Claim) []core.Settlement{
@@ -194,8 +194,8 @@ func TestPostgresTurnsPassOverLockedClaims(t *testing.T) {
 	}
 }
 
-// A claim of an earlier lease that another session holds locked is handed over later, and
-// an operator's cancel passes over it.
+// A claim of an earlier lease that another session holds locked is handed over later, and an
+// operator's cancel skips it.
 func TestPostgresTakeOverPassesOverLockedClaims(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)

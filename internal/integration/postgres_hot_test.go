@@ -27,7 +27,7 @@ func (w *workbench) gate() {
 		END $$`, "{schema}", w.schema))
 }
 
-// openGate lets what waits there go on.
+// openGate lets the sessions that wait there continue.
 func (w *workbench) openGate() {
 	w.t.Helper()
 	execAll(w.t, w.pool, fmt.Sprintf(`INSERT INTO %s.gate VALUES (true)`, w.schema))
@@ -85,8 +85,8 @@ func payloadsOf(c core.Claim) (list []string) {
 	return list
 }
 
-// What a transaction pushes for an id while a turn is under way neither holds the id up nor
-// is overtaken.
+// A transaction's push for an id while a turn is under way neither holds the id up nor is
+// overtaken.
 func TestPostgresClaimsAnIDThatTransactionsPushMeanwhile(t *testing.T) {
 	t.Parallel()
 	for name, direct := range map[string]bool{"by transactions only": false, "by a push as well": true} {
@@ -127,8 +127,8 @@ func TestPostgresClaimsAnIDThatTransactionsPushMeanwhile(t *testing.T) {
 	}
 }
 
-// The merge of an inbox is bounded by the TTL: a lease of a second is not kept waiting by
-// what a step may merge beside one of a minute.
+// The merge of an inbox is bounded by the TTL: a lease of a second is not kept waiting by as many
+// rows as a step may merge beside one of a minute.
 func TestPostgresMergesLessBesideAShortLease(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ payloads, size, left int }{
@@ -248,8 +248,8 @@ func TestPostgresATurnThatWaitsHoldsNoJob(t *testing.T) {
 	})
 }
 
-// A turn that merges what a transaction has put back meanwhile, and then claims nothing, counts it
-// all the same.
+// A turn that merges jobs which a transaction has put back meanwhile, and then claims nothing,
+// counts them all the same.
 func TestPostgresATurnThatOnlyMergesCounts(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t, time.Minute)
@@ -282,7 +282,7 @@ func TestPostgresATurnThatOnlyMergesCounts(t *testing.T) {
 	w.same("the counts before and after a recount", counts.Before, counts.After)
 }
 
-// gateAtMerges has merges of turns wait at the gate once they have taken what is in the inbox.
+// gateAtMerges has merges of turns wait at the gate once they have taken the inbox's rows.
 func (w *workbench) gateAtMerges() {
 	w.t.Helper()
 	w.gate()
@@ -303,8 +303,8 @@ func (w *workbench) pushAt(id string, data []byte, at core.Instant, rule core.Pu
 	}))
 }
 
-// A job that what comes meanwhile puts off overtakes nothing, and is overtaken by what is due
-// before it.
+// A job that later pushes delay overtakes no other, and is overtaken by jobs that are due before
+// it.
 func TestPostgresAJobThatIsPutOffMeanwhileKeepsTheOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t, time.Minute)
@@ -322,7 +322,7 @@ func TestPostgresAJobThatIsPutOffMeanwhileKeepsTheOrder(t *testing.T) {
 	w.same("claimed then", idsOf(w.next(9).Claims), []string{"a", "c"})
 }
 
-// What a claim merges for its job is bounded in bytes, but for the first.
+// A claim's merge for its job is bounded in bytes, except for the first row.
 func TestPostgresAClaimMergesSoManyBytes(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t, time.Minute)

@@ -27,8 +27,8 @@ func (v *viewed) pushApart(s *postgres.Store, ids ...string) (commit func()) {
 	}
 }
 
-// Whatever is called first after a caller's transaction, no turn having been made,
-// sees what that pushed.
+// Every first call after a caller's transaction, without a turn in between, sees the transaction's
+// pushes.
 func TestPostgresLooksSeeWhatTransactionsPush(t *testing.T) {
 	t.Parallel()
 	page := ports.PageRequest{Queue: "orders"}
@@ -155,7 +155,7 @@ func TestPostgresLooksAtALargeTransactionKeepNoTurnWaiting(t *testing.T) {
 	v.must(looking.Wait())
 }
 
-// What a transaction pushed for an id in the morgue meets what is revived.
+// A transaction's push for an id in the morgue meets the revived payloads.
 func TestPostgresReviveMeetsWhatTransactionsPush(t *testing.T) {
 	t.Parallel()
 	v := newViewed(t, 1)

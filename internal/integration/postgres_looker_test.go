@@ -16,8 +16,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// A role that may only select, and a server that only reads, as a hot standby does, show what
-// there is, but for what transactions have pushed and nobody has merged.
+// A role that may only select, and a read-only server such as a hot standby, show everything
+// except pushes of transactions that are not merged yet.
 func TestPostgresCanBeLookedAtByThoseWhoOnlyRead(t *testing.T) {
 	t.Parallel()
 	pool := testservers.OwnPostgres(t, "fsync=off")

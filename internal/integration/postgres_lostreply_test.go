@@ -34,8 +34,7 @@ type losingConn struct {
 	by *losing
 }
 
-// Read waits for what the server sends, and may then break the connection instead of
-// giving it.
+// Read waits for the server's reply, and may then break the connection instead of returning it.
 func (c *losingConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 && c.by.armed.CompareAndSwap(true, false) {
@@ -45,8 +44,8 @@ func (c *losingConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A turn whose reply is lost is not repeated by the store: the reply to the repeat would
-// not report what the turn has deferred and skipped, as if it had settled everything.
+// The store does not repeat a turn whose reply is lost: the reply to the repeat would not report
+// deferred and skipped settlements, as if it had settled everything.
 func TestPostgresRepeatsNoTurnByItself(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)

@@ -35,7 +35,7 @@ func TestPostgresMoneyIsExactHoweverOftenItsProcessIsKilled(t *testing.T) {
 		"-store", withSearchPath(t, testservers.PostgresURL(t), schema), "-schema", schema,
 		"-transfers", strconv.Itoa(transfers), "-think", "20ms",
 	}
-	short := append(slices.Clone(args), "-ttl", "3s") // what is left behind is soon taken over
+	short := append(slices.Clone(args), "-ttl", "3s") // claims left behind are soon taken over
 	killed, entries := 0, 0
 	for killed < kills {
 		process := exec.CommandContext(t.Context(), program, short...)

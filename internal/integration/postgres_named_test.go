@@ -15,7 +15,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// namedCalls are the calls for an id that merge what waits for it.
+// namedCalls are the calls for an id that merge the rows that wait for it.
 var namedCalls = map[string]func(v *viewed, s *postgres.Store, id string) error{
 	"Find": func(v *viewed, s *postgres.Store, id string) error {
 		_, err := s.Find(v.t.Context(), ports.FindRequest{Queue: "orders", ID: id, Payloads: 1000})
@@ -80,7 +80,7 @@ func TestPostgresNamedCallsMergeTheirIDs(t *testing.T) {
 	}
 }
 
-// What the merge of an id reads depends on the rows of that id, however long the inbox.
+// The reads of a merge of an id depend on the rows of that id, however long the inbox.
 func TestPostgresMergingAnIDReadsItsRows(t *testing.T) {
 	t.Parallel()
 	for name, analyzed := range plannedFor {
@@ -126,7 +126,7 @@ func TestPostgresMergesALongIDInParts(t *testing.T) {
 	w.same("payloads", found.Queued.Count, 2_200)
 }
 
-// sketch is what transactions may have left in an inbox, as rows.
+// sketch is a possible content of an inbox by transactions, as rows.
 type sketch struct {
 	kind, id, data, grp            string
 	rule, limit, at, push          int
@@ -201,8 +201,8 @@ func (w *workbench) dump() []string {
 	return all
 }
 
-// An inbox that is merged id by id, in any order of ids, leaves what it leaves if it is merged as
-// a whole: jobs, dead letters, counts, groups and where claims look.
+// An inbox that is merged id by id, in any order of ids, has the same result as one that is merged
+// as a whole: jobs, dead letters, counts, groups and where claims look.
 func TestPostgresMergesIDsAsItMergesAll(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(8) {

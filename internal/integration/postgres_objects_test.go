@@ -50,8 +50,8 @@ SELECT p.proname, coalesce(obj_description(p.oid, 'pg_proc'), '') FROM pg_proc p
 	}
 }
 
-// Functions are made without a look at their bodies, which may name what is made later: here
-// the server checks them all.
+// Functions are created without a check of their bodies, which may name objects that are created
+// later. Here the server checks them all.
 func TestPostgresFunctionsAreValid(t *testing.T) {
 	pool := testservers.Postgres(t)
 	schema := testservers.Schema(t, pool)

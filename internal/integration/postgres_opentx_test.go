@@ -33,9 +33,8 @@ func (w *leaseWatch) LeaseChanged(e ports.LeaseEvent) {
 	}
 }
 
-// A transaction that has pushed for ids that are queued, claimed and failing stays
-// open for three TTLs. Handling goes on meanwhile, of these ids too, and no lease
-// is lost.
+// A transaction that has pushed for ids that are queued, claimed and failing stays open for three
+// TTLs. Handling continues meanwhile, also of these ids, and no lease is lost.
 func TestPostgresOpenTransactionDelaysNobody(t *testing.T) {
 	tier.Long(t, "waits for leases to end")
 	const ttl = 2 * time.Second
@@ -204,7 +203,7 @@ func TestPostgresStoppedSettlementDoesNotKeepTheShard(t *testing.T) {
 	}
 }
 
-// soon is what comes next, which takes no longer than several leases.
+// soon is the next event, which takes no longer than several leases.
 func soon(t *testing.T, ran <-chan string) string {
 	t.Helper()
 	select {

@@ -11,7 +11,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// parked returns how many jobs claims pass over no more.
+// parked returns how many jobs claims no longer meet.
 func (w *workbench) parked() (n int) {
 	w.t.Helper()
 	w.must(w.pool.QueryRow(w.t.Context(), fmt.Sprintf(`SELECT count(*) FROM %s.jobs WHERE parked`, w.schema)).Scan(&n))
@@ -29,8 +29,8 @@ func (w *workbench) claimedAgain(ids ...string) []core.Claim {
 	return claims
 }
 
-// Jobs that wait for a claim of their id are passed over once, also by turns that claim
-// nothing, and claimed once it has ended.
+// Jobs that wait for a claim of their id are skipped once, also by turns that claim nothing, and
+// claimed once it has ended.
 func TestPostgresPassesOverAJobOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t, time.Minute)
@@ -50,9 +50,8 @@ func TestPostgresPassesOverAJobOnce(t *testing.T) {
 	w.same("parked at last", w.parked(), 0)
 }
 
-// A transaction settles a claim whose id has a job that a turn passes over before the
-// settlement, during the transaction, and before the settlement of a transaction that does
-// not see it.
+// A transaction settles a claim whose id has a job that a turn skips before the settlement, during
+// the transaction, and before the settlement of a transaction that does not see it.
 func TestPostgresUnparksWhatTransactionsFree(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -40,7 +40,7 @@ func newPooler(t *testing.T) *pooler {
 	return p
 }
 
-// connect opens a pool, with what the page names to set in its URL.
+// connect opens a pool, with the settings that the page names in its URL.
 func (p *pooler) connect(setting string) *pgxpool.Pool {
 	p.Helper()
 	return poolOf(p.T, p.url+setting)

@@ -12,11 +12,11 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// plannedFor are what the tables held when the planner last counted: nothing, as after a quiet
-// night, or what they hold now.
+// plannedFor are the tables' contents at the last analyze: nothing, as after a quiet night, or the
+// present contents.
 var plannedFor = map[string]bool{"an empty table": false, "what is there": true}
 
-// plansFor has the planner count what tables hold now, and nobody count it again.
+// plansFor has the planner analyze the tables' present contents, and prevents another analyze.
 func (w *workbench) plansFor(tables ...string) {
 	w.t.Helper()
 	for _, table := range tables {
@@ -24,7 +24,7 @@ func (w *workbench) plansFor(tables ...string) {
 	}
 }
 
-// What a push adds to jobs is looked up by index, however many payloads and jobs there are.
+// A push finds the rows that it adds to by index, however many payloads and jobs there are.
 func TestPostgresAPushReadsWhatItMeets(t *testing.T) {
 	t.Parallel()
 	for name, analyzed := range plannedFor {
@@ -52,7 +52,7 @@ func TestPostgresAPushReadsWhatItMeets(t *testing.T) {
 	}
 }
 
-// A settlement in a transaction looks up what it settles by index, however much is claimed and
+// A settlement in a transaction finds its claims by index, however many jobs are claimed and
 // queued.
 func TestPostgresASettlementReadsWhatItSettles(t *testing.T) {
 	t.Parallel()
@@ -83,8 +83,8 @@ func TestPostgresASettlementReadsWhatItSettles(t *testing.T) {
 	}
 }
 
-// Until somebody has counted what a table holds, the planner takes a shard for a small part of it
-// and sorts what an index has in order. Heads reads the first jobs of a long queue by that index.
+// Before the first analyze of a table, the planner takes a shard for a small part of it and sorts
+// the rows that an index has in order. Heads reads the first jobs of a long queue by that index.
 func TestPostgresHeadsReadLittleBeforeTheFirstAnalyze(t *testing.T) {
 	t.Parallel()
 	const jobs, most = 100_000, 300

@@ -19,7 +19,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Whatever has made counts wrong, a recount corrects them, while turns and pushes go on.
+// A recount corrects wrong counts, whatever their cause, while turns and pushes continue.
 func TestPostgresRecountCorrectsCounts(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)
@@ -251,7 +251,7 @@ func TestPostgresBeginsNothingThatIsLocked(t *testing.T) {
 	}
 }
 
-// Ping says what is wrong before anything is written.
+// Ping reports errors before anything is written.
 func TestPostgresPingSeesWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	pool := testservers.OwnPostgres(t, "fsync=off")
@@ -289,7 +289,7 @@ func TestPostgresPingSeesWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A connection of the pool that was cut says nothing of the server.
+// A connection of the pool that was cut reveals nothing about the server.
 func TestPostgresPingAsksAgainWhenItsConnectionWasCut(t *testing.T) {
 	t.Parallel()
 	pool := testservers.OwnPostgres(t, "fsync=off")

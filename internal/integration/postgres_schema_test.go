@@ -186,7 +186,7 @@ func execAll(t testing.TB, pool *pgxpool.Pool, statements string) {
 	}
 }
 
-// The SQL for other tools makes what Migrate makes.
+// The SQL for other tools creates the same objects as Migrate.
 func TestPostgresMigrationSQLIsWhatMigrateRuns(t *testing.T) {
 	pool := testservers.Postgres(t)
 	schema := testservers.Schema(t, pool)
@@ -203,8 +203,8 @@ func TestPostgresMigrationSQLIsWhatMigrateRuns(t *testing.T) {
 	execAll(t, pool, "CREATE SCHEMA "+schema) // which the clean-up drops
 }
 
-// A role that may create nothing uses what another has migrated, with the rights
-// of docs/postgres.md.
+// A role that may create nothing uses the schema that another has migrated, with the rights of
+// docs/postgres.md.
 func TestPostgresNeedsNoRightToCreate(t *testing.T) {
 	pool := testservers.Postgres(t)
 	schema := testservers.Schema(t, pool)

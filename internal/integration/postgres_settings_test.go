@@ -150,7 +150,7 @@ func TestPostgresTheFirstCallHeedsItsContext(t *testing.T) {
 	if _, err := store.Queues(short); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the second call: %v, want its deadline", err)
 	}
-	// A call that had not heeded its context would take minutes, which no slow machine needs.
+	// A call that ignored its context would take minutes, which no slow machine needs.
 	if took := time.Since(began); took > testservers.Patience/2 {
 		t.Errorf("the second call took %v, with 50ms to go", took)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// onStandby is what a primary has of everything, and a store on its hot standby.
+// onStandby is a primary with an entry of every kind, and a store on its hot standby.
 type onStandby struct {
 	*workbench
 	standby *postgres.Store
@@ -50,8 +50,8 @@ func newOnStandby(t *testing.T) *onStandby {
 	return o
 }
 
-// looks are the calls of the port that look, with what a standby shows: all but what waits to be
-// merged.
+// looks are the port's read-only calls, with the values that a standby shows: all but rows that
+// wait to be merged.
 func (o *onStandby) looks() map[string]func(context.Context) (any, error) {
 	s, page := o.standby, ports.PageRequest{Queue: "orders"}
 	return map[string]func(context.Context) (any, error){
@@ -249,9 +249,9 @@ func TestPostgresAHotStandbyCanBeLookedAt(t *testing.T) {
 	}
 }
 
-// While the standby is away that a primary waits for, a push waits too. One whose connection an
-// operator then ends has an unknown outcome, and is not repeated: it is stored, once. One whose
-// wait he cancels is accepted, as the page says.
+// While the standby that a primary waits for is away, a push waits too. If an operator then ends
+// the push's connection, its outcome is unknown, and it is not repeated: it is stored, once. If he
+// cancels its wait, it is accepted, as the page states.
 func TestPostgresAPushWaitsForTheStandby(t *testing.T) {
 	tier.Long(t, "starts a standby")
 	t.Parallel()

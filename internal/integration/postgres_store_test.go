@@ -53,7 +53,7 @@ func (w *workbench) stopClock() {
 	w.store = postgres.New(w.pool, o)
 }
 
-// viewed is the same backend for what needs no lease.
+// viewed is the same backend for calls that need no lease.
 func (w *workbench) viewed() *viewed {
 	return &viewed{t: w.t, pool: w.pool, schema: w.schema, shards: 1}
 }
@@ -223,7 +223,7 @@ func TestPostgresAnAcquireFindsTheInboxOfARestoredDatabase(t *testing.T) {
 	w.same("claimed", idsOf(w.next(1).Claims), []string{"a"})
 }
 
-// What commits beside a transaction that stays open is not left behind once that one has ended.
+// Rows that commit while a transaction stays open are not left behind once that one has ended.
 func TestPostgresMergesWhatFollowsATransactionThatWasOpen(t *testing.T) {
 	w := newWorkbench(t, time.Minute)
 	w.acquire("n1")
@@ -252,8 +252,7 @@ func (w *workbench) pushInTx(id string) {
 	w.must(pgx.BeginFunc(w.t.Context(), w.pool, func(tx pgx.Tx) error { return w.push(w.store.Tx(tx), id) }))
 }
 
-// slowPush leaves a job as a push does that took long to commit: below what claims
-// look at.
+// slowPush leaves a job like a push that took long to commit: below the floor of claims.
 func (w *workbench) slowPush() {
 	w.t.Helper()
 	w.acquire("n1")
@@ -334,8 +333,8 @@ func TestPostgresASlowPushTellsOfItself(t *testing.T) {
 	w.same("what the next turn claims", idsOf(w.next(1).Claims), []string{"slow"})
 }
 
-// By a clock that is not the server's a push is slow if that clock goes on meanwhile, however soon
-// the push is stored: a turn has looked past it.
+// By a clock that is not the server's, a push is slow if that clock advances meanwhile, however
+// soon the push is stored: a turn has looked past it.
 func TestPostgresAPushIsSlowByItsStoresClock(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t, time.Hour)

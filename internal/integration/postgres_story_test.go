@@ -16,7 +16,7 @@ import (
 )
 
 // dbasStory does a bit of everything with a schema of its own, by a clock that stands still, and
-// keeps what it sees: no setting of the server's may change any of it.
+// keeps its results: no setting of the server may change any of them.
 type dbasStory struct {
 	ctx   context.Context
 	pool  *pgxpool.Pool
@@ -26,7 +26,7 @@ type dbasStory struct {
 	err   error
 }
 
-// tellStory returns what a story has seen, until its first error.
+// tellStory returns a story's results, until its first error.
 func tellStory(ctx context.Context, pool *pgxpool.Pool, schema string) ([]string, error) {
 	now := time.Unix(1_800_000_000, 123_456_000)
 	s := &dbasStory{ctx: ctx, pool: pool, store: postgres.New(pool, postgres.Options{
@@ -44,7 +44,7 @@ func tellStory(ctx context.Context, pool *pgxpool.Pool, schema string) ([]string
 	return s.seen, s.err
 }
 
-// see keeps what a call returned, and its error if it is the first.
+// see keeps a call's result, and its error if it is the first.
 func (s *dbasStory) see(call string, reply any, err error) {
 	if err != nil && s.err == nil {
 		s.err = fmt.Errorf("%s: %w", call, err)
@@ -56,7 +56,7 @@ func (s *dbasStory) see(call string, reply any, err error) {
 	s.seen = append(s.seen, fmt.Sprintf("%s: %s", call, text))
 }
 
-// oddID and oddText have what a setting could have read in another way.
+// oddID and oddText have characters that a setting could cause to be read differently.
 const (
 	oddID   = `it's "odd" \ \\n {NULL,} Größe`
 	oddText = `C:\new\table 'x' E'\001' NULL`
@@ -168,7 +168,7 @@ func (s *dbasStory) look() {
 	s.see("ping", nil, s.store.Ping(s.ctx))
 }
 
-// act does what operators do.
+// act carries out the operators' actions.
 func (s *dbasStory) act() {
 	shard := s.turn.Lease.Shard
 	see := func(call string, r ports.StepReply, err error) { s.see(call, r, err) }

@@ -12,8 +12,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// A statement that a timeout ends names the setting, in a caller's transaction too, and a check
-// that had no time asks for time and not for rights.
+// The error of a statement that a timeout ends names the setting, also in a caller's transaction.
+// A check that ran out of time asks for time and not for rights.
 func TestPostgresAStatementTimeoutIsNamed(t *testing.T) {
 	t.Parallel()
 	pool := testservers.Postgres(t)

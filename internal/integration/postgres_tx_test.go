@@ -112,7 +112,7 @@ func (s throughTx) Settle(ctx context.Context, shard core.Shard, settle []core.S
 	return s.within(ctx, s.Store, func(tx doer) error { return tx.Settle(ctx, shard, settle) })
 }
 
-// What transactions push and settle is by the rules.
+// Pushes and settlements of transactions follow the rules.
 func TestPostgresTransactionsConformance(t *testing.T) {
 	tier.Long(t, "runs the suite through transactions")
 	t.Parallel()
@@ -246,7 +246,7 @@ func TestPostgresTransactionKeepsTheDriversError(t *testing.T) {
 	}
 }
 
-// pushes records what a client's Observer is told.
+// pushes records the events of a client's Observer.
 type pushes struct {
 	ports.NopObserver
 	events []ports.PushEvent
@@ -254,8 +254,8 @@ type pushes struct {
 
 func (p *pushes) Pushed(_ context.Context, e ports.PushEvent) { p.events = append(p.events, e) }
 
-// Of a push in a transaction that rolls back, the Observer is told that nobody knows what it met,
-// so that it is not counted as stored.
+// For a push in a transaction that rolls back, the Observer gets no counts of what it met, so that
+// it does not count as stored.
 func TestAPushInATransactionIsNotToldAsStored(t *testing.T) {
 	t.Parallel()
 	pool := testservers.Postgres(t)
@@ -306,7 +306,8 @@ func TestAPushInATransactionThatHasEndedIsRefused(t *testing.T) {
 	}
 }
 
-// refusedInTx checks that an error is of a push that is known to have stored nothing, and says why.
+// refusedInTx checks that an error is of a push that is known to have stored nothing, and contains
+// the reason.
 func refusedInTx(t *testing.T, name string, err error, why string) {
 	t.Helper()
 	if !errors.Is(err, ports.ErrInvalidRequest) || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), "not known") ||

@@ -18,8 +18,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// What no waiting cures is said at once, with what to do, by a store, in a caller's
-// transaction, and by Migrate.
+// An error that waiting does not cure is reported at once, with its cure, by a store, in a
+// caller's transaction, and by Migrate.
 func TestPostgresSaysWhatNoWaitingCures(t *testing.T) {
 	t.Parallel()
 	pool := testservers.OwnPostgres(t, "fsync=off")
@@ -138,7 +138,7 @@ func shutOut(pool *pgxpool.Pool) *pgx.ConnConfig {
 	return c
 }
 
-// Migrate says the same.
+// Migrate reports the same.
 func TestPostgresMigrateSaysWhatNoWaitingCures(t *testing.T) {
 	t.Parallel()
 	pool := testservers.OwnPostgres(t, "fsync=off")

@@ -33,7 +33,7 @@ func TestPostgresVacuumsAfterSoManyClaims(t *testing.T) {
 	}
 }
 
-// What else is in the schema is its owner's, who may have reasons to leave it alone.
+// Other tables in the schema are their owner's, who may have reasons to leave them alone.
 func TestPostgresVacuumsItsOwnTablesOnly(t *testing.T) {
 	t.Parallel()
 	w := newVacuumed(t)
@@ -52,7 +52,7 @@ func TestPostgresVacuumsItsOwnTablesOnly(t *testing.T) {
 	}
 }
 
-// failsVacuums gives up what vacuums.
+// failsVacuums cancels vacuums.
 type failsVacuums struct{}
 
 func (failsVacuums) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
@@ -66,7 +66,7 @@ func (failsVacuums) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.Trac
 
 func (failsVacuums) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// A vacuum that fails is said, once for all that fail.
+// A vacuum that fails is logged, once for all that fail.
 func TestPostgresSaysThatAVacuumFailed(t *testing.T) {
 	t.Parallel()
 	w := newVacuumed(t)
@@ -93,7 +93,7 @@ func TestPostgresSaysThatAVacuumFailed(t *testing.T) {
 	}
 }
 
-// lineWriter sends what is written.
+// lineWriter sends written lines.
 type lineWriter chan<- string
 
 func (w lineWriter) Write(line []byte) (int, error) {

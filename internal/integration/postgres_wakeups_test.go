@@ -140,7 +140,7 @@ func TestPostgresListensOnTheConnectionItIsGiven(t *testing.T) {
 	v.wakes("a push", ch)
 }
 
-// A queue that is behind has no news for those who work on it.
+// A queue that is behind causes no wake-ups.
 func TestPostgresWakesOnlyForWhatIsDueSooner(t *testing.T) {
 	t.Parallel()
 	v := newViewed(t, 1)
@@ -172,8 +172,8 @@ func TestPostgresTellsWhyItCantListen(t *testing.T) {
 	}
 }
 
-// dialPooler dials through what looks like PgBouncer: it reports to clients a number of
-// its own for their connection.
+// dialPooler dials through an imitation of PgBouncer: it reports to clients a number of its own
+// for their connection.
 func dialPooler(dial pgconn.DialFunc) pgconn.DialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
@@ -275,8 +275,8 @@ func TestPostgresAPushInATransactionWakes(t *testing.T) {
 	}
 }
 
-// A store notifies for one of the transactions that push at once, and looks for what the others
-// have pushed, also if the one is rolled back.
+// A store notifies for one of the transactions that push at once, and looks for the pushes of the
+// others, even if that one is rolled back.
 func TestPostgresTransactionsThatPushAtOnceWake(t *testing.T) {
 	t.Parallel()
 	v := newViewed(t, 1)

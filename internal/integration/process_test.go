@@ -22,7 +22,7 @@ type process struct {
 	j   journal
 }
 
-// startProcess starts a process that does what the name says in workers, on a store.
+// startProcess starts a process with the work of that name in workers, on a store.
 func startProcess(t *testing.T, name, url string, j journal) *process {
 	t.Helper()
 	return startProgram(t, os.Args[0], name, url, j)
@@ -54,7 +54,7 @@ func (p *process) kill(t *testing.T) {
 	}
 }
 
-// interrupt asks the process to stop, and waits until it has.
+// interrupt tells the process to stop, and waits until it has.
 func (p *process) interrupt(t *testing.T) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
@@ -65,8 +65,8 @@ func (p *process) interrupt(t *testing.T) {
 	}
 }
 
-// wasKilled waits until the process has ended, and returns whether a signal ended it, which
-// the journal then says. It ends the test if the process has failed.
+// wasKilled waits until the process has ended, and returns whether a signal ended it, which is
+// then added to the journal. It ends the test if the process has failed.
 func (p *process) wasKilled(t *testing.T) bool {
 	t.Helper()
 	err := p.cmd.Wait()
@@ -113,7 +113,7 @@ func journalWorker(queue *skein.Queue[int], options skein.ServerOptions, work fu
 	return 0
 }
 
-// storeURLs returns for each kind of store what makes the URL of an empty one.
+// storeURLs returns for each kind of store a function that makes the URL of an empty one.
 func storeURLs(t *testing.T) map[string]func(*testing.T) (url string) {
 	t.Helper()
 	redis, postgres := testservers.Redis(t), testservers.Postgres(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Both servers' stores say what a push met, which the contract leaves open for producers that
+// Both servers' stores report what a push met, which the contract leaves open for producers that
 // don't know.
 func TestStoresSayWhatPushesMet(t *testing.T) {
 	t.Parallel()

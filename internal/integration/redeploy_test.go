@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// stopsVariable says how many nodes are stopped one after another, redeploysVariable how
-	// often all nodes are replaced, by default a few times.
+	// stopsVariable is how many nodes are stopped one after another, and redeploysVariable how often
+	// all nodes are replaced, by default a few times.
 	stopsVariable     = "SKEIN_TEST_STOPS"
 	redeploysVariable = "SKEIN_TEST_REDEPLOYS"
 
@@ -108,7 +108,7 @@ func redeploy(t *testing.T, url string, rounds int, newFirst bool) (late time.Du
 	nodes, start := f.startAll("flow", 4)
 	seen, began := len(f.lines), time.Now()
 	for range rounds {
-		f.during(rand.N(4 * time.Second)) // so that the nodes have agreed on who has which shard, or have not
+		f.during(rand.N(4 * time.Second)) // so that the nodes may or may not have agreed on the shards
 		for i, old := range nodes {
 			if !newFirst {
 				f.stop(old)

@@ -127,7 +127,7 @@ func perJob(b *testing.B, size int) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size), "ns/job")
 }
 
-// BenchmarkRedisMemory measures what a queued job costs of a Redis of its own.
+// BenchmarkRedisMemory measures the memory of a queued job in a Redis of its own.
 func BenchmarkRedisMemory(b *testing.B) {
 	const jobs = 1_000_000
 	for _, kind := range []struct {

@@ -26,9 +26,9 @@ var (
 	boundsHot  = flag.Int("bounds.hot", 100_000, "how many payloads of one id TestRedisCallsAreBounded makes")
 )
 
-// TestRedisCallsAreBounded holds what a call takes of the server to a bound, in a shard full of
-// large jobs. It is the server's own processor time, and the bounds are generous: each call
-// took several times as much when it moved or read all at once.
+// TestRedisCallsAreBounded compares the server's processor time for a call with a bound, in a
+// shard full of large jobs. The bounds are generous: each call took several times as much when it
+// moved or read all at once.
 func TestRedisCallsAreBounded(t *testing.T) {
 	tier.Long(t, "measures")
 	t.Run("many jobs of 1,000 payloads", func(t *testing.T) { newBounds(t).manyJobs(*boundsJobs) })
@@ -104,7 +104,7 @@ func (b *bounds) largePayloads() {
 	})
 }
 
-// hotTurn returns what a turn takes that claims 1,000 payloads of a job that has n.
+// hotTurn returns the time of a turn that claims 1,000 payloads of a job that has n.
 func (b *bounds) hotTurn(n int) time.Duration {
 	b.fill("hot", 1, n, 100)
 	least := time.Hour

@@ -150,8 +150,8 @@ func (b *bounds) readsNoClaims(name string, call func()) {
 	}
 }
 
-// monitored returns what MONITOR prints of the commands that the server carries out in a call,
-// which are also those of scripts.
+// monitored returns MONITOR's output for the commands that the server carries out in a call,
+// including those of scripts.
 func (b *bounds) monitored(call func()) (lines []string) {
 	b.t.Helper()
 	conn, err := net.Dial("tcp", b.client.(*goredis.Client).Options().Addr)
@@ -190,7 +190,7 @@ func (b *bounds) noNotes() {
 	}
 }
 
-// Large claims end in every way without leaving a note, and are handed over with what they are.
+// Large claims end in every way without leaving a note, and are handed over with their contents.
 func TestRedisNotesEndWithTheirClaims(t *testing.T) {
 	t.Parallel()
 	b := newBounds(t)
@@ -225,7 +225,7 @@ func TestRedisNotesEndWithTheirClaims(t *testing.T) {
 	b.noNotes()
 }
 
-// A program that keeps no notes leaves those of the lease before: they say nothing of its claims.
+// A program that keeps no notes leaves those of the lease before. They are ignored for its claims.
 func TestRedisNotesOfBeforeAnOlderProgramSayNothing(t *testing.T) {
 	t.Parallel()
 	b := newBounds(t)
@@ -303,7 +303,7 @@ func TestRedisNotesGoWithDamagedClaims(t *testing.T) {
 	b.noNotes()
 }
 
-// A note of another length is of another claim: what is stored counts.
+// A note of another length is of another claim: the stored claim counts.
 func TestRedisNotesOfAnotherLengthSayNothing(t *testing.T) {
 	t.Parallel()
 	b := newBounds(t)

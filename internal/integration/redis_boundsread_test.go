@@ -17,11 +17,11 @@ const (
 	// largeData is the size of payloads that follow small ones.
 	largeData = 256 << 10
 	// mostLua is the most that a call may leave in the memory of scripts, which have read 8 MiB and
-	// packed it again. It is generous: what guessed from the small ones took 100 MiB and more.
+	// packed it again. It is generous: scripts that guessed from the small ones took 100 MiB and more.
 	mostLua = 48 << 20
 )
 
-// What a script reads is bounded in bytes also where small payloads come before large ones.
+// A script's reads are bounded in bytes even if small payloads come before large ones.
 func TestRedisReadsAreBoundedWhateverTheSizes(t *testing.T) {
 	tier.Long(t, "measures")
 	t.Run("a large set", func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestRedisPushesAreBoundedByWhatTheyMeet(t *testing.T) {
 	}
 }
 
-// What settlements read is bounded, also of claims that leave nothing, or little of what they have.
+// The reads of settlements are bounded, also for claims that leave nothing, or little.
 func TestRedisSettlementsAreBoundedByWhatTheyRead(t *testing.T) {
 	tier.Long(t, "measures")
 	b := newBounds(t)
@@ -134,14 +134,14 @@ func (b *bounds) mixed(name string, jobs, small, large int) {
 	}
 }
 
-// reads makes a call of one script, and holds the server's processor time to what as much takes,
-// and what it leaves to mostLua. The time is a loaded machine's.
+// reads makes a call of one script. It compares the server's processor time with that of reading
+// as much, and the memory that it leaves with mostLua. The time is a loaded machine's.
 func (b *bounds) reads(name string, do func()) {
 	b.t.Helper()
 	b.leaves(name, func() { b.within(name, 400*time.Millisecond, do) })
 }
 
-// leaves makes a call and holds what it leaves in the memory of scripts to mostLua.
+// leaves makes a call and compares the memory of scripts that it leaves with mostLua.
 func (b *bounds) leaves(name string, do func()) {
 	b.t.Helper()
 	must(b.t, b.client.ScriptFlush(b.t.Context()).Err())

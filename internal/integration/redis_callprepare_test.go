@@ -2,7 +2,7 @@ package integration_test
 
 import "strings"
 
-// prepare makes what a call needs besides the shard.
+// prepare makes a call's preconditions beside the shard.
 func (w *worker) prepare(call scriptCall) {
 	w.t.Helper()
 	if strings.HasSuffix(call.name, "a known node") {
@@ -51,7 +51,7 @@ func (w *worker) prepare(call scriptCall) {
 	}
 }
 
-// losses are what a call is about that sets aside what is lost.
+// losses are lost records, each with a call that sets them aside.
 var losses = map[string]string{
 	"lost its record": "hdel x gone", "record of many payloads": "hset j whole ?", "lost its payloads": "del p:whole", "job anew": "zrem r plain", "letter anew": "zrem xt dead",
 }

@@ -150,7 +150,7 @@ func (w *worker) permit(owner string, hold int) error {
 	return err
 }
 
-// turn sends the next turn and keeps what it claims.
+// turn sends the next turn and keeps its claims.
 func (w *worker) turn(r ports.TurnRequest) error {
 	r.Lease, r.Number, r.TTL, r.Node = w.lease, w.number+1, time.Minute, "node"
 	reply, err := w.store.Turn(w.t.Context(), r)
@@ -238,7 +238,7 @@ func (w *worker) dead(ids ...string) ports.DeadLetterStep {
 	return s
 }
 
-// group is a step over what was buried by hand.
+// group is a step over dead letters that were buried by hand.
 func (w *worker) group() ports.DeadLetterStep {
 	return ports.DeadLetterStep{Shard: w.shard, Group: core.BuriedByHand, Before: core.MaxInstant}
 }

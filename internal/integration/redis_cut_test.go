@@ -16,8 +16,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// ownFactory is as redisFactory, on a server whose data end with it. What a
-// backend leaves is given to tidy, for those who can't wait so long.
+// ownFactory is like redisFactory, on a server whose data end with it. A backend's remains are
+// passed to tidy, for tests that can't wait so long.
 func ownFactory(client goredis.UniversalClient, tidy func(prefix string)) conformance.Factory {
 	var backends atomic.Int64
 	return func(t testing.TB, clock func() time.Time) func() ports.ShardStore {
@@ -49,8 +49,8 @@ func TestRedisCutConformance(t *testing.T) {
 	})
 }
 
-// A subscriber whose connection was cut comes back, and is told of what it may
-// have missed.
+// A subscriber whose connection was cut comes back, and gets wake-ups for all that it may have
+// missed.
 func TestRedisWakeupsComeBack(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, client goredis.UniversalClient) {

@@ -16,7 +16,7 @@ type damageable struct {
 	client goredis.UniversalClient
 }
 
-// forms are what becomes of a record: what is kept of it, and what follows that.
+// forms are the damages of a record: what is kept of it, and the consequences.
 var forms = []struct {
 	kept int
 	rest string

@@ -68,8 +68,8 @@ func TestRedisEachDamageOfARecordIsSeen(t *testing.T) {
 	}
 }
 
-// Whatever of a dead letter is not as it was written, also what it says of its group, a step does
-// not move it, nor fails, and it is in no group.
+// Whichever part of a dead letter is damaged, including its group, a step neither moves it nor
+// fails, and it is in no group.
 func TestRedisEachDamageOfADeadLetterIsSeen(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
@@ -105,7 +105,7 @@ func TestRedisEachDamageOfADeadLetterIsSeen(t *testing.T) {
 	}
 }
 
-// A claim that was set aside frees its id, whatever had been asked of it.
+// A claim that was set aside frees its id, whatever was requested for it.
 func TestRedisDamagedClaimsFreeTheirID(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
@@ -151,7 +151,7 @@ func TestRedisDamagedClaimsFreeTheirID(t *testing.T) {
 	}
 }
 
-// A turn that is repeated leaves out what was damaged in between.
+// A turn that is repeated leaves out records that were damaged in between.
 func TestRedisRepeatedTurnPassesOverDamage(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
@@ -207,8 +207,8 @@ func TestRedisDamagedHeadIsDue(t *testing.T) {
 	}
 }
 
-// What is set aside twice at one instant has two keys, and what was pushed anew in between stays
-// when another call, which has met the damage too, sets it aside late.
+// Records that are set aside twice at one instant have two keys. A job that was pushed anew in
+// between stays when another call, which has met the damage too, sets it aside late.
 func TestRedisSetsAsideOnce(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)

@@ -61,8 +61,8 @@ var (
 	rowFigure = regexp.MustCompile(`data-l="(lag|waiting|running)"[^>]*><(?:a|span)[^>]*>([^<]*)<`)
 )
 
-// overview returns how many shards the overview says are away, and how many jobs of a queue it
-// shows as waiting.
+// overview returns how many shards are away by the overview, and how many jobs of a queue it shows
+// as waiting.
 func (o *outage) overview(board http.Handler, queue string) (away int, waiting string) {
 	o.Helper()
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -110,7 +110,7 @@ func (o *outage) seenOnTheDashboard(lost, healthy []int, begin func()) {
 	until(append(slices.Clone(lost), healthy...))
 	begin()
 	before := looks.begun.Load()
-	for began := time.Now(); looks.begun.Load() == before; time.Sleep(100 * time.Millisecond) { // what was found before is shown
+	for began := time.Now(); looks.begun.Load() == before; time.Sleep(100 * time.Millisecond) { // the earlier result is shown
 		if away, _ := o.overview(board, "outages"); looks.begun.Load() > before {
 			if n := looks.begun.Load() - before; away < len(lost) || n > 1 {
 				o.Errorf("after %d looks the overview says that %d shards are away; want %d after one", n, away, len(lost))

@@ -10,10 +10,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Declare makes the queue's record and then each shard's. Where Forget removes all
-// there is in between, the queue is declared all the same: nothing is pushed to shards
-// that no list knows of, and that the next Declare, with another shard count, would
-// find in its way.
+// Declare makes the queue's record and then each shard's. If Forget removes all of them in
+// between, the queue is declared all the same: nothing is pushed to shards that are in no list and
+// would obstruct the next Declare, with another shard count.
 func TestRedisDeclareRacesForget(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)

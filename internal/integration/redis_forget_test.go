@@ -72,8 +72,7 @@ func TestRedisForgetRaces(t *testing.T) {
 	}
 }
 
-// forgetWith forgets a queue while something comes before a step, and checks what
-// it leaves.
+// forgetWith forgets a queue while something comes before a step, and checks the remains.
 func forgetWith(t *testing.T, step int, between func(*worker) error) *worker {
 	t.Helper()
 	client := testservers.OwnRedis(t).(*goredis.Client)

@@ -62,7 +62,8 @@ func TestRedisFormats(t *testing.T) {
 	}
 }
 
-// A program that was started before a newer one has stored its format is told by its next Declare.
+// A program that was started before a newer one has stored its format gets an error from its next
+// Declare.
 func TestRedisFormatsOfANewerProgramBeside(t *testing.T) {
 	t.Parallel()
 	client := testservers.Redis(t)
@@ -88,9 +89,9 @@ func TestRedisFormatsOfANewerProgramBeside(t *testing.T) {
 	}
 }
 
-// While the master with the list of queues hangs, a program that begins takes the record of a shard
-// for what tells the format: it writes nothing where a newer program has changed that, and once the
-// list can be read it uses the store no more.
+// While the master with the list of queues hangs, a program that starts takes the format from a
+// shard's record. It writes nothing if a newer program has changed that record, and once the list
+// can be read it no longer uses the store.
 func TestRedisFormatBesideAHungRegistry(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()

@@ -12,9 +12,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// refusedWhenFull reports whether a full server refuses the call: a script that
-// may store more than it takes away. All others pass, so that servers can start, and
-// handle what is there.
+// refusedWhenFull reports whether a full server refuses the call: a script that may store more
+// than it removes. All others pass, so that servers can start, and handle the queued jobs.
 func (c *scriptCall) refusedWhenFull() bool {
 	return c.script == "push" || c.script == "edit" || c.script == "import" || c.script == "recount" || strings.HasPrefix(c.name, "revive")
 }

@@ -59,7 +59,7 @@ func TestRedisFullServerIsDrainedByANewOne(t *testing.T) {
 	must(t, <-ended)
 }
 
-// What failed jobs add to a full server is bounded: the texts of their errors are cut.
+// The growth of a full server by failed jobs is bounded: the texts of their errors are cut.
 func TestRedisFullServerCutsErrors(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("größer ", 450)

@@ -23,7 +23,7 @@ import (
 // pushGate is a hook of a client that holds pushes up, each exchange of them, until it is opened.
 type pushGate struct {
 	open chan struct{}
-	// arrived has the context of each exchange that waits, and what it carries.
+	// arrived has the context of each exchange that waits, and its entries.
 	arrived chan heldPush
 }
 
@@ -184,9 +184,9 @@ func TestRedisGathersSmallPushesOnly(t *testing.T) {
 	}
 }
 
-// A connection that is lost under pushes that went together fails each of them as one whose outcome
-// is unknown, and none of the others. The exchange is not sent again. Each of their callers may
-// push again: what is stored merges.
+// A connection that is lost under pushes that went together fails each of them with an unknown
+// outcome, and no others. The exchange is not sent again. Each of their callers may push again:
+// stored entries merge.
 func TestRedisALostConnectionFailsThePushesOfItsExchange(t *testing.T) {
 	t.Parallel()
 	server := testservers.OwnRedis(t)

@@ -49,7 +49,7 @@ type halfMoved struct {
 	reply, blind  []string
 }
 
-// contents are the keys of a slot with what they hold.
+// contents are the keys of a slot with their values.
 type contents map[string]any
 
 // newHalfMoved makes the call, and runs its script once more where all keys are.
@@ -60,7 +60,7 @@ func newHalfMoved(t *testing.T, client *goredis.ClusterClient, call scriptCall) 
 	recorder := recordScript(t, call.script)
 	own := goredis.NewClusterClient(client.Options())
 	t.Cleanup(func() { own.Close() })
-	own.OnNewNode(func(node *goredis.Client) { node.AddHook(recorder) }) // a check asks each by itself
+	own.OnNewNode(func(node *goredis.Client) { node.AddHook(recorder) }) // a check asks each server by itself
 	w := newWorker(t, own, call.filled)
 	w.prepare(call)
 	recorder.forget()

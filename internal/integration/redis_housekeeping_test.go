@@ -11,8 +11,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Only an hour of a history has a TTL. What else is over is removed by those who come later: nodes
-// an hour after they ran out, in case the clock steps back.
+// Only an hour of a history has a TTL. Other expired records are removed by later calls: nodes an
+// hour after they expired, in case the clock steps back.
 func TestRedisRemovesWhatIsOver(t *testing.T) {
 	t.Parallel()
 	client, now := testservers.OwnRedis(t), frozenNow

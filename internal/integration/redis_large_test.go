@@ -17,7 +17,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// bulkSize is what a client writes by itself, past its buffer.
+// bulkSize is the size from which a client writes directly, past its buffer.
 const bulkSize = 2 << 20
 
 // dialLarge opens another client with a few connections. Large writes on them go through write.

@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// A look at many shards costs one server no script, and says the same where a user may send no
+// A look at many shards costs one server no script, and has the same result if a user may send no
 // transactions, in either version of the protocol. A shard that can't be read hides no other.
 func TestRedisLooksByTransactionsAndByScripts(t *testing.T) {
 	t.Parallel()
@@ -63,8 +63,8 @@ func TestRedisLooksByTransactionsAndByScripts(t *testing.T) {
 	hides(t, w, admin)
 }
 
-// refusedOnce checks that a store sends one transaction in all for a user who may not: each costs
-// the client a connection.
+// refusedOnce checks that a store sends only one transaction for a user without the right: each
+// costs the client a connection.
 func refusedOnce(t *testing.T, admin, client goredis.UniversalClient) {
 	t.Helper()
 	must(t, admin.ConfigResetStat(t.Context()).Err())

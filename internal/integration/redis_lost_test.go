@@ -15,7 +15,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// loss is what a fault of Redis or a hand has taken from a job or a dead letter.
+// loss is a part that a fault of Redis or a person has removed from a job or a dead letter.
 type loss struct {
 	name string
 	do   []any // a command on keys of the shard
@@ -47,8 +47,8 @@ func lostParts() []loss {
 }
 
 // Whatever a job or a dead letter has lost, no turn and no step fails for it, each does the rest
-// of its work, and what is left is set aside or listed anew. After a Recount the counts are those
-// of what there is.
+// of its work, and the rest of the record is set aside or listed anew. After a Recount the counts
+// match the present records.
 func TestRedisALostPartStopsNothing(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
@@ -67,7 +67,7 @@ func TestRedisALostPartStopsNothing(t *testing.T) {
 	}
 }
 
-// lossCalls are calls that meet what is lost.
+// lossCalls are calls that meet lost parts.
 func lossCalls(l loss) map[string]func(*worker) error {
 	return map[string]func(*worker) error{
 		"turns": func(w *worker) error {
@@ -184,8 +184,8 @@ func TestRedisWhatNoListHasIsListedAnew(t *testing.T) {
 	w.aside()
 }
 
-// A purge of all ends where the records of the morgue are lost, and one of a group, and what is
-// lost is shown.
+// A purge of all ends even if the records of the morgue are lost, and so does a purge of a group.
+// Lost records are shown.
 func TestRedisAPurgeOfLostLettersEnds(t *testing.T) {
 	t.Parallel()
 	const letters = 700
@@ -225,7 +225,7 @@ func TestRedisAPurgeOfLostLettersEnds(t *testing.T) {
 	}
 }
 
-// A shard that has lost the records of all its jobs works on with what is pushed then.
+// A shard that has lost the records of all its jobs works with the jobs that are pushed then.
 func TestRedisAShardWithoutRecordsWorksOn(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)

@@ -61,7 +61,7 @@ func (l *lostShard) missing() bool {
 }
 
 // A shard that was declared and has lost its record is not made anew by a declaration, which would
-// hide that what it held is lost: each call on it says so. The others work on.
+// hide the loss of its contents: each call on it reports it. The others keep working.
 func TestRedisALostShardIsNotDeclaredAnew(t *testing.T) {
 	t.Parallel()
 	l := newLostShard(t)
@@ -248,8 +248,9 @@ func TestRedisTheOnlyShardIsMended(t *testing.T) {
 	must(t, w.push(one("new", 1)))
 }
 
-// A queue that has lost its record has it again from its shards, by the next declaration or a
-// Recount, with its shards, its pause and all jobs. Until then who names it can look at it.
+// A queue that has lost its record gets it again from its shards, by the next declaration or a
+// Recount, with its shards, its pause and all jobs. Until then a caller that names it can look at
+// it.
 func TestRedisALostQueueRecordIsRestored(t *testing.T) {
 	t.Parallel()
 	for name, restore := range map[string]func(*lostShard) error{
@@ -414,7 +415,7 @@ func TestRedisPauseRacesTheFirstDeclare(t *testing.T) {
 	}
 }
 
-// A record that can't be read is as one that is lost: calls say so, a Pause passes it over, a
+// A record that can't be read is treated like a lost one: calls report it, a Pause skips it, a
 // declaration leaves it, and a Recount makes it anew and keeps the jobs.
 func TestRedisAShardWhoseRecordCanNotBeReadIsMended(t *testing.T) {
 	t.Parallel()

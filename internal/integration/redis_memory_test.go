@@ -12,8 +12,8 @@ import (
 	"github.com/skeinq/skein/internal/integration/testservers"
 )
 
-// BenchmarkRedisMemoryOfFailures measures what a queued job costs more once it is a retry, and
-// what a dead one costs, in all and by key, with an error of 64 bytes.
+// BenchmarkRedisMemoryOfFailures measures the additional memory of a queued job once it is a
+// retry, and the memory of a dead one, in all and by key, with an error of 64 bytes.
 func BenchmarkRedisMemoryOfFailures(b *testing.B) {
 	const jobs = 100_000
 	failed := core.PutBack{Delay: time.Hour, RetryCount: 3, Error: strings.Repeat("e", 64)}
@@ -49,7 +49,7 @@ func (l *load) settleAll(n int, as core.Settlement) {
 	}
 }
 
-// logKeys logs what each key of a server takes for a job, the largest first.
+// logKeys logs the size of each key of a server for a job, the largest first.
 func logKeys(b *testing.B, client goredis.UniversalClient, jobs int64) {
 	b.Helper()
 	type sized struct {

@@ -50,7 +50,7 @@ func TestRedisMergesAsMemoryDoes(t *testing.T) {
 	})
 }
 
-// oneJob is one job in both stores, and what their caller knows of it.
+// oneJob is one job in both stores, and their caller's knowledge of it.
 type oneJob struct {
 	t      *rapid.T
 	stores [2]ports.ShardStore

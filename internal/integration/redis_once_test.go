@@ -124,8 +124,7 @@ func (l *redisLink) open(t *testing.T, client goredis.UniversalClient) goredis.U
 	return own
 }
 
-// lossyConn loses what comes after a command that the link knows, once the server
-// has answered.
+// lossyConn loses the data after a command that the link knows, once the server has answered.
 type lossyConn struct {
 	net.Conn
 	link *redisLink

@@ -35,7 +35,7 @@ type outage struct {
 	cluster *goredis.ClusterClient
 	client  *skein.Client
 	next    int
-	// readTimeout is how long the clients wait for a reply; 0 is what they do by default.
+	// readTimeout is how long the clients wait for a reply; 0 is their default.
 	readTimeout time.Duration
 
 	mu      sync.Mutex
@@ -43,7 +43,7 @@ type outage struct {
 	log     logText
 }
 
-// newOutage starts a Cluster and what works on it.
+// newOutage starts a Cluster and its users.
 func newOutage(t *testing.T) *outage { return newOutageWith(t, outageFlags...) }
 
 // newOutageWith is newOutage with other flags of the servers.
@@ -54,7 +54,7 @@ func newOutageWith(t *testing.T, flags ...string) *outage {
 	return o
 }
 
-// outageFlags make a Cluster serve what it has left, and fail over soon.
+// outageFlags make a Cluster serve the remaining slots, and fail over soon.
 var outageFlags = []string{"--cluster-require-full-coverage", "no", "--cluster-node-timeout", "2000"}
 
 // connect opens another client of the Cluster, as another process has it.
@@ -64,8 +64,8 @@ func (o *outage) connect() *goredis.ClusterClient {
 	return client
 }
 
-// waitForever has all clients that are opened from now on wait for a reply for longer than any
-// test: who waits for a server that hangs is never late, but does not end.
+// waitForever makes all clients that are opened from now on wait for a reply for longer than any
+// test: a call that waits for a hanging server is never late, but does not end.
 func (o *outage) waitForever() {
 	o.readTimeout = time.Hour
 	o.client = skein.NewClient(redis.New(o.connect(), redis.Options{}), skein.ClientOptions{})
@@ -160,7 +160,7 @@ func (o *outage) handles(what string, shards []int, within time.Duration) (longe
 	return longest
 }
 
-// listen asks for the wake-ups of all shards, and logs into o.log.
+// listen subscribes to the wake-ups of all shards, and logs into o.log.
 func (o *outage) listen() <-chan core.Shard {
 	o.Helper()
 	wakeups, err := redis.New(o.connect(), redis.Options{Logger: slog.New(slog.NewTextHandler(&o.log, nil))}).Wakeups(o.Context(), core.Shards("outages", outageShards))
@@ -213,7 +213,7 @@ func TestRedisDeadMasterStopsOnlyItsShards(t *testing.T) {
 	}
 }
 
-// So it is while a master hangs, whose shards go on when it answers again.
+// The same holds while a master hangs. Its shards continue when it answers again.
 func TestRedisHungMasterStopsOnlyItsShards(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()

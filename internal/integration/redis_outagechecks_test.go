@@ -13,9 +13,9 @@ import (
 	"github.com/skeinq/skein/internal/tier"
 )
 
-// While a master of a Cluster hangs that has the list of queues, who looks at the servers sees
-// that, and the others, whether the store has worked before or not. One that has does not wait as
-// long as its client would.
+// While a Cluster's master that has the list of queues hangs, a check of the servers shows that,
+// and the others, whether the store has worked before or not. A store that has worked before does
+// not wait as long as its client would.
 func TestRedisChecksBesideAHungMaster(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()

@@ -16,9 +16,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// With Redis's default of cluster-require-full-coverage one master that hangs stops all shards of
-// a Cluster once the others have noticed: a push is repeated, and then an error says why. When the
-// master answers again all goes on, and nothing is lost.
+// With Redis's default of cluster-require-full-coverage, one hanging master stops all shards of a
+// Cluster once the others have noticed: a push is repeated, and then an error names the reason.
+// When the master answers again, everything continues, and nothing is lost.
 func TestRedisFullCoverageStopsAllShardsForAWhile(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()

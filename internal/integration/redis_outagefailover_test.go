@@ -16,8 +16,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// When a replica has taken the place of a dead master, its shards go on without a poll, and a
-// client that only pushes finds it at once, also where pushes wait for replicas.
+// When a replica has taken the place of a dead master, its shards continue without a poll, and a
+// client that only pushes finds it at once, also if pushes wait for replicas.
 func TestRedisFailoverIsFoundByPushes(t *testing.T) {
 	tier.Long(t, "waits for a failover")
 	t.Parallel()

@@ -19,8 +19,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// While a master of a Cluster is dead, statistics and lists have what the others have, soon,
-// and name the shards that they lack.
+// While a master of a Cluster is dead, statistics and lists soon have the entries of the others,
+// and name the missing shards.
 func TestRedisDeadMasterHidesOnlyItsShards(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
@@ -54,8 +54,8 @@ func TestRedisHungRegistryHidesOnlyItsShards(t *testing.T) {
 	o.looksBesideAnOutage(lost, healthy, func() { testservers.Freeze(t, failing) })
 }
 
-// Statistics of all queues need the list. A store that has seen it answers for what it knows, also
-// for a queue all of whose shards are away.
+// Statistics of all queues need the list. A store that has seen it answers from memory, also for a
+// queue all of whose shards are away.
 func TestRedisDeadRegistryHidesNoQueueThatWasSeen(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
@@ -102,7 +102,7 @@ func (o *outage) looksBesideAnOutage(lost, healthy []int, begin func()) {
 	o.Helper()
 	store := redis.New(o.connect(), redis.Options{})
 	o.fill(store)
-	started := redis.New(o.connect(), redis.Options{}) // its client knows the Cluster, it has asked it nothing
+	started := redis.New(o.connect(), redis.Options{}) // its client knows the Cluster but has not called it
 	must(o, started.Ping(o.Context()))
 	begin()
 	for name, s := range map[string]*redis.Store{"that has worked": store, "that looks for the first time": started} {
@@ -129,13 +129,13 @@ func (o *outage) fill(store *redis.Store) {
 	}
 }
 
-// muchTooLate is when what who looks waits for would have ended by itself in the end: a reply of a
-// server that hangs, which the client waits for again and again. A look that does not wait for it
-// takes a second or two of this, also on a machine that is busy.
+// muchTooLate is when a look that waits for a hanging server would have ended by itself in the
+// end, since the client waits for its reply again and again. A look that does not wait for it
+// takes a second or two of this, even on a busy machine.
 const muchTooLate = 20 * time.Second
 
-// looksSoon checks that a look has what is in the shards that it reaches, names the others, and
-// does not wait for those that are lost. On a busy machine it may miss healthy ones too, whose
+// looksSoon checks that a look has the entries of the shards that it reaches, names the others,
+// and does not wait for the lost ones. On a busy machine it may also miss healthy shards whose
 // server is later than another, but not each time.
 func (o *outage) looksSoon(what string, lost, healthy []int, look func(context.Context) (int, []core.Shard, error)) {
 	o.Helper()

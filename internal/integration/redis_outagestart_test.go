@@ -32,7 +32,7 @@ func TestRedisServersStartBesideADeadMaster(t *testing.T) {
 	if _, err := o.push(lost[0], promptly); err == nil {
 		t.Error("a push to a shard of the dead master was accepted")
 	}
-	o.logs("wake-ups are interrupted") // what is back sooner is worth no line
+	o.logs("wake-ups are interrupted") // a shorter outage is not logged
 	must(t, replica.Do(t.Context(), "CLUSTER", "FAILOVER", "TAKEOVER").Err())
 	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
 		if _, err := o.push(lost[0], promptly); err == nil {
@@ -46,7 +46,7 @@ func TestRedisServersStartBesideADeadMaster(t *testing.T) {
 	o.logs("wake-ups are back")
 }
 
-// logs waits until the log says something.
+// logs waits until the log contains a text.
 func (o *outage) logs(what string) {
 	o.Helper()
 	for began := time.Now(); !strings.Contains(o.log.String(), what); time.Sleep(100 * time.Millisecond) {
@@ -84,9 +84,9 @@ func (o *outage) without(key string) (failing *goredis.Client, lost, healthy []i
 	return nil, nil, nil
 }
 
-// A process that starts while the master with the list of queues is dead works the shards that it
-// can reach of a queue that was declared before. A new queue can't be declared, and nobody is told
-// that it was.
+// A process that starts while the master with the list of queues is dead works the reachable
+// shards of a queue that was declared before. A new queue can't be declared, and its declaration
+// does not succeed.
 func TestRedisServersStartBesideADeadRegistry(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
@@ -96,7 +96,7 @@ func TestRedisServersStartBesideADeadRegistry(t *testing.T) {
 	o.startsBeside(lost, healthy, func() { testservers.Kill(t, failing) })
 }
 
-// So it does while that master hangs; when it answers again, all goes on.
+// The same holds while that master hangs. When it answers again, everything continues.
 func TestRedisServersStartBesideAHungRegistry(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
@@ -129,8 +129,8 @@ func (o *outage) registry() (failing *goredis.Client, lost, healthy []int) {
 	return failing, lost, healthy
 }
 
-// startsBeside has the outage begin, and then a client, a server and an inspector that have asked
-// the Cluster nothing before.
+// startsBeside begins the outage, and then starts a client, a server and an inspector that have
+// not called the Cluster before.
 func (o *outage) startsBeside(lost, healthy []int, begin func()) {
 	o.Helper()
 	begin()

@@ -12,8 +12,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// A page larger than what one script lists is whole and in order, also where one
-// shard has nearly all of it.
+// A page larger than the list of one script is complete and in order, even if one shard has nearly
+// all of it.
 func TestRedisPagesOfManyScripts(t *testing.T) {
 	t.Parallel()
 	client := testservers.Redis(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Every master of a Cluster is asked whether it may evict keys.
+// The eviction policy of every master of a Cluster is checked.
 func TestRedisPolicyOfEachMaster(t *testing.T) {
 	t.Parallel()
 	cluster := testservers.OwnRedisCluster(t).(*goredis.ClusterClient)

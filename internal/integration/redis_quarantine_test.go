@@ -13,7 +13,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// A shard with more damaged records than one call sets aside works on call by call, and says so.
+// A shard with more damaged records than one call sets aside continues call by call, and reports
+// it.
 func TestRedisAShardOfDamagedRecordsWorksOn(t *testing.T) {
 	t.Parallel()
 	const damaged = 2500
@@ -75,8 +76,8 @@ func TestRedisAShardOfDamagedRecordsWorksOn(t *testing.T) {
 	}
 }
 
-// Payloads in a set of their own are kept with their record, away from what is pushed for the id
-// afterwards, until it is discarded.
+// Payloads in a set of their own are kept with their record, apart from later pushes for the id,
+// until it is discarded.
 func TestRedisKeepsThePayloadsOfADamagedRecord(t *testing.T) {
 	t.Parallel()
 	client := testservers.Redis(t)

@@ -16,9 +16,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// A pause, a resume and a declaration change the queue's record and then each
-// shard. A pause or resume between the two halves of another call is the last: all
-// shards end as it says.
+// A pause, a resume and a declaration change the queue's record and then each shard. A pause or
+// resume between the two halves of another call is the last: all shards end in its state.
 func TestRedisPauseRacesResume(t *testing.T) {
 	t.Parallel()
 	declaring := func(w *worker) error { return w.declare("orders") }
@@ -57,7 +56,7 @@ func TestRedisPauseRacesResume(t *testing.T) {
 type beforeShards struct {
 	once sync.Once
 	do   func()
-	on   string // what a key of theirs begins with; shard 0's by default
+	on   string // the beginning of a key of theirs; shard 0's by default
 	// scripts leaves out other commands.
 	scripts bool
 }
@@ -91,7 +90,7 @@ func (b *beforeShards) see(cmd goredis.Cmder) {
 	}
 }
 
-// A shard whose record is stored while a call asks why it had none is not taken for lost.
+// A shard whose record is stored while a call checks why it had none is not taken for lost.
 func TestRedisAShardDeclaredMeanwhileIsNotLost(t *testing.T) {
 	t.Parallel()
 	own := testservers.OwnRedis(t).(*goredis.Client)

@@ -199,8 +199,8 @@ func (w *worker) pushJobs(n int) {
 	}
 }
 
-// A step goes through about as many entries as its Limit says, however many the shard has; all
-// steps together count each.
+// A step visits about as many entries as its Limit, however many the shard has; all steps together
+// count each.
 func TestRedisRecountStepIsBounded(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
@@ -222,9 +222,9 @@ func TestRedisRecountStepIsBounded(t *testing.T) {
 	}
 }
 
-// Redis returns a small sorted set whole, whatever COUNT says. A step of a recount reads 8 MiB of
-// the records in one all the same, and few more, and the steps together put right what they meet,
-// whatever has left the set between them.
+// Redis returns a small sorted set whole, whatever COUNT is. A step of a recount still reads 8 MiB
+// of the records in one, and few more. The steps together correct the records that they meet, even
+// if some have left the set between them.
 func TestRedisRecountStepReadsFewLargeRecords(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
@@ -296,8 +296,8 @@ func TestRedisRecountRefusesAPlaceOfAnotherShard(t *testing.T) {
 	}
 }
 
-// Beside many claims none runs alone. So a recount that does not read them all corrects the lease
-// that says otherwise, or else nothing would be claimed any more.
+// With many claims, none runs alone. So a recount that does not read them all corrects a lease
+// that contradicts this, or else nothing would be claimed any more.
 func TestRedisRecountOfManyClaimsFreesTheShard(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
@@ -322,8 +322,9 @@ func TestRedisRecountOfManyClaimsFreesTheShard(t *testing.T) {
 	}
 }
 
-// The place of a scan means nothing to another server, such as a replica that was promoted: a
-// recount that meets one begins its part anew, rather than to miss what that server has elsewhere.
+// The place of a scan means nothing to another server, such as a promoted replica. A recount that
+// meets such a place begins its part anew, so that it does not miss records that the server has
+// elsewhere.
 func TestRedisRecountGoesOnAfterAFailover(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
@@ -346,7 +347,7 @@ func TestRedisRecountGoesOnAfterAFailover(t *testing.T) {
 	}
 }
 
-// A key that another program has overwritten is named, with what to do, and that helps.
+// The error names a key that another program has overwritten, with the cure, and the cure helps.
 func TestRedisRecountNamesAKeyOfAnotherType(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)

@@ -14,7 +14,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// refusedPushes is a hook of a client that counts what the server refuses.
+// refusedPushes is a hook of a client that counts the server's refusals.
 type refusedPushes struct{ refused chan error }
 
 func (refusedPushes) DialHook(next goredis.DialHook) goredis.DialHook { return next }
@@ -33,8 +33,8 @@ func (refusedPushes) ProcessPipelineHook(next goredis.ProcessPipelineHook) gored
 	return next
 }
 
-// A server that refuses writes for a moment has written nothing, so that a push, which is sent
-// once otherwise, is repeated, and nobody is told.
+// A server that refuses writes for a moment has written nothing. So a push, which is otherwise
+// sent once, is repeated, and its caller gets no error.
 func TestRedisPushWaitsForAServerThatRefuses(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// One record that can't be read fails no call of others: who wrote it writes it anew.
+// A record that can't be read fails no call for others: its writer writes it anew.
 func TestRedisADamagedNodeOrPermitIsPassedOver(t *testing.T) {
 	t.Parallel()
 	w := newWorker(t, testservers.OwnRedis(t), false)
@@ -36,8 +36,8 @@ func TestRedisADamagedNodeOrPermitIsPassedOver(t *testing.T) {
 	}
 }
 
-// A queue whose record can't be read hides no other, and looks at it have what its shards have
-// kept. The log has it once. A recount puts the record back.
+// A queue whose record can't be read hides no other, and looks at it use the copies in its shards.
+// It is logged once. A recount restores the record.
 func TestRedisADamagedQueueRecordHidesNoOther(t *testing.T) {
 	t.Parallel()
 	w := newWorker(t, testservers.OwnRedis(t), false)
@@ -115,7 +115,7 @@ func TestRedisAnOddTimeStopsNothing(t *testing.T) {
 	}
 }
 
-// What can't be read of a minute, or of a node's hour, hides no other.
+// A minute, or a node's hour, that can't be read hides no other.
 func TestRedisADamagedMinuteHidesNoOther(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]string{

@@ -81,7 +81,7 @@ func TestRedisThatMayEvictIsRefused(t *testing.T) {
 	}
 }
 
-// A store goes on after Sentinel has promoted a replica, with all that had been
+// A store continues after Sentinel has promoted a replica, with everything that had been
 // replicated, and its tokens grow.
 func TestRedisFailsOver(t *testing.T) {
 	tier.Long(t, "waits for a failover")

@@ -19,7 +19,7 @@ import (
 // cutShards is a hook of a client whose commands on the keys of some shards fail, as if the
 // server that has them could not be reached.
 type cutShards struct {
-	tags  sync.Map // what the names of the shards' keys begin with
+	tags  sync.Map // the beginning of the names of the shards' keys
 	reads bool     // GETs get through
 }
 

@@ -14,7 +14,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// slotServer is a master, spoken to as by those who were sent to it by ASK.
+// slotServer is a master that is called as by clients that ASK has redirected to it.
 type slotServer struct {
 	id     string
 	client *goredis.Client
@@ -63,7 +63,7 @@ func (s *slotServer) dump(t *testing.T, slot int) map[string]string {
 	return dumps
 }
 
-// read is what the server has of a slot.
+// read is the server's part of a slot.
 func (s *slotServer) read(t *testing.T, slot int) contents {
 	t.Helper()
 	return s.readKeys(t, s.keys(t, slot))

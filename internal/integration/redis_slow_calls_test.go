@@ -41,7 +41,7 @@ func (s *slow) timeTurns() {
 	}
 	s.time("acquire with 256 claimed", nothing, func() { s.acquire(s.last + 1 + time.Now().UnixNano()) })
 	s.turn(done, 0)
-	// What is due at once is claimed first, and the rest of the shard waits.
+	// Jobs that are due at once are claimed first, and the rest of the shard waits.
 	oldest := core.At(0)
 	prepare := func(jobs, payloads int) func() {
 		return func() {

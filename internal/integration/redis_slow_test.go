@@ -86,7 +86,7 @@ func (s *slow) must(err error) {
 	}
 }
 
-// slowRepeats is how often each call is made: enough to find its own time where that is asked for.
+// slowRepeats is how often each call is made: enough to measure its own time if that is requested.
 func slowRepeats() int {
 	if *slowLimit == 0 {
 		return 2

@@ -14,8 +14,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// While a slot of a Cluster migrates, and does so for long, who looks at all shards has those of
-// its server that are in other slots, and names the one that is in this.
+// While a slot of a Cluster migrates, and does so for long, a look at all shards has those of its
+// server that are in other slots, and names the one that is in this slot.
 func TestRedisASlotThatMovesHidesOnlyItsShard(t *testing.T) {
 	tier.Long(t, "waits for slots to move")
 	t.Parallel()
@@ -49,7 +49,7 @@ func TestRedisASlotThatMovesHidesOnlyItsShard(t *testing.T) {
 	for what, look := range all {
 		_, missing, err := look(t.Context()) // which ends though the slot moves for ever
 		if len(missing) == 0 && err == nil {
-			continue // it reads what is there without a script
+			continue // it reads without a script
 		}
 		if err != nil || !slices.Equal(missing, moving) {
 			t.Errorf("%s lacks %v (%v), want %v", what, missing, err, moving)

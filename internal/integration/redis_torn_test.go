@@ -69,7 +69,7 @@ func TestRedisAShardElsewhereIsNotMadeAnew(t *testing.T) {
 	}
 }
 
-// What the slot's owner has of a shard keeps no recount from making its record anew.
+// A shard's keys on the slot's owner keep no recount from making its record anew.
 func TestRedisAShardWithoutItsRecordIsMendedByItsOwner(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedisCluster(t).(*goredis.ClusterClient)
@@ -90,8 +90,8 @@ func (h *halfMoved) tear(key string) {
 	h.flag("STABLE")
 }
 
-// What a shard has of an id whose record is missing is not written over, and not added to: it is
-// set aside, whole.
+// A shard's other keys for an id with a missing record are not overwritten, and not added to: they
+// are set aside, whole.
 func TestRedisALostRecordKeepsPayloads(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)

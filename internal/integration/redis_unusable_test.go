@@ -27,7 +27,7 @@ type unusableRedis struct {
 	config []string
 	// prefix is the store's.
 	prefix string
-	// says is what the error must contain.
+	// says is a text that the error must contain.
 	says string
 	// cure makes the server usable, if that is possible without another client.
 	cure []any
@@ -60,9 +60,8 @@ func unusableRedises() []unusableRedis {
 	}
 }
 
-// An error that waiting does not end is ErrUnusable from the first call on, of whatever
-// method, says what to change, and stores nothing. Once that is changed, the same handle
-// works.
+// An error that waiting does not end is ErrUnusable from the first call on, of whatever method,
+// names the cure, and stores nothing. After the cure, the same handle works.
 func TestRedisUnusable(t *testing.T) {
 	for _, tt := range unusableRedises() {
 		t.Run(tt.name, func(t *testing.T) {
@@ -136,7 +135,7 @@ func callEach(t *testing.T, store *redis.Store) map[string]error {
 	return errs
 }
 
-// A user who may not subscribe is told so, and works without wake-ups.
+// A user without the right to subscribe gets that error, and works without wake-ups.
 func TestRedisWithoutChannelsIsPolled(t *testing.T) {
 	t.Parallel()
 	client := asUser(t, testservers.OwnRedis(t).(*goredis.Client), "on >secret ~* resetchannels +@all")
@@ -154,7 +153,7 @@ func TestRedisWithoutChannelsIsPolled(t *testing.T) {
 	}
 }
 
-// A client of a Cluster that finds none says so.
+// A client of a Cluster that finds none reports it.
 func TestRedisClusterClientWithoutACluster(t *testing.T) {
 	t.Parallel()
 	address := testservers.OwnRedis(t).(*goredis.Client).Options().Addr

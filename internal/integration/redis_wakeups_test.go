@@ -14,8 +14,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// wakeCase is a call and how many wake-ups it sends. The port allows any number;
-// the Redis store promises none that are in vain to those who only push.
+// wakeCase is a call and how many wake-ups it sends. The port allows any number; the Redis store
+// promises no needless ones to callers that only push.
 type wakeCase struct {
 	name    string
 	prepare func(*worker) error
@@ -183,7 +183,7 @@ func TestRedisWakesOnlyForEarlierHeads(t *testing.T) {
 }
 
 // Wake-ups of a queue whose record can't be read, now or at all, arrive: the shards' own records
-// say what they hold. Those of a queue or a shard that is not there are refused.
+// are enough. Those of a queue or a shard that does not exist are refused.
 func TestRedisWakeupsNeedNoRecordThatCanBeRead(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)

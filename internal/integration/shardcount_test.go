@@ -20,8 +20,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// A new deployment with another shard count gets nothing done, says why and who serves the queue,
-// and the old one goes on.
+// A new deployment with another shard count gets nothing done. Its error names the reason and the
+// servers of the queue, and the old deployment continues.
 func TestADeploymentWithAnotherShardCountIsRefused(t *testing.T) {
 	t.Parallel()
 	if core.ShardOf(movedID, oldShards) == core.ShardOf(movedID, newShards) {
@@ -100,7 +100,8 @@ func (g *gate) guard(store ports.ShardStore) ports.ShardStore {
 }
 
 // A process that was stopped for a while finds its queue forgotten and declared with another
-// count. It can neither push nor handle, and says so; the new one isn't disturbed.
+// count. It can neither push nor handle, and its errors name the reason; the new one isn't
+// disturbed.
 func TestAProcessThatMissedANewShardCountIsRefused(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, store ports.ShardStore) {
@@ -166,7 +167,7 @@ func awaitForgotten(t *testing.T, store ports.ShardStore) {
 	}
 }
 
-// awaitLog waits until some line of a log says all of it.
+// awaitLog waits until some line of a log contains all of it.
 func awaitLog(t *testing.T, log *logText, says ...string) {
 	t.Helper()
 	for end := time.Now().Add(testservers.Patience); ; time.Sleep(countPoll) {

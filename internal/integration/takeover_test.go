@@ -75,7 +75,7 @@ func takeOver(t *testing.T, url string, standby bool) (late time.Duration) {
 	if standby {
 		successor = startProcess(t, "successor", url, j)
 		j.await(t, lineReady, successor.pid(), 1)
-		time.Sleep(500 * time.Millisecond) // it has asked for every shard
+		time.Sleep(500 * time.Millisecond) // it has requested every shard
 	}
 	killed := time.Now()
 	victim.kill(t)
