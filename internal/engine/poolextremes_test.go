@@ -46,7 +46,7 @@ func TestLanesDoNotSpinWhenASchedulerDeclinesWhatIsClaimed(t *testing.T) {
 		w.fill(queueName, 1, 10)
 		w.start(each(succeed), pooled(4), roundTrip(2*time.Millisecond), scheduled(func(c core.SchedulerConfig) core.Scheduler {
 			if built++; built == 2 { // the one that chooses the next to run
-				return declining{core.Lag(c).(core.HeadScheduler)}
+				return declining{core.Lag(c).(engine.HeadScheduler)}
 			}
 			return core.Lag(c)
 		}))
