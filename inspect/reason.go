@@ -164,9 +164,9 @@ var whyTable = [...]struct {
 	{IsNext, func(*facts) bool { return true }},
 }
 
-// reasonOf returns the reason why the job of an id does not run. If a job is queued behind a claim of
-// its own id, the reason is that of the queued job. It is a pure function. It returns the first
-// reason of a table that applies.
+// reasonOf returns the reason why the job of an id does not run: the first of a table that applies.
+// If a job is queued behind a claim of its own id, the reason is that of the queued job. It is a
+// pure function.
 func reasonOf(f *facts) Reason {
 	for i := range whyTable {
 		if whyTable[i].holds(f) {

@@ -127,8 +127,8 @@ func allowOOM(s *script) *script {
 var scriptLine = regexp.MustCompile(`user_script:\d+`)
 
 // locate returns an error of the server in which each line of the script is named by its file, as
-// in lua/turn/turn.lua:30. It returns other errors unchanged, and also that of a plain command, which
-// has no script.
+// in lua/turn/turn.lua:30. It returns other errors unchanged, and also that of a plain command,
+// which has no script.
 func (s *script) locate(err error) error {
 	var reply goredis.Error
 	if s == nil || !errors.As(err, &reply) || !scriptLine.MatchString(reply.Error()) {

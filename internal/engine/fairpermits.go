@@ -11,13 +11,13 @@ import (
 // permitRound is how long the same nodes have a permit where there are too few for all.
 const permitRound = time.Second
 
-// fairPermits divides the permits of a queue among those who want some: element i is how many
-// holders[i] should hold. Nobody gets more than it wants. Who wants no more than an equal
-// share gets what it wants, and the others share the rest, so that no two of them differ by
-// more than one. The larger shares go to those who hold more, so that nothing changes hands for
-// nothing. If there are fewer permits than nodes that want some, those take turns, in the order of
-// the list, by the second of now, the store's time: all nodes compute the same from the same
-// list.
+// fairPermits divides the permits of a queue among the servers that want some: element i is how
+// many holders[i] should hold. No server gets more than it wants. A server that wants no more than
+// an equal share gets what it wants, and the others share the rest, so that no two of them differ
+// by more than one. The larger shares go to servers that hold more, so that no permit changes hands
+// without need. If there are fewer permits than servers that want some, these take turns, in the
+// order of the list, by the second of now, the store's time: all servers compute the same from the
+// same list.
 //
 // A negative limit and negative wants count as 0. It is pure.
 func fairPermits(limit int, holders []core.PermitHolder, now core.Instant) []int {

@@ -1,4 +1,5 @@
-// Package errorgroup names the groups of dead letters: errors that are alike have one name. It is pure.
+// Package errorgroup names the groups of dead letters: errors that are alike have one name. It is
+// pure.
 package errorgroup
 
 import (
@@ -17,9 +18,9 @@ const maxGroupText = 1 << 10
 const groupSign = '#'
 
 // Of returns the group of an error: the name of its type, as %T prints it, and the first line of
-// its text, in which # stands for numbers, long hexadecimal ones too, for what is quoted, and for paths
-// and URLs. Types of which every error can be, such as that of [errors.New], are left out, and so is an
-// empty one. The name is as [core.GroupName] returns it.
+// its text, in which # stands for numbers, long hexadecimal ones too, for quoted parts, and for
+// paths and URLs. A type that any error can have, such as that of [errors.New], is left out, and so
+// is an empty one. The name is as [core.GroupName] returns it.
 func Of(kind, text string) string {
 	var n groupNamer
 	if !saysNothing(kind) {
@@ -39,8 +40,8 @@ func Of(kind, text string) string {
 	return core.GroupName(string(kept))
 }
 
-// OfPanic returns the group of a panic, given the name of the function that panicked as a stack trace
-// has it, without its arguments; "" if it is not known.
+// OfPanic returns the group of a panic, given the name of the function that panicked, as a stack
+// trace has it, without its arguments; "" if it is not known.
 func OfPanic(function string) string {
 	path, _, _ := strings.Cut(function, "[") // the types of a generic function may have paths too
 	function = function[strings.LastIndexByte(path, '/')+1:]
