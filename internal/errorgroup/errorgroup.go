@@ -113,8 +113,8 @@ func (n *groupNamer) add(text string) {
 }
 
 // variable returns how many bytes of the beginning of a text differ between errors that are alike:
-// a quoted part, a path, or a number. The character before the text is given, a space if there is
-// none, and whether more of the text is cut off.
+// a quoted part, a path, or a number. before is the character before the text, a space for the
+// beginning, and cut reports whether more of the text is cut off.
 func variable(text string, before rune, cut bool) int {
 	if c := text[0]; c == '"' || c == '`' || c == '\'' {
 		return quoted(text, before, cut)
