@@ -23,7 +23,7 @@ type HeadScheduler interface {
 	// NextDue returns the earliest of the heads that no Choose has found due yet. It is
 	// not OK if there is none.
 	NextDue() core.Head
-	// Charge says that the last choice of the shard stood for n batches more than the
+	// Charge reports that the last choice of the shard stood for n batches more than the
 	// one that Choose has counted, or for fewer if n is negative. It is for schedulers
 	// that share turns, such as those of [core.WeightedBy]; the others ignore it.
 	Charge(index, n int)
