@@ -128,7 +128,7 @@ func TestProseRulesFindTheirFaults(t *testing.T) {
 		{"a.go", "// " + long + long + "\n", "a.go:1: 203 columns"},
 		{"a.md", long + "\n" + long + long + "\n", "a.md:2: 200 columns"},
 		{"a.md", "| " + long + long + long + " | of which |\n", "a.md:1: rule 2\na.md:1: a cell of 299 characters"},
-		{"docs/decisions/a.md", "| " + long + long + long + " |\n", ""},
+		{"docs/decisions/README.md", "| " + long + long + long + " |\n", ""},
 		{"a.md", "```\nof which " + long + long + "\n```\n    of which\n\n`of which`\n", ""},
 		{"a.md", "[text](https://example.com/" + strings.ReplaceAll(long, " ", "-") + ")\n", ""},
 		{"a.md", "![" + long + long + "](a.png)\n", ""},
