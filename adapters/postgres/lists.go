@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -43,12 +42,15 @@ var jobLists = [...]list{
 
 const retrying = "AND retry_count >= 0"
 
+// listPlacesSQL runs placesSQL by a plan that needs no statistics.
+const listPlacesSQL = `SELECT * FROM {schema}.list_places($1, $2, $3, $4, $5, $6, $7, $8)`
+
 // placesSQL returns the first places of shards in a list, shard by shard.
 //
 //	$1 the queue, $2 the indexes of the shards, $3 the most places of each, $4 the id that they begin
-//	behind, $5 its key, or in lists by id the id that they end before or at, $6 the group of lists of one
+//	behind, $5 its key, $6 in lists by id the id that they end before or at, $7 the group of lists of one
 const placesSQL = `
-SELECT e.index, e.key, e.id
+SELECT e.index, e.key, e.id::text
 FROM (SELECT {schema}.first_shard(q.id) AS first FROM {schema}.queues q WHERE q.name = $1) q
 CROSS JOIN LATERAL (
   {rows}
@@ -57,12 +59,18 @@ ORDER BY e.index, {order}`
 
 // shardRows takes places of each shard by an index of the list's order.
 const shardRows = `SELECT s.index, {key} AS key, e.id
-  FROM unnest($2::int[]) s (index) CROSS JOIN LATERAL (
+  FROM unnest($2) s (index) CROSS JOIN LATERAL (
     SELECT * FROM {schema}.{table} WHERE shard = q.first + s.index {filter} AND {after} ORDER BY {columnOrder} LIMIT $3
   ) e`
 
 // rowsByTime is shardRows for queued jobs by time, which are in two parts of their index.
-const rowsByTime = `SELECT * FROM {schema}.places_by_time(q.first, $2, $5, $4, $3, {descending})`
+const rowsByTime = `SELECT s.index, {key} AS key, e.id
+  FROM unnest($2) s (index) CROSS JOIN LATERAL (
+    SELECT j.* FROM (VALUES (false), (true)) p (parked), LATERAL (
+      SELECT perform_at, id FROM {schema}.{table} t
+      WHERE shard = q.first + s.index AND t.parked = p.parked AND {after} ORDER BY {columnOrder} LIMIT $3
+    ) j ORDER BY {columnOrder} LIMIT $3
+  ) e`
 
 // pageSQL returns entries of a page, in the requested order; those that no longer exist are
 // missing.
@@ -87,17 +95,17 @@ func (l list) placesSQL(start storekit.Start, descending bool) string {
 	if start.Inclusive {
 		sign += "="
 	}
-	key, after, order := "0::bigint", "id "+sign+" $4 AND id "+end+" $5", `e.id COLLATE "C"`+direction
+	key, after, order := "0::bigint", "id "+sign+" $4 AND id "+end+" $6", `e.id COLLATE "C"`+direction
 	columnOrder := "id" + direction
 	if l.key != "" {
 		key = l.key + "::bigint"
-		after = fmt.Sprintf("(%s, id) %s ($5::bigint, $4)", l.key, sign)
+		after = fmt.Sprintf("(%s, id) %s ($5, $4)", l.key, sign)
 		order = "e.key" + direction + ", " + order
 		columnOrder = l.key + direction + ", " + columnOrder
 	}
 	text := strings.ReplaceAll(placesSQL, "{rows}", cmp.Or(l.rows, shardRows))
 	return strings.NewReplacer("{key}", key, "{table}", l.table, "{filter}", l.filter, "{after}", after,
-		"{columnOrder}", columnOrder, "{order}", order, "{descending}", strconv.FormatBool(descending)).Replace(text)
+		"{columnOrder}", columnOrder, "{order}", order).Replace(text)
 }
 
 // pageSQL returns the statement for entries of the list.
@@ -110,25 +118,25 @@ func (l list) pageSQL() string {
 // character.
 var afterAllIDs = strings.Repeat("\U0010FFFF", core.MaxIDBytes/4+1)
 
-// bounds returns the id that a page begins behind, and its key, or in lists by id the id that it
-// ends before or at.
-func (l list) bounds(p *storekit.Pager[storekit.Listed]) (id string, other any) {
+// bounds returns the id that a page begins behind, its key in lists by a key, and in lists by id the
+// id that the page ends before or at.
+func (l list) bounds(p *storekit.Pager[storekit.Listed]) (id string, key int64, end string) {
 	start, descending := p.Start(), p.Descending()
-	id = start.At.ID
+	id, key = start.At.ID, start.At.Key
 	switch {
 	case l.key == "" && descending:
 		if !start.Behind {
 			id = afterAllIDs
 		}
-		return id, p.Prefix()
+		return id, 0, p.Prefix()
 	case l.key == "":
-		return id, p.Prefix() + afterAllIDs
+		return id, 0, p.Prefix() + afterAllIDs
 	case !start.Behind && descending:
-		return id, int64(math.MaxInt64)
+		key = math.MaxInt64
 	case !start.Behind:
-		return id, int64(math.MinInt64)
+		key = math.MinInt64
 	}
-	return id, start.At.Key
+	return id, key, ""
 }
 
 // page returns a page of a list, and the cursor of the next. It finds the places of the entries
@@ -161,11 +169,8 @@ func (s *Store) places(ctx context.Context, l list, p *storekit.Pager[storekit.L
 		indexes[i], at[ask.Shard.Index] = int32(ask.Shard.Index), i
 	}
 	most := asks[0].Most
-	id, other := l.bounds(p)
-	args := []any{asks[0].Shard.Queue, indexes, most, id, other}
-	if l.group != "" {
-		args = append(args, l.group)
-	}
+	id, key, end := l.bounds(p)
+	places := s.sql(l.placesSQL(p.Start(), p.Descending()))
 	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		clear(answers)
 		return eachRow(rows, func() error {
@@ -177,7 +182,7 @@ func (s *Store) places(ctx context.Context, l list, p *storekit.Pager[storekit.L
 			answer.More = len(answer.Places) >= most
 			return err
 		})
-	}, l.placesSQL(p.Start(), p.Descending()), args...)
+	}, listPlacesSQL, places, asks[0].Shard.Queue, indexes, most, id, key, end, l.group)
 	if err != nil {
 		for i := range answers {
 			answers[i] = storekit.Answer{Err: err}
@@ -288,7 +293,7 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	case r.ByID:
 		letters.key, letters.keyOf = "", nil
 	case r.Group != "":
-		letters.filter, letters.group = "AND grp = $6", r.Group
+		letters.filter, letters.group = "AND grp = $7", r.Group
 	}
 	entries, next, err := s.page(ctx, letters, r.PageRequest, shards)
 	page := ports.MorguePage{Next: next}
