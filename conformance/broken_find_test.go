@@ -20,6 +20,8 @@ func brokenFinds() []brokenStore {
 		{"returns a payload on two pages", "find/returns payloads by pages of every size", wrapped(repeatsOneOfNext)},
 		{"says that there are no more payloads", "find/returns payloads by pages of every size", wrapped(hidesNext)},
 		{"counts the payloads that it returns", "find/returns payloads by pages of every size", wrapped(countsFound)},
+		{"counts all payloads, whatever is asked for", "find/counts as far as asked for", wrapped(countsAll)},
+		{"takes a place that is not counted for an empty one", "find/counts as far as asked for", wrapped(followsByCount)},
 		{"goes by the number of payloads before", "find/returns once what stays", wrapped(findsByNumber)},
 		{"takes any cursor", "find/refuses a cursor that no reply has", wrapped(findsBehindAnything)},
 	}
@@ -110,6 +112,22 @@ func countsFound(s full) full {
 	return changesFound(s, func(_ ports.FindRequest, found *ports.Found) {
 		if found.Queued != nil {
 			found.Queued.Count = len(found.Queued.Payloads)
+		}
+	})
+}
+
+func countsAll(s full) full {
+	return replace(s, "Find", func(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
+		r.MaxCount = 0
+		return s.Find(ctx, r)
+	})
+}
+
+// followsByCount takes a place of which nothing is counted for one that has no payloads.
+func followsByCount(s full) full {
+	return changesFound(s, func(r ports.FindRequest, found *ports.Found) {
+		if r.Payloads == 0 && r.MaxCount < 0 {
+			found.Next = nil
 		}
 	})
 }

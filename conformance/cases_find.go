@@ -25,6 +25,7 @@ func findCases() []namedCase {
 		{"shares its bound among the places", ruleFindBound, findShared},
 		{"returns once what stays", ruleFindStays, findStays},
 		{"goes on behind a score that is gone", ruleFindStays, findGone},
+		{"counts as far as asked for", "FindRequest: MaxCount is how many payloads of each place to count at most", findCounts},
 		{"refuses a cursor that no reply has", "FindRequest.Validate", findInvalid},
 	}
 }
@@ -133,6 +134,30 @@ func findNone(e *env) {
 			e.same("how many payloads it has", len(*payloadsIn(&found, place)), 0)
 		}
 		e.same("where the payloads begin", found.Next, []ports.PayloadCursor{{}, {Place: ports.PlaceClaimed}, {Place: ports.PlaceDead}})
+	}
+}
+
+func findCounts(e *env) {
+	inAllPlaces(e, "a", tied(3)...)
+	places := []ports.Place{ports.PlaceQueued, ports.PlaceClaimed, ports.PlaceDead}
+	for most, want := range map[int]int{0: 3, -1: 0, 1: 1, 2: 2, 3: 3, 4: 3} {
+		r := ports.FindRequest{Queue: orders, ID: "a", Payloads: 2, MaxCount: most}
+		found := e.findSome(r)
+		for _, place := range places {
+			e.same(fmt.Sprintf("the payloads of %v, counted to %d, and how many come", place, most),
+				[]int{countIn(&found, place), len(*payloadsIn(&found, place))}, []int{want, 2})
+		}
+		e.same("how many places have more", len(found.Next), len(places))
+		for _, next := range found.Next {
+			r.After = &next
+			found := e.findSome(r)
+			e.same(fmt.Sprintf("the payloads of %v behind a cursor, counted to %d, and how many come", next.Place, most),
+				[]int{countIn(&found, next.Place), len(*payloadsIn(&found, next.Place)), len(found.Next)}, []int{want, 1, 0})
+		}
+		r.After, r.Payloads = nil, 0
+		found = e.findSome(r)
+		e.same(fmt.Sprintf("where payloads begin that are not asked for, counted to %d", most), found.Next,
+			[]ports.PayloadCursor{{}, {Place: ports.PlaceClaimed}, {Place: ports.PlaceDead}})
 	}
 }
 

@@ -20,7 +20,14 @@ type FindRequest struct {
 	// the cursors in that reply's Next. The other places are returned without payloads. nil
 	// requests the first payloads of each place.
 	After *PayloadCursor
+	// MaxCount is the maximum number of payloads of each place to count: the view's Count is at most
+	// this. 0 counts all payloads, below 0 none. Some stores read the payloads that they count, so a
+	// caller that follows cursors counts once.
+	MaxCount int
 }
+
+// Counted returns the Count of a place with the given number of payloads, limited by MaxCount.
+func (r *FindRequest) Counted(payloads int) int { return counted(payloads, r.MaxCount) }
 
 // PayloadCursor is a position in the payloads of an id, which are in order of (Score, Data). It is
 // behind all payloads with a lower Score and the first Skip payloads with this Score. If Skip is 0,

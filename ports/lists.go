@@ -89,11 +89,14 @@ type PageRequest struct {
 }
 
 // Counted returns the Count of an entry with the given number of payloads, limited by MaxCount.
-func (r PageRequest) Counted(payloads int) int {
-	if r.MaxCount == 0 {
+func (r PageRequest) Counted(payloads int) int { return counted(payloads, r.MaxCount) }
+
+// counted returns the number of payloads limited by most: 0 is no limit, below 0 counts none.
+func counted(payloads, most int) int {
+	if most == 0 {
 		return payloads
 	}
-	return min(payloads, max(0, r.MaxCount))
+	return min(payloads, max(0, most))
 }
 
 // Size returns Limit with its default and maximum applied.

@@ -194,16 +194,19 @@ func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 	}
 	if e := sh.queued(r.ID); e != nil {
 		job := e.view(0)
+		job.Count = r.Counted(job.Count)
 		job.Payloads = some(ports.PlaceQueued, e.payloads.List())
 		found.Queued = &job
 	}
 	if e := sh.ids[r.ID]; e != nil && e.claim != nil {
 		view := sh.claimView(e.claim, 0, s.b.now())
+		view.Count = r.Counted(view.Count)
 		view.Payloads = some(ports.PlaceClaimed, e.claim.Payloads)
 		found.Claim = &view
 	}
 	if d := sh.morgue.deadLetters[r.ID]; d != nil {
 		view := deadLetterView(d, 0)
+		view.Count = r.Counted(view.Count)
 		view.Payloads = some(ports.PlaceDead, d.Payloads)
 		found.DeadLetter = &view
 	}

@@ -18,7 +18,8 @@ import (
 //
 //	$1 0, the payloads of each entry to read beside that, $2 the queue, $3 the shard's index, $4 the id, $5 now,
 //	$6 the score and $7 the number of payloads of that to leave out, $8 the most payloads of each place,
-//	in order of ports.Place, $9 the most payloads and $10 the most bytes of all
+//	in order of ports.Place, $9 the most payloads and $10 the most bytes of all, $11 how many payloads to
+//	count about
 var findSQL = strings.ReplaceAll(`
 WITH s AS MATERIALIZED (
   SELECT {schema}.first_shard(q.id) + $3::int AS id FROM {schema}.queues q WHERE q.name = $2
@@ -38,7 +39,7 @@ WITH s AS MATERIALIZED (
 )
 SELECT e.kind, e.shard, e.id, e.at, e.retry_count, e.recoveries, e.first_push, e.error, e.token, e.number, e.since, e.node, e.owner,
   e.cancelled, e.dropped, e.begun, e.lease_until, e.count, p.scores, p.data, p.meta, p.more
-FROM e LEFT JOIN {schema}.find_payloads((SELECT id FROM s), $4, $6, $7, $8, $9, $10) p ON p.kind = e.kind`, "{counted}", "NULL::bigint")
+FROM e LEFT JOIN {schema}.find_payloads((SELECT id FROM s), $4, $6, $7, $8, $9, $10) p ON p.kind = e.kind`, "{counted}", "$11::bigint")
 
 // mostSkipped is the largest number of payloads of one score that a cursor leaves out. An id can't
 // have that many. It is small enough for find_payloads to add the returned payloads, and one more,
@@ -80,7 +81,7 @@ func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 			}
 			return err
 		})
-	}, findSQL, 0, r.Queue, shard.Index, r.ID, s.now(), after.Score, after.Skip, most, core.MaxTurnPayloads, core.MaxStepBytes)
+	}, findSQL, 0, r.Queue, shard.Index, r.ID, s.now(), after.Score, after.Skip, most, core.MaxTurnPayloads, core.MaxStepBytes, countLimit(r.MaxCount))
 	slices.SortFunc(found.Next, func(a, b ports.PayloadCursor) int { return cmp.Compare(a.Place, b.Place) })
 	if err == nil {
 		found.Standing, err = s.standing(ctx, shard, r.ID)
@@ -107,6 +108,7 @@ func isDue(found ports.Found) bool {
 
 // addEntry adds one entry to the result, and the cursor behind its payloads if it has more.
 func addEntry(found *ports.Found, r *ports.FindRequest, e entry, more *bool) {
+	e.Count = r.Counted(e.Count)
 	var place ports.Place
 	switch e.kind {
 	case jobEntry:
@@ -117,7 +119,7 @@ func addEntry(found *ports.Found, r *ports.FindRequest, e entry, more *bool) {
 		place, found.DeadLetter = ports.PlaceDead, &ports.DeadLetterView{DeadLetter: e.deadLetter(), Count: e.Count}
 	}
 	// A place has no row if no payload of it was requested, or if none follows.
-	behind := r.Most(place) == 0 && e.Count > 0
+	behind := r.Most(place) == 0 && (e.Count > 0 || r.MaxCount < 0)
 	if more != nil {
 		behind = *more
 	}

@@ -206,12 +206,7 @@ func (s *Store) entries(ctx context.Context, l list, r ports.PageRequest, places
 	if r.ErrorBytes != 0 {
 		errorChars = max(0, r.ErrorBytes)
 	}
-	var counted *int
-	if r.MaxCount != 0 {
-		counted = new(int)
-		*counted = max(0, r.MaxCount)
-	}
-	args := []any{min(max(0, r.Payloads), math.MaxInt32), r.Queue, indexes, ids, errorChars, counted}
+	args := []any{min(max(0, r.Payloads), math.MaxInt32), r.Queue, indexes, ids, errorChars, countLimit(r.MaxCount)}
 	if l.joins == claimLease {
 		args = append(args, s.now())
 	}
@@ -228,6 +223,15 @@ func (s *Store) entries(ctx context.Context, l list, r ports.PageRequest, places
 		})
 	}, l.pageSQL(), args...)
 	return entries, err
+}
+
+// countLimit returns {counted} for a request's MaxCount.
+func countLimit(most int) *int {
+	if most == 0 {
+		return nil
+	}
+	most = max(0, most)
+	return &most
 }
 
 func timeOf(e *entry) int64  { return int64(e.PerformAt) }

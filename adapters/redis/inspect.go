@@ -152,7 +152,7 @@ func parseFound(value any, request *ports.FindRequest, shard core.Shard) (ports.
 		return ports.Found{}, err
 	}
 	if queued != nil {
-		found.Queued = &ports.JobView{Job: queued.Job, Count: queued.count}
+		found.Queued = &ports.JobView{Job: queued.Job, Count: request.Counted(queued.count)}
 		found.AddNext(request, ports.PlaceQueued, queued.Payloads, queued.more)
 	}
 	claim, err := parseFoundClaim(request.ID, r.next())
@@ -164,6 +164,7 @@ func parseFound(value any, request *ports.FindRequest, shard core.Shard) (ports.
 		claim.Shard = shard
 		claim.Cancelled, claim.Drop = cancelOf(cancel)
 		found.Claim = &claim.ClaimView
+		found.Claim.Count = request.Counted(found.Claim.Count)
 		found.AddNext(request, ports.PlaceClaimed, claim.Payloads, claim.more)
 	}
 	dead, err := parseView(request.ID, r.next(), true)
@@ -171,7 +172,7 @@ func parseFound(value any, request *ports.FindRequest, shard core.Shard) (ports.
 		return ports.Found{}, err
 	}
 	if dead != nil {
-		found.DeadLetter = &ports.DeadLetterView{DeadLetter: *dead.deadLetter(), Count: dead.count}
+		found.DeadLetter = &ports.DeadLetterView{DeadLetter: *dead.deadLetter(), Count: request.Counted(dead.count)}
 		found.AddNext(request, ports.PlaceDead, dead.Payloads, dead.more)
 	}
 	s := r.list()

@@ -243,17 +243,18 @@ func (m *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 	if job, ok := s.queued[r.ID]; ok {
 		count := len(job.Payloads)
 		job.Payloads = some(ports.PlaceQueued, job.Payloads)
-		found.Queued = &ports.JobView{Job: job, Count: count}
+		found.Queued = &ports.JobView{Job: job, Count: r.Counted(count)}
 	}
 	if c, ok := s.claimed[r.ID]; ok {
 		view := s.view(c, m.Now())
+		view.Count = r.Counted(view.Count)
 		view.Payloads = some(ports.PlaceClaimed, c.Payloads)
 		found.Claim = &view
 	}
 	if dead, ok := s.dead[r.ID]; ok {
 		count := len(dead.Payloads)
 		dead.Payloads = some(ports.PlaceDead, dead.Payloads)
-		found.DeadLetter = &ports.DeadLetterView{DeadLetter: dead, Count: count}
+		found.DeadLetter = &ports.DeadLetterView{DeadLetter: dead, Count: r.Counted(count)}
 	}
 	return found, nil
 }
