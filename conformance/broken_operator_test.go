@@ -178,3 +178,164 @@ func countsLastPush(s full) full {
 		}
 	})(noting)
 }
+
+// inSteps is a store that recounts in two steps: change is what it does to the reply of the second,
+// given that of the first, which ends at "half".
+func inSteps(s full, change func(first ports.RecountReply, second *ports.RecountReply)) full {
+	var first ports.RecountReply
+	return replace(s, "Recount", func(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
+		half := r.After == "half"
+		if half {
+			r.After = ""
+		}
+		reply, err := s.Recount(ctx, r)
+		if err != nil {
+			return reply, err
+		}
+		if half {
+			reply.Counted -= first.Counted
+			change(first, &reply)
+			return reply, nil
+		}
+		reply.Counted /= 2
+		reply.Next = "half"
+		first = reply
+		return reply, nil
+	})
+}
+
+// recountsForEver goes back to its first step.
+func recountsForEver(s full) full {
+	return inSteps(s, func(_ ports.RecountReply, second *ports.RecountReply) { second.Next = "half" })
+}
+
+// recountsHalf ends with what its first step has counted.
+func recountsHalf(s full) full {
+	return inSteps(s, func(_ ports.RecountReply, second *ports.RecountReply) { second.Counted = 0 })
+}
+
+// recountsWhatWas stores what its first step has counted, whatever has changed since.
+func recountsWhatWas(s full) full {
+	return inSteps(s, func(first ports.RecountReply, second *ports.RecountReply) { second.After = first.After })
+}
+
+// recountsTwice adds what a step counts to what it has counted before.
+func recountsTwice(s full) full {
+	seen := map[string]int64{}
+	return replace(s, "Recount", func(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
+		reply, err := s.Recount(ctx, r)
+		reply.After.Fresh += seen[r.After]
+		seen[r.After] += reply.Before.Fresh
+		return reply, err
+	})
+}
+
+// recountsFromAnywhere takes a place that it has not returned for the beginning.
+func recountsFromAnywhere(s full) full {
+	return replace(s, "Recount", func(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
+		r.After = ""
+		return s.Recount(ctx, r)
+	})
+}
+
+func brokenRecounts() []brokenStore {
+	return []brokenStore{
+		{"claims beside a job that runs alone after a recount", "recount/leaves a job alone that runs alone", wrapped(recountsAway)},
+		{"loses the place that a recount has come to", "recount/counts all in its steps", wrapped(recountsForEver)},
+		{"ends a recount early", "recount/counts all in its steps", wrapped(recountsHalf)},
+		{"corrects by what earlier steps have counted", "recount/goes on while the shard is worked", wrapped(recountsWhatWas)},
+		{"adds what a step counts again", "recount/may be repeated", wrapped(recountsTwice)},
+		{"recounts from a place that is none", "recount/refuses what is no shard and no place", wrapped(recountsFromAnywhere)},
+	}
+}
+
+// importsOther imports other dead letters than it is asked to.
+func importsOther(s full, change func(ctx context.Context, r *ports.ImportRequest, d *core.DeadLetter)) full {
+	return replace(s, "Import", func(ctx context.Context, r ports.ImportRequest) (ports.StepReply, error) {
+		r.DeadLetters = slices.Clone(r.DeadLetters)
+		for i := range r.DeadLetters {
+			change(ctx, &r, &r.DeadLetters[i])
+		}
+		return s.Import(ctx, r)
+	})
+}
+
+func importsWithoutMeta(s full) full {
+	return importsOther(s, func(_ context.Context, _ *ports.ImportRequest, d *core.DeadLetter) {
+		d.Payloads = slices.Clone(d.Payloads)
+		for i := range d.Payloads {
+			d.Payloads[i].Meta = nil
+		}
+	})
+}
+
+func importsAsOfNow(s full) full {
+	return importsOther(s, func(ctx context.Context, _ *ports.ImportRequest, d *core.DeadLetter) {
+		if nodes, err := s.Nodes(ctx); err == nil && d.ChangedAt <= core.MaxInstant && d.ChangedAt >= 0 {
+			d.ChangedAt = nodes.Now
+		}
+	})
+}
+
+// importsNewest takes what comes for what was buried last, as a burial is.
+func importsNewest(s full) full {
+	return importsOther(s, func(ctx context.Context, r *ports.ImportRequest, d *core.DeadLetter) {
+		found, err := s.Find(ctx, ports.FindRequest{Queue: r.Shard.Queue, ID: d.ID, Payloads: 1000})
+		if err == nil && found.DeadLetter != nil && found.DeadLetter.ChangedAt >= d.ChangedAt && d.ChangedAt >= 0 {
+			d.ChangedAt = found.DeadLetter.ChangedAt + 1
+		}
+	})
+}
+
+func importsTwice(s full) full {
+	return replace(s, "Import", func(ctx context.Context, r ports.ImportRequest) (ports.StepReply, error) {
+		reply, err := s.Import(ctx, r)
+		if err == nil {
+			reply.Handled = reply.Reached
+		}
+		return reply, err
+	})
+}
+
+// doublesImports keeps what is there of an id beside what comes.
+func doublesImports(s full) full {
+	return importsOther(s, func(ctx context.Context, r *ports.ImportRequest, d *core.DeadLetter) {
+		found, err := s.Find(ctx, ports.FindRequest{Queue: r.Shard.Queue, ID: d.ID, Payloads: 1000})
+		if err != nil || found.DeadLetter == nil {
+			return
+		}
+		d.Payloads = slices.Clone(d.Payloads)
+		for i := range d.Payloads {
+			d.Payloads[i].Data = append(slices.Clone(d.Payloads[i].Data), 0)
+		}
+	})
+}
+
+// importsInPart imports dead letters one by one, until one is refused.
+func importsInPart(s full) full {
+	return replace(s, "Import", func(ctx context.Context, r ports.ImportRequest) (all ports.StepReply, err error) {
+		for _, d := range r.DeadLetters {
+			one := r
+			one.DeadLetters = []core.DeadLetter{d}
+			reply, err := s.Import(ctx, one)
+			if err != nil {
+				return ports.StepReply{}, err
+			}
+			all.Now = reply.Now
+			all.Handled, all.Reached = all.Handled+reply.Handled, all.Reached+reply.Reached
+		}
+		return all, nil
+	})
+}
+
+// importsInPlace makes the scores -0 of its caller 0.
+func importsInPlace(s full) full {
+	return replace(s, "Import", func(ctx context.Context, r ports.ImportRequest) (ports.StepReply, error) {
+		for _, d := range r.DeadLetters {
+			for i := range d.Payloads {
+				d.Payloads[i].Score = core.NormalScore(d.Payloads[i].Score)
+			}
+		}
+		return s.Import(ctx, r)
+	})
+}

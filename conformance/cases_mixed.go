@@ -2,6 +2,9 @@ package conformance
 
 import (
 	"errors"
+	"fmt"
+	"math"
+	"strings"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -153,4 +156,251 @@ func mixedForgetStepBack(e *env) {
 		return
 	}
 	e.same("how long the lease lasts", held.Remaining, ttl)
+}
+
+const ruleLease = "Consumer: owner and token decide who may turn, until the lease is released or somebody else acquires"
+
+// usualCases are about the most frequent turns and pushes, which a store may handle in a shorter
+// way: a turn that settles done jobs and claims jobs of one payload, and a push of new ids that
+// are due now. Nothing unusual is in the shard, and no other turn was made before.
+func usualCases() []namedCase {
+	return []namedCase{
+		{"a released lease can neither settle nor claim", ruleLease, usualReleased},
+		{"a job is settled once", ruleSkip, usualTwice},
+		{"each settlement names its own receipt", ruleSkip, usualReceipts},
+		{"the bytes are those of the payloads", ruleBudget, usualBytes},
+		{"Meta and times do not count as bytes", ruleBudget, usualBytesOnly},
+		{"the first payload is taken whatever its size", ruleBudget, usualFirst},
+		{"the head is none before a job that runs alone", ruleHead, usualHeadAlone},
+		{"a turn that settles counts what failed", "Settlement: Processed and Failed say whether the queue's counters rise", usualCounts},
+		{"ids are listed while they are queued", "DeclareRequest: IndexIDs keeps every queued job listed by id", usualIndex},
+		{"a claimed retry is no retry", "RULES 7: retries are queued jobs with RetryCount >= 0", usualRetry},
+		{"one of several entries is of a claimed id", ruleClaimedPush, usualClaimedEntry},
+		{"the second job of an id is claimed when the first is done", ruleClaimedPush, usualSecond},
+		{"a lease ends with the range of an instant", "Instant.Add: cut to the range of an Instant", usualForever},
+		{"a turn's TTL is what a clock that steps back leaves", ruleStepBack, usualStepBack},
+		{"an empty turn tells what a clock that steps back leaves", ruleStepBack, usualLookBack},
+	}
+}
+
+const (
+	ruleClaimedPush = "RULES 2: the push makes a new queued job for a claimed id, which can't be claimed while the first is"
+)
+
+func usualReleased(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	c := h.one()
+	h.release()
+	e.unchanged("a turn after the release", func() {
+		h.refused("a turn that claims", h.request(1), ports.ErrLeaseLost)
+		h.refused("a turn that settles", h.request(0, done(c)), ports.ErrLeaseLost)
+	})
+}
+
+func usualTwice(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	c := h.one()
+	reply := h.turn(1, done(c), done(c))
+	e.reported("the skipped", reply.Skipped, []int{1})
+	e.same("what was processed", e.counts().Processed, int64(1))
+}
+
+func usualReceipts(e *env) {
+	e.pushIDs("a", "b")
+	h := e.acquire("n1")
+	claims := h.claim(2)
+	other := claims[1]
+	other.Receipt.Number++
+	e.reported("the skipped", h.settle(done(claims[0]), done(other)).Skipped, []int{1})
+	e.same("the job with another receipt", e.claimed("b"), claims[1])
+	e.same("what was processed", e.counts().Processed, int64(1))
+}
+
+// pushSized pushes a job of one payload for each size, in order of time.
+func pushSized(e *env, meta []byte, when core.Instant, sizes ...int) {
+	e.tb.Helper()
+	for i, size := range sizes {
+		p := sized(size, 1)
+		p.Meta = meta
+		e.push(core.Entry{ID: fmt.Sprint(i), Payload: p, When: core.At(when)})
+	}
+}
+
+// besides are properties that may take a turn off its shorter way: whether it is resent.
+func besides() map[string]bool { return map[string]bool{"": false, " of a turn that is resent": true} }
+
+func usualBytes(e *env) {
+	h := e.acquire("n1")
+	for beside, resent := range besides() {
+		pushSized(e, nil, start, 60, 40, 1)
+		r := h.request(10)
+		r.Bytes, r.Resent = 100, resent
+		reply := h.send(r)
+		e.same("the claims"+beside, ids(reply.Claims), []string{"0", "1"})
+		e.same("the head"+beside, plain(reply.Head), due(start))
+		h.settle(settleAll(append(reply.Claims, h.one()), done)...)
+	}
+}
+
+func usualBytesOnly(e *env) {
+	pushSized(e, []byte(strings.Repeat("m", core.MaxMetaBytes)), start, 50, 50)
+	h := e.acquire("n1")
+	claims := bytesTurn(h, 100).Claims
+	e.same("the claims with Meta", ids(claims), []string{"0", "1"})
+	h.settle(settleAll(claims, done)...)
+	pushSized(e, nil, 5, 50, 50)
+	e.same("the claims of an earlier time", ids(bytesTurn(h, 100).Claims), []string{"0", "1"})
+}
+
+func usualFirst(e *env) {
+	h := e.acquire("n1")
+	for beside, resent := range besides() {
+		pushSized(e, nil, start, 200, 0)
+		r := h.request(10)
+		r.Bytes, r.Resent = 100, resent
+		claims := h.send(r).Claims
+		e.same("the claims"+beside, ids(claims), []string{"0"})
+		h.settle(settleAll(append(claims, h.one()), done)...)
+	}
+}
+
+func usualHeadAlone(e *env) {
+	e.placeAlone("r", 20)
+	e.push(entryAt("a", "p", 1, 10))
+	e.same("the head beside a claimed job", plain(e.acquire("n1").turn(1).Head), core.Head{})
+}
+
+func usualCounts(e *env) {
+	e.pushIDs("a", "b", "c", "d")
+	h := e.acquire("n1")
+	claims := h.claim(4)
+	both := done(claims[1])
+	both.Failed = true
+	h.settle(done(claims[0]), both, dropped(claims[2]))
+	h.settle(failed(claims[3], "boom", time.Hour))
+	again := e.acquire("n1")
+	again.settle()
+	counts := e.counts()
+	e.same("processed and failed", [2]int64{counts.Processed, counts.Failed}, [2]int64{2, 2})
+	e.clock.Advance(2 * time.Hour)
+	again.settle(failed(again.one(), "boom", time.Hour))
+	e.same("what has failed after another failure", e.counts().Failed, int64(3))
+}
+
+func usualIndex(e *env) {
+	e.declareWith(ports.DeclareRequest{Queue: "indexed", Shards: 1, IndexIDs: true})
+	listed := func(want ...string) {
+		e.tb.Helper()
+		page, err := e.store.Jobs(e.ctx, ports.JobsRequest{PageRequest: wholePage("indexed"), SortBy: ports.ByID})
+		e.must(err, "Jobs")
+		var got []string
+		for _, j := range page.Jobs {
+			got = append(got, j.ID)
+		}
+		e.same("the jobs by id", got, want)
+	}
+	e.pushTo("indexed", entry("b", "p", 1))
+	listed("b")
+	e.pushTo("indexed", entry("c", "p", 1), entry("a", "p", 1))
+	listed("a", "b", "c")
+	h := e.acquireBy(e.acquireRequest(core.Shard{Queue: "indexed"}, "n1"))
+	c := h.one()
+	listed("b", "c")
+	e.pushTo("indexed", entry("a", "q", 1))
+	h.turn(2, done(c))
+	listed("c")
+}
+
+func usualRetry(e *env) {
+	failAll(e, "a")
+	e.clock.Advance(time.Minute)
+	c := e.acquire("n1").one()
+	e.same("the claimed job's retries", c.RetryCount, 0)
+	counts := e.counts()
+	e.same("fresh, retries and claimed", [3]int64{counts.Fresh, counts.Retrying, counts.Claimed}, [3]int64{0, 0, 1})
+	for _, order := range []ports.SortBy{ports.RetryingByTime, ports.RetryingByID, ports.RetryingByCount} {
+		e.same("the retries listed", e.jobPages(order)(wholePage(orders)).ids, nil)
+	}
+}
+
+// usualClaimedEntry pushes few entries and more, since a store may look for these
+// in another way.
+func usualClaimedEntry(e *env) {
+	e.pushIDs("a")
+	h := e.acquire("n1")
+	c := h.one()
+	e.push(entry("a", "q", 2), entry("b", "p", 1))
+	e.same("the claims beside it", ids(h.claim(10)), []string{"b"})
+	e.byIDs(e.store.Delete, "a")
+	e.push(entry("c", "p", 1), entry("d", "p", 1), entry("a", "q", 2), entry("e", "p", 1), entry("f", "p", 1), entry("g", "p", 1))
+	e.same("the claims beside it, of more", ids(h.claim(10)), []string{"c", "d", "e", "f", "g"})
+	e.same("once it is done", ids(h.turn(10, done(c)).Claims), []string{"a"})
+}
+
+func usualSecond(e *env) {
+	e.pushIDs("a")
+	h := e.acquire("n1")
+	c := h.one()
+	e.push(entry("a", "q", 2))
+	second := h.one(done(c))
+	e.same("the payloads", second.Payloads, []core.Payload{pay("q", 2)})
+	e.same("the queued jobs", e.jobs(), nil)
+	counts := e.counts()
+	e.same("fresh and claimed", [2]int64{counts.Fresh, counts.Claimed}, [2]int64{0, 1})
+	h.settle(done(second))
+	e.same("the head", e.head(), core.Head{})
+}
+
+func usualForever(e *env) {
+	const forever = time.Duration(math.MaxInt64)
+	e.pushIDs("a")
+	r := e.acquireRequest(e.shard, "n1")
+	r.TTL = forever
+	h := e.acquireBy(r)
+	want := core.MaxInstant.Sub(start)
+	e.same("how long an acquired lease lasts", h.reply.Remaining, want)
+	turn := h.request(1)
+	turn.TTL = forever
+	c := h.send(turn)
+	e.same("how long a lease lasts after a turn", c.Remaining, want)
+	turn = h.request(0, failed(c.Claims[0], "boom", 0))
+	turn.TTL = forever
+	e.same("how long it lasts after a turn with a failure", h.send(turn).Remaining, want)
+	renewed, err := e.store.Renew(e.ctx, ports.RenewRequest{Lease: h.lease, TTL: forever})
+	e.must(err, "Renew")
+	e.same("how long a renewed lease lasts", renewed.Remaining, want)
+}
+
+// heldFor checks for how long another owner is refused.
+func (e *env) heldFor(what string, want time.Duration) {
+	e.tb.Helper()
+	_, err := e.store.Acquire(e.ctx, e.acquireRequest(e.shard, "n2"))
+	held, ok := errors.AsType[*ports.HeldError](err)
+	if !ok {
+		e.errorf("%s: Acquire returned %v, want a *HeldError", what, err)
+		return
+	}
+	e.same(what+": how long the lease lasts", held.Remaining, want)
+}
+
+func usualStepBack(e *env) {
+	e.pushIDs("a")
+	h := e.acquire("n1")
+	r := h.request(1)
+	r.TTL = 10 * time.Minute
+	h.send(r)
+	e.clock.Advance(-time.Hour)
+	e.heldFor("after a turn", 10*time.Minute)
+	_, err := e.store.Renew(e.ctx, ports.RenewRequest{Lease: h.lease, TTL: 5 * time.Minute})
+	e.must(err, "Renew")
+	e.clock.Advance(-time.Hour)
+	e.heldFor("after a renewal", 5*time.Minute)
+}
+
+func usualLookBack(e *env) {
+	h := e.acquire("n1")
+	e.clock.Advance(-time.Hour)
+	e.same("how long the lease lasts", h.turn(1).Remaining, ttl)
 }

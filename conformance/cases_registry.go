@@ -1,8 +1,12 @@
 package conformance
 
 import (
+	"fmt"
+	"math"
+	"strings"
 	"time"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -130,4 +134,201 @@ func registryQueues(e *env) {
 		names = append(names, q.Name)
 	}
 	e.same("the names", names, []string{"Z", "a", "a.b", "a:b", "b", orders})
+}
+
+const (
+	ruleNodes     = "Nodes lists the nodes whose announcement lasts or ran out at most NodeKept ago"
+	ruleDrain     = "DrainNode asks a node to drain, or takes that back: its Draining is true while the node says so itself or an operator asks for it"
+	ruleNodeCut   = "Announce: an announcement of another node that ends further away than its own TTL, because the clock stepped back, is cut to end that TTL from now"
+	ruleNodeWakes = "Wakeups: the zero Shard is sent when a node has announced itself that was not known, or with other Queues, Lanes or Draining than before, when DrainNode has changed something and when Retire has removed a node"
+)
+
+func registryStatus(e *env) {
+	n := ports.Node{Owner: "1", Queues: []string{orders, "mail"}, Status: ports.NodeStatus{
+		Shards: 1, Running: 2, Busy: 3, Claimed: 4, Memory: math.MaxInt64, Goroutines: 5,
+		Queues: []ports.QueueStatus{
+			{Queue: orders, MaxRetries: 25, MaxRunning: 6, MaxLanes: 7, Parallel: 8, BatchSize: 9, Shards: 1, Running: 2, Busy: 3, Claimed: 4, LaneBusy: []int{0, 7, 16383}}, {Queue: "mail"},
+		},
+		Longest: []ports.RunningJob{
+			{Shard: e.shard, ID: "\x00é\\\"", Receipt: core.Receipt{Token: math.MaxInt64, Number: 7}, Began: core.MaxInstant},
+			{Shard: e.shard, ID: "b", Receipt: core.Receipt{Token: 1, Number: 2}, Began: start},
+		},
+	}}
+	for _, reply := range []ports.AnnounceReply{e.announce(n), e.announce(ports.Node{Owner: "2"})} {
+		e.same("the status in a reply", reply.Nodes[0].Status, ports.NodeStatus{})
+	}
+	e.same("the status", e.nodes()[0].Status, n.Status)
+	n.Status = ports.NodeStatus{Running: 7}
+	e.announce(n)
+	e.same("the next status", e.nodes()[0].Status, n.Status)
+	e.clock.Advance(ttl)
+	e.same("the status of a node that is gone", e.nodes()[0].Status, n.Status)
+	n.Status = ports.NodeStatus{}
+	e.announce(n)
+	e.same("the status of a node that does nothing", e.nodes()[0].Status, n.Status)
+}
+
+func registryStatusBound(e *env) {
+	n := ports.Node{Owner: "1"}
+	for i := range ports.MaxLongest {
+		n.Status.Longest = append(n.Status.Longest, ports.RunningJob{Shard: e.shard, ID: strings.Repeat("i", 512), Began: core.Instant(i)})
+	}
+	e.announce(n)
+	e.same("the jobs of the status", e.nodes()[0].Status.Longest, n.Status.Longest)
+	n.Status.Longest = append(n.Status.Longest, n.Status.Longest[0])
+	_, err := e.store.Announce(e.ctx, ports.AnnounceRequest{Node: n, TTL: ttl})
+	e.refused("with a job more", err, ports.ErrInvalidRequest)
+	e.same("the jobs of the status after it", len(e.nodes()[0].Status.Longest), ports.MaxLongest)
+	busy := make([]int, ports.MaxLaneBusy+1)
+	for i := range busy {
+		busy[i] = i
+	}
+	n.Status.Longest, n.Status.Queues = n.Status.Longest[:ports.MaxLongest], []ports.QueueStatus{{Queue: orders, LaneBusy: busy[1:]}}
+	e.announce(n)
+	e.same("the busy lanes of the status", e.nodes()[0].Status.Queues, n.Status.Queues)
+	n.Status.Queues[0].LaneBusy = busy
+	_, err = e.store.Announce(e.ctx, ports.AnnounceRequest{Node: n, TTL: ttl})
+	e.refused("with a shard more", err, ports.ErrInvalidRequest)
+}
+
+func registryCut(e *env) {
+	short := ports.AnnounceRequest{Node: ports.Node{Owner: "1"}, TTL: ttl / 2}
+	_, err := e.store.Announce(e.ctx, short)
+	e.must(err, "Announce")
+	e.drain("1", true)
+	e.clock.Advance(-10 * ttl)
+	ends := e.now().Add(short.TTL)
+	reply := e.announce(ports.Node{Owner: "2"})
+	e.same("the end in a reply", reply.Nodes[0].ExpiresAt, ends)
+	e.clock.Advance(short.TTL - time.Microsecond)
+	e.same("the nodes before that", e.states(), []string{"1 draining", "2 alive"})
+	e.clock.Advance(time.Microsecond)
+	e.same("the nodes then", e.states(), []string{"1 gone", "2 alive"})
+	e.same("the owners in a reply", owners(e.announce(ports.Node{Owner: "2"}).Nodes), []string{"2"})
+}
+
+func registryDrains(e *env) {
+	e.announce(ports.Node{Owner: "1"})
+	e.announce(ports.Node{Owner: "2"})
+	for range 2 {
+		e.drain("1", true)
+		e.same("the nodes", e.states(), []string{"1 draining", "2 alive"})
+	}
+	e.same("a draining node in a reply", e.announce(ports.Node{Owner: "2"}).Nodes[0].Draining, true)
+	for range 2 {
+		e.drain("1", false)
+		e.same("the nodes after it", e.states(), []string{"1 alive", "2 alive"})
+	}
+}
+
+func registryDrainKept(e *env) {
+	e.announce(ports.Node{Owner: "1"})
+	e.drain("1", true)
+	for range 3 {
+		e.clock.Advance(ttl - time.Microsecond)
+		e.same("the reply to a renewal", e.announce(ports.Node{Owner: "1", Lanes: 2}).Nodes[0].Draining, true)
+		e.same("the nodes after it", e.states(), []string{"1 draining"})
+	}
+	e.drain("1", false)
+	e.same("the reply to the next", e.announce(ports.Node{Owner: "1"}).Nodes[0].Draining, false)
+}
+
+func registryDrainEnds(e *env) {
+	for _, end := range []func(){
+		func() { e.clock.Advance(ttl) },
+		func() { e.retire("1") },
+	} {
+		e.announce(ports.Node{Owner: "1"})
+		e.drain("1", true)
+		end()
+		e.same("the reply to the next announcement", e.announce(ports.Node{Owner: "1"}).Nodes[0].Draining, false)
+		e.same("the nodes", e.states(), []string{"1 alive"})
+	}
+}
+
+func registryStops(e *env) {
+	e.announce(ports.Node{Owner: "1"})
+	e.same("the reply", e.announce(ports.Node{Owner: "1", Draining: true}).Nodes[0].Draining, true)
+	for _, asked := range []bool{false, true, false} {
+		e.drain("1", asked)
+		e.same("the nodes", e.states(), []string{"1 draining"})
+	}
+	e.announce(ports.Node{Owner: "1"})
+	e.same("the nodes when it goes on", e.states(), []string{"1 alive"})
+}
+
+func registryDrainUnknown(e *env) {
+	for _, owner := range []string{"retired", "gone"} {
+		e.announce(ports.Node{Owner: owner})
+	}
+	e.retire("retired")
+	e.clock.Advance(ttl)
+	for _, owner := range []string{"never", "retired", "gone", ""} {
+		for _, asked := range []bool{true, false} {
+			e.refused(fmt.Sprintf("DrainNode of %q", owner), e.store.DrainNode(e.ctx, owner, asked), ports.ErrUnknownNode)
+		}
+	}
+	e.same("the nodes", e.states(), []string{"gone gone"})
+}
+
+// wakeupNodes makes each change of the list of nodes, by another handle.
+func wakeupNodes(e *env) {
+	ch := e.wakeups(e.shard, core.Shard{})
+	other := *e
+	other.store = e.open()
+	n := ports.Node{Owner: "1", Lanes: 1}
+	announce := func() { other.announce(n) }
+	for _, change := range []struct {
+		what string
+		do   func()
+	}{
+		{"a new node", announce},
+		{"another count of lanes", func() { n.Lanes = 2; announce() }},
+		{"another list of queues", func() { n.Queues = []string{orders}; announce() }},
+		{"a queue more", func() { n.Queues = append(n.Queues, "mail"); announce() }},
+		{"a node that stops", func() { n.Draining = true; announce() }},
+		{"one that goes on", func() { n.Draining = false; announce() }},
+		{"a drain", func() { other.drain("1", true) }},
+		{"the end of a drain", func() { other.drain("1", false) }},
+		{"a node that is back after it was gone", func() { e.clock.Advance(ttl); announce() }},
+		{"a retirement", func() { other.retire("1") }},
+		{"a node that is back after its retirement", announce},
+	} {
+		change.do()
+		e.wakes(change.what, ch, core.Shard{})
+	}
+}
+
+// wakeupNodesQuiet changes nothing that other nodes need to know. Since a wake-up may be
+// spurious, only one for each announcement is a fault.
+func wakeupNodesQuiet(e *env) {
+	const rounds = 8
+	ch := e.wakeups(core.Shard{}, e.shard)
+	n := ports.Node{Owner: "1", Lanes: 1, Queues: []string{orders}}
+	e.announce(n)
+	e.wakes("a new node", ch, core.Shard{})
+	woken := 0
+	for i := range rounds {
+		e.clock.Advance(time.Second)
+		n.Status.Running = i + 1
+		e.announce(n)
+		e.push(entryAt(fmt.Sprint("job", i), "p", 1, start.Add(-time.Duration(i)*time.Second)))
+		for _, s := range e.wokenUntil("a push", ch, e.shard) {
+			if s == (core.Shard{}) {
+				woken++
+			}
+		}
+	}
+	if woken >= rounds {
+		e.errorf("%d renewals sent %d wake-ups of the list of nodes", rounds, woken)
+	}
+}
+
+func wakeupNodesUnasked(e *env) {
+	ch := e.wakeups(e.shard)
+	e.announce(ports.Node{Owner: "1"})
+	e.pushIDs("a")
+	for _, s := range e.wokenUntil("a push", ch, e.shard) {
+		e.errorf("a wake-up of %v, which was not asked for", s)
+	}
 }

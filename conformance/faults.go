@@ -153,3 +153,161 @@ func runScenario(t *testing.T, f Factory, disturbed *fault) finalState {
 	s.read(e)
 	return s
 }
+
+// scenario is the work that testFaults disturbs. It has every call that writes, and each stage
+// takes a second.
+func (e *env) scenario(s *finalState) {
+	e.tb.Helper()
+	for _, stage := range []func(*finalState){
+		e.scenarioPush, e.scenarioWork, e.scenarioPermits, e.scenarioCrash, e.scenarioOperate, e.scenarioEnd,
+	} {
+		stage(s)
+		e.clock.Advance(time.Second)
+	}
+}
+
+// scenarioPush declares, announces and pushes.
+func (e *env) scenarioPush(*finalState) {
+	e.tb.Helper()
+	e.declare("mail", 2)
+	for _, owner := range []string{"n1", "n2"} {
+		_, err := e.store.Announce(e.ctx, ports.AnnounceRequest{Node: ports.Node{Owner: owner, Name: owner}, TTL: time.Hour})
+		e.must(err, "Announce")
+	}
+	e.retire("n2")
+	e.drain("n1", true)
+	e.pushTo("mail", entry("a", "p", 1), entry("b", "p", 1), entry("c", "p", 1), entry("a", "q", 0))
+	e.push(entry("a", "p", 2), entry("a", "q", 1), entry("b", "p", 1), entry("c", "p", 1), entry("a", "p", 1))
+	e.push(entry("d", "p", 1), entry("e", "p", 1), entryAt("f", "p", 1, e.now().Add(time.Hour)))
+	e.pushBy(core.PushRule{Kind: core.Debounce}, entryAt("d", "q", 1, e.now().Add(time.Second)))
+	e.pushBy(core.PushRule{Kind: core.Earliest}, entryAt("f", "q", 1, e.now().Add(time.Minute)))
+}
+
+// scenarioWork ends jobs in every way, with a push between and a turn that has
+// nothing to do.
+func (e *env) scenarioWork(s *finalState) {
+	e.tb.Helper()
+	h := e.acquire("n1")
+	first := h.claim(3)
+	e.push(entry("a", "r", 3))
+	e.clock.Advance(time.Second)
+	r := h.request(2, s.finish(first[0]), failed(first[1], "boom", time.Second), buried(first[2], "bad"))
+	second := h.send(r).Claims
+	for n := range uint64(3) {
+		e.record("n1", e.recorded(measured(n+1)))
+		e.record("n2", e.recorded(measured(2*n+1)))
+	}
+	h.renew()
+	h.settle(snoozed(second[0], time.Minute), untouched(second[1]))
+	h.settle()
+	e.must(e.store.Pause(e.ctx, orders), "Pause")
+	h.claim(1)
+	e.must(e.store.Resume(e.ctx, orders), "Resume")
+	c := h.one()
+	e.cancel(true, c.ID)
+	h.settle(dropped(c))
+	h.release()
+}
+
+// scenarioPermits has permits held, lowered and given back.
+func (e *env) scenarioPermits(*finalState) {
+	e.tb.Helper()
+	for _, ask := range []struct {
+		owner      string
+		hold, want int
+	}{{"n1", 5, 5}, {"n2", 2, 3}, {"n3", 0, 1}, {"n1", 3, 4}, {"n2", 2, 3}, {"n3", 0, 0}} {
+		r := e.permitRequest(ask.owner, ask.hold, ask.want)
+		r.TTL = time.Hour
+		e.permitWith(r)
+	}
+}
+
+// scenarioCrash leaves jobs claimed twice: to another owner, and to a new attempt of the
+// same.
+func (e *env) scenarioCrash(s *finalState) {
+	e.tb.Helper()
+	e.push(entry("g", "p", 1), entry("h", "p", 1), entry("i", "p", 1))
+	old := e.acquire("n1")
+	old.claim(2)
+	e.clock.Advance(2 * ttl)
+	next := e.acquire("n2")
+	next.settle(settleAll(next.orphans(), recovered)...)
+	old.refused("a turn of the lost lease", old.request(1), ports.ErrLeaseLost)
+	next.one()
+	again := e.acquire("n2")
+	again.settle(settleAll(again.orphans(), recovered)...)
+	for {
+		claims := again.claim(1)
+		if len(claims) == 0 {
+			break
+		}
+		again.settle(s.finish(claims[0]))
+	}
+	again.release()
+}
+
+// scenarioOperate makes every call of ports.Operator.
+func (e *env) scenarioOperate(*finalState) {
+	e.tb.Helper()
+	begun := e.now()
+	failAll(e, "j", "k", "l")
+	e.byIDs(e.store.Expedite, "j", "k", "l")
+	e.byIDs(e.store.Bury, "j", "k")
+	e.byIDs(e.store.Delete, "l")
+	buryAll(e, "m", "n", "o")
+	e.push(entry("m", "p", 3))
+	e.byRefs(e.store.Revive, parts("m", "p"), whole("j"))
+	_, err := e.store.Edit(e.ctx, ports.EditRequest{Shard: e.shard, ID: "n", Old: []byte("p"), New: []byte("z")})
+	e.must(err, "Edit")
+	e.byRefs(e.store.Purge, parts("n", "q"))
+	e.byAge(e.store.Purge, begun, 0)
+	e.byAge(e.store.Revive, e.now(), 0)
+	e.bringIn(letter("o", 1, pay("q", 1), pay("r", 2)), letter("x", 2, twoPayloads()...))
+}
+
+// scenarioEnd leaves something everywhere: queued fresh, failed and recovered,
+// claimed by a lease that is over, and dead.
+func (e *env) scenarioEnd(s *finalState) {
+	e.tb.Helper()
+	e.push(entry("s", "p", 1), entry("t", "p", 1))
+	h := e.acquire("n1")
+	c := h.claim(core.MaxTurnJobs)
+	h.settle(s.finish(c[0]), failed(c[1], "boom", time.Hour), buried(c[2], "bad"), snoozed(c[3], time.Hour))
+	e.clock.Advance(2 * ttl)
+	next := e.acquire("n2")
+	next.settle(recovered(next.orphans()[0]))
+}
+
+// finalState is the visible state at the end of a scenario.
+type finalState struct {
+	Orders, Mail snapshot
+	History      ports.HistoryReply
+	Nodes        []ports.Node
+	Permits      []core.PermitHolder
+	// Done counts how often each payload was settled as done.
+	Done map[string]int
+}
+
+func (s *finalState) read(e *env) {
+	e.tb.Helper()
+	s.Orders, s.Mail = e.snapshot(orders), e.snapshot("mail")
+	var err error
+	s.History, err = e.store.History(e.ctx, ports.HistoryRequest{Queue: orders})
+	e.must(err, "History")
+	s.Nodes = e.nodes()
+	s.Permits = e.permit("reader", 0, 0).Holders
+	for i := range s.Nodes {
+		s.Nodes[i].ExpiresAt = 0 // a node announced later lasts longer
+	}
+	for i := range s.Orders.Stats.Shards {
+		s.Orders.Stats.Shards[i].ExpiresAt = 0
+	}
+}
+
+// finish counts a claim's payloads as done and returns its settlement.
+func (s *finalState) finish(c core.Claim) core.Settlement {
+	for _, p := range c.Payloads {
+		s.Done[fmt.Sprintf("%s %s", c.ID, p.Data)]++
+	}
+	return done(c)
+}

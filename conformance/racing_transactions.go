@@ -1,7 +1,10 @@
 package conformance
 
 import (
+	"errors"
 	"fmt"
+	"math/rand/v2"
+	"strconv"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -112,5 +115,131 @@ func (w *transacting) transact(s core.Settlement) {
 	}
 	if w.e.check(tx.Settle(w.e.ctx, w.e.shard, []core.Settlement{s}), "a racing Settle in a transaction") {
 		w.e.check(tx.Commit(w.e.ctx), "Commit")
+	}
+}
+
+// dayOfTransactions is a working day on which producers push alternately in a transaction and
+// directly, and workers settle some jobs in transactions, while others look at single ids and edit
+// their dead letters. They also do so after the workers have gone, when nothing else merges what
+// some have left in transactions.
+func dayOfTransactions(e *env) {
+	e.declare(dayQueue, dayShards)
+	d := &day{e: e, audit: newAudit(e), transacts: true}
+	var people []func(hour int)
+	for _, kind := range kindsOfIDs {
+		p := &transactingProducer{day: d, store: e.open(), kind: kind}
+		people = append(people, p.produce)
+	}
+	var atEnd []func(hour int)
+	for n := range 3 {
+		store, random := e.open(), rand.New(rand.NewPCG(3, uint64(n)))
+		look := func(int) { d.lookAtIDs(store, random) }
+		people, atEnd = append(people, look), append(atEnd, look)
+	}
+	d.work(people, atEnd)
+}
+
+// transactingProducer is the only one to push for the ids of a kind.
+type transactingProducer struct {
+	*day
+	store ports.ShardStore
+	kind  string
+	// open is a transaction that has pushed in the hour before, nil for none.
+	open Transaction
+}
+
+// produce pushes in a transaction each second hour. Some of these last an hour, unless the order
+// of the ids is checked.
+func (p *transactingProducer) produce(hour int) {
+	if p.open != nil {
+		p.commit(p.open, hour-1)
+		p.open = nil
+	}
+	if hour%2 == 1 {
+		p.day.produce(p.store, p.kind, hour)
+		return
+	}
+	tx, err := p.begin(p.store)
+	if !p.e.check(err, "Begin") {
+		return
+	}
+	for _, id := range idsOfKind(p.kind) {
+		_, err := tx.Push(p.e.ctx, p.e.pushRequest(dayQueue, entry(id, strconv.Itoa(hour), float64(hour))))
+		p.e.check(err, "Push in a transaction")
+	}
+	if p.kind != plainID && hour%4 == 0 && hour < dayHours-2 {
+		p.open = tx
+		return
+	}
+	p.commit(tx, hour)
+}
+
+// begin begins a transaction. The day's workers run in goroutines of their own, where a panic
+// would end all cases.
+func (d *day) begin(store ports.ShardStore) (Transaction, error) {
+	transactor, ok := store.(Transactor)
+	if !ok {
+		return nil, errors.New("the store has no transactions any more")
+	}
+	return transactor.Begin(d.e.ctx)
+}
+
+// commit commits a transaction that has pushed in an hour.
+func (p *transactingProducer) commit(tx Transaction, hour int) {
+	if !p.e.check(tx.Commit(p.e.ctx), "Commit") {
+		return
+	}
+	for _, id := range idsOfKind(p.kind) {
+		p.audit.accepted(id, strconv.Itoa(hour), false)
+	}
+}
+
+// settleApart settles some claims in a transaction each. One that has been taken over meanwhile is
+// left to the turn, which skips it.
+func (w *worker) settleApart(s *leaseState) {
+	var left []core.Claim
+	for _, c := range s.claims {
+		if w.rand.IntN(3) > 0 || !w.transact(s.lease.Shard, w.settle(&leaseState{lease: s.lease, claims: []core.Claim{c}, cancels: s.cancels})) {
+			left = append(left, c)
+		}
+	}
+	s.claims = left
+}
+
+// transact settles in a transaction, and reports whether it did.
+func (w *worker) transact(at core.Shard, settle []core.Settlement) bool {
+	tx, err := w.begin(w.store)
+	if !w.e.check(err, "Begin") {
+		return false
+	}
+	refused := tx.Settle(w.e.ctx, at, settle)
+	err = tx.Commit(w.e.ctx)
+	if refused != nil {
+		err = refused
+	}
+	if errors.Is(err, ports.ErrLeaseLost) || !w.e.check(err, "Settle in a transaction") {
+		return false
+	}
+	w.audit.settledApart(settle)
+	return true
+}
+
+func (a *audit) settledApart(settle []core.Settlement) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.apart = append(a.apart, settle...)
+}
+
+// lookAtIDs finds most ids, and replaces a payload of their dead letters by itself.
+func (d *day) lookAtIDs(store ports.ShardStore, random *rand.Rand) {
+	for range dayIDs {
+		id := idsOfKind(kindsOfIDs[random.IntN(len(kindsOfIDs))])[random.IntN(dayIDs)]
+		found, err := store.Find(d.e.ctx, ports.FindRequest{Queue: dayQueue, ID: id, Payloads: 1000})
+		if !d.e.check(err, "a racing Find") || found.DeadLetter == nil {
+			continue
+		}
+		data := found.DeadLetter.Payloads[0].Data
+		_, err = store.Edit(d.e.ctx, ports.EditRequest{Shard: found.Shard, ID: id, Old: data, New: data})
+		d.e.check(err, "a racing Edit")
 	}
 }

@@ -31,8 +31,7 @@ func (c *severedShards) all() map[core.Shard]bool {
 	return maps.Clone(c.shards)
 }
 
-// Sever implements Severer for the calls that concern several shards: Heads, and in
-// severedlists_test.go lists and Stats.
+// Sever implements Severer for the calls that concern several shards: Heads, lists and Stats.
 func (s transacted) Sever(shard core.Shard) (mend func()) {
 	s.severed.set(shard, true)
 	return func() { s.severed.set(shard, false) }
@@ -81,6 +80,137 @@ func hidesNeighbours(s full) full {
 				reply.Heads[next] = core.Head{}
 			}
 		}
+		return reply, err
+	})
+}
+
+// reached returns which shards of a queue a request is to ask for, and which of those that it names
+// are cut off. If all are, it is an error.
+func (s transacted) reached(ctx context.Context, queue string, indexes []int) (reached []int, unreached []core.Shard, err error) {
+	all, err := s.Store.Queues(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	at := slices.IndexFunc(all, func(q ports.Queue) bool { return q.Name == queue })
+	severed := s.severed.all()
+	if at < 0 || len(severed) == 0 {
+		return indexes, nil, nil // the store refuses it, or answers it whole
+	}
+	reached = []int{}
+	for _, shard := range core.Shards(queue, all[at].Shards) {
+		switch {
+		case indexes != nil && !slices.Contains(indexes, shard.Index):
+		case severed[shard]:
+			unreached = append(unreached, shard)
+		default:
+			reached = append(reached, shard.Index)
+		}
+	}
+	if len(unreached) == 0 {
+		return indexes, nil, nil
+	}
+	if len(reached) == 0 {
+		return reached, unreached, errNoReply
+	}
+	return reached, unreached, nil
+}
+
+// reachedStats is Stats of what is not cut off.
+func (s transacted) reachedStats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
+	if len(s.severed.all()) == 0 {
+		return s.Store.Stats(ctx, r)
+	}
+	var all []ports.QueueStats
+	var failure error
+	reachedOne := false
+	for _, name := range r.Queues {
+		reached, unreached, err := s.reached(ctx, name, r.Shards)
+		failure, reachedOne = err, reachedOne || err == nil
+		stats, err := s.Store.Stats(ctx, ports.StatsRequest{Queues: []string{name}, Shards: reached})
+		if err != nil {
+			return nil, err
+		}
+		stats[0].Unreached = unreached
+		all = append(all, stats...)
+	}
+	if !reachedOne {
+		return nil, failure
+	}
+	return all, nil
+}
+
+// Jobs lists what is not cut off.
+func (s transacted) Jobs(ctx context.Context, r ports.JobsRequest) (page ports.JobsPage, err error) {
+	var unreached []core.Shard
+	if r.Shards, unreached, err = s.reached(ctx, r.Queue, r.Shards); err != nil {
+		return page, err
+	}
+	page, err = s.Store.Jobs(ctx, r)
+	page.Unreached = unreached
+	return page, err
+}
+
+// Claimed lists what is not cut off.
+func (s transacted) Claimed(ctx context.Context, r ports.PageRequest) (page ports.ClaimedPage, err error) {
+	var unreached []core.Shard
+	if r.Shards, unreached, err = s.reached(ctx, r.Queue, r.Shards); err != nil {
+		return page, err
+	}
+	page, err = s.Store.Claimed(ctx, r)
+	page.Unreached = unreached
+	return page, err
+}
+
+// Morgue lists what is not cut off.
+func (s transacted) Morgue(ctx context.Context, r ports.MorgueRequest) (page ports.MorguePage, err error) {
+	var unreached []core.Shard
+	if r.Shards, unreached, err = s.reached(ctx, r.Queue, r.Shards); err != nil {
+		return page, err
+	}
+	page, err = s.Store.Morgue(ctx, r)
+	page.Unreached = unreached
+	return page, err
+}
+
+// Groups counts what is not cut off.
+func (s transacted) Groups(ctx context.Context, r ports.GroupsRequest) (reply ports.GroupsReply, err error) {
+	var unreached []core.Shard
+	if r.Shards, unreached, err = s.reached(ctx, r.Queue, r.Shards); err != nil {
+		return reply, err
+	}
+	reply, err = s.Store.Groups(ctx, r)
+	reply.Unreached = unreached
+	return reply, err
+}
+
+// History is kept with the queue's first shard, as by a store that has all of it in one place.
+func (s transacted) History(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
+	_, unreached, err := s.reached(ctx, r.Queue, nil)
+	if err != nil {
+		return ports.HistoryReply{}, err
+	}
+	if len(unreached) == 0 || unreached[0].Index > 0 {
+		return s.Store.History(ctx, r)
+	}
+	return ports.HistoryReply{Unreached: unreached[:1]}, nil
+}
+
+// failsHistoryForOne is a store that has no history at all while the shard that has it is away.
+func failsHistoryForOne(s full) full {
+	return replace(s, "History", func(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
+		reply, err := s.History(ctx, r)
+		if err != nil || len(reply.Unreached) > 0 {
+			return ports.HistoryReply{}, errNoReply
+		}
+		return reply, nil
+	})
+}
+
+// hidesUnreachedHistory takes a history that lacks something for a whole one.
+func hidesUnreachedHistory(s full) full {
+	return replace(s, "History", func(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
+		reply, err := s.History(ctx, r)
+		reply.Unreached = nil
 		return reply, err
 	})
 }

@@ -1,0 +1,290 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
+)
+
+// showsNodes changes the list of nodes before it is returned.
+func showsNodes(s full, change func(*ports.NodesReply)) full {
+	return intercept(s, "Nodes", func(ctx context.Context, call storekit.Call) error {
+		reply, err := s.Nodes(ctx)
+		change(&reply)
+		*call.Reply.(*ports.NodesReply) = reply
+		return err
+	})
+}
+
+// beforeAnnounce does something else first.
+func beforeAnnounce(s full, do func(ctx context.Context, owner string) error) full {
+	return replace(s, "Announce", func(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {
+		if err := do(ctx, r.Node.Owner); err != nil {
+			return ports.AnnounceReply{}, err
+		}
+		return s.Announce(ctx, r)
+	})
+}
+
+func hidesGoneNodes(s full) full {
+	return showsNodes(s, func(r *ports.NodesReply) {
+		r.Nodes = slices.DeleteFunc(r.Nodes, func(n ports.Node) bool { return n.State(r.Now) == ports.NodeGone })
+	})
+}
+
+// remembersNodes goes on to list what it has once listed.
+func remembersNodes(s full) full {
+	var seen []ports.Node
+	return showsNodes(s, func(r *ports.NodesReply) {
+		for _, n := range seen {
+			if !slices.ContainsFunc(r.Nodes, func(o ports.Node) bool { return o.Owner == n.Owner }) {
+				r.Nodes = slices.Insert(r.Nodes, 0, n)
+			}
+		}
+		seen = slices.Clone(r.Nodes)
+	})
+}
+
+// stretchesNodes has each announcement end when it did at first.
+func stretchesNodes(s full) full {
+	ends := make(map[string]core.Instant)
+	return replace(s, "Announce", func(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {
+		reply, err := s.Announce(ctx, r)
+		for i, n := range reply.Nodes {
+			if n.Owner == r.Node.Owner {
+				ends[n.Owner] = n.ExpiresAt
+			}
+			reply.Nodes[i].ExpiresAt = ends[n.Owner]
+		}
+		return reply, err
+	})
+}
+
+func tellsNodesTheStatus(s full) full {
+	return replace(s, "Announce", func(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {
+		reply, err := s.Announce(ctx, r)
+		if err == nil {
+			reply.Nodes[0].Status = r.Node.Status
+		}
+		return reply, err
+	})
+}
+
+func forgetsBoundsOfNodes(s full) full {
+	return showsNodes(s, func(r *ports.NodesReply) {
+		for _, n := range r.Nodes {
+			for i := range n.Status.Queues {
+				n.Status.Queues[i].MaxLanes, n.Status.Queues[i].Parallel = 0, 0
+			}
+		}
+	})
+}
+
+func endsDrainsByRenewal(s full) full {
+	return beforeAnnounce(s, func(ctx context.Context, owner string) error {
+		if err := s.DrainNode(ctx, owner, false); !errors.Is(err, ports.ErrUnknownNode) {
+			return err
+		}
+		return nil
+	})
+}
+
+// remembersDrains asks a node to drain that was asked before it was gone.
+func remembersDrains(s full) full {
+	asked := map[string]bool{}
+	drains := replaceErr(s, "DrainNode", func(ctx context.Context, r storekit.DrainNodeRequest) error {
+		asked[r.Owner] = r.Drain
+		return s.DrainNode(ctx, r.Owner, r.Drain)
+	})
+	return replace(drains, "Announce", func(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {
+		r.Node.Draining = r.Node.Draining || asked[r.Node.Owner]
+		return s.Announce(ctx, r)
+	})
+}
+
+// overrulesNodes lists a node that an operator has working as alive, though it stops.
+func overrulesNodes(s full) full {
+	asked := map[string]bool{}
+	drains := replaceErr(s, "DrainNode", func(ctx context.Context, r storekit.DrainNodeRequest) error {
+		asked[r.Owner] = r.Drain
+		return s.DrainNode(ctx, r.Owner, r.Drain)
+	})
+	return showsNodes(drains, func(r *ports.NodesReply) {
+		for i := range r.Nodes {
+			if drain, known := asked[r.Nodes[i].Owner]; known {
+				r.Nodes[i].Draining = drain
+			}
+		}
+	})
+}
+
+func drainsAnybody(s full) full {
+	return replaceErr(s, "DrainNode", func(ctx context.Context, r storekit.DrainNodeRequest) error {
+		if err := s.DrainNode(ctx, r.Owner, r.Drain); !errors.Is(err, ports.ErrUnknownNode) {
+			return err
+		}
+		return nil
+	})
+}
+
+// wakesAtRenewals takes each announcement for that of a new node.
+func wakesAtRenewals(s full) full { return beforeAnnounce(s, s.Retire) }
+
+func changesNodesSilently(s full) full {
+	return withoutWakeups(s, func(_ context.Context, shard core.Shard) bool { return shard == core.Shard{} })
+}
+
+// wakesEverybodyForNodes asks for the list of nodes on behalf of everybody.
+func wakesEverybodyForNodes(s full) full {
+	return replace(s, "Wakeups", func(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
+		return s.Wakeups(ctx, append(slices.Clone(shards), core.Shard{}))
+	})
+}
+
+// changesPermits changes each call for permits before the store has it.
+func changesPermits(change func(r *ports.PermitRequest)) func(full) full {
+	return func(s full) full {
+		return replace(s, "Permit", func(ctx context.Context, r ports.PermitRequest) (ports.PermitReply, error) {
+			change(&r)
+			return s.Permit(ctx, r)
+		})
+	}
+}
+
+var (
+	// exceedsPermits gives one permit more than there are.
+	exceedsPermits = changesPermits(func(r *ports.PermitRequest) { r.Limit++ })
+	// keepsPermits holds them for twice the TTL.
+	keepsPermits = changesPermits(func(r *ports.PermitRequest) { r.TTL *= 2 })
+	// mixesPermits counts all queues as one.
+	mixesPermits = changesPermits(func(r *ports.PermitRequest) { r.Queue = orders })
+)
+
+// takesLatePermits takes each call for a new one.
+func takesLatePermits(s full) full {
+	var attempts int64
+	return changesPermits(func(r *ports.PermitRequest) { attempts++; r.Attempt = attempts })(s)
+}
+
+// stripsPermits takes permits from an owner that uses a smaller limit.
+func stripsPermits(s full) full {
+	return changesPermits(func(r *ports.PermitRequest) { r.Hold = min(r.Hold, r.Limit); r.Want = max(r.Hold, r.Want) })(s)
+}
+
+// freesPermitsSilently wakes no node: no call reports that it wants more than it holds.
+var freesPermitsSilently = changesPermits(func(r *ports.PermitRequest) { r.Want = r.Hold })
+
+// forgetsWanting lists only those who hold permits.
+func forgetsWanting(s full) full {
+	return replace(s, "Permit", func(ctx context.Context, r ports.PermitRequest) (ports.PermitReply, error) {
+		reply, err := s.Permit(ctx, r)
+		var holding []core.PermitHolder
+		for _, h := range reply.Holders {
+			if h.Held > 0 {
+				holding = append(holding, h)
+			}
+		}
+		reply.Holders = holding
+		return reply, err
+	})
+}
+
+// audits changes each action before it is stored.
+func audits(s full, change func(*ports.Action)) full {
+	return replaceErr(s, "Audit", func(ctx context.Context, a ports.Action) error {
+		change(&a)
+		return s.Audit(ctx, a)
+	})
+}
+
+// showsActions changes a page before it is returned.
+func showsActions(s full, change func(ports.ActionsRequest, []ports.Action) []ports.Action) full {
+	return replace(s, "Actions", func(ctx context.Context, r ports.ActionsRequest) ([]ports.Action, error) {
+		page, err := s.Actions(ctx, r)
+		return change(r, page), err
+	})
+}
+
+func forgetsReasons(s full) full { return audits(s, func(a *ports.Action) { a.Reason = "" }) }
+
+// auditsEndsAnew stores the end of an action beside its beginning.
+func auditsEndsAnew(s full) full {
+	return audits(s, func(a *ports.Action) {
+		if a.Ended {
+			a.ID += " ended"
+		}
+	})
+}
+
+// datesActionsByTheirEnd has an action begin when it was stored last.
+func datesActionsByTheirEnd(s full) full {
+	return showsActions(s, func(_ ports.ActionsRequest, page []ports.Action) []ports.Action {
+		for i := range page {
+			if page[i].Ended {
+				page[i].At = page[i].At.Add(page[i].Took)
+			}
+		}
+		return page
+	})
+}
+
+// auditsOnlyTheFirst ignores what is said of an action again.
+func auditsOnlyTheFirst(s full) full {
+	seen := map[string]bool{}
+	return replaceErr(s, "Audit", func(ctx context.Context, a ports.Action) error {
+		if seen[a.ID] {
+			return nil
+		}
+		seen[a.ID] = true
+		return s.Audit(ctx, a)
+	})
+}
+
+// keepsActionsForEver lists what the store has removed, once more.
+func keepsActionsForEver(s full) full {
+	var all []ports.Action
+	kept := replaceErr(s, "Audit", func(ctx context.Context, a ports.Action) error {
+		err := s.Audit(ctx, a)
+		if page, listed := s.Actions(ctx, ports.ActionsRequest{Limit: 1}); err == nil && listed == nil && len(page) == 1 && page[0].ID == a.ID {
+			all = append(all, page[0])
+		}
+		return err
+	})
+	return showsActions(kept, func(r ports.ActionsRequest, page []ports.Action) []ports.Action {
+		if len(page) == 0 && len(all) > 0 && all[0].At < r.Before {
+			return all[:1]
+		}
+		return page
+	})
+}
+
+func listsOldActionsFirst(s full) full {
+	return showsActions(s, func(_ ports.ActionsRequest, page []ports.Action) []ports.Action {
+		for i, j := 0, len(page)-1; i < j; i, j = i+1, j-1 {
+			page[i], page[j] = page[j], page[i]
+		}
+		return page
+	})
+}
+
+// listsTheLastActionTwice begins a page with the action that the one before ended with.
+func listsTheLastActionTwice(s full) full {
+	return replace(s, "Actions", func(ctx context.Context, r ports.ActionsRequest) ([]ports.Action, error) {
+		if r.Before > 1 {
+			r.Before++
+		}
+		return s.Actions(ctx, r)
+	})
+}
+
+func takesActionsWithoutAVerb(s full) full {
+	return audits(s, func(a *ports.Action) {
+		if a.Verb == "" {
+			a.Verb = "something"
+		}
+	})
+}
