@@ -171,7 +171,7 @@ func historyBounds(e *env) {
 
 func historySteps(e *env) {
 	hour := core.Instant(time.Hour.Microseconds())
-	e.clock.Set((e.now() - e.now()%hour + hour).Add(58 * time.Minute))
+	e.clock.Set((e.now() - e.now()%hour + hour).Add(58 * time.Minute).Time())
 	var all []*core.Stats
 	begin := e.now()
 	for n := uint64(1); n <= 5; n++ { // at :58, :59, :00, :01 and :02
@@ -197,7 +197,7 @@ func historySteps(e *env) {
 func historyKeeps(e *env) {
 	e.record("n1", e.recorded(measured(1)))
 	first := e.thisMinute(measured(1))
-	e.clock.Set(first.At.Add(ports.HistoryKept + time.Minute - time.Microsecond))
+	e.clock.Set(first.At.Add(ports.HistoryKept + time.Minute - time.Microsecond).Time())
 	e.record("n1", e.recorded(measured(2)))
 	second := e.thisMinute(measured(2))
 	e.history(ports.HistoryRequest{Queue: orders}, first, second)
@@ -216,7 +216,7 @@ func historyKeeps(e *env) {
 func historyOfAClockSetBack(e *env) {
 	e.record("n1", e.recorded(measured(1)))
 	first := e.thisMinute(measured(1))
-	e.clock.Set(first.At.Add(ports.HistoryKept + time.Hour))
+	e.clock.Set(first.At.Add(ports.HistoryKept + time.Hour).Time())
 	e.record("n1", e.recorded(measured(2)))
 	second := e.thisMinute(measured(2))
 	e.history(ports.HistoryRequest{Queue: orders}, second)

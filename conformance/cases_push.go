@@ -128,7 +128,7 @@ func pushKeepsFirst(e *env) {
 	e.clock.Advance(time.Minute)
 	e.push(entry("a", "q", 2))
 	e.same("FirstPush after a later push", e.queued("a").FirstPush, start)
-	e.clock.Set(start.Add(-time.Minute))
+	e.clock.Set(start.Add(-time.Minute).Time())
 	e.push(entry("a", "r", 3))
 	e.same("FirstPush after the clock stepped back", e.queued("a").FirstPush, start.Add(-time.Minute))
 }

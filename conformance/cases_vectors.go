@@ -122,10 +122,10 @@ func mergeVector(e *env, id string, v *mergeVectorCase) {
 func mergePush(e *env, id string, v *mergeVectorCase) {
 	e.tb.Helper()
 	if v.FirstPush != 0 {
-		e.clock.Set(v.FirstPush)
+		e.clock.Set(v.FirstPush.Time())
 	}
 	e.place(id, v.Queued.state(), v.Queued.payloads()...)
-	e.clock.Set(v.Now)
+	e.clock.Set(v.Now.Time())
 	kinds := map[string]core.RuleKind{"keep": core.Keep, "earliest": core.Earliest, "debounce": core.Debounce}
 	rule := core.PushRule{Kind: kinds[v.Policy], Limit: time.Duration(v.Limit) * time.Microsecond}
 	// One push may carry several payloads for the id; each merges by itself, to
@@ -135,7 +135,7 @@ func mergePush(e *env, id string, v *mergeVectorCase) {
 
 func mergeRevived(e *env, id string, v *mergeVectorCase) {
 	e.tb.Helper()
-	e.clock.Set(v.Now)
+	e.clock.Set(v.Now.Time())
 	e.push(v.Coming.entries(id)...)
 	e.byIDs(e.store.Bury, id)
 	e.place(id, v.Queued.state(), v.Queued.payloads()...)
@@ -148,12 +148,12 @@ func mergeRevived(e *env, id string, v *mergeVectorCase) {
 func mergeReturned(e *env, id string, v *mergeVectorCase) {
 	e.tb.Helper()
 	added := pay("added", math.MaxFloat64)
-	e.clock.Set(max(v.Now, v.Queued.PerformAt))
+	e.clock.Set(max(v.Now, v.Queued.PerformAt).Time())
 	e.place(id, v.Queued.state(), append(v.Coming.payloads(), added)...)
 	h := e.acquire("merger")
 	c := h.cut(len(v.Coming.Payloads))
 	e.push(v.Queued.entries(id)...)
-	e.clock.Set(v.Now)
+	e.clock.Set(v.Now.Time())
 	h.settle(core.Settlement{ID: id, Receipt: c.Receipt, Rest: core.Requeue, PutBack: core.PutBack{
 		Delay: v.Coming.PerformAt.Sub(v.Now), RetryCount: v.Coming.RetryCount, Error: v.Coming.Error,
 	}})
@@ -175,7 +175,7 @@ type failureVectorCase struct {
 
 func failureVector(e *env, id string, v *failureVectorCase) {
 	e.tb.Helper()
-	e.clock.Set(v.Now)
+	e.clock.Set(v.Now.Time())
 	e.place(id, v.Job.state(), v.Job.payloads()...)
 	h := e.acquire("n1")
 	c := h.one()
@@ -204,7 +204,7 @@ type recoveryVectorCase struct {
 
 func recoveryVector(e *env, id string, v *recoveryVectorCase) {
 	e.tb.Helper()
-	e.clock.Set(v.Now)
+	e.clock.Set(v.Now.Time())
 	e.place(id, v.Job.state(), v.Job.payloads()...)
 	h := e.acquire("n1")
 	lost := h.one()

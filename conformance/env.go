@@ -11,6 +11,7 @@ import (
 
 	"github.com/skeinq/skein/conformance/internal/harness"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/virtual"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -19,7 +20,7 @@ type env struct {
 	tb    testing.TB
 	ctx   context.Context
 	rule  string
-	clock *harness.Clock
+	clock *virtual.Clock
 	open  func() ports.ShardStore
 	store ports.ShardStore
 	// another makes a second backend and opens it.

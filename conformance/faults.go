@@ -10,6 +10,7 @@ import (
 
 	"github.com/skeinq/skein/conformance/internal/harness"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/virtual"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
@@ -40,7 +41,7 @@ func testFaults(t *testing.T, f Factory) {
 type faultKind struct {
 	name string
 	// disturb makes the call, or does not, and returns the error that the caller sees.
-	disturb func(c *harness.Clock, call func() error) error
+	disturb func(c *virtual.Clock, call func() error) error
 	// again makes the call once more after the next one, if it is a turn: other
 	// calls may do something then. Where disturb does not make it, that is the
 	// first time, after its own repeat.
@@ -52,26 +53,26 @@ var errNoReply = errors.New("the connection broke")
 
 func faultKinds() []faultKind {
 	return []faultKind{
-		{name: "fails", disturb: func(*harness.Clock, func() error) error {
+		{name: "fails", disturb: func(*virtual.Clock, func() error) error {
 			return errNoReply
 		}},
-		{name: "loses its reply", disturb: func(_ *harness.Clock, call func() error) error {
+		{name: "loses its reply", disturb: func(_ *virtual.Clock, call func() error) error {
 			_ = call()
 			return errNoReply
 		}},
-		{name: "loses its reply for a second", disturb: func(c *harness.Clock, call func() error) error {
+		{name: "loses its reply for a second", disturb: func(c *virtual.Clock, call func() error) error {
 			_ = call()
 			c.Advance(time.Second)
 			return errNoReply
 		}},
-		{name: "is sent twice", disturb: func(_ *harness.Clock, call func() error) error {
+		{name: "is sent twice", disturb: func(_ *virtual.Clock, call func() error) error {
 			_ = call()
 			return call()
 		}},
-		{name: "comes late again", again: true, disturb: func(_ *harness.Clock, call func() error) error {
+		{name: "comes late again", again: true, disturb: func(_ *virtual.Clock, call func() error) error {
 			return call()
 		}},
-		{name: "comes after its repeat", again: true, disturb: func(*harness.Clock, func() error) error {
+		{name: "comes after its repeat", again: true, disturb: func(*virtual.Clock, func() error) error {
 			return errNoReply
 		}},
 	}
@@ -89,7 +90,7 @@ type fault struct {
 }
 
 // around counts the calls of a store and disturbs the one.
-func (f *fault) around(c *harness.Clock) storekit.Interceptor {
+func (f *fault) around(c *virtual.Clock) storekit.Interceptor {
 	return func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 		f.calls++
 		if f.calls == f.at {
@@ -110,7 +111,7 @@ func (f *fault) around(c *harness.Clock) storekit.Interceptor {
 
 // repeatCall is a caller that repeats calls of unknown outcome. The clock is then set
 // back to where the undisturbed scenario is.
-func repeatCall(c *harness.Clock) storekit.Interceptor {
+func repeatCall(c *virtual.Clock) storekit.Interceptor {
 	return func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 		now := c.Now()
 		err := next(ctx)
@@ -118,7 +119,7 @@ func repeatCall(c *harness.Clock) storekit.Interceptor {
 			harness.MarkResent(call)
 			err = next(ctx)
 		}
-		c.Set(core.InstantOf(now))
+		c.Set(now)
 		if call.Method == "Release" && errors.Is(err, ports.ErrLeaseLost) {
 			return nil // its first call has released it
 		}

@@ -146,8 +146,8 @@ func TestAnActionIsInTheAuditBeforeItHasEnded(t *testing.T) {
 		t.Errorf("PurgeAll gave %v, and the audit had %d actions while it went on; want 1", err, during)
 	}
 	for a := range s.Actions(t.Context(), inspect.ActionsOptions{}) {
-		if !a.Ended || a.Handled != 1 || a.Error != "" || !a.At.Equal(s.now) {
-			t.Errorf("the audit has %+v, want its end, at %v", a, s.now)
+		if !a.Ended || a.Handled != 1 || a.Error != "" || !a.At.Equal(s.clock.Now()) {
+			t.Errorf("the audit has %+v, want its end, at %v", a, s.clock.Now())
 		}
 	}
 }

@@ -197,7 +197,7 @@ func TestHistoryIsByMinute(t *testing.T) {
 		counted.ObserveWait(time.Second)
 		counted.ObserveRun(time.Minute)
 		counted.ObserveRun(3 * time.Minute)
-		at := core.InstantOf(s.now).Minute()
+		at := core.InstantOf(s.clock.Now()).Minute()
 		err := s.store.Record(t.Context(), ports.RecordRequest{Owner: "owner", Records: []ports.Record{{Queue: "orders", Minute: at, Stats: counted}}})
 		if err != nil {
 			t.Fatal(err)
@@ -241,7 +241,7 @@ func TestHistoryIsByMinute(t *testing.T) {
 func TestHistorySumsUpSteps(t *testing.T) {
 	s := newFixture(t)
 	var records []ports.Record
-	start := core.InstantOf(s.now).Minute()
+	start := core.InstantOf(s.clock.Now()).Minute()
 	for n := range 10 {
 		records = append(records, ports.Record{Queue: "orders", Minute: start.Add(-time.Duration(n) * time.Minute), Stats: core.Stats{Processed: 1}})
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/virtual"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
@@ -31,20 +31,15 @@ type fixture struct {
 	t     testing.TB
 	store *memory.Store
 
-	mu      sync.Mutex
-	now     time.Time
+	clock   *virtual.Clock
 	attempt int64
 	leases  map[int]*ports.TurnRequest
 }
 
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	s := &fixture{t: t, now: epoch, leases: map[int]*ports.TurnRequest{}}
-	s.store = memory.New(memory.Options{Clock: func() time.Time {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.now
-	}})
+	s := &fixture{t: t, clock: virtual.NewClock(epoch), leases: map[int]*ports.TurnRequest{}}
+	s.store = memory.New(memory.Options{Clock: s.clock.Now})
 	s.Inspector = inspect.New(s.store, inspect.Options{})
 	s.declare("orders", fixtureShards)
 	return s
@@ -88,11 +83,7 @@ func (s *fixture) declare(queue string, shards int) {
 }
 
 // advance moves the store's clock.
-func (s *fixture) advance(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.now = s.now.Add(d)
-}
+func (s *fixture) advance(d time.Duration) { s.clock.Advance(d) }
 
 // push pushes payloads for an id, scored in order, to run a while from now.
 func (s *fixture) push(id string, in time.Duration, payloads ...string) {

@@ -108,7 +108,7 @@ func TestAListHasWhatIsReachedAndSaysWhatIsNot(t *testing.T) {
 
 func TestAHistoryHasWhatIsReachedAndSaysWhatIsNot(t *testing.T) {
 	s := newFixture(t)
-	record := ports.Record{Queue: "orders", Minute: core.InstantOf(s.now).Minute(), Stats: core.Stats{Processed: 7}}
+	record := ports.Record{Queue: "orders", Minute: core.InstantOf(s.clock.Now()).Minute(), Stats: core.Stats{Processed: 7}}
 	if err := s.store.Record(t.Context(), ports.RecordRequest{Owner: "n1", Records: []ports.Record{record}}); err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func actsOnFailed(i *inspect.Inspector) map[string]onJobs {
 func (s *fixture) waiting() (ids []string) {
 	s.t.Helper()
 	for j := range must(s.t, s.Jobs(s.t.Context(), "orders", inspect.ListOptions{SortBy: inspect.RetryingByID})) {
-		if j.PerformAt.After(s.now) {
+		if j.PerformAt.After(s.clock.Now()) {
 			ids = append(ids, j.ID)
 		}
 	}

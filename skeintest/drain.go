@@ -60,7 +60,7 @@ func (s *Store) drain(t TB, until time.Time, limit int, handlers []skein.Handler
 			return r.events, err
 		}
 		if !next.OK || next.Due.Time().After(until) {
-			s.clock.moveTo(until)
+			s.clock.Pass(until)
 			return r.events, nil
 		}
 		if idle++; jobs > 0 || next.Due.Time().After(s.Now()) {
@@ -69,7 +69,7 @@ func (s *Store) drain(t TB, until time.Time, limit int, handlers []skein.Handler
 		if idle > 1 {
 			return r.events, errors.New("a job is due that the store does not return")
 		}
-		s.clock.moveTo(next.Due.Time())
+		s.clock.Pass(next.Due.Time())
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/virtual"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
@@ -49,16 +50,16 @@ type Store struct {
 	// the jobs never end, and fails the test. 0 means [DefaultMaxJobs].
 	MaxJobs int
 
-	clock *clock
+	clock *virtual.Clock
 	// transacted are the settlements that handlers have made, by execution.
 	transacted sync.Map
 }
 
 // New returns an empty store.
 func New() *Store {
-	c := &clock{now: start()}
+	c := virtual.NewClock(start())
 	s := &Store{clock: c}
-	s.FailingStore = NewFailingStore(storekit.Intercept(memory.New(memory.Options{Clock: c.time}), s.noteSettled))
+	s.FailingStore = NewFailingStore(storekit.Intercept(memory.New(memory.Options{Clock: c.Now}), s.noteSettled))
 	s.Client = skein.NewClient(s, skein.ClientOptions{})
 	s.Inspector = inspect.New(s, inspect.Options{DecodeError: s.decodeError})
 	return s
@@ -91,38 +92,11 @@ func (s *Store) noteSettled(ctx context.Context, call storekit.Call, next func(c
 }
 
 // Now returns the store's time.
-func (s *Store) Now() time.Time { return s.clock.time() }
+func (s *Store) Now() time.Time { return s.clock.Now() }
 
 // Advance moves the store's clock by d and runs no job. A handler may call it to simulate a long
 // run.
-func (s *Store) Advance(d time.Duration) { s.clock.advance(d) }
-
-// clock is a store's time.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
+func (s *Store) Advance(d time.Duration) { s.clock.Advance(d) }
 
 // start returns where each clock starts, as in the bubbles of testing/synctest.
 func start() time.Time { return time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC) }
-
-func (c *clock) time() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
-
-// moveTo moves the clock to t, unless that is earlier.
-func (c *clock) moveTo(t time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if t.After(c.now) {
-		c.now = t
-	}
-}

@@ -11,6 +11,7 @@ import (
 	"github.com/skeinq/skein/conformance/internal/harness"
 	"github.com/skeinq/skein/conformance/internal/model"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/virtual"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -43,7 +44,7 @@ const ttl = 30 * time.Second
 type driver struct {
 	t     *rapid.T
 	ctx   context.Context
-	clock *harness.Clock
+	clock *virtual.Clock
 	// handles are of the store under test, all on one backend.
 	handles []ports.ShardStore
 	// candidates are all states that the backend may be in: more than one since a
