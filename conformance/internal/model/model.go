@@ -114,6 +114,15 @@ func (m *Store) shard(ctx context.Context, at core.Shard) (*queue, *shard, error
 	return q, q.shards[at.Index], nil
 }
 
+// asked returns the shard that an operator's request is about, unless the request is invalid.
+func (m *Store) asked(ctx context.Context, at core.Shard, invalid error) (*shard, error) {
+	if invalid != nil {
+		return nil, invalid
+	}
+	_, s, err := m.shard(ctx, at)
+	return s, err
+}
+
 // agrees returns ErrShardCountMismatch unless the caller's layout is the queue's.
 func (q *queue) agrees(shards int, generation int64) error {
 	if shards != q.record.Shards || generation != q.record.Generation {

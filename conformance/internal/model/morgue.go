@@ -27,10 +27,7 @@ func (m *Store) stepDeadLetters(
 ) (ports.StepReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := step.Validate(); err != nil {
-		return ports.StepReply{}, err
-	}
-	_, s, err := m.shard(ctx, step.Shard)
+	s, err := m.asked(ctx, step.Shard, step.Validate())
 	if err != nil {
 		return ports.StepReply{}, err
 	}
@@ -87,10 +84,7 @@ func (s *shard) takeOut(ref ports.DeadLetterRef, bound *core.Bound) (taken []cor
 func (m *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := r.Validate(); err != nil {
-		return ports.StepReply{}, err
-	}
-	_, s, err := m.shard(ctx, r.Shard)
+	s, err := m.asked(ctx, r.Shard, r.Validate())
 	if err != nil {
 		return ports.StepReply{}, err
 	}

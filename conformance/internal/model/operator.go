@@ -79,10 +79,7 @@ func (s *shard) takeQueued(job core.Job, bound *core.Bound) (taken []core.Payloa
 func (m *Store) stepJobs(ctx context.Context, step ports.JobStep, act jobAction) (ports.StepReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := step.Validate(); err != nil {
-		return ports.StepReply{}, err
-	}
-	_, s, err := m.shard(ctx, step.Shard)
+	s, err := m.asked(ctx, step.Shard, step.Validate())
 	if err != nil {
 		return ports.StepReply{}, err
 	}
@@ -128,10 +125,7 @@ func stepAll[E any](all []E, size int, handle func(E) (changed, finished bool), 
 func (m *Store) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := r.Validate(); err != nil {
-		return ports.StepReply{}, err
-	}
-	_, s, err := m.shard(ctx, r.Shard)
+	s, err := m.asked(ctx, r.Shard, r.Validate())
 	if err != nil {
 		return ports.StepReply{}, err
 	}
@@ -174,10 +168,7 @@ func (m *Store) Forget(ctx context.Context, queue string) error {
 func (m *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := r.Validate(); err != nil {
-		return ports.RecountReply{}, err
-	}
-	_, s, err := m.shard(ctx, r.Shard)
+	s, err := m.asked(ctx, r.Shard, r.Validate())
 	if err != nil {
 		return ports.RecountReply{}, err
 	}

@@ -22,22 +22,16 @@ func (m *Store) QuarantinedShards(ctx context.Context, r ports.QuarantinedShards
 
 // Quarantined implements ports.Quarantine. The model can read all that it has.
 func (m *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (ports.QuarantinePage, error) {
-	if err := r.Validate(); err != nil {
-		return ports.QuarantinePage{}, err
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	_, _, err := m.shard(ctx, r.Shard)
+	_, err := m.asked(ctx, r.Shard, r.Validate())
 	return ports.QuarantinePage{}, err
 }
 
 // Discard implements ports.Quarantine.
 func (m *Store) Discard(ctx context.Context, r ports.DiscardRequest) (int, error) {
-	if err := r.Validate(); err != nil {
-		return 0, err
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	_, _, err := m.shard(ctx, r.Shard)
+	_, err := m.asked(ctx, r.Shard, r.Validate())
 	return 0, err
 }
