@@ -22,7 +22,7 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 	if err := q.checkLayout(r.Shards, r.Generation); err != nil {
 		return ports.StepReply{}, err
 	}
-	return s.b.step(ctx, r.Shard, func(sh *shard, _ core.Instant) ports.StepReply {
+	return s.b.step(ctx, r.Shard, nil, func(sh *shard, _ core.Instant) ports.StepReply {
 		reply := ports.StepReply{Reached: len(r.DeadLetters)}
 		for _, d := range r.DeadLetters {
 			d.Payloads = slices.Clone(d.Payloads)

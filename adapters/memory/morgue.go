@@ -22,10 +22,7 @@ type morgue struct {
 
 // Revive implements [ports.Operator].
 func (s *Store) Revive(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
-	if err := r.Validate(); err != nil {
-		return ports.StepReply{}, err
-	}
-	return s.b.step(ctx, r.Shard, func(sh *shard, now core.Instant) ports.StepReply {
+	return s.b.step(ctx, r.Shard, r.Validate(), func(sh *shard, now core.Instant) ports.StepReply {
 		return sh.morgue.step(&r, func(id string, payloads []core.Payload) {
 			sh.revive(id, payloads, now)
 		})
@@ -44,20 +41,14 @@ func (s *shard) revive(id string, payloads []core.Payload, now core.Instant) {
 
 // Purge implements [ports.Operator].
 func (s *Store) Purge(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
-	if err := r.Validate(); err != nil {
-		return ports.StepReply{}, err
-	}
-	return s.b.step(ctx, r.Shard, func(sh *shard, _ core.Instant) ports.StepReply {
+	return s.b.step(ctx, r.Shard, r.Validate(), func(sh *shard, _ core.Instant) ports.StepReply {
 		return sh.morgue.step(&r, func(string, []core.Payload) {})
 	})
 }
 
 // Edit implements [ports.Operator].
 func (s *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply, error) {
-	if err := r.Validate(); err != nil {
-		return ports.StepReply{}, err
-	}
-	return s.b.step(ctx, r.Shard, func(sh *shard, now core.Instant) ports.StepReply {
+	return s.b.step(ctx, r.Shard, r.Validate(), func(sh *shard, now core.Instant) ports.StepReply {
 		return ports.StepReply{Handled: sh.morgue.edit(&r, now)}
 	})
 }

@@ -11,10 +11,7 @@ import (
 
 // Expedite implements [ports.Operator].
 func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
-	if err := r.Validate(); err != nil {
-		return ports.StepReply{}, err
-	}
-	return s.b.step(ctx, r.Shard, func(sh *shard, now core.Instant) ports.StepReply {
+	return s.b.step(ctx, r.Shard, r.Validate(), func(sh *shard, now core.Instant) ports.StepReply {
 		return sh.jobStep(&r, func(e *entity) (changed, finished bool) {
 			if e.PerformAt <= now {
 				return false, true
@@ -29,10 +26,7 @@ func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply,
 
 // Bury implements [ports.Operator].
 func (s *Store) Bury(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
-	if err := r.Validate(); err != nil {
-		return ports.StepReply{}, err
-	}
-	return s.b.step(ctx, r.Shard, func(sh *shard, now core.Instant) ports.StepReply {
+	return s.b.step(ctx, r.Shard, r.Validate(), func(sh *shard, now core.Instant) ports.StepReply {
 		return sh.jobStep(&r, sh.taking(func(e *entity, taken []core.Payload) {
 			sh.morgue.bury(core.DeadLetter{
 				ID:        e.id,
@@ -47,10 +41,7 @@ func (s *Store) Bury(ctx context.Context, r ports.JobStep) (ports.StepReply, err
 
 // Delete implements [ports.Operator].
 func (s *Store) Delete(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
-	if err := r.Validate(); err != nil {
-		return ports.StepReply{}, err
-	}
-	return s.b.step(ctx, r.Shard, func(sh *shard, _ core.Instant) ports.StepReply {
+	return s.b.step(ctx, r.Shard, r.Validate(), func(sh *shard, _ core.Instant) ports.StepReply {
 		return sh.jobStep(&r, sh.taking(func(*entity, []core.Payload) {}))
 	})
 }
@@ -75,10 +66,7 @@ func (s *shard) taking(use func(e *entity, taken []core.Payload)) handleJob {
 
 // Cancel implements [ports.Operator].
 func (s *Store) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepReply, error) {
-	if err := r.Validate(); err != nil {
-		return ports.StepReply{}, err
-	}
-	return s.b.step(ctx, r.Shard, func(sh *shard, _ core.Instant) ports.StepReply {
+	return s.b.step(ctx, r.Shard, r.Validate(), func(sh *shard, _ core.Instant) ports.StepReply {
 		reply := ports.StepReply{Reached: len(r.IDs)}
 		for _, id := range r.IDs {
 			if e := sh.ids[id]; e != nil && e.claim != nil && sh.claimed.cancel(e.claim, r.Drop) {
@@ -108,9 +96,14 @@ func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.Reco
 	return ports.RecountReply{Before: counts, After: counts, Counted: counts.Entries()}, nil
 }
 
-// step runs one bounded step of an operator on a shard, and wakes its subscribers if its head
-// became earlier.
-func (b *backend) step(ctx context.Context, id core.Shard, do func(*shard, core.Instant) ports.StepReply) (ports.StepReply, error) {
+// step runs one bounded step of an operator on a shard, unless its request is invalid, and wakes
+// the shard's subscribers if its head became earlier.
+func (b *backend) step(
+	ctx context.Context, id core.Shard, invalid error, do func(*shard, core.Instant) ports.StepReply,
+) (ports.StepReply, error) {
+	if invalid != nil {
+		return ports.StepReply{}, invalid
+	}
 	sh, err := b.shard(ctx, id)
 	if err != nil {
 		return ports.StepReply{}, err
