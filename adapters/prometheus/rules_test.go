@@ -97,7 +97,7 @@ var ofOrders = map[string]string{"queue": "orders"}
 var firings = []firing{
 	{
 		"SkeinQueueLag", values{`skein_queue_lag_seconds{queue="orders"}`: "0+60x70"},
-		"10m", "11m", ofOrders, "Queue orders lags 11m 0s, and lags more and more.",
+		"10m", "11m", ofOrders, "Queue orders lags 11m 0s, and the lag grows.",
 	},
 	{
 		"SkeinNobodyServes", values{`skein_queue_nodes{queue="orders"}`: "0x70"},
@@ -188,7 +188,7 @@ var firings = []firing{
 	},
 	{
 		"SkeinStoreErrors", values{`skein_store_errors_total{call="turn",kind="unreachable"}`: "0+12x70"},
-		"5m", "20m", map[string]string{"call": "turn", "kind": "unreachable"}, "Calls of the store fail: turn, unreachable.",
+		"5m", "20m", map[string]string{"call": "turn", "kind": "unreachable"}, "Calls to the store fail: turn, unreachable.",
 	},
 	{
 		"SkeinStoreFull", values{`skein_pushes_total{queue="orders",result="full"}`: "0+1x70"},
@@ -209,15 +209,15 @@ var firings = []firing{
 	},
 	{
 		"SkeinExporterStale", values{`skein_exporter_up{}`: "0x70"},
-		"4m", "5m", nil, "What is shown of the store is old, or nobody exports it.",
+		"4m", "5m", nil, "The metrics of the store are old, or no process exports them.",
 	},
 	{
 		"SkeinExporterStale", values{`skein_exporter_up{}`: ""},
-		"4m", "5m", nil, "What is shown of the store is old, or nobody exports it.",
+		"4m", "5m", nil, "The metrics of the store are old, or no process exports them.",
 	},
 	{
 		"SkeinExporterStale", values{`skein_exporter_age_seconds{}`: "5+60x70"},
-		"9m", "10m", nil, "What is shown of the store is old, or nobody exports it.",
+		"9m", "10m", nil, "The metrics of the store are old, or no process exports them.",
 	},
 }
 
