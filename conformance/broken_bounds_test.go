@@ -29,7 +29,7 @@ func handsOverAll(s full) full {
 	return losesOrphans(all)
 }
 
-// losesOrphans hands over what fits an acquire, and nothing after it.
+// losesOrphans hands over the claims that fit an acquire, and none after them.
 func losesOrphans(s full) full {
 	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 		reply, err := s.Turn(ctx, r)
@@ -38,7 +38,7 @@ func losesOrphans(s full) full {
 	})
 }
 
-// handsOverTwice hands over with each turn what the one before it did.
+// handsOverTwice hands over with each turn the same claims as the one before.
 func handsOverTwice(s full) full {
 	var before []core.Claim
 	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
@@ -72,7 +72,7 @@ func countsNoHandOver(s full) full {
 	})
 }
 
-// claimsBesideOrphans claims with a turn that hands over what the next one would.
+// claimsBesideOrphans claims with a turn that hands over the claims of the next one.
 func claimsBesideOrphans(s full) full {
 	ahead := map[ports.Lease]int64{}
 	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
@@ -91,7 +91,7 @@ func claimsBesideOrphans(s full) full {
 	})
 }
 
-// hidesTheRest acquires without a word of what is left to be handed over.
+// hidesTheRest acquires and does not report that claims are left to be handed over.
 func hidesTheRest(s full) full {
 	return replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
 		reply, err := s.Acquire(ctx, r)
@@ -168,7 +168,7 @@ func reachesTooFar(s full) full {
 	})
 }
 
-// buriesAll buries what it is told to, however much it is.
+// buriesAll buries all that a step names, however much it is.
 func buriesAll(s full) full {
 	return replace(s, "Bury", func(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
 		reply, err := s.Bury(ctx, step)

@@ -7,7 +7,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// brokenFinds break what Find promises of payloads.
+// brokenFinds break the promises of Find about payloads.
 func brokenFinds() []brokenStore {
 	return []brokenStore{
 		{"ignores how many payloads are asked for", "find/returns payloads by pages of every size", wrapped(findsAll)},
@@ -27,7 +27,7 @@ func brokenFinds() []brokenStore {
 	}
 }
 
-// changesFound is a store that changes what Find returns.
+// changesFound is a store that changes the results of Find.
 func changesFound(s full, change func(ports.FindRequest, *ports.Found)) full {
 	return replace(s, "Find", func(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
 		found, err := s.Find(ctx, r)
@@ -132,7 +132,7 @@ func followsByCount(s full) full {
 	})
 }
 
-// findsByNumber goes on behind as many payloads as it has returned of an id.
+// findsByNumber continues behind as many payloads as it has returned for an id.
 func findsByNumber(s full) full {
 	returned := 0
 	return replace(s, "Find", func(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
@@ -163,7 +163,7 @@ func findsBehindAnything(s full) full {
 	})
 }
 
-// standsOtherwise is a store whose Find says something else of how an id stands.
+// standsOtherwise is a store whose Find returns another standing of an id.
 func standsOtherwise(s full, change func(ports.Found, *ports.Standing)) full {
 	return replace(s, "Find", func(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
 		found, err := s.Find(ctx, r)

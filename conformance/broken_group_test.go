@@ -9,7 +9,7 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// regroups is a store whose turns bury in the group that change says.
+// regroups is a store whose turns bury in the group that change returns.
 func regroups(s full, change func(ctx context.Context, shard core.Shard, x *core.Settlement)) full {
 	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 		r.Settlements = slices.Clone(r.Settlements)
@@ -50,7 +50,7 @@ func fillsGroupsEarly(s full) full {
 	})
 }
 
-// countsGroups changes what a store says of groups.
+// countsGroups changes a store's counts of groups.
 func countsGroups(s full, before func(*ports.GroupsRequest), after func(*ports.GroupsReply)) full {
 	return replace(s, "Groups", func(ctx context.Context, r ports.GroupsRequest) (ports.GroupsReply, error) {
 		before(&r)
@@ -85,22 +85,22 @@ func keepsEmptyGroups(s full) full {
 	})
 }
 
-// countsLimited says of the groups that it returns how many there are.
+// countsLimited returns the number of the returned groups as that of all.
 func countsLimited(s full) full {
 	return countsGroups(s, sameGroups, func(reply *ports.GroupsReply) { reply.Total = len(reply.Groups) })
 }
 
-// countsGroupsOfAll counts all shards whichever are asked for.
+// countsGroupsOfAll counts all shards whichever are requested.
 func countsGroupsOfAll(s full) full {
 	return countsGroups(s, func(r *ports.GroupsRequest) { r.Shards = nil }, func(*ports.GroupsReply) {})
 }
 
-// hidesUnreachedGroups says nothing of shards that it can't reach.
+// hidesUnreachedGroups does not report shards that it can't reach.
 func hidesUnreachedGroups(s full) full {
 	return countsGroups(s, sameGroups, func(reply *ports.GroupsReply) { reply.Unreached = nil })
 }
 
-// countsDamagedGroups counts what was set aside in its group.
+// countsDamagedGroups counts set-aside records in their groups.
 func countsDamagedGroups(s full) full {
 	return replace(s, "Groups", func(ctx context.Context, r ports.GroupsRequest) (ports.GroupsReply, error) {
 		reply, err := s.Groups(ctx, r)
@@ -185,7 +185,7 @@ func purgesGroupsOfAnyAge(s full) full {
 	return purgesGroups(s, func(step *ports.DeadLetterStep) { step.Before = core.MaxInstant })
 }
 
-// settlesWithoutGroups loses the group of what is settled outside of a turn.
+// settlesWithoutGroups loses the group of settlements outside of a turn.
 func settlesWithoutGroups(s full) full {
 	return replaceErr(s, "Settle", func(ctx context.Context, r storekit.SettleRequest) error {
 		for i := range r.Settlements {
@@ -211,7 +211,7 @@ func losesGroupsInRecounts(s full) full {
 	})
 }
 
-// keepsForgottenGroups says of a queue that is declared anew what the groups were before.
+// keepsForgottenGroups returns the earlier groups of a queue that is declared anew.
 func keepsForgottenGroups(s full) full {
 	var before []core.Group
 	return countsGroups(s, sameGroups, func(reply *ports.GroupsReply) {

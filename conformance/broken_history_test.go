@@ -8,8 +8,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// historyOf is a store whose history is kept apart from it: keep returns what becomes of a record
-// that is known when the next one comes.
+// historyOf is a store whose history is kept apart from it: keep returns what becomes of a known
+// record when the next one comes.
 func historyOf(s full, keep func(known, next core.Stats) core.Stats) full {
 	type key struct {
 		owner, queue string
@@ -44,7 +44,7 @@ func newer(known, next core.Stats) core.Stats {
 	return known
 }
 
-// addsRecords adds up what should replace one another.
+// addsRecords adds up records that should replace one another.
 func addsRecords(s full) full {
 	return historyOf(s, func(known, next core.Stats) core.Stats { known.Add(&next); return known })
 }

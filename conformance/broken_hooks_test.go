@@ -17,7 +17,7 @@ type full interface {
 	Damager
 }
 
-// interceptable is what storekit.Intercept passes on of a full store.
+// interceptable is the part of a full store that storekit.Intercept passes on.
 type interceptable interface {
 	ports.ShardStore
 	ports.Notifier
@@ -25,7 +25,7 @@ type interceptable interface {
 	ports.TurnLimiter
 }
 
-// wrapped is the memory store, broken by what is wrapped around its one handle.
+// wrapped is the memory store, broken by a wrapper around its one handle.
 func wrapped(wrap func(full) full) Factory {
 	return func(_ testing.TB, clock func() time.Time) func() ports.ShardStore {
 		store := wrap(withTransactions(clock))

@@ -36,8 +36,7 @@ func repeatsShardEnds(s full) full {
 	})
 }
 
-// skipsBesideWaiting passes over entries of a later page where a job of the queue waits for a
-// claim.
+// skipsBesideWaiting skips entries of a later page if a job of the queue waits for a claim.
 func skipsBesideWaiting(s full) full {
 	return changesJobs(s, noChange, func(r ports.JobsRequest, page *ports.JobsPage) {
 		claimed, err := s.Claimed(context.Background(), ports.PageRequest{Queue: r.Queue})
@@ -75,7 +74,7 @@ func listsOtherPrefixes(s full) full {
 	}, func(ports.JobsRequest, *ports.JobsPage) {})
 }
 
-// listsAllShards lists the claimed jobs of all shards whichever are asked for.
+// listsAllShards lists the claimed jobs of all shards whichever are requested.
 func listsAllShards(s full) full {
 	return replace(s, "Claimed", func(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
 		if len(r.Shards) > 0 {
@@ -85,7 +84,7 @@ func listsAllShards(s full) full {
 	})
 }
 
-// countsAllShards counts all shards whichever are asked for.
+// countsAllShards counts all shards whichever are requested.
 func countsAllShards(s full) full {
 	return replace(s, "Stats", func(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
 		r.Shards = nil
@@ -101,7 +100,7 @@ func cutsNoErrors(s full) full {
 	})
 }
 
-// countsAllPayloads counts more payloads than it was asked to.
+// countsAllPayloads counts more payloads than requested.
 func countsAllPayloads(s full) full {
 	return replace(s, "Morgue", func(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
 		r.MaxCount = 0
@@ -114,7 +113,7 @@ func listsFailed(s full) full {
 	return changesJobs(s, func(r *ports.JobsRequest) { r.Fresh = false }, func(ports.JobsRequest, *ports.JobsPage) {})
 }
 
-// hidesRows leaves out what follows in the list where a shard can't be reached.
+// hidesRows leaves out the following entries of the list if a shard can't be reached.
 func hidesRows(s full) full {
 	return changesJobs(s, noChange, func(_ ports.JobsRequest, page *ports.JobsPage) {
 		if len(page.Unreached) > 0 && len(page.Jobs) > 0 {
@@ -123,7 +122,7 @@ func hidesRows(s full) full {
 	})
 }
 
-// hidesUnreached says nothing of shards that it can't reach.
+// hidesUnreached does not report shards that it can't reach.
 func hidesUnreached(s full) full {
 	return replace(s, "Stats", func(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
 		all, err := s.Stats(ctx, r)
@@ -196,8 +195,8 @@ func beginsAnewAtGone(s full) full {
 	})
 }
 
-// skipsOneBehindGone passes over the dead letter that follows the cursor where the one under it is
-// gone.
+// skipsOneBehindGone skips the dead letter that follows the cursor if the one under it no longer
+// exists.
 func skipsOneBehindGone(s full) full {
 	return replace(s, "Morgue", func(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
 		page, err := s.Morgue(ctx, r)
@@ -209,7 +208,7 @@ func skipsOneBehindGone(s full) full {
 	})
 }
 
-// lettersBehindFrom begins behind the time that a list of dead letters is asked from.
+// lettersBehindFrom begins behind the requested time of a list of dead letters.
 func lettersBehindFrom(s full) full {
 	return replace(s, "Morgue", func(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
 		if r.From != nil && !r.ByID {

@@ -15,7 +15,7 @@ func ignoresPause(s full) full {
 	return replaceErr(s, "Pause", func(context.Context, string) error { return nil })
 }
 
-// revivesTwice keeps what it has revived, and revives it again.
+// revivesTwice keeps the payloads that it has revived, and revives them again.
 func revivesTwice(s full) full {
 	kept := map[string][]core.Payload{}
 	return replace(s, "Revive", func(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
@@ -123,7 +123,7 @@ func withoutWakeups(s full, drops func(context.Context, core.Shard) bool) full {
 	})
 }
 
-// changesSteps is a store in which the steps on jobs are about other jobs than told.
+// changesSteps is a store in which the steps on jobs are about other jobs than the named ones.
 func changesSteps(change func(*ports.JobStep)) func(full) full {
 	return func(s full) full {
 		for name, do := range map[string]jobStep{"Expedite": s.Expedite, "Bury": s.Bury, "Delete": s.Delete} {
@@ -150,8 +150,8 @@ func ignoresChanges(s full) full {
 	return replace(revives, "Purge", ignoring(s.Purge))
 }
 
-// ignoresBefore doesn't heed Before, and takesBefore takes what was first pushed at that instant
-// too.
+// ignoresBefore ignores Before. takesBefore also takes jobs that were first pushed at that
+// instant.
 var (
 	ignoresBefore = changesSteps(func(s *ports.JobStep) { s.Before = 0 })
 	takesBefore   = changesSteps(func(s *ports.JobStep) {
@@ -179,8 +179,8 @@ func countsLastPush(s full) full {
 	})(noting)
 }
 
-// inSteps is a store that recounts in two steps: change is what it does to the reply of the second,
-// given that of the first, which ends at "half".
+// inSteps is a store that recounts in two steps. change alters the reply of the second, given that
+// of the first, which ends at "half".
 func inSteps(s full, change func(first ports.RecountReply, second *ports.RecountReply)) full {
 	var first ports.RecountReply
 	return replace(s, "Recount", func(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
@@ -209,17 +209,17 @@ func recountsForEver(s full) full {
 	return inSteps(s, func(_ ports.RecountReply, second *ports.RecountReply) { second.Next = "half" })
 }
 
-// recountsHalf ends with what its first step has counted.
+// recountsHalf ends with the counts of its first step.
 func recountsHalf(s full) full {
 	return inSteps(s, func(_ ports.RecountReply, second *ports.RecountReply) { second.Counted = 0 })
 }
 
-// recountsWhatWas stores what its first step has counted, whatever has changed since.
+// recountsWhatWas stores the counts of its first step, whatever has changed since.
 func recountsWhatWas(s full) full {
 	return inSteps(s, func(first ports.RecountReply, second *ports.RecountReply) { second.After = first.After })
 }
 
-// recountsTwice adds what a step counts to what it has counted before.
+// recountsTwice adds the counts of a step to its earlier counts.
 func recountsTwice(s full) full {
 	seen := map[string]int64{}
 	return replace(s, "Recount", func(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
@@ -249,7 +249,7 @@ func brokenRecounts() []brokenStore {
 	}
 }
 
-// importsOther imports other dead letters than it is asked to.
+// importsOther imports other dead letters than the requested ones.
 func importsOther(s full, change func(ctx context.Context, r *ports.ImportRequest, d *core.DeadLetter)) full {
 	return replace(s, "Import", func(ctx context.Context, r ports.ImportRequest) (ports.StepReply, error) {
 		r.DeadLetters = slices.Clone(r.DeadLetters)
@@ -277,7 +277,7 @@ func importsAsOfNow(s full) full {
 	})
 }
 
-// importsNewest takes what comes for what was buried last, as a burial is.
+// importsNewest treats an import as the last burial, as a burial is.
 func importsNewest(s full) full {
 	return importsOther(s, func(ctx context.Context, r *ports.ImportRequest, d *core.DeadLetter) {
 		found, err := s.Find(ctx, ports.FindRequest{Queue: r.Shard.Queue, ID: d.ID, Payloads: 1000})
@@ -297,7 +297,7 @@ func importsTwice(s full) full {
 	})
 }
 
-// doublesImports keeps what is there of an id beside what comes.
+// doublesImports keeps the present dead letter of an id beside the imported one.
 func doublesImports(s full) full {
 	return importsOther(s, func(ctx context.Context, r *ports.ImportRequest, d *core.DeadLetter) {
 		found, err := s.Find(ctx, ports.FindRequest{Queue: r.Shard.Queue, ID: d.ID, Payloads: 1000})

@@ -36,7 +36,7 @@ func hidesGoneNodes(s full) full {
 	})
 }
 
-// remembersNodes goes on to list what it has once listed.
+// remembersNodes keeps listing nodes that it has once listed.
 func remembersNodes(s full) full {
 	var seen []ports.Node
 	return showsNodes(s, func(r *ports.NodesReply) {
@@ -93,7 +93,7 @@ func endsDrainsByRenewal(s full) full {
 	})
 }
 
-// remembersDrains asks a node to drain that was asked before it was gone.
+// remembersDrains wants a node to drain that should drain before it was gone.
 func remembersDrains(s full) full {
 	asked := map[string]bool{}
 	drains := replaceErr(s, "DrainNode", func(ctx context.Context, r storekit.DrainNodeRequest) error {
@@ -138,7 +138,7 @@ func changesNodesSilently(s full) full {
 	return withoutWakeups(s, func(_ context.Context, shard core.Shard) bool { return shard == core.Shard{} })
 }
 
-// wakesEverybodyForNodes asks for the list of nodes on behalf of everybody.
+// wakesEverybodyForNodes subscribes every reader to the list of nodes.
 func wakesEverybodyForNodes(s full) full {
 	return replace(s, "Wakeups", func(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
 		return s.Wakeups(ctx, append(slices.Clone(shards), core.Shard{}))
@@ -178,7 +178,7 @@ func stripsPermits(s full) full {
 // freesPermitsSilently wakes no node: no call reports that it wants more than it holds.
 var freesPermitsSilently = changesPermits(func(r *ports.PermitRequest) { r.Want = r.Hold })
 
-// forgetsWanting lists only those who hold permits.
+// forgetsWanting lists only owners that hold permits.
 func forgetsWanting(s full) full {
 	return replace(s, "Permit", func(ctx context.Context, r ports.PermitRequest) (ports.PermitReply, error) {
 		reply, err := s.Permit(ctx, r)
@@ -232,7 +232,7 @@ func datesActionsByTheirEnd(s full) full {
 	})
 }
 
-// auditsOnlyTheFirst ignores what is said of an action again.
+// auditsOnlyTheFirst ignores later records of an action.
 func auditsOnlyTheFirst(s full) full {
 	seen := map[string]bool{}
 	return replaceErr(s, "Audit", func(ctx context.Context, a ports.Action) error {
@@ -244,7 +244,7 @@ func auditsOnlyTheFirst(s full) full {
 	})
 }
 
-// keepsActionsForEver lists what the store has removed, once more.
+// keepsActionsForEver lists actions that the store has removed, once more.
 func keepsActionsForEver(s full) full {
 	var all []ports.Action
 	kept := replaceErr(s, "Audit", func(ctx context.Context, a ports.Action) error {

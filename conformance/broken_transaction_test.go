@@ -11,8 +11,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// choosesFirst has what transactions leave merged after a turn's choice instead of
-// before it.
+// choosesFirst merges the entries of transactions after a turn's choice instead of before it.
 type choosesFirst struct {
 	full
 	left []func(context.Context) error
@@ -85,7 +84,7 @@ func (tx *telling) Commit(ctx context.Context) error {
 	return tx.Transaction.Commit(ctx)
 }
 
-// putsBackTwice has what a transaction puts back take its time once more after a push.
+// putsBackTwice lets a job that a transaction puts back take its time once more after a push.
 func putsBackTwice(s full) full {
 	return replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 		if r.Rule.Kind == core.Earliest {
@@ -165,8 +164,8 @@ func failsThirdTurn(s full) full {
 	})
 }
 
-// findsAndLoses loses what a transaction has put back of an id that somebody finds before it is
-// claimed again.
+// findsAndLoses loses payloads that a transaction has put back for an id if a reader finds the id
+// before it is claimed again.
 type findsAndLoses struct {
 	full
 	left sync.Map // ids that were put back

@@ -31,7 +31,7 @@ func beforeTurn(s full, change func(ctx context.Context, r *ports.TurnRequest)) 
 	})
 }
 
-// addProcessed adds onTop to what every queue has processed.
+// addProcessed adds onTop to each queue's count of processed jobs.
 func addProcessed(s full, onTop *int64) full {
 	return replace(s, "Stats", func(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
 		all, err := s.Stats(ctx, r)
@@ -215,7 +215,7 @@ func forgetsWhatCancelsDo(s full) full {
 	})
 }
 
-// keepsLeaseEnds says of a lease that is over when it ended.
+// keepsLeaseEnds reports the end of a lease that is over.
 func keepsLeaseEnds(s full) full {
 	ends := make(map[core.Receipt]core.Instant)
 	return replace(s, "Claimed", func(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {

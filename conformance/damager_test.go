@@ -11,7 +11,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// quarantine is what was damaged, and is set aside at once.
+// quarantine is the damaged records, which are set aside at once.
 type quarantine struct {
 	mu      sync.Mutex
 	damaged int
@@ -27,7 +27,7 @@ func (q *quarantine) add(shard core.Shard, r ports.QuarantinedRecord) {
 	q.shards[shard] = append(q.shards[shard], r)
 }
 
-// count counts what a queue has, or a shard of it.
+// count counts the records of a queue, or of a shard of it.
 func (q *quarantine) count(of func(core.Shard) bool) (n int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -76,7 +76,7 @@ func (s transacted) QuarantinedShards(ctx context.Context, r ports.QuarantinedSh
 	return reply, nil
 }
 
-// Quarantined adds what was damaged.
+// Quarantined adds the damaged records.
 func (s transacted) Quarantined(ctx context.Context, r ports.QuarantineRequest) (page ports.QuarantinePage, err error) {
 	if page, err = s.Store.Quarantined(ctx, r); err != nil {
 		return page, err
@@ -96,7 +96,7 @@ func (s transacted) Quarantined(ctx context.Context, r ports.QuarantineRequest) 
 	return page, nil
 }
 
-// Discard removes what was damaged.
+// Discard removes damaged records.
 func (s transacted) Discard(ctx context.Context, r ports.DiscardRequest) (int, error) {
 	if _, err := s.Store.Discard(ctx, r); err != nil {
 		return 0, err
@@ -153,14 +153,14 @@ func stopsForDamage(s full) full {
 	})
 }
 
-// dropsDamage is a store that removes what it can't read.
+// dropsDamage is a store that removes records that it can't read.
 func dropsDamage(s full) full {
 	return replace(s, "Quarantined", func(context.Context, ports.QuarantineRequest) (ports.QuarantinePage, error) {
 		return ports.QuarantinePage{}, nil
 	})
 }
 
-// hidesDamagedShards is a store that says of no shard that it has set something aside.
+// hidesDamagedShards is a store that reports set-aside records for no shard.
 func hidesDamagedShards(s full) full {
 	return replace(s, "QuarantinedShards", func(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
 		reply, err := s.QuarantinedShards(ctx, r)
@@ -169,7 +169,7 @@ func hidesDamagedShards(s full) full {
 	})
 }
 
-// suspectsAllShards is a store that says of all shards that they have set something aside.
+// suspectsAllShards is a store that reports set-aside records for all shards.
 func suspectsAllShards(s full) full {
 	return replace(s, "QuarantinedShards", func(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
 		reply, err := s.QuarantinedShards(ctx, r)
@@ -210,7 +210,7 @@ func discardsAll(s full) full {
 	})
 }
 
-// hidesDamage is a store whose counts leave out what was set aside.
+// hidesDamage is a store whose counts leave out set-aside records.
 func hidesDamage(s full) full {
 	return replace(s, "Stats", func(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
 		all, err := s.Stats(ctx, r)
@@ -224,7 +224,7 @@ func hidesDamage(s full) full {
 	})
 }
 
-// forgetsDamage is a store that forgets a queue with what was set aside.
+// forgetsDamage is a store that forgets a queue with set-aside records.
 func forgetsDamage(s full) full {
 	return replaceErr(s, "Forget", func(ctx context.Context, queue string) error {
 		shard := core.Shard{Queue: queue}
@@ -240,7 +240,7 @@ func forgetsDamage(s full) full {
 	})
 }
 
-// findsNoDamage is a store that says nothing is there of an id whose record it can't read.
+// findsNoDamage is a store that reports nothing for an id whose record it can't read.
 func findsNoDamage(s full) full {
 	return replace(s, "Find", func(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
 		found, err := s.Find(ctx, r)

@@ -51,7 +51,7 @@ func TestDisturbedModel(t *testing.T) {
 	RunDisturbed(t, unreliable(modelStore, 20))
 }
 
-// What a broken store breaks is seen although its calls are repeated.
+// The faults of a broken store are seen although its calls are repeated.
 func TestDisturbanceHidesNoFault(t *testing.T) {
 	for _, b := range brokenStores() {
 		t.Run(b.name, func(t *testing.T) {

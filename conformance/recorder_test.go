@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// recorder is the testing.TB of a case that is expected to fail: it keeps what
-// the case reports from the test around it.
+// recorder is the testing.TB of a case that is expected to fail: it keeps the case's failures from
+// the test around it.
 type recorder struct {
 	testing.TB
 	mu      sync.Mutex
 	reports []string
 }
 
-// record runs a case against a store and returns what it reports.
+// record runs a case against a store and returns its failures.
 func record(t testing.TB, c namedCase, f Factory) []string {
 	r := &recorder{TB: t}
 	ended := make(chan struct{})

@@ -115,7 +115,7 @@ func (s transacted) reached(ctx context.Context, queue string, indexes []int) (r
 	return reached, unreached, nil
 }
 
-// reachedStats is Stats of what is not cut off.
+// reachedStats is Stats of the reachable shards.
 func (s transacted) reachedStats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
 	if len(s.severed.all()) == 0 {
 		return s.Store.Stats(ctx, r)
@@ -139,7 +139,7 @@ func (s transacted) reachedStats(ctx context.Context, r ports.StatsRequest) ([]p
 	return all, nil
 }
 
-// Jobs lists what is not cut off.
+// Jobs lists the reachable shards.
 func (s transacted) Jobs(ctx context.Context, r ports.JobsRequest) (page ports.JobsPage, err error) {
 	var unreached []core.Shard
 	if r.Shards, unreached, err = s.reached(ctx, r.Queue, r.Shards); err != nil {
@@ -150,7 +150,7 @@ func (s transacted) Jobs(ctx context.Context, r ports.JobsRequest) (page ports.J
 	return page, err
 }
 
-// Claimed lists what is not cut off.
+// Claimed lists the reachable shards.
 func (s transacted) Claimed(ctx context.Context, r ports.PageRequest) (page ports.ClaimedPage, err error) {
 	var unreached []core.Shard
 	if r.Shards, unreached, err = s.reached(ctx, r.Queue, r.Shards); err != nil {
@@ -161,7 +161,7 @@ func (s transacted) Claimed(ctx context.Context, r ports.PageRequest) (page port
 	return page, err
 }
 
-// Morgue lists what is not cut off.
+// Morgue lists the reachable shards.
 func (s transacted) Morgue(ctx context.Context, r ports.MorgueRequest) (page ports.MorguePage, err error) {
 	var unreached []core.Shard
 	if r.Shards, unreached, err = s.reached(ctx, r.Queue, r.Shards); err != nil {
@@ -172,7 +172,7 @@ func (s transacted) Morgue(ctx context.Context, r ports.MorgueRequest) (page por
 	return page, err
 }
 
-// Groups counts what is not cut off.
+// Groups counts the reachable shards.
 func (s transacted) Groups(ctx context.Context, r ports.GroupsRequest) (reply ports.GroupsReply, err error) {
 	var unreached []core.Shard
 	if r.Shards, unreached, err = s.reached(ctx, r.Queue, r.Shards); err != nil {

@@ -33,8 +33,7 @@ func TestVectorsAreThoseOfCore(t *testing.T) {
 	}
 }
 
-// Names of cases are how failures are read: each is one of a kind, and each
-// case says its rule.
+// Names of cases are how failures are read: each is unique, and each case names its rule.
 func TestCasesAreNamed(t *testing.T) {
 	seen := map[string]bool{}
 	for _, g := range groups(probe(t, memoryStore)) {

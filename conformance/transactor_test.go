@@ -20,7 +20,7 @@ type transacted struct {
 	locked map[core.ClaimRef]bool
 	// severed are the shards that are cut off.
 	severed *severedShards
-	// set is what was set aside, by the clock.
+	// set is the set-aside records, by the clock.
 	set   *quarantine
 	clock func() time.Time
 }
@@ -84,7 +84,7 @@ func (s transacted) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnRe
 	return reply, err
 }
 
-// memoryTx keeps what a transaction does until it commits.
+// memoryTx keeps a transaction's effects until it commits.
 type memoryTx struct {
 	transacted
 	pushes  []ports.PushRequest
