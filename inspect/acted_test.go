@@ -52,8 +52,8 @@ func actions(ctx context.Context, i *inspect.Inspector) map[string]func() error 
 	}
 }
 
-// Each action is one record that says who did what and why, whether or not it was done, in the log
-// and in the store's audit.
+// Each action is one record of who did what and why, whether or not it was done, in the log and in
+// the store's audit.
 func TestEachActionIsInTheLogAndTheAudit(t *testing.T) {
 	ctx := inspect.WithActor(t.Context(), inspect.Actor{Name: "ann", From: "10.0.0.9", Reason: "why not"})
 	for verb := range actions(ctx, nil) {
@@ -127,8 +127,8 @@ func audited(t *testing.T, i *inspect.Inspector, queue string) []string {
 	return verbs
 }
 
-// An action is in the audit while it goes on, as one that has not ended; so one whose process is
-// killed stays there.
+// While an action runs it is in the audit as one that has not ended. So the action of a killed
+// process stays there.
 func TestAnActionIsInTheAuditBeforeItHasEnded(t *testing.T) {
 	s := newFixture(t)
 	s.dead("a")
@@ -152,7 +152,7 @@ func TestAnActionIsInTheAuditBeforeItHasEnded(t *testing.T) {
 	}
 }
 
-// What is longer than the audit keeps is cut: the action is done, and is in the audit.
+// A text longer than the audit keeps is cut: the action is done, and is in the audit.
 func TestTheAuditCutsWhatIsTooLong(t *testing.T) {
 	s := newFixture(t)
 	var ids []string
@@ -176,7 +176,7 @@ func TestTheAuditCutsWhatIsTooLong(t *testing.T) {
 	}
 }
 
-// The list is of one queue if it is asked for, and goes over all pages.
+// On request the list is of one queue. It covers all pages.
 func TestActionsOfAQueue(t *testing.T) {
 	s := newFixture(t)
 	s.declare("mail", 1)
@@ -202,8 +202,8 @@ func TestActionsOfAQueue(t *testing.T) {
 	}
 }
 
-// An action is done though the store does not take what the audit has of it, and the log says so.
-// Also one whose context has ended is in it.
+// An action is done even if the store does not take its audit record, and that is logged. An
+// action whose context has ended is in the audit too.
 func TestAnActionIsDoneWithoutItsAudit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFixture(t)
@@ -240,7 +240,7 @@ func TestAnActionIsDoneWithoutItsAudit(t *testing.T) {
 	})
 }
 
-// The calls of an action that goes on from Checkpoints are one action in the audit.
+// The calls of an action that continues from Checkpoints are one action in the audit.
 func TestAContinuedActionIsOneInTheAudit(t *testing.T) {
 	s := newFixture(t)
 	s.dead(numbered("a", 30)...)
@@ -332,8 +332,8 @@ func TestWhoGoesOnWithAnAction(t *testing.T) {
 	}
 }
 
-// An action of the longest id, prefix, name and reason, all of characters that JSON writes in six,
-// goes on from its Checkpoint.
+// An action with the longest id, prefix, name and reason, all of characters that JSON writes in
+// six, continues from its Checkpoint.
 func TestTheLongestActionGoesOn(t *testing.T) {
 	s := newFixture(t)
 	prefix := strings.Repeat("<", core.MaxIDBytes-1)

@@ -138,8 +138,8 @@ func (f away0) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRep
 	return f.Store.Import(ctx, r)
 }
 
-// An import brings what belongs to the shards that are there, however many steps it takes, and the
-// same again brings the rest.
+// An import brings the dead letters of the reachable shards, however many steps it takes, and the
+// same import again brings the rest.
 func TestAnImportGoesOnThoughAShardIsAway(t *testing.T) {
 	var letters []core.DeadLetter
 	want := 0
@@ -161,7 +161,7 @@ func TestAnImportGoesOnThoughAShardIsAway(t *testing.T) {
 	}
 }
 
-// How many fresh ones are asked for says nothing about how many others are in front of them.
+// The requested number of fresh jobs does not limit how many others are in front of them.
 func TestFreshOnesComeInLargePages(t *testing.T) {
 	s := newFixture(t)
 	s.failed(numbered("f", 2000)...)

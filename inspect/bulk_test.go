@@ -157,7 +157,7 @@ func TestAFilterEndsWhileAServerBuriesAgain(t *testing.T) {
 		go func() { done <- server.Run(served) }()
 		time.Sleep(time.Minute)
 		result, err := inspector.ReviveAll(t.Context(), "orders", func(d inspect.DeadLetter) bool {
-			time.Sleep(time.Millisecond) // the server buries what was revived before
+			time.Sleep(time.Millisecond) // the server buries earlier revived letters
 			return d.LastError == "boom"
 		}, inspect.BulkOptions{})
 		if err != nil || result.Handled != jobs {

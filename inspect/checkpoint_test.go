@@ -48,12 +48,12 @@ func TestAnyCheckpointOfAnInterruptedActionLeadsToItsEnd(t *testing.T) {
 				if !errors.Is(err, context.Canceled) || result.Checkpoint != kept[2] {
 					t.Fatalf("%+v, %v; want the last checkpoint", result, err)
 				}
-				// What was revived dies again, and more dies: neither is revived.
+				// The revived letters die again, and more die: neither are revived.
 				s.advance(time.Second)
 				again := s.claim()
 				s.settle(again, core.Outcome{Kind: core.Buried, Error: "again"})
 				s.dead("new")
-				// An action on what was there has nothing to do with them.
+				// An action on the earlier letters does not touch them.
 				elsewhere := inspect.New(s.store, inspect.Options{})
 				if _, err := reviving(elsewhere)[name](t.Context(), inspect.BulkOptions{Continue: kept[at]}); err != nil {
 					t.Fatal(err)
@@ -204,11 +204,11 @@ func TestACheckpointDoesNotGoBeyondWhatCouldNotBeReached(t *testing.T) {
 	}
 }
 
-// The first checkpoint of an action that was killed leads to a sum that is true: what its process
-// handled, unknown to anybody, is what the next one does not find.
+// The first checkpoint of an action that was killed leads to a true sum: the letters that its
+// process handled, unknown to anybody, are those that the next one does not find.
 func TestWhatAKilledCallHandledIsGoneForTheNext(t *testing.T) {
 	for name := range bulk(nil, inspect.BulkOptions{}) {
-		if name == "RunAllNow" || name == "EditAll" { // the first counts more than it is about, the second can't go on
+		if name == "RunAllNow" || name == "EditAll" { // the first counts more than it is about, the second can't continue
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -231,7 +231,7 @@ func TestWhatAKilledCallHandledIsGoneForTheNext(t *testing.T) {
 				t.Fatalf("%+v, %v; want an action that is cut off", killed, err)
 			}
 			s.advance(time.Second)
-			s.dead(numbered("late", 30)...) // as what was revived, which dies again, this is nobody's
+			s.dead(numbered("late", 30)...) // like the revived letters that die again, these count for nobody
 			s.failed(numbered("late", 30)...)
 			next, err := bulk(s.Inspector, inspect.BulkOptions{Filter: "all", Continue: first})[name](t.Context())
 			if err != nil || next.Handled != each-killed.Handled || next.Gone != killed.Handled || next.Earlier != 0 || next.Done != each {
@@ -241,8 +241,8 @@ func TestWhatAKilledCallHandledIsGoneForTheNext(t *testing.T) {
 	}
 }
 
-// Gone counts neither what does not match nor what earlier calls counted, and is not said of a
-// part of the queue.
+// Gone counts neither entries that do not match nor those that earlier calls counted, and is not
+// reported for a part of the queue.
 func TestGoneIsOnlyWhatWasNotFound(t *testing.T) {
 	s := newFixture(t)
 	s.dead(numbered("d", 90)...)

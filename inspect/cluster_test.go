@@ -16,7 +16,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// cluster is some servers of one queue in virtual time, and what they run.
+// cluster is some servers of one queue in virtual time, and the jobs that they run.
 type cluster struct {
 	*inspect.Inspector
 	t     *testing.T
@@ -121,7 +121,7 @@ func (c *cluster) must(err error) {
 	}
 }
 
-// acts is how soon what an operator does acts on each server.
+// acts is how soon an operator's action takes effect on each server.
 var acts = map[string]struct {
 	waking bool
 	within time.Duration

@@ -99,7 +99,7 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 
 func TestEveryCallKnowsAnUnknownQueue(t *testing.T) {
 	calls := everyCall(newFixture(t).Inspector, "nowhere")
-	delete(calls, "Actions") // the audit also has what was done to a queue that is forgotten
+	delete(calls, "Actions") // the audit also has the actions on a forgotten queue
 	for name, call := range calls {
 		if err := call(t.Context()); !errors.Is(err, inspect.ErrUnknownQueue) {
 			t.Errorf("%s: %v; want ErrUnknownQueue", name, err)
@@ -107,7 +107,7 @@ func TestEveryCallKnowsAnUnknownQueue(t *testing.T) {
 	}
 }
 
-// An inspector without a store says so, whatever it is asked.
+// An inspector without a store returns an error that names this from every call.
 func TestEveryCallRefusesAMissingStore(t *testing.T) {
 	for name, inspector := range map[string]*inspect.Inspector{
 		"no store":    inspect.New(nil, inspect.Options{}),
@@ -144,8 +144,7 @@ func TestEveryCallRefusesAMissingStore(t *testing.T) {
 	}
 }
 
-// An unknown queue's error says what to do about it, from every store, since it is in
-// the sentinel.
+// An unknown queue's error names the cure, from every store, since it is in the sentinel.
 func TestAnUnknownQueuesErrorSaysWhatToDo(t *testing.T) {
 	inspector := inspect.New(memory.New(memory.Options{}), inspect.Options{})
 	_, err := inspector.Stats(t.Context(), "orders")

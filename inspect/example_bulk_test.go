@@ -14,8 +14,8 @@ import (
 // slogNothing returns a logger that writes nothing: examples are quiet.
 func slogNothing() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// A long action is looked at first and begun slowly. It may end amid its work, and goes on from
-// its checkpoint, also in another process.
+// A long action is previewed first and begun slowly. It may end midway, and continues from its
+// checkpoint, also in another process.
 func ExampleBulkOptions() {
 	ctx := context.Background()
 	store := died(ctx, 40)
@@ -28,9 +28,9 @@ func ExampleBulkOptions() {
 	}
 	fmt.Println("would revive", would.Handled, "of", would.Total)
 
-	var saved inspect.Checkpoint // in a file, say
+	var saved inspect.Checkpoint // in a file, for example
 	o := inspect.BulkOptions{
-		Filter:     "refused", // names the match, so that going on with another is refused
+		Filter:     "refused", // names the match, so that continuing with another one is refused
 		Rate:       10_000,    // a second
 		Limit:      10,
 		Checkpoint: func(c inspect.Checkpoint) { saved = c },
@@ -84,7 +84,7 @@ func ExampleInspector_Export() {
 	// dial tcp 10.0.0.1:25: connection refused
 }
 
-// What an action did, and who did it, is in the log.
+// The log has what an action did, and who did it.
 func ExampleWithActor() {
 	ctx := inspect.WithActor(context.Background(), inspect.Actor{Name: "ada", From: "10.0.0.7", Reason: "the customer asked"})
 	var out bytes.Buffer

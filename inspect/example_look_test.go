@@ -54,7 +54,7 @@ func died(ctx context.Context, mails int) *memory.Store {
 	return store
 }
 
-// Dead letters are counted by what is alike in their errors. A group is then listed, or acted on.
+// Dead letters are counted in groups of similar errors. A group can then be listed, or acted on.
 func ExampleInspector_Groups() {
 	ctx := context.Background()
 	inspector := inspect.New(died(ctx, 10), inspect.Options{Logger: slogNothing()})
@@ -97,8 +97,8 @@ func (s oneAway) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.Queue
 	return stats, err
 }
 
-// While a part of the store is away, a result has what the others have, and the error says what is
-// missing.
+// While a part of the store is away, a result has the other parts, and the error names the missing
+// shards.
 func ExamplePartialError() {
 	ctx := context.Background()
 	inspector := inspect.New(oneAway{stocked(ctx)}, inspect.Options{})
@@ -124,7 +124,7 @@ func (checked) Check(context.Context) ([]ports.Check, error) {
 	}, nil
 }
 
-// Checks are what to look at first when work stands still: settings and state of the store's
+// Checks are the first thing to look at when work stands still: settings and state of the store's
 // servers.
 func ExampleInspector_Checks() {
 	ctx := context.Background()
@@ -141,7 +141,7 @@ func ExampleInspector_Checks() {
 	// fail: maxmemory_policy is allkeys-lru: set it to noeviction, or jobs are lost
 }
 
-// History says what became of a queue's jobs, minute by minute or in steps, as the servers have
+// History returns what became of a queue's jobs, minute by minute or in steps, as the servers have
 // reported it.
 func ExampleInspector_History() {
 	ctx := context.Background()

@@ -111,8 +111,8 @@ func ExampleInspector_RunNow() {
 	// cyd 09:10:00
 }
 
-// What can't be handled as it is, is mended in the morgue and then revived. The
-// actions report how far they are, and end when ctx does.
+// Payloads that can't be handled as they are can be edited in the morgue and then revived. The
+// actions report their progress, and end when ctx does.
 func ExampleInspector_ReviveAll() {
 	ctx := context.Background()
 	inspector := inspect.New(stocked(ctx), inspect.Options{})
@@ -148,7 +148,7 @@ func ExampleInspector_ReviveAll() {
 }
 
 // A server is drained from outside before its machine is serviced: it gives its shards up, and
-// works again when it is asked to.
+// works again on request.
 func ExampleInspector_Drain() {
 	ctx, stop := context.WithCancel(context.Background())
 	store := stocked(ctx)
@@ -167,7 +167,7 @@ func ExampleInspector_Drain() {
 		if !errors.Is(err, inspect.ErrUnknownNode) { // it has not started yet
 			log.Fatal(err)
 		}
-		time.Sleep(time.Millisecond) // a slow machine asks more often
+		time.Sleep(time.Millisecond) // a slow machine polls more often
 	}
 	nodes, err := inspector.Nodes(ctx)
 	if err != nil {

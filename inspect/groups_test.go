@@ -57,7 +57,7 @@ func TestGroupsCountDeadLetters(t *testing.T) {
 	}
 }
 
-// An action on a group takes its dead letters alone, all of them or those that match, and goes on
+// An action on a group takes only its dead letters, all of them or those that match, and continues
 // from a checkpoint.
 func TestActionsAreOfAGroup(t *testing.T) {
 	s := newFixture(t)

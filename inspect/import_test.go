@@ -13,7 +13,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// An import sends what it reads as it goes, and one of whose steps has failed has failed.
+// An import sends letters as it reads them. If one of its steps fails, it fails.
 func TestAnImportSendsAsItReads(t *testing.T) {
 	s := newFixture(t)
 	h := s.intercept()

@@ -59,7 +59,7 @@ func (s *fixture) intercept() *hooks {
 		return hook(method)
 	}
 	store := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
-		if call.Method == "Audit" { // it stands beside what an action does
+		if call.Method == "Audit" { // it is not an effect of an action
 			return next(ctx)
 		}
 		if err := pass(h.before, call.Method); err != nil {

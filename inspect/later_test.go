@@ -9,8 +9,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// An action on all says how many dead letters it has left alone since they are later than it, such
-// as those that were imported with a time to come; actions on named ids take them.
+// An action on all reports how many dead letters it has left alone since they are later than it,
+// such as those that were imported with a time in the future. Actions on named ids take them.
 func TestAnActionSaysWhatIsLater(t *testing.T) {
 	for name, c := range map[string]struct {
 		o              inspect.BulkOptions
@@ -51,7 +51,8 @@ func TestAnActionSaysWhatIsLater(t *testing.T) {
 	}
 }
 
-// What does not match is not later, and what comes while all is handled is no news.
+// Letters that do not match are not later, and letters that arrive while all are handled are not
+// reported.
 func TestWhatIsNotLater(t *testing.T) {
 	for name, refused := range map[string]string{"all match": "", "one does not": nth("a", 0)} {
 		t.Run(name, func(t *testing.T) {

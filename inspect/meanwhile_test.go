@@ -81,7 +81,7 @@ func TestALostReplyRevivesNothingTwice(t *testing.T) {
 	}
 }
 
-// What an action misses of its Rate while the store stalls it does not make up for.
+// Steps that an action misses by its Rate while the store stalls are not made up for.
 func TestRateIsHeldAfterAStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFixture(t)
@@ -117,7 +117,7 @@ func TestRateIsHeldAfterAStall(t *testing.T) {
 	})
 }
 
-// The log has what was done before a caller's function panicked, and that it did.
+// The log has what was done before a caller's function panicked, and the panic.
 func TestWhatWasDoneBeforeAPanicIsInTheLog(t *testing.T) {
 	s := newFixture(t)
 	s.dead(numbered("d", 500)...)

@@ -38,7 +38,7 @@ func data(payloads ...string) [][]byte {
 	return list
 }
 
-// old matches what was buried first.
+// old matches the letters that were buried first.
 func old(d inspect.DeadLetter) bool { return d.ChangedAt.Equal(epoch) }
 
 func TestActionsOnTheMorgue(t *testing.T) {

@@ -172,8 +172,8 @@ func TestARunningJobIsCancelledOnWhicheverServer(t *testing.T) {
 	}
 }
 
-// A drained server lets what runs finish, and the others take its shards; asked to work again it
-// has its part back.
+// A drained server lets running jobs finish, and the others take its shards. When it is to work
+// again, it gets its part back.
 func TestADrainedServerGivesItsShardsUp(t *testing.T) {
 	inCluster(t, true, func(c *cluster) {
 		c.push("job-", 30, 2*clusterPoll)

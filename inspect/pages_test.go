@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// asked counts the pages that a store is asked for.
+// asked counts the pages that are requested from a store.
 type asked struct {
 	inspect.Store
 	limits []int

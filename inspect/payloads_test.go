@@ -213,7 +213,7 @@ func TestExportReadsADeadLetterAgainThatChanges(t *testing.T) {
 	}
 }
 
-// A store may give a cursor and then nothing behind it, since what was there has gone.
+// A store may return a cursor and then nothing behind it, since the payloads no longer exist.
 func TestAnExportEndsWhereNoPayloadFollows(t *testing.T) {
 	s := newFixture(t)
 	s.pushMany("x", manyPayloads)
@@ -238,7 +238,7 @@ func TestAnExportEndsWhereNoPayloadFollows(t *testing.T) {
 	}
 }
 
-// The more payloads a match asks for, the fewer dead letters and jobs are fetched at a time.
+// The more payloads a match needs, the fewer dead letters and jobs are fetched at a time.
 func TestAPageOfASweepHasSoManyPayloads(t *testing.T) {
 	s := newFixture(t)
 	s.pushAll("a", "b", "c")

@@ -116,7 +116,7 @@ func TestClaimedJobOfADeadNodeIsShownAsSuch(t *testing.T) {
 	want(true)
 }
 
-// refusing is a store that refuses to forget, and counts how often it is asked.
+// refusing is a store that refuses to forget, and counts the calls.
 type refusing struct {
 	*memory.Store
 	err   error

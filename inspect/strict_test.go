@@ -50,7 +50,7 @@ func TestNamedActionsRefuseWhatTheyCanNotDo(t *testing.T) {
 	s.holds(before...)
 }
 
-// A checkpoint in a shard before one that is away leads to what is left of it too.
+// A checkpoint in a shard before one that is away leads to the rest of that one too.
 func TestACheckpointBeforeAShardThatIsAwayStays(t *testing.T) {
 	for _, name := range []string{"filter", "all"} {
 		s := newFixture(t)
@@ -125,8 +125,8 @@ func purging(i *inspect.Inspector) map[string]func(context.Context, inspect.Bulk
 	}
 }
 
-// What a page leaves out of an entry is fetched. Where that fails the action fails too, and what
-// is gone by then is passed over.
+// Payloads that a page leaves out of an entry are fetched. If that fails, the action fails too.
+// Entries that no longer exist by then are skipped.
 func TestWhatCanNotBeReadWholeIsNotPassedOver(t *testing.T) {
 	many := make([]string, 20)
 	for n := range many {
@@ -180,8 +180,8 @@ func TestWhatCanNotBeReadWholeIsNotPassedOver(t *testing.T) {
 	}
 }
 
-// A dry run counts what the action would take: of failed jobs those alone, and of dead letters
-// those of before.
+// A dry run counts the entries that the action would take: only failed jobs, and only dead letters
+// from before it.
 func TestADryRunCountsWhatTheActionTakes(t *testing.T) {
 	s := newFixture(t)
 	s.failed("a1", "a2")

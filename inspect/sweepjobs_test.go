@@ -118,7 +118,7 @@ func TestAnyCheckpointOfAnActionOnJobsLeadsToItsEnd(t *testing.T) {
 							t.Fatalf("%+v, %v; want the last checkpoint", result, err)
 						}
 						s.advance(time.Second)
-						// The action has nothing to do with what comes now.
+						// The action does not touch jobs that come now.
 						if s.push("f-new", time.Hour, "p"); name != "RunAllNow" {
 							s.failed("g")
 						}
@@ -213,8 +213,8 @@ func TestAnIDThatNoListHasByPrefix(t *testing.T) {
 	}
 }
 
-// Actions on fresh jobs leave alone what has failed, what is claimed, what is dead and what comes
-// later; DeleteAll empties the queue of both.
+// Actions on fresh jobs leave alone failed, claimed, dead and later jobs; DeleteAll empties the
+// queue of both.
 func TestActionsOnFreshJobs(t *testing.T) {
 	dead := []string{"dead d-1 at 0s [p] hopeless"}
 	failed := []string{"queued f-1 at 1h0m0s retries 1 [p] boom", "queued f-2 at 1h0m0s retries 1 [p] boom"}
@@ -269,7 +269,8 @@ func TestActionsOnFreshJobs(t *testing.T) {
 	}
 }
 
-// An action on fresh jobs by a match goes on elsewhere, and is not that on jobs with a failure.
+// An action on fresh jobs by a match continues elsewhere, and is not the one on jobs with a
+// failure.
 func TestActionsOnFreshJobsGoOn(t *testing.T) {
 	s := newFixture(t)
 	s.pushAll(numbered("n", 100)...)

@@ -114,7 +114,7 @@ func TestAMorgueMovesByAFile(t *testing.T) {
 	}
 }
 
-// An import that ends midway has kept what came before, and goes on from the beginning.
+// An import that ends midway has kept the letters before that, and continues from the beginning.
 func TestAnImportEndsAtABadLetter(t *testing.T) {
 	good := func(id string) core.DeadLetter {
 		return core.DeadLetter{ID: id, ChangedAt: 5, Group: "g", Payloads: []core.Payload{{Data: []byte("p"), Score: 1}}}
@@ -148,7 +148,7 @@ func TestAnImportEndsAtABadLetter(t *testing.T) {
 	}
 }
 
-// What an import may meet twice: an id in two of its letters, and an error or group that is too
+// Oddities that an import may meet: an id in two of its letters, and an error or group that is too
 // long.
 func TestAnImportUnitesAndCuts(t *testing.T) {
 	s := newFixture(t)
@@ -189,7 +189,7 @@ func TestImportRefusesWhatItCannotDo(t *testing.T) {
 	}
 }
 
-// Options choose what is exported, as they choose what is listed.
+// Options choose the exported letters, as they choose the listed ones.
 func TestExportTakesTheOptionsOfAList(t *testing.T) {
 	s := newFixture(t)
 	var letters []core.DeadLetter

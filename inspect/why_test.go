@@ -23,7 +23,7 @@ func (s *fixture) serve(name string, draining bool) {
 	s.serveAs(ports.Node{Owner: "owner of " + name, Name: name, Draining: draining})
 }
 
-// serveAs announces what a server of the queue says of itself.
+// serveAs announces a server of the queue.
 func (s *fixture) serveAs(n ports.Node) {
 	s.t.Helper()
 	if n.Lanes = 1; n.Queues == nil {
@@ -253,8 +253,8 @@ func (noNodes) Nodes(ctx context.Context) (ports.NodesReply, error) {
 	return ports.NodesReply{}, ctx.Err()
 }
 
-// Without the list of servers a verdict is by what the shard says, and does not take it that
-// nobody serves the queue.
+// Without the list of servers a verdict follows from the shard's state, and does not assume that
+// no server serves the queue.
 func TestWhyWithoutTheListOfServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFixture(t)
