@@ -168,7 +168,7 @@ func TestAStepThatFailsIsGoneOnFrom(t *testing.T) {
 	})
 }
 
-// A page that goes on by itself does so only where our own page has led to it.
+// A page continues by itself only if one of the dashboard's own pages has led to it.
 func TestStepsGoOnByThemselvesOnlyFromHere(t *testing.T) {
 	h := newHouse(t, Options{})
 	const target = "/steps?q=orders&op=revive&before=2030-01-02T15:04:05Z&continue=x&looked=3&total=9"
@@ -239,7 +239,7 @@ func TestDrain(t *testing.T) {
 	says(t, h.get("/nodes"), "▨ gone")
 }
 
-// What was done is said in words of our own, whatever an address says.
+// Results are shown in the dashboard's own words, whatever an address contains.
 func TestAddressesSayNothingOfTheirOwn(t *testing.T) {
 	h := newHouse(t, Options{})
 	saysNot(t, h.get("/?did=<b>&n=3"), "flash", "<b>")
@@ -261,8 +261,8 @@ func TestManyIDs(t *testing.T) {
 	says(t, h.form(form...).Body.String(), "Purge 30 ids?", "and 10 more")
 }
 
-// On a live queue others deal with dead letters between the look and the click: fewer are not
-// asked about again.
+// On a live queue others deal with dead letters between the look and the click: fewer need no
+// second confirmation.
 func TestFewerThanWereConfirmedArePurged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{})
@@ -322,7 +322,7 @@ func TestARefusedPageLeadsBackToItsList(t *testing.T) {
 	}
 }
 
-// sent sends a form from a page, as browsers do that say where it comes from.
+// sent sends a form from a page, as browsers do that name the page.
 func (h *house) sent(from string, form ...string) (location, page string) {
 	h.t.Helper()
 	values := url.Values{}

@@ -10,8 +10,8 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// Who did what, when and why stands on the page of the audit; who paused a queue, on its page and
-// in the overview.
+// The page of the audit shows who did what, when and why. A queue's page and the overview show who
+// paused it.
 func TestAudit(t *testing.T) {
 	h := newHouse(t, Options{API: httpapi.Options{Actor: func(*http.Request) string { return "ann" }}})
 	says(t, h.get("/audit"), "Nobody has acted yet.")

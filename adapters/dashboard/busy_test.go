@@ -9,8 +9,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// What a server that is gone has left says who takes it: who has the shard, else who serves the
-// queue, else nobody.
+// The claims of a server that is gone are shown with the server that takes them over: the shard's
+// owner, else the queue's servers, else nobody.
 func TestWhoTakesOrphans(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.announce(ports.Node{Name: "old", Owner: "owner", Queues: []string{"orders"}})

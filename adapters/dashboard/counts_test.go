@@ -45,7 +45,7 @@ func TestTabsAndTitlesHaveCounts(t *testing.T) {
 	}
 }
 
-// Those who may see one queue are told nothing of what is wrong with others.
+// Users who may see one queue get no information about others' faults.
 func TestCountsKeepToRights(t *testing.T) {
 	h := newHouse(t, Options{API: httpapi.Options{Authorize: func(_ *http.Request, a httpapi.Action) error {
 		if a.Queue != "mails" {

@@ -41,7 +41,7 @@ func counts(m *shardMap) string {
 	return strings.Join(list, ", ")
 }
 
-// squares counts what a path draws: a row of squares is one stroke, and so is a bar.
+// squares counts the marks of a path: a row of squares is one stroke, and so is a bar.
 func squares(path string) (n int) {
 	for stroke := range strings.SplitSeq(path, "M") {
 		var x, y, length int
@@ -89,7 +89,7 @@ func TestMapOfShards(t *testing.T) {
 	if m := shardMapOf(s, "owner", nil); len(m.Levels) != maxOwners+2 || m.Levels[maxOwners+1].Label != "others" || m.Levels[maxOwners+1].Count != 15 {
 		t.Errorf("twelve owners are %s", counts(m))
 	}
-	// A row of 20 squares is narrow enough for a phone; what is narrower anyway is drawn once.
+	// A row of 20 squares is narrow enough for a phone; a map that is narrower anyway is drawn once.
 	for shards, classes := range map[int]string{1: "", 18: "", 19: "wide narrow", 32: "wide narrow", 33: "wide narrow", 4097: "wide narrow"} {
 		var got []string
 		for _, d := range shardMapOf(queueOf(shards), "lag", nil).Drawings {
@@ -235,7 +235,7 @@ func TestDoneAndFailedHaveOneScale(t *testing.T) {
 	}
 }
 
-// A line of waits goes from point to point, and says with dashes where nothing is known.
+// A line of waits goes from point to point, and is dashed where values are unknown.
 func TestWaitsAreJoined(t *testing.T) {
 	var minutes []inspect.MinuteStats
 	for _, ago := range []int{30, 29, 10, 9} {

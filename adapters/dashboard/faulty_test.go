@@ -16,7 +16,7 @@ type faulty struct {
 	away                                                    []core.Shard
 	checks                                                  []ports.Check
 	looks, lists                                            int
-	// jobs are the lists of jobs that were asked for.
+	// jobs are the requested lists of jobs.
 	jobs []ports.JobsRequest
 	// onHistory is called before a history is read.
 	onHistory func()
@@ -25,7 +25,7 @@ type faulty struct {
 	fails   error
 	// unreadable are records of the first shard of orders that can't be read.
 	unreadable []ports.QuarantinedRecord
-	// groups changes what is known of groups.
+	// groups changes the groups.
 	groups func(*ports.GroupsReply)
 }
 

@@ -151,7 +151,7 @@ func TestEveryPageRefuses(t *testing.T) {
 	}
 }
 
-// Rights are asked for each page and again for what it asks of the API, always with the queue.
+// Rights are checked for each page and again for its calls of the API, always with the queue.
 func TestRightsHoldByQueue(t *testing.T) {
 	var actions []httpapi.Action
 	h := newHouse(t, Options{API: httpapi.Options{Authorize: func(r *http.Request, a httpapi.Action) error {
@@ -204,7 +204,7 @@ func TestReadOnlyHasNothingThatActs(t *testing.T) {
 			}
 			continue
 		}
-		if w.Code == http.StatusSeeOther { // what was found in one queue
+		if w.Code == http.StatusSeeOther { // the result of one queue
 			continue
 		}
 		saysNot(t, w.Body.String(), `method="post"`, `class="actions"`, `class="cancel"`)
@@ -237,8 +237,8 @@ func TestTheAPIIsInside(t *testing.T) {
 	}
 }
 
-// A line of a template can be read without scrolling sideways. What must not have white space is
-// broken inside a tag, or beside an action that trims it.
+// A line of a template can be read without scrolling sideways. Text that must not have white space
+// is broken inside a tag, or beside an action that trims it.
 func TestTemplatesHaveShortLines(t *testing.T) {
 	const most = 160
 	list, err := fs.Glob(files, "pages/*.html")

@@ -126,7 +126,8 @@ func timed(board *Dashboard, r *http.Request) (*httptest.ResponseRecorder, time.
 	return w, time.Since(began)
 }
 
-// Whatever call of the store does not answer, each page does, within what a browser's script waits.
+// Whichever call of the store does not answer, each page does, within the time that a browser's
+// script waits.
 func TestAStoreThatHangs(t *testing.T) {
 	const most = pageTime
 	calls := []string{"Queues", "Stats", "History", "Jobs", "Claimed", "Morgue", "Groups", "Find", "Nodes", "Quarantined", "QuarantinedShards", "Check", "Pause", "Actions", "Audit", "all"}
@@ -160,7 +161,7 @@ func TestAStoreThatHangs(t *testing.T) {
 	}
 }
 
-// While one who looks waits for the store, others are shown what was seen before, at once.
+// While one request waits for the store, others are shown the previous result, at once.
 func TestOneWaitsForAStoreThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, board := newHanging(t)

@@ -166,7 +166,7 @@ func TestRecordsThatCanNotBeRead(t *testing.T) {
 	}
 }
 
-// Browsers without scripts may be told to ask again, by an address that anyone can give on.
+// Browsers without scripts can be made to reload, by an address that anyone can pass on.
 func TestReloadWithoutScripts(t *testing.T) {
 	h := newHouse(t, Options{})
 	page := h.get("/queue?q=orders&by=owner")
@@ -197,7 +197,7 @@ func TestHostileServersAreText(t *testing.T) {
 	}
 }
 
-// values are what forms send, which is as it is.
+// values are the values that forms send, unescaped.
 var values = regexp.MustCompile(`(?s) value="[^"<>]*"|<textarea [^>]*>[^<>]*</textarea>`)
 
 // isText checks that a page has no markup but its own, and shows nothing that turns text around.

@@ -123,7 +123,7 @@ func (h *house) turn(queue string, index, want int, settle ...core.Settlement) [
 	return reply.Claims
 }
 
-// end claims what is due of a queue and ends it.
+// end claims the due jobs of a queue and ends them.
 func (h *house) end(queue string, kind core.OutcomeKind, text string) {
 	h.t.Helper()
 	policy := core.RetryPolicy{MaxRetries: 25, Backoff: func(int, int) time.Duration { return time.Hour }}
@@ -218,7 +218,7 @@ func words(page string) string {
 	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&#34;", `"`, "&#39;", "'", "&amp;", "&", "&#43;", "+").Replace(text)
 }
 
-// says checks that the texts of a page have others in them.
+// says checks that the texts of a page contain others.
 func says(t testing.TB, page string, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
@@ -228,7 +228,7 @@ func says(t testing.TB, page string, texts ...string) {
 	}
 }
 
-// saysNot checks that a page has nothing of texts.
+// saysNot checks that a page contains none of the texts.
 func saysNot(t testing.TB, page string, texts ...string) {
 	t.Helper()
 	for _, text := range texts {

@@ -37,7 +37,8 @@ func (h *house) serves(retries int) {
 }
 
 // Jobs whose next failure ends in the morgue are a line, which leads to the list that begins with
-// them. They are looked for where a queue's servers say how often it retries, by one bounded list.
+// them. They are looked for, by one bounded list, if a queue's servers announce how often it
+// retries.
 func TestJobsAtTheirLastRetryAreALine(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.fail(6, numbered("early-", 200)...)
@@ -64,8 +65,8 @@ func TestJobsAtTheirLastRetryAreALine(t *testing.T) {
 	}
 }
 
-// The line comes with the first look after a server has said how often it retries, though the rest
-// was read a moment ago.
+// The line comes with the first look after a server has announced how often it retries, though the
+// other details were read a moment ago.
 func TestTheLineOfTheLastRetryComesWithTheServer(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.fail(25, "late")
@@ -79,7 +80,7 @@ func TestTheLineOfTheLastRetryComesWithTheServer(t *testing.T) {
 	}
 }
 
-// That the list can't be read is said, since the line may be missing.
+// An error of the list is shown, since the line may be missing.
 func TestAListOfLastRetriesThatFailsIsSaid(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.serves(25)

@@ -120,7 +120,7 @@ func TestVerdictsAndTheirFacts(t *testing.T) {
 	says(t, h.get("/id?q=orders&id=a"), "not known: served the list of servers can't be read now")
 }
 
-// Of a job that runs what it holds itself keeps it from nothing.
+// A running job is not shown as held up by its own resources.
 func TestARunningJobIsNotHeldUpByItself(t *testing.T) {
 	w := &whyReply{Reason: inspect.RunsNow.String(), MaxRunning: 1, Busy: 1, Servers: []string{"blue"}, Owner: &ownerRow{Name: "blue", Lanes: 1, Busy: 1, MaxLanes: 1, QueueBusy: 1}}
 	for _, f := range facts(w, false) {
@@ -139,8 +139,8 @@ func TestARunningJobIsNotHeldUpByItself(t *testing.T) {
 	}
 }
 
-// Servers announce what runs at moments of their own, and a lower bound stops nothing that has
-// begun: so more may run than the bound that is shown.
+// Servers announce their running jobs at moments of their own, and a lower bound stops no running
+// job. So more may run than the shown bound.
 func TestMoreRunsThanTheBound(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.push("orders", "a", time.Hour, "p")
@@ -173,7 +173,7 @@ func TestWhatRunsIsOfServersThatSaySo(t *testing.T) {
 	}
 }
 
-// showsWhatRuns holds that a job which a server says it runs is shown so, by this name.
+// showsWhatRuns checks that a job which a server announces as running is shown so, by this name.
 func showsWhatRuns(t *testing.T, o httpapi.Options, slow string) {
 	t.Helper()
 	h := newHouse(t, Options{API: o})
@@ -248,7 +248,8 @@ func TestMorgueByGroups(t *testing.T) {
 	})
 }
 
-// A sheet says how many dead letters are left alone since they were imported with a time to come.
+// A sheet shows how many dead letters are left alone since they were imported with a time in the
+// future.
 func TestASheetSaysWhatIsLater(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.ended(core.Buried, "boom", "now")

@@ -14,12 +14,12 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// script stands in for the script of an open page: it asks again with what it holds, and completes
-// what comes.
+// script stands in for the script of an open page: it requests the page again with the parts that
+// it has, and completes the answer.
 type script struct {
 	h    *house
 	path string
-	// page is what it holds.
+	// page is its present page.
 	page string
 }
 
@@ -73,7 +73,7 @@ func (s *script) takes(answer string) (keys []string) {
 	return keys
 }
 
-// regionsOf returns what scripts take of a page, without texts that they count on.
+// regionsOf returns the parts of a page that scripts take, without texts that they update.
 func regionsOf(page string) string {
 	var b strings.Builder
 	parts := partsOf([]byte(page))
@@ -114,8 +114,8 @@ func TestAnUpdateHasWhatHasChanged(t *testing.T) {
 	}
 }
 
-// What scripts complete is the page that they would get anew, whatever changes: rows that come, go
-// and change places.
+// The page that scripts complete is the one that they would get anew, whatever changes: rows that
+// come, go and change places.
 func TestUpdatesAddUpToThePage(t *testing.T) {
 	h := newHouse(t, Options{})
 	changes := []func(){
@@ -278,8 +278,8 @@ func TestAPageIsRememberedOnce(t *testing.T) {
 	}
 }
 
-// Pages that differ in what scripts take beside their regions have other tags, or the old title
-// stays.
+// Pages that differ in the parts that scripts take beside their regions have different tags, or
+// the old title would stay.
 func TestATitleThatHasChangedIsSent(t *testing.T) {
 	page := func(title, icon string) *live {
 		return liveOf([]byte(`<title>` + title + `</title><link rel="icon" href="` + icon + `"><body data-now="1"><div data-region="a">x</div>`))

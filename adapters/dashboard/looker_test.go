@@ -56,7 +56,7 @@ func TestWhoAsksWhileAnotherLooks(t *testing.T) {
 	})
 }
 
-// What was seen while somebody acted may be of before that: the next page looks anew.
+// A look during an action may be out of date: the next page looks anew.
 func TestALookDuringAnActionIsStale(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.store.onHistory = h.board.looker.acted
@@ -68,8 +68,8 @@ func TestALookDuringAnActionIsStale(t *testing.T) {
 	}
 }
 
-// What changes slowly rests longer than the sizes of queues, and so do the checks; and what rests
-// longer the more it costs.
+// Values that change slowly rest longer than the sizes of queues, and so do the checks; and each
+// rests longer the more it costs.
 func TestHistoriesAndChecksRestLonger(t *testing.T) {
 	for cost, rest := range map[time.Duration]time.Duration{0: detailRest, 500 * time.Millisecond: restFactor * 500 * time.Millisecond, 10 * time.Second: maxDetail} {
 		h := newHouse(t, Options{})
@@ -102,7 +102,7 @@ func TestHistoriesAndChecksRestLonger(t *testing.T) {
 			}
 		}
 		look()
-		look() // where checks take long, what changes slowly comes with the next look
+		look() // if checks take long, slow values come with the next look
 		was := [2]int{histories, checks}
 		began := now
 		for now.Sub(began) < rest-cost-time.Second {

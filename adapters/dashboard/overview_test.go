@@ -297,8 +297,8 @@ func TestSlowHistoryComesBitByBit(t *testing.T) {
 	}
 }
 
-// A queue that waits for one job says which, and leads to its row under Busy; no line leads back
-// to its own page.
+// A queue that waits for one job names it, and leads to its row under Busy; no line leads back to
+// its own page.
 func TestTheNextStepIsTheJobThatIsTheCause(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.push("orders", "export 1", 0, "p")

@@ -11,7 +11,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// panicking is a store that panics when servers or checks are asked for.
+// panicking is a store that panics when servers or checks are requested.
 type panicking struct {
 	*faulty
 	nodes, checks bool
@@ -31,8 +31,8 @@ func (s *panicking) Check(ctx context.Context) ([]ports.Check, error) {
 	return s.faulty.Check(ctx)
 }
 
-// Servers and checks are asked for beside the rest, where no server of HTTP catches a panic: what
-// panics is unknown, is in the log, and the rest is shown.
+// Servers and checks are read beside the rest, in goroutines where no HTTP server catches a panic.
+// If one panics, its value is unknown, the panic is logged, and the rest is shown.
 func TestAStoreThatPanicsIsUnknown(t *testing.T) {
 	for _, tt := range []struct {
 		name          string

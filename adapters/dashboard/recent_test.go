@@ -51,8 +51,8 @@ func TestRecentDeathsOfSpans(t *testing.T) {
 	}
 }
 
-// How many died of late is told by groups as far as they know; dead letters are read only for the
-// rest, and no more than it takes.
+// The number of recent deaths is taken from groups as far as they are enough. Dead letters are
+// read only for the rest, and only as many as necessary.
 func TestDeathsAreReadOnlyWhereGroupsDoNotTell(t *testing.T) {
 	for name, c := range map[string]struct {
 		old, late, fresh int
@@ -122,7 +122,7 @@ func TestTheMorgueSaysWhatItCouldNotCount(t *testing.T) {
 	saysNot(t, after, "may be more")
 }
 
-// What was counted while somebody acted may be of before that: the next page counts anew.
+// A count during an action may be out of date: the next page counts anew.
 func TestACountDuringAnActionIsNotKept(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.buried("old", 60)

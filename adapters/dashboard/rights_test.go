@@ -49,7 +49,7 @@ func (h *house) offers() (list []string) {
 	return slices.Compact(list)
 }
 
-// Who may not do something is not offered it; who may, is.
+// An action is offered only to users who may take it.
 func TestPagesOfferWhatIsAllowed(t *testing.T) {
 	all := []string{"bury", "cancel", "delete", "discard", "drain", "drop", "edit", "pause", "purge", "recount", "revive", "run-now"}
 	if got := furnished(t, Options{}).offers(); !slices.Equal(got, all) {
@@ -82,7 +82,7 @@ func TestPagesOfferWhatIsAllowed(t *testing.T) {
 	}
 }
 
-// What a page asks the rights for is what the API asks them for when a form is sent.
+// A page checks the same rights as the API does when a form is sent.
 func TestRightsAreThoseOfTheAPI(t *testing.T) {
 	for op, o := range ops {
 		var asked []httpapi.Action
@@ -109,7 +109,7 @@ func TestRightsAreThoseOfTheAPI(t *testing.T) {
 	}
 }
 
-// The rights are asked once for what stands on a page many times.
+// Each right is checked once, even if a page uses it many times.
 func TestRightsAreAskedOnceAPage(t *testing.T) {
 	asked := map[httpapi.Verb]int{}
 	h := newHouse(t, Options{API: httpapi.Options{Authorize: func(_ *http.Request, a httpapi.Action) error {
@@ -133,7 +133,7 @@ func TestRightsAreAskedOnceAPage(t *testing.T) {
 	}
 }
 
-// A browser that gives no password is asked for one, and shows the page once it does.
+// A browser without a password is asked for one, and shows the page once it sends it.
 func TestAPageAsksForAPassword(t *testing.T) {
 	h := newHouse(t, Options{API: httpapi.Options{Authorize: func(r *http.Request, _ httpapi.Action) error {
 		if _, password, _ := r.BasicAuth(); password != "secret" {

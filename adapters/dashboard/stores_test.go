@@ -22,7 +22,7 @@ func mounted(t *testing.T, mounts ...Mount) *Stores {
 	return s
 }
 
-// cookie refuses who does not have a cookie.
+// cookie refuses requests without a cookie.
 func cookie(want string) httpapi.Options {
 	return httpapi.Options{Authorize: func(r *http.Request, _ httpapi.Action) error {
 		if !strings.Contains(r.Header.Get("Cookie"), want) {
@@ -32,7 +32,7 @@ func cookie(want string) httpapi.Options {
 	}}
 }
 
-// as asks with a cookie.
+// as sends a request with a cookie.
 func as(h http.Handler, who, method, target string, form url.Values) *httptest.ResponseRecorder {
 	r := request(method, target, form)
 	r.Header.Set("Cookie", who)
@@ -87,7 +87,8 @@ func TestStoresShareAnAddress(t *testing.T) {
 	crawl(t, http.StripPrefix("/x", mounted(t, Mount{"only", newHouse(t, Options{}).board})), "/x/only/")
 }
 
-// Who may not see a store does not find it in the picker, and is refused there as if it were alone.
+// A user who may not see a store does not find it in the picker, and is refused there as if it
+// were alone.
 func TestStoresKeepTheirRights(t *testing.T) {
 	production, billing := newHouse(t, Options{API: cookie("ops")}), newHouse(t, Options{API: cookie("money")})
 	stores := mounted(t, Mount{"production", production.board}, Mount{"billing", billing.board})

@@ -19,8 +19,7 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Whichever call of the store fails, a page says so instead of showing nothing as if there were
-// nothing.
+// Whichever call of the store fails, a page shows the error instead of an empty result.
 func TestNoPageHidesAnErrorOfTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const text = "refused by the test"
@@ -155,7 +154,7 @@ func TestWhoIsNotFromHere(t *testing.T) {
 	}
 }
 
-// What a browser sends for a page is not meant for what the page asks of the API.
+// A browser's headers for a page are not meant for the page's calls of the API.
 func TestHeadersOfAPageAreNotThoseOfItsQuestions(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.push("orders", "a", 0, "p")
@@ -168,7 +167,7 @@ func TestHeadersOfAPageAreNotThoseOfItsQuestions(t *testing.T) {
 	}
 }
 
-// Only who may see all queues is told their names, and he is.
+// Only users who may see all queues get their names.
 func TestNamesOfQueuesAreForWhoMaySeeThem(t *testing.T) {
 	only := ""
 	h := newHouse(t, Options{API: httpapi.Options{Authorize: func(_ *http.Request, a httpapi.Action) error {
@@ -188,7 +187,7 @@ func TestNamesOfQueuesAreForWhoMaySeeThem(t *testing.T) {
 	saysNot(t, h.get("/queue?q=orders"), "mails")
 }
 
-// Each character that is not seen, or that turns or joins what is around it, is written out.
+// Each character that is invisible, or that turns or joins its surroundings, is escaped.
 func TestNoCharacterHides(t *testing.T) {
 	for _, tt := range []struct{ first, last rune }{
 		{0x00, 0x1f}, {0x7f, 0x9f}, {0xad, 0xad}, {0x61c, 0x61c}, {0x200b, 0x200b}, {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x2060}, {0x2066, 0x2069}, {0xfeff, 0xfeff}, {0xe0000, 0xe007f},
