@@ -177,7 +177,7 @@ func TestBodiesThatSayNothingOrTooMuchAreRefused(t *testing.T) {
 	}
 }
 
-// An action leaves one line in the log, with who did it.
+// An action leaves one line in the log, with its actor.
 func TestAnActionIsLoggedWithItsActor(t *testing.T) {
 	h := newHouse(t, Options{})
 	var log bytes.Buffer
@@ -202,7 +202,7 @@ func TestAnActionIsLoggedWithItsActor(t *testing.T) {
 	}
 }
 
-// Two actions on all of a kind run at once, a third is told to wait.
+// Two actions on all of a kind run at once; a third is told to wait.
 func TestBulkActionsAreBounded(t *testing.T) {
 	h := newHouse(t, Options{})
 	entered, leave := make(chan struct{}), make(chan struct{})
@@ -237,7 +237,7 @@ func TestBulkActionsAreBounded(t *testing.T) {
 	}
 }
 
-// What was done before an error is said with it.
+// An error is reported with what was done before it.
 func TestAFailedBulkActionSaysHowFarItCame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{})
@@ -297,7 +297,8 @@ func TestEachErrorHasItsProblem(t *testing.T) {
 	}
 }
 
-// A call on a slow store ends after two seconds, between two steps, and goes on from there.
+// A call on a slow store ends after two seconds, between two steps, and the next call continues
+// from there.
 func TestABulkCallEndsAfterTwoSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{})

@@ -10,8 +10,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// The audit says who did what, when and why, the newest action first; of one queue if it is asked
-// for.
+// The audit has who did what, when and why, the newest action first; on request only for one
+// queue.
 func TestAudit(t *testing.T) {
 	h := newHouse(t, Options{Actor: func(*http.Request) string { return "ann" }})
 	h.dead("boom", "a", "b")

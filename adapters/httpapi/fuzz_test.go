@@ -11,8 +11,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// Whatever a body is, it is read as it was written or refused as the client's fault; and what was
-// read can be written and read again.
+// Every body is read as it was written or refused as the client's fault, and a body that was read
+// can be written and read again.
 func FuzzBody(f *testing.F) {
 	for _, s := range samples {
 		f.Add(s.body)

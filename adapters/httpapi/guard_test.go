@@ -67,7 +67,8 @@ func TestUnauthenticatedRequestsAreAskedForCredentials(t *testing.T) {
 	}
 }
 
-// A host name that is refused for want of Authorize is told so: Hosts would not help.
+// The answer to a host name that is refused for want of Authorize names that reason: Hosts would
+// not help.
 func TestAForeignHostIsToldWhatToDo(t *testing.T) {
 	for what, tt := range map[string]struct {
 		o    Options

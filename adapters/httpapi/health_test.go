@@ -133,7 +133,7 @@ func TestReadyzSaysWhyNot(t *testing.T) {
 				store = storekit.Intercept(h.store, test.between)
 			}
 			r := request(http.MethodGet, "/readyz", "")
-			r.RemoteAddr, r.Host = "192.0.2.7:1", "10.1.2.3:8080" // as the kubelet asks
+			r.RemoteAddr, r.Host = "192.0.2.7:1", "10.1.2.3:8080" // as the kubelet's requests
 			w := answerOf(Readyz(inspect.New(store, inspect.Options{}), test.options), r)
 			body, status := w.Body.String(), http.StatusServiceUnavailable
 			if test.want == "ready" {

@@ -103,7 +103,7 @@ func (h *house) turn(index, want int, settle ...core.Settlement) []core.Claim {
 	return reply.Claims
 }
 
-// end claims what is due and ends it.
+// end claims due jobs and ends them.
 func (h *house) end(kind core.OutcomeKind, text string) {
 	h.t.Helper()
 	policy := core.RetryPolicy{MaxRetries: 25, Backoff: func(int, int) time.Duration { return time.Hour }}

@@ -204,7 +204,7 @@ func TestListsTakeTheirParameters(t *testing.T) {
 	refused(t, "by id", answerOf(h.api, request(http.MethodGet, base+"/queues/plain/jobs?sort=id", "")), 409, "queue-mismatch")
 }
 
-// The same rows come in each format, and what is said beside them in headers.
+// The same rows come in each format, and the values beside them come in headers.
 func TestListsComeInThreeFormats(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.dead("boom, \"said\" he\nthere", "a", "b,\"c", "d")
@@ -266,7 +266,7 @@ func idsIn(t *testing.T, kind, text string) (ids []string) {
 	return ids
 }
 
-// What a page polls is sent again when it has changed, and only then.
+// A polled reply is sent again when it has changed, and only then.
 func TestWhatIsPolledHasAnETag(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.dead("boom", "a")
@@ -297,7 +297,7 @@ func TestWhatIsPolledHasAnETag(t *testing.T) {
 	}
 }
 
-// A page of large payloads ends early, and the next goes on.
+// A page of large payloads ends early, and the next continues.
 func TestAPageOfLargePayloadsEndsEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{})

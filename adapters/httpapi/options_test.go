@@ -64,7 +64,7 @@ func TestACrossOriginRefusalNamesTheOption(t *testing.T) {
 	}
 }
 
-// What is redacted is in no answer: not in cursors, checkpoints, sentences or samples either.
+// Redacted values are in no answer: not in cursors, checkpoints, sentences or samples either.
 func TestWhatIsRedactedIsInNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const id, secret, text = "maria.jones@example.com", "payload-secret", "dsn-secret"
@@ -129,7 +129,7 @@ func TestWhatIsRedactedIsInNoAnswer(t *testing.T) {
 	})
 }
 
-// holdsNoSecret looks for secrets in a text, and in what may be Base64 in it.
+// holdsNoSecret looks for secrets in a text, and in possible Base64 in it.
 func holdsNoSecret(t *testing.T, what, text string, secrets ...string) {
 	t.Helper()
 	for word := range strings.FieldsFuncSeq(text, func(c rune) bool { return strings.ContainsRune(`",:{}[]`, c) }) {
@@ -144,8 +144,8 @@ func holdsNoSecret(t *testing.T, what, text string, secrets ...string) {
 	}
 }
 
-// However many poll however many queues, a store is asked for statistics a hundredth of the time
-// at most; and at once after an action.
+// However many clients poll however many queues, a store is asked for statistics a hundredth of
+// the time at most; and at once after an action.
 func TestPollersCostAHundredthOfTheStoresTime(t *testing.T) {
 	for _, targets := range [][]string{{"/queues/orders"}, {"/stats", "/queues/orders", "/queues/plain"}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -228,7 +228,7 @@ func TestABodyThatDoesNotComeIsRefused(t *testing.T) {
 	})
 }
 
-// Shards that can't be reached are named, beside what the others have.
+// Shards that can't be reached are named, beside the results of the others.
 func TestAnswersNameShardsThatAreMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{})

@@ -15,11 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// update writes what is made of the table instead of comparing it: go test ./adapters/httpapi -run
-// Reference -update.
+// update writes the files made from the table instead of comparing them: go test
+// ./adapters/httpapi -run Reference -update.
 var update = flag.Bool("update", false, "write testdata/openapi.json and the reference in docs/httpapi.md")
 
-// The document is what clients are generated from, so that each change of it is seen.
+// Clients are generated from the document, so that each change of it has to be seen.
 func TestReferenceOpenAPIDocument(t *testing.T) {
 	h := newHouse(t, Options{})
 	w := answerOf(h.api, request(http.MethodGet, base+"/openapi.json", ""))

@@ -13,7 +13,7 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// refusals are what every route refuses, and what they need.
+// refusals are the requests that every route refuses, and their requirements.
 var refusals = []struct {
 	name    string
 	options Options
@@ -78,7 +78,7 @@ func (h *house) letters() int64 {
 	return stats[0].Dead
 }
 
-// A body whose length is not said is cut where it becomes too large.
+// A body of unknown length is cut where it becomes too large.
 func TestABodyThatGrowsTooLargeIsRefused(t *testing.T) {
 	h := newHouse(t, Options{MaxBodyBytes: 100})
 	for _, route := range table() {
@@ -113,7 +113,7 @@ func TestReadOnlyHasNoActions(t *testing.T) {
 	}
 }
 
-// Every route asks for its own verb, before it does anything.
+// Every route checks its own verb, before it does anything.
 func TestEveryRouteAsksForItsRight(t *testing.T) {
 	var asked []Action
 	h := newHouse(t, Options{Authorize: func(_ *http.Request, a Action) error { asked = append(asked, a); return nil }})
@@ -145,7 +145,7 @@ func TestEveryRouteAsksForItsRight(t *testing.T) {
 	}
 }
 
-// The routes are had wherever the API is mounted, and the document says so.
+// The routes are available wherever the API is mounted, and the document matches.
 func TestEveryRouteIsServedWhereverItIsMounted(t *testing.T) {
 	open := Options{Authorize: func(*http.Request, Action) error { return nil }}
 	for _, prefix := range []string{"/", "/a", "/a/b/"} {
@@ -188,7 +188,7 @@ func TestEveryRouteIsServedBehindAProxyThatStrips(t *testing.T) {
 	eachRouteAnswers(t, front.URL+"/tools/jobs")
 }
 
-// eachRouteAnswers asks for each route as a page of ops.example.com would, and wants an answer
+// eachRouteAnswers requests each route as a page of ops.example.com would, and wants an answer
 // that is the route's.
 func eachRouteAnswers(t *testing.T, at string) {
 	t.Helper()

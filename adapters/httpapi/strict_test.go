@@ -23,9 +23,9 @@ import (
 // were done.
 func TestNoErrorOfTheStoreIsSwallowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		// silent are calls without which a route can answer, and says what it lacks.
+		// silent are calls that a route can answer without. Its answer then names what it lacks.
 		silent := map[string][]string{"/why": {"Nodes", "Permit"}}
-		const audits = "Audit" // keeps no action from being done: the log says what the audit lacks
+		const audits = "Audit" // prevents no action: the log has what the audit lacks
 		for _, route := range table() {
 			for method := range calledBy(t, &route, "") {
 				if method == audits || slices.Contains(silent[route.path], method) {
@@ -68,7 +68,7 @@ func calledBy(t *testing.T, route *route, failing string, answered ...func(int, 
 	return called
 }
 
-// An action on a part of what there is must not become one on all of it, nor a new payload an
+// An action on a part of the entries must not become one on all of them, nor a new payload an
 // empty one.
 func TestAnActionThatIsNotUnderstoodDoesNothing(t *testing.T) {
 	redacted := Options{
@@ -123,7 +123,7 @@ func TestAMatchChoosesJobsByTheirError(t *testing.T) {
 	})
 }
 
-// A body that breaks off is not acted on, also where what has come is JSON.
+// A body that breaks off is not acted on, even if the received part is JSON.
 func TestABodyThatBreaksOffIsRefused(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.dead("boom", "a")
@@ -145,8 +145,8 @@ func TestABodyThatBreaksOffIsRefused(t *testing.T) {
 	refused(t, "a content type that can't be read", answerOf(h.api, r), 415, "unsupported-media-type")
 }
 
-// A half of a surrogate pair is found behind any other escape, and what only looks like one is a
-// text.
+// A half of a surrogate pair is found behind any other escape, and a text that only looks like one
+// stays a text.
 func TestHalvesOfSurrogatePairsAreFound(t *testing.T) {
 	header := http.Header{"Content-Type": {"application/json"}}
 	for text, want := range map[string]string{
@@ -169,8 +169,8 @@ func TestHalvesOfSurrogatePairsAreFound(t *testing.T) {
 	}
 }
 
-// Two sealed texts never share a nonce, which would tell what their ciphertexts have in common,
-// and nothing is sealed that says an action is done.
+// Two sealed texts never share a nonce, which would reveal what their ciphertexts have in common.
+// A text that marks an action as done is not sealed.
 func TestSealedTextsHaveNoncesOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{RedactID: func(string, string) string { return "someone" }, CursorKey: []byte(strings.Repeat("k", 32))})
@@ -224,7 +224,7 @@ func TestUnknownQueuesAreNotRemembered(t *testing.T) {
 	}
 }
 
-// A claim alone is found without naming its queue, and so is what is damaged.
+// A claim alone is found without its queue's name, and so are damaged records.
 func TestFindLooksForClaimsAndDamageToo(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.push("a", 0, "p")
@@ -280,8 +280,8 @@ func TestTotalsAreOfAllQueues(t *testing.T) {
 	}
 }
 
-// What is empty is an empty list or cell, and a payload is a text where it can be, with what its
-// push said beside it.
+// Empty values are an empty list or cell. A payload is a text where it can be, with its push's
+// Meta beside it.
 func TestWhatIsEmptyIsNotNull(t *testing.T) {
 	h := newHouse(t, Options{})
 	for _, target := range []string{"/queues/orders/morgue", "/queues/orders/jobs", "/queues/orders/groups", "/nodes", "/find?id=a"} {

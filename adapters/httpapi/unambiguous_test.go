@@ -65,8 +65,8 @@ func TestFieldsHaveSimpleNames(t *testing.T) {
 	}
 }
 
-// The document says of requests what is refused: other fields, an empty text in a match, a page of
-// none.
+// The document describes which requests are refused: other fields, an empty text in a match, a
+// page of none.
 func TestTheDocumentIsAsStrict(t *testing.T) {
 	var document struct {
 		Paths map[string]map[string]struct {
@@ -175,7 +175,7 @@ func TestFindInAllSaysWhichQueuesDoNotAnswer(t *testing.T) {
 	refused(t, "an id that none can have", answerOf(h.over(h.store, Options{}), request(http.MethodGet, base+"/find?id=", "")), 400, "invalid-id")
 }
 
-// A search whose time is over has not asked all queues: it is no part of an answer.
+// A search whose time is over has not asked all queues: it is not a partial answer.
 func TestASearchThatIsCutOffIsNoPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{})
