@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// How long a server is waited for grows with what another server's answer took: on a busy machine
+// The patience for a server grows with the duration of another server's answer: on a busy machine
 // all are slow, and none of them is a straggler for that.
 func TestPatienceGrowsWithWhatAnAnswerTook(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -33,7 +33,7 @@ func TestPatienceGrowsWithWhatAnAnswerTook(t *testing.T) {
 				if want := map[bool]int{true: 2, false: 1}[tt.err == nil]; !errors.Is(err, tt.err) || answers != want {
 					t.Errorf("error %v after %d answers, want %v after %d", err, answers, tt.err, want)
 				}
-				time.Sleep(2 * time.Minute) // until what hangs and the idle workers have ended
+				time.Sleep(2 * time.Minute) // until hanging calls and the idle workers have ended
 			})
 		})
 	}

@@ -86,8 +86,8 @@ func TestClientsThatDoNotFitAreRefused(t *testing.T) {
 	}
 }
 
-// A server is shown with what people ask of it first: its version, how long it has been up, and
-// its memory with the peak.
+// A server is shown with its most important values: its version, how long it has been up, and its
+// memory with the peak.
 func TestFiguresOfAServer(t *testing.T) {
 	f := parseInfo("redis_version:7.2.4\r\nuptime_in_seconds:86400\r\nused_memory:1048576\r\nused_memory_peak:3145728\r\nmaxmemory:0\r\nconnected_clients:6\r\nmaxclients:10000\r\n")
 	if got := f.version().Value; got != "redis 7.2.4, up for 1 day" {
@@ -122,8 +122,8 @@ func (answers) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.Pro
 	return next
 }
 
-// hanging is the server of a client that does not answer until it is back; only what heeds its
-// context ends before.
+// hanging is the server of a client that does not answer until it is back. Only calls that respect
+// their context end before.
 func hanging(back *atomic.Bool) answers {
 	return func(ctx context.Context, cmd goredis.Cmder) error {
 		if !back.Load() {
@@ -143,8 +143,8 @@ func hanging(back *atomic.Bool) answers {
 	}
 }
 
-// A check of the server on a connection that is dead without saying so ends by itself, with a
-// client that heeds contexts and waits for replies without an end: nobody's deadline ends what
+// A check of the server on a connection that is silently dead ends by itself, with a client that
+// respects contexts and waits for replies without a limit. No caller's deadline ends a check that
 // others wait for, and it holds up no call for ever.
 func TestACheckOnADeadConnectionEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -166,6 +166,6 @@ func TestACheckOnADeadConnectionEnds(t *testing.T) {
 		if err := ping(); err != nil {
 			t.Errorf("once it is back: %v", err)
 		}
-		time.Sleep(time.Second) // in which what goes on in the background ends
+		time.Sleep(time.Second) // in which background work ends
 	})
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// naming is a Cluster without servers, which takes its time to say which are its masters.
+// naming is a Cluster without servers, which takes its time to name its masters.
 type naming struct {
 	takes time.Duration
 	names atomic.Pointer[[]string]
@@ -49,7 +49,7 @@ func (n *naming) connect(t *testing.T) *Store {
 	})
 	t.Cleanup(func() {
 		client.Close()
-		time.Sleep(time.Hour) // in which what goes on in the background ends
+		time.Sleep(time.Hour) // in which background work ends
 	})
 	return New(client, Options{})
 }
@@ -69,9 +69,9 @@ func serversOf(t *testing.T, store *Store) (servers []string) {
 	return servers
 }
 
-// A Cluster that always takes long to name its masters is heard all the same: what it said after a
-// failover is what the next look has. However often it is asked meanwhile, that goes on a few
-// times at once.
+// The answer of a Cluster that always takes long to name its masters is used all the same: the
+// next look has its answer after a failover. However often it is asked meanwhile, only a few
+// askings run at once.
 func TestChecksHearOfAFailoverFromASlowCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := newNaming(time.Minute, "10.0.0.1:1", "10.0.0.2:1")

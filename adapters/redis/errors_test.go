@@ -76,8 +76,8 @@ func TestRefusedScriptsAreKnown(t *testing.T) {
 	}
 }
 
-// What a restart, a failover or a resharding brings passes by itself, so it is an
-// outage of unknown outcome and never ends a server.
+// The errors of a restart, a failover or a resharding pass by themselves, so they are an outage of
+// unknown outcome and never end a server.
 func TestOutagesStayOutages(t *testing.T) {
 	for _, text := range []string{
 		"LOADING Redis is loading the dataset in memory",
@@ -98,13 +98,14 @@ func TestOutagesStayOutages(t *testing.T) {
 			t.Errorf("%s became %v, which says that nothing was written", text, err)
 		}
 	}
-	// One that the server did not say is none of its errors.
+	// An error that does not come from the server is none of the server's errors.
 	if err := translate(t.Context(), errors.New("WRONGPASS")); errors.Is(err, ports.ErrUnusable) {
 		t.Errorf("a text of somebody else became %v", err)
 	}
 }
 
-// A connection that takes too long is not the caller's deadline, and the error says to where.
+// A connection that takes too long is not the caller's deadline, and the error contains its
+// address.
 func TestATimeoutOfAConnectionNamesItsAddress(t *testing.T) {
 	client := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return (&net.Dialer{Deadline: time.Now().Add(-time.Second)}).DialContext(ctx, network, addr)

@@ -8,8 +8,7 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// FuzzStored checks that what reads stored values does not panic, and returns a job or an
-// error.
+// FuzzStored checks that the readers of stored values do not panic, and return a job or an error.
 func FuzzStored(f *testing.F) {
 	f.Add(appendPacked(nil, &core.Payload{Data: []byte("p"), Score: 1.5, Meta: []byte("m")}))
 	f.Add([]byte("\x20\x00\x00\x00\x01\x3f\xf0\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00p"))

@@ -9,8 +9,9 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// What was asked before the masters were named last is no news, however late it is answered, as by
-// a server that hung during a failover: who waits then has what was named since.
+// The answer to an asking that began before the masters were last named is ignored, however late
+// it comes, as from a server that hung during a failover. Waiting callers get the masters named
+// since.
 func TestALateAnswerNamesNoMasters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := newNaming(0, "10.0.0.1:1")
@@ -39,8 +40,8 @@ func TestALateAnswerNamesNoMasters(t *testing.T) {
 	})
 }
 
-// A client without a ReadTimeout waits for a server that hangs as long as that hangs. Once as many
-// askings as may go on at once have waited for too long, others take their place.
+// A client without a ReadTimeout waits for a hanging server as long as it hangs. Once the largest
+// number of askings have waited for too long, others take their place.
 func TestMastersAreAskedForThoughAskingsHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := newNaming(0, "10.0.0.1:1")

@@ -44,8 +44,8 @@ func TestAChannelIsRetriedEverMoreSeldom(t *testing.T) {
 	})
 }
 
-// What a server of a Cluster does not have any more, or does not answer, has the client ask where
-// slots are. What a server refuses for another reason does not.
+// If a server of a Cluster no longer has a slot, or does not answer, the client reads the slot map
+// again. After refusals for other reasons it does not.
 func TestMovesAreNoted(t *testing.T) {
 	for name, tt := range map[string]struct {
 		note func(*Store)

@@ -8,7 +8,7 @@ import (
 	"github.com/skeinq/skein/adapters/redis"
 )
 
-// The log says where a store is, and nothing secret.
+// The log has a store's address, and nothing secret.
 func TestAStoreSaysWhereItIs(t *testing.T) {
 	one := goredis.NewClient(&goredis.Options{Addr: "h:1", Username: "ann", Password: "secret", DB: 2})
 	several := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{"h:1", "h:2"}, Password: "secret"})

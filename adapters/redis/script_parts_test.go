@@ -13,8 +13,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// A part of a script says which names of other parts it uses, and a part that others
-// need which names it defines.
+// A part of a script lists the names of other parts that it uses, and a part that others need
+// lists the names that it defines.
 func TestPartsSayWhatTheyUseAndDefine(t *testing.T) {
 	parts := embedded(t)
 	everything := map[string]bool{}
@@ -51,7 +51,7 @@ func TestPartsSayWhatTheyUseAndDefine(t *testing.T) {
 	}
 }
 
-// A script's parts are joined in an order in which each comes after what it uses.
+// A script's parts are joined in an order in which each comes after those that it uses.
 func TestPartsFollowWhatTheyUse(t *testing.T) {
 	for name, s := range scriptFlags {
 		var defined []string

@@ -18,10 +18,9 @@ const (
 	onlyReads       = "#!lua flags=no-writes"
 )
 
-// scriptFlags are the scripts by name, with the flags of each. A script that
-// stores more than it takes away is refused by a full server, so that what is
-// there can be handled; all that handles it, ends it, renews a lease or pauses
-// passes.
+// scriptFlags are the scripts by name, with the flags of each. A full server refuses a script that
+// stores more than it removes, so that the queued jobs can be handled. It accepts all scripts that
+// handle them, end them, renew a lease or pause.
 var scriptFlags = map[string]struct {
 	script *script
 	flags  string
@@ -113,8 +112,8 @@ func TestScriptsSayWhatTheyTake(t *testing.T) {
 	}
 }
 
-// Before its first call the store asks whether the user may run each command that
-// a script calls; but for publishing, which may fail.
+// Before its first call the store checks whether the user may run each command that a script
+// calls, except publishing, which may fail.
 func TestRightsNameEveryCommand(t *testing.T) {
 	calls := regexp.MustCompile(`(?:call|fetch|run|scan)\('([A-Z]+)'`)
 	used := map[string]bool{"TIME": true}
