@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// plain is what sorted must behave like: a slice that is sorted anew each time.
+// plain is the model of sorted: a slice that is sorted anew each time.
 type plain []item[int]
 
 func (p *plain) insert(at place, v int) {

@@ -22,7 +22,7 @@ const (
 	stressPayload = "%s/%03d"
 )
 
-// stress is a backend under load, and what its workers have seen.
+// stress is a backend under load, and its workers' results.
 type stress struct {
 	t     *testing.T
 	store *memory.Store
@@ -95,8 +95,8 @@ func (s *stress) produce(store *memory.Store, owner int) {
 	}
 }
 
-// work takes any free shard, turns it a few times, and goes on to another, until
-// every payload has been handled.
+// work takes any free shard, turns it a few times, and moves on to another, until every payload
+// has been handled.
 func (s *stress) work(store *memory.Store, owner int) {
 	name := fmt.Sprintf("owner-%d", owner)
 	for attempt := int64(1); ; attempt++ {
@@ -119,8 +119,8 @@ func (s *stress) work(store *memory.Store, owner int) {
 	}
 }
 
-// turns works a lease for a while and leaves what it claimed last to the next
-// owner, which gets it as orphans.
+// turns works a lease for a while and leaves its last claims to the next owner, which gets them as
+// orphans.
 func (s *stress) turns(store *memory.Store, lease ports.Lease, orphans []core.Claim) {
 	policy := core.RetryPolicy{MaxRetries: 1 << 20, MaxRecoveries: 1 << 20}
 	var settle []core.Settlement

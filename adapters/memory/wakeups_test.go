@@ -14,7 +14,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// received takes what a channel of wake-ups has when nothing else moves.
+// received takes the wake-ups of a channel once all goroutines are idle.
 func received(wakeups <-chan core.Shard) []core.Shard {
 	var list []core.Shard
 	for {
@@ -116,8 +116,8 @@ func (h *holder) cancel(id string) {
 	h.ok(err)
 }
 
-// Nobody waits for a reader, and what it missed comes once for each shard. The first may
-// come twice: it was on its way when its shard woke again.
+// Nothing waits for a reader, and missed wake-ups come once for each shard. The first may come
+// twice: it was on its way when its shard woke again.
 func TestWakeupsCoalesceForASlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const shards = 4

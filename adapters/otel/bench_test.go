@@ -18,7 +18,7 @@ import (
 	"github.com/skeinq/skein/internal/backends"
 )
 
-// dropped is an exporter that drops what it gets.
+// dropped is an exporter that drops everything.
 type dropped struct{}
 
 func (dropped) ExportSpans(context.Context, []sdk.ReadOnlySpan) error { return nil }

@@ -28,8 +28,8 @@ func processor(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// measured reports what f, which is called b.N times, takes of the processor: wall time says
-// nothing on a busy machine.
+// measured reports the processor time of f, which is called b.N times: wall time is meaningless on
+// a busy machine.
 func measured(b *testing.B, f func(n int)) {
 	b.ReportAllocs()
 	began := processor(b)
@@ -39,8 +39,8 @@ func measured(b *testing.B, f func(n int)) {
 	b.ReportMetric(float64(processor(b)-began)/float64(b.N), "cpu-ns/op")
 }
 
-// BenchmarkMetricsOfAJob is what it takes to count a job: by the floor, which is the three values
-// that the SDK has to put into its histograms, and by the events of a batch of one.
+// BenchmarkMetricsOfAJob measures the cost of counting a job: by the floor, which is the three
+// values that the SDK has to put into its histograms, and by the events of a batch of one.
 func BenchmarkMetricsOfAJob(b *testing.B) {
 	b.Run("floor", func(b *testing.B) {
 		histogram, err := newMeter().Meter("floor").Float64Histogram("floor")

@@ -22,7 +22,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// meter is a provider with what it has collected.
+// meter is a provider with its collected metrics.
 type meter struct {
 	*metric.MeterProvider
 	reader *metric.ManualReader
@@ -113,8 +113,8 @@ func (checked) Check(context.Context) ([]ports.Check, error) {
 	return []ports.Check{{Name: "answers"}}, nil
 }
 
-// TestEveryMetricOfTheTableIsExported holds what is collected to the table, in both directions.
-// What a build is a resource says.
+// TestEveryMetricOfTheTableIsExported compares the collected metrics with the table, in both
+// directions. A resource has the build's information instead.
 func TestEveryMetricOfTheTableIsExported(t *testing.T) {
 	provider := newMeter()
 	m := newMetrics(t, otel.MetricsOptions{MeterProvider: provider})

@@ -12,8 +12,7 @@ import (
 	"github.com/skeinq/skein/adapters/otel"
 )
 
-// chosen samples what begins with a trace that the test has chosen, and counts how often it was
-// asked.
+// chosen samples spans of traces that the test has chosen, and counts its calls.
 type chosen struct {
 	sample bool
 	asked  int
@@ -45,8 +44,8 @@ func TestWhatIsNotSampledIsNotStored(t *testing.T) {
 	}
 }
 
-// TestOnlyRunsOfSampledPushes holds that with OnlySampled a run has a span if one of its pushes
-// was sampled, also beside others, and that the sampler is not asked about any other.
+// TestOnlyRunsOfSampledPushes checks that with OnlySampled a run has a span if one of its pushes
+// was sampled, also beside others, and that the sampler is not called for any other.
 func TestOnlyRunsOfSampledPushes(t *testing.T) {
 	pushes, runs := &chosen{}, &chosen{sample: true}
 	s := newShop(t, otel.TracingOptions{})

@@ -51,7 +51,7 @@ func (s *shop) push(ctx context.Context, id, payload string, options ...skein.Pu
 	}
 }
 
-// run handles what is due.
+// run handles due jobs.
 func (s *shop) run(h func(ctx context.Context, id string, payloads [][]byte) error) {
 	s.t.Helper()
 	server := skein.NewServer(s.store, skein.ServerOptions{
@@ -252,7 +252,7 @@ func TestLinksAreBounded(t *testing.T) {
 	}
 }
 
-// What somebody else has stored as Meta stays, and links to nothing.
+// A foreign Meta stays, and links to nothing.
 func TestForeignMetaIsLeftAlone(t *testing.T) {
 	foreign := []string{
 		"mine", " ", "00-", "00-zz-zz-01", "\x00\xff", strings.Repeat("x", 256), "00-00000000000000000000000000000000-0000000000000000-01",

@@ -117,7 +117,8 @@ func TestStatusIsTheSentinelOfThePort(t *testing.T) {
 	}
 }
 
-// A connection that takes too long is not the caller's deadline, and the error says to where.
+// A connection that takes too long is not the caller's deadline, and the error contains its
+// address.
 func TestATimeoutOfAConnectionNamesItsAddress(t *testing.T) {
 	config, err := pgxpool.ParseConfig("postgres://127.0.0.1:1/shop?sslmode=disable")
 	if err != nil {

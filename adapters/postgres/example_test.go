@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/adapters/postgres"
 )
 
-// OrderPlaced is what happens to an order.
+// OrderPlaced is an event of an order.
 type OrderPlaced struct {
 	Total int
 }

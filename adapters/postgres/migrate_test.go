@@ -26,7 +26,7 @@ func TestMigrationSQLForNoChange(t *testing.T) {
 	}
 }
 
-// Each version says who may use it.
+// Each version states which programs may use it.
 func TestVersionsNameTheOldestProgram(t *testing.T) {
 	if len(oldestOf) != len(versions()) {
 		t.Fatalf("%d versions say who may use them, of %d", len(oldestOf), len(versions()))
@@ -56,7 +56,7 @@ func TestMigrationSQLHasEveryFile(t *testing.T) {
 	}
 }
 
-// What a version makes, its way down unmakes.
+// The way down of a version removes what the version creates.
 func TestDownMigrationsNameAllThatIsMade(t *testing.T) {
 	made := regexp.MustCompile(`CREATE (?:TABLE|VIEW|FUNCTION|TYPE) (\{schema\}\.\w+)`)
 	for n, v := range versions() {
@@ -68,7 +68,7 @@ func TestDownMigrationsNameAllThatIsMade(t *testing.T) {
 	}
 }
 
-// The comment that a file begins with is on its object, whatever it says.
+// The comment that a file begins with becomes that of its object, whatever its text.
 func TestMigrationSQLCommentsOnEachObject(t *testing.T) {
 	made := regexp.MustCompile(`CREATE (TABLE|VIEW|FUNCTION|TYPE) (\{schema\}\.\w+)`)
 	for n, v := range versions() {

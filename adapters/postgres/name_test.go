@@ -8,7 +8,7 @@ import (
 	"github.com/skeinq/skein/adapters/postgres"
 )
 
-// The log says where a store is, and nothing secret.
+// The log has a store's address, and nothing secret.
 func TestAStoreSaysWhereItIs(t *testing.T) {
 	pool, err := pgxpool.New(t.Context(), "postgres://ann:secret@h:7/db")
 	if err != nil {

@@ -47,7 +47,8 @@ func TestHalfOfThePoolIsForTurns(t *testing.T) {
 	}
 }
 
-// What no server can carry out is refused before one is asked; here none is.
+// A migration that no server can carry out is refused before a server is asked; here there is
+// none.
 func TestMigrateRefusesWhatItDoesNotKnow(t *testing.T) {
 	pool, err := pgxpool.New(t.Context(), "host=127.0.0.1 port=1 connect_timeout=1")
 	if err != nil {

@@ -44,8 +44,7 @@ func TestLooksForATransactionAreRepeated(t *testing.T) {
 	}
 }
 
-// Pushes that follow do not put off the look at a shard, and it is for what is due first of them
-// all.
+// Later pushes do not delay the look at a shard, and it is for the earliest due job of them all.
 func TestALookForATransactionIsNotPutOff(t *testing.T) {
 	shard, begin := core.Shard{Queue: "orders"}, time.Unix(1, 0)
 	var n notifier

@@ -16,8 +16,8 @@ func pushed(id, data string, score float64, w core.When) core.Entry {
 	return core.Entry{ID: id, Payload: core.Payload{Data: []byte(data), Score: score}, When: w}
 }
 
-// described is a statement as ids with their payload and time, then what else ids
-// are given.
+// described is a statement as ids with their payload and time, and then the further payloads of
+// ids.
 func described(st *pushStatement) (text string) {
 	for i, id := range st.ids {
 		text += fmt.Sprintf("%d/%s=%s", st.index[i], id, st.data[i])

@@ -25,7 +25,7 @@ var wrongInShop = []string{
 }
 
 // A real Prometheus scrapes a server at work, by the published rules with shorter durations. The
-// alerts on what is wrong fire, and each query of the board finds something.
+// alerts on faults fire, and each query of the board finds something.
 func TestAlertsFireInPrometheus(t *testing.T) {
 	tier.Long(t, "durations of alerts pass in a real Prometheus")
 	t.Parallel()
@@ -54,7 +54,7 @@ func TestAlertsFireInPrometheus(t *testing.T) {
 	s.offers()
 }
 
-// says holds that an alert has the labels and texts of its rule, about its queue or check.
+// says checks that an alert has the labels and texts of its rule, about its queue or check.
 func (s *server) says(name string, a alert) {
 	s.t.Helper()
 	for _, rule := range alertRules(s.t) {
@@ -108,11 +108,11 @@ func (s *server) finds(expr string) {
 	})
 }
 
-// selector is a metric of an expression with the labels that are asked for.
+// selector is a metric of an expression with the requested labels.
 var selector = regexp.MustCompile(`\bskein_\w+(\{[^}]*\})?`)
 
-// evaluates holds that no rule fails, and that there is what each asks for: one that asks for a
-// label's value that nothing has never fires.
+// evaluates checks that no rule fails, and that the data of each exist: a rule on a label's value
+// that nothing has never fires.
 func (s *server) evaluates() {
 	s.t.Helper()
 	await(s.t, func() error {
@@ -158,7 +158,7 @@ func (s *server) draws() {
 	}
 }
 
-// labelValues is how the board asks for what a variable may be.
+// labelValues is the board's query for the values of a variable.
 var labelValues = regexp.MustCompile(`^label_values\((.*), (\w+)\)$`)
 
 // offers holds that the board's variables have the values that there are.
@@ -190,8 +190,8 @@ func (s *server) offers() {
 	}
 }
 
-// The rules as they are published pass what their reader would check them with, and so do the
-// queries of the board, as rules that record them.
+// The published rules pass the check that their users would run, and so do the queries of the
+// board, as rules that record them.
 func TestPromtoolAcceptsTheRulesAndQueries(t *testing.T) {
 	t.Parallel()
 	type recorded struct{ Record, Expr string }

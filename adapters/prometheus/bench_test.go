@@ -78,7 +78,7 @@ func blankJobs(b *testing.B, observer skein.Observer) {
 	b.ReportMetric(float64(b.N)*roundJobs/b.Elapsed().Seconds(), "jobs/s")
 }
 
-// BenchmarkPlay is what all events cost together.
+// BenchmarkPlay measures the cost of all events together.
 func BenchmarkPlay(b *testing.B) {
 	m := newMetrics(b, Options{})
 	b.ReportAllocs()

@@ -12,10 +12,10 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// How long the collector leaves the store alone, as its comment says.
+// How long the collector leaves the store alone, as its comment states.
 const minRest = 5 * time.Second
 
-// slowStore answers Stats after so long, and fails or leaves shards out as it is told.
+// slowStore answers Stats after a delay, and fails or leaves shards out as configured.
 type slowStore struct {
 	ports.ShardStore
 	took    time.Duration
@@ -116,7 +116,7 @@ func TestCollectorCountsShardsThatCannotBeReached(t *testing.T) {
 	}
 }
 
-// panickingStore panics when its servers are asked for.
+// panickingStore panics when its servers are requested.
 type panickingStore struct{ ports.ShardStore }
 
 func (panickingStore) Nodes(context.Context) (ports.NodesReply, error) { panic("no servers") }

@@ -56,8 +56,8 @@ func loseServer(t *testing.T, store ports.ShardStore) {
 }
 
 // A server claims all jobs of its queue and is lost. Once its lease is over, the jobs wait for a
-// server in what an inspector shows, in what is called wrong, and in what the collector exports,
-// by which SkeinNobodyServes fires and no other alert does.
+// server in an inspector's view, in the list of faults, and in the collector's metrics, by which
+// SkeinNobodyServes fires and no other alert does.
 func TestALostServerRaisesOneAlert(t *testing.T) {
 	var passed atomic.Int64
 	epoch := time.Date(2030, 1, 2, 3, 4, 0, 0, time.UTC)

@@ -15,7 +15,7 @@ import (
 	"github.com/skeinq/skein/internal/metrics"
 )
 
-// named is what may name a metric of ours.
+// named matches possible names of Skein's metrics.
 var named = regexp.MustCompile(`\bskein_\w+`)
 
 func read(t *testing.T, path string) []byte {
@@ -44,7 +44,7 @@ func alertRules(t *testing.T) []alertRule {
 	return file.Groups[0].Rules
 }
 
-// board is docs/grafana.json, as far as Prometheus is asked by it.
+// board is the part of docs/grafana.json that queries Prometheus.
 type board struct {
 	Panels []struct {
 		Title, Type, Description string
@@ -73,8 +73,8 @@ var (
 	roundedValue = regexp.MustCompile(`\bhumanize|\bprintf "%\.[0-9]f"`)
 )
 
-// holdNames holds that the metrics of an expression are in the table; those of a histogram end in
-// what Prometheus calls its parts.
+// holdNames checks that the metrics of an expression are in the table; those of a histogram end in
+// Prometheus's names of its parts.
 func holdNames(t *testing.T, where, expr string) {
 	t.Helper()
 	for _, name := range named.FindAllString(expr, -1) {
@@ -147,11 +147,11 @@ func TestBoardNamesMetricsOfTheTable(t *testing.T) {
 	holdNames(t, "docs/grafana.json", string(read(t, "../../docs/grafana.json")))
 }
 
-// queried is a metric that a query asks for.
+// queried is a metric of a query.
 var queried = regexp.MustCompile(`\b(?:skein|go|process)_\w+`)
 
-// Where an exporter alone is scraped, some panels of the board are empty. Those say so, and no
-// others.
+// If only an exporter is scraped, some panels of the board are empty. Those state it, and no
+// others do.
 func TestPanelsThatAnExporterLeavesEmptySaySo(t *testing.T) {
 	exported := gather(t, newCollector(t, checkedStore{declared(t, 3, "orders")}))
 	for _, panel := range readBoard(t).Panels {

@@ -29,7 +29,7 @@ func newMetrics(t testing.TB, o Options) *Metrics {
 	return m
 }
 
-// gather returns what a registry with these collectors has, by name.
+// gather returns the metrics of a registry with these collectors, by name.
 func gather(t testing.TB, collectors ...prometheus.Collector) map[string]*dto.MetricFamily {
 	t.Helper()
 	r := prometheus.NewPedanticRegistry()
@@ -49,7 +49,7 @@ func gather(t testing.TB, collectors ...prometheus.Collector) map[string]*dto.Me
 	return byName
 }
 
-// series counts what Prometheus keeps of families whose histograms are classic.
+// series counts Prometheus's series of families whose histograms are classic.
 func series(families map[string]*dto.MetricFamily) int {
 	n := 0
 	for _, f := range families {
@@ -138,8 +138,8 @@ func newCollector(t testing.TB, store inspect.Store) *Collector {
 	return c
 }
 
-// TestEveryMetricOfTheTableIsExported plays each event and holds what is gathered to the table, in
-// both directions.
+// TestEveryMetricOfTheTableIsExported plays each event and compares the gathered metrics with the
+// table, in both directions.
 func TestEveryMetricOfTheTableIsExported(t *testing.T) {
 	m := newMetrics(t, Options{})
 	m.Watch(node("orders"))

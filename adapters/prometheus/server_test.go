@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for what must come. It is no bound on speed.
+// patience is how long a test waits for an event that must come. It is no bound on speed.
 const patience = 3 * time.Minute
 
 // await waits until holds returns nil, and fails the test with its last error after patience.
@@ -39,7 +39,7 @@ func await(t *testing.T, holds func() error) {
 // minutes, is then 15 s, in which the collector looks at the store three times.
 const compressed = 20
 
-// tick is how long tests rest between two looks at what must come.
+// tick is how long tests rest between two looks at such an event.
 const tick = 250 * time.Millisecond
 
 // How often Prometheus scrapes and evaluates rules, and how long a scrape may take, which can't be
@@ -65,7 +65,8 @@ func program(t *testing.T, name string) string {
 	return ""
 }
 
-// durations are what is shorter in tests: ranges in brackets, and how long an alert waits.
+// durations are the parts of rules that are shortened in tests: ranges in brackets, and how long
+// an alert waits.
 var durations = regexp.MustCompile(`(\[|\bfor: )(\d+)([smh])\b`)
 
 // compress makes the durations of rules shorter.
@@ -203,7 +204,7 @@ type sample struct {
 	Value  [2]any
 }
 
-// query returns what an expression finds now.
+// query returns an expression's present result.
 func (s *server) query(expr string) ([]sample, error) {
 	s.t.Helper()
 	data, err := ask[struct{ Result []sample }](s, "query", url.Values{"query": {expr}})
