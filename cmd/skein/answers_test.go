@@ -11,8 +11,8 @@ import (
 	"github.com/skeinq/skein/internal/integration/testservers"
 )
 
-// A server that answers is not away, whatever it refuses: the exit code is 1, of what checks the
-// store 6, and standard error says why.
+// A server that answers is not away, whatever it refuses: the exit code is 1, for checks of the
+// store 6, and standard error names the reason.
 func TestAServerThatAnswersIsNotAway(t *testing.T) {
 	t.Parallel()
 	pair := testservers.PostgresWithStandby(t)
@@ -58,7 +58,7 @@ func TestAStatementTimeoutIsAnAnswer(t *testing.T) {
 	}
 }
 
-// run runs the command and returns its exit code and what it wrote on standard error.
+// run runs the command and returns its exit code and its standard error.
 func run(t *testing.T, url, args string) (code int, said string) {
 	t.Helper()
 	var out, errors strings.Builder

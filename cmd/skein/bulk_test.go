@@ -8,8 +8,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// A call that goes on from a text says "at least" of what it can't know: what it did itself if its
-// last step failed, and what earlier calls did unless nothing is left or gone.
+// A call that continues from a text prints "at least" for unknown counts: its own if its last step
+// failed, and those of earlier calls unless nothing is left or gone.
 func TestWhatAnActionThatGoesOnSays(t *testing.T) {
 	lost := errors.New("no answer")
 	for name, tt := range map[string]struct {

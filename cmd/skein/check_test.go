@@ -22,7 +22,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// endings is how doctor and check end, and what check says on standard error.
+// endings is how doctor and check end, and check's standard error.
 type endings struct {
 	doctor, check int
 	says          []string
@@ -50,7 +50,7 @@ func endsAs(t *testing.T, what, url string, want endings) {
 // directory away.
 var durable = []string{"--appendonly", "yes", "--maxmemory", "100mb", "--slowlog-log-slower-than", "-1", "--enable-protected-configs", "yes"}
 
-// Both say what a Redis refuses pushes for. What is only a warning ends doctor alone.
+// Both name the reason why a Redis refuses pushes. Only doctor ends for a mere warning.
 func TestDoctorAndCheckOfRedis(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t, durable...).(*goredis.Client)
@@ -132,8 +132,8 @@ func TestDoctorAndCheckOfACluster(t *testing.T) {
 	endsAs(t, "a slot is served by nobody", at, endings{6, 6, []string{"cluster " + full + ": "}})
 }
 
-// Where no server answers to any key, since a slot is served by nobody, the Cluster is not away:
-// its servers say why.
+// If no server answers for any key, since a slot has no server, the Cluster is not away: its
+// servers name the reason.
 func TestDoctorAndCheckOfAClusterThatIsDown(t *testing.T) {
 	tier.Long(t, "calls on keys are repeated for seconds")
 	t.Parallel()
@@ -256,7 +256,7 @@ func TestCheckCountsLeases(t *testing.T) {
 	}
 }
 
-// A check waits no longer than it says for a server that accepts connections and is silent.
+// A check waits no longer than its limit for a server that accepts connections and is silent.
 func TestCheckOfASilentServer(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

@@ -16,7 +16,7 @@ import (
 	"github.com/skeinq/skein/skeintest"
 )
 
-// callOn runs the command on a store, and returns its exit code and what it wrote.
+// callOn runs the command on a store, and returns its exit code and its output.
 func callOn(t *testing.T, store ports.ShardStore, env map[string]string, args ...string) (code int, out, said string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -33,8 +33,8 @@ func callOn(t *testing.T, store ports.ShardStore, env map[string]string, args ..
 	return code, stdout.String(), stderr.String()
 }
 
-// Shells complete the names of queues, servers and groups of the store. One that does not answer
-// completes nothing and says nothing.
+// Shells complete the names of queues, servers and groups of the store. A store that does not
+// answer completes nothing and prints nothing.
 func TestShellsCompleteWhatTheStoreKnows(t *testing.T) {
 	store := skeintest.NewFailingStore(memory.New(memory.Options{}))
 	declaredIn(t, store, "orders", "mails")
@@ -122,7 +122,7 @@ func (hungStore) Queues(ctx context.Context) ([]ports.Queue, error) {
 	return nil, ctx.Err()
 }
 
-// A command ends with --timeout, and says what it waited for.
+// A command ends with --timeout, and names what it waited for.
 func TestTimeoutEndsAnyCommand(t *testing.T) {
 	store := hungStore{memory.New(memory.Options{})}
 	env := map[string]string{"SKEIN_URL": "memory://"}

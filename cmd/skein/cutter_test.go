@@ -31,7 +31,7 @@ func TestLinesAreCutToATerminal(t *testing.T) {
 	}
 }
 
-// What is wrong leaves room for the queues.
+// The faults leave room for the queues.
 func TestTopShowsTheWorst(t *testing.T) {
 	var b strings.Builder
 	a := &app{process: process{stdout: &b}, output: "table"}

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// update writes what is made of the commands instead of comparing it: go -C cmd/skein test -run
-// Reference -update .
+// update writes the files made from the commands instead of comparing them: go -C cmd/skein test
+// -run Reference -update .
 var update = flag.Bool("update", false, "write the reference in docs/cli.md, and what scripts compare")
 
 const (
@@ -124,7 +124,7 @@ func TestEachHelpHasAnExample(t *testing.T) {
 // shown is a call of the command in a page: skein and the names that follow it.
 var shown = regexp.MustCompile("`skein((?: [a-z][a-z-]*)+)")
 
-// TestPagesShowCommandsThatThereAre in what they quote as calls of skein.
+// TestPagesShowCommandsThatThereAre checks the calls of skein that pages quote.
 func TestPagesShowCommandsThatThereAre(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil {

@@ -21,7 +21,7 @@ type hungCluster struct {
 	url string
 }
 
-// run runs the command, and checks its exit code and what standard error says.
+// run runs the command, and checks its exit code and its standard error.
 func (h hungCluster) run(want int, says string, args ...string) {
 	h.Helper()
 	var stdout, stderr bytes.Buffer
@@ -35,8 +35,8 @@ func (h hungCluster) run(want int, says string, args ...string) {
 	}
 }
 
-// Beside a master that hangs the exit code says what could be done, whichever master it is: nobody
-// takes a part for all.
+// Beside a hanging master the exit code reports how much could be done, whichever master it is: a
+// part is not taken for all.
 func TestExitCodesBesideAHungMaster(t *testing.T) {
 	tier.Long(t, "waits for masters that hang, and for a Cluster to be well again")
 	t.Parallel()

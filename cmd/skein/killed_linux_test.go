@@ -18,7 +18,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// counted is what an action on all answers in JSON.
+// counted is the JSON answer of an action on all.
 type counted struct {
 	LookedAt int `json:"looked_at"`
 	Handled  int
@@ -54,7 +54,7 @@ func startActor(t *testing.T, url string, words ...string) *actor {
 	return a
 }
 
-// until reads what the command says until a progress line has a number of handled entries that is
+// until reads the command's output until a progress line has a number of handled entries that is
 // large enough.
 func (a *actor) until(handled int) {
 	a.Helper()
@@ -73,8 +73,7 @@ func (a *actor) until(handled int) {
 	}
 }
 
-// end waits for the command's end, and returns its state and what it has counted, nothing if it
-// was killed.
+// end waits for the command's end, and returns its state and its counts, nothing if it was killed.
 func (a *actor) end() (*os.ProcessState, counted) {
 	a.Helper()
 	for part := make([]byte, 4096); ; { // until nobody has the terminal open
@@ -95,8 +94,8 @@ func (a *actor) end() (*os.ProcessState, counted) {
 	return a.command.ProcessState, r
 }
 
-// A process that a signal ends in the midst of a revive has done a part. The call with the text
-// that it had printed does the rest, and both say what was done: all together, and nothing twice.
+// A process that a signal ends in the midst of a revive has done a part. The call with its printed
+// text does the rest, and both report what was done: all together, and nothing twice.
 func TestARevivesCountsAreTrueAfterASignal(t *testing.T) {
 	const letters, enough = 3000, 300
 	stores := storesOfTests()
@@ -128,7 +127,7 @@ func TestARevivesCountsAreTrueAfterASignal(t *testing.T) {
 					if after.Earlier != before.Handled || after.Handled != letters || after.Gone != 0 {
 						t.Errorf("after %+v the second call says %+v", before, after)
 					}
-				case syscall.SIGKILL: // it could count nothing: what it did is gone for the second
+				case syscall.SIGKILL: // it could count nothing: the second does not find its letters
 					if !state.Sys().(syscall.WaitStatus).Signaled() || before != (counted{}) {
 						t.Errorf("the first call ended with %v, %+v", state, before)
 					}

@@ -72,8 +72,7 @@ func TestEachOutageIsLoggedOnceAndItsEnd(t *testing.T) {
 	})
 }
 
-// Both commands that serve a store log that it does not answer, also where nobody asks them for
-// anything.
+// Both commands that serve a store log that it does not answer, even if they get no requests.
 func TestServersLogAStoreThatDoesNotAnswer(t *testing.T) {
 	for _, command := range []string{"serve", "exporter"} {
 		t.Run(command, func(t *testing.T) {
@@ -104,8 +103,8 @@ func TestServersLogAStoreThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// Metrics are guarded as pages are: without a token only this machine's names may be asked for,
-// and with one the names that --host has.
+// Metrics are guarded like pages: without a token only this machine's names may be requested, and
+// with one the names of --host.
 func TestMetricsRefuseAForeignHost(t *testing.T) {
 	secret := map[string]string{tokenVariable: "open sesame"}
 	for _, tt := range []struct {

@@ -52,8 +52,8 @@ func runbooks(t *testing.T) (pages []runbook) {
 // pageLinked is a page of the dashboard that a runbook names.
 var pageLinked = regexp.MustCompile(`Dashboard: (?:[^.]*\b)?(Overview|Servers|Store|Running|Morgue|Jobs|Shards|Unreadable|the page of the queue)\b`)
 
-// Each page has what to look at and what to do: commands, except where nothing can be done by one,
-// a page of the dashboard, except where the dashboard has none, how to tell causes apart, and when
+// Each page has the places to look at and the cures: commands, except where no command helps, a
+// page of the dashboard, except where the dashboard has none, how to tell causes apart, and when
 // to wake somebody.
 func TestRunbooksAreWhole(t *testing.T) {
 	pages := runbooks(t)
@@ -72,8 +72,8 @@ func TestRunbooksAreWhole(t *testing.T) {
 	}
 }
 
-// Each command of the runbooks does what it is to do, on Redis, and those that migrate on
-// Postgres: in a queue that has of everything.
+// Each command of the runbooks has its effect, on Redis, and those that migrate on Postgres, in a
+// queue with entries of every kind.
 func TestCommandsOfRunbooksWork(t *testing.T) {
 	t.Parallel()
 	stores := storesOfTests()
@@ -180,7 +180,7 @@ func fillStore(t *testing.T, store ports.ShardStore) (group string) {
 	claim := func() *core.Claim {
 		_, err := store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: "42", Payload: core.Payload{Data: []byte("paid")}}}})
 		must(err)
-		for range 1000 { // a store may need a turn to find what was just pushed
+		for range 1000 { // a store may need a turn to find the latest pushes
 			if claims := turn(1); len(claims) > 0 {
 				return &claims[0]
 			}

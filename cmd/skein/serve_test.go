@@ -19,7 +19,7 @@ import (
 	"github.com/skeinq/skein/internal/tier"
 )
 
-// written is what a command that runs has written so far.
+// written is the output so far of a running command.
 type written struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -37,7 +37,7 @@ func (w *written) String() string {
 	return w.b.String()
 }
 
-// end is how a command ended: its exit code, and what it wrote to standard error.
+// end is how a command ended: its exit code, and its standard error.
 type end struct {
 	code int
 	said string
@@ -262,7 +262,8 @@ func TestExporter(t *testing.T) {
 	}
 }
 
-// The demo listens before its past is made, and says so: the first line of its log has the address.
+// The demo listens before its past is made, and logs that: the first line of its log has the
+// address.
 func TestDemoListensFirst(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -275,8 +276,8 @@ func TestDemoListensFirst(t *testing.T) {
 	}
 }
 
-// Each kind of trouble of the demo is a line of the overview. The tests of package shop check that
-// it is there within 5 s of virtual time, and what it says.
+// Each kind of fault of the demo is a line of the overview. The tests of package shop check that
+// it is there within 5 s of virtual time, and its text.
 func TestDemo(t *testing.T) {
 	url := served(t, nil, "demo")
 	_, body := get(t, url+"/api/v1/stats", "", "")

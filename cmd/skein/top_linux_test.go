@@ -136,7 +136,7 @@ func TestAWatchKeepsToTheColumnsOfATerminal(t *testing.T) {
 	}
 }
 
-// The program shows its page on a terminal, heeds keys, and leaves the terminal as it was.
+// The program shows its page on a terminal, reacts to keys, and leaves the terminal as it was.
 func TestTopOnATerminal(t *testing.T) {
 	terminal, other := pseudoTerminal(t, 80)
 	program, err := os.Executable()

@@ -53,7 +53,7 @@ func declaredIn(t *testing.T, store ports.ShardStore, queues ...string) {
 	}
 }
 
-// looked returns what a look of top shows.
+// looked returns the result of a look of top.
 func looked(t *testing.T, seen *top) (string, error) {
 	t.Helper()
 	var b strings.Builder
@@ -67,7 +67,7 @@ func newTop(store inspect.Store, queues ...string) *top {
 	return &top{inspector: inspect.New(store, inspect.Options{}), queues: queues, answerTime: inspect.ServersPatience}
 }
 
-// When the store goes away, top still shows what it has seen, and how old that is.
+// When the store goes away, top still shows the last figures, and how old they are.
 func TestTopSaysThatItsFiguresAreOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := skeintest.NewFailingStore(memory.New(memory.Options{}))
@@ -108,7 +108,7 @@ func TestTopShowsNothingThatIsRefused(t *testing.T) {
 	})
 }
 
-// Statistics are shown although what is asked beside them fails, and top goes on.
+// Statistics are shown although the calls beside them fail, and top continues.
 func TestTopGoesOnWithStatisticsAlone(t *testing.T) {
 	away := errors.New("nobody answers")
 	queues := []string{"mails", "orders", "reports"}

@@ -55,7 +55,7 @@ func topOf(width, height int) *topModel {
 	return &topModel{frame: topFrame{f, topShown()}, width: width, height: height, interval: time.Second}
 }
 
-// press gives keys to a page, and what comes of them.
+// press passes keys to a page, and their results.
 func press(m *topModel, keys ...string) (quit bool) {
 	for _, key := range keys {
 		k := tea.Key{Text: key, Code: []rune(key)[0]}
@@ -86,7 +86,7 @@ func press(m *topModel, keys ...string) (quit bool) {
 	return false
 }
 
-// The page fits terminals of 80, 120 and 200 columns; what is seen after keys is compared with
+// The page fits terminals of 80, 120 and 200 columns. The screens after keys are compared with
 // testdata/top.
 func TestTopAtEachWidth(t *testing.T) {
 	for _, width := range []int{80, 120, 200} {

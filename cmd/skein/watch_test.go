@@ -50,7 +50,7 @@ func TestAWatchGoesOnWhereAPartIsSeen(t *testing.T) {
 	}
 }
 
-// While a look takes long, the frame of the look before says how old it is.
+// While a look takes long, the frame of the look before shows how old it is.
 func TestAFrameSaysItsAgeWhileTheStoreIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var screen bytes.Buffer

@@ -15,12 +15,12 @@ import (
 	"github.com/skeinq/skein/internal/integration/testservers"
 )
 
-// goWord is what names a part of a Go program: an exported name of a package, a name of several
+// goWord matches names of a Go program's parts: an exported name of a package, a name of several
 // words, or a field of options that is not a flag.
 var goWord = regexp.MustCompile(`\b[a-z]+\.[A-Z]\w*|\b[A-Z][a-z]+[A-Z]\w*|\b(Limit|Payloads|Fresh|Group|Prefix|Continue|Find|Password|Username) `)
 
-// speaksOfFlags fails if an error does not name what is wanted, or names a part of a Go program,
-// but in addition to the command that does the same.
+// speaksOfFlags fails if an error does not name the flag or command, or names a part of a Go
+// program, except in addition to the command that does the same.
 func speaksOfFlags(t *testing.T, said, want string) {
 	t.Helper()
 	if !strings.Contains(said, want) {
@@ -63,7 +63,7 @@ func TestErrorsNameFlagsAndCommands(t *testing.T) {
 	}
 }
 
-// What stores refuse is put right by the URL and by commands.
+// Refusals of stores can be cured by the URL and by commands.
 func TestErrorsOfStoresNameFlagsAndCommands(t *testing.T) {
 	t.Parallel()
 	pool := testservers.Postgres(t)

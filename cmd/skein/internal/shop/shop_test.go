@@ -20,7 +20,7 @@ func TestTheShopHasADayBehindItAndOneTroubleOfEachKind(t *testing.T) {
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- s.Run(ctx) }()
-		time.Sleep(5 * time.Second) // as long as somebody waits who wants to look
+		time.Sleep(5 * time.Second) // for as long as a reader waits
 
 		l := look(ctx, t, inspect.New(s.Store(), inspect.Options{}))
 		for what, is := range map[string]bool{
@@ -50,7 +50,7 @@ func TestTheShopHasADayBehindItAndOneTroubleOfEachKind(t *testing.T) {
 	})
 }
 
-// looked is what an inspector sees of the shop.
+// looked is an inspector's view of the shop.
 type looked struct {
 	stats     map[string]inspect.QueueStats
 	nodes     []inspect.Node

@@ -65,7 +65,7 @@ func (b board) do(r *http.Request) string {
 	return w.Body.String()
 }
 
-// wrong returns the lines of what is wrong, by their signs.
+// wrong returns the lines of faults, by their signs.
 func (b board) wrong() map[string]string {
 	b.t.Helper()
 	lines := map[string]string{}
@@ -119,7 +119,7 @@ func TestEachTroubleIsALineOfTheOverviewAndStays(t *testing.T) {
 		}
 		b.hasTroubles("after 5 s")
 		time.Sleep(10 * time.Minute)
-		b.wrong() // the first look after a while may show what was
+		b.wrong() // the first look after a while may show the previous result
 		time.Sleep(3 * time.Second)
 		b.hasTroubles("after 10 min")
 	})
