@@ -20,8 +20,8 @@ func (b *tab) mark(id string) {
 	b.do(chromedp.Click(fmt.Sprintf(`input[name=id][value=%s]`, quoted(id))))
 }
 
-// Every action of every page, as a person does it: by a pointer, in view, with what is asked and
-// what is said. Under -short it is five actions of different kinds, on a desk.
+// Every action of every page, as a person does it: by a pointer, in view, with the question and
+// the result. Under -short it is five actions of different kinds, on a desk.
 func TestActions(t *testing.T) {
 	if testing.Short() {
 		actBriefly(t)
@@ -181,7 +181,7 @@ func (b *tab) dead(h *house) {
 	b.says("The record is removed.")
 }
 
-// unfold opens what is folded of a payload under a text.
+// unfold opens the folded parts of a payload under a text.
 func (b *tab) unfold(text string) {
 	b.t.Helper()
 	if !eval[bool](b, fmt.Sprintf(`(() => {
@@ -193,7 +193,7 @@ func (b *tab) unfold(text string) {
 	}
 }
 
-// running acts on what runs.
+// running acts on running jobs.
 func (b *tab) running(h *house) {
 	b.t.Helper()
 	b.open("busy")

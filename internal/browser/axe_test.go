@@ -43,7 +43,7 @@ func (b *tab) violations() []string {
 	  r.violations.map((v) => v.id + ": " + v.help + ": " + v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200) + " " + n.failureSummary).join("; ")))`)
 }
 
-// What the tests of pages rest on is able to find something.
+// The checks that the tests of pages rely on can find faults.
 func TestABadPageIsFound(t *testing.T) {
 	h := newHouse(t, dashboard.Options{})
 	b := h.tab(desk)

@@ -17,7 +17,7 @@ import (
 // browsers are the commands that are looked for, in this order.
 var browsers = []string{"chromium", "chromium-browser", "google-chrome"}
 
-// patience is how long a test waits for what must come. It is no bound on speed.
+// patience is how long a test waits for an event that must come. It is no bound on speed.
 const patience = 2 * time.Minute
 
 // shared is the one browser of all tests; each has a tab without the others' state.

@@ -40,7 +40,7 @@ func TestChartsAreRead(t *testing.T) {
 	b.isClean("charts")
 }
 
-// hasPast waits until the store has a minute of a queue's past. The dashboard asks for it rarely.
+// hasPast waits until the store has a minute of a queue's past. The dashboard reads it rarely.
 func (h *house) hasPast(queue string) {
 	h.t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {

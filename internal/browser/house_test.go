@@ -45,7 +45,7 @@ type house struct {
 	orders  *skein.Queue[[]byte]
 	wide    *skein.Queue[[]byte]
 	paused  *skein.Queue[[]byte]
-	// asked counts the requests that the dashboard has had.
+	// asked counts the requests to the dashboard.
 	asked atomic.Int64
 	// inPieces has pages sent by and by.
 	inPieces atomic.Bool

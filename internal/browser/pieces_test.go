@@ -9,8 +9,8 @@ import (
 	"github.com/skeinq/skein/internal/tier"
 )
 
-// A page that comes in pieces, as over a slow line or where the browser has little of the machine,
-// is shown when all of it is there: what comes later would move what is seen.
+// A page that comes in pieces, as over a slow line or on a busy machine, is shown when all of it
+// is there: later pieces would move the visible ones.
 func TestPagesInPiecesDoNotMove(t *testing.T) {
 	tier.Long(t, "sends five pages slowly, in pieces")
 	h := newHouse(t, dashboard.Options{})
@@ -24,7 +24,7 @@ func TestPagesInPiecesDoNotMove(t *testing.T) {
 	}
 }
 
-// pieces writes a page so that a browser has time to show what it has of it.
+// pieces writes a page so that a browser has time to show the first pieces.
 type pieces struct{ http.ResponseWriter }
 
 func (w pieces) Write(page []byte) (n int, err error) {

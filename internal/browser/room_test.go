@@ -27,8 +27,8 @@ func grow(stats *ports.QueueStats) {
 	stats.Counts = sum
 }
 
-// What is beside a figure stays where it is while the figure becomes as wide as it can. What is
-// wrong then may come above it.
+// The texts beside a figure stay where they are while the figure becomes as wide as it can. New
+// faults may appear above it.
 func TestFiguresHaveRoom(t *testing.T) {
 	tier.Long(t, "waits for ten looks at the store")
 	h := newHouse(t, dashboard.Options{})
@@ -49,7 +49,7 @@ func TestFiguresHaveRoom(t *testing.T) {
 	}
 }
 
-// Times that go on do not move what stands beside or below them, on any page.
+// Running times do not move the texts beside or below them, on any page.
 func TestTimesHaveRoom(t *testing.T) {
 	tier.Long(t, "opens every page twice")
 	h := newHouse(t, dashboard.Options{})
@@ -71,12 +71,12 @@ func TestTimesHaveRoom(t *testing.T) {
 	}
 }
 
-// later lets a page's clock be put ahead, and has it do twenty times as often what it does each
-// second.
+// later lets a page's clock be put ahead, and makes the page do its work of each second twenty
+// times as often.
 const later = `const now = Date.now, every = setInterval; window.ahead = 0; Date.now = () => now.call(Date) + window.ahead;
 window.setInterval = (what, ms) => every(what, ms / 20);`
 
-// places says where heads of columns, rows, terms of figures and what they stand in begin, from
+// places returns where heads of columns, rows, terms of figures and their containers begin, from
 // the left and from above.
 const places = `window.places = (down) => [...document.querySelectorAll("h2, thead th, tbody tr, dt, .top > *, .split > *")].map((e) => {
   const r = e.getBoundingClientRect();

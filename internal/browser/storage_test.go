@@ -10,8 +10,8 @@ import (
 	"github.com/skeinq/skein/internal/tier"
 )
 
-// A browser that keeps nothing for a site refuses to be asked: pages stay live, and times can be
-// switched.
+// A browser that keeps nothing for a site refuses access to its storage: pages stay live, and
+// times can be switched.
 func TestPagesNeedNoStorage(t *testing.T) {
 	tier.Long(t, "waits for a page to update itself")
 	h := newHouse(t, dashboard.Options{})

@@ -64,7 +64,7 @@ func TestTheStoresNeedNoScripts(t *testing.T) {
 	for _, width := range []int64{400, 1440} {
 		b.do(chromedp.EmulateViewport(width, 900), chromedp.Evaluate[chromedp.Void](fitting))
 		for _, wrong := range slices.Concat(b.tooWide(), eval[[]string](b, "fitting()")) {
-			if !strings.HasPrefix(wrong, "overlaps") { // what an open list is for
+			if !strings.HasPrefix(wrong, "overlaps") { // the purpose of an open list
 				t.Errorf("%d wide: %s", width, wrong)
 			}
 		}

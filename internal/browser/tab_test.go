@@ -27,7 +27,7 @@ type look struct {
 
 var desk = look{width: 1280, height: 900}
 
-// tab is one of the browser's. It keeps what pages must not do.
+// tab is one of the browser's. It records what pages must not do.
 type tab struct {
 	t     testing.TB
 	ctx   context.Context
@@ -36,7 +36,7 @@ type tab struct {
 	wrong []string
 }
 
-// shifts adds up how far what is seen has moved by itself.
+// shifts adds up how far visible parts have moved by themselves.
 const shifts = `window.shifted = []; new PerformanceObserver((list) => {
   for (const e of list.getEntries()) if (!e.hadRecentInput && e.value >= 0.0001)
     window.shifted.push(e.value.toFixed(4) + " " + e.sources.map((s) => s.node && (s.node.outerHTML || s.node.textContent || "").slice(0, 80)).join(" | "));
@@ -109,7 +109,7 @@ func (b *tab) open(path string) {
 	b.do(chromedp.Navigate(b.house.url + path))
 }
 
-// eval returns what an expression or a promise is.
+// eval returns the value of an expression or a promise.
 func eval[T any](b *tab, expression string) T {
 	b.t.Helper()
 	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
@@ -193,7 +193,7 @@ func at(page string, params ...string) string {
 	return page + "?" + values.Encode()
 }
 
-// isClean checks that nothing wrong has happened in the tab, but what some text names.
+// isClean checks that nothing wrong has happened in the tab, except in the named texts.
 func (b *tab) isClean(what string) {
 	b.t.Helper()
 	b.mu.Lock()

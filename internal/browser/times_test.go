@@ -11,8 +11,8 @@ import (
 	"github.com/skeinq/skein/internal/tier"
 )
 
-// Times are in UTC until somebody wants local ones, and stay so on the next page; what is counted
-// on is not touched.
+// Times are in UTC until the user wants local ones, and stay so on the next page. Running times
+// are not touched.
 func TestTimesMayBeLocal(t *testing.T) {
 	tier.Long(t, "concerns only how times are written")
 	h := newHouse(t, dashboard.Options{})
@@ -44,7 +44,7 @@ func TestTimesMayBeLocal(t *testing.T) {
 	b.isClean("local times")
 }
 
-// What a payload is shown as is marked to be copied.
+// The shown form of a payload is marked to be copied.
 func TestPayloadsAreCopied(t *testing.T) {
 	tier.Long(t, "concerns only the copy button")
 	h := newHouse(t, dashboard.Options{})

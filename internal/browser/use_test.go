@@ -24,8 +24,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// polls counts how often a page has had the occasion to ask since polls was set to 0, and how often
-// it has asked. The page has an occasion each 25 ms instead of each 500 ms, and its clock is ahead.
+// polls counts how often a page has had the occasion to poll since polls was set to 0, and how
+// often it has polled. The page has an occasion each 25 ms instead of each 500 ms, and its clock
+// is ahead.
 const polls = `window.polls = window.sent = window.unanswered = window.ahead = 0;
 const now = Date.now, every = setInterval, send = XMLHttpRequest.prototype.send;
 Date.now = () => now.call(Date) + window.ahead;
@@ -159,7 +160,7 @@ func TestAClassThatIsGoneIsRemoved(t *testing.T) {
 	b.isClean("the table of shards")
 }
 
-// A tab that nobody sees asks nothing.
+// A hidden tab sends no requests.
 func TestAHiddenTabAsksNothing(t *testing.T) {
 	h := newHouse(t, dashboard.Options{})
 	b := h.tab(desk)
@@ -176,8 +177,8 @@ func (b *tab) key(keys string) {
 	b.do(chromedp.KeyEvent(keys))
 }
 
-// slash presses the key in one event, as keyboards do: what the page does about it decides whether
-// a character comes.
+// slash presses the key in one event, as keyboards do: the page's reaction decides whether a
+// character comes.
 func (b *tab) slash() {
 	b.t.Helper()
 	call(b, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Text: "/", Key: "/", Code: "Slash"})
@@ -250,7 +251,7 @@ func TestKeyboard(t *testing.T) {
 	b.isClean("the keyboard")
 }
 
-// tabTo goes on by the tabulator until a control with a text has the focus, and shows it.
+// tabTo presses the tabulator until a control with a text has the focus, and shows it.
 func (b *tab) tabTo(text string) {
 	b.t.Helper()
 	for range 60 {
@@ -265,7 +266,7 @@ func (b *tab) tabTo(text string) {
 	b.t.Fatalf("the tabulator doesn't lead to %q", text)
 }
 
-// Without scripts it is the same pages, which the browser asks for again if it is told to.
+// Without scripts the pages are the same, and the browser reloads them if that is switched on.
 func TestWithoutScripts(t *testing.T) {
 	tier.Long(t, "opens every page again, without scripts")
 	h := newHouse(t, dashboard.Options{})
@@ -323,7 +324,7 @@ func TestHostileIDs(t *testing.T) {
 	b.isClean("hostile ids")
 }
 
-// Who may only look gets no form.
+// A user who may only look gets no form.
 func TestReadOnly(t *testing.T) {
 	tier.Long(t, "runs axe on seven more pages; the forms of read-only pages are tested in adapters/dashboard")
 	h := newHouse(t, dashboard.Options{API: httpapi.Options{ReadOnly: true}})
@@ -339,7 +340,7 @@ func TestReadOnly(t *testing.T) {
 	b.isClean("read-only")
 }
 
-// answers has the page keep what it is sent by live updates, before it is put into place.
+// answers makes the page keep the live updates that it gets, before they are put into place.
 const answers = `window.updates = []; const kept = XMLHttpRequest.prototype.send;
 XMLHttpRequest.prototype.send = function () {
   this.addEventListener("load", () => {

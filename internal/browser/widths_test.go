@@ -42,7 +42,7 @@ func TestWidths(t *testing.T) {
 	}
 }
 
-// fitting finds what does not fit on a page.
+// fitting finds elements that do not fit on a page.
 const fitting = `window.fitting = () => {
   const wrong = [], say = (what, e) => wrong.push(what + ": " + (e.textContent || "").trim().slice(0, 60) + " in " + (e.closest("td, th, p, dd, li, text, h1, h2") || e).outerHTML.slice(0, 60));
   const hidden = (e) => e.closest(".sr, .skip, title, option, script, noscript, details:not([open]) > :not(summary), [hidden]") || !e.checkVisibility({visibilityProperty: true});
