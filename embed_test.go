@@ -87,8 +87,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// goIn runs the go command in a directory, without network, and returns what it
-// prints.
+// goIn runs the go command in a directory, without network, and returns its output.
 func goIn(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
@@ -97,7 +96,7 @@ func goIn(t *testing.T, dir string, args ...string) string {
 	return goOutput(t, cmd)
 }
 
-// goOutput runs a go command and returns what it prints.
+// goOutput runs a go command and returns its output.
 func goOutput(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	var problems strings.Builder

@@ -19,7 +19,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Reading is what a sensor measured.
+// Reading is a sensor's measurement.
 type Reading struct {
 	At      time.Time
 	Celsius int16
@@ -85,7 +85,7 @@ func compress(text string) string {
 	return compressed + base64.StdEncoding.EncodeToString(packed.Bytes())
 }
 
-// decompress leaves what compress has not made as it is.
+// decompress leaves data unchanged that compress has not made.
 func decompress(stored string) string {
 	encoded, ok := strings.CutPrefix(stored, compressed)
 	if !ok {

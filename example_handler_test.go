@@ -34,8 +34,8 @@ func ExampleQueue_Handler() {
 	// order-42 [placed paid shipped]
 }
 
-// Each takes payload by payload: what is done is not run again, and the one that
-// fails too often goes to the morgue, without the others.
+// Each takes payload by payload: finished payloads are not run again, and a payload that fails too
+// often goes to the morgue, without the others.
 func ExampleQueue_Each() {
 	ctx, store := context.Background(), memory.New(memory.Options{})
 	orders := skein.NewQueue("orders", skein.QueueOptions[string]{
@@ -69,8 +69,8 @@ func ExampleQueue_Each() {
 	// in the morgue: "nonsense", not an event, <nil>
 }
 
-// Payloads can be settled by themselves: what remains when the handler returns
-// has the outcome of its job.
+// Payloads can be settled by themselves: those that remain when the handler returns have the
+// outcome of their job.
 func ExampleQueue_JobHandler() {
 	ctx, store := context.Background(), memory.New(memory.Options{})
 	orders := skein.NewQueue("orders", skein.QueueOptions[string]{Backoff: func(int) time.Duration { return 0 }})
@@ -188,7 +188,7 @@ func ExampleSnooze() {
 	// 10:00AM [hello] after 0 retries
 }
 
-// A failure that knows when to try again, such as a limit of somebody's API.
+// A failure that knows when to try again, such as an API's rate limit.
 func ExampleRetryIn() {
 	ctx, now := context.Background(), time.Date(2030, 1, 1, 9, 0, 0, 0, time.UTC)
 	store := memory.New(memory.Options{Clock: func() time.Time { return now }})

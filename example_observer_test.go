@@ -13,7 +13,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// tally counts what it is notified of, and nothing else: it stands in the way of the work.
+// tally counts its events, and nothing else: it runs in the path of the work.
 type tally struct {
 	skein.NopObserver            // does nothing of what is not below
 	merged, done, failed, buried atomic.Int64
@@ -37,7 +37,7 @@ func (t *tally) JobsEnded(e skein.EndEvent) {
 	}
 }
 
-// An Observer has a method for each kind of thing that happens. What an event's field may be, such
+// An Observer has a method for each kind of event. The possible values of an event's field, such
 // as the End of a job, are constants of package ports. Package adapters/prometheus is one,
 // adapters/otel another.
 func ExampleObserver() {

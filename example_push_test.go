@@ -14,8 +14,7 @@ import (
 	"github.com/skeinq/skein/skeintest"
 )
 
-// What is pushed for an id is merged into its job: in order of score, and equal
-// payloads are one.
+// Payloads pushed for an id are merged into its job, in order of score. Equal payloads are one.
 func ExampleQueue_Push() {
 	ctx, store := context.Background(), memory.New(memory.Options{})
 	orders := skein.NewQueue("orders", skein.QueueOptions[string]{})
@@ -126,7 +125,7 @@ func ExampleQueueOptions_score() {
 	// order-42: {"Version":1,"What":"placed"} {"Version":2,"What":"paid"}
 }
 
-// At and In say when a new job may run.
+// At and In set when a new job may run.
 func ExampleAt() {
 	ctx, nine := context.Background(), time.Date(2030, 1, 1, 9, 0, 0, 0, time.UTC)
 	store := memory.New(memory.Options{Clock: func() time.Time { return nine }})
@@ -156,8 +155,8 @@ func due(ctx context.Context, store *skeintest.Store, queue string) {
 	}
 }
 
-// By default what is pushed onto a queued job waits for it. With Earliest a push
-// that is in a hurry takes the others along.
+// By default a payload pushed onto a queued job waits for that job. With Earliest an urgent push
+// takes the others along.
 func ExampleEarliest() {
 	ctx, store := context.Background(), skeintest.New()
 	digests := skein.NewQueue("digests", skein.QueueOptions[string]{PushRule: skein.Earliest()})
@@ -250,8 +249,8 @@ func ExampleClientOptions_middleware() {
 	// pushed 1 to orders <nil>
 }
 
-// transaction stands for one on the store's database: what is pushed through it
-// is stored when it commits.
+// transaction stands for one on the store's database: entries pushed through it are stored when it
+// commits.
 type transaction struct {
 	ports.Producer
 	pending []ports.PushRequest
@@ -263,7 +262,7 @@ func (tx *transaction) Push(_ context.Context, r ports.PushRequest) (ports.PushR
 	return ports.PushReply{}, nil
 }
 
-// Commit stores what was pushed.
+// Commit stores the pushed entries.
 func (tx *transaction) Commit(ctx context.Context) error {
 	for _, r := range tx.pending {
 		if _, err := tx.Producer.Push(ctx, r); err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// move pushes what is queued in one queue to another, with scores, Meta and times.
-// Pushing again what was pushed already merges, so it may be stopped and repeated. Nobody may
-// push to the old queue meanwhile: the job that is deleted may have more by then.
+// move pushes the queued jobs of one queue to another, with scores, Meta and times. Pushing an
+// entry again merges, so it may be stopped and repeated. Nobody may push to the old queue
+// meanwhile: the job that is deleted may have more by then.
 func move(ctx context.Context, client *skein.Client, inspector *inspect.Inspector, from, to *skein.Queue[[]byte]) error {
 	jobs := inspector.Jobs(ctx, from.Name(), inspect.ListOptions{Payloads: 1_000_000})
 	for job, err := range jobs {

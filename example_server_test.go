@@ -32,8 +32,8 @@ func ExampleServer_Run() {
 	// drained: <nil>
 }
 
-// RunDue is for programs that a timer starts: it works what is due, and what becomes
-// due meanwhile, and returns.
+// RunDue is for programs that a timer starts: it works the due jobs, and those that become due
+// meanwhile, and returns.
 func ExampleServer_RunDue() {
 	ctx, store := context.Background(), memory.New(memory.Options{})
 	steps := skein.NewQueue("steps", skein.QueueOptions[string]{})
@@ -70,7 +70,7 @@ func ExampleServerOptions_middleware() {
 			return err
 		}
 	}
-	// What an error means can be decided for all queues at once.
+	// The outcome of an error can be decided for all queues at once.
 	forgive := func(next skein.RunFunc) skein.RunFunc {
 		return func(ctx context.Context, batch *skein.RawBatch) error {
 			err := next(ctx, batch)
@@ -146,8 +146,8 @@ func ExampleServerOptions_onFatal() {
 	// true true
 }
 
-// With Parallel 1 the batches of a shard run one after another, however many lanes there
-// are. So what the ids of a shard share needs no lock.
+// With Parallel 1 the batches of a shard run one after another, however many lanes there are. So
+// data that the ids of a shard share need no lock.
 func ExampleQueueOptions_parallel() {
 	store := memory.New(memory.Options{})
 	orders := skein.NewQueue("orders", skein.QueueOptions[string]{Shards: 1, Parallel: 1})
@@ -180,7 +180,7 @@ func ExampleServerOptions_scheduler() {
 	strict := skein.ServerOptions{Scheduler: skein.StrictBy("urgent", "bulk")}
 	weighted := skein.ServerOptions{Scheduler: skein.WeightedBy(map[string]int{"urgent": 3, "bulk": 1})}
 
-	// What lanes do as long as both queues have work.
+	// The lanes' choices as long as both queues have work.
 	pool := skein.SchedulerConfig{Shards: []core.Shard{{Queue: "bulk"}, {Queue: "urgent"}}}
 	due := []core.Head{{OK: true}, {OK: true}}
 	for _, options := range []skein.ServerOptions{strict, weighted} {

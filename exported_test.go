@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/exported, and lower the numbers of testdata/prose-todo")
 
-// What a public package exports is frozen for its users. So a new name is a decision, and
-// shows in the change that adds it: go test -run TestExportedNames -update .
+// The exported names of a public package are frozen for its users. So a new name is a decision,
+// and shows in the change that adds it: go test -run TestExportedNames -update .
 func TestExportedNames(t *testing.T) {
 	const dir = "testdata/exported"
 	if *update {
@@ -71,7 +71,7 @@ func TestExportedNames(t *testing.T) {
 	}
 }
 
-// exported lists what a declaration exports: functions, methods, types, their fields and
+// exported lists the exported names of a declaration: functions, methods, types, their fields and
 // methods, constants and variables.
 func exported(decl ast.Decl) []string {
 	switch decl := decl.(type) {

@@ -13,7 +13,7 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 )
 
-// quitter is an error whose text ends the goroutine that asks for it.
+// quitter is an error whose text ends the goroutine that requests it.
 type quitter struct{}
 
 func (quitter) Error() string {

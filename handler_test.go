@@ -81,7 +81,7 @@ func TestAnOutcomeIsAnErrorValue(t *testing.T) {
 				}
 				calls := 0
 				runDue(t, store, skein.ServerOptions{}, q.Handler(func(context.Context, string, []int) error {
-					if calls++; calls > 1 { // what exhaustion leaves is due at once
+					if calls++; calls > 1 { // payloads left after exhaustion are due at once
 						return skein.Snooze(time.Hour)
 					}
 					return c.err

@@ -12,8 +12,8 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 )
 
-// TestWhatCannotBeIsAnErrorOfRun has what a server may be given by mistake. Run must say
-// so at once: its context has ended, so a server that starts returns nil.
+// TestWhatCannotBeIsAnErrorOfRun has mistakes in a server's configuration. Run must report them at
+// once: its context has ended, so a server that starts returns nil.
 func TestWhatCannotBeIsAnErrorOfRun(t *testing.T) {
 	q := skein.NewQueue("q", skein.QueueOptions[string]{})
 	store := memory.New(memory.Options{})
@@ -73,8 +73,7 @@ func TestSchedulersMayNameTheQueuesThatAreServed(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeIsAnErrorOfPush has what a push may be given by mistake: nothing of it
-// is stored.
+// TestWhatCannotBeIsAnErrorOfPush has mistakes of a push: nothing of it is stored.
 func TestWhatCannotBeIsAnErrorOfPush(t *testing.T) {
 	type middleware = []skein.PushMiddleware
 	store := memory.New(memory.Options{})

@@ -13,8 +13,8 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 )
 
-// Whatever of the user's goes wrong with each of 1,000 jobs, the log does not grow with it, and
-// counts what it leaves out.
+// Whichever of the user's functions fails with each of 1,000 jobs, the log does not grow with it,
+// and counts the left-out lines.
 func TestMishapsAreFewRecords(t *testing.T) {
 	for name, c := range map[string]struct {
 		queue         skein.QueueOptions[string]

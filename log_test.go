@@ -61,7 +61,8 @@ func total(records []map[string]slog.Value) (n int) {
 	return n
 }
 
-// serveLogged runs a server with a recording log in virtual time, and returns what stops it.
+// serveLogged runs a server with a recording log in virtual time, and returns a function that
+// stops it.
 func serveLogged(t *testing.T, store *memory.Store, o skein.ServerOptions, log recorder, h ...skein.Handler) (stop func()) {
 	t.Helper()
 	o.Logger = slog.New(log)
@@ -88,8 +89,8 @@ func pushMany(t *testing.T, store *memory.Store, q *skein.Queue[string], n int) 
 	}
 }
 
-// Whatever the rate of failures, a minute has a line for each group, and their counts say how many
-// there were.
+// Whatever the rate of failures, a minute has a line for each group, whose counts add up to all
+// failures.
 func TestFailuresAreSummedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, log := memory.New(memory.Options{}), newRecorder(slog.LevelInfo)

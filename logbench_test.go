@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 )
 
-// counting is where a log's lines end; it costs what a quick disk would.
+// counting is the destination of a log's lines; it costs as much as a quick disk.
 type counting struct{ lines, bytes atomic.Int64 }
 
 func (c *counting) Write(p []byte) (int, error) {
@@ -21,8 +21,8 @@ func (c *counting) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// BenchmarkFailures is what a job costs that fails and is retried later, and what the log has of
-// it.
+// BenchmarkFailures measures the cost of a job that fails and is retried later, and its lines in
+// the log.
 func BenchmarkFailures(b *testing.B) {
 	store := memory.New(memory.Options{})
 	q := skein.NewQueue("q", skein.QueueOptions[string]{Shards: 8, Backoff: func(int) time.Duration { return time.Hour }})

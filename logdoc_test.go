@@ -22,7 +22,7 @@ var logMethods = map[string]int{
 	"Log": 2, "LogAttrs": 2,
 }
 
-// record is what is known of a message: its levels and keys, each in order, and where it is logged.
+// record is a message's levels and keys, each in order, and where it is logged.
 type record struct {
 	levels, keys map[string]bool
 	where        string
@@ -144,7 +144,7 @@ func (s *logSource) declared(n ast.Node) bool {
 	return true
 }
 
-// scan adds what the package logs to found: calls of a logger's methods, and lines that are
+// scan adds the package's log lines to found: calls of a logger's methods, and lines that are
 // collected under a lock.
 func (s *logSource) scan(found map[string]*record) {
 	for _, list := range s.funcs {
@@ -276,7 +276,7 @@ func (s *logSource) levels(f *ast.FuncDecl, e ast.Expr) map[string]bool {
 	return found
 }
 
-// assigned returns what a variable is set to in a function.
+// assigned returns the value that a function assigns to a variable.
 func assigned(f *ast.FuncDecl, name string) (values []ast.Expr) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		if a, ok := n.(*ast.AssignStmt); ok && len(a.Lhs) == len(a.Rhs) {
@@ -291,8 +291,8 @@ func assigned(f *ast.FuncDecl, name string) (values []ast.Expr) {
 	return values
 }
 
-// keys returns the keys of what is logged: keys and values in turn, attributes, and slices of
-// these that the function has put together or that a function of the package returns.
+// keys returns the keys of logged values: keys and values in turn, attributes, and slices of these
+// that the function has put together or that a function of the package returns.
 func (s *logSource) keys(f *ast.FuncDecl, args []ast.Expr) map[string]bool {
 	found := make(map[string]bool)
 	for i := 0; i < len(args); i++ {

@@ -13,7 +13,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// recordingSettler is a Settler that only records what it is called with.
+// recordingSettler is a Settler that only records its calls.
 type recordingSettler struct{ settled []core.Settlement }
 
 func (l *recordingSettler) Settle(_ context.Context, _ core.Shard, settle []core.Settlement) error {

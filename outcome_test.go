@@ -18,7 +18,7 @@ type (
 	wrapping = skein.Middleware
 )
 
-// mapping returns middleware that returns what f makes of a call's error.
+// mapping returns middleware that replaces a call's error by f's result.
 func mapping(f func(b *skein.RawBatch, err error) error) wrapping {
 	return func(next skein.RunFunc) skein.RunFunc {
 		return func(ctx context.Context, b *skein.RawBatch) error { return f(b, next(ctx, b)) }

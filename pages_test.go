@@ -118,7 +118,7 @@ func eachText(t *testing.T, f func(name, text string)) {
 func eachFileOf(t *testing.T, wanted func(name string) bool, f func(name, text string)) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // A test beside has removed what it made.
+		if errors.Is(err, fs.ErrNotExist) { // Another test has removed its file.
 			return nil
 		}
 		if err == nil && d.IsDir() && name != "." && strings.HasPrefix(d.Name(), ".") {
@@ -298,7 +298,8 @@ func importsOf(t *testing.T, name string) string {
 	return "import (" + list + "\n)\n"
 }
 
-// exportData returns where the go command has put what each package that a page may import exports.
+// exportData returns where the go command has put the export data of each package that a page may
+// import.
 func exportData(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}

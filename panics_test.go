@@ -16,7 +16,7 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// logged runs what is due and returns what was logged.
+// logged runs due jobs and returns the log.
 func logged(t *testing.T, store *memory.Store, o skein.ServerOptions, h skein.Handler) string {
 	t.Helper()
 	var log bytes.Buffer

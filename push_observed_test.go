@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// pushes keeps what it sees of pushes.
+// pushes keeps the events of pushes.
 type pushes struct {
 	skein.NopObserver
 	all []skein.PushEvent

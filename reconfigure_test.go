@@ -109,7 +109,7 @@ func TestWhatAServerRefusesToChange(t *testing.T) {
 	})
 }
 
-// Node says what the server does, while it runs.
+// Node returns the server's status, while it runs.
 func TestNodeOfARunningServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New(memory.Options{})

@@ -10,8 +10,8 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 )
 
-// A handler that settles in a transaction speaks for the payloads it saw: the one that
-// the codec refuses, and what is behind it, stay.
+// A handler that settles in a transaction settles the payloads that it saw: the one that the codec
+// refuses, and those behind it, stay.
 func TestSettleKeepsWhatTheHandlerDidNotSee(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New(memory.Options{})

@@ -215,7 +215,7 @@ func gitEnv(tree string) []string {
 }
 
 // proxyEnv makes a module proxy of files that has the published modules of a tree, and returns the
-// environment of a user who asks it. Other modules are from this machine's module cache, or else
+// environment of a user who uses it. Other modules come from this machine's module cache, or else
 // from its proxy. The user's own module cache is empty.
 func proxyEnv(t *testing.T, tree, version string) []string {
 	t.Helper()

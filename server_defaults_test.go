@@ -12,8 +12,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// What README and the docs of ServerOptions say in numbers: how long the shards of
-// a killed server wait, and how long its handlers have after a stop.
+// The numbers in README and in the docs of ServerOptions: how long the shards of a killed server
+// wait, and how long its handlers have after a stop.
 func TestServerDefaultsAreThoseOfTheDocs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New(memory.Options{})

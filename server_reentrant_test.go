@@ -14,7 +14,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// askingObserver asks the server, the store and the client back in each of its methods.
+// askingObserver calls the server, the store and the client in each of its methods.
 type askingObserver struct {
 	skein.NopObserver
 	ask   func(method string)
@@ -37,8 +37,8 @@ func (o *askingObserver) ShardsAssigned(ports.AssignEvent)           { o.count(7
 func (o *askingObserver) HandlerOverran(skein.OverrunEvent)          { o.count(8, "HandlerOverran") }
 func (o *askingObserver) StoreFailed(skein.FailureEvent)             { o.count(9, "StoreFailed") }
 
-// An Observer may ask the server what it does, look into the store and push: no method is called
-// under a lock of theirs.
+// An Observer may call the server, read the store and push: no method is called under a lock of
+// theirs.
 func TestAnObserverMayAskBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New(memory.Options{})
@@ -133,7 +133,7 @@ func TestAnObserverThatBlocksLosesNothing(t *testing.T) {
 				time.Sleep(time.Minute)
 				stop()
 				lost := int64(0)
-				if method == "TurnEnd" { // what it blocks is what renews
+				if method == "TurnEnd" { // it blocks renewals
 					lost = 1
 				}
 				if got = runs.Load(); got != 100 || o.lost.Load() != lost || !o.slept.Load() {

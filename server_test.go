@@ -19,7 +19,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// quiet drops what a server logs.
+// quiet drops a server's log.
 var quiet = slog.New(slog.DiscardHandler)
 
 // run runs a server in a bubble until f returns, and fails the test if it does
@@ -36,7 +36,7 @@ func run(t *testing.T, s *skein.Server, f func()) {
 		if err != nil {
 			t.Errorf("Run: %v", err)
 		}
-	case <-time.After(24 * time.Hour): // a server that goes on keeps its bubble's time going
+	case <-time.After(24 * time.Hour): // a running server keeps its bubble's time moving
 		panic(t.Name() + ": Run has not returned a day after the stop")
 	}
 }

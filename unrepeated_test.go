@@ -60,7 +60,7 @@ func TestMiddlewareThatPanicsFailsItsJobAlone(t *testing.T) {
 	equal(t, "c", stateOf(t, store, "q", "c"), "")
 }
 
-// A payload that its codec refuses is no reason for what the handler itself failed at.
+// A payload that its codec refuses does not change the reason of the handler's own failure.
 func TestAHandlersOwnFailureIsNotCalledUndecodable(t *testing.T) {
 	store := memory.New(memory.Options{})
 	q := skein.NewQueue("q", skein.QueueOptions[string]{

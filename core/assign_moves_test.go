@@ -10,7 +10,7 @@ import (
 	"github.com/skeinq/skein/internal/tier"
 )
 
-// cluster is nodes that join and leave at random, and who has which shard of each queue.
+// cluster is nodes that join and leave at random, and the owner of each shard of each queue.
 type cluster struct {
 	*testing.T
 	random  *rand.Rand

@@ -8,7 +8,7 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// untilMorgue runs a job that always fails and tells how long it lived.
+// untilMorgue runs a job that always fails and returns how long it lived.
 func untilMorgue(t *testing.T, maxRetries, jitter int) time.Duration {
 	policy := core.RetryPolicy{MaxRetries: maxRetries}
 	now := core.Instant(0)

@@ -51,7 +51,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// What a turn hands over takes from what it may claim, and then its first payload is no
+// The payloads that a turn hands over reduce what it may claim, and then its first payload is no
 // exception.
 func TestABudgetCarriesWhatATurnHandsOver(t *testing.T) {
 	handedOver := func(payloads, size int) []core.Claim {

@@ -97,7 +97,7 @@ func TestTallyOfLaterJobs(t *testing.T) {
 	}
 }
 
-// outcome returns what a tally has at the moment.
+// outcome returns a tally's present state.
 func outcome(t *tally) string {
 	select {
 	case err := <-t.done:

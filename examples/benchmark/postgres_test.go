@@ -53,8 +53,8 @@ func testWorks(t *testing.T, url, names string) {
 	}
 }
 
-// measuredWorks returns the works of what -json prints, in order, and that each value
-// is one.
+// measuredWorks returns the works in the output of -json, in order, and checks that each value is
+// a number.
 func measuredWorks(t *testing.T, out string) []string {
 	t.Helper()
 	var works []string

@@ -53,8 +53,8 @@ func TestPathIDOfLongPathsIsUnique(t *testing.T) {
 	}
 }
 
-// checkID checks that the id of a path is valid, and that the path comes back
-// from what a queue carries.
+// checkID checks that the id of a path is valid, and that the path can be read from the queue's
+// payload.
 func checkID(t *testing.T, path string) string {
 	t.Helper()
 	id, pushed := newEvent(1, change{Path: path})

@@ -134,8 +134,8 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// FuzzLogReader checks that what is accepted is a history that can be written
-// down again and read the same, with an id for each path.
+// FuzzLogReader checks that accepted input is a history that can be written down again and read
+// the same, with an id for each path.
 func FuzzLogReader(f *testing.F) {
 	f.Add([]byte(records("commit "+hashC, "\n:000000 100644 "+zeros+" "+hashA+" A", "path")))
 	f.Add([]byte(records("commit "+hashC, "commit "+hashB, "\n:100644 000000 "+hashA+" "+zeros+" D", "commit "+hashA)))

@@ -23,7 +23,7 @@ func chain(blobs ...string) []Event {
 	return events
 }
 
-// states are what indexes are compared by.
+// states are the values by which indexes are compared.
 type states struct {
 	Files   map[string]Version
 	Applied int64

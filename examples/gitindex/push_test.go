@@ -54,7 +54,8 @@ func leaves(entries int) (faults []skeintest.Fault) {
 	return faults
 }
 
-// As long as each try stores something, pushing goes on, with what is not known to be stored.
+// As long as each try stores something, pushing continues with the entries that are not known to
+// be stored.
 func TestPushGoesOnWhileItGetsOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent, _, err := pushThrough(t, 40, leaves(40)...)

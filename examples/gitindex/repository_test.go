@@ -119,8 +119,8 @@ func runCommand(ctx context.Context, args ...string) (stdout, stderr string, sta
 	return out.String(), complaints.String(), status
 }
 
-// TestUserSettings replays where a user's configuration and environment would
-// change what git tells. Each setting stays for those after it.
+// TestUserSettings replays with a user's configuration and environment that would change git's
+// output. Each setting stays for those after it.
 func TestUserSettings(t *testing.T) {
 	w := newWorktree(t)
 	w.write("a", "1")

@@ -8,8 +8,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// What has no time of its own is wrong since it was first seen so, and lag rises or falls against
-// what was seen before.
+// A fault without a time of its own is shown since it was first seen, and lag rises or falls
+// compared with the last look.
 func TestSinceAndTrendAreRemembered(t *testing.T) {
 	look := func(at time.Duration, lag time.Duration, before Memory) (string, Memory) {
 		v := &View{Now: now.Add(at), Nodes: []inspect.Node{server("blue", inspect.NodeAlive, "orders")}}
@@ -84,8 +84,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// What was paused has not had the time to end anything once it is resumed: it is late at first,
-// and does not move only if nothing has ended since.
+// A paused queue has had no time to end anything once it is resumed: it is late at first, and does
+// not move only if nothing has ended since.
 func TestAQueueMovesAgainAfterAPause(t *testing.T) {
 	var memory Memory
 	for _, step := range []struct {

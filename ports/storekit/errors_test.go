@@ -21,8 +21,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// The texts are what operators read: each names what it is about and, but for unknown
-// queues, whose sentinel does, ends with what to do.
+// Operators read the texts: each names its subject and ends with the cure, except for unknown
+// queues, whose sentinel has it.
 func TestErrorsNameTheirSentinelAndWhatToDo(t *testing.T) {
 	shard := core.Shard{Queue: "orders", Index: 3}
 	lease := ports.Lease{Shard: shard, Owner: "n1", Token: 42}

@@ -34,7 +34,7 @@ func ExampleIntercept() {
 	push := ports.PushRequest{Queue: "orders", Shards: 1, Generation: declared.Generation, Entries: []core.Entry{{ID: "17"}}}
 	_, err := store.Push(ctx, push)
 	fmt.Println(err)
-	_, err = store.Push(ctx, push) // merges with what the first has stored
+	_, err = store.Push(ctx, push) // merges with the entries that the first has stored
 	fmt.Println(err, calls)
 	// Output:
 	// push of 1 entries
@@ -50,7 +50,7 @@ func ExampleSubscriber() {
 	ctx, cancel := context.WithCancel(context.Background())
 	wakeups := subscriber.Channel(ctx, nil)
 
-	subscriber.Wake(orders[1], core.Shard{Queue: "mails"}) // mails was not asked for
+	subscriber.Wake(orders[1], core.Shard{Queue: "mails"}) // mails was not requested
 	fmt.Println(<-wakeups)
 	cancel()
 	_, open := <-wakeups

@@ -48,8 +48,7 @@ func (m method) params() []reflect.Type {
 	return list
 }
 
-// call calls the method with values that are not zero, and returns what it was
-// given and what it returned.
+// call calls the method with values that are not zero, and returns its arguments and its results.
 func (m method) call(ctx context.Context) (args []any, reply any, err error) {
 	in := []reflect.Value{reflect.ValueOf(ctx)}
 	for _, param := range m.params() {
@@ -92,9 +91,9 @@ func answering(reach storekit.Interceptor) ports.ShardStore {
 	return storekit.Intercept(memory.New(memory.Options{}), reach)
 }
 
-// Every method of the port passes through the interceptor under its own name and
-// with its own request, reaches the same method of the store, and returns what that
-// returned. A new method of the port can't be forgotten: it is found by reflection.
+// Every method of the port passes through the interceptor under its own name and with its own
+// request, reaches the same method of the store, and returns its results. A new method of the port
+// can't be forgotten: it is found by reflection.
 func TestEveryMethodIsIntercepted(t *testing.T) {
 	var around, reached []storekit.Call
 	var answer any
@@ -136,7 +135,7 @@ func TestEveryMethodIsIntercepted(t *testing.T) {
 	}
 }
 
-// requestOf is what a call's Request points to, as the arguments of the method.
+// requestOf is the value that a call's Request points to, as the arguments of the method.
 func requestOf(call storekit.Call) []any {
 	switch r := call.Request.(type) {
 	case nil:

@@ -90,7 +90,7 @@ func TestAPageOfEntriesInReverse(t *testing.T) {
 	}
 }
 
-// Wants is exact: it is false for what would not change the page any more.
+// Wants is exact: it is false for entries that would no longer change the page.
 func TestAPageWantsWhatItLacks(t *testing.T) {
 	tests := []struct {
 		name  string

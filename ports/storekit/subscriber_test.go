@@ -14,8 +14,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// received takes what a channel of wake-ups has when nothing else moves, and reports
-// whether it is still open.
+// received takes the wake-ups of a channel once all goroutines are idle, and reports whether it is
+// still open.
 func received(wakeups <-chan core.Shard) (shards []core.Shard, open bool) {
 	for {
 		synctest.Wait()
@@ -65,8 +65,7 @@ func TestASlowReaderReceivesEachShardOnceInOrder(t *testing.T) {
 	}
 }
 
-// What the reader has received is pending again when it is woken again, round after
-// round.
+// A shard that the reader has received is pending again when it is woken again, round after round.
 func TestAShardWakesAgainOnceItWasReceived(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := core.Shards("orders", 3)
