@@ -70,7 +70,7 @@ func receiverExported(decl *ast.FuncDecl) bool {
 	return decl.Recv == nil || ast.IsExported(typeName(decl.Recv.List[0].Type))
 }
 
-// unlinked is what looks like a link to a name, in text that go doc shows as it is.
+// unlinked matches texts that look like a link to a name, in text that go doc shows unchanged.
 var unlinked = regexp.MustCompile(`\[\*?([a-z]+\.)?[A-Z][A-Za-z0-9_.]*\]`)
 
 func TestLinksOfDocCommentsLeadSomewhere(t *testing.T) {

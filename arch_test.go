@@ -20,8 +20,8 @@ import (
 
 const module = "github.com/skeinq/skein"
 
-// room is what a package may import: paths are the house's own unless they start
-// with a host, "x/..." is x and all below it, and "..." is anything at all.
+// room is the allowed imports of a package: paths are the house's own unless they start with a
+// host, "x/..." is x and all below it, and "..." is anything at all.
 type room struct {
 	path    string
 	imports []string
@@ -76,7 +76,7 @@ var house = []room{
 // is a module as well, and free to import anything.
 var modules = []string{".", "internal/integration", "internal/browser", "adapters/prometheus", "adapters/otel", "cmd/skein"}
 
-// impure is what core does without: I/O, randomness, and what carries either.
+// impure is the packages that core does without: I/O, randomness, and packages that carry either.
 var impure = []string{
 	"context", "crypto/rand", "io/...", "log/...", "math/rand/...", "net/...", "os/...", "runtime/...", "sync/...", "syscall", "testing/...",
 }
@@ -241,8 +241,8 @@ func TestBuiltProgramsAreIgnoredByGit(t *testing.T) {
 	}
 }
 
-// panics lists the calls of panic in a declaration, but for those that go on with
-// what recover returned.
+// panics lists the calls of panic in a declaration, except those that panic again with the result
+// of recover.
 func panics(decl ast.Decl) []*ast.CallExpr {
 	var calls []*ast.CallExpr
 	recovered := map[string]bool{}
@@ -305,9 +305,9 @@ func importedAs(file *ast.File, path string) string {
 	return ""
 }
 
-// A test in make test that sleeps or compares clocks in real time says why it can't fail on a slow
-// machine. A loop that looks now and then needs no reason, nor does a limit of minutes that ends a
-// test which hangs. Benchmarks and tests marked by tier.Long are free.
+// A test in make test that sleeps or compares clocks in real time states why it can't fail on a
+// slow machine. A loop that polls needs no reason, nor does a limit of minutes that ends a test
+// which hangs. Benchmarks and tests marked by tier.Long are free.
 func TestNoTestDependsOnTheMachinesSpeed(t *testing.T) {
 	eachText(t, func(name, text string) {
 		if !strings.HasSuffix(name, "_test.go") {
@@ -340,8 +340,8 @@ func TestNoTestDependsOnTheMachinesSpeed(t *testing.T) {
 	})
 }
 
-// clockUses returns where a function sleeps or asks how long something took, but for loops that
-// look now and then and limits of a test's patience.
+// clockUses returns where a function sleeps or measures time, except for polling loops and limits
+// of a test's patience.
 func clockUses(decl ast.Decl) (uses []token.Pos) {
 	f, ok := decl.(*ast.FuncDecl)
 	if !ok || f.Body == nil || strings.HasPrefix(f.Name.Name, "Benchmark") || anyCall(f.Body, "tier", "Long") {

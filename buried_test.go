@@ -33,7 +33,7 @@ func kinds(err error) map[string]func(*skein.Queue[string]) skein.Handler {
 	}
 }
 
-// reportedBurials runs what is due and returns what OnBuried was called with, a line each.
+// reportedBurials runs due jobs and returns the arguments of OnBuried's calls, a line each.
 func reportedBurials(t *testing.T, store *memory.Store, h skein.Handler) (lines []string) {
 	t.Helper()
 	runDue(t, store, skein.ServerOptions{OnBuried: func(_ context.Context, b skein.Buried) error {
@@ -107,8 +107,8 @@ func TestOnBuriedIsToldWhatWentToTheMorgueAndWhy(t *testing.T) {
 	})
 }
 
-// With RetryUndecodable a payload that the codec refuses is saved by the deploy that
-// mends the codec, in its place in the order.
+// With RetryUndecodable a payload that the codec refuses is saved by the deploy that corrects the
+// codec, in its place in the order.
 func TestARollbackSavesWhatTheCodecRefused(t *testing.T) {
 	for kind := range kinds(nil) {
 		t.Run(kind, func(t *testing.T) {
@@ -166,8 +166,8 @@ func TestWithRetryUndecodableTheHandlersOutcomeIsForWhatItSaw(t *testing.T) {
 	}
 }
 
-// lines returns what a JSON log has on jobs: its level, message and attributes but for
-// the time, in order of keys.
+// lines returns a JSON log's records about jobs: level, message and attributes except the time, in
+// order of keys.
 func lines(t *testing.T, log []byte) (all []string) {
 	t.Helper()
 	for line := range bytes.Lines(log) {
@@ -200,8 +200,8 @@ func lines(t *testing.T, log []byte) (all []string) {
 	return all
 }
 
-// TestFailuresAreHeardOf has, for each way in which jobs and payloads fail, the lines of
-// a log. A line is for one job, and names its queue, shard, id and what is next.
+// TestFailuresAreHeardOf has, for each way in which jobs and payloads fail, the lines of a log. A
+// line is for one job, and names its queue, shard, id and next step.
 func TestFailuresAreHeardOf(t *testing.T) {
 	type options = skein.QueueOptions[string]
 	cases := []struct {
@@ -267,8 +267,8 @@ func TestABurialByRecoveryIsHeardOf(t *testing.T) {
 	})
 }
 
-// What is logged of a failure in a transaction is what has happened: it waits until
-// that is known.
+// The log lines of a failure in a transaction describe what has happened: they wait until that is
+// known.
 func TestAFailureInATransactionIsHeardOfOnce(t *testing.T) {
 	cases := map[string]struct {
 		handle func(ctx context.Context, store *memory.Store, j *skein.Job[string]) error

@@ -166,7 +166,7 @@ func TestClientMiddlewareSeesAndChangesEntries(t *testing.T) {
 	equal(t, "pushed", seen.counts, map[string]int{"pushed": 1})
 }
 
-// flaky refuses pushes as its function says.
+// flaky refuses pushes as its function decides.
 type flaky struct {
 	ports.Producer
 	pushes int
@@ -251,7 +251,7 @@ func TestAPartlyFailedPushNamesItsEntries(t *testing.T) {
 	equal(t, "entries not known to be stored", partly.Entries, []int{3})
 }
 
-// What a store has stored of a push is not among what failed, whatever keeps the client from
+// The stored entries of a push are not among the failed ones, whatever keeps the client from
 // sending the rest again.
 func TestARestThatCannotBeSentAgainIsNamed(t *testing.T) {
 	for name, cause := range map[string]error{"of unknown outcome": errors.New("connection refused"), "refused": ports.ErrUnusable} {

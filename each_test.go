@@ -14,11 +14,11 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// script says what Each's function returns for a payload, by execution of the job.
+// script is the results of Each's function for a payload, by execution of the job.
 type script func(execution, payload int) error
 
-// eachRun runs a script on payloads 1 to 4 of one job, once for each execution, and
-// returns what was called.
+// eachRun runs a script on payloads 1 to 4 of one job, once for each execution, and returns the
+// calls.
 func eachRun(t *testing.T, store *memory.Store, options skein.QueueOptions[int], executions int, f script) (calls []string) {
 	t.Helper()
 	if options.Backoff == nil {
@@ -159,8 +159,8 @@ func TestTheTimeoutOfEachIsForAPayload(t *testing.T) {
 	})
 }
 
-// Whatever ends an execution between payloads, none is started after it, what is done
-// stays so, and the rest goes back as it was.
+// Whatever ends an execution between payloads, no payload is started after it, finished payloads
+// stay so, and the rest is put back untouched.
 func TestEachStartsNoPayloadOfAJobThatIsToEnd(t *testing.T) {
 	cases := []struct {
 		name string

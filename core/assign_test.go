@@ -154,8 +154,8 @@ func TestWeightsOutOfBoundsCountAsTheBound(t *testing.T) {
 	}
 }
 
-// TestTheRestDiffersFromQueueToQueue deals 5 shards to 4 nodes in each of 400 queues. Of what is
-// over each node would have 100, give or take 26 in three of a thousand tries.
+// TestTheRestDiffersFromQueueToQueue deals 5 shards to 4 nodes in each of 400 queues. Each node
+// would have 100 of the remaining shards, give or take 26 in three of a thousand tries.
 func TestTheRestDiffersFromQueueToQueue(t *testing.T) {
 	members := []core.Member{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}}
 	sum := make([]int, len(members))

@@ -113,8 +113,8 @@ func TestClosedBudgetGivesNothing(t *testing.T) {
 	}
 }
 
-// budgetHolds offers any jobs to any budget and holds what comes out against the
-// rule: nothing over a limit but the very first payload, and no room left unused.
+// budgetHolds offers any jobs to any budget and checks the result against the rule: nothing over a
+// limit but the very first payload, and no room left unused.
 func budgetHolds(t *rapid.T) {
 	b := core.Budget{
 		Jobs:   rapid.IntRange(-1, 300).Draw(t, "jobs"),

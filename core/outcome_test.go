@@ -103,7 +103,7 @@ func TestRecoveryVectors(t *testing.T) {
 	}
 }
 
-// end is what an outcome comes to: which payloads go where, and how they return.
+// end is the result of an outcome: which payloads go where, and how they return.
 type end struct {
 	back, dead string
 	state      core.State

@@ -17,7 +17,7 @@ type rule interface {
 	charge(index, n int, active bool)
 }
 
-// naivePool is what a HeadScheduler promises of heads, without a heap.
+// naivePool is a HeadScheduler's contract about heads, without a heap.
 type naivePool struct {
 	rule
 	heads []core.Head

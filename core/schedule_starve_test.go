@@ -104,8 +104,8 @@ func TestLagLetsNobodyWaitForWhatCameLater(t *testing.T) {
 	}
 }
 
-// TestSeqGoesOnWhateverRuns lets batches run for any time: what is due is visited at once while
-// one runs, and after one sleep at most if none does.
+// TestSeqGoesOnWhateverRuns lets batches run for any time: due shards are visited at once while
+// one runs, and after at most one sleep if none does.
 func TestSeqGoesOnWhateverRuns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shards := core.Shards("orders", rapid.IntRange(1, 20).Draw(t, "shards"))

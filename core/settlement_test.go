@@ -37,7 +37,7 @@ func drawSettlement(t *rapid.T, payloads int) core.Settlement {
 	return s
 }
 
-// applyConservesPayloads says where each payload must be, one by one.
+// applyConservesPayloads lists where each payload must be, one by one.
 func applyConservesPayloads(t *rapid.T) {
 	claim := claimOf(rapid.IntRange(0, 12).Draw(t, "payloads"), rapid.IntRange(-1, 3).Draw(t, "retries"), 1)
 	s := drawSettlement(t, len(claim.Payloads))

@@ -87,7 +87,8 @@ func TestNodesShareTheShardsWithoutOverlap(t *testing.T) {
 	})
 }
 
-// TestSharedShardsAreThoseThatWouldBePinned has each node share what it would deal to its lanes.
+// TestSharedShardsAreThoseThatWouldBePinned has each node share the shards that it would deal to
+// its lanes.
 func TestSharedShardsAreThoseThatWouldBePinned(t *testing.T) {
 	shards := append(core.Shards("orders", 5), core.Shards("mails", 2)...)
 	for _, pair := range []struct {
@@ -197,8 +198,8 @@ func TestSplitCheckKnowsSharedShards(t *testing.T) {
 	}
 }
 
-// TestLiveNodesSpreadTheShards has each of some nodes ask for its part of what it serves, by a
-// list that is the same for all.
+// TestLiveNodesSpreadTheShards has each of some nodes request its part of its queues, by a list
+// that is the same for all.
 func TestLiveNodesSpreadTheShards(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		counts := map[string]int{"orders": 7, "mails": 24, "invoices": 5}

@@ -68,7 +68,7 @@ func (v *vectorJob) job() core.Job {
 	return core.Job{ID: "id", Payloads: v.Payloads.payloads(), State: v.state()}
 }
 
-// back is the job that a vector expects to be put back; none where it says null.
+// back is the job that a vector expects to be put back, or no job for null.
 func (v *vectorJob) back() core.Job {
 	if v == nil {
 		return core.Job{}

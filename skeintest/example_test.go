@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/skeintest"
 )
 
-// t stands for the *testing.T of a test, and prints what that would fail with.
+// t stands for the *testing.T of a test, and prints the failures.
 var t printer
 
 type printer struct{}
@@ -65,8 +65,7 @@ func ExampleRun() {
 	// buried she has moved
 }
 
-// What a piece of a program pushes is compared, and shown line by line where it
-// differs.
+// The pushes of a piece of a program are compared, and differences are shown line by line.
 func ExampleAssertPushed() {
 	s := skeintest.New()
 	mails := skein.NewQueue("mails", skein.QueueOptions[string]{})
@@ -82,7 +81,7 @@ func ExampleAssertPushed() {
 	// + ann ["hello"]
 }
 
-// What a program does when the store does not answer.
+// A program's behaviour when the store does not answer.
 func ExampleFailingStore() {
 	s := skeintest.New()
 	mails := skein.NewQueue("mails", skein.QueueOptions[string]{})

@@ -162,7 +162,7 @@ func TestALostReplyHasTakenEffect(t *testing.T) {
 	}
 }
 
-// What a fault lets through can fail by itself, and that is what is told.
+// A call that a fault lets through can fail by itself, and then that error is returned.
 func TestAStoreBehindAFaultMayFailToo(t *testing.T) {
 	inner := skeintest.NewFailingStore(memory.New(memory.Options{}))
 	s := skeintest.NewFailingStore(inner)

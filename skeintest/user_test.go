@@ -1,5 +1,5 @@
-// What a user writes to check the order, the retries and the burial of a handler:
-// the whole file, measured by TestAUsersTestIsShortAndQuick.
+// A user's test of the order, the retries and the burial of a handler: the whole file, measured by
+// TestAUsersTestIsShortAndQuick.
 package skeintest_test
 
 import (

@@ -69,8 +69,8 @@ func BenchmarkPostgresPush(b *testing.B) {
 	}
 }
 
-// BenchmarkPostgresPushInTransactions pushes one entry in each transaction. Ten transactions are open
-// at a time.
+// BenchmarkPostgresPushInTransactions pushes one entry in each transaction. Ten transactions are
+// open at a time.
 func BenchmarkPostgresPushInTransactions(b *testing.B) {
 	pool := benchPool(b)
 	for name, tx := range map[string]func(*postgres.Tx) *postgres.Tx{

@@ -183,7 +183,8 @@ func (w *worker) beginning(ids ...string) ports.TurnRequest {
 	return r
 }
 
-// recorded records the given number of jobs for minutes of the present hour and of the previous one.
+// recorded records the given number of jobs for minutes of the present hour and of the previous
+// one.
 func (w *worker) recorded(jobs uint64, minutes ...int) error {
 	r := ports.RecordRequest{Owner: "n"}
 	for _, minute := range minutes {
