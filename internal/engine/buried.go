@@ -41,7 +41,7 @@ type Buried struct {
 	ID       string
 	Payloads []core.Payload
 	Reason   BuryReason
-	// Error is the text that is kept with the payloads, and Group the group of dead letters that they are in.
+	// Error is the text that is stored with the payloads, and Group the group of their dead letters.
 	Error string
 	Group string
 }

@@ -76,8 +76,8 @@ func (q *Queue) mostLanes() int {
 // batches returns how many batches the given number of jobs makes.
 func (q *Queue) batches(jobs int) int { return (jobs + q.BatchSize - 1) / q.BatchSize }
 
-// Config is how a node runs. All fields are set, except those whose comments say that they may be
-// nil, Prefetch and RecoverOrphans.
+// Config is how a node runs. All fields are set, except Prefetch, RecoverOrphans and those whose
+// comments allow nil.
 type Config struct {
 	Queues []*Queue
 	// Owner owns the leases. It is drawn anew for each engine.

@@ -17,8 +17,8 @@ type guardedObserver struct {
 	said *sync.Map
 }
 
-// GuardObserver returns an observer whose methods don't panic: the first panic of each is in the log. It returns nil
-// for nil.
+// GuardObserver returns an observer whose methods don't panic: the first panic of each is logged.
+// It returns nil for nil.
 func GuardObserver(o ports.Observer, log *slog.Logger) ports.Observer {
 	if o == nil {
 		return nil

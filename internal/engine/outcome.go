@@ -8,8 +8,8 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// SetOutcome gives job i the outcome of err, or done if err is nil. An error that only says that
-// the engine has ended the handler's context puts the job back untouched.
+// SetOutcome gives job i the outcome of err, or done if err is nil. An error that only reports
+// that the engine has ended the handler's context puts the job back untouched.
 func (b *Batch) SetOutcome(i int, err error) {
 	o, p := b.outcomeOf(err)
 	b.mu.Lock()

@@ -26,8 +26,8 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// Function returns the name of the function that panicked, the first that is not the runtime's, with
-// the path of its package; "" if the trace does not say.
+// Function returns the name of the function that panicked, the first that is not the runtime's,
+// with the path of its package, or "" if the trace does not show it.
 func (e *PanicError) Function() string {
 	name, _ := e.frame()
 	if end := strings.LastIndexByte(name, '('); end > 0 {

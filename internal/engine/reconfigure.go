@@ -12,9 +12,10 @@ import (
 // errNotRunning is the error of a change to a node that does not run.
 var errNotRunning = fmt.Errorf("%w: the server does not run; call it between the start and the end of Run", core.ErrInvalidOptions)
 
-// AddQueue makes the running node serve one queue more. It returns core.ErrInvalidOptions if the node
-// does not run, serves the queue already or has not ended to work it after a removal, if its lanes have shards of
-// their own, or if its scheduler can't have the queue; and the error of the queue's declaration.
+// AddQueue makes the running node serve one more queue. It returns the error of the queue's
+// declaration. It returns core.ErrInvalidOptions if the node does not run, serves the queue
+// already or still works it after a removal, if its lanes have shards of their own, or if its
+// scheduler can't have the queue.
 func (e *Engine) AddQueue(q *Queue) error {
 	e.reconfiguring.Lock()
 	defer e.reconfiguring.Unlock()
@@ -36,10 +37,10 @@ func (e *Engine) AddQueue(q *Queue) error {
 	return e.serveQueues(p, now.change(append(slices.Clone(now.queues), q), now.lanes))
 }
 
-// RemoveQueue makes the running node serve a queue no longer: nothing more of it is claimed, its handlers
-// return, and its shards are released. It waits for that until ctx ends, after which it goes on by
-// itself. It returns core.ErrInvalidOptions if the node does not run, does not serve the queue, or serves no
-// other, or if its lanes have shards of their own.
+// RemoveQueue makes the running node stop serving a queue: no more of its jobs are claimed, its
+// handlers return, and its shards are released. It waits for that until ctx ends; then the removal
+// continues by itself. It returns core.ErrInvalidOptions if the node does not run, does not serve
+// the queue, or serves no other, or if its lanes have shards of their own.
 func (e *Engine) RemoveQueue(ctx context.Context, name string) error {
 	ended, err := e.beginRemoval(name)
 	if err != nil {
@@ -106,9 +107,9 @@ func (e *Engine) endRemoval(q *Queue) {
 	}
 }
 
-// SetLanes changes how many lanes the running node has. Those that are too many end with their batch. It
-// returns core.ErrInvalidOptions for less than one, if the node does not run, or if its lanes have shards
-// of their own.
+// SetLanes changes how many lanes the running node has. Surplus lanes end with their batch. It
+// returns core.ErrInvalidOptions for less than one, if the node does not run, or if its lanes have
+// shards of their own.
 func (e *Engine) SetLanes(n int) error {
 	if n < 1 {
 		return fmt.Errorf("%w: %d Lanes; a server has at least one", core.ErrInvalidOptions, n)
