@@ -12,10 +12,9 @@ import (
 
 var errUnknownClient = errors.New("the client is neither a *redis.Client nor a *redis.ClusterClient")
 
-// Chaos cuts every connection to the client's servers at that interval, those of
-// subscribers too and whoever they belong to, until the test ends: so the
-// servers must be the test's own. On a machine that has no time it cuts seldomer.
-// It fails the test if nothing was ever cut.
+// Chaos cuts every connection to the client's servers at that interval, including those of
+// subscribers and of other programs, until the test ends. So the servers must be the test's own.
+// On a busy machine it cuts less often. It fails the test if nothing was ever cut.
 func Chaos(t testing.TB, client redis.UniversalClient, interval time.Duration) {
 	t.Helper()
 	killer, err := apart(client)

@@ -57,9 +57,8 @@ func Valkey(t testing.TB) redis.UniversalClient {
 	return client(t, url)
 }
 
-// Missing skips a test for want of something on this machine. In CI, where the
-// environment variable CI is true, it fails the test: CI must not say that it has
-// tested what it has not.
+// Missing skips a test because something is missing on this machine. In CI, where the environment
+// variable CI is true, it fails the test: CI must not pass without having run it.
 func Missing(t testing.TB, err error) {
 	t.Helper()
 	if ci, _ := strconv.ParseBool(os.Getenv("CI")); ci {
