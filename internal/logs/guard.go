@@ -9,8 +9,9 @@ import (
 	"sync"
 )
 
-// New returns the logger of a part of the library: each record has lib=skein, and a panic of the handler loses its
-// record and nothing else. nil is [slog.Default]. A handler that blocks blocks the caller.
+// New returns the logger of a part of the library: each record has lib=skein, and a panic of the
+// handler loses its record and nothing else. nil is [slog.Default]. A handler that blocks blocks
+// the caller.
 func New(logger *slog.Logger) *slog.Logger {
 	if logger == nil {
 		logger = slog.Default()

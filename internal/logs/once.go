@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Once lets one event of a key pass in a window, and events of so many keys at most. It is safe for concurrent use.
+// Once lets one event of a key pass in a window, and events of a bounded number of keys. It is
+// safe for concurrent use.
 type Once struct {
 	window time.Duration
 	most   int
@@ -14,7 +15,7 @@ type Once struct {
 	keys map[string]time.Time
 }
 
-// NewOnce returns a Once of a window for at most so many keys.
+// NewOnce returns a Once of a window; most is the largest number of keys.
 func NewOnce(window time.Duration, most int) *Once {
 	return &Once{window: window, most: most, keys: make(map[string]time.Time)}
 }

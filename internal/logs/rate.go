@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Rate lets so many events of a key pass in a window, and counts the others. The number of keys is the caller's to
-// bound. It is safe for concurrent use.
+// Rate lets a bounded number of events of a key pass in a window, and counts the others. The
+// caller has to bound the number of keys. It is safe for concurrent use.
 type Rate struct {
 	window time.Duration
 	most   int

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// Sums says which of many like events to write: the first of each key at once, and after that, once a window,
-// how many came and the last of them. A key whose window passes without an event begins anew. It keeps at most
-// so many keys of each space; what comes beyond them is summed up under the key "". It is safe for concurrent use.
+// Sums chooses which of many like events to write: the first of each key at once, and after that,
+// once a window, their number and the last of them. A key whose window passes without an event
+// begins anew. It keeps a bounded number of keys of each space; events beyond them are summed up
+// under the key "". It is safe for concurrent use.
 type Sums[E any] struct {
 	window time.Duration
 	most   int
@@ -32,8 +33,8 @@ type Sum[E any] struct {
 	Last       E
 }
 
-// NewSums returns sums of a window, at most so many keys of a space beside "". The number of spaces is the
-// caller's to bound.
+// NewSums returns sums of a window. most bounds the keys of a space beside "". The caller has to
+// bound the number of spaces.
 func NewSums[E any](window time.Duration, most int) *Sums[E] {
 	return &Sums[E]{window: window, most: most, sums: make(map[sumKey]*sum[E]), keys: make(map[string]int)}
 }
@@ -59,7 +60,8 @@ func (s *Sums[E]) Add(now time.Time, space, key string, event E) (as string, fir
 	return key, true
 }
 
-// Due returns what to write now: the keys with events whose window is over. It forgets those without.
+// Due returns what to write now: the keys with events whose window is over. It forgets keys
+// without events.
 func (s *Sums[E]) Due(now time.Time) []Sum[E] {
 	return s.take(func(one *sum[E]) bool { return now.Sub(one.since) >= s.window }, now)
 }
