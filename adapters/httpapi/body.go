@@ -119,7 +119,8 @@ type payload struct {
 	MetaBase64 *string `json:"meta_base64,omitempty" doc:"the same in standard Base64, if it is not"`
 }
 
-// payloads shows the payloads of a job or dead letter, at most most of them; none for 0.
+// payloads shows the payloads of a job or dead letter. most bounds their number; 0 means no
+// payloads.
 func (c *call) payloads(queue, id string, list []core.Payload, most int) []payload {
 	if most == 0 {
 		return nil

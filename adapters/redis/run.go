@@ -94,10 +94,10 @@ func newExchanging(calls []call, servers []goredis.UniversalClient) *exchanging 
 	return x
 }
 
-// exchangeBy sends calls, at most most at once, until each has run or failed. A script that the
-// server does not know is sent in full. A script that it refused without running it is sent again
-// after a while. Each time all open calls have been sent, exchangeBy reports those that have run
-// or failed.
+// exchangeBy sends calls until each has run or failed; most bounds how many it sends at once. A
+// script that the server does not know is sent in full. A script that it refused without running
+// it is sent again after a while. Each time all open calls have been sent, exchangeBy reports
+// those that have run or failed.
 func (s *Store) exchangeBy(ctx context.Context, most int, x *exchanging, report func([]answer)) {
 	outcomes, open := make([]outcome, len(x.calls)), make([]int, len(x.calls))
 	for i := range open {

@@ -61,7 +61,8 @@ do
     return #payloads <= MOST_PAYLOADS and size <= MOST_BYTES
   end
 
-  -- decode_list returns at most most payloads of a list, and whether one of them has a Meta.
+  -- decode_list returns payloads of a list, whose number most bounds, and whether one of them has a
+  -- Meta.
   local function decode_list(packed_job, from, most)
     local all, count, tagged = {}, nil, false
     count, from = parse('>I4', packed_job, from)
