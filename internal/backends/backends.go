@@ -35,9 +35,9 @@ type Backend struct {
 // ErrURL is a URL that names no store.
 var ErrURL = errors.New("the store's URL can't be used")
 
-// Connect makes the store that a URL names. It reaches for no server yet, and changes nothing. A Redis URL may carry
-// prefix=NAME: beside what go-redis reads of one, that of Postgres schema=NAME beside what pgx reads. Errors are
-// ErrURL, without passwords.
+// Connect makes the store of a URL. It does not connect to a server yet, and changes nothing. A
+// Redis URL may carry prefix=NAME in addition to the parameters of go-redis, and one of Postgres
+// schema=NAME in addition to those of pgx. Errors are ErrURL, without passwords.
 func Connect(ctx context.Context, rawURL string) (*Backend, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -59,7 +59,8 @@ func Connect(ctx context.Context, rawURL string) (*Backend, error) {
 	return b, nil
 }
 
-// Open is Connect for a program that is to run: it makes a Postgres schema, or brings it to the newest version.
+// Open is Connect for a program that is about to run: it creates a Postgres schema, or brings it
+// to the newest version.
 func Open(ctx context.Context, rawURL string) (store ports.ShardStore, closeStore func() error, err error) {
 	b, err := Connect(ctx, rawURL)
 	if err != nil {

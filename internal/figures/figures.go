@@ -72,7 +72,8 @@ func threeDigits(n float64) string {
 	return text
 }
 
-// Span writes a duration in at most two units: 0 s, 12 ms, 1.2 s, 4 min 12 s, 3 h, 2 d 4 h. A negative one has a minus.
+// Span writes a duration in at most two units: 0 s, 12 ms, 1.2 s, 4 min 12 s, 3 h, 2 d 4 h. A
+// negative one has a minus.
 func Span(d time.Duration) string {
 	if d < 0 {
 		return "-" + Span(-max(d, -math.MaxInt64))

@@ -1,5 +1,6 @@
-// Package metrics is the table of Skein's metrics: what each is called, what it counts, in what unit and by which labels. It is data alone:
-// adapters make the metrics of it, docs/metrics.md is written from it, and docs/alerts.yaml and docs/grafana.json may name nothing else.
+// Package metrics is the table of Skein's metrics: each metric's name, meaning, unit and labels.
+// It is only data: adapters make metrics from it, docs/metrics.md is written from it, and
+// docs/alerts.yaml and docs/grafana.json may name no others.
 package metrics
 
 import "strings"
@@ -52,7 +53,8 @@ type Metric struct {
 	// Buckets are the upper bounds of a histogram.
 	Buckets []float64
 	Help    string
-	// Messaging is the name that OpenTelemetry's conventions for messaging have for it, version [Conventions]; mostly they have none.
+	// Messaging is its name in OpenTelemetry's conventions for messaging, version [Conventions]. Most
+	// metrics have no such name.
 	Messaging string
 }
 

@@ -1,16 +1,16 @@
-// Command testrun runs go test in several modules, one after another, and says in the end what
-// failed. It prints a line for each package and the output of failed tests; passing tests print
+// Command testrun runs go test in several modules, one after another, and lists the failures at
+// the end. It prints a line for each package and the output of failed tests; passing tests print
 // nothing.
 //
 //	testrun [-repeat DIR,DIR] 'DIR ARGUMENT...' ...
 //
-// Each argument is a module's directory and the arguments of its go test, separated by spaces.
-// All of them run, also after a failure. The last lines of a failed run name each failed test,
-// with its last messages and a command that runs it alone.
+// Each argument is a module's directory and the arguments of its go test, separated by spaces. All
+// of them run, also after a failure. The last lines of a failed run name each failed test, with
+// its last messages and a command that runs it alone.
 //
-// A failed test of a module that -repeat lists runs once more, alone, unless more than ten failed. If
-// it passes, testrun prints FLAKY with its name and the output of both runs, and doesn't count it as
-// failed.
+// A failed test of a module that -repeat lists runs once more, alone, unless more than ten failed.
+// If it passes, testrun prints FLAKY with its name and the output of both runs, and doesn't count
+// it as failed.
 package main
 
 import (

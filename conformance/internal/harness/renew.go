@@ -14,8 +14,9 @@ const (
 	renewalPause = 5 * time.Millisecond
 )
 
-// Renew renews until the store has looked: one that can't at the moment says that a job is due now
-// and that the queue is not paused (ports.RenewReply), where Heads says something else.
+// Renew renews until the store has read the head. A store that can't read it at the moment replies
+// that a job is due now and that the queue is not paused (ports.RenewReply), where Heads replies
+// something else.
 func Renew(s ports.ShardStore, ctx context.Context, r ports.RenewRequest) (ports.RenewReply, error) {
 	reply, err := s.Renew(ctx, r)
 	for range renewals {

@@ -7,7 +7,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Nodes has the values of the metrics of a process's servers, added up. The zero value has none. It is safe for concurrent use.
+// Nodes has the values of the metrics of a process's servers, added up. The zero value has no
+// servers. It is safe for concurrent use.
 type Nodes struct {
 	mu  sync.Mutex
 	all []func() ports.Node
@@ -20,8 +21,9 @@ func (n *Nodes) Watch(node func() ports.Node) {
 	n.all = append(n.all, node)
 }
 
-// Each calls put for each value: with the name of a metric of the table and the values of its labels. Queues that are named have a value even if no
-// server has them. Without servers there are no values.
+// Each calls put for each value, with the name of a metric of the table and the values of its
+// labels. Named queues have a value even if no server has them. Without servers there are no
+// values.
 func (n *Nodes) Each(queues []string, put func(name string, v float64, labels ...string)) {
 	n.mu.Lock()
 	all := slices.Clone(n.all)

@@ -1,4 +1,5 @@
-// Package counting counts what clients and servers do in series of the table of metrics, whoever shows them.
+// Package counting counts the events of clients and servers in series of the table of metrics, for
+// any exporter.
 package counting
 
 import (
@@ -19,8 +20,8 @@ type Counter interface{ Add(n int) }
 // Measure is a series of values by size.
 type Measure interface{ Observe(float64) }
 
-// Series makes the series of a metric of the table with these values of its labels, in their order; last that of the shard, if the
-// series are by shard and the metric can be.
+// Series makes the series of a metric of the table with these values of its labels, in their
+// order. The shard comes last, if the series are by shard and the metric can be.
 type Series interface {
 	Counter(name string, labels ...string) Counter
 	Measure(name string, labels ...string) Measure
@@ -37,8 +38,8 @@ type Observer struct {
 
 var _ ports.Observer = (*Observer)(nil)
 
-// New returns an Observer that counts in these series: by shard, if perShard, where the table allows it. The series of the named queues
-// are there from the start.
+// New returns an Observer that counts in these series: by shard, if perShard is set and the table
+// allows it. The series of the named queues exist from the start.
 func New(series Series, perShard bool, queues ...string) *Observer {
 	o := &Observer{maker: maker{series, perShard}}
 	o.turns = newTurnSeries(o.maker)

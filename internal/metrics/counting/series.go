@@ -9,7 +9,8 @@ import (
 	"github.com/skeinq/skein/internal/metrics"
 )
 
-// InvalidQueue stands for names that no queue can have, such as a push may be given: they are refused, and make no series each.
+// InvalidQueue stands for names that no queue can have, such as a push may be given. Such pushes
+// are refused, and their names make no series.
 const InvalidQueue = "(invalid)"
 
 // maker makes series.

@@ -2,7 +2,7 @@ package counting
 
 import "sync/atomic"
 
-// Sum is a [Counter] that is read by whoever shows it, so that counting costs one addition. It begins at 0.
+// Sum is a [Counter] that its exporter reads, so that counting costs one addition. It begins at 0.
 type Sum struct {
 	n atomic.Int64
 	// Padding, so that it does not slow down its neighbours in memory.

@@ -22,9 +22,10 @@ const (
 	defaultTimeout = 5 * time.Second
 )
 
-// Store has the values of a store's metrics. It looks unless it has looked a short while ago: after a look the store is left alone for 99 times as
-// long as that took, and for 5 s at least. Meanwhile, and when a look fails, values are those of the last one that succeeded. Make it with
-// [New]. It is safe for concurrent use.
+// Store has the values of a store's metrics. It reads the store unless it has done so a short
+// while ago: after a read it leaves the store alone for 99 times as long as that took, and for at
+// least 5 s. Meanwhile, and when a read fails, values are those of the last one that succeeded.
+// Make it with [New]. It is safe for concurrent use.
 type Store struct {
 	inspector *inspect.Inspector
 	timeout   time.Duration
@@ -46,8 +47,8 @@ type view struct {
 	checks []inspect.Check
 }
 
-// New returns a Store that has not looked yet. timeout bounds a look; 0 is 5 s. Its error wraps core.ErrInvalidOptions: no inspector, or a
-// timeout below 0.
+// New returns a Store that has not read the store yet. timeout bounds a read; 0 is 5 s. Its error
+// wraps core.ErrInvalidOptions: no inspector, or a timeout below 0.
 func New(inspector *inspect.Inspector, timeout time.Duration) (*Store, error) {
 	switch {
 	case inspector == nil:
@@ -60,8 +61,8 @@ func New(inspector *inspect.Inspector, timeout time.Duration) (*Store, error) {
 	return &Store{inspector: inspector, timeout: timeout}, nil
 }
 
-// Each calls put for each value, after a look if one is due: with the name of a metric of the table and the values of its labels, in their
-// order.
+// Each calls put for each value, after a read of the store if one is due, with the name of a
+// metric of the table and the values of its labels, in their order.
 func (s *Store) Each(put func(name string, v float64, labels ...string)) {
 	s.refresh()
 	s.mu.Lock()

@@ -1,6 +1,6 @@
-// Package shop is a shop to look at: a memory store with a day behind it, three servers and customers, for
-// whoever wants to see Skein before he has jobs of his own. What goes wrong in it goes wrong on purpose, one
-// trouble of each kind, and is the same at each start.
+// Package shop is a shop for demonstrations: a memory store with a day behind it, three servers
+// and customers, for users who want to see Skein before they have jobs of their own. Its faults
+// are on purpose, one of each kind, and are the same at each start.
 package shop
 
 import (
@@ -27,8 +27,8 @@ type Shop struct {
 	edits  *edits
 }
 
-// Open returns a shop that has been open for a day. log receives what its servers have to say; nil discards
-// it.
+// Open returns a shop that has been open for a day. log receives the log of its servers; nil
+// discards it.
 func Open(ctx context.Context, log *slog.Logger) (*Shop, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
