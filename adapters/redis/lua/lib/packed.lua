@@ -105,7 +105,7 @@ do
   end
 
   -- decode returns the job that was packed, with PerformAt at. Its list has the payloads that it
-  -- carries, at most most of them if that is given. many is whether a set has the payloads instead,
+  -- carries; most, if given, bounds their number. many is whether a set has the payloads instead,
   -- and tagged whether one may have a Meta. If from is given, the packed job begins there.
   local function decode(packed_job, at, most, from)
     local job, listed, score, pos = decode_head(packed_job, at, from or 1)
