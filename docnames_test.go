@@ -75,7 +75,7 @@ func TestArchitectureNamesWhatIsThere(t *testing.T) {
 	}
 	var files []string
 	err = filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // A test beside has removed what it made.
+		if errors.Is(err, fs.ErrNotExist) { // Another test has removed its file.
 			return nil
 		}
 		if err == nil && !entry.IsDir() {

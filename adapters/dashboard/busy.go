@@ -17,7 +17,8 @@ import (
 	"github.com/skeinq/skein/internal/figures"
 )
 
-// What the page of what runs shows at most: so many queues' claims, none once it has taken as long as a look may, and so many of each.
+// What the page of what runs shows at most: so many queues' claims, none once it has taken as long
+// as a look may, and so many of each.
 const (
 	busyQueues = 20
 	busyRows   = 200

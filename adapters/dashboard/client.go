@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Pages are a client of the API, in the process: what they show and do has passed its rights, its redaction and its bounds.
+// Pages are a client of the API, in the process: what they show and do has passed its rights, its
+// redaction and its bounds.
 
 // problem is an answer of the API that says what went wrong.
 type problem struct {
@@ -73,8 +74,8 @@ func (a *answer) problem() *problem {
 // refusal returns why the door refuses a request, nil if it doesn't.
 func refusal(door http.Handler, r *http.Request) *problem { return asked(door, r).problem() }
 
-// ask makes a request of the API in the name of a page's request: with its headers, address and context. The body, if there is one,
-// is sent as JSON.
+// ask makes a request of the API in the name of a page's request: with its headers, address and
+// context. The body, if there is one, is sent as JSON.
 func (c *call) ask(method, path string, query url.Values, body, reply any) error {
 	r := c.r.Clone(c.r.Context())
 	r.Method, r.Pattern = method, ""

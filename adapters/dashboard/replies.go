@@ -72,7 +72,8 @@ func (p *payload) Brief() string {
 	return shown(string(runes))
 }
 
-// Full is the payload as it may be read: JSON is indented, what is no text is dumped in hexadecimal.
+// Full is the payload as it may be read: JSON is indented, what is no text is dumped in
+// hexadecimal.
 func (p *payload) Full() string {
 	data := p.bytes()
 	cut := ""

@@ -118,8 +118,8 @@ func (l list) pageSQL() string {
 // character.
 var afterAllIDs = strings.Repeat("\U0010FFFF", core.MaxIDBytes/4+1)
 
-// bounds returns the id that a page begins behind, its key in lists by a key, and in lists by id the
-// id that the page ends before or at.
+// bounds returns the id that a page begins behind, its key in lists by a key, and in lists by id
+// the id that the page ends before or at.
 func (l list) bounds(p *storekit.Pager[storekit.Listed]) (id string, key int64, end string) {
 	start, descending := p.Start(), p.Descending()
 	id, key = start.At.ID, start.At.Key

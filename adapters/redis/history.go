@@ -169,8 +169,8 @@ func addHour(sums **storekit.History, request *ports.HistoryRequest, value any) 
 	return r.err()
 }
 
-// addBlock adds the records of a field: see lua/registry/record.lua. Like Record, it leaves out a record
-// that can't be read, which hides no other.
+// addBlock adds the records of a field: see lua/registry/record.lua. Like Record, it leaves out a
+// record that can't be read, which hides no other.
 func addBlock(sums *storekit.History, start core.Instant, block []byte) {
 	const head = 11
 	for len(block) > 0 {

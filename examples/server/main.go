@@ -1,7 +1,8 @@
-// Server has the shape of one in production, to be copied: it takes events of orders by
-// POST /orders/{id}, with the form values number and what, and handles them with
-// retries, a log, metrics at /debug/vars, the probes /livez and /readyz, and the dashboard of its store at /jobs/, with
-// the API below /jobs/api/v1. On a signal it lets what runs finish, and stops; a second one ends it at once.
+// Server has the shape of one in production, to be copied: it takes events of orders by POST
+// /orders/{id}, with the form values number and what, and handles them with retries, a log,
+// metrics at /debug/vars, the probes /livez and /readyz, and the dashboard of its store at /jobs/,
+// with the API below /jobs/api/v1. On a signal it lets what runs finish, and stops; a second one
+// ends it at once.
 //
 // Jobs are kept where -store says: memory:// (the default, for trying it out),
 // redis://HOST:PORT/DB or postgres://HOST:PORT/DATABASE.

@@ -2,71 +2,78 @@
 //
 // # Parts
 //
-// An [Engine] is one node (node is what its parts share). Its splitter says in which pools it works the
-// shards of its queues, once, at the start, and which of them are its own among the nodes that are alive:
-// the membership announces the node, and assigns shards and takes them away as nodes come and go.
+// An [Engine] is one node (node is what its parts share). Its splitter says in which pools it
+// works the shards of its queues, once, at the start, and which of them are its own among the
+// nodes that are alive: the membership announces the node, and assigns shards and takes them away
+// as nodes come and go.
 //
-// A pool is lanes and the shards that they work together. It has all lanes of the node or, where the
-// splitter pins shards, one. A lane is a goroutine that runs one batch at a time. It asks the pool for
-// a shard (pool.next), takes a batch of that shard (shard.take), runs the handler, and hands the outcomes
-// back (shard.finish). Several lanes may run batches of one shard: what keeps an id from running twice is
-// its claim.
+// A pool is lanes and the shards that they work together. It has all lanes of the node or, where
+// the splitter pins shards, one. A lane is a goroutine that runs one batch at a time. It asks the
+// pool for a shard (pool.next), takes a batch of that shard (shard.take), runs the handler, and
+// hands the outcomes back (shard.finish). Several lanes may run batches of one shard: what keeps
+// an id from running twice is its claim.
 //
-// A shard shows its pool a view: what may start, and what the store has. The pool wakes lanes for the
-// one, and grants for the other: a grant is how many batches the shard's next turn claims. What is claimed
-// and granted beyond what runs is bounded over all shards of the pool, by the lanes that are free and by
-// what starts within lookAhead. The scheduler decides in which order both are done (chooser). A
-// laneLimit bounds how many lanes one queue may take.
+// A shard shows its pool a view: what may start, and what the store has. The pool wakes lanes for
+// the one, and grants for the other: a grant is how many batches the shard's next turn claims.
+// What is claimed and granted beyond what runs is bounded over all shards of the pool, by the
+// lanes that are free and by what starts within lookAhead. The scheduler decides in which order
+// both are done (chooser). A laneLimit bounds how many lanes one queue may take.
 //
-// A shard has a goroutine of its own (shard.run). While the shard is the node's, it acquires a lease, turns
-// while that lasts, and begins again. One that is taken away settles, puts back what has not started and, when its
-// handlers have returned, releases its lease (shard.leaving). A turn is one exchange with the store: it settles what has finished, begins
-// recovered jobs, renews the lease and claims the next jobs. At most one is in flight; what finishes
-// meanwhile goes with the next, so that batches form by themselves under load. turnSlots bounds the
-// turns in flight of all shards.
+// A shard has a goroutine of its own (shard.run). While the shard is the node's, it acquires a
+// lease, turns while that lasts, and begins again. One that is taken away settles, puts back what
+// has not started and, when its handlers have returned, releases its lease (shard.leaving). A turn
+// is one exchange with the store: it settles what has finished, begins recovered jobs, renews the
+// lease and claims the next jobs. At most one is in flight; what finishes meanwhile goes with the
+// next, so that batches form by themselves under load. turnSlots bounds the turns in flight of all
+// shards.
 //
 // # A turn
 //
-// shard.turnLoop asks shard.nextStep what to do. If there is something to send or to claim, it waits for
-// a slot, shard.request makes the request and shard.turn sends it. shard.takeReply carries out the
-// reply, step by step in one file. A turn without an answer may have been carried out, so it is
-// repeated as it was. A turn that takes too long (shard.turnOverdue) gives its slot and its grant back,
-// and the shard is unresponsive until it has an answer: the pool works others.
+// shard.turnLoop asks shard.nextStep what to do. If there is something to send or to claim, it
+// waits for a slot, shard.request makes the request and shard.turn sends it. shard.takeReply
+// carries out the reply, step by step in one file. A turn without an answer may have been carried
+// out, so it is repeated as it was. A turn that takes too long (shard.turnOverdue) gives its slot
+// and its grant back, and the shard is unresponsive until it has an answer: the pool works others.
 //
-// A recovered job starts after a turn has begun it (begin.go). Its lane waits for that turn, so that
-// nothing is begun that does not run.
+// A recovered job starts after a turn has begun it (begin.go). Its lane waits for that turn, so
+// that nothing is begun that does not run.
 //
-// Loops of the node cause turns, too: polls, renewals and wake-ups bring news of jobs that are due, and
-// the tick sees to what waits for time to pass, such as jobs that go back since no lane is free.
+// Loops of the node cause turns, too: polls, renewals and wake-ups bring news of jobs that are
+// due, and the tick sees to what waits for time to pass, such as jobs that go back since no lane
+// is free.
 //
 // # Permits
 //
-// A queue with MaxRunning has permits, of which the store counts those of all nodes. Its laneLimit is what
-// this node holds of them, at most its share. pool.dispatch, which follows each change, looks whether more or fewer are
-// needed (permits.review) and wakes node.maintainPermits, which makes the calls, one at a time for each queue. shard.mayStart
-// looks at the time until which they last, so that no batch starts after it.
+// A queue with MaxRunning has permits, of which the store counts those of all nodes. Its laneLimit
+// is what this node holds of them, at most its share. pool.dispatch, which follows each change,
+// looks whether more or fewer are needed (permits.review) and wakes node.maintainPermits, which
+// makes the calls, one at a time for each queue. shard.mayStart looks at the time until which they
+// last, so that no batch starts after it.
 //
 // # Leases
 //
-// shard.acquire gets a lease. Each turn extends it, and Engine.maintainLeases renews those that
-// no turn has extended for a third of the TTL. This node acts as if the lease ended a fifth of the TTL
-// before the store says so. A lease that runs out or that the store refuses is dropped: all handlers of the
-// shard are cancelled, nothing of them is sent, and the shard is not acquired again until they have returned.
-// The next owner gets the claimed jobs as orphans, and its first turn settles them.
+// shard.acquire gets a lease. Each turn extends it, and Engine.maintainLeases renews those that no
+// turn has extended for a third of the TTL. This node acts as if the lease ended a fifth of the
+// TTL before the store says so. A lease that runs out or that the store refuses is dropped: all
+// handlers of the shard are cancelled, nothing of them is sent, and the shard is not acquired
+// again until they have returned. The next owner gets the claimed jobs as orphans, and its first
+// turn settles them.
 //
 // # Shutdown
 //
 // When Run's context ends, node.stop is closed. Lanes start nothing more and end with their
 // handlers; after the shutdown timeout the contexts of handlers are cancelled. Then each shard
-// settles what has finished, puts back what never started, and releases its lease. Last, the loops of
-// the node end, waiting hooks are called, what was counted last is sent, and the node's announcement is withdrawn.
+// settles what has finished, puts back what never started, and releases its lease. Last, the loops
+// of the node end, waiting hooks are called, what was counted last is sent, and the node's
+// announcement is withdrawn.
 //
 // # Locks
 //
 // shard.mu guards a shard's state. The Batch has a lock of its own, taken inside it, and so have
 // its contexts, taken inside that. lastChance.mu is taken inside shard.mu, and node.pooling, which
-// guards all pools, and tallies.mu inside both. The goroutine of a lane owns the lane, that of a shard its attempts.
-// Nothing calls a store, a handler, a logger, an observer or a user's scheduler with a lock held.
+// guards all pools, and tallies.mu inside both. The goroutine of a lane owns the lane, that of a
+// shard its attempts. Nothing calls a store, a handler, a logger, an observer or a user's
+// scheduler with a lock held.
 //
 // # Files
 //

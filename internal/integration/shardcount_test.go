@@ -188,9 +188,9 @@ func awaitLog(t *testing.T, log *logText, says ...string) {
 	}
 }
 
-// The steps of docs/guide/resharding.md for a queue that keeps its name: the old deployment is emptied and
-// stopped, the queue forgotten, and the new one started. Overlooked processes of the old one are
-// refused.
+// The steps of docs/guide/resharding.md for a queue that keeps its name: the old deployment is
+// emptied and stopped, the queue forgotten, and the new one started. Overlooked processes of the
+// old one are refused.
 func TestAQueueIsForgottenAndDeclaredWithAnotherShardCount(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, store ports.ShardStore) {

@@ -6,8 +6,9 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// PausesOf returns the actions that paused the queues that are paused now, by queue. actions are the audit, the newest first;
-// it is read until all are found. A pause that the audit has dropped, or that was not made by an Inspector, is missing.
+// PausesOf returns the actions that paused the queues that are paused now, by queue. actions are
+// the audit, the newest first; it is read until all are found. A pause that the audit has dropped,
+// or that was not made by an Inspector, is missing.
 func PausesOf(stats []inspect.QueueStats, actions iter.Seq2[inspect.Action, error]) (map[string]inspect.Action, error) {
 	paused := map[string]bool{}
 	for at := range stats {

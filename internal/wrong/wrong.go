@@ -1,5 +1,5 @@
-// Package wrong says what is wrong in a store now, worst first, of what an inspector has seen. It is pure: it asks nothing, and its clock is that
-// of what was seen.
+// Package wrong says what is wrong in a store now, worst first, of what an inspector has seen. It
+// is pure: it asks nothing, and its clock is that of what was seen.
 package wrong
 
 import (
@@ -71,21 +71,26 @@ func (k Kind) String() string {
 type View struct {
 	// Now is the store's clock, or of a store that did not answer this process's.
 	Now time.Time
-	// Silence is the text of the error of a store that could not be looked at; what else the view has is older then.
+	// Silence is the text of the error of a store that could not be looked at; what else the view has
+	// is older then.
 	Silence string
 	// Stats are all queues, without what Unreached lack.
 	Stats     []inspect.QueueStats
 	Unreached []core.Shard
-	// Nodes are the servers; NodesUnknown says that they could not be listed, so that nothing is said of who serves.
+	// Nodes are the servers; NodesUnknown says that they could not be listed, so that nothing is said
+	// of who serves.
 	Nodes        []inspect.Node
 	NodesUnknown bool
 	Checks       []inspect.Check
-	// Recent are the minutes of the last hour by queue, oldest first, and Died what was buried within it. Queues may be missing.
+	// Recent are the minutes of the last hour by queue, oldest first, and Died what was buried within
+	// it. Queues may be missing.
 	Recent map[string][]inspect.MinuteStats
 	Died   map[string]Deaths
-	// LastRetries are the jobs that wait for their last retry, by queue, as [LastRetryOf] counts them. Queues may be missing.
+	// LastRetries are the jobs that wait for their last retry, by queue, as [LastRetryOf] counts them.
+	// Queues may be missing.
 	LastRetries map[string]LastRetry
-	// Pauses are the actions that paused the paused queues, by queue, as [PausesOf] finds them. Queues may be missing.
+	// Pauses are the actions that paused the paused queues, by queue, as [PausesOf] finds them. Queues
+	// may be missing.
 	Pauses map[string]inspect.Action
 	// ShowID returns what may be shown of an id; nil is the id itself.
 	ShowID func(queue, id string) string
@@ -103,7 +108,8 @@ type Deaths struct {
 // Line is something that is wrong.
 type Line struct {
 	Kind Kind
-	// Queue is the queue it is about, and Shard its shard; empty and -1 for none. Server is the server.
+	// Queue is the queue it is about, and Shard its shard; empty and -1 for none. Server is the
+	// server.
 	Queue  string
 	Shard  int
 	Server string
@@ -111,7 +117,8 @@ type Line struct {
 	ID string
 	// Text says it, without the queue.
 	Text string
-	// Since is since when it is so. Where nothing tells, Seen is set and it is when it was first seen to be so: it may have been so for longer.
+	// Since is since when it is so. Where nothing tells, Seen is set and it is when it was first seen
+	// to be so: it may have been so for longer.
 	Since time.Time
 	Seen  bool
 	// weight ranks lines of a kind.
@@ -123,7 +130,8 @@ func (l *Line) key() string {
 	return l.Kind.String() + "\x00" + l.Queue + "\x00" + l.Server + "\x00" + strconv.Itoa(l.Shard)
 }
 
-// Memory is what earlier looks have shown: since when something is wrong, how lag was, and when a queue was last paused. The zero value is none.
+// Memory is what earlier looks have shown: since when something is wrong, how lag was, and when a
+// queue was last paused. The zero value is none.
 type Memory struct {
 	first  map[string]time.Time
 	lags   map[string][]lagAt

@@ -16,9 +16,9 @@ type Disk struct {
 	Path string
 }
 
-// SmallDisk mounts a disk with the given number of megabytes. Whoever ends first must be
-// its servers, so take the disk before them. It is unmounted when the test has ended. A
-// machine that may not mount one skips the test, unless it is CI.
+// SmallDisk mounts a disk with the given number of megabytes. Take it before its servers, since
+// they must end first. It is unmounted when the test has ended. On a machine that may not mount
+// one the test is skipped, except in CI.
 func SmallDisk(t testing.TB, megabytes int) *Disk {
 	t.Helper()
 	if os.Getenv("SKEIN_TEST_VIA") == "docker" {
