@@ -123,7 +123,7 @@ func countsAll(s full) full {
 	})
 }
 
-// followsByCount takes a place of which nothing is counted for one that has no payloads.
+// followsByCount takes a place without a count for a place without payloads.
 func followsByCount(s full) full {
 	return changesFound(s, func(r ports.FindRequest, found *ports.Found) {
 		if r.Payloads == 0 && r.MaxCount < 0 {

@@ -108,7 +108,7 @@ func (i *Inspector) Payloads(ctx context.Context, queue, id string, o PayloadOpt
 		}
 		at, left := ports.PayloadCursor{Place: ports.Place(o.Place), Score: o.After.score, Skip: o.After.skip}, o.Limit
 		for {
-			r := ports.FindRequest{Queue: queue, ID: id, Payloads: core.MaxTurnPayloads, After: &at}
+			r := ports.FindRequest{Queue: queue, ID: id, Payloads: core.MaxTurnPayloads, After: &at, MaxCount: -1}
 			if o.Limit > 0 {
 				r.Payloads = left
 			}
@@ -148,40 +148,39 @@ func payloadsIn(found *ports.Found, place ports.Place) []core.Payload {
 
 // whole finds an id with all its payloads of one place, page by page. The other values of the
 // place are those of the last page. steady reports whether the pages fit together: each has the
-// same count of payloads and the same time of the last change, and together they have as many
-// payloads.
+// same time of the last change, and together they have as many payloads as the first page counted.
+// Later pages count no payloads.
 func (i *Inspector) whole(ctx context.Context, queue, id string, place ports.Place) (found ports.Found, steady bool, err error) {
 	r := ports.FindRequest{Queue: queue, ID: id, Payloads: core.MaxTurnPayloads, After: &ports.PayloadCursor{Place: place}}
-	type version struct {
-		count int
-		at    core.Instant
-	}
 	var all []core.Payload
-	var first version
+	var first core.Instant
+	var total int
 	for steady = true; ; {
 		if found, err = persist(ctx, i, func(s Store) (ports.Found, error) { return s.Find(ctx, r) }); err != nil {
 			return ports.Found{}, false, err
 		}
-		var now version
+		var now core.Instant
+		var count *int
 		var payloads *[]core.Payload
 		switch {
 		case place == ports.PlaceQueued && found.Queued != nil:
-			now, payloads = version{found.Queued.Count, found.Queued.PerformAt}, &found.Queued.Payloads
+			now, count, payloads = found.Queued.PerformAt, &found.Queued.Count, &found.Queued.Payloads
 		case place == ports.PlaceDead && found.DeadLetter != nil:
-			now, payloads = version{found.DeadLetter.Count, found.DeadLetter.ChangedAt}, &found.DeadLetter.Payloads
+			now, count, payloads = found.DeadLetter.ChangedAt, &found.DeadLetter.Count, &found.DeadLetter.Payloads
 		default:
 			return found, true, nil
 		}
-		if len(all) == 0 {
-			first = now
+		if r.MaxCount == 0 {
+			first, total = now, *count
 		}
+		*count = total
 		last := len(found.Next) == 0 || len(*payloads) == 0
 		all, steady = append(all, *payloads...), steady && now == first
 		if last {
 			*payloads = all
-			return found, steady && len(all) == now.count, nil
+			return found, steady && len(all) == total, nil
 		}
-		r.After = &found.Next[0]
+		r.After, r.MaxCount = &found.Next[0], -1
 	}
 }
 

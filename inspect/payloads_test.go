@@ -133,6 +133,41 @@ func (s *fixture) noteFinds(between func(calls int)) (finds *[]ports.FindRequest
 	return finds
 }
 
+// Some stores read what they count, so pages that follow others don't count again.
+func TestPayloadsAreCountedOnce(t *testing.T) {
+	s := newFixture(t)
+	s.pushMany("x", manyPayloads)
+	s.buryWhole("x")
+	s.advance(time.Second)
+	finds := s.noteFinds(nil)
+	counted := func() (most []int) {
+		for _, r := range *finds {
+			most = append(most, r.MaxCount)
+		}
+		*finds = nil
+		return most
+	}
+	listed := 0
+	for range must(t, s.Payloads(t.Context(), "orders", "x", inspect.PayloadOptions{Place: inspect.PlaceDead})) {
+		listed++
+	}
+	if diff := cmp.Diff([]int{-1, -1, -1}, counted()); diff != "" || listed != manyPayloads {
+		t.Errorf("a list of %d payloads counts (-want +got):\n%s", listed, diff)
+	}
+	matched := 0
+	match := func(d inspect.DeadLetter) bool {
+		matched = d.PayloadCount
+		return len(d.Payloads) == manyPayloads
+	}
+	r, err := s.PurgeAll(t.Context(), "orders", match, inspect.BulkOptions{})
+	if err != nil || r.Handled != 1 || matched != manyPayloads {
+		t.Errorf("PurgeAll = %+v, %v, and match saw a count of %d", r, err, matched)
+	}
+	if diff := cmp.Diff([]int{0, -1, -1}, counted()); diff != "" {
+		t.Errorf("a match counts (-want +got):\n%s", diff)
+	}
+}
+
 func TestWhyReadsNoPayload(t *testing.T) {
 	s := newFixture(t)
 	s.pushMany("x", 100)

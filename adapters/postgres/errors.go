@@ -84,7 +84,7 @@ func translate(ctx context.Context, err error) error {
 	}
 	switch {
 	case lacksRoom(pg.Code) && pg.SeverityUnlocalized == "PANIC":
-		// What was committed just before may be on disk.
+		// Work that was committed just before may be on disk.
 		return fmt.Errorf("postgres: the server has stopped: %s (SQLSTATE %s); give it more disk, which it needs to start",
 			pg.Message, pg.Code)
 	case lacksRoom(pg.Code):
@@ -112,9 +112,9 @@ const giveTime = "unless an operator or the end of the call's context ended it, 
 
 const tooManyConnections = "53300"
 
-// giveRoom is the remedy for a server without room. Draining is not a remedy: a turn copies the jobs
-// that it claims before it deletes any. Space of deleted rows becomes free by a vacuum, which also
-// writes.
+// giveRoom is the remedy for a server without room. Draining is not a remedy: a turn copies the
+// jobs that it claims before it deletes any. Space of deleted rows becomes free by a vacuum, which
+// also writes.
 const giveRoom = "give the server more disk or memory: until then servers drain nothing, since a turn writes before it frees"
 
 // lacksRoom reports whether a code is of a server without disk or memory for a statement.

@@ -11,7 +11,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -68,6 +70,37 @@ func pagesFetched(t *testing.T, tx pgx.Tx, schema string) (n int) {
 		WHERE c.relnamespace = to_regnamespace($1)
 			OR c.oid IN (SELECT reltoastrelid FROM pg_class WHERE relnamespace = to_regnamespace($1))`, schema).Scan(&n))
 	return n
+}
+
+// The reads of a list of one id's payloads are proportional to their number: no page counts them
+// again.
+func TestPostgresPagesOfPayloadsReadWhatTheyReturn(t *testing.T) {
+	t.Parallel()
+	read := map[int]int{}
+	for _, payloads := range []int{5_000, 40_000} {
+		v := newViewed(t, 1)
+		execAll(t, v.pool, fmt.Sprintf(`
+			INSERT INTO %[1]s.dead_letters (shard, id, changed_at, error, grp) SELECT 0, 'big', 1, 'bang', 'bang';
+			INSERT INTO %[1]s.dead_letter_payloads (shard, id, digest, score, data)
+			SELECT 0, 'big', sha256(g::text::bytea), g, g::text::bytea FROM generate_series(1, %[2]d) g;
+			ANALYZE %[1]s.dead_letter_payloads`, v.schema, payloads))
+		tracer := &seen{}
+		s := v.openAs("pages", postgres.Options{NoWakeups: true}, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
+		listed := 0
+		for _, err := range inspect.New(s, inspect.Options{}).Payloads(t.Context(), "orders", "big", inspect.PayloadOptions{Place: inspect.PlaceDead}) {
+			must(t, err)
+			listed++
+		}
+		if listed != payloads {
+			t.Errorf("%d payloads are listed of %d", listed, payloads)
+		}
+		for _, q := range tracer.sent() {
+			read[payloads] += pagesRead(t, v.pool, v.schema, q.SQL, q.Args...)
+		}
+	}
+	if read[40_000] > 12*read[5_000] {
+		t.Errorf("the pages of 40,000 payloads read %d blocks, those of 5,000 %d", read[40_000], read[5_000])
+	}
 }
 
 // A turn's reads depend on the jobs that it claims, not on those that wait behind them.
