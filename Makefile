@@ -40,7 +40,7 @@ TESTRUN := go run ./internal/testrun $(if $(REPEAT),-repeat $(WITH_SERVERS))
 
 INTEGRATION := go -C internal/integration
 
-.PHONY: test test-all measure test-docker test-postgres lint fuzz images bench long
+.PHONY: test test-all docs-check measure test-docker test-postgres lint fuzz images bench long
 
 # The tests that must pass before each push, from a fresh clone.
 test:
@@ -81,6 +81,13 @@ test-postgres:
 		scripts/other-postgres $$version scripts/ran \
 			$(INTEGRATION) test $(SERVERS) -run '$(POSTGRES_TESTS)' -skip '$(STANDBYS)' . ./testservers || exit; \
 	done
+
+# The tests of the pages, which are part of make test: links and anchors, Go blocks, go and skein
+# commands, runbooks, and the patterns of prose.
+docs-check:
+	@scripts/need go
+	go test -run '^Test(Links|DeadLinks|Pages|GoOfPages|GoCommands|Prose|EachFault|Architecture|EveryExported)' .
+	go -C cmd/skein test -short -run '^Test(PagesShow|Runbooks|CommandsOfRunbooks|Reference)' .
 
 # Checks that read the code instead of running it.
 lint:
