@@ -62,7 +62,7 @@ func TestAHandlerThatIgnoresItsTimeoutIsLoggedEachMinute(t *testing.T) {
 					t.Fatal(err)
 				}
 				time.Sleep(4 * time.Minute)
-				if got := log.count("goes on long after its context has ended"); got != 2 {
+				if got := log.count("still runs long after its context has ended"); got != 2 {
 					t.Errorf("%d lines, want 2", got)
 				}
 				if log.count(`id=order-1 jobs=1 cause="`+skein.ErrTimeout.Error()+`"`) != 2 {

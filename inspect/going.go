@@ -91,7 +91,7 @@ func (g *going) begin(stats *ports.QueueStats) error {
 	shards := stats.Queue.Shards
 	if g.at.Shards != 0 { // continued
 		if g.at.Shards != shards {
-			return fmt.Errorf("%w: the queue had %d shards, and has %d; begin the action anew with Before",
+			return fmt.Errorf("%w: the queue had %d shards, and has %d; start the action again with Before",
 				ErrInvalidCheckpoint, g.at.Shards, shards)
 		}
 	} else {

@@ -235,7 +235,7 @@ const mostPanics = 16
 func (i *Inspector) panicked(v any) error {
 	text := fmt.Sprint(v)
 	if i.panics.Pass(time.Now(), text) {
-		i.log.Error("the store panicked; what was asked of it is unknown", "error", text, "stack", string(debug.Stack()))
+		i.log.Error("the store panicked; the outcome of the call is unknown", "error", text, "stack", string(debug.Stack()))
 	}
 	return fmt.Errorf("%w: %s", errStorePanicked, text)
 }

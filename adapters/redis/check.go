@@ -247,6 +247,6 @@ func (s *Store) cannotCheck(ctx context.Context, what string, err error) error {
 	if s.server.done.Load() {
 		return nil // it was logged at first use
 	}
-	s.logger.Warn("the server does not let us check a setting; make sure of it", "setting", what, "error", err)
+	s.logger.Warn("a setting of the store can't be checked; check it yourself", "setting", what, "error", err)
 	return nil
 }

@@ -46,7 +46,7 @@ func (s *Store) recordsRow(ctx context.Context) ports.Check {
 			row.Value += fmt.Sprintf("; and %d more", more)
 		}
 		row.Status, row.Refuses = ports.CheckFail, true
-		row.Advice = "run skein repair recount with the queue's name, which stores them anew or names a key that must be deleted or renamed first; " +
+		row.Advice = "run skein repair recount with the queue's name, which writes them again or names a key that must be deleted or renamed first; " +
 			"if it finds another shard count, put the record back by hand as the queue's other shards have it"
 	case err != nil:
 		row.Status, row.Value, row.Advice = ports.CheckUnknown, err.Error(), "see the other rows, or look again"

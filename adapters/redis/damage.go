@@ -118,7 +118,7 @@ func (s *Store) setAside(ctx context.Context, meta string, damaged *damagedError
 	what, why, place := r.text(), r.text(), places[damaged.place].String()
 	for r.more() {
 		if id, shard := r.text(), shardOf(base); what == "unlisted" {
-			s.logger.Warn("what no list of its shard had was listed anew, as of now", "shard", shard, "place", place, "id", id, "error", why)
+			s.logger.Warn("a record that no list of its shard had was listed again, as of now", "shard", shard, "place", place, "id", id, "error", why)
 		} else {
 			s.logger.Error("a record that can't be read was set aside; skein repair ls shows it, and skein repair discard removes it",
 				"shard", shard, "place", place, "id", id, "error", why)

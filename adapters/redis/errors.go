@@ -32,7 +32,7 @@ var permanentErrors = []struct{ prefix, advice string }{
 // have keys of the shard, and a call misses a key that another key refers to. Another cause is a
 // declared shard whose record is gone. The queue's other shards continue to work. docs/redis.md
 // describes the repair. If a key is only lost, the store sets its record aside instead.
-var ErrTorn = errors.New("the keys of a shard contradict each other, as after a failover amid the migration of its slot; docs/redis.md says how to mend it")
+var ErrTorn = errors.New("the keys of a shard contradict each other, as after a failover during the migration of its slot; docs/redis.md describes the repair")
 
 // luaFault is in the error of one of the store's scripts that misses something that another key
 // refers to, and does not check for it.

@@ -211,7 +211,7 @@ func (s *Store) restoreShard(ctx context.Context, q queueRecord, shard core.Shar
 		return false, r.mismatched(q.Name, q.layout())
 	case "new":
 		if q.whole || q.kept {
-			s.logger.Warn("a shard that had lost its record was made anew; what it held may be lost", "shard", shard.String())
+			s.logger.Warn("a shard that had lost its record has a new one; its jobs may be lost", "shard", shard.String())
 		}
 		return true, nil
 	}
@@ -257,10 +257,10 @@ func (s *Store) recount(ctx context.Context, r *ports.RecountRequest) (step port
 // overwritten returns [ports.ErrUnusable] for a key that does not have the type that it should
 // have.
 func overwritten(key, kind string) error {
-	what := "the recount then makes it anew"
+	what := "the recount then writes it again"
 	switch suffix := key[strings.LastIndexByte(key, '}')+1:]; suffix {
 	case ":j", ":c", ":l", ":k", ":t", ":x", ":xm", ":q":
-		what = "what Skein kept in it is lost"
+		what = "the data that Skein kept in it is lost"
 	}
 	return fmt.Errorf("%w: the key %s is no %s, so another program has overwritten it; delete or rename it with redis-cli, "+
 		"and run skein repair recount again: %s", ports.ErrUnusable, key, kind, what)

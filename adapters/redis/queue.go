@@ -167,7 +167,7 @@ func tornShard(shard core.Shard) error {
 }
 
 func (s *Store) logLost(shard core.Shard, err error) {
-	s.logger.Error("a shard has lost its record; skein repair recount makes it anew", "shard", shard.String(), "error", err)
+	s.logger.Error("a shard has lost its record; skein repair recount writes a new one", "shard", shard.String(), "error", err)
 }
 
 // Declare implements [ports.Producer]. It writes the record of the queue, which is authoritative,

@@ -89,7 +89,7 @@ func awayRow(shards []core.Shard) inspect.Check {
 	return inspect.Check{
 		Name: "leases", Status: inspect.CheckFail, Refuses: true,
 		Value:  fmt.Sprintf("shards that don't answer: %s", strings.Join(names, ", ")),
-		Advice: "mend the server that has them; where all servers answer, a shard has lost its record, and the log of the process that looks at it says so",
+		Advice: "repair the server that has them; if all servers answer, a shard has lost its record, and the log of the process that reads it names the shard",
 	}
 }
 

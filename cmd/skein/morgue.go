@@ -86,7 +86,7 @@ func (a *app) onDead(name, short, example, done string, named onJobs, every onAl
 
 func (a *app) edit() *cobra.Command {
 	var from, to bytesFlags
-	c := a.command("edit QUEUE ID", "Replace a payload of a dead letter, which stays dead", "skein morgue edit orders 42 --payload-file mended.json",
+	c := a.command("edit QUEUE ID", "Replace a payload of a dead letter; the dead letter stays in the morgue", "skein morgue edit orders 42 --payload-file mended.json",
 		cobra.ExactArgs(2), nil)
 	to.add(c.Flags(), "payload", "the new payload")
 	from.add(c.Flags(), "old", "the payload to replace, byte for byte, where there are several")
@@ -186,7 +186,7 @@ func (a *app) importFrom(ctx context.Context, queue string, layout *layoutFlags,
 	r, err := i.Import(ctx, queue, inspect.ReadDeadLetters(file), inspect.BulkOptions{Progress: p.progress})
 	p.end()
 	if err != nil {
-		return fmt.Errorf("%w; %d were imported: once more, from the beginning, goes on", err, r.Handled)
+		return fmt.Errorf("%w; %d were imported; run the import again from the beginning to continue", err, r.Handled)
 	}
 	return one(a, resultColumns, &r)
 }

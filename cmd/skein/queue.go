@@ -40,7 +40,7 @@ func (a *app) queueCommand() *cobra.Command {
 				}
 				return firstOf(one(a, statColumns, &lines[0]), err)
 			}),
-		a.onQueue("pause", "Let nothing of a queue be claimed; what runs goes on, and pushes are taken", (*inspect.Inspector).Pause),
+		a.onQueue("pause", "Stop claims from a queue; running jobs finish, and pushes are accepted", (*inspect.Inspector).Pause),
 		a.onQueue("resume", "End a pause", (*inspect.Inspector).Resume),
 		a.history(), a.purge(),
 		a.onQueue("forget", "Remove a queue that is empty and that no server works", (*inspect.Inspector).Forget),

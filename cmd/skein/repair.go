@@ -48,7 +48,7 @@ var discardedColumns = columns[discarded]{{"discarded", false, func(d *discarded
 // repairCommand has the operator's commands for a store that another program has written to by
 // mistake.
 func (a *app) repairCommand() *cobra.Command {
-	return group("repair", "Look at damaged records, remove them, and count anew",
+	return group("repair", "Show damaged records, remove them, and recount",
 		a.command("ls QUEUE", "List the records that can't be read and were set aside", "skein repair ls orders", cobra.ExactArgs(1),
 			func(ctx context.Context, i *inspect.Inspector, args []string) error {
 				return list(a, quarantineColumns, i.Quarantined(ctx, args[0]))

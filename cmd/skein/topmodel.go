@@ -213,7 +213,7 @@ func (m *topModel) ask(key string) {
 	}
 	q := map[string]topQuestion{
 		"p": {"Pause queue %s?", "queue %s is paused", func(ctx context.Context, i *inspect.Inspector) error { return i.Pause(ctx, name) }},
-		"r": {"Resume queue %s?", "queue %s goes on", func(ctx context.Context, i *inspect.Inspector) error { return i.Resume(ctx, name) }},
+		"r": {"Resume queue %s?", "queue %s is resumed", func(ctx context.Context, i *inspect.Inspector) error { return i.Resume(ctx, name) }},
 		"d": {"Drain server %s?", "server %s drains", func(ctx context.Context, i *inspect.Inspector) error { return i.Drain(ctx, name, true) }},
 		"u": {"Let server %s work again?", "server %s works again", func(ctx context.Context, i *inspect.Inspector) error { return i.Drain(ctx, name, false) }},
 	}[key]

@@ -151,7 +151,7 @@ func TestTopAsksBeforeItActs(t *testing.T) {
 		{[]string{"n"}, false, false, "nothing was done"},
 		{[]string{"p", "y"}, true, false, "queue orders is paused"},
 		{[]string{"r", "q"}, true, false, "nothing was done"},
-		{[]string{"r", "y"}, false, false, "queue orders goes on"},
+		{[]string{"r", "y"}, false, false, "queue orders is resumed"},
 		{[]string{"d", "d"}, false, false, "nothing was done"},
 		{[]string{"d", "y"}, false, true, "server web-1 drains"},
 		{[]string{"u", "y"}, false, false, "server web-1 works again"},

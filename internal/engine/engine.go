@@ -69,7 +69,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		return err
 	}
 	if len(e.shards()) == 0 {
-		e.log.Warn("the splitter assigns no shard to this node; it works nothing", "queues", len(e.cfg.Queues))
+		e.log.Warn("the splitter assigns no shard to this node, so it works none", "queues", len(e.cfg.Queues))
 	}
 	if err := e.declareAll(ctx); err != nil || ctx.Err() != nil {
 		return err

@@ -196,7 +196,7 @@ func TestAStoppingNodeSaysThatItDrains(t *testing.T) {
 		w.wantCounts(0, 1, 0, 0)
 		goes.cancel()
 		w.sleep(100 * time.Millisecond)
-		goes.wantLines(0, "as an operator has asked")
+		goes.wantLines(0, "an operator drains this server")
 		goes.wantLines(1, "share of a queue has changed", "DEBUG", "shards=0")
 		w.wantOwners(map[string]int{stays.owner: 7, goes.owner: 1})
 		if got, _ := w.announced(goes); !got.Draining {
@@ -226,7 +226,7 @@ func TestANodeThatDrainsAloneWorksNothing(t *testing.T) {
 				w.push("waits", "x")
 				w.sleep(10 * announceInterval)
 				w.wantCounts(1, 0, 0, 0)
-				if told := n.log.count("this server drains, as an operator has asked"); told != 1 {
+				if told := n.log.count("an operator drains this server"); told != 1 {
 					w.Errorf("the log says %d times that the node drains, want once", told)
 				}
 				w.drain(n, false)

@@ -104,9 +104,9 @@ func (m *membership) reportShare() {
 	if m.draining != m.saidDraining && !e.stopping() {
 		m.saidDraining = m.draining
 		if m.draining {
-			e.log.Info("this server drains, as an operator has asked: it gives its shards up")
+			e.log.Info("an operator drains this server: it gives up its shards")
 		} else {
-			e.log.Info("this server works again, as an operator has asked")
+			e.log.Info("an operator has ended the drain: this server works again")
 		}
 	}
 	if !m.draining && len(m.mine) == 0 && len(e.shards()) > 0 {

@@ -50,7 +50,7 @@ func (w *watcher) handlers(now time.Time) {
 				if o.first {
 					s.overran(ports.OverrunEvent{IDs: o.ids, For: now.Sub(o.at)}, o.cause)
 				}
-				w.node.log.Warn("a handler goes on long after its context has ended; until it returns, it keeps its lane, and its shard can't change hands",
+				w.node.log.Warn("a handler still runs long after its context has ended; until it returns, it keeps its lane, and its shard can't move to another server",
 					keyQueue, s.id.Queue, keyShard, s.id.String(), keyID, o.ids[0], "jobs", len(o.ids), "cause", o.cause,
 					"since", o.at, "for", now.Sub(o.at).Round(time.Second))
 			}

@@ -41,8 +41,8 @@ func TestTheLogNamesTheJobThatGoesOn(t *testing.T) {
 		w.pushEach(3)
 		w.sleep(5 * time.Minute)
 		w.wantCounts(0, 0, 3, 0)
-		lines := n.log.lines("goes on long after")
-		if len(lines) != 1 || len(n.log.lines("goes on long after", "id=job-2")) != 1 {
+		lines := n.log.lines("still runs long after")
+		if len(lines) != 1 || len(n.log.lines("still runs long after", "id=job-2")) != 1 {
 			w.Errorf("the log says %q, want one line, of job-2", lines)
 		}
 	})
@@ -167,13 +167,13 @@ func TestAHandlerThatIgnoresItsEndIsLoggedEachMinute(t *testing.T) {
 				w.sleepUntil(10 * time.Second)
 				c.end(w, n, "stuck")
 				w.sleepUntil(10*time.Second + 55*time.Second)
-				n.wantLines(0, "goes on")
+				n.wantLines(0, "still runs")
 				w.sleepUntil(10*time.Second + 65*time.Second)
-				n.wantLines(1, "goes on", "level=WARN", "queue=orders", "shard=orders/0", "id=stuck", c.cause, "for=1m")
+				n.wantLines(1, "still runs", "level=WARN", "queue=orders", "shard=orders/0", "id=stuck", c.cause, "for=1m")
 				w.sleepUntil(10*time.Second + 190*time.Second)
-				n.wantLines(3, "goes on")
+				n.wantLines(3, "still runs")
 				w.sleepUntil(10*time.Second + 10*time.Minute)
-				n.wantLines(3, "goes on")
+				n.wantLines(3, "still runs")
 			})
 		})
 	}

@@ -153,8 +153,8 @@ func TestRedisALostShardOfALostQueueIsMended(t *testing.T) {
 		}
 		_, err := inspect.New(l.store, inspect.Options{}).Recount(t.Context(), "orders", inspect.BulkOptions{})
 		must(t, err)
-		if n := strings.Count(l.log.String(), "was made anew"); n != 1 || l.missing() {
-			t.Errorf("the log has %d shards that were made anew, want one:\n%s", n, l.log.String())
+		if n := strings.Count(l.log.String(), "has a new one"); n != 1 || l.missing() {
+			t.Errorf("the log has %d shards with a new record, want one:\n%s", n, l.log.String())
 		}
 		must(t, l.push(1))
 		must(t, l.client.Del(t.Context(), lostMeta).Err())
