@@ -228,7 +228,7 @@ func TestCheckNamesShardsThatDoNotAnswer(t *testing.T) {
 	declaredIn(t, store, "orders")
 	for away, want := range map[int]string{1: "orders/0", 5: "orders/4", 7: "orders/4, and 2 more"} {
 		got := lookAtLeases(t.Context(), inspect.New(awayStore{store, core.Shards("orders", away)}, inspect.Options{}))
-		if !got.Refuses || got.Status != inspect.CheckFail || !strings.HasSuffix(got.Value, want) || !strings.Contains(got.Advice, "mend the server") {
+		if !got.Refuses || got.Status != inspect.CheckFail || !strings.HasSuffix(got.Value, want) || !strings.Contains(got.Advice, "repair the server") {
 			t.Errorf("%d shards: %+v, want %s", away, got, want)
 		}
 	}
