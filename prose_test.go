@@ -95,6 +95,10 @@ func TestProseIsPlain(t *testing.T) {
 	eachFileOf(t, hasProse, func(name, text string) {
 		faults := proseFaults(name, text)
 		left[name] = min(len(faults), allowed[name])
+		if len(faults) < allowed[name] && !*update {
+			t.Errorf("%s breaks the rules of prose at %d places only, and %s allows %d: run go test -run TestProse -update .",
+				name, len(faults), proseTodo, allowed[name])
+		}
 		if len(faults) > allowed[name] {
 			t.Errorf("%s breaks the rules of prose at %d places, %s allows %d. Rewrite them; if the text was moved "+
 				"from another file, move that file's number too.\n%s",
@@ -106,6 +110,12 @@ func TestProseIsPlain(t *testing.T) {
 	}
 	if *update {
 		writeTodo(t, left)
+		return
+	}
+	for name := range allowed {
+		if _, ok := left[name]; !ok {
+			t.Errorf("%s allows faults of %s, which is not there: run go test -run TestProse -update .", proseTodo, name)
+		}
 	}
 }
 
@@ -308,7 +318,7 @@ func passagesOfGo(text string) []*passage {
 		if tok != token.COMMENT {
 			continue
 		}
-		at := file.Position(pos)
+		at := file.PositionFor(pos, false)
 		whole := strings.TrimSpace(lines[at.Line-1][:at.Column-1]) == ""
 		if body := strings.TrimPrefix(lit, "// "); whole && (at.Line == output || body == "Output:" || body == "Unordered output:") {
 			output = at.Line + 1

@@ -7,8 +7,8 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// HistoryKept is how long a store keeps the statistics of a minute. It lists the present minute and
-// those that began at most this long before it.
+// HistoryKept is how long a store lists the statistics of a minute: it lists the present minute and
+// those that began at most this long before it. It keeps them for at least an hour more.
 const HistoryKept = 24 * time.Hour
 
 // MaxRecords is the maximum number of records of one [Registry.Record].

@@ -171,7 +171,7 @@ func (s *ShardStats) Orphaned(now core.Instant) int64 {
 // JobView is a queued job with the first of its payloads.
 type JobView struct {
 	core.Job
-	// Count is the number of payloads of the job.
+	// Count is the number of payloads of the job, as far as MaxCount counts.
 	Count int
 }
 
@@ -188,7 +188,7 @@ type JobsPage struct {
 // ClaimView is a claimed job with the first of its payloads.
 type ClaimView struct {
 	core.Claim
-	// Count is the number of payloads of the claim.
+	// Count is the number of payloads of the claim, as far as MaxCount counts.
 	Count int
 	Shard core.Shard
 	// Owner and Node are those of the lease and the turn that claimed the job.
@@ -221,7 +221,7 @@ type ClaimedPage struct {
 // DeadLetterView is a dead letter with the first of its payloads.
 type DeadLetterView struct {
 	core.DeadLetter
-	// Count is the number of payloads of the dead letter.
+	// Count is the number of payloads of the dead letter, as far as MaxCount counts.
 	Count int
 }
 

@@ -77,7 +77,7 @@ type PageRequest struct {
 	// mean MaxPage.
 	Limit int
 	// Payloads is the maximum number of payloads to return of each entry, lowest first. Below 1, no
-	// payload is returned. The Count of the view is the number of payloads that the entry has.
+	// payload is returned. The view's Count does not depend on it.
 	Payloads int
 	// ErrorBytes is the maximum size in bytes of each error text, truncated by [core.CutText]. 0
 	// means the whole text, below 0 no text.

@@ -45,13 +45,13 @@ func (s *Store) Record(ctx context.Context, r ports.RecordRequest) error {
 	return nil
 }
 
-// keptFrom returns the first minute that is kept at now.
-func keptFrom(now core.Instant) core.Instant { return now.Minute().Add(-ports.HistoryKept) }
+// listedFrom returns the first minute that is listed at now.
+func listedFrom(now core.Instant) core.Instant { return now.Minute().Add(-ports.HistoryKept) }
 
-// takesRecord reports whether a record of a minute is taken at now: one that is kept, and begins
+// takesRecord reports whether a record of a minute is taken at now: the minute is listed, or begins
 // within an hour.
 func takesRecord(minute, now core.Instant) bool {
-	return minute >= keptFrom(now) && minute <= now.Add(time.Hour)
+	return minute >= listedFrom(now) && minute <= now.Add(time.Hour)
 }
 
 // record stores a record, and removes old ones.
@@ -61,7 +61,7 @@ func (h *history) record(owner string, r *ports.Record, now core.Instant) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if kept := keptFrom(now).Add(-time.Hour); kept > h.pruned {
+	if kept := listedFrom(now).Add(-time.Hour); kept > h.pruned {
 		maps.DeleteFunc(h.records, func(k recordKey, _ core.Stats) bool { return k.minute < kept })
 		h.pruned = kept
 	}

@@ -21,7 +21,7 @@ func TestHistoryKeepsADayAndAnHour(t *testing.T) {
 		t.Fatalf("%d minutes are kept, want %d", len(h.records), want)
 	}
 	for key := range h.records {
-		if key.minute < keptFrom(end).Add(-time.Hour) || key.minute > end {
+		if key.minute < listedFrom(end).Add(-time.Hour) || key.minute > end {
 			t.Fatalf("minute %d is kept, at %d", key.minute, end)
 		}
 	}

@@ -88,7 +88,7 @@ func translate(ctx context.Context, err error) error {
 		return fmt.Errorf("postgres: the server has stopped: %s (SQLSTATE %s); give it more disk, which it needs to start",
 			pg.Message, pg.Code)
 	case lacksRoom(pg.Code):
-		return fmt.Errorf("postgres: %w: %s (SQLSTATE %s); %s", ports.ErrFull, pg.Message, pg.Code, giveRoom)
+		return fmt.Errorf("postgres: %w: %s (SQLSTATE %s); %s", ports.ErrFull, pg.Message, pg.Code, giveRoom(pg.Code))
 	case pg.Code == notText:
 		return fmt.Errorf("postgres: %w: %s (SQLSTATE %s)", ports.ErrInvalidRequest, pg.Message, pg.Code)
 	case pg.Code == queryCanceled:
@@ -112,10 +112,17 @@ const giveTime = "unless an operator or the end of the call's context ended it, 
 
 const tooManyConnections = "53300"
 
-// giveRoom is the remedy for a server without room. Draining is not a remedy: a turn copies the
-// jobs that it claims before it deletes any. Space of deleted rows becomes free by a vacuum, which
-// also writes.
-const giveRoom = "give the server more disk or memory: until then servers drain nothing, since a turn writes before it frees"
+const diskFull = "53100"
+
+// giveRoom returns the remedy for a server without room. Draining is no remedy for a full disk: a
+// turn copies the jobs that it claims before it deletes any. A vacuum frees the space of deleted
+// rows, and it writes as well.
+func giveRoom(code string) string {
+	if code == diskFull {
+		return "give the server more disk: until then servers drain nothing, since a turn writes before it frees"
+	}
+	return "give the server more memory or other resources"
+}
 
 // lacksRoom reports whether a code is of a server without disk or memory for a statement.
 func lacksRoom(code string) bool { return strings.HasPrefix(code, "53") && code != tooManyConnections }

@@ -140,3 +140,12 @@ func TestATimeoutOfAConnectionNamesItsAddress(t *testing.T) {
 		t.Errorf("%v is a failure of the kind %v, want %v", err, ports.FailureOf(err), ports.FailureUnreachable)
 	}
 }
+
+// Only a full disk keeps servers from handling jobs, so only its error says that.
+func TestTheRemedyForAServerWithoutRoom(t *testing.T) {
+	for code, want := range map[string]bool{"53100": true, "53200": false, "53000": false} {
+		if err := translate(pgError(code, "ERROR")); strings.Contains(err.Error(), "drain nothing") != want {
+			t.Errorf("%s: %v", code, err)
+		}
+	}
+}

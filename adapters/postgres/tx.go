@@ -183,7 +183,7 @@ func translateTx(err error) error {
 	case code == readOnlyServer:
 		return fmt.Errorf("postgres: in a transaction: %w; %s", err, findPrimary)
 	case lacksRoom(code):
-		return fmt.Errorf("%w: %w; %s", ports.ErrFull, err, giveRoom)
+		return fmt.Errorf("%w: %w; %s", ports.ErrFull, err, giveRoom(code))
 	}
 	return fmt.Errorf("postgres: in a transaction: %w", err)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// keptFrom returns the first minute that a store keeps at now.
-func keptFrom(now core.Instant) core.Instant { return now.Minute().Add(-ports.HistoryKept) }
+// listedFrom returns the first minute that a store lists at now.
+func listedFrom(now core.Instant) core.Instant { return now.Minute().Add(-ports.HistoryKept) }
 
 // History sums up records for the reply of [ports.Inspector].History. Make it with [NewHistory]. It
 // is not safe for concurrent use.
@@ -29,7 +29,7 @@ func NewHistory(r ports.HistoryRequest, now core.Instant) *History {
 	if to == 0 {
 		to = core.MaxInstant + 1
 	}
-	return &History{request: r, from: max(r.From, keptFrom(now)), to: to, steps: make(map[core.Instant]*core.Stats)}
+	return &History{request: r, from: max(r.From, listedFrom(now)), to: to, steps: make(map[core.Instant]*core.Stats)}
 }
 
 // step returns the sum that a minute belongs to, or nil if the minute is not requested.

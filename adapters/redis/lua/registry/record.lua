@@ -14,7 +14,7 @@ local META, HISTORY = KEYS[1], KEYS[2]
 local HOUR, MINUTE, HEAD = 3600000000, 60000000, 11
 local now, owner, hour = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 if call('EXISTS', META) == 0 then return 0 end
-local first, last = now - now % MINUTE - 24 * HOUR, now + HOUR -- storekit.TakesRecord
+local first, last = now - now % MINUTE - 24 * HOUR, now + HOUR -- see ports.Registry.Record
 local there = call('HGET', HISTORY, 'hour')
 local same = there == ARGV[3] -- or the hash is of an earlier round, or of a clock that stepped back
 local blocks, count = {}, 0
