@@ -22,6 +22,7 @@ import (
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/dashboard"
 	"github.com/skeinq/skein/adapters/httpapi"
+	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/adapters/otel"
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/adapters/prometheus"

@@ -13,6 +13,8 @@ type Event struct {
 
 var Orders *skein.Queue[Event]
 
+var redisAddress string
+
 var ledger interface {
 	Book(ctx context.Context, id string, e Event) error
 }
