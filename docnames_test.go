@@ -64,7 +64,7 @@ func TestEachFaultHasATest(t *testing.T) {
 }
 
 // namedFile is a file that docs/architecture.md names, perhaps by the end of its path.
-var namedFile = regexp.MustCompile("^[\\w./-]+\\.(?:go|lua|sql|html|json|md)$")
+var namedFile = regexp.MustCompile(`^[\w./-]+\.(?:go|lua|sql|html|json|md)$`)
 
 // Each file that docs/architecture.md names is there, and each test, and each group of cases that
 // holds a rule of the map.
