@@ -2,31 +2,13 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"strings"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 )
-
-// actions returns the routes that change something.
-func actions() []route {
-	return []route{
-		act("/queues/{queue}/pause", VerbPause, "Let nothing of a queue be claimed", (*call).pause),
-		act("/queues/{queue}/resume", VerbResume, "End a pause", (*call).resume),
-		act("/queues/{queue}/forget", VerbForget, "Remove a queue that is empty and that no server works", (*call).forget),
-		slow(act("/queues/{queue}/recount", VerbRecount, "Count a queue's jobs one by one, and correct its figures", (*call).recount)),
-		act("/queues/{queue}/jobs/run-now", VerbRunNow, "Make queued jobs due: those named, or those that match", (*call).runNow),
-		act("/queues/{queue}/jobs/bury", VerbBury, "Move queued jobs to the morgue: those named, or those with a failure that match", (*call).bury),
-		act("/queues/{queue}/jobs/delete", VerbDelete, "Remove queued jobs: those named, or those with a failure that match", (*call).remove),
-		act("/queues/{queue}/claimed/cancel", VerbCancel, "End jobs that servers have claimed", (*call).cancel),
-		act("/queues/{queue}/morgue/revive", VerbRevive, "Queue dead letters again: those named, or those that match", (*call).revive),
-		act("/queues/{queue}/morgue/purge", VerbPurge, "Remove dead letters for good: those named, or those that match", (*call).purge),
-		act("/queues/{queue}/morgue/edit", VerbEdit, "Replace payloads of a dead letter", (*call).edit),
-		act("/queues/{queue}/quarantine/discard", VerbDiscard, "Remove records that can't be read", (*call).discard),
-		act("/nodes/drain", VerbDrain, "Ask a server to give its shards up", (*call).drain),
-		act("/nodes/resume", VerbDrain, "Ask a drained server to work again", (*call).resumeNode),
-	}
-}
 
 // done is the answer of an action that either succeeds as a whole or fails.
 type done struct {
@@ -72,7 +54,7 @@ type nodeBody struct {
 	Node string `json:"node" doc:"the server: its owner id, or its name if only one has that"`
 }
 
-func (b *nodeBody) about(a *Action) { a.Node = b.Node }
+func (b *nodeBody) about(a *asked) { a.Node = b.Node }
 
 func (c *call) drain(b *nodeBody) (*done, error) {
 	return answered(c.inspector.Drain(c.ctx, b.Node, true))
@@ -111,7 +93,7 @@ type cancelBody struct {
 	Drop bool     `json:"drop,omitempty" doc:"remove the jobs once their handlers have returned, instead of putting them back"`
 }
 
-func (b *cancelBody) about(a *Action) { a.IDs = b.IDs }
+func (b *cancelBody) about(a *asked) { a.IDs = b.IDs }
 
 func (c *call) cancel(b *cancelBody) (*bulkReply, error) {
 	mode := inspect.CancelModePutBack
@@ -133,7 +115,7 @@ type replacement struct {
 	New octets `json:"new" doc:"the payload to put in its place"`
 }
 
-func (b *editBody) about(a *Action) { a.IDs = []string{b.ID} }
+func (b *editBody) about(a *asked) { a.IDs = []string{b.ID} }
 
 func (c *call) edit(b *editBody) (*bulkReply, error) {
 	if len(b.Edits) == 0 || len(b.Edits) > maxNamed {
@@ -176,3 +158,20 @@ func (m *match) filter() string {
 }
 
 func (m *match) holds(text string) bool { return strings.Contains(text, string(m.Error)) }
+
+// given is a text that is not empty if it is given: a text that a client has lost must not match
+// everything.
+type given string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (g *given) UnmarshalJSON(data []byte) error {
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return err
+	}
+	if text == "" {
+		return errors.New("an empty text in match; leave the field out, and {} is all")
+	}
+	*g = given(text)
+	return nil
+}

@@ -291,7 +291,7 @@ func TestEachErrorHasItsProblem(t *testing.T) {
 		inspect.ErrUnknownQueue, inspect.ErrUnknownNode, inspect.ErrInvalidID, inspect.ErrInvalidOptions, inspect.ErrInvalidRequest, inspect.ErrUnusable,
 		inspect.ErrQueueMismatch, inspect.ErrNotEmpty, inspect.ErrLeaseHeld, inspect.ErrInvalidCheckpoint, inspect.ErrInvalidCursor,
 	} {
-		if p := new(API).problemOf("", err); p.name == "store" {
+		if p := new(service).problemOf("", err); p.name == "store" {
 			t.Errorf("%v has no problem of its own", err)
 		}
 	}

@@ -15,7 +15,7 @@ type auditQuery struct {
 	Limit int    `query:"limit" min:"1" max:"1000" default:"100" doc:"how many actions at most, the newest first"`
 }
 
-func (q *auditQuery) about(a *Action) { a.Queue = q.Queue }
+func (q *auditQuery) about(a *asked) { a.Queue = q.Queue }
 
 // auditRow is an operator's action.
 type auditRow struct {
@@ -54,8 +54,8 @@ var quotations = regexp.MustCompile(`"(?:[^"\\]|\\.)*"?`)
 
 // withoutIDs leaves out quotations in an action's error where ids are redacted: it can no longer
 // be told which of them are ids.
-func (a *API) withoutIDs(text string) string {
-	if a.o.RedactID == nil {
+func (s *service) withoutIDs(text string) string {
+	if s.o.RedactID == nil {
 		return text
 	}
 	return quotations.ReplaceAllLiteralString(text, `"…"`)

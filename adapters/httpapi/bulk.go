@@ -24,7 +24,7 @@ type bulkBody struct {
 	DryRun   bool       `json:"dry_run,omitempty" doc:"with match: change nothing, and say what would be"`
 }
 
-func (b *bulkBody) about(a *Action) { a.IDs, a.Bulk = b.IDs, b.Match != nil }
+func (b *bulkBody) about(a *asked) { a.IDs, a.Bulk = b.IDs, b.Match != nil }
 
 // check refuses a body that names nothing, or both.
 func (b *bulkBody) check(others int) error {
@@ -57,7 +57,7 @@ type letterPayloads struct {
 	Payloads []octets `json:"payloads" doc:"its payloads, byte for byte"`
 }
 
-func (b *morgueBody) about(a *Action) {
+func (b *morgueBody) about(a *asked) {
 	b.bulkBody.about(a)
 	for _, letter := range b.Payloads {
 		a.IDs = append(a.IDs, letter.ID)

@@ -15,10 +15,10 @@ type findQuery struct {
 	Payloads int    `query:"payloads" max:"1000" doc:"how many payloads to show of each place, lowest score first; fewer if they have over 8 MiB"`
 }
 
-func (q *findQuery) about(a *Action) {
+func (q *findQuery) about(a *asked) {
 	a.Queue, a.IDs = q.Queue, []string{q.ID}
 	if q.Payloads > 0 {
-		a.Verb = VerbViewPayload
+		a.Verb = verbViewPayload
 	}
 }
 
@@ -120,7 +120,7 @@ type payloadsQuery struct {
 	Limit int    `query:"limit" min:"1" max:"1000" default:"100" doc:"how many payloads at most; a page ends early after 8 MiB"`
 }
 
-func (q *payloadsQuery) about(a *Action) { a.Verb, a.IDs = VerbViewPayload, []string{q.ID} }
+func (q *payloadsQuery) about(a *asked) { a.Verb, a.IDs = verbViewPayload, []string{q.ID} }
 
 // payloadsOf lists the payloads of an id in one place. It requests one more than a page has, to
 // know whether there is another page.
@@ -152,7 +152,7 @@ type whyQuery struct {
 	ID    string `query:"id" doc:"the id"`
 }
 
-func (q *whyQuery) about(a *Action) { a.Queue, a.IDs = q.Queue, []string{q.ID} }
+func (q *whyQuery) about(a *asked) { a.Queue, a.IDs = q.Queue, []string{q.ID} }
 
 // ownerRow is the last announcement of the server that has a shard.
 type ownerRow struct {

@@ -101,7 +101,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, route *route, f for
 		return err
 	}
 	if l, ok := reply.(listed); ok {
-		l.describe(h)
+		l.Describe(h)
 	}
 	h.Set("Content-Type", f.mediaType)
 	if f.mediaType == "text/csv" {
@@ -151,7 +151,7 @@ func knows(headers []string, tag string) bool {
 type listed interface {
 	// Rows returns the elements, a slice of structs.
 	Rows() any
-	describe(http.Header)
+	Describe(http.Header)
 }
 
 // jsonLines writes a JSON value for each row.

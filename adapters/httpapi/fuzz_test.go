@@ -86,17 +86,17 @@ func FuzzCursor(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add("AGQwMDAwMg")
-	f.Add(closed.sealed("AGQwMDAwMg"))
+	f.Add(closed.service.sealed("AGQwMDAwMg"))
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, api := range []*API{open, closed} {
-			c, err := api.cursor(text)
+			c, err := api.service.cursor(text)
 			if err != nil {
 				if !errors.Is(err, inspect.ErrInvalidCursor) {
 					t.Fatalf("%v of %q", err, text)
 				}
 				continue
 			}
-			if again := api.sealed(c.String()); again != text {
+			if again := api.service.sealed(c.String()); again != text {
 				t.Fatalf("%q became %q", text, again)
 			}
 		}

@@ -32,7 +32,7 @@ type groupsReply struct {
 // Rows returns the groups.
 func (g *groupsReply) Rows() any { return g.Items }
 
-func (g *groupsReply) describe(h http.Header) {
+func (g *groupsReply) Describe(h http.Header) {
 	h.Set("Skein-As-Of", g.AsOf.Format(time.RFC3339Nano))
 	if len(g.Unreached) > 0 {
 		h.Set("Skein-Unreached", strconv.Itoa(len(g.Unreached)))
@@ -54,19 +54,19 @@ func (c *call) groups(q *groupsQuery) (*groupsReply, error) {
 
 // groupKey is the form in which a client names a group: its name. The name is made from an error's
 // text, so it is encrypted where error texts are redacted.
-func (a *API) groupKey(name string) string {
-	if a.o.RedactError == nil || name == "" {
+func (s *service) groupKey(name string) string {
+	if s.o.RedactError == nil || name == "" {
 		return name
 	}
-	return a.sealer.seal(name)
+	return s.sealer.seal(name)
 }
 
 // group returns the name of the group that a client names.
-func (a *API) group(key string) (string, error) {
-	if a.o.RedactError == nil || key == "" {
+func (s *service) group(key string) (string, error) {
+	if s.o.RedactError == nil || key == "" {
 		return key, nil
 	}
-	name, err := a.sealer.open(key)
+	name, err := s.sealer.open(key)
 	if err != nil {
 		return "", fmt.Errorf("%w: no group is called so, or it was given out under another CursorKey", inspect.ErrInvalidOptions)
 	}

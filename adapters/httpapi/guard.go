@@ -1,10 +1,12 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"net"
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -25,7 +27,7 @@ var security = map[string]string{
 func (a *API) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p := a.guard(r); p != nil {
-			p.write(w, r)
+			writeProblem(w, r, p)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -96,4 +98,22 @@ func peerOf(r *http.Request) string {
 		return r.RemoteAddr
 	}
 	return host
+}
+
+// writeProblem answers with a problem.
+func writeProblem(w http.ResponseWriter, r *http.Request, p *problem) {
+	body, err := json.Marshal(p)
+	if err != nil {
+		http.Error(w, p.Title, p.Status)
+		return
+	}
+	h := w.Header()
+	if p.retry > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(p.retry.Seconds())))
+	}
+	if p.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", Challenge)
+	}
+	h.Set("Content-Type", "application/problem+json")
+	respond(w, r, p.Status, body)
 }

@@ -1,7 +1,7 @@
 package httpapi
 
 import (
-	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"path"
@@ -11,9 +11,6 @@ import (
 
 	"github.com/skeinq/skein/inspect"
 )
-
-// maxBulk is how many actions on all that match may be under way at once.
-const maxBulk = 2
 
 // register makes the mux of the table.
 func (a *API) register() {
@@ -25,7 +22,7 @@ func (a *API) register() {
 		a.routes = append(a.routes, r)
 		a.mux.HandleFunc(r.method+" "+base+r.path, func(w http.ResponseWriter, q *http.Request) { a.serve(w, q, &r) })
 	}
-	a.document = document(a.routes)
+	a.document = json.RawMessage(document(a.routes))
 }
 
 // ServeHTTP implements [http.Handler].
@@ -34,7 +31,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(name, value)
 	}
 	if p := a.guard(r); p != nil {
-		p.write(w, r)
+		writeProblem(w, r, p)
 		return
 	}
 	r = rooted(r)
@@ -43,7 +40,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if allowed != "" {
 			w.Header().Set("Allow", allowed)
 		}
-		p.write(w, r)
+		writeProblem(w, r, p)
 		return
 	}
 	a.mux.ServeHTTP(w, r)
@@ -79,7 +76,7 @@ func (a *API) noRoute(r *http.Request) (p *problem, allowed string) {
 // serve answers a request of a route.
 func (a *API) serve(w http.ResponseWriter, r *http.Request, route *route) {
 	queue := r.PathValue("queue")
-	fail := func(err error) { a.problemOf(queue, err).write(w, r) }
+	fail := func(err error) { writeProblem(w, r, a.service.problemOf(queue, err)) }
 	format, err := accepted(r, route.rows)
 	if err != nil {
 		fail(err)
@@ -90,20 +87,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, route *route) {
 		fail(err)
 		return
 	}
-	action := Action{Verb: route.verb, Queue: queue}
-	if in, ok := in.(about); ok {
-		in.about(&action)
-	}
-	if a.o.Authorize != nil {
-		if err := a.o.Authorize(r, action); errors.Is(err, ErrUnauthenticated) {
-			fail(problemUnauthenticated.with("give them in the header Authorization, by HTTP basic authentication"))
-			return
-		} else if err != nil {
-			fail(problemForbidden.with("%s is not allowed here", action.Verb))
-			return
-		}
-	}
-	reply, err := a.run(r, route, action, in)
+	reply, err := route.run(r.Context(), a, a.caller(r), queue, in)
 	if err != nil {
 		fail(err)
 		return
@@ -113,27 +97,21 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, route *route) {
 	}
 }
 
-// run calls the inspector, within the route's time and as the request's actor.
-func (a *API) run(r *http.Request, route *route, action Action, in any) (any, error) {
-	if action.Bulk {
-		select {
-		case a.bulk <- struct{}{}:
-			defer func() { <-a.bulk }()
-		default:
-			return nil, problemBusy.with("%d are at most; try again when one is done", maxBulk)
-		}
-	}
-	ctx, end := context.WithTimeout(r.Context(), route.time)
-	defer end()
-	if route.action() {
+// caller returns the service's caller for a request.
+func (a *API) caller(r *http.Request) *caller {
+	c := &caller{Actor: func() inspect.Actor {
 		actor := inspect.Actor{From: peerOf(r), Reason: r.Header.Get(reasonHeader)}
 		if a.o.Actor != nil {
 			actor.Name = a.o.Actor(r)
 		}
-		ctx = inspect.WithActor(ctx, actor)
-		defer a.snapshots.forget()
+		return actor
+	}}
+	if a.o.Authorize != nil {
+		c.Authorize = func(of asked) error {
+			return a.o.Authorize(r, Action{Verb(of.Verb), of.Queue, of.IDs, of.Bulk, of.Node})
+		}
 	}
-	return route.run(&call{API: a, ctx: ctx, queue: action.Queue}, in)
+	return c
 }
 
 // input reads the request's input for the route.

@@ -24,7 +24,7 @@ type list[R any] struct {
 // Rows returns the items.
 func (l *list[R]) Rows() any { return l.Items }
 
-func (l *list[R]) describe(h http.Header) {
+func (l *list[R]) Describe(h http.Header) {
 	h.Set("Skein-As-Of", l.AsOf.Format(time.RFC3339Nano))
 	if l.Next != "" {
 		h.Set("Skein-Next", l.Next)
@@ -51,9 +51,9 @@ type pageQuery struct {
 	ErrorBytes int    `query:"error_bytes" max:"4096" doc:"how many bytes of each error to show; 0 is all"`
 }
 
-func (q *pageQuery) about(a *Action) {
+func (q *pageQuery) about(a *asked) {
 	if q.Payloads > 0 {
-		a.Verb = VerbViewPayload
+		a.Verb = verbViewPayload
 	}
 }
 

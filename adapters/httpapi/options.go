@@ -1,7 +1,7 @@
 package httpapi
 
 import (
-	"errors"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -51,7 +51,7 @@ type Action struct {
 
 // ErrUnauthenticated reports a request without valid credentials of HTTP basic authentication.
 // Options.Authorize returns it, wrapped or not.
-var ErrUnauthenticated = errors.New("not authenticated")
+var ErrUnauthenticated = errUnauthenticated
 
 // Challenge is the header WWW-Authenticate of a response to a request that Options.Authorize
 // refused with [ErrUnauthenticated].
@@ -105,19 +105,13 @@ type Options struct {
 // API is an [http.Handler] for the paths below /api/v1. Make it with [New]. It is safe for
 // concurrent use.
 type API struct {
-	inspector *inspect.Inspector
-	o         Options
-	hosts     map[string]bool
-	origins   http.CrossOriginProtection
-	routes    []route
-	mux       *http.ServeMux
-	document  []byte
-	// bulk bounds how many actions on all that match are under way.
-	bulk      chan struct{}
-	snapshots snapshots
-	// sealer encrypts the ids and texts in cursors and groups that clients may not read. It is nil if
-	// they may read all.
-	sealer *sealer
+	service  *service
+	o        Options
+	hosts    map[string]bool
+	origins  http.CrossOriginProtection
+	routes   []route
+	mux      *http.ServeMux
+	document json.RawMessage
 }
 
 // New returns the API of an inspector. It doesn't contact the store.
@@ -137,7 +131,7 @@ func New(inspector *inspect.Inspector, o Options) (*API, error) {
 	if o.MaxHeaderBytes == 0 {
 		o.MaxHeaderBytes = 32 << 10
 	}
-	a := &API{inspector: inspector, o: o, bulk: make(chan struct{}, maxBulk)}
+	a := &API{o: o}
 	for _, origin := range o.TrustedOrigins {
 		if err := a.origins.AddTrustedOrigin(origin); err != nil {
 			return nil, invalidOption("TrustedOrigins: %v; write it as https://host or https://host:port", err)
@@ -146,8 +140,9 @@ func New(inspector *inspect.Inspector, o Options) (*API, error) {
 	if err := a.allowHosts(); err != nil {
 		return nil, err
 	}
-	if err := a.seal(); err != nil {
-		return nil, err
+	var err error
+	if a.service, err = newService(inspector, serviceOptions{o.RedactPayload, o.RedactError, o.RedactID, o.CursorKey}); err != nil {
+		return nil, invalidOption("%v", err)
 	}
 	a.register()
 	return a, nil

@@ -2,11 +2,9 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/skeinq/skein/inspect"
@@ -82,34 +80,16 @@ func (p *problem) silent() bool { return p.name == problemStore.name || p.name =
 
 // problemOf returns the problem of an error: the first one whose sentinel it matches, or else that
 // of the store.
-func (a *API) problemOf(queue string, err error) *problem {
+func (s *service) problemOf(queue string, err error) *problem {
 	var own *problem
 	if errors.As(err, &own) {
 		return own
 	}
-	detail := a.errorText(queue, "", err.Error())
+	detail := s.errorText(queue, "", err.Error())
 	for _, p := range problems {
 		if errors.Is(err, p.is) {
 			return p.with("%s", detail)
 		}
 	}
 	return problemStore.with("%s", detail)
-}
-
-// write answers with the problem.
-func (p *problem) write(w http.ResponseWriter, r *http.Request) {
-	body, err := json.Marshal(p)
-	if err != nil {
-		http.Error(w, p.Title, p.Status)
-		return
-	}
-	h := w.Header()
-	if p.retry > 0 {
-		h.Set("Retry-After", strconv.Itoa(int(p.retry.Seconds())))
-	}
-	if p.Status == http.StatusUnauthorized {
-		h.Set("WWW-Authenticate", Challenge)
-	}
-	h.Set("Content-Type", "application/problem+json")
-	respond(w, r, p.Status, body)
 }

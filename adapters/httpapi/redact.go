@@ -7,25 +7,25 @@ import (
 )
 
 // id returns an id as it may be shown.
-func (a *API) id(queue, id string) string {
-	if a.o.RedactID == nil || id == "" {
+func (s *service) id(queue, id string) string {
+	if s.o.RedactID == nil || id == "" {
 		return strings.ToValidUTF8(id, "\uFFFD")
 	}
-	return strings.ToValidUTF8(a.o.RedactID(queue, id), "\uFFFD")
+	return strings.ToValidUTF8(s.o.RedactID(queue, id), "\uFFFD")
 }
 
 // bytes returns a payload as it may be shown.
-func (a *API) bytes(queue, id string, data []byte) []byte {
-	if a.o.RedactPayload == nil {
+func (s *service) bytes(queue, id string, data []byte) []byte {
+	if s.o.RedactPayload == nil {
 		return data
 	}
-	return a.o.RedactPayload(queue, id, bytes.Clone(data))
+	return s.o.RedactPayload(queue, id, bytes.Clone(data))
 }
 
 // errorText returns an error's text as it may be shown.
-func (a *API) errorText(queue, id, text string) string {
-	if a.o.RedactError != nil && text != "" {
-		text = a.o.RedactError(queue, id, text)
+func (s *service) errorText(queue, id, text string) string {
+	if s.o.RedactError != nil && text != "" {
+		text = s.o.RedactError(queue, id, text)
 	}
 	return strings.ToValidUTF8(text, "\uFFFD")
 }

@@ -157,16 +157,13 @@ func viewsPayloads(r *route) string {
 	if r.query == nil {
 		return ""
 	}
-	a := Action{Verb: r.verb}
 	in := reflect.New(r.query)
 	if f := in.Elem().FieldByName("Payloads"); f.IsValid() {
 		f.SetInt(1)
 	}
-	if in, ok := in.Interface().(about); ok {
-		in.about(&a)
-	}
+	a := r.asks("", in.Interface())
 	switch {
-	case a.Verb == r.verb:
+	case Verb(a.Verb) == r.verb:
 		return ""
 	case in.Elem().FieldByName("Payloads").IsValid():
 		return fmt.Sprintf(", with payloads `%s`", a.Verb)

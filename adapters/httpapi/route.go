@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"reflect"
 	"time"
@@ -10,14 +11,8 @@ import (
 // base is the beginning of all routes.
 const base = "/api/v1"
 
-// How long a request may take. The context of its calls to the store ends then.
-const (
-	lookTime    = 5 * time.Second
-	actTime     = 10 * time.Second
-	recountTime = 10 * time.Minute
-	// bodyTime is how long a client may take to send a body.
-	bodyTime = 5 * time.Second
-)
+// bodyTime is how long a client may take to send a body.
+const bodyTime = 5 * time.Second
 
 // route is a row of the table from which the mux, rights, OpenAPI document, reference and tests
 // are made.
@@ -32,30 +27,42 @@ type route struct {
 	// whether it has an ETag.
 	rows, polled bool
 	time         time.Duration
-	run          func(*call, any) (any, error)
+	// asks returns the requested action for an input. The input is a pointer to the type of query
+	// or body.
+	asks func(queue string, in any) asked
+	run  func(ctx context.Context, a *API, who *caller, queue string, in any) (any, error)
 }
 
 // action reports whether the route changes something.
 func (r *route) action() bool { return r.method == http.MethodPost }
 
-// call is a request under way.
-type call struct {
-	*API
-	ctx   context.Context
-	queue string
-}
-
-// about is what the rights get to know of a request beside its route.
-type about interface{ about(*Action) }
-
-// look is a route that changes nothing.
-func look[Q, R any](path, summary string, run func(*call, *Q) (*R, error)) route {
+// routeOf is the route of an operation.
+func routeOf[I, R any](path, summary string, o op[I, R]) route {
 	r := route{
-		method: http.MethodGet, path: path, verb: VerbView, summary: summary, time: lookTime,
-		query: reflect.TypeFor[Q](), reply: reflect.TypeFor[R](),
-		run: func(c *call, in any) (any, error) { return run(c, in.(*Q)) },
+		method: http.MethodGet, path: path, verb: Verb(o.Verb), summary: summary, time: o.Time, reply: reflect.TypeFor[R](),
+		asks: func(queue string, in any) asked { return o.asks(queue, in.(*I)) },
+		run: func(ctx context.Context, a *API, who *caller, queue string, in any) (any, error) {
+			return o.do(ctx, a.service, who, queue, in.(*I))
+		},
+	}
+	if o.Acts {
+		r.method, r.body = http.MethodPost, reflect.TypeFor[I]()
+	} else {
+		r.query = reflect.TypeFor[I]()
 	}
 	_, r.rows = reflect.TypeFor[*R]().MethodByName("Rows")
+	return r
+}
+
+// documentRoute is the route of the document of all routes.
+func documentRoute() route {
+	r := routeOf("/openapi.json", "This API as an OpenAPI 3.1 document", opNothing)
+	r.reply = reflect.TypeFor[json.RawMessage]()
+	allowed := r.run
+	r.run = func(ctx context.Context, a *API, who *caller, queue string, in any) (any, error) {
+		_, err := allowed(ctx, a, who, queue, in)
+		return &a.document, err
+	}
 	return r
 }
 
@@ -65,39 +72,44 @@ func polled(r route) route {
 	return r
 }
 
-// act is a route that changes something.
-func act[B, R any](path string, verb Verb, summary string, run func(*call, *B) (*R, error)) route {
-	return route{
-		method: http.MethodPost, path: path, verb: verb, summary: summary, time: actTime,
-		body: reflect.TypeFor[B](), reply: reflect.TypeFor[R](),
-		run: func(c *call, in any) (any, error) { return run(c, in.(*B)) },
-	}
-}
-
-// slow is a route whose time grows with the queue.
-func slow(r route) route {
-	r.time = recountTime
-	return r
-}
-
 // table returns all routes.
 func table() []route {
 	return append([]route{
-		polled(look("/stats", "Sizes and lag of all queues, or of one", (*call).stats)),
-		polled(look("/queues", "The queues", (*call).queues)),
-		polled(look("/queues/{queue}", "Sizes and lag of a queue and of each of its shards", (*call).queueStats)),
-		polled(look("/queues/{queue}/history", "What became of a queue's jobs, by minute or by several", (*call).history)),
-		polled(look("/queues/{queue}/jobs", "The queued jobs", (*call).jobs)),
-		polled(look("/queues/{queue}/claimed", "The jobs that servers have claimed", (*call).claimed)),
-		polled(look("/queues/{queue}/morgue", "The dead letters", (*call).morgue)),
-		polled(look("/queues/{queue}/groups", "How the dead letters are spread over errors", (*call).groups)),
-		polled(look("/queues/{queue}/quarantine", "The records that can't be read", (*call).quarantine)),
-		polled(look("/queues/{queue}/payloads", "The payloads of an id, lowest score first", (*call).payloadsOf)),
-		polled(look("/find", "What queues hold for an id", (*call).find)),
-		polled(look("/why", "Why the job of an id does not run", (*call).why)),
-		polled(look("/nodes", "The servers, also those that went within an hour", (*call).nodes)),
-		polled(look("/audit", "What operators did, the newest action first: the last 1,000 of all queues", (*call).audit)),
-		polled(look("/checks", "How the store's servers are", (*call).checks)),
-		polled(look("/openapi.json", "This API as an OpenAPI 3.1 document", (*call).openAPI)),
+		polled(routeOf("/stats", "Sizes and lag of all queues, or of one", opStats)),
+		polled(routeOf("/queues", "The queues", opQueues)),
+		polled(routeOf("/queues/{queue}", "Sizes and lag of a queue and of each of its shards", opQueueStats)),
+		polled(routeOf("/queues/{queue}/history", "What became of a queue's jobs, by minute or by several", opHistory)),
+		polled(routeOf("/queues/{queue}/jobs", "The queued jobs", opJobs)),
+		polled(routeOf("/queues/{queue}/claimed", "The jobs that servers have claimed", opClaimed)),
+		polled(routeOf("/queues/{queue}/morgue", "The dead letters", opMorgue)),
+		polled(routeOf("/queues/{queue}/groups", "How the dead letters are spread over errors", opGroups)),
+		polled(routeOf("/queues/{queue}/quarantine", "The records that can't be read", opQuarantine)),
+		polled(routeOf("/queues/{queue}/payloads", "The payloads of an id, lowest score first", opPayloads)),
+		polled(routeOf("/find", "What queues hold for an id", opFind)),
+		polled(routeOf("/why", "Why the job of an id does not run", opWhy)),
+		polled(routeOf("/nodes", "The servers, also those that went within an hour", opNodes)),
+		polled(routeOf("/audit", "What operators did, the newest action first: the last 1,000 of all queues", opAudit)),
+		polled(routeOf("/checks", "How the store's servers are", opChecks)),
+		polled(documentRoute()),
 	}, actions()...)
+}
+
+// actions returns the routes that change something.
+func actions() []route {
+	return []route{
+		routeOf("/queues/{queue}/pause", "Let nothing of a queue be claimed", opPause),
+		routeOf("/queues/{queue}/resume", "End a pause", opResume),
+		routeOf("/queues/{queue}/forget", "Remove a queue that is empty and that no server works", opForget),
+		routeOf("/queues/{queue}/recount", "Count a queue's jobs one by one, and correct its figures", opRecount),
+		routeOf("/queues/{queue}/jobs/run-now", "Make queued jobs due: those named, or those that match", opRunNow),
+		routeOf("/queues/{queue}/jobs/bury", "Move queued jobs to the morgue: those named, or those with a failure that match", opBury),
+		routeOf("/queues/{queue}/jobs/delete", "Remove queued jobs: those named, or those with a failure that match", opDelete),
+		routeOf("/queues/{queue}/claimed/cancel", "End jobs that servers have claimed", opCancel),
+		routeOf("/queues/{queue}/morgue/revive", "Queue dead letters again: those named, or those that match", opRevive),
+		routeOf("/queues/{queue}/morgue/purge", "Remove dead letters for good: those named, or those that match", opPurge),
+		routeOf("/queues/{queue}/morgue/edit", "Replace payloads of a dead letter", opEdit),
+		routeOf("/queues/{queue}/quarantine/discard", "Remove records that can't be read", opDiscard),
+		routeOf("/nodes/drain", "Ask a server to give its shards up", opDrain),
+		routeOf("/nodes/resume", "Ask a drained server to work again", opResumeNode),
+	}
 }

@@ -15,12 +15,12 @@ import (
 
 // seal makes the cipher of cursors, checkpoints, keys and groups, if clients must not read the
 // ids, or the names of groups that are made of errors, in them.
-func (a *API) seal() error {
-	key := a.o.CursorKey
+func (s *service) seal() error {
+	key := s.o.CursorKey
 	switch {
 	case key != nil && len(key) != 32:
-		return invalidOption("CursorKey has %d bytes; give 32, drawn at random", len(key))
-	case a.o.RedactID == nil && a.o.RedactError == nil:
+		return fmt.Errorf("CursorKey has %d bytes; give 32, drawn at random", len(key))
+	case s.o.RedactID == nil && s.o.RedactError == nil:
 		return nil
 	case key == nil:
 		key = make([]byte, 32)
@@ -34,7 +34,7 @@ func (a *API) seal() error {
 	if err != nil {
 		return fmt.Errorf("cursor key: %w", err)
 	}
-	a.sealer = &sealer{gcm: gcm, key: key}
+	s.sealer = &sealer{gcm: gcm, key: key}
 	return nil
 }
 
@@ -62,19 +62,19 @@ func (s *sealer) open(text string) (string, error) {
 }
 
 // sealed returns a cursor, a checkpoint or a key in the form for clients.
-func (a *API) sealed(text string) string {
-	if a.sealer == nil || text == "" {
+func (s *service) sealed(text string) string {
+	if s.sealer == nil || text == "" {
 		return text
 	}
-	return a.sealer.seal(text)
+	return s.sealer.seal(text)
 }
 
 // opened returns the text that sealed got, or the error invalid.
-func (a *API) opened(text string, invalid error) (string, error) {
-	if a.sealer == nil || text == "" {
+func (s *service) opened(text string, invalid error) (string, error) {
+	if s.sealer == nil || text == "" {
 		return text, nil
 	}
-	plain, err := a.sealer.open(text)
+	plain, err := s.sealer.open(text)
 	if err != nil {
 		return "", fmt.Errorf("%w: it is damaged, or was given out under another CursorKey", invalid)
 	}
@@ -82,8 +82,8 @@ func (a *API) opened(text string, invalid error) (string, error) {
 }
 
 // cursor reads a client's cursor.
-func (a *API) cursor(text string) (inspect.Cursor, error) {
-	plain, err := a.opened(text, inspect.ErrInvalidCursor)
+func (s *service) cursor(text string) (inspect.Cursor, error) {
+	plain, err := s.opened(text, inspect.ErrInvalidCursor)
 	if err != nil {
 		return inspect.Cursor{}, err
 	}

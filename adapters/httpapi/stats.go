@@ -13,7 +13,7 @@ type statsQuery struct {
 	Queue string `query:"queue" doc:"one queue; all without it"`
 }
 
-func (q *statsQuery) about(a *Action) { a.Queue = q.Queue }
+func (q *statsQuery) about(a *asked) { a.Queue = q.Queue }
 
 // counts are sizes. The first three have the names of Lowkiq's API.
 type counts struct {

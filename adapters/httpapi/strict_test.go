@@ -219,7 +219,7 @@ func TestUnknownQueuesAreNotRemembered(t *testing.T) {
 	for n := range 100 {
 		refused(t, "no queue", answerOf(h.api, request(http.MethodGet, fmt.Sprintf("%s/queues/q%d", base, n), "")), 404, "unknown-queue")
 	}
-	if n := len(h.api.snapshots.byQueue); n > 0 {
+	if n := len(h.api.service.snapshots.byQueue); n > 0 {
 		t.Errorf("%d snapshots of what is no queue", n)
 	}
 }

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"strings"
 )
 
@@ -73,20 +72,3 @@ func (s *scope) name(name string) error {
 
 // fieldLetters are those of the names of fields.
 const fieldLetters = "abcdefghijklmnopqrstuvwxyz0123456789_"
-
-// given is a text that is not empty if it is given: a text that a client has lost must not match
-// everything.
-type given string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (g *given) UnmarshalJSON(data []byte) error {
-	var text string
-	if err := json.Unmarshal(data, &text); err != nil {
-		return err
-	}
-	if text == "" {
-		return errors.New("an empty text in match; leave the field out, and {} is all")
-	}
-	*g = given(text)
-	return nil
-}

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/skeinq/skein/inspect"
@@ -72,7 +71,7 @@ type quarantineQuery struct {
 	Limit int `query:"limit" min:"1" max:"1000" default:"100" doc:"how many records at most, the first by shard"`
 }
 
-func (q *quarantineQuery) about(a *Action) { a.Verb = VerbViewPayload }
+func (q *quarantineQuery) about(a *asked) { a.Verb = verbViewPayload }
 
 type quarantineRow struct {
 	Shard  string    `json:"shard" doc:"its shard, as orders/3"`
@@ -190,9 +189,4 @@ func (c *call) checks(*noQuery) (*list[checkRow], error) {
 		reply.Items = append(reply.Items, checkRow{k.Name, k.Server, k.Status.String(), c.errorText("", "", k.Value), k.Advice})
 	}
 	return reply, nil
-}
-
-func (c *call) openAPI(*noQuery) (*json.RawMessage, error) {
-	document := json.RawMessage(c.document)
-	return &document, nil
 }
