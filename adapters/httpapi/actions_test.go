@@ -13,6 +13,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/service"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
@@ -21,10 +22,10 @@ func TestActionsOnNamedEntriesDoWhatTheySay(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.failed("boom", "a", "b", "c")
 	h.dead("gone", "d", "e")
-	ids := func(list ...string) bulkBody { return bulkBody{IDs: list} }
+	ids := func(list ...string) service.BulkBody { return service.BulkBody{IDs: list} }
 	for _, step := range []struct {
 		path    string
-		body    bulkBody
+		body    service.BulkBody
 		handled int
 	}{
 		{"/jobs/run-now", ids("a", "nowhere"), 1},
@@ -33,26 +34,26 @@ func TestActionsOnNamedEntriesDoWhatTheySay(t *testing.T) {
 		{"/morgue/revive", ids("d", "b", "c"), 2},
 		{"/morgue/purge", ids("e"), 1},
 	} {
-		reply := post[bulkReply](h, "/queues/orders"+step.path, step.body)
+		reply := post[service.BulkReply](h, "/queues/orders"+step.path, step.body)
 		if reply.Handled != step.handled || reply.LookedAt != len(step.body.IDs) || reply.Total != len(step.body.IDs) || reply.Continue != "" {
 			t.Errorf("%s: %+v", step.path, reply)
 		}
 	}
-	if all := get[statsReply](h, "/stats").Total; all.Length != 2 || all.MorgueLength != 1 {
+	if all := get[service.StatsReply](h, "/stats").Total; all.Length != 2 || all.MorgueLength != 1 {
 		t.Errorf("%+v", all)
 	}
 	for range 2 {
 		h.turn(core.ShardOf("d", houseShards), 10)
 	}
-	if reply := post[bulkReply](h, "/queues/orders/claimed/cancel", cancelBody{IDs: []string{"d"}, Drop: true}); reply.Handled != 1 {
+	if reply := post[service.BulkReply](h, "/queues/orders/claimed/cancel", service.CancelBody{IDs: []string{"d"}, Drop: true}); reply.Handled != 1 {
 		t.Errorf("cancel: %+v", reply)
 	}
-	if page := get[list[claimedRow]](h, "/queues/orders/claimed"); len(page.Items) == 0 || !cancelled(page.Items, "d") {
+	if page := get[service.List[service.ClaimedRow]](h, "/queues/orders/claimed"); len(page.Items) == 0 || !cancelled(page.Items, "d") {
 		t.Errorf("claimed: %+v", page)
 	}
 }
 
-func cancelled(rows []claimedRow, id string) bool {
+func cancelled(rows []service.ClaimedRow, id string) bool {
 	for _, row := range rows {
 		if row.ID == id {
 			return row.Cancelled && row.Drop && row.Node == "blue" && row.Token > 0
@@ -63,20 +64,20 @@ func cancelled(rows []claimedRow, id string) bool {
 
 func TestActionsOnQueuesDoWhatTheySay(t *testing.T) {
 	h := newHouse(t, Options{})
-	if reply := post[done](h, "/queues/orders/pause", noBody{}); !reply.Done || !get[queueReply](h, "/queues/orders").Paused {
+	if reply := post[service.Done](h, "/queues/orders/pause", service.NoBody{}); !reply.Done || !get[service.QueueReply](h, "/queues/orders").Paused {
 		t.Error("not paused")
 	}
-	if reply := post[done](h, "/queues/orders/resume", noBody{}); !reply.Done || get[queueReply](h, "/queues/orders").Paused {
+	if reply := post[service.Done](h, "/queues/orders/resume", service.NoBody{}); !reply.Done || get[service.QueueReply](h, "/queues/orders").Paused {
 		t.Error("not resumed")
 	}
-	if reply := post[recountReply](h, "/queues/orders/recount", noBody{}); len(reply.Corrected) != 0 {
+	if reply := post[service.RecountReply](h, "/queues/orders/recount", service.NoBody{}); len(reply.Corrected) != 0 {
 		t.Errorf("%+v", reply)
 	}
 	h.push("a", time.Hour, "p")
 	refused(t, "forget", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/forget", "{}")), 409, "not-empty")
-	post[bulkReply](h, "/queues/orders/jobs/delete", bulkBody{IDs: []string{"a"}})
-	post[done](h, "/queues/orders/forget", noBody{})
-	if queues := get[list[queueRow]](h, "/queues"); len(queues.Items) != 0 {
+	post[service.BulkReply](h, "/queues/orders/jobs/delete", service.BulkBody{IDs: []string{"a"}})
+	post[service.Done](h, "/queues/orders/forget", service.NoBody{})
+	if queues := get[service.List[service.QueueRow]](h, "/queues"); len(queues.Items) != 0 {
 		t.Errorf("%+v", queues)
 	}
 	refused(t, "drain", answerOf(h.api, request(http.MethodPost, base+"/nodes/drain", `{"node":"blue"}`)), 404, "unknown-node")
@@ -84,12 +85,12 @@ func TestActionsOnQueuesDoWhatTheySay(t *testing.T) {
 	if _, err := h.store.Announce(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}
-	post[done](h, "/nodes/drain", nodeBody{"blue"})
-	if nodes := get[list[nodeRow]](h, "/nodes"); len(nodes.Items) != 1 || nodes.Items[0].State != "draining" {
+	post[service.Done](h, "/nodes/drain", service.NodeBody{Node: "blue"})
+	if nodes := get[service.List[service.NodeRow]](h, "/nodes"); len(nodes.Items) != 1 || nodes.Items[0].State != "draining" {
 		t.Errorf("%+v", nodes)
 	}
-	post[done](h, "/nodes/resume", nodeBody{"o"})
-	if nodes := get[list[nodeRow]](h, "/nodes"); nodes.Items[0].State != "alive" {
+	post[service.Done](h, "/nodes/resume", service.NodeBody{Node: "o"})
+	if nodes := get[service.List[service.NodeRow]](h, "/nodes"); nodes.Items[0].State != "alive" {
 		t.Errorf("%+v", nodes)
 	}
 }
@@ -105,14 +106,14 @@ func TestABulkActionGoesOnUntilItIsDone(t *testing.T) {
 		before := h.now
 		h.advance(time.Second)
 		h.dead("boom late", "late")
-		body := bulkBody{Match: &match{Error: "boom"}, Before: &before}
+		body := service.BulkBody{Match: &service.Match{Error: "boom"}, Before: &before}
 		calls := 0
-		var reply bulkReply
+		var reply service.BulkReply
 		for more := true; more; calls++ {
 			h.api = h.over(h.store, Options{}) // another process
 			was := reply.LookedAt
-			reply = post[bulkReply](h, "/queues/orders/morgue/revive", body)
-			if looked := reply.LookedAt - was; looked > bulkSteps+ports.DefaultPage || reply.Total != 3001 {
+			reply = post[service.BulkReply](h, "/queues/orders/morgue/revive", body)
+			if looked := reply.LookedAt - was; looked > service.BulkSteps+ports.DefaultPage || reply.Total != 3001 {
 				t.Errorf("call %d looked at %d: %+v", calls, looked, reply)
 			}
 			body.Continue = reply.Continue
@@ -121,7 +122,7 @@ func TestABulkActionGoesOnUntilItIsDone(t *testing.T) {
 		if reply.Handled != 1700 || reply.LookedAt != reply.Total || calls < 3 {
 			t.Errorf("%d calls: %+v", calls, reply)
 		}
-		if all := get[statsReply](h, "/stats").Total; all.Length != 1700 || all.MorgueLength != 1301 {
+		if all := get[service.StatsReply](h, "/stats").Total; all.Length != 1700 || all.MorgueLength != 1301 {
 			t.Errorf("%+v", all)
 		}
 		refused(t, "another match", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/revive", `{"match":{},"continue":"x"}`)), 400, "invalid-checkpoint")
@@ -134,15 +135,15 @@ func TestADryRunChangesNothing(t *testing.T) {
 		h.failed("boom", numbered("f", 1500)...)
 		h.dead("boom", numbered("d", 30)...)
 		h.advance(time.Second)
-		reply := post[bulkReply](h, "/queues/orders/morgue/purge", bulkBody{Match: &match{Prefix: "d0000"}, DryRun: true})
+		reply := post[service.BulkReply](h, "/queues/orders/morgue/purge", service.BulkBody{Match: &service.Match{Prefix: "d0000"}, DryRun: true})
 		if reply.Handled != 10 || len(reply.Dead) != 10 || !strings.HasPrefix(reply.Dead[0].ID, "d0000") || reply.Dead[0].Payloads != nil || reply.Continue != "" {
 			t.Errorf("%+v", reply)
 		}
-		reply = post[bulkReply](h, "/queues/orders/jobs/bury", bulkBody{Match: &match{Error: "boom"}, DryRun: true})
+		reply = post[service.BulkReply](h, "/queues/orders/jobs/bury", service.BulkBody{Match: &service.Match{Error: "boom"}, DryRun: true})
 		if reply.Handled < 1000 || reply.LookedAt >= reply.Total || reply.Total != 1500 || len(reply.Jobs) == 0 {
 			t.Errorf("%+v", reply)
 		}
-		if all := get[statsReply](h, "/stats").Total; all.Retrying != 1500 || all.MorgueLength != 30 {
+		if all := get[service.StatsReply](h, "/stats").Total; all.Retrying != 1500 || all.MorgueLength != 30 {
 			t.Errorf("%+v", all)
 		}
 	})
@@ -157,7 +158,7 @@ func TestBodiesThatSayNothingOrTooMuchAreRefused(t *testing.T) {
 		`{"match":{}}x`: "bad-request", `{"match":{}} {}`: "bad-request", `[]`: "bad-request", `x`: "bad-request", `{"ids":["\ud800"]}`: "bad-request",
 		"{\"ids\":[\"\xff\"]}": "bad-request", `{"ids":[""]}`: "invalid-id", `{"payloads":[{"id":"a","payloads":[{}]}]}`: "bad-request",
 		`{"payloads":[{"id":"a","payloads":[{"data":"p","data_base64":"cA=="}]}]}`: "bad-request", `{"payloads":[{"id":"a","payloads":[{"data_base64":"!"}]}]}`: "bad-request",
-		`{"payloads":[],"ids":["a"]}`: "bad-request", `{"payloads":[]}`: "bad-request", `{"ids":["` + strings.Repeat(`a","`, maxNamed) + `a"]}`: "bad-request",
+		`{"payloads":[],"ids":["a"]}`: "bad-request", `{"payloads":[]}`: "bad-request", `{"ids":["` + strings.Repeat(`a","`, service.MaxNamed) + `a"]}`: "bad-request",
 	} {
 		refused(t, body, answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/purge", body)), 400, want)
 	}
@@ -196,7 +197,7 @@ func TestAnActionIsLoggedWithItsActor(t *testing.T) {
 		}
 	}
 	log.Reset()
-	get[statsReply](h, "/stats")
+	get[service.StatsReply](h, "/stats")
 	if log.Len() > 0 {
 		t.Errorf("a look logged %s", &log)
 	}
@@ -213,8 +214,8 @@ func TestBulkActionsAreBounded(t *testing.T) {
 		}
 		return next(ctx)
 	}), Options{})
-	answers := make(chan int, maxBulk)
-	for range maxBulk {
+	answers := make(chan int, service.MaxBulk)
+	for range service.MaxBulk {
 		go func() {
 			w := answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/revive", `{"match":{}}`))
 			answers <- w.Code
@@ -230,7 +231,7 @@ func TestBulkActionsAreBounded(t *testing.T) {
 		t.Errorf("named entries meanwhile: %d", w.Code)
 	}
 	close(leave)
-	for range maxBulk {
+	for range service.MaxBulk {
 		if code := <-answers; code != 200 {
 			t.Errorf("status %d", code)
 		}
@@ -262,7 +263,7 @@ func TestAFailedBulkActionSaysHowFarItCame(t *testing.T) {
 			t.Fatalf("%s", w.Body)
 		}
 		h.api = h.over(h.store, o)
-		reply := post[bulkReply](h, "/queues/orders/morgue/revive", bulkBody{Match: &match{}, Continue: p.Result.Continue})
+		reply := post[service.BulkReply](h, "/queues/orders/morgue/revive", service.BulkBody{Match: &service.Match{}, Continue: p.Result.Continue})
 		if reply.Handled != 700 || reply.Continue != "" {
 			t.Errorf("%+v", reply)
 		}
@@ -272,26 +273,26 @@ func TestAFailedBulkActionSaysHowFarItCame(t *testing.T) {
 // An error of each sentinel has its own type.
 func TestEachErrorHasItsProblem(t *testing.T) {
 	seen := map[string]bool{}
-	for _, p := range problems {
-		if seen[p.name] || p.Title == "" || http.StatusText(p.Status) == "" {
+	for _, p := range service.Problems {
+		if seen[p.Name] || p.Title == "" || http.StatusText(p.Status) == "" {
 			t.Errorf("%+v", p)
 		}
-		seen[p.name] = true
-		if p.is == nil {
+		seen[p.Name] = true
+		if p.Is == nil {
 			continue
 		}
 		h := newHouse(t, Options{})
 		h.api = h.over(storekit.Intercept(h.store, func(context.Context, storekit.Call, func(context.Context) error) error {
-			return errors.Join(p.is)
+			return errors.Join(p.Is)
 		}), Options{})
 		w := answerOf(h.api, request(http.MethodGet, base+"/queues", ""))
-		refused(t, p.name, w, p.Status, p.name)
+		refused(t, p.Name, w, p.Status, p.Name)
 	}
 	for _, err := range []error{
 		inspect.ErrUnknownQueue, inspect.ErrUnknownNode, inspect.ErrInvalidID, inspect.ErrInvalidOptions, inspect.ErrInvalidRequest, inspect.ErrUnusable,
 		inspect.ErrQueueMismatch, inspect.ErrNotEmpty, inspect.ErrLeaseHeld, inspect.ErrInvalidCheckpoint, inspect.ErrInvalidCursor,
 	} {
-		if p := new(service).problemOf("", err); p.name == "store" {
+		if p := new(service.Service).ProblemOf("", err); p.Name == "store" {
 			t.Errorf("%v has no problem of its own", err)
 		}
 	}
@@ -311,15 +312,15 @@ func TestABulkCallEndsAfterTwoSeconds(t *testing.T) {
 			}
 			return next(ctx)
 		}), Options{})
-		body := bulkBody{Match: &match{Error: "boom"}}
-		var reply bulkReply
+		body := service.BulkBody{Match: &service.Match{Error: "boom"}}
+		var reply service.BulkReply
 		calls := 0
 		for more := true; more; calls++ {
 			began := time.Now()
-			reply = post[bulkReply](h, "/queues/orders/morgue/revive", body)
+			reply = post[service.BulkReply](h, "/queues/orders/morgue/revive", body)
 			body.Continue = reply.Continue
 			more = body.Continue != ""
-			if took := time.Since(began); took >= bulkTime+step || more && took < bulkTime {
+			if took := time.Since(began); took >= service.BulkTime+step || more && took < service.BulkTime {
 				t.Errorf("call %d took %v", calls, took)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/skeinq/skein/internal/service"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -35,26 +36,26 @@ func TestAudit(t *testing.T) {
 	if got := act("/nodes/drain", `{"node":"blue"}`, ""); got != http.StatusNotFound {
 		t.Errorf("drain: %d", got)
 	}
-	rows := get[list[auditRow]](h, "/audit").Items
+	rows := get[service.List[service.AuditRow]](h, "/audit").Items
 	if len(rows) != 3 {
 		t.Fatalf("%d actions, want 3: %+v", len(rows), rows)
 	}
 	if rows[0].Error == "" || !rows[0].At.Equal(epoch.Add(1e9)) {
 		t.Errorf("the drain is %+v, want an error and its time", rows[0])
 	}
-	byVerb := map[string]auditRow{}
+	byVerb := map[string]service.AuditRow{}
 	for _, r := range rows {
 		r.At, r.Took, r.Error = epoch, 0, ""
 		byVerb[r.Action] = r
 	}
-	if diff := cmp.Diff(map[string]auditRow{
+	if diff := cmp.Diff(map[string]service.AuditRow{
 		"drain":  {At: epoch, Action: "drain", Actor: "ann", From: "127.0.0.1", IDs: []string{"blue"}, Named: 1, Ended: true},
 		"revive": {At: epoch, Action: "revive", Actor: "ann", From: "127.0.0.1", Queue: "orders", IDs: []string{"a", "b", "c"}, Named: 3, Ended: true, Handled: 2},
 		"pause":  {At: epoch, Action: "pause", Actor: "ann", From: "127.0.0.1", Reason: "the bank is away", Queue: "orders", Ended: true},
 	}, byVerb); diff != "" {
 		t.Errorf("the audit (-want +got):\n%s", diff)
 	}
-	if rows := get[list[auditRow]](h, "/audit?queue=orders&limit=1").Items; len(rows) != 1 || rows[0].Queue != "orders" {
+	if rows := get[service.List[service.AuditRow]](h, "/audit?queue=orders&limit=1").Items; len(rows) != 1 || rows[0].Queue != "orders" {
 		t.Errorf("one of orders is %+v", rows)
 	}
 }

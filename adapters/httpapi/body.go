@@ -10,33 +10,35 @@ import (
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/skeinq/skein/internal/service"
 )
 
 // decodeBody reads a JSON body into a struct. It refuses what package json would correct silently,
 // since an id could become another one: bytes that are not UTF-8, and halves of surrogate pairs.
 func decodeBody(h http.Header, body io.Reader, into any) error {
 	if kind, _, err := mime.ParseMediaType(h.Get("Content-Type")); err != nil || kind != "application/json" {
-		return problemMediaType.with("send the body with Content-Type: application/json; {} is an empty one")
+		return service.ProblemMediaType.With("send the body with Content-Type: application/json; {} is an empty one")
 	}
 	data, err := io.ReadAll(body)
 	if large := new(http.MaxBytesError); errors.As(err, &large) {
 		return err
 	} else if err != nil {
-		return problemBadRequest.with("the body can't be read: %v", err)
+		return service.ProblemBadRequest.With("the body can't be read: %v", err)
 	}
 	if !utf8.Valid(data) {
-		return problemBadRequest.with("the body is not UTF-8; payloads that are not go into data_base64")
+		return service.ProblemBadRequest.With("the body is not UTF-8; payloads that are not go into data_base64")
 	}
 	if halfSurrogate(data) {
-		return problemBadRequest.with("the body has half of a surrogate pair, which is no character")
+		return service.ProblemBadRequest.With("the body has half of a surrogate pair, which is no character")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
-		return problemBadRequest.with("the body can't be read: %v", err)
+		return service.ProblemBadRequest.With("the body can't be read: %v", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return problemBadRequest.with("the body has more than one JSON value")
+		return service.ProblemBadRequest.With("the body has more than one JSON value")
 	}
 	return unambiguous(data)
 }

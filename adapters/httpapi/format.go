@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/skeinq/skein/internal/service"
 )
 
 // format is how a reply is written.
@@ -46,7 +48,7 @@ func accepted(r *http.Request, rows bool) (format, error) {
 		}
 	}
 	if quality == 0 {
-		return best, problemNotAcceptable.with("lists are had as application/json, application/jsonl and text/csv, the rest as application/json")
+		return best, service.ProblemNotAcceptable.With("lists are had as application/json, application/jsonl and text/csv, the rest as application/json")
 	}
 	return best, nil
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/service"
 )
 
 // Every body is read as it was written or refused as the client's fault, and a body that was read
@@ -21,9 +21,9 @@ func FuzzBody(f *testing.F) {
 	f.Add(`{"payloads":[{"id":"a","payloads":[{"data_base64":"/w=="}]}]}`)
 	header := http.Header{"Content-Type": {"application/json"}}
 	f.Fuzz(func(t *testing.T, text string) {
-		var body morgueBody
+		var body service.MorgueBody
 		err := decodeBody(header, strings.NewReader(text), &body)
-		var p *problem
+		var p *service.Problem
 		if err != nil {
 			if !errors.As(err, &p) || p.Status != http.StatusBadRequest {
 				t.Fatalf("%v of %q", err, text)
@@ -40,12 +40,12 @@ func FuzzBody(f *testing.F) {
 		}
 		for _, letter := range body.Payloads {
 			for _, o := range letter.Payloads {
-				data, err := o.bytes()
+				data, err := o.Bytes()
 				if err != nil {
 					continue
 				}
-				again := octetsOf(data)
-				if twice, err := again.bytes(); err != nil || string(twice) != string(data) {
+				again := service.OctetsOf(data)
+				if twice, err := again.Bytes(); err != nil || string(twice) != string(data) {
 					t.Fatalf("%q became %q, %v", data, twice, err)
 				}
 			}
@@ -64,40 +64,10 @@ func FuzzQuery(f *testing.F) {
 			if route.query == nil {
 				continue
 			}
-			var p *problem
+			var p *service.Problem
 			in := reflect.New(route.query)
 			if err := decodeQuery(raw, in.Elem()); err != nil && (!errors.As(err, &p) || p.Status != http.StatusBadRequest) {
 				t.Fatalf("%v of %q", err, raw)
-			}
-		}
-	})
-}
-
-// Whatever is given as a cursor, it is one that was given out or is refused; sealed ones can't be
-// made up.
-func FuzzCursor(f *testing.F) {
-	open, err := New(inspect.New(nil, inspect.Options{}), Options{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	o := Options{RedactID: func(_, id string) string { return id }, CursorKey: []byte(strings.Repeat("k", 32))}
-	closed, err := New(inspect.New(nil, inspect.Options{}), o)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add("AGQwMDAwMg")
-	f.Add(closed.service.sealed("AGQwMDAwMg"))
-	f.Fuzz(func(t *testing.T, text string) {
-		for _, api := range []*API{open, closed} {
-			c, err := api.service.cursor(text)
-			if err != nil {
-				if !errors.Is(err, inspect.ErrInvalidCursor) {
-					t.Fatalf("%v of %q", err, text)
-				}
-				continue
-			}
-			if again := api.service.sealed(c.String()); again != text {
-				t.Fatalf("%q became %q", text, again)
 			}
 		}
 	})

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/skeinq/skein/internal/service"
 )
 
 // security are the headers of every answer. Answers are momentary data, so that they must not be
@@ -35,33 +37,33 @@ func (a *API) Guard(next http.Handler) http.Handler {
 }
 
 // guard returns why a request is refused whatever its route, or nil. It has not read the body.
-func (a *API) guard(r *http.Request) *problem {
+func (a *API) guard(r *http.Request) *service.Problem {
 	if a.hosts != nil && !a.hosts[hostName(r.Host)] {
 		if a.o.Authorize == nil && len(a.o.Hosts) == 0 {
-			return problemForeignHost.with("without Options.Authorize only requests to localhost, 127.0.0.1 and ::1 are served; give Authorize to serve other names too")
+			return service.ProblemForeignHost.With("without Options.Authorize only requests to localhost, 127.0.0.1 and ::1 are served; give Authorize to serve other names too")
 		}
-		return problemForeignHost.with("requests to this host name are not served; add it to Options.Hosts")
+		return service.ProblemForeignHost.With("requests to this host name are not served; add it to Options.Hosts")
 	}
 	if err := a.origins.Check(r); err != nil {
-		return problemCrossOrigin.with("the request comes from a page of another site. If it is your own page behind a proxy that rewrites Host, add the page's origin to Options.TrustedOrigins")
+		return service.ProblemCrossOrigin.With("the request comes from a page of another site. If it is your own page behind a proxy that rewrites Host, add the page's origin to Options.TrustedOrigins")
 	}
 	if headerBytes(r) > a.o.MaxHeaderBytes {
-		return problemHeaderTooLarge.with("at most %d bytes are read; name fewer ids, in a body", a.o.MaxHeaderBytes)
+		return service.ProblemHeaderTooLarge.With("at most %d bytes are read; name fewer ids, in a body", a.o.MaxHeaderBytes)
 	}
 	if a.o.Authorize == nil && !fromThisMachine(r) {
-		return problemClosed.with("without Options.Authorize only requests from the same machine are served, and none that a proxy has forwarded")
+		return service.ProblemClosed.With("without Options.Authorize only requests from the same machine are served, and none that a proxy has forwarded")
 	}
 	if r.ContentLength > a.o.MaxBodyBytes {
 		return a.tooLarge()
 	}
 	if r.ContentLength != 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
-		return problemBadRequest.with("a %s takes no body", r.Method)
+		return service.ProblemBadRequest.With("a %s takes no body", r.Method)
 	}
 	return nil
 }
 
-func (a *API) tooLarge() *problem {
-	return problemBodyTooLarge.with("at most %d bytes are read; name fewer ids at once", a.o.MaxBodyBytes)
+func (a *API) tooLarge() *service.Problem {
+	return service.ProblemBodyTooLarge.With("at most %d bytes are read; name fewer ids at once", a.o.MaxBodyBytes)
 }
 
 func headerBytes(r *http.Request) int {
@@ -101,15 +103,15 @@ func peerOf(r *http.Request) string {
 }
 
 // writeProblem answers with a problem.
-func writeProblem(w http.ResponseWriter, r *http.Request, p *problem) {
+func writeProblem(w http.ResponseWriter, r *http.Request, p *service.Problem) {
 	body, err := json.Marshal(p)
 	if err != nil {
 		http.Error(w, p.Title, p.Status)
 		return
 	}
 	h := w.Header()
-	if p.retry > 0 {
-		h.Set("Retry-After", strconv.Itoa(int(p.retry.Seconds())))
+	if p.Retry > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(p.Retry.Seconds())))
 	}
 	if p.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", Challenge)

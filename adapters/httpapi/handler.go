@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/service"
 )
 
 // register makes the mux of the table.
@@ -62,21 +63,21 @@ func rooted(r *http.Request) *http.Request {
 }
 
 // noRoute reports that the route does not exist, or which other methods it has.
-func (a *API) noRoute(r *http.Request) (p *problem, allowed string) {
+func (a *API) noRoute(r *http.Request) (p *service.Problem, allowed string) {
 	for _, served := range [...]struct{ method, allowed string }{{http.MethodGet, "GET, HEAD"}, {http.MethodPost, "POST"}} {
 		other := *r
 		other.Method = served.method
 		if _, pattern := a.mux.Handler(&other); pattern != "" && path.Clean(r.URL.Path) == r.URL.Path {
-			return problemMethod.with("it is for %s", served.method), served.allowed
+			return service.ProblemMethod.With("it is for %s", served.method), served.allowed
 		}
 	}
-	return problemNotFound.with("the routes are in %s/openapi.json; a read-only API has no actions", base), ""
+	return service.ProblemNotFound.With("the routes are in %s/openapi.json; a read-only API has no actions", base), ""
 }
 
 // serve answers a request of a route.
 func (a *API) serve(w http.ResponseWriter, r *http.Request, route *route) {
 	queue := r.PathValue("queue")
-	fail := func(err error) { writeProblem(w, r, a.service.problemOf(queue, err)) }
+	fail := func(err error) { writeProblem(w, r, a.service.ProblemOf(queue, err)) }
 	format, err := accepted(r, route.rows)
 	if err != nil {
 		fail(err)
@@ -98,8 +99,8 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, route *route) {
 }
 
 // caller returns the service's caller for a request.
-func (a *API) caller(r *http.Request) *caller {
-	c := &caller{Actor: func() inspect.Actor {
+func (a *API) caller(r *http.Request) *service.Caller {
+	c := &service.Caller{Service: a.service, Actor: func() inspect.Actor {
 		actor := inspect.Actor{From: peerOf(r), Reason: r.Header.Get(reasonHeader)}
 		if a.o.Actor != nil {
 			actor.Name = a.o.Actor(r)
@@ -107,7 +108,7 @@ func (a *API) caller(r *http.Request) *caller {
 		return actor
 	}}
 	if a.o.Authorize != nil {
-		c.Authorize = func(of asked) error {
+		c.Authorize = func(of service.Action) error {
 			return a.o.Authorize(r, Action{Verb(of.Verb), of.Queue, of.IDs, of.Bulk, of.Node})
 		}
 	}
@@ -121,7 +122,7 @@ func (a *API) input(w http.ResponseWriter, r *http.Request, route *route) (any, 
 		return in.Interface(), decodeQuery(r.URL.RawQuery, in.Elem())
 	}
 	if r.URL.RawQuery != "" {
-		return nil, problemBadRequest.with("an action takes no query; put it into the body")
+		return nil, service.ProblemBadRequest.With("an action takes no query; put it into the body")
 	}
 	in := reflect.New(route.body)
 	body := http.MaxBytesReader(w, r.Body, a.o.MaxBodyBytes)

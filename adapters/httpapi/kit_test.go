@@ -15,6 +15,7 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/service"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -192,9 +193,9 @@ func read[R any](t testing.TB, w *httptest.ResponseRecorder) (reply R) {
 }
 
 // refused checks that an answer is a problem of a type.
-func refused(t testing.TB, what string, w *httptest.ResponseRecorder, status int, name string) problem {
+func refused(t testing.TB, what string, w *httptest.ResponseRecorder, status int, name string) service.Problem {
 	t.Helper()
-	var p problem
+	var p service.Problem
 	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil && w.Body.Len() > 0 {
 		t.Errorf("%s: %v: %s", what, err, w.Body)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/service"
 )
 
 // Jobs that a lost server had claimed wait for the next one, in totals too.
@@ -26,11 +27,11 @@ func TestStatsCountOrphansAsWaiting(t *testing.T) {
 	}
 	h.advance(time.Hour + time.Minute)
 	h.push("b", 0, "p")
-	all := get[statsReply](h, "/stats")
+	all := get[service.StatsReply](h, "/stats")
 	if total := all.Total; total.Length != 1 || total.Claimed != 1 || total.Orphaned != 1 || total.Waiting != 2 || total.Lag != 60 {
 		t.Errorf("%+v; want one queued, one orphan that has waited for a minute, and two that wait", total)
 	}
-	if all.ByWorker["orders"].counts != all.Total {
+	if all.ByWorker["orders"].Counts != all.Total {
 		t.Errorf("the queue has %+v, the total %+v", all.ByWorker["orders"], all.Total)
 	}
 }
@@ -55,11 +56,11 @@ func TestStatsHaveLowkiqsNames(t *testing.T) {
 	if err != nil || string(got) != want {
 		t.Errorf("%s, %v; want %s", got, err, want)
 	}
-	all := get[statsReply](h, "/stats")
+	all := get[service.StatsReply](h, "/stats")
 	if all.Total.Retrying != 1 || all.Total.Failed == 0 || !all.AsOf.Equal(epoch.Add(90*time.Second)) || all.ByWorker["orders"].Shards != houseShards {
 		t.Errorf("%+v", all)
 	}
-	one := get[queueReply](h, "/queues/orders")
+	one := get[service.QueueReply](h, "/queues/orders")
 	if len(one.ShardList) != houseShards || one.Length != 2 || one.ShardList[2].Shard != "orders/2" || one.ShardList[0].Owner != "owner" {
 		t.Errorf("%+v", one)
 	}
@@ -82,7 +83,7 @@ func TestHostileIDsAndPayloadsGoThroughUnharmed(t *testing.T) {
 	ids := map[string]int{}
 	target := "/queues/orders/jobs?sort=id&payloads=1000&limit=5"
 	for after := ""; ; {
-		page := get[list[jobRow]](h, target+"&after="+after)
+		page := get[service.List[service.JobRow]](h, target+"&after="+after)
 		for _, row := range page.Items {
 			ids[row.ID]++
 			if diff := cmp.Diff(payloads, texts(t, row.Payloads)); diff != "" {
@@ -98,33 +99,33 @@ func TestHostileIDsAndPayloadsGoThroughUnharmed(t *testing.T) {
 			t.Errorf("%q was listed %d times", id, ids[id])
 		}
 		query := url.Values{"id": {id}, "queue": {"orders"}, "payloads": {"1000"}}.Encode()
-		found := get[list[foundRow]](h, "/find?"+query)
+		found := get[service.List[service.FoundRow]](h, "/find?"+query)
 		if len(found.Items) != 1 || found.Items[0].Queued == nil || found.Items[0].Queued.ID != id || len(found.Items[0].Queued.Payloads) != len(payloads) {
 			t.Errorf("find %q: %+v", id, found)
 		}
-		if why := get[whyReply](h, "/why?"+url.Values{"id": {id}, "queue": {"orders"}}.Encode()); why.Reason != "backoff" || why.Found.Queued.ID != id {
+		if why := get[service.WhyReply](h, "/why?"+url.Values{"id": {id}, "queue": {"orders"}}.Encode()); why.Reason != "backoff" || why.Found.Queued.ID != id {
 			t.Errorf("why %q: %+v", id, why)
 		}
-		if reply := post[bulkReply](h, "/queues/orders/jobs/bury", bulkBody{IDs: []string{id}}); reply.Handled != 1 {
+		if reply := post[service.BulkReply](h, "/queues/orders/jobs/bury", service.BulkBody{IDs: []string{id}}); reply.Handled != 1 {
 			t.Errorf("bury %q: %+v", id, reply)
 		}
-		edited := post[bulkReply](h, "/queues/orders/morgue/edit", editBody{ID: id, Edits: []replacement{{octetsOf([]byte("\xff\xfe")), octetsOf([]byte("\xfe"))}}})
-		dead := get[list[foundRow]](h, "/find?"+query).Items[0].Dead
+		edited := post[service.BulkReply](h, "/queues/orders/morgue/edit", service.EditBody{ID: id, Edits: []service.Replacement{{Old: service.OctetsOf([]byte("\xff\xfe")), New: service.OctetsOf([]byte("\xfe"))}}})
+		dead := get[service.List[service.FoundRow]](h, "/find?"+query).Items[0].Dead
 		if edited.Handled != 1 || dead == nil || !slices.Contains(texts(t, dead.Payloads), "\xfe") || slices.Contains(texts(t, dead.Payloads), "\xff\xfe") {
 			t.Errorf("edit %q: %+v, %+v", id, edited, dead)
 		}
-		some := []letterPayloads{{ID: id, Payloads: []octets{octetsOf([]byte("\xfe")), octetsOf(nil)}}}
-		if reply := post[bulkReply](h, "/queues/orders/morgue/purge", map[string]any{"payloads": some}); reply.Handled != 1 {
+		some := []service.LetterPayloads{{ID: id, Payloads: []service.Octets{service.OctetsOf([]byte("\xfe")), service.OctetsOf(nil)}}}
+		if reply := post[service.BulkReply](h, "/queues/orders/morgue/purge", map[string]any{"payloads": some}); reply.Handled != 1 {
 			t.Errorf("purge payloads of %q: %+v", id, reply)
 		}
-		if left := get[list[foundRow]](h, "/find?"+query).Items[0].Dead; len(left.Payloads) != len(payloads)-2 {
+		if left := get[service.List[service.FoundRow]](h, "/find?"+query).Items[0].Dead; len(left.Payloads) != len(payloads)-2 {
 			t.Errorf("%d payloads of %q are left", len(left.Payloads), id)
 		}
 	}
 }
 
 // texts returns payloads as a client reads them: from data, or else data_base64.
-func texts(t *testing.T, payloads []payload) (list []string) {
+func texts(t *testing.T, payloads []service.Payload) (list []string) {
 	t.Helper()
 	for _, p := range payloads {
 		if p.Data != nil {
@@ -173,7 +174,7 @@ func TestListsTakeTheirParameters(t *testing.T) {
 		"sort=id&shard=" + string(rune('0'+shard)): strings.Join(there, " "),
 	} {
 		var ids []string
-		page := get[list[jobRow]](h, "/queues/orders/jobs?"+query)
+		page := get[service.List[service.JobRow]](h, "/queues/orders/jobs?"+query)
 		for _, row := range page.Items {
 			ids = append(ids, row.ID)
 			if row.Payloads != nil {
@@ -248,14 +249,14 @@ func idsIn(t *testing.T, kind, text string) (ids []string) {
 		}
 	case "application/jsonl":
 		for line := range strings.Lines(text) {
-			var row deadRow
+			var row service.DeadRow
 			if err := json.Unmarshal([]byte(line), &row); err != nil {
 				t.Fatal(err)
 			}
 			ids = append(ids, row.ID)
 		}
 	default:
-		var page list[deadRow]
+		var page service.List[service.DeadRow]
 		if err := json.Unmarshal([]byte(text), &page); err != nil {
 			t.Fatal(err)
 		}
@@ -291,7 +292,7 @@ func TestWhatIsPolledHasAnETag(t *testing.T) {
 		}
 	}
 	before := answerOf(h.api, request(http.MethodGet, base+"/queues/orders", "")).Header().Get("ETag")
-	post[done](h, "/queues/orders/pause", noBody{})
+	post[service.Done](h, "/queues/orders/pause", service.NoBody{})
 	if after := answerOf(h.api, request(http.MethodGet, base+"/queues/orders", "")); after.Header().Get("ETag") == before || !strings.Contains(after.Body.String(), `"paused":true`) {
 		t.Errorf("the queue was paused: %s", after.Body)
 	}
@@ -309,7 +310,7 @@ func TestAPageOfLargePayloadsEndsEarly(t *testing.T) {
 		var got []string
 		pages := 0
 		for after, more := "", true; more; pages++ {
-			page := get[list[jobRow]](h, "/queues/orders/jobs?sort=id&payloads=1&after="+after)
+			page := get[service.List[service.JobRow]](h, "/queues/orders/jobs?sort=id&payloads=1&after="+after)
 			for _, row := range page.Items {
 				got = append(got, row.ID)
 			}

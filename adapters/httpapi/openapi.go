@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/skeinq/skein/internal/service"
 )
 
 // object is a JSON object of the document.
@@ -26,7 +28,7 @@ func document(routes []route) []byte {
 		item[strings.ToLower(r.method)] = s.operation(r)
 	}
 	failed := object{"description": "a problem; its type is one of " + problemNames(), "content": object{
-		"application/problem+json": object{"schema": s.of(reflect.TypeFor[problem]())},
+		"application/problem+json": object{"schema": s.of(reflect.TypeFor[service.Problem]())},
 	}}
 	text, err := json.MarshalIndent(object{
 		"openapi": "3.1.0",
@@ -46,7 +48,7 @@ func document(routes []route) []byte {
 
 func problemNames() string {
 	var all []string
-	for _, p := range problems {
+	for _, p := range service.Problems {
 		all = append(all, p.Type)
 	}
 	return strings.Join(all, ", ")
@@ -137,7 +139,7 @@ func (s schemas) of(t reflect.Type) object {
 		return object{"type": "string", "description": "as 5m"}
 	case reflect.TypeFor[json.RawMessage]():
 		return object{"type": "object"}
-	case reflect.TypeFor[given]():
+	case reflect.TypeFor[service.Given]():
 		return object{"type": "string", "minLength": 1}
 	}
 	switch t.Kind() {

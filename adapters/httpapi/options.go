@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/service"
 )
 
 // Verb is the kind of a request's action.
@@ -51,7 +52,7 @@ type Action struct {
 
 // ErrUnauthenticated reports a request without valid credentials of HTTP basic authentication.
 // Options.Authorize returns it, wrapped or not.
-var ErrUnauthenticated = errUnauthenticated
+var ErrUnauthenticated = service.ErrUnauthenticated
 
 // Challenge is the header WWW-Authenticate of a response to a request that Options.Authorize
 // refused with [ErrUnauthenticated].
@@ -105,7 +106,7 @@ type Options struct {
 // API is an [http.Handler] for the paths below /api/v1. Make it with [New]. It is safe for
 // concurrent use.
 type API struct {
-	service  *service
+	service  *service.Service
 	o        Options
 	hosts    map[string]bool
 	origins  http.CrossOriginProtection
@@ -141,7 +142,7 @@ func New(inspector *inspect.Inspector, o Options) (*API, error) {
 		return nil, err
 	}
 	var err error
-	if a.service, err = newService(inspector, serviceOptions{o.RedactPayload, o.RedactError, o.RedactID, o.CursorKey}); err != nil {
+	if a.service, err = service.New(inspector, service.Options{RedactPayload: o.RedactPayload, RedactError: o.RedactError, RedactID: o.RedactID, CursorKey: o.CursorKey}); err != nil {
 		return nil, invalidOption("%v", err)
 	}
 	a.register()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/service"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
@@ -85,8 +86,8 @@ func TestWhatIsRedactedIsInNoAnswer(t *testing.T) {
 		if _, err := h.store.Announce(t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: "o", Status: ports.NodeStatus{Longest: longest}}, TTL: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
-		post[bulkReply](h, "/queues/orders/jobs/run-now", bulkBody{IDs: []string{id}})
-		post[bulkReply](h, "/queues/orders/jobs/bury", bulkBody{Match: &match{Prefix: id + "none", Error: text}})
+		post[service.BulkReply](h, "/queues/orders/jobs/run-now", service.BulkBody{IDs: []string{id}})
+		post[service.BulkReply](h, "/queues/orders/jobs/bury", service.BulkBody{Match: &service.Match{Prefix: id + "none", Error: text}})
 		var next string
 		query := url.QueryEscape(id)
 		for _, target := range []string{
@@ -99,25 +100,25 @@ func TestWhatIsRedactedIsInNoAnswer(t *testing.T) {
 				t.Errorf("%s: %d %s", target, w.Code, w.Body)
 			}
 			if strings.Contains(target, "morgue") {
-				next = read[list[deadRow]](t, w).Next
+				next = read[service.List[service.DeadRow]](t, w).Next
 			}
 		}
 		// A cursor works where it was not made, under the same key, and nowhere else.
 		h.api = h.over(h.store, o)
-		if page := get[list[deadRow]](h, "/queues/orders/morgue?after="+next); len(page.Items) != 1 {
+		if page := get[service.List[service.DeadRow]](h, "/queues/orders/morgue?after="+next); len(page.Items) != 1 {
 			t.Errorf("%+v", page)
 		}
 		w := answerOf(h.api, request(http.MethodGet, base+"/queues/orders/groups", ""))
 		holdsNoSecret(t, "groups", w.Body.String(), id, secret, text)
-		groups := read[groupsReply](t, w)
+		groups := read[service.GroupsReply](t, w)
 		if len(groups.Items) != 1 || groups.Items[0].Name != "an error" || groups.Items[0].Count != 2 {
 			t.Errorf("%+v", groups)
 		}
-		if page := get[list[deadRow]](h, "/queues/orders/morgue?group="+groups.Items[0].Group); len(page.Items) != 2 || page.Items[0].Group != groups.Items[0].Group {
+		if page := get[service.List[service.DeadRow]](h, "/queues/orders/morgue?group="+groups.Items[0].Group); len(page.Items) != 2 || page.Items[0].Group != groups.Items[0].Group {
 			t.Errorf("%+v", page)
 		}
 		refused(t, "a group's own name", answerOf(h.api, request(http.MethodGet, base+"/queues/orders/morgue?group="+text, "")), 400, "invalid-options")
-		dry := post[bulkReply](h, "/queues/orders/morgue/purge", bulkBody{Match: &match{}, DryRun: true})
+		dry := post[service.BulkReply](h, "/queues/orders/morgue/purge", service.BulkBody{Match: &service.Match{}, DryRun: true})
 		if len(dry.Dead) != 2 || dry.Dead[0].ID != "someone" {
 			t.Errorf("%+v", dry)
 		}
@@ -182,8 +183,8 @@ func TestPollersCostAHundredthOfTheStoresTime(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 			was := asked.Load()
-			post[done](h, "/queues/orders/pause", noBody{})
-			if !get[queueReply](h, "/queues/orders").Paused || asked.Load() != was+1 {
+			post[service.Done](h, "/queues/orders/pause", service.NoBody{})
+			if !get[service.QueueReply](h, "/queues/orders").Paused || asked.Load() != was+1 {
 				t.Error("what was done is not seen")
 			}
 		})
@@ -200,7 +201,7 @@ func TestALookEndsWithItsTime(t *testing.T) {
 		}), Options{})
 		began := time.Now()
 		refused(t, "queues", answerOf(h.api, request(http.MethodGet, base+"/queues", "")), 503, "timeout")
-		if took := time.Since(began); took != lookTime {
+		if took := time.Since(began); took != service.LookTime {
 			t.Errorf("took %v", took)
 		}
 	})
@@ -235,17 +236,17 @@ func TestAnswersNameShardsThatAreMissing(t *testing.T) {
 		h.dead("boom", numbered("a", 20)...)
 		lost := []core.Shard{{Queue: "orders", Index: 1}}
 		h.api = h.over(&partialStore{h.store, lost}, Options{})
-		if s := get[statsReply](h, "/stats"); len(s.Unreached) != 1 || s.Unreached[0] != "orders/1" || s.Total.MorgueLength != 20 {
+		if s := get[service.StatsReply](h, "/stats"); len(s.Unreached) != 1 || s.Unreached[0] != "orders/1" || s.Total.MorgueLength != 20 {
 			t.Errorf("%+v", s)
 		}
 		w := answerOf(h.api, request(http.MethodGet, base+"/queues/orders/morgue", ""))
-		if page := read[list[deadRow]](t, w); len(page.Items) != 20 || len(page.Unreached) != 1 || w.Header().Get("Skein-Unreached") != "1" {
+		if page := read[service.List[service.DeadRow]](t, w); len(page.Items) != 20 || len(page.Unreached) != 1 || w.Header().Get("Skein-Unreached") != "1" {
 			t.Errorf("%+v %v", page, w.Header())
 		}
-		if page := get[list[historyRow]](h, "/queues/orders/history"); len(page.Items) != 1 || len(page.Unreached) != 1 || page.Unreached[0] != "orders/1" {
+		if page := get[service.List[service.HistoryRow]](h, "/queues/orders/history"); len(page.Items) != 1 || len(page.Unreached) != 1 || page.Unreached[0] != "orders/1" {
 			t.Errorf("%+v", page)
 		}
-		if reply := post[bulkReply](h, "/queues/orders/morgue/revive", bulkBody{Match: &match{}}); len(reply.Unreached) != 1 || reply.Continue == "" {
+		if reply := post[service.BulkReply](h, "/queues/orders/morgue/revive", service.BulkBody{Match: &service.Match{}}); len(reply.Unreached) != 1 || reply.Continue == "" {
 			t.Errorf("%+v", reply)
 		}
 	})

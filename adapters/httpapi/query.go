@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/skeinq/skein/internal/service"
 )
 
 // parameter is a field of a query. The field's tags contain its name, its type and its bounds.
@@ -42,12 +44,12 @@ func parameters(t reflect.Type) (list []parameter) {
 func decodeQuery(raw string, into reflect.Value) error {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
-		return problemBadRequest.with("the query can't be read: %v", err)
+		return service.ProblemBadRequest.With("the query can't be read: %v", err)
 	}
 	known := parameters(into.Type())
 	for name := range values {
 		if !slices.ContainsFunc(known, func(p parameter) bool { return p.name == name }) {
-			return problemBadRequest.with("no parameter %q; there are %s", name, names(known))
+			return service.ProblemBadRequest.With("no parameter %q; there are %s", name, names(known))
 		}
 	}
 	for _, p := range known {
@@ -57,7 +59,7 @@ func decodeQuery(raw string, into reflect.Value) error {
 		}
 		field := into.FieldByIndex(p.index)
 		if len(texts) > 1 && field.Kind() != reflect.Slice {
-			return problemBadRequest.with("%s is given %d times; give it once", p.name, len(texts))
+			return service.ProblemBadRequest.With("%s is given %d times; give it once", p.name, len(texts))
 		}
 		for _, text := range texts {
 			if err := p.set(field, text); err != nil {
@@ -82,7 +84,7 @@ func names(list []parameter) string {
 // set reads one value.
 func (p *parameter) set(field reflect.Value, text string) error {
 	invalid := func(want string) error {
-		return problemBadRequest.with("%s is %q; give %s", p.name, text, want)
+		return service.ProblemBadRequest.With("%s is %q; give %s", p.name, text, want)
 	}
 	switch field.Interface().(type) {
 	case string:
@@ -124,7 +126,7 @@ func (p *parameter) set(field reflect.Value, text string) error {
 		}
 		field.SetInt(int64(d))
 	default:
-		return problemBadRequest.with("%s can't be read", p.name)
+		return service.ProblemBadRequest.With("%s can't be read", p.name)
 	}
 	return nil
 }
@@ -133,9 +135,9 @@ func (p *parameter) number(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < p.least || p.most > 0 && n > p.most {
 		if p.most > 0 {
-			return 0, problemBadRequest.with("%s is %q; give a number from %d to %d", p.name, text, p.least, p.most)
+			return 0, service.ProblemBadRequest.With("%s is %q; give a number from %d to %d", p.name, text, p.least, p.most)
 		}
-		return 0, problemBadRequest.with("%s is %q; give a number from %d", p.name, text, p.least)
+		return 0, service.ProblemBadRequest.With("%s is %q; give a number from %d", p.name, text, p.least)
 	}
 	return n, nil
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/skeinq/skein/internal/service"
 )
 
 // update writes the files made from the table instead of comparing them: go test
@@ -129,7 +131,7 @@ func reference() string {
 		fmt.Fprintf(&b, "Takes %s, answers %s.\n", mention(&types, r.body), mention(&types, r.reply))
 	}
 	b.WriteString("\n## Types\n")
-	mention(&types, reflect.TypeFor[problem]())
+	mention(&types, reflect.TypeFor[service.Problem]())
 	for at := 0; at < len(types); at++ {
 		fmt.Fprintf(&b, "\n### %s\n\n", typeName(types[at]))
 		fields := jsonFields(types[at])
@@ -147,8 +149,8 @@ func reference() string {
 		}
 	}
 	b.WriteString("\n## Problems\n\n| type: `urn:skein:problem:` and | status | |\n| --- | --- | --- |\n")
-	for _, p := range problems {
-		fmt.Fprintf(&b, "| `%s` | %d | %s |\n", p.name, p.Status, p.Title)
+	for _, p := range service.Problems {
+		fmt.Fprintf(&b, "| `%s` | %d | %s |\n", p.Name, p.Status, p.Title)
 	}
 	return b.String()
 }

@@ -6,10 +6,15 @@ import (
 	"net/http"
 	"reflect"
 	"time"
+
+	"github.com/skeinq/skein/internal/service"
 )
 
 // base is the beginning of all routes.
 const base = "/api/v1"
+
+// reasonHeader is the header of an action in which a client states its reason.
+const reasonHeader = "Skein-Reason"
 
 // bodyTime is how long a client may take to send a body.
 const bodyTime = 5 * time.Second
@@ -29,20 +34,20 @@ type route struct {
 	time         time.Duration
 	// asks returns the requested action for an input. The input is a pointer to the type of query
 	// or body.
-	asks func(queue string, in any) asked
-	run  func(ctx context.Context, a *API, who *caller, queue string, in any) (any, error)
+	asks func(queue string, in any) service.Action
+	run  func(ctx context.Context, a *API, who *service.Caller, queue string, in any) (any, error)
 }
 
 // action reports whether the route changes something.
 func (r *route) action() bool { return r.method == http.MethodPost }
 
 // routeOf is the route of an operation.
-func routeOf[I, R any](path, summary string, o op[I, R]) route {
+func routeOf[I, R any](path, summary string, o service.Op[I, R]) route {
 	r := route{
 		method: http.MethodGet, path: path, verb: Verb(o.Verb), summary: summary, time: o.Time, reply: reflect.TypeFor[R](),
-		asks: func(queue string, in any) asked { return o.asks(queue, in.(*I)) },
-		run: func(ctx context.Context, a *API, who *caller, queue string, in any) (any, error) {
-			return o.do(ctx, a.service, who, queue, in.(*I))
+		asks: func(queue string, in any) service.Action { return o.Asks(queue, in.(*I)) },
+		run: func(ctx context.Context, _ *API, who *service.Caller, queue string, in any) (any, error) {
+			return o.Do(ctx, who, queue, in.(*I))
 		},
 	}
 	if o.Acts {
@@ -56,10 +61,10 @@ func routeOf[I, R any](path, summary string, o op[I, R]) route {
 
 // documentRoute is the route of the document of all routes.
 func documentRoute() route {
-	r := routeOf("/openapi.json", "This API as an OpenAPI 3.1 document", opNothing)
+	r := routeOf("/openapi.json", "This API as an OpenAPI 3.1 document", service.Nothing)
 	r.reply = reflect.TypeFor[json.RawMessage]()
 	allowed := r.run
-	r.run = func(ctx context.Context, a *API, who *caller, queue string, in any) (any, error) {
+	r.run = func(ctx context.Context, a *API, who *service.Caller, queue string, in any) (any, error) {
 		_, err := allowed(ctx, a, who, queue, in)
 		return &a.document, err
 	}
@@ -75,21 +80,21 @@ func polled(r route) route {
 // table returns all routes.
 func table() []route {
 	return append([]route{
-		polled(routeOf("/stats", "Sizes and lag of all queues, or of one", opStats)),
-		polled(routeOf("/queues", "The queues", opQueues)),
-		polled(routeOf("/queues/{queue}", "Sizes and lag of a queue and of each of its shards", opQueueStats)),
-		polled(routeOf("/queues/{queue}/history", "What became of a queue's jobs, by minute or by several", opHistory)),
-		polled(routeOf("/queues/{queue}/jobs", "The queued jobs", opJobs)),
-		polled(routeOf("/queues/{queue}/claimed", "The jobs that servers have claimed", opClaimed)),
-		polled(routeOf("/queues/{queue}/morgue", "The dead letters", opMorgue)),
-		polled(routeOf("/queues/{queue}/groups", "How the dead letters are spread over errors", opGroups)),
-		polled(routeOf("/queues/{queue}/quarantine", "The records that can't be read", opQuarantine)),
-		polled(routeOf("/queues/{queue}/payloads", "The payloads of an id, lowest score first", opPayloads)),
-		polled(routeOf("/find", "What queues hold for an id", opFind)),
-		polled(routeOf("/why", "Why the job of an id does not run", opWhy)),
-		polled(routeOf("/nodes", "The servers, also those that went within an hour", opNodes)),
-		polled(routeOf("/audit", "What operators did, the newest action first: the last 1,000 of all queues", opAudit)),
-		polled(routeOf("/checks", "How the store's servers are", opChecks)),
+		polled(routeOf("/stats", "Sizes and lag of all queues, or of one", service.Stats)),
+		polled(routeOf("/queues", "The queues", service.Queues)),
+		polled(routeOf("/queues/{queue}", "Sizes and lag of a queue and of each of its shards", service.QueueStats)),
+		polled(routeOf("/queues/{queue}/history", "What became of a queue's jobs, by minute or by several", service.History)),
+		polled(routeOf("/queues/{queue}/jobs", "The queued jobs", service.Jobs)),
+		polled(routeOf("/queues/{queue}/claimed", "The jobs that servers have claimed", service.Claimed)),
+		polled(routeOf("/queues/{queue}/morgue", "The dead letters", service.Morgue)),
+		polled(routeOf("/queues/{queue}/groups", "How the dead letters are spread over errors", service.Groups)),
+		polled(routeOf("/queues/{queue}/quarantine", "The records that can't be read", service.Quarantine)),
+		polled(routeOf("/queues/{queue}/payloads", "The payloads of an id, lowest score first", service.Payloads)),
+		polled(routeOf("/find", "What queues hold for an id", service.Find)),
+		polled(routeOf("/why", "Why the job of an id does not run", service.Why)),
+		polled(routeOf("/nodes", "The servers, also those that went within an hour", service.Nodes)),
+		polled(routeOf("/audit", "What operators did, the newest action first: the last 1,000 of all queues", service.Audit)),
+		polled(routeOf("/checks", "How the store's servers are", service.Checks)),
 		polled(documentRoute()),
 	}, actions()...)
 }
@@ -97,19 +102,19 @@ func table() []route {
 // actions returns the routes that change something.
 func actions() []route {
 	return []route{
-		routeOf("/queues/{queue}/pause", "Let nothing of a queue be claimed", opPause),
-		routeOf("/queues/{queue}/resume", "End a pause", opResume),
-		routeOf("/queues/{queue}/forget", "Remove a queue that is empty and that no server works", opForget),
-		routeOf("/queues/{queue}/recount", "Count a queue's jobs one by one, and correct its figures", opRecount),
-		routeOf("/queues/{queue}/jobs/run-now", "Make queued jobs due: those named, or those that match", opRunNow),
-		routeOf("/queues/{queue}/jobs/bury", "Move queued jobs to the morgue: those named, or those with a failure that match", opBury),
-		routeOf("/queues/{queue}/jobs/delete", "Remove queued jobs: those named, or those with a failure that match", opDelete),
-		routeOf("/queues/{queue}/claimed/cancel", "End jobs that servers have claimed", opCancel),
-		routeOf("/queues/{queue}/morgue/revive", "Queue dead letters again: those named, or those that match", opRevive),
-		routeOf("/queues/{queue}/morgue/purge", "Remove dead letters for good: those named, or those that match", opPurge),
-		routeOf("/queues/{queue}/morgue/edit", "Replace payloads of a dead letter", opEdit),
-		routeOf("/queues/{queue}/quarantine/discard", "Remove records that can't be read", opDiscard),
-		routeOf("/nodes/drain", "Ask a server to give its shards up", opDrain),
-		routeOf("/nodes/resume", "Ask a drained server to work again", opResumeNode),
+		routeOf("/queues/{queue}/pause", "Let nothing of a queue be claimed", service.Pause),
+		routeOf("/queues/{queue}/resume", "End a pause", service.Resume),
+		routeOf("/queues/{queue}/forget", "Remove a queue that is empty and that no server works", service.Forget),
+		routeOf("/queues/{queue}/recount", "Count a queue's jobs one by one, and correct its figures", service.Recount),
+		routeOf("/queues/{queue}/jobs/run-now", "Make queued jobs due: those named, or those that match", service.RunNow),
+		routeOf("/queues/{queue}/jobs/bury", "Move queued jobs to the morgue: those named, or those with a failure that match", service.Bury),
+		routeOf("/queues/{queue}/jobs/delete", "Remove queued jobs: those named, or those with a failure that match", service.Delete),
+		routeOf("/queues/{queue}/claimed/cancel", "End jobs that servers have claimed", service.Cancel),
+		routeOf("/queues/{queue}/morgue/revive", "Queue dead letters again: those named, or those that match", service.Revive),
+		routeOf("/queues/{queue}/morgue/purge", "Remove dead letters for good: those named, or those that match", service.Purge),
+		routeOf("/queues/{queue}/morgue/edit", "Replace payloads of a dead letter", service.Edit),
+		routeOf("/queues/{queue}/quarantine/discard", "Remove records that can't be read", service.Discard),
+		routeOf("/nodes/drain", "Ask a server to give its shards up", service.Drain),
+		routeOf("/nodes/resume", "Ask a drained server to work again", service.ResumeNode),
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/service"
 )
 
 // refusals are the requests that every route refuses, and their requirements.
@@ -209,7 +210,7 @@ func eachRouteAnswers(t *testing.T, at string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var p problem
+		var p service.Problem
 		if err := json.NewDecoder(reply.Body).Decode(&p); err != nil {
 			t.Errorf("%s: %v", target, err)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"reflect"
@@ -15,6 +14,7 @@ import (
 	"testing/synctest"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/service"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
@@ -88,7 +88,7 @@ func TestAnActionThatIsNotUnderstoodDoesNothing(t *testing.T) {
 		{"morgue/edit", `{"id":"a","edits":[{"old":{"data":"p"},"new":{}}]}`, "bad-request", Options{}},
 		{"morgue/edit", `{"id":"a","edits":[{"old":{"data":"p"},"new":{"data_base64":"!"}}]}`, "bad-request", Options{}},
 		{"morgue/edit", `{"id":"a","edits":[{"old":{},"new":{"data":"q"}}]}`, "bad-request", Options{}},
-		{"morgue/edit", `{"id":"a","edits":[` + strings.Repeat(`{"old":{"data":"p"},"new":{"data":"q"}},`, maxNamed) + `{"old":{"data":"p"},"new":{"data":"q"}}]}`, "bad-request", Options{}},
+		{"morgue/edit", `{"id":"a","edits":[` + strings.Repeat(`{"old":{"data":"p"},"new":{"data":"q"}},`, service.MaxNamed) + `{"old":{"data":"p"},"new":{"data":"q"}}]}`, "bad-request", Options{}},
 		{"quarantine/discard", `{"shard":0,"keys":["x"]}`, "invalid-request", redacted},
 		{"quarantine/discard", `{"shard":99,"keys":["x"]}`, "invalid-request", Options{}},
 	} {
@@ -97,8 +97,8 @@ func TestAnActionThatIsNotUnderstoodDoesNothing(t *testing.T) {
 		h.dead("boom", "a", "b")
 		refused(t, tt.path+" "+tt.body, answerOf(h.api, request(http.MethodPost, base+"/queues/orders/"+tt.path, tt.body)), 400, tt.want)
 		h.api = h.over(h.store, Options{})
-		letters := get[list[deadRow]](h, "/queues/orders/morgue?payloads=9").Items
-		if jobs := get[list[jobRow]](h, "/queues/orders/jobs").Items; len(jobs) != 2 || len(letters) != 2 || !slices.Equal(texts(t, letters[0].Payloads), []string{"p"}) {
+		letters := get[service.List[service.DeadRow]](h, "/queues/orders/morgue?payloads=9").Items
+		if jobs := get[service.List[service.JobRow]](h, "/queues/orders/jobs").Items; len(jobs) != 2 || len(letters) != 2 || !slices.Equal(texts(t, letters[0].Payloads), []string{"p"}) {
 			t.Errorf("%s %s left %+v and %+v", tt.path, tt.body, jobs, letters)
 		}
 	}
@@ -110,14 +110,14 @@ func TestAMatchChoosesJobsByTheirError(t *testing.T) {
 		h := newHouse(t, Options{})
 		h.failed("boom 1", "a", "b")
 		h.failed("other", "c")
-		if reply := post[bulkReply](h, "/queues/orders/jobs/delete", bulkBody{Match: &match{Error: "boom"}}); reply.Handled != 2 || reply.Continue != "" {
+		if reply := post[service.BulkReply](h, "/queues/orders/jobs/delete", service.BulkBody{Match: &service.Match{Error: "boom"}}); reply.Handled != 2 || reply.Continue != "" {
 			t.Errorf("%+v", reply)
 		}
-		if jobs := get[list[jobRow]](h, "/queues/orders/jobs").Items; len(jobs) != 1 || jobs[0].ID != "c" {
+		if jobs := get[service.List[service.JobRow]](h, "/queues/orders/jobs").Items; len(jobs) != 1 || jobs[0].ID != "c" {
 			t.Errorf("%+v are left", jobs)
 		}
-		h.dead("boom", numbered("d", maxNamed)...)
-		if reply := post[bulkReply](h, "/queues/orders/morgue/purge", bulkBody{IDs: numbered("d", maxNamed)}); reply.Handled != maxNamed {
+		h.dead("boom", numbered("d", service.MaxNamed)...)
+		if reply := post[service.BulkReply](h, "/queues/orders/morgue/purge", service.BulkBody{IDs: numbered("d", service.MaxNamed)}); reply.Handled != service.MaxNamed {
 			t.Errorf("%+v", reply)
 		}
 	})
@@ -153,7 +153,7 @@ func TestHalvesOfSurrogatePairsAreFound(t *testing.T) {
 		`\ud800`: "", `\n\ud800`: "", `\\\ud800`: "", `\u0041\ud800`: "", `\ud83d\ude00\ud800`: "", `\ud83dxude00`: "", `\ud83d`: "", `\udE00\ud83d`: "", `\ud83d\n\ude00`: "",
 		`\\ud800`: `\ud800`, `\\\\ud800`: `\\ud800`, `\ud83d\ude00`: "\U0001F600", `\uD83D\uDE00x`: "\U0001F600x", `\"\u00e9`: `"é`,
 	} {
-		var body bulkBody
+		var body service.BulkBody
 		err := decodeBody(header, strings.NewReader(`{"ids":["`+text+`"]}`), &body)
 		switch {
 		case want == "" && (err == nil || !strings.Contains(err.Error(), "surrogate")):
@@ -163,7 +163,7 @@ func TestHalvesOfSurrogatePairsAreFound(t *testing.T) {
 		}
 	}
 	for _, cut := range []string{`"\ud83d`, `"\ud83d\`, `"\ud83d\u`, `"\u12`} { // ends within an escape
-		if err := decodeBody(header, strings.NewReader(cut), new(bulkBody)); err == nil {
+		if err := decodeBody(header, strings.NewReader(cut), new(service.BulkBody)); err == nil {
 			t.Errorf("%s is a body", cut)
 		}
 	}
@@ -178,7 +178,7 @@ func TestSealedTextsHaveNoncesOfTheirOwn(t *testing.T) {
 		nonces := map[string]int{}
 		after, target := "", base+"/queues/orders/morgue?limit=1&after="
 		for page := 0; page == 0 || after != ""; page++ {
-			after = read[list[deadRow]](t, answerOf(h.api, request(http.MethodGet, target+after, ""))).Next
+			after = read[service.List[service.DeadRow]](t, answerOf(h.api, request(http.MethodGet, target+after, ""))).Next
 			if after == "" {
 				break
 			}
@@ -196,9 +196,9 @@ func TestSealedTextsHaveNoncesOfTheirOwn(t *testing.T) {
 		}
 		// A key that is drawn is drawn anew.
 		drawn := Options{RedactID: func(string, string) string { return "someone" }}
-		next := read[list[deadRow]](t, answerOf(h.over(h.store, drawn), request(http.MethodGet, target, ""))).Next
+		next := read[service.List[service.DeadRow]](t, answerOf(h.over(h.store, drawn), request(http.MethodGet, target, ""))).Next
 		refused(t, "a cursor of another API", answerOf(h.over(h.store, drawn), request(http.MethodGet, target+next, "")), 400, "invalid-cursor")
-		if reply := post[bulkReply](h, "/queues/orders/morgue/purge", bulkBody{Match: &match{}}); reply.Handled != 40 || reply.Continue != "" {
+		if reply := post[service.BulkReply](h, "/queues/orders/morgue/purge", service.BulkBody{Match: &service.Match{}}); reply.Handled != 40 || reply.Continue != "" {
 			t.Errorf("what is done goes on: %+v", reply)
 		}
 	})
@@ -208,19 +208,8 @@ func TestSealedTextsHaveNoncesOfTheirOwn(t *testing.T) {
 func TestNoErrorIsShownWhereThereIsNone(t *testing.T) {
 	h := newHouse(t, Options{RedactError: func(string, string, string) string { return "an error" }})
 	h.push("a", 0, "p")
-	if jobs := get[list[jobRow]](h, "/queues/orders/jobs").Items; len(jobs) != 1 || jobs[0].LastError != "" {
+	if jobs := get[service.List[service.JobRow]](h, "/queues/orders/jobs").Items; len(jobs) != 1 || jobs[0].LastError != "" {
 		t.Errorf("%+v", jobs)
-	}
-}
-
-// Names that are no queue's must not pile up: anybody with a right to look could fill the memory.
-func TestUnknownQueuesAreNotRemembered(t *testing.T) {
-	h := newHouse(t, Options{})
-	for n := range 100 {
-		refused(t, "no queue", answerOf(h.api, request(http.MethodGet, fmt.Sprintf("%s/queues/q%d", base, n), "")), 404, "unknown-queue")
-	}
-	if n := len(h.api.service.snapshots.byQueue); n > 0 {
-		t.Errorf("%d snapshots of what is no queue", n)
 	}
 }
 
@@ -229,11 +218,11 @@ func TestFindLooksForClaimsAndDamageToo(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.push("a", 0, "p")
 	h.turn(core.ShardOf("a", houseShards), 1)
-	found := get[list[foundRow]](h, "/find?id=a").Items
+	found := get[service.List[service.FoundRow]](h, "/find?id=a").Items
 	if len(found) != 1 || found[0].Claimed == nil || found[0].Claimed.ID != "a" || found[0].Queued != nil {
 		t.Errorf("%+v", found)
 	}
-	if found := get[list[foundRow]](h, "/find?id=b").Items; len(found) != 0 {
+	if found := get[service.List[service.FoundRow]](h, "/find?id=b").Items; len(found) != 0 {
 		t.Errorf("an id that is nowhere: %+v", found)
 	}
 	h.api = h.over(storekit.Intercept(h.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
@@ -243,7 +232,7 @@ func TestFindLooksForClaimsAndDamageToo(t *testing.T) {
 		}
 		return err
 	}), Options{})
-	if found := get[list[foundRow]](h, "/find?id=b").Items; len(found) != 1 || !slices.Equal(found[0].Damaged, []string{"dead"}) {
+	if found := get[service.List[service.FoundRow]](h, "/find?id=b").Items; len(found) != 1 || !slices.Equal(found[0].Damaged, []string{"dead"}) {
 		t.Errorf("what is damaged: %+v", found)
 	}
 	refused(t, "why without a queue", answerOf(h.api, request(http.MethodGet, base+"/why?id=a", "")), 400, "bad-request")
@@ -263,17 +252,17 @@ func TestTotalsAreOfAllQueues(t *testing.T) {
 	}
 	h.advance(30e9)
 	for range 2 { // in either order
-		all := get[statsReply](h, "/stats").Total
+		all := get[service.StatsReply](h, "/stats").Total
 		if all.Lag != 90 || !all.Oldest.Equal(epoch) || all.Length != 2 || all.Waiting != 2 {
 			t.Errorf("%+v", all)
 		}
 	}
-	var sum, back counts
+	var sum, back service.Counts
 	for _, of := range []string{"orders", "plain"} {
-		sum.add(get[statsReply](h, "/stats").ByWorker[of].counts)
+		sum.Add(get[service.StatsReply](h, "/stats").ByWorker[of].Counts)
 	}
 	for _, of := range []string{"plain", "orders"} {
-		back.add(get[statsReply](h, "/stats").ByWorker[of].counts)
+		back.Add(get[service.StatsReply](h, "/stats").ByWorker[of].Counts)
 	}
 	if !reflect.DeepEqual(sum, back) {
 		t.Errorf("%+v in one order, %+v in the other", sum, back)

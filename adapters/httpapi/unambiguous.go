@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+
+	"github.com/skeinq/skein/internal/service"
 )
 
 // unambiguous refuses JSON that package json may read differently from what the client meant: a
@@ -29,7 +31,7 @@ func unambiguous(data []byte) error {
 			continue
 		}
 		if token == nil {
-			return problemBadRequest.with("the body has null; leave the field out")
+			return service.ProblemBadRequest.With("the body has null; leave the field out")
 		}
 		switch token {
 		case json.Delim('{'):
@@ -61,10 +63,10 @@ type scope struct {
 func (s *scope) name(name string) error {
 	s.nameNext = false
 	if strings.Trim(name, fieldLetters) != "" {
-		return problemBadRequest.with("the body can't be read: unknown field %q", name)
+		return service.ProblemBadRequest.With("the body can't be read: unknown field %q", name)
 	}
 	if s.seen[name] {
-		return problemBadRequest.with("the body has %q twice in one object", name)
+		return service.ProblemBadRequest.With("the body has %q twice in one object", name)
 	}
 	s.seen[name] = true
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/service"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
@@ -122,12 +123,12 @@ func TestNoCheckpointHasTheNameOfAGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{RedactError: func(string, string, string) string { return "an error" }})
 		h.dead("dsn-secret", numbered("a", 1500)...)
-		groups := get[groupsReply](h, "/queues/orders/groups")
-		body := bulkBody{Match: &match{Group: given(groups.Items[0].Group)}}
+		groups := get[service.GroupsReply](h, "/queues/orders/groups")
+		body := service.BulkBody{Match: &service.Match{Group: service.Given(groups.Items[0].Group)}}
 		w := answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/revive", string(marshalled(t, body))))
 		holdsNoSecret(t, "revive", w.Body.String(), "dsn-secret")
-		body.Continue = read[bulkReply](t, w).Continue
-		if reply := post[bulkReply](h, "/queues/orders/morgue/revive", body); reply.Handled != 1500 || body.Continue == "" {
+		body.Continue = read[service.BulkReply](t, w).Continue
+		if reply := post[service.BulkReply](h, "/queues/orders/morgue/revive", body); reply.Handled != 1500 || body.Continue == "" {
 			t.Errorf("%+v", reply)
 		}
 	})
@@ -160,7 +161,7 @@ func TestFindInAllSaysWhichQueuesDoNotAnswer(t *testing.T) {
 	}), Options{})
 	for _, tt := range []struct{ lost, want []string }{{nil, nil}, {[]string{"orders"}, []string{core.Shard{Queue: "orders", Index: core.ShardOf("a", houseShards)}.String()}}} {
 		finds, lost = 0, tt.lost
-		page := get[list[foundRow]](h, "/find?id=a")
+		page := get[service.List[service.FoundRow]](h, "/find?id=a")
 		if diff := cmp.Diff(tt.want, page.Unreached); diff != "" {
 			t.Errorf("unreached (-want +got):\n%s", diff)
 		}

@@ -1,4 +1,4 @@
-package httpapi
+package service
 
 import (
 	"context"
@@ -10,24 +10,24 @@ import (
 // What one call of an action does at most: so many named entries, and of an action on all that match
 // so many entries or so long, to the end of a step.
 const (
-	maxNamed  = 1000
-	bulkSteps = 1000
-	bulkTime  = 2 * time.Second
+	MaxNamed  = 1000
+	BulkSteps = 1000
+	BulkTime  = 2 * time.Second
 )
 
-// bulkBody names the entries to act on: by ids, or by a match.
-type bulkBody struct {
+// BulkBody names the entries to act on: by ids, or by a match.
+type BulkBody struct {
 	IDs      []string   `json:"ids,omitempty" doc:"the ids, at most 1,000"`
-	Match    *match     `json:"match,omitempty" doc:"what to act on instead of ids: all that match; {} is all"`
+	Match    *Match     `json:"match,omitempty" doc:"what to act on instead of ids: all that match; {} is all"`
 	Before   *time.Time `json:"before,omitempty" doc:"with match: only jobs that were first pushed, or dead letters that last changed, before it; without it, before the first call"`
 	Continue string     `json:"continue,omitempty" doc:"with match: the continue of the answer before, to go on from there"`
 	DryRun   bool       `json:"dry_run,omitempty" doc:"with match: change nothing, and say what would be"`
 }
 
-func (b *bulkBody) about(a *asked) { a.IDs, a.Bulk = b.IDs, b.Match != nil }
+func (b *BulkBody) about(a *Action) { a.IDs, a.Bulk = b.IDs, b.Match != nil }
 
 // check refuses a body that names nothing, or both.
-func (b *bulkBody) check(others int) error {
+func (b *BulkBody) check(others int) error {
 	named := others
 	for _, given := range []bool{b.IDs != nil, b.Match != nil} {
 		if given {
@@ -36,50 +36,50 @@ func (b *bulkBody) check(others int) error {
 	}
 	switch {
 	case named != 1:
-		return problemBadRequest.with("say what to act on by one of ids, match and, in the morgue, payloads")
+		return ProblemBadRequest.With("say what to act on by one of ids, match and, in the morgue, payloads")
 	case b.Match == nil && (b.Before != nil || b.Continue != "" || b.DryRun):
-		return problemBadRequest.with("before, continue and dry_run go with match")
+		return ProblemBadRequest.With("before, continue and dry_run go with match")
 	case b.Before != nil && b.Before.IsZero():
-		return problemBadRequest.with("before is the year 1; leave it out, or give the time that is meant")
+		return ProblemBadRequest.With("before is the year 1; leave it out, or give the time that is meant")
 	}
 	return nil
 }
 
-// morgueBody is a bulkBody that may name single payloads.
-type morgueBody struct {
-	bulkBody
-	Payloads []letterPayloads `json:"payloads,omitempty" doc:"single payloads to act on instead of whole dead letters, of at most 1,000 ids"`
+// MorgueBody is a BulkBody that may name single payloads.
+type MorgueBody struct {
+	BulkBody
+	Payloads []LetterPayloads `json:"payloads,omitempty" doc:"single payloads to act on instead of whole dead letters, of at most 1,000 ids"`
 }
 
-// letterPayloads names payloads of a dead letter.
-type letterPayloads struct {
+// LetterPayloads names payloads of a dead letter.
+type LetterPayloads struct {
 	ID       string   `json:"id" doc:"the id of the dead letter"`
-	Payloads []octets `json:"payloads" doc:"its payloads, byte for byte"`
+	Payloads []Octets `json:"payloads" doc:"its payloads, byte for byte"`
 }
 
-func (b *morgueBody) about(a *asked) {
-	b.bulkBody.about(a)
+func (b *MorgueBody) about(a *Action) {
+	b.BulkBody.about(a)
 	for _, letter := range b.Payloads {
 		a.IDs = append(a.IDs, letter.ID)
 	}
 }
 
-// bulkReply is the progress of an action.
-type bulkReply struct {
+// BulkReply is the progress of an action.
+type BulkReply struct {
 	LookedAt  int       `json:"looked_at" doc:"how many entries were looked at since the first call"`
 	Handled   int       `json:"handled" doc:"how many of them were changed; of a dry run, would be"`
 	Total     int       `json:"total" doc:"how many there were at the first call"`
 	Later     int       `json:"later,omitempty" doc:"how many of the newest hundred dead letters were left alone since they are later than before, as those that were imported with a time to come, also those that match would refuse for their error; name their ids to act on them"`
 	Continue  string    `json:"continue,omitempty" doc:"what to give as continue to go on; the action is done without it. A dry run has none: where looked_at is less than total, it is a sample"`
-	Jobs      []jobRow  `json:"jobs,omitempty" doc:"of a dry run, some of the jobs that would be changed, without payloads"`
-	Dead      []deadRow `json:"dead,omitempty" doc:"of a dry run, some of the dead letters"`
+	Jobs      []JobRow  `json:"jobs,omitempty" doc:"of a dry run, some of the jobs that would be changed, without payloads"`
+	Dead      []DeadRow `json:"dead,omitempty" doc:"of a dry run, some of the dead letters"`
 	Unreached []string  `json:"unreached,omitempty" doc:"shards that can't be reached now; continue goes on with them"`
 }
 
 // bulkReply makes the answer of a result. What was done before an error is reported with the
 // problem.
-func (c *call) bulkReply(r *inspect.Result, err error) (*bulkReply, error) {
-	reply := &bulkReply{LookedAt: r.Done, Handled: r.Handled, Total: r.Total, Later: r.Later, Continue: c.sealed(string(r.Checkpoint))}
+func (c *call) bulkReply(r *inspect.Result, err error) (*BulkReply, error) {
+	reply := &BulkReply{LookedAt: r.Done, Handled: r.Handled, Total: r.Total, Later: r.Later, Continue: c.sealed(string(r.Checkpoint))}
 	for at := range r.Jobs {
 		reply.Jobs = append(reply.Jobs, c.job(c.queue, &r.Jobs[at], 0))
 	}
@@ -91,7 +91,7 @@ func (c *call) bulkReply(r *inspect.Result, err error) (*bulkReply, error) {
 		if r.Done == 0 && r.Handled == 0 && r.Checkpoint == "" {
 			return nil, err
 		}
-		failed := *c.problemOf(c.queue, err)
+		failed := *c.ProblemOf(c.queue, err)
 		failed.Result = reply
 		return nil, &failed
 	}
@@ -100,20 +100,20 @@ func (c *call) bulkReply(r *inspect.Result, err error) (*bulkReply, error) {
 }
 
 // named acts on ids.
-func (c *call) named(ids []string, on func(context.Context, []string) (inspect.Result, error)) (*bulkReply, error) {
-	if len(ids) == 0 || len(ids) > maxNamed {
-		return nil, problemBadRequest.with("%d ids; name 1 to %d", len(ids), maxNamed)
+func (c *call) named(ids []string, on func(context.Context, []string) (inspect.Result, error)) (*BulkReply, error) {
+	if len(ids) == 0 || len(ids) > MaxNamed {
+		return nil, ProblemBadRequest.With("%d ids; name 1 to %d", len(ids), MaxNamed)
 	}
 	result, err := on(c.ctx, ids)
 	return c.bulkReply(&result, err)
 }
 
 // options returns the options of one call of an action on all that match.
-func (b *bulkBody) options(c *call) (o inspect.BulkOptions, err error) {
+func (b *BulkBody) options(c *call) (o inspect.BulkOptions, err error) {
 	began := time.Now()
 	o = inspect.BulkOptions{
-		Prefix: string(b.Match.Prefix), Filter: b.Match.filter(), Limit: bulkSteps, DryRun: b.DryRun, Payloads: -1,
-		Stop: func(done int) bool { return done >= bulkSteps || time.Since(began) >= bulkTime },
+		Prefix: string(b.Match.Prefix), Filter: b.Match.filter(), Limit: BulkSteps, DryRun: b.DryRun, Payloads: -1,
+		Stop: func(done int) bool { return done >= BulkSteps || time.Since(began) >= BulkTime },
 	}
 	if b.Before != nil {
 		o.Before = *b.Before
@@ -132,7 +132,7 @@ type (
 	onAllJobs func(context.Context, string, func(inspect.QueuedJob) bool, inspect.BulkOptions) (inspect.Result, error)
 )
 
-func (c *call) onJobs(b *bulkBody, named onJobs, all onAllJobs) (*bulkReply, error) {
+func (c *call) onJobs(b *BulkBody, named onJobs, all onAllJobs) (*BulkReply, error) {
 	if err := b.check(0); err != nil {
 		return nil, err
 	}
@@ -153,15 +153,15 @@ func (c *call) onJobs(b *bulkBody, named onJobs, all onAllJobs) (*bulkReply, err
 	return c.bulkReply(&result, err)
 }
 
-func (c *call) runNow(b *bulkBody) (*bulkReply, error) {
+func (c *call) runNow(b *BulkBody) (*BulkReply, error) {
 	return c.onJobs(b, c.inspector.RunNow, c.inspector.RunAllNow)
 }
 
-func (c *call) bury(b *bulkBody) (*bulkReply, error) {
+func (c *call) bury(b *BulkBody) (*BulkReply, error) {
 	return c.onJobs(b, c.inspector.Bury, c.inspector.BuryFailed)
 }
 
-func (c *call) remove(b *bulkBody) (*bulkReply, error) {
+func (c *call) remove(b *BulkBody) (*BulkReply, error) {
 	return c.onJobs(b, c.inspector.Delete, c.inspector.DeleteFailed)
 }
 
@@ -171,7 +171,7 @@ type (
 	onAllDead  func(context.Context, string, func(inspect.DeadLetter) bool, inspect.BulkOptions) (inspect.Result, error)
 )
 
-func (c *call) onDead(b *morgueBody, named onJobs, payloads onPayloads, all onAllDead) (*bulkReply, error) {
+func (c *call) onDead(b *MorgueBody, named onJobs, payloads onPayloads, all onAllDead) (*BulkReply, error) {
 	single := 0
 	if b.Payloads != nil {
 		single = 1
@@ -199,15 +199,15 @@ func (c *call) onDead(b *morgueBody, named onJobs, payloads onPayloads, all onAl
 	return c.bulkReply(&result, err)
 }
 
-func (c *call) onPayloads(letters []letterPayloads, on onPayloads) (*bulkReply, error) {
-	if len(letters) == 0 || len(letters) > maxNamed {
-		return nil, problemBadRequest.with("payloads of %d ids; name 1 to %d", len(letters), maxNamed)
+func (c *call) onPayloads(letters []LetterPayloads, on onPayloads) (*BulkReply, error) {
+	if len(letters) == 0 || len(letters) > MaxNamed {
+		return nil, ProblemBadRequest.With("payloads of %d ids; name 1 to %d", len(letters), MaxNamed)
 	}
 	refs := make([]inspect.DeadLetterPayloads, len(letters))
 	for at, letter := range letters {
 		refs[at].ID, refs[at].Payloads = letter.ID, [][]byte{}
 		for _, p := range letter.Payloads {
-			data, err := p.bytes()
+			data, err := p.Bytes()
 			if err != nil {
 				return nil, err
 			}
@@ -218,10 +218,10 @@ func (c *call) onPayloads(letters []letterPayloads, on onPayloads) (*bulkReply, 
 	return c.bulkReply(&result, err)
 }
 
-func (c *call) revive(b *morgueBody) (*bulkReply, error) {
+func (c *call) revive(b *MorgueBody) (*BulkReply, error) {
 	return c.onDead(b, c.inspector.Revive, c.inspector.RevivePayloads, c.inspector.ReviveAll)
 }
 
-func (c *call) purge(b *morgueBody) (*bulkReply, error) {
+func (c *call) purge(b *MorgueBody) (*BulkReply, error) {
 	return c.onDead(b, c.inspector.Purge, c.inspector.PurgePayloads, c.inspector.PurgeAll)
 }

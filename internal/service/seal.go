@@ -1,4 +1,4 @@
-package httpapi
+package service
 
 import (
 	"crypto/aes"
@@ -15,7 +15,7 @@ import (
 
 // seal makes the cipher of cursors, checkpoints, keys and groups, if clients must not read the
 // ids, or the names of groups that are made of errors, in them.
-func (s *service) seal() error {
+func (s *Service) seal() error {
 	key := s.o.CursorKey
 	switch {
 	case key != nil && len(key) != 32:
@@ -62,7 +62,7 @@ func (s *sealer) open(text string) (string, error) {
 }
 
 // sealed returns a cursor, a checkpoint or a key in the form for clients.
-func (s *service) sealed(text string) string {
+func (s *Service) sealed(text string) string {
 	if s.sealer == nil || text == "" {
 		return text
 	}
@@ -70,7 +70,7 @@ func (s *service) sealed(text string) string {
 }
 
 // opened returns the text that sealed got, or the error invalid.
-func (s *service) opened(text string, invalid error) (string, error) {
+func (s *Service) opened(text string, invalid error) (string, error) {
 	if s.sealer == nil || text == "" {
 		return text, nil
 	}
@@ -82,7 +82,7 @@ func (s *service) opened(text string, invalid error) (string, error) {
 }
 
 // cursor reads a client's cursor.
-func (s *service) cursor(text string) (inspect.Cursor, error) {
+func (s *Service) cursor(text string) (inspect.Cursor, error) {
 	plain, err := s.opened(text, inspect.ErrInvalidCursor)
 	if err != nil {
 		return inspect.Cursor{}, err

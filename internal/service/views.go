@@ -1,4 +1,4 @@
-package httpapi
+package service
 
 import (
 	"time"
@@ -6,21 +6,22 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-type queueRow struct {
+// QueueRow is a queue.
+type QueueRow struct {
 	Name     string `json:"name" doc:"its name"`
 	Shards   int    `json:"shards" doc:"its shard count"`
 	IndexIDs bool   `json:"index_ids" doc:"whether its jobs can be listed by id"`
 	Paused   bool   `json:"paused" doc:"whether nothing of it is claimed"`
 }
 
-func (c *call) queues(*noQuery) (*list[queueRow], error) {
+func (c *call) queues(*noQuery) (*List[QueueRow], error) {
 	queues, err := c.inspector.Queues(c.ctx)
 	if err != nil {
 		return nil, err
 	}
-	reply := newList[queueRow](nil)
+	reply := newList[QueueRow](nil)
 	for _, q := range queues {
-		reply.Items = append(reply.Items, queueRow(q))
+		reply.Items = append(reply.Items, QueueRow(q))
 	}
 	return reply, nil
 }
@@ -31,8 +32,8 @@ type historyQuery struct {
 	Step time.Duration `query:"step" default:"1m" doc:"how much time a row sums up, in whole minutes"`
 }
 
-// historyRow is a minute or a step. Times are in seconds.
-type historyRow struct {
+// HistoryRow is a minute or a step. Times are in seconds.
+type HistoryRow struct {
 	At            time.Time `json:"at" doc:"when it begins"`
 	Processed     uint64    `json:"processed" doc:"jobs that were done"`
 	Failed        uint64    `json:"failed" doc:"jobs that failed or were buried"`
@@ -46,17 +47,17 @@ type historyRow struct {
 	RunP99        float64   `json:"run_p99" doc:"what 99 of 100 did not exceed"`
 }
 
-func (c *call) history(q *historyQuery) (*list[historyRow], error) {
+func (c *call) history(q *historyQuery) (*List[HistoryRow], error) {
 	minutes, err := c.inspector.History(c.ctx, c.queue, inspect.HistoryOptions{From: q.From, To: q.To, Step: q.Step})
 	unreached, err := c.partial(err)
 	if err != nil {
 		return nil, err
 	}
-	reply := newList[historyRow](nil)
+	reply := newList[HistoryRow](nil)
 	reply.Unreached = shardNames(unreached)
 	for at := range minutes {
 		m := &minutes[at]
-		reply.Items = append(reply.Items, historyRow{
+		reply.Items = append(reply.Items, HistoryRow{
 			At: m.At.UTC(), Processed: m.Processed, Failed: m.Failed,
 			WaitMean: m.WaitMean.Seconds(), WaitDeviation: m.WaitDeviation.Seconds(),
 			WaitP50: m.Wait.Quantile(0.5).Seconds(), WaitP99: m.Wait.Quantile(0.99).Seconds(),
@@ -71,7 +72,7 @@ type quarantineQuery struct {
 	Limit int `query:"limit" min:"1" max:"1000" default:"100" doc:"how many records at most, the first by shard"`
 }
 
-func (q *quarantineQuery) about(a *asked) { a.Verb = verbViewPayload }
+func (q *quarantineQuery) about(a *Action) { a.Verb = verbViewPayload }
 
 type quarantineRow struct {
 	Shard  string    `json:"shard" doc:"its shard, as orders/3"`
@@ -82,10 +83,10 @@ type quarantineRow struct {
 	Since  time.Time `json:"since" doc:"when it was set aside"`
 	Reason string    `json:"reason" doc:"what can't be read"`
 	Size   int       `json:"size" doc:"how many bytes it has"`
-	octets
+	Octets
 }
 
-func (c *call) quarantine(q *quarantineQuery) (*list[quarantineRow], error) {
+func (c *call) quarantine(q *quarantineQuery) (*List[quarantineRow], error) {
 	reply := newList[quarantineRow](nil)
 	for r, err := range c.inspector.Quarantined(c.ctx, c.queue) {
 		if err != nil {
@@ -96,7 +97,7 @@ func (c *call) quarantine(q *quarantineQuery) (*list[quarantineRow], error) {
 		}
 		reply.Items = append(reply.Items, quarantineRow{
 			Shard: r.Shard.String(), Index: r.Shard.Index, Key: c.sealed(r.Key), ID: c.id(c.queue, r.ID), Place: r.Place, Since: r.Since.UTC(),
-			Reason: c.errorText(c.queue, r.ID, r.Reason), Size: r.Size, octets: octetsOf(c.bytes(c.queue, r.ID, r.Stored)),
+			Reason: c.errorText(c.queue, r.ID, r.Reason), Size: r.Size, Octets: OctetsOf(c.bytes(c.queue, r.ID, r.Stored)),
 		})
 	}
 	return reply, nil
@@ -121,7 +122,8 @@ type runningRow struct {
 	Since time.Time `json:"since" doc:"when its handler began"`
 }
 
-type nodeRow struct {
+// NodeRow is a server.
+type NodeRow struct {
 	Owner      string       `json:"owner" doc:"its id, drawn at each start"`
 	Name       string       `json:"name" doc:"its name"`
 	Host       string       `json:"host" doc:"where it runs"`
@@ -141,21 +143,21 @@ type nodeRow struct {
 	Longest    []runningRow `json:"longest" doc:"the jobs that have run longest"`
 }
 
-func (c *call) nodes(*noQuery) (*list[nodeRow], error) {
+func (c *call) nodes(*noQuery) (*List[NodeRow], error) {
 	nodes, err := c.inspector.Nodes(c.ctx)
 	if err != nil {
 		return nil, err
 	}
-	reply := newList[nodeRow](nil)
+	reply := newList[NodeRow](nil)
 	for at := range nodes {
 		reply.Items = append(reply.Items, c.node(&nodes[at]))
 	}
 	return reply, nil
 }
 
-func (c *call) node(n *inspect.Node) nodeRow {
+func (c *call) node(n *inspect.Node) NodeRow {
 	s := &n.Status
-	row := nodeRow{
+	row := NodeRow{
 		Owner: n.Owner, Name: n.Name, Host: n.Host, PID: n.PID, Version: n.Version, State: n.State.String(), Lanes: n.Lanes,
 		Busy: s.Busy, Running: s.Running, Claimed: s.Claimed, Shards: s.Shards, Memory: s.Memory, Goroutines: s.Goroutines,
 		StartedAt: n.StartedAt.UTC(), ExpiresAt: n.ExpiresAt.UTC(), Queues: []nodeQueue{}, Longest: []runningRow{},
@@ -179,7 +181,7 @@ type checkRow struct {
 	Advice string `json:"advice,omitempty" doc:"what to do"`
 }
 
-func (c *call) checks(*noQuery) (*list[checkRow], error) {
+func (c *call) checks(*noQuery) (*List[checkRow], error) {
 	checks, err := c.inspector.Checks(c.ctx)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package httpapi
+package service
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 )
 
 // id returns an id as it may be shown.
-func (s *service) id(queue, id string) string {
+func (s *Service) id(queue, id string) string {
 	if s.o.RedactID == nil || id == "" {
 		return strings.ToValidUTF8(id, "\uFFFD")
 	}
@@ -15,7 +15,7 @@ func (s *service) id(queue, id string) string {
 }
 
 // bytes returns a payload as it may be shown.
-func (s *service) bytes(queue, id string, data []byte) []byte {
+func (s *Service) bytes(queue, id string, data []byte) []byte {
 	if s.o.RedactPayload == nil {
 		return data
 	}
@@ -23,7 +23,7 @@ func (s *service) bytes(queue, id string, data []byte) []byte {
 }
 
 // errorText returns an error's text as it may be shown.
-func (s *service) errorText(queue, id, text string) string {
+func (s *Service) errorText(queue, id, text string) string {
 	if s.o.RedactError != nil && text != "" {
 		text = s.o.RedactError(queue, id, text)
 	}

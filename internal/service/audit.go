@@ -1,4 +1,4 @@
-package httpapi
+package service
 
 import (
 	"regexp"
@@ -7,18 +7,15 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// reasonHeader is the header of an action in which a client states its reason.
-const reasonHeader = "Skein-Reason"
-
 type auditQuery struct {
 	Queue string `query:"queue" doc:"the queue whose actions to list; all without it, with those on servers"`
 	Limit int    `query:"limit" min:"1" max:"1000" default:"100" doc:"how many actions at most, the newest first"`
 }
 
-func (q *auditQuery) about(a *asked) { a.Queue = q.Queue }
+func (q *auditQuery) about(a *Action) { a.Queue = q.Queue }
 
-// auditRow is an operator's action.
-type auditRow struct {
+// AuditRow is an operator's action.
+type AuditRow struct {
 	At      time.Time `json:"at" doc:"when it began"`
 	Action  string    `json:"action" doc:"what was done, as pause, revive or purge all"`
 	Actor   string    `json:"actor,omitempty" doc:"who did it"`
@@ -36,8 +33,8 @@ type auditRow struct {
 	Error   string    `json:"error,omitempty" doc:"why it stopped; none if it was done"`
 }
 
-func (c *call) audit(q *auditQuery) (*list[auditRow], error) {
-	reply := newList[auditRow](nil)
+func (c *call) audit(q *auditQuery) (*List[AuditRow], error) {
+	reply := newList[AuditRow](nil)
 	for a, err := range c.inspector.Actions(c.ctx, inspect.ActionsOptions{Queue: q.Queue}) {
 		if err != nil {
 			return nil, err
@@ -54,15 +51,15 @@ var quotations = regexp.MustCompile(`"(?:[^"\\]|\\.)*"?`)
 
 // withoutIDs leaves out quotations in an action's error where ids are redacted: it can no longer
 // be told which of them are ids.
-func (s *service) withoutIDs(text string) string {
+func (s *Service) withoutIDs(text string) string {
 	if s.o.RedactID == nil {
 		return text
 	}
 	return quotations.ReplaceAllLiteralString(text, `"…"`)
 }
 
-func (c *call) auditRow(a *inspect.Action) auditRow {
-	row := auditRow{
+func (c *call) auditRow(a *inspect.Action) AuditRow {
+	row := AuditRow{
 		At: a.At.UTC(), Action: a.Verb, Actor: a.Actor.Name, From: a.Actor.From, Reason: a.Actor.Reason, Queue: a.Queue, Named: a.Named,
 		Prefix: c.id(a.Queue, a.Prefix), Group: c.errorText(a.Queue, "", a.Group), Filter: c.errorText(a.Queue, "", a.Filter),
 		Ended: a.Ended, Handled: a.Handled, Took: a.Took.Seconds(), Error: c.errorText(a.Queue, "", c.withoutIDs(a.Error)),

@@ -1,4 +1,4 @@
-package httpapi
+package service
 
 import (
 	"context"
@@ -10,57 +10,60 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// done is the answer of an action that either succeeds as a whole or fails.
-type done struct {
+// Done is the answer of an action that either succeeds as a whole or fails.
+type Done struct {
 	Done bool `json:"done" doc:"true"`
 }
 
-type noBody struct{}
+// NoBody is the input of actions that need none.
+type NoBody struct{}
 
-func answered(err error) (*done, error) {
+func answered(err error) (*Done, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &done{true}, nil
+	return &Done{true}, nil
 }
 
-func (c *call) pause(*noBody) (*done, error)  { return answered(c.inspector.Pause(c.ctx, c.queue)) }
-func (c *call) resume(*noBody) (*done, error) { return answered(c.inspector.Resume(c.ctx, c.queue)) }
-func (c *call) forget(*noBody) (*done, error) { return answered(c.inspector.Forget(c.ctx, c.queue)) }
+func (c *call) pause(*NoBody) (*Done, error)  { return answered(c.inspector.Pause(c.ctx, c.queue)) }
+func (c *call) resume(*NoBody) (*Done, error) { return answered(c.inspector.Resume(c.ctx, c.queue)) }
+func (c *call) forget(*NoBody) (*Done, error) { return answered(c.inspector.Forget(c.ctx, c.queue)) }
 
-type recountReply struct {
+// RecountReply is the result of a recount.
+type RecountReply struct {
 	Corrected []recounted `json:"corrected" doc:"the shards whose figures were wrong"`
 }
 
 type recounted struct {
 	Shard  string `json:"shard" doc:"the shard, as orders/3"`
-	Before counts `json:"before" doc:"the figures until now"`
-	After  counts `json:"after" doc:"what is there"`
+	Before Counts `json:"before" doc:"the figures until now"`
+	After  Counts `json:"after" doc:"what is there"`
 }
 
-func (c *call) recount(*noBody) (*recountReply, error) {
+func (c *call) recount(*NoBody) (*RecountReply, error) {
 	wrong, err := c.inspector.Recount(c.ctx, c.queue, inspect.BulkOptions{})
 	if err != nil {
 		return nil, err
 	}
-	reply := &recountReply{Corrected: []recounted{}}
+	reply := &RecountReply{Corrected: []recounted{}}
 	for _, w := range wrong {
 		reply.Corrected = append(reply.Corrected, recounted{w.Shard.String(), countsOf(&w.Before), countsOf(&w.After)})
 	}
 	return reply, nil
 }
 
-type nodeBody struct {
+// NodeBody names a server.
+type NodeBody struct {
 	Node string `json:"node" doc:"the server: its owner id, or its name if only one has that"`
 }
 
-func (b *nodeBody) about(a *asked) { a.Node = b.Node }
+func (b *NodeBody) about(a *Action) { a.Node = b.Node }
 
-func (c *call) drain(b *nodeBody) (*done, error) {
+func (c *call) drain(b *NodeBody) (*Done, error) {
 	return answered(c.inspector.Drain(c.ctx, b.Node, true))
 }
 
-func (c *call) resumeNode(b *nodeBody) (*done, error) {
+func (c *call) resumeNode(b *NodeBody) (*Done, error) {
 	return answered(c.inspector.Drain(c.ctx, b.Node, false))
 }
 
@@ -88,14 +91,15 @@ func (c *call) discard(b *discardBody) (*discardReply, error) {
 	return &discardReply{discarded}, nil
 }
 
-type cancelBody struct {
+// CancelBody names jobs to end.
+type CancelBody struct {
 	IDs  []string `json:"ids" doc:"the ids, at most 1,000"`
 	Drop bool     `json:"drop,omitempty" doc:"remove the jobs once their handlers have returned, instead of putting them back"`
 }
 
-func (b *cancelBody) about(a *asked) { a.IDs = b.IDs }
+func (b *CancelBody) about(a *Action) { a.IDs = b.IDs }
 
-func (c *call) cancel(b *cancelBody) (*bulkReply, error) {
+func (c *call) cancel(b *CancelBody) (*BulkReply, error) {
 	mode := inspect.CancelModePutBack
 	if b.Drop {
 		mode = inspect.CancelModeDrop
@@ -105,30 +109,32 @@ func (c *call) cancel(b *cancelBody) (*bulkReply, error) {
 	})
 }
 
-type editBody struct {
+// EditBody names payloads of a dead letter and their replacements.
+type EditBody struct {
 	ID    string        `json:"id" doc:"the id of the dead letter"`
-	Edits []replacement `json:"edits" doc:"what to replace, at most 1,000 payloads"`
+	Edits []Replacement `json:"edits" doc:"what to replace, at most 1,000 payloads"`
 }
 
-type replacement struct {
-	Old octets `json:"old" doc:"the payload as it is, byte for byte"`
-	New octets `json:"new" doc:"the payload to put in its place"`
+// Replacement is a payload and its new content.
+type Replacement struct {
+	Old Octets `json:"old" doc:"the payload as it is, byte for byte"`
+	New Octets `json:"new" doc:"the payload to put in its place"`
 }
 
-func (b *editBody) about(a *asked) { a.IDs = []string{b.ID} }
+func (b *EditBody) about(a *Action) { a.IDs = []string{b.ID} }
 
-func (c *call) edit(b *editBody) (*bulkReply, error) {
-	if len(b.Edits) == 0 || len(b.Edits) > maxNamed {
-		return nil, problemBadRequest.with("%d edits; name 1 to %d", len(b.Edits), maxNamed)
+func (c *call) edit(b *EditBody) (*BulkReply, error) {
+	if len(b.Edits) == 0 || len(b.Edits) > MaxNamed {
+		return nil, ProblemBadRequest.With("%d edits; name 1 to %d", len(b.Edits), MaxNamed)
 	}
 	ref := inspect.DeadLetterPayloads{ID: b.ID}
 	replace := make(map[string][]byte, len(b.Edits))
 	for _, e := range b.Edits {
-		before, err := e.Old.bytes()
+		before, err := e.Old.Bytes()
 		if err != nil {
 			return nil, err
 		}
-		if replace[string(before)], err = e.New.bytes(); err != nil {
+		if replace[string(before)], err = e.New.Bytes(); err != nil {
 			return nil, err
 		}
 		ref.Payloads = append(ref.Payloads, before)
@@ -141,30 +147,30 @@ func (c *call) edit(b *editBody) (*bulkReply, error) {
 	return c.bulkReply(&result, err)
 }
 
-// match chooses entries of an action on all of a kind. All fields must hold; without any field it
+// Match chooses entries of an action on all of a kind. All fields must hold; without any field it
 // chooses all.
-type match struct {
-	Prefix given `json:"prefix,omitempty" doc:"ids that begin so; of jobs to run now, only in a queue with an index of ids"`
-	Group  given `json:"group,omitempty" doc:"dead letters of this group of errors: a group of the list of groups; not beside prefix"`
-	Error  given `json:"error,omitempty" doc:"entries whose error has this text in it, as it is stored or decoded"`
+type Match struct {
+	Prefix Given `json:"prefix,omitempty" doc:"ids that begin so; of jobs to run now, only in a queue with an index of ids"`
+	Group  Given `json:"group,omitempty" doc:"dead letters of this group of errors: a group of the list of groups; not beside prefix"`
+	Error  Given `json:"error,omitempty" doc:"entries whose error has this text in it, as it is stored or decoded"`
 }
 
 // filter names the match in the log and in checkpoints. It is empty for a match of all.
-func (m *match) filter() string {
+func (m *Match) filter() string {
 	if m.Error == "" {
 		return ""
 	}
 	return "error has " + quoted(string(m.Error))
 }
 
-func (m *match) holds(text string) bool { return strings.Contains(text, string(m.Error)) }
+func (m *Match) holds(text string) bool { return strings.Contains(text, string(m.Error)) }
 
-// given is a text that is not empty if it is given: a text that a client has lost must not match
+// Given is a text that is not empty if it is given: a text that a client has lost must not match
 // everything.
-type given string
+type Given string
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (g *given) UnmarshalJSON(data []byte) error {
+func (g *Given) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
 		return err
@@ -172,6 +178,6 @@ func (g *given) UnmarshalJSON(data []byte) error {
 	if text == "" {
 		return errors.New("an empty text in match; leave the field out, and {} is all")
 	}
-	*g = given(text)
+	*g = Given(text)
 	return nil
 }

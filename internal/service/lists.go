@@ -1,4 +1,4 @@
-package httpapi
+package service
 
 import (
 	"iter"
@@ -13,8 +13,8 @@ import (
 // maxPageBytes is how many bytes of payloads end a page early.
 const maxPageBytes = 8 << 20
 
-// list is a reply of rows.
-type list[R any] struct {
+// List is a reply of rows.
+type List[R any] struct {
 	Items     []R       `json:"items" doc:"the rows"`
 	Next      string    `json:"next,omitempty" doc:"what to give as after for the next page; none after the last"`
 	Unreached []string  `json:"unreached,omitempty" doc:"shards that can't be reached now, whose rows are missing"`
@@ -22,9 +22,10 @@ type list[R any] struct {
 }
 
 // Rows returns the items.
-func (l *list[R]) Rows() any { return l.Items }
+func (l *List[R]) Rows() any { return l.Items }
 
-func (l *list[R]) Describe(h http.Header) {
+// Describe sets headers for the fields that formats without an envelope leave out.
+func (l *List[R]) Describe(h http.Header) {
 	h.Set("Skein-As-Of", l.AsOf.Format(time.RFC3339Nano))
 	if l.Next != "" {
 		h.Set("Skein-Next", l.Next)
@@ -34,11 +35,11 @@ func (l *list[R]) Describe(h http.Header) {
 	}
 }
 
-func newList[R any](items []R) *list[R] {
+func newList[R any](items []R) *List[R] {
 	if items == nil {
 		items = []R{}
 	}
-	return &list[R]{Items: items, AsOf: time.Now().UTC()}
+	return &List[R]{Items: items, AsOf: time.Now().UTC()}
 }
 
 // pageQuery has the common parameters of a queue's lists.
@@ -51,7 +52,7 @@ type pageQuery struct {
 	ErrorBytes int    `query:"error_bytes" max:"4096" doc:"how many bytes of each error to show; 0 is all"`
 }
 
-func (q *pageQuery) about(a *asked) {
+func (q *pageQuery) about(a *Action) {
 	if q.Payloads > 0 {
 		a.Verb = verbViewPayload
 	}
@@ -71,11 +72,11 @@ func (c *call) options(q *pageQuery, sort, from, prefix string) (o inspect.ListO
 		o.FromID = from
 	case inspect.RetryingByCount:
 		if o.FromRetries, err = strconv.Atoi(from); err != nil {
-			return o, problemBadRequest.with("from is %q; a list by retries begins at a number", from)
+			return o, ProblemBadRequest.With("from is %q; a list by retries begins at a number", from)
 		}
 	default:
 		if o.FromTime, err = time.Parse(time.RFC3339Nano, from); err != nil {
-			return o, problemBadRequest.with("from is %q; a list by time begins at a time such as 2026-01-02T15:04:05Z", from)
+			return o, ProblemBadRequest.With("from is %q; a list by time begins at a time such as 2026-01-02T15:04:05Z", from)
 		}
 	}
 	return o, nil
@@ -94,7 +95,7 @@ type shown struct {
 }
 
 // page makes a page of a list. It ends early if payloads are large.
-func page[V, R any](c *call, limit int, elements iter.Seq2[V, error], of func(*V) (R, shown)) (*list[R], error) {
+func page[V, R any](c *call, limit int, elements iter.Seq2[V, error], of func(*V) (R, shown)) (*List[R], error) {
 	reply := newList[R](nil)
 	bytes := 0
 	for v, err := range elements {

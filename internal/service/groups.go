@@ -1,4 +1,4 @@
-package httpapi
+package service
 
 import (
 	"fmt"
@@ -21,7 +21,8 @@ type groupRow struct {
 	Last  time.Time `json:"last" doc:"when the last one was"`
 }
 
-type groupsReply struct {
+// GroupsReply has a queue's dead letters, counted by error.
+type GroupsReply struct {
 	Items     []groupRow `json:"items" doc:"the groups, the largest first"`
 	Total     int        `json:"total" doc:"how many groups there are, also beyond the limit"`
 	Dead      int64      `json:"dead" doc:"how many dead letters they have"`
@@ -30,22 +31,23 @@ type groupsReply struct {
 }
 
 // Rows returns the groups.
-func (g *groupsReply) Rows() any { return g.Items }
+func (g *GroupsReply) Rows() any { return g.Items }
 
-func (g *groupsReply) Describe(h http.Header) {
+// Describe sets headers for the fields that formats without an envelope leave out.
+func (g *GroupsReply) Describe(h http.Header) {
 	h.Set("Skein-As-Of", g.AsOf.Format(time.RFC3339Nano))
 	if len(g.Unreached) > 0 {
 		h.Set("Skein-Unreached", strconv.Itoa(len(g.Unreached)))
 	}
 }
 
-func (c *call) groups(q *groupsQuery) (*groupsReply, error) {
+func (c *call) groups(q *groupsQuery) (*GroupsReply, error) {
 	groups, err := c.inspector.Groups(c.ctx, c.queue, q.Limit)
 	unreached, err := c.partial(err)
 	if err != nil {
 		return nil, err
 	}
-	reply := &groupsReply{Items: []groupRow{}, Total: groups.Total, Dead: groups.Dead, Unreached: shardNames(unreached), AsOf: groups.Now.UTC()}
+	reply := &GroupsReply{Items: []groupRow{}, Total: groups.Total, Dead: groups.Dead, Unreached: shardNames(unreached), AsOf: groups.Now.UTC()}
 	for _, g := range groups.Groups {
 		reply.Items = append(reply.Items, groupRow{c.groupKey(g.Name), c.errorText(c.queue, "", g.Name), g.Count, g.First.UTC(), g.Last.UTC()})
 	}
@@ -54,7 +56,7 @@ func (c *call) groups(q *groupsQuery) (*groupsReply, error) {
 
 // groupKey is the form in which a client names a group: its name. The name is made from an error's
 // text, so it is encrypted where error texts are redacted.
-func (s *service) groupKey(name string) string {
+func (s *Service) groupKey(name string) string {
 	if s.o.RedactError == nil || name == "" {
 		return name
 	}
@@ -62,7 +64,7 @@ func (s *service) groupKey(name string) string {
 }
 
 // group returns the name of the group that a client names.
-func (s *service) group(key string) (string, error) {
+func (s *Service) group(key string) (string, error) {
 	if s.o.RedactError == nil || key == "" {
 		return key, nil
 	}

@@ -1,4 +1,4 @@
-package httpapi
+package service
 
 import (
 	"time"
@@ -14,8 +14,8 @@ type jobsQuery struct {
 	Fresh  bool   `query:"fresh" doc:"only jobs without a failure, sorted by time or id"`
 }
 
-// jobRow is a job that waits.
-type jobRow struct {
+// JobRow is a queued job.
+type JobRow struct {
 	ID           string    `json:"id" doc:"the entity that it is about"`
 	PerformAt    time.Time `json:"perform_at" doc:"when it may run"`
 	Retries      int       `json:"retries" doc:"how often it has failed"`
@@ -23,25 +23,25 @@ type jobRow struct {
 	FirstPush    time.Time `json:"first_push" doc:"when the oldest push that merged into it came"`
 	LastError    string    `json:"last_error,omitempty" doc:"the text of its last failure"`
 	PayloadCount int       `json:"payload_count" doc:"how many payloads it has"`
-	Payloads     []payload `json:"payloads,omitempty" doc:"the first of them, if they were asked for"`
+	Payloads     []Payload `json:"payloads,omitempty" doc:"the first of them, if they were asked for"`
 	Cursor       string    `json:"cursor,omitempty" doc:"its place in the list, to go on after it"`
 }
 
-func (c *call) job(queue string, j *inspect.QueuedJob, payloads int) jobRow {
-	return jobRow{
+func (c *call) job(queue string, j *inspect.QueuedJob, payloads int) JobRow {
+	return JobRow{
 		ID: c.id(queue, j.ID), PerformAt: j.PerformAt.UTC(), Retries: j.Retries, Recoveries: j.Recoveries, FirstPush: j.FirstPush.UTC(),
 		LastError: c.errorText(queue, j.ID, j.LastError), PayloadCount: j.PayloadCount,
 		Payloads: c.payloads(queue, j.ID, j.Payloads, payloads), Cursor: c.sealed(j.Cursor.String()),
 	}
 }
 
-func (c *call) jobs(q *jobsQuery) (*list[jobRow], error) {
+func (c *call) jobs(q *jobsQuery) (*List[JobRow], error) {
 	o, err := c.options(&q.pageQuery, q.Sort, q.From, q.Prefix)
 	if err != nil {
 		return nil, err
 	}
 	o.Fresh = q.Fresh
-	return page(c, q.Limit, c.inspector.Jobs(c.ctx, c.queue, o), func(j *inspect.QueuedJob) (jobRow, shown) {
+	return page(c, q.Limit, c.inspector.Jobs(c.ctx, c.queue, o), func(j *inspect.QueuedJob) (JobRow, shown) {
 		return c.job(c.queue, j, q.Payloads), shown{j.Cursor, sizeOf(j.Payloads)}
 	})
 }
@@ -51,9 +51,9 @@ type claimedQuery struct {
 	From string `query:"from" doc:"the time of a claim to begin at, inclusive"`
 }
 
-// claimedRow is a job that a server has.
-type claimedRow struct {
-	jobRow
+// ClaimedRow is a job that a server has claimed.
+type ClaimedRow struct {
+	JobRow
 	Shard      string    `json:"shard" doc:"its shard, as orders/3"`
 	Owner      string    `json:"owner" doc:"the id of the server that has it"`
 	Node       string    `json:"node" doc:"the name of that"`
@@ -66,19 +66,19 @@ type claimedRow struct {
 	Drop       bool      `json:"drop" doc:"whether that removes the job, and does not put it back"`
 }
 
-func (c *call) claimedJob(queue string, j *inspect.ClaimedJob, payloads int) claimedRow {
-	return claimedRow{
-		jobRow: c.job(queue, &j.QueuedJob, payloads), Shard: j.Shard.String(), Owner: j.Owner, Node: j.Node, Token: j.Token, Since: j.Since.UTC(),
+func (c *call) claimedJob(queue string, j *inspect.ClaimedJob, payloads int) ClaimedRow {
+	return ClaimedRow{
+		JobRow: c.job(queue, &j.QueuedJob, payloads), Shard: j.Shard.String(), Owner: j.Owner, Node: j.Node, Token: j.Token, Since: j.Since.UTC(),
 		Begun: j.Begun, LeaseOver: j.LeaseOver, LeaseUntil: j.LeaseUntil.UTC(), Cancelled: j.Cancelled, Drop: j.Drop,
 	}
 }
 
-func (c *call) claimed(q *claimedQuery) (*list[claimedRow], error) {
+func (c *call) claimed(q *claimedQuery) (*List[ClaimedRow], error) {
 	o, err := c.options(&q.pageQuery, "time", q.From, "")
 	if err != nil {
 		return nil, err
 	}
-	return page(c, q.Limit, c.inspector.Claimed(c.ctx, c.queue, o), func(j *inspect.ClaimedJob) (claimedRow, shown) {
+	return page(c, q.Limit, c.inspector.Claimed(c.ctx, c.queue, o), func(j *inspect.ClaimedJob) (ClaimedRow, shown) {
 		return c.claimedJob(c.queue, j, q.Payloads), shown{j.Cursor, sizeOf(j.Payloads)}
 	})
 }
@@ -91,25 +91,25 @@ type morgueQuery struct {
 	Group  string `query:"group" doc:"only dead letters of this group of errors, sorted by time: a group of the list of groups"`
 }
 
-// deadRow is a dead letter.
-type deadRow struct {
+// DeadRow is a dead letter.
+type DeadRow struct {
 	ID           string    `json:"id" doc:"the entity that it is about"`
 	ChangedAt    time.Time `json:"changed_at" doc:"when a payload last came in or was edited"`
 	LastError    string    `json:"last_error,omitempty" doc:"why the newest payload was buried"`
 	Group        string    `json:"group" doc:"the group of that error, to list and to act on"`
 	PayloadCount int       `json:"payload_count" doc:"how many payloads it has"`
-	Payloads     []payload `json:"payloads,omitempty" doc:"the first of them, if they were asked for"`
+	Payloads     []Payload `json:"payloads,omitempty" doc:"the first of them, if they were asked for"`
 	Cursor       string    `json:"cursor,omitempty" doc:"its place in the list, to go on after it"`
 }
 
-func (c *call) deadLetter(queue string, d *inspect.DeadLetter, payloads int) deadRow {
-	return deadRow{
+func (c *call) deadLetter(queue string, d *inspect.DeadLetter, payloads int) DeadRow {
+	return DeadRow{
 		ID: c.id(queue, d.ID), ChangedAt: d.ChangedAt.UTC(), LastError: c.errorText(queue, d.ID, d.LastError), Group: c.groupKey(d.Group),
 		PayloadCount: d.PayloadCount, Payloads: c.payloads(queue, d.ID, d.Payloads, payloads), Cursor: c.sealed(d.Cursor.String()),
 	}
 }
 
-func (c *call) morgue(q *morgueQuery) (*list[deadRow], error) {
+func (c *call) morgue(q *morgueQuery) (*List[DeadRow], error) {
 	o, err := c.options(&q.pageQuery, q.Sort, q.From, q.Prefix)
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (c *call) morgue(q *morgueQuery) (*list[deadRow], error) {
 	if o.Group, err = c.group(q.Group); err != nil {
 		return nil, err
 	}
-	return page(c, q.Limit, c.inspector.Morgue(c.ctx, c.queue, o), func(d *inspect.DeadLetter) (deadRow, shown) {
+	return page(c, q.Limit, c.inspector.Morgue(c.ctx, c.queue, o), func(d *inspect.DeadLetter) (DeadRow, shown) {
 		return c.deadLetter(c.queue, d, q.Payloads), shown{d.Cursor, sizeOf(d.Payloads)}
 	})
 }

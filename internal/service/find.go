@@ -1,4 +1,4 @@
-package httpapi
+package service
 
 import (
 	"errors"
@@ -15,25 +15,25 @@ type findQuery struct {
 	Payloads int    `query:"payloads" max:"1000" doc:"how many payloads to show of each place, lowest score first; fewer if they have over 8 MiB"`
 }
 
-func (q *findQuery) about(a *asked) {
+func (q *findQuery) about(a *Action) {
 	a.Queue, a.IDs = q.Queue, []string{q.ID}
 	if q.Payloads > 0 {
 		a.Verb = verbViewPayload
 	}
 }
 
-// foundRow is everything that a queue holds for an id.
-type foundRow struct {
+// FoundRow is everything that a queue holds for an id.
+type FoundRow struct {
 	Queue   string      `json:"queue" doc:"the queue"`
 	Shard   string      `json:"shard" doc:"the shard of the id"`
-	Queued  *jobRow     `json:"queued,omitempty" doc:"the job that waits"`
-	Claimed *claimedRow `json:"claimed,omitempty" doc:"the job that a server has"`
-	Dead    *deadRow    `json:"dead,omitempty" doc:"what is in the morgue"`
+	Queued  *JobRow     `json:"queued,omitempty" doc:"the job that waits"`
+	Claimed *ClaimedRow `json:"claimed,omitempty" doc:"the job that a server has"`
+	Dead    *DeadRow    `json:"dead,omitempty" doc:"what is in the morgue"`
 	Damaged []string    `json:"damaged,omitempty" doc:"places where the store has something of the id that it can't read: queued, claimed or dead"`
 }
 
-func (c *call) foundIn(queue string, f *inspect.Found, payloads int) foundRow {
-	row := foundRow{Queue: queue, Shard: f.Shard.String(), Damaged: f.Damaged}
+func (c *call) foundIn(queue string, f *inspect.Found, payloads int) FoundRow {
+	row := FoundRow{Queue: queue, Shard: f.Shard.String(), Damaged: f.Damaged}
 	if f.Queued != nil {
 		job := c.job(queue, f.Queued, payloads)
 		row.Queued = &job
@@ -50,7 +50,7 @@ func (c *call) foundIn(queue string, f *inspect.Found, payloads int) foundRow {
 }
 
 // find looks in one queue, which then always has a row, or in all.
-func (c *call) find(q *findQuery) (*list[foundRow], error) {
+func (c *call) find(q *findQuery) (*List[FoundRow], error) {
 	if q.Queue == "" {
 		return c.findInAll(q)
 	}
@@ -58,18 +58,18 @@ func (c *call) find(q *findQuery) (*list[foundRow], error) {
 	if err != nil {
 		return nil, err
 	}
-	return newList([]foundRow{c.foundIn(q.Queue, &f, q.Payloads)}), nil
+	return newList([]FoundRow{c.foundIn(q.Queue, &f, q.Payloads)}), nil
 }
 
 // findInAll looks in all queues. Queues that hold something for the id have a row. Queues whose
 // shard of the id does not answer are unreached. It returns an error if no queue answers, or if the
 // time for the search is over: the remaining queues were not asked then.
-func (c *call) findInAll(q *findQuery) (*list[foundRow], error) {
+func (c *call) findInAll(q *findQuery) (*List[FoundRow], error) {
 	queues, err := c.inspector.Queues(c.ctx)
 	if err != nil {
 		return nil, err
 	}
-	reply := newList[foundRow](nil)
+	reply := newList[FoundRow](nil)
 	payloads, bytes := q.Payloads, 0
 	for _, queue := range queues {
 		f, failed := c.inspector.FindSome(c.ctx, queue.Name, q.ID, payloads)
@@ -82,7 +82,7 @@ func (c *call) findInAll(q *findQuery) (*list[foundRow], error) {
 		case failed == nil, errors.Is(failed, inspect.ErrUnknownQueue): // which was forgotten meanwhile
 		case c.ctx.Err() != nil:
 			return nil, fmt.Errorf("search queue %s: %w", queue.Name, c.ctx.Err())
-		case c.problemOf(queue.Name, failed).silent():
+		case c.ProblemOf(queue.Name, failed).silent():
 			err = failed
 			shard := core.Shard{Queue: queue.Name, Index: core.ShardOf(q.ID, queue.Shards)}
 			reply.Unreached = append(reply.Unreached, shard.String())
@@ -120,17 +120,17 @@ type payloadsQuery struct {
 	Limit int    `query:"limit" min:"1" max:"1000" default:"100" doc:"how many payloads at most; a page ends early after 8 MiB"`
 }
 
-func (q *payloadsQuery) about(a *asked) { a.Verb, a.IDs = verbViewPayload, []string{q.ID} }
+func (q *payloadsQuery) about(a *Action) { a.Verb, a.IDs = verbViewPayload, []string{q.ID} }
 
 // payloadsOf lists the payloads of an id in one place. It requests one more than a page has, to
 // know whether there is another page.
-func (c *call) payloadsOf(q *payloadsQuery) (*list[payload], error) {
+func (c *call) payloadsOf(q *payloadsQuery) (*List[Payload], error) {
 	after, err := inspect.ParsePayloadCursor(q.After)
 	if err != nil {
 		return nil, err
 	}
 	o := inspect.PayloadOptions{Place: payloadPlaces[q.Place], After: after, Limit: q.Limit + 1}
-	reply := newList[payload](nil)
+	reply := newList[Payload](nil)
 	bytes := 0
 	for p, err := range c.inspector.Payloads(c.ctx, c.queue, q.ID, o) {
 		if err != nil {
@@ -152,7 +152,7 @@ type whyQuery struct {
 	ID    string `query:"id" doc:"the id"`
 }
 
-func (q *whyQuery) about(a *asked) { a.Queue, a.IDs = q.Queue, []string{q.ID} }
+func (q *whyQuery) about(a *Action) { a.Queue, a.IDs = q.Queue, []string{q.ID} }
 
 // ownerRow is the last announcement of the server that has a shard.
 type ownerRow struct {
@@ -167,7 +167,8 @@ type ownerRow struct {
 	LaneBusy  bool   `json:"lane_busy" doc:"whether the one lane that a splitter gives the shard there runs a batch"`
 }
 
-type whyReply struct {
+// WhyReply has the reason why the job of an id does not run.
+type WhyReply struct {
 	Reason       string    `json:"reason" doc:"why it does not run, in a few words that don't change: running, not due, no owner"`
 	Text         string    `json:"text" doc:"the same as a sentence, with figures"`
 	Until        time.Time `json:"until,omitzero" doc:"when it ends by itself, if that can be said"`
@@ -181,13 +182,13 @@ type whyReply struct {
 	// ServersUnknown is Verdict.ServersUnknown.
 	ServersUnknown bool      `json:"servers_unknown" doc:"whether the list of servers could not be read, so that nothing here is by what they say"`
 	Owner          *ownerRow `json:"owner,omitempty" doc:"the server that has the shard, if it runs"`
-	Found          foundRow  `json:"found" doc:"what the queue holds for the id, without payloads"`
+	Found          FoundRow  `json:"found" doc:"what the queue holds for the id, without payloads"`
 	AsOf           time.Time `json:"as_of,omitzero" doc:"when it was so, by the store's clock"`
 }
 
-func (c *call) why(q *whyQuery) (*whyReply, error) {
+func (c *call) why(q *whyQuery) (*WhyReply, error) {
 	if q.Queue == "" {
-		return nil, problemBadRequest.with("queue is missing")
+		return nil, ProblemBadRequest.With("queue is missing")
 	}
 	v, err := c.inspector.Why(c.ctx, q.Queue, q.ID)
 	if err != nil {
@@ -201,7 +202,7 @@ func (c *call) why(q *whyQuery) (*whyReply, error) {
 	if o := v.OwnerFacts; v.Owner != "" {
 		owner = &ownerRow{v.Owner, o.Draining, o.Lanes, o.Busy, o.MaxLanes, o.QueueBusy, o.Parallel, o.BatchSize, o.LaneBusy}
 	}
-	return &whyReply{
+	return &WhyReply{
 		Reason: v.Reason.String(), Text: c.redactedText(v.Text, v.Alone), Until: v.Until.UTC(), Ahead: v.Ahead, Alone: c.id(q.Queue, v.Alone),
 		RunningSince: v.RunningSince.UTC(), MaxRetries: v.MaxRetries, MaxRunning: v.MaxRunning, Busy: v.Busy, Servers: servers, ServersUnknown: v.ServersUnknown, Owner: owner,
 		Found: c.foundIn(q.Queue, &v.Found, 0), AsOf: v.Now.UTC(),

@@ -1,4 +1,4 @@
-package httpapi
+package service
 
 import (
 	"errors"
@@ -13,10 +13,10 @@ type statsQuery struct {
 	Queue string `query:"queue" doc:"one queue; all without it"`
 }
 
-func (q *statsQuery) about(a *asked) { a.Queue = q.Queue }
+func (q *statsQuery) about(a *Action) { a.Queue = q.Queue }
 
-// counts are sizes. The first three have the names of Lowkiq's API.
-type counts struct {
+// Counts are sizes. The first three have the names of Lowkiq's API.
+type Counts struct {
 	Length       int64     `json:"length" doc:"queued jobs: fresh and retrying"`
 	MorgueLength int64     `json:"morgue_length" doc:"ids in the morgue"`
 	Waiting      int64     `json:"waiting" doc:"jobs that wait for a server: queued and orphaned"`
@@ -31,15 +31,15 @@ type counts struct {
 	Oldest       time.Time `json:"oldest,omitzero" doc:"when the first queued job is or was due"`
 }
 
-func countsOf(c *inspect.Counts) counts {
-	return counts{
+func countsOf(c *inspect.Counts) Counts {
+	return Counts{
 		Length: c.Length(), MorgueLength: c.Dead, Waiting: c.Waiting(), Lag: c.Lag.Seconds(), Fresh: c.Fresh, Retrying: c.Retrying, Claimed: c.Claimed,
 		Orphaned: c.Orphaned, Quarantined: c.Quarantined, Processed: c.Processed, Failed: c.Failed, Oldest: c.Oldest.UTC(),
 	}
 }
 
-// add sums counts up; the lag is the largest.
-func (c *counts) add(o counts) {
+// Add sums counts up; the lag is the largest.
+func (c *Counts) Add(o Counts) {
 	if c.Oldest.IsZero() || !o.Oldest.IsZero() && o.Oldest.Before(c.Oldest) {
 		c.Oldest = o.Oldest
 	}
@@ -56,7 +56,7 @@ func (c *counts) add(o counts) {
 }
 
 type queueCounts struct {
-	counts
+	Counts
 	Shards   int  `json:"shards" doc:"the queue's shard count"`
 	IndexIDs bool `json:"index_ids" doc:"whether its jobs can be listed by id"`
 	Paused   bool `json:"paused" doc:"whether nothing of it is claimed"`
@@ -66,23 +66,24 @@ func queueCountsOf(s *inspect.QueueStats) queueCounts {
 	return queueCounts{countsOf(&s.Counts), s.Queue.Shards, s.Queue.IndexIDs, s.Queue.Paused}
 }
 
-type statsReply struct {
-	Total     counts                 `json:"total" doc:"the sums of all queues, and the largest lag"`
+// StatsReply is the size and lag of queues.
+type StatsReply struct {
+	Total     Counts                 `json:"total" doc:"the sums of all queues, and the largest lag"`
 	ByWorker  map[string]queueCounts `json:"by_worker" doc:"each queue, by its name"`
 	Unreached []string               `json:"unreached,omitempty" doc:"shards that can't be reached now, which the figures lack"`
 	AsOf      time.Time              `json:"as_of,omitzero" doc:"when it was so, by the store's clock"`
 }
 
-func (c *call) stats(q *statsQuery) (*statsReply, error) {
+func (c *call) stats(q *statsQuery) (*StatsReply, error) {
 	s, err := c.snapshot(q.Queue)
 	if err != nil {
 		return nil, err
 	}
-	reply := &statsReply{ByWorker: make(map[string]queueCounts, len(s.stats)), Unreached: shardNames(s.unreached), AsOf: s.asOf()}
+	reply := &StatsReply{ByWorker: make(map[string]queueCounts, len(s.stats)), Unreached: shardNames(s.unreached), AsOf: s.asOf()}
 	for at := range s.stats {
 		queue := queueCountsOf(&s.stats[at])
 		reply.ByWorker[s.stats[at].Queue.Name] = queue
-		reply.Total.add(queue.counts)
+		reply.Total.Add(queue.Counts)
 	}
 	return reply, nil
 }
@@ -90,13 +91,14 @@ func (c *call) stats(q *statsQuery) (*statsReply, error) {
 type shardRow struct {
 	Shard string `json:"shard" doc:"its name, as orders/3"`
 	Index int    `json:"index" doc:"its number"`
-	counts
+	Counts
 	Owner     string    `json:"owner,omitempty" doc:"the server of its last lease"`
 	Token     int64     `json:"token,omitempty" doc:"the fencing token of that"`
 	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"when that ends; once it is past nobody works the shard"`
 }
 
-type queueReply struct {
+// QueueReply is the size and lag of a queue and of each of its shards.
+type QueueReply struct {
 	Name string `json:"name" doc:"the queue"`
 	queueCounts
 	ShardList []shardRow `json:"shard_list" doc:"the shards that were reached, in order"`
@@ -106,13 +108,13 @@ type queueReply struct {
 
 type noQuery struct{}
 
-func (c *call) queueStats(*noQuery) (*queueReply, error) {
+func (c *call) queueStats(*noQuery) (*QueueReply, error) {
 	s, err := c.snapshot(c.queue)
 	if err != nil {
 		return nil, err
 	}
 	of := &s.stats[0]
-	reply := &queueReply{Name: of.Queue.Name, queueCounts: queueCountsOf(of), Unreached: shardNames(s.unreached), AsOf: s.asOf()}
+	reply := &QueueReply{Name: of.Queue.Name, queueCounts: queueCountsOf(of), Unreached: shardNames(s.unreached), AsOf: s.asOf()}
 	reply.ShardList = make([]shardRow, len(of.Shards))
 	for at := range of.Shards {
 		sh := &of.Shards[at]

@@ -1,0 +1,40 @@
+package service
+
+// The views of the service. Each is about the queue of the call, or about the queue that its input
+// names. Nothing reads nothing from the store: it only checks the rights.
+var (
+	Stats      = look((*call).stats)
+	Queues     = look((*call).queues)
+	QueueStats = look((*call).queueStats)
+	History    = look((*call).history)
+	Jobs       = look((*call).jobs)
+	Claimed    = look((*call).claimed)
+	Morgue     = look((*call).morgue)
+	Groups     = look((*call).groups)
+	Quarantine = look((*call).quarantine)
+	Payloads   = look((*call).payloadsOf)
+	Find       = look((*call).find)
+	Why        = look((*call).why)
+	Nodes      = look((*call).nodes)
+	Audit      = look((*call).audit)
+	Checks     = look((*call).checks)
+	Nothing    = look((*call).nothing)
+)
+
+// The actions of the service.
+var (
+	Pause      = act("pause", (*call).pause)
+	Resume     = act("resume", (*call).resume)
+	Forget     = act("forget", (*call).forget)
+	Recount    = slow(act("recount", (*call).recount))
+	RunNow     = act("run-now", (*call).runNow)
+	Bury       = act("bury", (*call).bury)
+	Delete     = act("delete", (*call).remove)
+	Cancel     = act("cancel", (*call).cancel)
+	Revive     = act("revive", (*call).revive)
+	Purge      = act("purge", (*call).purge)
+	Edit       = act("edit", (*call).edit)
+	Discard    = act("discard", (*call).discard)
+	Drain      = act("drain", (*call).drain)
+	ResumeNode = act("drain", (*call).resumeNode)
+)

@@ -1,0 +1,98 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+// Problem is an answer that reports an error in the form of RFC 9457.
+type Problem struct {
+	Type   string `json:"type" doc:"what went wrong, for programs: urn:skein:problem: and the name of one of the table"`
+	Title  string `json:"title" doc:"the same for people"`
+	Status int    `json:"status" doc:"the status of the answer"`
+	Detail string `json:"detail,omitempty" doc:"what is wrong with this request, and what to do"`
+	// Result is what a bulk action had done before it failed.
+	Result *BulkReply `json:"result,omitempty" doc:"what a bulk action had done, and where to go on"`
+
+	// Name is the end of Type.
+	Name string `json:"-"`
+	// Is is the error that the problem reports; nil means none.
+	Is error `json:"-"`
+	// Retry is the time after which the client should try again; 0 means not at all.
+	Retry time.Duration `json:"-"`
+}
+
+func newProblem(status int, name, title string, is error, retry time.Duration) *Problem {
+	return &Problem{Type: "urn:skein:problem:" + name, Title: title, Status: status, Name: name, Is: is, Retry: retry}
+}
+
+// The problems of requests, and one for each error that a caller can act on.
+var (
+	ProblemForeignHost     = newProblem(http.StatusMisdirectedRequest, "foreign-host", "the host name is not one of ours", nil, 0)
+	ProblemCrossOrigin     = newProblem(http.StatusForbidden, "cross-origin", "the request comes from another site", nil, 0)
+	ProblemClosed          = newProblem(http.StatusForbidden, "closed", "only the same machine is served", nil, 0)
+	problemForbidden       = newProblem(http.StatusForbidden, "forbidden", "not allowed", nil, 0)
+	problemUnauthenticated = newProblem(http.StatusUnauthorized, "unauthenticated", "name and password are missing or wrong", nil, 0)
+	ProblemHeaderTooLarge  = newProblem(http.StatusRequestHeaderFieldsTooLarge, "header-too-large", "URL and headers are too large", nil, 0)
+	ProblemBodyTooLarge    = newProblem(http.StatusRequestEntityTooLarge, "body-too-large", "the body is too large", nil, 0)
+	ProblemMediaType       = newProblem(http.StatusUnsupportedMediaType, "unsupported-media-type", "the body is not JSON", nil, 0)
+	ProblemNotAcceptable   = newProblem(http.StatusNotAcceptable, "not-acceptable", "no format that is accepted", nil, 0)
+	ProblemNotFound        = newProblem(http.StatusNotFound, "not-found", "no such route", nil, 0)
+	ProblemMethod          = newProblem(http.StatusMethodNotAllowed, "method-not-allowed", "the route has another method", nil, 0)
+	ProblemBadRequest      = newProblem(http.StatusBadRequest, "bad-request", "the request can't be read", nil, 0)
+	problemBusy            = newProblem(http.StatusTooManyRequests, "busy", "other bulk actions are under way", nil, time.Second)
+
+	Problems = []*Problem{
+		ProblemForeignHost, ProblemCrossOrigin, ProblemClosed, problemForbidden, problemUnauthenticated, ProblemHeaderTooLarge, ProblemBodyTooLarge, ProblemMediaType,
+		ProblemNotAcceptable, ProblemNotFound, ProblemMethod, ProblemBadRequest, problemBusy,
+		newProblem(http.StatusNotFound, "unknown-queue", "no such queue", inspect.ErrUnknownQueue, 0),
+		newProblem(http.StatusNotFound, "unknown-node", "no such server", inspect.ErrUnknownNode, 0),
+		newProblem(http.StatusBadRequest, "invalid-id", "no job can have this id", inspect.ErrInvalidID, 0),
+		newProblem(http.StatusBadRequest, "invalid-cursor", "not a cursor", inspect.ErrInvalidCursor, 0),
+		newProblem(http.StatusBadRequest, "invalid-checkpoint", "not a place to continue this action from", inspect.ErrInvalidCheckpoint, 0),
+		newProblem(http.StatusConflict, "queue-mismatch", "the queue has no index of ids", inspect.ErrQueueMismatch, 0),
+		newProblem(http.StatusConflict, "not-empty", "the queue is not empty", inspect.ErrNotEmpty, 0),
+		newProblem(http.StatusConflict, "lease-held", "a server works the queue", inspect.ErrLeaseHeld, 0),
+		newProblem(http.StatusServiceUnavailable, "store-unusable", "the store can't be used as it is set up", inspect.ErrUnusable, 0),
+		newProblem(http.StatusBadRequest, "invalid-options", "out of range", inspect.ErrInvalidOptions, 0),
+		newProblem(http.StatusBadRequest, "invalid-request", "out of range", inspect.ErrInvalidRequest, 0),
+		problemTimeout,
+		problemStore,
+	}
+	problemTimeout = newProblem(http.StatusServiceUnavailable, "timeout", "the store took too long", context.DeadlineExceeded, time.Second)
+	problemStore   = newProblem(http.StatusServiceUnavailable, "store", "the store fails", nil, time.Second)
+)
+
+// With returns the problem with a detail.
+func (p *Problem) With(format string, args ...any) *Problem {
+	detailed := *p
+	detailed.Detail = fmt.Sprintf(format, args...)
+	return &detailed
+}
+
+// Error implements error, so that decoders and routes may return a problem.
+func (p *Problem) Error() string { return p.Title + ": " + p.Detail }
+
+// silent reports whether the store, or the requested part of it, did not answer.
+func (p *Problem) silent() bool { return p.Name == problemStore.Name || p.Name == problemTimeout.Name }
+
+// ProblemOf returns the problem of an error: the first one whose sentinel it matches, or else that
+// of the store.
+func (s *Service) ProblemOf(queue string, err error) *Problem {
+	var own *Problem
+	if errors.As(err, &own) {
+		return own
+	}
+	detail := s.errorText(queue, "", err.Error())
+	for _, p := range Problems {
+		if errors.Is(err, p.Is) {
+			return p.With("%s", detail)
+		}
+	}
+	return problemStore.With("%s", detail)
+}

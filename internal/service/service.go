@@ -1,0 +1,187 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+// MaxBulk is the maximum number of actions on all that match that run at once.
+const MaxBulk = 2
+
+// Options are the options of a service. The zero value redacts nothing.
+type Options struct {
+	// RedactPayload returns the bytes to show of a payload, or of a record that was set aside. data
+	// is a copy that it may overwrite. nil shows everything. All hooks must be safe for concurrent
+	// use.
+	RedactPayload func(queue, id string, data []byte) []byte
+	// RedactError returns the text to show of an error. queue and id may be empty. nil shows
+	// everything.
+	RedactError func(queue, id, text string) string
+	// RedactID returns the text to show of an id. nil shows ids.
+	RedactID func(queue, id string) string
+	// CursorKey encrypts cursors, checkpoints and keys if RedactID or RedactError is set. It has 32
+	// bytes; nil means a random key.
+	CursorKey []byte
+}
+
+// Service reads and changes a store for callers. It checks the caller's rights before each
+// operation, and applies the redaction of its options to each reply. It is safe for concurrent use.
+type Service struct {
+	inspector *inspect.Inspector
+	o         Options
+	// bulk bounds how many actions on all that match are under way.
+	bulk      chan struct{}
+	snapshots snapshots
+	// sealer encrypts the ids and texts in cursors and groups that clients may not read. It is nil if
+	// they may read all.
+	sealer *sealer
+}
+
+// New returns the service of an inspector. It doesn't contact the store. It returns an error for a
+// CursorKey with a length other than 32 bytes.
+func New(inspector *inspect.Inspector, o Options) (*Service, error) {
+	s := &Service{inspector: inspector, o: o, bulk: make(chan struct{}, MaxBulk)}
+	return s, s.seal()
+}
+
+// Action is the action that a caller asks for. Caller.Authorize permits or refuses it.
+type Action struct {
+	// Verb is the kind of the action: view, view-payload, pause and so on.
+	Verb string
+	// Queue is the name of the queue. It is empty for actions on all queues, and for those without
+	// a queue.
+	Queue string
+	// IDs are the ids that the caller names, as the caller wrote them.
+	IDs []string
+	// Bulk is true for an action on all entries that match, instead of named ids. That includes dry
+	// runs, which change nothing.
+	Bulk bool
+	// Node is the server to drain, by its owner or name.
+	Node string
+}
+
+// The verbs of operations that change nothing.
+const (
+	verbView        = "view"
+	verbViewPayload = "view-payload"
+)
+
+// ErrUnauthenticated reports a caller without valid credentials. Caller.Authorize returns it,
+// wrapped or not.
+var ErrUnauthenticated = errors.New("not authenticated")
+
+// Caller is the origin of a request to a service, with its rights.
+type Caller struct {
+	// Service is the requested service.
+	Service *Service
+	// Authorize returns an error to refuse an action. The text of the error is not shown. nil
+	// allows all.
+	Authorize func(Action) error
+	// Actor returns the user who acts, for the audit and the log. It is called for actions only.
+	Actor func() inspect.Actor
+}
+
+// may returns nil if the caller may take the action, and else the problem that refuses it.
+func (w *Caller) may(a Action) error {
+	if w.Authorize == nil {
+		return nil
+	}
+	if err := w.Authorize(a); errors.Is(err, ErrUnauthenticated) {
+		return problemUnauthenticated.With("give them in the header Authorization, by HTTP basic authentication")
+	} else if err != nil {
+		return problemForbidden.With("%s is not allowed here", a.Verb)
+	}
+	return nil
+}
+
+// call is a request under way.
+type call struct {
+	*Service
+	ctx   context.Context
+	queue string
+}
+
+// about is what the rights get to know of a request beside its operation.
+type about interface{ about(*Action) }
+
+// How long an operation may take. The context of its calls to the store ends then.
+const (
+	LookTime    = 5 * time.Second
+	actTime     = 10 * time.Second
+	recountTime = 10 * time.Minute
+)
+
+// Op is an operation of the service: it reads or it acts, with input I and reply R.
+type Op[I, R any] struct {
+	// Verb is the verb of its Action, unless the input changes it.
+	Verb string
+	// Acts is true if the operation changes something.
+	Acts bool
+	// Time is how long the operation may take.
+	Time time.Duration
+	run  func(*call, *I) (*R, error)
+}
+
+func look[I, R any](run func(*call, *I) (*R, error)) Op[I, R] {
+	return Op[I, R]{verbView, false, LookTime, run}
+}
+
+func act[I, R any](verb string, run func(*call, *I) (*R, error)) Op[I, R] {
+	return Op[I, R]{verb, true, actTime, run}
+}
+
+// slow is an operation whose time grows with the queue.
+func slow[I, R any](o Op[I, R]) Op[I, R] {
+	o.Time = recountTime
+	return o
+}
+
+// Asks returns the action of an input, for the rights.
+func (o Op[I, R]) Asks(queue string, in *I) Action {
+	a := Action{Verb: o.Verb, Queue: queue}
+	if in, ok := any(in).(about); ok {
+		in.about(&a)
+	}
+	return a
+}
+
+// Do runs the operation for a caller, on the given queue. The queue is empty if the input names
+// what to act on. An error is always a *Problem.
+func (o Op[I, R]) Do(ctx context.Context, who *Caller, queue string, in *I) (*R, error) {
+	a := o.Asks(queue, in)
+	err := who.may(a)
+	var reply *R
+	if err == nil {
+		reply, err = o.within(ctx, who, &a, in)
+	}
+	if err != nil {
+		return nil, who.Service.ProblemOf(queue, err)
+	}
+	return reply, nil
+}
+
+// within runs the operation within its time and bounds, as the caller's actor.
+func (o Op[I, R]) within(ctx context.Context, who *Caller, a *Action, in *I) (*R, error) {
+	s := who.Service
+	if a.Bulk {
+		select {
+		case s.bulk <- struct{}{}:
+			defer func() { <-s.bulk }()
+		default:
+			return nil, problemBusy.With("%d are at most; try again when one is done", MaxBulk)
+		}
+	}
+	ctx, end := context.WithTimeout(ctx, o.Time)
+	defer end()
+	if o.Acts {
+		ctx = inspect.WithActor(ctx, who.Actor())
+		defer s.snapshots.forget()
+	}
+	return o.run(&call{s, ctx, a.Queue}, in)
+}
+
+// nothing is the empty object.
+func (c *call) nothing(*noQuery) (*struct{}, error) { return &struct{}{}, nil }

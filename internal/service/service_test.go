@@ -1,0 +1,85 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/inspect"
+)
+
+// Names that are no queue's must not pile up: anybody with a right to look could fill the memory.
+func TestUnknownQueuesAreNotRemembered(t *testing.T) {
+	s, err := New(inspect.New(memory.New(memory.Options{}), inspect.Options{}), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 100 {
+		queue := fmt.Sprintf("q%d", n)
+		_, err := QueueStats.Do(context.Background(), &Caller{Service: s}, queue, &noQuery{})
+		if p := new(Problem); !errors.As(err, &p) || p.Name != "unknown-queue" {
+			t.Fatalf("%s: %v", queue, err)
+		}
+	}
+	if n := len(s.snapshots.byQueue); n > 0 {
+		t.Errorf("%d snapshots of what is no queue", n)
+	}
+}
+
+// A caller without the right is refused before any call of the store.
+func TestTheRightsComeFirst(t *testing.T) {
+	s, err := New(inspect.New(nil, inspect.Options{}), Options{}) // a call of the store would panic
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked []Action
+	who := &Caller{Service: s, Authorize: func(a Action) error {
+		if asked = append(asked, a); a.Bulk {
+			return fmt.Errorf("who are you: %w", ErrUnauthenticated)
+		}
+		return errors.New("secret")
+	}}
+	_, refused := Revive.Do(context.Background(), who, "orders", &MorgueBody{BulkBody: BulkBody{IDs: []string{"a"}}})
+	_, unknown := Revive.Do(context.Background(), who, "orders", &MorgueBody{BulkBody: BulkBody{Match: &Match{}}})
+	for name, err := range map[string]error{"forbidden": refused, "unauthenticated": unknown} {
+		if p := new(Problem); !errors.As(err, &p) || p.Name != name || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%v, want the problem %s", err, name)
+		}
+	}
+	if len(asked) != 2 || asked[0].Verb != "revive" || asked[0].Queue != "orders" || len(asked[0].IDs) != 1 || !asked[1].Bulk {
+		t.Errorf("asked for %+v", asked)
+	}
+}
+
+// Whatever is given as a cursor, it is one that was given out or is refused; sealed ones can't be
+// made up.
+func FuzzCursor(f *testing.F) {
+	open, err := New(inspect.New(nil, inspect.Options{}), Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	o := Options{RedactID: func(_, id string) string { return id }, CursorKey: []byte(strings.Repeat("k", 32))}
+	closed, err := New(inspect.New(nil, inspect.Options{}), o)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add("AGQwMDAwMg")
+	f.Add(closed.sealed("AGQwMDAwMg"))
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, s := range []*Service{open, closed} {
+			c, err := s.cursor(text)
+			if err != nil {
+				if !errors.Is(err, inspect.ErrInvalidCursor) {
+					t.Fatalf("%v of %q", err, text)
+				}
+				continue
+			}
+			if again := s.sealed(c.String()); again != text {
+				t.Fatalf("%q became %q", text, again)
+			}
+		}
+	})
+}
