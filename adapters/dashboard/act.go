@@ -3,7 +3,6 @@ package dashboard
 import (
 	"cmp"
 	"encoding/base64"
-	"errors"
 	"net/http"
 	"net/url"
 	"path"
@@ -14,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/service"
 )
 
 // bodyTime is how long a browser may take to send a form.
@@ -29,10 +29,10 @@ func (c *call) readForm() error {
 	deadline := http.NewResponseController(c.w)
 	_ = deadline.SetReadDeadline(time.Now().Add(bodyTime)) // if the server can't, its own timeouts apply
 	if c.r.Header.Get("Content-Type") != "application/x-www-form-urlencoded" {
-		return &problem{Status: http.StatusUnsupportedMediaType, Title: "This is no form", Detail: "Programs act by the API, below api/v1/."}
+		return newProblem(http.StatusUnsupportedMediaType, "This is no form", "Programs act by the API, below api/v1/.")
 	}
 	if err := c.r.ParseForm(); err != nil {
-		return &problem{Status: http.StatusBadRequest, Title: "The form can't be read", Detail: "It is too large, or was cut off. Nothing was done."}
+		return newProblem(http.StatusBadRequest, "The form can't be read", "It is too large, or was cut off. Nothing was done.")
 	}
 	_ = deadline.SetReadDeadline(time.Time{})
 	return nil
@@ -40,11 +40,9 @@ func (c *call) readForm() error {
 
 // op is an action of a form.
 type op struct {
-	// path is the action's path in the API, below a queue if it is an action on a queue.
-	path    string
 	ofQueue bool
-	// named is whether it acts on chosen ids, and all whether on all that match.
-	named, all bool
+	// named is true if the action is on chosen ids.
+	named bool
 	// back is the page to go to afterwards, unless the form came from another one.
 	back string
 	// sure is whether it can't be undone, so that the page asks for confirmation.
@@ -53,86 +51,105 @@ type op struct {
 	verb, did string
 	// things are the kind of entries, for an action on all.
 	things string
-	// body makes the body for the API; nil means {} or the ids.
-	body func(*call) (any, error)
-}
-
-type idsBody struct {
-	IDs  []string `json:"ids"`
-	Drop bool     `json:"drop,omitempty"`
+	// do takes the action and returns the number of changed entries.
+	do func(*call) (int, error)
+	// all acts on all entries that match. It is nil if the action has no such form.
+	all func(*call, *service.BulkBody) (*service.BulkReply, error)
 }
 
 // ops are all actions, by the name in forms.
 var ops = map[string]op{
-	"pause":   {path: "/pause", ofQueue: true, back: "queue", did: "The queue is paused: nothing more of it is claimed."},
-	"resume":  {path: "/resume", ofQueue: true, back: "queue", did: "The queue is active."},
-	"forget":  {path: "/forget", ofQueue: true, sure: true, verb: "Forget the queue", did: "The queue is forgotten."},
-	"recount": {path: "/recount", ofQueue: true, back: "queue", did: "The queue was recounted."},
-	"run-now": {path: "/jobs/run-now", ofQueue: true, named: true, all: true, back: "jobs", verb: "Run now", did: "made due", things: "queued jobs"},
-	"bury":    {path: "/jobs/bury", ofQueue: true, named: true, all: true, back: "jobs", verb: "Bury", did: "moved to the morgue", things: "queued jobs that have failed"},
-	"delete":  {path: "/jobs/delete", ofQueue: true, named: true, all: true, back: "jobs", sure: true, verb: "Delete", did: "deleted", things: "queued jobs that have failed"},
-	"cancel":  {path: "/claimed/cancel", ofQueue: true, named: true, back: "busy", verb: "Cancel and put back", did: "asked to end, to be put back"},
-	"drop": {path: "/claimed/cancel", ofQueue: true, named: true, back: "busy", sure: true, verb: "Cancel and drop", did: "asked to end, to be dropped",
-		body: func(c *call) (any, error) { return idsBody{c.ids(), true}, nil }},
-	"revive":  {path: "/morgue/revive", ofQueue: true, named: true, all: true, back: "morgue", verb: "Revive", did: "queued again", things: "dead letters"},
-	"purge":   {path: "/morgue/purge", ofQueue: true, named: true, all: true, back: "morgue", sure: true, verb: "Purge", did: "removed for good", things: "dead letters"},
-	"edit":    {path: "/morgue/edit", ofQueue: true, back: "id", did: "The payload is replaced.", body: (*call).edits},
-	"discard": {path: "/quarantine/discard", ofQueue: true, back: "unreadable", sure: true, verb: "Discard", did: "The record is removed.", body: (*call).discarded},
-	"drain":   {path: "/nodes/drain", back: "nodes", verb: "Drain", did: "The server gives its shards up.", body: nodeBody},
-	"work":    {path: "/nodes/resume", back: "nodes", did: "The server works again.", body: nodeBody},
+	"pause":   {do: plain(service.Pause), ofQueue: true, back: "queue", did: "The queue is paused: nothing more of it is claimed."},
+	"resume":  {do: plain(service.Resume), ofQueue: true, back: "queue", did: "The queue is active."},
+	"forget":  {do: plain(service.Forget), ofQueue: true, sure: true, verb: "Forget the queue", did: "The queue is forgotten."},
+	"recount": {do: plain(service.Recount), ofQueue: true, back: "queue", did: "The queue was recounted."},
+	"run-now": onJobs(service.RunNow, op{back: "jobs", verb: "Run now", did: "made due", things: "queued jobs"}),
+	"bury":    onJobs(service.Bury, op{back: "jobs", verb: "Bury", did: "moved to the morgue", things: "queued jobs that have failed"}),
+	"delete":  onJobs(service.Delete, op{back: "jobs", sure: true, verb: "Delete", did: "deleted", things: "queued jobs that have failed"}),
+	"cancel":  {do: cancel(false), ofQueue: true, named: true, back: "busy", verb: "Cancel and put back", did: "asked to end, to be put back"},
+	"drop":    {do: cancel(true), ofQueue: true, named: true, back: "busy", sure: true, verb: "Cancel and drop", did: "asked to end, to be dropped"},
+	"revive":  onDead(service.Revive, op{back: "morgue", verb: "Revive", did: "queued again", things: "dead letters"}),
+	"purge":   onDead(service.Purge, op{back: "morgue", sure: true, verb: "Purge", did: "removed for good", things: "dead letters"}),
+	"edit":    {do: (*call).edit, ofQueue: true, back: "id", did: "The payload is replaced."},
+	"discard": {do: (*call).discard, ofQueue: true, back: "unreadable", sure: true, verb: "Discard", did: "The record is removed."},
+	"drain":   {do: onNode(service.Drain), back: "nodes", verb: "Drain", did: "The server gives its shards up."},
+	"work":    {do: onNode(service.ResumeNode), back: "nodes", did: "The server works again."},
 }
 
-func nodeBody(c *call) (any, error) {
-	return struct {
-		Node string `json:"node"`
-	}{c.r.PostForm.Get("node")}, nil
+// plain returns the function of an action that needs only the queue.
+func plain[R any](o service.Op[service.NoBody, R]) func(*call) (int, error) {
+	return func(c *call) (int, error) {
+		_, err := asked(c, o, c.queue, &service.NoBody{})
+		return 0, err
+	}
 }
 
-// discarded is the name of the form's record.
-func (c *call) discarded() (any, error) {
+// onNode returns the function of an action on the server that a form names.
+func onNode[R any](o service.Op[service.NodeBody, R]) func(*call) (int, error) {
+	return func(c *call) (int, error) {
+		_, err := asked(c, o, "", &service.NodeBody{Node: c.r.PostForm.Get("node")})
+		return 0, err
+	}
+}
+
+// onJobs completes an action on chosen ids or on all that match.
+func onJobs(o service.Op[service.BulkBody, service.BulkReply], of op) op {
+	return onBulk(of, func(c *call, b *service.BulkBody) (*service.BulkReply, error) { return asked(c, o, c.queue, b) })
+}
+
+func onDead(o service.Op[service.MorgueBody, service.BulkReply], of op) op {
+	return onBulk(of, func(c *call, b *service.BulkBody) (*service.BulkReply, error) {
+		return asked(c, o, c.queue, &service.MorgueBody{BulkBody: *b})
+	})
+}
+
+func onBulk(of op, all func(*call, *service.BulkBody) (*service.BulkReply, error)) op {
+	of.ofQueue, of.named, of.all = true, true, all
+	of.do = func(c *call) (int, error) { return handled(all(c, &service.BulkBody{IDs: c.ids()})) }
+	return of
+}
+
+// cancel ends the chosen jobs.
+func cancel(drop bool) func(*call) (int, error) {
+	return func(c *call) (int, error) {
+		return handled(asked(c, service.Cancel, c.queue, &service.CancelBody{IDs: c.ids(), Drop: drop}))
+	}
+}
+
+// handled returns the number of entries that a bulk action has changed.
+func handled(r *service.BulkReply, err error) (int, error) {
+	if err != nil {
+		return 0, err
+	}
+	return r.Handled, nil
+}
+
+// discard removes the record of a form.
+func (c *call) discard() (int, error) {
 	shard, err := strconv.Atoi(c.r.PostForm.Get("shard"))
 	if err != nil || c.r.PostForm.Get("key") == "" {
-		return nil, errForm
+		return 0, errForm
 	}
-	return struct {
-		Shard int      `json:"shard"`
-		Keys  []string `json:"keys"`
-	}{shard, []string{c.r.PostForm.Get("key")}}, nil
+	_, err = asked(c, service.Discard, c.queue, &service.DiscardBody{Shard: shard, Keys: []string{c.r.PostForm.Get("key")}})
+	return 0, err
 }
 
 // ids are the chosen ids of a form.
 func (c *call) ids() []string { return c.r.PostForm["id"] }
 
-// edits reads the payload of a form, before and after the edit.
-func (c *call) edits() (any, error) {
-	type replacement struct {
-		Old octets `json:"old"`
-		New octets `json:"new"`
-	}
+// edit replaces the payload that a form names with the form's new one.
+func (c *call) edit() (int, error) {
 	old, err := base64.StdEncoding.DecodeString(c.r.PostForm.Get("old"))
 	if err != nil {
-		return nil, errForm
+		return 0, errForm
 	}
 	text := strings.ReplaceAll(c.r.PostForm.Get("new"), "\r\n", "\n") // browsers end lines this way, and only payloads without these are edited
-	return struct {
-		ID    string        `json:"id"`
-		Edits []replacement `json:"edits"`
-	}{c.r.PostForm.Get("id"), []replacement{{octetsOf(old), octetsOf([]byte(text))}}}, nil
+	return handled(asked(c, service.Edit, c.queue, &service.EditBody{
+		ID: c.r.PostForm.Get("id"), Edits: []service.Replacement{{Old: service.OctetsOf(old), New: service.OctetsOf([]byte(text))}},
+	}))
 }
 
-var errForm = &problem{Status: http.StatusBadRequest, Title: "The form can't be read", Detail: "The form names no action or target. Nothing was changed."}
-
-// result is the API's answer to an action.
-type result struct {
-	LookedAt  int       `json:"looked_at"`
-	Handled   int       `json:"handled"`
-	Total     int       `json:"total"`
-	Later     int       `json:"later"`
-	Continue  string    `json:"continue"`
-	Jobs      []jobRow  `json:"jobs"`
-	Dead      []deadRow `json:"dead"`
-	Unreached []string  `json:"unreached"`
-}
+var errForm = newProblem(http.StatusBadRequest, "The form can't be read", "The form names no action or target. Nothing was changed.")
 
 // flash is the result of the action just done.
 type flash struct {
@@ -171,59 +188,32 @@ func (c *call) act() (*view, error) {
 		return nil, errForm
 	}
 	v, err := c.do(name, &o)
-	return v, refused(err, c.back(&o, "", 0))
-}
-
-// refused returns the error of an action with a link back to its form's page, if that is a page
-// that can be shown.
-func refused(err error, to string) error {
-	if p := new(problem); errors.As(err, &p) {
-		return leadingBack(p, to)
-	}
-	return err
-}
-
-// leadingBack returns a problem whose page has a link.
-func leadingBack(p *problem, to string) *problem {
-	copied := *p
-	copied.Back = to
-	return &copied
+	return v, leadingBack(err, c.back(&o, "", 0))
 }
 
 // do carries out the known action of a form.
 func (c *call) do(name string, o *op) (*view, error) {
 	form := c.r.PostForm
 	switch {
-	case form.Get("bulk") != "" && o.all:
+	case form.Get("bulk") != "" && o.all != nil:
 		return c.actOnAll(name, o)
 	case o.named && len(c.ids()) == 0:
-		return nil, &problem{Status: http.StatusBadRequest, Title: "Nothing was chosen", Detail: "Mark rows of the list first. Nothing was done."}
+		return nil, newProblem(http.StatusBadRequest, "Nothing was chosen", "Mark rows of the list first. Nothing was done.")
 	case o.sure && form.Get("confirm") != strconv.Itoa(len(c.ids())):
 		return c.confirm(o)
 	}
-	var body any = struct{}{}
-	if o.named {
-		body = idsBody{IDs: c.ids()}
-	}
-	if o.body != nil {
-		var err error
-		if body, err = o.body(c); err != nil {
-			return nil, err
-		}
-	}
-	var reply result
-	err := c.post(c.queue, o.path, body, &reply)
+	count, err := o.do(c)
 	c.looker.acted()
 	if err != nil {
 		return nil, err
 	}
 	if name == "edit" && form.Get("then") == "revive" {
-		if err := c.post(c.queue, ops["revive"].path, idsBody{IDs: c.ids()}, &reply); err != nil {
+		name = "revive"
+		if count, err = ops[name].do(c); err != nil {
 			return nil, err
 		}
-		name = "revive"
 	}
-	return &view{to: c.back(o, name, reply.Handled)}, nil
+	return &view{to: c.back(o, name, count)}, nil
 }
 
 // confirm asks for confirmation.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/internal/figures"
+	"github.com/skeinq/skein/internal/service"
 )
 
 // auditShown is how many actions the page shows.
@@ -19,28 +20,9 @@ type auditBody struct {
 	More bool
 }
 
-// auditReply is an action in the API's form.
-type auditReply struct {
-	At      time.Time `json:"at"`
-	Action  string    `json:"action"`
-	Actor   string    `json:"actor"`
-	From    string    `json:"from"`
-	Reason  string    `json:"reason"`
-	Queue   string    `json:"queue"`
-	IDs     []string  `json:"ids"`
-	Named   int       `json:"named"`
-	Prefix  string    `json:"prefix"`
-	Group   string    `json:"group"`
-	Filter  string    `json:"filter"`
-	Ended   bool      `json:"ended"`
-	Handled int       `json:"handled"`
-	Took    float64   `json:"took_seconds"`
-	Error   string    `json:"error"`
-}
-
 // auditRow is an action in the table.
 type auditRow struct {
-	auditReply
+	service.AuditRow
 	Key string
 	At  when
 	// On describes what the action was done to, and Result how it ended.
@@ -55,12 +37,8 @@ func (c *call) auditPage() (*view, error) {
 		return nil, err
 	}
 	b := &auditBody{Now: s.view.Now}
-	var reply listOf[auditReply]
-	query := map[string][]string{"limit": {strconv.Itoa(auditShown)}}
-	if c.queue != "" {
-		query["queue"] = []string{c.queue}
-	}
-	if err := c.get("", "/audit", query, &reply); err != nil {
+	reply, err := asked(c, service.Audit, "", &service.AuditQuery{Queue: c.queue, Limit: auditShown})
+	if err != nil {
 		return nil, err
 	}
 	for at := range reply.Items {
@@ -70,14 +48,14 @@ func (c *call) auditPage() (*view, error) {
 	return &view{page: "audit", title: "Audit", live: true, body: b}, nil
 }
 
-func auditRowOf(a *auditReply, now time.Time) auditRow {
-	r := auditRow{auditReply: *a, Key: strconv.FormatInt(a.At.UnixMicro(), 10), At: when{a.At, later(now, a.At)}, On: a.on(), Class: "good", Sign: "✓", Result: "done"}
+func auditRowOf(a *service.AuditRow, now time.Time) auditRow {
+	r := auditRow{AuditRow: *a, Key: strconv.FormatInt(a.At.UnixMicro(), 10), At: when{a.At, later(now, a.At)}, On: on(a), Class: "good", Sign: "✓", Result: "done"}
 	switch {
 	case !a.Ended:
 		r.Class, r.Sign, r.Result = "late", "▲", "not ended"
 	case a.Error != "":
 		r.Class, r.Sign, r.Result = "bad", "●", a.Error
-	case a.Named > 0 || a.Handled > 0 || a.chooses():
+	case a.Named > 0 || a.Handled > 0 || chooses(a):
 		r.Result = figures.Count(int64(a.Handled)) + " changed"
 	}
 	return r
@@ -93,12 +71,12 @@ func later(a, b time.Time) time.Time {
 }
 
 // chooses reports whether the action is one on all that match.
-func (a *auditReply) chooses() bool {
+func chooses(a *service.AuditRow) bool {
 	return strings.HasSuffix(a.Action, " all") || strings.Contains(a.Action, " all ") || strings.HasSuffix(a.Action, " failed")
 }
 
 // on describes what an action was done to.
-func (a *auditReply) on() string {
+func on(a *service.AuditRow) string {
 	switch {
 	case len(a.IDs) > 0:
 		text := strings.Join(a.IDs[:min(len(a.IDs), 3)], ", ")
@@ -114,7 +92,7 @@ func (a *auditReply) on() string {
 		return "prefix " + a.Prefix
 	case a.Filter != "":
 		return "error " + a.Filter
-	case a.chooses():
+	case chooses(a):
 		return "all"
 	}
 	return ""

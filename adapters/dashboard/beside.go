@@ -65,6 +65,6 @@ func (b *beside) fill(l *looker, s *snapshot) {
 	}
 	s.view.Checks = b.checks
 	for at := range b.checks {
-		b.checks[at].Value = l.redact(b.checks[at].Value)
+		b.checks[at].Value = l.shown.ErrorText("", "", b.checks[at].Value)
 	}
 }

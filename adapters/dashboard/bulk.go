@@ -1,57 +1,46 @@
 package dashboard
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/skeinq/skein/internal/service"
 )
 
-// match chooses the entries of an action on all that match.
-type match struct {
-	Prefix string `json:"prefix,omitempty"`
-	Group  string `json:"group,omitempty"`
-	Error  string `json:"error,omitempty"`
+func matchOf(values url.Values) service.Match {
+	return service.Match{
+		Prefix: service.Given(values.Get("prefix")), Group: service.Given(values.Get("group")), Error: service.Given(values.Get("error")),
+	}
 }
 
-func matchOf(values url.Values) match {
-	return match{Prefix: values.Get("prefix"), Group: values.Get("group"), Error: values.Get("error")}
-}
-
-// words describes what a match chooses, of things such as dead letters.
-func (m match) words(things, queue string) string {
+// chosen describes the entries that a match chooses, of things such as dead letters.
+func chosen(m service.Match, things, queue string) string {
 	text := things + " of " + queue
 	switch {
 	case m.Group != "":
 		text = things + " of a group of " + queue
 	case m.Prefix != "":
-		text += " whose id begins with “" + shown(m.Prefix) + "”"
+		text += " whose id begins with “" + shown(string(m.Prefix)) + "”"
 	case m.Error == "":
 		text = "all " + text
 	}
 	if m.Error != "" {
-		text += " whose error has “" + shown(m.Error) + "”"
+		text += " whose error has “" + shown(string(m.Error)) + "”"
 	}
 	return text
-}
-
-type bulkBody struct {
-	Match    match     `json:"match"`
-	Before   time.Time `json:"before,omitzero"`
-	Continue string    `json:"continue,omitempty"`
-	DryRun   bool      `json:"dry_run,omitempty"`
 }
 
 // sheetBody is the preview of an action on all that match, or its progress.
 type sheetBody struct {
 	Op, Verb, Words, Queue string
 	Sure                   bool
-	Match                  match
+	Match                  service.Match
 	Before                 time.Time
 	Now                    time.Time
-	Result                 result
+	Result                 *service.BulkReply
 	Sample                 bool // not all were looked at
 	Changed                bool // more than were confirmed
 	Linked                 bool
@@ -62,13 +51,13 @@ type sheetBody struct {
 	AllDue bool
 }
 
-func (c *call) sheetOf(name string, o *op, m match, before time.Time) *sheetBody {
+func (c *call) sheetOf(name string, o *op, m service.Match, before time.Time) *sheetBody {
 	b := &sheetBody{
-		Op: name, Verb: o.verb, Words: m.words(o.things, c.queue), Queue: c.queue, Sure: o.sure, Match: m, Before: before, Now: c.looker.now(),
+		Op: name, Verb: o.verb, Words: chosen(m, o.things, c.queue), Queue: c.queue, Sure: o.sure, Match: m, Before: before, Now: c.looker.now(),
 		Linked: c.o.API.RedactID == nil, Stood: c.stood(o.back),
 	}
 	if len(b.Stood) == 0 && o.back == "morgue" {
-		b.Stood = fields("back.group", m.Group, "back.error", m.Error, "back.prefix", m.Prefix)
+		b.Stood = fields("back.group", string(m.Group), "back.error", string(m.Error), "back.prefix", string(m.Prefix))
 	}
 	b.Back = b.to(o)
 	return b
@@ -112,12 +101,13 @@ func (b *sheetBody) to(o *op, params ...string) string {
 
 // try asks for a preview of an action.
 func (c *call) try(b *sheetBody, o *op) error {
-	if err := c.post(c.queue, o.path, bulkBody{Match: b.Match, Before: b.Before, DryRun: true}, &b.Result); err != nil {
+	r, err := o.all(c, &service.BulkBody{Match: &b.Match, Before: &b.Before, DryRun: true})
+	if err != nil {
 		return err
 	}
-	r := &b.Result
+	b.Result = r
 	b.Sample = r.LookedAt < r.Total
-	b.AllDue = b.Op == "run-now" && r.Handled == 0 && r.Later == 0 && r.Total > 0 && !b.Sample && b.Match == match{}
+	b.AllDue = b.Op == "run-now" && r.Handled == 0 && r.Later == 0 && r.Total > 0 && !b.Sample && b.Match == service.Match{}
 	return nil
 }
 
@@ -126,7 +116,7 @@ func (c *call) sheet() (*view, error) {
 	q := c.r.URL.Query()
 	name := q.Get("op")
 	o, known := ops[name]
-	if !known || !o.all {
+	if !known || o.all == nil {
 		return nil, errForm
 	}
 	s, _, err := c.of()
@@ -138,7 +128,7 @@ func (c *call) sheet() (*view, error) {
 	}
 	b := c.sheetOf(name, &o, matchOf(q), c.looker.now())
 	if err := c.try(b, &o); err != nil {
-		return nil, refused(err, b.Back)
+		return nil, leadingBack(err, b.Back)
 	}
 	return &view{page: "sheet", title: o.verb, body: b}, nil
 }
@@ -154,21 +144,20 @@ func (c *call) actOnAll(name string, o *op) (*view, error) {
 	going := form.Get("continue")
 	if going == "" && o.sure {
 		if err := c.try(b, o); err != nil {
-			return nil, refused(err, b.Back)
+			return nil, leadingBack(err, b.Back)
 		}
 		if b.grown(form) {
 			b.Changed = true
 			return &view{page: "sheet", title: o.verb, body: b}, nil
 		}
 	}
-	var reply result
-	err = c.post(c.queue, o.path, bulkBody{Match: b.Match, Before: before, Continue: going}, &reply)
+	reply, err := o.all(c, &service.BulkBody{Match: &b.Match, Before: &before, Continue: going})
 	c.looker.acted()
 	failed := ""
-	if p := new(problem); errors.As(err, &p) && p.Result != nil && p.Result.Continue != "" {
-		reply, failed = *p.Result, "1"
+	if p := problemOf(err); p != nil && p.Result != nil && p.Result.Continue != "" {
+		reply, failed = p.Result, "1"
 	} else if err != nil {
-		return nil, refused(err, b.Back)
+		return nil, leadingBack(err, b.Back)
 	}
 	if reply.Continue == "" {
 		return &view{to: b.to(o, "did", name, "n", strconv.Itoa(reply.Handled))}, nil
@@ -177,7 +166,7 @@ func (c *call) actOnAll(name string, o *op) (*view, error) {
 	for _, f := range b.Stood {
 		stood = append(stood, f.Name, f.Value)
 	}
-	return &view{to: href("steps", append(stood, "q", c.queue, "op", name, "group", b.Match.Group, "error", b.Match.Error, "prefix", b.Match.Prefix,
+	return &view{to: href("steps", append(stood, "q", c.queue, "op", name, "group", string(b.Match.Group), "error", string(b.Match.Error), "prefix", string(b.Match.Prefix),
 		"before", form.Get("before"), "continue", reply.Continue, "looked", strconv.Itoa(reply.LookedAt), "handled", strconv.Itoa(reply.Handled),
 		"total", strconv.Itoa(reply.Total), "was", form.Get("looked"), "reason", form.Get("reason"), "away", strconv.Itoa(len(reply.Unreached)), "failed", failed)...)}, nil
 }
@@ -210,8 +199,8 @@ func (c *call) steps() (*view, error) {
 	name := q.Get("op")
 	o, known := ops[name]
 	before, err := time.Parse(time.RFC3339Nano, q.Get("before"))
-	if err != nil || !known || !o.all || q.Get("continue") == "" {
-		return nil, &problem{Status: http.StatusBadRequest, Title: "The address can't be read", Detail: "It is not that of an action under way."}
+	if err != nil || !known || o.all == nil || q.Get("continue") == "" {
+		return nil, newProblem(http.StatusBadRequest, "The address can't be read", "It is not that of an action under way.")
 	}
 	b := &stepsBody{sheetBody: c.sheetOf(name, &o, matchOf(q), before), Continue: q.Get("continue"), Reason: q.Get("reason")}
 	for field, into := range map[string]*int{"looked": &b.Looked, "handled": &b.Handled, "total": &b.Total, "away": &b.Away} {

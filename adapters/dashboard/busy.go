@@ -5,7 +5,6 @@ import (
 	"hash/fnv"
 	"io"
 	"math"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/figures"
+	"github.com/skeinq/skein/internal/service"
 )
 
 // What the page of what runs shows at most: so many queues' claims, none once it has taken as long
@@ -49,8 +49,7 @@ type busyServer struct {
 type busyRow struct {
 	Queue, ID string
 	// Shard is its index.
-	Shard   string
-	claimed *claimedRow
+	Shard string
 	// Taker is who puts an orphan back. Nobody is true if no server does.
 	Taker      string
 	Nobody     bool
@@ -167,11 +166,7 @@ func (c *call) began(s *snapshot) map[claimKey]time.Time {
 	for at := range s.view.Nodes {
 		n := &s.view.Nodes[at]
 		for _, j := range n.Status.Longest {
-			id := j.ID
-			if redact := c.o.API.RedactID; redact != nil {
-				id = redact(j.Shard.Queue, id)
-			}
-			all[claimKey{n.Owner, j.Shard.String(), strings.ToValidUTF8(id, "\uFFFD"), j.Receipt.Token}] = j.Began.Time()
+			all[claimKey{n.Owner, j.Shard.String(), c.door.Service.ID(j.Shard.Queue, j.ID), j.Receipt.Token}] = j.Began.Time()
 		}
 	}
 	return all
@@ -194,8 +189,8 @@ func (b *busyBody) server(n *inspect.Node, byOwner map[string]*busyServer) {
 // claims adds the claims of a queue.
 func (b *busyBody) claims(c *call, s *snapshot, stats *inspect.QueueStats, began map[claimKey]time.Time, byOwner map[string]*busyServer) {
 	queue := stats.Queue.Name
-	var reply listOf[claimedRow]
-	if err := c.get(queue, "/claimed", url.Values{"limit": {strconv.Itoa(busyRows)}, "error_bytes": {"100"}}, &reply); err != nil {
+	reply, err := asked(c, service.Claimed, queue, &service.ClaimedQuery{PageQuery: service.PageQuery{Limit: busyRows, ErrorBytes: 100}})
+	if err != nil {
 		b.Failed = append(b.Failed, queue+": "+c.errorText(queue, "", err.Error()))
 		return
 	}
@@ -213,7 +208,7 @@ func (b *busyBody) claims(c *call, s *snapshot, stats *inspect.QueueStats, began
 	for at := range reply.Items {
 		j := &reply.Items[at]
 		row := busyRow{
-			Queue: queue, Shard: j.Shard[strings.LastIndex(j.Shard, "/")+1:], ID: j.ID, Retries: j.Retries, Token: j.Token, claimed: j,
+			Queue: queue, Shard: j.Shard[strings.LastIndex(j.Shard, "/")+1:], ID: j.ID, Retries: j.Retries, Token: j.Token,
 			LeaseUntil: when{j.LeaseUntil, b.Now}, P99: onScale(p99), Began: when{j.Since, b.Now},
 		}
 		if j.Cancelled {

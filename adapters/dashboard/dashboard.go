@@ -8,6 +8,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/httpapi"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/service"
 )
 
 // Options are the options of a [Dashboard]. The zero value serves only the same machine, with all
@@ -15,8 +16,8 @@ import (
 type Options struct {
 	// API are the options of the API inside the dashboard. Only they decide who may do what: its
 	// Authorize, ReadOnly, Hosts, TrustedOrigins, Redact hooks and Actor apply to pages too.
-	// Authorize is called with the requests that pages make to the API. These have the API's paths,
-	// and the headers, the address and the context of the request for the page.
+	// Authorize is called with the request for the page, once for each of the page's reads and
+	// actions. The request has the page's method and path, so decide by the Action.
 	API httpapi.Options
 	// Title is the name of this store in the bar of each page, such as "production, Redis". Empty
 	// means its name in [Stores], or Skein.
@@ -28,7 +29,7 @@ type Options struct {
 type Dashboard struct {
 	o      Options
 	api    *httpapi.API
-	door   http.Handler
+	door   service.Door
 	routes []route
 	mux    *http.ServeMux
 	pages  pages
@@ -44,13 +45,11 @@ func New(inspector *inspect.Inspector, o Options) (*Dashboard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dashboard: %w", err)
 	}
-	d := &Dashboard{o: o, api: api, mux: http.NewServeMux()}
-	d.looker = newLooker(inspector, func(text string) string { return d.errorText("", "", text) })
-	d.looker.showID = o.API.RedactID
+	d := &Dashboard{o: o, api: api, door: api.Door(), mux: http.NewServeMux()}
+	d.looker = newLooker(inspector, d.door.Service)
 	if d.pages, err = parsedPages(); err != nil {
 		return nil, fmt.Errorf("dashboard: %w", err)
 	}
-	d.door = api.Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	for _, r := range table() {
 		if r.acts && o.API.ReadOnly {
 			continue
@@ -92,12 +91,13 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r = rooted(r)
 	c := &call{Dashboard: d, w: w, r: r}
-	if p := refusal(d.door, r); p != nil {
-		c.fail(p)
+	var err error
+	if c.who, err = d.door.Admit(r); err != nil {
+		c.fail(err)
 		return
 	}
 	if _, pattern := d.mux.Handler(r); pattern == "" || path.Clean(r.URL.Path) != r.URL.Path || pattern == "GET /" && r.URL.Path != "/" {
-		c.fail(&problem{Status: http.StatusNotFound, Title: "There is no such page", Detail: "A read-only dashboard has none that act."})
+		c.fail(newProblem(http.StatusNotFound, "There is no such page", "A read-only dashboard has none that act."))
 		return
 	}
 	d.mux.ServeHTTP(w, r)

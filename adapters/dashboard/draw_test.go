@@ -11,6 +11,7 @@ import (
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/figures"
+	"github.com/skeinq/skein/internal/service"
 )
 
 // queueOf is a queue. Each shard lags by its index in seconds and has as many jobs; each tenth has
@@ -282,7 +283,7 @@ func TestTextsOfPages(t *testing.T) {
 }
 
 func TestPayloadsAreShownAsTheyMayBeRead(t *testing.T) {
-	of := func(data string) *payload { return &payload{octets: octetsOf([]byte(data))} }
+	of := func(data string) *payload { return &payload{service.Payload{Octets: service.OctetsOf([]byte(data))}} }
 	for _, tt := range []struct {
 		data, full, brief string
 		editable          bool

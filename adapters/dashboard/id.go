@@ -1,12 +1,9 @@
 package dashboard
 
 import (
-	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -14,6 +11,7 @@ import (
 
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/figures"
+	"github.com/skeinq/skein/internal/service"
 )
 
 // maxPayloads is how many payloads of each place the page of an id shows at once.
@@ -26,9 +24,9 @@ type idBody struct {
 	Verdict   string
 	Class     string
 	Facts     []fact
-	Why       whyReply
+	Why       *service.WhyReply
 	Hidden    bool // payloads must not be shown
-	Others    []foundRow
+	Others    []foundIn
 	May       *rights
 	Editable  bool
 	// Pages are the payloads of each place where the id is.
@@ -64,23 +62,19 @@ var classes = map[string]string{
 func (c *call) idPage() (*view, error) {
 	id := c.r.URL.Query().Get("id")
 	b := &idBody{Queue: c.queue, ID: id, May: c.may(), Editable: c.o.API.RedactPayload == nil}
-	if err := c.get("", "/why", url.Values{"queue": {c.queue}, "id": {id}}, &b.Why); err != nil {
+	var err error
+	if b.Why, err = asked(c, service.Why, "", &service.WhyQuery{Queue: c.queue, ID: id}); err != nil {
 		return nil, err
 	}
 	if err := c.payloadPages(b); err != nil {
 		return nil, err
 	}
-	var others listOf[foundRow]
-	if err := c.ask(http.MethodGet, "/find", url.Values{"id": {id}}, nil, &others); err == nil { // a user who may see one queue need not be allowed to see all
-		for _, found := range others.Items {
-			if found.Queue != c.queue {
-				b.Others = append(b.Others, found)
-			}
-		}
+	if all, err := asked(c, service.Find, "", &service.FindQuery{ID: id}); err == nil { // a user who may see one queue need not be allowed to see all
+		b.Others = slices.DeleteFunc(foundOf(all.Items), func(f foundIn) bool { return f.Queue == c.queue })
 	}
 	b.Now, b.Class = b.Why.AsOf, classes[b.Why.Reason]
 	b.Verdict = b.verdict()
-	b.Facts = facts(&b.Why, c.paused())
+	b.Facts = facts(b.Why, c.paused())
 	return &view{page: "id", title: shown(id), live: true, body: b}, nil
 }
 
@@ -89,25 +83,22 @@ func (c *call) idPage() (*view, error) {
 func (c *call) payloadPages(b *idBody) error {
 	b.Pages = make(map[string]*payloadPage)
 	at := c.r.URL.Query()
-	for place, count := range b.Why.Found.counts() {
-		page := &payloadPage{Place: place, Of: count}
-		b.Pages[place] = page
-		ask := url.Values{"id": {b.ID}, "place": {place}, "limit": {strconv.Itoa(maxPayloads)}}
-		if after := at.Get("after"); after != "" && at.Get("place") == place {
-			ask.Set("after", after)
-			page.Later = true
+	for _, place := range placesOf(&b.Why.Found) {
+		page := &payloadPage{Place: place.name, Of: place.count}
+		b.Pages[place.name] = page
+		ask := &service.PayloadsQuery{ID: b.ID, Place: place.name, Limit: maxPayloads}
+		if after := at.Get("after"); after != "" && at.Get("place") == place.name {
+			ask.After, page.Later = after, true
 		}
-		var reply listOf[payload]
-		err := c.get(c.queue, "/payloads", ask, &reply)
-		var p *problem
-		if errors.As(err, &p) && p.is("forbidden") {
+		reply, err := asked(c, service.Payloads, c.queue, ask)
+		if p := problemOf(err); p != nil && p.Name == "forbidden" {
 			b.Hidden = true
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		page.List, page.Next = reply.Items, reply.Next
+		page.List, page.Next = payloadsOf(reply.Items), reply.Next
 	}
 	return nil
 }
@@ -156,7 +147,7 @@ func sentence(text string) string {
 }
 
 // facts are the facts behind the verdict.
-func facts(w *whyReply, paused bool) (list []fact) {
+func facts(w *service.WhyReply, paused bool) (list []fact) {
 	add := func(name string, good bool, format string, args ...any) {
 		f := fact{Name: name, Value: fmt.Sprintf(format, args...), Class: "bad", Sign: "✗"}
 		if good {
@@ -164,7 +155,7 @@ func facts(w *whyReply, paused bool) (list []fact) {
 		}
 		list = append(list, f)
 	}
-	runs := w.runs()
+	running := runs(w)
 	switch {
 	case w.ServersUnknown:
 		list = append(list, fact{Name: "served", Value: "the list of servers can't be read now", Class: "late", Sign: "?"})
@@ -181,10 +172,10 @@ func facts(w *whyReply, paused bool) (list []fact) {
 	default:
 		add("shard", !o.Draining, "%s, held by %s%s", w.Found.Shard, o.Name, map[bool]string{true: ", which drains"}[o.Draining])
 		if o.Lanes > 0 {
-			add("lane", runs || o.Busy < o.Lanes, "%s", w.held(o.Busy, o.Lanes, "lanes there are busy", ""))
+			add("lane", running || o.Busy < o.Lanes, "%s", inUse(w, o.Busy, o.Lanes, "lanes there are busy", ""))
 		}
 		if o.MaxLanes > 0 {
-			add("lanes of the queue", runs || o.QueueBusy < o.MaxLanes, "%s", w.held(o.QueueBusy, o.MaxLanes, "there are busy", ""))
+			add("lanes of the queue", running || o.QueueBusy < o.MaxLanes, "%s", inUse(w, o.QueueBusy, o.MaxLanes, "there are busy", ""))
 		}
 	}
 	if q := w.Found.Queued; q != nil {
@@ -200,24 +191,24 @@ func facts(w *whyReply, paused bool) (list []fact) {
 		}
 	}
 	if w.MaxRunning > 0 {
-		add("limit", runs || w.Busy < w.MaxRunning, "%s", w.held(w.Busy, w.MaxRunning, "running on all servers (MaxRunning)", ", or servers report of different moments"))
+		add("limit", running || w.Busy < w.MaxRunning, "%s", inUse(w, w.Busy, w.MaxRunning, "running on all servers (MaxRunning)", ", or servers report of different moments"))
 	}
 	return list
 }
 
 // runs reports whether the id itself is known to run, so that it is one of those in use.
-func (w *whyReply) runs() bool {
+func runs(w *service.WhyReply) bool {
 	return w.Reason == inspect.RunsNow.String() || !w.RunningSince.IsZero()
 }
 
-// held describes how many are in use, out of a bound. There may be more: some began under a higher
+// inUse describes how many are in use, out of a bound. There may be more: some began under a higher
 // bound and keep running, or the cause may be another.
-func (w *whyReply) held(busy, most int, what, orElse string) string {
+func inUse(w *service.WhyReply, busy, most int, what, orElse string) string {
 	text := fmt.Sprintf("%d of %d %s", busy, most, what)
 	if busy > most {
 		text = fmt.Sprintf("%d %s, more than the bound of %d: some began under a higher one%s", busy, what, most, orElse)
 	}
-	if w.runs() && busy >= most {
+	if runs(w) && busy >= most {
 		text += ", this id among them"
 	}
 	return text

@@ -1,11 +1,13 @@
 package dashboard
 
 import (
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/skeinq/skein/internal/service"
 )
 
 // pageRows is how many rows a list shows.
@@ -47,7 +49,7 @@ type jobsBody struct {
 	From       string
 	Shard      string
 	Prefix     string
-	Rows       []jobRow
+	Rows       []service.JobRow
 	Of         int64
 	Next       string
 	First      string
@@ -119,30 +121,30 @@ func (c *call) jobsPage() (*view, error) {
 	q := c.r.URL.Query()
 	b := &jobsBody{Queue: c.queue, Now: stats.Now, Linked: c.o.API.RedactID == nil, May: c.may()}
 	order := b.choose(q)
-	ask := url.Values{"sort": {order.api}, "limit": {strconv.Itoa(pageRows)}, "error_bytes": {"500"}}
-	for _, name := range []string{"after", "from", "shard", "prefix"} {
-		if q.Get(name) != "" && (name != "prefix" || b.Sort == "id") {
-			ask.Set(name, q.Get(name))
+	ask := &service.JobsQuery{
+		Sort: order.api, From: b.From, Fresh: b.List.Name == "fresh",
+		PageQuery: service.PageQuery{After: q.Get("after"), Desc: b.Desc, Limit: pageRows, ErrorBytes: 500},
+	}
+	if b.Shard != "" {
+		shard, err := strconv.Atoi(b.Shard)
+		if err != nil || shard < 0 {
+			return nil, service.ProblemBadRequest.With("shard is %q; give a number from 0", b.Shard)
 		}
+		ask.Shard = []int{shard}
 	}
-	switch b.List.Name {
-	case "fresh":
-		ask.Set("fresh", "true")
-	case "scheduled":
-		if b.From == "" && !b.Desc {
-			ask.Set("from", stats.Now.UTC().Format(time.RFC3339Nano))
-		}
+	if b.Sort == "id" {
+		ask.Prefix = b.Prefix
 	}
-	if b.Desc {
-		ask.Set("desc", "true")
+	if b.List.Name == "scheduled" && b.From == "" && !b.Desc {
+		ask.From = stats.Now.UTC().Format(time.RFC3339Nano)
 	}
-	var reply listOf[jobRow]
-	if err := c.get(c.queue, "/jobs", ask, &reply); err != nil {
+	reply, err := asked(c, service.Jobs, c.queue, ask)
+	if err != nil {
 		return nil, err
 	}
 	b.Rows, b.Unreached = reply.Items, reply.Unreached
 	if b.List.Name == "scheduled" && b.Desc {
-		b.Rows = slices.DeleteFunc(b.Rows, func(j jobRow) bool { return !j.PerformAt.After(stats.Now) })
+		b.Rows = slices.DeleteFunc(b.Rows, func(j service.JobRow) bool { return !j.PerformAt.After(stats.Now) })
 		if len(b.Rows) < len(reply.Items) {
 			reply.Next = ""
 		}
@@ -190,18 +192,51 @@ func (b *jobsBody) tabs(c *call, of map[string]int64) {
 // searchBody has the places where an id was found.
 type searchBody struct {
 	ID    string
-	Found []foundRow
+	Found []foundIn
 }
 
 // search finds an id in all queues, and goes to its page if only one has it.
 func (c *call) search() (*view, error) {
 	id := c.r.URL.Query().Get("id")
-	var reply listOf[foundRow]
-	if err := c.ask(http.MethodGet, "/find", url.Values{"id": {id}}, nil, &reply); err != nil {
+	reply, err := asked(c, service.Find, "", &service.FindQuery{ID: id})
+	if err != nil {
 		return nil, err
 	}
 	if len(reply.Items) == 1 {
 		return &view{to: href("id", "q", reply.Items[0].Queue, "id", id)}, nil
 	}
-	return &view{page: "search", title: "Find", body: &searchBody{id, reply.Items}}, nil
+	return &view{page: "search", title: "Find", body: &searchBody{id, foundOf(reply.Items)}}, nil
+}
+
+// foundIn is a place in a queue where an id was found.
+type foundIn struct{ Queue, Shard, Where string }
+
+func foundOf(rows []service.FoundRow) (list []foundIn) {
+	for at := range rows {
+		var places []string
+		for _, place := range placesOf(&rows[at]) {
+			places = append(places, place.name)
+		}
+		list = append(list, foundIn{rows[at].Queue, rows[at].Shard, strings.Join(places, ", ")})
+	}
+	return list
+}
+
+// place is a place of an id, with the number of its payloads there.
+type place struct {
+	name  string
+	count int
+}
+
+func placesOf(f *service.FoundRow) (list []place) {
+	if f.Queued != nil {
+		list = append(list, place{"queued", f.Queued.PayloadCount})
+	}
+	if f.Claimed != nil {
+		list = append(list, place{"claimed", f.Claimed.PayloadCount})
+	}
+	if f.Dead != nil {
+		list = append(list, place{"dead", f.Dead.PayloadCount})
+	}
+	return list
 }

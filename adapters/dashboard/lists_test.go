@@ -19,6 +19,7 @@ import (
 	"github.com/skeinq/skein/adapters/httpapi"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/service"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -122,7 +123,7 @@ func TestVerdictsAndTheirFacts(t *testing.T) {
 
 // A running job is not shown as held up by its own resources.
 func TestARunningJobIsNotHeldUpByItself(t *testing.T) {
-	w := &whyReply{Reason: inspect.RunsNow.String(), MaxRunning: 1, Busy: 1, Servers: []string{"blue"}, Owner: &ownerRow{Name: "blue", Lanes: 1, Busy: 1, MaxLanes: 1, QueueBusy: 1}}
+	w := &service.WhyReply{Reason: inspect.RunsNow.String(), MaxRunning: 1, Busy: 1, Servers: []string{"blue"}, Owner: &service.OwnerRow{Name: "blue", Lanes: 1, Busy: 1, MaxLanes: 1, QueueBusy: 1}}
 	for _, f := range facts(w, false) {
 		if f.Class != "good" {
 			t.Errorf("%s %s %s", f.Sign, f.Name, f.Value)
@@ -161,7 +162,7 @@ func TestADeadIDBeginsWithItsError(t *testing.T) {
 }
 
 func TestARecordThatCannotBeReadIsSaidPlainly(t *testing.T) {
-	b := &idBody{Why: whyReply{Reason: inspect.Unreadable.String(), Text: "the record of this id can't be read (queued)"}}
+	b := &idBody{Why: &service.WhyReply{Reason: inspect.Unreadable.String(), Text: "the record of this id can't be read (queued)"}}
 	if got := b.verdict(); got != "The record of this id can't be read (queued)." {
 		t.Errorf("the verdict is %q", got)
 	}

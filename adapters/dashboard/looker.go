@@ -8,6 +8,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/service"
 	"github.com/skeinq/skein/internal/wrong"
 )
 
@@ -41,10 +42,8 @@ func restAfter(cost, least, most time.Duration) time.Duration {
 type looker struct {
 	inspector *inspect.Inspector
 	clock     func() time.Time
-	// redact returns an error's text of the store as it may be shown.
-	redact func(string) string
-	// showID returns an id as it may be shown; nil means the id itself.
-	showID func(queue, id string) string
+	// shown redacts ids and errors.
+	shown *service.Service
 	// looking holds a value while a page looks; mu guards the rest.
 	looking chan struct{}
 	mu      sync.Mutex
@@ -76,8 +75,8 @@ type snapshot struct {
 	cost     time.Duration
 }
 
-func newLooker(inspector *inspect.Inspector, redact func(string) string) *looker {
-	return &looker{inspector: inspector, clock: time.Now, redact: redact, looking: make(chan struct{}, 1)}
+func newLooker(inspector *inspect.Inspector, shown *service.Service) *looker {
+	return &looker{inspector: inspector, clock: time.Now, shown: shown, looking: make(chan struct{}, 1)}
 }
 
 // now returns the store's time as far as it is known.
@@ -168,14 +167,14 @@ func (l *looker) take(ctx context.Context, before *snapshot) *snapshot {
 	if before != nil {
 		s.view, s.details, s.checked, s.cost, s.checksFailed, s.pausesAt = before.view, before.details, before.checked, before.cost, before.checksFailed, before.pausesAt
 	}
-	s.view.ShowID = l.showID
+	s.view.ShowID = l.shown.ID
 	b := l.askBeside(ctx, s)
 	stats, err := l.inspector.Stats(ctx)
 	unreached, err := partial(err)
 	s.at = l.clock()
 	b.wait(err)
 	if s.failed = err; err != nil {
-		s.view.Silence = l.redact(err.Error())
+		s.view.Silence = l.shown.ErrorText("", "", err.Error())
 		if s.view.Now.IsZero() {
 			s.view.Now = s.at
 		} else {

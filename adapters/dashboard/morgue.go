@@ -1,27 +1,13 @@
 package dashboard
 
 import (
-	"net/url"
-	"strconv"
 	"time"
+
+	"github.com/skeinq/skein/internal/service"
 )
 
 // maxGroups is how many groups the page of the morgue shows.
 const maxGroups = 100
-
-type groupsReply struct {
-	Items []struct {
-		Group string    `json:"group"`
-		Name  string    `json:"name"`
-		Count int64     `json:"count"`
-		First time.Time `json:"first"`
-		Last  time.Time `json:"last"`
-	} `json:"items"`
-	Total     int       `json:"total"`
-	Dead      int64     `json:"dead"`
-	Unreached []string  `json:"unreached"`
-	AsOf      time.Time `json:"as_of"`
-}
 
 // groupRow is a group of dead letters.
 type groupRow struct {
@@ -52,7 +38,7 @@ type morgueBody struct {
 	Desc          bool
 	Sorts         []tab
 	Turn          string
-	Rows          []deadRow
+	Rows          []service.DeadRow
 	Next, First   string
 	Unreached     []string
 	Linked        bool
@@ -76,24 +62,19 @@ func (c *call) morguePage() (*view, error) {
 	if q.Get("sort") == "id" && b.Group == "" {
 		b.Sort, b.Desc = "id", q.Get("desc") != ""
 	}
-	ask := url.Values{"sort": {b.Sort}, "limit": {strconv.Itoa(pageRows)}, "error_bytes": {"1000"}}
-	if b.Desc {
-		ask.Set("desc", "true")
+	ask := &service.MorgueQuery{
+		Sort: b.Sort, From: b.From, Group: b.Group,
+		PageQuery: service.PageQuery{After: q.Get("after"), Desc: b.Desc, Limit: pageRows, ErrorBytes: 1000},
 	}
-	for name, value := range map[string]string{"group": b.Group, "after": q.Get("after"), "from": q.Get("from")} {
-		if value != "" {
-			ask.Set(name, value)
-		}
+	if b.Sort == "id" {
+		ask.Prefix = b.Prefix
 	}
-	if b.Sort == "id" && b.Prefix != "" {
-		ask.Set("prefix", b.Prefix)
-	}
-	var reply listOf[deadRow]
-	if err := c.get(c.queue, "/morgue", ask, &reply); err != nil {
+	reply, err := asked(c, service.Morgue, c.queue, ask)
+	if err != nil {
 		return nil, err
 	}
 	b.Rows, b.Unreached = reply.Items, reply.Unreached
-	b.groups(c, &reply)
+	b.groups(c, reply)
 	b.links(c, reply.Next)
 	return &view{page: "morgue", title: c.queue + ": morgue", live: true, body: b}, nil
 }
@@ -140,9 +121,9 @@ func (b *morgueBody) links(c *call, next string) {
 
 // groups reads the groups, and counts the dead letters of the last hour and day. The list may
 // begin with the newest dead letters.
-func (b *morgueBody) groups(c *call, list *listOf[deadRow]) {
-	var reply groupsReply
-	if err := c.get(c.queue, "/groups", url.Values{"limit": {strconv.Itoa(maxGroups)}}, &reply); err != nil {
+func (b *morgueBody) groups(c *call, list *service.List[service.DeadRow]) {
+	reply, err := asked(c, service.Groups, c.queue, &service.GroupsQuery{Limit: maxGroups})
+	if err != nil {
 		b.GroupsFailed = c.errorText(c.queue, "", err.Error())
 		return
 	}
@@ -150,7 +131,7 @@ func (b *morgueBody) groups(c *call, list *listOf[deadRow]) {
 	if q := c.r.URL.Query(); b.Sort != "time" || !b.Desc || b.Group != "" || q.Get("after") != "" || q.Get("from") != "" {
 		list = nil
 	}
-	recent := c.newest(b.Now, &reply, list)
+	recent := c.newest(b.Now, reply, list)
 	b.Counted, b.Hour, b.Day = recent.counted, int64(recent.hour.sum.Count), int64(recent.day.sum.Count)
 	if recent.failed != nil {
 		b.CountFailed = c.errorText(c.queue, "", recent.failed.Error())

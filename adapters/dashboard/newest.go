@@ -1,9 +1,9 @@
 package dashboard
 
 import (
-	"net/url"
-	"strconv"
 	"time"
+
+	"github.com/skeinq/skein/internal/service"
 )
 
 // newest is how many dead letters of a queue were buried within an hour and a day, by group.
@@ -22,7 +22,7 @@ type newest struct {
 // enough, the newest dead letters, with which the list begins unless it is nil. Reading more of
 // these costs more than the rest of the page, so a count is shown again for a while, like the
 // other values that are read less often.
-func (c *call) newest(now time.Time, groups *groupsReply, list *listOf[deadRow]) *newest {
+func (c *call) newest(now time.Time, groups *service.GroupsReply, list *service.List[service.DeadRow]) *newest {
 	known, acts := c.looker.newestOf(c.queue)
 	if known != nil {
 		return known
@@ -51,14 +51,14 @@ func (c *call) newest(now time.Time, groups *groupsReply, list *listOf[deadRow])
 var newestRead = [...]int{100, 900}
 
 // readNewest reads dead letters until they are too old, or enough have been read.
-func (c *call) readNewest(n *newest, list *listOf[deadRow]) error {
+func (c *call) readNewest(n *newest, list *service.List[service.DeadRow]) error {
 	read := 0
-	ask := url.Values{"desc": {"true"}, "error_bytes": {"1"}}
+	ask := &service.MorgueQuery{Sort: "time", PageQuery: service.PageQuery{Desc: true, ErrorBytes: 1}}
 	for _, limit := range newestRead {
 		if read > 0 || list == nil {
-			list = new(listOf[deadRow])
-			ask.Set("limit", strconv.Itoa(limit))
-			if err := c.get(c.queue, "/morgue", ask, list); err != nil {
+			ask.Limit = limit
+			var err error
+			if list, err = asked(c, service.Morgue, c.queue, ask); err != nil {
 				return err
 			}
 		}
@@ -66,7 +66,7 @@ func (c *call) readNewest(n *newest, list *listOf[deadRow]) error {
 			return nil
 		}
 		read += len(list.Items)
-		ask.Set("after", list.Next)
+		ask.After = list.Next
 	}
 	n.counted = read
 	return nil
@@ -74,7 +74,7 @@ func (c *call) readNewest(n *newest, list *listOf[deadRow]) error {
 
 // letters counts dead letters, the newest first, and returns whether those behind them are too
 // old.
-func (n *newest) letters(rows []deadRow) (old bool) {
+func (n *newest) letters(rows []service.DeadRow) (old bool) {
 	for at := range rows {
 		l := &rows[at]
 		hour, day := n.hour.letter(l.Group, l.ChangedAt), n.day.letter(l.Group, l.ChangedAt)

@@ -310,5 +310,5 @@ func (c *call) seen() (*snapshot, error) {
 
 // storeProblem is the page for a store without any known state.
 func (c *call) storeProblem(err error) error {
-	return &problem{Status: 503, Title: "The store does not answer", Detail: c.errorText("", "", err.Error())}
+	return newProblem(503, "The store does not answer", c.errorText("", "", err.Error()))
 }

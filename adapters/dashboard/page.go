@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -16,6 +15,8 @@ import (
 
 	"github.com/skeinq/skein/adapters/httpapi"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/service"
 )
 
 // route is a page, or an action of a form.
@@ -52,12 +53,14 @@ func table() []route {
 // call is a request of a page under way.
 type call struct {
 	*Dashboard
-	w     http.ResponseWriter
-	r     *http.Request
+	w http.ResponseWriter
+	r *http.Request
+	// who is the service's caller of the request.
+	who   *service.Caller
 	queue string
 	// allowed is whether the rights allow the page.
 	allowed bool
-	// cost is how long the API took for it.
+	// cost is the time that the service spent on the request.
 	cost time.Duration
 }
 
@@ -113,8 +116,12 @@ func (d *Dashboard) serve(w http.ResponseWriter, r *http.Request, route *route) 
 		r = r.WithContext(ctx)
 	}
 	c := &call{Dashboard: d, w: w, r: r}
-	err := c.begin(route)
 	var v *view
+	var err error
+	if c.who, err = d.door.Admit(r); err == nil {
+		c.who.Actor = c.actor(c.who.Actor)
+		err = c.begin(route)
+	}
 	if err == nil {
 		v, err = route.run(c)
 	}
@@ -125,6 +132,15 @@ func (d *Dashboard) serve(w http.ResponseWriter, r *http.Request, route *route) 
 	c.show(v)
 }
 
+// actor returns a caller's actor with the reason that a form gives.
+func (c *call) actor(of func() inspect.Actor) func() inspect.Actor {
+	return func() inspect.Actor {
+		a := of()
+		a.Reason = strings.Join(strings.Fields(c.r.PostForm.Get("reason")), " ")
+		return a
+	}
+}
+
 // begin reads the parameters that the route needs, and checks whether the page may be seen.
 func (c *call) begin(route *route) error {
 	if route.method == http.MethodPost {
@@ -133,25 +149,25 @@ func (c *call) begin(route *route) error {
 		}
 	}
 	if err := c.r.ParseForm(); err != nil {
-		return &problem{Status: http.StatusBadRequest, Title: "The address can't be read", Detail: "Its parameters are not written as they must be."}
+		return newProblem(http.StatusBadRequest, "The address can't be read", "Its parameters are not written as they must be.")
 	}
 	for name, values := range c.r.Form {
 		for _, value := range values {
 			if most := textLimits[name]; !utf8.ValidString(value) || len(value) > cmp.Or(most, maxText) {
-				return &problem{Status: http.StatusBadRequest, Title: "The request can't be read", Detail: fmt.Sprintf("The parameter %q is too long or not UTF-8.", name)}
+				return newProblem(http.StatusBadRequest, "The request can't be read", fmt.Sprintf("The parameter %q is too long or not UTF-8.", name))
 			}
 		}
 	}
 	c.queue = c.r.Form.Get("q")
 	if c.queue != "" || route.needs {
 		if err := core.ValidateQueue(c.queue, 1); err != nil {
-			return &problem{Status: http.StatusNotFound, Title: "There is no such queue", Detail: err.Error()}
+			return newProblem(http.StatusNotFound, "There is no such queue", err.Error())
 		}
 	}
-	if err := c.viewing(c.queue); errors.Is(err, httpapi.ErrUnauthenticated) {
-		return &problem{Status: http.StatusUnauthorized, Title: "Log in", Detail: "Name and password are missing or wrong. Load the page again to be asked for them."}
-	} else if err != nil {
-		return &problem{Status: http.StatusForbidden, Title: "Not allowed", Detail: "You may not look at this."}
+	if p := problemOf(c.viewing(c.queue)); p != nil && p.Status == http.StatusUnauthorized {
+		return newProblem(p.Status, "Log in", "Name and password are missing or wrong. Load the page again to be asked for them.")
+	} else if p != nil {
+		return newProblem(p.Status, "Not allowed", "You may not look at this.")
 	}
 	c.allowed = true
 	return nil
@@ -159,22 +175,19 @@ func (c *call) begin(route *route) error {
 
 // viewing returns why the request may not look at a queue, or at pages beyond one queue.
 func (c *call) viewing(queue string) error {
-	if allow := c.o.API.Authorize; allow != nil {
-		return allow(c.r, httpapi.Action{Verb: httpapi.VerbView, Queue: queue})
-	}
-	return nil
+	return c.who.May(service.Action{Verb: string(httpapi.VerbView), Queue: queue})
 }
 
 func (c *call) mayView(queue string) bool { return c.viewing(queue) == nil }
 
 // fail shows an error.
 func (c *call) fail(err error) {
-	var p *problem
-	if !errors.As(err, &p) {
-		p = &problem{Status: http.StatusInternalServerError, Title: "The page can't be made", Detail: c.errorText("", "", err.Error())}
+	p := problemOf(err)
+	if p == nil {
+		p = newProblem(http.StatusInternalServerError, "The page can't be made", c.errorText("", "", err.Error()))
 	}
 	if p.Back == "" && p.Status != http.StatusNotFound {
-		p = leadingBack(p, c.list())
+		p = problemOf(leadingBack(p, c.list()))
 	}
 	if p.Status == http.StatusUnauthorized {
 		c.w.Header().Set("WWW-Authenticate", httpapi.Challenge)
@@ -296,8 +309,5 @@ func (c *call) know(f *frame) {
 
 // errorText returns an error's text as it may be shown.
 func (d *Dashboard) errorText(queue, id, text string) string {
-	if d.o.API.RedactError != nil && text != "" {
-		text = d.o.API.RedactError(queue, id, text)
-	}
-	return strings.ToValidUTF8(text, "\uFFFD")
+	return d.door.Service.ErrorText(queue, id, text)
 }

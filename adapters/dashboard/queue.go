@@ -81,7 +81,7 @@ func (c *call) of() (*snapshot, *inspect.QueueStats, error) {
 	if s.failed != nil {
 		return nil, nil, c.storeProblem(s.failed)
 	}
-	return nil, nil, &problem{Status: http.StatusNotFound, Title: "There is no such queue", Detail: "No push and no server has declared it, or it was forgotten."}
+	return nil, nil, newProblem(http.StatusNotFound, "There is no such queue", "No push and no server has declared it, or it was forgotten.")
 }
 
 // ownerNames returns the names of servers by their owner ids.

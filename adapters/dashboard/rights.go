@@ -1,8 +1,11 @@
 package dashboard
 
-import "github.com/skeinq/skein/adapters/httpapi"
+import (
+	"github.com/skeinq/skein/adapters/httpapi"
+	"github.com/skeinq/skein/internal/service"
+)
 
-// rights are which actions a page has forms for: those that its user may take. The API checks
+// rights are which actions a page has forms for: those that its user may take. The service checks
 // again when one is taken.
 type rights struct {
 	c     *call
@@ -47,13 +50,9 @@ func (r *rights) has(to rightTo) bool {
 	if !o.ofQueue {
 		to.queue = ""
 	}
-	allow := r.c.o.API.Authorize
-	if allow == nil {
-		return true
-	}
 	may, asked := r.known[to]
 	if !asked {
-		may = allow(r.c.r, httpapi.Action{Verb: verbOf(to.op), Queue: to.queue, Bulk: to.all}) == nil
+		may = r.c.who.May(service.Action{Verb: string(verbOf(to.op)), Queue: to.queue, Bulk: to.all}) == nil
 		r.known[to] = may
 	}
 	return may

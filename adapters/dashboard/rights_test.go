@@ -109,6 +109,22 @@ func TestRightsAreThoseOfTheAPI(t *testing.T) {
 	}
 }
 
+// Authorize gets the request for the page, whatever the page reads.
+func TestRightsSeeThePagesRequest(t *testing.T) {
+	asked := map[string]bool{}
+	h := furnished(t, Options{API: httpapi.Options{Authorize: func(r *http.Request, a httpapi.Action) error {
+		asked[r.Method+" "+r.URL.Path+" "+string(a.Verb)] = true
+		return nil
+	}}})
+	clear(asked)
+	h.get("/id?q=orders&id=dead")
+	for _, want := range []string{"GET /id view", "GET /id view-payload", "GET /id revive"} {
+		if !asked[want] {
+			t.Errorf("no %q among %v", want, asked)
+		}
+	}
+}
+
 // Each right is checked once, even if a page uses it many times.
 func TestRightsAreAskedOnceAPage(t *testing.T) {
 	asked := map[httpapi.Verb]int{}

@@ -98,8 +98,8 @@ func (s *Stores) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // shows reports whether the user who sends a request may see the overview.
 func (d *Dashboard) shows(r *http.Request) bool {
-	c := call{Dashboard: d, r: r}
-	return refusal(d.door, r) == nil && c.mayView("")
+	who, err := d.door.Admit(r)
+	return err == nil && (&call{Dashboard: d, r: r, who: who}).mayView("")
 }
 
 // picker is the group of stores that a page belongs to. It is in the context of the page's

@@ -1,9 +1,9 @@
 package dashboard
 
 import (
-	"net/url"
-	"strconv"
 	"time"
+
+	"github.com/skeinq/skein/internal/service"
 )
 
 // maxUnreadable is how many records that can't be read a page shows.
@@ -11,15 +11,9 @@ const maxUnreadable = 50
 
 // unreadableRow is a record that was set aside.
 type unreadableRow struct {
-	Shard  string    `json:"shard"`
-	Index  int       `json:"index"`
-	Key    string    `json:"key"`
-	ID     string    `json:"id"`
-	Place  string    `json:"place"`
-	Since  time.Time `json:"since"`
-	Reason string    `json:"reason"`
-	Bytes  int64     `json:"size"`
-	payload
+	*service.QuarantineRow
+	Bytes int64
+	Data  payload
 }
 
 // unreadableBody is the page of records that were set aside.
@@ -37,10 +31,14 @@ func (c *call) unreadable() (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	var reply listOf[unreadableRow]
-	if err := c.get(c.queue, "/quarantine", url.Values{"limit": {strconv.Itoa(maxUnreadable)}}, &reply); err != nil {
+	reply, err := asked(c, service.Quarantine, c.queue, &service.QuarantineQuery{Limit: maxUnreadable})
+	if err != nil {
 		return nil, err
 	}
-	b := &unreadableBody{Queue: c.queue, Now: stats.Now, Rows: reply.Items, More: len(reply.Items) == maxUnreadable, May: c.may()}
+	b := &unreadableBody{Queue: c.queue, Now: stats.Now, More: len(reply.Items) == maxUnreadable, May: c.may()}
+	for at := range reply.Items {
+		row := &reply.Items[at]
+		b.Rows = append(b.Rows, unreadableRow{row, int64(row.Size), payload{service.Payload{Octets: row.Octets}}})
+	}
 	return &view{page: "unreadable", title: c.queue + ": unreadable", live: true, body: b}, nil
 }

@@ -98,6 +98,17 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, route *route) {
 	}
 }
 
+// Door gives pages beside the API, such as those of package dashboard, access to the API's service.
+// Their calls pass the API's guard, rights, redaction and bounds.
+func (a *API) Door() service.Door {
+	return service.Door{Service: a.service, Admit: func(r *http.Request) (*service.Caller, error) {
+		if p := a.guard(r); p != nil {
+			return nil, p
+		}
+		return a.caller(r), nil
+	}}
+}
+
 // caller returns the service's caller for a request.
 func (a *API) caller(r *http.Request) *service.Caller {
 	c := &service.Caller{Service: a.service, Actor: func() inspect.Actor {

@@ -67,16 +67,17 @@ func (c *call) resumeNode(b *NodeBody) (*Done, error) {
 	return answered(c.inspector.Drain(c.ctx, b.Node, false))
 }
 
-type discardBody struct {
+// DiscardBody names records to remove.
+type DiscardBody struct {
 	Shard int      `json:"shard" doc:"the number of the shard"`
 	Keys  []string `json:"keys" doc:"the keys of the records, at most 250"`
 }
 
-type discardReply struct {
+type DiscardReply struct {
 	Discarded int `json:"discarded" doc:"how many were there"`
 }
 
-func (c *call) discard(b *discardBody) (*discardReply, error) {
+func (c *call) discard(b *DiscardBody) (*DiscardReply, error) {
 	keys := make([]string, len(b.Keys))
 	for at, key := range b.Keys {
 		var err error
@@ -88,7 +89,7 @@ func (c *call) discard(b *discardBody) (*discardReply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &discardReply{discarded}, nil
+	return &DiscardReply{discarded}, nil
 }
 
 // CancelBody names jobs to end.

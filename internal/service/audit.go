@@ -7,12 +7,13 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-type auditQuery struct {
+// AuditQuery bounds a list of actions.
+type AuditQuery struct {
 	Queue string `query:"queue" doc:"the queue whose actions to list; all without it, with those on servers"`
 	Limit int    `query:"limit" min:"1" max:"1000" default:"100" doc:"how many actions at most, the newest first"`
 }
 
-func (q *auditQuery) about(a *Action) { a.Queue = q.Queue }
+func (q *AuditQuery) about(a *Action) { a.Queue = q.Queue }
 
 // AuditRow is an operator's action.
 type AuditRow struct {
@@ -33,7 +34,7 @@ type AuditRow struct {
 	Error   string    `json:"error,omitempty" doc:"why it stopped; none if it was done"`
 }
 
-func (c *call) audit(q *auditQuery) (*List[AuditRow], error) {
+func (c *call) audit(q *AuditQuery) (*List[AuditRow], error) {
 	reply := newList[AuditRow](nil)
 	for a, err := range c.inspector.Actions(c.ctx, inspect.ActionsOptions{Queue: q.Queue}) {
 		if err != nil {
@@ -61,12 +62,12 @@ func (s *Service) withoutIDs(text string) string {
 func (c *call) auditRow(a *inspect.Action) AuditRow {
 	row := AuditRow{
 		At: a.At.UTC(), Action: a.Verb, Actor: a.Actor.Name, From: a.Actor.From, Reason: a.Actor.Reason, Queue: a.Queue, Named: a.Named,
-		Prefix: c.id(a.Queue, a.Prefix), Group: c.errorText(a.Queue, "", a.Group), Filter: c.errorText(a.Queue, "", a.Filter),
-		Ended: a.Ended, Handled: a.Handled, Took: a.Took.Seconds(), Error: c.errorText(a.Queue, "", c.withoutIDs(a.Error)),
+		Prefix: c.ID(a.Queue, a.Prefix), Group: c.ErrorText(a.Queue, "", a.Group), Filter: c.ErrorText(a.Queue, "", a.Filter),
+		Ended: a.Ended, Handled: a.Handled, Took: a.Took.Seconds(), Error: c.ErrorText(a.Queue, "", c.withoutIDs(a.Error)),
 	}
 	for _, id := range a.IDs {
 		if a.Queue != "" { // else it is a server
-			id = c.id(a.Queue, id)
+			id = c.ID(a.Queue, id)
 		}
 		row.IDs = append(row.IDs, id)
 	}

@@ -9,13 +9,14 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-type findQuery struct {
+// FindQuery names an id to look for.
+type FindQuery struct {
 	Queue    string `query:"queue" doc:"the queue to look in; all without it"`
 	ID       string `query:"id" doc:"the id"`
 	Payloads int    `query:"payloads" max:"1000" doc:"how many payloads to show of each place, lowest score first; fewer if they have over 8 MiB"`
 }
 
-func (q *findQuery) about(a *Action) {
+func (q *FindQuery) about(a *Action) {
 	a.Queue, a.IDs = q.Queue, []string{q.ID}
 	if q.Payloads > 0 {
 		a.Verb = verbViewPayload
@@ -50,7 +51,7 @@ func (c *call) foundIn(queue string, f *inspect.Found, payloads int) FoundRow {
 }
 
 // find looks in one queue, which then always has a row, or in all.
-func (c *call) find(q *findQuery) (*List[FoundRow], error) {
+func (c *call) find(q *FindQuery) (*List[FoundRow], error) {
 	if q.Queue == "" {
 		return c.findInAll(q)
 	}
@@ -64,7 +65,7 @@ func (c *call) find(q *findQuery) (*List[FoundRow], error) {
 // findInAll looks in all queues. Queues that hold something for the id have a row. Queues whose
 // shard of the id does not answer are unreached. It returns an error if no queue answers, or if the
 // time for the search is over: the remaining queues were not asked then.
-func (c *call) findInAll(q *findQuery) (*List[FoundRow], error) {
+func (c *call) findInAll(q *FindQuery) (*List[FoundRow], error) {
 	queues, err := c.inspector.Queues(c.ctx)
 	if err != nil {
 		return nil, err
@@ -113,18 +114,19 @@ func bytesOf(f *inspect.Found) (n int) {
 // payloadPlaces are the values of place.
 var payloadPlaces = map[string]inspect.Place{"queued": inspect.PlaceQueued, "claimed": inspect.PlaceClaimed, "dead": inspect.PlaceDead}
 
-type payloadsQuery struct {
+// PayloadsQuery chooses a page of the payloads of an id.
+type PayloadsQuery struct {
 	ID    string `query:"id" doc:"the id"`
 	Place string `query:"place" default:"queued" enum:"queued,claimed,dead" doc:"the job that waits, the one that a server has, or the dead letter"`
 	After string `query:"after" doc:"the next of the page before"`
 	Limit int    `query:"limit" min:"1" max:"1000" default:"100" doc:"how many payloads at most; a page ends early after 8 MiB"`
 }
 
-func (q *payloadsQuery) about(a *Action) { a.Verb, a.IDs = verbViewPayload, []string{q.ID} }
+func (q *PayloadsQuery) about(a *Action) { a.Verb, a.IDs = verbViewPayload, []string{q.ID} }
 
 // payloadsOf lists the payloads of an id in one place. It requests one more than a page has, to
 // know whether there is another page.
-func (c *call) payloadsOf(q *payloadsQuery) (*List[Payload], error) {
+func (c *call) payloadsOf(q *PayloadsQuery) (*List[Payload], error) {
 	after, err := inspect.ParsePayloadCursor(q.After)
 	if err != nil {
 		return nil, err
@@ -147,15 +149,16 @@ func (c *call) payloadsOf(q *payloadsQuery) (*List[Payload], error) {
 	return reply, nil
 }
 
-type whyQuery struct {
+// WhyQuery names an id of a queue.
+type WhyQuery struct {
 	Queue string `query:"queue" doc:"the queue"`
 	ID    string `query:"id" doc:"the id"`
 }
 
-func (q *whyQuery) about(a *Action) { a.Queue, a.IDs = q.Queue, []string{q.ID} }
+func (q *WhyQuery) about(a *Action) { a.Queue, a.IDs = q.Queue, []string{q.ID} }
 
-// ownerRow is the last announcement of the server that has a shard.
-type ownerRow struct {
+// OwnerRow is the last announcement of the server that has a shard.
+type OwnerRow struct {
 	Name      string `json:"name" doc:"its name"`
 	Draining  bool   `json:"draining" doc:"whether it gives its shards up"`
 	Lanes     int    `json:"lanes" doc:"how many batches it runs at once"`
@@ -181,12 +184,12 @@ type WhyReply struct {
 	Servers      []string  `json:"servers" doc:"the names of the servers that serve the queue"`
 	// ServersUnknown is Verdict.ServersUnknown.
 	ServersUnknown bool      `json:"servers_unknown" doc:"whether the list of servers could not be read, so that nothing here is by what they say"`
-	Owner          *ownerRow `json:"owner,omitempty" doc:"the server that has the shard, if it runs"`
+	Owner          *OwnerRow `json:"owner,omitempty" doc:"the server that has the shard, if it runs"`
 	Found          FoundRow  `json:"found" doc:"what the queue holds for the id, without payloads"`
 	AsOf           time.Time `json:"as_of,omitzero" doc:"when it was so, by the store's clock"`
 }
 
-func (c *call) why(q *whyQuery) (*WhyReply, error) {
+func (c *call) why(q *WhyQuery) (*WhyReply, error) {
 	if q.Queue == "" {
 		return nil, ProblemBadRequest.With("queue is missing")
 	}
@@ -198,12 +201,12 @@ func (c *call) why(q *whyQuery) (*WhyReply, error) {
 	if servers == nil {
 		servers = []string{}
 	}
-	var owner *ownerRow
+	var owner *OwnerRow
 	if o := v.OwnerFacts; v.Owner != "" {
-		owner = &ownerRow{v.Owner, o.Draining, o.Lanes, o.Busy, o.MaxLanes, o.QueueBusy, o.Parallel, o.BatchSize, o.LaneBusy}
+		owner = &OwnerRow{v.Owner, o.Draining, o.Lanes, o.Busy, o.MaxLanes, o.QueueBusy, o.Parallel, o.BatchSize, o.LaneBusy}
 	}
 	return &WhyReply{
-		Reason: v.Reason.String(), Text: c.redactedText(v.Text, v.Alone), Until: v.Until.UTC(), Ahead: v.Ahead, Alone: c.id(q.Queue, v.Alone),
+		Reason: v.Reason.String(), Text: c.redactedText(v.Text, v.Alone), Until: v.Until.UTC(), Ahead: v.Ahead, Alone: c.ID(q.Queue, v.Alone),
 		RunningSince: v.RunningSince.UTC(), MaxRetries: v.MaxRetries, MaxRunning: v.MaxRunning, Busy: v.Busy, Servers: servers, ServersUnknown: v.ServersUnknown, Owner: owner,
 		Found: c.foundIn(q.Queue, &v.Found, 0), AsOf: v.Now.UTC(),
 	}, nil

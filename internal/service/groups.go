@@ -9,11 +9,13 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-type groupsQuery struct {
+// GroupsQuery bounds a list of groups.
+type GroupsQuery struct {
 	Limit int `query:"limit" min:"1" max:"1000" default:"100" doc:"how many groups at most, the largest first"`
 }
 
-type groupRow struct {
+// GroupRow is a group of dead letters.
+type GroupRow struct {
 	Group string    `json:"group" doc:"what to give as group to list it or act on it"`
 	Name  string    `json:"name" doc:"the error that its dead letters share, with numbers left out"`
 	Count int64     `json:"count" doc:"how many dead letters it has"`
@@ -23,7 +25,7 @@ type groupRow struct {
 
 // GroupsReply has a queue's dead letters, counted by error.
 type GroupsReply struct {
-	Items     []groupRow `json:"items" doc:"the groups, the largest first"`
+	Items     []GroupRow `json:"items" doc:"the groups, the largest first"`
 	Total     int        `json:"total" doc:"how many groups there are, also beyond the limit"`
 	Dead      int64      `json:"dead" doc:"how many dead letters they have"`
 	Unreached []string   `json:"unreached,omitempty" doc:"shards that can't be reached now, whose dead letters are missing"`
@@ -41,15 +43,15 @@ func (g *GroupsReply) Describe(h http.Header) {
 	}
 }
 
-func (c *call) groups(q *groupsQuery) (*GroupsReply, error) {
+func (c *call) groups(q *GroupsQuery) (*GroupsReply, error) {
 	groups, err := c.inspector.Groups(c.ctx, c.queue, q.Limit)
 	unreached, err := c.partial(err)
 	if err != nil {
 		return nil, err
 	}
-	reply := &GroupsReply{Items: []groupRow{}, Total: groups.Total, Dead: groups.Dead, Unreached: shardNames(unreached), AsOf: groups.Now.UTC()}
+	reply := &GroupsReply{Items: []GroupRow{}, Total: groups.Total, Dead: groups.Dead, Unreached: shardNames(unreached), AsOf: groups.Now.UTC()}
 	for _, g := range groups.Groups {
-		reply.Items = append(reply.Items, groupRow{c.groupKey(g.Name), c.errorText(c.queue, "", g.Name), g.Count, g.First.UTC(), g.Last.UTC()})
+		reply.Items = append(reply.Items, GroupRow{c.groupKey(g.Name), c.ErrorText(c.queue, "", g.Name), g.Count, g.First.UTC(), g.Last.UTC()})
 	}
 	return reply, nil
 }

@@ -6,9 +6,10 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-type jobsQuery struct {
+// JobsQuery chooses a page of the queued jobs.
+type JobsQuery struct {
 	Sort string `query:"sort" default:"time" enum:"time,id,retrying,retrying_id,retries" doc:"by when they may run; by id, of a queue with an index of ids; those with a failure by time, id or how often they failed"`
-	pageQuery
+	PageQuery
 	From   string `query:"from" doc:"where to begin, inclusive: a time, an id or a number of retries, as it is sorted"`
 	Prefix string `query:"prefix" doc:"only ids that begin so, of lists by id"`
 	Fresh  bool   `query:"fresh" doc:"only jobs without a failure, sorted by time or id"`
@@ -29,14 +30,14 @@ type JobRow struct {
 
 func (c *call) job(queue string, j *inspect.QueuedJob, payloads int) JobRow {
 	return JobRow{
-		ID: c.id(queue, j.ID), PerformAt: j.PerformAt.UTC(), Retries: j.Retries, Recoveries: j.Recoveries, FirstPush: j.FirstPush.UTC(),
-		LastError: c.errorText(queue, j.ID, j.LastError), PayloadCount: j.PayloadCount,
+		ID: c.ID(queue, j.ID), PerformAt: j.PerformAt.UTC(), Retries: j.Retries, Recoveries: j.Recoveries, FirstPush: j.FirstPush.UTC(),
+		LastError: c.ErrorText(queue, j.ID, j.LastError), PayloadCount: j.PayloadCount,
 		Payloads: c.payloads(queue, j.ID, j.Payloads, payloads), Cursor: c.sealed(j.Cursor.String()),
 	}
 }
 
-func (c *call) jobs(q *jobsQuery) (*List[JobRow], error) {
-	o, err := c.options(&q.pageQuery, q.Sort, q.From, q.Prefix)
+func (c *call) jobs(q *JobsQuery) (*List[JobRow], error) {
+	o, err := c.options(&q.PageQuery, q.Sort, q.From, q.Prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -46,8 +47,9 @@ func (c *call) jobs(q *jobsQuery) (*List[JobRow], error) {
 	})
 }
 
-type claimedQuery struct {
-	pageQuery
+// ClaimedQuery chooses a page of the claimed jobs.
+type ClaimedQuery struct {
+	PageQuery
 	From string `query:"from" doc:"the time of a claim to begin at, inclusive"`
 }
 
@@ -73,8 +75,8 @@ func (c *call) claimedJob(queue string, j *inspect.ClaimedJob, payloads int) Cla
 	}
 }
 
-func (c *call) claimed(q *claimedQuery) (*List[ClaimedRow], error) {
-	o, err := c.options(&q.pageQuery, "time", q.From, "")
+func (c *call) claimed(q *ClaimedQuery) (*List[ClaimedRow], error) {
+	o, err := c.options(&q.PageQuery, "time", q.From, "")
 	if err != nil {
 		return nil, err
 	}
@@ -83,9 +85,10 @@ func (c *call) claimed(q *claimedQuery) (*List[ClaimedRow], error) {
 	})
 }
 
-type morgueQuery struct {
+// MorgueQuery chooses a page of the dead letters.
+type MorgueQuery struct {
 	Sort string `query:"sort" default:"time" enum:"time,id" doc:"by when they last changed, or by id"`
-	pageQuery
+	PageQuery
 	From   string `query:"from" doc:"where to begin, inclusive: a time or an id, as it is sorted"`
 	Prefix string `query:"prefix" doc:"only ids that begin so, sorted by id"`
 	Group  string `query:"group" doc:"only dead letters of this group of errors, sorted by time: a group of the list of groups"`
@@ -104,13 +107,13 @@ type DeadRow struct {
 
 func (c *call) deadLetter(queue string, d *inspect.DeadLetter, payloads int) DeadRow {
 	return DeadRow{
-		ID: c.id(queue, d.ID), ChangedAt: d.ChangedAt.UTC(), LastError: c.errorText(queue, d.ID, d.LastError), Group: c.groupKey(d.Group),
+		ID: c.ID(queue, d.ID), ChangedAt: d.ChangedAt.UTC(), LastError: c.ErrorText(queue, d.ID, d.LastError), Group: c.groupKey(d.Group),
 		PayloadCount: d.PayloadCount, Payloads: c.payloads(queue, d.ID, d.Payloads, payloads), Cursor: c.sealed(d.Cursor.String()),
 	}
 }
 
-func (c *call) morgue(q *morgueQuery) (*List[DeadRow], error) {
-	o, err := c.options(&q.pageQuery, q.Sort, q.From, q.Prefix)
+func (c *call) morgue(q *MorgueQuery) (*List[DeadRow], error) {
+	o, err := c.options(&q.PageQuery, q.Sort, q.From, q.Prefix)
 	if err != nil {
 		return nil, err
 	}

@@ -42,8 +42,8 @@ func newList[R any](items []R) *List[R] {
 	return &List[R]{Items: items, AsOf: time.Now().UTC()}
 }
 
-// pageQuery has the common parameters of a queue's lists.
-type pageQuery struct {
+// PageQuery has the common parameters of a queue's lists.
+type PageQuery struct {
 	After      string `query:"after" doc:"the next of the page before; it goes before from"`
 	Desc       bool   `query:"desc" doc:"list backwards"`
 	Limit      int    `query:"limit" min:"1" max:"1000" default:"100" doc:"how many rows at most"`
@@ -52,14 +52,14 @@ type pageQuery struct {
 	ErrorBytes int    `query:"error_bytes" max:"4096" doc:"how many bytes of each error to show; 0 is all"`
 }
 
-func (q *pageQuery) about(a *Action) {
+func (q *PageQuery) about(a *Action) {
 	if q.Payloads > 0 {
 		a.Verb = verbViewPayload
 	}
 }
 
 // options returns the options of a page. from has the form that the order requires.
-func (c *call) options(q *pageQuery, sort, from, prefix string) (o inspect.ListOptions, err error) {
+func (c *call) options(q *PageQuery, sort, from, prefix string) (o inspect.ListOptions, err error) {
 	o = inspect.ListOptions{
 		SortBy: orders[sort], Descending: q.Desc, Prefix: prefix, Shards: q.Shard,
 		Limit: q.Limit, Payloads: q.Payloads, ErrorBytes: q.ErrorBytes,

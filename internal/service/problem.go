@@ -88,7 +88,7 @@ func (s *Service) ProblemOf(queue string, err error) *Problem {
 	if errors.As(err, &own) {
 		return own
 	}
-	detail := s.errorText(queue, "", err.Error())
+	detail := s.ErrorText(queue, "", err.Error())
 	for _, p := range Problems {
 		if errors.Is(err, p.Is) {
 			return p.With("%s", detail)

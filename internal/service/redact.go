@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// id returns an id as it may be shown.
-func (s *Service) id(queue, id string) string {
+// ID returns an id as it may be shown.
+func (s *Service) ID(queue, id string) string {
 	if s.o.RedactID == nil || id == "" {
 		return strings.ToValidUTF8(id, "\uFFFD")
 	}
@@ -22,8 +22,8 @@ func (s *Service) bytes(queue, id string, data []byte) []byte {
 	return s.o.RedactPayload(queue, id, bytes.Clone(data))
 }
 
-// errorText returns an error's text as it may be shown.
-func (s *Service) errorText(queue, id, text string) string {
+// ErrorText returns an error's text as it may be shown.
+func (s *Service) ErrorText(queue, id, text string) string {
 	if s.o.RedactError != nil && text != "" {
 		text = s.o.RedactError(queue, id, text)
 	}
@@ -35,5 +35,5 @@ func quoted(id string) string { return strconv.Quote(id) }
 
 // redactedText returns a text in which a quoted id is replaced by what may be shown.
 func (c *call) redactedText(text, id string) string {
-	return strings.ReplaceAll(text, quoted(id), quoted(c.id(c.queue, id)))
+	return strings.ReplaceAll(text, quoted(id), quoted(c.ID(c.queue, id)))
 }

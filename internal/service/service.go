@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	"github.com/skeinq/skein/inspect"
@@ -84,8 +85,17 @@ type Caller struct {
 	Actor func() inspect.Actor
 }
 
-// may returns nil if the caller may take the action, and else the problem that refuses it.
-func (w *Caller) may(a Action) error {
+// Door gives pages beside the API access to the API's service.
+type Door struct {
+	Service *Service
+	// Admit returns the caller of a request. It returns a *Problem for a request that is refused
+	// regardless of its action: with a foreign host, from another site's page, or from another
+	// machine without Options.Authorize.
+	Admit func(*http.Request) (*Caller, error)
+}
+
+// May returns nil if the caller may take the action, and else the problem that refuses it.
+func (w *Caller) May(a Action) error {
 	if w.Authorize == nil {
 		return nil
 	}
@@ -152,7 +162,7 @@ func (o Op[I, R]) Asks(queue string, in *I) Action {
 // what to act on. An error is always a *Problem.
 func (o Op[I, R]) Do(ctx context.Context, who *Caller, queue string, in *I) (*R, error) {
 	a := o.Asks(queue, in)
-	err := who.may(a)
+	err := who.May(a)
 	var reply *R
 	if err == nil {
 		reply, err = o.within(ctx, who, &a, in)
@@ -184,4 +194,4 @@ func (o Op[I, R]) within(ctx context.Context, who *Caller, a *Action, in *I) (*R
 }
 
 // nothing is the empty object.
-func (c *call) nothing(*noQuery) (*struct{}, error) { return &struct{}{}, nil }
+func (c *call) nothing(*NoQuery) (*struct{}, error) { return &struct{}{}, nil }

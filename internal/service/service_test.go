@@ -19,7 +19,7 @@ func TestUnknownQueuesAreNotRemembered(t *testing.T) {
 	}
 	for n := range 100 {
 		queue := fmt.Sprintf("q%d", n)
-		_, err := QueueStats.Do(context.Background(), &Caller{Service: s}, queue, &noQuery{})
+		_, err := QueueStats.Do(context.Background(), &Caller{Service: s}, queue, &NoQuery{})
 		if p := new(Problem); !errors.As(err, &p) || p.Name != "unknown-queue" {
 			t.Fatalf("%s: %v", queue, err)
 		}

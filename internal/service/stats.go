@@ -106,9 +106,10 @@ type QueueReply struct {
 	AsOf      time.Time  `json:"as_of,omitzero" doc:"when it was so, by the store's clock"`
 }
 
-type noQuery struct{}
+// NoQuery is the input of looks that need none.
+type NoQuery struct{}
 
-func (c *call) queueStats(*noQuery) (*QueueReply, error) {
+func (c *call) queueStats(*NoQuery) (*QueueReply, error) {
 	s, err := c.snapshot(c.queue)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ type QueueRow struct {
 	Paused   bool   `json:"paused" doc:"whether nothing of it is claimed"`
 }
 
-func (c *call) queues(*noQuery) (*List[QueueRow], error) {
+func (c *call) queues(*NoQuery) (*List[QueueRow], error) {
 	queues, err := c.inspector.Queues(c.ctx)
 	if err != nil {
 		return nil, err
@@ -68,13 +68,15 @@ func (c *call) history(q *historyQuery) (*List[HistoryRow], error) {
 	return reply, nil
 }
 
-type quarantineQuery struct {
+// QuarantineQuery bounds a list of records that can't be read.
+type QuarantineQuery struct {
 	Limit int `query:"limit" min:"1" max:"1000" default:"100" doc:"how many records at most, the first by shard"`
 }
 
-func (q *quarantineQuery) about(a *Action) { a.Verb = verbViewPayload }
+func (q *QuarantineQuery) about(a *Action) { a.Verb = verbViewPayload }
 
-type quarantineRow struct {
+// QuarantineRow is a record that can't be read.
+type QuarantineRow struct {
 	Shard  string    `json:"shard" doc:"its shard, as orders/3"`
 	Index  int       `json:"index" doc:"the number of that, to discard it by"`
 	Key    string    `json:"key" doc:"what names it in its shard, to discard it by"`
@@ -86,8 +88,8 @@ type quarantineRow struct {
 	Octets
 }
 
-func (c *call) quarantine(q *quarantineQuery) (*List[quarantineRow], error) {
-	reply := newList[quarantineRow](nil)
+func (c *call) quarantine(q *QuarantineQuery) (*List[QuarantineRow], error) {
+	reply := newList[QuarantineRow](nil)
 	for r, err := range c.inspector.Quarantined(c.ctx, c.queue) {
 		if err != nil {
 			return nil, err
@@ -95,9 +97,9 @@ func (c *call) quarantine(q *quarantineQuery) (*List[quarantineRow], error) {
 		if len(reply.Items) >= q.Limit {
 			break
 		}
-		reply.Items = append(reply.Items, quarantineRow{
-			Shard: r.Shard.String(), Index: r.Shard.Index, Key: c.sealed(r.Key), ID: c.id(c.queue, r.ID), Place: r.Place, Since: r.Since.UTC(),
-			Reason: c.errorText(c.queue, r.ID, r.Reason), Size: r.Size, Octets: OctetsOf(c.bytes(c.queue, r.ID, r.Stored)),
+		reply.Items = append(reply.Items, QuarantineRow{
+			Shard: r.Shard.String(), Index: r.Shard.Index, Key: c.sealed(r.Key), ID: c.ID(c.queue, r.ID), Place: r.Place, Since: r.Since.UTC(),
+			Reason: c.ErrorText(c.queue, r.ID, r.Reason), Size: r.Size, Octets: OctetsOf(c.bytes(c.queue, r.ID, r.Stored)),
 		})
 	}
 	return reply, nil
@@ -143,7 +145,7 @@ type NodeRow struct {
 	Longest    []runningRow `json:"longest" doc:"the jobs that have run longest"`
 }
 
-func (c *call) nodes(*noQuery) (*List[NodeRow], error) {
+func (c *call) nodes(*NoQuery) (*List[NodeRow], error) {
 	nodes, err := c.inspector.Nodes(c.ctx)
 	if err != nil {
 		return nil, err
@@ -168,7 +170,7 @@ func (c *call) node(n *inspect.Node) NodeRow {
 		})
 	}
 	for _, j := range s.Longest {
-		row.Longest = append(row.Longest, runningRow{j.Shard.String(), c.id(j.Shard.Queue, j.ID), j.Began.Time().UTC()})
+		row.Longest = append(row.Longest, runningRow{j.Shard.String(), c.ID(j.Shard.Queue, j.ID), j.Began.Time().UTC()})
 	}
 	return row
 }
@@ -181,14 +183,14 @@ type checkRow struct {
 	Advice string `json:"advice,omitempty" doc:"what to do"`
 }
 
-func (c *call) checks(*noQuery) (*List[checkRow], error) {
+func (c *call) checks(*NoQuery) (*List[checkRow], error) {
 	checks, err := c.inspector.Checks(c.ctx)
 	if err != nil {
 		return nil, err
 	}
 	reply := newList[checkRow](nil)
 	for _, k := range checks {
-		reply.Items = append(reply.Items, checkRow{k.Name, k.Server, k.Status.String(), c.errorText("", "", k.Value), k.Advice})
+		reply.Items = append(reply.Items, checkRow{k.Name, k.Server, k.Status.String(), c.ErrorText("", "", k.Value), k.Advice})
 	}
 	return reply, nil
 }
