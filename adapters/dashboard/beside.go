@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/service"
 )
 
 // beside is what the dashboard asks the store for while its statistics are read. Statistics are
@@ -31,7 +32,7 @@ func (l *looker) askBeside(ctx context.Context, s *snapshot) *beside {
 	ctx, b.stop = context.WithTimeout(ctx, inspect.ServersPatience)
 	b.asked.Go(func() { b.nodes, b.nodesFailed = l.inspector.Nodes(ctx) })
 	began := l.clock()
-	b.checking = s.checked.IsZero() || !began.Before(s.checked.Add(restAfter(s.cost, detailRest, maxDetail)))
+	b.checking = s.checked.IsZero() || !began.Before(s.checked.Add(service.RestAfter(s.cost, detailRest, maxDetail)))
 	if b.checking {
 		b.asked.Go(func() {
 			b.checks, b.checksFailed = l.inspector.Checks(ctx)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/service"
 	"github.com/skeinq/skein/internal/wrong"
 )
 
@@ -64,7 +65,7 @@ func (l *looker) detail(ctx context.Context, s *snapshot) {
 		name := stats.Queue.Name
 		d := old[name]
 		known, _ := wrong.LastRetryList(stats, s.view.Nodes)
-		rested := d == nil || d.retries != known.FromRetries || !l.clock().Before(d.at.Add(restAfter(total, detailRest, maxDetail)))
+		rested := d == nil || d.retries != known.FromRetries || !l.clock().Before(d.at.Add(service.RestAfter(total, detailRest, maxDetail)))
 		if rested && l.clock().Sub(began) < detailTime && ctx.Err() == nil {
 			d = l.detailsOf(ctx, stats, &s.view)
 		}

@@ -12,14 +12,12 @@ import (
 	"github.com/skeinq/skein/internal/wrong"
 )
 
-// How often the store is looked at, by all pages of all users together. After a look it rests for
-// restFactor times the duration of the look, so that it spends less than a hundredth of its time
-// on looks, and for at least minRest. maxRest bounds how old a page gets if the store is slow, or
-// away: then a look costs it little.
+// How often the store is looked at, by all pages of all users together. After a look it rests, see
+// [service.RestAfter], for at least minRest. maxRest bounds how old a page gets if the store is
+// slow, or away: then a look costs it little.
 const (
-	restFactor = 99
-	minRest    = 2 * time.Second
-	maxRest    = 15 * time.Second
+	minRest = 2 * time.Second
+	maxRest = 15 * time.Second
 	// maxPageRest is the longest rest of a page that asks for more than the snapshot.
 	maxPageRest = time.Minute
 	// lookTime is how long a look may take. detailTime is the part of it for values that change
@@ -32,11 +30,6 @@ const (
 	detailRest = 10 * time.Second
 	maxDetail  = 2 * time.Minute
 )
-
-// restAfter returns for how long the store rests after a call that took the given time.
-func restAfter(cost, least, most time.Duration) time.Duration {
-	return min(max(restFactor*cost, least), most)
-}
 
 // looker has the snapshot of the store that pages show.
 type looker struct {
@@ -158,7 +151,7 @@ func (l *looker) keep(s *snapshot, cost time.Duration, acts int) {
 	defer l.mu.Unlock()
 	s.wrong, l.memory = wrong.Now(&s.view, l.memory)
 	l.last, l.stale = s, acts != l.acts
-	l.next = l.clock().Add(restAfter(cost, minRest, maxRest))
+	l.next = l.clock().Add(service.RestAfter(cost, minRest, maxRest))
 }
 
 // take asks the store. Parts without an answer stay as they were.

@@ -71,7 +71,7 @@ func TestALookDuringAnActionIsStale(t *testing.T) {
 // Values that change slowly rest longer than the sizes of queues, and so do the checks; and each
 // rests longer the more it costs.
 func TestHistoriesAndChecksRestLonger(t *testing.T) {
-	for cost, rest := range map[time.Duration]time.Duration{0: detailRest, 500 * time.Millisecond: restFactor * 500 * time.Millisecond, 10 * time.Second: maxDetail} {
+	for cost, rest := range map[time.Duration]time.Duration{0: detailRest, 500 * time.Millisecond: 99 * 500 * time.Millisecond, 10 * time.Second: maxDetail} {
 		h := newHouse(t, Options{})
 		var mu sync.Mutex // the servers are looked at beside other calls
 		now := time.Now()

@@ -41,7 +41,7 @@ func (c *call) newest(now time.Time, groups *service.GroupsReply, list *service.
 		return n
 	}
 	ended := c.looker.clock()
-	n.until = ended.Add(restAfter(ended.Sub(began), detailRest, maxDetail))
+	n.until = ended.Add(service.RestAfter(ended.Sub(began), detailRest, maxDetail))
 	c.looker.keepNewest(c.queue, n, acts)
 	return n
 }

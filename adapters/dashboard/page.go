@@ -247,7 +247,7 @@ func (c *call) show(v *view) {
 	}
 	f := &frame{
 		Page: v.page, Title: v.title, Bar: c.bar(), Queue: c.queue, Live: v.live, ReadOnly: c.o.API.ReadOnly,
-		Now: c.looker.now(), Body: v.body, Rest: restAfter(c.cost, minRest, maxPageRest).Milliseconds(),
+		Now: c.looker.now(), Body: v.body, Rest: service.RestAfter(c.cost, minRest, maxPageRest).Milliseconds(),
 	}
 	if c.r.URL.Query().Get("reload") != "" && v.live {
 		f.Reload = reloadTime

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/service"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -87,12 +88,8 @@ func rate(perSecond float64) any {
 	return float64(int(perSecond*10+0.5)) / 10
 }
 
-// How long a watch rests at most, and how many times as long as its last look took: so that it
-// costs the store a hundredth of its time.
-const (
-	watchRest   = 15 * time.Second
-	watchFactor = 99
-)
+// watchRest is the longest rest of a watch after a look.
+const watchRest = 15 * time.Second
 
 func (a *app) statsCommand() *cobra.Command {
 	watch, interval := false, 2*time.Second
@@ -152,7 +149,7 @@ func (a *app) watch(ctx context.Context, interval time.Duration, look func() (sh
 		} else if err != nil {
 			_, _ = fmt.Fprintln(a.stderr, "skein:", multiline(err.Error())) // and go on: outages are when one watches
 		}
-		if !rest(ctx, max(interval, min(watchFactor*took, watchRest))) {
+		if !rest(ctx, max(interval, service.RestAfter(took, 0, watchRest))) {
 			return nil
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/service"
 )
 
 // The panes of a page, between which tab changes.
@@ -66,7 +67,7 @@ func topClock() tea.Cmd {
 
 // rest waits before the next look, so that looks cost the store a hundredth of its time.
 func (m *topModel) rest(took time.Duration) tea.Cmd {
-	return tea.Tick(max(m.interval, min(watchFactor*took, watchRest)), func(time.Time) tea.Msg { return topRest{} })
+	return tea.Tick(max(m.interval, service.RestAfter(took, 0, watchRest)), func(time.Time) tea.Msg { return topRest{} })
 }
 
 // Update implements tea.Model.

@@ -128,10 +128,12 @@ func (c *call) queueStats(*NoQuery) (*QueueReply, error) {
 // one by one.
 const maxRest = 15 * time.Second
 
-// restFactor is the factor by which the pause after a look, of any queue, exceeds the look's
-// duration, as long as there are snapshots to show. So the store spends less than a hundredth of
-// its time on looks, however many clients poll, and however often.
-const restFactor = 99
+// RestAfter returns the pause after a look of the given duration: 99 times as long, within the
+// given bounds. So the store spends less than a hundredth of its time on looks, however many
+// clients poll, and however often.
+func RestAfter(took, least, most time.Duration) time.Duration {
+	return min(max(99*took, least), most)
+}
 
 // snapshots are what the pollers of statistics share.
 type snapshots struct {
@@ -203,7 +205,7 @@ func (s *snapshots) looked(cost time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.looks--
-	s.rest = time.Now().Add(min(restFactor*cost, maxRest))
+	s.rest = time.Now().Add(RestAfter(cost, 0, maxRest))
 }
 
 // drop removes a queue's snapshot.
