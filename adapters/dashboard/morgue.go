@@ -11,8 +11,7 @@ const maxGroups = 100
 
 // groupRow is a group of dead letters.
 type groupRow struct {
-	Group, Name string
-	Count       int64
+	service.GroupRow
 	Hour, Day   int64
 	First, Last when
 	Share       int
@@ -139,7 +138,7 @@ func (b *morgueBody) groups(c *call, list *service.List[service.DeadRow]) {
 	for at := range reply.Items {
 		g := &reply.Items[at]
 		row := groupRow{
-			Group: g.Group, Name: g.Name, Count: g.Count, Hour: min(recent.hour.byGroup[g.Group], g.Count), Day: min(recent.day.byGroup[g.Group], g.Count),
+			GroupRow: *g, Hour: min(recent.hour.byGroup[g.Group], g.Count), Day: min(recent.day.byGroup[g.Group], g.Count),
 			First: when{g.First, b.Now}, Last: when{g.Last, b.Now},
 			Share: int(100 * g.Count / max(reply.Dead, 1)), Href: href("morgue", "q", c.queue, "group", g.Group), Current: g.Group == b.Group,
 		}

@@ -19,15 +19,10 @@ type nodesBody struct {
 
 // nodeRow is a server.
 type nodeRow struct {
-	Name, Owner, Host, State, Class, Sign string
-	PID                                   int
-	Version                               string
-	Odd                                   bool // another version than most servers have
-	Queues                                []string
-	Shards, Running, Busy, Lanes, Claimed int
-	Longest                               time.Duration
-	Memory                                int64
-	Goroutines                            int
+	*inspect.Node
+	State, Class, Sign string
+	Odd                bool // another version than most servers have
+	Longest            time.Duration
 	// Silent is when it will count as gone, or went.
 	Started, Silent when
 	Gone            bool
@@ -70,10 +65,7 @@ func rank(state string) int {
 
 func nodeRowOf(n *inspect.Node, now time.Time) nodeRow {
 	r := nodeRow{
-		Name: n.Name, Owner: n.Owner, Host: n.Host, PID: n.PID, Version: n.Version, State: n.State.String(), Queues: n.Queues,
-		Shards: n.Status.Shards, Running: n.Status.Running, Busy: n.Status.Busy, Lanes: n.Lanes, Claimed: n.Status.Claimed,
-		Memory: n.Status.Memory, Goroutines: n.Status.Goroutines, Started: when{n.StartedAt, now}, Silent: when{n.ExpiresAt, now},
-		Gone: n.State == inspect.NodeGone,
+		Node: n, State: n.State.String(), Started: when{n.StartedAt, now}, Silent: when{n.ExpiresAt, now}, Gone: n.State == inspect.NodeGone,
 	}
 	switch n.State {
 	case inspect.NodeDraining:
@@ -97,8 +89,8 @@ type storeBody struct {
 }
 
 type checkRow struct {
-	Class, Sign, Status         string
-	Name, Server, Value, Advice string
+	inspect.Check
+	Class, Sign string
 }
 
 // storePage shows the checks of the store, worst first.
@@ -117,7 +109,7 @@ func (c *call) storePage() (*view, error) {
 	checks := slices.Clone(s.view.Checks)
 	slices.SortStableFunc(checks, func(x, y inspect.Check) int { return cmp.Compare(y.Status, x.Status) })
 	for _, k := range checks {
-		row := checkRow{Name: k.Name, Server: k.Server, Value: k.Value, Advice: k.Advice, Status: k.Status.String(), Class: "good", Sign: "✓"}
+		row := checkRow{k, "good", "✓"}
 		switch k.Status {
 		case inspect.CheckFail:
 			row.Class, row.Sign = "bad", "●"

@@ -81,7 +81,8 @@ type Caller struct {
 	// Authorize returns an error to refuse an action. The text of the error is not shown. nil
 	// allows all.
 	Authorize func(Action) error
-	// Actor returns the user who acts, for the audit and the log. It is called for actions only.
+	// Actor returns the user who acts, for the audit and the log. It is called only for actions,
+	// and must not be nil for them.
 	Actor func() inspect.Actor
 }
 
