@@ -63,16 +63,6 @@ func (c *call) sheetOf(name string, o *op, m service.Match, before time.Time) *s
 	return b
 }
 
-// fields makes hidden fields of the pairs that have a value: name, value, …
-func fields(params ...string) (list []hiddenField) {
-	for at := 0; at+1 < len(params); at += 2 {
-		if params[at+1] != "" {
-			list = append(list, hiddenField{params[at], params[at+1]})
-		}
-	}
-	return list
-}
-
 // stood returns the state of the list on which an action on all was chosen: as the pages in
 // between have kept it, or as the list itself sends it.
 func (c *call) stood(page string) (list []hiddenField) {

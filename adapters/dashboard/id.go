@@ -228,3 +228,55 @@ func names(list []string) string {
 	}
 	return strings.Join(texts, ", ") + more
 }
+
+// searchBody has the places where an id was found.
+type searchBody struct {
+	ID    string
+	Found []foundIn
+}
+
+// search finds an id in all queues, and goes to its page if only one has it.
+func (c *call) search() (*view, error) {
+	id := c.r.URL.Query().Get("id")
+	reply, err := asked(c, service.Find, "", &service.FindQuery{ID: id})
+	if err != nil {
+		return nil, err
+	}
+	if len(reply.Items) == 1 {
+		return &view{to: href("id", "q", reply.Items[0].Queue, "id", id)}, nil
+	}
+	return &view{page: "search", title: "Find", body: &searchBody{id, foundOf(reply.Items)}}, nil
+}
+
+// foundIn is a place in a queue where an id was found.
+type foundIn struct{ Queue, Shard, Where string }
+
+func foundOf(rows []service.FoundRow) (list []foundIn) {
+	for at := range rows {
+		var places []string
+		for _, place := range placesOf(&rows[at]) {
+			places = append(places, place.name)
+		}
+		list = append(list, foundIn{rows[at].Queue, rows[at].Shard, strings.Join(places, ", ")})
+	}
+	return list
+}
+
+// place is a place of an id, with the number of its payloads there.
+type place struct {
+	name  string
+	count int
+}
+
+func placesOf(f *service.FoundRow) (list []place) {
+	if f.Queued != nil {
+		list = append(list, place{"queued", f.Queued.PayloadCount})
+	}
+	if f.Claimed != nil {
+		list = append(list, place{"claimed", f.Claimed.PayloadCount})
+	}
+	if f.Dead != nil {
+		list = append(list, place{"dead", f.Dead.PayloadCount})
+	}
+	return list
+}

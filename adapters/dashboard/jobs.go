@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/skeinq/skein/internal/service"
@@ -58,39 +57,6 @@ type jobsBody struct {
 	Linked     bool
 	May        *rights
 	Hidden     []hiddenField
-}
-
-// tab is one link of several; one of them may be the present page.
-type tab struct {
-	Text, Href string
-	Current    bool
-}
-
-// hiddenField is what a form sends along.
-type hiddenField struct{ Name, Value string }
-
-// with returns the page's address with other parameters: name, value, …
-func (c *call) with(params ...string) string {
-	values := url.Values{}
-	for name, list := range c.r.URL.Query() {
-		if name != "did" && name != "n" {
-			values[name] = list
-		}
-	}
-	for at := 0; at+1 < len(params); at += 2 {
-		values.Del(params[at])
-		if params[at+1] != "" {
-			values.Set(params[at], params[at+1])
-		}
-	}
-	page := c.r.URL.Path[1:]
-	if page == "" {
-		page = "./"
-	}
-	if len(values) == 0 {
-		return page
-	}
-	return page + "?" + values.Encode()
 }
 
 // choose returns the requested list and order, or the defaults.
@@ -187,56 +153,4 @@ func (b *jobsBody) tabs(c *call, of map[string]int64) {
 			b.Hidden = append(b.Hidden, hiddenField{name, v})
 		}
 	}
-}
-
-// searchBody has the places where an id was found.
-type searchBody struct {
-	ID    string
-	Found []foundIn
-}
-
-// search finds an id in all queues, and goes to its page if only one has it.
-func (c *call) search() (*view, error) {
-	id := c.r.URL.Query().Get("id")
-	reply, err := asked(c, service.Find, "", &service.FindQuery{ID: id})
-	if err != nil {
-		return nil, err
-	}
-	if len(reply.Items) == 1 {
-		return &view{to: href("id", "q", reply.Items[0].Queue, "id", id)}, nil
-	}
-	return &view{page: "search", title: "Find", body: &searchBody{id, foundOf(reply.Items)}}, nil
-}
-
-// foundIn is a place in a queue where an id was found.
-type foundIn struct{ Queue, Shard, Where string }
-
-func foundOf(rows []service.FoundRow) (list []foundIn) {
-	for at := range rows {
-		var places []string
-		for _, place := range placesOf(&rows[at]) {
-			places = append(places, place.name)
-		}
-		list = append(list, foundIn{rows[at].Queue, rows[at].Shard, strings.Join(places, ", ")})
-	}
-	return list
-}
-
-// place is a place of an id, with the number of its payloads there.
-type place struct {
-	name  string
-	count int
-}
-
-func placesOf(f *service.FoundRow) (list []place) {
-	if f.Queued != nil {
-		list = append(list, place{"queued", f.Queued.PayloadCount})
-	}
-	if f.Claimed != nil {
-		list = append(list, place{"claimed", f.Claimed.PayloadCount})
-	}
-	if f.Dead != nil {
-		list = append(list, place{"dead", f.Dead.PayloadCount})
-	}
-	return list
 }

@@ -49,25 +49,6 @@ type looker struct {
 	newest map[string]*newest
 }
 
-// snapshot is the result of a look. It does not change once it is stored.
-type snapshot struct {
-	view  wrong.View
-	wrong []wrong.Line
-	// at is when it was taken by this process's clock.
-	at time.Time
-	// failed is why the store could not be looked at now. Then the figures are the previous ones, or
-	// missing.
-	failed error
-	// checksFailed and historyFailed are why these are missing.
-	checksFailed error
-	details      map[string]*details
-	// checked is when the checks were done, and how long they took.
-	checked time.Time
-	// pausesAt is when the audit was last searched for who paused queues.
-	pausesAt time.Time
-	cost     time.Duration
-}
-
 func newLooker(inspector *inspect.Inspector, shown *service.Service) *looker {
 	return &looker{inspector: inspector, clock: time.Now, shown: shown, looking: make(chan struct{}, 1)}
 }
@@ -227,4 +208,65 @@ func partial(err error) ([]core.Shard, error) {
 		return lacks.Unreached, nil
 	}
 	return nil, err
+}
+
+// beside is what the dashboard asks the store for while its statistics are read. Statistics are
+// the most work, and if a part of the store is away each call waits for that part by itself.
+type beside struct {
+	stop  context.CancelFunc
+	asked sync.WaitGroup
+
+	nodes       []inspect.Node
+	nodesFailed error
+
+	// checking is whether the servers are checked, which they are once the previous checks have
+	// rested.
+	checking     bool
+	checks       []inspect.Check
+	checksFailed error
+	cost         time.Duration
+}
+
+// askBeside asks for servers and checks, for no longer than [inspect.ServersPatience].
+func (l *looker) askBeside(ctx context.Context, s *snapshot) *beside {
+	b := &beside{}
+	ctx, b.stop = context.WithTimeout(ctx, inspect.ServersPatience)
+	b.asked.Go(func() { b.nodes, b.nodesFailed = l.inspector.Nodes(ctx) })
+	began := l.clock()
+	b.checking = s.checked.IsZero() || !began.Before(s.checked.Add(service.RestAfter(s.cost, detailRest, maxDetail)))
+	if b.checking {
+		b.asked.Go(func() {
+			b.checks, b.checksFailed = l.inspector.Checks(ctx)
+			b.cost = l.clock().Sub(began)
+		})
+	}
+	return b
+}
+
+// wait returns once all calls are answered or given up. They are given up at once if the
+// statistics failed.
+func (b *beside) wait(failed error) {
+	if failed != nil {
+		b.stop()
+	}
+	b.asked.Wait()
+	b.stop()
+}
+
+// fill copies the answers.
+func (b *beside) fill(l *looker, s *snapshot) {
+	if s.view.NodesUnknown = b.nodesFailed != nil; b.nodesFailed == nil {
+		s.view.Nodes = b.nodes
+	}
+	if !b.checking {
+		return
+	}
+	s.checked, s.cost, s.checksFailed = l.clock(), b.cost, b.checksFailed
+	if b.checksFailed != nil {
+		return
+	}
+	s.view.Checks = b.checks
+	for at := range b.checks {
+		b.checks[at].Value = l.shown.ErrorText("", "", b.checks[at].Value)
+	}
 }

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"cmp"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -62,20 +61,6 @@ var signs = map[wrong.Kind][3]string{
 	wrong.NoAnswer: {"bad", "●", "no answer"}, wrong.PartAway: {"bad", "●", "unreachable"}, wrong.CheckFails: {"bad", "●", "check fails"},
 	wrong.OwnerGone: {"bad", "●", "owner gone"}, wrong.NotMoving: {"bad", "●", "not moving"}, wrong.Failing: {"bad", "●", "failing"},
 	wrong.NearMorgue: {"late", "▲", "last retry"}, wrong.Versions: {"muted", "◦", "versions"},
-}
-
-// href makes an address of a page and its parameters: name, value, …
-func href(page string, params ...string) string {
-	values := url.Values{}
-	for at := 0; at+1 < len(params); at += 2 {
-		if params[at+1] != "" {
-			values.Add(params[at], params[at+1])
-		}
-	}
-	if len(values) == 0 {
-		return page
-	}
-	return page + "?" + values.Encode()
 }
 
 // wrongLineOf makes a line of a page. Its link does not lead back to that page.
@@ -294,21 +279,4 @@ func (b *overviewBody) fold() {
 			b.Queues = append(b.Queues, row)
 		}
 	}
-}
-
-// seen returns the last snapshot, or the problem of a store that has not answered yet.
-func (c *call) seen() (*snapshot, error) {
-	s, err := c.looker.look(c.r.Context())
-	if err != nil {
-		return nil, err
-	}
-	if s.failed != nil && s.view.Stats == nil {
-		return nil, c.storeProblem(s.failed)
-	}
-	return s, nil
-}
-
-// storeProblem is the page for a store without any known state.
-func (c *call) storeProblem(err error) error {
-	return newProblem(503, "The store does not answer", c.errorText("", "", err.Error()))
 }

@@ -3,7 +3,6 @@ package dashboard
 import (
 	"cmp"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -59,40 +58,6 @@ type pauseOf struct {
 	By, Reason string
 }
 
-// serverOf is a server of a queue.
-type serverOf struct {
-	Name, State, Version    string
-	Shards, Running, Lanes  int
-	MaxRetries, MaxRunning  int
-	MaxLanes, Parallel, Max int
-}
-
-// of returns the snapshot and the statistics of the call's queue in it.
-func (c *call) of() (*snapshot, *inspect.QueueStats, error) {
-	s, err := c.looker.look(c.r.Context())
-	if err != nil {
-		return nil, nil, err
-	}
-	for at := range s.view.Stats {
-		if s.view.Stats[at].Queue.Name == c.queue {
-			return s, &s.view.Stats[at], nil
-		}
-	}
-	if s.failed != nil {
-		return nil, nil, c.storeProblem(s.failed)
-	}
-	return nil, nil, newProblem(http.StatusNotFound, "There is no such queue", "No push and no server has declared it, or it was forgotten.")
-}
-
-// ownerNames returns the names of servers by their owner ids.
-func (s *snapshot) ownerNames() map[string]string {
-	names := map[string]string{}
-	for at := range s.view.Nodes {
-		names[s.view.Nodes[at].Owner] = s.view.Nodes[at].Name
-	}
-	return names
-}
-
 func shardRowOf(sh *inspect.ShardStats, names map[string]string, now time.Time) shardRow {
 	return shardRow{
 		Index: sh.Shard.Index, Waiting: sh.Waiting(), Running: sh.Claimed - sh.Orphaned, Orphaned: sh.Orphaned, Dead: sh.Dead, Lag: sh.Lag,
@@ -118,16 +83,6 @@ func (s *snapshot) rows(stats *inspect.QueueStats, order func(a, b *inspect.Shar
 		rows[at] = shardRowOf(sh, names, stats.Now)
 	}
 	return rows
-}
-
-// unreachedOf counts the shards of a queue that can't be reached.
-func (s *snapshot) unreachedOf(queue string) (n int) {
-	for _, sh := range s.view.Unreached {
-		if sh.Queue == queue {
-			n++
-		}
-	}
-	return n
 }
 
 // queuePage makes the page of a queue.
@@ -174,25 +129,6 @@ func (c *call) queuePage() (*view, error) {
 		}
 	}
 	return &view{page: "queue", title: c.queue, live: true, body: b}, nil
-}
-
-// serversOf lists the servers of a queue that are not gone.
-func (s *snapshot) serversOf(queue string) (list []serverOf) {
-	for at := range s.view.Nodes {
-		n := &s.view.Nodes[at]
-		if n.State == inspect.NodeGone || !slices.Contains(n.Queues, queue) {
-			continue
-		}
-		server := serverOf{Name: n.Name, State: n.State.String(), Version: n.Version, Lanes: n.Lanes}
-		for _, q := range n.Status.Queues {
-			if q.Queue == queue {
-				server.Shards, server.Running = q.Shards, q.Running
-				server.MaxRetries, server.MaxRunning, server.MaxLanes, server.Parallel, server.Max = q.MaxRetries, q.MaxRunning, q.MaxLanes, q.Parallel, q.BatchSize
-			}
-		}
-		list = append(list, server)
-	}
-	return list
 }
 
 // shardsBody is the page of all shards of a queue.

@@ -1,0 +1,60 @@
+package dashboard
+
+import "net/url"
+
+// href makes an address of a page and its parameters: name, value, …
+func href(page string, params ...string) string {
+	values := url.Values{}
+	for at := 0; at+1 < len(params); at += 2 {
+		if params[at+1] != "" {
+			values.Add(params[at], params[at+1])
+		}
+	}
+	if len(values) == 0 {
+		return page
+	}
+	return page + "?" + values.Encode()
+}
+
+// tab is one link of several; one of them may be the present page.
+type tab struct {
+	Text, Href string
+	Current    bool
+}
+
+// hiddenField is what a form sends along.
+type hiddenField struct{ Name, Value string }
+
+// with returns the page's address with other parameters: name, value, …
+func (c *call) with(params ...string) string {
+	values := url.Values{}
+	for name, list := range c.r.URL.Query() {
+		if name != "did" && name != "n" {
+			values[name] = list
+		}
+	}
+	for at := 0; at+1 < len(params); at += 2 {
+		values.Del(params[at])
+		if params[at+1] != "" {
+			values.Set(params[at], params[at+1])
+		}
+	}
+	page := c.r.URL.Path[1:]
+	if page == "" {
+		page = "./"
+	}
+	if len(values) == 0 {
+		return page
+	}
+	return page + "?" + values.Encode()
+}
+
+// fields makes hidden fields of the pairs that have a value: name, value, …
+func fields(params ...string) (list []hiddenField) {
+	for at := 0; at+1 < len(params); at += 2 {
+		if params[at+1] != "" {
+			list = append(list, hiddenField{params[at], params[at+1]})
+		}
+	}
+	return list
+}

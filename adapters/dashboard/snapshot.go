@@ -1,0 +1,109 @@
+package dashboard
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/wrong"
+)
+
+// snapshot is the result of a look. It does not change once it is stored.
+type snapshot struct {
+	view  wrong.View
+	wrong []wrong.Line
+	// at is when it was taken by this process's clock.
+	at time.Time
+	// failed is why the store could not be looked at now. Then the figures are the previous ones, or
+	// missing.
+	failed error
+	// checksFailed and historyFailed are why these are missing.
+	checksFailed error
+	details      map[string]*details
+	// checked is when the checks were done, and how long they took.
+	checked time.Time
+	// pausesAt is when the audit was last searched for who paused queues.
+	pausesAt time.Time
+	cost     time.Duration
+}
+
+// seen returns the last snapshot, or the problem of a store that has not answered yet.
+func (c *call) seen() (*snapshot, error) {
+	s, err := c.looker.look(c.r.Context())
+	if err != nil {
+		return nil, err
+	}
+	if s.failed != nil && s.view.Stats == nil {
+		return nil, c.storeProblem(s.failed)
+	}
+	return s, nil
+}
+
+// of returns the snapshot and the statistics of the call's queue in it.
+func (c *call) of() (*snapshot, *inspect.QueueStats, error) {
+	s, err := c.looker.look(c.r.Context())
+	if err != nil {
+		return nil, nil, err
+	}
+	for at := range s.view.Stats {
+		if s.view.Stats[at].Queue.Name == c.queue {
+			return s, &s.view.Stats[at], nil
+		}
+	}
+	if s.failed != nil {
+		return nil, nil, c.storeProblem(s.failed)
+	}
+	return nil, nil, newProblem(http.StatusNotFound, "There is no such queue", "No push and no server has declared it, or it was forgotten.")
+}
+
+// storeProblem is the page for a store without any known state.
+func (c *call) storeProblem(err error) error {
+	return newProblem(503, "The store does not answer", c.errorText("", "", err.Error()))
+}
+
+// ownerNames returns the names of servers by their owner ids.
+func (s *snapshot) ownerNames() map[string]string {
+	names := map[string]string{}
+	for at := range s.view.Nodes {
+		names[s.view.Nodes[at].Owner] = s.view.Nodes[at].Name
+	}
+	return names
+}
+
+// unreachedOf counts the shards of a queue that can't be reached.
+func (s *snapshot) unreachedOf(queue string) (n int) {
+	for _, sh := range s.view.Unreached {
+		if sh.Queue == queue {
+			n++
+		}
+	}
+	return n
+}
+
+// serverOf is a server of a queue.
+type serverOf struct {
+	Name, State, Version    string
+	Shards, Running, Lanes  int
+	MaxRetries, MaxRunning  int
+	MaxLanes, Parallel, Max int
+}
+
+// serversOf lists the servers of a queue that are not gone.
+func (s *snapshot) serversOf(queue string) (list []serverOf) {
+	for at := range s.view.Nodes {
+		n := &s.view.Nodes[at]
+		if n.State == inspect.NodeGone || !slices.Contains(n.Queues, queue) {
+			continue
+		}
+		server := serverOf{Name: n.Name, State: n.State.String(), Version: n.Version, Lanes: n.Lanes}
+		for _, q := range n.Status.Queues {
+			if q.Queue == queue {
+				server.Shards, server.Running = q.Shards, q.Running
+				server.MaxRetries, server.MaxRunning, server.MaxLanes, server.Parallel, server.Max = q.MaxRetries, q.MaxRunning, q.MaxLanes, q.Parallel, q.BatchSize
+			}
+		}
+		list = append(list, server)
+	}
+	return list
+}
