@@ -142,7 +142,10 @@ func New(inspector *inspect.Inspector, o Options) (*API, error) {
 		return nil, err
 	}
 	var err error
-	if a.service, err = service.New(inspector, service.Options{RedactPayload: o.RedactPayload, RedactError: o.RedactError, RedactID: o.RedactID, CursorKey: o.CursorKey}); err != nil {
+	a.service, err = service.New(inspector, service.Options{
+		RedactPayload: o.RedactPayload, RedactError: o.RedactError, RedactID: o.RedactID, CursorKey: o.CursorKey, ReadOnly: o.ReadOnly,
+	})
+	if err != nil {
 		return nil, invalidOption("%v", err)
 	}
 	a.register()

@@ -26,6 +26,8 @@ type Options struct {
 	// CursorKey encrypts cursors, checkpoints and keys if RedactID or RedactError is set. It has 32
 	// bytes; nil means a random key.
 	CursorKey []byte
+	// ReadOnly refuses every operation that changes something.
+	ReadOnly bool
 }
 
 // Service reads and changes a store for callers. It checks the caller's rights before each
@@ -164,6 +166,9 @@ func (o Op[I, R]) Asks(queue string, in *I) Action {
 func (o Op[I, R]) Do(ctx context.Context, who *Caller, queue string, in *I) (*R, error) {
 	a := o.Asks(queue, in)
 	err := who.May(a)
+	if o.Acts && who.Service.o.ReadOnly {
+		err = problemForbidden.With("%s is not allowed here: it is read-only", a.Verb)
+	}
 	var reply *R
 	if err == nil {
 		reply, err = o.within(ctx, who, &a, in)

@@ -54,6 +54,18 @@ func TestTheRightsComeFirst(t *testing.T) {
 	}
 }
 
+// A read-only service refuses actions itself, regardless of its adapters' routes.
+func TestReadOnlyRefusesActions(t *testing.T) {
+	s, err := New(inspect.New(nil, inspect.Options{}), Options{ReadOnly: true}) // a call of the store would panic
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Pause.Do(context.Background(), &Caller{Service: s}, "orders", &NoBody{})
+	if p := new(Problem); !errors.As(err, &p) || p.Name != "forbidden" {
+		t.Errorf("%v, want the problem forbidden", err)
+	}
+}
+
 // Whatever is given as a cursor, it is one that was given out or is refused; sealed ones can't be
 // made up.
 func FuzzCursor(f *testing.F) {
