@@ -99,7 +99,8 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, route *route) {
 }
 
 // Door gives pages beside the API, such as those of package dashboard, access to the API's service.
-// Their calls pass the API's guard, rights, redaction and bounds.
+// Their calls pass the API's guard, rights, redaction and bounds. Its type is internal to this
+// module; pages of other modules use [API.Guard].
 func (a *API) Door() service.Door {
 	return service.Door{Service: a.service, Admit: func(r *http.Request) (*service.Caller, error) {
 		if p := a.guard(r); p != nil {
