@@ -105,8 +105,8 @@ func (c *call) cancel(b *CancelBody) (*BulkReply, error) {
 	if b.Drop {
 		mode = inspect.CancelModeDrop
 	}
-	return c.named(b.IDs, func(ctx context.Context, ids []string) (inspect.Result, error) {
-		return c.inspector.Cancel(ctx, c.queue, ids, mode, inspect.BulkOptions{})
+	return c.named(b.IDs, func(ctx context.Context, queue string, ids []string, o inspect.BulkOptions) (inspect.Result, error) {
+		return c.inspector.Cancel(ctx, queue, ids, mode, o)
 	})
 }
 

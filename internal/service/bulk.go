@@ -99,12 +99,15 @@ func (c *call) bulkReply(r *inspect.Result, err error) (*BulkReply, error) {
 	return reply, nil
 }
 
+// onNamed acts on ids of an inspector's queue.
+type onNamed func(ctx context.Context, queue string, ids []string, o inspect.BulkOptions) (inspect.Result, error)
+
 // named acts on ids.
-func (c *call) named(ids []string, on func(context.Context, []string) (inspect.Result, error)) (*BulkReply, error) {
+func (c *call) named(ids []string, on onNamed) (*BulkReply, error) {
 	if len(ids) == 0 || len(ids) > MaxNamed {
 		return nil, ProblemBadRequest.With("%d ids; name 1 to %d", len(ids), MaxNamed)
 	}
-	result, err := on(c.ctx, ids)
+	result, err := on(c.ctx, c.queue, ids, inspect.BulkOptions{})
 	return c.bulkReply(&result, err)
 }
 
@@ -126,31 +129,31 @@ func (b *BulkBody) options(c *call) (o inspect.BulkOptions, err error) {
 	return o, err
 }
 
-// actions on jobs: on those named, and on all that match.
-type (
-	onJobs    func(context.Context, string, []string, inspect.BulkOptions) (inspect.Result, error)
-	onAllJobs func(context.Context, string, func(inspect.QueuedJob) bool, inspect.BulkOptions) (inspect.Result, error)
-)
+// onAll acts on all entries of an inspector's queue that match.
+type onAll[E any] func(ctx context.Context, queue string, match func(E) bool, o inspect.BulkOptions) (inspect.Result, error)
 
-func (c *call) onJobs(b *BulkBody, named onJobs, all onAllJobs) (*BulkReply, error) {
-	if err := b.check(0); err != nil {
-		return nil, err
-	}
-	if b.Match == nil {
-		return c.named(b.IDs, func(ctx context.Context, ids []string) (inspect.Result, error) {
-			return named(ctx, c.queue, ids, inspect.BulkOptions{})
-		})
-	}
+// matching acts on all that match; text returns the error of an entry.
+func matching[E any](c *call, b *BulkBody, text func(*E) string, on onAll[E]) (*BulkReply, error) {
 	o, err := b.options(c)
 	if err != nil {
 		return nil, err
 	}
-	var chosen func(inspect.QueuedJob) bool
+	var chosen func(E) bool
 	if b.Match.filter() != "" {
-		chosen = func(j inspect.QueuedJob) bool { return b.Match.holds(j.LastError) }
+		chosen = func(e E) bool { return b.Match.holds(text(&e)) }
 	}
-	result, err := all(c.ctx, c.queue, chosen, o)
+	result, err := on(c.ctx, c.queue, chosen, o)
 	return c.bulkReply(&result, err)
+}
+
+func (c *call) onJobs(b *BulkBody, named onNamed, all onAll[inspect.QueuedJob]) (*BulkReply, error) {
+	if err := b.check(0); err != nil {
+		return nil, err
+	}
+	if b.Match == nil {
+		return c.named(b.IDs, named)
+	}
+	return matching(c, b, func(j *inspect.QueuedJob) string { return j.LastError }, all)
 }
 
 func (c *call) runNow(b *BulkBody) (*BulkReply, error) {
@@ -165,13 +168,10 @@ func (c *call) remove(b *BulkBody) (*BulkReply, error) {
 	return c.onJobs(b, c.inspector.Delete, c.inspector.DeleteFailed)
 }
 
-// actions on dead letters: on those named, on single payloads, and on all that match.
-type (
-	onPayloads func(context.Context, string, []inspect.DeadLetterPayloads, inspect.BulkOptions) (inspect.Result, error)
-	onAllDead  func(context.Context, string, func(inspect.DeadLetter) bool, inspect.BulkOptions) (inspect.Result, error)
-)
+// onPayloads acts on single payloads of an inspector's queue.
+type onPayloads func(ctx context.Context, queue string, refs []inspect.DeadLetterPayloads, o inspect.BulkOptions) (inspect.Result, error)
 
-func (c *call) onDead(b *MorgueBody, named onJobs, payloads onPayloads, all onAllDead) (*BulkReply, error) {
+func (c *call) onDead(b *MorgueBody, named onNamed, payloads onPayloads, all onAll[inspect.DeadLetter]) (*BulkReply, error) {
 	single := 0
 	if b.Payloads != nil {
 		single = 1
@@ -181,22 +181,11 @@ func (c *call) onDead(b *MorgueBody, named onJobs, payloads onPayloads, all onAl
 	}
 	switch {
 	case b.IDs != nil:
-		return c.named(b.IDs, func(ctx context.Context, ids []string) (inspect.Result, error) {
-			return named(ctx, c.queue, ids, inspect.BulkOptions{})
-		})
+		return c.named(b.IDs, named)
 	case b.Payloads != nil:
 		return c.onPayloads(b.Payloads, payloads)
 	}
-	o, err := b.options(c)
-	if err != nil {
-		return nil, err
-	}
-	var chosen func(inspect.DeadLetter) bool
-	if b.Match.filter() != "" {
-		chosen = func(d inspect.DeadLetter) bool { return b.Match.holds(d.LastError) }
-	}
-	result, err := all(c.ctx, c.queue, chosen, o)
-	return c.bulkReply(&result, err)
+	return matching(c, &b.BulkBody, func(d *inspect.DeadLetter) string { return d.LastError }, all)
 }
 
 func (c *call) onPayloads(letters []LetterPayloads, on onPayloads) (*BulkReply, error) {
