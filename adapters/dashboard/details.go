@@ -87,9 +87,9 @@ func (l *looker) detailsOf(ctx context.Context, stats *inspect.QueueStats, v *wr
 	d := &details{}
 	var errDay, errDied, errLast error
 	d.hour, d.failed = l.inspector.History(ctx, queue, inspect.HistoryOptions{From: now.Add(-time.Hour).Truncate(time.Minute)})
-	if d.lacks, d.failed = partial(d.failed); len(d.lacks) == 0 {
+	if d.lacks, d.failed = service.Partial(d.failed); len(d.lacks) == 0 {
 		d.day, errDay = l.inspector.History(ctx, queue, inspect.HistoryOptions{From: now.Add(-24 * time.Hour).Truncate(quarter), Step: quarter})
-		d.lacks, errDay = partial(errDay)
+		d.lacks, errDay = service.Partial(errDay)
 	}
 	if stats.Dead > 0 {
 		d.died, errDied = l.deaths(ctx, stats, now.Add(-time.Hour))
@@ -117,7 +117,7 @@ const allGroups = 1000
 // groups are enough; dead letters are read only if the groups are not.
 func (l *looker) deaths(ctx context.Context, stats *inspect.QueueStats, since time.Time) (wrong.Deaths, error) {
 	groups, err := l.inspector.Groups(ctx, stats.Queue.Name, allGroups)
-	if _, err = partial(err); err != nil {
+	if _, err = service.Partial(err); err != nil {
 		return wrong.Deaths{}, err
 	}
 	spans := make([]span, len(groups.Groups))
@@ -142,7 +142,7 @@ func (l *looker) deaths(ctx context.Context, stats *inspect.QueueStats, since ti
 func (l *looker) read(ctx context.Context, r *recent, queue string, o *inspect.ListOptions) (more bool, err error) {
 	left := o.Limit
 	for letter, err := range l.inspector.Morgue(ctx, queue, *o) {
-		if _, err = partial(err); err != nil {
+		if _, err = service.Partial(err); err != nil {
 			return false, err
 		}
 		if letter.ID == "" || r.letter(letter.Group, letter.ChangedAt) {

@@ -148,9 +148,5 @@ func (b *jobsBody) tabs(c *call, of map[string]int64) {
 		desc = ""
 	}
 	b.Turn = c.with("desc", desc, "after", "")
-	for _, name := range []string{"q", "list", "sort", "desc"} {
-		if v := c.r.URL.Query().Get(name); v != "" {
-			b.Hidden = append(b.Hidden, hiddenField{name, v})
-		}
-	}
+	b.Hidden = c.kept("q", "list", "sort", "desc")
 }

@@ -58,3 +58,11 @@ func fields(params ...string) (list []hiddenField) {
 	}
 	return list
 }
+
+// kept makes hidden fields of parameters of the page's address.
+func (c *call) kept(names ...string) (list []hiddenField) {
+	for _, name := range names {
+		list = append(list, fields(name, c.r.URL.Query().Get(name))...)
+	}
+	return list
+}

@@ -2,11 +2,9 @@ package dashboard
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
-	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/service"
 	"github.com/skeinq/skein/internal/wrong"
@@ -144,7 +142,7 @@ func (l *looker) take(ctx context.Context, before *snapshot) *snapshot {
 	s.view.ShowID = l.shown.ID
 	b := l.askBeside(ctx, s)
 	stats, err := l.inspector.Stats(ctx)
-	unreached, err := partial(err)
+	unreached, err := service.Partial(err)
 	s.at = l.clock()
 	b.wait(err)
 	if s.failed = err; err != nil {
@@ -199,15 +197,6 @@ func (l *looker) pauses(ctx context.Context, s *snapshot) {
 	if s.pausesAt = s.at; err == nil {
 		s.view.Pauses = pauses
 	}
-}
-
-// partial returns the shards that a result lacks, or the error if it is another one.
-func partial(err error) ([]core.Shard, error) {
-	var lacks *inspect.PartialError
-	if errors.As(err, &lacks) {
-		return lacks.Unreached, nil
-	}
-	return nil, err
 }
 
 // beside is what the dashboard asks the store for while its statistics are read. Statistics are

@@ -105,11 +105,7 @@ func (b *morgueBody) links(c *call, next string) {
 		value = ""
 	}
 	b.Turn = c.with(flip, value, "after", "")
-	for _, name := range []string{"q", "group", "sort", "asc", "desc"} {
-		if v := q.Get(name); v != "" {
-			b.Hidden = append(b.Hidden, hiddenField{name, v})
-		}
-	}
+	b.Hidden = c.kept("q", "group", "sort", "asc", "desc")
 	prefix := ""
 	if b.Sort == "id" {
 		prefix = b.Prefix

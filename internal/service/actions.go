@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/skeinq/skein/core"
@@ -161,7 +162,7 @@ func (m *Match) filter() string {
 	if m.Error == "" {
 		return ""
 	}
-	return "error has " + quoted(string(m.Error))
+	return "error has " + strconv.Quote(string(m.Error))
 }
 
 func (m *Match) holds(text string) bool { return strings.Contains(text, string(m.Error)) }

@@ -36,16 +36,13 @@ type FoundRow struct {
 func (c *call) foundIn(queue string, f *inspect.Found, payloads int) FoundRow {
 	row := FoundRow{Queue: queue, Shard: f.Shard.String(), Damaged: f.Damaged}
 	if f.Queued != nil {
-		job := c.job(queue, f.Queued, payloads)
-		row.Queued = &job
+		row.Queued = new(c.job(queue, f.Queued, payloads))
 	}
 	if f.Claimed != nil {
-		job := c.claimedJob(queue, f.Claimed, payloads)
-		row.Claimed = &job
+		row.Claimed = new(c.claimedJob(queue, f.Claimed, payloads))
 	}
 	if f.DeadLetter != nil {
-		letter := c.deadLetter(queue, f.DeadLetter, payloads)
-		row.Dead = &letter
+		row.Dead = new(c.deadLetter(queue, f.DeadLetter, payloads))
 	}
 	return row
 }

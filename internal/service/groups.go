@@ -3,7 +3,6 @@ package service
 import (
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/skeinq/skein/inspect"
@@ -37,10 +36,7 @@ func (g *GroupsReply) Rows() any { return g.Items }
 
 // Describe sets headers for the fields that formats without an envelope leave out.
 func (g *GroupsReply) Describe(h http.Header) {
-	h.Set("Skein-As-Of", g.AsOf.Format(time.RFC3339Nano))
-	if len(g.Unreached) > 0 {
-		h.Set("Skein-Unreached", strconv.Itoa(len(g.Unreached)))
-	}
+	(&List[GroupRow]{AsOf: g.AsOf, Unreached: g.Unreached}).Describe(h)
 }
 
 func (c *call) groups(q *GroupsQuery) (*GroupsReply, error) {

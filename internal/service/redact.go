@@ -30,10 +30,7 @@ func (s *Service) ErrorText(queue, id, text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// quoted is an id in the form that texts of package inspect use.
-func quoted(id string) string { return strconv.Quote(id) }
-
-// redactedText returns a text in which a quoted id is replaced by what may be shown.
+// redactedText returns a text of package inspect with a quoted id as it may be shown.
 func (c *call) redactedText(text, id string) string {
-	return strings.ReplaceAll(text, quoted(id), quoted(c.ID(c.queue, id)))
+	return strings.ReplaceAll(text, strconv.Quote(id), strconv.Quote(c.ID(c.queue, id)))
 }

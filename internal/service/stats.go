@@ -255,10 +255,20 @@ func (c *call) snap(queue string) (s snapped, err error) {
 	return s, nil
 }
 
-// partial returns the shards that a result lacks, or the error if it is another one.
+// partial is Partial for the errors of a call. After the call's time is over, a result may lack
+// more shards than its error names.
 func (c *call) partial(err error) ([]core.Shard, error) {
+	if c.ctx.Err() != nil {
+		return nil, err
+	}
+	return Partial(err)
+}
+
+// Partial returns the shards that a result lacks, or the error if it is not an
+// [inspect.PartialError].
+func Partial(err error) ([]core.Shard, error) {
 	var lacks *inspect.PartialError
-	if errors.As(err, &lacks) && c.ctx.Err() == nil {
+	if errors.As(err, &lacks) {
 		return lacks.Unreached, nil
 	}
 	return nil, err
