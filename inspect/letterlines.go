@@ -13,7 +13,7 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// ErrInvalidLine is a line that is no dead letter, with its number.
+// ErrInvalidLine reports a line that is not a dead letter, with its number.
 var ErrInvalidLine = errors.New("invalid line")
 
 // maxLine bounds a line: what a program may hold in memory for one dead letter.
@@ -38,12 +38,13 @@ type linePayload struct {
 	MetaBase64 []byte  `json:"meta_base64,omitempty"`
 }
 
-// WriteDeadLetters writes dead letters, such as those of [Inspector.Export], a line of JSON each, and returns how many:
+// WriteDeadLetters writes dead letters, such as those of [Inspector.Export], as one line of JSON
+// each, and returns their number. This example is one line:
 //
 //	{"id":"order-1","changed_at_us":1790000000000000,"error":"boom","group":"*errors.errorString: boom",
 //	 "payloads":[{"score":1.5,"data":"paid","meta":"trace=1"},{"score":2,"data_base64":"/w=="}]}
 //
-// in one line. It ends at the first error of letters or of w.
+// WriteDeadLetters ends at the first error of letters or of w, and returns that error.
 func WriteDeadLetters(w io.Writer, letters iter.Seq2[core.DeadLetter, error]) (written int, err error) {
 	out := bufio.NewWriter(w)
 	enc := json.NewEncoder(out)
@@ -78,9 +79,11 @@ func textOrBytes(b []byte) (string, []byte) {
 	return "", b
 }
 
-// ReadDeadLetters reads what [WriteDeadLetters] wrote, or another program in its format: unknown fields are [ErrInvalidLine], which
-// ends the list, and a payload without data is an empty one. It checks what JSON can't say; the rest [Inspector.Import] refuses. A
-// line may have 1 GiB. Empty lines are passed over.
+// ReadDeadLetters reads lines of [WriteDeadLetters], or of another program in the same format. A
+// line that is not a dead letter ends the list with [ErrInvalidLine], and so does an unknown field.
+// A payload without data is an empty payload. ReadDeadLetters checks only the format;
+// [Inspector.Import] refuses invalid ids, payloads and times. A line may have 1 GiB. Empty lines
+// are skipped.
 func ReadDeadLetters(r io.Reader) iter.Seq2[core.DeadLetter, error] {
 	return func(yield func(core.DeadLetter, error) bool) {
 		in := bufio.NewReader(r)

@@ -7,73 +7,76 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// QueuedJob is a job that waits. Its payloads are read-only.
+// QueuedJob is a queued job. Its payloads are read-only.
 type QueuedJob struct {
 	ID string
 	// PerformAt is when the job may run.
 	PerformAt time.Time
-	// Retries is how often the job has failed: 0 at first.
+	// Retries is the number of failures of the job so far: 0 at first.
 	Retries int
-	// Recoveries is how often it has lost the process it ran in since it last
-	// ended.
+	// Recoveries is the number of times that the job lost its process since it last ended.
 	Recoveries int
-	// FirstPush is when the oldest push that merged into it came.
+	// FirstPush is the time of the oldest push that merged into the job.
 	FirstPush time.Time
-	// LastError is the text of the last failure, empty if there was none.
+	// LastError is the text of the last failure. It is empty if the job has not failed.
 	LastError string
-	// Payloads are the first of its PayloadCount payloads, lowest score first, as
-	// many as ListOptions.Payloads says; [Inspector.Payloads] lists all.
+	// Payloads are the first of its PayloadCount payloads, lowest score first, at most
+	// ListOptions.Payloads. [Inspector.Payloads] lists all of them.
 	Payloads     []core.Payload
 	PayloadCount int
-	// Cursor is the job's place in the list; of a [Found], in that [ByTime].
+	// Cursor is the job's position in the list. In a [Found] it is the position in the list
+	// [ByTime].
 	Cursor Cursor
 }
 
-// ClaimedJob is a job that a server has claimed: it runs, or is about to. Its payloads are read-only.
+// ClaimedJob is a job that a server has claimed: it runs, or will run soon. Its payloads are
+// read-only.
 type ClaimedJob struct {
 	// QueuedJob is the job as it was queued.
 	QueuedJob
 	Shard core.Shard
-	// Owner and Node are the id and the name of the node that has it.
+	// Owner and Node are the id and the name of the server that has claimed the job.
 	Owner string
 	Node  string
-	// Token is the fencing token of the lease it was claimed under.
+	// Token is the fencing token of the lease under which the job was claimed.
 	Token int64
-	// Since is when it was claimed.
+	// Since is when the job was claimed.
 	Since time.Time
-	// Begun reports that its handler was about to start when its node last said so,
-	// which is known only of jobs with Recoveries.
+	// Begun is true if its server has announced that the job's handler starts. Servers announce
+	// that only for jobs with Recoveries.
 	Begun bool
-	// LeaseOver reports that its node is gone, or has lost the shard: the shard's
-	// next owner puts the job back.
+	// LeaseOver is true if its server is gone or has lost the shard. The shard's next owner
+	// requeues the job.
 	LeaseOver bool
-	// LeaseUntil is when that lease ends unless the node renews it, which it does after a third of it;
-	// zero if it is over.
+	// LeaseUntil is when that lease ends unless the server renews it, which it does after a third
+	// of the lease's duration. It is zero if the lease is over.
 	LeaseUntil time.Time
-	// Cancelled reports that [Inspector.Cancel] was called for it, and Drop that it is
-	// dropped when it ends, and not put back.
+	// Cancelled is true if [Inspector.Cancel] was called for the job. Drop is true if the job is
+	// dropped when it ends, and false if it is requeued.
 	Cancelled bool
 	Drop      bool
 }
 
-// DeadLetter is what the morgue holds for an id. Its payloads are read-only.
+// DeadLetter is the buried payloads of one id, in the morgue. They are read-only.
 type DeadLetter struct {
 	ID string
-	// ChangedAt is when a payload last came in or was edited.
+	// ChangedAt is when a payload was last added or edited.
 	ChangedAt time.Time
-	// LastError is why the newest payload was buried, and Group the group of that error; see [Inspector.Groups].
+	// LastError is the error for which the newest payload was buried. Group is the group of that
+	// error; see [Inspector.Groups].
 	LastError string
 	Group     string
-	// Payloads are the first of its PayloadCount payloads, lowest score first, as
-	// many as ListOptions.Payloads says; [Inspector.Payloads] lists all.
+	// Payloads are the first of its PayloadCount payloads, lowest score first, at most
+	// ListOptions.Payloads. [Inspector.Payloads] lists all of them.
 	Payloads     []core.Payload
 	PayloadCount int
-	// Cursor is its place in the list; of a [Found], in that [ByTime].
+	// Cursor is the dead letter's position in the list. In a [Found] it is the position in the list
+	// [ByTime].
 	Cursor Cursor
 }
 
-// Found is what a queue holds for an id. What is nil is not there: an id can
-// be in all three places, with different payloads.
+// Found is everything that a queue holds for an id. A nil field means that this place has nothing
+// of the id. An id can be in all three places, with different payloads.
 type Found struct {
 	ID    string
 	Shard core.Shard
@@ -81,63 +84,69 @@ type Found struct {
 	Queued     *QueuedJob
 	Claimed    *ClaimedJob
 	DeadLetter *DeadLetter
-	// Damaged are the places, "queued", "claimed" or "dead", where the store has something of the id that it can't read,
-	// so that its field is nil. It is about to be set aside: see [Inspector.Quarantined].
+	// Damaged are the places, "queued", "claimed" or "dead", where the store has a record of the id
+	// that it can't read. The field of such a place is nil. The record will be set aside: see
+	// [Inspector.Quarantined].
 	Damaged []string
 }
 
-// Queue is a queue as a store knows it.
+// Queue is the store's record of a queue.
 type Queue struct {
 	Name string
 	// Shards is its permanent shard count.
 	Shards int
-	// IndexIDs reports that its jobs can be listed [ByID].
+	// IndexIDs is true if its jobs can be listed [ByID].
 	IndexIDs bool
-	// Paused reports that nothing of it is claimed until [Inspector.Resume].
+	// Paused is true if no job of the queue is claimed until [Inspector.Resume].
 	Paused bool
 }
 
 // Counts are the sizes of a queue or of one of its shards.
 type Counts struct {
-	// Fresh and Retrying are the queued jobs without and with a failure.
+	// Fresh is the number of queued jobs without a failure, and Retrying of those with one.
 	Fresh    int64
 	Retrying int64
-	// Claimed are the jobs that servers have taken, and Orphaned those of them whose server is
-	// gone: the lease of their shard is over. Nobody runs them until a server works the shard and puts
-	// them back, or one with ServerOptions.RecoverOrphans does. Claimed - Orphaned run, or are about to.
+	// Claimed is the number of jobs that servers have claimed. Orphaned is the number of those
+	// whose server is gone, because the lease of their shard is over. Orphans don't run until a
+	// server acquires the shard and requeues them, or until a server with
+	// ServerOptions.RecoverOrphans requeues them. The other claimed jobs, Claimed - Orphaned, run
+	// or will run soon.
 	Claimed  int64
 	Orphaned int64
-	// Dead is how many ids are in the morgue.
+	// Dead is the number of ids in the morgue.
 	Dead int64
-	// Quarantined is how many records were set aside since they can't be read; see [Inspector.Quarantined].
+	// Quarantined is the number of records that were set aside because they can't be read; see
+	// [Inspector.Quarantined].
 	Quarantined int64
-	// Processed and Failed are the jobs that were done, and those that failed or
-	// were buried, since the queue began.
+	// Processed is the number of jobs that were done since the queue began, and Failed of those
+	// that failed or were buried by their handler.
 	Processed int64
 	Failed    int64
-	// Oldest is the smallest PerformAt of the queued jobs; zero if there is none.
+	// Oldest is the smallest PerformAt of the queued jobs. It is zero if no job is queued.
 	Oldest time.Time
-	// Lag is how long the job that has waited longest for a server has waited; 0 if none waits. A queued job
-	// waits from its PerformAt, an orphan from the end of the lease under which it was claimed. The end of a lease
-	// that was released is not known, so orphans of such a lease add no lag. A paused queue lags too.
+	// Lag is the longest time that a job has waited for a server. It is 0 if no job waits. A queued
+	// job waits from its PerformAt on, an orphan from the end of the lease under which it was
+	// claimed. The end of a released lease is unknown, so orphans of such a lease add no lag. A
+	// paused queue has a lag too.
 	Lag time.Duration
 }
 
-// Length returns how many jobs are queued: Fresh + Retrying. It is the number of jobs that [Inspector.Jobs] lists.
+// Length returns the number of queued jobs: Fresh + Retrying. It is the number of jobs that
+// [Inspector.Jobs] lists.
 func (c Counts) Length() int64 { return c.Fresh + c.Retrying }
 
-// Waiting returns how many jobs wait for a server: Length + Orphaned. If the only server of a queue is lost
-// while it has all jobs claimed, Length is 0 and Waiting is not.
+// Waiting returns the number of jobs that wait for a server: Length + Orphaned. If the only server
+// of a queue dies while it has claimed all jobs, Length is 0 and Waiting is not.
 func (c Counts) Waiting() int64 { return c.Length() + c.Orphaned }
 
-// QueueStats is the state of a queue. Its [Counts] are the sums of its shards, and
-// the largest Lag.
+// QueueStats is the state of a queue. Its [Counts] are the sums over its shards, except Lag, which
+// is the largest.
 type QueueStats struct {
 	Queue Queue
 	Counts
-	// Now is the store's clock when it was asked.
+	// Now is the store's clock when the counts were read.
 	Now time.Time
-	// Shards are those that were reached, in order of index.
+	// Shards are the shards that were reached, in order of index.
 	Shards []ShardStats
 }
 
@@ -145,25 +154,28 @@ type QueueStats struct {
 type ShardStats struct {
 	Shard core.Shard
 	Counts
-	// Owner is the node of the last lease, with this Token, which ends at ExpiresAt: once that is
-	// past, nobody works the shard, unless its owner still renews it. Empty if the lease was released.
+	// Owner is the id of the server with the last lease. That lease has this Token and ends at
+	// ExpiresAt. When that is past, no server runs the shard, unless its owner still renews the
+	// lease. Owner is empty if the lease was released.
 	Owner     string
 	Token     int64
 	ExpiresAt time.Time
 }
 
-// MinuteStats is what was counted in one minute, or in one HistoryOptions.Step.
+// MinuteStats is the statistics of one minute, or of one HistoryOptions.Step.
 type MinuteStats struct {
-	// At is its start.
+	// At is the start of the minute or step.
 	At time.Time
-	// Processed and Failed are jobs, as in [Counts].
+	// Processed and Failed count jobs, as in [Counts].
 	Processed uint64
 	Failed    uint64
-	// Wait is from PerformAt to the start of a job, Run from start to end. Quantile reads them.
+	// Wait counts the times from PerformAt to the start of a job, and Run the times from start to
+	// end. Quantile reads them.
 	Wait core.Histogram
 	Run  core.Histogram
-	// WaitMean and RunMean are their means, and WaitDeviation and RunDeviation their standard
-	// deviations: exact, where quantiles are by buckets. 0 if no job has run.
+	// WaitMean and RunMean are the means of these times, and WaitDeviation and RunDeviation their
+	// standard deviations. They are exact, unlike quantiles, which are read from buckets. They are
+	// 0 if no job has run.
 	WaitMean      time.Duration
 	WaitDeviation time.Duration
 	RunMean       time.Duration
