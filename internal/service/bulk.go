@@ -7,8 +7,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// What one call of an action does at most: so many named entries, and of an action on all that match
-// so many entries or so long, to the end of a step.
+// Bounds of one call of an action. MaxNamed is the maximum number of named entries. An action on
+// all that match ends with the first step after BulkSteps entries or after BulkTime.
 const (
 	MaxNamed  = 1000
 	BulkSteps = 1000

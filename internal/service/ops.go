@@ -1,7 +1,7 @@
 package service
 
 // The views of the service. Each is about the queue of the call, or about the queue that its input
-// names. Nothing reads nothing from the store: it only checks the rights.
+// names. The operation Nothing only checks the rights and does not read the store.
 var (
 	Stats      = look((*call).stats)
 	Queues     = look((*call).queues)
