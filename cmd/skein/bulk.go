@@ -337,7 +337,7 @@ func (a *app) onJobs(name, short, example, done string, named onJobs, every, fre
 			return every(i, ctx, queue, jobsWith(text), o)
 		})
 	if fresh != nil {
-		c.Flags().BoolVar(&b.fresh, "fresh", false, "act on all jobs without a failure that match, not on named ids")
+		c.Flags().BoolVar(&b.fresh, "fresh", false, "act on all jobs that match and have not failed, not on named ids")
 	}
 	return c
 }
@@ -353,7 +353,7 @@ func jobsWith(text string) func(inspect.QueuedJob) bool {
 // purge is the command that removes all queued jobs that match.
 func (a *app) purge() *cobra.Command {
 	b := &bulkFlags{verb: "purge", done: "removed", has: hasQueued, all: true}
-	c := a.bulk(b, "purge QUEUE", "Remove all queued jobs that match, with and without a failure; what is claimed or dead stays",
+	c := a.bulk(b, "purge QUEUE", "Remove all queued jobs that match, failed or not; claimed jobs and dead letters stay (skein morgue rm removes those)",
 		"skein queue purge orders --before 24h --dry-run", nil,
 		func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error) {
 			return i.DeleteAll(ctx, queue, jobsWith(text), o)

@@ -40,7 +40,7 @@ var exits = []struct {
 	{3, "there is no such queue, server or id", []error{errNotFound, inspect.ErrUnknownQueue, inspect.ErrUnknownNode}},
 	{4, "stopped midway, by a signal or by --timeout; standard error says how to go on", []error{errStopped, context.Canceled}},
 	{exitAway, "the store, or the server that the command needs, does not answer, or not within --timeout; for doctor and check: no server answers", []error{errAway}},
-	{6, "doctor found something, check a store that refuses pushes, or migrate status a schema that does not fit", []error{errFound}},
+	{6, "doctor: a check warns or fails; check: the store refuses pushes; migrate status: the schema does not fit", []error{errFound}},
 	{7, "stopped by a signal or by --timeout at the question; nothing was done", []error{errNothing}},
 }
 

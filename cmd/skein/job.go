@@ -13,12 +13,12 @@ import (
 func (a *app) jobCommand() *cobra.Command {
 	c := group("job", "Look at jobs, push them, and act on them",
 		a.listJobs(), a.getJob(), a.listPayloads(), a.why(), a.push(),
-		a.onJobs("run-now", "Make queued jobs due", "skein job run-now orders 42", "made due",
+		a.onJobs("run-now", "Make queued jobs due; --all takes those that were pushed for later too, with --error only failed ones", "skein job run-now orders --all --error timeout --rate 100", "made due",
 			(*inspect.Inspector).RunNow, (*inspect.Inspector).RunAllNow, nil),
 		a.cancelJobs(),
-		a.onJobs("bury", "Move queued jobs to the morgue; of --all those with a failure, of --fresh those without", "skein job bury orders 42 43", "buried",
+		a.onJobs("bury", "Move queued jobs to the morgue; --all takes only jobs that have failed, --fresh only those that have not", "skein job bury orders 42 43", "buried",
 			(*inspect.Inspector).Bury, (*inspect.Inspector).BuryFailed, (*inspect.Inspector).BuryFresh),
-		a.onJobs("rm", "Remove queued jobs; of --all those with a failure, of --fresh those without", "skein job rm orders 42", "removed",
+		a.onJobs("rm", "Remove queued jobs; --all takes only jobs that have failed, --fresh only those that have not", "skein job rm orders 42", "removed",
 			(*inspect.Inspector).Delete, (*inspect.Inspector).DeleteFailed, (*inspect.Inspector).DeleteFresh),
 	)
 	c.Long = c.Short + ".\n\nAn ID that begins with - goes behind --: skein job get orders -- -1"

@@ -28,7 +28,7 @@ func (a *app) migrateUp() *cobra.Command {
 			}
 			return postgres.Migrate(ctx, a.backend.Pool, postgres.MigrateOptions{Schema: a.backend.Schema, To: to})
 		}))
-	c.Flags().IntVar(&to, "to", 0, fmt.Sprintf("this `VERSION`, also downwards; 0 is the newest, which is %d", postgres.NewestVersion()))
+	c.Flags().IntVar(&to, "to", 0, fmt.Sprintf("migrate to this `VERSION`, also downwards; 0 is the newest, which is %d, unlike in migrate sql", postgres.NewestVersion()))
 	return c
 }
 
@@ -169,6 +169,6 @@ func (a *app) migrateSQL() *cobra.Command {
 	}
 	c.Flags().StringVar(&schema, "schema", postgres.DefaultSchema, "the schema's `NAME`")
 	c.Flags().IntVar(&from, "from", 0, "the `VERSION` that it has; 0 is nothing")
-	c.Flags().IntVar(&to, "to", postgres.NewestVersion(), "the `VERSION` that it is to have; 0 removes everything")
+	c.Flags().IntVar(&to, "to", postgres.NewestVersion(), "the `VERSION` that it is to have; 0 removes everything, unlike in migrate up")
 	return c
 }
