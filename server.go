@@ -104,8 +104,10 @@ type ServerOptions struct {
 	// failure and must be safe for concurrent use.
 	//
 	// By default, and if ErrorGroup returns "" or panics, the group is the type of the innermost
-	// error and the first line of the text, with # in place of numbers, quoted parts and paths. For
-	// a panic it is the function that panicked. With an ErrorCodec it is the type alone.
+	// error and the first line of the whole text as FormatError returns it, with # in place of
+	// numbers, quoted parts, paths and URLs. The type is left out if it is that of errors.New,
+	// errors.Join or fmt.Errorf. For a panic the group is the function that panicked. With an
+	// ErrorCodec that encodes it is the type alone.
 	ErrorGroup func(err error) string
 	// Logger receives messages for operators. Their number is bounded: the first failure of a kind
 	// is logged at once, and then a count once per minute. A handler's panic is logged as an error
