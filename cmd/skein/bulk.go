@@ -35,7 +35,7 @@ func (b *bulkFlags) add(f *pflag.FlagSet) {
 	}
 	f.StringVar(&b.o.Prefix, "prefix", "", with+"only ids that begin so")
 	f.StringVar(&b.errorText, "error", "", with+"only those whose error has this `TEXT` in it")
-	f.StringVar(&b.before, "before", "", with+"only those that were first pushed, or died, before this `TIME`, or so long ago, such as 24h")
+	f.StringVar(&b.before, "before", "", with+"only jobs first pushed, or dead letters last changed, before this `TIME`; an age such as 24h is a TIME too")
 	f.IntVar(&b.o.Rate, "rate", 0, with+"how many a second at most; 0 is no bound")
 	f.BoolVar(&b.o.DryRun, "dry-run", false, with+"change nothing, and show what would be")
 	f.BoolVarP(&b.yes, "yes", "y", false, with+"don't ask")

@@ -28,7 +28,7 @@ func (l *listFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&l.after, "after", "", "begin behind this `CURSOR` of a row (-o wide and json have them); it goes before --from")
 	f.StringVar(&l.from, "from", "", "where to begin, inclusive: a time, an id or a number of retries, as it is sorted")
 	f.StringVar(&l.errorText, "error", "", "only those whose error has this `TEXT` in it")
-	f.StringVar(&l.before, "before", "", "only those that were first pushed, or died, before this `TIME`, or so long ago, such as 24h")
+	f.StringVar(&l.before, "before", "", "only jobs first pushed, or dead letters last changed, before this `TIME`; an age such as 24h is a TIME too")
 	f.BoolVar(&l.o.Descending, "desc", false, "list backwards")
 	f.IntVar(&l.o.Limit, "limit", 100, "how many rows at most; 0 is no limit")
 	f.IntSliceVar(&l.o.Shards, "shard", nil, "the index of a shard to list; may be repeated; all without it")
