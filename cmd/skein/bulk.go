@@ -353,7 +353,7 @@ func jobsWith(text string) func(inspect.QueuedJob) bool {
 // purge is the command that removes all queued jobs that match.
 func (a *app) purge() *cobra.Command {
 	b := &bulkFlags{verb: "purge", done: "removed", has: hasQueued, all: true}
-	c := a.bulk(b, "purge QUEUE", "Remove all queued jobs that match, failed or not; claimed jobs and dead letters stay (skein morgue rm removes those)",
+	c := a.bulk(b, "purge QUEUE", "Remove all queued jobs that match, failed or not; claimed jobs and dead letters stay",
 		"skein queue purge orders --before 24h --dry-run", nil,
 		func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error) {
 			return i.DeleteAll(ctx, queue, jobsWith(text), o)

@@ -20,7 +20,7 @@ var checkColumns = columns[inspect.Check]{
 }
 
 func (a *app) doctorCommand() *cobra.Command {
-	return a.command("doctor", "Check the store's servers, their settings and their state, with advice; ends with 6 if a check warns or fails", "skein doctor", cobra.NoArgs,
+	return a.command("doctor", "Check the store's servers and settings, with advice; ends with 6 if a check warns or fails", "skein doctor", cobra.NoArgs,
 		func(ctx context.Context, i *inspect.Inspector, _ []string) error {
 			checks, err := i.Checks(ctx)
 			away := a.unanswered(ctx)

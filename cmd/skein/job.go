@@ -13,10 +13,10 @@ import (
 func (a *app) jobCommand() *cobra.Command {
 	c := group("job", "Look at jobs, push them, and act on them",
 		a.listJobs(), a.getJob(), a.listPayloads(), a.why(), a.push(),
-		a.onJobs("run-now", "Make queued jobs due; --all takes those that were pushed for later too, with --error only failed ones", "skein job run-now orders --all --error timeout --rate 100", "made due",
+		a.onJobs("run-now", "Make queued jobs due: --all takes delayed jobs too, --all with --error only failed ones", "skein job run-now orders --all --error timeout --rate 100", "made due",
 			(*inspect.Inspector).RunNow, (*inspect.Inspector).RunAllNow, nil),
 		a.cancelJobs(),
-		a.onJobs("bury", "Move queued jobs to the morgue; --all takes only jobs that have failed, --fresh only those that have not", "skein job bury orders 42 43", "buried",
+		a.onJobs("bury", "Move queued jobs to the morgue: --all takes jobs that have failed, --fresh the others", "skein job bury orders 42 43", "buried",
 			(*inspect.Inspector).Bury, (*inspect.Inspector).BuryFailed, (*inspect.Inspector).BuryFresh),
 		a.onJobs("rm", "Remove queued jobs; --all takes only jobs that have failed, --fresh only those that have not", "skein job rm orders 42", "removed",
 			(*inspect.Inspector).Delete, (*inspect.Inspector).DeleteFailed, (*inspect.Inspector).DeleteFresh),
