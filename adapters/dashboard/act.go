@@ -191,6 +191,18 @@ func (c *call) act() (*view, error) {
 	return v, leadingBack(err, c.back(&o, "", 0))
 }
 
+// acted makes the next page look anew, unless the action was refused: a caller without the right
+// must not make pages look more often.
+func (c *call) acted(err error) {
+	if p := problemOf(err); p != nil {
+		switch p.Status {
+		case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
+			return
+		}
+	}
+	c.looker.acted()
+}
+
 // do carries out the known action of a form.
 func (c *call) do(name string, o *op) (*view, error) {
 	form := c.r.PostForm
@@ -203,7 +215,7 @@ func (c *call) do(name string, o *op) (*view, error) {
 		return c.confirm(o)
 	}
 	count, err := o.do(c)
-	c.looker.acted()
+	c.acted(err)
 	if err != nil {
 		return nil, err
 	}

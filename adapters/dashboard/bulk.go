@@ -109,6 +109,11 @@ func (c *call) sheet() (*view, error) {
 	if !known || o.all == nil {
 		return nil, errForm
 	}
+	post := c.r.Clone(c.r.Context())
+	post.Method = http.MethodPost
+	if _, err := c.door.Admit(post); err != nil { // another site's page must not start a preview
+		return nil, err
+	}
 	s, _, err := c.of()
 	if err != nil {
 		return nil, err
@@ -142,7 +147,7 @@ func (c *call) actOnAll(name string, o *op) (*view, error) {
 		}
 	}
 	reply, err := o.all(c, &service.BulkBody{Match: &b.Match, Before: &before, Continue: going})
-	c.looker.acted()
+	c.acted(err)
 	failed := ""
 	if p := problemOf(err); p != nil && p.Result != nil && p.Result.Continue != "" {
 		reply, failed = p.Result, "1"

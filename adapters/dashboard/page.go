@@ -26,27 +26,29 @@ type route struct {
 	acts bool
 	// needs is whether it is about a queue, in the parameter q.
 	needs bool
+	// whole is whether it shows all queues and servers, also if the parameter q names a queue.
+	whole bool
 	run   func(*call) (*view, error)
 }
 
 // table returns all routes, below the prefix.
 func table() []route {
 	return []route{
-		{http.MethodGet, "{$}", false, false, (*call).overview},
-		{http.MethodGet, "queue", false, true, (*call).queuePage},
-		{http.MethodGet, "shards", false, true, (*call).shardsPage},
-		{http.MethodGet, "jobs", false, true, (*call).jobsPage},
-		{http.MethodGet, "id", false, true, (*call).idPage},
-		{http.MethodGet, "search", false, false, (*call).search},
-		{http.MethodGet, "busy", false, false, (*call).busyPage},
-		{http.MethodGet, "morgue", false, true, (*call).morguePage},
-		{http.MethodGet, "unreadable", false, true, (*call).unreadable},
-		{http.MethodGet, "nodes", false, false, (*call).nodesPage},
-		{http.MethodGet, "store", false, false, (*call).storePage},
-		{http.MethodGet, "audit", false, false, (*call).auditPage},
-		{http.MethodPost, "act", true, false, (*call).act},
-		{http.MethodGet, "sheet", true, true, (*call).sheet},
-		{http.MethodGet, "steps", true, true, (*call).steps},
+		{http.MethodGet, "{$}", false, false, true, (*call).overview},
+		{http.MethodGet, "queue", false, true, false, (*call).queuePage},
+		{http.MethodGet, "shards", false, true, false, (*call).shardsPage},
+		{http.MethodGet, "jobs", false, true, false, (*call).jobsPage},
+		{http.MethodGet, "id", false, true, false, (*call).idPage},
+		{http.MethodGet, "search", false, false, false, (*call).search},
+		{http.MethodGet, "busy", false, false, false, (*call).busyPage},
+		{http.MethodGet, "morgue", false, true, false, (*call).morguePage},
+		{http.MethodGet, "unreadable", false, true, false, (*call).unreadable},
+		{http.MethodGet, "nodes", false, false, true, (*call).nodesPage},
+		{http.MethodGet, "store", false, false, true, (*call).storePage},
+		{http.MethodGet, "audit", false, false, false, (*call).auditPage},
+		{http.MethodPost, "act", true, false, false, (*call).act},
+		{http.MethodGet, "sheet", true, true, false, (*call).sheet},
+		{http.MethodGet, "steps", true, true, false, (*call).steps},
 	}
 }
 
@@ -164,7 +166,11 @@ func (c *call) begin(route *route) error {
 			return newProblem(http.StatusNotFound, "There is no such queue", err.Error())
 		}
 	}
-	if p := problemOf(c.viewing(c.queue)); p != nil && p.Status == http.StatusUnauthorized {
+	of := c.queue
+	if route.whole {
+		of = ""
+	}
+	if p := problemOf(c.viewing(of)); p != nil && p.Status == http.StatusUnauthorized {
 		return newProblem(p.Status, "Log in", "Name and password are missing or wrong. Load the page again to be asked for them.")
 	} else if p != nil {
 		return newProblem(p.Status, "Not allowed", "You may not look at this.")

@@ -170,3 +170,55 @@ func TestAPageAsksForAPassword(t *testing.T) {
 		}
 	}
 }
+
+// A user whose rights are for one queue sees no page about all queues and servers, whatever queue
+// the address names.
+func TestRightsForAQueueShowNoPageOfAll(t *testing.T) {
+	h := furnished(t, Options{API: httpapi.Options{Authorize: func(_ *http.Request, a httpapi.Action) error {
+		if a.Queue != "orders" {
+			return errors.New("not yours")
+		}
+		return nil
+	}}})
+	for target, want := range map[string]int{
+		"/": 403, "/?q=orders": 403, "/nodes?q=orders": 403, "/store?q=orders": 403,
+		"/queue?q=orders": 200, "/busy?q=orders": 200, "/audit?q=orders": 200, "/queue?q=mail": 403,
+	} {
+		if got := answerOf(h.board, request(http.MethodGet, target, nil)).Code; got != want {
+			t.Errorf("%s: %d, want %d", target, got, want)
+		}
+	}
+}
+
+// Another site's page starts no preview: a preview is work for the store. A typed address does.
+func TestAPreviewIsNotForAnotherSite(t *testing.T) {
+	h := furnished(t, Options{})
+	for site, want := range map[string]int{"cross-site": 403, "same-origin": 200, "none": 200} {
+		r := request(http.MethodGet, "/sheet?q=orders&op=purge", nil)
+		r.Header.Set("Sec-Fetch-Site", site)
+		if w := answerOf(h.board, r); w.Code != want {
+			t.Errorf("%s: %d, want %d: %s", site, w.Code, want, words(w.Body.String()))
+		}
+	}
+}
+
+// An action that is refused makes no page look at the store again.
+func TestARefusedActionCausesNoLook(t *testing.T) {
+	h := furnished(t, Options{API: httpapi.Options{Authorize: func(_ *http.Request, a httpapi.Action) error {
+		if a.Verb != httpapi.VerbView {
+			return errors.New("only look")
+		}
+		return nil
+	}}})
+	h.get("/queue?q=orders")
+	looks := h.store.looks
+	for range 3 {
+		if w := h.form("q", "orders", "op", "pause"); w.Code != http.StatusForbidden {
+			t.Fatalf("status %d", w.Code)
+		}
+		answerOf(h.board, request(http.MethodGet, "/queue?q=orders", nil))
+	}
+	if h.store.looks != looks {
+		t.Errorf("%d looks at the store, want %d", h.store.looks, looks)
+	}
+}

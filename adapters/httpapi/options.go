@@ -64,7 +64,9 @@ type Options struct {
 	// Authorize returns an error to refuse a request. The text of the error is not shown.
 	// [ErrUnauthenticated] is answered with 401, which makes a browser ask for a name and a
 	// password. Any other error is answered with 403. Authorize is called for every route, after
-	// the request was found well-formed. With nil the API serves only requests from a loopback
+	// the request was found well-formed. It must decide by the Action: the dashboard's pages call
+	// it with the browser's request, whose method and path are the page's. The Action of a page for
+	// all queues has no Queue. With nil the API serves only requests from a loopback
 	// address that no proxy has forwarded. It must be safe for concurrent use.
 	Authorize func(*http.Request, Action) error
 	// Actor returns the name of the user who makes a request, for the log line of each action that
@@ -82,8 +84,8 @@ type Options struct {
 	Hosts []string
 
 	// RedactPayload returns the bytes to show of a payload, or of a record that was set aside. data
-	// is a copy that it may overwrite. nil shows everything. All hooks must be safe for concurrent
-	// use.
+	// is a copy that it may overwrite. If it is set, no Meta is shown. nil shows everything. All
+	// hooks must be safe for concurrent use.
 	RedactPayload func(queue, id string, data []byte) []byte
 	// RedactError returns the text to show of an error of a job, or of the store; for the latter
 	// queue and id may be empty. nil shows everything.

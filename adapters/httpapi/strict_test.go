@@ -297,3 +297,18 @@ func TestWhatIsEmptyIsNotNull(t *testing.T) {
 		t.Errorf("%v %s", w.Header(), text)
 	}
 }
+
+// RedactPayload hides the Meta of payloads too: it is not asked about it.
+func TestRedactedPayloadsHaveNoMeta(t *testing.T) {
+	h := newHouse(t, Options{RedactPayload: func(string, string, []byte) []byte { return []byte("hidden") }})
+	entries := []core.Entry{{ID: "a", Payload: core.Payload{Data: []byte("text"), Meta: []byte("secret trace")}, When: core.In(0)}}
+	if _, err := h.store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: houseShards, Generation: 1, Entries: entries}); err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range []string{"/queues/orders/jobs?payloads=1", "/find?id=a&payloads=1", "/queues/orders/payloads?id=a&place=queued"} {
+		text := answerOf(h.api, request(http.MethodGet, base+target, "")).Body.String()
+		if !strings.Contains(text, "hidden") || strings.Contains(text, "meta") || strings.Contains(text, "secret") {
+			t.Errorf("%s: %s", target, text)
+		}
+	}
+}

@@ -24,6 +24,8 @@ type BulkBody struct {
 	DryRun   bool       `json:"dry_run,omitempty" doc:"with match: change nothing, and say what would be"`
 }
 
+func (b *BulkBody) isPreview() bool { return b.DryRun }
+
 func (b *BulkBody) about(a *Action) { a.IDs, a.Bulk = b.IDs, b.Match != nil }
 
 // check refuses a body that names nothing, or both.

@@ -56,7 +56,7 @@ func (c *call) payloads(queue, id string, list []core.Payload, most int) []Paylo
 	shown := make([]Payload, 0, min(most, len(list)))
 	for _, p := range list[:min(most, len(list))] {
 		view := Payload{Score: p.Score, Octets: OctetsOf(c.bytes(queue, id, p.Data))}
-		if p.Meta != nil {
+		if p.Meta != nil && c.o.RedactPayload == nil {
 			meta := OctetsOf(p.Meta)
 			view.Meta, view.MetaBase64 = meta.Data, meta.Base64
 		}

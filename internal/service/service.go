@@ -161,6 +161,9 @@ func (o Op[I, R]) Asks(queue string, in *I) Action {
 	return a
 }
 
+// preview is the input of an action that may be a dry run.
+type preview interface{ isPreview() bool }
+
 // Do runs the operation for a caller, on the given queue. The queue is empty if the input names
 // what to act on. An error is always a *Problem.
 func (o Op[I, R]) Do(ctx context.Context, who *Caller, queue string, in *I) (*R, error) {
@@ -194,7 +197,9 @@ func (o Op[I, R]) within(ctx context.Context, who *Caller, a *Action, in *I) (*R
 	defer end()
 	if o.Acts {
 		ctx = inspect.WithActor(ctx, who.Actor())
-		defer s.snapshots.forget()
+		if p, ok := any(in).(preview); !ok || !p.isPreview() {
+			defer s.snapshots.forget()
+		}
 	}
 	return o.run(&call{s, ctx, a.Queue}, in)
 }

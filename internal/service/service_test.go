@@ -9,6 +9,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
 )
 
 // Names that are no queue's must not pile up: anybody with a right to look could fill the memory.
@@ -94,4 +95,28 @@ func FuzzCursor(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A preview changes nothing, so pollers of statistics keep what they share.
+func TestAPreviewKeepsTheSharedStatistics(t *testing.T) {
+	store := memory.New(memory.Options{})
+	if _, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(inspect.New(store, inspect.Options{}), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	who := &Caller{Service: s, Actor: func() inspect.Actor { return inspect.Actor{} }}
+	if _, err := QueueStats.Do(t.Context(), who, "orders", &NoQuery{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, dry := range []bool{true, false} {
+		if _, err := Purge.Do(t.Context(), who, "orders", &MorgueBody{BulkBody: BulkBody{Match: &Match{}, DryRun: dry}}); err != nil {
+			t.Fatal(err)
+		}
+		if kept := len(s.snapshots.byQueue) > 0; kept != dry {
+			t.Errorf("dry run %v: the statistics are kept: %v", dry, kept)
+		}
+	}
 }
