@@ -30,7 +30,6 @@ type Dashboard struct {
 	o      Options
 	api    *httpapi.API
 	door   service.Door
-	routes []route
 	mux    *http.ServeMux
 	pages  pages
 	looker *looker
@@ -54,7 +53,6 @@ func New(inspector *inspect.Inspector, o Options) (*Dashboard, error) {
 		if r.acts && o.API.ReadOnly {
 			continue
 		}
-		d.routes = append(d.routes, r)
 		d.mux.HandleFunc(r.method+" /"+r.path, func(w http.ResponseWriter, q *http.Request) { d.serve(w, q, &r) })
 	}
 	d.mux.HandleFunc("GET /"+assetDir, serveAsset)
