@@ -68,8 +68,8 @@ func repeating(f Factory) Factory {
 	}
 }
 
-// groups returns the named cases for a store, also those of the optional interfaces
-// that it implements.
+// groups returns the named cases for a store, also those of the optional interfaces that it
+// implements.
 func groups(store ports.ShardStore) []group {
 	all := []group{
 		{"declare", declareCases()},
@@ -111,6 +111,11 @@ func groups(store ports.ShardStore) []group {
 		{"find", findCases()},
 		{"vectors", vectorCases()},
 	}
+	return append(all, optionalGroups(store)...)
+}
+
+// optionalGroups returns the named cases of the optional interfaces that a store implements.
+func optionalGroups(store ports.ShardStore) (all []group) {
 	if _, ok := store.(ports.Notifier); ok {
 		all = append(all, group{"wakeups", wakeupCases()}, group{"permit wakeups", permitWakeupCases()})
 	}
