@@ -74,6 +74,7 @@ type DiscardBody struct {
 	Keys  []string `json:"keys" doc:"the keys of the records, at most 250"`
 }
 
+// DiscardReply is the result of a removal of records.
 type DiscardReply struct {
 	Discarded int `json:"discarded" doc:"how many were there"`
 }

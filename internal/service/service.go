@@ -117,7 +117,7 @@ type call struct {
 	queue string
 }
 
-// about is what the rights get to know of a request beside its operation.
+// about is an input that adds to the Action of its operation, for the rights.
 type about interface{ about(*Action) }
 
 // How long an operation may take. The context of its calls to the store ends then.
@@ -146,13 +146,13 @@ func act[I, R any](verb string, run func(*call, *I) (*R, error)) Op[I, R] {
 	return Op[I, R]{verb, true, actTime, run}
 }
 
-// slow is an operation whose time grows with the queue.
+// slow returns the operation with the time of one whose duration grows with the queue.
 func slow[I, R any](o Op[I, R]) Op[I, R] {
 	o.Time = recountTime
 	return o
 }
 
-// Asks returns the action of an input, for the rights.
+// Asks returns the Action of the operation with an input, which the rights permit or refuse.
 func (o Op[I, R]) Asks(queue string, in *I) Action {
 	a := Action{Verb: o.Verb, Queue: queue}
 	if in, ok := any(in).(about); ok {
