@@ -19,12 +19,12 @@ import (
 // conformance.
 var quotedName = regexp.MustCompile("`([^`]+)`")
 
-// Each row of docs/faults.md names a test, and each name there is that of a test, or of a case or a
-// group of cases of package conformance.
+// Each row of docs/contributing/faults.md names a test, and each name there is that of a test, or
+// of a case or a group of cases of package conformance.
 func TestEachFaultHasATest(t *testing.T) {
 	tests := testNames(t)
 	cases := caseNames(t)
-	text, err := os.ReadFile(filepath.Join("docs", "faults.md"))
+	text, err := os.ReadFile(filepath.Join("docs", "contributing", "faults.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,8 +30,8 @@ type record struct {
 
 func sorted(set map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(set)), " ") }
 
-// TestEveryLogRecordIsInTheTable holds that docs/log.md has each message that the code logs, with
-// its levels and its keys, and no other.
+// TestEveryLogRecordIsInTheTable holds that docs/reference/log.md has each message that the code
+// logs, with its levels and its keys, and no other.
 func TestEveryLogRecordIsInTheTable(t *testing.T) {
 	code := make(map[string]*record)
 	for _, dir := range []string{".", "core", "inspect", "ports", "ports/storekit", "internal/engine", "adapters/memory", "adapters/redis", "adapters/postgres"} {
@@ -41,14 +41,14 @@ func TestEveryLogRecordIsInTheTable(t *testing.T) {
 	for _, m := range slices.Sorted(maps.Keys(code)) {
 		is, said := code[m], table[m]
 		if said == nil {
-			t.Errorf("%s logs %q, which docs/log.md does not have", is.where, m)
+			t.Errorf("%s logs %q, which docs/reference/log.md does not have", is.where, m)
 			continue
 		}
 		if sorted(is.levels) != sorted(said.levels) {
-			t.Errorf("%s logs %q with levels %s, docs/log.md says %s", is.where, m, sorted(is.levels), sorted(said.levels))
+			t.Errorf("%s logs %q with levels %s, docs/reference/log.md says %s", is.where, m, sorted(is.levels), sorted(said.levels))
 		}
 		if sorted(is.keys) != sorted(said.keys) {
-			t.Errorf("%s logs %q with keys %s, docs/log.md says %s", is.where, m, sorted(is.keys), sorted(said.keys))
+			t.Errorf("%s logs %q with keys %s, docs/reference/log.md says %s", is.where, m, sorted(is.keys), sorted(said.keys))
 		}
 		for key := range is.keys {
 			if !snakeCase.MatchString(key) {
@@ -61,7 +61,7 @@ func TestEveryLogRecordIsInTheTable(t *testing.T) {
 	}
 	for _, m := range slices.Sorted(maps.Keys(table)) {
 		if code[m] == nil {
-			t.Errorf("docs/log.md has %q, which nothing logs", m)
+			t.Errorf("docs/reference/log.md has %q, which nothing logs", m)
 		}
 	}
 }
@@ -72,9 +72,9 @@ var (
 	level     = regexp.MustCompile(`Debug|Info|Warn|Error`)
 )
 
-// loggedInTable returns the rows of docs/log.md: a message, its levels, its keys.
+// loggedInTable returns the rows of docs/reference/log.md: a message, its levels, its keys.
 func loggedInTable(t *testing.T) map[string]*record {
-	text, err := os.ReadFile(filepath.Join("docs", "log.md"))
+	text, err := os.ReadFile(filepath.Join("docs", "reference", "log.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func loggedInTable(t *testing.T) map[string]*record {
 		}
 		message := strings.Trim(cells[1], " `")
 		if table[message] != nil {
-			t.Errorf("docs/log.md has %q twice", message)
+			t.Errorf("docs/reference/log.md has %q twice", message)
 		}
 		r := &record{levels: make(map[string]bool), keys: make(map[string]bool)}
 		for _, l := range level.FindAllString(cells[2], -1) {

@@ -270,7 +270,7 @@ func passages(name, text string) []*passage {
 
 // forUsers reports whether a page is for users, and not for contributors.
 func forUsers(name string) bool {
-	for _, other := range []string{"docs/architecture", "docs/contributing/", "docs/decisions", "docs/evidence/", "docs/faults"} {
+	for _, other := range []string{"docs/architecture", "docs/contributing/", "docs/decisions", "docs/evidence/"} {
 		if strings.HasPrefix(name, other) {
 			return false
 		}

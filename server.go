@@ -111,10 +111,10 @@ type ServerOptions struct {
 	ErrorGroup func(err error) string
 	// Logger receives messages for operators. Their number is bounded: the first failure of a kind
 	// is logged at once, and then a count once per minute. A handler's panic is logged as an error
-	// with its stack. docs/log.md lists every message with its level, keys and bound. Each record
-	// has lib=skein, and no record has a payload. If the log handler panics, the record is lost. If
-	// it blocks, the server blocks too, so a slow one should hand records to a goroutine. Default
-	// [slog.Default].
+	// with its stack. docs/reference/log.md lists every message with its level, keys and bound. Each
+	// record has lib=skein, and no record has a payload. If the log handler panics, the record is
+	// lost. If it blocks, the server blocks too, so a slow one should hand records to a goroutine.
+	// Default [slog.Default].
 	Logger *slog.Logger
 	// Observer is notified of events of the server. nil means no observer.
 	Observer Observer

@@ -19,8 +19,8 @@ type RawPayload = core.Payload
 type RawEntry = core.Entry
 
 // Observer is notified of pushes, batches, ends of jobs, turns, failures of the store, leases and
-// servers, for metrics and traces. docs/metrics.md maps its methods to metrics. It must be fast and
-// safe for concurrent use, and must not panic.
+// servers, for metrics and traces. docs/reference/metrics.md maps its methods to metrics. It must
+// be fast and safe for concurrent use, and must not panic.
 type Observer = ports.Observer
 
 // NopObserver is an [Observer] that does nothing. Embed it in your own Observer, which then needs

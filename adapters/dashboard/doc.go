@@ -18,5 +18,5 @@
 // Shutdown of the HTTP server.
 //
 // Like the API, the dashboard is closed by default: without Options.API.Authorize it serves only
-// requests from the same machine. docs/dashboard.md has the details.
+// requests from the same machine. docs/reference/dashboard.md has the details.
 package dashboard

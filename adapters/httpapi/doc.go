@@ -31,7 +31,7 @@
 //
 // # Routes
 //
-// docs/httpapi.md lists the routes, and GET /api/v1/openapi.json returns them as an OpenAPI
-// document. Both are made from the same table as the handler. No response is a stream, so no
-// response delays the Shutdown of the HTTP server.
+// docs/reference/httpapi.md lists the routes, and GET /api/v1/openapi.json returns them as an
+// OpenAPI document. Both are made from the same table as the handler. No response is a stream, so
+// no response delays the Shutdown of the HTTP server.
 package httpapi

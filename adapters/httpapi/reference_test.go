@@ -19,7 +19,7 @@ import (
 
 // update writes the files made from the table instead of comparing them: go test
 // ./adapters/httpapi -run Reference -update.
-var update = flag.Bool("update", false, "write testdata/openapi.json and the reference in docs/httpapi.md")
+var update = flag.Bool("update", false, "write testdata/openapi.json and the reference in docs/reference/httpapi.md")
 
 // Clients are generated from the document, so that each change of it has to be seen.
 func TestReferenceOpenAPIDocument(t *testing.T) {
@@ -78,10 +78,10 @@ func TestReferenceOperationIDsAreUnique(t *testing.T) {
 
 const (
 	referenceBegin = "<!-- The rest is made of the table of routes: go test ./adapters/httpapi -run Reference -update -->\n"
-	referencePath  = "../../docs/httpapi.md"
+	referencePath  = "../../docs/reference/httpapi.md"
 )
 
-// TestReferenceInDocs holds the second half of docs/httpapi.md to the table.
+// TestReferenceInDocs holds the second half of docs/reference/httpapi.md to the table.
 func TestReferenceInDocs(t *testing.T) {
 	text, err := os.ReadFile(referencePath)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package otel exports Skein's metrics and traces to OpenTelemetry. It uses only OpenTelemetry's
 // API, so the program chooses the SDK and the exporter. Names follow the semantic conventions,
-// version 1.43.0, whose part for messaging is still in development. docs/metrics.md and
-// docs/traces.md list the names.
+// version 1.43.0, whose part for messaging is still in development. docs/reference/metrics.md and
+// docs/reference/traces.md list the names.
 //
 //	metrics, err := otel.NewMetrics(otel.MetricsOptions{Queues: []string{"orders"}})
 //	tracing := otel.NewTracing(otel.TracingOptions{})

@@ -63,7 +63,7 @@ func unknownAdvice(err error) string {
 	case "", queryCanceled:
 		return moreTime
 	case noRight:
-		return "grant the role what docs/postgres-dba.md lists, or look yourself"
+		return "grant the role what docs/operations/postgres-dba.md lists, or look yourself"
 	}
 	return "look yourself"
 }
@@ -144,7 +144,7 @@ FROM p LEFT JOIN LATERAL (
   SELECT t.* FROM pg_stat_user_tables t JOIN pg_class c ON c.oid = t.relid
   WHERE c.relnamespace = p.namespace AND t.relname = ANY (p.own) ORDER BY t.n_dead_tup DESC LIMIT 1
 ) t ON true`,
-		"see oldest_transaction; if there is none, let the role that owns the tables vacuum them (docs/postgres-dba.md)"},
+		"see oldest_transaction; if there is none, let the role that owns the tables vacuum them (docs/operations/postgres-dba.md)"},
 	{"indexes", params + `
 SELECT format('%s: %s of indexes, %s of rows', t.relname, pg_size_pretty(t.indexes), pg_size_pretty(t.rows)),
   CASE WHEN t.indexes > 268435456 AND t.indexes > 4 * t.rows THEN 2 ELSE 0 END

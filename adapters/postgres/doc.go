@@ -8,6 +8,6 @@
 // pool. A [Tx] pushes and settles in a transaction of the caller.
 //
 // A push is one statement, a turn is one function call and one commit. Entries are sent as arrays.
-// docs/postgres.md describes the rights that a role needs, PgBouncer, and transactions of the
-// caller.
+// docs/operations/postgres.md describes the rights that a role needs, PgBouncer, and transactions
+// of the caller.
 package postgres

@@ -136,7 +136,7 @@ func remedyFor(code string) string {
 	case "3D000":
 		return "create the database, or correct its name in the pool's configuration"
 	case noRight:
-		return "grant the role the rights that docs/postgres.md lists"
+		return "grant the role the rights that docs/operations/postgres.md lists"
 	case undefinedTable, undefinedSchema, undefinedFunction:
 		return `make the schema with "skein migrate up" or postgres.Migrate, or correct its name`
 	case "53400": // configuration limit exceeded

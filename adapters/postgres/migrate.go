@@ -106,10 +106,10 @@ type MigrateOptions struct {
 
 // Migrate brings a schema to a version, in one transaction. Concurrent calls wait for one another.
 // A schema that already has the version is not changed. The role must own the schema, or be allowed
-// to create it; other roles need only the rights that docs/postgres-dba.md lists. If To is 0, a
-// newer version that this program supports is not changed. Migrate returns [ports.ErrUnusable] for
-// a version that this program does not support, for one that it can't bring to To, and for an
-// unknown To.
+// to create it; other roles need only the rights that docs/operations/postgres-dba.md lists. If To
+// is 0, a newer version that this program supports is not changed. Migrate returns
+// [ports.ErrUnusable] for a version that this program does not support, for one that it can't bring
+// to To, and for an unknown To.
 func Migrate(ctx context.Context, pool *pgxpool.Pool, o MigrateOptions) error {
 	if o.To == 0 {
 		return migrate(ctx, pool, o.Schema, len(versions()), true)

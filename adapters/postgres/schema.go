@@ -228,7 +228,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	case !v.fits():
 		return s.unfit(v)
 	case len(forbidden) > 0:
-		return fmt.Errorf("postgres: %w: the role may not use %s in schema %s; grant it the rights that docs/postgres.md lists",
+		return fmt.Errorf("postgres: %w: the role may not use %s in schema %s; grant it the rights that docs/operations/postgres.md lists",
 			ports.ErrUnusable, strings.Join(forbidden, ", "), s.schema)
 	case readOnly:
 		return errReadOnly

@@ -29,7 +29,7 @@ var wrongInShop = []string{
 func TestAlertsFireInPrometheus(t *testing.T) {
 	tier.Long(t, "durations of alerts pass in a real Prometheus")
 	t.Parallel()
-	s := startPrometheus(t, openShop(t), compress(t, read(t, "../../docs/alerts.yaml")))
+	s := startPrometheus(t, openShop(t), compress(t, read(t, "../../docs/reference/alerts.yaml")))
 	fired := make(map[string]alert)
 	await(t, func() error {
 		maps.Copy(fired, s.firing())
@@ -207,7 +207,7 @@ func TestPromtoolAcceptsTheRulesAndQueries(t *testing.T) {
 	}
 	board := filepath.Join(t.TempDir(), "board.yaml")
 	write(t, board, text)
-	for path, n := range map[string]int{"../../docs/alerts.yaml": len(alertRules(t)), board: len(queries)} {
+	for path, n := range map[string]int{"../../docs/reference/alerts.yaml": len(alertRules(t)), board: len(queries)} {
 		said, err := exec.Command(program(t, "promtool"), "check", "rules", path).CombinedOutput()
 		if want := fmt.Sprintf("SUCCESS: %d rules found", n); err != nil || !strings.Contains(string(said), want) {
 			t.Errorf("%s: %v; %q is wanted of\n%s", path, err, want, said)

@@ -1,4 +1,4 @@
-// Package prometheus exports Skein's metrics to Prometheus. docs/metrics.md lists them.
+// Package prometheus exports Skein's metrics to Prometheus. docs/reference/metrics.md lists them.
 //
 //	metrics, err := prometheus.New(prometheus.Options{Queues: []string{"orders"}})
 //	registry.MustRegister(metrics)

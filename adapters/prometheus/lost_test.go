@@ -123,7 +123,7 @@ func constant(families map[string]*dto.MetricFamily) values {
 // promtoolTests runs unit tests of the rules as they are published.
 func promtoolTests(t *testing.T, tests []*unitTest) {
 	t.Helper()
-	published, err := filepath.Abs("../../docs/alerts.yaml")
+	published, err := filepath.Abs("../../docs/reference/alerts.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func read(t *testing.T, path string) []byte {
 	return text
 }
 
-// alertRule is a rule of docs/alerts.yaml.
+// alertRule is a rule of docs/reference/alerts.yaml.
 type alertRule struct {
 	Alert, Expr, For    string
 	Labels, Annotations map[string]string
@@ -38,13 +38,13 @@ func alertRules(t *testing.T) []alertRule {
 	var file struct {
 		Groups []struct{ Rules []alertRule }
 	}
-	if err := yaml.Unmarshal(read(t, "../../docs/alerts.yaml"), &file); err != nil {
+	if err := yaml.Unmarshal(read(t, "../../docs/reference/alerts.yaml"), &file); err != nil {
 		t.Fatal(err)
 	}
 	return file.Groups[0].Rules
 }
 
-// board is the part of docs/grafana.json that queries Prometheus.
+// board is the part of docs/reference/grafana.json that queries Prometheus.
 type board struct {
 	Panels []struct {
 		Title, Type, Description string
@@ -61,7 +61,7 @@ type board struct {
 func readBoard(t *testing.T) board {
 	t.Helper()
 	var b board
-	if err := json.Unmarshal(read(t, "../../docs/grafana.json"), &b); err != nil {
+	if err := json.Unmarshal(read(t, "../../docs/reference/grafana.json"), &b); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -92,7 +92,7 @@ func holdNames(t *testing.T, where, expr string) {
 }
 
 func TestAlertsNameMetricsOfTheTableAndHaveTheirPages(t *testing.T) {
-	pages := string(read(t, "../../docs/operations.md"))
+	pages := string(read(t, "../../docs/operations/runbooks.md"))
 	rules := alertRules(t)
 	for _, rule := range rules {
 		holdNames(t, rule.Alert, rule.Expr)
@@ -106,25 +106,25 @@ func TestAlertsNameMetricsOfTheTableAndHaveTheirPages(t *testing.T) {
 				}
 			}
 		}
-		if !strings.HasSuffix(rule.Annotations["runbook_url"], "docs/operations.md#"+strings.ToLower(rule.Alert)) {
+		if !strings.HasSuffix(rule.Annotations["runbook_url"], "docs/operations/runbooks.md#"+strings.ToLower(rule.Alert)) {
 			t.Errorf("%s links to %q", rule.Alert, rule.Annotations["runbook_url"])
 		}
 		if !strings.Contains(pages, "\n## "+rule.Alert+"\n") {
-			t.Errorf("%s has no page in docs/operations.md", rule.Alert)
+			t.Errorf("%s has no page in docs/operations/runbooks.md", rule.Alert)
 		}
 	}
 	if n := strings.Count(pages, "\n## "); n != len(rules) {
 		t.Errorf("%d pages of %d alerts", n, len(rules))
 	}
 	for _, word := range named.FindAllString(pages, -1) {
-		holdNames(t, "docs/operations.md", word)
+		holdNames(t, "docs/operations/runbooks.md", word)
 	}
 }
 
 // A server takes over another's shards within two leases: after three something is wrong. The page
 // names the TTL that the rule is about.
 func TestShardsMayBeUnownedForThreeLeases(t *testing.T) {
-	pages := strings.Join(strings.Fields(string(read(t, "../../docs/operations.md"))), " ")
+	pages := strings.Join(strings.Fields(string(read(t, "../../docs/operations/runbooks.md"))), " ")
 	for _, rule := range alertRules(t) {
 		if rule.Alert != "SkeinShardsUnowned" {
 			continue
@@ -133,7 +133,7 @@ func TestShardsMayBeUnownedForThreeLeases(t *testing.T) {
 			t.Errorf("%s waits for %v, %v; want three times %v", rule.Alert, d, err, skein.DefaultLeaseTTL)
 		}
 		if text := fmt.Sprintf("The default LeaseTTL is %.0f s, and %.0f s is three times that.", skein.DefaultLeaseTTL.Seconds(), 3*skein.DefaultLeaseTTL.Seconds()); !strings.Contains(pages, text) {
-			t.Errorf("docs/operations.md does not say: %s", text)
+			t.Errorf("docs/operations/runbooks.md does not say: %s", text)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func TestBoardNamesMetricsOfTheTable(t *testing.T) {
 			t.Errorf("%s asks for nothing", panel.Title)
 		}
 	}
-	holdNames(t, "docs/grafana.json", string(read(t, "../../docs/grafana.json")))
+	holdNames(t, "docs/reference/grafana.json", string(read(t, "../../docs/reference/grafana.json")))
 }
 
 // queried is a metric of a query.

@@ -231,7 +231,7 @@ func (s *Store) checkRights(ctx context.Context, master goredis.UniversalClient)
 		missing = append(missing, strings.ToLower(r.text()))
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("%w: the user of Redis may not run %s on keys below %q; grant the rights that docs/redis.md lists",
+		return fmt.Errorf("%w: the user of Redis may not run %s on keys below %q; grant the rights that docs/operations/redis.md lists",
 			ports.ErrUnusable, strings.Join(missing, ", "), s.prefix)
 	}
 	return nil

@@ -18,7 +18,7 @@ import (
 var permanentErrors = []struct{ prefix, advice string }{
 	{"WRONGPASS", "correct the user and the password with which the client connects"},
 	{"NOAUTH", "connect with the server's password; a URL has it as redis://USER:PASSWORD@HOST:PORT"},
-	{"NOPERM", "grant the user the rights that docs/redis.md lists"},
+	{"NOPERM", "grant the user the rights that docs/operations/redis.md lists"},
 	{"DENIED", "give the server a password, or set its protected-mode or bind"},
 	{"DB index is out of range", "connect to a database that the server has; a URL has its number as redis://HOST:PORT/0"},
 	{"SELECT is not allowed in cluster mode", "connect to database 0"},
@@ -30,9 +30,10 @@ var permanentErrors = []struct{ prefix, advice string }{
 //
 // One cause is a failover during the migration of the shard's slot: two masters of a Cluster then
 // have keys of the shard, and a call misses a key that another key refers to. Another cause is a
-// declared shard whose record is gone. The queue's other shards continue to work. docs/redis.md
-// describes the repair. If a key is only lost, the store sets its record aside instead.
-var ErrTorn = errors.New("the keys of a shard contradict each other, as after a failover during the migration of its slot; docs/redis.md describes the repair")
+// declared shard whose record is gone. The queue's other shards continue to work.
+// docs/operations/redis.md describes the repair. If a key is only lost, the store sets its record
+// aside instead.
+var ErrTorn = errors.New("the keys of a shard contradict each other, as after a failover during the migration of its slot; docs/operations/redis.md describes the repair")
 
 // luaFault is in the error of one of the store's scripts that misses something that another key
 // refers to, and does not check for it.

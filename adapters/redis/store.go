@@ -7,8 +7,9 @@
 // [New] makes a [Store] with [Options]. The client remains the caller's.
 //
 // Every change of state is one Lua script on one shard. The keys of a shard share a hash tag, so a
-// queue spreads over a Cluster by its shards, and a turn costs one round trip. docs/redis.md
-// describes what Redis can lose, what its errors mean, and which rights a user needs.
+// queue spreads over a Cluster by its shards, and a turn costs one round trip.
+// docs/operations/redis.md describes what Redis can lose, what its errors mean, and which rights a
+// user needs.
 package redis
 
 import (

@@ -116,7 +116,7 @@ func leasesRow(lines []statLine) inspect.Check {
 		slices.Sort(bare)
 		row.Status = inspect.CheckWarn
 		row.Value += "; without: " + strings.Join(bare, ", ")
-		row.Advice = "wait for a LeaseTTL, 10s by default; if it lasts, see docs/operations.md, SkeinShardsUnowned"
+		row.Advice = "wait for a LeaseTTL, 10s by default; if it lasts, see docs/operations/runbooks.md, SkeinShardsUnowned"
 	}
 	return row
 }

@@ -16,11 +16,11 @@ import (
 
 // update writes the files made from the commands instead of comparing them: go -C cmd/skein test
 // -run Reference -update .
-var update = flag.Bool("update", false, "write the reference in docs/cli.md, and what scripts compare")
+var update = flag.Bool("update", false, "write the reference in docs/reference/cli.md, and what scripts compare")
 
 const (
 	referenceBegin = "<!-- The rest is made of the commands: go -C cmd/skein test -run Reference -update . -->\n"
-	referencePath  = "../../docs/cli.md"
+	referencePath  = "../../docs/reference/cli.md"
 )
 
 // commands are all commands, without those of cobra.
@@ -36,7 +36,7 @@ func commands() (all []*cobra.Command) {
 	return all
 }
 
-// TestReferenceInDocs holds the second half of docs/cli.md to the commands.
+// TestReferenceInDocs holds the second half of docs/reference/cli.md to the commands.
 func TestReferenceInDocs(t *testing.T) {
 	text, err := os.ReadFile(referencePath)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Command skein looks at the queues of a store and acts on them: see skein help, or docs/cli.md.
+// Command skein looks at the queues of a store and acts on them: see skein help, or
+// docs/reference/cli.md.
 package main
 
 import (

@@ -34,7 +34,7 @@ var commandLine = regexp.MustCompile(`(?m)^    (skein .*)$`)
 
 func runbooks(t *testing.T) (pages []runbook) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/operations.md")
+	text, err := os.ReadFile("../../docs/operations/runbooks.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
 // Benchmark does the same work on Skein and on another queue, side by side, on one
-// Redis or one Postgres, and prints a table in Markdown. docs/benchmarks.md says
+// Redis or one Postgres, and prints a table in Markdown. docs/contributing/benchmarks.md says
 // what each work measures.
 package main
 

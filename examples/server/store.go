@@ -36,7 +36,7 @@ func openStore(ctx context.Context, storeURL string) (store skein.Store, closeSt
 		if err != nil {
 			return nil, nil, fmt.Errorf("store: %w", err)
 		}
-		// Or migrate where you migrate your own tables; see docs/postgres.md.
+		// Or migrate where you migrate your own tables; see docs/operations/postgres.md.
 		if err := postgres.Migrate(ctx, pool, postgres.MigrateOptions{}); err != nil {
 			pool.Close()
 			return nil, nil, fmt.Errorf("store: %w", err)

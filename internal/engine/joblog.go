@@ -9,7 +9,8 @@ import (
 	"github.com/skeinq/skein/internal/logs"
 )
 
-// Attribute keys of log lines about jobs. They are stable: docs/log.md lists them for users.
+// Attribute keys of log lines about jobs. They are stable: docs/reference/log.md lists them for
+// users.
 const (
 	keyQueue    = "queue"
 	keyShard    = "shard"

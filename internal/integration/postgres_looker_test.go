@@ -97,7 +97,7 @@ func looksAround(t *testing.T, store *postgres.Store, jobs int64) {
 // its queries run.
 func TestPostgresPageForTheDBA(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/postgres-dba.md")
+	page, err := os.ReadFile("../../docs/operations/postgres-dba.md")
 	if err != nil {
 		t.Fatal(err)
 	}

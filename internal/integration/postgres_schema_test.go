@@ -204,7 +204,7 @@ func TestPostgresMigrationSQLIsWhatMigrateRuns(t *testing.T) {
 }
 
 // A role that may create nothing uses the schema that another has migrated, with the rights of
-// docs/postgres.md.
+// docs/operations/postgres.md.
 func TestPostgresNeedsNoRightToCreate(t *testing.T) {
 	pool := testservers.Postgres(t)
 	schema := testservers.Schema(t, pool)

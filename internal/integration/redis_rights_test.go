@@ -19,7 +19,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// The suite passes for a user who has the rights that docs/redis.md lists and no
+// The suite passes for a user who has the rights that docs/operations/redis.md lists and no
 // others, but for the prefix, which the suite chooses.
 func TestRedisUserOfAPrefix(t *testing.T) {
 	tier.Long(t, "runs the suite with the rights of one prefix")
@@ -32,14 +32,14 @@ func TestRedisUserOfAPrefix(t *testing.T) {
 // documentedRights are the arguments of ACL SETUSER skein in the documentation.
 func documentedRights(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/redis.md")
+	text, err := os.ReadFile("../../docs/operations/redis.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(string(text), "ACL SETUSER skein ")
 	rights, _, found := strings.Cut(rest, "```")
 	if !found {
-		t.Fatal("docs/redis.md does not say what a user needs")
+		t.Fatal("docs/operations/redis.md does not say what a user needs")
 	}
 	return strings.ReplaceAll(rights, "\\\n", " ")
 }

@@ -45,7 +45,7 @@ func unusableRedises() []unusableRedis {
 		{name: "no database", options: func(o *goredis.Options) { o.DB = 99 }, says: "DB"},
 		{
 			name: "no right to run scripts", options: asSkein("secret"), rights: append(most[:5:5], "-evalsha"),
-			says: "docs/redis.md", cure: []any{"+evalsha"},
+			says: "docs/operations/redis.md", cure: []any{"+evalsha"},
 		},
 		{
 			name: "no right to a command of a script", options: asSkein("secret"), rights: append(most[:5:5], "-zadd", "-hdel"),
@@ -53,7 +53,7 @@ func unusableRedises() []unusableRedis {
 		},
 		{
 			name: "no right to the prefix", options: asSkein("secret"), rights: []any{"on", ">secret", "~other:*", "&*", "+@all"},
-			says: "docs/redis.md", cure: []any{"~skein:*"},
+			says: "docs/operations/redis.md", cure: []any{"~skein:*"},
 		},
 		{name: "evicting policy", config: []string{"maxmemory-policy", "allkeys-lru"}, says: "noeviction"},
 		{name: "braces in the prefix", prefix: "{tenant}:", says: "braces"},

@@ -1,6 +1,6 @@
 // Package metrics is the table of Skein's metrics: each metric's name, meaning, unit and labels.
-// It is only data: adapters make metrics from it, docs/metrics.md is written from it, and
-// docs/alerts.yaml and docs/grafana.json may name no others.
+// It is only data: adapters make metrics from it, docs/reference/metrics.md is written from it, and
+// docs/reference/alerts.yaml and docs/reference/grafana.json may name no others.
 package metrics
 
 import "strings"

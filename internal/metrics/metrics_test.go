@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/metrics.md")
+var update = flag.Bool("update", false, "write the tables of docs/reference/metrics.md")
 
 const (
-	page    = "../../docs/metrics.md"
+	page    = "../../docs/reference/metrics.md"
 	written = "<!-- The rest is made of the table: go test ./internal/metrics -run Page -update -->\n"
 )
 
@@ -86,7 +86,7 @@ func TestPageHasTheTable(t *testing.T) {
 		return
 	}
 	if string(text) != want {
-		t.Errorf("docs/metrics.md is not of the table; run: go test ./internal/metrics -run Page -update")
+		t.Errorf("docs/reference/metrics.md is not of the table; run: go test ./internal/metrics -run Page -update")
 	}
 }
 
