@@ -89,22 +89,23 @@ type DeadLetter struct {
 const BuriedByHand = "buried by hand"
 
 // MergeImported returns the dead letter of an id after a dead letter of another store was added to
-// it (docs/rules.md 5), and whether that changed it. The payloads merge. Time, error and group are
-// those of the dead letter that changed later; on a tie, those of the one that was there.
-func MergeImported(there, coming DeadLetter) (merged DeadLetter, changed bool) {
-	payloads := MergePayloads(there.Payloads, coming.Payloads)
+// it (docs/rules.md 5), whether that changed it, and the number of payloads that the rule
+// superseded. The payloads merge by the rule. Time, error and group are those of the dead letter
+// that changed later; on a tie, those of the one that was there.
+func MergeImported(there, coming DeadLetter, rule MergeRule) (merged DeadLetter, changed bool, superseded int) {
+	payloads, superseded := rule.Merge(there.Payloads, coming.Payloads)
 	changed = !slices.EqualFunc(payloads, there.Payloads, func(a, b Payload) bool { return a.Compare(b) == 0 })
 	if coming.ChangedAt > there.ChangedAt {
 		there, changed = coming, true
 	}
 	there.Payloads = payloads
-	return there, changed
+	return there, changed, superseded
 }
 
 // MergeDeadLetters returns the dead letter of an id after another one was added to it
-// (docs/rules.md 2, last line). The payloads merge. Time, error and group are those of the one that
-// was added.
-func MergeDeadLetters(there, coming DeadLetter) DeadLetter {
-	coming.Payloads = MergePayloads(there.Payloads, coming.Payloads)
-	return coming
+// (docs/rules.md 2, last line), and the number of payloads that the rule superseded. The payloads
+// merge by the rule. Time, error and group are those of the one that was added.
+func MergeDeadLetters(there, coming DeadLetter, rule MergeRule) (merged DeadLetter, superseded int) {
+	coming.Payloads, superseded = rule.Merge(there.Payloads, coming.Payloads)
+	return coming, superseded
 }

@@ -140,7 +140,8 @@ func TestMorgueEntriesUniteWithTheNewestTimeAndError(t *testing.T) {
 		ChangedAt: 9,
 		Error:     "new",
 	}
-	equal(t, "entry", want, core.MergeDeadLetters(there, coming))
+	merged, _ := core.MergeDeadLetters(there, coming, core.MergeRule{})
+	equal(t, "entry", want, merged)
 }
 
 func TestPushRuleValidate(t *testing.T) {

@@ -31,7 +31,8 @@ func (p Payload) Compare(q Payload) int {
 const indexAbove = 8
 
 // PayloadSet is the payloads of one job: a set by Data, in order of Compare.
-// The zero value is an empty set.
+// The zero value is an empty set. A set has no merge rule of its own: each call that merges is told
+// the rule.
 type PayloadSet struct {
 	list  []Payload
 	score map[string]float64
@@ -47,9 +48,9 @@ func NewPayloadSet(payloads []Payload) PayloadSet {
 	return s
 }
 
-// MergePayloads returns the union of two ordered lists (docs/rules.md 2). Of two payloads with
-// equal bytes the one with the smaller score stays, together with its Meta; on a tie the one of
-// there stays. The arguments are not changed.
+// MergePayloads returns the union of two ordered lists, as the zero [MergeRule] merges them
+// (docs/rules.md 2). Of two payloads with equal bytes the one with the smaller score stays,
+// together with its Meta; on a tie the one of there stays. The arguments are not changed.
 func MergePayloads(there, coming []Payload) []Payload {
 	s := NewPayloadSet(there)
 	s.Merge(coming)
@@ -65,10 +66,65 @@ func (s *PayloadSet) List() []Payload { return s.list }
 
 // Add merges one payload into the set, as [MergePayloads] does. It reports whether the set
 // had no payload with these bytes.
-func (s *PayloadSet) Add(p Payload) (added bool) {
+func (s *PayloadSet) Add(p Payload) (added bool) { return s.add(MergeRule{}, p) }
+
+// Met is what a payload met in a set ([PayloadSet.AddBy]).
+type Met uint8
+
+const (
+	// MetMerged means that the set had no payload with these bytes, and has it now.
+	MetMerged Met = iota
+	// MetDuplicate means that the set already had a payload with these bytes.
+	MetDuplicate
+	// MetSuperseded means that the rule keeps only higher payloads, so the set does not have it.
+	MetSuperseded
+)
+
+// AddBy merges one payload into the set by a rule. It returns what the payload met, and the number
+// of payloads that were superseded, the added one included.
+func (s *PayloadSet) AddBy(rule MergeRule, p Payload) (met Met, superseded int) {
+	if !s.add(rule, p) {
+		met = MetDuplicate
+	}
+	if rule.Keep == 0 || len(s.list) <= rule.Keep {
+		return met, 0
+	}
+	superseded = len(s.list) - rule.Keep
+	s.drop(superseded)
+	if _, there := s.find(p.Data); !there {
+		met = MetSuperseded
+	}
+	return met, superseded
+}
+
+// drop removes the n lowest payloads.
+func (s *PayloadSet) drop(n int) {
+	if s.score != nil {
+		for _, p := range s.list[:n] {
+			delete(s.score, string(p.Data))
+		}
+	}
+	s.list = slices.Delete(s.list, 0, n)
+}
+
+// MergeBy merges a list into the set by a rule, one payload after another, and returns the number
+// of payloads that were superseded.
+func (s *PayloadSet) MergeBy(rule MergeRule, coming []Payload) (superseded int) {
+	if rule == (MergeRule{}) {
+		s.Merge(coming)
+		return 0
+	}
+	for _, p := range coming {
+		_, n := s.AddBy(rule, p)
+		superseded += n
+	}
+	return superseded
+}
+
+func (s *PayloadSet) add(rule MergeRule, p Payload) (added bool) {
 	old, there := s.find(p.Data)
 	if there {
-		if old <= p.Score {
+		if !rule.replaces(old, p.Score) {
 			return false
 		}
 		at, _ := slices.BinarySearchFunc(s.list, Payload{Data: p.Data, Score: old}, Payload.Compare)

@@ -34,8 +34,9 @@ var (
 	ErrInvalidPayload = errors.New("invalid payload")
 	ErrInvalidScore   = errors.New("invalid score")
 	ErrInvalidTime    = errors.New("invalid time")
-	// ErrInvalidRule reports a push rule of an unknown kind or with a negative limit.
-	ErrInvalidRule = errors.New("invalid push rule")
+	// ErrInvalidRule reports a push rule of an unknown kind or with a negative limit, or a merge
+	// rule that [MergeRule.Validate] refuses.
+	ErrInvalidRule = errors.New("invalid rule")
 	// ErrInvalidQueue reports an invalid name, shard count or option of a queue.
 	ErrInvalidQueue = errors.New("invalid queue")
 	// ErrInvalidOptions reports an invalid option or argument of a server, a client, a handler, a

@@ -45,7 +45,7 @@ func (m *morgue) bringIn(d core.DeadLetter) bool {
 		m.add(d)
 		return true
 	}
-	merged, changed := core.MergeImported(*known, d)
+	merged, changed, _ := core.MergeImported(*known, d, core.MergeRule{})
 	if !changed {
 		return false
 	}

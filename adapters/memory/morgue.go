@@ -173,7 +173,8 @@ func deadLetterByID(d *core.DeadLetter) place   { return place{0, d.ID} }
 func (m *morgue) bury(d core.DeadLetter) {
 	if known := m.deadLetters[d.ID]; known != nil {
 		d.Group = m.groups.Bury(known.Group, d.Group, d.ChangedAt)
-		m.replace(known, core.MergeDeadLetters(*known, d))
+		merged, _ := core.MergeDeadLetters(*known, d, core.MergeRule{})
+		m.replace(known, merged)
 		return
 	}
 	d.Group = m.groups.Bury("", d.Group, d.ChangedAt)

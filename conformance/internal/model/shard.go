@@ -68,7 +68,7 @@ func (s *shard) bury(dead core.DeadLetter) {
 	there, ok := s.dead[dead.ID]
 	dead.Group = s.enterGroup(there.Group, dead.Group, dead.ChangedAt)
 	if ok {
-		dead = core.MergeDeadLetters(there, dead)
+		dead, _ = core.MergeDeadLetters(there, dead, core.MergeRule{})
 	}
 	s.dead[dead.ID] = dead
 }

@@ -1,0 +1,202 @@
+package core_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/skeinq/skein/core"
+)
+
+type mergeRuleVector struct {
+	About string
+	Merge struct {
+		Stays string
+		Keep  int
+	}
+	There, Coming, Merged vectorPayloads
+	Superseded            int
+}
+
+func (v *mergeRuleVector) rule() core.MergeRule {
+	return core.MergeRule{Stays: map[string]core.Stays{"lowest": core.Lowest, "highest": core.Highest}[v.Merge.Stays], Keep: v.Merge.Keep}
+}
+
+func TestMergeRuleVectors(t *testing.T) {
+	for i, v := range vectors[mergeRuleVector](t, "mergerules.json") {
+		t.Run(fmt.Sprintf("%d_%v_%s", i, v.rule(), v.About), func(t *testing.T) {
+			there, coming := v.There.payloads(), v.Coming.payloads()
+			for _, list := range [][]core.Payload{there, coming} {
+				for i := range list {
+					list[i].Score = core.NormalScore(list[i].Score)
+				}
+			}
+			merged, superseded := v.rule().Merge(there, coming)
+			equal(t, "payloads", v.Merged.payloads(), merged)
+			equal(t, "superseded", v.Superseded, superseded)
+		})
+	}
+}
+
+var drawMergeRule = rapid.Custom(func(t *rapid.T) core.MergeRule {
+	rule := core.MergeRule{Stays: core.Stays(rapid.IntRange(0, 2).Draw(t, "stays")), Keep: rapid.IntRange(-1, 6).Draw(t, "keep")}
+	return rule
+}).Filter(func(r core.MergeRule) bool { return r.Validate() == nil })
+
+// without removes the Metas: on a tie the Meta that was there stays, so it depends on the order.
+var without = cmp.Options{cmpopts.IgnoreFields(core.Payload{}, "Meta"), cmpopts.EquateEmpty()}
+
+// drawKept draws payloads as a queue with the rule has them.
+func drawKept(t *rapid.T, rule core.MergeRule, label string) []core.Payload {
+	kept, _ := rule.Merge(nil, rapid.SliceOfN(rapid.Custom(drawPayload), 0, 12).Draw(t, label))
+	return kept
+}
+
+// Stores merge in different orders and groups, so the order must not matter for any valid rule.
+func TestMergesDependOnNoOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rule := drawMergeRule.Draw(t, "rule")
+		merge := func(a, b []core.Payload) []core.Payload {
+			merged, _ := rule.Merge(a, b)
+			return merged
+		}
+		a, b, c := drawKept(t, rule, "a"), drawKept(t, rule, "b"), drawKept(t, rule, "c")
+		if diff := cmp.Diff(merge(a, b), merge(b, a), without); diff != "" {
+			t.Errorf("%v is not commutative:\n%s", rule, diff)
+		}
+		if diff := cmp.Diff(merge(merge(a, b), c), merge(a, merge(b, c)), without); diff != "" {
+			t.Errorf("%v is not associative:\n%s", rule, diff)
+		}
+		if diff := cmp.Diff(merge(merge(a, b), b), merge(a, b), without); diff != "" {
+			t.Errorf("%v is not idempotent:\n%s", rule, diff)
+		}
+	})
+}
+
+// The rule that Validate refuses does depend on the order: the reason that it gives is true.
+func TestABoundOnSmallestScoresDependsOnTheOrder(t *testing.T) {
+	rule := core.MergeRule{Keep: 1}
+	merge := func(a, b []core.Payload) []core.Payload {
+		merged, _ := rule.Merge(a, b)
+		return merged
+	}
+	x, y, z := []core.Payload{payload("a", 3)}, []core.Payload{payload("b", 2)}, []core.Payload{payload("a", 1)}
+	if cmp.Equal(merge(merge(x, y), z), merge(x, merge(y, z))) {
+		t.Error("the order does not matter, so there is no reason to refuse the rule")
+	}
+}
+
+// A rule word for word, at any cost: all payloads, then the ones that stay.
+func mergeOracle(rule core.MergeRule, lists ...[]core.Payload) []core.Payload {
+	best := naiveSet{}
+	for _, p := range slices.Concat(lists...) {
+		there, ok := best[string(p.Data)]
+		higher := p.Score > there.Score
+		if !ok || (rule.Stays == core.Highest && higher) || (rule.Stays == core.Lowest && p.Score < there.Score) {
+			best[string(p.Data)] = p
+		}
+	}
+	list := best.list()
+	if rule.Keep > 0 && len(list) > rule.Keep {
+		list = list[len(list)-rule.Keep:]
+	}
+	return list
+}
+
+func TestMergeRuleEqualsOracle(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rule := drawMergeRule.Draw(t, "rule")
+		there := drawKept(t, rule, "there")
+		coming := rapid.SliceOfN(rapid.Custom(drawPayload), 0, 40).Draw(t, "coming")
+		before := slices.Clone(there)
+		merged, superseded := rule.Merge(there, coming)
+		if diff := cmp.Diff(mergeOracle(rule, there, coming), merged, without); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", rule, diff)
+		}
+		if diff := cmp.Diff(before, there); diff != "" {
+			t.Errorf("an argument was changed:\n%s", diff)
+		}
+		if rule.Keep == 0 && superseded != 0 {
+			t.Errorf("%v superseded %d", rule, superseded)
+		}
+	})
+}
+
+func TestAddByTellsWhatAPayloadMet(t *testing.T) {
+	latest := core.MergeRule{Stays: core.Highest, Keep: 2}
+	tests := []struct {
+		name       string
+		rule       core.MergeRule
+		payload    core.Payload
+		met        core.Met
+		superseded int
+	}{
+		{"union: new", core.MergeRule{}, payload("c", 0), core.MetMerged, 0},
+		{"union: there", core.MergeRule{}, payload("a", 0), core.MetDuplicate, 0},
+		{"newest: there, and rises", core.MergeRule{Stays: core.Highest}, payload("a", 9), core.MetDuplicate, 0},
+		{"latest: there, and rises", latest, payload("a", 9), core.MetDuplicate, 0},
+		{"latest: above the bound", latest, payload("c", 9), core.MetMerged, 1},
+		{"latest: below the bound", latest, payload("c", 0), core.MetSuperseded, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			set := core.NewPayloadSet([]core.Payload{payload("a", 1), payload("b", 2)})
+			met, superseded := set.AddBy(tt.rule, tt.payload)
+			if met != tt.met || superseded != tt.superseded {
+				t.Errorf("met %d and superseded %d; want %d and %d", met, superseded, tt.met, tt.superseded)
+			}
+		})
+	}
+}
+
+func TestMergeRuleValidate(t *testing.T) {
+	tests := []struct {
+		rule  core.MergeRule
+		text  string
+		valid bool
+	}{
+		{core.MergeRule{}, "union", true},
+		{core.MergeRule{Stays: core.Highest}, "newest", true},
+		{core.MergeRule{Stays: core.Highest, Keep: 1}, "latest(1)", true},
+		{core.MergeRule{Stays: core.Highest, Keep: core.MaxTurnPayloads}, "latest(1000)", true},
+		{core.MergeRule{Stays: core.Highest, Keep: core.MaxTurnPayloads + 1}, "invalid(stays 1, keep 1001)", false},
+		{core.MergeRule{Stays: core.Highest, Keep: -1}, "invalid(stays 1, keep -1)", false},
+		{core.MergeRule{Keep: 1}, "invalid(stays 0, keep 1)", false},
+		{core.MergeRule{Stays: 2}, "invalid(stays 2, keep 0)", false},
+	}
+	for _, tt := range tests {
+		err := tt.rule.Validate()
+		if (err == nil) != tt.valid || errors.Is(err, core.ErrInvalidRule) == tt.valid {
+			t.Errorf("Validate(%+v) = %v", tt.rule, err)
+		}
+		if got := tt.rule.String(); got != tt.text {
+			t.Errorf("String of %+v = %q; want %q", tt.rule, got, tt.text)
+		}
+	}
+}
+
+func TestDeadLettersMergeByTheRule(t *testing.T) {
+	latest := core.MergeRule{Stays: core.Highest, Keep: 1}
+	there := core.DeadLetter{ID: "id", Payloads: []core.Payload{payload("a", 1)}, ChangedAt: 5, Error: "old"}
+	coming := core.DeadLetter{ID: "id", Payloads: []core.Payload{payload("b", 2)}, ChangedAt: 4, Error: "new"}
+	merged, superseded := core.MergeDeadLetters(there, coming, latest)
+	equal(t, "buried", coming, merged)
+	equal(t, "superseded", 1, superseded)
+
+	imported, changed, superseded := core.MergeImported(there, coming, latest)
+	want := there
+	want.Payloads = coming.Payloads
+	equal(t, "imported", want, imported)
+	if !changed || superseded != 1 {
+		t.Errorf("changed %v, superseded %d", changed, superseded)
+	}
+	_, changed, superseded = core.MergeImported(imported, there, latest)
+	if changed || superseded != 1 {
+		t.Errorf("an older dead letter: changed %v, superseded %d", changed, superseded)
+	}
+}
