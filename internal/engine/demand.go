@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/dispatch"
 )
 
 const (
@@ -113,8 +114,8 @@ func (p *pool) soon(now time.Time) int {
 		return 0
 	}
 	window := p.node.claimWindow()
-	started := int(time.Duration(p.starts.count(now)) * window / lookAhead)
-	return min(started, len(p.lanes)*p.pace.jobsWithin(window))
+	started := int(time.Duration(p.starts.Count(now)) * window / dispatch.LookAhead)
+	return min(started, len(p.lanes)*p.pace.JobsWithin(window))
 }
 
 // takeGrant returns how many batches the turn that is being made is to claim.

@@ -16,7 +16,7 @@
 // A shard shows its pool a view: what may start, and what the store has. The pool wakes lanes for
 // the one, and grants for the other: a grant is how many batches the shard's next turn claims.
 // What is claimed and granted beyond what runs is bounded over all shards of the pool, by the
-// lanes that are free and by what starts within lookAhead. The scheduler decides in which order
+// lanes that are free and by what starts within LookAhead. The scheduler decides in which order
 // both are done (chooser). A laneLimit bounds how many lanes one queue may take.
 //
 // A shard has a goroutine of its own (shard.run). While the shard is the node's, it acquires a

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/dispatch"
 	"github.com/skeinq/skein/internal/logs"
 )
 
@@ -48,7 +49,7 @@ func New(store Store, cfg Config) *Engine {
 			permitsNow:   make(chan struct{}, 1),
 
 			turnSlots: newTurnSlots(store),
-			hangs:     hangs{recent: recently{window: hangsWindow}},
+			hangs:     hangs{recent: dispatch.Recent{Window: hangsWindow}},
 		},
 		leavingQueues: make(map[string]bool),
 	}

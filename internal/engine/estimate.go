@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/dispatch"
 )
 
 // storeClock estimates the store's clock between replies. The estimate is never ahead of the last
@@ -47,6 +48,10 @@ func (c *storeClock) at(t time.Time) core.Instant {
 	return core.Instant(c.offset.Load() + t.Sub(c.start).Microseconds())
 }
 
+// averageWeight divides the share of the newest value in the moving average of roundTrips: that
+// share is 1/averageWeight.
+const averageWeight = 8
+
 // roundTrips is the moving average of how long the store takes to answer. An exchange that takes
 // many times as long as usual changes it little, so one hanging shard does not make the node wait
 // longer for others. It is safe for concurrent use.
@@ -80,65 +85,5 @@ func (r *roundTrips) answerTimeout(poll time.Duration, hangs int) time.Duration 
 	return max(min(minAnswerTimeout, poll)>>min(hangs, 10), answerTrips*time.Duration(r.average.Load()))
 }
 
-// lookAhead is how far ahead jobs are claimed: those that will probably start within it.
-const lookAhead = 50 * time.Millisecond
-
-// claimWindow is lookAhead, or less where jobs that wait that long are put back.
-func (n *node) claimWindow() time.Duration { return min(lookAhead, n.cfg.PollInterval/2) }
-
-// pace is the moving average of how long a job takes.
-type pace struct {
-	known   bool
-	average time.Duration
-}
-
-// averageWeight divides the share of the newest value in a moving average: that share is
-// 1/averageWeight.
-const averageWeight = 8
-
-// observe takes how long a batch with the given number of jobs took.
-func (p *pace) observe(took time.Duration, jobs int) {
-	each := took / time.Duration(jobs)
-	if !p.known {
-		p.known, p.average = true, each
-		return
-	}
-	p.average += (each - p.average) / averageWeight
-}
-
-// jobsWithin returns how many jobs fit into d, one after another, or 0 if that is unknown.
-func (p *pace) jobsWithin(d time.Duration) int {
-	if !p.known {
-		return 0
-	}
-	return int(d / max(p.average, 1))
-}
-
-// recently counts events within a window of time before now. It is not safe for concurrent use.
-type recently struct {
-	window   time.Duration
-	since    time.Time // when the present window began
-	now, old int       // in this window, and in the one before
-}
-
-func (r *recently) add(now time.Time) {
-	r.advance(now)
-	r.now++
-}
-
-// count returns the number of events, as if those of the previous window had come evenly.
-func (r *recently) count(now time.Time) int {
-	r.advance(now)
-	return r.now + int(time.Duration(r.old)*(r.window-now.Sub(r.since))/r.window)
-}
-
-// advance begins a new window if the present one is over.
-func (r *recently) advance(now time.Time) {
-	switch passed := now.Sub(r.since); {
-	case passed < r.window:
-	case passed < 2*r.window:
-		r.since, r.old, r.now = r.since.Add(r.window), r.now, 0
-	default:
-		r.since, r.old, r.now = now, 0, 0
-	}
-}
+// claimWindow is dispatch.LookAhead, or less where jobs that wait that long are put back.
+func (n *node) claimWindow() time.Duration { return min(dispatch.LookAhead, n.cfg.PollInterval/2) }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/skeinq/skein/internal/dispatch"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -170,7 +171,7 @@ func (p *permits) patience() time.Duration {
 	case p.node.stopping() || p.manual() || p.held > p.share:
 		return 0
 	case p.contended:
-		return lookAhead
+		return dispatch.LookAhead
 	}
 	return p.node.cfg.PollInterval
 }
@@ -241,7 +242,7 @@ func (p *permits) granted(r *ports.PermitRequest, reply *ports.PermitReply, sent
 		p.contended = p.contended || h.Owner != r.Owner && h.Want > h.Held
 	}
 	if p.contended {
-		for i, share := range fairPermits(p.total, reply.Holders, reply.Now) {
+		for i, share := range dispatch.FairPermits(p.total, reply.Holders, reply.Now) {
 			if reply.Holders[i].Owner == r.Owner {
 				p.share = share
 			}

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/skeinq/skein/internal/dispatch"
 )
 
 // pool is k lanes and the shards that they work together. Any lane runs a batch of any of the
@@ -13,7 +15,7 @@ import (
 // The scheduler keeps its shards in two orders: by the jobs that may start, for the lanes, and by
 // the jobs in the store, for grants. A grant is how many batches the next turn of a shard claims.
 // The batches that are claimed or granted and have not started are bounded by what the lanes will
-// start: one for each free lane, and those that start within lookAhead.
+// start: one for each free lane, and those that start within dispatch.LookAhead.
 type pool struct {
 	node *node
 	// laneCount is how many lanes there are to be. shared is set if they share all shards of the node.
@@ -39,8 +41,8 @@ type pool struct {
 	supplies []*supply
 	// active counts the shards that have jobs claimed or on their way.
 	active int
-	starts recently
-	pace   pace
+	starts dispatch.Recent
+	pace   dispatch.Pace
 	// skipped are the shards that need no grant while no lane is free.
 	skipped []*member
 	timer   *time.Timer
@@ -49,7 +51,7 @@ type pool struct {
 
 // newPool returns a pool with the given number of lanes, without shards.
 func newPool(n *node, lanes int) *pool {
-	p := &pool{node: n, starts: recently{window: lookAhead}, mu: &n.pooling}
+	p := &pool{node: n, starts: dispatch.Recent{Window: dispatch.LookAhead}, mu: &n.pooling}
 	p.supplies = []*supply{{pool: p}}
 	p.timer = time.AfterFunc(time.Hour, p.onTimer)
 	p.timer.Stop()
@@ -117,7 +119,7 @@ func (p *pool) taken(l *lane, m *member, ok bool, v view, now time.Time) {
 		m.chosen--
 	}
 	if ok {
-		p.starts.add(now)
+		p.starts.Add(now)
 	}
 	p.show(m, v)
 	p.dispatch(now)
@@ -133,7 +135,7 @@ func (p *pool) batchEnded(l *lane) {
 	m.lanes--
 	p.busy--
 	if l.ran {
-		p.pace.observe(l.took, 1)
+		p.pace.Observe(l.took, 1)
 	}
 	p.chooser.ended(m, l.succeeded)
 	p.recount(m)

@@ -116,7 +116,7 @@ func (s *shard) grantByHand() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	waiting, _ := s.waiting()
-	soon := min(s.pace.jobsWithin(s.node.claimWindow())/s.queue.BatchSize, s.claimAhead())
+	soon := min(s.pace.JobsWithin(s.node.claimWindow())/s.queue.BatchSize, s.claimAhead())
 	s.member.pool.grantByHand(s.member, max(1, soon)-waiting)
 }
 

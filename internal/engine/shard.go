@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/dispatch"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -77,7 +78,7 @@ type shard struct {
 	headNotBefore core.Instant
 	emptyClaims   backoff
 	paused        bool
-	pace          pace
+	pace          dispatch.Pace
 }
 
 func newShard(node *node, id core.Shard, queue *Queue) *shard {
@@ -139,10 +140,10 @@ func (s *shard) freeToRun() int {
 func (s *shard) claimAhead() int {
 	jobs := s.node.cfg.Prefetch
 	if most := s.queue.Parallel; most > 0 && most < int(s.member.pool.laneCount.Load()) {
-		jobs = min(jobs, most*s.pace.jobsWithin(s.node.claimWindow()))
+		jobs = min(jobs, most*s.pace.JobsWithin(s.node.claimWindow()))
 	}
 	if most := s.queue.mostLanes(); most > 0 && most < s.member.pool.nodeLanes() {
-		jobs = min(jobs, most*s.pace.jobsWithin(s.node.claimWindow()))
+		jobs = min(jobs, most*s.pace.JobsWithin(s.node.claimWindow()))
 	}
 	return jobs / s.queue.BatchSize
 }
@@ -234,7 +235,7 @@ func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) 
 		s.node.countEnding(settled)
 		s.pendingResults = append(s.pendingResults, results...)
 		s.awaitEnds(b, settled)
-		s.pace.observe(took, len(b.Claims))
+		s.pace.Observe(took, len(b.Claims))
 		s.node.tallies.observe(b, took, settled)
 	}
 	if s.queue.Parallel > 0 || last == 0 && s.unstarted() == 0 {

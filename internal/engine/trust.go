@@ -3,6 +3,8 @@ package engine
 import (
 	"sync"
 	"time"
+
+	"github.com/skeinq/skein/internal/dispatch"
 )
 
 // startOverdue begins to wait for the answer of the turn that is being sent.
@@ -48,17 +50,17 @@ func (s *shard) trust() {
 // hangs counts the shards that have begun to hang lately. It is safe for concurrent use.
 type hangs struct {
 	mu     sync.Mutex
-	recent recently
+	recent dispatch.Recent
 }
 
 func (h *hangs) add(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.recent.add(now)
+	h.recent.Add(now)
 }
 
 func (h *hangs) count(now time.Time) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.recent.count(now)
+	return h.recent.Count(now)
 }

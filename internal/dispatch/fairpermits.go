@@ -1,4 +1,4 @@
-package engine
+package dispatch
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 // permitRound is how long the same nodes have a permit where there are too few for all.
 const permitRound = time.Second
 
-// fairPermits divides the permits of a queue among the servers that want some: element i is how
+// FairPermits divides the permits of a queue among the servers that want some: element i is how
 // many holders[i] should hold. No server gets more than it wants. A server that wants no more than
 // an equal share gets what it wants, and the others share the rest, so that no two of them differ
 // by more than one. The larger shares go to servers that hold more, so that no permit changes hands
@@ -20,7 +20,7 @@ const permitRound = time.Second
 // same list.
 //
 // A negative limit and negative wants count as 0. It is pure.
-func fairPermits(limit int, holders []core.PermitHolder, now core.Instant) []int {
+func FairPermits(limit int, holders []core.PermitHolder, now core.Instant) []int {
 	shares := make([]int, len(holders))
 	for left := max(0, limit); left > 0; {
 		open := unsatisfied(holders, shares)

@@ -1,4 +1,4 @@
-package engine
+package dispatch
 
 import (
 	"fmt"
@@ -45,7 +45,7 @@ func TestFairPermits(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got := fairPermits(test.limit, test.holders, core.Instant(test.now.Microseconds()))
+			got := FairPermits(test.limit, test.holders, core.Instant(test.now.Microseconds()))
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("shares (-want +got):\n%s", diff)
 			}
@@ -69,7 +69,7 @@ func drawHolders(t *rapid.T) (limit int, list []core.PermitHolder) {
 func TestFairPermitsWasteNothingAndFavourNobody(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit, list := drawHolders(t)
-		shares := fairPermits(limit, list, core.Instant(rapid.Int64Range(0, 1<<53).Draw(t, "now")))
+		shares := FairPermits(limit, list, core.Instant(rapid.Int64Range(0, 1<<53).Draw(t, "now")))
 		given, wanted := 0, 0
 		for i, h := range list {
 			if shares[i] < 0 || shares[i] > h.Want {
@@ -92,7 +92,7 @@ func TestFairPermitsWasteNothingAndFavourNobody(t *testing.T) {
 func TestFairPermitsStay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit, list := drawHolders(t)
-		shares := fairPermits(limit, list, 0)
+		shares := FairPermits(limit, list, 0)
 		for i := range list {
 			list[i].Held = shares[i]
 			if shares[i] == 0 && list[i].Want > 0 {
@@ -100,7 +100,7 @@ func TestFairPermitsStay(t *testing.T) {
 			}
 		}
 		later := core.Instant(rapid.Int64Range(0, 1<<53).Draw(t, "later"))
-		if diff := cmp.Diff(shares, fairPermits(limit, list, later)); diff != "" {
+		if diff := cmp.Diff(shares, FairPermits(limit, list, later)); diff != "" {
 			t.Fatalf("shares change hands (-before +after):\n%s", diff)
 		}
 	})
@@ -117,7 +117,7 @@ func TestFairPermitsTakeTurns(t *testing.T) {
 		got := make([]int, len(list))
 		for second := range len(list) {
 			now := core.InstantOf(time.Unix(int64(from+second), 0))
-			for i, share := range fairPermits(limit, list, now) {
+			for i, share := range FairPermits(limit, list, now) {
 				got[i] += share
 			}
 		}
