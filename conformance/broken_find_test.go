@@ -10,20 +10,20 @@ import (
 // brokenFinds break the promises of Find about payloads.
 func brokenFinds() []brokenStore {
 	return []brokenStore{
-		{"ignores how many payloads are asked for", "find/returns payloads by pages of every size", wrapped(findsAll)},
-		{"reads payloads that nobody has asked for", "find/returns none if none are asked for", wrapped(findsUnasked)},
-		{"finds more payloads than a call may return", "find/returns as many as one call may", wrapped(findsAll)},
+		{"ignores the limit of payloads", "find/returns payloads in pages of every size", wrapped(findsAll)},
+		{"reads payloads that were not asked for", "find/returns no payload if none is asked for", wrapped(findsUnasked)},
+		{"finds more payloads than a call may return", "find/returns at most the payloads that one call may return", wrapped(findsAll)},
 		{"bounds each place by itself", "find/shares its bound among the places", wrapped(findsEachPlace)},
-		{"finds more bytes than a call may return", "bytes/finds as many bytes as one call may", wrapped(findsAll)},
-		{"finds no payload that is too large", "bytes/finds the first payload, however large", wrapped(findsNoLarge)},
-		{"loses a payload between two pages", "find/returns payloads by pages of every size", wrapped(skipsOneOfNext)},
-		{"returns a payload on two pages", "find/returns payloads by pages of every size", wrapped(repeatsOneOfNext)},
-		{"says that there are no more payloads", "find/returns payloads by pages of every size", wrapped(hidesNext)},
-		{"counts the payloads that it returns", "find/returns payloads by pages of every size", wrapped(countsFound)},
-		{"counts all payloads, whatever is asked for", "find/counts as far as asked for", wrapped(countsAll)},
-		{"takes a place that is not counted for an empty one", "find/counts as far as asked for", wrapped(followsByCount)},
-		{"goes by the number of payloads before", "find/returns once what stays", wrapped(findsByNumber)},
-		{"takes any cursor", "find/refuses a cursor that no reply has", wrapped(findsBehindAnything)},
+		{"finds more bytes than a call may return", "bytes/returns at most the bytes that one call may return", wrapped(findsAll)},
+		{"does not return a payload that is too large", "bytes/returns the first payload whatever its size", wrapped(findsNoLarge)},
+		{"loses a payload between two pages", "find/returns payloads in pages of every size", wrapped(skipsOneOfNext)},
+		{"returns a payload on two pages", "find/returns payloads in pages of every size", wrapped(repeatsOneOfNext)},
+		{"reports no more payloads", "find/returns payloads in pages of every size", wrapped(hidesNext)},
+		{"counts the payloads that it returns", "find/returns payloads in pages of every size", wrapped(countsFound)},
+		{"counts all payloads, beyond the limit", "find/counts up to the limit asked for", wrapped(countsAll)},
+		{"treats a place that is not counted as empty", "find/counts up to the limit asked for", wrapped(followsByCount)},
+		{"continues at a number of payloads", "find/returns each payload that stays once", wrapped(findsByNumber)},
+		{"accepts any cursor", "find/refuses a cursor that no reply can have", wrapped(findsBehindAnything)},
 	}
 }
 

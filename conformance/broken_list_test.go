@@ -146,20 +146,20 @@ func failsListsForOne(s full) full {
 
 func brokenLists() []brokenStore {
 	return []brokenStore{
-		{"repeats an entry at a shard's end", "list/lists go on behind the end of a shard", wrapped(repeatsShardEnds)},
-		{"ends a list at a short page", "list/fresh jobs come alone", wrapped(endsAtShortPages)},
-		{"begins behind the value asked for", "list/lists begin at a value, both ways", wrapped(startsBehind)},
-		{"lists ids with other prefixes", "list/lists by id have those with a prefix", wrapped(listsOtherPrefixes)},
-		{"lists all shards for some", "list/lists and stats are of the shards asked for", wrapped(listsAllShards)},
-		{"counts all shards for some", "list/lists and stats are of the shards asked for", wrapped(countsAllShards)},
-		{"returns long errors whole", "list/error texts are no longer than asked for", wrapped(cutsNoErrors)},
-		{"counts payloads to the end", "list/payloads are counted as far as asked for", wrapped(countsAllPayloads)},
-		{"lists failed jobs among fresh ones", "list/fresh jobs come alone", wrapped(listsFailed)},
-		{"hides rows beside an unreached shard", "unreached/lists have what other shards have", wrapped(hidesRows)},
-		{"hides which shards are unreached", "unreached/stats count what other shards have", wrapped(hidesUnreached)},
-		{"fails a history for one unreached shard", "unreached/a history lacks what can't be reached, and says so", wrapped(failsHistoryForOne)},
-		{"hides what a history lacks", "unreached/a history lacks what can't be reached, and says so", wrapped(hidesUnreachedHistory)},
-		{"fails a list for one unreached shard", "unreached/lists have what other shards have", wrapped(failsListsForOne)},
+		{"repeats an entry at a shard's end", "list/lists continue after the end of a shard", wrapped(repeatsShardEnds)},
+		{"ends a list at a short page", "list/fresh jobs can be listed alone", wrapped(endsAtShortPages)},
+		{"begins after the value asked for", "list/lists begin at a value, both ways", wrapped(startsBehind)},
+		{"lists ids with other prefixes", "list/lists by id can be limited to a prefix", wrapped(listsOtherPrefixes)},
+		{"lists all shards when asked for some", "list/lists and stats cover the given shards only", wrapped(listsAllShards)},
+		{"counts all shards when asked for some", "list/lists and stats cover the given shards only", wrapped(countsAllShards)},
+		{"does not truncate long errors", "list/error texts are truncated at the limit asked for", wrapped(cutsNoErrors)},
+		{"counts payloads beyond the limit", "list/payloads are counted up to the limit asked for", wrapped(countsAllPayloads)},
+		{"lists failed jobs among fresh ones", "list/fresh jobs can be listed alone", wrapped(listsFailed)},
+		{"hides rows beside an unreached shard", "unreached/lists return the entries of the other shards", wrapped(hidesRows)},
+		{"hides which shards are unreached", "unreached/stats count the other shards", wrapped(hidesUnreached)},
+		{"fails a history for one unreached shard", "unreached/a history names the shards that it lacks", wrapped(failsHistoryForOne)},
+		{"hides what a history lacks", "unreached/a history names the shards that it lacks", wrapped(hidesUnreachedHistory)},
+		{"fails a list for one unreached shard", "unreached/lists return the entries of the other shards", wrapped(failsListsForOne)},
 	}
 }
 
@@ -233,10 +233,10 @@ func forgetsPrefixBehind(s full) full {
 
 func brokenPages() []brokenStore {
 	return []brokenStore{
-		{"pages by number", "list/jobs that stay come once while others come and go", wrapped(pagesByNumber)},
-		{"begins a list anew where its cursor is gone", "list/claimed jobs that stay come once while others come and go", wrapped(beginsAnewAtGone)},
-		{"skips an entry where its cursor is gone", "list/dead letters that stay come once while others come and go", wrapped(skipsOneBehindGone)},
-		{"begins dead letters behind the time asked for", "list/claimed jobs and dead letters begin at a value, both ways", wrapped(lettersBehindFrom)},
-		{"forgets a prefix behind the first page", "list/a prefix is of each list by id, behind any cursor", wrapped(forgetsPrefixBehind)},
+		{"pages by number", "list/jobs that stay are listed once while others come and go", wrapped(pagesByNumber)},
+		{"restarts a list if its cursor's entry is gone", "list/claimed jobs that stay are listed once while others come and go", wrapped(beginsAnewAtGone)},
+		{"skips an entry if its cursor's entry is gone", "list/dead letters that stay are listed once while others come and go", wrapped(skipsOneBehindGone)},
+		{"begins dead letters after the time asked for", "list/claimed jobs and dead letters begin at a value, both ways", wrapped(lettersBehindFrom)},
+		{"forgets a prefix after the first page", "list/a prefix limits each list by id, after any cursor", wrapped(forgetsPrefixBehind)},
 	}
 }

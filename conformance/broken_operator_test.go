@@ -240,12 +240,12 @@ func recountsFromAnywhere(s full) full {
 
 func brokenRecounts() []brokenStore {
 	return []brokenStore{
-		{"claims beside a job that runs alone after a recount", "recount/leaves a job alone that runs alone", wrapped(recountsAway)},
-		{"loses the place that a recount has come to", "recount/counts all in its steps", wrapped(recountsForEver)},
-		{"ends a recount early", "recount/counts all in its steps", wrapped(recountsHalf)},
-		{"corrects by what earlier steps have counted", "recount/goes on while the shard is worked", wrapped(recountsWhatWas)},
-		{"adds what a step counts again", "recount/may be repeated", wrapped(recountsTwice)},
-		{"recounts from a place that is none", "recount/refuses what is no shard and no place", wrapped(recountsFromAnywhere)},
+		{"claims beside a job that runs alone after a recount", "recount/does not disturb a job that runs alone", wrapped(recountsAway)},
+		{"loses the place of a recount", "recount/counts every entry over its steps", wrapped(recountsForEver)},
+		{"ends a recount early", "recount/counts every entry over its steps", wrapped(recountsHalf)},
+		{"corrects counts by those of earlier steps", "recount/works while jobs of the shard run", wrapped(recountsWhatWas)},
+		{"adds a repeated step's counts", "recount/may be repeated", wrapped(recountsTwice)},
+		{"recounts from an invalid place", "recount/refuses an invalid shard or place", wrapped(recountsFromAnywhere)},
 	}
 }
 

@@ -56,7 +56,7 @@ func (c namedCase) runAfter(prepare func(e *env), tb testing.TB, f Factory) {
 			return
 		}
 	}
-	tb.Errorf("no verdict in %d tries: each time a call was repeated whose first reply the case needs\nthe rule: %s", maxTries, c.Rule)
+	tb.Errorf("no verdict in %d tries: each repeated a call, and the case needs the first reply\nthe rule: %s", maxTries, c.Rule)
 }
 
 // caseTimeout is how long a case may take in all. It only ends a store that hangs: the largest
@@ -88,9 +88,9 @@ const (
 	rulePayloads  = "RULES 2: payloads are united; for equal bytes the smaller score stays, whichever side it is on"
 	ruleEmpty     = "Turn: one that has nothing to settle or begin, finds nothing to claim and hands over no orphan writes nothing, does not renew and does not use up its number"
 	ruleSkip      = "Turn: a settlement whose (ID, Receipt) is not claimed is skipped, not counted, and reported; so is the second one of an id in a turn"
-	ruleReturn    = "RULES 2: a failed, untouched or recovered job put back: PerformAt, RetryCount and error are the returning job's; Recoveries: the larger; FirstPush: the smaller"
-	ruleMorgue    = "RULES 2: a payload that enters the morgue where its id is already: united the same way, newest error and time"
-	ruleBudget    = "RULES 1: a claim takes lowest scores first, within a byte budget over all payloads, at least one; it takes no job after one it cut"
+	ruleReturn    = "RULES 2: a failed, untouched or recovered job put back: PerformAt, RetryCount and error are the returning job's; Recoveries is the larger; FirstPush is the smaller"
+	ruleMorgue    = "RULES 2: a payload that enters the morgue when its id has a dead letter: united the same way, newest error and time"
+	ruleBudget    = "RULES 1: a claim takes lowest scores first, within a byte budget over all payloads, at least one; it takes no job after one that it split"
 	ruleBegin     = "Turn: each claimed job that Begin names is marked as begun until it is settled"
 	ruleHead      = "TurnReply: Head is when the shard's next job could be claimed, if nothing were pushed or settled"
 	ruleStepBack  = "Acquire: a lease whose expiry is further away than its own TTL, because the clock stepped back, expires that TTL from now"

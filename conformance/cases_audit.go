@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	ruleAudit      = "Audit stores an action; the later call replaces everything of the earlier one with the same ID but its At"
+	ruleAudit      = "Audit stores an action; a later call with the same ID replaces everything of the earlier one except At"
 	ruleAuditTime  = "Audit: At is the store's clock, or 1 µs after the newest action if the clock is not later than that"
 	ruleAuditKept  = "Audit: of more than ActionsKept actions, those with the smallest At are removed"
-	ruleActions    = "Actions lists actions, the newest first; Before is the At of the last action of the page before, and Limit how many to list: 0 is MaxActions, which is also the most"
-	ruleAuditInput = "Action.Validate: ErrInvalidRequest for an ID or a Verb that is empty, an ID of more than 64 bytes, a text that is no Text or longer than MaxActionText, and more than MaxActionIDs ids"
+	ruleActions    = "Actions lists actions, newest first; Before is the At of the previous page's last action; Limit is the largest number of actions to list, 0 means MaxActions, which is also the maximum"
+	ruleAuditInput = "Action.Validate: ErrInvalidRequest for an empty ID or Verb, an ID of more than 64 bytes, a text that is not a core.Text or is longer than MaxActionText, and more than MaxActionIDs ids"
 )
 
 func auditCases() []namedCase {
 	return []namedCase{
-		{"lists all that it was told of an action", ruleAudit, auditWhole},
+		{"lists every field of an action", ruleAudit, auditWhole},
 		{"replaces an action when it has ended", ruleAudit, auditEnds},
 		{"orders actions by when they began", ruleAuditTime, auditOrder},
-		{"has a new action later than those before, though the clock stepped back", ruleAuditTime, auditClockBack},
+		{"dates a new action after the others even if the clock stepped back", ruleAuditTime, auditClockBack},
 		{"keeps a thousand actions", ruleAuditKept, auditKeeps},
 		{"lists actions by pages", ruleActions, auditPages},
-		{"takes the largest action", ruleAuditInput, auditLargest},
+		{"accepts the largest action", ruleAuditInput, auditLargest},
 		{"refuses a bad action", ruleAuditInput, auditInvalid},
 	}
 }

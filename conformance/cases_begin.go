@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	ruleNotBegun = "Turn: one whose (ID, Receipt) is not claimed after the settlements is reported as not begun"
-	ruleOver     = "ClaimView: LeaseOver reports that the lease it was claimed under has run out, was released, or passed to another owner"
+	ruleNotBegun = "Turn: a job to begin whose (ID, Receipt) is not claimed after the settlements is reported as not begun"
+	ruleOver     = "ClaimView: LeaseOver reports whether the lease of the claim has expired, was released, or passed to another owner"
 )
 
 // beginCases are about the evidence that a recovered job has run, and about the visible state of
@@ -17,18 +17,18 @@ const (
 func beginCases() []namedCase {
 	return []namedCase{
 		{"is passed to the next owner", ruleBegin, beginPasses},
-		{"is passed on where the shard is acquired again and again", ruleBegin, beginPassesOn},
-		{"is not for what was only claimed", ruleBegin, beginNotByClaim},
+		{"is passed on however often the shard is acquired", ruleBegin, beginPassesOn},
+		{"does not mark jobs that were only claimed", ruleBegin, beginNotByClaim},
 		{"ends when the job is settled", ruleBegin, beginEnds},
-		{"comes after the settlements of its turn", ruleNotBegun, beginAfterSettle},
-		{"reports what is not claimed", ruleNotBegun, beginReports},
-		{"goes with claims and settlements", ruleBegin, beginWithOthers},
+		{"is done after the settlements of its turn", ruleNotBegun, beginAfterSettle},
+		{"reports jobs that are not claimed", ruleNotBegun, beginReports},
+		{"works in a turn that settles and claims", ruleBegin, beginWithOthers},
 		{"uses up the turn's number", "Turn: last+1: settle, begin, renew, claim; the number is used up", beginUsesNumber},
 		{"counts nothing and renews", "Turn: last+1: settle, begin, renew, claim", beginRenews},
 		{"needs the lease", "Turn: ErrLeaseLost if the owner or the token is not the shard's", beginNeedsLease},
-		{"refuses too many", "TurnRequest.Validate: ErrInvalidRequest for too many jobs to begin", beginInvalid},
-		{"is shown with its lease", ruleOver, beginSeen},
-		{"is recovered by evidence only", "RULES 4: Recoveries++ only if it had begun", beginRecovered},
+		{"refuses too many jobs", "TurnRequest.Validate: ErrInvalidRequest for too many jobs to begin", beginInvalid},
+		{"shows whether its lease has ended", ruleOver, beginSeen},
+		{"counts a recovery only for a job that began", "RULES 4: Recoveries++ only if it had begun", beginRecovered},
 	}
 }
 

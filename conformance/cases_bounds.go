@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	ruleBounds   = "Consumer: what a call hands over, claims or moves is at most core.MaxTurnPayloads payloads and core.MaxStepBytes, of which the first always passes"
-	ruleRest     = "Acquire: the rest are TurnReply.Orphans of later turns; each is handed over once, but for repeats"
-	rulePartwise = "Operator: an entry with more payloads than a step moves goes in parts, lowest first; the step that finishes it counts it"
-	ruleReached  = "StepReply: Reached is how many of the IDs or DeadLetters that the step names it has dealt with, from the first"
+	ruleBounds   = "Consumer: what a call hands over, claims or moves is at most core.MaxTurnPayloads payloads and core.MaxStepBytes; the first payload always passes"
+	ruleRest     = "Acquire: the rest are TurnReply.Orphans of later turns; each is handed over once, except by repeats"
+	rulePartwise = "Operator: an entry with more payloads than a step moves is moved in parts, lowest scores first; the step that finishes it counts it"
+	ruleReached  = "StepReply: Reached is the number of the step's IDs or DeadLetters that it has handled, from the first"
 )
 
 // boundCases are about more payloads than one call may carry or move.
 func boundCases() []namedCase {
 	return append(volumeCases(overPayloads()),
-		namedCase{"passes over what was settled meanwhile", "Turn: one settled meanwhile is passed over", boundSettledMeanwhile},
-		namedCase{"hands over while the queue is paused", "Turn: a turn, of a paused shard too, returns the next of what earlier leases left", boundPaused},
-		namedCase{"defers, but never the first", "Turn: the first that is applied always fits", boundFirstSettles},
-		namedCase{"skips what was settled, and does not defer it", "TurnReply: Skipped are the positions in Settlements whose jobs were not claimed", boundSkipsSettled},
+		namedCase{"skips jobs that were settled meanwhile", "Turn: a job settled meanwhile is skipped", boundSettledMeanwhile},
+		namedCase{"hands over while the queue is paused", "Turn: a turn, also of a paused shard, returns the next jobs that earlier leases left", boundPaused},
+		namedCase{"defers settlements, but never the first", "Turn: the first settlement that is applied always fits", boundFirstSettles},
+		namedCase{"skips settled jobs instead of deferring them", "TurnReply: Skipped are the positions in Settlements whose jobs were not claimed", boundSkipsSettled},
 		namedCase{"bury and delete take a large job in parts", rulePartwise, boundJobParts},
 		namedCase{"revive and purge take a large dead letter in parts", rulePartwise, boundDeadParts},
-		namedCase{"says that more is left of what goes in parts", "StepReply: More reports that a step over all dead letters left some, be it a part of one", boundMore},
+		namedCase{"reports that more is left of an entry that goes in parts", "StepReply: More reports whether a step over all dead letters left some, or a part of one", boundMore},
 		namedCase{"serves a hot id", ruleBounds, boundHot},
 	)
 }
@@ -32,17 +32,17 @@ func boundCases() []namedCase {
 // byteCases are about more bytes than that.
 func byteCases() []namedCase {
 	return append(volumeCases(overBytes()),
-		namedCase{"passes the first, however large", ruleBounds, boundFirst},
-		namedCase{"pushes onto more than a step moves", "Push stores entries: each makes a new job for its id or merges into the queued one", boundPushed})
+		namedCase{"moves the first payload whatever its size", ruleBounds, boundFirst},
+		namedCase{"accepts a push for a job larger than a step", "Push stores entries: each makes a new job for its id or merges into the queued one", boundPushed})
 }
 
 // volumeCases are about a volume that no call may carry or move at once.
 func volumeCases(v volume) []namedCase {
 	with := func(check func(*env, volume)) func(*env) { return func(e *env) { check(e, v) } }
 	return []namedCase{
-		{"hands over what was left in parts", ruleRest, with(boundHandsOver)},
-		{"hands over the same when it is repeated", "Acquire: a repeat hands over nothing new; Turn: a repeat has the same orphans", with(boundRepeats)},
-		{"claims less beside what it hands over", "Turn: a turn that hands over orphans may claim less, since both together keep to the bounds", with(boundClaimsBeside)},
+		{"hands over orphans in parts", ruleRest, with(boundHandsOver)},
+		{"hands over the same orphans when it is repeated", "Acquire: a repeat hands over nothing new; Turn: a repeat returns the same orphans", with(boundRepeats)},
+		{"claims less when it hands over orphans", "Turn: a turn that hands over orphans may claim less, since the limits apply to both together", with(boundClaimsBeside)},
 		{"claims in parts", ruleBounds, with(boundClaims)},
 		{"puts back in parts", ruleBounds, with(boundPutsBack)},
 		{"buries in parts", ruleBounds, with(boundBuries)},
@@ -221,7 +221,7 @@ func boundFirstSettles(e *env) {
 	settle := settleAll(claims, untouched)
 	for sent := len(settle); len(settle) > 0; sent-- {
 		reply := h.settle(settle...)
-		e.reported("whether the turn is a repeat, which does not say what was deferred", reply.Repeat, false)
+		e.reported("whether the turn is a repeat, which does not report deferred settlements", reply.Repeat, false)
 		if sent == v.jobs && len(reply.Deferred) == 0 || slices.Contains(reply.Deferred, 0) || sent == 0 {
 			e.errorf("the turn deferred %v of %d, want some at first, and never the first", reply.Deferred, len(settle))
 			return

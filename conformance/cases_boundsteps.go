@@ -201,7 +201,7 @@ func boundMore(e *env) {
 		handled, more := 0, true
 		for steps := 0; more; steps++ {
 			if steps > maxSteps {
-				e.errorf("%s says that more is left after %d steps", s.name, steps)
+				e.errorf("%s reports that more is left after %d steps", s.name, steps)
 				break
 			}
 			since := e.repeats.Lossy.Load()

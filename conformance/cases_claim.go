@@ -18,18 +18,18 @@ func claimCases() []namedCase {
 		{"takes the oldest first", ruleClaim, claimOldestFirst},
 		{"takes due jobs only", ruleClaim, claimDueOnly},
 		{"takes what comes due while the lease lasts", ruleClaim, claimComesDue},
-		{"takes as many as wanted", ruleClaim, claimWanted},
-		{"takes 256 jobs at most", "TurnRequest: Want is taken as core.MaxTurnJobs at the most", claimAtMost},
+		{"takes the number of jobs wanted", ruleClaim, claimWanted},
+		{"takes 256 jobs at most", "TurnRequest: Want above core.MaxTurnJobs means core.MaxTurnJobs", claimAtMost},
 		{"takes 1,000 payloads at most", "core.MaxTurnPayloads is the most payloads that one turn claims", claimPayloads},
-		{"cuts a job at its payloads", ruleBudget, claimPerJob},
-		{"cuts a job at the bytes", ruleBudget, claimBytes},
+		{"splits a job at the limit of payloads", ruleBudget, claimPerJob},
+		{"splits a job at the limit of bytes", ruleBudget, claimBytes},
 		{"leaves a job that does not fit", ruleBudget, claimBytesBetween},
 		{"takes the first payload whatever its size", "core.Budget: the very first payload is always taken", claimFirstExempt},
-		{"takes 4 MiB unless told", "core.DefaultTurnBytes is how many bytes of payload a turn claims unless told", claimDefaultBytes},
+		{"takes 4 MiB by default", "core.DefaultTurnBytes is the default limit of a turn's bytes of payload", claimDefaultBytes},
 		{"takes all payloads in a later turn, whatever the bytes", ruleBudget, claimLater},
-		{"leaves a cut job's state to the rest", "Turn: the payloads of a job that do not fit stay queued with its State", claimLeavesState},
-		{"passes over claimed ids", "Turn: ids that are claimed after this turn's settlements are passed over", claimPassesOver},
-		{"passes over the rest of a cut job", "Turn: ids that are claimed are passed over", claimPassesOverRest},
+		{"leaves the state of a split job with the rest of its payloads", "Turn: the payloads of a job that do not fit stay queued with its State", claimLeavesState},
+		{"skips claimed ids", "Turn: ids that are claimed after this turn's settlements are skipped", claimPassesOver},
+		{"skips the rest of a split job", "Turn: ids that are claimed are skipped", claimPassesOverRest},
 		{"moves a job out of the queue", "architecture 2: each accepted copy of a payload is in exactly one place", claimMoves},
 		{"takes an old job that was put back", ruleOld, claimOldPutBack},
 		{"takes an old job that was put back outside a turn", ruleOld, claimOldSettled},
@@ -67,7 +67,7 @@ func claimWanted(e *env) {
 func claimAtMost(e *env) {
 	pushMany(e, core.MaxTurnJobs+4)
 	h := e.acquire("n1")
-	e.same("how many it claims", len(h.claim(10*core.MaxTurnJobs)), core.MaxTurnJobs)
+	e.same("the number of claims", len(h.claim(10*core.MaxTurnJobs)), core.MaxTurnJobs)
 	e.same("the next turn", ids(h.claim(10*core.MaxTurnJobs)), []string{"0256", "0257", "0258", "0259"})
 }
 

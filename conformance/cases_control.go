@@ -7,15 +7,15 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-const rulePause = "Pause stops claims on all shards of a queue; what is claimed goes on and settles"
+const rulePause = "Pause stops claims on all shards of a queue; claimed jobs continue and settle"
 
 func pauseCases() []namedCase {
 	return []namedCase{
-		{"stops claims", "Turn: of a paused shard nothing is claimed, whatever is asked for", pauseStopsClaims},
+		{"stops claims", "Turn: nothing is claimed from a paused shard, whatever the request", pauseStopsClaims},
 		{"lets claimed jobs settle", rulePause, pauseSettles},
-		{"lets pushes in", rulePause, pausePushes},
-		{"reaches all shards of its queue and no other", rulePause, pauseReaches},
-		{"uses no number for a turn that only wants", ruleEmpty, pauseUsesNoNumber},
+		{"accepts pushes", rulePause, pausePushes},
+		{"applies to all shards of its queue and to no other queue", rulePause, pauseReaches},
+		{"uses no number for a turn that only wants jobs", ruleEmpty, pauseUsesNoNumber},
 		{"ends with resume", "Resume ends a pause", pauseEnds},
 		{"changes nothing when it is repeated", "Pause, Resume: repeating it changes nothing", pauseRepeats},
 	}
@@ -110,14 +110,14 @@ const ruleCancel = "TurnReply: Cancellations are the claimed jobs of the shard t
 
 func cancelCases() []namedCase {
 	return []namedCase{
-		{"is reported in each reply until it is settled", ruleCancel, cancelReported},
+		{"is reported in each reply until its job is settled", ruleCancel, cancelReported},
 		{"is reported in order of id", ruleCancel, cancelOrder},
 		{"passes to the next owner", ruleCancel, cancelPasses},
-		{"drops as the last call says", "Cancel: if it is repeated, the last Drop counts", cancelLastDrop},
+		{"drops the job if the last call asks for it", "Cancel: if it is repeated, the last Drop counts", cancelLastDrop},
 		{"ends with its claim", "Cancel requests that claimed jobs end", cancelNewClaim},
 		{"ignores what is not claimed", "Cancel: ids that are not claimed are ignored and not counted", cancelUnclaimed},
 		{"ignores ids of other shards", "CancelRequest: ids of other shards are ignored", cancelOtherShard},
-		{"is seen with the claim", "ClaimView: Cancelled reports that an operator has cancelled it", cancelSeen},
+		{"is shown with the claim", "ClaimView: Cancelled reports whether an operator has cancelled it", cancelSeen},
 		{"refuses a bad request", "CancelRequest.Validate: ErrInvalidRequest", cancelInvalid},
 	}
 }

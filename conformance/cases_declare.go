@@ -25,12 +25,12 @@ func declareCases() []namedCase {
 			"Declare: ErrQueueMismatch if the queue exists with another index, nothing was written",
 			declareRefusesIndex},
 		{"refuses a bad name or count",
-			"Declare: core.ErrInvalidQueue for a name or a count that RULES refuse",
+			"Declare: core.ErrInvalidQueue for a name or a count that the rules refuse",
 			declareRefusesInvalid},
-		{"takes every name that RULES allow",
+		{"accepts every name that the rules allow",
 			"core.ValidateQueue: 1 to 128 of ASCII letters, digits and _-.:, but not . or ..",
 			declareTakesOddNames},
-		{"must come first",
+		{"must come before other calls",
 			"ErrUnknownQueue is a queue that was never declared",
 			declareMustComeFirst},
 	}
@@ -150,14 +150,14 @@ func undeclaredCalls(e *env, queue string) map[string]error {
 	return errs
 }
 
-const ruleForget = "Forget removes a queue in which nothing is queued, claimed or dead and whose shards nobody has leased: its record, counters and history"
+const ruleForget = "Forget removes a queue with no queued, claimed or dead entry and no leased shard: its record, counters and history"
 
 func forgetCases() []namedCase {
 	return []namedCase{
-		{"removes all there is of an empty queue", ruleForget, forgetRemoves},
-		{"lets the name be declared anew", "Forget: after it the name can be declared anew, with another shard count too", forgetAnew},
-		{"refuses a queue that holds something", "Forget: ErrNotEmpty", forgetNotEmpty},
-		{"refuses a queue that somebody works", "Forget: a *HeldError", forgetLeased},
+		{"removes everything of an empty queue", ruleForget, forgetRemoves},
+		{"allows the name to be declared again", "Forget: after it the name can be declared anew, with another shard count too", forgetAnew},
+		{"refuses a queue that is not empty", "Forget: ErrNotEmpty", forgetNotEmpty},
+		{"refuses a queue with a leased shard", "Forget: a *HeldError", forgetLeased},
 		{"leaves other queues alone", ruleForget, forgetOthers},
 	}
 }

@@ -12,30 +12,30 @@ import (
 )
 
 const (
-	ruleFindBound = "FindRequest: at most Payloads of each place, and of all together at most core.MaxTurnPayloads payloads and core.MaxStepBytes, of which the very first always passes"
-	ruleFindNext  = "Found: Next are the cursors of the places that have more payloads than were returned"
-	ruleFindStays = "PayloadCursor: payloads that stay are returned once, whatever comes or goes of other scores"
+	ruleFindBound = "FindRequest: at most Payloads of each place, and at most core.MaxTurnPayloads payloads and core.MaxStepBytes of all together; the very first payload is always returned"
+	ruleFindNext  = "Found: Next has the cursor of each place with more payloads than were returned"
+	ruleFindStays = "PayloadCursor: payloads that stay are returned once, even if payloads of other scores come and go"
 )
 
 // findCases are about the payloads that Find returns.
 func findCases() []namedCase {
 	return []namedCase{
-		{"returns payloads by pages of every size", ruleFindNext, findPages},
-		{"returns none if none are asked for", ruleFindBound, findNone},
-		{"returns as many as one call may", ruleFindBound, findBounded},
+		{"returns payloads in pages of every size", ruleFindNext, findPages},
+		{"returns no payload if none is asked for", ruleFindBound, findNone},
+		{"returns at most the payloads that one call may return", ruleFindBound, findBounded},
 		{"shares its bound among the places", ruleFindBound, findShared},
-		{"returns once what stays", ruleFindStays, findStays},
-		{"goes on behind a score that is gone", ruleFindStays, findGone},
-		{"counts as far as asked for", "FindRequest: MaxCount is how many payloads of each place to count at most", findCounts},
-		{"refuses a cursor that no reply has", "FindRequest.Validate", findInvalid},
+		{"returns each payload that stays once", ruleFindStays, findStays},
+		{"continues after a score that was removed", ruleFindStays, findGone},
+		{"counts up to the limit asked for", "FindRequest: MaxCount is the largest number of payloads to count in each place", findCounts},
+		{"refuses a cursor that no reply can have", "FindRequest.Validate", findInvalid},
 	}
 }
 
 // findByteCases are about more bytes than one call may return, and about very large ids.
 func findByteCases() []namedCase {
 	return []namedCase{
-		{"finds as many bytes as one call may", ruleFindBound, findBytes},
-		{"finds the first payload, however large", ruleFindBound, findFirst},
+		{"returns at most the bytes that one call may return", ruleFindBound, findBytes},
+		{"returns the first payload whatever its size", ruleFindBound, findFirst},
 		{"finds an id of 100,000 payloads", ruleFindBound, findMany},
 		{"finds an id of 64 MiB", ruleFindBound, findHuge},
 	}
@@ -302,20 +302,20 @@ func findHuge(e *env) {
 }
 
 const (
-	ruleAhead = "Standing: Ahead is how many due jobs of the shard are claimed before the queued one, by (PerformAt, id)"
+	ruleAhead = "Standing: Ahead is the number of due jobs of the shard that are claimed before the queued one, by (PerformAt, id)"
 	ruleFirst = "Standing: Alone is the id of another job that runs alone, and before the queued one"
 )
 
 func standingCases() []namedCase {
 	return []namedCase{
-		{"counts what is in front", ruleAhead, standingAhead},
-		{"counts nothing for what is not due, claimed or absent", ruleAhead, standingNone},
-		{"counts only so far", "Standing: Ahead is at most MaxAhead", standingFar},
-		{"passes over claimed ids", ruleAhead, standingClaimed},
+		{"counts the jobs ahead", ruleAhead, standingAhead},
+		{"counts nothing for a job that is not due, claimed or absent", ruleAhead, standingNone},
+		{"counts at most MaxAhead", "Standing: Ahead is at most MaxAhead", standingFar},
+		{"skips claimed ids", ruleAhead, standingClaimed},
 		{"names a claimed job that runs alone", ruleFirst, standingAloneClaimed},
 		{"names a first job that runs alone", ruleFirst, standingAloneFirst},
 		{"shows the lease", "Standing: Owner, Token and ExpiresAt are those of the shard's lease; all zero if the lease was released", standingLease},
-		{"shows a pause", "Standing: Paused reports that the queue is paused", standingPaused},
+		{"shows a pause", "Standing: Paused reports whether the queue is paused", standingPaused},
 	}
 }
 

@@ -11,31 +11,31 @@ import (
 )
 
 const (
-	ruleGroups    = "Groups counts the dead letters by group. Each is of one group, that of its newest burial; so the counts are those of the lists and steps by group, and all together are Counts.Dead"
+	ruleGroups    = "Groups counts the dead letters by group. Each dead letter has one group, that of its newest burial; so the counts match the lists and steps by group, and add up to Counts.Dead"
 	ruleGroupName = "Groups: the group is core.GroupName of Settlement.Group, or core.BuriedByHand of Operator.Bury"
-	ruleGroupTime = "Group: First is the earliest instant at which one was buried since the group was empty, and Last the latest; dead letters that are gone count for both, and an edit for neither"
+	ruleGroupTime = "Group: First is the earliest burial since the group was empty, and Last the latest; dead letters that are gone count for both, and an edit for neither"
 	ruleGroupStep = "DeadLetterStep: Group limits a step over all to the dead letters of a group"
-	ruleGroupMost = "Groups: core.OtherGroup, if its shard had core.MaxGroups groups already and not that one"
+	ruleGroupMost = "Groups: core.OtherGroup, if its shard already had core.MaxGroups other groups"
 )
 
 func groupCases() []namedCase {
 	return []namedCase{
 		{"counts burials", ruleGroups, groupCounts},
 		{"keeps names that can be kept", ruleGroupName, groupNames},
-		{"is that of the newest burial", ruleGroups, groupNewest},
-		{"stays with what is left, and with an edit", "Groups: an edit keeps the group, and so does what is left after a step has taken some of the payloads", groupStays},
-		{"goes with its last dead letter", ruleGroupTime, groupGoes},
+		{"is the group of the newest burial", ruleGroups, groupNewest},
+		{"stays after an edit and with the payloads that are left", "Groups: an edit keeps the group, and so do the payloads that are left after a step has taken some", groupStays},
+		{"is removed with its last dead letter", ruleGroupTime, groupGoes},
 		{"keeps its earliest and latest burial when the clock steps back", ruleGroupTime, groupClockBack},
-		{"counts together what one call buries", "Groups: what one call buries is counted together", groupTogether},
-		{"tells so many apart", ruleGroupMost, groupMost},
-		{"comes in order of its size, and as many as asked for", "GroupsReply: Groups are those with the most dead letters; Total and Dead include those that Limit leaves out", groupLargest},
-		{"is of the shards asked for", "GroupsRequest: Shards are the indexes of the shards to count, in any order; nil is all of them, an empty list none", groupShards},
-		{"lists its dead letters, both ways", "MorgueRequest: Group limits a list by time to the dead letters of a group", groupLists},
-		{"is revived and purged alone", ruleGroupStep, groupSteps},
-		{"is stepped through before an instant", ruleGroupStep, groupBefore},
-		{"is refused where it can be none", "MorgueRequest, DeadLetterStep: ErrInvalidRequest for a group that no dead letter can be of, of a list by id, and beside dead letters that are named", groupRefused},
-		{"goes with its queue", ruleForget, groupForgotten},
-		{"is left alone by a recount of what is right", ruleCount, groupRecounted},
+		{"counts the burials of one call together", "Groups: the burials of one call are counted together", groupTogether},
+		{"keeps MaxGroups groups apart", ruleGroupMost, groupMost},
+		{"is listed by size, up to the limit", "GroupsReply: Groups are those with the most dead letters; Total and Dead include those that Limit leaves out", groupLargest},
+		{"is counted in the given shards only", "GroupsRequest: Shards are the indexes of the shards to count, in any order; nil means all shards, an empty list means no shard", groupShards},
+		{"lists its dead letters in both directions", "MorgueRequest: Group limits a list by time to the dead letters of a group", groupLists},
+		{"is revived and purged without other groups", ruleGroupStep, groupSteps},
+		{"limits a step to dead letters before an instant", ruleGroupStep, groupBefore},
+		{"is refused in a request that can't have one", "MorgueRequest, DeadLetterStep: ErrInvalidRequest for a group that no dead letter can have, for a group of a list by id, and for one beside named dead letters", groupRefused},
+		{"is removed with its queue", ruleForget, groupForgotten},
+		{"is unchanged by a recount if its count was right", ruleCount, groupRecounted},
 	}
 }
 

@@ -8,18 +8,18 @@ import (
 
 func headCases() []namedCase {
 	return []namedCase{
-		{"is none for an empty shard", ruleHead, headEmpty},
+		{"is absent for an empty shard", ruleHead, headEmpty},
 		{"is the earliest time, due or not", ruleHead, headEarliest},
-		{"passes over claimed ids", ruleHead, headPassesOver},
-		{"is none while the queue is paused", "TurnReply: Head is not OK while the queue is paused", headPaused},
-		{"is none while a recovered job is claimed", "Turn: while a recovered job is claimed nothing else is", headRecoveredClaimed},
-		{"is that of a recovered job when nothing is claimed", ruleHead, headRecovered},
-		{"is none behind a recovered job that waits", ruleHead, headParked},
-		{"is that of a job before a recovered one that waits", ruleHead, headBeforeParked},
+		{"skips claimed ids", ruleHead, headPassesOver},
+		{"is absent while the queue is paused", "TurnReply: Head is not OK while the queue is paused", headPaused},
+		{"is absent while a recovered job is claimed", "Turn: while a recovered job is claimed, no other job is", headRecoveredClaimed},
+		{"is the time of a recovered job if nothing is claimed", ruleHead, headRecovered},
+		{"is absent behind a recovered job that waits", ruleHead, headParked},
+		{"is the time of a job before a recovered one that waits", ruleHead, headBeforeParked},
 		{"needs no lease and writes nothing", "Heads: it writes nothing; it needs no lease", headReads},
-		{"comes in the order asked", "Heads: in the order asked", headOrder},
-		{"is shown to a new lease", "AcquireReply: Head and Paused are as in TurnReply", headOfAcquire},
-		{"is shown to the shortest lease", "AcquireReply: Head and Paused are as in TurnReply", headOfShortLease},
+		{"is listed in the order of the request", "Heads: in the order asked", headOrder},
+		{"is returned with a new lease", "AcquireReply: Head and Paused are as in TurnReply", headOfAcquire},
+		{"is returned with the shortest lease", "AcquireReply: Head and Paused are as in TurnReply", headOfShortLease},
 		{"counts the put-backs and claims of its turn", "TurnReply: Head is when the shard's next job could be claimed", headOfTurn},
 	}
 }

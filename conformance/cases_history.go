@@ -9,28 +9,28 @@ import (
 )
 
 const (
-	ruleRecord     = "Record: records of one owner, queue and minute replace one another, and the one that has counted more stays"
-	ruleHistory    = "History sums up what Record has stored of a queue, over all owners, by minute or by Step"
+	ruleRecord     = "Record: of several records of one owner, queue and minute, the one that has counted more stays"
+	ruleHistory    = "History sums up a queue's records over all owners, by minute or by Step"
 	ruleKept       = "History: minutes that began more than HistoryKept before the present one are not listed"
 	ruleKeptLonger = "History: records of minutes that are not listed are kept for at least another hour, so that a clock that is set back hides nothing"
-	ruleIgnored    = "Record: ignored are records of queues that were not declared, of minutes that began more than HistoryKept before the present one, and of minutes that begin more than an hour from now"
-	ruleRecorded   = "Record stores what an owner has counted of queues, by minute"
+	ruleIgnored    = "Record ignores records of queues that were not declared, of minutes that began more than HistoryKept before the present one, and of minutes that begin more than an hour from now"
+	ruleRecorded   = "Record stores an owner's counts of queues, by minute"
 )
 
 func historyCases() []namedCase {
 	return []namedCase{
 		{"sums up what owners have counted", ruleHistory, historySums},
 		{"counts nothing twice", ruleRecord, historyRepeats},
-		{"takes no late record for a newer one", ruleRecord, historyLate},
+		{"does not let a late record replace a newer one", ruleRecord, historyLate},
 		{"keeps minutes, owners and queues apart", ruleRecorded, historyApart},
-		{"takes many records at once", ruleRecorded, historyMany},
+		{"accepts many records at once", ruleRecorded, historyMany},
 		{"ignores a queue that was not declared", ruleIgnored, historyUndeclared},
-		{"lists from inclusive to exclusive, oldest first", "History: from inclusive to exclusive, oldest first", historyBounds},
-		{"sums up steps", "HistoryRequest: Entries begin at multiples of Step since the Unix epoch; the minutes that From and To leave out are missing in the first and last", historySteps},
+		{"lists minutes from From, before To, oldest first", "History: from inclusive to exclusive, oldest first", historyBounds},
+		{"sums up the minutes of a step", "HistoryRequest: Entries begin at multiples of Step since the Unix epoch; the minutes that From and To leave out are missing in the first and last", historySteps},
 		{"keeps 24 hours", ruleKept, historyKeeps},
-		{"keeps an hour more, for a clock that is set back", ruleKeptLonger, historyOfAClockSetBack},
+		{"keeps records an hour longer in case the clock is set back", ruleKeptLonger, historyOfAClockSetBack},
 		{"ignores minutes far from the present", ruleIgnored, historyFar},
-		{"goes with its queue", ruleForget, historyForgotten},
+		{"is removed with its queue", ruleForget, historyForgotten},
 		{"refuses bad requests", "RecordRequest.Validate, HistoryRequest.Validate: ErrInvalidRequest", historyInvalid},
 	}
 }

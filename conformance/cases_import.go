@@ -13,31 +13,31 @@ import (
 )
 
 const (
-	ruleImport       = "Import puts dead letters that another morgue had into this one, as they were there: payloads with Score and Meta, ChangedAt, Error and Group"
-	ruleImportUnites = "Import: of equal bytes the smaller score stays, on a tie the one that was there; ChangedAt, Error and Group are those of the one that changed later, on a tie of the one that was there"
-	ruleImportRepeat = "Import: Handled counts the dead letters that are new or of which something changed; so repeating it changes and counts nothing more"
-	ruleImportGroup  = "Import: it is counted in its group as buried at its ChangedAt, and in core.OtherGroup if the shard has core.MaxGroups others"
+	ruleImport       = "Import adds dead letters of another morgue to this one, unchanged: payloads with Score and Meta, ChangedAt, Error and Group"
+	ruleImportUnites = "Import: of equal bytes the smaller score stays, on a tie the existing one; ChangedAt, Error and Group are those of the later change, on a tie those of the existing dead letter"
+	ruleImportRepeat = "Import: Handled counts the dead letters that are new or changed; so repeating it changes and counts nothing more"
+	ruleImportGroup  = "Import: a dead letter is counted in its group as buried at its ChangedAt, and in core.OtherGroup if the shard has core.MaxGroups others"
 	ruleImportWhole  = "Import: after an error of ImportRequest.Validate nothing is stored"
 )
 
 func importCases() []namedCase {
 	return []namedCase{
-		{"brings all that a dead letter has", ruleImport, importBrings},
-		{"brings odd ids", ruleImport, importOddIDs},
-		{"brings what was exported, as it was", ruleImport, importExported},
-		{"unites payloads with those that are there", ruleImportUnites, importUnites},
-		{"keeps what changed later", ruleImportUnites, importLater},
-		{"brings a dead letter in parts", "ImportRequest: one that has more comes in parts, in calls of their own", importParts},
-		{"brings a large payload", "ImportRequest: no more in all than a step moves, of which the first always passes", importLarge},
+		{"stores every field of a dead letter", ruleImport, importBrings},
+		{"accepts unusual ids", ruleImport, importOddIDs},
+		{"restores exported dead letters unchanged", ruleImport, importExported},
+		{"unites payloads with those of an existing dead letter", ruleImportUnites, importUnites},
+		{"keeps the fields that changed later", ruleImportUnites, importLater},
+		{"accepts a dead letter in parts", "ImportRequest: a dead letter with more payloads is imported in parts, one per call", importParts},
+		{"accepts a large payload", "ImportRequest: at most as much as a step moves; the first payload always passes", importLarge},
 		{"changes and counts nothing when it is repeated", ruleImportRepeat, importRepeats},
 		{"counts its dead letters", ruleImportGroup, importCounts},
-		{"tells so many groups apart", ruleImportGroup, importManyGroups},
-		{"leaves what is queued and claimed", "Import: nothing in it runs, and what is queued or claimed of their ids stays", importBeside},
-		{"brings what can be revived", "RULES 5: revive puts payloads back", importRevived},
-		{"brings back what was purged meanwhile", "Import: what was revived or purged meanwhile comes back", importPurged},
-		{"refuses what is no dead letter, whole", ruleImportWhole, importRefused},
+		{"keeps MaxGroups groups apart", ruleImportGroup, importManyGroups},
+		{"leaves queued and claimed jobs alone", "Import: imported dead letters don't run, and queued or claimed jobs of their ids stay", importBeside},
+		{"stores dead letters that can be revived", "RULES 5: revive puts payloads back", importRevived},
+		{"restores dead letters that were purged meanwhile", "Import: dead letters that were revived or purged meanwhile are stored again", importPurged},
+		{"refuses a whole request for one invalid dead letter", ruleImportWhole, importRefused},
 		{"refuses more than a step moves", ruleImportWhole, importTooMuch},
-		{"refuses another layout", "Import: ErrShardCountMismatch for another layout than the queue's: then nothing is stored", importLayout},
+		{"refuses another layout", "Import: ErrShardCountMismatch for a layout that is not the queue's, with nothing stored", importLayout},
 	}
 }
 
@@ -67,7 +67,7 @@ func (e *env) bringIn(letters ...core.DeadLetter) int {
 			return handled
 		}
 		if reply.Reached == 0 {
-			e.tb.Fatalf("Import gets on with none of %d dead letters\nthe rule: %s", len(left), e.rule)
+			e.tb.Fatalf("Import handles none of %d dead letters\nthe rule: %s", len(left), e.rule)
 		}
 	}
 }

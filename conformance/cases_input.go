@@ -16,26 +16,26 @@ import (
 // inputCases are about the input that a push accepts and how exactly the store keeps it.
 func inputCases() []namedCase {
 	return []namedCase{
-		{"refuses a push whole for one bad entry",
+		{"refuses a whole push for one bad entry",
 			"Push: what PushRequest.Validate returns, with nothing stored",
 			inputRefusesWhole},
 		{"refuses a bad rule or queue", "Push: what PushRequest.Validate returns, with nothing stored", inputRefusesRule},
 		{"refuses another shard count or generation",
 			"ErrShardCountMismatch is a shard count or generation that is not that of the queue's record; nothing was written",
 			inputRefusesLayout},
-		{"keeps odd ids apart", "RULES 1: an id is non-empty UTF-8, at most 512 bytes, no control characters", inputOddIDs},
+		{"keeps unusual ids apart", "RULES 1: an id is non-empty UTF-8, at most 512 bytes, no control characters", inputOddIDs},
 		{"keeps payloads byte for byte", "RULES 1: payload: bytes; the empty payload is a payload", inputOddPayloads},
 		{"keeps a large payload", "RULES 1: at most 512 KiB by default, an option", inputLargePayload},
 		{"keeps scores exactly", "RULES 1: score: finite float64; integers are exact up to 2^53", inputScores},
-		{"takes -0 as 0", "RULES 1: -0 is 0", inputNegativeZero},
+		{"stores -0 as 0", "RULES 1: -0 is 0", inputNegativeZero},
 		{"keeps instants exactly", "RULES 1: PerformAt 0 … 2^53 µs", inputInstants},
-		{"deals ids to their shards", "RULES 6: shard = crc32_ieee(id) mod shards", inputDeals},
-		{"refuses names that are no text", ruleTexts, inputOddNames},
-		{"knows nobody by a name that is no text", "Retire: a node that is not known is not an error; DrainNode: ErrUnknownNode; Consumer: ErrLeaseLost if the lease is not the last one", inputOddOwners},
-		{"knows no queue by a name that is no text", "ErrUnknownQueue is a queue that was never declared", inputOddQueues},
-		{"settles and begins nothing by an id that is no text", "Turn: settlements of jobs that are not claimed are skipped", inputOddReceipts},
-		{"leaves no doubt of a cursor that no page returned", "Cursor: a store may refuse one whose ID no entry can have, with ErrInvalidRequest", inputOddCursors},
-		{"stores a large push whole", "Push: each entry makes a new job for its id or merges into the queued one", inputManyEntries},
+		{"assigns ids to their shards", "RULES 6: shard = crc32_ieee(id) mod shards", inputDeals},
+		{"refuses names that are not text", ruleTexts, inputOddNames},
+		{"finds no owner by a name that is not text", "Retire: an unknown server is not an error; DrainNode: ErrUnknownNode; Consumer: ErrLeaseLost if the lease is not the last one", inputOddOwners},
+		{"finds no queue by a name that is not text", "ErrUnknownQueue is a queue that was never declared", inputOddQueues},
+		{"settles and begins nothing by an id that is not text", "Turn: settlements of jobs that are not claimed are skipped", inputOddReceipts},
+		{"refuses or accepts a cursor that no page returned, but does not fail", "Cursor: a store may refuse one whose ID no entry can have, with ErrInvalidRequest", inputOddCursors},
+		{"stores every entry of a large push", "Push: each entry makes a new job for its id or merges into the queued one", inputManyEntries},
 	}
 }
 
@@ -220,7 +220,7 @@ func inputManyEntries(e *env) {
 	}
 }
 
-const ruleTexts = "Validate: ErrInvalidRequest for an owner or a name that is no core.Text"
+const ruleTexts = "Validate: ErrInvalidRequest for an owner or a name that is not a core.Text"
 
 // noTexts are no texts for a store that keeps texts as such.
 func noTexts() []string { return []string{"a\x00b", "a\xff", "\xf0\x9f"} }

@@ -18,21 +18,21 @@ func largeCases() []namedCase {
 	return []namedCase{
 		{"keeps the smaller score", rulePayloads, largeKeepsSmaller},
 		{"keeps the Meta of the copy that stays", ruleMeta, largeKeepsMeta},
-		{"has the Meta of a payload that made it large", ruleMeta, largeGetsMeta},
-		{"forgets Meta with its payload", ruleMeta, largeForgetsMeta},
-		{"forgets all that is deleted", "Delete removes queued jobs", largeDeleted},
-		{"comes back with Meta and all", ruleReturn, largeComesBack},
-		{"merges what comes back in the turn that claims it", ruleReturn, largeMerges},
-		{"takes the smaller score of what comes back", rulePayloads, largeMergesSmaller},
-		{"is buried and revived with Meta and all", ruleMorgue, largeBuried},
+		{"keeps the Meta of the payload that made it large", ruleMeta, largeGetsMeta},
+		{"removes Meta with its payload", ruleMeta, largeForgetsMeta},
+		{"removes every payload of a deleted job", "Delete removes queued jobs", largeDeleted},
+		{"is put back with all its Meta", ruleReturn, largeComesBack},
+		{"merges a job put back in the turn that claims it again", ruleReturn, largeMerges},
+		{"takes the smaller score of a payload put back", rulePayloads, largeMergesSmaller},
+		{"is buried and revived with all its Meta", ruleMorgue, largeBuried},
 		{"is edited in the morgue", "Edit replaces one dead payload, keeping its Score and Meta", largeEdited},
-		{"revives parts that are named one by one", "DeadLetterRef: Payloads are the Data of the payloads", largeParts},
-		{"does not fit with a part of its payloads", ruleBudget, largeDoesNotFit},
-		{"bounds the payloads of a turn", "core.MaxTurnPayloads is the most payloads that one turn claims", largeBounds},
+		{"revives payloads that are named one by one", "DeadLetterRef: Payloads are the Data of the payloads", largeParts},
+		{"is not claimed if only a part of its payloads fits", ruleBudget, largeDoesNotFit},
+		{"limits the payloads of a turn", "core.MaxTurnPayloads is the most payloads that one turn claims", largeBounds},
 	}
 }
 
-const ruleMeta = "RULES 1: Meta is not part of a payload's identity, it stays with the copy that stays"
+const ruleMeta = "RULES 1: Meta is not part of a payload's identity; the copy that stays keeps its Meta"
 
 // largePayloads are payloads with scores from 0 and a Meta each.
 func largePayloads() []core.Payload {

@@ -13,17 +13,17 @@ import (
 
 func listCases() []namedCase {
 	return []namedCase{
-		{"jobs come in every order, both ways", "SortBy: all queued jobs by (PerformAt, id) or by id, those with a failure by (PerformAt, id), by id or by (RetryCount, id)", listJobs},
-		{"jobs come beside one that waits for a claim", "Cursor: an element that doesn't change meanwhile comes exactly once", listBesideWaiting},
-		{"jobs come page by page", "Cursor is a place in a list: the sort key and the id of the last entry seen", listJobsPaged},
-		{"pages start behind any cursor", "Cursor is a place in a list", listJobsFrom},
-		{"pages have their default and largest size", "PageRequest: Limit: 0 is DefaultPage, above MaxPage is MaxPage", listPageSizes},
-		{"payloads come as many as asked, lowest first", "PageRequest: Payloads is how many payloads of each entry to return, lowest first; the view's Count is how many there are", listPayloads},
+		{"jobs are listed in every order, both ways", "SortBy: all queued jobs by (PerformAt, id) or by id; jobs with a failure by (PerformAt, id), by id or by (RetryCount, id)", listJobs},
+		{"jobs are listed beside one that waits for a claim", "Cursor: an entry that does not change meanwhile is listed exactly once", listBesideWaiting},
+		{"jobs are listed page by page", "Cursor is a place in a list: the sort key and the id of the last entry seen", listJobsPaged},
+		{"pages start after any cursor", "Cursor is a place in a list", listJobsFrom},
+		{"pages have their default and largest size", "PageRequest: Limit: 0 means DefaultPage, above MaxPage means MaxPage", listPageSizes},
+		{"payloads are listed up to the limit, lowest first", "PageRequest: Payloads is the largest number of payloads of each entry to return, lowest scores first; the view's Count is the number of all", listPayloads},
 		{"jobs by id need the index", "Jobs returns ErrQueueMismatch for ByID if the queue was not declared with IndexIDs", listNeedsIndex},
-		{"claimed jobs come by (Since, id), both ways", "Claimed pages through the claimed jobs, in order of (Since, id)", listClaimed},
-		{"claimed jobs show owner, node and since", "ClaimView: Owner and Node are those of the lease and the turn that claimed it", listClaimViews},
-		{"dead letters come by time and by id, both ways", "MorgueRequest: by id instead of by (ChangedAt, id)", listMorgue},
-		{"dead letters come with their payloads", "DeadLetterView is a dead letter with the first of its payloads", listDeadPayloads},
+		{"claimed jobs are listed by (Since, id), both ways", "Claimed pages through the claimed jobs, in order of (Since, id)", listClaimed},
+		{"claimed jobs show owner, server and since", "ClaimView: Owner and Node are those of the lease and the turn that claimed it", listClaimViews},
+		{"dead letters are listed by time and by id, both ways", "MorgueRequest: by id instead of by (ChangedAt, id)", listMorgue},
+		{"dead letters are listed with their payloads", "DeadLetterView is a dead letter with the first of its payloads", listDeadPayloads},
 	}
 }
 

@@ -18,12 +18,12 @@ func mixedCases() []namedCase {
 		{"the head is the earliest of what was put back", ruleHead, mixedHead},
 		{"a returning job keeps its larger recoveries", ruleReturn, mixedRecoveries},
 		{"the smaller first push stays, whichever side it is on", ruleReturn, mixedFirst},
-		{"a repeat tells the head as it is", ruleHead, mixedRepeatHead},
-		{"a repeat tells the head beside a job that runs alone", ruleHead, mixedRepeatAlone},
-		{"a node that ran out has started anew", "Node: StartedAt is when the node announced itself after it was not known", mixedStarted},
+		{"a repeat returns the present head", ruleHead, mixedRepeatHead},
+		{"a repeat returns the head beside a job that runs alone", ruleHead, mixedRepeatAlone},
+		{"a server whose announcement expired starts anew", "Node: StartedAt is the time of the first announcement since the server was unknown", mixedStarted},
 		{"a job that begins twice has begun", ruleBegin, mixedBegins},
-		{"forget looks at all shards before it removes the first", "Forget: it looks at all shards before it removes the first", mixedForget},
-		{"forget tells what a clock that steps back leaves of a lease", ruleStepBack, mixedForgetStepBack},
+		{"forget checks all shards before it removes the first", "Forget checks all shards before it removes the first", mixedForget},
+		{"forget returns the rest of a lease after the clock stepped back", ruleStepBack, mixedForgetStepBack},
 		{"an id cancelled twice in a call is cancelled once", "Cancel requests that claimed jobs end", mixedCancel},
 	}
 }
@@ -158,7 +158,7 @@ func mixedForgetStepBack(e *env) {
 	e.same("how long the lease lasts", held.Remaining, ttl)
 }
 
-const ruleLease = "Consumer: owner and token decide who may turn, until the lease is released or somebody else acquires"
+const ruleLease = "Consumer: owner and token decide who may call Turn, until the lease is released or another owner acquires the shard"
 
 // usualCases are about the most frequent turns and pushes, which a store may handle in a shorter
 // way: a turn that settles done jobs and claims jobs of one payload, and a push of new ids that
@@ -171,15 +171,15 @@ func usualCases() []namedCase {
 		{"the bytes are those of the payloads", ruleBudget, usualBytes},
 		{"Meta and times do not count as bytes", ruleBudget, usualBytesOnly},
 		{"the first payload is taken whatever its size", ruleBudget, usualFirst},
-		{"the head is none before a job that runs alone", ruleHead, usualHeadAlone},
-		{"a turn that settles counts what failed", "Settlement: Processed and Failed say whether the queue's counters rise", usualCounts},
+		{"the head is absent before a job that runs alone", ruleHead, usualHeadAlone},
+		{"a turn that settles counts what failed", "Settlement: Processed and Failed report whether the queue's counters increase", usualCounts},
 		{"ids are listed while they are queued", "DeclareRequest: IndexIDs keeps every queued job listed by id", usualIndex},
-		{"a claimed retry is no retry", "RULES 7: retries are queued jobs with RetryCount >= 0", usualRetry},
+		{"a claimed job is not counted as a retry", "RULES 7: retries are queued jobs with RetryCount >= 0", usualRetry},
 		{"one of several entries is of a claimed id", ruleClaimedPush, usualClaimedEntry},
 		{"the second job of an id is claimed when the first is done", ruleClaimedPush, usualSecond},
-		{"a lease ends with the range of an instant", "Instant.Add: cut to the range of an Instant", usualForever},
-		{"a turn's TTL is what a clock that steps back leaves", ruleStepBack, usualStepBack},
-		{"an empty turn tells what a clock that steps back leaves", ruleStepBack, usualLookBack},
+		{"a lease ends with the range of an instant", "Instant.Add: limited to the range of an Instant", usualForever},
+		{"a lease lasts for the turn's TTL after the clock stepped back", ruleStepBack, usualStepBack},
+		{"an empty turn returns the rest of a lease after the clock stepped back", ruleStepBack, usualLookBack},
 	}
 }
 

@@ -13,15 +13,15 @@ import (
 
 func pageCases() []namedCase {
 	return []namedCase{
-		{"lists go on behind the end of a shard", "Inspector: an entry that does not change meanwhile appears exactly once", pageManyInFewShards},
-		{"lists and stats are of the shards asked for", "PageRequest: Shards are the indexes of the shards to list, in any order; nil is all of them, an empty list none", pageShards},
-		{"lists begin at a value, both ways", "PageRequest: From is the value that the list begins at, inclusive, in its direction", pageFrom},
-		{"a cursor goes before a value", "PageRequest: From is ignored where After is set", pageFromAfter},
-		{"lists by id have those with a prefix", "PageRequest: Prefix limits a list by id to the ids that begin with it", pagePrefix},
-		{"fresh jobs come alone", "JobsRequest: Fresh leaves jobs with a failure out, of ByTime and ByID", pageFresh},
-		{"payloads are counted as far as asked for", "PageRequest: MaxCount is how many payloads of each entry to count at most", pageCounts},
-		{"error texts are no longer than asked for", "PageRequest: ErrorBytes is how many bytes of each error text to return at most", pageErrors},
-		{"requests that make no sense are refused", "Inspector: every method returns ErrInvalidRequest for a request that its Validate refuses or a shard that the queue does not have", pageRefused},
+		{"lists continue after the end of a shard", "Inspector: an entry that does not change meanwhile appears exactly once", pageManyInFewShards},
+		{"lists and stats cover the given shards only", "PageRequest: Shards are the indexes of the shards to list, in any order; nil means all shards, an empty list means no shard", pageShards},
+		{"lists begin at a value, both ways", "PageRequest: the list begins at the value From, inclusive, in its direction", pageFrom},
+		{"a cursor takes precedence over a value", "PageRequest: From is ignored if After is set", pageFromAfter},
+		{"lists by id can be limited to a prefix", "PageRequest: Prefix limits a list by id to the ids that begin with it", pagePrefix},
+		{"fresh jobs can be listed alone", "JobsRequest: Fresh leaves out jobs with a failure, in lists ByTime and ByID", pageFresh},
+		{"payloads are counted up to the limit asked for", "PageRequest: MaxCount is the largest number of payloads of each entry to count", pageCounts},
+		{"error texts are truncated at the limit asked for", "PageRequest: ErrorBytes is the largest number of bytes of each error text to return", pageErrors},
+		{"invalid requests are refused", "Inspector: every method returns ErrInvalidRequest for a request that its Validate refuses or a shard that the queue does not have", pageRefused},
 	}
 }
 

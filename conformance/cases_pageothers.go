@@ -14,11 +14,11 @@ const ruleOnce = "Inspector: an entry that does not change meanwhile appears exa
 
 func pageOtherCases() []namedCase {
 	return []namedCase{
-		{"claimed jobs and dead letters begin at a value, both ways", "PageRequest: From is the value that the list begins at, inclusive, in its direction", pageFromOthers},
-		{"a prefix is of each list by id, behind any cursor", "PageRequest: Prefix limits a list by id to the ids that begin with it", pagePrefixOthers},
-		{"jobs that stay come once while others come and go", ruleOnce, pageJobsThatStay},
-		{"claimed jobs that stay come once while others come and go", ruleOnce, pageClaimsThatStay},
-		{"dead letters that stay come once while others come and go", ruleOnce, pageLettersThatStay},
+		{"claimed jobs and dead letters begin at a value, both ways", "PageRequest: the list begins at the value From, inclusive, in its direction", pageFromOthers},
+		{"a prefix limits each list by id, after any cursor", "PageRequest: Prefix limits a list by id to the ids that begin with it", pagePrefixOthers},
+		{"jobs that stay are listed once while others come and go", ruleOnce, pageJobsThatStay},
+		{"claimed jobs that stay are listed once while others come and go", ruleOnce, pageClaimsThatStay},
+		{"dead letters that stay are listed once while others come and go", ruleOnce, pageLettersThatStay},
 	}
 }
 

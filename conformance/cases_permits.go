@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	rulePermits      = "Permit makes the owner hold as many permits of the queue as it asks for, as far as the limit allows; the permits of all together stay within Limit"
-	rulePermitEnds   = "Permit: permits whose TTL is over count for nobody, and the next call for the queue removes them"
-	rulePermitWakeup = "Permit: if the owner then holds fewer than before, while another wants more than it holds, those are woken that have asked for PermitsOf the queue"
+	rulePermits      = "Permit gives the owner as many permits of the queue as it asks for and the limit allows; the permits of all owners together stay within Limit"
+	rulePermitEnds   = "Permit: expired permits don't count, and the next call for the queue removes them"
+	rulePermitWakeup = "Permit: if the owner then holds fewer than before while another owner wants more, the callers that asked for PermitsOf the queue are woken"
 )
 
 func permitCases() []namedCase {
 	return []namedCase{
 		{"are held within the limit", rulePermits, permitLimit},
-		{"lists all who hold or want some", "PermitReply: Holders are all who hold permits or want some, in order of Owner", permitHolders},
+		{"lists all owners that hold or want permits", "PermitReply: Holders are all owners that hold or want permits, in order of Owner", permitHolders},
 		{"are changed by the next call", rulePermits, permitChanges},
-		{"are kept under a smaller limit", "Permit: what it holds already and asks for again it keeps", permitKeeps},
-		{"are given back whole", "Permit: a call with neither Hold nor Want gives all back and forgets the owner", permitGivesBack},
+		{"are kept under a smaller limit", "Permit: the owner keeps the permits that it holds and asks for again", permitKeeps},
+		{"are all given back by an empty request", "Permit: a call with neither Hold nor Want gives all permits back and forgets the owner", permitGivesBack},
 		{"end with their TTL", rulePermitEnds, permitEnds},
 		{"are renewed by a repeated call", "Permit: repeating a call renews", permitRenews},
-		{"are lost by an owner that comes too late", rulePermitEnds, permitLate},
-		{"end though the clock stepped back", "Permit: a TTL that ends further away than it is long, because the clock stepped back, ends its length from the next call", permitStepBack},
-		{"refuses a call that comes late", "Permit: ErrStaleAttempt for an Attempt below the last of an owner whose TTL lasts: the call comes late and changes nothing", permitStale},
-		{"are the queue's own", "Permit is atomic for the queue, and counts its permits alone", permitQueues},
+		{"are lost by an owner that renews too late", rulePermitEnds, permitLate},
+		{"end even if the clock stepped back", "Permit: a TTL whose end is further away than its length, because the clock stepped back, ends its length after the next call", permitStepBack},
+		{"refuses a call that comes late", "Permit: ErrStaleAttempt for an Attempt below the last one of an owner whose TTL lasts: the call is late and changes nothing", permitStale},
+		{"belong to one queue", "Permit is atomic for the queue, and counts only its permits", permitQueues},
 		{"are shared between handles", rulePermits, permitHandles},
 		{"are removed with their queue", "Permit: a Forget of the queue removes all its permits", permitForget},
 		{"refuses an unknown queue", "Permit: ErrUnknownQueue", permitUnknown},
@@ -37,9 +37,9 @@ func permitCases() []namedCase {
 
 func permitWakeupCases() []namedCase {
 	return []namedCase{
-		{"tells of permits that become free", rulePermitWakeup, permitWakes},
-		{"tells of permits on another handle", rulePermitWakeup, permitWakesOther},
-		{"tells of permits beside shards", rulePermitWakeup, permitWakesBeside},
+		{"reports permits that become free", rulePermitWakeup, permitWakes},
+		{"reports permits to another handle", rulePermitWakeup, permitWakesOther},
+		{"reports permits beside shards", rulePermitWakeup, permitWakesBeside},
 	}
 }
 

@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	ruleAside       = "Quarantine: a record that can't be read never stops its shard: the first call that would change or take it sets it aside and does the rest of its work as if it were not there"
-	ruleAsideShards = "QuarantinedShards tells which shards of a queue have set something aside"
-	ruleDiscard     = "Discard removes records that were set aside; what their ids have besides stays. Keys that are not there are ignored"
+	ruleAside       = "Quarantine: an unreadable record never stops its shard: the first call that would change or take it sets it aside and does its other work as if the record were absent"
+	ruleAsideShards = "QuarantinedShards returns the shards of a queue that have quarantined records"
+	ruleDiscard     = "Discard removes quarantined records; other data of their ids stays. Unknown keys are ignored"
 )
 
 // quarantineCases are for all stores, damageCases for those that the suite can damage.
 func quarantineCases() []namedCase {
 	return []namedCase{
-		{"is empty where all can be read", "Quarantined lists what a shard has set aside", quarantineEmpty},
-		{"refuses what is not there", "Quarantine: ErrUnknownQueue; ErrInvalidRequest for a shard that the queue does not have, or for more than MaxStep keys", quarantineRefuses},
+		{"is empty if every record can be read", "Quarantined lists a shard's quarantined records", quarantineEmpty},
+		{"refuses a queue or shard that is not there", "Quarantine: ErrUnknownQueue; ErrInvalidRequest for a shard that the queue does not have, or for more than MaxStep keys", quarantineRefuses},
 	}
 }
 
@@ -26,15 +26,15 @@ func damageCases() []namedCase {
 		{"a queued job stops no turn", ruleAside, damagedQueued},
 		{"a queued job makes room for a push", ruleAside, damagedPushed},
 		{"a queued job stops no step", ruleAside, damagedSteps},
-		{"a claimed job stops no settlement", "Quarantine: a settlement of a claim that was set aside is skipped", damagedClaim},
+		{"a claimed job stops no settlement", "Quarantine: a settlement of a quarantined claim is skipped", damagedClaim},
 		{"a claimed job stops no acquire", ruleAside, damagedOrphan},
 		{"a dead letter stops no step", ruleAside, damagedDead},
 		{"a dead letter leaves its group", ruleGroups, damagedGroup},
-		{"is told of its shard", ruleAsideShards, damagedShards},
-		{"is left out by lists and Find", "Quarantine: lists and Find leave out what they can't read, and write nothing; Found.Damaged are the places where something is stored that the store can't read", damagedLists},
+		{"is reported for its shard", ruleAsideShards, damagedShards},
+		{"is left out by lists and Find", "Quarantine: lists and Find leave out unreadable records, and write nothing; Found.Damaged are the places with a record that the store can't read", damagedLists},
 		{"is discarded by its key", ruleDiscard, damagedDiscarded},
-		{"is listed page by page", "Quarantined lists what a shard has set aside, in order of key", damagedPages},
-		{"keeps its queue from being forgotten", "Quarantine: a queue that holds some is not empty for Forget", damagedForget},
+		{"is listed page by page", "Quarantined lists a shard's quarantined records, in order of key", damagedPages},
+		{"keeps its queue from being forgotten", "Quarantine: a queue with quarantined records is not empty for Forget", damagedForget},
 	}
 }
 
@@ -54,7 +54,7 @@ func (e *env) aside(place ports.Place, ids ...string) {
 		got = append(got, r.ID)
 		e.same("the place of "+r.ID, r.Place, place)
 		if r.Key == "" || r.Reason == "" || r.Since == 0 || len(r.Stored) > r.Size {
-			e.errorf("%s was set aside as %+v; want a key, a reason, a time, and what is stored", r.ID, r)
+			e.errorf("%s was set aside as %+v; want a key, a reason, a time, and the stored bytes", r.ID, r)
 		}
 	}
 	slices.Sort(got)

@@ -12,17 +12,17 @@ const ruleOrphans = "Acquire: jobs that an earlier lease left claimed stay claim
 func orphanCases() []namedCase {
 	return []namedCase{
 		{"pass to the next lease with their receipts", ruleOrphans, orphansPass},
-		{"come in order of id", ruleOrphans, orphansInOrder},
-		{"come again when the attempt is repeated",
+		{"are returned in order of id", ruleOrphans, orphansInOrder},
+		{"are returned again when the attempt is repeated",
 			"Acquire: the owner's last attempt again returns the same token and claims again",
 			orphansComeAgain},
-		{"come again when the turn that gave them is repeated",
-			"Turn: a repeat returns the same orphans as far as they are still claimed",
+		{"are returned again when their turn is repeated",
+			"Turn: a repeat returns the same orphans if they are still claimed",
 			orphansOfATurn},
 		{"count nothing until they are settled", "Acquire: acquiring does not count as a recovery", orphansCountNothing},
 		{"are settled under the new lease", "Acquire: the owner of the new lease settles them as core.RetryPolicy.Recover says", orphansSettle},
-		{"are the old lease's no more", "Consumer: owner and token decide who may turn", orphansOfTheOld},
-		{"are not claimed a second time", "Turn: ids that are claimed are passed over", orphansClaimedOnce},
+		{"no longer belong to the old lease", "Consumer: owner and token decide who may call Turn", orphansOfTheOld},
+		{"are not claimed a second time", "Turn: ids that are claimed are skipped", orphansClaimedOnce},
 	}
 }
 
@@ -122,21 +122,21 @@ func orphansClaimedOnce(e *env) {
 }
 
 const (
-	ruleAlone  = "RULES 4: a job with 2 Recoveries or more is claimed only when nothing else of its shard is, and alone; claiming stops in front of it"
+	ruleAlone  = "RULES 4: a job with 2 Recoveries or more is claimed alone, and only if no other job of its shard is claimed; claiming stops in front of it"
 	ruleBeside = "RULES 4: a job with 1 Recovery runs like any other, in order of (PerformAt, id), beside others"
 )
 
 // recoveredCases are about the isolation of jobs that may kill their process.
 func recoveredCases() []namedCase {
 	return []namedCase{
-		{"is claimed beside others once", ruleBeside, recoveredOnce},
+		{"is claimed beside others after one recovery", ruleBeside, recoveredOnce},
 		{"is claimed alone", ruleAlone, recoveredAlone},
-		{"keeps all others waiting while it is claimed", "Turn: while it is claimed nothing else is", recoveredBlocks},
+		{"keeps all others waiting while it is claimed", "Turn: while it is claimed, no other job is", recoveredBlocks},
 		{"waits until nothing else is claimed", ruleAlone, recoveredWaits},
 		{"stops the turn in front of it", ruleAlone, recoveredStops},
 		{"is never overtaken", "Turn: claiming stops in front of it, so it is never overtaken", recoveredNotOvertaken},
-		{"holds nobody up before it is due", ruleAlone, recoveredNotDue},
-		{"is claimed in the turn that settles the last other", ruleAlone, recoveredAfterSettle},
+		{"stops no other job before it is due", ruleAlone, recoveredNotDue},
+		{"is claimed in the turn that settles the last other job", ruleAlone, recoveredAfterSettle},
 		{"runs with others once it has settled", "RULES 4: done, failure, snooze and bury clear Recoveries", recoveredCleared},
 		{"is passed to the next owner alone", ruleAlone, recoveredOrphan},
 	}

@@ -13,21 +13,21 @@ import (
 func registryCases() []namedCase {
 	return []namedCase{
 		{"answers a ping", "Ping asks whether the store answers and can be used", registryAnswers},
-		{"lists the nodes that run", "Announce records that a node runs, for the TTL from now", registryLists},
-		{"lists nodes in order of name and owner", "Nodes: in order of (Name, Owner)", registryOrder},
-		{"lists a node that stopped announcing as gone for an hour", ruleNodes, registryGone},
-		{"forgets what has been gone for an hour", "Announce: what ran out more than NodeKept ago is removed", registryForgets},
-		{"renews by announcing again", "Announce: in place of what its Owner announced before; repeating it renews", registryRenews},
-		{"cuts an announcement that a clock has made longer", ruleNodeCut, registryCut},
-		{"retires a node at once", "Retire forgets a node at once; a node that is not known is not an error", registryRetires},
+		{"lists the servers that run", "Announce records that a server runs, for the TTL from now", registryLists},
+		{"lists servers in order of name and owner", "Nodes: in order of (Name, Owner)", registryOrder},
+		{"lists a server that stopped announcing as gone for an hour", ruleNodes, registryGone},
+		{"forgets servers that have been gone for an hour", "Announce: announcements that expired more than NodeKept ago are removed", registryForgets},
+		{"renews by announcing again", "Announce: replaces the Owner's earlier announcement; repeating it renews", registryRenews},
+		{"shortens an announcement that a clock has lengthened", ruleNodeCut, registryCut},
+		{"retires a server at once", "Retire forgets a server at once; an unknown server is not an error", registryRetires},
 		{"refuses a bad announcement", "AnnounceRequest.Validate: ErrInvalidRequest for an empty owner or a TTL below 1 ms", registryInvalid},
-		{"shows in Nodes alone what nodes are doing", "Node: Only Nodes returns Status; in the reply of Announce it is zero", registryStatus},
-		{"bounds what a node says that it is doing", "Announce: ErrInvalidRequest for more than MaxLongest running jobs in the status, or MaxLaneBusy shards of a queue", registryStatusBound},
-		{"drains a node and has it work again", ruleDrain, registryDrains},
-		{"keeps a drain while a node renews", "Announce: what an operator has asked by DrainNode stays while the node is known", registryDrainKept},
-		{"ends a drain with the announcement", "Announce: what an operator has asked by DrainNode stays until the node is retired or its announcement has run out", registryDrainEnds},
-		{"lets a node that stops drain whatever an operator says", ruleDrain, registryStops},
-		{"refuses to drain an unknown node", "DrainNode: ErrUnknownNode if no announcement of that owner lasts", registryDrainUnknown},
+		{"returns only from Nodes what servers are doing", "Node: only Nodes returns Status; it is zero in the reply of Announce", registryStatus},
+		{"limits the status of a server", "Announce: ErrInvalidRequest for more than MaxLongest running jobs in the status, or MaxLaneBusy shards of a queue", registryStatusBound},
+		{"drains a server and ends the drain", ruleDrain, registryDrains},
+		{"keeps a drain while a server renews", "Announce: an operator's DrainNode stays in force while the server is known", registryDrainKept},
+		{"ends a drain with the announcement", "Announce: an operator's DrainNode stays in force until the server is retired or its announcement has expired", registryDrainEnds},
+		{"drains a server that stops, whatever an operator asks for", ruleDrain, registryStops},
+		{"refuses to drain an unknown server", "DrainNode: ErrUnknownNode if no announcement of that owner lasts", registryDrainUnknown},
 		{"lists queues in order of name", "Queues lists the declared queues in order of name", registryQueues},
 	}
 }
@@ -137,10 +137,10 @@ func registryQueues(e *env) {
 }
 
 const (
-	ruleNodes     = "Nodes lists the nodes whose announcement lasts or ran out at most NodeKept ago"
-	ruleDrain     = "DrainNode asks a node to drain, or takes that back: its Draining is true while the node says so itself or an operator asks for it"
-	ruleNodeCut   = "Announce: an announcement of another node that ends further away than its own TTL, because the clock stepped back, is cut to end that TTL from now"
-	ruleNodeWakes = "Wakeups: the zero Shard is sent when a node has announced itself that was not known, or with other Queues, Lanes or Draining than before, when DrainNode has changed something and when Retire has removed a node"
+	ruleNodes     = "Nodes lists the servers whose announcement is valid or expired at most NodeKept ago"
+	ruleDrain     = "DrainNode asks a server to drain, or withdraws that: Draining is true while the server reports it or an operator asks for it"
+	ruleNodeCut   = "Announce: another server's announcement whose end is further away than its own TTL, because the clock stepped back, is shortened to that TTL from now"
+	ruleNodeWakes = "Wakeups: the zero Shard is sent when an unknown server announces itself or a known one with other Queues, Lanes or Draining, when DrainNode has changed something, and when Retire has removed a server"
 )
 
 func registryStatus(e *env) {

@@ -7,29 +7,29 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-const ruleAgain = "Turn: last: a repeat: apply, count and claim nothing, ignore the request's other fields but TTL, renew, and return in their first order the jobs that still carry this receipt"
+const ruleAgain = "Turn: last: a repeat: apply, count and claim nothing, ignore all other fields of the request except TTL, renew, and return the jobs that still have this receipt in their first order"
 
-const ruleResent = "Turn: one that is Resent always uses up its number, so that its first call, should it arrive late, is a repeat or stale"
+const ruleResent = "Turn: a Resent turn always uses up its number, so that its first call is a repeat or stale if it arrives late"
 
 // repeatCases are about a turn whose reply was lost.
 func repeatCases() []namedCase {
 	return []namedCase{
-		{"gives the same claims in their first order", ruleAgain, repeatGivesClaims},
-		{"says that it is one", "TurnReply: Repeat reports that a turn of this number had been carried out before", repeatSaysSo},
+		{"returns the same claims in their first order", ruleAgain, repeatGivesClaims},
+		{"reports that it is a repeat", "TurnReply: Repeat reports whether a turn of this number had been carried out before", repeatSaysSo},
 		{"of a turn that found nothing uses up its number", ruleResent, repeatUsesNumber},
-		{"leaves nothing to a first call that arrives late", ruleResent, repeatBeforeFirst},
-		{"is stale after the next turn", "Turn: less: ErrStaleTurn, nothing is written", repeatStale},
+		{"leaves nothing for a first call that arrives late", ruleResent, repeatBeforeFirst},
+		{"is stale after the next turn", "Turn: below last: ErrStaleTurn, nothing is written", repeatStale},
 		{"begins nothing", ruleAgain, repeatBeginsNothing},
-		{"gives no claims of other turns", ruleAgain, repeatGivesOwn},
-		{"gives cut claims as they were", ruleAgain, repeatGivesCut},
+		{"returns no claims of other turns", ruleAgain, repeatGivesOwn},
+		{"returns split claims as they were", ruleAgain, repeatGivesCut},
 		{"claims nothing more", ruleAgain, repeatClaimsNothing},
 		{"applies nothing twice", ruleAgain, repeatAppliesNothing},
 		{"counts nothing twice", ruleAgain, repeatCountsNothing},
-		{"ignores what it is asked", ruleAgain, repeatIgnores},
+		{"ignores the rest of the request", ruleAgain, repeatIgnores},
 		{"renews for its TTL", ruleAgain, repeatRenews},
 		{"reports nothing skipped", "Turn: a repeat returns no Skipped, Deferred or NotBegun", repeatSkipsNothing},
-		{"gives claims while the queue is paused", ruleAgain, repeatWhilePaused},
-		{"counts after the expiry", "Consumer: until somebody else acquires, a late call counts", repeatLate},
+		{"returns claims while the queue is paused", ruleAgain, repeatWhilePaused},
+		{"works after the expiry", "Consumer: a late call works until another owner acquires the shard", repeatLate},
 	}
 }
 
@@ -63,7 +63,7 @@ func repeatUsesNumber(e *env) {
 	r := h.request(1)
 	r.Resent = true
 	reply := h.send(r)
-	e.same("the number used up", reply.Last, r.Number)
+	e.same("the number that was used", reply.Last, r.Number)
 	e.same("how long the lease lasts", reply.Remaining, ttl)
 	e.reported("whether it is a repeat", reply.Repeat, false)
 	e.same("whether its repeat is one", h.send(r).Repeat, true)

@@ -9,28 +9,28 @@ import (
 )
 
 const (
-	ruleApply = "Turn: what a settlement does to its job is core.Settlement.Apply"
+	ruleApply = "Turn: a settlement changes its job as core.Settlement.Apply does"
 )
 
 func settleCases() []namedCase {
 	return []namedCase{
-		{"discards what is done", ruleApply, settleDone},
+		{"removes jobs that are done", ruleApply, settleDone},
 		{"puts a failed job back with its delay, count and error", ruleApply, settleFailed},
 		{"puts an untouched job back as it was claimed", ruleApply, settleUntouched},
 		{"puts a snoozed job back for later", ruleApply, settleSnoozed},
 		{"puts a recovered job back with its count", ruleApply, settleRecovered},
 		{"buries with reason and time", ruleApply, settleBuried},
-		{"drops what was cancelled", ruleApply, settleDropped},
+		{"drops jobs that were cancelled", ruleApply, settleDropped},
 		{"divides a job by position", ruleApply, settleDivides},
 		{"ignores positions that the job does not have", "Settlement.Apply: positions that the job does not have are ignored", settleBeyond},
-		{"keeps scores and Meta", "RULES 1: Meta stays with the copy that stays", settleKeepsMeta},
+		{"keeps scores and Meta", "RULES 1: the copy that stays keeps its Meta", settleKeepsMeta},
 		{"keeps the error until the job succeeds", "RULES 1: error: text of the last failure, kept until the job succeeds", settleKeepsError},
 		{"merges a returning job into the queued one", ruleReturn, settleMerges},
 		{"keeps the larger recoveries", ruleReturn, settleMergesRecoveries},
-		{"merges what it buries into the morgue", ruleMorgue, settleMergesDead},
-		{"counts as the settlement says", "Settlement: Processed and Failed say whether the queue's counters rise", settleCounts},
-		{"cuts times to their range", "Instant.Add: cut to the range of an Instant", settleClamps},
-		{"keeps errors as ErrorText has them", "Settlement: PutBack.Error and BuryError, of which core.ErrorText is kept", settleErrorTexts},
+		{"merges buried payloads into the morgue", ruleMorgue, settleMergesDead},
+		{"counts as the settlement says", "Settlement: Processed and Failed report whether the queue's counters increase", settleCounts},
+		{"limits times to their range", "Instant.Add: limited to the range of an Instant", settleClamps},
+		{"keeps errors as ErrorText returns them", "Settlement: PutBack.Error and BuryError are stored as core.ErrorText returns them", settleErrorTexts},
 		{"keeps a long error whole", "core.MaxErrorBytes: the longest error text that is kept", settleLongError},
 	}
 }
@@ -211,13 +211,13 @@ func settleLongError(e *env) {
 // skipCases are about settlements that come for a claim that is not there.
 func skipCases() []namedCase {
 	return []namedCase{
-		{"what was never claimed", ruleSkip, skipNeverClaimed},
-		{"what is settled already", ruleSkip, skipSettled},
-		{"the second of one id in a turn", ruleSkip, skipTwice},
+		{"a job that was never claimed", ruleSkip, skipNeverClaimed},
+		{"a job that is settled already", ruleSkip, skipSettled},
+		{"the second settlement of an id in a turn", ruleSkip, skipTwice},
 		{"another receipt", ruleSkip, skipOtherReceipt},
-		{"the receipt of an earlier claim", "Receipt: a settlement names the receipt, so that one from the past can't touch a later claim", skipEarlierReceipt},
-		{"and count nothing", ruleSkip, skipCountsNothing},
-		{"and settle the others", "TurnReply: Skipped are the positions in Settlements whose jobs were not claimed, ascending", skipOthers},
+		{"the receipt of an earlier claim", "Receipt: a settlement names the receipt, so that an old settlement can't change a later claim", skipEarlierReceipt},
+		{"skipped settlements count nothing", ruleSkip, skipCountsNothing},
+		{"the other settlements are applied", "TurnReply: Skipped are the positions in Settlements whose jobs were not claimed, ascending", skipOthers},
 	}
 }
 

@@ -13,9 +13,9 @@ func statsCases() []namedCase {
 	return []namedCase{
 		{"counts every place", "Counts are the sizes of a queue or of a shard", statsCount},
 		{"sums up the shards", "QueueStats: Shards are in order of index", statsShards},
-		{"tells the oldest job", "Counts: Oldest is the smallest PerformAt of the queued jobs; unlike a shard's head it ignores pauses and claims", statsOldest},
+		{"returns the time of the oldest job", "Counts: Oldest is the smallest PerformAt of the queued jobs; unlike a shard's head, it ignores pauses and claims", statsOldest},
 		{"show a dead owner's jobs as orphans", "ShardStats: Owner and Token are those of the last lease, which ends at ExpiresAt; Owner is empty if the lease was released", statsOrphans},
-		{"come in the order asked", "Stats sums up queues, in the order of the names given", statsOrder},
+		{"are in the order of the request", "Stats sums up queues, in the order of the names given", statsOrder},
 		{"refuse a queue that was not declared", "Inspector: every method returns ErrUnknownQueue", statsUnknown},
 	}
 }
@@ -118,19 +118,19 @@ func statsUnknown(e *env) {
 }
 
 const (
-	ruleCount      = "Recount counts a shard's queued, claimed and dead entries one by one and corrects what Stats and Groups say of them, should that differ"
-	ruleCountSteps = "Recount: the caller repeats the step with the Next of the last reply until that is empty; then the counts are right, also if the shard was worked and changed between the steps"
-	ruleCounted    = "RecountReply: over all steps Counted is at least the number of the entries that were there all the time"
+	ruleCount      = "Recount counts a shard's queued, claimed and dead entries one by one and corrects the counts of Stats and Groups if they differ"
+	ruleCountSteps = "Recount: the caller repeats the step with the Next of the last reply until Next is empty; then the counts are right, even if the shard changed between the steps"
+	ruleCounted    = "RecountReply: over all steps, Counted is at least the number of entries that existed all the time"
 )
 
 func recountCases() []namedCase {
 	return []namedCase{
 		{"agrees with Stats", ruleCount, recountAgrees},
-		{"leaves a job alone that runs alone", "Recount counts; while a job that runs alone is claimed nothing else is, before and after", recountAlone},
-		{"counts all in its steps", ruleCounted, recountCounts},
-		{"goes on while the shard is worked", ruleCountSteps, recountBesideWork},
+		{"does not disturb a job that runs alone", "Recount only counts; while a job that runs alone is claimed, no other job is, before and after", recountAlone},
+		{"counts every entry over its steps", ruleCounted, recountCounts},
+		{"works while jobs of the shard run", ruleCountSteps, recountBesideWork},
 		{"may be repeated", "Recount: repeating a step, or all of them, changes nothing more", recountAgain},
-		{"refuses what is no shard and no place", "Recount: ErrInvalidRequest for a shard that the queue does not have, and for an After that no reply had", recountInvalid},
+		{"refuses an invalid shard or place", "Recount: ErrInvalidRequest for a shard that the queue does not have, and for an After that no reply returned", recountInvalid},
 	}
 }
 

@@ -14,15 +14,15 @@ import (
 func storeCases() []namedCase {
 	return []namedCase{
 		{"shares its data between handles", "Factory: each handle is a store of its own; all share the backend's data", storeHandles},
-		{"keeps backends apart", "Factory makes an empty backend, also while earlier ones are in use", storeBackends},
+		{"keeps backends apart", "Factory makes an empty backend, even while earlier ones are in use", storeBackends},
 		{"keeps queues apart", "architecture 1: a queue is a named stream of jobs", storeQueues},
 		{"keeps shards apart", "package ports: atomic for each shard, never across them", storeShards},
 		{"finds an id wherever it is", "Find looks one id up everywhere", storeFinds},
-		{"refuses to find what is no id", "Find returns core.ErrInvalidID for an invalid id", storeFindInvalid},
-		{"keeps nothing of a request but its bytes", "package ports: requests are read only during the call, but for the bytes in them", storeRequests},
-		{"gives its replies away", "package ports: slices of a reply belong to the caller", storeReplies},
-		{"delays what is due when the clock steps back", "package ports: a clock that steps back delays what is due but breaks no promise", storeClockBack},
-		{"ends a call whose context has ended", "package ports: a context that ends makes a call return soon with the context's error wrapped", storeContext},
+		{"refuses to find an invalid id", "Find returns core.ErrInvalidID for an invalid id", storeFindInvalid},
+		{"keeps nothing of a request except its bytes", "package ports: requests are read only during the call, except for the bytes in them", storeRequests},
+		{"leaves its replies to the caller", "package ports: slices of a reply belong to the caller", storeReplies},
+		{"delays due jobs when the clock steps back", "package ports: a clock that steps back delays due jobs but breaks no promise", storeClockBack},
+		{"ends a call whose context has ended", "package ports: when its context ends, a call returns soon with the context's error wrapped", storeContext},
 	}
 }
 

@@ -95,12 +95,12 @@ func settlerRepeat(e *env) {
 // calls outside of it.
 func transactionCases() []namedCase {
 	return []namedCase{
-		{"shows a push when it commits", "Transactor: others see what a transaction does once it has committed", transactionCommits},
+		{"shows a push when it commits", "Transactor: other callers see a transaction's changes once it has committed", transactionCommits},
 		{"is not overtaken by a later push", ruleCommitted, transactionPush},
 		{"keeps the backoff of a job put back", "RULES 2: a new push meets a queued job, whose PerformAt and RetryCount stay", transactionPutBack},
 		{"is not overtaken behind a long inbox", ruleCommitted, transactionLong},
 		{"does not stop other ids with a long inbox", "Turn: due jobs in order of (PerformAt, id)", transactionLongBeside},
-		{"does not hold up an id by pushing it without end", "Turn: due jobs in order of (PerformAt, id)", transactionWithoutEnd},
+		{"runs an id that is pushed without end", "Turn: due jobs in order of (PerformAt, id)", transactionWithoutEnd},
 		{"puts a job back once", "RULES 2, Earliest: the sooner PerformAt wins", transactionPutBackOnce},
 		{"locks a job that it settles", "Turn: a settlement whose job a caller's transaction has locked is reported as deferred, and changes nothing", transactionLocks},
 	}

@@ -10,19 +10,19 @@ import (
 func turnCases() []namedCase {
 	return []namedCase{
 		{"uses up its number when it claims", "Turn: last+1: settle, renew, claim; the number is used up", turnNumbers},
-		{"renews the lease", "Turn: settles what is finished, renews the lease and claims, in this order", turnRenews},
-		{"refuses an older number", "Turn: less: ErrStaleTurn, nothing is written", turnStale},
-		{"refuses a number ahead", "Turn: more: ErrLeaseLost, nothing is written: the store has lost turns", turnAhead},
+		{"renews the lease", "Turn: settles finished jobs, renews the lease and claims, in this order", turnRenews},
+		{"refuses an older number", "Turn: below last: ErrStaleTurn, nothing is written", turnStale},
+		{"refuses a number ahead", "Turn: above last+1: ErrLeaseLost, nothing is written: the store has lost turns", turnAhead},
 		{"starts again at 1 with a new lease", "Turn: the last number carried out under this lease, 0 after Acquire", turnNewLease},
 		{"uses no number when there is nothing to do", ruleEmpty, turnEmpty},
 		{"does not renew when there is nothing to do", ruleEmpty, turnEmptyRenewsNot},
-		{"counts when all it settles is skipped", ruleEmpty, turnSkippedOnly},
+		{"uses its number even if all its settlements are skipped", ruleEmpty, turnSkippedOnly},
 		{"settles before it claims", "Turn: due jobs in order of (PerformAt, id), put-backs of this turn included", turnSettlesFirst},
-		{"counts after the expiry", "Consumer: until somebody else acquires, a late call counts", turnLate},
-		{"is refused after a take-over", "Turn: ErrLeaseLost if the owner or the token is not the shard's", turnTakenOver},
+		{"works after the expiry", "Consumer: a late call works until another owner acquires the shard", turnLate},
+		{"is refused after another owner acquired the shard", "Turn: ErrLeaseLost if the owner or the token is not the shard's", turnTakenOver},
 		{"refuses a bad request", "TurnRequest.Validate: ErrInvalidRequest for a number below 1, a TTL below 1 ms, or too many settlements", turnInvalid},
 		{"settles 256 jobs", "TurnRequest: Settlements are applied in order, at most core.MaxTurnJobs", turnSettlesMany},
-		{"gives what it claims a receipt", "Turn: a claimed job gets the receipt (token, number)", turnReceipts},
+		{"gives each claimed job a receipt", "Turn: a claimed job gets the receipt (token, number)", turnReceipts},
 	}
 }
 
@@ -33,7 +33,7 @@ func turnNumbers(e *env) {
 		number := h.number + 1
 		reply := h.turn(1)
 		e.same("the number carried out", reply.Last, number)
-		e.same("how many it claimed", len(reply.Claims), 1)
+		e.same("the number of claims", len(reply.Claims), 1)
 	}
 }
 
@@ -195,11 +195,11 @@ func turnReceipts(e *env) {
 	}
 }
 
-const ruleLimiter = "MaxTurns: it is never negative, does not change and asks no server"
+const ruleLimiter = "MaxTurns is never negative, does not change and calls no server"
 
 func limiterCases() []namedCase {
 	return []namedCase{
-		{"is 0 or more, and stays", ruleLimiter, limiterStays},
+		{"is at least 0 and does not change", ruleLimiter, limiterStays},
 	}
 }
 

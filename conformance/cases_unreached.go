@@ -9,13 +9,13 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-const ruleUnreached = "Heads: a store in several parts answers shard by shard: those of a part that it can't reach now are Unreached, and the heads of all others are returned"
+const ruleUnreached = "Heads: a store in several parts answers shard by shard: the shards of a part that it can't reach now are Unreached, and the heads of all others are returned"
 
 func unreachedCases() []namedCase {
 	return []namedCase{
 		{"one shard can't be reached", ruleUnreached, unreachedOne},
 		{"some shards can't be reached", ruleUnreached, unreachedSome},
-		{"no shard can be reached", "Heads: any other error only if no shard was reached", unreachedAll},
+		{"no shard can be reached", "Heads: another error is returned only if no shard was reached", unreachedAll},
 		{"shards are reached again", "HeadsReply: Unreached are the shards that the store can't reach now", unreachedMended},
 	}
 }
@@ -96,15 +96,15 @@ func unreachedMended(e *env) {
 	e.headsAndUnreached("afterwards", shards, heads)
 }
 
-const ruleUnreachedLists = "Inspector: a store in several parts answers with what it reaches: the shards of a part that it can't reach now are Unreached, and everything else is as if they had not been asked for"
+const ruleUnreachedLists = "Inspector: a store in several parts answers for the parts that it reaches: the shards of a part that it can't reach now are Unreached, and the rest of the reply is as if they had not been asked for"
 
 func unreachedListCases() []namedCase {
 	return []namedCase{
-		{"lists have what other shards have", ruleUnreachedLists, unreachedLists},
-		{"stats count what other shards have", ruleUnreachedLists, unreachedStats},
-		{"groups count what other shards have", ruleUnreachedLists, unreachedGroups},
-		{"quarantines name what can't be reached", ruleUnreachedLists, unreachedQuarantines},
-		{"a history lacks what can't be reached, and says so", ruleUnreachedHistory, unreachedHistory},
+		{"lists return the entries of the other shards", ruleUnreachedLists, unreachedLists},
+		{"stats count the other shards", ruleUnreachedLists, unreachedStats},
+		{"groups count the other shards", ruleUnreachedLists, unreachedGroups},
+		{"quarantines name the shards that can't be reached", ruleUnreachedLists, unreachedQuarantines},
+		{"a history names the shards that it lacks", ruleUnreachedHistory, unreachedHistory},
 		{"lists and stats fail if no shard can be reached", "Inspector: an error only if it reached none of the shards", unreachedNone},
 	}
 }
@@ -264,7 +264,7 @@ func unreachedQuarantines(e *env) {
 	}
 }
 
-const ruleUnreachedHistory = "History: a store in several parts keeps what was counted of a queue with some of its shards, or with one; it returns what it reaches, and names the others of these shards; it fails only if it reaches no shard of the queue; HistoryReply: Unreached are the shards that it can't reach"
+const ruleUnreachedHistory = "History: a store in several parts keeps a queue's counts with some of its shards, or with one; it returns the counts that it reaches, and names the other shards that have some; it fails only if it reaches no shard of the queue; HistoryReply: Unreached are the shards that it can't reach"
 
 // A store chooses the shards with which it keeps a history: one that is cut off and has a part of
 // it is named, and without one that has none the history is whole.
@@ -299,14 +299,14 @@ func unreachedHistory(e *env) {
 func (e *env) historyLacks(got, whole ports.HistoryReply, without core.Shard) {
 	e.tb.Helper()
 	if len(got.Unreached) == 0 {
-		e.same("the history without "+without.String()+", which it does not say to lack", got, whole)
+		e.same("the history without "+without.String()+", which it does not report as unreached", got, whole)
 		return
 	}
 	e.same("what the history lacks", got.Unreached, []core.Shard{without})
 	for _, m := range got.Minutes {
 		i := slices.IndexFunc(whole.Minutes, func(of ports.MinuteStats) bool { return of.At == m.At })
 		if i < 0 || m.Counted() > whole.Minutes[i].Counted() {
-			e.errorf("without %v the history has %+v, which the whole one does not have", without, m)
+			e.errorf("without %v the history has %+v, which the complete one does not have", without, m)
 		}
 	}
 }

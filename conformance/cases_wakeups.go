@@ -9,21 +9,21 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-const ruleWakeups = "Wakeups returns a channel of shards, of those asked for, whose next job has become due earlier than it was, by a push, an operator or a resume, that hold a newly cancelled job, or whose lease was released"
+const ruleWakeups = "Wakeups returns a channel of the shards asked for whose next job has become due earlier by a push, an operator or a resume, that hold a newly cancelled job, or whose lease was released"
 
 func wakeupCases() []namedCase {
 	return []namedCase{
-		{"tells of a push", ruleWakeups, wakeupPush},
-		{"tells of a push to another handle", ruleWakeups, wakeupOtherHandle},
-		{"tells of a job that is due sooner", ruleWakeups, wakeupSooner},
-		{"tells of what an operator makes due", ruleWakeups, wakeupOperator},
-		{"tells of a resume", ruleWakeups, wakeupResume},
-		{"tells of a cancelled job", ruleWakeups, wakeupCancel},
-		{"tells of a release", ruleWakeups, wakeupRelease},
-		{"tells only of the shards asked for", ruleWakeups, wakeupAsked},
-		{"tells of each change of the list of nodes", ruleNodeWakes, wakeupNodes},
-		{"tells of no node that only renews", "Wakeups: the zero Shard is not sent for another Status, nor when an announcement is renewed", wakeupNodesQuiet},
-		{"tells of nodes only who asked for them", "Wakeups: The zero Shard is asked for like others", wakeupNodesUnasked},
+		{"reports a push", ruleWakeups, wakeupPush},
+		{"reports a push to another handle", ruleWakeups, wakeupOtherHandle},
+		{"reports a job that is due sooner", ruleWakeups, wakeupSooner},
+		{"reports jobs that an operator makes due", ruleWakeups, wakeupOperator},
+		{"reports a resume", ruleWakeups, wakeupResume},
+		{"reports a cancelled job", ruleWakeups, wakeupCancel},
+		{"reports a release", ruleWakeups, wakeupRelease},
+		{"reports the given shards only", ruleWakeups, wakeupAsked},
+		{"reports each change of the list of servers", ruleNodeWakes, wakeupNodes},
+		{"reports no server that only renews", "Wakeups: the zero Shard is not sent for another Status, nor when an announcement is renewed", wakeupNodesQuiet},
+		{"reports servers only to callers that asked for them", "Wakeups: the zero Shard is asked for like others", wakeupNodesUnasked},
 		{"ends with its context", "Wakeups: the channel is closed when ctx ends", wakeupEnds},
 	}
 }

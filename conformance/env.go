@@ -73,7 +73,7 @@ func (e *env) errorf(format string, args ...any) {
 func (e *env) reportPanic() {
 	e.tb.Helper()
 	if p := recover(); p != nil {
-		e.errorf("the case can't go on: %v\n%s", p, debug.Stack())
+		e.errorf("the case can't continue: %v\n%s", p, debug.Stack())
 	}
 }
 

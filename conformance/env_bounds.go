@@ -150,7 +150,7 @@ func (h *holder) settleInParts(claims []core.Claim, how func(core.Claim) core.Se
 	h.e.tb.Helper()
 	for left := settleAll(claims, how); len(left) > 0; turns++ {
 		if turns > len(claims) {
-			h.e.errorf("%d jobs are not settled after %d turns", len(left), turns)
+			h.e.errorf("%d jobs are still not settled after %d turns", len(left), turns)
 			return turns
 		}
 		reply := h.settle(left...)
@@ -186,7 +186,7 @@ func (e *env) stepIDs(ids []string, do func(ids []string) (ports.StepReply, erro
 	e.tb.Helper()
 	for left := ids; len(left) > 0; steps++ {
 		if steps > maxSteps {
-			e.errorf("%d ids are not reached after %d steps", len(left), steps)
+			e.errorf("%d ids are still not reached after %d steps", len(left), steps)
 			return handled, steps
 		}
 		since := e.repeats.Lossy.Load()

@@ -139,7 +139,7 @@ func (h *holder) only(r ports.TurnRequest) core.Claim {
 	h.e.tb.Helper()
 	claims := h.send(r).Claims
 	if len(claims) != 1 {
-		h.e.tb.Fatalf("a turn that wants a job claimed %d, want 1\nthe rule: %s", len(claims), h.e.rule)
+		h.e.tb.Fatalf("a turn with Want 1 claimed %d jobs, want 1\nthe rule: %s", len(claims), h.e.rule)
 	}
 	return claims[0]
 }

@@ -81,7 +81,7 @@ func (e *env) place(id string, s core.State, payloads ...core.Payload) {
 	h := e.acquire("placer")
 	c := h.one()
 	if c.ID != id {
-		e.tb.Fatalf("claimed %q while placing %q\nthe rule: %s", c.ID, id, e.rule)
+		e.tb.Fatalf("claimed %q while making %q claimed\nthe rule: %s", c.ID, id, e.rule)
 	}
 	h.settle(core.Settlement{ID: id, Receipt: c.Receipt, Rest: core.Requeue, PutBack: back})
 	h.release()

@@ -29,7 +29,7 @@ func testFaults(t *testing.T, f Factory) {
 					disturbed := &fault{kind: kind, at: at}
 					got := runScenario(t, f, disturbed)
 					if diff := harness.Diff(want, got); diff != "" {
-						t.Errorf("%s %s: the scenario ends otherwise (-undisturbed +disturbed):\n%s", disturbed.method, kind.name, diff)
+						t.Errorf("%s %s: the scenario ends differently (-undisturbed +disturbed):\n%s", disturbed.method, kind.name, diff)
 					}
 				})
 			}
@@ -132,7 +132,7 @@ func runScenario(t *testing.T, f Factory, disturbed *fault) finalState {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), caseTimeout)
 	defer cancel()
-	rule := "each method says what a repeated call does"
+	rule := "the doc comment of each method states what a repeated call does"
 	if disturbed.at > 0 {
 		rule += fmt.Sprintf("; here call %d %s", disturbed.at, disturbed.kind.name)
 	}

@@ -30,11 +30,11 @@ func races(store ports.ShardStore) []namedCase {
 		{"declares agree", "Declare is atomic for the queue", declaresAgree},
 		{"one acquire wins", "a shard has at most one owner by its lease, and tokens only grow", oneAcquireWins},
 		{"pushes lose nothing", "Push is atomic for each shard; payloads that meet are united (RULES 2)", pushesLoseNothing},
-		{"a turn is carried out once", "a turn that was carried out is repeated, not done again", turnsCountOnce},
-		{"revive and purge double nothing", "revived twice, or while a purge runs, nothing is doubled (RULES 5)", revivePurge},
+		{"a turn is carried out once", "a turn that was carried out is repeated, not carried out again", turnsCountOnce},
+		{"revive and purge duplicate nothing", "nothing is duplicated if it is revived twice, or while a purge runs (RULES 5)", revivePurge},
 		{"permits stay within their limit", rulePermits, permitsStayWithin},
 		{"a working day", "each accepted copy of a payload is in exactly one place; executions for one id never overlap", workingDay},
-		{"counts are what lists show", ruleCounts, countsHold},
+		{"counts match the lists", ruleCounts, countsHold},
 	}
 	if _, ok := store.(Transactor); ok {
 		all = append(all, namedCase{"transactions keep an id's order", ruleCommitted, transactionsInOrder},
@@ -166,7 +166,7 @@ func takeAll(e *env, step func(context.Context, ports.DeadLetterStep) (ports.Ste
 	}
 }
 
-const ruleCounts = "Counts: fresh, retrying, claimed and dead are how many there are; processed and failed count jobs (RULES 7)"
+const ruleCounts = "Counts: fresh, retrying, claimed and dead are the present numbers; processed and failed count jobs (RULES 7)"
 
 // countsHold has turns claim jobs while pushes merge into them and an operator acts on
 // them. Some of the jobs have failed before, so that each way to count takes part.

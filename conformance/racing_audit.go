@@ -200,7 +200,7 @@ func (a *audit) inOrder(id string) {
 	var all []core.Payload
 	for _, sp := range a.spans[id] {
 		if !slices.IsSortedFunc(sp.Payloads, core.Payload.Compare) {
-			a.e.errorf("the payloads of %q are claimed out of order: %v", id, sp.Payloads)
+			a.e.errorf("the payloads of %q were claimed out of order: %v", id, sp.Payloads)
 		}
 		if sp.discarded {
 			all = append(all, sp.Payloads...)

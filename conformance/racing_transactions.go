@@ -179,7 +179,7 @@ func (p *transactingProducer) produce(hour int) {
 func (d *day) begin(store ports.ShardStore) (Transaction, error) {
 	transactor, ok := store.(Transactor)
 	if !ok {
-		return nil, errors.New("the store has no transactions any more")
+		return nil, errors.New("the store no longer has transactions")
 	}
 	return transactor.Begin(d.e.ctx)
 }
