@@ -9,10 +9,9 @@ import (
 // payload for which f returns nil is done. So after a failure the payloads before it don't run
 // again, and the payload that goes to the morgue after MaxRetries is the one that failed.
 //
-// Retries are counted per job, not per payload. The count begins anew when the job has ended, or
-// when a payload of it went to the morgue because the retries were used up. So if a payload
-// succeeds on the last retry, the next payload of that job that fails goes to the morgue at its
-// first failure.
+// Each payload has all MaxRetries to itself: the count of a job belongs to its first payload, and
+// begins anew once that payload is done or in the morgue. A push can put another payload first
+// while the job waits for a retry. That payload then runs at the job's time and inherits its count.
 //
 // If f returns an error other than [Bury], the execution ends. The error is the outcome of the
 // remaining payloads, beginning with the current one: an error or a panic is a failure that is

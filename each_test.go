@@ -104,6 +104,31 @@ func TestEachMarksItsPayloadsAsItGoes(t *testing.T) {
 	}
 }
 
+// A payload that fails now and then takes no retries from the ones behind it. Before, payload 1
+// failed twice and payload 2, which failed once, was buried.
+func TestEachCountsTheRetriesOfEachPayload(t *testing.T) {
+	// fails is how often each payload fails.
+	run := func(t *testing.T, fails map[int]int) (calls []string, state string) {
+		synctest.Test(t, func(t *testing.T) {
+			store := memory.New(memory.Options{})
+			calls = eachRun(t, store, skein.QueueOptions[int]{MaxRetries: 2}, 10, func(_, payload int) error {
+				if fails[payload]--; fails[payload] >= 0 {
+					return errBoom
+				}
+				return nil
+			})
+			state = stateOf(t, store, "q", "a")
+		})
+		return calls, state
+	}
+	calls, state := run(t, map[int]int{1: 2, 2: 1, 3: 2})
+	equal(t, "calls", strings.Join(calls, " "), "a1/0 a1/1 a1/2 a2/2 a2/3 a3/3 a3/4 a3/5 a4/5")
+	equal(t, "state", state, "")
+	calls, state = run(t, map[int]int{1: 2, 2: 3, 3: 1})
+	equal(t, "calls", strings.Join(calls, " "), "a1/0 a1/1 a1/2 a2/2 a2/3 a2/4 a3/5 a3/6 a4/6")
+	equal(t, "state", state, `dead [2], error "boom"`)
+}
+
 func TestAPanicInEachBlamesItsPayload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New(memory.Options{})

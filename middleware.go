@@ -28,7 +28,8 @@ type RawJob struct {
 	ID string
 	// Payloads are in order of score. Read-only.
 	Payloads []RawPayload
-	// Retries is the number of failures of the job so far: 0 at first.
+	// Retries is the number of failures of the job so far: 0 at first, and again after its first
+	// payload was done or buried.
 	Retries int
 
 	batch *engine.Batch

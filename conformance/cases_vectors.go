@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -167,10 +168,26 @@ type failureVectorCase struct {
 	Error      string
 	MaxRetries int `json:"max_retries"`
 	Jitter     int
-	Outcome    struct {
+	// Done and Buried are the positions of payloads with outcomes of their own.
+	Done    []int
+	Buried  []int
+	Outcome struct {
 		Requeue *jobVector
 		Bury    *jobVector
 	}
+}
+
+// outcome is the outcome of the vector's handler.
+func (v *failureVectorCase) outcome() *core.Outcome {
+	o := &core.Outcome{Kind: core.Failed, Error: v.Error}
+	for _, at := range v.Done {
+		o.Payloads = append(o.Payloads, core.PayloadOutcome{Position: at})
+	}
+	for _, at := range v.Buried {
+		o.Payloads = append(o.Payloads, core.PayloadOutcome{Position: at, Bury: true, Error: "by hand"})
+	}
+	slices.SortFunc(o.Payloads, func(a, b core.PayloadOutcome) int { return a.Position - b.Position })
+	return o
 }
 
 func failureVector(e *env, id string, v *failureVectorCase) {
@@ -181,7 +198,7 @@ func failureVector(e *env, id string, v *failureVectorCase) {
 	c := h.one()
 	e.sameJob("the claimed job", c.Job, id, &v.Job)
 	policy := core.RetryPolicy{MaxRetries: v.MaxRetries}
-	h.settle(policy.Settlement(&c, &core.Outcome{Kind: core.Failed, Error: v.Error}, v.Jitter))
+	h.settle(policy.Settlement(&c, v.outcome(), v.Jitter))
 	h.release()
 	e.sameJob("what was put back", e.queued(id), id, v.Outcome.Requeue)
 	want := core.DeadLetter{}

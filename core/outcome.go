@@ -108,11 +108,11 @@ func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
 		}
 	case Snoozed:
 		s.Rest = Requeue
-		s.PutBack = PutBack{Delay: o.Delay, RetryCount: c.RetryCount, Error: c.Error}
+		s.PutBack = PutBack{Delay: o.Delay, RetryCount: failures(c, o), Error: c.Error}
 	case Dropped:
 	default:
 		s.Rest = Requeue
-		s.PutBack = PutBack{SameTime: true, RetryCount: c.RetryCount, Recoveries: c.Recoveries, Error: c.Error}
+		s.PutBack = PutBack{SameTime: true, RetryCount: failures(c, o), Recoveries: c.Recoveries, Error: c.Error}
 	}
 	return s
 }
@@ -120,7 +120,7 @@ func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
 func (p RetryPolicy) fail(s *Settlement, c *Claim, o *Outcome, jitter int) {
 	s.Failed = true
 	s.Rest = Requeue
-	retry := c.RetryCount + 1
+	retry := p.Retry(c, o)
 	if retry >= p.MaxRetries {
 		if at, ok := p.Exhausts(c, o); ok {
 			buryAt(s, at, o.Error, o.Group)
@@ -135,16 +135,30 @@ func (p RetryPolicy) fail(s *Settlement, c *Claim, o *Outcome, jitter int) {
 	s.PutBack = PutBack{Delay: delay, RetryCount: retry, Error: o.Error}
 }
 
+// Retry returns the number of the retry that follows if the claim fails with this outcome, whether
+// or not the policy allows it. It is 0 for the first one. The count belongs to the job's first
+// payload. So it is 0 as well if that payload is done or buried by an outcome of its own
+// (docs/rules.md 3).
+func (p RetryPolicy) Retry(c *Claim, o *Outcome) int { return failures(c, o) + 1 }
+
+// failures returns the RetryCount, before this outcome, of the first payload that it leaves.
+func failures(c *Claim, o *Outcome) int {
+	if len(o.Payloads) > 0 && o.Payloads[0].Position == 0 {
+		return FreshRetryCount
+	}
+	return c.RetryCount
+}
+
 // BacksOff reports whether [RetryPolicy.Settlement], for this claim and outcome, plans a retry
 // after the policy's [Backoff], and so calls it.
 func (p RetryPolicy) BacksOff(c *Claim, o *Outcome) bool {
-	return o.Kind == Failed && !o.OwnDelay && c.RetryCount+1 < p.MaxRetries
+	return o.Kind == Failed && !o.OwnDelay && p.Retry(c, o) < p.MaxRetries
 }
 
 // Exhausts reports whether the outcome uses up the claim's retries. position is that of the payload
 // that then goes to the morgue: the first one without an outcome of its own.
 func (p RetryPolicy) Exhausts(c *Claim, o *Outcome) (position int, ok bool) {
-	if o.Kind != Failed || c.RetryCount+1 < p.MaxRetries {
+	if o.Kind != Failed || p.Retry(c, o) < p.MaxRetries {
 		return 0, false
 	}
 	for position < len(o.Payloads) && o.Payloads[position].Position == position {

@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,8 @@ func TestFailureVectors(t *testing.T) {
 		Error      string
 		MaxRetries int `json:"max_retries"`
 		Jitter     int
+		Done       []int
+		Buried     []int
 		Outcome    struct {
 			Requeue *vectorJob
 			Bury    struct {
@@ -57,7 +60,8 @@ func TestFailureVectors(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			policy := core.RetryPolicy{MaxRetries: v.MaxRetries}
 			claim := &core.Claim{Job: v.Job.job()}
-			s := policy.Settlement(claim, &core.Outcome{Kind: core.Failed, Error: v.Error}, v.Jitter)
+			outcome := &core.Outcome{Kind: core.Failed, Error: v.Error, Payloads: vectorMarks(v.Done, v.Buried)}
+			s := policy.Settlement(claim, outcome, v.Jitter)
 			back, dead := s.Apply(claim.Job, v.Now)
 			equalJobs(t, "put back", v.Outcome.Requeue.back(), back)
 			equal(t, "buried", v.Outcome.Bury.Payloads.payloads(), dead.Payloads)
@@ -67,6 +71,18 @@ func TestFailureVectors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// vectorMarks returns the outcomes of the payloads that a vector lists by position.
+func vectorMarks(done, buried []int) (marks []core.PayloadOutcome) {
+	for _, at := range done {
+		marks = append(marks, core.PayloadOutcome{Position: at})
+	}
+	for _, at := range buried {
+		marks = append(marks, core.PayloadOutcome{Position: at, Bury: true, Error: "by hand"})
+	}
+	slices.SortFunc(marks, func(a, b core.PayloadOutcome) int { return a.Position - b.Position })
+	return marks
 }
 
 func TestRecoveryVectors(t *testing.T) {
@@ -165,6 +181,10 @@ func TestSettlement(t *testing.T) {
 			end{back: "abc", state: as(now+backoff0, 0, 0, "boom"), failed: true}},
 		{"a failure of what is not marked", -1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0), bury(2))},
 			end{back: "b", dead: "c", state: as(now+backoff0, 0, 0, "boom"), buryError: "bad payload", failed: true}},
+		{"a failure behind what is done is the first", 1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0))},
+			end{back: "bc", state: as(now+backoff0, 0, 0, "boom"), failed: true}},
+		{"a failure behind what is buried is the first", 1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(bury(0))},
+			end{back: "bc", dead: "a", state: as(now+backoff0, 0, 0, "boom"), buryError: "bad payload", failed: true}},
 		{"a failure where all are marked", -1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0), done(1), bury(2))},
 			end{dead: "c", buryError: "bad payload", failed: true}},
 
@@ -172,11 +192,9 @@ func TestSettlement(t *testing.T) {
 			end{back: "bc", dead: "a", state: as(now, -1, 0, "boom"), buryError: "boom", failed: true}},
 		{"its own delay does not save it", 1, core.Outcome{Kind: core.Failed, Error: "boom", OwnDelay: true, Delay: time.Hour},
 			end{back: "bc", dead: "a", state: as(now, -1, 0, "boom"), buryError: "boom", failed: true}},
-		{"the last failure buries the first that is not done", 1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0))},
-			end{back: "c", dead: "b", state: as(now, -1, 0, "boom"), buryError: "boom", failed: true}},
 		{"a done payload further on changes nothing for the first", 1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(1))},
 			end{back: "c", dead: "a", state: as(now, -1, 0, "boom"), buryError: "boom", failed: true}},
-		{"the last failure beside a buried payload", 1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(bury(0))},
+		{"the last failure beside a buried payload", 1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(bury(1))},
 			end{back: "c", dead: "ab", state: as(now, -1, 0, "boom"), buryError: "boom", failed: true}},
 		{"the last failure where all are done", 1, core.Outcome{Kind: core.Failed, Error: "boom", Payloads: marks(done(0), done(1), done(2))},
 			end{failed: true}},
@@ -193,10 +211,14 @@ func TestSettlement(t *testing.T) {
 		{"snoozed", 1, core.Outcome{Kind: core.Snoozed, Delay: time.Minute}, end{back: "abc", state: as(now+60_000_000, 1, 0, "before")}},
 		{"snoozed but for what is done", -1, core.Outcome{Kind: core.Snoozed, Payloads: marks(done(2))},
 			end{back: "ab", state: as(now, -1, 0, "before")}},
+		{"snoozed behind a retried payload that is done", 1, core.Outcome{Kind: core.Snoozed, Payloads: marks(done(0))},
+			end{back: "bc", state: as(now, -1, 0, "before")}},
 
 		{"untouched", 1, core.Outcome{Kind: core.Untouched}, end{back: "abc", state: as(claimedAt, 1, 2, "before")}},
 		{"untouched but for what is done", 1, core.Outcome{Kind: core.Untouched, Payloads: marks(done(0))},
-			end{back: "bc", state: as(claimedAt, 1, 2, "before")}},
+			end{back: "bc", state: as(claimedAt, -1, 2, "before")}},
+		{"untouched but for a later one that is done", 1, core.Outcome{Kind: core.Untouched, Payloads: marks(done(1))},
+			end{back: "ac", state: as(claimedAt, 1, 2, "before")}},
 		{"undecided is untouched", -1, core.Outcome{}, end{back: "abc", state: as(claimedAt, -1, 2, "before")}},
 
 		{"dropped", 1, core.Outcome{Kind: core.Dropped}, end{}},

@@ -115,7 +115,7 @@ func TestSettleHeedsEveryMark(t *testing.T) {
 			wantBack = ""
 		case outcome.Kind == core.Buried:
 			wantBack, wantDead = "", buried+open
-		case outcome.Kind == core.Failed && claim.RetryCount+1 >= 2 && open != "":
+		case outcome.Kind == core.Failed && claim.RetryCount+1 >= 2 && open != "" && open[0] == 'a':
 			wantBack, wantDead, exhausted = open[1:], buried+open[:1], open[:1]
 		}
 		back, dead := s.Apply(claim.Job, now)

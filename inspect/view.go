@@ -12,7 +12,8 @@ type QueuedJob struct {
 	ID string
 	// PerformAt is when the job may run.
 	PerformAt time.Time
-	// Retries is the number of failures of the job so far: 0 at first.
+	// Retries is the number of failures of the job so far: 0 at first, and again after its first
+	// payload was done or buried.
 	Retries int
 	// Recoveries is the number of times that the job lost its process since it last ended.
 	Recoveries int

@@ -45,7 +45,8 @@ type EndedJob struct {
 	ID  string
 	End JobEnd
 	// Attempt is the number of the execution, from 1. Executions that were snoozed, requeued
-	// untouched or lost don't count.
+	// untouched or lost don't count. If an execution settled the job's first payload and then
+	// failed, its number is 1, the first of the payload that is now first (docs/rules.md 3).
 	Attempt int
 	// Buried is the number of payloads that went to the morgue.
 	Buried int

@@ -33,7 +33,7 @@ type Batch struct {
 	// commits.
 	transacted map[int]transactedJob
 	// retryDelays are the delays before the retries of jobs that have failed.
-	retryDelays map[int]time.Duration
+	retryDelays map[int]retryDelay
 
 	// panics are those of the handlers of failed jobs. decodeFailures and undecodable are the payloads
 	// that the codec refused.
@@ -134,40 +134,48 @@ func (b *Batch) settlement(i int, o core.Outcome) core.Settlement {
 	c := &b.Claims[i]
 	policy := b.shard.queue.Policy
 	if policy.BacksOff(c, &o) {
-		o.Delay, o.OwnDelay = b.retryDelay(i), true
+		o.Delay, o.OwnDelay = b.retryDelay(i, policy.Retry(c, &o)), true
 	}
 	return policy.Settlement(c, &o, 0)
 }
 
-// retryDelay returns how long job i waits before its retry. It calls the queue's Backoff once for
-// a failure, even if the job is settled in a transaction and then again.
-func (b *Batch) retryDelay(i int) time.Duration {
+// retryDelay returns how long job i waits before the retry of that number. It calls the queue's
+// Backoff once for a failure, even if the job is settled in a transaction and then again with the
+// same outcome.
+func (b *Batch) retryDelay(i, retry int) time.Duration {
 	b.mu.Lock()
-	d, known := b.retryDelays[i]
+	known := b.retryDelays[i]
 	b.mu.Unlock()
-	if known {
-		return d
+	if known.made && known.retry == retry {
+		return known.delay
 	}
-	d = b.shard.backoff(&b.Claims[i])
+	d := b.shard.backoff(b.Claims[i].ID, retry)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.retryDelays == nil {
-		b.retryDelays = make(map[int]time.Duration)
+		b.retryDelays = make(map[int]retryDelay)
 	}
-	b.retryDelays[i] = d
+	b.retryDelays[i] = retryDelay{retry: retry, delay: d, made: true}
 	return d
 }
 
+// retryDelay is the delay before a retry, once it was asked for.
+type retryDelay struct {
+	retry int
+	delay time.Duration
+	made  bool
+}
+
 // backoff calls the queue's Backoff. If that panics, the default is used.
-func (s *shardInfo) backoff(c *core.Claim) (d time.Duration) {
-	retry, jitter := c.RetryCount+1, s.node.jitter()
+func (s *shardInfo) backoff(id string, retry int) (d time.Duration) {
+	jitter := s.node.jitter()
 	failed := GuardGoroutine(func() error {
 		d = s.queue.Policy.Wait(retry, jitter)
 		return nil
 	})
 	if failed != nil && s.node.jobLog.mishaps.Pass(time.Now(), "Backoff "+s.id.Queue) {
 		s.node.log.Error("the queue's Backoff panicked; the default backoff is used",
-			keyQueue, s.id.Queue, keyShard, s.id.String(), keyID, c.ID, "retry", retry, "error", failed)
+			keyQueue, s.id.Queue, keyShard, s.id.String(), keyID, id, "retry", retry, "error", failed)
 	}
 	if failed != nil {
 		return core.DefaultBackoff(retry, jitter)

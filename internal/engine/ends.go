@@ -64,7 +64,7 @@ func (s *shard) awaitEnds(b *Batch, settled []core.Settlement) {
 // end returns how job i ends with an outcome and its settlement.
 func (b *Batch) end(i int, o *core.Outcome, settled *core.Settlement) ports.EndedJob {
 	c := &b.Claims[i]
-	ended := ports.EndedJob{ID: c.ID, Attempt: c.RetryCount + 2, Buried: buriedPayloads(settled, len(c.Payloads))}
+	ended := ports.EndedJob{ID: c.ID, Attempt: b.attempt(i, o), Buried: buriedPayloads(settled, len(c.Payloads))}
 	_, cancelled := b.dropped[i]
 	switch {
 	case cancelled:
@@ -81,6 +81,16 @@ func (b *Batch) end(i int, o *core.Outcome, settled *core.Settlement) ports.Ende
 		ended.End = ports.EndPutBack
 	}
 	return ended
+}
+
+// attempt returns the number of the execution in which job i ended with outcome o, from 1. A
+// failure is counted with the failures of the payload that is first after it.
+func (b *Batch) attempt(i int, o *core.Outcome) int {
+	c := &b.Claims[i]
+	if o.Kind == core.Failed && len(o.Payloads) < len(c.Payloads) {
+		return b.shard.queue.Policy.Retry(c, o) + 1
+	}
+	return c.RetryCount + 2
 }
 
 // buriedPayloads returns how many of a job's payloads a settlement buries.

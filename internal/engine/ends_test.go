@@ -134,6 +134,31 @@ func TestEndsHaveTheNumberOfTheAttempt(t *testing.T) {
 }
 
 // However many replies are lost, an execution ends once, and as the store has kept it.
+// An execution that settles the first payload and then fails is the first failure of the rest.
+func TestTheAttemptsOfTheRestBeginAnew(t *testing.T) {
+	inWorld(t, func(w *world) {
+		o := &seen{}
+		w.start(func(_ context.Context, b *engine.Batch) error {
+			if b.Claims[0].RetryCount == 1 {
+				b.MarkDone(0, 0)
+			}
+			return errors.New("boom")
+		}, o.by, func(s *setup) { s.queue.Policy.MaxRetries = 2 })
+		w.sleep(poll)
+		w.push("job", "x", "y")
+		w.sleep(time.Hour)
+		want := []ports.EndedJob{
+			{ID: "job", End: ports.EndFailed, Attempt: 1},
+			{ID: "job", End: ports.EndFailed, Attempt: 2},
+			{ID: "job", End: ports.EndFailed, Attempt: 1},
+			{ID: "job", End: ports.EndFailed, Attempt: 2},
+		}
+		if diff := cmp.Diff(want, o.ended[:len(want)]); diff != "" {
+			t.Errorf("ends (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestEachEndIsSeenOnce(t *testing.T) {
 	const jobs = 200
 	for name, run := range map[string]func(*world) handler{

@@ -93,7 +93,7 @@ type jobEvent struct {
 // events returns the events of how job i ended.
 func (b *Batch) events(i int, o *core.Outcome, settled *core.Settlement, buried []Buried) []jobEvent {
 	c := &b.Claims[i]
-	event := jobEvent{shard: b.shard, id: c.ID, attempt: c.RetryCount + 2, retryIn: -1}
+	event := jobEvent{shard: b.shard, id: c.ID, attempt: b.attempt(i, o), retryIn: -1}
 	var list []jobEvent
 	exhausted := false
 	for k := range buried {
@@ -104,7 +104,11 @@ func (b *Batch) events(i int, o *core.Outcome, settled *core.Settlement, buried 
 			refused.bytes = len(buried[k].Payloads[0].Data)
 			list = append(list, refused)
 		}
-		list = append(list, buried[k].event(b.shard, event.attempt))
+		attempts := c.RetryCount + 2
+		if exhausted {
+			attempts = event.attempt
+		}
+		list = append(list, buried[k].event(b.shard, attempts))
 	}
 	if o.Kind != core.Failed || len(o.Payloads) == len(c.Payloads) {
 		return list

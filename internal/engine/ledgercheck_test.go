@@ -145,7 +145,7 @@ func (l *ledger) fault(lease ports.Lease, c *claimRecord, s *core.Settlement) st
 // same reports whether a settlement is that of an outcome, but for texts.
 func (l *ledger) same(c *claimRecord, s *core.Settlement, o core.Outcome) bool {
 	if l.policy.BacksOff(&c.Claim, &o) {
-		o.Delay, o.OwnDelay = l.policy.Wait(c.RetryCount+1, 0), true
+		o.Delay, o.OwnDelay = l.policy.Wait(l.policy.Retry(&c.Claim, &o), 0), true
 	}
 	want, got := l.policy.Settlement(&c.Claim, &o, 0), *s
 	sameExcept := slices.Equal(want.Except, got.Except)
