@@ -83,10 +83,10 @@ test-postgres:
 	done
 
 # The tests of the pages, which are part of make test: links and anchors, Go blocks, go and skein
-# commands, runbooks, and the patterns of prose.
+# commands, runbooks, the sources of measured figures, and the patterns of prose.
 docs-check:
 	@scripts/need go
-	go test -run '^Test(Links|DeadLinks|Pages|GoOfPages|GoCommands|Prose|EachFault|Architecture|EveryExported)' .
+	go test -run '^Test(Links|DeadLinks|Figures|Pages|GoOfPages|GoCommands|Prose|EachFault|Architecture|EveryExported)' .
 	go -C cmd/skein test -short -run '^Test(PagesShow|Runbooks|CommandsOfRunbooks|Reference)' .
 
 # Checks that read the code instead of running it.
