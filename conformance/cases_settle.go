@@ -10,6 +10,7 @@ import (
 
 const (
 	ruleApply = "Turn: a settlement changes its job as core.Settlement.Apply does"
+	ruleAwait = "Turn: an awaiting job is requeued as core.PutBack.Merge describes"
 )
 
 func settleCases() []namedCase {
@@ -18,6 +19,10 @@ func settleCases() []namedCase {
 		{"puts a failed job back with its delay, count and error", ruleApply, settleFailed},
 		{"puts an untouched job back as it was claimed", ruleApply, settleUntouched},
 		{"puts a snoozed job back for later", ruleApply, settleSnoozed},
+		{"puts an awaiting job back as fresh, for later", ruleAwait, settleAwaiting},
+		{"an awaiting job runs with what was pushed since its claim", ruleAwait, settleAwaitingAfterPush},
+		{"an awaiting job keeps an earlier time of its own", ruleAwait, settleAwaitingBeforePush},
+		{"the rest of a claim does not end the wait", ruleAwait, settleAwaitingWithRest},
 		{"puts a recovered job back with its count", ruleApply, settleRecovered},
 		{"buries with reason and time", ruleApply, settleBuried},
 		{"drops jobs that were cancelled", ruleApply, settleDropped},
@@ -65,6 +70,42 @@ func settleUntouched(e *env) {
 func settleSnoozed(e *env) {
 	h, c := claimedJob(e)
 	h.settle(snoozed(c, time.Hour))
+	e.same("the job", e.queued("a"), job("a", fresh(e.now().Add(time.Hour)), threePayloads()...))
+}
+
+// settleAwaiting awaits after a failure, which no longer counts then.
+func settleAwaiting(e *env) {
+	h, c := claimedJob(e)
+	c = h.one(failed(c, "boom", 0))
+	h.settle(awaiting(c, time.Hour))
+	e.same("the job", e.queued("a"), job("a", fresh(e.now().Add(time.Hour)), threePayloads()...))
+	counts := e.counts()
+	e.same("fresh, retries, processed and failed",
+		[4]int64{counts.Fresh, counts.Retrying, counts.Processed, counts.Failed}, [4]int64{1, 0, 0, 1})
+	e.pushBy(core.PushRule{Kind: core.Earliest}, entry("a", "p4", 4))
+	e.same("the job after a push", e.queued("a"), job("a", fresh(e.now()), append(threePayloads(), pay("p4", 4))...))
+}
+
+func settleAwaitingAfterPush(e *env) {
+	h, c := claimedJob(e)
+	e.push(entryAt("a", "p2", 1, e.now()), entryAt("a", "p4", 4, e.now()))
+	h.settle(awaiting(c, time.Hour))
+	e.same("the merged job", e.queued("a"), job("a", fresh(e.now()), pay("p1", 1), pay("p2", 1), pay("p3", 3), pay("p4", 4)))
+	e.same("the payloads of the next claim", len(h.one().Payloads), 4)
+}
+
+func settleAwaitingBeforePush(e *env) {
+	h, c := claimedJob(e)
+	e.push(entryAt("a", "p4", 4, e.now().Add(time.Hour)))
+	h.settle(awaiting(c, time.Minute))
+	e.same("the merged job", e.queued("a"), job("a", fresh(e.now().Add(time.Minute)), append(threePayloads(), pay("p4", 4))...))
+}
+
+func settleAwaitingWithRest(e *env) {
+	e.push(entry("a", "p1", 1), entry("a", "p2", 2), entry("a", "p3", 3))
+	e.clock.Advance(time.Second)
+	h := e.acquire("n1")
+	h.settle(awaiting(h.cut(2), time.Hour))
 	e.same("the job", e.queued("a"), job("a", fresh(e.now().Add(time.Hour)), threePayloads()...))
 }
 

@@ -98,6 +98,7 @@ func transactionCases() []namedCase {
 		{"shows a push when it commits", "Transactor: other callers see a transaction's changes once it has committed", transactionCommits},
 		{"is not overtaken by a later push", ruleCommitted, transactionPush},
 		{"keeps the backoff of a job put back", "RULES 2: a new push meets a queued job, whose PerformAt and RetryCount stay", transactionPutBack},
+		{"ends the wait of an awaiting job by a push", ruleAwait, transactionAwaiting},
 		{"is not overtaken behind a long inbox", ruleCommitted, transactionLong},
 		{"does not stop other ids with a long inbox", "Turn: due jobs in order of (PerformAt, id)", transactionLongBeside},
 		{"runs an id that is pushed without end", "Turn: due jobs in order of (PerformAt, id)", transactionWithoutEnd},
@@ -163,6 +164,35 @@ func transactionPutBack(e *env) {
 		State:    core.State{PerformAt: e.now().Add(time.Minute), FirstPush: start, Error: "boom"},
 		Payloads: []core.Payload{pay("first", 1), pay("second", 2)},
 	})
+}
+
+// transactionAwaiting has an awaiting job meet a push, of a transaction that commits before it or of
+// a plain push, with several payloads of its own.
+func transactionAwaiting(e *env) {
+	e.push(entryAt("a", "p", 1, 1), entryAt("a", "q", 2, 1), entryAt("b", "p", 1, 2), entryAt("b", "q", 2, 2), entryAt("c", "p", 1, 3))
+	h := e.acquire("n1")
+	claims := h.claim(3)
+	e.clock.Advance(time.Second)
+	e.pushWithin(entry("a", "r", 3))
+	e.push(entry("b", "r", 3))
+	for _, c := range claims {
+		e.settleWithin(awaiting(c, time.Hour))
+	}
+	want := map[string]core.Instant{"a": e.now(), "b": e.now(), "c": e.now().Add(time.Hour)}
+	got := map[string]core.Instant{}
+	for id := range want {
+		got[id] = e.queued(id).PerformAt
+	}
+	e.same("when the jobs run", got, want)
+	e.same("the payloads of those that run now", payloadsByID(h.claim(3)), map[string]int{"a": 3, "b": 3})
+}
+
+func payloadsByID(claims []core.Claim) map[string]int {
+	n := map[string]int{}
+	for _, c := range claims {
+		n[c.ID] = len(c.Payloads)
+	}
+	return n
 }
 
 // longInbox is more than a turn merges of what transactions have left.

@@ -267,6 +267,10 @@ func snoozed(c core.Claim, d time.Duration) core.Settlement {
 	return outcome(c, core.Outcome{Kind: core.Snoozed, Delay: d})
 }
 
+func awaiting(c core.Claim, d time.Duration) core.Settlement {
+	return outcome(c, core.Outcome{Kind: core.Awaiting, Delay: d})
+}
+
 func buried(c core.Claim, reason string) core.Settlement {
 	return outcome(c, core.Outcome{Kind: core.Buried, Error: reason})
 }

@@ -88,6 +88,27 @@ func TestEveryMergeKeepsTheSmallerFirstPushAndTheLargerRecoveries(t *testing.T) 
 	equal(t, "revived onto an older push", core.State{PerformAt: 5, RetryCount: -1, FirstPush: 3, Recoveries: 1}, revived)
 }
 
+func TestAwaitingJobRunsWithAPushSinceItsClaim(t *testing.T) {
+	coming := core.State{PerformAt: 60, RetryCount: -1, FirstPush: 5}
+	tests := []struct {
+		name              string
+		queued            core.State
+		awaits, untouched core.Instant
+	}{
+		{"pushed since", core.State{PerformAt: 9, RetryCount: -1, FirstPush: 9}, 9, 60},
+		{"pushed since, for later", core.State{PerformAt: 99, RetryCount: -1, FirstPush: 9}, 60, 60},
+		{"the rest of the claim", core.State{PerformAt: 5, RetryCount: -1, FirstPush: 5}, 60, 60},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			want := core.State{PerformAt: tt.awaits, RetryCount: -1, FirstPush: 5}
+			equal(t, "awaiting", want, core.PutBack{Awaits: true}.Merge(tt.queued, coming))
+			want.PerformAt = tt.untouched
+			equal(t, "not awaiting", want, core.PutBack{}.Merge(tt.queued, coming))
+		})
+	}
+}
+
 func TestPushRuleMovesOnlyFreshJobs(t *testing.T) {
 	const minute = core.Instant(60_000_000)
 	queued := core.State{PerformAt: 10 * minute, RetryCount: -1, FirstPush: 9 * minute, Error: "kept"}

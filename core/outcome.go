@@ -23,6 +23,9 @@ const (
 	Untouched
 	// Dropped removes a cancelled job and counts as neither success nor failure.
 	Dropped
+	// Awaiting requeues the job as one that has not failed, until the next push or for Delay. It
+	// counts as neither success nor failure.
+	Awaiting
 )
 
 // String returns the kind in one word, for example for metrics.
@@ -40,6 +43,8 @@ func (k OutcomeKind) String() string {
 		return "untouched"
 	case Dropped:
 		return "dropped"
+	case Awaiting:
+		return "awaiting"
 	}
 	return "undecided"
 }
@@ -65,7 +70,7 @@ type Outcome struct {
 	// if the outcome makes one; see [GroupName].
 	Error string
 	Group string
-	// Delay is the delay of a snooze, or that of a failure with OwnDelay.
+	// Delay is the delay of Snoozed and Awaiting, or that of a failure with OwnDelay.
 	Delay time.Duration
 	// Payloads are the payloads with outcomes of their own, in ascending order of
 	// position; Kind applies to the others. Untouched and Dropped respect them too:
@@ -109,6 +114,9 @@ func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
 	case Snoozed:
 		s.Rest = Requeue
 		s.PutBack = PutBack{Delay: o.Delay, RetryCount: failures(c, o), Error: c.Error}
+	case Awaiting:
+		s.Rest = Requeue
+		s.PutBack = PutBack{Delay: o.Delay, Awaits: true, RetryCount: FreshRetryCount}
 	case Dropped:
 	default:
 		s.Rest = Requeue

@@ -214,6 +214,11 @@ func TestSettlement(t *testing.T) {
 		{"snoozed behind a retried payload that is done", 1, core.Outcome{Kind: core.Snoozed, Payloads: marks(done(0))},
 			end{back: "bc", state: as(now, -1, 0, "before")}},
 
+		{"awaiting, which ends the backoff", 1, core.Outcome{Kind: core.Awaiting, Delay: time.Minute},
+			end{back: "abc", state: as(now+60_000_000, -1, 0, "")}},
+		{"awaiting but for what is done", -1, core.Outcome{Kind: core.Awaiting, Payloads: marks(done(0), bury(1))},
+			end{back: "c", dead: "b", state: as(now, -1, 0, ""), buryError: "bad payload", failed: true}},
+
 		{"untouched", 1, core.Outcome{Kind: core.Untouched}, end{back: "abc", state: as(claimedAt, 1, 2, "before")}},
 		{"untouched but for what is done", 1, core.Outcome{Kind: core.Untouched, Payloads: marks(done(0))},
 			end{back: "bc", state: as(claimedAt, -1, 2, "before")}},
@@ -320,7 +325,7 @@ func TestRecover(t *testing.T) {
 }
 
 func TestOutcomeKindsHaveNames(t *testing.T) {
-	want := []string{"undecided", "done", "failed", "buried", "snoozed", "untouched", "dropped", "undecided"}
+	want := []string{"undecided", "done", "failed", "buried", "snoozed", "untouched", "dropped", "awaiting", "undecided"}
 	for kind, name := range want {
 		if got := core.OutcomeKind(kind).String(); got != name {
 			t.Errorf("kind %d is %q, want %q", kind, got, name)

@@ -29,6 +29,9 @@ type PutBack struct {
 	SameTime bool
 	// Delay is the time from the store's now to the new PerformAt.
 	Delay time.Duration
+	// Awaits is true if the job waits for the next push, at most for Delay. A push since the claim
+	// counts; see [PutBack.Merge].
+	Awaits bool
 	// RetryCount and Recoveries are the requeued job's. Error is the requeued job's, truncated by
 	// [ErrorText].
 	RetryCount int

@@ -71,7 +71,7 @@ func (s *shard) settleAll(settlements []core.Settlement, reply *ports.TurnReply)
 func (s *shard) settle(e *entity, x *core.Settlement, back core.Job, dead core.DeadLetter) {
 	s.unclaim(e)
 	if len(back.Payloads) > 0 {
-		s.putBack(e, back)
+		s.putBack(e, x.PutBack, back)
 	}
 	if len(dead.Payloads) > 0 {
 		s.morgue.bury(dead)
@@ -98,10 +98,10 @@ func (s *shard) unclaim(e *entity) {
 }
 
 // putBack merges the payloads of a claimed job that return into the queue.
-func (s *shard) putBack(e *entity, back core.Job) {
+func (s *shard) putBack(e *entity, by core.PutBack, back core.Job) {
 	e.payloads.Merge(back.Payloads)
 	if e.queued {
-		s.restate(e, core.MergeReturn(e.State, back.State))
+		s.restate(e, by.Merge(e.State, back.State))
 		return
 	}
 	s.enqueue(e, back.State)

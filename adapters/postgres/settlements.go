@@ -18,7 +18,7 @@ type settlementColumns struct {
 	processed, failed []bool
 	// The fields below are nil if all jobs are done whole.
 	dispositions [][]byte
-	sameTimes    []bool
+	times        []int16
 	delays       []int64
 	retryCounts  []int32
 	recoveries   []int32
@@ -66,7 +66,7 @@ func (s *settlementColumns) add(position int, x *core.Settlement) {
 // addDispositions adds what becomes of the payloads of the settlement added last.
 func (s *settlementColumns) addDispositions(x *core.Settlement) {
 	s.dispositions = append(s.dispositions, dispositionsOf(x))
-	s.sameTimes = append(s.sameTimes, x.PutBack.SameTime)
+	s.times = append(s.times, timeRuleOf(&x.PutBack))
 	s.delays = append(s.delays, x.PutBack.Delay.Microseconds())
 	s.retryCounts = append(s.retryCounts, int32(x.PutBack.RetryCount))
 	s.recoveries = append(s.recoveries, int32(x.PutBack.Recoveries))
@@ -78,6 +78,17 @@ func (s *settlementColumns) addDispositions(x *core.Settlement) {
 		}
 		s.groups = append(s.groups, core.GroupName(x.Group))
 	}
+}
+
+// timeRuleOf returns how the function settle_claimed finds the PerformAt of a job that is put back.
+func timeRuleOf(b *core.PutBack) int16 {
+	switch {
+	case b.SameTime:
+		return 1
+	case b.Awaits:
+		return 2
+	}
+	return 0
 }
 
 // dispositionsOf returns a byte for each payload in order up to the last exception, and one for
@@ -103,7 +114,7 @@ func (s *settlementColumns) receiptArgs() []any { return []any{s.ids, s.tokens, 
 
 func (s *settlementColumns) outcomeArgs() []any {
 	return []any{
-		s.processed, s.failed, s.dispositions, s.sameTimes, s.delays, s.retryCounts, s.recoveries, s.errors, s.buryErrors,
+		s.processed, s.failed, s.dispositions, s.times, s.delays, s.retryCounts, s.recoveries, s.errors, s.buryErrors,
 	}
 }
 

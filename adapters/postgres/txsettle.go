@@ -80,7 +80,7 @@ type settlementRow struct {
 	Number     int64          `json:"number"`
 	Rest       int            `json:"rest"`
 	Except     map[string]int `json:"except,omitempty"`
-	SameTime   bool           `json:"same_time"`
+	TimeRule   int16          `json:"time_rule"`
 	Delay      int64          `json:"delay"`
 	RetryCount int            `json:"retry_count"`
 	Recoveries int            `json:"recoveries"`
@@ -96,7 +96,7 @@ func settlementsJSON(settlements []core.Settlement) (string, error) {
 	for i := range settlements {
 		s := &settlements[i]
 		rows[i] = settlementRow{
-			ID: orNone(s.ID), Token: s.Receipt.Token, Number: s.Receipt.Number, Rest: int(s.Rest), SameTime: s.PutBack.SameTime,
+			ID: orNone(s.ID), Token: s.Receipt.Token, Number: s.Receipt.Number, Rest: int(s.Rest), TimeRule: timeRuleOf(&s.PutBack),
 			Delay: s.PutBack.Delay.Microseconds(), RetryCount: s.PutBack.RetryCount, Recoveries: s.PutBack.Recoveries,
 			Error: core.ErrorText(s.PutBack.Error), BuryError: core.ErrorText(s.BuryError), Processed: s.Processed, Failed: s.Failed,
 		}

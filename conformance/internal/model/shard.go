@@ -39,8 +39,8 @@ func (s *shard) push(entries []core.Entry, rule core.PushRule, now core.Instant)
 	s.enqueue(coming, func(queued core.State) core.State { return core.MergePush(queued, coming.State, rule) })
 }
 
-func (s *shard) putBack(job core.Job) {
-	s.enqueue(job, func(queued core.State) core.State { return core.MergeReturn(queued, job.State) })
+func (s *shard) putBack(job core.Job, by core.PutBack) {
+	s.enqueue(job, func(queued core.State) core.State { return by.Merge(queued, job.State) })
 }
 
 func (s *shard) revive(id string, payloads []core.Payload, now core.Instant) {

@@ -100,7 +100,7 @@ func (s *shard) settle(settlements []core.Settlement, now core.Instant) (skipped
 			continue
 		}
 		delete(s.claimed, settlement.ID)
-		s.putBack(back)
+		s.putBack(back, settlement.PutBack)
 		s.bury(dead)
 		if settlement.Processed {
 			s.processed++

@@ -187,7 +187,7 @@ func (d *driver) settlement(h *leaseView, c core.Claim) core.Settlement {
 	}
 	o := core.Outcome{
 		Kind: pick(d, "outcome", core.Done, core.Done, core.Failed, core.Failed, core.Failed,
-			core.Buried, core.Snoozed, core.Untouched, core.Dropped, core.Undecided),
+			core.Buried, core.Snoozed, core.Untouched, core.Dropped, core.Undecided, core.Awaiting),
 		Error:    pick(d, "error", "boom", "bang"),
 		Group:    d.group(),
 		Delay:    pick(d, "delay", 0, time.Second, -time.Second),

@@ -23,15 +23,15 @@ end
 -- dispose returns what an ended claim leaves: a job, whose list has the payloads that go back into
 -- the queue, the payloads that are buried, and the error and the group that they are buried with.
 -- claim_value is the stored claim, which can be read. what is the code of the payloads that are
--- not excepted, whether PerformAt stays (1 or 0), delay, RetryCount, Recoveries, error, error of
--- the buried, the exceptions as position and code, and the group.
+-- not excepted, the time (0 after the delay, 1 PerformAt stays, 2 awaits), delay, RetryCount,
+-- Recoveries, error, error of the buried, the exceptions as position and code, and the group.
 local function dispose(claim_value, what, now)
-  local REQUEUE, BURY = 1, 2
+  local REQUEUE, BURY, SAME, AWAITS = 1, 2, 1, 2
   local from = claim_from(claim_value)
   local claim = packed.decode(claim_value, (parse('>I8', claim_value, from)), nil, from + 8)
   local back, dead, except = {}, {}, {}
-  local others, same, delay, retry, recoveries, n, pos = parse('>BBi8i4I4I4', what)
-  local job = {at = same == 1 and claim.at or instant(now + delay), first = claim.first, retry = retry,
+  local others, time, delay, retry, recoveries, n, pos = parse('>BBi8i4I4I4', what)
+  local job = {at = time == SAME and claim.at or instant(now + delay), awaits = time == AWAITS, first = claim.first, retry = retry,
     recoveries = recoveries, error = kept(sub(what, pos, pos + n - 1)), many = false, tagged = false, list = back}
   n, pos = parse('>I4', what, pos + n)
   local reason, count = kept(sub(what, pos, pos + n - 1)), nil
@@ -154,7 +154,9 @@ local function merge_left(left, now)
     if #x.dead > 0 then changed[#changed + 1] = morgue.add(dead, id, x.dead, x.reason, x.group, now) end
     if #job.list > 0 and item then
       local there = item.job
-      there.at, there.retry, there.error = job.at, job.retry, job.error
+      local awaits = job.awaits and there.first > job.first -- core.PutBack.Merge
+      there.at = awaits and math.min(there.at, job.at) or job.at
+      there.retry, there.error = job.retry, job.error
       there.recoveries, there.first = math.max(there.recoveries, job.recoveries), math.min(there.first, job.first)
       items.unite(item, job.list)
     elseif #job.list > 0 then

@@ -1,6 +1,7 @@
 -- Merges arrivals into a shard's queue, for each id in the order given (docs/rules.md 2). Returns
 -- the change of the counts and the earliest PerformAt of the jobs that it touched. One statement
--- inserts the first arrival of each id, in order of id; merge_rest then locks nothing new.
+-- inserts the first arrival of each id, in order of id; merge_rest then locks nothing new. It also
+-- compares FirstPush, so the row that an arrival met keeps its own until then.
 CREATE FUNCTION {schema}.merge(p_shard int, p_arrivals {schema}.arrival[], OUT fresh int, OUT retrying int, OUT earliest bigint)
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
@@ -22,7 +23,6 @@ BEGIN
     ON CONFLICT (shard, id) DO UPDATE SET
       prior_retry_count = j.retry_count,
       parked = false, -- it may be free; if not, claims skip it again
-      first_push = least(j.first_push, excluded.first_push),
       low = least(j.low, excluded.low),
       recoveries = greatest(j.recoveries, excluded.recoveries),
       has_more = j.has_more OR excluded.has_more OR j.data <> excluded.data,

@@ -5,7 +5,8 @@ CREATE FUNCTION {schema}.merge_rest(p_shard int, p_arrivals {schema}.arrival[], 
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
 DECLARE
-  c_keep CONSTANT smallint := 0; -- core.Keep
+  c_keep     CONSTANT smallint := 0; -- core.Keep
+  c_earliest CONSTANT smallint := 1; -- core.Earliest; of a job put back, core.PutBack.Awaits
   a          record;
   j          record;
   v_fresh    boolean;
@@ -17,17 +18,19 @@ BEGIN
     FROM unnest(p_arrivals) WITH ORDINALITY u WINDOW w AS (PARTITION BY u.id ORDER BY u.ordinality)
   LOOP
     IF a.nth = 1 THEN
-      SELECT q.perform_at, q.first_push, q.retry_count, q.recoveries, q.error, q.prior_retry_count IS NOT NULL AS met, false AS changed INTO j
+      SELECT q.perform_at, q.first_push, q.retry_count, q.recoveries, q.error, q.prior_retry_count IS NOT NULL AS met, false AS changed, false AS pushed_since INTO j
       FROM {schema}.jobs q WHERE q.shard = p_shard AND q.id = a.id;
       v_fresh := j.retry_count < 0;
     END IF;
     CONTINUE WHEN a.n = 1 AND NOT j.met; -- inserted by merge
     IF a.nth > 1 OR j.met THEN
       j.changed := j.changed OR a.kind <> 'push' OR a.rule <> c_keep OR a.first_push < j.first_push OR a.recoveries > j.recoveries;
+      j.pushed_since := a.kind = 'put_back' AND a.rule = c_earliest AND (j.pushed_since OR j.first_push > a.first_push);
       j.first_push := least(j.first_push, a.first_push);
       j.recoveries := greatest(j.recoveries, a.recoveries);
       IF a.kind <> 'push' THEN
-        j.perform_at := a.perform_at; j.retry_count := a.retry_count; j.error := a.error;
+        j.perform_at := CASE WHEN j.pushed_since THEN least(j.perform_at, a.perform_at) ELSE a.perform_at END;
+        j.retry_count := a.retry_count; j.error := a.error;
       ELSIF j.retry_count < 0 AND a.rule <> c_keep THEN
         j.perform_at := {schema}.apply_push_rule(a.rule, a.rule_limit, j.perform_at, a.perform_at, j.first_push);
       END IF;

@@ -3,19 +3,23 @@
 -- failed. The arrays from p_dispositions on are NULL if all jobs are done whole. Otherwise
 -- p_dispositions has a byte for each payload in order, a core.Disposition; the last byte stands
 -- for the payloads after it as well. The other arrays are how the job is put back or buried;
--- p_groups may be NULL if no job is buried. It puts back or buries at most as many payloads and
+-- a time is 0 for the delay, c_same or c_awaits. p_groups may be NULL if no job is buried. It puts back or buries at most as many payloads and
 -- bytes as one step may move, but always carries out the first such settlement. Settlements behind
 -- it that don't fit are not carried out. Returns done, the places that were carried out: those
 -- claimed with this receipt by a row that no other session has locked.
 CREATE FUNCTION {schema}.settle_claimed(p_shard int, p_now bigint,
   p_ids text[], p_tokens bigint[], p_numbers bigint[], p_processed boolean[], p_failed boolean[],
-  p_dispositions bytea[], p_same_times boolean[], p_delays bigint[], p_retry_counts int[], p_recoveries int[], p_errors text[], p_bury_errors text[], p_groups text[],
+  p_dispositions bytea[], p_times smallint[], p_delays bigint[], p_retry_counts int[], p_recoveries int[], p_errors text[], p_bury_errors text[], p_groups text[],
   OUT done int[], OUT processed int, OUT failed int, OUT put_back {schema}.arrival[], OUT buried {schema}.arrival[])
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
   c_done    CONSTANT bytea := decode('00', 'hex'); -- core.Done; what '\' means is a setting
   c_requeue CONSTANT smallint := 1; -- core.Requeue
   c_bury    CONSTANT smallint := 2; -- core.Bury
+  c_same     CONSTANT smallint := 1; -- core.PutBack.SameTime
+  c_awaits   CONSTANT smallint := 2; -- core.PutBack.Awaits
+  c_keep     CONSTANT smallint := 0; -- core.Keep
+  c_earliest CONSTANT smallint := 1; -- core.Earliest: the earlier of both times if it was pushed since
   c_payloads CONSTANT int := 1000; -- core.MaxTurnPayloads
   c_bytes    CONSTANT bigint := 8388608; -- core.MaxStepBytes
 BEGIN
@@ -36,9 +40,9 @@ BEGIN
   END IF;
   WITH found AS MATERIALIZED (
     SELECT c.*, s.*, btrim(s.dispositions, c_done) <> '' AS moves
-    FROM unnest(p_ids, p_tokens, p_numbers, p_processed, p_failed, p_dispositions, p_same_times, p_delays, p_retry_counts, p_recoveries,
+    FROM unnest(p_ids, p_tokens, p_numbers, p_processed, p_failed, p_dispositions, p_times, p_delays, p_retry_counts, p_recoveries,
         p_errors, p_bury_errors, p_groups)
-      WITH ORDINALITY s (id, token, number, processed, failed, dispositions, same_time, delay, retry_count, recoveries,
+      WITH ORDINALITY s (id, token, number, processed, failed, dispositions, time_rule, delay, retry_count, recoveries,
         error, bury_error, grp, place), LATERAL (
       SELECT c.ctid AS at, m.payloads, m.size
       FROM {schema}.claimed c, LATERAL (
@@ -59,7 +63,7 @@ BEGIN
     DELETE FROM {schema}.claimed c USING summed f
     WHERE c.ctid = f.at AND (NOT f.moves OR f.sum = f.payloads OR f.sum <= c_payloads AND f.bytes <= c_bytes)
     RETURNING f.id, f.place, coalesce(f.processed, true) AS processed, coalesce(f.failed, false) AS failed,
-      f.dispositions, f.same_time, f.delay, f.retry_count, f.recoveries, f.error, f.bury_error, f.grp,
+      f.dispositions, f.time_rule, f.delay, f.retry_count, f.recoveries, f.error, f.bury_error, f.grp,
       c.perform_at, c.first_push, c.score, c.data, c.meta, c.more_scores, c.more_data, c.more_meta
   ), payloads AS (
     SELECT g.*, 0 AS position, g.score AS p_score, g.data AS p_data, g.meta AS p_meta FROM gone g
@@ -73,7 +77,8 @@ BEGIN
   -- retry_count, recoveries, id, error, data, meta, grp.
   SELECT (SELECT array_agg(g.place) FROM gone g),
     (SELECT count(*) FROM gone g WHERE g.processed), (SELECT count(*) FROM gone g WHERE g.failed),
-    array_agg(ROW('put_back', 0, 0, CASE WHEN d.same_time THEN d.perform_at ELSE {schema}.later(p_now, d.delay) END, d.first_push,
+    array_agg(ROW('put_back', CASE d.time_rule WHEN c_awaits THEN c_earliest ELSE c_keep END, 0,
+      CASE d.time_rule WHEN c_same THEN d.perform_at ELSE {schema}.later(p_now, d.delay) END, d.first_push,
       d.p_score, d.retry_count, d.recoveries, d.id, d.error, d.p_data, d.p_meta, NULL)::{schema}.arrival
       ORDER BY d.place, d.position) FILTER (WHERE d.disposition = c_requeue),
     array_agg(ROW('buried', 0, 0, p_now, 0, d.p_score, 0, 0, d.id, d.bury_error, d.p_data, d.p_meta, d.grp)::{schema}.arrival

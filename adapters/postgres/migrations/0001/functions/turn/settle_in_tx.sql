@@ -12,6 +12,10 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS
 DECLARE
   c_requeue CONSTANT int := 1; -- core.Requeue
   c_bury    CONSTANT int := 2; -- core.Bury
+  c_same     CONSTANT smallint := 1; -- core.PutBack.SameTime
+  c_awaits   CONSTANT smallint := 2; -- core.PutBack.Awaits
+  c_keep     CONSTANT smallint := 0; -- core.Keep
+  c_earliest CONSTANT smallint := 1; -- core.Earliest: the earlier of both times if it was pushed since
   v_shard int := {schema}.find_shard(p_queue, p_index);
   v_now   bigint := {schema}.clock(p_now);
 BEGIN
@@ -41,9 +45,9 @@ BEGIN
   END IF;
   WITH found AS MATERIALIZED (
     SELECT s.*, c.at
-    FROM ROWS FROM (jsonb_to_recordset(p_settlements) AS (id text, rest int, "except" jsonb, same_time boolean, delay bigint,
+    FROM ROWS FROM (jsonb_to_recordset(p_settlements) AS (id text, rest int, "except" jsonb, time_rule smallint, delay bigint,
       retry_count int, recoveries int, error text, bury_error text, grp text, processed boolean, failed boolean)
-    ) WITH ORDINALITY AS s (id, rest, "except", same_time, delay, retry_count, recoveries, error, bury_error, grp, processed, failed, place),
+    ) WITH ORDINALITY AS s (id, rest, "except", time_rule, delay, retry_count, recoveries, error, bury_error, grp, processed, failed, place),
     LATERAL (SELECT c.ctid AS at FROM {schema}.claimed c WHERE c.shard = v_shard AND c.id = s.id COLLATE "C" FOR UPDATE) c
   ), gone AS (
     DELETE FROM {schema}.claimed c USING found s WHERE c.ctid = s.at
@@ -62,10 +66,13 @@ BEGIN
   )
   -- The payloads after the first one of a job put back are merged like a push onto it: the rows may
   -- be merged in parts, and a push in between may have moved the job.
-  INSERT INTO {schema}.inbox (shard, kind, perform_at, first_push, score, retry_count, recoveries, id, error, data, meta, grp)
-  SELECT v_shard, CASE WHEN d.disposition = c_bury THEN 'buried'
+  INSERT INTO {schema}.inbox (shard, rule, kind, perform_at, first_push, score, retry_count, recoveries, id, error, data, meta, grp)
+  SELECT v_shard,
+    CASE WHEN g.time_rule = c_awaits AND row_number() OVER (PARTITION BY g.place, d.disposition ORDER BY p.position) = 1
+      THEN c_earliest ELSE c_keep END,
+    CASE WHEN d.disposition = c_bury THEN 'buried'
       WHEN row_number() OVER (PARTITION BY g.place, d.disposition ORDER BY p.position) = 1 THEN 'put_back' ELSE 'push' END::{schema}.arrival_kind,
-    CASE WHEN d.disposition = c_bury THEN v_now WHEN g.same_time THEN g.perform_at ELSE {schema}.later(v_now, g.delay) END,
+    CASE WHEN d.disposition = c_bury THEN v_now WHEN g.time_rule = c_same THEN g.perform_at ELSE {schema}.later(v_now, g.delay) END,
     g.first_push, p.score, g.retry_count, g.recoveries, g.id, CASE d.disposition WHEN c_requeue THEN g.error ELSE g.bury_error END,
     p.data, p.meta, CASE d.disposition WHEN c_bury THEN g.grp END
   FROM gone g, unnest(g.scores, g.data, g.meta) WITH ORDINALITY AS p (score, data, meta, position),

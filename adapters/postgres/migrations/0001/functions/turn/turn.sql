@@ -6,7 +6,7 @@ CREATE FUNCTION {schema}.turn(p_queue text, p_index int, p_owner text, p_token b
   p_want int, p_per_job bigint, p_bytes bigint, p_node text,
   p_settle_ids text[] DEFAULT NULL, p_settle_tokens bigint[] DEFAULT NULL, p_settle_numbers bigint[] DEFAULT NULL,
   p_settle_processed boolean[] DEFAULT NULL, p_settle_failed boolean[] DEFAULT NULL,
-  p_settle_dispositions bytea[] DEFAULT NULL, p_settle_same_times boolean[] DEFAULT NULL, p_settle_delays bigint[] DEFAULT NULL,
+  p_settle_dispositions bytea[] DEFAULT NULL, p_settle_times smallint[] DEFAULT NULL, p_settle_delays bigint[] DEFAULT NULL,
   p_settle_retry_counts int[] DEFAULT NULL, p_settle_recoveries int[] DEFAULT NULL,
   p_settle_errors text[] DEFAULT NULL, p_settle_bury_errors text[] DEFAULT NULL,
   p_resent boolean DEFAULT false,
@@ -68,7 +68,7 @@ BEGIN
 
   v_settled := {schema}.settle_and_merge(v_shard.id, v_shard.parked, v_log.inbox, v_now,
     p_settle_ids, p_settle_tokens, p_settle_numbers, p_settle_processed, p_settle_failed,
-    p_settle_dispositions, p_settle_same_times, p_settle_delays, p_settle_retry_counts, p_settle_recoveries, p_settle_errors, p_settle_bury_errors, p_settle_groups);
+    p_settle_dispositions, p_settle_times, p_settle_delays, p_settle_retry_counts, p_settle_recoveries, p_settle_errors, p_settle_bury_errors, p_settle_groups);
   v_floor := least(v_log.floor, v_settled.early, v_now - c_slow_push);
   IF p_begin_ids IS NOT NULL THEN
     v_not_begun := {schema}.begin_claimed(v_shard.id, p_begin_ids, p_begin_tokens, p_begin_numbers);
