@@ -15,9 +15,9 @@ import (
 //
 // If f returns an error other than [Bury], the execution ends. The error is the outcome of the
 // remaining payloads, beginning with the current one: an error or a panic is a failure that is
-// retried with backoff, [RetryIn] is a failure with its own delay, and [Snooze] requeues the job
-// for later. Bury applies to the current payload alone: it goes to the morgue with the reason, and
-// f is called with the next payload.
+// retried with backoff, [RetryIn] is a failure with its own delay, and [Snooze] and [Await] requeue
+// the job for later. Bury applies to the current payload alone: it goes to the morgue with the
+// reason, and f is called with the next payload.
 //
 // The queue's Timeout applies to each call of f. When the server stops or the job is cancelled, no
 // further payload is started. When the server stops, the remaining payloads are requeued untouched.

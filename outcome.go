@@ -26,6 +26,12 @@ type SnoozeError struct{ Delay time.Duration }
 // Error implements error.
 func (e *SnoozeError) Error() string { return fmt.Sprintf("snooze for %v", e.Delay) }
 
+// AwaitError is the error that [Await] returns.
+type AwaitError struct{ Delay time.Duration }
+
+// Error implements error.
+func (e *AwaitError) Error() string { return fmt.Sprintf("await a push for %v", e.Delay) }
+
 // RetryError is the error that [RetryIn] returns.
 type RetryError struct {
 	Delay time.Duration
@@ -44,7 +50,7 @@ var errNoReason = errors.New("no reason given")
 
 // Bury returns an error for a handler to return when retrying is pointless. All payloads of the job
 // go to the morgue, with the reason. The error may be wrapped. If an error wraps several outcomes,
-// Bury takes precedence over [RetryIn], and [RetryIn] over [Snooze].
+// Bury takes precedence over [RetryIn], and [RetryIn] over [Await], and [Await] over [Snooze].
 func Bury(reason error) error { return &BuryError{Err: orNoReason(reason)} }
 
 // Snooze returns an error for a handler to return when the job should run again after d. A snooze
@@ -58,6 +64,19 @@ func Snooze(d time.Duration) error { return &SnoozeError{Delay: max(0, d)} }
 func RetryIn(d time.Duration, reason error) error {
 	return &RetryError{Delay: max(0, d), Err: orNoReason(reason)}
 }
+
+// Await returns an error for a handler to return when the job waits for others: it keeps its
+// payloads and runs again at the next push for its id, or after d if nothing is pushed. A push that
+// arrived while the handler ran counts. Waiting is progress, so an earlier failure and its backoff
+// are forgotten. It counts as neither success nor failure. Payloads that the handler has marked as
+// done or buried keep their outcome. A d below 0 counts as 0. The error may be wrapped.
+//
+// The queue's PushRule must be [Earliest] for a push after the handler's return to run the job;
+// with another rule such a push waits for d too, and a warning is logged once per minute. If more
+// payloads wait than one call takes, the job runs again after d only.
+//
+// To wait for other ids, ask Inspector.Settled of package inspect.
+func Await(d time.Duration) error { return &AwaitError{Delay: max(0, d)} }
 
 // SettleIn settles the job of a handler in a transaction on the store that the job came from. The
 // handler's own writes in that transaction then happen exactly once: both commit, or neither does.
@@ -101,6 +120,7 @@ func orNoReason(err error) error {
 func outcomeOf(err error, text func(error) (text, group string)) core.Outcome {
 	var bury *BuryError
 	var retry *RetryError
+	var await *AwaitError
 	var snooze *SnoozeError
 	switch {
 	case errors.As(err, &bury):
@@ -111,6 +131,8 @@ func outcomeOf(err error, text func(error) (text, group string)) core.Outcome {
 		o := core.Outcome{Kind: core.Failed, Delay: retry.Delay, OwnDelay: true}
 		o.Error, o.Group = text(reasonOf(err, retry, orNoReason(retry.Err)))
 		return o
+	case errors.As(err, &await):
+		return core.Outcome{Kind: core.Awaiting, Delay: await.Delay}
 	case errors.As(err, &snooze):
 		return core.Outcome{Kind: core.Snoozed, Delay: snooze.Delay}
 	}

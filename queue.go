@@ -203,6 +203,7 @@ func (q *Queue[T]) serve() *engine.Queue {
 		MaxRunning: o.MaxRunning,
 		PerJob:     o.MaxPayloads,
 		Bytes:      core.DefaultTurnBytes,
+		Earliest:   o.PushRule.Kind == core.Earliest,
 		Policy:     core.RetryPolicy{MaxRetries: max(0, o.MaxRetries), MaxRecoveries: max(0, o.MaxRecoveries)},
 	}
 	if o.Backoff != nil {

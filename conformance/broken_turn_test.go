@@ -95,6 +95,15 @@ func ignoresReceipts(s full) full {
 	})
 }
 
+// sleepsPastPushes requeues an awaiting job like a snoozed one.
+func sleepsPastPushes(s full) full {
+	return beforeTurn(s, func(_ context.Context, r *ports.TurnRequest) {
+		for i := range r.Settlements {
+			r.Settlements[i].PutBack.Awaits = false
+		}
+	})
+}
+
 func claimsByID(s full) full {
 	return afterTurn(s, func(_ ports.TurnRequest, reply *ports.TurnReply, _ bool) {
 		slices.SortFunc(reply.Claims, func(a, b core.Claim) int { return cmp.Compare(a.ID, b.ID) })

@@ -166,8 +166,8 @@ func transactionPutBack(e *env) {
 	})
 }
 
-// transactionAwaiting has an awaiting job meet a push, of a transaction that commits before it or of
-// a plain push, with several payloads of its own.
+// transactionAwaiting has an awaiting job meet a push, of a transaction that commits before it or
+// of a plain push, with several payloads of its own.
 func transactionAwaiting(e *env) {
 	e.push(entryAt("a", "p", 1, 1), entryAt("a", "q", 2, 1), entryAt("b", "p", 1, 2), entryAt("b", "q", 2, 2), entryAt("c", "p", 1, 3))
 	h := e.acquire("n1")

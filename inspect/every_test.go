@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
@@ -32,6 +33,10 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 			for _, last = range i.Payloads(ctx, queue, "order-1", inspect.PayloadOptions{}) {
 			}
 			return last
+		},
+		"Settled": func(ctx context.Context) error {
+			_, _, err := i.Settled(ctx, queue, "order-1", time.Time{})
+			return err
 		},
 		"Why": func(ctx context.Context) error { _, err := i.Why(ctx, queue, "id"); return err },
 		"Actions": func(ctx context.Context) (last error) {

@@ -29,11 +29,13 @@ const (
 	// EndLost is a job whose end the store may not have recorded: the lease was lost before, or
 	// another owner settled the job. If the end was not recorded, the job runs again.
 	EndLost
+	// EndAwaiting is a job whose handler waits for the next push.
+	EndAwaiting
 )
 
 // String returns the end in one word, for example for logs.
 func (e JobEnd) String() string {
-	words := [...]string{"done", "failed", "snoozed", "buried", "putback", "cancelled", "lost"}
+	words := [...]string{"done", "failed", "snoozed", "buried", "putback", "cancelled", "lost", "awaiting"}
 	if int(e) < len(words) {
 		return words[e]
 	}
@@ -44,9 +46,9 @@ func (e JobEnd) String() string {
 type EndedJob struct {
 	ID  string
 	End JobEnd
-	// Attempt is the number of the execution, from 1. Executions that were snoozed, requeued
-	// untouched or lost don't count. If an execution settled the job's first payload and then
-	// failed, its number is 1, the first of the payload that is now first (docs/rules.md 3).
+	// Attempt is the number of the execution, from 1. Executions that were snoozed, awaiting,
+	// requeued untouched or lost don't count. If an execution settled the job's first payload and
+	// then failed, its number is 1, the first of the payload that is now first (docs/rules.md 3).
 	Attempt int
 	// Buried is the number of payloads that went to the morgue.
 	Buried int

@@ -28,6 +28,8 @@ const (
 	Buried Outcome = "buried"
 	// Snoozed means that the job was requeued for later, for example by skein.Snooze.
 	Snoozed Outcome = "snoozed"
+	// Awaiting means that the job was requeued until the next push, by skein.Await.
+	Awaiting Outcome = "awaiting"
 	// Untouched means that the job was requeued unchanged because the test ended.
 	Untouched Outcome = "untouched"
 )

@@ -84,6 +84,8 @@ func outcomeOf(kind core.OutcomeKind) Outcome {
 		return Buried
 	case core.Snoozed:
 		return Snoozed
+	case core.Awaiting:
+		return Awaiting
 	default:
 		return Untouched
 	}

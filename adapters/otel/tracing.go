@@ -213,7 +213,12 @@ func (t *Tracing) end(span trace.Span, err error) {
 // nothing for it.
 func (t *Tracing) fail(span trace.Span, err error) {
 	var snooze *skein.SnoozeError
-	if errors.As(err, &snooze) {
+	var await *skein.AwaitError
+	switch {
+	case errors.As(err, &await):
+		span.SetAttributes(attribute.Bool("skein.awaiting", true))
+		return
+	case errors.As(err, &snooze):
 		span.SetAttributes(attribute.Bool("skein.snoozed", true))
 		return
 	}

@@ -177,6 +177,7 @@ func TestHowASpanEnds(t *testing.T) {
 	}{
 		{"done", otel.TracingOptions{}, nil, sdk.Status{}, attribute.KeyValue{}},
 		{"snoozed", otel.TracingOptions{}, skein.Snooze(time.Hour), sdk.Status{}, attribute.Bool("skein.snoozed", true)},
+		{"awaiting", otel.TracingOptions{}, skein.Await(time.Hour), sdk.Status{}, attribute.Bool("skein.awaiting", true)},
 		{"failed", otel.TracingOptions{}, errors.New("boom"), sdk.Status{Code: codes.Error, Description: "boom"}, attribute.String("error.type", "_OTHER")},
 		{"of a type", otel.TracingOptions{}, fmt.Errorf("charge: %w", private{errors.New("boom")}),
 			sdk.Status{Code: codes.Error, Description: "charge: boom"}, attribute.String("error.type", "otel_test.private")},

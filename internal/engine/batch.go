@@ -133,10 +133,21 @@ func (b *Batch) settlements(to []core.Settlement) []core.Settlement {
 func (b *Batch) settlement(i int, o core.Outcome) core.Settlement {
 	c := &b.Claims[i]
 	policy := b.shard.queue.Policy
+	if o.Kind == core.Awaiting {
+		b.shard.checkAwaiting(c.ID)
+	}
 	if policy.BacksOff(c, &o) {
 		o.Delay, o.OwnDelay = b.retryDelay(i, policy.Retry(c, &o)), true
 	}
 	return policy.Settlement(c, &o, 0)
+}
+
+// checkAwaiting warns that a job awaits a push in a queue whose pushes don't run waiting jobs.
+func (s *shardInfo) checkAwaiting(id string) {
+	if !s.queue.Earliest && s.node.jobLog.mishaps.Pass(time.Now(), "Await "+s.id.Queue) {
+		s.node.log.Warn("a handler awaits a push, but the queue's pushes don't run waiting jobs; set PushRule to skein.Earliest()",
+			keyQueue, s.id.Queue, keyShard, s.id.String(), keyID, id)
+	}
 }
 
 // retryDelay returns how long job i waits before the retry of that number. It calls the queue's

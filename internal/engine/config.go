@@ -43,6 +43,8 @@ type Queue struct {
 	PerJob int
 	Bytes  int
 	Policy core.RetryPolicy
+	// Earliest is true if pushes of this program use that rule, so that they run awaiting jobs.
+	Earliest bool
 	// Run handles a batch. Jobs to which it gave no outcome get that of its error or panic.
 	Run func(ctx context.Context, b *Batch) error
 	// Outcome returns what a non-nil error means for a job. It may panic, as the error's own

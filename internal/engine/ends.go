@@ -73,6 +73,8 @@ func (b *Batch) end(i int, o *core.Outcome, settled *core.Settlement) ports.Ende
 		ended.End = ports.EndDone
 	case o.Kind == core.Snoozed:
 		ended.End = ports.EndSnoozed
+	case o.Kind == core.Awaiting:
+		ended.End = ports.EndAwaiting
 	case o.Kind == core.Buried, exhausts(b.shard.queue.Policy, c, o):
 		ended.End = ports.EndBuried
 	case o.Kind == core.Failed:

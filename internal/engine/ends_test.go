@@ -88,6 +88,7 @@ func TestAnObserverSeesHowEachJobEnds(t *testing.T) {
 		}, nil,
 			ports.EndedJob{End: ports.EndBuried, Attempt: 1, Buried: 3}},
 		{"snoozed", outcome(core.Outcome{Kind: core.Snoozed, Delay: time.Hour}), nil, ports.EndedJob{End: ports.EndSnoozed, Attempt: 1}},
+		{"awaiting", outcome(core.Outcome{Kind: core.Awaiting, Delay: time.Hour}), nil, ports.EndedJob{End: ports.EndAwaiting, Attempt: 1}},
 		{"panicked", each(func(context.Context, *core.Claim) error { panic("boom") }), nil, ports.EndedJob{End: ports.EndFailed, Attempt: 1}},
 	}
 	for _, tt := range cases {

@@ -86,6 +86,8 @@ func (b *Batch) ignoredOutcome(i int, committed *core.Outcome) []logLine {
 	switch {
 	case o.Kind == core.Snoozed:
 		name = "Snooze"
+	case o.Kind == core.Awaiting:
+		name = "Await"
 	case o.Kind == core.Buried:
 		name = "Bury"
 	case o.Kind == core.Failed && o.OwnDelay:

@@ -54,7 +54,7 @@ func ofJobs() []Metric {
 		{Name: "skein_jobs_started_total", Type: Counter, Source: Process, By: "BatchStart", Unit: "jobs", Sharded: true,
 			Labels: []Label{queue()}, Help: "Jobs given to handlers."},
 		{Name: "skein_jobs_total", Type: Counter, Source: Process, By: "JobsEnded", Unit: "jobs", Sharded: true,
-			Labels: []Label{queue(), one("outcome", "done", "failed", "snoozed", "buried", "putback", "cancelled", "lost")},
+			Labels: []Label{queue(), one("outcome", "done", "failed", "snoozed", "buried", "putback", "cancelled", "lost", "awaiting")},
 			Help:   "How executions of jobs ended, once the store has kept it, or lost, with their lease."},
 		{Name: "skein_payloads_total", Messaging: "messaging.client.consumed.messages", Type: Counter, Source: Process, By: "BatchStart", Unit: "payloads", Sharded: true,
 			Labels: []Label{queue()}, Help: "Payloads of the jobs given to handlers."},

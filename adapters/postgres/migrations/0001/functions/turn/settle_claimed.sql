@@ -1,12 +1,13 @@
 -- Settles claimed jobs: deletes their rows and returns what becomes of them. The arrays have one
 -- element per settlement. p_processed and p_failed are what counts; NULL means processed, not
 -- failed. The arrays from p_dispositions on are NULL if all jobs are done whole. Otherwise
--- p_dispositions has a byte for each payload in order, a core.Disposition; the last byte stands
--- for the payloads after it as well. The other arrays are how the job is put back or buried;
--- a time is 0 for the delay, c_same or c_awaits. p_groups may be NULL if no job is buried. It puts back or buries at most as many payloads and
--- bytes as one step may move, but always carries out the first such settlement. Settlements behind
--- it that don't fit are not carried out. Returns done, the places that were carried out: those
--- claimed with this receipt by a row that no other session has locked.
+-- p_dispositions has a byte for each payload in order, a core.Disposition; the last byte stands for
+-- the payloads after it as well. The other arrays are how the job is put back or buried; a time is
+-- 0 for the delay, c_same or c_awaits. p_groups may be NULL if no job is buried. It puts back or
+-- buries at most as many payloads and bytes as one step may move, but always carries out the first
+-- such settlement. Settlements behind it that don't fit are not carried out. Returns done, the
+-- places that were carried out: those claimed with this receipt by a row that no other session has
+-- locked.
 CREATE FUNCTION {schema}.settle_claimed(p_shard int, p_now bigint,
   p_ids text[], p_tokens bigint[], p_numbers bigint[], p_processed boolean[], p_failed boolean[],
   p_dispositions bytea[], p_times smallint[], p_delays bigint[], p_retry_counts int[], p_recoveries int[], p_errors text[], p_bury_errors text[], p_groups text[],

@@ -1,0 +1,62 @@
+package inspect_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/core"
+)
+
+// settledAt checks what Settled returns for an id and a time.
+func (s *fixture) settledAt(what, id string, since time.Time, settled, dead bool) {
+	s.t.Helper()
+	gotSettled, gotDead, err := s.Settled(s.t.Context(), "orders", id, since)
+	if err != nil || gotSettled != settled || gotDead != dead {
+		s.t.Errorf("%s: settled %v, dead %v, error %v; want %v and %v", what, gotSettled, gotDead, err, settled, dead)
+	}
+}
+
+func TestSettled(t *testing.T) {
+	s := newFixture(t)
+	all := time.Time{}
+	s.settledAt("never pushed", "a", all, true, false)
+
+	before := s.clock.Now().Add(-time.Microsecond)
+	s.push("a", 0, "p")
+	pushed := s.clock.Now()
+	s.settledAt("queued", "a", all, false, false)
+	s.settledAt("queued, pushed at that instant", "a", pushed, false, false)
+	s.settledAt("queued, pushed later", "a", before, true, false)
+
+	s.advance(time.Second)
+	claims := s.claim()
+	s.settledAt("claimed", "a", pushed, false, false)
+	s.settledAt("claimed, pushed later", "a", before, true, false)
+
+	s.advance(time.Second)
+	s.push("a", 0, "q")
+	s.settle(claims, core.Outcome{Kind: core.Done})
+	s.settledAt("done, and pushed again since", "a", pushed, true, false)
+	s.settledAt("pushed again", "a", all, false, false)
+
+	s.settle(s.claim(), core.Outcome{Kind: core.Failed, Error: "boom", OwnDelay: true, Delay: time.Hour})
+	s.settledAt("in backoff", "a", all, false, false)
+
+	s.push("b", 0, "p")
+	s.settle(s.claim(), core.Outcome{Kind: core.Buried, Error: "no use"})
+	s.settledAt("dead", "b", all, true, true)
+	s.push("b", 0, "q")
+	s.settledAt("dead, and pushed again", "b", all, false, true)
+}
+
+func TestSettledReturnsErrors(t *testing.T) {
+	s := newFixture(t)
+	for _, id := range []string{"", "line\nbreak"} {
+		if settled, _, err := s.Settled(t.Context(), "orders", id, time.Time{}); settled || err == nil {
+			t.Errorf("id %q: settled %v, error %v", id, settled, err)
+		}
+	}
+	if settled, _, err := s.Settled(t.Context(), "unknown", "a", time.Time{}); settled || err == nil {
+		t.Errorf("an unknown queue: settled %v, error %v", settled, err)
+	}
+}
