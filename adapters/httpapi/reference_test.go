@@ -116,7 +116,7 @@ func reference() string {
 	var types []reflect.Type
 	b.WriteString("\n## Routes\n")
 	for _, r := range table() {
-		fmt.Fprintf(&b, "\n### %s %s\n\n%s. Right: `%s`%s. ", r.method, r.path, r.summary, r.verb, viewsPayloads(&r))
+		fmt.Fprintf(&b, "\n### %s %s\n\n%s.\nRight: `%s`%s. ", r.method, r.path, r.summary, r.verb, viewsPayloads(&r))
 		if r.query != nil {
 			table := parameters(r.query)
 			fmt.Fprintf(&b, "Answers %s.\n", mention(&types, r.reply))

@@ -83,18 +83,18 @@ func table() []route {
 		polled(routeOf("/stats", "Sizes and lag of all queues, or of one", service.Stats)),
 		polled(routeOf("/queues", "The queues", service.Queues)),
 		polled(routeOf("/queues/{queue}", "Sizes and lag of a queue and of each of its shards", service.QueueStats)),
-		polled(routeOf("/queues/{queue}/history", "What became of a queue's jobs, by minute or by several", service.History)),
+		polled(routeOf("/queues/{queue}/history", "How a queue's jobs ended, in steps of a minute or more", service.History)),
 		polled(routeOf("/queues/{queue}/jobs", "The queued jobs", service.Jobs)),
 		polled(routeOf("/queues/{queue}/claimed", "The jobs that servers have claimed", service.Claimed)),
 		polled(routeOf("/queues/{queue}/morgue", "The dead letters", service.Morgue)),
-		polled(routeOf("/queues/{queue}/groups", "How the dead letters are spread over errors", service.Groups)),
+		polled(routeOf("/queues/{queue}/groups", "The dead letters counted by error", service.Groups)),
 		polled(routeOf("/queues/{queue}/quarantine", "The records that can't be read", service.Quarantine)),
 		polled(routeOf("/queues/{queue}/payloads", "The payloads of an id, lowest score first", service.Payloads)),
-		polled(routeOf("/find", "What queues hold for an id", service.Find)),
+		polled(routeOf("/find", "The jobs and dead letters of an id", service.Find)),
 		polled(routeOf("/why", "Why the job of an id does not run", service.Why)),
-		polled(routeOf("/nodes", "The servers, also those that went within an hour", service.Nodes)),
+		polled(routeOf("/nodes", "The servers, and those that ended within the last hour", service.Nodes)),
 		polled(routeOf("/audit", "What operators did, the newest action first: the last 1,000 of all queues", service.Audit)),
-		polled(routeOf("/checks", "How the store's servers are", service.Checks)),
+		polled(routeOf("/checks", "The checks of the store's servers", service.Checks)),
 		polled(documentRoute()),
 	}, actions()...)
 }
@@ -102,7 +102,7 @@ func table() []route {
 // actions returns the routes that change something.
 func actions() []route {
 	return []route{
-		routeOf("/queues/{queue}/pause", "Let nothing of a queue be claimed", service.Pause),
+		routeOf("/queues/{queue}/pause", "Pause a queue: servers claim none of its jobs", service.Pause),
 		routeOf("/queues/{queue}/resume", "End a pause", service.Resume),
 		routeOf("/queues/{queue}/forget", "Remove a queue that is empty and that no server works", service.Forget),
 		routeOf("/queues/{queue}/recount", "Count a queue's jobs one by one, and correct its figures", service.Recount),
@@ -110,7 +110,7 @@ func actions() []route {
 		routeOf("/queues/{queue}/jobs/bury", "Move queued jobs to the morgue: those named, or those with a failure that match", service.Bury),
 		routeOf("/queues/{queue}/jobs/delete", "Remove queued jobs: those named, or those with a failure that match", service.Delete),
 		routeOf("/queues/{queue}/claimed/cancel", "End jobs that servers have claimed", service.Cancel),
-		routeOf("/queues/{queue}/morgue/revive", "Queue dead letters again: those named, or those that match", service.Revive),
+		routeOf("/queues/{queue}/morgue/revive", "Revive dead letters: those named, or those that match", service.Revive),
 		routeOf("/queues/{queue}/morgue/purge", "Remove dead letters for good: those named, or those that match", service.Purge),
 		routeOf("/queues/{queue}/morgue/edit", "Replace payloads of a dead letter", service.Edit),
 		routeOf("/queues/{queue}/quarantine/discard", "Remove records that can't be read", service.Discard),

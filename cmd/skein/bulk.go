@@ -33,13 +33,13 @@ func (b *bulkFlags) add(f *pflag.FlagSet) {
 		f.BoolVar(&b.all, "all", false, "act on all that match, not on named ids")
 		with = "with --all: "
 	}
-	f.StringVar(&b.o.Prefix, "prefix", "", with+"only ids that begin so")
+	f.StringVar(&b.o.Prefix, "prefix", "", with+"only ids with this prefix")
 	f.StringVar(&b.errorText, "error", "", with+"only those whose error has this `TEXT` in it")
 	f.StringVar(&b.before, "before", "", with+"only jobs first pushed, or dead letters last changed, before this `TIME`; an age such as 24h is a TIME too")
-	f.IntVar(&b.o.Rate, "rate", 0, with+"how many a second at most; 0 is no bound")
-	f.BoolVar(&b.o.DryRun, "dry-run", false, with+"change nothing, and show what would be")
+	f.IntVar(&b.o.Rate, "rate", 0, with+"at most this many entries a second; 0 is no limit")
+	f.BoolVar(&b.o.DryRun, "dry-run", false, with+"change nothing, and show what would change")
 	f.BoolVarP(&b.yes, "yes", "y", false, with+"don't ask")
-	f.StringVar(&b.goOn, "continue", "", with+"go on from this `TEXT`, which a call has printed that was cut off; everything else as in that call")
+	f.StringVar(&b.goOn, "continue", "", with+"continue from this `TEXT`, which the interrupted call has printed; repeat its other flags")
 }
 
 // options are those of the action.
@@ -62,7 +62,7 @@ func (b *bulkFlags) options(ids []string) (o inspect.BulkOptions, err error) {
 	case !b.all && (o.Prefix != "" || o.Group != "" || b.errorText != "" || b.before != "" || o.Rate != 0 || o.DryRun || b.yes || b.goOn != ""):
 		return o, fmt.Errorf("%w: --prefix, --error, --group, --before, --rate, --dry-run, --yes and --continue go with --all", errUsage)
 	case o.Rate < 0:
-		return o, fmt.Errorf("%w: --rate %d; give how many a second, 0 is no bound", errUsage, o.Rate)
+		return o, fmt.Errorf("%w: --rate %d; give the entries a second, 0 is no limit", errUsage, o.Rate)
 	case b.goOn != "" && (b.before != "" || o.DryRun):
 		return o, fmt.Errorf("%w: --continue has the --before of the first call, and goes without --dry-run", errUsage)
 	}

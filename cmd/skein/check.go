@@ -20,7 +20,7 @@ import (
 const checkPatience = 2 * time.Second
 
 func (a *app) checkCommand() *cobra.Command {
-	return a.command("check", "Ask whether the store answers and takes pushes, for probes; waits 2s unless --timeout is given", "skein check --timeout 1s", cobra.NoArgs,
+	return a.command("check", "Check for probes that the store answers and accepts pushes; waits 2s unless --timeout is given", "skein check --timeout 1s", cobra.NoArgs,
 		func(ctx context.Context, i *inspect.Inspector, _ []string) error {
 			if a.timeout == 0 {
 				brief, stop := context.WithTimeout(ctx, checkPatience)

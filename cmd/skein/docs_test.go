@@ -75,13 +75,37 @@ func reference() string {
 		if c.Long != "" {
 			about = c.Long
 		}
-		fmt.Fprintf(&b, "\n### %s\n\n%s.\n\n    %s\n\nFor example:\n\n    %s\n", c.CommandPath(), strings.TrimSuffix(about, "."), c.UseLine(),
+		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n    %s\n\nFor example:\n\n    %s\n", c.CommandPath(), wrapped(strings.TrimSuffix(about, ".")+"."), c.UseLine(),
 			strings.ReplaceAll(strings.TrimSpace(c.Example), "\n  ", "\n    "))
 		if table := flagTable(c.LocalNonPersistentFlags()); table != "" {
 			b.WriteString("\n" + table)
 		}
 	}
 	return b.String()
+}
+
+// wrapped returns paragraphs with lines of at most 100 columns.
+func wrapped(text string) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		line := 0
+		var b strings.Builder
+		for n, word := range strings.Fields(p) {
+			switch {
+			case n == 0:
+			case line+1+len(word) > 100:
+				b.WriteString("\n")
+				line = 0
+			default:
+				b.WriteString(" ")
+				line++
+			}
+			b.WriteString(word)
+			line += len(word)
+		}
+		paragraphs[i] = b.String()
+	}
+	return strings.Join(paragraphs, "\n\n")
 }
 
 func flagTable(flags *pflag.FlagSet) string {

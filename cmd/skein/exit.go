@@ -31,14 +31,14 @@ var exits = []struct {
 	errors  []error
 }{
 	{0, "all is done", nil},
-	{exitFailed, "it failed, or a part of the store can't be reached and the rest is shown; standard error says why", []error{errPart}},
+	{exitFailed, "it failed, or a part of the store can't be reached and the rest is shown; standard error has the reason", []error{errPart}},
 	{2, "a mistake in the command's arguments, or the store's URL", []error{
 		errUsage, inspect.ErrInvalidID, inspect.ErrInvalidOptions, inspect.ErrInvalidCheckpoint, inspect.ErrInvalidCursor,
 		inspect.ErrInvalidRequest, core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTime, core.ErrInvalidQueue,
 		inspect.ErrInvalidLine,
 	}},
 	{3, "there is no such queue, server or id", []error{errNotFound, inspect.ErrUnknownQueue, inspect.ErrUnknownNode}},
-	{4, "stopped midway, by a signal or by --timeout; standard error says how to go on", []error{errStopped, context.Canceled}},
+	{4, "stopped midway, by a signal or by --timeout; standard error has the text to continue with", []error{errStopped, context.Canceled}},
 	{exitAway, "the store, or the server that the command needs, does not answer, or not within --timeout; for doctor and check: no server answers", []error{errAway}},
 	{6, "doctor: a check warns or fails; check: the store refuses pushes; migrate status: the schema does not fit", []error{errFound}},
 	{7, "stopped by a signal or by --timeout at the question; nothing was done", []error{errNothing}},

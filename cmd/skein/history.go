@@ -24,7 +24,7 @@ var historyColumns = columns[inspect.MinuteStats]{
 // history is the command that shows the past of a queue.
 func (a *app) history() *cobra.Command {
 	from, step := "1h", time.Minute
-	c := a.command("history QUEUE", "Show what was done and failed, how long jobs waited and ran, by minute; 24 hours are kept", "skein queue history orders --from 24h --step 1h", cobra.ExactArgs(1),
+	c := a.command("history QUEUE", "Show by minute how many jobs were done and failed, and how long they waited and ran; 24 hours are kept", "skein queue history orders --from 24h --step 1h", cobra.ExactArgs(1),
 		func(ctx context.Context, i *inspect.Inspector, args []string) error {
 			at, err := parseTime("--from", from)
 			if err != nil {
@@ -33,7 +33,7 @@ func (a *app) history() *cobra.Command {
 			minutes, err := i.History(ctx, args[0], inspect.HistoryOptions{From: at.Truncate(time.Minute), Step: step})
 			return list(a, historyColumns, all(minutes, err))
 		})
-	c.Flags().StringVar(&from, "from", from, "where to begin, a `TIME`, or so long ago, such as 24h")
-	c.Flags().DurationVar(&step, "step", step, "how much time a row sums up, whole minutes")
+	c.Flags().StringVar(&from, "from", from, "begin at this `TIME`; an age such as 24h is a TIME too")
+	c.Flags().DurationVar(&step, "step", step, "the time of a row, in whole minutes")
 	return c
 }

@@ -48,9 +48,9 @@ func (a *app) listJobs() *cobra.Command {
 		})
 	l.add(c.Flags())
 	c.Flags().StringVar(&l.sort, "sort", "", "time, when they may run; id, of a queue with an index of ids; retrying, retrying_id and retries, those with a failure by time, id or how often they failed (default time, with --prefix id)")
-	c.Flags().StringVar(&l.o.Prefix, "prefix", "", "only ids that begin so, of lists by id")
+	c.Flags().StringVar(&l.o.Prefix, "prefix", "", "only ids with this prefix, in lists by id")
 	c.Flags().BoolVar(&l.o.Fresh, "fresh", false, "only jobs without a failure")
-	c.Flags().BoolVar(&claimed, "claimed", false, "list what servers have claimed, by when")
+	c.Flags().BoolVar(&claimed, "claimed", false, "list claimed jobs, in the order of their claims")
 	return c
 }
 
@@ -93,7 +93,7 @@ func (a *app) listPayloads() *cobra.Command {
 			return list(a, payloadColumns, i.Payloads(ctx, args[0], args[1], o))
 		})
 	c.Flags().StringVar(&place, "place", "queued", "where: queued, claimed or dead")
-	c.Flags().StringVar(&after, "after", "", "begin behind this `CURSOR` of a row (-o wide and json have them)")
+	c.Flags().StringVar(&after, "after", "", "begin after the row with this `CURSOR`, which -o wide and json show")
 	c.Flags().IntVar(&o.Limit, "limit", 100, "how many rows at most; 0 is no limit")
 	return c
 }
@@ -108,7 +108,7 @@ func nothingFor(queue, id string) error {
 }
 
 func (a *app) why() *cobra.Command {
-	return a.command("why QUEUE ID", "Say why the job of an id does not run, or that it does", "skein job why orders 42",
+	return a.command("why QUEUE ID", "Explain why the job of an id does not run, or that it runs", "skein job why orders 42",
 		cobra.ExactArgs(2), func(ctx context.Context, i *inspect.Inspector, args []string) error {
 			v, err := i.Why(ctx, args[0], args[1])
 			if err != nil {
@@ -138,7 +138,7 @@ func (a *app) cancelJobs() *cobra.Command {
 				})
 			return a.named("cancelled", &r, err)
 		})
-	c.Flags().BoolVar(&drop, "drop", false, "remove them when they have ended")
+	c.Flags().BoolVar(&drop, "drop", false, "remove the jobs once their handlers have returned")
 	return c
 }
 

@@ -21,7 +21,7 @@ func (a *app) migrateCommand() *cobra.Command {
 
 func (a *app) migrateUp() *cobra.Command {
 	to := 0
-	c := a.command("up", "Make the tables and functions, or bring them to this program's version; a newer one that it may use stays", fmt.Sprintf(migrateExample, "up"), cobra.NoArgs,
+	c := a.command("up", "Create or upgrade the tables and functions; a newer schema that permits this program stays", fmt.Sprintf(migrateExample, "up"), cobra.NoArgs,
 		a.onSchema(func(ctx context.Context, _ *inspect.Inspector) error {
 			if to < 0 || to > postgres.NewestVersion() {
 				return fmt.Errorf("%w: there is no version %d; this program knows 1 to %d", errUsage, to, postgres.NewestVersion())
@@ -127,7 +127,7 @@ var fitColumns = columns[fit]{
 }
 
 func (a *app) migrateStatus() *cobra.Command {
-	return a.command("status", "Say whether the schema fits this program, whose newest version is shown; ends with 6 if it does not", fmt.Sprintf(migrateExample, "status"), cobra.NoArgs,
+	return a.command("status", "Show whether the schema fits this program, and the newest version that it knows; ends with 6 if it does not", fmt.Sprintf(migrateExample, "status"), cobra.NoArgs,
 		a.onSchema(func(ctx context.Context, i *inspect.Inspector) error {
 			err := i.Ping(ctx)
 			if err != nil && !errors.Is(err, inspect.ErrUnusable) {
@@ -168,7 +168,7 @@ func (a *app) migrateSQL() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&schema, "schema", postgres.DefaultSchema, "the schema's `NAME`")
-	c.Flags().IntVar(&from, "from", 0, "the `VERSION` that it has; 0 is nothing")
-	c.Flags().IntVar(&to, "to", postgres.NewestVersion(), "the `VERSION` that it is to have; 0 removes everything, unlike in migrate up")
+	c.Flags().IntVar(&from, "from", 0, "the present `VERSION` of the schema; 0 if there is none")
+	c.Flags().IntVar(&to, "to", postgres.NewestVersion(), "the wanted `VERSION` of the schema; 0 removes everything, unlike in migrate up")
 	return c
 }

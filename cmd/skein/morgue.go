@@ -50,7 +50,7 @@ func (a *app) listMorgue() *cobra.Command {
 		})
 	l.add(c.Flags())
 	c.Flags().StringVar(&l.sort, "sort", "", "time, when they last changed, or id (default time, with --prefix id)")
-	c.Flags().StringVar(&l.o.Prefix, "prefix", "", "only ids that begin so, sorted by id")
+	c.Flags().StringVar(&l.o.Prefix, "prefix", "", "only ids with this prefix, sorted by id")
 	c.Flags().StringVar(&l.o.Group, "group", "", "only those of this group of errors, sorted by time; skein morgue groups lists them")
 	return c
 }
@@ -86,10 +86,10 @@ func (a *app) onDead(name, short, example, done string, named onJobs, every onAl
 
 func (a *app) edit() *cobra.Command {
 	var from, to bytesFlags
-	c := a.command("edit QUEUE ID", "Replace a payload of a dead letter; the dead letter stays in the morgue", "skein morgue edit orders 42 --payload-file mended.json",
+	c := a.command("edit QUEUE ID", "Replace a payload of a dead letter; the dead letter stays in the morgue", "skein morgue edit orders 42 --payload-file corrected.json",
 		cobra.ExactArgs(2), nil)
 	to.add(c.Flags(), "payload", "the new payload")
-	from.add(c.Flags(), "old", "the payload to replace, byte for byte, where there are several")
+	from.add(c.Flags(), "old", "the payload to replace, if there are several")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		data, there, err := to.bytes(a.stdin)
 		if err == nil && !there {
@@ -142,20 +142,20 @@ func replace(ctx context.Context, i *inspect.Inspector, queue, id string, old, d
 
 func (a *app) export() *cobra.Command {
 	var o inspect.ListOptions
-	c := a.command("export QUEUE", "Write dead letters, whole, as lines of JSON, which import reads; what is exported stays", "skein morgue export orders > dead.jsonl",
+	c := a.command("export QUEUE", "Write whole dead letters as lines of JSON, which import reads; the dead letters stay", "skein morgue export orders > dead.jsonl",
 		cobra.ExactArgs(1), func(ctx context.Context, i *inspect.Inspector, args []string) error {
 			n, err := inspect.WriteDeadLetters(a.stdout, i.Export(ctx, args[0], o))
 			_, _ = fmt.Fprintf(a.stderr, "%d exported\n", n)
 			return err
 		})
-	c.Flags().StringVar(&o.Prefix, "prefix", "", "only ids that begin so")
+	c.Flags().StringVar(&o.Prefix, "prefix", "", "only ids with this prefix")
 	c.Flags().StringVar(&o.Group, "group", "", "only those of this group of errors")
 	return c
 }
 
 func (a *app) importLetters() *cobra.Command {
 	var layout layoutFlags
-	c := a.command("import QUEUE [FILE]", "Put exported dead letters into the morgue, as they were; once more changes nothing", "skein morgue import orders dead.jsonl",
+	c := a.command("import QUEUE [FILE]", "Import exported dead letters into the morgue, as they were; a repeated import changes nothing", "skein morgue import orders dead.jsonl",
 		cobra.RangeArgs(1, 2), nil)
 	layout.add(c.Flags())
 	c.RunE = func(cmd *cobra.Command, args []string) error {

@@ -16,7 +16,7 @@ func (a *app) nodeCommand() *cobra.Command {
 		})
 	drain.Flags().BoolVar(&undo, "undo", false, "let it work again")
 	return group("node", "Look at servers, and drain them",
-		a.command("ls", "List the servers, also those that went within an hour", "skein node ls", cobra.NoArgs,
+		a.command("ls", "List the servers, and those that ended within the last hour", "skein node ls", cobra.NoArgs,
 			func(ctx context.Context, i *inspect.Inspector, _ []string) error {
 				nodes, err := i.Nodes(ctx)
 				return list(a, nodeColumns, all(nodes, err))

@@ -70,7 +70,7 @@ type layoutFlags struct {
 
 func (l *layoutFlags) add(f *pflag.FlagSet) {
 	f.IntVar(&l.shards, "shards", 0, "declare the queue with this number of shards, for good, if it does not exist; an existing queue must have this number")
-	f.BoolVar(&l.indexIDs, "index-ids", false, "with --shards: with an index of ids")
+	f.BoolVar(&l.indexIDs, "index-ids", false, "with --shards: declare it with an index of ids")
 }
 
 // queue is the store's record of a queue.
@@ -108,9 +108,9 @@ func (a *app) push() *cobra.Command {
 	f := c.Flags()
 	payload.add(f, "payload", "the payload")
 	layout.add(f)
-	f.Float64Var(&score, "score", 0, "its place among the payloads of the id, lowest first; now in seconds without it")
+	f.Float64Var(&score, "score", 0, "its place among the payloads of the id, lowest first; without it the present time in seconds")
 	f.StringVar(&at, "at", "", "when it may run, a `TIME` such as 2026-01-02T15:04:05Z; now without it")
-	f.DurationVar(&in, "in", 0, "how long from now it may run")
+	f.DurationVar(&in, "in", 0, "the job may run after this time from now")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		entry := core.Entry{ID: args[1], Payload: core.Payload{Score: score}, When: core.In(in)}
 		if !f.Changed("score") {

@@ -53,9 +53,9 @@ func (a *app) repairCommand() *cobra.Command {
 			func(ctx context.Context, i *inspect.Inspector, args []string) error {
 				return list(a, quarantineColumns, i.Quarantined(ctx, args[0]))
 			}),
-		a.command("discard QUEUE INDEX KEY...", "Remove for good records that were set aside, by the index of their shard and their keys, as ls shows them",
+		a.command("discard QUEUE INDEX KEY...", "Remove quarantined records for good, by the index of their shard and their keys, as repair ls shows them",
 			"skein repair discard orders 3 1700000000000000q42", cobra.MinimumNArgs(3), a.discard),
-		a.command("recount QUEUE", "Put the counts of a queue right, and records of it or its shards that Redis has lost; show the shards whose counts were wrong; takes as long as the queue is large", "skein repair recount orders",
+		a.command("recount QUEUE", "Recount a queue, restore the records that Redis has lost, and show the shards whose counts were wrong; reads the whole queue", "skein repair recount orders",
 			cobra.ExactArgs(1), func(ctx context.Context, i *inspect.Inspector, args []string) error {
 				p := newProgress(a, "recount", "shards corrected")
 				wrong, err := i.Recount(ctx, args[0], inspect.BulkOptions{Progress: p.progress})

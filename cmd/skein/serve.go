@@ -38,9 +38,9 @@ const tokenVariable = "SKEIN_TOKEN"
 func (s *serving) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&s.listen, "listen", "localhost:8080", "the `ADDRESS` to serve at")
-	f.StringSliceVar(&s.hosts, "host", nil, "a `NAME` that requests may be addressed to, without port; with a token any unless given, without one only this machine's")
+	f.StringSliceVar(&s.hosts, "host", nil, "a host `NAME` that requests may have, without port. Without the flag: any name if there is a token, otherwise this machine's names")
 	f.StringSliceVar(&s.origins, "trusted-origin", nil, "an `ORIGIN` whose pages may act, such as https://ops.example.com, behind a proxy that changes Host")
-	f.BoolVar(&s.readOnly, "read-only", false, "leave out all that changes something")
+	f.BoolVar(&s.readOnly, "read-only", false, "serve nothing that changes the store")
 	f.BoolVar(&s.metrics, "metrics", false, "serve the store's metrics at /metrics too")
 }
 
@@ -62,8 +62,9 @@ func (a *app) serveCommand() *cobra.Command {
 	return c
 }
 
-const tokenText = "Whoever sends the token that " + tokenVariable + " has may look, and act unless --read-only is given: as Authorization: Bearer, or from a\n" +
-	"browser as the password of any user. TLS is for a proxy in front, which may strip a prefix. /livez and /readyz are for probes."
+const tokenText = "Clients that send the token of " + tokenVariable + " may look, and may act unless --read-only is given.\n" +
+	"They send it as Authorization: Bearer, or from a browser as the password of any user. TLS is for a\n" +
+	"proxy in front, which may strip a prefix. /livez and /readyz are for probes."
 
 // log is where a command that serves logs.
 func (a *app) log() *slog.Logger { return slog.New(slog.NewTextHandler(a.stderr, nil)) }

@@ -101,8 +101,8 @@ func (a *app) statsCommand() *cobra.Command {
 			lines, err := a.statLines(ctx, i, queues, nil)
 			return list(a, statColumns, all(lines, err))
 		})
-	c.Flags().BoolVarP(&watch, "watch", "w", false, "show them again and again, with what was done a second, until Ctrl-C; a narrow terminal shows fewer columns, -o wide all")
-	c.Flags().DurationVar(&interval, "interval", interval, "with --watch: how often; a look that takes long is followed by a rest of 99 times as long, 15s at most")
+	c.Flags().BoolVarP(&watch, "watch", "w", false, "refresh until Ctrl-C, with rates a second; a narrow terminal shows fewer columns, -o wide all")
+	c.Flags().DurationVar(&interval, "interval", interval, "with --watch: the time between two reads; after a slow read 99 times as long as that read, 15s at most")
 	return c
 }
 

@@ -15,7 +15,7 @@ import (
 
 func (a *app) topCommand() *cobra.Command {
 	interval := 2 * time.Second
-	c := a.command("top [QUEUE...]", "Show what is wrong, queues and servers, live, and act by keys (? lists them); for programs there is stats --watch", "skein top", cobra.ArbitraryArgs,
+	c := a.command("top [QUEUE...]", "Show problems, queues and servers live, and act by keys (? lists them); for programs there is stats --watch", "skein top", cobra.ArbitraryArgs,
 		func(ctx context.Context, i *inspect.Inspector, queues []string) error {
 			if !a.asTable() {
 				return fmt.Errorf("%w: top shows tables; use stats --watch -o %s", errUsage, a.output)
@@ -32,7 +32,7 @@ func (a *app) topCommand() *cobra.Command {
 				return func() error { return a.showTop(t) }
 			})
 		})
-	c.Flags().DurationVar(&interval, "interval", interval, "how often; a look that takes long is followed by a rest of 99 times as long, 15s at most")
+	c.Flags().DurationVar(&interval, "interval", interval, "the time between two reads; after a slow read 99 times as long as that read, 15s at most")
 	return c
 }
 

@@ -37,8 +37,8 @@ type RecountReply struct {
 
 type recounted struct {
 	Shard  string `json:"shard" doc:"the shard, as orders/3"`
-	Before Counts `json:"before" doc:"the figures until now"`
-	After  Counts `json:"after" doc:"what is there"`
+	Before Counts `json:"before" doc:"the figures before the recount"`
+	After  Counts `json:"after" doc:"the figures after the recount"`
 }
 
 func (c *call) recount(*NoBody) (*RecountReply, error) {
@@ -76,7 +76,7 @@ type DiscardBody struct {
 
 // DiscardReply is the result of a removal of records.
 type DiscardReply struct {
-	Discarded int `json:"discarded" doc:"how many were there"`
+	Discarded int `json:"discarded" doc:"the number of records that were removed"`
 }
 
 func (c *call) discard(b *DiscardBody) (*DiscardReply, error) {
@@ -115,7 +115,7 @@ func (c *call) cancel(b *CancelBody) (*BulkReply, error) {
 // EditBody names payloads of a dead letter and their replacements.
 type EditBody struct {
 	ID    string        `json:"id" doc:"the id of the dead letter"`
-	Edits []Replacement `json:"edits" doc:"what to replace, at most 1,000 payloads"`
+	Edits []Replacement `json:"edits" doc:"the replacements, at most 1,000 payloads"`
 }
 
 // Replacement is a payload and its new content.
@@ -153,9 +153,9 @@ func (c *call) edit(b *EditBody) (*BulkReply, error) {
 // Match chooses entries of an action on all of a kind. All fields must hold; without any field it
 // chooses all.
 type Match struct {
-	Prefix Given `json:"prefix,omitempty" doc:"ids that begin so; of jobs to run now, only in a queue with an index of ids"`
-	Group  Given `json:"group,omitempty" doc:"dead letters of this group of errors: a group of the list of groups; not beside prefix"`
-	Error  Given `json:"error,omitempty" doc:"entries whose error has this text in it, as it is stored or decoded"`
+	Prefix Given `json:"prefix,omitempty" doc:"ids with this prefix; run-now needs a queue with an index of ids for it"`
+	Group  Given `json:"group,omitempty" doc:"dead letters of this group, from the list of groups; not together with prefix"`
+	Error  Given `json:"error,omitempty" doc:"entries whose error, as stored or as decoded, contains this text"`
 }
 
 // filter names the match in the log and in checkpoints. It is empty for a match of all.

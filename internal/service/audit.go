@@ -9,8 +9,8 @@ import (
 
 // AuditQuery bounds a list of actions.
 type AuditQuery struct {
-	Queue string `query:"queue" doc:"the queue whose actions to list; all without it, with those on servers"`
-	Limit int    `query:"limit" min:"1" max:"1000" default:"100" doc:"how many actions at most, the newest first"`
+	Queue string `query:"queue" doc:"the queue whose actions to list; by default all actions, also those on servers"`
+	Limit int    `query:"limit" min:"1" max:"1000" default:"100" doc:"the most actions, the newest first"`
 }
 
 func (q *AuditQuery) about(a *Action) { a.Queue = q.Queue }
@@ -18,20 +18,20 @@ func (q *AuditQuery) about(a *Action) { a.Queue = q.Queue }
 // AuditRow is an operator's action.
 type AuditRow struct {
 	At      time.Time `json:"at" doc:"when it began"`
-	Action  string    `json:"action" doc:"what was done, as pause, revive or purge all"`
+	Action  string    `json:"action" doc:"the action, such as pause, revive or purge all"`
 	Actor   string    `json:"actor,omitempty" doc:"who did it"`
 	From    string    `json:"from,omitempty" doc:"where the request came from"`
 	Reason  string    `json:"reason,omitempty" doc:"why, in the actor's words"`
 	Queue   string    `json:"queue,omitempty" doc:"the queue; empty for an action on a server"`
-	IDs     []string  `json:"ids,omitempty" doc:"the first of the ids that were named, at most 20; of a drain it is the server"`
-	Named   int       `json:"named" doc:"how many ids were named; 0 is none"`
+	IDs     []string  `json:"ids,omitempty" doc:"the first of the named ids, at most 20; for a drain the server"`
+	Named   int       `json:"named" doc:"the number of named ids; 0 if the action named no id"`
 	Prefix  string    `json:"prefix,omitempty" doc:"the prefix of ids that chose entries"`
 	Group   string    `json:"group,omitempty" doc:"the group of dead letters that chose entries"`
 	Filter  string    `json:"filter,omitempty" doc:"the filter that chose entries"`
-	Ended   bool      `json:"ended" doc:"whether it has ended; one of a process that was killed never does"`
-	Handled int       `json:"handled" doc:"how many entries were changed, as far as it is known"`
-	Took    float64   `json:"took_seconds" doc:"how long it took; 0 until it has ended"`
-	Error   string    `json:"error,omitempty" doc:"why it stopped; none if it was done"`
+	Ended   bool      `json:"ended" doc:"whether the action has ended; if its process was killed, it never ends"`
+	Handled int       `json:"handled" doc:"the number of changed entries, as far as it is known"`
+	Took    float64   `json:"took_seconds" doc:"its duration in seconds; 0 until it has ended"`
+	Error   string    `json:"error,omitempty" doc:"the error that stopped it; absent if it is done"`
 }
 
 func (c *call) audit(q *AuditQuery) (*List[AuditRow], error) {

@@ -18,10 +18,10 @@ const (
 // BulkBody names the entries to act on: by ids, or by a match.
 type BulkBody struct {
 	IDs      []string   `json:"ids,omitempty" doc:"the ids, at most 1,000"`
-	Match    *Match     `json:"match,omitempty" doc:"what to act on instead of ids: all that match; {} is all"`
-	Before   *time.Time `json:"before,omitempty" doc:"with match: only jobs that were first pushed, or dead letters that last changed, before it; without it, before the first call"`
-	Continue string     `json:"continue,omitempty" doc:"with match: the continue of the answer before, to go on from there"`
-	DryRun   bool       `json:"dry_run,omitempty" doc:"with match: change nothing, and say what would be"`
+	Match    *Match     `json:"match,omitempty" doc:"a filter instead of ids; {} means all entries"`
+	Before   *time.Time `json:"before,omitempty" doc:"with match: only jobs first pushed, or dead letters last changed, before this time; by default the time of the first call"`
+	Continue string     `json:"continue,omitempty" doc:"with match: the continue of the answer before"`
+	DryRun   bool       `json:"dry_run,omitempty" doc:"with match: change nothing, and return what would change"`
 }
 
 func (b *BulkBody) isPreview() bool { return b.DryRun }
@@ -68,14 +68,14 @@ func (b *MorgueBody) about(a *Action) {
 
 // BulkReply is the progress of an action.
 type BulkReply struct {
-	LookedAt  int       `json:"looked_at" doc:"how many entries were looked at since the first call"`
-	Handled   int       `json:"handled" doc:"how many of them were changed; of a dry run, would be"`
-	Total     int       `json:"total" doc:"how many there were at the first call"`
-	Later     int       `json:"later,omitempty" doc:"how many of the newest hundred dead letters were left alone since they are later than before, as those that were imported with a time to come, also those that match would refuse for their error; name their ids to act on them"`
-	Continue  string    `json:"continue,omitempty" doc:"what to give as continue to go on; the action is done without it. A dry run has none: where looked_at is less than total, it is a sample"`
-	Jobs      []JobRow  `json:"jobs,omitempty" doc:"of a dry run, some of the jobs that would be changed, without payloads"`
-	Dead      []DeadRow `json:"dead,omitempty" doc:"of a dry run, some of the dead letters"`
-	Unreached []string  `json:"unreached,omitempty" doc:"shards that can't be reached now; continue goes on with them"`
+	LookedAt  int       `json:"looked_at" doc:"the number of entries read since the first call"`
+	Handled   int       `json:"handled" doc:"the number of entries changed, or that would be changed by a dry run"`
+	Total     int       `json:"total" doc:"the number of entries at the first call"`
+	Later     int       `json:"later,omitempty" doc:"the number of the newest hundred dead letters that were skipped since their time is after before, such as imported ones with a future time; name their ids to act on them"`
+	Continue  string    `json:"continue,omitempty" doc:"the value of continue for the next call; absent if the action is complete, and in a dry run, which is a sample if looked_at is less than total"`
+	Jobs      []JobRow  `json:"jobs,omitempty" doc:"in a dry run, some of the jobs that would change, without payloads"`
+	Dead      []DeadRow `json:"dead,omitempty" doc:"in a dry run, some of the dead letters that would change"`
+	Unreached []string  `json:"unreached,omitempty" doc:"shards that can't be reached now; the next call tries them again"`
 }
 
 // bulkReply makes the answer of a result. What was done before an error is reported with the

@@ -11,9 +11,9 @@ import (
 
 // FindQuery names an id to look for.
 type FindQuery struct {
-	Queue    string `query:"queue" doc:"the queue to look in; all without it"`
+	Queue    string `query:"queue" doc:"the queue to look in; by default all queues"`
 	ID       string `query:"id" doc:"the id"`
-	Payloads int    `query:"payloads" max:"1000" doc:"how many payloads to show of each place, lowest score first; fewer if they have over 8 MiB"`
+	Payloads int    `query:"payloads" max:"1000" doc:"the number of payloads of each place to show, lowest score first; fewer beyond 8 MiB"`
 }
 
 func (q *FindQuery) about(a *Action) {
@@ -27,10 +27,10 @@ func (q *FindQuery) about(a *Action) {
 type FoundRow struct {
 	Queue   string      `json:"queue" doc:"the queue"`
 	Shard   string      `json:"shard" doc:"the shard of the id"`
-	Queued  *JobRow     `json:"queued,omitempty" doc:"the job that waits"`
-	Claimed *ClaimedRow `json:"claimed,omitempty" doc:"the job that a server has"`
-	Dead    *DeadRow    `json:"dead,omitempty" doc:"what is in the morgue"`
-	Damaged []string    `json:"damaged,omitempty" doc:"places where the store has something of the id that it can't read: queued, claimed or dead"`
+	Queued  *JobRow     `json:"queued,omitempty" doc:"the queued job"`
+	Claimed *ClaimedRow `json:"claimed,omitempty" doc:"the claimed job"`
+	Dead    *DeadRow    `json:"dead,omitempty" doc:"the dead letter of the id"`
+	Damaged []string    `json:"damaged,omitempty" doc:"places with a record of the id that can't be read: queued, claimed or dead"`
 }
 
 func (c *call) foundIn(queue string, f *inspect.Found, payloads int) FoundRow {
@@ -114,9 +114,9 @@ var payloadPlaces = map[string]inspect.Place{"queued": inspect.PlaceQueued, "cla
 // PayloadsQuery chooses a page of the payloads of an id.
 type PayloadsQuery struct {
 	ID    string `query:"id" doc:"the id"`
-	Place string `query:"place" default:"queued" enum:"queued,claimed,dead" doc:"the job that waits, the one that a server has, or the dead letter"`
+	Place string `query:"place" default:"queued" enum:"queued,claimed,dead" doc:"the queued job, the claimed one, or the dead letter"`
 	After string `query:"after" doc:"the next of the page before"`
-	Limit int    `query:"limit" min:"1" max:"1000" default:"100" doc:"how many payloads at most; a page ends early after 8 MiB"`
+	Limit int    `query:"limit" min:"1" max:"1000" default:"100" doc:"the most payloads; a page ends early after 8 MiB"`
 }
 
 func (q *PayloadsQuery) about(a *Action) { a.Verb, a.IDs = verbViewPayload, []string{q.ID} }
@@ -157,33 +157,33 @@ func (q *WhyQuery) about(a *Action) { a.Queue, a.IDs = q.Queue, []string{q.ID} }
 // OwnerRow is the last announcement of the server that has a shard.
 type OwnerRow struct {
 	Name      string `json:"name" doc:"its name"`
-	Draining  bool   `json:"draining" doc:"whether it gives its shards up"`
-	Lanes     int    `json:"lanes" doc:"how many batches it runs at once"`
-	Busy      int    `json:"busy" doc:"how many it does"`
-	MaxLanes  int    `json:"max_lanes" doc:"how many batches of the queue may run there at once; 0 is no bound"`
+	Draining  bool   `json:"draining" doc:"whether the server drains"`
+	Lanes     int    `json:"lanes" doc:"the most batches that it runs at once"`
+	Busy      int    `json:"busy" doc:"the batches that it runs now"`
+	MaxLanes  int    `json:"max_lanes" doc:"the most batches of the queue at once on that server; 0 is no limit"`
 	QueueBusy int    `json:"queue_busy" doc:"how many do"`
-	Parallel  int    `json:"parallel" doc:"how many batches of one shard may run there at once; 0 is no bound"`
-	BatchSize int    `json:"batch_size" doc:"how many jobs a batch has at most"`
-	LaneBusy  bool   `json:"lane_busy" doc:"whether the one lane that a splitter gives the shard there runs a batch"`
+	Parallel  int    `json:"parallel" doc:"the most batches of a shard at once on that server; 0 is no limit"`
+	BatchSize int    `json:"batch_size" doc:"the most jobs of a batch"`
+	LaneBusy  bool   `json:"lane_busy" doc:"whether the one lane that a splitter gives this shard is busy"`
 }
 
 // WhyReply has the reason why the job of an id does not run.
 type WhyReply struct {
-	Reason       string    `json:"reason" doc:"why it does not run, in a few words that don't change: running, not due, no owner"`
-	Text         string    `json:"text" doc:"the same as a sentence, with figures"`
-	Until        time.Time `json:"until,omitzero" doc:"when it ends by itself, if that can be said"`
-	Ahead        int       `json:"ahead" doc:"how many due jobs of the shard are in front, counted to 1,000"`
-	Alone        string    `json:"alone,omitempty" doc:"the id of a job that runs alone and comes first"`
-	RunningSince time.Time `json:"running_since,omitzero" doc:"when its handler began"`
-	MaxRetries   int       `json:"max_retries" doc:"how often the queue's jobs are retried; 0 if no server says"`
-	MaxRunning   int       `json:"max_running" doc:"how many batches of the queue may run over all servers; 0 is no bound"`
+	Reason       string    `json:"reason" doc:"the reason in a few fixed words, such as running, not due or no owner"`
+	Text         string    `json:"text" doc:"the reason as a sentence, with figures"`
+	Until        time.Time `json:"until,omitzero" doc:"when the reason ends by itself, if that is known"`
+	Ahead        int       `json:"ahead" doc:"the number of due jobs before it in the shard, counted up to 1,000"`
+	Alone        string    `json:"alone,omitempty" doc:"the id of a suspected job that runs alone first"`
+	RunningSince time.Time `json:"running_since,omitzero" doc:"when the handler of the job started"`
+	MaxRetries   int       `json:"max_retries" doc:"the retries of a job of the queue; 0 if no server announces them"`
+	MaxRunning   int       `json:"max_running" doc:"the most batches of the queue at once on all servers; 0 is no limit"`
 	Busy         int       `json:"busy" doc:"how many do"`
 	Servers      []string  `json:"servers" doc:"the names of the servers that serve the queue"`
 	// ServersUnknown is Verdict.ServersUnknown.
-	ServersUnknown bool      `json:"servers_unknown" doc:"whether the list of servers could not be read, so that nothing here is by what they say"`
+	ServersUnknown bool      `json:"servers_unknown" doc:"whether the list of servers could not be read; then nothing here depends on servers"`
 	Owner          *OwnerRow `json:"owner,omitempty" doc:"the server that has the shard, if it runs"`
 	Found          FoundRow  `json:"found" doc:"what the queue holds for the id, without payloads"`
-	AsOf           time.Time `json:"as_of,omitzero" doc:"when it was so, by the store's clock"`
+	AsOf           time.Time `json:"as_of,omitzero" doc:"the time of the figures, by the store's clock"`
 }
 
 func (c *call) why(q *WhyQuery) (*WhyReply, error) {

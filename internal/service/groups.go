@@ -10,25 +10,25 @@ import (
 
 // GroupsQuery bounds a list of groups.
 type GroupsQuery struct {
-	Limit int `query:"limit" min:"1" max:"1000" default:"100" doc:"how many groups at most, the largest first"`
+	Limit int `query:"limit" min:"1" max:"1000" default:"100" doc:"the most groups, the largest first"`
 }
 
 // GroupRow is a group of dead letters.
 type GroupRow struct {
-	Group string    `json:"group" doc:"what to give as group to list it or act on it"`
-	Name  string    `json:"name" doc:"the error that its dead letters share, with numbers left out"`
-	Count int64     `json:"count" doc:"how many dead letters it has"`
-	First time.Time `json:"first" doc:"when the first was buried since the group was empty"`
-	Last  time.Time `json:"last" doc:"when the last one was"`
+	Group string    `json:"group" doc:"the value of group in lists and actions"`
+	Name  string    `json:"name" doc:"the error that its dead letters share, without numbers"`
+	Count int64     `json:"count" doc:"the number of its dead letters"`
+	First time.Time `json:"first" doc:"when the first dead letter was buried since the group was empty"`
+	Last  time.Time `json:"last" doc:"when the last dead letter was buried"`
 }
 
 // GroupsReply has a queue's dead letters, counted by error.
 type GroupsReply struct {
 	Items     []GroupRow `json:"items" doc:"the groups, the largest first"`
-	Total     int        `json:"total" doc:"how many groups there are, also beyond the limit"`
-	Dead      int64      `json:"dead" doc:"how many dead letters they have"`
+	Total     int        `json:"total" doc:"the number of groups, also beyond the limit"`
+	Dead      int64      `json:"dead" doc:"the number of dead letters of all groups"`
 	Unreached []string   `json:"unreached,omitempty" doc:"shards that can't be reached now, whose dead letters are missing"`
-	AsOf      time.Time  `json:"as_of,omitzero" doc:"when it was so, by the store's clock"`
+	AsOf      time.Time  `json:"as_of,omitzero" doc:"the time of the figures, by the store's clock"`
 }
 
 // Rows returns the groups.

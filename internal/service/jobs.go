@@ -8,24 +8,24 @@ import (
 
 // JobsQuery chooses a page of the queued jobs.
 type JobsQuery struct {
-	Sort string `query:"sort" default:"time" enum:"time,id,retrying,retrying_id,retries" doc:"by when they may run; by id, of a queue with an index of ids; those with a failure by time, id or how often they failed"`
+	Sort string `query:"sort" default:"time" enum:"time,id,retrying,retrying_id,retries" doc:"by due time; by id, in a queue with an index of ids; or failed jobs by time, by id or by failures"`
 	PageQuery
-	From   string `query:"from" doc:"where to begin, inclusive: a time, an id or a number of retries, as it is sorted"`
-	Prefix string `query:"prefix" doc:"only ids that begin so, of lists by id"`
+	From   string `query:"from" doc:"where to begin, inclusive: a time, an id or a number of retries, according to sort"`
+	Prefix string `query:"prefix" doc:"only ids with this prefix, in lists by id"`
 	Fresh  bool   `query:"fresh" doc:"only jobs without a failure, sorted by time or id"`
 }
 
 // JobRow is a queued job.
 type JobRow struct {
 	ID           string    `json:"id" doc:"the entity that it is about"`
-	PerformAt    time.Time `json:"perform_at" doc:"when it may run"`
-	Retries      int       `json:"retries" doc:"how often it has failed"`
-	Recoveries   int       `json:"recoveries" doc:"how often it has lost its process since it last ended"`
-	FirstPush    time.Time `json:"first_push" doc:"when the oldest push that merged into it came"`
+	PerformAt    time.Time `json:"perform_at" doc:"when the job may run"`
+	Retries      int       `json:"retries" doc:"the number of its failures"`
+	Recoveries   int       `json:"recoveries" doc:"the number of times that its process was lost since its last settlement"`
+	FirstPush    time.Time `json:"first_push" doc:"the time of the oldest push that merged into it"`
 	LastError    string    `json:"last_error,omitempty" doc:"the text of its last failure"`
-	PayloadCount int       `json:"payload_count" doc:"how many payloads it has"`
-	Payloads     []Payload `json:"payloads,omitempty" doc:"the first of them, if they were asked for"`
-	Cursor       string    `json:"cursor,omitempty" doc:"its place in the list, to go on after it"`
+	PayloadCount int       `json:"payload_count" doc:"the number of its payloads"`
+	Payloads     []Payload `json:"payloads,omitempty" doc:"its first payloads, if the request has payloads"`
+	Cursor       string    `json:"cursor,omitempty" doc:"its place in the list; after this cursor the next row begins"`
 }
 
 func (c *call) job(queue string, j *inspect.QueuedJob, payloads int) JobRow {
@@ -50,22 +50,22 @@ func (c *call) jobs(q *JobsQuery) (*List[JobRow], error) {
 // ClaimedQuery chooses a page of the claimed jobs.
 type ClaimedQuery struct {
 	PageQuery
-	From string `query:"from" doc:"the time of a claim to begin at, inclusive"`
+	From string `query:"from" doc:"begin at claims of this time, inclusive"`
 }
 
 // ClaimedRow is a job that a server has claimed.
 type ClaimedRow struct {
 	JobRow
 	Shard      string    `json:"shard" doc:"its shard, as orders/3"`
-	Owner      string    `json:"owner" doc:"the id of the server that has it"`
-	Node       string    `json:"node" doc:"the name of that"`
-	Token      int64     `json:"token" doc:"the fencing token of the lease it was claimed under"`
+	Owner      string    `json:"owner" doc:"the owner id of the server that claimed it"`
+	Node       string    `json:"node" doc:"the name of that server"`
+	Token      int64     `json:"token" doc:"the fencing token of the claim's lease"`
 	Since      time.Time `json:"since" doc:"when it was claimed"`
-	Begun      bool      `json:"begun" doc:"whether its handler is known to have begun; of recovered jobs alone"`
+	Begun      bool      `json:"begun" doc:"for recovered jobs: whether the handler is known to have started"`
 	LeaseOver  bool      `json:"lease_over" doc:"whether its server is gone or has lost the shard"`
-	LeaseUntil time.Time `json:"lease_until,omitzero" doc:"when that lease ends unless it is renewed"`
-	Cancelled  bool      `json:"cancelled" doc:"whether a cancel was asked for"`
-	Drop       bool      `json:"drop" doc:"whether that removes the job, and does not put it back"`
+	LeaseUntil time.Time `json:"lease_until,omitzero" doc:"when the claim's lease ends unless it is renewed"`
+	Cancelled  bool      `json:"cancelled" doc:"whether a cancel was requested"`
+	Drop       bool      `json:"drop" doc:"whether the cancel removes the job instead of putting it back"`
 }
 
 func (c *call) claimedJob(queue string, j *inspect.ClaimedJob, payloads int) ClaimedRow {
@@ -87,22 +87,22 @@ func (c *call) claimed(q *ClaimedQuery) (*List[ClaimedRow], error) {
 
 // MorgueQuery chooses a page of the dead letters.
 type MorgueQuery struct {
-	Sort string `query:"sort" default:"time" enum:"time,id" doc:"by when they last changed, or by id"`
+	Sort string `query:"sort" default:"time" enum:"time,id" doc:"by the time of the last change, or by id"`
 	PageQuery
-	From   string `query:"from" doc:"where to begin, inclusive: a time or an id, as it is sorted"`
-	Prefix string `query:"prefix" doc:"only ids that begin so, sorted by id"`
-	Group  string `query:"group" doc:"only dead letters of this group of errors, sorted by time: a group of the list of groups"`
+	From   string `query:"from" doc:"where to begin, inclusive: a time or an id, according to sort"`
+	Prefix string `query:"prefix" doc:"only ids with this prefix, sorted by id"`
+	Group  string `query:"group" doc:"only dead letters of this group, from the list of groups, sorted by time"`
 }
 
 // DeadRow is a dead letter.
 type DeadRow struct {
 	ID           string    `json:"id" doc:"the entity that it is about"`
-	ChangedAt    time.Time `json:"changed_at" doc:"when a payload last came in or was edited"`
-	LastError    string    `json:"last_error,omitempty" doc:"why the newest payload was buried"`
-	Group        string    `json:"group" doc:"the group of that error, to list and to act on"`
-	PayloadCount int       `json:"payload_count" doc:"how many payloads it has"`
-	Payloads     []Payload `json:"payloads,omitempty" doc:"the first of them, if they were asked for"`
-	Cursor       string    `json:"cursor,omitempty" doc:"its place in the list, to go on after it"`
+	ChangedAt    time.Time `json:"changed_at" doc:"when a payload was last added or edited"`
+	LastError    string    `json:"last_error,omitempty" doc:"the error of the newest payload"`
+	Group        string    `json:"group" doc:"the group of that error, for lists and actions"`
+	PayloadCount int       `json:"payload_count" doc:"the number of its payloads"`
+	Payloads     []Payload `json:"payloads,omitempty" doc:"its first payloads, if the request has payloads"`
+	Cursor       string    `json:"cursor,omitempty" doc:"its place in the list; after this cursor the next row begins"`
 }
 
 func (c *call) deadLetter(queue string, d *inspect.DeadLetter, payloads int) DeadRow {

@@ -16,9 +16,9 @@ const maxPageBytes = 8 << 20
 // List is a reply of rows.
 type List[R any] struct {
 	Items     []R       `json:"items" doc:"the rows"`
-	Next      string    `json:"next,omitempty" doc:"what to give as after for the next page; none after the last"`
+	Next      string    `json:"next,omitempty" doc:"the value of after for the next page; absent on the last page"`
 	Unreached []string  `json:"unreached,omitempty" doc:"shards that can't be reached now, whose rows are missing"`
-	AsOf      time.Time `json:"as_of,omitzero" doc:"when it was asked, by this process's clock"`
+	AsOf      time.Time `json:"as_of,omitzero" doc:"the time of the read, by this process's clock"`
 }
 
 // Rows returns the items.
@@ -44,12 +44,12 @@ func newList[R any](items []R) *List[R] {
 
 // PageQuery has the common parameters of a queue's lists.
 type PageQuery struct {
-	After      string `query:"after" doc:"the next of the page before; it goes before from"`
+	After      string `query:"after" doc:"the next of the page before; from is then ignored"`
 	Desc       bool   `query:"desc" doc:"list backwards"`
-	Limit      int    `query:"limit" min:"1" max:"1000" default:"100" doc:"how many rows at most"`
-	Shard      []int  `query:"shard" doc:"the index of a shard to list; may be repeated; all without it"`
-	Payloads   int    `query:"payloads" max:"1000" doc:"how many payloads of each row to show, lowest score first"`
-	ErrorBytes int    `query:"error_bytes" max:"4096" doc:"how many bytes of each error to show; 0 is all"`
+	Limit      int    `query:"limit" min:"1" max:"1000" default:"100" doc:"the most rows"`
+	Shard      []int  `query:"shard" doc:"the index of a shard to list; may be repeated; by default all shards"`
+	Payloads   int    `query:"payloads" max:"1000" doc:"the number of payloads of each row to show, lowest score first"`
+	ErrorBytes int    `query:"error_bytes" max:"4096" doc:"the number of bytes of each error to show; 0 means all"`
 }
 
 func (q *PageQuery) about(a *Action) {

@@ -41,10 +41,10 @@ func (o *Octets) Bytes() ([]byte, error) {
 
 // Payload is one payload as it is shown.
 type Payload struct {
-	Score float64 `json:"score" doc:"its order: lowest first"`
+	Score float64 `json:"score" doc:"its place in the order: lowest first"`
 	Octets
-	Meta       *string `json:"meta,omitempty" doc:"what the push set as Meta, if it is UTF-8"`
-	MetaBase64 *string `json:"meta_base64,omitempty" doc:"the same in standard Base64, if it is not"`
+	Meta       *string `json:"meta,omitempty" doc:"the Meta of the push, if it is UTF-8"`
+	MetaBase64 *string `json:"meta_base64,omitempty" doc:"the Meta in standard Base64, if it is not UTF-8"`
 }
 
 // payloads shows the payloads of a job or dead letter. most bounds their number; 0 means no

@@ -12,12 +12,12 @@ import (
 
 // Problem is an answer that reports an error in the form of RFC 9457.
 type Problem struct {
-	Type   string `json:"type" doc:"what went wrong, for programs: urn:skein:problem: and the name of one of the table"`
-	Title  string `json:"title" doc:"the same for people"`
+	Type   string `json:"type" doc:"the problem for programs: urn:skein:problem: and a name of the table of problems"`
+	Title  string `json:"title" doc:"the problem for people"`
 	Status int    `json:"status" doc:"the status of the answer"`
 	Detail string `json:"detail,omitempty" doc:"what is wrong with this request, and what to do"`
 	// Result is what a bulk action had done before it failed.
-	Result *BulkReply `json:"result,omitempty" doc:"what a bulk action had done, and where to go on"`
+	Result *BulkReply `json:"result,omitempty" doc:"the progress of a bulk action, and where to continue"`
 
 	// Name is the end of Type.
 	Name string `json:"-"`

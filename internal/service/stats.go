@@ -10,7 +10,7 @@ import (
 )
 
 type statsQuery struct {
-	Queue string `query:"queue" doc:"one queue; all without it"`
+	Queue string `query:"queue" doc:"one queue; by default all queues"`
 }
 
 func (q *statsQuery) about(a *Action) { a.Queue = q.Queue }
@@ -20,14 +20,14 @@ type Counts struct {
 	Length       int64     `json:"length" doc:"queued jobs: fresh and retrying"`
 	MorgueLength int64     `json:"morgue_length" doc:"ids in the morgue"`
 	Waiting      int64     `json:"waiting" doc:"jobs that wait for a server: queued and orphaned"`
-	Lag          float64   `json:"lag" doc:"how many seconds the job that has waited longest has been due, or orphaned"`
+	Lag          float64   `json:"lag" doc:"the seconds for which the job that has waited longest has been due, or orphaned"`
 	Fresh        int64     `json:"fresh" doc:"queued jobs without a failure"`
 	Retrying     int64     `json:"retrying" doc:"queued jobs with a failure"`
-	Claimed      int64     `json:"claimed" doc:"jobs that servers have taken"`
-	Orphaned     int64     `json:"orphaned" doc:"those of them whose server is gone"`
-	Quarantined  int64     `json:"quarantined" doc:"records that were set aside since they can't be read"`
-	Processed    int64     `json:"processed" doc:"jobs that were done, since the queue began"`
-	Failed       int64     `json:"failed" doc:"jobs that failed or were buried, since the queue began"`
+	Claimed      int64     `json:"claimed" doc:"claimed jobs, orphaned ones too"`
+	Orphaned     int64     `json:"orphaned" doc:"claimed jobs whose server is gone"`
+	Quarantined  int64     `json:"quarantined" doc:"records that can't be read and were set aside"`
+	Processed    int64     `json:"processed" doc:"jobs done since the queue began"`
+	Failed       int64     `json:"failed" doc:"jobs that failed or were buried since the queue began"`
 	Oldest       time.Time `json:"oldest,omitzero" doc:"when the first queued job is or was due"`
 }
 
@@ -59,7 +59,7 @@ type queueCounts struct {
 	Counts
 	Shards   int  `json:"shards" doc:"the queue's shard count"`
 	IndexIDs bool `json:"index_ids" doc:"whether its jobs can be listed by id"`
-	Paused   bool `json:"paused" doc:"whether nothing of it is claimed"`
+	Paused   bool `json:"paused" doc:"whether the queue is paused: servers claim none of its jobs"`
 }
 
 func queueCountsOf(s *inspect.QueueStats) queueCounts {
@@ -70,8 +70,8 @@ func queueCountsOf(s *inspect.QueueStats) queueCounts {
 type StatsReply struct {
 	Total     Counts                 `json:"total" doc:"the sums of all queues, and the largest lag"`
 	ByWorker  map[string]queueCounts `json:"by_worker" doc:"each queue, by its name"`
-	Unreached []string               `json:"unreached,omitempty" doc:"shards that can't be reached now, which the figures lack"`
-	AsOf      time.Time              `json:"as_of,omitzero" doc:"when it was so, by the store's clock"`
+	Unreached []string               `json:"unreached,omitempty" doc:"shards that can't be reached now; the figures lack them"`
+	AsOf      time.Time              `json:"as_of,omitzero" doc:"the time of the figures, by the store's clock"`
 }
 
 func (c *call) stats(q *statsQuery) (*StatsReply, error) {
@@ -93,8 +93,8 @@ type shardRow struct {
 	Index int    `json:"index" doc:"its number"`
 	Counts
 	Owner     string    `json:"owner,omitempty" doc:"the server of its last lease"`
-	Token     int64     `json:"token,omitempty" doc:"the fencing token of that"`
-	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"when that ends; once it is past nobody works the shard"`
+	Token     int64     `json:"token,omitempty" doc:"the fencing token of that lease"`
+	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"when that lease ends; after that no server works the shard"`
 }
 
 // QueueReply is the size and lag of a queue and of each of its shards.
@@ -103,7 +103,7 @@ type QueueReply struct {
 	queueCounts
 	ShardList []shardRow `json:"shard_list" doc:"the shards that were reached, in order"`
 	Unreached []string   `json:"unreached,omitempty" doc:"shards that can't be reached now"`
-	AsOf      time.Time  `json:"as_of,omitzero" doc:"when it was so, by the store's clock"`
+	AsOf      time.Time  `json:"as_of,omitzero" doc:"the time of the figures, by the store's clock"`
 }
 
 // NoQuery is the input of looks that need none.

@@ -11,7 +11,7 @@ type QueueRow struct {
 	Name     string `json:"name" doc:"its name"`
 	Shards   int    `json:"shards" doc:"its shard count"`
 	IndexIDs bool   `json:"index_ids" doc:"whether its jobs can be listed by id"`
-	Paused   bool   `json:"paused" doc:"whether nothing of it is claimed"`
+	Paused   bool   `json:"paused" doc:"whether the queue is paused: servers claim none of its jobs"`
 }
 
 func (c *call) queues(*NoQuery) (*List[QueueRow], error) {
@@ -27,24 +27,24 @@ func (c *call) queues(*NoQuery) (*List[QueueRow], error) {
 }
 
 type historyQuery struct {
-	From time.Time     `query:"from" doc:"where to begin; without it 24 hours ago"`
+	From time.Time     `query:"from" doc:"where to begin; by default 24 hours ago"`
 	To   time.Time     `query:"to" doc:"where to end, exclusive"`
-	Step time.Duration `query:"step" default:"1m" doc:"how much time a row sums up, in whole minutes"`
+	Step time.Duration `query:"step" default:"1m" doc:"the time of a row, in whole minutes"`
 }
 
 // HistoryRow is a minute or a step. Times are in seconds.
 type HistoryRow struct {
-	At            time.Time `json:"at" doc:"when it begins"`
-	Processed     uint64    `json:"processed" doc:"jobs that were done"`
+	At            time.Time `json:"at" doc:"when the step begins"`
+	Processed     uint64    `json:"processed" doc:"jobs done"`
 	Failed        uint64    `json:"failed" doc:"jobs that failed or were buried"`
 	WaitMean      float64   `json:"wait_mean" doc:"seconds from when a job was due to its start: the mean"`
-	WaitDeviation float64   `json:"wait_deviation" doc:"the standard deviation of that"`
-	WaitP50       float64   `json:"wait_p50" doc:"what half of the jobs did not exceed"`
-	WaitP99       float64   `json:"wait_p99" doc:"what 99 of 100 did not exceed"`
+	WaitDeviation float64   `json:"wait_deviation" doc:"the standard deviation of that time"`
+	WaitP50       float64   `json:"wait_p50" doc:"the median of that time"`
+	WaitP99       float64   `json:"wait_p99" doc:"the 99th percentile of that time"`
 	RunMean       float64   `json:"run_mean" doc:"seconds from start to end of a job: the mean"`
-	RunDeviation  float64   `json:"run_deviation" doc:"the standard deviation of that"`
-	RunP50        float64   `json:"run_p50" doc:"what half of the jobs did not exceed"`
-	RunP99        float64   `json:"run_p99" doc:"what 99 of 100 did not exceed"`
+	RunDeviation  float64   `json:"run_deviation" doc:"the standard deviation of that time"`
+	RunP50        float64   `json:"run_p50" doc:"the median of that time"`
+	RunP99        float64   `json:"run_p99" doc:"the 99th percentile of that time"`
 }
 
 func (c *call) history(q *historyQuery) (*List[HistoryRow], error) {
@@ -70,7 +70,7 @@ func (c *call) history(q *historyQuery) (*List[HistoryRow], error) {
 
 // QuarantineQuery bounds a list of records that can't be read.
 type QuarantineQuery struct {
-	Limit int `query:"limit" min:"1" max:"1000" default:"100" doc:"how many records at most, the first by shard"`
+	Limit int `query:"limit" min:"1" max:"1000" default:"100" doc:"the most records, in order of shards"`
 }
 
 func (q *QuarantineQuery) about(a *Action) { a.Verb = verbViewPayload }
@@ -78,13 +78,13 @@ func (q *QuarantineQuery) about(a *Action) { a.Verb = verbViewPayload }
 // QuarantineRow is a record that can't be read.
 type QuarantineRow struct {
 	Shard  string    `json:"shard" doc:"its shard, as orders/3"`
-	Index  int       `json:"index" doc:"the number of that, to discard it by"`
-	Key    string    `json:"key" doc:"what names it in its shard, to discard it by"`
-	ID     string    `json:"id" doc:"the entity that it is about, as far as that can be read"`
-	Place  string    `json:"place" doc:"where it stood: queued, claimed or dead"`
+	Index  int       `json:"index" doc:"the index of that shard, for discard"`
+	Key    string    `json:"key" doc:"its key within the shard, for discard"`
+	ID     string    `json:"id" doc:"the entity of the record, as far as it can be read"`
+	Place  string    `json:"place" doc:"the place of the record: queued, claimed or dead"`
 	Since  time.Time `json:"since" doc:"when it was set aside"`
-	Reason string    `json:"reason" doc:"what can't be read"`
-	Size   int       `json:"size" doc:"how many bytes it has"`
+	Reason string    `json:"reason" doc:"why the record can't be read"`
+	Size   int       `json:"size" doc:"its size in bytes"`
 	Octets
 }
 
@@ -107,42 +107,42 @@ func (c *call) quarantine(q *QuarantineQuery) (*List[QuarantineRow], error) {
 
 type nodeQueue struct {
 	Queue      string `json:"queue" doc:"the queue"`
-	MaxRetries int    `json:"max_retries" doc:"how often its jobs are retried there"`
-	MaxRunning int    `json:"max_running" doc:"how many of its batches may run over all servers; 0 is no bound"`
-	MaxLanes   int    `json:"max_lanes" doc:"how many lanes of the server may run batches of it at once; 0 is no bound"`
-	Parallel   int    `json:"parallel" doc:"how many batches of one of its shards may run at once on the server; 0 is no bound"`
-	BatchSize  int    `json:"batch_size" doc:"how many jobs a batch of it has at most"`
-	Shards     int    `json:"shards" doc:"leases that the server holds of it"`
+	MaxRetries int    `json:"max_retries" doc:"the retries of a job on that server"`
+	MaxRunning int    `json:"max_running" doc:"the most batches of the queue at once on all servers; 0 is no limit"`
+	MaxLanes   int    `json:"max_lanes" doc:"the most lanes of the server for this queue at once; 0 is no limit"`
+	Parallel   int    `json:"parallel" doc:"the most batches of one of its shards at once on the server; 0 is no limit"`
+	BatchSize  int    `json:"batch_size" doc:"the most jobs of a batch of this queue"`
+	Shards     int    `json:"shards" doc:"leases of the queue that the server holds"`
 	Running    int    `json:"running" doc:"jobs in handlers"`
-	Busy       int    `json:"busy" doc:"lanes that run a batch of it"`
+	Busy       int    `json:"busy" doc:"lanes that run a batch of the queue"`
 	Claimed    int    `json:"claimed" doc:"jobs that are claimed and have not started"`
 }
 
 type runningRow struct {
 	Shard string    `json:"shard" doc:"its shard"`
 	ID    string    `json:"id" doc:"the entity that it is about"`
-	Since time.Time `json:"since" doc:"when its handler began"`
+	Since time.Time `json:"since" doc:"when the handler of the job started"`
 }
 
 // NodeRow is a server.
 type NodeRow struct {
-	Owner      string       `json:"owner" doc:"its id, drawn at each start"`
+	Owner      string       `json:"owner" doc:"its owner id, new with each start"`
 	Name       string       `json:"name" doc:"its name"`
-	Host       string       `json:"host" doc:"where it runs"`
-	PID        int          `json:"pid" doc:"its process"`
+	Host       string       `json:"host" doc:"the host on which it runs"`
+	PID        int          `json:"pid" doc:"the id of its process"`
 	Version    string       `json:"version,omitempty" doc:"the version of its program"`
 	State      string       `json:"state" doc:"alive, draining or gone"`
-	Lanes      int          `json:"lanes" doc:"how many batches it runs at once"`
-	Busy       int          `json:"busy" doc:"lanes that ran a batch when it last said so"`
+	Lanes      int          `json:"lanes" doc:"the most batches that it runs at once"`
+	Busy       int          `json:"busy" doc:"lanes that ran a batch at its last announcement"`
 	Running    int          `json:"running" doc:"jobs in handlers"`
 	Claimed    int          `json:"claimed" doc:"jobs that are claimed and have not started"`
 	Shards     int          `json:"shards" doc:"leases that it holds"`
-	Memory     int64        `json:"memory,omitempty" doc:"bytes that its process has"`
-	Goroutines int          `json:"goroutines,omitempty" doc:"how many of these it has"`
+	Memory     int64        `json:"memory,omitempty" doc:"the memory of its process in bytes"`
+	Goroutines int          `json:"goroutines,omitempty" doc:"the number of its goroutines"`
 	StartedAt  time.Time    `json:"started_at" doc:"when it first announced itself"`
-	ExpiresAt  time.Time    `json:"expires_at" doc:"when it counts as gone unless it does so again"`
-	Queues     []nodeQueue  `json:"queues" doc:"what it does of each queue"`
-	Longest    []runningRow `json:"longest" doc:"the jobs that have run longest"`
+	ExpiresAt  time.Time    `json:"expires_at" doc:"when it counts as gone unless it announces itself again"`
+	Queues     []nodeQueue  `json:"queues" doc:"its work for each queue"`
+	Longest    []runningRow `json:"longest" doc:"the running jobs that began first"`
 }
 
 func (c *call) nodes(*NoQuery) (*List[NodeRow], error) {
@@ -176,10 +176,10 @@ func (c *call) node(n *inspect.Node) NodeRow {
 }
 
 type checkRow struct {
-	Name   string `json:"name" doc:"what was looked at"`
-	Server string `json:"server,omitempty" doc:"the address of the server that it holds for; all without it"`
+	Name   string `json:"name" doc:"the name of the check"`
+	Server string `json:"server,omitempty" doc:"the address of the checked server; absent if the check is for all servers"`
 	Status string `json:"status" doc:"ok, unknown, warn or fail"`
-	Value  string `json:"value" doc:"what was found"`
+	Value  string `json:"value" doc:"the value that the check found"`
 	Advice string `json:"advice,omitempty" doc:"what to do"`
 }
 
