@@ -104,6 +104,15 @@ func repeatsOneOfNext(s full) full {
 	})
 }
 
+// countsTheRest shows the rest of a split job with the retries of its first payload.
+func countsTheRest(s full) full {
+	return changesFound(s, func(_ ports.FindRequest, found *ports.Found) {
+		if found.Queued != nil && found.Claim != nil {
+			found.Queued.RetryCount = found.Claim.RetryCount
+		}
+	})
+}
+
 func hidesNext(s full) full {
 	return changesFound(s, func(_ ports.FindRequest, found *ports.Found) { found.Next = nil })
 }

@@ -88,6 +88,7 @@ func brokenStores() []brokenStore {
 		{"claims in order of id", "claim/takes the oldest first", wrapped(claimsByID)},
 		{"claims a claimed id", "claim/skips claimed ids", wrapped(claimsClaimed)},
 		{"ignores the bytes", "claim/splits a job at the limit of bytes", wrapped(ignoresBytes)},
+		{"keeps the retries of a split job for the rest of its payloads", "claim/leaves the state of a split job with the rest of its payloads", wrapped(countsTheRest)},
 		{"overtakes a recovered job", "recovered/is never overtaken", wrapped(forgetsRecoveries)},
 		{"claims when paused", "pause/stops claims", wrapped(ignoresPause)},
 		{"claims when paused after it has worked", "pause/stops claims", wrapped(pausesLate)},

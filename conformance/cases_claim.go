@@ -27,7 +27,7 @@ func claimCases() []namedCase {
 		{"takes the first payload whatever its size", "core.Budget: the very first payload is always taken", claimFirstExempt},
 		{"takes 4 MiB by default", "core.DefaultTurnBytes is the default limit of a turn's bytes of payload", claimDefaultBytes},
 		{"takes all payloads in a later turn, whatever the bytes", ruleBudget, claimLater},
-		{"leaves the state of a split job with the rest of its payloads", "Turn: the payloads of a job that do not fit stay queued with its State", claimLeavesState},
+		{"leaves the state of a split job with the rest of its payloads", "Turn: the payloads of a job that do not fit stay queued with Rest of its State", claimLeavesState},
 		{"skips claimed ids", "Turn: ids that are claimed after this turn's settlements are skipped", claimPassesOver},
 		{"skips the rest of a split job", "Turn: ids that are claimed are skipped", claimPassesOverRest},
 		{"moves a job out of the queue", "architecture 2: each accepted copy of a payload is in exactly one place", claimMoves},
@@ -145,7 +145,15 @@ func claimLeavesState(e *env) {
 	h := e.acquire("n1")
 	c := h.cut(1)
 	e.same("the claimed job", c.Job, job("a", state, pay("p", 1)))
-	e.same("the rest", e.queued("a"), job("a", state, pay("q", 2)))
+	rest := state
+	rest.RetryCount = -1
+	e.same("the rest", e.queued("a"), job("a", rest, pay("q", 2)))
+	counts := e.counts()
+	e.same("fresh, retrying and claimed", [3]int64{counts.Fresh, counts.Retrying, counts.Claimed}, [3]int64{1, 0, 1})
+	h.settle(core.Settlement{ID: "a", Receipt: c.Receipt, Rest: core.Requeue, PutBack: core.PutBack{SameTime: true, RetryCount: 4, Recoveries: 2, Error: "boom"}})
+	e.same("the job put back", e.queued("a"), job("a", state, pay("p", 1), pay("q", 2)))
+	counts = e.counts()
+	e.same("fresh, retrying and claimed then", [3]int64{counts.Fresh, counts.Retrying, counts.Claimed}, [3]int64{0, 1, 0})
 }
 
 func claimPassesOver(e *env) {

@@ -25,6 +25,14 @@ type State struct {
 // Fresh reports whether the job has not failed since it was last fresh.
 func (s State) Fresh() bool { return s.RetryCount < 0 }
 
+// Rest returns the state of the payloads that stay queued when the first payloads of a job are
+// claimed without them. It is fresh, since RetryCount belongs to the job's first payload, and keeps
+// all other fields (docs/rules.md 1).
+func (s State) Rest() State {
+	s.RetryCount = FreshRetryCount
+	return s
+}
+
 // AloneRecoveries is the number of Recoveries from which on a job is claimed only when no other job
 // of its shard is claimed, and alone (docs/rules.md 4).
 const AloneRecoveries = 2

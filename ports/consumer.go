@@ -103,8 +103,8 @@ type Consumer interface {
 	// turn's settlements are skipped. A job with core.AloneRecoveries or more Recoveries is claimed
 	// only when no other job of its shard is claimed, and alone. Claiming stops in front of such a
 	// job, so it is never overtaken, and while it is claimed no other job is. The payloads of a job
-	// that do not fit stay queued with its State. A claimed job gets the receipt (token, number).
-	// No job of a paused shard is claimed, whatever Want is.
+	// that do not fit stay queued with core.State.Rest of its State. A claimed job gets the receipt
+	// (token, number). No job of a paused shard is claimed, whatever Want is.
 	//
 	// Errors: ErrInvalidRequest; ErrUnknownQueue; ErrLeaseLost if the owner or the token is not the
 	// shard's; ErrStaleTurn. If the outcome of a turn is unknown, the caller repeats the turn

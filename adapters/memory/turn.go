@@ -103,8 +103,7 @@ func (s *shard) claimDue(r *ports.TurnRequest, reply *ports.TurnReply) []core.Cl
 	return claims
 }
 
-// claimOne claims the first n payloads of a ready job. The remaining payloads stay queued with the
-// job's state.
+// claimOne claims the first n payloads of a ready job. The remaining payloads stay queued.
 func (s *shard) claimOne(e *entity, n int, receipt core.Receipt, by *claimer) core.Claim {
 	c := core.Claim{Job: core.Job{ID: e.id, State: e.State}, Receipt: receipt}
 	s.dequeue(e)
@@ -116,6 +115,6 @@ func (s *shard) claimOne(e *entity, n int, receipt core.Receipt, by *claimer) co
 	}
 	c.Payloads = e.payloads.TakeFirst(n)
 	e.claim = s.claimed.add(c, by)
-	s.enqueue(e, c.State)
+	s.enqueue(e, c.State.Rest())
 	return c
 }

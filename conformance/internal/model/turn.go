@@ -166,6 +166,7 @@ func (s *shard) claim(r ports.TurnRequest, handedOver []core.Claim, now core.Ins
 // take claims the first n payloads of a queued job; the others stay queued.
 func (s *shard) take(job core.Job, n int, r ports.TurnRequest, now core.Instant) core.Claim {
 	taken, rest := job, job
+	rest.State = job.State.Rest()
 	taken.Payloads, rest.Payloads = job.Payloads[:n], job.Payloads[n:]
 	delete(s.queued, job.ID)
 	if len(rest.Payloads) > 0 {

@@ -61,9 +61,11 @@ BEGIN
     END IF;
 
     -- The first payload of the turn always fits. No payload fits behind one that does not.
-    p := {schema}.take_payloads(p_shard, j.id, least(p_per_job, c_payloads - v_payloads)::int, p_bytes - v_bytes, v_payloads = 0);
+    p := {schema}.take_payloads(p_shard, j.id, least(p_per_job, c_payloads - v_payloads)::int, p_bytes - v_bytes, v_payloads = 0, true);
     EXIT WHEN p.n = 0 AND p.stays;
-    IF NOT p.stays THEN
+    IF p.stays THEN
+      fresh := fresh + (j.retry_count >= 0)::int; retrying := retrying - (j.retry_count >= 0)::int;
+    ELSE
       fresh := fresh - (j.retry_count < 0)::int; retrying := retrying - (j.retry_count >= 0)::int;
     END IF;
     IF p.n = 0 THEN

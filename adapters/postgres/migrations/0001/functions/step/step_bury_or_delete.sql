@@ -31,7 +31,7 @@ BEGIN
   FOREACH v_id IN ARRAY p_ids LOOP
     SELECT q.retry_count, q.first_push, q.recoveries, q.error INTO j FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = v_id;
     IF FOUND AND (p_before = 0 OR j.first_push < p_before) AND (j.retry_count >= 0 OR NOT p_failed) THEN
-      p := {schema}.take_payloads(v_locked.shard, v_id, c_payloads - v_payloads, c_bytes - v_bytes, v_payloads = 0);
+      p := {schema}.take_payloads(v_locked.shard, v_id, c_payloads - v_payloads, c_bytes - v_bytes, v_payloads = 0, false);
       v_payloads := v_payloads + p.n; v_bytes := v_bytes + p.size;
       IF p_group IS NOT NULL THEN
         FOR m IN 1..p.n LOOP
