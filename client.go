@@ -129,7 +129,7 @@ type target struct {
 	name     string
 	shards   int
 	indexIDs bool
-	rule     PushRule
+	rule     core.PushRule
 }
 
 // declaration returns the options that the store must agree to.

@@ -33,7 +33,7 @@ func (q *Queue[T]) Each(f func(ctx context.Context, id string, payload T) error)
 		var buried error
 		done := false
 		for position := range c.batch.Claims[c.job].Payloads {
-			if !c.batch.BeginPayload(c.job) {
+			if !c.batch.BeginPayload(c.job, position) {
 				return nil // the job's outcome is set
 			}
 			var bury *BuryError

@@ -174,9 +174,9 @@ func ExampleEarliest() {
 // a minute after its first change.
 func ExampleDebounce() {
 	ctx, store := context.Background(), skeintest.New()
-	index := skein.NewQueue("index", skein.QueueOptions[string]{PushRule: skein.Debounce(time.Minute)})
+	index := skein.NewQueue("index", skein.QueueOptions[string]{PushRule: skein.Debounce(5*time.Second, time.Minute)})
 	change := func() {
-		if err := index.Push(ctx, store.Client, "doc-7", "changed", skein.In(5*time.Second)); err != nil {
+		if err := index.Push(ctx, store.Client, "doc-7", "changed"); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -202,10 +202,9 @@ func ExampleMeta() {
 		log.Fatal(err)
 	}
 
-	handler := orders.JobHandler(func(_ context.Context, job *skein.Job[string]) error {
-		for _, p := range job.Payloads {
-			fmt.Printf("%s of %s\n", p.Value, p.Meta)
-		}
+	handler := orders.Each(func(ctx context.Context, _ string, what string) error {
+		meta, _ := skein.MetaOf(ctx)
+		fmt.Printf("%s of %s\n", what, meta)
 		return nil
 	})
 	if _, err := skein.NewServer(store, skein.ServerOptions{}, handler).RunDue(ctx); err != nil {

@@ -201,3 +201,15 @@ func (q *Queue[T]) decode(data []byte) (payload T, err error) {
 // time the shard changes its owner. A resource that remembers the highest token it has seen can
 // refuse a write with a lower one. ok is false if ctx is not a handler's context.
 func Fence(ctx context.Context) (token int64, ok bool) { return engine.Fence(ctx) }
+
+// MetaOf returns the [Meta] that the payload at hand was pushed with, in a function of
+// [Queue.Each]. It is nil if the payload has none. ok is false if ctx is not the context of such a
+// call. If equal payloads merged, it is that of the push whose score is kept. The bytes are
+// read-only.
+func MetaOf(ctx context.Context) (meta []byte, ok bool) { return engine.MetaOf(ctx) }
+
+// Metas returns the [Meta] of each payload that a function of [Queue.Handler] was called with, in
+// the same order, nil for a payload without one. A function of [Queue.JobHandler] has them in
+// [Payload].Meta as well. Metas returns nil if ctx is not the context of a handler of one job, as
+// in a BatchHandler. The bytes are read-only.
+func Metas(ctx context.Context) [][]byte { return engine.Metas(ctx) }

@@ -99,7 +99,7 @@ func (q *Queue[T]) PushMany(ctx context.Context, c *Client, entries []Entry[T]) 
 		}
 	}
 	o := &q.options
-	return c.push(ctx, target{name: q.name, shards: o.Shards, indexIDs: o.IndexIDs, rule: o.PushRule}, encoded)
+	return c.push(ctx, target{name: q.name, shards: o.Shards, indexIDs: o.IndexIDs, rule: o.PushRule.rule}, encoded)
 }
 
 // encode fills in an entry, whose default score is set.
@@ -126,6 +126,9 @@ func (q *Queue[T]) encode(to *RawEntry, from *Entry[T]) error {
 		if err != nil {
 			return fmt.Errorf("%w: QueueOptions.Score: %w", ErrInvalidScore, err)
 		}
+	}
+	if quiet := q.options.PushRule.quiet; quiet > 0 {
+		to.When = core.In(quiet)
 	}
 	for i, option := range from.Options {
 		if option == nil {

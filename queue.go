@@ -52,7 +52,8 @@ type QueueOptions[T any] struct {
 	// client's time, so payloads are in order of pushing.
 	Score func(payload T) float64
 	// PushRule decides the time of a queued job when a push merges into it. It applies only to jobs
-	// that have not failed. Default: the queued job's time is kept. See [Earliest] and [Debounce].
+	// that have not failed. Default: the queued job's time is kept. See [Earliest] and [Debounce];
+	// Debounce also decides when a push without [At] and [In] is due.
 	PushRule PushRule
 	// MaxPayloadBytes is the maximum size of an encoded payload. A longer one is refused with
 	// [ErrInvalidPayload]. Default 512 KiB.
@@ -107,18 +108,39 @@ type QueueOptions[T any] struct {
 	Undecodable UndecodableRule
 }
 
-// PushRule decides the time of a queued job when a push merges into it. The zero value keeps the
-// queued job's time. A job in backoff always keeps its time.
-type PushRule = core.PushRule
+// PushRule decides the time of a queued job when a push merges into it (docs/rules.md 2). Make it
+// with [Earliest] or [Debounce]. The zero value keeps the queued job's time. A job in backoff
+// always keeps its time.
+type PushRule struct {
+	rule core.PushRule
+	// quiet is the delay of a push without a time of its own.
+	quiet time.Duration
+}
 
 // Earliest returns the [PushRule] that uses the earlier of the two times.
-func Earliest() PushRule { return PushRule{Kind: core.Earliest} }
+func Earliest() PushRule { return PushRule{rule: core.PushRule{Kind: core.Earliest}} }
 
-// Debounce returns the [PushRule] that delays the job to the time of each new push, up to limit
-// after the first push. For example, with pushes by In(5 s) a job runs when nothing was pushed for
-// its id for 5 s. A limit of 0 means one minute.
-func Debounce(limit time.Duration) PushRule {
-	return PushRule{Kind: core.Debounce, Limit: limit}
+// Debounce returns the [PushRule] that runs a job when nothing was pushed for its id for the time
+// quiet, and at the latest limit after the first push. A push without [At] and [In] is due after
+// quiet. A push with one of them delays the job to its own time instead. With quiet 0, all pushes
+// need a time of their own. A limit of 0 means one minute. The queue is invalid if quiet is
+// negative or exceeds the limit.
+func Debounce(quiet, limit time.Duration) PushRule {
+	return PushRule{rule: core.PushRule{Kind: core.Debounce, Limit: limit}, quiet: quiet}
+}
+
+// check returns why the rule can't be used, or nil.
+func (r PushRule) check() error {
+	switch err := r.rule.Validate(); {
+	case err != nil:
+		return err
+	case r.quiet < 0:
+		return fmt.Errorf("%w: Debounce: quiet %v is negative", core.ErrInvalidRule, r.quiet)
+	case r.quiet > 0 && r.quiet > r.rule.MaxDelay():
+		return fmt.Errorf("%w: Debounce: quiet %v exceeds the limit %v, so no push would delay a job; give a longer limit",
+			core.ErrInvalidRule, r.quiet, r.rule.MaxDelay())
+	}
+	return nil
 }
 
 // Queue is a named stream of jobs whose payloads are of type T. Make it once with [NewQueue], as a
@@ -182,7 +204,7 @@ func (o *QueueOptions[T]) check(name string) error {
 	refuse(o.MaxPayloads < 1 || o.MaxPayloads > core.MaxTurnPayloads,
 		"MaxPayloads %d; 1 to %d are possible", o.MaxPayloads, core.MaxTurnPayloads)
 	refuse(o.Timeout < 0, "Timeout %v is negative", o.Timeout)
-	if err := o.PushRule.Validate(); err != nil {
+	if err := o.PushRule.check(); err != nil {
 		refuse(true, "PushRule: %v", err)
 	}
 	refuse(o.Undecodable > RetryUndecodable, "Undecodable %d; use BuryUndecodable or RetryUndecodable", o.Undecodable)
@@ -203,7 +225,7 @@ func (q *Queue[T]) serve() *engine.Queue {
 		MaxRunning: o.MaxRunning,
 		PerJob:     o.MaxPayloads,
 		Bytes:      core.DefaultTurnBytes,
-		Earliest:   o.PushRule.Kind == core.Earliest,
+		Earliest:   o.PushRule.rule.Kind == core.Earliest,
 		Policy:     core.RetryPolicy{MaxRetries: max(0, o.MaxRetries), MaxRecoveries: max(0, o.MaxRecoveries)},
 	}
 	if o.Backoff != nil {

@@ -166,11 +166,20 @@ func TestEachQueueOptionCounts(t *testing.T) {
 			}
 			keep := skein.NewQueue("keep", options{})
 			earliest := skein.NewQueue("earliest", options{PushRule: skein.Earliest()})
-			debounce := skein.NewQueue("debounce", options{PushRule: skein.Debounce(30 * time.Second)})
+			debounce := skein.NewQueue("debounce", options{PushRule: skein.Debounce(0, 30*time.Second)})
 			equal(t, "the queued job's time", at(keep, 20*time.Second, 10*time.Second), 20*time.Second)
 			equal(t, "the sooner time", at(earliest, 20*time.Second, 10*time.Second, 15*time.Second), 10*time.Second)
 			equal(t, "the later time", at(debounce, 10*time.Second, 20*time.Second, 15*time.Second), 20*time.Second)
 			equal(t, "at most the limit", at(debounce, 50*time.Second), 30*time.Second)
+			quiet := skein.NewQueue("quiet", options{PushRule: skein.Debounce(5*time.Second, 30*time.Second)})
+			push(t, store, quiet, "a", "first")
+			equal(t, "the queue's own delay", at(quiet), 5*time.Second)
+			equal(t, "a push's own time", at(quiet, 10*time.Second), 10*time.Second)
+			push(t, store, quiet, "now", "no delay", skein.At(time.Time{}))
+			found, err := store.Find(t.Context(), ports.FindRequest{Queue: "quiet", ID: "now", Payloads: 1})
+			if err != nil || found.Queued == nil || found.Queued.PerformAt != found.Queued.FirstPush {
+				t.Errorf("a push for now: %+v, %v; want it due at once", found.Queued, err)
+			}
 		}},
 		{"Score", func(t *testing.T, store *memory.Store) {
 			q := skein.NewQueue("q", options{Score: func(s string) float64 { return -float64(len(s)) }})
@@ -307,7 +316,9 @@ func TestBadQueuesAreRefusedByEveryPushAndByRun(t *testing.T) {
 		{"many payloads", "q", options{MaxPayloads: 1001}, "MaxPayloads 1001"},
 		{"negative size", "q", options{MaxPayloadBytes: -1}, "MaxPayloadBytes -1"},
 		{"negative timeout", "q", options{Timeout: -1}, "Timeout"},
-		{"unknown rule", "q", options{PushRule: skein.PushRule{Kind: 9}}, "kind 9"},
+		{"negative limit of a rule", "q", options{PushRule: skein.Debounce(0, -1)}, "limit -1ns"},
+		{"negative quiet time", "q", options{PushRule: skein.Debounce(-1, 0)}, "quiet -1ns"},
+		{"quiet time beyond the limit", "q", options{PushRule: skein.Debounce(2*time.Minute, 0)}, "exceeds the limit 1m0s"},
 		{"two mistakes", "q", options{BatchSize: -1, Timeout: -1}, "Timeout"},
 	}
 	for _, c := range cases {

@@ -43,8 +43,10 @@ type Batch struct {
 
 	runs     []jobRun     // for jobs that run one after another
 	contexts []runContext // of runs, if there are several
-	// byPayload is set while a handler runs that settles payload by payload.
+	// byPayload is set while a handler runs that settles payload by payload. payload is the position
+	// of the payload that it has begun.
 	byPayload bool
+	payload   int
 
 	overdueState *overdueState
 

@@ -71,10 +71,10 @@ func (b *Batch) Return(i int, err error) {
 	}
 }
 
-// BeginPayload precedes each payload, for a handler that takes the payloads of job i one after
-// another. It returns false if no other payload may start, for the reasons of Begin: those of the
-// job that have no outcome of their own go back untouched.
-func (b *Batch) BeginPayload(i int) bool {
+// BeginPayload precedes the payload at each position, for a handler that takes the payloads of job
+// i one after another. It returns false if no other payload may start, for the reasons of Begin:
+// those of the job that have no outcome of their own go back untouched.
+func (b *Batch) BeginPayload(i, position int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -84,7 +84,7 @@ func (b *Batch) BeginPayload(i int) bool {
 		b.set(i, core.Outcome{Kind: core.Untouched}, nil)
 		return false
 	}
-	b.byPayload = true
+	b.byPayload, b.payload = true, position
 	return true
 }
 

@@ -57,7 +57,7 @@ func TestWhatComesAfterTheHandlersReturnChangesNothing(t *testing.T) {
 			}
 		},
 		"BeginPayload": func(_ context.Context, w *world, b *engine.Batch) {
-			if b.BeginPayload(0) {
+			if b.BeginPayload(0, 0) {
 				w.Error("a payload begins in a batch that has ended")
 			}
 		},
