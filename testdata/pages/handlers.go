@@ -1,6 +1,10 @@
 package pages
 
-import "github.com/skeinq/skein"
+import (
+	"context"
+
+	"github.com/skeinq/skein"
+)
 
 type Event struct {
 	Number int
@@ -8,3 +12,5 @@ type Event struct {
 }
 
 var Orders *skein.Queue[Event]
+
+func ship(context.Context, string, []Event) error { return nil }
