@@ -5,6 +5,9 @@ import "time"
 // LookAhead is how far ahead jobs are claimed: those that will probably start within it.
 const LookAhead = 50 * time.Millisecond
 
+// Window is LookAhead, or less where jobs that wait that long are put back: after a poll interval.
+func Window(poll time.Duration) time.Duration { return min(LookAhead, poll/2) }
+
 // paceWeight divides the share of the newest value in a [Pace]: that share is 1/paceWeight.
 const paceWeight = 8
 

@@ -14,7 +14,7 @@ func (s *shard) assign(assigned bool, now time.Time) {
 	} else {
 		s.unassignedAt = now
 		s.owner = ownerInfo{}
-		s.member.pool.revokeGrant(s.member, s.view())
+		s.pool.revokeGrant(s)
 		signal(s.released)
 	}
 	signal(s.wake)

@@ -229,7 +229,7 @@ func (l *lastChance) take(s *shard) bool {
 		l.taken = true
 		return true
 	}
-	s.member.pool.awaitChance(s.member, true)
+	s.pool.awaitChance(s, true)
 	if !slices.Contains(l.waiting, s) {
 		l.waiting = append(l.waiting, s)
 	}
@@ -242,7 +242,7 @@ func (l *lastChance) giveBack() {
 	defer l.mu.Unlock()
 	l.taken = false
 	for _, s := range l.waiting {
-		s.member.pool.awaitChance(s.member, false)
+		s.pool.awaitChance(s, false)
 	}
 	l.waiting = nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/dispatch"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -60,7 +61,7 @@ type Queue struct {
 	refused atomic.Bool
 	// limit bounds the lanes by MaxLanes and MaxRunning, or is nil. permits are those of MaxRunning,
 	// or nil.
-	limit   *laneLimit
+	limit   *dispatch.Limit
 	permits *permits
 	// loops are those of its shards. removed is set once the node no longer serves the queue.
 	loops   sync.WaitGroup
@@ -120,6 +121,13 @@ type Config struct {
 	// Jitter returns a whole number, which is cut to 0 … core.BackoffJitter-1. It is safe for
 	// concurrent use.
 	Jitter func() int
+}
+
+// QueueNamer is a [core.Scheduler] that knows queues by name, such as those of [core.StrictBy] and
+// [core.WeightedBy]. A server that does not serve each of these queues refuses to run.
+type QueueNamer interface {
+	// QueueNames lists the names, each once.
+	QueueNames() []string
 }
 
 // checkScheduler returns core.ErrInvalidOptions if the scheduler is nil or names a queue that the

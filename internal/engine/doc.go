@@ -13,11 +13,11 @@
 // hands the outcomes back (shard.finish). Several lanes may run batches of one shard: what keeps
 // an id from running twice is its claim.
 //
-// A shard shows its pool a view: what may start, and what the store has. The pool wakes lanes for
-// the one, and grants for the other: a grant is how many batches the shard's next turn claims.
-// What is claimed and granted beyond what runs is bounded over all shards of the pool, by the
-// lanes that are free and by what starts within LookAhead. The scheduler decides in which order
-// both are done (chooser). A laneLimit bounds how many lanes one queue may take.
+// Package dispatch decides for the pools: each has a state there (pool.state), and each method of
+// pool is an event of it. A shard shows its pool a view: which batches may start, and what the
+// store has. The actions wake lanes for the one and grant for the other: a grant is how many
+// batches the shard's next turn claims. A lane that is to ask a user's scheduler does so without a
+// lock, and its answer is an event too (pool.ask).
 //
 // A shard has a goroutine of its own (shard.run). While the shard is the node's, it acquires a
 // lease, turns while that lasts, and begins again. One that is taken away settles, puts back what
@@ -44,11 +44,11 @@
 //
 // # Permits
 //
-// A queue with MaxRunning has permits, of which the store counts those of all nodes. Its laneLimit
-// is what this node holds of them, at most its share. pool.dispatch, which follows each change,
-// looks whether more or fewer are needed (permits.review) and wakes node.maintainPermits, which
-// makes the calls, one at a time for each queue. shard.mayStart looks at the time until which they
-// last, so that no batch starts after it.
+// A queue with MaxRunning has permits. The store counts the permits of all nodes. The queue's
+// limit is the number that this node holds, at most its share. When more or fewer are needed, an
+// action of the dispatcher wakes node.maintainPermits, which makes the calls, one at a time for
+// each queue. shard.mayStart looks at the time until which they last, so that no batch starts
+// after it.
 //
 // # Leases
 //
@@ -71,9 +71,9 @@
 //
 // shard.mu guards a shard's state. The Batch has a lock of its own, taken inside it, and so have
 // its contexts, taken inside that. lastChance.mu is taken inside shard.mu, and node.pooling, which
-// guards all pools, and tallies.mu inside both. The goroutine of a lane owns the lane, that of a
-// shard its attempts. Nothing calls a store, a handler, a logger, an observer or a user's
-// scheduler with a lock held.
+// guards the states of all pools, and tallies.mu inside both. The goroutine of a lane owns the
+// lane, that of a shard its attempts. Nothing calls a store, a handler, a logger, an observer or a
+// user's scheduler with a lock held.
 //
 // # Files
 //
@@ -86,11 +86,8 @@
 //	poll.go, wakeup.go        how shards learn of work
 //	watch.go                  what the log says of handlers and shards that make no loop fail
 //	lane.go                   running one batch after another
-//	pool.go, demand.go        what lanes run next, and what turns are to claim for them
-//	chooser.go, custom.go     how a pool asks its scheduler
-//	member.go                 what a pool knows of a shard
-//	limit.go                  how many lanes a queue may take
-//	permits.go, permitloop.go how many batches of a queue run over all nodes
+//	pool.go                   the events and actions of package dispatch: what lanes run and turns claim
+//	permits.go                the calls by which a queue's batches are bounded over all nodes
 //	shard.go                  a shard's state, and what it and lanes hand each other
 //	acquire.go, lease.go      a shard's life; its lease: extended, renewed, released, dropped
 //	turn.go, reply.go         what a turn sends; what its reply does

@@ -48,6 +48,9 @@ func New(store Store, cfg Config) *Engine {
 			nodesChanged: make(chan struct{}, 1),
 			permitsNow:   make(chan struct{}, 1),
 
+			dispatcher: dispatch.Node{Config: dispatch.Config{
+				Owner: cfg.Owner, PollInterval: cfg.PollInterval, LeaseTTL: cfg.LeaseTTL, Prefetch: cfg.Prefetch,
+			}},
 			turnSlots: newTurnSlots(store),
 			hangs:     hangs{recent: dispatch.Recent{Window: hangsWindow}},
 		},
@@ -66,7 +69,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.makeContexts(ctx)
 	defer e.cancelCalls()
 	defer e.hooks.close()
-	if err := e.makePools(); err != nil {
+	if err := e.makePools(false); err != nil {
 		return err
 	}
 	if len(e.shards()) == 0 {
@@ -88,8 +91,8 @@ func (e *Engine) Run(ctx context.Context) error {
 }
 
 // makePools makes the pools of this node. They have the shards that the splitter assigns to it
-// when it is alone. Which of these it works is decided while it runs.
-func (e *Engine) makePools() error {
+// when it is alone. Which of these it works is decided while it runs. byHand is set for RunDue.
+func (e *Engine) makePools(byHand bool) error {
 	now := newServed(e.cfg.Queues, e.cfg.Lanes)
 	for _, q := range now.queues {
 		q.limit = e.limitOf(q)
@@ -106,11 +109,11 @@ func (e *Engine) makePools() error {
 		if len(ids) == 0 {
 			continue
 		}
-		p := newPool(&e.node, lanes)
+		p := newPool(&e.node, lanes, byHand)
 		p.shared = len(split.Shared) > 0
 		e.pools = append(e.pools, p)
 		shards := e.newShards(now, ids)
-		if err := p.setMembers(shards, e.cfg.Scheduler, now.byName()); err != nil {
+		if err := p.setShards(shards, e.cfg.Scheduler, now.byName()); err != nil {
 			return err
 		}
 		now.shards = append(now.shards, shards...)
@@ -199,14 +202,14 @@ func (e *Engine) drain() {
 	e.turnLoops.Wait()
 }
 
-// wakeAll wakes all lanes and turn loops.
+// wakeAll wakes all lanes and turn loops of a node that stops.
 func (e *Engine) wakeAll() {
 	signal(e.permitsNow)
 	for _, s := range e.shards() {
 		signal(s.wake)
 	}
 	for _, p := range e.pools {
-		p.wakeAll()
+		p.stop()
 	}
 }
 

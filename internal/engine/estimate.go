@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/dispatch"
 )
 
 // storeClock estimates the store's clock between replies. The estimate is never ahead of the last
@@ -84,6 +83,3 @@ const hangsWindow = time.Second
 func (r *roundTrips) answerTimeout(poll time.Duration, hangs int) time.Duration {
 	return max(min(minAnswerTimeout, poll)>>min(hangs, 10), answerTrips*time.Duration(r.average.Load()))
 }
-
-// claimWindow is dispatch.LookAhead, or less where jobs that wait that long are put back.
-func (n *node) claimWindow() time.Duration { return min(dispatch.LookAhead, n.cfg.PollInterval/2) }

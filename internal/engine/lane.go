@@ -5,34 +5,35 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/dispatch"
 	"github.com/skeinq/skein/ports"
 )
 
 // lane runs one batch at a time, of the shard that its pool chooses. Only its own goroutine uses
-// it, except for the fields that the pool guards.
+// it, except for its state.
 type lane struct {
 	node   *node
 	pool   *pool
 	number int
 	wake   chan struct{}
 
-	// woken is set if the pool has woken the lane. working is the shard that was chosen for it.
-	// node.pooling guards both.
-	woken   bool
-	working *member
-	// ran is set if a batch of that shard has run. took is how long it ran, and succeeded is set if
-	// one of its jobs succeeded.
+	// state is what the pool has chosen for the lane. node.pooling guards it.
+	state dispatch.Lane
+	// ran is set if a batch of the chosen shard has run. took is how long it ran, and succeeded is
+	// set if one of its jobs succeeded.
 	ran, succeeded bool
 	took           time.Duration
 
 	// settled is reused from batch to batch.
 	settled []core.Settlement
-	// now is when the last batch ended, or zero if the lane has waited since.
+	// now is when the last batch ended, or the lane was woken since. It is zero before that.
 	now time.Time
 }
 
 func newLane(p *pool, number int) *lane {
-	return &lane{node: p.node, pool: p, number: number, wake: make(chan struct{}, 1)}
+	l := &lane{node: p.node, pool: p, number: number, wake: make(chan struct{}, 1)}
+	l.state.Of = l
+	return l
 }
 
 // run works until the node stops. A handler that ends its goroutine does not end the lane, which
@@ -81,7 +82,6 @@ func (l *lane) awaitBegin(s *shard, begins *startingBatch) *Batch {
 			return b
 		}
 		<-l.wake
-		l.now = time.Time{}
 	}
 }
 

@@ -257,6 +257,6 @@ func (s *shard) clearLease(cause error) []ports.EndedJob {
 	s.storeHead = core.Head{}
 	s.paused = false
 	s.headNotBefore = 0
-	s.member.pool.revokeGrant(s.member, s.view())
+	s.pool.revokeGrant(s)
 	return lost
 }

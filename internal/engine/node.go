@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/dispatch"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -46,8 +47,10 @@ type node struct {
 	// tickNow wakes the tick: a shard waits for time to pass.
 	tickNow chan struct{}
 
-	// pooling guards all pools of the node.
-	pooling sync.Mutex
+	// pooling guards the states of all pools and permits of the node. dispatcher is what these states
+	// share.
+	pooling    sync.Mutex
+	dispatcher dispatch.Node
 	// permits are those of the queues with MaxRunning, and permitsNow wakes the loop that maintains
 	// them.
 	permits    []*permits

@@ -85,13 +85,7 @@ func (s *shard) doing() (status ports.QueueStatus, running []*Batch) {
 
 // laneBusy reports whether the shard is pinned to a lane that runs a batch, or is about to.
 func (s *shard) laneBusy() bool {
-	p := s.member.pool
-	if p.shared || p.manual {
-		return false
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.busy >= int(p.laneCount.Load())
+	return !s.pool.shared && s.pool.full()
 }
 
 // appendRunning appends the jobs of the batch that are in its handler: all of them, or, where they

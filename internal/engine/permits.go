@@ -1,62 +1,44 @@
 package engine
 
 import (
-	"math"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/dispatch"
 	"github.com/skeinq/skein/ports"
 )
 
-// permits are what this node holds of the permits of one queue. The store counts those of all
-// nodes. The node runs at most as many batches of the queue as it holds permits. node.pooling
-// guards all fields but until.
+// permits are what this node holds of the permits of one queue. The state decides how many it is to
+// hold; node.pooling guards it.
 type permits struct {
 	node  *node
 	queue string
-	// total is Queue.MaxRunning.
-	total int
-	limit *laneLimit
-	// held is how many the node holds until a time, in nanoseconds after the start of node.clock.
-	// After that time the node acts as if they had expired.
-	held  int
-	until atomic.Int64
-	// share is how many it should hold at most if contended is set, which means that other nodes want
-	// some.
-	share     int
-	contended bool
-	// listed is set if the store may list the node.
-	listed bool
-	// attempt is the number of the last call. inFlight is set until that call is answered.
-	attempt  int64
-	inFlight bool
-	// denied is set if the store granted fewer than requested. Then the node does not request more
-	// before the store has sent a wake-up, or before lookAt.
-	denied bool
-	// lookAt is when to call if nothing changes, and retryAt when to call again after a failure.
-	lookAt, retryAt time.Time
-	retry           backoff
-	// unusedSince is since when fewer are needed than are held, or zero.
-	unusedSince time.Time
-	status      *loopStatus
-	// byHand is 1 while RunDue works the queue. Then answered takes how each call ended.
-	byHand   int
+	state *dispatch.Permits
+	// until is when the held permits end, in nanoseconds after the start of node.clock. After that
+	// time the node acts as if they had expired.
+	until  atomic.Int64
+	retry  backoff
+	status *loopStatus
+	// answered takes how each call ended, for obtain.
 	answered chan error
 }
 
 // limitOf returns the limit of the lanes that run the queue, or nil if there is none.
-func (n *node) limitOf(q *Queue) *laneLimit {
+func (n *node) limitOf(q *Queue) *dispatch.Limit {
 	if q.MaxRunning == 0 {
-		return newLaneLimit(q.MaxLanes)
+		return dispatch.NewLimit(q.MaxLanes)
 	}
 	n.pooling.Lock()
 	defer n.pooling.Unlock()
-	p := n.permitsOf(q.Name)
-	p.total, p.limit = q.MaxRunning, &laneLimit{lanes: q.MaxLanes, permits: p}
-	p.setLimit()
-	q.permits = p
-	return p.limit
+	q.permits = n.permitsOf(q.Name)
+	return q.permits.state.Bound(q.MaxRunning, q.MaxLanes)
 }
 
 // permitsOf returns the permits of a queue. They stay the same if the queue is removed and added
@@ -68,8 +50,7 @@ func (n *node) permitsOf(queue string) *permits {
 		}
 	}
 	p := &permits{
-		node: n, queue: queue, share: math.MaxInt,
-		status: n.newLoopStatus(holdingPermits), answered: make(chan error, 1),
+		node: n, queue: queue, state: n.dispatcher.NewPermits(), status: n.newLoopStatus(holdingPermits), answered: make(chan error, 1),
 	}
 	n.permits = append(n.permits, p)
 	return p
@@ -82,172 +63,210 @@ func (p *permits) last(now time.Time) bool {
 
 func (p *permits) end() time.Time { return p.node.clock.start.Add(time.Duration(p.until.Load())) }
 
-// setLimit sets the limit of the lanes to the number of held permits, and at most the node's share.
-func (p *permits) setLimit() {
-	p.limit.most = min(p.held, p.share)
-	if p.limit.lanes > 0 {
-		p.limit.most = min(p.limit.most, p.limit.lanes)
-	}
-}
-
-// running returns how many batches run.
-func (p *permits) running() int { return p.limit.running + p.byHand }
-
-// manual reports whether RunDue works the queue.
-func (p *permits) manual() bool { return len(p.limit.supplies) > 0 && p.limit.supplies[0].pool.manual }
-
-// need returns how many permits the node could use: for running batches, and for those that its
-// lanes could start. While the store has more jobs than may be claimed, their number is unknown
-// and counts as more.
-func (p *permits) need(more int) int {
-	need := p.running()
-	if p.node.stopping() || p.manual() {
-		return need
-	}
-	for _, s := range p.limit.supplies {
-		batches := s.startable + s.granted
-		if s.asksHeld > 0 {
-			batches = min(batches+more, int(s.pool.laneCount.Load()))
+// maintainPermits requests the permits that queues need, renews them and returns unused ones,
+// until stop is closed. Then it returns all.
+func (n *node) maintainPermits(stop <-chan struct{}) {
+	var calls sync.WaitGroup
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for ok := true; ok; ok = await(timer.C, n.permitsNow, stop) {
+		wait := time.Hour
+		for _, p := range n.allPermits() {
+			wait = min(wait, p.maintain(&calls))
 		}
-		need += min(batches, s.lanesToCome())
+		timer.Reset(max(wait, time.Millisecond))
 	}
-	if p.limit.lanes > 0 {
-		need = min(need, p.limit.lanes)
+	calls.Wait()
+	for _, p := range n.allPermits() {
+		n.start(&calls, p.giveBack)
 	}
-	return min(need, p.total)
+	calls.Wait()
 }
 
-// want returns how many permits the node reports that it could use. A node that holds one and has
-// more to do reports so, and the others then leave it its share at once.
-func (p *permits) want() int {
-	if p.held == 0 {
-		return p.need(1)
-	}
-	return p.need(p.total)
+// allPermits returns those of all queues that need permits.
+func (n *node) allPermits() []*permits {
+	n.pooling.Lock()
+	defer n.pooling.Unlock()
+	return n.permits[:len(n.permits):len(n.permits)]
 }
 
-// target returns how many permits the node should hold: those of running batches, and what it
-// needs of its share. While no node waits for permits, its number doubles until the store has no
-// more.
-func (p *permits) target() int {
-	need := p.want()
-	if !p.contended {
-		need = p.need(max(1, p.held))
+// maintain does what is due for the permits of one queue, and returns how long to wait until the
+// next call.
+func (p *permits) maintain(calls *sync.WaitGroup) time.Duration {
+	p.dropEnded(p.node.clock.local())
+	p.node.pooling.Lock()
+	defer p.node.unlockPools()
+	now := p.node.clock.local()
+	held := p.state.Held()
+	c, call, wait := p.state.Plan(now, spread(p.node.cfg.PollInterval))
+	if held > 0 {
+		wait = min(wait, p.end().Sub(now))
 	}
-	return max(p.running(), min(need, p.share))
+	if call {
+		p.node.start(calls, func() { p.call(c) })
+	}
+	return wait
 }
 
-// lanesToCome returns how many lanes could start batches of the supply: the free ones and, if
-// other queues have all lanes, the next one, since the scheduler can only choose a shard that has
-// a permit.
-func (s *supply) lanesToCome() int {
-	lanes := int(s.pool.laneCount.Load())
-	return max(0, lanes-s.pool.busy, min(lanes-s.running, 1))
+// request returns the request of a call.
+func (p *permits) request(c dispatch.PermitCall) ports.PermitRequest {
+	cfg := &p.node.cfg
+	return ports.PermitRequest{
+		Queue: p.queue, Owner: cfg.Owner, Attempt: c.Attempt, Limit: c.Limit, Hold: c.Hold, Want: c.Want, TTL: cfg.LeaseTTL,
+	}
 }
 
-// review wakes the loop if the node should hold more or fewer permits than it does. It does
-// nothing if p is nil.
-func (p *permits) review() {
-	if p == nil {
-		return
+// call makes one call. If that fails, the loop makes another one.
+func (p *permits) call(c dispatch.PermitCall) {
+	ctx, cancel := p.node.callContext()
+	defer cancel()
+	sent := p.node.clock.local()
+	reply, err := p.node.store.Permit(ctx, p.request(c))
+	kept := p.answer(c, &reply, sent, err)
+	if err != nil {
+		p.status.failed(err)
+	} else {
+		p.status.ok()
 	}
-	switch target := p.target(); {
-	case target < p.held:
-		if p.inFlight || !p.unusedSince.IsZero() && p.held <= p.share && !p.node.stopping() {
-			return
-		}
-	case target > p.held && !p.denied && !p.inFlight:
-		p.unusedSince = time.Time{}
-	default:
-		p.unusedSince = time.Time{}
-		return
+	if !kept {
+		p.drop(fmt.Errorf("%w: the store no longer had the permits of %q", ports.ErrLeaseLost, p.queue))
 	}
+	p.tell(err)
 	signal(p.node.permitsNow)
 }
 
-// patience returns how long permits may be unused before they are given back.
-func (p *permits) patience() time.Duration {
-	switch {
-	case p.node.stopping() || p.manual() || p.held > p.share:
-		return 0
-	case p.contended:
-		return dispatch.LookAhead
-	}
-	return p.node.cfg.PollInterval
-}
-
-// plan returns how many permits the node should request to hold now, whether it should call, and
-// how long to wait before the next look.
-func (p *permits) plan(now time.Time) (hold int, call bool, wait time.Duration) {
-	wait = p.node.cfg.LeaseTTL / 3
-	if p.held > 0 {
-		wait = min(wait, p.end().Sub(now))
-	}
-	if p.inFlight {
-		return 0, false, wait
-	}
-	if left := p.retryAt.Sub(now); left > 0 {
-		return 0, false, min(wait, left)
-	}
-	hold, target := p.held, p.target()
-	if p.listed || p.held > 0 {
-		left := p.lookAt.Sub(now)
-		call, wait = left <= 0, min(wait, left)
-	}
-	switch {
-	case target < p.held:
-		if p.unusedSince.IsZero() {
-			p.unusedSince = now
-		}
-		left := p.unusedSince.Add(p.patience()).Sub(now)
-		if wait = min(wait, left); left <= 0 {
-			return target, true, wait
-		}
-	case target > p.held && (call || !p.denied):
-		p.unusedSince = time.Time{}
-		return target, true, wait
+// tell leaves the result of a call for obtain. Two calls may end at once, since the next can begin
+// while one is logged, and only obtain receives. So a call makes room and sends under one lock, or
+// it might wait for ever.
+func (p *permits) tell(err error) {
+	p.node.pooling.Lock()
+	defer p.node.pooling.Unlock()
+	select {
+	case <-p.answered: // nobody has received the last result
 	default:
-		p.unusedSince = time.Time{}
 	}
-	return hold, call, wait
+	p.answered <- err
 }
 
-// request returns the call by which the node holds the given number of permits. If that is fewer
-// than before, it counts from now on.
-func (p *permits) request(hold int, now time.Time) ports.PermitRequest {
-	want := max(hold, p.want())
-	cfg := &p.node.cfg
-	p.lookAt = now.Add(min(spread(cfg.PollInterval), cfg.LeaseTTL/3))
-	p.inFlight = true
-	p.attempt++
-	if hold < p.held {
-		p.held = hold
-		p.setLimit()
+// answer takes the end of a call. It returns false if the store granted fewer permits than the
+// node believed to hold.
+func (p *permits) answer(c dispatch.PermitCall, reply *ports.PermitReply, sent time.Time, err error) (kept bool) {
+	p.node.pooling.Lock()
+	defer p.node.unlockPools()
+	now := p.node.now()
+	if err != nil { // the store may list the node, unless it does not know the queue
+		p.state.Failed(!errors.Is(err, ports.ErrUnknownQueue), now.Local.Add(p.retry.next()))
+		return true
 	}
-	return ports.PermitRequest{
-		Queue: p.queue, Owner: cfg.Owner, Attempt: p.attempt, Limit: p.total, Hold: hold, Want: want, TTL: cfg.LeaseTTL,
+	p.retry.reset()
+	p.until.Store(int64(sent.Sub(p.node.clock.start) + reply.Remaining - p.node.cfg.LeaseTTL/5))
+	return p.state.Answered(c, reply.Held, reply.Holders, dispatch.Now{Local: now.Local, Store: reply.Now})
+}
+
+// dropEnded drops the permits if they have expired.
+func (p *permits) dropEnded(now time.Time) {
+	if p == nil || p.last(now) {
+		return
+	}
+	p.node.pooling.Lock()
+	held := p.state.Held()
+	p.node.pooling.Unlock()
+	if held > 0 {
+		p.drop(fmt.Errorf("%w: the store did not answer for most of the TTL of %v of the permits of %q",
+			ports.ErrLeaseLost, p.node.cfg.LeaseTTL, p.queue))
 	}
 }
 
-// granted takes the reply to a call that was sent at a time. It returns false if the store granted
-// fewer than the node believed to hold: then running batches have to end.
-func (p *permits) granted(r *ports.PermitRequest, reply *ports.PermitReply, sent time.Time) bool {
-	kept := reply.Held >= p.held
-	p.held = reply.Held
-	p.until.Store(int64(sent.Sub(p.node.clock.start) + reply.Remaining - r.TTL/5))
-	p.listed = r.Want > 0
-	p.denied = reply.Held < r.Hold
-	p.contended, p.share = false, math.MaxInt
-	for _, h := range reply.Holders {
-		p.contended = p.contended || h.Owner != r.Owner && h.Want > h.Held
+// drop ends the permits on this side. The running handlers of the queue are cancelled, and no
+// handler starts before the node has permits again.
+func (p *permits) drop(cause error) {
+	p.node.pooling.Lock()
+	p.until.Store(0)
+	lost := p.state.Drop()
+	p.node.pooling.Unlock()
+	cancelled := 0
+	for _, m := range lost {
+		cancelled += m.Of.(*shard).interrupt(ports.ErrLeaseLost)
 	}
-	if p.contended {
-		for i, share := range dispatch.FairPermits(p.total, reply.Holders, reply.Now) {
-			if reply.Holders[i].Owner == r.Owner {
-				p.share = share
+	level := slog.LevelWarn
+	if cancelled == 0 {
+		level = slog.LevelDebug
+	}
+	p.node.log.Log(context.Background(), level, "permits lost", "queue", p.queue, "cancelled", cancelled, "error", cause)
+}
+
+// onWakeup takes a wake-up: other nodes have returned permits.
+func (p *permits) onWakeup() {
+	p.node.pooling.Lock()
+	defer p.node.unlockPools()
+	p.state.Freed()
+}
+
+// giveBack returns all permits at the end. If that fails, they expire by themselves.
+func (p *permits) giveBack() {
+	p.node.pooling.Lock()
+	c, ok := p.state.Return(p.node.clock.local())
+	p.node.pooling.Unlock()
+	if !ok {
+		return
+	}
+	ctx, cancel := p.node.lastContext()
+	defer cancel()
+	if _, err := p.node.store.Permit(ctx, p.request(c)); err != nil {
+		p.node.log.Debug("permits are not given back", "queue", p.queue, "error", err)
+	}
+}
+
+// obtain gets the one permit that RunDue needs to work a queue. ok is false if other nodes hold
+// all permits.
+func (p *permits) obtain(ctx context.Context) (ok bool, err error) {
+	if p == nil {
+		return true, nil
+	}
+	p.node.pooling.Lock()
+	p.state.ByHand(true)
+	p.node.pooling.Unlock()
+	for {
+		p.node.pooling.Lock()
+		held, over := p.state.Held() > 0 && p.last(p.node.clock.local()), p.state.Denied()
+		if !held && over {
+			p.state.ByHand(false)
+		}
+		p.node.pooling.Unlock()
+		if held || over {
+			return held, nil
+		}
+		signal(p.node.permitsNow)
+		select {
+		case err := <-p.answered:
+			if err != nil {
+				return false, fmt.Errorf("permits of queue %q: %w", p.queue, err)
 			}
+		case <-ctx.Done():
+			return false, nil
 		}
 	}
-	p.setLimit()
-	return kept
+}
+
+// release ends what obtain has begun.
+func (p *permits) release() {
+	if p == nil {
+		return
+	}
+	p.node.pooling.Lock()
+	p.state.ByHand(false)
+	p.node.pooling.Unlock()
+	signal(p.node.permitsNow)
+}
+
+// spread returns a duration of half to all of d, so that nodes do not call in step.
+func spread(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
+
+// permitsFreed passes on a wake-up that may concern the permits of a queue.
+func (n *node) permitsFreed(id core.Shard) {
+	for _, p := range n.allPermits() {
+		if id == ports.PermitsOf(p.queue) {
+			p.onWakeup()
+		}
+	}
 }

@@ -1,58 +1,36 @@
 package engine
 
 import (
-	"sync"
+	"slices"
 	"sync/atomic"
 	"time"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/dispatch"
 )
 
-// pool is k lanes and the shards that they work together. Any lane runs a batch of any of the
+// pool is lanes and the shards that they work together. Any lane runs a batch of any of the
 // shards, and many lanes may run batches of one shard at once. A node has one pool of all its
 // lanes, or a pool of one lane for each set of shards that its splitter pins.
 //
-// The scheduler keeps its shards in two orders: by the jobs that may start, for the lanes, and by
-// the jobs in the store, for grants. A grant is how many batches the next turn of a shard claims.
-// The batches that are claimed or granted and have not started are bounded by what the lanes will
-// start: one for each free lane, and those that start within dispatch.LookAhead.
+// Its state decides. Each method here is an event: it locks node.pooling, which guards the states
+// of all pools, calls the state, and carries out the actions (node.unlockPools).
 type pool struct {
 	node *node
 	// laneCount is how many lanes there are to be. shared is set if they share all shards of the node.
 	laneCount atomic.Int32
 	shared    bool
-	// custom is set if the scheduler is a user's.
-	custom bool
-	// manual is set if RunDue works the shards. Then nothing is granted or run by itself.
-	manual bool
 
-	// mu is node.pooling, which guards the fields below in all pools of the node.
-	mu      *sync.Mutex
-	lanes   []*lane
-	members []*member
-	chooser chooser
-	// free are the lanes that wait; woken more are on their way. busy counts the lanes that run a
-	// batch or are about to.
-	free  []*lane
-	woken int
-	busy  int
-	// supplies are the batches that lanes may start, apart for each limited queue. The first is that
-	// of all queues without a limit.
-	supplies []*supply
-	// active counts the shards that have jobs claimed or on their way.
-	active int
-	starts dispatch.Recent
-	pace   dispatch.Pace
-	// skipped are the shards that need no grant while no lane is free.
-	skipped []*member
-	timer   *time.Timer
-	timerAt time.Time
+	// node.pooling guards the fields below. timer calls onTimer when the state wants to look.
+	state *dispatch.Pool
+	lanes []*lane
+	timer *time.Timer
 }
 
-// newPool returns a pool with the given number of lanes, without shards.
-func newPool(n *node, lanes int) *pool {
-	p := &pool{node: n, starts: dispatch.Recent{Window: dispatch.LookAhead}, mu: &n.pooling}
-	p.supplies = []*supply{{pool: p}}
+// newPool returns a pool with the given number of lanes, without shards. byHand is set for RunDue.
+func newPool(n *node, lanes int, byHand bool) *pool {
+	p := &pool{node: n}
+	p.state = n.dispatcher.NewPool(p, lanes, byHand)
 	p.timer = time.AfterFunc(time.Hour, p.onTimer)
 	p.timer.Stop()
 	p.laneCount.Store(int32(lanes))
@@ -60,191 +38,254 @@ func newPool(n *node, lanes int) *pool {
 	return p
 }
 
+// unlockPools unlocks node.pooling and carries out the actions of the states. It sets timers
+// before, so that they are set in the order of the events.
+func (n *node) unlockPools() {
+	if !n.dispatcher.Pending() {
+		n.pooling.Unlock()
+		return
+	}
+	var buf [4]dispatch.Action
+	actions := n.dispatcher.Actions(buf[:0])
+	for i := range actions {
+		if a := &actions[i]; a.Kind == dispatch.Look {
+			a.Pool.Of.(*pool).timer.Reset(max(0, time.Until(a.Pool.LookAt())))
+		}
+	}
+	n.pooling.Unlock()
+	for i := range actions {
+		switch a := &actions[i]; a.Kind {
+		case dispatch.WakeLane:
+			signal(a.Lane.Of.(*lane).wake)
+		case dispatch.Turn:
+			signal(a.Shard.Of.(*shard).wake)
+		case dispatch.ReviewPermits:
+			signal(n.permitsNow)
+		}
+	}
+}
+
+// moment returns a time of this process as the states take it.
+func (n *node) moment(local time.Time) dispatch.Now {
+	return dispatch.Now{Local: local, Store: n.clock.at(local)}
+}
+
+// now is moment for the present time.
+func (n *node) now() dispatch.Now { return n.moment(n.clock.local()) }
+
 // next returns the shard from which the lane takes a batch. It waits until there is one. It
 // returns nil if the node stops, or is to have fewer lanes.
 func (p *pool) next(l *lane) *shard {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.batchEnded(l)
-	for !p.node.stopping() && !p.dismiss(l) {
-		if m := p.chooser.next(p); m != nil {
-			if p.custom { // the scheduler's time counts
-				l.now = time.Time{}
-			}
-			l.working = m
-			m.chosen++
-			m.lanes++
-			p.busy++
-			p.recount(m)
-			p.wakeLanes() // the demand is the same
-			return m.shard
+	step := p.step(l)
+	for {
+		switch {
+		case step.Run != nil:
+			return step.Run.Of.(*shard)
+		case step.End:
+			return nil
+		case step.Ask != nil:
+			step = p.ask(l, step.Ask)
+		default:
+			<-l.wake
+			l.now = time.Time{}
+			step = p.step(l)
 		}
-		p.breakPromises()
-		p.free = append(p.free, l)
-		p.dispatch(p.node.clock.local())
-		p.mu.Unlock()
-		<-l.wake
-		l.now = time.Time{}
-		p.mu.Lock()
-		p.unpark(l)
 	}
-	return nil
 }
 
-// unpark removes a woken lane from those that wait.
-func (p *pool) unpark(l *lane) {
-	if l.woken {
-		l.woken = false
-		p.woken--
-		return
+// step notes how the lane's last batch has ended, and returns what the lane does next.
+func (p *pool) step(l *lane) dispatch.Step {
+	p.node.pooling.Lock()
+	defer p.node.unlockPools()
+	if l.now.IsZero() || p.state.Asks() {
+		l.now = p.node.clock.local()
 	}
-	if p.node.stopping() { // then nobody is woken, and looking for each of many lanes is slow
-		return
+	now := p.node.moment(l.now)
+	p.state.BatchEnded(&l.state, l.ran, l.succeeded, l.took, now)
+	return p.take(l, p.state.Next(&l.state, now))
+}
+
+// take notes the lane's next step.
+func (p *pool) take(l *lane, step dispatch.Step) dispatch.Step {
+	switch {
+	case step.End:
+		at := slices.Index(p.lanes, l)
+		p.lanes = slices.Delete(p.lanes, at, at+1)
+	case step.Run == nil && step.Ask == nil:
+		p.state.Wait(&l.state, p.node.now())
 	}
-	for i, f := range p.free {
-		if f == l {
-			p.free = append(p.free[:i], p.free[i+1:]...)
-			return
-		}
+	return step
+}
+
+// ask asks the user's scheduler, and returns what the lane does next. If the scheduler ends the
+// goroutine, its answer is to wait.
+func (p *pool) ask(l *lane, q *dispatch.Question) (step dispatch.Step) {
+	choice := core.Choice{Index: -1}
+	defer func() {
+		p.node.pooling.Lock()
+		defer p.node.unlockPools()
+		l.now = p.node.clock.local() // the scheduler's time counts
+		step = p.take(l, p.state.Answer(&l.state, q, choice, p.node.moment(l.now)))
+	}()
+	for _, e := range q.Ends {
+		q.Scheduler.Ran(e.Index, e.OK)
 	}
+	choice = q.Scheduler.Next(q.Now, q.Heads)
+	return step
 }
 
 // taken notes that a lane has taken a batch of the shard that was chosen for it, or that there was
-// no batch after all. The lane is nil for RunDue. It takes the shard's current view. The caller
-// holds shard.mu.
-func (p *pool) taken(l *lane, m *member, ok bool, v view, now time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if l != nil {
-		m.chosen--
-	}
-	if ok {
-		p.starts.Add(now)
-	}
-	p.show(m, v)
-	p.dispatch(now)
-}
-
-// batchEnded notes how the lane's last batch ended.
-func (p *pool) batchEnded(l *lane) {
-	m := l.working
-	if m == nil {
-		return
-	}
-	l.working = nil
-	m.lanes--
-	p.busy--
-	if l.ran {
-		p.pace.Observe(l.took, 1)
-	}
-	p.chooser.ended(m, l.succeeded)
-	p.recount(m)
-	if limit := m.supply.limit; limit != nil {
-		limit.running--
-		m.supply.running--
-		now := p.node.clock.local()
-		limit.promise(now)
-		p.dispatch(now)
-	}
+// no batch after all. chosen is false where no lane was chosen. It takes the shard's current view.
+// The caller holds shard.mu.
+func (p *pool) taken(s *shard, chosen, ok bool, now time.Time) {
+	v := s.view()
+	p.node.pooling.Lock()
+	defer p.node.unlockPools()
+	p.state.Taken(s.member, chosen, ok, v, p.node.moment(now))
 }
 
 // update takes a shard's view. If news is set, the shard no longer waits for another job on its
 // last chance. The caller holds shard.mu.
-func (p *pool) update(m *member, v view, news bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if news {
-		m.awaitsChance = false
-	}
-	p.show(m, v)
-	p.dispatch(p.node.clock.local())
-}
-
-// show takes a shard's view.
-func (p *pool) show(m *member, v view) {
-	m.view = v
-	if m.skipped && m.early() > 0 {
-		m.skipped = false
-	}
-	p.recount(m)
+func (p *pool) update(s *shard, news bool) {
+	v := s.view()
+	p.node.pooling.Lock()
+	defer p.node.unlockPools()
+	p.state.Show(s.member, v, news, p.node.now())
 }
 
 // awaitChance hides a shard while its next job waits for another one on its last chance. await is
 // false when it need no longer wait.
-func (p *pool) awaitChance(m *member, await bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	m.awaitsChance = await
-	p.recount(m)
-	p.dispatch(p.node.clock.local())
+func (p *pool) awaitChance(s *shard, await bool) {
+	p.node.pooling.Lock()
+	defer p.node.unlockPools()
+	p.state.Await(s.member, await, p.node.now())
 }
 
-// startable returns how many batches lanes may start now.
-func (p *pool) startable() (n int) {
-	for _, s := range p.supplies {
-		n += s.cut(s.startable)
-	}
-	return n
+// hasGrant reports whether the shard has a grant that no turn carries yet.
+func (p *pool) hasGrant(s *shard) bool {
+	p.node.pooling.Lock()
+	defer p.node.pooling.Unlock()
+	return s.member.HasGrant()
 }
 
-// dispatch grants what is in demand and wakes lanes for batches that may start. It is called after
-// each change.
-func (p *pool) dispatch(now time.Time) {
-	defer p.reviewPermits()
-	if p.manual || p.node.stopping() {
-		return
-	}
-	for _, s := range p.supplies {
-		s.unhold()
-		s.limit.unhold(p)
-	}
-	p.grantDemand(now)
-	p.wakeLanes()
-	p.arm(p.chooser.nextLook(p, now))
+// takeGrant returns how many batches the turn that is being made is to claim.
+func (p *pool) takeGrant(s *shard) int {
+	p.node.pooling.Lock()
+	defer p.node.unlockPools()
+	return p.state.Carry(s.member, p.node.now())
 }
 
-// reviewPermits checks whether more or fewer permits are needed than before.
-func (p *pool) reviewPermits() {
-	for _, s := range p.supplies[1:] {
-		s.limit.permits.review()
-	}
+// grantAnswered notes that the turn that carried the shard's grant has brought the given number of
+// batches. more is true if the store has others. The caller holds shard.mu.
+func (p *pool) grantAnswered(s *shard, batches int, more bool) {
+	v := s.view()
+	p.node.pooling.Lock()
+	defer p.node.unlockPools()
+	p.state.Answered(s.member, batches, more, v, p.node.now())
 }
 
-// wakeLanes wakes lanes for batches that may start.
-func (p *pool) wakeLanes() {
-	for n := p.chooser.wanted(p) - p.woken; n > 0 && len(p.free) > 0; n-- {
-		p.wakeLane()
-	}
-	for _, s := range p.supplies {
-		if s.limit != nil && len(p.free) > 0 && s.startable > s.mayStart() {
-			s.limit.wait(s)
-		}
-	}
+// revokeGrant ends a grant that gets no answer. The caller holds shard.mu.
+func (p *pool) revokeGrant(s *shard) {
+	v := s.view()
+	p.node.pooling.Lock()
+	defer p.node.unlockPools()
+	p.state.Lost(s.member, v, p.node.now())
 }
 
-// breakPromises passes on the turn of a lane that has found nothing to start.
-func (p *pool) breakPromises() {
-	for _, s := range p.supplies {
-		if s.promised {
-			s.breakPromise()
-			s.limit.promise(p.node.clock.local())
-		}
-	}
-}
-
-// arm sets the timer for the next time at which to dispatch. It does nothing if that is zero.
-func (p *pool) arm(at time.Time) {
-	if at.IsZero() || !p.timerAt.IsZero() && !at.Before(p.timerAt) {
-		return
-	}
-	p.timerAt = at
-	p.timer.Reset(max(0, time.Until(at)))
+// grantByHand grants to a shard in RunDue.
+func (p *pool) grantByHand(s *shard, batches int) {
+	p.node.pooling.Lock()
+	defer p.node.unlockPools()
+	p.state.GrantByHand(s.member, batches)
 }
 
 func (p *pool) onTimer() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.timerAt = time.Time{}
-	p.chooser.look()
-	p.dispatch(p.node.clock.local())
+	p.node.pooling.Lock()
+	defer p.node.unlockPools()
+	p.state.Look(p.node.now())
+}
+
+// setShards adds shards to those of the pool, forgets those of removed queues, and gives the pool a
+// new scheduler, which has no record of earlier choices. A shard that is still in use stays. queues
+// are those that the node serves. One goroutine at a time may call it.
+func (p *pool) setShards(more []*shard, build core.SchedulerFunc, queues map[string]*Queue) error {
+	c := core.SchedulerConfig{PollInterval: p.node.cfg.PollInterval}
+	members := p.stayingShards()
+	for _, s := range more {
+		s.pool, s.member = p, p.state.NewShard(s, s.queue.BatchSize, s.queue.limit)
+		members = append(members, s.member)
+	}
+	for _, m := range members {
+		c.Shards = append(c.Shards, m.Of.(*shard).id)
+	}
+	order, scheduler := dispatch.NewOrder(build, c)
+	if err := checkScheduler(scheduler, queues); err != nil {
+		return err
+	}
+	p.node.pooling.Lock()
+	defer p.node.unlockPools()
+	p.state.SetShards(members, order, p.node.now())
+	return nil
+}
+
+// stayingShards returns the shards of the pool without those of removed queues.
+func (p *pool) stayingShards() (members []*dispatch.Shard) {
+	p.node.pooling.Lock()
+	defer p.node.pooling.Unlock()
+	for _, m := range p.state.Shards() {
+		if m.Active() || !m.Of.(*shard).queue.removed.Load() {
+			members = append(members, m)
+		}
+	}
+	return members
+}
+
+// addLanes adds lanes that do not run yet, and returns them.
+func (p *pool) addLanes(n int) []*lane {
+	before := len(p.lanes)
+	for range n {
+		p.lanes = append(p.lanes, newLane(p, int(p.node.laneNumbers.Add(1))-1))
+	}
+	return p.lanes[before:]
+}
+
+// startLanes lets lanes run.
+func (p *pool) startLanes(lanes []*lane) {
+	for _, l := range lanes {
+		p.node.lanesRunning.Add(1)
+		go l.run()
+	}
+}
+
+// setLanes makes the pool have n lanes. Surplus lanes end when they are free.
+func (p *pool) setLanes(n int) {
+	p.node.pooling.Lock()
+	defer p.node.unlockPools()
+	p.laneCount.Store(int32(n))
+	p.startLanes(p.addLanes(p.state.SetLanes(n)))
+}
+
+// nodeLanes returns how many lanes the node is to have, in this pool and others.
+func (p *pool) nodeLanes() int {
+	if p.shared {
+		return int(p.laneCount.Load())
+	}
+	return p.node.cfg.Lanes
+}
+
+// stop ends all grants, and wakes the lanes, which end.
+func (p *pool) stop() {
+	p.node.pooling.Lock()
+	defer p.node.pooling.Unlock()
+	p.node.dispatcher.Stop()
+	for _, l := range p.lanes {
+		signal(l.wake)
+	}
+}
+
+// full reports whether all lanes run batches, or are about to.
+func (p *pool) full() bool {
+	p.node.pooling.Lock()
+	defer p.node.pooling.Unlock()
+	return p.state.Full()
 }

@@ -158,7 +158,7 @@ func (e *Engine) serveQueues(p *pool, next *served) error {
 
 // adopt makes the node serve other queues, and adds shards.
 func (e *Engine) adopt(p *pool, next *served, more []*shard) error {
-	if err := p.setMembers(more, e.cfg.Scheduler, next.byName()); err != nil {
+	if err := p.setShards(more, e.cfg.Scheduler, next.byName()); err != nil {
 		return err
 	}
 	next.shards = append(next.shards, more...)

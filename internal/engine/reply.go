@@ -113,5 +113,5 @@ func (s *shard) endGrant(request *ports.TurnRequest, r *ports.TurnReply) {
 		return
 	}
 	batches := s.queue.batches(len(r.Claims))
-	s.member.pool.grantAnswered(s.member, batches, batches > 0 && r.Head.DueBy(r.Now), s.view())
+	s.pool.grantAnswered(s, batches, batches > 0 && r.Head.DueBy(r.Now))
 }

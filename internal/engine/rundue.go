@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/skeinq/skein/internal/dispatch"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -16,11 +17,11 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 	defer e.cancelCalls()
 	defer e.hooks.close()
 	e.hooks.maxWorkers, e.cfg.Lanes = 1, 1
-	if err := e.makePools(); err != nil {
+	if err := e.makePools(true); err != nil {
 		return 0, err
 	}
 	for _, s := range e.shards() {
-		s.assigned, s.member.pool.manual = true, true
+		s.assigned = true
 	}
 	for _, q := range e.cfg.Queues {
 		if err := e.declare(q); err != nil {
@@ -100,7 +101,7 @@ func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
 		default:
 			return jobs, nil
 		}
-		s.member.pool.lanes[0].execute(s, b)
+		s.pool.lanes[0].execute(s, b)
 		for i := range b.Claims {
 			if _, ran := b.jobRun(i, 0); ran {
 				jobs++
@@ -116,8 +117,8 @@ func (s *shard) grantByHand() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	waiting, _ := s.waiting()
-	soon := min(s.pace.JobsWithin(s.node.claimWindow())/s.queue.BatchSize, s.claimAhead())
-	s.member.pool.grantByHand(s.member, max(1, soon)-waiting)
+	soon := min(s.pace.JobsWithin(dispatch.Window(s.node.cfg.PollInterval))/s.queue.BatchSize, s.stock())
+	s.pool.grantByHand(s, max(1, soon)-waiting)
 }
 
 // turnOnce makes the turn that is due, if any.

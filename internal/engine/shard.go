@@ -15,8 +15,10 @@ import (
 // together.
 type shard struct {
 	shardInfo
-	// member is the shard's place in its pool.
-	member *member
+	// pool works the shard. member is the shard as the pool's state sees it, which node.pooling
+	// guards.
+	pool   *pool
+	member *dispatch.Shard
 	// wake wakes the turn loop, which may have something to do.
 	wake chan struct{}
 	// released wakes an acquire that waits: the shard's owner may have released it.
@@ -91,31 +93,26 @@ func newShard(node *node, id core.Shard, queue *Queue) *shard {
 }
 
 // publish shows the shard's heads to its pool.
-func (s *shard) publish() { s.member.pool.update(s.member, s.view(), false) }
+func (s *shard) publish() { s.pool.update(s, false) }
 
 // publishNews is publish after something has changed in the store: a job that waits for the end of
 // another one on its last chance may be gone, or may have been joined by others.
-func (s *shard) publishNews() { s.member.pool.update(s.member, s.view(), true) }
+func (s *shard) publishNews() { s.pool.update(s, true) }
 
 // view returns the shard's view for its pool.
-func (s *shard) view() view {
-	v := view{idle: s.unstarted() == 0 && len(s.running) == 0}
+func (s *shard) view() dispatch.View {
+	v := dispatch.View{Idle: s.unstarted() == 0 && len(s.running) == 0}
 	if !s.lease.held || s.leaving() {
 		return v
 	}
-	waiting, first := s.waiting()
-	free := s.freeToRun()
+	var first *core.Claim
+	v.Waiting, first = s.waiting()
+	v.Free, v.Stock = s.freeToRun(), s.stock()
 	if first != nil && !s.paused {
-		v.run, v.startable = core.Head{Due: first.PerformAt, OK: true}, min(waiting, free)
+		v.Run = core.Head{Due: first.PerformAt, OK: true}
 	}
-	if s.unresponsive {
-		return v
-	}
-	v.ask = core.Head{Due: max(s.storeHead.Due, s.headNotBefore), OK: s.storeHead.OK}
-	target := s.claimAhead()
-	v.room, v.next = free+target-waiting, waiting == 0 && free > 0
-	if 2*waiting <= target {
-		v.ahead = target - waiting
+	if !s.unresponsive {
+		v.Claim = core.Head{Due: max(s.storeHead.Due, s.headNotBefore), OK: s.storeHead.OK}
 	}
 	return v
 }
@@ -134,16 +131,16 @@ func (s *shard) freeToRun() int {
 	return max(0, free)
 }
 
-// claimAhead returns how many batches may wait for lanes. The pool knows how many its lanes will
+// stock returns how many batches may wait for lanes. The pool knows how many its lanes will
 // start soon. For a shard that only some lanes may work, this is how many those lanes will start
 // if all of them work it.
-func (s *shard) claimAhead() int {
+func (s *shard) stock() int {
 	jobs := s.node.cfg.Prefetch
-	if most := s.queue.Parallel; most > 0 && most < int(s.member.pool.laneCount.Load()) {
-		jobs = min(jobs, most*s.pace.JobsWithin(s.node.claimWindow()))
+	if most := s.queue.Parallel; most > 0 && most < int(s.pool.laneCount.Load()) {
+		jobs = min(jobs, most*s.pace.JobsWithin(dispatch.Window(s.node.cfg.PollInterval)))
 	}
-	if most := s.queue.mostLanes(); most > 0 && most < s.member.pool.nodeLanes() {
-		jobs = min(jobs, most*s.pace.JobsWithin(s.node.claimWindow()))
+	if most := s.queue.mostLanes(); most > 0 && most < s.pool.nodeLanes() {
+		jobs = min(jobs, most*s.pace.JobsWithin(dispatch.Window(s.node.cfg.PollInterval)))
 	}
 	return jobs / s.queue.BatchSize
 }
@@ -154,8 +151,7 @@ func (s *shard) take(l *lane) (b *Batch, begins *startingBatch) {
 	var now time.Time
 	if l != nil {
 		now = l.now
-	}
-	if now.IsZero() {
+	} else {
 		now = s.node.clock.local()
 	}
 	b, begins = s.tryTake(l, now)
@@ -178,7 +174,7 @@ func (s *shard) tryTake(l *lane, now time.Time) (b *Batch, begins *startingBatch
 			b = s.start(claims, chance, now)
 		}
 	}
-	s.member.pool.taken(l, s.member, b != nil, s.view(), now)
+	s.pool.taken(s, l != nil, b != nil, now)
 	return b, begins
 }
 
@@ -206,7 +202,7 @@ func (s *shard) takeBegun(begins *startingBatch) (b *Batch, wait bool) {
 		return nil, false
 	}
 	b = s.start(begins.claims, begins.chance, now)
-	s.member.pool.taken(nil, s.member, true, s.view(), now)
+	s.pool.taken(s, false, true, now)
 	return b, false
 }
 

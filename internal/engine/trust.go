@@ -38,7 +38,7 @@ func (s *shard) turnOverdue() {
 func (s *shard) stopTrusting() {
 	s.unresponsive = true
 	s.leaveStarting()
-	s.member.pool.revokeGrant(s.member, s.view())
+	s.pool.revokeGrant(s)
 }
 
 // trust ends what stopTrusting began.

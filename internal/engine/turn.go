@@ -107,7 +107,7 @@ func (s *shard) nextStep(now time.Time) step {
 // needsTurn reports whether there is something to send or to claim.
 func (s *shard) needsTurn(now time.Time, leaving bool) bool {
 	return len(s.finished) > 0 || s.turns.due || s.needsBegin() ||
-		!leaving && s.member.pool.hasGrant(s.member)
+		!leaving && s.pool.hasGrant(s)
 }
 
 // exchange makes the next turn, if the lease still lasts. After an error it is unknown whether the
@@ -155,7 +155,7 @@ func (s *shard) want(leaving bool) int {
 	if leaving {
 		return 0
 	}
-	return min(s.member.pool.takeGrant(s.member)*s.queue.BatchSize, core.MaxTurnJobs)
+	return min(s.pool.takeGrant(s)*s.queue.BatchSize, core.MaxTurnJobs)
 }
 
 // nextSettlements moves finished settlements to the turn, as far as they fit.

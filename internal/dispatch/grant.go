@@ -1,0 +1,143 @@
+package dispatch
+
+import (
+	"time"
+
+	"github.com/skeinq/skein/core"
+)
+
+const (
+	// firstGrant is how many batches a shard is granted at first: most shards that become due have few
+	// jobs. While the shard has more, the grant grows by grantGrowth.
+	firstGrant  = 4
+	grantGrowth = 4
+)
+
+// grantDemand grants to the shards that the scheduler chooses. For lanes that wait it does so at
+// once; before lanes are free only if it is worth a turn.
+func (p *Pool) grantDemand(now Now) {
+	starting := p.starting(now)
+	for {
+		short := p.short()
+		if short > 0 {
+			p.showPassed()
+		} else if short+starting < max(1, min(starting/2, core.MaxTurnJobs)) {
+			return
+		}
+		s := p.order.claim(p, now)
+		if s == nil {
+			return
+		}
+		switch n := min(short+starting, max(short, s.lacks()), s.claimable()); {
+		case n > 0:
+			p.grant(s, n)
+			continue
+		case s.part.limit.claimable(s.refill()) <= 0:
+			s.part.limit.hold(s)
+		default:
+			s.claims = passed
+			p.passed++
+		}
+		p.order.unclaim(s)
+		p.recount(s)
+	}
+}
+
+// showPassed shows the shards that were passed.
+func (p *Pool) showPassed() {
+	if p.passed == 0 {
+		return
+	}
+	p.passed = 0
+	for _, s := range p.shards {
+		if s.claims == passed {
+			s.claims = shown
+			p.recount(s)
+		}
+	}
+}
+
+// grant lets the next turn of a shard claim n batches.
+func (p *Pool) grant(s *Shard, n int) {
+	s.granted, s.sent = n, false
+	s.part.change(0, n)
+	p.recount(s)
+	p.node.act(Action{Kind: Turn, Shard: s})
+}
+
+// GrantByHand grants to a shard of a manual pool.
+func (p *Pool) GrantByHand(s *Shard, n int) {
+	if s.granted == 0 && n > 0 {
+		p.grant(s, n)
+	}
+}
+
+// starting returns how many batches will start within the claim window. It is the lesser of two
+// estimates: by how many have started, and by how long they take.
+func (p *Pool) starting(now Now) int {
+	if p.node.Prefetch == 0 {
+		return 0
+	}
+	window := Window(p.node.PollInterval)
+	started := int(time.Duration(p.starts.Count(now.Local)) * window / LookAhead)
+	return min(started, p.lanes*p.pace.JobsWithin(window))
+}
+
+// HasGrant reports whether the shard has a grant that no turn carries yet.
+func (s *Shard) HasGrant() bool { return s.granted > 0 && !s.sent }
+
+// Carry returns how many batches the turn that is being made is to claim: the grant, and the demand
+// that has arisen since.
+func (p *Pool) Carry(s *Shard, now Now) int {
+	switch {
+	case s.granted == 0:
+		p.order.turns(p, s, now)
+	default:
+		if more := p.demand(s, now); more > 0 {
+			s.granted += more
+			s.part.change(0, more)
+		}
+	}
+	s.sent = s.granted > 0
+	return s.granted
+}
+
+// demand returns how many batches of a shard are in demand beside its grant, as far as a turn that
+// is made anyway may claim them.
+func (p *Pool) demand(s *Shard, now Now) int {
+	short := p.short()
+	return min(short+p.starting(now), max(short, s.refill()-s.granted), s.claimable()-s.granted)
+}
+
+// Answered ends the grant that a turn has carried, which brought the given number of batches. more
+// is true if the store has others. It takes the shard's current view.
+func (p *Pool) Answered(s *Shard, batches int, more bool, v View, now Now) {
+	if s.sent {
+		s.more = more
+		if more {
+			s.size = min(s.size*grantGrowth, core.MaxTurnJobs)
+		} else {
+			s.size = max(firstGrant, batches)
+		}
+		p.endGrant(s, batches)
+	}
+	p.show(s, v)
+	p.dispatch(now)
+}
+
+// Lost ends a grant that gets no answer. It takes the shard's current view.
+func (p *Pool) Lost(s *Shard, v View, now Now) {
+	if s.granted > 0 {
+		s.size, s.more = firstGrant, false
+		p.endGrant(s, 0)
+	}
+	p.show(s, v)
+	p.dispatch(now)
+}
+
+// endGrant ends a grant that has brought a number of batches.
+func (p *Pool) endGrant(s *Shard, batches int) {
+	s.part.change(0, -s.granted)
+	s.granted, s.sent = 0, false
+	p.order.answered(s, batches)
+}

@@ -1,0 +1,200 @@
+package dispatch
+
+import "math"
+
+// Limit bounds how many lanes of the server run batches of one queue at once. A nil Limit bounds
+// nothing.
+type Limit struct {
+	// most is how many lanes may run now. For a queue with permits it is the number of held permits,
+	// and at most lanes.
+	most int
+	// lanes is the bound of the server, or 0. permits are those of the queue, or nil.
+	lanes   int
+	permits *Permits
+	// running counts the lanes that run a batch or are about to. claimed counts the batches that are
+	// runnable but for the limit, or granted.
+	running, claimed int
+	// held are the shards that get no grant since the limit is reached, in the order in which they
+	// were chosen.
+	held []*Shard
+	// parts are those of the pools that share the limit. queue are those whose waiting lanes the limit
+	// keeps from a batch, in order of arrival. reserved counts the lanes that were woken for their
+	// turn and have not come yet.
+	parts, queue []*part
+	reserved     int
+}
+
+// part is the shards of a pool under one limit.
+type part struct {
+	pool  *Pool
+	limit *Limit // nil if there is none
+	// runnable and granted count batches. running counts the lanes of the pool that run one or are
+	// about to, if there is a limit.
+	runnable, granted, running int
+	// held are the shards that are hidden from the scheduler since the limit is reached, in the order
+	// in which they were chosen.
+	held []*Shard
+	// place is that in the queue of the limit.
+	place place
+}
+
+// place is where a part stands in the queue of a limit.
+type place uint8
+
+const (
+	placeNone     place = iota
+	placeQueued         // it is in Limit.queue
+	placeReserved       // a lane was woken for its turn, and may start before others
+)
+
+// NewLimit returns a limit, nil for 0.
+func NewLimit(most int) *Limit {
+	if most == 0 {
+		return nil
+	}
+	return &Limit{most: most, lanes: most}
+}
+
+// partOf returns the part of the pool's shards with a limit.
+func (p *Pool) partOf(limit *Limit) *part {
+	for _, t := range p.parts {
+		if t.limit == limit {
+			return t
+		}
+	}
+	t := &part{pool: p, limit: limit}
+	p.parts = append(p.parts, t)
+	limit.parts = append(limit.parts, t)
+	return t
+}
+
+// change adds to the runnable and the granted batches.
+func (t *part) change(runnable, granted int) {
+	t.runnable += runnable
+	t.granted += granted
+	if t.limit != nil {
+		t.limit.claimed += runnable + granted
+	}
+}
+
+// claimable returns how many more batches may be claimed, the given number of them beyond the
+// limit.
+func (l *Limit) claimable(beyond int) int {
+	if l == nil {
+		return math.MaxInt
+	}
+	if l.most == 0 { // no batch will start soon
+		beyond = 0
+	}
+	return l.most - l.running + beyond - l.claimed
+}
+
+// hold hides the store's jobs of a shard until more may be claimed.
+func (l *Limit) hold(s *Shard) {
+	if s.claims != atLimit {
+		s.claims = atLimit
+		l.held = append(l.held, s)
+	}
+}
+
+// show shows as many of the hidden shards as the limit allows to claim. The caller dispatches p
+// itself.
+func (l *Limit) show(p *Pool, now Now) {
+	if l == nil {
+		return
+	}
+	for n := l.claimable(0); n > 0 && len(l.held) > 0; n-- {
+		s := l.held[0]
+		l.held = l.held[1:]
+		s.claims = shown
+		s.pool.recount(s)
+		if s.pool != p {
+			s.pool.dispatch(now)
+		}
+	}
+}
+
+// wait notes that the limit keeps waiting lanes of a pool from a batch.
+func (l *Limit) wait(t *part) {
+	if len(l.parts) > 1 && t.place == placeNone {
+		t.place = placeQueued
+		l.queue = append(l.queue, t)
+	}
+}
+
+// reserve gives freed lanes to the queued parts. It wakes one lane of each.
+func (l *Limit) reserve(now Now) {
+	for l.running+l.reserved < l.most && len(l.queue) > 0 {
+		t := l.queue[0]
+		l.queue = l.queue[1:]
+		t.place = placeNone
+		if t.runnable == 0 || len(t.pool.waiting) == 0 {
+			continue
+		}
+		t.place = placeReserved
+		l.reserved++
+		t.pool.dispatch(now)
+		if t.pool.woken == 0 {
+			t.endReservation()
+		}
+	}
+}
+
+// endReservation ends the reservation that the part has, if any.
+func (t *part) endReservation() {
+	if t.place == placeReserved {
+		t.place = placeNone
+		t.limit.reserved--
+	}
+}
+
+// mayStart returns how many more batches of the part may run.
+func (t *part) mayStart() int {
+	if t.limit == nil {
+		return math.MaxInt
+	}
+	n := t.limit.most - t.limit.running - t.limit.reserved
+	if t.place == placeReserved {
+		n++
+	}
+	return max(0, n)
+}
+
+// start reports whether one more lane may run a batch of the shard. If not, the shard is hidden
+// until one may.
+func (t *part) start(s *Shard) bool {
+	switch {
+	case t.limit == nil:
+	case t.mayStart() > 0:
+		t.endReservation() // it is used
+		t.limit.running++
+		t.running++
+	default:
+		if !s.heldRun {
+			s.heldRun = true
+			t.held = append(t.held, s)
+		}
+		return false
+	}
+	return true
+}
+
+// show shows as many of the hidden shards as may start.
+func (t *part) show() {
+	for n := t.mayStart(); n > 0 && len(t.held) > 0; n-- {
+		s := t.held[0]
+		t.held = t.held[1:]
+		s.heldRun = false
+		t.pool.recount(s)
+	}
+}
+
+// holdsClaims reports whether the limit hides a shard of the part that has jobs in the store.
+func (t *part) holdsClaims() bool {
+	for _, s := range t.limit.held {
+		if s.part == t && s.view.Claim.OK {
+			return true
+		}
+	}
+	return false
+}

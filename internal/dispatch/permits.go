@@ -1,0 +1,294 @@
+package dispatch
+
+import (
+	"math"
+	"time"
+
+	"github.com/skeinq/skein/core"
+)
+
+// Permits are what this server holds of the permits of one queue. The store counts those of all
+// servers. The server runs at most as many batches of the queue as it holds permits. Until when it
+// holds them is the caller's to know, which calls Drop then.
+type Permits struct {
+	node  *Node
+	limit *Limit
+	// total is how many there are of all servers.
+	total int
+	// held is how many the server holds. share is how many it should hold at most: math.MaxInt unless
+	// other servers want some.
+	held, share int
+	// listed is set if the store may list the server.
+	listed bool
+	// attempt is the number of the last call. inFlight is set until that call is answered.
+	attempt  int64
+	inFlight bool
+	// denied is set if the store granted fewer than requested. Then the server does not request more
+	// before the store has sent a wake-up, or before callAt.
+	denied bool
+	// callAt is when to call if nothing changes, and retryAt when to call again after a failure.
+	callAt, retryAt time.Time
+	// unusedSince is since when fewer are needed than are held, or zero.
+	unusedSince time.Time
+	// byHand is 1 while the caller works a manual pool's shards of the queue.
+	byHand int
+}
+
+// PermitCall is a call of the store by which the server is to hold a number of permits.
+type PermitCall struct {
+	Attempt int64
+	// Limit is how many permits the queue has. Hold is how many the server is to hold, and Want how
+	// many it could use.
+	Limit, Hold, Want int
+}
+
+// NewPermits returns the permits of a queue. Bound must follow.
+func (n *Node) NewPermits() *Permits { return &Permits{node: n, share: math.MaxInt} }
+
+// Bound returns a new limit of the lanes that run the queue, which has the given number of permits.
+// lanes bounds the lanes of this server, or is 0.
+func (p *Permits) Bound(total, lanes int) *Limit {
+	p.total, p.limit = total, &Limit{lanes: lanes, permits: p}
+	p.setLimit()
+	return p.limit
+}
+
+// Held returns how many permits the server holds.
+func (p *Permits) Held() int { return p.held }
+
+// Denied reports whether the store has granted fewer permits than requested, and no other call is
+// under way.
+func (p *Permits) Denied() bool { return p.denied && !p.inFlight }
+
+// setLimit sets the limit of the lanes to the number of held permits, and at most the share.
+func (p *Permits) setLimit() {
+	p.limit.most = min(p.held, p.share)
+	if p.limit.lanes > 0 {
+		p.limit.most = min(p.limit.most, p.limit.lanes)
+	}
+}
+
+// running returns how many batches run.
+func (p *Permits) running() int { return p.limit.running + p.byHand }
+
+// manual reports whether the queue is worked by hand.
+func (p *Permits) manual() bool { return len(p.limit.parts) > 0 && p.limit.parts[0].pool.manual }
+
+// need returns how many permits the server could use: for running batches, and for those that its
+// lanes could start. While the store has more jobs than may be claimed, their number is unknown
+// and counts as more.
+func (p *Permits) need(more int) int {
+	need := p.running()
+	if p.node.stopped || p.manual() {
+		return need
+	}
+	for _, t := range p.limit.parts {
+		batches := t.runnable + t.granted
+		if t.holdsClaims() {
+			batches = min(batches+more, t.pool.target)
+		}
+		need += min(batches, t.lanesToCome())
+	}
+	if p.limit.lanes > 0 {
+		need = min(need, p.limit.lanes)
+	}
+	return min(need, p.total)
+}
+
+// want returns how many permits the server reports that it could use. A server that holds one and
+// has more to do reports so, and the others then leave it its share at once.
+func (p *Permits) want() int {
+	if p.held == 0 {
+		return p.need(1)
+	}
+	return p.need(p.total)
+}
+
+// contended reports whether other servers want permits.
+func (p *Permits) contended() bool { return p.share < math.MaxInt }
+
+// target returns how many permits the server should hold: those of running batches, and what it
+// needs of its share. While no server waits for permits, its number doubles until the store has no
+// more.
+func (p *Permits) target() int {
+	need := p.want()
+	if !p.contended() {
+		need = p.need(max(1, p.held))
+	}
+	return max(p.running(), min(need, p.share))
+}
+
+// lanesToCome returns how many lanes could start batches of the part: the free ones and, if other
+// queues have all lanes, the next one, since the scheduler can only choose a shard that has a
+// permit.
+func (t *part) lanesToCome() int {
+	lanes := t.pool.target
+	return max(0, lanes-t.pool.running, min(lanes-t.running, 1))
+}
+
+// review asks for a Plan if the server should hold more or fewer permits than it does. It does
+// nothing if p is nil.
+func (p *Permits) review() {
+	if p == nil {
+		return
+	}
+	switch target := p.target(); {
+	case target < p.held:
+		if p.inFlight || !p.unusedSince.IsZero() && p.held <= p.share && !p.node.stopped {
+			return
+		}
+	case target > p.held && !p.denied && !p.inFlight:
+		p.unusedSince = time.Time{}
+	default:
+		p.unusedSince = time.Time{}
+		return
+	}
+	p.node.act(Action{Kind: ReviewPermits})
+}
+
+// patience returns how long permits may be unused before they are given back.
+func (p *Permits) patience() time.Duration {
+	switch {
+	case p.node.stopped || p.manual() || p.held > p.share:
+		return 0
+	case p.contended():
+		return LookAhead
+	}
+	return p.node.PollInterval
+}
+
+// Plan returns whether to call the store now, by which call, and how long to wait before the next
+// Plan. callIn is when to call again if nothing changes: a part of the poll interval, at random, so
+// that servers do not call in step.
+func (p *Permits) Plan(now time.Time, callIn time.Duration) (c PermitCall, call bool, wait time.Duration) {
+	hold, call, wait := p.plan(now)
+	if call {
+		c = p.request(hold, now, callIn)
+	}
+	return c, call, max(0, wait)
+}
+
+// plan is Plan without the call, which is to hold the returned number.
+func (p *Permits) plan(now time.Time) (hold int, call bool, wait time.Duration) {
+	wait = p.node.LeaseTTL / 3
+	if p.inFlight {
+		return 0, false, wait
+	}
+	if left := p.retryAt.Sub(now); left > 0 {
+		return 0, false, min(wait, left)
+	}
+	hold, target := p.held, p.target()
+	if p.listed || p.held > 0 {
+		left := p.callAt.Sub(now)
+		call, wait = left <= 0, min(wait, left)
+	}
+	switch {
+	case target < p.held:
+		if p.unusedSince.IsZero() {
+			p.unusedSince = now
+		}
+		left := p.unusedSince.Add(p.patience()).Sub(now)
+		if wait = min(wait, left); left <= 0 {
+			return target, true, wait
+		}
+	case target > p.held && (call || !p.denied):
+		p.unusedSince = time.Time{}
+		return target, true, wait
+	default:
+		p.unusedSince = time.Time{}
+	}
+	return hold, call, wait
+}
+
+// request returns the call by which the server holds the given number of permits. If that is fewer
+// than before, it counts from now on.
+func (p *Permits) request(hold int, now time.Time, callIn time.Duration) PermitCall {
+	want := max(hold, p.want())
+	p.callAt = now.Add(min(callIn, p.node.LeaseTTL/3))
+	p.inFlight = true
+	p.attempt++
+	if hold < p.held {
+		p.held = hold
+		p.setLimit()
+	}
+	return PermitCall{Attempt: p.attempt, Limit: p.total, Hold: hold, Want: want}
+}
+
+// Return returns the call that returns all permits at the end. ok is false if there is nothing to
+// return.
+func (p *Permits) Return(now time.Time) (c PermitCall, ok bool) {
+	if !p.listed && p.held == 0 {
+		return c, false
+	}
+	c = p.request(0, now, 0)
+	c.Want = 0
+	return c, true
+}
+
+// Failed notes that the call has failed and that the next one may be made at retryAt. listed is
+// false if the store does not list the server.
+func (p *Permits) Failed(listed bool, retryAt time.Time) {
+	p.inFlight, p.listed, p.retryAt = false, listed, retryAt
+}
+
+// Answered takes the reply to a call: how many permits the server holds, and the holders at the
+// store's time. kept is false if the store granted fewer than the server believed to hold: then
+// running batches have to end.
+func (p *Permits) Answered(c PermitCall, held int, holders []core.PermitHolder, now Now) (kept bool) {
+	kept = held >= p.held
+	p.inFlight = false
+	p.held, p.listed, p.denied = held, c.Want > 0, held < c.Hold
+	p.share = p.shareOf(holders, now.Store)
+	p.setLimit()
+	for _, t := range p.limit.parts {
+		t.pool.dispatch(now)
+	}
+	return kept
+}
+
+// shareOf returns the share of this server if another one wants more permits than it holds.
+func (p *Permits) shareOf(holders []core.PermitHolder, now core.Instant) int {
+	own, contended := -1, false
+	for i, h := range holders {
+		if h.Owner == p.node.Owner {
+			own = i
+		} else if h.Want > h.Held {
+			contended = true
+		}
+	}
+	if own < 0 || !contended {
+		return math.MaxInt
+	}
+	return FairPermits(p.total, holders, now)[own]
+}
+
+// Drop ends the permits on this side. It returns the shards of the queue, whose handlers have to
+// end.
+func (p *Permits) Drop() (shards []*Shard) {
+	p.held = 0
+	p.setLimit()
+	for _, t := range p.limit.parts {
+		for _, s := range t.pool.shards {
+			if s.part == t {
+				shards = append(shards, s)
+			}
+		}
+	}
+	return shards
+}
+
+// Freed takes the news that other servers have returned permits.
+func (p *Permits) Freed() {
+	if p.want() > p.held {
+		p.denied, p.callAt = false, time.Time{}
+		p.node.act(Action{Kind: ReviewPermits})
+	}
+}
+
+// ByHand notes whether the caller works the queue by hand.
+func (p *Permits) ByHand(works bool) {
+	p.byHand = 0
+	if works {
+		p.byHand, p.denied = 1, false
+	}
+}

@@ -1,0 +1,320 @@
+package dispatch
+
+import (
+	"time"
+
+	"github.com/skeinq/skein/core"
+)
+
+// Node is what the pools of one server share. All of them are one state: the caller makes one call
+// at a time of whatever belongs to it, and takes the actions after each.
+type Node struct {
+	Config
+	stopped bool
+	actions []Action
+}
+
+// Config is what a Node decides by.
+type Config struct {
+	// Owner is the server's own among the holders of permits.
+	Owner        string
+	PollInterval time.Duration
+	LeaseTTL     time.Duration
+	// Prefetch is 0 if nothing is claimed before a lane is free for it.
+	Prefetch int
+}
+
+// Now is a time of this process, and the store's time then as far as it is known.
+type Now struct {
+	Local time.Time
+	Store core.Instant
+}
+
+// Kind is what an Action is.
+type Kind uint8
+
+// The kinds of actions.
+const (
+	WakeLane      Kind = iota // Lane is to call Pool.Next
+	Turn                      // Shard has a grant, so its next turn is to be made
+	ReviewPermits             // Permits.Plan is to be called for the queues with a limit
+	Look                      // Pool.Look is to be called at Pool.LookAt, and not at another time
+)
+
+// Action is what the caller is to do. It has the fields that its Kind names.
+type Action struct {
+	Kind  Kind
+	Lane  *Lane
+	Shard *Shard
+	Pool  *Pool
+}
+
+// Pending reports whether there are actions.
+func (n *Node) Pending() bool { return len(n.actions) > 0 }
+
+// Actions appends the actions since the last call to a slice, in order.
+func (n *Node) Actions(to []Action) []Action {
+	to = append(to, n.actions...)
+	n.actions = n.actions[:0]
+	return to
+}
+
+func (n *Node) act(a Action) { n.actions = append(n.actions, a) }
+
+// Stop ends all grants and choices: Next ends each lane that calls it.
+func (n *Node) Stop() { n.stopped = true }
+
+// Pool is lanes and the shards that they work together. The scheduler keeps its shards in two
+// orders: by the runnable jobs, for the lanes, and by the jobs in the store, for grants.
+type Pool struct {
+	// Of is the caller's own name of the pool.
+	Of   any
+	node *Node
+	// lanes is how many there are, and target how many there are to be.
+	lanes, target int
+	// manual is set if nothing is granted or run by itself.
+	manual bool
+	shards []*Shard
+	order  Order
+	// waiting are the lanes without a batch that have not been woken; woken counts those on their way
+	// to Next, and running those that run a batch or are about to.
+	waiting []*Lane
+	woken   int
+	running int
+	// parts are the shards by the limit of their queues. The first is that of all queues without one.
+	parts []*part
+	// starts and pace estimate how many batches will start.
+	starts Recent
+	pace   Pace
+	// passed counts the shards that need no grant while no lane is free.
+	passed int
+	// lookAt is when to look, or zero.
+	lookAt time.Time
+}
+
+// Lane is a lane as its pool sees it. The zero value is a lane that has not called Next yet.
+type Lane struct {
+	// Of is the caller's own name of the lane.
+	Of any
+	// shard is the one that was chosen for the lane, until its batch has ended.
+	shard *Shard
+	state laneState
+	// refused counts the choices of a user's scheduler that brought the lane no batch.
+	refused int
+}
+
+type laneState uint8
+
+const (
+	laneCalls laneState = iota // it calls Next, or runs a batch
+	laneWaits                  // it is in Pool.waiting
+	laneWoken                  // it is one of Pool.woken
+)
+
+// Step is what a lane does next. The zero value is to wait for a WakeLane, after Pool.Wait.
+type Step struct {
+	// Run is the shard from which the lane takes a batch.
+	Run *Shard
+	// Ask is what to ask the user's scheduler, without a lock. Pool.Answer takes the answer.
+	Ask *Question
+	// End is set if the lane is to end.
+	End bool
+}
+
+// NewPool returns a pool of lanes, which still have to call Next, without shards. of is the
+// caller's own name of it. Nothing is granted or run by itself if manual is set: then GrantByHand
+// and the caller do both.
+func (n *Node) NewPool(of any, lanes int, manual bool) *Pool {
+	p := &Pool{Of: of, node: n, lanes: lanes, target: lanes, manual: manual, starts: Recent{Window: LookAhead}}
+	p.parts = []*part{{pool: p}}
+	return p
+}
+
+// Next decides what a lane does that runs no batch.
+func (p *Pool) Next(l *Lane, now Now) Step {
+	p.unpark(l)
+	switch {
+	case p.node.stopped:
+		return Step{End: true}
+	case p.lanes > p.target: // the lane is surplus
+		p.lanes--
+		p.wakeLanes(now) // it may have been woken for a batch
+		return Step{End: true}
+	}
+	l.refused = 0
+	return p.begin(l, now, p.order.next(p, l, now))
+}
+
+// Answer takes what the user's scheduler has answered a lane, and decides what the lane does.
+func (p *Pool) Answer(l *Lane, q *Question, choice core.Choice, now Now) Step {
+	if p.order != Order(q.by) { // the pool has another order meanwhile
+		return Step{}
+	}
+	return p.begin(l, now, q.by.answer(p, l, choice, now))
+}
+
+// begin notes the shard of a step.
+func (p *Pool) begin(l *Lane, now Now, step Step) Step {
+	if s := step.Run; s != nil {
+		l.shard = s
+		s.chosen++
+		s.running++
+		p.running++
+		p.recount(s)
+		p.wakeLanes(now) // one more may be needed
+	}
+	return step
+}
+
+// Wait notes that a lane waits to be woken.
+func (p *Pool) Wait(l *Lane, now Now) {
+	for _, t := range p.parts {
+		if t.place == placeReserved { // the lane has not used it
+			t.endReservation()
+			t.limit.reserve(now)
+		}
+	}
+	l.state = laneWaits
+	p.waiting = append(p.waiting, l)
+	p.dispatch(now)
+}
+
+// unpark notes that a lane waits no longer.
+func (p *Pool) unpark(l *Lane) {
+	switch l.state {
+	case laneWoken:
+		p.woken--
+	case laneWaits: // something else woke it
+		if p.node.stopped { // then nobody is woken, and looking for each of many lanes is slow
+			return
+		}
+		for i, w := range p.waiting {
+			if w == l {
+				p.waiting = append(p.waiting[:i], p.waiting[i+1:]...)
+				break
+			}
+		}
+	}
+	l.state = laneCalls
+}
+
+// wakeLane wakes the lane that waits since last.
+func (p *Pool) wakeLane() {
+	last := len(p.waiting) - 1
+	l := p.waiting[last]
+	p.waiting = p.waiting[:last]
+	l.state = laneWoken
+	p.woken++
+	p.node.act(Action{Kind: WakeLane, Lane: l})
+}
+
+// wakeLanes wakes lanes for runnable batches.
+func (p *Pool) wakeLanes(now Now) {
+	for n := p.order.wanted(p, now) - p.woken; n > 0 && len(p.waiting) > 0; n-- {
+		p.wakeLane()
+	}
+	for _, t := range p.parts {
+		if t.limit != nil && len(p.waiting) > 0 && t.runnable > t.mayStart() {
+			t.limit.wait(t)
+		}
+	}
+}
+
+// BatchEnded notes how the batch of a lane has ended, if one was chosen for it. ran is false if
+// there was none after all; ok is set if a job of it succeeded.
+func (p *Pool) BatchEnded(l *Lane, ran, ok bool, took time.Duration, now Now) {
+	s := l.shard
+	if s == nil {
+		return
+	}
+	l.shard = nil
+	s.running--
+	p.running--
+	if ran {
+		p.pace.Observe(took, 1)
+	}
+	p.order.ended(s, ok)
+	p.recount(s)
+	if limit := s.part.limit; limit != nil {
+		limit.running--
+		s.part.running--
+		limit.reserve(now)
+		p.dispatch(now)
+	}
+}
+
+// SetLanes changes how many lanes the pool is to have. The caller lets as many new ones run as the
+// returned number; surplus lanes end when they have no batch.
+func (p *Pool) SetLanes(n int) (more int) {
+	p.target = n
+	if more = n - p.lanes; more > 0 {
+		p.lanes = n
+	}
+	for fewer := p.lanes - n; fewer > 0 && len(p.waiting) > 0; fewer-- {
+		p.wakeLane()
+	}
+	return max(0, more)
+}
+
+// Asks reports whether the lanes ask a user's scheduler.
+func (p *Pool) Asks() bool {
+	_, asks := p.order.(*users)
+	return asks
+}
+
+// Full reports whether all lanes run batches, or are about to.
+func (p *Pool) Full() bool { return p.running >= p.target }
+
+// Look is called when it is time for it.
+func (p *Pool) Look(now Now) {
+	p.lookAt = time.Time{}
+	p.order.look()
+	p.dispatch(now)
+}
+
+// dispatch grants what is in demand and wakes lanes for runnable batches. It follows each change.
+func (p *Pool) dispatch(now Now) {
+	if !p.manual && !p.node.stopped {
+		for _, t := range p.parts {
+			t.show()
+			t.limit.show(p, now)
+		}
+		p.grantDemand(now)
+		p.wakeLanes(now)
+		p.lookBy(p.order.nextLook(p, now))
+	}
+	for _, t := range p.parts[1:] {
+		t.limit.permits.review()
+	}
+}
+
+// LookAt returns when the pool wants the next Look, or zero.
+func (p *Pool) LookAt() time.Time { return p.lookAt }
+
+// lookBy asks for a look at a time, unless there will be one earlier. It does nothing if that is
+// zero.
+func (p *Pool) lookBy(at time.Time) {
+	if at.IsZero() || !p.lookAt.IsZero() && !at.Before(p.lookAt) {
+		return
+	}
+	p.lookAt = at
+	p.node.act(Action{Kind: Look, Pool: p})
+}
+
+// runnable returns how many batches lanes may start now.
+func (p *Pool) runnable() (n int) {
+	for _, t := range p.parts {
+		n += min(t.runnable, t.mayStart())
+	}
+	return n
+}
+
+// short returns how many lanes without a batch would find none. It is negative if more batches are
+// runnable and granted.
+func (p *Pool) short() int {
+	short := p.lanes - p.running
+	for _, t := range p.parts {
+		short -= min(t.runnable+t.granted, t.mayStart())
+	}
+	return short
+}
