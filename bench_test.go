@@ -161,3 +161,5 @@ func (s *endless) Announce(context.Context, ports.AnnounceRequest) (ports.Announ
 }
 
 func (s *endless) Retire(context.Context, string) error { return nil }
+
+func (s *endless) Record(context.Context, ports.RecordRequest) error { return nil }
