@@ -29,10 +29,10 @@ func (c *call) readForm() error {
 	deadline := http.NewResponseController(c.w)
 	_ = deadline.SetReadDeadline(time.Now().Add(bodyTime)) // if the server can't, its own timeouts apply
 	if c.r.Header.Get("Content-Type") != "application/x-www-form-urlencoded" {
-		return newProblem(http.StatusUnsupportedMediaType, "This is no form", "Programs act by the API, below api/v1/.")
+		return newProblem(http.StatusUnsupportedMediaType, "The request is not a form", "Programs use the API below api/v1/. Nothing was changed.")
 	}
 	if err := c.r.ParseForm(); err != nil {
-		return newProblem(http.StatusBadRequest, "The form can't be read", "It is too large, or was cut off. Nothing was done.")
+		return newProblem(http.StatusBadRequest, "The form can't be read", "It is too large or incomplete. Nothing was changed.")
 	}
 	_ = deadline.SetReadDeadline(time.Time{})
 	return nil
@@ -59,21 +59,21 @@ type op struct {
 
 // ops are all actions, by the name in forms.
 var ops = map[string]op{
-	"pause":   {do: plain(service.Pause), ofQueue: true, back: "queue", did: "The queue is paused: nothing more of it is claimed."},
+	"pause":   {do: plain(service.Pause), ofQueue: true, back: "queue", did: "The queue is paused. Its waiting jobs are not claimed."},
 	"resume":  {do: plain(service.Resume), ofQueue: true, back: "queue", did: "The queue is active."},
 	"forget":  {do: plain(service.Forget), ofQueue: true, sure: true, verb: "Forget the queue", did: "The queue is forgotten."},
 	"recount": {do: plain(service.Recount), ofQueue: true, back: "queue", did: "The queue was recounted."},
 	"run-now": onJobs(service.RunNow, op{back: "jobs", verb: "Run now", did: "made due", things: "queued jobs"}),
 	"bury":    onJobs(service.Bury, op{back: "jobs", verb: "Bury", did: "moved to the morgue", things: "queued jobs that have failed"}),
 	"delete":  onJobs(service.Delete, op{back: "jobs", sure: true, verb: "Delete", did: "deleted", things: "queued jobs that have failed"}),
-	"cancel":  {do: cancel(false), ofQueue: true, named: true, back: "busy", verb: "Cancel and put back", did: "asked to end, to be put back"},
-	"drop":    {do: cancel(true), ofQueue: true, named: true, back: "busy", sure: true, verb: "Cancel and drop", did: "asked to end, to be dropped"},
+	"cancel":  {do: cancel(false), ofQueue: true, named: true, back: "busy", verb: "Cancel and put back", did: "cancelled, to be put back"},
+	"drop":    {do: cancel(true), ofQueue: true, named: true, back: "busy", sure: true, verb: "Cancel and drop", did: "cancelled, to be dropped"},
 	"revive":  onDead(service.Revive, op{back: "morgue", verb: "Revive", did: "queued again", things: "dead letters"}),
-	"purge":   onDead(service.Purge, op{back: "morgue", sure: true, verb: "Purge", did: "removed for good", things: "dead letters"}),
+	"purge":   onDead(service.Purge, op{back: "morgue", sure: true, verb: "Purge", did: "removed permanently", things: "dead letters"}),
 	"edit":    {do: (*call).edit, ofQueue: true, back: "id", did: "The payload is replaced."},
 	"discard": {do: (*call).discard, ofQueue: true, back: "unreadable", sure: true, verb: "Discard", did: "The record is removed."},
-	"drain":   {do: onNode(service.Drain), back: "nodes", verb: "Drain", did: "The server gives its shards up."},
-	"work":    {do: onNode(service.ResumeNode), back: "nodes", did: "The server works again."},
+	"drain":   {do: onNode(service.Drain), back: "nodes", verb: "Drain", did: "The server drains. It gives up its shards."},
+	"work":    {do: onNode(service.ResumeNode), back: "nodes", did: "The server takes shards again."},
 }
 
 // plain returns the function of an action that needs only the queue.
@@ -210,7 +210,7 @@ func (c *call) do(name string, o *op) (*view, error) {
 	case form.Get("bulk") != "" && o.all != nil:
 		return c.actOnAll(name, o)
 	case o.named && len(c.ids()) == 0:
-		return nil, newProblem(http.StatusBadRequest, "Nothing was chosen", "Mark rows of the list first. Nothing was done.")
+		return nil, newProblem(http.StatusBadRequest, "No rows are marked", "Mark rows of the list first. Nothing was changed.")
 	case o.sure && form.Get("confirm") != strconv.Itoa(len(c.ids())):
 		return c.confirm(o)
 	}

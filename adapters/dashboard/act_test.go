@@ -30,7 +30,7 @@ func (h *house) stats() inspect.QueueStats {
 func TestPauseAndResume(t *testing.T) {
 	h := newHouse(t, Options{})
 	page := h.do("op", "pause", "q", "orders")
-	says(t, page, "The queue is paused: nothing more of it is claimed.", "‖ paused", "Resume the queue")
+	says(t, page, "The queue is paused. Its waiting jobs are not claimed.", "‖ paused", "Resume the queue")
 	if !h.stats().Queue.Paused {
 		t.Error("it is not paused")
 	}
@@ -85,7 +85,7 @@ func TestCancelWhatRuns(t *testing.T) {
 	h.advance(2 * time.Minute)
 	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Lanes: 8})
 	says(t, h.get("/busy"), "blue alive: 0 of 8 lanes busy", "2 prefetched, or just started", "2 min ● long")
-	says(t, h.do("op", "cancel", "q", "orders", "id", "a", "back", "busy"), "1 asked to end, to be put back", "to be put back")
+	says(t, h.do("op", "cancel", "q", "orders", "id", "a", "back", "busy"), "1 cancelled, to be put back", "to be put back")
 	says(t, h.form("op", "drop", "q", "orders", "id", "b", "back", "busy").Body.String(), "Cancel and drop 1 id?")
 	says(t, h.do("op", "drop", "q", "orders", "id", "b", "back", "busy", "confirm", "1"), "to be dropped")
 	h.advance(2 * time.Hour)
@@ -109,17 +109,17 @@ func TestPurgeOfAllShowsTheCountAndAsksAgainIfItGrows(t *testing.T) {
 		h.ended(core.Buried, "timeout", numbered("b", 3)...)
 		h.advance(time.Second)
 		page := h.get("/sheet?q=orders&op=purge&error=boom")
-		says(t, page, "Purge dead letters of orders whose error has “boom”", "5 match of 8.", "It can't be undone.", "Purge 5")
+		says(t, page, "Purge dead letters of orders whose error contains “boom”", "5 match of 8.", "This can't be undone.", "Purge 5")
 		before := field(t, page, "before")
 		form := []string{"op", "purge", "q", "orders", "bulk", "1", "error", "boom", "before", before}
 		w := h.form(append(form, "confirm", "4")...)
-		says(t, w.Body.String(), "The number has grown since it was shown. Nothing was done.")
+		says(t, w.Body.String(), "More entries match than were shown. Nothing was changed.")
 		if n := h.stats().Dead; n != 8 {
 			t.Errorf("%d are left", n)
 		}
 		h.advance(time.Second)
 		h.ended(core.Buried, "boom 2", "c") // it came after the look
-		says(t, h.do(append(form, "confirm", "5")...), "5 removed for good", "boom 2")
+		says(t, h.do(append(form, "confirm", "5")...), "5 removed permanently", "boom 2")
 		if n := h.stats().Dead; n != 4 {
 			t.Errorf("%d are left", n)
 		}
@@ -137,8 +137,8 @@ func TestReviveOfAllGoesOnInSteps(t *testing.T) {
 		page := h.get("/sheet?q=orders&op=revive")
 		says(t, page, "Revive all dead letters of orders")
 		page = h.do("op", "revive", "q", "orders", "bulk", "1", "before", field(t, page, "before"))
-		for steps := 1; strings.Contains(page, "Go on"); steps++ {
-			says(t, page, "of 2,500 looked at")
+		for steps := 1; strings.Contains(page, "Continue"); steps++ {
+			says(t, page, "of 2,500 checked")
 			if steps > 10 {
 				t.Fatal("it does not end")
 			}
@@ -159,7 +159,7 @@ func TestAStepThatFailsIsGoneOnFrom(t *testing.T) {
 		page := h.get("/sheet?q=orders&op=revive")
 		h.store.revives, h.store.fails = 1, errors.New("connection reset")
 		page = h.do("op", "revive", "q", "orders", "bulk", "1", "before", field(t, page, "before"))
-		says(t, page, "The store failed within the last step.", "of 900 looked at")
+		says(t, page, "The store failed during the last step.", "of 900 checked")
 		if n := h.stats().Dead; n == 0 || n == 900 {
 			t.Fatalf("%d are left", n)
 		}
@@ -230,8 +230,8 @@ func TestDrain(t *testing.T) {
 	h.announce(ports.Node{Owner: "o2", Name: "blue", Queues: []string{"orders"}, Version: "v2"})
 	says(t, h.get("/nodes"), "The running servers have 2 versions.")
 	page := h.do("op", "drain", "node", "o1")
-	says(t, page, "The server gives its shards up.", "‖ draining", "Work again")
-	says(t, h.do("op", "work", "node", "o1"), "The server works again.")
+	says(t, page, "The server drains. It gives up its shards.", "‖ draining", "Work again")
+	says(t, h.do("op", "work", "node", "o1"), "The server takes shards again.")
 	if w := h.form("op", "drain", "node", "nix"); w.Code != http.StatusNotFound {
 		t.Errorf("status %d", w.Code)
 	}
@@ -271,7 +271,7 @@ func TestFewerThanWereConfirmedArePurged(t *testing.T) {
 		page := h.get("/sheet?q=orders&op=purge")
 		before := field(t, page, "before")
 		h.do("op", "revive", "q", "orders", "id", "a00001", "id", "a00002")
-		says(t, h.do("op", "purge", "q", "orders", "bulk", "1", "before", before, "confirm", field(t, page, "confirm")), "3 removed for good")
+		says(t, h.do("op", "purge", "q", "orders", "bulk", "1", "before", before, "confirm", field(t, page, "confirm")), "3 removed permanently")
 		if w := h.form("op", "purge", "q", "orders", "bulk", "1", "before", before); w.Code != http.StatusOK {
 			t.Errorf("status %d of what was not confirmed", w.Code)
 		}

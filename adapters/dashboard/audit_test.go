@@ -14,7 +14,7 @@ import (
 // paused it.
 func TestAudit(t *testing.T) {
 	h := newHouse(t, Options{API: httpapi.Options{Actor: func(*http.Request) string { return "ann" }}})
-	says(t, h.get("/audit"), "Nobody has acted yet.")
+	says(t, h.get("/audit"), "No actions yet.")
 	h.ended(core.Buried, "boom", numbered("a", 5)...)
 	h.push("orders", "waits", 0, "p")
 	h.do("op", "pause", "q", "orders", "reason", " the bank\n is away ")

@@ -28,7 +28,7 @@ func chosen(m service.Match, things, queue string) string {
 		text = "all " + text
 	}
 	if m.Error != "" {
-		text += " whose error has “" + shown(string(m.Error)) + "”"
+		text += " whose error contains “" + shown(string(m.Error)) + "”"
 	}
 	return text
 }
@@ -195,7 +195,7 @@ func (c *call) steps() (*view, error) {
 	o, known := ops[name]
 	before, err := time.Parse(time.RFC3339Nano, q.Get("before"))
 	if err != nil || !known || o.all == nil || q.Get("continue") == "" {
-		return nil, newProblem(http.StatusBadRequest, "The address can't be read", "It is not that of an action under way.")
+		return nil, newProblem(http.StatusBadRequest, "The address can't be read", "It does not belong to an action in progress.")
 	}
 	b := &stepsBody{sheetBody: c.sheetOf(name, &o, matchOf(q), before), Continue: q.Get("continue"), Reason: q.Get("reason")}
 	for field, into := range map[string]*int{"looked": &b.Looked, "handled": &b.Handled, "total": &b.Total, "away": &b.Away} {

@@ -95,7 +95,7 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if _, pattern := d.mux.Handler(r); pattern == "" || path.Clean(r.URL.Path) != r.URL.Path || pattern == "GET /" && r.URL.Path != "/" {
-		c.fail(newProblem(http.StatusNotFound, "There is no such page", "A read-only dashboard has none that act."))
+		c.fail(newProblem(http.StatusNotFound, "There is no such page", "A read-only dashboard has no actions."))
 		return
 	}
 	d.mux.ServeHTTP(w, r)

@@ -105,15 +105,15 @@ var refusals = []struct {
 	says    string
 }{
 	{"rights that refuse", httpapi.Options{Authorize: func(*http.Request, httpapi.Action) error { return errors.New("secret reason") }}, nil, false, 403, "Not allowed"},
-	{"another machine", httpapi.Options{}, func(r *http.Request) { r.RemoteAddr = "192.0.2.7:99" }, false, 403, "only the same machine is served"},
-	{"a proxy on this machine", httpapi.Options{}, func(r *http.Request) { r.Header.Set("X-Forwarded-For", "127.0.0.1") }, false, 403, "none that a proxy has forwarded"},
+	{"another machine", httpapi.Options{}, func(r *http.Request) { r.RemoteAddr = "192.0.2.7:99" }, false, 403, "only requests from this machine are served"},
+	{"a proxy on this machine", httpapi.Options{}, func(r *http.Request) { r.Header.Set("X-Forwarded-For", "127.0.0.1") }, false, 403, "that no proxy has forwarded"},
 	{"a foreign host", httpapi.Options{}, func(r *http.Request) { r.Host = "evil.example" }, false, 421, "host name"},
 	{"a form of another site", httpapi.Options{}, func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, true, 403, "another site"},
 	{"a form of another origin, of an old browser", httpapi.Options{}, func(r *http.Request) {
 		r.Header.Del("Sec-Fetch-Site")
 		r.Header.Set("Origin", "https://evil.example")
 	}, true, 403, "TrustedOrigins"},
-	{"a form that is none", httpapi.Options{}, func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, true, 415, "no form"},
+	{"a form that is none", httpapi.Options{}, func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, true, 415, "not a form"},
 	{"a form that is too large", httpapi.Options{}, func(r *http.Request) { r.ContentLength = 2 << 20 }, true, 413, "too large"},
 	{"a form that is larger than it says", httpapi.Options{MaxBodyBytes: 5}, func(r *http.Request) { r.ContentLength = -1 }, true, 400, "too large"},
 	{"text that is not UTF-8", httpapi.Options{}, func(r *http.Request) { r.URL.RawQuery = "q=orders&id=%ff" }, false, 400, "not UTF-8"},

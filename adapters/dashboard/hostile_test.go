@@ -140,7 +140,7 @@ func TestWithoutTheRightToPayloads(t *testing.T) {
 	}}})
 	h.push("orders", "a", time.Hour, "secret")
 	page := h.get("/id?q=orders&id=a")
-	says(t, page, "You may not see payloads.", "Waits: it is not due, runs in 1 h.")
+	says(t, page, "You don't have permission to see payloads.", "Waits: it is not due, runs in 1 h.")
 	saysNot(t, page, "secret")
 }
 
@@ -170,11 +170,11 @@ func TestRecordsThatCanNotBeRead(t *testing.T) {
 func TestReloadWithoutScripts(t *testing.T) {
 	h := newHouse(t, Options{})
 	page := h.get("/queue?q=orders&by=owner")
-	again := link(t, page, "reload each 10 s")
+	again := link(t, page, "reload every 10 s")
 	if page = h.get(again); !strings.Contains(page, `<noscript><meta http-equiv="refresh" content="10"></noscript>`) {
 		t.Error("it is not reloaded")
 	}
-	if got := link(t, page, "reload no more"); got != "/queue?by=owner&q=orders" {
+	if got := link(t, page, "stop reloading"); got != "/queue?by=owner&q=orders" {
 		t.Errorf("reloading ends at %s", got)
 	}
 	saysNot(t, h.get("/search?id=nix&reload=1"), "refresh")

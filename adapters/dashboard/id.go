@@ -168,9 +168,9 @@ func facts(w *service.WhyReply, paused bool) (list []fact) {
 	case o == nil && w.Found.Claimed != nil && !w.Found.Claimed.LeaseOver:
 		add("shard", true, "%s, held by %s", w.Found.Shard, w.Found.Claimed.Node)
 	case o == nil:
-		add("shard", w.ServersUnknown, "%s: no running server is known to have it", w.Found.Shard)
+		add("shard", w.ServersUnknown, "%s: no known running server has it", w.Found.Shard)
 	default:
-		add("shard", !o.Draining, "%s, held by %s%s", w.Found.Shard, o.Name, map[bool]string{true: ", which drains"}[o.Draining])
+		add("shard", !o.Draining, "%s, held by %s%s", w.Found.Shard, o.Name, map[bool]string{true: ", which is draining"}[o.Draining])
 		if o.Lanes > 0 {
 			add("lane", running || o.Busy < o.Lanes, "%s", inUse(w, o.Busy, o.Lanes, "lanes there are busy", ""))
 		}
@@ -180,7 +180,7 @@ func facts(w *service.WhyReply, paused bool) (list []fact) {
 	}
 	if q := w.Found.Queued; q != nil {
 		if w.Found.Claimed != nil {
-			add("id free", false, "its previous run ends first")
+			add("id free", false, "its previous run must end first")
 		}
 		paused = paused || w.Reason == inspect.QueuePaused.String()
 		add("queue", !paused, "%s", map[bool]string{true: "paused", false: "active"}[paused])
@@ -191,7 +191,7 @@ func facts(w *service.WhyReply, paused bool) (list []fact) {
 		}
 	}
 	if w.MaxRunning > 0 {
-		add("limit", running || w.Busy < w.MaxRunning, "%s", inUse(w, w.Busy, w.MaxRunning, "running on all servers (MaxRunning)", ", or servers report of different moments"))
+		add("limit", running || w.Busy < w.MaxRunning, "%s", inUse(w, w.Busy, w.MaxRunning, "running on all servers (MaxRunning)", ", or the servers' reports are of different moments"))
 	}
 	return list
 }
@@ -206,7 +206,7 @@ func runs(w *service.WhyReply) bool {
 func inUse(w *service.WhyReply, busy, most int, what, orElse string) string {
 	text := fmt.Sprintf("%d of %d %s", busy, most, what)
 	if busy > most {
-		text = fmt.Sprintf("%d %s, more than the bound of %d: some began under a higher one%s", busy, what, most, orElse)
+		text = fmt.Sprintf("%d %s, more than the limit of %d: some began under a higher limit%s", busy, what, most, orElse)
 	}
 	if runs(w) && busy >= most {
 		text += ", this id among them"

@@ -79,7 +79,7 @@ func TestListsGoOnByCursors(t *testing.T) {
 			t.Errorf("%s is not of shard %d", id, shard)
 		}
 	}
-	says(t, h.get("/jobs?q=orders&list=retries"), "There is no such job.", "0 of 0")
+	says(t, h.get("/jobs?q=orders&list=retries"), "No jobs match.", "0 of 0")
 	for _, target := range []string{"/jobs?q=orders&from=nix", "/jobs?q=orders&after=nix", "/jobs?q=orders&shard=99", "/jobs?q=orders&list=retries&sort=count&from=x"} {
 		if w := answerOf(h.board, request(http.MethodGet, target, nil)); w.Code != http.StatusBadRequest {
 			t.Errorf("%s: status %d", target, w.Code)
@@ -146,7 +146,7 @@ func TestMoreRunsThanTheBound(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.push("orders", "a", time.Hour, "p")
 	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Status: ports.NodeStatus{Queues: []ports.QueueStatus{{Queue: "orders", MaxRunning: 4, Busy: 9}}}})
-	says(t, h.get("/id?q=orders&id=a"), "no: limit 9 running on all servers (MaxRunning), more than the bound of 4: some began under a higher one, or servers report of different moments")
+	says(t, h.get("/id?q=orders&id=a"), "no: limit 9 running on all servers (MaxRunning), more than the limit of 4: some began under a higher limit, or the servers' reports are of different moments")
 }
 
 func TestADeadIDBeginsWithItsError(t *testing.T) {
@@ -236,7 +236,7 @@ func TestMorgueByGroups(t *testing.T) {
 		says(t, sheet, "Purge dead letters of a group of orders", "4 match of 7.")
 		h.advance(time.Second)
 		page = h.do("op", "purge", "q", "orders", "bulk", "1", "group", field(t, sheet, "group"), "before", field(t, sheet, "before"), "confirm", "4")
-		says(t, page, "4 removed for good")
+		says(t, page, "4 removed permanently")
 		if n := h.stats().Dead; n != 3 {
 			t.Errorf("%d are left", n)
 		}
@@ -316,7 +316,7 @@ func TestUnreachableShardsAreMissingFromLists(t *testing.T) {
 		}
 		h.store.checksFail = errors.New("no answer")
 		h.board.looker.last = nil
-		says(t, h.get("/store"), "It can't be looked at: no answer")
+		says(t, h.get("/store"), "The store can't be checked: no answer")
 	})
 }
 

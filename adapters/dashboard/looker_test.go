@@ -140,8 +140,8 @@ func TestOldDeathsAreNotNew(t *testing.T) {
 	h.advance(2 * time.Hour)
 	h.ended(core.Buried, "boom", "b", "c")
 	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}})
-	says(t, h.get("/"), "2 died within the hour")
+	says(t, h.get("/"), "2 buried within the last hour")
 	h.advance(2 * time.Hour)
 	h.board.looker.last = nil
-	saysNot(t, h.get("/"), "died within")
+	saysNot(t, h.get("/"), "buried within")
 }

@@ -22,7 +22,7 @@ func TestOverviewOfNothing(t *testing.T) {
 	if err := h.store.Forget(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
-	says(t, h.get("/"), "Nothing is wrong. Oldest due job 0 s.", "There is no queue yet.")
+	says(t, h.get("/"), "Nothing is wrong. Oldest due job 0 s.", "No queues yet.")
 }
 
 func TestOverviewSaysWhatIsWrongWithItsNextStep(t *testing.T) {
@@ -43,7 +43,7 @@ func TestOverviewSaysWhatIsWrongWithItsNextStep(t *testing.T) {
 	says(t, page,
 		"store policy: allkeys-lru. Set noeviction. for at least 0 s store",
 		"reports no server runs this queue, 1 waiting for 12 s servers",
-		"orders 3 died within the hour, the newest 12 s ago for 12 s morgue",
+		"orders 3 buried within the last hour, the newest 12 s ago for 12 s morgue",
 		"bills paused, 1 waiting for at least 0 s queue",
 		"reports ▨ not served 12 s 1 0 0 0 0 0 –",
 		"lag 12 s waiting 2 running 0 retries 0 dead 3", "servers 1",
@@ -73,16 +73,16 @@ func TestOverviewOfAStoreInTrouble(t *testing.T) {
 		says(t, h.get("/"), "the store does not answer: dial tcp 10.0.0.1: refused", "orders", "waiting 1")
 
 		h.store.statsFail, h.store.away = nil, []core.Shard{{Queue: "orders", Index: 2}}
-		says(t, h.get("/"), "orders shard 2 can't be reached; figures lack it")
+		says(t, h.get("/"), "orders shard 2 can't be reached; the figures don't include it")
 		says(t, h.get("/queue?q=orders"), "1 of 3 shards can't be reached", "unreachable 1")
 		says(t, h.get("/shards?q=orders"), "Unreachable shards, which are missing here: 1.", "1 to 2 of 2")
 
 		saysNot(t, h.get("/queue?q=orders"), "history can't be read")
 		h.store.away = []core.Shard{{Queue: "orders", Index: 0}}
 		h.board.looker.last = nil
-		says(t, h.get("/"), "orders shard 0 can't be reached; figures lack it")
+		says(t, h.get("/"), "orders shard 0 can't be reached; the figures don't include it")
 		page := h.get("/queue?q=orders")
-		says(t, page, "The history can't be read: shard 0 has it, or a part of it, and can't be reached", "done/s – failed/s –")
+		says(t, page, "The history can't be read: shard 0 holds all or part of it and can't be reached", "done/s – failed/s –")
 		if !strings.Contains(page, `<div data-region="charts"><p class="late">`) { // an open page replaces its regions
 			t.Error("that the history can't be read is in no region")
 		}
@@ -148,7 +148,7 @@ func TestOverviewSortsFiltersAndFolds(t *testing.T) {
 	page = h.get("/?find=QUIET1")
 	says(t, page, "quiet10", "quiet19")
 	saysNot(t, page, `>quiet20</a>`, `>orders</a>`)
-	says(t, h.get("/?find=nix"), "No queue has “nix” in its name.")
+	says(t, h.get("/?find=nix"), "No queue name contains “nix”.")
 	h.push("quiet07", "a", 0, "p", "q")
 	h.push("quiet07", "b", 0, "p", "q")
 	h.advance(time.Second)
@@ -317,7 +317,7 @@ func TestTheNextStepIsTheJobThatIsTheCause(t *testing.T) {
 		Longest: []ports.RunningJob{{Shard: core.Shard{Queue: "orders", Index: shard}, ID: "export 1", Receipt: claims[0].Receipt, Began: began}},
 	}})
 	page := h.get("/")
-	says(t, page, "orders export 1 has run for 9 min and is the only one that may (MaxRunning 1); 2 waiting")
+	says(t, page, "orders export 1 has run for 9 min and is the only job that may run (MaxRunning 1); 2 waiting")
 	link := regexp.MustCompile(`href="(busy\?q=orders)#(job-\w+)"`).FindStringSubmatch(page)
 	if link == nil {
 		t.Fatalf("no link to the job: %s", page)

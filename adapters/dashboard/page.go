@@ -151,7 +151,7 @@ func (c *call) begin(route *route) error {
 		}
 	}
 	if err := c.r.ParseForm(); err != nil {
-		return newProblem(http.StatusBadRequest, "The address can't be read", "Its parameters are not written as they must be.")
+		return newProblem(http.StatusBadRequest, "The address can't be read", "A parameter is malformed. Start from a link of the dashboard.")
 	}
 	for name, values := range c.r.Form {
 		for _, value := range values {
@@ -171,9 +171,9 @@ func (c *call) begin(route *route) error {
 		of = ""
 	}
 	if p := problemOf(c.viewing(of)); p != nil && p.Status == http.StatusUnauthorized {
-		return newProblem(p.Status, "Log in", "Name and password are missing or wrong. Load the page again to be asked for them.")
+		return newProblem(p.Status, "Log in", "Name and password are missing or wrong. Reload the page to enter them.")
 	} else if p != nil {
-		return newProblem(p.Status, "Not allowed", "You may not look at this.")
+		return newProblem(p.Status, "Not allowed", "You don't have permission to see this.")
 	}
 	c.allowed = true
 	return nil

@@ -118,7 +118,7 @@ func (c *call) queuePage() (*view, error) {
 		case d.failed != nil:
 			b.Why = c.errorText(c.queue, "", d.failed.Error())
 		case len(d.lacks) > 0:
-			b.Why = fmt.Sprintf("shard %d has it, or a part of it, and can't be reached", d.lacks[0].Index)
+			b.Why = fmt.Sprintf("shard %d holds all or part of it and can't be reached", d.lacks[0].Index)
 		}
 		if d.failed == nil && len(d.hour)+len(d.day) > 0 || d.whole() {
 			w := hourOf(d.hour, s.view.Nodes, stats.Now)

@@ -61,12 +61,12 @@ func TestDeathsAreReadOnlyWhereGroupsDoNotTell(t *testing.T) {
 		says             string
 	}{
 		"old ones alone":         {old: 3, lists: 0},
-		"a new group":            {fresh: 1200, old: 3, lists: 0, says: "1200 died within the hour"},
-		"few of an old group":    {old: 200, late: 2, lists: 1, says: "2 died within the hour"},
-		"more of an old group":   {old: 1, late: 120, lists: 2, says: "120 died within the hour"},
-		"too many":               {old: 1, late: 1100, lists: 3, says: "1000 or more died within the hour"},
-		"a group that is hidden": {old: 1, fresh: 4, lists: 1, says: "4 died within the hour", groups: func(r *ports.GroupsReply) { r.Groups, r.Total, r.Dead = r.Groups[:1], 1, 1 }},
-		"too many groups":        {old: 9, fresh: 4, lists: 1, says: "4 died within the hour", groups: func(r *ports.GroupsReply) { r.Groups = r.Groups[:1] }},
+		"a new group":            {fresh: 1200, old: 3, lists: 0, says: "1200 buried within the last hour"},
+		"few of an old group":    {old: 200, late: 2, lists: 1, says: "2 buried within the last hour"},
+		"more of an old group":   {old: 1, late: 120, lists: 2, says: "120 buried within the last hour"},
+		"too many":               {old: 1, late: 1100, lists: 3, says: "1000 or more buried within the last hour"},
+		"a group that is hidden": {old: 1, fresh: 4, lists: 1, says: "4 buried within the last hour", groups: func(r *ports.GroupsReply) { r.Groups, r.Total, r.Dead = r.Groups[:1], 1, 1 }},
+		"too many groups":        {old: 9, fresh: 4, lists: 1, says: "4 buried within the last hour", groups: func(r *ports.GroupsReply) { r.Groups = r.Groups[:1] }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestDeathsAreReadOnlyWhereGroupsDoNotTell(t *testing.T) {
 				h.store.groups = c.groups
 				page := h.get("/")
 				if c.says == "" {
-					saysNot(t, page, "died within")
+					saysNot(t, page, "buried within")
 				} else {
 					says(t, page, "orders "+c.says)
 				}
@@ -115,7 +115,7 @@ func TestTheMorgueSaysWhatItCouldNotCount(t *testing.T) {
 	}
 	page() // takes the snapshot
 	fails, board.looker.newest = true, nil
-	says(t, page(), "old 50 50 130", "Hour and day may be more: the newest dead letters can't be read:", "refused by the test")
+	says(t, page(), "old 50 50 130", "The counts for the last hour and day may be too low, because the newest dead letters can't be read:", "refused by the test")
 	fails = false
 	after := page()
 	says(t, after, "old 70 70 130")
@@ -199,7 +199,7 @@ func TestTheMorgueReadsWhatGroupsDoNotTell(t *testing.T) {
 		"few, listed further on":   {old: 60, late: 3, target: "next", lists: 2, says: []string{"old 3 3 63"}},
 		"of today":                 {today: 90, late: 3, lists: 1, says: []string{"today 3 93 93"}},
 		"many groups":              {old: 60, today: 2, lists: 1, says: []string{"all 0 2 62", "old 0 0 60", "and 1 smaller groups"}, groups: hide},
-		"very many":                {old: 1, late: 1100, lists: 2, says: []string{"old 950 950 1,101", "Hour and day are of the newest 950."}},
+		"very many":                {old: 1, late: 1100, lists: 2, says: []string{"old 950 950 1,101", "The counts for the last hour and day cover the newest 950 dead letters."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

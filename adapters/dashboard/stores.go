@@ -40,13 +40,13 @@ func NewStores(mounts ...Mount) (*Stores, error) {
 		return nil, fmt.Errorf("%w: dashboard: "+format, append([]any{inspect.ErrInvalidOptions}, args...)...)
 	}
 	if len(mounts) == 0 {
-		return invalid("no stores; give a Mount for each")
+		return invalid("no stores; pass a Mount for each")
 	}
 	s := &Stores{}
 	for _, m := range mounts {
 		switch {
 		case !mountName.MatchString(m.Name):
-			return invalid("a store can't be called %q; use up to 64 letters, digits, hyphens, dots and underscores, and begin with a letter or a digit", m.Name)
+			return invalid("invalid name of a store: %q; use up to 64 letters, digits, hyphens, dots and underscores, and begin with a letter or a digit", m.Name)
 		case m.Dashboard == nil:
 			return invalid("the store %q has no Dashboard; make it with New", m.Name)
 		case s.named(m.Name) != nil:

@@ -113,7 +113,7 @@ func TestPurgeOfAllGoesOnInSteps(t *testing.T) {
 		if n := h.stats().Dead; n == 0 || n == 1500 {
 			t.Fatalf("%d are left", n)
 		}
-		says(t, h.do("op", "purge", "q", "orders", "bulk", "1", "before", before, "continue", field(t, page, "continue")), "1500 removed for good")
+		says(t, h.do("op", "purge", "q", "orders", "bulk", "1", "before", before, "continue", field(t, page, "continue")), "1500 removed permanently")
 	})
 }
 

@@ -19,7 +19,7 @@ func heads() []head {
 		{Text: "Dead", By: "dead", Title: "ids in the morgue"},
 		{Text: "Done/s", By: "done", Title: "over the last five minutes"},
 		{Text: "Failed/s", By: "failed", Title: "over the last five minutes"},
-		{Text: "p99 run", By: "p99", Title: "what 99 of 100 runs did not exceed within an hour"},
+		{Text: "p99 run", By: "p99", Title: "99 of 100 runs in the last hour took no longer"},
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 // since an id could become another one: bytes that are not UTF-8, and halves of surrogate pairs.
 func decodeBody(h http.Header, body io.Reader, into any) error {
 	if kind, _, err := mime.ParseMediaType(h.Get("Content-Type")); err != nil || kind != "application/json" {
-		return service.ProblemMediaType.With("send the body with Content-Type: application/json; {} is an empty one")
+		return service.ProblemMediaType.With("send the body with Content-Type: application/json; an empty body is {}")
 	}
 	data, err := io.ReadAll(body)
 	if large := new(http.MaxBytesError); errors.As(err, &large) {
@@ -27,10 +27,10 @@ func decodeBody(h http.Header, body io.Reader, into any) error {
 		return service.ProblemBadRequest.With("the body can't be read: %v", err)
 	}
 	if !utf8.Valid(data) {
-		return service.ProblemBadRequest.With("the body is not UTF-8; payloads that are not go into data_base64")
+		return service.ProblemBadRequest.With("the body is not UTF-8; send payloads that are not UTF-8 in data_base64")
 	}
 	if halfSurrogate(data) {
-		return service.ProblemBadRequest.With("the body has half of a surrogate pair, which is no character")
+		return service.ProblemBadRequest.With("the body has half of a surrogate pair; send whole characters")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()

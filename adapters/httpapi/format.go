@@ -48,7 +48,7 @@ func accepted(r *http.Request, rows bool) (format, error) {
 		}
 	}
 	if quality == 0 {
-		return best, service.ProblemNotAcceptable.With("lists are had as application/json, application/jsonl and text/csv, the rest as application/json")
+		return best, service.ProblemNotAcceptable.With("lists are available as application/json, application/jsonl and text/csv, other replies as application/json")
 	}
 	return best, nil
 }

@@ -40,7 +40,7 @@ func (a *API) Guard(next http.Handler) http.Handler {
 func (a *API) guard(r *http.Request) *service.Problem {
 	if a.hosts != nil && !a.hosts[hostName(r.Host)] {
 		if a.o.Authorize == nil && len(a.o.Hosts) == 0 {
-			return service.ProblemForeignHost.With("without Options.Authorize only requests to localhost, 127.0.0.1 and ::1 are served; give Authorize to serve other names too")
+			return service.ProblemForeignHost.With("without Options.Authorize, only requests to localhost, 127.0.0.1 and ::1 are served; set Authorize to serve other names")
 		}
 		return service.ProblemForeignHost.With("requests to this host name are not served; add it to Options.Hosts")
 	}
@@ -48,10 +48,10 @@ func (a *API) guard(r *http.Request) *service.Problem {
 		return service.ProblemCrossOrigin.With("the request comes from a page of another site. If it is your own page behind a proxy that rewrites Host, add the page's origin to Options.TrustedOrigins")
 	}
 	if headerBytes(r) > a.o.MaxHeaderBytes {
-		return service.ProblemHeaderTooLarge.With("at most %d bytes are read; name fewer ids, in a body", a.o.MaxHeaderBytes)
+		return service.ProblemHeaderTooLarge.With("the limit is %d bytes; name fewer ids, or name them in a body", a.o.MaxHeaderBytes)
 	}
 	if a.o.Authorize == nil && !fromThisMachine(r) {
-		return service.ProblemClosed.With("without Options.Authorize only requests from the same machine are served, and none that a proxy has forwarded")
+		return service.ProblemClosed.With("without Options.Authorize, only requests from the same machine that no proxy has forwarded are served; set Authorize to serve others")
 	}
 	if r.ContentLength > a.o.MaxBodyBytes {
 		return a.tooLarge()
@@ -63,7 +63,7 @@ func (a *API) guard(r *http.Request) *service.Problem {
 }
 
 func (a *API) tooLarge() *service.Problem {
-	return service.ProblemBodyTooLarge.With("at most %d bytes are read; name fewer ids at once", a.o.MaxBodyBytes)
+	return service.ProblemBodyTooLarge.With("the limit is %d bytes; name fewer ids in a request", a.o.MaxBodyBytes)
 }
 
 func headerBytes(r *http.Request) int {

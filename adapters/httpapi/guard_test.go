@@ -74,7 +74,7 @@ func TestAForeignHostIsToldWhatToDo(t *testing.T) {
 		o    Options
 		want string
 	}{
-		"without Authorize": {Options{}, "give Authorize"},
+		"without Authorize": {Options{}, "set Authorize"},
 		"with Hosts":        {Options{Hosts: []string{"ops.example"}}, "Options.Hosts"},
 	} {
 		r := request(http.MethodGet, base+"/stats", "")

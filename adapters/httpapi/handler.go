@@ -68,7 +68,7 @@ func (a *API) noRoute(r *http.Request) (p *service.Problem, allowed string) {
 		other := *r
 		other.Method = served.method
 		if _, pattern := a.mux.Handler(&other); pattern != "" && path.Clean(r.URL.Path) == r.URL.Path {
-			return service.ProblemMethod.With("it is for %s", served.method), served.allowed
+			return service.ProblemMethod.With("use %s", served.method), served.allowed
 		}
 	}
 	return service.ProblemNotFound.With("the routes are in %s/openapi.json; a read-only API has no actions", base), ""
@@ -134,7 +134,7 @@ func (a *API) input(w http.ResponseWriter, r *http.Request, route *route) (any, 
 		return in.Interface(), decodeQuery(r.URL.RawQuery, in.Elem())
 	}
 	if r.URL.RawQuery != "" {
-		return nil, service.ProblemBadRequest.With("an action takes no query; put it into the body")
+		return nil, service.ProblemBadRequest.With("an action takes no query; send its parameters in the body")
 	}
 	in := reflect.New(route.body)
 	body := http.MaxBytesReader(w, r.Body, a.o.MaxBodyBytes)

@@ -90,7 +90,7 @@ func probed(w http.ResponseWriter, r *http.Request, lines []string, word string)
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		h.Set("Allow", http.MethodGet)
-		respond(w, r, http.StatusMethodNotAllowed, []byte("it is for GET\n"))
+		respond(w, r, http.StatusMethodNotAllowed, []byte("use GET\n"))
 	case len(lines) > 0:
 		respond(w, r, http.StatusServiceUnavailable, []byte(strings.Join(lines, "\n")+"\n"))
 	default:
@@ -102,7 +102,7 @@ func probed(w http.ResponseWriter, r *http.Request, lines []string, word string)
 func (h *readiness) unready(ctx context.Context) []string {
 	if err := h.inspector.Ping(ctx); err != nil {
 		if errors.Is(err, inspect.ErrUnusable) {
-			return []string{h.line("format", "the store answers and can't be used as it is set up, or holds another version's format", err)}
+			return []string{h.line("format", "the store answers, but its setup or its format can't be used", err)}
 		}
 		return []string{h.line("store", h.silence(ctx, "it does not answer"), err)}
 	}
@@ -119,7 +119,7 @@ func (h *readiness) unready(ctx context.Context) []string {
 			return h.overdue(ctx, n)
 		}
 	}
-	return []string{fmt.Sprintf("server: none of host %s with process %d announces itself; it has not started, has stopped, or does not reach the store in time", h.host, h.pid)}
+	return []string{fmt.Sprintf("server: no server of host %s with process %d is announced; it has not started, has stopped, or can't reach the store in time", h.host, h.pid)}
 }
 
 // overdue reports whether a server has leases that have ended without a release.
@@ -130,7 +130,7 @@ func (h *readiness) overdue(ctx context.Context, n *inspect.Node) []string {
 	stats, err := h.inspector.Stats(ctx, n.Queues...)
 	var lacks *inspect.PartialError
 	if err != nil && (!errors.As(err, &lacks) || ctx.Err() != nil) {
-		return []string{h.line("store", h.silence(ctx, "it does not say who has which shard"), err)}
+		return []string{h.line("store", h.silence(ctx, "it does not list the owners of shards"), err)}
 	}
 	held, over, first := 0, 0, ""
 	for at := range stats {
@@ -150,7 +150,7 @@ func (h *readiness) overdue(ctx context.Context, n *inspect.Node) []string {
 	if over == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("leases: %d of %d have ended before they were renewed; the first is that of %s", over, held, first)}
+	return []string{fmt.Sprintf("leases: %d of %d expired before they were renewed; the first is that of %s", over, held, first)}
 }
 
 func (h *readiness) silence(ctx context.Context, what string) string {

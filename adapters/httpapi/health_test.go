@@ -57,9 +57,9 @@ func TestReadyzSaysWhyNot(t *testing.T) {
 			want: "store: it does not answer: dial tcp 10.0.0.7:6379: refused",
 		},
 		{name: "another format", between: failing("Ping", ports.ErrUnusable), want: "format: the store answers"},
-		{name: "no server", options: HealthOptions{Server: true}, want: "server: none of host"},
+		{name: "no server", options: HealthOptions{Server: true}, want: "server: no server of host"},
 		{name: "a server", arrange: func(h *house) { h.announced("owner", os.Getpid()) }, options: HealthOptions{Server: true}, want: "ready"},
-		{name: "another process's", arrange: func(h *house) { h.announced("owner", os.Getpid()+1) }, options: HealthOptions{Server: true}, want: "server: none of host"},
+		{name: "another process's", arrange: func(h *house) { h.announced("owner", os.Getpid()+1) }, options: HealthOptions{Server: true}, want: "server: no server of host"},
 		{
 			name: "that of another host with the same number",
 			arrange: func(h *house) {
@@ -68,12 +68,12 @@ func TestReadyzSaysWhyNot(t *testing.T) {
 					h.t.Fatal(err)
 				}
 			},
-			options: HealthOptions{Server: true}, want: "server: none of host",
+			options: HealthOptions{Server: true}, want: "server: no server of host",
 		},
 		{
 			name:    "one that no longer announces itself",
 			arrange: func(h *house) { h.announced("owner", os.Getpid()); h.advance(time.Hour / 2) },
-			options: HealthOptions{Server: true}, want: "server: none of host",
+			options: HealthOptions{Server: true}, want: "server: no server of host",
 		},
 		{
 			name: "one whose forerunner of the same number is gone",
@@ -106,7 +106,7 @@ func TestReadyzSaysWhyNot(t *testing.T) {
 				h.turn(2, 0)
 				h.announced("owner", os.Getpid())
 			},
-			options: HealthOptions{Server: true}, want: "leases: 1 of 2 have ended before they were renewed; the first is that of orders/1",
+			options: HealthOptions{Server: true}, want: "leases: 1 of 2 expired before they were renewed; the first is that of orders/1",
 		},
 		{
 			name: "leases of another that have ended",
@@ -119,7 +119,7 @@ func TestReadyzSaysWhyNot(t *testing.T) {
 		},
 		{
 			name: "a store that does not list leases", arrange: func(h *house) { h.announced("owner", os.Getpid()) },
-			between: failing("Stats", lost), options: HealthOptions{Server: true}, want: "store: it does not say who has which shard",
+			between: failing("Stats", lost), options: HealthOptions{Server: true}, want: "store: it does not list the owners of shards",
 		},
 		{name: "a store that does not list servers", between: failing("Nodes", lost), options: HealthOptions{Server: true}, want: "store: it does not list the servers"},
 	} {

@@ -34,7 +34,7 @@ func document(routes []route) []byte {
 		"openapi": "3.1.0",
 		"info": object{
 			"title": "Skein", "version": "1",
-			"description": "What is in a store of Skein, and actions on it. Bytes are in data where they are UTF-8, and else in data_base64. Times are by the store's clock unless it says otherwise.",
+			"description": "The contents of a Skein store, and actions on it. Bytes are in data if they are UTF-8, and in data_base64 otherwise. Times are by the store's clock unless a description states otherwise.",
 		},
 		"servers":    []any{object{"url": "."}},
 		"paths":      paths,
@@ -63,7 +63,7 @@ func (s schemas) operation(r *route) object {
 		"responses": object{"200": object{"description": "done", "content": s.contents(r)}, "default": object{"$ref": "#/components/responses/problem"}},
 	}
 	if r.polled {
-		op["responses"].(object)["304"] = object{"description": "nothing has changed but as_of since the ETag of If-None-Match"}
+		op["responses"].(object)["304"] = object{"description": "nothing except as_of has changed since the ETag of If-None-Match"}
 	}
 	if parameters := s.parameters(r); len(parameters) > 0 {
 		op["parameters"] = parameters

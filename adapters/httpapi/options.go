@@ -123,10 +123,10 @@ type API struct {
 // with a length other than 32 bytes, a negative limit, or a nil inspector.
 func New(inspector *inspect.Inspector, o Options) (*API, error) {
 	if inspector == nil {
-		return nil, invalidOption("no inspector; give one of inspect.New")
+		return nil, invalidOption("no inspector; make one with inspect.New")
 	}
 	if o.MaxBodyBytes < 0 || o.MaxHeaderBytes < 0 {
-		return nil, invalidOption("MaxBodyBytes %d, MaxHeaderBytes %d; neither is negative", o.MaxBodyBytes, o.MaxHeaderBytes)
+		return nil, invalidOption("MaxBodyBytes %d, MaxHeaderBytes %d; neither may be negative", o.MaxBodyBytes, o.MaxHeaderBytes)
 	}
 	if o.MaxBodyBytes == 0 {
 		o.MaxBodyBytes = 1 << 20
@@ -137,7 +137,7 @@ func New(inspector *inspect.Inspector, o Options) (*API, error) {
 	a := &API{o: o}
 	for _, origin := range o.TrustedOrigins {
 		if err := a.origins.AddTrustedOrigin(origin); err != nil {
-			return nil, invalidOption("TrustedOrigins: %v; write it as https://host or https://host:port", err)
+			return nil, invalidOption("TrustedOrigins: %v; write each as https://host or https://host:port", err)
 		}
 	}
 	if err := a.allowHosts(); err != nil {
@@ -162,7 +162,7 @@ func (a *API) allowHosts() error {
 	for _, host := range hosts {
 		name := hostName(host)
 		if name == "" || strings.ContainsAny(host, "/ ") || name != strings.ToLower(strings.Trim(host, "[]")) {
-			return invalidOption("Hosts: %q; write names or addresses alone, without port or path", host)
+			return invalidOption("Hosts: %q; write a name or an address without port or path", host)
 		}
 		if a.hosts == nil {
 			a.hosts = make(map[string]bool)

@@ -49,7 +49,7 @@ func decodeQuery(raw string, into reflect.Value) error {
 	known := parameters(into.Type())
 	for name := range values {
 		if !slices.ContainsFunc(known, func(p parameter) bool { return p.name == name }) {
-			return service.ProblemBadRequest.With("no parameter %q; there are %s", name, names(known))
+			return service.ProblemBadRequest.With("unknown parameter %q; use %s", name, names(known))
 		}
 	}
 	for _, p := range known {

@@ -31,7 +31,7 @@ func unambiguous(data []byte) error {
 			continue
 		}
 		if token == nil {
-			return service.ProblemBadRequest.With("the body has null; leave the field out")
+			return service.ProblemBadRequest.With("the body has null; omit the field")
 		}
 		switch token {
 		case json.Delim('{'):

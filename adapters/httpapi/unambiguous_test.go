@@ -33,7 +33,7 @@ func TestBodiesThatMayMeanAnotherThingAreRefused(t *testing.T) {
 		refused(t, body, answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/purge", body)), 400, "bad-request")
 	}
 	p := refused(t, "an empty text", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/purge", `{"match":{"error":""}}`)), 400, "bad-request")
-	if want := "the body can't be read: an empty text in match; leave the field out, and {} is all"; p.Detail != want {
+	if want := "the body can't be read: an empty text in match; omit the field, and send {} to match everything"; p.Detail != want {
 		t.Errorf("an empty text is refused by %q, want %q", p.Detail, want)
 	}
 	for _, route := range table() {

@@ -42,7 +42,7 @@ func factsOf(v *inspect.Verdict) (list []fact) {
 	o := &v.OwnerFacts
 	switch c := v.Found.Claimed; {
 	case v.Owner != "":
-		add("shard", !o.Draining, "%v, held by %s%s", v.Found.Shard, v.Owner, map[bool]string{true: ", which drains"}[o.Draining])
+		add("shard", !o.Draining, "%v, held by %s%s", v.Found.Shard, v.Owner, map[bool]string{true: ", which is draining"}[o.Draining])
 		if o.Lanes > 0 {
 			add("lane", runs || o.Busy < o.Lanes, "%d of %d lanes there are busy", o.Busy, o.Lanes)
 		}
@@ -56,7 +56,7 @@ func factsOf(v *inspect.Verdict) (list []fact) {
 	}
 	if q := v.Found.Queued; q != nil {
 		if v.Found.Claimed != nil {
-			add("id free", false, "its previous run ends first")
+			add("id free", false, "its previous run must end first")
 		}
 		if v.Reason >= inspect.QueuePaused { // earlier reasons in the list hide it
 			add("queue", v.Reason != inspect.QueuePaused, "%s", map[bool]string{true: "paused", false: "active"}[v.Reason == inspect.QueuePaused])

@@ -48,7 +48,7 @@ func act(t *testing.T, l look) {
 
 	b.open("queue?q=orders")
 	b.press("Pause the queue")
-	b.says("The queue is paused: nothing more of it is claimed.")
+	b.says("The queue is paused. Its waiting jobs are not claimed.")
 	h.sees("orders", func(s *ports.QueueStats) bool { return s.Queue.Paused })
 	b.press("Resume the queue")
 	b.says("The queue is active.")
@@ -90,16 +90,16 @@ func actBriefly(t *testing.T) {
 	b.press("purge …")
 	b.says("3 match")
 	b.press("Purge 3")
-	b.says("3 removed for good")
+	b.says("3 removed permanently")
 	h.sees("orders", func(s *ports.QueueStats) bool { return s.Dead == 0 && s.Claimed == 1 })
 	b.open("busy")
 	b.within(`[...document.querySelectorAll("tr")].find((e) => e.textContent.includes("runs-1"))`, "drop …")
 	b.press("Cancel and drop")
-	b.says("asked to end, to be dropped")
+	b.says("cancelled, to be dropped")
 	h.sees("orders", func(s *ports.QueueStats) bool { return s.Claimed == 0 })
 	b.open("queue?q=orders")
 	b.press("Pause the queue")
-	b.says("The queue is paused: nothing more of it is claimed.")
+	b.says("The queue is paused. Its waiting jobs are not claimed.")
 	h.sees("orders", func(s *ports.QueueStats) bool { return s.Queue.Paused })
 	b.isClean("the actions")
 }
@@ -159,7 +159,7 @@ func (b *tab) dead(h *house) {
 	b.mark("dead-0")
 	b.press("Purge …")
 	b.press("Purge")
-	b.says("1 removed for good")
+	b.says("1 removed permanently")
 	b.open(at("id", "q", "orders", "id", "dead-1"))
 	b.edit("die", "mended\nin two lines")
 	h.sees("orders", func(s *ports.QueueStats) bool { return s.Dead == 9 && s.Processed == 5 })
@@ -169,7 +169,7 @@ func (b *tab) dead(h *house) {
 	b.press("Preview")
 	b.says("4 match of 9")
 	b.press("Purge 4")
-	b.says("4 removed for good")
+	b.says("4 removed permanently")
 	b.open("morgue?q=orders")
 	b.press("revive …")
 	b.press("Revive 5")
@@ -198,11 +198,11 @@ func (b *tab) running(h *house) {
 	b.t.Helper()
 	b.open("busy")
 	b.within(`[...document.querySelectorAll("tr")].find((e) => e.textContent.includes("runs-1"))`, "put back")
-	b.says("asked to end, to be put back")
+	b.says("cancelled, to be put back")
 	b.open("busy")
 	b.within(`[...document.querySelectorAll("tr")].find((e) => e.textContent.includes("runs-2"))`, "drop …")
 	b.press("Cancel and drop")
-	b.says("asked to end, to be dropped")
+	b.says("cancelled, to be dropped")
 	h.sees("orders", func(s *ports.QueueStats) bool { return s.Claimed <= 1 })
 }
 
@@ -211,7 +211,7 @@ func (b *tab) servers(h *house) {
 	b.t.Helper()
 	b.open("nodes")
 	b.press("Drain")
-	b.says("The server gives its shards up.")
+	b.says("The server drains. It gives up its shards.")
 	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		b.open("nodes")
 		if strings.Contains(b.text(), "draining") {
@@ -222,7 +222,7 @@ func (b *tab) servers(h *house) {
 		}
 	}
 	b.press("Work again")
-	b.says("The server works again.")
+	b.says("The server takes shards again.")
 }
 
 // declare makes a queue known.

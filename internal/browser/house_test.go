@@ -69,7 +69,7 @@ func (h *house) settle() {
 	h.stands.Store(&now)
 	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		page := h.get("")
-		if !slices.ContainsFunc([]string{"died within the hour", "no server runs this queue", "read: set aside", "paused, 1 waiting"}, func(text string) bool { return !strings.Contains(page, text) }) {
+		if !slices.ContainsFunc([]string{"buried within the last hour", "no server runs this queue", "read: set aside", "paused, 1 waiting"}, func(text string) bool { return !strings.Contains(page, text) }) {
 			return
 		}
 		if time.Now().After(end) {

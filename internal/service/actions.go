@@ -55,7 +55,7 @@ func (c *call) recount(*NoBody) (*RecountReply, error) {
 
 // NodeBody names a server.
 type NodeBody struct {
-	Node string `json:"node" doc:"the server: its owner id, or its name if only one has that"`
+	Node string `json:"node" doc:"the server: its owner id, or its name if no other server has that name"`
 }
 
 func (b *NodeBody) about(a *Action) { a.Node = b.Node }
@@ -179,7 +179,7 @@ func (g *Given) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if text == "" {
-		return errors.New("an empty text in match; leave the field out, and {} is all")
+		return errors.New("an empty text in match; omit the field, and send {} to match everything")
 	}
 	*g = Given(text)
 	return nil

@@ -21,7 +21,7 @@ type AuditRow struct {
 	Action  string    `json:"action" doc:"the action, such as pause, revive or purge all"`
 	Actor   string    `json:"actor,omitempty" doc:"who did it"`
 	From    string    `json:"from,omitempty" doc:"where the request came from"`
-	Reason  string    `json:"reason,omitempty" doc:"why, in the actor's words"`
+	Reason  string    `json:"reason,omitempty" doc:"the reason that the actor gave"`
 	Queue   string    `json:"queue,omitempty" doc:"the queue; empty for an action on a server"`
 	IDs     []string  `json:"ids,omitempty" doc:"the first of the named ids, at most 20; for a drain the server"`
 	Named   int       `json:"named" doc:"the number of named ids; 0 if the action named no id"`

@@ -38,11 +38,11 @@ func (b *BulkBody) check(others int) error {
 	}
 	switch {
 	case named != 1:
-		return ProblemBadRequest.With("say what to act on by one of ids, match and, in the morgue, payloads")
+		return ProblemBadRequest.With("give one of ids, match and, in the morgue, payloads")
 	case b.Match == nil && (b.Before != nil || b.Continue != "" || b.DryRun):
-		return ProblemBadRequest.With("before, continue and dry_run go with match")
+		return ProblemBadRequest.With("before, continue and dry_run need match")
 	case b.Before != nil && b.Before.IsZero():
-		return ProblemBadRequest.With("before is the year 1; leave it out, or give the time that is meant")
+		return ProblemBadRequest.With("before is in the year 1; omit it, or give the intended time")
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func (s *Service) group(key string) (string, error) {
 	}
 	name, err := s.sealer.open(key)
 	if err != nil {
-		return "", fmt.Errorf("%w: no group is called so, or it was given out under another CursorKey", inspect.ErrInvalidOptions)
+		return "", fmt.Errorf("%w: there is no such group, or its name was made with another CursorKey", inspect.ErrInvalidOptions)
 	}
 	return name, nil
 }

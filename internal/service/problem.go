@@ -33,32 +33,32 @@ func newProblem(status int, name, title string, is error, retry time.Duration) *
 
 // The problems of requests, and one for each error that a caller can act on.
 var (
-	ProblemForeignHost     = newProblem(http.StatusMisdirectedRequest, "foreign-host", "the host name is not one of ours", nil, 0)
+	ProblemForeignHost     = newProblem(http.StatusMisdirectedRequest, "foreign-host", "this host name is not served", nil, 0)
 	ProblemCrossOrigin     = newProblem(http.StatusForbidden, "cross-origin", "the request comes from another site", nil, 0)
-	ProblemClosed          = newProblem(http.StatusForbidden, "closed", "only the same machine is served", nil, 0)
+	ProblemClosed          = newProblem(http.StatusForbidden, "closed", "only requests from this machine are served", nil, 0)
 	problemForbidden       = newProblem(http.StatusForbidden, "forbidden", "not allowed", nil, 0)
 	problemUnauthenticated = newProblem(http.StatusUnauthorized, "unauthenticated", "name and password are missing or wrong", nil, 0)
 	ProblemHeaderTooLarge  = newProblem(http.StatusRequestHeaderFieldsTooLarge, "header-too-large", "URL and headers are too large", nil, 0)
 	ProblemBodyTooLarge    = newProblem(http.StatusRequestEntityTooLarge, "body-too-large", "the body is too large", nil, 0)
 	ProblemMediaType       = newProblem(http.StatusUnsupportedMediaType, "unsupported-media-type", "the body is not JSON", nil, 0)
-	ProblemNotAcceptable   = newProblem(http.StatusNotAcceptable, "not-acceptable", "no format that is accepted", nil, 0)
+	ProblemNotAcceptable   = newProblem(http.StatusNotAcceptable, "not-acceptable", "no accepted format is available", nil, 0)
 	ProblemNotFound        = newProblem(http.StatusNotFound, "not-found", "no such route", nil, 0)
-	ProblemMethod          = newProblem(http.StatusMethodNotAllowed, "method-not-allowed", "the route has another method", nil, 0)
+	ProblemMethod          = newProblem(http.StatusMethodNotAllowed, "method-not-allowed", "the route has no such method", nil, 0)
 	ProblemBadRequest      = newProblem(http.StatusBadRequest, "bad-request", "the request can't be read", nil, 0)
-	problemBusy            = newProblem(http.StatusTooManyRequests, "busy", "other bulk actions are under way", nil, time.Second)
+	problemBusy            = newProblem(http.StatusTooManyRequests, "busy", "too many bulk actions are running", nil, time.Second)
 
 	Problems = []*Problem{
 		ProblemForeignHost, ProblemCrossOrigin, ProblemClosed, problemForbidden, problemUnauthenticated, ProblemHeaderTooLarge, ProblemBodyTooLarge, ProblemMediaType,
 		ProblemNotAcceptable, ProblemNotFound, ProblemMethod, ProblemBadRequest, problemBusy,
 		newProblem(http.StatusNotFound, "unknown-queue", "no such queue", inspect.ErrUnknownQueue, 0),
 		newProblem(http.StatusNotFound, "unknown-node", "no such server", inspect.ErrUnknownNode, 0),
-		newProblem(http.StatusBadRequest, "invalid-id", "no job can have this id", inspect.ErrInvalidID, 0),
-		newProblem(http.StatusBadRequest, "invalid-cursor", "not a cursor", inspect.ErrInvalidCursor, 0),
-		newProblem(http.StatusBadRequest, "invalid-checkpoint", "not a place to continue this action from", inspect.ErrInvalidCheckpoint, 0),
+		newProblem(http.StatusBadRequest, "invalid-id", "invalid id", inspect.ErrInvalidID, 0),
+		newProblem(http.StatusBadRequest, "invalid-cursor", "invalid cursor", inspect.ErrInvalidCursor, 0),
+		newProblem(http.StatusBadRequest, "invalid-checkpoint", "this action can't continue from there", inspect.ErrInvalidCheckpoint, 0),
 		newProblem(http.StatusConflict, "queue-mismatch", "the queue has no index of ids", inspect.ErrQueueMismatch, 0),
 		newProblem(http.StatusConflict, "not-empty", "the queue is not empty", inspect.ErrNotEmpty, 0),
-		newProblem(http.StatusConflict, "lease-held", "a server works the queue", inspect.ErrLeaseHeld, 0),
-		newProblem(http.StatusServiceUnavailable, "store-unusable", "the store can't be used as it is set up", inspect.ErrUnusable, 0),
+		newProblem(http.StatusConflict, "lease-held", "a server runs the queue", inspect.ErrLeaseHeld, 0),
+		newProblem(http.StatusServiceUnavailable, "store-unusable", "the store's setup or format can't be used", inspect.ErrUnusable, 0),
 		newProblem(http.StatusBadRequest, "invalid-options", "out of range", inspect.ErrInvalidOptions, 0),
 		newProblem(http.StatusBadRequest, "invalid-request", "out of range", inspect.ErrInvalidRequest, 0),
 		problemTimeout,

@@ -76,7 +76,7 @@ func (s *Service) opened(text string, invalid error) (string, error) {
 	}
 	plain, err := s.sealer.open(text)
 	if err != nil {
-		return "", fmt.Errorf("%w: it is damaged, or was given out under another CursorKey", invalid)
+		return "", fmt.Errorf("%w: it is damaged, or was made with another CursorKey", invalid)
 	}
 	return plain, nil
 }

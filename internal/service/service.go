@@ -103,7 +103,7 @@ func (w *Caller) May(a Action) error {
 		return nil
 	}
 	if err := w.Authorize(a); errors.Is(err, ErrUnauthenticated) {
-		return problemUnauthenticated.With("give them in the header Authorization, by HTTP basic authentication")
+		return problemUnauthenticated.With("send them in the header Authorization, by HTTP basic authentication")
 	} else if err != nil {
 		return problemForbidden.With("%s is not allowed here", a.Verb)
 	}
@@ -170,7 +170,7 @@ func (o Op[I, R]) Do(ctx context.Context, who *Caller, queue string, in *I) (*R,
 	a := o.Asks(queue, in)
 	err := who.May(a)
 	if o.Acts && who.Service.o.ReadOnly {
-		err = problemForbidden.With("%s is not allowed here: it is read-only", a.Verb)
+		err = problemForbidden.With("%s is not allowed here: the API is read-only", a.Verb)
 	}
 	var reply *R
 	if err == nil {
@@ -190,7 +190,7 @@ func (o Op[I, R]) within(ctx context.Context, who *Caller, a *Action, in *I) (*R
 		case s.bulk <- struct{}{}:
 			defer func() { <-s.bulk }()
 		default:
-			return nil, problemBusy.With("%d are at most; try again when one is done", MaxBulk)
+			return nil, problemBusy.With("at most %d run at once; try again when one has ended", MaxBulk)
 		}
 	}
 	ctx, end := context.WithTimeout(ctx, o.Time)

@@ -61,7 +61,7 @@ func (r *rules) held(s *inspect.QueueStats) (job *culprit, limit string) {
 	if most == 0 || busy < most {
 		return nil, ""
 	}
-	limit = " and is the only one that may (MaxRunning 1)"
+	limit = " and is the only job that may run (MaxRunning 1)"
 	if most > 1 {
 		limit = fmt.Sprintf(" and no more than %d may run (MaxRunning)", most)
 	}

@@ -57,9 +57,9 @@ func (r *rules) store() {
 			end++
 		}
 		n := end - start
-		text := fmt.Sprintf("%d shards can't be reached, the first is %d; figures lack them", n, r.Unreached[start].Index)
+		text := fmt.Sprintf("%d shards can't be reached, the first is %d; the figures don't include them", n, r.Unreached[start].Index)
 		if n == 1 {
-			text = fmt.Sprintf("shard %d can't be reached; figures lack it", r.Unreached[start].Index)
+			text = fmt.Sprintf("shard %d can't be reached; the figures don't include it", r.Unreached[start].Index)
 		}
 		r.add(Line{Kind: PartAway, Queue: queue, Shard: -1, Text: text, weight: int64(n)})
 		start = end
@@ -108,7 +108,7 @@ func (r *rules) queue(s *inspect.QueueStats) {
 		if d.More {
 			more = " or more"
 		}
-		r.of(MorgueGrows, s, int64(d.Count), d.First, "%d%s died within the hour, the newest %s ago", d.Count, more, figures.Span(max(0, r.Now.Sub(d.Last)).Round(time.Second)))
+		r.of(MorgueGrows, s, int64(d.Count), d.First, "%d%s buried within the last hour, the newest %s ago", d.Count, more, figures.Span(max(0, r.Now.Sub(d.Last)).Round(time.Second)))
 	}
 	r.lastRetry(s)
 	if s.Quarantined > 0 {

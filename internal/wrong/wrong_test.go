@@ -85,10 +85,10 @@ var tests = []struct {
 	{"a queue that is well", func(*View) {}, nil},
 	{"no queue", func(v *View) { v.Stats = nil }, nil},
 	{"a store that is silent", func(v *View) { v.Silence = "dial tcp: refused" }, []string{"no answer  since 0s: the store does not answer: dial tcp: refused"}},
-	{"a shard that is away", func(v *View) { v.Unreached = []core.Shard{{Queue: "orders", Index: 3}} }, []string{"part away orders since 0s: shard 3 can't be reached; figures lack it"}},
+	{"a shard that is away", func(v *View) { v.Unreached = []core.Shard{{Queue: "orders", Index: 3}} }, []string{"part away orders since 0s: shard 3 can't be reached; the figures don't include it"}},
 	{"shards of two queues that are away", func(v *View) {
 		v.Unreached = []core.Shard{{Queue: "a", Index: 3}, {Queue: "b", Index: 1}, {Queue: "b", Index: 2}}
-	}, []string{"part away b since 0s: 2 shards can't be reached, the first is 1; figures lack them", "part away a since 0s: shard 3 can't be reached; figures lack it"}},
+	}, []string{"part away b since 0s: 2 shards can't be reached, the first is 1; the figures don't include them", "part away a since 0s: shard 3 can't be reached; the figures don't include it"}},
 	{"checks", func(v *View) {
 		v.Checks = []inspect.Check{
 			{Name: "clock", Status: inspect.CheckOK, Value: "fine"}, {Name: "slow", Status: inspect.CheckUnknown, Value: "no right"},
@@ -215,16 +215,16 @@ var tests = []struct {
 	{"deaths", func(v *View) {
 		v.Stats[0].Dead = 20
 		v.Died["orders"] = Deaths{Count: 12, First: ago(50 * time.Minute), Last: ago(3 * time.Minute)}
-	}, []string{"morgue grows orders since 50m0s: 12 died within the hour, the newest 3 min ago"}},
+	}, []string{"morgue grows orders since 50m0s: 12 buried within the last hour, the newest 3 min ago"}},
 	{"no deaths of late", func(v *View) { v.Stats[0].Dead = 20 }, nil},
 	{"a death by a clock that is ahead", func(v *View) {
 		v.Stats[0].Dead, v.Died["orders"] = 1, Deaths{Count: 1, First: now.Add(time.Second), Last: now.Add(time.Second)}
-	}, []string{"morgue grows orders since -1s: 1 died within the hour, the newest 0 s ago"}},
+	}, []string{"morgue grows orders since -1s: 1 buried within the last hour, the newest 0 s ago"}},
 	{"deaths that were dealt with", func(v *View) { v.Died["orders"] = Deaths{Count: 12, First: ago(time.Minute), Last: ago(time.Minute)} }, nil},
 	{"very many deaths", func(v *View) {
 		v.Stats[0].Dead = 5000
 		v.Died["orders"] = Deaths{Count: 1000, More: true, First: ago(time.Minute), Last: ago(time.Second)}
-	}, []string{"morgue grows orders since 1m0s: 1000 or more died within the hour, the newest 1 s ago"}},
+	}, []string{"morgue grows orders since 1m0s: 1000 or more buried within the last hour, the newest 1 s ago"}},
 	{"a job at its last retry", func(v *View) {
 		v.Stats[0].Retrying = 3
 		v.LastRetries = map[string]LastRetry{"orders": {Count: 1, IDs: []string{"a"}, Max: 25}}
@@ -273,11 +273,11 @@ var tests = []struct {
 		v.Stats[0] = queue("orders", 2, 20*time.Minute, 12)
 		v.Recent["orders"] = minutes(40, 5, 0)[:30]
 		v.Nodes[0].Status = runs(1, 1, "export", 1, 9*time.Minute)
-	}, []string{"not moving orders since 20m0s: export has run for 9 min and is the only one that may (MaxRunning 1); 12 waiting (export)"}},
+	}, []string{"not moving orders since 20m0s: export has run for 9 min and is the only job that may run (MaxRunning 1); 12 waiting (export)"}},
 	{"late behind the only job that may run", func(v *View) {
 		v.Stats[0] = queue("orders", 4, 2*time.Minute, 12)
 		v.Nodes[0].Status = runs(1, 1, "export", 1, 40*time.Second)
-	}, []string{"late orders since 2m0s: export has run for 40 s and is the only one that may (MaxRunning 1); 2 min behind, 12 waiting (export)"}},
+	}, []string{"late orders since 2m0s: export has run for 40 s and is the only job that may run (MaxRunning 1); 2 min behind, 12 waiting (export)"}},
 	{"late at a limit of several", func(v *View) {
 		v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
 		v.Nodes[0].Status = runs(4, 4, "export", 1, 40*time.Second)
@@ -307,7 +307,7 @@ var tests = []struct {
 		v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
 		v.Nodes[0].Status = runs(1, 1, "export", 1, 40*time.Second)
 		v.ShowID = func(queue, id string) string { return queue + " hidden" }
-	}, []string{"late orders since 2m0s: orders hidden has run for 40 s and is the only one that may (MaxRunning 1); 2 min behind, 12 waiting (orders hidden)"}},
+	}, []string{"late orders since 2m0s: orders hidden has run for 40 s and is the only job that may run (MaxRunning 1); 2 min behind, 12 waiting (orders hidden)"}},
 	{"worst first, then most", func(v *View) {
 		small, large, late := queue("small", 1, time.Second, 1), queue("large", 1, time.Second, 9), queue("late", 1, 2*time.Minute, 1)
 		v.Stats = []inspect.QueueStats{late, small, large}

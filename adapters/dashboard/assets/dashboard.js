@@ -221,7 +221,7 @@ function stop() {
   if (!b) return;
   stopped = !stopped;
   b.setAttribute("aria-pressed", String(stopped));
-  b.textContent = stopped ? "go on" : "stop";
+  b.textContent = stopped ? "resume" : "stop";
   if (!stopped) ask();
   tick();
 }

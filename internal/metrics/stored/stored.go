@@ -52,7 +52,7 @@ type view struct {
 func New(inspector *inspect.Inspector, timeout time.Duration) (*Store, error) {
 	switch {
 	case inspector == nil:
-		return nil, fmt.Errorf("%w: no inspector; give one of inspect.New", core.ErrInvalidOptions)
+		return nil, fmt.Errorf("%w: no inspector; make one with inspect.New", core.ErrInvalidOptions)
 	case timeout < 0:
 		return nil, fmt.Errorf("%w: Timeout %v is below 0", core.ErrInvalidOptions, timeout)
 	case timeout == 0:

@@ -23,11 +23,11 @@ import (
 // troubles has the lines of the overview by their sign: the queue, server or store, and the text.
 var troubles = map[string]string{
 	"not served":  `^reports no server runs this queue, .* waiting, 2 of them left by reports-1, which stopped responding `,
-	"not moving":  `^exports export-2026-q3 has run for .* and is the only one that may \(MaxRunning 1\); .* waiting `,
+	"not moving":  `^exports export-2026-q3 has run for .* and is the only job that may run \(MaxRunning 1\); .* waiting `,
 	"failing":     `^emails .* of .* jobs failed within 10 min `,
 	"hot shard":   `^search shard \d+ is .* behind, .*; catalog-all has run for .* in it `,
 	"late":        `^thumbnails .* behind`,
-	"dying":       `^emails \d+( or more)? died within the hour`,
+	"dying":       `^emails \d+( or more)? buried within the last hour`,
 	"paused":      `^invoices paused by ann .*, .* waiting `,
 	"server gone": `^reports-1 server stopped responding `,
 	"unreadable":  `^orders 2 records can't be read`,
