@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
-	"github.com/skeinq/skein/inspect"
 )
 
 // A parent awaits its children's pushes. It runs at each, also after a failure of its own, and also
@@ -86,49 +86,39 @@ func TestAwaitWarnsWithoutEarliest(t *testing.T) {
 	})
 }
 
+// An order is shipped when all its parts have reported. Each report runs the order's job, which
+// waits again if a part is missing.
 func ExampleAwait() {
 	ctx, store := context.Background(), memory.New(memory.Options{})
-	client, inspector := skein.NewClient(store, skein.ClientOptions{}), inspect.New(store, inspect.Options{})
+	client := skein.NewClient(store, skein.ClientOptions{})
 	parts := skein.NewQueue("parts", skein.QueueOptions[string]{})
 	orders := skein.NewQueue("orders", skein.QueueOptions[string]{PushRule: skein.Earliest()})
 
 	pack := parts.Handler(func(ctx context.Context, id string, _ []string) error {
-		fmt.Println("packed", id)
-		return orders.Push(ctx, client, "order-42", id)
+		return orders.Then(ctx, client, "order-42", id)
 	})
-	ship := orders.JobHandler(func(ctx context.Context, job *skein.Job[string]) error {
+	ship := orders.Handler(func(_ context.Context, id string, packed []string) error {
 		for _, part := range []string{"lamp", "table"} {
-			settled, dead, err := inspector.Settled(ctx, "parts", part, time.Time{})
-			switch {
-			case err != nil:
-				return err
-			case dead:
-				return skein.Bury(fmt.Errorf("part %s is in the morgue", part))
-			case !settled:
-				fmt.Println(job.ID, "waits for", part)
+			if !slices.Contains(packed, part) {
+				fmt.Println(id, "waits for the", part)
 				return skein.Await(time.Minute)
 			}
 		}
-		fmt.Println("shipped", job.ID)
+		fmt.Println("shipped", id)
 		return nil
 	})
 
-	must := func(err error) {
-		if err != nil {
+	for _, part := range []string{"table", "lamp"} {
+		if err := parts.Push(ctx, client, part, "oak"); err != nil {
 			panic(err)
 		}
+		for _, handler := range []skein.Handler{pack, ship} {
+			if _, err := skein.NewServer(store, skein.ServerOptions{}, handler).RunDue(ctx); err != nil {
+				panic(err)
+			}
+		}
 	}
-	run := func(handler skein.Handler) {
-		_, err := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)}, handler).RunDue(ctx)
-		must(err)
-	}
-	must(parts.Push(ctx, client, "table", "oak"))
-	must(orders.Push(ctx, client, "order-42", "placed"))
-	run(ship)
-	run(pack)
-	run(ship)
 	// Output:
-	// order-42 waits for table
-	// packed table
+	// order-42 waits for the lamp
 	// shipped order-42
 }

@@ -37,7 +37,11 @@ func (q *Queue[T]) Each(f func(ctx context.Context, id string, payload T) error)
 				return nil // the job's outcome is set
 			}
 			var bury *BuryError
-			switch decoded, err := q.onePayload(ctx, c, position, f); {
+			decoded, err := q.onePayload(ctx, c, position, f)
+			if failed := pushFollowing(ctx, c, err == nil); failed != nil {
+				err = failed
+			}
+			switch {
 			case !decoded && q.options.Undecodable == RetryUndecodable:
 				c.batch.FailUndecodable(c.job, position, err, true)
 				return err

@@ -105,7 +105,8 @@ func (q *Queue[T]) eachJob(guard func(runCall) runCall, run runCall) Handler {
 			defer b.End()
 			for i := range b.Claims {
 				if job, ok := b.Begin(ctx, i); ok {
-					b.Return(i, run(job, call{b, i}))
+					c := call{b, i}
+					b.Return(i, followed(job, c, run(job, c)))
 				}
 			}
 			return nil

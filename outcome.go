@@ -75,7 +75,8 @@ func RetryIn(d time.Duration, reason error) error {
 // with another rule such a push waits for d too, and a warning is logged once per minute. If more
 // payloads wait than one call takes, the job runs again after d only.
 //
-// To wait for other ids, ask Inspector.Settled of package inspect.
+// To wait for other ids, ask Inspector.Settled of package inspect; docs/guide/dependencies.md shows
+// it.
 func Await(d time.Duration) error { return &AwaitError{Delay: max(0, d)} }
 
 // SettleIn settles the job of a handler in a transaction on the store that the job came from. The

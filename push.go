@@ -98,8 +98,13 @@ func (q *Queue[T]) PushMany(ctx context.Context, c *Client, entries []Entry[T]) 
 			return fmt.Errorf("push %d of %d to queue %q: %w", i+1, len(entries), q.name, err)
 		}
 	}
+	return c.push(ctx, q.target(), encoded)
+}
+
+// target returns the queue with the options that a push carries.
+func (q *Queue[T]) target() target {
 	o := &q.options
-	return c.push(ctx, target{name: q.name, shards: o.Shards, indexIDs: o.IndexIDs, rule: o.PushRule.rule}, encoded)
+	return target{name: q.name, shards: o.Shards, indexIDs: o.IndexIDs, rule: o.PushRule.rule}
 }
 
 // encode fills in an entry, whose default score is set.

@@ -43,6 +43,8 @@ type Batch struct {
 
 	runs     []jobRun     // for jobs that run one after another
 	contexts []runContext // of runs, if there are several
+	// attached is what the root keeps with the job that runs; see Attach.
+	attached any
 	// byPayload is set while a handler runs that settles payload by payload. payload is the position
 	// of the payload that it has begun.
 	byPayload bool

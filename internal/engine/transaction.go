@@ -17,6 +17,7 @@ var ErrNotCommitted = errors.New("the handler returned without having committed 
 var (
 	errNoHandler = errors.New("settle in a transaction: the context is not a handler's; pass the one that the handler was given")
 	errByPayload = errors.New("settle in a transaction: it settles the whole job, and Each takes payload by payload; use Handler or JobHandler")
+	errAttached  = errors.New("settle in a transaction: the handler has called Then, which pushes after the job's end; push in the transaction instead, through client.Via with it")
 	errTooLate   = errors.New("settle in a transaction: the handler has returned; settle and commit before it does")
 )
 
@@ -90,6 +91,8 @@ func (b *Batch) transactionOutcomes(job int) (first int, outcomes []core.Outcome
 	switch {
 	case b.closed, job != wholeBatch && job != b.current, b.current != wholeBatch && b.returned(b.current):
 		return 0, nil, errTooLate
+	case b.attached != nil:
+		return 0, nil, errAttached
 	case b.byPayload:
 		return 0, nil, errByPayload
 	}

@@ -37,6 +37,7 @@ const (
 // workers are the works of such processes; each returns the exit code.
 var workers = map[string]func() int{
 	"bulk":         bulkWorker,
+	"chain":        chainWorker,
 	"poison":       poisonWorker,
 	"poison-crowd": poisonCrowdWorker,
 	"victim":       victimWorker,

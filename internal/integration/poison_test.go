@@ -54,7 +54,7 @@ func workPoisoned(lanes int, handle func(context.Context, *skein.Job[string]) er
 	}
 	defer func() { _ = closeStore() }()
 	ctx, stop := context.WithCancel(context.Background())
-	go stopWhenEmpty(ctx, store, stop)
+	go stopWhenEmpty(ctx, store, poisoned.Name(), stop)
 	err = skein.NewServer(store, skein.ServerOptions{
 		Lanes: lanes, LeaseTTL: poisonTTL, PollInterval: 100 * time.Millisecond,
 		Logger: slog.New(slog.DiscardHandler),
@@ -73,10 +73,10 @@ func killMyself() {
 	select {}
 }
 
-func stopWhenEmpty(ctx context.Context, store inspect.Store, stop func()) {
+func stopWhenEmpty(ctx context.Context, store inspect.Store, queue string, stop func()) {
 	inspector := inspect.New(store, inspect.Options{})
 	for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
-		stats, err := inspector.Stats(ctx, poisoned.Name())
+		stats, err := inspector.Stats(ctx, queue)
 		if err == nil && stats[0].Fresh+stats[0].Retrying+stats[0].Claimed == 0 {
 			stop()
 		}

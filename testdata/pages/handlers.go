@@ -1,10 +1,6 @@
 package pages
 
-import (
-	"context"
-
-	"github.com/skeinq/skein"
-)
+import "github.com/skeinq/skein"
 
 type Event struct {
 	Number int
@@ -12,5 +8,3 @@ type Event struct {
 }
 
 var Orders *skein.Queue[Event]
-
-func ship(context.Context, string, []Event) error { return nil }

@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/skeinq/skein/core"
+)
+
+var (
+	errNotAJob  = errors.New("the context is not that of a handler that works one job; pass the one that the handler was given")
+	errReturned = errors.New("the handler has returned")
+	errSettled  = errors.New("the handler has settled its job in a transaction; push in that transaction instead, " +
+		"through client.Via with the transaction")
+)
+
+// Attach changes what the root keeps with the job that a handler works, whose context is ctx. It is
+// nil at first, and shared by all goroutines of the handler. It refuses the context of a whole
+// batch, and that of a job whose handler has returned or that was settled in a transaction.
+func Attach(ctx context.Context, change func(kept any) (any, error)) error {
+	c, ok := ctx.Value(batchKey{}).(*runContext)
+	if !ok {
+		return errNotAJob
+	}
+	b := c.batch
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := b.current
+	switch {
+	case b.closed, c.job != wholeBatch && c.job != i, i != wholeBatch && b.returned(i):
+		return errReturned
+	case i == wholeBatch:
+		return errNotAJob
+	}
+	if _, transacted := b.transacted[i]; transacted {
+		return errSettled
+	}
+	kept, err := change(b.attached)
+	if err == nil {
+		b.attached = kept
+	}
+	return err
+}
+
+// Detach returns what Attach has kept with the job that runs, and forgets it.
+func (b *Batch) Detach() (kept any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	kept, b.attached = b.attached, nil
+	return kept
+}
+
+// UnmarkDone takes back the marks of job i's payloads that are done.
+func (b *Batch) UnmarkDone(i int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.outcomes[i].Payloads = slices.DeleteFunc(b.outcomes[i].Payloads, func(p core.PayloadOutcome) bool { return !p.Bury })
+}
+
+// Settles reports whether the job that runs, job i, is done if its handler returns err, or has a
+// payload that is marked as done. Its handler is not called again for that.
+func (b *Batch) Settles(i int, err error) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, mark := range b.outcomes[i].Payloads {
+		if !mark.Bury {
+			return true
+		}
+	}
+	kind := b.outcomes[i].Kind
+	return err == nil && (kind == core.Undecided || kind == core.Done)
+}

@@ -1,0 +1,117 @@
+package skein
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/skeinq/skein/internal/engine"
+)
+
+// Limits of what one job may push by [Queue.Then].
+const (
+	// MaxThenEntries is the maximum number of entries.
+	MaxThenEntries = 500
+	// MaxThenBytes is the maximum size of their ids, payloads and Metas in bytes.
+	MaxThenBytes = 1 << 20
+)
+
+// Then pushes a payload for an id of the queue once the calling handler's job has succeeded, so
+// that one job starts the next. ctx is the handler's context, and c is the client that pushes. The
+// client may belong to another store than the job.
+//
+// The payload is encoded and checked at the call. After the handler has returned nil, the server
+// pushes everything that it asked for, in one call for each client and queue, and only then reports
+// the job as done. If that push fails, the job fails with its error and is retried. So the push
+// happens at least once: after a crash the handler runs again and pushes again, and the payload
+// merges with the one that still waits. If the handler returns an error, nothing is pushed, unless
+// it has marked a payload as done, which does not run again. With [Queue.Each] this holds for each
+// payload by itself.
+//
+// On Postgres, a push in the transaction of [SettleIn], through [Client.Via], happens exactly once.
+// Then and SettleIn exclude each other.
+//
+// Errors are those of [Queue.Push] about the queue, the client and the entry. Then returns
+// [ErrInvalidOptions] if ctx is not the context of a handler that works one job, as that of a
+// BatchHandler, if the handler has returned, and beyond [MaxThenEntries] or [MaxThenBytes]. The
+// goroutines of a handler may call Then concurrently.
+func (q *Queue[T]) Then(ctx context.Context, c *Client, id string, payload T, options ...PushOption) error {
+	if err := errors.Join(q.check(), c.check()); err != nil {
+		return err
+	}
+	encoded := make([]RawEntry, 1)
+	c.scores.fill(encoded, time.Now())
+	if err := q.encode(&encoded[0], &Entry[T]{ID: id, Payload: payload, Options: options}); err != nil {
+		return fmt.Errorf("push to queue %q after the job: %w", q.name, err)
+	}
+	err := engine.Attach(ctx, func(kept any) (any, error) {
+		list, _ := kept.(*following)
+		if list == nil {
+			list = &following{}
+		}
+		return list, list.add(c, q.target(), encoded[0])
+	})
+	if err != nil {
+		return fmt.Errorf("%w: push to queue %q after the job: %w", ErrInvalidOptions, q.name, err)
+	}
+	return nil
+}
+
+// following is what a job pushes once it has succeeded.
+type following struct {
+	pushes         []followingPush
+	entries, bytes int
+}
+
+// followingPush is the part of it that one client pushes to one queue.
+type followingPush struct {
+	client  *Client
+	target  target
+	entries []RawEntry
+}
+
+// add adds an entry within the limits.
+func (f *following) add(c *Client, t target, e RawEntry) error {
+	size := len(e.ID) + len(e.Data) + len(e.Meta)
+	if f.entries == MaxThenEntries || f.bytes+size > MaxThenBytes {
+		return fmt.Errorf("the job has %d entries of %d bytes, at most %d and %d are possible; call PushMany in the handler",
+			f.entries, f.bytes, MaxThenEntries, MaxThenBytes)
+	}
+	f.entries, f.bytes = f.entries+1, f.bytes+size
+	for i := range f.pushes {
+		if p := &f.pushes[i]; p.client == c && p.target == t {
+			p.entries = append(p.entries, e)
+			return nil
+		}
+	}
+	f.pushes = append(f.pushes, followingPush{client: c, target: t, entries: []RawEntry{e}})
+	return nil
+}
+
+// pushFollowing pushes what the handler of a call has asked for if it succeeded, and forgets it
+// otherwise. ctx is the job's context.
+func pushFollowing(ctx context.Context, c call, succeeded bool) error {
+	list, _ := c.batch.Detach().(*following)
+	if list == nil || !succeeded {
+		return nil
+	}
+	for i := range list.pushes {
+		p := &list.pushes[i]
+		if err := engine.Guard(func() error { return p.client.push(ctx, p.target, p.entries) }); err != nil {
+			return fmt.Errorf("push after the job: %w", err)
+		}
+	}
+	return nil
+}
+
+// followed returns the result of a job's handler, after what it has asked for was pushed. If that
+// fails, no payload of the job counts as done.
+func followed(ctx context.Context, c call, result error) error {
+	err := pushFollowing(ctx, c, c.batch.Settles(c.job, result))
+	if err == nil {
+		return result
+	}
+	c.batch.UnmarkDone(c.job)
+	return errors.Join(result, err)
+}
