@@ -106,6 +106,27 @@ func TestPagesForUsersAreShort(t *testing.T) {
 	}
 }
 
+// docs/README.md leads to each page, once.
+func TestPagesAreListedOnce(t *testing.T) {
+	pages, err := filepath.Glob("docs/*/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("docs has %d pages: %v", len(pages), err)
+	}
+	text, err := os.ReadFile("docs/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		name := strings.TrimPrefix(filepath.ToSlash(page), "docs/")
+		if dir := filepath.Dir(name); dir == "decisions" || dir == "evidence" {
+			continue // decisions/README.md is their list, and evidence belongs to pages.
+		}
+		if n := strings.Count(string(text), "]("+name+")"); n != 1 {
+			t.Errorf("docs/README.md has %d links to %s, want 1", n, name)
+		}
+	}
+}
+
 // eachText calls f with the name and the text of each page and each file of Go.
 func eachText(t *testing.T, f func(name, text string)) {
 	t.Helper()
