@@ -178,7 +178,7 @@ func brokenStores() []brokenStore {
 }
 
 func allBroken() []brokenStore {
-	return slices.Concat(brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds(), brokenRecounts())
+	return slices.Concat(brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds(), brokenRecounts(), brokenMerges())
 }
 
 // TestBrokenStoresFail holds the suite to its purpose: each broken store is

@@ -103,6 +103,7 @@ func transactionCases() []namedCase {
 		{"does not stop other ids with a long inbox", "Turn: due jobs in order of (PerformAt, id)", transactionLongBeside},
 		{"runs an id that is pushed without end", "Turn: due jobs in order of (PerformAt, id)", transactionWithoutEnd},
 		{"puts a job back once", "RULES 2, Earliest: the sooner PerformAt wins", transactionPutBackOnce},
+		{"merges by the queue's rule", ruleMerge, transactionMerges},
 		{"locks a job that it settles", "Turn: a settlement whose job a caller's transaction has locked is reported as deferred, and changes nothing", transactionLocks},
 	}
 }
@@ -206,6 +207,21 @@ func (e *env) fillInbox() {
 		entries[i] = entryAt(fmt.Sprintf("other-%05d", i), "p", 1, e.now().Add(time.Hour))
 	}
 	e.pushWithin(entries...)
+}
+
+func transactionMerges(e *env) {
+	e.by(core.MergeRule{Stays: core.Highest, Keep: 2})
+	e.push(entry("a", "p", 1), entry("a", "q", 2), entry("b", "p", 9))
+	h := e.acquire("n1")
+	claims := h.claim(2)
+	e.pushWithin(entry("a", "r", 3), entry("b", "p", 5), entry("c", "p", 1), entry("c", "q", 3), entry("c", "r", 2), entry("c", "q", 4))
+	e.settleWithin(untouched(claims[0]), buried(claims[1], "no use"))
+	e.push(entry("c", "s", 5))
+	e.same("what is put back", e.queued("a").Payloads, []core.Payload{pay("q", 2), pay("r", 3)})
+	e.same("what is pushed", e.queued("c").Payloads, []core.Payload{pay("q", 4), pay("s", 5)})
+	e.same("what is pushed beside a claim", e.queued("b").Payloads, []core.Payload{pay("p", 5)})
+	e.byRefs(e.store.Revive, whole("b"))
+	e.same("what is revived", e.queued("b").Payloads, []core.Payload{pay("p", 9)})
 }
 
 func transactionLong(e *env) {

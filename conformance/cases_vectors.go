@@ -13,7 +13,7 @@ import (
 
 // vectors are the worked cases of docs/rules.md, which core is held to as well.
 //
-//go:embed testdata/merge.json testdata/failure.json testdata/recovery.json
+//go:embed testdata/merge.json testdata/mergerules.json testdata/failure.json testdata/recovery.json
 var vectors embed.FS
 
 // vectorCases run each file through the store, one backend and one id after

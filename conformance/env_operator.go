@@ -121,7 +121,7 @@ func (e *env) declareWith(r ports.DeclareRequest) {
 	reply, err := e.store.Declare(e.ctx, r)
 	e.must(err, "Declare")
 	e.declared[r.Queue] = ports.Queue{
-		Name: r.Queue, Shards: r.Shards, Generation: reply.Generation, IndexIDs: r.IndexIDs,
+		Name: r.Queue, Shards: r.Shards, Generation: reply.Generation, IndexIDs: r.IndexIDs, Merge: r.Merge,
 	}
 }
 

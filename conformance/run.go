@@ -74,6 +74,7 @@ func groups(store ports.ShardStore) []group {
 	all := []group{
 		{"declare", declareCases()},
 		{"push", pushCases()},
+		{"merge rule", mergeRuleCases()},
 		{"input", inputCases()},
 		{"acquire", acquireCases()},
 		{"orphan", orphanCases()},

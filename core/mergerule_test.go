@@ -127,28 +127,28 @@ func TestMergeRuleEqualsOracle(t *testing.T) {
 	})
 }
 
-func TestAddByTellsWhatAPayloadMet(t *testing.T) {
+func TestAddByReportsWhatItAddedAndSuperseded(t *testing.T) {
 	latest := core.MergeRule{Stays: core.Highest, Keep: 2}
 	tests := []struct {
 		name       string
 		rule       core.MergeRule
 		payload    core.Payload
-		met        core.Met
+		added      bool
 		superseded int
 	}{
-		{"union: new", core.MergeRule{}, payload("c", 0), core.MetMerged, 0},
-		{"union: there", core.MergeRule{}, payload("a", 0), core.MetDuplicate, 0},
-		{"newest: there, and rises", core.MergeRule{Stays: core.Highest}, payload("a", 9), core.MetDuplicate, 0},
-		{"latest: there, and rises", latest, payload("a", 9), core.MetDuplicate, 0},
-		{"latest: above the bound", latest, payload("c", 9), core.MetMerged, 1},
-		{"latest: below the bound", latest, payload("c", 0), core.MetSuperseded, 1},
+		{"union: new", core.MergeRule{}, payload("c", 0), true, 0},
+		{"union: there", core.MergeRule{}, payload("a", 0), false, 0},
+		{"newest: there, and rises", core.MergeRule{Stays: core.Highest}, payload("a", 9), false, 0},
+		{"latest: there, and rises", latest, payload("a", 9), false, 0},
+		{"latest: above the bound", latest, payload("c", 9), true, 1},
+		{"latest: below the bound", latest, payload("c", 0), false, 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			set := core.NewPayloadSet([]core.Payload{payload("a", 1), payload("b", 2)})
-			met, superseded := set.AddBy(tt.rule, tt.payload)
-			if met != tt.met || superseded != tt.superseded {
-				t.Errorf("met %d and superseded %d; want %d and %d", met, superseded, tt.met, tt.superseded)
+			added, superseded := set.AddBy(tt.rule, tt.payload)
+			if added != tt.added || superseded != tt.superseded {
+				t.Errorf("added %v and superseded %d; want %v and %d", added, superseded, tt.added, tt.superseded)
 			}
 		})
 	}

@@ -68,33 +68,20 @@ func (s *PayloadSet) List() []Payload { return s.list }
 // had no payload with these bytes.
 func (s *PayloadSet) Add(p Payload) (added bool) { return s.add(MergeRule{}, p) }
 
-// Met is what a payload met in a set ([PayloadSet.AddBy]).
-type Met uint8
-
-const (
-	// MetMerged means that the set had no payload with these bytes, and has it now.
-	MetMerged Met = iota
-	// MetDuplicate means that the set already had a payload with these bytes.
-	MetDuplicate
-	// MetSuperseded means that the rule keeps only higher payloads, so the set does not have it.
-	MetSuperseded
-)
-
-// AddBy merges one payload into the set by a rule. It returns what the payload met, and the number
-// of payloads that were superseded, the added one included.
-func (s *PayloadSet) AddBy(rule MergeRule, p Payload) (met Met, superseded int) {
-	if !s.add(rule, p) {
-		met = MetDuplicate
-	}
+// AddBy merges one payload into the set by a rule. It reports whether the set had no payload with
+// these bytes and has one now, and returns the number of payloads that were superseded. The given
+// payload counts as one of them if the rule keeps only higher ones.
+func (s *PayloadSet) AddBy(rule MergeRule, p Payload) (added bool, superseded int) {
+	added = s.add(rule, p)
 	if rule.Keep == 0 || len(s.list) <= rule.Keep {
-		return met, 0
+		return added, 0
 	}
 	superseded = len(s.list) - rule.Keep
 	s.drop(superseded)
-	if _, there := s.find(p.Data); !there {
-		met = MetSuperseded
+	if added {
+		_, added = s.find(p.Data)
 	}
-	return met, superseded
+	return added, superseded
 }
 
 // drop removes the n lowest payloads.

@@ -100,6 +100,10 @@ type Counts struct {
 	// that failed or were buried by their handler.
 	Processed int64
 	Failed    int64
+	// Superseded is the number of payloads that the queue's merge rule has dropped since the queue
+	// began, because it keeps only higher ones (docs/rules.md 2). A payload that is pushed again
+	// after it was superseded counts again.
+	Superseded int64
 	// Oldest is the smallest PerformAt of the queued jobs. It is not OK if no job is queued. Unlike
 	// a shard's head it ignores pauses and claims.
 	Oldest core.Head
@@ -120,6 +124,7 @@ func SumCounts(a, b Counts) Counts {
 		Oldest:    a.Oldest.Earlier(b.Oldest),
 
 		Quarantined: a.Quarantined + b.Quarantined,
+		Superseded:  a.Superseded + b.Superseded,
 	}
 }
 

@@ -270,6 +270,7 @@ func (r RecountReply) Then(next RecountReply) RecountReply {
 	before.Quarantined += next.Before.Quarantined - r.After.Quarantined
 	before.Processed += next.Before.Processed - r.After.Processed
 	before.Failed += next.Before.Failed - r.After.Failed
+	before.Superseded += next.Before.Superseded - r.After.Superseded
 	if r.Before.Oldest == r.After.Oldest {
 		before.Oldest = next.Before.Oldest
 	}

@@ -20,7 +20,7 @@ type Producer interface {
 	// queue again completes it.
 	//
 	// Errors: core.ErrInvalidQueue; ErrShardCountMismatch if the queue exists with another shard
-	// count; ErrQueueMismatch if it exists with another IndexIDs.
+	// count; ErrQueueMismatch if it exists with another IndexIDs or Merge; core.ErrInvalidRule.
 	Declare(ctx context.Context, r DeclareRequest) (DeclareReply, error)
 
 	// Push stores entries. Each entry makes a new job for its id or merges into the queued job by
@@ -48,11 +48,18 @@ type DeclareRequest struct {
 	Shards int
 	// IndexIDs keeps an index of all queued jobs by id (ByID). The index costs memory.
 	IndexIDs bool
+	// Merge decides what stays when payloads of an id meet, in the queue and in its morgue
+	// (docs/rules.md 2). The zero value unites them.
+	Merge core.MergeRule
 }
 
-// Validate returns [core.ErrInvalidQueue] for a name or a shard count that docs/rules.md refuses.
+// Validate returns [core.ErrInvalidQueue] for a name or a shard count that docs/rules.md refuses,
+// and [core.ErrInvalidRule] for such a merge rule.
 func (r *DeclareRequest) Validate() error {
-	return core.ValidateQueue(r.Queue, r.Shards)
+	if err := core.ValidateQueue(r.Queue, r.Shards); err != nil {
+		return err
+	}
+	return r.Merge.Validate()
 }
 
 // DeclareReply is the result of Declare.
@@ -111,8 +118,9 @@ type PushReply struct {
 	// Merged is the number of entries that added a payload to a queued job, including one that an
 	// earlier entry of the push made.
 	Merged int
-	// Duplicate is the number of entries that met a queued job that already had their Data. Such an
-	// entry may still lower the payload's score, and move the job's time by the push rule.
+	// Duplicate is the number of entries that met a queued job and added no payload to it: the job
+	// already had their Data, or the queue's merge rule keeps only higher payloads. Such an entry
+	// may still change the payload's score, and move the job's time by the push rule.
 	Duplicate int
 }
 

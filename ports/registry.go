@@ -190,6 +190,8 @@ type Queue struct {
 	Generation int64
 	// IndexIDs is true if its queued jobs can be listed by id.
 	IndexIDs bool
+	// Merge is its merge rule; see DeclareRequest.
+	Merge core.MergeRule
 	// Paused is true between Pause and Resume.
 	Paused bool
 }

@@ -41,11 +41,14 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 func (m *morgue) bringIn(d core.DeadLetter) bool {
 	known := m.deadLetters[d.ID]
 	if known == nil {
-		d.Group = m.groups.Bury("", d.Group, d.ChangedAt)
+		payloads, superseded := m.shard.rule().Merge(nil, d.Payloads)
+		m.shard.superseded += int64(superseded)
+		d.Payloads, d.Group = payloads, m.groups.Bury("", d.Group, d.ChangedAt)
 		m.add(d)
 		return true
 	}
-	merged, changed, _ := core.MergeImported(*known, d, core.MergeRule{})
+	merged, changed, superseded := core.MergeImported(*known, d, m.shard.rule())
+	m.shard.superseded += int64(superseded)
 	if !changed {
 		return false
 	}

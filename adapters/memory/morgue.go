@@ -12,6 +12,7 @@ import (
 // morgue is the dead letters of a shard. Its payload lists are replaced, never changed, so replies
 // may share them.
 type morgue struct {
+	shard       *shard
 	deadLetters map[string]*core.DeadLetter
 	byTime      sorted[*core.DeadLetter]
 	byID        sorted[*core.DeadLetter]
@@ -31,7 +32,7 @@ func (s *Store) Revive(ctx context.Context, r ports.DeadLetterStep) (ports.StepR
 
 func (s *shard) revive(id string, payloads []core.Payload, now core.Instant) {
 	e := s.entity(id)
-	e.payloads.Merge(payloads)
+	s.superseded += int64(e.payloads.MergeBy(s.rule(), payloads))
 	if e.queued {
 		s.restate(e, core.MergeRevive(e.State, now))
 		return
@@ -65,9 +66,10 @@ func (m *morgue) edit(r *ports.EditRequest, now core.Instant) int {
 	edited := d.Payloads[at]
 	edited.Data = r.New
 	rest := slices.Concat(d.Payloads[:at], d.Payloads[at+1:])
+	merged, _ := m.shard.rule().Merge(rest, []core.Payload{edited}) // as many as before, or fewer
 	m.replace(d, core.DeadLetter{
 		ID:        d.ID,
-		Payloads:  core.MergePayloads(rest, []core.Payload{edited}),
+		Payloads:  merged,
 		ChangedAt: now,
 		Error:     d.Error,
 		Group:     d.Group,
@@ -173,7 +175,8 @@ func deadLetterByID(d *core.DeadLetter) place   { return place{0, d.ID} }
 func (m *morgue) bury(d core.DeadLetter) {
 	if known := m.deadLetters[d.ID]; known != nil {
 		d.Group = m.groups.Bury(known.Group, d.Group, d.ChangedAt)
-		merged, _ := core.MergeDeadLetters(*known, d, core.MergeRule{})
+		merged, superseded := core.MergeDeadLetters(*known, d, m.shard.rule())
+		m.shard.superseded += int64(superseded)
 		m.replace(known, merged)
 		return
 	}

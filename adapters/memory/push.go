@@ -55,7 +55,8 @@ func (s *shard) push(entry *core.Entry, rule core.PushRule, reply *ports.PushRep
 	p.Score = core.NormalScore(p.Score)
 	pushed := core.Pushed(entry.When, now)
 	e := s.entity(entry.ID)
-	added := e.payloads.Add(p)
+	added, superseded := e.payloads.AddBy(s.rule(), p)
+	s.superseded += int64(superseded)
 	switch {
 	case !e.queued:
 		reply.New++

@@ -50,7 +50,7 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 
 func newQueue(r ports.DeclareRequest) *queue {
 	q := &queue{
-		record: ports.Queue{Name: r.Queue, Shards: r.Shards, Generation: firstGeneration, IndexIDs: r.IndexIDs},
+		record: ports.Queue{Name: r.Queue, Shards: r.Shards, Generation: firstGeneration, IndexIDs: r.IndexIDs, Merge: r.Merge},
 		shards: make([]*shard, r.Shards),
 	}
 	q.permits = permits{queue: q, byOwner: make(map[string]permit)}

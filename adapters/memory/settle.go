@@ -99,7 +99,7 @@ func (s *shard) unclaim(e *entity) {
 
 // putBack merges the payloads of a claimed job that return into the queue.
 func (s *shard) putBack(e *entity, by core.PutBack, back core.Job) {
-	e.payloads.Merge(back.Payloads)
+	s.superseded += int64(e.payloads.MergeBy(s.rule(), back.Payloads))
 	if e.queued {
 		s.restate(e, by.Merge(e.State, back.State))
 		return

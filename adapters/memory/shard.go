@@ -30,13 +30,15 @@ type shard struct {
 	lease   lease
 	morgue  morgue
 
-	processed, failed int64
+	processed, failed, superseded int64
 
 	subscribers []*storekit.Subscriber
 }
 
 func newShard(q *queue, id core.Shard) *shard {
-	return &shard{queue: q, id: id, ids: make(map[string]*entity)}
+	s := &shard{queue: q, id: id, ids: make(map[string]*entity)}
+	s.morgue.shard = s
+	return s
 }
 
 // entity is what a shard holds for an id besides its dead letters: a queued job, a claimed one, or
@@ -58,6 +60,9 @@ func (e *entity) byID() place    { return place{0, e.id} }
 type retryingLists struct {
 	byTime, byID, byCount sorted[*entity]
 }
+
+// rule returns the merge rule of the shard's queue.
+func (s *shard) rule() core.MergeRule { return s.queue.record.Merge }
 
 // entity returns what the shard holds for an id, and adds an empty entity if it holds nothing.
 func (s *shard) entity(id string) *entity {
@@ -200,6 +205,8 @@ func (s *shard) counts() ports.Counts {
 		Dead:      int64(len(s.morgue.deadLetters)),
 		Processed: s.processed,
 		Failed:    s.failed,
+
+		Superseded: s.superseded,
 		Oldest:    s.oldest(),
 	}
 }

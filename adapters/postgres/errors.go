@@ -23,6 +23,7 @@ const (
 	statusUnknownQueue   status = "unknown_queue"
 	statusNoSuchShard    status = "no_such_shard"
 	statusLayoutMismatch status = "layout_mismatch"
+	statusByRule         status = "by_rule" // a push to a queue with a merge rule: push_by_rule pushes to it
 	statusLeaseLost      status = "lease_lost"
 	statusStaleTurn      status = "stale_turn"
 	statusStaleAttempt   status = "stale_attempt"

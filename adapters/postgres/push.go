@@ -58,23 +58,75 @@ func statementSize(list []storekit.Routed) int {
 // pushSome pushes entries in one exchange and one transaction. Entries that it returns neither as
 // New nor as Merged are duplicates.
 func (s *Store) pushSome(ctx context.Context, r *ports.PushRequest, list []storekit.Routed) (ports.PushReply, error) {
+	began := time.Now()
+	p, err := s.pushByTheRule(ctx, r, list)
+	if err != nil {
+		return ports.PushReply{}, err
+	}
+	if time.Since(began) > slowPush || s.clockWentOn(p.met.Now) {
+		s.noteEarly(ctx, r.Queue, p.moved)
+	}
+	for _, d := range p.moved {
+		s.wakeAfterPush(core.Shard{Queue: r.Queue, Index: d.index}, d.at, p.met.Now)
+	}
+	return p.met, nil
+}
+
+// pushResult is the result of a push.
+type pushResult struct {
+	met   ports.PushReply
+	moved []due
+	// byRule is set if nothing was stored because the queue has a merge rule, and the function that
+	// was called only unites.
+	byRule bool
+}
+
+// due is the earliest job of a shard that a push made or moved.
+type due struct {
+	index int
+	at    core.Instant
+}
+
+// pushByTheRule pushes entries as the queue's merge rule requires. The store learns from the first
+// push whether the queue has one.
+func (s *Store) pushByTheRule(ctx context.Context, r *ports.PushRequest, list []storekit.Routed) (pushResult, error) {
+	if _, known := s.byRule.Load(r.Queue); known {
+		return s.pushEach(ctx, r, list)
+	}
 	statements := pushStatements(r, list)
 	push := s.pushAll
 	if len(statements) == 1 && len(statements[0].ids) == 1 && len(statements[0].more.ids) == 0 {
 		push = s.pushOne
 	}
-	began := time.Now()
-	met, moved, err := push(ctx, r, statements)
-	if err != nil {
-		return ports.PushReply{}, err
+	p, err := push(ctx, r, statements)
+	if err == nil && p.byRule {
+		s.byRule.Store(r.Queue, true)
+		return s.pushEach(ctx, r, list)
 	}
-	if time.Since(began) > slowPush || s.clockWentOn(met.Now) {
-		s.noteEarly(ctx, r.Queue, moved)
+	return p, err
+}
+
+const pushByRuleSQL = `SELECT status, now, coalesce(index, -1), coalesce(earliest, 0), coalesce(new, 0), coalesce(merged, 0)
+FROM {schema}.push_by_rule(p_queue => $1, p_shards => $2, p_generation => $3, p_now => $4, p_rule => $5::smallint, p_limit => $6,
+  p_index => $7, p_ids => $8, p_at => $9, p_delay => $10, p_scores => $11, p_data => $12, p_meta => $13)`
+
+// pushEach pushes by the function push_by_rule, which merges one entry after another by any rule.
+func (s *Store) pushEach(ctx context.Context, r *ports.PushRequest, list []storekit.Routed) (p pushResult, err error) {
+	var st pushStatement
+	for _, at := range inOrderOfIDs(r, list) {
+		en := &r.Entries[at.Position]
+		st.time(en.When)
+		st.add(at.Shard, en.ID, en.Payload)
 	}
-	for _, d := range moved {
-		s.wakeAfterPush(core.Shard{Queue: r.Queue, Index: d.index}, d.at, met.Now)
-	}
-	return met, nil
+	err = s.call(ctx, ifRolledBack, func(ctx context.Context) error {
+		p = pushResult{}
+		rows, err := s.pool.Query(ctx, s.sql(pushByRuleSQL), st.args(s, r)[:pushArgs]...)
+		if err != nil {
+			return err
+		}
+		return p.read(rows, r)
+	})
+	return p, err
 }
 
 const pushSQL = `SELECT status, now, coalesce(index, -1), coalesce(earliest, 0), coalesce(new, 0), coalesce(merged, 0)
@@ -83,13 +135,10 @@ FROM {schema}.push(p_queue => $1, p_shards => $2, p_generation => $3, p_now => $
   p_more_index => $14, p_more_ids => $15, p_more_scores => $16, p_more_data => $17, p_more_meta => $18)`
 
 // pushAll pushes by the function push, called once per statement.
-func (s *Store) pushAll(ctx context.Context, r *ports.PushRequest, statements []*pushStatement) (met ports.PushReply, moved []due, err error) {
-	read := func(rows pgx.Rows) (err error) {
-		moved, err = readPush(rows, r, &met, moved)
-		return err
-	}
+func (s *Store) pushAll(ctx context.Context, r *ports.PushRequest, statements []*pushStatement) (p pushResult, err error) {
+	read := func(rows pgx.Rows) error { return p.read(rows, r) }
 	err = s.call(ctx, ifRolledBack, func(ctx context.Context) error {
-		met, moved = ports.PushReply{}, moved[:0]
+		p = pushResult{}
 		if len(statements) == 1 {
 			rows, err := s.pool.Query(ctx, s.sql(pushSQL), statements[0].args(s, r)...)
 			if err != nil {
@@ -104,18 +153,12 @@ func (s *Store) pushAll(ctx context.Context, r *ports.PushRequest, statements []
 		}
 		return s.pool.SendBatch(ctx, &batch).Close()
 	})
-	return met, moved, err
+	return p, err
 }
 
-// due is the earliest job of a shard that a push made or moved.
-type due struct {
-	index int
-	at    core.Instant
-}
-
-// readPush reads the result of a statement and adds it: what the entries met, and the shards whose
+// read reads the result of a statement and adds it: what the entries met, and the shards whose
 // head has moved.
-func readPush(rows pgx.Rows, r *ports.PushRequest, met *ports.PushReply, moved []due) ([]due, error) {
+func (p *pushResult) read(rows pgx.Rows, r *ports.PushRequest) error {
 	defer rows.Close()
 	for rows.Next() {
 		var (
@@ -124,18 +167,22 @@ func readPush(rows pgx.Rows, r *ports.PushRequest, met *ports.PushReply, moved [
 			part ports.PushReply
 		)
 		if err := rows.Scan(&st, &part.Now, &d.index, &d.at, &part.New, &part.Merged); err != nil {
-			return moved, err
+			return err
+		}
+		if st == statusByRule {
+			p.byRule = true
+			continue
 		}
 		if st != statusOK {
 			rows.Close()
-			return moved, errors.Join(st.layoutErr(core.Shard{Queue: r.Queue}, layoutOf(r)), rows.Err())
+			return errors.Join(st.layoutErr(core.Shard{Queue: r.Queue}, layoutOf(r)), rows.Err())
 		}
-		met.Add(part)
+		p.met.Add(part)
 		if d.index >= 0 {
-			moved = append(moved, d)
+			p.moved = append(p.moved, d)
 		}
 	}
-	return moved, rows.Err()
+	return rows.Err()
 }
 
 // layoutOf returns the layout that a push asks for.

@@ -15,7 +15,7 @@ FROM {schema}.push_one(p_queue => $1, p_shards => $2, p_generation => $3, p_now 
   p_index => $7, p_id => $8, p_at => $9, p_delay => $10, p_score => $11, p_data => $12, p_meta => $13)`
 
 // pushOne pushes a single entry.
-func (s *Store) pushOne(ctx context.Context, r *ports.PushRequest, statements []*pushStatement) (met ports.PushReply, moved []due, err error) {
+func (s *Store) pushOne(ctx context.Context, r *ports.PushRequest, statements []*pushStatement) (p pushResult, err error) {
 	st := statements[0]
 	fixed, delay := int64(notFixed), int64(0)
 	if st.at != nil {
@@ -29,21 +29,24 @@ func (s *Store) pushOne(ctx context.Context, r *ports.PushRequest, statements []
 	err = s.query(ctx, ifRolledBack, func(rows pgx.Rows) error { return readOne(rows, &refused, &now, &at, &fresh, &added) }, pushOneSQL,
 		textOrNone(r.Queue), int32(r.Shards), r.Generation, s.now(), int16(r.Rule.Kind), r.Rule.MaxDelay().Microseconds(),
 		st.index[0], st.ids[0], fixed, delay, st.scores[0], st.data[0], st.meta[0])
+	if err == nil && refused == statusByRule {
+		return pushResult{byRule: true}, nil
+	}
 	if err == nil {
 		err = refused.layoutErr(core.Shard{Queue: r.Queue}, layoutOf(r))
 	}
 	if err != nil {
-		return met, nil, err
+		return pushResult{}, err
 	}
-	met.Now = *now
+	p.met.Now = *now
 	switch {
 	case *fresh:
-		met.New = 1
+		p.met.New = 1
 	case *added:
-		met.Merged = 1
+		p.met.Merged = 1
 	}
 	if *at >= 0 {
-		moved = []due{{index: int(st.index[0]), at: *at}}
+		p.moved = []due{{index: int(st.index[0]), at: *at}}
 	}
-	return met, moved, nil
+	return p, nil
 }

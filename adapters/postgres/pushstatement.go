@@ -38,6 +38,9 @@ func (c *columns) add(shard int, id string, p core.Payload) {
 	c.meta = append(c.meta, p.Meta)
 }
 
+// pushArgs is how many of the parameters of pushSQL pushByRuleSQL has: all but those of more.
+const pushArgs = 13
+
 // args returns the parameters of pushSQL.
 func (st *pushStatement) args(s *Store, r *ports.PushRequest) []any {
 	return []any{
@@ -50,10 +53,7 @@ func (st *pushStatement) args(s *Store, r *ports.PushRequest) []any {
 // pushStatements returns the statements that push the entries, in order. If the rule keeps the
 // time, further entries for an id only add their payloads.
 func pushStatements(r *ports.PushRequest, list []storekit.Routed) []*pushStatement {
-	list = slices.Clone(list)
-	slices.SortFunc(list, func(a, b storekit.Routed) int {
-		return cmp.Or(a.Shard-b.Shard, strings.Compare(r.Entries[a.Position].ID, r.Entries[b.Position].ID), a.Position-b.Position)
-	})
+	list = inOrderOfIDs(r, list)
 	statements := []*pushStatement{{}}
 	for len(list) > 0 {
 		n := 1
@@ -74,6 +74,15 @@ func pushStatements(r *ports.PushRequest, list []storekit.Routed) []*pushStateme
 		}
 	}
 	return statements
+}
+
+// inOrderOfIDs returns the entries in order of shard and id, those of an id in order of the call.
+func inOrderOfIDs(r *ports.PushRequest, list []storekit.Routed) []storekit.Routed {
+	list = slices.Clone(list)
+	slices.SortFunc(list, func(a, b storekit.Routed) int {
+		return cmp.Or(a.Shard-b.Shard, strings.Compare(r.Entries[a.Position].ID, r.Entries[b.Position].ID), a.Position-b.Position)
+	})
+	return list
 }
 
 // addOnce adds entries of one id: the first of their payloads as a job at the

@@ -17,9 +17,14 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 		return ports.DeclareReply{}, err
 	}
 	var record ports.Queue
+	var rule int
 	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
-		return readOne(rows, &record.Shards, &record.Generation, &record.IndexIDs)
-	}, `SELECT shards, generation, index_ids FROM {schema}.declare($1, $2, $3)`, r.Queue, int32(r.Shards), r.IndexIDs)
+		return readOne(rows, &record.Shards, &record.Generation, &record.IndexIDs, &rule)
+	}, `SELECT shards, generation, index_ids, merge_rule FROM {schema}.declare($1, $2, $3, $4)`,
+		r.Queue, int32(r.Shards), r.IndexIDs, int32(storekit.MergeCode(r.Merge)))
+	if err == nil {
+		record.Merge, err = storekit.MergeRuleOf(rule)
+	}
 	if err == nil {
 		err = storekit.CheckDeclared(r, record)
 	}
@@ -32,7 +37,7 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 // queuesSQL lists all queues, or the one named by $1. All shards of a queue are paused at once, so
 // the first one shows it.
 const queuesSQL = `
-SELECT q.name, q.shards, q.generation, q.index_ids, s.paused
+SELECT q.name, q.shards, q.generation, q.index_ids, q.merge_rule, s.paused
 FROM {schema}.queues q JOIN {schema}.shards s ON s.id = {schema}.first_shard(q.id)
 WHERE $1::text IS NULL OR q.name = $1
 ORDER BY q.name`
@@ -48,7 +53,11 @@ func (s *Store) queues(ctx context.Context, name *string) ([]ports.Queue, error)
 		queues = nil
 		return eachRow(rows, func() error {
 			var q ports.Queue
-			err := rows.Scan(&q.Name, &q.Shards, &q.Generation, &q.IndexIDs, &q.Paused)
+			var rule int
+			err := rows.Scan(&q.Name, &q.Shards, &q.Generation, &q.IndexIDs, &rule, &q.Paused)
+			if err == nil {
+				q.Merge, err = storekit.MergeRuleOf(rule)
+			}
 			queues = append(queues, q)
 			return err
 		})

@@ -76,6 +76,9 @@ type Store struct {
 
 	vacuumers [tableGroups]vacuumer
 
+	// byRule has the names of queues that a push found with a merge rule.
+	byRule sync.Map
+
 	maxTurns int
 }
 

@@ -70,7 +70,7 @@ func (s *Store) statsOf(shard core.Shard) []call {
 		s.read(shard, "zcard", keyReady), s.read(shard, "zcard", keyParked), s.read(shard, "zcard", keyRetriesByID),
 		s.read(shard, "hlen", keyClaims), s.read(shard, "hlen", keyDead), s.read(shard, "hlen", keyAside),
 		s.read(shard, "zrange", keyReady, 0, 0, "withscores"), s.read(shard, "zrange", keyParked, 0, 0, "withscores"),
-		s.read(shard, "hmget", keyLease, "processed", "failed", "held", "owner", "token", "expires"),
+		s.read(shard, "hmget", keyLease, "processed", "failed", "superseded", "held", "owner", "token", "expires"),
 	}
 }
 
@@ -89,7 +89,7 @@ func parseShardStats(shard core.Shard, replies []any) (ports.ShardStats, error) 
 		}
 	}
 	lease := r.list()
-	stats.Processed, stats.Failed = lease.number(), lease.number()
+	stats.Processed, stats.Failed, stats.Superseded = lease.number(), lease.number(), lease.number()
 	if held := lease.number() == 1; held {
 		stats.Owner, stats.Token, stats.ExpiresAt = lease.text(), lease.number(), core.Instant(lease.number())
 	}
@@ -113,7 +113,7 @@ func (r *reply) counts() ports.Counts {
 	queued, retries := r.int(), r.int()
 	return ports.Counts{
 		Fresh: queued - retries, Retrying: retries, Claimed: r.int(), Dead: r.int(),
-		Processed: r.int(), Failed: r.int(), Oldest: r.head(), Quarantined: r.int(),
+		Processed: r.int(), Failed: r.int(), Oldest: r.head(), Quarantined: r.int(), Superseded: r.int(),
 	}
 }
 

@@ -43,7 +43,24 @@ func parseQueueRecord(name, text string) (queueRecord, error) {
 		return queueRecord{}, errStored
 	}
 	r.IndexIDs, r.Paused = index == 1, paused == 1
+	if _, rule, ok := strings.Cut(strings.Fields(text)[4], "="); ok {
+		code, err := strconv.Atoi(rule)
+		if err == nil {
+			r.Merge, err = storekit.MergeRuleOf(code)
+		}
+		if err != nil {
+			return queueRecord{}, errStored
+		}
+	}
 	return r, nil
+}
+
+// ruleArg is a merge rule as declare.lua stores it.
+func ruleArg(r core.MergeRule) string {
+	if r == (core.MergeRule{}) {
+		return ""
+	}
+	return "=" + strconv.Itoa(storekit.MergeCode(r))
 }
 
 // boolArg is a bool as an argument of a script.
@@ -255,7 +272,7 @@ func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (queueRecor
 func (s *Store) declareRecord(ctx context.Context, r ports.DeclareRequest, kept string) (queueRecord, error) {
 	value, err := s.run(ctx, call{
 		script: declareScript, keys: []any{s.queuesKey()},
-		args: []any{r.Queue, r.Shards, boolArg(r.IndexIDs), storedFormat, oldestReader, s.now(), kept},
+		args: []any{r.Queue, r.Shards, boolArg(r.IndexIDs), storedFormat, oldestReader, s.now(), kept, ruleArg(r.Merge)},
 	})
 	if err != nil {
 		return queueRecord{}, err

@@ -53,7 +53,7 @@ func LayoutMismatch(queue string, asked, actual Layout) error {
 
 // CheckDeclared compares a declaration with the record of the queue. It returns nil if
 // they agree, [ports.ErrShardCountMismatch] if their shard counts differ, and
-// [ports.ErrQueueMismatch] if only IndexIDs differs.
+// [ports.ErrQueueMismatch] if only IndexIDs or Merge differs.
 func CheckDeclared(r ports.DeclareRequest, record ports.Queue) error {
 	if record.Shards != r.Shards {
 		return fmt.Errorf("%w: %q has %d shards, not %d; its count is permanent",
@@ -65,6 +65,10 @@ func CheckDeclared(r ports.DeclareRequest, record ports.Queue) error {
 			was = "with"
 		}
 		return fmt.Errorf("%w: %q was declared %s an index of ids (IndexIDs), which is permanent", ports.ErrQueueMismatch, r.Queue, was)
+	}
+	if record.Merge != r.Merge {
+		return fmt.Errorf("%w: %q has the merge rule %v, not %v; declare it with %v, or move its jobs and forget the queue first",
+			ports.ErrQueueMismatch, r.Queue, record.Merge, r.Merge, record.Merge)
 	}
 	return nil
 }

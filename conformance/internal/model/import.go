@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"slices"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -30,28 +31,18 @@ func (m *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 
 // bringIn adds a dead letter that another store had, and reports whether anything is new.
 func (s *shard) bringIn(d core.DeadLetter) (changed bool) {
-	there := s.dead[d.ID]
-	payloads := core.NewPayloadSet(there.Payloads)
-	for _, p := range d.Payloads {
-		p.Score = core.NormalScore(p.Score)
-		changed = changed || !hasUpTo(there.Payloads, p)
-		payloads.Add(p)
+	d.Payloads = slices.Clone(d.Payloads)
+	for i := range d.Payloads {
+		d.Payloads[i].Score = core.NormalScore(d.Payloads[i].Score)
 	}
+	there := s.dead[d.ID]
+	payloads := s.merge(there.Payloads, d.Payloads)
+	changed = !slices.EqualFunc(there.Payloads, payloads, func(p, q core.Payload) bool { return p.Compare(q) == 0 })
 	if there.ID == "" || d.ChangedAt > there.ChangedAt {
 		group := s.enterGroup(there.Group, d.Group, d.ChangedAt)
 		there, changed = core.DeadLetter{ID: d.ID, ChangedAt: d.ChangedAt, Error: d.Error, Group: group}, true
 	}
-	there.Payloads = payloads.List()
+	there.Payloads = payloads
 	s.dead[d.ID] = there
 	return changed
-}
-
-// hasUpTo reports whether one of the payloads has the bytes of p and no larger score.
-func hasUpTo(payloads []core.Payload, p core.Payload) bool {
-	for _, q := range payloads {
-		if string(q.Data) == string(p.Data) && q.Score <= p.Score {
-			return true
-		}
-	}
-	return false
 }

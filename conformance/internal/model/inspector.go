@@ -71,6 +71,8 @@ func (s *shard) counts() ports.Counts {
 		Dead:      int64(len(s.dead)),
 		Processed: s.processed,
 		Failed:    s.failed,
+
+		Superseded: s.superseded,
 	}
 	for _, job := range s.queued {
 		if job.Fresh() {
@@ -92,6 +94,8 @@ func sum(a, b ports.Counts) ports.Counts {
 		Processed: a.Processed + b.Processed,
 		Failed:    a.Failed + b.Failed,
 		Oldest:    earlier(a.Oldest, b.Oldest),
+
+		Superseded: a.Superseded + b.Superseded,
 	}
 }
 

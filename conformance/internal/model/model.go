@@ -40,14 +40,16 @@ type queue struct {
 // shard holds a copy of a payload in exactly one of queued, claimed and
 // dead. The lists of payloads in it are never written to, only replaced.
 type shard struct {
-	at        core.Shard
-	lease     lease
-	queued    map[string]core.Job
-	claimed   map[string]claimedJob
-	dead      map[string]core.DeadLetter
-	groups    map[string]core.Group
-	processed int64
-	failed    int64
+	at         core.Shard
+	lease      lease
+	queued     map[string]core.Job
+	claimed    map[string]claimedJob
+	dead       map[string]core.DeadLetter
+	groups     map[string]core.Group
+	rule       core.MergeRule
+	superseded int64
+	processed  int64
+	failed     int64
 }
 
 type claimedJob struct {

@@ -100,7 +100,7 @@ func (m *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply,
 	edited := dead.Payloads[at]
 	edited.Data = r.New
 	others := slices.Delete(slices.Clone(dead.Payloads), at, at+1)
-	dead.Payloads = core.MergePayloads(others, []core.Payload{edited})
+	dead.Payloads = s.merge(others, []core.Payload{edited})
 	dead.ChangedAt = reply.Now
 	s.dead[r.ID] = dead
 	reply.Handled = 1

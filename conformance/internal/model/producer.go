@@ -29,18 +29,22 @@ func (m *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 	if r.IndexIDs != q.record.IndexIDs {
 		return ports.DeclareReply{}, fmt.Errorf("%w: IndexIDs of %q is %v", ports.ErrQueueMismatch, r.Queue, q.record.IndexIDs)
 	}
+	if r.Merge != q.record.Merge {
+		return ports.DeclareReply{}, fmt.Errorf("%w: the merge rule of %q is %v", ports.ErrQueueMismatch, r.Queue, q.record.Merge)
+	}
 	return ports.DeclareReply{Generation: q.record.Generation}, nil
 }
 
 func newQueue(r ports.DeclareRequest) *queue {
 	q := &queue{
-		record:  ports.Queue{Name: r.Queue, Shards: r.Shards, Generation: 1, IndexIDs: r.IndexIDs},
+		record:  ports.Queue{Name: r.Queue, Shards: r.Shards, Generation: 1, IndexIDs: r.IndexIDs, Merge: r.Merge},
 		records: map[recordKey]core.Stats{},
 		permits: map[string]permit{},
 	}
 	for _, at := range core.Shards(r.Queue, r.Shards) {
 		q.shards = append(q.shards, &shard{
 			at:      at,
+			rule:    r.Merge,
 			queued:  map[string]core.Job{},
 			claimed: map[string]claimedJob{},
 			dead:    map[string]core.DeadLetter{},
@@ -68,8 +72,7 @@ func (m *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 	for rest := r.Entries; len(rest) > 0; {
 		n := alike(rest)
 		sh := q.shards[core.ShardOf(rest[0].ID, r.Shards)]
-		sh.countPush(rest[:n], &reply)
-		sh.push(rest[:n], r.Rule, reply.Now)
+		sh.push(rest[:n], r.Rule, &reply)
 		rest = rest[n:]
 	}
 	return reply, nil

@@ -7,36 +7,29 @@ import (
 
 // How jobs and dead letters enter a shard, by RULES 2, and which jobs may be claimed.
 
-// countPush counts what entries of one id meet: the first makes a job if none is queued, and each
-// with the bytes of another is a duplicate.
-func (s *shard) countPush(entries []core.Entry, reply *ports.PushReply) {
-	queued, there := s.queued[entries[0].ID]
-	seen := make(map[string]bool, len(queued.Payloads)+len(entries))
-	for _, p := range queued.Payloads {
-		seen[string(p.Data)] = true
-	}
+// push queues the payloads of entries of one id and time, and counts what they meet: the first
+// makes a job if none is queued, and each that adds no payload is a duplicate.
+func (s *shard) push(entries []core.Entry, rule core.PushRule, reply *ports.PushReply) {
+	id, state := entries[0].ID, core.Pushed(entries[0].When, reply.Now)
+	job, queued := s.queued[id]
+	payloads := core.NewPayloadSet(job.Payloads)
 	for i, e := range entries {
-		switch {
-		case i == 0 && !there:
-			reply.New++
-		case seen[string(e.Payload.Data)]:
-			reply.Duplicate++
-		default:
-			reply.Merged++
-		}
-		seen[string(e.Payload.Data)] = true
-	}
-}
-
-// push queues the payloads of entries of one id and time.
-func (s *shard) push(entries []core.Entry, rule core.PushRule, now core.Instant) {
-	var payloads core.PayloadSet
-	for _, e := range entries {
 		e.Payload.Score = core.NormalScore(e.Payload.Score)
-		payloads.Add(e.Payload)
+		added, superseded := payloads.AddBy(s.rule, e.Payload)
+		s.superseded += int64(superseded)
+		switch {
+		case i == 0 && !queued:
+			reply.New++
+		case added:
+			reply.Merged++
+		default:
+			reply.Duplicate++
+		}
 	}
-	coming := core.Job{ID: entries[0].ID, Payloads: payloads.List(), State: core.Pushed(entries[0].When, now)}
-	s.enqueue(coming, func(queued core.State) core.State { return core.MergePush(queued, coming.State, rule) })
+	if queued {
+		state = core.MergePush(job.State, state, rule)
+	}
+	s.queued[id] = core.Job{ID: id, Payloads: payloads.List(), State: state}
 }
 
 func (s *shard) putBack(job core.Job, by core.PutBack) {
@@ -48,17 +41,24 @@ func (s *shard) revive(id string, payloads []core.Payload, now core.Instant) {
 	s.enqueue(job, func(queued core.State) core.State { return core.MergeRevive(queued, now) })
 }
 
-// enqueue adds a job to the queue. If its id is queued already, their payloads are
-// united and merge returns the state of the merged job.
+// enqueue adds a job to the queue. If its id is queued already, their payloads merge by
+// the queue's rule and merge returns the state of the merged job.
 func (s *shard) enqueue(job core.Job, merge func(queued core.State) core.State) {
 	if len(job.Payloads) == 0 {
 		return
 	}
 	if queued, ok := s.queued[job.ID]; ok {
-		job.Payloads = core.MergePayloads(queued.Payloads, job.Payloads)
+		job.Payloads = s.merge(queued.Payloads, job.Payloads)
 		job.State = merge(queued.State)
 	}
 	s.queued[job.ID] = job
+}
+
+// merge merges payloads by the queue's rule.
+func (s *shard) merge(there, coming []core.Payload) []core.Payload {
+	merged, superseded := s.rule.Merge(there, coming)
+	s.superseded += int64(superseded)
+	return merged
 }
 
 func (s *shard) bury(dead core.DeadLetter) {
@@ -68,7 +68,7 @@ func (s *shard) bury(dead core.DeadLetter) {
 	there, ok := s.dead[dead.ID]
 	dead.Group = s.enterGroup(there.Group, dead.Group, dead.ChangedAt)
 	if ok {
-		dead, _ = core.MergeDeadLetters(there, dead, core.MergeRule{})
+		dead.Payloads = s.merge(there.Payloads, dead.Payloads)
 	}
 	s.dead[dead.ID] = dead
 }

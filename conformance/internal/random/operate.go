@@ -154,11 +154,13 @@ func (d *driver) registry() {
 	switch pick(d, "registry", "declare", "announce", "announce", "announce", "drain", "drain", "retire", "record", "record", "audit") {
 	case "declare":
 		r := declaration(d.queue())
-		switch pick(d, "otherwise", "no", "shards", "index") {
+		switch pick(d, "otherwise", "no", "shards", "index", "merge rule") {
 		case "shards":
 			r.Shards++
 		case "index":
 			r.IndexIDs = !r.IndexIDs
+		case "merge rule":
+			r.Merge = core.MergeRule{Stays: core.Highest, Keep: 3}
 		}
 		compare(d, "Declare", r, ports.ShardStore.Declare)
 	case "announce":

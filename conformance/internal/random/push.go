@@ -58,7 +58,7 @@ func randomTTLs() []time.Duration {
 }
 
 func declaration(q ports.Queue) ports.DeclareRequest {
-	return ports.DeclareRequest{Queue: q.Name, Shards: q.Shards, IndexIDs: q.IndexIDs}
+	return ports.DeclareRequest{Queue: q.Name, Shards: q.Shards, IndexIDs: q.IndexIDs, Merge: q.Merge}
 }
 
 func (d *driver) push() {

@@ -1,5 +1,5 @@
 -- An item is what is stored for an id, in the queue or in the morgue.
--- Uses: META, call, floor, fetch, precedes, bounds, plan, damaged, missing, packed.
+-- Uses: META, LEASE, merging, call, floor, fetch, precedes, bounds, plan, damaged, missing, packed.
 -- Defines: items.
 --
 -- Its fields are id; area, where it is stored (the hash of packed jobs, metas, sets, the beginning
@@ -24,16 +24,101 @@ do
     end
   end
 
-  -- unite adds payloads to the item's. Among payloads with equal bytes the smaller score stays, and
-  -- on a tie the existing payload. It returns how many the item did not have.
-  local function unite(item, coming)
-    local added = 0
-    local there, by = item.job.list, item.by
-    if not by then
-      by = {}
-      for _, p in ipairs(there) do by[p.data] = p end
-      item.by = by
+  -- set_of and lowest_stored are below.
+  local set_of, lowest_stored
+
+  -- replaces reports whether a payload replaces one with equal bytes and another score.
+  local function replaces(p, score)
+    if merging.highest then return p.score > score end
+    return p.score < score
+  end
+
+  -- place returns where in a sorted list a payload belongs.
+  local function place(list, p)
+    local from, to = 1, #list + 1
+    while from < to do
+      local mid = floor((from + to) / 2)
+      if lower(list[mid], p) then from = mid + 1 else to = mid end
     end
+    return from
+  end
+
+  -- indexed returns the payloads of an item's list by their bytes.
+  local function indexed(item)
+    if not item.by then
+      item.by = {}
+      for _, p in ipairs(item.job.list) do item.by[p.data] = p end
+      if merging.highest then sort(item.job.list) end
+    end
+    return item.by
+  end
+
+  -- remove_stored has a payload leave the item's set.
+  local function remove_stored(item, p)
+    item.taken, item.gone, item.cut = item.taken or {}, item.gone or {}, nil
+    item.taken[#item.taken + 1], item.gone[p.data] = p, true
+  end
+
+  -- return_stored has a payload stay in the item's set that was to leave it.
+  local function return_stored(item, data)
+    item.gone[data] = nil
+    for i, p in ipairs(item.taken) do if p.data == data then return table.remove(item.taken, i) end end
+  end
+
+  -- supersede removes the lowest payload of an item, and counts it. It returns the bytes.
+  local function supersede(item)
+    local list, by = item.job.list, item.by
+    local p, q = list[1], item.job.many and lowest_stored(item) or nil
+    if q and (not p or lower(q, p)) then p = q else
+      table.remove(list, 1)
+      by[p.data] = nil
+    end
+    if p == q or p.stored then remove_stored(item, p) end
+    item.total = item.total - 1
+    call('EXISTS', LEASE, META) -- fails if another server has one of them
+    plan.count(LEASE, 'superseded')
+    return p.data
+  end
+
+  -- unite_by_rule is unite for a queue in which the larger score stays. The item's list stays
+  -- sorted. It reads few of the payloads of a set.
+  local function unite_by_rule(item, coming)
+    local added, changed, list, by, many = 0, false, item.job.list, indexed(item), item.job.many
+    if not item.total then item.total = many and call('ZCARD', set_of(item)) - #(item.taken or {}) + #list or #list end
+    for _, p in ipairs(coming) do
+      local q, score, dropped = by[p.data], nil, nil
+      if not q and many and not (item.gone and item.gone[p.data]) then score = tonumber(call('ZSCORE', set_of(item), p.data) or nil) end
+      if q and p.score > q.score then
+        table.remove(list, place(list, q))
+        q.score, q.meta, changed = p.score, p.meta, true
+        table.insert(list, place(list, q), q)
+      elseif not q and (not score or p.score > score) then
+        q = {score = p.score, data = p.data, meta = p.meta, stored = score ~= nil}
+        if many and item.gone and item.gone[p.data] then
+          return_stored(item, p.data)
+          q.stored = true
+        end
+        table.insert(list, place(list, q), q)
+        by[p.data] = q
+        if not score then
+          item.total = item.total + 1
+          if merging.keep > 0 and item.total > merging.keep then dropped = supersede(item) end
+        end
+        changed = changed or dropped ~= p.data
+        if not score and dropped ~= p.data then added = added + 1 end
+      end
+      if p.meta ~= '' then item.job.tagged = true end
+    end
+    return added, changed
+  end
+
+  -- unite adds payloads to the item's by the queue's merge rule. Among payloads with equal bytes
+  -- and equal scores the existing one stays. It returns how many the item did not have. If the
+  -- larger score stays, it also returns whether the item has changed. If not, the number includes
+  -- payloads that the item's set has.
+  local function unite(item, coming)
+    if merging.highest then return unite_by_rule(item, coming) end
+    local added, there, by = 0, item.job.list, indexed(item)
     for _, p in ipairs(coming) do
       local q = by[p.data]
       if not q then
@@ -50,7 +135,7 @@ do
   -- set_of returns the key of an item's payload set. It fails if another server has the set. It
   -- also fails if the record and the set contradict each other: one of them exists without the
   -- other, or the key has another type.
-  local function set_of(item)
+  set_of = function(item)
     if item.set then return item.set end
     local key, place, told = item.area.sets .. item.id, item.area.place, item.old and item.old.many or false
     local there = call('EXISTS', key, META) == 2
@@ -90,9 +175,44 @@ do
     return all, by
   end
 
+  -- lowest_stored returns the lowest payload of an item's set that the item's list does not have
+  -- and that does not leave the set, or nil. It reads a few at a time.
+  lowest_stored = function(item)
+    local l = item.low or {rank = 0, some = {}, at = 1}
+    item.low = l
+    while true do
+      if l.at > #l.some then
+        l.some, l.at = call('ZRANGE', set_of(item), l.rank, l.rank + 3, 'WITHSCORES'), 1
+        if #l.some == 0 then return nil end
+        l.rank = l.rank + 4
+      end
+      local data = l.some[l.at]
+      if not item.by[data] and not (item.gone and item.gone[data]) then
+        return {score = tonumber(l.some[l.at + 1]), data = data, meta = ''}
+      end
+      l.at = l.at + 2
+    end
+  end
+
+  -- first_by_rule is first for an item whose set payloads leave or rise in.
+  local function first_by_rule(item, n, size)
+    local some, total, list = {}, item.total, item.job.list
+    local beside = #(item.taken or {}) + #list
+    for _, p in ipairs(item.taken or {}) do size = size + #p.data end
+    for _, p in ipairs(list) do size = size + #p.data end
+    for _, p in ipairs((some_of_set(item, set_of(item), 0, n + beside, size))) do
+      if not item.by[p.data] and not (item.gone and item.gone[p.data]) then some[#some + 1] = p end
+    end
+    for _, p in ipairs(list) do some[#some + 1] = p end
+    sort(some)
+    for i = #some, n + 1, -1 do some[i] = nil end
+    return some, total
+  end
+
   -- first returns the n lowest payloads of an item, in order, and how many it has. If the lowest
   -- exceed size bytes, it may return fewer, which also exceed them.
   local function first(item, n, size)
+    if item.total and item.job.many then return first_by_rule(item, n, size) end
     local job, all, by, total, key = item.job, {}, {}, #item.job.list, nil
     if job.many then
       key = set_of(item)
@@ -224,8 +344,8 @@ do
     item.known = 0
     for i, p in ipairs(job.list) do
       local there = tonumber(scores[i] or nil)
-      if there then item.known = item.known + 1 end
-      if not there or p.score < there then
+      if there and not merging.highest then item.known = item.known + 1 end
+      if not there or replaces(p, there) then
         plan.zadd(key, p.score, p.data)
         if p.meta ~= '' then plan.hset(metas, item.id .. '\0' .. p.data, p.meta)
         elseif there and job.tagged then plan.hdel(metas, item.id .. '\0' .. p.data) end

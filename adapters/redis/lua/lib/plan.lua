@@ -4,7 +4,7 @@
 
 local plan
 do
-  local hsets, zadds, hdels, zrems, cuts = {}, {}, {}, {}, {} -- by key
+  local hsets, zadds, hdels, zrems, cuts, counted = {}, {}, {}, {}, {}, {} -- by key
   local renamed, unlinked = {}, {} -- lists of keys; renamed has the old and the new ones in turn
 
   local function add(lists, key, a, b)
@@ -28,6 +28,12 @@ do
   -- cut plans to remove the n lowest members of a sorted set that nothing is added to.
   local function cut(key, n) cuts[key] = n end
 
+  -- count plans to add 1 to a number in a hash, which is the only number that is counted there.
+  local function count(key, field)
+    if not counted[key] then counted[key] = {field, 0} end
+    counted[key][2] = counted[key][2] + 1
+  end
+
   -- hset_all plans all fields and values of a hash that has no planned writes yet.
   local function hset_all(key, list) hsets[key] = list end
 
@@ -45,10 +51,11 @@ do
     for i = 1, #renamed, 2 do call('RENAME', renamed[i], renamed[i + 1]) end
     run('HDEL', hdels)
     run('ZREM', zrems)
+    for key, n in pairs(counted) do call('HINCRBY', key, unpack(n)) end
     for key, n in pairs(cuts) do call('ZREMRANGEBYRANK', key, 0, n - 1) end
     for _, key in ipairs(unlinked) do call('UNLINK', key) end
   end
 
-  plan = {hset = hset, zadd = zadd, hdel = hdel, zrem = zrem, rename = rename, cut = cut, unlink = unlink, hset_all = hset_all,
+  plan = {hset = hset, zadd = zadd, hdel = hdel, zrem = zrem, rename = rename, cut = cut, count = count, unlink = unlink, hset_all = hset_all,
     write = write}
 end

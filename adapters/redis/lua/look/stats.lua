@@ -11,4 +11,4 @@ return {clock(ARGV[1]), call('EXISTS', KEYS[1]),
   call('ZCARD', KEYS[2]), call('ZCARD', KEYS[3]), call('ZCARD', KEYS[4]),
   call('HLEN', KEYS[5]), call('HLEN', KEYS[6]), call('HLEN', KEYS[7]),
   call('ZRANGE', KEYS[8], 0, 0, 'WITHSCORES'), call('ZRANGE', KEYS[9], 0, 0, 'WITHSCORES'),
-  call('HMGET', KEYS[10], 'processed', 'failed', 'held', 'owner', 'token', 'expires')}
+  call('HMGET', KEYS[10], 'processed', 'failed', 'superseded', 'held', 'owner', 'token', 'expires')}

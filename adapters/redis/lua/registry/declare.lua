@@ -6,10 +6,12 @@
 -- before a Forget, and reaches a shard after the next Declare, is older than the shard's version.
 -- KEYS: queues
 -- ARGV: 1 name, 2 shards, 3 index (1 or 0), 4 format, 5 the oldest format whose programs may use
---   it, 6 now or '', 7 'new', the record of a shard, or '' to store none
+--   it, 6 now or '', 7 'new', the record of a shard, or '' to store none, 8 '' or the merge rule,
+--   '=' and the number of storekit.MergeCode
 -- Returns nil if there is no record and none is to be stored; else the record "index paused shards
---   generation version", with " +" if all shards of the queue were declared; or "format oldest" of
---   a format that only newer programs may use
+--   generation version", directly followed by the merge rule unless it is the default, with " +" if
+--   all shards of the queue were declared; or "format oldest" of a format that only newer programs
+--   may use
 -- Uses: clock.
 
 local QUEUES = KEYS[1]
@@ -19,12 +21,12 @@ local known, reader = string.match(stored or '0 0', '^(%d+) (%d+)$')
 if tonumber(reader) > tonumber(format) then return stored end
 local there = redis.call('HGET', QUEUES, name)
 local record, rest
-if there then record, rest = string.match(there, '^(%d %d [1-9]%d* %d+ %d+)(.*)$') end
+if there then record, rest = string.match(there, '^(%d %d [1-9]%d* %d+ %d+[=%d-]*)(.*)$') end
 if not record and kept == '' then return false end
 if tonumber(known) < tonumber(format) then redis.call('HSET', QUEUES, '/format', format .. ' ' .. oldest) end
 if not record then
   record = kept
-  if kept == 'new' then record = index .. ' 0 ' .. shards .. ' 1 ' .. string.format('%.0f', clock(ARGV[6])) end
+  if kept == 'new' then record = index .. ' 0 ' .. shards .. ' 1 ' .. string.format('%.0f', clock(ARGV[6])) .. ARGV[8] end
 end
 if rest == ' +' then return there end
 if record ~= there then redis.call('HSET', QUEUES, name, record) end

@@ -9,7 +9,7 @@ local QUEUES = KEYS[1]
 local name, paused = ARGV[1], ARGV[2]
 local record = redis.call('HGET', QUEUES, name)
 if not record then return false end
-local index, layout, version, nonce = string.match(record, '^(%d) %d (%d+ %d+) (%d+)(.*)$') -- see declared.lua and forget.lua
-record = index .. ' ' .. paused .. ' ' .. layout .. ' ' .. string.format('%.0f', version + 1)
+local index, layout, version, rule, nonce = string.match(record, '^(%d) %d (%d+ %d+) (%d+)([=%d-]*)(.*)$') -- see declared.lua and forget.lua
+record = index .. ' ' .. paused .. ' ' .. layout .. ' ' .. string.format('%.0f', version + 1) .. rule
 redis.call('HSET', QUEUES, name, record .. nonce)
 return record

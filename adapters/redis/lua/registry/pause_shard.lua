@@ -7,7 +7,7 @@
 local META, READY = unpack(KEYS)
 local record, version, channel = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local old = redis.call('GET', META)
-local before = tonumber(string.match(old or '', ' (%d+)$'))
+local before = tonumber(string.match(old or '', ' (%d+)[=%d-]*$'))
 if not before then return {'unknown'} end -- a recount makes it anew
 if before > version then return {'ok'} end
 local work = redis.call('EXISTS', READY)

@@ -5,7 +5,7 @@
 -- ARGV: 1 now or '', 2 "shards generation"; then for each: id, when it changed, its error, its
 --   group, how many payloads, and of each of these: score, data, Meta or ''
 -- Returns {'ok', now, handled, 0, reached}, {'unknown'} or {'mismatch', "shards generation"}
--- Uses: DEAD, clock, read_meta, plan, items, groups, morgue, read_step.
+-- Uses: DEAD, merging, clock, read_meta, plan, items, groups, morgue, read_step.
 
 local now, believed = clock(ARGV[1]), ARGV[2]
 local index, _, layout = read_meta()
@@ -26,10 +26,10 @@ local dead, handled = morgue.load(ids, buried), 0
 for n, id in ipairs(ids) do
   local letter, item = letters[n], dead[id]
   local news, later = letter.payloads, item == nil or letter.at > item.job.at
-  if item then news = items.news(item, news) end
+  if item and not merging.highest then news = items.news(item, news) end
   if later then item = morgue.open(dead, id, letter.error, letter.group, letter.at) end
-  if later or #news > 0 then
-    items.unite(item, news)
+  local _, changed = items.unite(item, news)
+  if later or changed or not merging.highest and #news > 0 then
     morgue.store(item)
     handled = handled + 1
   end

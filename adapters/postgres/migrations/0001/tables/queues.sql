@@ -4,8 +4,10 @@ CREATE TABLE {schema}.queues (
   name       text COLLATE "C" NOT NULL UNIQUE,
   shards     int NOT NULL,
   generation bigint NOT NULL,
-  index_ids  boolean NOT NULL
+  index_ids  boolean NOT NULL,
+  merge_rule int NOT NULL DEFAULT 0
 ) WITH (vacuum_truncate = off);
 COMMENT ON COLUMN {schema}.queues.id IS 'Never used again, so that nothing that is late for a forgotten queue reaches another';
 COMMENT ON COLUMN {schema}.queues.shards IS 'How many shards the queue has';
 COMMENT ON COLUMN {schema}.queues.index_ids IS 'Whether its jobs can be listed by id';
+COMMENT ON COLUMN {schema}.queues.merge_rule IS '0 union, -1 newest, n latest(n): see docs/rules.md 2';

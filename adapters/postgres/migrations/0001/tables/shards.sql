@@ -28,6 +28,8 @@ CREATE TABLE {schema}.shards (
   dead        bigint NOT NULL DEFAULT 0,
   processed   bigint NOT NULL DEFAULT 0,
   failed      bigint NOT NULL DEFAULT 0,
+  superseded  bigint NOT NULL DEFAULT 0,
+  merge_rule  int NOT NULL DEFAULT 0,
   counts_from xid8 NOT NULL DEFAULT '0',
   counts_open xid8[],
   inbox_from  xid8 NOT NULL DEFAULT '0',
@@ -47,6 +49,8 @@ COMMENT ON COLUMN {schema}.shards.parked IS 'Whether a job may be parked: see jo
 COMMENT ON COLUMN {schema}.shards.usual IS 'Whether turn_fast may serve the shard';
 COMMENT ON COLUMN {schema}.shards.floor IS 'No claimable job is due before it, but for those of pushes that took long to commit';
 COMMENT ON COLUMN {schema}.shards.rescan IS 'When to look for such jobs again, below the floor';
+COMMENT ON COLUMN {schema}.shards.superseded IS 'How many payloads the merge rule has dropped';
+COMMENT ON COLUMN {schema}.shards.merge_rule IS 'That of the queue';
 COMMENT ON COLUMN {schema}.shards.counts_from IS 'count_changes of older transactions are folded, but for those of counts_open';
 COMMENT ON COLUMN {schema}.shards.inbox_from IS 'Rows of the inbox of older transactions are merged, but for those of inbox_open, and those of this one before inbox_seq';
 COMMENT ON COLUMN {schema}.shards.inbox_open IS 'Transactions before inbox_from that have been open for long; NULL for none';

@@ -6,7 +6,8 @@ SELECT s.id AS shard,
   s.claimed + coalesce(t.claimed, 0) + coalesce(a.claimed, 0) AS claimed,
   s.dead + coalesce(t.dead, 0) + coalesce(a.dead, 0) AS dead,
   s.processed + coalesce(t.processed, 0) + coalesce(a.processed, 0) AS processed,
-  s.failed + coalesce(t.failed, 0) + coalesce(a.failed, 0) AS failed
+  s.failed + coalesce(t.failed, 0) + coalesce(a.failed, 0) AS failed,
+  s.superseded + coalesce(a.superseded, 0) AS superseded
 FROM {schema}.shards s
 LEFT JOIN LATERAL (
   SELECT sum(fresh) AS fresh, sum(retrying) AS retrying, sum(claimed) AS claimed, sum(dead) AS dead,
@@ -16,7 +17,7 @@ LEFT JOIN LATERAL (
 ) t ON true
 LEFT JOIN LATERAL (
   SELECT sum(fresh) AS fresh, sum(retrying) AS retrying, sum(claimed) AS claimed, sum(dead) AS dead,
-    sum(processed) AS processed, sum(failed) AS failed
+    sum(processed) AS processed, sum(failed) AS failed, sum(superseded) AS superseded
   FROM (
     SELECT * FROM {schema}.count_changes a WHERE a.shard = s.id AND a.tx >= {schema}.scan_from(s.counts_from)
     UNION ALL

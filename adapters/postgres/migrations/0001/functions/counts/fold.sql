@@ -28,6 +28,7 @@ BEGIN
     dead = v_shard.dead + v_log.dead + v_other.dead,
     processed = v_shard.processed + v_log.processed + v_other.processed,
     failed = v_shard.failed + v_log.failed + v_other.failed,
+    superseded = v_shard.superseded + v_other.superseded,
     counts_from = v_other.counts_from, counts_open = v_other.counts_open,
     inbox_from = v_mark.since, inbox_seq = v_mark.seq, inbox_open = v_mark.open,
     parked = v_shard.parked AND EXISTS (SELECT FROM {schema}.jobs j WHERE j.shard = p_shard AND j.parked)

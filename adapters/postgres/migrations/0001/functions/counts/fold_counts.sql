@@ -24,7 +24,7 @@ BEGIN
     FROM {schema}.take_count_changes(v_shard.id, v_shard.counts_from, v_shard.counts_open);
     UPDATE {schema}.shards s SET
       fresh = s.fresh + v_change.fresh, retrying = s.retrying + v_change.retrying, claimed = s.claimed + v_change.claimed,
-      dead = s.dead + v_change.dead, processed = s.processed + v_change.processed, failed = s.failed + v_change.failed,
+      dead = s.dead + v_change.dead, processed = s.processed + v_change.processed, failed = s.failed + v_change.failed, superseded = s.superseded + v_change.superseded,
       counts_from = v_change.counts_from, counts_open = v_change.counts_open
     WHERE s.id = v_shard.id;
   END LOOP;

@@ -9,7 +9,12 @@ DECLARE
   v_met  boolean;
   v_more boolean;
   v_rest record;
+  v_rule int := {schema}.rule_of(p_shard);
 BEGIN
+  IF v_rule <> 0 THEN
+    SELECT m.fresh, m.retrying, m.earliest INTO fresh, retrying, earliest FROM {schema}.merge_by_rule(p_shard, v_rule, p_arrivals) m;
+    RETURN;
+  END IF;
   WITH first AS (
     SELECT * FROM (
       SELECT c.*, row_number() OVER w AS nth, count(*) OVER (PARTITION BY id) AS n

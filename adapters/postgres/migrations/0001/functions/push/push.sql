@@ -2,7 +2,8 @@
 -- entry's PerformAt is p_at, or for -1 p_delay after now; both arrays are NULL if all are due now.
 -- Returns a row without index, with how many jobs are new and how many payloads queued jobs did
 -- not have, and one for each shard that has a new job or one whose time the rule may have moved:
--- its index and the earliest such PerformAt. status is ok, unknown_queue or layout_mismatch.
+-- its index and the earliest such PerformAt. status is ok, unknown_queue, layout_mismatch, or
+-- by_rule for a queue with a merge rule: push_by_rule pushes to it.
 CREATE FUNCTION {schema}.push(p_queue text, p_shards int, p_generation bigint, p_now bigint, p_rule smallint, p_limit bigint,
   p_index int[], p_ids text[], p_at bigint[], p_delay bigint[], p_scores double precision[], p_data bytea[], p_meta bytea[],
   p_more_index int[], p_more_ids text[], p_more_scores double precision[], p_more_data bytea[], p_more_meta bytea[])
@@ -14,6 +15,7 @@ DECLARE
   c_keep   CONSTANT smallint := 0;     -- core.Keep
   c_margin CONSTANT bigint := 500000;  -- half a second
   v_first    int;
+  v_merge    int;
   v_now      bigint := {schema}.clock(p_now);
   v_more     boolean;
   v_new      bigint;
@@ -22,10 +24,14 @@ DECLARE
   v_earliest bigint[];
 BEGIN
   -- In the snapshot of the call; a change of the layout waits for older transactions.
-  SELECT {schema}.first_shard(q.id) INTO v_first FROM {schema}.queues q
+  SELECT {schema}.first_shard(q.id), q.merge_rule INTO v_first, v_merge FROM {schema}.queues q
   WHERE q.name = p_queue COLLATE "C" AND q.shards = p_shards AND q.generation = p_generation;
   IF NOT FOUND THEN
     RETURN QUERY SELECT {schema}.missing_layout(p_queue), v_now, NULL::int, NULL::bigint, NULL::bigint, NULL::bigint;
+    RETURN;
+  END IF;
+  IF v_merge <> 0 THEN
+    RETURN QUERY SELECT 'by_rule', v_now, NULL::int, NULL::bigint, NULL::bigint, NULL::bigint;
     RETURN;
   END IF;
   WITH put AS (

@@ -1,8 +1,8 @@
 -- Does what push does, for one entry, at a lower cost. p_at is its PerformAt, or -1 for p_delay
 -- after now. perform_at is -1 unless the job is new or the rule may have moved its time. fresh is
 -- whether the job is new, added whether a queued one did not have the payload. status is ok,
--- unknown_queue or layout_mismatch. It is a function for the sake of its lock_timeout: a statement
--- that names tables waits for their locks before any part of it is run.
+-- unknown_queue, layout_mismatch or by_rule, as of push. It is a function for the sake of its
+-- lock_timeout: a statement that names tables waits for their locks before any part of it is run.
 CREATE FUNCTION {schema}.push_one(p_queue text, p_shards int, p_generation bigint, p_now bigint, p_rule smallint, p_limit bigint,
   p_index int, p_id text, p_at bigint, p_delay bigint, p_score double precision, p_data bytea, p_meta bytea,
   OUT status text, OUT now bigint, OUT perform_at bigint, OUT fresh boolean, OUT added boolean) LANGUAGE plpgsql VOLATILE
@@ -12,15 +12,20 @@ DECLARE
   c_keep   CONSTANT smallint := 0;     -- core.Keep
   c_margin CONSTANT bigint := 500000;  -- half a second
   v_shard  int;
+  v_merge  int;
   v_due    bigint;
   v_prior  int;
   v_more   boolean;
 BEGIN
   -- In the snapshot of the call; a change of the layout waits for older transactions.
-  SELECT {schema}.first_shard(q.id) + p_index, {schema}.clock(p_now) INTO v_shard, now FROM {schema}.queues q
+  SELECT {schema}.first_shard(q.id) + p_index, {schema}.clock(p_now), q.merge_rule INTO v_shard, now, v_merge FROM {schema}.queues q
   WHERE q.name = p_queue COLLATE "C" AND q.shards = p_shards AND q.generation = p_generation;
   IF NOT FOUND THEN
     status := {schema}.missing_layout(p_queue);
+    RETURN;
+  END IF;
+  IF v_merge <> 0 THEN
+    status := 'by_rule';
     RETURN;
   END IF;
   status := 'ok';

@@ -1,5 +1,5 @@
 -- Replaces the bytes of a dead letter's payload (ports.Operator.Edit). If the dead letter has a
--- payload with the new bytes already, the smaller score stays.
+-- payload with the new bytes already, both merge by the queue's rule.
 CREATE FUNCTION {schema}.step_edit(p_queue text, p_index int, p_now bigint, p_id text, p_old bytea, p_new bytea)
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
@@ -19,10 +19,8 @@ BEGIN
   IF NOT FOUND THEN
     RETURN v_reply;
   END IF;
-  INSERT INTO {schema}.dead_letter_payloads AS p (shard, id, digest, score, data, meta)
-  VALUES (v_locked.shard, p_id, sha256(p_new), v_old.score, p_new, v_old.meta)
-  ON CONFLICT (shard, id, digest) DO UPDATE SET score = excluded.score, meta = excluded.meta
-  WHERE excluded.score < p.score;
+  -- There are as many as before, or fewer, so none is superseded.
+  PERFORM FROM {schema}.merge_dead_payload(v_locked.shard, p_id, {schema}.rule_of(v_locked.shard), v_old.score, p_new, v_old.meta);
   UPDATE {schema}.dead_letters d SET changed_at = v_locked.now WHERE d.shard = v_locked.shard AND d.id = p_id;
   v_reply.handled := 1;
   RETURN v_reply;

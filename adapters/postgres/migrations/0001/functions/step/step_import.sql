@@ -11,6 +11,8 @@ DECLARE
   v_later  boolean[]; -- for each, whether it is new, or has changed later than the stored one
   v_buried {schema}.arrival[];
   v_united int;
+  v_rule   int;
+  v_superseded int;
 BEGIN
   SELECT * INTO v_locked FROM {schema}.lock_shard(p_queue, p_index, p_now);
   v_reply.status := v_locked.status; v_reply.now := v_locked.now; v_reply.handled := 0; v_reply.more := false;
@@ -29,13 +31,24 @@ BEGIN
     ) d ON true ORDER BY u.place);
 
   -- Dead letters that stay as they are only get payloads.
-  WITH united AS (
-    INSERT INTO {schema}.dead_letter_payloads AS p (shard, id, digest, score, data, meta)
-    SELECT v_locked.shard, p_ids[u.place], sha256(u.data), u.score, u.data, u.meta
-    FROM unnest(p_places, p_scores, p_data, p_meta) u (place, score, data, meta) WHERE NOT v_later[u.place]
-    ON CONFLICT (shard, id, digest) DO UPDATE SET score = excluded.score, meta = excluded.meta WHERE excluded.score < p.score
-    RETURNING p.id
-  ) SELECT count(DISTINCT w.id) INTO v_united FROM united w;
+  v_rule := {schema}.rule_of(v_locked.shard);
+  IF v_rule <> 0 THEN
+    SELECT count(DISTINCT w.id) FILTER (WHERE w.changed), coalesce(sum(w.superseded), 0) INTO v_united, v_superseded FROM (
+      SELECT p_ids[u.place] AS id, m.changed, m.superseded
+      FROM unnest(p_places, p_scores, p_data, p_meta) WITH ORDINALITY u (place, score, data, meta, nth),
+        LATERAL {schema}.merge_dead_payload(v_locked.shard, p_ids[u.place], v_rule, u.score, u.data, u.meta) m
+      WHERE NOT v_later[u.place]
+    ) w;
+    PERFORM {schema}.count_superseded(v_locked.shard, v_superseded);
+  ELSE
+    WITH united AS (
+      INSERT INTO {schema}.dead_letter_payloads AS p (shard, id, digest, score, data, meta)
+      SELECT v_locked.shard, p_ids[u.place], sha256(u.data), u.score, u.data, u.meta
+      FROM unnest(p_places, p_scores, p_data, p_meta) u (place, score, data, meta) WHERE NOT v_later[u.place]
+      ON CONFLICT (shard, id, digest) DO UPDATE SET score = excluded.score, meta = excluded.meta WHERE excluded.score < p.score
+      RETURNING p.id
+    ) SELECT count(DISTINCT w.id) INTO v_united FROM united w;
+  END IF;
 
   v_buried := ARRAY(
     SELECT ROW('buried', 0, 0, p_times[u.place], p_times[u.place], u.score, -1, 0, p_ids[u.place], p_errors[u.place], u.data, u.meta,

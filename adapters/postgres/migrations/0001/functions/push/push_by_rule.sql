@@ -1,0 +1,60 @@
+-- Does what push does, for a queue with any merge rule: one entry after another, in the order
+-- given, which is that of (shard, id) and then of the call. Each entry has its PerformAt p_at, or
+-- for -1 p_delay after now.
+CREATE FUNCTION {schema}.push_by_rule(p_queue text, p_shards int, p_generation bigint, p_now bigint, p_rule smallint, p_limit bigint,
+  p_index int[], p_ids text[], p_at bigint[], p_delay bigint[], p_scores double precision[], p_data bytea[], p_meta bytea[])
+RETURNS TABLE (status text, now bigint, index int, earliest bigint, new bigint, merged bigint) LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
+SET lock_timeout = '500ms' AS {$}
+#variable_conflict use_column
+DECLARE
+  c_keep   CONSTANT smallint := 0;     -- core.Keep
+  c_margin CONSTANT bigint := 500000;  -- half a second
+  v_first    int;
+  v_rule     int;
+  v_now      bigint := {schema}.clock(p_now);
+  e          record;
+  v_met      record;
+  v_shard    int;
+  v_due      bigint; -- the earliest of the shard
+  v_fresh    int := 0;
+  v_dropped  int := 0;
+  v_new      bigint := 0;
+  v_merged   bigint := 0;
+BEGIN
+  -- In the snapshot of the call; a change of the layout waits for older transactions.
+  SELECT {schema}.first_shard(q.id), q.merge_rule INTO v_first, v_rule FROM {schema}.queues q
+  WHERE q.name = p_queue COLLATE "C" AND q.shards = p_shards AND q.generation = p_generation;
+  IF NOT FOUND THEN
+    RETURN QUERY SELECT {schema}.missing_layout(p_queue), v_now, NULL::int, NULL::bigint, NULL::bigint, NULL::bigint;
+    RETURN;
+  END IF;
+  FOR e IN
+    SELECT v_first + u.index AS shard, lead(u.index) OVER w IS DISTINCT FROM u.index AS last,
+      ROW('push', p_rule, p_limit, CASE WHEN u.at >= 0 THEN u.at ELSE {schema}.later(v_now, coalesce(u.delay, 0)) END, v_now, u.score, -1, 0,
+        u.id, '', u.data, u.meta, NULL)::{schema}.arrival AS arrival
+    FROM unnest(p_index, p_ids, p_at, p_delay, p_scores, p_data, p_meta) WITH ORDINALITY u (index, id, at, delay, score, data, meta, nth)
+    WINDOW w AS (ORDER BY u.nth) ORDER BY u.nth
+  LOOP
+    v_met := {schema}.merge_arrival(e.shard, v_rule, e.arrival);
+    v_fresh := v_fresh + v_met.fresh;
+    v_dropped := v_dropped + v_met.superseded;
+    v_merged := v_merged + v_met.added::int;
+    IF v_met.is_new OR p_rule <> c_keep THEN
+      v_due := least(v_due, v_met.due);
+    END IF;
+    CONTINUE WHEN NOT e.last;
+    PERFORM {schema}.change_counts(e.shard, v_fresh, 0, 0);
+    PERFORM {schema}.count_superseded(e.shard, v_dropped);
+    -- A concurrent turn may raise the floor, to no later than a second ago.
+    INSERT INTO {schema}.inbox (shard, kind, perform_at)
+    SELECT e.shard, 'early', v_due
+    WHERE v_due < v_now - c_margin OR v_due < (SELECT l.floor FROM {schema}.leases l WHERE l.shard = e.shard);
+    IF v_due IS NOT NULL THEN
+      RETURN QUERY SELECT 'ok', v_now, e.shard - v_first, v_due, NULL::bigint, NULL::bigint;
+    END IF;
+    v_new := v_new + v_fresh;
+    v_fresh := 0; v_dropped := 0; v_due := NULL;
+  END LOOP;
+  RETURN QUERY SELECT 'ok', v_now, NULL::int, NULL::bigint, v_new, v_merged;
+END {$};

@@ -1,0 +1,134 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"strings"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+func brokenMerges() []brokenStore {
+	return []brokenStore{
+		{"keeps the smaller score by any merge rule", "merge rule/decides what pushes leave", wrapped(unitesAlways)},
+		{"takes any merge rule for a queue that exists", "merge rule/refuses another rule", wrapped(takesAnyMergeRule)},
+		{"bounds what is pushed and forgets the bound at a put-back", "merge rule/decides what a put-back leaves", wrapped(boundsOnlyPushes)},
+		{"bounds what is pushed and forgets the bound at a recovery", "merge rule/decides what a recovery leaves", wrapped(boundsOnlyPushes)},
+		{"bounds what is pushed and forgets the bound at a revive", "merge rule/decides what a revive leaves", wrapped(boundsOnlyPushes)},
+		{"bounds what is pushed and forgets the bound in the morgue", "merge rule/decides what a burial leaves", wrapped(boundsOnlyPushes)},
+		{"bounds what is pushed and forgets the bound at an import", "merge rule/bounds what is imported", wrapped(boundsOnlyPushes)},
+		{"bounds what is pushed and forgets the bound in the inbox", "transaction/merges by the queue's rule", wrapped(boundsOnlyPushes)},
+		{"breaks ties by letters", "merge rule/decides what pushes leave", wrapped(breaksTiesByLetters)},
+		{"drops a job's state with its payloads", "merge rule/keeps the state of a job whose payloads are superseded", wrapped(dropsSupersededState)},
+		{"counts superseded payloads as failed", "merge rule/counts superseded payloads as nothing else", wrapped(countsSupersededAsFailed)},
+		{"does not count superseded payloads", "merge rule/decides what one push leaves", wrapped(countsNoneSuperseded)},
+	}
+}
+
+func unitesAlways(s full) full {
+	return replace(s, "Declare", func(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
+		r.Merge = core.MergeRule{}
+		return s.Declare(ctx, r)
+	})
+}
+
+func takesAnyMergeRule(s full) full {
+	return replace(s, "Declare", func(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
+		queues, err := s.Queues(ctx)
+		for _, q := range queues {
+			if q.Name == r.Queue {
+				r.Merge = q.Merge
+			}
+		}
+		if err != nil {
+			return ports.DeclareReply{}, err
+		}
+		return s.Declare(ctx, r)
+	})
+}
+
+// boundsOnlyPushes keeps all payloads, and removes those that are too many after each push.
+func boundsOnlyPushes(s full) full {
+	keep := map[string]int{}
+	h := replace(s, "Declare", func(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
+		keep[r.Queue] = r.Merge.Keep
+		r.Merge.Keep = 0
+		return s.Declare(ctx, r)
+	})
+	return replace(h, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
+		reply, err := s.Push(ctx, r)
+		for _, en := range r.Entries {
+			found, none := s.Find(ctx, ports.FindRequest{Queue: r.Queue, ID: en.ID, Payloads: 1000})
+			if err != nil || none != nil || keep[r.Queue] == 0 || found.Queued == nil || len(found.Queued.Payloads) <= keep[r.Queue] {
+				continue
+			}
+			if _, err := s.Delete(ctx, ports.JobStep{Shard: found.Shard, IDs: []string{en.ID}}); err != nil {
+				return reply, err
+			}
+			again := r
+			again.Entries = entriesOf(en.ID, found.Queued.Payloads[len(found.Queued.Payloads)-keep[r.Queue]:])
+			if _, err := s.Push(ctx, again); err != nil {
+				return reply, err
+			}
+		}
+		return reply, err
+	})
+}
+
+// breaksTiesByLetters orders payloads of one score as a dictionary does.
+func breaksTiesByLetters(s full) full {
+	return replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
+		var kept []core.Entry
+		for _, en := range r.Entries {
+			found, err := s.Find(ctx, ports.FindRequest{Queue: r.Queue, ID: en.ID, Payloads: 1000})
+			if err != nil || found.Queued == nil {
+				kept = append(kept, en)
+				continue
+			}
+			there := found.Queued.Payloads[0]
+			byBytes := bytes.Compare(there.Data, en.Data)
+			byLetters := strings.Compare(strings.ToLower(string(there.Data)), strings.ToLower(string(en.Data)))
+			if there.Score != en.Score || byLetters < 0 || byBytes >= 0 {
+				kept = append(kept, en)
+			}
+		}
+		r.Entries = kept
+		return s.Push(ctx, r)
+	})
+}
+
+// dropsSupersededState settles a failed job as done if a newer payload of its id is queued.
+func dropsSupersededState(s full) full {
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		for i, x := range r.Settlements {
+			found, err := s.Find(ctx, ports.FindRequest{Queue: r.Lease.Shard.Queue, ID: x.ID, Payloads: 1})
+			if err == nil && found.Queued != nil {
+				r.Settlements[i] = core.Settlement{ID: x.ID, Receipt: x.Receipt, Processed: x.Processed, Failed: x.Failed}
+			}
+		}
+		return s.Turn(ctx, r)
+	})
+}
+
+func countsSupersededAsFailed(s full) full {
+	return withCounts(s, func(c *ports.Counts) { c.Failed, c.Superseded = c.Failed+c.Superseded, 0 })
+}
+
+func countsNoneSuperseded(s full) full {
+	return withCounts(s, func(c *ports.Counts) { c.Superseded = 0 })
+}
+
+// withCounts is a store whose Stats return other counts.
+func withCounts(s full, change func(*ports.Counts)) full {
+	return replace(s, "Stats", func(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
+		all, err := s.Stats(ctx, r)
+		for i := range all {
+			change(&all[i].Counts)
+			for k := range all[i].Shards {
+				change(&all[i].Shards[k].Counts)
+			}
+		}
+		return all, err
+	})
+}
