@@ -129,12 +129,13 @@ type target struct {
 	name     string
 	shards   int
 	indexIDs bool
+	merge    MergeRule
 	rule     core.PushRule
 }
 
 // declaration returns the options that the store must agree to.
 func (t target) declaration() ports.DeclareRequest {
-	return ports.DeclareRequest{Queue: t.name, Shards: t.shards, IndexIDs: t.indexIDs}
+	return ports.DeclareRequest{Queue: t.name, Shards: t.shards, IndexIDs: t.indexIDs, Merge: t.merge}
 }
 
 // check returns why the client can't push, or nil.

@@ -30,7 +30,7 @@ var (
 	// ErrShardCountMismatch reports a queue that exists in the store with another shard count. The
 	// count is permanent; docs/guide/resharding.md describes how to move to another one.
 	ErrShardCountMismatch = ports.ErrShardCountMismatch
-	// ErrQueueMismatch reports a queue that exists in the store with another IndexIDs.
+	// ErrQueueMismatch reports a queue that exists in the store with another IndexIDs or Merge.
 	ErrQueueMismatch = ports.ErrQueueMismatch
 	// ErrFull reports a store without room. Nothing was stored. Handling jobs makes room on Redis;
 	// a full disk of Postgres needs an operator.

@@ -104,7 +104,7 @@ func (q *Queue[T]) PushMany(ctx context.Context, c *Client, entries []Entry[T]) 
 // target returns the queue with the options that a push carries.
 func (q *Queue[T]) target() target {
 	o := &q.options
-	return target{name: q.name, shards: o.Shards, indexIDs: o.IndexIDs, rule: o.PushRule.rule}
+	return target{name: q.name, shards: o.Shards, indexIDs: o.IndexIDs, merge: o.Merge, rule: o.PushRule.rule}
 }
 
 // encode fills in an entry, whose default score is set.

@@ -32,7 +32,7 @@ func DefaultBackoff(retry int) time.Duration {
 }
 
 // QueueOptions are the options of a queue. The zero value of each field means its default. Pushers
-// and servers must agree on Shards, IndexIDs and Codec. Pushers use Score, PushRule and
+// and servers must agree on Shards, IndexIDs, Merge and Codec. Pushers use Score, PushRule and
 // MaxPayloadBytes. Servers use the other options.
 type QueueOptions[T any] struct {
 	// What pushers and servers must agree on.
@@ -43,6 +43,10 @@ type QueueOptions[T any] struct {
 	// IndexIDs lets package inspect list all queued jobs by id. The index costs memory. The option
 	// is permanent. Default false.
 	IndexIDs bool
+	// Merge decides what stays when payloads of an id meet: [Union], [Newest] or [Latest]. The
+	// option is permanent: the store refuses another rule with [ErrQueueMismatch]. Invalid rules
+	// are [ErrInvalidQueue]. Default: Union (docs/rules.md 2).
+	Merge MergeRule
 	// Codec encodes and decodes payloads. Default [JSONCodec].
 	Codec Codec[T]
 
@@ -107,6 +111,26 @@ type QueueOptions[T any] struct {
 	// [BuryUndecodable].
 	Undecodable UndecodableRule
 }
+
+// MergeRule decides what stays when payloads of an id meet: at a push, when a job is put back or
+// recovered, at a revive, and in the morgue. What stays does not depend on their order. The zero
+// value is [Union].
+type MergeRule = core.MergeRule
+
+// Union returns the [MergeRule] that keeps all payloads. Equal bytes are one payload, with the
+// smaller of their scores. It is the default.
+func Union() MergeRule { return MergeRule{} }
+
+// Newest returns the [MergeRule] that keeps all payloads. Equal bytes are one payload, with the
+// larger of their scores. Pushes of a, b and a again run as b, a: the last push is handled last. It
+// suits payloads that set a state.
+func Newest() MergeRule { return MergeRule{Stays: core.Highest} }
+
+// Latest returns the [MergeRule] that keeps the n payloads with the highest scores, 1 to 1000.
+// Lower ones are superseded: they are dropped and counted. It suits payloads that each hold a whole
+// state. Give such a queue a Score, such as a version: default scores are the client's clock, so of
+// two clients with different clocks an older payload may stay.
+func Latest(n int) MergeRule { return MergeRule{Stays: core.Highest, Keep: n} }
 
 // PushRule decides the time of a queued job when a push merges into it (docs/rules.md 2). Make it
 // with [Earliest] or [Debounce]. The zero value keeps the queued job's time. A job in backoff
@@ -207,6 +231,9 @@ func (o *QueueOptions[T]) check(name string) error {
 	if err := o.PushRule.check(); err != nil {
 		refuse(true, "PushRule: %v", err)
 	}
+	if err := o.Merge.Validate(); err != nil {
+		refuse(true, "Merge: %v", err)
+	}
 	refuse(o.Undecodable > RetryUndecodable, "Undecodable %d; use BuryUndecodable or RetryUndecodable", o.Undecodable)
 	refuse(o.MaxPayloadBytes < 0, "MaxPayloadBytes %d is negative", o.MaxPayloadBytes)
 	return errors.Join(errs...)
@@ -219,6 +246,7 @@ func (q *Queue[T]) serve() *engine.Queue {
 		Name:       q.name,
 		Shards:     o.Shards,
 		IndexIDs:   o.IndexIDs,
+		Merge:      o.Merge,
 		BatchSize:  o.BatchSize,
 		Parallel:   o.Parallel,
 		MaxLanes:   o.MaxLanes,

@@ -98,6 +98,8 @@ type Queue struct {
 	Shards int
 	// IndexIDs is true if its jobs can be listed [ByID].
 	IndexIDs bool
+	// Merge is its merge rule; its String is "union", "newest" or "latest(n)".
+	Merge core.MergeRule
 	// Paused is true if no job of the queue is claimed until [Inspector.Resume].
 	Paused bool
 }
@@ -119,6 +121,9 @@ type Counts struct {
 	// Quarantined is the number of records that were set aside because they can't be read; see
 	// [Inspector.Quarantined].
 	Quarantined int64
+	// Superseded is the number of payloads that the queue's merge rule has dropped since the queue
+	// began, because it keeps only higher ones. They are not lost.
+	Superseded int64
 	// Processed is the number of jobs that were done since the queue began, and Failed of those
 	// that failed or were buried by their handler.
 	Processed int64
@@ -255,7 +260,7 @@ func (w viewer) errorText(stored string) string {
 }
 
 func queueOf(q *ports.Queue) Queue {
-	return Queue{Name: q.Name, Shards: q.Shards, IndexIDs: q.IndexIDs, Paused: q.Paused}
+	return Queue{Name: q.Name, Shards: q.Shards, IndexIDs: q.IndexIDs, Merge: q.Merge, Paused: q.Paused}
 }
 
 func queueStatsOf(s *ports.QueueStats) QueueStats {
@@ -290,6 +295,7 @@ func countsOf(c *ports.Counts, orphaned int64, left core.Head, now core.Instant)
 	counts := Counts{
 		Fresh: c.Fresh, Retrying: c.Retrying, Claimed: c.Claimed, Orphaned: orphaned, Dead: c.Dead,
 		Processed: c.Processed, Failed: c.Failed, Lag: c.Oldest.Earlier(left).Lag(now), Quarantined: c.Quarantined,
+		Superseded: c.Superseded,
 	}
 	if c.Oldest.OK {
 		counts.Oldest = c.Oldest.Due.Time()

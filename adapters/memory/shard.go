@@ -207,6 +207,6 @@ func (s *shard) counts() ports.Counts {
 		Failed:    s.failed,
 
 		Superseded: s.superseded,
-		Oldest:    s.oldest(),
+		Oldest:     s.oldest(),
 	}
 }

@@ -22,6 +22,7 @@ var countColumns = columns[inspect.Counts]{
 	{"quarantined", true, func(c *inspect.Counts) any { return c.Quarantined }},
 	{"processed", false, func(c *inspect.Counts) any { return c.Processed }},
 	{"failed", false, func(c *inspect.Counts) any { return c.Failed }},
+	{"superseded", true, func(c *inspect.Counts) any { return c.Superseded }},
 	{"oldest", true, func(c *inspect.Counts) any { return c.Oldest }},
 }
 
@@ -29,6 +30,7 @@ var queueColumns = columns[inspect.Queue]{
 	{"name", false, func(q *inspect.Queue) any { return q.Name }},
 	{"shards", false, func(q *inspect.Queue) any { return q.Shards }},
 	{"index_ids", false, func(q *inspect.Queue) any { return q.IndexIDs }},
+	{"merge", true, func(q *inspect.Queue) any { return q.Merge.String() }},
 	{"paused", false, func(q *inspect.Queue) any { return q.Paused }},
 }
 

@@ -35,6 +35,7 @@ var statColumns = append(append(columns[statLine]{
 	{"shards", false, func(s *statLine) any { return s.Queue.Shards }},
 	{"unowned", false, func(s *statLine) any { return s.unowned }},
 	{"index_ids", true, func(s *statLine) any { return s.Queue.IndexIDs }},
+	{"merge", true, func(s *statLine) any { return s.Queue.Merge.String() }},
 	{"as_of", true, func(s *statLine) any { return s.Now }},
 }...)
 

@@ -31,6 +31,7 @@ type Queue struct {
 	Name     string
 	Shards   int
 	IndexIDs bool
+	Merge    core.MergeRule
 	// BatchSize is how many ids a handler gets at once, at most core.MaxTurnJobs.
 	BatchSize int
 	// Parallel bounds how many batches of one shard run at once on this node. 0: no bound.

@@ -43,7 +43,7 @@ func permanent(err error) bool {
 func (n *node) declare(q *Queue) error {
 	ctx, cancel := n.callContext()
 	defer cancel()
-	r, err := n.store.Declare(ctx, ports.DeclareRequest{Queue: q.Name, Shards: q.Shards, IndexIDs: q.IndexIDs})
+	r, err := n.store.Declare(ctx, ports.DeclareRequest{Queue: q.Name, Shards: q.Shards, IndexIDs: q.IndexIDs, Merge: q.Merge})
 	if refused := errors.Is(err, ports.ErrShardCountMismatch); q.refused.Swap(refused) != refused {
 		signal(n.nodesChanged) // the node no longer serves it, or serves it again
 	}

@@ -28,13 +28,14 @@ type Counts struct {
 	Quarantined  int64     `json:"quarantined" doc:"records that can't be read and were set aside"`
 	Processed    int64     `json:"processed" doc:"jobs done since the queue began"`
 	Failed       int64     `json:"failed" doc:"jobs that failed or were buried since the queue began"`
+	Superseded   int64     `json:"superseded" doc:"payloads that the merge rule has dropped since the queue began"`
 	Oldest       time.Time `json:"oldest,omitzero" doc:"when the first queued job is or was due"`
 }
 
 func countsOf(c *inspect.Counts) Counts {
 	return Counts{
 		Length: c.Length(), MorgueLength: c.Dead, Waiting: c.Waiting(), Lag: c.Lag.Seconds(), Fresh: c.Fresh, Retrying: c.Retrying, Claimed: c.Claimed,
-		Orphaned: c.Orphaned, Quarantined: c.Quarantined, Processed: c.Processed, Failed: c.Failed, Oldest: c.Oldest.UTC(),
+		Orphaned: c.Orphaned, Quarantined: c.Quarantined, Processed: c.Processed, Failed: c.Failed, Superseded: c.Superseded, Oldest: c.Oldest.UTC(),
 	}
 }
 
@@ -49,7 +50,7 @@ func (c *Counts) Add(o Counts) {
 		of   int64
 	}{
 		{&c.Length, o.Length}, {&c.MorgueLength, o.MorgueLength}, {&c.Waiting, o.Waiting}, {&c.Fresh, o.Fresh}, {&c.Retrying, o.Retrying}, {&c.Claimed, o.Claimed},
-		{&c.Orphaned, o.Orphaned}, {&c.Quarantined, o.Quarantined}, {&c.Processed, o.Processed}, {&c.Failed, o.Failed},
+		{&c.Orphaned, o.Orphaned}, {&c.Quarantined, o.Quarantined}, {&c.Processed, o.Processed}, {&c.Failed, o.Failed}, {&c.Superseded, o.Superseded},
 	} {
 		*sum.into += sum.of
 	}
@@ -57,13 +58,14 @@ func (c *Counts) Add(o Counts) {
 
 type queueCounts struct {
 	Counts
-	Shards   int  `json:"shards" doc:"the queue's shard count"`
-	IndexIDs bool `json:"index_ids" doc:"whether its jobs can be listed by id"`
-	Paused   bool `json:"paused" doc:"whether the queue is paused: servers claim none of its jobs"`
+	Shards   int    `json:"shards" doc:"the queue's shard count"`
+	IndexIDs bool   `json:"index_ids" doc:"whether its jobs can be listed by id"`
+	Merge    string `json:"merge" doc:"its merge rule: union, newest or latest(n)"`
+	Paused   bool   `json:"paused" doc:"whether the queue is paused: servers claim none of its jobs"`
 }
 
 func queueCountsOf(s *inspect.QueueStats) queueCounts {
-	return queueCounts{countsOf(&s.Counts), s.Queue.Shards, s.Queue.IndexIDs, s.Queue.Paused}
+	return queueCounts{countsOf(&s.Counts), s.Queue.Shards, s.Queue.IndexIDs, s.Queue.Merge.String(), s.Queue.Paused}
 }
 
 // StatsReply is the size and lag of queues.

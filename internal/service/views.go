@@ -11,6 +11,7 @@ type QueueRow struct {
 	Name     string `json:"name" doc:"its name"`
 	Shards   int    `json:"shards" doc:"its shard count"`
 	IndexIDs bool   `json:"index_ids" doc:"whether its jobs can be listed by id"`
+	Merge    string `json:"merge" doc:"its merge rule: union, newest or latest(n)"`
 	Paused   bool   `json:"paused" doc:"whether the queue is paused: servers claim none of its jobs"`
 }
 
@@ -21,7 +22,7 @@ func (c *call) queues(*NoQuery) (*List[QueueRow], error) {
 	}
 	reply := newList[QueueRow](nil)
 	for _, q := range queues {
-		reply.Items = append(reply.Items, QueueRow(q))
+		reply.Items = append(reply.Items, QueueRow{q.Name, q.Shards, q.IndexIDs, q.Merge.String(), q.Paused})
 	}
 	return reply, nil
 }
