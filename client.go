@@ -95,7 +95,7 @@ func wrapPush(middleware []PushMiddleware) (PushFunc, error) {
 func send(ctx context.Context, p *RawPush) error {
 	switch {
 	case p == nil || p.client == nil:
-		return fmt.Errorf("%w: middleware called the next PushFunc with a RawPush of its own; pass on the one that it was given",
+		return fmt.Errorf("%w: middleware called the next PushFunc with a RawPush of its own; call it with the one that it received",
 			ErrInvalidOptions)
 	case p.Queue != p.target.name:
 		return fmt.Errorf("%w: middleware set the Queue of a push to %q from %q; push to that queue instead",
@@ -167,7 +167,7 @@ func (c *Client) send(ctx context.Context, t target, entries []RawEntry) (err er
 		return nil
 	}
 	if isNil(c.store) {
-		return fmt.Errorf("%w: the client has no store; give NewClient one", ErrInvalidOptions)
+		return fmt.Errorf("%w: the client has no store; pass one to NewClient", ErrInvalidOptions)
 	}
 	if err := ctx.Err(); err != nil { // stores can't tell it from a call that was given up
 		return fmt.Errorf("push to queue %q: %w, nothing is stored: %w", t.name, ErrNotBegun, err)

@@ -141,8 +141,8 @@ func ExampleServerOptions_onFatal() {
 	err := server.Run(context.Background())
 	fmt.Println(errors.Is(err, skein.ErrInvalidOptions), errors.Is(err, skein.ErrInvalidQueue))
 	// Output:
-	// invalid options: -5 Lanes; a server has at least one
-	// invalid queue: "orders": BatchSize 1000; 1 to 256 are possible
+	// invalid options: -5 Lanes; give at least one
+	// invalid queue: "orders": BatchSize 1000; give 1 to 256
 	// true true
 }
 

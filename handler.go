@@ -130,7 +130,7 @@ func (q *Queue[T]) handler(run runCall, batch func(runCall) runBatch) Handler {
 func (q *Queue[T]) refuse(kind string, missing bool) error {
 	err := q.check()
 	if missing {
-		err = errors.Join(err, fmt.Errorf("%w: queue %q: %s(nil); give it a function", ErrInvalidOptions, q.Name(), kind))
+		err = errors.Join(err, fmt.Errorf("%w: queue %q: %s(nil); pass a function", ErrInvalidOptions, q.Name(), kind))
 	}
 	return err
 }

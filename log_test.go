@@ -234,7 +234,7 @@ func TestTheStoryOfAServerIsInTheLog(t *testing.T) {
 			started[0]["ttl"].Duration() != skein.DefaultLeaseTTL || !strings.Contains(started[0]["store"].String(), "memory") {
 			t.Errorf("started: %v", started)
 		}
-		if draining := log.of(slog.LevelInfo, "draining"); len(draining) != 1 || draining[0]["running"].Int64() != 1 {
+		if draining := log.of(slog.LevelInfo, "shutting down"); len(draining) != 1 || draining[0]["running"].Int64() != 1 {
 			t.Errorf("draining: %v", draining)
 		}
 		waiting := log.of(slog.LevelWarn, "still waiting for handlers")

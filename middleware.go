@@ -88,7 +88,7 @@ func (c call) raw() *RawBatch {
 	return raw
 }
 
-var errForeignBatch = errors.New("middleware called the next RunFunc with a RawBatch of its own; pass on the one that it was given")
+var errForeignBatch = errors.New("middleware called the next RunFunc with a RawBatch of its own; call it with the one that it received")
 
 // wrapRun returns run within the middleware, the first outermost.
 func wrapRun(run runCall, middleware []Middleware) (runCall, error) {

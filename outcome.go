@@ -103,7 +103,7 @@ func Await(d time.Duration) error { return &AwaitError{Delay: max(0, d)} }
 // an error, roll back and return it.
 func SettleIn(ctx context.Context, settler ports.Settler) error {
 	if isNil(settler) {
-		return fmt.Errorf("%w: SettleIn without a settler; give it the transaction, such as store.Tx(tx)", ErrInvalidOptions)
+		return fmt.Errorf("%w: SettleIn without a settler; pass the transaction, such as store.Tx(tx)", ErrInvalidOptions)
 	}
 	return engine.SettleIn(ctx, settler)
 }

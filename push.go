@@ -118,7 +118,7 @@ func (q *Queue[T]) encode(to *RawEntry, from *Entry[T]) error {
 		return fmt.Errorf("%w: encode: %w", ErrInvalidPayload, err)
 	}
 	if len(data) > q.options.MaxPayloadBytes {
-		return fmt.Errorf("%w: it has %d bytes, at most %d are allowed; push a reference to it, or raise MaxPayloadBytes",
+		return fmt.Errorf("%w: it has %d bytes, at most %d are allowed; push a reference to the data, or raise MaxPayloadBytes",
 			ErrInvalidPayload, len(data), q.options.MaxPayloadBytes)
 	}
 	to.ID = from.ID

@@ -218,15 +218,15 @@ func (o *QueueOptions[T]) check(name string) error {
 		}
 	}
 	refuse(o.BatchSize < 1 || o.BatchSize > core.MaxTurnJobs,
-		"BatchSize %d; 1 to %d are possible", o.BatchSize, core.MaxTurnJobs)
-	refuse(o.Parallel < 0, "Parallel %d is negative; 0 is no bound", o.Parallel)
-	refuse(o.MaxLanes < 0, "MaxLanes %d is negative; 0 is no bound", o.MaxLanes)
+		"BatchSize %d; give 1 to %d", o.BatchSize, core.MaxTurnJobs)
+	refuse(o.Parallel < 0, "Parallel %d is negative; 0 means no limit", o.Parallel)
+	refuse(o.MaxLanes < 0, "MaxLanes %d is negative; 0 means no limit", o.MaxLanes)
 	refuse(o.MaxRunning < 0 || o.MaxRunning > ports.MaxPermits,
-		"MaxRunning %d; 1 to %d are possible, 0 is no bound", o.MaxRunning, ports.MaxPermits)
-	refuse(o.MaxRetries < NoRetries, "MaxRetries %d; for none use NoRetries", o.MaxRetries)
-	refuse(o.MaxRecoveries < NoRetries, "MaxRecoveries %d; for none use NoRetries", o.MaxRecoveries)
+		"MaxRunning %d; give 1 to %d, or 0 for no limit", o.MaxRunning, ports.MaxPermits)
+	refuse(o.MaxRetries < NoRetries, "MaxRetries %d; use NoRetries for no retries", o.MaxRetries)
+	refuse(o.MaxRecoveries < NoRetries, "MaxRecoveries %d; use NoRetries for no recoveries", o.MaxRecoveries)
 	refuse(o.MaxPayloads < 1 || o.MaxPayloads > core.MaxTurnPayloads,
-		"MaxPayloads %d; 1 to %d are possible", o.MaxPayloads, core.MaxTurnPayloads)
+		"MaxPayloads %d; give 1 to %d", o.MaxPayloads, core.MaxTurnPayloads)
 	refuse(o.Timeout < 0, "Timeout %v is negative", o.Timeout)
 	if err := o.PushRule.check(); err != nil {
 		refuse(true, "PushRule: %v", err)

@@ -82,7 +82,7 @@ func (s *Server) engine() (*engine.Engine, error) {
 	if e := s.running.Load(); e != nil {
 		return e, nil
 	}
-	return nil, fmt.Errorf("%w: the server does not run; call Run first", ErrInvalidOptions)
+	return nil, fmt.Errorf("%w: the server is not running; call Run first", ErrInvalidOptions)
 }
 
 // mainVersion returns the version of the program's main module, or "".

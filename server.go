@@ -180,10 +180,10 @@ func (s *Server) bind() {
 	}
 }
 
-// Run runs handlers until ctx ends, and then drains: it claims no more jobs, lets handlers finish
-// for ShutdownTimeout, cancels their contexts after that, settles the finished jobs, requeues the
-// jobs that have not started, and releases the shards. It returns nil when every handler has
-// returned. A server runs once.
+// Run runs handlers until ctx ends, and then shuts down: it claims no more jobs, lets handlers
+// finish for ShutdownTimeout, cancels their contexts after that, settles the finished jobs,
+// requeues the jobs that have not started, and releases the shards. It returns nil when every
+// handler has returned. A server runs once.
 //
 // Run returns [ErrInvalidOptions], [ErrInvalidQueue] and [ErrSplit] at once, with all mistakes in
 // one error. It returns [ErrShardCountMismatch] or [ErrQueueMismatch] if the store has a queue with
@@ -205,7 +205,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		return err
 	}
 	if s.started.Swap(true) {
-		return fmt.Errorf("%w: a server runs once; make another", ErrInvalidOptions)
+		return fmt.Errorf("%w: a server runs once; make another server", ErrInvalidOptions)
 	}
 	running := engine.New(s.store, s.config())
 	s.running.Store(running)
@@ -237,14 +237,14 @@ func (s *Server) check() error {
 			errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrInvalidOptions}, args...)...))
 		}
 	}
-	refuse(isNil(s.store), "no store; give NewServer one")
-	refuse(o.Lanes < 1, "%d Lanes; a server has at least one", o.Lanes)
+	refuse(isNil(s.store), "no store; pass one to NewServer")
+	refuse(o.Lanes < 1, "%d Lanes; give at least one", o.Lanes)
 	refuse(o.PollInterval < time.Millisecond, "PollInterval %v; at least 1ms", o.PollInterval)
 	refuse(o.LeaseTTL < minLeaseTTL, "LeaseTTL %v; at least %v", o.LeaseTTL, minLeaseTTL)
-	refuse(o.Prefetch < NoPrefetch, "Prefetch %d; for none use NoPrefetch", o.Prefetch)
+	refuse(o.Prefetch < NoPrefetch, "Prefetch %d; use NoPrefetch for no prefetching", o.Prefetch)
 	refuse(o.ShutdownTimeout < 0, "ShutdownTimeout %v is negative", o.ShutdownTimeout)
 	errs = append(errs, s.invalid)
-	refuse(len(s.handlers) == 0, "no handlers")
+	refuse(len(s.handlers) == 0, "no handlers; pass at least one")
 	seen := make(map[string]bool)
 	for i, h := range s.handlers {
 		if h.err != nil {

@@ -35,5 +35,5 @@ func (p RetryPolicy) Wait(retryCount, jitter int) time.Duration {
 }
 
 func recoveredTooOften(recoveries int) string {
-	return fmt.Sprintf("its owner was lost %d times while it ran: the job may be killing its process", recoveries)
+	return fmt.Sprintf("its server was lost %d times while it ran: the job may be crashing its process", recoveries)
 }

@@ -309,7 +309,7 @@ func TestRecover(t *testing.T) {
 		{"the third while it waited to start", claimOf(3, 1, 2), end{back: "abc", state: as(claimedAt, 1, 2, "before")}},
 		{"the fourth while it waited to start", claimOf(3, 1, 3), end{back: "abc", state: as(claimedAt, 1, 3, "before")}},
 		{"the fourth", begun(claimOf(3, 1, 3)), end{back: "bc", dead: "a", state: as(now, -1, 0, "before"),
-			buryError: "its owner was lost 4 times while it ran: the job may be killing its process", failed: true}},
+			buryError: "its server was lost 4 times while it ran: the job may be crashing its process", failed: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

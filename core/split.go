@@ -175,15 +175,15 @@ func (s Split) Check(shards []Shard) error {
 	}
 	var errs []error
 	if len(pinned) > 0 && len(s.Shared) > 0 {
-		errs = append(errs, fmt.Errorf("%w: %d shards are pinned to lanes and %d are shared by them; a node's shards are all in Lanes or all in Shared",
+		errs = append(errs, fmt.Errorf("%w: %d shards are pinned to lanes and %d are shared by them; put all shards of a node in Lanes, or all in Shared",
 			ErrSplit, len(pinned), len(s.Shared)))
 	}
 	for _, shard := range shards {
 		switch n := count[shard]; {
 		case n == 0:
-			errs = append(errs, fmt.Errorf("%w: shard %v is dealt to nobody", ErrSplit, shard))
+			errs = append(errs, fmt.Errorf("%w: shard %v is assigned to no node", ErrSplit, shard))
 		case n > 1:
-			errs = append(errs, fmt.Errorf("%w: shard %v is dealt %d times", ErrSplit, shard, n))
+			errs = append(errs, fmt.Errorf("%w: shard %v is assigned %d times", ErrSplit, shard, n))
 		}
 		delete(count, shard)
 	}

@@ -63,7 +63,7 @@ func (e *Entry) Validate() error {
 		return err
 	}
 	if len(e.Meta) > MaxMetaBytes {
-		return fmt.Errorf("%w: Meta has %d bytes, at most %d are kept", ErrInvalidPayload, len(e.Meta), MaxMetaBytes)
+		return fmt.Errorf("%w: Meta has %d bytes, at most %d are allowed", ErrInvalidPayload, len(e.Meta), MaxMetaBytes)
 	}
 	if at, fixed := e.When.Fixed(); fixed && (at < 0 || at > MaxInstant) {
 		return fmt.Errorf("%w: %v; a job can run at times from %v to %v", ErrInvalidTime,
@@ -91,7 +91,7 @@ func ValidateID(id string) error {
 // validateScore returns ErrInvalidScore for NaN and the infinities.
 func validateScore(score float64) error {
 	if math.IsNaN(score) || math.IsInf(score, 0) {
-		return fmt.Errorf("%w: %v; a score is a finite number", ErrInvalidScore, score)
+		return fmt.Errorf("%w: %v; use a finite number", ErrInvalidScore, score)
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func NormalScore(score float64) float64 {
 func ValidateQueue(name string, shards int) error {
 	err := validateQueueName(name)
 	if shards < 1 || shards > MaxShards {
-		err = errors.Join(err, fmt.Errorf("%w: %q with %d shards; 1 to %d are possible", ErrInvalidQueue, name, shards, MaxShards))
+		err = errors.Join(err, fmt.Errorf("%w: %q with %d shards; give 1 to %d", ErrInvalidQueue, name, shards, MaxShards))
 	}
 	return err
 }

@@ -174,7 +174,7 @@ func (d *deed) end(ctx context.Context, handled int, err error) {
 		wait = auditAgain
 	}
 	if err := d.audit(ctx, wait); err != nil {
-		log.LogAttrs(ctx, slog.LevelWarn, "an action is missing in the store's audit, or has no end there", slog.String("action", a.Verb), slog.String("queue", a.Queue), slog.Any("error", err))
+		log.LogAttrs(ctx, slog.LevelWarn, "the store's audit lacks an action, or its end", slog.String("action", a.Verb), slog.String("queue", a.Queue), slog.Any("error", err))
 	}
 }
 

@@ -220,7 +220,7 @@ func TestAnActionIsDoneWithoutItsAudit(t *testing.T) {
 		if err := i.Pause(t.Context(), "orders"); err != nil {
 			t.Fatal(err)
 		}
-		if text := log.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "missing in the store's audit") {
+		if text := log.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "the store's audit lacks an action") {
 			t.Errorf("the log has %q", text)
 		}
 		if queues, err := i.Queues(t.Context()); err != nil || !queues[0].Paused {

@@ -79,7 +79,7 @@ func (s standing) text() (Checkpoint, error) {
 // parseCheckpoint reads a Checkpoint that is not empty.
 func parseCheckpoint(c Checkpoint) (s standing, err error) {
 	invalid := func(why string) (standing, error) {
-		return standing{}, fmt.Errorf("%w: %s; give it as it was returned", ErrInvalidCheckpoint, why)
+		return standing{}, fmt.Errorf("%w: %s; pass it as it was returned, unchanged", ErrInvalidCheckpoint, why)
 	}
 	if len(c) > maxCheckpoint {
 		return invalid("it is too long")
@@ -93,7 +93,7 @@ func parseCheckpoint(c Checkpoint) (s standing, err error) {
 		return invalid("it is damaged")
 	}
 	if s.Version != checkpointVersion {
-		return standing{}, fmt.Errorf("%w: it has version %d, this package reads %d; start the action again with its Before",
+		return standing{}, fmt.Errorf("%w: it has version %d, this package reads %d; start the action again with the same Before",
 			ErrInvalidCheckpoint, s.Version, checkpointVersion)
 	}
 	if s.Shard < 0 || s.Shard >= s.Shards || s.Before < 0 || s.Before > core.MaxInstant ||
@@ -116,7 +116,7 @@ func (s *standing) sameAction(now *standing) error {
 		{"filter", s.Filter, now.Filter},
 	} {
 		if c.was != c.now {
-			return fmt.Errorf("%w: its %s is %q, and that of this call %q; continue with the same", ErrInvalidCheckpoint, c.what, c.was, c.now)
+			return fmt.Errorf("%w: its %s is %q, and that of this call is %q; continue with the same", ErrInvalidCheckpoint, c.what, c.was, c.now)
 		}
 	}
 	return nil

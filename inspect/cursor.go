@@ -53,7 +53,7 @@ func ParseCursor(text string) (Cursor, error) {
 	}
 	c, err := decodeCursor(text)
 	if err != nil {
-		return Cursor{}, fmt.Errorf("%w: %w; use a cursor as a list has shown it", ErrInvalidCursor, err)
+		return Cursor{}, fmt.Errorf("%w: %w; use a cursor that a list returned, unchanged", ErrInvalidCursor, err)
 	}
 	return c, nil
 }

@@ -60,7 +60,7 @@ func (d *drain) shard(ctx context.Context, shard core.Shard, left int) (limited 
 	unfinished := 0
 	for more := true; more && left > 0; unfinished++ {
 		if unfinished == partSteps {
-			return false, fmt.Errorf("%d steps have not finished what is left of %d entries; call it again", unfinished, left)
+			return false, fmt.Errorf("%d steps have not finished %d large entries; call the action again", unfinished, left)
 		}
 		limit := d.going.room(min(left, ports.MaxStep))
 		if limit == 0 {

@@ -50,10 +50,10 @@ func (o *BulkOptions) onAll(verb, queue string, filtered, keeps bool) *action {
 func (g *going) open(a *action, queue string, filtered, keeps bool) error {
 	o := &g.o
 	if o.Limit < 0 || o.Rate < 0 {
-		return fmt.Errorf("%w: Limit %d, Rate %d; neither is negative, 0 is no bound", ErrInvalidOptions, o.Limit, o.Rate)
+		return fmt.Errorf("%w: Limit %d, Rate %d; neither may be negative, 0 means no limit", ErrInvalidOptions, o.Limit, o.Rate)
 	}
 	if o.Group != "" && o.Prefix != "" {
-		return fmt.Errorf("%w: Group %q beside Prefix %q; leave one out", ErrInvalidOptions, o.Group, o.Prefix)
+		return fmt.Errorf("%w: Group %q beside Prefix %q; give only one of them", ErrInvalidOptions, o.Group, o.Prefix)
 	}
 	if err := checkGroup(o.Group); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (g *going) open(a *action, queue string, filtered, keeps bool) error {
 		return nil
 	}
 	if !g.keeps {
-		return fmt.Errorf("%w: %s can't Continue: an edit or a DryRun never, an action with a match only with Filter", ErrInvalidOptions, a.verb)
+		return fmt.Errorf("%w: %s can't use Continue: an edit and a DryRun never can, an action with a match only with Filter", ErrInvalidOptions, a.verb)
 	}
 	was, err := parseCheckpoint(o.Continue)
 	if err != nil {
@@ -78,7 +78,7 @@ func (g *going) open(a *action, queue string, filtered, keeps bool) error {
 		return err
 	}
 	if !o.Before.IsZero() && core.InstantOf(o.Before) < was.Before { // the first call's may have been in the future
-		return fmt.Errorf("%w: Before differs from that of the action; leave it out to go on", ErrInvalidCheckpoint)
+		return fmt.Errorf("%w: Before differs from that of the action; omit it to continue", ErrInvalidCheckpoint)
 	}
 	g.at, g.next, g.from, g.last = was, was.Shard, was.cursor(), o.Continue
 	g.before, g.earlier, a.met = was.Done, was.Handled, was.Met
@@ -91,7 +91,7 @@ func (g *going) begin(stats *ports.QueueStats) error {
 	shards := stats.Queue.Shards
 	if g.at.Shards != 0 { // continued
 		if g.at.Shards != shards {
-			return fmt.Errorf("%w: the queue had %d shards, and has %d; start the action again with Before",
+			return fmt.Errorf("%w: the queue had %d shards and now has %d; start the action again with Before",
 				ErrInvalidCheckpoint, g.at.Shards, shards)
 		}
 	} else {

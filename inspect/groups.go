@@ -41,7 +41,7 @@ type Group struct {
 // *[PartialError]. A negative limit is [ErrInvalidOptions].
 func (i *Inspector) Groups(ctx context.Context, queue string, limit int) (Groups, error) {
 	if limit < 0 {
-		return Groups{}, fmt.Errorf("%w: a limit of %d groups; 0 is 100", ErrInvalidOptions, limit)
+		return Groups{}, fmt.Errorf("%w: a limit of %d groups; give 0 or more, 0 means 100", ErrInvalidOptions, limit)
 	}
 	reply, err := ask(i, func(s Store) (ports.GroupsReply, error) {
 		return s.Groups(ctx, ports.GroupsRequest{Queue: queue, Limit: limit})
@@ -59,7 +59,7 @@ func groupOf(g *core.Group) Group {
 // checkGroup returns ErrInvalidOptions for a name that no group has; "" means any group.
 func checkGroup(name string) error {
 	if name != "" && core.GroupName(name) != name {
-		return fmt.Errorf("%w: no group is called %q; take a name that Groups has returned", ErrInvalidOptions, name)
+		return fmt.Errorf("%w: there is no group %q; use a name that Groups returned", ErrInvalidOptions, name)
 	}
 	return nil
 }

@@ -136,7 +136,7 @@ func (i *Inspector) Cancel(
 	}
 	a := o.action(verb)
 	if mode > CancelModeDrop {
-		return a.end(fmt.Errorf("%w: CancelMode %d; use CancelModePutBack or CancelModeDrop", ErrInvalidOptions, mode))
+		return a.end(fmt.Errorf("%w: unknown CancelMode %d; use CancelModePutBack or CancelModeDrop", ErrInvalidOptions, mode))
 	}
 	return i.onIDs(ctx, a, queue, ids, func(s Store, shard core.Shard, ids []string) (ports.StepReply, error) {
 		return s.Cancel(ctx, ports.CancelRequest{Shard: shard, IDs: ids, Drop: mode == CancelModeDrop})

@@ -114,7 +114,7 @@ func readLine(in *bufio.Reader) (line []byte, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
 		if line = append(line, part...); len(line) > maxLine {
-			return nil, fmt.Errorf("%w: it has over %d bytes", ErrInvalidLine, maxLine)
+			return nil, fmt.Errorf("%w: it has more than %d bytes", ErrInvalidLine, maxLine)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return line, err
@@ -130,17 +130,17 @@ func parseLine(text []byte) (core.DeadLetter, error) {
 		return core.DeadLetter{}, err
 	}
 	if dec.More() {
-		return core.DeadLetter{}, errors.New("something follows the dead letter")
+		return core.DeadLetter{}, errors.New("the line continues after the dead letter")
 	}
 	if !utf8.Valid(text) {
-		return core.DeadLetter{}, errors.New("it is not UTF-8; bytes that are not go into data_base64 and meta_base64")
+		return core.DeadLetter{}, errors.New("it is not UTF-8; write bytes that are not UTF-8 into data_base64 and meta_base64")
 	}
 	d := core.DeadLetter{ID: line.ID, ChangedAt: line.ChangedAt, Error: line.Error, Group: line.Group}
 	for i, p := range line.Payloads {
 		data, twice := oneOf(p.Data, p.DataBase64)
 		meta, again := oneOf(p.Meta, p.MetaBase64)
 		if twice || again {
-			return core.DeadLetter{}, fmt.Errorf("payload %d has its data or meta both as text and in Base64", i)
+			return core.DeadLetter{}, fmt.Errorf("payload %d has its data or its meta twice, as text and in Base64", i)
 		}
 		d.Payloads = append(d.Payloads, core.Payload{Data: data, Score: p.Score, Meta: meta})
 	}

@@ -103,21 +103,21 @@ func (o *ListOptions) check(list string, allowed ...SortBy) error {
 	byID, byCount := o.SortBy == ByID || o.SortBy == RetryingByID, o.SortBy == RetryingByCount
 	switch {
 	case !slices.Contains(allowed, o.SortBy):
-		return fmt.Errorf("%w: %s can't be sorted by %v; possible are %v", ErrInvalidOptions, list, o.SortBy, allowed)
+		return fmt.Errorf("%w: %s can't be sorted by %v; use one of %v", ErrInvalidOptions, list, o.SortBy, allowed)
 	case o.Limit < 0:
-		return fmt.Errorf("%w: a limit of %d rows; 0 is no limit", ErrInvalidOptions, o.Limit)
+		return fmt.Errorf("%w: a limit of %d rows; give 0 or more, 0 means no limit", ErrInvalidOptions, o.Limit)
 	case o.Payloads < 0:
 		return fmt.Errorf("%w: %d payloads of each row; give 0 or more", ErrInvalidOptions, o.Payloads)
 	case o.FromRetries < 0:
 		return fmt.Errorf("%w: a list can't begin at %d retries; 0 is the start", ErrInvalidOptions, o.FromRetries)
 	case !o.FromTime.IsZero() && (byID || byCount), o.FromID != "" && !byID, o.FromRetries != 0 && !byCount:
-		return fmt.Errorf("%w: a list by %v can't begin at that value; give a time, an id or a number of retries, as it is sorted", ErrInvalidOptions, o.SortBy)
+		return fmt.Errorf("%w: a list by %v can't begin at that value; give a value of that order: a time, an id or a number of retries", ErrInvalidOptions, o.SortBy)
 	case o.Prefix != "" && !byID:
 		return fmt.Errorf("%w: a list by %v has no prefix; sort it by id", ErrInvalidOptions, o.SortBy)
 	case o.Fresh && (len(allowed) < len(jobOrders) || o.SortBy != ByTime && o.SortBy != ByID):
-		return fmt.Errorf("%w: only a list of queued jobs by time or by id can have fresh ones alone", ErrInvalidOptions)
+		return fmt.Errorf("%w: only a list of queued jobs by time or by id can be limited to fresh jobs", ErrInvalidOptions)
 	case o.Group != "" && (!slices.Equal(allowed, morgueOrders) || o.SortBy != ByTime):
-		return fmt.Errorf("%w: only a list of dead letters by time can be of one group", ErrInvalidOptions)
+		return fmt.Errorf("%w: only a list of dead letters by time can be limited to a group", ErrInvalidOptions)
 	}
 	return checkGroup(o.Group)
 }

@@ -109,7 +109,7 @@ func (i *Inspector) EditAll(
 	case edit == nil:
 		return a.end(errNoEdit)
 	case o.Payloads != 0:
-		return a.end(fmt.Errorf("%w: Payloads %d; an edit is called with all of them", ErrInvalidOptions, o.Payloads))
+		return a.end(fmt.Errorf("%w: Payloads is %d; leave it 0, since an edit gets all payloads", ErrInvalidOptions, o.Payloads))
 	}
 	k := &deadKind{action: a}
 	k.do = func(ctx context.Context, shard core.Shard, chosen []DeadLetter) error {

@@ -118,7 +118,7 @@ func ownerOf(ctx context.Context, s Store, node string) (string, error) {
 	case 1:
 		return named[0], nil
 	}
-	return "", fmt.Errorf("%w: %d servers have this name; take one of their owner ids: %s", ErrInvalidOptions, len(named), strings.Join(named, ", "))
+	return "", fmt.Errorf("%w: %d servers have this name; use one of their owner ids: %s", ErrInvalidOptions, len(named), strings.Join(named, ", "))
 }
 
 func nodeOf(n *ports.Node, now core.Instant) Node {

@@ -19,9 +19,9 @@ type PartialError struct {
 // Error implements error.
 func (e *PartialError) Error() string {
 	if len(e.Unreached) == 1 {
-		return fmt.Sprintf("shard %v can't be reached now; the result is of the others", e.Unreached[0])
+		return fmt.Sprintf("shard %v can't be reached now; the result covers the other shards", e.Unreached[0])
 	}
-	return fmt.Sprintf("%d shards can't be reached now, the first is %v; the result is of the others", len(e.Unreached), e.Unreached[0])
+	return fmt.Sprintf("%d shards can't be reached now, the first is %v; the result covers the other shards", len(e.Unreached), e.Unreached[0])
 }
 
 // partial returns a *PartialError for missing shards, or nil if no shard is missing.

@@ -69,7 +69,7 @@ func ParsePayloadCursor(text string) (PayloadCursor, error) {
 			return c, nil
 		}
 	}
-	return PayloadCursor{}, fmt.Errorf("%w: use a cursor as the list of payloads has shown it", ErrInvalidCursor)
+	return PayloadCursor{}, fmt.Errorf("%w: use a cursor that the list of payloads returned, unchanged", ErrInvalidCursor)
 }
 
 // String returns the cursor as text for URLs; see [ParsePayloadCursor].
@@ -103,7 +103,7 @@ func (c *PayloadCursor) UnmarshalText(text []byte) error {
 func (i *Inspector) Payloads(ctx context.Context, queue, id string, o PayloadOptions) iter.Seq2[StoredPayload, error] {
 	return func(yield func(StoredPayload, error) bool) {
 		if o.Place > PlaceDead || o.Limit < 0 {
-			yield(StoredPayload{}, fmt.Errorf("%w: %d payloads of %v; 0 is no limit, and the place is one of queued, claimed and dead", ErrInvalidOptions, o.Limit, o.Place))
+			yield(StoredPayload{}, fmt.Errorf("%w: %d payloads of %v; give 0 or more, 0 means no limit, and one of the places queued, claimed and dead", ErrInvalidOptions, o.Limit, o.Place))
 			return
 		}
 		at, left := ports.PayloadCursor{Place: ports.Place(o.Place), Score: o.After.score, Skip: o.After.skip}, o.Limit

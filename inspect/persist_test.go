@@ -177,7 +177,7 @@ func TestStepsThatGetNowhereEndTheirShard(t *testing.T) {
 	} {
 		stuck.steps = 0
 		result, err := act()
-		if err == nil || !strings.Contains(err.Error(), "call it again") || result.Handled != 0 || stuck.steps != 10_000 {
+		if err == nil || !strings.Contains(err.Error(), "call the action again") || result.Handled != 0 || stuck.steps != 10_000 {
 			t.Errorf("%s: %+v, %v after %d steps; want 10,000 and an error", name, result, err, stuck.steps)
 		}
 	}

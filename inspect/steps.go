@@ -84,7 +84,7 @@ func (o *BulkOptions) page() (entries, payloads int) {
 func (o *BulkOptions) named(verb string) error {
 	if !o.Before.IsZero() || o.Limit != 0 || o.Rate != 0 || o.DryRun || o.Prefix != "" || o.Group != "" || o.Filter != "" || o.Payloads != 0 ||
 		o.Stop != nil || o.Checkpoint != nil || o.Continue != "" {
-		return fmt.Errorf("%w: %s takes no option but Progress", ErrInvalidOptions, verb)
+		return fmt.Errorf("%w: %s accepts only the option Progress", ErrInvalidOptions, verb)
 	}
 	return nil
 }
@@ -276,7 +276,7 @@ func onChunk[E any](
 ) error {
 	for unfinished := 0; len(chunk) > 0; unfinished++ {
 		if unfinished == partSteps {
-			return fmt.Errorf("%d steps have not finished what is left of %d entries; call it again", unfinished, len(chunk))
+			return fmt.Errorf("%d steps have not finished %d large entries; call the action again", unfinished, len(chunk))
 		}
 		reply, err := persist(ctx, i, func(s Store) (ports.StepReply, error) { return step(s, chunk) })
 		if err != nil {

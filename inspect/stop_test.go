@@ -70,7 +70,7 @@ func TestStopEndsADryRun(t *testing.T) {
 func TestNamedEntriesTakeNoStop(t *testing.T) {
 	s := newFixture(t)
 	_, err := s.Revive(t.Context(), "orders", []string{"a"}, inspect.BulkOptions{Stop: func(int) bool { return true }})
-	if diff := cmp.Diff("revive: invalid options: revive takes no option but Progress", fmt.Sprint(err)); diff != "" {
+	if diff := cmp.Diff("revive: invalid options: revive accepts only the option Progress", fmt.Sprint(err)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -44,7 +44,7 @@ func (i *Inspector) onAllJobs(
 	defer a.log(ctx, i, queue, nil)(&err)
 	k := &jobKind{inspector: i, action: a, which: which, step: step, sortBy: ByTime}
 	if a.going.o.Group != "" && a.invalid == nil {
-		a.invalid = fmt.Errorf("%w: jobs have no Group; it is of dead letters", ErrInvalidOptions)
+		a.invalid = fmt.Errorf("%w: jobs have no Group; only dead letters have one", ErrInvalidOptions)
 	}
 	a.going.at.Part = a.going.at.Part || which == laterJobs
 	k.matches = match != nil

@@ -20,18 +20,18 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 	case NothingQueued:
 		return "nothing is queued, claimed or dead for this id", until
 	case Unreadable:
-		return fmt.Sprintf("the record of this id can't be read (%s): the store sets it aside when it next meets it, and Quarantined lists it then", strings.Join(v.Found.Damaged, ", ")), until
+		return fmt.Sprintf("the record of this id can't be read (%s): the store quarantines it at its next use, and Quarantined lists it then", strings.Join(v.Found.Damaged, ", ")), until
 	case OnlyDead:
 		return "it is in the morgue; revive it to run it again", until
 	case RunsNow:
 		return "it runs on " + v.running(), until
 	case InBuffer:
-		return "it is taken by " + v.taken() + ": it runs, or is about to", until
+		return "it is claimed by " + v.taken() + ": it runs, or is about to run", until
 	case PredecessorRuns:
 		if !v.RunningSince.IsZero() {
-			return "its predecessor runs on " + v.running() + "; what came since runs after it", until
+			return "its predecessor runs on " + v.running() + "; newer payloads run after it", until
 		}
-		return "its predecessor is taken by " + v.taken() + "; what came since runs after it", until
+		return "its predecessor is claimed by " + v.taken() + "; newer payloads run after it", until
 	case OwnerGone:
 		return v.orphaned(st) + "; " + v.successor(), lease
 	case QueuePaused:
@@ -39,15 +39,15 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 	case BacksOff:
 		return fmt.Sprintf("backoff after failure %s, runs in %v", v.failures(), v.due()), v.Found.Queued.PerformAt
 	case NotDueYet:
-		return fmt.Sprintf("it is not due, runs in %v", v.due()), v.Found.Queued.PerformAt
+		return fmt.Sprintf("it is not due yet, runs in %v", v.due()), v.Found.Queued.PerformAt
 	case NobodyServes:
 		return v.nobody(), until
 	case ShardUnowned:
 		return fmt.Sprintf("no server has shard %v%s; %s", v.Found.Shard, v.unowned(st), v.successor()), until
 	case WaitsForAlone:
-		return fmt.Sprintf("job %q has lost its process so often that it runs alone, and comes first", v.Alone), until
+		return fmt.Sprintf("job %q was recovered so often that it runs alone, and it comes first", v.Alone), until
 	case RunsAlone:
-		return fmt.Sprintf("it has lost its process so often that it runs alone, and %d jobs of its shard are still taken", st.Claimed), until
+		return fmt.Sprintf("it was recovered so often that it runs alone, and %d jobs of its shard are still claimed", st.Claimed), until
 	case AtLimit:
 		return fmt.Sprintf("the queue is at its limit: %s: %s", v.atLimit(), someOf(v.busy)), until
 	case OwnerDrains, LanesFull, ShardFull, LanesBusy:
@@ -62,7 +62,7 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 // a higher limit, or were counted at different moments.
 func (v *Verdict) atLimit() string {
 	if v.Busy > v.MaxRunning {
-		return fmt.Sprintf("%d running, and only %d may now (MaxRunning)", v.Busy, v.MaxRunning)
+		return fmt.Sprintf("%d running, and only %d may run now (MaxRunning)", v.Busy, v.MaxRunning)
 	}
 	return fmt.Sprintf("%d of %d running (MaxRunning)", v.Busy, v.MaxRunning)
 }
@@ -72,14 +72,14 @@ func (v *Verdict) held(claimed int) (text string) {
 	o := &v.OwnerFacts
 	switch v.Reason {
 	case OwnerDrains:
-		return fmt.Sprintf("server %s, which has the shard, drains: it claims nothing more, and another server takes the shard when what runs has ended", v.Owner)
+		return fmt.Sprintf("server %s, which has the shard, is draining: it claims no more jobs, and another server takes the shard when the running jobs have ended", v.Owner)
 	case LanesFull:
 		text = fmt.Sprintf("server %s, which has the shard, runs %d batches of the queue, and no more than %d may run there (MaxLanes)", v.Owner, o.QueueBusy, o.MaxLanes)
 	case ShardFull:
-		text = fmt.Sprintf("server %s has taken %d jobs of the shard, and runs no more than %d of its batches at once (Parallel)", v.Owner, claimed, o.Parallel)
+		text = fmt.Sprintf("server %s has claimed %d jobs of the shard, and runs no more than %d of its batches at once (Parallel)", v.Owner, claimed, o.Parallel)
 	case LanesBusy:
 		if o.LaneBusy {
-			text = fmt.Sprintf("it waits for its lane: the one that server %s gives its shard runs a batch", v.Owner)
+			text = fmt.Sprintf("it waits for its lane: the lane of server %s for its shard runs a batch", v.Owner)
 			break
 		}
 		text = fmt.Sprintf("it waits for a free lane: all %d of server %s, which has the shard, run batches", o.Lanes, v.Owner)
@@ -93,7 +93,7 @@ func (v *Verdict) held(claimed int) (text string) {
 // front describes how much is in front.
 func (v *Verdict) front() string {
 	if v.Ahead == ports.MaxAhead {
-		return fmt.Sprintf("%d due jobs of its shard or more are in front", v.Ahead)
+		return fmt.Sprintf("%d or more due jobs of its shard are in front", v.Ahead)
 	}
 	return fmt.Sprintf("due jobs of its shard in front: %d", v.Ahead)
 }
@@ -108,9 +108,9 @@ func (v *Verdict) taken() string {
 // is known.
 func (v *Verdict) orphaned(st *ports.Standing) string {
 	c := v.Found.Claimed
-	over := "is over"
+	over := "has expired"
 	if st.Owner == c.Owner && st.ExpiresAt <= st.Now {
-		over = fmt.Sprintf("has been over for %v", v.Now.Sub(st.ExpiresAt.Time()).Round(time.Millisecond))
+		over = fmt.Sprintf("expired %v ago", v.Now.Sub(st.ExpiresAt.Time()).Round(time.Millisecond))
 	}
 	return fmt.Sprintf("the lease of server %s %s; it claimed the job at %s", c.Node, over, c.Since.UTC().Format(time.RFC3339))
 }
@@ -144,10 +144,10 @@ func (v *Verdict) successor() string {
 func (v *Verdict) nobody() string {
 	text := "no server serves the queue"
 	if len(v.Drains) > 0 {
-		text += ", and these drain: " + someOf(v.Drains)
+		text += ", and these are draining: " + someOf(v.Drains)
 	}
 	if v.LastServer != "" {
-		text += fmt.Sprintf("; server %s did last, until %s, %v ago", v.LastServer, v.LastServed.UTC().Format(time.RFC3339), v.Now.Sub(v.LastServed).Round(time.Second))
+		text += fmt.Sprintf("; the last was server %s, until %s, %v ago", v.LastServer, v.LastServed.UTC().Format(time.RFC3339), v.Now.Sub(v.LastServed).Round(time.Second))
 	}
 	return text
 }

@@ -77,16 +77,16 @@ type Action struct {
 func (a *Action) Validate() error {
 	switch {
 	case a.ID == "" || len(a.ID) > 64:
-		return fmt.Errorf("%w: an action's ID of %d bytes; it has 1 to 64", ErrInvalidRequest, len(a.ID))
+		return fmt.Errorf("%w: an action's ID of %d bytes; give 1 to 64", ErrInvalidRequest, len(a.ID))
 	case a.Verb == "":
-		return fmt.Errorf("%w: an action without a Verb", ErrInvalidRequest)
+		return fmt.Errorf("%w: the action has no Verb; give one", ErrInvalidRequest)
 	case len(a.IDs) > MaxActionIDs:
-		return fmt.Errorf("%w: the action lists %d ids; %d is the most", ErrInvalidRequest, len(a.IDs), MaxActionIDs)
+		return fmt.Errorf("%w: the action lists %d ids; the maximum is %d", ErrInvalidRequest, len(a.IDs), MaxActionIDs)
 	}
 	texts := append([]string{a.ID, a.Verb, a.Actor, a.From, a.Reason, a.Queue, a.Prefix, a.Group, a.Filter, a.Error}, a.IDs...)
 	for _, text := range texts {
 		if len(text) > MaxActionText {
-			return fmt.Errorf("%w: the action has a text of %d bytes; %d is the most", ErrInvalidRequest, len(text), MaxActionText)
+			return fmt.Errorf("%w: the action has a text of %d bytes; the maximum is %d", ErrInvalidRequest, len(text), MaxActionText)
 		}
 	}
 	return validateTexts("the action has", texts...)

@@ -12,12 +12,12 @@ import (
 var (
 	// ErrUnknownQueue reports a queue that was never declared, or whose record the store has lost.
 	// Declare the queue, then repeat the call.
-	ErrUnknownQueue = errors.New("unknown queue: in this store nothing was pushed to it and no server has run it; " +
+	ErrUnknownQueue = errors.New("unknown queue: in this store, no job was pushed to it and no server has run it; " +
 		"do either, or check its name and the store's database, prefix or schema")
 	// ErrUnknownNode reports a server without a current announcement: it never ran on this store,
 	// was retired or is gone.
-	ErrUnknownNode = errors.New("unknown node: no server announces itself under this owner id, or it has stopped; " +
-		"take the owner of a node that the list of nodes shows as alive or draining")
+	ErrUnknownNode = errors.New("unknown server: no server announces this owner id, or it has stopped; " +
+		"use the owner id of a server that the list of servers shows as alive or draining")
 	// ErrShardCountMismatch reports a shard count or a generation that differs from the queue's
 	// record. Nothing was written.
 	ErrShardCountMismatch = errors.New("shard count mismatch")

@@ -43,7 +43,7 @@ type GroupsReply struct {
 // validateGroup refuses a group that a dead letter can't have; "" means any group.
 func validateGroup(group string) error {
 	if group != "" && core.GroupName(group) != group {
-		return fmt.Errorf("%w: no group is called %q; take a name that Groups returned", ErrInvalidRequest, group)
+		return fmt.Errorf("%w: there is no group %q; use a name that Groups returned", ErrInvalidRequest, group)
 	}
 	return nil
 }

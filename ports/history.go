@@ -45,7 +45,7 @@ func (r *RecordRequest) Validate() error {
 	}
 	for i := range r.Records {
 		if at := r.Records[i].Minute; at < 0 || at > core.MaxInstant || at != at.Minute() {
-			return fmt.Errorf("%w: no minute begins at %d µs; use Instant.Minute", ErrInvalidRequest, at)
+			return fmt.Errorf("%w: %d µs is not the start of a minute; use Instant.Minute", ErrInvalidRequest, at)
 		}
 	}
 	return nil
@@ -66,7 +66,7 @@ type HistoryRequest struct {
 // minutes.
 func (r *HistoryRequest) Validate() error {
 	if r.Step < 0 || r.Step > HistoryKept || r.Step%time.Minute != 0 {
-		return fmt.Errorf("%w: a step of %v; a step is 1 minute to %v, in whole minutes", ErrInvalidRequest, r.Step, HistoryKept)
+		return fmt.Errorf("%w: a step of %v; give 1 minute to %v, in whole minutes", ErrInvalidRequest, r.Step, HistoryKept)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (r *ImportRequest) Validate() error {
 		d := &r.DeadLetters[i]
 		err := r.validate(d, &bound)
 		if err == nil && ids[d.ID] {
-			err = fmt.Errorf("%w: id %q comes twice; unite its payloads, or bring them by another call", ErrInvalidRequest, d.ID)
+			err = fmt.Errorf("%w: id %q is there twice; unite its payloads, or import them by another call", ErrInvalidRequest, d.ID)
 		}
 		if err != nil {
 			return fmt.Errorf("dead letter %d: %w", i, err)
@@ -57,15 +57,15 @@ func (r *ImportRequest) validate(d *core.DeadLetter, bound *core.Bound) error {
 		return err
 	}
 	if at := core.ShardOf(d.ID, r.Shards); at != r.Shard.Index {
-		return fmt.Errorf("%w: id %q is of shard %d and not of %v", ErrInvalidRequest, d.ID, at, r.Shard)
+		return fmt.Errorf("%w: id %q belongs to shard %d, not to %v", ErrInvalidRequest, d.ID, at, r.Shard)
 	}
 	switch {
 	case d.ChangedAt < 0 || d.ChangedAt > core.MaxInstant:
-		return fmt.Errorf("%w: ChangedAt of id %q is %d µs; 0 to %d are possible", core.ErrInvalidTime, d.ID, d.ChangedAt, core.MaxInstant)
+		return fmt.Errorf("%w: ChangedAt of id %q is %d µs; give 0 to %d", core.ErrInvalidTime, d.ID, d.ChangedAt, core.MaxInstant)
 	case core.ErrorText(d.Error) != d.Error:
-		return fmt.Errorf("%w: the error of id %q is no text that a store keeps; pass it through core.ErrorText", ErrInvalidRequest, d.ID)
+		return fmt.Errorf("%w: the error of id %q is not text that a store accepts; pass it through core.ErrorText", ErrInvalidRequest, d.ID)
 	case core.GroupName(d.Group) != d.Group:
-		return fmt.Errorf("%w: no group is called %q; pass it through core.GroupName", ErrInvalidRequest, d.Group)
+		return fmt.Errorf("%w: %q is not the name of a group; pass it through core.GroupName", ErrInvalidRequest, d.Group)
 	case len(d.Payloads) == 0:
 		return fmt.Errorf("%w: id %q has no payload", ErrInvalidRequest, d.ID)
 	}
@@ -73,7 +73,7 @@ func (r *ImportRequest) validate(d *core.DeadLetter, bound *core.Bound) error {
 		return err
 	}
 	if bound.Take(d.Payloads) < len(d.Payloads) {
-		return fmt.Errorf("%w: id %q is beyond the %d payloads or %d bytes of a step; bring the rest by another call",
+		return fmt.Errorf("%w: id %q exceeds the %d payloads or %d bytes of a step; import the rest by another call",
 			ErrInvalidRequest, d.ID, core.MaxTurnPayloads, core.MaxStepBytes)
 	}
 	return nil
@@ -88,7 +88,7 @@ func validatePayloads(d *core.DeadLetter) error {
 			return fmt.Errorf("payload %d of id %q: %w", i, d.ID, err)
 		}
 		if there[string(p.Data)] || i > 0 && d.Payloads[i-1].Compare(p) > 0 {
-			return fmt.Errorf("%w: payload %d of id %q comes twice or is out of order; pass them through core.NewPayloadSet", ErrInvalidRequest, i, d.ID)
+			return fmt.Errorf("%w: payload %d of id %q is there twice or is out of order; pass them through core.NewPayloadSet", ErrInvalidRequest, i, d.ID)
 		}
 		there[string(p.Data)] = true
 	}

@@ -114,7 +114,7 @@ func (r *PageRequest) Validate() error { return r.validate(false) }
 
 func (r *PageRequest) validate(byID bool) error {
 	if !byID && r.Prefix != "" {
-		return fmt.Errorf("%w: prefix %q of a list that is not by id; sort it by id", ErrInvalidRequest, r.Prefix)
+		return fmt.Errorf("%w: prefix %q in a list that is not sorted by id; sort it by id", ErrInvalidRequest, r.Prefix)
 	}
 	if err := validatePrefix(r.Prefix); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (r *PageRequest) validate(byID bool) error {
 // validatePrefix refuses a text that no id can begin with.
 func validatePrefix(prefix string) error {
 	if !utf8.ValidString(prefix) || strings.ContainsFunc(prefix, unicode.IsControl) {
-		return fmt.Errorf("%w: no id begins with %q, which is not UTF-8 or has a control character", ErrInvalidRequest, prefix)
+		return fmt.Errorf("%w: no id can begin with %q, which is not UTF-8 or has a control character", ErrInvalidRequest, prefix)
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (r *JobsRequest) Validate() error {
 		return fmt.Errorf("%w: jobs can't be sorted by %v; use a constant of ports.SortBy", ErrInvalidRequest, r.SortBy)
 	}
 	if r.Fresh && r.SortBy != ByTime && r.SortBy != ByID {
-		return fmt.Errorf("%w: fresh jobs in a list of those with a failure; sort by ByTime or ByID", ErrInvalidRequest)
+		return fmt.Errorf("%w: fresh jobs in a list of jobs with a failure; sort by ByTime or ByID", ErrInvalidRequest)
 	}
 	return r.validate(r.ByID())
 }
@@ -182,7 +182,7 @@ type MorgueRequest struct {
 // letter can have, and what [PageRequest.Validate] returns.
 func (r *MorgueRequest) Validate() error {
 	if r.ByID && r.Group != "" {
-		return fmt.Errorf("%w: group %q of a list by id; list it by time", ErrInvalidRequest, r.Group)
+		return fmt.Errorf("%w: group %q in a list by id; list it by time", ErrInvalidRequest, r.Group)
 	}
 	if err := validateGroup(r.Group); err != nil {
 		return err

@@ -165,7 +165,7 @@ type DeadLetterStep struct {
 // DeadLetters, and a Group that no dead letter can have.
 func (s *DeadLetterStep) Validate() error {
 	if s.Group != "" && s.DeadLetters != nil {
-		return fmt.Errorf("%w: group %q of dead letters that are named; leave one out", ErrInvalidRequest, s.Group)
+		return fmt.Errorf("%w: group %q beside named dead letters; give only one of them", ErrInvalidRequest, s.Group)
 	}
 	if err := validateGroup(s.Group); err != nil {
 		return err

@@ -65,11 +65,11 @@ func (r *PermitRequest) Validate() error {
 	case r.Owner == "":
 		return errNoOwner
 	case r.Attempt < 1:
-		return fmt.Errorf("%w: attempt %d; they count from 1", ErrInvalidRequest, r.Attempt)
+		return fmt.Errorf("%w: attempt %d; attempts count from 1", ErrInvalidRequest, r.Attempt)
 	case r.Limit < 1 || r.Limit > MaxPermits:
-		return fmt.Errorf("%w: a limit of %d permits; 1 to %d", ErrInvalidRequest, r.Limit, MaxPermits)
+		return fmt.Errorf("%w: a limit of %d permits; give 1 to %d", ErrInvalidRequest, r.Limit, MaxPermits)
 	case r.Hold < 0 || r.Want < r.Hold || r.Want > MaxPermits:
-		return fmt.Errorf("%w: to hold %d permits and want %d; 0 to %d, and want no fewer than hold",
+		return fmt.Errorf("%w: Hold is %d permits and Want is %d; give 0 to %d, and a Want of at least Hold",
 			ErrInvalidRequest, r.Hold, r.Want, MaxPermits)
 	}
 	return cmp.Or(validateTexts("the owner", r.Owner), validateTTL(r.TTL))

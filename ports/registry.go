@@ -154,11 +154,11 @@ func (r *AnnounceRequest) Validate() error {
 		return err
 	}
 	if n := len(n.Status.Longest); n > MaxLongest {
-		return fmt.Errorf("%w: the status names %d running jobs; %d is the most", ErrInvalidRequest, n, MaxLongest)
+		return fmt.Errorf("%w: the status names %d running jobs; the maximum is %d", ErrInvalidRequest, n, MaxLongest)
 	}
 	for i := range n.Status.Queues {
 		if busy := len(n.Status.Queues[i].LaneBusy); busy > MaxLaneBusy {
-			return fmt.Errorf("%w: the status names %d shards of %q whose lane is busy; %d is the most", ErrInvalidRequest, busy, n.Status.Queues[i].Queue, MaxLaneBusy)
+			return fmt.Errorf("%w: the status names %d shards of %q whose lane is busy; the maximum is %d", ErrInvalidRequest, busy, n.Status.Queues[i].Queue, MaxLaneBusy)
 		}
 	}
 	return validateTTL(r.TTL)

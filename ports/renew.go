@@ -42,7 +42,7 @@ type HeadsReply struct {
 
 func validateTTL(ttl time.Duration) error {
 	if ttl < time.Millisecond {
-		return fmt.Errorf("%w: TTL %v; at least 1ms", ErrInvalidRequest, ttl)
+		return fmt.Errorf("%w: TTL %v; give at least 1ms", ErrInvalidRequest, ttl)
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func (s *Store) drain(t TB, until time.Time, limit int, handlers []skein.Handler
 			idle = 0
 		}
 		if idle > 1 {
-			return r.events, errors.New("a job is due that the store does not return")
+			return r.events, errors.New("the store does not return a job that is due")
 		}
 		s.clock.Pass(next.Due.Time())
 	}
@@ -99,6 +99,6 @@ func (s *Store) options(t TB, r *recorder) skein.ServerOptions {
 func circling(events Events, limit int) error {
 	const shown = 5
 	last := events[max(0, len(events)-shown):]
-	return fmt.Errorf("%w: %d ran and more is due; does a handler snooze, fail or push without a delay for ever? "+
-		"If it does end, raise MaxJobs. The last ones:\n%v", errLimit, limit, last)
+	return fmt.Errorf("%w: %d jobs ran and more are due; does a handler snooze, fail or push without a delay for ever? "+
+		"If the test does end, raise MaxJobs. The last jobs:\n%v", errLimit, limit, last)
 }

@@ -49,7 +49,7 @@ type Event struct {
 	// Error is the text of a failure or bury. If the job itself has no error, it is that of the
 	// first buried payload.
 	Error string
-	// Buried are the Payloads that went to the morgue.
+	// Buried are the Payloads that were buried in the morgue.
 	Buried []string
 	// Next is when the requeued job may run again, measured like At. It is 0 if no job was
 	// requeued.

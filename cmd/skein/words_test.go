@@ -51,7 +51,7 @@ func TestErrorsNameFlagsAndCommands(t *testing.T) {
 		{"job push orders a --payload x --shards 1 --index-ids", "--index-ids"},
 		{"queue forget orders", "not empty"},
 		{"queue pause nowhere", "unknown queue"},
-		{"node drain nowhere", "unknown node"},
+		{"node drain nowhere", "unknown server"},
 		{"morgue edit orders a --payload y", "no dead letter"},
 	} {
 		var out, said bytes.Buffer

@@ -31,7 +31,7 @@ func main() {
 	}
 	handler := Orders.Handler(func(_ context.Context, id string, events []Event) error {
 		fmt.Println(id, "in one call:", events)
-		stop() // There is nothing more to come: the server drains and returns.
+		stop() // There is nothing more to come: the server shuts down and returns.
 		return nil
 	})
 	if err := skein.NewServer(store, skein.ServerOptions{}, handler).Run(ctx); err != nil {

@@ -16,7 +16,7 @@ import (
 // Context returns a context for a command's work, made from parent, and traps
 // signals until stop is called:
 //
-//   - the first INT or TERM cancels the context, so that the command drains; its
+//   - the first INT or TERM cancels the context, so that the command finishes its work; its
 //     cause, by context.Cause, names the signal
 //   - the second ends the process at once, with status 128 + the signal's number
 //   - each QUIT or TTIN, where the system has them, writes the stacks of all

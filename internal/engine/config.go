@@ -135,7 +135,7 @@ type QueueNamer interface {
 // node does not serve.
 func checkScheduler(s core.Scheduler, served map[string]*Queue) error {
 	if s == nil {
-		return fmt.Errorf("%w: the Scheduler built a nil scheduler", core.ErrInvalidOptions)
+		return fmt.Errorf("%w: the Scheduler returned a nil scheduler", core.ErrInvalidOptions)
 	}
 	naming, ok := s.(QueueNamer)
 	if !ok {

@@ -87,8 +87,8 @@ func (s *shard) overdueDeferrals(settled []core.Settlement, deferred, waiting []
 func (s *shardInfo) deferralLine(id string, lasts time.Duration) logLine {
 	return logLine{
 		level: slog.LevelWarn,
-		message: "a transaction that settles a job stays open, and the job waits for it; " +
-			"if its client has stopped, end its session, and set idle_in_transaction_session_timeout so that the server does",
+		message: "a transaction that settles a job is still open, and the job waits for it; " +
+			"if its client has stopped, end its session, and set idle_in_transaction_session_timeout so that the database ends them",
 		attrs: append(s.jobAttrs(id), slog.Duration("for", lasts)),
 	}
 }

@@ -58,7 +58,7 @@ func New(store Store, cfg Config) *Engine {
 	}
 }
 
-// Run works until ctx ends, then drains: it claims nothing more, lets handlers finish, settles
+// Run works until ctx ends, then shuts down: it claims nothing more, lets handlers finish, settles
 // what finished, puts back what never started, and releases its leases. It returns once every
 // handler has returned.
 //
@@ -73,7 +73,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		return err
 	}
 	if len(e.shards()) == 0 {
-		e.log.Warn("the splitter assigns no shard to this node, so it works none", "queues", len(e.cfg.Queues))
+		e.log.Warn("the splitter assigns no shard to this server, so it runs no jobs", "queues", len(e.cfg.Queues))
 	}
 	if err := e.declareAll(ctx); err != nil || ctx.Err() != nil {
 		return err

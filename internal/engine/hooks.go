@@ -57,7 +57,7 @@ func (h *hooks) add(buried []Buried) {
 	}
 	h.mu.Unlock()
 	for i := range buried[room:] {
-		h.logMissed(&buried[room+i], "too many wait for it")
+		h.logMissed(&buried[room+i], "too many calls wait")
 	}
 }
 
@@ -85,7 +85,7 @@ func (h *hooks) next() (Buried, bool) {
 // call calls the hook once.
 func (h *hooks) call(b *Buried) {
 	if h.ctx.Err() != nil {
-		h.logMissed(b, "the server's shutdown timeout is over")
+		h.logMissed(b, "the server's shutdown timeout has passed")
 		return
 	}
 	if err := GuardGoroutine(func() error { return h.node.cfg.Buried(h.ctx, *b) }); err != nil && h.node.jobLog.failedHooks.Pass(time.Now(), b.Shard.Queue) {

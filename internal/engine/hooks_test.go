@@ -97,7 +97,7 @@ func TestBurialsWithoutRoomAreLoggedAndCounted(t *testing.T) {
 		w.sleep(10 * poll)
 		w.wantCounts(0, 0, 0, jobs)
 		w.sleep(10 * time.Second)
-		missed := len(n.log.lines("OnBuried was not called for a burial", "too many wait for it"))
+		missed := len(n.log.lines("OnBuried was not called for a burial", "too many calls wait"))
 		if missed != 10 || len(n.log.lines("more burials without a call of OnBuried", "count=286")) != 1 {
 			w.Errorf("%d burials are logged as missed, want 10, and a line that counts the other 286", missed)
 		}
@@ -122,7 +122,7 @@ func TestHooksEndWithTheShutdownTimeout(t *testing.T) {
 				w.Errorf("a hook's context ended for %v, want %v", cause, engine.ErrShutdown)
 			}
 		}
-		if got := len(n.log.lines("OnBuried was not called for a burial", "the server's shutdown timeout is over")); got != 6 {
+		if got := len(n.log.lines("OnBuried was not called for a burial", "the server's shutdown timeout has passed")); got != 6 {
 			w.Errorf("%d are logged as missed, want the 6 that waited", got)
 		}
 	})

@@ -107,7 +107,7 @@ func (s *shard) leaseEnded(now time.Time) error {
 	case !s.lease.held:
 		return nil
 	case !now.Before(s.lease.until):
-		return fmt.Errorf("%w: the store did not answer for most of its TTL of %v", ports.ErrLeaseLost, ttl)
+		return fmt.Errorf("%w: the store did not answer for most of the lease's TTL of %v", ports.ErrLeaseLost, ttl)
 	case s.turns.unanswered(now) >= ttl:
 		return fmt.Errorf("%w: given up, since turn %d failed or got no answer for the TTL of %v", ports.ErrLeaseLost,
 			s.turns.request.Number, ttl)

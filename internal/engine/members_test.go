@@ -221,7 +221,7 @@ func TestMoreNodesThanShards(t *testing.T) {
 			w.Fatalf("owners are %v, want two of the three", owners)
 		}
 		standby, working := nodes[at], nodes[(at+1)%3]
-		if n := standby.log.count("more servers than shards; it stands by"); n != 1 {
+		if n := standby.log.count("more servers than shards; it is a standby"); n != 1 {
 			w.Errorf("the log says %d times that the node stands by, want once", n)
 		}
 		working.cutOff()

@@ -145,7 +145,7 @@ func (m *membership) split() {
 	if !m.draining {
 		split, err := e.split(e.served.Load(), m.sharing)
 		if err != nil {
-			e.log.Error("the splitter fails; the node keeps the shards that it has", "nodes", len(m.sharing), "error", err)
+			e.log.Error("the splitter failed; this server keeps the shards that it has", "nodes", len(m.sharing), "error", err)
 			return
 		}
 		for _, ids := range append(split.Lanes, split.Shared) {

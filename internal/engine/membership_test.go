@@ -237,7 +237,7 @@ func TestANodeThatDrainsAloneWorksNothing(t *testing.T) {
 				if diff := cmp.Diff(want, events.heard()); diff != "" {
 					w.Errorf("what the observer heard (-want +got):\n%s", diff)
 				}
-				n.wantLines(0, "it stands by")
+				n.wantLines(0, "it is a standby")
 				n.wantLines(3, "share of a queue has changed")
 				n.wantLines(1, "share of a queue has changed", "INFO", "shards=0 of=4")
 			})
@@ -311,7 +311,7 @@ func TestAUsersSplitterSeesTheNodesAndMayFail(t *testing.T) {
 		w.start(each(succeed), spread, shards(8))
 		w.sleep(2 * memberTTL)
 		w.wantOwners(even(8, first))
-		first.wantLines(1, "the splitter fails; the node keeps the shards that it has", "no idea")
+		first.wantLines(1, "the splitter failed; this server keeps the shards that it has", "no idea")
 		fails.Store(false)
 		w.start(each(succeed), spread, shards(8))
 		w.sleep(2 * memberTTL)

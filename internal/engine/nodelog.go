@@ -106,11 +106,11 @@ func (m *membership) reportShare() {
 		if m.draining {
 			e.log.Info("an operator drains this server: it gives up its shards")
 		} else {
-			e.log.Info("an operator has ended the drain: this server works again")
+			e.log.Info("an operator has ended the drain: this server takes shards again")
 		}
 	}
 	if !m.draining && len(m.mine) == 0 && len(e.shards()) > 0 {
-		e.log.Info("none of the shards is this server's, since there are more servers than shards; it stands by",
+		e.log.Info("this server has no shards, because there are more servers than shards; it is a standby",
 			"servers", len(m.sharing), "shards", len(e.shards()))
 	}
 }

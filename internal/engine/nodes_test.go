@@ -44,10 +44,10 @@ func TestANodeWithoutShardsRunsAndStops(t *testing.T) {
 		w.sleep(time.Minute)
 		n.stop()
 		w.within("Run returned", w.elapsed(), time.Minute, time.Minute)
-		if told := n.log.count("assigns no shard to this node"); told != 1 {
+		if told := n.log.count("assigns no shard to this server"); told != 1 {
 			w.Errorf("the log says %d times that it has no shard, want once", told)
 		}
-		n.wantLines(0, "it stands by")
+		n.wantLines(0, "it is a standby")
 	})
 }
 

@@ -32,7 +32,7 @@ func (g guardedObserver) call(method string, f func()) {
 		return
 	}
 	if _, known := g.said.LoadOrStore(method, true); !known {
-		g.log.Error("the Observer panicked; its figures are wrong, and its other panics in this method are not logged",
+		g.log.Error("the Observer panicked; its figures are wrong, and further panics in this method are not logged",
 			"method", method, "error", err)
 	}
 }

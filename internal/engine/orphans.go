@@ -100,7 +100,7 @@ func (k *orphanKeeper) queue(name string) error {
 		errs = append(errs, err)
 	}
 	if recovered > 0 {
-		k.node.log.Warn("put back the jobs of dead servers in a queue that no server serves; they wait for a server",
+		k.node.log.Warn("put back the jobs of dead servers in a queue that no server runs; the jobs wait for a server",
 			keyQueue, name, "jobs", recovered)
 	}
 	if len(q.Unreached) > 0 {

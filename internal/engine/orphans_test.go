@@ -94,7 +94,7 @@ func TestOrphansOfAQueueThatNobodyServesArePutBackByWhoMay(t *testing.T) {
 				if found := w.find("job-0").Queued; found == nil || found.Recoveries != 1 || found.RetryCount != core.FreshRetryCount {
 					w.Errorf("job-0 is %+v; want it fresh and recovered once", found)
 				}
-				if got := other.log.count("that no server serves"); got != 1 || other.log.count("jobs=40") != 1 {
+				if got := other.log.count("that no server runs"); got != 1 || other.log.count("jobs=40") != 1 {
 					w.Errorf("the log says it %d times, want once, with how many:\n%s", got, other.log)
 				}
 				a := w.audit()

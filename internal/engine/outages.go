@@ -100,7 +100,7 @@ func (s *loopStatus) failed(err error) {
 // shard count that no longer matches, needs an operator: the store has not failed.
 func (s *loopStatus) failing(err error) string {
 	if mismatch := (*mismatchError)(nil); errors.As(err, &mismatch) {
-		return "a queue was declared again with another shard count, so this server works none of its shards; restart this server with that count"
+		return "a queue was declared again with another shard count, so this server runs none of its shards; restart this server with that count"
 	}
 	if s.doing == listening {
 		return "wake-ups don't work; the store is polled"

@@ -10,7 +10,7 @@ import (
 )
 
 // errNotRunning is the error of a change to a node that does not run.
-var errNotRunning = fmt.Errorf("%w: the server does not run; call it between the start and the end of Run", core.ErrInvalidOptions)
+var errNotRunning = fmt.Errorf("%w: the server is not running; call this between the start and the end of Run", core.ErrInvalidOptions)
 
 // AddQueue makes the running node serve one more queue. It returns the error of the queue's
 // declaration. It returns core.ErrInvalidOptions if the node does not run, serves the queue
@@ -26,7 +26,7 @@ func (e *Engine) AddQueue(q *Queue) error {
 	now := e.served.Load()
 	switch {
 	case now.byName()[q.Name] != nil:
-		return fmt.Errorf("%w: the server has a handler for queue %q already", core.ErrInvalidOptions, q.Name)
+		return fmt.Errorf("%w: the server already has a handler for queue %q", core.ErrInvalidOptions, q.Name)
 	case e.leavingQueues[q.Name]:
 		return fmt.Errorf("%w: the server still runs jobs of queue %q since it was removed; wait for RemoveQueue to return", core.ErrInvalidOptions, q.Name)
 	}
@@ -103,7 +103,7 @@ func (e *Engine) endRemoval(q *Queue) {
 	next := now.change(now.queues, now.lanes)
 	next.shards = slices.DeleteFunc(next.shards, func(s *shard) bool { return s.queue == q })
 	if err := e.adopt(p, next, nil); err != nil {
-		e.log.Error("a queue was removed, and the scheduler keeps its shards", "queue", q.Name, "error", err)
+		e.log.Error("a queue was removed, but the scheduler keeps its shards", "queue", q.Name, "error", err)
 	}
 }
 
@@ -112,7 +112,7 @@ func (e *Engine) endRemoval(q *Queue) {
 // shards of their own.
 func (e *Engine) SetLanes(n int) error {
 	if n < 1 {
-		return fmt.Errorf("%w: %d Lanes; a server has at least one", core.ErrInvalidOptions, n)
+		return fmt.Errorf("%w: %d Lanes; give at least one", core.ErrInvalidOptions, n)
 	}
 	e.reconfiguring.Lock()
 	defer e.reconfiguring.Unlock()
@@ -143,7 +143,7 @@ func (e *Engine) changeable() (*pool, error) {
 func (e *Engine) serveQueues(p *pool, next *served) error {
 	split, err := e.split(next, []core.SplitNode{e.splitNode(next)})
 	if err == nil && len(split.Lanes) > 0 {
-		err = errors.New("the Splitter pins shards to lanes, and did not before")
+		err = errors.New("the Splitter pins shards to lanes, but did not before")
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", core.ErrInvalidOptions, err)

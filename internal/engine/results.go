@@ -99,7 +99,7 @@ func (b *Batch) ignoredOutcome(i int, committed *core.Outcome) []logLine {
 	return []logLine{{
 		level: slog.LevelWarn,
 		message: "a handler settled a job in a committed transaction and then gave it another outcome, " +
-			"which does not count; give the outcome by job.Settle before skein.SettleIn",
+			"which is ignored; set the outcome with job.Settle before skein.SettleIn",
 		attrs: append(b.shard.jobAttrs(b.Claims[i].ID), slog.String("outcome", name)),
 	}}
 }

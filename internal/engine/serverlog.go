@@ -69,7 +69,7 @@ func (e *Engine) checkSettings() {
 	var found []ports.Check
 	if e.cfg.ShutdownTimeout >= kubernetesGrace && os.Getenv("KUBERNETES_SERVICE_HOST") != "" {
 		found = append(found, ports.Check{Name: "shutdown_timeout", Value: e.cfg.ShutdownTimeout.String(),
-			Advice: "make sure that terminationGracePeriodSeconds, 30 by default, is longer, or jobs are killed before they are put back"})
+			Advice: "set terminationGracePeriodSeconds, 30 by default, to a longer time, or jobs are killed before they are put back"})
 	}
 	found = append(found, e.checkStore()...)
 	if len(found) > 0 {
@@ -132,7 +132,7 @@ func (n *node) checkPool() {
 		}
 		if most, lanes := pooled.Connections(), n.cfg.Lanes; most > 0 && most <= lanes {
 			n.log.Warn("needs attention", "check", "pool", "server", "", "value", fmt.Sprintf("%d connections, %d lanes", most, lanes),
-				"advice", fmt.Sprintf("handlers settle in transactions; if these are of the store's pool, each lane may hold a connection, and none is left to renew leases: let it have %d", lanes+4))
+				"advice", fmt.Sprintf("handlers settle in transactions; if the transactions use the store's pool, each lane may hold a connection, and none is left to renew leases: set its size to %d", lanes+4))
 		}
 	})
 }
@@ -140,7 +140,7 @@ func (n *node) checkPool() {
 // logDraining logs that the server stops, and how many batches it waits for.
 func (e *Engine) logDraining() {
 	running, _ := runningBatches(e.shards(), time.Now())
-	e.log.Info("draining", "running", running)
+	e.log.Info("shutting down", "running", running)
 }
 
 // draining logs, each waitingEach, that a stop waits for handlers.

@@ -147,6 +147,6 @@ func (n *node) sendTallies(ctx context.Context) error {
 // sendLastTallies sends the counts since the last time, after counting has ended.
 func (n *node) sendLastTallies(ctx context.Context) {
 	if err := n.sendTallies(ctx); err != nil {
-		n.log.Warn("the store did not accept the last counts; the history of this minute lacks them", "error", err)
+		n.log.Warn("the store did not accept the last counts; they are missing in the history of this minute", "error", err)
 	}
 }

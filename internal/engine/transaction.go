@@ -15,9 +15,9 @@ import (
 var ErrNotCommitted = errors.New("the handler returned without having committed the transaction in which it settled the job")
 
 var (
-	errNoHandler = errors.New("settle in a transaction: the context is not a handler's; pass the one that the handler was given")
-	errByPayload = errors.New("settle in a transaction: it settles the whole job, and Each takes payload by payload; use Handler or JobHandler")
-	errAttached  = errors.New("settle in a transaction: the handler has called Then, which pushes after the job's end; push in the transaction instead, through client.Via with it")
+	errNoHandler = errors.New("settle in a transaction: the context is not a handler's; pass the handler's context")
+	errByPayload = errors.New("settle in a transaction: it settles the whole job, but Each handles single payloads; use Handler or JobHandler")
+	errAttached  = errors.New("settle in a transaction: the handler has called Then, which pushes after the job's end; push in the transaction instead, with client.Via")
 	errTooLate   = errors.New("settle in a transaction: the handler has returned; settle and commit before it does")
 )
 
@@ -44,7 +44,7 @@ func SettleIn(ctx context.Context, settler ports.Settler) error {
 	case err == nil:
 		return nil
 	case again && errors.Is(err, ports.ErrLeaseLost):
-		return fmt.Errorf("settle in a transaction: the handler has settled its job before, in this transaction or "+
+		return fmt.Errorf("settle in a transaction: the handler has already settled its job, in this transaction or "+
 			"in one that has committed; settle it once: %w", err)
 	}
 	return fmt.Errorf("settle in a transaction: %w", err)

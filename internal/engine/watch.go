@@ -108,7 +108,7 @@ func (w *watcher) standby(now time.Time) {
 		return
 	}
 	w.holders = holders
-	w.node.log.Info("this server waits for its shards, which others hold", "holders", names)
+	w.node.log.Info("this server waits for its shards, which other servers hold", "holders", names)
 }
 
 // names returns the names of owners, or their ids. known is false if a name is missing.

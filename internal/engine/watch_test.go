@@ -48,7 +48,7 @@ func TestTheLogNamesTheJobThatGoesOn(t *testing.T) {
 	})
 }
 
-const heldBy = "waits for its shards, which others hold"
+const heldBy = "waits for its shards, which other servers hold"
 
 func TestAStandbySaysWhoHoldsAllShards(t *testing.T) {
 	inWorld(t, func(w *world) {

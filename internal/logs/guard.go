@@ -38,7 +38,7 @@ type said struct {
 func (s *said) recover() {
 	if v := recover(); v != nil {
 		s.once.Do(func() {
-			_, _ = fmt.Fprintf(s.to, "skein: the log's handler panicked, and its record is lost; other panics of it are not reported: %v\n", v)
+			_, _ = fmt.Fprintf(s.to, "skein: the log's handler panicked, and its record is lost; further panics are not reported: %v\n", v)
 		})
 	}
 }

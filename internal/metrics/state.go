@@ -3,14 +3,14 @@ package metrics
 // ofServer are gauges of the servers of a process.
 func ofServer() []Metric {
 	return []Metric{
-		{Name: "skein_lanes", Type: Gauge, Source: Server, By: "Lanes", Unit: "lanes", Help: "Batches that the servers of this process run at once at most."},
-		{Name: "skein_lanes_busy", Type: Gauge, Source: Server, By: "Status.Busy", Unit: "lanes", Help: "Lanes that run a batch."},
+		{Name: "skein_lanes", Type: Gauge, Source: Server, By: "Lanes", Unit: "lanes", Help: "The largest number of batches that the servers of this process run at once."},
+		{Name: "skein_lanes_busy", Type: Gauge, Source: Server, By: "Status.Busy", Unit: "lanes", Help: "Lanes that are running a batch."},
 		{Name: "skein_jobs_running", Type: Gauge, Source: Server, By: "Status.Queues[].Running", Unit: "jobs",
-			Labels: []Label{queue()}, Help: "Jobs in batches that run."},
+			Labels: []Label{queue()}, Help: "Jobs in running batches."},
 		{Name: "skein_jobs_buffered", Type: Gauge, Source: Server, By: "Status.Queues[].Claimed", Unit: "jobs",
-			Labels: []Label{queue()}, Help: "Jobs claimed that have not started."},
+			Labels: []Label{queue()}, Help: "Claimed jobs that have not started."},
 		{Name: "skein_leases_held", Type: Gauge, Source: Server, By: "Status.Queues[].Shards", Unit: "leases",
-			Labels: []Label{queue()}, Help: "Shards that the servers of this process work."},
+			Labels: []Label{queue()}, Help: "Shards that the servers of this process have leased."},
 	}
 }
 
@@ -22,11 +22,11 @@ func ofStore() []Metric {
 		{Name: "skein_store_check", Type: Gauge, Source: Store, By: "Checks", Unit: "",
 			Labels: []Label{{Name: "check"}}, Help: "The worst of each check of the store's servers: 0 ok, 1 unknown, 2 warn, 3 fail."},
 		{Name: "skein_exporter_up", Type: Gauge, Source: Store, By: "Stats", Unit: "",
-			Help: "1 if the last look at the store succeeded, 0 if it failed and what is shown is older."},
+			Help: "1 if the last reading of the store succeeded, 0 if it failed and the values shown are older."},
 		{Name: "skein_exporter_age_seconds", Type: Gauge, Source: Store, By: "Stats", Unit: "seconds",
-			Help: "How long ago the store was looked at for the values shown; absent before the first look that succeeds."},
+			Help: "The age of the values shown; absent before the first successful reading of the store."},
 		{Name: "skein_exporter_look_seconds", Type: Gauge, Source: Store, By: "Stats", Unit: "seconds",
-			Help: "How long the last look took; the next is 99 times as long after it, and at least 5 s."},
+			Help: "The duration of the last reading of the store. The next reading follows after 99 times this duration, at least 5 s."},
 	}...)
 }
 
@@ -35,9 +35,9 @@ func ofQueues() []Metric {
 	return []Metric{
 		{Name: "skein_queue_jobs", Type: Gauge, Source: Store, By: "Stats", Unit: "jobs",
 			Labels: []Label{queue(), one("state", "fresh", "retry", "claimed", "orphaned", "dead", "quarantined")},
-			Help:   "Jobs of a queue. Fresh, retry and orphaned ones wait for a server. Orphaned ones are claimed too: by a server that is gone. Dead ones are ids in the morgue."},
+			Help:   "Jobs of a queue. Fresh, retry and orphaned jobs wait for a server. Orphaned jobs are counted as claimed too: their server is gone. Dead counts the ids in the morgue."},
 		{Name: "skein_queue_lag_seconds", Type: Gauge, Source: Store, By: "Stats", Unit: "seconds",
-			Labels: []Label{queue()}, Help: "How long the job that has waited longest for a server has waited, since it was due or since its server's lease ended."},
+			Labels: []Label{queue()}, Help: "The longest wait of a job for a server, since it was due or since its server's lease ended."},
 		{Name: "skein_queue_processed_total", Type: Counter, Source: Store, By: "Stats", Unit: "jobs",
 			Labels: []Label{queue()}, Help: "Jobs done since the queue began, on all servers."},
 		{Name: "skein_queue_failed_total", Type: Counter, Source: Store, By: "Stats", Unit: "jobs",
@@ -46,11 +46,11 @@ func ofQueues() []Metric {
 			Labels: []Label{queue()}, Help: "1 if an operator has paused the queue."},
 		{Name: "skein_queue_shards", Type: Gauge, Source: Store, By: "Stats", Unit: "shards",
 			Labels: []Label{queue(), one("state", "owned", "free", "expired", "unreached")},
-			Help:   "Shards by their lease: owned; free, since it was given back or never taken; expired, its owner is gone; or unreached, not in the queue's other values."},
+			Help:   "Shards by their lease: owned; free, released or never leased; expired, its owner is gone; or unreached, and not in the queue's other values."},
 		{Name: "skein_queue_shard_lag_seconds", Type: Gauge, Source: Store, By: "Stats", Unit: "seconds",
-			Labels: []Label{queue(), one("of", "max", "median")}, Help: "Lag of the shard with the most of it, and of the one in the middle."},
+			Labels: []Label{queue(), one("of", "max", "median")}, Help: "The largest and the median lag of the queue's shards."},
 		{Name: "skein_queue_shard_jobs_max", Type: Gauge, Source: Store, By: "Stats", Unit: "jobs",
-			Labels: []Label{queue()}, Help: "Jobs that wait for a server in the shard with the most of them."},
+			Labels: []Label{queue()}, Help: "The largest number of waiting jobs in one shard."},
 		{Name: "skein_queue_nodes", Type: Gauge, Source: Store, By: "Nodes", Unit: "nodes",
 			Labels: []Label{queue()}, Help: "Servers that serve the queue and don't drain."},
 	}

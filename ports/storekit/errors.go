@@ -23,14 +23,14 @@ func UnknownNode(owner string) error {
 
 // NoSuchShard returns [ports.ErrInvalidRequest] for a shard that its queue does not have.
 func NoSuchShard(shard core.Shard) error {
-	return fmt.Errorf("%w: %q has no shard %d; its shards are numbered from 0 to its count less 1",
+	return fmt.Errorf("%w: %q has no shard %d; its shards are numbered from 0",
 		ports.ErrInvalidRequest, shard.Queue, shard.Index)
 }
 
 // NoSuchStep returns [ports.ErrInvalidRequest] for a step of a recount with an After that no step
 // has returned.
 func NoSuchStep(r *ports.RecountRequest) error {
-	return fmt.Errorf("%w: no recount of %v has come to %q; begin with an empty After",
+	return fmt.Errorf("%w: no recount of %v has returned the place %q; begin with an empty After",
 		ports.ErrInvalidRequest, r.Shard, r.After)
 }
 
@@ -87,28 +87,28 @@ func StalePermit(r *ports.PermitRequest) error {
 
 // LeaseLost returns [ports.ErrLeaseLost] for a lease that is not the shard's.
 func LeaseLost(l ports.Lease) error {
-	return fmt.Errorf("%w: %v is not worked by %q under token %d; acquire it again",
+	return fmt.Errorf("%w: %v is not leased to %q with token %d; acquire it again",
 		ports.ErrLeaseLost, l.Shard, l.Owner, l.Token)
 }
 
 // TurnsLost returns [ports.ErrLeaseLost] for a turn that does not follow last, the number of the
 // last turn that the store has carried out under this lease.
 func TurnsLost(r *ports.TurnRequest, last int64) error {
-	return fmt.Errorf("%w: turn %d of %v, but the store knows of %d; acquire it again",
+	return fmt.Errorf("%w: turn %d of %v, but the store's last turn is %d; acquire the shard again",
 		ports.ErrLeaseLost, r.Number, r.Lease.Shard, last)
 }
 
 // StaleTurn returns [ports.ErrStaleTurn] for a turn before last, the number of the last
 // turn that the store has carried out under this lease.
 func StaleTurn(r *ports.TurnRequest, last int64) error {
-	return fmt.Errorf("%w: turn %d of %v after turn %d; drop it", ports.ErrStaleTurn, r.Number, r.Lease.Shard, last)
+	return fmt.Errorf("%w: turn %d of %v came after turn %d; drop the late call", ports.ErrStaleTurn, r.Number, r.Lease.Shard, last)
 }
 
 // NotClaimed returns [ports.ErrLeaseLost] for a Settle with fewer claimed jobs, by their receipts,
 // than settlements.
 func NotClaimed(shard core.Shard, claimed, settlements int) error {
-	return fmt.Errorf("%w: %d of %d jobs of %v are still claimed as the settlements say; roll back: "+
-		"another node has taken them over, or the transaction is not on the store that the jobs came from",
+	return fmt.Errorf("%w: only %d of %d jobs of %v are still claimed under the receipts of their settlements; roll back: "+
+		"another server has taken over the others, or the transaction is not on the store of the jobs",
 		ports.ErrLeaseLost, claimed, settlements, shard)
 }
 
@@ -120,7 +120,7 @@ func NotEmpty(shard core.Shard) error {
 
 // Full returns [ports.ErrFull] for a store without room. words is the server's own text.
 func Full(words string) error {
-	return fmt.Errorf("%w: %s; let servers drain the queue, or give the store more room", ports.ErrFull, words)
+	return fmt.Errorf("%w: %s; let servers work off the queue, or give the store more room", ports.ErrFull, words)
 }
 
 // Interrupted returns an error for a call that was interrupted by its own context, and nil for any
@@ -134,7 +134,7 @@ func Interrupted(ctx context.Context, err error) error {
 	}
 	for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, end) {
-			return fmt.Errorf("the call was given up: %w", end)
+			return fmt.Errorf("the call was interrupted: %w", end)
 		}
 	}
 	return nil

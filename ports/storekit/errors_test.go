@@ -35,7 +35,7 @@ func TestErrorsNameTheirSentinelAndWhatToDo(t *testing.T) {
 	}{
 		{storekit.UnknownQueue("orders"), ports.ErrUnknownQueue, `"orders"`},
 		{storekit.UnknownNode("n1"), ports.ErrUnknownNode, `"n1"`},
-		{storekit.NoSuchShard(shard), ports.ErrInvalidRequest, `"orders" has no shard 3; its shards are numbered from 0 to its count less 1`},
+		{storekit.NoSuchShard(shard), ports.ErrInvalidRequest, `"orders" has no shard 3; its shards are numbered from 0`},
 		{storekit.LayoutMismatch("orders", three, storekit.Layout{Shards: 5, Generation: 2}), ports.ErrShardCountMismatch,
 			`"orders" has 5 shards in generation 2, not 3 in 1; declare it again`},
 		{storekit.LayoutMismatch("orders", three, storekit.Layout{}), ports.ErrShardCountMismatch,
@@ -49,14 +49,14 @@ func TestErrorsNameTheirSentinelAndWhatToDo(t *testing.T) {
 			`attempt 2 at orders/3 by "n1"; use a larger one`},
 		{storekit.StalePermit(&ports.PermitRequest{Queue: "orders", Owner: "n1", Attempt: 2}), ports.ErrStaleAttempt,
 			`call 2 for permits of "orders" by "n1"; use a larger number`},
-		{storekit.LeaseLost(lease), ports.ErrLeaseLost, `orders/3 is not worked by "n1" under token 42; acquire it again`},
-		{storekit.TurnsLost(turn, 5), ports.ErrLeaseLost, `turn 7 of orders/3, but the store knows of 5; acquire it again`},
-		{storekit.StaleTurn(turn, 9), ports.ErrStaleTurn, `turn 7 of orders/3 after turn 9; drop it`},
-		{storekit.NotClaimed(shard, 1, 2), ports.ErrLeaseLost, `1 of 2 jobs of orders/3 are still claimed as the settlements say; roll back: another node has taken them over, or the transaction is not on the store that the jobs came from`},
+		{storekit.LeaseLost(lease), ports.ErrLeaseLost, `orders/3 is not leased to "n1" with token 42; acquire it again`},
+		{storekit.TurnsLost(turn, 5), ports.ErrLeaseLost, `turn 7 of orders/3, but the store's last turn is 5; acquire the shard again`},
+		{storekit.StaleTurn(turn, 9), ports.ErrStaleTurn, `turn 7 of orders/3 came after turn 9; drop the late call`},
+		{storekit.NotClaimed(shard, 1, 2), ports.ErrLeaseLost, `only 1 of 2 jobs of orders/3 are still claimed under the receipts of their settlements; roll back: another server has taken over the others, or the transaction is not on the store of the jobs`},
 		{storekit.NotEmpty(shard), ports.ErrNotEmpty, `orders/3 holds jobs or dead letters; handle or delete jobs, revive or purge dead letters`},
-		{storekit.Full("disk full"), ports.ErrFull, `disk full; let servers drain the queue, or give the store more room`},
+		{storekit.Full("disk full"), ports.ErrFull, `disk full; let servers work off the queue, or give the store more room`},
 		{jobsOf(ports.RetryingByCount+1, ports.Queue{}), ports.ErrInvalidRequest, `jobs can't be sorted by SortBy(5); use a constant of ports.SortBy`},
-		{jobsOf(ports.ByID, ports.Queue{Name: "orders"}), ports.ErrQueueMismatch, `"orders" was declared without an index of ids, which is permanent, and lists no jobs by id; it lists retrying jobs by id, and each id can be looked up`},
+		{jobsOf(ports.ByID, ports.Queue{Name: "orders"}), ports.ErrQueueMismatch, `"orders" was declared without an index of ids, which is permanent, and lists no jobs by id; list its retrying jobs by id, or look up a single id`},
 		{jobsOf(ports.ByID, ports.Queue{IndexIDs: true}), nil, ""},
 		{jobsOf(ports.RetryingByID, ports.Queue{}), nil, ""},
 	}
@@ -164,7 +164,7 @@ func TestInterruptedMeansTheCallersContext(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := storekit.Interrupted(tt.ctx, tt.err)
-			if !errors.Is(err, tt.want) || err != nil && err.Error() != "the call was given up: "+tt.want.Error() {
+			if !errors.Is(err, tt.want) || err != nil && err.Error() != "the call was interrupted: "+tt.want.Error() {
 				t.Errorf("got %v, want %v", err, tt.want)
 			}
 		})

@@ -104,7 +104,7 @@ func AppendStats(b []byte, s *core.Stats) []byte {
 	return b
 }
 
-var errStats = errors.New("what is stored as statistics is damaged")
+var errStats = errors.New("the stored statistics are damaged")
 
 // addEncoded adds the statistics that AppendStats has encoded to s.
 func addEncoded(s *core.Stats, b []byte) error {

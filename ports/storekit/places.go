@@ -159,7 +159,7 @@ func ShardsOfJobs(r *ports.JobsRequest, q ports.Queue) ([]core.Shard, error) {
 	}
 	if r.SortBy == ports.ByID && !q.IndexIDs {
 		return nil, fmt.Errorf("%w: %q was declared without an index of ids, which is permanent, and lists no jobs by id; "+
-			"it lists retrying jobs by id, and each id can be looked up", ports.ErrQueueMismatch, q.Name)
+			"list its retrying jobs by id, or look up a single id", ports.ErrQueueMismatch, q.Name)
 	}
 	return ShardsOf(q, r.Shards)
 }
