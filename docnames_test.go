@@ -2,6 +2,7 @@ package skein_test
 
 import (
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -60,6 +61,56 @@ func TestEachFaultHasATest(t *testing.T) {
 	}
 	if rows < 80 {
 		t.Errorf("%d rows were found, fewer than there were: is one not looked at?", rows)
+	}
+}
+
+// toldTest is a test and its file, as docs/contributing/qless-tests.md names them.
+var toldTest = regexp.MustCompile("`(Test\\w+)` in `([\\w/]+_test\\.go)`")
+
+// Each row of docs/contributing/qless-tests.md names tests and cases that exist, or a reason. The
+// sums at its top are those of the rows.
+func TestEachQlessTestHasATestOrAReason(t *testing.T) {
+	cases := caseNames(t)
+	page, err := os.ReadFile(filepath.Join("docs", "contributing", "qless-tests.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, reasons := 0, map[string]int{}
+	for line := range strings.Lines(string(page)) {
+		row := strings.Split(strings.Trim(line, "| \n"), " | ")
+		if len(row) != 3 || !strings.Contains(row[0], "test_") || strings.Contains(row[0], ".py") {
+			continue
+		}
+		if reason, isReason := strings.CutPrefix(row[2], "Not told ("); isReason {
+			kind, _, _ := strings.Cut(reason, ")")
+			reasons[kind]++
+			continue
+		}
+		told++
+		for _, m := range toldTest.FindAllStringSubmatch(row[2], -1) {
+			if text, err := os.ReadFile(m[2]); err != nil || !strings.Contains(string(text), "\nfunc "+m[1]+"(") {
+				t.Errorf("%s: there is no test %s in %s", row[0], m[1], m[2])
+			}
+		}
+		names := quotedName.FindAllStringSubmatch(toldTest.ReplaceAllString(row[2], ""), -1)
+		for _, m := range names {
+			if group, one, _ := strings.Cut(m[1], "/"); !cases[group] || !cases[one] {
+				t.Errorf("%s: package conformance has no case %q", row[0], m[1])
+			}
+		}
+		if len(names) == 0 && !toldTest.MatchString(row[2]) {
+			t.Errorf("%s: the row names no test and no reason", row[0])
+		}
+	}
+	all := told
+	for kind, n := range reasons {
+		all += n
+		if !strings.Contains(string(page), fmt.Sprintf("\n| %s | %d |", kind, n)) {
+			t.Errorf("%d tests are not told because of %q, and the page's sums differ", n, kind)
+		}
+	}
+	if sum := fmt.Sprintf("\n| all | %d | %d | %d |\n", all, told, all-told); all != 243 || !strings.Contains(string(page), sum) {
+		t.Errorf("the rows are %d, with %d told; want 243, and the page's sums differ", all, told)
 	}
 }
 
