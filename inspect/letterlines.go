@@ -19,8 +19,8 @@ var ErrInvalidLine = errors.New("invalid line")
 // maxLine bounds a line: what a program may hold in memory for one dead letter.
 const maxLine = 1 << 30
 
-// letterLine is a dead letter as a line of JSON. Times are microseconds since 1970, UTC, and scores numbers that are read
-// back as they were.
+// letterLine is a dead letter as a line of JSON. Times are microseconds since 1970, UTC. Scores are
+// numbers that are read back unchanged.
 type letterLine struct {
 	ID        string        `json:"id"`
 	ChangedAt core.Instant  `json:"changed_at_us"`

@@ -149,8 +149,8 @@ func payloadsIn(found *ports.Found, place ports.Place) []core.Payload {
 // whole finds an id with all its payloads of one place, page by page. The other values of the
 // place are those of the last page. steady reports whether the pages fit together: each has the
 // same time of the last change, and together they have as many payloads as the first page counted.
-// Later pages count no payloads. So several changes between the pages stay unnoticed if they keep the
-// time and, together, the number of payloads.
+// Later pages count no payloads. So several changes between the pages stay unnoticed if they keep
+// the time and, together, the number of payloads.
 func (i *Inspector) whole(ctx context.Context, queue, id string, place ports.Place) (found ports.Found, steady bool, err error) {
 	r := ports.FindRequest{Queue: queue, ID: id, Payloads: core.MaxTurnPayloads, After: &ports.PayloadCursor{Place: place}}
 	var all []core.Payload

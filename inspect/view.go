@@ -284,8 +284,9 @@ func shardStatsOf(s *ports.ShardStats, now core.Instant) ShardStats {
 	return stats
 }
 
-// orphanHead returns since when the orphans of a shard wait: the end of their lease. It is not OK if there are
-// none, or if the lease was released, whose end the store does not report.
+// orphanHead returns since when the orphans of a shard wait: the end of their lease. It is not OK
+// if there are no orphans, or if the lease was released, because the store does not report the end
+// of such a lease.
 func orphanHead(s *ports.ShardStats, now core.Instant) core.Head {
 	return core.Head{Due: s.ExpiresAt, OK: s.Owner != "" && s.Orphaned(now) > 0}
 }

@@ -24,9 +24,9 @@ const MaxStep = 250
 // and core.MaxStepBytes of their Data, as core.Bound counts them; the first payload is always
 // within the bounds. A store may leave payloads out of the count that it moves or removes without
 // touching each of them. An entry with more payloads than a step moves goes in parts, lowest
-// payloads first. What is left of the job keeps its State, and what is left of the dead letter
-// keeps its ChangedAt, Error and Group, until a later step finishes and counts the entry. Each step
-// that has something to handle makes progress.
+// payloads first. The rest of a job keeps its State, and the rest of a dead letter keeps its
+// ChangedAt, Error and Group, until a later step finishes and counts the entry. Each step that has
+// something to handle makes progress.
 //
 // Every method returns [ErrUnknownQueue] for a queue that was not declared, and [ErrInvalidRequest]
 // for a step that its Validate refuses or a shard that the queue does not have. A call of unknown

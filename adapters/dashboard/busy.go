@@ -17,8 +17,8 @@ import (
 	"github.com/skeinq/skein/internal/service"
 )
 
-// What the page of what runs shows at most: so many queues' claims, none once it has taken as long
-// as a look may, and so many of each.
+// Limits of the page of running jobs: the number of queues whose claims it reads, and the number of
+// claims of each queue. It reads no further queue once it has taken as long as a look may.
 const (
 	busyQueues = 20
 	busyRows   = 200

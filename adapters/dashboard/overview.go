@@ -11,8 +11,9 @@ import (
 	"github.com/skeinq/skein/internal/wrong"
 )
 
-// Bounds of the overview: how many lines of what is wrong are shown, of which those beyond openWrong are folded, from how many queues on those that
-// are well are folded, and how many rows of queues there are unless all are asked for.
+// Limits of the overview: the number of lines of what is wrong, the number of them that are not
+// folded (openWrong), the number of queues from which queues without trouble are folded, and the
+// number of rows of queues unless all are asked for.
 const (
 	maxWrong   = 50
 	openWrong  = 12

@@ -29,7 +29,7 @@ func (a *app) actor() inspect.Actor {
 
 func (a *app) auditCommand() *cobra.Command {
 	queue, limit := "", 50
-	c := a.command("audit", "List what operators did: who, when, to which queue and ids, and why", "skein audit --queue orders", cobra.NoArgs,
+	c := a.command("audit", "List actions of operators: when, who, which queue and ids, and why", "skein audit --queue orders", cobra.NoArgs,
 		func(ctx context.Context, i *inspect.Inspector, _ []string) error {
 			if limit < 1 || limit > ports.ActionsKept {
 				return fmt.Errorf("%w: --limit %d; use 1 to %d", errUsage, limit, ports.ActionsKept)
@@ -44,7 +44,7 @@ func (a *app) auditCommand() *cobra.Command {
 			})
 		})
 	c.Flags().StringVar(&queue, "queue", "", "list actions on this `QUEUE` alone")
-	c.Flags().IntVar(&limit, "limit", limit, "list at most `N` actions, the newest; the store keeps 1,000 of all queues")
+	c.Flags().IntVar(&limit, "limit", limit, "list the newest `N` actions; the store keeps 1,000 of all queues")
 	return c
 }
 

@@ -105,7 +105,7 @@ func (a *app) named(done string, r *inspect.Result, err error) error {
 		return firstOf(err, shown)
 	}
 	if r.Handled == 0 {
-		return fmt.Errorf("%w: these ids have nothing that could be %s", errNotFound, done)
+		return fmt.Errorf("%w: no entry of these ids can be %s", errNotFound, done)
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func (a *app) sayAbsent(done string, ids []string) {
 	for at, id := range ids {
 		names[at] = quoted(id)
 	}
-	_, _ = fmt.Fprintf(a.stderr, "nothing that could be %s: %s\n", done, strings.Join(names, ", "))
+	_, _ = fmt.Fprintf(a.stderr, "no entry can be %s: %s\n", done, strings.Join(names, ", "))
 }
 
 // absent returns the ids that have no entry for an action. It asks before the action, which may
@@ -189,7 +189,7 @@ func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do
 	shown := one(a, allColumns, &r)
 	goOn := ""
 	if r.Checkpoint != "" {
-		goOn = fmt.Sprintf("; to go on, give the same arguments and --continue %s", r.Checkpoint)
+		goOn = fmt.Sprintf("; to continue, give the same arguments and --continue %s", r.Checkpoint)
 	}
 	switch {
 	case ctx.Err() != nil && r.Checkpoint != "":
@@ -217,9 +217,9 @@ func (a *app) sayGone(b *bulkFlags, r *inspect.Result, failed error) {
 	switch {
 	case failed != nil || r.Checkpoint != "":
 	case r.Gone < 0 && again:
-		_, _ = fmt.Fprintln(a.stderr, "If a call was killed, it is not known how many it handled after that text: --prefix, --group, --before and run-now act on a part of the total.")
+		_, _ = fmt.Fprintln(a.stderr, "If a call was killed, the number of entries it handled after that text is not known: --prefix, --group, --before and run-now act on a part of the total.")
 	case r.Gone > r.Later, r.Gone > 0 && again:
-		_, _ = fmt.Fprintf(a.stderr, "%s of %s were gone or had changed when it was their turn: a call that was killed or a step whose reply was lost has handled them, or a server or another operator has.\n",
+		_, _ = fmt.Fprintf(a.stderr, "%s of %s were gone or had changed: a killed call, a step whose reply was lost, a server or another operator has handled them.\n",
 			figures.Exact(int64(r.Gone)), figures.Exact(int64(r.Total)))
 	}
 }
@@ -245,26 +245,26 @@ func (a *app) confirm(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, 
 		return false, err
 	}
 	if r.Handled == 0 && r.Checkpoint == "" {
-		_, _ = fmt.Fprintf(a.stderr, "%s: nothing matches, of %d\n", b.verb, r.Total)
+		_, _ = fmt.Fprintf(a.stderr, "%s: none of %d matches\n", b.verb, r.Total)
 		a.sayLater(&r)
 		return false, one(a, allColumns, &r)
 	}
 	if r.Checkpoint == "" {
-		_, _ = fmt.Fprintf(a.stderr, "%s: %d match of %d looked at, of %d", b.verb, r.Handled, r.Done, r.Total)
+		_, _ = fmt.Fprintf(a.stderr, "%s: %d match of %d checked, of %d", b.verb, r.Handled, r.Done, r.Total)
 	} else { // the look was cut off
-		_, _ = fmt.Fprintf(a.stderr, "%s: at least %d match, at most %d; %d of %d looked at",
+		_, _ = fmt.Fprintf(a.stderr, "%s: at least %d match, at most %d; %d of %d checked",
 			b.verb, r.Handled, r.Handled+max(r.Total-r.Done, 0), r.Done, r.Total)
 	}
 	for at, id := range sampleIDs(&r) {
 		_, _ = fmt.Fprint(a.stderr, map[bool]string{true: ", such as ", false: ", "}[at == 0], quoted(id))
 	}
-	_, _ = fmt.Fprintf(a.stderr, ".\nThey will be %s. Type yes or y to go on: ", b.done)
+	_, _ = fmt.Fprintf(a.stderr, ".\nThey will be %s. Type yes or y to continue: ", b.done)
 	answer, err := readLine(ctx, a.stdin)
 	if err != nil {
 		return false, err
 	}
 	if answer != "yes" && answer != "y" {
-		return false, fmt.Errorf("nothing is %s, since it was not confirmed; --yes does so without a question", b.done)
+		return false, fmt.Errorf("nothing is %s: it was not confirmed; use --yes to act without a question", b.done)
 	}
 	return true, nil
 }
@@ -289,7 +289,7 @@ func readLine(ctx context.Context, in interface{ Read([]byte) (int, error) }) (s
 	case text := <-line:
 		return text, nil
 	case <-ctx.Done():
-		return "", fmt.Errorf("%w: a signal, or the end of --timeout, came at the question", errNothing)
+		return "", fmt.Errorf("%w: a signal or --timeout ended the command at the question", errNothing)
 	}
 }
 

@@ -128,7 +128,7 @@ func (s *storeState) rows() []inspect.Check {
 	if s.unusable != nil {
 		usable.Status, usable.Value, usable.Advice = inspect.CheckUnknown, s.unusable.Error(), "see the other rows"
 		if s.refused() {
-			usable.Status, usable.Advice, usable.Refuses = inspect.CheckFail, "do what it says", true
+			usable.Status, usable.Advice, usable.Refuses = inspect.CheckFail, "follow the error's advice", true
 		}
 	}
 	rows := slices.Concat([]inspect.Check{usable}, s.checks, []inspect.Check{s.leases})

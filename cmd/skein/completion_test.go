@@ -100,7 +100,7 @@ func TestProfilesNameStores(t *testing.T) {
 		{map[string]string{"SKEIN_PROFILES": file, "SKEIN_URL": "memory://elsewhere"}, "queue ls --profile here", "orders", 0},
 		{map[string]string{"SKEIN_PROFILES": file, "SKEIN_URL": "memory://here", "SKEIN_PROFILE": "there"}, "queue ls", "orders", 0},
 		{map[string]string{"SKEIN_PROFILES": file}, "queue show orders --profile there", "orders", 3},
-		{map[string]string{"SKEIN_PROFILES": file}, "queue ls --profile nosuch", "no profile nosuch in " + file + "; there are here, there", 2},
+		{map[string]string{"SKEIN_PROFILES": file}, "queue ls --profile nosuch", "no profile nosuch in " + file + "; use one of here, there", 2},
 		{map[string]string{"SKEIN_PROFILES": file}, "queue ls --profile here --url memory://", "give one of --url, --url-file and --profile", 2},
 		{map[string]string{"SKEIN_PROFILES": bad}, "queue ls --profile here", "line 1 has 4 words; write a name and a URL", 2},
 		{map[string]string{"SKEIN_PROFILES": twice}, "queue ls --profile a", "line 2: the profile a is there twice", 2},

@@ -19,9 +19,9 @@ var (
 	errNotFound = errors.New("not found")
 	errStopped  = errors.New("stopped")
 	errAway     = errors.New("the store can't be reached")
-	errNothing  = errors.New("nothing was done")
+	errNothing  = errors.New("nothing was changed")
 	errFound    = errors.New("something is wrong")
-	errPart     = errors.New("a part of the store can't be reached now; what is shown is of the rest")
+	errPart     = errors.New("a part of the store can't be reached now; the rest is shown")
 )
 
 // exits are the exit codes: the first whose errors match is taken, and exitFailed if none does.
@@ -41,7 +41,7 @@ var exits = []struct {
 	{4, "stopped midway, by a signal or by --timeout; standard error has the text to continue with", []error{errStopped, context.Canceled}},
 	{exitAway, "the store, or the server that the command needs, does not answer, or not within --timeout; for doctor and check: no server answers", []error{errAway}},
 	{6, "doctor: a check warns or fails; check: the store refuses pushes; migrate status: the schema does not fit", []error{errFound}},
-	{7, "stopped by a signal or by --timeout at the question; nothing was done", []error{errNothing}},
+	{7, "stopped by a signal or by --timeout at the question; nothing was changed", []error{errNothing}},
 }
 
 const (

@@ -40,7 +40,7 @@ func (a *app) completionCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write := shells[args[0]]
 			if write == nil {
-				return usage(cmd, fmt.Errorf("no script for %q; there are bash, zsh, fish and powershell", args[0]))
+				return usage(cmd, fmt.Errorf("no script for %q; use bash, zsh, fish or powershell", args[0]))
 			}
 			return write(cmd.Root(), a.stdout)
 		},

@@ -11,7 +11,7 @@ import (
 )
 
 func (a *app) jobCommand() *cobra.Command {
-	c := group("job", "Look at jobs, push them, and act on them",
+	c := group("job", "Show jobs, push them, and act on them",
 		a.listJobs(), a.getJob(), a.listPayloads(), a.why(), a.push(),
 		a.onJobs("run-now", "Make queued jobs due: --all takes delayed jobs too, --all with --error only failed ones", "skein job run-now orders --all --error timeout --rate 100", "made due",
 			(*inspect.Inspector).RunNow, (*inspect.Inspector).RunAllNow, nil),
@@ -28,7 +28,7 @@ func (a *app) jobCommand() *cobra.Command {
 func (a *app) listJobs() *cobra.Command {
 	claimed := false
 	var l listFlags
-	c := a.command("ls QUEUE", "List the jobs that wait, or those that servers have claimed", "skein job ls orders --sort retries --desc --limit 20",
+	c := a.command("ls QUEUE", "List queued or claimed jobs", "skein job ls orders --sort retries --desc --limit 20",
 		cobra.ExactArgs(1), func(ctx context.Context, i *inspect.Inspector, args []string) error {
 			o, err := l.options()
 			if err != nil {
@@ -94,7 +94,7 @@ func (a *app) listPayloads() *cobra.Command {
 		})
 	c.Flags().StringVar(&place, "place", "queued", "where: queued, claimed or dead")
 	c.Flags().StringVar(&after, "after", "", "begin after the row with this `CURSOR`, which -o wide and json show")
-	c.Flags().IntVar(&o.Limit, "limit", 100, "how many rows at most; 0 is no limit")
+	c.Flags().IntVar(&o.Limit, "limit", 100, "the largest number of rows; 0 is no limit")
 	return c
 }
 
@@ -104,7 +104,7 @@ func nothing(f *inspect.Found) bool {
 }
 
 func nothingFor(queue, id string) error {
-	return fmt.Errorf("%w: queue %s holds nothing for the id %q", errNotFound, queue, id)
+	return fmt.Errorf("%w: queue %s has no job and no dead letter of the id %q", errNotFound, queue, id)
 }
 
 func (a *app) why() *cobra.Command {
@@ -126,7 +126,7 @@ func (a *app) why() *cobra.Command {
 
 func (a *app) cancelJobs() *cobra.Command {
 	drop := false
-	c := a.command("cancel QUEUE ID...", "End claimed jobs: their handlers' contexts end, and what they did not finish is queued again", "skein job cancel orders 42 --drop",
+	c := a.command("cancel QUEUE ID...", "Cancel claimed jobs: their handlers' contexts end, and unfinished jobs are queued again", "skein job cancel orders 42 --drop",
 		cobra.MinimumNArgs(2), func(ctx context.Context, i *inspect.Inspector, args []string) error {
 			mode := inspect.CancelModePutBack
 			if drop {

@@ -30,9 +30,9 @@ func (l *listFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&l.errorText, "error", "", "only those whose error has this `TEXT` in it")
 	f.StringVar(&l.before, "before", "", "only jobs first pushed, or dead letters last changed, before this `TIME`; an age such as 24h is a TIME too")
 	f.BoolVar(&l.o.Descending, "desc", false, "list backwards")
-	f.IntVar(&l.o.Limit, "limit", 100, "how many rows at most; 0 is no limit")
+	f.IntVar(&l.o.Limit, "limit", 100, "the largest number of rows; 0 is no limit")
 	f.IntSliceVar(&l.o.Shards, "shard", nil, "the index of a shard to list; may be repeated; all without it")
-	f.IntVar(&l.o.Payloads, "payloads", 0, "how many payloads of each row to show, lowest score first, in -o wide and json")
+	f.IntVar(&l.o.Payloads, "payloads", 0, "the largest number of payloads to show of each row, lowest score first, in -o wide and json")
 }
 
 // options are the options that the flags set.

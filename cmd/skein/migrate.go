@@ -24,7 +24,7 @@ func (a *app) migrateUp() *cobra.Command {
 	c := a.command("up", "Create or upgrade the tables and functions; a newer schema that permits this program stays", fmt.Sprintf(migrateExample, "up"), cobra.NoArgs,
 		a.onSchema(func(ctx context.Context, _ *inspect.Inspector) error {
 			if to < 0 || to > postgres.NewestVersion() {
-				return fmt.Errorf("%w: there is no version %d; this program knows 1 to %d", errUsage, to, postgres.NewestVersion())
+				return fmt.Errorf("%w: there is no version %d; this program supports 1 to %d", errUsage, to, postgres.NewestVersion())
 			}
 			return postgres.Migrate(ctx, a.backend.Pool, postgres.MigrateOptions{Schema: a.backend.Schema, To: to})
 		}))
@@ -42,7 +42,7 @@ func (a *app) migrateDown() *cobra.Command {
 			case named && schema != a.schemaName():
 				return fmt.Errorf("%w: --schema %s, but the URL names the schema %s; nothing was removed", errUsage, quoted(schema), quoted(a.schemaName()))
 			case yes && !named:
-				return fmt.Errorf("%w: --yes alone removes nothing, since all jobs would be gone; give the schema's name too, by --schema", errUsage)
+				return fmt.Errorf("%w: --yes alone removes nothing, because all jobs would be lost; give the schema's name too, with --schema", errUsage)
 			}
 			if err := a.noServers(ctx, i); err != nil {
 				return err
@@ -93,7 +93,7 @@ func (a *app) sayLoss(ctx context.Context, i *inspect.Inspector) error {
 		c := &queues[at].Counts
 		queued, claimed, dead = queued+int(c.Length()), claimed+int(c.Claimed), dead+int(c.Dead)
 	}
-	_, _ = fmt.Fprintf(a.stderr, "database %s, schema %s: %d queues with %d queued jobs, %d claimed jobs and %d dead letters will be removed for good.\n",
+	_, _ = fmt.Fprintf(a.stderr, "database %s, schema %s: %d queues with %d queued jobs, %d claimed jobs and %d dead letters will be removed permanently.\n",
 		quoted(a.backend.Pool.Config().ConnConfig.Database), quoted(a.schemaName()), len(queues), queued, claimed, dead)
 	return nil
 }
@@ -106,7 +106,7 @@ func (a *app) schemaTyped(ctx context.Context) error {
 	case err != nil:
 		return err
 	case answer != a.schemaName():
-		return errors.New("nothing was removed, since the schema's name was not typed; --yes with --schema removes it without a question")
+		return errors.New("nothing was removed: the schema's name was not typed; use --yes with --schema to remove it without a question")
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func (a *app) migrateSQL() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			sql := postgres.MigrationSQL(schema, from, to)
 			if sql == "" {
-				return fmt.Errorf("%w: there is nothing from version %d to %d; the newest is %d", errUsage, from, to, postgres.NewestVersion())
+				return fmt.Errorf("%w: there is no migration from version %d to %d; the newest version is %d", errUsage, from, to, postgres.NewestVersion())
 			}
 			_, err := fmt.Fprint(a.stdout, sql)
 			return err

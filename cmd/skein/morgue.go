@@ -21,12 +21,12 @@ var groupColumns = columns[inspect.Group]{
 }
 
 func (a *app) morgueCommand() *cobra.Command {
-	return group("morgue", "Look at dead letters, bring them back, and move them between stores",
+	return group("morgue", "Show dead letters, revive them, and move them between stores",
 		a.listMorgue(), a.listGroups(),
 		a.onDead("revive", "Queue dead letters again, due now, as if they had never failed", "skein morgue revive orders --all --error timeout --rate 100", "revived",
 			(*inspect.Inspector).Revive, (*inspect.Inspector).ReviveAll),
 		a.edit(),
-		a.onDead("rm", "Remove dead letters for good", "skein morgue rm orders --all --before 720h --dry-run", "removed",
+		a.onDead("rm", "Remove dead letters permanently", "skein morgue rm orders --all --before 720h --dry-run", "removed",
 			(*inspect.Inspector).Purge, (*inspect.Inspector).PurgeAll),
 		a.export(), a.importLetters(),
 	)
@@ -62,7 +62,7 @@ func (a *app) listGroups() *cobra.Command {
 			groups, err := i.Groups(ctx, args[0], limit)
 			return list(a, groupColumns, all(groups.Groups, err))
 		})
-	c.Flags().IntVar(&limit, "limit", 100, "how many groups at most")
+	c.Flags().IntVar(&limit, "limit", 100, "the largest number of groups")
 	return c
 }
 
@@ -124,7 +124,7 @@ func onlyPayload(ctx context.Context, i *inspect.Inspector, queue, id string) ([
 		return nil, err
 	}
 	if d := found.DeadLetter; d != nil && d.PayloadCount > 1 {
-		return nil, fmt.Errorf("%w: the dead letter has %d payloads; say which to replace, by --old, --old-file or --old-base64; skein job payloads --place dead shows them",
+		return nil, fmt.Errorf("%w: the dead letter has %d payloads; name the one to replace with --old, --old-file or --old-base64; skein job payloads --place dead shows them",
 			errUsage, d.PayloadCount)
 	}
 	for p, err := range i.Payloads(ctx, queue, id, inspect.PayloadOptions{Place: inspect.PlaceDead, Limit: 1}) {

@@ -70,5 +70,5 @@ func (a *app) profileURL(name string) (string, error) {
 		}
 		names = append(names, quoted(p.name))
 	}
-	return "", fmt.Errorf("%w: no profile %s in %s; there are %s", errUsage, quoted(name), a.profilesPath(), strings.Join(names, ", "))
+	return "", fmt.Errorf("%w: no profile %s in %s; use one of %s", errUsage, quoted(name), a.profilesPath(), strings.Join(names, ", "))
 }

@@ -57,7 +57,7 @@ func (p *progress) progress(at inspect.Progress) {
 // line returns the progress of an action. The total of an action that reads its input is only what
 // it has read.
 func (p *progress) line(at inspect.Progress) string {
-	looked := fmt.Sprintf("%s of %s looked at", figures.Exact(int64(at.Done)), figures.Exact(int64(at.Total)))
+	looked := fmt.Sprintf("%s of %s checked", figures.Exact(int64(at.Done)), figures.Exact(int64(at.Total)))
 	if p.of != nil {
 		looked = fmt.Sprintf("%s read%s", figures.Exact(int64(at.Done)), p.of())
 	}

@@ -69,7 +69,7 @@ type layoutFlags struct {
 }
 
 func (l *layoutFlags) add(f *pflag.FlagSet) {
-	f.IntVar(&l.shards, "shards", 0, "declare the queue with this number of shards, for good, if it does not exist; an existing queue must have this number")
+	f.IntVar(&l.shards, "shards", 0, "declare the queue with this permanent number of shards, if it does not exist; an existing queue must have this number")
 	f.BoolVar(&l.indexIDs, "index-ids", false, "with --shards: declare it with an index of ids")
 }
 
@@ -92,7 +92,7 @@ func (l *layoutFlags) queue(ctx context.Context, store ports.ShardStore, name st
 		return q, nil
 	}
 	if l.shards == 0 {
-		return ports.Queue{}, fmt.Errorf("%w: %q; programs declare it when they push, --shards does so here", inspect.ErrUnknownQueue, name)
+		return ports.Queue{}, fmt.Errorf("%w: %q; declare it with --shards, as programs do when they push", inspect.ErrUnknownQueue, name)
 	}
 	reply, err := store.Declare(ctx, ports.DeclareRequest{Queue: name, Shards: l.shards, IndexIDs: l.indexIDs})
 	return ports.Queue{Name: name, Shards: l.shards, Generation: reply.Generation, IndexIDs: l.indexIDs}, err

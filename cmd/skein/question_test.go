@@ -25,7 +25,7 @@ func askAbout(ctx context.Context, r inspect.Result, in io.Reader) (bool, string
 
 func TestQuestionSaysBoundsWhereTheLookWasCutOff(t *testing.T) {
 	ok, text, err := askAbout(t.Context(), inspect.Result{Handled: 1748, Done: 2000, Total: 5252, Checkpoint: "x"}, strings.NewReader("y\n"))
-	if !ok || err != nil || !strings.Contains(text, "at least 1748 match, at most 5000; 2000 of 5252 looked at") {
+	if !ok || err != nil || !strings.Contains(text, "at least 1748 match, at most 5000; 2000 of 5252 checked") {
 		t.Errorf("%v, %v, %q", ok, err, text)
 	}
 }
@@ -36,7 +36,7 @@ func TestSignalAtTheQuestionDoesNothing(t *testing.T) {
 	in, out := io.Pipe() // never answered
 	defer func() { _ = out.Close() }()
 	ok, _, err := askAbout(ctx, inspect.Result{Handled: 1, Done: 1, Total: 1}, in)
-	if ok || exitCode(err) != 7 || !strings.HasPrefix(err.Error(), "nothing was done") {
+	if ok || exitCode(err) != 7 || !strings.HasPrefix(err.Error(), "nothing was changed") {
 		t.Errorf("%v, %v with exit code %d", ok, err, exitCode(err))
 	}
 }
@@ -52,7 +52,7 @@ func TestTheSchemaIsRemovedWhenItsNameIsTyped(t *testing.T) {
 		typed, says string
 		code        int
 	}{
-		{"yes\n", "nothing was removed, since the schema's name was not typed", exitFailed},
+		{"yes\n", "nothing was removed: the schema's name was not typed", exitFailed},
 		{strings.ToUpper(name) + "\n", "nothing was removed", exitFailed},
 		{"", "nothing was removed", exitFailed},
 		{" " + name + " \n", "Type the schema's name to remove it: ", 0},

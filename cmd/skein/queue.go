@@ -26,7 +26,7 @@ func (a *app) command(
 }
 
 func (a *app) queueCommand() *cobra.Command {
-	return group("queue", "Look at queues, pause and forget them",
+	return group("queue", "Show queues, pause and forget them",
 		a.command("ls", "List the queues", "skein queue ls", cobra.NoArgs,
 			func(ctx context.Context, i *inspect.Inspector, _ []string) error {
 				queues, err := i.Queues(ctx)
@@ -63,8 +63,8 @@ func firstOf(errs ...error) error {
 }
 
 func (a *app) shardCommand() *cobra.Command {
-	return group("shard", "Look at the shards of a queue",
-		a.command("ls QUEUE", "List the shards of a queue, with the servers that work them", "skein shard ls orders", cobra.ExactArgs(1),
+	return group("shard", "Show the shards of a queue",
+		a.command("ls QUEUE", "List the shards of a queue, with their owners", "skein shard ls orders", cobra.ExactArgs(1),
 			func(ctx context.Context, i *inspect.Inspector, args []string) error {
 				queues, err := i.Stats(ctx, args[0])
 				var shards []inspect.ShardStats

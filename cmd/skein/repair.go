@@ -53,7 +53,7 @@ func (a *app) repairCommand() *cobra.Command {
 			func(ctx context.Context, i *inspect.Inspector, args []string) error {
 				return list(a, quarantineColumns, i.Quarantined(ctx, args[0]))
 			}),
-		a.command("discard QUEUE INDEX KEY...", "Remove quarantined records for good, by the index of their shard and their keys, as repair ls shows them",
+		a.command("discard QUEUE INDEX KEY...", "Remove quarantined records permanently, by the index of their shard and their keys, as repair ls shows them",
 			"skein repair discard orders 3 1700000000000000q42", cobra.MinimumNArgs(3), a.discard),
 		a.command("recount QUEUE", "Recount a queue, restore the records that Redis has lost, and show the shards whose counts were wrong; reads the whole queue", "skein repair recount orders",
 			cobra.ExactArgs(1), func(ctx context.Context, i *inspect.Inspector, args []string) error {
@@ -68,7 +68,7 @@ func (a *app) repairCommand() *cobra.Command {
 func (a *app) discard(ctx context.Context, i *inspect.Inspector, args []string) error {
 	index, err := strconv.Atoi(args[1])
 	if err != nil {
-		return fmt.Errorf("%w: %q is no shard; give its index", errUsage, args[1])
+		return fmt.Errorf("%w: %q is not a shard; give its index", errUsage, args[1])
 	}
 	queues, err := i.Stats(ctx, args[0])
 	if len(queues) == 0 {

@@ -107,8 +107,8 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:     "skein",
 		Version: version(),
-		Short:   "Look at the queues of a store, and act on them",
-		Long: "skein looks at the queues of a store, and acts on them. The store is named by --url, --url-file, --profile, or\n" +
+		Short:   "Show the queues of a store, and act on them",
+		Long: "skein shows the queues of a store, and acts on them. The store is named by --url, --url-file, --profile, or\n" +
 			"the variables SKEIN_URL and SKEIN_PROFILE:\n  " + strings.ReplaceAll(backends.Usage, ", ", ",\n  ") +
 			"\nA store memory:// is empty at each start. What other users of the machine must not see, such as a password,\n" +
 			"belongs into a variable or a file. A line of the file of profiles, " + profilesDefault + ",\nor SKEIN_PROFILES, is a name and a URL.\n\n" + exitUsageText(),
@@ -148,7 +148,7 @@ func (a *app) root() *cobra.Command {
 			cmd.SetContext(ctx)
 		}
 		if formats[a.output] == nil {
-			return usage(cmd, fmt.Errorf("-o %s is no format; use %s", a.output, formatNames))
+			return usage(cmd, fmt.Errorf("unknown format -o %s; use %s", a.output, formatNames))
 		}
 		cmd.SetContext(inspect.WithActor(cmd.Context(), a.actor()))
 		return nil

@@ -62,7 +62,7 @@ func (a *app) serveCommand() *cobra.Command {
 	return c
 }
 
-const tokenText = "Clients that send the token of " + tokenVariable + " may look, and may act unless --read-only is given.\n" +
+const tokenText = "Clients that send the token of " + tokenVariable + " may read, and may act unless --read-only is given.\n" +
 	"They send it as Authorization: Bearer, or from a browser as the password of any user. TLS is for a\n" +
 	"proxy in front, which may strip a prefix. /livez and /readyz are for probes."
 
@@ -222,7 +222,7 @@ func serveAt(ctx context.Context, log *slog.Logger, listener net.Listener, handl
 	defer cancel()
 	err := server.Shutdown(last)
 	if errors.Is(err, context.DeadlineExceeded) {
-		log.Warn("requests were cut off that had not ended", "after", endTime)
+		log.Warn("some requests had not ended and were cut off", "after", endTime)
 		return server.Close()
 	}
 	return err

@@ -224,9 +224,9 @@ func nodesSoon(ctx context.Context, i *inspect.Inspector, within time.Duration) 
 	case err == nil || ctx.Err() != nil || ports.FailureOf(err) == ports.FailureRefused:
 		return nodes, err
 	case brief.Err() != nil:
-		return nil, fmt.Errorf("%w: which servers there are is not known after %v", errPart, within)
+		return nil, fmt.Errorf("%w: the servers are not known after %v", errPart, within)
 	}
-	return nil, fmt.Errorf("%w: which servers there are is not known: %w", errPart, err)
+	return nil, fmt.Errorf("%w: the servers are not known: %w", errPart, err)
 }
 
 // linesOf are the lines of the result, given those of the previous look.

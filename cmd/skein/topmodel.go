@@ -216,7 +216,7 @@ func (m *topModel) ask(key string) {
 		"p": {"Pause queue %s?", "queue %s is paused", func(ctx context.Context, i *inspect.Inspector) error { return i.Pause(ctx, name) }},
 		"r": {"Resume queue %s?", "queue %s is resumed", func(ctx context.Context, i *inspect.Inspector) error { return i.Resume(ctx, name) }},
 		"d": {"Drain server %s?", "server %s drains", func(ctx context.Context, i *inspect.Inspector) error { return i.Drain(ctx, name, true) }},
-		"u": {"Let server %s work again?", "server %s works again", func(ctx context.Context, i *inspect.Inspector) error { return i.Drain(ctx, name, false) }},
+		"u": {"End the drain of server %s?", "server %s takes shards again", func(ctx context.Context, i *inspect.Inspector) error { return i.Drain(ctx, name, false) }},
 	}[key]
 	q.text, q.done = fmt.Sprintf(q.text, shown), fmt.Sprintf(q.done, shown)
 	m.asking = &q
@@ -227,7 +227,7 @@ func (m *topModel) answer(key string) tea.Cmd {
 	q, act := m.asking, m.act
 	m.asking = nil
 	if key != "y" {
-		m.note = "nothing was done"
+		m.note = "nothing was changed"
 		return nil
 	}
 	return func() tea.Msg { return topActed{q.done, act(q.do)} }

@@ -148,13 +148,13 @@ func TestTopAsksBeforeItActs(t *testing.T) {
 		note             string
 	}{
 		{[]string{"down", "p"}, false, false, ""},
-		{[]string{"n"}, false, false, "nothing was done"},
+		{[]string{"n"}, false, false, "nothing was changed"},
 		{[]string{"p", "y"}, true, false, "queue orders is paused"},
-		{[]string{"r", "q"}, true, false, "nothing was done"},
+		{[]string{"r", "q"}, true, false, "nothing was changed"},
 		{[]string{"r", "y"}, false, false, "queue orders is resumed"},
-		{[]string{"d", "d"}, false, false, "nothing was done"},
+		{[]string{"d", "d"}, false, false, "nothing was changed"},
 		{[]string{"d", "y"}, false, true, "server web-1 drains"},
-		{[]string{"u", "y"}, false, false, "server web-1 works again"},
+		{[]string{"u", "y"}, false, false, "server web-1 takes shards again"},
 	} {
 		if press(m, step.keys...) {
 			t.Fatalf("%v ended it", step.keys)

@@ -220,11 +220,11 @@ var topHelp = []string{
 	"s                sort the queues by lag, name, waiting, morgue, done",
 	"/                filter queues and servers by a part of their names; esc clears",
 	"p, r             pause and resume the selected queue",
-	"d, u             drain the selected server, and let it work again",
+	"d, u             drain the selected server, and end its drain",
 	"?                this help; any key leaves it",
 	"q, ctrl+c        quit",
 	"",
-	"Actions ask first. WAITING are queued and orphaned jobs, LAG is how long the",
+	"Actions ask first. WAITING counts queued and orphaned jobs, LAG is how long the",
 	"first of them has waited, DONE/S are jobs a second since the last refresh,",
 	"and LAST HOUR is how many ended in each part of it.",
 }

@@ -19,7 +19,7 @@ func unknown(cmd *cobra.Command, name string) error {
 	case len(meant) > 0:
 		return usage(cmd, fmt.Errorf("unknown command %q; use %s", name, either(meant)))
 	case cmd.HasParent():
-		return usage(cmd, fmt.Errorf("unknown command %q; there are %s", name, either(namesBelow(cmd))))
+		return usage(cmd, fmt.Errorf("unknown command %q; the commands are %s", name, either(namesBelow(cmd))))
 	}
 	return usage(cmd, fmt.Errorf("unknown command %q", name))
 }

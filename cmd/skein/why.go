@@ -52,7 +52,7 @@ func factsOf(v *inspect.Verdict) (list []fact) {
 	case c != nil && !c.LeaseOver:
 		add("shard", true, "%v, held by %s", v.Found.Shard, c.Node)
 	default:
-		add("shard", v.ServersUnknown, "%v: no running server is known to have it", v.Found.Shard)
+		add("shard", v.ServersUnknown, "%v: no known running server has it", v.Found.Shard)
 	}
 	if q := v.Found.Queued; q != nil {
 		if v.Found.Claimed != nil {

@@ -11,7 +11,7 @@
 // what its path held before, which must be what the index holds; at the end
 // the index must equal git ls-tree -r HEAD. It exits with 1 if it doesn't.
 //
-// With -nodes so many processes handle, and each of them is killed with SIGKILL and started
+// With -nodes N, N processes handle, and each of them is killed with SIGKILL and started
 // again every few seconds (-kill): the others take its work over. The index stays here, and
 // handlers there ask for what they do, so that what a killed one had done is known.
 //

@@ -41,7 +41,7 @@ var ErrURL = errors.New("the store's URL can't be used")
 func Connect(ctx context.Context, rawURL string) (*Backend, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
-		return nil, fmt.Errorf("%w: it is no URL; use %s", ErrURL, Usage) // the parser's words have the password
+		return nil, fmt.Errorf("%w: it is not a URL; use %s", ErrURL, Usage) // the parser's words have the password
 	}
 	shown := redacted(u)
 	var b *Backend

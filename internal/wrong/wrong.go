@@ -28,9 +28,9 @@ const (
 	NobodyServes
 	// OwnerGone are claimed jobs whose server is gone.
 	OwnerGone
-	// NotMoving is a served queue with due jobs of which none ends.
+	// NotMoving is a served queue with due jobs and no job that ends.
 	NotMoving
-	// Failing is a queue of which a fifth of the jobs fails.
+	// Failing is a queue in which a fifth of the jobs fails.
 	Failing
 	// HotShard is a shard that lags far behind the others of its queue.
 	HotShard
@@ -38,7 +38,7 @@ const (
 	Late
 	// Unowned are shards with due jobs that nobody has leased.
 	Unowned
-	// MorgueGrows is a queue of which jobs have died within the hour.
+	// MorgueGrows is a queue with jobs that were buried within the last hour.
 	MorgueGrows
 	// NearMorgue are jobs that wait for their last retry.
 	NearMorgue
@@ -77,8 +77,8 @@ type View struct {
 	// Stats are all queues, without what Unreached lack.
 	Stats     []inspect.QueueStats
 	Unreached []core.Shard
-	// Nodes are the servers; NodesUnknown says that they could not be listed, so that nothing is said
-	// of who serves.
+	// Nodes are the servers; NodesUnknown is true if they could not be listed; no line
+	// then depends on the servers of a queue.
 	Nodes        []inspect.Node
 	NodesUnknown bool
 	Checks       []inspect.Check
@@ -131,7 +131,7 @@ func (l *Line) key() string {
 }
 
 // Memory is what earlier looks have shown: since when something is wrong, how lag was, and when a
-// queue was last paused. The zero value is none.
+// queue was last paused. The zero value remembers no look.
 type Memory struct {
 	first  map[string]time.Time
 	lags   map[string][]lagAt

@@ -224,7 +224,7 @@ func (p *past) lease(ctx context.Context, shard core.Shard, owner string, ttl ti
 	}
 	i := slices.IndexFunc(queues, func(q ports.Queue) bool { return q.Name == shard.Queue })
 	if i < 0 {
-		return ports.Lease{}, fmt.Errorf("the store has no queue %s, but %v", shard.Queue, queues)
+		return ports.Lease{}, fmt.Errorf("the store has no queue %s; it has %v", shard.Queue, queues)
 	}
 	acquired, err := p.shop.store.Acquire(ctx, ports.AcquireRequest{
 		Shard: shard, Shards: queues[i].Shards, Generation: queues[i].Generation, Owner: owner, Attempt: 1, TTL: ttl,

@@ -61,8 +61,8 @@ func (s *shown) Check(context.Context) ([]ports.Check, error) {
 	return []ports.Check{
 		{Name: "memory", Value: fmt.Sprintf("%d MiB in use", m.HeapInuse>>20)},
 		{
-			Name: "persistence", Status: ports.CheckWarn, Value: "jobs are kept in memory alone, and are lost when this process ends",
-			Advice: "Use Redis or Postgres for jobs that matter; this shop is only to look at",
+			Name: "persistence", Status: ports.CheckWarn, Value: "jobs are kept in memory only, and are lost when this process ends",
+			Advice: "Use Redis or Postgres for jobs that matter; this shop is a demonstration",
 		},
 	}, nil
 }

@@ -32,7 +32,7 @@ var troubles = map[string]string{
 	"server gone": `^reports-1 server stopped responding `,
 	"unreadable":  `^orders 2 records can't be read`,
 	"last retry":  `^orders 1 job waits for the last of its 25 retries; .* order-970 `,
-	"warning":     `^store persistence: jobs are kept in memory alone`,
+	"warning":     `^store persistence: jobs are kept in memory only`,
 	"versions":    `^servers 2 versions run: v1.4.2 on worker-c; v1.5.0 on worker-a, worker-b `,
 }
 
