@@ -83,8 +83,14 @@ func (p *Pool) starting(now Now) int {
 	return min(started, p.lanes*p.pace.JobsWithin(window))
 }
 
-// HasGrant reports whether the shard has a grant that no turn carries yet.
-func (s *Shard) HasGrant() bool { return s.granted > 0 && !s.sent }
+// Granted returns how many batches the shard's next turn is to claim. It is 0 while a turn carries
+// the grant.
+func (s *Shard) Granted() int {
+	if s.sent {
+		return 0
+	}
+	return s.granted
+}
 
 // Carry returns how many batches the turn that is being made is to claim: the grant, and the demand
 // that has arisen since.

@@ -157,7 +157,7 @@ func (w *script) actions() {
 		case dispatch.WakeLane:
 			w.say("wake lane %d", a.Lane.Of.(*scriptLane).number)
 		case dispatch.Turn:
-			w.say("turn of %s", a.Shard.Of.(*scriptShard).name)
+			w.say("turn of %s for %d", a.Shard.Of.(*scriptShard).name, a.Shard.Granted())
 		case dispatch.ReviewPermits:
 			w.say("review permits")
 		case dispatch.Look:

@@ -165,7 +165,7 @@ func (p *pool) awaitChance(s *shard, await bool) {
 func (p *pool) hasGrant(s *shard) bool {
 	p.node.pooling.Lock()
 	defer p.node.pooling.Unlock()
-	return s.member.HasGrant()
+	return s.member.Granted() > 0
 }
 
 // takeGrant returns how many batches the turn that is being made is to claim.
