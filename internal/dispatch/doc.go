@@ -39,18 +39,16 @@
 // No more batches of a queue run than its limit. The batches that are runnable or granted are at
 // most those for free lanes, and those that will start within the window (Window) by both
 // estimates: how many have started, and how long they take. Limits and the stock of each shard
-// lower that. Each change grants what is in demand and wakes lanes for what is runnable
-// (Pool.dispatch), so a lane waits only while nothing is runnable for it.
+// lower that. Each change grants what is in demand and wakes lanes for runnable batches
+// (Pool.dispatch). So a lane waits only while nothing is runnable for it, except where pools share
+// a limit: there it may wait until something else changes in one of them.
 //
 // # Files
 //
-//	pool.go         actions; lanes, and what they do next
-//	shard.go        what a pool knows of a shard, and what its scheduler sees of it
-//	grant.go        what turns are to claim
-//	schedule.go     the order by a scheduler that keeps the heads
-//	user.go         the order by a user's scheduler
-//	limit.go        how many batches of a queue run at once
-//	permits.go      how many permits of a queue to hold
-//	fairpermits.go  how servers share the permits of a queue
-//	pace.go         estimates: how long jobs take, how many have started lately
+//	pool.go      actions; lanes, and what they do next
+//	shard.go     what a pool knows of a shard, and what its scheduler sees of it
+//	grant.go     what turns are to claim; estimates of how many batches will start
+//	schedule.go  the order of shards: by a scheduler that keeps the heads, or by a user's
+//	limit.go     how many batches of a queue run at once
+//	permits.go   how many permits of a queue to hold, and how servers share them
 package dispatch

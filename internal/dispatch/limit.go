@@ -5,10 +5,8 @@ import "math"
 // Limit bounds how many lanes of the server run batches of one queue at once. A nil Limit bounds
 // nothing.
 type Limit struct {
-	// most is how many lanes may run now. For a queue with permits it is the number of held permits,
-	// and at most lanes.
-	most int
-	// lanes is the bound of the server, or 0. permits are those of the queue, or nil.
+	// lanes is the bound of the server, or 0 if there are only permits. permits are those of the
+	// queue, or nil.
 	lanes   int
 	permits *Permits
 	// running counts the lanes that run a batch or are about to. claimed counts the batches that are
@@ -52,7 +50,20 @@ func NewLimit(most int) *Limit {
 	if most == 0 {
 		return nil
 	}
-	return &Limit{most: most, lanes: most}
+	return &Limit{lanes: most}
+}
+
+// most returns how many lanes may run now. For a queue with permits it is the number of held
+// permits that are of the server's share.
+func (l *Limit) most() int {
+	if l.permits == nil {
+		return l.lanes
+	}
+	most := min(l.permits.held, l.permits.share)
+	if l.lanes > 0 {
+		return min(most, l.lanes)
+	}
+	return most
 }
 
 // partOf returns the part of the pool's shards with a limit.
@@ -83,16 +94,17 @@ func (l *Limit) claimable(beyond int) int {
 	if l == nil {
 		return math.MaxInt
 	}
-	if l.most == 0 { // no batch will start soon
+	most := l.most()
+	if most == 0 { // no batch will start soon
 		beyond = 0
 	}
-	return l.most - l.running + beyond - l.claimed
+	return most - l.running + beyond - l.claimed
 }
 
 // hold hides the store's jobs of a shard until more may be claimed.
 func (l *Limit) hold(s *Shard) {
-	if s.claims != atLimit {
-		s.claims = atLimit
+	if s.hidden&heldClaim == 0 {
+		s.hidden |= heldClaim
 		l.held = append(l.held, s)
 	}
 }
@@ -106,10 +118,10 @@ func (l *Limit) show(p *Pool, now Now) {
 	for n := l.claimable(0); n > 0 && len(l.held) > 0; n-- {
 		s := l.held[0]
 		l.held = l.held[1:]
-		s.claims = shown
-		s.pool.recount(s)
-		if s.pool != p {
-			s.pool.dispatch(now)
+		s.hidden &^= heldClaim
+		s.part.pool.recount(s)
+		if s.part.pool != p {
+			s.part.pool.dispatch(now)
 		}
 	}
 }
@@ -124,7 +136,7 @@ func (l *Limit) wait(t *part) {
 
 // reserve gives freed lanes to the queued parts. It wakes one lane of each.
 func (l *Limit) reserve(now Now) {
-	for l.running+l.reserved < l.most && len(l.queue) > 0 {
+	for l.running+l.reserved < l.most() && len(l.queue) > 0 {
 		t := l.queue[0]
 		l.queue = l.queue[1:]
 		t.place = placeNone
@@ -153,7 +165,7 @@ func (t *part) mayStart() int {
 	if t.limit == nil {
 		return math.MaxInt
 	}
-	n := t.limit.most - t.limit.running - t.limit.reserved
+	n := t.limit.most() - t.limit.running - t.limit.reserved
 	if t.place == placeReserved {
 		n++
 	}
@@ -170,8 +182,8 @@ func (t *part) start(s *Shard) bool {
 		t.limit.running++
 		t.running++
 	default:
-		if !s.heldRun {
-			s.heldRun = true
+		if s.hidden&heldRun == 0 {
+			s.hidden |= heldRun
 			t.held = append(t.held, s)
 		}
 		return false
@@ -184,7 +196,7 @@ func (t *part) show() {
 	for n := t.mayStart(); n > 0 && len(t.held) > 0; n-- {
 		s := t.held[0]
 		t.held = t.held[1:]
-		s.heldRun = false
+		s.hidden &^= heldRun
 		t.pool.recount(s)
 	}
 }

@@ -1,7 +1,9 @@
 package dispatch
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -30,7 +32,7 @@ type Permits struct {
 	callAt, retryAt time.Time
 	// unusedSince is since when fewer are needed than are held, or zero.
 	unusedSince time.Time
-	// byHand is 1 while the caller works a manual pool's shards of the queue.
+	// byHand is 1 while the caller works the queue by hand.
 	byHand int
 }
 
@@ -49,7 +51,6 @@ func (n *Node) NewPermits() *Permits { return &Permits{node: n, share: math.MaxI
 // lanes bounds the lanes of this server, or is 0.
 func (p *Permits) Bound(total, lanes int) *Limit {
 	p.total, p.limit = total, &Limit{lanes: lanes, permits: p}
-	p.setLimit()
 	return p.limit
 }
 
@@ -60,26 +61,15 @@ func (p *Permits) Held() int { return p.held }
 // under way.
 func (p *Permits) Denied() bool { return p.denied && !p.inFlight }
 
-// setLimit sets the limit of the lanes to the number of held permits, and at most the share.
-func (p *Permits) setLimit() {
-	p.limit.most = min(p.held, p.share)
-	if p.limit.lanes > 0 {
-		p.limit.most = min(p.limit.most, p.limit.lanes)
-	}
-}
-
 // running returns how many batches run.
 func (p *Permits) running() int { return p.limit.running + p.byHand }
-
-// manual reports whether the queue is worked by hand.
-func (p *Permits) manual() bool { return len(p.limit.parts) > 0 && p.limit.parts[0].pool.manual }
 
 // need returns how many permits the server could use: for running batches, and for those that its
 // lanes could start. While the store has more jobs than may be claimed, their number is unknown
 // and counts as more.
 func (p *Permits) need(more int) int {
 	need := p.running()
-	if p.node.stopped || p.manual() {
+	if p.node.stopped || p.node.ByHand {
 		return need
 	}
 	for _, t := range p.limit.parts {
@@ -149,7 +139,7 @@ func (p *Permits) review() {
 // patience returns how long permits may be unused before they are given back.
 func (p *Permits) patience() time.Duration {
 	switch {
-	case p.node.stopped || p.manual() || p.held > p.share:
+	case p.node.stopped || p.node.ByHand || p.held > p.share:
 		return 0
 	case p.contended():
 		return LookAhead
@@ -207,10 +197,7 @@ func (p *Permits) request(hold int, now time.Time, callIn time.Duration) PermitC
 	p.callAt = now.Add(min(callIn, p.node.LeaseTTL/3))
 	p.inFlight = true
 	p.attempt++
-	if hold < p.held {
-		p.held = hold
-		p.setLimit()
-	}
+	p.held = min(p.held, hold)
 	return PermitCall{Attempt: p.attempt, Limit: p.total, Hold: hold, Want: want}
 }
 
@@ -239,7 +226,6 @@ func (p *Permits) Answered(c PermitCall, held int, holders []core.PermitHolder, 
 	p.inFlight = false
 	p.held, p.listed, p.denied = held, c.Want > 0, held < c.Hold
 	p.share = p.shareOf(holders, now.Store)
-	p.setLimit()
 	for _, t := range p.limit.parts {
 		t.pool.dispatch(now)
 	}
@@ -266,7 +252,6 @@ func (p *Permits) shareOf(holders []core.PermitHolder, now core.Instant) int {
 // end.
 func (p *Permits) Drop() (shards []*Shard) {
 	p.held = 0
-	p.setLimit()
 	for _, t := range p.limit.parts {
 		for _, s := range t.pool.shards {
 			if s.part == t {
@@ -290,5 +275,64 @@ func (p *Permits) ByHand(works bool) {
 	p.byHand = 0
 	if works {
 		p.byHand, p.denied = 1, false
+	}
+}
+
+// permitRound is how long the same nodes have a permit where there are too few for all.
+const permitRound = time.Second
+
+// FairPermits divides the permits of a queue among the servers that want some: element i is how
+// many holders[i] should hold. No server gets more than it wants. A server that wants no more than
+// an equal share gets what it wants, and the others share the rest, so that no two of them differ
+// by more than one. The larger shares go to servers that hold more, so that no permit changes hands
+// without need. If there are fewer permits than servers that want some, these take turns, in the
+// order of the list, by the second of now, the store's time: all servers compute the same from the
+// same list.
+//
+// A negative limit and negative wants count as 0. It is pure.
+func FairPermits(limit int, holders []core.PermitHolder, now core.Instant) []int {
+	shares := make([]int, len(holders))
+	for left := max(0, limit); left > 0; {
+		open := unsatisfied(holders, shares)
+		if len(open) == 0 {
+			break
+		}
+		if left < len(open) {
+			dealRest(shares, open, left, holders, now)
+			break
+		}
+		each := left / len(open)
+		for _, i := range open {
+			more := min(each, holders[i].Want-shares[i])
+			shares[i] += more
+			left -= more
+		}
+	}
+	return shares
+}
+
+// unsatisfied returns the positions of the holders that want more than their share.
+func unsatisfied(holders []core.PermitHolder, shares []int) []int {
+	var open []int
+	for i, h := range holders {
+		if h.Want > shares[i] {
+			open = append(open, i)
+		}
+	}
+	return open
+}
+
+// dealRest gives one permit more to as many as are left, fewer than those at the positions of
+// open, whose shares are equal.
+func dealRest(shares, open []int, left int, holders []core.PermitHolder, now core.Instant) {
+	first := 0
+	if shares[open[0]] == 0 {
+		round := int64(now) / permitRound.Microseconds()
+		first = int(round % int64(len(open)) * int64(left) % int64(len(open)))
+	} else {
+		slices.SortStableFunc(open, func(a, b int) int { return cmp.Compare(holders[b].Held, holders[a].Held) })
+	}
+	for k := range left {
+		shares[open[(first+k)%len(open)]]++
 	}
 }

@@ -22,6 +22,8 @@ type Config struct {
 	LeaseTTL     time.Duration
 	// Prefetch is 0 if nothing is claimed before a lane is free for it.
 	Prefetch int
+	// ByHand is set if nothing is granted or run by itself: Pool.GrantByHand and the caller do both.
+	ByHand bool
 }
 
 // Now is a time of this process, and the store's time then as far as it is known.
@@ -72,10 +74,8 @@ type Pool struct {
 	node *Node
 	// lanes is how many there are, and target how many there are to be.
 	lanes, target int
-	// manual is set if nothing is granted or run by itself.
-	manual bool
-	shards []*Shard
-	order  Order
+	shards        []*Shard
+	order         Order
 	// waiting are the lanes without a batch that have not been woken; woken counts those on their way
 	// to Next, and running those that run a batch or are about to.
 	waiting []*Lane
@@ -122,10 +122,9 @@ type Step struct {
 }
 
 // NewPool returns a pool of lanes, which still have to call Next, without shards. of is the
-// caller's own name of it. Nothing is granted or run by itself if manual is set: then GrantByHand
-// and the caller do both.
-func (n *Node) NewPool(of any, lanes int, manual bool) *Pool {
-	p := &Pool{Of: of, node: n, lanes: lanes, target: lanes, manual: manual, starts: Recent{Window: LookAhead}}
+// caller's own name of it.
+func (n *Node) NewPool(of any, lanes int) *Pool {
+	p := &Pool{Of: of, node: n, lanes: lanes, target: lanes, starts: Recent{Window: LookAhead}}
 	p.parts = []*part{{pool: p}}
 	return p
 }
@@ -147,10 +146,11 @@ func (p *Pool) Next(l *Lane, now Now) Step {
 
 // Answer takes what the user's scheduler has answered a lane, and decides what the lane does.
 func (p *Pool) Answer(l *Lane, q *Question, choice core.Choice, now Now) Step {
-	if p.order != Order(q.by) { // the pool has another order meanwhile
+	u, ok := p.order.(*users)
+	if !ok || q != &u.question { // the pool has another order meanwhile
 		return Step{}
 	}
-	return p.begin(l, now, q.by.answer(p, l, choice, now))
+	return p.begin(l, now, u.answer(p, l, choice, now))
 }
 
 // begin notes the shard of a step.
@@ -274,7 +274,7 @@ func (p *Pool) Look(now Now) {
 
 // dispatch grants what is in demand and wakes lanes for runnable batches. It follows each change.
 func (p *Pool) dispatch(now Now) {
-	if !p.manual && !p.node.stopped {
+	if !p.node.ByHand && !p.node.stopped {
 		for _, t := range p.parts {
 			t.show()
 			t.limit.show(p, now)

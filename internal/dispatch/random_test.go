@@ -144,7 +144,7 @@ func newSim(t *rapid.T, build core.SchedulerFunc) *sim {
 
 // addPool adds a pool of lanes that call Next, with shards of each queue.
 func (s *sim) addPool(build core.SchedulerFunc, lanes int) {
-	p := s.node.NewPool(nil, lanes, false)
+	p := s.node.NewPool(nil, lanes)
 	s.pools = append(s.pools, p)
 	for range lanes {
 		l := &simLane{pool: p, woken: true}
@@ -288,7 +288,7 @@ func (s *sim) answer(l *simLane) {
 	for _, e := range q.Ends {
 		q.Scheduler.Ran(e.Index, e.OK)
 	}
-	s.follow(l, l.pool.Answer(&l.Lane, q, q.Scheduler.Next(q.Now, q.Heads), s.time()))
+	s.follow(l, l.pool.Answer(&l.Lane, q, q.Scheduler.Next(q.Now.Store, q.Heads), s.time()))
 }
 
 func (s *sim) follow(l *simLane, step dispatch.Step) {

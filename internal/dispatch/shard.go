@@ -12,10 +12,8 @@ type Shard struct {
 	// Of is the caller's own name of the shard.
 	Of   any
 	view View
-	pool *Pool
-	// index is its place in the order, and part that of its limit.
+	// index is its place in the order, and part is that of its limit.
 	index int
-	limit *Limit
 	part  *part
 	// perTurn is how many batches a turn may claim.
 	perTurn int
@@ -29,12 +27,8 @@ type Shard struct {
 	sent, more    bool
 	// visits are the choices of this shard whose end has not been passed to the scheduler.
 	visits int
-	// awaits is set if its next job waits for another one on its last chance.
-	awaits bool
-	// heldRun is set if the limit hides the runnable jobs from the order, and claims what hides
-	// the jobs in the store.
-	heldRun bool
-	claims  hidden
+	// hidden is what hides its jobs from the order.
+	hidden hidden
 	// shownRun and shownClaim are the heads that the order has. They are taken if it has chosen the
 	// shard by them.
 	shownRun, shownClaim core.Head
@@ -54,23 +48,24 @@ type View struct {
 	Idle bool
 }
 
-// hidden is why the order doesn't see the jobs of a shard in the store.
+// hidden is a set of reasons why the order doesn't see the jobs of a shard.
 type hidden uint8
 
 const (
-	shown   hidden = iota
-	atLimit        // the limit of the queue is reached
-	passed         // the shard needs no grant while no lane is free
+	heldRun   hidden = 1 << iota // the runnable jobs, since the limit is reached
+	heldClaim                    // the jobs in the store, since the limit is reached
+	passedBy                     // the jobs in the store, which need no grant while no lane is free
+	awaits                       // all jobs: the next one waits for another one on its last chance
 )
 
 // taken is a head that the order has taken with a choice: it has to be shown again.
 var taken = core.Head{Due: math.MinInt64, OK: true}
 
-// NewShard returns a shard for SetShards. batch is how many jobs a batch has at most; limit may be
-// nil.
+// NewShard returns a shard of the pool, for SetShards. batch is how many jobs a batch has at most;
+// limit may be nil.
 func (p *Pool) NewShard(of any, batch int, limit *Limit) *Shard {
 	return &Shard{
-		Of: of, view: View{Idle: true}, pool: p, limit: limit, size: firstGrant, perTurn: max(1, core.MaxTurnJobs/batch),
+		Of: of, view: View{Idle: true}, part: p.partOf(limit), size: firstGrant, perTurn: max(1, core.MaxTurnJobs/batch),
 	}
 }
 
@@ -84,9 +79,6 @@ func (p *Pool) SetShards(shards []*Shard, order Order, now Now) {
 	for i, s := range shards {
 		s.index, s.visits = i, 0
 		s.shownRun, s.shownClaim = core.Head{}, core.Head{}
-		if s.part == nil {
-			s.part = p.partOf(s.limit)
-		}
 	}
 	for _, s := range shards {
 		p.recount(s)
@@ -103,14 +95,19 @@ func (s *Shard) Active() bool { return !s.view.Idle || s.granted > 0 || s.runnin
 // Show takes a shard's view. If news is set, the shard no longer waits for another job on its last
 // chance.
 func (p *Pool) Show(s *Shard, v View, news bool, now Now) {
-	s.awaits = s.awaits && !news
+	if news {
+		s.hidden &^= awaits
+	}
 	p.show(s, v)
 	p.dispatch(now)
 }
 
 // Await hides a shard while its next job waits for another one on its last chance.
-func (p *Pool) Await(s *Shard, awaits bool, now Now) {
-	s.awaits = awaits
+func (p *Pool) Await(s *Shard, hides bool, now Now) {
+	s.hidden &^= awaits
+	if hides {
+		s.hidden |= awaits
+	}
 	p.recount(s)
 	p.dispatch(now)
 }
@@ -131,8 +128,8 @@ func (p *Pool) Taken(s *Shard, chosen, ok bool, v View, now Now) {
 // show takes a shard's view.
 func (p *Pool) show(s *Shard, v View) {
 	s.view = v
-	if s.claims == passed && s.lacks() > 0 {
-		s.claims = shown
+	if s.hidden&passedBy != 0 && s.lacks() > 0 {
+		s.hidden &^= passedBy
 		p.passed--
 	}
 	p.recount(s)
@@ -142,7 +139,7 @@ func (p *Pool) show(s *Shard, v View) {
 func (p *Pool) recount(s *Shard) {
 	v := &s.view
 	runnable := 0
-	if v.Run.OK && !s.awaits {
+	if v.Run.OK && s.hidden&awaits == 0 {
 		runnable = max(0, min(v.Waiting, v.Free)-s.chosen)
 	}
 	s.part.change(runnable-s.runnable, 0)
@@ -151,10 +148,10 @@ func (p *Pool) recount(s *Shard) {
 		p.order.idle(s)
 	}
 	var run, claim core.Head
-	if runnable > 0 && !s.heldRun {
+	if runnable > 0 && s.hidden&heldRun == 0 {
 		run = v.Run
 	}
-	if s.granted == 0 && s.mayClaim() > 0 && !s.awaits && s.claims == shown {
+	if s.granted == 0 && s.mayClaim() > 0 && s.hidden&(heldClaim|passedBy|awaits) == 0 {
 		claim = v.Claim
 	}
 	if run != s.shownRun {

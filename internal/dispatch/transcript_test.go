@@ -140,7 +140,7 @@ func (w *script) event(name string, args []string) {
 		"at": w.at, "prefetch": w.prefetch, "scheduler": w.scheduler, "limit": w.limit, "permits": w.newPermits, "pool": w.pool,
 		"shards": w.setShards, "next": w.next, "answer": w.answer, "ended": w.ended, "taken": w.taken, "show": w.show,
 		"carry": w.carry, "answered": w.answered, "lost": w.lost, "await": w.await, "hand": w.hand, "look": w.look, "lanes": w.setLanes,
-		"stop": func([]string) { w.node.Stop() }, "plan": w.plan, "granted": w.granted, "failed": w.failed, "freed": w.freed,
+		"by-hand": func([]string) { w.node.ByHand = true }, "stop": func([]string) { w.node.Stop() }, "plan": w.plan, "granted": w.granted, "failed": w.failed, "freed": w.freed,
 		"drop": w.drop, "return": w.giveBack, "full": w.full,
 	}
 	event := events[name]
@@ -191,9 +191,9 @@ func (w *script) newPermits(args []string) {
 	w.limits[args[0]] = p.Bound(w.int(args[1]), lanes)
 }
 
-// pool takes a name, the number of lanes and, optionally, "by-hand".
+// pool takes a name and the number of lanes.
 func (w *script) pool(args []string) {
-	p := w.node.NewPool(args[0], w.int(args[1]), len(args) > 2)
+	p := w.node.NewPool(args[0], w.int(args[1]))
 	w.pools[args[0]] = p
 	w.names = append(w.names, args[0])
 	w.addLanes(p, w.int(args[1]))

@@ -91,7 +91,7 @@
 //	shard.go                  a shard's state, and what it and lanes hand each other
 //	acquire.go, lease.go      a shard's life; its lease: extended, renewed, released, dropped
 //	turn.go, reply.go         what a turn sends; what its reply does
-//	turnslots.go, trust.go    how many turns are in flight; turns that take too long
+//	inflight.go               how many turns are in flight; turns that take too long
 //	begin.go, buffer.go       claimed jobs that wait to start, recovered ones among them
 //	putback.go, cancel.go     claimed jobs that go back, are recovered, or are cancelled
 //	orphans.go                what dead nodes left in queues that nobody serves

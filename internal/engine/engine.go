@@ -69,7 +69,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.makeContexts(ctx)
 	defer e.cancelCalls()
 	defer e.hooks.close()
-	if err := e.makePools(false); err != nil {
+	if err := e.makePools(); err != nil {
 		return err
 	}
 	if len(e.shards()) == 0 {
@@ -91,8 +91,8 @@ func (e *Engine) Run(ctx context.Context) error {
 }
 
 // makePools makes the pools of this node. They have the shards that the splitter assigns to it
-// when it is alone. Which of these it works is decided while it runs. byHand is set for RunDue.
-func (e *Engine) makePools(byHand bool) error {
+// when it is alone. Which of these it works is decided while it runs.
+func (e *Engine) makePools() error {
 	now := newServed(e.cfg.Queues, e.cfg.Lanes)
 	for _, q := range now.queues {
 		q.limit = e.limitOf(q)
@@ -109,7 +109,7 @@ func (e *Engine) makePools(byHand bool) error {
 		if len(ids) == 0 {
 			continue
 		}
-		p := newPool(&e.node, lanes, byHand)
+		p := newPool(&e.node, lanes)
 		p.shared = len(split.Shared) > 0
 		e.pools = append(e.pools, p)
 		shards := e.newShards(now, ids)

@@ -27,10 +27,10 @@ type pool struct {
 	timer *time.Timer
 }
 
-// newPool returns a pool with the given number of lanes, without shards. byHand is set for RunDue.
-func newPool(n *node, lanes int, byHand bool) *pool {
+// newPool returns a pool with the given number of lanes, without shards.
+func newPool(n *node, lanes int) *pool {
 	p := &pool{node: n}
-	p.state = n.dispatcher.NewPool(p, lanes, byHand)
+	p.state = n.dispatcher.NewPool(p, lanes)
 	p.timer = time.AfterFunc(time.Hour, p.onTimer)
 	p.timer.Stop()
 	p.laneCount.Store(int32(lanes))
@@ -130,7 +130,7 @@ func (p *pool) ask(l *lane, q *dispatch.Question) (step dispatch.Step) {
 	for _, e := range q.Ends {
 		q.Scheduler.Ran(e.Index, e.OK)
 	}
-	choice = q.Scheduler.Next(q.Now, q.Heads)
+	choice = q.Scheduler.Next(q.Now.Store, q.Heads)
 	return step
 }
 
@@ -210,11 +210,7 @@ func (p *pool) onTimer() {
 // are those that the node serves. One goroutine at a time may call it.
 func (p *pool) setShards(more []*shard, build core.SchedulerFunc, queues map[string]*Queue) error {
 	c := core.SchedulerConfig{PollInterval: p.node.cfg.PollInterval}
-	members := p.stayingShards()
-	for _, s := range more {
-		s.pool, s.member = p, p.state.NewShard(s, s.queue.BatchSize, s.queue.limit)
-		members = append(members, s.member)
-	}
+	members := p.nextShards(more)
 	for _, m := range members {
 		c.Shards = append(c.Shards, m.Of.(*shard).id)
 	}
@@ -228,14 +224,18 @@ func (p *pool) setShards(more []*shard, build core.SchedulerFunc, queues map[str
 	return nil
 }
 
-// stayingShards returns the shards of the pool without those of removed queues.
-func (p *pool) stayingShards() (members []*dispatch.Shard) {
+// nextShards returns the shards that the pool is to have.
+func (p *pool) nextShards(more []*shard) (members []*dispatch.Shard) {
 	p.node.pooling.Lock()
 	defer p.node.pooling.Unlock()
 	for _, m := range p.state.Shards() {
 		if m.Active() || !m.Of.(*shard).queue.removed.Load() {
 			members = append(members, m)
 		}
+	}
+	for _, s := range more {
+		s.pool, s.member = p, p.state.NewShard(s, s.queue.BatchSize, s.queue.limit)
+		members = append(members, s.member)
 	}
 	return members
 }

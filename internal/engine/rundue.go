@@ -16,8 +16,8 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 	e.makeContexts(ctx)
 	defer e.cancelCalls()
 	defer e.hooks.close()
-	e.hooks.maxWorkers, e.cfg.Lanes = 1, 1
-	if err := e.makePools(true); err != nil {
+	e.hooks.maxWorkers, e.cfg.Lanes, e.dispatcher.ByHand = 1, 1, true
+	if err := e.makePools(); err != nil {
 		return 0, err
 	}
 	for _, s := range e.shards() {
