@@ -68,6 +68,7 @@ type RawPush struct {
 
 	client *Client
 	target target
+	tell   *Met
 }
 
 // PushFunc stores a push. It returns the errors of [Queue.PushMany].
@@ -101,7 +102,7 @@ func send(ctx context.Context, p *RawPush) error {
 		return fmt.Errorf("%w: middleware set the Queue of a push to %q from %q; push to that queue instead",
 			ErrInvalidOptions, p.Queue, p.target.name)
 	}
-	return p.client.send(ctx, p.target, p.Entries)
+	return p.client.send(ctx, p.target, p.Entries, p.tell)
 }
 
 // scores makes default scores: the time in seconds, each at least 1 µs above the
@@ -147,19 +148,20 @@ func (c *Client) check() error {
 }
 
 // push stores entries through the middleware.
-func (c *Client) push(ctx context.Context, t target, entries []RawEntry) error {
-	return c.pushing(ctx, &RawPush{Queue: t.name, Entries: entries, client: c, target: t})
+func (c *Client) push(ctx context.Context, t target, entries []RawEntry, tell *Met) error {
+	return c.pushing(ctx, &RawPush{Queue: t.name, Entries: entries, client: c, target: t, tell: tell})
 }
 
-// send stores entries, and declares the queue where the store does not know it.
-func (c *Client) send(ctx context.Context, t target, entries []RawEntry) (err error) {
+// send stores entries, and declares the queue where the store does not know it. It tells what one
+// entry met.
+func (c *Client) send(ctx context.Context, t target, entries []RawEntry, tell *Met) (err error) {
 	var met ports.PushReply
 	if o := c.options.Observer; o != nil {
 		start := time.Now()
 		defer func() {
 			o.Pushed(ctx, ports.PushEvent{
 				Queue: t.name, Entries: len(entries), Took: time.Since(start), Err: err,
-				New: met.New, Merged: met.Merged, Duplicate: met.Duplicate,
+				New: met.New, Merged: met.Merged, Duplicate: met.Duplicate, Superseded: met.Superseded,
 			})
 		}()
 	}
@@ -185,6 +187,9 @@ func (c *Client) send(ctx context.Context, t target, entries []RawEntry) (err er
 		var again ports.PushReply
 		again, err = c.sendAgain(ctx, t, request, err)
 		met.Add(again)
+	}
+	if err == nil && tell != nil && len(entries) == 1 {
+		*tell = metOf(met)
 	}
 	return err
 }

@@ -9,36 +9,49 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/ports"
 )
 
-// PushOption is an option of one push: [Score], [Meta], [At] or [In].
-type PushOption func(*RawEntry)
+// PushOption is an option of one push: [Score], [Meta], [At], [In] or [Tell].
+type PushOption interface {
+	set(e *optioned)
+}
+
+// optioned is an entry with what its options ask for.
+type optioned struct {
+	RawEntry
+	tell *Met
+}
+
+type pushOption func(*optioned)
+
+func (o pushOption) set(e *optioned) { o(e) }
 
 // Score sets the payload's place among those of its job: the lowest score is handled first. A
 // payload that is pushed after the handler was called runs in a later call, whatever its score.
 // Default: the client's time in seconds, so payloads are in order of pushing. Integers are exact up
 // to 2^53.
 func Score(score float64) PushOption {
-	return func(e *RawEntry) { e.Score = score }
+	return pushOption(func(e *optioned) { e.Score = score })
 }
 
 // Meta stores at most 256 bytes with the payload, such as a trace context. Meta is not part of the
 // payload's identity. When equal payloads merge, the Meta of the one with the smaller score is
 // kept.
 func Meta(meta []byte) PushOption {
-	return func(e *RawEntry) { e.Meta = meta }
+	return pushOption(func(e *optioned) { e.Meta = meta })
 }
 
 // At sets when a new job may run. If the push merges into a queued job, the payload waits for that
 // job's time instead. The zero time means now. A time before 1970 or after 2255 is refused with
 // [ErrInvalidTime].
 func At(t time.Time) PushOption {
-	return func(e *RawEntry) {
+	return pushOption(func(e *optioned) {
 		e.When = core.When{}
 		if !t.IsZero() {
 			e.When = core.At(instantOf(t))
 		}
-	}
+	})
 }
 
 // instantOf returns the time in microseconds, also where that is no time of a job.
@@ -57,7 +70,60 @@ func instantOf(t time.Time) core.Instant {
 // due at once, ahead of the jobs that are due now. If the time would be after 2255, the push is
 // refused with [ErrInvalidTime].
 func In(d time.Duration) PushOption {
-	return func(e *RawEntry) { e.When = core.In(d) }
+	return pushOption(func(e *optioned) { e.When = core.In(d) })
+}
+
+// Tell stores in met what the push met, once the store has replied. After an error met is left as
+// it was. A push with Tell must have one entry; another one is refused with [ErrInvalidOptions],
+// and so is [Queue.Then], which pushes later. If middleware of the client adds or removes entries,
+// met is left as it was.
+func Tell(met *Met) PushOption {
+	return pushOption(func(e *optioned) { e.tell = met })
+}
+
+// Met is what a push met in the queue; see [Tell].
+type Met uint8
+
+const (
+	// MetUnknown is the zero value: nothing was told.
+	MetUnknown Met = iota
+	// MetNew means that the push made a job, because its id had no queued job.
+	MetNew
+	// MetMerged means that the push added its payload to a queued job.
+	MetMerged
+	// MetDuplicate means that the queued job already had an equal payload. Its score may have
+	// changed.
+	MetDuplicate
+	// MetSuperseded means that the queued job has payloads with higher scores, and the queue's
+	// [MergeRule] keeps only those. The payload was dropped.
+	MetSuperseded
+	// MetLater means that the store does not know it yet. The push is part of a transaction
+	// ([Client.Via]), and its payload meets the jobs that are queued after the commit.
+	MetLater
+)
+
+// String returns "unknown", "new", "merged", "duplicate", "superseded" or "later".
+func (m Met) String() string {
+	names := [...]string{"unknown", "new", "merged", "duplicate", "superseded", "later"}
+	if int(m) < len(names) {
+		return names[m]
+	}
+	return fmt.Sprintf("Met(%d)", uint8(m))
+}
+
+// metOf returns what the one entry of a push met.
+func metOf(r ports.PushReply) Met {
+	switch {
+	case r.New > 0:
+		return MetNew
+	case r.Merged > 0:
+		return MetMerged
+	case r.Duplicate > 0:
+		return MetDuplicate
+	case r.Superseded > 0:
+		return MetSuperseded
+	}
+	return MetLater
 }
 
 // Entry is one payload for [Queue.PushMany].
@@ -92,13 +158,19 @@ func (q *Queue[T]) PushMany(ctx context.Context, c *Client, entries []Entry[T]) 
 	}
 	encoded := make([]RawEntry, len(entries))
 	c.scores.fill(encoded, time.Now())
+	var tell *Met
 	for i := range entries {
-		e := &encoded[i]
-		if err := q.encode(e, &entries[i]); err != nil {
+		e := optioned{RawEntry: encoded[i]}
+		err := q.encode(&e, &entries[i])
+		if err == nil && e.tell != nil && len(entries) > 1 {
+			err = fmt.Errorf("%w: Tell is for a push of one entry; push this one by itself, or read the counts of the Observer", ErrInvalidOptions)
+		}
+		if err != nil {
 			return fmt.Errorf("push %d of %d to queue %q: %w", i+1, len(entries), q.name, err)
 		}
+		encoded[i], tell = e.RawEntry, e.tell
 	}
-	return c.push(ctx, q.target(), encoded)
+	return c.push(ctx, q.target(), encoded, tell)
 }
 
 // target returns the queue with the options that a push carries.
@@ -108,7 +180,7 @@ func (q *Queue[T]) target() target {
 }
 
 // encode fills in an entry, whose default score is set.
-func (q *Queue[T]) encode(to *RawEntry, from *Entry[T]) error {
+func (q *Queue[T]) encode(to *optioned, from *Entry[T]) error {
 	var data []byte
 	err := engine.Guard(func() (err error) {
 		data, err = q.options.Codec.Encode(from.Payload)
@@ -139,10 +211,10 @@ func (q *Queue[T]) encode(to *RawEntry, from *Entry[T]) error {
 		if option == nil {
 			return fmt.Errorf("%w: option %d of the push is nil", ErrInvalidOptions, i+1)
 		}
-		option(to)
+		option.set(to)
 	}
 	to.Score = core.NormalScore(to.Score)
-	checked := *to
+	checked := to.RawEntry
 	if d := to.When.Delay(); d > 0 {
 		checked.When = core.At(instantOf(time.Now().Add(d)))
 	}

@@ -40,17 +40,22 @@ func (q *Queue[T]) Then(ctx context.Context, c *Client, id string, payload T, op
 	if err := errors.Join(q.check(), c.check()); err != nil {
 		return err
 	}
-	encoded := make([]RawEntry, 1)
-	c.scores.fill(encoded, time.Now())
-	if err := q.encode(&encoded[0], &Entry[T]{ID: id, Payload: payload, Options: options}); err != nil {
+	scored := make([]RawEntry, 1)
+	c.scores.fill(scored, time.Now())
+	encoded := optioned{RawEntry: scored[0]}
+	err := q.encode(&encoded, &Entry[T]{ID: id, Payload: payload, Options: options})
+	if err == nil && encoded.tell != nil {
+		err = fmt.Errorf("%w: Tell is for a push that happens at once; leave it out", ErrInvalidOptions)
+	}
+	if err != nil {
 		return fmt.Errorf("push to queue %q after the job: %w", q.name, err)
 	}
-	err := engine.Attach(ctx, func(kept any) (any, error) {
+	err = engine.Attach(ctx, func(kept any) (any, error) {
 		list, _ := kept.(*following)
 		if list == nil {
 			list = &following{}
 		}
-		return list, list.add(c, q.target(), encoded[0])
+		return list, list.add(c, q.target(), encoded.RawEntry)
 	})
 	if err != nil {
 		return fmt.Errorf("%w: push to queue %q after the job: %w", ErrInvalidOptions, q.name, err)
@@ -98,7 +103,7 @@ func pushFollowing(ctx context.Context, c call, succeeded bool) error {
 	}
 	for i := range list.pushes {
 		p := &list.pushes[i]
-		if err := engine.Guard(func() error { return p.client.push(ctx, p.target, p.entries) }); err != nil {
+		if err := engine.Guard(func() error { return p.client.push(ctx, p.target, p.entries, nil) }); err != nil {
 			return fmt.Errorf("push after the job: %w", err)
 		}
 	}

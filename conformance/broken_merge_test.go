@@ -22,6 +22,7 @@ func brokenMerges() []brokenStore {
 		{"breaks ties by letters", "merge rule/decides what pushes leave", wrapped(breaksTiesByLetters)},
 		{"drops a job's state with its payloads", "merge rule/keeps the state of a job whose payloads are superseded", wrapped(dropsSupersededState)},
 		{"counts superseded payloads as failed", "merge rule/counts superseded payloads as nothing else", wrapped(countsSupersededAsFailed)},
+		{"counts superseded entries as duplicates", "merge rule/says what entries met", wrapped(supersedesDuplicates)},
 		{"does not count superseded payloads", "merge rule/decides what one push leaves", wrapped(countsNoneSuperseded)},
 	}
 }
@@ -108,6 +109,14 @@ func dropsSupersededState(s full) full {
 			}
 		}
 		return s.Turn(ctx, r)
+	})
+}
+
+func supersedesDuplicates(s full) full {
+	return replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
+		reply, err := s.Push(ctx, r)
+		reply.Duplicate, reply.Superseded = reply.Duplicate+reply.Superseded, 0
+		return reply, err
 	})
 }
 

@@ -40,7 +40,7 @@ func mergeRuleCases() []namedCase {
 		{"bounds a job beside a cut claim", ruleMerge, mergeRuleCut},
 		{"bounds large payloads", ruleMerge, mergeRuleLarge},
 		{"keeps the state of a job whose payloads are superseded", "RULES 2: the rows hold whatever the rule drops", mergeRuleState},
-		{"counts what met as New, Merged or Duplicate", "PushReply: Duplicate counts the entries that added no payload", mergeRuleMet},
+		{"says what entries met", "PushReply: New, Merged, Duplicate and Superseded", mergeRuleMet},
 		{"counts superseded payloads as nothing else", ruleSuperseded, mergeRuleCounts},
 		{"claims what it kept", ruleMerge, mergeRuleClaims},
 	}
@@ -384,9 +384,9 @@ func mergeRuleMet(e *env) {
 	e.met("an equal payload", e.pushRequest(orders, entry("a", "p", 6)), ports.PushReply{Duplicate: 1})
 	e.met("another payload", e.pushRequest(orders, entry("a", "q", 7)), ports.PushReply{Merged: 1})
 	e.met("a payload that supersedes another", e.pushRequest(orders, entry("a", "r", 8)), ports.PushReply{Merged: 1})
-	e.met("a payload that is superseded", e.pushRequest(orders, entry("a", "s", 1)), ports.PushReply{Duplicate: 1})
+	e.met("a payload that is superseded", e.pushRequest(orders, entry("a", "s", 1)), ports.PushReply{Superseded: 1})
 	e.met("several", e.pushRequest(orders, entry("a", "s", 1), entry("b", "p", 1), entry("a", "t", 9), entry("b", "q", 2), entry("b", "r", 3), entry("b", "p", 1)),
-		ports.PushReply{New: 1, Merged: 3, Duplicate: 2})
+		ports.PushReply{New: 1, Merged: 3, Superseded: 2})
 	e.same("the payloads", e.queued("a").Payloads, []core.Payload{pay("r", 8), pay("t", 9)})
 	e.same("the payloads", e.queued("b").Payloads, []core.Payload{pay("q", 2), pay("r", 3)})
 }

@@ -53,11 +53,11 @@ type PushEvent struct {
 	Entries int
 	Took    time.Duration
 	Err     error
-	// New, Merged and Duplicate are the sums of those in each [PushReply] of this push. Entries
-	// that none of them counts were not stored, or their result is unknown. For a push in a
-	// caller's transaction all three are 0 and Err is nil: the entries are stored if the
-	// transaction commits, and the Observer is not notified of that.
-	New, Merged, Duplicate int
+	// New, Merged, Duplicate and Superseded are the sums of those in each [PushReply] of this push.
+	// Entries that none of them counts were not stored, or their result is unknown. For a push in a
+	// caller's transaction all four are 0 and Err is nil: the entries are stored if the transaction
+	// commits, and the Observer is not notified of that.
+	New, Merged, Duplicate, Superseded int
 }
 
 // BatchEvent is the start or the end of a batch.

@@ -100,11 +100,12 @@ func (r *PushRequest) Validate() error {
 
 // PushReply is the result of Push.
 //
-// New, Merged and Duplicate count the entries that this call has stored, each entry in one of them,
-// in their order. If a push of unknown outcome is repeated, the repeat counts what it meets itself:
-// an entry that the first call has stored is a Duplicate, unless it was claimed meanwhile.
+// New, Merged, Duplicate and Superseded count the entries that this call has handled, each entry in
+// one of them, in their order. If a push of unknown outcome is repeated, the repeat counts what it
+// meets itself: an entry that the first call has stored is a Duplicate, unless it was claimed
+// meanwhile.
 //
-// A Producer that doesn't know what a push will meet leaves the three at 0. One is that of a
+// A Producer that doesn't know what a push will meet leaves the four at 0. One is that of a
 // caller's transaction: its entries meet the jobs that are queued after the commit. Until the
 // commit, and until a turn or a read has merged them, other pushes count as if these entries did
 // not exist. If Push also returns an error, the counts include at most the entries that are known
@@ -118,10 +119,12 @@ type PushReply struct {
 	// Merged is the number of entries that added a payload to a queued job, including one that an
 	// earlier entry of the push made.
 	Merged int
-	// Duplicate is the number of entries that met a queued job and added no payload to it: the job
-	// already had their Data, or the queue's merge rule keeps only higher payloads. Such an entry
-	// may still change the payload's score, and move the job's time by the push rule.
+	// Duplicate is the number of entries that met a queued job that already had their Data. Such an
+	// entry may still change the payload's score, and move the job's time by the push rule.
 	Duplicate int
+	// Superseded is the number of entries whose payload was dropped at once, because the merge rule
+	// keeps only higher ones. Such an entry may still move the job's time by the push rule.
+	Superseded int
 }
 
 // Add adds the counts of another part of the same push, and takes its Now.
@@ -130,4 +133,5 @@ func (r *PushReply) Add(part PushReply) {
 	r.New += part.New
 	r.Merged += part.Merged
 	r.Duplicate += part.Duplicate
+	r.Superseded += part.Superseded
 }

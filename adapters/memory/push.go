@@ -64,6 +64,8 @@ func (s *shard) push(entry *core.Entry, rule core.PushRule, reply *ports.PushRep
 		return
 	case added:
 		reply.Merged++
+	case superseded > 0:
+		reply.Superseded++
 	default:
 		reply.Duplicate++
 	}

@@ -30,7 +30,7 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 		if err != nil {
 			return ports.PushReply{}, storekit.NotStored(rest, err)
 		}
-		met.Duplicate = len(some) - met.New - met.Merged
+		met.Duplicate = len(some) - met.New - met.Merged - met.Superseded
 		reply.Add(met)
 		rest = rest[len(some):]
 	}
@@ -106,7 +106,7 @@ func (s *Store) pushByTheRule(ctx context.Context, r *ports.PushRequest, list []
 	return p, err
 }
 
-const pushByRuleSQL = `SELECT status, now, coalesce(index, -1), coalesce(earliest, 0), coalesce(new, 0), coalesce(merged, 0)
+const pushByRuleSQL = `SELECT status, now, coalesce(index, -1), coalesce(earliest, 0), coalesce(new, 0), coalesce(merged, 0), coalesce(superseded, 0)
 FROM {schema}.push_by_rule(p_queue => $1, p_shards => $2, p_generation => $3, p_now => $4, p_rule => $5::smallint, p_limit => $6,
   p_index => $7, p_ids => $8, p_at => $9, p_delay => $10, p_scores => $11, p_data => $12, p_meta => $13)`
 
@@ -129,7 +129,7 @@ func (s *Store) pushEach(ctx context.Context, r *ports.PushRequest, list []store
 	return p, err
 }
 
-const pushSQL = `SELECT status, now, coalesce(index, -1), coalesce(earliest, 0), coalesce(new, 0), coalesce(merged, 0)
+const pushSQL = `SELECT status, now, coalesce(index, -1), coalesce(earliest, 0), coalesce(new, 0), coalesce(merged, 0), 0::bigint
 FROM {schema}.push(p_queue => $1, p_shards => $2, p_generation => $3, p_now => $4, p_rule => $5::smallint, p_limit => $6,
   p_index => $7, p_ids => $8, p_at => $9, p_delay => $10, p_scores => $11, p_data => $12, p_meta => $13,
   p_more_index => $14, p_more_ids => $15, p_more_scores => $16, p_more_data => $17, p_more_meta => $18)`
@@ -166,7 +166,7 @@ func (p *pushResult) read(rows pgx.Rows, r *ports.PushRequest) error {
 			d    due
 			part ports.PushReply
 		)
-		if err := rows.Scan(&st, &part.Now, &d.index, &d.at, &part.New, &part.Merged); err != nil {
+		if err := rows.Scan(&st, &part.Now, &d.index, &d.at, &part.New, &part.Merged, &part.Superseded); err != nil {
 			return err
 		}
 		if st == statusByRule {

@@ -166,9 +166,9 @@ func (p *pushing) pushed(ctx context.Context, o *outcome, shard core.Shard, give
 	switch reply.text() {
 	case "met":
 		met.Now, stored = core.Instant(reply.int()), int(reply.int())
-		met.New, met.Merged = int(reply.int()), int(reply.int())
-		met.Duplicate = stored - met.New - met.Merged
-		if stored < 1 || stored > given || min(met.New, met.Merged, met.Duplicate) < 0 {
+		met.New, met.Merged, met.Superseded = int(reply.int()), int(reply.int()), int(reply.int())
+		met.Duplicate = stored - met.New - met.Merged - met.Superseded
+		if stored < 1 || stored > given || min(met.New, met.Merged, met.Duplicate, met.Superseded) < 0 {
 			return met, 0, errReply
 		}
 		return met, stored, reply.err()

@@ -141,6 +141,7 @@ var pushedColumns = columns[ports.PushReply]{
 	{"new", false, func(r *ports.PushReply) any { return r.New }},
 	{"merged", false, func(r *ports.PushReply) any { return r.Merged }},
 	{"duplicate", false, func(r *ports.PushReply) any { return r.Duplicate }},
+	{"superseded", true, func(r *ports.PushReply) any { return r.Superseded }},
 }
 
 func (a *app) pushEntry(ctx context.Context, name string, layout *layoutFlags, entry core.Entry) error {

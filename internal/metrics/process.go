@@ -48,7 +48,7 @@ func ofJobs() []Metric {
 			Help:   "Pushes: stored; in_tx, in a caller's transaction, which may still roll back; refused; full, refused because the store has no room; or unknown, which may have been stored."},
 		{Name: "skein_pushed_total", Messaging: "messaging.client.sent.messages", Type: Counter, Source: Process, By: "Pushed", Unit: "payloads",
 			Labels: []Label{queue(), one("met", "new", "merged", "duplicate")},
-			Help:   "Pushed payloads: those that made a new job, merged into a queued job, or were already in it. Pushes in a caller's transaction are not counted."},
+			Help:   "Pushed payloads: those that made a new job, merged into a queued job, were already in it, or were superseded at once. Pushes in a caller's transaction are not counted."},
 		{Name: "skein_push_duration_seconds", Messaging: "messaging.client.operation.duration", Type: Histogram, Source: Process, By: "Pushed", Unit: "seconds",
 			Labels: []Label{queue()}, Buckets: calls(), Help: "Durations of pushes."},
 		{Name: "skein_jobs_started_total", Type: Counter, Source: Process, By: "BatchStart", Unit: "jobs", Sharded: true,

@@ -42,6 +42,8 @@ func ofQueues() []Metric {
 			Labels: []Label{queue()}, Help: "Jobs done since the queue began, on all servers."},
 		{Name: "skein_queue_failed_total", Type: Counter, Source: Store, By: "Stats", Unit: "jobs",
 			Labels: []Label{queue()}, Help: "Jobs that failed or were buried since the queue began, on all servers."},
+		{Name: "skein_queue_superseded_total", Type: Counter, Source: Store, By: "Stats", Unit: "payloads",
+			Labels: []Label{queue()}, Help: "Payloads that the queue's merge rule has dropped since the queue began, because it keeps only higher ones."},
 		{Name: "skein_queue_paused", Type: Gauge, Source: Store, By: "Stats", Unit: "",
 			Labels: []Label{queue()}, Help: "1 if an operator has paused the queue."},
 		{Name: "skein_queue_shards", Type: Gauge, Source: Store, By: "Stats", Unit: "shards",

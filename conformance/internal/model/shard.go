@@ -8,7 +8,7 @@ import (
 // How jobs and dead letters enter a shard, by RULES 2, and which jobs may be claimed.
 
 // push queues the payloads of entries of one id and time, and counts what they meet: the first
-// makes a job if none is queued, and each that adds no payload is a duplicate.
+// makes a job if none is queued, one that adds no payload is a duplicate, or superseded.
 func (s *shard) push(entries []core.Entry, rule core.PushRule, reply *ports.PushReply) {
 	id, state := entries[0].ID, core.Pushed(entries[0].When, reply.Now)
 	job, queued := s.queued[id]
@@ -22,6 +22,8 @@ func (s *shard) push(entries []core.Entry, rule core.PushRule, reply *ports.Push
 			reply.New++
 		case added:
 			reply.Merged++
+		case superseded > 0:
+			reply.Superseded++
 		default:
 			reply.Duplicate++
 		}

@@ -97,13 +97,13 @@ func (o *Observer) Pushed(_ context.Context, e ports.PushEvent) {
 	add(q.pushes, pushResult(&e), 1)
 	add(q.met, "new", e.New)
 	add(q.met, "merged", e.Merged)
-	add(q.met, "duplicate", e.Duplicate)
+	add(q.met, "duplicate", e.Duplicate+e.Superseded)
 	q.pushDuration.Observe(e.Took.Seconds())
 }
 
 func pushResult(e *ports.PushEvent) string {
 	switch {
-	case e.Err == nil && e.Entries > 0 && e.New+e.Merged+e.Duplicate == 0:
+	case e.Err == nil && e.Entries > 0 && e.New+e.Merged+e.Duplicate+e.Superseded == 0:
 		return "in_tx" // elsewhere each entry is known to have met something
 	case e.Err == nil:
 		return "stored"

@@ -83,7 +83,7 @@ do
   -- unite_by_rule is unite for a queue in which the larger score stays. The item's list stays
   -- sorted. It reads few of the payloads of a set.
   local function unite_by_rule(item, coming)
-    local added, changed, list, by, many = 0, false, item.job.list, indexed(item), item.job.many
+    local added, changed, own, list, by, many = 0, false, 0, item.job.list, indexed(item), item.job.many
     if not item.total then item.total = many and call('ZCARD', set_of(item)) - #(item.taken or {}) + #list or #list end
     for _, p in ipairs(coming) do
       local q, score, dropped = by[p.data], nil, nil
@@ -104,18 +104,18 @@ do
           item.total = item.total + 1
           if merging.keep > 0 and item.total > merging.keep then dropped = supersede(item) end
         end
-        changed = changed or dropped ~= p.data
+        if dropped == p.data then own = own + 1 else changed = true end
         if not score and dropped ~= p.data then added = added + 1 end
       end
       if p.meta ~= '' then item.job.tagged = true end
     end
-    return added, changed
+    return added, changed, own
   end
 
   -- unite adds payloads to the item's by the queue's merge rule. Among payloads with equal bytes
   -- and equal scores the existing one stays. It returns how many the item did not have. If the
-  -- larger score stays, it also returns whether the item has changed. If not, the number includes
-  -- payloads that the item's set has.
+  -- larger score stays, it also returns whether the item has changed, and how many of the added
+  -- payloads were superseded at once. If not, the number includes payloads that the item's set has.
   local function unite(item, coming)
     if merging.highest then return unite_by_rule(item, coming) end
     local added, there, by = 0, item.job.list, indexed(item)

@@ -6,7 +6,8 @@
 --   "rule limit", rule 1 for earliest and 2 for debounce and the limit in µs, and, unless all is
 --   due now, @instant or +delay of each entry; then for each: id, packed job that is due now
 -- Returns now if all entries have made jobs, else {'met', now, how many of the first entries it
---   has stored, how many of these have made jobs, how many have added a payload to one},
+--   has stored, how many of these have made jobs, how many have added a payload to one, how many
+--   were superseded at once},
 --   {'unknown'}, {'mismatch', "shards generation"}
 -- Uses: JOBS, READY, PARKED, CLAIMS, BYID, METAS, WIDE, FIRST, call, sub, byte, char, pack, band,
 --   clock, instant, read_meta, wake, bounds, plan, packed, items, queue.
@@ -61,7 +62,7 @@ if #new > 0 and call('HLEN', CLAIMS) > 0 then
   for _, id in ipairs(new) do claimed[id] = call('HEXISTS', CLAIMS, id) == 1 end
 end
 
-local added = 0
+local added, superseded = 0, 0
 local there = #merged > 0 and queue.load(ids, packed_jobs) or {}
 for _, n in ipairs(merged) do
   local id = ids[n]
@@ -72,7 +73,8 @@ for _, n in ipairs(merged) do
     there[id] = item
   end
   merge(item.job, times[n] or now)
-  added = added + items.unite(item, packed.decode(ARGV[2 * n + 3], now).list)
+  local more, _, own = items.unite(item, packed.decode(ARGV[2 * n + 3], now).list)
+  added, superseded = added + more, superseded + (own or 0)
 end
 
 -- with_first returns the packed job as one that is not due now: FirstPush follows the score.
@@ -107,4 +109,4 @@ local head = soonest < math.huge and call('ZRANGE', READY, 0, 0, 'WITHSCORES') o
 plan.write()
 if not paused and soonest < tonumber(head[2] or math.huge) then wake() end
 if #merged == 0 and #ids == asked then return now end
-return {'met', now, #ids, #new, added}
+return {'met', now, #ids, #new, added, superseded}

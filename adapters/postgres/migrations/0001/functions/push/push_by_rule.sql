@@ -1,9 +1,9 @@
 -- Does what push does, for a queue with any merge rule: one entry after another, in the order
 -- given, which is that of (shard, id) and then of the call. Each entry has its PerformAt p_at, or
--- for -1 p_delay after now.
+-- for -1 p_delay after now. superseded is how many entries the rule has dropped at once.
 CREATE FUNCTION {schema}.push_by_rule(p_queue text, p_shards int, p_generation bigint, p_now bigint, p_rule smallint, p_limit bigint,
   p_index int[], p_ids text[], p_at bigint[], p_delay bigint[], p_scores double precision[], p_data bytea[], p_meta bytea[])
-RETURNS TABLE (status text, now bigint, index int, earliest bigint, new bigint, merged bigint) LANGUAGE plpgsql VOLATILE
+RETURNS TABLE (status text, now bigint, index int, earliest bigint, new bigint, merged bigint, superseded bigint) LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
 SET lock_timeout = '500ms' AS {$}
 #variable_conflict use_column
@@ -21,12 +21,13 @@ DECLARE
   v_dropped  int := 0;
   v_new      bigint := 0;
   v_merged   bigint := 0;
+  v_own      bigint := 0; -- entries that were dropped at once
 BEGIN
   -- In the snapshot of the call; a change of the layout waits for older transactions.
   SELECT {schema}.first_shard(q.id), q.merge_rule INTO v_first, v_rule FROM {schema}.queues q
   WHERE q.name = p_queue COLLATE "C" AND q.shards = p_shards AND q.generation = p_generation;
   IF NOT FOUND THEN
-    RETURN QUERY SELECT {schema}.missing_layout(p_queue), v_now, NULL::int, NULL::bigint, NULL::bigint, NULL::bigint;
+    RETURN QUERY SELECT {schema}.missing_layout(p_queue), v_now, NULL::int, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint;
     RETURN;
   END IF;
   FOR e IN
@@ -40,6 +41,7 @@ BEGIN
     v_fresh := v_fresh + v_met.fresh;
     v_dropped := v_dropped + v_met.superseded;
     v_merged := v_merged + v_met.added::int;
+    v_own := v_own + (v_met.superseded > 0 AND NOT v_met.added)::int;
     IF v_met.is_new OR p_rule <> c_keep THEN
       v_due := least(v_due, v_met.due);
     END IF;
@@ -51,10 +53,10 @@ BEGIN
     SELECT e.shard, 'early', v_due
     WHERE v_due < v_now - c_margin OR v_due < (SELECT l.floor FROM {schema}.leases l WHERE l.shard = e.shard);
     IF v_due IS NOT NULL THEN
-      RETURN QUERY SELECT 'ok', v_now, e.shard - v_first, v_due, NULL::bigint, NULL::bigint;
+      RETURN QUERY SELECT 'ok', v_now, e.shard - v_first, v_due, NULL::bigint, NULL::bigint, NULL::bigint;
     END IF;
     v_new := v_new + v_fresh;
     v_fresh := 0; v_dropped := 0; v_due := NULL;
   END LOOP;
-  RETURN QUERY SELECT 'ok', v_now, NULL::int, NULL::bigint, v_new, v_merged;
+  RETURN QUERY SELECT 'ok', v_now, NULL::int, NULL::bigint, v_new, v_merged, v_own;
 END {$};
