@@ -22,6 +22,7 @@ func listCases() []namedCase {
 		{"jobs by id need the index", "Jobs returns ErrQueueMismatch for ByID if the queue was not declared with IndexIDs", listNeedsIndex},
 		{"claimed jobs are listed by (Since, id), both ways", "Claimed pages through the claimed jobs, in order of (Since, id)", listClaimed},
 		{"claimed jobs show owner, server and since", "ClaimView: Owner and Node are those of the lease and the turn that claimed it", listClaimViews},
+		{"claimed jobs show the server that claimed them again", "ClaimView: Owner and Node are those of the lease and the turn that claimed it", listClaimedAgain},
 		{"dead letters are listed by time and by id, both ways", "MorgueRequest: by id instead of by (ChangedAt, id)", listMorgue},
 		{"dead letters are listed with their payloads", "DeadLetterView is a dead letter with the first of its payloads", listDeadPayloads},
 	}
@@ -182,6 +183,19 @@ func listClaimViews(e *env) {
 	page, err := e.store.Claimed(e.ctx, ports.PageRequest{Queue: orders, Payloads: 1})
 	e.must(err, "Claimed")
 	e.same("the page", page.Claims, []ports.ClaimView{want})
+}
+
+// listClaimedAgain loses a server, whose job the next one recovers and claims.
+func listClaimedAgain(e *env) {
+	e.pushIDs("a")
+	claimAndCrash(e, "n1")
+	h := e.acquire("n2")
+	c := h.one(settleAll(h.orphans(), recovered)...)
+	page, err := e.store.Claimed(e.ctx, ports.PageRequest{Queue: orders, Payloads: 1})
+	e.must(err, "Claimed")
+	e.same("the page", page.Claims, []ports.ClaimView{{
+		Claim: c, Count: 1, Shard: e.shard, Owner: "n2", Node: "node of n2", Since: e.now(), LeaseUntil: e.now().Add(ttl),
+	}})
 }
 
 func listMorgue(e *env) {

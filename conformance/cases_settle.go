@@ -30,6 +30,7 @@ func settleCases() []namedCase {
 		{"ignores positions that the job does not have", "Settlement.Apply: positions that the job does not have are ignored", settleBeyond},
 		{"keeps scores and Meta", "RULES 1: the copy that stays keeps its Meta", settleKeepsMeta},
 		{"keeps the error until the job succeeds", "RULES 1: error: text of the last failure, kept until the job succeeds", settleKeepsError},
+		{"forgets the failures of a job that is done", "RULES 1: error: kept until the job succeeds; RULES 2: a push for an id that is not queued makes a fresh job", settleForgets},
 		{"merges a returning job into the queued one", ruleReturn, settleMerges},
 		{"keeps the larger recoveries", ruleReturn, settleMergesRecoveries},
 		{"merges buried payloads into the morgue", ruleMorgue, settleMergesDead},
@@ -183,6 +184,19 @@ func settleKeepsError(e *env) {
 	e.same("the newest error", e.queued("a").Error, "crash")
 }
 
+// settleForgets pushes an id again whose job had failed and been recovered before it was done.
+func settleForgets(e *env) {
+	h, c := claimedJob(e)
+	c = h.one(failed(c, "boom", 0))
+	c = h.one(recovered(c))
+	e.same("the retries and recoveries before", [2]int{c.RetryCount, c.Recoveries}, [2]int{0, 1})
+	h.settle(done(c))
+	e.push(entry("a", "p1", 1))
+	want := fresh(e.now())
+	want.FirstPush = e.now()
+	e.same("the job pushed again", h.one().Job, job("a", want, pay("p1", 1)))
+}
+
 func settleMerges(e *env) {
 	h, c := claimedJob(e)
 	e.push(entryAt("a", "p2", 1, 5), entryAt("a", "p3", 9, 5), entryAt("a", "p4", 4, 5))
@@ -253,6 +267,8 @@ func settleLongError(e *env) {
 func skipCases() []namedCase {
 	return []namedCase{
 		{"a job that was never claimed", ruleSkip, skipNeverClaimed},
+		{"a job that is not due", ruleSkip, skipNotDue},
+		{"a job of another queue", ruleSkip, skipOtherQueue},
 		{"a job that is settled already", ruleSkip, skipSettled},
 		{"the second settlement of an id in a turn", ruleSkip, skipTwice},
 		{"another receipt", ruleSkip, skipOtherReceipt},
@@ -271,6 +287,30 @@ func skipNeverClaimed(e *env) {
 	e.reported("the skipped", h.settle(done(other)).Skipped, []int{0})
 	e.same("the queued jobs", e.queuedIDs(), []string{"due"})
 	e.same("the claimed job", e.claimed("queued"), c)
+}
+
+func skipNotDue(e *env) {
+	e.push(entryAt("later", "p", 1, start.Add(time.Hour)))
+	h := e.acquire("n1")
+	c := core.Claim{Job: e.queued("later"), Receipt: core.Receipt{Token: h.lease.Token, Number: 1}}
+	for _, s := range []core.Settlement{done(c), failed(c, "boom", 0), buried(c, "no use")} {
+		e.reported("the skipped", h.settle(s).Skipped, []int{0})
+	}
+	e.same("the queued job", e.queued("later"), c.Job)
+	counts := e.counts()
+	e.same("processed, failed and dead", [3]int64{counts.Processed, counts.Failed, counts.Dead}, [3]int64{})
+}
+
+func skipOtherQueue(e *env) {
+	e.declare("mail", 1)
+	e.pushIDs("a")
+	c := e.acquire("n1").one()
+	h := e.acquireAt(core.Shard{Queue: "mail"}, "n1")
+	for _, s := range []core.Settlement{done(c), failed(c, "boom", 0), buried(c, "no use")} {
+		e.reported("the skipped", h.settle(s).Skipped, []int{0})
+	}
+	e.same("the claimed job", e.claimed("a"), c)
+	e.same("the jobs of the other queue", e.jobsOf("mail"), nil)
 }
 
 func skipSettled(e *env) {
