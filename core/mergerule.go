@@ -34,9 +34,9 @@ func (r MergeRule) Validate() error {
 	case r.Stays > Highest:
 		return fmt.Errorf("%w: Stays %d; use Lowest or Highest", ErrInvalidRule, r.Stays)
 	case r.Keep < 0 || r.Keep > MaxTurnPayloads:
-		return fmt.Errorf("%w: Keep %d; use 1 to %d, or 0 for no bound", ErrInvalidRule, r.Keep, MaxTurnPayloads)
+		return fmt.Errorf("%w: Keep %d; use 1 to %d, or 0 for no limit", ErrInvalidRule, r.Keep, MaxTurnPayloads)
 	case r.Keep > 0 && r.Stays == Lowest:
-		return fmt.Errorf("%w: Keep %d with the smaller score; what stays would depend on the order of merges, so use Stays: Highest", ErrInvalidRule, r.Keep)
+		return fmt.Errorf("%w: Keep %d with the smaller score; the payloads that stay would depend on the order of merges; use Stays: Highest", ErrInvalidRule, r.Keep)
 	}
 	return nil
 }

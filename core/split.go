@@ -103,7 +103,7 @@ func (r *SplitRequest) members(queue string) []member {
 // checkLanes returns ErrSplit for less than one lane.
 func checkLanes(lanes int) error {
 	if lanes < 1 {
-		return fmt.Errorf("%w: %d lanes; a node has at least one", ErrSplit, lanes)
+		return fmt.Errorf("%w: %d lanes; a server has at least one", ErrSplit, lanes)
 	}
 	return nil
 }
@@ -175,13 +175,13 @@ func (s Split) Check(shards []Shard) error {
 	}
 	var errs []error
 	if len(pinned) > 0 && len(s.Shared) > 0 {
-		errs = append(errs, fmt.Errorf("%w: %d shards are pinned to lanes and %d are shared by them; put all shards of a node in Lanes, or all in Shared",
+		errs = append(errs, fmt.Errorf("%w: %d shards are pinned to lanes and %d are shared by them; put all shards of a server in Lanes, or all in Shared",
 			ErrSplit, len(pinned), len(s.Shared)))
 	}
 	for _, shard := range shards {
 		switch n := count[shard]; {
 		case n == 0:
-			errs = append(errs, fmt.Errorf("%w: shard %v is assigned to no node", ErrSplit, shard))
+			errs = append(errs, fmt.Errorf("%w: shard %v is assigned to no server", ErrSplit, shard))
 		case n > 1:
 			errs = append(errs, fmt.Errorf("%w: shard %v is assigned %d times", ErrSplit, shard, n))
 		}

@@ -160,7 +160,7 @@ func TestSplitCheckNamesEveryShardThatIsDealtWrongly(t *testing.T) {
 	}
 	want := []string{
 		"bad split: shard orders/1 is assigned 2 times",
-		"bad split: shard orders/2 is assigned to no node",
+		"bad split: shard orders/2 is assigned to no server",
 		"bad split: shard strays/1 does not exist",
 		"bad split: shard strays/0 does not exist",
 	}
@@ -174,12 +174,12 @@ func TestSplitCheckKnowsSharedShards(t *testing.T) {
 		split core.Split
 		want  string
 	}{
-		{"lost", core.Split{Shared: shards[:2]}, "bad split: shard orders/2 is assigned to no node"},
+		{"lost", core.Split{Shared: shards[:2]}, "bad split: shard orders/2 is assigned to no server"},
 		{"shared twice", core.Split{Shared: slices.Concat(shards, shards[1:2])}, "bad split: shard orders/1 is assigned 2 times"},
 		{"shared and elsewhere", core.Split{Shared: shards, Elsewhere: shards[:1]}, "bad split: shard orders/0 is assigned 2 times"},
 		{"stray", core.Split{Shared: core.Shards("orders", 4)}, "bad split: shard orders/3 does not exist"},
 		{"some pinned, some shared", core.Split{Lanes: [][]core.Shard{shards[:1]}, Shared: shards[1:]},
-			"bad split: 1 shards are pinned to lanes and 2 are shared by them; put all shards of a node in Lanes, or all in Shared"},
+			"bad split: 1 shards are pinned to lanes and 2 are shared by them; put all shards of a server in Lanes, or all in Shared"},
 		{"lanes without shards", core.Split{Lanes: [][]core.Shard{nil, {}}, Shared: shards}, ""},
 		{"shared and elsewhere in part", core.Split{Shared: shards[:1], Elsewhere: shards[1:]}, ""},
 	} {

@@ -214,7 +214,7 @@ func (i *Inspector) FindSome(ctx context.Context, queue, id string, payloads int
 // returns ErrInvalidOptions from each, and a store that panics an error.
 func ask[R any](i *Inspector, call func(Store) (R, error)) (reply R, err error) {
 	if i == nil || i.store == nil {
-		return reply, fmt.Errorf("%w: the inspector has no store; give inspect.New one", ErrInvalidOptions)
+		return reply, fmt.Errorf("%w: the inspector has no store; pass one to inspect.New", ErrInvalidOptions)
 	}
 	defer func() {
 		if v := recover(); v != nil {

@@ -163,7 +163,7 @@ func (i *Inspector) onAllDeadLetters(
 	return i.sweepDeadLetters(ctx, k, queue, match)
 }
 
-var errNoEdit = fmt.Errorf("%w: no EditFunc; give one that returns the new bytes", ErrInvalidOptions)
+var errNoEdit = fmt.Errorf("%w: no EditFunc; pass one that returns the new bytes", ErrInvalidOptions)
 
 func (i *Inspector) editRefs(
 	ctx context.Context, a *action, queue string, refs []ports.DeadLetterRef, invalid error, edit EditFunc,

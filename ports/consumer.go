@@ -230,7 +230,7 @@ func (r *TurnRequest) Validate() error {
 	if len(r.Begin) > core.MaxTurnJobs {
 		return fmt.Errorf("%w: a turn that begins %d jobs, at most %d", ErrInvalidRequest, len(r.Begin), core.MaxTurnJobs)
 	}
-	if err := validateTexts("the node", r.Node); err != nil {
+	if err := validateTexts("the server", r.Node); err != nil {
 		return err
 	}
 	return validateTTL(r.TTL)

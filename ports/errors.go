@@ -96,4 +96,4 @@ func (e *PushError) Error() string {
 // Unwrap returns Err.
 func (e *PushError) Unwrap() error { return e.Err }
 
-var errNoOwner = fmt.Errorf("%w: a node without an owner", ErrInvalidRequest)
+var errNoOwner = fmt.Errorf("%w: the server has no owner id", ErrInvalidRequest)

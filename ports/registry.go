@@ -150,7 +150,7 @@ func (r *AnnounceRequest) Validate() error {
 		return errNoOwner
 	}
 	n := &r.Node
-	if err := cmp.Or(validateTexts("the node has", n.Owner, n.Name, n.Host, n.Version), validateTexts("the queue", n.Queues...)); err != nil {
+	if err := cmp.Or(validateTexts("the server has", n.Owner, n.Name, n.Host, n.Version), validateTexts("the queue", n.Queues...)); err != nil {
 		return err
 	}
 	if n := len(n.Status.Longest); n > MaxLongest {

@@ -13,7 +13,7 @@ import (
 func (a *app) demoCommand() *cobra.Command {
 	var s serving
 	c := &cobra.Command{
-		Use: "demo", Short: "Serve the dashboard of a shop in memory, with a day behind it and one trouble of each kind", Args: arguments(cobra.NoArgs),
+		Use: "demo", Short: "Serve the dashboard of a demo shop in memory, with a day of history and one problem of each kind", Args: arguments(cobra.NoArgs),
 		Example: "  skein demo",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), &s) },
 	}
@@ -32,7 +32,7 @@ func (a *app) demo(ctx context.Context, s *serving) error {
 	}
 	defer listener.Close() // again, if it is served
 	log := a.log()
-	log.Info("listening; making a day of the shop's past before the first page", "url", urlOf(listener))
+	log.Info("listening; making a day of the shop's history before the first page", "url", urlOf(listener))
 	there, err := shop.Open(ctx, nil)
 	if ctx.Err() != nil { // stopped before there was anything to see
 		return nil

@@ -37,7 +37,7 @@ func newProgress(a *app, verb, done string) *progress {
 // as good as a newer one.
 func (p *progress) checkpoint(c inspect.Checkpoint) {
 	if !p.told {
-		_, _ = fmt.Fprintf(p.app.stderr, "if this is cut off, give the same arguments and --continue %s\n", c)
+		_, _ = fmt.Fprintf(p.app.stderr, "if this command is interrupted, give the same arguments and --continue %s\n", c)
 	}
 	p.told = true
 }

@@ -110,8 +110,8 @@ func (a *app) root() *cobra.Command {
 		Short:   "Show the queues of a store, and act on them",
 		Long: "skein shows the queues of a store, and acts on them. The store is named by --url, --url-file, --profile, or\n" +
 			"the variables SKEIN_URL and SKEIN_PROFILE:\n  " + strings.ReplaceAll(backends.Usage, ", ", ",\n  ") +
-			"\nA store memory:// is empty at each start. What other users of the machine must not see, such as a password,\n" +
-			"belongs into a variable or a file. A line of the file of profiles, " + profilesDefault + ",\nor SKEIN_PROFILES, is a name and a URL.\n\n" + exitUsageText(),
+			"\nA store memory:// is empty at each start. Put secrets, such as a password, into a variable or a file, so that\n" +
+			"other users of the machine can't see them. A line of the file of profiles, " + profilesDefault + ",\nor SKEIN_PROFILES, is a name and a URL.\n\n" + exitUsageText(),
 		Example:       "  export SKEIN_URL=redis://localhost:6379\n  skein stats",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -136,7 +136,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.urlFile, "url-file", "", "a `FILE` that has the store's URL in its first line")
 	flags.StringVar(&a.reason, "reason", "", "`WHY` you act, for the audit")
 	flags.StringVarP(&a.output, "output", "o", "table", "the `FORMAT`: "+formatNames)
-	flags.DurationVar(&a.timeout, "timeout", 0, "how long the command may take; 0 is no bound, but 2s for check")
+	flags.DurationVar(&a.timeout, "timeout", 0, "the longest time that the command may take; 0 is no limit, except 2s for check")
 	flags.StringVar(&a.profile, "profile", "", "the store with this `NAME` in the file of profiles")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		switch {

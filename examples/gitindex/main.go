@@ -146,7 +146,7 @@ func (o options) validate() error {
 		return fmt.Errorf("-lanes %d: give at least 1", o.lanes)
 	}
 	if o.nodes < 0 || o.kill < 0 {
-		return fmt.Errorf("-nodes %d or -kill %v: give none that is negative", o.nodes, o.kill)
+		return fmt.Errorf("-nodes %d or -kill %v: neither may be negative", o.nodes, o.kill)
 	}
 	if o.nodes > 0 && strings.HasPrefix(o.store, "memory:") {
 		return fmt.Errorf("-nodes %d -store %s: processes share no memory; give another store", o.nodes, o.store)

@@ -37,7 +37,7 @@ func Context(parent context.Context) (ctx context.Context, stop context.CancelFu
 					os.Exit(exitStatus(s))
 				}
 				drained = true
-				fmt.Fprintf(os.Stderr, "received %v: finishing what runs; once more ends at once\n", s)
+				fmt.Fprintf(os.Stderr, "received %v: finishing the running work; a second signal ends the process at once\n", s)
 				cancel(fmt.Errorf("received %v", s))
 			case <-dumps:
 				dumpGoroutines(os.Stderr)

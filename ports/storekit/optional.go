@@ -26,7 +26,7 @@ func (n notifier) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core
 	return pass(ctx, n.store, "Wakeups", shards, func(store ports.ShardStore, ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
 		to, ok := store.(ports.Notifier)
 		if !ok {
-			return nil, fmt.Errorf("%w: %T is no ports.Notifier", ports.ErrInvalidRequest, store)
+			return nil, fmt.Errorf("%w: %T does not implement ports.Notifier", ports.ErrInvalidRequest, store)
 		}
 		return to.Wakeups(ctx, shards)
 	})
@@ -36,7 +36,7 @@ func (n settler) Settle(ctx context.Context, shard core.Shard, settlements []cor
 	return passOnly(ctx, n.store, "Settle", SettleRequest{shard, settlements}, func(store ports.ShardStore, ctx context.Context, r SettleRequest) error {
 		to, ok := store.(ports.Settler)
 		if !ok {
-			return fmt.Errorf("%w: %T is no ports.Settler", ports.ErrInvalidRequest, store)
+			return fmt.Errorf("%w: %T does not implement ports.Settler", ports.ErrInvalidRequest, store)
 		}
 		return to.Settle(ctx, r.Shard, r.Settlements)
 	})
