@@ -22,7 +22,7 @@ import (
 // The queue's Timeout applies to each call of f. When the server stops or the job is cancelled, no
 // further payload is started. When the server stops, the remaining payloads are requeued untouched.
 // After a crash f may be called again with payloads that were done in the same execution, so f
-// should be idempotent. [SettleIn] settles a whole job and is refused in f.
+// should be idempotent, or settle each payload in its own transaction by [SettleIn].
 //
 // The context is as in [Queue.Handler]. Middleware is called once per job.
 func (q *Queue[T]) Each(f func(ctx context.Context, id string, payload T) error) Handler {

@@ -21,6 +21,15 @@ type script func(execution, payload int) error
 // calls.
 func eachRun(t *testing.T, store *memory.Store, options skein.QueueOptions[int], executions int, f script) (calls []string) {
 	t.Helper()
+	return eachRunIn(t, store, options, executions, func(_ context.Context, execution, payload int) error { return f(execution, payload) })
+}
+
+// eachRunIn is eachRun for a function that needs its context.
+func eachRunIn(
+	t *testing.T, store *memory.Store, options skein.QueueOptions[int], executions int,
+	f func(ctx context.Context, execution, payload int) error,
+) (calls []string) {
+	t.Helper()
 	if options.Backoff == nil {
 		options.Backoff = func(int) time.Duration { return time.Hour }
 	}
@@ -33,9 +42,9 @@ func eachRun(t *testing.T, store *memory.Store, options skein.QueueOptions[int],
 		execution++
 		return err
 	})
-	h := q.Each(func(_ context.Context, id string, payload int) error {
+	h := q.Each(func(ctx context.Context, id string, payload int) error {
 		calls = append(calls, fmt.Sprintf("%s%d/%d", id, payload, execution))
-		return f(execution, payload)
+		return f(ctx, execution, payload)
 	})
 	for range executions {
 		time.Sleep(time.Hour)
@@ -249,24 +258,38 @@ func cancelJob(t *testing.T, store *memory.Store, drop bool) {
 	}
 }
 
-func TestSettleIsRefusedInEach(t *testing.T) {
+// SettleIn settles the payload at hand, and the job keeps the others.
+func TestSettleInSettlesThePayloadOfEach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		var during []string
+		calls := eachRunIn(t, store, skein.QueueOptions[int]{MaxRetries: 1}, 2, func(ctx context.Context, execution, payload int) error {
+			if err := skein.SettleIn(ctx, store); err != nil && payload != 3 {
+				return err
+			}
+			found, err := store.Find(ctx, ports.FindRequest{Queue: "q", ID: "a", Payloads: 1000})
+			if err == nil && found.Claim != nil {
+				during = append(during, fmt.Sprint(len(found.Claim.Payloads)))
+			}
+			if execution == 0 && payload == 2 {
+				return errBoom
+			}
+			return nil
+		})
+		equal(t, "calls", strings.Join(calls, " "), "a1/0 a2/0 a3/1 a4/1")
+		equal(t, "payloads that stayed claimed", strings.Join(during, " "), "3 2 1")
+		equal(t, "state", stateOf(t, store, "q", "a"), "")
+		got := counts(t, store, "q")
+		equal(t, "processed, failed", []int64{got.Processed, got.Failed}, []int64{1, 0})
+	})
+}
+
+// Middleware around Each settles the whole job.
+func TestMiddlewareSettlesTheJobOfEach(t *testing.T) {
 	store := memory.New(memory.Options{})
 	q := skein.NewQueue("q", skein.QueueOptions[int]{})
 	push(t, store, q, "a", 1)
 	push(t, store, q, "a", 2)
-	var refused error
-	runDue(t, store, skein.ServerOptions{}, q.Each(func(ctx context.Context, _ string, payload int) error {
-		if payload == 1 {
-			refused = skein.SettleIn(ctx, store)
-		}
-		return nil
-	}))
-	if refused == nil || !strings.Contains(refused.Error(), "use Handler or JobHandler") {
-		t.Errorf("Settle = %v, want what to use instead", refused)
-	}
-	equal(t, "state", stateOf(t, store, "q", "a"), "")
-
-	push(t, store, q, "a", 1)
 	settle := func(next skein.RunFunc) skein.RunFunc {
 		return func(ctx context.Context, b *skein.RawBatch) error {
 			return errors.Join(next(ctx, b), skein.SettleIn(ctx, store))
@@ -274,5 +297,52 @@ func TestSettleIsRefusedInEach(t *testing.T) {
 	}
 	o := skein.ServerOptions{Middleware: []skein.Middleware{settle}}
 	runDue(t, store, o, q.Each(func(context.Context, string, int) error { return nil }))
-	equal(t, "processed, once by middleware around it", counts(t, store, "q").Processed, 2)
+	equal(t, "processed", counts(t, store, "q").Processed, 1)
+	equal(t, "state", stateOf(t, store, "q", "a"), "")
+}
+
+// A payload of a JobHandler or a BatchHandler can be settled by itself too.
+func TestAPayloadSettlesItself(t *testing.T) {
+	for name, make := range map[string]func(*skein.Queue[int], func(context.Context, *skein.Job[int]) error) skein.Handler{
+		"JobHandler": func(q *skein.Queue[int], f func(context.Context, *skein.Job[int]) error) skein.Handler {
+			return q.JobHandler(f)
+		},
+		"BatchHandler": func(q *skein.Queue[int], f func(context.Context, *skein.Job[int]) error) skein.Handler {
+			return q.BatchHandler(func(ctx context.Context, b *skein.Batch[int]) error { return f(ctx, b.Jobs()[0]) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := memory.New(memory.Options{})
+				q := skein.NewQueue("q", skein.QueueOptions[int]{MaxRetries: 2, Backoff: func(int) time.Duration { return time.Minute }})
+				for payload := 1; payload <= 4; payload++ {
+					push(t, store, q, "a", payload)
+				}
+				var calls [][]int
+				h := make(q, func(ctx context.Context, job *skein.Job[int]) error {
+					calls = append(calls, job.Values())
+					if err := job.Payloads[0].SettleIn(ctx, nil); !errors.Is(err, skein.ErrInvalidOptions) {
+						t.Errorf("without a settler: %v, want ErrInvalidOptions", err)
+					}
+					if err := job.Payloads[0].SettleIn(t.Context(), store); err == nil {
+						t.Error("with another context: no error")
+					}
+					if err := job.Payloads[0].SettleIn(ctx, store); err != nil {
+						return err
+					}
+					if len(job.Payloads) > 2 {
+						job.Payloads[1].Bury(errBoom)
+						return errBoom
+					}
+					return job.Payloads[1].SettleIn(ctx, store)
+				})
+				for range 2 {
+					runDue(t, store, skein.ServerOptions{}, h)
+					time.Sleep(time.Minute)
+				}
+				equal(t, "calls", calls, [][]int{{1, 2, 3, 4}, {3, 4}})
+				equal(t, "state", stateOf(t, store, "q", "a"), `dead [2], error "boom"`)
+			})
+		})
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"log/slog"
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
@@ -36,4 +37,35 @@ func ExampleSettleIn() {
 	// order-42 [paid]
 	// ran 1
 	// ran 0
+}
+
+// In Each, SettleIn settles the payload at hand: a ledger books each entry exactly once, also if a
+// later one fails.
+func ExampleSettleIn_each() {
+	ctx, store := context.Background(), memory.New(memory.Options{})
+	entries := skein.NewQueue("entries", skein.QueueOptions[string]{MaxRetries: skein.NoRetries})
+	client := skein.NewClient(store, skein.ClientOptions{})
+	for _, entry := range []string{"+10", "-70", "+20"} {
+		if err := entries.Push(ctx, client, "account-7", entry); err != nil {
+			log.Fatal(err)
+		}
+	}
+
+	handler := entries.Each(func(ctx context.Context, account, entry string) error {
+		if entry == "-70" {
+			return fmt.Errorf("no money")
+		}
+		// On Postgres: pgx.BeginFunc, SettleIn with store.Tx(tx), and the writes in tx.
+		if err := skein.SettleIn(ctx, store); err != nil {
+			return err
+		}
+		fmt.Println(account, entry)
+		return nil
+	})
+	if _, err := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)}, handler).RunDue(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// account-7 +10
+	// account-7 +20
 }

@@ -1,9 +1,11 @@
 package skein
 
 import (
+	"context"
 	"time"
 
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/ports"
 )
 
 // Job is a job as the functions of [Queue.JobHandler] and [Queue.BatchHandler] see it. The
@@ -53,6 +55,17 @@ func (p *Payload[T]) Done() { p.batch.MarkDone(p.index, p.position) }
 // Bury sends the payload to the morgue with the reason, even if its job is done.
 func (p *Payload[T]) Bury(reason error) {
 	p.batch.MarkBuried(p.index, p.position, orNoReason(reason))
+}
+
+// SettleIn settles the payload alone as done, in a transaction on the store that the job came from:
+// see [SettleIn], whose rules and errors apply. The job keeps its other payloads, and they end as
+// the handler's outcome says. If each other payload is settled or has an outcome of its own, the
+// job ends in the transaction. Commit each transaction before you settle the next payload.
+func (p *Payload[T]) SettleIn(ctx context.Context, settler ports.Settler) error {
+	if isNil(settler) {
+		return errNoSettler()
+	}
+	return engine.SettlePayloadIn(ctx, settler, p.batch, p.index, p.position)
 }
 
 // Values returns the values of the payloads, in order.

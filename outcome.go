@@ -91,6 +91,11 @@ func Await(d time.Duration) error { return &AwaitError{Delay: max(0, d)} }
 // SettleIn settles all jobs of the batch. The caller commits the transaction before the handler
 // returns.
 //
+// In [Queue.Each] SettleIn settles the payload at hand as done. The job keeps its other payloads,
+// and its count of retries begins anew (docs/rules.md 3). Each payload needs a transaction of its
+// own, which commits before its call returns. [Payload.SettleIn] does the same in a JobHandler. A
+// server that dies leaves the job with the payloads whose transactions have not committed.
+//
 // The server finds out whether the transaction has committed. If the handler returns nil and it has
 // not, the job fails with [ErrNotCommitted]. If the handler returns an error, for example of a
 // commit with an unknown outcome, the job fails with that error only if the transaction has not
@@ -98,14 +103,19 @@ func Await(d time.Duration) error { return &AwaitError{Delay: max(0, d)} }
 // another transaction.
 //
 // SettleIn returns [ErrInvalidOptions] for a nil settler. It returns [ErrLeaseLost] if another
-// server has taken the job over, or if the handler has already settled it in this transaction or in
-// a committed one. It returns the cause of a context that has ended, and errors of the store. After
-// an error, roll back and return it.
+// server has taken the job over, if the handler has already settled it in this transaction or in a
+// committed one, or if the transaction of an earlier payload has not committed. It returns the
+// cause of a context that has ended, and errors of the store. After an error, roll back and return
+// it.
 func SettleIn(ctx context.Context, settler ports.Settler) error {
 	if isNil(settler) {
-		return fmt.Errorf("%w: SettleIn without a settler; pass the transaction, such as store.Tx(tx)", ErrInvalidOptions)
+		return errNoSettler()
 	}
 	return engine.SettleIn(ctx, settler)
+}
+
+func errNoSettler() error {
+	return fmt.Errorf("%w: SettleIn without a settler; pass the transaction, such as store.Tx(tx)", ErrInvalidOptions)
 }
 
 func orNoReason(err error) error {

@@ -21,6 +21,10 @@ func (l *recordingSettler) Settle(_ context.Context, _ core.Shard, settle []core
 	return nil
 }
 
+func (l *recordingSettler) SettlePayload(context.Context, core.Shard, core.PayloadSettlement) error {
+	return nil
+}
+
 func TestEachKindOfHandlerSettlesWhatItWorks(t *testing.T) {
 	queue := skein.NewQueue("orders", skein.QueueOptions[string]{Shards: 1, BatchSize: 3})
 	cases := []struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/skeinq/skein/core"
@@ -74,6 +75,92 @@ func settlesOneByOne(s full) full {
 			}
 		}
 		return nil
+	})
+}
+
+// keepsReceipts settles payloads and hides that: settlements that were computed before are applied.
+func keepsReceipts(s full) full {
+	parts := map[string]int64{}
+	var mu sync.Mutex
+	h := afterwards(s, "SettlePayload", func(r storekit.SettlePayloadRequest) {
+		mu.Lock()
+		defer mu.Unlock()
+		parts[r.Settlement.ID] = r.Settlement.Receipt.NextPart().Number
+	})
+	return beforeTurn(h, func(_ context.Context, r *ports.TurnRequest) {
+		mu.Lock()
+		defer mu.Unlock()
+		r.Settlements = slices.Clone(r.Settlements)
+		for i := range r.Settlements {
+			if number, known := parts[r.Settlements[i].ID]; known {
+				r.Settlements[i].Receipt.Number = number
+			}
+		}
+	})
+}
+
+// afterwards calls do after each successful call of a method that returns nothing but an error.
+func afterwards[Q any](s full, method string, do func(Q)) full {
+	return intercept(s, method, func(ctx context.Context, call storekit.Call) error {
+		err := call.On(ctx, s)
+		if err == nil {
+			do(*call.Request.(*Q))
+		}
+		return err
+	})
+}
+
+// changesPayload changes what is asked of SettlePayload.
+func changesPayload(s full, change func(*core.PayloadSettlement)) full {
+	return replaceErr(s, "SettlePayload", func(ctx context.Context, r storekit.SettlePayloadRequest) error {
+		change(&r.Settlement)
+		return s.SettlePayload(ctx, r.Shard, r.Settlement)
+	})
+}
+
+func settlesTheFirstPayload(s full) full {
+	return changesPayload(s, func(p *core.PayloadSettlement) { p.Position = min(p.Position, 0) })
+}
+
+func keepsTheCount(s full) full {
+	return changesPayload(s, func(p *core.PayloadSettlement) { p.RetryCount = max(p.RetryCount, 3) })
+}
+
+// settlesTheLastPayload ends a job with its last payload, without counting it.
+func settlesTheLastPayload(s full) full {
+	return replaceErr(s, "SettlePayload", func(ctx context.Context, r storekit.SettlePayloadRequest) error {
+		p := &r.Settlement
+		err := s.SettlePayload(ctx, r.Shard, *p)
+		if errors.Is(err, ports.ErrInvalidRequest) && p.Position == 0 {
+			return s.Settle(ctx, r.Shard, []core.Settlement{{ID: p.ID, Receipt: p.Receipt}})
+		}
+		return err
+	})
+}
+
+func settlesPayloadsAgain(s full) full {
+	return replaceErr(s, "SettlePayload", func(ctx context.Context, r storekit.SettlePayloadRequest) error {
+		err := s.SettlePayload(ctx, r.Shard, r.Settlement)
+		if errors.Is(err, ports.ErrLeaseLost) {
+			return nil
+		}
+		return err
+	})
+}
+
+// appliesTheFirst skips each settlement of an id behind its first one, also if that is skipped.
+func appliesTheFirst(s full) full {
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		seen := map[string]bool{}
+		r.Settlements = slices.Clone(r.Settlements)
+		for i := range r.Settlements {
+			if id := r.Settlements[i].ID; seen[id] {
+				r.Settlements[i].Receipt.Number = -1
+			} else {
+				seen[id] = true
+			}
+		}
+		return s.Turn(ctx, r)
 	})
 }
 

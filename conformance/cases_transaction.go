@@ -13,14 +13,14 @@ import (
 const ruleSettler = "Settler: settlements of one shard, all or none; each (ID, Receipt) must be claimed"
 
 func settlerCases() []namedCase {
-	return []namedCase{
+	return append([]namedCase{
 		{"settles outside a turn", ruleSettler, settlerSettles},
 		{"buries in a group", ruleGroups, settlerGroups},
 		{"settles all or none", "Settle: ErrLeaseLost, with nothing changed, if one is not claimed", settlerAllOrNone},
 		{"can't be repeated", "Settle: repeating it after success returns ErrLeaseLost", settlerOnce},
 		{"takes no lease", "Settle: the claimed jobs are the fence: it takes no lease", settlerTakesNoLease},
 		{"takes jobs out of a turn's repeat", "Turn: a repeat returns the jobs that still carry this receipt", settlerRepeat},
-	}
+	}, payloadCases()...)
 }
 
 func (e *env) settleOutside(s ...core.Settlement) error {
@@ -105,6 +105,7 @@ func transactionCases() []namedCase {
 		{"puts a job back once", "RULES 2, Earliest: the sooner PerformAt wins", transactionPutBackOnce},
 		{"merges by the queue's rule", ruleMerge, transactionMerges},
 		{"locks a job that it settles", "Turn: a settlement whose job a caller's transaction has locked is reported as deferred, and changes nothing", transactionLocks},
+		{"removes a payload when it commits", "SettlePayload: while a transaction that has settled a payload is open, the job can't be reached", transactionPayload},
 	}
 }
 

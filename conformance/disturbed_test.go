@@ -30,7 +30,7 @@ func unreliable(f Factory, oneIn int) Factory {
 			return storekit.Intercept(open(), func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 				breaks, late := draw()
 				switch {
-				case !breaks || call.Method == "Ping" || call.Method == "Settle": // which callers do not repeat
+				case !breaks, call.Method == "Ping", call.Method == "Settle", call.Method == "SettlePayload": // which callers do not repeat
 					return next(ctx)
 				case late:
 					_ = next(ctx)

@@ -90,6 +90,7 @@ type memoryTx struct {
 	pushes  []ports.PushRequest
 	shard   core.Shard
 	settled []core.Settlement
+	payload *core.PayloadSettlement
 }
 
 func (tx *memoryTx) Push(_ context.Context, r ports.PushRequest) (ports.PushReply, error) {
@@ -103,8 +104,27 @@ func (tx *memoryTx) Settle(_ context.Context, shard core.Shard, settle []core.Se
 	return nil
 }
 
+func (tx *memoryTx) SettlePayload(_ context.Context, shard core.Shard, s core.PayloadSettlement) error {
+	tx.shard, tx.payload = shard, &s
+	tx.setLocked(tx.locks(), true)
+	return nil
+}
+
+// locks are settlements of the claims that the transaction has locked.
+func (tx *memoryTx) locks() []core.Settlement {
+	if tx.payload == nil {
+		return tx.settled
+	}
+	return append(slices.Clone(tx.settled), core.Settlement{ID: tx.payload.ID, Receipt: tx.payload.Receipt})
+}
+
 func (tx *memoryTx) Commit(ctx context.Context) error {
-	defer tx.setLocked(tx.settled, false)
+	defer tx.setLocked(tx.locks(), false)
+	if tx.payload != nil {
+		if err := tx.Store.SettlePayload(ctx, tx.shard, *tx.payload); err != nil {
+			return err
+		}
+	}
 	if len(tx.settled) > 0 {
 		if err := tx.Store.Settle(ctx, tx.shard, tx.settled); err != nil {
 			return err

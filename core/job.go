@@ -55,8 +55,28 @@ type Job struct {
 type Receipt struct {
 	// Token is the fencing token of the lease.
 	Token int64
-	// Number is the number of the turn within the lease.
+	// Number is the number of the turn within the lease, below 2^40. After payloads of the claim
+	// were settled by themselves, it has their number in the higher bits; see [Receipt.NextPart].
 	Number int64
+}
+
+// partBits is how many bits of a Receipt's Number count turns. The bits above them count parts.
+const partBits = 40
+
+// NextPart returns the receipt that a claim has after one of its payloads was settled by itself,
+// see [PayloadSettlement].
+func (r Receipt) NextPart() Receipt {
+	r.Number += 1 << partBits
+	return r
+}
+
+// Part returns how many payloads of the claim were settled by themselves.
+func (r Receipt) Part() int { return int(r.Number >> partBits) }
+
+// Whole returns the receipt with which the job was claimed.
+func (r Receipt) Whole() Receipt {
+	r.Number &= 1<<partBits - 1
+	return r
 }
 
 // Claim is a job that the owner of a lease has claimed, with its receipt.

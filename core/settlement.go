@@ -118,3 +118,39 @@ func (b PutBack) state(claimed State, now Instant) State {
 	}
 	return s
 }
+
+// PayloadSettlement ends one payload of a claimed job as done. The job stays claimed with its other
+// payloads (docs/rules.md 3). [Claim.SettlePayload] computes it and a store commits it.
+type PayloadSettlement struct {
+	ID string
+	// Receipt is the claim's before. Afterwards the claim has the receipt [Receipt.NextPart], so a
+	// settlement that was computed before is skipped.
+	Receipt Receipt
+	// Position is the payload's position in the claimed job.
+	Position int
+	// RetryCount is the claim's afterwards.
+	RetryCount int
+}
+
+// SettlePayload returns the settlement that ends the payload at a position of the claimed job as
+// done. If that is the first payload, the count of retries begins anew.
+func (c *Claim) SettlePayload(position int) PayloadSettlement {
+	s := PayloadSettlement{ID: c.ID, Receipt: c.Receipt, Position: position, RetryCount: c.RetryCount}
+	if position == 0 {
+		s.RetryCount = FreshRetryCount
+	}
+	return s
+}
+
+// Apply returns the claim after the settlement. ok is false if the claim has no payload at this
+// position, or no other payload. The payloads of claimed are not changed.
+func (s *PayloadSettlement) Apply(claimed Claim) (left Claim, ok bool) {
+	at := s.Position
+	if at < 0 || at >= len(claimed.Payloads) || len(claimed.Payloads) == 1 {
+		return Claim{}, false
+	}
+	left = claimed
+	left.Payloads = slices.Concat(claimed.Payloads[:at], claimed.Payloads[at+1:])
+	left.Receipt, left.RetryCount = claimed.Receipt.NextPart(), s.RetryCount
+	return left, true
+}

@@ -73,11 +73,12 @@ type Consumer interface {
 	// reports whether the turn had been carried out before.
 	//
 	// Settling. A settlement whose (ID, Receipt) is not claimed is skipped, not counted, and
-	// reported; so is the second settlement of an id in a turn. core.Settlement.Apply defines the
-	// effect of a settlement on its job, and docs/rules.md 2 the merging of requeued and buried
-	// payloads. A settlement is deferred if the store can't reach its job now because a caller's
-	// transaction has locked it: it is reported, changes nothing, and must be sent again with a
-	// later turn.
+	// reported; so is each settlement of an id behind the one that was applied. Of settlements of
+	// one id with different receipts, the one that is claimed is applied, whatever its place.
+	// core.Settlement.Apply defines the effect of a settlement on its job, and docs/rules.md 2 the
+	// merging of requeued and buried payloads. A settlement is deferred if the store can't reach
+	// its job now because a caller's transaction has locked it: it is reported, changes nothing,
+	// and must be sent again with a later turn.
 	//
 	// A settlement is deferred as well if it does not fit the bounds. Settlements are applied in
 	// order. From the first settlement on whose requeued or buried payloads do not fit, all

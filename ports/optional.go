@@ -55,4 +55,19 @@ type Settler interface {
 	// Errors: ErrLeaseLost, with nothing changed, if a job is not claimed. Repeating the call after
 	// success returns ErrLeaseLost.
 	Settle(ctx context.Context, shard core.Shard, settle []core.Settlement) error
+
+	// SettlePayload ends one payload of a claimed job of the shard as done, as
+	// core.PayloadSettlement.Apply defines. It is part of the transaction, or takes effect at once
+	// on a store without one. The claim keeps its other payloads, and from then on has the receipt
+	// core.Receipt.NextPart. So everything that carries the earlier receipt finds it not claimed,
+	// and everything that the store returns has the new one. No count changes.
+	//
+	// The claimed job is the fence, as for Settle. It must also not have been handed over to a
+	// later lease, whose owner has seen it with this payload. While a caller's transaction that has
+	// settled a payload is open, the job can't be reached.
+	//
+	// Errors, with nothing changed: ErrLeaseLost if the job is not claimed with this receipt, or
+	// was handed over; so a repeated call after success returns it. ErrInvalidRequest if the claim
+	// has no payload at this position or no other one: the job's last payload ends by Settle.
+	SettlePayload(ctx context.Context, shard core.Shard, s core.PayloadSettlement) error
 }

@@ -106,17 +106,19 @@ func errorOf(o *core.Outcome) string {
 // settled completes the event of a job that a turn has settled. The settlement was
 // skipped if the handler had settled the job in a transaction.
 func (r *recorder) settled(shard core.Shard, s *core.Settlement, skipped bool, now core.Instant) {
-	key := execution{shard, s.ID, s.Receipt}
+	key := execution{shard, s.ID, s.Receipt.Whole()}
 	open, ok := r.unsettled[key]
 	if !ok { // the job of an earlier server, which is recovered
 		return
 	}
+	before, transacted := r.store.transacted.LoadAndDelete(key)
+	if skipped && !transacted { // another settlement of the job may be right
+		return
+	}
 	delete(r.unsettled, key)
 	event := &r.events[open.event]
-	before, transacted := r.store.transacted.LoadAndDelete(key)
+	claim := r.withoutParts(key, open.claim)
 	switch {
-	case skipped && !transacted:
-		return
 	case skipped:
 		s = before.(*core.Settlement)
 		if s.Processed && event.Outcome != Done { // the transaction decides, not the handler's result
@@ -125,18 +127,30 @@ func (r *recorder) settled(shard core.Shard, s *core.Settlement, skipped bool, n
 	case event.Outcome == Done && !s.Processed: // the transaction has not committed
 		event.Outcome, event.Error = Failed, r.store.decodeError(s.PutBack.Error)
 	}
-	back, dead := s.Apply(open.claim.Job, now)
+	back, dead := s.Apply(claim.Job, now)
 	event.Buried = printed(dead.Payloads)
 	if len(back.Payloads) > 0 {
 		event.Next = sinceStart(back.PerformAt)
 	}
 	switch {
-	case event.Outcome != Failed:
+	case event.Outcome != Failed, s.PutBack.SameTime: // else the payload that failed was settled before
 	case s.PutBack.RetryCount == core.FreshRetryCount:
 		event.Outcome = Exhausted
 	case len(dead.Payloads) > 0 && len(back.Payloads) == 0: // no payload could be decoded
 		event.Outcome = Buried
 	}
+}
+
+// withoutParts returns a claim without the payloads that its handler has settled by themselves.
+func (r *recorder) withoutParts(key execution, claim core.Claim) core.Claim {
+	parts, _ := r.store.parts.LoadAndDelete(key)
+	all, _ := parts.([]core.PayloadSettlement)
+	for i := range all {
+		if left, ok := all[i].Apply(claim); ok {
+			claim = left
+		}
+	}
+	return claim
 }
 
 // intercept watches the calls of a store for declared queues and settled jobs.

@@ -17,6 +17,38 @@ type rolledBack struct{}
 
 func (rolledBack) Settle(context.Context, core.Shard, []core.Settlement) error { return nil }
 
+func (rolledBack) SettlePayload(context.Context, core.Shard, core.PayloadSettlement) error {
+	return nil
+}
+
+// Events of a job whose payloads end in transactions have the payloads that are left.
+func TestEventsTellHowTransactionsOfPayloadsEnded(t *testing.T) {
+	q := plain("q", skein.QueueOptions[[]byte]{MaxRetries: 1})
+	s := skeintest.New()
+	for _, payload := range []string{"x", "y", "z"} {
+		if err := q.Push(t.Context(), s.Client, "id", []byte(payload)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	events := s.Drain(t, time.Hour, q.Each(func(ctx context.Context, _ string, payload []byte) error {
+		if string(payload) == "y" {
+			return errors.Join(skein.SettleIn(ctx, rolledBack{}), errors.New("no"))
+		}
+		return skein.SettleIn(ctx, s)
+	}))
+	skeintest.AssertEvents(t, events,
+		"0s q id [x y z] failed: no",
+		"15s q id [y z] exhausted: no; buried [y]",
+		"15s q id [z] done",
+	)
+	want := []time.Duration{15 * time.Second, 15 * time.Second, 0}
+	for i, next := range want {
+		if events[i].Next != next {
+			t.Errorf("event %d: the job runs next after %v, want %v", i, events[i].Next, next)
+		}
+	}
+}
+
 func TestEventsTellHowTransactionsEnded(t *testing.T) {
 	q := plain("q", skein.QueueOptions[[]byte]{MaxRetries: 1})
 	fault := func(s *skeintest.Store) { s.Fail(skeintest.Fault{Method: "Settle", ReplyLost: true}) }

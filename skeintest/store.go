@@ -3,6 +3,7 @@ package skeintest
 import (
 	"context"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -53,6 +54,9 @@ type Store struct {
 	clock *virtual.Clock
 	// transacted are the settlements that handlers have made, by execution.
 	transacted sync.Map
+	// parts are the payloads that handlers have settled by themselves, by execution: a
+	// []core.PayloadSettlement in the order in which they did.
+	parts sync.Map
 }
 
 // New returns an empty store.
@@ -79,16 +83,30 @@ func (s *Store) Settle(ctx context.Context, shard core.Shard, settlements []core
 	return s.shardStore.(ports.Settler).Settle(ctx, shard, settlements) // memory is one
 }
 
+// SettlePayload implements [ports.Settler] in the same way.
+func (s *Store) SettlePayload(ctx context.Context, shard core.Shard, p core.PayloadSettlement) error {
+	return s.shardStore.(ports.Settler).SettlePayload(ctx, shard, p)
+}
+
 // noteSettled intercepts the store, to remember the settlements that handlers make.
 func (s *Store) noteSettled(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 	err := next(ctx)
-	if r, ok := call.Request.(*storekit.SettleRequest); ok && err == nil {
+	if err != nil {
+		return err
+	}
+	switch r := call.Request.(type) {
+	case *storekit.SettleRequest:
 		for i := range r.Settlements {
 			x := &r.Settlements[i]
-			s.transacted.Store(execution{r.Shard, x.ID, x.Receipt}, x)
+			s.transacted.Store(execution{r.Shard, x.ID, x.Receipt.Whole()}, x)
 		}
+	case *storekit.SettlePayloadRequest:
+		key := execution{r.Shard, r.Settlement.ID, r.Settlement.Receipt.Whole()}
+		before, _ := s.parts.Load(key)
+		all, _ := before.([]core.PayloadSettlement)
+		s.parts.Store(key, append(slices.Clone(all), r.Settlement))
 	}
-	return err
+	return nil
 }
 
 // Now returns the store's time.

@@ -31,6 +31,26 @@ func (s *Store) Settle(ctx context.Context, id core.Shard, settlements []core.Se
 	return nil
 }
 
+// SettlePayload implements [ports.Settler].
+func (s *Store) SettlePayload(ctx context.Context, id core.Shard, p core.PayloadSettlement) error {
+	sh, err := s.b.shard(ctx, id)
+	if err != nil {
+		return err
+	}
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	e := sh.claimedWith(p.ID, p.Receipt)
+	if e == nil || p.Receipt.Token != sh.lease.token {
+		return storekit.NotClaimed(id, 0, 1)
+	}
+	left, ok := p.Apply(e.claim.Claim)
+	if !ok {
+		return storekit.NoOtherPayload(id, &p)
+	}
+	e.claim.Claim = left
+	return nil
+}
+
 // countClaimed returns how many of the settlements can be applied. The second one of an id can't.
 func (s *shard) countClaimed(settlements []core.Settlement) int {
 	claimed := make(map[string]bool, len(settlements))

@@ -64,6 +64,65 @@ SELECT status, coalesce(settled, 0)
 FROM {schema}.settle_in_tx(p_queue => $1::pg_catalog.text, p_index => $2::int, p_now => $3::bigint,
   p_settlements => $4::pg_catalog.text::pg_catalog.jsonb)`
 
+// SettlePayload implements [ports.Settler] in the caller's transaction.
+func (t *Tx) SettlePayload(ctx context.Context, shard core.Shard, s core.PayloadSettlement) error {
+	if err := t.ready(ctx); err != nil {
+		return err
+	}
+	var (
+		st      status
+		settled *int
+	)
+	if err := t.ask(ctx, settlePayloadTxSQL, settlePayloadArgs(shard, &s)...).Scan(&st, &settled); err != nil {
+		return translateTx(err)
+	}
+	return settlePayloadError(st, shard, &s, settled)
+}
+
+// SettlePayload implements [ports.Settler] in a transaction of its own. It is not repeated after a
+// lost connection: it may have been carried out.
+func (s *Store) SettlePayload(ctx context.Context, shard core.Shard, p core.PayloadSettlement) error {
+	var (
+		st      status
+		settled *int
+	)
+	err := s.query(ctx, ifRolledBack, func(rows pgx.Rows) error {
+		return readOne(rows, &st, &settled)
+	}, settlePayloadTxSQL, settlePayloadArgs(shard, &p)...)
+	if err != nil {
+		return err
+	}
+	return settlePayloadError(st, shard, &p, settled)
+}
+
+// settlePayloadTxSQL settles one payload of a claimed job, and returns a status and how many
+// payloads were settled. Its types are written as in pushTxSQL.
+//
+//	$1 the queue, $2 the shard's index, $3 the id, $4 and $5 the receipt's token and number, $6 the
+//	payload's position, $7 the claim's RetryCount afterwards
+const settlePayloadTxSQL = `
+SELECT status, settled
+FROM {schema}.settle_payload_in_tx(p_queue => $1::pg_catalog.text, p_index => $2::int, p_id => $3::pg_catalog.text,
+  p_token => $4::bigint, p_number => $5::bigint, p_position => $6::int, p_retry_count => $7::int)`
+
+func settlePayloadArgs(shard core.Shard, s *core.PayloadSettlement) []any {
+	return []any{textOrNone(shard.Queue), int(index(shard)), orNone(s.ID), s.Receipt.Token, s.Receipt.Number, s.Position, s.RetryCount}
+}
+
+// settlePayloadError returns the port's error for a payload that was not settled, or nil. settled
+// is nil if the claim has no such payload or no other one.
+func settlePayloadError(st status, shard core.Shard, s *core.PayloadSettlement, settled *int) error {
+	switch {
+	case st != statusOK:
+		return st.err(shard)
+	case settled == nil:
+		return storekit.NoOtherPayload(shard, s)
+	case *settled == 0:
+		return storekit.NotClaimed(shard, 0, 1)
+	}
+	return nil
+}
+
 // settleError returns the port's error for settlements that were refused, or nil.
 func settleError(st status, shard core.Shard, found, settlements int) error {
 	if st == statusOK && found != settlements {

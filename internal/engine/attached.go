@@ -17,7 +17,8 @@ var (
 
 // Attach changes what the root keeps with the job that a handler works, whose context is ctx. It is
 // nil at first, and shared by all goroutines of the handler. It refuses the context of a whole
-// batch, and that of a job whose handler has returned or that was settled in a transaction.
+// batch, and that of a job whose handler has returned, or that was settled in a transaction. A
+// payload that a handler takes by itself counts as such a job.
 func Attach(ctx context.Context, change func(kept any) (any, error)) error {
 	c, ok := ctx.Value(batchKey{}).(*runContext)
 	if !ok {
@@ -33,7 +34,7 @@ func Attach(ctx context.Context, change func(kept any) (any, error)) error {
 	case i == wholeBatch:
 		return errNotAJob
 	}
-	if _, transacted := b.transacted[i]; transacted {
+	if _, transacted := b.transacted[i]; transacted || b.byPayload && b.isPart(i, b.payload) {
 		return errSettled
 	}
 	kept, err := change(b.attached)

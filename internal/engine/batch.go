@@ -18,7 +18,8 @@ type Batch struct {
 	shard   *shardInfo
 	token   int64
 	started time.Time
-	// chance is set if the batch is a job on its last chance. position is its place in shard.running.
+	// chance is set if the batch is a job on its last chance. position is its place in
+	// shard.running.
 	chance   bool
 	position int
 
@@ -32,11 +33,17 @@ type Batch struct {
 	// transacted are the jobs that the handler settled in a transaction, and how they end if it
 	// commits.
 	transacted map[int]transactedJob
+	// parts are the jobs with payloads that the handler has settled by themselves. presumed are those
+	// whose rest it then settled as well before it returned nil.
+	parts    map[int]*jobParts
+	presumed map[int]bool
+	// groups are the settlements of the jobs of parts, once the batch is closed.
+	groups map[int]*partGroup
 	// retryDelays are the delays before the retries of jobs that have failed.
 	retryDelays map[int]retryDelay
 
-	// panics are those of the handlers of failed jobs. decodeFailures and undecodable are the payloads
-	// that the codec refused.
+	// panics are those of the handlers of failed jobs. decodeFailures and undecodable are the
+	// payloads that the codec refused.
 	panics         map[int]*PanicError
 	decodeFailures map[int]decodeFailure
 	undecodable    map[payloadOf]bool
@@ -127,8 +134,13 @@ func (b *Batch) succeeded() bool {
 
 // settlements appends to a slice the settlements of a closed batch, one for each job, in order.
 func (b *Batch) settlements(to []core.Settlement) []core.Settlement {
+	b.groups = b.partGroups()
 	for i := range b.Claims {
-		to = append(to, b.settlement(i, b.outcomes[i]))
+		if g := b.groups[i]; g != nil {
+			to = append(to, g.versions[0].sent)
+		} else {
+			to = append(to, b.settlement(i, b.outcomes[i]))
+		}
 	}
 	return to
 }

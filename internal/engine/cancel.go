@@ -38,7 +38,7 @@ func (s *shard) cancelJobs(cancels []ports.Cancellation) {
 func (s *shard) cancelRunning(k ports.Cancellation) {
 	for _, b := range s.running {
 		for i := range b.Claims {
-			if c := &b.Claims[i]; c.ID == k.ID && c.Receipt == k.Receipt {
+			if c := &b.Claims[i]; c.ID == k.ID && c.Receipt == k.Receipt.Whole() {
 				b.cancel(i, k.Drop)
 				return
 			}

@@ -21,6 +21,8 @@ type awaitedEnd struct {
 	transacted                  bool
 	// resent is set if an earlier call of its turn carried out a settlement that is now skipped.
 	resent bool
+	// group is set if the handler settled payloads of the job by themselves. It has the end.
+	group *partGroup
 	// taken is set once it is passed to the observer.
 	taken bool
 }
@@ -32,6 +34,10 @@ func (e *awaitedEnd) ref() core.ClaimRef {
 // end returns the end of an execution, given whether the store skipped its settlement.
 func (e *awaitedEnd) end(skipped bool) ports.EndedJob {
 	switch {
+	case e.group != nil:
+		if ended, ok := e.group.end(); ok {
+			return ended
+		}
 	case !skipped, e.resent && !e.transacted:
 		return e.bySettlement
 	case e.transacted:
@@ -54,6 +60,10 @@ func (s *shard) awaitEnds(b *Batch, settled []core.Settlement) {
 			continue
 		}
 		e := awaitedEnd{receipt: b.Claims[i].Receipt, bySettlement: b.end(i, &b.outcomes[i], &settled[i])}
+		if e.group = b.groups[i]; e.group != nil {
+			s.ends = append(s.ends, e)
+			continue
+		}
 		if t, transacted := b.transacted[i]; transacted {
 			e.transacted, e.byTransaction = true, b.end(i, &t.outcome, &t.settlement)
 		}
@@ -117,11 +127,12 @@ func (s *shard) takeEnds(settled []core.Settlement, r *ports.TurnReply) []ports.
 	}
 	find := s.ends.finder()
 	for i := range settled {
-		e := find(core.ClaimRef{ID: settled[i].ID, Receipt: settled[i].Receipt})
+		e := find(core.ClaimRef{ID: settled[i].ID, Receipt: settled[i].Receipt.Whole()})
 		switch {
-		case e == nil, slices.Contains(r.Deferred, i):
+		case e == nil, e.taken, slices.Contains(r.Deferred, i):
 		case r.Repeat: // it is sent again, and that reply shows how it ended
 			e.resent = true
+		case e.group != nil && !e.group.over:
 		default:
 			s.ended = append(s.ended, e.end(slices.Contains(r.Skipped, i)))
 			e.taken = true

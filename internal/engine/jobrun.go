@@ -85,6 +85,9 @@ func (b *Batch) BeginPayload(i, position int) bool {
 		return false
 	}
 	b.byPayload, b.payload = true, position
+	if p := b.parts[i]; p != nil {
+		p.last = position
+	}
 	return true
 }
 

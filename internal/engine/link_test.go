@@ -44,6 +44,8 @@ type link struct {
 	lose   func(method string) bool
 	// deferSettlement reports whether the store defers a settlement.
 	deferSettlement func(id string) bool
+	// deferReceipt reports whether the store defers a settlement with that receipt.
+	deferReceipt func(r core.Receipt) bool
 	// beforeTurn is called before a turn reaches the store. It may take its time.
 	beforeTurn func(r ports.TurnRequest)
 	// loseTurn reports whether the reply of a turn is lost.
@@ -76,6 +78,7 @@ func newLink(store ports.ShardStore) *link {
 		refuse:          func(string) bool { return false },
 		lose:            func(string) bool { return false },
 		deferSettlement: func(string) bool { return false },
+		deferReceipt:    func(core.Receipt) bool { return false },
 		beforeTurn:      func(ports.TurnRequest) {},
 		loseTurn:        func(ports.TurnRequest) bool { return false },
 		broken:          make(map[core.Shard]error),

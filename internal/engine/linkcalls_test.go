@@ -85,7 +85,7 @@ func (l *link) turn(ctx context.Context, s ports.ShardStore, r ports.TurnRequest
 	var deferred, positions []int
 	l.mu.Lock()
 	for i := range r.Settlements {
-		if l.deferSettlement(r.Settlements[i].ID) {
+		if l.deferSettlement(r.Settlements[i].ID) || l.deferReceipt(r.Settlements[i].Receipt) {
 			deferred = append(deferred, i)
 		} else {
 			passed, positions = append(passed, r.Settlements[i]), append(positions, i)

@@ -17,6 +17,7 @@ func (s *shard) takeReply(request *ports.TurnRequest, r *ports.TurnReply, sent, 
 		return
 	}
 	s.endTurn(request, r, sent, received)
+	s.answerParts(request.Settlements, r)
 	results := s.takeSettled(request.Settlements, r, received)
 	ended := s.takeEnds(request.Settlements, r)
 	s.confirmBegin(request, r)
@@ -76,7 +77,7 @@ func (s *shard) confirmResults(settled []core.Settlement, r *ports.TurnReply) (r
 	}
 	for i := range settled {
 		at := slices.IndexFunc(s.pendingResults, func(q pendingResult) bool {
-			return q.receipt == settled[i].Receipt && q.id == settled[i].ID
+			return q.receipt == settled[i].Receipt.Whole() && q.id == settled[i].ID
 		})
 		if at < 0 || slices.Contains(r.Deferred, i) {
 			continue
@@ -84,6 +85,9 @@ func (s *shard) confirmResults(settled []core.Settlement, r *ports.TurnReply) (r
 		q := &s.pendingResults[at]
 		if r.Repeat { // it is sent again, and that reply shows how it ended
 			q.resent = true
+			continue
+		}
+		if q.group != nil && !q.group.over {
 			continue
 		}
 		end := q.result(slices.Contains(r.Skipped, i))

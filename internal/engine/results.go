@@ -29,11 +29,15 @@ type pendingResult struct {
 	// settlement is skipped and byTransaction is the result.
 	transacted    bool
 	byTransaction jobResult
+	// group is set if the handler settled payloads of the job by themselves. It has the result.
+	group *partGroup
 }
 
 // result returns how the job ended, given whether the store skipped its settlement.
 func (q *pendingResult) result(skipped bool) jobResult {
 	switch {
+	case q.group != nil:
+		return q.group.result()
 	case !skipped, q.resent && !q.transacted:
 		return q.bySettlement
 	case q.transacted:
@@ -47,6 +51,10 @@ func (q *pendingResult) result(skipped bool) jobResult {
 // store knows.
 func (b *Batch) pendingResults(settled []core.Settlement) (list []pendingResult, now []jobEvent) {
 	for i := range b.Claims {
+		if g := b.groups[i]; g != nil {
+			list = append(list, pendingResult{id: b.Claims[i].ID, receipt: b.Claims[i].Receipt, uncounted: true, group: g})
+			continue
+		}
 		t, transacted := b.transacted[i]
 		if !transacted && !settled[i].Failed {
 			continue

@@ -24,8 +24,8 @@ type shard struct {
 	// released wakes an acquire that waits: the shard's owner may have released it.
 	released chan struct{}
 
-	// attempt is the number of the acquire. refusals are the waits after refused turns. Only the turn
-	// loop uses both.
+	// attempt is the number of the acquire. refusals are the waits after refused turns. Only the
+	// turn loop uses both.
 	attempt  int64
 	refusals backoff
 
@@ -51,8 +51,8 @@ type shard struct {
 	// starting are the batches that wait for a turn to begin them, in order. running are those that
 	// run.
 	starting []*startingBatch
-	// unstartedRefs are the newest claims that lost their lease before their handlers started, at most
-	// mostUnstarted. The store may have marked them as begun by a turn whose answer was lost.
+	// unstartedRefs are the newest claims that lost their lease before their handlers started, at
+	// most mostUnstarted. The store may have marked them as begun by a turn whose answer was lost.
 	unstartedRefs []core.ClaimRef
 	running       []*Batch
 	// finished are the settlements that wait for the next turn.
@@ -64,13 +64,16 @@ type shard struct {
 	deferrals map[core.ClaimRef]deferral
 	// pendingResults wait until the store confirms their settlements.
 	pendingResults []pendingResult
+	// groups are the jobs with payloads that handlers have settled by themselves, until the store has
+	// answered how they ended.
+	groups map[core.ClaimRef]*partGroup
 	// ends are kept for the observer and passed to it in ended.
 	ends  ends
 	ended []ports.EndedJob
 	// storeHead is the store's last known head. heardAt is when the store last answered for this
-	// shard. An answer does not count if it was asked for before listenedAt, when this node last began
-	// to listen for wake-ups. The head does not count while unresponsive is set: a turn has failed or
-	// takes too long, and none has been answered since.
+	// shard. An answer does not count if it was asked for before listenedAt, when this node last
+	// began to listen for wake-ups. The head does not count while unresponsive is set: a turn has
+	// failed or takes too long, and none has been answered since.
 	storeHead    core.Head
 	heardAt      time.Time
 	listenedAt   time.Time
@@ -228,6 +231,7 @@ func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) 
 	current := s.lease.held && s.lease.token == b.token
 	if current {
 		s.finished = append(s.finished, settled...)
+		s.addParts(b.groups)
 		s.node.countEnding(settled)
 		s.pendingResults = append(s.pendingResults, results...)
 		s.awaitEnds(b, settled)

@@ -66,7 +66,7 @@ func (t *tallies) observe(batch *Batch, took time.Duration, settled []core.Settl
 			stats.ObserveWait(clock.at(run.began).Sub(batch.Claims[i].PerformAt))
 			stats.ObserveRun(run.took)
 		}
-		if _, later := batch.transacted[i]; !later {
+		if _, later := batch.transacted[i]; !later && batch.groups[i] == nil {
 			countEnd(stats, settled[i].Processed, settled[i].Failed)
 		}
 	}

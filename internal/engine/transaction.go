@@ -16,15 +16,14 @@ var ErrNotCommitted = errors.New("the handler returned without having committed 
 
 var (
 	errNoHandler = errors.New("settle in a transaction: the context is not a handler's; pass the handler's context")
-	errByPayload = errors.New("settle in a transaction: it settles the whole job, but Each handles single payloads; use Handler or JobHandler")
 	errAttached  = errors.New("settle in a transaction: the handler has called Then, which pushes after the job's end; push in the transaction instead, with client.Via")
 	errTooLate   = errors.New("settle in a transaction: the handler has returned; settle and commit before it does")
 )
 
-// SettleIn settles in the settler's transaction what the handler of ctx works: the job that it
-// has begun, or the whole batch. The engine can't know whether that commits. So the next turn
-// settles these jobs as if it had not; if it has, they are not claimed any more, and the store
-// skips those settlements.
+// SettleIn settles in the settler's transaction what the handler of ctx works: the payload or the
+// job that it has begun, or the whole batch. The engine can't know whether that commits. So the
+// next turn settles these jobs as if it had not; if it has, they are not claimed any more, and the
+// store skips those settlements.
 func SettleIn(ctx context.Context, settler ports.Settler) error {
 	c, ok := ctx.Value(batchKey{}).(*runContext)
 	if !ok {
@@ -35,7 +34,24 @@ func SettleIn(ctx context.Context, settler ports.Settler) error {
 		return fmt.Errorf("settle in a transaction: %w", context.Cause(ctx))
 	}
 	b.shard.node.checkPool()
-	settlements, again, err := b.noteTransaction(c.job)
+	if job, position, ok := b.begunPayload(c.job); ok {
+		return b.settlePayload(ctx, settler, job, position)
+	}
+	return b.settleJobs(ctx, settler, c.job, wholeBatch)
+}
+
+// begunPayload returns the payload that the handler has begun, if it takes payloads one after
+// another.
+func (b *Batch) begunPayload(job int) (i, position int, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ok = b.byPayload && !b.closed && (job == wholeBatch || job == b.current)
+	return b.current, b.payload, ok
+}
+
+// settleJobs settles the jobs that noteTransaction notes.
+func (b *Batch) settleJobs(ctx context.Context, settler ports.Settler, job, only int) error {
+	settlements, again, err := b.noteTransaction(job, only)
 	if err != nil {
 		return err
 	}
@@ -44,8 +60,9 @@ func SettleIn(ctx context.Context, settler ports.Settler) error {
 	case err == nil:
 		return nil
 	case again && errors.Is(err, ports.ErrLeaseLost):
-		return fmt.Errorf("settle in a transaction: the handler has already settled its job, in this transaction or "+
-			"in one that has committed; settle it once: %w", err)
+		return errSettledAgain(err)
+	case len(settlements) == 1 && settlements[0].Receipt.Part() > 0 && errors.Is(err, ports.ErrLeaseLost):
+		return errBehindPart(err)
 	}
 	return fmt.Errorf("settle in a transaction: %w", err)
 }
@@ -58,8 +75,8 @@ type transactedJob struct {
 
 // noteTransaction notes how jobs end if the transaction commits, and returns their settlements. A
 // job without an outcome is done. again is true if the handler has settled one of them before.
-func (b *Batch) noteTransaction(job int) (settlements []core.Settlement, again bool, err error) {
-	first, outcomes, err := b.transactionOutcomes(job)
+func (b *Batch) noteTransaction(job, only int) (settlements []core.Settlement, again bool, err error) {
+	first, outcomes, err := b.transactionOutcomes(job, only)
 	if err != nil {
 		return nil, false, err
 	}
@@ -79,25 +96,30 @@ func (b *Batch) noteTransaction(job int) (settlements []core.Settlement, again b
 		_, before := b.transacted[first+i]
 		again = again || before
 		b.transacted[first+i] = transactedJob{outcomes[i], settlements[i]}
+		if p := b.parts[first+i]; p != nil {
+			settlements[i] = withoutPayloads(settlements[i], p.done)
+		}
 	}
 	return settlements, again, nil
 }
 
-// transactionOutcomes returns the outcomes of the job that has begun, or of the whole batch. It
-// refuses the context of a job that does not run.
-func (b *Batch) transactionOutcomes(job int) (first int, outcomes []core.Outcome, err error) {
+// transactionOutcomes returns the outcomes of the job that has begun, or of the whole batch. If
+// only is a job, it is that job's alone. It refuses the context of a job that does not run.
+func (b *Batch) transactionOutcomes(job, only int) (first int, outcomes []core.Outcome, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case b.closed, job != wholeBatch && job != b.current, b.current != wholeBatch && b.returned(b.current):
+	case b.closed, job != wholeBatch && job != b.current, b.current != wholeBatch && b.returned(b.current),
+		only != wholeBatch && b.current != wholeBatch && b.current != only:
 		return 0, nil, errTooLate
 	case b.attached != nil:
 		return 0, nil, errAttached
-	case b.byPayload:
-		return 0, nil, errByPayload
 	}
 	end := b.current + 1
-	if first = b.current; first == wholeBatch {
+	switch first = b.current; {
+	case only != wholeBatch:
+		first, end = only, only+1
+	case first == wholeBatch:
 		first, end = 0, len(b.Claims)
 	}
 	for i := first; i < end; i++ {
@@ -107,6 +129,9 @@ func (b *Batch) transactionOutcomes(job int) (first int, outcomes []core.Outcome
 			o.Kind = core.Done
 		}
 		o = b.applyDecodeFailure(i, o)
+		if p := b.parts[i]; p != nil {
+			o.Payloads = withDone(o.Payloads, p.done)
+		}
 		outcomes = append(outcomes, o)
 	}
 	return first, outcomes, nil
@@ -121,9 +146,15 @@ func (b *Batch) assumeNotCommitted() {
 		return
 	}
 	b.outcomes = slices.Clone(b.outcomes)
+	if b.parts != nil {
+		b.presumed = make(map[int]bool)
+	}
 	for i := range b.transacted {
 		o := &b.outcomes[i]
 		if o.Kind == core.Done {
+			if b.parts[i] != nil {
+				b.presumed[i] = true
+			}
 			marks := o.Payloads
 			*o = b.shard.queue.failure(ErrNotCommitted)
 			o.Payloads = marks

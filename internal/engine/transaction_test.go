@@ -17,8 +17,9 @@ import (
 // transaction keeps its settlements until it commits.
 type transaction struct {
 	*world
-	shard  core.Shard
-	settle []core.Settlement
+	shard   core.Shard
+	settle  []core.Settlement
+	payload *core.PayloadSettlement
 }
 
 func (tx *transaction) Settle(_ context.Context, shard core.Shard, settle []core.Settlement) error {
@@ -26,7 +27,15 @@ func (tx *transaction) Settle(_ context.Context, shard core.Shard, settle []core
 	return nil
 }
 
+func (tx *transaction) SettlePayload(_ context.Context, shard core.Shard, s core.PayloadSettlement) error {
+	tx.shard, tx.payload = shard, &s
+	return nil
+}
+
 func (tx *transaction) commit() error {
+	if tx.payload != nil {
+		return tx.store.SettlePayload(context.Background(), tx.shard, *tx.payload)
+	}
 	return tx.store.Settle(context.Background(), tx.shard, tx.settle)
 }
 

@@ -40,6 +40,7 @@ var workers = map[string]func() int{
 	"chain":        chainWorker,
 	"poison":       poisonWorker,
 	"poison-crowd": poisonCrowdWorker,
+	"booking":      bookingWorker,
 	"victim":       victimWorker,
 	"successor":    successorWorker,
 	"flow":         flowWorker,

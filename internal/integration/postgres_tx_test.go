@@ -112,6 +112,10 @@ func (s throughTx) Settle(ctx context.Context, shard core.Shard, settle []core.S
 	return s.within(ctx, s.Store, func(tx doer) error { return tx.Settle(ctx, shard, settle) })
 }
 
+func (s throughTx) SettlePayload(ctx context.Context, shard core.Shard, p core.PayloadSettlement) error {
+	return s.within(ctx, s.Store, func(tx doer) error { return tx.SettlePayload(ctx, shard, p) })
+}
+
 // Pushes and settlements of transactions follow the rules.
 func TestPostgresTransactionsConformance(t *testing.T) {
 	tier.Long(t, "runs the suite through transactions")

@@ -112,6 +112,13 @@ func NotClaimed(shard core.Shard, claimed, settlements int) error {
 		ports.ErrLeaseLost, claimed, settlements, shard)
 }
 
+// NoOtherPayload returns [ports.ErrInvalidRequest] for a SettlePayload of a payload that the claim
+// does not have, or of its only one.
+func NoOtherPayload(shard core.Shard, s *core.PayloadSettlement) error {
+	return fmt.Errorf("%w: settle payload %d of the claimed job %q of %v: it has no such payload, or no other one; "+
+		"settle the last payload of a job with Settle", ports.ErrInvalidRequest, s.Position, s.ID, shard)
+}
+
 // NotEmpty returns [ports.ErrNotEmpty] for a queue with a shard that is not empty.
 func NotEmpty(shard core.Shard) error {
 	return fmt.Errorf("%w: %v holds jobs or dead letters; handle or delete jobs, revive or purge dead letters",

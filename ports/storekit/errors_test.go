@@ -52,6 +52,7 @@ func TestErrorsNameTheirSentinelAndWhatToDo(t *testing.T) {
 		{storekit.LeaseLost(lease), ports.ErrLeaseLost, `orders/3 is not leased to "n1" with token 42; acquire it again`},
 		{storekit.TurnsLost(turn, 5), ports.ErrLeaseLost, `turn 7 of orders/3, but the store's last turn is 5; acquire the shard again`},
 		{storekit.StaleTurn(turn, 9), ports.ErrStaleTurn, `turn 7 of orders/3 came after turn 9; drop the late call`},
+		{storekit.NoOtherPayload(shard, &core.PayloadSettlement{ID: "a", Position: 1}), ports.ErrInvalidRequest, `settle payload 1 of the claimed job "a" of orders/3: it has no such payload, or no other one; settle the last payload of a job with Settle`},
 		{storekit.NotClaimed(shard, 1, 2), ports.ErrLeaseLost, `only 1 of 2 jobs of orders/3 are still claimed under the receipts of their settlements; roll back: another server has taken over the others, or the transaction is not on the store of the jobs`},
 		{storekit.NotEmpty(shard), ports.ErrNotEmpty, `orders/3 holds jobs or dead letters; handle or delete jobs, revive or purge dead letters`},
 		{storekit.Full("disk full"), ports.ErrFull, `disk full; let servers work off the queue, or give the store more room`},

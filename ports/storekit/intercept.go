@@ -30,8 +30,9 @@ type Call struct {
 	// Method is the name of the method, such as "Push".
 	Method string
 	// Request is a pointer to the method's parameter after the context, such as *ports.PushRequest,
-	// *[]core.Shard or *string. It is a *[DrainNodeRequest] or a *[SettleRequest] for the methods
-	// with two such parameters, and nil for methods without one.
+	// *[]core.Shard or *string. It is a *[DrainNodeRequest], a *[SettleRequest] or a
+	// *[SettlePayloadRequest] for the methods with two such parameters, and nil for methods without
+	// one.
 	Request any
 	// Reply is a pointer to the method's result before the error, such as
 	// *ports.PushReply or *[]ports.Queue. It is nil for methods that only return an
@@ -42,8 +43,8 @@ type Call struct {
 }
 
 // On makes the call on another store than the intercepted one, such as a mirror or a replacement,
-// and is otherwise like next of an [Interceptor]. It returns [ports.ErrInvalidRequest] for Wakeups
-// and Settle if store does not implement them.
+// and is otherwise like next of an [Interceptor]. It returns [ports.ErrInvalidRequest] for Wakeups,
+// Settle and SettlePayload if store does not implement them.
 func (c Call) On(ctx context.Context, store ports.ShardStore) error {
 	return c.do(ctx, store)
 }
@@ -58,6 +59,12 @@ type DrainNodeRequest struct {
 type SettleRequest struct {
 	Shard       core.Shard
 	Settlements []core.Settlement
+}
+
+// SettlePayloadRequest is the parameters of SettlePayload of a [ports.Settler].
+type SettlePayloadRequest struct {
+	Shard      core.Shard
+	Settlement core.PayloadSettlement
 }
 
 // Intercept returns a store that calls around in place of every call of store's methods. It is a

@@ -144,6 +144,8 @@ func requestOf(call storekit.Call) []any {
 		return []any{r.Owner, r.Drain}
 	case *storekit.SettleRequest:
 		return []any{r.Shard, r.Settlements}
+	case *storekit.SettlePayloadRequest:
+		return []any{r.Shard, r.Settlement}
 	}
 	return []any{reflect.ValueOf(call.Request).Elem().Interface()}
 }

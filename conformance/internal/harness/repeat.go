@@ -14,12 +14,12 @@ import (
 
 // Repeating returns a handle that makes each call of unknown outcome again until its
 // outcome is known, as package ports lets callers do, and counts that where
-// [CountRepeats] said. It passes Ping and Settle on as they are: callers must not repeat
-// Settle.
+// [CountRepeats] said. It passes Ping, Settle and SettlePayload on as they are: callers
+// must not repeat those two.
 func Repeating(store ports.ShardStore) ports.ShardStore {
 	return storekit.Intercept(store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 		switch call.Method {
-		case "Ping", "Settle":
+		case "Ping", "Settle", "SettlePayload":
 			return next(ctx)
 		case "Wakeups":
 			wakeups, err := keepSubscribed(ctx, store.(ports.Notifier), *call.Request.(*[]core.Shard))

@@ -1,0 +1,52 @@
+-- Settles one payload of a claimed job as done, in a caller's transaction. The row of claimed
+-- stays, without that payload, with another number (core.Receipt.NextPart) and with p_retry_count.
+-- p_position is the payload's position in the claimed job, from 0. The function locks only this
+-- row, and waits for another transaction that settles it. status is ok, unknown_queue,
+-- no_such_shard, not_utf8 or search_path as of push_in_tx. settled is how many payloads were
+-- settled: 0 if the job is not claimed with this receipt or was handed over to a later lease; NULL
+-- if it has no such payload or no other one.
+CREATE FUNCTION {schema}.settle_payload_in_tx(p_queue text, p_index int, p_id text, p_token bigint, p_number bigint,
+  p_position int, p_retry_count int, OUT status text, OUT settled int)
+LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off AS {$}
+DECLARE
+  c_part CONSTANT bigint := 1099511627776; -- 2^40, of core.Receipt.NextPart
+  v_shard int := {schema}.find_shard(p_queue, p_index);
+  c       record;
+BEGIN
+  IF pg_catalog.array_position(pg_catalog.current_schemas(false), 'pg_catalog'::pg_catalog.name) OPERATOR(pg_catalog.>) 1 THEN
+    status := 'search_path';
+    RETURN;
+  END IF;
+  IF current_setting('client_encoding') <> 'UTF8' THEN
+    status := 'not_utf8';
+    RETURN;
+  END IF;
+  IF v_shard IS NULL THEN
+    status := {schema}.missing_shard(p_queue);
+    RETURN;
+  END IF;
+  status := 'ok';
+  settled := 0;
+  SELECT l.ctid AS at, ARRAY[l.score] || l.more_scores AS scores, ARRAY[l.data] || l.more_data AS data,
+    ARRAY[l.meta] || l.more_meta AS meta INTO c
+  FROM {schema}.claimed l
+  WHERE l.shard = v_shard AND l.id = p_id COLLATE "C" AND l.token = p_token AND l.number = p_number AND l.handed_token IS NULL
+  FOR UPDATE;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  IF p_position NOT BETWEEN 0 AND cardinality(c.data) - 1 OR cardinality(c.data) = 1 THEN
+    settled := NULL;
+    RETURN;
+  END IF;
+  c.scores := c.scores[:p_position] || c.scores[p_position + 2:];
+  c.data := c.data[:p_position] || c.data[p_position + 2:];
+  c.meta := c.meta[:p_position] || c.meta[p_position + 2:];
+  UPDATE {schema}.claimed l SET number = p_number + c_part, retry_count = p_retry_count,
+    score = c.scores[1], data = c.data[1], meta = c.meta[1],
+    more_scores = nullif(c.scores[2:], '{}'), more_data = nullif(c.data[2:], '{}'), more_meta = nullif(c.meta[2:], '{}'),
+    size = CASE WHEN cardinality(c.data) > 1 THEN (SELECT sum(octet_length(d)) FROM unnest(c.data) d) END
+  WHERE l.ctid = c.at;
+  settled := 1;
+END {$};

@@ -1,0 +1,233 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/adapters/postgres"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/backends"
+	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
+)
+
+// bookings is a queue of numbers to be booked, each once, in order, and by itself.
+var bookings = skein.NewQueue("bookings", skein.QueueOptions[int]{
+	MaxRetries: bookingRetries, MaxRecoveries: 1000, Backoff: func(int) time.Duration { return 0 },
+	Score: func(number int) float64 { return float64(number) },
+})
+
+const (
+	bookingRetries = 2
+	// bookingFailures is how many of a hundred bookings fail by chance.
+	bookingFailures = 20
+	// bookingTTL is so short that the claims of a killed process are soon taken over.
+	bookingTTL = 3 * time.Second
+)
+
+const bookingTables = `
+CREATE TABLE %[1]s.booked (place bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id text NOT NULL, number int NOT NULL);
+CREATE TABLE %[1]s.refused (id text NOT NULL, number int NOT NULL)`
+
+// bookingWorker is a server that books each number in a transaction of its own, in which it also
+// settles it. One booking in five fails, before or after that, and is noted first. It ends by an
+// interrupt.
+func bookingWorker() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	b, err := backends.Connect(ctx, os.Getenv(storeVariable))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	defer func() { _ = b.Close() }()
+	store := b.Store.(*postgres.Store)
+	handler := bookings.Each(func(ctx context.Context, id string, number int) error {
+		return book(ctx, b.Pool, store, b.Schema, id, number)
+	})
+	options := skein.ServerOptions{LeaseTTL: bookingTTL, Logger: slog.New(slog.DiscardHandler)}
+	if err := skein.NewServer(store, options, handler).Run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	return 0
+}
+
+func book(ctx context.Context, pool *pgxpool.Pool, store *postgres.Store, schema, id string, number int) error {
+	fails := rand.N(100) < bookingFailures
+	if fails {
+		if _, err := pool.Exec(ctx, "INSERT INTO "+schema+".refused VALUES ($1, $2)", id, number); err != nil {
+			return err
+		}
+	}
+	if fails && rand.N(2) == 0 {
+		return errors.New("the bank does not answer")
+	}
+	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		if err := skein.SettleIn(ctx, store.Tx(tx)); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, "INSERT INTO "+schema+".booked (id, number) VALUES ($1, $2)", id, number); err != nil {
+			return err
+		}
+		if fails {
+			return errors.New("the bank refuses")
+		}
+		return nil
+	})
+}
+
+// Each payload of an id is booked once and in order, whatever its neighbours do and however often
+// the process is killed. Only payloads that failed three times themselves are in the morgue.
+func TestPostgresBooksEachPayloadOnceAndInOrder(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]struct{ payloads, ids, kills int }{
+		"some": {400, 8, 1},
+		"many": {100_000, 500, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "many" {
+				tier.Long(t, "books a hundred thousand payloads")
+			}
+			t.Parallel()
+			bookAll(t, of.payloads, of.ids, of.kills)
+		})
+	}
+}
+
+func bookAll(t *testing.T, payloads, ids, kills int) {
+	pool := testservers.Postgres(t)
+	schema := testservers.Schema(t, pool)
+	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{Schema: schema}))
+	_, err := pool.Exec(t.Context(), fmt.Sprintf(bookingTables, schema))
+	must(t, err)
+	store := postgres.New(pool, postgres.Options{Schema: schema})
+	pushBookings(t, store, payloads, ids)
+	url := postgresStoreURL(t, schema)
+	for kill := range kills {
+		p := startProcess(t, "booking", url, newJournal(t))
+		awaitBooked(t, pool, schema, (kill+1)*payloads/(kills+2))
+		p.kill(t)
+	}
+	p := startProcess(t, "booking", url, newJournal(t))
+	awaitEmpty(t, store)
+	p.interrupt(t)
+	checkBookings(t, pool, store, schema, payloads, ids)
+}
+
+func pushBookings(t *testing.T, store *postgres.Store, payloads, ids int) {
+	t.Helper()
+	client := skein.NewClient(store, skein.ClientOptions{})
+	var entries []skein.Entry[int]
+	for number := range payloads {
+		entries = append(entries, skein.Entry[int]{ID: fmt.Sprint("account-", number%ids), Payload: number})
+		if len(entries) == 5_000 || number == payloads-1 {
+			must(t, bookings.PushMany(t.Context(), client, entries))
+			entries = entries[:0]
+		}
+	}
+}
+
+// awaitBooked waits until the given number of payloads is booked.
+func awaitBooked(t *testing.T, pool *pgxpool.Pool, schema string, want int) {
+	t.Helper()
+	awaitProgress(t, func() (have int, done bool) {
+		must(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM "+schema+".booked").Scan(&have))
+		return have, have >= want
+	})
+}
+
+// awaitEmpty waits until no job of the queue is left.
+func awaitEmpty(t *testing.T, store *postgres.Store) {
+	t.Helper()
+	inspector := inspect.New(store, inspect.Options{})
+	awaitProgress(t, func() (have int, done bool) {
+		all, err := inspector.Stats(t.Context(), bookings.Name())
+		must(t, err)
+		c := all[0].Counts
+		return int(c.Processed + c.Failed), c.Length()+c.Claimed == 0
+	})
+}
+
+// awaitProgress waits until a count is done. It gives up if the count stays the same.
+func awaitProgress(t *testing.T, count func() (have int, done bool)) {
+	t.Helper()
+	last, since := -1, time.Now()
+	for {
+		have, done := count()
+		switch {
+		case done:
+			return
+		case have != last:
+			last, since = have, time.Now()
+		case time.Since(since) > testservers.Patience:
+			t.Fatalf("nothing has changed for %v: %d", testservers.Patience, have)
+		}
+		time.Sleep(20 * time.Millisecond) // a slow machine only polls less often
+	}
+}
+
+func checkBookings(t *testing.T, pool *pgxpool.Pool, store *postgres.Store, schema string, payloads, ids int) {
+	t.Helper()
+	dead := make(map[int]bool)
+	for letter, err := range inspect.New(store, inspect.Options{}).Morgue(t.Context(), bookings.Name(), inspect.ListOptions{Payloads: 1000}) {
+		must(t, err)
+		for _, p := range letter.Payloads {
+			var number int
+			_, err := fmt.Sscan(string(p.Data), &number)
+			must(t, err)
+			dead[number] = true
+		}
+	}
+	booked := make([]int, payloads)
+	last := make(map[string]int)
+	rows, err := pool.Query(t.Context(), "SELECT id, number FROM "+schema+".booked ORDER BY place")
+	must(t, err)
+	var id string
+	var number int
+	_, err = pgx.ForEachRow(rows, []any{&id, &number}, func() error {
+		booked[number]++
+		if before, ok := last[id]; ok && before >= number {
+			t.Errorf("%s: %d was booked after %d", id, number, before)
+		}
+		last[id] = number
+		return nil
+	})
+	must(t, err)
+	refusals := countRefusals(t, pool, schema)
+	for number, times := range booked {
+		switch {
+		case dead[number] && (times > 0 || refusals[number] <= bookingRetries):
+			t.Errorf("%d is in the morgue; it was booked %d times and refused %d times", number, times, refusals[number])
+		case !dead[number] && times != 1:
+			t.Errorf("%d was booked %d times, want once", number, times)
+		}
+	}
+	t.Logf("%d payloads over %d ids, %d in the morgue", payloads, ids, len(dead))
+}
+
+// countRefusals returns how often each number was refused.
+func countRefusals(t *testing.T, pool *pgxpool.Pool, schema string) map[int]int {
+	t.Helper()
+	refusals := make(map[int]int)
+	rows, err := pool.Query(t.Context(), "SELECT number, count(*) FROM "+schema+".refused GROUP BY number")
+	must(t, err)
+	var number, times int
+	_, err = pgx.ForEachRow(rows, []any{&number, &times}, func() error {
+		refusals[number] = times
+		return nil
+	})
+	must(t, err)
+	return refusals
+}
