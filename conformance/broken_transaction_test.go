@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -216,4 +217,39 @@ func (tx *notingPutBacks) Commit(ctx context.Context) error {
 		tx.store.left.Store(id, true)
 	}
 	return err
+}
+
+// settlesMore accepts another payload of a job that its transaction has settled one of.
+type settlesMore struct{ full }
+
+func (s settlesMore) Begin(ctx context.Context) (Transaction, error) {
+	tx, err := s.full.Begin(ctx)
+	return settlingMore{tx}, err
+}
+
+type settlingMore struct{ Transaction }
+
+func (tx settlingMore) SettlePayload(ctx context.Context, at core.Shard, s core.PayloadSettlement) error {
+	err := tx.Transaction.SettlePayload(ctx, at, s)
+	if errors.Is(err, ports.ErrLeaseLost) {
+		return nil
+	}
+	return err
+}
+
+// settlesPayloadsAtOnce does not wait for the commit.
+type settlesPayloadsAtOnce struct{ full }
+
+func (s settlesPayloadsAtOnce) Begin(ctx context.Context) (Transaction, error) {
+	tx, err := s.full.Begin(ctx)
+	return settlingAtOnce{tx, s.full}, err
+}
+
+type settlingAtOnce struct {
+	Transaction
+	store full
+}
+
+func (tx settlingAtOnce) SettlePayload(ctx context.Context, at core.Shard, s core.PayloadSettlement) error {
+	return tx.store.SettlePayload(ctx, at, s)
 }

@@ -181,3 +181,16 @@ func transactionPayload(e *env) {
 	e.reported("the skipped settlements once it has committed", reply.Skipped, []int{0})
 	e.countsMatch(orders, 1, 0)
 }
+
+func transactionTwoPayloads(e *env) {
+	h := e.acquire("n1")
+	c := e.pushThree(h)
+	s := c.SettlePayload(0)
+	left, _ := s.Apply(c)
+	tx := e.begin()
+	e.must(tx.SettlePayload(e.ctx, e.shard, s), "SettlePayload in a transaction")
+	e.refused("SettlePayload of the next", tx.SettlePayload(e.ctx, e.shard, left.SettlePayload(0)), ports.ErrLeaseLost)
+	e.refused("Settle of the rest", tx.Settle(e.ctx, e.shard, []core.Settlement{done(left)}), ports.ErrLeaseLost)
+	e.must(tx.Commit(e.ctx), "Commit")
+	e.same("the claimed job", e.claimed("a"), left)
+}

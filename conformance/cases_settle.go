@@ -272,6 +272,7 @@ func skipCases() []namedCase {
 		{"a job that is settled already", ruleSkip, skipSettled},
 		{"the second settlement of an id in a turn", ruleSkip, skipTwice},
 		{"another receipt", ruleSkip, skipOtherReceipt},
+		{"another receipt beside the right one", ruleReceipts, skipBesideTheRight},
 		{"the receipt of an earlier claim", "Receipt: a settlement names the receipt, so that an old settlement can't change a later claim", skipEarlierReceipt},
 		{"skipped settlements count nothing", ruleSkip, skipCountsNothing},
 		{"the other settlements are applied", "TurnReply: Skipped are the positions in Settlements whose jobs were not claimed, ascending", skipOthers},
@@ -348,6 +349,24 @@ func skipOtherReceipt(e *env) {
 		e.reported("the skipped", h.settle(done(other)).Skipped, []int{0})
 		e.same("the claimed job", e.claimed("a"), c)
 	}
+}
+
+// skipBesideTheRight: of several settlements of a job the one with its receipt is applied, behind
+// and before others, also if all are Plain.
+func skipBesideTheRight(e *env) {
+	e.pushIDs("a")
+	h := e.acquire("n1")
+	c := h.one()
+	before, behind := c, c
+	before.Receipt, behind.Receipt = c.Receipt.NextPart().NextPart(), c.Receipt.NextPart()
+	reply := h.settle(done(before), failed(c, "boom", 0), done(behind))
+	e.reported("the skipped", reply.Skipped, []int{0, 2})
+	e.same("the error of the job put back", e.queued("a").Error, "boom")
+	c = h.one()
+	before, behind = c, c
+	before.Receipt, behind.Receipt = c.Receipt.NextPart(), c.Receipt.NextPart().NextPart()
+	e.reported("the skipped when all are done", h.settle(done(before), done(c), done(behind)).Skipped, []int{0, 2})
+	e.countsMatch(orders, 1, 1)
 }
 
 func skipEarlierReceipt(e *env) {

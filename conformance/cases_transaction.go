@@ -106,6 +106,7 @@ func transactionCases() []namedCase {
 		{"merges by the queue's rule", ruleMerge, transactionMerges},
 		{"locks a job that it settles", "Turn: a settlement whose job a caller's transaction has locked is reported as deferred, and changes nothing", transactionLocks},
 		{"removes a payload when it commits", "SettlePayload: while a transaction that has settled a payload is open, the job can't be reached", transactionPayload},
+		{"settles one payload of a job", "SettlePayload: in the transaction that has settled a payload, the job counts as not claimed", transactionTwoPayloads},
 	}
 }
 

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -99,12 +100,18 @@ func (tx *memoryTx) Push(_ context.Context, r ports.PushRequest) (ports.PushRepl
 }
 
 func (tx *memoryTx) Settle(_ context.Context, shard core.Shard, settle []core.Settlement) error {
+	if tx.payload != nil {
+		return fmt.Errorf("%w: the transaction has settled a payload", ports.ErrLeaseLost)
+	}
 	tx.shard, tx.settled = shard, append(tx.settled, settle...)
 	tx.setLocked(settle, true)
 	return nil
 }
 
 func (tx *memoryTx) SettlePayload(_ context.Context, shard core.Shard, s core.PayloadSettlement) error {
+	if tx.payload != nil {
+		return fmt.Errorf("%w: the transaction has settled another payload", ports.ErrLeaseLost)
+	}
 	tx.shard, tx.payload = shard, &s
 	tx.setLocked(tx.locks(), true)
 	return nil

@@ -64,7 +64,8 @@ type Settler interface {
 	//
 	// The claimed job is the fence, as for Settle. It must also not have been handed over to a
 	// later lease, whose owner has seen it with this payload. While a caller's transaction that has
-	// settled a payload is open, the job can't be reached.
+	// settled a payload is open, the job can't be reached. In this transaction too it counts as not
+	// claimed, for SettlePayload and Settle, so the end of each payload is known before the next.
 	//
 	// Errors, with nothing changed: ErrLeaseLost if the job is not claimed with this receipt, or
 	// was handed over; so a repeated call after success returns it. ErrInvalidRequest if the claim

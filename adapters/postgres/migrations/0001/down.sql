@@ -1,7 +1,7 @@
 -- Removes what the files of version 1 make.
 DROP VIEW {schema}.counts, {schema}.leases;
 DROP FUNCTION {schema}.acquire, {schema}.add_payloads, {schema}.admit_groups, {schema}.audit,
-  {schema}.apply_push_rule, {schema}.begin_claimed, {schema}.bury, {schema}.change_counts, {schema}.change_groups, {schema}.choose_due,
+  {schema}.apply_push_rule, {schema}.begin_claimed, {schema}.bury, {schema}.change_counts, {schema}.change_groups, {schema}.changed_here, {schema}.choose_due,
   {schema}.choose_some_due, {schema}.claim_due, {schema}.claim_each, {schema}.claim_together, {schema}.clock,
   {schema}.dead_payloads_of, {schema}.declare, {schema}.find_payloads, {schema}.find_shard, {schema}.first_shard, {schema}.fold, {schema}.fold_counts, {schema}.forget,
   {schema}.hand_over, {schema}.handed_over, {schema}.head, {schema}.heads, {schema}.inbox_mark, {schema}.inbox_rows, {schema}.inbox_rows_of, {schema}.later, {schema}.limit_lock_waits, {schema}.list_places,

@@ -3,8 +3,8 @@
 -- dispositions by position. It locks only these rows of claimed, and waits for another transaction
 -- that settles one of them. Payloads that are put back or buried go into the inbox, and so does a
 -- note for each id that has a parked job. status is ok, unknown_queue, no_such_shard, not_utf8 or
--- search_path as of push_in_tx; settled is how many are claimed with these receipts: if it is
--- fewer than given, no job is settled.
+-- search_path as of push_in_tx; settled is how many are claimed with these receipts, and have
+-- not lost a payload in this transaction: if it is fewer than given, no job is settled.
 CREATE FUNCTION {schema}.settle_in_tx(p_queue text, p_index int, p_now bigint, p_settlements jsonb,
   OUT status text, OUT settled int)
 LANGUAGE plpgsql VOLATILE
@@ -12,6 +12,7 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS
 DECLARE
   c_requeue CONSTANT int := 1; -- core.Requeue
   c_bury    CONSTANT int := 2; -- core.Bury
+  c_part    CONSTANT bigint := 1099511627776; -- 2^40, of core.Receipt.NextPart
   c_same     CONSTANT smallint := 1; -- core.PutBack.SameTime
   c_awaits   CONSTANT smallint := 2; -- core.PutBack.Awaits
   c_keep     CONSTANT smallint := 0; -- core.Keep
@@ -38,7 +39,8 @@ BEGIN
     SELECT s.* FROM jsonb_to_recordset(p_settlements) AS s (id text, token bigint, number bigint) ORDER BY s.id COLLATE "C"
   ) s, LATERAL (
     SELECT c.id FROM {schema}.claimed c
-    WHERE c.shard = v_shard AND c.id = s.id COLLATE "C" AND c.token = s.token AND c.number = s.number FOR UPDATE
+    WHERE c.shard = v_shard AND c.id = s.id COLLATE "C" AND c.token = s.token AND c.number = s.number
+      AND NOT (s.number >= c_part AND {schema}.changed_here(c.xmin)) FOR UPDATE
   ) l;
   IF settled <> jsonb_array_length(p_settlements) THEN
     RETURN;

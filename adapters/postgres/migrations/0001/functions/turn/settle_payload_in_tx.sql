@@ -3,8 +3,8 @@
 -- p_position is the payload's position in the claimed job, from 0. The function locks only this
 -- row, and waits for another transaction that settles it. status is ok, unknown_queue,
 -- no_such_shard, not_utf8 or search_path as of push_in_tx. settled is how many payloads were
--- settled: 0 if the job is not claimed with this receipt or was handed over to a later lease; NULL
--- if it has no such payload or no other one.
+-- settled: 0 if the job is not claimed with this receipt, was handed over to a later lease, or has
+-- lost another payload in this transaction; NULL if it has no such payload or no other one.
 CREATE FUNCTION {schema}.settle_payload_in_tx(p_queue text, p_index int, p_id text, p_token bigint, p_number bigint,
   p_position int, p_retry_count int, OUT status text, OUT settled int)
 LANGUAGE plpgsql VOLATILE
@@ -28,12 +28,12 @@ BEGIN
   END IF;
   status := 'ok';
   settled := 0;
-  SELECT l.ctid AS at, ARRAY[l.score] || l.more_scores AS scores, ARRAY[l.data] || l.more_data AS data,
+  SELECT l.ctid AS at, p_number >= c_part AND {schema}.changed_here(l.xmin) AS own, ARRAY[l.score] || l.more_scores AS scores, ARRAY[l.data] || l.more_data AS data,
     ARRAY[l.meta] || l.more_meta AS meta INTO c
   FROM {schema}.claimed l
   WHERE l.shard = v_shard AND l.id = p_id COLLATE "C" AND l.token = p_token AND l.number = p_number AND l.handed_token IS NULL
   FOR UPDATE;
-  IF NOT FOUND THEN
+  IF NOT FOUND OR c.own THEN
     RETURN;
   END IF;
   IF p_position NOT BETWEEN 0 AND cardinality(c.data) - 1 OR cardinality(c.data) = 1 THEN
