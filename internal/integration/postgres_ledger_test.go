@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -230,4 +231,55 @@ func countRefusals(t *testing.T, pool *pgxpool.Pool, schema string) map[int]int 
 	})
 	must(t, err)
 	return refusals
+}
+
+// A transaction settles one payload, also if each has a savepoint of its own. What it rolls back
+// stays claimed, and the job fails with all its payloads.
+func TestPostgresTransactionsSettleOnePayload(t *testing.T) {
+	t.Parallel()
+	pool := testservers.Postgres(t)
+	schema := testservers.Schema(t, pool)
+	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{Schema: schema}))
+	store := postgres.New(pool, postgres.Options{Schema: schema})
+	queue := skein.NewQueue("payloads", skein.QueueOptions[int]{MaxRetries: 5, Backoff: func(int) time.Duration { return 0 }})
+	for name, within := range map[string]func(context.Context, pgx.Tx, func(pgx.Tx) error) error{
+		"plainly": func(_ context.Context, tx pgx.Tx, settle func(pgx.Tx) error) error { return settle(tx) },
+		"in a savepoint": func(ctx context.Context, tx pgx.Tx, settle func(pgx.Tx) error) error {
+			return pgx.BeginFunc(ctx, tx, settle)
+		},
+	} {
+		client := skein.NewClient(store, skein.ClientOptions{})
+		for payload := range 3 {
+			must(t, queue.Push(t.Context(), client, name, payload))
+		}
+		var seen [][]int
+		errRefused := errors.New("the second payload was refused")
+		handler := queue.JobHandler(func(ctx context.Context, job *skein.Job[int]) error {
+			seen = append(seen, job.Values())
+			return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+				settle := func(payload int) error {
+					return within(ctx, tx, func(tx pgx.Tx) error { return job.Payloads[payload].SettleIn(ctx, store.Tx(tx)) })
+				}
+				if err := settle(0); err != nil || len(seen) > 1 {
+					return err
+				}
+				if err := settle(1); !errors.Is(err, skein.ErrLeaseLost) {
+					t.Errorf("%s: the second payload of a transaction: %v, want %v", name, err, skein.ErrLeaseLost)
+				}
+				return errRefused
+			})
+		})
+		for range 2 {
+			_, err := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)}, handler).RunDue(t.Context())
+			must(t, err)
+		}
+		if diff := cmp.Diff([][]int{{0, 1, 2}, {0, 1, 2}}, seen); diff != "" {
+			t.Errorf("%s: payloads of the calls (-want +got):\n%s", name, diff)
+		}
+	}
+	stats, err := inspect.New(store, inspect.Options{}).Stats(t.Context(), queue.Name())
+	must(t, err)
+	if c := stats[0].Counts; c.Processed != 2 || c.Failed != 2 || c.Length()+c.Claimed != 0 {
+		t.Errorf("counts %+v; want 2 processed and 2 failed", c)
+	}
 }
