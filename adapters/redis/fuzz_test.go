@@ -32,11 +32,13 @@ func FuzzStored(f *testing.F) {
 
 func FuzzText(f *testing.F) {
 	f.Add("5 1 0 1 3")
+	f.Add("0 0 5 1 7=3 +")
+	f.Add("1+0+5+1+7=-1")
 	f.Add(`5 6 {"name":"web"}`)
 	f.Add("redis_version:7.0.15\r\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		if r, err := parseQueueRecord("q", text); err == nil && core.ValidateQueue("q", r.Shards) != nil {
-			t.Errorf("a queue of %d shards", r.Shards)
+		if r, err := parseQueueRecord("q", text); err == nil && (core.ValidateQueue("q", r.Shards) != nil || r.Merge.Validate() != nil) {
+			t.Errorf("a queue of %d shards with the merge rule %v", r.Shards, r.Merge)
 		}
 		addBlock(storekit.NewHistory(ports.HistoryRequest{}, 0), 0, []byte(text))
 		if n, err := parseNode("o", text); err == nil && n.Owner != "o" {

@@ -43,7 +43,7 @@ func parseQueueRecord(name, text string) (queueRecord, error) {
 		return queueRecord{}, errStored
 	}
 	r.IndexIDs, r.Paused = index == 1, paused == 1
-	if _, rule, ok := strings.Cut(strings.Fields(text)[4], "="); ok {
+	if _, rule, ok := strings.Cut(r.text, "="); ok {
 		code, err := strconv.Atoi(rule)
 		if err == nil {
 			r.Merge, err = storekit.MergeRuleOf(code)
