@@ -78,7 +78,7 @@ func play(m *Metrics, shard core.Shard) {
 		e.Outcomes = []core.Outcome{{Kind: kind}}
 		m.BatchEnd(batch, e)
 	}
-	for end := ports.EndDone; end <= ports.EndLost; end++ {
+	for end := ports.EndDone; end <= ports.EndAwaiting; end++ {
 		m.JobsEnded(ports.EndEvent{Shard: shard, Jobs: []ports.EndedJob{{ID: "a", End: end, Buried: 1}}})
 	}
 	for cause := ports.OverrunTimeout; cause <= ports.OverrunShutdown; cause++ {
