@@ -59,10 +59,15 @@ func (p *Pool) showPassed() {
 
 // grant lets the next turn of a shard claim n batches.
 func (p *Pool) grant(s *Shard, n int) {
-	s.granted, s.sent = n, false
-	s.part.change(0, n)
+	p.addGrant(s, n)
 	p.recount(s)
 	p.node.act(Action{Kind: Turn, Shard: s})
+}
+
+// addGrant adds n batches to the grant of a shard.
+func (p *Pool) addGrant(s *Shard, n int) {
+	s.granted += n
+	s.part.change(0, n)
 }
 
 // GrantByHand grants to a shard if Config.ByHand is set.
@@ -95,14 +100,11 @@ func (s *Shard) Granted() int {
 // Carry returns how many batches the turn that is being made is to claim: the grant, and the demand
 // that has arisen since.
 func (p *Pool) Carry(s *Shard, now Now) int {
-	switch {
-	case s.granted == 0:
-		p.order.turns(p, s, now)
-	default:
-		if more := p.demand(s, now); more > 0 {
-			s.granted += more
-			s.part.change(0, more)
-		}
+	if s.granted > 0 {
+		p.addGrant(s, max(0, p.demand(s, now)))
+	} else if p.order.mayAdd(s, now) {
+		p.addGrant(s, max(0, p.demand(s, now)))
+		p.recount(s)
 	}
 	s.sent = s.granted > 0
 	return s.granted

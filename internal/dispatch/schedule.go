@@ -41,8 +41,8 @@ type Order interface {
 	claim(p *Pool, now Now) *Shard
 	// unclaim takes back the last choice of claim.
 	unclaim(s *Shard)
-	// turns may grant to a shard that turns anyway.
-	turns(p *Pool, s *Shard, now Now)
+	// mayAdd reports whether a turn of a shard without a grant may claim, if it is made anyway.
+	mayAdd(s *Shard, now Now) bool
 	// answered takes how many batches a grant has brought.
 	answered(s *Shard, batches int)
 	// ended takes how a batch ended. ok is false also if there was no batch after all.
@@ -132,7 +132,7 @@ func (h *heads) unclaim(s *Shard) {
 	h.ended(s, true)
 }
 
-func (h *heads) turns(*Pool, *Shard, Now) {}
+func (h *heads) mayAdd(*Shard, Now) bool { return false }
 
 func (h *heads) answered(s *Shard, batches int) {
 	if batches > 0 {
@@ -350,14 +350,9 @@ func (u *users) claim(*Pool, Now) *Shard { return nil }
 
 func (u *users) unclaim(*Shard) {}
 
-// turns grants to the shard that was chosen last the jobs that its lanes will start.
-func (u *users) turns(p *Pool, s *Shard, now Now) {
-	if s != u.last || !s.shownClaim.DueBy(now.Store) {
-		return
-	}
-	if n := p.demand(s, now); n > 0 {
-		p.grant(s, n)
-	}
+// mayAdd returns true for the shard that was chosen last: its lanes will start more of its jobs.
+func (u *users) mayAdd(s *Shard, now Now) bool {
+	return s == u.last && s.shownClaim.DueBy(now.Store)
 }
 
 func (u *users) answered(s *Shard, batches int) {
