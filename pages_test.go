@@ -89,6 +89,19 @@ func TestDeadLinksOfPagesAreFound(t *testing.T) {
 	}
 }
 
+// README promises two commands on a fresh machine: one runs the main job, the other the tests.
+func TestReadmePromisesTwoCommands(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"\n    go run ./examples/gitindex -fail 0.05 ", "\n    make test "} {
+		if strings.Count(string(text), command) != 1 {
+			t.Errorf("README.md does not have the line %q once", strings.TrimSpace(command))
+		}
+	}
+}
+
 // README and the pages of the guide are read as a whole, so they are short.
 func TestPagesForUsersAreShort(t *testing.T) {
 	pages, err := filepath.Glob("docs/guide/*.md")

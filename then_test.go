@@ -198,6 +198,29 @@ func TestThenRefuses(t *testing.T) {
 	}), "x")
 }
 
+// The context of a job that has ended can't push for the job that runs now.
+func TestThenRefusesTheContextOfAnotherJob(t *testing.T) {
+	w := newThenWorld(t)
+	w.source = skein.NewQueue("source", skein.QueueOptions[string]{BatchSize: 2, Shards: 1})
+	for _, id := range []string{"a", "b"} {
+		if err := w.source.Push(t.Context(), w.client, id, "p"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var first context.Context
+	runDue(t, w.store, skein.ServerOptions{}, w.source.Handler(func(ctx context.Context, id string, _ []string) error {
+		if first == nil {
+			first = ctx
+			return nil
+		}
+		if err := w.next.Then(first, w.client, id, "p"); !errors.Is(err, skein.ErrInvalidOptions) {
+			t.Errorf("%q pushed by the context of another job: %v", id, err)
+		}
+		return nil
+	}))
+	w.pushed("b")
+}
+
 // unsteady is a store whose pushes to the queue next fail two times of three, before they have
 // taken effect or after.
 type unsteady struct {

@@ -1,10 +1,15 @@
 package inspect_test
 
 import (
+	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // settledAt checks what Settled returns for an id and a time.
@@ -47,6 +52,23 @@ func TestSettled(t *testing.T) {
 	s.settledAt("dead", "b", all, true, true)
 	s.push("b", 0, "q")
 	s.settledAt("dead, and pushed again", "b", all, false, true)
+}
+
+// A record that the store can't read may hold pushes, so nothing is settled.
+func TestSettledOfADamagedRecord(t *testing.T) {
+	s := newFixture(t)
+	s.push("a", 0, "p")
+	damaged := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		err := next(ctx)
+		if found, ok := call.Reply.(*ports.Found); ok {
+			*found = ports.Found{Shard: found.Shard, Damaged: []ports.Place{ports.PlaceQueued}}
+		}
+		return err
+	})
+	settled, dead, err := inspect.New(damaged, inspect.Options{}).Settled(t.Context(), "orders", "a", time.Time{})
+	if settled || dead || err == nil || !strings.Contains(err.Error(), "queued") {
+		t.Errorf("settled %v, dead %v, error %v", settled, dead, err)
+	}
 }
 
 func TestSettledReturnsErrors(t *testing.T) {
