@@ -38,7 +38,7 @@ func (q *Queue[T]) Each(f func(ctx context.Context, id string, payload T) error)
 			}
 			var bury *BuryError
 			decoded, err := q.onePayload(ctx, c, position, f)
-			if failed := pushFollowing(ctx, c, err == nil); failed != nil {
+			if failed := pushFollowing(ctx, c.batch.Detach(), err == nil); failed != nil {
 				err = failed
 			}
 			switch {
@@ -69,10 +69,17 @@ func (q *Queue[T]) Each(f func(ctx context.Context, id string, payload T) error)
 func (q *Queue[T]) onePayload(
 	ctx context.Context, c call, position int, f func(ctx context.Context, id string, payload T) error,
 ) (decoded bool, err error) {
-	defer c.batch.EndPayload()
+	returned := false
+	defer func() {
+		c.batch.EndPayload()
+		if !returned { // f has panicked, so nothing follows
+			c.batch.Detach()
+		}
+	}()
 	claim := &c.batch.Claims[c.job]
 	payload, err := q.decode(claim.Payloads[position].Data)
 	if err != nil {
+		returned = true
 		return false, err
 	}
 	if q.options.Timeout != 0 {
@@ -80,5 +87,7 @@ func (q *Queue[T]) onePayload(
 		ctx, cancel = c.batch.WithTimeout(ctx, q.options.Timeout, ErrTimeout)
 		defer cancel()
 	}
-	return true, f(ctx, claim.ID, payload)
+	err = f(ctx, claim.ID, payload)
+	returned = true
+	return true, err
 }

@@ -29,8 +29,9 @@ const (
 // it has marked a payload as done, which does not run again. With [Queue.Each] this holds for each
 // payload by itself.
 //
-// On Postgres, a push in the transaction of [SettleIn], through [Client.Via], happens exactly once.
-// Then and SettleIn exclude each other.
+// c must outlive the handler: a client that [Client.Via] made of the handler's own transaction
+// can't push after it. On Postgres, a push in the transaction of [SettleIn], through [Client.Via],
+// happens exactly once. Then and SettleIn exclude each other.
 //
 // Errors are those of [Queue.Push] about the queue, the client and the entry. Then returns
 // [ErrInvalidOptions] if ctx is not the context of a handler that works one job, as that of a
@@ -94,10 +95,9 @@ func (f *following) add(c *Client, t target, e RawEntry) error {
 	return nil
 }
 
-// pushFollowing pushes what the handler of a call has asked for if it succeeded, and forgets it
-// otherwise. ctx is the job's context.
-func pushFollowing(ctx context.Context, c call, succeeded bool) error {
-	list, _ := c.batch.Detach().(*following)
+// pushFollowing pushes what a handler has asked for, if it succeeded. ctx is the job's context.
+func pushFollowing(ctx context.Context, kept any, succeeded bool) error {
+	list, _ := kept.(*following)
 	if list == nil || !succeeded {
 		return nil
 	}
@@ -111,12 +111,12 @@ func pushFollowing(ctx context.Context, c call, succeeded bool) error {
 }
 
 // followed returns the result of a job's handler, after what it has asked for was pushed. If that
-// fails, no payload of the job counts as done.
+// fails, the job fails, whatever the result is, and no payload of it counts as done.
 func followed(ctx context.Context, c call, result error) error {
-	err := pushFollowing(ctx, c, c.batch.Settles(c.job, result))
+	err := pushFollowing(ctx, c.batch.EndAttach(), c.batch.Settles(c.job, result))
 	if err == nil {
 		return result
 	}
 	c.batch.UnmarkDone(c.job)
-	return errors.Join(result, err)
+	return err
 }

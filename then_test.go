@@ -113,7 +113,7 @@ func TestThenInEach(t *testing.T) {
 		case "b":
 			return skein.Bury(errBoom)
 		case "d":
-			return errBoom
+			panic("boom")
 		}
 		w.pushed(payload)
 		return nil
@@ -196,6 +196,53 @@ func TestThenRefuses(t *testing.T) {
 		refused("a batch", w.next.Then(ctx, w.client, "id", "p"), skein.ErrInvalidOptions)
 		return nil
 	}), "x")
+}
+
+// If the push fails, the job fails, whatever its handler has returned: it must run again.
+func TestThenThatFailsIsAFailure(t *testing.T) {
+	for name, result := range map[string]error{
+		"done": nil, "buried": skein.Bury(errBoom), "snoozed": skein.Snooze(time.Minute), "awaiting": skein.Await(time.Minute),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newThenWorld(t)
+			mismatched := skein.NewQueue("source", skein.QueueOptions[string]{Shards: 3}) // the store refuses it
+			w.run(w.source.JobHandler(func(ctx context.Context, job *skein.Job[string]) error {
+				job.Payloads[0].Done()
+				if err := mismatched.Then(ctx, w.client, "id", "p"); err != nil {
+					t.Error(err)
+				}
+				return result
+			}), "a", "b")
+			found, err := inspect.New(w.store, inspect.Options{}).Find(t.Context(), "source", "id")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if q := found.Queued; q == nil || q.PayloadCount != 2 || !strings.Contains(q.LastError, "push after the job") || found.DeadLetter != nil {
+				t.Errorf("queued %+v, dead %+v; want both payloads to be retried for the push", q, found.DeadLetter)
+			}
+		})
+	}
+}
+
+// A goroutine that outlives its handler can't push for the job any more, not even while what the
+// handler asked for is pushed.
+func TestThenRefusesWhatComesLate(t *testing.T) {
+	w := newThenWorld(t)
+	var late context.Context
+	client := skein.NewClient(w.store, skein.ClientOptions{Middleware: []skein.PushMiddleware{func(next skein.PushFunc) skein.PushFunc {
+		return func(ctx context.Context, push *skein.RawPush) error {
+			if err := w.next.Then(late, w.client, "late", "p"); !errors.Is(err, skein.ErrInvalidOptions) {
+				t.Errorf("pushed after the handler's return: %v", err)
+			}
+			return next(ctx, push)
+		}
+	}}})
+	w.run(w.source.Handler(func(ctx context.Context, _ string, _ []string) error {
+		late = ctx
+		return w.next.Then(ctx, client, "in time", "p")
+	}), "x")
+	w.pushed("in time", "p")
+	w.pushed("late")
 }
 
 // The context of a job that has ended can't push for the job that runs now.

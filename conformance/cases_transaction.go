@@ -99,6 +99,7 @@ func transactionCases() []namedCase {
 		{"is not overtaken by a later push", ruleCommitted, transactionPush},
 		{"keeps the backoff of a job put back", "RULES 2: a new push meets a queued job, whose PerformAt and RetryCount stay", transactionPutBack},
 		{"ends the wait of an awaiting job by a push", ruleAwait, transactionAwaiting},
+		{"ends the wait by a push that began before the job", ruleAwait, transactionAwaitingEarlier},
 		{"is not overtaken behind a long inbox", ruleCommitted, transactionLong},
 		{"does not stop other ids with a long inbox", "Turn: due jobs in order of (PerformAt, id)", transactionLongBeside},
 		{"runs an id that is pushed without end", "Turn: due jobs in order of (PerformAt, id)", transactionWithoutEnd},
@@ -167,6 +168,21 @@ func transactionPutBack(e *env) {
 		State:    core.State{PerformAt: e.now().Add(time.Minute), FirstPush: start, Error: "boom"},
 		Payloads: []core.Payload{pay("first", 1), pay("second", 2)},
 	})
+}
+
+// transactionAwaitingEarlier has an awaiting job meet a push whose transaction began before the job
+// was pushed, and commits while the job is claimed.
+func transactionAwaitingEarlier(e *env) {
+	tx := e.begin()
+	_, err := tx.Push(e.ctx, e.pushRequest(orders, entry("a", "q", 2)))
+	e.must(err, "Push in a transaction")
+	e.clock.Advance(time.Second)
+	e.push(entry("a", "p", 1))
+	h := e.acquire("n1")
+	c := h.one()
+	e.must(tx.Commit(e.ctx), "Commit")
+	h.settle(awaiting(c, time.Hour))
+	e.same("the payloads of the next claim", payloadsByID(h.claim(1)), map[string]int{"a": 2})
 }
 
 // transactionAwaiting has an awaiting job meet a push, of a transaction that commits before it or

@@ -97,11 +97,12 @@ func TestAwaitingJobRunsWithAPushSinceItsClaim(t *testing.T) {
 	}{
 		{"pushed since", core.State{PerformAt: 9, RetryCount: -1, FirstPush: 9}, 9, 60},
 		{"pushed since, for later", core.State{PerformAt: 99, RetryCount: -1, FirstPush: 9}, 60, 60},
+		{"pushed before by a transaction that has committed since", core.State{PerformAt: 9, RetryCount: -1, FirstPush: 4}, 9, 60},
 		{"the rest of the claim", core.State{PerformAt: 5, RetryCount: -1, FirstPush: 5}, 60, 60},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			want := core.State{PerformAt: tt.awaits, RetryCount: -1, FirstPush: 5}
+			want := core.State{PerformAt: tt.awaits, RetryCount: -1, FirstPush: min(5, tt.queued.FirstPush)}
 			equal(t, "awaiting", want, core.PutBack{Awaits: true}.Merge(tt.queued, coming))
 			want.PerformAt = tt.untouched
 			equal(t, "not awaiting", want, core.PutBack{}.Merge(tt.queued, coming))

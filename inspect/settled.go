@@ -21,6 +21,17 @@ import (
 // With skein.Await, a handler waits for other ids in this way. Settled reads no payload. Errors are
 // those of [Inspector.Find]. It also returns an error if the store can't read a record of the id.
 func (i *Inspector) Settled(ctx context.Context, queue, id string, since time.Time) (settled, dead bool, err error) {
+	settled, dead, err = i.settledNow(ctx, queue, id, since)
+	if settled && err == nil {
+		// Postgres merges what transactions have left, and then reads. A transaction that puts the job
+		// back in between hides it from the first look.
+		settled, dead, err = i.settledNow(ctx, queue, id, since)
+	}
+	return settled, dead, err
+}
+
+// settledNow is one look of Settled.
+func (i *Inspector) settledNow(ctx context.Context, queue, id string, since time.Time) (settled, dead bool, err error) {
 	r := ports.FindRequest{Queue: queue, ID: id, MaxCount: -1}
 	found, err := ask(i, func(s Store) (ports.Found, error) { return s.Find(ctx, r) })
 	if err != nil {

@@ -29,7 +29,7 @@ func Attach(ctx context.Context, change func(kept any) (any, error)) error {
 	defer b.mu.Unlock()
 	i := b.current
 	switch {
-	case b.closed, c.job != wholeBatch && c.job != i, i != wholeBatch && b.returned(i):
+	case b.closed, b.attachEnded, c.job != wholeBatch && c.job != i, i != wholeBatch && b.returned(i):
 		return errReturned
 	case i == wholeBatch:
 		return errNotAJob
@@ -50,6 +50,14 @@ func (b *Batch) Detach() (kept any) {
 	defer b.mu.Unlock()
 	kept, b.attached = b.attached, nil
 	return kept
+}
+
+// EndAttach is Detach at the end of the job that runs. Attach refuses the job from now on.
+func (b *Batch) EndAttach() (kept any) {
+	b.mu.Lock()
+	b.attachEnded = true
+	b.mu.Unlock()
+	return b.Detach()
 }
 
 // UnmarkDone takes back the marks of job i's payloads that are done.

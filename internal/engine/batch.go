@@ -51,7 +51,8 @@ type Batch struct {
 	runs     []jobRun     // for jobs that run one after another
 	contexts []runContext // of runs, if there are several
 	// attached is what the root keeps with the job that runs; see Attach.
-	attached any
+	attached    any
+	attachEnded bool
 	// byPayload is set while a handler runs that settles payload by payload. payload is the position
 	// of the payload that it has begun.
 	byPayload bool

@@ -36,6 +36,7 @@ func (b *Batch) Begin(ctx context.Context, i int) (job context.Context, ok bool)
 		return nil, false
 	}
 	b.beginRun(i, now)
+	b.attachEnded = false
 	if len(b.Claims) == 1 {
 		return ctx, true
 	}

@@ -86,8 +86,11 @@ func (b *Batch) noteTransaction(job, only int) (settlements []core.Settlement, a
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
+	switch {
+	case b.closed:
 		return nil, false, errTooLate
+	case b.attached != nil:
+		return nil, false, errAttached
 	}
 	if b.transacted == nil {
 		b.transacted = make(map[int]transactedJob, len(outcomes))

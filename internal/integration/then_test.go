@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,8 +22,8 @@ var (
 	follows = skein.NewQueue[int]("follows", skein.QueueOptions[int]{})
 )
 
-// chainWorker works the chain until it is empty. It kills itself in one push of about 15, before
-// the push or after it: in between lies what Then promises.
+// chainWorker works the chain until it is empty. It kills itself in one of its first 20 pushes,
+// before the push or after it: in between lies what Then promises.
 func chainWorker() int {
 	store, closeStore, err := backends.Open(context.Background(), os.Getenv(storeVariable))
 	if err != nil {
@@ -30,10 +31,12 @@ func chainWorker() int {
 		return 2
 	}
 	defer func() { _ = closeStore() }()
+	var pushes atomic.Int64
+	survived := 1 + rand.Int64N(20)
 	client := skein.NewClient(store, skein.ClientOptions{Middleware: []skein.PushMiddleware{func(next skein.PushFunc) skein.PushFunc {
 		return func(ctx context.Context, push *skein.RawPush) error {
-			dies := os.Getenv(chainDies) != "" && rand.IntN(15) == 0
-			if dies && rand.IntN(2) == 0 {
+			dies := os.Getenv(chainDies) != "" && pushes.Add(1) == survived
+			if dies && survived%2 == 0 {
 				killMyself()
 			}
 			err := next(ctx, push)

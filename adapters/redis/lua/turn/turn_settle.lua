@@ -154,7 +154,7 @@ local function merge_left(left, now)
     if #x.dead > 0 then changed[#changed + 1] = morgue.add(dead, id, x.dead, x.reason, x.group, now) end
     if #job.list > 0 and item then
       local there = item.job
-      local awaits = job.awaits and there.first > job.first -- core.PutBack.Merge
+      local awaits = job.awaits and there.first ~= job.first -- core.PutBack.Merge
       there.at = awaits and math.min(there.at, job.at) or job.at
       there.retry, there.error = job.retry, job.error
       there.recoveries, there.first = math.max(there.recoveries, job.recoveries), math.min(there.first, job.first)

@@ -25,7 +25,7 @@ BEGIN
     CONTINUE WHEN a.n = 1 AND NOT j.met; -- inserted by merge
     IF a.nth > 1 OR j.met THEN
       j.changed := j.changed OR a.kind <> 'push' OR a.rule <> c_keep OR a.first_push < j.first_push OR a.recoveries > j.recoveries;
-      j.pushed_since := a.kind = 'put_back' AND a.rule = c_earliest AND (j.pushed_since OR j.first_push > a.first_push);
+      j.pushed_since := a.kind = 'put_back' AND a.rule = c_earliest AND (j.pushed_since OR j.first_push <> a.first_push);
       j.first_push := least(j.first_push, a.first_push);
       j.recoveries := greatest(j.recoveries, a.recoveries);
       IF a.kind <> 'push' THEN
