@@ -76,3 +76,34 @@ func TestHandlersGetTheMetasOfTheirPayloads(t *testing.T) {
 		t.Error("there are Metas outside a handler")
 	}
 }
+
+// A goroutine that outlives its job gets no Meta, least of all that of another job of the batch.
+func TestMetasOfAJobThatHasEnded(t *testing.T) {
+	store := memory.New(memory.Options{})
+	client := skein.NewClient(store, skein.ClientOptions{})
+	queue := skein.NewQueue("q", skein.QueueOptions[int]{BatchSize: 2, Shards: 1})
+	for n, id := range []string{"a", "b", "b"} {
+		if err := queue.Push(t.Context(), client, id, n, skein.Meta([]byte("m"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var ended context.Context
+	calls := 0
+	runDue(t, store, skein.ServerOptions{}, queue.Each(func(ctx context.Context, id string, _ int) error {
+		calls++
+		if id == "a" {
+			ended = ctx
+			return nil
+		}
+		if meta, ok := skein.MetaOf(ended); ok {
+			t.Errorf("the ended job has the Meta %q", meta)
+		}
+		if metas := skein.Metas(ended); metas != nil {
+			t.Errorf("the ended job has the Metas %q", metas)
+		}
+		return nil
+	}))
+	if calls != 3 {
+		t.Errorf("%d calls, want 3", calls)
+	}
+}

@@ -3,50 +3,52 @@ package engine
 import "context"
 
 // MetaOf returns the Meta of the payload that a handler has begun which takes payloads one after
-// another. ok is false if ctx is not the context of such a handler.
+// another. ok is false if ctx is not the context of such a handler, or if its job has ended.
 func MetaOf(ctx context.Context) (meta []byte, ok bool) {
-	c, ok := ctx.Value(batchKey{}).(*runContext)
-	if !ok {
+	b, job, unlock := working(ctx)
+	defer unlock()
+	if job == wholeBatch || !b.byPayload {
 		return nil, false
 	}
-	b := c.batch
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.byPayload || b.closed {
-		return nil, false
-	}
-	return b.Claims[b.current].Payloads[b.payload].Meta, true
+	return b.Claims[job].Payloads[b.payload].Meta, true
 }
 
 // Metas returns the Metas of the payloads of the job that a handler works, in order, without the
 // payloads that its codec refused. It returns nil if ctx is not the context of a handler of one
-// job.
+// job, or if that job has ended.
 func Metas(ctx context.Context) [][]byte {
-	c, ok := ctx.Value(batchKey{}).(*runContext)
-	if !ok {
+	b, job, unlock := working(ctx)
+	defer unlock()
+	if job == wholeBatch {
 		return nil
 	}
-	b := c.batch
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	i := c.job
-	if i == wholeBatch {
-		i = b.current
-	}
-	if i == wholeBatch {
-		return nil
-	}
-	payloads := b.Claims[i].Payloads
+	payloads := b.Claims[job].Payloads
 	if b.byPayload {
 		payloads = payloads[b.payload : b.payload+1]
-	} else if r, refused := b.decodeFailures[i]; refused {
+	} else if r, refused := b.decodeFailures[job]; refused {
 		payloads = payloads[:r.position]
 	}
 	metas := make([][]byte, 0, len(payloads))
 	for position := range payloads {
-		if b.byPayload || !b.undecodable[payloadOf{i, position}] {
+		if b.byPayload || !b.undecodable[payloadOf{job, position}] {
 			metas = append(metas, payloads[position].Meta)
 		}
 	}
 	return metas
+}
+
+// working returns the locked batch and the job that a handler works, whose context is ctx. The job
+// is wholeBatch if there is none: for another context, for that of a handler of a whole batch, and
+// for that of a job that has ended.
+func working(ctx context.Context) (b *Batch, job int, unlock func()) {
+	c, ok := ctx.Value(batchKey{}).(*runContext)
+	if !ok {
+		return nil, wholeBatch, func() {}
+	}
+	b = c.batch
+	b.mu.Lock()
+	if b.closed || b.current == wholeBatch || c.job != wholeBatch && c.job != b.current || b.returned(b.current) {
+		return b, wholeBatch, b.mu.Unlock
+	}
+	return b, b.current, b.mu.Unlock
 }
