@@ -81,9 +81,9 @@ func MergeReturn(queued, coming State) State {
 
 // Merge returns the state of a queued job after a claimed job of the same id was requeued by b, in
 // the state coming: that of [MergeReturn], but with Awaits the earlier of both times if the queued
-// job was pushed since the claim. It was if its FirstPush differs from the claimed job's; if both are
-// equal, it is the rest of a claim that took a part of the job. A push whose transaction commits
-// since the claim may have an earlier FirstPush.
+// job was pushed since the claim. It was if its FirstPush differs from the claimed job's; if both
+// are equal, it is the rest of a claim that took a part of the job. A push whose transaction
+// commits since the claim may have an earlier FirstPush.
 func (b PutBack) Merge(queued, coming State) State {
 	merged := MergeReturn(queued, coming)
 	if b.Awaits && queued.FirstPush != coming.FirstPush {
