@@ -64,9 +64,11 @@ type Queue struct {
 	// or nil.
 	limit   *dispatch.Limit
 	permits *permits
-	// loops are those of its shards. removed is set once the node no longer serves the queue.
+	// loops are those of its shards. removed is set once the node no longer serves the queue, and gone
+	// once its loops have ended.
 	loops   sync.WaitGroup
 	removed atomic.Bool
+	gone    atomic.Bool
 }
 
 // mostLanes returns how many lanes of the node may run the queue, or 0 for no bound.

@@ -82,6 +82,7 @@ func (l *lane) awaitBegin(s *shard, begins *startingBatch) *Batch {
 			return b
 		}
 		<-l.wake
+		l.now = time.Time{} // it has become old meanwhile
 	}
 }
 

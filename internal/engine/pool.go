@@ -17,7 +17,8 @@ import (
 // of all pools, calls the state, and carries out the actions (node.unlockPools).
 type pool struct {
 	node *node
-	// laneCount is how many lanes there are to be. shared is set if they share all shards of the node.
+	// laneCount is how many lanes there are to be. shared is set if they share all shards of the
+	// node.
 	laneCount atomic.Int32
 	shared    bool
 
@@ -206,8 +207,8 @@ func (p *pool) onTimer() {
 }
 
 // setShards adds shards to those of the pool, forgets those of removed queues, and gives the pool a
-// new scheduler, which has no record of earlier choices. A shard that is still in use stays. queues
-// are those that the node serves. One goroutine at a time may call it.
+// new scheduler, which has no record of earlier choices. A removed queue's shards stay until their
+// loops have ended. queues are those that the node serves. One goroutine at a time may call it.
 func (p *pool) setShards(more []*shard, build core.SchedulerFunc, queues map[string]*Queue) error {
 	c := core.SchedulerConfig{PollInterval: p.node.cfg.PollInterval}
 	members := p.nextShards(more)
@@ -229,7 +230,7 @@ func (p *pool) nextShards(more []*shard) (members []*dispatch.Shard) {
 	p.node.pooling.Lock()
 	defer p.node.pooling.Unlock()
 	for _, m := range p.state.Shards() {
-		if m.Active() || !m.Of.(*shard).queue.removed.Load() {
+		if !m.Of.(*shard).queue.gone.Load() {
 			members = append(members, m)
 		}
 	}

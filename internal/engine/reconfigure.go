@@ -94,6 +94,7 @@ func (e *Engine) beginRemoval(name string) (ended chan struct{}, err error) {
 func (e *Engine) endRemoval(q *Queue) {
 	e.reconfiguring.Lock()
 	defer e.reconfiguring.Unlock()
+	q.gone.Store(true)
 	delete(e.leavingQueues, q.Name)
 	p, err := e.changeable()
 	if err != nil { // the node stops
