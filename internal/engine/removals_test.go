@@ -9,8 +9,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Two queues are removed at the same time, while their shards still have leases to release and heads
-// to show. The pool keeps a shard until its loop has ended, so that a late release finds its place.
+// Two queues are removed at the same time, while their shards still have leases to release and
+// heads to show. The pool keeps a shard until its loop has ended, so that a late release finds its
+// place.
 func TestTwoQueuesAreRemovedAtOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		rec := w.record()
