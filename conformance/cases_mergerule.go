@@ -168,7 +168,7 @@ func eachMergeRule(e *env, do func(e *env, r *mergeRuleRun) []core.Payload) {
 			before := e.counts().Superseded
 			got := do(e, r)
 			e.same("what stays", got, r.merged)
-			e.reported("how many are superseded", int(e.counts().Superseded-before), r.superseded)
+			e.countedOnce("how many are superseded", int(e.counts().Superseded-before), r.superseded)
 			e.byIDs(e.store.Delete, r.id)
 			e.byRefs(e.store.Purge, whole(r.id))
 		}
@@ -293,7 +293,7 @@ func mergeRuleBoundsImports(e *env) {
 	e.bringIn(letter("a", 1, pay("p", 1), pay("q", 2), pay("r", 3)))
 	want := letter("a", 1, pay("q", 2), pay("r", 3))
 	e.same("a new dead letter", e.deadLetter("a"), want)
-	e.reported("how many are superseded", e.counts().Superseded, int64(1))
+	e.countedOnce("how many are superseded", e.counts().Superseded, int64(1))
 	e.reported("how many are handled of one that is too low", e.bringIn(letter("a", 1, pay("o", 0))), 0)
 	e.same("the dead letter", e.deadLetter("a"), want)
 	e.bringIn(letter("a", 2, pay("s", 4)))
@@ -325,7 +325,7 @@ func mergeRuleCut(e *env) {
 	e.push(entry("a", "s", 4))
 	h.settle(failed(c, "boom", time.Minute))
 	e.same("the payloads", e.queued("a").Payloads, []core.Payload{pay("q", 2), pay("r", 3), pay("s", 4)})
-	e.reported("how many are superseded", e.counts().Superseded, int64(1))
+	e.countedOnce("how many are superseded", e.counts().Superseded, int64(1))
 }
 
 // mergeRuleLarge has more and larger payloads than a store may keep in one record.
@@ -354,14 +354,14 @@ func mergeRuleLarge(e *env) {
 	h.release()
 	want := append(slices.Concat(all[10:16], all[17:30]), risen)
 	e.same("after a put-back", e.queued("a").Payloads, want)
-	e.reported("how many are superseded", e.counts().Superseded, int64(10))
+	e.countedOnce("how many are superseded", e.counts().Superseded, int64(10))
 	e.byIDs(e.store.Bury, "a")
 	again := all[9]
 	again.Score = 101
 	e.push(core.Entry{ID: "a", Payload: again}, core.Entry{ID: "a", Payload: all[3]})
 	e.byRefs(e.store.Revive, whole("a"))
 	e.same("after a revive", e.queued("a").Payloads, append(want[1:], again))
-	e.reported("how many are superseded", e.counts().Superseded, int64(12))
+	e.countedOnce("how many are superseded", e.counts().Superseded, int64(12))
 }
 
 func mergeRuleState(e *env) {
@@ -401,9 +401,9 @@ func mergeRuleCounts(e *env) {
 	h.release()
 	counts := e.counts()
 	counts.Oldest = core.Head{}
-	e.reported("the counts", counts, ports.Counts{Retrying: 1, Failed: 1, Superseded: 3})
+	e.countedOnce("the counts", counts, ports.Counts{Retrying: 1, Failed: 1, Superseded: 3})
 	e.recount(0, func() {})
-	e.reported("what a recount leaves", e.counts().Superseded, int64(3))
+	e.countedOnce("what a recount leaves", e.counts().Superseded, int64(3))
 }
 
 func mergeRuleClaims(e *env) {
