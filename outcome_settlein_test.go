@@ -10,6 +10,7 @@ import (
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -23,6 +24,28 @@ func (l *recordingSettler) Settle(_ context.Context, _ core.Shard, settle []core
 
 func (l *recordingSettler) SettlePayload(context.Context, core.Shard, core.PayloadSettlement) error {
 	return nil
+}
+
+// A payload that settles itself is done, also as the last one, whatever outcome the job has.
+func TestThePayloadThatSettlesItselfIsDone(t *testing.T) {
+	for name, outcome := range map[string]error{"snoozed": skein.Snooze(time.Hour), "failed": errBoom, "buried": skein.Bury(errBoom)} {
+		t.Run(name, func(t *testing.T) {
+			store := memory.New(memory.Options{})
+			queue := skein.NewQueue("orders", skein.QueueOptions[string]{})
+			pushMany(t, store, queue, 1)
+			runDue(t, store, skein.ServerOptions{}, queue.JobHandler(func(ctx context.Context, job *skein.Job[string]) error {
+				job.Settle(outcome)
+				return job.Payloads[0].SettleIn(ctx, store)
+			}))
+			stats, err := inspect.New(store, inspect.Options{}).Stats(t.Context(), "orders")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s := stats[0]; s.Processed != 1 || s.Fresh+s.Retrying+s.Claimed+s.Dead != 0 {
+				t.Errorf("processed %d, queued %d, dead %d; want 1, 0, 0", s.Processed, s.Fresh+s.Retrying, s.Dead)
+			}
+		})
+	}
 }
 
 func TestEachKindOfHandlerSettlesWhatItWorks(t *testing.T) {

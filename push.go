@@ -36,8 +36,8 @@ func Score(score float64) PushOption {
 }
 
 // Meta stores at most 256 bytes with the payload, such as a trace context. Meta is not part of the
-// payload's identity. When equal payloads merge, the Meta of the one with the smaller score is
-// kept.
+// payload's identity. When equal payloads merge, the payload that stays keeps its Meta: by
+// default the one with the smaller score (see QueueOptions.Merge).
 func Meta(meta []byte) PushOption {
 	return pushOption(func(e *optioned) { e.Meta = meta })
 }

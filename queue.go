@@ -130,7 +130,12 @@ func Newest() MergeRule { return MergeRule{Stays: core.Highest} }
 // Lower ones are superseded: they are dropped and counted. It suits payloads that each hold a whole
 // state. Give such a queue a Score, such as a version: default scores are the client's clock, so of
 // two clients with different clocks an older payload may stay.
-func Latest(n int) MergeRule { return MergeRule{Stays: core.Highest, Keep: n} }
+func Latest(n int) MergeRule {
+	if n < 1 {
+		n = -1 // 0 would keep all
+	}
+	return MergeRule{Stays: core.Highest, Keep: n}
+}
 
 // PushRule decides the time of a queued job when a push merges into it (docs/rules.md 2). Make it
 // with [Earliest] or [Debounce]. The zero value keeps the queued job's time. A job in backoff

@@ -94,7 +94,7 @@ func TestTellIsForOneEntry(t *testing.T) {
 
 func TestQueuesRefuseInvalidMergeRules(t *testing.T) {
 	client := skein.NewClient(memory.New(memory.Options{}), skein.ClientOptions{})
-	for _, rule := range []skein.MergeRule{skein.Latest(-1), skein.Latest(1001), {Keep: 1}} {
+	for _, rule := range []skein.MergeRule{skein.Latest(-1), skein.Latest(0), skein.Latest(1001), {Keep: 1}} {
 		queue := skein.NewQueue("orders", skein.QueueOptions[string]{Merge: rule})
 		if err := queue.Push(t.Context(), client, "42", "a"); !errors.Is(err, skein.ErrInvalidQueue) {
 			t.Errorf("a queue with %v: %v", rule, err)

@@ -192,6 +192,13 @@ func TestThenRefuses(t *testing.T) {
 		refused("Then after SettleIn", w.next.Then(ctx, w.client, "id", "p"), skein.ErrInvalidOptions)
 		return nil
 	}), "x")
+	w.run(w.source.JobHandler(func(ctx context.Context, job *skein.Job[string]) error {
+		if err := job.Payloads[0].SettleIn(ctx, w.store); err != nil {
+			return err
+		}
+		refused("Then after a payload's SettleIn", w.next.Then(ctx, w.client, "id", "p"), skein.ErrInvalidOptions)
+		return nil
+	}), "x", "y")
 	w.run(w.source.BatchHandler(func(ctx context.Context, _ *skein.Batch[string]) error {
 		refused("a batch", w.next.Then(ctx, w.client, "id", "p"), skein.ErrInvalidOptions)
 		return nil

@@ -100,6 +100,10 @@ func transactionCases() []namedCase {
 		{"keeps the backoff of a job put back", "RULES 2: a new push meets a queued job, whose PerformAt and RetryCount stay", transactionPutBack},
 		{"ends the wait of an awaiting job by a push", ruleAwait, transactionAwaiting},
 		{"ends the wait by a push that began before the job", ruleAwait, transactionAwaitingEarlier},
+		{"ends the wait by such a push in a queue with a merge rule", ruleAwait, func(e *env) {
+			e.by(core.MergeRule{Stays: core.Highest, Keep: 10})
+			transactionAwaitingEarlier(e)
+		}},
 		{"is not overtaken behind a long inbox", ruleCommitted, transactionLong},
 		{"does not stop other ids with a long inbox", "Turn: due jobs in order of (PerformAt, id)", transactionLongBeside},
 		{"runs an id that is pushed without end", "Turn: due jobs in order of (PerformAt, id)", transactionWithoutEnd},
@@ -180,6 +184,7 @@ func transactionAwaitingEarlier(e *env) {
 	e.push(entry("a", "p", 1))
 	h := e.acquire("n1")
 	c := h.one()
+	e.clock.Advance(time.Second)
 	e.must(tx.Commit(e.ctx), "Commit")
 	h.settle(awaiting(c, time.Hour))
 	e.same("the payloads of the next claim", payloadsByID(h.claim(1)), map[string]int{"a": 2})

@@ -136,7 +136,8 @@ func (b *importBatch) end(ctx context.Context) error {
 func (b *importBatch) add(ctx context.Context, d core.DeadLetter) error {
 	b.read++
 	d.Error, d.Group = core.ErrorText(d.Error), core.GroupName(d.Group)
-	set := core.NewPayloadSet(d.Payloads)
+	var set core.PayloadSet
+	set.MergeBy(core.MergeRule{Stays: b.record.Merge.Stays}, d.Payloads) // the store drops what the rule's Keep drops
 	for rest := set.List(); ; {
 		var bound core.Bound
 		part := d

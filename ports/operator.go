@@ -103,10 +103,10 @@ type Operator interface {
 	// Meta, ChangedAt, Error and Group. None of them runs, and queued and claimed jobs of their ids
 	// stay.
 	//
-	// If the morgue already has the id, the two dead letters are united. Of equal bytes the smaller
-	// score stays; on a tie the payload that was there stays. ChangedAt, Error and Group are those
-	// of the dead letter that changed later; on a tie those of the one that was there. The dead
-	// letter is counted in its group as buried at its ChangedAt, and in core.OtherGroup if the
+	// If the morgue already has the id, the two dead letters are united. Their payloads merge by
+	// the queue's rule; on a tie the payload that was there stays. ChangedAt, Error and Group are
+	// those of the dead letter that changed later; on a tie those of the one that was there. The
+	// dead letter is counted in its group as buried at its ChangedAt, and in core.OtherGroup if the
 	// shard has core.MaxGroups other groups.
 	//
 	// Handled counts the dead letters that are new or were changed. So a repeated call changes and

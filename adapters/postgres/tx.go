@@ -89,7 +89,7 @@ func (t *Tx) NoWakeups() *Tx {
 // declaredSQL returns a queue's record.
 //
 //	$1 the queue
-const declaredSQL = `SELECT q.shards, q.generation, q.index_ids FROM {schema}.queues q WHERE q.name = $1::text`
+const declaredSQL = `SELECT q.shards, q.generation, q.index_ids, q.merge_rule FROM {schema}.queues q WHERE q.name = $1::text`
 
 // Declare implements [ports.Producer]. If the queue does not exist, it is declared outside of the
 // transaction, so that no other call waits for the transaction.
@@ -101,7 +101,11 @@ func (t *Tx) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Declare
 		return ports.DeclareReply{}, err
 	}
 	var declared ports.Queue
-	err := t.ask(ctx, declaredSQL, r.Queue).Scan(&declared.Shards, &declared.Generation, &declared.IndexIDs)
+	var rule int
+	err := t.ask(ctx, declaredSQL, r.Queue).Scan(&declared.Shards, &declared.Generation, &declared.IndexIDs, &rule)
+	if err == nil {
+		declared.Merge, err = storekit.MergeRuleOf(rule)
+	}
 	switch {
 	case errors.Is(err, sql.ErrNoRows), errors.Is(err, pgx.ErrNoRows):
 	case err != nil:

@@ -20,8 +20,8 @@ func TestOpen(t *testing.T) {
 		{"postgresql://me:pass@localhost/jobs?sslmode=perhaps", "", "sslmode"},
 		{"memory", "", `unknown scheme ""`},
 		{"redis://secret:w0rd@localhost?nosuch=1", "", "nosuch"},
-		{"://", "", "no URL"},
-		{"redis://me:wo/w0rd@localhost", "", "no URL"},
+		{"://", "", "not a URL"},
+		{"redis://me:wo/w0rd@localhost", "", "not a URL"},
 		{"postgres://localhost/jobs?password=w0rd&sslmode=perhaps", "", "xxxxx"},
 	}
 	for _, c := range cases {

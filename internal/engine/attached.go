@@ -34,7 +34,7 @@ func Attach(ctx context.Context, change func(kept any) (any, error)) error {
 	case i == wholeBatch:
 		return errNotAJob
 	}
-	if _, transacted := b.transacted[i]; transacted || b.byPayload && b.isPart(i, b.payload) {
+	if _, transacted := b.transacted[i]; transacted || b.parts[i] != nil && (!b.byPayload || b.isPart(i, b.payload)) {
 		return errSettled
 	}
 	kept, err := change(b.attached)

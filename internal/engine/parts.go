@@ -23,8 +23,10 @@ var (
 
 // jobParts are the payloads of a job that its handler has settled one by one.
 type jobParts struct {
-	// done are their positions in the claim, in the order of the calls.
-	done []int
+	// done are their positions in the claim, in the order of the calls. The transactions of the first
+	// proven ones have committed, since the store has settled another payload behind them.
+	done   []int
+	proven int
 	// last is the position of the payload that a handler has begun last which takes payloads one
 	// after another, or -1.
 	last int
@@ -46,15 +48,21 @@ func SettlePayloadIn(ctx context.Context, settler ports.Settler, b *Batch, i, po
 
 func (b *Batch) settlePayload(ctx context.Context, settler ports.Settler, i, position int) error {
 	if b.isLastOpen(i, position) {
-		return b.settleJobs(ctx, settler, wholeBatch, i)
+		return b.settleJobs(ctx, settler, wholeBatch, onePayload{i, position})
 	}
 	part, again, err := b.notePart(i, position)
 	if err != nil {
 		return err
 	}
 	err = settler.SettlePayload(ctx, b.shard.id, part)
+	if errors.Is(err, ports.ErrLeaseLost) && b.dropBuriedPart(i, 1) {
+		if part, again, err = b.notePart(i, position); err == nil {
+			err = settler.SettlePayload(ctx, b.shard.id, part)
+		}
+	}
 	switch {
 	case err == nil:
+		b.proveParts(i, 1)
 		return nil
 	case errors.Is(err, ports.ErrLeaseLost) && again:
 		return errSettledAgain(err)
@@ -62,6 +70,37 @@ func (b *Batch) settlePayload(ctx context.Context, settler ports.Settler, i, pos
 		return errBehindPart(err)
 	}
 	return fmt.Errorf("settle in a transaction: %w", err)
+}
+
+// dropBuriedPart forgets a part of job i that the handler has buried since, so that its transaction
+// has probably rolled back: the last one but for the given number. It returns false if there is no
+// such part.
+func (b *Batch) dropBuriedPart(i, behind int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.parts[i]
+	if p == nil {
+		return false
+	}
+	at := len(p.done) - 1 - behind
+	if at < p.proven {
+		return false
+	}
+	marks := b.outcomes[i].Payloads
+	if m, found := findMark(marks, p.done[at]); !found || !marks[m].Bury {
+		return false
+	}
+	p.done = slices.Delete(slices.Clone(p.done), at, at+1)
+	return true
+}
+
+// proveParts notes that all parts of job i but the last given number have committed.
+func (b *Batch) proveParts(i, open int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p := b.parts[i]; p != nil {
+		p.proven = max(p.proven, len(p.done)-open)
+	}
 }
 
 func errSettledAgain(err error) error {
@@ -207,6 +246,10 @@ type partGroup struct {
 	left    int
 	skipped []core.Settlement
 	redo    bool
+	// replies is how many turns have answered, and again is set once all versions, skipped by several
+	// turns, were sent again: a transaction may have committed between those turns.
+	replies int
+	again   bool
 	// over is set once the store has answered. applied is the version that it has carried out, or
 	// -1.
 	over    bool
@@ -235,17 +278,17 @@ func (b *Batch) partGroups() map[int]*partGroup {
 }
 
 // likelyParts returns the numbers of parts that may have committed, the likeliest first. If the
-// handler has then settled the rest of the job and returned nil, all of them have.
+// store has then settled the rest of the job for a handler that returned nil, all of them have.
 func (b *Batch) likelyParts(i int, p *jobParts) []int {
 	all := len(p.done)
 	if b.presumed[i] {
 		return []int{all}
 	}
-	numbers := make([]int, 0, all+1)
-	for n := all; n >= 0; n-- {
+	numbers := make([]int, 0, all+1-p.proven)
+	for n := all; n >= p.proven; n-- {
 		numbers = append(numbers, n)
 	}
-	if all > 0 && b.outcomes[i].Kind == core.Failed && p.last == p.done[all-1] {
+	if len(numbers) > 1 && b.outcomes[i].Kind == core.Failed && p.last == p.done[all-1] {
 		numbers[0], numbers[1] = numbers[1], numbers[0]
 	}
 	return numbers
@@ -297,7 +340,10 @@ func (s *shard) answerParts(settled []core.Settlement, r *ports.TurnReply) {
 		if g == nil || g.over {
 			continue
 		}
-		answered = append(answered, g)
+		if !slices.Contains(answered, g) {
+			answered = append(answered, g)
+			g.replies++
+		}
 		switch {
 		case r.Repeat: // it is sent again
 			g.resent = true
@@ -311,6 +357,9 @@ func (s *shard) answerParts(settled []core.Settlement, r *ports.TurnReply) {
 		}
 	}
 	for _, g := range answered {
+		if g.left == 0 && g.replies > 1 && !g.again && !g.over {
+			g.redo, g.again = true, true
+		}
 		if g.redo && !g.over {
 			s.deferred = append(s.deferred, g.skipped...)
 			g.left, g.skipped, g.redo = g.left+len(g.skipped), nil, false

@@ -15,6 +15,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
+// errRefused has byPayload bury the payload.
+var errRefused = errors.New("refused")
+
 // byPayload is a handler that takes the payloads of each job one after another, as Each of the root
 // package does. run counts the executions.
 func byPayload(f func(ctx context.Context, run int, payload string) error) handler {
@@ -36,10 +39,14 @@ func byPayload(f func(ctx context.Context, run int, payload string) error) handl
 						defer b.EndPayload()
 						return f(job, run, string(p.Data))
 					})
-					if err != nil {
+					switch {
+					case errors.Is(err, errRefused):
+						b.MarkBuried(i, position, err)
+					case err != nil:
 						return err
+					default:
+						b.MarkDone(i, position)
 					}
-					b.MarkDone(i, position)
 				}
 				return nil
 			}())
@@ -77,6 +84,12 @@ func TestPayloadsEndInTheirTransactions(t *testing.T) {
 		{"the last rolls back", map[string]step{"a": commit, "b": commit, "c": then(open, errOwn)}, "abc c", 1, "c"},
 		{"the last returns nil without a commit", map[string]step{"a": commit, "b": commit, "c": open}, "abc c", 1, "c"},
 		{"the last commits, then an error", map[string]step{"a": commit, "b": commit, "c": then(commit, errOwn)}, "abc", 0, ""},
+		{"the last rolls back behind others without a transaction", map[string]step{"a": plain, "b": plain, "c": then(open, errOwn)}, "abc c", 1, "c"},
+		{"the last can't settle behind one without a commit",
+			map[string]step{"a": open, "b": plain, "c": func(w *world, ctx context.Context) error { _ = w.commit(ctx); return nil }}, "abc ac", 1, "a"},
+		{"one is buried after a rollback", map[string]step{"a": then(open, errRefused), "b": commit, "c": commit}, "abc", 1, "a"},
+		{"the last follows one that is buried after a rollback", map[string]step{"a": plain, "b": then(open, errRefused), "c": commit}, "abc", 1, "b"},
+		{"one is buried after a commit", map[string]step{"a": then(commit, errRefused), "b": commit, "c": commit}, "abc", 0, ""},
 		{"one rolls back", map[string]step{"a": commit, "b": then(open, errOwn)}, "ab bc", 1, "b"},
 		{"the first rolls back", map[string]step{"a": then(open, errOwn)}, "a abc", 1, "a"},
 		{"one commits, then an error", map[string]step{"a": then(commit, errOwn)}, "a bc", 0, ""},

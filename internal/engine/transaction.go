@@ -37,8 +37,13 @@ func SettleIn(ctx context.Context, settler ports.Settler) error {
 	if job, position, ok := b.begunPayload(c.job); ok {
 		return b.settlePayload(ctx, settler, job, position)
 	}
-	return b.settleJobs(ctx, settler, c.job, wholeBatch)
+	return b.settleJobs(ctx, settler, c.job, noPayload)
 }
+
+// onePayload is the last open payload of a job, which settles the job, or noPayload.
+type onePayload struct{ job, position int }
+
+var noPayload = onePayload{wholeBatch, wholeBatch}
 
 // begunPayload returns the payload that the handler has begun, if it takes payloads one after
 // another.
@@ -50,14 +55,20 @@ func (b *Batch) begunPayload(job int) (i, position int, ok bool) {
 }
 
 // settleJobs settles the jobs that noteTransaction notes.
-func (b *Batch) settleJobs(ctx context.Context, settler ports.Settler, job, only int) error {
+func (b *Batch) settleJobs(ctx context.Context, settler ports.Settler, job int, only onePayload) error {
 	settlements, again, err := b.noteTransaction(job, only)
 	if err != nil {
 		return err
 	}
 	err = settler.Settle(ctx, b.shard.id, settlements)
+	if errors.Is(err, ports.ErrLeaseLost) && only != noPayload && b.dropBuriedPart(only.job, 0) {
+		if settlements, again, err = b.noteTransaction(job, only); err == nil {
+			err = settler.Settle(ctx, b.shard.id, settlements)
+		}
+	}
 	switch {
 	case err == nil:
+		b.noteSettled(settlements)
 		return nil
 	case again && errors.Is(err, ports.ErrLeaseLost):
 		return errSettledAgain(err)
@@ -71,11 +82,32 @@ func (b *Batch) settleJobs(ctx context.Context, settler ports.Settler, job, only
 type transactedJob struct {
 	outcome    core.Outcome
 	settlement core.Settlement
+	// position is the payload that the handler settled as the last open one, or wholeBatch if it
+	// settled the job. settled is set if the store has accepted it.
+	position int
+	settled  bool
+}
+
+// noteSettled notes that the store has accepted settlements, and so all parts before them.
+func (b *Batch) noteSettled(settlements []core.Settlement) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.Claims {
+		t, ok := b.transacted[i]
+		if !ok || !slices.ContainsFunc(settlements, func(s core.Settlement) bool { return s.ID == b.Claims[i].ID }) {
+			continue
+		}
+		t.settled = true
+		b.transacted[i] = t
+		if p := b.parts[i]; p != nil {
+			p.proven = len(p.done)
+		}
+	}
 }
 
 // noteTransaction notes how jobs end if the transaction commits, and returns their settlements. A
 // job without an outcome is done. again is true if the handler has settled one of them before.
-func (b *Batch) noteTransaction(job, only int) (settlements []core.Settlement, again bool, err error) {
+func (b *Batch) noteTransaction(job int, only onePayload) (settlements []core.Settlement, again bool, err error) {
 	first, outcomes, err := b.transactionOutcomes(job, only)
 	if err != nil {
 		return nil, false, err
@@ -98,7 +130,7 @@ func (b *Batch) noteTransaction(job, only int) (settlements []core.Settlement, a
 	for i := range outcomes {
 		_, before := b.transacted[first+i]
 		again = again || before
-		b.transacted[first+i] = transactedJob{outcomes[i], settlements[i]}
+		b.transacted[first+i] = transactedJob{outcome: outcomes[i], settlement: settlements[i], position: only.position}
 		if p := b.parts[first+i]; p != nil {
 			settlements[i] = withoutPayloads(settlements[i], p.done)
 		}
@@ -107,21 +139,22 @@ func (b *Batch) noteTransaction(job, only int) (settlements []core.Settlement, a
 }
 
 // transactionOutcomes returns the outcomes of the job that has begun, or of the whole batch. If
-// only is a job, it is that job's alone. It refuses the context of a job that does not run.
-func (b *Batch) transactionOutcomes(job, only int) (first int, outcomes []core.Outcome, err error) {
+// only is a payload, it is the outcome of its job, in which that payload is done. It refuses the
+// context of a job that does not run.
+func (b *Batch) transactionOutcomes(job int, only onePayload) (first int, outcomes []core.Outcome, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
 	case b.closed, job != wholeBatch && job != b.current, b.current != wholeBatch && b.returned(b.current),
-		only != wholeBatch && b.current != wholeBatch && b.current != only:
+		only != noPayload && b.current != wholeBatch && b.current != only.job:
 		return 0, nil, errTooLate
 	case b.attached != nil:
 		return 0, nil, errAttached
 	}
 	end := b.current + 1
 	switch first = b.current; {
-	case only != wholeBatch:
-		first, end = only, only+1
+	case only != noPayload:
+		first, end = only.job, only.job+1
 	case first == wholeBatch:
 		first, end = 0, len(b.Claims)
 	}
@@ -130,6 +163,9 @@ func (b *Batch) transactionOutcomes(job, only int) (first int, outcomes []core.O
 		o.Payloads = slices.Clone(o.Payloads)
 		if o.Kind == core.Undecided {
 			o.Kind = core.Done
+		}
+		if only != noPayload {
+			o = core.Outcome{Kind: core.Done, Payloads: withDone(o.Payloads, []int{only.position})}
 		}
 		o = b.applyDecodeFailure(i, o)
 		if p := b.parts[i]; p != nil {
@@ -141,7 +177,8 @@ func (b *Batch) transactionOutcomes(job, only int) (first int, outcomes []core.O
 }
 
 // assumeNotCommitted changes the outcomes of a closed batch to those of jobs whose transaction has
-// not committed: no job and no payload is done. The observer's earlier events stay.
+// not committed: no job is done, and no payload that belonged to the transaction. The observer's
+// earlier events stay.
 func (b *Batch) assumeNotCommitted() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -152,16 +189,18 @@ func (b *Batch) assumeNotCommitted() {
 	if b.parts != nil {
 		b.presumed = make(map[int]bool)
 	}
-	for i := range b.transacted {
+	for i, t := range b.transacted {
 		o := &b.outcomes[i]
 		if o.Kind == core.Done {
-			if b.parts[i] != nil {
+			if b.parts[i] != nil && t.settled {
 				b.presumed[i] = true
 			}
 			marks := o.Payloads
 			*o = b.shard.queue.failure(ErrNotCommitted)
 			o.Payloads = marks
 		}
-		o.Payloads = slices.DeleteFunc(slices.Clone(o.Payloads), func(p core.PayloadOutcome) bool { return !p.Bury })
+		o.Payloads = slices.DeleteFunc(slices.Clone(o.Payloads), func(p core.PayloadOutcome) bool {
+			return !p.Bury && (t.position == wholeBatch || p.Position == t.position)
+		})
 	}
 }

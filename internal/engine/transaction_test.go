@@ -14,7 +14,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// transaction keeps its settlements until it commits.
+// transaction keeps its settlements until it commits. As the port demands, a call fails if the job
+// is not claimed with the receipt, as those see it who have not seen this transaction.
 type transaction struct {
 	*world
 	shard   core.Shard
@@ -23,11 +24,26 @@ type transaction struct {
 }
 
 func (tx *transaction) Settle(_ context.Context, shard core.Shard, settle []core.Settlement) error {
+	for _, s := range settle {
+		if err := tx.claimed(s.ID, s.Receipt); err != nil {
+			return err
+		}
+	}
 	tx.shard, tx.settle = shard, settle
 	return nil
 }
 
+func (tx *transaction) claimed(id string, receipt core.Receipt) error {
+	if c := tx.find(id).Claim; c == nil || c.Receipt != receipt {
+		return fmt.Errorf("%w: %q is not claimed with receipt %v", ports.ErrLeaseLost, id, receipt)
+	}
+	return nil
+}
+
 func (tx *transaction) SettlePayload(_ context.Context, shard core.Shard, s core.PayloadSettlement) error {
+	if err := tx.claimed(s.ID, s.Receipt); err != nil {
+		return err
+	}
 	tx.shard, tx.payload = shard, &s
 	return nil
 }
@@ -42,7 +58,10 @@ func (tx *transaction) commit() error {
 // commit settles the handler's jobs in a transaction that commits at once.
 func (w *world) commit(ctx context.Context) error {
 	tx := &transaction{world: w}
-	return errors.Join(engine.SettleIn(ctx, tx), tx.commit())
+	if err := engine.SettleIn(ctx, tx); err != nil {
+		return err
+	}
+	return tx.commit()
 }
 
 // open settles the handler's jobs in a transaction that does not commit.

@@ -27,7 +27,7 @@ BEGIN
   END IF;
   IF a.kind <> 'push' THEN
     due := a.perform_at;
-    IF a.kind = 'put_back' AND a.rule = c_earliest AND v_job.first_push > a.first_push THEN
+    IF a.kind = 'put_back' AND a.rule = c_earliest AND v_job.first_push <> a.first_push THEN
       due := least(due, v_job.perform_at); -- it was pushed since the claim
     END IF;
     fresh := (a.retry_count < 0)::int - (v_job.retry_count < 0)::int;
