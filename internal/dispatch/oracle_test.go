@@ -5,7 +5,7 @@ import "math"
 // The oracle of the random histories: it counts anew after each event, from the histories alone.
 
 // count is what the oracle knows of the shards of a pool that are of one queue.
-type count struct{ runnable, granted, claimed int }
+type count struct{ runnable, granted int }
 
 // running counts the lanes that run batches of a queue, or are about to.
 func (s *sim) running(q *simQueue) (n int) {
