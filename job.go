@@ -41,8 +41,8 @@ type Payload[T any] struct {
 	Value T
 	// Score is the payload's place among those of its job, lowest first.
 	Score float64
-	// Meta is the [Meta] of the push. If equal payloads merged, it is that of the push with the
-	// lowest score. Read-only.
+	// Meta is the [Meta] of the push. If equal payloads merged, it is that of the payload
+	// that stayed. Read-only.
 	Meta []byte
 
 	batch           *engine.Batch

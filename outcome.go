@@ -102,7 +102,8 @@ func Await(d time.Duration) error { return &AwaitError{Delay: max(0, d)} }
 // committed; [Payload.Done] does not count then. A handler may roll back and call SettleIn again in
 // another transaction.
 //
-// SettleIn returns [ErrInvalidOptions] for a nil settler. It returns [ErrLeaseLost] if another
+// SettleIn returns [ErrInvalidOptions] for a nil settler, and an error if the handler has called
+// [Queue.Then]. It returns [ErrLeaseLost] if another
 // server has taken the job over, if the handler has already settled it in this transaction or in a
 // committed one, or if the transaction of an earlier payload has not committed. It returns the
 // cause of a context that has ended, and errors of the store. After an error, roll back and return

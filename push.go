@@ -87,9 +87,10 @@ type Met uint8
 const (
 	// MetUnknown is the zero value: nothing was told.
 	MetUnknown Met = iota
-	// MetNew means that the push made a job, because its id had no queued job.
+	// MetNew means that the push made a job, because its id had no queued job. One may be running.
 	MetNew
-	// MetMerged means that the push added its payload to a queued job.
+	// MetMerged means that the push added its payload to a queued job. It may have superseded
+	// another payload there.
 	MetMerged
 	// MetDuplicate means that the queued job already had an equal payload. Its score may have
 	// changed.
@@ -146,9 +147,10 @@ func (q *Queue[T]) Push(ctx context.Context, c *Client, id string, payload T, op
 	return q.PushMany(ctx, c, []Entry[T]{{ID: id, Payload: payload, Options: options}})
 }
 
-// PushMany stores entries in order, in one exchange with the store. It is atomic for each shard of
-// the queue. If an entry is invalid, nothing is stored. If only some shards stored their entries,
-// the error is a *[PushError].
+// PushMany stores entries in order, in one exchange with the store. It is atomic for each 500
+// entries of a shard, or for fewer if they or the jobs that they join exceed 8 MiB. If an entry is
+// invalid, nothing is stored. If only some shards stored their entries, the error is a
+// *[PushError].
 func (q *Queue[T]) PushMany(ctx context.Context, c *Client, entries []Entry[T]) error {
 	if err := errors.Join(q.check(), c.check()); err != nil {
 		return err

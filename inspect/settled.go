@@ -11,7 +11,8 @@ import (
 
 // Settled reports whether everything that was pushed for an id until since is settled: it is done
 // or in the morgue. dead reports whether the id has a dead letter; then the caller decides whether
-// to wait for an operator. An id for which nothing was ever pushed is settled.
+// to wait for an operator. An id for which nothing was ever pushed is settled; an unknown queue is
+// [ErrUnknownQueue].
 //
 // since is by the store's clock, to the microsecond, so a job's own FirstPush or PerformAt is safe
 // to use. The zero time includes every push until now. A payload that is pushed again while it
@@ -23,8 +24,8 @@ import (
 func (i *Inspector) Settled(ctx context.Context, queue, id string, since time.Time) (settled, dead bool, err error) {
 	settled, dead, err = i.settledNow(ctx, queue, id, since)
 	if settled && err == nil {
-		// Postgres merges what transactions have left, and then reads. A transaction that puts the job
-		// back in between hides it from the first look.
+		// Postgres merges what transactions have left, and then reads. A transaction that puts the
+		// job back in between hides it from the first look.
 		settled, dead, err = i.settledNow(ctx, queue, id, since)
 	}
 	return settled, dead, err

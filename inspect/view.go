@@ -122,7 +122,7 @@ type Counts struct {
 	// [Inspector.Quarantined].
 	Quarantined int64
 	// Superseded is the number of payloads that the queue's merge rule has dropped since the queue
-	// began, because it keeps only higher ones. They are not lost.
+	// began, because it keeps only higher ones. A payload that is pushed again counts again.
 	Superseded int64
 	// Processed is the number of jobs that were done since the queue began, and Failed of those
 	// that failed or were buried by their handler.

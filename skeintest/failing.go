@@ -19,8 +19,8 @@ var ErrInjected = errors.New("the store fails on demand")
 // Fault selects the calls of a [FailingStore] that fail, and their error. The zero value fails
 // every call with [ErrInjected].
 type Fault struct {
-	// Method is the name of a method of [ports.ShardStore], such as "Push", or "Settle" for a
-	// [Store]. Empty means every method.
+	// Method is the name of a method of [ports.ShardStore], such as "Push", or "Settle" or
+	// "SettlePayload" for a [Store]. Empty means every method.
 	Method string
 	// After is the number of such calls that succeed first.
 	After int
