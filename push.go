@@ -160,9 +160,10 @@ func (q *Queue[T]) PushMany(ctx context.Context, c *Client, entries []Entry[T]) 
 	}
 	encoded := make([]RawEntry, len(entries))
 	c.scores.fill(encoded, time.Now())
+	var e optioned // one for all entries, since options make it escape
 	var tell *Met
 	for i := range entries {
-		e := optioned{RawEntry: encoded[i]}
+		e = optioned{RawEntry: encoded[i]}
 		err := q.encode(&e, &entries[i])
 		if err == nil && e.tell != nil && len(entries) > 1 {
 			err = fmt.Errorf("%w: Tell is for a push of one entry; push this one by itself, or read the counts of the Observer", ErrInvalidOptions)

@@ -113,7 +113,11 @@ func pushFollowing(ctx context.Context, kept any, succeeded bool) error {
 // followed returns the result of a job's handler, after what it has asked for was pushed. If that
 // fails, the job fails, whatever the result is, and no payload of it counts as done.
 func followed(ctx context.Context, c call, result error) error {
-	err := pushFollowing(ctx, c.batch.EndAttach(), c.batch.Settles(c.job, result))
+	kept := c.batch.EndAttach()
+	if kept == nil {
+		return result
+	}
+	err := pushFollowing(ctx, kept, c.batch.Settles(c.job, result))
 	if err == nil {
 		return result
 	}

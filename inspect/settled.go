@@ -25,13 +25,13 @@ func (i *Inspector) Settled(ctx context.Context, queue, id string, since time.Ti
 	settled, dead, err = i.settledNow(ctx, queue, id, since)
 	if settled && err == nil {
 		// Postgres merges what transactions have left, and then reads. A transaction that puts the
-		// job back in between hides it from the first look.
+		// job back in between hides it from the first call.
 		settled, dead, err = i.settledNow(ctx, queue, id, since)
 	}
 	return settled, dead, err
 }
 
-// settledNow is one look of Settled.
+// settledNow asks the store once.
 func (i *Inspector) settledNow(ctx context.Context, queue, id string, since time.Time) (settled, dead bool, err error) {
 	r := ports.FindRequest{Queue: queue, ID: id, MaxCount: -1}
 	found, err := ask(i, func(s Store) (ports.Found, error) { return s.Find(ctx, r) })

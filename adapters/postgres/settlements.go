@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // settlementColumns is settlements in the form that the function turn takes.
@@ -66,7 +67,7 @@ func (s *settlementColumns) add(position int, x *core.Settlement) {
 // addDispositions adds what becomes of the payloads of the settlement added last.
 func (s *settlementColumns) addDispositions(x *core.Settlement) {
 	s.dispositions = append(s.dispositions, dispositionsOf(x))
-	s.times = append(s.times, timeRuleOf(&x.PutBack))
+	s.times = append(s.times, int16(storekit.PutBackTime(&x.PutBack)))
 	s.delays = append(s.delays, x.PutBack.Delay.Microseconds())
 	s.retryCounts = append(s.retryCounts, int32(x.PutBack.RetryCount))
 	s.recoveries = append(s.recoveries, int32(x.PutBack.Recoveries))
@@ -78,17 +79,6 @@ func (s *settlementColumns) addDispositions(x *core.Settlement) {
 		}
 		s.groups = append(s.groups, core.GroupName(x.Group))
 	}
-}
-
-// timeRuleOf returns how the function settle_claimed finds the PerformAt of a job that is put back.
-func timeRuleOf(b *core.PutBack) int16 {
-	switch {
-	case b.SameTime:
-		return 1
-	case b.Awaits:
-		return 2
-	}
-	return 0
 }
 
 // dispositionsOf returns a byte for each payload in order up to the last exception, and one for

@@ -155,7 +155,7 @@ func settlementsJSON(settlements []core.Settlement) (string, error) {
 	for i := range settlements {
 		s := &settlements[i]
 		rows[i] = settlementRow{
-			ID: orNone(s.ID), Token: s.Receipt.Token, Number: s.Receipt.Number, Rest: int(s.Rest), TimeRule: timeRuleOf(&s.PutBack),
+			ID: orNone(s.ID), Token: s.Receipt.Token, Number: s.Receipt.Number, Rest: int(s.Rest), TimeRule: int16(storekit.PutBackTime(&s.PutBack)),
 			Delay: s.PutBack.Delay.Microseconds(), RetryCount: s.PutBack.RetryCount, Recoveries: s.PutBack.Recoveries,
 			Error: core.ErrorText(s.PutBack.Error), BuryError: core.ErrorText(s.BuryError), Processed: s.Processed, Failed: s.Failed,
 		}

@@ -104,7 +104,7 @@ const (
 // settlementText returns what becomes of a claimed job; see dispose in lua/turn/turn_settle.lua.
 func settlementText(x *core.Settlement) []byte {
 	b := make([]byte, 0, 64+len(x.PutBack.Error)+len(x.BuryError))
-	b = append(b, byte(x.Rest), putBackTime(&x.PutBack))
+	b = append(b, byte(x.Rest), storekit.PutBackTime(&x.PutBack))
 	// A delay beyond the range of instants is as good as its limit.
 	delay := max(-int64(core.MaxInstant), min(x.PutBack.Delay.Microseconds(), int64(core.MaxInstant)))
 	b = binary.BigEndian.AppendUint64(b, uint64(delay))
@@ -128,17 +128,6 @@ func settlementText(x *core.Settlement) []byte {
 		b = append(b, core.GroupName(x.Group)...)
 	}
 	return b
-}
-
-// putBackTime returns how dispose finds the PerformAt of a job that is put back.
-func putBackTime(b *core.PutBack) byte {
-	switch {
-	case b.SameTime:
-		return 1
-	case b.Awaits:
-		return 2
-	}
-	return 0
 }
 
 // turned reads the reply of a turn that was carried out, or of its repeat.

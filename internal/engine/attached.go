@@ -29,7 +29,7 @@ func Attach(ctx context.Context, change func(kept any) (any, error)) error {
 	defer b.mu.Unlock()
 	i := b.current
 	switch {
-	case b.closed, b.attachEnded, c.job != wholeBatch && c.job != i, i != wholeBatch && b.returned(i):
+	case b.attachEnded, b.ended(c.job):
 		return errReturned
 	case i == wholeBatch:
 		return errNotAJob
@@ -55,9 +55,9 @@ func (b *Batch) Detach() (kept any) {
 // EndAttach is Detach at the end of the job that runs. Attach refuses the job from now on.
 func (b *Batch) EndAttach() (kept any) {
 	b.mu.Lock()
-	b.attachEnded = true
-	b.mu.Unlock()
-	return b.Detach()
+	defer b.mu.Unlock()
+	kept, b.attached, b.attachEnded = b.attached, nil, true
+	return kept
 }
 
 // UnmarkDone takes back the marks of job i's payloads that are done.

@@ -47,7 +47,7 @@ func working(ctx context.Context) (b *Batch, job int, unlock func()) {
 	}
 	b = c.batch
 	b.mu.Lock()
-	if b.closed || b.current == wholeBatch || c.job != wholeBatch && c.job != b.current || b.returned(b.current) {
+	if b.ended(c.job) || b.current == wholeBatch {
 		return b, wholeBatch, b.mu.Unlock
 	}
 	return b, b.current, b.mu.Unlock

@@ -54,6 +54,13 @@ func findMark(marks []core.PayloadOutcome, position int) (at int, found bool) {
 // that it left behind do not count.
 func (b *Batch) returned(i int) bool { return b.closed || b.runs != nil && b.runs[i].returned }
 
+// ended reports whether a handler's context is of the past: that of a job that no longer runs, or
+// that of a batch or a job whose handler has returned. job is the job of the context, or
+// wholeBatch. The Batch is locked.
+func (b *Batch) ended(job int) bool {
+	return b.closed || job != wholeBatch && job != b.current || b.current != wholeBatch && b.returned(b.current)
+}
+
 // set gives job i an outcome, and the panic that it comes from, or nil.
 func (b *Batch) set(i int, o core.Outcome, p *PanicError) {
 	o.Payloads = b.outcomes[i].Payloads

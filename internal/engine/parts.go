@@ -11,10 +11,10 @@ import (
 )
 
 // A handler may settle payloads of its job one by one, each in a transaction of its own. The engine
-// can't know which of these have committed. Each one that has gives the claim another receipt. So
-// when the handler has returned, the job has a version for each number of payloads that may be
-// gone, each with a settlement. The store carries out the one whose receipt is claimed, and skips
-// the others.
+// can't know which of these have committed. Each commit gives the claim another receipt. So when
+// the handler has returned, the job has a version for each number of payloads that may be gone,
+// each with a settlement. The store carries out the one whose receipt is claimed, and skips the
+// others.
 
 var (
 	errSettledBefore = errors.New("settle in a transaction: the handler has settled this payload before, and then another one")
@@ -23,8 +23,8 @@ var (
 
 // jobParts are the payloads of a job that its handler has settled one by one.
 type jobParts struct {
-	// done are their positions in the claim, in the order of the calls. The transactions of the first
-	// proven ones have committed, since the store has settled another payload behind them.
+	// done are their positions in the claim, in the order of the calls. The transactions of the
+	// first proven ones have committed, since the store has settled another payload behind them.
 	done   []int
 	proven int
 	// last is the position of the payload that a handler has begun last which takes payloads one
@@ -246,8 +246,8 @@ type partGroup struct {
 	left    int
 	skipped []core.Settlement
 	redo    bool
-	// replies is how many turns have answered, and again is set once all versions, skipped by several
-	// turns, were sent again: a transaction may have committed between those turns.
+	// replies is how many turns have answered, and again is set once all versions, skipped by
+	// several turns, were sent again: a transaction may have committed between those turns.
 	replies int
 	again   bool
 	// over is set once the store has answered. applied is the version that it has carried out, or

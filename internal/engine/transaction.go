@@ -145,7 +145,7 @@ func (b *Batch) transactionOutcomes(job int, only onePayload) (first int, outcom
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case b.closed, job != wholeBatch && job != b.current, b.current != wholeBatch && b.returned(b.current),
+	case b.ended(job),
 		only != noPayload && b.current != wholeBatch && b.current != only.job:
 		return 0, nil, errTooLate
 	case b.attached != nil:
