@@ -28,7 +28,7 @@ func move(ctx context.Context, client *skein.Client, inspector *inspect.Inspecto
 		if err := to.PushMany(ctx, client, entries); err != nil {
 			return err
 		}
-		if _, err := inspector.Delete(ctx, from.Name(), []string{job.ID}, inspect.BulkOptions{}); err != nil {
+		if _, err := inspector.Delete(ctx, from.Name(), []string{job.ID}); err != nil {
 			return err
 		}
 	}

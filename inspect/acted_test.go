@@ -28,26 +28,26 @@ func actions(ctx context.Context, i *inspect.Inspector) map[string]func() error 
 		"pause":           func() error { return i.Pause(ctx, "orders") },
 		"resume":          func() error { return i.Resume(ctx, "orders") },
 		"forget":          func() error { return i.Forget(ctx, "orders") },
-		"recount":         func() error { _, err := i.Recount(ctx, "orders", inspect.BulkOptions{}); return err },
+		"recount":         func() error { _, err := i.Recount(ctx, "orders", nil); return err },
 		"drain":           func() error { return i.Drain(ctx, "no-node", true) },
 		"end drain":       func() error { return i.Drain(ctx, "no-node", false) },
-		"run now":         func() error { return bulk(i.RunNow(ctx, "orders", one, inspect.BulkOptions{})) },
+		"run now":         func() error { return bulk(i.RunNow(ctx, "orders", one)) },
 		"run all now":     func() error { return bulk(i.RunAllNow(ctx, "orders", nil, inspect.BulkOptions{})) },
-		"bury":            func() error { return bulk(i.Bury(ctx, "orders", one, inspect.BulkOptions{})) },
+		"bury":            func() error { return bulk(i.Bury(ctx, "orders", one)) },
 		"bury failed":     func() error { return bulk(i.BuryFailed(ctx, "orders", nil, inspect.BulkOptions{})) },
-		"delete":          func() error { return bulk(i.Delete(ctx, "orders", one, inspect.BulkOptions{})) },
+		"delete":          func() error { return bulk(i.Delete(ctx, "orders", one)) },
 		"delete failed":   func() error { return bulk(i.DeleteFailed(ctx, "orders", nil, inspect.BulkOptions{})) },
-		"cancel and drop": func() error { return bulk(i.Cancel(ctx, "orders", one, inspect.CancelModeDrop, inspect.BulkOptions{})) },
-		"revive":          func() error { return bulk(i.Revive(ctx, "orders", one, inspect.BulkOptions{})) },
-		"revive payloads": func() error { return bulk(i.RevivePayloads(ctx, "orders", named, inspect.BulkOptions{})) },
+		"cancel and drop": func() error { return bulk(i.Cancel(ctx, "orders", one, inspect.CancelModeDrop)) },
+		"revive":          func() error { return bulk(i.Revive(ctx, "orders", one)) },
+		"revive payloads": func() error { return bulk(i.RevivePayloads(ctx, "orders", named)) },
 		"revive all":      func() error { return bulk(i.ReviveAll(ctx, "orders", match, all)) },
-		"purge":           func() error { return bulk(i.Purge(ctx, "orders", one, inspect.BulkOptions{})) },
-		"purge payloads":  func() error { return bulk(i.PurgePayloads(ctx, "orders", named, inspect.BulkOptions{})) },
+		"purge":           func() error { return bulk(i.Purge(ctx, "orders", one)) },
+		"purge payloads":  func() error { return bulk(i.PurgePayloads(ctx, "orders", named)) },
 		"purge all":       func() error { return bulk(i.PurgeAll(ctx, "orders", nil, inspect.BulkOptions{})) },
 		"discard":         func() error { _, err := i.Discard(ctx, core.Shard{Queue: "orders"}, "key"); return err },
-		"import":          func() error { return bulk(i.Import(ctx, "orders", sequence(nil, nil), inspect.BulkOptions{})) },
-		"edit":            func() error { return bulk(i.Edit(ctx, "orders", one, upper, inspect.BulkOptions{})) },
-		"edit payloads":   func() error { return bulk(i.EditPayloads(ctx, "orders", named, upper, inspect.BulkOptions{})) },
+		"import":          func() error { return bulk(i.Import(ctx, "orders", sequence(nil, nil), nil)) },
+		"edit":            func() error { return bulk(i.Edit(ctx, "orders", one, upper)) },
+		"edit payloads":   func() error { return bulk(i.EditPayloads(ctx, "orders", named, upper)) },
 		"edit all":        func() error { return bulk(i.EditAll(ctx, "orders", nil, upper, inspect.BulkOptions{})) },
 	}
 }
@@ -106,7 +106,7 @@ func TestTheLogSaysHowManyWereHandledAndNothingOfADryRun(t *testing.T) {
 	if log.Len() > 0 || audited(t, i, "") != nil {
 		t.Errorf("of a DryRun the log has %q, and the audit %q", log.String(), audited(t, i, ""))
 	}
-	if _, err := i.Revive(t.Context(), "orders", []string{"a", "b"}, inspect.BulkOptions{}); err != nil {
+	if _, err := i.Revive(t.Context(), "orders", []string{"a", "b"}); err != nil {
 		t.Fatal(err)
 	}
 	if text := log.String(); !strings.Contains(text, `actor="" from="" reason="" action=revive queue=orders named=2 ids="[a b]" prefix="" group="" filter="" handled=2`) {
@@ -161,7 +161,7 @@ func TestTheAuditCutsWhatIsTooLong(t *testing.T) {
 	}
 	long := strings.Repeat("é", 600) + "\x00\xff"
 	ctx := inspect.WithActor(t.Context(), inspect.Actor{Name: long, From: long, Reason: long})
-	if _, err := s.Delete(ctx, "orders", ids, inspect.BulkOptions{}); err != nil {
+	if _, err := s.Delete(ctx, "orders", ids); err != nil {
 		t.Fatal(err)
 	}
 	n := 0

@@ -100,7 +100,7 @@ func TestNamedIDsOfOtherShardsAreHandledThoughOneIsAway(t *testing.T) {
 	ids := numbered("d", 30)
 	s.dead(ids...)
 	store := away0{s.store}
-	r, err := inspect.New(store, inspect.Options{}).Revive(t.Context(), "orders", ids, inspect.BulkOptions{})
+	r, err := inspect.New(store, inspect.Options{}).Revive(t.Context(), "orders", ids)
 	want := 0
 	for _, id := range ids {
 		if core.ShardOf(id, fixtureShards) != 0 {
@@ -150,12 +150,12 @@ func TestAnImportGoesOnThoughAShardIsAway(t *testing.T) {
 		}
 	}
 	s := newFixture(t)
-	r, err := inspect.New(away0{s.store}, inspect.Options{}).Import(t.Context(), "orders", sequence(letters, nil), inspect.BulkOptions{})
+	r, err := inspect.New(away0{s.store}, inspect.Options{}).Import(t.Context(), "orders", sequence(letters, nil), nil)
 	var partial *inspect.PartialError
 	if r.Handled != want || !errors.As(err, &partial) || len(partial.Unreached) != 1 {
 		t.Errorf("%d imported (%v); want the %d of the shards that are there", r.Handled, err, want)
 	}
-	r, err = s.Import(t.Context(), "orders", sequence(letters, nil), inspect.BulkOptions{})
+	r, err = s.Import(t.Context(), "orders", sequence(letters, nil), nil)
 	if err != nil || r.Handled != len(letters)-want || s.counts().Dead != int64(len(letters)) {
 		t.Errorf("%d imported (%v) when it is back; want the other %d", r.Handled, err, len(letters)-want)
 	}
@@ -188,15 +188,15 @@ func TestFreshOnesComeInLargePages(t *testing.T) {
 
 func TestEachMethodKnowsNoUnknownQueue(t *testing.T) {
 	s := newFixture(t)
-	ctx, o := t.Context(), inspect.BulkOptions{}
+	ctx := t.Context()
 	for name, act := range map[string]func() error{
-		"Revive of none": func() error { _, err := s.Revive(ctx, "nope", nil, o); return err },
-		"Delete of none": func() error { _, err := s.Delete(ctx, "nope", nil, o); return err },
+		"Revive of none": func() error { _, err := s.Revive(ctx, "nope", nil); return err },
+		"Delete of none": func() error { _, err := s.Delete(ctx, "nope", nil); return err },
 		"RevivePayloads of none": func() error {
-			_, err := s.RevivePayloads(ctx, "nope", []inspect.DeadLetterPayloads{{ID: "x"}}, o)
+			_, err := s.RevivePayloads(ctx, "nope", []inspect.DeadLetterPayloads{{ID: "x"}})
 			return err
 		},
-		"Edit of none": func() error { _, err := s.Edit(ctx, "nope", nil, upper, o); return err },
+		"Edit of none": func() error { _, err := s.Edit(ctx, "nope", nil, upper); return err },
 	} {
 		if err := act(); !errors.Is(err, inspect.ErrUnknownQueue) {
 			t.Errorf("%s: %v; want ErrUnknownQueue", name, err)

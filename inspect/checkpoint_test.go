@@ -162,11 +162,9 @@ func TestAWrongContinuationIsRefused(t *testing.T) {
 	}
 	_, purge := s.PurgeAll(t.Context(), "orders", anyLetter, o)
 	_, edit := s.EditAll(t.Context(), "orders", anyLetter, upper, o)
-	_, named := s.Revive(t.Context(), "orders", []string{"d-00001"}, o)
 	for name, c := range map[string]struct{ err, want error }{
 		"action":        {purge, inspect.ErrInvalidCheckpoint},
 		"edit":          {edit, inspect.ErrInvalidOptions},
-		"named":         {named, inspect.ErrInvalidOptions},
 		"queue":         {revive("others", anyLetter, o), inspect.ErrInvalidCheckpoint},
 		"filter":        {revive("orders", anyLetter, with(func(o *inspect.BulkOptions) { o.Filter = "x" })), inspect.ErrInvalidCheckpoint},
 		"no filter":     {revive("orders", nil, o), inspect.ErrInvalidCheckpoint},
@@ -252,7 +250,7 @@ func TestGoneIsOnlyWhatWasNotFound(t *testing.T) {
 	if err != nil || first.Handled != 10 || first.Gone != -1 {
 		t.Fatalf("%+v, %v", first, err)
 	}
-	if _, err := s.Purge(t.Context(), "orders", []string{nth("d", 86), nth("d", 88)}, inspect.BulkOptions{}); err != nil {
+	if _, err := s.Purge(t.Context(), "orders", []string{nth("d", 86), nth("d", 88)}); err != nil {
 		t.Fatal(err)
 	}
 	o.Limit, o.Continue = 0, first.Checkpoint

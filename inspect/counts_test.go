@@ -6,7 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/inspect"
 )
 
 // deadAndFailed checks how many dead letters there are, and how many failures there were.
@@ -34,7 +33,7 @@ func TestAFailureStaysCountedWithoutItsDeadLetter(t *testing.T) {
 	s.deadAndFailed("at first", 0, 0)
 	s.dead("a")
 	s.deadAndFailed("after a burial", 1, 1)
-	if _, err := s.Revive(t.Context(), "orders", []string{"a"}, inspect.BulkOptions{}); err != nil {
+	if _, err := s.Revive(t.Context(), "orders", []string{"a"}); err != nil {
 		t.Fatal(err)
 	}
 	s.deadAndFailed("after the revive", 0, 1)
@@ -42,7 +41,7 @@ func TestAFailureStaysCountedWithoutItsDeadLetter(t *testing.T) {
 		return p.Settlement(c, &core.Outcome{Kind: core.Failed, Error: "boom"}, 0)
 	})
 	s.deadAndFailed("after the last retry has failed", 1, 2)
-	if _, err := s.Purge(t.Context(), "orders", []string{"a"}, inspect.BulkOptions{}); err != nil {
+	if _, err := s.Purge(t.Context(), "orders", []string{"a"}); err != nil {
 		t.Fatal(err)
 	}
 	s.deadAndFailed("after the purge", 0, 2)

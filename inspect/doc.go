@@ -15,7 +15,7 @@
 //		fmt.Println(letter.ID, letter.LastError)
 //	}
 //
-//	result, err := inspector.Revive(ctx, "orders", []string{"order-42"}, inspect.BulkOptions{})
+//	result, err := inspector.Revive(ctx, "orders", []string{"order-42"})
 //
 // # Where to begin
 //

@@ -47,7 +47,7 @@ func TestAnEditKeepsMergesAndStops(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, edit := range []func(*fixture) (inspect.Result, error){
 				func(s *fixture) (inspect.Result, error) {
-					return s.Edit(t.Context(), "orders", []string{"a"}, c.edit, inspect.BulkOptions{})
+					return s.Edit(t.Context(), "orders", []string{"a"}, c.edit)
 				},
 				func(s *fixture) (inspect.Result, error) {
 					match := func(d inspect.DeadLetter) bool { return d.ID == "a" }
@@ -96,10 +96,10 @@ func TestAnEditWithoutAFunctionIsRefused(t *testing.T) {
 	before := s.state()
 	o := inspect.BulkOptions{}
 	for name, call := range map[string]func() (inspect.Result, error){
-		"of a dead letter": func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", []string{"a"}, nil, o) },
-		"of nothing":       func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", nil, nil, o) },
+		"of a dead letter": func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", []string{"a"}, nil) },
+		"of nothing":       func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", nil, nil) },
 		"of payloads": func() (inspect.Result, error) {
-			return s.EditPayloads(t.Context(), "orders", []inspect.DeadLetterPayloads{{ID: "a", Payloads: data("p")}}, nil, o)
+			return s.EditPayloads(t.Context(), "orders", []inspect.DeadLetterPayloads{{ID: "a", Payloads: data("p")}}, nil)
 		},
 		"of all": func() (inspect.Result, error) { return s.EditAll(t.Context(), "orders", nil, nil, o) },
 	} {

@@ -66,7 +66,7 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 		},
 		"Import": func(ctx context.Context) error {
 			letter := core.DeadLetter{ID: "order-1", Group: "g", Payloads: []core.Payload{{Data: []byte("p")}}}
-			return result(i.Import(ctx, queue, sequence([]core.DeadLetter{letter}, nil), o))
+			return result(i.Import(ctx, queue, sequence([]core.DeadLetter{letter}, nil), nil))
 		},
 		"Quarantined": func(ctx context.Context) (last error) {
 			for _, last = range i.Quarantined(ctx, queue) {
@@ -77,27 +77,27 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 		"Pause":                func(ctx context.Context) error { return i.Pause(ctx, queue) },
 		"Resume":               func(ctx context.Context) error { return i.Resume(ctx, queue) },
 		"Forget":               func(ctx context.Context) error { return i.Forget(ctx, queue) },
-		"Recount":              func(ctx context.Context) error { _, err := i.Recount(ctx, queue, o); return err },
-		"RunNow":               func(ctx context.Context) error { return result(i.RunNow(ctx, queue, ids, o)) },
+		"Recount":              func(ctx context.Context) error { _, err := i.Recount(ctx, queue, nil); return err },
+		"RunNow":               func(ctx context.Context) error { return result(i.RunNow(ctx, queue, ids)) },
 		"RunAllNow":            func(ctx context.Context) error { return result(i.RunAllNow(ctx, queue, nil, o)) },
-		"Bury":                 func(ctx context.Context) error { return result(i.Bury(ctx, queue, ids, o)) },
+		"Bury":                 func(ctx context.Context) error { return result(i.Bury(ctx, queue, ids)) },
 		"BuryFailed":           func(ctx context.Context) error { return result(i.BuryFailed(ctx, queue, nil, o)) },
-		"Delete":               func(ctx context.Context) error { return result(i.Delete(ctx, queue, ids, o)) },
+		"Delete":               func(ctx context.Context) error { return result(i.Delete(ctx, queue, ids)) },
 		"BuryFresh":            func(ctx context.Context) error { return result(i.BuryFresh(ctx, queue, nil, o)) },
 		"DeleteAll":            func(ctx context.Context) error { return result(i.DeleteAll(ctx, queue, nil, o)) },
 		"DeleteFresh":          func(ctx context.Context) error { return result(i.DeleteFresh(ctx, queue, nil, o)) },
 		"DeleteFailed":         func(ctx context.Context) error { return result(i.DeleteFailed(ctx, queue, nil, o)) },
-		"Cancel":               func(ctx context.Context) error { return result(i.Cancel(ctx, queue, ids, inspect.CancelModeDrop, o)) },
-		"Revive":               func(ctx context.Context) error { return result(i.Revive(ctx, queue, ids, o)) },
-		"RevivePayloads":       func(ctx context.Context) error { return result(i.RevivePayloads(ctx, queue, some, o)) },
+		"Cancel":               func(ctx context.Context) error { return result(i.Cancel(ctx, queue, ids, inspect.CancelModeDrop)) },
+		"Revive":               func(ctx context.Context) error { return result(i.Revive(ctx, queue, ids)) },
+		"RevivePayloads":       func(ctx context.Context) error { return result(i.RevivePayloads(ctx, queue, some)) },
 		"ReviveAll":            func(ctx context.Context) error { return result(i.ReviveAll(ctx, queue, nil, o)) },
 		"ReviveAll that match": func(ctx context.Context) error { return result(i.ReviveAll(ctx, queue, all, o)) },
-		"Purge":                func(ctx context.Context) error { return result(i.Purge(ctx, queue, ids, o)) },
-		"PurgePayloads":        func(ctx context.Context) error { return result(i.PurgePayloads(ctx, queue, some, o)) },
+		"Purge":                func(ctx context.Context) error { return result(i.Purge(ctx, queue, ids)) },
+		"PurgePayloads":        func(ctx context.Context) error { return result(i.PurgePayloads(ctx, queue, some)) },
 		"PurgeAll":             func(ctx context.Context) error { return result(i.PurgeAll(ctx, queue, nil, o)) },
 		"PurgeAll that match":  func(ctx context.Context) error { return result(i.PurgeAll(ctx, queue, all, o)) },
-		"Edit":                 func(ctx context.Context) error { return result(i.Edit(ctx, queue, ids, edit, o)) },
-		"EditPayloads":         func(ctx context.Context) error { return result(i.EditPayloads(ctx, queue, some, edit, o)) },
+		"Edit":                 func(ctx context.Context) error { return result(i.Edit(ctx, queue, ids, edit)) },
+		"EditPayloads":         func(ctx context.Context) error { return result(i.EditPayloads(ctx, queue, some, edit)) },
 		"EditAll":              func(ctx context.Context) error { return result(i.EditAll(ctx, queue, nil, edit, o)) },
 	}
 }
@@ -128,12 +128,12 @@ func TestEveryCallRefusesAMissingStore(t *testing.T) {
 		calls["Drain"] = func(ctx context.Context) error { return inspector.Drain(ctx, "blue", true) }
 		calls["Stats of all"] = func(ctx context.Context) error { _, err := inspector.Stats(ctx); return err }
 		calls["Revive of none"] = func(ctx context.Context) error {
-			_, err := inspector.Revive(ctx, "orders", nil, inspect.BulkOptions{})
+			_, err := inspector.Revive(ctx, "orders", nil)
 			return err
 		}
 		calls["Edit of none"] = func(ctx context.Context) error {
 			edit := func(string, core.Payload) ([]byte, bool, error) { return nil, false, nil }
-			_, err := inspector.Edit(ctx, "orders", nil, edit, inspect.BulkOptions{})
+			_, err := inspector.Edit(ctx, "orders", nil, edit)
 			return err
 		}
 		for method := range reflect.TypeFor[*inspect.Inspector]().Methods() {
@@ -194,18 +194,17 @@ func TestNothingIsDoneIfAnIDIsNone(t *testing.T) {
 	before := s.state()
 	bad := []string{"dead", "failed", "a\nb"}
 	some := []inspect.DeadLetterPayloads{{ID: "dead", Payloads: data("p")}, {ID: ""}}
-	o := inspect.BulkOptions{}
 	for name, call := range map[string]func() (inspect.Result, error){
-		"RunNow":         func() (inspect.Result, error) { return s.RunNow(t.Context(), "orders", bad, o) },
-		"Bury":           func() (inspect.Result, error) { return s.Bury(t.Context(), "orders", bad, o) },
-		"Delete":         func() (inspect.Result, error) { return s.Delete(t.Context(), "orders", bad, o) },
-		"Cancel":         func() (inspect.Result, error) { return s.Cancel(t.Context(), "orders", bad, inspect.CancelModeDrop, o) },
-		"Revive":         func() (inspect.Result, error) { return s.Revive(t.Context(), "orders", bad, o) },
-		"RevivePayloads": func() (inspect.Result, error) { return s.RevivePayloads(t.Context(), "orders", some, o) },
-		"Purge":          func() (inspect.Result, error) { return s.Purge(t.Context(), "orders", bad, o) },
-		"PurgePayloads":  func() (inspect.Result, error) { return s.PurgePayloads(t.Context(), "orders", some, o) },
-		"Edit":           func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", bad, upper, o) },
-		"EditPayloads":   func() (inspect.Result, error) { return s.EditPayloads(t.Context(), "orders", some, upper, o) },
+		"RunNow":         func() (inspect.Result, error) { return s.RunNow(t.Context(), "orders", bad) },
+		"Bury":           func() (inspect.Result, error) { return s.Bury(t.Context(), "orders", bad) },
+		"Delete":         func() (inspect.Result, error) { return s.Delete(t.Context(), "orders", bad) },
+		"Cancel":         func() (inspect.Result, error) { return s.Cancel(t.Context(), "orders", bad, inspect.CancelModeDrop) },
+		"Revive":         func() (inspect.Result, error) { return s.Revive(t.Context(), "orders", bad) },
+		"RevivePayloads": func() (inspect.Result, error) { return s.RevivePayloads(t.Context(), "orders", some) },
+		"Purge":          func() (inspect.Result, error) { return s.Purge(t.Context(), "orders", bad) },
+		"PurgePayloads":  func() (inspect.Result, error) { return s.PurgePayloads(t.Context(), "orders", some) },
+		"Edit":           func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", bad, upper) },
+		"EditPayloads":   func() (inspect.Result, error) { return s.EditPayloads(t.Context(), "orders", some, upper) },
 	} {
 		if result, err := call(); !errors.Is(err, inspect.ErrInvalidID) || result.Handled != 0 {
 			t.Errorf("%s: %+v, %v; want ErrInvalidID", name, result, err)

@@ -67,7 +67,7 @@ func ExampleInspector_Export() {
 	to := inspect.New(stocked(ctx), inspect.Options{Logger: slogNothing()}) // has a queue mails too
 	letters := file.Bytes()
 	for range 2 { // again changes nothing
-		imported, err := to.Import(ctx, "mails", inspect.ReadDeadLetters(bytes.NewReader(letters)), inspect.BulkOptions{})
+		imported, err := to.Import(ctx, "mails", inspect.ReadDeadLetters(bytes.NewReader(letters)), nil)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func ExampleWithActor() {
 		return a
 	}}))
 	inspector := inspect.New(stocked(ctx), inspect.Options{Logger: logger})
-	if _, err := inspector.Delete(ctx, "mails", []string{"ben"}, inspect.BulkOptions{}); err != nil {
+	if _, err := inspector.Delete(ctx, "mails", []string{"ben"}); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Print(out.String())

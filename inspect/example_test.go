@@ -90,11 +90,11 @@ func ExampleInspector_RunNow() {
 	ctx := context.Background()
 	inspector := inspect.New(stocked(ctx), inspect.Options{})
 
-	ran, err := inspector.RunNow(ctx, "mails", []string{"cyd"}, inspect.BulkOptions{})
+	ran, err := inspector.RunNow(ctx, "mails", []string{"cyd"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	deleted, err := inspector.Delete(ctx, "mails", []string{"ben", "nobody"}, inspect.BulkOptions{})
+	deleted, err := inspector.Delete(ctx, "mails", []string{"ben", "nobody"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func ExampleInspector_RunNow() {
 func ExampleInspector_ReviveAll() {
 	ctx := context.Background()
 	inspector := inspect.New(stocked(ctx), inspect.Options{})
-	if _, err := inspector.Bury(ctx, "mails", []string{"ada", "ben", "cyd"}, inspect.BulkOptions{}); err != nil {
+	if _, err := inspector.Bury(ctx, "mails", []string{"ada", "ben", "cyd"}); err != nil {
 		log.Fatal(err)
 	}
 

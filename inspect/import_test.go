@@ -35,7 +35,7 @@ func TestAnImportSendsAsItReads(t *testing.T) {
 			}
 		}
 	})
-	if _, err := s.Import(t.Context(), "orders", reading, inspect.BulkOptions{}); err != nil || sent < 6 || most > 10 {
+	if _, err := s.Import(t.Context(), "orders", reading, nil); err != nil || sent < 6 || most > 10 {
 		t.Errorf("%v; %d steps, of up to %d letters of 100 payloads each", err, sent, most)
 	}
 	for failing := range 2 {
@@ -48,7 +48,7 @@ func TestAnImportSendsAsItReads(t *testing.T) {
 			}
 			return nil
 		}
-		if r, err := s.Import(t.Context(), "orders", sequence(lettersOf(numbered("e", 30), 100), nil), inspect.BulkOptions{}); !errors.Is(err, ports.ErrUnusable) {
+		if r, err := s.Import(t.Context(), "orders", sequence(lettersOf(numbered("e", 30), 100), nil), nil); !errors.Is(err, ports.ErrUnusable) {
 			t.Errorf("step %d failed: %+v, %v", failing, r, err)
 		}
 	}

@@ -34,8 +34,8 @@ func (i *Inspector) control(
 }
 
 // RunNow makes the queued jobs of these ids due. Jobs that are already due are not counted.
-func (i *Inspector) RunNow(ctx context.Context, queue string, ids []string, o BulkOptions) (Result, error) {
-	return i.onJobs(ctx, o.action("run now"), queue, ids, Store.Expedite)
+func (i *Inspector) RunNow(ctx context.Context, queue string, ids []string) (Result, error) {
+	return i.onJobs(ctx, newAction("run now", nil), queue, ids, Store.Expedite)
 }
 
 // RunAllNow makes all queued jobs due for which match returns true, or all queued jobs if match is
@@ -55,8 +55,8 @@ func (i *Inspector) RunAllNow(
 
 // Bury moves the queued jobs of these ids to the morgue, with all their payloads. A job keeps its
 // error. If it has none, its error becomes a text that it was buried by hand.
-func (i *Inspector) Bury(ctx context.Context, queue string, ids []string, o BulkOptions) (Result, error) {
-	return i.onJobs(ctx, o.action("bury"), queue, ids, Store.Bury)
+func (i *Inspector) Bury(ctx context.Context, queue string, ids []string) (Result, error) {
+	return i.onJobs(ctx, newAction("bury", nil), queue, ids, Store.Bury)
 }
 
 // BuryFailed moves all queued jobs with a failure for which match returns true, or all of them if
@@ -83,8 +83,8 @@ func (i *Inspector) BuryFresh(
 
 // Delete removes the queued jobs of these ids. A claimed job is not touched and
 // may come back, unless [Inspector.Cancel] drops it.
-func (i *Inspector) Delete(ctx context.Context, queue string, ids []string, o BulkOptions) (Result, error) {
-	return i.onJobs(ctx, o.action("delete"), queue, ids, Store.Delete)
+func (i *Inspector) Delete(ctx context.Context, queue string, ids []string) (Result, error) {
+	return i.onJobs(ctx, newAction("delete", nil), queue, ids, Store.Delete)
 }
 
 // DeleteFailed removes all queued jobs with a failure for which match returns true, or all of them
@@ -127,14 +127,12 @@ const (
 // of their shard, with the cause skein.ErrCancelled. When a handler has returned, its job ends as
 // mode decides; the last call counts. Queued jobs of these ids are not touched. An unknown mode is
 // [ErrInvalidOptions].
-func (i *Inspector) Cancel(
-	ctx context.Context, queue string, ids []string, mode CancelMode, o BulkOptions,
-) (Result, error) {
+func (i *Inspector) Cancel(ctx context.Context, queue string, ids []string, mode CancelMode) (Result, error) {
 	verb := "cancel"
 	if mode == CancelModeDrop {
 		verb = "cancel and drop"
 	}
-	a := o.action(verb)
+	a := newAction(verb, nil)
 	if mode > CancelModeDrop {
 		return a.end(fmt.Errorf("%w: unknown CancelMode %d; use CancelModePutBack or CancelModeDrop", ErrInvalidOptions, mode))
 	}
@@ -156,9 +154,6 @@ func (i *Inspector) onIDs(
 	step func(Store, core.Shard, []string) (ports.StepReply, error),
 ) (r Result, err error) {
 	defer a.log(ctx, i, queue, ids)(&err)
-	if a.invalid != nil {
-		return a.end(a.invalid)
-	}
 	if err := validateIDs(ids); err != nil {
 		return a.end(err)
 	}

@@ -66,7 +66,7 @@ func TestActionsOnJobs(t *testing.T) {
 	}{
 		"run ids now": {
 			func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-				return i.RunNow(ctx, "orders", []string{"due", "later", "claimed", "nothing"}, o)
+				return i.RunNow(ctx, "orders", []string{"due", "later", "claimed", "nothing"})
 			}, 1,
 			[]string{due, "queued later at 0s retries 0 [p]", both, failed, bothClaimed, claimed},
 		},
@@ -81,7 +81,7 @@ func TestActionsOnJobs(t *testing.T) {
 		},
 		"bury ids": {
 			func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-				return i.Bury(ctx, "orders", everything, o)
+				return i.Bury(ctx, "orders", everything)
 			}, 4,
 			[]string{
 				bothClaimed, claimed, "dead both at 0s [q] buried by hand", "dead due at 0s [p] buried by hand",
@@ -96,7 +96,7 @@ func TestActionsOnJobs(t *testing.T) {
 		},
 		"delete ids": {
 			func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-				return i.Delete(ctx, "orders", everything, o)
+				return i.Delete(ctx, "orders", everything)
 			}, 4,
 			[]string{bothClaimed, claimed},
 		},
@@ -108,13 +108,13 @@ func TestActionsOnJobs(t *testing.T) {
 		},
 		"delete no ids": {
 			func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-				return i.Delete(ctx, "orders", nil, o)
+				return i.Delete(ctx, "orders", nil)
 			}, 0,
 			[]string{due, both, later, failed, bothClaimed, claimed},
 		},
 		"cancel": { // marks only: the owner ends them
 			func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-				return i.Cancel(ctx, "orders", everything, inspect.CancelModeDrop, o)
+				return i.Cancel(ctx, "orders", everything, inspect.CancelModeDrop)
 			}, 2,
 			[]string{due, both, later, failed, bothClaimed, claimed},
 		},
@@ -144,7 +144,7 @@ func TestCancelledJobsEndAsChosen(t *testing.T) {
 		{[]string{"both", "due"}, inspect.CancelModePutBack, map[string]bool{"claimed": true, "both": false}},
 		{[]string{"claimed", "both"}, inspect.CancelModePutBack, map[string]bool{"claimed": false, "both": false}},
 	} {
-		if _, err := s.Cancel(t.Context(), "orders", step.ids, step.ending, inspect.BulkOptions{}); err != nil {
+		if _, err := s.Cancel(t.Context(), "orders", step.ids, step.ending); err != nil {
 			t.Fatal(err)
 		}
 		drops := map[string]bool{}
@@ -162,7 +162,7 @@ func TestCancelledJobsEndAsChosen(t *testing.T) {
 			t.Errorf("%s is not shown as cancelled", job.ID)
 		}
 	}
-	_, err := s.Cancel(t.Context(), "orders", []string{"both"}, 7, inspect.BulkOptions{})
+	_, err := s.Cancel(t.Context(), "orders", []string{"both"}, 7)
 	if !errors.Is(err, inspect.ErrInvalidOptions) {
 		t.Errorf("an ending that is none: %v; want ErrInvalidOptions", err)
 	}
@@ -179,7 +179,7 @@ func TestManyIDsGoInBoundedSteps(t *testing.T) {
 		return nil
 	}
 	for n, c := range []struct {
-		act  func(context.Context, string, []string, inspect.BulkOptions) (inspect.Result, error)
+		act  func(context.Context, string, []string) (inspect.Result, error)
 		want int
 	}{
 		{s.RunNow, 0}, // they are due
@@ -189,7 +189,7 @@ func TestManyIDsGoInBoundedSteps(t *testing.T) {
 		{s.Purge, len(ids)},
 		{s.Delete, 0}, // they are gone
 	} {
-		result, err := c.act(t.Context(), "orders", twice, inspect.BulkOptions{})
+		result, err := c.act(t.Context(), "orders", twice)
 		if err != nil || result.Handled != c.want {
 			t.Errorf("action %d: %+v, %v; want %d", n, result, err, c.want)
 		}

@@ -28,7 +28,7 @@ func TestWhatIsBuriedMeanwhileStays(t *testing.T) {
 			other := inspect.New(s.store, inspect.Options{})
 			match := func(d inspect.DeadLetter) bool {
 				if d.ID == ids[1] { // ids[0] was chosen; now a colleague revives it, and it dies anew
-					if r, err := other.Revive(t.Context(), "orders", []string{ids[0]}, inspect.BulkOptions{}); err != nil || r.Handled != 1 {
+					if r, err := other.Revive(t.Context(), "orders", []string{ids[0]}); err != nil || r.Handled != 1 {
 						t.Fatal(r, err)
 					}
 					s.advance(time.Minute)
@@ -201,7 +201,7 @@ func TestAnIDThatIsNamedTwiceIsEditedOnce(t *testing.T) {
 	s.dead("x")
 	_, err := s.Edit(t.Context(), "orders", []string{"x", "x"}, func(_ string, p core.Payload) ([]byte, bool, error) {
 		return append(p.Data, '!'), true, nil
-	}, inspect.BulkOptions{})
+	})
 	if found, _ := s.Find(t.Context(), "orders", "x"); err != nil || string(found.DeadLetter.Payloads[0].Data) != "p!" {
 		t.Errorf("%q (%v); want p!", found.DeadLetter.Payloads[0].Data, err)
 	}

@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -21,18 +20,16 @@ type DeadLetterPayloads struct {
 
 // Revive requeues the dead letters of these ids, due now, as if they had never failed. Their
 // payloads merge with queued jobs.
-func (i *Inspector) Revive(ctx context.Context, queue string, ids []string, o BulkOptions) (Result, error) {
+func (i *Inspector) Revive(ctx context.Context, queue string, ids []string) (Result, error) {
 	refs, err := wholeRefs(ids)
-	return i.onRefs(ctx, o.action("revive"), queue, refs, err, Store.Revive)
+	return i.onRefs(ctx, newAction("revive", nil), queue, refs, err, Store.Revive)
 }
 
 // RevivePayloads is Revive for some of the payloads. A dead letter with other payloads stays in the
 // morgue with those.
-func (i *Inspector) RevivePayloads(
-	ctx context.Context, queue string, payloads []DeadLetterPayloads, o BulkOptions,
-) (Result, error) {
+func (i *Inspector) RevivePayloads(ctx context.Context, queue string, payloads []DeadLetterPayloads) (Result, error) {
 	refs, err := payloadRefs(payloads)
-	return i.onRefs(ctx, o.action("revive payloads"), queue, refs, err, Store.Revive)
+	return i.onRefs(ctx, newAction("revive payloads", nil), queue, refs, err, Store.Revive)
 }
 
 // ReviveAll is Revive for all dead letters for which match returns true, or for all of them if
@@ -48,18 +45,16 @@ func (i *Inspector) ReviveAll(
 }
 
 // Purge removes the dead letters of these ids permanently.
-func (i *Inspector) Purge(ctx context.Context, queue string, ids []string, o BulkOptions) (Result, error) {
+func (i *Inspector) Purge(ctx context.Context, queue string, ids []string) (Result, error) {
 	refs, err := wholeRefs(ids)
-	return i.onRefs(ctx, o.action("purge"), queue, refs, err, Store.Purge)
+	return i.onRefs(ctx, newAction("purge", nil), queue, refs, err, Store.Purge)
 }
 
 // PurgePayloads is Purge for some of the payloads. A dead letter with other payloads stays in the
 // morgue with those.
-func (i *Inspector) PurgePayloads(
-	ctx context.Context, queue string, payloads []DeadLetterPayloads, o BulkOptions,
-) (Result, error) {
+func (i *Inspector) PurgePayloads(ctx context.Context, queue string, payloads []DeadLetterPayloads) (Result, error) {
 	refs, err := payloadRefs(payloads)
-	return i.onRefs(ctx, o.action("purge payloads"), queue, refs, err, Store.Purge)
+	return i.onRefs(ctx, newAction("purge payloads", nil), queue, refs, err, Store.Purge)
 }
 
 // PurgeAll is Purge for all dead letters for which match returns true, or for all of them if match
@@ -83,19 +78,15 @@ type EditFunc func(id string, payload core.Payload) (data []byte, replace bool, 
 // An edit is a change: ChangedAt becomes now. Payloads are edited one after another, each
 // atomically. Payloads that arrive meanwhile are not edited. Edit checks neither the size of the
 // new bytes nor whether the queue's codec can decode them.
-func (i *Inspector) Edit(
-	ctx context.Context, queue string, ids []string, edit EditFunc, o BulkOptions,
-) (Result, error) {
+func (i *Inspector) Edit(ctx context.Context, queue string, ids []string, edit EditFunc) (Result, error) {
 	refs, err := wholeRefs(ids)
-	return i.editRefs(ctx, o.action("edit"), queue, refs, err, edit)
+	return i.editRefs(ctx, newAction("edit", nil), queue, refs, err, edit)
 }
 
 // EditPayloads is Edit for some of the payloads.
-func (i *Inspector) EditPayloads(
-	ctx context.Context, queue string, payloads []DeadLetterPayloads, edit EditFunc, o BulkOptions,
-) (Result, error) {
+func (i *Inspector) EditPayloads(ctx context.Context, queue string, payloads []DeadLetterPayloads, edit EditFunc) (Result, error) {
 	refs, err := payloadRefs(payloads)
-	return i.editRefs(ctx, o.action("edit payloads"), queue, refs, err, edit)
+	return i.editRefs(ctx, newAction("edit payloads", nil), queue, refs, err, edit)
 }
 
 // EditAll is Edit for all dead letters for which match returns true, or for all of them if match is
@@ -135,8 +126,8 @@ func (i *Inspector) onRefs(
 	ctx context.Context, a *action, queue string, refs []ports.DeadLetterRef, invalid error, step deadLetterStep,
 ) (r Result, err error) {
 	defer a.log(ctx, i, queue, idsOf(refs))(&err)
-	if err := cmp.Or(a.invalid, invalid); err != nil {
-		return a.end(err)
+	if invalid != nil {
+		return a.end(invalid)
 	}
 	a.progress.Total = len(refs)
 	return a.end(i.stepRefs(ctx, a, queue, refs, step))
@@ -172,8 +163,8 @@ func (i *Inspector) editRefs(
 	if invalid == nil && edit == nil {
 		invalid = errNoEdit
 	}
-	if err := cmp.Or(a.invalid, invalid); err != nil {
-		return a.end(err)
+	if invalid != nil {
+		return a.end(invalid)
 	}
 	if len(refs) == 0 {
 		_, err := i.shards(ctx, queue)

@@ -56,10 +56,10 @@ func TestActionsOnTheMorgue(t *testing.T) {
 		want    []string
 	}{
 		"revive ids": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-			return i.Revive(ctx, "orders", []string{"a", "b", "nothing"}, o)
+			return i.Revive(ctx, "orders", []string{"a", "b", "nothing"})
 		}, 2, []string{"queued a at 1s retries 0 [p1 p2 p3]", "queued b at 1s retries 0 [p q]", deadC}},
 		"revive payloads": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-			return i.RevivePayloads(ctx, "orders", some, o)
+			return i.RevivePayloads(ctx, "orders", some)
 		}, 2, []string{
 			"queued a at 1s retries 0 [p2 p3]", "queued c at 1s retries 0 [p]", queuedB,
 			deadB, "dead a at 1s [p1] hopeless",
@@ -73,10 +73,10 @@ func TestActionsOnTheMorgue(t *testing.T) {
 			"queued a at 1s retries 0 [p1 p2 p3]", "queued b at 1s retries 0 [p q]", "queued c at 1s retries 0 [p]",
 		}},
 		"purge ids": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-			return i.Purge(ctx, "orders", []string{"a", "b", "nothing"}, o)
+			return i.Purge(ctx, "orders", []string{"a", "b", "nothing"})
 		}, 2, []string{queuedB, deadC}},
 		"purge payloads": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-			return i.PurgePayloads(ctx, "orders", some, o)
+			return i.PurgePayloads(ctx, "orders", some)
 		}, 2, []string{queuedB, deadB, "dead a at 1s [p1] hopeless"}},
 		"purge what matches": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
 			return i.PurgeAll(ctx, "orders", old, o)
@@ -85,16 +85,16 @@ func TestActionsOnTheMorgue(t *testing.T) {
 			return i.PurgeAll(ctx, "orders", nil, o)
 		}, 3, []string{queuedB}},
 		"purge no ids": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-			return i.Purge(ctx, "orders", nil, o)
+			return i.Purge(ctx, "orders", nil)
 		}, 0, []string{queuedB, deadB, deadA, deadC}},
 		"purge no payloads": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-			return i.PurgePayloads(ctx, "orders", []inspect.DeadLetterPayloads{{ID: "a"}, {ID: "b", Payloads: data()}}, o)
+			return i.PurgePayloads(ctx, "orders", []inspect.DeadLetterPayloads{{ID: "a"}, {ID: "b", Payloads: data()}})
 		}, 0, []string{queuedB, deadB, deadA, deadC}},
 		"edit ids": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-			return i.Edit(ctx, "orders", []string{"b", "c", "nothing"}, upper, o)
+			return i.Edit(ctx, "orders", []string{"b", "c", "nothing"}, upper)
 		}, 2, []string{queuedB, deadA, "dead b at 1s [P] hopeless", "dead c at 1s [P] hopeless"}},
 		"edit payloads": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-			return i.EditPayloads(ctx, "orders", some, upper, o)
+			return i.EditPayloads(ctx, "orders", some, upper)
 		}, 3, []string{queuedB, deadB, "dead a at 1s [p1 P2 P3] hopeless", "dead c at 1s [P] hopeless"}},
 		"edit what matches": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
 			return i.EditAll(ctx, "orders", old, upper, o)
@@ -183,7 +183,7 @@ func TestLettersThatChangeDuringALookUpArePassedOver(t *testing.T) {
 		s.push("changed", 0, "new")
 		s.bury()
 		_, err := inspect.New(s.store, inspect.Options{}).
-			Purge(t.Context(), "orders", []string{"gone"}, inspect.BulkOptions{})
+			Purge(t.Context(), "orders", []string{"gone"})
 		return err
 	}
 	last := inspect.Progress{}

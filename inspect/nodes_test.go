@@ -148,7 +148,7 @@ func TestARunningJobIsCancelledOnWhicheverServer(t *testing.T) {
 					for i := range 30 {
 						ids = append(ids, fmt.Sprint("job-", i))
 					}
-					result, err := c.Cancel(t.Context(), "orders", ids, mode, inspect.BulkOptions{})
+					result, err := c.Cancel(t.Context(), "orders", ids, mode)
 					if err != nil || result.Handled != 30 {
 						t.Fatalf("Cancel = %+v, %v", result, err)
 					}

@@ -33,7 +33,7 @@ func (s *fixture) pushMany(id string, n int) {
 func (s *fixture) buryWhole(id string) {
 	s.t.Helper()
 	for {
-		if _, err := s.Bury(s.t.Context(), "orders", []string{id}, inspect.BulkOptions{}); err != nil {
+		if _, err := s.Bury(s.t.Context(), "orders", []string{id}); err != nil {
 			s.t.Fatal(err)
 		}
 		if found, err := s.FindSome(s.t.Context(), "orders", id, 0); err != nil || found.Queued == nil {
@@ -209,9 +209,6 @@ func TestAMatchSeesAsManyPayloadsAsItAsksFor(t *testing.T) {
 	if _, err := s.EditAll(t.Context(), "orders", nil, edit, inspect.BulkOptions{Payloads: -1}); !errors.Is(err, inspect.ErrInvalidOptions) {
 		t.Errorf("EditAll with Payloads: %v, want ErrInvalidOptions", err)
 	}
-	if _, err := s.Purge(t.Context(), "orders", []string{"x"}, inspect.BulkOptions{Payloads: -1}); !errors.Is(err, inspect.ErrInvalidOptions) {
-		t.Errorf("Purge with Payloads: %v, want ErrInvalidOptions", err)
-	}
 }
 
 // TestExportReadsADeadLetterAgainThatChanges takes a payload out of a dead letter between two of
@@ -224,7 +221,7 @@ func TestExportReadsADeadLetterAgainThatChanges(t *testing.T) {
 	finds := s.noteFinds(func(calls int) {
 		if calls == 1 {
 			gone := []inspect.DeadLetterPayloads{{ID: "x", Payloads: [][]byte{[]byte("p0999")}}} // the last of the page, the first of its score
-			if r, err := acted.PurgePayloads(t.Context(), "orders", gone, inspect.BulkOptions{}); err != nil || r.Handled != 0 && r.Handled != 1 {
+			if r, err := acted.PurgePayloads(t.Context(), "orders", gone); err != nil || r.Handled != 0 && r.Handled != 1 {
 				t.Errorf("PurgePayloads: %+v, %v", r, err)
 			}
 		}

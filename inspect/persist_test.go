@@ -24,10 +24,10 @@ func TestActionsPersistWhereAnOutcomeIsUnknown(t *testing.T) {
 		act        func(context.Context, *fixture) (inspect.Result, error)
 	}{
 		{"ids", "Bury", func(ctx context.Context, s *fixture) (inspect.Result, error) {
-			return s.Bury(ctx, "orders", ids, o)
+			return s.Bury(ctx, "orders", ids)
 		}},
 		{"a queue", "Queues", func(ctx context.Context, s *fixture) (inspect.Result, error) {
-			return s.Bury(ctx, "orders", ids, o)
+			return s.Bury(ctx, "orders", ids)
 		}},
 		{"all failed", "Bury", func(ctx context.Context, s *fixture) (inspect.Result, error) {
 			return s.BuryFailed(ctx, "orders", nil, o)
@@ -45,10 +45,10 @@ func TestActionsPersistWhereAnOutcomeIsUnknown(t *testing.T) {
 			return s.PurgeAll(ctx, "orders", all, o)
 		}},
 		{"an edit", "Edit", func(ctx context.Context, s *fixture) (inspect.Result, error) {
-			return s.Edit(ctx, "orders", []string{"dead-1", "dead-2", "dead-3", "dead-4"}, upper, o)
+			return s.Edit(ctx, "orders", []string{"dead-1", "dead-2", "dead-3", "dead-4"}, upper)
 		}},
 		{"an edit's look-up", "Find", func(ctx context.Context, s *fixture) (inspect.Result, error) {
-			return s.Edit(ctx, "orders", []string{"dead-1", "dead-2", "dead-3", "dead-4"}, upper, o)
+			return s.Edit(ctx, "orders", []string{"dead-1", "dead-2", "dead-3", "dead-4"}, upper)
 		}},
 	} {
 		for _, after := range []bool{false, true} {
@@ -119,7 +119,7 @@ func TestActionsGiveUpInTheEnd(t *testing.T) {
 					return nil
 				}
 				start := time.Now()
-				result, err := s.Revive(t.Context(), "orders", ids, inspect.BulkOptions{})
+				result, err := s.Revive(t.Context(), "orders", ids)
 				if !errors.Is(err, c.err) || !strings.Contains(err.Error(), "revive: shard orders/1: ") {
 					t.Errorf("error %v; want %v, and where", err, c.err)
 				}

@@ -37,19 +37,16 @@ func (i *Inspector) Forget(ctx context.Context, queue string) error {
 // without what it held, and the record of a queue whose shards still have it. The duration depends
 // on the size of the queue. A recount that was stopped starts from the beginning.
 //
-// Of o only Progress counts: Done and Total are entries, and Handled is the number of shards whose
-// counts were wrong. Recount returns these shards. If there is an error, it returns those before
-// the error.
+// progress is called after each step, from the caller's goroutine: Done and Total are entries, and
+// Handled is the number of shards whose counts were wrong. nil means no call. Recount returns these
+// shards. If there is an error, it returns those before the error.
 //
-// Recount returns [ErrUnknownQueue] and [ErrInvalidOptions], the cause of a context that has ended,
-// and errors of the store.
-func (i *Inspector) Recount(ctx context.Context, queue string, o BulkOptions) (wrong []Recounted, err error) {
+// Recount returns [ErrUnknownQueue], the cause of a context that has ended, and errors of the
+// store.
+func (i *Inspector) Recount(ctx context.Context, queue string, progress func(Progress)) (wrong []Recounted, err error) {
 	d := i.begin(ctx, "recount", queue, nil).start(ctx)
 	defer func() { d.end(ctx, len(wrong), err) }()
-	a := o.action("recount")
-	if a.invalid != nil {
-		return nil, fmt.Errorf("recount: %w", a.invalid)
-	}
+	a := newAction("recount", progress)
 	stats, blind, err := i.recountable(ctx, queue)
 	if err != nil {
 		return nil, fmt.Errorf("recount: %w", err)

@@ -29,7 +29,7 @@ func TestForgetFreesTheNameOfAnEmptyQueue(t *testing.T) {
 		}
 	}
 	refuse("a queued job", inspect.ErrNotEmpty)
-	if _, err := s.Delete(t.Context(), "orders", []string{"order-1"}, inspect.BulkOptions{}); err != nil {
+	if _, err := s.Delete(t.Context(), "orders", []string{"order-1"}); err != nil {
 		t.Fatal(err)
 	}
 	s.claim()
@@ -48,7 +48,7 @@ func TestForgetThatLosesItsReplyHasForgotten(t *testing.T) {
 	if err := orders.Push(t.Context(), s.Client, "order-1", "placed"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Inspector.Delete(t.Context(), "orders", []string{"order-1"}, inspect.BulkOptions{}); err != nil {
+	if _, err := s.Inspector.Delete(t.Context(), "orders", []string{"order-1"}); err != nil {
 		t.Fatal(err)
 	}
 	s.Fail(skeintest.Fault{Method: "Forget", Times: 1, ReplyLost: true})
@@ -78,12 +78,12 @@ func (m *miscounting) Recount(ctx context.Context, r ports.RecountRequest) (port
 func TestRecountNamesTheShardsThatWereWrong(t *testing.T) {
 	s := newFixture(t)
 	s.pushAll("order-1", "order-2", "order-3")
-	wrong, err := s.Recount(t.Context(), "orders", inspect.BulkOptions{})
+	wrong, err := s.Recount(t.Context(), "orders", nil)
 	if err != nil || len(wrong) > 0 {
 		t.Errorf("Recount of a sound queue = %v, %v", wrong, err)
 	}
 	m := &miscounting{s.store, core.Shard{Queue: "orders", Index: 1}}
-	wrong, err = inspect.New(m, inspect.Options{}).Recount(t.Context(), "orders", inspect.BulkOptions{})
+	wrong, err = inspect.New(m, inspect.Options{}).Recount(t.Context(), "orders", nil)
 	if err != nil || len(wrong) != 1 {
 		t.Fatalf("Recount = %v, %v; want one shard", wrong, err)
 	}
@@ -182,9 +182,7 @@ func TestRecountTakesAllSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	var seen []inspect.Progress
-	wrong, err := inspect.New(store, inspect.Options{}).Recount(t.Context(), "orders", inspect.BulkOptions{
-		Progress: func(p inspect.Progress) { seen = append(seen, p) },
-	})
+	wrong, err := inspect.New(store, inspect.Options{}).Recount(t.Context(), "orders", func(p inspect.Progress) { seen = append(seen, p) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,12 +205,5 @@ func TestRecountTakesAllSteps(t *testing.T) {
 	}
 	if last := seen[6]; last.Handled != shards {
 		t.Errorf("the last report is %+v, want %d shards handled", last, shards)
-	}
-}
-
-func TestRecountTakesNoOptionButProgress(t *testing.T) {
-	s := newFixture(t)
-	if _, err := s.Recount(t.Context(), "orders", inspect.BulkOptions{Limit: 1}); !errors.Is(err, inspect.ErrInvalidOptions) {
-		t.Errorf("Recount = %v, want %v", err, inspect.ErrInvalidOptions)
 	}
 }

@@ -12,17 +12,13 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// BulkOptions are the options of an action on many entries. The zero value is
-// ready.
+// BulkOptions are the options of an action on all entries of a kind: RunAllNow, BuryFailed,
+// BuryFresh, DeleteFailed, DeleteFresh, DeleteAll, ReviveAll, PurgeAll and EditAll. Actions on
+// named entries have no options. The zero value is ready.
 type BulkOptions struct {
 	// Progress is called after each step that made progress, from the caller's goroutine. nil means
 	// no call.
 	Progress func(Progress)
-
-	// What follows is for actions on all of a kind: RunAllNow, BuryFailed, BuryFresh, DeleteFailed,
-	// DeleteFresh, DeleteAll, ReviveAll, PurgeAll and EditAll. Others return [ErrInvalidOptions] if it
-	// is set.
-
 	// Before limits the action to jobs that were first pushed before it, or to dead letters that
 	// last changed before it. The zero value, or a time in the future, means the time at which the
 	// action begins, by the store's clock.
@@ -78,15 +74,6 @@ func (o *BulkOptions) page() (entries, payloads int) {
 		payloads = min(max(0, o.Payloads), core.MaxTurnPayloads)
 	}
 	return sweepPage * sweepPayloads / max(payloads, sweepPayloads), payloads
-}
-
-// named returns [ErrInvalidOptions] for options that apply only to actions on all of a kind.
-func (o *BulkOptions) named(verb string) error {
-	if !o.Before.IsZero() || o.Limit != 0 || o.Rate != 0 || o.DryRun || o.Prefix != "" || o.Group != "" || o.Filter != "" || o.Payloads != 0 ||
-		o.Stop != nil || o.Checkpoint != nil || o.Continue != "" {
-		return fmt.Errorf("%w: %s accepts only the option Progress", ErrInvalidOptions, verb)
-	}
-	return nil
 }
 
 // Progress is the progress of an action.
@@ -153,8 +140,9 @@ type action struct {
 	going *going
 }
 
-func (o *BulkOptions) action(verb string) *action {
-	return &action{verb: verb, report: o.Progress, invalid: o.named(verb)}
+// newAction makes an action on named entries, which has no options but report, nil for none.
+func newAction(verb string, report func(Progress)) *action {
+	return &action{verb: verb, report: report}
 }
 
 // pass counts entries that are dealt with, and among them those that were handled.

@@ -1,11 +1,8 @@
 package inspect_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/skeinq/skein/inspect"
 )
@@ -64,13 +61,5 @@ func TestStopEndsADryRun(t *testing.T) {
 	result, err := s.BuryFailed(t.Context(), "orders", match, inspect.BulkOptions{DryRun: true, Stop: stop})
 	if err != nil || result.Done < 200 || result.Done >= 600 || result.Total != 600 || result.Checkpoint != "" {
 		t.Errorf("%+v, %v", result, err)
-	}
-}
-
-func TestNamedEntriesTakeNoStop(t *testing.T) {
-	s := newFixture(t)
-	_, err := s.Revive(t.Context(), "orders", []string{"a"}, inspect.BulkOptions{Stop: func(int) bool { return true }})
-	if diff := cmp.Diff("revive: invalid options: revive accepts only the option Progress", fmt.Sprint(err)); diff != "" {
-		t.Error(diff)
 	}
 }

@@ -12,44 +12,6 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// An option that an action on named entries does not have is refused: a dry run must not be a
-// purge.
-func TestNamedActionsRefuseWhatTheyCanNotDo(t *testing.T) {
-	s := newFixture(t)
-	s.dead("a")
-	s.pushAll("b")
-	ctx, one := t.Context(), []string{"a", "b"}
-	some := []inspect.DeadLetterPayloads{{ID: "a", Payloads: [][]byte{[]byte("p")}}}
-	letter := core.DeadLetter{ID: "c", Group: "g", Payloads: []core.Payload{{Data: []byte("p")}}}
-	options := map[string]inspect.BulkOptions{
-		"Before": {Before: epoch}, "Limit": {Limit: 1}, "Rate": {Rate: 1}, "DryRun": {DryRun: true}, "Prefix": {Prefix: "a"}, "Group": {Group: "g"}, "Filter": {Filter: "f"},
-		"Stop": {Stop: func(int) bool { return false }}, "Checkpoint": {Checkpoint: func(inspect.Checkpoint) {}}, "Continue": {Continue: "x"},
-	}
-	before := s.state()
-	for name, o := range options {
-		for verb, act := range map[string]func() (inspect.Result, error){
-			"run now":         func() (inspect.Result, error) { return s.RunNow(ctx, "orders", one, o) },
-			"bury":            func() (inspect.Result, error) { return s.Bury(ctx, "orders", one, o) },
-			"delete":          func() (inspect.Result, error) { return s.Delete(ctx, "orders", one, o) },
-			"cancel":          func() (inspect.Result, error) { return s.Cancel(ctx, "orders", one, inspect.CancelModeDrop, o) },
-			"revive":          func() (inspect.Result, error) { return s.Revive(ctx, "orders", one, o) },
-			"revive payloads": func() (inspect.Result, error) { return s.RevivePayloads(ctx, "orders", some, o) },
-			"purge":           func() (inspect.Result, error) { return s.Purge(ctx, "orders", one, o) },
-			"purge payloads":  func() (inspect.Result, error) { return s.PurgePayloads(ctx, "orders", some, o) },
-			"edit":            func() (inspect.Result, error) { return s.Edit(ctx, "orders", one, upper, o) },
-			"edit payloads":   func() (inspect.Result, error) { return s.EditPayloads(ctx, "orders", some, upper, o) },
-			"import": func() (inspect.Result, error) {
-				return s.Import(ctx, "orders", sequence([]core.DeadLetter{letter}, nil), o)
-			},
-		} {
-			if r, err := act(); !errors.Is(err, inspect.ErrInvalidOptions) || r.Handled != 0 {
-				t.Errorf("%s with %s: %+v, %v", verb, name, r, err)
-			}
-		}
-	}
-	s.holds(before...)
-}
-
 // A checkpoint in a shard before one that is away leads to the rest of that one too.
 func TestACheckpointBeforeAShardThatIsAwayStays(t *testing.T) {
 	for _, name := range []string{"filter", "all"} {
@@ -83,7 +45,7 @@ func lettersOf(ids []string, payloads int) (list []core.DeadLetter) {
 
 func (s *fixture) imported(ids []string, payloads int) {
 	s.t.Helper()
-	if _, err := s.Import(s.t.Context(), "orders", sequence(lettersOf(ids, payloads), nil), inspect.BulkOptions{}); err != nil {
+	if _, err := s.Import(s.t.Context(), "orders", sequence(lettersOf(ids, payloads), nil), nil); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -169,8 +131,8 @@ func TestWhatCanNotBeReadWholeIsNotPassedOver(t *testing.T) {
 				if !gone {
 					return ports.ErrUnusable
 				}
-				_, dead := plain.Purge(t.Context(), "orders", []string{"d"}, inspect.BulkOptions{})
-				_, queued := plain.Delete(t.Context(), "orders", []string{"f"}, inspect.BulkOptions{})
+				_, dead := plain.Purge(t.Context(), "orders", []string{"d"})
+				_, queued := plain.Delete(t.Context(), "orders", []string{"f"})
 				return errors.Join(dead, queued)
 			}
 			if err := act(t.Context(), s.Inspector); gone != (err == nil) {

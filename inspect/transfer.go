@@ -72,14 +72,13 @@ func (i *Inspector) complete(ctx context.Context, queue string, v *ports.DeadLet
 // counts the dead letters that are new or were changed; a dead letter with more than 1,000 payloads
 // or 8 MiB counts once for each part. An error of letters ends the import after the elements before
 // it. Dead letters of shards that can't be reached are skipped, and the error is then a
-// *[PartialError]: import the same list again when the shards are back. Of o only Progress counts;
-// its Total is the number of dead letters read so far.
-func (i *Inspector) Import(ctx context.Context, queue string, letters iter.Seq2[core.DeadLetter, error], o BulkOptions) (r Result, err error) {
-	a := o.action("import")
+// *[PartialError]: import the same list again when the shards are back.
+//
+// progress is called after each step, from the caller's goroutine; its Total is the number of dead
+// letters read so far. nil means no call.
+func (i *Inspector) Import(ctx context.Context, queue string, letters iter.Seq2[core.DeadLetter, error], progress func(Progress)) (r Result, err error) {
+	a := newAction("import", progress)
 	defer a.log(ctx, i, queue, nil)(&err)
-	if a.invalid != nil {
-		return a.end(a.invalid)
-	}
 	record, err := i.record(ctx, queue)
 	if err != nil {
 		return a.end(err)

@@ -87,7 +87,7 @@ func TestAMorgueMovesByAFile(t *testing.T) {
 	letters := oddLetters()
 	from, to := newFixture(t), newFixture(t)
 	to.declare("moved", 7)
-	r, err := from.Import(t.Context(), "orders", sequence(letters, nil), inspect.BulkOptions{})
+	r, err := from.Import(t.Context(), "orders", sequence(letters, nil), nil)
 	if parts := len(letters) + 3; err != nil || r.Handled != parts || r.Done != parts || r.Total != parts {
 		t.Fatalf("Import: %+v, %v; want that %d letters and parts are handled", r, err, parts)
 	}
@@ -98,14 +98,14 @@ func TestAMorgueMovesByAFile(t *testing.T) {
 	if lines := bytes.Count(file.Bytes(), []byte("\n")); lines != len(letters) {
 		t.Errorf("the file has %d lines, want one for each of %d", lines, len(letters))
 	}
-	if r, err = to.Import(t.Context(), "moved", inspect.ReadDeadLetters(&file), inspect.BulkOptions{}); err != nil {
+	if r, err = to.Import(t.Context(), "moved", inspect.ReadDeadLetters(&file), nil); err != nil {
 		t.Fatalf("Import: %+v, %v", r, err)
 	}
 	got := gather(t, to.Export(t.Context(), "moved", inspect.ListOptions{}))
 	if diff := cmp.Diff(shortened(letters), shortened(got), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("what has moved (-want +got):\n%.2000s", diff)
 	}
-	again, err := to.Import(t.Context(), "moved", sequence(letters, nil), inspect.BulkOptions{})
+	again, err := to.Import(t.Context(), "moved", sequence(letters, nil), nil)
 	if err != nil || again.Handled != 0 {
 		t.Errorf("a repeated Import: %+v, %v; want that nothing changes", again, err)
 	}
@@ -137,7 +137,7 @@ func TestAnImportEndsAtABadLetter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newFixture(t)
 			list := []core.DeadLetter{good("a"), good("b"), tt.bad}
-			r, err := s.Import(t.Context(), "orders", sequence(list, tt.end), inspect.BulkOptions{})
+			r, err := s.Import(t.Context(), "orders", sequence(list, tt.end), nil)
 			if !errors.Is(err, tt.want) || r.Handled < 2 {
 				t.Errorf("Import: %+v, %v; want %v after two are handled", r, err, tt.want)
 			}
@@ -161,7 +161,7 @@ func TestAnImportUnitesAndCuts(t *testing.T) {
 		{ID: "a", ChangedAt: 3, Error: long, Group: long, Payloads: slices.Concat(payload("q", 5), payload("p", 1), payload("q", 4))},
 		{ID: "a", ChangedAt: 2, Error: "late", Group: "h", Payloads: payload("r", 3)},
 	}
-	if r, err := s.Import(t.Context(), "orders", sequence(letters, nil), inspect.BulkOptions{}); err != nil || r.Handled != 3 {
+	if r, err := s.Import(t.Context(), "orders", sequence(letters, nil), nil); err != nil || r.Handled != 3 {
 		t.Fatalf("Import: %+v, %v", r, err)
 	}
 	want := []core.DeadLetter{{
@@ -176,15 +176,12 @@ func TestAnImportUnitesAndCuts(t *testing.T) {
 func TestImportRefusesWhatItCannotDo(t *testing.T) {
 	s := newFixture(t)
 	one := sequence(oddLetters()[:1], nil)
-	if _, err := s.Import(t.Context(), "unknown", one, inspect.BulkOptions{}); !errors.Is(err, inspect.ErrUnknownQueue) {
+	if _, err := s.Import(t.Context(), "unknown", one, nil); !errors.Is(err, inspect.ErrUnknownQueue) {
 		t.Errorf("into an unknown queue: %v", err)
-	}
-	if _, err := s.Import(t.Context(), "orders", one, inspect.BulkOptions{Limit: 1}); !errors.Is(err, inspect.ErrInvalidOptions) {
-		t.Errorf("with a Limit: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Import(ctx, "orders", one, inspect.BulkOptions{}); !errors.Is(err, context.Canceled) {
+	if _, err := s.Import(ctx, "orders", one, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("after its context: %v", err)
 	}
 }
@@ -196,7 +193,7 @@ func TestExportTakesTheOptionsOfAList(t *testing.T) {
 	for n, id := range []string{"a-1", "a-2", "b-1"} {
 		letters = append(letters, core.DeadLetter{ID: id, ChangedAt: core.Instant(n), Group: id[:1], Payloads: []core.Payload{{Data: []byte("p"), Score: 1}}})
 	}
-	if _, err := s.Import(t.Context(), "orders", sequence(letters, nil), inspect.BulkOptions{}); err != nil {
+	if _, err := s.Import(t.Context(), "orders", sequence(letters, nil), nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct {

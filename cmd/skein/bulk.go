@@ -114,7 +114,7 @@ func (a *app) named(done string, r *inspect.Result, err error) error {
 // take.
 func (a *app) onNamed(ctx context.Context, i *inspect.Inspector, args []string, done string, has func(*inspect.Found) bool, act onJobs) (inspect.Result, error) {
 	missing := absent(ctx, i, args[0], args[1:], has)
-	r, err := act(i, ctx, args[0], args[1:], inspect.BulkOptions{})
+	r, err := act(i, ctx, args[0], args[1:])
 	if err == nil {
 		a.sayAbsent(done, missing)
 	}
@@ -320,7 +320,7 @@ func rowsOf[T any](cols columns[T], items []T) []*object {
 func (a *app) showSamples(r *inspect.Result) error { return one(a, dryColumns, r) }
 
 type (
-	onJobs    func(*inspect.Inspector, context.Context, string, []string, inspect.BulkOptions) (inspect.Result, error)
+	onJobs    func(*inspect.Inspector, context.Context, string, []string) (inspect.Result, error)
 	onAllJobs func(*inspect.Inspector, context.Context, string, func(inspect.QueuedJob) bool, inspect.BulkOptions) (inspect.Result, error)
 	onAllDead func(*inspect.Inspector, context.Context, string, func(inspect.DeadLetter) bool, inspect.BulkOptions) (inspect.Result, error)
 )

@@ -41,7 +41,7 @@ func TestShellsCompleteWhatTheStoreKnows(t *testing.T) {
 	_, err := store.Announce(t.Context(), ports.AnnounceRequest{Node: ports.Node{Owner: "o", Name: "web-1", Queues: []string{"orders"}}, TTL: 1 << 40})
 	must(t, err)
 	letters := []core.DeadLetter{{ID: "a", Error: "boom", Group: "boom", Payloads: []core.Payload{{Data: []byte("x")}}}}
-	_, err = inspect.New(store, inspect.Options{}).Import(t.Context(), "orders", func(yield func(core.DeadLetter, error) bool) { yield(letters[0], nil) }, inspect.BulkOptions{})
+	_, err = inspect.New(store, inspect.Options{}).Import(t.Context(), "orders", func(yield func(core.DeadLetter, error) bool) { yield(letters[0], nil) }, nil)
 	must(t, err)
 	env := map[string]string{"SKEIN_URL": "memory://"}
 	for line, want := range map[string]string{

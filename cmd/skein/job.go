@@ -133,8 +133,8 @@ func (a *app) cancelJobs() *cobra.Command {
 				mode = inspect.CancelModeDrop
 			}
 			r, err := a.onNamed(ctx, i, args, "cancelled", hasClaimed,
-				func(i *inspect.Inspector, ctx context.Context, queue string, ids []string, o inspect.BulkOptions) (inspect.Result, error) {
-					return i.Cancel(ctx, queue, ids, mode, o)
+				func(i *inspect.Inspector, ctx context.Context, queue string, ids []string) (inspect.Result, error) {
+					return i.Cancel(ctx, queue, ids, mode)
 				})
 			return a.named("cancelled", &r, err)
 		})

@@ -137,7 +137,7 @@ func onlyPayload(ctx context.Context, i *inspect.Inspector, queue, id string) ([
 // a payload that changed meanwhile stays.
 func replace(ctx context.Context, i *inspect.Inspector, queue, id string, old, data []byte) (inspect.Result, error) {
 	return i.EditPayloads(ctx, queue, []inspect.DeadLetterPayloads{{ID: id, Payloads: [][]byte{old}}},
-		func(string, core.Payload) ([]byte, bool, error) { return data, true, nil }, inspect.BulkOptions{})
+		func(string, core.Payload) ([]byte, bool, error) { return data, true, nil })
 }
 
 func (a *app) export() *cobra.Command {
@@ -183,7 +183,7 @@ func (a *app) importFrom(ctx context.Context, queue string, layout *layoutFlags,
 	}
 	p, file := newProgress(a, "import", "imported"), inputOf(in)
 	p.of = file.share
-	r, err := i.Import(ctx, queue, inspect.ReadDeadLetters(file), inspect.BulkOptions{Progress: p.progress})
+	r, err := i.Import(ctx, queue, inspect.ReadDeadLetters(file), p.progress)
 	p.end()
 	if err != nil {
 		return fmt.Errorf("%w; %d were imported; run the import again from the beginning to continue", err, r.Handled)

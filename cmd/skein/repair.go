@@ -58,7 +58,7 @@ func (a *app) repairCommand() *cobra.Command {
 		a.command("recount QUEUE", "Recount a queue, restore the records that Redis has lost, and show the shards whose counts were wrong; reads the whole queue", "skein repair recount orders",
 			cobra.ExactArgs(1), func(ctx context.Context, i *inspect.Inspector, args []string) error {
 				p := newProgress(a, "recount", "shards corrected")
-				wrong, err := i.Recount(ctx, args[0], inspect.BulkOptions{Progress: p.progress})
+				wrong, err := i.Recount(ctx, args[0], p.progress)
 				p.end()
 				return list(a, recountColumns, all(wrong, err))
 			}),

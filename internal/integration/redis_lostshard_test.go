@@ -115,7 +115,7 @@ func TestRedisALostShardIsMended(t *testing.T) {
 	t.Parallel()
 	for name, mend := range map[string]func(*lostShard) error{
 		"by a Recount": func(l *lostShard) error {
-			_, err := inspect.New(l.store, inspect.Options{}).Recount(l.Context(), "orders", inspect.BulkOptions{})
+			_, err := inspect.New(l.store, inspect.Options{}).Recount(l.Context(), "orders", nil)
 			return err
 		},
 		"by a Forget":     func(l *lostShard) error { return l.store.Forget(l.Context(), "orders") },
@@ -151,7 +151,7 @@ func TestRedisALostShardOfALostQueueIsMended(t *testing.T) {
 		if err := l.push(1); !errors.Is(err, redis.ErrTorn) {
 			t.Errorf("before, a push gave %v, want %v", err, redis.ErrTorn)
 		}
-		_, err := inspect.New(l.store, inspect.Options{}).Recount(t.Context(), "orders", inspect.BulkOptions{})
+		_, err := inspect.New(l.store, inspect.Options{}).Recount(t.Context(), "orders", nil)
 		must(t, err)
 		if n := strings.Count(l.log.String(), "has a new one"); n != 1 || l.missing() {
 			t.Errorf("the log has %d shards with a new record, want one:\n%s", n, l.log.String())
@@ -243,7 +243,7 @@ func TestRedisTheOnlyShardIsMended(t *testing.T) {
 	client := testservers.OwnRedis(t).(*goredis.Client)
 	w := newWorker(t, client, false)
 	must(t, client.Del(t.Context(), key("m")).Err())
-	_, err := inspect.New(w.store, inspect.Options{}).Recount(t.Context(), "orders", inspect.BulkOptions{})
+	_, err := inspect.New(w.store, inspect.Options{}).Recount(t.Context(), "orders", nil)
 	must(t, err)
 	must(t, w.push(one("new", 1)))
 }
@@ -263,7 +263,7 @@ func TestRedisALostQueueRecordIsRestored(t *testing.T) {
 			return nil
 		},
 		"by a Recount": func(l *lostShard) error {
-			_, err := inspect.New(l.store, inspect.Options{}).Recount(l.Context(), "orders", inspect.BulkOptions{})
+			_, err := inspect.New(l.store, inspect.Options{}).Recount(l.Context(), "orders", nil)
 			return err
 		},
 	} {
@@ -429,7 +429,7 @@ func TestRedisAShardWhoseRecordCanNotBeReadIsMended(t *testing.T) {
 		if err := l.push(1); !errors.Is(err, redis.ErrTorn) || errors.Is(err, ports.ErrUnknownQueue) {
 			t.Errorf("%q: a push gave %v, want %v", damage, err, redis.ErrTorn)
 		}
-		if _, err := inspect.New(l.store, inspect.Options{}).Recount(t.Context(), "orders", inspect.BulkOptions{}); err != nil {
+		if _, err := inspect.New(l.store, inspect.Options{}).Recount(t.Context(), "orders", nil); err != nil {
 			t.Errorf("%q: a recount gave %v", damage, err)
 		}
 		must(t, l.push(1))

@@ -57,7 +57,7 @@ func TestAMorgueMovesBetweenStores(t *testing.T) {
 		must(t, err)
 		i := inspect.New(store, inspect.Options{})
 		for repeat := range 2 {
-			r, err := i.Import(t.Context(), "orders", inspect.ReadDeadLetters(bytes.NewReader(file)), inspect.BulkOptions{})
+			r, err := i.Import(t.Context(), "orders", inspect.ReadDeadLetters(bytes.NewReader(file)), nil)
 			if want := (1 - repeat) * 301; err != nil || r.Handled != want {
 				t.Fatalf("store %d: Import handled %d, %v; want %d", at, r.Handled, err, want)
 			}

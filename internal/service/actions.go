@@ -42,7 +42,7 @@ type recounted struct {
 }
 
 func (c *call) recount(*NoBody) (*RecountReply, error) {
-	wrong, err := c.inspector.Recount(c.ctx, c.queue, inspect.BulkOptions{})
+	wrong, err := c.inspector.Recount(c.ctx, c.queue, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -107,8 +107,8 @@ func (c *call) cancel(b *CancelBody) (*BulkReply, error) {
 	if b.Drop {
 		mode = inspect.CancelModeDrop
 	}
-	return c.named(b.IDs, func(ctx context.Context, queue string, ids []string, o inspect.BulkOptions) (inspect.Result, error) {
-		return c.inspector.Cancel(ctx, queue, ids, mode, o)
+	return c.named(b.IDs, func(ctx context.Context, queue string, ids []string) (inspect.Result, error) {
+		return c.inspector.Cancel(ctx, queue, ids, mode)
 	})
 }
 
@@ -146,7 +146,7 @@ func (c *call) edit(b *EditBody) (*BulkReply, error) {
 		data, there := replace[string(p.Data)]
 		return data, there, nil
 	}
-	result, err := c.inspector.EditPayloads(c.ctx, c.queue, []inspect.DeadLetterPayloads{ref}, edit, inspect.BulkOptions{})
+	result, err := c.inspector.EditPayloads(c.ctx, c.queue, []inspect.DeadLetterPayloads{ref}, edit)
 	return c.bulkReply(&result, err)
 }
 

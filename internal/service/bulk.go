@@ -102,14 +102,14 @@ func (c *call) bulkReply(r *inspect.Result, err error) (*BulkReply, error) {
 }
 
 // onNamed acts on ids of an inspector's queue.
-type onNamed func(ctx context.Context, queue string, ids []string, o inspect.BulkOptions) (inspect.Result, error)
+type onNamed func(ctx context.Context, queue string, ids []string) (inspect.Result, error)
 
 // named acts on ids.
 func (c *call) named(ids []string, on onNamed) (*BulkReply, error) {
 	if len(ids) == 0 || len(ids) > MaxNamed {
 		return nil, ProblemBadRequest.With("%d ids; name 1 to %d", len(ids), MaxNamed)
 	}
-	result, err := on(c.ctx, c.queue, ids, inspect.BulkOptions{})
+	result, err := on(c.ctx, c.queue, ids)
 	return c.bulkReply(&result, err)
 }
 
@@ -171,7 +171,7 @@ func (c *call) remove(b *BulkBody) (*BulkReply, error) {
 }
 
 // onPayloads acts on single payloads of an inspector's queue.
-type onPayloads func(ctx context.Context, queue string, refs []inspect.DeadLetterPayloads, o inspect.BulkOptions) (inspect.Result, error)
+type onPayloads func(ctx context.Context, queue string, refs []inspect.DeadLetterPayloads) (inspect.Result, error)
 
 func (c *call) onDead(b *MorgueBody, named onNamed, payloads onPayloads, all onAll[inspect.DeadLetter]) (*BulkReply, error) {
 	single := 0
@@ -205,7 +205,7 @@ func (c *call) onPayloads(letters []LetterPayloads, on onPayloads) (*BulkReply, 
 			refs[at].Payloads = append(refs[at].Payloads, data)
 		}
 	}
-	result, err := on(c.ctx, c.queue, refs, inspect.BulkOptions{})
+	result, err := on(c.ctx, c.queue, refs)
 	return c.bulkReply(&result, err)
 }
 
