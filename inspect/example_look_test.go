@@ -27,7 +27,7 @@ func ExampleInspector_Why() {
 	}
 	// Output:
 	// ada (nobody serves): no server serves the queue
-	// ben (not due): it is not due yet, runs in 50m0s
+	// ben (not due): the job is not due yet; it runs in 50m0s
 	// dan (nothing queued): nothing is queued, claimed or dead for this id
 }
 

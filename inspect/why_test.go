@@ -61,7 +61,7 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 		{"a job whose server died", func(s *fixture) { s.pushAll("x"); s.claim(); s.advance(2 * time.Hour) }, inspect.OwnerGone, "the lease of server blue expired 1h0m0s ago; it claimed the job at 2030-01-02T03:04:00Z", 0},
 		{"a paused queue", func(s *fixture) { s.pushAll("x"); _ = s.Pause(s.t.Context(), "orders") }, inspect.QueuePaused, "resume", 0},
 		{"a job that has failed", func(s *fixture) { s.failed("x"); s.advance(time.Minute) }, inspect.BacksOff, "backoff after failure 1, runs in 59m0s", time.Hour},
-		{"a job of tomorrow", func(s *fixture) { s.push("x", 24*time.Hour, "p") }, inspect.NotDueYet, "runs in 24h0m0s", 24 * time.Hour},
+		{"a job of tomorrow", func(s *fixture) { s.push("x", 24*time.Hour, "p") }, inspect.NotDueYet, "it runs in 24h0m0s", 24 * time.Hour},
 		{"nobody there", func(s *fixture) { s.pushAll("x") }, inspect.NobodyServes, "no server serves the queue", 0},
 		{"only servers that drain", func(s *fixture) { s.pushAll("x"); s.serve("blue", true) }, inspect.NobodyServes, "no server serves the queue, and these are draining: blue", 0},
 		{"servers that are gone", func(s *fixture) {
@@ -86,26 +86,26 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			s.pushAll("x")
 			s.serve("blue", false)
 		}, inspect.ShardUnowned, "since the lease of owner ended 1h0m0s ago", 0},
-		{"a job that runs", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(0) }, inspect.RunsNow, "it runs on server blue for 2s", 0},
-		{"a push for a job that runs", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(0); s.pushAll("x") }, inspect.PredecessorRuns, "predecessor runs on server blue for 2s", 0},
+		{"a job that runs", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(0) }, inspect.RunsNow, "the job runs on server blue for 2s", 0},
+		{"a push for a job that runs", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(0); s.pushAll("x") }, inspect.PredecessorRuns, "an earlier job of this id runs on server blue for 2s", 0},
 		{"a job that another claim of it ran", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(1) }, inspect.InBuffer, "claimed by server blue", 0},
 		{"a job that has failed, of a queue that says how often it may", func(s *fixture) {
 			s.failed("x")
 			s.serveAs(ports.Node{Owner: "1", Status: ports.NodeStatus{Queues: []ports.QueueStatus{{Queue: "mail", MaxRetries: 99}, {Queue: "orders", MaxRetries: 25}}}})
 		}, inspect.BacksOff, "backoff after failure 1 of 25, runs in 1h0m0s", time.Hour},
 		{"the limit reached", func(s *fixture) { s.busy(2, 1); s.claim(); s.pushAll("x") }, inspect.AtLimit, "the queue is at its limit: 2 of 2 running (MaxRunning): node 0 1, node 1 1", 0},
-		{"a limit that is not reached", func(s *fixture) { s.busy(3, 1); s.claim(); s.pushAll("x") }, inspect.IsNext, "it is next", 0},
+		{"a limit that is not reached", func(s *fixture) { s.busy(3, 1); s.claim(); s.pushAll("x") }, inspect.IsNext, "the job is next", 0},
 		{"an owner that drains", func(s *fixture) { s.owns(true, 1, ports.QueueStatus{}); s.pushAll("x") }, inspect.OwnerDrains, "server red, which has the shard, is draining", 0},
-		{"an owner without a free lane", func(s *fixture) { s.owns(false, 1, ports.QueueStatus{}); s.pushAll("x") }, inspect.LanesBusy, "waits for a free lane: all 1 of server red", 0},
-		{"an owner with a free lane", func(s *fixture) { s.owns(false, 0, ports.QueueStatus{}); s.pushAll("x") }, inspect.IsNext, "it is next", 0},
+		{"an owner without a free lane", func(s *fixture) { s.owns(false, 1, ports.QueueStatus{}); s.pushAll("x") }, inspect.LanesBusy, "waits for a free lane: on server red, which has the shard, 1 of 1 lanes run batches", 0},
+		{"an owner with a free lane", func(s *fixture) { s.owns(false, 0, ports.QueueStatus{}); s.pushAll("x") }, inspect.IsNext, "the job is next", 0},
 		{"an owner with a free lane, and none for the shard", func(s *fixture) {
 			s.owns(false, 0, ports.QueueStatus{LaneBusy: []int{0, 1, 2}})
 			s.pushAll("x")
-		}, inspect.LanesBusy, "it waits for its lane: the lane of server red for its shard runs a batch", 0},
+		}, inspect.LanesBusy, "the job waits for its lane: server red works its shard with one lane, which runs a batch", 0},
 		{"an owner with lanes that are busy for other shards", func(s *fixture) {
 			s.owns(false, 0, ports.QueueStatus{LaneBusy: []int{core.ShardOf("x", fixtureShards) + 1}})
 			s.pushAll("x")
-		}, inspect.IsNext, "it is next", 0},
+		}, inspect.IsNext, "the job is next", 0},
 		{"no free lane and others in front", func(s *fixture) {
 			s.owns(false, 1, ports.QueueStatus{})
 			s.push("x", 0, "p")
@@ -124,7 +124,7 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			s.owns(false, 0, ports.QueueStatus{})
 			s.serveAs(ports.Node{Owner: "other", Name: "blue", Status: ports.NodeStatus{Busy: 1}})
 			s.pushAll("x")
-		}, inspect.IsNext, "it is next", 0},
+		}, inspect.IsNext, "the job is next", 0},
 		{"others in front", func(s *fixture) {
 			s.serve("blue", false)
 			s.claim() // takes the leases
@@ -133,7 +133,7 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 				s.push(id, -time.Second, "p")
 			}
 		}, inspect.BehindOthers, "in front: 3", 0},
-		{"nothing in front", func(s *fixture) { s.serve("blue", false); s.claim(); s.pushAll("x") }, inspect.IsNext, "it is next", 0},
+		{"nothing in front", func(s *fixture) { s.serve("blue", false); s.claim(); s.pushAll("x") }, inspect.IsNext, "the job is next", 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

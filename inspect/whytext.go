@@ -20,18 +20,18 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 	case NothingQueued:
 		return "nothing is queued, claimed or dead for this id", until
 	case Unreadable:
-		return fmt.Sprintf("the record of this id can't be read (%s): the store quarantines it at its next use, and Quarantined lists it then", strings.Join(v.Found.Damaged, ", ")), until
+		return fmt.Sprintf("the record of this id can't be read (%s); its next use sets it aside, and the list of unreadable records then has it", strings.Join(v.Found.Damaged, ", ")), until
 	case OnlyDead:
-		return "it is in the morgue; revive it to run it again", until
+		return "the id is only in the morgue; revive its dead letter to run it again", until
 	case RunsNow:
-		return "it runs on " + v.running(), until
+		return "the job runs on " + v.running(), until
 	case InBuffer:
-		return "it is claimed by " + v.taken() + ": it runs, or is about to run", until
+		return "the job is claimed by " + v.taken() + "; its handler runs, or is about to run", until
 	case PredecessorRuns:
 		if !v.RunningSince.IsZero() {
-			return "its predecessor runs on " + v.running() + "; newer payloads run after it", until
+			return "an earlier job of this id runs on " + v.running() + "; the queued payloads run after it", until
 		}
-		return "its predecessor is claimed by " + v.taken() + "; newer payloads run after it", until
+		return "an earlier job of this id is claimed by " + v.taken() + "; the queued payloads run after it", until
 	case OwnerGone:
 		return v.orphaned(st) + "; " + v.successor(), lease
 	case QueuePaused:
@@ -39,15 +39,15 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 	case BacksOff:
 		return fmt.Sprintf("backoff after failure %s, runs in %v", v.failures(), v.due()), v.Found.Queued.PerformAt
 	case NotDueYet:
-		return fmt.Sprintf("it is not due yet, runs in %v", v.due()), v.Found.Queued.PerformAt
+		return fmt.Sprintf("the job is not due yet; it runs in %v", v.due()), v.Found.Queued.PerformAt
 	case NobodyServes:
 		return v.nobody(), until
 	case ShardUnowned:
 		return fmt.Sprintf("no server has shard %v%s; %s", v.Found.Shard, v.unowned(st), v.successor()), until
 	case WaitsForAlone:
-		return fmt.Sprintf("job %q was recovered so often that it runs alone, and it comes first", v.Alone), until
+		return fmt.Sprintf("job %q comes first and runs alone, because it was recovered repeatedly", v.Alone), until
 	case RunsAlone:
-		return fmt.Sprintf("it was recovered so often that it runs alone, and %d jobs of its shard are still claimed", st.Claimed), until
+		return fmt.Sprintf("the job runs alone, because it was recovered repeatedly, and %d jobs of its shard are still claimed", st.Claimed), until
 	case AtLimit:
 		return fmt.Sprintf("the queue is at its limit: %s: %s", v.atLimit(), someOf(v.busy)), until
 	case OwnerDrains, LanesFull, ShardFull, LanesBusy:
@@ -55,7 +55,7 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 	case BehindOthers:
 		return v.front(), until
 	}
-	return "it is next; the server that has the shard claims it", until
+	return "the job is next; the server that has the shard claims it", until
 }
 
 // atLimit describes how many batches run out of those allowed. There may be more: some began under
@@ -79,10 +79,10 @@ func (v *Verdict) held(claimed int) (text string) {
 		text = fmt.Sprintf("server %s has claimed %d jobs of the shard, and runs no more than %d of its batches at once (Parallel)", v.Owner, claimed, o.Parallel)
 	case LanesBusy:
 		if o.LaneBusy {
-			text = fmt.Sprintf("it waits for its lane: the lane of server %s for its shard runs a batch", v.Owner)
+			text = fmt.Sprintf("the job waits for its lane: server %s works its shard with one lane, which runs a batch", v.Owner)
 			break
 		}
-		text = fmt.Sprintf("it waits for a free lane: all %d of server %s, which has the shard, run batches", o.Lanes, v.Owner)
+		text = fmt.Sprintf("the job waits for a free lane: on server %s, which has the shard, %d of %d lanes run batches", v.Owner, o.Busy, o.Lanes)
 	}
 	if v.Ahead > 0 {
 		text += "; " + v.front()

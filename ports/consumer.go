@@ -162,7 +162,7 @@ type AcquireRequest struct {
 // below 1 or a TTL below 1 ms.
 func (r *AcquireRequest) Validate() error {
 	if r.Owner == "" {
-		return fmt.Errorf("%w: acquire %v without an owner", ErrInvalidRequest, r.Shard)
+		return fmt.Errorf("%w: the call that acquires %v has no Owner; set it", ErrInvalidRequest, r.Shard)
 	}
 	if err := validateTexts("the owner", r.Owner); err != nil {
 		return err

@@ -41,7 +41,7 @@ func (r *ImportRequest) Validate() error {
 		d := &r.DeadLetters[i]
 		err := r.validate(d, &bound)
 		if err == nil && ids[d.ID] {
-			err = fmt.Errorf("%w: id %q is there twice; unite its payloads, or import them by another call", ErrInvalidRequest, d.ID)
+			err = fmt.Errorf("%w: id %q occurs twice; unite its payloads, or import them by another call", ErrInvalidRequest, d.ID)
 		}
 		if err != nil {
 			return fmt.Errorf("dead letter %d: %w", i, err)
@@ -88,7 +88,7 @@ func validatePayloads(d *core.DeadLetter) error {
 			return fmt.Errorf("payload %d of id %q: %w", i, d.ID, err)
 		}
 		if there[string(p.Data)] || i > 0 && d.Payloads[i-1].Compare(p) > 0 {
-			return fmt.Errorf("%w: payload %d of id %q is there twice or is out of order; pass them through core.NewPayloadSet", ErrInvalidRequest, i, d.ID)
+			return fmt.Errorf("%w: payload %d of id %q occurs twice or is out of order; pass them through core.NewPayloadSet", ErrInvalidRequest, i, d.ID)
 		}
 		there[string(p.Data)] = true
 	}

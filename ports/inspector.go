@@ -78,7 +78,7 @@ type StatsRequest struct {
 // and for a shard below 0.
 func (r *StatsRequest) Validate() error {
 	if r.Shards != nil && len(r.Queues) != 1 {
-		return fmt.Errorf("%w: shards of %d queues; name one queue", ErrInvalidRequest, len(r.Queues))
+		return fmt.Errorf("%w: the shards of %d queues are asked for; name one queue", ErrInvalidRequest, len(r.Queues))
 	}
 	return validateShards(r.Shards)
 }

@@ -138,7 +138,7 @@ func validatePrefix(prefix string) error {
 func validateShards(shards []int) error {
 	for _, index := range shards {
 		if index < 0 {
-			return fmt.Errorf("%w: shard %d", ErrInvalidRequest, index)
+			return fmt.Errorf("%w: shard %d; shards are numbered from 0", ErrInvalidRequest, index)
 		}
 	}
 	return nil

@@ -165,7 +165,7 @@ type DeadLetterStep struct {
 // DeadLetters, and a Group that no dead letter can have.
 func (s *DeadLetterStep) Validate() error {
 	if s.Group != "" && s.DeadLetters != nil {
-		return fmt.Errorf("%w: group %q beside named dead letters; give only one of them", ErrInvalidRequest, s.Group)
+		return fmt.Errorf("%w: group %q together with named dead letters; name only one of them", ErrInvalidRequest, s.Group)
 	}
 	if err := validateGroup(s.Group); err != nil {
 		return err
@@ -286,7 +286,7 @@ func stepSize(limit int) int {
 
 func validateStep(shard core.Shard, entries int) error {
 	if shard.Index < 0 {
-		return fmt.Errorf("%w: shard %v", ErrInvalidRequest, shard)
+		return fmt.Errorf("%w: shard %v; name a queue, and a shard from 0 on", ErrInvalidRequest, shard)
 	}
 	if entries > MaxStep {
 		return fmt.Errorf("%w: %d entries in a step, at most %d", ErrInvalidRequest, entries, MaxStep)

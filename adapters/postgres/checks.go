@@ -45,7 +45,7 @@ func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 		case err != nil:
 			row.Status, row.Value, row.Advice = ports.CheckUnknown, translate(ctx, err).Error(), unknownAdvice(err)
 		case row.Status == ports.CheckUnknown:
-			row.Advice = "GRANT pg_monitor to the role, or look as one that has it"
+			row.Advice = "grant pg_monitor to the role, or run the checks with a role that has it"
 		case row.Status != ports.CheckOK:
 			row.Advice, row.Refuses = c.advice, c.name == writesCheck
 		}
@@ -55,7 +55,7 @@ func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 }
 
 // moreTime is what to do about a check that ran out of time.
-const moreTime = "there was no time for it: look again when the server has less to do, or raise statement_timeout for the role"
+const moreTime = "the check ran out of time: run it again when the server has less to do, or raise statement_timeout for the role"
 
 // unknownAdvice returns what to do about a check that failed.
 func unknownAdvice(err error) string {
@@ -63,15 +63,15 @@ func unknownAdvice(err error) string {
 	case "", queryCanceled:
 		return moreTime
 	case noRight:
-		return "grant the role what docs/operations/postgres-dba.md lists, or look yourself"
+		return "grant the role the rights that docs/operations/postgres-dba.md lists, or check this by hand"
 	}
-	return "look yourself"
+	return "check this by hand"
 }
 
 // unanswered returns the only row for a server that could not be asked. It returns the error
 // instead if the cause is the caller, the schema or the store's settings.
 func unanswered(ctx context.Context, err error) ([]ports.Check, error) {
-	interrupted, advice := storekit.Interrupted(ctx, err), "start the server, or let this process reach it"
+	interrupted, advice := storekit.Interrupted(ctx, err), "start the server, or make it reachable for this process"
 	if codeOf(err) == queryCanceled {
 		advice = moreTime
 	}
@@ -104,7 +104,7 @@ SELECT CASE WHEN pg_is_in_recovery() THEN 'a standby' WHEN current_setting('tran
 	{"durability", params + `
 SELECT format('fsync %s, synchronous_commit %s', current_setting('fsync'), current_setting('synchronous_commit')),
   CASE WHEN current_setting('fsync') = 'off' THEN 3 WHEN current_setting('synchronous_commit') = 'off' THEN 2 ELSE 0 END FROM p`,
-		"turn both on: without, a crash of the server loses what was acknowledged"},
+		"turn both on: otherwise a crash of the server loses acknowledged writes"},
 	// A role without the right to see another's session sees only its database and user, which only
 	// sessions of clients have both.
 	{"connections", params + `
@@ -116,7 +116,7 @@ FROM p, (
 		"make the pools smaller, put PgBouncer before the server, or raise max_connections"},
 	{"oldest_transaction", params + `
 SELECT CASE WHEN a.who IS NULL THEN 'none' ELSE format('%s, open for %s', a.who, date_trunc('second', clock_timestamp() - a.since)) END
-    || CASE WHEN h.n > 0 THEN format('; of %s more this role may not see how old they are', h.n) ELSE '' END,
+    || CASE WHEN h.n > 0 THEN format('; this role may not see the age of %s more', h.n) ELSE '' END,
   CASE WHEN clock_timestamp() - a.since > interval '1 hour' THEN 3 WHEN clock_timestamp() - a.since > interval '10 minutes' THEN 2
     WHEN h.n > 0 THEN 1 ELSE 0 END
 FROM p CROSS JOIN (
@@ -127,7 +127,7 @@ FROM p CROSS JOIN (
   UNION ALL SELECT format('the prepared transaction %s of %s', gid, owner), prepared FROM pg_prepared_xacts
   ORDER BY since LIMIT 1
 ) a ON true`,
-		"end it: while it is open no dead row can be removed, and tables and indexes grow"},
+		"end this transaction: while it is open no dead row can be removed, and tables and indexes grow"},
 	{"replication_slots", params + `
 SELECT CASE WHEN s.slot_name IS NULL THEN 'none' ELSE format('%s keeps %s of WAL', s.slot_name, pg_size_pretty(s.kept)) END,
   CASE WHEN s.kept > 10 * 1073741824::bigint THEN 3 WHEN s.kept > 1073741824 THEN 2 ELSE 0 END
@@ -135,7 +135,7 @@ FROM p LEFT JOIN LATERAL (
   SELECT slot_name, pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN coalesce(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()) ELSE pg_current_wal_lsn() END, restart_lsn) AS kept
   FROM pg_replication_slots WHERE restart_lsn IS NOT NULL ORDER BY 2 DESC LIMIT 1
 ) s ON true`,
-		"let its reader catch up, or drop the slot: it keeps WAL on the disk, and a logical one dead rows of the catalog"},
+		"let the slot's reader catch up, or drop the slot: it keeps WAL on the disk, and a logical slot also keeps dead rows of the catalog"},
 	{"dead_rows", params + `
 SELECT format('%s: %s dead, %s live, vacuumed %s', t.relname, t.n_dead_tup, t.n_live_tup,
     coalesce(to_char(greatest(t.last_vacuum, t.last_autovacuum) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'), 'never')),
@@ -144,7 +144,7 @@ FROM p LEFT JOIN LATERAL (
   SELECT t.* FROM pg_stat_user_tables t JOIN pg_class c ON c.oid = t.relid
   WHERE c.relnamespace = p.namespace AND t.relname = ANY (p.own) ORDER BY t.n_dead_tup DESC LIMIT 1
 ) t ON true`,
-		"see oldest_transaction; if there is none, let the role that owns the tables vacuum them (docs/operations/postgres-dba.md)"},
+		"see oldest_transaction; if no transaction is old, let the role that owns the tables vacuum them (docs/operations/postgres-dba.md)"},
 	{"indexes", params + `
 SELECT format('%s: %s of indexes, %s of rows', t.relname, pg_size_pretty(t.indexes), pg_size_pretty(t.rows)),
   CASE WHEN t.indexes > 268435456 AND t.indexes > 4 * t.rows THEN 2 ELSE 0 END
@@ -152,11 +152,11 @@ FROM p LEFT JOIN LATERAL (
   SELECT c.relname, pg_indexes_size(c.oid) AS indexes, pg_table_size(c.oid) AS rows FROM pg_class c
   WHERE c.relnamespace = p.namespace AND c.relkind = 'r' AND c.relname = ANY (p.own) ORDER BY pg_indexes_size(c.oid) DESC LIMIT 1
 ) t ON true`,
-		"REINDEX INDEX CONCURRENTLY those of the table: they have grown while dead rows could not be removed, and don't shrink by themselves"},
+		"run REINDEX INDEX CONCURRENTLY on the table's indexes: they grew while dead rows could not be removed, and don't shrink by themselves"},
 	{"inbox", params + `
 SELECT CASE WHEN n > 10000 THEN 'more than 10000 rows wait to be merged' ELSE format('%s rows wait to be merged', n) END, CASE WHEN n > 10000 THEN 2 ELSE 0 END
 FROM p, (SELECT count(*) AS n FROM (SELECT FROM {schema}.inbox LIMIT 10001) i) c`,
-		"see that servers run for all queues: what transactions have pushed is merged by their turns"},
+		"check that servers run for all queues: their turns merge the rows that transactions have pushed"},
 }
 
 // params are what the statements of checks share.

@@ -48,7 +48,7 @@ func (s status) err(shard core.Shard) error {
 	case statusSearchPath:
 		return errSearchPath
 	}
-	return fmt.Errorf("postgres: status %q of shard %v, which this version does not know", string(s), shard)
+	return fmt.Errorf("postgres: the schema returned the status %q for shard %v, which this program does not support; update the program", string(s), shard)
 }
 
 // layoutErr is err for a call that carries the queue's layout.
@@ -86,7 +86,7 @@ func translate(ctx context.Context, err error) error {
 	switch {
 	case lacksRoom(pg.Code) && pg.SeverityUnlocalized == "PANIC":
 		// Work that was committed just before may be on disk.
-		return fmt.Errorf("postgres: the server has stopped: %s (SQLSTATE %s); give it more disk, which it needs to start",
+		return fmt.Errorf("postgres: the server has stopped: %s (SQLSTATE %s); free disk space, without which it can't start",
 			pg.Message, pg.Code)
 	case lacksRoom(pg.Code):
 		return fmt.Errorf("postgres: %w: %s (SQLSTATE %s); %s", ports.ErrFull, pg.Message, pg.Code, giveRoom(pg.Code))
@@ -109,7 +109,7 @@ const findPrimary = "connect to the primary: name all servers in the pool's URL 
 
 // giveTime is what to do about a statement that was cancelled. Some drivers also cancel it when
 // the context of a call ends.
-const giveTime = "unless an operator or the end of the call's context ended it, raise statement_timeout for the role"
+const giveTime = "if neither an operator nor the call's context cancelled the statement, raise statement_timeout for the role"
 
 const tooManyConnections = "53300"
 
@@ -120,7 +120,7 @@ const diskFull = "53100"
 // rows, and it writes as well.
 func giveRoom(code string) string {
 	if code == diskFull {
-		return "give the server more disk: until then servers drain nothing, since a turn writes before it frees"
+		return "give the server more disk: until then no queue shrinks, because a turn writes before it deletes"
 	}
 	return "give the server more memory or other resources"
 }
@@ -133,18 +133,18 @@ func lacksRoom(code string) bool { return strings.HasPrefix(code, "53") && code 
 func remedyFor(code string) string {
 	switch code {
 	case "28P01", "28000":
-		return "correct the role and the password with which the pool connects, or let that role in by pg_hba.conf"
+		return "correct the role and the password with which the pool connects, or admit that role in pg_hba.conf"
 	case "3D000":
 		return "create the database, or correct its name in the pool's configuration"
 	case noRight:
 		return "grant the role the rights that docs/operations/postgres.md lists"
 	case undefinedTable, undefinedSchema, undefinedFunction:
-		return `make the schema with "skein migrate up" or postgres.Migrate, or correct its name`
+		return `create the schema with "skein migrate up" or postgres.Migrate, or correct its name`
 	case "53400": // configuration limit exceeded
 		return "raise the limit that this names, such as temp_file_limit, for the role"
 	case "26000", "42P05": // a prepared statement is absent, or is another one
-		return "a pooler hands this program's connections to several of the server: add default_query_exec_mode=cache_describe " +
-			"to the pool's URL, or let the pooler pass prepared statements on (max_prepared_statements of PgBouncer)"
+		return "a pooler spreads this program's connection over several of the server: add default_query_exec_mode=cache_describe " +
+			"to the pool's URL, or enable prepared statements in the pooler (max_prepared_statements of PgBouncer)"
 	}
 	return ""
 }

@@ -24,11 +24,11 @@ func checkName(schema string) error {
 	fault := ""
 	switch {
 	case len(schema) > maxName:
-		fault = fmt.Sprintf("has %d bytes, and at most %d are told apart", len(schema), maxName)
+		fault = fmt.Sprintf("has %d bytes, and Postgres reads only the first %d", len(schema), maxName)
 	case !utf8.ValidString(schema) || strings.ContainsRune(schema, 0):
-		fault = "is no text"
+		fault = "is not UTF-8 or has NUL"
 	case strings.HasPrefix(schema, "pg_"):
-		fault = "begins with pg_, which Postgres keeps for itself"
+		fault = "begins with pg_, which Postgres reserves"
 	default:
 		return nil
 	}
@@ -75,17 +75,17 @@ func (s *session) columns() []any { return []any{&s.server, &s.client, &s.isolat
 // checkEncoding returns ErrUnusable for a database whose texts can't hold all ids.
 func checkEncoding(encoding string) error {
 	if encoding != "UTF8" {
-		return fmt.Errorf("postgres: %w: the database's encoding is %s, and ids are UTF-8; make a database with ENCODING 'UTF8'",
+		return fmt.Errorf("postgres: %w: the database's encoding is %s, but ids need UTF8; create a database with ENCODING 'UTF8'",
 			ports.ErrUnusable, encoding)
 	}
 	return nil
 }
 
-var errClientEncoding = fmt.Errorf("postgres: %w: client_encoding is not UTF8, so that the server takes each id for another text; "+
+var errClientEncoding = fmt.Errorf("postgres: %w: client_encoding is not UTF8, so the server would misread ids; "+
 	"set it to UTF8 for the role, or in the RuntimeParams of the pool's ConnConfig", ports.ErrUnusable)
 
-var errSearchPath = fmt.Errorf("postgres: %w: search_path has another schema before pg_catalog, whose functions and operators would be taken for "+
-	"the server's own; leave pg_catalog out of search_path, which puts it first", ports.ErrUnusable)
+var errSearchPath = fmt.Errorf("postgres: %w: search_path has another schema before pg_catalog, whose functions and operators would replace "+
+	"the server's own; leave pg_catalog out of search_path: Postgres then searches it first", ports.ErrUnusable)
 
 // check returns ErrUnusable for an unsuitable setting.
 func (s *session) check() error {
@@ -161,7 +161,10 @@ func schemaMissing(err error) bool {
 // unfit returns the error for a schema that this program may not use. The zero version means no
 // schema.
 func (s *Store) unfit(v schemaVersion) error {
-	if known := len(versions()); v.version <= known {
+	switch known := len(versions()); {
+	case v.version == 0:
+		return fmt.Errorf(`postgres: %w: there is no schema %s; run "skein migrate up" or postgres.Migrate, or correct the name`, errSchema, s.schema)
+	case v.version <= known:
 		return fmt.Errorf(`postgres: %w: %s has version %d, this program needs %d; run "skein migrate up" or postgres.Migrate`, errSchema, s.schema, v.version, known)
 	}
 	return tooNew(s.schema, v)
@@ -194,10 +197,10 @@ SELECT v.version, v.oldest, pg_catalog.current_setting('transaction_read_only'):
   ORDER BY c.relname), ` + sessionColumns + `
 FROM (` + versionSQL + `) v (version, oldest)`
 
-var errReadOnly = errors.New("postgres: the server only reads, as a standby does; " + findPrimary)
+var errReadOnly = errors.New("postgres: the server is read-only, as a standby is; " + findPrimary)
 
 // errReadOnlyHere is errReadOnly for an operator, who should not wait for a failover.
-var errReadOnlyHere = fmt.Errorf("postgres: %w: the server only reads, as a standby does; %s", ports.ErrUnusable, findPrimary)
+var errReadOnlyHere = fmt.Errorf("postgres: %w: the server is read-only, as a standby is; %s", ports.ErrUnusable, findPrimary)
 
 // Ping implements [ports.Registry]. It is one query and is not repeated.
 func (s *Store) Ping(ctx context.Context) error {

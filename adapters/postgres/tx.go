@@ -73,7 +73,7 @@ type refusing struct{}
 
 // Scan returns an error.
 func (refusing) Scan(...any) error {
-	return fmt.Errorf("%w: the transaction is nil; begin one and give it to Tx or SQLTx", ports.ErrInvalidRequest)
+	return fmt.Errorf("%w: the transaction is nil; begin one and pass it to Tx or SQLTx", ports.ErrInvalidRequest)
 }
 
 // NoWakeups returns the same transaction without wake-ups: servers find its pushes by their next
@@ -153,7 +153,7 @@ func (t *Tx) ready(ctx context.Context) error {
 	case errors.Is(err, ports.ErrInvalidRequest): // the cause is the transaction, not the schema
 		return err
 	case err != nil:
-		return fmt.Errorf(`look at schema %s, which "skein migrate up" or postgres.Migrate makes: %w`, s.schema, err)
+		return fmt.Errorf(`read the version of schema %s, which "skein migrate up" or postgres.Migrate creates: %w`, s.schema, err)
 	case !v.fits():
 		return s.unfit(v)
 	}

@@ -99,10 +99,10 @@ const (
 	tableGroups
 )
 
-// deadRows is what is known of dead rows before the server reports them, up to a second later.
-// atLeast is the least number of dead rows in jobs and in claimed: each claim since the last
-// vacuum has deleted a row of the first and will delete one of the other. many is the number from
-// which rows are many.
+// deadRows is an estimate of dead rows before the server reports them, up to a second later.
+// atLeast is the least number of dead rows in jobs and in claimed: each claim since the last vacuum
+// has deleted a row of the first and will delete one of the other. many is the number from which
+// rows are many.
 type deadRows struct{ atLeast, many int }
 
 // ownTables are the tables of each group. Nothing else in the schema is touched.

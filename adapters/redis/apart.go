@@ -8,7 +8,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-var errStraggler = errors.New("redis: no answer long after another server's, or another call's")
+var errStraggler = errors.New("redis: one server has not answered, long after another call was answered; check that server")
 
 // How calls that go to each server separately are sent, and how long they wait.
 type apart struct {

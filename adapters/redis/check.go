@@ -87,7 +87,7 @@ func (s *Store) readyFor(ctx context.Context, calls []call) error {
 
 func (s *Store) checkPrefix() error {
 	if strings.ContainsAny(s.prefix, "{}") {
-		return fmt.Errorf("%w: the prefix %q of Redis's keys has braces, which would tie all keys to one slot; use one without", ports.ErrUnusable, s.prefix)
+		return fmt.Errorf("%w: the prefix %q of Redis's keys has braces, which would put all keys into one slot; use a prefix without braces", ports.ErrUnusable, s.prefix)
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func (s *Store) startCheck(ctx context.Context) (*landing[error], error) {
 		defer cancel()
 		err := s.checkServer(ctx)
 		if err != nil && ctx.Err() != nil && !storekit.HasKnownOutcome(err) {
-			return fmt.Errorf("redis: the server could not be checked within %v", readyTimeout) // no caller's context has ended
+			return fmt.Errorf("redis: the check of the server did not end within %v; look at the server's log and load", readyTimeout) // no caller's context has ended
 		}
 		return err
 	}), nil
@@ -163,7 +163,7 @@ func (s *Store) checkMaster(ctx context.Context, master goredis.UniversalClient)
 func (s *Store) checkVersion(ctx context.Context, master goredis.UniversalClient) error {
 	info, err := master.Info(ctx, "server").Result()
 	if err != nil {
-		return s.cannotCheck(ctx, "its version", err)
+		return s.cannotCheck(ctx, "version", err)
 	}
 	return parseVersion(info)
 }
@@ -184,7 +184,7 @@ func (s *Store) checkPolicy(ctx context.Context, master goredis.UniversalClient)
 	const setting, fit = "maxmemory-policy", "noeviction"
 	config, err := master.ConfigGet(ctx, setting).Result()
 	if err != nil {
-		return s.cannotCheck(ctx, "that its "+setting+" is "+fit, err)
+		return s.cannotCheck(ctx, setting+", which must be "+fit, err)
 	}
 	policy, ok := config[setting]
 	switch {
@@ -193,7 +193,7 @@ func (s *Store) checkPolicy(ctx context.Context, master goredis.UniversalClient)
 	case strings.HasPrefix(policy, "volatile-"):
 		if !s.server.done.Load() {
 			s.logger.Warn("needs attention", "check", "maxmemory_policy", "server", addressOf(master), "value", policy,
-				"advice", "no key of ours has a TTL, so none is evicted, but set it to "+fit+" if the server has no other use")
+				"advice", "Skein's keys have no TTL, so this policy evicts none of them; set it to "+fit+" if only Skein uses the server")
 		}
 		return nil
 	default:

@@ -39,22 +39,22 @@ func (s *Store) recordsRow(ctx context.Context) ports.Check {
 	case len(found.wrong) > 0:
 		names := slices.Sorted(maps.Keys(found.wrong))
 		for i, name := range names {
-			names[i] = "that of " + name + " " + found.wrong[name]
+			names[i] = "the record of " + name + " " + found.wrong[name]
 		}
 		row.Value = strings.Join(names[:min(len(names), recordsNamed)], "; ")
 		if more := len(names) - recordsNamed; more > 0 {
 			row.Value += fmt.Sprintf("; and %d more", more)
 		}
 		row.Status, row.Refuses = ports.CheckFail, true
-		row.Advice = "run skein repair recount with the queue's name, which writes them again or names a key that must be deleted or renamed first; " +
-			"if it finds another shard count, put the record back by hand as the queue's other shards have it"
+		row.Advice = "run skein repair recount with the queue's name: it writes the records again, or names a key to delete or rename first; " +
+			"if it reports another shard count, copy the record of another shard of the queue by hand"
 	case err != nil:
-		row.Status, row.Value, row.Advice = ports.CheckUnknown, err.Error(), "see the other rows, or look again"
+		row.Status, row.Value, row.Advice = ports.CheckUnknown, err.Error(), "see the other checks, or run the checks again"
 	case found.unread > 0:
-		row.Status, row.Advice = ports.CheckUnknown, "see the other rows, or look again"
-		row.Value = fmt.Sprintf("%d could not be read, and %d others are right", found.unread, found.read)
+		row.Status, row.Advice = ports.CheckUnknown, "see the other checks, or run the checks again"
+		row.Value = fmt.Sprintf("%d could not be read; the other %d are correct", found.unread, found.read)
 	default:
-		row.Value = fmt.Sprintf("those of queues and shards can be read, %d in all", found.read)
+		row.Value = fmt.Sprintf("all %d records of queues and shards can be read", found.read)
 	}
 	return row
 }
@@ -125,7 +125,7 @@ func wrongRecord(q *queueRecord, reply *goredis.StringCmd) (string, error) {
 	case err != nil:
 		return fmt.Sprintf("can't be read: %q", core.CutText(reply.Val(), 40)), nil
 	case record.layout() != q.layout():
-		return fmt.Sprintf("says %d shards in generation %d, and its queue's %d in %d",
+		return fmt.Sprintf("has %d shards in generation %d, but its queue has %d in generation %d",
 			record.Shards, record.Generation, q.Shards, q.Generation), nil
 	}
 	return "", nil

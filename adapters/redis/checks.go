@@ -50,7 +50,7 @@ func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 	return append(rows, s.recordsRow(ctx)), nil
 }
 
-// checkCluster looks at the masters while the Cluster's check and the reading of records go on.
+// checkCluster checks the masters at the same time as it checks the Cluster and reads the records.
 // Both may need a hanging master, which gets a row here.
 func (s *Store) checkCluster(ctx context.Context) ([]ports.Check, error) {
 	usable := make(chan error, 1)
@@ -62,8 +62,8 @@ func (s *Store) checkCluster(ctx context.Context) ([]ports.Check, error) {
 		return nil, translate(ctx, err)
 	}
 	if len(masters) == 0 {
-		return []ports.Check{{Name: "cluster", Status: ports.CheckFail, Refuses: true, Value: "no server of it has a slot",
-			Advice: "give its masters all slots, as redis-cli --cluster create does; if they had some, see CLUSTER NODES"}}, nil
+		return []ports.Check{{Name: "cluster", Status: ports.CheckFail, Refuses: true, Value: "no server has a slot",
+			Advice: "assign all slots to the masters, as redis-cli --cluster create does; if they had slots before, see CLUSTER NODES"}}, nil
 	}
 	rows, err := s.lookAtAll(ctx, masters)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *Store) lookAtAll(ctx context.Context, servers []goredis.UniversalClient
 	rows := make([][]ports.Check, len(servers))
 	looks := make([]func(func(looked)), len(servers))
 	for i, server := range servers {
-		rows[i] = silent(addressOf(server), "no, though another server does")
+		rows[i] = silent(addressOf(server), "no, but another server answers")
 		looks[i] = func(report func(looked)) { report(looked{i, lookAt(ctx, server)}) }
 	}
 	err := together(ctx, s.workers, checkPatience, looks, func(l looked) (bool, error) {
@@ -105,7 +105,7 @@ func (s *Store) lookAtAll(ctx context.Context, servers []goredis.UniversalClient
 // silent is the row of a server that does not answer.
 func silent(addr, why string) []ports.Check {
 	return []ports.Check{{Name: "answers", Server: addr, Status: ports.CheckFail, Refuses: true, Value: why,
-		Advice: "start the server, or let this process reach it and run INFO; if it runs, it hangs: look at its log and its machine"}}
+		Advice: "start the server; if it runs, check that this process can reach it and may run INFO, then look at its log and its machine"}}
 }
 
 // lookAt looks at one server. If that does not answer, the result is a row that reports it.
@@ -167,27 +167,27 @@ func (f info) memory() ports.Check {
 	used, peak, most := f.int("used_memory"), f.int("used_memory_peak"), f.int("maxmemory")
 	if most == 0 {
 		return checkRow("memory", fmt.Sprintf("%s used, %s at its peak, no maxmemory", size(used), size(peak)), ports.CheckWarn,
-			"set maxmemory below what the machine has: without, the system kills Redis where it would have refused pushes")
+			"set maxmemory below the machine's memory: without it the operating system kills Redis, where Redis would have refused pushes")
 	}
 	share := used * 100 / most
 	return checkRow("memory", fmt.Sprintf("%s used of %s, %d %%, %s at its peak", size(used), size(most), share, size(peak)),
 		max(when(share >= memoryWarns, ports.CheckWarn), when(share >= memoryFails, ports.CheckFail)),
-		"let servers drain the queues, remove dead letters (skein morgue rm), or raise maxmemory: a full server refuses pushes")
+		"let servers work off the queues, remove dead letters (skein morgue rm), or raise maxmemory: a full Redis refuses pushes")
 }
 
 func (f info) appendOnly() ports.Check {
 	if f["aof_enabled"] != "1" {
-		return checkRow("append_only", "off", ports.CheckWarn, "set appendonly yes: without, a crash loses all pushes since the last snapshot")
+		return checkRow("append_only", "off", ports.CheckWarn, "set appendonly yes: without it a crash loses all pushes since the last snapshot")
 	}
 	written := f["aof_last_write_status"]
 	return checkRow("append_only", "on, last write "+written, when(written != "ok", ports.CheckFail),
-		"make room on the disk: Redis can't write its log, and refuses to write at all")
+		"free space on the disk: Redis can't write its append-only file, and refuses all writes")
 }
 
 func (f info) snapshots() ports.Check {
 	last := f["rdb_last_bgsave_status"]
 	return checkRow("snapshots", "last "+last, when(last != "ok", ports.CheckFail),
-		"look at Redis's log and make room on the disk or in memory: with stop-writes-on-bgsave-error, the default, nothing is stored until a snapshot succeeds")
+		"look at Redis's log, and free disk space or memory: with stop-writes-on-bgsave-error, the default, Redis refuses all writes until a snapshot succeeds")
 }
 
 func (f info) lag() ports.Check {
@@ -206,13 +206,13 @@ func (f info) lag() ports.Check {
 	if len(late) > 0 {
 		value += ": " + strings.Join(late, ", ")
 	}
-	return checkRow("replicas", value, when(len(late) > 0, ports.CheckWarn), "look at the network and the replica's disk: a failover would lose what it has not got")
+	return checkRow("replicas", value, when(len(late) > 0, ports.CheckWarn), "check the network and the replica's disk: a failover would lose the writes that the replica has not received")
 }
 
 func (f info) evicted() ports.Check {
 	n := f.int("evicted_keys")
 	return checkRow("evicted_keys", fmt.Sprint(n), when(n > 0, ports.CheckFail),
-		"set maxmemory-policy to noeviction: since the server started keys were evicted, which may have been jobs or leases")
+		"set maxmemory-policy to noeviction: Redis has evicted keys since its start, which may have been jobs or leases")
 }
 
 func (f info) clients() ports.Check {
@@ -223,7 +223,7 @@ func (f info) clients() ports.Check {
 
 // unknown is a check of a value that the server did not report.
 func unknown(name string, err error) ports.Check {
-	return ports.Check{Name: name, Status: ports.CheckUnknown, Value: err.Error(), Advice: "grant the user the command, or look yourself"}
+	return ports.Check{Name: name, Status: ports.CheckUnknown, Value: err.Error(), Advice: "grant the user this command, or check the setting by hand"}
 }
 
 func policyRow(ctx context.Context, server goredis.UniversalClient) ports.Check {
@@ -234,7 +234,7 @@ func policyRow(ctx context.Context, server goredis.UniversalClient) ports.Check 
 	}
 	policy := config["maxmemory-policy"]
 	return checkRow(name, policy, max(when(strings.HasPrefix(policy, "volatile-"), ports.CheckWarn), when(strings.HasPrefix(policy, "allkeys-"), ports.CheckFail)),
-		"set it to noeviction: any other may evict what jobs need")
+		"set it to noeviction: another policy may evict keys that jobs need")
 }
 
 func slowRow(ctx context.Context, server goredis.UniversalClient) ports.Check {
@@ -253,7 +253,7 @@ func slowRow(ctx context.Context, server goredis.UniversalClient) ports.Check {
 	if slow > 0 {
 		value += fmt.Sprintf(", the longest %v", worst)
 	}
-	return checkRow(name, value, when(slow > 0, ports.CheckWarn), "see SLOWLOG GET: everybody waits for a slow command, and leases may run out")
+	return checkRow(name, value, when(slow > 0, ports.CheckWarn), "see SLOWLOG GET: all clients wait for a slow command, and leases may expire")
 }
 
 // writesProbe has the flags of a push, which has none. So a server refuses it for the reasons for
@@ -263,12 +263,12 @@ const writesProbe = "#!lua\nreturn 1"
 // refusals are the beginnings of errors with which a server refuses scripts that write, and the
 // cures.
 var refusals = []struct{ prefix, advice string }{
-	{"OOM", "it is full: let servers drain the queues, remove dead letters (skein morgue rm), or raise maxmemory"},
-	{"MISCONF", "make room on the disk and look at Redis's log: it can't write its snapshot or its append-only file, and stores nothing until it can"},
-	{"NOREPLICAS", "bring its replicas back, or lower min-replicas-to-write"},
-	{"READONLY", "it is a replica: connect to the master, or promote this one"},
-	{"MASTERDOWN", "it is a replica without its master: connect to the master, or promote this one"},
-	{"LOADING", "wait: it loads what it has on the disk"},
+	{"OOM", "Redis is full: let servers work off the queues, remove dead letters (skein morgue rm), or raise maxmemory"},
+	{"MISCONF", "free space on the disk and look at Redis's log: Redis can't write its snapshot or its append-only file, and refuses all writes until it can"},
+	{"NOREPLICAS", "bring the replicas back, or lower min-replicas-to-write"},
+	{"READONLY", "this Redis is a replica: connect to its master, or promote it"},
+	{"MASTERDOWN", "this Redis is a replica without its master: connect to the master, or promote the replica"},
+	{"LOADING", "wait: Redis is loading its data from the disk"},
 }
 
 // writesRow reports whether the server runs scripts that write.
@@ -295,7 +295,7 @@ func clusterRow(ctx context.Context, server goredis.UniversalClient) ports.Check
 	f := parseInfo(text)
 	row := checkRow(name, fmt.Sprintf("%s, %s of 16384 slots served", f["cluster_state"], f["cluster_slots_ok"]),
 		when(f["cluster_state"] != "ok" || f["cluster_slots_ok"] != "16384", ports.CheckFail),
-		"see CLUSTER NODES: shards whose slots nobody serves stand still")
+		"see CLUSTER NODES: shards in slots without a server stand still")
 	row.Refuses = row.Status != ports.CheckOK
 	return row
 }
@@ -304,11 +304,11 @@ func coverageRow(ctx context.Context, server goredis.UniversalClient) ports.Chec
 	const setting, name = "cluster-require-full-coverage", "cluster_require_full_coverage"
 	config, err := server.ConfigGet(ctx, setting).Result()
 	if err == nil && config[setting] == "" {
-		err = fmt.Errorf("the server does not say its %s", setting)
+		err = fmt.Errorf("the server did not return its %s", setting)
 	}
 	if err != nil {
 		return unknown(name, err)
 	}
 	return checkRow(name, config[setting], when(config[setting] != "no", ports.CheckWarn),
-		"set "+setting+" no: with yes, Redis's default, one master that is dead or hangs and that no replica replaces makes all servers refuse every key (CLUSTERDOWN) once cluster-node-timeout is over, and all queues stand still")
+		"set "+setting+" no: with yes, the default, all queues stand still if one master is down and no replica replaces it within cluster-node-timeout: every server then refuses every key (CLUSTERDOWN)")
 }

@@ -32,7 +32,7 @@ func claimer(r *ports.TurnRequest) (string, error) {
 	b = binary.AppendUvarint(b, uint64(len(r.Node)))
 	b = append(b, r.Node...)
 	if len(b) > 1<<12 {
-		return "", fmt.Errorf("%w: owner and node have %d bytes; use short names", ports.ErrInvalidRequest, len(b))
+		return "", fmt.Errorf("%w: the server's owner id and name have %d bytes together; use shorter ones", ports.ErrInvalidRequest, len(b))
 	}
 	binary.BigEndian.PutUint16(b, uint16(len(b)-2))
 	return string(b), nil

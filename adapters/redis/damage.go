@@ -13,8 +13,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// damagedRecord matches the error of a script that can't read what is stored for an id: place and
-// id, in hex, and whether a part of it is missing.
+// damagedRecord matches the error of a script that can't read the record of an id: place and id, in
+// hex, and whether a part of it is missing.
 var damagedRecord = regexp.MustCompile(`damaged: ([qckd]) ([0-9a-f]*) (missing: )?`)
 
 // damagedError is the error of a script that can't read a record, or misses a part of it, and so
@@ -37,7 +37,7 @@ func newDamagedError(found []string, err error) error {
 
 // Error implements error.
 func (e *damagedError) Error() string {
-	return fmt.Sprintf("redis: what is stored of %s %q can't be read: %s", places[e.place], e.id, e.text)
+	return fmt.Sprintf("redis: the %s record of id %q can't be read: %s", places[e.place], e.id, e.text)
 }
 
 func isDamage(err error) bool { return err != nil && damagedRecord.MatchString(err.Error()) }
@@ -118,7 +118,7 @@ func (s *Store) setAside(ctx context.Context, meta string, damaged *damagedError
 	what, why, place := r.text(), r.text(), places[damaged.place].String()
 	for r.more() {
 		if id, shard := r.text(), shardOf(base); what == "unlisted" {
-			s.logger.Warn("a record that no list of its shard had was listed again, as of now", "shard", shard, "place", place, "id", id, "error", why)
+			s.logger.Warn("a record was missing from the lists of its shard; it was listed again, with the present time", "shard", shard, "place", place, "id", id, "error", why)
 		} else {
 			s.logger.Error("a record that can't be read was set aside; skein repair ls shows it, and skein repair discard removes it",
 				"shard", shard, "place", place, "id", id, "error", why)
@@ -167,7 +167,7 @@ func (s *Store) mastersWith(ctx context.Context, key string) (owner, others int,
 		})
 	}
 	if err != nil {
-		err = fmt.Errorf("redis: %w: whether another master has keys of %s can't be found out: %v", ErrTorn, shardOf(key), err)
+		err = fmt.Errorf("redis: %w: the check whether another master has keys of %s failed: %v", ErrTorn, shardOf(key), err)
 	}
 	return int(atOwner.Load()), int(elsewhere.Load()), err
 }

@@ -51,7 +51,7 @@ func (s *Store) sendAndWait(
 	for k, i := range group {
 		outcomes[i].value, outcomes[i].err = cmds[k].Result()
 		if have, err := wait.Result(); outcomes[i].err == nil && (err != nil || have < int64(s.replicas)) {
-			outcomes[i].err = fmt.Errorf("the server has it, but %d of %d replicas confirmed it within %v; it may be lost in a failover",
+			outcomes[i].err = fmt.Errorf("the master has stored the write, but only %d of %d replicas confirmed it within %v; a failover may lose it",
 				have, s.replicas, s.waitTimeout)
 			if err != nil {
 				outcomes[i].err = fmt.Errorf("%w: %v", outcomes[i].err, err)

@@ -19,7 +19,7 @@ var permanentErrors = []struct{ prefix, advice string }{
 	{"WRONGPASS", "correct the user and the password with which the client connects"},
 	{"NOAUTH", "connect with the server's password; a URL has it as redis://USER:PASSWORD@HOST:PORT"},
 	{"NOPERM", "grant the user the rights that docs/operations/redis.md lists"},
-	{"DENIED", "give the server a password, or set its protected-mode or bind"},
+	{"DENIED", "set a password on the server, or change its protected-mode or bind"},
 	{"DB index is out of range", "connect to a database that the server has; a URL has its number as redis://HOST:PORT/0"},
 	{"SELECT is not allowed in cluster mode", "connect to database 0"},
 	{"This instance has cluster support disabled", "connect to it as to a single server: by a URL redis://HOST:PORT, or in a program by goredis.NewClient"},

@@ -28,8 +28,8 @@ const (
 // errNoRegistry and errListAway are returned when the Cluster's server that has the list of queues
 // can't be reached: a queue can't be inspected, or can't be declared.
 var (
-	errNoRegistry = errors.New("redis: the Cluster's server that has the list of queues can't be reached, nor a shard that says what it knows of the queue")
-	errListAway   = fmt.Errorf("%w, so that it can't be declared", errNoRegistry)
+	errNoRegistry = errors.New("redis: neither the Cluster's server with the list of queues nor a shard of the queue can be reached; restore that server")
+	errListAway   = fmt.Errorf("%w; until then the queue can't be declared", errNoRegistry)
 )
 
 // seenQueues are the records of queues as this store has seen them last. They replace the list
@@ -140,7 +140,7 @@ func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
 	case known:
 		return seen, nil
 	case asking.Err() != nil:
-		return nil, fmt.Errorf("redis: the Cluster's server that has the list of queues has not answered within %v", longestPatience)
+		return nil, fmt.Errorf("redis: the Cluster's server with the list of queues has not answered within %v; check that server", longestPatience)
 	}
 	return nil, err
 }
@@ -150,7 +150,7 @@ func (s *Store) listQueues(ctx context.Context) (map[string]queueRecord, error) 
 	records, unread, err := s.readQueues(ctx)
 	for name, text := range unread {
 		if s.seen.isNewDamage(name, text) {
-			s.logger.Error("the record of a queue can't be read, so that the queue is not listed; skein repair recount puts it back", "queue", name, "record", text)
+			s.logger.Error("the record of a queue can't be read, so the queue is not listed; skein repair recount restores it", "queue", name, "record", text)
 		}
 	}
 	return records, err

@@ -200,7 +200,7 @@ func (s *Store) restoreShard(ctx context.Context, q queueRecord, shard core.Shar
 	meta := s.keys(shard)[keyMeta].(string)
 	owner, others, err := s.mastersWith(ctx, meta)
 	if err != nil || others > 0 {
-		return false, cmp.Or(err, fmt.Errorf("redis: %w: of %v, %d masters have keys that its slot's owner should have", ErrTorn, shard, owner+others))
+		return false, cmp.Or(err, fmt.Errorf("redis: %w: %d masters have keys of %v, which only the owner of its slot should have", ErrTorn, owner+others, shard))
 	}
 	value, err := s.run(ctx, call{script: declareShardScript, keys: []any{meta}, args: []any{q.text, boolArg(false)}})
 	if err != nil {
@@ -262,7 +262,7 @@ func overwritten(key, kind string) error {
 	case ":j", ":c", ":l", ":k", ":t", ":x", ":xm", ":q":
 		what = "the data that Skein kept in it is lost"
 	}
-	return fmt.Errorf("%w: the key %s is no %s, so another program has overwritten it; delete or rename it with redis-cli, "+
+	return fmt.Errorf("%w: the key %s is not a %s, so another program has overwritten it; delete or rename it with redis-cli, "+
 		"and run skein repair recount again: %s", ports.ErrUnusable, key, kind, what)
 }
 

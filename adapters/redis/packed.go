@@ -19,7 +19,7 @@ const (
 )
 
 // errStored is for a stored value that none of the store's scripts has written.
-var errStored = errors.New("redis: a stored value can't be read; was it written by something else?")
+var errStored = errors.New("redis: a stored value can't be read; check whether another program writes to Skein's keys")
 
 // appendPacked appends a packed fresh job with one payload that is due now.
 func appendPacked(b []byte, p *core.Payload) []byte {
@@ -82,7 +82,7 @@ type stored struct {
 	group string
 }
 
-// parseStored reads what is stored for an id.
+// parseStored reads the record of an id.
 func parseStored(id, text string, at core.Instant, dead bool) (stored, error) {
 	s := decoder{rest: text}
 	var group string

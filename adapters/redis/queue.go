@@ -94,7 +94,7 @@ func (s *Store) queue(ctx context.Context, name string) (queueRecord, error) {
 	}
 	q, err := parseQueueRecord(name, f.text)
 	if err != nil {
-		return q, fmt.Errorf("%w: %q, the record of queue %q; skein repair recount puts it back", err, f.text, name)
+		return q, fmt.Errorf("%w: %q, the record of queue %q; skein repair recount restores it", err, f.text, name)
 	}
 	s.seen.note(name, q, true)
 	return q, nil
@@ -141,8 +141,8 @@ func (s *Store) noShard(ctx context.Context, shard core.Shard, asked storekit.La
 }
 
 // absent returns why a shard had no record when a script asked: its queue has none, or not that
-// shard, or a Declare had not come to it, or it was lost. A Declare may have come to it since. So
-// the shard is lost only if it still has no record when the queue's record states that all have
+// shard, or a Declare had not reached it yet, or it was lost. A Declare may have reached it since.
+// So the shard is lost only if it still has no record when the queue's record states that all have
 // one.
 func (s *Store) absent(ctx context.Context, shard core.Shard) error {
 	q, err := s.queueOrKept(ctx, shard.Queue, lookPatience)

@@ -7,7 +7,7 @@ import (
 )
 
 // errReply is for a reply that none of the store's scripts returns.
-var errReply = errors.New("redis: a script's reply can't be read; does something stand between us and the server?")
+var errReply = errors.New("redis: the reply of a script can't be read; check whether a proxy between this program and Redis changes replies")
 
 // reply reads the values that a script returned, one after another. After a value of an unexpected
 // kind, and after the end, it returns zeros, and is bad.

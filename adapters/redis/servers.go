@@ -29,16 +29,16 @@ func (s *Store) checkClient() error {
 	case nil:
 		return errNoClient
 	default:
-		return fmt.Errorf("%w: the client of Redis is a %T, whose servers the store does not know; use a *redis.Client or a *redis.ClusterClient", ports.ErrUnusable, c)
+		return fmt.Errorf("%w: the Redis client is a %T, which the store does not support; use a *redis.Client or a *redis.ClusterClient", ports.ErrUnusable, c)
 	}
 	if s.replicas > 0 && timeout > 0 && s.waitTimeout >= timeout {
-		return fmt.Errorf("%w: a WaitTimeout of %v, but the client of Redis has a ReadTimeout of %v and does not wait longer for a reply; make one shorter or the other longer",
+		return fmt.Errorf("%w: the WaitTimeout is %v, but the Redis client waits only %v for a reply (ReadTimeout); make WaitTimeout shorter or ReadTimeout longer",
 			ports.ErrUnusable, s.waitTimeout, timeout)
 	}
 	return nil
 }
 
-var errNoClient = fmt.Errorf("%w: there is no client of Redis; give New one", ports.ErrUnusable)
+var errNoClient = fmt.Errorf("%w: there is no Redis client; pass one to New", ports.ErrUnusable)
 
 // eachMaster checks every master at once. A master that can't be reached fails nothing if another
 // is reached: servers start without it.
@@ -70,7 +70,7 @@ func (s *Store) eachMaster(ctx context.Context, check func(context.Context, gore
 	return cmp.Or(failure, errNoMaster)
 }
 
-var errNoMaster = errors.New("redis: the Cluster has no master")
+var errNoMaster = errors.New("redis: the Cluster has no master; see CLUSTER NODES")
 
 // longestPatience is how long a server may take once another has answered the same call.
 const longestPatience = 3 * time.Second

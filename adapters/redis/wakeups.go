@@ -154,7 +154,7 @@ func (w *wakeups) start(ctx context.Context, ended bool) (done bool, err error) 
 	case !ended:
 		return false, nil
 	case goredis.HasErrorPrefix(w.failure, "NOPERM"): // the store is usable without wake-ups
-		return true, fmt.Errorf("redis: the user may not subscribe to wake-ups (%v); grant it the channels %s*, or shards are polled", w.failure, w.store.prefix)
+		return true, fmt.Errorf("redis: the user may not subscribe to wake-ups (%v); grant it the channels %s*; until then shards are polled", w.failure, w.store.prefix)
 	case w.failure == nil:
 		return true, fmt.Errorf("redis: subscribe to wake-ups: no answer within %v", retryFor)
 	}
@@ -241,7 +241,7 @@ func (w *wakeups) retry(ctx context.Context, channel string, err error) {
 		w.endTry(channel, !retryable(err))
 		if wait > silentWait && !w.reported && ctx.Err() == nil {
 			w.reported = true
-			w.store.logger.Warn("wake-ups are interrupted; the shards of these channels are polled until they are back",
+			w.store.logger.Warn("wake-ups are interrupted; until they are back, the shards of these channels are polled",
 				"channels", len(w.waits), "one", channel, "error", err.Error())
 		}
 	}

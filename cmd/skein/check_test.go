@@ -114,7 +114,7 @@ func TestDoctorAndCheckOfRedis(t *testing.T) {
 			t.Fatalf("a snapshot into /proc did not fail: %s", info)
 		}
 	}
-	endsAs(t, "no snapshot can be written", at, endings{6, 6, []string{"MISCONF", "make room on the disk"}})
+	endsAs(t, "no snapshot can be written", at, endings{6, 6, []string{"MISCONF", "free space on the disk"}})
 }
 
 // One master that refuses is enough.

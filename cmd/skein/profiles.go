@@ -46,7 +46,7 @@ func (a *app) profiles() (list []profile, err error) {
 		case len(fields) != 2:
 			return nil, fmt.Errorf("%w: %s, line %d has %d words; write a name and a URL", errUsage, path, number, len(fields))
 		case known[fields[0]]:
-			return nil, fmt.Errorf("%w: %s, line %d: the profile %s is there twice; remove one", errUsage, path, number, quoted(fields[0]))
+			return nil, fmt.Errorf("%w: %s, line %d: the profile %s occurs twice; remove one", errUsage, path, number, quoted(fields[0]))
 		}
 		known[fields[0]] = true
 		list = append(list, profile{fields[0], fields[1]})

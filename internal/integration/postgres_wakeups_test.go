@@ -167,7 +167,7 @@ func TestPostgresTellsWhyItCantListen(t *testing.T) {
 	})
 	v.push(s, core.When{}, "all else works")
 	_, err := s.Wakeups(t.Context(), core.Shards("orders", 1))
-	if err == nil || !strings.Contains(err.Error(), "set Options.Listen to a direct connection, or Options.NoWakeups") {
+	if err == nil || !strings.Contains(err.Error(), "set Options.Listen to a direct connection, or set Options.NoWakeups") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -366,7 +366,7 @@ func TestRedisRecountNamesAKeyOfAnotherType(t *testing.T) {
 		must(t, client.Do(t.Context(), command...).Err())
 		before := allContents(t, client)
 		_, err := recounted(t.Context(), w.store, w.shard)
-		if !errors.Is(err, ports.ErrUnusable) || !strings.Contains(err.Error(), "the key "+name+" is no ") || !strings.Contains(err.Error(), "delete or rename it") {
+		if !errors.Is(err, ports.ErrUnusable) || !strings.Contains(err.Error(), "the key "+name+" is not a ") || !strings.Contains(err.Error(), "delete or rename it") {
 			t.Errorf("with another type of %s a recount gave %v", name, err)
 		}
 		if diff := cmp.Diff(before, allContents(t, client)); diff != "" {

@@ -114,7 +114,7 @@ func (s severable) slow(unreached []core.Shard) bool {
 func patient[R, T any](ctx context.Context, s severable, r R, look func(*redis.Store, context.Context, R) (T, error), unreached func(T) []core.Shard) (T, error) {
 	for end := time.Now().Add(testservers.Patience); ; {
 		reply, err := look(s.Store, ctx, r)
-		slow := err != nil && strings.Contains(err.Error(), "no answer long after another server's") || s.slow(unreached(reply))
+		slow := err != nil && strings.Contains(err.Error(), "long after another call was answered") || s.slow(unreached(reply))
 		if !slow || ctx.Err() != nil || time.Now().After(end) {
 			return reply, err
 		}

@@ -57,7 +57,7 @@ func TestErrorsNameTheirSentinelAndWhatToDo(t *testing.T) {
 		{storekit.NotEmpty(shard), ports.ErrNotEmpty, `orders/3 holds jobs or dead letters; handle or delete jobs, revive or purge dead letters`},
 		{storekit.Full("disk full"), ports.ErrFull, `disk full; let servers work off the queue, or give the store more room`},
 		{jobsOf(ports.RetryingByCount+1, ports.Queue{}), ports.ErrInvalidRequest, `jobs can't be sorted by SortBy(5); use a constant of ports.SortBy`},
-		{jobsOf(ports.ByID, ports.Queue{Name: "orders"}), ports.ErrQueueMismatch, `"orders" was declared without an index of ids, which is permanent, and lists no jobs by id; list its retrying jobs by id, or look up a single id`},
+		{jobsOf(ports.ByID, ports.Queue{Name: "orders"}), ports.ErrQueueMismatch, `"orders" was declared without an index of ids, which is permanent, so its jobs can't be listed by id; list its retrying jobs by id, or look up a single id`},
 		{jobsOf(ports.ByID, ports.Queue{IndexIDs: true}), nil, ""},
 		{jobsOf(ports.RetryingByID, ports.Queue{}), nil, ""},
 	}
