@@ -163,7 +163,7 @@ func schemaMissing(err error) bool {
 func (s *Store) unfit(v schemaVersion) error {
 	switch known := len(versions()); {
 	case v.version == 0:
-		return fmt.Errorf(`postgres: %w: there is no schema %s; run "skein migrate up" or postgres.Migrate, or correct the name`, errSchema, s.schema)
+		return fmt.Errorf(`postgres: %w: schema %s is missing or has no tables of Skein; run "skein migrate up" or postgres.Migrate, or correct the name`, errSchema, s.schema)
 	case v.version <= known:
 		return fmt.Errorf(`postgres: %w: %s has version %d, this program needs %d; run "skein migrate up" or postgres.Migrate`, errSchema, s.schema, v.version, known)
 	}
