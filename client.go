@@ -152,7 +152,7 @@ func (c *Client) push(ctx context.Context, t target, entries []RawEntry, tell *M
 	return c.pushing(ctx, &RawPush{Queue: t.name, Entries: entries, client: c, target: t, tell: tell})
 }
 
-// send stores entries, and declares the queue where the store does not know it. It tells what one
+// send stores entries, and declares the queue where the store does not know it. It returns what one
 // entry met.
 func (c *Client) send(ctx context.Context, t target, entries []RawEntry, tell *Met) (err error) {
 	var met ports.PushReply
@@ -171,7 +171,7 @@ func (c *Client) send(ctx context.Context, t target, entries []RawEntry, tell *M
 	if isNil(c.store) {
 		return fmt.Errorf("%w: the client has no store; pass one to NewClient", ErrInvalidOptions)
 	}
-	if err := ctx.Err(); err != nil { // stores can't tell it from a call that was given up
+	if err := ctx.Err(); err != nil { // stores can't distinguish it from a call that was given up
 		return fmt.Errorf("push to queue %q: %w, nothing is stored: %w", t.name, ErrNotBegun, err)
 	}
 	generation, known := c.generations.Load(t.declaration())

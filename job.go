@@ -58,9 +58,9 @@ func (p *Payload[T]) Bury(reason error) {
 }
 
 // SettleIn settles the payload alone as done, in a transaction on the store that the job came from:
-// see [SettleIn], whose rules and errors apply. The job keeps its other payloads, and they end as
-// the handler's outcome says. If each other payload is settled or has an outcome of its own, the
-// job ends in the transaction. Commit each transaction before you settle the next payload.
+// see [SettleIn], whose rules and errors apply. The job keeps its other payloads, and they end by
+// the handler's outcome. If each other payload is settled or has an outcome of its own, the job
+// ends in the transaction. Commit each transaction before you settle the next payload.
 func (p *Payload[T]) SettleIn(ctx context.Context, settler ports.Settler) error {
 	if isNil(settler) {
 		return errNoSettler()

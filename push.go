@@ -85,7 +85,7 @@ func Tell(met *Met) PushOption {
 type Met uint8
 
 const (
-	// MetUnknown is the zero value: nothing was told.
+	// MetUnknown is the zero value: the store has not replied, or with an error.
 	MetUnknown Met = iota
 	// MetNew means that the push made a job, because its id had no queued job. One may be running.
 	MetNew

@@ -8,7 +8,7 @@ import (
 
 // namedCase holds a fresh backend to one rule.
 type namedCase struct {
-	// Name says the rule, so that the list of failures is a list of rules.
+	// Name names the rule, so that the list of failures is a list of rules.
 	Name string
 	// Rule is what a store that fails breaks, with where it stands.
 	Rule string

@@ -30,9 +30,8 @@ func (p Payload) Compare(q Payload) int {
 // a walk over the list is quicker than hashing.
 const indexAbove = 8
 
-// PayloadSet is the payloads of one job: a set by Data, in order of Compare.
-// The zero value is an empty set. A set has no merge rule of its own: each call that merges is told
-// the rule.
+// PayloadSet is the payloads of one job: a set by Data, in order of Compare. The zero value is an
+// empty set. A set has no merge rule of its own: each call that merges gets the rule.
 type PayloadSet struct {
 	list  []Payload
 	score map[string]float64

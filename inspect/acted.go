@@ -178,7 +178,7 @@ func (d *deed) end(ctx context.Context, handled int, err error) {
 	}
 }
 
-// audit stores what is known of the deed, even if its context has ended.
+// audit stores the action as far as it is known, even if its context has ended.
 func (d *deed) audit(ctx context.Context, wait time.Duration) error {
 	if d.inspector == nil || d.inspector.store == nil {
 		return nil

@@ -61,7 +61,7 @@ func New(inspector *inspect.Inspector, o Options) (*Dashboard, error) {
 
 // security are the headers of every page. Unlike the API's, the referrer policy lets pages send
 // their own origin to themselves. Without it browsers send forms with the origin null, and an old
-// browser's form could not be told from another site's.
+// browser's form could not be distinguished from another site's.
 var security = map[string]string{
 	"Cache-Control": "no-store",
 	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; " +

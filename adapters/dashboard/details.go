@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/internal/wrong"
 )
 
-// details are what is read of a queue less often.
+// details are the figures of a queue that are read less often.
 type details struct {
 	// retries is how often servers retry jobs of the queue, by their own announcements at the last
 	// read.

@@ -47,7 +47,7 @@ func squeezed(page []byte) []byte {
 }
 
 // squeezable reports whether a request may be answered with gzip. One caused by another site may
-// not: pages repeat parameters, and the length of a compressed page would tell an eavesdropper
+// not: pages repeat parameters, and the length of a compressed page would show an eavesdropper
 // whether a guess occurs elsewhere on it.
 func squeezable(r *http.Request) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {

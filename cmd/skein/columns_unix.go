@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// columnsOf returns how many columns a terminal has, 0 if it does not say.
+// columnsOf returns how many columns a terminal has, 0 if that is unknown.
 func columnsOf(terminal *os.File) int {
 	size, err := unix.IoctlGetWinsize(int(terminal.Fd()), unix.TIOCGWINSZ)
 	if err != nil {

@@ -141,7 +141,7 @@ FROM pg_class WHERE relkind = 'r' AND relnamespace = to_regnamespace($1)`, postg
 	return heaps, indexes, err
 }
 
-// tableState says what autovacuum has to do and has done.
+// tableState is what autovacuum has to do and has done.
 func tableState(ctx context.Context, pool *pgxpool.Pool) (string, error) {
 	heaps, indexes, err := tableSizes(ctx, pool)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Benchmark does the same work on Skein and on another queue, side by side, on one
-// Redis or one Postgres, and prints a table in Markdown. docs/contributing/benchmarks.md says
-// what each work measures.
+// Benchmark does the same work on Skein and on another queue, side by side, on one Redis or one
+// Postgres, and prints a table in Markdown. docs/contributing/benchmarks.md describes what each
+// work measures.
 package main
 
 import (

@@ -23,8 +23,8 @@ type skeinSystem struct {
 	setting skeinSetting
 }
 
-// fewLanes is how many lanes work where nothing else is said: handlers that do nothing keep no more
-// busy.
+// fewLanes is how many lanes work where nothing else is configured: handlers that do nothing keep
+// no more busy.
 const fewLanes = 5
 
 // skeinSetting is how Skein is configured. 0 is its default everywhere.

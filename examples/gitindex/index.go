@@ -13,8 +13,8 @@ type handler func(ctx context.Context, id string, events []Event) error
 // stripes is how many locks an index has, so that lanes rarely meet.
 const stripes = 64
 
-// index is what each path holds, as the events that were handled say. It may be
-// used by many lanes at once.
+// index is what each path holds, according to the handled events. It may be used by many lanes at
+// once.
 type index struct {
 	seed    maphash.Seed
 	stripes [stripes]stripe
@@ -47,10 +47,9 @@ func newIndex() *index {
 // applied, so events at or below the last applied position are skipped: that
 // makes it idempotent.
 //
-// Each event says what the path held before. If the index holds something else,
-// an event was lost, doubled or overtaken: the link is broken, which is counted
-// here and fails the run at its end. The event is applied nevertheless, so that
-// one fault is not reported twice.
+// Each event has what the path held before. If the index holds something else, an event was lost,
+// doubled or overtaken: the link is broken, which is counted here and fails the run at its end. The
+// event is applied nevertheless, so that one fault is not reported twice.
 func (x *index) handle(_ context.Context, id string, events []Event) error {
 	for _, e := range events {
 		path, err := eventPath(id, e)

@@ -5,11 +5,10 @@
 //	go run ./examples/gitindex -repo DIR -fail 0.05 -store redis://localhost:6379
 //	go run ./examples/gitindex -repo DIR -fail 0.05 -store redis://localhost:6379 -nodes 4
 //
-// It pushes one event for each file that a commit of the first-parent history
-// changed; the id is the path. Handlers keep an index of what each path holds,
-// while the flags make them fail, panic and be slow. Each event says
-// what its path held before, which must be what the index holds; at the end
-// the index must equal git ls-tree -r HEAD. It exits with 1 if it doesn't.
+// It pushes one event for each file that a commit of the first-parent history changed; the id is
+// the path. Handlers keep an index of what each path holds, while the flags make them fail, panic
+// and be slow. Each event has what its path held before, which must be what the index holds; at the
+// end the index must equal git ls-tree -r HEAD. It exits with 1 if it doesn't.
 //
 // With -nodes N, N processes handle, and each of them is killed with SIGKILL and started
 // again every few seconds (-kill): the others take its work over. The index stays here, and

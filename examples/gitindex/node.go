@@ -40,8 +40,8 @@ func runNode(in io.Reader, out, stderr io.Writer) int {
 	return 0
 }
 
-// serve runs a node's server until ctx ends and it has drained. A node that is told to end before
-// its store is open has nothing to drain.
+// serve runs a node's server until ctx ends and it has drained. A node that is stopped before its
+// store is open has nothing to drain.
 func (s settings) serve(ctx context.Context, handle handler) error {
 	store, closeStore, err := backends.Open(ctx, s.Store)
 	if err != nil && ctx.Err() != nil {

@@ -12,9 +12,9 @@
 // and "finished", a fifth of them "error" instead, then the retries, with the
 // first "gave up" after about four minutes. After six it is quiet.
 //
-// Jobs are kept in memory unless -store names another store. It runs until it is
-// interrupted, or for the time of -for. Then it lets the
-// handlers finish and says for each queue what is done and what is left.
+// Jobs are kept in memory unless -store names another store. It runs until it is interrupted, or
+// for the time of -for. Then it lets the handlers finish and prints for each queue what is done and
+// what is left.
 package main
 
 import (

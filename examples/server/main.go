@@ -4,8 +4,8 @@
 // with the API below /jobs/api/v1. On a signal it lets what runs finish, and stops; a second one
 // ends it at once.
 //
-// Jobs are kept where -store says: memory:// (the default, for trying it out),
-// redis://HOST:PORT/DB or postgres://HOST:PORT/DATABASE.
+// The flag -store names the store: memory:// (the default, for trying it out), redis://HOST:PORT/DB
+// or postgres://HOST:PORT/DATABASE.
 package main
 
 import (

@@ -18,7 +18,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Usage says which URLs Open and Connect take, for the help of a command's flag.
+// Usage lists the URLs that Open and Connect take, for the help of a command's flag.
 const Usage = "memory://, redis://HOST:PORT/DB?prefix=NAME: (rediss:// with TLS), redis-cluster://HOST:PORT?addr=HOST:PORT, " +
 	"or postgres://HOST:PORT/DATABASE?schema=NAME"
 

@@ -165,7 +165,7 @@ func (s *shard) awaitRetry(wait, atLeast time.Duration) bool {
 	return await(timer.C, s.released, s.node.stop)
 }
 
-// ownerInfo is what this node knows of the owner of a shard that it holds no lease of.
+// ownerInfo is the last known owner of a shard that this node has not leased.
 type ownerInfo struct {
 	// holder is the owner at the time of the last refused acquire; "" if unknown.
 	holder string

@@ -25,8 +25,8 @@ type Store interface {
 	Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error)
 }
 
-// Queue is a queue that the node serves. All fields are set, except those whose comments say what 0
-// means; the root package fills in the defaults.
+// Queue is a queue that the node serves. All fields are set, except those whose comments explain 0;
+// the root package fills in the defaults.
 type Queue struct {
 	Name     string
 	Shards   int
@@ -49,9 +49,9 @@ type Queue struct {
 	Earliest bool
 	// Run handles a batch. Jobs to which it gave no outcome get that of its error or panic.
 	Run func(ctx context.Context, b *Batch) error
-	// Outcome returns what a non-nil error means for a job. It may panic, as the error's own
-	// methods may. Text returns what is stored of an error, and the group of dead letters that
-	// die of it. It does not panic.
+	// Outcome returns what a non-nil error means for a job. It may panic, as the error's own methods
+	// may. Text returns the stored text of an error, and the group of the dead letters with that
+	// error. It does not panic.
 	Outcome func(err error) core.Outcome
 	Text    func(err error) (text, group string)
 	// Stored returns the error message that a stored text stands for. It does not panic.
@@ -99,8 +99,7 @@ type Config struct {
 	PollInterval time.Duration
 	// LeaseTTL is how long a lease lasts.
 	LeaseTTL time.Duration
-	// ShutdownTimeout is how long handlers may go on after a stop before their contexts are
-	// cancelled.
+	// ShutdownTimeout is how long handlers may run after a stop before their contexts are cancelled.
 	ShutdownTimeout time.Duration
 	// Prefetch bounds how many jobs of a shard are claimed ahead of the lane. 0 claims one batch
 	// at a time.

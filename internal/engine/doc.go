@@ -81,7 +81,7 @@
 //
 //	engine.go, rundue.go      Run and RunDue: start, serve, drain
 //	config.go, register.go    what a node is given; how it declares its queues and retires
-//	membership.go, nodelog.go how nodes share their queues' shards, and what is said of it
+//	membership.go, nodelog.go how nodes share their queues' shards, and what the log reports of it
 //	assigned.go               a shard that becomes the node's or another's
 //	poll.go, wakeup.go        how shards learn of work
 //	watch.go                  what the log says of handlers and shards that make no loop fail
@@ -107,6 +107,6 @@
 //	runctx.go                 a handler's context
 //	node.go, loop.go          what all parts share; starting, waiting and ending loops
 //	outages.go, panic.go      failures of the store; panics
-//	mismatch.go               what is said of another shard count
+//	mismatch.go               errors and log lines about another shard count
 //	estimate.go               the store's clock, its round trips, how long jobs take
 package engine

@@ -12,8 +12,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// lease is what this node knows of its lease of one shard. The zero value is no lease. shard.mu
-// guards it.
+// lease is this node's view of its lease of one shard. The zero value is no lease. shard.mu guards
+// it.
 type lease struct {
 	held  bool
 	token int64

@@ -32,7 +32,8 @@ func (e *mismatchError) Error() string {
 // Unwrap returns the store's error.
 func (e *mismatchError) Unwrap() error { return e.err }
 
-// DeclareError wraps the error of a declaration, and says what to do where a page does.
+// DeclareError wraps the error of a declaration, and names the page that describes the change, if
+// there is one.
 func DeclareError(queue string, err error) error {
 	if errors.Is(err, ports.ErrShardCountMismatch) {
 		return &mismatchError{queue: queue, err: err}

@@ -12,8 +12,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// node is what all parts of an engine share: its configuration, the store and what is known of it,
-// and the contexts and signals of its end.
+// node is what all parts of an engine share: its configuration, the store and its state, and the
+// contexts and signals of its end.
 type node struct {
 	store      Store
 	cfg        Config

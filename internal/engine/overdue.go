@@ -24,8 +24,8 @@ type overdue struct {
 	first bool
 }
 
-// WithTimeout is context.WithTimeoutCause for a context of the batch's handler. The batch notes
-// the timeout, so that the log can say when the handler outlasts it.
+// WithTimeout is context.WithTimeoutCause for a context of the batch's handler. The batch notes the
+// timeout, so that the log can report a handler that outlasts it.
 func (b *Batch) WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeoutCause(ctx, d, cause)
 	b.setTimeout(contextEnd{time.Now().Add(d), cause})

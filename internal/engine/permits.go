@@ -135,7 +135,7 @@ func (p *permits) call(c dispatch.PermitCall) {
 	signal(p.node.permitsNow)
 }
 
-// tell leaves the result of a call for obtain. Two calls may end at once, since the next can begin
+// tell passes the result of a call to obtain. Two calls may end at once, since the next can begin
 // while one is logged, and only obtain receives. So a call makes room and sends under one lock, or
 // it might wait for ever.
 func (p *permits) tell(err error) {

@@ -14,11 +14,11 @@ import (
 	"strings"
 )
 
-// DefaultCommits is how many commits the first-parent history has unless told:
-// some tens of thousands of file changes.
+// DefaultCommits is how many commits the first-parent history has by default: some tens of
+// thousands of file changes.
 const DefaultCommits = 3000
 
-// Options says what to write. The zero value is a repository of DefaultCommits.
+// Options describe the repository to write. The zero value is a repository of DefaultCommits.
 type Options struct {
 	// Seed chooses the history: the same seed, the same commit hashes.
 	Seed uint64

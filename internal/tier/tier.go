@@ -4,7 +4,7 @@ package tier
 
 import "testing"
 
-// Long skips the test under -short, which is how make test runs. The reason says what the test
+// Long skips the test under -short, which is how make test runs. The reason names what the test
 // needs that a run before each push can't afford, such as "waits for a master's failover".
 func Long(t testing.TB, reason string) {
 	t.Helper()

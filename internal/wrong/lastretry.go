@@ -30,7 +30,7 @@ type LastRetry struct {
 }
 
 // LastRetryList returns options that list the jobs of a queue that wait for their last retry. The
-// list is read by an index, and ends after a hundred. ok is false where nothing is to be said: no
+// list is read by an index, and ends after a hundred. ok is false if there is nothing to report: no
 // job has failed, or no server that is there announces 5 retries or more. Of servers that differ
 // the one counts that allows most.
 func LastRetryList(s *inspect.QueueStats, nodes []inspect.Node) (o inspect.ListOptions, ok bool) {
@@ -54,8 +54,8 @@ func LastRetryList(s *inspect.QueueStats, nodes []inspect.Node) (o inspect.ListO
 	return o, o.FromRetries >= leastRetries && len(o.Shards) > 0
 }
 
-// LastRetryOf counts the jobs that [LastRetryList] lists. Of a list that lacks shards it counts
-// what is there.
+// LastRetryOf counts the jobs that [LastRetryList] lists. If the list lacks shards, it counts the
+// others.
 func LastRetryOf(o inspect.ListOptions, jobs iter.Seq2[inspect.QueuedJob, error]) (l LastRetry, err error) {
 	l.Max = o.FromRetries
 	for job, err := range jobs {

@@ -1,5 +1,5 @@
-// Package wrong says what is wrong in a store now, worst first, of what an inspector has seen. It
-// is pure: it asks nothing, and its clock is that of what was seen.
+// Package wrong lists what is wrong in a store now, worst first, from the facts that an inspector
+// has read. It is pure: it asks nothing, and its clock is that of what was seen.
 package wrong
 
 import (
@@ -115,10 +115,10 @@ type Line struct {
 	Server string
 	// ID is the id of the running job that is the cause, as ShowID shows it; empty if none is known.
 	ID string
-	// Text says it, without the queue.
+	// Text describes it, without the queue.
 	Text string
-	// Since is since when it is so. Where nothing tells, Seen is set and it is when it was first seen
-	// to be so: it may have been so for longer.
+	// Since is since when it is so. If nothing shows it, Seen is set, and Since is when it was first
+	// seen, so it may have lasted for longer.
 	Since time.Time
 	Seen  bool
 	// weight ranks lines of a kind.
@@ -171,7 +171,7 @@ func Now(v *View, before Memory) (lines []Line, after Memory) {
 	return r.lines, after
 }
 
-// rising is how much a lag grows within a minute or more that is said to be growing.
+// rising is how much a lag grows within a minute or more that is reported as growing.
 const rising = 30 * time.Second
 
 // remembered adds the lags of a look to those of the ten minutes before it.

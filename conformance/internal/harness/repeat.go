@@ -12,10 +12,9 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Repeating returns a handle that makes each call of unknown outcome again until its
-// outcome is known, as package ports lets callers do, and counts that where
-// [CountRepeats] said. It passes Ping, Settle and SettlePayload on as they are: callers
-// must not repeat those two.
+// Repeating returns a handle that makes each call of unknown outcome again until its outcome is
+// known, as package ports lets callers do, and counts it for [CountRepeats]. It passes
+// Ping, Settle and SettlePayload on as they are: callers must not repeat those two.
 func Repeating(store ports.ShardStore) ports.ShardStore {
 	return storekit.Intercept(store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 		switch call.Method {

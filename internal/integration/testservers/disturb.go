@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// disturb calls cut, which says how many connections it has cut, at that interval until
-// the test ends. The test fails if cut does, or has cut nothing.
+// disturb calls cut, which returns how many connections it has cut, at that interval until the test
+// ends. The test fails if cut does, or has cut nothing.
 //
 // Where a cut takes long, those who are cut have as little of the machine. They get
 // five times as long until the next, or they would be cut again before they have done

@@ -224,5 +224,5 @@ func (o *Observer) LeaseChanged(e ports.LeaseEvent) {
 // NodeChanged implements [ports.Observer].
 func (o *Observer) NodeChanged(e ports.NodeEvent) { add(o.turns.nodes, e.Change.String(), 1) }
 
-// ShardsAssigned implements [ports.Observer]. Leases say what came of it.
+// ShardsAssigned implements [ports.Observer]. Events of leases report the outcome.
 func (o *Observer) ShardsAssigned(ports.AssignEvent) {}
