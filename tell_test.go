@@ -102,7 +102,8 @@ func TestQueuesRefuseInvalidMergeRules(t *testing.T) {
 	}
 }
 
-// A program that declares a queue with another rule than the stored one is told so, and what to do.
+// A program that declares a queue with another rule than the stored one gets an error that names
+// the cure.
 func TestAQueueKeepsItsMergeRule(t *testing.T) {
 	client := skein.NewClient(memory.New(memory.Options{}), skein.ClientOptions{})
 	push := func(rule skein.MergeRule) error {

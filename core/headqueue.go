@@ -5,7 +5,7 @@ import (
 	"iter"
 )
 
-// headScheduler is a [Scheduler] that is told which heads change, as all of this package are. The
+// headScheduler is a [Scheduler] that gets the heads that change, as all of this package do. The
 // engine has the same interface, with what its methods do.
 type headScheduler interface {
 	Scheduler

@@ -31,8 +31,8 @@ type cluster struct {
 
 const clusterPoll, clusterTTL = time.Second, 30 * time.Second
 
-// inCluster runs a test with three servers, whose jobs take as long as their payload says or until
-// they are cancelled. The wake-ups of the store are hidden unless waking.
+// inCluster runs a test with three servers, whose jobs take as long as their payload states or
+// until they are cancelled. The wake-ups of the store are hidden unless waking.
 func inCluster(t *testing.T, waking bool, test func(c *cluster)) {
 	synctest.Test(t, func(t *testing.T) {
 		var store ports.ShardStore = memory.New(memory.Options{})

@@ -84,7 +84,7 @@ func TestCancelWhatRuns(t *testing.T) {
 	}
 	h.advance(2 * time.Minute)
 	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Lanes: 8})
-	says(t, h.get("/busy"), "blue alive: 0 of 8 lanes busy", "2 prefetched, or just started", "2 min ● long")
+	says(t, h.get("/busy"), "blue alive: 0 of 8 lanes busy", "2 buffered, or just started", "2 min ● long")
 	says(t, h.do("op", "cancel", "q", "orders", "id", "a", "back", "busy"), "1 cancelled, to be put back", "to be put back")
 	says(t, h.form("op", "drop", "q", "orders", "id", "b", "back", "busy").Body.String(), "Cancel and drop 1 id?")
 	says(t, h.do("op", "drop", "q", "orders", "id", "b", "back", "busy", "confirm", "1"), "to be dropped")
@@ -201,7 +201,7 @@ func TestEditAPayload(t *testing.T) {
 	h.push("orders", "a", 0, `{"n":1}`, "\xff\xfe")
 	h.end("orders", core.Buried, "boom")
 	page := h.get("/id?q=orders&id=a")
-	says(t, page, "It is in the morgue; revive it to run it again.", `"n": 1`, "binary: fffe", "00000000 ff fe")
+	says(t, page, "The id is only in the morgue; revive its dead letter to run it again.", `"n": 1`, "binary: fffe", "00000000 ff fe")
 	if n := strings.Count(page, `value="edit"`); n != 1 {
 		t.Errorf("%d payloads can be edited", n)
 	}

@@ -193,7 +193,7 @@ func showsWhatRuns(t *testing.T, o httpapi.Options, slow string) {
 	h.announce(ports.Node{Name: "blue", Queues: []string{"orders"}, Lanes: 8, Status: ports.NodeStatus{Busy: 1, Running: 1, Longest: longest}})
 	h.announce(ports.Node{Name: "green", Owner: "o2", Queues: []string{"mails"}, Lanes: 4})
 	page := h.get("/busy")
-	says(t, page, "blue alive: 1 of 8 lanes busy, 1 running", "1 min 30 s ● long orders "+slow, "1 prefetched, or just started", "green alive", "No running jobs.")
+	says(t, page, "blue alive: 1 of 8 lanes busy, 1 running", "1 min 30 s ● long orders "+slow, "1 buffered, or just started", "green alive", "No running jobs.")
 	saysNot(t, h.get("/busy?q=orders"), "green")
 	if w := answerOf(h.board, request(http.MethodGet, "/busy?q=nix", nil)); w.Code != http.StatusNotFound {
 		t.Errorf("an unknown queue: status %d", w.Code)

@@ -217,7 +217,7 @@ func TestATimeThatHasChangedIsSent(t *testing.T) {
 	}
 }
 
-// A page whose parts can't be told apart is sent whole.
+// A page whose parts can't be distinguished is sent whole.
 func TestAPageThatIsNotWellFormedHasNoParts(t *testing.T) {
 	const head = `<!doctype html><title>x</title><link rel="icon" href="i"><body data-now="1" data-live>`
 	for name, tt := range map[string]struct {

@@ -139,7 +139,7 @@ func TestRightsAreAskedOnceAPage(t *testing.T) {
 		h.turn("orders", index, core.MaxTurnJobs)
 	}
 	clear(asked)
-	says(t, h.get("/busy"), "40 prefetched")
+	says(t, h.get("/busy"), "40 buffered")
 	if asked[httpapi.VerbCancel] != 1 {
 		t.Errorf("one page asks %v", asked)
 	}

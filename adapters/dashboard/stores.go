@@ -84,7 +84,7 @@ func (s *Stores) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	at := slices.IndexFunc(s.mounts, func(m Mount) bool { return m.Dashboard.shows(r) })
 	if at < 0 {
-		s.mounts[0].Dashboard.ServeHTTP(w, r) // which says why, under its own title
+		s.mounts[0].Dashboard.ServeHTTP(w, r) // which shows the reason, under its own title
 		return
 	}
 	first := &s.mounts[at]

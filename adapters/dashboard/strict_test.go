@@ -141,7 +141,7 @@ func TestFailuresOfActionsAreShown(t *testing.T) {
 	})
 }
 
-// A request that can't be told from another site's counts as one.
+// A request that can't be distinguished from another site's counts as one.
 func TestWhoIsNotFromHere(t *testing.T) {
 	h := newHouse(t, Options{API: httpapi.Options{Authorize: func(*http.Request, httpapi.Action) error { return nil }}})
 	for _, referer := range []string{"", "/", "steps", "http://[::1"} {

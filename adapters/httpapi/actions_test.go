@@ -203,7 +203,7 @@ func TestAnActionIsLoggedWithItsActor(t *testing.T) {
 	}
 }
 
-// Two actions on all of a kind run at once; a third is told to wait.
+// Two actions on all of a kind run at once; a third is refused until one of them has ended.
 func TestBulkActionsAreBounded(t *testing.T) {
 	h := newHouse(t, Options{})
 	entered, leave := make(chan struct{}), make(chan struct{})

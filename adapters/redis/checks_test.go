@@ -97,8 +97,7 @@ func TestChecksHearOfAFailoverFromASlowCluster(t *testing.T) {
 	})
 }
 
-// replying is the server of a client that takes its time for each command, and has no settings to
-// tell.
+// replying is the server of a client that takes its time for each command, and returns no settings.
 func replying(takes time.Duration) answers {
 	return func(context.Context, goredis.Cmder) error {
 		time.Sleep(takes)

@@ -155,7 +155,7 @@ func hasDead(f *inspect.Found) bool    { return f.DeadLetter != nil }
 // everything is an action on all that match.
 type everything func(context.Context, inspect.BulkOptions) (inspect.Result, error)
 
-// patience is how long a step may go on after a signal.
+// patience is how long a step may run after a signal.
 const patience = 10 * time.Second
 
 // onAll acts on all that match. It shows which these are, asks for confirmation, and can be

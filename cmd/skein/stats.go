@@ -148,7 +148,7 @@ func (a *app) watch(ctx context.Context, interval time.Duration, look func() (sh
 		if err := show(); err != nil && looks == 0 && !isPartial(err) {
 			return err
 		} else if err != nil {
-			_, _ = fmt.Fprintln(a.stderr, "skein:", multiline(err.Error())) // and go on: outages are when one watches
+			_, _ = fmt.Fprintln(a.stderr, "skein:", multiline(err.Error())) // and continue: people watch during outages
 		}
 		if !rest(ctx, max(interval, service.RestAfter(took, 0, watchRest))) {
 			return nil

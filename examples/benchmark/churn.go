@@ -18,10 +18,9 @@ const (
 	churnParts = 10
 )
 
-// churnProbe pushes and handles jobs at the same time, on one server that goes on
-// all the while, and compares the last part with the first: in rate, and in what
-// the tables take after a vacuum. With a snapshot, one is open from the first
-// part's end to the last part's.
+// churnProbe pushes and handles jobs at the same time, on one server that runs all the while, and
+// compares the last part with the first: in rate, and in what the tables take after a vacuum. With
+// a snapshot, one is open from the first part's end to the last part's.
 func churnProbe(snapshot bool) *probe {
 	name := "churn, skein"
 	if snapshot {

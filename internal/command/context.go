@@ -20,7 +20,7 @@ import (
 //     cause, by context.Cause, names the signal
 //   - the second ends the process at once, with status 128 + the signal's number
 //   - each QUIT or TTIN, where the system has them, writes the stacks of all
-//     goroutines to standard error, and the process goes on
+//     goroutines to standard error, and the process continues
 //
 // Call stop when the command is done; it also cancels the context. It may be
 // called again. One Context at a time is enough for a process.

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// waitForSignals says what it sees; once drained it waits for ever.
+// waitForSignals prints what it sees; once drained it waits for ever.
 func waitForSignals() {
 	ctx, stop := command.Context(context.Background())
 	defer stop()

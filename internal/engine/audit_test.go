@@ -136,7 +136,7 @@ func untilCancelled(ctx context.Context, _ *core.Claim) error {
 	return context.Cause(ctx)
 }
 
-// lasting is a handler that takes a while, whatever its context says.
+// lasting is a handler that takes a while and ignores its context.
 func lasting(d time.Duration) func(context.Context, *core.Claim) error {
 	return func(context.Context, *core.Claim) error {
 		time.Sleep(d)

@@ -88,7 +88,7 @@ type errOutcome struct{ o core.Outcome }
 
 func (errOutcome) Error() string { return "an outcome" }
 
-// outcomes is an option: such errors mean what they say.
+// outcomes is an option: an error that names an outcome has this outcome.
 func outcomes(s *setup) {
 	others := s.queue.Outcome
 	s.queue.Outcome = func(err error) core.Outcome {

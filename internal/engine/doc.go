@@ -2,10 +2,10 @@
 //
 // # Parts
 //
-// An [Engine] is one node (node is what its parts share). Its splitter says in which pools it
-// works the shards of its queues, once, at the start, and which of them are its own among the
-// nodes that are alive: the membership announces the node, and assigns shards and takes them away
-// as nodes come and go.
+// An [Engine] is one node (node is what its parts share). Its splitter chooses the pools for the
+// shards of its queues, once, at the start, and which of them are its own among the nodes that are
+// alive: the membership announces the node, and assigns shards and takes them away as nodes come
+// and go.
 //
 // A pool is lanes and the shards that they work together. It has all lanes of the node or, where
 // the splitter pins shards, one. A lane is a goroutine that runs one batch at a time. It asks the
@@ -53,11 +53,11 @@
 // # Leases
 //
 // shard.acquire gets a lease. Each turn extends it, and Engine.maintainLeases renews those that no
-// turn has extended for a third of the TTL. This node acts as if the lease ended a fifth of the
-// TTL before the store says so. A lease that runs out or that the store refuses is dropped: all
-// handlers of the shard are cancelled, nothing of them is sent, and the shard is not acquired
-// again until they have returned. The next owner gets the claimed jobs as orphans, and its first
-// turn settles them.
+// turn has extended for a third of the TTL. This node acts as if the lease ended a fifth of the TTL
+// earlier than the store has it. A lease that runs out or that the store refuses is dropped: all
+// handlers of the shard are cancelled, nothing of them is sent, and the shard is not acquired again
+// until they have returned. The next owner gets the claimed jobs as orphans, and its first turn
+// settles them.
 //
 // # Shutdown
 //
@@ -84,7 +84,7 @@
 //	membership.go, nodelog.go how nodes share their queues' shards, and what the log reports of it
 //	assigned.go               a shard that becomes the node's or another's
 //	poll.go, wakeup.go        how shards learn of work
-//	watch.go                  what the log says of handlers and shards that make no loop fail
+//	watch.go                  what is logged of handlers and shards that make no loop fail
 //	lane.go                   running one batch after another
 //	pool.go                   the events and actions of package dispatch: what lanes run and turns claim
 //	permits.go                the calls by which a queue's batches are bounded over all nodes
@@ -98,8 +98,8 @@
 //	deferred.go               settlements that the store carries out later
 //	head.go                   when a shard's next job is due
 //	results.go, stats.go      how jobs ended, once the store confirms it; what is counted of that
-//	joblog.go, joblines.go    what the log says of jobs, and how often; its lines
-//	serverlog.go              what the log says of the server's start and stop
+//	joblog.go, joblines.go    what is logged of jobs, and how often; its lines
+//	serverlog.go              what is logged of the server's start and stop
 //	buried.go, hooks.go       what went to the morgue; the calls of Config.Buried
 //	transaction.go            settling in the handler's transaction
 //	batch.go, outcome.go      a batch and its outcomes

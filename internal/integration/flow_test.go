@@ -182,7 +182,7 @@ func (f *flow) ownedBy(p *process) (shards []int) {
 	return shards
 }
 
-// stop tells a node to end, and returns when it has.
+// stop ends a node, and returns when it has ended.
 func (f *flow) stop(p *process) {
 	f.t.Helper()
 	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 )
 
-// TestMain silences the client's log, which is full of the connections that
-// these tests cut. A process that a test starts to be killed is this program again,
-// and does what workerVariable says instead of running tests.
+// TestMain silences the client's log, which is full of the connections that these tests cut. A
+// process that a test starts to be killed is this program again, and does the work that
+// workerVariable names instead of running tests.
 //
 // A call of a server costs as much as many calls of the memory store, so rapid checks a model 50
-// times instead of 100 unless a flag says otherwise. Rapid itself divides the number by 5 under
-// -short: 10 times in make test, 50 in make test-all.
+// times instead of 100 unless a flag sets another number. Rapid itself divides the number by 5
+// under -short: 10 times in make test, 50 in make test-all.
 func TestMain(m *testing.M) {
 	logging.Disable()
 	if work := workers[os.Getenv(workerVariable)]; work != nil {

@@ -19,10 +19,10 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// A full disk stops pushes and turns, since a turn writes before it frees anything. Once the
-// disk has room, a server handles each job that a push has stored, once, and no other: what
-// ErrFull says is not stored is not there. Only the tables are on that disk: with the WAL
-// there as well Postgres itself stops.
+// A full disk stops pushes and turns, since a turn writes before it frees anything. Once the disk
+// has room, a server handles each job that a push has stored, once, and no other: entries that
+// ErrFull reports as not stored are not there. Only the tables are on that disk: with the WAL there
+// as well Postgres itself stops.
 func TestPostgresAFullDiskStopsTurnsAndLosesNothing(t *testing.T) {
 	tier.Long(t, "fills a disk")
 	disk := testservers.SmallDisk(t, 40)
@@ -87,7 +87,7 @@ func TestPostgresAFullDiskStopsTurnsAndLosesNothing(t *testing.T) {
 	}
 }
 
-// failedTurns tells of the first turn that fails.
+// failedTurns reports the first turn that fails.
 type failedTurns struct {
 	ports.NopObserver
 	failed chan<- error

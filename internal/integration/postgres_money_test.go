@@ -16,7 +16,7 @@ import (
 	"github.com/skeinq/skein/internal/tier"
 )
 
-// killsVariable says how often the process is killed, by default a few times.
+// killsVariable is how often the process is killed, by default a few times.
 const killsVariable = "SKEIN_TEST_KILLS"
 
 // A process that moves money is killed after a random number of entries in the accounts' histories,

@@ -54,7 +54,7 @@ func (p *process) kill(t *testing.T) {
 	}
 }
 
-// interrupt tells the process to stop, and waits until it has.
+// interrupt stops the process with a signal, and waits until it has ended.
 func (p *process) interrupt(t *testing.T) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {

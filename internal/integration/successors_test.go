@@ -51,8 +51,8 @@ func killOwners(t *testing.T, url string, kills int) (late time.Duration) {
 	return max(next.at(99), unclaimed.at(99)) - may
 }
 
-// awaitSuccessor returns when the first job of a shard began on another node than the dead
-// one, which lines that were not seen before its death say; or the first that was not recovered.
+// awaitSuccessor returns when the first job of a shard began on another node than the dead one, by
+// lines that were not seen before its death; or the first that was not recovered.
 func (f *flow) awaitSuccessor(shard int, dead *process, seen int, unclaimed bool) (at time.Time) {
 	f.t.Helper()
 	f.until("a killed node's shard is worked again", func() bool {

@@ -29,7 +29,7 @@ func PausesOf(stats []inspect.QueueStats, actions iter.Seq2[inspect.Action, erro
 		}
 		switch a.Verb {
 		case "pause":
-			found[a.Queue] = a // an older one is the one that paused it, unless the queue went on between them
+			found[a.Queue] = a // an older one is the one that paused it, unless the queue ran between them
 		case "resume", "forget":
 			if delete(paused, a.Queue); len(paused) == 0 {
 				return found, nil
