@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/skeinq/skein/inspect"
 )
 
 // links of a page (also of images and of link definitions), and mentions of a page in Go.
@@ -116,6 +118,27 @@ func TestPagesForUsersAreShort(t *testing.T) {
 		if lines := strings.Count(string(text), "\n"); lines > 150 {
 			t.Errorf("%s has %d lines, at most 150 are wanted", page, lines)
 		}
+	}
+}
+
+// The page of the reasons why a job does not run has each of them.
+func TestPagesListEachReasonOnce(t *testing.T) {
+	text, err := os.ReadFile("docs/operations/why.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]int{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(string(text), -1) {
+		listed[row[1]]++
+	}
+	for r := inspect.Reason(0); !strings.HasPrefix(r.String(), "Reason("); r++ {
+		if listed[r.String()] != 1 {
+			t.Errorf("docs/operations/why.md has the reason %q %d times, want once", r, listed[r.String()])
+		}
+		delete(listed, r.String())
+	}
+	for name := range listed {
+		t.Errorf("docs/operations/why.md has the reason %q, which Why does not return", name)
 	}
 }
 

@@ -167,7 +167,7 @@ func (f info) memory() ports.Check {
 	used, peak, most := f.int("used_memory"), f.int("used_memory_peak"), f.int("maxmemory")
 	if most == 0 {
 		return checkRow("memory", fmt.Sprintf("%s used, %s at its peak, no maxmemory", size(used), size(peak)), ports.CheckWarn,
-			"set maxmemory below the machine's memory: without it the operating system kills Redis, where Redis would have refused pushes")
+			"set maxmemory below the machine's memory: then a full Redis refuses pushes; without it the operating system kills Redis")
 	}
 	share := used * 100 / most
 	return checkRow("memory", fmt.Sprintf("%s used of %s, %d %%, %s at its peak", size(used), size(most), share, size(peak)),

@@ -85,18 +85,18 @@ func TestDoctorAndCheckOfRedis(t *testing.T) {
 		endsAs(t, "a shard has lost its record", at, endings{0, 6, []string{"orders-" + shards + "/0"}})
 		must(t, client.Set(t.Context(), key, record, 0).Err())
 		endsAs(t, "the shard has its record", at, endings{0, 0, nil})
-		for what, text := range map[string]string{"can't be read": "garbage", "says 7 shards": "0 0 7 1 1"} {
+		for what, text := range map[string]string{"can't be read": "garbage", "has 7 shards": "0 0 7 1 1"} {
 			must(t, client.Set(t.Context(), key, text, 0).Err())
-			endsAs(t, "a shard has another record", at, endings{6, 6, []string{"\nrecords: that of orders-" + shards + "/0 " + what, "skein repair recount"}})
+			endsAs(t, "a shard has another record", at, endings{6, 6, []string{"\nrecords: the record of orders-" + shards + "/0 " + what, "skein repair recount"}})
 		}
 		must(t, client.Del(t.Context(), key).Err())
 		must(t, client.HSet(t.Context(), key, "a", "b").Err())
-		endsAs(t, "the record of a shard is a hash", at, endings{6, 6, []string{"\nrecords: that of orders-" + shards + "/0 can't be read: WRONGTYPE"}})
+		endsAs(t, "the record of a shard is a hash", at, endings{6, 6, []string{"\nrecords: the record of orders-" + shards + "/0 can't be read: WRONGTYPE"}})
 		must(t, client.Del(t.Context(), key).Err())
 		must(t, client.Set(t.Context(), key, record, 0).Err())
 		queue := client.HGet(t.Context(), "skein:queues", "orders-"+shards).Val()
 		must(t, client.HSet(t.Context(), "skein:queues", "orders-"+shards, "garbage").Err())
-		endsAs(t, "a queue has another record", at, endings{6, 6, []string{"\nrecords: that of the queue orders-" + shards + " can't be read"}})
+		endsAs(t, "a queue has another record", at, endings{6, 6, []string{"\nrecords: the record of the queue orders-" + shards + " can't be read"}})
 		must(t, client.HSet(t.Context(), "skein:queues", "orders-"+shards, queue).Err())
 		endsAs(t, "all records are as they were", at, endings{0, 0, nil})
 	}

@@ -103,7 +103,7 @@ func TestProfilesNameStores(t *testing.T) {
 		{map[string]string{"SKEIN_PROFILES": file}, "queue ls --profile nosuch", "no profile nosuch in " + file + "; use one of here, there", 2},
 		{map[string]string{"SKEIN_PROFILES": file}, "queue ls --profile here --url memory://", "give one of --url, --url-file and --profile", 2},
 		{map[string]string{"SKEIN_PROFILES": bad}, "queue ls --profile here", "line 1 has 4 words; write a name and a URL", 2},
-		{map[string]string{"SKEIN_PROFILES": twice}, "queue ls --profile a", "line 2: the profile a is there twice", 2},
+		{map[string]string{"SKEIN_PROFILES": twice}, "queue ls --profile a", "line 2: the profile a occurs twice", 2},
 		{map[string]string{"HOME": "/nosuch"}, "queue ls --profile a", "/nosuch/.config/skein/profiles", 2},
 		{map[string]string{}, "queue ls", "SKEIN_PROFILE", 2},
 	} {
