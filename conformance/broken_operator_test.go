@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -377,7 +378,7 @@ func importsNewest(s full) full {
 func importsTwice(s full) full {
 	return replace(s, "Import", func(ctx context.Context, r ports.ImportRequest) (ports.StepReply, error) {
 		reply, err := s.Import(ctx, r)
-		if err == nil {
+		if err == nil && len(r.DeadLetters) > 0 {
 			reply.Handled = reply.Reached
 		}
 		return reply, err
@@ -395,6 +396,96 @@ func doublesImports(s full) full {
 		for i := range d.Payloads {
 			d.Payloads[i].Data = append(slices.Clone(d.Payloads[i].Data), 0)
 		}
+	})
+}
+
+// importsOtherJobs imports other jobs than the requested ones.
+func importsOtherJobs(change func(s full, ctx context.Context, r *ports.ImportRequest, j *core.Job)) func(full) full {
+	return func(s full) full {
+		return replace(s, "Import", func(ctx context.Context, r ports.ImportRequest) (ports.StepReply, error) {
+			if r.Validate() == nil {
+				r.Jobs = slices.Clone(r.Jobs)
+				for i := range r.Jobs {
+					r.Jobs[i].Payloads = slices.Clone(r.Jobs[i].Payloads)
+					change(s, ctx, &r, &r.Jobs[i])
+				}
+			}
+			return s.Import(ctx, r)
+		})
+	}
+}
+
+var (
+	importsJobsWithoutMeta = importsOtherJobs(func(_ full, _ context.Context, _ *ports.ImportRequest, j *core.Job) {
+		for i := range j.Payloads {
+			j.Payloads[i].Meta = nil
+		}
+	})
+	importsJobsFresh = importsOtherJobs(func(_ full, _ context.Context, _ *ports.ImportRequest, j *core.Job) {
+		j.RetryCount, j.Error = core.FreshRetryCount, ""
+	})
+	forgetsTheirFirstPush = importsOtherJobs(func(s full, ctx context.Context, _ *ports.ImportRequest, j *core.Job) {
+		if nodes, err := s.Nodes(ctx); err == nil {
+			j.FirstPush = nodes.Now
+		}
+	})
+	// importsAsPutBack has the imported job's state win, as that of a job put back does.
+	importsAsPutBack = importsOtherJobs(func(s full, ctx context.Context, r *ports.ImportRequest, j *core.Job) {
+		found, err := s.Find(ctx, ports.FindRequest{Queue: r.Shard.Queue, ID: j.ID, Payloads: 1000})
+		if err != nil || found.Queued == nil || found.Queued.RetryCount < j.RetryCount {
+			return
+		}
+		coming := core.MergePayloads(found.Queued.Payloads, j.Payloads)
+		first := min(found.Queued.FirstPush, j.FirstPush)
+		if _, err := s.Delete(ctx, ports.JobStep{Shard: r.Shard, IDs: []string{j.ID}}); err == nil {
+			j.Payloads, j.FirstPush = coming, first
+		}
+	})
+	// replacesPayloads has the imported payload stay, whatever its score.
+	replacesPayloads = importsOtherJobs(func(s full, ctx context.Context, r *ports.ImportRequest, j *core.Job) {
+		_, _ = s.Delete(ctx, ports.JobStep{Shard: r.Shard, IDs: []string{j.ID}, Payloads: [][]core.Payload{sameData(s, ctx, r.Shard, j.ID, j.Payloads)}})
+	})
+)
+
+// sameData returns the payloads of a queued job that have the Data of some payloads.
+func sameData(s full, ctx context.Context, at core.Shard, id string, payloads []core.Payload) []core.Payload {
+	found, err := s.Find(ctx, ports.FindRequest{Queue: at.Queue, ID: id, Payloads: 1000})
+	if err != nil || found.Queued == nil {
+		return []core.Payload{}
+	}
+	return slices.DeleteFunc(slices.Clone(found.Queued.Payloads), func(p core.Payload) bool {
+		return !slices.ContainsFunc(payloads, func(q core.Payload) bool { return bytes.Equal(p.Data, q.Data) })
+	})
+}
+
+// deletesOther is a store whose Delete of payloads does something else.
+func deletesOther(change func(s full, ctx context.Context, step *ports.JobStep)) func(full) full {
+	return func(s full) full {
+		return replace(s, "Delete", func(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
+			if step.Payloads != nil && step.Validate() == nil {
+				change(s, ctx, &step)
+			}
+			return s.Delete(ctx, step)
+		})
+	}
+}
+
+var (
+	deletesWholeJobs = deletesOther(func(_ full, _ context.Context, step *ports.JobStep) { step.Payloads = nil })
+	// deletesByData ignores the scores, so it removes what merged since.
+	deletesByData = deletesOther(func(s full, ctx context.Context, step *ports.JobStep) {
+		step.Payloads = slices.Clone(step.Payloads)
+		for i, id := range step.IDs {
+			step.Payloads[i] = sameData(s, ctx, step.Shard, id, step.Payloads[i])
+		}
+	})
+)
+
+// buriesWholeJobs ignores Payloads where it should refuse them.
+func buriesWholeJobs(s full) full {
+	return replace(s, "Bury", func(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
+		step.Payloads = nil
+		return s.Bury(ctx, step)
 	})
 }
 

@@ -34,6 +34,7 @@ func mergeRuleCases() []namedCase {
 		{"decides what a burial leaves", ruleMerge, func(e *env) { eachMergeRule(e, mergeByBurial) }},
 		{"decides what a burial by a handler leaves", ruleMerge, func(e *env) { eachMergeRule(e, mergeByHandlersBurial) }},
 		{"decides what an import leaves", ruleMerge, func(e *env) { eachMergeRule(e, mergeByImport) }},
+		{"decides what an import of jobs leaves", ruleMerge, func(e *env) { eachMergeRule(e, mergeByImportOfJobs) }},
 		{"decides what an edit leaves", ruleMerge, mergeByEdit},
 		{"bounds what is imported", ruleMerge, mergeRuleBoundsImports},
 		{"keeps the Meta of the payload that stays", "RULES 2: on a tie the payload that was there stays", mergeRuleMeta},
@@ -272,6 +273,16 @@ func mergeByImport(e *env, r *mergeRuleRun) []core.Payload {
 	}
 	e.bringIn(letter(r.id, 1, coming...))
 	return e.deadLetter(r.id).Payloads
+}
+
+func mergeByImportOfJobs(e *env, r *mergeRuleRun) []core.Payload {
+	coming := e.kept(r)
+	_, r.superseded = e.declared[orders].Merge.Merge(r.there, coming)
+	if len(r.there) > 0 {
+		e.bringInJobs(job(r.id, retrying(start, 1), r.there...))
+	}
+	e.bringInJobs(job(r.id, retrying(start, 1+len(r.there)%2), coming...))
+	return e.queued(r.id).Payloads
 }
 
 func mergeByEdit(e *env) {

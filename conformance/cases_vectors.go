@@ -114,6 +114,9 @@ func mergeVector(e *env, id string, v *mergeVectorCase) {
 		mergeRevived(e, id, v)
 	case "failed", "returned", "recovered":
 		mergeReturned(e, id, v)
+	case "imported":
+		e.bringInJobs(job(id, v.Queued.state(), v.Queued.payloads()...))
+		e.bringInJobs(job(id, v.Coming.state(), v.Coming.payloads()...))
 	default:
 		e.tb.Fatalf("no such kind of merge: %q", v.Kind)
 	}

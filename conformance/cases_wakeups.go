@@ -115,6 +115,10 @@ func wakeupOperator(e *env) {
 	drain(ch)
 	e.byRefs(e.store.Revive, whole("dead"))
 	e.wakes("Revive", ch, e.shard)
+	e.byIDs(e.store.Delete, "dead")
+	drain(ch)
+	e.bringInJobs(job("imported", fresh(start), pay("p", 1)))
+	e.wakes("Import", ch, e.shard)
 }
 
 func wakeupResume(e *env) {

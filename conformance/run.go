@@ -105,6 +105,8 @@ func groups(store ports.ShardStore) []group {
 		{"morgue", morgueCases()},
 		{"group", groupCases()},
 		{"import", importCases()},
+		{"import jobs", importJobsCases()},
+		{"delete payloads", deletePayloadsCases()},
 		{"forget", forgetCases()},
 		{"recount", recountCases()},
 		{"quarantine", quarantineCases()},

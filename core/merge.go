@@ -104,6 +104,16 @@ func MergeRevive(queued State, now Instant) State {
 	return united(Revived(now), queued, Revived(now))
 }
 
+// MergeImport returns the state of a queued job after a job of the same id was imported into it
+// (docs/rules.md 2). The state of the job with more failures stays; on a tie that of the queued
+// job, as for a push. So to import a job again changes nothing.
+func MergeImport(queued, coming State) State {
+	if coming.RetryCount > queued.RetryCount {
+		return united(coming, queued, coming)
+	}
+	return united(queued, queued, coming)
+}
+
 // united returns base with the fields that every merge computes alike.
 func united(base, a, b State) State {
 	base.Recoveries = max(a.Recoveries, b.Recoveries)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
 
 	"github.com/skeinq/skein/core"
 )
@@ -42,6 +43,8 @@ func (v *mergeVector) merge(t *testing.T) core.State {
 		return core.MergeReturn(queued, coming)
 	case "revived":
 		return core.MergeRevive(queued, v.Now)
+	case "imported":
+		return core.MergeImport(queued, coming)
 	}
 	t.Fatalf("unknown kind %q", v.Kind)
 	return core.State{}
@@ -70,6 +73,28 @@ var mergeKinds = map[string]func(queued, coming core.State) core.State{
 		return core.MergePush(q, c, core.PushRule{Kind: core.Debounce})
 	},
 	"returned": core.MergeReturn,
+	"imported": core.MergeImport,
+}
+
+// An import whose outcome is unknown is repeated, perhaps after others, and a copy may come from
+// both sides of a move that was interrupted.
+func TestAnImportedStateMayComeAgain(t *testing.T) {
+	state := rapid.Custom(func(t *rapid.T) core.State {
+		return core.State{
+			PerformAt: core.Instant(rapid.IntRange(0, 3).Draw(t, "at")), RetryCount: rapid.IntRange(-1, 2).Draw(t, "retries"),
+			Recoveries: rapid.IntRange(0, 2).Draw(t, "recoveries"), FirstPush: core.Instant(rapid.IntRange(0, 3).Draw(t, "first")),
+			Error: rapid.SampledFrom([]string{"", "boom"}).Draw(t, "error"),
+		}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		there, a, b := state.Draw(t, "there"), state.Draw(t, "a"), state.Draw(t, "b")
+		once := core.MergeImport(core.MergeImport(there, a), b)
+		for _, again := range []core.State{a, b} {
+			if got := core.MergeImport(once, again); got != once {
+				t.Fatalf("importing %+v again made %+v of %+v", again, got, once)
+			}
+		}
+	})
 }
 
 func TestEveryMergeKeepsTheSmallerFirstPushAndTheLargerRecoveries(t *testing.T) {

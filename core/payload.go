@@ -182,6 +182,22 @@ func (s *PayloadSet) TakeFirst(n int) []Payload {
 	return taken
 }
 
+// Remove removes the given payloads, in any order, from the set: those that it has with the same
+// Data and the same Score. It returns their number.
+func (s *PayloadSet) Remove(payloads []Payload) (removed int) {
+	gone := make(map[string]bool, len(payloads))
+	for _, p := range payloads {
+		if score, there := s.find(p.Data); there && score == NormalScore(p.Score) {
+			gone[string(p.Data)] = true
+		}
+	}
+	s.list = slices.DeleteFunc(s.list, func(p Payload) bool { return gone[string(p.Data)] })
+	for data := range gone {
+		delete(s.score, data)
+	}
+	return len(gone)
+}
+
 func (s *PayloadSet) find(data []byte) (float64, bool) {
 	if s.score != nil {
 		score, ok := s.score[string(data)]

@@ -77,6 +77,17 @@ func setEqualsOracle(t *rapid.T) {
 			_ = append(tk.got, payload("the caller's own", 0))
 			all = append(all, tk)
 		},
+		"remove": func(t *rapid.T) {
+			named, there := rapid.SliceOfN(rapid.Custom(drawPayload), 0, 12).Draw(t, "named"), len(oracle)
+			for _, p := range named {
+				if q, ok := oracle[string(p.Data)]; ok && q.Score == p.Score {
+					delete(oracle, string(p.Data))
+				}
+			}
+			if removed := set.Remove(named); removed != there-len(oracle) {
+				t.Fatalf("removed %d of %d, left %d", removed, there, len(oracle))
+			}
+		},
 		"": func(t *rapid.T) {
 			if diff := cmp.Diff(oracle.list(), slices.Clone(set.List())); diff != "" && set.Len()+len(oracle) > 0 {
 				t.Fatalf("set (-want +got):\n%s", diff)

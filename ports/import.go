@@ -1,13 +1,15 @@
 package ports
 
 import (
+	"errors"
 	"fmt"
+	"math"
 
 	"github.com/skeinq/skein/core"
 )
 
-// ImportRequest is dead letters to put into the morgue of one shard. Shards and Generation are the
-// layout of the queue as the caller knows it, as in [PushRequest].
+// ImportRequest is dead letters to put into the morgue of one shard, or jobs to put into its queue.
+// Shards and Generation are the layout of the queue as the caller knows it, as in [PushRequest].
 type ImportRequest struct {
 	Shard      core.Shard
 	Shards     int
@@ -17,17 +19,23 @@ type ImportRequest struct {
 	// dead letter with more comes in parts, in several calls, each part with its ChangedAt, Error
 	// and Group. StepReply.Reached is how far the step came.
 	DeadLetters []core.DeadLetter
+	// Jobs are jobs as another queue had them, within the same limits. A job with more payloads
+	// comes in parts too, each part with its State. A request with Jobs has no DeadLetters.
+	Jobs []core.Job
 }
 
-// Validate returns [ErrInvalidRequest] for too many dead letters, payloads or bytes, an id that
-// occurs twice or belongs to another shard, a dead letter without payloads, payloads that are out
-// of order or equal, and an error or a group that no dead letter can have, because core.ErrorText
-// or core.GroupName would change it. It returns core's error for a queue, an id, a payload, a score
-// or a time that docs/rules.md refuses. If the mistake is in a dead letter, the error names its
-// position.
+// Validate returns [ErrInvalidRequest] for too many entries, payloads or bytes, for Jobs beside
+// DeadLetters, an id that occurs twice or belongs to another shard, an entry without payloads,
+// payloads that are out of order or equal, an error or a group that no entry can have, because
+// core.ErrorText or core.GroupName would change it, and a RetryCount or Recoveries out of range. It
+// returns core's error for a queue, an id, a payload, a score or a time that docs/rules.md refuses.
+// If the mistake is in a dead letter or a job, the error names its position.
 func (r *ImportRequest) Validate() error {
-	if err := validateStep(r.Shard, len(r.DeadLetters)); err != nil {
+	if err := validateStep(r.Shard, len(r.DeadLetters)+len(r.Jobs)); err != nil {
 		return err
+	}
+	if len(r.DeadLetters) > 0 && len(r.Jobs) > 0 {
+		return fmt.Errorf("%w: jobs beside dead letters; import them by two calls", ErrInvalidRequest)
 	}
 	if err := core.ValidateQueue(r.Shard.Queue, r.Shards); err != nil {
 		return err
@@ -35,60 +43,95 @@ func (r *ImportRequest) Validate() error {
 	if r.Shard.Index >= r.Shards {
 		return fmt.Errorf("%w: shard %v of a queue of %d", ErrInvalidRequest, r.Shard, r.Shards)
 	}
-	var bound core.Bound
-	ids := make(map[string]bool, len(r.DeadLetters))
+	b := importBounds{request: r, ids: make(map[string]bool, len(r.DeadLetters)+len(r.Jobs))}
 	for i := range r.DeadLetters {
 		d := &r.DeadLetters[i]
-		err := r.validate(d, &bound)
-		if err == nil && ids[d.ID] {
-			err = fmt.Errorf("%w: id %q occurs twice; unite its payloads, or import them by another call", ErrInvalidRequest, d.ID)
-		}
-		if err != nil {
+		if err := errors.Join(validateDead(d), b.take(d.ID, d.Payloads)); err != nil {
 			return fmt.Errorf("dead letter %d: %w", i, err)
 		}
-		ids[d.ID] = true
 	}
-	return nil
-}
-
-// validate checks one dead letter, and that it fits into the step.
-func (r *ImportRequest) validate(d *core.DeadLetter, bound *core.Bound) error {
-	if err := core.ValidateID(d.ID); err != nil {
-		return err
-	}
-	if at := core.ShardOf(d.ID, r.Shards); at != r.Shard.Index {
-		return fmt.Errorf("%w: id %q belongs to shard %d, not to %v", ErrInvalidRequest, d.ID, at, r.Shard)
-	}
-	switch {
-	case d.ChangedAt < 0 || d.ChangedAt > core.MaxInstant:
-		return fmt.Errorf("%w: ChangedAt of id %q is %d µs; give 0 to %d", core.ErrInvalidTime, d.ID, d.ChangedAt, core.MaxInstant)
-	case core.ErrorText(d.Error) != d.Error:
-		return fmt.Errorf("%w: the error of id %q is not text that a store accepts; pass it through core.ErrorText", ErrInvalidRequest, d.ID)
-	case core.GroupName(d.Group) != d.Group:
-		return fmt.Errorf("%w: %q is not the name of a group; pass it through core.GroupName", ErrInvalidRequest, d.Group)
-	case len(d.Payloads) == 0:
-		return fmt.Errorf("%w: id %q has no payload", ErrInvalidRequest, d.ID)
-	}
-	if err := validatePayloads(d); err != nil {
-		return err
-	}
-	if bound.Take(d.Payloads) < len(d.Payloads) {
-		return fmt.Errorf("%w: id %q exceeds the %d payloads or %d bytes of a step; import the rest by another call",
-			ErrInvalidRequest, d.ID, core.MaxTurnPayloads, core.MaxStepBytes)
-	}
-	return nil
-}
-
-// validatePayloads checks the payloads of a dead letter, and their order.
-func validatePayloads(d *core.DeadLetter) error {
-	there := make(map[string]bool, len(d.Payloads))
-	for i, p := range d.Payloads {
-		entry := core.Entry{ID: d.ID, Payload: p}
-		if err := entry.Validate(); err != nil {
-			return fmt.Errorf("payload %d of id %q: %w", i, d.ID, err)
+	for i := range r.Jobs {
+		j := &r.Jobs[i]
+		if err := errors.Join(validateState(j), b.take(j.ID, j.Payloads)); err != nil {
+			return fmt.Errorf("job %d: %w", i, err)
 		}
-		if there[string(p.Data)] || i > 0 && d.Payloads[i-1].Compare(p) > 0 {
-			return fmt.Errorf("%w: payload %d of id %q occurs twice or is out of order; pass them through core.NewPayloadSet", ErrInvalidRequest, i, d.ID)
+	}
+	return nil
+}
+
+// importBounds are the ids and the payloads of the first entries of a request.
+type importBounds struct {
+	request *ImportRequest
+	ids     map[string]bool
+	bound   core.Bound
+}
+
+// take checks the id and the payloads of one entry, and that it fits into the step.
+func (b *importBounds) take(id string, payloads []core.Payload) error {
+	if err := core.ValidateID(id); err != nil {
+		return err
+	}
+	if at := core.ShardOf(id, b.request.Shards); at != b.request.Shard.Index {
+		return fmt.Errorf("%w: id %q belongs to shard %d, not to %v", ErrInvalidRequest, id, at, b.request.Shard)
+	}
+	if len(payloads) == 0 {
+		return fmt.Errorf("%w: id %q has no payload", ErrInvalidRequest, id)
+	}
+	if err := validatePayloads(id, payloads); err != nil {
+		return err
+	}
+	if b.bound.Take(payloads) < len(payloads) {
+		return fmt.Errorf("%w: id %q exceeds the %d payloads or %d bytes of a step; import the rest by another call",
+			ErrInvalidRequest, id, core.MaxTurnPayloads, core.MaxStepBytes)
+	}
+	if b.ids[id] {
+		return fmt.Errorf("%w: id %q occurs twice; unite its payloads, or import them by another call", ErrInvalidRequest, id)
+	}
+	b.ids[id] = true
+	return nil
+}
+
+// validateDead checks the fields of a dead letter beside its id and its payloads.
+func validateDead(d *core.DeadLetter) error {
+	if core.GroupName(d.Group) != d.Group {
+		return fmt.Errorf("%w: %q is not the name of a group; pass it through core.GroupName", ErrInvalidRequest, d.Group)
+	}
+	return errors.Join(validateInstant("ChangedAt", d.ID, d.ChangedAt), validateErrorText(d.ID, d.Error))
+}
+
+// validateState checks the fields of a job beside its id and its payloads.
+func validateState(j *core.Job) error {
+	if j.RetryCount < core.FreshRetryCount || j.RetryCount > math.MaxInt32 || j.Recoveries < 0 || j.Recoveries > math.MaxInt32 {
+		return fmt.Errorf("%w: job %q with RetryCount %d and %d Recoveries; give %d to %d, and 0 to %d",
+			ErrInvalidRequest, j.ID, j.RetryCount, j.Recoveries, core.FreshRetryCount, math.MaxInt32, math.MaxInt32)
+	}
+	return errors.Join(validateInstant("PerformAt", j.ID, j.PerformAt), validateInstant("FirstPush", j.ID, j.FirstPush), validateErrorText(j.ID, j.Error))
+}
+
+func validateInstant(what, id string, at core.Instant) error {
+	if at < 0 || at > core.MaxInstant {
+		return fmt.Errorf("%w: %s of id %q is %d µs; give 0 to %d", core.ErrInvalidTime, what, id, at, core.MaxInstant)
+	}
+	return nil
+}
+
+func validateErrorText(id, text string) error {
+	if core.ErrorText(text) != text {
+		return fmt.Errorf("%w: the error of id %q is not text that a store accepts; pass it through core.ErrorText", ErrInvalidRequest, id)
+	}
+	return nil
+}
+
+// validatePayloads checks the payloads of an entry, and their order.
+func validatePayloads(id string, payloads []core.Payload) error {
+	there := make(map[string]bool, len(payloads))
+	for i, p := range payloads {
+		entry := core.Entry{ID: id, Payload: p}
+		if err := entry.Validate(); err != nil {
+			return fmt.Errorf("payload %d of id %q: %w", i, id, err)
+		}
+		if there[string(p.Data)] || i > 0 && payloads[i-1].Compare(p) > 0 {
+			return fmt.Errorf("%w: payload %d of id %q occurs twice or is out of order; pass them through core.NewPayloadSet", ErrInvalidRequest, i, id)
 		}
 		there[string(p.Data)] = true
 	}

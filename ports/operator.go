@@ -78,7 +78,9 @@ type Operator interface {
 	// core.BuriedByHand.
 	Bury(ctx context.Context, s JobStep) (StepReply, error)
 
-	// Delete removes queued jobs.
+	// Delete removes queued jobs, or with JobStep.Payloads those payloads of them. A job that loses
+	// its last payload is removed; otherwise it keeps its State. So a caller that has copied
+	// payloads elsewhere removes exactly these, and not what was pushed since.
 	Delete(ctx context.Context, s JobStep) (StepReply, error)
 
 	// Cancel requests that claimed jobs end. Their owner learns of it with its next turn, cancels
@@ -99,9 +101,11 @@ type Operator interface {
 	// changes nothing more, unless the dead letter has received the old bytes again.
 	Edit(ctx context.Context, r EditRequest) (StepReply, error)
 
-	// Import adds dead letters of another morgue to this one, unchanged: payloads with Score and
-	// Meta, ChangedAt, Error and Group. None of them runs, and queued and claimed jobs of their ids
-	// stay.
+	// Import adds dead letters of another morgue to this one, or jobs of another queue to this one,
+	// unchanged.
+	//
+	// A dead letter keeps its payloads with Score and Meta, ChangedAt, Error and Group. It does not
+	// run, and queued and claimed jobs of its id stay.
 	//
 	// If the morgue already has the id, the two dead letters are united. Their payloads merge by
 	// the queue's rule; on a tie the payload that was there stays. ChangedAt, Error and Group are
@@ -112,6 +116,13 @@ type Operator interface {
 	// Handled counts the dead letters that are new or were changed. So a repeated call changes and
 	// counts nothing more, except that payloads that were revived or purged meanwhile come back. A
 	// ChangedAt may be in the future; until then a step with a Before skips the dead letter.
+	//
+	// A job keeps its payloads with Score and Meta, and its State. If the id has a queued job, the
+	// payloads merge into it by the queue's rule, and the State becomes that of core.MergeImport. A
+	// claimed job stays; the imported one waits behind it, like a push, and a dead letter of its id
+	// stays. Handled counts all jobs that the step has reached, whether they changed anything or
+	// not. To repeat the call changes nothing more, except that jobs that were claimed or deleted
+	// meanwhile come back, and that payloads that the rule drops count again as superseded.
 	//
 	// Errors: those of ImportRequest.Validate, and ErrShardCountMismatch if the layout is not the
 	// queue's: then nothing is stored. ErrFull.
@@ -130,11 +141,44 @@ type JobStep struct {
 	Before core.Instant
 	// Failed limits the step to jobs with a failure.
 	Failed bool
+	// Payloads limits Delete to payloads: the nth element has those of the nth of IDs, with Data
+	// and Score. A payload that the job does not have with this very Score is ignored, since then
+	// another one has merged with it. nil means all payloads of the jobs. All together have no more
+	// payloads and bytes than a step moves, and each id occurs once. Other steps refuse Payloads.
+	Payloads [][]core.Payload
 }
 
-// Validate returns [ErrInvalidRequest] for too many ids or a shard below 0.
+// Validate returns [ErrInvalidRequest] for too many ids or a shard below 0. It returns the same for
+// Payloads that do not match IDs or exceed what a step moves.
 func (s *JobStep) Validate() error {
-	return validateStep(s.Shard, len(s.IDs))
+	if err := validateStep(s.Shard, len(s.IDs)); err != nil || s.Payloads == nil {
+		return err
+	}
+	if len(s.Payloads) != len(s.IDs) {
+		return fmt.Errorf("%w: payloads of %d jobs for %d ids; give one element for each id", ErrInvalidRequest, len(s.Payloads), len(s.IDs))
+	}
+	var bound core.Bound
+	ids := make(map[string]bool, len(s.IDs))
+	for i, id := range s.IDs {
+		switch {
+		case ids[id]:
+			return fmt.Errorf("%w: id %q occurs twice; name all its payloads at once", ErrInvalidRequest, id)
+		case bound.Take(s.Payloads[i]) < len(s.Payloads[i]):
+			return fmt.Errorf("%w: the payloads of id %q exceed the %d payloads or %d bytes of a step; name the rest in another call",
+				ErrInvalidRequest, id, core.MaxTurnPayloads, core.MaxStepBytes)
+		}
+		ids[id] = true
+	}
+	return nil
+}
+
+// ValidateWhole is Validate for a step that handles whole jobs: it returns [ErrInvalidRequest] for
+// Payloads too.
+func (s *JobStep) ValidateWhole() error {
+	if s.Payloads != nil {
+		return fmt.Errorf("%w: only Delete takes payloads of jobs", ErrInvalidRequest)
+	}
+	return s.Validate()
 }
 
 // About reports whether a queued job of one of the IDs meets the conditions of the step.

@@ -23,18 +23,38 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 		return ports.StepReply{}, err
 	}
 	return s.b.step(ctx, r.Shard, nil, func(sh *shard, _ core.Instant) ports.StepReply {
-		reply := ports.StepReply{Reached: len(r.DeadLetters)}
+		reply := ports.StepReply{Reached: len(r.DeadLetters) + len(r.Jobs), Handled: len(r.Jobs)}
+		for i := range r.Jobs {
+			sh.bringIn(&r.Jobs[i])
+		}
 		for _, d := range r.DeadLetters {
-			d.Payloads = slices.Clone(d.Payloads)
-			for i := range d.Payloads {
-				d.Payloads[i].Score = core.NormalScore(d.Payloads[i].Score)
-			}
+			d.Payloads = normal(d.Payloads)
 			if sh.morgue.bringIn(d) {
 				reply.Handled++
 			}
 		}
 		return reply
 	})
+}
+
+// normal returns a copy of payloads with their scores as they are stored.
+func normal(payloads []core.Payload) []core.Payload {
+	payloads = slices.Clone(payloads)
+	for i := range payloads {
+		payloads[i].Score = core.NormalScore(payloads[i].Score)
+	}
+	return payloads
+}
+
+// bringIn adds a job of another queue.
+func (s *shard) bringIn(j *core.Job) {
+	e := s.entity(j.ID)
+	s.superseded += int64(e.payloads.MergeBy(s.rule(), normal(j.Payloads)))
+	if e.queued {
+		s.restate(e, core.MergeImport(e.State, j.State))
+		return
+	}
+	s.enqueue(e, j.State)
 }
 
 // bringIn adds a dead letter of another store, and reports whether that changed anything.

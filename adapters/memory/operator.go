@@ -11,7 +11,7 @@ import (
 
 // Expedite implements [ports.Operator].
 func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
-	return s.b.step(ctx, r.Shard, r.Validate(), func(sh *shard, now core.Instant) ports.StepReply {
+	return s.b.step(ctx, r.Shard, r.ValidateWhole(), func(sh *shard, now core.Instant) ports.StepReply {
 		return sh.jobStep(&r, func(e *entity) (changed, finished bool) {
 			if e.PerformAt <= now {
 				return false, true
@@ -26,7 +26,7 @@ func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply,
 
 // Bury implements [ports.Operator].
 func (s *Store) Bury(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
-	return s.b.step(ctx, r.Shard, r.Validate(), func(sh *shard, now core.Instant) ports.StepReply {
+	return s.b.step(ctx, r.Shard, r.ValidateWhole(), func(sh *shard, now core.Instant) ports.StepReply {
 		return sh.jobStep(&r, sh.taking(func(e *entity, taken []core.Payload) {
 			sh.morgue.bury(core.DeadLetter{
 				ID:        e.id,
@@ -42,8 +42,27 @@ func (s *Store) Bury(ctx context.Context, r ports.JobStep) (ports.StepReply, err
 // Delete implements [ports.Operator].
 func (s *Store) Delete(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
 	return s.b.step(ctx, r.Shard, r.Validate(), func(sh *shard, _ core.Instant) ports.StepReply {
+		if r.Payloads != nil {
+			return sh.jobStep(&r, sh.removing(&r))
+		}
 		return sh.jobStep(&r, sh.taking(func(*entity, []core.Payload) {}))
 	})
+}
+
+// removing returns a function by which a step removes its Payloads from a queued job. A job without
+// payloads is dropped.
+func (s *shard) removing(r *ports.JobStep) handleJob {
+	named := make(map[string][]core.Payload, len(r.IDs))
+	for i, id := range r.IDs {
+		named[id] = r.Payloads[i]
+	}
+	return func(e *entity) (changed, finished bool) {
+		changed = e.payloads.Remove(named[e.id]) > 0
+		if e.payloads.Len() == 0 {
+			s.drop(e)
+		}
+		return changed, true
+	}
 }
 
 // taking returns a function by which a step handles a queued job: it takes the job's payloads, up

@@ -15,6 +15,9 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
+	if len(r.Jobs) > 0 {
+		return s.importJobs(ctx, &r)
+	}
 	var (
 		st    status
 		reply = ports.StepReply{Reached: len(r.DeadLetters)}
@@ -32,26 +35,79 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 	return reply, nil
 }
 
+// importJobs is Import of jobs. It merges what waits in the inbox for their ids before, since that
+// came before.
+func (s *Store) importJobs(ctx context.Context, r *ports.ImportRequest) (ports.StepReply, error) {
+	var (
+		st       status
+		reply    = ports.StepReply{Reached: len(r.Jobs)}
+		earliest *core.Instant
+		p        payloadArgs
+		ids      = make([]string, len(r.Jobs))
+		times    = make([]int64, len(r.Jobs))
+		firsts   = make([]int64, len(r.Jobs))
+		retries  = make([]int32, len(r.Jobs))
+		recovers = make([]int32, len(r.Jobs))
+		errs     = make([]string, len(r.Jobs))
+	)
+	for i := range r.Jobs {
+		j := &r.Jobs[i]
+		ids[i], times[i], firsts[i], errs[i] = j.ID, int64(j.PerformAt), int64(j.FirstPush), j.Error
+		retries[i], recovers[i] = int32(j.RetryCount), int32(j.Recoveries)
+		p.add(i, j.Payloads)
+	}
+	if err := s.mergeIDs(ctx, r.Shard, ids...); err != nil {
+		return ports.StepReply{}, err
+	}
+	err := s.query(ctx, ifRolledBack|operated, func(rows pgx.Rows) error {
+		return readOne(rows, &st, &reply.Now, &reply.Handled, &earliest)
+	}, `SELECT status, coalesce(now, 0), handled, earliest
+		FROM {schema}.step_import_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+		textOrNone(r.Shard.Queue), r.Shard.Index, s.now(), r.Shards, r.Generation,
+		ids, times, firsts, retries, recovers, errs, p.places, p.scores, p.data, p.metas)
+	if err == nil {
+		err = st.layoutErr(r.Shard, storekit.Layout{Shards: r.Shards, Generation: r.Generation})
+	}
+	if err != nil {
+		return ports.StepReply{}, err
+	}
+	if earliest != nil {
+		s.wake(r.Shard, *earliest)
+	}
+	return reply, nil
+}
+
+// payloadArgs are payloads as parameters of a step that imports: for each payload the place of its
+// entry, from 1, with score, bytes and Meta.
+type payloadArgs struct {
+	places      []int32
+	scores      []float64
+	data, metas [][]byte
+}
+
+// add adds the payloads of the entry at a position.
+func (a *payloadArgs) add(at int, payloads []core.Payload) {
+	for _, p := range payloads {
+		a.places, a.scores, a.data = append(a.places, int32(at+1)), append(a.scores, core.NormalScore(p.Score)), append(a.data, notNull(p.Data))
+		if len(p.Meta) == 0 {
+			p.Meta = nil
+		}
+		a.metas = append(a.metas, p.Meta)
+	}
+}
+
 // importArgs returns the dead letters as parameters of step_import: their ids, times, errors and
 // groups, and for each payload the place of its dead letter, from 1, with score, bytes and Meta.
 func importArgs(letters []core.DeadLetter) []any {
 	var (
 		ids, errs, groups = []string{}, []string{}, []string{}
 		times             = []int64{}
-		places            = []int32{}
-		scores            = []float64{}
-		data, metas       = [][]byte{}, [][]byte{}
+		p                 = payloadArgs{places: []int32{}, scores: []float64{}, data: [][]byte{}, metas: [][]byte{}}
 	)
 	for i := range letters {
 		d := &letters[i]
 		ids, times, errs, groups = append(ids, d.ID), append(times, int64(d.ChangedAt)), append(errs, d.Error), append(groups, d.Group)
-		for _, p := range d.Payloads {
-			places, scores, data = append(places, int32(i+1)), append(scores, core.NormalScore(p.Score)), append(data, notNull(p.Data))
-			if len(p.Meta) == 0 {
-				p.Meta = nil
-			}
-			metas = append(metas, p.Meta)
-		}
+		p.add(i, d.Payloads)
 	}
-	return []any{ids, times, errs, groups, places, scores, data, metas}
+	return []any{ids, times, errs, groups, p.places, p.scores, p.data, p.metas}
 }

@@ -48,7 +48,7 @@ func (s *Store) step(ctx context.Context, shard core.Shard, named int, call stri
 
 // Expedite implements [ports.Operator].
 func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
-	if err := r.Validate(); err != nil {
+	if err := r.ValidateWhole(); err != nil {
 		return ports.StepReply{}, err
 	}
 	return s.stepOf(ctx, r.Shard, r.IDs, `step_expedite($1, $2, $3, $4, $5, $6)`, possible(r.IDs), int64(r.Before), r.Failed)
@@ -62,13 +62,32 @@ func (s *Store) Bury(ctx context.Context, r ports.JobStep) (ports.StepReply, err
 
 // Delete implements [ports.Operator].
 func (s *Store) Delete(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
+	if r.Payloads != nil {
+		return s.deletePayloads(ctx, &r)
+	}
 	return s.buryOrDelete(ctx, &r, nil)
+}
+
+// deletePayloads is Delete of payloads.
+func (s *Store) deletePayloads(ctx context.Context, r *ports.JobStep) (ports.StepReply, error) {
+	if err := r.Validate(); err != nil {
+		return ports.StepReply{}, err
+	}
+	counts, scores, data := make([]int32, len(r.IDs)), []float64{}, [][]byte{}
+	for i, payloads := range r.Payloads {
+		counts[i] = int32(len(payloads))
+		for _, p := range payloads {
+			scores, data = append(scores, core.NormalScore(p.Score)), append(data, notNull(p.Data))
+		}
+	}
+	return s.stepOf(ctx, r.Shard, r.IDs, `step_delete_payloads($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		possible(r.IDs), int64(r.Before), r.Failed, counts, scores, data)
 }
 
 // buryOrDelete buries jobs in a group, or deletes them. The group's name is also the error of jobs
 // without an error.
 func (s *Store) buryOrDelete(ctx context.Context, r *ports.JobStep, group *string) (ports.StepReply, error) {
-	if err := r.Validate(); err != nil {
+	if err := r.ValidateWhole(); err != nil {
 		return ports.StepReply{}, err
 	}
 	return s.stepOf(ctx, r.Shard, r.IDs, `step_bury_or_delete($1, $2, $3, $4, $5, $6, $7)`,

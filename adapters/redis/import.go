@@ -9,8 +9,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Import implements [ports.Operator]. If dead letters join existing ones whose records have more
-// than 8 MiB together, it handles only the first of them.
+// Import implements [ports.Operator]. If dead letters or jobs join existing ones whose records have
+// more than 8 MiB together, it handles only the first of them.
 func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
@@ -20,7 +20,15 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 	for i := range r.DeadLetters {
 		args = appendDeadLetter(args, &r.DeadLetters[i])
 	}
-	value, err := s.run(ctx, call{script: importScript, keys: s.firstKeys(r.Shard, deadKeys), args: args, noRetry: true, durable: true})
+	c := call{script: importScript, keys: s.firstKeys(r.Shard, deadKeys), noRetry: true, durable: true}
+	if len(r.Jobs) > 0 {
+		c.script, c.keys = importJobsScript, s.firstKeys(r.Shard, queueKeys)
+	}
+	for i := range r.Jobs {
+		args = appendJob(args, &r.Jobs[i])
+	}
+	c.args = args
+	value, err := s.run(ctx, c)
 	if err != nil {
 		return ports.StepReply{}, err
 	}
@@ -39,9 +47,21 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 
 // appendDeadLetter appends a dead letter as arguments of the import script.
 func appendDeadLetter(args []any, d *core.DeadLetter) []any {
-	args = append(args, d.ID, int64(d.ChangedAt), d.Error, d.Group, len(d.Payloads))
-	for _, p := range d.Payloads {
-		args = append(args, strconv.FormatFloat(core.NormalScore(p.Score), 'g', -1, 64), p.Data, p.Meta)
+	return appendPayloads(append(args, d.ID, int64(d.ChangedAt), d.Error, d.Group), d.Payloads)
+}
+
+// appendJob appends a job as arguments of the script that imports jobs.
+func appendJob(args []any, j *core.Job) []any {
+	return appendPayloads(append(args, j.ID, int64(j.PerformAt), int64(j.FirstPush), j.RetryCount, j.Recoveries, j.Error), j.Payloads)
+}
+
+func appendPayloads(args []any, payloads []core.Payload) []any {
+	args = append(args, len(payloads))
+	for _, p := range payloads {
+		args = append(args, scoreArg(p.Score), p.Data, p.Meta)
 	}
 	return args
 }
+
+// scoreArg returns a score as the argument of a script, which reads it back unchanged.
+func scoreArg(score float64) string { return strconv.FormatFloat(core.NormalScore(score), 'g', -1, 64) }

@@ -39,7 +39,7 @@ func (s *Store) step(ctx context.Context, shard core.Shard, named int, c call) (
 
 // jobStep runs a script whose first arguments are those of every step on jobs.
 func (s *Store) jobStep(ctx context.Context, r *ports.JobStep, c *script, keys int, more ...any) (ports.StepReply, error) {
-	if err := r.Validate(); err != nil {
+	if err := r.ValidateWhole(); err != nil {
 		return ports.StepReply{}, err
 	}
 	args := append([]any{s.now(), int64(r.Before), boolArg(r.Failed)}, more...)
@@ -61,7 +61,25 @@ func (s *Store) Bury(ctx context.Context, r ports.JobStep) (ports.StepReply, err
 
 // Delete implements [ports.Operator].
 func (s *Store) Delete(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
+	if r.Payloads != nil {
+		return s.deletePayloads(ctx, &r)
+	}
 	return s.jobStep(ctx, &r, deleteScript, queueKeys)
+}
+
+// deletePayloads is Delete of payloads.
+func (s *Store) deletePayloads(ctx context.Context, r *ports.JobStep) (ports.StepReply, error) {
+	if err := r.Validate(); err != nil {
+		return ports.StepReply{}, err
+	}
+	args := []any{s.now(), int64(r.Before), boolArg(r.Failed)}
+	for i, id := range r.IDs {
+		args = append(args, id, len(r.Payloads[i]))
+		for _, p := range r.Payloads[i] {
+			args = append(args, scoreArg(p.Score), p.Data)
+		}
+	}
+	return s.step(ctx, r.Shard, len(r.IDs), call{script: deletePayloadsScript, keys: s.firstKeys(r.Shard, queueKeys), args: args})
 }
 
 // Cancel implements [ports.Operator].

@@ -33,6 +33,15 @@ var namedCalls = map[string]func(v *viewed, s *postgres.Store, id string) error{
 		_, err := s.Delete(v.t.Context(), ports.JobStep{Shard: core.Shard{Queue: "orders"}, IDs: []string{id}})
 		return err
 	},
+	"Delete of payloads": func(v *viewed, s *postgres.Store, id string) error {
+		_, err := s.Delete(v.t.Context(), ports.JobStep{Shard: core.Shard{Queue: "orders"}, IDs: []string{id}, Payloads: [][]core.Payload{{}}})
+		return err
+	},
+	"Import of jobs": func(v *viewed, s *postgres.Store, id string) error {
+		j := core.Job{ID: id, State: core.State{RetryCount: -1}, Payloads: []core.Payload{{Data: []byte("imported")}}}
+		_, err := s.Import(v.t.Context(), ports.ImportRequest{Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1, Jobs: []core.Job{j}})
+		return err
+	},
 	"Revive": func(v *viewed, s *postgres.Store, id string) error {
 		_, err := s.Revive(v.t.Context(), ports.DeadLetterStep{Shard: core.Shard{Queue: "orders"}, DeadLetters: []ports.DeadLetterRef{{ID: id}}})
 		return err

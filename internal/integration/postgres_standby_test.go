@@ -177,6 +177,11 @@ func (o *onStandby) writes() map[string]func(context.Context) error {
 				{ID: "more", Group: "why", Payloads: []core.Payload{{Data: []byte("x")}}}}})
 			return err
 		},
+		"Import of jobs": func(ctx context.Context) error {
+			_, err := s.Import(ctx, ports.ImportRequest{Shard: lease.Shard, Shards: 1, Generation: 1, Jobs: []core.Job{
+				{ID: "more", State: core.State{RetryCount: -1}, Payloads: []core.Payload{{Data: []byte("x")}}}}})
+			return err
+		},
 		"Wakeups": func(ctx context.Context) error { _, err := s.Wakeups(ctx, []core.Shard{lease.Shard}); return err },
 	}
 }

@@ -201,6 +201,12 @@ func stepCalls() []scriptCall {
 		step("bury some", "bury", func(w *worker) (ports.StepReply, error) { return w.store.Bury(w.t.Context(), w.step(all...)) }),
 		step("bury failed", "bury", func(w *worker) (ports.StepReply, error) { return w.store.Bury(w.t.Context(), w.step()) }),
 		step("delete some", "delete", func(w *worker) (ports.StepReply, error) { return w.store.Delete(w.t.Context(), w.step(all...)) }),
+		step("delete payloads", "delete_payloads", func(w *worker) (ports.StepReply, error) {
+			s := w.step("plain", "large", "whole")
+			s.Payloads = [][]core.Payload{{{Data: []byte("p0"), Score: 0}}, {{Data: []byte("p3"), Score: 3}, {Data: []byte("p4"), Score: 4}}, {}}
+			return w.store.Delete(w.t.Context(), s)
+		}),
+		step("import jobs", "import_jobs", func(w *worker) (ports.StepReply, error) { return w.importJobs("plain", "large", "elsewhere") }),
 		step("delete failed", "delete", func(w *worker) (ports.StepReply, error) { return w.store.Delete(w.t.Context(), w.step()) }),
 		{"recount", "recount", true, func(w *worker) error { _, err := recounted(w.t.Context(), w.store, w.shard); return err }},
 		{"recount what is wrong", "recount", true, func(w *worker) error { _, err := recounted(w.t.Context(), w.store, w.shard); return err }},
@@ -234,6 +240,16 @@ func deadLetterCalls() []scriptCall {
 			return w.store.Edit(w.t.Context(), ports.EditRequest{Shard: w.shard, ID: "rest", Old: []byte("p0"), New: []byte("new")})
 		}),
 	}
+}
+
+// importJobs imports a job for each id, which joins one that is there or is new.
+func (w *worker) importJobs(ids ...string) (ports.StepReply, error) {
+	r := ports.ImportRequest{Shard: w.shard, Shards: 1, Generation: 1}
+	for _, id := range ids {
+		r.Jobs = append(r.Jobs, core.Job{ID: id, Payloads: []core.Payload{{Data: []byte("p3"), Score: 1}, {Data: []byte("other"), Score: 2, Meta: []byte("m")}},
+			State: core.State{PerformAt: core.InstantOf(frozenNow), RetryCount: 7, FirstPush: 1, Error: "boom"}})
+	}
+	return w.store.Import(w.t.Context(), r)
 }
 
 // importLetter imports a dead letter that joins one that is there, and one that is new.

@@ -23,6 +23,12 @@ func (m *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 		return ports.StepReply{}, err
 	}
 	s := q.shards[r.Shard.Index]
+	if len(r.Jobs) > 0 {
+		return stepNamed(r.Jobs, func(j core.Job) (changed, finished bool) {
+			s.bringInJob(j)
+			return true, true
+		}, m.Now()), nil
+	}
 	defer s.tidyGroups()
 	return stepNamed(r.DeadLetters, func(d core.DeadLetter) (changed, finished bool) {
 		return s.bringIn(d), true
@@ -31,10 +37,7 @@ func (m *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 
 // bringIn adds a dead letter that another store had, and reports whether anything is new.
 func (s *shard) bringIn(d core.DeadLetter) (changed bool) {
-	d.Payloads = slices.Clone(d.Payloads)
-	for i := range d.Payloads {
-		d.Payloads[i].Score = core.NormalScore(d.Payloads[i].Score)
-	}
+	d.Payloads = normal(d.Payloads)
 	there := s.dead[d.ID]
 	payloads := s.merge(there.Payloads, d.Payloads)
 	changed = !slices.EqualFunc(there.Payloads, payloads, func(p, q core.Payload) bool { return p.Compare(q) == 0 })
@@ -45,4 +48,23 @@ func (s *shard) bringIn(d core.DeadLetter) (changed bool) {
 	there.Payloads = payloads
 	s.dead[d.ID] = there
 	return changed
+}
+
+// bringInJob adds a job that another queue had.
+func (s *shard) bringInJob(j core.Job) {
+	there, ok := s.queued[j.ID]
+	j.Payloads = s.merge(there.Payloads, normal(j.Payloads))
+	if ok {
+		j.State = core.MergeImport(there.State, j.State)
+	}
+	s.queued[j.ID] = j
+}
+
+// normal returns a copy of payloads with their scores as they are stored.
+func normal(payloads []core.Payload) []core.Payload {
+	payloads = slices.Clone(payloads)
+	for i := range payloads {
+		payloads[i].Score = core.NormalScore(payloads[i].Score)
+	}
+	return payloads
 }

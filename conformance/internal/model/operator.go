@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -36,7 +37,7 @@ type jobAction func(s *shard, job core.Job, bound *core.Bound, now core.Instant)
 
 // Expedite implements ports.Operator.
 func (m *Store) Expedite(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
-	return m.stepJobs(ctx, step, func(s *shard, job core.Job, _ *core.Bound, now core.Instant) (changed, finished bool) {
+	return m.stepJobs(ctx, step, step.ValidateWhole(), func(s *shard, job core.Job, _ *core.Bound, now core.Instant) (changed, finished bool) {
 		if job.PerformAt <= now {
 			return false, true
 		}
@@ -48,7 +49,7 @@ func (m *Store) Expedite(ctx context.Context, step ports.JobStep) (ports.StepRep
 
 // Bury implements ports.Operator.
 func (m *Store) Bury(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
-	return m.stepJobs(ctx, step, func(s *shard, job core.Job, bound *core.Bound, now core.Instant) (changed, finished bool) {
+	return m.stepJobs(ctx, step, step.ValidateWhole(), func(s *shard, job core.Job, bound *core.Bound, now core.Instant) (changed, finished bool) {
 		taken, finished := s.takeQueued(job, bound)
 		reason := cmp.Or(job.Error, core.BuriedByHand)
 		s.bury(core.DeadLetter{ID: job.ID, Payloads: taken, ChangedAt: now, Error: reason, Group: core.BuriedByHand})
@@ -58,10 +59,27 @@ func (m *Store) Bury(ctx context.Context, step ports.JobStep) (ports.StepReply, 
 
 // Delete implements ports.Operator.
 func (m *Store) Delete(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
-	return m.stepJobs(ctx, step, func(s *shard, job core.Job, bound *core.Bound, _ core.Instant) (changed, finished bool) {
+	return m.stepJobs(ctx, step, step.Validate(), func(s *shard, job core.Job, bound *core.Bound, _ core.Instant) (changed, finished bool) {
+		if step.Payloads != nil {
+			return s.removeQueued(job, step.Payloads[slices.Index(step.IDs, job.ID)]), true
+		}
 		_, finished = s.takeQueued(job, bound)
 		return true, finished
 	})
+}
+
+// removeQueued removes payloads from a queued job, and reports whether it had some of them.
+func (s *shard) removeQueued(job core.Job, payloads []core.Payload) (changed bool) {
+	left := slices.DeleteFunc(slices.Clone(job.Payloads), func(p core.Payload) bool {
+		return slices.ContainsFunc(payloads, func(q core.Payload) bool { return p.Compare(q) == 0 })
+	})
+	changed = len(left) < len(job.Payloads)
+	if job.Payloads = left; len(left) == 0 {
+		delete(s.queued, job.ID)
+	} else {
+		s.queued[job.ID] = job
+	}
+	return changed
 }
 
 // takeQueued takes the payloads that a bound allows out of a queued job, and reports
@@ -76,10 +94,10 @@ func (s *shard) takeQueued(job core.Job, bound *core.Bound) (taken []core.Payloa
 	return taken, len(job.Payloads) == 0
 }
 
-func (m *Store) stepJobs(ctx context.Context, step ports.JobStep, act jobAction) (ports.StepReply, error) {
+func (m *Store) stepJobs(ctx context.Context, step ports.JobStep, invalid error, act jobAction) (ports.StepReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, err := m.asked(ctx, step.Shard, step.Validate())
+	s, err := m.asked(ctx, step.Shard, invalid)
 	if err != nil {
 		return ports.StepReply{}, err
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// imported draws dead letters of ids of one shard, which may be there already, most often earlier
-// or later than they come.
+// imported draws dead letters or jobs of ids of one shard, which may be there already, most often
+// earlier or later than they come.
 func (d *driver) imported() ports.ImportRequest {
 	at := d.shard()
 	q := d.queues[slices.IndexFunc(d.queues, func(q ports.Queue) bool { return q.Name == at.Queue })]
@@ -24,17 +24,45 @@ func (d *driver) imported() ports.ImportRequest {
 		return r
 	}
 	now := d.model().Now()
+	jobs := rapid.Bool().Draw(d.t, "jobs")
 	for _, id := range rapid.SliceOfNDistinct(rapid.SampledFrom(ids), 0, len(ids), rapid.ID[string]).Draw(d.t, "ids") {
+		if jobs {
+			r.Jobs = append(r.Jobs, core.Job{ID: id, Payloads: d.somePayloads(), State: core.State{
+				PerformAt: now.Add(pick(d, "performs", -time.Hour, -time.Second, 0, time.Second)), RetryCount: pick(d, "retries", -1, -1, 0, 2),
+				Recoveries: pick(d, "recoveries", 0, 0, 1, 2), FirstPush: now.Add(pick(d, "first", -time.Hour, 0, time.Second)),
+				Error: pick(d, "error", "", "boom"),
+			}})
+			continue
+		}
 		letter := core.DeadLetter{
 			ID: id, ChangedAt: now.Add(pick(d, "changed", -time.Hour, -time.Second, 0, 0, time.Second)),
 			Error: pick(d, "error", "", "boom"), Group: core.GroupName(pick(d, "group", randomGroups()...)),
 		}
-		var payloads core.PayloadSet
-		for _, data := range d.distinctData(pick(d, "payloads", 1, 1, 2, 3)) {
-			payloads.Add(core.Payload{Data: data, Score: float64(pick(d, "score", 1, 2, 3)), Meta: pick(d, "meta", nil, []byte("m"))})
-		}
-		letter.Payloads = payloads.List()
+		letter.Payloads = d.somePayloads()
 		r.DeadLetters = append(r.DeadLetters, letter)
 	}
 	return r
+}
+
+// somePayloads draws payloads of an entry, in order.
+func (d *driver) somePayloads() []core.Payload {
+	var payloads core.PayloadSet
+	for _, data := range d.distinctData(pick(d, "payloads", 1, 1, 2, 3)) {
+		payloads.Add(core.Payload{Data: data, Score: float64(pick(d, "score", 1, 2, 3)), Meta: pick(d, "meta", nil, []byte("m"))})
+	}
+	return payloads.List()
+}
+
+// deleteStep draws a step that deletes jobs, or payloads of jobs with the scores that pushes draw.
+func (d *driver) deleteStep() ports.JobStep {
+	s := d.jobStep()
+	if rapid.Bool().Draw(d.t, "whole") {
+		return s
+	}
+	s.IDs = rapid.SliceOfNDistinct(rapid.SampledFrom(randomIDs()), 0, 4, rapid.ID[string]).Draw(d.t, "ids")
+	s.Payloads = [][]core.Payload{}
+	for range s.IDs {
+		s.Payloads = append(s.Payloads, d.somePayloads())
+	}
+	return s
 }

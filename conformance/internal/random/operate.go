@@ -25,7 +25,7 @@ func (d *driver) operate() {
 	case "bury":
 		compare(d, "Bury", d.jobStep(), ports.ShardStore.Bury)
 	case "delete":
-		compare(d, "Delete", d.jobStep(), ports.ShardStore.Delete)
+		compare(d, "Delete", d.deleteStep(), ports.ShardStore.Delete)
 	case "cancel":
 		d.cancel()
 	case "revive":

@@ -288,20 +288,26 @@ do
     return part, #part == total
   end
 
-  -- take_named is take for the named payloads of a stored item.
-  local function take_named(item, names, bound)
+  -- take_named is take for the named payloads of a stored item; if scores are wanted, for those
+  -- that the item has with these.
+  local function take_named(item, names, bound, wanted)
     local job, found, part, named, gone = item.job, {}, {}, {}, item.gone or {}
     if job.many then
       local key = set_of(item)
       local scores, metas = fetch('ZMSCORE', key, names), metas_of(item, names)
       for i, data in ipairs(names) do
-        if scores[i] and not named[data] and not gone[data] then
+        if scores[i] and not named[data] and not gone[data] and (not wanted or tonumber(scores[i]) == wanted[i]) then
           named[data], found[#found + 1] = true, {score = tonumber(scores[i]), data = data, meta = metas[i] or ''}
         end
       end
     else
-      for _, data in ipairs(names) do named[data] = true end
-      for _, p in ipairs(job.list) do if named[p.data] then found[#found + 1] = p end end
+      for i, data in ipairs(names) do
+        named[data] = named[data] or {}
+        if wanted then named[data][wanted[i]] = true end
+      end
+      for _, p in ipairs(job.list) do
+        if named[p.data] and (not wanted or named[p.data][p.score]) then found[#found + 1] = p end
+      end
     end
     sort(found)
     for _, p in ipairs(found) do

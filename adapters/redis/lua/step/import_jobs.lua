@@ -1,0 +1,43 @@
+#!lua
+-- Puts jobs that another queue had into this one.
+-- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count
+-- ARGV: 1 now or '', 2 "shards generation"; then for each: id, PerformAt, first push, retry count,
+--   recoveries, error, how many payloads, and of each of these: score, data, Meta or ''
+-- Returns {'ok', now, handled, 0, reached}, {'unknown'} or {'mismatch', "shards generation"}
+-- Uses: JOBS, READY, PARKED, CLAIMS, call, clock, read_meta, wake, plan, items, queue, read_step.
+
+local now, believed = clock(ARGV[1]), ARGV[2]
+local index, paused, layout = read_meta()
+if index == nil then return {'unknown'} end
+if layout ~= believed then return {'mismatch', layout} end
+
+local ids, coming, i = {}, {}, 3
+while ARGV[i] do
+  local last, payloads = i + 6 + 3 * tonumber(ARGV[i + 6]), {}
+  for k = i + 7, last, 3 do payloads[#payloads + 1] = {score = tonumber(ARGV[k]), data = ARGV[k + 1], meta = ARGV[k + 2]} end
+  ids[#ids + 1] = ARGV[i]
+  coming[#coming + 1] = {at = tonumber(ARGV[i + 1]), first = tonumber(ARGV[i + 2]), retry = tonumber(ARGV[i + 3]),
+    recoveries = tonumber(ARGV[i + 4]), error = ARGV[i + 5], payloads = payloads}
+  i = last + 1
+end
+
+local queued = read_step(JOBS, ids) -- may leave some ids for another step
+local jobs, ready = queue.load(ids, queued), false
+for n, id in ipairs(ids) do
+  local own, item = coming[n], jobs[id]
+  if not item then
+    item = queue.item(id, {at = own.at, first = own.first, retry = own.retry, recoveries = own.recoveries, error = own.error, list = {},
+      many = false, tagged = false})
+  else -- core.MergeImport
+    local job = item.job
+    if own.retry > job.retry then job.at, job.retry, job.error = own.at, own.retry, own.error end
+    job.first, job.recoveries = math.min(job.first, own.first), math.max(job.recoveries, own.recoveries)
+  end
+  items.unite(item, own.payloads)
+  local place = item.old and item.old.place or (call('HEXISTS', CLAIMS, id) == 1 and PARKED or READY)
+  queue.store(item, place, index)
+  ready = ready or place == READY
+end
+plan.write()
+if ready and not paused then wake() end
+return {'ok', now, #ids, 0, #ids}
