@@ -10,33 +10,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// move pushes the queued jobs of one queue to another, with scores, Meta and times. Pushing an
-// entry again merges, so it may be stopped and repeated. Nobody may push to the old queue
-// meanwhile: the job that is deleted may have more by then.
-func move(ctx context.Context, client *skein.Client, inspector *inspect.Inspector, from, to *skein.Queue[[]byte]) error {
-	jobs := inspector.Jobs(ctx, from.Name(), inspect.ListOptions{Payloads: 1_000_000})
-	for job, err := range jobs {
-		if err != nil {
-			return err
-		}
-		entries := make([]skein.Entry[[]byte], len(job.Payloads))
-		for n, p := range job.Payloads {
-			entries[n] = skein.Entry[[]byte]{ID: job.ID, Payload: p.Data, Options: []skein.PushOption{
-				skein.Score(p.Score), skein.Meta(p.Meta), skein.At(job.PerformAt),
-			}}
-		}
-		if err := to.PushMany(ctx, client, entries); err != nil {
-			return err
-		}
-		if _, err := inspector.Delete(ctx, from.Name(), []string{job.ID}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// A queue that needs more shards is moved to one with another name, while the new
-// one is paused. Both are described as queues of bytes, whatever is in them.
+// A queue that needs more shards is moved to one with another name, while both are paused. Both are
+// described as queues of bytes, whatever is in them.
 func Example_anotherShardCount() {
 	ctx := context.Background()
 	store := memory.New(memory.Options{})
@@ -55,8 +30,11 @@ func Example_anotherShardCount() {
 	// A push declares the new queue, and a pause keeps it still.
 	must(many.Push(ctx, client, "order-1", []byte("shipped"), skein.Score(3)))
 	must(inspector.Pause(ctx, "orders-64"))
-	// The servers of the old queue have stopped.
-	must(move(ctx, client, inspector, few, many))
+	must(inspector.Pause(ctx, "orders"))
+	_, err := inspector.MoveAll(ctx, "orders", inspect.Target{Queue: "orders-64"}, nil, inspect.BulkOptions{})
+	must(err)
+	_, err = inspector.MoveMorgue(ctx, "orders", inspect.Target{Queue: "orders-64"}, nil, inspect.BulkOptions{})
+	must(err)
 	must(inspector.Forget(ctx, "orders"))
 	must(inspector.Resume(ctx, "orders-64"))
 

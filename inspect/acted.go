@@ -201,6 +201,7 @@ func (a *action) log(ctx context.Context, i *Inspector, queue string, ids []stri
 		d.goesOn(&a.going.at)
 	}
 	d.start(ctx)
+	a.deed = d
 	return func(err *error) {
 		failed := *err
 		if !a.ended {

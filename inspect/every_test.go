@@ -73,20 +73,29 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 			}
 			return last
 		},
-		"Discard":              func(ctx context.Context) error { _, err := i.Discard(ctx, core.Shard{Queue: queue}, "key"); return err },
-		"Pause":                func(ctx context.Context) error { return i.Pause(ctx, queue) },
-		"Resume":               func(ctx context.Context) error { return i.Resume(ctx, queue) },
-		"Forget":               func(ctx context.Context) error { return i.Forget(ctx, queue) },
-		"Recount":              func(ctx context.Context) error { _, err := i.Recount(ctx, queue, nil); return err },
-		"RunNow":               func(ctx context.Context) error { return result(i.RunNow(ctx, queue, ids)) },
-		"RunAllNow":            func(ctx context.Context) error { return result(i.RunAllNow(ctx, queue, nil, o)) },
-		"Bury":                 func(ctx context.Context) error { return result(i.Bury(ctx, queue, ids)) },
-		"BuryFailed":           func(ctx context.Context) error { return result(i.BuryFailed(ctx, queue, nil, o)) },
-		"Delete":               func(ctx context.Context) error { return result(i.Delete(ctx, queue, ids)) },
-		"BuryFresh":            func(ctx context.Context) error { return result(i.BuryFresh(ctx, queue, nil, o)) },
-		"DeleteAll":            func(ctx context.Context) error { return result(i.DeleteAll(ctx, queue, nil, o)) },
-		"DeleteFresh":          func(ctx context.Context) error { return result(i.DeleteFresh(ctx, queue, nil, o)) },
-		"DeleteFailed":         func(ctx context.Context) error { return result(i.DeleteFailed(ctx, queue, nil, o)) },
+		"Discard":      func(ctx context.Context) error { _, err := i.Discard(ctx, core.Shard{Queue: queue}, "key"); return err },
+		"Pause":        func(ctx context.Context) error { return i.Pause(ctx, queue) },
+		"Resume":       func(ctx context.Context) error { return i.Resume(ctx, queue) },
+		"Forget":       func(ctx context.Context) error { return i.Forget(ctx, queue) },
+		"Recount":      func(ctx context.Context) error { _, err := i.Recount(ctx, queue, nil); return err },
+		"RunNow":       func(ctx context.Context) error { return result(i.RunNow(ctx, queue, ids)) },
+		"RunAllNow":    func(ctx context.Context) error { return result(i.RunAllNow(ctx, queue, nil, o)) },
+		"Bury":         func(ctx context.Context) error { return result(i.Bury(ctx, queue, ids)) },
+		"BuryFailed":   func(ctx context.Context) error { return result(i.BuryFailed(ctx, queue, nil, o)) },
+		"Delete":       func(ctx context.Context) error { return result(i.Delete(ctx, queue, ids)) },
+		"BuryFresh":    func(ctx context.Context) error { return result(i.BuryFresh(ctx, queue, nil, o)) },
+		"DeleteAll":    func(ctx context.Context) error { return result(i.DeleteAll(ctx, queue, nil, o)) },
+		"DeleteFresh":  func(ctx context.Context) error { return result(i.DeleteFresh(ctx, queue, nil, o)) },
+		"DeleteFailed": func(ctx context.Context) error { return result(i.DeleteFailed(ctx, queue, nil, o)) },
+		"Move": func(ctx context.Context) error {
+			return result(i.Move(ctx, queue, inspect.Target{Queue: "moved"}, ids))
+		},
+		"MoveAll": func(ctx context.Context) error {
+			return result(i.MoveAll(ctx, queue, inspect.Target{Queue: "moved"}, nil, o))
+		},
+		"MoveMorgue": func(ctx context.Context) error {
+			return result(i.MoveMorgue(ctx, queue, inspect.Target{Queue: "moved"}, nil, o))
+		},
 		"Cancel":               func(ctx context.Context) error { return result(i.Cancel(ctx, queue, ids, inspect.CancelModeDrop)) },
 		"Revive":               func(ctx context.Context) error { return result(i.Revive(ctx, queue, ids)) },
 		"RevivePayloads":       func(ctx context.Context) error { return result(i.RevivePayloads(ctx, queue, some)) },
@@ -195,9 +204,12 @@ func TestNothingIsDoneIfAnIDIsNone(t *testing.T) {
 	bad := []string{"dead", "failed", "a\nb"}
 	some := []inspect.DeadLetterPayloads{{ID: "dead", Payloads: data("p")}, {ID: ""}}
 	for name, call := range map[string]func() (inspect.Result, error){
-		"RunNow":         func() (inspect.Result, error) { return s.RunNow(t.Context(), "orders", bad) },
-		"Bury":           func() (inspect.Result, error) { return s.Bury(t.Context(), "orders", bad) },
-		"Delete":         func() (inspect.Result, error) { return s.Delete(t.Context(), "orders", bad) },
+		"RunNow": func() (inspect.Result, error) { return s.RunNow(t.Context(), "orders", bad) },
+		"Bury":   func() (inspect.Result, error) { return s.Bury(t.Context(), "orders", bad) },
+		"Delete": func() (inspect.Result, error) { return s.Delete(t.Context(), "orders", bad) },
+		"Move": func() (inspect.Result, error) {
+			return s.Move(t.Context(), "orders", inspect.Target{Queue: "moved"}, bad)
+		},
 		"Cancel":         func() (inspect.Result, error) { return s.Cancel(t.Context(), "orders", bad, inspect.CancelModeDrop) },
 		"Revive":         func() (inspect.Result, error) { return s.Revive(t.Context(), "orders", bad) },
 		"RevivePayloads": func() (inspect.Result, error) { return s.RevivePayloads(t.Context(), "orders", some) },

@@ -13,8 +13,8 @@ import (
 )
 
 // BulkOptions are the options of an action on all entries of a kind: RunAllNow, BuryFailed,
-// BuryFresh, DeleteFailed, DeleteFresh, DeleteAll, ReviveAll, PurgeAll and EditAll. Actions on
-// named entries have no options. The zero value is ready.
+// BuryFresh, DeleteFailed, DeleteFresh, DeleteAll, MoveAll, ReviveAll, PurgeAll, MoveMorgue and
+// EditAll. Actions on named entries have no options. The zero value is ready.
 type BulkOptions struct {
 	// Progress is called after each step that made progress, from the caller's goroutine. nil means
 	// no call.
@@ -138,6 +138,8 @@ type action struct {
 	met int
 	// going is set for actions on all of a kind.
 	going *going
+	// deed is the action in the audit.
+	deed *deed
 }
 
 // newAction makes an action on named entries, which has no options but report, nil for none.

@@ -31,6 +31,9 @@ type jobKind struct {
 	sortBy SortBy
 	which  whichJobs
 	step   jobStep
+	// move is set if the action moves the jobs. kept are then those of the present page.
+	move *mover
+	kept map[string]ports.JobView
 	// matches is whether the action has a match.
 	matches bool
 }
@@ -42,7 +45,13 @@ func (i *Inspector) onAllJobs(
 	ctx context.Context, a *action, queue string, which whichJobs, match func(QueuedJob) bool, step jobStep,
 ) (r Result, err error) {
 	defer a.log(ctx, i, queue, nil)(&err)
-	k := &jobKind{inspector: i, action: a, which: which, step: step, sortBy: ByTime}
+	return i.sweepJobs(ctx, &jobKind{action: a, which: which, step: step}, queue, match)
+}
+
+// sweepJobs is onAllJobs for an action that is in the audit already.
+func (i *Inspector) sweepJobs(ctx context.Context, k *jobKind, queue string, match func(QueuedJob) bool) (Result, error) {
+	k.inspector, k.sortBy = i, ByTime
+	a, which := k.action, k.which
 	if a.going.o.Group != "" && a.invalid == nil {
 		a.invalid = fmt.Errorf("%w: jobs have no Group; only dead letters have one", ErrInvalidOptions)
 	}
@@ -58,7 +67,7 @@ func (i *Inspector) onAllJobs(
 		k.sortBy = ByID
 	}
 	page := ports.PageRequest{Limit: ports.MaxStep, ErrorBytes: -1, MaxCount: -1, Prefix: prefix, Descending: which == laterJobs && k.sortBy == ByTime}
-	if k.matches || a.going.o.DryRun {
+	if k.matches || a.going.o.DryRun || k.move != nil {
 		page.ErrorBytes, page.MaxCount = 0, 0
 		page.Limit, page.Payloads = a.going.o.page()
 	}
@@ -102,6 +111,7 @@ func (k *jobKind) fate(v *ports.JobView, before, now core.Instant) fate {
 
 func (k *jobKind) complete(ctx context.Context, v *ports.JobView, before core.Instant) (bool, error) {
 	if !k.whole() || len(v.Payloads) == v.Count {
+		k.keep(v)
 		return true, nil
 	}
 	found, _, err := k.inspector.whole(ctx, k.going.at.Queue, v.ID, ports.PlaceQueued)
@@ -113,7 +123,19 @@ func (k *jobKind) complete(ctx context.Context, v *ports.JobView, before core.In
 	}
 	*v = *found.Queued
 	v.Count = len(v.Payloads)
+	k.keep(v)
 	return true, nil
+}
+
+// keep keeps a job as it is stored, for a move.
+func (k *jobKind) keep(v *ports.JobView) {
+	if k.move == nil || k.going.o.DryRun {
+		return
+	}
+	if k.kept == nil {
+		k.kept = make(map[string]ports.JobView)
+	}
+	k.kept[v.ID] = *v
 }
 
 func (k *jobKind) show(v *ports.JobView) QueuedJob { return k.inspector.views.queuedJob(v, k.sortBy) }
@@ -123,6 +145,11 @@ func (k *jobKind) sample(chosen []QueuedJob) {
 }
 
 func (k *jobKind) act(ctx context.Context, shard core.Shard, chosen []QueuedJob) error {
+	if k.move != nil {
+		jobs := convert(chosen, func(j *QueuedJob) ports.JobView { return k.kept[j.ID] })
+		clear(k.kept)
+		return k.move.jobs(ctx, shard, jobs, k.going.at.Before)
+	}
 	ids := convert(chosen, func(j *QueuedJob) string { return j.ID })
 	for chunk := range slices.Chunk(ids, ports.MaxStep) {
 		err := onChunk(ctx, k.inspector, k.action, chunk, func(s Store, ids []string) (ports.StepReply, error) {

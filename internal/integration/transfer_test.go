@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -69,5 +70,91 @@ func TestAMorgueMovesBetweenStores(t *testing.T) {
 			t.Fatalf("store %d exports otherwise (-want +got):\n%.2000s", at, diff)
 		}
 		file = out.Bytes()
+	}
+}
+
+// stored returns everything that a queue has queued and dead, with every field, in order of id.
+func stored(t *testing.T, store ports.ShardStore, queue string) (all []string) {
+	t.Helper()
+	i := inspect.New(store, inspect.Options{})
+	payloads := func(id string, place inspect.Place) (text string) {
+		for p, err := range i.Payloads(t.Context(), queue, id, inspect.PayloadOptions{Place: place}) {
+			must(t, err)
+			text += fmt.Sprintf(" %q@%v(%q)", p.Data, p.Score, p.Meta)
+		}
+		return text
+	}
+	for j, err := range i.Jobs(t.Context(), queue, inspect.ListOptions{}) {
+		must(t, err)
+		all = append(all, fmt.Sprint("queued ", j.ID, j.PerformAt, j.Retries, j.Recoveries, j.FirstPush, j.LastError, payloads(j.ID, inspect.PlaceQueued)))
+	}
+	for d, err := range i.Morgue(t.Context(), queue, inspect.ListOptions{}) {
+		must(t, err)
+		all = append(all, fmt.Sprint("dead ", d.ID, d.ChangedAt, d.LastError, d.Group, payloads(d.ID, inspect.PlaceDead)))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Queued jobs and dead letters move from store to store, and between two queues of one, and are the
+// same in each.
+func TestAQueueMovesBetweenStores(t *testing.T) {
+	t.Parallel()
+	redisServer := testservers.Redis(t)
+	type place struct {
+		store  ports.ShardStore
+		queue  string
+		shards int
+	}
+	first, second := memory.New(memory.Options{}), redis.New(redisServer, redis.Options{Prefix: testservers.Prefix(t, redisServer)})
+	third := newTxStore(t, testservers.Postgres(t))
+	places := []place{{first, "orders", 3}, {second, "orders", 5}, {second, "wide", 16}, {third, "wide", 2}, {third, "orders", 7}, {first, "back", 1}}
+	for _, p := range places {
+		_, err := p.store.Declare(t.Context(), ports.DeclareRequest{Queue: p.queue, Shards: p.shards})
+		must(t, err)
+		must(t, p.store.Pause(t.Context(), p.queue))
+	}
+	var want []string
+	for at, p := range places {
+		i := inspect.New(p.store, inspect.Options{})
+		if at == 0 {
+			_, err := i.Import(t.Context(), p.queue, inspect.ReadDeadLetters(bytes.NewReader(transferred(t))), nil)
+			must(t, err)
+			for n := range 300 {
+				j := core.Job{ID: fmt.Sprintf("%03d/é %%{}", n), State: core.State{
+					PerformAt: core.Instant(1_700_000_000_000_000 + n), RetryCount: n%4 - 1, Recoveries: n % 3, FirstPush: core.Instant(n), Error: "boom\n",
+				}}
+				for k := range 1 + n%20 {
+					j.Payloads = append(j.Payloads, core.Payload{Data: fmt.Appendf(nil, "%05d\x00\xff", k), Score: float64(k) / 3})
+					if k%2 == 1 {
+						j.Payloads[k].Meta = []byte("m\xfe")
+					}
+				}
+				_, err := p.store.Import(t.Context(), ports.ImportRequest{
+					Shard: core.Shard{Queue: p.queue, Index: core.ShardOf(j.ID, p.shards)}, Shards: p.shards, Generation: 1, Jobs: []core.Job{j},
+				})
+				must(t, err)
+			}
+			want = stored(t, p.store, p.queue)
+		}
+		if diff := cmp.Diff(want, stored(t, p.store, p.queue)); diff != "" {
+			t.Fatalf("queue %d holds (-want +got):\n%.2000s", at, diff)
+		}
+		if at+1 == len(places) {
+			break
+		}
+		to := inspect.Target{Queue: places[at+1].queue, Inspector: inspect.New(places[at+1].store, inspect.Options{})}
+		jobs, err := i.MoveAll(t.Context(), p.queue, to, nil, inspect.BulkOptions{})
+		if err != nil || jobs.Handled != 300 {
+			t.Fatalf("from queue %d: %+v, %v", at, jobs, err)
+		}
+		dead, err := i.MoveMorgue(t.Context(), p.queue, to, nil, inspect.BulkOptions{})
+		if err != nil || dead.Handled != 300 {
+			t.Fatalf("from queue %d: %+v, %v", at, dead, err)
+		}
+		if left := stored(t, p.store, p.queue); len(left) > 0 {
+			t.Fatalf("queue %d still has %.500q", at, left)
+		}
+		must(t, i.Forget(t.Context(), p.queue))
 	}
 }

@@ -1,0 +1,365 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// ErrNotPaused reports a move into a queue that is not paused. Pause it first with
+// [Inspector.Pause], and resume it after the move.
+var ErrNotPaused = errors.New("queue is not paused")
+
+// Target is the queue to which a move moves.
+type Target struct {
+	// Queue is the name of the queue.
+	Queue string
+	// Inspector is an inspector of the store that has the queue. nil means the store of the source.
+	Inspector *Inspector
+}
+
+// Move moves the queued jobs and dead letters of these ids from a queue to another one: the jobs
+// with payloads, scores, Meta, time, retries, recoveries and error, and the dead letters with their
+// time, error and group. Claimed jobs are not touched; jobs that are queued behind them move.
+//
+// Both queues must have been declared, and the target must be paused (otherwise [ErrNotPaused]): a
+// job that ran there before its original is deleted could miss a push. Pause the source too.
+// Otherwise a job may run in both queues, and payloads that are pushed there may run before those
+// that have moved.
+//
+// Each step copies at most 250 jobs, 1,000 payloads or 8 MiB and then deletes at the source exactly
+// the payloads that it has copied. So an interrupted move loses nothing. Call it again: what was
+// copied already merges with its copy, and nothing is doubled. A payload that is pushed to the
+// source meanwhile stays there for another call, unless it merges with one that moves. At the
+// target, payloads merge by the merge rule of that queue; those that it drops are counted in its
+// Counts.Superseded. Of two states of an id the one with more failures stays, on a tie that of the
+// target.
+//
+// Result.Handled counts jobs and dead letters. An entry that another operator or a server has taken
+// meanwhile is not counted.
+func (i *Inspector) Move(ctx context.Context, from string, to Target, ids []string) (r Result, err error) {
+	a := newAction(moveVerb("move", to), nil)
+	defer a.log(ctx, i, from, ids)(&err)
+	if err := validateIDs(ids); err != nil {
+		return a.end(err)
+	}
+	m, err := i.mover(ctx, a, from, to)
+	if err != nil {
+		return a.end(err)
+	}
+	shards, err := i.shards(ctx, from)
+	if err != nil {
+		return a.end(err)
+	}
+	a.progress.Total = len(ids)
+	away := &absent{inspector: i, queue: from}
+	for _, id := range ids {
+		shard := core.Shard{Queue: from, Index: core.ShardOf(id, shards)}
+		if away.has(shard) {
+			continue
+		}
+		if err := m.id(ctx, shard, id); err != nil && !away.are(ctx, shard, err) {
+			return a.end(fmt.Errorf("shard %v: %w", shard, err))
+		}
+	}
+	return a.end(partial(away.met))
+}
+
+// MoveAll moves all queued jobs of a queue for which match returns true, or all of them if match is
+// nil, to another queue; see [Inspector.Move]. It handles the jobs that were first pushed
+// before it began, earliest first. With a Prefix it handles them in order of id, which needs a
+// source with IndexIDs (otherwise [ErrQueueMismatch]). match is called as by [Inspector.RunAllNow].
+// Dead letters stay; [Inspector.MoveMorgue] moves them.
+func (i *Inspector) MoveAll(
+	ctx context.Context, from string, to Target, match func(QueuedJob) bool, o BulkOptions,
+) (r Result, err error) {
+	a := o.onAll(moveVerb("move all", to), from, match != nil, true)
+	defer a.log(ctx, i, from, nil)(&err)
+	m, err := i.mover(ctx, a, from, to)
+	if err != nil {
+		return a.end(err)
+	}
+	return i.sweepJobs(ctx, &jobKind{action: a, which: allJobs, move: m}, from, match)
+}
+
+// MoveMorgue moves all dead letters of a queue for which match returns true, or all of them if
+// match is nil, to the morgue of another queue; see [Inspector.Move]. It handles the dead letters
+// that last changed before it began; see [Inspector.ReviveAll].
+func (i *Inspector) MoveMorgue(
+	ctx context.Context, from string, to Target, match func(DeadLetter) bool, o BulkOptions,
+) (r Result, err error) {
+	a := o.onAll(moveVerb("move morgue", to), from, match != nil, true)
+	defer a.log(ctx, i, from, nil)(&err)
+	defer func() { i.sayLater(ctx, a, &r, err) }()
+	m, err := i.mover(ctx, a, from, to)
+	if err != nil {
+		return a.end(err)
+	}
+	return i.sweepDeadLetters(ctx, &deadKind{action: a, move: m}, from, match)
+}
+
+// moveVerb names the target too, so a Checkpoint of a move to another queue is refused, and the
+// audit has it.
+func moveVerb(verb string, to Target) string { return auditText(verb + " to " + to.Queue) }
+
+// mover moves entries of one queue to another. It copies them first, so that a crash loses nothing,
+// and then deletes what it has copied.
+type mover struct {
+	// inspector is that of the source, and into that of the target.
+	inspector, into *Inspector
+	action          *action
+	from            string
+	to              ports.Queue
+}
+
+// mover prepares a move, and refuses one that could lose something.
+func (i *Inspector) mover(ctx context.Context, a *action, from string, to Target) (*mover, error) {
+	if a.invalid != nil {
+		return nil, a.invalid
+	}
+	m := &mover{inspector: i, into: cmp.Or(to.Inspector, i), action: a, from: from}
+	if from == to.Queue && m.into == i {
+		return nil, fmt.Errorf("%w: %q is the source and the target; name two queues", ErrInvalidOptions, from)
+	}
+	stats, err := m.into.queueStats(ctx, to.Queue)
+	if err != nil {
+		return nil, fmt.Errorf("the target: %w", err)
+	}
+	m.to = stats.Queue
+	if a.going != nil && a.going.o.DryRun {
+		return m, nil
+	}
+	if !m.to.Paused {
+		return nil, fmt.Errorf("%w: %q; pause it before something is moved to it, and resume it afterwards", ErrNotPaused, to.Queue)
+	}
+	if from == to.Queue {
+		return m, m.otherStore(ctx)
+	}
+	return m, nil
+}
+
+// otherStore returns an error unless the target is in another store than the queue of the same name
+// that is the source: a queue that is moved into itself would be deleted. The audit of the source
+// has the action already, so the target's must not have it.
+func (m *mover) otherStore(ctx context.Context) error {
+	if m.action.deed.silent {
+		return fmt.Errorf("%w: the audit can't be written, so it is unknown whether both queues %q are the same; call again", ErrInvalidOptions, m.from)
+	}
+	for r := (ports.ActionsRequest{}); ; {
+		page, err := persist(ctx, m.into, func(s Store) ([]ports.Action, error) { return s.Actions(ctx, r) })
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for at := range page {
+			if r.Before = page[at].At; page[at].ID == m.action.deed.action.ID {
+				return fmt.Errorf("%w: both inspectors have the same queue %q of one store; name two queues", ErrInvalidOptions, m.from)
+			}
+		}
+	}
+}
+
+// id moves what the source has of one id.
+func (m *mover) id(ctx context.Context, shard core.Shard, id string) error {
+	moved, err := m.job(ctx, shard, id, 0)
+	m.action.pass(0, moved)
+	if err != nil {
+		return err
+	}
+	moved, err = m.letter(ctx, shard, id, 0)
+	m.action.pass(1, moved)
+	return err
+}
+
+// jobs moves queued jobs of a shard that were first pushed before an instant.
+func (m *mover) jobs(ctx context.Context, shard core.Shard, jobs []ports.JobView, before core.Instant) error {
+	var whole []core.Job
+	for at := range jobs {
+		if v := &jobs[at]; len(v.Payloads) == v.Count && fits(v.Payloads) {
+			whole = append(whole, v.Job)
+			continue
+		}
+		moved, err := m.job(ctx, shard, jobs[at].ID, before)
+		m.action.met += moved
+		m.action.pass(1, moved)
+		if err != nil {
+			return err
+		}
+	}
+	for chunk := range wholeChunks(whole, func(j *core.Job) []core.Payload { return j.Payloads }) {
+		if err := m.putJobs(ctx, chunk); err != nil {
+			return err
+		}
+		err := onChunk(ctx, m.inspector, m.action, chunk, func(s Store, jobs []core.Job) (ports.StepReply, error) {
+			return s.Delete(ctx, deletion(shard, jobs, before))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deletion is the step that deletes exactly the payloads of copied jobs.
+func deletion(shard core.Shard, jobs []core.Job, before core.Instant) ports.JobStep {
+	return ports.JobStep{
+		Shard: shard, Before: before,
+		IDs:      convert(jobs, func(j *core.Job) string { return j.ID }),
+		Payloads: convert(jobs, func(j *core.Job) []core.Payload { return j.Payloads }),
+	}
+}
+
+// job moves one queued job in parts, lowest payloads first. It takes as many payloads as the job
+// had, and returns 1 if it has moved any. An interrupted move of the job counts nothing.
+func (m *mover) job(ctx context.Context, shard core.Shard, id string, before core.Instant) (moved int, err error) {
+	r := ports.FindRequest{Queue: m.from, ID: id, Payloads: core.MaxTurnPayloads, After: &ports.PayloadCursor{Place: ports.PlaceQueued}}
+	for left := 0; ; r.MaxCount = -1 {
+		found, err := persist(ctx, m.inspector, func(s Store) (ports.Found, error) { return s.Find(ctx, r) })
+		if err != nil {
+			return 0, err
+		}
+		v := found.Queued
+		if v == nil || len(v.Payloads) == 0 || before > 0 && v.FirstPush >= before {
+			return moved, nil
+		}
+		if r.MaxCount == 0 {
+			left = v.Count
+		}
+		part := []core.Job{v.Job}
+		if err := m.putJobs(ctx, part); err != nil {
+			return 0, err
+		}
+		reply, err := persist(ctx, m.inspector, func(s Store) (ports.StepReply, error) { return s.Delete(ctx, deletion(shard, part, before)) })
+		if err != nil {
+			return 0, err
+		}
+		moved = max(moved, reply.Handled)
+		if left -= len(v.Payloads); left <= 0 || len(found.Next) == 0 {
+			return moved, nil
+		}
+	}
+}
+
+// putJobs copies jobs, or parts of jobs, to the target.
+func (m *mover) putJobs(ctx context.Context, jobs []core.Job) error {
+	return put(ctx, m, jobs, func(j core.Job) string { return j.ID }, func(r *ports.ImportRequest, some []core.Job) { r.Jobs = some })
+}
+
+// letters moves dead letters of a shard that last changed before an instant.
+func (m *mover) letters(ctx context.Context, shard core.Shard, letters []ports.DeadLetterView, before core.Instant) error {
+	var whole []core.DeadLetter
+	for at := range letters {
+		if v := &letters[at]; len(v.Payloads) == v.Count && fits(v.Payloads) {
+			whole = append(whole, v.DeadLetter)
+			continue
+		}
+		moved, err := m.letter(ctx, shard, letters[at].ID, before)
+		m.action.met += moved
+		m.action.pass(1, moved)
+		if err != nil {
+			return err
+		}
+	}
+	for chunk := range wholeChunks(whole, func(d *core.DeadLetter) []core.Payload { return d.Payloads }) {
+		if err := m.putLetters(ctx, chunk); err != nil {
+			return err
+		}
+		for refs := range refChunks(convert(chunk, copied)) {
+			if err := onChunk(ctx, m.inspector, m.action, refs, stepOn(ctx, shard, Store.Purge, before)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// copied refers to the payloads of a dead letter that were copied.
+func copied(d *core.DeadLetter) ports.DeadLetterRef {
+	return ports.DeadLetterRef{ID: d.ID, Payloads: convert(d.Payloads, func(p *core.Payload) []byte { return p.Data })}
+}
+
+// letter moves one dead letter in parts, lowest payloads first, unless it has changed since an
+// instant; 0 is the time of its first part. It returns 1 if it has moved any payload.
+func (m *mover) letter(ctx context.Context, shard core.Shard, id string, before core.Instant) (moved int, err error) {
+	r := ports.FindRequest{Queue: m.from, ID: id, Payloads: core.MaxTurnPayloads, After: &ports.PayloadCursor{Place: ports.PlaceDead}}
+	for left := 0; ; r.MaxCount = -1 {
+		found, err := persist(ctx, m.inspector, func(s Store) (ports.Found, error) { return s.Find(ctx, r) })
+		if err != nil {
+			return 0, err
+		}
+		v := found.DeadLetter
+		if v == nil || len(v.Payloads) == 0 || before > 0 && v.ChangedAt >= before {
+			return moved, nil
+		}
+		if r.MaxCount == 0 {
+			left = v.Count
+		}
+		if before == 0 {
+			before = v.ChangedAt + 1
+		}
+		if err := m.putLetters(ctx, []core.DeadLetter{v.DeadLetter}); err != nil {
+			return 0, err
+		}
+		refs := []ports.DeadLetterRef{copied(&v.DeadLetter)}
+		reply, err := persist(ctx, m.inspector, func(s Store) (ports.StepReply, error) { return stepOn(ctx, shard, Store.Purge, before)(s, refs) })
+		if err != nil {
+			return 0, err
+		}
+		moved = max(moved, reply.Handled)
+		if left -= len(v.Payloads); left <= 0 || len(found.Next) == 0 {
+			return moved, nil
+		}
+	}
+}
+
+// putLetters copies dead letters, or parts of them, to the target.
+func (m *mover) putLetters(ctx context.Context, letters []core.DeadLetter) error {
+	return put(ctx, m, letters, func(d core.DeadLetter) string { return d.ID },
+		func(r *ports.ImportRequest, some []core.DeadLetter) { r.DeadLetters = some })
+}
+
+// put imports entries into the shards of the target.
+func put[E any](ctx context.Context, m *mover, entries []E, id func(E) string, set func(*ports.ImportRequest, []E)) error {
+	for at, some := range byShard(entries, m.to.Shards, id) {
+		r := ports.ImportRequest{Shard: core.Shard{Queue: m.to.Name, Index: at}, Shards: m.to.Shards, Generation: m.to.Generation}
+		for len(some) > 0 {
+			set(&r, some)
+			reply, err := persist(ctx, m.into, func(s Store) (ports.StepReply, error) { return s.Import(ctx, r) })
+			if err != nil {
+				return fmt.Errorf("the target %v: %w", r.Shard, err)
+			}
+			if reply.Reached == 0 {
+				return fmt.Errorf("the target %v: the store has imported none of %d entries", r.Shard, len(some))
+			}
+			some = some[min(reply.Reached, len(some)):]
+		}
+	}
+	return nil
+}
+
+// fits reports whether the payloads of one entry fit into one step.
+func fits(payloads []core.Payload) bool {
+	var bound core.Bound
+	return bound.Take(payloads) == len(payloads)
+}
+
+// wholeChunks splits entries that fit into a step each into steps.
+func wholeChunks[E any](entries []E, payloads func(*E) []core.Payload) iter.Seq[[]E] {
+	return func(yield func([]E) bool) {
+		for len(entries) > 0 {
+			var bound core.Bound
+			n := 0
+			for n < len(entries) && n < ports.MaxStep && bound.TakeWhole(payloads(&entries[n])) {
+				n++
+			}
+			if !yield(entries[:n]) {
+				return
+			}
+			entries = entries[n:]
+		}
+	}
+}

@@ -1,0 +1,495 @@
+package inspect_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
+)
+
+// movedShards is the shard count of the queue "moved", to which the tests move.
+const movedShards = 7
+
+var movedTo = inspect.Target{Queue: "moved"}
+
+// target declares a queue to move to, and pauses it.
+func (s *fixture) target(rule core.MergeRule) {
+	s.t.Helper()
+	if _, err := s.store.Declare(s.t.Context(), ports.DeclareRequest{Queue: "moved", Shards: movedShards, IndexIDs: true, Merge: rule}); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.store.Pause(s.t.Context(), "moved"); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// contents returns everything that a queue has queued and dead, with every field, by id.
+func contents(t testing.TB, store *memory.Store, queue string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	i := inspect.New(store, inspect.Options{})
+	text := func(id string, place inspect.Place) string {
+		var b strings.Builder
+		for p := range must(t, i.Payloads(t.Context(), queue, id, inspect.PayloadOptions{Place: place})) {
+			if len(p.Data) > 100 {
+				p.Data = fmt.Appendf(nil, "%d bytes of %q", len(p.Data), p.Data[0])
+			}
+			fmt.Fprintf(&b, " %q@%v(%q)", p.Data, p.Score, p.Meta)
+		}
+		return b.String()
+	}
+	for j := range must(t, i.Jobs(t.Context(), queue, inspect.ListOptions{})) {
+		all["queued "+j.ID] = fmt.Sprint(j.PerformAt, j.Retries, j.Recoveries, j.FirstPush, j.LastError, text(j.ID, inspect.PlaceQueued))
+	}
+	for d := range must(t, i.Morgue(t.Context(), queue, inspect.ListOptions{})) {
+		all["dead "+d.ID] = fmt.Sprint(d.ChangedAt, d.LastError, d.Group, text(d.ID, inspect.PlaceDead))
+	}
+	return all
+}
+
+// bring puts jobs into a queue, in parts if they are large.
+func bring(t testing.TB, store *memory.Store, queue string, shards int, jobs ...core.Job) {
+	t.Helper()
+	for _, j := range jobs {
+		for rest := j.Payloads; len(rest) > 0; {
+			var bound core.Bound
+			part := j
+			part.Payloads = rest[:bound.Take(rest)]
+			rest = rest[len(part.Payloads):]
+			_, err := store.Import(t.Context(), ports.ImportRequest{
+				Shard: core.Shard{Queue: queue, Index: core.ShardOf(j.ID, shards)}, Shards: shards, Generation: 1, Jobs: []core.Job{part},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// oddJobs are jobs that a careless move loses something of.
+func oddJobs() []core.Job {
+	at := core.InstantOf(epoch)
+	state := func(retry int) core.State {
+		return core.State{PerformAt: at.Add(-time.Hour), RetryCount: retry, FirstPush: at - 77}
+	}
+	failed := core.State{PerformAt: at.Add(time.Hour), RetryCount: 24, Recoveries: 3, FirstPush: 12345, Error: "é\n\"<\u2028"}
+	many := core.Job{ID: "many", State: failed}
+	for n := range 2*core.MaxTurnPayloads + 500 {
+		p := core.Payload{Data: fmt.Appendf(nil, "p%05d", n), Score: float64(n)}
+		if n%100 == 7 {
+			p.Meta = []byte("meta")
+		}
+		many.Payloads = append(many.Payloads, p)
+	}
+	jobs := []core.Job{
+		many,
+		{ID: "large", State: state(-1), Payloads: []core.Payload{
+			{Data: bytes.Repeat([]byte("l"), 6<<20), Score: 1}, {Data: bytes.Repeat([]byte("m"), 6<<20), Score: 2, Meta: []byte("last")},
+		}},
+		{ID: "odd", State: failed, Payloads: []core.Payload{
+			{Data: []byte{}, Score: -math.MaxFloat64}, {Data: []byte("\x00\xff"), Score: math.SmallestNonzeroFloat64, Meta: []byte("\xfe")}, {Data: []byte("é"), Score: 1.7e9 + 1e-6},
+		}},
+	}
+	for n, id := range numbered("j", 120) {
+		s := state(n%4 - 1)
+		if n%4 > 0 {
+			s.Error = "boom"
+		}
+		jobs = append(jobs, core.Job{ID: id, State: s, Payloads: []core.Payload{{Data: []byte("p"), Score: float64(n)}, {Data: []byte("q"), Score: float64(n + 1)}}})
+	}
+	return jobs
+}
+
+// toMove fills the queue with jobs and dead letters, and returns what is to be moved.
+func (s *fixture) toMove() (want map[string]string, jobs, letters int) {
+	s.t.Helper()
+	bring(s.t, s.store, "orders", fixtureShards, oddJobs()...)
+	odd := oddLetters()
+	odd = slices.DeleteFunc(odd, func(d core.DeadLetter) bool { return d.ChangedAt >= core.InstantOf(epoch) })
+	if _, err := s.Import(s.t.Context(), "orders", sequence(append(odd, lettersOf(numbered("d", 120), 2)...), nil), nil); err != nil {
+		s.t.Fatal(err)
+	}
+	want = contents(s.t, s.store, "orders")
+	c := s.counts()
+	return want, int(c.Length()), int(c.Dead)
+}
+
+// holdsAll compares what a queue holds.
+func holdsAll(t testing.TB, store *memory.Store, queue string, want map[string]string) {
+	t.Helper()
+	if diff := cmp.Diff(want, contents(t, store, queue)); diff != "" {
+		t.Errorf("%s holds (-want +got):\n%.3000s", queue, diff)
+	}
+}
+
+// everyMove are the moves of a whole queue: by match, of all, and by ids.
+func everyMove(i *inspect.Inspector) map[string]func(context.Context, inspect.BulkOptions, inspect.BulkOptions) (jobs, letters inspect.Result, err error) {
+	all := func(match bool) func(context.Context, inspect.BulkOptions, inspect.BulkOptions) (jobs, letters inspect.Result, err error) {
+		return func(ctx context.Context, o, dead inspect.BulkOptions) (jobs, letters inspect.Result, err error) {
+			var anyJob func(inspect.QueuedJob) bool
+			var any func(inspect.DeadLetter) bool
+			if match {
+				anyJob, any, o.Filter, dead.Filter = func(inspect.QueuedJob) bool { return true }, anyLetter, "any", "any"
+			}
+			if jobs, err = i.MoveAll(ctx, "orders", movedTo, anyJob, o); err != nil {
+				return jobs, letters, err
+			}
+			letters, err = i.MoveMorgue(ctx, "orders", movedTo, any, dead)
+			return jobs, letters, err
+		}
+	}
+	return map[string]func(context.Context, inspect.BulkOptions, inspect.BulkOptions) (jobs, letters inspect.Result, err error){
+		"all": all(false), "match": all(true),
+	}
+}
+
+func TestAMoveKeepsEverything(t *testing.T) {
+	for _, name := range []string{"all", "match"} {
+		t.Run(name, func(t *testing.T) {
+			s := newFixture(t)
+			s.target(core.MergeRule{})
+			want, jobs, letters := s.toMove()
+			moved, dead, err := everyMove(s.Inspector)[name](t.Context(), inspect.BulkOptions{}, inspect.BulkOptions{})
+			if err != nil || moved.Handled != jobs || moved.Done != jobs || moved.Gone != 0 || dead.Handled != letters || dead.Gone != 0 {
+				t.Errorf("%+v, %+v, %v; want %d jobs and %d dead letters", moved, dead, err, jobs, letters)
+			}
+			holdsAll(t, s.store, "orders", map[string]string{})
+			holdsAll(t, s.store, "moved", want)
+		})
+	}
+	t.Run("ids", func(t *testing.T) {
+		s := newFixture(t)
+		s.target(core.MergeRule{})
+		want, jobs, letters := s.toMove()
+		ids := []string{"never"}
+		for name := range want {
+			_, id, _ := strings.Cut(name, " ")
+			ids = append(ids, id)
+		}
+		r, err := s.Move(t.Context(), "orders", movedTo, ids)
+		if err != nil || r.Handled != jobs+letters || r.Done != len(ids) {
+			t.Errorf("%+v, %v; want %d", r, err, jobs+letters)
+		}
+		holdsAll(t, s.store, "orders", map[string]string{})
+		holdsAll(t, s.store, "moved", want)
+	})
+}
+
+// A move between two stores goes the same way, also to a queue of the same name.
+func TestAMoveGoesIntoAnotherStore(t *testing.T) {
+	s, other := newFixture(t), newFixture(t)
+	want, _, _ := s.toMove()
+	to, o := inspect.Target{Queue: "orders", Inspector: other.Inspector}, inspect.BulkOptions{}
+	if _, err := s.MoveAll(t.Context(), "orders", to, nil, o); !errors.Is(err, inspect.ErrNotPaused) {
+		t.Fatalf("a move into a queue that runs: %v", err)
+	}
+	if err := other.Pause(t.Context(), "orders"); err != nil {
+		t.Fatal(err)
+	}
+	for _, move := range []func() (inspect.Result, error){
+		func() (inspect.Result, error) { return s.MoveAll(t.Context(), "orders", to, nil, o) },
+		func() (inspect.Result, error) { return s.MoveMorgue(t.Context(), "orders", to, nil, o) },
+	} {
+		if r, err := move(); err != nil {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	holdsAll(t, s.store, "orders", map[string]string{})
+	holdsAll(t, other.store, "orders", want)
+}
+
+// A queue that is moved into itself would be deleted. It is recognized by the audit, even by
+// another inspector of the same store.
+func TestAMoveIntoItselfIsRefused(t *testing.T) {
+	s := newFixture(t)
+	want, _, _ := s.toMove()
+	if err := s.Pause(t.Context(), "orders"); err != nil {
+		t.Fatal(err)
+	}
+	for name, into := range map[string]*inspect.Inspector{"its own": s.Inspector, "none": nil, "another": inspect.New(s.store, inspect.Options{})} {
+		to, o := inspect.Target{Queue: "orders", Inspector: into}, inspect.BulkOptions{}
+		for verb, move := range map[string]func() (inspect.Result, error){
+			"Move":       func() (inspect.Result, error) { return s.Move(t.Context(), "orders", to, []string{"odd"}) },
+			"MoveAll":    func() (inspect.Result, error) { return s.MoveAll(t.Context(), "orders", to, nil, o) },
+			"MoveMorgue": func() (inspect.Result, error) { return s.MoveMorgue(t.Context(), "orders", to, nil, o) },
+		} {
+			if r, err := move(); !errors.Is(err, inspect.ErrInvalidOptions) || r.Handled != 0 {
+				t.Errorf("%s with %s inspector: %+v, %v; want ErrInvalidOptions", verb, name, r, err)
+			}
+		}
+	}
+	holdsAll(t, s.store, "orders", want)
+}
+
+func TestAMoveIntoARunningOrUnknownQueueIsRefused(t *testing.T) {
+	s := newFixture(t)
+	want, _, _ := s.toMove()
+	s.declare("running", 2)
+	for name, wanted := range map[string]error{"running": inspect.ErrNotPaused, "nowhere": inspect.ErrUnknownQueue} {
+		to := inspect.Target{Queue: name}
+		for verb, move := range map[string]func() (inspect.Result, error){
+			"Move": func() (inspect.Result, error) {
+				return s.Move(t.Context(), "orders", to, []string{"odd"})
+			},
+			"MoveAll": func() (inspect.Result, error) {
+				return s.MoveAll(t.Context(), "orders", to, nil, inspect.BulkOptions{})
+			},
+			"MoveMorgue": func() (inspect.Result, error) {
+				return s.MoveMorgue(t.Context(), "orders", to, nil, inspect.BulkOptions{})
+			},
+		} {
+			if r, err := move(); !errors.Is(err, wanted) || r.Handled != 0 {
+				t.Errorf("%s to %s: %+v, %v; want %v", verb, name, r, err, wanted)
+			}
+		}
+	}
+	if r, err := s.MoveAll(t.Context(), "orders", inspect.Target{Queue: "running"}, nil, inspect.BulkOptions{DryRun: true}); err != nil || r.Handled != 123 || len(r.Jobs) != 10 {
+		t.Errorf("a dry run: %+v, %v", r, err)
+	}
+	holdsAll(t, s.store, "orders", want)
+}
+
+// A move is interrupted after each of its steps in turn, before a call or once it has taken effect,
+// and called again: from its checkpoint, or anew. Nothing is lost or doubled, and each entry is
+// counted once, but for those whose step's reply was lost.
+func TestAMoveThatIsInterruptedAnywhereLosesAndDoublesNothing(t *testing.T) {
+	for _, name := range []string{"all", "match"} {
+		for _, lost := range []bool{false, true} {
+			for _, anew := range []bool{false, true} {
+				t.Run(fmt.Sprint(name, ", lost ", lost, ", anew ", anew), func(t *testing.T) {
+					interruptions := 0
+					for at := 1; ; at++ {
+						if !interruptedMove(t, name, lost, anew, at) {
+							break
+						}
+						interruptions++
+					}
+					if interruptions < 20 {
+						t.Errorf("it was interrupted at %d steps only", interruptions)
+					}
+				})
+			}
+		}
+	}
+}
+
+// interruptedMove moves a queue and ends at its nth step. It reports whether there was such a step.
+func interruptedMove(t *testing.T, name string, lost, anew bool, nth int) (interrupted bool) {
+	t.Helper()
+	s := newFixture(t)
+	s.target(core.MergeRule{})
+	for n := range 9 {
+		j := core.Job{ID: fmt.Sprint("j", n), State: core.State{PerformAt: core.InstantOf(epoch), RetryCount: n - 1, FirstPush: core.Instant(n), Error: "boom"}}
+		for k := range 1 + n/8*core.MaxTurnPayloads { // the last one goes in two parts
+			j.Payloads = append(j.Payloads, core.Payload{Data: fmt.Append(nil, k), Score: float64(k), Meta: []byte("m")})
+		}
+		bring(t, s.store, "orders", fixtureShards, j)
+	}
+	s.imported([]string{"d0", "d1", "d2", "d3"}, 3)
+	s.imported([]string{"d4"}, 17)
+	want := contents(t, s.store, "orders")
+	jobs, letters := int(s.counts().Length()), int(s.counts().Dead)
+
+	h, steps := s.intercept(), 0
+	end := func(method string) error {
+		if slices.Contains([]string{"Import", "Delete", "Purge"}, method) {
+			if steps++; steps == nth {
+				return ports.ErrUnusable // it is not repeated
+			}
+		}
+		return nil
+	}
+	if lost {
+		h.after = end
+	} else {
+		h.before = end
+	}
+	first, dead, err := everyMove(s.Inspector)[name](t.Context(), inspect.BulkOptions{}, inspect.BulkOptions{})
+	if interrupted = err != nil; interrupted && !errors.Is(err, ports.ErrUnusable) {
+		t.Fatalf("step %d: %v", nth, err)
+	}
+	handled := first.Handled + dead.Handled
+	if interrupted {
+		left, moved := contents(t, s.store, "orders"), contents(t, s.store, "moved")
+		for what := range want {
+			if _, there := left[what]; !there && moved[what] != want[what] {
+				t.Errorf("step %d: %s is neither at the source nor whole at the target", nth, what)
+			}
+		}
+		o, od := inspect.BulkOptions{}, inspect.BulkOptions{}
+		if !anew {
+			o.Continue, od.Continue = first.Checkpoint, dead.Checkpoint
+		}
+		again, deadAgain, err := everyMove(s.Inspector)[name](t.Context(), o, od)
+		if err != nil {
+			t.Fatalf("step %d, again: %v", nth, err)
+		}
+		handled += again.Handled - again.Earlier + deadAgain.Handled - deadAgain.Earlier
+	}
+	if all := jobs + letters; handled > all || !lost && handled < all {
+		t.Errorf("step %d: %d were counted, want %d", nth, handled, all)
+	}
+	holdsAll(t, s.store, "orders", map[string]string{})
+	holdsAll(t, s.store, "moved", want)
+	return interrupted
+}
+
+// Payloads that are pushed to the source between copying and deleting stay there for another call,
+// unless they merge with a payload that moves.
+func TestAMoveLeavesWhatIsPushedMeanwhile(t *testing.T) {
+	s := newFixture(t)
+	s.target(core.MergeRule{})
+	s.push("a", 0, "p", "q", "r")
+	entry := func(id, data string, score float64) core.Entry {
+		return core.Entry{ID: id, Payload: core.Payload{Data: []byte(data), Score: score}}
+	}
+	plain, h := s.Inspector, s.intercept()
+	once := true
+	h.before = func(method string) error {
+		if method == "Delete" && once {
+			once = false
+			s.pushEntries([]core.Entry{entry("a", "p", -1), entry("a", "q", 9), entry("a", "new", 5), entry("b", "p", 1)})
+		}
+		return nil
+	}
+	if r, err := s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{}); err != nil || r.Handled != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	s.holds("queued a at 0s retries 0 [p new]", "queued b at 0s retries 0 [p]")
+	s.advance(time.Second)
+	if r, err := plain.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{}); err != nil || r.Handled != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	s.holds()
+	found, err := plain.Find(t.Context(), "moved", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []core.Payload{{Data: []byte("p"), Score: -1}, {Data: []byte("q"), Score: 1}, {Data: []byte("r"), Score: 2}, {Data: []byte("new"), Score: 5}}
+	if diff := cmp.Diff(want, found.Queued.Payloads); diff != "" {
+		t.Errorf("the payloads at the target (-want +got):\n%s", diff)
+	}
+}
+
+// A dead letter that is buried again between copying and deleting stays as it is.
+func TestAMoveLeavesWhatIsBuriedMeanwhile(t *testing.T) {
+	for _, name := range []string{"all", "ids"} {
+		s := newFixture(t)
+		s.target(core.MergeRule{})
+		s.dead("a")
+		h, once := s.intercept(), true
+		h.before = func(method string) error {
+			if method == "Purge" && once {
+				once = false
+				s.advance(time.Second)
+				s.dead("a")
+			}
+			return nil
+		}
+		r, err := s.MoveMorgue(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{DryRun: true})
+		if err != nil || r.Handled != 1 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if name == "all" {
+			r, err = s.MoveMorgue(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{})
+		} else {
+			r, err = s.Move(t.Context(), "orders", movedTo, []string{"a"})
+		}
+		if err != nil || r.Handled != 0 {
+			t.Errorf("%s: %+v, %v; want that none is counted", name, r, err)
+		}
+		s.holds("dead a at 1s [p] hopeless")
+		want := contents(t, s.store, "orders")
+		s.advance(time.Second)
+		if r, err = s.MoveMorgue(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{}); err != nil || r.Handled != 1 {
+			t.Errorf("%s, again: %+v, %v", name, r, err)
+		}
+		s.holds()
+		holdsAll(t, s.store, "moved", want)
+	}
+}
+
+func TestAMoveLeavesClaimedJobs(t *testing.T) {
+	s := newFixture(t)
+	s.target(core.MergeRule{})
+	s.push("a", 0, "p")
+	s.claim()
+	s.push("a", 0, "q")
+	if r, err := s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{}); err != nil || r.Handled != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	s.holds("claimed a [p]")
+	if r, err := s.Move(t.Context(), "orders", movedTo, []string{"a"}); err != nil || r.Handled != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	s.holds("claimed a [p]")
+}
+
+// Payloads merge at the target by its own rule, and of two states that with more failures stays.
+func TestAMoveMergesAtTheTarget(t *testing.T) {
+	s := newFixture(t)
+	s.target(core.MergeRule{Stays: core.Highest, Keep: 2})
+	at := core.InstantOf(epoch)
+	payload := func(data string, score float64) core.Payload { return core.Payload{Data: []byte(data), Score: score} }
+	bring(t, s.store, "moved", movedShards, core.Job{ID: "a", State: core.State{PerformAt: at, RetryCount: 1, FirstPush: at, Error: "there"}, Payloads: []core.Payload{payload("p", 2), payload("q", 3)}})
+	bring(t, s.store, "orders", fixtureShards, core.Job{ID: "a", State: core.State{PerformAt: at + 5, RetryCount: 2, FirstPush: at - 1, Error: "coming"}, Payloads: []core.Payload{payload("o", 1), payload("p", 4)}})
+	if r, err := s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{}); err != nil || r.Handled != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	found, err := s.Find(t.Context(), "moved", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := found.Queued
+	if diff := cmp.Diff([]core.Payload{payload("q", 3), payload("p", 4)}, j.Payloads); diff != "" || j.Retries != 3 || j.LastError != "coming" || !j.FirstPush.Equal((at - 1).Time()) {
+		t.Errorf("%+v\n%s", j, diff)
+	}
+	stats, err := s.Stats(t.Context(), "moved")
+	if err != nil || stats[0].Superseded != 1 {
+		t.Errorf("%d superseded, %v; want 1", stats[0].Superseded, err)
+	}
+}
+
+func TestAMoveTakesWhatMatches(t *testing.T) {
+	s := newFixture(t)
+	s.target(core.MergeRule{})
+	s.failed("a1", "a2", "b1")
+	s.pushAll("a3", "b2")
+	failing := func(j inspect.QueuedJob) bool { return j.Retries > 0 }
+	if r, err := s.MoveAll(t.Context(), "orders", movedTo, failing, inspect.BulkOptions{Prefix: "a", Filter: "failing"}); err != nil || r.Handled != 2 {
+		t.Errorf("%+v, %v; want the two that fail", r, err)
+	}
+	s.holds("queued a3 at 0s retries 0 [p]", "queued b2 at 0s retries 0 [p]", "queued b1 at 1h0m0s retries 1 [p] boom")
+	first, err := s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{Limit: 1})
+	if err != nil || first.Handled != 1 || first.Checkpoint == "" {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	s.declare("elsewhere", 1)
+	if err := s.Pause(t.Context(), "elsewhere"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.MoveAll(t.Context(), "orders", inspect.Target{Queue: "elsewhere"}, nil, inspect.BulkOptions{Continue: first.Checkpoint}); !errors.Is(err, inspect.ErrInvalidCheckpoint) {
+		t.Errorf("continued to another target: %v", err)
+	}
+	if r, err := s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{Continue: first.Checkpoint}); err != nil || r.Handled != 3 || r.Gone != 0 {
+		t.Errorf("%+v, %v; want all three", r, err)
+	}
+	s.holds()
+	for a := range must(t, s.Actions(t.Context(), inspect.ActionsOptions{Queue: "orders"})) {
+		if !strings.HasPrefix(a.Verb, "move all to ") {
+			t.Errorf("the audit has %+v", a)
+		}
+	}
+}
