@@ -88,8 +88,14 @@ var proseRules = []proseRule{
 		present:   true,
 	},
 	{
-		forbidden: regexp.MustCompile(`\b(?:[Hh]eed(?:s|ed|ing)?|[Mm]end(?:s|ing)|to mend|put off|pass(?:es|ed)? over)\b`),
-		instead:   `rule 6: respect, repair, delay, skip`,
+		forbidden: regexp.MustCompile(`\b(?:[Hh]eed(?:s|ed|ing)?|[Mm]end(?:s|ing)|to mend|put off|pass(?:es|ed)? over|in vain)\b`),
+		instead:   `rule 6: respect, repair, delay, skip, without result`,
+		present:   true,
+	},
+	{
+		forbidden: regexp.MustCompile(`\b(?:am|are|be|been|is|was|were) away\b`),
+		except:    regexp.MustCompile(`\baway from\b`),
+		instead:   `rule 6: can't be reached, or does not answer`,
 		present:   true,
 	},
 }
@@ -157,6 +163,7 @@ func TestProseRulesFindTheirFaults(t *testing.T) {
 		{"a.go", "// tells none apart; `put` tells all.\n", "a.go:1: rule 4"},
 		{"a.go", "// It goes on until then, and goes on the list.\n", "a.go:1: rule 6"},
 		{"a.go", "// The call heeds ctx.\n", "a.go:1: rule 6"},
+		{"a.go", "// The server is\n// away.\n", "a.go:1: rule 6"},
 		{"docs/decisions/README.md", "The call heeds what it says.\n", ""},
 		{"a.go", "// " + long + long + "\n", "a.go:1: 203 columns"},
 		{"a.md", long + "\n" + long + long + "\n", "a.md:2: 200 columns"},

@@ -198,9 +198,9 @@ func allBroken() []brokenStore {
 	return slices.Concat(brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds(), brokenRecounts(), brokenMerges())
 }
 
-// TestBrokenStoresFail holds the suite to its purpose: each broken store is
-// caught by the case that names its fault, and by that rule. Time is virtual, so
-// that a case which waits in vain for a store costs none.
+// TestBrokenStoresFail holds the suite to its purpose: each broken store is caught by the case that
+// names its fault, and by that rule. Time is virtual, so that a case which waits for a broken store
+// costs none.
 func TestBrokenStoresFail(t *testing.T) {
 	for _, b := range allBroken() {
 		t.Run(b.name, func(t *testing.T) {

@@ -195,7 +195,8 @@ func (s transacted) History(ctx context.Context, r ports.HistoryRequest) (ports.
 	return ports.HistoryReply{Unreached: unreached[:1]}, nil
 }
 
-// failsHistoryForOne is a store that has no history at all while the shard that has it is away.
+// failsHistoryForOne is a store that has no history at all while the shard that has it can't be
+// reached.
 func failsHistoryForOne(s full) full {
 	return replace(s, "History", func(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
 		reply, err := s.History(ctx, r)

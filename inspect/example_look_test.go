@@ -97,8 +97,8 @@ func (s oneAway) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.Queue
 	return stats, err
 }
 
-// While a part of the store is away, a result has the other parts, and the error names the missing
-// shards.
+// While a part of the store can't be reached, a result has the other parts, and the error names the
+// missing shards.
 func ExamplePartialError() {
 	ctx := context.Background()
 	inspector := inspect.New(oneAway{stocked(ctx)}, inspect.Options{})

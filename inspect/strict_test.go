@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// A checkpoint in a shard before one that is away leads to the rest of that one too.
+// A checkpoint in a shard before one that can't be reached leads to the rest of that one too.
 func TestACheckpointBeforeAShardThatIsAwayStays(t *testing.T) {
 	for _, name := range []string{"filter", "all"} {
 		s := newFixture(t)

@@ -183,7 +183,7 @@ type stepsBody struct {
 	// Failed is whether the last step was cut off by an error of the store.
 	Failed bool
 	// Auto is whether scripts continue by themselves. They don't when the last step made no progress,
-	// for example because shards are away.
+	// for example because shards can't be reached.
 	Auto bool
 }
 

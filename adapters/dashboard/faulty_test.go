@@ -9,7 +9,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// faulty is a store with checks whose parts may fail or be away.
+// faulty is a store with checks whose parts may fail or be unreachable.
 type faulty struct {
 	*memory.Store
 	statsFail, nodesFail, historyFail, checksFail, jobsFail error

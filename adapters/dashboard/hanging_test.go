@@ -180,8 +180,8 @@ func TestOneWaitsForAStoreThatHangs(t *testing.T) {
 	})
 }
 
-// The overview shows within 5 s that a part of the store is away, even if that part has the lists
-// of servers and histories, and shows the rest.
+// The overview shows within 5 s that a part of the store can't be reached, even if that part has
+// the lists of servers and histories, and shows the rest.
 func TestAPartThatHangsIsSaidSoon(t *testing.T) {
 	const soon, polled = 5 * time.Second, minRest
 	for before := range 8 { // how often somebody has looked: some looks ask for more than others

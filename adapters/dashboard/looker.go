@@ -12,7 +12,7 @@ import (
 
 // How often the store is looked at, by all pages of all users together. After a look it rests, see
 // [service.RestAfter], for at least minRest. maxRest bounds how old a page gets if the store is
-// slow, or away: then a look costs it little.
+// slow or unreachable: then a look costs it little.
 const (
 	minRest = 2 * time.Second
 	maxRest = 15 * time.Second
@@ -20,7 +20,7 @@ const (
 	maxPageRest = time.Minute
 	// lookTime is how long a look may take. detailTime is the part of it for values that change
 	// slowly, except those of one queue. awayTime is the limit including that queue's values if a part
-	// of the store is away, which should be shown soon.
+	// of the store can't be reached, which should be shown soon.
 	lookTime   = 4 * time.Second
 	detailTime = 300 * time.Millisecond
 	awayTime   = 500 * time.Millisecond
@@ -199,8 +199,8 @@ func (l *looker) pauses(ctx context.Context, s *snapshot) {
 	}
 }
 
-// beside is what the dashboard asks the store for while its statistics are read. Statistics are
-// the most work, and if a part of the store is away each call waits for that part by itself.
+// beside is what the dashboard asks the store for while its statistics are read. Statistics are the
+// most work, and if a part of the store can't be reached, each call waits for that part by itself.
 type beside struct {
 	stop  context.CancelFunc
 	asked sync.WaitGroup

@@ -12,7 +12,7 @@ import (
 )
 
 // checkedFor is how long all checks together may take, and answersFor the first of them: a caller
-// wants to learn that the server is away, or does not answer, while that is so.
+// wants to learn that the server can't be reached, or does not answer, while that lasts.
 const (
 	checkedFor = 5 * time.Second
 	answersFor = 2 * time.Second

@@ -47,7 +47,7 @@ func (w *vacuumer) add(claims, every int) (since int) {
 }
 
 // worthSaying reports whether to log a vacuum's failure: the server refused it, or it took too
-// long. Others log that the server is away or that the pool is being closed.
+// long. Others log that the server can't be reached or that the pool is being closed.
 func worthSaying(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) || errors.Is(err, context.DeadlineExceeded)

@@ -11,8 +11,8 @@ import (
 	"github.com/skeinq/skein/internal/integration/testservers"
 )
 
-// A server that answers is not away, whatever it refuses: the exit code is 1, for checks of the
-// store 6, and standard error names the reason.
+// A server that answers is not unreachable, whatever it refuses: the exit code is 1, for checks of
+// the store 6, and standard error names the reason.
 func TestAServerThatAnswersIsNotAway(t *testing.T) {
 	t.Parallel()
 	pair := testservers.PostgresWithStandby(t)

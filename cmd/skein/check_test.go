@@ -132,7 +132,7 @@ func TestDoctorAndCheckOfACluster(t *testing.T) {
 	endsAs(t, "a slot is served by nobody", at, endings{6, 6, []string{"cluster " + full + ": "}})
 }
 
-// If no server answers for any key, since a slot has no server, the Cluster is not away: its
+// If no server answers for any key, since a slot has no server, the Cluster is not unreachable: its
 // servers name the reason.
 func TestDoctorAndCheckOfAClusterThatIsDown(t *testing.T) {
 	tier.Long(t, "calls on keys are repeated for seconds")

@@ -215,7 +215,7 @@ func (a *app) statLines(ctx context.Context, i *inspect.Inspector, queues []stri
 }
 
 // nodesSoon lists the servers. If the store does not return them in the given time, as where the
-// part that has them is away, the error is errPart.
+// part that has them can't be reached, the error is errPart.
 func nodesSoon(ctx context.Context, i *inspect.Inspector, within time.Duration) ([]inspect.Node, error) {
 	brief, stop := context.WithTimeout(ctx, within)
 	defer stop()

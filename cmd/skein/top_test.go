@@ -67,7 +67,7 @@ func newTop(store inspect.Store, queues ...string) *top {
 	return &top{inspector: inspect.New(store, inspect.Options{}), queues: queues, answerTime: inspect.ServersPatience}
 }
 
-// When the store goes away, top still shows the last figures, and how old they are.
+// When the store can't be reached any more, top still shows the last figures, and how old they are.
 func TestTopSaysThatItsFiguresAreOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := skeintest.NewFailingStore(memory.New(memory.Options{}))

@@ -13,8 +13,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// A watch that begins while a part of the store is away continues, like one that began before. If
-// it reaches nothing, it reports that.
+// A watch that begins while a part of the store can't be reached continues, like one that began
+// before. If it reaches nothing, it reports that.
 func TestAWatchGoesOnWhereAPartIsSeen(t *testing.T) {
 	away := errors.New("nobody answers")
 	for _, tt := range []struct {

@@ -45,7 +45,7 @@ func (s *sim) done() bool {
 	return true
 }
 
-// check fails the test if a bound is exceeded, or if lanes wait in vain.
+// check fails the test if a bound is exceeded, or if lanes wait while there is work for them.
 func (s *sim) check() {
 	for _, p := range s.pools {
 		counts := make(map[*simQueue]count)

@@ -14,7 +14,8 @@ import (
 
 // TestRandomHistories lets jobs come, turns bring some and fail, batches end and limits change, in
 // any order and with any delay between an action and the event that follows. After each event the
-// oracle checks the bounds, and that no lane waits in vain. In the end all jobs have run.
+// oracle checks the bounds, and that no lane waits while there is work for it. In the end all jobs
+// have run.
 func TestRandomHistories(t *testing.T) {
 	for name, build := range map[string]core.SchedulerFunc{
 		"lag": core.Lag, "seq": core.Seq, "weighted": core.WeightedBy(map[string]int{"A": 3}),
@@ -76,8 +77,8 @@ type sim struct {
 	// looks are the pools that want a look. grants is a pool that has granted by the last event.
 	looks  map[*dispatch.Pool]bool
 	grants *dispatch.Pool
-	// sees is set if one scheduler sees all heads and never sleeps. Then no lane waits in vain for a
-	// moment. Otherwise one may wait until something else happens.
+	// sees is set if one scheduler sees all heads and never sleeps. Then no lane ever waits while
+	// there is work for it. Otherwise one may wait until something else happens.
 	sees bool
 }
 

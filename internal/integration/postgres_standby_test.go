@@ -254,9 +254,9 @@ func TestPostgresAHotStandbyCanBeLookedAt(t *testing.T) {
 	}
 }
 
-// While the standby that a primary waits for is away, a push waits too. If an operator then ends
-// the push's connection, its outcome is unknown, and it is not repeated: it is stored, once. If he
-// cancels its wait, it is accepted, as the page states.
+// While the standby that a primary waits for does not answer, a push waits too. If an operator then
+// ends the push's connection, its outcome is unknown, and it is not repeated: it is stored, once.
+// If he cancels its wait, it is accepted, as the page states.
 func TestPostgresAPushWaitsForTheStandby(t *testing.T) {
 	tier.Long(t, "starts a standby")
 	t.Parallel()

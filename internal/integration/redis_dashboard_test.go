@@ -24,7 +24,7 @@ import (
 // The overview shows that a master of a Cluster is dead with the first look after its death, and
 // shows the rest with its figures, even if that master has the list of queues and servers, and
 // hangs. Each look ends by itself. So a browser shows it within 5 s: pages look each 2 s where
-// looks are quick, and wait for a master that is away for about a second.
+// looks are quick, and wait for about a second for a master that can't be reached.
 func TestRedisDeadMasterIsOnTheDashboard(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
@@ -61,8 +61,8 @@ var (
 	rowFigure = regexp.MustCompile(`data-l="(lag|waiting|running)"[^>]*><(?:a|span)[^>]*>([^<]*)<`)
 )
 
-// overview returns how many shards are away by the overview, and how many jobs of a queue it shows
-// as waiting.
+// overview returns how many shards can't be reached by the overview, and how many jobs of a queue
+// it shows as waiting.
 func (o *outage) overview(board http.Handler, queue string) (away int, waiting string) {
 	o.Helper()
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -94,7 +94,7 @@ func (o *outage) seenOnTheDashboard(lost, healthy []int, begin func()) {
 	board, err := dashboard.New(inspector, dashboard.Options{})
 	must(o, err)
 	// until reloads the overview until it has the figures of the given shards, and shows that the
-	// others are away. On a busy machine a shard that is reached may be late too.
+	// others can't be reached. On a busy machine a shard that is reached may be late too.
 	until := func(shards []int) {
 		o.Helper()
 		for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {

@@ -27,8 +27,8 @@ func TestRedisMovingConformance(t *testing.T) {
 	conformance.Run(t, ownFactory(client, func(prefix string) { unlink(client, prefix) }))
 }
 
-// unlink removes the keys below a prefix, which may move meanwhile: then one is
-// missed, or looked for in vain.
+// unlink removes the keys below a prefix, which may move meanwhile: then one is missed, or is not
+// found.
 func unlink(client *goredis.ClusterClient, prefix string) {
 	_ = client.ForEachMaster(context.Background(), func(ctx context.Context, node *goredis.Client) error {
 		keys := node.Scan(ctx, 0, prefix+"*", 10_000).Iterator()

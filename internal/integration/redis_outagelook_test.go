@@ -55,7 +55,7 @@ func TestRedisHungRegistryHidesOnlyItsShards(t *testing.T) {
 }
 
 // Statistics of all queues need the list. A store that has seen it answers from memory, also for a
-// queue all of whose shards are away.
+// queue all of whose shards can't be reached.
 func TestRedisDeadRegistryHidesNoQueueThatWasSeen(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()

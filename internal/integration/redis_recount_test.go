@@ -33,9 +33,9 @@ func recountedAround(ctx context.Context, s ports.Operator, r ports.RecountReque
 	return sum, err
 }
 
-// Recount puts the lists of a shard right from its entries, whatever is wrong with
-// them: members that are missing, that are there in vain, with another score, in
-// the list of those that wait or run though they don't.
+// Recount puts the lists of a shard right from its entries, whatever is wrong with them: members
+// that are missing, superfluous, or listed with another score, in the list of those that wait or
+// run though they don't.
 func TestRedisRecountRepairs(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)

@@ -40,7 +40,7 @@ func PausesOf(stats []inspect.QueueStats, actions iter.Seq2[inspect.Action, erro
 }
 
 // pausedBy describes who paused a queue, and why, as far as it is known: "paused by ann (the bank
-// is away)".
+// is closed)".
 func (r *rules) pausedBy(queue string) string {
 	text := "paused"
 	a := r.Pauses[queue]
