@@ -10,7 +10,7 @@ import (
 // AuditQuery bounds a list of actions.
 type AuditQuery struct {
 	Queue string `query:"queue" doc:"the queue whose actions to list; by default all actions, also those on servers"`
-	Limit int    `query:"limit" min:"1" max:"1000" default:"100" doc:"the most actions, the newest first"`
+	Limit int    `query:"limit" min:"1" max:"1000" default:"100" doc:"the maximum number of actions, the newest first"`
 }
 
 func (q *AuditQuery) about(a *Action) { a.Queue = q.Queue }

@@ -116,7 +116,7 @@ type PayloadsQuery struct {
 	ID    string `query:"id" doc:"the id"`
 	Place string `query:"place" default:"queued" enum:"queued,claimed,dead" doc:"the queued job, the claimed one, or the dead letter"`
 	After string `query:"after" doc:"the next of the page before"`
-	Limit int    `query:"limit" min:"1" max:"1000" default:"100" doc:"the most payloads; a page ends early after 8 MiB"`
+	Limit int    `query:"limit" min:"1" max:"1000" default:"100" doc:"the maximum number of payloads; a page ends early after 8 MiB"`
 }
 
 func (q *PayloadsQuery) about(a *Action) { a.Verb, a.IDs = verbViewPayload, []string{q.ID} }
@@ -158,26 +158,26 @@ func (q *WhyQuery) about(a *Action) { a.Queue, a.IDs = q.Queue, []string{q.ID} }
 type OwnerRow struct {
 	Name      string `json:"name" doc:"its name"`
 	Draining  bool   `json:"draining" doc:"whether the server drains"`
-	Lanes     int    `json:"lanes" doc:"the most batches that it runs at once"`
+	Lanes     int    `json:"lanes" doc:"the maximum number of batches that it runs at once"`
 	Busy      int    `json:"busy" doc:"the batches that it runs now"`
-	MaxLanes  int    `json:"max_lanes" doc:"the most batches of the queue at once on that server; 0 is no limit"`
-	QueueBusy int    `json:"queue_busy" doc:"how many do"`
-	Parallel  int    `json:"parallel" doc:"the most batches of a shard at once on that server; 0 is no limit"`
-	BatchSize int    `json:"batch_size" doc:"the most jobs of a batch"`
+	MaxLanes  int    `json:"max_lanes" doc:"the maximum number of batches of the queue that run at once on that server; 0 is no limit"`
+	QueueBusy int    `json:"queue_busy" doc:"the number of batches of the queue that run on that server now"`
+	Parallel  int    `json:"parallel" doc:"the maximum number of batches of a shard that run at once on that server; 0 is no limit"`
+	BatchSize int    `json:"batch_size" doc:"the maximum number of jobs in a batch"`
 	LaneBusy  bool   `json:"lane_busy" doc:"whether the one lane that a splitter gives this shard is busy"`
 }
 
 // WhyReply has the reason why the job of an id does not run.
 type WhyReply struct {
-	Reason       string    `json:"reason" doc:"the reason in a few fixed words, such as running, not due or no owner"`
+	Reason       string    `json:"reason" doc:"the reason in a few fixed words, such as running, not due or no owner; docs/operations/why.md has each with its cure"`
 	Text         string    `json:"text" doc:"the reason as a sentence, with figures"`
 	Until        time.Time `json:"until,omitzero" doc:"when the reason ends by itself, if that is known"`
 	Ahead        int       `json:"ahead" doc:"the number of due jobs before it in the shard, counted up to 1,000"`
 	Alone        string    `json:"alone,omitempty" doc:"the id of a suspected job that runs alone first"`
 	RunningSince time.Time `json:"running_since,omitzero" doc:"when the handler of the job started"`
 	MaxRetries   int       `json:"max_retries" doc:"the retries of a job of the queue; 0 if no server announces them"`
-	MaxRunning   int       `json:"max_running" doc:"the most batches of the queue at once on all servers; 0 is no limit"`
-	Busy         int       `json:"busy" doc:"how many do"`
+	MaxRunning   int       `json:"max_running" doc:"the maximum number of batches of the queue that run at once on all servers; 0 is no limit"`
+	Busy         int       `json:"busy" doc:"the number of batches of the queue that run on all servers now"`
 	Servers      []string  `json:"servers" doc:"the names of the servers that serve the queue"`
 	// ServersUnknown is Verdict.ServersUnknown.
 	ServersUnknown bool      `json:"servers_unknown" doc:"whether the list of servers could not be read; then nothing here depends on servers"`

@@ -10,7 +10,7 @@ import (
 
 // GroupsQuery bounds a list of groups.
 type GroupsQuery struct {
-	Limit int `query:"limit" min:"1" max:"1000" default:"100" doc:"the most groups, the largest first"`
+	Limit int `query:"limit" min:"1" max:"1000" default:"100" doc:"the maximum number of groups, the largest first"`
 }
 
 // GroupRow is a group of dead letters.

@@ -46,7 +46,7 @@ func newList[R any](items []R) *List[R] {
 type PageQuery struct {
 	After      string `query:"after" doc:"the next of the page before; from is then ignored"`
 	Desc       bool   `query:"desc" doc:"list backwards"`
-	Limit      int    `query:"limit" min:"1" max:"1000" default:"100" doc:"the most rows"`
+	Limit      int    `query:"limit" min:"1" max:"1000" default:"100" doc:"the maximum number of rows"`
 	Shard      []int  `query:"shard" doc:"the index of a shard to list; may be repeated; by default all shards"`
 	Payloads   int    `query:"payloads" max:"1000" doc:"the number of payloads of each row to show, lowest score first"`
 	ErrorBytes int    `query:"error_bytes" max:"4096" doc:"the number of bytes of each error to show; 0 means all"`

@@ -71,7 +71,7 @@ func (c *call) history(q *historyQuery) (*List[HistoryRow], error) {
 
 // QuarantineQuery bounds a list of records that can't be read.
 type QuarantineQuery struct {
-	Limit int `query:"limit" min:"1" max:"1000" default:"100" doc:"the most records, in order of shards"`
+	Limit int `query:"limit" min:"1" max:"1000" default:"100" doc:"the maximum number of records, in order of shards"`
 }
 
 func (q *QuarantineQuery) about(a *Action) { a.Verb = verbViewPayload }
@@ -109,10 +109,10 @@ func (c *call) quarantine(q *QuarantineQuery) (*List[QuarantineRow], error) {
 type nodeQueue struct {
 	Queue      string `json:"queue" doc:"the queue"`
 	MaxRetries int    `json:"max_retries" doc:"the retries of a job on that server"`
-	MaxRunning int    `json:"max_running" doc:"the most batches of the queue at once on all servers; 0 is no limit"`
-	MaxLanes   int    `json:"max_lanes" doc:"the most lanes of the server for this queue at once; 0 is no limit"`
-	Parallel   int    `json:"parallel" doc:"the most batches of one of its shards at once on the server; 0 is no limit"`
-	BatchSize  int    `json:"batch_size" doc:"the most jobs of a batch of this queue"`
+	MaxRunning int    `json:"max_running" doc:"the maximum number of batches of the queue that run at once on all servers; 0 is no limit"`
+	MaxLanes   int    `json:"max_lanes" doc:"the maximum number of lanes of the server that run this queue at once; 0 is no limit"`
+	Parallel   int    `json:"parallel" doc:"the maximum number of batches of one of its shards that run at once on the server; 0 is no limit"`
+	BatchSize  int    `json:"batch_size" doc:"the maximum number of jobs in a batch of this queue"`
 	Shards     int    `json:"shards" doc:"leases of the queue that the server holds"`
 	Running    int    `json:"running" doc:"jobs in handlers"`
 	Busy       int    `json:"busy" doc:"lanes that run a batch of the queue"`
@@ -133,7 +133,7 @@ type NodeRow struct {
 	PID        int          `json:"pid" doc:"the id of its process"`
 	Version    string       `json:"version,omitempty" doc:"the version of its program"`
 	State      string       `json:"state" doc:"alive, draining or gone"`
-	Lanes      int          `json:"lanes" doc:"the most batches that it runs at once"`
+	Lanes      int          `json:"lanes" doc:"the maximum number of batches that it runs at once"`
 	Busy       int          `json:"busy" doc:"lanes that ran a batch at its last announcement"`
 	Running    int          `json:"running" doc:"jobs in handlers"`
 	Claimed    int          `json:"claimed" doc:"jobs that are claimed and have not started"`
