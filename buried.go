@@ -6,19 +6,23 @@ import (
 	"github.com/skeinq/skein/internal/engine"
 )
 
-// BuryReason is the reason why payloads went to the morgue. Its String is one word.
+// BuryReason is the reason why payloads went to the morgue. Its String is one word: "retries",
+// "handler", "codec" or "recovery".
 type BuryReason = engine.BuryReason
 
 // The values of [Buried].Reason.
 const (
-	// BuriedExhausted is a payload whose job failed after MaxRetries retries.
+	// BuriedExhausted is a payload whose job failed after MaxRetries retries. It prints as
+	// "retries".
 	BuriedExhausted = engine.Exhausted
-	// BuriedByHandler is a payload that a handler buried, by [Bury] or [Payload.Bury].
+	// BuriedByHandler is a payload that a handler buried, by [Bury] or [Payload.Bury]. It prints as
+	// "handler".
 	BuriedByHandler = engine.ByHandler
 	// BuriedUndecodable is a payload that the codec can't decode. It is buried at once, or with
-	// [RetryUndecodable] after MaxRetries.
+	// [RetryUndecodable] after MaxRetries. It prints as "codec".
 	BuriedUndecodable = engine.Undecodable
-	// BuriedRecovered is a payload whose job lost its process more than MaxRecoveries times.
+	// BuriedRecovered is a payload whose job lost its process more than MaxRecoveries times. It
+	// prints as "recovery".
 	BuriedRecovered = engine.Recovered
 )
 

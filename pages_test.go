@@ -362,7 +362,7 @@ func exportData(t *testing.T) map[string]string {
 	files := map[string]string{}
 	for _, packages := range [][]string{
 		{".", ".", "./adapters/...", "./inspect", "./skeintest", "./ports/...", "./conformance", "context", "log", "net/http", "os/signal", "syscall", "testing"},
-		{"adapters/prometheus", "."}, {"adapters/otel", "."},
+		{"adapters/prometheus", ".", "github.com/prometheus/client_golang/prometheus/promhttp"}, {"adapters/otel", "."},
 		{"examples/benchmark", "github.com/hibiken/asynq", "github.com/riverqueue/river", "github.com/riverqueue/river/riverdriver/riverpgxv5"},
 	} {
 		args := slices.Concat([]string{"-C", packages[0], "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"}, packages[1:])

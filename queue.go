@@ -151,9 +151,9 @@ func Earliest() PushRule { return PushRule{rule: core.PushRule{Kind: core.Earlie
 
 // Debounce returns the [PushRule] that runs a job when nothing was pushed for its id for the time
 // quiet, and at the latest limit after the first push. A push without [At] and [In] is due after
-// quiet. A push with one of them delays the job to its own time instead. With quiet 0, all pushes
-// need a time of their own. A limit of 0 means one minute. The queue is invalid if quiet is
-// negative or exceeds the limit.
+// quiet. A push with one of them delays the job to its own time instead. A push whose payload is a
+// duplicate or superseded counts too. With quiet 0, all pushes need a time of their own. A limit of
+// 0 means one minute. The queue is invalid if quiet is negative or exceeds the limit.
 func Debounce(quiet, limit time.Duration) PushRule {
 	return PushRule{rule: core.PushRule{Kind: core.Debounce, Limit: limit}, quiet: quiet}
 }

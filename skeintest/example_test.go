@@ -43,6 +43,37 @@ func ExampleStore_Drain() {
 	// 1m2s mails ann ["hello"] exhausted: mailbox full
 }
 
+// A payload is buried, another one is done and starts a follow-up job. The calls of OnBuried have
+// returned when Drain returns.
+func ExampleStore_Drain_each() {
+	s := skeintest.New()
+	items := skein.NewQueue("items", skein.QueueOptions[int]{Score: func(n int) float64 { return float64(n) }})
+	parcels := skein.NewQueue("parcels", skein.QueueOptions[int]{})
+	var alerts []string
+	s.Server.OnBuried = func(_ context.Context, b skein.Buried) error {
+		alerts = append(alerts, fmt.Sprintf("%s: %s: %s", b.ID, b.Reason, b.Error))
+		return nil
+	}
+	for _, n := range []int{1, 0, 2} {
+		if err := items.Push(t.Context(), s.Client, "order-1", n); err != nil {
+			log.Fatal(err)
+		}
+	}
+
+	events := s.Drain(t, time.Hour, items.Each(func(ctx context.Context, id string, n int) error {
+		if n == 0 {
+			return skein.Bury(errors.New("no item 0"))
+		}
+		return parcels.Then(ctx, s.Client, id, n)
+	}))
+	fmt.Println(events)
+	skeintest.AssertPushed(t, s, parcels, skeintest.Job[int]{ID: "order-1", Payloads: []int{1, 2}})
+	fmt.Println(alerts)
+	// Output:
+	// 0s items order-1 [0 1 2] done: no item 0; buried [0]
+	// [order-1: handler: no item 0]
+}
+
 // A handler is run once, on a job that has failed before.
 func ExampleRun() {
 	mails := skein.NewQueue("mails", skein.QueueOptions[string]{})

@@ -55,7 +55,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	pool, err := pgxpool.New(ctx, o.store)
+	config, err := pgxpool.ParseConfig(o.store)
+	if err != nil {
+		return err
+	}
+	// Each lane's handler holds a connection; four more are for the server itself.
+	config.MaxConns = max(config.MaxConns, skein.DefaultLanes+4)
+	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,13 @@ func openStore(ctx context.Context, storeURL string) (store skein.Store, closeSt
 		client := goredis.NewClient(options)
 		return redis.New(client, redis.Options{}), func() { _ = client.Close() }, nil
 	case "postgres", "postgresql":
-		pool, err := pgxpool.New(ctx, storeURL)
+		config, err := pgxpool.ParseConfig(storeURL)
+		if err != nil {
+			return nil, nil, fmt.Errorf("store: %w", err)
+		}
+		// A handler of each lane may hold a connection; four more are for the server itself.
+		config.MaxConns = max(config.MaxConns, skein.DefaultLanes+4)
+		pool, err := pgxpool.NewWithConfig(ctx, config)
 		if err != nil {
 			return nil, nil, fmt.Errorf("store: %w", err)
 		}

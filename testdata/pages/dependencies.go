@@ -1,12 +1,25 @@
 package pages
 
-import "github.com/skeinq/skein"
+import (
+	"context"
+
+	"github.com/skeinq/skein"
+)
+
+type Event struct {
+	Number int
+	What   string
+}
 
 type Part struct{ Order, Name string }
 
 var (
 	Parts   = skein.NewQueue("parts", skein.QueueOptions[Part]{})
 	Parents = skein.NewQueue("parents", skein.QueueOptions[string]{PushRule: skein.Earliest()})
+
+	Orders *skein.Queue[Event]
+	Mails  *skein.Queue[string]
+	apply  func(ctx context.Context, id string, e Event) error
 
 	packParts  func(parts []Part) error
 	partsOf    func(order string) []string

@@ -8,3 +8,10 @@ type Event struct {
 }
 
 var Orders *skein.Queue[Event]
+
+type Switch struct {
+	On      bool
+	Version int64
+}
+
+var Switches *skein.Queue[Switch]

@@ -2,4 +2,7 @@ package pages
 
 import "github.com/skeinq/skein"
 
-var server *skein.Server
+var (
+	server *skein.Server
+	stop   func()
+)

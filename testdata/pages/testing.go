@@ -7,6 +7,7 @@ import (
 )
 
 var (
-	t     *testing.T
-	Mails *skein.Queue[string]
+	t       *testing.T
+	Mails   *skein.Queue[string]
+	Parcels *skein.Queue[int]
 )
