@@ -5,6 +5,11 @@ import (
 	"strconv"
 )
 
+// A third value of Stays also changes Validate, String and replaces in this file; MergeCode and
+// MergeRuleOf of ports/storekit, with the stores that read the code (the map of
+// docs/architecture.md lists their files); vectorStays in core's and in conformance's test of
+// mergerules.json; and mergeOracle in core's test.
+
 // Stays chooses which of two payloads with equal bytes stays when they merge (docs/rules.md 2).
 type Stays uint8
 
@@ -18,6 +23,12 @@ const (
 // MergeRule decides what a merge keeps of an id's payloads (docs/rules.md 2). It belongs to the
 // queue and holds for every merge in the queue and in its morgue. The result does not depend on
 // the order of merges. The zero value unites the payloads and keeps the smaller score.
+//
+// These are all valid rules, with the name that users type and the code that stores keep:
+//
+//	MergeRule{}                          skein.Union()     0
+//	MergeRule{Stays: Highest}            skein.Newest()   -1
+//	MergeRule{Stays: Highest, Keep: n}   skein.Latest(n)   n
 type MergeRule struct {
 	// Stays chooses between payloads with equal bytes. On a tie the payload that was there stays.
 	Stays Stays

@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,7 +17,7 @@ import (
 type mergeRuleVector struct {
 	About string
 	Merge struct {
-		Stays string
+		Stays vectorStays
 		Keep  int
 	}
 	There, Coming, Merged vectorPayloads
@@ -24,7 +25,30 @@ type mergeRuleVector struct {
 }
 
 func (v *mergeRuleVector) rule() core.MergeRule {
-	return core.MergeRule{Stays: map[string]core.Stays{"lowest": core.Lowest, "highest": core.Highest}[v.Merge.Stays], Keep: v.Merge.Keep}
+	return core.MergeRule{Stays: core.Stays(v.Merge.Stays), Keep: v.Merge.Keep}
+}
+
+// vectorStays is written as "lowest" or "highest". Another word can't be read, so that no case is
+// run by another rule than it names.
+type vectorStays core.Stays
+
+func (s *vectorStays) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "lowest":
+		*s = vectorStays(core.Lowest)
+	case "highest":
+		*s = vectorStays(core.Highest)
+	default:
+		return fmt.Errorf("stays %q; use lowest or highest", text)
+	}
+	return nil
+}
+
+func TestVectorsOfUnknownRulesAreRefused(t *testing.T) {
+	var v mergeRuleVector
+	if err := json.Unmarshal([]byte(`{"merge": {"stays": "middle"}}`), &v); err == nil {
+		t.Errorf("an unknown word was read as %v", v.rule())
+	}
 }
 
 func TestMergeRuleVectors(t *testing.T) {
