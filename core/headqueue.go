@@ -5,8 +5,8 @@ import (
 	"iter"
 )
 
-// headScheduler is a [Scheduler] that gets the heads that change, as all of this package do. The
-// engine has the same interface, with what its methods do.
+// headScheduler is a [Scheduler] that gets the heads that change, as all of this package do.
+// HeadScheduler of package internal/dispatch has the same methods and documents them.
 type headScheduler interface {
 	Scheduler
 	SetHead(index int, h Head)

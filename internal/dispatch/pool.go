@@ -146,7 +146,7 @@ func (p *Pool) Next(l *Lane, now Now) Step {
 
 // Answer takes what the user's scheduler has answered a lane, and decides what the lane does.
 func (p *Pool) Answer(l *Lane, q *Question, choice core.Choice, now Now) Step {
-	u, ok := p.order.(*users)
+	u, ok := p.order.(*byUser)
 	if !ok || q != &u.question { // the pool has another order meanwhile
 		return Step{}
 	}
@@ -258,7 +258,7 @@ func (p *Pool) SetLanes(n int) (more int) {
 
 // Asks reports whether the lanes ask a user's scheduler.
 func (p *Pool) Asks() bool {
-	_, asks := p.order.(*users)
+	_, asks := p.order.(*byUser)
 	return asks
 }
 

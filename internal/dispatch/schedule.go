@@ -16,10 +16,11 @@ type HeadScheduler interface {
 	core.Scheduler
 	// SetHead sets the head of a shard. At first no head is OK.
 	SetHead(index int, h core.Head)
-	// Choose is Next by the heads that were set. It takes the head of the shard that it
-	// returns: the shard is not chosen again before SetHead, and until then it
-	// counts as one that has work. now may be earlier than at the last call, since
-	// clocks are estimates: a head that was due stays due until SetHead.
+	// Choose is Next by the heads that were set. It takes the head of the shard that it returns:
+	// the shard is not chosen again before SetHead, and until then it counts as one that has work.
+	// Only Choose takes a shard, and it accounts for it: nothing is run or granted that was not
+	// chosen. A scheduler sees shards and never a lane. now may be earlier than at the last call,
+	// since clocks are estimates: a head that was due stays due until SetHead.
 	Choose(now core.Instant) core.Choice
 	// NextDue returns the earliest of the heads that no Choose has found due yet. It is
 	// not OK if there is none.
@@ -35,7 +36,8 @@ type Order interface {
 	// showRun takes the head of the shard's runnable jobs, showClaim that of its jobs in the store.
 	showRun(s *Shard)
 	showClaim(s *Shard)
-	// next returns the step of a lane without a batch.
+	// next returns the step of a lane without a batch. The lane is the order's affair: schedulers
+	// choose a shard for any lane.
 	next(p *Pool, l *Lane, now Now) Step
 	// claim returns the shard to be granted next, or nil.
 	claim(p *Pool, now Now) *Shard
@@ -63,15 +65,15 @@ func NewOrder(build core.SchedulerFunc, c core.SchedulerConfig) (Order, core.Sch
 	claims, ok := scheduler.(HeadScheduler)
 	if ok {
 		if runs, ok := build(c).(HeadScheduler); ok {
-			return &heads{runs: runs, claims: claims}, scheduler
+			return &byHeads{runs: runs, claims: claims}, scheduler
 		}
 	}
-	return &users{question: Question{Scheduler: scheduler, Heads: make([]core.Head, len(c.Shards))}}, scheduler
+	return &byUser{question: Question{Scheduler: scheduler, Heads: make([]core.Head, len(c.Shards))}}, scheduler
 }
 
-// heads is the order by two schedulers that keep the heads: one chooses what a free lane runs, the
-// other what to grant.
-type heads struct {
+// byHeads is the order by two schedulers that keep the heads: one chooses what a free lane runs,
+// the other what to grant.
+type byHeads struct {
 	runs, claims HeadScheduler
 	// asleep is until when the scheduler wants to grant nothing. nextDue is the earliest head that was
 	// not due when the scheduler was last called and had no head to choose.
@@ -81,14 +83,14 @@ type heads struct {
 	declined bool
 }
 
-func (h *heads) showRun(s *Shard) {
+func (h *byHeads) showRun(s *Shard) {
 	h.declined = false
 	h.runs.SetHead(s.index, s.shownRun)
 }
 
-func (h *heads) showClaim(s *Shard) { h.claims.SetHead(s.index, s.shownClaim) }
+func (h *byHeads) showClaim(s *Shard) { h.claims.SetHead(s.index, s.shownClaim) }
 
-func (h *heads) next(p *Pool, _ *Lane, _ Now) Step {
+func (h *byHeads) next(p *Pool, _ *Lane, _ Now) Step {
 	for {
 		choice := h.runs.Choose(math.MaxInt64) // claimed jobs were due
 		if choice.Index < 0 {
@@ -104,7 +106,7 @@ func (h *heads) next(p *Pool, _ *Lane, _ Now) Step {
 	}
 }
 
-func (h *heads) claim(p *Pool, now Now) *Shard {
+func (h *byHeads) claim(p *Pool, now Now) *Shard {
 	h.nextDue = core.Head{}
 	if now.Local.Before(h.asleep) {
 		return nil
@@ -127,14 +129,14 @@ func (h *heads) claim(p *Pool, now Now) *Shard {
 // active reports whether any shard is.
 func (p *Pool) active() bool { return slices.ContainsFunc(p.shards, (*Shard).Active) }
 
-func (h *heads) unclaim(s *Shard) {
+func (h *byHeads) unclaim(s *Shard) {
 	h.claims.Charge(s.index, -1)
 	h.ended(s, true)
 }
 
-func (h *heads) mayAdd(*Shard, Now) bool { return false }
+func (h *byHeads) mayAdd(*Shard, Now) bool { return false }
 
-func (h *heads) answered(s *Shard, batches int) {
+func (h *byHeads) answered(s *Shard, batches int) {
 	if batches > 0 {
 		h.claims.Charge(s.index, batches-1)
 	} else {
@@ -142,29 +144,29 @@ func (h *heads) answered(s *Shard, batches int) {
 	}
 }
 
-func (h *heads) ended(s *Shard, ok bool) {
+func (h *byHeads) ended(s *Shard, ok bool) {
 	if s.visits > 0 {
 		s.visits--
 		h.claims.Ran(s.index, ok)
 	}
 }
 
-func (h *heads) idle(s *Shard) {
+func (h *byHeads) idle(s *Shard) {
 	for s.visits > 0 {
 		h.ended(s, false)
 	}
 }
 
-// wanted returns 0 if a user's scheduler declines what it sees. The scheduler is called again when
-// it sees something else, or after a poll interval.
-func (h *heads) wanted(p *Pool, _ Now) int {
+// wanted returns 0 while a scheduler declines what it sees. The scheduler is called again when it
+// sees something else, or after a poll interval.
+func (h *byHeads) wanted(p *Pool, _ Now) int {
 	if h.declined {
 		return 0
 	}
 	return p.runnable()
 }
 
-func (h *heads) nextLook(p *Pool, now Now) time.Time {
+func (h *byHeads) nextLook(p *Pool, now Now) time.Time {
 	var at time.Time
 	switch {
 	case now.Local.Before(h.asleep):
@@ -178,7 +180,7 @@ func (h *heads) nextLook(p *Pool, now Now) time.Time {
 	return at
 }
 
-func (h *heads) look() { h.nextDue, h.declined = core.Head{}, false }
+func (h *byHeads) look() { h.nextDue, h.declined = core.Head{}, false }
 
 // Question is what a lane asks a user's scheduler: it passes Ends to Ran, and then Heads to Next.
 // The lane has no lock meanwhile, and no other lane asks before Pool.Answer has taken the answer.
@@ -196,9 +198,9 @@ type End struct {
 	OK    bool
 }
 
-// users is the order of a user's scheduler, which sees one head for each shard. One lane at a time
+// byUser is the order of a user's scheduler, which sees one head for each shard. One lane at a time
 // asks it.
-type users struct {
+type byUser struct {
 	question Question
 	// asking is set while a lane asks. changed is set if there is a reason to ask again.
 	asking, changed bool
@@ -213,12 +215,12 @@ type users struct {
 	asleep, again time.Time
 }
 
-func (u *users) showRun(*Shard) { u.changed = true }
+func (u *byUser) showRun(*Shard) { u.changed = true }
 
-func (u *users) showClaim(*Shard) { u.changed = true }
+func (u *byUser) showClaim(*Shard) { u.changed = true }
 
 // next lets a lane run what turns have brought for it, or ask.
-func (u *users) next(p *Pool, l *Lane, now Now) Step {
+func (u *byUser) next(p *Pool, l *Lane, now Now) Step {
 	for l.refused <= len(p.shards) && !p.node.stopped {
 		s := u.nextBrought()
 		if s == nil {
@@ -233,7 +235,7 @@ func (u *users) next(p *Pool, l *Lane, now Now) Step {
 }
 
 // answer takes the scheduler's answer to the question of a lane.
-func (u *users) answer(p *Pool, l *Lane, choice core.Choice, now Now) Step {
+func (u *byUser) answer(p *Pool, l *Lane, choice core.Choice, now Now) Step {
 	u.asking = false
 	if choice.Index < 0 || choice.Index >= len(p.shards) {
 		u.wait(choice, u.question.Now)
@@ -249,7 +251,7 @@ func (u *users) answer(p *Pool, l *Lane, choice core.Choice, now Now) Step {
 }
 
 // start reports whether a lane runs a batch of a shard.
-func (u *users) start(s *Shard) bool {
+func (u *byUser) start(s *Shard) bool {
 	if !s.shownRun.OK || !s.part.start(s) {
 		return false
 	}
@@ -258,7 +260,7 @@ func (u *users) start(s *Shard) bool {
 }
 
 // chosen grants to a shard that was chosen and can't start, or refuses the choice.
-func (u *users) chosen(p *Pool, l *Lane, s *Shard, now Now) {
+func (u *byUser) chosen(p *Pool, l *Lane, s *Shard, now Now) {
 	switch limit := s.part.limit; {
 	case !s.shownClaim.DueBy(now.Store):
 	case limit.claimable(s.lacks()) <= 0:
@@ -275,7 +277,7 @@ func (u *users) chosen(p *Pool, l *Lane, s *Shard, now Now) {
 // refuse reports to the scheduler that no job of its chosen shard can run or come, and hides the
 // shards that the queue's limit holds back. If the scheduler insists, it is asked again after a
 // poll interval, or once something is due or has changed.
-func (u *users) refuse(p *Pool, s *Shard, now Now) {
+func (u *byUser) refuse(p *Pool, s *Shard, now Now) {
 	changed := u.changed
 	u.ended(s, false)
 	p.recount(s)
@@ -284,7 +286,7 @@ func (u *users) refuse(p *Pool, s *Shard, now Now) {
 }
 
 // nextBrought returns a previously chosen shard that has runnable jobs now.
-func (u *users) nextBrought() *Shard {
+func (u *byUser) nextBrought() *Shard {
 	for len(u.brought) > 0 {
 		s := u.brought[0]
 		u.brought = u.brought[1:]
@@ -298,7 +300,7 @@ func (u *users) nextBrought() *Shard {
 
 // ask lets a lane ask the scheduler, unless another one does, or the jobs for the lane are on their
 // way.
-func (u *users) ask(p *Pool, now Now) Step {
+func (u *byUser) ask(p *Pool, now Now) Step {
 	switch {
 	case u.asking:
 		u.changed = true
@@ -331,7 +333,7 @@ func awaited(p *Pool) (n int) {
 }
 
 // wait notes for how long the scheduler wants to wait.
-func (u *users) wait(choice core.Choice, now Now) {
+func (u *byUser) wait(choice core.Choice, now Now) {
 	if choice.Wait > 0 {
 		u.again = now.Local.Add(choice.Wait)
 	}
@@ -346,16 +348,16 @@ func (u *users) wait(choice core.Choice, now Now) {
 	}
 }
 
-func (u *users) claim(*Pool, Now) *Shard { return nil }
+func (u *byUser) claim(*Pool, Now) *Shard { return nil }
 
-func (u *users) unclaim(*Shard) {}
+func (u *byUser) unclaim(*Shard) {}
 
 // mayAdd returns true for the shard that was chosen last: its lanes will start more of its jobs.
-func (u *users) mayAdd(s *Shard, now Now) bool {
+func (u *byUser) mayAdd(s *Shard, now Now) bool {
 	return s == u.last && s.shownClaim.DueBy(now.Store)
 }
 
-func (u *users) answered(s *Shard, batches int) {
+func (u *byUser) answered(s *Shard, batches int) {
 	u.changed = true
 	if s.visits == 0 { // the scheduler did not choose it for this
 		return
@@ -368,16 +370,16 @@ func (u *users) answered(s *Shard, batches int) {
 	}
 }
 
-func (u *users) ended(s *Shard, ok bool) {
+func (u *byUser) ended(s *Shard, ok bool) {
 	u.ends = append(u.ends, End{s.index, ok})
 	u.changed = true
 }
 
-func (u *users) idle(*Shard) {}
+func (u *byUser) idle(*Shard) {}
 
 // wanted returns 1: one lane runs what the scheduler has chosen, or asks it. The next lane sees to
 // the rest.
-func (u *users) wanted(_ *Pool, now Now) int {
+func (u *byUser) wanted(_ *Pool, now Now) int {
 	if len(u.brought) > 0 {
 		return 1
 	}
@@ -387,11 +389,11 @@ func (u *users) wanted(_ *Pool, now Now) int {
 	return 1
 }
 
-func (u *users) nextLook(_ *Pool, now Now) time.Time {
+func (u *byUser) nextLook(_ *Pool, now Now) time.Time {
 	if now.Local.Before(u.asleep) {
 		return u.asleep
 	}
 	return u.again
 }
 
-func (u *users) look() { u.changed, u.again = true, time.Time{} }
+func (u *byUser) look() { u.changed, u.again = true, time.Time{} }
