@@ -15,7 +15,7 @@ type GroupsQuery struct {
 
 // GroupRow is a group of dead letters.
 type GroupRow struct {
-	Group string    `json:"group" doc:"the value of group in lists and actions"`
+	Group string    `json:"group" doc:"the value of group in lists and actions: a key, encrypted if errors are redacted"`
 	Name  string    `json:"name" doc:"the error that its dead letters share, without numbers"`
 	Count int64     `json:"count" doc:"the number of its dead letters"`
 	First time.Time `json:"first" doc:"when the first dead letter was buried since the group was empty"`
