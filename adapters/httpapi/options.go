@@ -29,10 +29,12 @@ const (
 	VerbBury        Verb = "bury"
 	VerbDelete      Verb = "delete"
 	VerbCancel      Verb = "cancel"
-	VerbRevive      Verb = "revive"
-	VerbPurge       Verb = "purge"
-	VerbEdit        Verb = "edit"
-	VerbDrain       Verb = "drain"
+	// VerbMove moves jobs and dead letters from one queue to another. Authorize is asked for both.
+	VerbMove   Verb = "move"
+	VerbRevive Verb = "revive"
+	VerbPurge  Verb = "purge"
+	VerbEdit   Verb = "edit"
+	VerbDrain  Verb = "drain"
 )
 
 // Action is the action that a request asks for. Options.Authorize permits or refuses it.

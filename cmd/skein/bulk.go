@@ -148,6 +148,7 @@ func absent(ctx context.Context, i *inspect.Inspector, queue string, ids []strin
 	return missing
 }
 
+func hasAny(f *inspect.Found) bool     { return f.Queued != nil || f.DeadLetter != nil }
 func hasQueued(f *inspect.Found) bool  { return f.Queued != nil }
 func hasClaimed(f *inspect.Found) bool { return f.Claimed != nil }
 func hasDead(f *inspect.Found) bool    { return f.DeadLetter != nil }

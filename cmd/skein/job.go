@@ -20,6 +20,7 @@ func (a *app) jobCommand() *cobra.Command {
 			(*inspect.Inspector).Bury, (*inspect.Inspector).BuryFailed, (*inspect.Inspector).BuryFresh),
 		a.onJobs("rm", "Remove queued jobs; --all takes only jobs that have failed, --fresh only those that have not", "skein job rm orders 42", "removed",
 			(*inspect.Inspector).Delete, (*inspect.Inspector).DeleteFailed, (*inspect.Inspector).DeleteFresh),
+		a.moveJobs(),
 	)
 	c.Long = c.Short + ".\n\nAn ID that begins with - goes behind --: skein job get orders -- -1"
 	return c

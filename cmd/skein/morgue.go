@@ -25,6 +25,7 @@ func (a *app) morgueCommand() *cobra.Command {
 		a.listMorgue(), a.listGroups(),
 		a.onDead("revive", "Queue dead letters again, due now, as if they had never failed", "skein morgue revive orders --all --error timeout --rate 100", "revived",
 			(*inspect.Inspector).Revive, (*inspect.Inspector).ReviveAll),
+		a.moveMorgue(),
 		a.edit(),
 		a.onDead("rm", "Remove dead letters permanently", "skein morgue rm orders --all --before 720h --dry-run", "removed",
 			(*inspect.Inspector).Purge, (*inspect.Inspector).PurgeAll),
@@ -71,17 +72,21 @@ func (a *app) onDead(name, short, example, done string, named onJobs, every onAl
 	b := &bulkFlags{verb: name, done: done, has: hasDead}
 	c := a.bulk(b, name+" QUEUE [ID...]", short, example, named,
 		func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error) {
-			var match func(inspect.DeadLetter) bool
-			if text != "" {
-				match = func(d inspect.DeadLetter) bool { return strings.Contains(d.LastError, text) }
-			}
-			return every(i, ctx, queue, match, o)
+			return every(i, ctx, queue, lettersWith(text), o)
 		})
 	if name == "rm" {
 		c.SuggestFor = []string{"purge", "delete"} // purge is its name in the HTTP API
 	}
 	c.Flags().StringVar(&b.o.Group, "group", "", "with --all: only those of this group of errors; skein morgue groups lists them")
 	return c
+}
+
+// lettersWith matches the dead letters whose error has a text in it; nil matches all.
+func lettersWith(text string) func(inspect.DeadLetter) bool {
+	if text == "" {
+		return nil
+	}
+	return func(d inspect.DeadLetter) bool { return strings.Contains(d.LastError, text) }
 }
 
 func (a *app) edit() *cobra.Command {

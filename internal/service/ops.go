@@ -31,6 +31,8 @@ var (
 	Bury       = act("bury", (*call).bury)
 	Delete     = act("delete", (*call).remove)
 	Cancel     = act("cancel", (*call).cancel)
+	Move       = act("move", (*call).move)
+	MoveMorgue = act("move", (*call).moveMorgue)
 	Revive     = act("revive", (*call).revive)
 	Purge      = act("purge", (*call).purge)
 	Edit       = act("edit", (*call).edit)

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+// moveFlags choose the queue to which a command moves.
+type moveFlags struct{ to string }
+
+func (m *moveFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&m.to, "to", "", "the `QUEUE` to move to; it must be paused")
+}
+
+func (m *moveFlags) target() (inspect.Target, error) {
+	if m.to == "" {
+		return inspect.Target{}, fmt.Errorf("%w: give the queue to move to, by --to", errUsage)
+	}
+	return inspect.Target{Queue: m.to}, nil
+}
+
+// ready returns an error for a target that is not paused, so that nobody is asked before a move
+// that fails.
+func (m *moveFlags) ready(ctx context.Context, i *inspect.Inspector) error {
+	stats, err := i.Stats(ctx, m.to)
+	if err == nil && !stats[0].Queue.Paused {
+		err = fmt.Errorf("%w: %s; run skein queue pause %s before, and skein queue resume %s afterwards", inspect.ErrNotPaused, m.to, m.to, m.to)
+	}
+	return err
+}
+
+// moveAll runs a move of all that match. The dry run before the question checks the target too.
+func (m *moveFlags) moveAll(
+	ctx context.Context, i *inspect.Inspector, b *bulkFlags, o inspect.BulkOptions, do func(inspect.Target, inspect.BulkOptions) (inspect.Result, error),
+) (inspect.Result, error) {
+	to, err := m.target()
+	if err == nil && !b.o.DryRun {
+		err = m.ready(ctx, i)
+	}
+	if err != nil {
+		return inspect.Result{}, err
+	}
+	o.Payloads = 16 // most entries come whole with their page, which spares a call for each
+	return do(to, o)
+}
+
+func (a *app) moveJobs() *cobra.Command {
+	var m moveFlags
+	b := &bulkFlags{verb: "move", done: "moved", has: hasAny}
+	c := a.bulk(b, "move QUEUE --to QUEUE [ID...]", "Move queued jobs to a paused queue: ids with their dead letters, or --all queued jobs that match",
+		"skein job move orders --to orders-2 --all",
+		func(i *inspect.Inspector, ctx context.Context, queue string, ids []string) (inspect.Result, error) {
+			to, err := m.target()
+			if err == nil {
+				err = m.ready(ctx, i)
+			}
+			if err != nil {
+				return inspect.Result{}, err
+			}
+			return i.Move(ctx, queue, to, ids)
+		},
+		func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error) {
+			return m.moveAll(ctx, i, b, o, func(to inspect.Target, o inspect.BulkOptions) (inspect.Result, error) {
+				return i.MoveAll(ctx, queue, to, jobsWith(text), o)
+			})
+		})
+	m.add(c)
+	return c
+}
+
+func (a *app) moveMorgue() *cobra.Command {
+	var m moveFlags
+	b := &bulkFlags{verb: "move", done: "moved", has: hasDead, all: true}
+	c := a.bulk(b, "move QUEUE --to QUEUE", "Move all dead letters that match to the morgue of a paused queue",
+		"skein morgue move orders --to orders-2", nil,
+		func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error) {
+			return m.moveAll(ctx, i, b, o, func(to inspect.Target, o inspect.BulkOptions) (inspect.Result, error) {
+				return i.MoveMorgue(ctx, queue, to, lettersWith(text), o)
+			})
+		})
+	c.Args = arguments(cobra.ExactArgs(1))
+	c.Flags().StringVar(&b.o.Group, "group", "", "only those of this group of errors; skein morgue groups lists them")
+	m.add(c)
+	return c
+}

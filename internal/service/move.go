@@ -1,0 +1,60 @@
+package service
+
+import (
+	"context"
+
+	"github.com/skeinq/skein/inspect"
+)
+
+// movedPayloads is how many payloads of each entry a page has: most entries then come whole, which
+// spares a call for each.
+const movedPayloads = 16
+
+// MoveBody names the entries to move, and the queue to move them to.
+type MoveBody struct {
+	BulkBody
+	To string `json:"to" doc:"the queue to move to; it must be paused, and the caller needs the right to move on both queues"`
+}
+
+func (b *MoveBody) target() string { return b.To }
+
+func (b *MoveBody) check() error {
+	if b.To == "" {
+		return ProblemBadRequest.With("give to, the queue to move to")
+	}
+	return nil
+}
+
+// move moves the queued jobs and dead letters of ids, or all queued jobs that match.
+func (c *call) move(b *MoveBody) (*BulkReply, error) {
+	if err := b.check(); err != nil {
+		return nil, err
+	}
+	to := inspect.Target{Queue: b.To}
+	return c.onJobs(&b.BulkBody,
+		func(ctx context.Context, queue string, ids []string) (inspect.Result, error) {
+			return c.inspector.Move(ctx, queue, to, ids)
+		},
+		func(ctx context.Context, queue string, match func(inspect.QueuedJob) bool, o inspect.BulkOptions) (inspect.Result, error) {
+			o.Payloads = movedPayloads
+			return c.inspector.MoveAll(ctx, queue, to, match, o)
+		})
+}
+
+// moveMorgue moves all dead letters that match.
+func (c *call) moveMorgue(b *MoveBody) (*BulkReply, error) {
+	if err := b.check(); err != nil {
+		return nil, err
+	}
+	if b.IDs != nil {
+		return nil, ProblemBadRequest.With("give match; jobs/move moves ids, with their dead letters")
+	}
+	if err := b.BulkBody.check(0); err != nil {
+		return nil, err
+	}
+	return matching(c, &b.BulkBody, func(d *inspect.DeadLetter) string { return d.LastError },
+		func(ctx context.Context, queue string, match func(inspect.DeadLetter) bool, o inspect.BulkOptions) (inspect.Result, error) {
+			o.Payloads = movedPayloads
+			return c.inspector.MoveMorgue(ctx, queue, inspect.Target{Queue: b.To}, match, o)
+		})
+}
