@@ -139,7 +139,7 @@ var firings = []firing{
 	},
 	{
 		"SkeinMorgueGrows", values{`skein_queue_jobs{queue="orders",state="dead"}`: "3+1x70"},
-		"", "1h", ofOrders, "The morgue of queue orders has 60 dead letters more than an hour ago. Page at more than 100.",
+		"", "1h", ofOrders, "The morgue of queue orders has grown by 60 dead letters within an hour. Page at more than 100.",
 	},
 	{
 		"SkeinQuarantined", values{`skein_queue_jobs{queue="orders",state="quarantined"}`: "0x4 2x65"},
