@@ -92,12 +92,16 @@ type QueueOptions[T any] struct {
 	// MaxPayloads is the maximum number of payloads of one job that a handler is called with, 1 to
 	// 1000. The lowest scores come first, and the rest follows in the next execution. Default 1000.
 	MaxPayloads int
-	// MaxRetries is the number of retries of a job before its first payload goes to the morgue.
-	// [NoRetries] means one execution. Default 25, about 20 days with the default backoff.
+	// MaxRetries is the number of retries of a job before Exhausted applies to it. [NoRetries] means
+	// one execution. Default 25, about 20 days with the default backoff.
 	MaxRetries int
-	// MaxRecoveries is the number of times that a job may lose its process before its first payload
-	// goes to the morgue. [NoRetries] allows none. Default 3.
+	// MaxRecoveries is the number of times that a job may lose its process before Exhausted applies
+	// to it. [NoRetries] allows none. Default 3.
 	MaxRecoveries int
+	// Exhausted is the treatment of a job that has used up its MaxRetries or its MaxRecoveries:
+	// [BuryFirst] or [Hold]. All servers should have the same; a server applies its own. Default
+	// BuryFirst.
+	Exhausted Exhaustion
 	// Backoff returns the wait before a retry; the first retry is number 0. It is called once per
 	// failure and must be safe for concurrent use. If it panics, the panic is logged and the
 	// default wait is used. Default [DefaultBackoff].
@@ -111,6 +115,21 @@ type QueueOptions[T any] struct {
 	// [BuryUndecodable].
 	Undecodable UndecodableRule
 }
+
+// Exhaustion is the treatment of a job that has used up its retries or its recoveries
+// (docs/rules.md 3). The zero value is [BuryFirst].
+type Exhaustion = core.Exhaustion
+
+const (
+	// BuryFirst sends the job's first payload to the morgue and continues with its others.
+	BuryFirst = core.BuryFirst
+	// Hold keeps the job queued and held, with its error, so that none of its payloads is skipped.
+	// A held job never runs by itself. What is pushed for its id waits behind it. An operator
+	// releases it, with all its retries anew, or buries or deletes its first payload, and the job
+	// continues with the others; see inspect.Inspector.Release and BuryFirst. [Bury] and
+	// [BuryUndecodable] still bury.
+	Hold = core.Hold
+)
 
 // MergeRule decides what stays when payloads of an id meet: at a push, when a job is put back or
 // recovered, at a revive, and in the morgue. What stays does not depend on their order. The zero
@@ -239,6 +258,7 @@ func (o *QueueOptions[T]) check(name string) error {
 	if err := o.Merge.Validate(); err != nil {
 		refuse(true, "Merge: %v", err)
 	}
+	refuse(o.Exhausted > Hold, "Exhausted %d; use BuryFirst or Hold", o.Exhausted)
 	refuse(o.Undecodable > RetryUndecodable, "Undecodable %d; use BuryUndecodable or RetryUndecodable", o.Undecodable)
 	refuse(o.MaxPayloadBytes < 0, "MaxPayloadBytes %d is negative", o.MaxPayloadBytes)
 	return errors.Join(errs...)
@@ -259,7 +279,7 @@ func (q *Queue[T]) serve() *engine.Queue {
 		PerJob:     o.MaxPayloads,
 		Bytes:      core.DefaultTurnBytes,
 		Earliest:   o.PushRule.rule.Kind == core.Earliest,
-		Policy:     core.RetryPolicy{MaxRetries: max(0, o.MaxRetries), MaxRecoveries: max(0, o.MaxRecoveries)},
+		Policy:     core.RetryPolicy{MaxRetries: max(0, o.MaxRetries), MaxRecoveries: max(0, o.MaxRecoveries), Exhausted: o.Exhausted},
 	}
 	if o.Backoff != nil {
 		served.Policy.Backoff = func(retry, _ int) time.Duration { return o.Backoff(retry) }

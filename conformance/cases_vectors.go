@@ -170,6 +170,7 @@ type failureVectorCase struct {
 	Now        core.Instant `json:"now_us"`
 	Error      string
 	MaxRetries int `json:"max_retries"`
+	Hold       bool
 	Jitter     int
 	// Done and Buried are the positions of payloads with outcomes of their own.
 	Done    []int
@@ -193,6 +194,13 @@ func (v *failureVectorCase) outcome() *core.Outcome {
 	return o
 }
 
+func exhaustion(hold bool) core.Exhaustion {
+	if hold {
+		return core.Hold
+	}
+	return core.BuryFirst
+}
+
 func failureVector(e *env, id string, v *failureVectorCase) {
 	e.tb.Helper()
 	e.clock.Set(v.Now.Time())
@@ -200,7 +208,7 @@ func failureVector(e *env, id string, v *failureVectorCase) {
 	h := e.acquire("n1")
 	c := h.one()
 	e.sameJob("the claimed job", c.Job, id, &v.Job)
-	policy := core.RetryPolicy{MaxRetries: v.MaxRetries}
+	policy := core.RetryPolicy{MaxRetries: v.MaxRetries, Exhausted: exhaustion(v.Hold)}
 	h.settle(policy.Settlement(&c, v.outcome(), v.Jitter))
 	h.release()
 	e.sameJob("what was put back", e.queued(id), id, v.Outcome.Requeue)
@@ -215,6 +223,7 @@ type recoveryVectorCase struct {
 	Job           jobVector
 	Now           core.Instant `json:"now_us"`
 	MaxRecoveries int          `json:"max_recoveries"`
+	Hold          bool
 	Begun         bool
 	Outcome       struct {
 		Requeue *jobVector
@@ -236,7 +245,7 @@ func recoveryVector(e *env, id string, v *recoveryVectorCase) {
 	h = e.acquire("n1")
 	left := h.orphans()
 	e.same("the job left", left, []core.Claim{lost})
-	s := core.RetryPolicy{MaxRecoveries: v.MaxRecoveries}.Recover(&left[0])
+	s := core.RetryPolicy{MaxRecoveries: v.MaxRecoveries, Exhausted: exhaustion(v.Hold)}.Recover(&left[0])
 	h.settle(s)
 	h.release()
 	e.sameJob("what was put back", e.queued(id), id, v.Outcome.Requeue)

@@ -283,6 +283,9 @@ func (e *env) countsMatch(queue string, processed, failures int64) {
 		} else {
 			want.Retrying++
 		}
+		if j.Held() {
+			want.Held++
+		}
 		want.Oldest = want.Oldest.Earlier(due(j.PerformAt))
 	}
 	claimed, err := e.store.Claimed(e.ctx, wholePage(queue))

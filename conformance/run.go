@@ -102,6 +102,7 @@ func groups(store ports.ShardStore) []group {
 		{"list", slices.Concat(listCases(), pageCases(), pageOtherCases())},
 		{"standing", standingCases()},
 		{"step", stepCases()},
+		{"hold", holdCases()},
 		{"morgue", morgueCases()},
 		{"group", groupCases()},
 		{"import", importCases()},

@@ -10,6 +10,9 @@ type Instant int64
 // Up to it a float64, and so a Redis score, is exact.
 const MaxInstant Instant = 1 << 53
 
+// Forever is the shortest delay that leads to [MaxInstant] from any instant.
+const Forever = time.Duration(MaxInstant) * time.Microsecond
+
 // InstantOf returns t in whole microseconds, limited to the range of an [Instant].
 func InstantOf(t time.Time) Instant {
 	switch seconds := t.Unix(); { // far outside the range, UnixMicro overflows

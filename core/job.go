@@ -25,6 +25,33 @@ type State struct {
 // Fresh reports whether the job has not failed since it was last fresh.
 func (s State) Fresh() bool { return s.RetryCount < 0 }
 
+// Held reports whether the job is held: it has failed and its time is [MaxInstant], so it never
+// runs by itself (docs/rules.md 3).
+func (s State) Held() bool { return !s.Fresh() && s.PerformAt == MaxInstant }
+
+// Expedited returns the state of a queued job after an operator made it due. ok is false if the job
+// is due already. A held job is released: it becomes fresh.
+func (s State) Expedited(now Instant) (due State, ok bool) {
+	if s.PerformAt <= now {
+		return s, false
+	}
+	if s.Held() {
+		s.RetryCount = FreshRetryCount
+	}
+	s.PerformAt = now
+	return s, true
+}
+
+// WithoutFirst returns the state of a queued job after an operator has removed its first payload.
+// A job that has failed becomes fresh and due, since its RetryCount and its time belong to that
+// payload. A fresh job does not change.
+func (s State) WithoutFirst(now Instant) State {
+	if !s.Fresh() {
+		s.RetryCount, s.PerformAt = FreshRetryCount, min(s.PerformAt, now)
+	}
+	return s
+}
+
 // Rest returns the state of the payloads that stay queued when the first payloads of a job are
 // claimed without them. It is fresh, since RetryCount belongs to the job's first payload, and keeps
 // all other fields (docs/rules.md 1).

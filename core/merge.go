@@ -99,8 +99,11 @@ func Revived(now Instant) State {
 }
 
 // MergeRevive returns the state of a queued job after payloads of its id were revived from the
-// morgue (docs/rules.md 2, row 4).
+// morgue (docs/rules.md 2, last row). A held job stays held.
 func MergeRevive(queued State, now Instant) State {
+	if queued.Held() {
+		return united(queued, queued, Revived(now))
+	}
 	return united(Revived(now), queued, Revived(now))
 }
 

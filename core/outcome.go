@@ -78,14 +78,25 @@ type Outcome struct {
 	Payloads []PayloadOutcome
 }
 
+// Exhaustion is what happens to a job that has used up its retries or its recoveries (docs/rules.md
+// 3 and 4).
+type Exhaustion uint8
+
+const (
+	// BuryFirst sends the job's first payload to the morgue and continues with the others.
+	BuryFirst Exhaustion = iota
+	// Hold requeues the job as held: see [State.Held].
+	Hold
+)
+
 // RetryPolicy is the retry settings of a queue. Unlike in options, 0 means no retries.
 type RetryPolicy struct {
-	// MaxRetries is the number of retries of a job before its first payload goes to the morgue. 0
-	// means one execution.
+	// MaxRetries is the number of retries of a job before it is exhausted. 0 means one execution.
 	MaxRetries int
-	// MaxRecoveries is the number of times that a job may lose its owner before its first payload
-	// goes to the morgue.
+	// MaxRecoveries is the number of times that a job may lose its owner before it is exhausted.
 	MaxRecoveries int
+	// Exhausted is what happens to a job that is exhausted.
+	Exhausted Exhaustion
 	// Backoff returns the wait before a retry. nil means DefaultBackoff.
 	Backoff Backoff
 }
@@ -130,6 +141,10 @@ func (p RetryPolicy) fail(s *Settlement, c *Claim, o *Outcome, jitter int) {
 	s.Rest = Requeue
 	retry := p.Retry(c, o)
 	if retry >= p.MaxRetries {
+		if p.Exhausted == Hold {
+			s.PutBack = held(retry, o.Error)
+			return
+		}
 		if at, ok := p.Exhausts(c, o); ok {
 			buryAt(s, at, o.Error, o.Group)
 		}
@@ -163,9 +178,28 @@ func (p RetryPolicy) BacksOff(c *Claim, o *Outcome) bool {
 	return o.Kind == Failed && !o.OwnDelay && p.Retry(c, o) < p.MaxRetries
 }
 
-// Exhausts reports whether the outcome uses up the claim's retries. position is that of the payload
-// that then goes to the morgue: the first one without an outcome of its own.
+// held returns the PutBack of a job that is exhausted and held.
+func held(retry int, reason string) PutBack {
+	return PutBack{Delay: Forever, RetryCount: retry, Error: reason}
+}
+
+// Exhausts reports whether the outcome uses up the claim's retries and so buries a payload.
+// position is that of the payload: the first one without an outcome of its own. With [Hold] ok is
+// false: see [RetryPolicy.Holds].
 func (p RetryPolicy) Exhausts(c *Claim, o *Outcome) (position int, ok bool) {
+	position, ok = p.exhausts(c, o)
+	return position, ok && p.Exhausted == BuryFirst
+}
+
+// Holds reports whether the outcome uses up the claim's retries, and the job is held.
+func (p RetryPolicy) Holds(c *Claim, o *Outcome) bool {
+	_, ok := p.exhausts(c, o)
+	return ok && p.Exhausted == Hold
+}
+
+// exhausts reports whether the outcome uses up the claim's retries, and the position of the first
+// payload without an outcome of its own. ok is false if there is no such payload.
+func (p RetryPolicy) exhausts(c *Claim, o *Outcome) (position int, ok bool) {
 	if o.Kind != Failed || p.Retry(c, o) < p.MaxRetries {
 		return 0, false
 	}
@@ -175,15 +209,15 @@ func (p RetryPolicy) Exhausts(c *Claim, o *Outcome) (position int, ok bool) {
 	return position, position < len(c.Payloads)
 }
 
-// LastChance reports whether another recovery would bury the job's first payload. At most one such
-// job runs in a process at a time (docs/rules.md 4).
+// LastChance reports whether another recovery would exhaust the job. At most one such job runs in a
+// process at a time (docs/rules.md 4).
 func (p RetryPolicy) LastChance(c *Claim) bool {
 	return c.Recoveries > 0 && c.Recoveries >= p.MaxRecoveries
 }
 
 // RecoveredTooOften reports whether the job was recovered more often than the policy allows, by a
 // process that did not know the policy or that had another one. The job must not run: Recover
-// buries its first payload.
+// buries its first payload or holds it.
 func (p RetryPolicy) RecoveredTooOften(c *Claim) bool { return c.Recoveries > p.MaxRecoveries }
 
 // Recover returns the settlement of a claim whose owner is gone (docs/rules.md 4). The first
@@ -196,6 +230,11 @@ func (p RetryPolicy) Recover(c *Claim) Settlement {
 		recoveries++
 	}
 	if recoveries > p.MaxRecoveries {
+		if p.Exhausted == Hold {
+			s.PutBack = held(max(0, c.RetryCount), recoveredTooOften(recoveries))
+			s.Failed = true
+			return s
+		}
 		if len(c.Payloads) > 0 {
 			buryAt(&s, 0, recoveredTooOften(recoveries), RecoveredGroup)
 		}

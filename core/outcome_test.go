@@ -45,6 +45,7 @@ func TestFailureVectors(t *testing.T) {
 		Now        core.Instant `json:"now_us"`
 		Error      string
 		MaxRetries int `json:"max_retries"`
+		Hold       bool
 		Jitter     int
 		Done       []int
 		Buried     []int
@@ -58,7 +59,7 @@ func TestFailureVectors(t *testing.T) {
 	}
 	for i, v := range vectors[vector](t, "failure.json") {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			policy := core.RetryPolicy{MaxRetries: v.MaxRetries}
+			policy := core.RetryPolicy{MaxRetries: v.MaxRetries, Exhausted: exhaustion(v.Hold)}
 			claim := &core.Claim{Job: v.Job.job()}
 			outcome := &core.Outcome{Kind: core.Failed, Error: v.Error, Payloads: vectorMarks(v.Done, v.Buried)}
 			s := policy.Settlement(claim, outcome, v.Jitter)
@@ -71,6 +72,13 @@ func TestFailureVectors(t *testing.T) {
 			}
 		})
 	}
+}
+
+func exhaustion(hold bool) core.Exhaustion {
+	if hold {
+		return core.Hold
+	}
+	return core.BuryFirst
 }
 
 // vectorMarks returns the outcomes of the payloads that a vector lists by position.
@@ -90,6 +98,7 @@ func TestRecoveryVectors(t *testing.T) {
 		Job           vectorJob
 		Now           core.Instant `json:"now_us"`
 		MaxRecoveries int          `json:"max_recoveries"`
+		Hold          bool
 		Begun         bool
 		Outcome       struct {
 			Requeue   *vectorJob
@@ -99,7 +108,7 @@ func TestRecoveryVectors(t *testing.T) {
 	}
 	for i, v := range vectors[vector](t, "recovery.json") {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			policy := core.RetryPolicy{MaxRetries: 25, MaxRecoveries: v.MaxRecoveries}
+			policy := core.RetryPolicy{MaxRetries: 25, MaxRecoveries: v.MaxRecoveries, Exhausted: exhaustion(v.Hold)}
 			claim := &core.Claim{Job: v.Job.job(), Begun: v.Begun}
 			s := policy.Recover(claim)
 			back, dead := s.Apply(claim.Job, v.Now)

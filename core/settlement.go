@@ -27,7 +27,8 @@ type PayloadDisposition struct {
 type PutBack struct {
 	// SameTime keeps the PerformAt that the job was claimed with. Delay is then ignored.
 	SameTime bool
-	// Delay is the time from the store's now to the new PerformAt.
+	// Delay is the time from the store's now to the new PerformAt. [Forever] with a RetryCount of 0
+	// or more holds the job: see [State.Held].
 	Delay time.Duration
 	// Awaits is true if the job waits for the next push, at most for Delay. A push since the claim
 	// counts; see [PutBack.Merge].

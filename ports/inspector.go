@@ -89,6 +89,8 @@ type Counts struct {
 	// sum is the length of the queue.
 	Fresh    int64
 	Retrying int64
+	// Held is the number of held jobs (core.State.Held). They are among Retrying.
+	Held int64
 	// Claimed is the number of claimed jobs.
 	Claimed int64
 	// Dead is the number of ids in the morgue.
@@ -125,6 +127,7 @@ func SumCounts(a, b Counts) Counts {
 
 		Quarantined: a.Quarantined + b.Quarantined,
 		Superseded:  a.Superseded + b.Superseded,
+		Held:        a.Held + b.Held,
 	}
 }
 

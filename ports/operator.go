@@ -69,18 +69,21 @@ type Operator interface {
 	// Errors: those of Operator; ErrInvalidRequest for an After that no reply had.
 	Recount(ctx context.Context, r RecountRequest) (RecountReply, error)
 
-	// Expedite makes queued jobs due: PerformAt = min(PerformAt, now). Jobs that are already due
-	// are not counted.
+	// Expedite makes queued jobs due, as core.State.Expedited describes: PerformAt = min(PerformAt,
+	// now), and a held job becomes fresh. Jobs that are already due are not counted.
+	//
+	// Errors: those of Operator; ErrInvalidRequest for a step with First.
 	Expedite(ctx context.Context, s JobStep) (StepReply, error)
 
 	// Bury moves queued jobs with all their payloads to the morgue, into the group
 	// core.BuriedByHand. A job keeps its error; if that is empty, the error becomes
-	// core.BuriedByHand.
+	// core.BuriedByHand. With First it moves only the first payload of each job.
 	Bury(ctx context.Context, s JobStep) (StepReply, error)
 
 	// Delete removes queued jobs, or with JobStep.Payloads those payloads of them. A job that loses
 	// its last payload is removed; otherwise it keeps its State. So a caller that has copied
-	// payloads elsewhere removes exactly these, and not what was pushed since.
+	// payloads elsewhere removes exactly these, and not what was pushed since. With JobStep.First it
+	// removes only the first payload of each job.
 	Delete(ctx context.Context, s JobStep) (StepReply, error)
 
 	// Cancel requests that claimed jobs end. Their owner learns of it with its next turn, cancels
@@ -146,16 +149,27 @@ type JobStep struct {
 	// another one has merged with it. nil means all payloads of the jobs. All together have no more
 	// payloads and bytes than a step moves, and each id occurs once. Other steps refuse Payloads.
 	Payloads [][]core.Payload
+	// First limits Bury and Delete to the first payload of each job, the one with the lowest score.
+	// It has the Data of that payload for each of the IDs, and each id occurs once. A job is skipped
+	// if its first payload has other Data, so a repeated step takes nothing more. The other payloads
+	// of a job stay queued in the state core.State.WithoutFirst. nil means whole jobs.
+	First [][]byte
 }
 
 // Validate returns [ErrInvalidRequest] for too many ids or a shard below 0. It returns the same for
-// Payloads that do not match IDs or exceed what a step moves.
+// Payloads and First that do not match IDs, for both of them, and for Payloads that exceed what a
+// step moves.
 func (s *JobStep) Validate() error {
-	if err := validateStep(s.Shard, len(s.IDs)); err != nil || s.Payloads == nil {
+	if err := validateStep(s.Shard, len(s.IDs)); err != nil || s.Payloads == nil && s.First == nil {
 		return err
 	}
-	if len(s.Payloads) != len(s.IDs) {
+	switch {
+	case s.Payloads != nil && s.First != nil:
+		return fmt.Errorf("%w: Payloads and First in one step; give one of them", ErrInvalidRequest)
+	case s.First == nil && len(s.Payloads) != len(s.IDs):
 		return fmt.Errorf("%w: payloads of %d jobs for %d ids; give one element for each id", ErrInvalidRequest, len(s.Payloads), len(s.IDs))
+	case s.First != nil && len(s.First) != len(s.IDs):
+		return fmt.Errorf("%w: %d first payloads for %d ids; give one for each id", ErrInvalidRequest, len(s.First), len(s.IDs))
 	}
 	var bound core.Bound
 	ids := make(map[string]bool, len(s.IDs))
@@ -163,7 +177,7 @@ func (s *JobStep) Validate() error {
 		switch {
 		case ids[id]:
 			return fmt.Errorf("%w: id %q occurs twice; name all its payloads at once", ErrInvalidRequest, id)
-		case bound.Take(s.Payloads[i]) < len(s.Payloads[i]):
+		case s.Payloads != nil && bound.Take(s.Payloads[i]) < len(s.Payloads[i]):
 			return fmt.Errorf("%w: the payloads of id %q exceed the %d payloads or %d bytes of a step; name the rest in another call",
 				ErrInvalidRequest, id, core.MaxTurnPayloads, core.MaxStepBytes)
 		}
@@ -172,13 +186,21 @@ func (s *JobStep) Validate() error {
 	return nil
 }
 
-// ValidateWhole is Validate for a step that handles whole jobs: it returns [ErrInvalidRequest] for
-// Payloads too.
-func (s *JobStep) ValidateWhole() error {
+// ValidateBury is Validate for Bury: it returns [ErrInvalidRequest] for Payloads too.
+func (s *JobStep) ValidateBury() error {
 	if s.Payloads != nil {
 		return fmt.Errorf("%w: only Delete takes payloads of jobs", ErrInvalidRequest)
 	}
 	return s.Validate()
+}
+
+// ValidateWhole is Validate for a step that handles whole jobs: it returns [ErrInvalidRequest] for
+// Payloads and First too.
+func (s *JobStep) ValidateWhole() error {
+	if s.First != nil {
+		return fmt.Errorf("%w: only Bury and Delete take first payloads of jobs", ErrInvalidRequest)
+	}
+	return s.ValidateBury()
 }
 
 // About reports whether a queued job of one of the IDs meets the conditions of the step.
@@ -315,6 +337,7 @@ func (r RecountReply) Then(next RecountReply) RecountReply {
 	before.Processed += next.Before.Processed - r.After.Processed
 	before.Failed += next.Before.Failed - r.After.Failed
 	before.Superseded += next.Before.Superseded - r.After.Superseded
+	before.Held += next.Before.Held - r.After.Held
 	if r.Before.Oldest == r.After.Oldest {
 		before.Oldest = next.Before.Oldest
 	}

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 
@@ -12,22 +13,18 @@ import (
 // Expedite implements [ports.Operator].
 func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
 	return s.b.step(ctx, r.Shard, r.ValidateWhole(), func(sh *shard, now core.Instant) ports.StepReply {
-		return sh.jobStep(&r, func(e *entity) (changed, finished bool) {
-			if e.PerformAt <= now {
-				return false, true
-			}
-			due := e.State
-			due.PerformAt = now
+		return sh.jobStep(&r, func(e *entity, _ int) (changed, finished bool) {
+			due, changed := e.Expedited(now)
 			sh.restate(e, due)
-			return true, true
+			return changed, true
 		})
 	})
 }
 
 // Bury implements [ports.Operator].
 func (s *Store) Bury(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
-	return s.b.step(ctx, r.Shard, r.ValidateWhole(), func(sh *shard, now core.Instant) ports.StepReply {
-		return sh.jobStep(&r, sh.taking(func(e *entity, taken []core.Payload) {
+	return s.b.step(ctx, r.Shard, r.ValidateBury(), func(sh *shard, now core.Instant) ports.StepReply {
+		return sh.jobStep(&r, sh.taking(r.First, now, func(e *entity, taken []core.Payload) {
 			sh.morgue.bury(core.DeadLetter{
 				ID:        e.id,
 				Payloads:  taken,
@@ -41,23 +38,19 @@ func (s *Store) Bury(ctx context.Context, r ports.JobStep) (ports.StepReply, err
 
 // Delete implements [ports.Operator].
 func (s *Store) Delete(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
-	return s.b.step(ctx, r.Shard, r.Validate(), func(sh *shard, _ core.Instant) ports.StepReply {
+	return s.b.step(ctx, r.Shard, r.Validate(), func(sh *shard, now core.Instant) ports.StepReply {
 		if r.Payloads != nil {
 			return sh.jobStep(&r, sh.removing(&r))
 		}
-		return sh.jobStep(&r, sh.taking(func(*entity, []core.Payload) {}))
+		return sh.jobStep(&r, sh.taking(r.First, now, func(*entity, []core.Payload) {}))
 	})
 }
 
 // removing returns a function by which a step removes its Payloads from a queued job. A job without
 // payloads is dropped.
 func (s *shard) removing(r *ports.JobStep) handleJob {
-	named := make(map[string][]core.Payload, len(r.IDs))
-	for i, id := range r.IDs {
-		named[id] = r.Payloads[i]
-	}
-	return func(e *entity) (changed, finished bool) {
-		changed = e.payloads.Remove(named[e.id]) > 0
+	return func(e *entity, at int) (changed, finished bool) {
+		changed = e.payloads.Remove(r.Payloads[at]) > 0
 		if e.payloads.Len() == 0 {
 			s.drop(e)
 		}
@@ -66,20 +59,32 @@ func (s *shard) removing(r *ports.JobStep) handleJob {
 }
 
 // taking returns a function by which a step handles a queued job: it takes the job's payloads, up
-// to the bounds of the step, and passes them to use. A job without payloads is dropped.
-func (s *shard) taking(use func(e *entity, taken []core.Payload)) handleJob {
+// to the bounds of the step, and passes them to use. If first is not nil, it takes the first payload
+// if that is the named one. A job without payloads is dropped.
+func (s *shard) taking(first [][]byte, now core.Instant, use func(e *entity, taken []core.Payload)) handleJob {
 	var bound core.Bound
-	return func(e *entity) (changed, finished bool) {
-		n := bound.Take(e.payloads.List())
+	return func(e *entity, at int) (changed, finished bool) {
+		list := e.payloads.List()
+		if first != nil {
+			if !bytes.Equal(list[0].Data, first[at]) {
+				return false, true
+			}
+			list = list[:1]
+		}
+		n := bound.Take(list)
 		if n == 0 {
 			return false, false
 		}
 		use(e, e.payloads.TakeFirst(n))
-		if e.payloads.Len() > 0 {
-			return true, false
+		switch {
+		case e.payloads.Len() == 0:
+			s.drop(e)
+			return true, true
+		case first != nil:
+			s.restate(e, e.WithoutFirst(now))
+			return true, true
 		}
-		s.drop(e)
-		return true, true
+		return true, false
 	}
 }
 
@@ -137,15 +142,16 @@ func (b *backend) step(
 	return reply, nil
 }
 
-// handleJob is what a step does to a queued job. It reports whether it changed the job, and
-// whether it is finished with it. If it is not, the step has reached its bounds.
-type handleJob func(*entity) (changed, finished bool)
+// handleJob is what a step does to a queued job, that of the id at a position in its IDs. It reports
+// whether it changed the job, and whether it is finished with it. If it is not, the step has reached
+// its bounds.
+type handleJob func(e *entity, at int) (changed, finished bool)
 
 // jobStep runs a step on the queued jobs that it is about.
 func (s *shard) jobStep(r *ports.JobStep, handle handleJob) (reply ports.StepReply) {
-	for _, id := range r.IDs {
+	for at, id := range r.IDs {
 		if e := s.queued(id); e != nil && r.About(&e.State) {
-			changed, finished := handle(e)
+			changed, finished := handle(e, at)
 			if !finished {
 				return reply
 			}

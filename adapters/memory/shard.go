@@ -207,6 +207,7 @@ func (s *shard) counts() ports.Counts {
 		Failed:    s.failed,
 
 		Superseded: s.superseded,
+		Held:       int64(s.retrying.byTime.CountFrom(int64(core.MaxInstant))),
 		Oldest:     s.oldest(),
 	}
 }

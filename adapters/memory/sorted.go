@@ -72,6 +72,20 @@ func (l *sorted[V]) CountTo(key int64, limit int) int {
 	return n
 }
 
+// CountFrom counts the values whose key is at least the given one.
+func (l *sorted[V]) CountFrom(key int64) int {
+	n := 0
+	for _, c := range slices.Backward(l.chunks) {
+		live := c.live()
+		at, _ := slices.BinarySearchFunc(live, key, func(it item[V], key int64) int { return cmp.Compare(it.Key, key) })
+		n += len(live) - at
+		if at > 0 {
+			break
+		}
+	}
+	return n
+}
+
 // Insert adds a value at a place that is free.
 func (l *sorted[V]) Insert(at place, v V) {
 	if len(l.chunks) == 0 {

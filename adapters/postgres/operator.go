@@ -87,11 +87,18 @@ func (s *Store) deletePayloads(ctx context.Context, r *ports.JobStep) (ports.Ste
 // buryOrDelete buries jobs in a group, or deletes them. The group's name is also the error of jobs
 // without an error.
 func (s *Store) buryOrDelete(ctx context.Context, r *ports.JobStep, group *string) (ports.StepReply, error) {
-	if err := r.ValidateWhole(); err != nil {
+	if err := r.ValidateBury(); err != nil {
 		return ports.StepReply{}, err
 	}
-	return s.stepOf(ctx, r.Shard, r.IDs, `step_bury_or_delete($1, $2, $3, $4, $5, $6, $7)`,
-		possible(r.IDs), int64(r.Before), r.Failed, group)
+	var first [][]byte
+	for _, data := range r.First {
+		first = append(first, notNull(data))
+	}
+	if r.First != nil && first == nil {
+		first = [][]byte{}
+	}
+	return s.stepOf(ctx, r.Shard, r.IDs, `step_bury_or_delete($1, $2, $3, $4, $5, $6, $7, $8)`,
+		possible(r.IDs), int64(r.Before), r.Failed, group, first)
 }
 
 // Cancel implements [ports.Operator]. It does not merge the inbox, which has no claimed jobs.

@@ -68,6 +68,7 @@ func (s *Store) statsOf(shard core.Shard) []call {
 	return []call{
 		s.read(shard, "exists", keyMeta),
 		s.read(shard, "zcard", keyReady), s.read(shard, "zcard", keyParked), s.read(shard, "zcard", keyRetriesByID),
+		s.read(shard, "zcount", keyRetriesByTime, int64(core.MaxInstant), "+inf"),
 		s.read(shard, "hlen", keyClaims), s.read(shard, "hlen", keyDead), s.read(shard, "hlen", keyAside),
 		s.read(shard, "zrange", keyReady, 0, 0, "withscores"), s.read(shard, "zrange", keyParked, 0, 0, "withscores"),
 		s.read(shard, "hmget", keyLease, "processed", "failed", "superseded", "held", "owner", "token", "expires"),
@@ -80,6 +81,7 @@ func parseShardStats(shard core.Shard, replies []any) (ports.ShardStats, error) 
 	queued := r.int() + r.int()
 	stats.Retrying = r.int()
 	stats.Fresh = queued - stats.Retrying
+	stats.Held = r.int()
 	stats.Claimed, stats.Dead, stats.Quarantined = r.int(), r.int(), r.int()
 	for range 2 {
 		first, err := parsePlaces(r.next(), true)
@@ -113,7 +115,7 @@ func (r *reply) counts() ports.Counts {
 	queued, retries := r.int(), r.int()
 	return ports.Counts{
 		Fresh: queued - retries, Retrying: retries, Claimed: r.int(), Dead: r.int(),
-		Processed: r.int(), Failed: r.int(), Oldest: r.head(), Quarantined: r.int(), Superseded: r.int(),
+		Processed: r.int(), Failed: r.int(), Oldest: r.head(), Quarantined: r.int(), Superseded: r.int(), Held: r.int(),
 	}
 }
 

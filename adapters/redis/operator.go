@@ -37,26 +37,30 @@ func (s *Store) step(ctx context.Context, shard core.Shard, named int, c call) (
 	return ports.StepReply{}, errReply
 }
 
-// jobStep runs a script whose first arguments are those of every step on jobs.
-func (s *Store) jobStep(ctx context.Context, r *ports.JobStep, c *script, keys int, more ...any) (ports.StepReply, error) {
-	if err := r.ValidateWhole(); err != nil {
-		return ports.StepReply{}, err
+// jobStep runs a script whose first arguments are those of every step on jobs, unless the step is
+// invalid.
+func (s *Store) jobStep(ctx context.Context, r *ports.JobStep, invalid error, c *script, keys int, more ...any) (ports.StepReply, error) {
+	if invalid != nil {
+		return ports.StepReply{}, invalid
 	}
 	args := append([]any{s.now(), int64(r.Before), boolArg(r.Failed)}, more...)
-	for _, id := range r.IDs {
+	for i, id := range r.IDs {
 		args = append(args, id)
+		if r.First != nil {
+			args = append(args, r.First[i])
+		}
 	}
 	return s.step(ctx, r.Shard, len(r.IDs), call{script: c, keys: s.firstKeys(r.Shard, keys), args: args})
 }
 
 // Expedite implements [ports.Operator].
 func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
-	return s.jobStep(ctx, &r, expediteScript, queueKeys)
+	return s.jobStep(ctx, &r, r.ValidateWhole(), expediteScript, queueKeys)
 }
 
 // Bury implements [ports.Operator].
 func (s *Store) Bury(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
-	return s.jobStep(ctx, &r, buryScript, deadKeys, core.BuriedByHand)
+	return s.jobStep(ctx, &r, r.ValidateBury(), buryScript, deadKeys, core.BuriedByHand, boolArg(r.First != nil))
 }
 
 // Delete implements [ports.Operator].
@@ -64,7 +68,7 @@ func (s *Store) Delete(ctx context.Context, r ports.JobStep) (ports.StepReply, e
 	if r.Payloads != nil {
 		return s.deletePayloads(ctx, &r)
 	}
-	return s.jobStep(ctx, &r, deleteScript, queueKeys)
+	return s.jobStep(ctx, &r, r.Validate(), deleteScript, queueKeys, boolArg(r.First != nil))
 }
 
 // deletePayloads is Delete of payloads.

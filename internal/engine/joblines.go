@@ -77,6 +77,12 @@ func (l *jobLog) buried(e *jobEvent) {
 			slog.String("by", e.reason.String()), slog.String(keyError, e.error()))...)
 }
 
+// holdsJob writes the line of a job that is held.
+func (l *jobLog) holdsJob(e *jobEvent) {
+	l.log.LogAttrs(context.Background(), slog.LevelWarn, "job held",
+		append(e.shard.jobAttrs(e.id), slog.Int("attempts", e.attempt), slog.String("by", e.reason.String()), slog.String(keyError, e.error()))...)
+}
+
 // tookOver writes the line of a lease that recovers jobs of an earlier one, within the rate.
 func (l *jobLog) tookOver(s *shardInfo, from string, token int64, jobs int) {
 	if l.takeovers.Pass(time.Now(), s.id.Queue) {

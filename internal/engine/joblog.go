@@ -39,8 +39,8 @@ type jobLog struct {
 	log *slog.Logger
 	// failures and refusals are summed by group of their errors, panics by place, each for a queue.
 	failures, panics, refusals *logs.Sums[jobEvent]
-	// burials, recovered and takeovers are rates of a queue.
-	burials, recovered, takeovers *logs.Rate
+	// burials, holds, recovered and takeovers are rates of a queue.
+	burials, holds, recovered, takeovers *logs.Rate
 	// failedHooks and missedHooks are the rates of a queue's OnBuried calls that failed or were not
 	// made.
 	failedHooks, missedHooks *logs.Rate
@@ -55,7 +55,7 @@ func newJobLog(log *slog.Logger) jobLog {
 	return jobLog{
 		log: log, failures: sums(), panics: sums(), refusals: sums(),
 		burials: logs.NewRate(rateWindow, ratePassed), recovered: logs.NewRate(rateWindow, ratePassed),
-		takeovers: logs.NewRate(rateWindow, ratePassed), full: logs.NewOnce(fullWindow, fullIDs),
+		takeovers: logs.NewRate(rateWindow, ratePassed), holds: logs.NewRate(rateWindow, ratePassed), full: logs.NewOnce(fullWindow, fullIDs),
 		failedHooks: logs.NewRate(rateWindow, ratePassed), missedHooks: logs.NewRate(rateWindow, ratePassed),
 		mishaps: logs.NewOnce(sumWindow, mostMishaps),
 	}
@@ -69,6 +69,7 @@ const (
 	jobPanicked
 	payloadRefused
 	jobBuried
+	jobHeld
 )
 
 // jobEvent is an event of a job that may be logged. It holds no payloads.
@@ -85,7 +86,7 @@ type jobEvent struct {
 	group    string
 	panicked *PanicError
 	// bytes is the size of a refused payload, payloads the number of buried ones, and reason why they
-	// were buried.
+	// were buried or the job is held.
 	bytes, payloads int
 	reason          BuryReason
 }
@@ -120,10 +121,22 @@ func (b *Batch) events(i int, o *core.Outcome, settled *core.Settlement, buried 
 	case event.panicked != nil:
 		event.kind = jobPanicked
 	}
-	if !exhausted {
+	switch {
+	case b.shard.queue.Policy.Holds(c, o):
+		reason := Exhausted
+		if event.kind == payloadRefused {
+			reason = Undecodable
+		}
+		list = append(list, heldEvent(b.shard, c.ID, event.attempt, o.Error, reason))
+	case !exhausted:
 		event.retryIn = settled.PutBack.Delay
 	}
 	return append(list, event)
+}
+
+// heldEvent returns the event of a job that is held.
+func heldEvent(s *shardInfo, id string, attempts int, text string, reason BuryReason) jobEvent {
+	return jobEvent{kind: jobHeld, shard: s, id: id, attempt: attempts, text: text, reason: reason}
 }
 
 // event returns the event of payloads that went to the morgue.
@@ -147,7 +160,7 @@ func (l *jobLog) take(events []jobEvent) {
 	now := time.Now()
 	for i := range events {
 		e := &events[i]
-		if e.kind != jobBuried && l.log.Enabled(context.Background(), slog.LevelDebug) {
+		if e.kind != jobBuried && e.kind != jobHeld && l.log.Enabled(context.Background(), slog.LevelDebug) {
 			l.each(e)
 		}
 		switch queue := e.shard.id.Queue; e.kind {
@@ -167,6 +180,10 @@ func (l *jobLog) take(events []jobEvent) {
 			if l.burials.Pass(now, queue) {
 				l.buried(e)
 			}
+		case jobHeld:
+			if l.holds.Pass(now, queue) {
+				l.holdsJob(e)
+			}
 		}
 	}
 }
@@ -174,14 +191,14 @@ func (l *jobLog) take(events []jobEvent) {
 // flush logs what was counted and is due.
 func (l *jobLog) flush(now time.Time) {
 	l.summed(l.failures.Due(now), l.panics.Due(now), l.refusals.Due(now))
-	l.held(l.burials.Due(now), l.recovered.Due(now), l.takeovers.Due(now))
+	l.held(l.burials.Due(now), l.holds.Due(now), l.recovered.Due(now), l.takeovers.Due(now))
 	l.hooks(l.failedHooks.Due(now), l.missedHooks.Due(now))
 }
 
 // flushAll logs all that was counted.
 func (l *jobLog) flushAll() {
 	l.summed(l.failures.Rest(), l.panics.Rest(), l.refusals.Rest())
-	l.held(l.burials.Rest(), l.recovered.Rest(), l.takeovers.Rest())
+	l.held(l.burials.Rest(), l.holds.Rest(), l.recovered.Rest(), l.takeovers.Rest())
 	l.hooks(l.failedHooks.Rest(), l.missedHooks.Rest())
 }
 
@@ -197,9 +214,12 @@ func (l *jobLog) summed(failures, panics, refusals []logs.Sum[jobEvent]) {
 	}
 }
 
-func (l *jobLog) held(burials, recovered, takeovers []logs.Held) {
+func (l *jobLog) held(burials, holds, recovered, takeovers []logs.Held) {
 	for _, h := range burials {
 		l.log.Warn("more jobs buried", keyQueue, h.Key, keyCount, h.Count)
+	}
+	for _, h := range holds {
+		l.log.Warn("more jobs held", keyQueue, h.Key, keyCount, h.Count)
 	}
 	for _, h := range recovered {
 		l.log.Warn("more jobs recovered", keyQueue, h.Key, keyCount, h.Count)

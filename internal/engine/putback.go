@@ -84,14 +84,18 @@ func (s *shard) settleOrphans(orphans []core.Claim, cancels []ports.Cancellation
 	}
 }
 
-// settleRecovered sends the settlement of a job that does not run. A burial is a result.
+// settleRecovered sends the settlement of a job that does not run. A burial is a result, and so is a
+// job that is held.
 func (s *shard) settleRecovered(c *core.Claim, settled core.Settlement) {
 	if settled.Failed {
 		s.pendingResults = append(s.pendingResults, pendingResult{
 			id: c.ID, receipt: c.Receipt, uncounted: true, bySettlement: s.recoveryResult(c, &settled),
 		})
 		if s.node.observer != nil {
-			ended := ports.EndedJob{ID: c.ID, End: ports.EndBuried, Attempt: c.RetryCount + 1, Buried: buriedPayloads(&settled, len(c.Payloads))}
+			ended := ports.EndedJob{ID: c.ID, End: ports.EndFailed, Attempt: c.RetryCount + 1, Buried: buriedPayloads(&settled, len(c.Payloads))}
+			if ended.Buried > 0 {
+				ended.End = ports.EndBuried
+			}
 			s.ends = append(s.ends, awaitedEnd{receipt: c.Receipt, bySettlement: ended})
 		}
 	}

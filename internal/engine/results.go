@@ -115,6 +115,10 @@ func (b *Batch) ignoredOutcome(i int, committed *core.Outcome) []logLine {
 // recoveryResult returns the result of a job that has lost its owner too often.
 func (s *shardInfo) recoveryResult(c *core.Claim, settled *core.Settlement) jobResult {
 	r := jobResult{failed: true}
+	if !settled.Buries() {
+		r.events = []jobEvent{heldEvent(s, c.ID, c.RetryCount+1, settled.PutBack.Error, Recovered)}
+		return r
+	}
 	if len(c.Payloads) > 0 {
 		r.buried = []Buried{s.buried(c, c.Payloads[:1], Recovered, settled.BuryError, settled.Group)}
 		r.events = []jobEvent{r.buried[0].event(s, c.RetryCount+1)}

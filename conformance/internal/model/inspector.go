@@ -80,6 +80,9 @@ func (s *shard) counts() ports.Counts {
 		} else {
 			c.Retrying++
 		}
+		if !job.Fresh() && job.PerformAt == core.MaxInstant {
+			c.Held++
+		}
 		c.Oldest = earlier(c.Oldest, core.Head{Due: job.PerformAt, OK: true})
 	}
 	return c
@@ -96,6 +99,7 @@ func sum(a, b ports.Counts) ports.Counts {
 		Oldest:    earlier(a.Oldest, b.Oldest),
 
 		Superseded: a.Superseded + b.Superseded,
+		Held:       a.Held + b.Held,
 	}
 }
 

@@ -32,14 +32,18 @@ func (m *Store) setPaused(ctx context.Context, queue string, paused bool) error 
 }
 
 // jobAction is the change of a queued job by Expedite, Bury or Delete, up to the bounds of the
-// step. It reports whether it changed the job and whether it is finished with it.
-type jobAction func(s *shard, job core.Job, bound *core.Bound, now core.Instant) (changed, finished bool)
+// step. at is the place of its id in the step. It reports whether it changed the job and whether it
+// is finished with it.
+type jobAction func(s *shard, job core.Job, at int, bound *core.Bound, now core.Instant) (changed, finished bool)
 
 // Expedite implements ports.Operator.
 func (m *Store) Expedite(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
-	return m.stepJobs(ctx, step, step.ValidateWhole(), func(s *shard, job core.Job, _ *core.Bound, now core.Instant) (changed, finished bool) {
+	return m.stepJobs(ctx, step, step.ValidateWhole(), func(s *shard, job core.Job, _ int, _ *core.Bound, now core.Instant) (changed, finished bool) {
 		if job.PerformAt <= now {
 			return false, true
+		}
+		if job.PerformAt == core.MaxInstant && job.RetryCount >= 0 {
+			job.RetryCount = -1
 		}
 		job.PerformAt = now
 		s.queued[job.ID] = job
@@ -49,8 +53,11 @@ func (m *Store) Expedite(ctx context.Context, step ports.JobStep) (ports.StepRep
 
 // Bury implements ports.Operator.
 func (m *Store) Bury(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
-	return m.stepJobs(ctx, step, step.ValidateWhole(), func(s *shard, job core.Job, bound *core.Bound, now core.Instant) (changed, finished bool) {
-		taken, finished := s.takeQueued(job, bound)
+	return m.stepJobs(ctx, step, step.ValidateBury(), func(s *shard, job core.Job, at int, bound *core.Bound, now core.Instant) (changed, finished bool) {
+		taken, finished := s.takeQueued(job, step.First, at, bound, now)
+		if len(taken) == 0 {
+			return false, finished
+		}
 		reason := cmp.Or(job.Error, core.BuriedByHand)
 		s.bury(core.DeadLetter{ID: job.ID, Payloads: taken, ChangedAt: now, Error: reason, Group: core.BuriedByHand})
 		return true, finished
@@ -59,12 +66,12 @@ func (m *Store) Bury(ctx context.Context, step ports.JobStep) (ports.StepReply, 
 
 // Delete implements ports.Operator.
 func (m *Store) Delete(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
-	return m.stepJobs(ctx, step, step.Validate(), func(s *shard, job core.Job, bound *core.Bound, _ core.Instant) (changed, finished bool) {
+	return m.stepJobs(ctx, step, step.Validate(), func(s *shard, job core.Job, at int, bound *core.Bound, now core.Instant) (changed, finished bool) {
 		if step.Payloads != nil {
-			return s.removeQueued(job, step.Payloads[slices.Index(step.IDs, job.ID)]), true
+			return s.removeQueued(job, step.Payloads[at]), true
 		}
-		_, finished = s.takeQueued(job, bound)
-		return true, finished
+		taken, finished := s.takeQueued(job, step.First, at, bound, now)
+		return len(taken) > 0, finished
 	})
 }
 
@@ -82,9 +89,26 @@ func (s *shard) removeQueued(job core.Job, payloads []core.Payload) (changed boo
 	return changed
 }
 
-// takeQueued takes the payloads that a bound allows out of a queued job, and reports
-// whether they are all.
-func (s *shard) takeQueued(job core.Job, bound *core.Bound) (taken []core.Payload, all bool) {
+// takeQueued takes the payloads that a bound allows out of a queued job, and reports whether they
+// are all that the step is about: all of the job, or its first one if that is the named one.
+func (s *shard) takeQueued(job core.Job, firsts [][]byte, at int, bound *core.Bound, now core.Instant) (taken []core.Payload, all bool) {
+	if firsts != nil {
+		first := job.Payloads[0]
+		if string(first.Data) != string(firsts[at]) {
+			return nil, true
+		}
+		if bound.Take([]core.Payload{first}) == 0 {
+			return nil, false
+		}
+		delete(s.queued, job.ID)
+		if job.Payloads = job.Payloads[1:]; len(job.Payloads) > 0 {
+			if job.RetryCount >= 0 {
+				job.RetryCount, job.PerformAt = -1, min(now, job.PerformAt)
+			}
+			s.queued[job.ID] = job
+		}
+		return []core.Payload{first}, true
+	}
 	n := bound.Take(job.Payloads)
 	taken, job.Payloads = job.Payloads[:n], job.Payloads[n:]
 	delete(s.queued, job.ID)
@@ -104,13 +128,15 @@ func (m *Store) stepJobs(ctx context.Context, step ports.JobStep, invalid error,
 	now := m.Now()
 	defer s.tidyGroups()
 	var bound core.Bound
+	at := -1
 	return stepNamed(step.IDs, func(id string) (changed, finished bool) {
+		at++
 		job, ok := s.queued[id]
 		switch {
 		case !ok, step.Before > 0 && job.FirstPush >= step.Before, step.Failed && job.Fresh():
 			return false, true
 		}
-		return act(s, job, &bound, now)
+		return act(s, job, at, &bound, now)
 	}, now), nil
 }
 

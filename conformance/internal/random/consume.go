@@ -190,7 +190,7 @@ func (d *driver) settlement(h *leaseView, c core.Claim) core.Settlement {
 			core.Buried, core.Snoozed, core.Untouched, core.Dropped, core.Undecided, core.Awaiting),
 		Error:    pick(d, "error", "boom", "bang"),
 		Group:    d.group(),
-		Delay:    pick(d, "delay", 0, time.Second, -time.Second),
+		Delay:    pick(d, "delay", 0, time.Second, -time.Second, core.Forever),
 		OwnDelay: rapid.Bool().Draw(d.t, "own delay"),
 	}
 	for i := range c.Payloads {

@@ -23,9 +23,9 @@ func (d *driver) operate() {
 	case "expedite":
 		compare(d, "Expedite", d.jobStep(), ports.ShardStore.Expedite)
 	case "bury":
-		compare(d, "Bury", d.jobStep(), ports.ShardStore.Bury)
+		compare(d, "Bury", d.firstStep(), ports.ShardStore.Bury)
 	case "delete":
-		compare(d, "Delete", d.deleteStep(), ports.ShardStore.Delete)
+		compare(d, "Delete", pick(d, "delete", d.deleteStep, d.firstStep)(), ports.ShardStore.Delete)
 	case "cancel":
 		d.cancel()
 	case "revive":
@@ -88,6 +88,26 @@ func (d *driver) jobStep() ports.JobStep {
 		Before: pick(d, "before", 0, 0, now+1, now, now.Add(-time.Second)),
 		Failed: rapid.Bool().Draw(d.t, "failed"),
 	}
+}
+
+// firstStep is a jobStep that may be about the first payloads of jobs, or about payloads that are
+// not.
+func (d *driver) firstStep() ports.JobStep {
+	s := d.jobStep()
+	if rapid.Bool().Draw(d.t, "whole") {
+		return s
+	}
+	s.IDs = rapid.SliceOfNDistinct(rapid.SampledFrom(randomIDs()), 0, 4, rapid.ID[string]).Draw(d.t, "ids")
+	s.First = [][]byte{}
+	for _, id := range s.IDs {
+		first := d.data("first")
+		found, err := d.model().Find(d.ctx, ports.FindRequest{Queue: s.Shard.Queue, ID: id, Payloads: 1})
+		if err == nil && found.Queued != nil && !rarely(d, "another") {
+			first = found.Queued.Payloads[0].Data
+		}
+		s.First = append(s.First, first)
+	}
+	return s
 }
 
 // someIDs returns a list that may be empty or name an id twice, and is never nil.

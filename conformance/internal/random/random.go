@@ -84,6 +84,7 @@ func (d *driver) run() {
 	d.policy = core.RetryPolicy{
 		MaxRetries:    rapid.IntRange(0, 3).Draw(d.t, "MaxRetries"),
 		MaxRecoveries: rapid.IntRange(0, 2).Draw(d.t, "MaxRecoveries"),
+		Exhausted:     pick(d, "exhausted", core.BuryFirst, core.Hold),
 	}
 	for _, name := range []string{"orders", "mail"}[:pick(d, "queues", 1, 1, 2)] {
 		q := ports.Queue{Name: name, Shards: pick(d, "shards", 1, 1, 2, 3), IndexIDs: rapid.Bool().Draw(d.t, "IndexIDs")}

@@ -288,6 +288,18 @@ do
     return part, #part == total
   end
 
+  -- take_first removes the lowest payload from a stored item if its Data is the given one and a bound
+  -- allows it. It returns the payload in a list and whether the item has no other one. Else it
+  -- returns nil, and whether that is because of the Data.
+  local function take_first(item, data, bound)
+    local all, total = first(item, 1, 0)
+    if not all[1] or all[1].data ~= data then return nil, true end
+    if not bounds.fits(bound, 1, #data) then return nil, false end
+    bounds.count(bound, 1, #data)
+    leave(item, all, true)
+    return all, total == 1
+  end
+
   -- take_named is take for the named payloads of a stored item; if scores are wanted, for those
   -- that the item has with these.
   local function take_named(item, names, bound, wanted)
@@ -396,6 +408,6 @@ do
     plan.unlink(set_of(item))
   end
 
-  items = {unite = unite, news = news, first = first, behind = behind, page = page, leave = leave, take = take, take_named = take_named, count = count, store = store,
+  items = {unite = unite, news = news, first = first, behind = behind, page = page, leave = leave, take = take, take_first = take_first, take_named = take_named, count = count, store = store,
     goes_whole = goes_whole, move = move, remove = remove}
 end

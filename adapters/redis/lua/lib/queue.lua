@@ -1,5 +1,5 @@
 -- The queued jobs of a shard, as items: ready, or parked while their id is claimed.
--- Uses: JOBS, METAS, PAYLOADS, READY, PARKED, BYID, RTIME, RID, RCOUNT, fetch, plan,
+-- Uses: JOBS, METAS, PAYLOADS, READY, PARKED, BYID, RTIME, RID, RCOUNT, MAX_INSTANT, fetch, plan,
 --   missing, readable, packed, items.
 -- Defines: queue.
 
@@ -56,6 +56,15 @@ do
     end
   end
 
+  -- is_held reports whether a job is held: it has failed, and its time is the last instant.
+  local function is_held(job) return job.retry >= 0 and job.at >= MAX_INSTANT end
+
+  -- store_rest plans to store what an operator has left of a job whose first payload he removed.
+  local function store_rest(item, now, index)
+    if item.job.retry >= 0 then item.job.retry, item.job.at = -1, math.min(item.job.at, now) end
+    store(item, item.old.place, index)
+  end
+
   -- remove plans to remove a stored job.
   local function remove(item, index)
     items.remove(item)
@@ -63,5 +72,5 @@ do
     unlist(item.id, item.old.retry, index)
   end
 
-  queue = {item = item, stored = stored, load = load, store = store, remove = remove}
+  queue = {item = item, stored = stored, load = load, is_held = is_held, store = store, store_rest = store_rest, remove = remove}
 end

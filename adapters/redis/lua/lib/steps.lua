@@ -1,12 +1,23 @@
 -- How an operator's step reads records, and the condition on its jobs.
 -- Uses: reader, bounds.
--- Defines: condition, read_step.
+-- Defines: condition, named, read_step.
 
 -- condition returns a function that reports whether a step is about a job: its first push was
 -- before an instant, '0' for any, and, if failed is '1', it has failed.
 local function condition(before, failed)
   before = tonumber(before)
   return function(job) return (before == 0 or job.first < before) and (failed == '0' or job.retry >= 0) end
+end
+
+-- named returns the ids in ARGV from a place on, and the Data that follows each of them if first is
+-- set, else nil.
+local function named(from, first)
+  local ids, firsts = {}, first and {} or nil
+  for i = from, #ARGV, first and 2 or 1 do
+    ids[#ids + 1] = ARGV[i]
+    if first then firsts[#ids] = ARGV[i + 1] end
+  end
+  return ids, firsts
 end
 
 -- read_step returns the values in a hash for the first of some ids, up to most bytes or as many as

@@ -1,21 +1,32 @@
 #!lua flags=allow-oom
--- Moves queued jobs to the morgue.
+-- Moves queued jobs to the morgue, or only their first payloads.
 -- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count, dead, its times,
 --   ids, metas and groups
 -- ARGV: 1 now or '', 2 only those first pushed before, 3 only those that have failed (1 or 0),
---   4 the group, and the error of those that have none; then the ids
+--   4 the group, and the error of those that have none, 5 whether only first payloads (1 or 0);
+--   then the ids, each followed by its first payload if 5 is 1
 -- Returns {'ok', now, handled, 0, reached} or {'unknown'}
 -- Uses: JOBS, DEAD, clock, read_meta, wake, bounds, plan, items, queue, groups, morgue, condition,
---   read_step.
+--   named, read_step.
 
 local now, is_about, group = clock(ARGV[1]), condition(ARGV[2], ARGV[3]), ARGV[4]
 local index = read_meta()
 if index == nil then return {'unknown'} end
 
-local ids = {unpack(ARGV, 5)}
+local ids, firsts = named(6, ARGV[5] == '1')
 local asked = #ids
 local queued, buried = read_step(JOBS, ids), read_step(DEAD, ids)
 local jobs, dead, bound = queue.load(ids, queued), morgue.load(ids, buried), bounds.new()
+
+-- bury_first moves the first payload of a job if it is the given one. It reports whether the step is
+-- finished with the job, and whether it has moved the payload.
+local function bury_first(item, data)
+  local part, whole = items.take_first(item, data, bound)
+  if not part then return whole, false end
+  morgue.store(morgue.add(dead, item.id, part, item.job.error ~= '' and item.job.error or group, group, now))
+  if whole then queue.remove(item, index) else queue.store_rest(item, now, index) end
+  return true, true
+end
 
 -- bury moves as much of a job as a bound allows, and reports whether that is all of it.
 local function bury(item)
@@ -38,8 +49,11 @@ local handled, reached = 0, 0
 for i, id in ipairs(ids) do
   local item = jobs[id]
   if item and is_about(item.job) then
-    if not bury(item) then break end
-    jobs[id], handled = nil, handled + 1
+    local finished, moved
+    if firsts then finished, moved = bury_first(item, firsts[i]) else finished, moved = bury(item), true end
+    if not finished then break end
+    jobs[id] = nil
+    if moved then handled = handled + 1 end
   end
   reached = i
 end

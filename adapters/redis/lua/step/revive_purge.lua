@@ -42,7 +42,8 @@ local function requeue(id)
     item = queue.item(id, {at = now, first = now, retry = -1, recoveries = 0, error = '', list = {}, many = false, tagged = false})
     jobs[id] = item
   end
-  item.job.at, item.job.retry, item.job.error, item.changed = now, -1, '', true
+  if not queue.is_held(item.job) then item.job.at, item.job.retry, item.job.error = now, -1, '' end
+  item.changed = true
   item.job.first = math.min(item.job.first, now)
   return item
 end

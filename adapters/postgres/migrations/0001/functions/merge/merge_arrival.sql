@@ -8,6 +8,7 @@ SET enable_seqscan = off AS {$}
 DECLARE
   c_keep     CONSTANT smallint := 0; -- core.Keep
   c_earliest CONSTANT smallint := 1; -- core.Earliest; of a job put back, core.PutBack.Awaits
+  c_never    CONSTANT bigint := 9007199254740992; -- core.MaxInstant
   v_job      record;
 BEGIN
   fresh := 0; retrying := 0; added := false; superseded := 0;
@@ -25,7 +26,7 @@ BEGIN
     retrying := 1 - fresh;
     RETURN;
   END IF;
-  IF a.kind <> 'push' THEN
+  IF a.kind <> 'push' AND NOT (a.kind = 'revived' AND v_job.retry_count >= 0 AND v_job.perform_at = c_never) THEN -- a held job stays held
     due := a.perform_at;
     IF a.kind = 'put_back' AND a.rule = c_earliest AND v_job.first_push <> a.first_push THEN
       due := least(due, v_job.perform_at); -- it was pushed since the claim

@@ -7,6 +7,7 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS
 DECLARE
   c_keep     CONSTANT smallint := 0; -- core.Keep
   c_earliest CONSTANT smallint := 1; -- core.Earliest; of a job put back, core.PutBack.Awaits
+  c_never    CONSTANT bigint := 9007199254740992; -- core.MaxInstant
   a          record;
   j          record;
   v_fresh    boolean;
@@ -28,7 +29,9 @@ BEGIN
       j.pushed_since := a.kind = 'put_back' AND a.rule = c_earliest AND (j.pushed_since OR j.first_push <> a.first_push);
       j.first_push := least(j.first_push, a.first_push);
       j.recoveries := greatest(j.recoveries, a.recoveries);
-      IF a.kind <> 'push' THEN
+      IF a.kind = 'revived' AND j.retry_count >= 0 AND j.perform_at = c_never THEN
+        NULL; -- a held job stays held
+      ELSIF a.kind <> 'push' THEN
         j.perform_at := CASE WHEN j.pushed_since THEN least(j.perform_at, a.perform_at) ELSE a.perform_at END;
         j.retry_count := a.retry_count; j.error := a.error;
       ELSIF j.retry_count < 0 AND a.rule <> c_keep THEN

@@ -1,9 +1,10 @@
 -- Removes jobs from the queue (ports.Operator.Bury, Delete): those of p_ids that were first pushed
 -- before p_before, 0 for any, and that have failed if p_failed is set. They are buried in the
 -- group p_group, or deleted if p_group is NULL. The group's name is also the error of jobs without
--- an error. It ends at what one step may move.
+-- an error. If p_first is not NULL, only the first payload of each job is removed, if it is the one
+-- in p_first. It ends at what one step may move.
 CREATE FUNCTION {schema}.step_bury_or_delete(p_queue text, p_index int, p_now bigint, p_ids text[], p_before bigint,
-  p_failed boolean, p_group text)
+  p_failed boolean, p_group text, p_first bytea[])
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
 DECLARE
@@ -12,12 +13,14 @@ DECLARE
   v_locked   record;
   v_reply    {schema}.step_reply;
   v_id       text;
+  v_first    bytea;
   j          record;
   p          record;
   v_payloads int := 0;
   v_bytes    bigint := 0;
   v_taken    {schema}.arrival[]; -- array_append adds to it in place, || with an array copies it
-  v_fresh    int := 0;
+  v_fresh    int := 0; -- by how much the counts change
+  v_retrying int := 0;
   v_dead     int := 0;
 BEGIN
   SELECT * INTO v_locked FROM {schema}.lock_shard(p_queue, p_index, p_now);
@@ -31,7 +34,15 @@ BEGIN
   FOREACH v_id IN ARRAY p_ids LOOP
     SELECT q.retry_count, q.first_push, q.recoveries, q.error INTO j FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = v_id;
     IF FOUND AND (p_before = 0 OR j.first_push < p_before) AND (j.retry_count >= 0 OR NOT p_failed) THEN
-      p := {schema}.take_payloads(v_locked.shard, v_id, c_payloads - v_payloads, c_bytes - v_bytes, v_payloads = 0, false);
+      IF p_first IS NOT NULL THEN
+        SELECT f.data INTO v_first FROM {schema}.payloads_of(v_locked.shard, v_id, 1) f;
+        IF v_first IS DISTINCT FROM p_first[v_reply.reached + 1] THEN
+          v_reply.reached := v_reply.reached + 1;
+          CONTINUE;
+        END IF;
+      END IF;
+      p := {schema}.take_payloads(v_locked.shard, v_id, CASE WHEN p_first IS NULL THEN c_payloads - v_payloads ELSE least(1, c_payloads - v_payloads) END,
+        c_bytes - v_bytes, v_payloads = 0, p_first IS NOT NULL);
       v_payloads := v_payloads + p.n; v_bytes := v_bytes + p.size;
       IF p_group IS NOT NULL THEN
         FOR m IN 1..p.n LOOP
@@ -39,15 +50,27 @@ BEGIN
             coalesce(nullif(j.error, ''), p_group), p.data[m], p.meta[m], p_group)::{schema}.arrival);
         END LOOP;
       END IF;
-      EXIT WHEN p.stays;
+      EXIT WHEN p.stays AND (p_first IS NULL OR p.n = 0);
       v_reply.handled := v_reply.handled + 1;
-      v_fresh := v_fresh + (j.retry_count < 0)::int;
+      IF j.retry_count < 0 THEN
+        v_fresh := v_fresh - (NOT p.stays)::int;
+      ELSE
+        v_fresh := v_fresh + p.stays::int;
+        v_retrying := v_retrying - 1;
+      END IF;
+      IF p.stays AND j.retry_count >= 0 THEN
+        UPDATE {schema}.jobs q SET perform_at = v_locked.now WHERE q.shard = v_locked.shard AND q.id = v_id AND q.perform_at > v_locked.now;
+        v_reply.earliest := v_locked.now;
+      END IF;
     END IF;
     v_reply.reached := v_reply.reached + 1;
   END LOOP;
   IF cardinality(v_taken) > 0 THEN
     v_dead := {schema}.bury(v_locked.shard, v_taken);
   END IF;
-  PERFORM {schema}.change_counts(v_locked.shard, -v_fresh, v_fresh - v_reply.handled, v_dead);
+  IF v_reply.earliest IS NOT NULL THEN
+    PERFORM {schema}.lower_floor(v_locked.shard, v_reply.earliest);
+  END IF;
+  PERFORM {schema}.change_counts(v_locked.shard, v_fresh, v_retrying, v_dead);
   RETURN v_reply;
 END {$};
