@@ -223,6 +223,12 @@ func TestFailuresAreHeardOf(t *testing.T) {
 			[]string{"WARN job buried attempts=1 by=retries error=boom id=a lib=skein payloads=1 queue=q shard=q/0", "WARN job failed attempt=1 count=1 error=boom group=boom id=a lib=skein of=1 queue=q shard=q/0"}},
 		{"panicked for the last time", options{MaxRetries: skein.NoRetries}, "x", func() error { panic("ouch") },
 			[]string{"WARN job buried attempts=1 by=retries error=panic: ouch, with its stack id=a lib=skein payloads=1 queue=q shard=q/0", "ERROR handler panicked attempt=1 count=1 error=panic: ouch id=a lib=skein of=1 place=buried_test.go queue=q shard=q/0 stack=true"}},
+		{"exhausted, of a queue that holds", options{MaxRetries: skein.NoRetries, Exhausted: skein.Hold}, "x", func() error { return errBoom },
+			[]string{"WARN job held attempts=1 by=retries error=boom id=a lib=skein queue=q shard=q/0", "WARN job failed attempt=1 count=1 error=boom group=boom id=a lib=skein of=1 queue=q shard=q/0"}},
+		{"undecodable after the retries, of a queue that holds", options{Undecodable: skein.RetryUndecodable, MaxRetries: skein.NoRetries, Exhausted: skein.Hold}, "bad", func() error { return nil },
+			[]string{"WARN job held attempts=1 by=codec error=decode payload: it is bad id=a lib=skein queue=q shard=q/0", "WARN payload refused by the codec bytes=5 count=1 error=decode payload: it is bad group=decode payload: it is bad id=a lib=skein queue=q shard=q/0"}},
+		{"buried, of a queue that holds", options{Exhausted: skein.Hold}, "x", func() error { return skein.Bury(errBoom) },
+			[]string{"WARN job buried attempts=1 by=handler error=boom id=a lib=skein payloads=1 queue=q shard=q/0"}},
 		{"buried", options{}, "x", func() error { return skein.Bury(errBoom) },
 			[]string{"WARN job buried attempts=1 by=handler error=boom id=a lib=skein payloads=1 queue=q shard=q/0"}},
 		{"undecodable", options{}, "bad", func() error { return nil },
@@ -264,6 +270,25 @@ func TestABurialByRecoveryIsHeardOf(t *testing.T) {
 				t.Errorf("log has no %q:\n%s", want, log)
 			}
 		}
+	})
+}
+
+func TestAHoldByRecoveryIsHeardOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		q := skein.NewQueue("q", skein.QueueOptions[string]{Shards: 1, MaxRecoveries: skein.NoRetries, Exhausted: skein.Hold})
+		push(t, store, q, "a", "x")
+		abandon(t, store, "q")
+		log := logged(t, store, skein.ServerOptions{}, nop(q))
+		for _, want := range []string{"level=WARN", "job held", "id=a", "by=recovery"} {
+			if !strings.Contains(log, want) {
+				t.Errorf("log has no %q:\n%s", want, log)
+			}
+		}
+		if strings.Contains(log, "job buried") {
+			t.Errorf("a job of a queue that holds was buried:\n%s", log)
+		}
+		equal(t, "held", counts(t, store, "q").Held, 1)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/inspect"
 )
 
 // On Postgres the settler is a transaction, store.Tx(tx), in which the handler writes
@@ -37,6 +38,51 @@ func ExampleSettleIn() {
 	// order-42 [paid]
 	// ran 1
 	// ran 0
+}
+
+// A queue that holds skips no payload: the account waits until somebody has corrected the cause and
+// releases it.
+func ExampleHold() {
+	ctx, store := context.Background(), memory.New(memory.Options{})
+	entries := skein.NewQueue("entries", skein.QueueOptions[string]{MaxRetries: skein.NoRetries, Exhausted: skein.Hold})
+	client := skein.NewClient(store, skein.ClientOptions{})
+	for _, entry := range []string{"+10", "-70", "+20"} {
+		if err := entries.Push(ctx, client, "account-7", entry); err != nil {
+			log.Fatal(err)
+		}
+	}
+	credit := false
+	handler := entries.Each(func(_ context.Context, account, entry string) error {
+		if entry == "-70" && !credit {
+			return fmt.Errorf("no money")
+		}
+		fmt.Println(account, entry)
+		return nil
+	})
+	run := func() {
+		if _, err := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)}, handler).RunDue(ctx); err != nil {
+			log.Fatal(err)
+		}
+	}
+	run()
+
+	inspector := inspect.New(store, inspect.Options{Logger: slog.New(slog.DiscardHandler)})
+	for job, err := range inspector.Jobs(ctx, "entries", inspect.ListOptions{Held: true, Payloads: 1}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("held: %s at %s: %s\n", job.ID, job.Payloads[0].Data, job.LastError)
+	}
+	credit = true
+	if _, err := inspector.Release(ctx, "entries", []string{"account-7"}); err != nil {
+		log.Fatal(err)
+	}
+	run()
+	// Output:
+	// account-7 +10
+	// held: account-7 at "-70": no money
+	// account-7 -70
+	// account-7 +20
 }
 
 // In Each, SettleIn settles the payload at hand: a ledger books each entry exactly once, also if a

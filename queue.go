@@ -124,7 +124,7 @@ const (
 	// BuryFirst sends the job's first payload to the morgue and continues with its others.
 	BuryFirst = core.BuryFirst
 	// Hold keeps the job queued and held, with its error, so that none of its payloads is skipped.
-	// A held job never runs by itself. What is pushed for its id waits behind it. An operator
+	// A held job never runs by itself. Payloads that are pushed for its id wait behind it. An operator
 	// releases it, with all its retries anew, or buries or deletes its first payload, and the job
 	// continues with the others; see inspect.Inspector.Release and BuryFirst. [Bury] and
 	// [BuryUndecodable] still bury.

@@ -23,6 +23,7 @@ func actions(ctx context.Context, i *inspect.Inspector) map[string]func() error 
 	all := inspect.BulkOptions{Filter: "all of them"}
 	match := func(inspect.DeadLetter) bool { return true }
 	one := []string{"a"}
+	first := []inspect.FirstPayload{{ID: "a", Data: []byte("p1")}}
 	named := []inspect.DeadLetterPayloads{{ID: "a", Payloads: [][]byte{[]byte("p1")}}}
 	return map[string]func() error{
 		"pause":           func() error { return i.Pause(ctx, "orders") },
@@ -33,6 +34,10 @@ func actions(ctx context.Context, i *inspect.Inspector) map[string]func() error 
 		"end drain":       func() error { return i.Drain(ctx, "no-node", false) },
 		"run now":         func() error { return bulk(i.RunNow(ctx, "orders", one)) },
 		"run all now":     func() error { return bulk(i.RunAllNow(ctx, "orders", nil, inspect.BulkOptions{})) },
+		"release":         func() error { return bulk(i.Release(ctx, "orders", one)) },
+		"release all":     func() error { return bulk(i.ReleaseAll(ctx, "orders", nil, inspect.BulkOptions{})) },
+		"bury first":      func() error { return bulk(i.BuryFirst(ctx, "orders", first)) },
+		"delete first":    func() error { return bulk(i.DeleteFirst(ctx, "orders", first)) },
 		"bury":            func() error { return bulk(i.Bury(ctx, "orders", one)) },
 		"bury failed":     func() error { return bulk(i.BuryFailed(ctx, "orders", nil, inspect.BulkOptions{})) },
 		"delete":          func() error { return bulk(i.Delete(ctx, "orders", one)) },

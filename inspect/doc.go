@@ -37,7 +37,8 @@
 // # Changing
 //
 //   - A queue: [Inspector.Pause], [Inspector.Resume], [Inspector.Forget], [Inspector.Recount].
-//   - Jobs: [Inspector.RunNow], [Inspector.Bury], [Inspector.Delete], [Inspector.Cancel].
+//   - Jobs: [Inspector.RunNow], [Inspector.Release], [Inspector.Bury], [Inspector.Delete],
+//     [Inspector.Cancel].
 //   - Dead letters: [Inspector.Revive], [Inspector.Purge], [Inspector.Edit].
 //   - Unreadable records: [Inspector.Discard].
 //   - Servers: [Inspector.Drain].

@@ -18,6 +18,7 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 	ids, o := []string{"order-1"}, inspect.BulkOptions{}
 	all := func(inspect.DeadLetter) bool { return true }
 	some := []inspect.DeadLetterPayloads{{ID: "order-1", Payloads: [][]byte{[]byte("p")}}}
+	first := []inspect.FirstPayload{{ID: "order-1", Data: []byte("p")}}
 	edit := func(string, core.Payload) ([]byte, bool, error) { return []byte("q"), true, nil }
 	result := func(_ inspect.Result, err error) error { return err }
 	return map[string]func(context.Context) error{
@@ -80,6 +81,10 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 		"Recount":      func(ctx context.Context) error { _, err := i.Recount(ctx, queue, nil); return err },
 		"RunNow":       func(ctx context.Context) error { return result(i.RunNow(ctx, queue, ids)) },
 		"RunAllNow":    func(ctx context.Context) error { return result(i.RunAllNow(ctx, queue, nil, o)) },
+		"Release":      func(ctx context.Context) error { return result(i.Release(ctx, queue, ids)) },
+		"ReleaseAll":   func(ctx context.Context) error { return result(i.ReleaseAll(ctx, queue, nil, o)) },
+		"BuryFirst":    func(ctx context.Context) error { return result(i.BuryFirst(ctx, queue, first)) },
+		"DeleteFirst":  func(ctx context.Context) error { return result(i.DeleteFirst(ctx, queue, first)) },
 		"Bury":         func(ctx context.Context) error { return result(i.Bury(ctx, queue, ids)) },
 		"BuryFailed":   func(ctx context.Context) error { return result(i.BuryFailed(ctx, queue, nil, o)) },
 		"Delete":       func(ctx context.Context) error { return result(i.Delete(ctx, queue, ids)) },
@@ -203,10 +208,14 @@ func TestNothingIsDoneIfAnIDIsNone(t *testing.T) {
 	before := s.state()
 	bad := []string{"dead", "failed", "a\nb"}
 	some := []inspect.DeadLetterPayloads{{ID: "dead", Payloads: data("p")}, {ID: ""}}
+	first := []inspect.FirstPayload{{ID: "failed", Data: []byte("p")}, {ID: ""}}
 	for name, call := range map[string]func() (inspect.Result, error){
-		"RunNow": func() (inspect.Result, error) { return s.RunNow(t.Context(), "orders", bad) },
-		"Bury":   func() (inspect.Result, error) { return s.Bury(t.Context(), "orders", bad) },
-		"Delete": func() (inspect.Result, error) { return s.Delete(t.Context(), "orders", bad) },
+		"RunNow":      func() (inspect.Result, error) { return s.RunNow(t.Context(), "orders", bad) },
+		"Release":     func() (inspect.Result, error) { return s.Release(t.Context(), "orders", bad) },
+		"BuryFirst":   func() (inspect.Result, error) { return s.BuryFirst(t.Context(), "orders", first) },
+		"DeleteFirst": func() (inspect.Result, error) { return s.DeleteFirst(t.Context(), "orders", first) },
+		"Bury":        func() (inspect.Result, error) { return s.Bury(t.Context(), "orders", bad) },
+		"Delete":      func() (inspect.Result, error) { return s.Delete(t.Context(), "orders", bad) },
 		"Move": func() (inspect.Result, error) {
 			return s.Move(t.Context(), "orders", inspect.Target{Queue: "moved"}, bad)
 		},

@@ -33,17 +33,18 @@ func (i *Inspector) control(
 	return nil
 }
 
-// RunNow makes the queued jobs of these ids due. Jobs that are already due are not counted.
+// RunNow makes the queued jobs of these ids due. Jobs that are already due are not counted. It
+// releases held jobs, as [Inspector.Release] does.
 func (i *Inspector) RunNow(ctx context.Context, queue string, ids []string) (Result, error) {
 	return i.onJobs(ctx, newAction("run now", nil), queue, ids, Store.Expedite)
 }
 
 // RunAllNow makes all queued jobs due for which match returns true, or all queued jobs if match is
-// nil, latest first. With a Prefix it handles them in order of id, which needs a queue with
-// IndexIDs (otherwise [ErrQueueMismatch]). It handles the jobs that were first pushed before it
-// began, in the state that they have when it reaches them; a job that moves meanwhile may be
-// missed. If a job was made due and has failed again before the action continues from a Checkpoint,
-// it is made due once more.
+// nil, latest first. It releases held jobs. With a Prefix it handles them in order of id, which
+// needs a queue with IndexIDs (otherwise [ErrQueueMismatch]). It handles the jobs that were first
+// pushed before it began, in the state that they have when it reaches them; a job that moves
+// meanwhile may be missed. If a job was made due and has failed again before the action continues
+// from a Checkpoint, it is made due once more.
 //
 // match is called once for each job, with all its payloads or as many as o.Payloads allows, from
 // the caller's goroutine.
@@ -51,6 +52,47 @@ func (i *Inspector) RunAllNow(
 	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
 ) (Result, error) {
 	return i.onAllJobs(ctx, o.onAll("run all now", queue, match != nil, true), queue, laterJobs, match, Store.Expedite)
+}
+
+// Release releases the held jobs of these ids: they are due, have all their retries anew, and keep
+// their last error until they succeed. A queued job that is not held becomes due, as with
+// [Inspector.RunNow]. To continue without the payload that failed, call [Inspector.BuryFirst].
+func (i *Inspector) Release(ctx context.Context, queue string, ids []string) (Result, error) {
+	return i.onJobs(ctx, newAction("release", nil), queue, ids, Store.Expedite)
+}
+
+// ReleaseAll releases all held jobs for which match returns true, or all of them if match is nil,
+// in order of id within each shard. It takes no Prefix ([ErrInvalidOptions]). It handles the jobs
+// that were first pushed before it began; see [Inspector.RunAllNow]. A job that is held again
+// before the action continues from a Checkpoint may be released once more.
+func (i *Inspector) ReleaseAll(
+	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
+) (Result, error) {
+	a := o.onAll("release all", queue, match != nil, true)
+	if o.Prefix != "" && a.invalid == nil {
+		a.invalid = fmt.Errorf("%w: release all accepts no Prefix; name the ids, or give a match", ErrInvalidOptions)
+	}
+	return i.onAllJobs(ctx, a, queue, heldJobs, match, Store.Expedite)
+}
+
+// FirstPayload names the first payload of a queued job, the one with the lowest score.
+type FirstPayload struct {
+	ID string
+	// Data is the payload's bytes.
+	Data []byte
+}
+
+// BuryFirst moves the first payloads of queued jobs to the morgue. A job whose first payload is
+// another one by now is skipped, so no payload is buried unseen. A held job continues with its
+// other payloads: it is due and has all retries anew. So does a job that waits for a retry. A job
+// that has not failed keeps its time. An id that is named twice is [ErrInvalidRequest].
+func (i *Inspector) BuryFirst(ctx context.Context, queue string, first []FirstPayload) (Result, error) {
+	return i.onFirst(ctx, newAction("bury first", nil), queue, first, Store.Bury)
+}
+
+// DeleteFirst removes the first payloads of queued jobs; see [Inspector.BuryFirst].
+func (i *Inspector) DeleteFirst(ctx context.Context, queue string, first []FirstPayload) (Result, error) {
+	return i.onFirst(ctx, newAction("delete first", nil), queue, first, Store.Delete)
 }
 
 // Bury moves the queued jobs of these ids to the morgue, with all their payloads. A job keeps its
@@ -147,6 +189,26 @@ func (i *Inspector) onJobs(
 	return i.onIDs(ctx, a, queue, ids, func(s Store, shard core.Shard, ids []string) (ports.StepReply, error) {
 		return step(s, ctx, ports.JobStep{Shard: shard, IDs: ids})
 	})
+}
+
+func (i *Inspector) onFirst(
+	ctx context.Context, a *action, queue string, first []FirstPayload, step jobStep,
+) (r Result, err error) {
+	ids := convert(first, func(f *FirstPayload) string { return f.ID })
+	defer a.log(ctx, i, queue, ids)(&err)
+	if err := validateIDs(ids); err != nil {
+		return a.end(err)
+	}
+	a.progress.Total = len(first)
+	id := func(f FirstPayload) string { return f.ID }
+	chunks := func(first []FirstPayload) iter.Seq[[]FirstPayload] { return slices.Chunk(first, ports.MaxStep) }
+	return a.end(onEntries(ctx, i, a, queue, first, id, chunks, func(s Store, shard core.Shard, chunk []FirstPayload) (ports.StepReply, error) {
+		named := ports.JobStep{Shard: shard, First: make([][]byte, len(chunk))}
+		for at := range chunk {
+			named.IDs, named.First[at] = append(named.IDs, chunk[at].ID), chunk[at].Data
+		}
+		return step(s, ctx, named)
+	}))
 }
 
 func (i *Inspector) onIDs(

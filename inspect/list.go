@@ -37,6 +37,10 @@ type ListOptions struct {
 	Shards []int
 	// Fresh leaves jobs with a failure out of lists [ByTime] and [ByID].
 	Fresh bool
+	// Held limits a list of queued jobs to the held ones. It needs the order [ByTime] or
+	// [RetryingByTime], ascending and without FromTime: held jobs all have the same time, so they
+	// are listed by id.
+	Held bool
 	// Limit is the maximum number of elements of the list. 0 means no limit.
 	Limit int
 	// Payloads is the maximum number of payloads to fetch of each element, lowest score first. 0
@@ -64,12 +68,23 @@ func (i *Inspector) Jobs(ctx context.Context, queue string, o ListOptions) iter.
 	return pages(o, err, func(r ports.PageRequest) (listPage[QueuedJob], error) {
 		r.Queue = queue
 		page, err := ask(i, func(s Store) (ports.JobsPage, error) {
-			return s.Jobs(ctx, ports.JobsRequest{PageRequest: r, SortBy: ports.SortBy(o.SortBy), Fresh: o.Fresh})
+			return s.Jobs(ctx, ports.JobsRequest{PageRequest: r, SortBy: o.jobsOrder(), Fresh: o.Fresh})
 		})
 		view := func(v *ports.JobView) QueuedJob { return i.views.queuedJob(v, o.SortBy) }
 		return listPage[QueuedJob]{convert(page.Jobs, view), page.Next, page.Unreached}, err
 	})
 }
+
+// jobsOrder returns the store's list to read. That of held jobs is the end of one.
+func (o *ListOptions) jobsOrder() ports.SortBy {
+	if o.Held {
+		return ports.RetryingByTime
+	}
+	return ports.SortBy(o.SortBy)
+}
+
+// heldFrom returns where the held jobs begin in the list of jobs with a failure by time.
+func heldFrom() *ports.Cursor { return &ports.Cursor{Key: int64(core.MaxInstant)} }
 
 // Claimed lists the claimed jobs of a queue. Its only order is [ByTime]; another one is
 // [ErrInvalidOptions].
@@ -116,6 +131,8 @@ func (o *ListOptions) check(list string, allowed ...SortBy) error {
 		return fmt.Errorf("%w: a list by %v has no prefix; sort it by id", ErrInvalidOptions, o.SortBy)
 	case o.Fresh && (len(allowed) < len(jobOrders) || o.SortBy != ByTime && o.SortBy != ByID):
 		return fmt.Errorf("%w: only a list of queued jobs by time or by id can be limited to fresh jobs", ErrInvalidOptions)
+	case o.Held && (len(allowed) < len(jobOrders) || o.SortBy != ByTime && o.SortBy != RetryingByTime || o.Descending || o.Fresh || !o.FromTime.IsZero()):
+		return fmt.Errorf("%w: only an ascending list of queued jobs by time can be limited to held jobs, without FromTime and Fresh", ErrInvalidOptions)
 	case o.Group != "" && (!slices.Equal(allowed, morgueOrders) || o.SortBy != ByTime):
 		return fmt.Errorf("%w: only a list of dead letters by time can be limited to a group", ErrInvalidOptions)
 	}
@@ -132,6 +149,8 @@ func (o *ListOptions) request() ports.PageRequest {
 		r.Limit = max(o.Limit, ports.DefaultPage)
 	}
 	switch {
+	case o.Held:
+		r.From = heldFrom()
 	case !o.FromTime.IsZero():
 		r.From = &ports.Cursor{Key: int64(core.InstantOf(o.FromTime))}
 	case o.FromID != "":

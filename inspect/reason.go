@@ -27,6 +27,8 @@ const (
 	InBuffer
 	// PredecessorRuns is a queued job whose id is claimed: it runs after that.
 	PredecessorRuns
+	// Held is a job that used up its retries and is held: see QueuedJob.Held.
+	Held
 	// QueuePaused is a job of a paused queue.
 	QueuePaused
 	// BacksOff is a job that has failed and is not due yet.
@@ -63,7 +65,7 @@ const (
 
 var reasonNames = [...]string{
 	NothingQueued: "nothing queued", Unreadable: "damaged", OnlyDead: "dead", RunsNow: "running", OwnerGone: "owner gone", InBuffer: "claimed",
-	PredecessorRuns: "predecessor runs", QueuePaused: "paused", BacksOff: "backoff", NotDueYet: "not due",
+	PredecessorRuns: "predecessor runs", Held: "held", QueuePaused: "paused", BacksOff: "backoff", NotDueYet: "not due",
 	NobodyServes: "nobody serves", ShardUnowned: "no owner", WaitsForAlone: "behind a job that runs alone",
 	RunsAlone: "runs alone", AtLimit: "limit", OwnerDrains: "owner drains", LanesFull: "lane limit", ShardFull: "shard limit", LanesBusy: "lanes busy", BehindOthers: "behind others", IsNext: "next",
 }
@@ -148,6 +150,7 @@ var whyTable = [...]struct {
 	{Unreadable, func(f *facts) bool { return !f.Queued && f.Damaged }},
 	{OnlyDead, func(f *facts) bool { return !f.Queued && f.Dead }},
 	{NothingQueued, func(f *facts) bool { return !f.Queued }},
+	{Held, func(f *facts) bool { return f.State.Held() }},
 	{QueuePaused, func(f *facts) bool { return f.Paused }},
 	{BacksOff, func(f *facts) bool { return f.State.PerformAt > f.Now && !f.State.Fresh() }},
 	{NotDueYet, func(f *facts) bool { return f.State.PerformAt > f.Now }},

@@ -60,6 +60,8 @@ func TestWhyAJobDoesNotRun(t *testing.T) {
 		{"a job of the future", with(func(f *facts) { f.State.PerformAt, f.Served = now+1, 0 }), NotDueYet},
 		{"a job that failed", with(func(f *facts) { f.State.PerformAt, f.State.RetryCount = now+1, 0 }), BacksOff},
 		{"a job that failed and is due", with(func(f *facts) { f.State.RetryCount = 0 }), IsNext},
+		{"a held job of a paused queue", with(func(f *facts) { f.State.PerformAt, f.State.RetryCount, f.Paused = core.MaxInstant, 3, true }), Held},
+		{"a held job whose id is claimed", with(func(f *facts) { f.State.PerformAt, f.State.RetryCount, f.Claimed = core.MaxInstant, 3, true }), PredecessorRuns},
 		{"a job of a paused queue", with(func(f *facts) { f.State.PerformAt, f.Paused = now+1, true }), QueuePaused},
 		{"a claimed job", claimed, InBuffer},
 		{"a claimed job of a paused queue", func() facts { f := claimed; f.Paused = true; return f }(), InBuffer},

@@ -17,11 +17,12 @@ type whichJobs uint8
 
 const (
 	allJobs whichJobs = iota
-	// failedJobs and freshJobs are those with and without a failure, and laterJobs those that are not
-	// due.
+	// failedJobs and freshJobs are those with and without a failure, laterJobs those that are not
+	// due, and heldJobs those that are held.
 	failedJobs
 	freshJobs
 	laterJobs
+	heldJobs
 )
 
 // jobKind is the queued jobs of a sweep.
@@ -61,12 +62,15 @@ func (i *Inspector) sweepJobs(ctx context.Context, k *jobKind, queue string, mat
 	switch {
 	case which == failedJobs && prefix != "":
 		k.sortBy = RetryingByID
-	case which == failedJobs:
+	case which == failedJobs, which == heldJobs:
 		k.sortBy = RetryingByTime
 	case prefix != "":
 		k.sortBy = ByID
 	}
 	page := ports.PageRequest{Limit: ports.MaxStep, ErrorBytes: -1, MaxCount: -1, Prefix: prefix, Descending: which == laterJobs && k.sortBy == ByTime}
+	if which == heldJobs {
+		page.From = heldFrom()
+	}
 	if k.matches || a.going.o.DryRun || k.move != nil {
 		page.ErrorBytes, page.MaxCount = 0, 0
 		page.Limit, page.Payloads = a.going.o.page()
@@ -84,6 +88,8 @@ func (k *jobKind) count(c *ports.Counts) int64 {
 		return c.Retrying
 	case freshJobs:
 		return c.Fresh
+	case heldJobs:
+		return c.Held
 	}
 	return c.Fresh + c.Retrying
 }
@@ -118,7 +124,7 @@ func (k *jobKind) complete(ctx context.Context, v *ports.JobView, before core.In
 	if err != nil || found.Queued == nil || found.Queued.FirstPush >= before {
 		return false, err
 	}
-	if fresh := found.Queued.Fresh(); k.which == failedJobs && fresh || k.which == freshJobs && !fresh {
+	if fresh := found.Queued.Fresh(); k.which == failedJobs && fresh || k.which == freshJobs && !fresh || k.which == heldJobs && !found.Queued.Held() {
 		return false, nil
 	}
 	*v = *found.Queued
@@ -153,7 +159,7 @@ func (k *jobKind) act(ctx context.Context, shard core.Shard, chosen []QueuedJob)
 	ids := convert(chosen, func(j *QueuedJob) string { return j.ID })
 	for chunk := range slices.Chunk(ids, ports.MaxStep) {
 		err := onChunk(ctx, k.inspector, k.action, chunk, func(s Store, ids []string) (ports.StepReply, error) {
-			return k.step(s, ctx, ports.JobStep{Shard: shard, IDs: ids, Before: k.going.at.Before, Failed: k.which == failedJobs})
+			return k.step(s, ctx, ports.JobStep{Shard: shard, IDs: ids, Before: k.going.at.Before, Failed: k.which == failedJobs || k.which == heldJobs})
 		})
 		if err != nil {
 			return err

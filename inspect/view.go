@@ -15,6 +15,10 @@ type QueuedJob struct {
 	// Retries is the number of failures of the job so far: 0 at first, and again after its first
 	// payload was done or buried.
 	Retries int
+	// Held is true if the job is held: its retries are used up, its queue has skein.Hold, and it
+	// never runs until [Inspector.Release] or [Inspector.BuryFirst]. Its PerformAt is then the
+	// latest time that a store can hold, in the year 2255.
+	Held bool
 	// Recoveries is the number of times that the job lost its process since it last ended.
 	Recoveries int
 	// FirstPush is the time of the oldest push that merged into the job.
@@ -109,6 +113,8 @@ type Counts struct {
 	// Fresh is the number of queued jobs without a failure, and Retrying of those with one.
 	Fresh    int64
 	Retrying int64
+	// Held is the number of held jobs, which are among Retrying; see QueuedJob.Held.
+	Held int64
 	// Claimed is the number of jobs that servers have claimed. Orphaned is the number of those
 	// whose server is gone, because the lease of their shard is over. Orphans don't run until a
 	// server acquires the shard and requeues them, or until a server with
@@ -199,6 +205,7 @@ func (w viewer) queuedJob(v *ports.JobView, order SortBy) QueuedJob {
 		ID:           v.ID,
 		PerformAt:    v.PerformAt.Time(),
 		Retries:      v.RetryCount + 1,
+		Held:         v.Held(),
 		Recoveries:   v.Recoveries,
 		FirstPush:    v.FirstPush.Time(),
 		LastError:    w.errorText(v.Error),
@@ -296,7 +303,7 @@ func countsOf(c *ports.Counts, orphaned int64, left core.Head, now core.Instant)
 	counts := Counts{
 		Fresh: c.Fresh, Retrying: c.Retrying, Claimed: c.Claimed, Orphaned: orphaned, Dead: c.Dead,
 		Processed: c.Processed, Failed: c.Failed, Lag: c.Oldest.Earlier(left).Lag(now), Quarantined: c.Quarantined,
-		Superseded: c.Superseded,
+		Superseded: c.Superseded, Held: c.Held,
 	}
 	if c.Oldest.OK {
 		counts.Oldest = c.Oldest.Due.Time()

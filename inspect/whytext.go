@@ -34,6 +34,8 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 		return "an earlier job of this id is claimed by " + v.taken() + "; the queued payloads run after it", until
 	case OwnerGone:
 		return v.orphaned(st) + "; " + v.successor(), lease
+	case Held:
+		return fmt.Sprintf("it is held after failure %d: its retries are used up, and what is pushed waits behind it; release it, or bury its first payload", v.Found.Queued.Retries), until
 	case QueuePaused:
 		return "the queue is paused; resume it", until
 	case BacksOff:

@@ -59,8 +59,8 @@ func (s *shard) removing(r *ports.JobStep) handleJob {
 }
 
 // taking returns a function by which a step handles a queued job: it takes the job's payloads, up
-// to the bounds of the step, and passes them to use. If first is not nil, it takes the first payload
-// if that is the named one. A job without payloads is dropped.
+// to the bounds of the step, and passes them to use. If first is not nil, it takes the first
+// payload if that is the named one. A job without payloads is dropped.
 func (s *shard) taking(first [][]byte, now core.Instant, use func(e *entity, taken []core.Payload)) handleJob {
 	var bound core.Bound
 	return func(e *entity, at int) (changed, finished bool) {
@@ -142,9 +142,9 @@ func (b *backend) step(
 	return reply, nil
 }
 
-// handleJob is what a step does to a queued job, that of the id at a position in its IDs. It reports
-// whether it changed the job, and whether it is finished with it. If it is not, the step has reached
-// its bounds.
+// handleJob is what a step does to a queued job, that of the id at a position in its IDs. It
+// reports whether it changed the job, and whether it is finished with it. If it is not, the step
+// has reached its bounds.
 type handleJob func(e *entity, at int) (changed, finished bool)
 
 // jobStep runs a step on the queued jobs that it is about.

@@ -84,8 +84,8 @@ func (s *shard) settleOrphans(orphans []core.Claim, cancels []ports.Cancellation
 	}
 }
 
-// settleRecovered sends the settlement of a job that does not run. A burial is a result, and so is a
-// job that is held.
+// settleRecovered sends the settlement of a job that does not run. A burial is a result, and so is
+// a job that is held.
 func (s *shard) settleRecovered(c *core.Claim, settled core.Settlement) {
 	if settled.Failed {
 		s.pendingResults = append(s.pendingResults, pendingResult{

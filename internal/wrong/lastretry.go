@@ -65,6 +65,9 @@ func LastRetryOf(o inspect.ListOptions, jobs iter.Seq2[inspect.QueuedJob, error]
 		if err != nil {
 			return LastRetry{}, err
 		}
+		if job.Held { // its last retry has failed
+			continue
+		}
 		if l.Count == mostLast {
 			l.More = true
 			break

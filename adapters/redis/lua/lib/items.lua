@@ -288,9 +288,9 @@ do
     return part, #part == total
   end
 
-  -- take_first removes the lowest payload from a stored item if its Data is the given one and a bound
-  -- allows it. It returns the payload in a list and whether the item has no other one. Else it
-  -- returns nil, and whether that is because of the Data.
+  -- take_first removes the lowest payload from a stored item if its Data is the given one and a
+  -- bound allows it. It returns the payload in a list and whether the item has no other one. Else
+  -- it returns nil, and whether that is because of the Data.
   local function take_first(item, data, bound)
     local all, total = first(item, 1, 0)
     if not all[1] or all[1].data ~= data then return nil, true end

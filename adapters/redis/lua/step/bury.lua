@@ -18,8 +18,8 @@ local asked = #ids
 local queued, buried = read_step(JOBS, ids), read_step(DEAD, ids)
 local jobs, dead, bound = queue.load(ids, queued), morgue.load(ids, buried), bounds.new()
 
--- bury_first moves the first payload of a job if it is the given one. It reports whether the step is
--- finished with the job, and whether it has moved the payload.
+-- bury_first moves the first payload of a job if it is the given one. It reports whether the step
+-- is finished with the job, and whether it has moved the payload.
 local function bury_first(item, data)
   local part, whole = items.take_first(item, data, bound)
   if not part then return whole, false end
