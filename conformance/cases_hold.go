@@ -17,6 +17,7 @@ func holdCases() []namedCase {
 	return []namedCase{
 		{"a held job is never claimed, after any merge", ruleHeld, holdMerges},
 		{"an exhausted job of a part of its payloads holds all of them", ruleHeld, holdSplit},
+		{"a held job is imported as it is", "RULES 2: an imported job keeps its time and RetryCount if it has the larger RetryCount", holdImport},
 		{"held jobs are counted among those with a failure", "Counts: Held is the number of held jobs; they are among Retrying", holdCounts},
 		{"held jobs are the end of the list by time", ruleHeld, holdList},
 		{"expedite releases a held job", "Expedite: a held job becomes fresh and due, and keeps its error", holdExpedite},
@@ -95,6 +96,23 @@ func holdSplit(e *env) {
 	e.same("the job", e.queued("a"), job("a", state, pay("p", 1), pay("q", 2), pay("r", 3)))
 	e.clock.Advance(24 * time.Hour)
 	e.same("what is claimed", h.claim(5), nil)
+}
+
+func holdImport(e *env) {
+	e.push(entry("a", "q", 2))
+	for range 2 {
+		reply, err := e.store.Import(e.ctx, ports.ImportRequest{
+			Shard: e.shard, Shards: 1, Generation: e.declared[orders].Generation,
+			Jobs: []core.Job{job("a", heldState(), pay("p", 1)), job("b", heldState(), pay("p", 1))},
+		})
+		e.must(err, "Import")
+		e.reported("how many jobs were imported", reply.Handled, 2)
+	}
+	e.same("the job that met a queued one", e.queued("a"), job("a", heldState(), pay("p", 1), pay("q", 2)))
+	e.same("the job that met none", e.queued("b"), job("b", heldState(), pay("p", 1)))
+	e.clock.Advance(24 * time.Hour)
+	e.same("what is claimed", e.acquire("n1").claim(5), nil)
+	e.same("how many are held", e.counts().Held, int64(2))
 }
 
 func holdCounts(e *env) {
