@@ -94,7 +94,8 @@ func appendSettlements(args []any, settlements []core.Settlement) []any {
 	return append(append(args, receipts, codes), texts...)
 }
 
-// Bits of a settlement's code.
+// Bits of a settlement's code. lua/turn/turn_settle.lua and turn_plain.lua have the same: a job
+// that was processed, one that failed, and one that leaves something, whose parts are in a text.
 const (
 	settledProcessed = 1 << iota
 	settledFailed

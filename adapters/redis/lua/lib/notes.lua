@@ -2,11 +2,8 @@
 -- value. So a note has the claim's receipt and size.
 -- Defines: NOTED, note, note_reader.
 --
--- A note is a field of the lease, named by a colon and the id. It has the claim's receipt, its
--- stored length in bytes, the number of its payloads, their bytes, and whether it runs alone. A
--- claim without a note, or with another length than its note has, is read. The lease's field noted
--- is the token of the last lease whose holder kept notes. If that is not the token of the lease,
--- the notes are invalid.
+-- A note is a field of the lease; lib/lease.lua has its format, and the field noted. A claim
+-- without a note, or with another length than its note has, is read.
 
 -- NOTED is the largest size in bytes of a claim that gets no note.
 local NOTED = 4096

@@ -28,14 +28,20 @@ do
   -- cut plans to remove the n lowest members of a sorted set that nothing is added to.
   local function cut(key, n) cuts[key] = n end
 
-  -- count plans to add 1 to a number in a hash, which is the only number that is counted there.
+  -- count plans to add 1 to a number in a hash, on top of what else is planned for it. It fails on
+  -- a second field of one hash.
   local function count(key, field)
     if not counted[key] then counted[key] = {field, 0} end
+    if counted[key][1] ~= field then error('plan.count: ' .. field .. ' is a second field of one hash', 0) end
     counted[key][2] = counted[key][2] + 1
   end
 
-  -- hset_all plans all fields and values of a hash that has no planned writes yet.
-  local function hset_all(key, list) hsets[key] = list end
+  -- hset_all plans all fields and values of a list, which a later hset adds to. It fails if hset
+  -- has planned fields of the hash, which it would overwrite.
+  local function hset_all(key, list)
+    if hsets[key] then error('plan.hset_all: the hash has planned fields', 0) end
+    hsets[key] = list
+  end
 
   local function run(command, lists)
     for key, l in pairs(lists) do

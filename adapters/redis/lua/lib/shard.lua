@@ -4,6 +4,12 @@
 --   DID, DMETAS, GROUPS, LEASE, CANCELS, ASIDE, PAYLOADS, DPAYLOADS, GROUPED, merging, read_meta,
 --   wake.
 --
+-- META is the record of the shard, a string: "index paused shards generation version", and at its
+-- end without a space the merge rule unless it is the default, '=' and the number of
+-- storekit.MergeCode, as in "1 0 5 1 1764230400000000=-1". index and paused are 1 or 0 at a fixed
+-- place, the first and the third byte. version orders pauses; see registry/declare.lua. The
+-- queue's own record is the same, followed by " +" or the nonce of a Forget.
+--
 -- Scripts read and check everything, and plan their writes, before they write.
 --
 -- The server that a migrating slot leaves refuses a command on an absent key. The server that the

@@ -8,10 +8,9 @@
 -- ARGV: 1 name, 2 shards, 3 index (1 or 0), 4 format, 5 the oldest format whose programs may use
 --   it, 6 now or '', 7 'new', the record of a shard, or '' to store none, 8 '' or the merge rule,
 --   '=' and the number of storekit.MergeCode
--- Returns nil if there is no record and none is to be stored; else the record "index paused shards
---   generation version", directly followed by the merge rule unless it is the default, with " +" if
---   all shards of the queue were declared; or "format oldest" of a format that only newer programs
---   may use
+-- Returns nil if there is no record and none is to be stored; else the record, which lib/shard.lua
+--   describes, with " +" if all shards of the queue were declared; or "format oldest" of a format
+--   that only newer programs may use
 -- Uses: clock.
 
 local QUEUES = KEYS[1]

@@ -8,19 +8,18 @@
 -- Uses: META, JOBS, READY, CLAIMS, LEASE, MAX_INSTANT, clock, first_due, bounds, read_cancels,
 --   hand_over.
 --
--- The acquire and, as orphans, the turns that follow hand over what earlier leases left. The
--- lease's field handed has the id up to which that was done, '' for all; its field orphans is
--- whether there are more. turn.lua describes the fields turned and large, and lib/notes.lua the
--- field noted.
+-- The acquire and, as orphans, the turns that follow hand over what earlier leases left. The file
+-- lib/lease.lua lists the fields of the lease.
 
 local layout, owner, attempt, ttl = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local now = clock(ARGV[1])
 
-local record = redis.call('GET', META) -- "index paused shards generation"
+local record = redis.call('GET', META) -- lib/shard.lua has its format
 if not record then return {'unknown'} end
 local found = string.match(record, '^%d %d (%d+ %d+)')
 if found ~= layout then return {'mismatch', found} end
 
+-- The fields are read below by their positions here: lease[1] is the owner, lease[10] is noted.
 local lease = redis.call('HMGET', LEASE, 'owner', 'attempt', 'token', 'ttl', 'expires', 'held', 'alone', 'handed', 'orphans', 'noted')
 local mine, held, last = lease[1] == owner, lease[6] == '1', tonumber(lease[2] or 0)
 local token, remaining = tonumber(lease[3] or 0), 0

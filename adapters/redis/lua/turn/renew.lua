@@ -16,7 +16,7 @@ local function look()
   local base = string.sub(LEASE, 1, -2)
   local META, JOBS, READY, CLAIMS = base .. 'm', base .. 'j', base .. 'r', base .. 'c'
   redis.call('EXISTS', META, JOBS, READY, CLAIMS, LEASE) -- fails if another server has one of them
-  local paused = string.sub(redis.call('GET', META), 3, 3) == '1' -- "index paused ..."
+  local paused = string.sub(redis.call('GET', META), 3, 3) == '1' -- lib/shard.lua has its format
   return paused, first_due(paused, tonumber(lease[4] or 0), JOBS, READY, CLAIMS)
 end
 -- A lease must last while its slot migrates, although no server can read the head then.

@@ -14,9 +14,9 @@
 --   queue, groups, morgue, first_due, readable, noted, claim_weight, claims_after, read_cancels,
 --   hand_over, settle_claims, begin_claims, merge_left, free_parked, claim_jobs.
 --
--- Beside the last turn's number, the lease has what a repeat of it returns. turned is the number
--- of the last turn that handed something over and the id after which it began. large is not empty
--- once a turn has claimed a job that has a note.
+-- lib/lease.lua lists the fields of the lease. A field that every turn changes has to change in
+-- turn_plain.lua as well: last, ttl, expires, processed, failed, large and the notes. The usual
+-- turn leaves alone, handed, orphans and turned as they are: nothing in it would change them.
 --
 -- A claim is stored as receipt, begun (a byte), since (7 bytes), claimer, PerformAt, packed job.
 -- Claims of snapshots before 2026-11-22 have 8 bytes of since, the first of them 0: they have not
@@ -30,6 +30,7 @@ local receipt = ARGV[9]
 
 local index, paused = read_meta()
 if index == nil then return {'unknown'} end
+-- The fields are read below by their positions here: lease[1] is the owner, lease[12] is turned.
 local lease = call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'ttl', 'expires', 'alone', 'processed', 'failed',
   'handed', 'orphans', 'turned')
 if lease[1] ~= owner or lease[2] ~= token or lease[3] ~= '1' then return {'lost'} end

@@ -1,8 +1,8 @@
 -- The usual turn: nothing is paused, cancelled or recovered, settled jobs leave nothing and have
 -- no parked job, and claimed jobs have one payload each. In any other case it writes nothing, and
 -- turn.lua handles the turn. It is tried before the library is made, since making the library's
--- functions costs more than a small turn. Both have the same effects: conformance runs turns of
--- both kinds against one model.
+-- functions costs more than a small turn. Both have the same effects, also on the fields of the
+-- lease that turn.lua names: conformance runs turns of both kinds against one model.
 -- Uses: NOTED, note.
 -- Defines: plain_turn, plain_reply.
 
@@ -14,10 +14,11 @@ local function plain_turn()
   local PARKED, CANCELS, BYID = base .. 'w', base .. 'k', base .. 'i'
   local TAGGED, FIRST, ALONE = 4, 8, 64 -- flags of a packed job
   local OTHERS = 2 + 16 + 32 + ALONE + 128 -- those of many payloads or a failure, and unknown ones
+  local PROCESSED, FAILED = 1, 2 -- bits of a settlement's code, as in turn.go; the third is of no usual turn
 
   local number, want, bytes, n = tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[8]), tonumber(ARGV[11])
   if ARGV[14 + n] then return end
-  local record = call('GET', META) -- "index paused ..."
+  local record = call('GET', META) -- lib/shard.lua has its format
   -- EXISTS fails while the slot migrates, since a key that is absent here may then be on another
   -- server.
   local lease = call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'alone', 'orphans', 'large')
@@ -49,8 +50,8 @@ local function plain_turn()
       local id, value, code = ARGV[11 + i], claimed[i], byte(codes, i)
       if not value or seen[id] or sub(value, 1, 16) ~= (receipt or sub(receipts, 16 * i - 15, 16 * i)) then return end
       seen[id] = true
-      if code % 2 > 0 then processed = processed + 1 end
-      if code > 1 then failed = failed + 1 end
+      if code % FAILED >= PROCESSED then processed = processed + 1 end
+      if code >= FAILED then failed = failed + 1 end
     end
   end
 

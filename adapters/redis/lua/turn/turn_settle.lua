@@ -67,6 +67,7 @@ end
 -- without a note is read for its receipt.
 local function settle_claims(alone, now)
   local MOST_REMOVED = 4194304
+  local PROCESSED, FAILED, PARTS = 1, 2, 4 -- bits of a settlement's code, as in turn.go
   local s = {freed = {}, gone = {}, notes = {}, skipped = {}, deferred = {}, left = {}, processed = 0, failed = 0, alone = alone, last = 0}
   local n, ids = tonumber(ARGV[11]), {}
   for i = 1, n do ids[i] = ARGV[11 + i] end
@@ -92,7 +93,7 @@ local function settle_claims(alone, now)
   for i, id in ipairs(ids) do
     local code, of, leaves = byte(codes, i), #receipts > 16 and i or 1, false
     local receipt, count, size, runs_alone, value
-    leaves = code > 3
+    leaves = code >= PARTS
     if leaves then text = text + 1 end
     local defers = not gone[id] and (leaves and full or not leaves and last)
     if not gone[id] and not defers then
@@ -109,8 +110,8 @@ local function settle_claims(alone, now)
       gone[id] = true
       freed[#freed + 1] = id
       if receipt then s.notes[#s.notes + 1] = id end
-      if code % 2 > 0 then s.processed = s.processed + 1 end
-      if code % 4 > 1 then s.failed = s.failed + 1 end
+      if code % FAILED >= PROCESSED then s.processed = s.processed + 1 end
+      if code % PARTS >= FAILED then s.failed = s.failed + 1 end
       if s.alone > 0 and (runs_alone or value and claim_alone(value)) then s.alone = s.alone - 1 end
     end
     if value and not leaves then removed = removed + #value end
