@@ -28,7 +28,8 @@ CREATE TABLE {schema}.claimed (
 ) WITH (fillfactor = 90, autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
 -- Short-lived values are not worth compressing.
 ALTER TABLE {schema}.claimed ALTER more_data SET STORAGE EXTERNAL;
--- The few rows that turns must look for: jobs that run alone, and cancelled ones.
+-- The few rows that turns must look for: jobs that run alone, from 2 recoveries on, which is
+-- core.AloneRecoveries, and cancelled ones. Queries repeat the condition word for word.
 CREATE INDEX claimed_exceptional ON {schema}.claimed (shard, id) WHERE recoveries > 1 OR cancel_drop IS NOT NULL;
 COMMENT ON COLUMN {schema}.claimed.token IS 'With number: the receipt, the lease and turn that claimed the job';
 COMMENT ON COLUMN {schema}.claimed.size IS 'The bytes of all payloads; NULL where data is the only one';

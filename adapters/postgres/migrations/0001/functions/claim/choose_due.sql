@@ -17,22 +17,23 @@ CREATE FUNCTION {schema}.choose_due(p_shard int, p_from bigint, p_now bigint, p_
   OUT passed bigint, OUT busy tid[], OUT first_busy bigint, OUT next_due bigint, OUT next_single boolean, OUT try_each boolean, OUT until bigint)
 LANGUAGE plpgsql STABLE AS {$}
 DECLARE
-  v_times bigint[];
-  v_usual boolean;
+  c_alone CONSTANT int := 2; -- core.AloneRecoveries
+  v_times    bigint[];
+  v_together boolean; -- whether all of them may be claimed together
 BEGIN
-  SELECT array_agg(d.at), array_agg(d.perform_at), sum(d.size), bool_and(d.usual)
-  INTO places, v_times, bytes, v_usual
+  SELECT array_agg(d.at), array_agg(d.perform_at), sum(d.size), bool_and(d.together)
+  INTO places, v_times, bytes, v_together
   FROM (
-    SELECT j.ctid AS at, j.perform_at, octet_length(j.data) AS size, NOT j.has_more AND j.recoveries < 2
+    SELECT j.ctid AS at, j.perform_at, octet_length(j.data) AS size, NOT j.has_more AND j.recoveries < c_alone
       AND (SELECT c.shard FROM {schema}.claimed c WHERE c.shard = j.shard AND c.id = j.id) IS NULL
       AND CASE WHEN p_inbox THEN (
         SELECT i.shard FROM {schema}.inbox i WHERE i.shard = j.shard AND i.id = j.id AND i.kind IN ('push', 'put_back') LIMIT 1
-      ) IS NULL ELSE true END AS usual
+      ) IS NULL ELSE true END AS together
     FROM {schema}.jobs j
     WHERE j.shard = p_shard AND NOT j.parked AND j.perform_at >= p_from AND j.perform_at <= p_now
     ORDER BY j.perform_at, j.id LIMIT p_want + 1
   ) d;
-  IF bytes > p_bytes OR NOT v_usual THEN
+  IF bytes > p_bytes OR NOT v_together THEN
     SELECT c.places, c.bytes, c.first_due, c.last_due, c.passed, c.busy, c.first_busy, c.next_due, c.next_single, c.try_each, c.until
     INTO places, bytes, first_due, last_due, passed, busy, first_busy, next_due, next_single, try_each, until
     FROM {schema}.choose_some_due(p_shard, p_from, p_now, p_want, p_bytes, p_inbox, p_first) c;

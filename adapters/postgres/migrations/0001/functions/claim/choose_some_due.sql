@@ -5,12 +5,15 @@ CREATE FUNCTION {schema}.choose_some_due(p_shard int, p_from bigint, p_now bigin
   OUT passed bigint, OUT busy tid[], OUT first_busy bigint, OUT next_due bigint, OUT next_single boolean, OUT try_each boolean, OUT until bigint)
 LANGUAGE plpgsql STABLE AS {$}
 DECLARE
-  c_most CONSTANT int := 5000;
+  c_most  CONSTANT int := 5000;
+  c_alone CONSTANT int := 2; -- core.AloneRecoveries
   v_limit int := p_want + 1;
   v_seen  int;
 BEGIN
   LOOP
     -- nth, sum and singles count jobs that are neither claimed nor in the inbox, up to this job.
+    -- fits has to hold for a prefix of the free jobs, so that none is overtaken: each of its
+    -- conditions must be on such a running count.
     SELECT count(*), min(f.perform_at) FILTER (WHERE f.inbox),
       array_agg(f.at) FILTER (WHERE f.claimed), min(f.perform_at) FILTER (WHERE f.claimed),
       array_agg(f.at) FILTER (WHERE f.take), min(f.perform_at) FILTER (WHERE f.take), max(f.perform_at) FILTER (WHERE f.take),
@@ -25,7 +28,7 @@ BEGIN
         SELECT d.*, sum(CASE WHEN d.free THEN 1 ELSE 0 END) OVER w AS nth, sum(CASE WHEN d.free THEN d.size ELSE 0 END) OVER w AS sum,
           sum(CASE WHEN d.single AND d.free THEN 1 ELSE 0 END) OVER w AS singles
         FROM (SELECT b.*, NOT b.claimed AND NOT b.inbox AS free FROM (
-          SELECT j.ctid AS at, j.perform_at, j.id, j.has_more OR j.recoveries > 1 AS single, octet_length(j.data) AS size,
+          SELECT j.ctid AS at, j.perform_at, j.id, j.has_more OR j.recoveries >= c_alone AS single, octet_length(j.data) AS size,
             (SELECT c.shard FROM {schema}.claimed c WHERE c.shard = j.shard AND c.id = j.id) IS NOT NULL AS claimed,
             CASE WHEN p_inbox THEN (
               SELECT i.shard FROM {schema}.inbox i WHERE i.shard = j.shard AND i.id = j.id AND i.kind IN ('push', 'put_back') LIMIT 1

@@ -14,6 +14,7 @@ CREATE FUNCTION {schema}.claim_each(p_shard int, p_from bigint, p_until bigint, 
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
   c_payloads CONSTANT int := 1000; -- core.MaxTurnPayloads
+  c_alone    CONSTANT int := 2; -- core.AloneRecoveries
   v_jobs     int := p_jobs;
   v_payloads int := p_jobs + p_carried;
   v_bytes    bigint := p_used;
@@ -38,7 +39,7 @@ BEGIN
         SELECT i.shard FROM {schema}.inbox i WHERE i.shard = q.shard AND i.id = q.id AND i.kind IN ('push', 'put_back') LIMIT 1
       ) IS NULL ELSE true END
     ORDER BY q.perform_at, q.id LIMIT 1;
-    EXIT WHEN NOT FOUND OR v_recoveries > 1 AND EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = p_shard);
+    EXIT WHEN NOT FOUND OR v_recoveries >= c_alone AND EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = p_shard);
     SELECT q.* INTO j FROM {schema}.jobs q
     WHERE q.shard = p_shard AND q.id = v_id COLLATE "C" AND q.perform_at <= p_now FOR UPDATE SKIP LOCKED;
     v_ready := FOUND;
@@ -48,7 +49,7 @@ BEGIN
     END IF;
     IF NOT v_ready THEN
       v_missed := v_missed + 1;
-      EXIT WHEN v_recoveries > 1; -- it is never overtaken
+      EXIT WHEN v_recoveries >= c_alone; -- it is never overtaken
       CONTINUE;
     END IF;
     IF w.n > 0 THEN
@@ -57,7 +58,7 @@ BEGIN
       fresh := fresh + w.fresh; retrying := retrying + w.retrying; earliest := least(earliest, w.earliest);
       SELECT q.* INTO j FROM {schema}.jobs q WHERE q.shard = p_shard AND q.id = v_id COLLATE "C" AND q.perform_at <= p_now;
       CONTINUE WHEN NOT FOUND OR j.perform_at > v_at;
-      EXIT WHEN j.recoveries > 1 AND EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = p_shard);
+      EXIT WHEN j.recoveries >= c_alone AND EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = p_shard);
     END IF;
 
     -- The first payload of the turn always fits. No payload fits behind one that does not.
@@ -78,10 +79,10 @@ BEGIN
       p_owner, j.error, p.data[1], p.meta[1], p.scores[2:], p.data[2:], p.meta[2:]);
     ids := ids || j.id;
     v_jobs := v_jobs + 1; v_payloads := v_payloads + p.n; v_bytes := v_bytes + p.size;
-    IF j.recoveries > 1 THEN
+    IF j.recoveries >= c_alone THEN
       UPDATE {schema}.shards s SET exceptional = true WHERE s.id = p_shard;
     END IF;
-    EXIT WHEN p.stays OR j.recoveries > 1;
+    EXIT WHEN p.stays OR j.recoveries >= c_alone;
   END LOOP;
   missed := v_missed > 0;
 END {$};

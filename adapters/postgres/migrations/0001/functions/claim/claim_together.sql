@@ -5,12 +5,13 @@ CREATE FUNCTION {schema}.claim_together(p_shard int, p_places tid[], p_now bigin
   p_node text, OUT ids text[], OUT bytes bigint, OUT fresh int, OUT retrying int)
 LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
+  c_alone CONSTANT int := 2; -- core.AloneRecoveries
   v_locked tid[] := ARRAY(SELECT j.ctid FROM {schema}.jobs j WHERE j.ctid = ANY (p_places) FOR UPDATE SKIP LOCKED);
 BEGIN
   -- A push may have changed a job after it was chosen and before it was locked.
   WITH taken AS (
     DELETE FROM {schema}.jobs j
-    WHERE j.ctid = ANY (v_locked) AND j.shard = p_shard AND j.perform_at <= p_now AND NOT j.has_more AND j.recoveries < 2
+    WHERE j.ctid = ANY (v_locked) AND j.shard = p_shard AND j.perform_at <= p_now AND NOT j.has_more AND j.recoveries < c_alone
       AND (SELECT i.shard FROM {schema}.inbox i WHERE i.shard = j.shard AND i.id = j.id
         AND i.kind IN ('push', 'put_back') LIMIT 1) IS NULL
     RETURNING j.*

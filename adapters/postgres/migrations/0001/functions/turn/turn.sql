@@ -74,6 +74,8 @@ BEGIN
     v_not_begun := {schema}.begin_claimed(v_shard.id, p_begin_ids, p_begin_tokens, p_begin_numbers);
   END IF;
   IF v_shard.exceptional THEN
+    -- The condition is that of the index claimed_exceptional, word for word: from 2, which is
+    -- core.AloneRecoveries, on.
     SELECT count(*) > 0, coalesce(bool_or(c.recoveries > 1), false) INTO v_exceptional, v_alone FROM {schema}.claimed c
     WHERE c.shard = v_shard.id AND (c.recoveries > 1 OR c.cancel_drop IS NOT NULL);
     UPDATE {schema}.shards s SET exceptional = false WHERE s.id = v_shard.id AND NOT v_exceptional;
