@@ -70,8 +70,8 @@ func TestClientsThatDoNotFitAreRefused(t *testing.T) {
 	}{
 		{name: "a ring", client: ring, says: "*redis.Ring"},
 		{name: "a kind of its own", client: unknownClient{one}, says: "unknownClient"},
-		{name: "a wait as long as a reply may take", client: one, o: Options{WaitReplicas: 1, WaitTimeout: 2 * time.Second}, says: "ReadTimeout of 2s"},
-		{name: "the same of a Cluster", client: cluster, o: Options{WaitReplicas: 1}, says: "ReadTimeout of 1s"},
+		{name: "a wait as long as a reply may take", client: one, o: Options{WaitReplicas: 1, WaitTimeout: 2 * time.Second}, says: "waits only 2s for a reply (ReadTimeout)"},
+		{name: "the same of a Cluster", client: cluster, o: Options{WaitReplicas: 1}, says: "waits only 1s for a reply (ReadTimeout)"},
 		{name: "a shorter wait", client: one, o: Options{WaitReplicas: 1}},
 		{name: "a wait for nobody", client: one, o: Options{WaitTimeout: time.Minute}},
 		{name: "a wait for replies without an end", client: patient, o: Options{WaitReplicas: 1, WaitTimeout: time.Hour}},
