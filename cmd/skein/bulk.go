@@ -245,14 +245,15 @@ func (a *app) confirm(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, 
 	if err != nil {
 		return false, err
 	}
-	if r.Handled == 0 && r.Checkpoint == "" {
+	cutOff := r.Done < r.Total // a dry run has no Checkpoint
+	if r.Handled == 0 && !cutOff {
 		_, _ = fmt.Fprintf(a.stderr, "%s: none of %d matches\n", b.verb, r.Total)
 		a.sayLater(&r)
 		return false, one(a, allColumns, &r)
 	}
-	if r.Checkpoint == "" {
+	if !cutOff {
 		_, _ = fmt.Fprintf(a.stderr, "%s: %d match of %d checked, of %d", b.verb, r.Handled, r.Done, r.Total)
-	} else { // the look was cut off
+	} else {
 		_, _ = fmt.Fprintf(a.stderr, "%s: at least %d match, at most %d; %d of %d checked",
 			b.verb, r.Handled, r.Handled+max(r.Total-r.Done, 0), r.Done, r.Total)
 	}
