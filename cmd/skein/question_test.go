@@ -17,7 +17,7 @@ import (
 // input.
 func askAbout(ctx context.Context, r inspect.Result, in io.Reader) (bool, string, error) {
 	var stderr bytes.Buffer
-	a := &app{process: process{stdin: in, stdout: io.Discard, stderr: &stderr}}
+	a := &app{process: process{stdin: in, stdout: io.Discard, stderr: &stderr}, output: "table"}
 	ok, err := a.confirm(ctx, &bulkFlags{verb: "revive", done: "revived"}, inspect.BulkOptions{},
 		func(context.Context, inspect.BulkOptions) (inspect.Result, error) { return r, nil })
 	return ok, stderr.String(), err
