@@ -47,6 +47,8 @@
 // [Inspector.ReviveAll], and some have one for single payloads, such as [Inspector.RevivePayloads].
 // Each action is logged, together with the actor of [WithActor].
 //
-// [Inspector.Export] and [Inspector.Import] move a morgue to another store. [WriteDeadLetters] and
-// [ReadDeadLetters] write and read its file.
+// [Inspector.Move], [Inspector.MoveAll] and [Inspector.MoveMorgue] move jobs and dead letters to
+// another queue, also of another store, given as a [Target]. [Inspector.Export] and
+// [Inspector.Import] move a morgue to another store. [WriteDeadLetters] and [ReadDeadLetters] write
+// and read its file.
 package inspect

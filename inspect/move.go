@@ -137,6 +137,10 @@ func (i *Inspector) mover(ctx context.Context, a *action, from string, to Target
 	if !m.to.Paused {
 		return nil, fmt.Errorf("%w: %q; pause it before something is moved to it, and resume it afterwards", ErrNotPaused, to.Queue)
 	}
+	// A pause that was interrupted may have left out shards.
+	if _, err := persist(ctx, m.into, func(s Store) (struct{}, error) { return struct{}{}, s.Pause(ctx, to.Queue) }); err != nil {
+		return nil, fmt.Errorf("pausing all shards of the target: %w", err)
+	}
 	if from == to.Queue {
 		return m, m.otherStore(ctx)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -492,4 +493,122 @@ func TestAMoveTakesWhatMatches(t *testing.T) {
 			t.Errorf("the audit has %+v", a)
 		}
 	}
+}
+
+// A pause of the target that was interrupted may have left out shards, so a move completes it.
+func TestAMoveCompletesThePauseOfItsTarget(t *testing.T) {
+	s := newFixture(t)
+	s.target(core.MergeRule{})
+	s.push("a", 0, "p")
+	var calls []string
+	s.intercept().after = func(method string) error {
+		if slices.Contains([]string{"Pause", "Import", "Delete"}, method) {
+			calls = append(calls, method)
+		}
+		return nil
+	}
+	if r, err := s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{}); err != nil || r.Handled != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if diff := cmp.Diff([]string{"Pause", "Import", "Delete"}, calls); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// While moves are interrupted and begun again, clients push to both queues and a server runs the
+// source. After each call of the store, every payload that was pushed since it last ran is in one
+// of the queues, with the smallest score of these pushes or a smaller one.
+func TestAMoveLosesNoPushWhileItsSourceRuns(t *testing.T) {
+	for seed := range uint64(100) {
+		m := &movedWhileRunning{fixture: newFixture(t), rand: rand.New(rand.NewPCG(seed, 1)), pending: map[string]float64{}}
+		m.target(core.MergeRule{})
+		m.plain = m.Inspector
+		h := m.intercept()
+		h.before = func(method string) error {
+			m.meanwhile()
+			return m.check("before " + method)
+		}
+		h.after = func(method string) error { return m.check("after " + method) }
+		for range 6 {
+			m.meanwhile()
+			if m.rand.IntN(2) == 0 {
+				_, _ = m.Move(t.Context(), "orders", movedTo, []string{"id0", "id1", "id2", "id3"})
+			} else {
+				_, _ = m.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{})
+			}
+			m.advance(time.Second)
+		}
+		if m.lost != "" {
+			t.Fatalf("seed %d: %s", seed, m.lost)
+		}
+	}
+}
+
+// movedWhileRunning is a queue that is moved while clients push to both queues and a server runs
+// it.
+type movedWhileRunning struct {
+	*fixture
+	plain *inspect.Inspector
+	rand  *rand.Rand
+	// pending has the smallest score of the pushes, by id and data, since the payload last ran.
+	pending map[string]float64
+	// lost is the first payload that was found lost.
+	lost string
+}
+
+// meanwhile pushes something, or lets the server of the source work, or does nothing.
+func (m *movedWhileRunning) meanwhile() {
+	switch m.rand.IntN(6) {
+	case 0, 1:
+		m.pushTo("orders", fixtureShards)
+	case 2:
+		m.pushTo("moved", movedShards)
+	case 3:
+		claims := m.claim()
+		for _, c := range claims {
+			for _, p := range c.Payloads {
+				delete(m.pending, c.ID+" "+string(p.Data))
+			}
+		}
+		m.settle(claims, core.Outcome{Kind: core.Done})
+	case 4:
+		m.settle(m.claim(), core.Outcome{Kind: core.Failed, Error: "boom"})
+	}
+}
+
+func (m *movedWhileRunning) pushTo(queue string, shards int) {
+	id, data, score := fmt.Sprint("id", m.rand.IntN(4)), string("pq"[m.rand.IntN(2)]), float64(m.rand.IntN(4))
+	entry := core.Entry{ID: id, Payload: core.Payload{Data: []byte(data), Score: score}, When: core.At(core.InstantOf(epoch))}
+	r := ports.PushRequest{Queue: queue, Shards: shards, Generation: 1, Entries: []core.Entry{entry}}
+	if _, err := m.store.Push(m.t.Context(), r); err != nil {
+		m.t.Error(err)
+	}
+	if least, there := m.pending[id+" "+data]; !there || score < least {
+		m.pending[id+" "+data] = score
+	}
+}
+
+// check finds out whether each pending payload is in one of the queues. It interrupts one call in
+// ten.
+func (m *movedWhileRunning) check(when string) error {
+	found := map[string]float64{}
+	for _, queue := range []string{"orders", "moved"} {
+		for j := range must(m.t, m.plain.Jobs(m.t.Context(), queue, inspect.ListOptions{Payloads: 10})) {
+			for _, p := range j.Payloads {
+				key := j.ID + " " + string(p.Data)
+				if least, there := found[key]; !there || p.Score < least {
+					found[key] = p.Score
+				}
+			}
+		}
+	}
+	for key, score := range m.pending {
+		if got, there := found[key]; m.lost == "" && (!there || got > score) {
+			m.lost = fmt.Sprintf("%s, %q@%v is lost; found %v, %v", when, key, score, got, there)
+		}
+	}
+	if m.rand.IntN(10) == 0 {
+		return ports.ErrUnusable
+	}
+	return nil
 }
