@@ -104,7 +104,7 @@ func with(rawURL, name, value string) string {
 // a signal as soon as it has written the text; $FIRST and $CONTINUE are the first and the last
 // text to continue with that it has printed. "damage QUEUE ID" overwrites the job's record in
 // Redis, and "key" makes $KEY of the first key in the JSON that was written last. "schema" sets
-// $SCHEMA to the schema of the store's URL.
+// $SCHEMA to the schema of the store's URL. "other" makes a second store, the profile "other".
 func TestScripts(t *testing.T) {
 	for name, newURL := range storesOfTests() {
 		t.Run(name, func(t *testing.T) {
@@ -122,12 +122,20 @@ func TestScripts(t *testing.T) {
 					"interrupted": func(ts *testscript.TestScript, neg bool, args []string) { interrupt(ts, neg, args, kept) },
 					"damage":      damage,
 					"key":         findKey,
+					"other":       func(ts *testscript.TestScript, _ bool, _ []string) { otherStore(ts, newURL(t)) },
 					"schema":      findSchema,
 					"serve":       func(ts *testscript.TestScript, neg bool, args []string) { serveJobs(ts, args[0], args[1], kept) },
 				},
 			})
 		})
 	}
+}
+
+// otherStore is "other".
+func otherStore(ts *testscript.TestScript, url string) {
+	file := ts.MkAbs("profiles")
+	ts.Check(os.WriteFile(file, []byte("other "+url+"\n"), 0o600))
+	ts.Setenv("SKEIN_PROFILES", file)
 }
 
 // runCommand is "skein CODE ARGUMENT... [<FILE]".

@@ -10,37 +10,47 @@ import (
 )
 
 // moveFlags choose the queue to which a command moves.
-type moveFlags struct{ to string }
+type moveFlags struct{ to, profile string }
 
 func (m *moveFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&m.to, "to", "", "the `QUEUE` to move to; it must be paused")
+	c.Flags().StringVar(&m.profile, "to-profile", "", "move to the store with this `NAME` in the file of profiles (default the same store)")
 }
 
-func (m *moveFlags) target() (inspect.Target, error) {
+// target returns the target. Unless it is only for a look, the target must be paused: so nobody is
+// asked before a move that fails.
+func (a *app) target(ctx context.Context, m *moveFlags, look bool) (inspect.Target, error) {
+	t := inspect.Target{Queue: m.to, Inspector: a.inspector}
 	if m.to == "" {
-		return inspect.Target{}, fmt.Errorf("%w: give the queue to move to, by --to", errUsage)
+		return t, fmt.Errorf("%w: give the queue to move to, by --to", errUsage)
 	}
-	return inspect.Target{Queue: m.to}, nil
-}
-
-// ready returns an error for a target that is not paused, so that nobody is asked before a move
-// that fails.
-func (m *moveFlags) ready(ctx context.Context, i *inspect.Inspector) error {
-	stats, err := i.Stats(ctx, m.to)
+	if m.profile != "" {
+		url, err := a.profileURL(m.profile)
+		if err != nil {
+			return t, err
+		}
+		if a.other == nil {
+			if a.other, err = a.connect(ctx, url); err != nil {
+				return t, fmt.Errorf("%w: %w", errUsage, err)
+			}
+		}
+		t.Inspector = a.inspectorOf(a.other)
+	}
+	if look {
+		return t, nil
+	}
+	stats, err := t.Inspector.Stats(ctx, m.to)
 	if err == nil && !stats[0].Queue.Paused {
 		err = fmt.Errorf("%w: %s; run skein queue pause %s before, and skein queue resume %s afterwards", inspect.ErrNotPaused, m.to, m.to, m.to)
 	}
-	return err
+	return t, err
 }
 
 // moveAll runs a move of all that match. The dry run before the question checks the target too.
-func (m *moveFlags) moveAll(
-	ctx context.Context, i *inspect.Inspector, b *bulkFlags, o inspect.BulkOptions, do func(inspect.Target, inspect.BulkOptions) (inspect.Result, error),
+func (a *app) moveAll(
+	ctx context.Context, m *moveFlags, b *bulkFlags, o inspect.BulkOptions, do func(inspect.Target, inspect.BulkOptions) (inspect.Result, error),
 ) (inspect.Result, error) {
-	to, err := m.target()
-	if err == nil && !b.o.DryRun {
-		err = m.ready(ctx, i)
-	}
+	to, err := a.target(ctx, m, b.o.DryRun)
 	if err != nil {
 		return inspect.Result{}, err
 	}
@@ -54,17 +64,14 @@ func (a *app) moveJobs() *cobra.Command {
 	c := a.bulk(b, "move QUEUE --to QUEUE [ID...]", "Move queued jobs to a paused queue: ids with their dead letters, or --all queued jobs that match",
 		"skein job move orders --to orders-2 --all",
 		func(i *inspect.Inspector, ctx context.Context, queue string, ids []string) (inspect.Result, error) {
-			to, err := m.target()
-			if err == nil {
-				err = m.ready(ctx, i)
-			}
+			to, err := a.target(ctx, &m, false)
 			if err != nil {
 				return inspect.Result{}, err
 			}
 			return i.Move(ctx, queue, to, ids)
 		},
 		func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error) {
-			return m.moveAll(ctx, i, b, o, func(to inspect.Target, o inspect.BulkOptions) (inspect.Result, error) {
+			return a.moveAll(ctx, &m, b, o, func(to inspect.Target, o inspect.BulkOptions) (inspect.Result, error) {
 				return i.MoveAll(ctx, queue, to, jobsWith(text), o)
 			})
 		})
@@ -78,7 +85,7 @@ func (a *app) moveMorgue() *cobra.Command {
 	c := a.bulk(b, "move QUEUE --to QUEUE", "Move all dead letters that match to the morgue of a paused queue",
 		"skein morgue move orders --to orders-2", nil,
 		func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error) {
-			return m.moveAll(ctx, i, b, o, func(to inspect.Target, o inspect.BulkOptions) (inspect.Result, error) {
+			return a.moveAll(ctx, &m, b, o, func(to inspect.Target, o inspect.BulkOptions) (inspect.Result, error) {
 				return i.MoveMorgue(ctx, queue, to, lettersWith(text), o)
 			})
 		})

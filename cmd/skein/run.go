@@ -47,8 +47,10 @@ func (p process) run(ctx context.Context, args []string) int {
 	if a.stop != nil {
 		a.stop()
 	}
-	if a.backend != nil {
-		err = errors.Join(err, a.backend.Close())
+	for _, b := range []*backends.Backend{a.backend, a.other} {
+		if b != nil {
+			err = errors.Join(err, b.Close())
+		}
 	}
 	if err != nil {
 		_, _ = fmt.Fprintln(p.stderr, "skein:", multiline(err.Error()))
@@ -101,6 +103,8 @@ type app struct {
 
 	backend   *backends.Backend
 	inspector *inspect.Inspector
+	// other is the store that a command moves to, if it is another one.
+	other *backends.Backend
 }
 
 func (a *app) root() *cobra.Command {
@@ -196,8 +200,13 @@ func (a *app) open(ctx context.Context) (*inspect.Inspector, error) {
 	if a.backend, err = a.connect(ctx, url); err != nil {
 		return nil, fmt.Errorf("%w: %w", errUsage, err)
 	}
-	a.inspector = inspect.New(a.backend.Store, inspect.Options{Logger: slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	a.inspector = a.inspectorOf(a.backend)
 	return a.inspector, nil
+}
+
+// inspectorOf returns an inspector of a store, whose warnings go to standard error.
+func (a *app) inspectorOf(b *backends.Backend) *inspect.Inspector {
+	return inspect.New(b.Store, inspect.Options{Logger: slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 }
 
 func (a *app) storeURL() (string, error) {
