@@ -124,10 +124,10 @@ const (
 	// BuryFirst sends the job's first payload to the morgue and continues with its others.
 	BuryFirst = core.BuryFirst
 	// Hold keeps the job queued and held, with its error, so that none of its payloads is skipped.
-	// A held job never runs by itself. Payloads that are pushed for its id wait behind it. An operator
-	// releases it, with all its retries anew, or buries or deletes its first payload, and the job
-	// continues with the others; see inspect.Inspector.Release and BuryFirst. [Bury] and
-	// [BuryUndecodable] still bury.
+	// A held job never runs by itself. Payloads that are pushed for its id wait behind it. An
+	// operator releases it, with all its retries anew, or buries or deletes its first payload, and
+	// the job continues with the others; see inspect.Inspector.Release and BuryFirst. [Bury] and
+	// [BuryUndecodable] still bury. ServerOptions.OnBuried is not called for a hold.
 	Hold = core.Hold
 )
 

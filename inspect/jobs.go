@@ -199,16 +199,48 @@ func (i *Inspector) onFirst(
 	if err := validateIDs(ids); err != nil {
 		return a.end(err)
 	}
+	if at, twice := repeated(ids); twice {
+		return a.end(fmt.Errorf("%w: id %q is named twice; a job has one first payload", ErrInvalidRequest, ids[at]))
+	}
 	a.progress.Total = len(first)
 	id := func(f FirstPayload) string { return f.ID }
-	chunks := func(first []FirstPayload) iter.Seq[[]FirstPayload] { return slices.Chunk(first, ports.MaxStep) }
-	return a.end(onEntries(ctx, i, a, queue, first, id, chunks, func(s Store, shard core.Shard, chunk []FirstPayload) (ports.StepReply, error) {
+	return a.end(onEntries(ctx, i, a, queue, first, id, chunksOfFirst, func(s Store, shard core.Shard, chunk []FirstPayload) (ports.StepReply, error) {
 		named := ports.JobStep{Shard: shard, First: make([][]byte, len(chunk))}
 		for at := range chunk {
 			named.IDs, named.First[at] = append(named.IDs, chunk[at].ID), chunk[at].Data
 		}
 		return step(s, ctx, named)
 	}))
+}
+
+// chunksOfFirst divides first payloads into steps, of at most ports.MaxStep jobs and
+// core.MaxStepBytes.
+func chunksOfFirst(first []FirstPayload) iter.Seq[[]FirstPayload] {
+	return func(yield func([]FirstPayload) bool) {
+		for len(first) > 0 {
+			n, size := 0, 0
+			for n < min(len(first), ports.MaxStep) && (n == 0 || size+len(first[n].Data) <= core.MaxStepBytes) {
+				size += len(first[n].Data)
+				n++
+			}
+			if !yield(first[:n]) {
+				return
+			}
+			first = first[n:]
+		}
+	}
+}
+
+// repeated returns the position of an id that occurs before in the list, if there is one.
+func repeated(ids []string) (at int, ok bool) {
+	seen := make(map[string]bool, len(ids))
+	for at, id := range ids {
+		if seen[id] {
+			return at, true
+		}
+		seen[id] = true
+	}
+	return 0, false
 }
 
 func (i *Inspector) onIDs(

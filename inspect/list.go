@@ -151,6 +151,9 @@ func (o *ListOptions) request() ports.PageRequest {
 	switch {
 	case o.Held:
 		r.From = heldFrom()
+		if r.After != (ports.Cursor{}) && r.After.Key < r.From.Key { // of another list
+			r.After = ports.Cursor{}
+		}
 	case !o.FromTime.IsZero():
 		r.From = &ports.Cursor{Key: int64(core.InstantOf(o.FromTime))}
 	case o.FromID != "":

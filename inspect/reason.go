@@ -27,7 +27,7 @@ const (
 	InBuffer
 	// PredecessorRuns is a queued job whose id is claimed: it runs after that.
 	PredecessorRuns
-	// Held is a job that used up its retries and is held: see QueuedJob.Held.
+	// Held is a job that used up its retries or its recoveries and is held: see QueuedJob.Held.
 	Held
 	// QueuePaused is a job of a paused queue.
 	QueuePaused

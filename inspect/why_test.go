@@ -61,7 +61,7 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 		{"a job whose server died", func(s *fixture) { s.pushAll("x"); s.claim(); s.advance(2 * time.Hour) }, inspect.OwnerGone, "the lease of server blue expired 1h0m0s ago; it claimed the job at 2030-01-02T03:04:00Z", 0},
 		{"a paused queue", func(s *fixture) { s.pushAll("x"); _ = s.Pause(s.t.Context(), "orders") }, inspect.QueuePaused, "resume", 0},
 		{"a job that has failed", func(s *fixture) { s.failed("x"); s.advance(time.Minute) }, inspect.BacksOff, "backoff after failure 1, runs in 59m0s", time.Hour},
-		{"a held job of a paused queue", func(s *fixture) { s.held("x"); _ = s.Pause(s.t.Context(), "orders") }, inspect.Held, "held after failure 26: its retries are used up", 0},
+		{"a held job of a paused queue", func(s *fixture) { s.held("x"); _ = s.Pause(s.t.Context(), "orders") }, inspect.Held, "it is held, since its retries or its recoveries are used up", 0},
 		{"a job of tomorrow", func(s *fixture) { s.push("x", 24*time.Hour, "p") }, inspect.NotDueYet, "it runs in 24h0m0s", 24 * time.Hour},
 		{"nobody there", func(s *fixture) { s.pushAll("x") }, inspect.NobodyServes, "no server serves the queue", 0},
 		{"only servers that drain", func(s *fixture) { s.pushAll("x"); s.serve("blue", true) }, inspect.NobodyServes, "no server serves the queue, and these are draining: blue", 0},

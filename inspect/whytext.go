@@ -35,7 +35,7 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 	case OwnerGone:
 		return v.orphaned(st) + "; " + v.successor(), lease
 	case Held:
-		return fmt.Sprintf("it is held after failure %d: its retries are used up, and what is pushed waits behind it; release it, or bury its first payload", v.Found.Queued.Retries), until
+		return "it is held, since its retries or its recoveries are used up, and later payloads wait behind it; release it, or bury its first payload", until
 	case QueuePaused:
 		return "the queue is paused; resume it", until
 	case BacksOff:

@@ -64,6 +64,7 @@ var ops = map[string]op{
 	"forget":  {do: plain(service.Forget), ofQueue: true, sure: true, verb: "Forget the queue", did: "The queue is forgotten."},
 	"recount": {do: plain(service.Recount), ofQueue: true, back: "queue", did: "The queue was recounted."},
 	"run-now": onJobs(service.RunNow, op{back: "jobs", verb: "Run now", did: "made due", things: "queued jobs"}),
+	"release": onJobs(service.Release, op{back: "jobs", verb: "Release", did: "released", things: "held jobs"}),
 	"bury":    onJobs(service.Bury, op{back: "jobs", verb: "Bury", did: "moved to the morgue", things: "queued jobs that have failed"}),
 	"delete":  onJobs(service.Delete, op{back: "jobs", sure: true, verb: "Delete", did: "deleted", things: "queued jobs that have failed"}),
 	"cancel":  {do: cancel(false), ofQueue: true, named: true, back: "busy", verb: "Cancel and put back", did: "cancelled, to be put back"},

@@ -55,7 +55,7 @@ type fact struct {
 // classes are the meanings of verdicts.
 var classes = map[string]string{
 	inspect.OwnerGone.String(): "bad", inspect.OnlyDead.String(): "bad", inspect.QueuePaused.String(): "paused", inspect.NobodyServes.String(): "nobody", inspect.ShardUnowned.String(): "nobody",
-	inspect.BacksOff.String(): "late", inspect.Unreadable.String(): "late",
+	inspect.BacksOff.String(): "late", inspect.Held.String(): "bad", inspect.Unreadable.String(): "late",
 }
 
 // idPage makes the page of an id in a queue.

@@ -32,6 +32,7 @@ var jobLists = []jobList{
 	{"waiting", "Waiting", "Waiting jobs", []sorting{byTime, byID}},
 	{"fresh", "Fresh", "Jobs without a failure", []sorting{byTime, byID}},
 	{"retries", "Retries", "Jobs with a failure", byRetry},
+	{"held", "Held", "Jobs that are held after their last retry", []sorting{{"time", "id", "retrying"}}},
 	{"scheduled", "Scheduled", "Jobs that are not due", []sorting{byTime}},
 }
 
@@ -88,8 +89,11 @@ func (c *call) jobsPage() (*view, error) {
 	b := &jobsBody{Queue: c.queue, Now: stats.Now, Linked: c.o.API.RedactID == nil, May: c.may()}
 	order := b.choose(q)
 	ask := &service.JobsQuery{
-		Sort: order.api, From: b.From, Fresh: b.List.Name == "fresh",
+		Sort: order.api, From: b.From, Fresh: b.List.Name == "fresh", Held: b.List.Name == "held",
 		PageQuery: service.PageQuery{After: q.Get("after"), Desc: b.Desc, Limit: pageRows, ErrorBytes: 500},
+	}
+	if ask.Held { // all have the same time
+		b.Desc, ask.Desc, b.From, ask.From = false, false, "", ""
 	}
 	if b.Shard != "" {
 		shard, err := strconv.Atoi(b.Shard)
@@ -121,7 +125,7 @@ func (c *call) jobsPage() (*view, error) {
 	if q.Get("after") != "" {
 		b.First = c.with("after", "")
 	}
-	b.tabs(c, map[string]int64{"waiting": stats.Length(), "fresh": stats.Fresh, "retries": stats.Retrying, "scheduled": -1})
+	b.tabs(c, map[string]int64{"waiting": stats.Length(), "fresh": stats.Fresh, "retries": stats.Retrying, "held": stats.Held, "scheduled": -1})
 	for _, server := range s.serversOf(c.queue) {
 		b.MaxRetries = max(b.MaxRetries, server.MaxRetries)
 	}
@@ -130,7 +134,7 @@ func (c *call) jobsPage() (*view, error) {
 
 // Marks reports whether rows can be marked.
 func (b *jobsBody) Marks() bool {
-	return b.Linked && len(b.Rows) > 0 && b.May.To("run-now", "bury", "delete")
+	return b.Linked && len(b.Rows) > 0 && b.May.To("run-now", "release", "bury", "delete")
 }
 
 // tabs makes the links to the other lists and orders.

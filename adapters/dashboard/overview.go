@@ -61,7 +61,7 @@ var signs = map[wrong.Kind][3]string{
 	wrong.ServerGone: {"nobody", "▨", "server gone"}, wrong.Unreadable: {"late", "▲", "unreadable"}, wrong.MorgueGrows: {"bad", "●", "dying"},
 	wrong.NoAnswer: {"bad", "●", "no answer"}, wrong.PartAway: {"bad", "●", "unreachable"}, wrong.CheckFails: {"bad", "●", "check fails"},
 	wrong.OwnerGone: {"bad", "●", "owner gone"}, wrong.NotMoving: {"bad", "●", "not moving"}, wrong.Failing: {"bad", "●", "failing"},
-	wrong.NearMorgue: {"late", "▲", "last retry"}, wrong.Versions: {"muted", "◦", "versions"},
+	wrong.NearMorgue: {"late", "▲", "last retry"}, wrong.Holds: {"bad", "●", "held"}, wrong.Versions: {"muted", "◦", "versions"},
 }
 
 // wrongLineOf makes a line of a page. Its link does not lead back to that page.
@@ -82,6 +82,8 @@ func wrongLineOf(l *wrong.Line, now time.Time, page string) wrongLine {
 		w.Href, w.Link = href("jobs", "q", l.Queue, "list", "retries"), "retries"
 	case wrong.NearMorgue:
 		w.Href, w.Link = href("jobs", "q", l.Queue, "list", "retries", "sort", "count", "desc", "1"), "retries"
+	case wrong.Holds:
+		w.Href, w.Link = href("jobs", "q", l.Queue, "list", "held"), "held jobs"
 	case wrong.MorgueGrows:
 		w.Href, w.Link = href("morgue", "q", l.Queue), "morgue"
 	case wrong.Unreadable:

@@ -329,3 +329,44 @@ func TestABulkCallEndsAfterTwoSeconds(t *testing.T) {
 		}
 	})
 }
+
+func TestHeldJobsAreListedReleasedAndContinued(t *testing.T) {
+	h := newHouse(t, Options{})
+	for _, id := range []string{"a", "b", "c"} {
+		h.push(id, 0, "p", "q")
+	}
+	policy := core.RetryPolicy{Exhausted: core.Hold}
+	for index := range houseShards {
+		for _, c := range h.turn(index, 10) {
+			h.turn(index, 0, policy.Settlement(&c, &core.Outcome{Kind: core.Failed, Error: "boom"}, 0))
+		}
+	}
+	page := get[service.List[service.JobRow]](h, "/queues/orders/jobs?held=true")
+	if len(page.Items) != 3 || !page.Items[0].Held || page.Items[0].LastError != "boom" {
+		t.Errorf("held jobs: %+v", page.Items)
+	}
+	if all := get[service.StatsReply](h, "/stats").Total; all.Held != 3 || all.Retrying != 3 {
+		t.Errorf("%+v; want 3 held", all)
+	}
+	first := func(id, data string) service.FirstBody {
+		return service.FirstBody{First: []service.FirstPayload{{ID: id, Payload: service.OctetsOf([]byte(data))}}}
+	}
+	for _, step := range []struct {
+		path    string
+		body    any
+		handled int
+	}{
+		{"/jobs/bury-first", first("a", "q"), 0},
+		{"/jobs/bury-first", first("a", "p"), 1},
+		{"/jobs/delete-first", first("b", "p"), 1},
+		{"/jobs/release", service.BulkBody{Match: &service.Match{}, DryRun: true}, 1},
+		{"/jobs/release", service.BulkBody{IDs: []string{"c"}}, 1},
+	} {
+		if reply := post[service.BulkReply](h, "/queues/orders"+step.path, step.body); reply.Handled != step.handled {
+			t.Errorf("%s %+v: %+v; want %d handled", step.path, step.body, reply, step.handled)
+		}
+	}
+	if all := get[service.StatsReply](h, "/stats").Total; all.Held != 0 || all.Fresh != 3 || all.MorgueLength != 1 {
+		t.Errorf("%+v; want no job held, and one dead letter", all)
+	}
+}

@@ -26,6 +26,7 @@ const (
 	VerbRecount     Verb = "recount"
 	VerbDiscard     Verb = "discard"
 	VerbRunNow      Verb = "run-now"
+	VerbRelease     Verb = "release"
 	VerbBury        Verb = "bury"
 	VerbDelete      Verb = "delete"
 	VerbCancel      Verb = "cancel"

@@ -21,6 +21,7 @@ func well() values {
 		`skein_queue_jobs{queue="orders",state="fresh"}`:            "5x70",
 		`skein_queue_jobs{queue="orders",state="retry"}`:            "1x70",
 		`skein_queue_jobs{queue="orders",state="orphaned"}`:         "0x70",
+		`skein_queue_jobs{queue="orders",state="held"}`:             "0x70",
 		`skein_queue_jobs{queue="orders",state="dead"}`:             "3x70",
 		`skein_queue_jobs{queue="orders",state="quarantined"}`:      "0x70",
 		`skein_queue_nodes{queue="orders"}`:                         "2x70",
@@ -142,6 +143,10 @@ var firings = []firing{
 		"", "1h", ofOrders, "The morgue of queue orders has grown by 60 dead letters within an hour. Page at more than 100.",
 	},
 	{
+		"SkeinJobsHeld", values{`skein_queue_jobs{queue="orders",state="held"}`: "0x4 2x65"},
+		"4m", "5m", ofOrders, "2 jobs of queue orders are held after their last retry, and their ids wait.",
+	},
+	{
 		"SkeinQuarantined", values{`skein_queue_jobs{queue="orders",state="quarantined"}`: "0x4 2x65"},
 		"4m", "5m", ofOrders, "2 records of queue orders can't be read and were set aside.",
 	},
@@ -238,6 +243,7 @@ var silences = map[string][]values{
 		with(notServed("orders"), values{`skein_queue_paused{queue="orders"}`: "1x70"}),
 		{`skein_queue_jobs{queue="orders",state="orphaned"}`: "600x70"}, // of one server of several
 	},
+	"SkeinJobsHeld":    {{`skein_queue_jobs{queue="orders",state="held"}`: "_x5 0x64"}},
 	"SkeinQuarantined": {{`skein_queue_jobs{queue="orders",state="quarantined"}`: "_x5 0x64"}},
 	"SkeinNotMoving": {
 		{ // jobs only fail, and too few for a ratio

@@ -13,17 +13,37 @@ import (
 func (a *app) jobCommand() *cobra.Command {
 	c := group("job", "Show jobs, push them, and act on them",
 		a.listJobs(), a.getJob(), a.listPayloads(), a.why(), a.push(),
-		a.onJobs("run-now", "Make queued jobs due: --all takes delayed jobs too, --all with --error only failed ones", "skein job run-now orders --all --error timeout --rate 100", "made due",
+		a.onJobs("run-now", "Make queued jobs due: --all takes delayed jobs too, --all with --error only failed ones; held jobs are released", "skein job run-now orders --all --error timeout --rate 100", "made due",
 			(*inspect.Inspector).RunNow, (*inspect.Inspector).RunAllNow, nil),
+		a.onJobs("release", "Release held jobs: they run with all their retries anew", "skein job release ledger account-7", "released",
+			(*inspect.Inspector).Release, (*inspect.Inspector).ReleaseAll, nil),
 		a.cancelJobs(),
 		a.onJobs("bury", "Move queued jobs to the morgue: --all takes jobs that have failed, --fresh the others", "skein job bury orders 42 43", "buried",
 			(*inspect.Inspector).Bury, (*inspect.Inspector).BuryFailed, (*inspect.Inspector).BuryFresh),
 		a.onJobs("rm", "Remove queued jobs; --all takes only jobs that have failed, --fresh only those that have not", "skein job rm orders 42", "removed",
 			(*inspect.Inspector).Delete, (*inspect.Inspector).DeleteFailed, (*inspect.Inspector).DeleteFresh),
+		a.onFirst("bury-first", "Move the first payload of a queued job to the morgue; a held job continues with the others", `skein job bury-first ledger account-7 '{"amount":-70}'`, "buried",
+			(*inspect.Inspector).BuryFirst),
+		a.onFirst("rm-first", "Remove the first payload of a queued job; a held job continues with the others", `skein job rm-first ledger account-7 '{"amount":-70}'`, "removed",
+			(*inspect.Inspector).DeleteFirst),
 		a.moveJobs(),
 	)
 	c.Long = c.Short + ".\n\nAn ID that begins with - goes behind --: skein job get orders -- -1"
 	return c
+}
+
+// onFirst is a command that acts on the first payload of a queued job. The operator names it, so a
+// payload that a push has put in front meanwhile stays.
+func (a *app) onFirst(
+	name, short, example, done string, act func(*inspect.Inspector, context.Context, string, []inspect.FirstPayload) (inspect.Result, error),
+) *cobra.Command {
+	return a.command(name+" QUEUE ID PAYLOAD", short, example, cobra.ExactArgs(3), func(ctx context.Context, i *inspect.Inspector, args []string) error {
+		r, err := act(i, ctx, args[0], []inspect.FirstPayload{{ID: args[1], Data: []byte(args[2])}})
+		if err == nil && r.Handled == 0 {
+			return fmt.Errorf("%w: queue %s has no queued job of the id %q whose first payload is %q; skein job payloads lists them", errNotFound, args[0], args[1], args[2])
+		}
+		return a.named(done, &r, err)
+	})
 }
 
 func (a *app) listJobs() *cobra.Command {
@@ -51,6 +71,7 @@ func (a *app) listJobs() *cobra.Command {
 	c.Flags().StringVar(&l.sort, "sort", "", "time, when they may run; id, of a queue with an index of ids; retrying, retrying_id and retries, those with a failure by time, id or how often they failed (default time, with --prefix id)")
 	c.Flags().StringVar(&l.o.Prefix, "prefix", "", "only ids with this prefix, in lists by id")
 	c.Flags().BoolVar(&l.o.Fresh, "fresh", false, "only jobs without a failure")
+	c.Flags().BoolVar(&l.o.Held, "held", false, "only jobs that are held after their last retry, by id")
 	c.Flags().BoolVar(&claimed, "claimed", false, "list claimed jobs, in the order of their claims")
 	return c
 }

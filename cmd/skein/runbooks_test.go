@@ -106,9 +106,12 @@ func runLine(t *testing.T, rawURL, line string) {
 	defer func() { _ = b.Close() }()
 	line, _, _ = strings.Cut(line, " > ") // which a shell carries out
 	words := strings.Fields(line)[1:]
-	replaced := map[string]string{"QUEUE": "orders", "ID": "42", "NODE": "web-1"}
+	replaced := map[string]string{"QUEUE": "orders", "ID": "42", "NODE": "web-1", "PAYLOAD": "sent"}
 	if strings.HasPrefix(line, "skein queue forget ") {
 		replaced["QUEUE"] = "unused"
+	}
+	if strings.HasPrefix(line, "skein job release ") {
+		replaced["ID"] = "44" // the job is not due
 	}
 	replaced["GROUP"] = fillStore(t, b.Store)
 	if strings.HasPrefix(line, "skein repair discard ") {
@@ -195,6 +198,7 @@ func fillStore(t *testing.T, store ports.ShardStore) (group string) {
 	end(core.Buried)
 	claim()
 	_, err = store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{
+		{ID: "44", Payload: core.Payload{Data: []byte("sent")}, When: core.In(time.Hour)},
 		{ID: "42", Payload: core.Payload{Data: []byte("sent")}}, {ID: "43", Payload: core.Payload{Data: []byte("paid")}},
 	}})
 	must(err)

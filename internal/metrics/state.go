@@ -34,8 +34,8 @@ func ofStore() []Metric {
 func ofQueues() []Metric {
 	return []Metric{
 		{Name: "skein_queue_jobs", Type: Gauge, Source: Store, By: "Stats", Unit: "jobs",
-			Labels: []Label{queue(), one("state", "fresh", "retry", "claimed", "orphaned", "dead", "quarantined")},
-			Help:   "Jobs of a queue. Fresh, retry and orphaned jobs wait for a server. Orphaned jobs are counted as claimed too: their server is gone. Dead counts the ids in the morgue."},
+			Labels: []Label{queue(), one("state", "fresh", "retry", "claimed", "orphaned", "held", "dead", "quarantined")},
+			Help:   "Jobs of a queue. Fresh, retry and orphaned jobs wait for a server. Orphaned jobs are counted as claimed too: their server is gone. Held jobs wait for an operator. Dead counts ids in the morgue."},
 		{Name: "skein_queue_lag_seconds", Type: Gauge, Source: Store, By: "Stats", Unit: "seconds",
 			Labels: []Label{queue()}, Help: "The longest wait of a job for a server, since it was due or since its server's lease ended."},
 		{Name: "skein_queue_processed_total", Type: Counter, Source: Store, By: "Stats", Unit: "jobs",

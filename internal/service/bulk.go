@@ -162,6 +162,53 @@ func (c *call) runNow(b *BulkBody) (*BulkReply, error) {
 	return c.onJobs(b, c.inspector.RunNow, c.inspector.RunAllNow)
 }
 
+func (c *call) release(b *BulkBody) (*BulkReply, error) {
+	return c.onJobs(b, c.inspector.Release, c.inspector.ReleaseAll)
+}
+
+// FirstBody names the first payloads of queued jobs.
+type FirstBody struct {
+	First []FirstPayload `json:"first" doc:"the first payloads, of at most 1,000 ids, each id once"`
+}
+
+// FirstPayload names the first payload of a queued job.
+type FirstPayload struct {
+	ID      string `json:"id" doc:"the id of the job"`
+	Payload Octets `json:"payload" doc:"its payload with the lowest score, byte for byte; a job that has another first payload is skipped"`
+}
+
+func (b *FirstBody) about(a *Action) {
+	for _, f := range b.First {
+		a.IDs = append(a.IDs, f.ID)
+	}
+}
+
+func (c *call) buryFirst(b *FirstBody) (*BulkReply, error) {
+	return c.onFirst(b, c.inspector.BuryFirst)
+}
+
+func (c *call) deleteFirst(b *FirstBody) (*BulkReply, error) {
+	return c.onFirst(b, c.inspector.DeleteFirst)
+}
+
+func (c *call) onFirst(
+	b *FirstBody, on func(context.Context, string, []inspect.FirstPayload) (inspect.Result, error),
+) (*BulkReply, error) {
+	if len(b.First) == 0 || len(b.First) > MaxNamed {
+		return nil, ProblemBadRequest.With("first payloads of %d ids; name 1 to %d", len(b.First), MaxNamed)
+	}
+	first := make([]inspect.FirstPayload, len(b.First))
+	for at := range b.First {
+		data, err := b.First[at].Payload.Bytes()
+		if err != nil {
+			return nil, err
+		}
+		first[at] = inspect.FirstPayload{ID: b.First[at].ID, Data: data}
+	}
+	result, err := on(c.ctx, c.queue, first)
+	return c.bulkReply(&result, err)
+}
+
 func (c *call) bury(b *BulkBody) (*BulkReply, error) {
 	return c.onJobs(b, c.inspector.Bury, c.inspector.BuryFailed)
 }

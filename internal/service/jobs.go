@@ -13,6 +13,7 @@ type JobsQuery struct {
 	From   string `query:"from" doc:"where to begin, inclusive: a time, an id or a number of retries, according to sort"`
 	Prefix string `query:"prefix" doc:"only ids with this prefix, in lists by id"`
 	Fresh  bool   `query:"fresh" doc:"only jobs without a failure, sorted by time or id"`
+	Held   bool   `query:"held" doc:"only held jobs, sorted by time or retrying, ascending and without from"`
 }
 
 // JobRow is a queued job.
@@ -20,6 +21,7 @@ type JobRow struct {
 	ID           string    `json:"id" doc:"the entity that it is about"`
 	PerformAt    time.Time `json:"perform_at" doc:"when the job may run"`
 	Retries      int       `json:"retries" doc:"the number of its failures"`
+	Held         bool      `json:"held,omitempty" doc:"whether it is held: its retries are used up, and it never runs until it is released"`
 	Recoveries   int       `json:"recoveries" doc:"the number of times that its process was lost since its last settlement"`
 	FirstPush    time.Time `json:"first_push" doc:"the time of the oldest push that merged into it"`
 	LastError    string    `json:"last_error,omitempty" doc:"the text of its last failure"`
@@ -30,7 +32,7 @@ type JobRow struct {
 
 func (c *call) job(queue string, j *inspect.QueuedJob, payloads int) JobRow {
 	return JobRow{
-		ID: c.ID(queue, j.ID), PerformAt: j.PerformAt.UTC(), Retries: j.Retries, Recoveries: j.Recoveries, FirstPush: j.FirstPush.UTC(),
+		ID: c.ID(queue, j.ID), PerformAt: j.PerformAt.UTC(), Retries: j.Retries, Held: j.Held, Recoveries: j.Recoveries, FirstPush: j.FirstPush.UTC(),
 		LastError: c.ErrorText(queue, j.ID, j.LastError), PayloadCount: j.PayloadCount,
 		Payloads: c.payloads(queue, j.ID, j.Payloads, payloads), Cursor: c.sealed(j.Cursor.String()),
 	}
@@ -41,7 +43,7 @@ func (c *call) jobs(q *JobsQuery) (*List[JobRow], error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Fresh = q.Fresh
+	o.Fresh, o.Held = q.Fresh, q.Held
 	return page(c, q.Limit, c.inspector.Jobs(c.ctx, c.queue, o), func(j *inspect.QueuedJob) (JobRow, shown) {
 		return c.job(c.queue, j, q.Payloads), shown{j.Cursor, sizeOf(j.Payloads)}
 	})

@@ -23,6 +23,7 @@ type Counts struct {
 	Lag          float64   `json:"lag" doc:"the seconds for which the job that has waited longest has been due, or orphaned"`
 	Fresh        int64     `json:"fresh" doc:"queued jobs without a failure"`
 	Retrying     int64     `json:"retrying" doc:"queued jobs with a failure"`
+	Held         int64     `json:"held" doc:"queued jobs that are held after their last retry, among retrying"`
 	Claimed      int64     `json:"claimed" doc:"claimed jobs, orphaned ones too"`
 	Orphaned     int64     `json:"orphaned" doc:"claimed jobs whose server is gone"`
 	Quarantined  int64     `json:"quarantined" doc:"records that can't be read and were set aside"`
@@ -34,7 +35,7 @@ type Counts struct {
 
 func countsOf(c *inspect.Counts) Counts {
 	return Counts{
-		Length: c.Length(), MorgueLength: c.Dead, Waiting: c.Waiting(), Lag: c.Lag.Seconds(), Fresh: c.Fresh, Retrying: c.Retrying, Claimed: c.Claimed,
+		Length: c.Length(), MorgueLength: c.Dead, Waiting: c.Waiting(), Lag: c.Lag.Seconds(), Fresh: c.Fresh, Retrying: c.Retrying, Held: c.Held, Claimed: c.Claimed,
 		Orphaned: c.Orphaned, Quarantined: c.Quarantined, Processed: c.Processed, Failed: c.Failed, Superseded: c.Superseded, Oldest: c.Oldest.UTC(),
 	}
 }
@@ -49,7 +50,7 @@ func (c *Counts) Add(o Counts) {
 		into *int64
 		of   int64
 	}{
-		{&c.Length, o.Length}, {&c.MorgueLength, o.MorgueLength}, {&c.Waiting, o.Waiting}, {&c.Fresh, o.Fresh}, {&c.Retrying, o.Retrying}, {&c.Claimed, o.Claimed},
+		{&c.Length, o.Length}, {&c.MorgueLength, o.MorgueLength}, {&c.Waiting, o.Waiting}, {&c.Fresh, o.Fresh}, {&c.Retrying, o.Retrying}, {&c.Held, o.Held}, {&c.Claimed, o.Claimed},
 		{&c.Orphaned, o.Orphaned}, {&c.Quarantined, o.Quarantined}, {&c.Processed, o.Processed}, {&c.Failed, o.Failed}, {&c.Superseded, o.Superseded},
 	} {
 		*sum.into += sum.of

@@ -103,6 +103,9 @@ func (r *rules) queue(s *inspect.QueueStats) {
 		r.of(OwnerGone, s, s.Orphaned, orphanedSince(s), "%s left by %s: the next owner of the shard recovers them", jobs(s.Orphaned), r.leavers(s))
 	}
 	r.failing(s)
+	if s.Held > 0 {
+		r.of(Holds, s, s.Held, time.Time{}, "%s held after the last retry, and their ids wait: release them, or bury their first payloads", jobs(s.Held))
+	}
 	if d := r.Died[s.Queue.Name]; d.Count > 0 && s.Dead > 0 {
 		more := ""
 		if d.More {

@@ -38,6 +38,8 @@ const (
 	Late
 	// Unowned are shards with due jobs that nobody has leased.
 	Unowned
+	// Holds are jobs that are held after their last retry.
+	Holds
 	// MorgueGrows is a queue with jobs that were buried within the last hour.
 	MorgueGrows
 	// NearMorgue are jobs that wait for their last retry.
@@ -56,7 +58,7 @@ const (
 
 var names = [...]string{
 	"no answer", "part away", "check fails", "nobody serves", "owner gone", "not moving", "failing", "hot shard", "late", "unowned",
-	"morgue grows", "near morgue", "unreadable", "paused", "check warns", "server gone", "versions",
+	"held jobs", "morgue grows", "near morgue", "unreadable", "paused", "check warns", "server gone", "versions",
 }
 
 // String returns the kind in a few words.

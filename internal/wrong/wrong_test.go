@@ -225,6 +225,10 @@ var tests = []struct {
 		v.Stats[0].Dead = 5000
 		v.Died["orders"] = Deaths{Count: 1000, More: true, First: ago(time.Minute), Last: ago(time.Second)}
 	}, []string{"morgue grows orders since 1m0s: 1000 or more buried within the last hour, the newest 1 s ago"}},
+	{"a held job", func(v *View) { v.Stats[0].Retrying, v.Stats[0].Held = 1, 1 },
+		[]string{"held jobs orders since 0s: 1 job held after the last retry, and their ids wait: release them, or bury their first payloads"}},
+	{"held jobs", func(v *View) { v.Stats[0].Retrying, v.Stats[0].Held = 3, 2 },
+		[]string{"held jobs orders since 0s: 2 jobs held after the last retry, and their ids wait: release them, or bury their first payloads"}},
 	{"a job at its last retry", func(v *View) {
 		v.Stats[0].Retrying = 3
 		v.LastRetries = map[string]LastRetry{"orders": {Count: 1, IDs: []string{"a"}, Max: 25}}

@@ -23,7 +23,7 @@ func (put sink) queues(v *view) {
 		q := &v.stats[i]
 		name := q.Queue.Name
 		for state, n := range map[string]int64{
-			"fresh": q.Fresh, "retry": q.Retrying, "claimed": q.Claimed, "orphaned": q.Orphaned, "dead": q.Dead, "quarantined": q.Quarantined,
+			"fresh": q.Fresh, "retry": q.Retrying - q.Held, "claimed": q.Claimed, "orphaned": q.Orphaned, "held": q.Held, "dead": q.Dead, "quarantined": q.Quarantined,
 		} {
 			put("skein_queue_jobs", float64(n), name, state)
 		}
