@@ -22,6 +22,7 @@ func holdCases() []namedCase {
 		{"held jobs are the end of the list by time", ruleHeld, holdList},
 		{"expedite releases a held job", "Expedite: a held job becomes fresh and due, and keeps its error", holdExpedite},
 		{"a job that was released runs and may be held again", ruleHeld, holdAgain},
+		{"a job that continues has no recoveries", "RULES 3: a release, and the burial of the first payload, set Recoveries to 0", holdForgetsRecoveries},
 		{"burying the first payload continues with the others", ruleTakeFirst, holdBuryFirst},
 		{"deleting the first payload continues with the others", ruleTakeFirst, holdDeleteFirst},
 		{"a step skips jobs whose first payload is another one", ruleTakeFirst, firstOther},
@@ -175,6 +176,25 @@ func holdAgain(e *env) {
 	want := heldState()
 	want.RetryCount, want.Error = 1, "boom again"
 	e.same("the job after the last failure", e.queued("a"), job("a", want, pay("p", 1), pay("q", 2)))
+}
+
+// holdForgetsRecoveries has jobs that would run alone, and be held again at once, with the
+// recoveries from before.
+func holdForgetsRecoveries(e *env) {
+	state := heldState()
+	state.Recoveries = 3
+	for _, id := range []string{"a", "b", "c"} {
+		e.place(id, state, pay("p", 1), pay("q", 2))
+	}
+	e.byIDs(e.store.Expedite, "a")
+	e.firsts(e.store.Bury, "b", "p")
+	e.firsts(e.store.Delete, "c", "p")
+	for _, id := range []string{"a", "b", "c"} {
+		want := heldState()
+		want.PerformAt, want.RetryCount = e.now(), core.FreshRetryCount
+		e.same("the state of "+id, e.queued(id).State, want)
+	}
+	e.same("how many are claimed together", len(e.acquire("n1").claim(5)), 3)
 }
 
 func holdBuryFirst(e *env) {

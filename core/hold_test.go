@@ -37,14 +37,19 @@ func TestExpeditedAndWithoutFirst(t *testing.T) {
 	state := func(at core.Instant, retry int) core.State {
 		return core.State{PerformAt: at, RetryCount: retry, Recoveries: 1, FirstPush: 5, Error: "boom"}
 	}
+	anew := func(at core.Instant) core.State {
+		s := state(at, core.FreshRetryCount)
+		s.Recoveries = 0
+		return s
+	}
 	tests := []struct {
 		name                    string
 		before, expedited, rest core.State
 		ok                      bool
 	}{
-		{"held", state(core.MaxInstant, 25), state(now, -1), state(now, -1), true},
-		{"in backoff", state(now+1, 3), state(now, 3), state(now, -1), true},
-		{"a retry that is due", state(now-1, 3), state(now-1, 3), state(now-1, -1), false},
+		{"held", state(core.MaxInstant, 25), anew(now), anew(now), true},
+		{"in backoff", state(now+1, 3), state(now, 3), anew(now), true},
+		{"a retry that is due", state(now-1, 3), state(now-1, 3), anew(now - 1), false},
 		{"fresh and due", state(now, -1), state(now, -1), state(now, -1), false},
 		{"fresh, for later", state(now+1, -1), state(now, -1), state(now+1, -1), true},
 		{"fresh, at the last instant", state(core.MaxInstant, -1), state(now, -1), state(core.MaxInstant, -1), true},

@@ -30,24 +30,24 @@ func (s State) Fresh() bool { return s.RetryCount < 0 }
 func (s State) Held() bool { return !s.Fresh() && s.PerformAt == MaxInstant }
 
 // Expedited returns the state of a queued job after an operator made it due. ok is false if the job
-// is due already. A held job is released: it becomes fresh.
+// is due already. A held job is released: it becomes fresh, and its Recoveries are 0.
 func (s State) Expedited(now Instant) (due State, ok bool) {
 	if s.PerformAt <= now {
 		return s, false
 	}
 	if s.Held() {
-		s.RetryCount = FreshRetryCount
+		s.RetryCount, s.Recoveries = FreshRetryCount, 0
 	}
 	s.PerformAt = now
 	return s, true
 }
 
 // WithoutFirst returns the state of a queued job after an operator has removed its first payload.
-// A job that has failed becomes fresh and due, since its RetryCount and its time belong to that
-// payload. A fresh job does not change.
+// A job that has failed becomes fresh and due, without Recoveries, since these and its time belong
+// to that payload. A fresh job does not change.
 func (s State) WithoutFirst(now Instant) State {
 	if !s.Fresh() {
-		s.RetryCount, s.PerformAt = FreshRetryCount, min(s.PerformAt, now)
+		s.RetryCount, s.Recoveries, s.PerformAt = FreshRetryCount, 0, min(s.PerformAt, now)
 	}
 	return s
 }

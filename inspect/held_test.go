@@ -70,6 +70,13 @@ func TestHeldJobsAreListedAndReleased(t *testing.T) {
 		}
 	}
 
+	for job := range must(t, s.Jobs(t.Context(), "orders", inspect.ListOptions{})) { // its cursor is of another list
+		if diff := cmp.Diff(ids, heldIDs(t, s, inspect.ListOptions{After: job.Cursor})); diff != "" {
+			t.Errorf("held jobs after %s (-want +got):\n%s", job.ID, diff)
+		}
+		break
+	}
+
 	s.advance(time.Minute)
 	if r, err := s.ReleaseAll(t.Context(), "orders", nil, inspect.BulkOptions{DryRun: true}); err != nil || r.Handled != 40 || len(r.Jobs) != 10 {
 		t.Errorf("a dry run of ReleaseAll: %+v, %v; want 40 jobs", r, err)

@@ -43,7 +43,7 @@ func (m *Store) Expedite(ctx context.Context, step ports.JobStep) (ports.StepRep
 			return false, true
 		}
 		if job.PerformAt == core.MaxInstant && job.RetryCount >= 0 {
-			job.RetryCount = -1
+			job.RetryCount, job.Recoveries = -1, 0
 		}
 		job.PerformAt = now
 		s.queued[job.ID] = job
@@ -103,7 +103,7 @@ func (s *shard) takeQueued(job core.Job, firsts [][]byte, at int, bound *core.Bo
 		delete(s.queued, job.ID)
 		if job.Payloads = job.Payloads[1:]; len(job.Payloads) > 0 {
 			if job.RetryCount >= 0 {
-				job.RetryCount, job.PerformAt = -1, min(now, job.PerformAt)
+				job.RetryCount, job.Recoveries, job.PerformAt = -1, 0, min(now, job.PerformAt)
 			}
 			s.queued[job.ID] = job
 		}

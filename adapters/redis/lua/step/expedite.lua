@@ -14,7 +14,7 @@ local ids = {unpack(ARGV, 4)}
 local packed_jobs, handled, ready = read_step(JOBS, ids), 0, false
 for _, item in pairs(queue.load(ids, packed_jobs)) do
   if item.job.at > now and is_about(item.job) then
-    if queue.is_held(item.job) then item.job.retry = -1 end
+    if queue.is_held(item.job) then item.job.retry, item.job.recoveries = -1, 0 end
     item.job.at, handled = now, handled + 1
     queue.store(item, item.old.place, false)
     ready = ready or item.old.place == READY

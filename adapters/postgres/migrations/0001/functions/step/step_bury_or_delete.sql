@@ -59,7 +59,7 @@ BEGIN
         v_retrying := v_retrying - 1;
       END IF;
       IF p.stays AND j.retry_count >= 0 THEN
-        UPDATE {schema}.jobs q SET perform_at = v_locked.now WHERE q.shard = v_locked.shard AND q.id = v_id AND q.perform_at > v_locked.now;
+        UPDATE {schema}.jobs q SET perform_at = least(q.perform_at, v_locked.now), recoveries = 0 WHERE q.shard = v_locked.shard AND q.id = v_id;
         v_reply.earliest := v_locked.now;
       END IF;
     END IF;

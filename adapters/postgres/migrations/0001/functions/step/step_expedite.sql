@@ -23,7 +23,8 @@ BEGIN
     SELECT id, retry_count >= 0 AND perform_at = c_never AS held FROM locked
     WHERE perform_at > v_locked.now AND (p_before = 0 OR first_push < p_before) AND (retry_count >= 0 OR NOT p_failed)
   ), changed AS (
-    UPDATE {schema}.jobs j SET perform_at = v_locked.now, retry_count = CASE WHEN j.perform_at = c_never THEN -1 ELSE j.retry_count END
+    UPDATE {schema}.jobs j SET perform_at = v_locked.now, retry_count = CASE WHEN j.perform_at = c_never THEN -1 ELSE j.retry_count END,
+      recoveries = CASE WHEN j.perform_at = c_never AND j.retry_count >= 0 THEN 0 ELSE j.recoveries END
     WHERE j.shard = v_locked.shard AND j.id = ANY (ARRAY(SELECT id FROM chosen))
   )
   SELECT count(*), count(*) FILTER (WHERE held) INTO v_reply.handled, v_released FROM chosen;
