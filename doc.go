@@ -37,8 +37,8 @@
 //
 // A job whose handler returns nil is done. After an error or a panic the job is retried with
 // backoff. When its retries are used up, its first payload goes to the morgue, the queue's list of
-// dead letters. A handler chooses another outcome by returning [Bury], [Snooze], [Await] or
-// [RetryIn].
+// dead letters, or with [Hold] the job is held. A handler chooses another outcome by returning
+// [Bury], [Snooze], [Await] or [RetryIn].
 //
 // # Terms
 //

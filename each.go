@@ -7,7 +7,8 @@ import (
 
 // Each returns a handler that calls f for each payload of a job, in order of score, lowest first. A
 // payload for which f returns nil is done. So after a failure the payloads before it don't run
-// again, and the payload that goes to the morgue after MaxRetries is the one that failed.
+// again, and the payload that goes to the morgue after MaxRetries is the one that failed. With
+// [Hold] that payload and those behind it wait instead.
 //
 // Each payload has all MaxRetries to itself: the count of a job belongs to its first payload, and
 // begins anew once that payload is done or in the morgue. A push can put another payload first

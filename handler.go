@@ -26,10 +26,11 @@ type runBatch func(ctx context.Context, b *engine.Batch) error
 //
 // The error that f returns is the job's outcome. If it is nil, the job is done. Any other error, or
 // a panic, fails the job. The job is then retried with backoff. After MaxRetries its first payload
-// goes to the morgue, whichever payload f failed on. If f would be a loop over the payloads, use
-// [Queue.Each] instead. [Bury], [Snooze], [Await] and [RetryIn] are errors that choose other
-// outcomes. Payloads that are pushed for the id during the call wait until f has returned. After a
-// crash f may be called again with the same payloads, so f should be idempotent.
+// goes to the morgue, whichever payload f failed on, or with [Hold] the job is held. If f would be
+// a loop over the payloads, use [Queue.Each] instead. [Bury], [Snooze], [Await] and [RetryIn] are
+// errors that choose other outcomes. Payloads that are pushed for the id during the call wait until
+// f has returned. After a crash f may be called again with the same payloads, so f should be
+// idempotent.
 //
 // The context ends when f should stop. [context.Cause] then returns the reason: [ErrTimeout],
 // [ErrLeaseLost], [ErrShutdown] or [ErrCancelled]. f should return when the context ends, because

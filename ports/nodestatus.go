@@ -36,8 +36,8 @@ type NodeStatus struct {
 // QueueStatus is the configuration and the state of one queue on one server.
 type QueueStatus struct {
 	Queue string
-	// MaxRetries is the number of times that the server retries a job of the queue before the job's
-	// first payload goes to the morgue.
+	// MaxRetries is the number of times that the server retries a job of the queue before the job
+	// is exhausted: its first payload goes to the morgue, or the job is held.
 	MaxRetries int
 	// MaxRunning is the maximum number of batches of the queue that may run at once over all
 	// servers. 0 means no limit.

@@ -13,13 +13,13 @@ type JobEnd uint8
 const (
 	// EndDone is a job that its handler has done. The handler may have buried some of its payloads.
 	EndDone JobEnd = iota
-	// EndFailed is a job that failed and is retried.
+	// EndFailed is a job that failed and is retried, or is held after its last retry or recovery.
 	EndFailed
 	// EndSnoozed is a job that its handler snoozed.
 	EndSnoozed
-	// EndBuried is a job with payloads that went to the morgue, because its handler buried them,
-	// its retries were used up, or it was recovered too often. Its other payloads may be queued
-	// again.
+	// EndBuried is a job with payloads that went to the morgue, because its handler buried them, or
+	// because its retries or recoveries were used up and its queue does not hold such jobs. Its
+	// other payloads may be queued again.
 	EndBuried
 	// EndPutBack is a job that was requeued untouched: the server stopped, its shard moved, or the
 	// handler of its batch did not begin it.

@@ -19,7 +19,7 @@ type Outcome string
 const (
 	// Done is success.
 	Done Outcome = "done"
-	// Failed is a failure that is retried.
+	// Failed is a failure that is retried, or one without a retry left in a queue with skein.Hold.
 	Failed Outcome = "failed"
 	// Exhausted is a failure without a retry left. The first payload went to the morgue, and the
 	// other payloads start anew.

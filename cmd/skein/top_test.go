@@ -167,7 +167,7 @@ func TestTopNamesJobsAtTheirLastRetry(t *testing.T) {
 		ended := make(chan error, 1)
 		server := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)}, q.Handler(func(context.Context, string, []int) error { return errors.New("boom") }))
 		go func() { ended <- server.Run(ctx) }()
-		const line = "1 job waits for the last of its 5 retries; if it fails, a payload goes to the morgue: order-7"
+		const line = "1 job waits for the last of its 5 retries; if it fails, a payload goes to the morgue or the job is held: order-7"
 		for failures, want := range []bool{1: false, 2: false, 3: false, 4: false, 5: true, 6: false} {
 			if failures > 0 {
 				if text, err := looked(t, newTop(store)); err != nil || strings.Contains(text, line) != want {

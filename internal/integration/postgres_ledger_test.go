@@ -23,11 +23,19 @@ import (
 	"github.com/skeinq/skein/internal/tier"
 )
 
-// bookings is a queue of numbers to be booked, each once, in order, and by itself.
-var bookings = skein.NewQueue("bookings", skein.QueueOptions[int]{
-	MaxRetries: bookingRetries, MaxRecoveries: 1000, Backoff: func(int) time.Duration { return 0 },
-	Score: func(number int) float64 { return float64(number) },
-})
+// bookings and ledger are queues of numbers to be booked, each once, in order, and by itself. A
+// number that fails too often is buried in the first, and holds its id in the second.
+var (
+	bookings = bookingQueue("bookings", skein.BuryFirst)
+	ledger   = bookingQueue("ledger", skein.Hold)
+)
+
+func bookingQueue(name string, exhausted skein.Exhaustion) *skein.Queue[int] {
+	return skein.NewQueue(name, skein.QueueOptions[int]{
+		MaxRetries: bookingRetries, MaxRecoveries: 1000, Exhausted: exhausted, Backoff: func(int) time.Duration { return 0 },
+		Score: func(number int) float64 { return float64(number) },
+	})
+}
 
 const (
 	bookingRetries = 2
@@ -54,11 +62,11 @@ func bookingWorker() int {
 	}
 	defer func() { _ = b.Close() }()
 	store := b.Store.(*postgres.Store)
-	handler := bookings.Each(func(ctx context.Context, id string, number int) error {
+	booking := func(ctx context.Context, id string, number int) error {
 		return book(ctx, b.Pool, store, b.Schema, id, number)
-	})
+	}
 	options := skein.ServerOptions{LeaseTTL: bookingTTL, Logger: slog.New(slog.DiscardHandler)}
-	if err := skein.NewServer(store, options, handler).Run(ctx); err != nil {
+	if err := skein.NewServer(store, options, bookings.Each(booking), ledger.Each(booking)).Run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
@@ -93,6 +101,17 @@ func book(ctx context.Context, pool *pgxpool.Pool, store *postgres.Store, schema
 // the process is killed. Only payloads that failed three times themselves are in the morgue.
 func TestPostgresBooksEachPayloadOnceAndInOrder(t *testing.T) {
 	t.Parallel()
+	bookAll(t, bookings)
+}
+
+// With Hold no payload is skipped: an operator releases the jobs that are held, and in the end each
+// payload is booked.
+func TestPostgresBooksEveryPayloadOfAQueueThatHolds(t *testing.T) {
+	t.Parallel()
+	bookAll(t, ledger)
+}
+
+func bookAll(t *testing.T, queue *skein.Queue[int]) {
 	for name, of := range map[string]struct{ payloads, ids, kills int }{
 		"some": {400, 8, 1},
 		"many": {100_000, 500, 5},
@@ -102,59 +121,71 @@ func TestPostgresBooksEachPayloadOnceAndInOrder(t *testing.T) {
 				tier.Long(t, "books a hundred thousand payloads")
 			}
 			t.Parallel()
-			bookAll(t, of.payloads, of.ids, of.kills)
+			bookPayloads(t, queue, of.payloads, of.ids, of.kills)
 		})
 	}
 }
 
-func bookAll(t *testing.T, payloads, ids, kills int) {
+func bookPayloads(t *testing.T, queue *skein.Queue[int], payloads, ids, kills int) {
 	pool := testservers.Postgres(t)
 	schema := testservers.Schema(t, pool)
 	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{Schema: schema}))
 	_, err := pool.Exec(t.Context(), fmt.Sprintf(bookingTables, schema))
 	must(t, err)
 	store := postgres.New(pool, postgres.Options{Schema: schema})
-	pushBookings(t, store, payloads, ids)
+	pushBookings(t, store, queue, payloads, ids)
 	url := postgresStoreURL(t, schema)
 	for kill := range kills {
 		p := startProcess(t, "booking", url, newJournal(t))
-		awaitBooked(t, pool, schema, (kill+1)*payloads/(kills+2))
+		awaitBooked(t, pool, store, queue, schema, (kill+1)*payloads/(kills+2))
 		p.kill(t)
 	}
 	p := startProcess(t, "booking", url, newJournal(t))
-	awaitEmpty(t, store)
+	awaitEmpty(t, store, queue)
 	p.interrupt(t)
-	checkBookings(t, pool, store, schema, payloads, ids)
+	checkBookings(t, pool, store, queue, schema, payloads, ids)
 }
 
-func pushBookings(t *testing.T, store *postgres.Store, payloads, ids int) {
+func pushBookings(t *testing.T, store *postgres.Store, queue *skein.Queue[int], payloads, ids int) {
 	t.Helper()
 	client := skein.NewClient(store, skein.ClientOptions{})
 	var entries []skein.Entry[int]
 	for number := range payloads {
 		entries = append(entries, skein.Entry[int]{ID: fmt.Sprint("account-", number%ids), Payload: number})
 		if len(entries) == 5_000 || number == payloads-1 {
-			must(t, bookings.PushMany(t.Context(), client, entries))
+			must(t, queue.PushMany(t.Context(), client, entries))
 			entries = entries[:0]
 		}
 	}
 }
 
 // awaitBooked waits until the given number of payloads is booked.
-func awaitBooked(t *testing.T, pool *pgxpool.Pool, schema string, want int) {
+func awaitBooked(t *testing.T, pool *pgxpool.Pool, store *postgres.Store, queue *skein.Queue[int], schema string, want int) {
 	t.Helper()
 	awaitProgress(t, func() (have int, done bool) {
+		releaseHeld(t, store, queue)
 		must(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM "+schema+".booked").Scan(&have))
 		return have, have >= want
 	})
 }
 
+// releaseHeld does what the operator of a queue that holds does.
+func releaseHeld(t *testing.T, store *postgres.Store, queue *skein.Queue[int]) {
+	t.Helper()
+	if queue != ledger {
+		return
+	}
+	_, err := inspect.New(store, inspect.Options{Logger: slog.New(slog.DiscardHandler)}).ReleaseAll(t.Context(), queue.Name(), nil, inspect.BulkOptions{})
+	must(t, err)
+}
+
 // awaitEmpty waits until no job of the queue is left.
-func awaitEmpty(t *testing.T, store *postgres.Store) {
+func awaitEmpty(t *testing.T, store *postgres.Store, queue *skein.Queue[int]) {
 	t.Helper()
 	inspector := inspect.New(store, inspect.Options{})
 	awaitProgress(t, func() (have int, done bool) {
-		all, err := inspector.Stats(t.Context(), bookings.Name())
+		releaseHeld(t, store, queue)
+		all, err := inspector.Stats(t.Context(), queue.Name())
 		must(t, err)
 		c := all[0].Counts
 		return int(c.Processed + c.Failed), c.Length()+c.Claimed == 0
@@ -179,10 +210,10 @@ func awaitProgress(t *testing.T, count func() (have int, done bool)) {
 	}
 }
 
-func checkBookings(t *testing.T, pool *pgxpool.Pool, store *postgres.Store, schema string, payloads, ids int) {
+func checkBookings(t *testing.T, pool *pgxpool.Pool, store *postgres.Store, queue *skein.Queue[int], schema string, payloads, ids int) {
 	t.Helper()
 	dead := make(map[int]bool)
-	for letter, err := range inspect.New(store, inspect.Options{}).Morgue(t.Context(), bookings.Name(), inspect.ListOptions{Payloads: 1000}) {
+	for letter, err := range inspect.New(store, inspect.Options{}).Morgue(t.Context(), queue.Name(), inspect.ListOptions{Payloads: 1000}) {
 		must(t, err)
 		for _, p := range letter.Payloads {
 			var number int
@@ -214,6 +245,9 @@ func checkBookings(t *testing.T, pool *pgxpool.Pool, store *postgres.Store, sche
 		case !dead[number] && times != 1:
 			t.Errorf("%d was booked %d times, want once", number, times)
 		}
+	}
+	if queue == ledger && len(dead) > 0 {
+		t.Errorf("%d payloads of a queue that holds are in the morgue", len(dead))
 	}
 	t.Logf("%d payloads over %d ids, %d in the morgue", payloads, ids, len(dead))
 }

@@ -100,5 +100,5 @@ func (r *rules) lastRetry(s *inspect.QueueStats) {
 	case l.Count == 1:
 		who = "1 job waits for the last of its"
 	}
-	r.of(NearMorgue, s, int64(l.Count), time.Time{}, "%s %d retries; if it fails, a payload goes to the morgue: %s", who, l.Max, which)
+	r.of(NearMorgue, s, int64(l.Count), time.Time{}, "%s %d retries; if it fails, a payload goes to the morgue or the job is held: %s", who, l.Max, which)
 }

@@ -232,16 +232,16 @@ var tests = []struct {
 	{"a job at its last retry", func(v *View) {
 		v.Stats[0].Retrying = 3
 		v.LastRetries = map[string]LastRetry{"orders": {Count: 1, IDs: []string{"a"}, Max: 25}}
-	}, []string{"near morgue orders since 0s: 1 job waits for the last of its 25 retries; if it fails, a payload goes to the morgue: a"}},
+	}, []string{"near morgue orders since 0s: 1 job waits for the last of its 25 retries; if it fails, a payload goes to the morgue or the job is held: a"}},
 	{"jobs at their last retry", func(v *View) {
 		v.Stats[0].Retrying = 9
 		v.LastRetries = map[string]LastRetry{"orders": {Count: 5, IDs: []string{"a", strings.Repeat("b", 70), "c"}, Max: 25}}
-	}, []string{"near morgue orders since 0s: 5 jobs wait for the last of their 25 retries; if it fails, a payload goes to the morgue: a, " + strings.Repeat("b", 60) + "…, c and 2 more"}},
+	}, []string{"near morgue orders since 0s: 5 jobs wait for the last of their 25 retries; if it fails, a payload goes to the morgue or the job is held: a, " + strings.Repeat("b", 60) + "…, c and 2 more"}},
 	{"very many jobs at their last retry, whose ids may not be seen", func(v *View) {
 		v.Stats[0].Retrying = 900
 		v.LastRetries = map[string]LastRetry{"orders": {Count: 100, More: true, IDs: []string{"a", "b", "c"}, Max: 9}}
 		v.ShowID = func(string, string) string { return "hidden" }
-	}, []string{"near morgue orders since 0s: 100 or more jobs wait for the last of their 9 retries; if it fails, a payload goes to the morgue: hidden, hidden, hidden and 97 more"}},
+	}, []string{"near morgue orders since 0s: 100 or more jobs wait for the last of their 9 retries; if it fails, a payload goes to the morgue or the job is held: hidden, hidden, hidden and 97 more"}},
 	{"jobs at their last retry that were dealt with", func(v *View) { v.LastRetries = map[string]LastRetry{"orders": {Count: 1, IDs: []string{"a"}, Max: 25}} }, nil},
 	{"records that can't be read", func(v *View) { v.Stats[0].Quarantined = 1 }, []string{"unreadable orders since 0s: 1 record can't be read: set aside"}},
 	{"paused", func(v *View) {
