@@ -109,6 +109,6 @@ func TestIDsAtTheirLastRetryAreRedacted(t *testing.T) {
 	h.serves(9)
 	h.fail(9, "secret")
 	page := h.get("/")
-	says(t, page, "goes to the morgue: id of 6")
+	says(t, page, "or the job is held: id of 6")
 	saysNot(t, page, "secret")
 }
