@@ -331,6 +331,8 @@ func firstInvalid(e *env) {
 			"without a payload for each id": {IDs: []string{"a", "b"}, First: [][]byte{p}},
 			"with an id twice":              {IDs: []string{"a", "a"}, First: [][]byte{p, p}},
 			"without ids":                   {First: [][]byte{p}},
+			"with payloads too":             {IDs: []string{"a"}, First: [][]byte{p}, Payloads: [][]core.Payload{{pay("p", 1)}}},
+			"of too many bytes":             {IDs: []string{"a", "b"}, First: [][]byte{make([]byte, core.MaxStepBytes), p}},
 		} {
 			step.Shard = e.shard
 			_, err := do(e.ctx, step)

@@ -157,8 +157,8 @@ type JobStep struct {
 }
 
 // Validate returns [ErrInvalidRequest] for too many ids or a shard below 0. It returns the same for
-// Payloads and First that do not match IDs, for both of them, and for Payloads that exceed what a
-// step moves.
+// Payloads and First that do not match IDs, for both of them, and for those that exceed what a step
+// moves.
 func (s *JobStep) Validate() error {
 	if err := validateStep(s.Shard, len(s.IDs)); err != nil || s.Payloads == nil && s.First == nil {
 		return err
@@ -180,6 +180,9 @@ func (s *JobStep) Validate() error {
 		case s.Payloads != nil && bound.Take(s.Payloads[i]) < len(s.Payloads[i]):
 			return fmt.Errorf("%w: the payloads of id %q exceed the %d payloads or %d bytes of a step; name the rest in another call",
 				ErrInvalidRequest, id, core.MaxTurnPayloads, core.MaxStepBytes)
+		case s.First != nil && bound.Take([]core.Payload{{Data: s.First[i]}}) == 0:
+			return fmt.Errorf("%w: the first payloads exceed the %d bytes of a step at id %q; name the rest in another call",
+				ErrInvalidRequest, core.MaxStepBytes, id)
 		}
 		ids[id] = true
 	}
