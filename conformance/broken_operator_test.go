@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -441,6 +442,21 @@ var (
 			j.Payloads, j.FirstPush = coming, first
 		}
 	})
+	// importsOverHeld has the state with more failures stay, whether a job is held or not.
+	importsOverHeld = importsOtherJobs(func(s full, ctx context.Context, r *ports.ImportRequest, j *core.Job) {
+		found, err := s.Find(ctx, ports.FindRequest{Queue: r.Shard.Queue, ID: j.ID, Payloads: 1000})
+		if err == nil && found.Queued != nil && found.Queued.Held() && j.RetryCount > found.Queued.RetryCount {
+			j.Payloads = core.MergePayloads(found.Queued.Payloads, j.Payloads)
+			_, _ = s.Delete(ctx, ports.JobStep{Shard: r.Shard, IDs: []string{j.ID}})
+		}
+	})
+	// importsAsLater keeps the time of a queued job that has not failed.
+	importsAsLater = importsOtherJobs(func(s full, ctx context.Context, r *ports.ImportRequest, j *core.Job) {
+		found, err := s.Find(ctx, ports.FindRequest{Queue: r.Shard.Queue, ID: j.ID})
+		if err == nil && found.Queued != nil && j.Fresh() {
+			j.PerformAt = max(j.PerformAt, found.Queued.PerformAt)
+		}
+	})
 	// replacesPayloads has the imported payload stay, whatever its score.
 	replacesPayloads = importsOtherJobs(func(s full, ctx context.Context, r *ports.ImportRequest, j *core.Job) {
 		_, _ = s.Delete(ctx, ports.JobStep{Shard: r.Shard, IDs: []string{j.ID}, Payloads: [][]core.Payload{sameData(s, ctx, r.Shard, j.ID, j.Payloads)}})
@@ -480,6 +496,32 @@ var (
 		}
 	})
 )
+
+func importsWhileRunning(s full) full {
+	return replace(s, "Import", func(ctx context.Context, r ports.ImportRequest) (ports.StepReply, error) {
+		r.OnlyPaused = false
+		return s.Import(ctx, r)
+	})
+}
+
+// keepsRetries has the rest of a job keep the state that its first payload had.
+func keepsRetries(s full) full {
+	return replace(s, "Delete", func(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
+		var before ports.Found
+		if step.Payloads != nil && len(step.IDs) == 1 {
+			before, _ = s.Find(ctx, ports.FindRequest{Queue: step.Shard.Queue, ID: step.IDs[0]})
+		}
+		reply, err := s.Delete(ctx, step)
+		after, missing := s.Find(ctx, ports.FindRequest{Queue: step.Shard.Queue, ID: strings.Join(step.IDs, ""), Payloads: 1000})
+		if err == nil && missing == nil && before.Queued != nil && after.Queued != nil {
+			after.Queued.State = before.Queued.State
+			if q, err := s.Queues(ctx); err == nil && len(q) > 0 {
+				_, _ = s.Import(ctx, ports.ImportRequest{Shard: step.Shard, Shards: q[0].Shards, Generation: q[0].Generation, Jobs: []core.Job{after.Queued.Job}})
+			}
+		}
+		return reply, err
+	})
+}
 
 // buriesWholeJobs ignores Payloads where it should refuse them.
 func buriesWholeJobs(s full) full {

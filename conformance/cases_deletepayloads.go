@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 )
 
 const ruleDeletePayloads = "JobStep: Payloads limits Delete to the payloads with this Data and this Score"
+const ruleDeleteFirst = "JobStep: Payloads: if the job's first payload is removed, the others stay queued in the state core.State.WithoutFirst"
 
 func deletePayloadsCases() []namedCase {
 	return []namedCase{
@@ -16,7 +18,8 @@ func deletePayloadsCases() []namedCase {
 		{"leaves what was pushed since", ruleDeletePayloads, deletePayloadsSince},
 		{"leaves what was pushed since to a queue that keeps the larger score", ruleDeletePayloads, deletePayloadsSinceHigher},
 		{"removes a job with its last payload", "Delete: a job that loses its last payload is removed", deletePayloadsLast},
-		{"keeps the state of what is left", "Delete: a job that keeps a payload keeps its State", deletePayloadsState},
+		{"keeps the state of a job that keeps its first payload", "Delete: a job that keeps its first payload keeps its State", deletePayloadsState},
+		{"continues with the others once the first payload is gone", ruleDeleteFirst, deletePayloadsFirst},
 		{"leaves claimed jobs alone", ruleClaimed, deletePayloadsClaimed},
 		{"heeds the conditions of a step", ruleBefore, deletePayloadsConditions},
 		{"counts nothing again", "Operator: a repeated call neither does nor counts anything twice", deletePayloadsRepeat},
@@ -107,14 +110,46 @@ func deletePayloadsState(e *env) {
 	want.Recoveries = 1
 	for _, n := range []int{3, 20} {
 		e.bringInJobs(job("a", want, many(n)...))
-		e.deletePayloads("a", many(n)[:2]...)
-		e.same("the job", e.queued("a"), job("a", want, many(n)[2:]...))
+		e.deletePayloads("a", many(n)[1:]...)
+		e.same("the job", e.queued("a"), job("a", want, many(n)[:1]...))
 		h := e.acquire("n1")
 		c := h.one()
-		e.same("the claimed job", c.Job, job("a", want, many(n)[2:]...))
+		e.same("the claimed job", c.Job, job("a", want, many(n)[:1]...))
 		h.settle(done(c))
 		h.release()
 	}
+}
+
+func deletePayloadsFirst(e *env) {
+	later := start.Add(time.Hour)
+	for _, n := range []int{3, 20} {
+		for _, state := range []core.State{retrying(later, 3), retrying(start.Add(-time.Minute), 3), heldState(), fresh(later)} {
+			state.Recoveries = 1
+			e.bringInJobs(job("a", state, many(n)...))
+			e.reported("how many were handled", e.deletePayloads("a", append(many(n)[2:3:3], many(n)[0])...), 1)
+			left := slices.Concat(many(n)[1:2], many(n)[3:])
+			want := job("a", state.WithoutFirst(e.now()), left...)
+			e.same("the job", e.queued("a"), want)
+			h := e.acquire("n1")
+			if !state.Fresh() {
+				e.same("the claimed jobs", len(h.claim(1)), 1)
+				e.same("the claimed job", e.claimed("a").Job, want)
+				h.settle(done(e.claimed("a")))
+			}
+			h.release()
+			e.byIDs(e.store.Delete, "a")
+		}
+	}
+	e.push(entry("c", "p", 1))
+	h := e.acquire("n1")
+	c := h.one()
+	e.bringInJobs(job("c", retrying(later, 3), many(3)...))
+	e.deletePayloads("c", many(1)...)
+	e.same("the job behind a claimed one", e.queued("c"), job("c", retrying(later, 3).WithoutFirst(e.now()), many(3)[1:]...))
+	h.settle(done(c))
+	e.same("the next", h.one().ID, "c")
+	recount := e.recount(0, func() {})
+	e.same("the counts, one by one", recount.After, recount.Before)
 }
 
 func deletePayloadsClaimed(e *env) {
@@ -162,6 +197,12 @@ func deletePayloadsInvalid(e *env) {
 		e.unchanged(name, func() {
 			_, err := e.store.Delete(e.ctx, step)
 			e.refused("Delete with "+name, err, ports.ErrInvalidRequest)
+		})
+	}
+	for name, p := range map[string]core.Payload{"no number": pay("p", math.NaN()), "an infinite score": pay("p", math.Inf(1))} {
+		e.unchanged(name, func() {
+			_, err := e.store.Delete(e.ctx, ports.JobStep{Shard: e.shard, IDs: []string{"a"}, Payloads: [][]core.Payload{{p}}})
+			e.refused("Delete with "+name, err, core.ErrInvalidScore)
 		})
 	}
 	for name, do := range map[string]jobStep{"Expedite": e.store.Expedite, "Bury": e.store.Bury} {

@@ -13,7 +13,8 @@ import (
 
 const (
 	ruleImportJobs   = "Import adds jobs of another queue to this one, unchanged: payloads with Score and Meta, and their State"
-	ruleImportState  = "RULES 2: the state of the job with more failures stays, on a tie that of the queued job"
+	ruleImportState  = "RULES 2: a held job stays held, else the state of the job with more failures stays, on a tie that of the queued job; of two fresh jobs the earlier time"
+	ruleOnlyPaused   = "ImportRequest: OnlyPaused refuses a shard that is not paused with ErrNotPaused, and nothing is stored"
 	ruleImportAgain  = "Import: to repeat a call with jobs changes nothing more"
 	ruleImportBeside = "Import: a claimed job stays, and the imported one waits behind it; dead letters stay"
 )
@@ -32,6 +33,8 @@ func importJobsCases() []namedCase {
 		{"waits behind a claimed job", ruleImportBeside, importJobsBesideClaim},
 		{"leaves dead letters alone", ruleImportBeside, importJobsBesideDead},
 		{"imports into a paused queue", "Pause stops claims only", importJobsPaused},
+		{"imports into a shard that must be paused only while it is", ruleOnlyPaused, importOnlyPaused},
+		{"keeps a held job held", ruleImportState, importJobsHeld},
 		{"refuses a whole request for one invalid job", ruleImportWhole, importJobsRefused},
 		{"refuses more than a step moves", ruleImportWhole, importJobsTooMuch},
 		{"refuses another layout", "Import: ErrShardCountMismatch for a layout that is not the queue's, with nothing stored", importJobsLayout},
@@ -142,13 +145,14 @@ func importJobsMerge(e *env) {
 func importJobsState(e *env) {
 	later := start.Add(time.Hour)
 	for name, c := range map[string]struct{ there, coming, want core.State }{
-		"a fresh one onto a fresh one":           {fresh(later), fresh(start), fresh(later)},
+		"a fresh one onto a fresh one":           {fresh(later), fresh(start), fresh(start)},
+		"a later one onto a fresh one":           {fresh(start), fresh(later), fresh(start)},
 		"a failed one onto a fresh one":          {fresh(start), retrying(later, 2), retrying(later, 2)},
 		"a fresh one onto a failed one":          {retrying(later, 2), fresh(start), retrying(later, 2)},
 		"one with more failures":                 {retrying(later, 2), retrying(start, 3), retrying(start, 3)},
 		"one with fewer failures":                {retrying(later, 2), retrying(start, 1), retrying(later, 2)},
 		"another one with as many failures":      {retrying(later, 2), core.State{PerformAt: start, RetryCount: 2, FirstPush: start, Error: "other"}, retrying(later, 2)},
-		"a fresh one with an error onto a fresh": {fresh(later), core.State{PerformAt: start, RetryCount: -1, FirstPush: start, Error: "of the rest"}, fresh(later)},
+		"a fresh one with an error onto a fresh": {fresh(later), core.State{PerformAt: start, RetryCount: -1, FirstPush: start, Error: "of the rest"}, fresh(start)},
 	} {
 		for _, more := range []int{0, 1, 20} {
 			id := fmt.Sprint(name, " ", more)
@@ -261,6 +265,56 @@ func importJobsPaused(e *env) {
 	e.same("the claimed job", h.one().Job, want)
 }
 
+func importOnlyPaused(e *env) {
+	for what, r := range map[string]ports.ImportRequest{
+		"jobs": e.importJobs(job("a", fresh(start), pay("p", 1))), "nothing": e.importJobs(),
+		"dead letters": {Shard: e.shard, Shards: 1, Generation: e.declared[orders].Generation, DeadLetters: []core.DeadLetter{letter("b", 1, pay("p", 1))}},
+	} {
+		r.OnlyPaused = true
+		e.unchanged("Import of "+what+" into a shard that runs", func() {
+			_, err := e.store.Import(e.ctx, r)
+			e.refused("Import of "+what, err, ports.ErrNotPaused)
+		})
+		e.pause(orders)
+		reply, err := e.store.Import(e.ctx, r)
+		e.must(err, "Import of "+what+" into a paused shard")
+		e.reported("how many are handled", reply.Handled, len(r.Jobs)+len(r.DeadLetters))
+		e.resume(orders)
+		other := r
+		other.Generation++
+		_, err = e.store.Import(e.ctx, other)
+		e.refused("Import with another layout into a shard that runs", err, ports.ErrShardCountMismatch)
+	}
+}
+
+// importJobsHeld holds jobs by a count of 0, as a recovery does, so the count does not decide.
+func importJobsHeld(e *env) {
+	held := core.State{PerformAt: core.MaxInstant, FirstPush: start, Error: "gone"}
+	longer := held
+	longer.RetryCount = 2
+	for name, c := range map[string]struct{ there, coming, want core.State }{
+		"one with a failure onto a held one": {held, retrying(start, 1), held},
+		"a held one onto one with a failure": {retrying(start, 1), held, held},
+		"a held one onto a fresh one":        {fresh(start), held, held},
+		"a fresh one onto a held one":        {held, fresh(start), held},
+		"a held one onto one held longer":    {longer, held, longer},
+		"one held longer onto a held one":    {held, longer, longer},
+	} {
+		for _, more := range []int{0, 20} {
+			id := fmt.Sprint(name, " ", more)
+			coming := job(id, c.coming, append([]core.Payload{pay("p", -1)}, many(more)...)...)
+			e.bringInJobs(job(id, c.there, pay("p", 1)))
+			for range 2 {
+				e.bringInJobs(coming)
+				e.same("the job after "+name, e.queued(id), job(id, c.want, coming.Payloads...))
+			}
+		}
+	}
+	recount := e.recount(0, func() {})
+	e.same("the counts, one by one", recount.After, recount.Before)
+	e.same("what is claimed", e.acquire("n1").claim(5), nil)
+}
+
 func importJobsRefused(e *env) {
 	good := job("a", fresh(start), pay("p", 1))
 	change := func(change func(j *core.Job)) core.Job {
@@ -286,6 +340,8 @@ func importJobsRefused(e *env) {
 		"a FirstPush beyond all": {change(func(j *core.Job) { j.FirstPush = core.MaxInstant + 1 }), core.ErrInvalidTime},
 		"retries below -1":       {change(func(j *core.Job) { j.RetryCount = -2 }), ports.ErrInvalidRequest},
 		"recoveries below 0":     {change(func(j *core.Job) { j.Recoveries = -1 }), ports.ErrInvalidRequest},
+		"too many retries":       {change(func(j *core.Job) { j.RetryCount = math.MaxInt32 + 1 }), ports.ErrInvalidRequest},
+		"too many recoveries":    {change(func(j *core.Job) { j.Recoveries = math.MaxInt32 + 1 }), ports.ErrInvalidRequest},
 		"a long error":           {change(func(j *core.Job) { j.Error = strings.Repeat("e", core.MaxErrorBytes+1) }), ports.ErrInvalidRequest},
 		"an error with NUL":      {change(func(j *core.Job) { j.Error = "\x00" }), ports.ErrInvalidRequest},
 	} {

@@ -108,13 +108,15 @@ func MergeRevive(queued State, now Instant) State {
 }
 
 // MergeImport returns the state of a queued job after a job of the same id was imported into it
-// (docs/rules.md 2). The state of the job with more failures stays; on a tie that of the queued
-// job, as for a push. So to import a job again changes nothing.
+// (docs/rules.md 2). A held job stays held, else the state of the job with more failures stays; on
+// a tie that of the queued job, as for a push. Of two fresh jobs the earlier time stays, as by
+// [Earliest]. So to import a job again changes nothing.
 func MergeImport(queued, coming State) State {
-	if coming.RetryCount > queued.RetryCount {
+	held := coming.Held()
+	if held && !queued.Held() || held == queued.Held() && coming.RetryCount > queued.RetryCount {
 		return united(coming, queued, coming)
 	}
-	return united(queued, queued, coming)
+	return MergePush(queued, coming, PushRule{Kind: Earliest})
 }
 
 // united returns base with the fields that every merge computes alike.

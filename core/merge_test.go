@@ -81,7 +81,7 @@ var mergeKinds = map[string]func(queued, coming core.State) core.State{
 func TestAnImportedStateMayComeAgain(t *testing.T) {
 	state := rapid.Custom(func(t *rapid.T) core.State {
 		return core.State{
-			PerformAt: core.Instant(rapid.IntRange(0, 3).Draw(t, "at")), RetryCount: rapid.IntRange(-1, 2).Draw(t, "retries"),
+			PerformAt: rapid.SampledFrom([]core.Instant{0, 1, 2, core.MaxInstant}).Draw(t, "at"), RetryCount: rapid.IntRange(-1, 2).Draw(t, "retries"),
 			Recoveries: rapid.IntRange(0, 2).Draw(t, "recoveries"), FirstPush: core.Instant(rapid.IntRange(0, 3).Draw(t, "first")),
 			Error: rapid.SampledFrom([]string{"", "boom"}).Draw(t, "error"),
 		}
@@ -93,6 +93,9 @@ func TestAnImportedStateMayComeAgain(t *testing.T) {
 			if got := core.MergeImport(once, again); got != once {
 				t.Fatalf("importing %+v again made %+v of %+v", again, got, once)
 			}
+		}
+		if held := there.Held() || a.Held() || b.Held(); once.Held() != held {
+			t.Fatalf("%+v, %+v and %+v became %+v", there, a, b, once)
 		}
 	})
 }

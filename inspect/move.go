@@ -3,7 +3,6 @@ package inspect
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 
@@ -11,11 +10,13 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// ErrNotPaused reports a move into a queue that is not paused. Pause it first with
-// [Inspector.Pause], and resume it after the move.
-var ErrNotPaused = errors.New("queue is not paused")
+// ErrNotPaused reports a move into a queue that is not paused, or was resumed during the move.
+// Pause it with [Inspector.Pause], and resume it once everything has been moved.
+var ErrNotPaused = ports.ErrNotPaused
 
-// Target is the queue to which a move moves.
+// Target is the queue to which a move moves. A Checkpoint of a move is refused for a target with
+// another name, but it does not contain the store: continue a move with an Inspector of the same
+// store, and do not change the target until the move was repeated to its end.
 type Target struct {
 	// Queue is the name of the queue.
 	Queue string
@@ -30,15 +31,20 @@ type Target struct {
 // Both queues must have been declared, and the target must be paused (otherwise [ErrNotPaused]): a
 // job that ran there before its original is deleted could miss a push. Pause the source too.
 // Otherwise a job may run in both queues, and payloads that are pushed there may run before those
-// that have moved.
+// that have moved. A target that is resumed during the move ends it with [ErrNotPaused].
 //
 // Each step copies at most 250 jobs, 1,000 payloads or 8 MiB and then deletes at the source exactly
-// the payloads that it has copied. So an interrupted move loses nothing. Call it again: what was
-// copied already merges with its copy, and nothing is doubled. A payload that is pushed to the
-// source meanwhile stays there for another call, unless it merges with one that moves. At the
-// target, payloads merge by the merge rule of that queue; those that it drops are counted in its
-// Counts.Superseded. Of two states of an id the one with more failures stays, on a tie that of the
-// target.
+// the payloads that it has copied. So an interrupted move loses nothing. Call it again with the
+// same target: what was copied already merges with its copy. Nothing is doubled if the source is
+// paused and only pushes change both queues until then. If an entry is deleted, buried, purged or
+// edited at the source between its copy and its deletion, the copy stays.
+//
+// A payload that is pushed to the source meanwhile stays there for another call, unless it merges
+// with one that moves. A job that exceeds a step goes in parts. Each part takes the lowest payloads
+// that are there then, as many in all as the job had at first. At the target, payloads merge by the
+// merge rule of that queue; those that it drops are counted in its Counts.Superseded. Of two states
+// of an id a held one stays, else the one with more failures, on a tie that of the target; of two
+// fresh ones the earlier time stays.
 //
 // Result.Handled counts jobs and dead letters. An entry that another operator or a server has taken
 // meanwhile is not counted.
@@ -103,8 +109,8 @@ func (i *Inspector) MoveMorgue(
 	return i.sweepDeadLetters(ctx, &deadKind{action: a, move: m}, from, match)
 }
 
-// moveVerb names the target too, so a Checkpoint of a move to another queue is refused, and the
-// audit has it.
+// moveVerb names the target too, so a Checkpoint of a move to a queue of another name is refused,
+// and the audit has it.
 func moveVerb(verb string, to Target) string { return auditText(verb + " to " + to.Queue) }
 
 // mover moves entries of one queue to another. It copies them first, so that a crash loses nothing,
@@ -329,7 +335,7 @@ func (m *mover) putLetters(ctx context.Context, letters []core.DeadLetter) error
 // put imports entries into the shards of the target.
 func put[E any](ctx context.Context, m *mover, entries []E, id func(E) string, set func(*ports.ImportRequest, []E)) error {
 	for at, some := range byShard(entries, m.to.Shards, id) {
-		r := ports.ImportRequest{Shard: core.Shard{Queue: m.to.Name, Index: at}, Shards: m.to.Shards, Generation: m.to.Generation}
+		r := ports.ImportRequest{Shard: core.Shard{Queue: m.to.Name, Index: at}, Shards: m.to.Shards, Generation: m.to.Generation, OnlyPaused: true}
 		for len(some) > 0 {
 			set(&r, some)
 			reply, err := persist(ctx, m.into, func(s Store) (ports.StepReply, error) { return s.Import(ctx, r) })

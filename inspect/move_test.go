@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // movedShards is the shard count of the queue "moved", to which the tests move.
@@ -611,4 +613,111 @@ func (m *movedWhileRunning) check(when string) error {
 		return ports.ErrUnusable
 	}
 	return nil
+}
+
+// A copy that ran before its original is deleted could miss a push, so the store itself refuses to
+// import into a target that somebody has resumed.
+func TestAMoveEndsOnceItsTargetIsResumed(t *testing.T) {
+	s := newFixture(t)
+	s.target(core.MergeRule{})
+	want, _, _ := s.toMove()
+	plain, h := s.Inspector, s.intercept()
+	for verb, move := range map[string]func() (inspect.Result, error){
+		"Move": func() (inspect.Result, error) { return s.Move(t.Context(), "orders", movedTo, []string{"odd"}) },
+		"MoveAll": func() (inspect.Result, error) {
+			return s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{})
+		},
+		"MoveMorgue": func() (inspect.Result, error) {
+			return s.MoveMorgue(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{})
+		},
+	} {
+		if err := plain.Pause(t.Context(), "moved"); err != nil {
+			t.Fatal(err)
+		}
+		imports := 0
+		h.before = func(method string) error {
+			if method == "Import" {
+				imports++
+				return s.store.Resume(t.Context(), "moved")
+			}
+			return nil
+		}
+		if r, err := move(); !errors.Is(err, inspect.ErrNotPaused) || r.Handled != 0 || imports != 1 {
+			t.Errorf("%s: %+v, %v, %d imports; want ErrNotPaused by the first", verb, r, err, imports)
+		}
+	}
+	holdsAll(t, s.store, "orders", want)
+	holdsAll(t, s.store, "moved", map[string]string{})
+}
+
+// Some stores read what they count. Of a job that does not come whole with its page, a move needs
+// no more than that.
+func TestAMoveCountsNoMoreThanItReads(t *testing.T) {
+	s := newFixture(t)
+	s.target(core.MergeRule{})
+	want, jobs, _ := s.toMove()
+	var counts []int
+	store := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		if r, ok := call.Request.(*ports.JobsRequest); ok {
+			counts = append(counts, r.MaxCount-r.Payloads)
+		}
+		return next(ctx)
+	})
+	r, err := inspect.New(store, inspect.Options{}).MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{})
+	if err != nil || r.Handled != jobs || len(counts) == 0 || slices.Max(counts) != 1 || slices.Min(counts) != 1 {
+		t.Errorf("%+v, %v, counted %v more than were read; want 1", r, err, counts)
+	}
+	maps.DeleteFunc(want, func(what, _ string) bool { return strings.HasPrefix(what, "dead ") })
+	holdsAll(t, s.store, "moved", want)
+}
+
+// Without an audit nothing distinguishes two inspectors of one store, so a move between queues of
+// one name is refused before anything is read or written.
+func TestAMoveIntoItselfIsRefusedWithoutAnAudit(t *testing.T) {
+	s := newFixture(t)
+	want, _, _ := s.toMove()
+	if err := s.Pause(t.Context(), "orders"); err != nil {
+		t.Fatal(err)
+	}
+	store := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		switch call.Method {
+		case "Audit":
+			return errors.New("the audit is broken")
+		case "Import", "Delete", "Purge":
+			t.Errorf("%s was called", call.Method)
+		}
+		return next(ctx)
+	})
+	from, to, o := inspect.New(store, inspect.Options{}), inspect.Target{Queue: "orders", Inspector: inspect.New(s.store, inspect.Options{})}, inspect.BulkOptions{}
+	for verb, move := range map[string]func() (inspect.Result, error){
+		"Move":       func() (inspect.Result, error) { return from.Move(t.Context(), "orders", to, []string{"odd"}) },
+		"MoveAll":    func() (inspect.Result, error) { return from.MoveAll(t.Context(), "orders", to, nil, o) },
+		"MoveMorgue": func() (inspect.Result, error) { return from.MoveMorgue(t.Context(), "orders", to, nil, o) },
+	} {
+		if r, err := move(); !errors.Is(err, inspect.ErrInvalidOptions) || !strings.Contains(err.Error(), "audit") || r.Handled != 0 {
+			t.Errorf("%s: %+v, %v; want ErrInvalidOptions because of the audit", verb, r, err)
+		}
+	}
+	holdsAll(t, s.store, "orders", want)
+}
+
+// A job that is done and pushed anew between its copy and its deletion is another job, which stays.
+func TestAMoveLeavesAJobThatIsPushedAnewMeanwhile(t *testing.T) {
+	s := newFixture(t)
+	s.target(core.MergeRule{})
+	s.push("a", 0, "p")
+	h, once := s.intercept(), true
+	h.before = func(method string) error {
+		if method == "Delete" && once {
+			once = false
+			s.settle(s.claim(), core.Outcome{Kind: core.Done})
+			s.advance(time.Second)
+			s.push("a", 0, "p")
+		}
+		return nil
+	}
+	if r, err := s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{}); err != nil || r.Handled != 0 || r.Gone != 1 {
+		t.Errorf("%+v, %v; want that the job is gone", r, err)
+	}
+	s.holds("queued a at 1s retries 0 [p]")
 }

@@ -75,6 +75,9 @@ func (i *Inspector) sweepJobs(ctx context.Context, k *jobKind, queue string, mat
 		page.ErrorBytes, page.MaxCount = 0, 0
 		page.Limit, page.Payloads = a.going.o.page()
 	}
+	if k.move != nil && !k.matches && !a.going.o.DryRun {
+		page.MaxCount = page.Payloads + 1 // it matters only whether a job came whole
+	}
 	s := &sweep[ports.JobView, QueuedJob]{action: a, kind: k, queue: queue, page: page, match: match}
 	return s.run(ctx, i)
 }

@@ -42,6 +42,9 @@ var (
 	// policy that evicts keys, and an invalid prefix. The error text names what to change. Nothing
 	// was written.
 	ErrUnusable = errors.New("store can't be used")
+	// ErrNotPaused reports an import into a shard that is not paused, although the request demands
+	// it. Nothing was written. Pause the queue and repeat the call.
+	ErrNotPaused = errors.New("queue is not paused")
 	// ErrNotEmpty reports a queue that can't be forgotten because it holds jobs or dead letters.
 	ErrNotEmpty = errors.New("queue is not empty")
 	// ErrFull reports a store without room for the entries of a push. Nothing was written to the

@@ -14,6 +14,9 @@ type ImportRequest struct {
 	Shard      core.Shard
 	Shards     int
 	Generation int64
+	// OnlyPaused refuses the call with ErrNotPaused unless the shard is paused at the moment of the
+	// step. A move sets it, since a copy must not run before its original is deleted.
+	OnlyPaused bool
 	// DeadLetters are at most [MaxStep] dead letters of ids of this shard, each id once. Each has
 	// at least one payload, and all together have no more payloads and bytes than a step moves. A
 	// dead letter with more comes in parts, in several calls, each part with its ChangedAt, Error

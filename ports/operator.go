@@ -128,7 +128,8 @@ type Operator interface {
 	// meanwhile come back, and that payloads that the rule drops count again as superseded.
 	//
 	// Errors: those of ImportRequest.Validate, and ErrShardCountMismatch if the layout is not the
-	// queue's: then nothing is stored. ErrFull.
+	// queue's, and ErrNotPaused if the request is OnlyPaused and the shard is not paused: then
+	// nothing is stored. ErrFull.
 	Import(ctx context.Context, r ImportRequest) (StepReply, error)
 }
 
@@ -146,8 +147,10 @@ type JobStep struct {
 	Failed bool
 	// Payloads limits Delete to payloads: the nth element has those of the nth of IDs, with Data
 	// and Score. A payload that the job does not have with this very Score is ignored, since then
-	// another one has merged with it. nil means all payloads of the jobs. All together have no more
-	// payloads and bytes than a step moves, and each id occurs once. Other steps refuse Payloads.
+	// another one has merged with it. If the job's first payload is removed, the others stay queued
+	// in the state core.State.WithoutFirst. nil means all payloads of the jobs. All together have no
+	// more payloads and bytes than a step moves, and each id occurs once. Other steps refuse
+	// Payloads.
 	Payloads [][]core.Payload
 	// First limits Bury and Delete to the first payload of each job, the one with the lowest score.
 	// It has the Data of that payload for each of the IDs, and each id occurs once. A job is skipped
@@ -158,7 +161,7 @@ type JobStep struct {
 
 // Validate returns [ErrInvalidRequest] for too many ids or a shard below 0. It returns the same for
 // Payloads and First that do not match IDs, for both of them, and for those that exceed what a step
-// moves.
+// moves. It returns core's error for a payload or a score that docs/rules.md refuses.
 func (s *JobStep) Validate() error {
 	if err := validateStep(s.Shard, len(s.IDs)); err != nil || s.Payloads == nil && s.First == nil {
 		return err
@@ -183,8 +186,24 @@ func (s *JobStep) Validate() error {
 		case s.First != nil && bound.Take([]core.Payload{{Data: s.First[i]}}) == 0:
 			return fmt.Errorf("%w: the first payloads exceed the %d bytes of a step at id %q; name the rest in another call",
 				ErrInvalidRequest, core.MaxStepBytes, id)
+		case s.Payloads != nil:
+			if err := validateNamed(id, s.Payloads[i]); err != nil {
+				return err
+			}
 		}
 		ids[id] = true
+	}
+	return nil
+}
+
+// validateNamed returns core's error for the first invalid one of the payloads that a step names.
+// Ids may be such that no job has them, so it does not check them.
+func validateNamed(id string, payloads []core.Payload) error {
+	for i := range payloads {
+		entry := core.Entry{ID: "any", Payload: core.Payload{Data: payloads[i].Data, Score: payloads[i].Score}}
+		if err := entry.Validate(); err != nil {
+			return fmt.Errorf("payload %d of id %q: %w", i, id, err)
+		}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // Import implements [ports.Operator].
@@ -22,7 +23,11 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 	if err := q.checkLayout(r.Shards, r.Generation); err != nil {
 		return ports.StepReply{}, err
 	}
-	return s.b.step(ctx, r.Shard, nil, func(sh *shard, _ core.Instant) ports.StepReply {
+	running := false
+	reply, err := s.b.step(ctx, r.Shard, nil, func(sh *shard, _ core.Instant) ports.StepReply {
+		if running = r.OnlyPaused && !q.paused.Load(); running {
+			return ports.StepReply{}
+		}
 		reply := ports.StepReply{Reached: len(r.DeadLetters) + len(r.Jobs), Handled: len(r.Jobs)}
 		for i := range r.Jobs {
 			sh.bringIn(&r.Jobs[i])
@@ -35,6 +40,10 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 		}
 		return reply
 	})
+	if running {
+		return ports.StepReply{}, storekit.NotPaused(r.Shard)
+	}
+	return reply, err
 }
 
 // normal returns a copy of payloads with their scores as they are stored.

@@ -40,7 +40,7 @@ func (s *Store) Bury(ctx context.Context, r ports.JobStep) (ports.StepReply, err
 func (s *Store) Delete(ctx context.Context, r ports.JobStep) (ports.StepReply, error) {
 	return s.b.step(ctx, r.Shard, r.Validate(), func(sh *shard, now core.Instant) ports.StepReply {
 		if r.Payloads != nil {
-			return sh.jobStep(&r, sh.removing(&r))
+			return sh.jobStep(&r, sh.removing(&r, now))
 		}
 		return sh.jobStep(&r, sh.taking(r.First, now, func(*entity, []core.Payload) {}))
 	})
@@ -48,11 +48,15 @@ func (s *Store) Delete(ctx context.Context, r ports.JobStep) (ports.StepReply, e
 
 // removing returns a function by which a step removes its Payloads from a queued job. A job without
 // payloads is dropped.
-func (s *shard) removing(r *ports.JobStep) handleJob {
+func (s *shard) removing(r *ports.JobStep, now core.Instant) handleJob {
 	return func(e *entity, at int) (changed, finished bool) {
+		first := e.payloads.List()[0]
 		changed = e.payloads.Remove(r.Payloads[at]) > 0
-		if e.payloads.Len() == 0 {
+		switch {
+		case e.payloads.Len() == 0:
 			s.drop(e)
+		case first.Compare(e.payloads.List()[0]) != 0:
+			s.restate(e, e.WithoutFirst(now))
 		}
 		return changed, true
 	}

@@ -29,6 +29,7 @@ const (
 	statusStaleAttempt   status = "stale_attempt"
 	statusLeaseHeld      status = "lease_held"
 	statusNotEmpty       status = "not_empty"
+	statusNotPaused      status = "not_paused"
 	statusNotUTF8        status = "not_utf8"
 	statusSearchPath     status = "search_path"
 )
@@ -43,6 +44,8 @@ func (s status) err(shard core.Shard) error {
 		return storekit.UnknownQueue(shard.Queue)
 	case statusNoSuchShard:
 		return storekit.NoSuchShard(shard)
+	case statusNotPaused:
+		return storekit.NotPaused(shard)
 	case statusNotUTF8:
 		return errClientEncoding
 	case statusSearchPath:

@@ -101,6 +101,7 @@ func TestStatusIsTheSentinelOfThePort(t *testing.T) {
 		{statusUnknownQueue.err(shard), ports.ErrUnknownQueue},
 		{statusNoSuchShard.err(shard), ports.ErrInvalidRequest},
 		{statusLayoutMismatch.layoutErr(shard, layout), ports.ErrShardCountMismatch},
+		{statusNotPaused.layoutErr(shard, layout), ports.ErrNotPaused},
 		{statusLeaseLost.leaseErr(turn.Lease), ports.ErrLeaseLost},
 		{turnError(&header{status: statusLeaseLost, leaseToken: 7, last: 1}, turn), ports.ErrLeaseLost},
 		{turnError(&header{status: statusLeaseLost, leaseToken: 8}, turn), ports.ErrLeaseLost},

@@ -22,10 +22,10 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 		st    status
 		reply = ports.StepReply{Reached: len(r.DeadLetters)}
 	)
-	args := append([]any{textOrNone(r.Shard.Queue), r.Shard.Index, s.now(), r.Shards, r.Generation}, importArgs(r.DeadLetters)...)
+	args := append([]any{textOrNone(r.Shard.Queue), r.Shard.Index, s.now(), r.Shards, r.Generation, r.OnlyPaused}, importArgs(r.DeadLetters)...)
 	err := s.query(ctx, ifRolledBack|operated, func(rows pgx.Rows) error {
 		return readOne(rows, &st, &reply.Now, &reply.Handled)
-	}, `SELECT status, coalesce(now, 0), handled FROM {schema}.step_import($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`, args...)
+	}, `SELECT status, coalesce(now, 0), handled FROM {schema}.step_import($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`, args...)
 	if err == nil {
 		err = st.layoutErr(r.Shard, storekit.Layout{Shards: r.Shards, Generation: r.Generation})
 	}
@@ -62,8 +62,8 @@ func (s *Store) importJobs(ctx context.Context, r *ports.ImportRequest) (ports.S
 	err := s.query(ctx, ifRolledBack|operated, func(rows pgx.Rows) error {
 		return readOne(rows, &st, &reply.Now, &reply.Handled, &earliest)
 	}, `SELECT status, coalesce(now, 0), handled, earliest
-		FROM {schema}.step_import_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-		textOrNone(r.Shard.Queue), r.Shard.Index, s.now(), r.Shards, r.Generation,
+		FROM {schema}.step_import_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+		textOrNone(r.Shard.Queue), r.Shard.Index, s.now(), r.Shards, r.Generation, r.OnlyPaused,
 		ids, times, firsts, retries, recovers, errs, p.places, p.scores, p.data, p.metas)
 	if err == nil {
 		err = st.layoutErr(r.Shard, storekit.Layout{Shards: r.Shards, Generation: r.Generation})

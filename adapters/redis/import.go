@@ -16,7 +16,7 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 		return ports.StepReply{}, err
 	}
 	asked := storekit.Layout{Shards: r.Shards, Generation: r.Generation}
-	args := []any{s.now(), layoutText(asked)}
+	args := []any{s.now(), layoutText(asked), boolArg(r.OnlyPaused)}
 	for i := range r.DeadLetters {
 		args = appendDeadLetter(args, &r.DeadLetters[i])
 	}
@@ -39,6 +39,8 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 		return ports.StepReply{Now: now, Handled: int(handled), Reached: int(reached)}, reply.err()
 	case "mismatch":
 		return ports.StepReply{}, reply.mismatched(r.Shard.Queue, asked)
+	case "running":
+		return ports.StepReply{}, storekit.NotPaused(r.Shard)
 	case "unknown":
 		return ports.StepReply{}, s.noShard(ctx, r.Shard, asked)
 	}

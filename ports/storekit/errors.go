@@ -21,6 +21,11 @@ func UnknownNode(owner string) error {
 	return fmt.Errorf("%w: %q", ports.ErrUnknownNode, owner)
 }
 
+// NotPaused returns [ports.ErrNotPaused] for an import into a shard that is not paused.
+func NotPaused(shard core.Shard) error {
+	return fmt.Errorf("%w: shard %v; pause the queue until everything has been moved into it", ports.ErrNotPaused, shard)
+}
+
 // NoSuchShard returns [ports.ErrInvalidRequest] for a shard that its queue does not have.
 func NoSuchShard(shard core.Shard) error {
 	return fmt.Errorf("%w: %q has no shard %d; its shards are numbered from 0",

@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/skeinq/skein/core"
@@ -21,6 +22,9 @@ func (m *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 	}
 	if err != nil {
 		return ports.StepReply{}, err
+	}
+	if r.OnlyPaused && !q.record.Paused {
+		return ports.StepReply{}, fmt.Errorf("%w: %v", ports.ErrNotPaused, r.Shard)
 	}
 	s := q.shards[r.Shard.Index]
 	if len(r.Jobs) > 0 {

@@ -68,7 +68,7 @@ func (m *Store) Bury(ctx context.Context, step ports.JobStep) (ports.StepReply, 
 func (m *Store) Delete(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
 	return m.stepJobs(ctx, step, step.Validate(), func(s *shard, job core.Job, at int, bound *core.Bound, now core.Instant) (changed, finished bool) {
 		if step.Payloads != nil {
-			return s.removeQueued(job, step.Payloads[at]), true
+			return s.removeQueued(job, step.Payloads[at], now), true
 		}
 		taken, finished := s.takeQueued(job, step.First, at, bound, now)
 		return len(taken) > 0, finished
@@ -76,11 +76,14 @@ func (m *Store) Delete(ctx context.Context, step ports.JobStep) (ports.StepReply
 }
 
 // removeQueued removes payloads from a queued job, and reports whether it had some of them.
-func (s *shard) removeQueued(job core.Job, payloads []core.Payload) (changed bool) {
+func (s *shard) removeQueued(job core.Job, payloads []core.Payload, now core.Instant) (changed bool) {
 	left := slices.DeleteFunc(slices.Clone(job.Payloads), func(p core.Payload) bool {
 		return slices.ContainsFunc(payloads, func(q core.Payload) bool { return p.Compare(q) == 0 })
 	})
 	changed = len(left) < len(job.Payloads)
+	if job.RetryCount >= 0 && len(left) > 0 && left[0].Compare(job.Payloads[0]) != 0 {
+		job.RetryCount, job.PerformAt = -1, min(now, job.PerformAt)
+	}
 	if job.Payloads = left; len(left) == 0 {
 		delete(s.queued, job.ID)
 	} else {

@@ -19,6 +19,7 @@ func (d *driver) imported() ports.ImportRequest {
 	if rarely(d, "another layout") {
 		r.Generation++
 	}
+	r.OnlyPaused = rarely(d, "only if paused")
 	ids := slices.DeleteFunc(randomIDs(), func(id string) bool { return core.ShardOf(id, q.Shards) != at.Index })
 	if len(ids) == 0 {
 		return r
@@ -32,6 +33,9 @@ func (d *driver) imported() ports.ImportRequest {
 				Recoveries: pick(d, "recoveries", 0, 0, 1, 2), FirstPush: now.Add(pick(d, "first", -time.Hour, 0, time.Second)),
 				Error: pick(d, "error", "", "boom"),
 			}})
+			if rarely(d, "held") {
+				r.Jobs[len(r.Jobs)-1].PerformAt = core.MaxInstant
+			}
 			continue
 		}
 		letter := core.DeadLetter{

@@ -22,9 +22,14 @@ local queued = read_step(JOBS, ids) -- may leave some ids for another step
 local jobs, bound, handled = queue.load(ids, queued), bounds.new(), 0
 for n, id in ipairs(ids) do
   local item, names = jobs[id], named[n]
-  if item and is_about(item.job) and #items.take_named(item, names.data, bound, names.scores) > 0 then
-    if items.count(item) == 0 then queue.remove(item, index) else queue.store(item, item.old.place, index) end
-    handled = handled + 1
+  if item and is_about(item.job) then
+    local lowest = item.job.retry >= 0 and items.first(item, 1, 0)[1] -- that of a fresh job does not matter
+    if #items.take_named(item, names.data, bound, names.scores) > 0 then
+      if items.count(item) == 0 then queue.remove(item, index)
+      elseif lowest and item.gone[lowest.data] then queue.store_rest(item, now, index)
+      else queue.store(item, item.old.place, index) end
+      handled = handled + 1
+    end
   end
 end
 plan.write()

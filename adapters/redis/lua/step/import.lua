@@ -2,17 +2,20 @@
 -- Puts dead letters that another store had into the morgue.
 -- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count, dead, its times,
 --   ids, metas and groups
--- ARGV: 1 now or '', 2 "shards generation"; then for each: id, when it changed, its error, its
---   group, how many payloads, and of each of these: score, data, Meta or ''
--- Returns {'ok', now, handled, 0, reached}, {'unknown'} or {'mismatch', "shards generation"}
+-- ARGV: 1 now or '', 2 "shards generation", 3 whether only if the shard is paused (1 or 0); then
+--   for each: id, when it changed, its error, its group, how many payloads, and of each of these:
+--   score, data, Meta or ''
+-- Returns {'ok', now, handled, 0, reached}, {'unknown'}, {'mismatch', "shards generation"} or
+--   {'running'}
 -- Uses: DEAD, merging, clock, read_meta, plan, items, groups, morgue, read_step.
 
 local now, believed = clock(ARGV[1]), ARGV[2]
-local index, _, layout = read_meta()
+local index, paused, layout = read_meta()
 if index == nil then return {'unknown'} end
 if layout ~= believed then return {'mismatch', layout} end
+if ARGV[3] == '1' and not paused then return {'running'} end
 
-local ids, letters, i = {}, {}, 3
+local ids, letters, i = {}, {}, 4
 while ARGV[i] do
   local last, payloads = i + 4 + 3 * tonumber(ARGV[i + 4]), {}
   for k = i + 5, last, 3 do payloads[#payloads + 1] = {score = tonumber(ARGV[k]), data = ARGV[k + 1], meta = ARGV[k + 2]} end

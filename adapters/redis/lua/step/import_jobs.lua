@@ -1,17 +1,20 @@
 #!lua
 -- Puts jobs that another queue had into this one.
 -- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count
--- ARGV: 1 now or '', 2 "shards generation"; then for each: id, PerformAt, first push, retry count,
---   recoveries, error, how many payloads, and of each of these: score, data, Meta or ''
--- Returns {'ok', now, handled, 0, reached}, {'unknown'} or {'mismatch', "shards generation"}
+-- ARGV: 1 now or '', 2 "shards generation", 3 whether only if the shard is paused (1 or 0); then
+--   for each: id, PerformAt, first push, retry count, recoveries, error, how many payloads, and of
+--   each of these: score, data, Meta or ''
+-- Returns {'ok', now, handled, 0, reached}, {'unknown'}, {'mismatch', "shards generation"} or
+--   {'running'}
 -- Uses: JOBS, READY, PARKED, CLAIMS, call, clock, read_meta, wake, plan, items, queue, read_step.
 
 local now, believed = clock(ARGV[1]), ARGV[2]
 local index, paused, layout = read_meta()
 if index == nil then return {'unknown'} end
 if layout ~= believed then return {'mismatch', layout} end
+if ARGV[3] == '1' and not paused then return {'running'} end
 
-local ids, coming, i = {}, {}, 3
+local ids, coming, i = {}, {}, 4
 while ARGV[i] do
   local last, payloads = i + 6 + 3 * tonumber(ARGV[i + 6]), {}
   for k = i + 7, last, 3 do payloads[#payloads + 1] = {score = tonumber(ARGV[k]), data = ARGV[k + 1], meta = ARGV[k + 2]} end
@@ -30,7 +33,12 @@ for n, id in ipairs(ids) do
       many = false, tagged = false})
   else -- core.MergeImport
     local job = item.job
-    if own.retry > job.retry then job.at, job.retry, job.error = own.at, own.retry, own.error end
+    local own_held, held = queue.is_held(own), queue.is_held(job)
+    if own_held and not held or own_held == held and own.retry > job.retry then
+      job.at, job.retry, job.error = own.at, own.retry, own.error
+    elseif job.retry < 0 then
+      job.at = math.min(job.at, own.at)
+    end
     job.first, job.recoveries = math.min(job.first, own.first), math.max(job.recoveries, own.recoveries)
   end
   items.unite(item, own.payloads)

@@ -1,7 +1,8 @@
 -- Removes payloads from queued jobs (ports.Operator.Delete): from the jobs p_ids that were first
 -- pushed before p_before, 0 for any, and that have failed if p_failed is set; from the nth of them
 -- the next p_counts[n] of p_data, if they have the scores of p_scores. A job without payloads is
--- removed.
+-- removed. A job that has failed and loses its first payload becomes fresh and due
+-- (core.State.WithoutFirst).
 CREATE FUNCTION {schema}.step_delete_payloads(p_queue text, p_index int, p_now bigint, p_ids text[], p_before bigint, p_failed boolean,
   p_counts int[], p_scores double precision[], p_data bytea[])
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
@@ -16,8 +17,11 @@ DECLARE
   v_inline boolean; -- whether the payload in the job's row goes
   v_places tid[];   -- those of the table payloads that go
   v_more   boolean;
+  v_first  bytea;   -- the first payload of a job that has failed
+  v_rest   boolean; -- whether it goes, and others stay
   v_fresh  int := 0;
   v_gone   int := 0;
+  v_eased  int := 0; -- how many have become fresh
 BEGIN
   SELECT * INTO v_locked FROM {schema}.lock_shard(p_queue, p_index, p_now);
   v_reply.status := v_locked.status; v_reply.now := v_locked.now; v_reply.handled := 0; v_reply.more := false;
@@ -40,6 +44,10 @@ BEGIN
       ) k);
     CONTINUE WHEN NOT v_inline AND cardinality(v_places) = 0;
     v_reply.handled := v_reply.handled + 1;
+    v_first := NULL;
+    IF j.retry_count >= 0 THEN
+      SELECT f.data INTO v_first FROM {schema}.payloads_of(v_locked.shard, p_ids[n], 1) f;
+    END IF;
     DELETE FROM {schema}.payloads p WHERE p.ctid = ANY (v_places);
     v_more := EXISTS (SELECT FROM {schema}.payloads p WHERE p.shard = v_locked.shard AND p.id = p_ids[n]);
     IF (v_inline OR j.data IS NULL) AND NOT v_more THEN
@@ -49,8 +57,18 @@ BEGIN
     ELSE
       UPDATE {schema}.jobs q SET has_more = v_more, data = CASE WHEN NOT v_inline THEN q.data END, meta = CASE WHEN NOT v_inline THEN q.meta END
       WHERE q.shard = v_locked.shard AND q.id = p_ids[n];
+      v_rest := j.retry_count >= 0 AND v_first IS DISTINCT FROM (SELECT f.data FROM {schema}.payloads_of(v_locked.shard, p_ids[n], 1) f);
+      IF v_rest THEN
+        UPDATE {schema}.jobs q SET retry_count = -1, perform_at = least(q.perform_at, v_locked.now)
+        WHERE q.shard = v_locked.shard AND q.id = p_ids[n];
+        v_reply.earliest := v_locked.now;
+        v_eased := v_eased + 1;
+      END IF;
     END IF;
   END LOOP;
-  PERFORM {schema}.change_counts(v_locked.shard, -v_fresh, v_fresh - v_gone, 0);
+  IF v_reply.earliest IS NOT NULL THEN
+    PERFORM {schema}.lower_floor(v_locked.shard, v_reply.earliest);
+  END IF;
+  PERFORM {schema}.change_counts(v_locked.shard, v_eased - v_fresh, v_fresh - v_gone - v_eased, 0);
   RETURN v_reply;
 END {$};

@@ -1,15 +1,18 @@
 -- Puts jobs of another queue into this one (ports.Operator.Import): the nth has p_ids[n],
 -- p_times[n] as its PerformAt, p_firsts[n], p_retries[n], p_recoveries[n] and p_errors[n], and the
--- payloads whose p_places is n. The caller's layout has p_shards shards and p_generation. A job
--- with more failures than the queued one merges like a job put back, any other one like a push
--- (core.MergeImport). A push that comes meanwhile makes a fresh job only, so neither differs.
-CREATE FUNCTION {schema}.step_import_jobs(p_queue text, p_index int, p_now bigint, p_shards int, p_generation bigint, p_ids text[],
+-- payloads whose p_places is n. The caller's layout has p_shards shards and p_generation. If
+-- p_only_paused is set, the shard must be paused. A held job, or one with more failures than the
+-- queued one, merges like a job put back, any other one like a push by Earliest (core.MergeImport).
+-- A push that comes meanwhile makes a fresh job only, so neither differs.
+CREATE FUNCTION {schema}.step_import_jobs(p_queue text, p_index int, p_now bigint, p_shards int, p_generation bigint, p_only_paused boolean, p_ids text[],
   p_times bigint[], p_firsts bigint[], p_retries int[], p_recoveries int[], p_errors text[], p_places int[], p_scores double precision[],
   p_data bytea[], p_meta bytea[])
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
 DECLARE
   c_keep     CONSTANT smallint := 0; -- core.Keep
+  c_earliest CONSTANT smallint := 1; -- core.Earliest
+  c_never    CONSTANT bigint := 9007199254740992; -- core.MaxInstant
   v_locked   record;
   v_reply    {schema}.step_reply;
   v_arrivals {schema}.arrival[];
@@ -21,17 +24,24 @@ BEGIN
     SELECT FROM {schema}.queues q WHERE q.name = p_queue COLLATE "C" AND q.shards = p_shards AND q.generation = p_generation
   ) THEN
     v_reply.status := {schema}.missing_layout(p_queue);
+  ELSIF p_only_paused AND v_reply.status = 'ok' AND NOT (SELECT s.paused FROM {schema}.shards s WHERE s.id = v_locked.shard) THEN
+    v_reply.status := 'not_paused';
   END IF;
   IF v_reply.status <> 'ok' OR cardinality(p_ids) = 0 THEN
     RETURN v_reply;
   END IF;
   v_arrivals := ARRAY(
-    SELECT ROW((CASE WHEN p_retries[u.place] > coalesce(j.retry_count, -1) THEN 'put_back' ELSE 'push' END)::{schema}.arrival_kind, c_keep, 0,
+    SELECT ROW((CASE WHEN j.wins THEN 'put_back' ELSE 'push' END)::{schema}.arrival_kind, CASE WHEN j.wins THEN c_keep ELSE c_earliest END, 0,
       p_times[u.place], p_firsts[u.place], u.score, p_retries[u.place], p_recoveries[u.place], p_ids[u.place], p_errors[u.place], u.data, u.meta,
       NULL)::{schema}.arrival
-    FROM unnest(p_places, p_scores, p_data, p_meta) WITH ORDINALITY u (place, score, data, meta, nth) LEFT JOIN LATERAL (
-      SELECT q.retry_count FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = p_ids[u.place]
-    ) j ON true ORDER BY u.nth);
+    FROM unnest(p_places, p_scores, p_data, p_meta) WITH ORDINALITY u (place, score, data, meta, nth) CROSS JOIN LATERAL (
+      SELECT CASE WHEN h.coming = h.queued THEN p_retries[u.place] > h.retry_count ELSE h.coming END AS wins
+      FROM (
+        SELECT p_retries[u.place] >= 0 AND p_times[u.place] = c_never AS coming,
+          coalesce(max(q.retry_count), -1) AS retry_count, coalesce(bool_or(q.retry_count >= 0 AND q.perform_at = c_never), false) AS queued
+        FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = p_ids[u.place]
+      ) h
+    ) j ORDER BY u.nth);
   SELECT * INTO v_merged FROM {schema}.merge(v_locked.shard, v_arrivals);
   v_reply.earliest := v_merged.earliest;
   PERFORM {schema}.lower_floor(v_locked.shard, v_reply.earliest);
