@@ -17,7 +17,8 @@ import (
 // since is by the store's clock, to the microsecond, so a job's own FirstPush or PerformAt is safe
 // to use. The zero time includes every push until now. A payload that is pushed again while it
 // waits, or that merges into a waiting job, makes settled false for longer, never true too early.
-// A payload that is revived from the morgue counts as pushed when it was revived.
+// A payload that is revived from the morgue counts as pushed when it was revived. Settled looks at
+// one queue: an id that was moved to another queue is settled in the one that it left.
 //
 // With skein.Await, a handler waits for other ids in this way. Settled reads no payload. Errors are
 // those of [Inspector.Find]. It also returns an error if the store can't read a record of the id.

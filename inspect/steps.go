@@ -61,7 +61,8 @@ type BulkOptions struct {
 	// match and Filter. Before is that of the first call. Progress and Result count from the first
 	// call on. EditAll can't be continued: a dead letter with some payloads already edited has
 	// changed, so the action would skip the others. A Checkpoint of another action is refused with
-	// [ErrInvalidCheckpoint].
+	// [ErrInvalidCheckpoint]. That of a move does not contain the store of its [Target], so give the
+	// same one.
 	Continue Checkpoint
 }
 
