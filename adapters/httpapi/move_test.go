@@ -59,8 +59,11 @@ func TestMovesDoWhatTheySay(t *testing.T) {
 
 func TestMovesAreRefused(t *testing.T) {
 	h := newHouse(t, Options{Authorize: func(_ *http.Request, a Action) error {
-		if a.Queue == "secret" {
+		switch {
+		case a.Queue == "secret":
 			return errors.New("no")
+		case a.Queue == "" && a.Verb == VerbMove:
+			t.Error("a move without a target asks for the right on no queue")
 		}
 		return nil
 	}})
@@ -71,9 +74,10 @@ func TestMovesAreRefused(t *testing.T) {
 		status int
 		name   string
 	}{
-		`{"ids":["a"]}`:                            {400, "bad-request"},
-		`{"to":"moved"}`:                           {400, "bad-request"},
-		`{"ids":["a"],"match":{},"to":"moved"}`:    {400, "bad-request"},
+		`{"ids":["a"]}`:                         {400, "bad-request"},
+		`{"to":"moved"}`:                        {400, "bad-request"},
+		`{"ids":["a"],"match":{},"to":"moved"}`: {400, "bad-request"},
+		string(marshalled(t, service.MoveBody{BulkBody: service.BulkBody{IDs: numbered("j", service.MaxMoved+1)}, To: "moved"})): {400, "bad-request"},
 		`{"ids":["a"],"to":"orders"}`:              {400, "invalid-options"},
 		`{"ids":["a"],"to":"nowhere"}`:             {404, "unknown-queue"},
 		`{"ids":["a"],"to":"secret"}`:              {403, "forbidden"},

@@ -10,26 +10,30 @@ import (
 // spares a call for each.
 const movedPayloads = 16
 
+// MaxMoved is the maximum number of ids of one call. Each takes several calls of the store, so more
+// might exceed the time of an operation.
+const MaxMoved = 100
+
 // MoveBody names the entries to move, and the queue to move them to.
 type MoveBody struct {
 	BulkBody
-	To string `json:"to" doc:"the queue to move to; it must be paused, and the caller needs the right to move on both queues"`
+	To string `json:"to" doc:"the queue to move to; it must be paused, and the caller needs the right to move on both queues; by ids, at most 100 are moved"`
 }
 
 func (b *MoveBody) target() string { return b.To }
 
 func (b *MoveBody) check() error {
-	if b.To == "" {
+	switch {
+	case b.To == "":
 		return ProblemBadRequest.With("give to, the queue to move to")
+	case len(b.IDs) > MaxMoved:
+		return ProblemBadRequest.With("%d ids; move at most %d by one call", len(b.IDs), MaxMoved)
 	}
 	return nil
 }
 
 // move moves the queued jobs and dead letters of ids, or all queued jobs that match.
 func (c *call) move(b *MoveBody) (*BulkReply, error) {
-	if err := b.check(); err != nil {
-		return nil, err
-	}
 	to := inspect.Target{Queue: b.To}
 	return c.onJobs(&b.BulkBody,
 		func(ctx context.Context, queue string, ids []string) (inspect.Result, error) {
@@ -43,9 +47,6 @@ func (c *call) move(b *MoveBody) (*BulkReply, error) {
 
 // moveMorgue moves all dead letters that match.
 func (c *call) moveMorgue(b *MoveBody) (*BulkReply, error) {
-	if err := b.check(); err != nil {
-		return nil, err
-	}
 	if b.IDs != nil {
 		return nil, ProblemBadRequest.With("give match; jobs/move moves ids, with their dead letters")
 	}

@@ -162,8 +162,11 @@ func (o Op[I, R]) Asks(queue string, in *I) Action {
 }
 
 // targeted is the input of an action that also changes another queue, on which the caller needs the
-// same right.
-type targeted interface{ target() string }
+// same right. check refuses an input without that queue.
+type targeted interface {
+	target() string
+	check() error
+}
 
 // preview is the input of an action that may be a dry run.
 type preview interface{ isPreview() bool }
@@ -174,9 +177,11 @@ func (o Op[I, R]) Do(ctx context.Context, who *Caller, queue string, in *I) (*R,
 	a := o.Asks(queue, in)
 	err := who.May(a)
 	if t, ok := any(in).(targeted); ok && err == nil {
-		other := a
-		other.Queue = t.target()
-		err = who.May(other)
+		if err = t.check(); err == nil {
+			other := a
+			other.Queue = t.target()
+			err = who.May(other)
+		}
 	}
 	if o.Acts && who.Service.o.ReadOnly {
 		err = problemForbidden.With("%s is not allowed here: the API is read-only", a.Verb)
