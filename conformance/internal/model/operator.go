@@ -82,7 +82,7 @@ func (s *shard) removeQueued(job core.Job, payloads []core.Payload, now core.Ins
 	})
 	changed = len(left) < len(job.Payloads)
 	if job.RetryCount >= 0 && len(left) > 0 && left[0].Compare(job.Payloads[0]) != 0 {
-		job.RetryCount, job.PerformAt = -1, min(now, job.PerformAt)
+		job.RetryCount, job.Recoveries, job.PerformAt = -1, 0, min(now, job.PerformAt)
 	}
 	if job.Payloads = left; len(left) == 0 {
 		delete(s.queued, job.ID)

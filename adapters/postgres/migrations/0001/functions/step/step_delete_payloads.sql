@@ -59,7 +59,7 @@ BEGIN
       WHERE q.shard = v_locked.shard AND q.id = p_ids[n];
       v_rest := j.retry_count >= 0 AND v_first IS DISTINCT FROM (SELECT f.data FROM {schema}.payloads_of(v_locked.shard, p_ids[n], 1) f);
       IF v_rest THEN
-        UPDATE {schema}.jobs q SET retry_count = -1, perform_at = least(q.perform_at, v_locked.now)
+        UPDATE {schema}.jobs q SET retry_count = -1, recoveries = 0, perform_at = least(q.perform_at, v_locked.now)
         WHERE q.shard = v_locked.shard AND q.id = p_ids[n];
         v_reply.earliest := v_locked.now;
         v_eased := v_eased + 1;
