@@ -163,6 +163,7 @@ func deletePayloadsClaimed(e *env) {
 }
 
 func deletePayloadsConditions(e *env) {
+	e.clock.Advance(time.Second)
 	e.bringInJobs(job("old", fresh(start), pay("p", 1)), job("failed", retrying(start, 0), pay("p", 1)))
 	young := retrying(start, 0)
 	young.FirstPush = start + 1

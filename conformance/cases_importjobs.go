@@ -86,6 +86,7 @@ func importJobsStores(e *env) {
 	jobs := oddJobs()
 	e.bringInJobs(jobs...)
 	for _, j := range jobs {
+		j.FirstPush = min(j.FirstPush, e.now())
 		e.same("the job "+j.ID, e.queued(j.ID), j)
 	}
 	e.same("the queued by time", e.queuedIDs(), []string{"a", "b", "c", "d", "e"})
@@ -176,6 +177,8 @@ func importJobsUnite(e *env) {
 	e.bringInJobs(job("a", state(start.Add(time.Second), 4), pay("p", 1)), job("b", state(start, 2), pay("p", 1)))
 	e.same("an older one", e.queued("a").State, state(start, 4))
 	e.same("a younger one", e.queued("b").State, state(start, 3))
+	e.bringInJobs(job("c", state(start.Add(time.Hour), 0), pay("p", 1)))
+	e.same("one of a faster clock", e.queued("c").State, state(e.now(), 0))
 }
 
 func importJobsParts(e *env) {

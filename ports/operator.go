@@ -120,7 +120,8 @@ type Operator interface {
 	// counts nothing more, except that payloads that were revived or purged meanwhile come back. A
 	// ChangedAt may be in the future; until then a step with a Before skips the dead letter.
 	//
-	// A job keeps its payloads with Score and Meta, and its State. If the id has a queued job, the
+	// A job keeps its payloads with Score and Meta, and its State, but a FirstPush in the future
+	// becomes now: else steps with a Before would skip the job until then. If the id has a queued job, the
 	// payloads merge into it by the queue's rule, and the State becomes that of core.MergeImport. A
 	// claimed job stays; the imported one waits behind it, like a push, and a dead letter of its id
 	// stays. Handled counts all jobs that the step has reached, whether they changed anything or

@@ -24,13 +24,13 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 		return ports.StepReply{}, err
 	}
 	running := false
-	reply, err := s.b.step(ctx, r.Shard, nil, func(sh *shard, _ core.Instant) ports.StepReply {
+	reply, err := s.b.step(ctx, r.Shard, nil, func(sh *shard, now core.Instant) ports.StepReply {
 		if running = r.OnlyPaused && !q.paused.Load(); running {
 			return ports.StepReply{}
 		}
 		reply := ports.StepReply{Reached: len(r.DeadLetters) + len(r.Jobs), Handled: len(r.Jobs)}
 		for i := range r.Jobs {
-			sh.bringIn(&r.Jobs[i])
+			sh.bringIn(r.Jobs[i], now)
 		}
 		for _, d := range r.DeadLetters {
 			d.Payloads = normal(d.Payloads)
@@ -56,7 +56,8 @@ func normal(payloads []core.Payload) []core.Payload {
 }
 
 // bringIn adds a job of another queue.
-func (s *shard) bringIn(j *core.Job) {
+func (s *shard) bringIn(j core.Job, now core.Instant) {
+	j.FirstPush = min(j.FirstPush, now)
 	e := s.entity(j.ID)
 	s.superseded += int64(e.payloads.MergeBy(s.rule(), normal(j.Payloads)))
 	if e.queued {

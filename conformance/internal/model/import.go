@@ -29,7 +29,7 @@ func (m *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 	s := q.shards[r.Shard.Index]
 	if len(r.Jobs) > 0 {
 		return stepNamed(r.Jobs, func(j core.Job) (changed, finished bool) {
-			s.bringInJob(j)
+			s.bringInJob(j, m.Now())
 			return true, true
 		}, m.Now()), nil
 	}
@@ -55,7 +55,8 @@ func (s *shard) bringIn(d core.DeadLetter) (changed bool) {
 }
 
 // bringInJob adds a job that another queue had.
-func (s *shard) bringInJob(j core.Job) {
+func (s *shard) bringInJob(j core.Job, now core.Instant) {
+	j.FirstPush = min(j.FirstPush, now)
 	there, ok := s.queued[j.ID]
 	j.Payloads = s.merge(there.Payloads, normal(j.Payloads))
 	if ok {

@@ -19,7 +19,7 @@ while ARGV[i] do
   local last, payloads = i + 6 + 3 * tonumber(ARGV[i + 6]), {}
   for k = i + 7, last, 3 do payloads[#payloads + 1] = {score = tonumber(ARGV[k]), data = ARGV[k + 1], meta = ARGV[k + 2]} end
   ids[#ids + 1] = ARGV[i]
-  coming[#coming + 1] = {at = tonumber(ARGV[i + 1]), first = tonumber(ARGV[i + 2]), retry = tonumber(ARGV[i + 3]),
+  coming[#coming + 1] = {at = tonumber(ARGV[i + 1]), first = math.min(tonumber(ARGV[i + 2]), now), retry = tonumber(ARGV[i + 3]),
     recoveries = tonumber(ARGV[i + 4]), error = ARGV[i + 5], payloads = payloads}
   i = last + 1
 end

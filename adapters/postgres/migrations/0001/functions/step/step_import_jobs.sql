@@ -32,7 +32,7 @@ BEGIN
   END IF;
   v_arrivals := ARRAY(
     SELECT ROW((CASE WHEN j.wins THEN 'put_back' ELSE 'push' END)::{schema}.arrival_kind, CASE WHEN j.wins THEN c_keep ELSE c_earliest END, 0,
-      p_times[u.place], p_firsts[u.place], u.score, p_retries[u.place], p_recoveries[u.place], p_ids[u.place], p_errors[u.place], u.data, u.meta,
+      p_times[u.place], least(p_firsts[u.place], v_locked.now), u.score, p_retries[u.place], p_recoveries[u.place], p_ids[u.place], p_errors[u.place], u.data, u.meta,
       NULL)::{schema}.arrival
     FROM unnest(p_places, p_scores, p_data, p_meta) WITH ORDINALITY u (place, score, data, meta, nth) CROSS JOIN LATERAL (
       SELECT CASE WHEN h.coming = h.queued THEN p_retries[u.place] > h.retry_count ELSE h.coming END AS wins
