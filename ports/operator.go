@@ -121,12 +121,13 @@ type Operator interface {
 	// ChangedAt may be in the future; until then a step with a Before skips the dead letter.
 	//
 	// A job keeps its payloads with Score and Meta, and its State, but a FirstPush in the future
-	// becomes now: else steps with a Before would skip the job until then. If the id has a queued job, the
-	// payloads merge into it by the queue's rule, and the State becomes that of core.MergeImport. A
-	// claimed job stays; the imported one waits behind it, like a push, and a dead letter of its id
-	// stays. Handled counts all jobs that the step has reached, whether they changed anything or
-	// not. To repeat the call changes nothing more, except that jobs that were claimed or deleted
-	// meanwhile come back, and that payloads that the rule drops count again as superseded.
+	// becomes now: else steps with a Before would skip the job until then. If the id has a queued
+	// job, the payloads merge into it by the queue's rule, and the State becomes that of
+	// core.MergeImport. A claimed job stays; the imported one waits behind it, like a push, and a
+	// dead letter of its id stays. Handled counts all jobs that the step has reached, whether they
+	// changed anything or not. To repeat the call changes nothing more, except that jobs that were
+	// claimed or deleted meanwhile come back, and that payloads that the rule drops count again as
+	// superseded.
 	//
 	// Errors: those of ImportRequest.Validate, and ErrShardCountMismatch if the layout is not the
 	// queue's, and ErrNotPaused if the request is OnlyPaused and the shard is not paused: then

@@ -31,8 +31,7 @@ const (
 	VerbDelete      Verb = "delete"
 	VerbCancel      Verb = "cancel"
 	// VerbMove moves jobs and dead letters from one queue to another. Authorize is asked for both.
-	// It permits to read payloads indirectly: whoever may see those of the target sees what was
-	// moved there.
+	// A client that may see the payloads of the target then sees those that were moved there.
 	VerbMove   Verb = "move"
 	VerbRevive Verb = "revive"
 	VerbPurge  Verb = "purge"
