@@ -46,14 +46,14 @@ func ExampleHold() {
 	ctx, store := context.Background(), memory.New(memory.Options{})
 	entries := skein.NewQueue("entries", skein.QueueOptions[string]{MaxRetries: skein.NoRetries, Exhausted: skein.Hold})
 	client := skein.NewClient(store, skein.ClientOptions{})
-	for _, entry := range []string{"+10", "-70", "+20"} {
+	for _, entry := range []string{"17 +10", "18 -70", "19 +20"} {
 		if err := entries.Push(ctx, client, "account-7", entry); err != nil {
 			log.Fatal(err)
 		}
 	}
 	credit := false
 	handler := entries.Each(func(_ context.Context, account, entry string) error {
-		if entry == "-70" && !credit {
+		if entry == "18 -70" && !credit {
 			return fmt.Errorf("no money")
 		}
 		fmt.Println(account, entry)
@@ -79,10 +79,10 @@ func ExampleHold() {
 	}
 	run()
 	// Output:
-	// account-7 +10
-	// held: account-7 at "-70": no money
-	// account-7 -70
-	// account-7 +20
+	// account-7 17 +10
+	// held: account-7 at "18 -70": no money
+	// account-7 18 -70
+	// account-7 19 +20
 }
 
 // In Each, SettleIn settles the payload at hand: a ledger books each entry exactly once, also if a
@@ -91,14 +91,14 @@ func ExampleSettleIn_each() {
 	ctx, store := context.Background(), memory.New(memory.Options{})
 	entries := skein.NewQueue("entries", skein.QueueOptions[string]{MaxRetries: skein.NoRetries})
 	client := skein.NewClient(store, skein.ClientOptions{})
-	for _, entry := range []string{"+10", "-70", "+20"} {
+	for _, entry := range []string{"17 +10", "18 -70", "19 +20"} {
 		if err := entries.Push(ctx, client, "account-7", entry); err != nil {
 			log.Fatal(err)
 		}
 	}
 
 	handler := entries.Each(func(ctx context.Context, account, entry string) error {
-		if entry == "-70" {
+		if entry == "18 -70" {
 			return fmt.Errorf("no money")
 		}
 		// On Postgres: pgx.BeginFunc, SettleIn with store.Tx(tx), and the writes in tx.

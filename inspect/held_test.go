@@ -51,7 +51,7 @@ func TestHeldJobsAreListedAndReleased(t *testing.T) {
 	if diff := cmp.Diff(ids[:7], heldIDs(t, s, inspect.ListOptions{Limit: 7})); diff != "" {
 		t.Errorf("the first held jobs (-want +got):\n%s", diff)
 	}
-	if c := s.counts(); c.Held != 40 || c.Retrying != 41 || c.Lag != 0 {
+	if c := s.counts(); c.Held != 40 || c.Oldest.IsZero() || c.Retrying != 41 || c.Lag != 0 {
 		t.Errorf("counts %+v; want 40 held of 41 with a failure, and no lag", c)
 	}
 	for _, o := range []inspect.ListOptions{
@@ -133,5 +133,14 @@ func TestFirstPayloadsAreTakenByName(t *testing.T) {
 	s.holds("queued a at 0s retries 0 [q] boom", "queued b at 1h0m0s retries 0 [q]", "dead a at 0s [p] boom", "dead b at 0s [p] buried by hand")
 	if _, err := s.BuryFirst(t.Context(), "orders", append(named("a", "q"), named("a", "q")...)); !errors.Is(err, inspect.ErrInvalidRequest) {
 		t.Errorf("an id named twice: %v; want ErrInvalidRequest", err)
+	}
+}
+
+// Held jobs are never due, so a queue that has only such jobs has no Oldest.
+func TestHeldJobsAreNotTheOldest(t *testing.T) {
+	s := newFixture(t)
+	s.held("a", "b")
+	if c := s.counts(); c.Held != 2 || !c.Oldest.IsZero() {
+		t.Errorf("counts %+v; want 2 held and no Oldest", c)
 	}
 }

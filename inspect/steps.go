@@ -12,9 +12,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// BulkOptions are the options of an action on all entries of a kind: RunAllNow, BuryFailed,
-// BuryFresh, DeleteFailed, DeleteFresh, DeleteAll, MoveAll, ReviveAll, PurgeAll, MoveMorgue and
-// EditAll. Actions on named entries have no options. The zero value is ready.
+// BulkOptions are the options of an action on all entries of a kind: RunAllNow, ReleaseAll,
+// BuryFailed, BuryFresh, DeleteFailed, DeleteFresh, DeleteAll, MoveAll, ReviveAll, PurgeAll,
+// MoveMorgue and EditAll. Actions on named entries have no options. The zero value is ready.
 type BulkOptions struct {
 	// Progress is called after each step that made progress, from the caller's goroutine. nil means
 	// no call.
@@ -23,7 +23,8 @@ type BulkOptions struct {
 	// last changed before it. The zero value, or a time in the future, means the time at which the
 	// action begins, by the store's clock.
 	Before time.Time
-	// Prefix limits the action to the ids with that prefix. Empty means all ids.
+	// Prefix limits the action to the ids with that prefix. Empty means all ids. ReleaseAll refuses
+	// a Prefix.
 	Prefix string
 	// Group limits an action on dead letters to those of a group, a name that [Inspector.Groups]
 	// has returned. Empty means all groups. It can't be combined with Prefix.

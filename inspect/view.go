@@ -134,7 +134,8 @@ type Counts struct {
 	// that failed or were buried by their handler.
 	Processed int64
 	Failed    int64
-	// Oldest is the smallest PerformAt of the queued jobs. It is zero if no job is queued.
+	// Oldest is the smallest PerformAt of the queued jobs. It is zero if no job is queued, or if all
+	// of them are held and so never due.
 	Oldest time.Time
 	// Lag is the longest time that a job has waited for a server. It is 0 if no job waits. A queued
 	// job waits from its PerformAt on, an orphan from the end of the lease under which it was
@@ -305,7 +306,7 @@ func countsOf(c *ports.Counts, orphaned int64, left core.Head, now core.Instant)
 		Processed: c.Processed, Failed: c.Failed, Lag: c.Oldest.Earlier(left).Lag(now), Quarantined: c.Quarantined,
 		Superseded: c.Superseded, Held: c.Held,
 	}
-	if c.Oldest.OK {
+	if c.Oldest.OK && c.Oldest.Due != core.MaxInstant { // held jobs are never due
 		counts.Oldest = c.Oldest.Due.Time()
 	}
 	return counts

@@ -15,7 +15,7 @@ func TestHeldJobsAreShownAndReleased(t *testing.T) {
 	h.hold("boom", "a", "b")
 	says(t, h.get("/"), "2 jobs held after the last retry")
 	list := h.get("/jobs?q=orders&list=held")
-	says(t, list, "● held", "boom", "Release")
+	says(t, list, "● held", "boom", "Release", "skein job bury-first")
 	id := h.get("/id?q=orders&id=a")
 	says(t, id, "it is held, since its retries", "Release")
 	if strings.Contains(id, "2255") {

@@ -33,7 +33,9 @@ func (b *bulkFlags) add(f *pflag.FlagSet) {
 		f.BoolVar(&b.all, "all", false, "act on all that match, not on named ids")
 		with = "with --all: "
 	}
-	f.StringVar(&b.o.Prefix, "prefix", "", with+"only ids with this prefix")
+	if b.verb != "release" { // ReleaseAll accepts no Prefix
+		f.StringVar(&b.o.Prefix, "prefix", "", with+"only ids with this prefix")
+	}
 	f.StringVar(&b.errorText, "error", "", with+"only those whose error has this `TEXT` in it")
 	f.StringVar(&b.before, "before", "", with+"only jobs first pushed, or dead letters last changed, before this `TIME`; an age such as 24h is a TIME too")
 	f.IntVar(&b.o.Rate, "rate", 0, with+"at most this many entries a second; 0 is no limit")

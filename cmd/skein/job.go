@@ -15,16 +15,16 @@ func (a *app) jobCommand() *cobra.Command {
 		a.listJobs(), a.getJob(), a.listPayloads(), a.why(), a.push(),
 		a.onJobs("run-now", "Make queued jobs due: --all takes delayed jobs too, --all with --error only failed ones; held jobs are released", "skein job run-now orders --all --error timeout --rate 100", "made due",
 			(*inspect.Inspector).RunNow, (*inspect.Inspector).RunAllNow, nil),
-		a.onJobs("release", "Release held jobs: they run with all their retries anew", "skein job release ledger account-7", "released",
+		a.onJobs("release", "Release held jobs: they run with all their retries anew; a job that waits for a retry only becomes due", "skein job release ledger account-7", "released",
 			(*inspect.Inspector).Release, (*inspect.Inspector).ReleaseAll, nil),
 		a.cancelJobs(),
-		a.onJobs("bury", "Move queued jobs to the morgue: --all takes jobs that have failed, --fresh the others", "skein job bury orders 42 43", "buried",
+		a.onJobs("bury", "Move queued jobs to the morgue, with all payloads: --all takes jobs that have failed, held ones too, --fresh the others", "skein job bury orders 42 43", "buried",
 			(*inspect.Inspector).Bury, (*inspect.Inspector).BuryFailed, (*inspect.Inspector).BuryFresh),
-		a.onJobs("rm", "Remove queued jobs; --all takes only jobs that have failed, --fresh only those that have not", "skein job rm orders 42", "removed",
+		a.onJobs("rm", "Remove queued jobs, with all payloads; --all takes only jobs that have failed, held ones too, --fresh only those that have not", "skein job rm orders 42", "removed",
 			(*inspect.Inspector).Delete, (*inspect.Inspector).DeleteFailed, (*inspect.Inspector).DeleteFresh),
-		a.onFirst("bury-first", "Move the first payload of a queued job to the morgue; a held job continues with the others", `skein job bury-first ledger account-7 '{"amount":-70}'`, "buried",
+		a.onFirst("bury-first", "Move the first payload of a queued job to the morgue; a held job continues with the others", `skein job bury-first ledger account-7 '{"number":17,"amount":-70}'`, "buried",
 			(*inspect.Inspector).BuryFirst),
-		a.onFirst("rm-first", "Remove the first payload of a queued job; a held job continues with the others", `skein job rm-first ledger account-7 '{"amount":-70}'`, "removed",
+		a.onFirst("rm-first", "Remove the first payload of a queued job; a held job continues with the others", `skein job rm-first ledger account-7 '{"number":17,"amount":-70}'`, "removed",
 			(*inspect.Inspector).DeleteFirst),
 		a.moveJobs(),
 	)
@@ -71,7 +71,7 @@ func (a *app) listJobs() *cobra.Command {
 	c.Flags().StringVar(&l.sort, "sort", "", "time, when they may run; id, of a queue with an index of ids; retrying, retrying_id and retries, those with a failure by time, id or how often they failed (default time, with --prefix id)")
 	c.Flags().StringVar(&l.o.Prefix, "prefix", "", "only ids with this prefix, in lists by id")
 	c.Flags().BoolVar(&l.o.Fresh, "fresh", false, "only jobs without a failure")
-	c.Flags().BoolVar(&l.o.Held, "held", false, "only jobs that are held after their last retry, by id")
+	c.Flags().BoolVar(&l.o.Held, "held", false, "only jobs that are held after their last retry, by id; without --prefix, --fresh, --desc and --from")
 	c.Flags().BoolVar(&claimed, "claimed", false, "list claimed jobs, in the order of their claims")
 	return c
 }

@@ -153,7 +153,7 @@ func (c *call) edit(b *EditBody) (*BulkReply, error) {
 // Match chooses entries of an action on all of a kind. All fields must hold; without any field it
 // chooses all.
 type Match struct {
-	Prefix Given `json:"prefix,omitempty" doc:"ids with this prefix; run-now needs a queue with an index of ids for it"`
+	Prefix Given `json:"prefix,omitempty" doc:"ids with this prefix; run-now needs a queue with an index of ids for it, and release refuses it"`
 	Group  Given `json:"group,omitempty" doc:"dead letters of this group, from the list of groups; not together with prefix"`
 	Error  Given `json:"error,omitempty" doc:"entries whose error, as stored or as decoded, contains this text"`
 }

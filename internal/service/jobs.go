@@ -13,7 +13,7 @@ type JobsQuery struct {
 	From   string `query:"from" doc:"where to begin, inclusive: a time, an id or a number of retries, according to sort"`
 	Prefix string `query:"prefix" doc:"only ids with this prefix, in lists by id"`
 	Fresh  bool   `query:"fresh" doc:"only jobs without a failure, sorted by time or id"`
-	Held   bool   `query:"held" doc:"only held jobs, sorted by time or retrying, ascending and without from"`
+	Held   bool   `query:"held" doc:"only held jobs, sorted by time or retrying, ascending, without from, prefix and fresh"`
 }
 
 // JobRow is a queued job.

@@ -19,10 +19,10 @@ func (q *statsQuery) about(a *Action) { a.Queue = q.Queue }
 type Counts struct {
 	Length       int64     `json:"length" doc:"queued jobs: fresh and retrying"`
 	MorgueLength int64     `json:"morgue_length" doc:"ids in the morgue"`
-	Waiting      int64     `json:"waiting" doc:"jobs that wait for a server: queued and orphaned"`
+	Waiting      int64     `json:"waiting" doc:"jobs that wait for a server: queued, with those that are held, and orphaned"`
 	Lag          float64   `json:"lag" doc:"the seconds for which the job that has waited longest has been due, or orphaned"`
 	Fresh        int64     `json:"fresh" doc:"queued jobs without a failure"`
-	Retrying     int64     `json:"retrying" doc:"queued jobs with a failure"`
+	Retrying     int64     `json:"retrying" doc:"queued jobs with a failure, with those that are held"`
 	Held         int64     `json:"held" doc:"queued jobs that are held after their last retry, among retrying"`
 	Claimed      int64     `json:"claimed" doc:"claimed jobs, orphaned ones too"`
 	Orphaned     int64     `json:"orphaned" doc:"claimed jobs whose server is gone"`
@@ -30,7 +30,7 @@ type Counts struct {
 	Processed    int64     `json:"processed" doc:"jobs done since the queue began"`
 	Failed       int64     `json:"failed" doc:"jobs that failed or were buried since the queue began"`
 	Superseded   int64     `json:"superseded" doc:"payloads that the merge rule has dropped since the queue began"`
-	Oldest       time.Time `json:"oldest,omitzero" doc:"when the first queued job is or was due"`
+	Oldest       time.Time `json:"oldest,omitzero" doc:"when the first queued job is or was due; absent if none is queued, or if all are held"`
 }
 
 func countsOf(c *inspect.Counts) Counts {
