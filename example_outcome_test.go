@@ -112,6 +112,6 @@ func ExampleSettleIn_each() {
 		log.Fatal(err)
 	}
 	// Output:
-	// account-7 +10
-	// account-7 +20
+	// account-7 17 +10
+	// account-7 19 +20
 }

@@ -163,6 +163,7 @@ func TestHTTPAPIOnEveryStore(t *testing.T) {
 			c.ask(http.MethodGet, "/queues/orders/jobs?sort=id&payloads=1000&limit=3", "")
 			c.unharmed()
 			c.claimAndCancel(store, token)
+			c.firstAndMoved(store)
 			c.theRest(store)
 			for path, item := range c.document.Paths.Map() {
 				for method := range item.Operations() {
@@ -277,6 +278,41 @@ func (c *apiClient) claimAndCancel(store ports.ShardStore, token int64) {
 	}
 	if err := store.Release(c.t.Context(), turn.Lease); err != nil {
 		c.t.Fatal(err)
+	}
+}
+
+// firstAndMoved takes the first payloads of a job away, and moves what is left of it and what was
+// buried to another queue.
+func (c *apiClient) firstAndMoved(store ports.ShardStore) {
+	c.t.Helper()
+	const id = "a/b"
+	ctx := c.t.Context()
+	if _, err := store.Declare(ctx, ports.DeclareRequest{Queue: "aside", Shards: 1}); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := store.Pause(ctx, "aside"); err != nil {
+		c.t.Fatal(err)
+	}
+	var entries []core.Entry
+	for n, data := range []string{"\xff", "", "text"} {
+		entries = append(entries, core.Entry{ID: id, Payload: core.Payload{Data: []byte(data), Score: float64(n)}})
+	}
+	if _, err := store.Push(ctx, ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries}); err != nil {
+		c.t.Fatal(err)
+	}
+	first := func(field, value string) any {
+		return map[string]any{"first": []any{map[string]any{"id": id, "payload": map[string]string{field: value}}}}
+	}
+	c.handles(0, "/queues/{queue}/jobs/bury-first", first("data", "text")) // it is not first
+	c.handles(1, "/queues/{queue}/jobs/bury-first", first("data_base64", "/w=="))
+	c.handles(1, "/queues/{queue}/jobs/delete-first", first("data", ""))
+	c.handles(0, "/queues/{queue}/jobs/release", map[string]any{"match": map[string]any{}})
+	c.handles(2, "/queues/{queue}/jobs/move", map[string]any{"ids": []string{id}, "to": "aside"})
+	c.handles(0, "/queues/{queue}/morgue/move", map[string]any{"match": map[string]any{}, "to": "aside"}) // by its id it has gone already
+	found, err := store.Find(ctx, ports.FindRequest{Queue: "aside", ID: id, Payloads: 9})
+	if err != nil || found.Queued == nil || len(found.Queued.Payloads) != 1 || string(found.Queued.Payloads[0].Data) != "text" ||
+		found.DeadLetter == nil || len(found.DeadLetter.Payloads) != 1 || string(found.DeadLetter.Payloads[0].Data) != "\xff" {
+		c.t.Errorf("the other queue has %+v, %v", found, err)
 	}
 }
 
