@@ -331,28 +331,23 @@ func importJobsLarge(e *env) {
 		e.bringInJobs(job(id, fresh(start), large))
 		ids, more = append(ids, id), append(more, job(id, fresh(start), q))
 	}
-	// check compares scores only: a difference of such payloads would take minutes to print.
-	check := func(what string, reached int, before, after []float64) {
+	check := func(what string, reached int, before, after []core.Payload) {
 		e.tb.Helper()
 		for i, id := range ids {
 			want := before
 			if i < reached {
 				want = after
 			}
-			var scores []float64
-			for _, p := range e.queued(id).Payloads {
-				scores = append(scores, p.Score)
-			}
-			e.same(what+" of "+id, scores, want)
+			e.same(what+" of "+id, e.queued(id).Payloads, want)
 		}
 	}
-	without, with := []float64{large.Score}, []float64{large.Score, q.Score}
+	without, with := []core.Payload{large}, []core.Payload{large, q}
 	for at := 0; at < len(ids); {
 		reply, err := e.store.Import(e.ctx, e.importJobs(more[at:]...))
 		e.must(err, "Import")
 		e.same("whether a job was reached, and all that were are handled", [2]bool{reply.Reached > 0, reply.Handled == reply.Reached}, [2]bool{true, true})
 		at += max(1, reply.Reached)
-		check("the scores after an import", at, without, with)
+		check("the payloads after an import", at, without, with)
 	}
 	for at := 0; at < len(ids); {
 		step := ports.JobStep{Shard: e.shard, IDs: ids[at:]}
@@ -363,7 +358,7 @@ func importJobsLarge(e *env) {
 		e.must(err, "Delete of payloads")
 		e.same("whether a job was reached, and all that were are handled", [2]bool{reply.Reached > 0, reply.Handled == reply.Reached}, [2]bool{true, true})
 		at += max(1, reply.Reached)
-		check("the scores after a deletion", at, with, without)
+		check("the payloads after a deletion", at, with, without)
 	}
 }
 
