@@ -497,19 +497,6 @@ var (
 	})
 )
 
-// importsSomeLarge imports one job onto a large one, and counts those after it as reached.
-func importsSomeLarge(s full) full {
-	return replace(s, "Import", func(ctx context.Context, r ports.ImportRequest) (ports.StepReply, error) {
-		asked := len(r.Jobs)
-		r.Jobs = r.Jobs[:min(asked, 1)]
-		reply, err := s.Import(ctx, r)
-		if err == nil && asked > 1 {
-			reply.Handled, reply.Reached = asked, asked
-		}
-		return reply, err
-	})
-}
-
 func importsWhileRunning(s full) full {
 	return replace(s, "Import", func(ctx context.Context, r ports.ImportRequest) (ports.StepReply, error) {
 		r.OnlyPaused = false

@@ -109,7 +109,6 @@ func brokenStores() []brokenStore {
 		{"imports jobs over those with as many failures", "import jobs/keeps the state of the job with more failures", wrapped(importsAsPutBack)},
 		{"imports jobs by their failures only", "import jobs/keeps a held job held", wrapped(importsOverHeld)},
 		{"keeps the time of a fresh job", "import jobs/keeps the state of the job with more failures", wrapped(importsAsLater)},
-		{"imports some large jobs and counts all", "import jobs/says how far it came with large jobs", wrapped(importsSomeLarge)},
 		{"imports into a shard that runs", "import jobs/imports into a shard that must be paused only while it is", wrapped(importsWhileRunning)},
 		{"imports payloads over smaller scores", "import jobs/merges payloads with those of a queued job", wrapped(replacesPayloads)},
 		{"deletes jobs whole when payloads are named", "delete payloads/removes the named payloads and no other", wrapped(deletesWholeJobs)},

@@ -35,7 +35,6 @@ func importJobsCases() []namedCase {
 		{"imports into a paused queue", "Pause stops claims only", importJobsPaused},
 		{"imports into a shard that must be paused only while it is", ruleOnlyPaused, importOnlyPaused},
 		{"keeps a held job held", ruleImportState, importJobsHeld},
-		{"says how far it came with large jobs", "StepReply.Reached is how far the step came", importJobsLarge},
 		{"refuses a whole request for one invalid job", ruleImportWhole, importJobsRefused},
 		{"refuses more than a step moves", ruleImportWhole, importJobsTooMuch},
 		{"refuses another layout", "Import: ErrShardCountMismatch for a layout that is not the queue's, with nothing stored", importJobsLayout},
@@ -317,49 +316,6 @@ func importJobsHeld(e *env) {
 	recount := e.recount(0, func() {})
 	e.same("the counts, one by one", recount.After, recount.Before)
 	e.same("what is claimed", e.acquire("n1").claim(5), nil)
-}
-
-// importJobsLarge imports onto jobs whose records together exceed what some stores read in a step,
-// and deletes payloads of them.
-func importJobsLarge(e *env) {
-	large := sized(6<<20, 1)
-	q := pay("q", 2)
-	var ids []string
-	var more []core.Job
-	for i := range 3 {
-		id := fmt.Sprint("large", i)
-		e.bringInJobs(job(id, fresh(start), large))
-		ids, more = append(ids, id), append(more, job(id, fresh(start), q))
-	}
-	check := func(what string, reached int, before, after []core.Payload) {
-		e.tb.Helper()
-		for i, id := range ids {
-			want := before
-			if i < reached {
-				want = after
-			}
-			e.same(what+" of "+id, e.queued(id).Payloads, want)
-		}
-	}
-	without, with := []core.Payload{large}, []core.Payload{large, q}
-	for at := 0; at < len(ids); {
-		reply, err := e.store.Import(e.ctx, e.importJobs(more[at:]...))
-		e.must(err, "Import")
-		e.same("whether a job was reached, and all that were are handled", [2]bool{reply.Reached > 0, reply.Handled == reply.Reached}, [2]bool{true, true})
-		at += max(1, reply.Reached)
-		check("the payloads after an import", at, without, with)
-	}
-	for at := 0; at < len(ids); {
-		step := ports.JobStep{Shard: e.shard, IDs: ids[at:]}
-		for range step.IDs {
-			step.Payloads = append(step.Payloads, []core.Payload{q})
-		}
-		reply, err := e.store.Delete(e.ctx, step)
-		e.must(err, "Delete of payloads")
-		e.same("whether a job was reached, and all that were are handled", [2]bool{reply.Reached > 0, reply.Handled == reply.Reached}, [2]bool{true, true})
-		at += max(1, reply.Reached)
-		check("the payloads after a deletion", at, with, without)
-	}
 }
 
 func importJobsRefused(e *env) {
