@@ -199,7 +199,7 @@ func brokenStores() []brokenStore {
 }
 
 func allBroken() []brokenStore {
-	return slices.Concat(brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds(), brokenRecounts(), brokenMerges(), brokenHolds())
+	return slices.Concat(brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds(), brokenRecounts(), brokenMerges(), brokenHolds(), brokenUrgency())
 }
 
 // TestBrokenStoresFail holds the suite to its purpose: each broken store is caught by the case that

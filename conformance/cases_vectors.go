@@ -102,6 +102,7 @@ type mergeVectorCase struct {
 	Now                    core.Instant `json:"now_us"`
 	FirstPush              core.Instant `json:"first_push_us"`
 	Limit                  int64        `json:"limit_us"`
+	Urgency                int64        `json:"urgency_us"`
 	Queued, Coming, Merged jobVector
 }
 
@@ -134,7 +135,13 @@ func mergePush(e *env, id string, v *mergeVectorCase) {
 	rule := core.PushRule{Kind: kinds[v.Policy], Limit: time.Duration(v.Limit) * time.Microsecond}
 	// One push may carry several payloads for the id; each merges by itself, to
 	// the same end.
-	e.pushBy(rule, v.Coming.entries(id)...)
+	entries := v.Coming.entries(id)
+	for i := range entries {
+		if v.Policy == "urgent" {
+			entries[i].When = core.Urgent(time.Duration(v.Urgency) * time.Microsecond)
+		}
+	}
+	e.pushBy(rule, entries...)
 }
 
 func mergeRevived(e *env, id string, v *mergeVectorCase) {

@@ -16,6 +16,7 @@ func wakeupCases() []namedCase {
 		{"reports a push", ruleWakeups, wakeupPush},
 		{"reports a push to another handle", ruleWakeups, wakeupOtherHandle},
 		{"reports a job that is due sooner", ruleWakeups, wakeupSooner},
+		{"reports an urgent push", ruleWakeups, wakeupUrgent},
 		{"reports jobs that an operator makes due", ruleWakeups, wakeupOperator},
 		{"reports a resume", ruleWakeups, wakeupResume},
 		{"reports a cancelled job", ruleWakeups, wakeupCancel},

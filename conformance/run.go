@@ -75,6 +75,7 @@ func groups(store ports.ShardStore) []group {
 		{"declare", declareCases()},
 		{"push", pushCases()},
 		{"merge rule", mergeRuleCases()},
+		{"urgent", urgentCases()},
 		{"input", inputCases()},
 		{"acquire", acquireCases()},
 		{"orphan", orphanCases()},

@@ -1,6 +1,9 @@
 package core
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Instant is a point in time in whole microseconds since the Unix epoch, from 0 to [MaxInstant]
 // (docs/rules.md 1, PerformAt). The zero value is the epoch itself.
@@ -54,9 +57,10 @@ func clamp(us int64) Instant {
 // When is the time at which a pushed job may run: an instant, or a delay from the store's now. The
 // zero value is the store's now (docs/rules.md 1, PerformAt).
 type When struct {
-	at    Instant
-	in    time.Duration
-	fixed bool
+	at     Instant
+	in     time.Duration
+	fixed  bool
+	urgent bool
 }
 
 // At returns the [When] of an instant. Validation refuses one outside 0 … [MaxInstant].
@@ -65,6 +69,29 @@ func At(t Instant) When { return When{at: t, fixed: true} }
 // In returns the [When] that is d after the store's now, by the store's clock. A negative
 // d is before it.
 func In(d time.Duration) When { return When{in: d} }
+
+// MinUrgency and MaxUrgency are the limits of [Urgent].
+const (
+	MinUrgency = time.Millisecond
+	MaxUrgency = 24 * time.Hour
+)
+
+// Urgent returns the [When] that is d before the store's now, of an entry that merges by
+// [Earliest], whatever the rule of its push is (docs/rules.md 2). So its job is claimed before the
+// jobs of its shard that became due up to d earlier. Validation refuses a d outside [MinUrgency] …
+// [MaxUrgency].
+func Urgent(d time.Duration) When { return When{in: -d, urgent: true} }
+
+// Urgent reports whether w was made by [Urgent].
+func (w When) Urgent() bool { return w.urgent }
+
+// Rule returns the rule by which an entry with this time merges, if its push carries rule.
+func (w When) Rule(rule PushRule) PushRule {
+	if w.urgent {
+		return PushRule{Kind: Earliest}
+	}
+	return rule
+}
 
 // Fixed returns the instant of a When made by [At]; ok is false for others.
 func (w When) Fixed() (t Instant, ok bool) { return w.at, w.fixed }
@@ -78,4 +105,16 @@ func (w When) Resolve(now Instant) Instant {
 		return w.at
 	}
 	return now.Add(w.in)
+}
+
+// validate returns [ErrInvalidTime] for an instant or an urgency outside the limits.
+func (w When) validate() error {
+	if w.fixed && (w.at < 0 || w.at > MaxInstant) {
+		return fmt.Errorf("%w: %v; a job can run at times from %v to %v", ErrInvalidTime,
+			w.at.Time(), Instant(0).Time(), MaxInstant.Time().Truncate(time.Second))
+	}
+	if d := -w.in; w.urgent && (d < MinUrgency || d > MaxUrgency) {
+		return fmt.Errorf("%w: an urgency of %v; give %v to %v", ErrInvalidTime, d, MinUrgency, MaxUrgency)
+	}
+	return nil
 }

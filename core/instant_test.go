@@ -87,6 +87,18 @@ func TestInstantTimeAndMinute(t *testing.T) {
 	}
 }
 
+func TestAnUrgentEntryMergesByItsOwnRule(t *testing.T) {
+	debounce := core.PushRule{Kind: core.Debounce, Limit: time.Hour}
+	for _, when := range []core.When{{}, core.At(7), core.In(-time.Hour)} {
+		if when.Urgent() || when.Rule(debounce) != debounce {
+			t.Errorf("%+v is urgent", when)
+		}
+	}
+	if when := core.Urgent(time.Hour); !when.Urgent() || when.Rule(debounce) != (core.PushRule{Kind: core.Earliest}) {
+		t.Errorf("%+v merges by %+v; want Earliest", when, when.Rule(debounce))
+	}
+}
+
 func TestWhen(t *testing.T) {
 	type view struct {
 		At      core.Instant
@@ -105,6 +117,7 @@ func TestWhen(t *testing.T) {
 		{"in a while", core.In(time.Millisecond), view{Delay: time.Millisecond, Resolve: 1100}},
 		{"a while ago", core.In(-40 * time.Microsecond), view{Delay: -40 * time.Microsecond, Resolve: 60}},
 		{"long ago", core.In(-time.Hour), view{Delay: -time.Hour, Resolve: 0}},
+		{"urgently", core.Urgent(time.Millisecond), view{Delay: -time.Millisecond}},
 		{"in the longest while", core.In(math.MaxInt64), view{Delay: math.MaxInt64, Resolve: core.MaxInstant}},
 	}
 	for _, tt := range tests {

@@ -19,12 +19,20 @@ type mergeVector struct {
 	Now       core.Instant `json:"now_us"`
 	FirstPush core.Instant `json:"first_push_us"`
 	LimitUS   int64        `json:"limit_us"`
+	UrgencyUS int64        `json:"urgency_us"`
 	Queued    vectorJob
 	Coming    vectorJob
 	Merged    vectorJob
 }
 
 func (v *mergeVector) rule(t *testing.T) core.PushRule {
+	if v.Policy == "urgent" {
+		urgent := core.Urgent(time.Duration(v.UrgencyUS) * time.Microsecond)
+		if at := core.Pushed(urgent, v.Now).PerformAt; at != v.Coming.PerformAt {
+			t.Errorf("the push has the time %d, want %d", at, v.Coming.PerformAt)
+		}
+		return urgent.Rule(core.PushRule{Kind: core.Debounce})
+	}
 	kinds := map[string]core.RuleKind{"keep": core.Keep, "earliest": core.Earliest, "debounce": core.Debounce}
 	kind, known := kinds[v.Policy]
 	if !known {

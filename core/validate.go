@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -48,7 +47,8 @@ var (
 type Entry struct {
 	ID string
 	Payload
-	// When is when the job may run if the entry creates it. The zero value is the store's now.
+	// When is when the job may run if the entry creates it. The zero value is the store's now. If
+	// the id has a queued job, the rule of the push decides, or that of an [Urgent] entry.
 	When When
 }
 
@@ -65,11 +65,7 @@ func (e *Entry) Validate() error {
 	if len(e.Meta) > MaxMetaBytes {
 		return fmt.Errorf("%w: Meta has %d bytes, at most %d are allowed", ErrInvalidPayload, len(e.Meta), MaxMetaBytes)
 	}
-	if at, fixed := e.When.Fixed(); fixed && (at < 0 || at > MaxInstant) {
-		return fmt.Errorf("%w: %v; a job can run at times from %v to %v", ErrInvalidTime,
-			at.Time(), Instant(0).Time(), MaxInstant.Time().Truncate(time.Second))
-	}
-	return nil
+	return e.When.validate()
 }
 
 // ValidateID returns [ErrInvalidID] unless id is non-empty UTF-8 of at most

@@ -75,7 +75,8 @@ type PushRequest struct {
 	Shards     int
 	Generation int64
 	// Rule decides the time of queued jobs that have not failed when entries merge into them. The
-	// zero value is core.Keep.
+	// zero value is core.Keep. An entry whose When is core.Urgent merges by core.Earliest instead
+	// (core.When.Rule).
 	Rule core.PushRule
 	// Entries are stored in order.
 	Entries []core.Entry

@@ -69,5 +69,5 @@ func (s *shard) push(entry *core.Entry, rule core.PushRule, reply *ports.PushRep
 	default:
 		reply.Duplicate++
 	}
-	s.restate(e, core.MergePush(e.State, pushed, rule))
+	s.restate(e, core.MergePush(e.State, pushed, entry.When.Rule(rule)))
 }

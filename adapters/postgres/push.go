@@ -93,6 +93,13 @@ func (s *Store) pushByTheRule(ctx context.Context, r *ports.PushRequest, list []
 	if _, known := s.byRule.Load(r.Queue); known {
 		return s.pushEach(ctx, r, list)
 	}
+	if urgent := urgentOf(r, list); urgent == len(list) && urgent > 0 {
+		all := *r
+		all.Rule = core.PushRule{Kind: core.Earliest}
+		r = &all
+	} else if urgent > 0 { // the functions of other pushes have one rule for all entries
+		return s.pushEach(ctx, r, list)
+	}
 	statements := pushStatements(r, list)
 	push := s.pushAll
 	if len(statements) == 1 && len(statements[0].ids) == 1 && len(statements[0].more.ids) == 0 {
@@ -106,21 +113,33 @@ func (s *Store) pushByTheRule(ctx context.Context, r *ports.PushRequest, list []
 	return p, err
 }
 
+// urgentOf returns how many of the entries are urgent.
+func urgentOf(r *ports.PushRequest, list []storekit.Routed) (n int) {
+	for _, at := range list {
+		if r.Entries[at.Position].When.Urgent() {
+			n++
+		}
+	}
+	return n
+}
+
 const pushByRuleSQL = `SELECT status, now, coalesce(index, -1), coalesce(earliest, 0), coalesce(new, 0), coalesce(merged, 0), coalesce(superseded, 0)
 FROM {schema}.push_by_rule(p_queue => $1, p_shards => $2, p_generation => $3, p_now => $4, p_rule => $5::smallint, p_limit => $6,
-  p_index => $7, p_ids => $8, p_at => $9, p_delay => $10, p_scores => $11, p_data => $12, p_meta => $13)`
+  p_index => $7, p_ids => $8, p_at => $9, p_delay => $10, p_scores => $11, p_data => $12, p_meta => $13, p_urgent => $14)`
 
 // pushEach pushes by the function push_by_rule, which merges one entry after another by any rule.
 func (s *Store) pushEach(ctx context.Context, r *ports.PushRequest, list []storekit.Routed) (p pushResult, err error) {
 	var st pushStatement
+	var urgent []bool
 	for _, at := range inOrderOfIDs(r, list) {
 		en := &r.Entries[at.Position]
+		urgent = append(urgent, en.When.Urgent())
 		st.time(en.When)
 		st.add(at.Shard, en.ID, en.Payload)
 	}
 	err = s.call(ctx, ifRolledBack, func(ctx context.Context) error {
 		p = pushResult{}
-		rows, err := s.pool.Query(ctx, s.sql(pushByRuleSQL), st.args(s, r)[:pushArgs]...)
+		rows, err := s.pool.Query(ctx, s.sql(pushByRuleSQL), append(st.args(s, r)[:pushArgs], urgent)...)
 		if err != nil {
 			return err
 		}

@@ -42,6 +42,8 @@ type inboxEntry struct {
 	Score float64       `json:"score"`
 	At    *core.Instant `json:"at,omitempty"`
 	In    int64         `json:"in,omitempty"`
+	// Urgent is true if it merges by core.Earliest.
+	Urgent bool `json:"urgent,omitempty"`
 }
 
 // pushTxSQL puts entries into the inbox, and returns a status and the time. It names the schema of
@@ -115,7 +117,7 @@ func (t *Tx) wakes(queue string, rows []inboxEntry) (notified string, others map
 func inboxEntryOf(e *core.Entry, shards int) inboxEntry {
 	row := inboxEntry{
 		Shard: core.ShardOf(e.ID, shards), ID: e.ID, Data: e.Payload.Data, Meta: e.Meta,
-		Score: core.NormalScore(e.Score), In: e.When.Delay().Microseconds(),
+		Score: core.NormalScore(e.Score), In: e.When.Delay().Microseconds(), Urgent: e.When.Urgent(),
 	}
 	if at, fixed := e.When.Fixed(); fixed {
 		row.At, row.In = &at, 0

@@ -117,9 +117,12 @@ func terms(r *ports.PushRequest, list []storekit.Routed) []byte {
 	}
 	for _, at := range list {
 		w := r.Entries[at.Position].When
-		if at, ok := w.Fixed(); ok {
+		switch at, fixed := w.Fixed(); {
+		case fixed:
 			b = fmt.Appendf(b, " @%d", at)
-		} else {
+		case w.Urgent():
+			b = fmt.Appendf(b, " !%d", w.Delay().Microseconds())
+		default:
 			b = fmt.Appendf(b, " +%d", w.Delay().Microseconds())
 		}
 	}

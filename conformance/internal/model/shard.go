@@ -29,7 +29,7 @@ func (s *shard) push(entries []core.Entry, rule core.PushRule, reply *ports.Push
 		}
 	}
 	if queued {
-		state = core.MergePush(job.State, state, rule)
+		state = core.MergePush(job.State, state, entries[0].When.Rule(rule))
 	}
 	s.queued[id] = core.Job{ID: id, Payloads: payloads.List(), State: state}
 }

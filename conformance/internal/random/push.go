@@ -109,7 +109,8 @@ func (d *driver) entry() core.Entry {
 		},
 		When: pick(d, "when", core.When{}, core.When{}, core.When{},
 			core.In(-time.Second), core.In(time.Second), core.In(10*time.Second+time.Nanosecond),
-			core.At(now), core.At(now.Add(time.Second)), core.At(0), core.At(core.MaxInstant)),
+			core.At(now), core.At(now.Add(time.Second)), core.At(0), core.At(core.MaxInstant),
+			core.Urgent(time.Second), core.Urgent(time.Hour)),
 	}
 	if meta := pick(d, "meta", "", "", "m", "n"); meta != "" {
 		e.Meta = []byte(meta)

@@ -4,7 +4,8 @@
 -- KEYS: meta jobs ready claims
 -- ARGV: 1 now or '', 2 "shards generation", 3 '' if the rule is keep and all is due now, else
 --   "rule limit", rule 1 for earliest and 2 for debounce and the limit in µs, and, unless all is
---   due now, @instant or +delay of each entry; then for each: id, packed job that is due now
+--   due now, @instant or +delay of each entry, or !delay of one that merges by earliest; then for
+--   each: id, packed job that is due now
 -- Returns now if all entries have made jobs, else {'met', now, how many of the first entries it
 --   has stored, how many of these have made jobs, how many have added a payload to one, how many
 --   were superseded at once},
@@ -19,16 +20,17 @@ local index, paused, layout = read_meta()
 if index == nil then return {'unknown'} end
 if layout ~= believed then return {'mismatch', layout} end
 local rule, limit = string.match(terms, '^(%d) (%d+)')
-local times = {} -- when entries are due, if not now
-for how, n in string.gmatch(terms, '([@+])(-?%d+)') do
+local times, urgent = {}, {} -- when entries are due, if not now, and which merge by earliest
+for how, n in string.gmatch(terms, '([@+!])(-?%d+)') do
   times[#times + 1] = how == '@' and tonumber(n) or instant(now + n)
+  urgent[#times] = how == '!'
 end
 
 -- merge changes the state of a queued job as a push for it does (rules 2).
-local function merge(job, coming)
+local function merge(job, coming, by)
   job.first = math.min(job.first, now)
-  if job.retry >= 0 or (rule or '0') == '0' then return end
-  if rule == '1' then job.at = math.min(job.at, coming)
+  if job.retry >= 0 or (by or '0') == '0' then return end
+  if by == '1' then job.at = math.min(job.at, coming)
   else job.at = math.max(job.at, math.min(coming, instant(job.first + limit))) end
 end
 
@@ -72,7 +74,7 @@ for _, n in ipairs(merged) do
     item.job.first = now
     there[id] = item
   end
-  merge(item.job, times[n] or now)
+  merge(item.job, times[n] or now, urgent[n] and '1' or rule)
   local more, _, own = items.unite(item, packed.decode(ARGV[2 * n + 3], now).list)
   added, superseded = added + more, superseded + (own or 0)
 end

@@ -1,14 +1,17 @@
 -- Does what push does, for a queue with any merge rule: one entry after another, in the order
 -- given, which is that of (shard, id) and then of the call. Each entry has its PerformAt p_at, or
--- for -1 p_delay after now. superseded is how many entries the rule has dropped at once.
+-- for -1 p_delay after now, and one of p_urgent merges by Earliest. superseded is how many entries
+-- the rule has dropped at once.
 CREATE FUNCTION {schema}.push_by_rule(p_queue text, p_shards int, p_generation bigint, p_now bigint, p_rule smallint, p_limit bigint,
-  p_index int[], p_ids text[], p_at bigint[], p_delay bigint[], p_scores double precision[], p_data bytea[], p_meta bytea[])
+  p_index int[], p_ids text[], p_at bigint[], p_delay bigint[], p_scores double precision[], p_data bytea[], p_meta bytea[],
+  p_urgent boolean[])
 RETURNS TABLE (status text, now bigint, index int, earliest bigint, new bigint, merged bigint, superseded bigint) LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
 SET lock_timeout = '500ms' AS {$}
 #variable_conflict use_column
 DECLARE
-  c_keep   CONSTANT smallint := 0;     -- core.Keep
+  c_keep     CONSTANT smallint := 0;   -- core.Keep
+  c_earliest CONSTANT smallint := 1;   -- core.Earliest
   c_margin CONSTANT bigint := 500000;  -- half a second
   v_first    int;
   v_rule     int;
@@ -32,9 +35,10 @@ BEGIN
   END IF;
   FOR e IN
     SELECT v_first + u.index AS shard, lead(u.index) OVER w IS DISTINCT FROM u.index AS last,
-      ROW('push', p_rule, p_limit, CASE WHEN u.at >= 0 THEN u.at ELSE {schema}.later(v_now, coalesce(u.delay, 0)) END, v_now, u.score, -1, 0,
+      ROW('push', CASE WHEN u.urgent THEN c_earliest ELSE p_rule END, p_limit, CASE WHEN u.at >= 0 THEN u.at ELSE {schema}.later(v_now, coalesce(u.delay, 0)) END, v_now, u.score, -1, 0,
         u.id, '', u.data, u.meta, NULL)::{schema}.arrival AS arrival
-    FROM unnest(p_index, p_ids, p_at, p_delay, p_scores, p_data, p_meta) WITH ORDINALITY u (index, id, at, delay, score, data, meta, nth)
+    FROM unnest(p_index, p_ids, p_at, p_delay, p_scores, p_data, p_meta, p_urgent)
+      WITH ORDINALITY u (index, id, at, delay, score, data, meta, urgent, nth)
     WINDOW w AS (ORDER BY u.nth) ORDER BY u.nth
   LOOP
     v_met := {schema}.merge_arrival(e.shard, v_rule, e.arrival);
@@ -42,7 +46,7 @@ BEGIN
     v_dropped := v_dropped + v_met.superseded;
     v_merged := v_merged + v_met.added::int;
     v_own := v_own + (v_met.superseded > 0 AND NOT v_met.added)::int;
-    IF v_met.is_new OR p_rule <> c_keep THEN
+    IF v_met.is_new OR (e.arrival).rule <> c_keep THEN
       v_due := least(v_due, v_met.due);
     END IF;
     CONTINUE WHEN NOT e.last;

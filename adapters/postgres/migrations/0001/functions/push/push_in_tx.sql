@@ -1,6 +1,7 @@
 -- Pushes entries in a caller's transaction: into the inbox, so that it waits for no other
 -- transaction and none waits for it. The entries are a JSON array of {shard, id, data, meta,
--- score, at, in}: data and meta in base64, the PerformAt either at, or in microseconds from now.
+-- score, at, in, urgent}: data and meta in base64, the PerformAt either at, or in microseconds from
+-- now. An urgent one merges by Earliest.
 -- When the transaction commits, a wake-up for each shard in p_wake is sent through p_channel.
 -- status is ok, unknown_queue, layout_mismatch, not_utf8 for a caller's session that would turn
 -- ids into other texts, or search_path for a session in which functions would not call the
@@ -33,11 +34,11 @@ BEGIN
   END IF;
   status := 'ok';
   INSERT INTO {schema}.inbox (shard, kind, rule, rule_limit, perform_at, first_push, score, id, data, meta)
-  SELECT v_first + e.shard, 'push', p_rule, p_limit, coalesce(e.at, {schema}.later(push_in_tx.now, coalesce(e."in", 0))), push_in_tx.now,
+  SELECT v_first + e.shard, 'push', CASE WHEN e.urgent THEN 1 /* core.Earliest */ ELSE p_rule END, p_limit, coalesce(e.at, {schema}.later(push_in_tx.now, coalesce(e."in", 0))), push_in_tx.now,
     e.score, e.id, decode(e.data, 'base64'), decode(e.meta, 'base64')
   FROM ROWS FROM (json_to_recordset(p_entries)
-    AS (shard int, id text, data text, meta text, score double precision, at bigint, "in" bigint)
-  ) WITH ORDINALITY AS e (shard, id, data, meta, score, at, "in", place)
+    AS (shard int, id text, data text, meta text, score double precision, at bigint, "in" bigint, urgent boolean)
+  ) WITH ORDINALITY AS e (shard, id, data, meta, score, at, "in", urgent, place)
   ORDER BY e.place;
   PERFORM pg_notify(p_channel, p_queue || '/' || w.index) FROM unnest(p_wake) AS w (index);
 END {$};
