@@ -170,6 +170,37 @@ func ExampleEarliest() {
 	// ann in 5m0s <nil>
 }
 
+// An urgent job overtakes those that became due up to ten minutes earlier. It makes an id that
+// waits for a later time due as well.
+func ExampleUrgent() {
+	ctx, store := context.Background(), skeintest.New()
+	accounts := skein.NewQueue("accounts", skein.QueueOptions[string]{Shards: 1})
+	for _, id := range []string{"ann", "bob", "eve"} {
+		if err := accounts.Push(ctx, store.Client, id, "sync"); err != nil {
+			log.Fatal(err)
+		}
+		store.Advance(time.Minute)
+	}
+	if err := accounts.Push(ctx, store.Client, "dan", "report", skein.In(24*time.Hour)); err != nil {
+		log.Fatal(err)
+	}
+	if err := accounts.Push(ctx, store.Client, "dan", "password changed", skein.Urgent(10*time.Minute)); err != nil {
+		log.Fatal(err)
+	}
+	handler := accounts.Handler(func(_ context.Context, id string, payloads []string) error {
+		fmt.Println(id, payloads)
+		return nil
+	})
+	if _, err := skein.NewServer(store, skein.ServerOptions{Lanes: 1}, handler).RunDue(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// dan [report password changed]
+	// ann [sync]
+	// bob [sync]
+	// eve [sync]
+}
+
 // A document is indexed when it has been quiet for five seconds, and at the latest
 // a minute after its first change.
 func ExampleDebounce() {

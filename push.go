@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// PushOption is an option of one push: [Score], [Meta], [At], [In] or [Tell].
+// PushOption is an option of one push: [Score], [Meta], [At], [In], [Urgent] or [Tell].
 type PushOption interface {
 	set(e *optioned)
 }
@@ -21,6 +21,8 @@ type PushOption interface {
 type optioned struct {
 	RawEntry
 	tell *Met
+	// urgent is set by Urgent, and timed by At and In.
+	urgent, timed bool
 }
 
 type pushOption func(*optioned)
@@ -47,8 +49,8 @@ func Meta(meta []byte) PushOption {
 // [ErrInvalidTime].
 func At(t time.Time) PushOption {
 	return pushOption(func(e *optioned) {
-		e.When = core.When{}
-		if !t.IsZero() {
+		e.When, e.timed = core.When{}, !t.IsZero()
+		if e.timed {
 			e.When = core.At(instantOf(t))
 		}
 	})
@@ -70,7 +72,25 @@ func instantOf(t time.Time) core.Instant {
 // due at once, ahead of the jobs that are due now. If the time would be after 2255, the push is
 // refused with [ErrInvalidTime].
 func In(d time.Duration) PushOption {
-	return pushOption(func(e *optioned) { e.When = core.In(d) })
+	return pushOption(func(e *optioned) { e.When, e.timed = core.In(d), true })
+}
+
+// Urgent makes the job overtake the jobs of its shard that became due up to d earlier, from a
+// millisecond to 24 hours. No job waits for an urgent one that is pushed more than d after it
+// became due, so urgent jobs starve nothing. Among shards, the [Lag] scheduler prefers an urgent
+// job in the same way.
+//
+// Urgent pushes the job as if d ago, by the rule [Earliest], whatever the queue's PushRule is. So
+// the job of an id is as urgent as its most urgent push, and a queued job that waits for a later
+// time, such as that of an earlier [At] or of [Snooze], becomes due. A job that has failed keeps
+// the time of its retry, and a held job stays held. If the id's job is running, the urgent payload
+// waits until it ends; if that job fails or is snoozed, its new time counts for both. In a queue
+// with [Debounce] the next push that is not urgent postpones the job again.
+//
+// Another d is refused with [ErrInvalidTime], and Urgent together with At or In with
+// [ErrInvalidOptions].
+func Urgent(d time.Duration) PushOption {
+	return pushOption(func(e *optioned) { e.When, e.urgent = core.Urgent(d), true })
 }
 
 // Tell stores in met what the push met, once the store has replied. After an error met is left as
@@ -216,9 +236,12 @@ func (q *Queue[T]) encode(to *optioned, from *Entry[T]) error {
 		}
 		option.set(to)
 	}
+	if to.urgent && to.timed {
+		return fmt.Errorf("%w: Urgent together with At or In; give one of them", ErrInvalidOptions)
+	}
 	to.Score = core.NormalScore(to.Score)
 	checked := to.RawEntry
-	if d := to.When.Delay(); d > 0 {
+	if d := to.When.Delay(); d > 0 && !to.When.Urgent() {
 		checked.When = core.At(instantOf(time.Now().Add(d)))
 	}
 	return checked.Validate()

@@ -57,7 +57,7 @@ type QueueOptions[T any] struct {
 	Score func(payload T) float64
 	// PushRule decides the time of a queued job when a push merges into it. It applies only to jobs
 	// that have not failed. Default: the queued job's time is kept. See [Earliest] and [Debounce];
-	// Debounce also decides when a push without [At] and [In] is due.
+	// Debounce also decides when a push without [At], [In] and [Urgent] is due.
 	PushRule PushRule
 	// MaxPayloadBytes is the maximum size of an encoded payload. A longer one is refused with
 	// [ErrInvalidPayload]. Default 512 KiB.
@@ -169,10 +169,11 @@ type PushRule struct {
 func Earliest() PushRule { return PushRule{rule: core.PushRule{Kind: core.Earliest}} }
 
 // Debounce returns the [PushRule] that runs a job when nothing was pushed for its id for the time
-// quiet, and at the latest limit after the first push. A push without [At] and [In] is due after
-// quiet. A push with one of them delays the job to its own time instead. A push whose payload is a
-// duplicate or superseded counts too. With quiet 0, all pushes need a time of their own. A limit of
-// 0 means one minute. The queue is invalid if quiet is negative or exceeds the limit.
+// quiet, and at the latest limit after the first push. A push without [At], [In] and [Urgent] is
+// due after quiet. A push with At or In delays the job to its own time instead. A push whose
+// payload is a duplicate or superseded counts too. With quiet 0, all pushes need a time of their
+// own. A limit of 0 means one minute. The queue is invalid if quiet is negative or exceeds the
+// limit.
 func Debounce(quiet, limit time.Duration) PushRule {
 	return PushRule{rule: core.PushRule{Kind: core.Debounce, Limit: limit}, quiet: quiet}
 }

@@ -103,7 +103,7 @@ func (a *app) push() *cobra.Command {
 	var layout layoutFlags
 	var score float64
 	var at string
-	var in time.Duration
+	var in, urgent time.Duration
 	c := a.command("push QUEUE ID", "Push a payload, byte for byte as the queue's codec has it", `skein job push orders 42 --payload '{"paid":true}'`, cobra.ExactArgs(2), nil)
 	f := c.Flags()
 	payload.add(f, "payload", "the payload")
@@ -111,6 +111,7 @@ func (a *app) push() *cobra.Command {
 	f.Float64Var(&score, "score", 0, "its place among the payloads of the id, lowest first; without it the present time in seconds")
 	f.StringVar(&at, "at", "", "when it may run, a `TIME` such as 2026-01-02T15:04:05Z; now without it")
 	f.DurationVar(&in, "in", 0, "the job may run after this time from now")
+	f.DurationVar(&urgent, "urgent", 0, "overtake the jobs that became due up to this time earlier, at most 24h; not with --at or --in")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		entry := core.Entry{ID: args[1], Payload: core.Payload{Score: score}, When: core.In(in)}
 		if !f.Changed("score") {
@@ -122,6 +123,12 @@ func (a *app) push() *cobra.Command {
 				return usage(cmd, fmt.Errorf("--at %s; give a time such as 2026-01-02T15:04:05Z, and not --in with it", at))
 			}
 			entry.When = core.At(core.InstantOf(t))
+		}
+		if f.Changed("urgent") {
+			if at != "" || in != 0 {
+				return usage(cmd, fmt.Errorf("--urgent together with --at or --in; give one of them"))
+			}
+			entry.When = core.Urgent(urgent)
 		}
 		data, there, err := payload.bytes(a.stdin)
 		if err != nil {
