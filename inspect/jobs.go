@@ -204,31 +204,18 @@ func (i *Inspector) onFirst(
 	}
 	a.progress.Total = len(first)
 	id := func(f FirstPayload) string { return f.ID }
-	return a.end(onEntries(ctx, i, a, queue, first, id, chunksOfFirst, func(s Store, shard core.Shard, chunk []FirstPayload) (ports.StepReply, error) {
+	steps := func(first []FirstPayload) iter.Seq[[]FirstPayload] {
+		return wholeSteps(first, func(f *FirstPayload) (string, []core.Payload) {
+			return f.ID, []core.Payload{{Data: f.Data}}
+		})
+	}
+	return a.end(onEntries(ctx, i, a, queue, first, id, steps, func(s Store, shard core.Shard, chunk []FirstPayload) (ports.StepReply, error) {
 		named := ports.JobStep{Shard: shard, First: make([][]byte, len(chunk))}
 		for at := range chunk {
 			named.IDs, named.First[at] = append(named.IDs, chunk[at].ID), chunk[at].Data
 		}
 		return step(s, ctx, named)
 	}))
-}
-
-// chunksOfFirst divides first payloads into steps, of at most ports.MaxStep jobs and
-// core.MaxStepBytes.
-func chunksOfFirst(first []FirstPayload) iter.Seq[[]FirstPayload] {
-	return func(yield func([]FirstPayload) bool) {
-		for len(first) > 0 {
-			n, size := 0, 0
-			for n < min(len(first), ports.MaxStep) && (n == 0 || size+len(first[n].Data) <= core.MaxStepBytes) {
-				size += len(first[n].Data)
-				n++
-			}
-			if !yield(first[:n]) {
-				return
-			}
-			first = first[n:]
-		}
-	}
 }
 
 // repeated returns the position of an id that occurs before in the list, if there is one.

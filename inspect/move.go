@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -187,20 +186,13 @@ func (m *mover) id(ctx context.Context, shard core.Shard, id string) error {
 
 // jobs moves queued jobs of a shard that were first pushed before an instant.
 func (m *mover) jobs(ctx context.Context, shard core.Shard, jobs []ports.JobView, before core.Instant) error {
-	var whole []core.Job
-	for at := range jobs {
-		if v := &jobs[at]; len(v.Payloads) == v.Count && fits(v.Payloads) {
-			whole = append(whole, v.Job)
-			continue
-		}
-		moved, err := m.job(ctx, shard, jobs[at].ID, before)
-		m.action.met += moved
-		m.action.pass(1, moved)
-		if err != nil {
-			return err
-		}
+	whole, err := withoutParts(m, jobs,
+		func(v *ports.JobView) (core.Job, bool) { return v.Job, len(v.Payloads) == v.Count && fits(v.Payloads) },
+		func(v *ports.JobView) (int, error) { return m.job(ctx, shard, v.ID, before) })
+	if err != nil {
+		return err
 	}
-	for chunk := range wholeChunks(whole, func(j *core.Job) []core.Payload { return j.Payloads }) {
+	for chunk := range wholeSteps(whole, payloadsOfJob) {
 		if err := m.putJobs(ctx, chunk); err != nil {
 			return err
 		}
@@ -223,35 +215,20 @@ func deletion(shard core.Shard, jobs []core.Job, before core.Instant) ports.JobS
 	}
 }
 
-// job moves one queued job in parts, lowest payloads first. It takes as many payloads as the job
-// had, and returns 1 if it has moved any. An interrupted move of the job counts nothing.
+// job moves one queued job in parts, unless it was first pushed at or after an instant, 0 for any.
 func (m *mover) job(ctx context.Context, shard core.Shard, id string, before core.Instant) (moved int, err error) {
-	r := ports.FindRequest{Queue: m.from, ID: id, Payloads: core.MaxTurnPayloads, After: &ports.PayloadCursor{Place: ports.PlaceQueued}}
-	for left := 0; ; r.MaxCount = -1 {
-		found, err := persist(ctx, m.inspector, func(s Store) (ports.Found, error) { return s.Find(ctx, r) })
-		if err != nil {
-			return 0, err
-		}
+	return m.inParts(ctx, id, ports.PlaceQueued, func(found *ports.Found) (p part, err error) {
 		v := found.Queued
 		if v == nil || len(v.Payloads) == 0 || before > 0 && v.FirstPush >= before {
-			return moved, nil
+			return p, nil
 		}
-		if r.MaxCount == 0 {
-			left = v.Count
+		jobs := []core.Job{v.Job}
+		if err := m.putJobs(ctx, jobs); err != nil {
+			return p, err
 		}
-		part := []core.Job{v.Job}
-		if err := m.putJobs(ctx, part); err != nil {
-			return 0, err
-		}
-		reply, err := persist(ctx, m.inspector, func(s Store) (ports.StepReply, error) { return s.Delete(ctx, deletion(shard, part, before)) })
-		if err != nil {
-			return 0, err
-		}
-		moved = max(moved, reply.Handled)
-		if left -= len(v.Payloads); left <= 0 || len(found.Next) == 0 {
-			return moved, nil
-		}
-	}
+		reply, err := persist(ctx, m.inspector, func(s Store) (ports.StepReply, error) { return s.Delete(ctx, deletion(shard, jobs, before)) })
+		return part{of: v.Count, payloads: len(v.Payloads), handled: reply.Handled}, err
+	})
 }
 
 // putJobs copies jobs, or parts of jobs, to the target.
@@ -261,20 +238,15 @@ func (m *mover) putJobs(ctx context.Context, jobs []core.Job) error {
 
 // letters moves dead letters of a shard that last changed before an instant.
 func (m *mover) letters(ctx context.Context, shard core.Shard, letters []ports.DeadLetterView, before core.Instant) error {
-	var whole []core.DeadLetter
-	for at := range letters {
-		if v := &letters[at]; len(v.Payloads) == v.Count && fits(v.Payloads) {
-			whole = append(whole, v.DeadLetter)
-			continue
-		}
-		moved, err := m.letter(ctx, shard, letters[at].ID, before)
-		m.action.met += moved
-		m.action.pass(1, moved)
-		if err != nil {
-			return err
-		}
+	whole, err := withoutParts(m, letters,
+		func(v *ports.DeadLetterView) (core.DeadLetter, bool) {
+			return v.DeadLetter, len(v.Payloads) == v.Count && fits(v.Payloads)
+		},
+		func(v *ports.DeadLetterView) (int, error) { return m.letter(ctx, shard, v.ID, before) })
+	if err != nil {
+		return err
 	}
-	for chunk := range wholeChunks(whole, func(d *core.DeadLetter) []core.Payload { return d.Payloads }) {
+	for chunk := range wholeSteps(whole, payloadsOfLetter) {
 		if err := m.putLetters(ctx, chunk); err != nil {
 			return err
 		}
@@ -292,44 +264,77 @@ func copied(d *core.DeadLetter) ports.DeadLetterRef {
 	return ports.DeadLetterRef{ID: d.ID, Payloads: convert(d.Payloads, func(p *core.Payload) []byte { return p.Data })}
 }
 
-// letter moves one dead letter in parts, lowest payloads first, unless it has changed since an
-// instant; 0 is the time of its first part. It returns 1 if it has moved any payload.
+// letter moves one dead letter in parts, unless it has changed at or after an instant; 0 is the
+// time of its first part.
 func (m *mover) letter(ctx context.Context, shard core.Shard, id string, before core.Instant) (moved int, err error) {
-	r := ports.FindRequest{Queue: m.from, ID: id, Payloads: core.MaxTurnPayloads, After: &ports.PayloadCursor{Place: ports.PlaceDead}}
-	for left := 0; ; r.MaxCount = -1 {
-		found, err := persist(ctx, m.inspector, func(s Store) (ports.Found, error) { return s.Find(ctx, r) })
-		if err != nil {
-			return 0, err
-		}
+	return m.inParts(ctx, id, ports.PlaceDead, func(found *ports.Found) (p part, err error) {
 		v := found.DeadLetter
 		if v == nil || len(v.Payloads) == 0 || before > 0 && v.ChangedAt >= before {
-			return moved, nil
-		}
-		if r.MaxCount == 0 {
-			left = v.Count
+			return p, nil
 		}
 		if before == 0 {
 			before = v.ChangedAt + 1
 		}
 		if err := m.putLetters(ctx, []core.DeadLetter{v.DeadLetter}); err != nil {
-			return 0, err
+			return p, err
 		}
 		refs := []ports.DeadLetterRef{copied(&v.DeadLetter)}
 		reply, err := persist(ctx, m.inspector, func(s Store) (ports.StepReply, error) { return stepOn(ctx, shard, Store.Purge, before)(s, refs) })
-		if err != nil {
-			return 0, err
-		}
-		moved = max(moved, reply.Handled)
-		if left -= len(v.Payloads); left <= 0 || len(found.Next) == 0 {
-			return moved, nil
-		}
-	}
+		return part{of: v.Count, payloads: len(v.Payloads), handled: reply.Handled}, err
+	})
 }
 
 // putLetters copies dead letters, or parts of them, to the target.
 func (m *mover) putLetters(ctx context.Context, letters []core.DeadLetter) error {
 	return put(ctx, m, letters, func(d core.DeadLetter) string { return d.ID },
 		func(r *ports.ImportRequest, some []core.DeadLetter) { r.DeadLetters = some })
+}
+
+// part is what was moved of an entry that had a number of payloads. The zero value is that nothing
+// is left to move.
+type part struct{ of, payloads, handled int }
+
+// inParts moves one entry in parts, lowest payloads first. It takes as many payloads as the entry
+// had, and returns 1 if it has moved any. An interrupted move of the entry counts nothing.
+func (m *mover) inParts(
+	ctx context.Context, id string, place ports.Place, move func(*ports.Found) (part, error),
+) (moved int, err error) {
+	r := ports.FindRequest{Queue: m.from, ID: id, Payloads: core.MaxTurnPayloads, After: &ports.PayloadCursor{Place: place}}
+	for left := 0; ; r.MaxCount = -1 {
+		found, err := persist(ctx, m.inspector, func(s Store) (ports.Found, error) { return s.Find(ctx, r) })
+		if err != nil {
+			return 0, err
+		}
+		p, err := move(&found)
+		if err != nil {
+			return 0, err
+		}
+		if r.MaxCount == 0 {
+			left = p.of
+		}
+		moved = max(moved, p.handled)
+		if left -= p.payloads; left <= 0 || p.payloads == 0 || len(found.Next) == 0 {
+			return moved, nil
+		}
+	}
+}
+
+// withoutParts moves one by one, in parts, the entries that don't fit into a step or came without
+// all payloads. It returns the others.
+func withoutParts[V, E any](m *mover, views []V, whole func(*V) (E, bool), move func(*V) (int, error)) (rest []E, err error) {
+	for at := range views {
+		if e, ok := whole(&views[at]); ok {
+			rest = append(rest, e)
+			continue
+		}
+		moved, err := move(&views[at])
+		m.action.met += moved
+		m.action.pass(1, moved)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return rest, nil
 }
 
 // put imports entries into the shards of the target.
@@ -357,19 +362,8 @@ func fits(payloads []core.Payload) bool {
 	return bound.Take(payloads) == len(payloads)
 }
 
-// wholeChunks splits entries that fit into a step each into steps.
-func wholeChunks[E any](entries []E, payloads func(*E) []core.Payload) iter.Seq[[]E] {
-	return func(yield func([]E) bool) {
-		for len(entries) > 0 {
-			var bound core.Bound
-			n := 0
-			for n < len(entries) && n < ports.MaxStep && bound.TakeWhole(payloads(&entries[n])) {
-				n++
-			}
-			if !yield(entries[:n]) {
-				return
-			}
-			entries = entries[n:]
-		}
-	}
+func payloadsOfJob(j *core.Job) (id string, payloads []core.Payload) { return j.ID, j.Payloads }
+
+func payloadsOfLetter(d *core.DeadLetter) (id string, payloads []core.Payload) {
+	return d.ID, d.Payloads
 }

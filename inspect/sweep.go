@@ -40,9 +40,10 @@ type kind[V, E any] interface {
 	// about the entry.
 	complete(ctx context.Context, v *V, before core.Instant) (bool, error)
 	show(*V) E
-	// sample keeps the first entries that a DryRun meets, and act acts on the chosen ones of a shard.
+	// sample keeps the first entries that a DryRun meets. act acts on the chosen ones of a shard;
+	// stored are the same entries as the store has returned them.
 	sample([]E)
-	act(ctx context.Context, shard core.Shard, chosen []E) error
+	act(ctx context.Context, shard core.Shard, chosen []E, stored []V) error
 }
 
 // sweep is an action on the matching entries of a kind. It looks at those that existed when it
@@ -119,7 +120,7 @@ func (s *sweep[V, E]) shard(ctx context.Context, shard core.Shard, left int) (li
 		if err != nil {
 			return false, err
 		}
-		if err := s.act(ctx, shard, c.entries); err != nil {
+		if err := s.act(ctx, shard, &c); err != nil {
 			return false, err
 		}
 		left -= c.looked
@@ -139,22 +140,24 @@ func (s *sweep[V, E]) shard(ctx context.Context, shard core.Shard, left int) (li
 	return false, nil
 }
 
-func (s *sweep[V, E]) act(ctx context.Context, shard core.Shard, chosen []E) error {
-	if s.going.o.DryRun {
-		s.kind.sample(chosen)
-		s.met += len(chosen)
-		s.pass(len(chosen), len(chosen))
+func (s *sweep[V, E]) act(ctx context.Context, shard core.Shard, c *choice[V, E]) error {
+	if n := len(c.entries); s.going.o.DryRun {
+		s.kind.sample(c.entries)
+		s.met += n
+		s.pass(n, n)
 		return nil
 	}
-	if err := s.kind.act(ctx, shard, chosen); err != nil {
+	if err := s.kind.act(ctx, shard, c.entries, c.stored); err != nil {
 		return fmt.Errorf("shard %v: %w", shard, err)
 	}
 	return nil
 }
 
 // choice is what a sweep has chosen from a page.
-type choice[E any] struct {
+type choice[V, E any] struct {
+	// entries are what match has seen, and stored the same entries as the store has returned them.
 	entries []E
+	stored  []V
 	// seen is how many entries of the page it has visited, and looked how many of them the action is
 	// about.
 	seen, looked int
@@ -164,7 +167,7 @@ type choice[E any] struct {
 
 // choose chooses the matching entries of a page, at most room of them among at most left looked
 // at. It passes entries that don't match.
-func (s *sweep[V, E]) choose(ctx context.Context, page []V, room, left int) (c choice[E], err error) {
+func (s *sweep[V, E]) choose(ctx context.Context, page []V, room, left int) (c choice[V, E], err error) {
 	before, now := s.going.at.Before, s.stats.Now
 	for ; c.seen < len(page) && len(c.entries) < room && c.looked < left; c.seen++ {
 		v := &page[c.seen]
@@ -182,7 +185,7 @@ func (s *sweep[V, E]) choose(ctx context.Context, page []V, room, left int) (c c
 		}
 		if there {
 			if e := s.kind.show(v); s.match == nil || s.match(e) {
-				c.entries = append(c.entries, e)
+				c.entries, c.stored = append(c.entries, e), append(c.stored, *v)
 			} else {
 				s.met++
 			}

@@ -16,9 +16,8 @@ type deadKind struct {
 	matches bool
 	// do acts on the chosen dead letters of a shard.
 	do func(context.Context, core.Shard, []DeadLetter) error
-	// move is set if the action moves the dead letters. kept are then those of the present page.
+	// move is set if the action moves the dead letters.
 	move *mover
-	kept map[string]ports.DeadLetterView
 	// edited has the ids that the sweep has changed and may meet again.
 	edited map[string]bool
 }
@@ -60,23 +59,10 @@ func (k *deadKind) fate(v *ports.DeadLetterView, before, _ core.Instant) fate {
 
 func (k *deadKind) complete(ctx context.Context, v *ports.DeadLetterView, before core.Instant) (bool, error) {
 	if k.going.o.Payloads != 0 || (k.going.o.DryRun || k.move != nil) && !k.matches {
-		k.keep(v)
 		return true, nil
 	}
 	there, err := k.inspector.complete(ctx, k.going.at.Queue, v)
-	k.keep(v)
 	return there && v.ChangedAt < before, err
-}
-
-// keep keeps a dead letter as it is stored, for a move.
-func (k *deadKind) keep(v *ports.DeadLetterView) {
-	if k.move == nil || k.going.o.DryRun {
-		return
-	}
-	if k.kept == nil {
-		k.kept = make(map[string]ports.DeadLetterView)
-	}
-	k.kept[v.ID] = *v
 }
 
 func (k *deadKind) show(v *ports.DeadLetterView) DeadLetter {
@@ -87,11 +73,9 @@ func (k *deadKind) sample(chosen []DeadLetter) {
 	k.going.samples = append(k.going.samples, chosen[:min(len(chosen), maxSamples-len(k.going.samples))]...)
 }
 
-func (k *deadKind) act(ctx context.Context, shard core.Shard, chosen []DeadLetter) error {
+func (k *deadKind) act(ctx context.Context, shard core.Shard, chosen []DeadLetter, stored []ports.DeadLetterView) error {
 	if k.move != nil {
-		letters := convert(chosen, func(d *DeadLetter) ports.DeadLetterView { return k.kept[d.ID] })
-		clear(k.kept)
-		return k.move.letters(ctx, shard, letters, k.going.at.Before)
+		return k.move.letters(ctx, shard, stored, k.going.at.Before)
 	}
 	return k.do(ctx, shard, chosen)
 }

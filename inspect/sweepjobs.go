@@ -32,9 +32,8 @@ type jobKind struct {
 	sortBy SortBy
 	which  whichJobs
 	step   jobStep
-	// move is set if the action moves the jobs. kept are then those of the present page.
+	// move is set if the action moves the jobs.
 	move *mover
-	kept map[string]ports.JobView
 	// matches is whether the action has a match.
 	matches bool
 }
@@ -120,7 +119,6 @@ func (k *jobKind) fate(v *ports.JobView, before, now core.Instant) fate {
 
 func (k *jobKind) complete(ctx context.Context, v *ports.JobView, before core.Instant) (bool, error) {
 	if !k.whole() || len(v.Payloads) == v.Count {
-		k.keep(v)
 		return true, nil
 	}
 	found, _, err := k.inspector.whole(ctx, k.going.at.Queue, v.ID, ports.PlaceQueued)
@@ -132,19 +130,7 @@ func (k *jobKind) complete(ctx context.Context, v *ports.JobView, before core.In
 	}
 	*v = *found.Queued
 	v.Count = len(v.Payloads)
-	k.keep(v)
 	return true, nil
-}
-
-// keep keeps a job as it is stored, for a move.
-func (k *jobKind) keep(v *ports.JobView) {
-	if k.move == nil || k.going.o.DryRun {
-		return
-	}
-	if k.kept == nil {
-		k.kept = make(map[string]ports.JobView)
-	}
-	k.kept[v.ID] = *v
 }
 
 func (k *jobKind) show(v *ports.JobView) QueuedJob { return k.inspector.views.queuedJob(v, k.sortBy) }
@@ -153,11 +139,9 @@ func (k *jobKind) sample(chosen []QueuedJob) {
 	k.going.jobs = append(k.going.jobs, chosen[:min(len(chosen), maxSamples-len(k.going.jobs))]...)
 }
 
-func (k *jobKind) act(ctx context.Context, shard core.Shard, chosen []QueuedJob) error {
+func (k *jobKind) act(ctx context.Context, shard core.Shard, chosen []QueuedJob, stored []ports.JobView) error {
 	if k.move != nil {
-		jobs := convert(chosen, func(j *QueuedJob) ports.JobView { return k.kept[j.ID] })
-		clear(k.kept)
-		return k.move.jobs(ctx, shard, jobs, k.going.at.Before)
+		return k.move.jobs(ctx, shard, stored, k.going.at.Before)
 	}
 	ids := convert(chosen, func(j *QueuedJob) string { return j.ID })
 	for chunk := range slices.Chunk(ids, ports.MaxStep) {

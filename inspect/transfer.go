@@ -188,26 +188,11 @@ func (b *importBatch) flush(ctx context.Context) error {
 	}
 	b.action.progress.Total += len(letters)
 	id := func(d core.DeadLetter) string { return d.ID }
-	return onReached(ctx, b.inspector, b.action, &b.away, letters, id, importChunks,
+	steps := func(letters []core.DeadLetter) iter.Seq[[]core.DeadLetter] {
+		return wholeSteps(letters, payloadsOfLetter)
+	}
+	return onReached(ctx, b.inspector, b.action, &b.away, letters, id, steps,
 		func(s Store, shard core.Shard, some []core.DeadLetter) (ports.StepReply, error) {
 			return s.Import(ctx, b.request(shard, some))
 		})
-}
-
-// importChunks splits the dead letters of a shard into steps. Each step has an id at most once.
-func importChunks(letters []core.DeadLetter) iter.Seq[[]core.DeadLetter] {
-	return func(yield func([]core.DeadLetter) bool) {
-		for len(letters) > 0 {
-			var bound core.Bound
-			n, there := 0, make(map[string]bool)
-			for n < len(letters) && n < ports.MaxStep && !there[letters[n].ID] && bound.TakeWhole(letters[n].Payloads) {
-				there[letters[n].ID] = true
-				n++
-			}
-			if !yield(letters[:n]) {
-				return
-			}
-			letters = letters[n:]
-		}
-	}
 }
