@@ -1,7 +1,6 @@
 -- Puts dead letters of another store into the morgue (ports.Operator.Import): the nth has
--- p_ids[n], p_times[n], p_errors[n] and p_groups[n], and the payloads whose p_places is n. The
--- caller's layout has p_shards shards and p_generation. If p_only_paused is set, the shard must be
--- paused.
+-- p_ids[n], p_times[n], p_errors[n] and p_groups[n], and the payloads whose p_places is n.
+-- lock_target has the other arguments.
 CREATE FUNCTION {schema}.step_import(p_queue text, p_index int, p_now bigint, p_shards int, p_generation bigint, p_only_paused boolean, p_ids text[],
   p_times bigint[], p_errors text[], p_groups text[], p_places int[], p_scores double precision[], p_data bytea[], p_meta bytea[])
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
@@ -15,15 +14,8 @@ DECLARE
   v_rule   int;
   v_superseded int;
 BEGIN
-  SELECT * INTO v_locked FROM {schema}.lock_shard(p_queue, p_index, p_now);
+  SELECT * INTO v_locked FROM {schema}.lock_target(p_queue, p_index, p_now, p_shards, p_generation, p_only_paused);
   v_reply.status := v_locked.status; v_reply.now := v_locked.now; v_reply.handled := 0; v_reply.more := false;
-  IF NOT EXISTS (
-    SELECT FROM {schema}.queues q WHERE q.name = p_queue COLLATE "C" AND q.shards = p_shards AND q.generation = p_generation
-  ) THEN
-    v_reply.status := {schema}.missing_layout(p_queue);
-  ELSIF p_only_paused AND v_reply.status = 'ok' AND NOT (SELECT s.paused FROM {schema}.shards s WHERE s.id = v_locked.shard) THEN
-    v_reply.status := 'not_paused';
-  END IF;
   IF v_reply.status <> 'ok' THEN
     RETURN v_reply;
   END IF;

@@ -1,9 +1,8 @@
 -- Puts jobs of another queue into this one (ports.Operator.Import): the nth has p_ids[n],
 -- p_times[n] as its PerformAt, p_firsts[n], p_retries[n], p_recoveries[n] and p_errors[n], and the
--- payloads whose p_places is n. The caller's layout has p_shards shards and p_generation. If
--- p_only_paused is set, the shard must be paused. A held job, or one with more failures than the
--- queued one, merges like a job put back, any other one like a push by Earliest (core.MergeImport).
--- A push that comes meanwhile makes a fresh job only, so neither differs.
+-- payloads whose p_places is n. lock_target has the other arguments. A held job, or one with more
+-- failures than the queued one, merges like a job put back, any other one like a push by Earliest
+-- (core.MergeImport). A push that comes meanwhile makes a fresh job only, so neither differs.
 CREATE FUNCTION {schema}.step_import_jobs(p_queue text, p_index int, p_now bigint, p_shards int, p_generation bigint, p_only_paused boolean, p_ids text[],
   p_times bigint[], p_firsts bigint[], p_retries int[], p_recoveries int[], p_errors text[], p_places int[], p_scores double precision[],
   p_data bytea[], p_meta bytea[])
@@ -18,15 +17,8 @@ DECLARE
   v_arrivals {schema}.arrival[];
   v_merged   record;
 BEGIN
-  SELECT * INTO v_locked FROM {schema}.lock_shard(p_queue, p_index, p_now);
+  SELECT * INTO v_locked FROM {schema}.lock_target(p_queue, p_index, p_now, p_shards, p_generation, p_only_paused);
   v_reply.status := v_locked.status; v_reply.now := v_locked.now; v_reply.handled := 0; v_reply.more := false;
-  IF NOT EXISTS (
-    SELECT FROM {schema}.queues q WHERE q.name = p_queue COLLATE "C" AND q.shards = p_shards AND q.generation = p_generation
-  ) THEN
-    v_reply.status := {schema}.missing_layout(p_queue);
-  ELSIF p_only_paused AND v_reply.status = 'ok' AND NOT (SELECT s.paused FROM {schema}.shards s WHERE s.id = v_locked.shard) THEN
-    v_reply.status := 'not_paused';
-  END IF;
   IF v_reply.status <> 'ok' OR cardinality(p_ids) = 0 THEN
     RETURN v_reply;
   END IF;
