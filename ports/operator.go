@@ -80,10 +80,10 @@ type Operator interface {
 	// core.BuriedByHand. With First it moves only the first payload of each job.
 	Bury(ctx context.Context, s JobStep) (StepReply, error)
 
-	// Delete removes queued jobs, or with JobStep.Payloads those payloads of them. A job that loses
-	// its last payload is removed; otherwise it keeps its State. So a caller that has copied
-	// payloads elsewhere removes exactly these, and not what was pushed since. With JobStep.First it
-	// removes only the first payload of each job.
+	// Delete removes queued jobs, or with JobStep.Payloads those payloads of them, so that a caller
+	// who has copied payloads elsewhere removes exactly these, and not what was pushed since. A job
+	// that loses its last payload is removed. With JobStep.First it removes only the first payload
+	// of each job.
 	Delete(ctx context.Context, s JobStep) (StepReply, error)
 
 	// Cancel requests that claimed jobs end. Their owner learns of it with its next turn, cancels

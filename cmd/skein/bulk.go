@@ -257,7 +257,7 @@ func (a *app) confirm(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, 
 		_, _ = fmt.Fprintf(a.stderr, "%s: %d match of %d checked, of %d", b.verb, r.Handled, r.Done, r.Total)
 	} else {
 		_, _ = fmt.Fprintf(a.stderr, "%s: at least %d match, at most %d; %d of %d checked",
-			b.verb, r.Handled, r.Handled+max(r.Total-r.Done, 0), r.Done, r.Total)
+			b.verb, r.Handled, r.Handled+r.Total-r.Done, r.Done, r.Total)
 	}
 	for at, id := range sampleIDs(&r) {
 		_, _ = fmt.Fprint(a.stderr, map[bool]string{true: ", such as ", false: ", "}[at == 0], quoted(id))

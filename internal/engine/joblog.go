@@ -191,14 +191,14 @@ func (l *jobLog) take(events []jobEvent) {
 // flush logs what was counted and is due.
 func (l *jobLog) flush(now time.Time) {
 	l.summed(l.failures.Due(now), l.panics.Due(now), l.refusals.Due(now))
-	l.held(l.burials.Due(now), l.holds.Due(now), l.recovered.Due(now), l.takeovers.Due(now))
+	l.more(l.burials.Due(now), l.holds.Due(now), l.recovered.Due(now), l.takeovers.Due(now))
 	l.hooks(l.failedHooks.Due(now), l.missedHooks.Due(now))
 }
 
 // flushAll logs all that was counted.
 func (l *jobLog) flushAll() {
 	l.summed(l.failures.Rest(), l.panics.Rest(), l.refusals.Rest())
-	l.held(l.burials.Rest(), l.holds.Rest(), l.recovered.Rest(), l.takeovers.Rest())
+	l.more(l.burials.Rest(), l.holds.Rest(), l.recovered.Rest(), l.takeovers.Rest())
 	l.hooks(l.failedHooks.Rest(), l.missedHooks.Rest())
 }
 
@@ -214,7 +214,7 @@ func (l *jobLog) summed(failures, panics, refusals []logs.Sum[jobEvent]) {
 	}
 }
 
-func (l *jobLog) held(burials, holds, recovered, takeovers []logs.Held) {
+func (l *jobLog) more(burials, holds, recovered, takeovers []logs.Held) {
 	for _, h := range burials {
 		l.log.Warn("more jobs buried", keyQueue, h.Key, keyCount, h.Count)
 	}
