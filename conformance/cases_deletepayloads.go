@@ -62,25 +62,23 @@ func deletePayloadsNamed(e *env) {
 	e.same("what is left of c", e.queued("c").Payloads, []core.Payload{pay("q", 2)})
 }
 
-func deletePayloadsSince(e *env) {
-	for _, n := range []int{3, 20} {
-		all := many(n)
-		e.bringInJobs(job("a", fresh(start), all...))
-		e.push(entry("a", "0001", 0.5), entry("a", "0002", 99), entry("a", "new", 1))
-		e.reported("how many were handled", e.deletePayloads("a", all...), 1)
-		e.same("what is left", e.queued("a").Payloads, []core.Payload{pay("0001", 0.5), pay("new", 1)})
-		e.byIDs(e.store.Delete, "a")
-	}
-}
+func deletePayloadsSince(e *env) { pushedSince(e, pay("0001", 0.5), pay("new", 1)) }
 
 func deletePayloadsSinceHigher(e *env) {
 	e.by(newest)
+	pushedSince(e, pay("new", 1), pay("0002", 99))
+}
+
+// pushedSince pushes equal payloads with a smaller and a larger score and a new one, and deletes
+// those that were there before; left are those that must stay.
+func pushedSince(e *env, left ...core.Payload) {
+	e.tb.Helper()
 	for _, n := range []int{3, 20} {
 		all := many(n)
 		e.bringInJobs(job("a", fresh(start), all...))
 		e.push(entry("a", "0001", 0.5), entry("a", "0002", 99), entry("a", "new", 1))
 		e.reported("how many were handled", e.deletePayloads("a", all...), 1)
-		e.same("what is left", e.queued("a").Payloads, []core.Payload{pay("new", 1), pay("0002", 99)})
+		e.same("what is left", e.queued("a").Payloads, left)
 		e.byIDs(e.store.Delete, "a")
 	}
 }
