@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
@@ -47,12 +48,14 @@ func TestDisturbedMemory(t *testing.T) {
 }
 
 func TestDisturbedModel(t *testing.T) {
+	tier.Long(t, "runs the whole suite on a second store in memory; TestDisturbedMemory is the short one")
 	t.Parallel()
 	RunDisturbed(t, unreliable(modelStore, 20))
 }
 
 // The faults of a broken store are seen although its calls are repeated.
 func TestDisturbanceHidesNoFault(t *testing.T) {
+	tier.Long(t, "runs a case for each broken store once more; TestBrokenStoresFail is the short one")
 	for _, b := range brokenStores() {
 		t.Run(b.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
