@@ -101,6 +101,9 @@ done`
 // $2. $3 are the arguments of initdb; the settings follow.
 const runPostgres = findPostgres + `
 port=$1 bind=$2 init=$3 && shift 3` + settingsAsFlags + `
+# Sessions that plan give memory back and take it again all the time, and page faults are slow on
+# some machines.
+export MALLOC_TOP_PAD_=4194304 MALLOC_TRIM_THRESHOLD_=67108864
 # Before 15 there is no choice of that.
 case $(initdb --help) in *--locale-provider*) ;; *) init= ;; esac
 initdb --pgdata=data --username=postgres --auth=trust --encoding=UTF8 --locale=C $init --no-sync >/dev/null || exit
