@@ -17,6 +17,8 @@ func brokenUrgency() []brokenStore {
 		{"shortens a backoff for an urgent push", "urgent/keeps the time of a job in backoff", wrapped(shortensBackoff)},
 		{"merges all entries of a push as urgent", "urgent/each entry of a push merges by its own rule", wrapped(allByEarliest)},
 		{"takes any urgency", "urgent/refuses an urgency outside the limits", wrapped(changesUrgent(mergesByRule))},
+		{"counts the wait of a job from before its push", "stats/counts the wait of an urgent job from its push", wrapped(oldestIs(func(j core.State) core.Instant { return j.PerformAt }))},
+		{"shows the wait of the first job only", "stats/shows the job that has waited longest behind urgent ones", wrapped(oldestIs(core.State.WaitsFrom))},
 		{"forgets urgency in a transaction", "transaction/an urgent push merges by Earliest", wrapped(forgetsUrgencyInTransactions)},
 	}
 }
@@ -90,4 +92,20 @@ type unurgent struct{ Transaction }
 func (tx *unurgent) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 	changeUrgent(&r, mergesByRule)
 	return tx.Transaction.Push(ctx, r)
+}
+
+// oldestIs shows in the counts when the first job waits from.
+func oldestIs(of func(core.State) core.Instant) func(s full) full {
+	return func(s full) full {
+		return replace(s, "Stats", func(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
+			all, err := s.Stats(ctx, r)
+			for i := range all {
+				page, failed := s.Jobs(ctx, ports.JobsRequest{PageRequest: ports.PageRequest{Queue: all[i].Queue.Name, Limit: 1}, SortBy: ports.ByTime})
+				if failed == nil && len(page.Jobs) == 1 {
+					all[i].Oldest.Due = of(page.Jobs[0].State)
+				}
+			}
+			return all, err
+		})
+	}
 }

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/skeinq/skein/conformance/internal/harness"
@@ -13,7 +14,9 @@ func statsCases() []namedCase {
 	return []namedCase{
 		{"counts every place", "Counts are the sizes of a queue or of a shard", statsCount},
 		{"sums up the shards", "QueueStats: Shards are in order of index", statsShards},
-		{"returns the time of the oldest job", "Counts: Oldest is the smallest PerformAt of the queued jobs; unlike a shard's head, it ignores pauses and claims", statsOldest},
+		{"returns the time of the oldest job", "Counts: Oldest is the smallest WaitsFrom of the queued jobs; unlike a shard's head, it ignores pauses and claims", statsOldest},
+		{"counts the wait of an urgent job from its push", "RULES 6: a job waits from the later of PerformAt and FirstPush", statsUrgent},
+		{"shows the job that has waited longest behind urgent ones", "RULES 6: the lag of a shard is the longest wait of its queued jobs", statsBehindUrgent},
 		{"show a dead owner's jobs as orphans", "ShardStats: Owner and Token are those of the last lease, which ends at ExpiresAt; Owner is empty if the lease was released", statsOrphans},
 		{"are in the order of the request", "Stats sums up queues, in the order of the names given", statsOrder},
 		{"refuse a queue that was not declared", "Inspector: every method returns ErrUnknownQueue", statsUnknown},
@@ -28,7 +31,7 @@ func statsCount(e *env) {
 	h.settle(buried(c[0], "no"), buried(c[1], "no"), failed(c[2], "boom", time.Hour), done(c[3]))
 	got := e.stats(orders)
 	want := ports.Counts{
-		Fresh: 2, Retrying: 1, Claimed: 2, Dead: 2, Processed: 1, Failed: 3, Oldest: due(10),
+		Fresh: 2, Retrying: 1, Claimed: 2, Dead: 2, Processed: 1, Failed: 3, Oldest: due(start),
 	}
 	e.same("the counts of the queue", got.Counts, want)
 	e.same("the counts of the shard", got.Shards, []ports.ShardStats{{
@@ -42,12 +45,12 @@ func statsShards(e *env) {
 	e.declare("wide", 3)
 	for i, s := range core.Shards("wide", 3) {
 		for _, id := range idsOf(s, 3, i) {
-			e.pushTo("wide", entryAt(id, "p", 1, core.Instant(100-i)))
+			e.pushTo("wide", entryAt(id, "p", 1, start.Add(time.Duration(100-i)*time.Second)))
 		}
 	}
 	got := e.stats("wide")
 	e.same("the fresh jobs of all", got.Fresh, int64(3))
-	e.same("the oldest of all", got.Oldest, due(98))
+	e.same("the oldest of all", got.Oldest, due(start.Add(98*time.Second)))
 	for i, s := range got.Shards {
 		e.same("the shard", s.Shard, core.Shard{Queue: "wide", Index: i})
 		e.same("its fresh jobs", s.Fresh, int64(i))
@@ -60,10 +63,45 @@ func statsOldest(e *env) {
 	e.same("of an empty queue", plain(e.counts().Oldest), core.Head{})
 	e.pushIDs("a")
 	e.acquire("n1").one()
-	e.push(entryAt("a", "q", 1, 10))
-	e.push(entryAt("b", "q", 1, 20))
+	e.push(entryAt("a", "q", 1, start.Add(10*time.Second)))
+	e.push(entryAt("b", "q", 1, start.Add(20*time.Second)))
 	e.pause(orders)
-	e.same("with a claim and a pause", e.counts().Oldest, due(10))
+	e.same("with a claim and a pause", e.counts().Oldest, due(start.Add(10*time.Second)))
+}
+
+func statsUrgent(e *env) {
+	h := e.acquire("n1")
+	e.push(entry("a", "p", 1))
+	c := h.one()
+	e.clock.Advance(time.Minute)
+	e.push(urgent("a", "q", 2, time.Hour), urgent("b", "p", 1, 2*time.Hour), entryAt("c", "p", 1, 10))
+	e.same("of urgent jobs", e.counts().Oldest, due(e.now()))
+	e.same("of the shard", e.stats(orders).Shards[0].Oldest, due(e.now()))
+	e.push(entryAt("d", "p", 1, e.now().Add(time.Hour)))
+	e.clock.Advance(time.Second)
+	e.push(urgent("d", "q", 2, time.Hour))
+	e.same("beside one whose first push is older", e.counts().Oldest, due(e.now().Add(-time.Second)))
+	h.settle(done(c))
+	h.claim(5)
+	e.same("of no job", plain(e.counts().Oldest), core.Head{})
+}
+
+func statsBehindUrgent(e *env) {
+	e.push(entry("a", "p", 1), entry("b", "p", 1))
+	e.clock.Advance(time.Minute)
+	for i, long := range []string{"", strings.Repeat("x", 3<<10)} {
+		for n := range 20 {
+			id := fmt.Sprint(i, "-", n)
+			e.push(urgent(id, long, 1, time.Hour), urgent(id, "q", 2, time.Hour))
+			e.clock.Advance(time.Second)
+		}
+	}
+	e.same("behind urgent jobs", e.counts().Oldest, due(start))
+	reply, err := e.store.Recount(e.ctx, ports.RecountRequest{Shard: e.shard})
+	e.must(err, "Recount")
+	e.same("of a recount", reply.After.Oldest, due(start))
+	e.byIDs(e.store.Delete, "a", "b")
+	e.same("without them", e.counts().Oldest, due(start.Add(time.Minute)))
 }
 
 // statsOrphans follows a lease: its claims are orphaned while the shard has no owner.

@@ -286,7 +286,7 @@ func (e *env) countsMatch(queue string, processed, failures int64) {
 		if j.Held() {
 			want.Held++
 		}
-		want.Oldest = want.Oldest.Earlier(due(j.PerformAt))
+		want.Oldest = want.Oldest.Earlier(due(j.WaitsFrom()))
 	}
 	claimed, err := e.store.Claimed(e.ctx, wholePage(queue))
 	e.must(err, "Claimed")

@@ -25,6 +25,10 @@ type State struct {
 // Fresh reports whether the job has not failed since it was last fresh.
 func (s State) Fresh() bool { return s.RetryCount < 0 }
 
+// WaitsFrom returns the instant from which the job waits for a server: PerformAt, or FirstPush if
+// that is later, as it is for an urgent job (docs/rules.md 6).
+func (s State) WaitsFrom() Instant { return max(s.PerformAt, s.FirstPush) }
+
 // Held reports whether the job is held: it has failed and its time is [MaxInstant], so it never
 // runs by itself (docs/rules.md 3).
 func (s State) Held() bool { return !s.Fresh() && s.PerformAt == MaxInstant }

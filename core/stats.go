@@ -10,8 +10,8 @@ type Stats struct {
 	// Processed and Failed count jobs by the fields of the same name of their [Settlement].
 	Processed uint64
 	Failed    uint64
-	// Wait counts the times from PerformAt to the start of a job, and Run the times from start to
-	// end. A job that never started is in neither.
+	// Wait counts the times from [State.WaitsFrom] to the start of a job, and Run the times from
+	// start to end. A job that never started is in neither.
 	Wait Histogram
 	Run  Histogram
 	// WaitSum and RunSum are the sums of the durations in Wait and Run, in microseconds.

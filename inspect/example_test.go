@@ -19,7 +19,8 @@ import (
 // and the first mail has been due for that long.
 func stocked(ctx context.Context) *memory.Store {
 	nine := time.Date(2030, 1, 2, 9, 0, 0, 0, time.UTC)
-	store := memory.New(memory.Options{Clock: func() time.Time { return nine.Add(10 * time.Minute) }})
+	now := nine
+	store := memory.New(memory.Options{Clock: func() time.Time { return now }})
 	client := skein.NewClient(store, skein.ClientOptions{})
 	mails := skein.NewQueue[string]("mails", skein.QueueOptions[string]{})
 	for n, id := range []string{"ada", "ben", "cyd"} {
@@ -28,6 +29,7 @@ func stocked(ctx context.Context) *memory.Store {
 			log.Fatal(err)
 		}
 	}
+	now = nine.Add(10 * time.Minute)
 	return store
 }
 

@@ -134,11 +134,12 @@ type Counts struct {
 	// that failed or were buried by their handler.
 	Processed int64
 	Failed    int64
-	// Oldest is the smallest PerformAt of the queued jobs. It is zero if no job is queued, or if all
-	// of them are held and so never due.
+	// Oldest is when the queued job became due that has waited longest, or becomes due first. A job
+	// that was pushed later than its PerformAt, as an urgent one is, counts from its FirstPush. Oldest
+	// is zero if no job is queued, or if all of them are held and so never due.
 	Oldest time.Time
 	// Lag is the longest time that a job has waited for a server. It is 0 if no job waits. A queued
-	// job waits from its PerformAt on, an orphan from the end of the lease under which it was
+	// job waits as for Oldest, an orphan from the end of the lease under which it was
 	// claimed. The end of a released lease is unknown, so orphans of such a lease add no lag. A
 	// paused queue has a lag too.
 	Lag time.Duration
@@ -182,8 +183,8 @@ type MinuteStats struct {
 	// Processed and Failed count jobs, as in [Counts].
 	Processed uint64
 	Failed    uint64
-	// Wait counts the times from PerformAt to the start of a job, and Run the times from start to
-	// end. Quantile reads them.
+	// Wait counts the times for which jobs waited until their start, from PerformAt or from
+	// FirstPush if that is later. Run counts the times from start to end. Quantile reads them.
 	Wait core.Histogram
 	Run  core.Histogram
 	// WaitMean and RunMean are the means of these times, and WaitDeviation and RunDeviation their

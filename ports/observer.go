@@ -77,10 +77,10 @@ type BatchEvent struct {
 	Took time.Duration
 }
 
-// Wait returns how long the job of Claims[i] had been due when the batch began, by the store's
-// clock. It returns 0 if the job was claimed before it was due, which can happen if the store's
-// clock steps back.
-func (e *BatchEvent) Wait(i int) time.Duration { return max(0, e.Now.Sub(e.Claims[i].PerformAt)) }
+// Wait returns how long the job of Claims[i] had waited when the batch began, by the store's clock:
+// since it was due, or since its first push if that was later. It returns 0 if the job was claimed
+// before that, which can happen if the store's clock steps back.
+func (e *BatchEvent) Wait(i int) time.Duration { return max(0, e.Now.Sub(e.Claims[i].WaitsFrom())) }
 
 // TurnEvent is one turn: the numbers of settled and claimed jobs, its duration and its error.
 type TurnEvent struct {

@@ -185,12 +185,20 @@ func (s *shard) unpausedHead() core.Head {
 	return core.Head{Due: e.PerformAt, OK: true}
 }
 
-// oldest returns the smallest PerformAt of all queued jobs.
+// oldest returns since when the queued job waits that has waited longest.
 func (s *shard) oldest() core.Head {
 	var head core.Head
 	for _, l := range []*sorted[*entity]{&s.ready, &s.parked} {
-		if e, ok := l.First(); ok {
-			head = head.Earlier(core.Head{Due: e.PerformAt, OK: true})
+		n := 0
+		for it := range l.Scan(storekit.Start{}, false) {
+			since := it.value.WaitsFrom()
+			if n++; n > storekit.OldestJobs {
+				since = it.value.PerformAt
+			}
+			if head.OK && it.value.PerformAt >= head.Due {
+				break
+			}
+			head = head.Earlier(core.Head{Due: since, OK: true})
 		}
 	}
 	return head

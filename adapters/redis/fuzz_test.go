@@ -65,7 +65,7 @@ func FuzzReply(f *testing.F) {
 			_, _ = parseView("a", value, dead)
 		}
 		_, _ = parseFound(value, &ports.FindRequest{ID: "a"}, core.Shard{})
-		_, _ = parseShardStats(core.Shard{}, replyOf(value).values)
+		_, _, _ = parseShardStats(core.Shard{}, replyOf(value).values)
 		_ = addGroups(&storekit.GroupSums{}, replyOf(value).values)
 		r = replyOf(value)
 		_, _ = parseNodes(&r)

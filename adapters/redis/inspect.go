@@ -51,15 +51,47 @@ func (s *Store) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueS
 // addStats adds the statistics of the reachable shards to a queue's state.
 func (s *Store) addStats(ctx context.Context, stats *ports.QueueStats, shards []core.Shard, lost *storekit.Lost) error {
 	stats.Shards = make([]ports.ShardStats, 0, len(shards))
+	var again []core.Shard
 	err := s.lookAt(ctx, shardLook{script: statsScript, commands: s.statsOf, read: func(now core.Instant, shard core.Shard, replies []any) error {
-		one, err := parseShardStats(shard, replies)
+		one, early, err := parseShardStats(shard, replies)
 		stats.Now = now
 		stats.Shards = append(stats.Shards, one)
-		stats.Counts = ports.SumCounts(stats.Counts, one.Counts)
+		if one.Oldest.OK && one.Oldest.Due < early {
+			again = append(again, shard)
+		}
 		return err
 	}}, shards, lost)
+	if err == nil && len(again) > 0 {
+		err = s.lookForOldest(ctx, stats, again)
+	}
+	for i := range stats.Shards {
+		stats.Counts = ports.SumCounts(stats.Counts, stats.Shards[i].Counts)
+	}
 	slices.SortFunc(stats.Shards, func(a, b ports.ShardStats) int { return cmp.Compare(a.Shard.Index, b.Shard.Index) })
 	return err
+}
+
+// lookForOldest corrects the Oldest of those shards in which jobs were pushed after their
+// PerformAt, as urgent ones are. It is their smallest PerformAt so far, and stays that of a shard
+// that can't be reached now.
+func (s *Store) lookForOldest(ctx context.Context, stats *ports.QueueStats, shards []core.Shard) error {
+	places := map[core.Shard]*ports.ShardStats{}
+	for i := range stats.Shards {
+		places[stats.Shards[i].Shard] = &stats.Shards[i]
+	}
+	var lost storekit.Lost
+	return s.lookByScripts(ctx, shardLook{script: oldestScript, commands: s.oldestKeys, read: func(_ core.Instant, shard core.Shard, replies []any) error {
+		r := reply{values: replies}
+		if oldest := r.head(); oldest.OK {
+			places[shard].Oldest = oldest
+		}
+		return r.err()
+	}}, shards, &lost)
+}
+
+// oldestKeys returns reads of the keys of oldestScript.
+func (s *Store) oldestKeys(shard core.Shard) []call {
+	return []call{s.read(shard, "exists", keyMeta), s.read(shard, "hlen", keyJobs), s.read(shard, "zcard", keyReady), s.read(shard, "zcard", keyParked)}
 }
 
 // statsOf returns the commands that count the entries and events of a shard, the same as in
@@ -71,13 +103,14 @@ func (s *Store) statsOf(shard core.Shard) []call {
 		s.read(shard, "zcount", keyRetriesByTime, int64(core.MaxInstant), "+inf"),
 		s.read(shard, "hlen", keyClaims), s.read(shard, "hlen", keyDead), s.read(shard, "hlen", keyAside),
 		s.read(shard, "zrange", keyReady, 0, 0, "withscores"), s.read(shard, "zrange", keyParked, 0, 0, "withscores"),
-		s.read(shard, "hmget", keyLease, "processed", "failed", "superseded", "held", "owner", "token", "expires"),
+		s.read(shard, "hmget", keyLease, "processed", "failed", "superseded", "early", "held", "owner", "token", "expires"),
 	}
 }
 
-func parseShardStats(shard core.Shard, replies []any) (ports.ShardStats, error) {
+// parseShardStats also returns when the last job was pushed that was due before its push.
+func parseShardStats(shard core.Shard, replies []any) (stats ports.ShardStats, early core.Instant, err error) {
 	r := reply{values: replies}
-	stats := ports.ShardStats{Shard: shard}
+	stats.Shard = shard
 	queued := r.int() + r.int()
 	stats.Retrying = r.int()
 	stats.Fresh = queued - stats.Retrying
@@ -91,12 +124,12 @@ func parseShardStats(shard core.Shard, replies []any) (ports.ShardStats, error) 
 		}
 	}
 	lease := r.list()
-	stats.Processed, stats.Failed, stats.Superseded = lease.number(), lease.number(), lease.number()
+	stats.Processed, stats.Failed, stats.Superseded, early = lease.number(), lease.number(), lease.number(), core.Instant(lease.number())
 	if held := lease.number() == 1; held {
 		stats.Owner, stats.Token, stats.ExpiresAt = lease.text(), lease.number(), core.Instant(lease.number())
 	}
 	r.bad = r.bad || lease.bad
-	return stats, r.err()
+	return stats, early, r.err()
 }
 
 // number reads an integer that comes as text. nil is 0.

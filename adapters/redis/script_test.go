@@ -51,6 +51,7 @@ var scriptFlags = map[string]struct {
 	"import_jobs":     {importJobsScript, refusedWhenFull},
 	"nodes":           {nodesScript, onlyReads},
 	"declare_shard":   {declareShardScript, passesWhenFull},
+	"oldest":          {oldestScript, onlyReads},
 	"pause":           {pauseScript, passesWhenFull},
 	"pause_shard":     {pauseShardScript, passesWhenFull},
 	"permit":          {permitScript, passesWhenFull},

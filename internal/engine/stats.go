@@ -63,7 +63,7 @@ func (t *tallies) observe(batch *Batch, took time.Duration, settled []core.Settl
 	stats := &t.at(batch.shard.id.Queue, clock).stats
 	for i := range batch.Claims {
 		if run, began := batch.jobRun(i, took); began {
-			stats.ObserveWait(clock.at(run.began).Sub(batch.Claims[i].PerformAt))
+			stats.ObserveWait(clock.at(run.began).Sub(batch.Claims[i].WaitsFrom()))
 			stats.ObserveRun(run.took)
 		}
 		if _, later := batch.transacted[i]; !later && batch.groups[i] == nil {

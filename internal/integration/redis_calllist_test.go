@@ -107,12 +107,15 @@ func pushCalls() []scriptCall {
 	}
 	later := one("later", 1)
 	later.When = core.In(time.Hour)
+	urgent := one("urgent", 1)
+	urgent.When = core.Urgent(time.Hour)
 	return []scriptCall{
 		push("one new", false, one("c", 1)),
 		push("one new beside all", true, one("c", 1)),
 		push("some new", false, one("c", 1), one("d", 1)),
 		push("some new beside all", true, one("c", 1), one("d", 1)),
 		push("later", true, later),
+		push("an urgent one", true, urgent),
 		push("onto a claimed job", false, one("a", 2)),
 		push("onto a claimed job beside all", true, one("b", 2)),
 		push("some, one onto a claimed job", true, one("c", 1), one("b", 2)),
@@ -274,6 +277,15 @@ func readCalls() []scriptCall {
 			_, err := w.store.Stats(w.t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 			return err
 		}),
+		{"stats beside urgent jobs", "oldest", false, func(w *worker) error {
+			urgent := one("urgent", 1)
+			urgent.When = core.Urgent(time.Hour)
+			if err := w.push(urgent); err != nil {
+				return err
+			}
+			_, err := w.store.Stats(w.t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
+			return err
+		}},
 		read("groups", "groups", func(w *worker) error {
 			_, err := w.store.Groups(w.t.Context(), ports.GroupsRequest{Queue: "orders"})
 			return err

@@ -83,7 +83,7 @@ func (s *shard) counts() ports.Counts {
 		if !job.Fresh() && job.PerformAt == core.MaxInstant {
 			c.Held++
 		}
-		c.Oldest = earlier(c.Oldest, core.Head{Due: job.PerformAt, OK: true})
+		c.Oldest = earlier(c.Oldest, core.Head{Due: job.WaitsFrom(), OK: true})
 	}
 	return c
 }

@@ -1,6 +1,6 @@
 -- The queued jobs of a shard, as items: ready, or parked while their id is claimed.
--- Uses: JOBS, METAS, PAYLOADS, READY, PARKED, BYID, RTIME, RID, RCOUNT, MAX_INSTANT, fetch, plan,
---   missing, readable, packed, items.
+-- Uses: META, LEASE, JOBS, METAS, PAYLOADS, READY, PARKED, BYID, RTIME, RID, RCOUNT, MAX_INSTANT,
+--   call, fetch, plan, missing, readable, packed, items.
 -- Defines: queue.
 
 local queue
@@ -56,6 +56,14 @@ do
     end
   end
 
+  -- note_early plans to note that the script stores a job that was first pushed after its
+  -- PerformAt. Until a job is due after that push, the one that has waited longest may not be the
+  -- first.
+  local function note_early(first)
+    call('EXISTS', META, LEASE) -- fails here if another server has one of them
+    if first > tonumber(call('HGET', LEASE, 'early') or 0) then plan.hset(LEASE, 'early', string.format('%.0f', first)) end
+  end
+
   -- is_held reports whether a job is held: it has failed, and its time is the last instant.
   local function is_held(job) return job.retry >= 0 and job.at >= MAX_INSTANT end
 
@@ -72,5 +80,5 @@ do
     unlist(item.id, item.old.retry, index)
   end
 
-  queue = {item = item, stored = stored, load = load, is_held = is_held, store = store, store_rest = store_rest, remove = remove}
+  queue = {item = item, stored = stored, load = load, is_held = is_held, store = store, note_early = note_early, store_rest = store_rest, remove = remove}
 end

@@ -86,16 +86,18 @@ local function with_first(packed_job)
   return char(flags + FIRST) .. sub(packed_job, 2, head) .. pack('>I8', now) .. sub(packed_job, head + 1)
 end
 
+local early -- whether a job is due before its first push
 local soonest, due = math.huge, string.format('%.0f', now)
 for _, id in ipairs(new) do
   local item, n = there[id], position[id]
   local place, at = claimed[id] and PARKED or READY, times[n] or now
   if item then
     queue.store(item, place, index)
-    at = item.job.at
+    at, early = item.job.at, early or item.job.at < item.job.first
   else
     plan.hset(JOBS, id, at == now and ARGV[2 * n + 3] or with_first(ARGV[2 * n + 3]))
     plan.zadd(place, at == now and due or at, id)
+    early = early or at < now
     if index then plan.zadd(BYID, 0, id) end
   end
   if at < soonest and place == READY then soonest = at end
@@ -103,11 +105,13 @@ end
 for _, item in pairs(there) do
   if item.old then
     queue.store(item, item.old.place, index)
+    early = early or item.job.at < item.job.first
     added = added - (item.known or 0)
     if item.old.place == READY and item.job.at < soonest then soonest = item.job.at end
   end
 end
 local head = soonest < math.huge and call('ZRANGE', READY, 0, 0, 'WITHSCORES') or {}
+if early then queue.note_early(now) end
 plan.write()
 if not paused and soonest < tonumber(head[2] or math.huge) then wake() end
 if #merged == 0 and #ids == asked then return now end

@@ -24,7 +24,7 @@ local now, left, bytes = clock(ARGV[1]), tonumber(ARGV[3]), bounds.most_bytes
 local SCANNED, MOST_CLAIMS, MAX_CURSOR = 16, 1000, '18446744073709551615'
 local index = read_meta()
 if index == nil then return {'unknown'} end
-local function count() return counts(READY, PARKED, CLAIMS, RTIME, RID, DEAD, LEASE, ASIDE) end
+local function count() return counts(JOBS, READY, PARKED, CLAIMS, RTIME, RID, DEAD, LEASE, ASIDE) end
 
 local wrong -- the reply for the first key that has a wrong type
 local kinds = {HLEN = 'hash', ZCARD = 'sorted set'}
