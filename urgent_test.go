@@ -11,6 +11,8 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
 )
 
 // A full stream of urgent jobs keeps no other job waiting for more than d beyond its turn: the
@@ -148,4 +150,39 @@ func TestUrgentIsRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Statistics and observers count the wait of an urgent job from its push.
+func TestUrgencyIsNoLag(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		q := skein.NewQueue("q", skein.QueueOptions[string]{Shards: 1})
+		push(t, store, q, "a", "x", skein.Urgent(10*time.Minute))
+		time.Sleep(2 * time.Second)
+		inspector := inspect.New(store, inspect.Options{})
+		stats, err := inspector.Stats(t.Context(), "q")
+		if err != nil || stats[0].Lag != 2*time.Second {
+			t.Errorf("Stats = %+v, %v; want a lag of 2s", stats, err)
+		}
+		observer := &waits{}
+		runDue(t, store, skein.ServerOptions{Observer: observer}, nop(q))
+		equal(t, "waits", observer.all, []time.Duration{2 * time.Second})
+		history, err := inspector.History(t.Context(), "q", inspect.HistoryOptions{})
+		if err != nil || len(history) != 1 || history[0].WaitMean != 2*time.Second {
+			t.Errorf("History = %+v, %v; want a mean wait of 2s", history, err)
+		}
+	})
+}
+
+// waits notes how long each job waited.
+type waits struct {
+	ports.NopObserver
+	all []time.Duration
+}
+
+func (w *waits) BatchStart(ctx context.Context, e ports.BatchEvent) context.Context {
+	for i := range e.Claims {
+		w.all = append(w.all, e.Wait(i))
+	}
+	return ctx
 }

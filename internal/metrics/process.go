@@ -63,7 +63,7 @@ func ofJobs() []Metric {
 		{Name: "skein_job_payloads", Type: Histogram, Source: Process, By: "BatchStart", Unit: "payloads", Sharded: true,
 			Labels: []Label{queue()}, Buckets: sizes(), Help: "Payloads of a job; a frequently pushed entity has many."},
 		{Name: "skein_job_wait_seconds", Type: Histogram, Source: Process, By: "BatchStart", Unit: "seconds", Sharded: true,
-			Labels: []Label{queue()}, Buckets: waits(), Help: "The time from when a job was due to the start of its batch, by the store's clock."},
+			Labels: []Label{queue()}, Buckets: waits(), Help: "The time from when a job was due, or first pushed if that was later, to the start of its batch, by the store's clock."},
 		{Name: "skein_job_duration_seconds", Messaging: "messaging.process.duration", Type: Histogram, Source: Process, By: "BatchEnd", Unit: "seconds", Sharded: true,
 			Labels: []Label{queue(), one("outcome", "ok", "error")}, Buckets: waits(),
 			Help: "Durations of handlers, one per batch; error if any of its jobs failed or was buried."},

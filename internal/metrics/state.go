@@ -37,7 +37,7 @@ func ofQueues() []Metric {
 			Labels: []Label{queue(), one("state", "fresh", "retry", "claimed", "orphaned", "held", "dead", "quarantined")},
 			Help:   "Jobs of a queue. Fresh, retry and orphaned jobs wait for a server. Orphaned jobs are counted as claimed too: their server is gone. Held jobs wait for an operator. Dead counts ids in the morgue."},
 		{Name: "skein_queue_lag_seconds", Type: Gauge, Source: Store, By: "Stats", Unit: "seconds",
-			Labels: []Label{queue()}, Help: "The longest wait of a job for a server, since it was due or since its server's lease ended."},
+			Labels: []Label{queue()}, Help: "The longest wait of a job for a server, since it was due and pushed, or since its server's lease ended."},
 		{Name: "skein_queue_processed_total", Type: Counter, Source: Store, By: "Stats", Unit: "jobs",
 			Labels: []Label{queue()}, Help: "Jobs done since the queue began, on all servers."},
 		{Name: "skein_queue_failed_total", Type: Counter, Source: Store, By: "Stats", Unit: "jobs",
