@@ -33,12 +33,10 @@ const (
 	coalesceSenders = 4
 	// coalesceCalls is the largest number of calls in one exchange, so that no call waits for long.
 	coalesceCalls = 64
-	// coalesceEntries and coalesceCallBytes bound the entries and bytes of a push that is sent with
-	// others. So a push that takes long, or that breaks its connection, fails alone.
-	coalesceEntries   = 16
-	coalesceCallBytes = 64 << 10
-	// coalesceBytes is the most bytes of one exchange.
-	coalesceBytes = 1 << 20
+	// coalesceEntries bounds the entries of a push that is sent with others, and largePush its bytes.
+	// So a push that takes long, or that breaks its connection, fails alone, and one exchange has at
+	// most 1 MiB.
+	coalesceEntries = 16
 	// coalesceTimeout is how long an exchange may take, with a client that respects contexts. It is
 	// the sender's own, since no caller's deadline may end an exchange that others wait for.
 	coalesceTimeout = 10 * time.Second
@@ -92,13 +90,7 @@ func (p *coalescer) add(g *waitingCall) bool {
 func (p *coalescer) take() []*waitingCall {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n, size := 0, 0
-	for n < min(len(p.waiting), coalesceCalls) {
-		if size += p.waiting[n].call.size; n > 0 && size > coalesceBytes {
-			break
-		}
-		n++
-	}
+	n := min(len(p.waiting), coalesceCalls)
 	if n == 0 {
 		p.senders--
 		return nil

@@ -8,9 +8,9 @@ import (
 )
 
 // largePush is the number of bytes from which a push is large. Large pushes have a share of the
-// client's connections. Each is sent on a connection that no other call gets if the server refuses
-// the push.
-const largePush = 256 << 10
+// client's connections, and smaller ones wait for none of them. Each is sent on a connection that
+// no other call gets if the server refuses the push.
+const largePush = 16 << 10
 
 // newLargeShare returns the semaphore that a large push holds while it is sent. It has half of the
 // connections to a server, so that small pushes, turns and reads always find others.

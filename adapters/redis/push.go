@@ -37,7 +37,7 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 		for i := range p.left {
 			calls[i] = p.call(p.left[i])
 		}
-		if len(calls) == 1 && len(r.Entries) <= coalesceEntries && calls[0].size <= coalesceCallBytes && s.coalesces() {
+		if len(calls) == 1 && len(r.Entries) <= coalesceEntries && calls[0].size < largePush && s.coalesces() {
 			p.settle(ctx, calls, []outcome{s.runCoalesced(ctx, calls[0])}, &reply)
 		} else {
 			p.settle(ctx, calls, s.runAll(ctx, calls), &reply)
