@@ -199,7 +199,7 @@ func brokenStores() []brokenStore {
 }
 
 func allBroken() []brokenStore {
-	return slices.Concat(brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds(), brokenRecounts(), brokenMerges(), brokenHolds(), brokenUrgency())
+	return slices.Concat(brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds(), brokenRecounts(), brokenMerges(), brokenHolds(), brokenUrgency(), brokenTracked())
 }
 
 // TestBrokenStoresFail holds the suite to its purpose: each broken store is caught by the case that

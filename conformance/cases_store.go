@@ -195,6 +195,8 @@ func storeContext(e *env) {
 	errs["DrainNode"] = e.store.DrainNode(ctx, "1", true)
 	_, errs["Nodes"] = e.store.Nodes(ctx)
 	errs["Audit"] = e.store.Audit(ctx, ports.Action{ID: "1", Verb: "pause"})
+	_, errs["Track"] = e.store.Track(ctx, ports.TrackRequest{Queue: orders, ID: "a"})
+	_, errs["Tracked"] = e.store.Tracked(ctx, orders)
 	_, errs["Actions"] = e.store.Actions(ctx, ports.ActionsRequest{})
 	for call, err := range errs {
 		if !errors.Is(err, context.Canceled) {

@@ -97,6 +97,7 @@ func groups(store ports.ShardStore) []group {
 		{"cancel", cancelCases()},
 		{"registry", registryCases()},
 		{"audit", auditCases()},
+		{"tracked", trackedCases()},
 		{"permits", permitCases()},
 		{"stats", statsCases()},
 		{"history", historyCases()},

@@ -47,6 +47,9 @@ var (
 	ErrNotPaused = errors.New("queue is not paused")
 	// ErrNotEmpty reports a queue that can't be forgotten because it holds jobs or dead letters.
 	ErrNotEmpty = errors.New("queue is not empty")
+	// ErrTooManyTracked reports a queue with [MaxTracked] tracked ids. Nothing was written. Untrack
+	// an id before another one is tracked.
+	ErrTooManyTracked = errors.New("too many tracked ids")
 	// ErrFull reports a store without room for the entries of a push. Nothing was written to the
 	// shards that the error names. Whether servers can still handle jobs, and so make room, depends
 	// on the store: they can on a full Redis, but not on a full disk of Postgres.

@@ -12,4 +12,5 @@ type ShardStore interface {
 	Operator
 	Quarantine
 	Auditor
+	Tracker
 }

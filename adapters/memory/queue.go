@@ -21,6 +21,7 @@ type queue struct {
 	shards  []*shard
 	history history
 	permits permits
+	tracked tracked
 
 	// forgetMu is locked for reading by calls that must not reach a forgotten queue.
 	forgetMu  sync.RWMutex

@@ -55,7 +55,7 @@ func (s *Store) forgetShards(ctx context.Context, q queueRecord, remove bool) er
 	err := s.eachShard(ctx, q, func(shard core.Shard) call {
 		keys := s.firstKeys(shard, allKeys)
 		if shard.Index == 0 {
-			keys = append(keys, s.historyKeys(shard.Queue)...)
+			keys = append(append(keys, s.historyKeys(shard.Queue)...), s.trackedKey(shard.Queue))
 		}
 		return call{script: forgetShardScript, keys: keys, args: []any{s.now(), boolArg(remove)}}
 	}, func(shard core.Shard, value any) error {

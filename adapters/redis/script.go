@@ -61,6 +61,8 @@ var (
 	setAsideScript       = newScript(library + "lib/notes lib/claims lib/faults step/set_aside")
 	setAsideListScript   = newScript("lib/clock lib/base look/set_aside_list")
 	statsScript          = newScript("lib/clock look/stats")
+	trackScript          = newScript("lib/clock registry/track")
+	trackedScript        = newScript("registry/tracked")
 	turnScript           = newScript("lib/notes turn/turn_plain" + library + "lib/claims lib/head turn/turn_settle turn/turn_claim turn/turn")
 )
 

@@ -66,6 +66,8 @@ var scriptFlags = map[string]struct {
 	"set_aside":       {setAsideScript, passesWhenFull},
 	"set_aside_list":  {setAsideListScript, onlyReads},
 	"stats":           {statsScript, onlyReads},
+	"track":           {trackScript, refusedWhenFull},
+	"tracked":         {trackedScript, onlyReads},
 	"turn":            {turnScript, passesWhenFull},
 	"declared":        {declaredScript, passesWhenFull},
 	"forget_shard":    {forgetShardScript, passesWhenFull},

@@ -97,6 +97,11 @@ func nodeCalls() []scriptCall {
 			_, err := w.store.Actions(w.t.Context(), ports.ActionsRequest{})
 			return err
 		}},
+		{"track an id", "track", true, func(w *worker) error {
+			_, err := w.store.Track(w.t.Context(), ports.TrackRequest{Queue: "orders", ID: "a"})
+			return err
+		}},
+		{"list tracked ids", "tracked", true, func(w *worker) error { _, err := w.store.Tracked(w.t.Context(), "orders"); return err }},
 		{"list a known node", "nodes", true, func(w *worker) error { _, err := w.store.Nodes(w.t.Context()); return err }},
 	}
 }

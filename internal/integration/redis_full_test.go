@@ -13,9 +13,10 @@ import (
 )
 
 // refusedWhenFull reports whether a full server refuses the call: a script that may store more
-// than it removes. All others pass, so that servers can start, and handle the queued jobs.
+// than it removes. All others pass, so that servers can start, and handle the queued jobs. The call
+// of oldest pushes first.
 func (c *scriptCall) refusedWhenFull() bool {
-	return c.script == "push" || c.script == "edit" || c.script == "import" || c.script == "import_jobs" || c.script == "recount" || strings.HasPrefix(c.name, "revive")
+	return c.script == "push" || c.script == "oldest" || c.script == "track" || c.script == "edit" || c.script == "import" || c.script == "import_jobs" || c.script == "recount" || strings.HasPrefix(c.name, "revive")
 }
 
 // TestRedisFullServer makes every call on a server that is beyond its maxmemory:

@@ -16,6 +16,11 @@ func UnknownQueue(queue string) error {
 	return fmt.Errorf("%w: %q", ports.ErrUnknownQueue, queue)
 }
 
+// TooManyTracked returns [ports.ErrTooManyTracked] for a queue.
+func TooManyTracked(queue string) error {
+	return fmt.Errorf("%w: queue %q has %d, which is the maximum; untrack one of them first", ports.ErrTooManyTracked, queue, ports.MaxTracked)
+}
+
 // UnknownNode returns [ports.ErrUnknownNode] for an owner without a current announcement.
 func UnknownNode(owner string) error {
 	return fmt.Errorf("%w: %q", ports.ErrUnknownNode, owner)

@@ -54,6 +54,7 @@ func TestErrorsNameTheirSentinelAndWhatToDo(t *testing.T) {
 		{storekit.StaleTurn(turn, 9), ports.ErrStaleTurn, `turn 7 of orders/3 came after turn 9; drop the late call`},
 		{storekit.NoOtherPayload(shard, &core.PayloadSettlement{ID: "a", Position: 1}), ports.ErrInvalidRequest, `settle payload 1 of the claimed job "a" of orders/3: it has no such payload, or no other one; settle the last payload of a job with Settle`},
 		{storekit.NotClaimed(shard, 1, 2), ports.ErrLeaseLost, `only 1 of 2 jobs of orders/3 are still claimed under the receipts of their settlements; roll back: another server has taken over the others, or the transaction is not on the store of the jobs`},
+		{storekit.TooManyTracked("orders"), ports.ErrTooManyTracked, `queue "orders" has 1000, which is the maximum; untrack one of them first`},
 		{storekit.NotPaused(shard), ports.ErrNotPaused, `orders/3; pause the queue until everything has been moved into it`},
 		{storekit.NotEmpty(shard), ports.ErrNotEmpty, `orders/3 holds jobs or dead letters; handle or delete jobs, revive or purge dead letters`},
 		{storekit.Full("disk full"), ports.ErrFull, `disk full; let servers work off the queue, or give the store more room`},
@@ -125,7 +126,7 @@ func TestSentinelsHaveAKnownOutcome(t *testing.T) {
 			"ErrUnknownQueue": ports.ErrUnknownQueue, "ErrUnknownNode": ports.ErrUnknownNode, "ErrShardCountMismatch": ports.ErrShardCountMismatch, "ErrQueueMismatch": ports.ErrQueueMismatch,
 			"ErrLeaseHeld": &ports.HeldError{}, "ErrLeaseLost": ports.ErrLeaseLost, "ErrStaleTurn": ports.ErrStaleTurn, "ErrStaleAttempt": ports.ErrStaleAttempt,
 			"ErrInvalidRequest": ports.ErrInvalidRequest, "ErrUnusable": ports.ErrUnusable, "ErrNotEmpty": ports.ErrNotEmpty, "ErrFull": ports.ErrFull,
-			"ErrNotBegun": ports.ErrNotBegun, "ErrNotPaused": ports.ErrNotPaused,
+			"ErrNotBegun": ports.ErrNotBegun, "ErrNotPaused": ports.ErrNotPaused, "ErrTooManyTracked": ports.ErrTooManyTracked,
 		},
 		"../../core/validate.go": {
 			"ErrInvalidID": core.ErrInvalidID, "ErrInvalidPayload": core.ErrInvalidPayload, "ErrInvalidScore": core.ErrInvalidScore,

@@ -216,6 +216,14 @@ func (s *intercepted) Actions(ctx context.Context, r ports.ActionsRequest) ([]po
 	return pass(ctx, s, "Actions", r, ports.ShardStore.Actions)
 }
 
+func (s *intercepted) Track(ctx context.Context, r ports.TrackRequest) (bool, error) {
+	return pass(ctx, s, "Track", r, ports.ShardStore.Track)
+}
+
+func (s *intercepted) Tracked(ctx context.Context, queue string) ([]ports.TrackedID, error) {
+	return pass(ctx, s, "Tracked", queue, ports.ShardStore.Tracked)
+}
+
 func (s *intercepted) DrainNode(ctx context.Context, owner string, drain bool) error {
 	return passOnly(ctx, s, "DrainNode", DrainNodeRequest{owner, drain}, func(store ports.ShardStore, ctx context.Context, r DrainNodeRequest) error {
 		return store.DrainNode(ctx, r.Owner, r.Drain)

@@ -45,7 +45,7 @@ func ClassOf(err error) ErrorClass {
 	for _, sentinel := range []error{
 		ports.ErrUnknownQueue, ports.ErrUnknownNode, ports.ErrShardCountMismatch, ports.ErrQueueMismatch,
 		ports.ErrLeaseHeld, ports.ErrLeaseLost, ports.ErrStaleTurn, ports.ErrStaleAttempt,
-		ports.ErrInvalidRequest, ports.ErrFull, ports.ErrNotEmpty, ports.ErrNotPaused, ports.ErrUnusable,
+		ports.ErrInvalidRequest, ports.ErrFull, ports.ErrNotEmpty, ports.ErrNotPaused, ports.ErrTooManyTracked, ports.ErrUnusable,
 		core.ErrInvalidID, core.ErrInvalidPayload, core.ErrInvalidScore,
 		core.ErrInvalidTime, core.ErrInvalidRule, core.ErrInvalidQueue,
 	} {

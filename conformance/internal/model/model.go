@@ -35,6 +35,7 @@ type queue struct {
 	shards  []*shard
 	records map[recordKey]core.Stats
 	permits map[string]permit
+	tracked map[string]core.Instant
 }
 
 // shard holds a copy of a payload in exactly one of queued, claimed and

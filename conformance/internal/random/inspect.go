@@ -41,6 +41,7 @@ func (d *driver) checkNodes() {
 }
 
 func (d *driver) checkQueue(q ports.Queue) {
+	compare(d, "Tracked", q.Name, ports.ShardStore.Tracked)
 	minute := d.model().Now().Minute()
 	compare(d, "History", ports.HistoryRequest{
 		Queue: q.Name,

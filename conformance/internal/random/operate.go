@@ -171,7 +171,7 @@ func (d *driver) someDeadLetter() (core.Shard, string) {
 // registry declares a queue again, perhaps otherwise, or announces, drains or retires a
 // node.
 func (d *driver) registry() {
-	switch pick(d, "registry", "declare", "announce", "announce", "announce", "drain", "drain", "retire", "record", "record", "audit") {
+	switch pick(d, "registry", "declare", "announce", "announce", "announce", "drain", "drain", "retire", "record", "record", "audit", "track", "track") {
 	case "declare":
 		r := declaration(d.queue())
 		switch pick(d, "otherwise", "no", "shards", "index", "merge rule") {
@@ -194,6 +194,9 @@ func (d *driver) registry() {
 		compareErr(d, "Retire", d.owner(), ports.ShardStore.Retire)
 	case "record":
 		compareErr(d, "Record", d.records(), ports.ShardStore.Record)
+	case "track":
+		r := ports.TrackRequest{Queue: d.queue().Name, ID: pick(d, "id", append(randomIDs(), "")...), Untrack: rapid.Bool().Draw(d.t, "untrack")}
+		compare(d, "Track", r, ports.ShardStore.Track)
 	case "audit":
 		a := ports.Action{ID: pick(d, "action", "1", "2", "3"), Verb: pick(d, "verb", "pause", "revive", ""), Ended: rapid.Bool().Draw(d.t, "ended")}
 		compareErr(d, "Audit", a, ports.ShardStore.Audit)
