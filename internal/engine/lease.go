@@ -86,21 +86,30 @@ func (s *shard) checkLease(now time.Time) time.Duration {
 		s.dropLease(token, cause)
 		return ttl / 3
 	}
-	if s.turns.inFlight && now.Sub(s.turns.sentAt) >= ttl/3 {
+	if s.turns.inFlight && now.Sub(s.turns.sentAt) >= ttl/3<<min(s.turns.slow, mostSlow) {
 		l.cancelCalls(errTurnHangs)
 	}
 	if !now.Before(l.renewAt) {
 		l.renewAt = now.Add(ttl / 15) // until the answer is here
 		s.node.start(&s.node.renewals, func() { s.renew(token) })
 	}
-	wait := min(l.renewAt.Sub(now), l.until.Sub(now), ttl-s.turns.unanswered(now))
+	wait := min(l.renewAt.Sub(now), l.until.Sub(now))
+	if left := ttl - s.turns.unanswered(now); left > 0 {
+		wait = min(wait, left)
+	}
 	s.mu.Unlock()
 	return wait
 }
 
+// mostSlow is how often the time of a turn that is called off doubles, so the last of its calls may
+// take 16/3 of the TTL. It is bounded, since a call on a dead connection takes all of its time.
+const mostSlow = 4
+
 // leaseEnded returns why the lease has to be dropped, or nil. It is dropped if it was not renewed
 // in time, or if a turn got no answer for a TTL although renewals did. It is unknown whether that
-// turn was carried out, so only a new lease can continue.
+// turn was carried out, so only a new lease can continue. A turn that was called off may have a
+// large reply on a slow link, and a new lease would have to read the same payloads. So its lease
+// stays until a call with the longest time was called off too, unless the shard is to be given up.
 func (s *shard) leaseEnded(now time.Time) error {
 	ttl := s.node.cfg.LeaseTTL
 	switch {
@@ -108,9 +117,9 @@ func (s *shard) leaseEnded(now time.Time) error {
 		return nil
 	case !now.Before(s.lease.until):
 		return fmt.Errorf("%w: the store did not answer for most of the lease's TTL of %v", ports.ErrLeaseLost, ttl)
-	case s.turns.unanswered(now) >= ttl:
-		return fmt.Errorf("%w: given up, since turn %d failed or got no answer for the TTL of %v", ports.ErrLeaseLost,
-			s.turns.request.Number, ttl)
+	case s.turns.unanswered(now) >= ttl && (s.turns.slow == 0 || s.turns.slow > mostSlow || s.leaving()):
+		return fmt.Errorf("%w: given up, since turn %d failed or got no answer for %v, and the TTL is %v", ports.ErrLeaseLost,
+			s.turns.request.Number, s.turns.unanswered(now).Round(time.Millisecond), ttl)
 	}
 	return nil
 }

@@ -39,6 +39,8 @@ type link struct {
 	// takes, although its call's context has ended.
 	delay  time.Duration
 	linger map[string]time.Duration
+	// rate is how many bytes of payload of a turn's reply come back in a second, or 0 for no limit.
+	rate int
 	// refuse reports whether a call fails, and lose whether its reply is lost.
 	refuse func(method string) bool
 	lose   func(method string) bool

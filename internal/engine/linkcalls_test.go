@@ -104,7 +104,26 @@ func (l *link) turn(ctx context.Context, s ports.ShardStore, r ports.TurnRequest
 	if l.loseTurn(r) {
 		return ports.TurnReply{}, errLost
 	}
+	if rate := l.rate; rate > 0 && err == nil {
+		select {
+		case <-time.After(time.Duration(bytesOf(&reply)) * time.Second / time.Duration(rate)):
+		case <-ctx.Done():
+			return ports.TurnReply{}, fmt.Errorf("link: %w", ctx.Err())
+		}
+	}
 	return reply, err
+}
+
+// bytesOf returns the bytes of payload in a reply.
+func bytesOf(r *ports.TurnReply) (size int) {
+	for _, claims := range [][]core.Claim{r.Claims, r.Orphans} {
+		for i := range claims {
+			for k := range claims[i].Payloads {
+				size += len(claims[i].Payloads[k].Data)
+			}
+		}
+	}
+	return size
 }
 
 // reach fails if one of the shards is broken, and hangs while one is stuck.

@@ -22,8 +22,8 @@ func TestALostLeaseCancelsTheHandlersOfItsShardAlone(t *testing.T) {
 			n.link.change(func() { n.link.broken[shardOfQueue(1)] = ports.ErrLeaseLost })
 			w.pushEntries(entry(idsIn(1, 3, perShard+1)[perShard])) // the turn that claims it
 		},
-		"a turn gets no answer for the TTL": func(w *world, n *node) {
-			n.link.change(func() { n.link.stuck[shardOfQueue(1)] = true })
+		"a turn fails for the TTL": func(w *world, n *node) {
+			n.link.change(func() { n.link.broken[shardOfQueue(1)] = errDown })
 			w.pushEntries(entry(idsIn(1, 3, perShard+1)[perShard]))
 			w.sleep(ttl)
 		},

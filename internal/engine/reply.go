@@ -46,6 +46,7 @@ func (s *shard) endTurn(request *ports.TurnRequest, r *ports.TurnReply, sent, re
 	t.last, t.unknown, t.inFlight, t.ended = r.Last, false, false, received
 	s.heard(sent, received)
 	s.paused = r.Paused
+	s.adaptClaims(request, r, received.Sub(sent))
 	s.trust()
 }
 

@@ -42,6 +42,8 @@ type shard struct {
 	// lostAt is when it was last logged that the lease was lost.
 	lostAt time.Time
 	turns  turns
+	// claimBytes is how many bytes of payload the next turn claims: see adaptClaims.
+	claimBytes int
 	// overdue runs when the turn in flight takes too long, at overdueAt. hasSlot is set if the turn
 	// has one of the node's slots.
 	overdue   *time.Timer
@@ -91,6 +93,7 @@ func newShard(node *node, id core.Shard, queue *Queue) *shard {
 	for status, doing := range map[*loopStatus]string{&s.acquiring: "acquire", &s.turning: "turn", &s.renewing: "renew"} {
 		status.node, status.doing, status.shard = node, doing, id
 	}
+	s.claimBytes = queue.Bytes
 	s.emptyClaims.longest = min(longestRetry, node.cfg.PollInterval)
 	return s
 }

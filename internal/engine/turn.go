@@ -17,8 +17,9 @@ type turns struct {
 	// request is the turn in flight or, if unknown is set, the turn to repeat.
 	request ports.TurnRequest
 	unknown bool
-	// firstSent is when it was first sent.
+	// firstSent is when it was first sent. slow is how often in a row it was called off.
 	firstSent time.Time
+	slow      int
 	// inFlight is set while a call is under way; sentAt is when it was sent.
 	inFlight bool
 	sentAt   time.Time
@@ -132,7 +133,7 @@ func (s *shard) exchange() error {
 // request makes the request of the next turn.
 func (s *shard) request(now time.Time, leaving bool) {
 	t := &s.turns
-	t.due, t.firstSent = false, now
+	t.due, t.firstSent, t.slow = false, now, 0
 	cfg := &s.node.cfg
 	t.request = ports.TurnRequest{
 		Lease:       ports.Lease{Shard: s.id, Owner: cfg.Owner, Token: s.lease.token},
@@ -142,7 +143,7 @@ func (s *shard) request(now time.Time, leaving bool) {
 		Begin:       s.beginRefs(t.last + 1),
 		Want:        s.want(leaving),
 		PerJob:      s.queue.PerJob,
-		Bytes:       s.queue.Bytes,
+		Bytes:       s.claimBytes,
 		Node:        cfg.Node,
 	}
 	if t.byWakeup = t.heard && t.request.Want > 0; t.byWakeup {
@@ -193,25 +194,57 @@ func (s *shard) turn(ctx context.Context, request ports.TurnRequest, byWakeup bo
 		pause(s.refusals.next(), s.node.stop) // a store may grant leases and refuse all turns
 		return nil
 	}
+	calledOff := false
 	switch cause := context.Cause(ctx); {
 	case cause == nil:
 		s.turning.failed(err)
 	case errors.Is(cause, errTurnHangs):
+		calledOff = true
 		s.turning.failed(fmt.Errorf("%w: %w", cause, err))
 	} // else the lease was dropped, which is logged
-	s.turnFailed(request.Lease.Token)
+	s.turnFailed(&request, received.Sub(sent), calledOff)
 	return err
 }
 
-// turnFailed keeps the turn for a repeat. Lanes no longer wait for it.
-func (s *shard) turnFailed(token int64) {
+// turnFailed keeps the turn for a repeat, which gets twice the time if the turn was called off.
+// Lanes no longer wait for it.
+func (s *shard) turnFailed(request *ports.TurnRequest, took time.Duration, calledOff bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.lease.held || s.lease.token != token {
+	s.adaptClaims(request, nil, took)
+	if !s.lease.held || s.lease.token != request.Lease.Token {
 		return
+	}
+	if calledOff {
+		s.turns.slow++
+	} else {
+		s.turns.slow = 0
 	}
 	s.turns.unknown, s.turns.inFlight = true, false
 	s.turns.request.Resent = true
 	s.lease.resetContext(s.node.storeCtx)
 	s.stopTrusting()
+}
+
+// leastClaimBytes is the least bytes of payload that a slow link reduces claims to. Two of them are
+// still few, so one slow exchange makes no job run payload by payload.
+const leastClaimBytes = 256 << 10
+
+// adaptClaims bounds the bytes that the next turns claim by what the last one took: half if it took
+// more than a sixth of the TTL, or twice what came in less. reply is nil if there was none. The
+// caller holds shard.mu.
+func (s *shard) adaptClaims(request *ports.TurnRequest, reply *ports.TurnReply, took time.Duration) {
+	switch {
+	case request.Want == 0:
+	case took > s.node.cfg.LeaseTTL/6:
+		s.claimBytes = min(s.claimBytes, max(s.claimBytes/2, leastClaimBytes))
+	case reply != nil && s.claimBytes < s.queue.Bytes:
+		size := 0
+		for i := range reply.Claims {
+			for k := range reply.Claims[i].Payloads {
+				size += len(reply.Claims[i].Payloads[k].Data)
+			}
+		}
+		s.claimBytes = max(s.claimBytes, min(2*size, s.queue.Bytes))
+	}
 }
