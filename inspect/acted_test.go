@@ -32,6 +32,8 @@ func actions(ctx context.Context, i *inspect.Inspector) map[string]func() error 
 		"recount":         func() error { _, err := i.Recount(ctx, "orders", nil); return err },
 		"drain":           func() error { return i.Drain(ctx, "no-node", true) },
 		"end drain":       func() error { return i.Drain(ctx, "no-node", false) },
+		"track":           func() error { _, err := i.Track(ctx, "orders", "a"); return err },
+		"untrack":         func() error { _, err := i.Untrack(ctx, "orders", "a"); return err },
 		"run now":         func() error { return bulk(i.RunNow(ctx, "orders", one)) },
 		"run all now":     func() error { return bulk(i.RunAllNow(ctx, "orders", nil, inspect.BulkOptions{})) },
 		"release":         func() error { return bulk(i.Release(ctx, "orders", one)) },

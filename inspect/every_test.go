@@ -39,7 +39,10 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 			_, _, err := i.Settled(ctx, queue, "order-1", time.Time{})
 			return err
 		},
-		"Why": func(ctx context.Context) error { _, err := i.Why(ctx, queue, "id"); return err },
+		"Why":     func(ctx context.Context) error { _, err := i.Why(ctx, queue, "id"); return err },
+		"Track":   func(ctx context.Context) error { _, err := i.Track(ctx, queue, "id"); return err },
+		"Untrack": func(ctx context.Context) error { _, err := i.Untrack(ctx, queue, "id"); return err },
+		"Tracked": func(ctx context.Context) error { _, err := i.Tracked(ctx, queue); return err },
 		"Actions": func(ctx context.Context) (last error) {
 			for _, last = range i.Actions(ctx, inspect.ActionsOptions{Queue: queue}) {
 			}

@@ -34,6 +34,9 @@ var (
 	ErrUnusable = ports.ErrUnusable
 	// ErrQueueMismatch reports a list [ByID] of a queue that was declared without IndexIDs.
 	ErrQueueMismatch = ports.ErrQueueMismatch
+	// ErrTooManyTracked reports a queue with [MaxTracked] tracked ids. Untrack one of them before
+	// another id is tracked.
+	ErrTooManyTracked = ports.ErrTooManyTracked
 	// ErrNotEmpty reports a queue that can't be forgotten because it holds jobs or dead letters.
 	ErrNotEmpty = ports.ErrNotEmpty
 	// ErrLeaseHeld reports a queue that can't be forgotten because a server has leased a shard of
@@ -48,6 +51,7 @@ type Store interface {
 	ports.Operator
 	ports.Quarantine
 	ports.Auditor
+	ports.Tracker
 }
 
 // Options are the options of an inspector. The zero value is ready.

@@ -52,7 +52,7 @@ func pause(ctx context.Context, d time.Duration) error {
 func refused(err error) bool {
 	for _, refusal := range []error{
 		ErrUnknownQueue, ErrUnknownNode, ErrInvalidOptions, ErrInvalidCheckpoint, ErrInvalidID, ErrNotEmpty, ErrLeaseHeld,
-		ErrQueueMismatch, ErrNotPaused, ports.ErrShardCountMismatch,
+		ErrQueueMismatch, ErrNotPaused, ErrTooManyTracked, ports.ErrShardCountMismatch,
 		core.ErrInvalidQueue, ports.ErrInvalidRequest, ports.ErrUnusable, ports.ErrFull,
 	} {
 		if errors.Is(err, refusal) {

@@ -290,7 +290,7 @@ func TestEachErrorHasItsProblem(t *testing.T) {
 	}
 	for _, err := range []error{
 		inspect.ErrUnknownQueue, inspect.ErrUnknownNode, inspect.ErrInvalidID, inspect.ErrInvalidOptions, inspect.ErrInvalidRequest, inspect.ErrUnusable,
-		inspect.ErrQueueMismatch, inspect.ErrNotEmpty, inspect.ErrLeaseHeld, inspect.ErrInvalidCheckpoint, inspect.ErrInvalidCursor,
+		inspect.ErrQueueMismatch, inspect.ErrTooManyTracked, inspect.ErrNotEmpty, inspect.ErrLeaseHeld, inspect.ErrInvalidCheckpoint, inspect.ErrInvalidCursor,
 	} {
 		if p := new(service.Service).ProblemOf("", err); p.Name == "store" {
 			t.Errorf("%v has no problem of its own", err)

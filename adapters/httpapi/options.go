@@ -36,7 +36,9 @@ const (
 	VerbRevive Verb = "revive"
 	VerbPurge  Verb = "purge"
 	VerbEdit   Verb = "edit"
-	VerbDrain  Verb = "drain"
+	// VerbTrack tracks ids, and ends that.
+	VerbTrack Verb = "track"
+	VerbDrain Verb = "drain"
 )
 
 // Action is the action that a request asks for. Options.Authorize permits or refuses it.

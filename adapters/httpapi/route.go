@@ -89,6 +89,7 @@ func table() []route {
 		polled(routeOf("/queues/{queue}/morgue", "The dead letters", service.Morgue)),
 		polled(routeOf("/queues/{queue}/groups", "The groups of dead letters with the same error", service.Groups)),
 		polled(routeOf("/queues/{queue}/quarantine", "The records that can't be read", service.Quarantine)),
+		polled(routeOf("/queues/{queue}/tracked", "The tracked ids, each with the reason why its job does not run", service.Tracked)),
 		polled(routeOf("/queues/{queue}/payloads", "The payloads of an id, lowest score first", service.Payloads)),
 		polled(routeOf("/find", "The jobs and dead letters of an id", service.Find)),
 		polled(routeOf("/why", "Why the job of an id does not run", service.Why)),
@@ -119,6 +120,8 @@ func actions() []route {
 		routeOf("/queues/{queue}/morgue/move", "Move all dead letters that match to the morgue of a paused queue", service.MoveMorgue),
 		routeOf("/queues/{queue}/morgue/edit", "Replace payloads of a dead letter", service.Edit),
 		routeOf("/queues/{queue}/quarantine/discard", "Remove records that can't be read", service.Discard),
+		routeOf("/queues/{queue}/tracked/add", "Track an id", service.Track),
+		routeOf("/queues/{queue}/tracked/remove", "End the tracking of an id", service.Untrack),
 		routeOf("/nodes/drain", "Drain a server: it gives up its shards and takes no others", service.Drain),
 		routeOf("/nodes/resume", "End the drain of a server", service.ResumeNode),
 	}

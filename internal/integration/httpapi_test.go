@@ -343,6 +343,15 @@ func (c *apiClient) theRest(store ports.ShardStore) {
 		c.t.Errorf("the audit says %+v last, want the end of the drain", audit.Items)
 	}
 	c.do(http.MethodPost, "/queues/{queue}/quarantine/discard", "", map[string]any{"shard": 0, "keys": []string{"k"}}, nil)
+	c.do(http.MethodPost, "/queues/{queue}/tracked/add", "", map[string]any{"id": "a"}, nil)
+	var tracked struct {
+		Items []struct{ ID, Reason string }
+	}
+	c.do(http.MethodGet, "/queues/{queue}/tracked", "", nil, &tracked)
+	if len(tracked.Items) != 1 || tracked.Items[0].ID != "a" || tracked.Items[0].Reason == "" {
+		c.t.Errorf("the tracked ids are %+v, want a with a reason", tracked.Items)
+	}
+	c.do(http.MethodPost, "/queues/{queue}/tracked/remove", "", map[string]any{"id": "a"}, nil)
 	c.handles(0, "/queues/{queue}/jobs/run-now", map[string]any{"ids": []string{"a"}})
 	c.handles(0, "/queues/{queue}/jobs/delete", map[string]any{"match": map[string]any{}, "dry_run": true})
 	c.do(http.MethodPost, "/queues/{queue}/forget", "", map[string]any{}, nil)

@@ -58,6 +58,7 @@ var (
 		newProblem(http.StatusConflict, "queue-mismatch", "the queue has no index of ids", inspect.ErrQueueMismatch, 0),
 		newProblem(http.StatusConflict, "not-empty", "the queue is not empty", inspect.ErrNotEmpty, 0),
 		newProblem(http.StatusConflict, "not-paused", "the queue to move to is not paused", inspect.ErrNotPaused, 0),
+		newProblem(http.StatusConflict, "too-many-tracked", "the queue has too many tracked ids", inspect.ErrTooManyTracked, 0),
 		newProblem(http.StatusConflict, "lease-held", "a server runs the queue", inspect.ErrLeaseHeld, 0),
 		newProblem(http.StatusServiceUnavailable, "store-unusable", "the store's setup or format can't be used", inspect.ErrUnusable, 0),
 		newProblem(http.StatusBadRequest, "invalid-options", "out of range", inspect.ErrInvalidOptions, 0),

@@ -1,0 +1,75 @@
+package service
+
+import (
+	"strconv"
+	"time"
+)
+
+// TrackedQuery chooses a page of the tracked ids of a queue.
+type TrackedQuery struct {
+	After int `query:"after" doc:"the next of the page before"`
+	Limit int `query:"limit" min:"1" max:"100" default:"20" doc:"the maximum number of rows; each costs as much as the route why"`
+}
+
+// TrackedRow is a tracked id with its verdict.
+type TrackedRow struct {
+	ID     string    `json:"id" doc:"the id"`
+	Since  time.Time `json:"since" doc:"when it was tracked first"`
+	Reason string    `json:"reason" doc:"the reason why its job does not run, as of the route why; unreached if its shard can't be reached now"`
+	Text   string    `json:"text" doc:"the reason as a sentence, with figures"`
+	Until  time.Time `json:"until,omitzero" doc:"when the reason ends by itself, if that is known"`
+}
+
+// Unreached is the reason of a tracked id whose shard can't be reached.
+const Unreached = "unreached"
+
+func (c *call) tracked(q *TrackedQuery) (*List[TrackedRow], error) {
+	if q.After < 0 {
+		return nil, ProblemBadRequest.With("after is %d; give the next of the page before", q.After)
+	}
+	all, err := c.inspector.Tracked(c.ctx, c.queue)
+	if err != nil {
+		return nil, err
+	}
+	from := min(q.After, len(all))
+	to := min(from+q.Limit, len(all))
+	reply := newList[TrackedRow](nil)
+	for _, t := range all[from:to] {
+		row := TrackedRow{ID: c.ID(c.queue, t.ID), Since: t.Since.UTC()}
+		switch why, err := c.why(&WhyQuery{Queue: c.queue, ID: t.ID}); {
+		case err == nil:
+			row.Reason, row.Text, row.Until = why.Reason, why.Text, why.Until
+		case c.ctx.Err() == nil && c.ProblemOf(c.queue, err).silent():
+			row.Reason, row.Text = Unreached, "the shard of this id can't be reached now"
+		default:
+			return nil, err
+		}
+		reply.Items = append(reply.Items, row)
+	}
+	if to < len(all) {
+		reply.Next = strconv.Itoa(to)
+	}
+	return reply, nil
+}
+
+// TrackBody names an id.
+type TrackBody struct {
+	ID string `json:"id" doc:"the id"`
+}
+
+func (b *TrackBody) about(a *Action) { a.IDs = []string{b.ID} }
+
+// TrackReply is the answer of a change of the tracked ids.
+type TrackReply struct {
+	Changed bool `json:"changed" doc:"whether the list has changed: an id may have been tracked already, or not have been tracked"`
+}
+
+func (c *call) track(b *TrackBody) (*TrackReply, error) {
+	changed, err := c.inspector.Track(c.ctx, c.queue, b.ID)
+	return &TrackReply{changed}, err
+}
+
+func (c *call) untrack(b *TrackBody) (*TrackReply, error) {
+	changed, err := c.inspector.Untrack(c.ctx, c.queue, b.ID)
+	return &TrackReply{changed}, err
+}
