@@ -27,6 +27,9 @@ func (a *app) jobCommand() *cobra.Command {
 		a.onFirst("rm-first", "Remove the first payload of a queued job; a held job continues with the others", `skein job rm-first ledger account-7 '{"number":17,"amount":-70}'`, "removed",
 			(*inspect.Inspector).DeleteFirst),
 		a.moveJobs(),
+		a.track("track", "Track an id: skein job tracked and the dashboard show it with the reason why its job does not run", (*inspect.Inspector).Track),
+		a.track("untrack", "End the tracking of an id", (*inspect.Inspector).Untrack),
+		a.tracked(),
 	)
 	c.Long = c.Short + ".\n\nAn ID that begins with - goes behind --: skein job get orders -- -1"
 	return c
