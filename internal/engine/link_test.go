@@ -41,6 +41,8 @@ type link struct {
 	linger map[string]time.Duration
 	// rate is how many bytes of payload of a turn's reply come back in a second, or 0 for no limit.
 	rate int
+	// connections are those that calls use, or nil if each call has its own.
+	connections *connections
 	// refuse reports whether a call fails, and lose whether its reply is lost.
 	refuse func(method string) bool
 	lose   func(method string) bool
@@ -161,6 +163,18 @@ func (l *link) call(ctx context.Context, method string, perform func(ctx context
 		late <- func() error { return perform(context.Background(), l.store()) }
 		<-ctx.Done()
 		return fmt.Errorf("link: %w", ctx.Err())
+	}
+	if c := l.connections; c != nil {
+		hung, err := c.take(ctx)
+		if err != nil {
+			return err
+		}
+		if hung {
+			<-ctx.Done()
+			c.close()
+			return fmt.Errorf("link: %w", ctx.Err())
+		}
+		defer c.give()
 	}
 	if err := l.cross(ctx); err != nil {
 		return err
