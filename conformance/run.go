@@ -13,6 +13,7 @@ import (
 // Run tests the stores of f against the contract of package ports: the named cases, each on fresh
 // backends, the worked cases of docs/rules.md, random histories compared with a model, concurrent
 // handles, and calls that fail or lose their reply. f is called once for each backend.
+// With -short, each call meets two of the six faults, and the largest cases are left out.
 func Run(t *testing.T, f Factory) {
 	t.Helper()
 	store := probe(t, f)
