@@ -73,6 +73,8 @@ var ops = map[string]op{
 	"purge":   onDead(service.Purge, op{back: "morgue", sure: true, verb: "Purge", did: "removed permanently", things: "dead letters"}),
 	"edit":    {do: (*call).edit, ofQueue: true, back: "id", did: "The payload is replaced."},
 	"discard": {do: (*call).discard, ofQueue: true, back: "unreadable", sure: true, verb: "Discard", did: "The record is removed."},
+	"track":   {do: onTracked(service.Track), ofQueue: true, back: "tracked", verb: "Track", did: "The id is tracked."},
+	"untrack": {do: onTracked(service.Untrack), ofQueue: true, back: "tracked", verb: "Untrack", did: "The id is no longer tracked."},
 	"drain":   {do: onNode(service.Drain), back: "nodes", verb: "Drain", did: "The server drains. It gives up its shards."},
 	"work":    {do: onNode(service.ResumeNode), back: "nodes", did: "The server takes shards again."},
 }
@@ -276,7 +278,7 @@ func (b *confirmBody) stays(c *call, o *op) {
 
 // backs are the pages that have forms, and the parameters of these that are kept.
 var backs = map[string][]string{
-	"queue": {"by", "span"}, "nodes": nil, "busy": nil, "unreadable": nil, "jobs": {"list", "sort", "desc", "shard", "prefix", "from", "after"}, "id": {"id"},
+	"queue": {"by", "span"}, "nodes": nil, "busy": nil, "unreadable": nil, "tracked": {"after"}, "jobs": {"list", "sort", "desc", "shard", "prefix", "from", "after"}, "id": {"id"},
 	"morgue": {"group", "error", "sort", "desc", "asc", "prefix", "from", "after"},
 }
 

@@ -31,6 +31,7 @@ var samples = map[string]struct {
 	"GET busy":       {query: "q=orders"},
 	"GET morgue":     {query: "q=orders"},
 	"GET unreadable": {query: "q=orders"},
+	"GET tracked":    {query: "q=orders"},
 	"GET nodes":      {},
 	"GET store":      {},
 	"GET audit":      {},

@@ -132,13 +132,17 @@ func TestUpdatesAddUpToThePage(t *testing.T) {
 		func() { h.announce(ports.Node{Owner: "n2", Name: "n0", Queues: []string{"mails"}, Lanes: 4}) },
 		func() { h.push("orders", "w0", time.Minute, "p"); h.advance(70 * time.Second) },
 		func() { h.push("orders", "now", 0, "p"); h.turn("orders", core.ShardOf("now", houseShards), 1) },
+		func() {
+			h.do("q", "orders", "op", "track", "id", "w1")
+			h.do("q", "orders", "op", "track", "id", "never")
+		},
 		func() { h.do("q", "orders", "op", "pause") },
 		func() { h.advance(26 * time.Hour) },
 	}
 	var open []*script
 	for _, path := range []string{
 		"/", "/?sort=waiting", "/queue?q=orders", "/queue?q=orders&by=owner", "/shards?q=orders", "/jobs?q=orders", "/jobs?q=orders&list=retries", "/id?q=orders&id=w1",
-		"/id?q=orders&id=now", "/busy", "/busy?q=orders", "/morgue?q=orders", "/unreadable?q=orders", "/nodes", "/store", "/audit",
+		"/id?q=orders&id=now", "/busy", "/busy?q=orders", "/morgue?q=orders", "/unreadable?q=orders", "/tracked?q=orders", "/nodes", "/store", "/audit",
 	} {
 		open = append(open, h.opens(path))
 	}

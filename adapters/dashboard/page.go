@@ -43,6 +43,7 @@ func table() []route {
 		{http.MethodGet, "busy", false, false, false, (*call).busyPage},
 		{http.MethodGet, "morgue", false, true, false, (*call).morguePage},
 		{http.MethodGet, "unreadable", false, true, false, (*call).unreadable},
+		{http.MethodGet, "tracked", false, true, false, (*call).trackedPage},
 		{http.MethodGet, "nodes", false, false, true, (*call).nodesPage},
 		{http.MethodGet, "store", false, false, true, (*call).storePage},
 		{http.MethodGet, "audit", false, false, false, (*call).auditPage},

@@ -63,6 +63,8 @@ func verbOf(op string) httpapi.Verb {
 	switch op {
 	case "drop":
 		return httpapi.VerbCancel
+	case "untrack":
+		return httpapi.VerbTrack
 	case "work":
 		return httpapi.VerbDrain
 	}

@@ -26,6 +26,9 @@ func furnished(t testing.TB, o Options) *house {
 		h.turn("orders", index, 9)
 	}
 	h.push("orders", "waits", time.Hour, "p")
+	if _, err := h.store.Track(t.Context(), ports.TrackRequest{Queue: "orders", ID: "waits"}); err != nil {
+		t.Fatal(err)
+	}
 	h.store.unreadable = []ports.QuarantinedRecord{{Key: "k", ID: "x", Reason: "torn", Stored: []byte("s")}}
 	return h
 }
@@ -33,7 +36,7 @@ func furnished(t testing.TB, o Options) *house {
 // pagesThatAct are the pages with forms and links of actions.
 var pagesThatAct = []string{
 	"/queue?q=orders", "/jobs?q=orders&list=retries", "/jobs?q=orders", "/morgue?q=orders", "/id?q=orders&id=dead", "/id?q=orders&id=waits", "/id?q=orders&id=runs", "/busy", "/nodes",
-	"/unreadable?q=orders",
+	"/unreadable?q=orders", "/tracked?q=orders",
 }
 
 var offer = regexp.MustCompile(`name="op" value="([a-z-]+)"|name="then" value="([a-z-]+)"|sheet\?[^"]*op=([a-z-]+)`)
@@ -51,7 +54,7 @@ func (h *house) offers() (list []string) {
 
 // An action is offered only to users who may take it.
 func TestPagesOfferWhatIsAllowed(t *testing.T) {
-	all := []string{"bury", "cancel", "delete", "discard", "drain", "drop", "edit", "pause", "purge", "recount", "revive", "run-now"}
+	all := []string{"bury", "cancel", "delete", "discard", "drain", "drop", "edit", "pause", "purge", "recount", "revive", "run-now", "track", "untrack"}
 	if got := furnished(t, Options{}).offers(); !slices.Equal(got, all) {
 		t.Errorf("all are allowed, and offered are %q, want %q", got, all)
 	}

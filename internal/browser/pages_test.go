@@ -13,7 +13,7 @@ func allPages() []string {
 	pages := []string{
 		"", "?sort=waiting", "queue?q=orders", "queue?q=orders&by=owner", "queue?q=wide", "queue?q=wide&by=owner", "queue?q=paused", "shards?q=wide",
 		"jobs?q=orders", "jobs?q=orders&list=retries&sort=count", "jobs?q=orders&sort=id", "jobs?q=orders&list=scheduled", "jobs?q=wide&shard=3",
-		"busy", "busy?q=orders", "morgue?q=orders", "morgue?q=orders&sort=id", "unreadable?q=orders", "nodes", "store", "audit",
+		"busy", "busy?q=orders", "morgue?q=orders", "morgue?q=orders&sort=id", "unreadable?q=orders", "tracked?q=orders", "nodes", "store", "audit",
 		"search?id=twice", "search?id=nobody-has-it", "sheet?q=orders&op=purge", "sheet?q=orders&op=delete",
 	}
 	ids := hostile

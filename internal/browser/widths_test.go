@@ -11,7 +11,7 @@ import (
 // kinds are a page of each kind.
 func kinds() []string {
 	return []string{
-		"", "queue?q=orders", "shards?q=wide", "jobs?q=orders&list=retries", "busy", "morgue?q=orders", "unreadable?q=orders",
+		"", "queue?q=orders", "shards?q=wide", "jobs?q=orders&list=retries", "busy", "morgue?q=orders", "unreadable?q=orders", "tracked?q=orders",
 		"nodes", "store", "audit", "search?id=twice", "sheet?q=orders&op=purge", at("id", "q", "orders", "id", hostile[0]),
 	}
 }
