@@ -221,11 +221,11 @@ func (p *Permits) Failed(listed bool, retryAt time.Time) {
 // Answered takes the reply to a call: how many permits the server holds, and the holders at the
 // store's time. kept is false if the store granted fewer than the server believed to hold: then
 // running batches have to end.
-func (p *Permits) Answered(c PermitCall, held int, holders []core.PermitHolder, now Now) (kept bool) {
+func (p *Permits) Answered(c PermitCall, held int, holders []core.PermitHolder, at core.Instant, now Now) (kept bool) {
 	kept = held >= p.held
 	p.inFlight = false
 	p.held, p.listed, p.denied = held, c.Want > 0, held < c.Hold
-	p.share = p.shareOf(holders, now.Store)
+	p.share = p.shareOf(holders, at)
 	for _, t := range p.limit.parts {
 		t.pool.dispatch(now)
 	}

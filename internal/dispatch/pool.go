@@ -26,7 +26,8 @@ type Config struct {
 	ByHand bool
 }
 
-// Now is a time of this process, and the store's time then as far as it is known.
+// Now is a time of this process, and the store's time then as far as it is known. The heads of
+// shards must be given in that time, whatever the clocks of their servers.
 type Now struct {
 	Local time.Time
 	Store core.Instant

@@ -379,5 +379,5 @@ func (s *sim) grantPermits(q *simQueue, busy bool) {
 	if other.Want > other.Held {
 		q.most = min(held, dispatch.FairPermits(c.Limit, holders, s.time().Store)[0])
 	}
-	q.permits.Answered(c, held, holders, s.time())
+	q.permits.Answered(c, held, holders, s.time().Store, s.time())
 }

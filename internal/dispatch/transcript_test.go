@@ -379,7 +379,7 @@ func (w *script) granted(args []string) {
 		has, wants, _ := strings.Cut(arg, "/")
 		holders = append(holders, core.PermitHolder{Owner: fmt.Sprint("other", i), Held: w.int(has), Want: w.int(wants)})
 	}
-	if !w.permits[args[0]].Answered(c, held, holders, w.time()) {
+	if !w.permits[args[0]].Answered(c, held, holders, w.time().Store, w.time()) {
 		w.say("permits were lost")
 	}
 }

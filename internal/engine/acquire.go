@@ -83,9 +83,11 @@ func (s *shard) tryAcquire() (ports.AcquireReply, error) {
 // acquired starts the lease. The first turn settles the jobs that earlier leases left claimed; if
 // there are none, it waits until the store has a due job.
 func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
+	received := time.Now()
 	s.node.clock.sync(r.Now)
-	s.node.roundTrips.observe(time.Since(sent))
+	s.node.roundTrips.observe(received.Sub(sent))
 	s.mu.Lock()
+	s.syncClock(r.Now, received)
 	from := s.owner.holder
 	s.owner = ownerInfo{}
 	s.lease = lease{held: true, token: r.Token}

@@ -11,9 +11,11 @@ import (
 // reply's time plus the time since that reply came, so no job is asked for before the store would
 // return it. It is safe for concurrent use.
 type storeClock struct {
-	// start is when the clock was made. offset is the store's time then, in microseconds.
+	// start is when the clock was made. offset is the store's time then, in microseconds, by the last
+	// reply, and first is that by the first reply, or 0.
 	start  time.Time
 	offset atomic.Int64
+	first  atomic.Int64
 	// lastReply is when the last reply came, after start.
 	lastReply atomic.Int64
 }
@@ -28,6 +30,7 @@ func newStoreClock() *storeClock {
 func (c *storeClock) sync(now core.Instant) {
 	since := time.Since(c.start)
 	c.offset.Store(int64(now) - since.Microseconds())
+	c.first.CompareAndSwap(0, c.offset.Load())
 	c.lastReply.Store(int64(since))
 }
 
@@ -39,8 +42,15 @@ func (c *storeClock) repliedAfter(t time.Time) bool {
 // local returns the time of this process. It is monotonic and cheaper than time.Now.
 func (c *storeClock) local() time.Time { return c.start.Add(time.Since(c.start)) }
 
-// now returns the estimate for the present.
-func (c *storeClock) now() core.Instant { return c.at(c.local()) }
+// steady is at by the first reply alone. Servers of a store have clocks of their own, so the other
+// estimate jumps with each reply. Each shard's times are converted to this one (shard.steady).
+func (c *storeClock) steady(t time.Time) core.Instant {
+	first := c.first.Load()
+	if first == 0 {
+		first = c.offset.Load()
+	}
+	return core.Instant(first + t.Sub(c.start).Microseconds())
+}
 
 // at returns the estimate for t, a time of this process.
 func (c *storeClock) at(t time.Time) core.Instant {

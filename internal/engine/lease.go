@@ -140,14 +140,16 @@ func (s *shard) renew(token int64) {
 	switch {
 	case err == nil:
 		s.renewing.ok()
+		received := time.Now()
 		s.node.clock.sync(reply.Now)
 		s.mu.Lock()
+		s.syncClock(reply.Now, received)
 		if s.lease.held && s.lease.token == token {
 			s.lease.extend(sent, reply.Remaining, cfg.LeaseTTL)
 			s.turns.due = s.turns.due || reply.Paused && s.unstarted() > 0 // jobs are put back
 		}
 		s.mu.Unlock()
-		s.polled(reply.Head, sent)
+		s.polled(reply.Head, reply.Now, sent)
 	case final(err):
 		s.renewing.ok()
 		s.dropLease(token, err)

@@ -160,7 +160,7 @@ func (p *permits) answer(c dispatch.PermitCall, reply *ports.PermitReply, sent t
 	}
 	p.retry.reset()
 	p.until.Store(int64(sent.Sub(p.node.clock.start) + reply.Remaining - p.node.cfg.LeaseTTL/5))
-	return p.state.Answered(c, reply.Held, reply.Holders, dispatch.Now{Local: now.Local, Store: reply.Now})
+	return p.state.Answered(c, reply.Held, reply.Holders, reply.Now, now)
 }
 
 // dropEnded drops the permits if they have expired.

@@ -56,7 +56,7 @@ func (e *Engine) poll(status *loopStatus) (ok bool) {
 			missing = missing[1:]
 			continue
 		}
-		s.polled(reply.Heads[i], since)
+		s.polled(reply.Heads[i], reply.Now, since)
 	}
 	if n := len(reply.Unreached); n > 0 {
 		e.pollFailed = time.Now()
@@ -101,7 +101,7 @@ func (s *shard) quiet(now time.Time) bool {
 func (s *shard) invite() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.assumeDue(s.node.clock.now())
+	s.assumeDue(s.now())
 }
 
 // heard notes when the store has answered a question that was asked at a time. If this node began
@@ -116,9 +116,11 @@ func (s *shard) heard(asked, answered time.Time) {
 }
 
 // polled takes a head that was asked for at a time, unless a turn or a wake-up has brought news
-// since. Where a turn has reported a due job and brought none, only a turn takes that back: jobs
-// that an earlier lease left, and that could not be handed over yet, are in no head.
-func (s *shard) polled(h core.Head, asked time.Time) {
+// since. A head that is due at now, the reply's time, is due, although the shard's last reply may
+// have been so late that its clock seems to be behind. Where a turn has reported a due job and
+// brought none, only a turn takes that back: jobs that an earlier lease left, and that could not be
+// handed over yet, are in no head.
+func (s *shard) polled(h core.Head, now core.Instant, asked time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := &s.turns
@@ -130,5 +132,8 @@ func (s *shard) polled(h core.Head, asked time.Time) {
 		return
 	}
 	s.storeHead = h
+	if h.DueBy(now) {
+		s.storeHead.Due = min(h.Due, s.now())
+	}
 	s.publishNews()
 }

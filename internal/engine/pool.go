@@ -68,7 +68,7 @@ func (n *node) unlockPools() {
 
 // moment returns a time of this process as the states take it.
 func (n *node) moment(local time.Time) dispatch.Now {
-	return dispatch.Now{Local: local, Store: n.clock.at(local)}
+	return dispatch.Now{Local: local, Store: n.clock.steady(local)}
 }
 
 // now is moment for the present time.

@@ -45,6 +45,7 @@ func (s *shard) endTurn(request *ports.TurnRequest, r *ports.TurnReply, sent, re
 	t := &s.turns
 	t.last, t.unknown, t.inFlight, t.ended = r.Last, false, false, received
 	s.heard(sent, received)
+	s.syncClock(r.Now, received)
 	s.paused = r.Paused
 	s.adaptClaims(request, r, received.Sub(sent))
 	s.trust()

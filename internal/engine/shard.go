@@ -76,7 +76,11 @@ type shard struct {
 	// shard. An answer does not count if it was asked for before listenedAt, when this node last
 	// began to listen for wake-ups. The head does not count while unresponsive is set: a turn has
 	// failed or takes too long, and none has been answered since.
+	//
+	// ahead is how far the clock of the shard's server was ahead of node.clock.steady at the last
+	// reply.
 	storeHead    core.Head
+	ahead        time.Duration
 	heardAt      time.Time
 	listenedAt   time.Time
 	unresponsive bool
@@ -115,12 +119,26 @@ func (s *shard) view() dispatch.View {
 	v.Waiting, first = s.waiting()
 	v.Free, v.Stock = s.freeToRun(), s.stock()
 	if first != nil && !s.paused {
-		v.Run = core.Head{Due: first.PerformAt, OK: true}
+		v.Run = core.Head{Due: s.steady(first.PerformAt), OK: true}
 	}
 	if !s.unresponsive {
-		v.Claim = core.Head{Due: max(s.storeHead.Due, s.headNotBefore), OK: s.storeHead.OK}
+		v.Claim = core.Head{Due: s.steady(max(s.storeHead.Due, s.headNotBefore)), OK: s.storeHead.OK}
 	}
 	return v
+}
+
+// syncClock takes the time of a reply for this shard. The caller holds shard.mu.
+func (s *shard) syncClock(now core.Instant, received time.Time) {
+	s.ahead = now.Sub(s.node.clock.steady(received))
+}
+
+// steady converts a time of the shard's server to that of the node's pools. A head is so expected
+// by the clock that will decide whether it is due.
+func (s *shard) steady(at core.Instant) core.Instant { return max(0, at.Add(-s.ahead)) }
+
+// now returns the time of the shard's server.
+func (s *shard) now() core.Instant {
+	return s.node.clock.steady(s.node.clock.local()).Add(s.ahead)
 }
 
 // freeToRun returns how many batches of the shard may run in addition to the running ones.

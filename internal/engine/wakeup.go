@@ -95,7 +95,7 @@ func (s *shard) onWakeup() {
 		signal(s.released)
 	}
 	s.turns.woken, s.turns.wokenAt, s.turns.heard = s.turns.inFlight, time.Now(), true
-	s.assumeDue(s.node.clock.now())
+	s.assumeDue(s.now())
 	if len(s.running) > 0 || s.unstarted() > 0 { // it may be a cancel
 		s.turns.due = true
 		signal(s.wake)
