@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,7 +29,8 @@ func TestUrgentJobsStarveNothing(t *testing.T) {
 		)
 		store := memory.New(memory.Options{})
 		q := skein.NewQueue("q", skein.QueueOptions[int]{Shards: 3})
-		begin, ran := time.Now(), 0
+		begin := time.Now()
+		var ran atomic.Int64
 		var latest, urgentLatest time.Duration
 		handler := q.Handler(func(_ context.Context, id string, turns []int) error {
 			late := time.Since(begin) - time.Duration(turns[0])*took
@@ -38,7 +40,7 @@ func TestUrgentJobsStarveNothing(t *testing.T) {
 				latest = max(latest, late)
 			}
 			time.Sleep(took)
-			ran++
+			ran.Add(1)
 			return nil
 		})
 		server := skein.NewServer(store, skein.ServerOptions{Logger: quiet, Lanes: 1, PollInterval: 100 * time.Millisecond}, handler)
@@ -53,7 +55,7 @@ func TestUrgentJobsStarveNothing(t *testing.T) {
 				}
 				time.Sleep(took)
 			}
-			for ran < n {
+			for int(ran.Load()) < n {
 				time.Sleep(time.Second)
 			}
 		})
