@@ -122,3 +122,17 @@ func ExampleAwait() {
 	// order-42 waits for the lamp
 	// shipped order-42
 }
+
+// An urgent push ends the wait under any push rule.
+func TestAnUrgentPushEndsAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		q := skein.NewQueue("q", skein.QueueOptions[string]{})
+		push(t, store, q, "a", "x")
+		runDue(t, store, skein.ServerOptions{}, q.Handler(func(context.Context, string, []string) error { return skein.Await(time.Hour) }))
+		push(t, store, q, "a", "y")
+		equal(t, "after another push", stateOf(t, store, "q", "a"), `queued ["x" "y"], retry -1, in 1h0m0s, error ""`)
+		push(t, store, q, "a", "z", skein.Urgent(time.Minute))
+		equal(t, "after an urgent push", stateOf(t, store, "q", "a"), `queued ["x" "y" "z"], retry -1, in -1m0s, error ""`)
+	})
+}

@@ -71,9 +71,9 @@ func RetryIn(d time.Duration, reason error) error {
 // are forgotten. It counts as neither success nor failure. Payloads that the handler has marked as
 // done or buried keep their outcome. A d below 0 counts as 0. The error may be wrapped.
 //
-// The queue's PushRule must be [Earliest] for a push after the handler's return to run the job;
-// with another rule such a push waits for d too, and a warning is logged once per minute. If more
-// payloads wait than one call takes, the job runs again after d only.
+// The queue's PushRule must be [Earliest], or the push [Urgent], for a push after the handler's
+// return to run the job. Otherwise such a push waits for d too, and a warning is logged once per
+// minute. If more payloads wait than one call takes, the job runs again after d only.
 //
 // To wait for other ids, ask Inspector.Settled of package inspect; docs/guide/dependencies.md shows
 // it.
