@@ -22,9 +22,9 @@ var ErrInvalidCheckpoint = errors.New("invalid checkpoint")
 // store keeps no state for it.
 //
 // An older Checkpoint is as good as the newest one: entries that were handled since are gone and
-// are skipped. Only RunAllNow may make a job due twice. Empty means no Checkpoint: a finished
-// action has none. The content may change between versions of this package. A Checkpoint of another
-// version is refused with [ErrInvalidCheckpoint].
+// are skipped. Only RunAllNow and ReleaseAll may make a job due twice. Empty means no Checkpoint: a
+// finished action has none. The content may change between versions of this package. A Checkpoint
+// of another version is refused with [ErrInvalidCheckpoint].
 type Checkpoint string
 
 // checkpointVersion is the version of the text.

@@ -29,7 +29,8 @@
 //   - Queues: [Inspector.Queues], [Inspector.Stats], [Inspector.History], [Inspector.Groups] of
 //     dead letters.
 //   - Lists: [Inspector.Jobs], [Inspector.Claimed], [Inspector.Morgue], [Inspector.Quarantined].
-//   - One id: [Inspector.Find], [Inspector.Payloads], [Inspector.Why].
+//   - One id: [Inspector.Find], [Inspector.Payloads], [Inspector.Why], [Inspector.Settled].
+//   - Tracked ids of a queue: [Inspector.Tracked].
 //
 // If a part of the store can't be reached, the result of the other parts comes with a
 // *[PartialError].
@@ -38,9 +39,10 @@
 //
 //   - A queue: [Inspector.Pause], [Inspector.Resume], [Inspector.Forget], [Inspector.Recount].
 //   - Jobs: [Inspector.RunNow], [Inspector.Release], [Inspector.Bury], [Inspector.Delete],
-//     [Inspector.Cancel].
+//     [Inspector.BuryFirst], [Inspector.DeleteFirst], [Inspector.Cancel].
 //   - Dead letters: [Inspector.Revive], [Inspector.Purge], [Inspector.Edit].
 //   - Unreadable records: [Inspector.Discard].
+//   - Tracked ids: [Inspector.Track], [Inspector.Untrack].
 //   - Servers: [Inspector.Drain].
 //
 // Most actions on jobs and dead letters have a variant for all entries of a queue, such as

@@ -15,9 +15,10 @@ type QueuedJob struct {
 	// Retries is the number of failures of the job so far: 0 at first, and again after its first
 	// payload was done or buried.
 	Retries int
-	// Held is true if the job is held: its retries are used up, its queue has skein.Hold, and it
-	// never runs until [Inspector.Release] or [Inspector.BuryFirst]. Its PerformAt is then the
-	// latest time that a store can hold, in the year 2255.
+	// Held is true if the job is held, because it used up its retries or recoveries in a queue with
+	// skein.Hold. It never runs until [Inspector.Release], [Inspector.RunNow],
+	// [Inspector.BuryFirst] or [Inspector.DeleteFirst]. Its PerformAt is then the latest time that a
+	// store can hold, in the year 2255.
 	Held bool
 	// Recoveries is the number of times that the job lost its process since it last ended.
 	Recoveries int

@@ -1,7 +1,7 @@
 // Package ports is the interface between Skein and its environment: [ShardStore], the contract of
 // every backend, and [Observer], which receives events.
 //
-// To write a store, implement the eight interfaces of ShardStore as their doc comments demand, and
+// To write a store, implement the nine interfaces of ShardStore as their doc comments demand, and
 // run package [github.com/skeinq/skein/conformance] against it:
 //
 //	func TestStore(t *testing.T) {
