@@ -54,9 +54,10 @@ func (i *Inspector) RunAllNow(
 	return i.onAllJobs(ctx, o.onAll("run all now", queue, match != nil, true), queue, laterJobs, match, Store.Expedite)
 }
 
-// Release releases the held jobs of these ids: they are due, have all their retries anew, and keep
-// their last error until they succeed. A queued job that is not held becomes due, as with
-// [Inspector.RunNow]. To continue without the payload that failed, call [Inspector.BuryFirst].
+// Release releases the held jobs of these ids: they are due, have all their retries and recoveries
+// anew, and keep their last error until they succeed. A queued job that is not held becomes due, as
+// with [Inspector.RunNow]. To continue without the payload that failed, call
+// [Inspector.BuryFirst].
 func (i *Inspector) Release(ctx context.Context, queue string, ids []string) (Result, error) {
 	return i.onJobs(ctx, newAction("release", nil), queue, ids, Store.Expedite)
 }
