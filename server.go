@@ -57,10 +57,9 @@ type ServerOptions struct {
 	ShutdownTimeout time.Duration
 	// RecoverOrphans makes this server requeue jobs that dead servers had claimed in queues that no
 	// server serves now, not even this one. It looks for such jobs about once per LeaseTTL. They
-	// are requeued as the next server of their queue would requeue them: they count as recovered,
-	// wait for that server, and are buried if they were recovered too often. Without this option,
-	// such jobs are shown as claimed and orphaned until a server of their queue starts. RunDue
-	// ignores it. Default false.
+	// count as recovered and wait for a server of their queue. That server buries or holds a job
+	// that was recovered too often. Without this option, such jobs are shown as claimed and
+	// orphaned until a server of their queue starts. RunDue ignores it. Default false.
 	RecoverOrphans bool
 	// Splitter decides which shards this server owns, and whether its lanes share them. Default
 	// [SpreadSplitter]: the shards of each queue are spread over its servers in proportion to their
