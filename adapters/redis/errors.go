@@ -56,13 +56,13 @@ func translate(ctx context.Context, err error) error {
 	case err == nil || errors.Is(err, goredis.Nil):
 		return nil
 	case goredis.HasErrorPrefix(err, "OOM"):
-		return storekit.Full(fmt.Sprintf("Redis says %q", err.Error()))
+		return storekit.Full(fmt.Sprintf("the error of Redis is %q", err.Error()))
 	}
 	if ended := storekit.Interrupted(ctx, err); ended != nil {
 		return fmt.Errorf("redis: %w", ended)
 	}
 	if what := advice(err); what != "" {
-		return fmt.Errorf("%w: Redis says %q; %s", ports.ErrUnusable, err.Error(), what)
+		return fmt.Errorf("%w: the error of Redis is %q; %s", ports.ErrUnusable, err.Error(), what)
 	}
 	if m := damagedRecord.FindStringSubmatch(err.Error()); m != nil && !broken(err) {
 		return newDamagedError(m, err)
