@@ -20,8 +20,9 @@ type TrackedID struct {
 
 // Track adds an id to the tracked ids of a queue, which the dashboard and skein job tracked show
 // with the [Verdict] of each. The id need not have a job, and stays tracked after its job has
-// ended. changed is false if the id was tracked already. It returns [ErrTooManyTracked] if the
-// queue has [MaxTracked] others. [Inspector.Forget] removes the list.
+// ended. changed is false if the id was tracked already, which an earlier try of the same call may
+// have done. It returns [ErrTooManyTracked] if the queue has [MaxTracked] others.
+// [Inspector.Forget] removes the list.
 func (i *Inspector) Track(ctx context.Context, queue, id string) (changed bool, err error) {
 	return i.track(ctx, "track", ports.TrackRequest{Queue: queue, ID: id})
 }

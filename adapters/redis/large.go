@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"runtime"
 	"slices"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -13,9 +14,11 @@ import (
 const largePush = 16 << 10
 
 // newLargeShare returns the semaphore that a large push holds while it is sent. It has half of the
-// connections to a server, so that small pushes, turns and reads always find others.
+// connections to a server, so that small pushes, turns and reads always find others. The servers of
+// a Cluster share it, so one that hangs delays large pushes to the others until the client gives up
+// on it.
 func newLargeShare(client goredis.UniversalClient) chan struct{} {
-	size := 0
+	size := 10 * runtime.GOMAXPROCS(0) // the driver's default, for a client of another type
 	switch c := client.(type) {
 	case *goredis.Client:
 		if c != nil {
