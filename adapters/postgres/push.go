@@ -100,12 +100,7 @@ func (s *Store) pushByTheRule(ctx context.Context, r *ports.PushRequest, list []
 	} else if urgent > 0 { // the functions of other pushes have one rule for all entries
 		return s.pushEach(ctx, r, list)
 	}
-	statements := pushStatements(r, list)
-	push := s.pushAll
-	if len(statements) == 1 && len(statements[0].ids) == 1 && len(statements[0].more.ids) == 0 {
-		push = s.pushOne
-	}
-	p, err := push(ctx, r, statements)
+	p, err := s.pushAll(ctx, r, pushStatements(r, list))
 	if err == nil && p.byRule {
 		s.byRule.Store(r.Queue, true)
 		return s.pushEach(ctx, r, list)

@@ -7,7 +7,7 @@ DROP FUNCTION {schema}.acquire, {schema}.add_payloads, {schema}.admit_groups, {s
   {schema}.hand_over, {schema}.handed_over, {schema}.head, {schema}.heads, {schema}.held, {schema}.inbox_mark, {schema}.inbox_rows, {schema}.inbox_rows_of, {schema}.later, {schema}.limit_lock_waits, {schema}.list_places,
   {schema}.lock_lease, {schema}.lock_shard, {schema}.lock_target, {schema}.lower_floor, {schema}.count_superseded, {schema}.merge, {schema}.merge_arrival, {schema}.merge_by_rule, {schema}.merge_dead_payload, {schema}.merge_payload, {schema}.push_by_rule, {schema}.rule_of, {schema}.merge_and_look, {schema}.merge_bounds, {schema}.merge_ids, {schema}.merge_inbox,
   {schema}.merge_inboxes, {schema}.merge_rest, {schema}.merge_taken, {schema}.merge_waiting, {schema}.missing_layout, {schema}.missing_shard, {schema}.next_rescan, {schema}.next_scan, {schema}.oldest, {schema}.park,
-  {schema}.notify_wakeups, {schema}.payloads_of, {schema}.permit, {schema}.push, {schema}.push_in_tx, {schema}.push_one, {schema}.record, {schema}.recount, {schema}.release,
+  {schema}.notify_wakeups, {schema}.payloads_of, {schema}.permit, {schema}.push, {schema}.push_in_tx, {schema}.record, {schema}.recount, {schema}.release,
   {schema}.remaining, {schema}.renew, {schema}.repeat_turn,
   {schema}.reply_cancellations, {schema}.reply_claims, {schema}.reply_header, {schema}.reply_places, {schema}.rescan_due, {schema}.rescan_from,
   {schema}.rescan_if_due, {schema}.scan_from, {schema}.set_paused, {schema}.settle_and_merge, {schema}.settle_claimed, {schema}.settle_in_tx, {schema}.settle_payload_in_tx,
