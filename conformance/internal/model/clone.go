@@ -19,7 +19,7 @@ func (m *Store) Clone() *Store {
 }
 
 func (q *queue) clone() *queue {
-	c := &queue{record: q.record, records: maps.Clone(q.records), permits: maps.Clone(q.permits)}
+	c := &queue{record: q.record, records: maps.Clone(q.records), permits: maps.Clone(q.permits), tracked: maps.Clone(q.tracked)}
 	for _, s := range q.shards {
 		c.shards = append(c.shards, s.clone())
 	}
