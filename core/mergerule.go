@@ -7,8 +7,10 @@ import (
 
 // A third value of Stays also changes Validate, String and replaces in this file; MergeCode and
 // MergeRuleOf of ports/storekit, with the stores that read the code (the map of
-// docs/architecture.md lists their files); vectorStays in core's and in conformance's test of
-// mergerules.json; and mergeOracle in core's test.
+// docs/architecture.md lists their files; the comment in Postgres's tables/queues.sql lists the
+// codes); vectorStays in core's and in conformance's test of mergerules.json; mergeOracle in core's
+// test; the rules that conformance's cases_mergerule.go refuses and internal/random draws; and the
+// constructors in queue.go of the root.
 
 // Stays chooses which of two payloads with equal bytes stays when they merge (docs/rules.md 2).
 type Stays uint8

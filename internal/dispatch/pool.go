@@ -104,6 +104,8 @@ type Lane struct {
 	refused int
 }
 
+// laneState is what a lane does. Another state also concerns unpark, wakeLane, short, SetLanes, and
+// in dispatch the time of the next look.
 type laneState uint8
 
 const (
@@ -222,7 +224,7 @@ func (p *Pool) wakeLanes(now Now) {
 }
 
 // BatchEnded notes how the batch of a lane has ended, if one was chosen for it. ran is false if
-// there was none after all; ok is set if a job of it succeeded.
+// there was none after all; ok is false if no job of it succeeded.
 func (p *Pool) BatchEnded(l *Lane, ran, ok bool, took time.Duration, now Now) {
 	s := l.shard
 	if s == nil {

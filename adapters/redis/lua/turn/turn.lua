@@ -19,6 +19,8 @@
 -- turn leaves alone, handed, orphans and turned as they are: nothing in it would change them.
 --
 -- A claim is stored as receipt, begun (a byte), since (7 bytes), claimer, PerformAt, packed job.
+-- turn_claim.lua and turn_plain.lua write it; begin_claims in turn_settle.lua, claim_from in
+-- lib/claims.lua and readClaim in claim.go read it. lib/packed.lua and packed.go have the job.
 -- Claims of snapshots before 2026-11-22 have 8 bytes of since, the first of them 0: they have not
 -- begun.
 
