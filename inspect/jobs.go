@@ -205,11 +205,7 @@ func (i *Inspector) onFirst(
 	}
 	a.progress.Total = len(first)
 	id := func(f FirstPayload) string { return f.ID }
-	steps := func(first []FirstPayload) iter.Seq[[]FirstPayload] {
-		return wholeSteps(first, func(f *FirstPayload) (string, []core.Payload) {
-			return f.ID, []core.Payload{{Data: f.Data}}
-		})
-	}
+	steps := wholeSteps(func(f *FirstPayload) (string, []core.Payload) { return f.ID, []core.Payload{{Data: f.Data}} })
 	return a.end(onEntries(ctx, i, a, queue, first, id, steps, func(s Store, shard core.Shard, chunk []FirstPayload) (ports.StepReply, error) {
 		named := ports.JobStep{Shard: shard, First: make([][]byte, len(chunk))}
 		for at := range chunk {

@@ -192,7 +192,7 @@ func (m *mover) jobs(ctx context.Context, shard core.Shard, jobs []ports.JobView
 	if err != nil {
 		return err
 	}
-	for chunk := range wholeSteps(whole, payloadsOfJob) {
+	for chunk := range wholeSteps(payloadsOfJob)(whole) {
 		if err := m.putJobs(ctx, chunk); err != nil {
 			return err
 		}
@@ -246,7 +246,7 @@ func (m *mover) letters(ctx context.Context, shard core.Shard, letters []ports.D
 	if err != nil {
 		return err
 	}
-	for chunk := range wholeSteps(whole, payloadsOfLetter) {
+	for chunk := range wholeSteps(payloadsOfLetter)(whole) {
 		if err := m.putLetters(ctx, chunk); err != nil {
 			return err
 		}

@@ -300,27 +300,36 @@ func (i *Inspector) shards(ctx context.Context, queue string) (int, error) {
 	return record.Shards, err
 }
 
-// wholeSteps divides entries into steps of at most ports.MaxStep, and as many payloads and bytes as
-// a step takes. An entry that is larger has a step for itself. Each step has an id at most once.
-func wholeSteps[E any](entries []E, of func(*E) (id string, payloads []core.Payload)) iter.Seq[[]E] {
-	return func(yield func([]E) bool) {
-		for len(entries) > 0 {
-			var bound core.Bound
-			n, there := 0, make(map[string]bool)
-			for n < min(len(entries), ports.MaxStep) {
-				id, payloads := of(&entries[n])
-				if there[id] || !bound.TakeWhole(payloads) {
-					break
+// wholeSteps returns a function that divides entries into steps of at most ports.MaxStep, and as
+// many payloads and bytes as a step takes. An entry that is larger has a step for itself. Each step
+// has an id at most once.
+func wholeSteps[E any](of func(*E) (id string, payloads []core.Payload)) func([]E) iter.Seq[[]E] {
+	return func(entries []E) iter.Seq[[]E] {
+		return func(yield func([]E) bool) {
+			for len(entries) > 0 {
+				n := wholeStep(entries, of)
+				if !yield(entries[:n]) {
+					return
 				}
-				there[id] = true
-				n++
+				entries = entries[n:]
 			}
-			if !yield(entries[:n]) {
-				return
-			}
-			entries = entries[n:]
 		}
 	}
+}
+
+// wholeStep returns how many entries the first of these steps has.
+func wholeStep[E any](entries []E, of func(*E) (id string, payloads []core.Payload)) (n int) {
+	var bound core.Bound
+	there := make(map[string]bool)
+	for n < min(len(entries), ports.MaxStep) {
+		id, payloads := of(&entries[n])
+		if there[id] || !bound.TakeWhole(payloads) {
+			break
+		}
+		there[id] = true
+		n++
+	}
+	return n
 }
 
 func validateIDs(ids []string) error {

@@ -188,10 +188,7 @@ func (b *importBatch) flush(ctx context.Context) error {
 	}
 	b.action.progress.Total += len(letters)
 	id := func(d core.DeadLetter) string { return d.ID }
-	steps := func(letters []core.DeadLetter) iter.Seq[[]core.DeadLetter] {
-		return wholeSteps(letters, payloadsOfLetter)
-	}
-	return onReached(ctx, b.inspector, b.action, &b.away, letters, id, steps,
+	return onReached(ctx, b.inspector, b.action, &b.away, letters, id, wholeSteps(payloadsOfLetter),
 		func(s Store, shard core.Shard, some []core.DeadLetter) (ports.StepReply, error) {
 			return s.Import(ctx, b.request(shard, some))
 		})
