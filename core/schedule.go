@@ -13,8 +13,8 @@ type Head struct {
 // DueBy reports whether the shard has a job that may run at now.
 func (h Head) DueBy(now Instant) bool { return h.OK && h.Due <= now }
 
-// Lag returns for how long Due is over, 0 if it isn't. It counts the urgency of an urgent job;
-// [State.WaitsFrom] does not (docs/rules.md 6).
+// Lag returns how long the shard's next job has been due, or 0 if none is due. It includes the
+// urgency of an urgent job, which [State.WaitsFrom] does not (docs/rules.md 6).
 func (h Head) Lag(now Instant) time.Duration {
 	if !h.DueBy(now) {
 		return 0

@@ -135,9 +135,9 @@ type Counts struct {
 	// that failed or were buried by their handler.
 	Processed int64
 	Failed    int64
-	// Oldest is when the queued job became due that has waited longest, or becomes due first. A job
-	// that was pushed later than its PerformAt, as an urgent one is, counts from its FirstPush. Oldest
-	// is zero if no job is queued, or if all of them are held and so never due.
+	// Oldest is the time from which the longest-waiting queued job waits, or at which the first one
+	// becomes due. A job waits from its PerformAt, or from its FirstPush if that is later, as for an
+	// urgent job. Oldest is zero if no job is queued, or if all of them are held and so never due.
 	Oldest time.Time
 	// Lag is the longest time that a job has waited for a server. It is 0 if no job waits. A queued
 	// job waits as for Oldest, an orphan from the end of the lease under which it was

@@ -106,11 +106,11 @@ type Counts struct {
 	// began, because it keeps only higher ones (docs/rules.md 2). A payload that is pushed again
 	// after it was superseded counts again.
 	Superseded int64
-	// Oldest is the smallest core.State.WaitsFrom of the queued jobs: since when the job waits that
-	// has waited longest, or when the first one becomes due. It is not OK if no job is queued.
-	// Unlike a shard's head it ignores pauses and claims. A store may count jobs from PerformAt that
-	// are not among the first 100 of a shard by (PerformAt, id), or whose payloads exceed 64 KiB, so
-	// that it reads few.
+	// Oldest is the smallest core.State.WaitsFrom of the queued jobs: the time from which the
+	// longest-waiting job waits, or at which the first one becomes due. It is not OK if no job is
+	// queued. Unlike a shard's head it ignores pauses and claims. To read few jobs, a store may count
+	// from PerformAt those that are not among the first 100 of a shard by (PerformAt, id), and those
+	// whose payloads exceed 64 KiB.
 	Oldest core.Head
 }
 

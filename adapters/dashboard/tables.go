@@ -12,7 +12,7 @@ type head struct {
 // heads are the columns of numbers of the table of queues.
 func heads() []head {
 	return []head{
-		{Text: "Lag", By: "lag", Title: "how long the job has waited that has waited longest"},
+		{Text: "Lag", By: "lag", Title: "how long the longest-waiting job has waited"},
 		{Text: "Waiting", By: "waiting", Title: "queued jobs, due or not"},
 		{Text: "Running", By: "running", Title: "jobs that running servers have claimed"},
 		{Text: "Retries", By: "retries", Title: "queued jobs that have failed"},

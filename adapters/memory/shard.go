@@ -185,7 +185,7 @@ func (s *shard) unpausedHead() core.Head {
 	return core.Head{Due: e.PerformAt, OK: true}
 }
 
-// oldest returns since when the queued job waits that has waited longest.
+// oldest returns the time from which the longest-waiting queued job waits.
 func (s *shard) oldest() core.Head {
 	var head core.Head
 	for _, l := range []*sorted[*entity]{&s.ready, &s.parked} {

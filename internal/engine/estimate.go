@@ -11,8 +11,8 @@ import (
 // reply's time plus the time since that reply came, so no job is asked for before the store would
 // return it. It is safe for concurrent use.
 type storeClock struct {
-	// start is when the clock was made. offset is the store's time then, in microseconds, by the last
-	// reply, and first is that by the first reply, or 0.
+	// start is when the clock was made. offset is the store's time then, in microseconds, according
+	// to the last reply. first is the same according to the first reply, or 0 before it.
 	start  time.Time
 	offset atomic.Int64
 	first  atomic.Int64
@@ -42,8 +42,8 @@ func (c *storeClock) repliedAfter(t time.Time) bool {
 // local returns the time of this process. It is monotonic and cheaper than time.Now.
 func (c *storeClock) local() time.Time { return c.start.Add(time.Since(c.start)) }
 
-// steady is at by the first reply alone. Servers of a store have clocks of their own, so the other
-// estimate jumps with each reply. Each shard's times are converted to this one (shard.steady).
+// steady is like at, but uses the first reply only. Servers of a store have clocks of their own, so
+// at jumps with each reply. Each shard's times are converted to this one (shard.steady).
 func (c *storeClock) steady(t time.Time) core.Instant {
 	first := c.first.Load()
 	if first == 0 {

@@ -132,8 +132,8 @@ func (s *shard) syncClock(now core.Instant, received time.Time) {
 	s.ahead = now.Sub(s.node.clock.steady(received))
 }
 
-// steady converts a time of the shard's server to that of the node's pools. A head is so expected
-// by the clock that will decide whether it is due.
+// steady converts a time of the shard's server to that of the node's pools. So a head is
+// expected by the clock that decides whether it is due.
 func (s *shard) steady(at core.Instant) core.Instant { return max(0, at.Add(-s.ahead)) }
 
 // now returns the time of the shard's server.

@@ -226,8 +226,8 @@ func (s *shard) turnFailed(request *ports.TurnRequest, took time.Duration, calle
 	s.stopTrusting()
 }
 
-// leastClaimBytes is the least bytes of payload that a slow link reduces claims to. Two of them are
-// still few, so one slow exchange makes no job run payload by payload.
+// leastClaimBytes is how many bytes of payload a claim may carry even on a slow link. Most jobs are
+// smaller, so one slow exchange does not split them.
 const leastClaimBytes = 256 << 10
 
 // adaptClaims bounds the bytes that the next turns claim by what the last one took: half if it took

@@ -30,7 +30,7 @@ type Counts struct {
 	Processed    int64     `json:"processed" doc:"jobs done since the queue began"`
 	Failed       int64     `json:"failed" doc:"jobs that failed or were buried since the queue began"`
 	Superseded   int64     `json:"superseded" doc:"payloads that the merge rule has dropped since the queue began"`
-	Oldest       time.Time `json:"oldest,omitzero" doc:"since when the queued job waits that has waited longest, or when the first one is due; absent if none is queued, or if all are held"`
+	Oldest       time.Time `json:"oldest,omitzero" doc:"from when the longest-waiting queued job waits, or when the first one becomes due; absent if none is queued, or if all are held"`
 }
 
 func countsOf(c *inspect.Counts) Counts {

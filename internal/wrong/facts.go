@@ -22,7 +22,7 @@ func (r *rules) unservedSince(s *inspect.QueueStats) (since time.Time) {
 	return since
 }
 
-// behindSince returns since when the job waits that has waited longest.
+// behindSince returns the time from which the longest-waiting job waits.
 func behindSince(s *inspect.QueueStats) time.Time { return s.Now.Add(-s.Lag) }
 
 // orphanedSince returns when the first lease was over of those under which orphans were claimed.

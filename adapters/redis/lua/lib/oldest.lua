@@ -1,8 +1,8 @@
 -- Uses: byte, parse, band, WIDE, MANY, FIRST, LISTED.
 -- Defines: oldest.
 
--- oldest returns since when the job waits that has waited longest (core.State.WaitsFrom), of those
--- in two lists by time; nil if there is none. Jobs behind the first hundred of a list count from
+-- oldest returns the time from which the longest-waiting job of two lists by time waits
+-- (core.State.WaitsFrom); nil if there is none. Jobs behind the first hundred of a list count from
 -- their PerformAt, and so do those whose records are large or can't be read.
 local function oldest(jobs, ready, parked)
   local MOST, LARGE, best = 100, 65536, nil -- storekit.OldestJobs

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Returns since when the job of a shard waits that has waited longest.
+-- Returns the time from which the longest-waiting job of a shard waits.
 -- KEYS: meta jobs ready parked
 -- ARGV: 1 now or ''
 -- Returns now, 1 if there is such a shard, and the instant or -1
