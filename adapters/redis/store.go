@@ -52,8 +52,9 @@ type Options struct {
 	// Clock replaces the server's clock, for tests. All stores on a backend must have the same
 	// Clock. nil means the server's TIME.
 	Clock func() time.Time
-	// Logger receives a warning about a possible misconfiguration of the server that can't be
-	// checked. nil means [slog.Default].
+	// Logger receives the messages of the store, such as a warning about a setting that can't be
+	// checked, or an error about a damaged record. docs/reference/log.md lists them. nil means
+	// [slog.Default].
 	Logger *slog.Logger
 }
 

@@ -167,9 +167,9 @@ func (s *shardInfo) checkAwaiting(id string) {
 	}
 }
 
-// retryDelay returns how long job i waits before the retry of that number. It calls the queue's
-// Backoff once for a failure, even if the job is settled in a transaction and then again with the
-// same outcome.
+// retryDelay returns how long job i waits before the retry with the given number. It calls the
+// queue's Backoff once for each failure, even if the job is settled in a transaction and then again
+// with the same outcome.
 func (b *Batch) retryDelay(i, retry int) time.Duration {
 	b.mu.Lock()
 	known := b.retryDelays[i]

@@ -35,7 +35,7 @@ func (r BuryReason) String() string {
 	return fmt.Sprintf("reason %d", uint8(r))
 }
 
-// Buried is what of one job went to the morgue at once, for one reason.
+// Buried has the payloads of one job that went to the morgue at once, for one reason.
 type Buried struct {
 	Shard    core.Shard
 	ID       string

@@ -2,8 +2,9 @@ package engine
 
 import "context"
 
-// MetaOf returns the Meta of the payload that a handler has begun which takes payloads one after
-// another. ok is false if ctx is not the context of such a handler, or if its job has ended.
+// MetaOf returns the Meta of the payload that a handler has begun, if the handler takes payloads
+// one after another. ok is false if ctx is the context of another handler, or of no handler, or if
+// its job has ended.
 func MetaOf(ctx context.Context) (meta []byte, ok bool) {
 	b, job, unlock := working(ctx)
 	defer unlock()
@@ -38,8 +39,8 @@ func Metas(ctx context.Context) [][]byte {
 }
 
 // working returns the locked batch and the job that a handler works, whose context is ctx. The job
-// is wholeBatch if there is none: for another context, for that of a handler of a whole batch, and
-// for that of a job that has ended.
+// is wholeBatch if there is no such job: for another context, for the context of a handler of a
+// whole batch, and for that of a job that has ended.
 func working(ctx context.Context) (b *Batch, job int, unlock func()) {
 	c, ok := ctx.Value(batchKey{}).(*runContext)
 	if !ok {

@@ -27,8 +27,8 @@ type jobParts struct {
 	// first proven ones have committed, since the store has settled another payload behind them.
 	done   []int
 	proven int
-	// last is the position of the payload that a handler has begun last which takes payloads one
-	// after another, or -1.
+	// last is the position of the payload that the handler has begun last, if it takes payloads one
+	// after another, else -1.
 	last int
 }
 
@@ -72,9 +72,9 @@ func (b *Batch) settlePayload(ctx context.Context, settler ports.Settler, i, pos
 	return fmt.Errorf("settle in a transaction: %w", err)
 }
 
-// dropBuriedPart forgets a part of job i that the handler has buried since, so that its transaction
-// has probably rolled back: the last one but for the given number. It returns false if there is no
-// such part.
+// dropBuriedPart looks at one part of job i: the last one that has the given number of parts behind
+// it. If the handler has buried that payload since, its transaction has probably rolled back, and
+// dropBuriedPart forgets the part. Otherwise it returns false.
 func (b *Batch) dropBuriedPart(i, behind int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -229,7 +229,8 @@ func withDone(marks []core.PayloadOutcome, positions []int) []core.PayloadOutcom
 }
 
 // partVersion is how a job ends if a number of its parts has committed. outcome and settlement name
-// payloads by their positions in the claim, sent by those that are left.
+// payloads by their positions in the claim. sent is that settlement with positions among the
+// payloads that are left.
 type partVersion struct {
 	outcome          core.Outcome
 	settlement, sent core.Settlement
@@ -241,8 +242,9 @@ type partGroup struct {
 	batch    *Batch
 	job      int
 	versions []partVersion
-	// left is how many are not answered, and skipped are the settlements that were. redo is set if
-	// a settlement was deferred, so that the skipped ones have to be sent again.
+	// left is the number of versions that are not answered, and skipped are the settlements that the
+	// store has skipped. redo is set if a settlement was deferred, so that the skipped ones have to be
+	// sent again.
 	left    int
 	skipped []core.Settlement
 	redo    bool
@@ -254,7 +256,7 @@ type partGroup struct {
 	// -1.
 	over    bool
 	applied int
-	// resent is set if a turn with some of them was repeated.
+	// resent is set if a turn with some of the versions was repeated.
 	resent bool
 }
 

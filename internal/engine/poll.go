@@ -116,10 +116,10 @@ func (s *shard) heard(asked, answered time.Time) {
 }
 
 // polled takes a head that was asked for at a time, unless a turn or a wake-up has brought news
-// since. A head that is due at now, the reply's time, is due, although the shard's last reply may
-// have been so late that its clock seems to be behind. Where a turn has reported a due job and
-// brought none, only a turn takes that back: jobs that an earlier lease left, and that could not be
-// handed over yet, are in no head.
+// since. now is the time of the reply. A head that is due at now counts as due, even if the shard's
+// estimate of the store's clock is behind because its last reply came late. If a turn has reported
+// a due job and brought no job, only another turn corrects that: the jobs may be those of an
+// earlier lease that could not be handed over yet, and no head includes these.
 func (s *shard) polled(h core.Head, now core.Instant, asked time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
