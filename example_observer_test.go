@@ -29,7 +29,7 @@ func (t *tally) JobsEnded(e skein.EndEvent) {
 		switch j.End {
 		case ports.EndDone:
 			t.done.Add(1)
-		case ports.EndFailed:
+		case ports.EndFailed, ports.EndHeld:
 			t.failed.Add(1)
 		case ports.EndBuried:
 			t.buried.Add(1)

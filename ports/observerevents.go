@@ -13,7 +13,7 @@ type JobEnd uint8
 const (
 	// EndDone is a job that its handler has done. The handler may have buried some of its payloads.
 	EndDone JobEnd = iota
-	// EndFailed is a job that failed and is retried, or is held after its last retry or recovery.
+	// EndFailed is a job that failed and is retried.
 	EndFailed
 	// EndSnoozed is a job that its handler snoozed.
 	EndSnoozed
@@ -31,11 +31,14 @@ const (
 	EndLost
 	// EndAwaiting is a job whose handler waits for the next push.
 	EndAwaiting
+	// EndHeld is a job that has used up its retries or recoveries, in a queue that holds such jobs.
+	// The handler may have buried some of its payloads.
+	EndHeld
 )
 
 // String returns the end in one word, for example for logs.
 func (e JobEnd) String() string {
-	words := [...]string{"done", "failed", "snoozed", "buried", "putback", "cancelled", "lost", "awaiting"}
+	words := [...]string{"done", "failed", "snoozed", "buried", "putback", "cancelled", "lost", "awaiting", "held"}
 	if int(e) < len(words) {
 		return words[e]
 	}

@@ -87,6 +87,8 @@ func (b *Batch) end(i int, o *core.Outcome, settled *core.Settlement) ports.Ende
 		ended.End = ports.EndAwaiting
 	case o.Kind == core.Buried, exhausts(b.shard.queue.Policy, c, o):
 		ended.End = ports.EndBuried
+	case b.shard.queue.Policy.Holds(c, o):
+		ended.End = ports.EndHeld
 	case o.Kind == core.Failed:
 		ended.End = ports.EndFailed
 	default:

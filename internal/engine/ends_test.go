@@ -67,6 +67,7 @@ func TestAnObserverSeesHowEachJobEnds(t *testing.T) {
 		return func(context.Context, *engine.Batch) error { return errOutcome{o} }
 	}
 	noRetries := func(s *setup) { s.queue.Policy.MaxRetries = 0 }
+	holds := func(s *setup) { s.queue.Policy.MaxRetries, s.queue.Policy.Exhausted = 0, core.Hold }
 	cases := []struct {
 		name   string
 		run    handler
@@ -81,6 +82,14 @@ func TestAnObserverSeesHowEachJobEnds(t *testing.T) {
 			ports.EndedJob{End: ports.EndDone, Attempt: 1, Buried: 1}},
 		{"failed", each(fails), nil, ports.EndedJob{End: ports.EndFailed, Attempt: 1}},
 		{"failed for the last time", each(fails), noRetries, ports.EndedJob{End: ports.EndBuried, Attempt: 1, Buried: 1}},
+		{"failed for the last time, and held", each(fails), holds, ports.EndedJob{End: ports.EndHeld, Attempt: 1}},
+		{"held but for a payload", func(_ context.Context, b *engine.Batch) error {
+			b.MarkBuried(0, 1, errors.New("bad"))
+			return errors.New("boom")
+		}, holds,
+			ports.EndedJob{End: ports.EndHeld, Attempt: 1, Buried: 1}},
+		{"buried by a queue that holds", outcome(core.Outcome{Kind: core.Buried, Error: "bad"}), holds,
+			ports.EndedJob{End: ports.EndBuried, Attempt: 1, Buried: 3}},
 		{"buried", outcome(core.Outcome{Kind: core.Buried, Error: "bad"}), nil, ports.EndedJob{End: ports.EndBuried, Attempt: 1, Buried: 3}},
 		{"buried, one by itself", func(_ context.Context, b *engine.Batch) error {
 			b.MarkBuried(0, 0, errors.New("bad"))
@@ -134,7 +143,6 @@ func TestEndsHaveTheNumberOfTheAttempt(t *testing.T) {
 	})
 }
 
-// However many replies are lost, an execution ends once, and as the store has kept it.
 // An execution that settles the first payload and then fails is the first failure of the rest.
 func TestTheAttemptsOfTheRestBeginAnew(t *testing.T) {
 	inWorld(t, func(w *world) {
@@ -160,6 +168,7 @@ func TestTheAttemptsOfTheRestBeginAnew(t *testing.T) {
 	})
 }
 
+// However many replies are lost, an execution ends once, and as the store has kept it.
 func TestEachEndIsSeenOnce(t *testing.T) {
 	const jobs = 200
 	for name, run := range map[string]func(*world) handler{
@@ -290,23 +299,27 @@ func TestAnObserverSeesCancelsAndWhatGoesBack(t *testing.T) {
 }
 
 // Claims of earlier leases are counted, also those beyond what an acquire carries, and those that
-// are buried.
+// are buried or held.
 func TestAnObserverSeesWhatIsRecovered(t *testing.T) {
 	const jobs = core.MaxTurnPayloads + 300
-	inWorld(t, func(w *world) {
-		w.declare(1)
-		w.pushEach(jobs)
-		w.claimAll(jobs)
-		o := &seen{}
-		w.start(each(succeed), o.by, func(s *setup) { s.queue.Policy.MaxRecoveries = 0 })
-		w.sleep(20 * ttl)
-		if o.recovered != jobs {
-			t.Errorf("%d were seen as recovered of %d, want all", o.recovered, jobs)
-		}
-		if got := o.counts()[ports.EndBuried]; got != jobs {
-			t.Errorf("%d were seen as buried of %d, want all", got, jobs)
-		}
-	})
+	for exhausted, end := range map[core.Exhaustion]ports.JobEnd{core.BuryFirst: ports.EndBuried, core.Hold: ports.EndHeld} {
+		t.Run(end.String(), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.declare(1)
+				w.pushEach(jobs)
+				w.claimAll(jobs)
+				o := &seen{}
+				w.start(each(succeed), o.by, func(s *setup) { s.queue.Policy.MaxRecoveries, s.queue.Policy.Exhausted = 0, exhausted })
+				w.sleep(20 * ttl)
+				if o.recovered != jobs {
+					t.Errorf("%d were seen as recovered of %d, want all", o.recovered, jobs)
+				}
+				if diff := cmp.Diff(map[ports.JobEnd]int{end: jobs}, o.counts()); diff != "" {
+					t.Errorf("ends (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
 }
 
 // claimAll claims n jobs of the only shard for an owner that is not heard of again.

@@ -92,7 +92,7 @@ func (s *shard) settleRecovered(c *core.Claim, settled core.Settlement) {
 			id: c.ID, receipt: c.Receipt, uncounted: true, bySettlement: s.recoveryResult(c, &settled),
 		})
 		if s.node.observer != nil {
-			ended := ports.EndedJob{ID: c.ID, End: ports.EndFailed, Attempt: c.RetryCount + 1, Buried: buriedPayloads(&settled, len(c.Payloads))}
+			ended := ports.EndedJob{ID: c.ID, End: ports.EndHeld, Attempt: c.RetryCount + 1, Buried: buriedPayloads(&settled, len(c.Payloads))}
 			if ended.Buried > 0 {
 				ended.End = ports.EndBuried
 			}

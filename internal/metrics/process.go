@@ -1,7 +1,7 @@
 package metrics
 
 // waits are bounds for durations from a millisecond to an hour, in seconds. Each bound is a series
-// for each queue: with more of them, 20 queues would be more than 2,000 series a process.
+// for each queue: with one more, 20 queues would be more than 2,100 series a process.
 func waits() []float64 {
 	return []float64{0.001, 0.005, 0.025, 0.1, 0.25, 1, 5, 15, 60, 300, 900, 3600}
 }
@@ -54,7 +54,7 @@ func ofJobs() []Metric {
 		{Name: "skein_jobs_started_total", Type: Counter, Source: Process, By: "BatchStart", Unit: "jobs", Sharded: true,
 			Labels: []Label{queue()}, Help: "Jobs passed to handlers."},
 		{Name: "skein_jobs_total", Type: Counter, Source: Process, By: "JobsEnded", Unit: "jobs", Sharded: true,
-			Labels: []Label{queue(), one("outcome", "done", "failed", "snoozed", "buried", "putback", "cancelled", "lost", "awaiting")},
+			Labels: []Label{queue(), one("outcome", "done", "failed", "snoozed", "buried", "putback", "cancelled", "lost", "awaiting", "held")},
 			Help:   "Executions of jobs by their outcome, counted once the store has accepted it; or lost, together with their lease."},
 		{Name: "skein_payloads_total", Messaging: "messaging.client.consumed.messages", Type: Counter, Source: Process, By: "BatchStart", Unit: "payloads", Sharded: true,
 			Labels: []Label{queue()}, Help: "Payloads of the jobs passed to handlers."},

@@ -153,7 +153,7 @@ func bad(o core.Outcome) bool {
 // JobsEnded implements [ports.Observer].
 func (o *Observer) JobsEnded(e ports.EndEvent) {
 	var buried int
-	var ends [ports.EndAwaiting + 1]int
+	var ends [ports.EndHeld + 1]int
 	for _, job := range e.Jobs {
 		buried += job.Buried
 		if int(job.End) < len(ends) {
