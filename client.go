@@ -68,7 +68,7 @@ type RawPush struct {
 
 	client *Client
 	target target
-	tell   *Met
+	tell   telling
 }
 
 // PushFunc stores a push. It returns the errors of [Queue.PushMany].
@@ -148,13 +148,12 @@ func (c *Client) check() error {
 }
 
 // push stores entries through the middleware.
-func (c *Client) push(ctx context.Context, t target, entries []RawEntry, tell *Met) error {
+func (c *Client) push(ctx context.Context, t target, entries []RawEntry, tell telling) error {
 	return c.pushing(ctx, &RawPush{Queue: t.name, Entries: entries, client: c, target: t, tell: tell})
 }
 
-// send stores entries, and declares the queue where the store does not know it. It returns what one
-// entry met.
-func (c *Client) send(ctx context.Context, t target, entries []RawEntry, tell *Met) (err error) {
+// send stores entries, and declares the queue where the store does not know it.
+func (c *Client) send(ctx context.Context, t target, entries []RawEntry, tell telling) (err error) {
 	var met ports.PushReply
 	if o := c.options.Observer; o != nil {
 		start := time.Now()
@@ -188,9 +187,7 @@ func (c *Client) send(ctx context.Context, t target, entries []RawEntry, tell *M
 		again, err = c.sendAgain(ctx, t, request, err)
 		met.Add(again)
 	}
-	if err == nil && tell != nil && len(entries) == 1 {
-		*tell = metOf(met)
-	}
+	tell.told(met, len(entries), err)
 	return err
 }
 

@@ -55,6 +55,25 @@ func ExampleNewest() {
 	// hall: "off" "on"
 }
 
+// A push of many entries counts what they met.
+func ExampleTellAll() {
+	ctx, store := context.Background(), memory.New(memory.Options{})
+	client := skein.NewClient(store, skein.ClientOptions{})
+	reports := skein.NewQueue("reports", skein.QueueOptions[string]{})
+	var met skein.MetCounts
+	err := reports.PushMany(ctx, client, []skein.Entry[string]{
+		{ID: "account-1", Payload: "May"},
+		{ID: "account-1", Payload: "June"},
+		{ID: "account-2", Payload: "May"},
+		{ID: "account-1", Payload: "May"},
+	}, skein.TellAll(&met))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%d new, %d merged, %d duplicate\n", met.New, met.Merged, met.Duplicate)
+	// Output: 2 new, 1 merged, 1 duplicate
+}
+
 // Each push reports what it met in the queue. An API can then answer that a request is already
 // waiting.
 func ExampleTell() {

@@ -94,9 +94,9 @@ func Urgent(d time.Duration) PushOption {
 }
 
 // Tell stores in met what the push met, once the store has replied. After an error met is left as
-// it was. A push with Tell must have one entry; another one is refused with [ErrInvalidOptions],
-// and so is [Queue.Then], which pushes later. If middleware of the client adds or removes entries,
-// met is left as it was.
+// it was. A push with Tell must have one entry; another one is refused with [ErrInvalidOptions]:
+// see [TellAll]. So is [Queue.Then], which pushes later. If middleware of the client adds or
+// removes entries, met is left as it was.
 func Tell(met *Met) PushOption {
 	return pushOption(func(e *optioned) { e.tell = met })
 }
@@ -147,6 +147,52 @@ func metOf(r ports.PushReply) Met {
 	return MetLater
 }
 
+// MetCounts counts what the entries of a push met: see [TellAll], and the constants of [Met] for
+// what each means.
+type MetCounts struct {
+	New, Merged, Duplicate, Superseded, Later int
+}
+
+// PushManyOption is an option of a whole [Queue.PushMany]: [TellAll].
+type PushManyOption interface {
+	setAll(t *telling)
+}
+
+type pushManyOption func(*telling)
+
+func (o pushManyOption) setAll(t *telling) { o(t) }
+
+// TellAll stores in counts what the entries of a PushMany met. If the push returns nil, each entry
+// is counted once. After an error only entries that are known to be stored are counted, and not
+// necessarily all of these. If middleware of the client adds, removes or repeats entries, those
+// that the store received are counted.
+func TellAll(counts *MetCounts) PushManyOption {
+	return pushManyOption(func(t *telling) { t.all = counts })
+}
+
+// telling is where the caller of a push wants to read what it met. Each may be nil.
+type telling struct {
+	one *Met
+	all *MetCounts
+}
+
+// told stores the reply to a push of n entries.
+func (t telling) told(r ports.PushReply, n int, err error) {
+	if t.one != nil && err == nil && n == 1 {
+		*t.one = metOf(r)
+	}
+	if t.all == nil {
+		return
+	}
+	t.all.New += r.New
+	t.all.Merged += r.Merged
+	t.all.Duplicate += r.Duplicate
+	t.all.Superseded += r.Superseded
+	if err == nil {
+		t.all.Later += n - r.New - r.Merged - r.Duplicate - r.Superseded
+	}
+}
+
 // Entry is one payload for [Queue.PushMany].
 type Entry[T any] struct {
 	// ID is the id to push the payload for: 1 to 512 bytes of UTF-8 without control characters.
@@ -170,10 +216,20 @@ func (q *Queue[T]) Push(ctx context.Context, c *Client, id string, payload T, op
 // PushMany stores entries in order, in one exchange with the store. It is atomic for each 500
 // entries of a shard, or for fewer if they or the jobs that they join exceed 8 MiB. If an entry is
 // invalid, nothing is stored. If only some shards stored their entries, the error is a
-// *[PushError].
-func (q *Queue[T]) PushMany(ctx context.Context, c *Client, entries []Entry[T]) error {
+// *[PushError]. The option [TellAll] counts what the entries met.
+func (q *Queue[T]) PushMany(ctx context.Context, c *Client, entries []Entry[T], options ...PushManyOption) error {
 	if err := errors.Join(q.check(), c.check()); err != nil {
 		return err
+	}
+	var tell telling
+	for i, option := range options {
+		if option == nil {
+			return fmt.Errorf("%w: option %d of the push is nil", ErrInvalidOptions, i+1)
+		}
+		option.setAll(&tell)
+	}
+	if tell.all != nil {
+		*tell.all = MetCounts{}
 	}
 	if len(entries) == 0 {
 		return nil
@@ -181,17 +237,16 @@ func (q *Queue[T]) PushMany(ctx context.Context, c *Client, entries []Entry[T]) 
 	encoded := make([]RawEntry, len(entries))
 	c.scores.fill(encoded, time.Now())
 	var e optioned // one for all entries, since options make it escape
-	var tell *Met
 	for i := range entries {
 		e = optioned{RawEntry: encoded[i]}
 		err := q.encode(&e, &entries[i])
 		if err == nil && e.tell != nil && len(entries) > 1 {
-			err = fmt.Errorf("%w: Tell is for a push of one entry; push this one by itself, or read the counts of the Observer", ErrInvalidOptions)
+			err = fmt.Errorf("%w: Tell is for a push of one entry; push this one by itself, or count what all met with TellAll", ErrInvalidOptions)
 		}
 		if err != nil {
 			return fmt.Errorf("push %d of %d to queue %q: %w", i+1, len(entries), q.name, err)
 		}
-		encoded[i], tell = e.RawEntry, e.tell
+		encoded[i], tell.one = e.RawEntry, e.tell
 	}
 	return c.push(ctx, q.target(), encoded, tell)
 }

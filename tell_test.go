@@ -3,6 +3,7 @@ package skein_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -90,6 +91,73 @@ func TestTellIsForOneEntry(t *testing.T) {
 	if err := queue.Then(t.Context(), client, "a", "p", tell...); !errors.Is(err, skein.ErrInvalidOptions) || !strings.Contains(err.Error(), "Tell") {
 		t.Errorf("Then returned %v", err)
 	}
+}
+
+// TellAll counts each entry of a push once, also if the store lost the queue in between.
+func TestTellAllCountsWhatEachEntryMet(t *testing.T) {
+	store := &forgetful{Store: memory.New(memory.Options{})}
+	client := skein.NewClient(store, skein.ClientOptions{})
+	queue := skein.NewQueue("orders", skein.QueueOptions[string]{Merge: skein.Latest(2)})
+	entry := func(id, payload string, score float64) skein.Entry[string] {
+		return skein.Entry[string]{ID: id, Payload: payload, Options: []skein.PushOption{skein.Score(score)}}
+	}
+	counts := skein.MetCounts{Later: 7} // of an earlier call
+	for _, tt := range []struct {
+		entries []skein.Entry[string]
+		want    skein.MetCounts
+	}{
+		{[]skein.Entry[string]{entry("a", "p", 1)}, skein.MetCounts{New: 1}},
+		{[]skein.Entry[string]{
+			entry("b", "p", 1), entry("c", "p", 1), // new
+			entry("a", "p", 2),                     // a duplicate
+			entry("a", "q", 3), entry("a", "r", 4), // merged
+			entry("a", "s", 0), // superseded
+		}, skein.MetCounts{New: 2, Merged: 2, Duplicate: 1, Superseded: 1}},
+		{nil, skein.MetCounts{}},
+	} {
+		if err := queue.PushMany(t.Context(), client, tt.entries, skein.TellAll(&counts)); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, fmt.Sprintf("what %d entries met", len(tt.entries)), counts, tt.want)
+	}
+	if !store.said {
+		t.Error("no part of a push was sent again; the test needs one")
+	}
+}
+
+func TestTellAllWithoutAnAnswer(t *testing.T) {
+	queue := skein.NewQueue("orders", skein.QueueOptions[string]{})
+	entries := []skein.Entry[string]{{ID: "a", Payload: "p"}, {ID: "b", Payload: "p"}}
+	push := func(store skein.Store, options ...skein.PushManyOption) (counts skein.MetCounts, err error) {
+		counts.New = 7 // of an earlier call
+		err = queue.PushMany(t.Context(), skein.NewClient(store, skein.ClientOptions{}), entries, append(options, skein.TellAll(&counts))...)
+		return counts, err
+	}
+	if counts, err := push(uncounted{memory.New(memory.Options{}), nil}); err != nil || counts != (skein.MetCounts{Later: 2}) {
+		t.Errorf("a push that is decided later met %+v, %v", counts, err)
+	}
+	if counts, err := push(uncounted{memory.New(memory.Options{}), errors.New("lost")}); err == nil || counts != (skein.MetCounts{}) {
+		t.Errorf("a push of unknown outcome met %+v, %v", counts, err)
+	}
+	if counts, err := push(&halved{memory.New(memory.Options{})}); err == nil || counts != (skein.MetCounts{New: 1}) {
+		t.Errorf("a push that was stored in part met %+v, %v", counts, err)
+	}
+	if _, err := push(memory.New(memory.Options{}), nil); !errors.Is(err, skein.ErrInvalidOptions) {
+		t.Errorf("a nil option: %v", err)
+	}
+}
+
+// halved is a store that stores the first entry of a push, and fails for the others.
+type halved struct{ skein.Store }
+
+func (s *halved) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
+	var rest []int
+	for i := 1; i < len(r.Entries); i++ {
+		rest = append(rest, i)
+	}
+	r.Entries = r.Entries[:1]
+	reply, err := s.Store.Push(ctx, r)
+	return reply, errors.Join(err, &skein.PushError{Entries: rest, Err: errors.New("lost")})
 }
 
 func TestQueuesRefuseInvalidMergeRules(t *testing.T) {

@@ -103,7 +103,7 @@ func pushFollowing(ctx context.Context, kept any, succeeded bool) error {
 	}
 	for i := range list.pushes {
 		p := &list.pushes[i]
-		if err := engine.Guard(func() error { return p.client.push(ctx, p.target, p.entries, nil) }); err != nil {
+		if err := engine.Guard(func() error { return p.client.push(ctx, p.target, p.entries, telling{}) }); err != nil {
 			return fmt.Errorf("push after the job: %w", err)
 		}
 	}
