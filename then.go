@@ -33,10 +33,14 @@ const (
 // can't push after it. On Postgres, a push in the transaction of [SettleIn], through [Client.Via],
 // happens exactly once. Then and SettleIn exclude each other.
 //
+// A BatchHandler can't use Then, since its jobs have no contexts of their own. Such a handler calls
+// [Queue.PushMany] as its last step, for the jobs that have succeeded, and returns the error. If
+// that push fails, each job without an outcome of its own fails and is retried.
+//
 // Errors are those of [Queue.Push] about the queue, the client and the entry. Then returns
-// [ErrInvalidOptions] if ctx is not the context of a handler that works one job, as that of a
-// BatchHandler, if the handler has returned, and beyond [MaxThenEntries] or [MaxThenBytes]. The
-// goroutines of a handler may call Then concurrently.
+// [ErrInvalidOptions] if ctx is not the context of a handler that works one job, if the handler
+// has returned, and beyond [MaxThenEntries] or [MaxThenBytes]. The goroutines of a handler may
+// call Then concurrently.
 func (q *Queue[T]) Then(ctx context.Context, c *Client, id string, payload T, options ...PushOption) error {
 	if err := errors.Join(q.check(), c.check()); err != nil {
 		return err

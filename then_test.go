@@ -200,9 +200,55 @@ func TestThenRefuses(t *testing.T) {
 		return nil
 	}), "x", "y")
 	w.run(w.source.BatchHandler(func(ctx context.Context, _ *skein.Batch[string]) error {
-		refused("a batch", w.next.Then(ctx, w.client, "id", "p"), skein.ErrInvalidOptions)
+		err := w.next.Then(ctx, w.client, "id", "p")
+		refused("a batch", err, skein.ErrInvalidOptions)
+		if !strings.Contains(err.Error(), "call PushMany at the handler's end") {
+			t.Errorf("the error of a batch does not name the cure: %v", err)
+		}
 		return nil
 	}), "x")
+}
+
+// What the documentation of Then advises for a BatchHandler has its guarantee: a job is done only
+// if its push was stored, and a job that has failed by itself pushes nothing.
+func TestABatchHandlerPushesAtItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newThenWorld(t)
+		w.source = skein.NewQueue("source", skein.QueueOptions[string]{
+			BatchSize: 4, Shards: 1, Backoff: func(int) time.Duration { return time.Minute },
+		})
+		shaky := skein.NewClient(&unsteady{Store: w.store}, skein.ClientOptions{})
+		for _, id := range []string{"a", "b", "fails", "c"} {
+			push(t, w.store, w.source, id, "p")
+		}
+		handler := w.source.BatchHandler(func(ctx context.Context, batch *skein.Batch[string]) error {
+			var entries []skein.Entry[string]
+			for _, job := range batch.Jobs() {
+				if job.ID == "fails" && job.Retries == 0 {
+					job.Settle(errBoom)
+					continue
+				}
+				entries = append(entries, skein.Entry[string]{ID: job.ID, Payload: "p"})
+			}
+			return w.next.PushMany(ctx, shaky, entries)
+		})
+		for _, want := range []struct {
+			processed, failed int64
+			pushed            string
+		}{{0, 4, ""}, {0, 8, "a b c fails"}, {4, 8, "a b c fails"}} {
+			runDue(t, w.store, skein.ServerOptions{}, handler)
+			got := counts(t, w.store, "source")
+			equal(t, "processed, failed", []int64{got.Processed, got.Failed}, []int64{want.processed, want.failed})
+			for _, id := range []string{"a", "b", "c", "fails"} {
+				if strings.Contains(want.pushed, id) {
+					w.pushed(id, "p")
+				} else {
+					w.pushed(id)
+				}
+			}
+			time.Sleep(time.Minute) // virtual time
+		}
+	})
 }
 
 // If the push fails, the job fails, whatever its handler has returned: it must run again.

@@ -9,7 +9,9 @@ import (
 )
 
 var (
-	errNotAJob  = errors.New("the context is not that of a handler that works one job; pass the one that the handler was given")
+	errNotAJob = errors.New("the context is not that of a handler; pass the one that the handler was given")
+	errBatch   = errors.New("the context is that of a whole batch, as a BatchHandler and middleware have it, and its jobs may " +
+		"end differently; call PushMany at the handler's end and return its error, or use a JobHandler")
 	errReturned = errors.New("the handler has returned")
 	errSettled  = errors.New("the handler has settled its job in a transaction; push in that transaction instead, " +
 		"through client.Via with the transaction")
@@ -32,7 +34,7 @@ func Attach(ctx context.Context, change func(kept any) (any, error)) error {
 	case b.attachEnded, b.ended(c.job):
 		return errReturned
 	case i == wholeBatch:
-		return errNotAJob
+		return errBatch
 	}
 	if _, transacted := b.transacted[i]; transacted || b.parts[i] != nil && (!b.byPayload || b.isPart(i, b.payload)) {
 		return errSettled

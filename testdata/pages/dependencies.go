@@ -17,9 +17,10 @@ var (
 	Parts   = skein.NewQueue("parts", skein.QueueOptions[Part]{})
 	Parents = skein.NewQueue("parents", skein.QueueOptions[string]{PushRule: skein.Earliest()})
 
-	Orders *skein.Queue[Event]
-	Mails  *skein.Queue[string]
-	apply  func(ctx context.Context, id string, e Event) error
+	Orders   *skein.Queue[Event]
+	Mails    *skein.Queue[string]
+	apply    func(ctx context.Context, id string, e Event) error
+	applyAll func(ctx context.Context, id string, events []Event) error
 
 	packParts  func(parts []Part) error
 	partsOf    func(order string) []string
