@@ -116,7 +116,7 @@ func reference() string {
 	var types []reflect.Type
 	b.WriteString("\n## Routes\n")
 	for _, r := range table() {
-		fmt.Fprintf(&b, "\n### %s %s\n\n%s.\nRight: `%s`%s. ", r.method, r.path, r.summary, r.verb, viewsPayloads(&r))
+		fmt.Fprintf(&b, "\n### %s %s\n\n%s.\nRight: %s. ", r.method, r.path, r.summary, rightsOf(&r))
 		if r.query != nil {
 			table := parameters(r.query)
 			fmt.Fprintf(&b, "Answers %s.\n", mention(&types, r.reply))
@@ -155,9 +155,10 @@ func reference() string {
 	return b.String()
 }
 
-func viewsPayloads(r *route) string {
+// rightsOf names the verbs that a request needs the right for.
+func rightsOf(r *route) string {
 	if r.query == nil {
-		return ""
+		return fmt.Sprintf("`%s`", r.verb)
 	}
 	in := reflect.New(r.query)
 	if f := in.Elem().FieldByName("Payloads"); f.IsValid() {
@@ -165,12 +166,10 @@ func viewsPayloads(r *route) string {
 	}
 	a := r.asks("", in.Interface())
 	switch {
-	case Verb(a.Verb) == r.verb:
-		return ""
-	case in.Elem().FieldByName("Payloads").IsValid():
-		return fmt.Sprintf(", with payloads `%s`", a.Verb)
+	case Verb(a.Verb) != r.verb && in.Elem().FieldByName("Payloads").IsValid():
+		return fmt.Sprintf("`%s`, with payloads `%s`", r.verb, a.Verb)
 	}
-	return fmt.Sprintf(", always `%s`", a.Verb)
+	return fmt.Sprintf("`%s`", a.Verb)
 }
 
 func bounds(p *parameter) (text string) {

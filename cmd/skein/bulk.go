@@ -23,8 +23,14 @@ type bulkFlags struct {
 	yes          bool
 	verb, done   string
 	has          func(*inspect.Found) bool
-	set          *pflag.FlagSet
+	// prefixNeeds ends the help of --prefix.
+	prefixNeeds string
+	set         *pflag.FlagSet
 }
+
+// needsIndex ends the help of a --prefix of queued jobs. Jobs with a failure and dead letters are
+// always listed by id.
+const needsIndex = "; only in a queue with an index of ids"
 
 func (b *bulkFlags) add(f *pflag.FlagSet) {
 	b.set = f
@@ -34,7 +40,7 @@ func (b *bulkFlags) add(f *pflag.FlagSet) {
 		with = "with --all: "
 	}
 	if b.verb != "release" { // ReleaseAll accepts no Prefix
-		f.StringVar(&b.o.Prefix, "prefix", "", with+"only ids with this prefix")
+		f.StringVar(&b.o.Prefix, "prefix", "", with+"only ids with this prefix"+b.prefixNeeds)
 	}
 	f.StringVar(&b.errorText, "error", "", with+"only those whose error has this `TEXT` in it")
 	f.StringVar(&b.before, "before", "", with+"only jobs first pushed, or dead letters last changed, before this `TIME`; an age such as 24h is a TIME too")
@@ -62,11 +68,11 @@ func (b *bulkFlags) options(ids []string) (o inspect.BulkOptions, err error) {
 	case b.all == (len(ids) > 0):
 		return o, fmt.Errorf("%w: name ids, or give --all", errUsage)
 	case !b.all && (o.Prefix != "" || o.Group != "" || b.errorText != "" || b.before != "" || o.Rate != 0 || o.DryRun || b.yes || b.goOn != ""):
-		return o, fmt.Errorf("%w: --prefix, --error, --group, --before, --rate, --dry-run, --yes and --continue go with --all", errUsage)
+		return o, fmt.Errorf("%w: --prefix, --error, --group, --before, --rate, --dry-run, --yes and --continue need --all", errUsage)
 	case o.Rate < 0:
-		return o, fmt.Errorf("%w: --rate %d; give the entries a second, 0 is no limit", errUsage, o.Rate)
+		return o, fmt.Errorf("%w: --rate %d; give the number of entries a second; 0 is no limit", errUsage, o.Rate)
 	case b.goOn != "" && (b.before != "" || o.DryRun):
-		return o, fmt.Errorf("%w: --continue has the --before of the first call, and goes without --dry-run", errUsage)
+		return o, fmt.Errorf("%w: --continue keeps the --before of the first call; leave out --before and --dry-run", errUsage)
 	}
 	o.Continue = inspect.Checkpoint(b.goOn)
 	if b.errorText != "" {
@@ -293,7 +299,7 @@ func readLine(ctx context.Context, in interface{ Read([]byte) (int, error) }) (s
 	case text := <-line:
 		return text, nil
 	case <-ctx.Done():
-		return "", fmt.Errorf("%w: a signal or --timeout ended the command at the question", errNothing)
+		return "", fmt.Errorf("%w: a signal or --timeout ended the command before the question was answered", errNothing)
 	}
 }
 
@@ -332,7 +338,10 @@ type (
 // onJobs is a command that acts on jobs: on named ones, or on all that match. fresh, which may be
 // nil, is its action on all fresh ones.
 func (a *app) onJobs(name, short, example, done string, named onJobs, every, fresh onAllJobs) *cobra.Command {
-	b := &bulkFlags{verb: name, done: done, has: hasQueued}
+	b := &bulkFlags{verb: name, done: done, has: hasQueued, prefixNeeds: needsIndex}
+	if fresh != nil {
+		b.prefixNeeds = "; with --fresh" + strings.TrimPrefix(needsIndex, ";")
+	}
 	c := a.bulk(b, name+" QUEUE [ID...]", short, example, named,
 		func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error) {
 			if b.fresh {
@@ -356,7 +365,7 @@ func jobsWith(text string) func(inspect.QueuedJob) bool {
 
 // purge is the command that removes all queued jobs that match.
 func (a *app) purge() *cobra.Command {
-	b := &bulkFlags{verb: "purge", done: "removed", has: hasQueued, all: true}
+	b := &bulkFlags{verb: "purge", done: "removed", has: hasQueued, all: true, prefixNeeds: needsIndex}
 	c := a.bulk(b, "purge QUEUE", "Remove all queued jobs that match, failed or not; claimed jobs and dead letters stay",
 		"skein queue purge orders --before 24h --dry-run", nil,
 		func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error) {

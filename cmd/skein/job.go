@@ -71,7 +71,7 @@ func (a *app) listJobs() *cobra.Command {
 			return list(a, jobColumns, some(i.Jobs(ctx, args[0], o), match, l.o.Limit))
 		})
 	l.add(c.Flags())
-	c.Flags().StringVar(&l.sort, "sort", "", "time, when they may run; id, of a queue with an index of ids; retrying, retrying_id and retries, those with a failure by time, id or how often they failed (default time, with --prefix id)")
+	c.Flags().StringVar(&l.sort, "sort", "", "time, when they may run; id, only with an index of ids; of jobs with a failure: retrying, by time; retrying_id, by id; retries, by the number of failures (default time, with --prefix id)")
 	c.Flags().StringVar(&l.o.Prefix, "prefix", "", "only ids with this prefix, in lists by id")
 	c.Flags().BoolVar(&l.o.Fresh, "fresh", false, "only jobs without a failure")
 	c.Flags().BoolVar(&l.o.Held, "held", false, "only jobs that are held after their last retry, by id; without --prefix, --fresh, --desc and --from")

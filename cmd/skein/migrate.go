@@ -28,7 +28,7 @@ func (a *app) migrateUp() *cobra.Command {
 			}
 			return postgres.Migrate(ctx, a.backend.Pool, postgres.MigrateOptions{Schema: a.backend.Schema, To: to})
 		}))
-	c.Flags().IntVar(&to, "to", 0, fmt.Sprintf("migrate to this `VERSION`, also downwards; 0 is the newest, which is %d, unlike in migrate sql", postgres.NewestVersion()))
+	c.Flags().IntVar(&to, "to", 0, fmt.Sprintf("migrate to this `VERSION`, also downwards; 0 means the newest, which is %d; in migrate sql 0 removes everything", postgres.NewestVersion()))
 	return c
 }
 
@@ -127,7 +127,7 @@ var fitColumns = columns[fit]{
 }
 
 func (a *app) migrateStatus() *cobra.Command {
-	return a.command("status", "Show whether the schema fits this program, and the newest version that it knows; ends with 6 if it does not", fmt.Sprintf(migrateExample, "status"), cobra.NoArgs,
+	return a.command("status", "Show whether the schema fits this program, and the newest version that the program supports; ends with 6 if the schema does not fit", fmt.Sprintf(migrateExample, "status"), cobra.NoArgs,
 		a.onSchema(func(ctx context.Context, i *inspect.Inspector) error {
 			err := i.Ping(ctx)
 			if err != nil && !errors.Is(err, inspect.ErrUnusable) {
@@ -169,6 +169,6 @@ func (a *app) migrateSQL() *cobra.Command {
 	}
 	c.Flags().StringVar(&schema, "schema", postgres.DefaultSchema, "the schema's `NAME`")
 	c.Flags().IntVar(&from, "from", 0, "the present `VERSION` of the schema; 0 if there is none")
-	c.Flags().IntVar(&to, "to", postgres.NewestVersion(), "the wanted `VERSION` of the schema; 0 removes everything, unlike in migrate up")
+	c.Flags().IntVar(&to, "to", postgres.NewestVersion(), "the wanted `VERSION` of the schema; 0 removes everything; in migrate up 0 means the newest")
 	return c
 }

@@ -60,7 +60,7 @@ func (a *app) moveAll(
 
 func (a *app) moveJobs() *cobra.Command {
 	var m moveFlags
-	b := &bulkFlags{verb: "move", done: "moved", has: hasAny}
+	b := &bulkFlags{verb: "move", done: "moved", has: hasAny, prefixNeeds: needsIndex}
 	c := a.bulk(b, "move QUEUE --to QUEUE [ID...]", "Move queued jobs to a paused queue: ids with their dead letters, or --all queued jobs that match",
 		"skein job move orders --to orders-2 --all",
 		func(i *inspect.Inspector, ctx context.Context, queue string, ids []string) (inspect.Result, error) {

@@ -71,7 +71,7 @@ type BulkReply struct {
 	LookedAt  int       `json:"looked_at" doc:"the number of entries read since the first call"`
 	Handled   int       `json:"handled" doc:"the number of entries changed, or that would be changed by a dry run"`
 	Total     int       `json:"total" doc:"the number of entries at the first call"`
-	Later     int       `json:"later,omitempty" doc:"the number of the newest hundred dead letters that were skipped since their time is after before, such as imported ones with a future time; name their ids to act on them"`
+	Later     int       `json:"later,omitempty" doc:"how many of the newest hundred dead letters were skipped because their time is after before, such as imported ones with a future time; name their ids to act on them"`
 	Continue  string    `json:"continue,omitempty" doc:"the value of continue for the next call; absent if the action is complete, and in a dry run, which is a sample if looked_at is less than total"`
 	Jobs      []JobRow  `json:"jobs,omitempty" doc:"in a dry run, some of the jobs that would change, without payloads"`
 	Dead      []DeadRow `json:"dead,omitempty" doc:"in a dry run, some of the dead letters that would change"`

@@ -115,7 +115,7 @@ var payloadPlaces = map[string]inspect.Place{"queued": inspect.PlaceQueued, "cla
 type PayloadsQuery struct {
 	ID    string `query:"id" doc:"the id"`
 	Place string `query:"place" default:"queued" enum:"queued,claimed,dead" doc:"the queued job, the claimed one, or the dead letter"`
-	After string `query:"after" doc:"the next of the page before"`
+	After string `query:"after" doc:"the value of next of the previous page"`
 	Limit int    `query:"limit" min:"1" max:"1000" default:"100" doc:"the maximum number of payloads; a page ends early after 8 MiB"`
 }
 

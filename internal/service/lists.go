@@ -44,7 +44,7 @@ func newList[R any](items []R) *List[R] {
 
 // PageQuery has the common parameters of a queue's lists.
 type PageQuery struct {
-	After      string `query:"after" doc:"the next of the page before; from is then ignored"`
+	After      string `query:"after" doc:"the value of next of the previous page; from is then ignored"`
 	Desc       bool   `query:"desc" doc:"list backwards"`
 	Limit      int    `query:"limit" min:"1" max:"1000" default:"100" doc:"the maximum number of rows"`
 	Shard      []int  `query:"shard" doc:"the index of a shard to list; may be repeated; by default all shards"`

@@ -20,7 +20,7 @@ type Counts struct {
 	Length       int64     `json:"length" doc:"queued jobs: fresh and retrying"`
 	MorgueLength int64     `json:"morgue_length" doc:"ids in the morgue"`
 	Waiting      int64     `json:"waiting" doc:"jobs that wait for a server: queued, with those that are held, and orphaned"`
-	Lag          float64   `json:"lag" doc:"the seconds for which the job that has waited longest has been due, or orphaned"`
+	Lag          float64   `json:"lag" doc:"the longest wait of a job for a server in seconds, since it was due and pushed, or since its server's lease ended"`
 	Fresh        int64     `json:"fresh" doc:"queued jobs without a failure"`
 	Retrying     int64     `json:"retrying" doc:"queued jobs with a failure, with those that are held"`
 	Held         int64     `json:"held" doc:"queued jobs that are held after their last retry, among retrying"`
@@ -30,7 +30,7 @@ type Counts struct {
 	Processed    int64     `json:"processed" doc:"jobs done since the queue began"`
 	Failed       int64     `json:"failed" doc:"jobs that failed or were buried since the queue began"`
 	Superseded   int64     `json:"superseded" doc:"payloads that the merge rule has dropped since the queue began"`
-	Oldest       time.Time `json:"oldest,omitzero" doc:"from when the longest-waiting queued job waits, or when the first one becomes due; absent if none is queued, or if all are held"`
+	Oldest       time.Time `json:"oldest,omitzero" doc:"when the queued job that has waited longest began to wait or, if none waits, when the first one becomes due; absent if no job is queued, or if all are held"`
 }
 
 func countsOf(c *inspect.Counts) Counts {

@@ -7,7 +7,7 @@ import (
 
 // TrackedQuery chooses a page of the tracked ids of a queue.
 type TrackedQuery struct {
-	After int `query:"after" doc:"the next of the page before"`
+	After int `query:"after" doc:"the value of next of the previous page"`
 	Limit int `query:"limit" min:"1" max:"100" default:"20" doc:"the maximum number of rows; each costs as much as the route why"`
 }
 
@@ -25,7 +25,7 @@ const Unreached = "unreached"
 
 func (c *call) tracked(q *TrackedQuery) (*List[TrackedRow], error) {
 	if q.After < 0 {
-		return nil, ProblemBadRequest.With("after is %d; give the next of the page before", q.After)
+		return nil, ProblemBadRequest.With("after is %d; give the value of next of the previous page", q.After)
 	}
 	all, err := c.inspector.Tracked(c.ctx, c.queue)
 	if err != nil {
@@ -61,7 +61,7 @@ func (b *TrackBody) about(a *Action) { a.IDs = []string{b.ID} }
 
 // TrackReply is the answer of a change of the tracked ids.
 type TrackReply struct {
-	Changed bool `json:"changed" doc:"whether the list has changed: an id may have been tracked already, or not have been tracked"`
+	Changed bool `json:"changed" doc:"whether the list has changed; false if an id to track was tracked already, or an id to untrack was not tracked"`
 }
 
 func (c *call) track(b *TrackBody) (*TrackReply, error) {

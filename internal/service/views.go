@@ -38,7 +38,7 @@ type HistoryRow struct {
 	At            time.Time `json:"at" doc:"when the step begins"`
 	Processed     uint64    `json:"processed" doc:"jobs done"`
 	Failed        uint64    `json:"failed" doc:"jobs that failed or were buried"`
-	WaitMean      float64   `json:"wait_mean" doc:"seconds from when a job was due to its start: the mean"`
+	WaitMean      float64   `json:"wait_mean" doc:"the seconds that a job waited to start, since it was due and pushed: the mean"`
 	WaitDeviation float64   `json:"wait_deviation" doc:"the standard deviation of that time"`
 	WaitP50       float64   `json:"wait_p50" doc:"the median of that time"`
 	WaitP99       float64   `json:"wait_p99" doc:"the 99th percentile of that time"`
