@@ -86,7 +86,7 @@ test-postgres:
 # commands, runbooks, the sources of measured figures, and the patterns of prose.
 docs-check:
 	@scripts/need go
-	go test -run '^Test(Links|DeadLinks|Figures|Pages|GoOfPages|GoCommands|Prose|EachFault|Architecture|EveryExported)' .
+	go test -run '^Test(Links|DeadLinks|Figures|Pages|GoOfPages|GoCommands|Prose|EachFault|Architecture|EveryExported)' ./internal/repository
 	go -C cmd/skein test -short -run '^Test(PagesShow|Runbooks|CommandsOfRunbooks|Reference)' .
 
 # Checks that read the code instead of running it.

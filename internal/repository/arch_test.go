@@ -1,4 +1,4 @@
-package skein_test
+package repository
 
 import (
 	"encoding/json"
@@ -60,6 +60,7 @@ var house = []room{
 	{"internal/command", nil},
 	{"internal/tier", nil},
 	{"internal/testrun", nil},
+	{"internal/repository", nil},
 	{"internal/gitfixture", nil},
 	{"internal/gitfixture/mkrepo", []string{"internal/command", "internal/gitfixture"}},
 	{"internal/backends", []string{"core", "ports", "adapters/memory", "adapters/redis", "adapters/postgres",

@@ -1,24 +1,15 @@
-package skein_test
+package repository
 
 import (
-	"bufio"
 	"fmt"
 	"go/scanner"
 	"go/token"
-	"io/fs"
-	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
 )
-
-// proseTodo lists the files that break the rules of prose, each with the number of places.
-const proseTodo = "testdata/prose-todo"
 
 // proseRule forbids a pattern in comments and pages.
 type proseRule struct {
@@ -110,36 +101,17 @@ const (
 	cellWidth  = 200
 )
 
-// Comments and pages follow the rules of plain English that can be checked. A file on the list of
-// testdata/prose-todo may break them at as many places as the list has for it, and that number may
-// only fall: go test -run TestProse -update . lowers it.
+// Comments and pages follow the rules of plain English that can be checked.
 func TestProseIsPlain(t *testing.T) {
-	allowed := readTodo(t)
-	left := map[string]int{}
+	files := 0
 	eachFileOf(t, hasProse, func(name, text string) {
-		faults := proseFaults(name, text)
-		left[name] = min(len(faults), allowed[name])
-		if len(faults) < allowed[name] && !*update {
-			t.Errorf("%s breaks the rules of prose at %d places only, and %s allows %d: run go test -run TestProse -update .",
-				name, len(faults), proseTodo, allowed[name])
-		}
-		if len(faults) > allowed[name] {
-			t.Errorf("%s breaks the rules of prose at %d places, %s allows %d. Rewrite them; if the text was moved "+
-				"from another file, move that file's number too.\n%s",
-				name, len(faults), proseTodo, allowed[name], strings.Join(faults, "\n"))
+		files++
+		if faults := proseFaults(name, text); len(faults) > 0 {
+			t.Errorf("%s breaks the rules of prose at %d places:\n%s", name, len(faults), strings.Join(faults, "\n"))
 		}
 	})
-	if len(left) < 1000 {
-		t.Errorf("%d files were found, fewer than there were: is one not looked at?", len(left))
-	}
-	if *update {
-		writeTodo(t, left)
-		return
-	}
-	for name := range allowed {
-		if _, ok := left[name]; !ok {
-			t.Errorf("%s allows faults of %s, which is not there: run go test -run TestProse -update .", proseTodo, name)
-		}
+	if files < 1000 {
+		t.Errorf("%d files were found, fewer than there were: is one not looked at?", files)
 	}
 }
 
@@ -446,40 +418,4 @@ func passagesOfPage(text string, users bool) []*passage {
 		}
 	}
 	return r.list
-}
-
-func readTodo(t *testing.T) map[string]int {
-	t.Helper()
-	file, err := os.Open(proseTodo)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	list := map[string]int{}
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		number, name, _ := strings.Cut(strings.TrimSpace(lines.Text()), " ")
-		n, err := strconv.Atoi(number)
-		if err != nil || n < 1 {
-			t.Fatalf("%s: %q is not a number of places and a file", proseTodo, lines.Text())
-		}
-		list[name] = n
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return list
-}
-
-func writeTodo(t *testing.T, left map[string]int) {
-	t.Helper()
-	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(left)) {
-		if left[name] > 0 {
-			fmt.Fprintf(&b, "%d %s\n", left[name], name)
-		}
-	}
-	if err := os.WriteFile(proseTodo, []byte(b.String()), fs.FileMode(0o644)); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -1,4 +1,4 @@
-package skein_test
+package repository
 
 import (
 	"encoding/json"
@@ -70,7 +70,7 @@ func strangersModule(t *testing.T) (dir string) {
 	dir = t.TempDir()
 	write(t, filepath.Join(dir, "go.mod"), fmt.Sprintf(
 		"module example.com/stranger\n\ngo 1.26\n\nrequire %[1]s v0.0.0\n\nreplace %[1]s => %[2]q\n", module, checkout))
-	for from, to := range map[string]string{"go.sum": "go.sum", "testdata/embed/main.go": "main.go"} {
+	for from, to := range map[string]string{"go.sum": "go.sum", "internal/repository/testdata/embed/main.go": "main.go"} {
 		text, err := os.ReadFile(filepath.FromSlash(from))
 		if err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package skein_test
+package repository
 
 import (
 	"errors"
@@ -15,12 +15,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write testdata/exported, and lower the numbers of testdata/prose-todo")
+var update = flag.Bool("update", false, "write testdata/exported")
 
 // The exported names of a public package are frozen for its users. So a new name is a decision,
-// and shows in the change that adds it: go test -run TestExportedNames -update .
+// and shows in the change that adds it:
+// go test -run TestExportedNames -update ./internal/repository
 func TestExportedNames(t *testing.T) {
-	const dir = "testdata/exported"
+	const dir = "internal/repository/testdata/exported"
 	if *update {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
@@ -56,7 +57,7 @@ func TestExportedNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(strings.Split(string(kept), "\n"), strings.Split(got, "\n")); diff != "" {
-			t.Errorf("%s exports other names than %s has (-kept +exported); if that is meant, run go test -run TestExportedNames -update .\n%s",
+			t.Errorf("%s exports other names than %s has (-kept +exported); if that is meant, run go test -run TestExportedNames -update ./internal/repository\n%s",
 				p.path(), path, diff)
 		}
 	}

@@ -1,4 +1,4 @@
-package skein_test
+package repository
 
 import (
 	"errors"
@@ -290,9 +290,9 @@ func compilePage(t *testing.T, name, text string, exports map[string]string) (bl
 		file.Name.Name = "pages" // also of a program
 		return file
 	}
-	common := filepath.FromSlash("testdata/pages/common.go")
+	common := filepath.FromSlash("internal/repository/testdata/pages/common.go")
 	files := []*ast.File{parse(common, nil)}
-	if own := filepath.Join("testdata", "pages", strings.TrimSuffix(filepath.Base(name), ".md")+".go"); exists(own) {
+	if own := filepath.Join("internal", "repository", "testdata", "pages", strings.TrimSuffix(filepath.Base(name), ".md")+".go"); exists(own) {
 		files = append(files, parse(own, nil))
 	}
 	for line, block := range blocksOfGo(text) {

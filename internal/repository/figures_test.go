@@ -1,4 +1,4 @@
-package skein_test
+package repository
 
 import (
 	"fmt"
