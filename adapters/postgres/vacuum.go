@@ -127,8 +127,8 @@ func (s *Store) runVacuum(g tableGroup, d deadRows) {
 
 // deadSQL returns the tables that have many dead rows, how many dead rows the server knows of, and
 // whether another session vacuums or alters them. A vacuum reads every entry and page of their
-// indexes, so dead rows count as few beside more live ones, and beside a third as many pages. Only
-// a table's owner may vacuum it.
+// indexes, so dead rows count as few if there are more live ones, or if there are fewer than three
+// for each page. Only a table's owner may vacuum it.
 //
 //	$1 the schema, quoted, $2 how many are many, $3 the tables,
 //	$4 how many rows of jobs and claimed have died at least

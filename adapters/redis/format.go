@@ -16,9 +16,10 @@ import (
 // oldest format that a program must support to use the stored data, so that old and new programs
 // can run side by side during an upgrade. Declare stores both.
 //
-// TestRedisVersionsTellOneStory of internal/integration holds the data that scripts store to that
-// of an earlier version, byte for byte. It fails on every change of the format;
-// docs/architecture.md describes what to do then.
+// To change the format, raise storedFormat. If older programs can't use the changed data, raise
+// oldestReader too. CHANGELOG.md states whether both versions may run side by side: see
+// docs/decisions/0069-formats-name-their-oldest-reader.md. TestTwoVersionsWorkSideBySide of
+// internal/integration runs whole programs of this version and of a next one on one store.
 //
 // A Cluster may have lost the server that has the format. Then the record of any reachable shard
 // stands in for it: if parseQueueRecord reads that record, this program may use the stored data.
