@@ -229,7 +229,7 @@ func ask[R any](i *Inspector, call func(Store) (R, error)) (reply R, err error) 
 }
 
 // errStorePanicked is the error of a call in which the store panicked.
-var errStorePanicked = errors.New("the store panicked, as the log says")
+var errStorePanicked = errors.New("the store panicked; the log has the panic and its stack")
 
 // mostPanics is how many different panics in a minute are logged.
 const mostPanics = 16

@@ -38,7 +38,7 @@ func (r *ImportRequest) Validate() error {
 		return err
 	}
 	if len(r.DeadLetters) > 0 && len(r.Jobs) > 0 {
-		return fmt.Errorf("%w: jobs beside dead letters; import them by two calls", ErrInvalidRequest)
+		return fmt.Errorf("%w: the request has both jobs and dead letters; import them by two calls", ErrInvalidRequest)
 	}
 	if err := core.ValidateQueue(r.Shard.Queue, r.Shards); err != nil {
 		return err

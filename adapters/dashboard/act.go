@@ -43,11 +43,11 @@ type op struct {
 	ofQueue bool
 	// named is true if the action is on chosen ids.
 	named bool
-	// back is the page to go to afterwards, unless the form came from another one.
+	// back is the page that follows, unless the form came from another page.
 	back string
-	// sure is whether it can't be undone, so that the page asks for confirmation.
+	// sure is set if the action can't be undone, so the page asks for confirmation.
 	sure bool
-	// verb names the action and did its result, which follows a count if ids are named.
+	// verb names the action. did names its result, after a count if ids are named.
 	verb, did string
 	// things are the kind of entries, for an action on all.
 	things string

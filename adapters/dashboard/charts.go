@@ -83,8 +83,8 @@ type window struct {
 	minutes []inspect.MinuteStats
 	nodes   []inspect.Node
 	now     time.Time
-	// words describes its length. labels is the distance of labels, and rows the length of the table's
-	// rows.
+	// words describes the window's length. labels is the time between two labels, and rows the time of
+	// one row of the table.
 	words       string
 	labels, row time.Duration
 }

@@ -73,7 +73,7 @@ func (l *looker) queues() (names []string) {
 	return names
 }
 
-// acted makes the next look a new one: an action changed something here.
+// acted makes the next page read the store: an action has changed something.
 func (l *looker) acted() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -153,14 +153,14 @@ type newest struct {
 	counted int
 	// failed is why the newest could not be read to the end. Then there may be more than were counted.
 	failed error
-	// until is when they are counted anew.
+	// until is the time of the next count.
 	until time.Time
 }
 
-// newest counts those of the page's queue. It uses the queue's groups and, where they are not
-// enough, the newest dead letters, with which the list begins unless it is nil. Reading more of
-// these costs more than the rest of the page, so a count is shown again for a while, like the
-// other values that are read less often.
+// newest counts the dead letters of the page's queue that were buried lately. It uses the queue's
+// groups and, where groups are not enough, the newest dead letters. The list begins with these,
+// unless it is nil. To read more of them costs more than the rest of the page, so a count is shown
+// again for a while, like the other values that are read less often.
 func (c *call) newest(now time.Time, groups *service.GroupsReply, list *service.List[service.DeadRow]) *newest {
 	known, acts := c.looker.newestOf(c.queue)
 	if known != nil {

@@ -10,10 +10,10 @@ import (
 // one a row, a chart or a step of a chart. Parts are numbered in the order in which they begin,
 // and may contain others. The script numbers them alike.
 type part struct {
-	// from is where its tag begins in the page, inner where that ends, and to where the element
-	// ends.
+	// from is the position in the page where the part's tag begins, inner where the tag ends, and to
+	// where the element ends.
 	from, inner, to int
-	// end is the number of the first part after it that is not inside it.
+	// end is the number of the first later part that is not inside this one.
 	end int
 	// follows reports whether only white space is between the part that ends before it and this one.
 	follows bool

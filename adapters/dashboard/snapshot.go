@@ -18,7 +18,7 @@ type snapshot struct {
 	// failed is why the store could not be looked at now. Then the figures are the previous ones, or
 	// missing.
 	failed error
-	// checksFailed and historyFailed are why these are missing.
+	// checksFailed and historyFailed are the reasons why checks and history are missing.
 	checksFailed error
 	details      map[string]*details
 	// checked is when the checks were done, and how long they took.

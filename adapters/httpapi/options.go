@@ -30,8 +30,8 @@ const (
 	VerbBury        Verb = "bury"
 	VerbDelete      Verb = "delete"
 	VerbCancel      Verb = "cancel"
-	// VerbMove moves jobs and dead letters from one queue to another. Authorize is asked for both.
-	// A client that may see the payloads of the target then sees those that were moved there.
+	// VerbMove moves jobs and dead letters from one queue to another. Authorize is called for both.
+	// Afterwards clients that may see the payloads of the target see the moved ones too.
 	VerbMove   Verb = "move"
 	VerbRevive Verb = "revive"
 	VerbPurge  Verb = "purge"

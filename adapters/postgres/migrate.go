@@ -129,7 +129,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, schema string, to int, new
 		return fmt.Errorf("postgres: %w: there is no pool of connections; pass one to Migrate", ports.ErrUnusable)
 	}
 	if to < 0 || to > len(versions()) {
-		return fmt.Errorf("postgres: %w: there is no version %d; this program knows 1 to %d", errSchema, to, len(versions()))
+		return fmt.Errorf("postgres: %w: there is no version %d; this program supports 1 to %d", errSchema, to, len(versions()))
 	}
 	if err := checkName(schema); err != nil {
 		return err

@@ -11,10 +11,10 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// restTime is for how long a shard is not looked at after it had a job that was already due: a
-// shard with a backlog has one, and the shard's holder in this process needs time to take the job.
-// A shard that got a wake-up is looked at again at once, in the one statement at a time that a
-// store sends.
+// restTime is how long a shard is not looked at after a look has found a job that was due before. A
+// shard with a backlog has such a job, and the holder of the shard in this process needs time to
+// take it. A shard that got a wake-up is looked at again at once, in the one statement at a time
+// that a store sends.
 const restTime = 20 * time.Millisecond
 
 // longestLookPause is the last pause between looks at a shard for a caller's transaction that did

@@ -18,9 +18,9 @@ import (
 // Client.Via, and a [ports.Settler], for skein.SettleIn. Make it with [Store.Tx] or [Store.SQLTx].
 // Like the transaction, it is for one goroutine at a time.
 //
-// Servers learn of its pushes at the commit, by a NOTIFY in the transaction. A store sends at most
-// one NOTIFY per shard in 20 ms. It finds the pushes of the other transactions by polling outside
-// of them, until 2.5 s after the push.
+// Servers learn of its pushes at the commit, by a NOTIFY in the transaction. A store adds at most
+// one NOTIFY per shard to transactions in 20 ms. It finds the pushes of transactions without a
+// NOTIFY by looking at the shard from outside, until 2.5 s after the push.
 //
 // No shard and no other job waits for the transaction, however long it takes. A push is only
 // inserted, and merged when it is visible. A job that the transaction settles stays claimed until

@@ -153,10 +153,10 @@ type dirtyTable struct {
 	busy bool
 }
 
-// vacuum vacuums those of the group's tables that have many dead rows, on a connection of its own,
-// and returns how many are left in the worst of them. It takes no lock that turns or pushes wait
-// for. If another session works on a table, it does the others and comes back: a vacuum leaves
-// rows that have died since it began.
+// vacuum vacuums the tables of the group that have many dead rows, on a connection of its own. It
+// returns the number of dead rows that are left in the worst table. It takes no lock that turns or
+// pushes wait for. If another session works on a table, it does the others and comes back: a vacuum
+// leaves rows that have died since it began.
 func (s *Store) vacuum(ctx context.Context, g tableGroup, d deadRows) (left int, err error) {
 	tables, err := s.dirtyTables(ctx, g, d)
 	if err != nil || len(tables) == 0 {

@@ -185,7 +185,7 @@ func serve(ctx context.Context, log *slog.Logger, address string, handler http.H
 func listen(ctx context.Context, address string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("it can't serve at %s: %v", address, err) // whose kind would be taken for the store's
+		return nil, fmt.Errorf("can't serve at %s: %v", address, err) // whose kind would be taken for the store's
 	}
 	return listener, nil
 }

@@ -12,14 +12,15 @@ var (
 	errNotAJob = errors.New("the context is not that of a handler; pass the one that the handler was given")
 	errBatch   = errors.New("the context is that of a whole batch, as a BatchHandler and middleware have it, and its jobs may " +
 		"end differently; call PushMany at the handler's end and return its error, or use a JobHandler")
-	errReturned = errors.New("the handler has returned")
+	errReturned = errors.New("the handler has returned; call Then before it does")
 	errSettled  = errors.New("the handler has settled its job in a transaction; push in that transaction instead, " +
 		"through client.Via with the transaction")
 )
 
-// Attach changes what the root keeps with the job that a handler works, whose context is ctx. It is
-// nil at first, and shared by all goroutines of the handler. It refuses the context of a whole
-// batch, and that of a job whose handler has returned, or that was settled in a transaction. A
+// Attach changes the value that the root keeps with a job. ctx is the context of the handler that
+// works the job. The value is nil at first, and all goroutines of the handler share it. Attach
+// refuses the context of a whole batch, and that of a job whose handler has returned, or that was
+// settled in a transaction. A
 // payload that a handler takes by itself counts as such a job.
 func Attach(ctx context.Context, change func(kept any) (any, error)) error {
 	c, ok := ctx.Value(batchKey{}).(*runContext)

@@ -50,8 +50,8 @@ func (c *call) audit(q *AuditQuery) (*List[AuditRow], error) {
 // quotations are quoted texts, such as ids, in the text of an error.
 var quotations = regexp.MustCompile(`"(?:[^"\\]|\\.)*"?`)
 
-// withoutIDs leaves out quotations in an action's error where ids are redacted: the reader can no
-// longer distinguish which of them are ids.
+// withoutIDs leaves out quotations in an action's error where ids are redacted, because the text no
+// longer shows which quotations are ids.
 func (s *Service) withoutIDs(text string) string {
 	if s.o.RedactID == nil {
 		return text

@@ -78,8 +78,7 @@ type BulkReply struct {
 	Unreached []string  `json:"unreached,omitempty" doc:"shards that can't be reached now; the next call tries them again"`
 }
 
-// bulkReply makes the answer of a result. What was done before an error is reported with the
-// problem.
+// bulkReply makes the answer of a result. After an error the problem has the progress until then.
 func (c *call) bulkReply(r *inspect.Result, err error) (*BulkReply, error) {
 	reply := &BulkReply{LookedAt: r.Done, Handled: r.Handled, Total: r.Total, Later: r.Later, Continue: c.sealed(string(r.Checkpoint))}
 	for at := range r.Jobs {

@@ -16,7 +16,7 @@ type Problem struct {
 	Title  string `json:"title" doc:"the problem for people"`
 	Status int    `json:"status" doc:"the status of the answer"`
 	Detail string `json:"detail,omitempty" doc:"what is wrong with this request, and what to do"`
-	// Result is what a bulk action had done before it failed.
+	// Result is the progress of a bulk action before it failed.
 	Result *BulkReply `json:"result,omitempty" doc:"the progress of a bulk action, and where to continue"`
 
 	// Name is the end of Type.

@@ -152,7 +152,7 @@ func slow[I, R any](o Op[I, R]) Op[I, R] {
 	return o
 }
 
-// Asks returns the Action of the operation with an input, which the rights permit or refuse.
+// Asks returns the Action of the operation with an input. The caller's rights permit or refuse it.
 func (o Op[I, R]) Asks(queue string, in *I) Action {
 	a := Action{Verb: o.Verb, Queue: queue}
 	if in, ok := any(in).(about); ok {

@@ -138,11 +138,11 @@ func RestAfter(took, least, most time.Duration) time.Duration {
 	return min(max(99*took, least), most)
 }
 
-// snapshots are what the pollers of statistics share.
+// snapshots are the statistics that pollers share.
 type snapshots struct {
 	mu      sync.Mutex
 	byQueue map[string]*snapshot
-	// rest is until when no look follows the last, and looks how many are under way.
+	// rest is the time until which no other look begins. looks is the number of looks under way.
 	rest  time.Time
 	looks int
 }
@@ -171,7 +171,7 @@ func (s *snapped) asOf() (at time.Time) {
 	return at.UTC()
 }
 
-// forget makes the next look a new one: an action changed something here.
+// forget makes the next request read the store: an action has changed something.
 func (s *snapshots) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
