@@ -24,23 +24,29 @@ func TestPostgresConformance(t *testing.T) {
 	conformance.Run(t, newSchemas(t, testservers.Postgres(t)).factory)
 }
 
-// schemas gives backends schemas of their own, and used ones again once they are
-// emptied: so the server's sessions need not plan anew for each of hundreds. Each
-// table that is made has a session look through all its plans, so those that
-// make tables have none, and the others do not grow old.
+// schemas gives backends a schema each, and an emptied one again to a later backend. A schema has a
+// pool of its own: a session plans the statements of each schema that it meets, which takes longer
+// than most cases, so each session meets one schema only. Each table that is made has sessions look
+// through all their plans, so those that make tables have none.
 type schemas struct {
 	t     testing.TB
 	pool  *pgxpool.Pool
 	maker *pgxpool.Pool
 
 	mu   sync.Mutex
-	free []string
+	free []schema
+}
+
+// schema is a schema, and a pool for it alone.
+type schema struct {
+	name string
+	pool *pgxpool.Pool
 }
 
 func newSchemas(t testing.TB, pool *pgxpool.Pool) *schemas {
 	return &schemas{
 		t:     t,
-		pool:  poolLike(t, pool, func(c *pgxpool.Config) { c.MaxConnLifetime = 20 * time.Second }),
+		pool:  pool,
 		maker: poolLike(t, pool, func(c *pgxpool.Config) { c.AfterRelease = func(*pgx.Conn) bool { return false } }),
 	}
 }
@@ -69,39 +75,39 @@ func poolOf(t testing.TB, url string) *pgxpool.Pool {
 
 // factory is a conformance.Factory.
 func (s *schemas) factory(t testing.TB, clock func() time.Time) func() ports.ShardStore {
-	schema := s.take()
-	t.Cleanup(func() { s.giveBack(schema) })
+	own := s.take()
+	t.Cleanup(func() { s.giveBack(own) })
 	return func() ports.ShardStore {
-		return opensTx{postgres.New(s.pool, postgres.Options{Schema: schema, Clock: clock}), s.pool}
+		return opensTx{postgres.New(own.pool, postgres.Options{Schema: own.name, Clock: clock}), own.pool}
 	}
 }
 
-func (s *schemas) take() string {
+func (s *schemas) take() schema {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if last := len(s.free) - 1; last >= 0 {
-		schema := s.free[last]
+		own := s.free[last]
 		s.free = s.free[:last]
-		return schema
+		return own
 	}
-	schema := "suite_" + strings.ToLower(rand.Text()[:13])
+	own := schema{"suite_" + strings.ToLower(rand.Text()[:13]), poolLike(s.t, s.pool, func(*pgxpool.Config) {})}
 	s.insist(func(ctx context.Context) error {
-		return postgres.Migrate(ctx, s.maker, postgres.MigrateOptions{Schema: schema})
+		return postgres.Migrate(ctx, s.maker, postgres.MigrateOptions{Schema: own.name})
 	})
 	s.t.Cleanup(func() {
 		s.insist(func(ctx context.Context) error {
-			_, err := s.maker.Exec(ctx, "DROP SCHEMA IF EXISTS "+schema+" CASCADE")
+			_, err := s.maker.Exec(ctx, "DROP SCHEMA IF EXISTS "+own.name+" CASCADE")
 			return err
 		})
 	})
-	return schema
+	return own
 }
 
-func (s *schemas) giveBack(schema string) {
-	s.insist(func(ctx context.Context) error { return empty(ctx, s.pool, schema) })
+func (s *schemas) giveBack(own schema) {
+	s.insist(func(ctx context.Context) error { return empty(ctx, own.pool, own.name) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.free = append(s.free, schema)
+	s.free = append(s.free, own)
 }
 
 // insist does something again if its connection is cut meanwhile.
