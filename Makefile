@@ -42,13 +42,23 @@ INTEGRATION := go -C internal/integration
 
 .PHONY: test test-all docs-check measure test-docker test-postgres lint fuzz images bench long
 
+# The packages of the root module whose goroutines share memory. Only these have the race detector
+# in make test, since it makes builds and tests some times slower. In make test-all every package
+# has it.
+RACING := . ./adapters/dashboard ./adapters/httpapi ./adapters/memory ./adapters/redis/... ./internal/engine/... \
+	./internal/logs ./ports/storekit ./skeintest
+
+# The packages of the root module that match some patterns, each by its path from here.
+packages = $(subst github.com/skeinq/skein,.,$(shell go list $(1)))
+
 # The tests that must pass before each push, from a fresh clone.
 test:
 	@scripts/need go git cc redis-server postgres -- valkey-server pgbouncer chromium prometheus
 	@scripts/formatted
 	@scripts/modules vet ./...
 	@$(TESTRUN) \
-		'. -short $(FLAGS) -vet=off -race -timeout 80m ./...' \
+		'. -short $(FLAGS) -vet=off -race -timeout 80m $(RACING)' \
+		'. -short $(FLAGS) -vet=off -timeout 80m $(filter-out $(call packages,$(RACING)),$(call packages,./...))' \
 		'internal/integration -short $(FLAGS) $(SERVERS) ./...' \
 		'adapters/prometheus -short $(FLAGS) $(SERVERS) ./...' \
 		'adapters/otel -short $(FLAGS) -vet=off ./...' \
