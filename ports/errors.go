@@ -50,9 +50,10 @@ var (
 	// ErrTooManyTracked reports a queue with [MaxTracked] tracked ids. Nothing was written. Untrack
 	// an id before another one is tracked.
 	ErrTooManyTracked = errors.New("too many tracked ids")
-	// ErrFull reports a store without room for the entries of a push. Nothing was written to the
-	// shards that the error names. Whether servers can still handle jobs, and so make room, depends
-	// on the store: they can on a full Redis, but not on a full disk of Postgres.
+	// ErrFull reports a store without room for the data of a call, such as the entries of a push.
+	// Nothing was written to the shards that the error names. Whether servers can still handle jobs,
+	// and so make room, depends on the store: they can on a full Redis, but not on a full disk of
+	// Postgres.
 	ErrFull = errors.New("store is full")
 	// ErrNotBegun reports a call whose context had ended before the call began. Nothing was sent,
 	// and nothing was written.

@@ -1,5 +1,5 @@
--- Faults of what is stored for an id in a place: q for queued, c for claimed, k for the cancel of
--- a claimed one, d for dead.
+-- Faults of the stored data of an id in a place: q for queued, c for claimed, k for the cancel of a
+-- claimed one, d for dead.
 -- Uses: META, JOBS, READY, PARKED, CLAIMS, CANCELS, DEAD, DTIME, PAYLOADS, DPAYLOADS, call,
 --   packed, claim_weight, check_cancel.
 -- Defines: hash_of, set_key, lists_of, fault_of.

@@ -1,4 +1,4 @@
--- An item is what is stored for an id, in the queue or in the morgue.
+-- An item is the stored data of an id in the queue or in the morgue: a job or a dead letter.
 -- Uses: META, LEASE, merging, call, floor, fetch, precedes, bounds, plan, damaged, missing, packed.
 -- Defines: items.
 --

@@ -18,9 +18,9 @@
 
 local WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, ALONE = 1, 2, 4, 8, 16, 32, 64
 
--- damaged ends the script, which has not written anything: what is stored for an id in a place, q
--- for queued, c for claimed, k for the cancel of a claimed one, d for dead, can't be read. The
--- caller sets it aside and runs the script again.
+-- damaged ends the script, which has not written anything, because the record of an id in a place
+-- can't be read: q for queued, c for claimed, k for the cancel of a claimed one, d for dead. The
+-- caller sets the record aside and runs the script again.
 local function damaged(place, id, why)
   error('damaged: ' .. place .. ' ' .. string.gsub(id, '.', function(c) return string.format('%02x', byte(c)) end) .. ' ' .. tostring(why))
 end
@@ -29,7 +29,7 @@ end
 -- It is lost, or on another server of a Cluster; the caller finds out which.
 local function missing(place, id, why) damaged(place, id, 'missing: ' .. why) end
 
--- readable returns the results of a function that decodes what is stored for an id in a place.
+-- readable returns the results of a function that decodes the record of an id in a place.
 local function readable(place, id, decoder, ...)
   local ok, a, b = pcall(decoder, ...)
   if not ok then damaged(place, id, a) end

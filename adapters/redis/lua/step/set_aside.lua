@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Sets aside what is stored for an id in a place if it can't be read or lacks a part, and lists it
--- anew if no list has it. If the id's record is lost, it also sets aside other ids that have lost
--- theirs, among the first of each list.
+-- Sets aside the record of an id in a place if the record can't be read or lacks a part, and lists
+-- a sound record anew if no list has it. If the record is lost, it also sets aside other ids that
+-- have lost theirs, among the first of each list.
 -- KEYS: all of the shard
 -- ARGV: 1 now or '', 2 place: q for queued, c for claimed, k for the cancel of a claimed one, d
 --   for dead; 3 id

@@ -1,4 +1,4 @@
--- The first half of a turn: claims end or begin, and what ended claims leave is merged.
+-- The first half of a turn: claims end or begin, and the payloads that ended claims leave merge.
 -- Uses: PARKED, JOBS, CLAIMS, DEAD, call, sub, byte, char, parse, instant, fetch, bounds,
 --   readable, packed, items, queue, morgue, noted, claim_from, claim_weight, claim_alone.
 -- Defines: settle_claims, begin_claims, merge_left, free_parked.
@@ -140,8 +140,9 @@ local function begin_claims(from, gone)
   return begun, not_begun
 end
 
--- merge_left merges what ended claims leave with what is stored for their ids. It returns the
--- changed items of queued jobs, by id, and the list of changed dead letters.
+-- merge_left merges the payloads that ended claims leave with the stored jobs and dead letters of
+-- their ids. It returns the changed items of queued jobs by id, and the list of changed dead
+-- letters.
 local function merge_left(left, now)
   local moved, changed, ids, dead_ids = {}, {}, {}, {}
   if #left == 0 then return moved, changed end

@@ -1,5 +1,5 @@
--- What callers' transactions push, put back and bury, until the shard's next turn, acquire or look
--- merges it, one row per payload, in the order of seq; and notes of early jobs. It has no unique
+-- Payloads that callers' transactions push, put back and bury, one row each, until the shard's next
+-- turn, acquire or look merges them in the order of seq; and notes of early jobs. It has no unique
 -- key, so no session waits for a transaction that inserts.
 CREATE TABLE {schema}.inbox (
   shard       int NOT NULL,

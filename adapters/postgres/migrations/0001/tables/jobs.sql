@@ -1,6 +1,7 @@
--- Queued jobs, each with one of its payloads, whichever came first, until it is claimed before the
--- others. Rows come and go with each job. The table is vacuumed at full speed and not shrunk:
--- while an autovacuum holds it for long, rows that die in it enlarge the indexes for good.
+-- Queued jobs. A row has one of the job's payloads: the one that came first, or none once a claim
+-- has taken that payload and left others. Rows come and go with each job. The table is vacuumed at
+-- full speed and not shrunk: while an autovacuum holds it for long, rows that die in it enlarge the
+-- indexes for good.
 CREATE TABLE {schema}.jobs (
   perform_at        bigint NOT NULL,
   first_push        bigint NOT NULL,

@@ -1,4 +1,4 @@
--- The present counts of shards. What waits in the inbox is counted when it is merged.
+-- The present counts of shards. Rows of the inbox are counted when they are merged.
 CREATE VIEW {schema}.counts AS
 SELECT s.id AS shard,
   s.fresh + coalesce(t.fresh, 0) + coalesce(a.fresh, 0) AS fresh,

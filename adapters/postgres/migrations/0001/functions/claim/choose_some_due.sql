@@ -1,5 +1,5 @@
--- Is choose_due for a shard where not all due jobs may be claimed together. While the inbox is
--- long, it looks at some thousands of jobs at most.
+-- Does what choose_due does, for a shard where not all due jobs may be claimed together. While the
+-- inbox is long, it looks at some thousands of jobs at most.
 CREATE FUNCTION {schema}.choose_some_due(p_shard int, p_from bigint, p_now bigint, p_want int, p_bytes bigint, p_inbox boolean, p_first boolean,
   OUT places tid[], OUT bytes bigint, OUT first_due bigint, OUT last_due bigint,
   OUT passed bigint, OUT busy tid[], OUT first_busy bigint, OUT next_due bigint, OUT next_single boolean, OUT try_each boolean, OUT until bigint)

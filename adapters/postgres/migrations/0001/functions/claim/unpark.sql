@@ -1,4 +1,4 @@
--- Makes the parked jobs of ids claimable again, whose claims have ended. Returns the earliest
+-- Makes parked jobs claimable again: those of ids whose claims have ended. Returns the earliest
 -- PerformAt of such a job, or NULL; and more, whether a push has locked some of them. These are
 -- noted in the inbox, so that the next turn tries again.
 CREATE FUNCTION {schema}.unpark(p_shard int, p_ids text[], OUT earliest bigint, OUT more boolean) LANGUAGE plpgsql VOLATILE

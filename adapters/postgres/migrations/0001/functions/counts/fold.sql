@@ -1,6 +1,7 @@
 -- Adds everything that is not folded yet to a shard's row, and writes p_last, p_ttl, p_expires,
--- p_floor and p_rescan there, so that the row is newer than turn_log. What transactions that have
--- ended left in count_changes and the inbox is not read again. The caller holds the shard's lock.
+-- p_floor and p_rescan there, so that the row is newer than turn_log. Rows of count_changes and of
+-- the inbox from transactions that have ended are not read again. The caller holds the shard's
+-- lock.
 CREATE FUNCTION {schema}.fold(p_shard int, p_now bigint, p_last bigint, p_ttl bigint, p_expires bigint, p_floor bigint, p_rescan bigint)
 RETURNS void LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}

@@ -1,10 +1,10 @@
 -- The first half of a turn: takes some rows out of the inbox if p_inbox is set, carries out
--- settlements (as in settle_claimed), merges the arrivals of both, and, if p_parked is set,
--- unparks the jobs of ids whose claims have ended. p_inbox and p_parked are whether there may be
--- such rows and jobs. Returns the changes of the counts, where settled is by how many fewer jobs
--- are claimed; the places of skipped and deferred settlements, from 1; early, how far claims must
--- go back for all that; and more, whether the inbox may hold more. The caller has locked no job:
--- merge waits for pushes, and only it locks jobs in their order.
+-- settlements (as in settle_claimed), merges the arrivals of both, and, if p_parked is set, unparks
+-- the jobs of ids whose claims have ended. p_inbox and p_parked are whether there may be such rows
+-- and jobs. Returns the changes of the counts, where settled is by how many fewer jobs are claimed;
+-- the places of skipped and deferred settlements, from 1; early, from where claims must look again
+-- because of that; and more, whether the inbox may hold more. The caller has locked no job: merge
+-- waits for pushes, and only it locks jobs in their order.
 CREATE FUNCTION {schema}.settle_and_merge(p_shard int, p_parked boolean, p_inbox boolean, p_now bigint,
   p_ids text[], p_tokens bigint[], p_numbers bigint[], p_processed boolean[], p_failed boolean[],
   p_dispositions bytea[], p_times smallint[], p_delays bigint[], p_retry_counts int[], p_recoveries int[], p_errors text[], p_bury_errors text[], p_groups text[],

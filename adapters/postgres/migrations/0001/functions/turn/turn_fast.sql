@@ -1,5 +1,5 @@
--- Carries out a usual turn by few and small statements, since a statement and each of its columns
--- are most of a small turn's cost. It leaves any other turn to turn. In a usual turn all jobs to
+-- Carries out a usual turn by few and small statements, since statements and their columns are most
+-- of the cost of a small turn. It leaves any other turn to turn. In a usual turn all jobs to
 -- settle are claimed, done whole and processed, and their ids have no parked jobs; no job is to
 -- begin; and the due jobs are first tries of ids that are free, with one payload each. Its
 -- arguments are those of turn. Its statements wait for no lock.
