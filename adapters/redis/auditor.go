@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -33,12 +34,12 @@ func (s *Store) Actions(ctx context.Context, r ports.ActionsRequest) ([]ports.Ac
 		return nil, err
 	}
 	var page []ports.Action
-	list := replyOf(value)
-	for list.more() {
-		id, at, text := list.text(), core.Instant(list.parsed()), list.text()
+	list := record.ReplyOf(value)
+	for list.More() {
+		id, at, text := list.Text(), core.Instant(list.Parsed()), list.Text()
 		if a, err := storekit.DecodeAction(id, at, text); err == nil {
 			page = append(page, a)
 		}
 	}
-	return page, list.err()
+	return page, list.Err()
 }

@@ -13,6 +13,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
@@ -227,8 +228,8 @@ func (s *Store) checkRights(ctx context.Context, master goredis.UniversalClient)
 		return translate(ctx, c.script.locate(err))
 	}
 	var missing []string
-	for r := replyOf(cmd.Val()); r.more(); {
-		missing = append(missing, strings.ToLower(r.text()))
+	for r := record.ReplyOf(cmd.Val()); r.More(); {
+		missing = append(missing, strings.ToLower(r.Text()))
 	}
 	if len(missing) > 0 {
 		return fmt.Errorf("%w: the user of Redis may not run %s on keys below %q; grant the rights that docs/operations/redis.md lists",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -77,18 +78,18 @@ func (o *outcome) addClaims(p *storekit.Pager[ports.ClaimView], shard core.Shard
 	if o.err != nil {
 		return "", false, o.err
 	}
-	r := replyOf(o.value)
-	more = r.int() == 1
-	claims, cancels := r.list(), r.list()
-	lease := r.currentLease()
+	r := record.ReplyOf(o.value)
+	more = r.Int() == 1
+	claims, cancels := r.List(), r.List()
+	lease := leaseOf(&r)
 	cancelled := make(map[string]string)
-	for cancels.more() {
-		id := cancels.text()
-		cancelled[id] = cancels.text()
+	for cancels.More() {
+		id := cancels.Text()
+		cancelled[id] = cancels.Text()
 	}
-	for claims.more() {
-		id, count := claims.text(), claims.int()
-		v, err := parseClaim(id, claims.text())
+	for claims.More() {
+		id, count := claims.Text(), claims.Int()
+		v, err := record.ParseClaim(id, claims.Text())
 		if err != nil {
 			return "", false, err
 		}
@@ -100,8 +101,8 @@ func (o *outcome) addClaims(p *storekit.Pager[ports.ClaimView], shard core.Shard
 			p.Add(at, v)
 		}
 	}
-	r.bad = r.bad || claims.bad || cancels.bad
-	return last, more && last != "", r.err()
+	r.Join(&claims, &cancels)
+	return last, more && last != "", r.Err()
 }
 
 // currentLease is the valid lease of a shard, or zero if it has none.
@@ -110,8 +111,8 @@ type currentLease struct {
 	ends  core.Instant
 }
 
-func (r *reply) currentLease() currentLease {
-	return currentLease{r.int(), core.Instant(r.int())}
+func leaseOf(r *record.Reply) currentLease {
+	return currentLease{r.Int(), core.Instant(r.Int())}
 }
 
 // mark sets whether the lease of a claim has ended, and when it ends if it has not.

@@ -7,6 +7,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -139,9 +140,9 @@ func (s *Store) instantOf(reply any) (core.Instant, error) {
 	if s.clock != nil {
 		return core.InstantOf(s.clock()), nil
 	}
-	r := replyOf(reply)
-	now := r.parsed()*1e6 + r.parsed()
-	return core.Instant(now), r.err()
+	r := record.ReplyOf(reply)
+	now := r.Parsed()*1e6 + r.Parsed()
+	return core.Instant(now), r.Err()
 }
 
 // lookByScripts reads each of the shards by a script.
@@ -156,8 +157,8 @@ func (s *Store) lookByScripts(ctx context.Context, l shardLook, shards []core.Sh
 	for i, o := range s.runApartBy(ctx, scriptApart, calls) {
 		err := o.err
 		if err == nil {
-			r := replyOf(o.value)
-			err = s.readShard(ctx, l, core.Instant(r.int()), shards[i], r.values, lost)
+			r := record.ReplyOf(o.value)
+			err = s.readShard(ctx, l, core.Instant(r.Int()), shards[i], r.Rest(), lost)
 		} else {
 			err = lost.Add(ctx, shards[i], err)
 		}
@@ -206,32 +207,13 @@ func (s *Store) Groups(ctx context.Context, r ports.GroupsRequest) (ports.Groups
 
 // addGroups adds the groups of a shard, except those whose counts can't be read.
 func addGroups(sums *storekit.GroupSums, replies []any) error {
-	r := reply{values: replies}
-	groups := r.pairs()
-	for groups.more() {
-		g, counts := core.Group{Name: groups.text()}, decoder{rest: groups.text()}
-		g.Count, g.First, g.Last = int64(counts.instant()), counts.instant(), counts.instant()
-		if !counts.bad && counts.rest == "" && g.Count > 0 {
+	r := record.ReplyOf(replies)
+	groups := r.Pairs()
+	for groups.More() {
+		if g, ok := record.ParseGroup(groups.Text(), groups.Text()); ok {
 			sums.Add(g)
 		}
 	}
-	r.bad = r.bad || groups.bad
-	return r.err()
-}
-
-// pairs reads the fields and values of a hash: a map if the client speaks RESP3, else a list.
-func (r *reply) pairs() reply {
-	if len(r.values) == 0 {
-		return r.list()
-	}
-	fields, mapped := r.values[0].(map[any]any)
-	if !mapped {
-		return r.list()
-	}
-	r.values = r.values[1:]
-	pairs := reply{values: make([]any, 0, 2*len(fields))}
-	for field, value := range fields {
-		pairs.values = append(pairs.values, field, value)
-	}
-	return pairs
+	r.Join(&groups)
+	return r.Err()
 }

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/adapters/redis/internal/record"
 )
 
 // damagedRecord matches the error of a script that can't read the record of an id: place and id, in
@@ -37,7 +39,7 @@ func newDamagedError(found []string, err error) error {
 
 // Error implements error.
 func (e *damagedError) Error() string {
-	return fmt.Sprintf("redis: the %s record of id %q can't be read: %s", places[e.place], e.id, e.text)
+	return fmt.Sprintf("redis: the %s record of id %q can't be read: %s", record.Places[e.place], e.id, e.text)
 }
 
 func isDamage(err error) bool { return err != nil && damagedRecord.MatchString(err.Error()) }
@@ -111,20 +113,20 @@ func (s *Store) setAside(ctx context.Context, meta string, damaged *damagedError
 	if o.err != nil {
 		return o.err
 	}
-	r := replyOf(o.value)
-	if !r.more() {
+	r := record.ReplyOf(o.value)
+	if !r.More() {
 		return nil
 	}
-	what, why, place := r.text(), r.text(), places[damaged.place].String()
-	for r.more() {
-		if id, shard := r.text(), shardOf(base); what == "unlisted" {
+	what, why, place := r.Text(), r.Text(), record.Places[damaged.place].String()
+	for r.More() {
+		if id, shard := r.Text(), shardOf(base); what == "unlisted" {
 			s.logger.Warn("a record was missing from the lists of its shard; it was listed again, with the present time", "shard", shard, "place", place, "id", id, "error", why)
 		} else {
 			s.logger.Error("a record that can't be read was set aside; skein repair ls shows it, and skein repair discard removes it",
 				"shard", shard, "place", place, "id", id, "error", why)
 		}
 	}
-	return r.err()
+	return r.Err()
 }
 
 // shardBase returns the beginning of all keys of the shard that has the given key.

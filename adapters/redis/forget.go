@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 
+	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -59,19 +60,19 @@ func (s *Store) forgetShards(ctx context.Context, q queueRecord, remove bool) er
 		}
 		return call{script: forgetShardScript, keys: keys, args: []any{s.now(), boolArg(remove)}}
 	}, func(shard core.Shard, value any) error {
-		r := replyOf(value)
-		switch r.text() {
+		r := record.ReplyOf(value)
+		switch r.Text() {
 		case "ok", "unknown": // an earlier Forget has removed it
 			return nil
 		case "jobs":
 			return storekit.NotEmpty(shard)
 		case "held":
 			if held == nil {
-				held = &ports.HeldError{Shard: shard, Owner: r.text(), Remaining: micros(r.int())}
+				held = &ports.HeldError{Shard: shard, Owner: r.Text(), Remaining: micros(r.Int())}
 			}
-			return r.err()
+			return r.Err()
 		}
-		return errReply
+		return record.ErrReply
 	})
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
@@ -71,7 +72,7 @@ func (s *Store) checkFormat(ctx context.Context) error {
 func fitsFormat(prefix, text string) error {
 	var format, oldest int
 	if _, err := fmt.Sscan(text, &format, &oldest); err != nil {
-		return errStored
+		return record.ErrStored
 	}
 	if oldest > storedFormat {
 		return fmt.Errorf("%w: the data in Redis below %q has format %d, which needs a program that supports at least %d, and this one supports %d; update the program",

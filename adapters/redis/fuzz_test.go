@@ -3,32 +3,11 @@ package redis
 import (
 	"testing"
 
+	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
-
-// FuzzStored checks that the readers of stored values do not panic, and return a job or an error.
-func FuzzStored(f *testing.F) {
-	f.Add(appendPacked(nil, &core.Payload{Data: []byte("p"), Score: 1.5, Meta: []byte("m")}))
-	f.Add([]byte("\x20\x00\x00\x00\x01\x3f\xf0\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00p"))
-	f.Add([]byte("\x3a"))
-	f.Fuzz(func(t *testing.T, rec []byte) {
-		s := decoder{rest: string(rec)}
-		if job, err := s.job("a", 1); err == nil && job.ID != "a" {
-			t.Errorf("got the job %q", job.ID)
-		}
-		if d, err := parseStored("a", string(rec), 1, true); err == nil && d.deadLetter().ID != "a" {
-			t.Errorf("got the dead letter %q", d.ID)
-		}
-		if v, err := parseClaim("a", string(rec)); err == nil && v.Count != len(v.Payloads) {
-			t.Errorf("count %d of %d payloads", v.Count, len(v.Payloads))
-		}
-		if c, err := parseCancel("a", string(rec)); err == nil && len(rec) != receiptBytes+1 {
-			t.Errorf("%d bytes are a cancel: %v", len(rec), c)
-		}
-	})
-}
 
 func FuzzText(f *testing.F) {
 	f.Add("5 1 0 1 3")
@@ -57,19 +36,20 @@ func FuzzReply(f *testing.F) {
 		if len(data) > 0 {
 			value = valuesOf(&data, int(data[0]), 3)
 		}
-		r := replyOf(value)
+		r := record.ReplyOf(value)
 		_, _ = turned(&r, true)
-		r = replyOf(value)
+		r = record.ReplyOf(value)
 		_, _ = acquired(&r)
 		for _, dead := range []bool{false, true} {
 			_, _ = parseView("a", value, dead)
 		}
 		_, _ = parseFound(value, &ports.FindRequest{ID: "a"}, core.Shard{})
-		_, _, _ = parseShardStats(core.Shard{}, replyOf(value).values)
-		_ = addGroups(&storekit.GroupSums{}, replyOf(value).values)
-		r = replyOf(value)
+		r = record.ReplyOf(value)
+		_, _, _ = parseShardStats(core.Shard{}, r.Rest())
+		_ = addGroups(&storekit.GroupSums{}, r.Rest())
+		r = record.ReplyOf(value)
 		_, _ = parseNodes(&r)
-		r = replyOf(value)
+		r = record.ReplyOf(value)
 		_, _ = parseStatuses(&r)
 		var sums *storekit.History
 		_ = addHour(&sums, &ports.HistoryRequest{}, value)
@@ -77,7 +57,8 @@ func FuzzReply(f *testing.F) {
 		for _, dead := range []bool{false, true} {
 			_, _, _ = o.addRows(dead, map[string]row{})
 		}
-		_, _ = parsePlaces(value, true)
+		r = record.ReplyOf(value)
+		_ = r.Members(true)
 		_, _, _ = o.head()
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -153,20 +154,20 @@ func (s *Store) askedHours(r *ports.HistoryRequest) []any {
 // addHour adds what the history script has found for an hour. The first reply contains the present
 // minute.
 func addHour(sums **storekit.History, request *ports.HistoryRequest, value any) error {
-	r := replyOf(value)
-	now := core.Instant(r.int())
+	r := record.ReplyOf(value)
+	now := core.Instant(r.Int())
 	if *sums == nil {
 		*sums = storekit.NewHistory(*request, now)
 	}
-	if !r.more() {
-		return r.err()
+	if !r.More() {
+		return r.Err()
 	}
-	start := core.Instant(r.int() * hourMicros)
-	for r.more() {
-		_ = r.text()
-		addBlock(*sums, start, []byte(r.text()))
+	start := core.Instant(r.Int() * hourMicros)
+	for r.More() {
+		_ = r.Text()
+		addBlock(*sums, start, []byte(r.Text()))
 	}
-	return r.err()
+	return r.Err()
 }
 
 // addBlock adds the records of a field: see lua/registry/record.lua. Like Record, it leaves out a

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -32,19 +33,19 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 	if err != nil {
 		return ports.StepReply{}, err
 	}
-	reply := replyOf(value)
-	switch reply.text() {
+	reply := record.ReplyOf(value)
+	switch reply.Text() {
 	case "ok":
-		now, handled, _, reached := core.Instant(reply.int()), reply.int(), reply.int(), reply.int()
-		return ports.StepReply{Now: now, Handled: int(handled), Reached: int(reached)}, reply.err()
+		now, handled, _, reached := core.Instant(reply.Int()), reply.Int(), reply.Int(), reply.Int()
+		return ports.StepReply{Now: now, Handled: int(handled), Reached: int(reached)}, reply.Err()
 	case "mismatch":
-		return ports.StepReply{}, reply.mismatched(r.Shard.Queue, asked)
+		return ports.StepReply{}, mismatched(&reply, r.Shard.Queue, asked)
 	case "running":
 		return ports.StepReply{}, storekit.NotPaused(r.Shard)
 	case "unknown":
 		return ports.StepReply{}, s.noShard(ctx, r.Shard, asked)
 	}
-	return ports.StepReply{}, errReply
+	return ports.StepReply{}, record.ErrReply
 }
 
 // appendDeadLetter appends a dead letter as arguments of the import script.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -81,11 +82,11 @@ func (s *Store) lookForOldest(ctx context.Context, stats *ports.QueueStats, shar
 	}
 	var lost storekit.Lost
 	return s.lookByScripts(ctx, shardLook{script: oldestScript, commands: s.oldestKeys, read: func(_ core.Instant, shard core.Shard, replies []any) error {
-		r := reply{values: replies}
-		if oldest := r.head(); oldest.OK {
+		r := record.ReplyOf(replies)
+		if oldest := r.Head(); oldest.OK {
 			places[shard].Oldest = oldest
 		}
-		return r.err()
+		return r.Err()
 	}}, shards, &lost)
 }
 
@@ -109,46 +110,35 @@ func (s *Store) statsOf(shard core.Shard) []call {
 
 // parseShardStats also returns when the last job was pushed that was due before its push.
 func parseShardStats(shard core.Shard, replies []any) (stats ports.ShardStats, early core.Instant, err error) {
-	r := reply{values: replies}
+	r := record.ReplyOf(replies)
 	stats.Shard = shard
-	queued := r.int() + r.int()
-	stats.Retrying = r.int()
+	queued := r.Int() + r.Int()
+	stats.Retrying = r.Int()
 	stats.Fresh = queued - stats.Retrying
-	stats.Held = r.int()
-	stats.Claimed, stats.Dead, stats.Quarantined = r.int(), r.int(), r.int()
+	stats.Held = r.Int()
+	stats.Claimed, stats.Dead, stats.Quarantined = r.Int(), r.Int(), r.Int()
 	for range 2 {
-		first, err := parsePlaces(r.next(), true)
-		r.bad = r.bad || err != nil
-		for _, at := range first {
+		set := r.List()
+		for _, at := range set.Members(true) {
 			stats.Oldest = stats.Oldest.Earlier(core.Head{Due: core.Instant(at.Key), OK: true})
 		}
+		r.Join(&set)
 	}
-	lease := r.list()
-	stats.Processed, stats.Failed, stats.Superseded, early = lease.number(), lease.number(), lease.number(), core.Instant(lease.number())
-	if held := lease.number() == 1; held {
-		stats.Owner, stats.Token, stats.ExpiresAt = lease.text(), lease.number(), core.Instant(lease.number())
+	lease := r.List()
+	stats.Processed, stats.Failed, stats.Superseded, early = lease.Number(), lease.Number(), lease.Number(), core.Instant(lease.Number())
+	if held := lease.Number() == 1; held {
+		stats.Owner, stats.Token, stats.ExpiresAt = lease.Text(), lease.Number(), core.Instant(lease.Number())
 	}
-	r.bad = r.bad || lease.bad
-	return stats, early, r.err()
+	r.Join(&lease)
+	return stats, early, r.Err()
 }
 
-// number reads an integer that comes as text. nil is 0.
-func (r *reply) number() int64 {
-	text, ok := r.optional()
-	if !ok {
-		return 0
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	r.bad = r.bad || err != nil
-	return n
-}
-
-// counts reads the result of lua/lib/counts.lua.
-func (r *reply) counts() ports.Counts {
-	queued, retries := r.int(), r.int()
+// countsOf reads the result of lua/lib/counts.lua.
+func countsOf(r *record.Reply) ports.Counts {
+	queued, retries := r.Int(), r.Int()
 	return ports.Counts{
-		Fresh: queued - retries, Retrying: retries, Claimed: r.int(), Dead: r.int(),
-		Processed: r.int(), Failed: r.int(), Oldest: r.head(), Quarantined: r.int(), Superseded: r.int(), Held: r.int(),
+		Fresh: queued - retries, Retrying: retries, Claimed: r.Int(), Dead: r.Int(),
+		Processed: r.Int(), Failed: r.Int(), Oldest: r.Head(), Quarantined: r.Int(), Superseded: r.Int(), Held: r.Int(),
 	}
 }
 
@@ -179,10 +169,10 @@ func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 
 // parseFound reads the reply of the find script.
 func parseFound(value any, request *ports.FindRequest, shard core.Shard) (ports.Found, error) {
-	r := replyOf(value)
-	_ = r.text()
+	r := record.ReplyOf(value)
+	_ = r.Text()
 	found := ports.Found{Shard: shard}
-	queued, err := parseView(request.ID, r.next(), false)
+	queued, err := parseView(request.ID, r.Next(), false)
 	if err != nil {
 		return ports.Found{}, err
 	}
@@ -190,11 +180,11 @@ func parseFound(value any, request *ports.FindRequest, shard core.Shard) (ports.
 		found.Queued = &ports.JobView{Job: queued.Job, Count: request.Counted(queued.count)}
 		found.AddNext(request, ports.PlaceQueued, queued.Payloads, queued.more)
 	}
-	claim, err := parseFoundClaim(request.ID, r.next())
+	claim, err := parseFoundClaim(request.ID, r.Next())
 	if err != nil {
 		return ports.Found{}, err
 	}
-	cancel, _ := r.optional()
+	cancel, _ := r.Optional()
 	if claim != nil {
 		claim.Shard = shard
 		claim.Cancelled, claim.Drop = cancelOf(cancel)
@@ -202,32 +192,32 @@ func parseFound(value any, request *ports.FindRequest, shard core.Shard) (ports.
 		found.Claim.Count = request.Counted(found.Claim.Count)
 		found.AddNext(request, ports.PlaceClaimed, claim.Payloads, claim.more)
 	}
-	dead, err := parseView(request.ID, r.next(), true)
+	dead, err := parseView(request.ID, r.Next(), true)
 	if err != nil {
 		return ports.Found{}, err
 	}
 	if dead != nil {
-		found.DeadLetter = &ports.DeadLetterView{DeadLetter: *dead.deadLetter(), Count: request.Counted(dead.count)}
+		found.DeadLetter = &ports.DeadLetterView{DeadLetter: *dead.DeadLetter(), Count: request.Counted(dead.count)}
 		found.AddNext(request, ports.PlaceDead, dead.Payloads, dead.more)
 	}
-	s := r.list()
-	found.Standing = s.standing()
-	lease := r.currentLease()
+	s := r.List()
+	found.Standing = standingOf(&s)
+	lease := leaseOf(&r)
 	if found.Claim != nil {
 		lease.mark(found.Claim)
 	}
-	for _, place := range r.text() {
-		found.Damaged = append(found.Damaged, places[string(place)])
+	for _, place := range r.Text() {
+		found.Damaged = append(found.Damaged, record.Places[string(place)])
 	}
 	slices.Sort(found.Damaged)
-	return found, errors.Join(r.err(), s.err())
+	return found, errors.Join(r.Err(), s.Err())
 }
 
-// standing reads the values that decide when a job runs.
-func (r *reply) standing() ports.Standing {
+// standingOf reads the values that decide when a job runs.
+func standingOf(r *record.Reply) ports.Standing {
 	return ports.Standing{
-		Now: core.Instant(r.int()), Paused: r.int() == 1, Owner: r.text(), Token: r.int(), ExpiresAt: core.Instant(r.int()),
-		Claimed: int(r.int()), Ahead: int(r.int()), Alone: r.text(),
+		Now: core.Instant(r.Int()), Paused: r.Int() == 1, Owner: r.Text(), Token: r.Int(), ExpiresAt: core.Instant(r.Int()),
+		Claimed: int(r.Int()), Ahead: int(r.Int()), Alone: r.Text(),
 	}
 }
 
@@ -243,13 +233,13 @@ func parseView(id string, value any, dead bool) (*foundItem, error) {
 	if value == nil {
 		return nil, nil
 	}
-	r := replyOf(value)
-	at := core.Instant(r.parsed())
-	text, count, more := r.text(), r.int(), r.int() == 1
-	if err := r.err(); err != nil {
+	r := record.ReplyOf(value)
+	at := core.Instant(r.Parsed())
+	text, count, more := r.Text(), r.Int(), r.Int() == 1
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	one, err := parseStored(id, text, at, dead)
+	one, err := record.ParseStored(id, text, at, dead)
 	return &foundItem{row{one, int(count)}, more}, err
 }
 
@@ -264,12 +254,12 @@ func parseFoundClaim(id string, value any) (*foundClaim, error) {
 	if value == nil {
 		return nil, nil
 	}
-	r := replyOf(value)
-	text, count, more := r.text(), r.int(), r.int() == 1
-	if err := r.err(); err != nil {
+	r := record.ReplyOf(value)
+	text, count, more := r.Text(), r.Int(), r.Int() == 1
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	view, err := parseClaim(id, text)
+	view, err := record.ParseClaim(id, text)
 	view.Count = int(count)
 	return &foundClaim{view, more}, err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -28,34 +29,34 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	if err != nil {
 		return ports.AcquireReply{}, err
 	}
-	reply := replyOf(value)
-	switch reply.text() {
+	reply := record.ReplyOf(value)
+	switch reply.Text() {
 	case "ok":
 		return acquired(&reply)
 	case "unknown":
 		return ports.AcquireReply{}, s.noShard(ctx, r.Shard, asked)
 	case "mismatch":
-		return ports.AcquireReply{}, reply.mismatched(r.Shard.Queue, asked)
+		return ports.AcquireReply{}, mismatched(&reply, r.Shard.Queue, asked)
 	case "stale":
 		return ports.AcquireReply{}, storekit.StaleAttempt(&r)
 	case "held":
-		return ports.AcquireReply{}, &ports.HeldError{Shard: r.Shard, Owner: reply.text(), Remaining: micros(reply.int())}
+		return ports.AcquireReply{}, &ports.HeldError{Shard: r.Shard, Owner: reply.Text(), Remaining: micros(reply.Int())}
 	}
-	return ports.AcquireReply{}, errReply
+	return ports.AcquireReply{}, record.ErrReply
 }
 
-func acquired(r *reply) (ports.AcquireReply, error) {
-	a := ports.AcquireReply{Token: r.int(), Now: core.Instant(r.int()), Remaining: micros(r.int())}
-	a.Paused, a.Head = r.int() == 1, r.head()
-	claims, cancels := r.list(), r.list()
+func acquired(r *record.Reply) (ports.AcquireReply, error) {
+	a := ports.AcquireReply{Token: r.Int(), Now: core.Instant(r.Int()), Remaining: micros(r.Int())}
+	a.Paused, a.Head = r.Int() == 1, r.Head()
+	claims, cancels := r.List(), r.List()
 	var err error
-	if a.Claims, err = parseClaims(&claims); err != nil {
+	if a.Claims, err = record.ParseClaims(&claims); err != nil {
 		return ports.AcquireReply{}, err
 	}
-	if a.Cancellations, err = parseCancels(&cancels); err != nil {
+	if a.Cancellations, err = record.ParseCancels(&cancels); err != nil {
 		return ports.AcquireReply{}, err
 	}
-	return a, r.err()
+	return a, r.Err()
 }
 
 // Renew implements [ports.Consumer]. While the shard's slot migrates, the Head is now.
@@ -71,17 +72,17 @@ func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 	if err != nil {
 		return ports.RenewReply{}, err
 	}
-	reply := replyOf(value)
-	switch reply.text() {
+	reply := record.ReplyOf(value)
+	switch reply.Text() {
 	case "ok":
 		renewed := ports.RenewReply{
-			Now: core.Instant(reply.int()), Remaining: micros(reply.int()), Paused: reply.int() == 1, Head: reply.head(),
+			Now: core.Instant(reply.Int()), Remaining: micros(reply.Int()), Paused: reply.Int() == 1, Head: reply.Head(),
 		}
-		return renewed, reply.err()
+		return renewed, reply.Err()
 	case "lost":
 		return ports.RenewReply{}, s.lost(ctx, r.Lease)
 	}
-	return ports.RenewReply{}, errReply
+	return ports.RenewReply{}, record.ErrReply
 }
 
 // Release implements [ports.Consumer]. The client does not repeat it after an error of unknown
@@ -91,14 +92,14 @@ func (s *Store) Release(ctx context.Context, l ports.Lease) error {
 	if err != nil {
 		return err
 	}
-	reply := replyOf(value)
-	switch reply.text() {
+	reply := record.ReplyOf(value)
+	switch reply.Text() {
 	case "ok":
 		return nil
 	case "lost":
 		return s.lost(ctx, l)
 	}
-	return errReply
+	return record.ErrReply
 }
 
 // lost returns ErrLeaseLost, or the reason why the shard does not exist.
@@ -147,26 +148,17 @@ func (s *Store) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsRepl
 
 // unknown reports whether a script found no record of its shard.
 func (o *outcome) unknown() bool {
-	r := replyOf(o.value)
-	return r.text() == "unknown"
+	r := record.ReplyOf(o.value)
+	return r.Text() == "unknown"
 }
 
 func (o *outcome) head() (core.Instant, core.Head, error) {
 	if o.err != nil || o.unknown() {
 		return 0, core.Head{}, o.err
 	}
-	r := replyOf(o.value)
-	_ = r.text()
-	now := core.Instant(r.int())
-	head := r.head()
-	return now, head, r.err()
-}
-
-// head reads an instant, or -1 if there is no head.
-func (r *reply) head() core.Head {
-	at := r.int()
-	if at < 0 {
-		return core.Head{}
-	}
-	return core.Head{Due: core.Instant(at), OK: true}
+	r := record.ReplyOf(o.value)
+	_ = r.Text()
+	now := core.Instant(r.Int())
+	head := r.Head()
+	return now, head, r.Err()
 }

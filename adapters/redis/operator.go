@@ -9,6 +9,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -22,19 +23,19 @@ func (s *Store) step(ctx context.Context, shard core.Shard, named int, c call) (
 	if err != nil {
 		return ports.StepReply{}, err
 	}
-	r := replyOf(value)
-	switch r.text() {
+	r := record.ReplyOf(value)
+	switch r.Text() {
 	case "ok":
-		reply := ports.StepReply{Now: core.Instant(r.int()), Handled: int(r.int()), More: r.int() == 1, Reached: named}
-		if r.more() && named > 0 {
-			reply.Reached = int(r.int())
+		reply := ports.StepReply{Now: core.Instant(r.Int()), Handled: int(r.Int()), More: r.Int() == 1, Reached: named}
+		if r.More() && named > 0 {
+			reply.Reached = int(r.Int())
 			reply.More = false
 		}
-		return reply, r.err()
+		return reply, r.Err()
 	case "unknown":
 		return ports.StepReply{}, s.absent(ctx, shard)
 	}
-	return ports.StepReply{}, errReply
+	return ports.StepReply{}, record.ErrReply
 }
 
 // jobStep runs a script whose first arguments are those of every step on jobs, unless the step is
@@ -228,9 +229,9 @@ func (s *Store) restoreShard(ctx context.Context, q queueRecord, shard core.Shar
 	if err != nil {
 		return false, err
 	}
-	switch r := replyOf(value); r.text() {
+	switch r := record.ReplyOf(value); r.Text() {
 	case "layout":
-		return false, r.mismatched(q.Name, q.layout())
+		return false, mismatched(&r, q.Name, q.layout())
 	case "new":
 		if q.whole || q.kept {
 			s.logger.Warn("a shard that had lost its record has a new one; its jobs may be lost", "shard", shard.String())
@@ -252,28 +253,28 @@ func (s *Store) recount(ctx context.Context, r *ports.RecountRequest) (step port
 	if err != nil {
 		return step, nil, err
 	}
-	reply := replyOf(value)
-	switch reply.text() {
+	reply := record.ReplyOf(value)
+	switch reply.Text() {
 	case "ok":
-		before, after := reply.list(), reply.list()
-		step = ports.RecountReply{Before: before.counts(), After: after.counts(), Counted: int(reply.int()), Next: reply.text()}
+		before, after := reply.List(), reply.List()
+		step = ports.RecountReply{Before: countsOf(&before), After: countsOf(&after), Counted: int(reply.Int()), Next: reply.Text()}
 		if step.Next != "" {
 			step.Next = of + step.Next
 		}
-		damaged := reply.list()
-		for damaged.more() {
-			faults = append(faults, &damagedError{place: damaged.text(), id: damaged.text(), text: "a recount could not read it"})
+		damaged := reply.List()
+		for damaged.More() {
+			faults = append(faults, &damagedError{place: damaged.Text(), id: damaged.Text(), text: "a recount could not read it"})
 		}
-		return step, faults, errors.Join(reply.err(), before.err(), after.err(), damaged.err())
+		return step, faults, errors.Join(reply.Err(), before.Err(), after.Err(), damaged.Err())
 	case "type":
-		key, kind := reply.text(), reply.text()
-		return step, nil, cmp.Or(reply.err(), overwritten(key, kind))
+		key, kind := reply.Text(), reply.Text()
+		return step, nil, cmp.Or(reply.Err(), overwritten(key, kind))
 	case "place":
 		return step, nil, storekit.NoSuchStep(r)
 	case "unknown":
 		return step, nil, s.absent(ctx, r.Shard)
 	}
-	return step, nil, errReply
+	return step, nil, record.ErrReply
 }
 
 // overwritten returns [ports.ErrUnusable] for a key that does not have the type that it should

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 
+	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -24,7 +25,7 @@ type page struct {
 
 // row is an entry of a list, with the first of its payloads.
 type row struct {
-	stored
+	record.Stored
 	count int
 }
 
@@ -90,7 +91,7 @@ func (s *Store) rows(ctx context.Context, l list, r ports.PageRequest, places []
 	}
 	var rows []row
 	for _, p := range places {
-		if v, there := found[p.At.ID]; there && (l.key == nil || l.key(&v.Job) == p.At.Key) && (l.group == "" || l.group == v.group) {
+		if v, there := found[p.At.ID]; there && (l.key == nil || l.key(&v.Job) == p.At.Key) && (l.group == "" || l.group == v.Group) {
 			rows = append(rows, v)
 		}
 	}
@@ -116,21 +117,21 @@ func (o *outcome) addRows(dead bool, found map[string]row) (reached, missing int
 	if o.err != nil {
 		return 0, 0, o.err
 	}
-	r := replyOf(o.value)
-	_ = r.text()
-	reached, missing = int(r.int()), int(r.int())
-	for r.more() {
-		id, at, count, text := r.text(), r.parsed(), r.int(), r.text()
-		if err := r.err(); err != nil {
+	r := record.ReplyOf(o.value)
+	_ = r.Text()
+	reached, missing = int(r.Int()), int(r.Int())
+	for r.More() {
+		id, at, count, text := r.Text(), r.Parsed(), r.Int(), r.Text()
+		if err := r.Err(); err != nil {
 			return 0, 0, err
 		}
-		one, err := parseStored(id, text, core.Instant(at), dead)
+		one, err := record.ParseStored(id, text, core.Instant(at), dead)
 		if err != nil {
 			return 0, 0, err
 		}
-		found[id] = row{stored: one, count: int(count)}
+		found[id] = row{Stored: one, count: int(count)}
 	}
-	return max(1, reached), missing, r.err()
+	return max(1, reached), missing, r.Err()
 }
 
 // Jobs implements [ports.Inspector]. If only fresh jobs are requested, it removes jobs with a
@@ -169,7 +170,7 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	p, err := s.page(ctx, letters, r.PageRequest, shards)
 	page := ports.MorguePage{Next: p.next, Unreached: p.unreached}
 	for i := range p.rows {
-		page.DeadLetters = append(page.DeadLetters, ports.DeadLetterView{DeadLetter: *p.rows[i].deadLetter(), Count: r.Counted(p.rows[i].count)})
+		page.DeadLetters = append(page.DeadLetters, ports.DeadLetterView{DeadLetter: *p.rows[i].DeadLetter(), Count: r.Counted(p.rows[i].count)})
 	}
 	return page, err
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -31,8 +32,8 @@ func (s *Store) Permit(ctx context.Context, r ports.PermitRequest) (ports.Permit
 		if err != nil {
 			return ports.PermitReply{}, err
 		}
-		reply := replyOf(value)
-		switch reply.text() {
+		reply := record.ReplyOf(value)
+		switch reply.Text() {
 		case "ok":
 			return permitted(&reply)
 		case "stale":
@@ -43,7 +44,7 @@ func (s *Store) Permit(ctx context.Context, r ports.PermitRequest) (ports.Permit
 			}
 			continue
 		}
-		return ports.PermitReply{}, errReply
+		return ports.PermitReply{}, record.ErrReply
 	}
 }
 
@@ -54,15 +55,15 @@ func (s *Store) forgetPermits(ctx context.Context, queue string) error {
 }
 
 // permitted reads the reply after "ok".
-func permitted(r *reply) (ports.PermitReply, error) {
-	p := ports.PermitReply{Now: core.Instant(r.int()), Remaining: micros(r.int()), Held: int(r.int())}
-	list := r.list()
-	for list.more() {
-		p.Holders = append(p.Holders, core.PermitHolder{Owner: list.text(), Held: int(list.int()), Want: int(list.int())})
+func permitted(r *record.Reply) (ports.PermitReply, error) {
+	p := ports.PermitReply{Now: core.Instant(r.Int()), Remaining: micros(r.Int()), Held: int(r.Int())}
+	list := r.List()
+	for list.More() {
+		p.Holders = append(p.Holders, core.PermitHolder{Owner: list.Text(), Held: int(list.Int()), Want: int(list.Int())})
 	}
 	slices.SortFunc(p.Holders, func(a, b core.PermitHolder) int { return strings.Compare(a.Owner, b.Owner) })
-	r.bad = r.bad || list.bad
-	if err := r.err(); err != nil {
+	r.Join(&list)
+	if err := r.Err(); err != nil {
 		return ports.PermitReply{}, err
 	}
 	return p, nil

@@ -2,11 +2,9 @@ package redis
 
 import (
 	"context"
-	"math"
 	"slices"
-	"strconv"
-	"strings"
 
+	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -149,10 +147,11 @@ func (l *looker) answer(ask storekit.Ask, o outcome) storekit.Answer {
 	if o.err != nil {
 		return storekit.Answer{Err: o.err}
 	}
-	places, err := parsePlaces(o.value, !l.list.byID)
+	r := record.ReplyOf(o.value)
+	places := r.Members(!l.list.byID)
 	more := len(places) >= ask.Most
 	places = slices.DeleteFunc(places, func(at ports.Cursor) bool { return !l.pager.Begins(at) })
-	return storekit.Answer{Places: places, More: more, Err: err}
+	return storekit.Answer{Places: places, More: more, Err: r.Err()}
 }
 
 // merged returns the first places of a shard's sorted sets as one list. No place comes after the
@@ -186,41 +185,4 @@ func (l *looker) merged(parts []storekit.Answer, most int) storekit.Answer {
 		all.Places, all.More = all.Places[:most], true
 	}
 	return all
-}
-
-// parsePlaces reads members of a sorted set, with their scores if the command requested these. If
-// the client speaks RESP3, each is a pair.
-func parsePlaces(value any, scored bool) ([]ports.Cursor, error) {
-	r := replyOf(value)
-	var places []ports.Cursor
-	for r.more() {
-		pair, nested := r.values[0].([]any)
-		if nested {
-			r.values = r.values[1:]
-			one := reply{values: pair}
-			places = append(places, ports.Cursor{ID: one.text(), Key: one.score()})
-			r.bad = r.bad || one.bad
-			continue
-		}
-		at := ports.Cursor{ID: r.text()}
-		if scored {
-			at.Key = r.score()
-		}
-		places = append(places, at)
-	}
-	return places, r.err()
-}
-
-// score reads an integer that comes as a double, or as its text.
-func (r *reply) score() int64 {
-	switch v := r.next().(type) {
-	case float64:
-		return int64(v)
-	case string:
-		score, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
-		r.bad = r.bad || err != nil || math.IsNaN(score)
-		return int64(score)
-	}
-	r.bad = true
-	return 0
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -98,7 +99,7 @@ func (p *pushing) call(list []storekit.Routed) call {
 	buffer := make([]byte, 0, size)
 	for _, at := range list {
 		e, from := &p.r.Entries[at.Position], len(buffer)
-		buffer = appendPacked(buffer, &e.Payload)
+		buffer = record.AppendPacked(buffer, &e.Payload)
 		args = append(args, e.ID, buffer[from:len(buffer):len(buffer)])
 	}
 	return call{script: pushScript, keys: p.store.someKeys(p.shard(list), keyMeta, keyJobs, keyReady, keyClaims), args: args, size: size + ids, entries: len(list), noRetry: true, durable: true}
@@ -165,20 +166,20 @@ func (p *pushing) pushed(ctx context.Context, o *outcome, shard core.Shard, give
 	if now, ok := o.value.(int64); ok {
 		return ports.PushReply{Now: core.Instant(now), New: given}, given, nil
 	}
-	reply := replyOf(o.value)
-	switch reply.text() {
+	reply := record.ReplyOf(o.value)
+	switch reply.Text() {
 	case "met":
-		met.Now, stored = core.Instant(reply.int()), int(reply.int())
-		met.New, met.Merged, met.Superseded = int(reply.int()), int(reply.int()), int(reply.int())
+		met.Now, stored = core.Instant(reply.Int()), int(reply.Int())
+		met.New, met.Merged, met.Superseded = int(reply.Int()), int(reply.Int()), int(reply.Int())
 		met.Duplicate = stored - met.New - met.Merged - met.Superseded
 		if stored < 1 || stored > given || min(met.New, met.Merged, met.Duplicate, met.Superseded) < 0 {
-			return met, 0, errReply
+			return met, 0, record.ErrReply
 		}
-		return met, stored, reply.err()
+		return met, stored, reply.Err()
 	case "unknown":
 		return met, 0, p.store.noShard(ctx, shard, p.asked)
 	case "mismatch":
-		return met, 0, reply.mismatched(shard.Queue, p.asked)
+		return met, 0, mismatched(&reply, shard.Queue, p.asked)
 	}
-	return met, 0, errReply
+	return met, 0, record.ErrReply
 }

@@ -3,13 +3,11 @@ package redis
 import (
 	"context"
 
+	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
-
-// places are the scripts' names for where a record stood. k is the cancel of a claimed job.
-var places = map[string]ports.Place{"q": ports.PlaceQueued, "c": ports.PlaceClaimed, "k": ports.PlaceClaimed, "d": ports.PlaceDead}
 
 // QuarantinedShards implements [ports.Quarantine]. It costs one plain command per shard.
 func (s *Store) QuarantinedShards(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
@@ -64,14 +62,14 @@ func (s *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (por
 	if err != nil {
 		return ports.QuarantinePage{}, err
 	}
-	reply := replyOf(value)
-	if reply.text() == "unknown" {
+	reply := record.ReplyOf(value)
+	if reply.Text() == "unknown" {
 		return ports.QuarantinePage{}, s.absent(ctx, r.Shard)
 	}
 	var page ports.QuarantinePage
-	more := reply.int() == 1
-	for reply.more() {
-		record, err := parseQuarantined(reply.text(), int(reply.int()), reply.text())
+	more := reply.Int() == 1
+	for reply.More() {
+		record, err := record.ParseQuarantined(reply.Text(), int(reply.Int()), reply.Text())
 		if err != nil {
 			return ports.QuarantinePage{}, err
 		}
@@ -80,21 +78,7 @@ func (s *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (por
 	if more && len(page.Records) > 0 {
 		page.Next = page.Records[len(page.Records)-1].Key
 	}
-	return page, reply.err()
-}
-
-// parseQuarantined reads a value that lua/step/set_aside.lua has stored; only the beginning of its
-// record is here.
-func parseQuarantined(key string, size int, text string) (ports.QuarantinedRecord, error) {
-	d := decoder{rest: text}
-	r := ports.QuarantinedRecord{Key: key, Since: d.instant(), Size: size}
-	id, reason := int(d.number(2)), int(d.number(2))
-	place, known := places[d.take(1)]
-	r.Place, r.ID, r.Reason = place, d.take(id), d.take(reason)
-	if r.Stored = []byte(d.rest); d.bad || !known {
-		return ports.QuarantinedRecord{}, errStored
-	}
-	return r, nil
+	return page, reply.Err()
 }
 
 // Discard implements [ports.Quarantine]. The client does not repeat it, because a repeated call
@@ -111,9 +95,9 @@ func (s *Store) Discard(ctx context.Context, r ports.DiscardRequest) (int, error
 	if err != nil {
 		return 0, err
 	}
-	reply := replyOf(value)
-	if reply.text() == "unknown" {
+	reply := record.ReplyOf(value)
+	if reply.Text() == "unknown" {
 		return 0, s.absent(ctx, r.Shard)
 	}
-	return int(reply.int()), reply.err()
+	return int(reply.Int()), reply.Err()
 }

@@ -12,6 +12,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -40,7 +41,7 @@ func parseQueueRecord(name, text string) (queueRecord, error) {
 	var index, paused int
 	n, err := fmt.Sscanf(text, "%d %d %d %d %d", &index, &paused, &r.Shards, &r.Generation, &r.version)
 	if n != 5 || err != nil || r.Shards < 1 || r.Shards > core.MaxShards {
-		return queueRecord{}, errStored
+		return queueRecord{}, record.ErrStored
 	}
 	r.IndexIDs, r.Paused = index == 1, paused == 1
 	if _, rule, ok := strings.Cut(r.text, "="); ok {
@@ -49,7 +50,7 @@ func parseQueueRecord(name, text string) (queueRecord, error) {
 			r.Merge, err = storekit.MergeRuleOf(code)
 		}
 		if err != nil {
-			return queueRecord{}, errStored
+			return queueRecord{}, record.ErrStored
 		}
 	}
 	return r, nil
@@ -119,10 +120,10 @@ func layoutText(l storekit.Layout) string {
 }
 
 // mismatched reads the layout that a script has found, and returns ErrShardCountMismatch.
-func (r *reply) mismatched(queue string, asked storekit.Layout) error {
+func mismatched(r *record.Reply, queue string, asked storekit.Layout) error {
 	var actual storekit.Layout
-	if _, err := fmt.Sscanf(r.text(), "%d %d", &actual.Shards, &actual.Generation); err != nil {
-		return errReply
+	if _, err := fmt.Sscanf(r.Text(), "%d %d", &actual.Shards, &actual.Generation); err != nil {
+		return record.ErrReply
 	}
 	return storekit.LayoutMismatch(queue, asked, actual)
 }
@@ -292,7 +293,7 @@ func (s *Store) declareRecord(ctx context.Context, r ports.DeclareRequest, kept 
 // lost or can't be read.
 func (s *Store) queueOrKept(ctx context.Context, name string, patience time.Duration) (queueRecord, error) {
 	q, err := s.queue(ctx, name)
-	if !errors.Is(err, ports.ErrUnknownQueue) && !errors.Is(err, errStored) {
+	if !errors.Is(err, ports.ErrUnknownQueue) && !errors.Is(err, record.ErrStored) {
 		return q, err
 	}
 	kept, none := s.keptByShards(ctx, name, patience)
@@ -365,11 +366,11 @@ func (s *Store) declareShards(ctx context.Context, q queueRecord) error {
 			return o.err
 		}
 		err := o.err
-		r := replyOf(o.value)
-		switch text := r.text(); {
+		r := record.ReplyOf(o.value)
+		switch text := r.Text(); {
 		case err != nil:
 		case text == "layout":
-			err = r.mismatched(q.Name, q.layout())
+			err = mismatched(&r, q.Name, q.layout())
 			failure = cmp.Or(failure, err)
 		case text == "torn":
 			err = tornShard(shards[i])

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -46,10 +47,10 @@ func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 	if err != nil {
 		return ports.AnnounceReply{}, err
 	}
-	reply := replyOf(value)
-	now, list := core.Instant(reply.int()), reply.list()
+	reply := record.ReplyOf(value)
+	now, list := core.Instant(reply.Int()), reply.List()
 	nodes, err := parseNodes(&list)
-	return ports.AnnounceReply{Now: now, Nodes: nodes}, cmp.Or(reply.err(), err)
+	return ports.AnnounceReply{Now: now, Nodes: nodes}, cmp.Or(reply.Err(), err)
 }
 
 // Retire implements [ports.Registry].
@@ -72,11 +73,11 @@ func (s *Store) DrainNode(ctx context.Context, owner string, drain bool) error {
 	if err != nil {
 		return err
 	}
-	reply := replyOf(value)
-	if reply.text() == "unknown" {
+	reply := record.ReplyOf(value)
+	if reply.Text() == "unknown" {
 		return storekit.UnknownNode(owner)
 	}
-	return reply.err()
+	return reply.Err()
 }
 
 // Nodes implements [ports.Registry].
@@ -85,10 +86,10 @@ func (s *Store) Nodes(ctx context.Context) (ports.NodesReply, error) {
 	if err != nil {
 		return ports.NodesReply{}, err
 	}
-	reply := replyOf(value)
-	now, list, statuses := core.Instant(reply.int()), reply.list(), reply.list()
+	reply := record.ReplyOf(value)
+	now, list, statuses := core.Instant(reply.Int()), reply.List(), reply.List()
 	nodes, err := parseNodes(&list)
-	if err = cmp.Or(reply.err(), err); err != nil {
+	if err = cmp.Or(reply.Err(), err); err != nil {
 		return ports.NodesReply{}, err
 	}
 	doing, err := parseStatuses(&statuses)
@@ -102,17 +103,17 @@ func (s *Store) Nodes(ctx context.Context) (ports.NodesReply, error) {
 // parseNodes reads pairs of owner and value, and returns the nodes in the port's order. A node
 // that can't be read is left out: a running node announces itself anew, and the next announcement
 // removes the others.
-func parseNodes(list *reply) ([]ports.Node, error) {
+func parseNodes(list *record.Reply) ([]ports.Node, error) {
 	var nodes []ports.Node
-	for list.more() {
-		if n, err := parseNode(list.text(), list.text()); err == nil {
+	for list.More() {
+		if n, err := parseNode(list.Text(), list.Text()); err == nil {
 			nodes = append(nodes, n)
 		}
 	}
 	slices.SortFunc(nodes, func(a, b ports.Node) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Owner, b.Owner))
 	})
-	return nodes, list.err()
+	return nodes, list.Err()
 }
 
 // parseNode reads "started expires ttl asked node".
@@ -125,7 +126,7 @@ func parseNode(owner, text string) (ports.Node, error) {
 	till, err2 := strconv.ParseInt(expires, 10, 64)
 	var a nodeRecord
 	if err3 := json.Unmarshal([]byte(text), &a); err1 != nil || err2 != nil || err3 != nil {
-		return ports.Node{}, errStored
+		return ports.Node{}, record.ErrStored
 	}
 	return ports.Node{
 		Owner: owner, Name: a.Name, Host: a.Host, PID: a.PID, Lanes: a.Lanes, Queues: a.Queues, Version: a.Version,
@@ -134,13 +135,13 @@ func parseNode(owner, text string) (ports.Node, error) {
 }
 
 // parseStatuses reads pairs of owner and status, without those that can't be read.
-func parseStatuses(list *reply) (map[string]ports.NodeStatus, error) {
+func parseStatuses(list *record.Reply) (map[string]ports.NodeStatus, error) {
 	statuses := make(map[string]ports.NodeStatus)
-	for list.more() {
-		owner := list.text()
-		if status, err := storekit.DecodeNodeStatus(list.text()); err == nil {
+	for list.More() {
+		owner := list.Text()
+		if status, err := storekit.DecodeNodeStatus(list.Text()); err == nil {
 			statuses[owner] = status
 		}
 	}
-	return statuses, list.err()
+	return statuses, list.Err()
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -40,7 +41,7 @@ func (s *Store) Track(ctx context.Context, r ports.TrackRequest) (changed bool, 
 	n, ok := value.(int64)
 	switch {
 	case !ok:
-		return false, errReply
+		return false, record.ErrReply
 	case n < 0:
 		return false, storekit.TooManyTracked(r.Queue)
 	}
@@ -54,10 +55,10 @@ func (s *Store) Tracked(ctx context.Context, queue string) ([]ports.TrackedID, e
 		return nil, err
 	}
 	var all []ports.TrackedID
-	r := replyOf(value)
-	for r.more() {
-		all = append(all, ports.TrackedID{ID: r.text(), Since: core.Instant(r.parsed())})
+	r := record.ReplyOf(value)
+	for r.More() {
+		all = append(all, ports.TrackedID{ID: r.Text(), Since: core.Instant(r.Parsed())})
 	}
 	slices.SortFunc(all, func(a, b ports.TrackedID) int { return strings.Compare(a.ID, b.ID) })
-	return all, r.err()
+	return all, r.Err()
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -32,8 +33,8 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	if err != nil {
 		return ports.TurnReply{}, err
 	}
-	reply := replyOf(value)
-	switch status := reply.text(); status {
+	reply := record.ReplyOf(value)
+	switch status := reply.Text(); status {
 	case "ok", "again":
 		return turned(&reply, status == "again")
 	case "unknown":
@@ -41,16 +42,16 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	case "lost":
 		return ports.TurnReply{}, storekit.LeaseLost(r.Lease)
 	case "stale":
-		return ports.TurnReply{}, storekit.StaleTurn(&r, reply.int())
+		return ports.TurnReply{}, storekit.StaleTurn(&r, reply.Int())
 	case "ahead":
-		return ports.TurnReply{}, storekit.TurnsLost(&r, reply.int())
+		return ports.TurnReply{}, storekit.TurnsLost(&r, reply.Int())
 	}
-	return ports.TurnReply{}, errReply
+	return ports.TurnReply{}, record.ErrReply
 }
 
 // turnArgs returns the script's ARGV; see lua/turn/turn.lua.
 func turnArgs(r *ports.TurnRequest, now any) ([]any, error) {
-	by, err := claimer(r)
+	by, err := record.Claimer(r)
 	if err != nil {
 		return nil, err
 	}
@@ -58,13 +59,13 @@ func turnArgs(r *ports.TurnRequest, now any) ([]any, error) {
 	args := make([]any, 0, 13+len(r.Settlements))
 	args = append(args, now, r.Lease.Owner, r.Lease.Token, r.Number, r.TTL.Microseconds(),
 		b.Jobs, b.PerJob, b.Bytes,
-		receiptText(core.Receipt{Token: r.Lease.Token, Number: r.Number}), by)
+		record.ReceiptText(core.Receipt{Token: r.Lease.Token, Number: r.Number}), by)
 	args = appendSettlements(args, r.Settlements)
 	if r.Resent || len(r.Begin) > 0 {
 		args = append(args, boolArg(r.Resent))
 	}
 	for _, ref := range r.Begin {
-		args = append(args, ref.ID, receiptText(ref.Receipt))
+		args = append(args, ref.ID, record.ReceiptText(ref.Receipt))
 	}
 	return args, nil
 }
@@ -73,7 +74,7 @@ func turnArgs(r *ports.TurnRequest, now any) ([]any, error) {
 // have the same, their codes, and the texts of those that leave something.
 func appendSettlements(args []any, settlements []core.Settlement) []any {
 	args = append(args, len(settlements))
-	receipts, codes := make([]byte, 0, receiptBytes), make([]byte, len(settlements))
+	receipts, codes := make([]byte, 0, record.ReceiptBytes), make([]byte, len(settlements))
 	same := true
 	var texts []any
 	for i := range settlements {
@@ -88,7 +89,7 @@ func appendSettlements(args []any, settlements []core.Settlement) []any {
 	}
 	for i := range settlements {
 		if i == 0 || !same {
-			receipts = appendReceipt(receipts, settlements[i].Receipt)
+			receipts = record.AppendReceipt(receipts, settlements[i].Receipt)
 		}
 	}
 	return append(append(args, receipts, codes), texts...)
@@ -132,17 +133,17 @@ func settlementText(x *core.Settlement) []byte {
 }
 
 // turned reads the reply of a turn that was carried out, or of its repeat.
-func turned(r *reply, again bool) (ports.TurnReply, error) {
-	t := ports.TurnReply{Repeat: again, Last: r.int(), Now: core.Instant(r.int()), Remaining: micros(r.int()), Paused: r.int() == 1, Head: r.head()}
-	skipped, claims, cancels, notBegun := r.list(), r.list(), r.list(), r.list()
-	for skipped.more() {
-		t.Skipped = append(t.Skipped, int(skipped.int()))
+func turned(r *record.Reply, again bool) (ports.TurnReply, error) {
+	t := ports.TurnReply{Repeat: again, Last: r.Int(), Now: core.Instant(r.Int()), Remaining: micros(r.Int()), Paused: r.Int() == 1, Head: r.Head()}
+	skipped, claims, cancels, notBegun := r.List(), r.List(), r.List(), r.List()
+	for skipped.More() {
+		t.Skipped = append(t.Skipped, int(skipped.Int()))
 	}
-	for notBegun.more() {
-		t.NotBegun = append(t.NotBegun, int(notBegun.int()))
+	for notBegun.More() {
+		t.NotBegun = append(t.NotBegun, int(notBegun.Int()))
 	}
 	var err error
-	if t.Claims, err = parseClaims(&claims); err != nil {
+	if t.Claims, err = record.ParseClaims(&claims); err != nil {
 		return ports.TurnReply{}, err
 	}
 	if again { // their order is undefined
@@ -150,20 +151,20 @@ func turned(r *reply, again bool) (ports.TurnReply, error) {
 			return cmp.Or(cmp.Compare(a.PerformAt, b.PerformAt), strings.Compare(a.ID, b.ID))
 		})
 	}
-	if t.Cancellations, err = parseCancels(&cancels); err != nil {
+	if t.Cancellations, err = record.ParseCancels(&cancels); err != nil {
 		return ports.TurnReply{}, err
 	}
-	r.bad = r.bad || skipped.bad || claims.bad || notBegun.bad
-	if !r.more() {
-		return t, r.err() // the usual turn has no others
+	r.Join(&skipped, &claims, &notBegun)
+	if !r.More() {
+		return t, r.Err() // the usual turn has no others
 	}
-	deferred, orphans := r.list(), r.list()
-	for deferred.more() {
-		t.Deferred = append(t.Deferred, int(deferred.int()))
+	deferred, orphans := r.List(), r.List()
+	for deferred.More() {
+		t.Deferred = append(t.Deferred, int(deferred.Int()))
 	}
-	if t.Orphans, err = parseClaims(&orphans); err != nil {
+	if t.Orphans, err = record.ParseClaims(&orphans); err != nil {
 		return ports.TurnReply{}, err
 	}
-	r.bad = r.bad || deferred.bad
-	return t, r.err()
+	r.Join(&deferred)
+	return t, r.Err()
 }

@@ -1,4 +1,4 @@
-package redis
+package record
 
 import (
 	"encoding/binary"
@@ -18,11 +18,11 @@ const (
 	flagListed
 )
 
-// errStored is for a stored value that none of the store's scripts has written.
-var errStored = errors.New("redis: a stored value can't be read; check whether another program writes to Skein's keys")
+// ErrStored is for a stored value that none of the store's scripts has written.
+var ErrStored = errors.New("redis: a stored value can't be read; check whether another program writes to Skein's keys")
 
-// appendPacked appends a packed fresh job with one payload that is due now.
-func appendPacked(b []byte, p *core.Payload) []byte {
+// AppendPacked appends a packed fresh job with one payload that is due now.
+func AppendPacked(b []byte, p *core.Payload) []byte {
 	score, flags := core.NormalScore(p.Score), byte(0)
 	if len(p.Meta) > 0 {
 		flags = flagTagged
@@ -75,30 +75,30 @@ func (s *decoder) instant() core.Instant { return core.Instant(s.number(8) & mat
 
 func (s *decoder) double() float64 { return math.Float64frombits(s.number(8)) }
 
-// stored is a job or a dead letter. A dead letter is stored behind its group, as a job whose
+// Stored is a job or a dead letter. A dead letter is stored behind its group, as a job whose
 // PerformAt is when it changed.
-type stored struct {
+type Stored struct {
 	core.Job
-	group string
+	Group string
 }
 
-// parseStored reads the record of an id.
-func parseStored(id, text string, at core.Instant, dead bool) (stored, error) {
+// ParseStored reads the record of an id.
+func ParseStored(id, text string, at core.Instant, dead bool) (Stored, error) {
 	s := decoder{rest: text}
 	var group string
 	if dead {
 		group = s.sized(1)
 	}
 	job, err := s.job(id, at)
-	return stored{Job: job, group: group}, err
+	return Stored{Job: job, Group: group}, err
 }
 
-// deadLetter returns the stored value as a dead letter, or nil for nil.
-func (s *stored) deadLetter() *core.DeadLetter {
+// DeadLetter returns the stored value as a dead letter, or nil for nil.
+func (s *Stored) DeadLetter() *core.DeadLetter {
 	if s == nil {
 		return nil
 	}
-	return &core.DeadLetter{ID: s.ID, Payloads: s.Payloads, ChangedAt: s.PerformAt, Error: s.Error, Group: s.group}
+	return &core.DeadLetter{ID: s.ID, Payloads: s.Payloads, ChangedAt: s.PerformAt, Error: s.Error, Group: s.Group}
 }
 
 // job reads a packed job to its end.
@@ -108,7 +108,7 @@ func (s *decoder) job(id string, at core.Instant) (core.Job, error) {
 	var one core.Payload
 	switch {
 	case flags&flagMany != 0:
-		return core.Job{}, errStored // scripts expand sets to lists
+		return core.Job{}, ErrStored // scripts expand sets to lists
 	case flags&flagListed != 0:
 	case flags&flagWide != 0:
 		one.Score = s.double()
@@ -133,7 +133,7 @@ func (s *decoder) job(id string, at core.Instant) (core.Job, error) {
 		job.Payloads = []core.Payload{one}
 	}
 	if s.bad || s.rest != "" {
-		return core.Job{}, errStored
+		return core.Job{}, ErrStored
 	}
 	return job, nil
 }
@@ -158,4 +158,11 @@ func bytesOf(text string) []byte {
 		return nil
 	}
 	return []byte(text)
+}
+
+// ParseGroup reads the counts of a group of dead letters. ok is false if they can't be read.
+func ParseGroup(name, text string) (g core.Group, ok bool) {
+	s := decoder{rest: text}
+	g = core.Group{Name: name, Count: int64(s.instant()), First: s.instant(), Last: s.instant()}
+	return g, !s.bad && s.rest == "" && g.Count > 0
 }

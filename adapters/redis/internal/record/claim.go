@@ -1,4 +1,4 @@
-package redis
+package record
 
 import (
 	"encoding/binary"
@@ -10,12 +10,14 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// receiptBytes is the length of a stored receipt: token and number.
-const receiptBytes = 16
+// ReceiptBytes is the length of a stored receipt: token and number.
+const ReceiptBytes = 16
 
-func receiptText(m core.Receipt) []byte { return appendReceipt(make([]byte, 0, receiptBytes), m) }
+// ReceiptText returns a receipt as it is stored.
+func ReceiptText(m core.Receipt) []byte { return AppendReceipt(make([]byte, 0, ReceiptBytes), m) }
 
-func appendReceipt(b []byte, m core.Receipt) []byte {
+// AppendReceipt appends a receipt as it is stored.
+func AppendReceipt(b []byte, m core.Receipt) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(m.Token))
 	return binary.BigEndian.AppendUint64(b, uint64(m.Number))
 }
@@ -24,9 +26,9 @@ func (s *decoder) receipt() core.Receipt {
 	return core.Receipt{Token: int64(s.number(8)), Number: int64(s.number(8))}
 }
 
-// claimer returns the claimant as each claim of a turn stores it: owner and node, after their
+// Claimer returns the claimant as each claim of a turn stores it: owner and node, after their
 // length in bytes.
-func claimer(r *ports.TurnRequest) (string, error) {
+func Claimer(r *ports.TurnRequest) (string, error) {
 	b := binary.AppendUvarint(make([]byte, 2), uint64(len(r.Lease.Owner)))
 	b = append(b, r.Lease.Owner...)
 	b = binary.AppendUvarint(b, uint64(len(r.Node)))
@@ -38,14 +40,14 @@ func claimer(r *ports.TurnRequest) (string, error) {
 	return string(b), nil
 }
 
-// readClaimer reads the result of claimer, without its length. It ignores what follows the node:
+// readClaimer reads the result of Claimer, without its length. It ignores what follows the node:
 // in records of snapshots before 2026-11-22, that is the lane.
 func readClaimer(text string, v *ports.ClaimView) error {
 	rest := []byte(text)
 	for _, field := range []*string{&v.Owner, &v.Node} {
 		n, size := binary.Uvarint(rest)
 		if size <= 0 || n > uint64(len(rest)-size) {
-			return errStored
+			return ErrStored
 		}
 		*field = string(rest[size : size+int(n)])
 		rest = rest[size+int(n):]
@@ -69,8 +71,8 @@ func readClaim(id, text string) (storedClaim, error) {
 	return c, err
 }
 
-// parseClaim reads a stored claim for inspection.
-func parseClaim(id, text string) (ports.ClaimView, error) {
+// ParseClaim reads a stored claim for inspection.
+func ParseClaim(id, text string) (ports.ClaimView, error) {
 	c, err := readClaim(id, text)
 	if err != nil {
 		return ports.ClaimView{}, err
@@ -82,20 +84,20 @@ func parseClaim(id, text string) (ports.ClaimView, error) {
 	return v, nil
 }
 
-// parseClaims reads ids and claims.
-func parseClaims(r *reply) ([]core.Claim, error) {
+// ParseClaims reads ids and claims.
+func ParseClaims(r *Reply) ([]core.Claim, error) {
 	if len(r.values) == 0 {
-		return nil, r.err()
+		return nil, r.Err()
 	}
 	claims := make([]core.Claim, 0, len(r.values)/2)
-	for r.more() {
-		c, err := readClaim(r.text(), r.text())
+	for r.More() {
+		c, err := readClaim(r.Text(), r.Text())
 		if err != nil {
 			return nil, err
 		}
 		claims = append(claims, c.Claim)
 	}
-	return claims, r.err()
+	return claims, r.Err()
 }
 
 // parseCancel reads a stored cancel; see lua/step/cancel.lua.
@@ -103,21 +105,21 @@ func parseCancel(id, text string) (ports.Cancellation, error) {
 	s := decoder{rest: text}
 	c := ports.Cancellation{ID: id, Receipt: s.receipt(), Drop: s.take(1) == "1"}
 	if s.bad || s.rest != "" {
-		return ports.Cancellation{}, errStored
+		return ports.Cancellation{}, ErrStored
 	}
 	return c, nil
 }
 
-// parseCancels reads ids and cancels, and sorts them by id.
-func parseCancels(r *reply) ([]ports.Cancellation, error) {
+// ParseCancels reads ids and cancels, and sorts them by id.
+func ParseCancels(r *Reply) ([]ports.Cancellation, error) {
 	var cancels []ports.Cancellation
-	for r.more() {
-		c, err := parseCancel(r.text(), r.text())
+	for r.More() {
+		c, err := parseCancel(r.Text(), r.Text())
 		if err != nil {
 			return nil, err
 		}
 		cancels = append(cancels, c)
 	}
 	slices.SortFunc(cancels, func(a, b ports.Cancellation) int { return strings.Compare(a.ID, b.ID) })
-	return cancels, r.err()
+	return cancels, r.Err()
 }

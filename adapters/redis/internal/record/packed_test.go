@@ -1,4 +1,4 @@
-package redis
+package record
 
 import (
 	"errors"
@@ -34,7 +34,7 @@ func TestRecordOfAPushIsRead(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			rec := appendPacked(nil, &tt.payload)
+			rec := AppendPacked(nil, &tt.payload)
 			if got := len(rec) - len(tt.payload.Data); got != tt.header {
 				t.Errorf("the header has %d bytes, want %d", got, tt.header)
 			}
@@ -73,15 +73,15 @@ func TestRecordsAreReadWhole(t *testing.T) {
 	}
 	for n := range len(text) {
 		s := decoder{rest: text[:n]}
-		if _, err := s.job("a", 9); !errors.Is(err, errStored) {
-			t.Errorf("cut to %d bytes: error %v, want %v", n, err, errStored)
+		if _, err := s.job("a", 9); !errors.Is(err, ErrStored) {
+			t.Errorf("cut to %d bytes: error %v, want %v", n, err, ErrStored)
 		}
 	}
 }
 
 func TestClaimIsRead(t *testing.T) {
 	r := ports.TurnRequest{Lease: ports.Lease{Owner: "owner"}, Node: "n"}
-	text, err := claimer(&r)
+	text, err := Claimer(&r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,9 +98,9 @@ func TestClaimIsRead(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			stored := string(receiptText(receipt)) + string(byte(boolArg(tt.begun))) + "\x00\x00\x00\x00\x00\x00\x05" +
-				tt.claimer + "\x00\x00\x00\x00\x00\x00\x00\x04" + string(appendPacked(nil, &core.Payload{Data: []byte("p"), Score: 1}))
-			got, err := parseClaim("a", stored)
+			stored := string(ReceiptText(receipt)) + map[bool]string{false: "\x00", true: "\x01"}[tt.begun] + "\x00\x00\x00\x00\x00\x00\x05" +
+				tt.claimer + "\x00\x00\x00\x00\x00\x00\x00\x04" + string(AppendPacked(nil, &core.Payload{Data: []byte("p"), Score: 1}))
+			got, err := ParseClaim("a", stored)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -119,7 +119,7 @@ func TestClaimIsRead(t *testing.T) {
 
 func TestClaimerOfLongNamesIsRefused(t *testing.T) {
 	r := ports.TurnRequest{Node: string(make([]byte, 1<<12))}
-	if _, err := claimer(&r); !errors.Is(err, ports.ErrInvalidRequest) {
+	if _, err := Claimer(&r); !errors.Is(err, ports.ErrInvalidRequest) {
 		t.Errorf("got %v, want %v", err, ports.ErrInvalidRequest)
 	}
 }

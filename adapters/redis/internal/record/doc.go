@@ -1,0 +1,10 @@
+// Package record reads and writes what the store on Redis keeps below its keys: the bytes of jobs,
+// claims, cancels, dead letters and set-aside records, and the values in the replies of scripts.
+// It has no client and sends nothing.
+//
+//   - packed.go has the record of an id, and aside.go that of a record which could not be read.
+//   - claim.go has claims, receipts and cancels.
+//   - reply.go reads replies, value after value.
+//
+// lua/lib/packed.lua and lua/turn/turn.lua have the same formats on the server's side. A value that can't be read is [ErrStored] or [ErrReply].
+package record
