@@ -3,7 +3,6 @@ package redis
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"slices"
 	"strings"
 
@@ -60,7 +59,7 @@ func turnArgs(r *ports.TurnRequest, now any) ([]any, error) {
 	args = append(args, now, r.Lease.Owner, r.Lease.Token, r.Number, r.TTL.Microseconds(),
 		b.Jobs, b.PerJob, b.Bytes,
 		record.ReceiptText(core.Receipt{Token: r.Lease.Token, Number: r.Number}), by)
-	args = appendSettlements(args, r.Settlements)
+	args = record.AppendSettlements(args, r.Settlements)
 	if r.Resent || len(r.Begin) > 0 {
 		args = append(args, boolArg(r.Resent))
 	}
@@ -68,68 +67,6 @@ func turnArgs(r *ports.TurnRequest, now any) ([]any, error) {
 		args = append(args, ref.ID, record.ReceiptText(ref.Receipt))
 	}
 	return args, nil
-}
-
-// appendSettlements appends the settlements: how many, their ids, their receipts or one if all
-// have the same, their codes, and the texts of those that leave something.
-func appendSettlements(args []any, settlements []core.Settlement) []any {
-	args = append(args, len(settlements))
-	receipts, codes := make([]byte, 0, record.ReceiptBytes), make([]byte, len(settlements))
-	same := true
-	var texts []any
-	for i := range settlements {
-		x := &settlements[i]
-		args = append(args, x.ID)
-		same = same && x.Receipt == settlements[0].Receipt
-		codes[i] = byte(boolArg(x.Processed)*settledProcessed + boolArg(x.Failed)*settledFailed)
-		if !x.Plain() {
-			codes[i] |= settledParts
-			texts = append(texts, settlementText(x))
-		}
-	}
-	for i := range settlements {
-		if i == 0 || !same {
-			receipts = record.AppendReceipt(receipts, settlements[i].Receipt)
-		}
-	}
-	return append(append(args, receipts, codes), texts...)
-}
-
-// Bits of a settlement's code. lua/turn/turn_settle.lua and turn_plain.lua have the same: a job
-// that was processed, one that failed, and one that leaves something, whose parts are in a text.
-const (
-	settledProcessed = 1 << iota
-	settledFailed
-	settledParts
-)
-
-// settlementText returns what becomes of a claimed job; see dispose in lua/turn/turn_settle.lua.
-func settlementText(x *core.Settlement) []byte {
-	b := make([]byte, 0, 64+len(x.PutBack.Error)+len(x.BuryError))
-	b = append(b, byte(x.Rest), storekit.PutBackTime(&x.PutBack))
-	// A delay beyond the range of instants is as good as its limit.
-	delay := max(-int64(core.MaxInstant), min(x.PutBack.Delay.Microseconds(), int64(core.MaxInstant)))
-	b = binary.BigEndian.AppendUint64(b, uint64(delay))
-	b = binary.BigEndian.AppendUint32(b, uint32(int32(x.PutBack.RetryCount)))
-	b = binary.BigEndian.AppendUint32(b, uint32(x.PutBack.Recoveries))
-	for _, text := range []string{core.ErrorText(x.PutBack.Error), core.ErrorText(x.BuryError)} {
-		b = binary.BigEndian.AppendUint32(b, uint32(len(text)))
-		b = append(b, text...)
-	}
-	count := len(b)
-	b = binary.BigEndian.AppendUint32(b, 0)
-	for _, e := range x.Except {
-		if e.Position < 0 || e.Position >= core.MaxTurnPayloads {
-			continue // no claimed job has it
-		}
-		b = binary.BigEndian.AppendUint32(b, uint32(e.Position))
-		b = append(b, byte(e.Disposition))
-		binary.BigEndian.PutUint32(b[count:], binary.BigEndian.Uint32(b[count:])+1)
-	}
-	if x.Buries() {
-		b = append(b, core.GroupName(x.Group)...)
-	}
-	return b
 }
 
 // turned reads the reply of a turn that was carried out, or of its repeat.

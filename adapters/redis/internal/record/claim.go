@@ -10,14 +10,14 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// ReceiptBytes is the length of a stored receipt: token and number.
-const ReceiptBytes = 16
+// receiptBytes is the length of a stored receipt: token and number.
+const receiptBytes = 16
 
 // ReceiptText returns a receipt as it is stored.
-func ReceiptText(m core.Receipt) []byte { return AppendReceipt(make([]byte, 0, ReceiptBytes), m) }
+func ReceiptText(m core.Receipt) []byte { return appendReceipt(make([]byte, 0, receiptBytes), m) }
 
-// AppendReceipt appends a receipt as it is stored.
-func AppendReceipt(b []byte, m core.Receipt) []byte {
+// appendReceipt appends a receipt as it is stored.
+func appendReceipt(b []byte, m core.Receipt) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(m.Token))
 	return binary.BigEndian.AppendUint64(b, uint64(m.Number))
 }

@@ -22,7 +22,7 @@ func FuzzStored(f *testing.F) {
 		if v, err := ParseClaim("a", string(rec)); err == nil && v.Count != len(v.Payloads) {
 			t.Errorf("count %d of %d payloads", v.Count, len(v.Payloads))
 		}
-		if c, err := parseCancel("a", string(rec)); err == nil && len(rec) != ReceiptBytes+1 {
+		if c, err := parseCancel("a", string(rec)); err == nil && len(rec) != receiptBytes+1 {
 			t.Errorf("%d bytes are a cancel: %v", len(rec), c)
 		}
 	})
