@@ -38,6 +38,7 @@ const (
 var workers = map[string]func() int{
 	"bulk":         bulkWorker,
 	"chain":        chainWorker,
+	"fan":          fanWorker,
 	"poison":       poisonWorker,
 	"poison-crowd": poisonCrowdWorker,
 	"booking":      bookingWorker,
