@@ -1,8 +1,9 @@
 -- Merges one arrival into the queue by any merge rule (docs/rules.md 2). Returns the change of the
--- counts, the job's PerformAt, whether the job is new, whether a queued job did not have the
--- payload and has it now, and how many payloads the rule has dropped.
+-- counts, the job's PerformAt, whether the job is new, whether it is due before the queued job was,
+-- whether a queued job did not have the payload and has it now, and how many payloads the rule has
+-- dropped.
 CREATE FUNCTION {schema}.merge_arrival(p_shard int, p_merge_rule int, a {schema}.arrival,
-  OUT fresh int, OUT retrying int, OUT due bigint, OUT is_new boolean, OUT added boolean, OUT superseded int)
+  OUT fresh int, OUT retrying int, OUT due bigint, OUT is_new boolean, OUT earlier boolean, OUT added boolean, OUT superseded int)
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off AS {$}
 DECLARE
@@ -11,7 +12,7 @@ DECLARE
   c_never    CONSTANT bigint := 9007199254740992; -- core.MaxInstant
   v_job      record;
 BEGIN
-  fresh := 0; retrying := 0; added := false; superseded := 0;
+  fresh := 0; retrying := 0; earlier := false; added := false; superseded := 0;
   INSERT INTO {schema}.jobs AS j (shard, id, perform_at, first_push, retry_count, recoveries, has_more, score, low, data, meta, error)
   VALUES (p_shard, a.id, a.perform_at, a.first_push, a.retry_count, a.recoveries, false, a.score, a.score, a.data, a.meta, a.error)
   ON CONFLICT (shard, id) DO UPDATE SET
@@ -43,6 +44,7 @@ BEGIN
       UPDATE {schema}.jobs q SET perform_at = due, first_push = least(v_job.first_push, a.first_push) WHERE q.shard = p_shard AND q.id = a.id;
     END IF;
   END IF;
+  earlier := due < v_job.perform_at;
   SELECT m.added, m.superseded INTO added, superseded
   FROM {schema}.merge_payload(p_shard, a.id, p_merge_rule, a.score, a.data, a.meta) m;
 END {$};

@@ -10,7 +10,6 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SE
 SET lock_timeout = '500ms' AS {$}
 #variable_conflict use_column
 DECLARE
-  c_keep     CONSTANT smallint := 0;   -- core.Keep
   c_earliest CONSTANT smallint := 1;   -- core.Earliest
   c_margin CONSTANT bigint := 500000;  -- half a second
   v_first    int;
@@ -46,7 +45,8 @@ BEGIN
     v_dropped := v_dropped + v_met.superseded;
     v_merged := v_merged + v_met.added::int;
     v_own := v_own + (v_met.superseded > 0 AND NOT v_met.added)::int;
-    IF v_met.is_new OR (e.arrival).rule <> c_keep THEN
+    -- A job that stays where it is needs no note: pushes of an id that waits would each leave one.
+    IF v_met.is_new OR v_met.earlier THEN
       v_due := least(v_due, v_met.due);
     END IF;
     CONTINUE WHEN NOT e.last;
