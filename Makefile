@@ -7,7 +7,7 @@ REPO ?=
 # How many jobs and shards make measure uses.
 JOBS ?= 100000
 SHARDS ?= 100
-MEASURED ?= (HistoryOfADay|ListsOfManyShards|RedisSlowest)$$
+MEASURED ?= (HistoryOfADay|ListsOfManyShards|LatestBesideUnion|RedisSlowest)$$
 
 # The oldest and the newest Postgres that the store is tested on, besides Debian's, and the tests
 # that are run there.
