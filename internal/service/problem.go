@@ -37,7 +37,7 @@ var (
 	ProblemCrossOrigin     = newProblem(http.StatusForbidden, "cross-origin", "the request comes from another site", nil, 0)
 	ProblemClosed          = newProblem(http.StatusForbidden, "closed", "only requests from this machine are served", nil, 0)
 	problemForbidden       = newProblem(http.StatusForbidden, "forbidden", "not allowed", nil, 0)
-	problemUnauthenticated = newProblem(http.StatusUnauthorized, "unauthenticated", "name and password are missing or wrong", nil, 0)
+	problemUnauthenticated = newProblem(http.StatusUnauthorized, "unauthenticated", "the name or the password is missing or wrong", nil, 0)
 	ProblemHeaderTooLarge  = newProblem(http.StatusRequestHeaderFieldsTooLarge, "header-too-large", "URL and headers are too large", nil, 0)
 	ProblemBodyTooLarge    = newProblem(http.StatusRequestEntityTooLarge, "body-too-large", "the body is too large", nil, 0)
 	ProblemMediaType       = newProblem(http.StatusUnsupportedMediaType, "unsupported-media-type", "the body is not JSON", nil, 0)
@@ -60,9 +60,9 @@ var (
 		newProblem(http.StatusConflict, "not-paused", "the queue to move to is not paused", inspect.ErrNotPaused, 0),
 		newProblem(http.StatusConflict, "too-many-tracked", "the queue has too many tracked ids", inspect.ErrTooManyTracked, 0),
 		newProblem(http.StatusConflict, "lease-held", "a server runs the queue", inspect.ErrLeaseHeld, 0),
-		newProblem(http.StatusServiceUnavailable, "store-unusable", "the store's setup or format can't be used", inspect.ErrUnusable, 0),
-		newProblem(http.StatusBadRequest, "invalid-options", "out of range", inspect.ErrInvalidOptions, 0),
-		newProblem(http.StatusBadRequest, "invalid-request", "out of range", inspect.ErrInvalidRequest, 0),
+		newProblem(http.StatusServiceUnavailable, "store-unusable", "the store can't be used with its present settings, rights or format", inspect.ErrUnusable, 0),
+		newProblem(http.StatusBadRequest, "invalid-options", "a value is invalid, or does not go with another one", inspect.ErrInvalidOptions, 0),
+		newProblem(http.StatusBadRequest, "invalid-request", "the request is invalid", inspect.ErrInvalidRequest, 0),
 		problemTimeout,
 		problemStore,
 	}
