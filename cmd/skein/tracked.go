@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/service"
+	"github.com/skeinq/skein/ports"
 )
 
 // track is a command that changes the tracked ids of a queue.
@@ -19,18 +22,19 @@ func (a *app) track(name, short string, change func(*inspect.Inspector, context.
 		})
 }
 
-// trackedRow is a tracked id with its verdict.
+// trackedRow is a tracked id, and the reason why its job does not run.
 type trackedRow struct {
 	inspect.TrackedID
-	verdict inspect.Verdict
+	reason, text string
+	until        time.Time
 }
 
 var trackedColumns = columns[trackedRow]{
 	{"id", false, func(t *trackedRow) any { return t.ID }},
 	{"since", true, func(t *trackedRow) any { return t.Since }},
-	{"reason", false, func(t *trackedRow) any { return t.verdict.Reason.String() }},
-	{"text", false, func(t *trackedRow) any { return t.verdict.Text }},
-	{"until", true, func(t *trackedRow) any { return t.verdict.Until }},
+	{"reason", false, func(t *trackedRow) any { return t.reason }},
+	{"text", false, func(t *trackedRow) any { return t.text }},
+	{"until", true, func(t *trackedRow) any { return t.until }},
 }
 
 func (a *app) tracked() *cobra.Command {
@@ -40,7 +44,8 @@ func (a *app) tracked() *cobra.Command {
 		})
 }
 
-// verdicts asks for the verdict of each tracked id.
+// verdicts yields each tracked id with its verdict. Ids whose shard can't be reached have the
+// reason unreached, and the error at the end is errPart then.
 func verdicts(ctx context.Context, i *inspect.Inspector, queue string) iter.Seq2[trackedRow, error] {
 	return func(yield func(trackedRow, error) bool) {
 		ids, err := i.Tracked(ctx, queue)
@@ -48,14 +53,25 @@ func verdicts(ctx context.Context, i *inspect.Inspector, queue string) iter.Seq2
 			yield(trackedRow{}, err)
 			return
 		}
+		var missing error
 		for _, t := range ids {
-			v, err := i.Why(ctx, queue, t.ID)
-			if err != nil {
-				err = fmt.Errorf("tracked id %q: %w", t.ID, err)
-			}
-			if !yield(trackedRow{t, v}, err) || err != nil {
+			row := trackedRow{TrackedID: t}
+			switch v, err := i.Why(ctx, queue, t.ID); {
+			case err == nil:
+				row.reason, row.text, row.until = v.Reason.String(), v.Text, v.Until
+			case ctx.Err() == nil && ports.FailureOf(err) == ports.FailureUnreachable:
+				row.reason, row.text = service.Unreached, service.UnreachedText
+				missing = fmt.Errorf("%w: tracked id %q: %w", errPart, t.ID, err)
+			default:
+				yield(row, fmt.Errorf("tracked id %q: %w", t.ID, err))
 				return
 			}
+			if !yield(row, nil) {
+				return
+			}
+		}
+		if missing != nil {
+			yield(trackedRow{}, missing)
 		}
 	}
 }

@@ -20,8 +20,11 @@ type TrackedRow struct {
 	Until  time.Time `json:"until,omitzero" doc:"when the reason ends by itself, if that is known"`
 }
 
-// Unreached is the reason of a tracked id whose shard can't be reached.
-const Unreached = "unreached"
+// Unreached and UnreachedText are the reason of a tracked id whose shard can't be reached.
+const (
+	Unreached     = "unreached"
+	UnreachedText = "the shard of this id can't be reached now"
+)
 
 func (c *call) tracked(q *TrackedQuery) (*List[TrackedRow], error) {
 	if q.After < 0 {
@@ -40,7 +43,7 @@ func (c *call) tracked(q *TrackedQuery) (*List[TrackedRow], error) {
 		case err == nil:
 			row.Reason, row.Text, row.Until = why.Reason, why.Text, why.Until
 		case c.ctx.Err() == nil && c.ProblemOf(c.queue, err).silent():
-			row.Reason, row.Text = Unreached, "the shard of this id can't be reached now"
+			row.Reason, row.Text = Unreached, UnreachedText
 		default:
 			return nil, err
 		}
