@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -19,7 +20,7 @@ func (s *Store) Audit(ctx context.Context, a ports.Action) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.run(ctx, call{script: auditScript, keys: s.auditKeys(), args: []any{s.now(), a.ID, text}})
+	_, err = s.run(ctx, exchange.Call{Script: auditScript, Keys: s.auditKeys(), Args: []any{s.now(), a.ID, text}})
 	return err
 }
 
@@ -29,7 +30,7 @@ func (s *Store) Actions(ctx context.Context, r ports.ActionsRequest) ([]ports.Ac
 	if r.Before != 0 {
 		before = strconv.FormatInt(int64(r.Before), 10)
 	}
-	value, err := s.run(ctx, call{script: actionsScript, keys: s.auditKeys(), args: []any{before, r.Size()}})
+	value, err := s.run(ctx, exchange.Call{Script: actionsScript, Keys: s.auditKeys(), Args: []any{before, r.Size()}})
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -25,7 +26,7 @@ const minMajor = 7
 type serverCheck struct {
 	// done is true once the server was found usable and its format is known.
 	done  atomic.Bool
-	going flight[error]
+	going exchange.Flight[error]
 	// beside is closed once a Cluster was found usable except for the format, because the server that
 	// has the format could not be reached. From then on, calls don't wait for it.
 	beside     chan struct{}
@@ -55,13 +56,13 @@ func (s *Store) ready(ctx context.Context) error {
 		return err
 	}
 	select {
-	case <-check.done:
-		if check.value != errFormatUnread {
-			return check.value
+	case <-check.Done:
+		if check.Value != errFormatUnread {
+			return check.Value
 		}
 	case <-s.server.beside:
 	case <-ctx.Done():
-		return translate(ctx, ctx.Err())
+		return exchange.Translate(ctx, ctx.Err())
 	}
 	if newer := s.server.newer.Load(); newer != nil {
 		return *newer
@@ -72,19 +73,47 @@ func (s *Store) ready(ctx context.Context) error {
 // readyFor is ready for calls. While the format is not known, no call writes to the list of
 // queues, and calls write to shards only once one of them was found to have this program's form.
 // The declaration of a queue checks the format itself.
-func (s *Store) readyFor(ctx context.Context, calls []call) error {
+func (s *Store) readyFor(ctx context.Context, calls []exchange.Call) error {
 	if err := s.ready(ctx); err != nil || s.server.done.Load() {
 		return err
 	}
 	for i := range calls {
 		switch c := &calls[i]; {
-		case c.script == nil, c.script.reads, c.script == declareScript, c.script == declaredScript:
-		case !s.server.ours.Load(), c.keys[0] == s.queuesKey():
+		case c.Script == nil, c.Script.Reads, c.Script == declareScript, c.Script == declaredScript:
+		case !s.server.ours.Load(), c.Keys[0] == s.queuesKey():
 			return errFormatUnread
 		}
 	}
 	return nil
 }
+
+// checkClient refuses clients that the store can't use as they are.
+func (s *Store) checkClient() error {
+	var timeout time.Duration
+	switch c := s.client.(type) {
+	case *goredis.Client:
+		if c == nil {
+			return errNoClient
+		}
+		timeout = c.Options().ReadTimeout
+	case *goredis.ClusterClient:
+		if c == nil {
+			return errNoClient
+		}
+		timeout = c.Options().ReadTimeout
+	case nil:
+		return errNoClient
+	default:
+		return fmt.Errorf("%w: the Redis client is a %T, which the store does not support; use a *redis.Client or a *redis.ClusterClient", ports.ErrUnusable, c)
+	}
+	if s.replicas > 0 && timeout > 0 && s.waitTimeout >= timeout {
+		return fmt.Errorf("%w: the WaitTimeout is %v, but the Redis client waits only %v for a reply (ReadTimeout); make WaitTimeout shorter or ReadTimeout longer",
+			ports.ErrUnusable, s.waitTimeout, timeout)
+	}
+	return nil
+}
+
+var errNoClient = fmt.Errorf("%w: there is no Redis client; pass one to New", ports.ErrUnusable)
 
 func (s *Store) checkPrefix() error {
 	if strings.ContainsAny(s.prefix, "{}") {
@@ -99,12 +128,12 @@ const readyTimeout = time.Minute
 // startCheck starts a check of the server, unless one is under way. All waiting callers share its
 // end, even if one of them gives up. It returns an error if no server can be used with these
 // options.
-func (s *Store) startCheck(ctx context.Context) (*landing[error], error) {
+func (s *Store) startCheck(ctx context.Context) (*exchange.Landing[error], error) {
 	if err := cmp.Or(s.checkClient(), s.checkPrefix()); err != nil {
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	return s.server.going.join(s.workers, func() error {
+	return s.server.going.Join(s.link.Workers, func() error {
 		ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 		defer cancel()
 		err := s.checkServer(ctx)
@@ -123,8 +152,8 @@ func (s *Store) Ping(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil || first && s.server.done.Load() {
 		return err
 	}
-	err, ended := await(ctx, s.workers, func() error {
-		return cmp.Or(s.eachMaster(ctx, func(ctx context.Context, master goredis.UniversalClient) error {
+	err, ended := exchange.Await(ctx, s.link.Workers, func() error {
+		return cmp.Or(s.link.EachMaster(ctx, checkPatience, func(ctx context.Context, master goredis.UniversalClient) error {
 			return cmp.Or(s.checkPolicy(ctx, master), s.checkRights(ctx, master))
 		}), s.checkFormat(ctx))
 	})
@@ -135,7 +164,7 @@ func (s *Store) checkServer(ctx context.Context) error {
 	if s.server.done.Load() {
 		return nil
 	}
-	if err := s.eachMaster(ctx, s.checkMaster); err != nil {
+	if err := s.link.EachMaster(ctx, checkPatience, s.checkMaster); err != nil {
 		return err
 	}
 	err := s.checkFormat(ctx)
@@ -144,7 +173,10 @@ func (s *Store) checkServer(ctx context.Context) error {
 		s.server.done.Store(true)
 	case err == errFormatUnread:
 		s.server.besideOnce.Do(func() { close(s.server.beside) })
-		sleep(ctx, formatPause)
+		select {
+		case <-time.After(formatPause):
+		case <-ctx.Done():
+		}
 	case errors.Is(err, ports.ErrUnusable):
 		s.server.newer.Store(&err)
 	}
@@ -213,22 +245,12 @@ func addressOf(server goredis.UniversalClient) string {
 // checkRights checks whether the user may run every command of the scripts: a script that is
 // refused a command midway has already made some of its writes.
 func (s *Store) checkRights(ctx context.Context, master goredis.UniversalClient) error {
-	c, full := call{script: rightsScript, args: []any{s.queuesKey()}}, false
-	var cmd *goredis.Cmd
-	for wait, until := firstBackoff, time.Now().Add(retryFor); ; wait = min(2*wait, lastBackoff) {
-		cmd = command(ctx, &c, full)
-		err := master.Process(ctx, cmd)
-		if goredis.HasErrorPrefix(err, "NOSCRIPT") && !full {
-			full = true
-		} else if !retryable(err) || time.Now().After(until) || !sleep(ctx, wait) {
-			break
-		}
-	}
-	if err := cmd.Err(); err != nil {
-		return translate(ctx, c.script.locate(err))
+	value, err := exchange.RunOn(ctx, master, exchange.Call{Script: rightsScript, Args: []any{s.queuesKey()}})
+	if err != nil {
+		return err
 	}
 	var missing []string
-	for r := record.ReplyOf(cmd.Val()); r.More(); {
+	for r := record.ReplyOf(value); r.More(); {
 		missing = append(missing, strings.ToLower(r.Text()))
 	}
 	if len(missing) > 0 {
@@ -242,8 +264,8 @@ func (s *Store) checkRights(ctx context.Context, master goredis.UniversalClient)
 // other error.
 func (s *Store) cannotCheck(ctx context.Context, what string, err error) error {
 	forbidden := goredis.HasErrorPrefix(err, "NOPERM")
-	if !forbidden && (advice(err) != "" || !strings.HasPrefix(err.Error(), "ERR ")) {
-		return translate(ctx, err)
+	if !forbidden && (exchange.Advice(err) != "" || !strings.HasPrefix(err.Error(), "ERR ")) {
+		return exchange.Translate(ctx, err)
 	}
 	if s.server.done.Load() {
 		return nil // it was logged at first use

@@ -10,6 +10,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
@@ -134,7 +135,7 @@ func wrongRecord(q *queueRecord, reply *goredis.StringCmd) (string, error) {
 // getRecords reads the records of some shards; each reply has its own error. It fails if ctx ends
 // first.
 func (s *Store) getRecords(ctx context.Context, shards []core.Shard) ([]*goredis.StringCmd, error) {
-	return await(ctx, s.workers, func() []*goredis.StringCmd {
+	return exchange.Await(ctx, s.link.Workers, func() []*goredis.StringCmd {
 		replies := make([]*goredis.StringCmd, len(shards))
 		pipe := s.client.Pipeline()
 		for i, shard := range shards {

@@ -11,6 +11,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -37,7 +38,7 @@ func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 	if err := s.checkClient(); err != nil {
 		return nil, err
 	}
-	if s.onCluster() {
+	if s.link.OnCluster() {
 		return s.checkCluster(ctx)
 	}
 	if err := s.ready(ctx); err != nil {
@@ -54,12 +55,12 @@ func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 // Both may need a hanging master, which gets a row here.
 func (s *Store) checkCluster(ctx context.Context) ([]ports.Check, error) {
 	usable := make(chan error, 1)
-	s.workers.do(func() { usable <- s.ready(ctx) })
+	s.link.Workers.Do(func() { usable <- s.ready(ctx) })
 	records := make(chan ports.Check, 1)
-	s.workers.do(func() { records <- s.recordsRow(ctx) })
-	masters, err := s.masters(ctx)
+	s.link.Workers.Do(func() { records <- s.recordsRow(ctx) })
+	masters, err := s.link.Masters(ctx)
 	if err != nil {
-		return nil, translate(ctx, err)
+		return nil, exchange.Translate(ctx, err)
 	}
 	if len(masters) == 0 {
 		return []ports.Check{{Name: "cluster", Status: ports.CheckFail, Refuses: true, Value: "no server has a slot",
@@ -71,7 +72,7 @@ func (s *Store) checkCluster(ctx context.Context) ([]ports.Check, error) {
 	}
 	select {
 	case err = <-usable:
-	case <-time.After(patience(ctx, checkPatience)):
+	case <-time.After(exchange.Patience(ctx, checkPatience)):
 	}
 	if errors.Is(err, ports.ErrUnusable) {
 		return nil, err
@@ -92,11 +93,11 @@ func (s *Store) lookAtAll(ctx context.Context, servers []goredis.UniversalClient
 		rows[i] = silent(addressOf(server), "no, but another server answers")
 		looks[i] = func(report func(looked)) { report(looked{i, lookAt(ctx, server)}) }
 	}
-	err := together(ctx, s.workers, checkPatience, looks, func(l looked) (bool, error) {
+	err := exchange.Together(ctx, s.link.Workers, checkPatience, looks, func(l looked) (bool, error) {
 		rows[l.at] = l.rows
 		return l.rows[0].Status == ports.CheckOK, nil
 	})
-	if err != nil && err != errStraggler {
+	if err != nil && err != exchange.ErrStraggler {
 		return nil, err
 	}
 	return slices.Concat(rows...), nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -53,13 +54,13 @@ func (s *Store) withClaims(ctx context.Context, shards []core.Shard, lost *store
 
 // readClaims adds claims of the shards to a page, and returns the shards that have more.
 func (s *Store) readClaims(ctx context.Context, p *storekit.Pager[ports.ClaimView], r *ports.PageRequest, open []claimsCursor, lost *storekit.Lost) (more []claimsCursor, err error) {
-	calls := make([]call, len(open))
+	calls := make([]exchange.Call, len(open))
 	for i, c := range open {
 		keys := s.someKeys(c.shard, keyMeta, keyClaims, keyCancels, keyLease)
-		calls[i] = call{script: claimedScript, keys: keys, args: []any{s.now(), c.after, max(0, r.Payloads), r.ErrorBytes}}
+		calls[i] = exchange.Call{Script: claimedScript, Keys: keys, Args: []any{s.now(), c.after, max(0, r.Payloads), r.ErrorBytes}}
 	}
-	for i, o := range s.runApartBy(ctx, apart{most: pageScripts, patience: lookPatience}, calls) {
-		last, others, err := o.addClaims(p, open[i].shard)
+	for i, o := range s.runApartBy(ctx, exchange.Apart{Most: pageScripts, Patience: lookPatience}, calls) {
+		last, others, err := addClaims(&o, p, open[i].shard)
 		switch {
 		case err != nil:
 			if err := lost.Add(ctx, open[i].shard, err); err != nil {
@@ -74,11 +75,11 @@ func (s *Store) readClaims(ctx context.Context, p *storekit.Pager[ports.ClaimVie
 
 // addClaims adds to a page those claims of a shard that a script has listed. It returns the last
 // id, and whether there are more.
-func (o *outcome) addClaims(p *storekit.Pager[ports.ClaimView], shard core.Shard) (last string, more bool, err error) {
-	if o.err != nil {
-		return "", false, o.err
+func addClaims(o *exchange.Outcome, p *storekit.Pager[ports.ClaimView], shard core.Shard) (last string, more bool, err error) {
+	if o.Err != nil {
+		return "", false, o.Err
 	}
-	r := record.ReplyOf(o.value)
+	r := record.ReplyOf(o.Value)
 	more = r.Int() == 1
 	claims, cancels := r.List(), r.List()
 	lease := leaseOf(&r)

@@ -7,6 +7,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -21,9 +22,9 @@ const shardsPerLook = 64
 type shardLook struct {
 	// commands read a shard, each by its first key. The first one replies 0 if the shard does not
 	// exist.
-	commands func(core.Shard) []call
+	commands func(core.Shard) []exchange.Call
 	// script runs the same commands, and replies the store's time and then the reply of each of them.
-	script *script
+	script *exchange.Script
 	// read gets the replies of the others, for each shard that can be reached.
 	read func(now core.Instant, shard core.Shard, replies []any) error
 }
@@ -37,15 +38,15 @@ func (s *Store) lookAt(ctx context.Context, l shardLook, shards []core.Shard, lo
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
-	for len(shards) > 0 && !s.onCluster() && !s.noTransactions.Load() {
+	for len(shards) > 0 && !s.link.OnCluster() && !s.noTransactions.Load() {
 		part := shards[:min(len(shards), shardsPerLook)]
 		calls := s.callsOf(l, part)
-		t, err := await(ctx, s.workers, func() transacted { return s.transact(ctx, calls) })
+		t, err := exchange.Await(ctx, s.link.Workers, func() transacted { return s.transact(ctx, calls) })
 		if err != nil {
 			return err
 		}
-		if t.err != nil && broken(t.err) {
-			return addLost(ctx, lost, shards, translate(ctx, t.err))
+		if t.err != nil && exchange.Broken(t.err) {
+			return addLost(ctx, lost, shards, exchange.Translate(ctx, t.err))
 		}
 		if t.err != nil {
 			break
@@ -69,8 +70,8 @@ func addLost(ctx context.Context, lost *storekit.Lost, shards []core.Shard, reas
 }
 
 // callsOf returns the commands that read the store's time and then each of the shards.
-func (s *Store) callsOf(l shardLook, shards []core.Shard) []call {
-	calls := append(make([]call, 0, 1+16*len(shards)), call{command: "time"})
+func (s *Store) callsOf(l shardLook, shards []core.Shard) []exchange.Call {
+	calls := append(make([]exchange.Call, 0, 1+16*len(shards)), exchange.Call{Command: "time"})
 	for _, shard := range shards {
 		calls = append(calls, l.commands(shard)...)
 	}
@@ -85,10 +86,10 @@ type transacted struct {
 
 // transact runs plain commands that read as one transaction. It remembers if the user lacks the
 // right to.
-func (s *Store) transact(ctx context.Context, calls []call) transacted {
+func (s *Store) transact(ctx context.Context, calls []exchange.Call) transacted {
 	pipe, t := s.client.TxPipeline(), transacted{replies: make([]any, len(calls))}
 	for i := range calls {
-		_ = pipe.Process(ctx, command(ctx, &calls[i], false))
+		_ = pipe.Process(ctx, exchange.Command(ctx, &calls[i], false))
 	}
 	cmds, err := pipe.Exec(ctx)
 	t.err = err
@@ -147,17 +148,17 @@ func (s *Store) instantOf(reply any) (core.Instant, error) {
 
 // lookByScripts reads each of the shards by a script.
 func (s *Store) lookByScripts(ctx context.Context, l shardLook, shards []core.Shard, lost *storekit.Lost) error {
-	calls := make([]call, len(shards))
+	calls := make([]exchange.Call, len(shards))
 	for i, shard := range shards {
-		calls[i] = call{script: l.script, args: []any{s.now()}}
+		calls[i] = exchange.Call{Script: l.script, Args: []any{s.now()}}
 		for _, c := range l.commands(shard) {
-			calls[i].keys = append(calls[i].keys, c.keys[0])
+			calls[i].Keys = append(calls[i].Keys, c.Keys[0])
 		}
 	}
 	for i, o := range s.runApartBy(ctx, scriptApart, calls) {
-		err := o.err
+		err := o.Err
 		if err == nil {
-			r := record.ReplyOf(o.value)
+			r := record.ReplyOf(o.Value)
 			err = s.readShard(ctx, l, core.Instant(r.Int()), shards[i], r.Rest(), lost)
 		} else {
 			err = lost.Add(ctx, shards[i], err)
@@ -170,8 +171,8 @@ func (s *Store) lookByScripts(ctx context.Context, l shardLook, shards []core.Sh
 }
 
 // read returns the plain command that reads a key of a shard.
-func (s *Store) read(shard core.Shard, command string, key int, args ...any) call {
-	return call{command: command, keys: s.keys(shard)[key : key+1 : key+1], args: args}
+func (s *Store) read(shard core.Shard, command string, key int, args ...any) exchange.Call {
+	return exchange.Call{Command: command, Keys: s.keys(shard)[key : key+1 : key+1], Args: args}
 }
 
 // Groups implements [ports.Inspector].
@@ -187,8 +188,8 @@ func (s *Store) Groups(ctx context.Context, r ports.GroupsRequest) (ports.Groups
 	)
 	err = s.lookAt(ctx, shardLook{
 		script: groupsScript,
-		commands: func(shard core.Shard) []call {
-			return []call{s.read(shard, "exists", keyMeta), s.read(shard, "hgetall", keyGroups)}
+		commands: func(shard core.Shard) []exchange.Call {
+			return []exchange.Call{s.read(shard, "exists", keyMeta), s.read(shard, "hgetall", keyGroups)}
 		},
 		read: func(now core.Instant, _ core.Shard, replies []any) error {
 			reply.Now = now

@@ -56,8 +56,8 @@ func TestALookSendsScriptsAfterAReplyOnly(t *testing.T) {
 		first, second string
 	}{
 		"no reply in time": {os.ErrDeadlineExceeded, "multi", "multi"},
-		"no rights":        {replyError("NOPERM this user has no permissions to run the 'multi' command"), "multi evalsha", "evalsha"},
-		"another error":    {replyError("EXECABORT Transaction discarded because of previous errors."), "multi evalsha", "multi evalsha"},
+		"no rights":        {refusal("NOPERM this user has no permissions to run the 'multi' command"), "multi evalsha", "evalsha"},
+		"another error":    {refusal("EXECABORT Transaction discarded because of previous errors."), "multi evalsha", "multi evalsha"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := goredis.NewClient(&goredis.Options{Addr: "10.0.0.1:1"})

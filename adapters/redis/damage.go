@@ -3,46 +3,25 @@ package redis
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"sync/atomic"
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
 )
 
-// damagedRecord matches the error of a script that can't read the record of an id: place and id, in
-// hex, and whether a part of it is missing.
-var damagedRecord = regexp.MustCompile(`damaged: ([qckd]) ([0-9a-f]*) (missing: )?`)
-
-// damagedError is the error of a script that can't read a record, or misses a part of it, and so
-// has written nothing.
-type damagedError struct {
-	place, id string
-	text      string
-	// missing is true if a part is missing.
-	missing bool
-}
-
-// newDamagedError returns the error for the parts that damagedRecord has matched.
-func newDamagedError(found []string, err error) error {
-	id, badHex := hex.DecodeString(found[2])
-	if badHex != nil {
-		return fmt.Errorf("redis: %v", err)
-	}
-	return &damagedError{place: found[1], id: string(id), text: err.Error(), missing: found[3] != ""}
-}
-
-// Error implements error.
-func (e *damagedError) Error() string {
-	return fmt.Sprintf("redis: the %s record of id %q can't be read: %s", record.Places[e.place], e.id, e.text)
-}
-
-func isDamage(err error) bool { return err != nil && damagedRecord.MatchString(err.Error()) }
+// ErrTorn reports a shard with contradictory keys. It is wrapped by an error of unknown outcome.
+//
+// One cause is a failover during the migration of the shard's slot: two masters of a Cluster then
+// have keys of the shard, and a call misses a key that another key refers to. Another cause is a
+// declared shard whose record is gone. The queue's other shards continue to work.
+// docs/operations/redis.md describes the repair. If a key is only lost, the store sets its record
+// aside instead.
+var ErrTorn = exchange.ErrTorn
 
 // mostSetAside is how many records one call sets aside. A shard with more of them needs several
 // calls.
@@ -51,26 +30,26 @@ const mostSetAside = 1000
 // exchangeReadable is exchange, but sets aside what a script can't read and runs the script again.
 // That script has written nothing. If another server of a Cluster may have the record, the error
 // is [ErrTorn].
-func (s *Store) exchangeReadable(ctx context.Context, calls []call) []outcome {
-	outcomes := s.exchange(ctx, calls)
+func (s *Store) exchangeReadable(ctx context.Context, calls []exchange.Call) []exchange.Outcome {
+	outcomes := s.link.Run(ctx, calls)
 	for i := range outcomes {
 		for range mostSetAside {
-			damaged, ok := errors.AsType[*damagedError](outcomes[i].err)
+			damaged, ok := errors.AsType[*exchange.DamagedError](outcomes[i].Err)
 			if !ok || ctx.Err() != nil {
 				break
 			}
-			meta := calls[i].keys[0].(string)
-			if damaged.missing {
+			meta := calls[i].Keys[0].(string)
+			if damaged.Missing {
 				if err := s.torn(ctx, meta); err != nil {
-					outcomes[i].err = fmt.Errorf("%w: %w", err, damaged)
+					outcomes[i].Err = fmt.Errorf("%w: %w", err, damaged)
 					break
 				}
 			}
 			if err := s.setAside(ctx, meta, damaged); err != nil {
-				outcomes[i].err = fmt.Errorf("%w; setting it aside failed: %w", damaged, err)
+				outcomes[i].Err = fmt.Errorf("%w; setting it aside failed: %w", damaged, err)
 				break
 			}
-			outcomes[i] = s.exchange(ctx, calls[i:i+1])[0]
+			outcomes[i] = s.link.Run(ctx, calls[i:i+1])[0]
 		}
 	}
 	return outcomes
@@ -84,8 +63,8 @@ func shardOf(base string) string {
 }
 
 // setAllAside sets records aside in the shard whose first key is given.
-func (s *Store) setAllAside(ctx context.Context, meta string, all []*damagedError) error {
-	set, err := await(ctx, s.workers, func() error {
+func (s *Store) setAllAside(ctx context.Context, meta string, all []*exchange.DamagedError) error {
+	set, err := exchange.Await(ctx, s.link.Workers, func() error {
 		if err := s.torn(ctx, meta); err != nil {
 			return err
 		}
@@ -100,24 +79,24 @@ func (s *Store) setAllAside(ctx context.Context, meta string, all []*damagedErro
 }
 
 // setAside sets a record aside in the shard whose first key is given.
-func (s *Store) setAside(ctx context.Context, meta string, damaged *damagedError) error {
+func (s *Store) setAside(ctx context.Context, meta string, damaged *exchange.DamagedError) error {
 	base, keys := shardBase(meta), make([]any, allKeys)
 	for i, suffix := range keySuffixes {
 		keys[i] = base + suffix
 	}
-	calls := []call{{script: setAsideScript, keys: keys, args: []any{s.now(), damaged.place, damaged.id}}}
+	calls := []exchange.Call{{Script: setAsideScript, Keys: keys, Args: []any{s.now(), damaged.Place, damaged.ID}}}
 	if err := s.readyFor(ctx, calls); err != nil {
 		return err // records of a newer program are not damaged
 	}
-	o := s.exchange(ctx, calls)[0]
-	if o.err != nil {
-		return o.err
+	o := s.link.Run(ctx, calls)[0]
+	if o.Err != nil {
+		return o.Err
 	}
-	r := record.ReplyOf(o.value)
+	r := record.ReplyOf(o.Value)
 	if !r.More() {
 		return nil
 	}
-	what, why, place := r.Text(), r.Text(), record.Places[damaged.place].String()
+	what, why, place := r.Text(), r.Text(), record.Places[damaged.Place].String()
 	for r.More() {
 		if id, shard := r.Text(), shardOf(base); what == "unlisted" {
 			s.logger.Warn("a record was missing from the lists of its shard; it was listed again, with the present time", "shard", shard, "place", place, "id", id, "error", why)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -44,7 +45,7 @@ func (s *Store) Forget(ctx context.Context, name string) error {
 // forget adds the nonce to the queue's record, or removes the record. If the record has lost the
 // nonce, forget returns the record instead.
 func (s *Store) forget(ctx context.Context, name, nonce string, remove bool) (declared string, err error) {
-	value, err := s.run(ctx, call{script: forgetScript, keys: []any{s.queuesKey()}, args: []any{name, nonce, boolArg(remove)}})
+	value, err := s.run(ctx, exchange.Call{Script: forgetScript, Keys: []any{s.queuesKey()}, Args: []any{name, nonce, boolArg(remove)}})
 	declared, _ = value.(string)
 	return declared, err
 }
@@ -53,12 +54,12 @@ func (s *Store) forget(ctx context.Context, name, nonce string, remove bool) (de
 // that are. ErrNotEmpty comes before ErrLeaseHeld.
 func (s *Store) forgetShards(ctx context.Context, q queueRecord, remove bool) error {
 	var held error
-	err := s.eachShard(ctx, q, func(shard core.Shard) call {
+	err := s.eachShard(ctx, q, func(shard core.Shard) exchange.Call {
 		keys := s.firstKeys(shard, allKeys)
 		if shard.Index == 0 {
 			keys = append(append(keys, s.historyKeys(shard.Queue)...), s.trackedKey(shard.Queue))
 		}
-		return call{script: forgetShardScript, keys: keys, args: []any{s.now(), boolArg(remove)}}
+		return exchange.Call{Script: forgetShardScript, Keys: keys, Args: []any{s.now(), boolArg(remove)}}
 	}, func(shard core.Shard, value any) error {
 		r := record.ReplyOf(value)
 		switch r.Text() {

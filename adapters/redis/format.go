@@ -8,6 +8,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -46,21 +47,21 @@ func (s *Store) checkFormat(ctx context.Context) error {
 		err  error
 	}
 	asking, cancel := ctx, context.CancelFunc(func() {})
-	if s.onCluster() {
+	if s.link.OnCluster() {
 		asking, cancel = context.WithTimeout(ctx, formatPatience)
 	}
 	defer cancel()
-	f, err := await(asking, s.workers, func() found {
-		text, err := ask(asking, s, goredis.NewStringCmd(asking, "hget", s.queuesKey(), formatField)).Result()
+	f, err := exchange.Await(asking, s.link.Workers, func() found {
+		text, err := exchange.Ask(asking, s.link, goredis.NewStringCmd(asking, "hget", s.queuesKey(), formatField)).Result()
 		if errors.Is(err, goredis.Nil) {
 			return found{}
 		}
-		s.noteMoves(ctx, err)
-		return found{text, translate(asking, err)}
+		s.link.NoteMoves(ctx, err)
+		return found{text, exchange.Translate(asking, err)}
 	})
 	err = cmp.Or(err, f.err)
 	switch {
-	case err != nil && s.onCluster() && !storekit.HasKnownOutcome(err) && ctx.Err() == nil:
+	case err != nil && s.link.OnCluster() && !storekit.HasKnownOutcome(err) && ctx.Err() == nil:
 		return errFormatUnread
 	case err != nil || f.text == "":
 		return err

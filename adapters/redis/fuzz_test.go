@@ -3,6 +3,7 @@ package redis
 import (
 	"testing"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -53,13 +54,13 @@ func FuzzReply(f *testing.F) {
 		_, _ = parseStatuses(&r)
 		var sums *storekit.History
 		_ = addHour(&sums, &ports.HistoryRequest{}, value)
-		o := outcome{value: value}
+		o := exchange.Outcome{Value: value}
 		for _, dead := range []bool{false, true} {
-			_, _, _ = o.addRows(dead, map[string]row{})
+			_, _, _ = addRows(&o, dead, map[string]row{})
 		}
 		r = record.ReplyOf(value)
 		_ = r.Members(true)
-		_, _, _ = o.head()
+		_, _, _ = headOf(&o)
 	})
 }
 

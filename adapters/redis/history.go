@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -47,17 +48,17 @@ func (s *Store) Record(ctx context.Context, r ports.RecordRequest) error {
 		return err
 	}
 	for _, o := range s.runApart(ctx, s.recordCalls(&r)) {
-		if o.err != nil {
-			return o.err
+		if o.Err != nil {
+			return o.Err
 		}
 	}
 	return ctx.Err()
 }
 
 // recordCalls returns a call for each queue and hour that has records.
-func (s *Store) recordCalls(r *ports.RecordRequest) []call {
+func (s *Store) recordCalls(r *ports.RecordRequest) []exchange.Call {
 	records := storekit.NewestRecords(r.Records)
-	var calls []call
+	var calls []exchange.Call
 	var last *ports.Record
 	for i := range records {
 		one := &records[i]
@@ -67,10 +68,10 @@ func (s *Store) recordCalls(r *ports.RecordRequest) []call {
 		hour := int64(one.Minute) / hourMicros
 		if last == nil || last.Queue != one.Queue || int64(last.Minute)/hourMicros != hour {
 			keys := append(s.someKeys(core.Shard{Queue: one.Queue}, keyMeta), s.historyKey(one.Queue, hour))
-			calls = append(calls, call{script: recordScript, keys: keys, args: []any{s.now(), r.Owner, hour}})
+			calls = append(calls, exchange.Call{Script: recordScript, Keys: keys, Args: []any{s.now(), r.Owner, hour}})
 		}
 		last = one
-		args := &calls[len(calls)-1].args
+		args := &calls[len(calls)-1].Args
 		*args = append(*args, int64(one.Minute)%hourMicros/minuteMicros,
 			binary.BigEndian.AppendUint64(nil, one.Stats.Counted()), storekit.AppendStats(nil, &one.Stats))
 	}
@@ -93,22 +94,22 @@ func (s *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.Hist
 	var sums *storekit.History
 	var lost storekit.Lost
 	for hours := range slices.Chunk(s.askedHours(&r), historyScripts) {
-		var calls []call
+		var calls []exchange.Call
 		for _, key := range hours {
-			calls = append(calls, call{script: historyScript, keys: []any{key}, args: []any{s.now(), int64(r.From), int64(r.To)}})
+			calls = append(calls, exchange.Call{Script: historyScript, Keys: []any{key}, Args: []any{s.now(), int64(r.From), int64(r.To)}})
 		}
 		for _, shard := range beside {
 			calls = append(calls, s.read(shard, "exists", keyMeta))
 		}
 		for i, o := range s.runApartBy(ctx, scriptApart, calls) {
-			err := o.err
+			err := o.Err
 			switch {
 			case i >= len(hours) && err != nil:
 				err = lost.Add(ctx, beside[i-len(hours)], err)
 			case err != nil:
 				err = lost.Add(ctx, first, err)
 			case i < len(hours):
-				err = addHour(&sums, &r, o.value)
+				err = addHour(&sums, &r, o.Value)
 			}
 			if err != nil {
 				return ports.HistoryReply{}, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -21,14 +22,14 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 	for i := range r.DeadLetters {
 		args = appendDeadLetter(args, &r.DeadLetters[i])
 	}
-	c := call{script: importScript, keys: s.firstKeys(r.Shard, deadKeys), noRetry: true, durable: true}
+	c := exchange.Call{Script: importScript, Keys: s.firstKeys(r.Shard, deadKeys), NoRetry: true, Durable: true}
 	if len(r.Jobs) > 0 {
-		c.script, c.keys = importJobsScript, s.firstKeys(r.Shard, queueKeys)
+		c.Script, c.Keys = importJobsScript, s.firstKeys(r.Shard, queueKeys)
 	}
 	for i := range r.Jobs {
 		args = appendJob(args, &r.Jobs[i])
 	}
-	c.args = args
+	c.Args = args
 	value, err := s.run(ctx, c)
 	if err != nil {
 		return ports.StepReply{}, err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -91,14 +92,14 @@ func (s *Store) lookForOldest(ctx context.Context, stats *ports.QueueStats, shar
 }
 
 // oldestKeys returns reads of the keys of oldestScript.
-func (s *Store) oldestKeys(shard core.Shard) []call {
-	return []call{s.read(shard, "exists", keyMeta), s.read(shard, "hlen", keyJobs), s.read(shard, "zcard", keyReady), s.read(shard, "zcard", keyParked)}
+func (s *Store) oldestKeys(shard core.Shard) []exchange.Call {
+	return []exchange.Call{s.read(shard, "exists", keyMeta), s.read(shard, "hlen", keyJobs), s.read(shard, "zcard", keyReady), s.read(shard, "zcard", keyParked)}
 }
 
 // statsOf returns the commands that count the entries and events of a shard, the same as in
 // lua/look/stats.lua.
-func (s *Store) statsOf(shard core.Shard) []call {
-	return []call{
+func (s *Store) statsOf(shard core.Shard) []exchange.Call {
+	return []exchange.Call{
 		s.read(shard, "exists", keyMeta),
 		s.read(shard, "zcard", keyReady), s.read(shard, "zcard", keyParked), s.read(shard, "zcard", keyRetriesByID),
 		s.read(shard, "zcount", keyRetriesByTime, int64(core.MaxInstant), "+inf"),
@@ -156,7 +157,7 @@ func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 	if r.After != nil {
 		args[5], args[6] = strconv.FormatFloat(r.After.Score, 'g', -1, 64), r.After.Skip
 	}
-	value, err := s.run(ctx, call{script: findScript, keys: s.firstKeys(shard, allKeys), args: args})
+	value, err := s.run(ctx, exchange.Call{Script: findScript, Keys: s.firstKeys(shard, allKeys), Args: args})
 	if err != nil {
 		return ports.Found{}, err
 	}

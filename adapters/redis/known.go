@@ -9,21 +9,18 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// How long inspection waits for the Cluster's server that has the list of queues, and how many of
-// a queue's shards it asks instead.
-const (
-	listPatience = 200 * time.Millisecond
-	shardsToAsk  = 16
-)
+// shardsToAsk is how many of a queue's shards inspection asks for the queue's record, if the
+// Cluster's server that has the list of queues does not answer within exchange.ListPatience.
+const shardsToAsk = 16
 
 // errNoRegistry and errListAway are returned when the Cluster's server that has the list of queues
 // can't be reached: a queue can't be inspected, or can't be declared.
@@ -121,12 +118,12 @@ func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
 	asking, cancel := ctx, context.CancelFunc(func() {})
 	seen, known := s.seen.list()
 	switch {
-	case !s.onCluster():
+	case !s.link.OnCluster():
 		known = false
 	case known:
-		asking, cancel = context.WithTimeout(ctx, listPatience)
+		asking, cancel = context.WithTimeout(ctx, exchange.ListPatience)
 	default:
-		asking, cancel = context.WithTimeout(ctx, longestPatience)
+		asking, cancel = context.WithTimeout(ctx, exchange.LongestPatience)
 	}
 	defer cancel()
 	records, err := s.listQueues(asking)
@@ -140,7 +137,7 @@ func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
 	case known:
 		return seen, nil
 	case asking.Err() != nil:
-		return nil, fmt.Errorf("redis: the Cluster's server with the list of queues has not answered within %v; check that server", longestPatience)
+		return nil, fmt.Errorf("redis: the Cluster's server with the list of queues has not answered within %v; check that server", exchange.LongestPatience)
 	}
 	return nil, err
 }
@@ -162,10 +159,10 @@ func (s *Store) readQueues(ctx context.Context) (records map[string]queueRecord,
 		all map[string]string
 		err error
 	}
-	f, err := await(ctx, s.workers, func() found {
-		all, err := ask(ctx, s, goredis.NewMapStringStringCmd(ctx, "hgetall", s.queuesKey())).Result()
-		s.noteMoves(ctx, err)
-		return found{all, translate(ctx, err)}
+	f, err := exchange.Await(ctx, s.link.Workers, func() found {
+		all, err := exchange.Ask(ctx, s.link, goredis.NewMapStringStringCmd(ctx, "hgetall", s.queuesKey())).Result()
+		s.link.NoteMoves(ctx, err)
+		return found{all, exchange.Translate(ctx, err)}
 	})
 	if err = cmp.Or(err, f.err); err != nil {
 		return nil, nil, err
@@ -180,11 +177,6 @@ func (s *Store) readQueues(ctx context.Context) (records map[string]queueRecord,
 		}
 	}
 	return records, unread, nil
-}
-
-func (s *Store) onCluster() bool {
-	_, cluster := s.client.(*goredis.ClusterClient)
-	return cluster
 }
 
 // knownQueue returns a queue's record for inspection: from the list or, if the list is on a server
@@ -204,14 +196,14 @@ type queueLooker struct {
 
 func (l *queueLooker) queue(ctx context.Context, name string) (queueRecord, error) {
 	s := l.store
-	if !s.onCluster() {
+	if !s.link.OnCluster() {
 		return s.queueOrKept(ctx, name, lookPatience)
 	}
 	if err := s.ready(ctx); err != nil {
 		return queueRecord{}, err
 	}
 	if l.lost == nil {
-		brief, cancel := context.WithTimeout(ctx, listPatience)
+		brief, cancel := context.WithTimeout(ctx, exchange.ListPatience)
 		defer cancel()
 		q, err := s.queueOrKept(brief, name, lookPatience)
 		if err == nil || storekit.HasKnownOutcome(err) || ctx.Err() != nil {
@@ -219,8 +211,8 @@ func (l *queueLooker) queue(ctx context.Context, name string) (queueRecord, erro
 		}
 		l.lost = err
 	}
-	for _, o := range s.runApartBy(ctx, apart{most: shardsToAsk, patience: listPatience / 2}, s.shardRecordCalls(name)) {
-		if text, ok := o.value.(string); ok && o.err == nil {
+	for _, o := range s.runApartBy(ctx, exchange.Apart{Most: shardsToAsk, Patience: exchange.ListPatience / 2}, s.shardRecordCalls(name)) {
+		if text, ok := o.Value.(string); ok && o.Err == nil {
 			q, err := parseQueueRecord(name, text)
 			if err == nil {
 				s.server.ours.Store(true)
@@ -229,13 +221,13 @@ func (l *queueLooker) queue(ctx context.Context, name string) (queueRecord, erro
 		}
 	}
 	if ctx.Err() != nil {
-		return queueRecord{}, translate(ctx, ctx.Err())
+		return queueRecord{}, exchange.Translate(ctx, ctx.Err())
 	}
 	if q, known := s.seen.record(name); known {
 		return q, nil
 	}
 	// No copy of the queue's record was found. The list may only be slow, and it is authoritative.
-	patient, cancel := context.WithTimeout(ctx, patience(ctx, longestPatience))
+	patient, cancel := context.WithTimeout(ctx, exchange.Patience(ctx, exchange.LongestPatience))
 	defer cancel()
 	q, err := s.queue(patient, name)
 	if err == nil || storekit.HasKnownOutcome(err) || ctx.Err() != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -20,11 +21,11 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 		return ports.AcquireReply{}, err
 	}
 	asked := storekit.Layout{Shards: r.Shards, Generation: r.Generation}
-	value, err := s.run(ctx, call{
-		script:  acquireScript,
-		keys:    s.someKeys(r.Shard, keyMeta, keyJobs, keyReady, keyClaims, keyLease, keyCancels),
-		args:    []any{s.now(), layoutText(asked), r.Owner, r.Attempt, r.TTL.Microseconds()},
-		durable: true,
+	value, err := s.run(ctx, exchange.Call{
+		Script:  acquireScript,
+		Keys:    s.someKeys(r.Shard, keyMeta, keyJobs, keyReady, keyClaims, keyLease, keyCancels),
+		Args:    []any{s.now(), layoutText(asked), r.Owner, r.Attempt, r.TTL.Microseconds()},
+		Durable: true,
 	})
 	if err != nil {
 		return ports.AcquireReply{}, err
@@ -64,10 +65,10 @@ func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 	if err := r.Validate(); err != nil {
 		return ports.RenewReply{}, err
 	}
-	value, err := s.run(ctx, call{
-		script: renewScript,
-		keys:   s.someKeys(r.Lease.Shard, keyLease),
-		args:   []any{s.now(), r.Lease.Owner, r.Lease.Token, r.TTL.Microseconds()},
+	value, err := s.run(ctx, exchange.Call{
+		Script: renewScript,
+		Keys:   s.someKeys(r.Lease.Shard, keyLease),
+		Args:   []any{s.now(), r.Lease.Owner, r.Lease.Token, r.TTL.Microseconds()},
 	})
 	if err != nil {
 		return ports.RenewReply{}, err
@@ -88,7 +89,7 @@ func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 // Release implements [ports.Consumer]. The client does not repeat it after an error of unknown
 // outcome, because the repeated call would return [ports.ErrLeaseLost].
 func (s *Store) Release(ctx context.Context, l ports.Lease) error {
-	value, err := s.run(ctx, call{script: releaseScript, keys: s.someKeys(l.Shard, keyLease), args: []any{l.Owner, l.Token, s.channel(l.Shard)}, noRetry: true})
+	value, err := s.run(ctx, exchange.Call{Script: releaseScript, Keys: s.someKeys(l.Shard, keyLease), Args: []any{l.Owner, l.Token, s.channel(l.Shard)}, NoRetry: true})
 	if err != nil {
 		return err
 	}
@@ -120,15 +121,15 @@ func (s *Store) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsRepl
 		nodes, err := s.Nodes(ctx)
 		return ports.HeadsReply{Now: nodes.Now}, err
 	}
-	calls := make([]call, len(shards))
+	calls := make([]exchange.Call, len(shards))
 	for i, shard := range shards {
-		calls[i] = call{script: headsScript, keys: s.someKeys(shard, keyMeta, keyJobs, keyReady, keyClaims, keyLease), args: []any{s.now()}}
+		calls[i] = exchange.Call{Script: headsScript, Keys: s.someKeys(shard, keyMeta, keyJobs, keyReady, keyClaims, keyLease), Args: []any{s.now()}}
 	}
 	reply := ports.HeadsReply{Heads: make([]core.Head, len(shards))}
 	var failure error
 	for i, o := range s.runApart(ctx, calls) {
-		now, head, err := o.head()
-		if err == nil && o.unknown() {
+		now, head, err := headOf(&o)
+		if err == nil && noRecord(&o) {
 			err = s.absent(ctx, shards[i])
 		}
 		switch {
@@ -146,17 +147,17 @@ func (s *Store) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsRepl
 	return reply, nil
 }
 
-// unknown reports whether a script found no record of its shard.
-func (o *outcome) unknown() bool {
-	r := record.ReplyOf(o.value)
+// noRecord reports whether a script found no record of its shard.
+func noRecord(o *exchange.Outcome) bool {
+	r := record.ReplyOf(o.Value)
 	return r.Text() == "unknown"
 }
 
-func (o *outcome) head() (core.Instant, core.Head, error) {
-	if o.err != nil || o.unknown() {
-		return 0, core.Head{}, o.err
+func headOf(o *exchange.Outcome) (core.Instant, core.Head, error) {
+	if o.Err != nil || noRecord(o) {
+		return 0, core.Head{}, o.Err
 	}
-	r := record.ReplyOf(o.value)
+	r := record.ReplyOf(o.Value)
 	_ = r.Text()
 	now := core.Instant(r.Int())
 	head := r.Head()

@@ -57,12 +57,12 @@ func TestMovesAreNoted(t *testing.T) {
 			defer w.mu.Unlock()
 			w.retry(t.Context(), s.channel(core.Shard{Queue: "orders"}), nil)
 		}, 1},
-		"a slot that has moved":     {func(s *Store) { s.noteMoves(t.Context(), replyError("MOVED 12 10.0.0.2:1")) }, 1},
-		"a connection that broke":   {func(s *Store) { s.noteMoves(t.Context(), io.EOF) }, 1},
-		"what is not there":         {func(s *Store) { s.noteMoves(t.Context(), goredis.Nil) }, 0},
-		"a refusal":                 {func(s *Store) { s.noteMoves(t.Context(), replyError("ERR unknown command")) }, 0},
-		"a call that was answered":  {func(s *Store) { s.noteMoves(t.Context(), nil) }, 0},
-		"a slot that is on its way": {func(s *Store) { s.noteMoves(t.Context(), replyError("TRYAGAIN")) }, 0},
+		"a slot that has moved":     {func(s *Store) { s.link.NoteMoves(t.Context(), refusal("MOVED 12 10.0.0.2:1")) }, 1},
+		"a connection that broke":   {func(s *Store) { s.link.NoteMoves(t.Context(), io.EOF) }, 1},
+		"what is not there":         {func(s *Store) { s.link.NoteMoves(t.Context(), goredis.Nil) }, 0},
+		"a refusal":                 {func(s *Store) { s.link.NoteMoves(t.Context(), refusal("ERR unknown command")) }, 0},
+		"a call that was answered":  {func(s *Store) { s.link.NoteMoves(t.Context(), nil) }, 0},
+		"a slot that is on its way": {func(s *Store) { s.link.NoteMoves(t.Context(), refusal("TRYAGAIN")) }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

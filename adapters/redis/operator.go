@@ -9,6 +9,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -17,8 +18,8 @@ import (
 
 // step runs an operator's script on a shard; the script names the given number of entries. The
 // client does not repeat it: a second run would not count the entries that the first has handled.
-func (s *Store) step(ctx context.Context, shard core.Shard, named int, c call) (ports.StepReply, error) {
-	c.noRetry = true
+func (s *Store) step(ctx context.Context, shard core.Shard, named int, c exchange.Call) (ports.StepReply, error) {
+	c.NoRetry = true
 	value, err := s.run(ctx, c)
 	if err != nil {
 		return ports.StepReply{}, err
@@ -40,7 +41,7 @@ func (s *Store) step(ctx context.Context, shard core.Shard, named int, c call) (
 
 // jobStep runs a script whose first arguments are those of every step on jobs, unless the step is
 // invalid.
-func (s *Store) jobStep(ctx context.Context, r *ports.JobStep, invalid error, c *script, keys int, more ...any) (ports.StepReply, error) {
+func (s *Store) jobStep(ctx context.Context, r *ports.JobStep, invalid error, c *exchange.Script, keys int, more ...any) (ports.StepReply, error) {
 	if invalid != nil {
 		return ports.StepReply{}, invalid
 	}
@@ -51,7 +52,7 @@ func (s *Store) jobStep(ctx context.Context, r *ports.JobStep, invalid error, c 
 			args = append(args, r.First[i])
 		}
 	}
-	return s.step(ctx, r.Shard, len(r.IDs), call{script: c, keys: s.firstKeys(r.Shard, keys), args: args})
+	return s.step(ctx, r.Shard, len(r.IDs), exchange.Call{Script: c, Keys: s.firstKeys(r.Shard, keys), Args: args})
 }
 
 // Expedite implements [ports.Operator].
@@ -84,7 +85,7 @@ func (s *Store) deletePayloads(ctx context.Context, r *ports.JobStep) (ports.Ste
 			args = append(args, scoreArg(p.Score), p.Data)
 		}
 	}
-	return s.step(ctx, r.Shard, len(r.IDs), call{script: deletePayloadsScript, keys: s.firstKeys(r.Shard, queueKeys), args: args})
+	return s.step(ctx, r.Shard, len(r.IDs), exchange.Call{Script: deletePayloadsScript, Keys: s.firstKeys(r.Shard, queueKeys), Args: args})
 }
 
 // Cancel implements [ports.Operator].
@@ -96,7 +97,7 @@ func (s *Store) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepRe
 	for _, id := range r.IDs {
 		args = append(args, id)
 	}
-	return s.step(ctx, r.Shard, len(r.IDs), call{script: cancelScript, keys: s.someKeys(r.Shard, keyMeta, keyClaims, keyCancels, keyLease), args: args})
+	return s.step(ctx, r.Shard, len(r.IDs), exchange.Call{Script: cancelScript, Keys: s.someKeys(r.Shard, keyMeta, keyClaims, keyCancels, keyLease), Args: args})
 }
 
 // Revive implements [ports.Operator].
@@ -109,7 +110,7 @@ func (s *Store) Purge(ctx context.Context, r ports.DeadLetterStep) (ports.StepRe
 	return s.deadLetterStep(ctx, &r, purgeScript, false)
 }
 
-func (s *Store) deadLetterStep(ctx context.Context, r *ports.DeadLetterStep, c *script, revive bool) (ports.StepReply, error) {
+func (s *Store) deadLetterStep(ctx context.Context, r *ports.DeadLetterStep, c *exchange.Script, revive bool) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
@@ -124,7 +125,7 @@ func (s *Store) deadLetterStep(ctx context.Context, r *ports.DeadLetterStep, c *
 			args = append(args, data)
 		}
 	}
-	return s.step(ctx, r.Shard, len(r.DeadLetters), call{script: c, keys: s.firstKeys(r.Shard, deadKeys), args: args})
+	return s.step(ctx, r.Shard, len(r.DeadLetters), exchange.Call{Script: c, Keys: s.firstKeys(r.Shard, deadKeys), Args: args})
 }
 
 // Edit implements [ports.Operator].
@@ -132,10 +133,10 @@ func (s *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply,
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
-	return s.step(ctx, r.Shard, 0, call{
-		script: editScript,
-		keys:   s.firstKeys(r.Shard, deadKeys),
-		args:   []any{s.now(), r.ID, r.Old, r.New},
+	return s.step(ctx, r.Shard, 0, exchange.Call{
+		Script: editScript,
+		Keys:   s.firstKeys(r.Shard, deadKeys),
+		Args:   []any{s.now(), r.ID, r.Old, r.New},
 	})
 }
 
@@ -174,7 +175,7 @@ func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.Reco
 // restore stores the record of a shard's queue and that of the shard if they are lost. Like
 // Declare, it then reads the queue's record again: a Pause or a Forget may have come in between.
 func (s *Store) restore(ctx context.Context, shard core.Shard) error {
-	q, err := s.queueOrKept(ctx, shard.Queue, longestPatience)
+	q, err := s.queueOrKept(ctx, shard.Queue, exchange.LongestPatience)
 	if err == nil && (shard.Index < 0 || shard.Index >= q.Shards) {
 		err = storekit.NoSuchShard(shard)
 	}
@@ -207,7 +208,7 @@ func (s *Store) restore(ctx context.Context, shard core.Shard) error {
 		switch {
 		case made && (again.forgetting || errors.Is(err, ports.ErrUnknownQueue)):
 			// A Forget has skipped the shards that were made since, so this removes the shard.
-			_, failed := s.run(ctx, call{script: forgetShardScript, keys: s.firstKeys(shard, allKeys), args: []any{s.now(), boolArg(true)}})
+			_, failed := s.run(ctx, exchange.Call{Script: forgetShardScript, Keys: s.firstKeys(shard, allKeys), Args: []any{s.now(), boolArg(true)}})
 			return cmp.Or(err, failed)
 		case err != nil || again.version == q.version:
 			return err
@@ -225,7 +226,7 @@ func (s *Store) restoreShard(ctx context.Context, q queueRecord, shard core.Shar
 	if err != nil || others > 0 {
 		return false, cmp.Or(err, fmt.Errorf("redis: %w: %d masters have keys of %v, which only the owner of its slot should have", ErrTorn, owner+others, shard))
 	}
-	value, err := s.run(ctx, call{script: declareShardScript, keys: []any{meta}, args: []any{q.text, boolArg(false)}})
+	value, err := s.run(ctx, exchange.Call{Script: declareShardScript, Keys: []any{meta}, Args: []any{q.text, boolArg(false)}})
 	if err != nil {
 		return false, err
 	}
@@ -243,13 +244,13 @@ func (s *Store) restoreShard(ctx context.Context, q queueRecord, shard core.Shar
 
 // recount takes a step that corrects what can be corrected, and returns the records that can't be
 // read. Places begin with the key of the shard's record, as they mean nothing to another shard.
-func (s *Store) recount(ctx context.Context, r *ports.RecountRequest) (step ports.RecountReply, faults []*damagedError, err error) {
+func (s *Store) recount(ctx context.Context, r *ports.RecountRequest) (step ports.RecountReply, faults []*exchange.DamagedError, err error) {
 	of := s.keys(r.Shard)[keyMeta].(string) + " "
 	after, ok := strings.CutPrefix(r.After, of)
 	if !ok && r.After != "" || ok && after == "" {
 		return step, nil, storekit.NoSuchStep(r)
 	}
-	value, err := s.run(ctx, call{script: recountScript, keys: s.firstKeys(r.Shard, allKeys), args: []any{s.now(), after, r.Size()}})
+	value, err := s.run(ctx, exchange.Call{Script: recountScript, Keys: s.firstKeys(r.Shard, allKeys), Args: []any{s.now(), after, r.Size()}})
 	if err != nil {
 		return step, nil, err
 	}
@@ -263,7 +264,7 @@ func (s *Store) recount(ctx context.Context, r *ports.RecountRequest) (step port
 		}
 		damaged := reply.List()
 		for damaged.More() {
-			faults = append(faults, &damagedError{place: damaged.Text(), id: damaged.Text(), text: "a recount could not read it"})
+			faults = append(faults, &exchange.DamagedError{Place: damaged.Text(), ID: damaged.Text(), Text: "a recount could not read it"})
 		}
 		return step, faults, errors.Join(reply.Err(), before.Err(), after.Err(), damaged.Err())
 	case "type":
@@ -297,7 +298,7 @@ func (s *Store) recordOverwritten(ctx context.Context, shard core.Shard) error {
 		key           any
 		kind, command string
 	}{{s.queuesKey(), "hash", "hlen"}, {meta, "string", "get"}} {
-		err, ended := await(ctx, s.workers, func() error { return ask(ctx, s, goredis.NewCmd(ctx, k.command, k.key)).Err() })
+		err, ended := exchange.Await(ctx, s.link.Workers, func() error { return exchange.Ask(ctx, s.link, goredis.NewCmd(ctx, k.command, k.key)).Err() })
 		if ended == nil && goredis.HasErrorPrefix(err, "WRONGTYPE") {
 			return overwritten(fmt.Sprint(k.key), k.kind)
 		}

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -68,15 +69,15 @@ func (s *Store) rows(ctx context.Context, l list, r ports.PageRequest, places []
 	for len(open) > 0 {
 		some := open[:scriptsOfExchange(open, r.Payloads)]
 		open = open[len(some):]
-		calls := make([]call, len(some))
+		calls := make([]exchange.Call, len(some))
 		for i, w := range some {
 			args := append([]any{boolArg(l.dead), max(0, r.Payloads), r.ErrorBytes}, w.ids...)
-			calls[i] = call{script: rowsScript, keys: s.firstKeys(w.shard, allKeys), args: args}
+			calls[i] = exchange.Call{Script: rowsScript, Keys: s.firstKeys(w.shard, allKeys), Args: args}
 		}
 		for i, o := range s.runApartBy(ctx, scriptApart, calls) {
-			reached, missing, err := o.addRows(l.dead, found)
+			reached, missing, err := addRows(&o, l.dead, found)
 			if missing > 0 {
-				err = s.torn(ctx, calls[i].keys[0].(string))
+				err = s.torn(ctx, calls[i].Keys[0].(string))
 			}
 			if err != nil {
 				if err := lost.Add(ctx, some[i].shard, err); err != nil {
@@ -113,11 +114,11 @@ func scriptsOfExchange(open []wanted, payloads int) int {
 
 // addRows adds what the rows script has found, by id. It returns how many of the ids the script
 // has read, at least one, and how many of them miss a part.
-func (o *outcome) addRows(dead bool, found map[string]row) (reached, missing int, err error) {
-	if o.err != nil {
-		return 0, 0, o.err
+func addRows(o *exchange.Outcome, dead bool, found map[string]row) (reached, missing int, err error) {
+	if o.Err != nil {
+		return 0, 0, o.Err
 	}
-	r := record.ReplyOf(o.value)
+	r := record.ReplyOf(o.Value)
 	_ = r.Text()
 	reached, missing = int(r.Int()), int(r.Int())
 	for r.More() {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -22,12 +23,12 @@ func (s *Store) Permit(ctx context.Context, r ports.PermitRequest) (ports.Permit
 		return ports.PermitReply{}, err
 	}
 	for declared := false; ; declared = true {
-		value, err := s.run(ctx, call{
-			script: permitScript,
-			keys:   []any{s.permitsKey(r.Queue)},
-			args: []any{s.now(), r.Owner, r.Attempt, r.Limit, r.Hold, r.Want, r.TTL.Microseconds(),
+		value, err := s.run(ctx, exchange.Call{
+			Script: permitScript,
+			Keys:   []any{s.permitsKey(r.Queue)},
+			Args: []any{s.now(), r.Owner, r.Attempt, r.Limit, r.Hold, r.Want, r.TTL.Microseconds(),
 				s.channel(ports.PermitsOf(r.Queue)), boolArg(declared)},
-			durable: true,
+			Durable: true,
 		})
 		if err != nil {
 			return ports.PermitReply{}, err
@@ -50,7 +51,7 @@ func (s *Store) Permit(ctx context.Context, r ports.PermitRequest) (ports.Permit
 
 // forgetPermits removes all permits of a queue.
 func (s *Store) forgetPermits(ctx context.Context, queue string) error {
-	err, ended := await(ctx, s.workers, func() error { return translate(ctx, s.client.Unlink(ctx, s.permitsKey(queue)).Err()) })
+	err, ended := exchange.Await(ctx, s.link.Workers, func() error { return exchange.Translate(ctx, s.client.Unlink(ctx, s.permitsKey(queue)).Err()) })
 	return cmp.Or(err, ended)
 }
 

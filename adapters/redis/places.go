@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -48,7 +49,7 @@ type looker struct {
 // look finds the first places of shards, by plain commands. A script must search only if more
 // entries than requested have exactly the score that the page begins at, and stand before it.
 func (l *looker) look(ctx context.Context, asks []storekit.Ask) []storekit.Answer {
-	calls := make([]call, 0, len(asks)*len(l.list.sets))
+	calls := make([]exchange.Call, 0, len(asks)*len(l.list.sets))
 	for _, ask := range asks {
 		for _, set := range l.list.sets {
 			calls = append(calls, l.rangeOf(ask, set))
@@ -56,7 +57,7 @@ func (l *looker) look(ctx context.Context, asks []storekit.Ask) []storekit.Answe
 	}
 	parts := make([]storekit.Answer, len(calls))
 	var stuck []int
-	var searches []call
+	var searches []exchange.Call
 	for i, o := range l.store.runApartBy(ctx, plainApart, calls) {
 		ask := asks[i/len(l.list.sets)]
 		parts[i] = l.answer(ask, o)
@@ -84,28 +85,28 @@ func (l *looker) setOf(shard core.Shard, set int) []any {
 }
 
 // rangeOf returns the command that lists a sorted set from the start of the page.
-func (l *looker) rangeOf(ask storekit.Ask, set int) call {
-	c := call{command: "zrange", keys: l.setOf(ask.Shard, set)}
+func (l *looker) rangeOf(ask storekit.Ask, set int) exchange.Call {
+	c := exchange.Call{Command: "zrange", Keys: l.setOf(ask.Shard, set)}
 	start, descending := l.pager.Start(), l.pager.Descending()
 	switch {
 	case l.list.byID:
 		from, to := l.lexRange()
-		c.args = []any{from, to, "bylex"}
+		c.Args = []any{from, to, "bylex"}
 	case start.Behind && descending:
-		c.args = []any{start.At.Key, "-inf", "byscore"}
+		c.Args = []any{start.At.Key, "-inf", "byscore"}
 	case start.Behind:
-		c.args = []any{start.At.Key, "+inf", "byscore"}
+		c.Args = []any{start.At.Key, "+inf", "byscore"}
 	default:
-		c.args = []any{0, ask.Most - 1}
+		c.Args = []any{0, ask.Most - 1}
 	}
 	if descending {
-		c.args = append(c.args, "rev")
+		c.Args = append(c.Args, "rev")
 	}
 	if l.list.byID || start.Behind {
-		c.args = append(c.args, "limit", 0, ask.Most)
+		c.Args = append(c.Args, "limit", 0, ask.Most)
 	}
 	if !l.list.byID {
-		c.args = append(c.args, "withscores")
+		c.Args = append(c.Args, "withscores")
 	}
 	return c
 }
@@ -134,20 +135,20 @@ func (l *looker) lexRange() (from, to string) {
 }
 
 // search returns the script that lists a sorted set behind the page's start.
-func (l *looker) search(ask storekit.Ask, set int) call {
+func (l *looker) search(ask storekit.Ask, set int) exchange.Call {
 	at := l.pager.Start().At
-	return call{
-		script: placesScript, keys: l.setOf(ask.Shard, set),
-		args: []any{boolArg(l.pager.Descending()), at.Key, at.ID, ask.Most},
+	return exchange.Call{
+		Script: placesScript, Keys: l.setOf(ask.Shard, set),
+		Args: []any{boolArg(l.pager.Descending()), at.Key, at.ID, ask.Most},
 	}
 }
 
 // answer reads the members of a shard's sorted set, without those before the page's start.
-func (l *looker) answer(ask storekit.Ask, o outcome) storekit.Answer {
-	if o.err != nil {
-		return storekit.Answer{Err: o.err}
+func (l *looker) answer(ask storekit.Ask, o exchange.Outcome) storekit.Answer {
+	if o.Err != nil {
+		return storekit.Answer{Err: o.Err}
 	}
-	r := record.ReplyOf(o.value)
+	r := record.ReplyOf(o.Value)
 	places := r.Members(!l.list.byID)
 	more := len(places) >= ask.Most
 	places = slices.DeleteFunc(places, func(at ports.Cursor) bool { return !l.pager.Begins(at) })

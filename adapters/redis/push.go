@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -34,12 +35,12 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 	}
 	var reply ports.PushReply
 	for len(p.left) > 0 {
-		calls := make([]call, len(p.left))
+		calls := make([]exchange.Call, len(p.left))
 		for i := range p.left {
 			calls[i] = p.call(p.left[i])
 		}
-		if len(calls) == 1 && len(r.Entries) <= coalesceEntries && calls[0].size < largePush && s.coalesces() {
-			p.settle(ctx, calls, []outcome{s.runCoalesced(ctx, calls[0])}, &reply)
+		if len(calls) == 1 && len(r.Entries) <= exchange.CoalesceEntries && calls[0].Size < exchange.LargePush && s.link.Coalesces() {
+			p.settle(ctx, calls, []exchange.Outcome{s.runCoalesced(ctx, calls[0])}, &reply)
 		} else {
 			p.settle(ctx, calls, s.runAll(ctx, calls), &reply)
 		}
@@ -82,7 +83,7 @@ func (p *pushing) shard(list []storekit.Routed) core.Shard {
 }
 
 // call stores the first entries of a shard's list.
-func (p *pushing) call(list []storekit.Routed) call {
+func (p *pushing) call(list []storekit.Routed) exchange.Call {
 	size, ids := 0, 0
 	for k, at := range list {
 		e := &p.r.Entries[at.Position]
@@ -102,7 +103,7 @@ func (p *pushing) call(list []storekit.Routed) call {
 		buffer = record.AppendPacked(buffer, &e.Payload)
 		args = append(args, e.ID, buffer[from:len(buffer):len(buffer)])
 	}
-	return call{script: pushScript, keys: p.store.someKeys(p.shard(list), keyMeta, keyJobs, keyReady, keyClaims), args: args, size: size + ids, entries: len(list), noRetry: true, durable: true}
+	return exchange.Call{Script: pushScript, Keys: p.store.someKeys(p.shard(list), keyMeta, keyJobs, keyReady, keyClaims), Args: args, Size: size + ids, Entries: len(list), NoRetry: true, Durable: true}
 }
 
 // terms returns how the entries of a list meet queued jobs and when they are due, for the script.
@@ -131,11 +132,11 @@ func terms(r *ports.PushRequest, list []storekit.Routed) []byte {
 }
 
 // settle removes from p.left the entries that calls have stored, and those that failed.
-func (p *pushing) settle(ctx context.Context, calls []call, outcomes []outcome, reply *ports.PushReply) {
+func (p *pushing) settle(ctx context.Context, calls []exchange.Call, outcomes []exchange.Outcome, reply *ports.PushReply) {
 	var left [][]storekit.Routed
 	for i, o := range outcomes {
 		list := p.left[i]
-		met, stored, err := p.pushed(ctx, &o, p.shard(list), calls[i].entries)
+		met, stored, err := p.pushed(ctx, &o, p.shard(list), calls[i].Entries)
 		if err != nil {
 			p.fail(list, err)
 			continue
@@ -159,14 +160,14 @@ func (p *pushing) fail(list []storekit.Routed, err error) {
 
 // pushed reads the push script's reply for the given number of entries: what they met, and how
 // many of the first ones it has stored.
-func (p *pushing) pushed(ctx context.Context, o *outcome, shard core.Shard, given int) (met ports.PushReply, stored int, err error) {
-	if o.err != nil {
-		return met, 0, o.err
+func (p *pushing) pushed(ctx context.Context, o *exchange.Outcome, shard core.Shard, given int) (met ports.PushReply, stored int, err error) {
+	if o.Err != nil {
+		return met, 0, o.Err
 	}
-	if now, ok := o.value.(int64); ok {
+	if now, ok := o.Value.(int64); ok {
 		return ports.PushReply{Now: core.Instant(now), New: given}, given, nil
 	}
-	reply := record.ReplyOf(o.value)
+	reply := record.ReplyOf(o.Value)
 	switch reply.Text() {
 	case "met":
 		met.Now, stored = core.Instant(reply.Int()), int(reply.Int())

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -30,19 +31,19 @@ func (s *Store) QuarantinedShards(ctx context.Context, r ports.QuarantinedShards
 
 // having returns the shards that reply more than 0 to a plain command on one of their keys.
 func (s *Store) having(ctx context.Context, command string, key int, shards []core.Shard, lost *storekit.Lost) ([]core.Shard, error) {
-	calls := make([]call, len(shards))
+	calls := make([]exchange.Call, len(shards))
 	for i, shard := range shards {
-		calls[i] = call{command: command, keys: s.someKeys(shard, key)}
+		calls[i] = exchange.Call{Command: command, Keys: s.someKeys(shard, key)}
 	}
 	var some []core.Shard
 	for i, o := range s.runApartBy(ctx, plainApart, calls) {
-		if n, _ := o.value.(int64); n > 0 {
+		if n, _ := o.Value.(int64); n > 0 {
 			some = append(some, shards[i])
 		}
-		if o.err == nil {
+		if o.Err == nil {
 			continue
 		}
-		if err := lost.Add(ctx, shards[i], o.err); err != nil {
+		if err := lost.Add(ctx, shards[i], o.Err); err != nil {
 			return nil, err
 		}
 	}
@@ -54,10 +55,10 @@ func (s *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (por
 	if err := r.Validate(); err != nil {
 		return ports.QuarantinePage{}, err
 	}
-	value, err := s.run(ctx, call{
-		script: setAsideListScript,
-		keys:   s.someKeys(r.Shard, keyMeta, keyAside),
-		args:   []any{r.After, r.Size(), ports.MaxQuarantinedBytes},
+	value, err := s.run(ctx, exchange.Call{
+		Script: setAsideListScript,
+		Keys:   s.someKeys(r.Shard, keyMeta, keyAside),
+		Args:   []any{r.After, r.Size(), ports.MaxQuarantinedBytes},
 	})
 	if err != nil {
 		return ports.QuarantinePage{}, err
@@ -91,7 +92,7 @@ func (s *Store) Discard(ctx context.Context, r ports.DiscardRequest) (int, error
 	for i, key := range r.Keys {
 		args[i] = key
 	}
-	value, err := s.run(ctx, call{script: discardScript, keys: s.someKeys(r.Shard, keyMeta, keyAside), args: args, noRetry: true})
+	value, err := s.run(ctx, exchange.Call{Script: discardScript, Keys: s.someKeys(r.Shard, keyMeta, keyAside), Args: args, NoRetry: true})
 	if err != nil {
 		return 0, err
 	}

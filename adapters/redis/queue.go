@@ -12,6 +12,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -81,10 +82,10 @@ func (s *Store) queue(ctx context.Context, name string) (queueRecord, error) {
 		text string
 		err  error
 	}
-	f, err := await(ctx, s.workers, func() found {
-		text, err := ask(ctx, s, goredis.NewStringCmd(ctx, "hget", s.queuesKey(), name)).Result()
-		s.noteMoves(ctx, err)
-		return found{text, translate(ctx, err)}
+	f, err := exchange.Await(ctx, s.link.Workers, func() found {
+		text, err := exchange.Ask(ctx, s.link, goredis.NewStringCmd(ctx, "hget", s.queuesKey(), name)).Result()
+		s.link.NoteMoves(ctx, err)
+		return found{text, exchange.Translate(ctx, err)}
 	})
 	if err = cmp.Or(err, f.err); err != nil {
 		return queueRecord{}, err
@@ -167,11 +168,11 @@ func (s *Store) absent(ctx context.Context, shard core.Shard) error {
 
 // recordOf returns the record of a shard. there is false if it has no record that can be read.
 func (s *Store) recordOf(ctx context.Context, shard core.Shard) (record queueRecord, there bool, err error) {
-	text, err := await(ctx, s.workers, func() *goredis.StringCmd {
-		return ask(ctx, s, goredis.NewStringCmd(ctx, "get", s.keys(shard)[keyMeta]))
+	text, err := exchange.Await(ctx, s.link.Workers, func() *goredis.StringCmd {
+		return exchange.Ask(ctx, s.link, goredis.NewStringCmd(ctx, "get", s.keys(shard)[keyMeta]))
 	})
 	if err == nil && !errors.Is(text.Err(), goredis.Nil) {
-		err = translate(ctx, text.Err())
+		err = exchange.Translate(ctx, text.Err())
 	}
 	if err != nil {
 		return queueRecord{}, false, err
@@ -199,15 +200,15 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 	if err := s.ready(ctx); err != nil {
 		return ports.DeclareReply{}, err
 	}
-	if s.onCluster() && !s.server.done.Load() {
-		if kept, none := s.keptByShards(ctx, r.Queue, longestPatience); none == nil {
+	if s.link.OnCluster() && !s.server.done.Load() {
+		if kept, none := s.keptByShards(ctx, r.Queue, exchange.LongestPatience); none == nil {
 			return declaredBefore(r, kept)
 		}
 	}
 	for {
 		declared, err := s.declare(ctx, r)
 		if errors.Is(err, errListAway) {
-			if kept, none := s.keptByShards(ctx, r.Queue, longestPatience); none == nil {
+			if kept, none := s.keptByShards(ctx, r.Queue, exchange.LongestPatience); none == nil {
 				return declaredBefore(r, kept)
 			}
 		}
@@ -239,20 +240,20 @@ func declaredBefore(r ports.DeclareRequest, kept queueRecord) (ports.DeclareRepl
 // is then.
 func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (queueRecord, error) {
 	asking, cancel := ctx, context.CancelFunc(func() {})
-	if s.onCluster() {
-		asking, cancel = context.WithTimeout(ctx, patience(ctx, longestPatience))
+	if s.link.OnCluster() {
+		asking, cancel = context.WithTimeout(ctx, exchange.Patience(ctx, exchange.LongestPatience))
 	}
 	defer cancel()
 	q, err := s.declareRecord(asking, r, "")
-	if s.onCluster() && err != nil && !storekit.HasKnownOutcome(err) && ctx.Err() == nil {
+	if s.link.OnCluster() && err != nil && !storekit.HasKnownOutcome(err) && ctx.Err() == nil {
 		if asking.Err() != nil && errors.Is(err, asking.Err()) {
-			err = errStraggler // the deadline was not the caller's
+			err = exchange.ErrStraggler // the deadline was not the caller's
 		}
 		return queueRecord{}, fmt.Errorf("%w: %w", errListAway, err)
 	}
 	if errors.Is(err, ports.ErrUnknownQueue) {
 		var kept queueRecord
-		switch kept, err = s.keptByShards(ctx, r.Queue, longestPatience); {
+		switch kept, err = s.keptByShards(ctx, r.Queue, exchange.LongestPatience); {
 		case err == nil:
 			q, err = s.declareKept(ctx, kept)
 		case errors.Is(err, ports.ErrUnknownQueue):
@@ -271,9 +272,9 @@ func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (queueRecor
 // declareRecord stores the queue's record if it has none, as declare.lua describes, and returns
 // the stored one. It returns ErrUnknownQueue if there is no record and kept is "".
 func (s *Store) declareRecord(ctx context.Context, r ports.DeclareRequest, kept string) (queueRecord, error) {
-	value, err := s.run(ctx, call{
-		script: declareScript, keys: []any{s.queuesKey()},
-		args: []any{r.Queue, r.Shards, boolArg(r.IndexIDs), storedFormat, oldestReader, s.now(), kept, ruleArg(r.Merge)},
+	value, err := s.run(ctx, exchange.Call{
+		Script: declareScript, Keys: []any{s.queuesKey()},
+		Args: []any{r.Queue, r.Shards, boolArg(r.IndexIDs), storedFormat, oldestReader, s.now(), kept, ruleArg(r.Merge)},
 	})
 	if err != nil {
 		return queueRecord{}, err
@@ -316,12 +317,12 @@ func (s *Store) declareKept(ctx context.Context, kept queueRecord) (queueRecord,
 func (s *Store) keptByShards(ctx context.Context, name string, patience time.Duration) (queueRecord, error) {
 	var kept queueRecord
 	var failed error
-	for _, o := range s.runApartBy(ctx, apart{most: shardsPerExchange, patience: patience}, s.shardRecordCalls(name)) {
-		text, there := o.value.(string)
-		if o.err != nil && (!s.onCluster() || storekit.HasKnownOutcome(o.err)) {
-			failed = cmp.Or(failed, o.err)
+	for _, o := range s.runApartBy(ctx, exchange.Apart{Most: shardsPerExchange, Patience: patience}, s.shardRecordCalls(name)) {
+		text, there := o.Value.(string)
+		if o.Err != nil && (!s.link.OnCluster() || storekit.HasKnownOutcome(o.Err)) {
+			failed = cmp.Or(failed, o.Err)
 		}
-		if o.err != nil || !there {
+		if o.Err != nil || !there {
 			continue
 		}
 		q, err := parseQueueRecord(name, text)
@@ -341,10 +342,10 @@ func (s *Store) keptByShards(ctx context.Context, name string, patience time.Dur
 }
 
 // shardRecordCalls read the records of a queue's first shards.
-func (s *Store) shardRecordCalls(name string) []call {
-	var calls []call
+func (s *Store) shardRecordCalls(name string) []exchange.Call {
+	var calls []exchange.Call
 	for _, shard := range core.Shards(name, shardsToAsk) {
-		calls = append(calls, call{command: "get", keys: s.someKeys(shard, keyMeta)})
+		calls = append(calls, exchange.Call{Command: "get", Keys: s.someKeys(shard, keyMeta)})
 	}
 	return calls
 }
@@ -355,18 +356,18 @@ func (s *Store) shardRecordCalls(name string) []call {
 // others. If the queue has lost its own record as well, the shard is made anew.
 func (s *Store) declareShards(ctx context.Context, q queueRecord) error {
 	shards := core.Shards(q.Name, q.Shards)
-	calls := make([]call, len(shards))
+	calls := make([]exchange.Call, len(shards))
 	for i, shard := range shards {
-		calls[i] = call{script: declareShardScript, keys: s.someKeys(shard, keyMeta), args: []any{q.text, boolArg(q.whole || q.kept)}}
+		calls[i] = exchange.Call{Script: declareShardScript, Keys: s.someKeys(shard, keyMeta), Args: []any{q.text, boolArg(q.whole || q.kept)}}
 	}
 	all := true
 	var failure error
 	for i, o := range s.runApart(ctx, calls) {
-		if o.err != nil && (!s.onCluster() || storekit.HasKnownOutcome(o.err)) {
-			return o.err
+		if o.Err != nil && (!s.link.OnCluster() || storekit.HasKnownOutcome(o.Err)) {
+			return o.Err
 		}
-		err := o.err
-		r := record.ReplyOf(o.value)
+		err := o.Err
+		r := record.ReplyOf(o.Value)
 		switch text := r.Text(); {
 		case err != nil:
 		case text == "layout":
@@ -386,7 +387,7 @@ func (s *Store) declareShards(ctx context.Context, q queueRecord) error {
 	if failure != nil || q.whole || !all {
 		return failure
 	}
-	_, err := s.run(ctx, call{script: declaredScript, keys: []any{s.queuesKey()}, args: []any{q.Name, q.text}})
+	_, err := s.run(ctx, exchange.Call{Script: declaredScript, Keys: []any{s.queuesKey()}, Args: []any{q.Name, q.text}})
 	return err
 }
 
@@ -396,17 +397,17 @@ const shardsPerExchange = 64
 
 // eachShard runs a short script on every shard of a queue and calls use with the replies in order.
 // It ends with the first error.
-func (s *Store) eachShard(ctx context.Context, q queueRecord, on func(core.Shard) call, use func(core.Shard, any) error) error {
+func (s *Store) eachShard(ctx context.Context, q queueRecord, on func(core.Shard) exchange.Call, use func(core.Shard, any) error) error {
 	for shards := range slices.Chunk(core.Shards(q.Name, q.Shards), shardsPerExchange) {
-		calls := make([]call, len(shards))
+		calls := make([]exchange.Call, len(shards))
 		for i, shard := range shards {
 			calls[i] = on(shard)
 		}
 		for i, o := range s.runAll(ctx, calls) {
-			if o.err != nil {
-				return o.err
+			if o.Err != nil {
+				return o.Err
 			}
-			if err := use(shards[i], o.value); err != nil {
+			if err := use(shards[i], o.Value); err != nil {
 				return err
 			}
 		}
@@ -423,7 +424,7 @@ func (s *Store) Resume(ctx context.Context, name string) error { return s.setPau
 // setPaused changes the queue's record, which orders such calls, and then those of the shards.
 // Shards that can't be reached do not keep it from the others.
 func (s *Store) setPaused(ctx context.Context, name string, paused bool) error {
-	value, err := s.run(ctx, call{script: pauseScript, keys: []any{s.queuesKey()}, args: []any{name, boolArg(paused)}})
+	value, err := s.run(ctx, exchange.Call{Script: pauseScript, Keys: []any{s.queuesKey()}, Args: []any{name, boolArg(paused)}})
 	if err != nil {
 		return err
 	}
@@ -435,12 +436,12 @@ func (s *Store) setPaused(ctx context.Context, name string, paused bool) error {
 	if err != nil {
 		return err
 	}
-	var calls []call
+	var calls []exchange.Call
 	for _, shard := range core.Shards(q.Name, q.Shards) {
-		calls = append(calls, call{script: pauseShardScript, keys: s.someKeys(shard, keyMeta, keyReady), args: []any{q.text, q.version, s.channel(shard)}})
+		calls = append(calls, exchange.Call{Script: pauseShardScript, Keys: s.someKeys(shard, keyMeta, keyReady), Args: []any{q.text, q.version, s.channel(shard)}})
 	}
 	for _, o := range s.runApart(ctx, calls) {
-		err = cmp.Or(err, o.err)
+		err = cmp.Or(err, o.Err)
 	}
 	return err
 }

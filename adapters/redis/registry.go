@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -39,10 +40,10 @@ func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 	if err != nil {
 		return ports.AnnounceReply{}, err
 	}
-	value, err := s.run(ctx, call{
-		script: announceScript,
-		keys:   []any{s.nodesKey(), s.statusKey()},
-		args:   []any{s.now(), n.Owner, r.TTL.Microseconds(), text, status, s.channel(core.Shard{})},
+	value, err := s.run(ctx, exchange.Call{
+		Script: announceScript,
+		Keys:   []any{s.nodesKey(), s.statusKey()},
+		Args:   []any{s.now(), n.Owner, r.TTL.Microseconds(), text, status, s.channel(core.Shard{})},
 	})
 	if err != nil {
 		return ports.AnnounceReply{}, err
@@ -55,20 +56,20 @@ func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 
 // Retire implements [ports.Registry].
 func (s *Store) Retire(ctx context.Context, owner string) error {
-	_, err := s.run(ctx, call{
-		script: retireScript,
-		keys:   []any{s.nodesKey(), s.statusKey()},
-		args:   []any{owner, s.channel(core.Shard{})},
+	_, err := s.run(ctx, exchange.Call{
+		Script: retireScript,
+		Keys:   []any{s.nodesKey(), s.statusKey()},
+		Args:   []any{owner, s.channel(core.Shard{})},
 	})
 	return err
 }
 
 // DrainNode implements [ports.Registry].
 func (s *Store) DrainNode(ctx context.Context, owner string, drain bool) error {
-	value, err := s.run(ctx, call{
-		script: drainScript,
-		keys:   []any{s.nodesKey()},
-		args:   []any{s.now(), owner, boolArg(drain), s.channel(core.Shard{})},
+	value, err := s.run(ctx, exchange.Call{
+		Script: drainScript,
+		Keys:   []any{s.nodesKey()},
+		Args:   []any{s.now(), owner, boolArg(drain), s.channel(core.Shard{})},
 	})
 	if err != nil {
 		return err
@@ -82,7 +83,7 @@ func (s *Store) DrainNode(ctx context.Context, owner string, drain bool) error {
 
 // Nodes implements [ports.Registry].
 func (s *Store) Nodes(ctx context.Context) (ports.NodesReply, error) {
-	value, err := s.run(ctx, call{script: nodesScript, keys: []any{s.nodesKey(), s.statusKey()}, args: []any{s.now()}})
+	value, err := s.run(ctx, exchange.Call{Script: nodesScript, Keys: []any{s.nodesKey(), s.statusKey()}, Args: []any{s.now()}})
 	if err != nil {
 		return ports.NodesReply{}, err
 	}

@@ -55,10 +55,10 @@ func TestPartsSayWhatTheyUseAndDefine(t *testing.T) {
 func TestPartsFollowWhatTheyUse(t *testing.T) {
 	for name, s := range scriptFlags {
 		var defined []string
-		for _, p := range s.script.parts {
-			text := read(p.name)
+		for _, p := range s.script.Parts {
+			text := read(p.Name)
 			if missing := without(names(text, "Uses"), defined); len(missing) > 0 {
-				t.Errorf("in the script %s, %s uses %v, which no part before it defines", name, p.name, missing)
+				t.Errorf("in the script %s, %s uses %v, which no part before it defines", name, p.Name, missing)
 			}
 			defined = append(defined, names(text, "Defines")...)
 		}
@@ -68,33 +68,33 @@ func TestPartsFollowWhatTheyUse(t *testing.T) {
 // An error names the file and the line that an operator can look at.
 func TestErrorsNameTheLineOfAPart(t *testing.T) {
 	for name, s := range scriptFlags {
-		lines := strings.Split(s.script.text, "\n")
-		if len(s.script.parts) == 0 {
+		lines := strings.Split(s.script.Text, "\n")
+		if len(s.script.Parts) == 0 {
 			t.Fatalf("%s has no parts", name)
 		}
-		flags := "on @lua/" + s.script.parts[len(s.script.parts)-1].name + ".lua:1."
-		if got := s.script.locate(serverError("ERR boom, on @user_script:1.")); !strings.HasSuffix(got.Error(), flags) {
+		flags := "on @lua/" + s.script.Parts[len(s.script.Parts)-1].Name + ".lua:1."
+		if got := s.script.Locate(refusal("ERR boom, on @user_script:1.")); !strings.HasSuffix(got.Error(), flags) {
 			t.Errorf("the error of the flags of %s became %q, want %q", name, got, flags)
 		}
-		for _, p := range s.script.parts {
-			for i, line := range strings.Split(read(p.name), "\n") {
-				at := i + p.first - p.skipped
-				if line == "" || i < p.skipped {
+		for _, p := range s.script.Parts {
+			for i, line := range strings.Split(read(p.Name), "\n") {
+				at := i + p.First - p.Skipped
+				if line == "" || i < p.Skipped {
 					continue
 				}
 				if lines[at-1] != line {
-					t.Fatalf("line %d of %s is %q, want %q of %s", at, name, lines[at-1], line, p.name)
+					t.Fatalf("line %d of %s is %q, want %q of %s", at, name, lines[at-1], line, p.Name)
 				}
-				said := serverError(fmt.Sprintf("ERR boom script: %s, on @user_script:%d.", s.script.sha, at))
-				want := fmt.Sprintf("on @lua/%s.lua:%d.", p.name, i+1)
-				if got := s.script.locate(said); !strings.HasSuffix(got.Error(), want) || !goredis.HasErrorPrefix(got, "boom") {
+				said := refusal(fmt.Sprintf("ERR boom script: %s, on @user_script:%d.", s.script.SHA, at))
+				want := fmt.Sprintf("on @lua/%s.lua:%d.", p.Name, i+1)
+				if got := s.script.Locate(said); !strings.HasSuffix(got.Error(), want) || !goredis.HasErrorPrefix(got, "boom") {
 					t.Fatalf("the error %q became %q, want %q", said, got, want)
 				}
 			}
 		}
 	}
-	for _, err := range []error{nil, goredis.Nil, errors.New("user_script:1"), serverError("LOADING")} {
-		if got := turnScript.locate(err); got != err {
+	for _, err := range []error{nil, goredis.Nil, errors.New("user_script:1"), refusal("LOADING")} {
+		if got := turnScript.Locate(err); got != err {
 			t.Errorf("the error %v became %v", err, got)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 )
 
 // Flags of scripts, in the first line.
@@ -22,7 +24,7 @@ const (
 // stores more than it removes, so that the queued jobs can be handled. It accepts all scripts that
 // handle them, end them, renew a lease or pause.
 var scriptFlags = map[string]struct {
-	script *script
+	script *exchange.Script
 	flags  string
 }{
 	"actions":         {actionsScript, onlyReads},
@@ -98,7 +100,7 @@ func TestScriptsSayWhetherAFullServerRunsThem(t *testing.T) {
 		}
 	}
 	for name, s := range scriptFlags {
-		if got, _, _ := strings.Cut(s.script.text, "\n"); got != s.flags {
+		if got, _, _ := strings.Cut(s.script.Text, "\n"); got != s.flags {
 			t.Errorf("%s begins with %q, want %q", name, got, s.flags)
 		}
 	}
@@ -106,11 +108,11 @@ func TestScriptsSayWhetherAFullServerRunsThem(t *testing.T) {
 
 func TestScriptsSayWhatTheyTake(t *testing.T) {
 	for name, s := range scriptFlags {
-		if len(s.script.sha) != 40 {
-			t.Errorf("%s has the sum %q", name, s.script.sha)
+		if len(s.script.SHA) != 40 {
+			t.Errorf("%s has the sum %q", name, s.script.SHA)
 		}
 		for _, part := range []string{"\n-- KEYS: ", "\n-- ARGV: ", "\n-- Returns "} {
-			if !strings.Contains(s.script.text, part) {
+			if !strings.Contains(s.script.Text, part) {
 				t.Errorf("%s has no line %q", name, part)
 			}
 		}

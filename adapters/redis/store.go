@@ -21,6 +21,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/logs"
 	"github.com/skeinq/skein/ports"
@@ -66,18 +67,14 @@ type Options struct {
 // for a server that does not answer, and how often a call is repeated if that is safe. A call whose
 // context ends returns at once.
 type Store struct {
-	client  goredis.UniversalClient
-	prefix  string
-	clock   func() time.Time
-	logger  *slog.Logger
-	server  serverCheck
-	workers workerPool
-	names   keyNames
-	pushes  coalescer
-	// large bounds the large pushes that may be under way: see newLargeShare.
-	large   chan struct{}
-	seen    seenQueues
-	cluster mastersList
+	client goredis.UniversalClient
+	link   *exchange.Link
+	prefix string
+	clock  func() time.Time
+	logger *slog.Logger
+	server serverCheck
+	names  keyNames
+	seen   seenQueues
 	// noTransactions is true once the server has replied that the user may not run them.
 	noTransactions atomic.Bool
 
@@ -94,12 +91,13 @@ const defaultWaitTimeout = time.Second
 // Cluster the first call checks the masters that it can reach.
 func New(client goredis.UniversalClient, o Options) *Store {
 	s := &Store{
-		client: client, workers: make(workerPool), prefix: o.Prefix, clock: o.Clock, logger: logs.New(o.Logger),
-		server: serverCheck{beside: make(chan struct{})}, replicas: o.WaitReplicas, waitTimeout: o.WaitTimeout, large: newLargeShare(client),
+		client: client, prefix: o.Prefix, clock: o.Clock, logger: logs.New(o.Logger),
+		server: serverCheck{beside: make(chan struct{})}, replicas: o.WaitReplicas, waitTimeout: o.WaitTimeout,
 	}
 	if s.waitTimeout <= 0 {
 		s.waitTimeout = defaultWaitTimeout
 	}
+	s.link = exchange.New(client, s.replicas, s.waitTimeout)
 	if s.prefix == "" {
 		s.prefix = DefaultPrefix
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -17,12 +18,12 @@ func (s *Store) trackedKey(queue string) string { return s.base(core.Shard{Queue
 
 // track calls a script on the tracked ids of a queue. The result is nil if the queue does not
 // exist.
-func (s *Store) track(ctx context.Context, queue string, script *script, args ...any) (any, error) {
+func (s *Store) track(ctx context.Context, queue string, script *exchange.Script, args ...any) (any, error) {
 	if _, err := s.queue(ctx, queue); err != nil {
 		return nil, err
 	}
 	keys := append(s.someKeys(core.Shard{Queue: queue}, keyMeta), s.trackedKey(queue))
-	value, err := s.run(ctx, call{script: script, keys: keys, args: args})
+	value, err := s.run(ctx, exchange.Call{Script: script, Keys: keys, Args: args})
 	if err == nil && value == nil {
 		err = storekit.UnknownQueue(queue)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -23,11 +24,11 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	if err != nil {
 		return ports.TurnReply{}, err
 	}
-	value, err := s.run(ctx, call{
-		script:  turnScript,
-		keys:    s.someKeys(r.Lease.Shard, keyMeta, keyJobs, keyReady, keyClaims, keyLease),
-		args:    args,
-		noRetry: true,
+	value, err := s.run(ctx, exchange.Call{
+		Script:  turnScript,
+		Keys:    s.someKeys(r.Lease.Shard, keyMeta, keyJobs, keyReady, keyClaims, keyLease),
+		Args:    args,
+		NoRetry: true,
 	})
 	if err != nil {
 		return ports.TurnReply{}, err

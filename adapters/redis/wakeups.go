@@ -8,6 +8,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -132,10 +133,10 @@ func (w *wakeups) awaitStart(ctx context.Context) error {
 		case <-w.tried:
 			ended = true
 		case <-ctx.Done():
-			return translate(ctx, ctx.Err())
+			return exchange.Translate(ctx, ctx.Err())
 		case <-patience.C:
 			patience.Reset(startPatience / 10)
-			ended = time.Since(began) >= retryFor
+			ended = time.Since(began) >= exchange.RetryFor
 		}
 		if done, err := w.start(ctx, ended); done {
 			return err
@@ -156,9 +157,9 @@ func (w *wakeups) start(ctx context.Context, ended bool) (done bool, err error) 
 	case goredis.HasErrorPrefix(w.failure, "NOPERM"): // the store is usable without wake-ups
 		return true, fmt.Errorf("redis: the user may not subscribe to wake-ups (%v); grant it the channels %s*; until then shards are polled", w.failure, w.store.prefix)
 	case w.failure == nil:
-		return true, fmt.Errorf("redis: subscribe to wake-ups: no answer within %v", retryFor)
+		return true, fmt.Errorf("redis: subscribe to wake-ups: no answer within %v", exchange.RetryFor)
 	}
-	return true, fmt.Errorf("redis: subscribe to wake-ups: %w", translate(ctx, w.failure))
+	return true, fmt.Errorf("redis: subscribe to wake-ups: %w", exchange.Translate(ctx, w.failure))
 }
 
 // maintain places the channels that wait, each when its time has come, until the context
@@ -200,7 +201,7 @@ func (w *wakeups) due(now time.Time) (channels []string, wait time.Duration) {
 func (w *wakeups) place(ctx context.Context, channels []string) {
 	groups := make(map[goredis.UniversalClient][]string)
 	for _, channel := range channels {
-		server, err := w.store.master(ctx, channel)
+		server, err := w.store.link.Master(ctx, channel)
 		if err != nil {
 			w.mu.Lock()
 			w.retry(ctx, channel, err)
@@ -238,14 +239,14 @@ func (w *wakeups) retry(ctx context.Context, channel string, err error) {
 	w.waits[channel], w.waiting[channel] = wait, time.Now().Add(wait)
 	if err != nil {
 		w.failure = err
-		w.endTry(channel, !retryable(err))
+		w.endTry(channel, !exchange.Retryable(err))
 		if wait > silentWait && !w.reported && ctx.Err() == nil {
 			w.reported = true
 			w.store.logger.Warn("wake-ups are interrupted; until they are back, the shards of these channels are polled",
 				"channels", len(w.waits), "one", channel, "error", err.Error())
 		}
 	}
-	w.store.reload(ctx)
+	w.store.link.Reload(ctx)
 	select {
 	case w.unplaced <- struct{}{}:
 	default:

@@ -1,4 +1,4 @@
-package redis
+package exchange
 
 import (
 	"context"
@@ -13,12 +13,13 @@ import (
 
 // heldExchanges is the server of a client that answers nothing until it is opened.
 type heldExchanges struct {
-	answers
 	open chan struct{}
 	mu   sync.Mutex
 	// calls has the number of commands of each exchange.
 	calls []int
 }
+
+func (*heldExchanges) DialHook(next goredis.DialHook) goredis.DialHook { return next }
 
 func (h *heldExchanges) take(cmds ...goredis.Cmder) error {
 	h.mu.Lock()
@@ -43,11 +44,10 @@ func TestPushesShareAnExchange(t *testing.T) {
 		defer client.Close()
 		server := &heldExchanges{open: make(chan struct{})}
 		client.AddHook(server)
-		store := New(client, Options{})
-		store.server.done.Store(true)
+		l := New(client, 0, 0)
 		push := func() {
-			if o := store.runCoalesced(t.Context(), call{command: "ping"}); o.err != nil {
-				t.Error(o.err)
+			if o := l.RunCoalesced(t.Context(), Call{Command: "ping"}); o.Err != nil {
+				t.Error(o.Err)
 			}
 		}
 		var pushing sync.WaitGroup

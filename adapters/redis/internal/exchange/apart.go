@@ -1,4 +1,4 @@
-package redis
+package exchange
 
 import (
 	"context"
@@ -8,62 +8,43 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-var errStraggler = errors.New("redis: one server has not answered, long after another call was answered; check that server")
+// ErrStraggler is the error of a call whose server did not answer long after another had.
+var ErrStraggler = errors.New("redis: one server has not answered, long after another call was answered; check that server")
 
-// How calls that go to each server separately are sent, and how long they wait.
-type apart struct {
-	// most is the largest number of calls in one exchange.
-	most int
-	// patience is how long a server may take once another has answered. It is also how long refused
+// Apart is how calls that go to each server separately are sent, and how long they wait.
+type Apart struct {
+	// Most is the largest number of calls in one exchange.
+	Most int
+	// Patience is how long a server may take once another has answered. It is also how long refused
 	// calls are repeated, as for a slot that moves, once the server has answered the others.
-	patience time.Duration
+	Patience time.Duration
 }
-
-// Limits for read-only calls: plain commands, which let a server answer others in between, and
-// scripts. Inspection gives up on a slow server sooner than job processing does.
-var (
-	plainApart  = apart{most: 1000, patience: lookPatience}
-	scriptApart = apart{most: shardsPerExchange, patience: lookPatience}
-)
-
-const lookPatience = 400 * time.Millisecond
 
 // slowAnswers is the factor by which the duration of an answer lengthens the patience for the next
 // one.
 const slowAnswers = 4
 
-// runApart runs scripts in any order, separately for each server. A server that does not answer in
+// RunApart runs calls in any order, separately for each server. A server that does not answer in
 // time, although another does, holds up nothing: only its own calls fail. The same holds for a
 // call that its server keeps refusing.
-func (s *Store) runApart(ctx context.Context, calls []call) []outcome {
-	return s.runApartBy(ctx, apart{most: shardsPerExchange, patience: longestPatience}, calls)
-}
-
-// runApartBy is runApart with exchanges of another size and another patience.
-func (s *Store) runApartBy(ctx context.Context, by apart, calls []call) []outcome {
-	if len(calls) == 0 {
-		return nil
-	}
-	if err := s.readyFor(ctx, calls); err != nil {
-		return failed(len(calls), err)
-	}
+func (s *Link) RunApart(ctx context.Context, by Apart, calls []Call) []Outcome {
 	if ctx.Err() != nil {
-		return failed(len(calls), translate(ctx, ctx.Err()))
+		return Failed(len(calls), Translate(ctx, ctx.Err()))
 	}
-	outcomes := failed(len(calls), errStraggler)
+	outcomes := Failed(len(calls), ErrStraggler)
 	var all []func(report func([]answer))
 	for _, group := range s.byServer(ctx, calls) {
-		all = append(all, func(report func([]answer)) { s.exchangeBy(ctx, by.most, group, report) })
+		all = append(all, func(report func([]answer)) { s.exchangeBy(ctx, by.Most, group, report) })
 	}
-	err := together(ctx, s.workers, by.patience, all, func(answers []answer) (bool, error) {
+	err := Together(ctx, s.Workers, by.Patience, all, func(answers []answer) (bool, error) {
 		for _, a := range answers {
-			outcomes[a.at] = a.outcome
+			outcomes[a.at] = a.Outcome
 		}
 		return len(answers) > 0, nil
 	})
 	for i := range outcomes {
-		if outcomes[i].err == errStraggler {
-			outcomes[i].err = err
+		if outcomes[i].Err == ErrStraggler {
+			outcomes[i].Err = err
 		}
 	}
 	return outcomes
@@ -71,7 +52,7 @@ func (s *Store) runApartBy(ctx context.Context, by apart, calls []call) []outcom
 
 // exchanging is calls that are sent together, to one server of a Cluster if it is known.
 type exchanging struct {
-	calls []call
+	calls []Call
 	// at are the positions of the calls among those of their caller.
 	at []int
 	// servers are the calls' destinations: nil without a Cluster, and nil for a call whose server is
@@ -82,12 +63,12 @@ type exchanging struct {
 // answer is the outcome of a call, and its position.
 type answer struct {
 	at int
-	outcome
+	Outcome
 }
 
 // byServer returns the calls that go to each server of a Cluster. Calls whose server is not known
 // are kept together.
-func (s *Store) byServer(ctx context.Context, calls []call) []*exchanging {
+func (s *Link) byServer(ctx context.Context, calls []Call) []*exchanging {
 	servers := s.serversOf(ctx, calls)
 	if servers == nil {
 		return []*exchanging{newExchanging(calls, nil)}
@@ -105,17 +86,17 @@ func (s *Store) byServer(ctx context.Context, calls []call) []*exchanging {
 	return all
 }
 
-// together runs functions at once and passes their reports to take, one at a time. Once take has
+// Together runs functions at once and passes their reports to take, one at a time. Once take has
 // returned that a report is an answer, the other reports must come within a patience; otherwise
-// together returns errStraggler. The patience grows by slowAnswers times the duration of the
-// answer, since on a busy machine all servers are slow. together returns nil once all functions
+// Together returns ErrStraggler. The patience grows by slowAnswers times the duration of the
+// answer, since on a busy machine all servers are slow. Together returns nil once all functions
 // have ended, or the error of take or of the context if that comes first. The reports of functions
 // that still run then are dropped.
-func together[T any](ctx context.Context, pool workerPool, longest time.Duration, all []func(report func(T)), take func(T) (answered bool, err error)) error {
+func Together[T any](ctx context.Context, pool workerPool, longest time.Duration, all []func(report func(T)), take func(T) (answered bool, err error)) error {
 	reports, ended, gone := make(chan T), make(chan struct{}, len(all)), make(chan struct{})
 	defer close(gone)
 	for _, run := range all {
-		pool.do(func() {
+		pool.Do(func() {
 			run(func(report T) {
 				select {
 				case reports <- report:
@@ -135,14 +116,14 @@ func together[T any](ctx context.Context, pool workerPool, longest time.Duration
 				return err
 			}
 			if answered {
-				late.Reset(patience(ctx, longest+slowAnswers*time.Since(began)))
+				late.Reset(Patience(ctx, longest+slowAnswers*time.Since(began)))
 			}
 		case <-ended:
 			open--
 		case <-late.C:
-			return errStraggler
+			return ErrStraggler
 		case <-ctx.Done():
-			return translate(ctx, ctx.Err())
+			return Translate(ctx, ctx.Err())
 		}
 	}
 	return nil

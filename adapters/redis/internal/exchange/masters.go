@@ -1,4 +1,4 @@
-package redis
+package exchange
 
 import (
 	"context"
@@ -17,6 +17,10 @@ const (
 	mostAskings    = 8
 	askingPatience = 2 * time.Minute
 )
+
+// ListPatience is how long a caller waits for a Cluster's server to name the masters, or for the
+// one that has the list of queues, before it does without.
+const ListPatience = 200 * time.Millisecond
 
 // mastersList is the masters of a Cluster as it has last named them.
 type mastersList struct {
@@ -61,7 +65,7 @@ func (m *mastersList) ask(pool workerPool, masters func() ([]goredis.UniversalCl
 			m.asking = make(map[int]time.Time)
 		}
 		m.asking[begun] = time.Now()
-		pool.do(func() {
+		pool.Do(func() {
 			all, err := masters()
 			m.hear(begun, all, err)
 		})
@@ -88,20 +92,20 @@ func (m *mastersList) hear(begun int, all []goredis.UniversalClient, err error) 
 	}
 }
 
-// masters returns a client for each server that takes writes. The client of a Cluster asks any of
-// its servers which these are. If that server does not answer soon, masters returns those that
+// Masters returns a client for each server that takes writes. The client of a Cluster asks any of
+// its servers which these are. If that server does not answer soon, Masters returns those that
 // were seen last, and if none were seen, another server is asked. The list is the store's own, and
 // callers must not change it.
-func (s *Store) masters(ctx context.Context) ([]goredis.UniversalClient, error) {
+func (s *Link) Masters(ctx context.Context) ([]goredis.UniversalClient, error) {
 	cluster, ok := s.client.(*goredis.ClusterClient)
 	if !ok {
 		return []goredis.UniversalClient{s.client}, nil
 	}
 	seen, known := s.cluster.seen()
-	again := time.NewTicker(listPatience)
+	again := time.NewTicker(ListPatience)
 	defer again.Stop()
 	for {
-		named := s.cluster.ask(s.workers, func() ([]goredis.UniversalClient, error) {
+		named := s.cluster.ask(s.Workers, func() ([]goredis.UniversalClient, error) {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askingPatience)
 			defer cancel()
 			return mastersOf(ctx, cluster)

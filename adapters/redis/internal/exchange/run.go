@@ -1,4 +1,4 @@
-package redis
+package exchange
 
 import (
 	"context"
@@ -9,25 +9,25 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// call is a script to run, or a plain command that reads.
-type call struct {
-	script *script
-	// command is the name of the plain command of a call without a script.
-	command string
-	keys    []any // texts
-	args    []any
-	// noRetry forbids the client to repeat it after an error of unknown outcome.
-	noRetry bool
-	// size is the number of bytes in a push's entries, and entries their number.
-	size, entries int
-	// durable calls wait for replicas, if the store has WaitReplicas.
-	durable bool
+// Call is a script to run, or a plain command that reads.
+type Call struct {
+	Script *Script
+	// Command is the name of the plain command of a call without a script.
+	Command string
+	Keys    []any // texts
+	Args    []any
+	// NoRetry forbids the client to repeat it after an error of unknown outcome.
+	NoRetry bool
+	// Size is the number of bytes in a push's entries, and Entries their number.
+	Size, Entries int
+	// Durable calls wait for replicas, if the store has WaitReplicas.
+	Durable bool
 }
 
-// outcome is the result of a call.
-type outcome struct {
-	value any
-	err   error
+// Outcome is the result of a call.
+type Outcome struct {
+	Value any
+	Err   error
 }
 
 // noRetryCmd is a command that the client does not repeat.
@@ -39,54 +39,33 @@ func (noRetryCmd) NoRetry() bool { return true }
 // How long a call is repeated that the server has refused without running it, and the wait in
 // between, which doubles.
 const (
-	retryFor     = 5 * time.Second
+	RetryFor     = 5 * time.Second
 	firstBackoff = 2 * time.Millisecond
 	lastBackoff  = 100 * time.Millisecond
 )
 
-// run runs one script.
-func (s *Store) run(ctx context.Context, c call) (any, error) {
-	o := s.runAll(ctx, []call{c})[0]
-	return o.value, o.err
-}
-
-// runAll runs scripts in one exchange with each server they concern, in any order. It returns when
-// the context ends, whatever the server does.
-func (s *Store) runAll(ctx context.Context, calls []call) []outcome {
-	if err := s.readyFor(ctx, calls); err != nil {
-		return failed(len(calls), err)
-	}
-	if len(calls) == 0 {
-		return nil
-	}
-	outcomes, err := await(ctx, s.workers, func() []outcome { return s.exchangeShared(ctx, calls) })
-	if err != nil {
-		return failed(len(calls), err)
-	}
-	return outcomes
-}
-
-func failed(n int, err error) []outcome {
-	outcomes := make([]outcome, n)
+// Failed returns the outcomes of n calls that all failed for the same reason.
+func Failed(n int, err error) []Outcome {
+	outcomes := make([]Outcome, n)
 	for i := range outcomes {
-		outcomes[i].err = err
+		outcomes[i].Err = err
 	}
 	return outcomes
 }
 
-// exchange sends calls until each has run or failed.
-func (s *Store) exchange(ctx context.Context, calls []call) []outcome {
-	outcomes := make([]outcome, len(calls))
+// exchangeNow sends calls until each has run or failed.
+func (s *Link) exchangeNow(ctx context.Context, calls []Call) []Outcome {
+	outcomes := make([]Outcome, len(calls))
 	s.exchangeBy(ctx, len(calls), newExchanging(calls, s.serversOf(ctx, calls)), func(answers []answer) {
 		for _, a := range answers {
-			outcomes[a.at] = a.outcome
+			outcomes[a.at] = a.Outcome
 		}
 	})
 	return outcomes
 }
 
 // newExchanging returns calls that are sent together, in their order.
-func newExchanging(calls []call, servers []goredis.UniversalClient) *exchanging {
+func newExchanging(calls []Call, servers []goredis.UniversalClient) *exchanging {
 	x := &exchanging{calls: calls, at: make([]int, len(calls)), servers: servers}
 	for i := range x.at {
 		x.at[i] = i
@@ -98,8 +77,8 @@ func newExchanging(calls []call, servers []goredis.UniversalClient) *exchanging 
 // script that the server does not know is sent in full. A script that it refused without running
 // it is sent again after a while. Each time all open calls have been sent, exchangeBy reports
 // those that have run or failed.
-func (s *Store) exchangeBy(ctx context.Context, most int, x *exchanging, report func([]answer)) {
-	outcomes, open := make([]outcome, len(x.calls)), make([]int, len(x.calls))
+func (s *Link) exchangeBy(ctx context.Context, most int, x *exchanging, report func([]answer)) {
+	outcomes, open := make([]Outcome, len(x.calls)), make([]int, len(x.calls))
 	for i := range open {
 		open[i] = i
 	}
@@ -114,12 +93,12 @@ func (s *Store) exchangeBy(ctx context.Context, most int, x *exchanging, report 
 		refused := false
 		unknown = false
 		for _, i := range open {
-			switch err := outcomes[i].err; {
+			switch err := outcomes[i].Err; {
 			case goredis.HasErrorPrefix(err, "NOSCRIPT"):
 				unknown, left = true, append(left, i)
-			case retryable(err) && (until.IsZero() || time.Now().Before(until)) && ctx.Err() == nil:
+			case Retryable(err) && (until.IsZero() || time.Now().Before(until)) && ctx.Err() == nil:
 				if until.IsZero() {
-					until = time.Now().Add(retryFor)
+					until = time.Now().Add(RetryFor)
 				}
 				refused, left = true, append(left, i)
 			default:
@@ -135,22 +114,22 @@ func (s *Store) exchangeBy(ctx context.Context, most int, x *exchanging, report 
 }
 
 // given returns the outcomes of some of the calls as their caller is to get them.
-func (x *exchanging) given(ctx context.Context, some []int, outcomes []outcome) []answer {
+func (x *exchanging) given(ctx context.Context, some []int, outcomes []Outcome) []answer {
 	answers := make([]answer, len(some))
 	for k, i := range some {
-		err := translate(ctx, x.calls[i].script.locate(outcomes[i].err))
-		answers[k] = answer{x.at[i], outcome{value: outcomes[i].value, err: err}}
+		err := Translate(ctx, x.calls[i].Script.Locate(outcomes[i].Err))
+		answers[k] = answer{x.at[i], Outcome{Value: outcomes[i].Value, Err: err}}
 	}
 	return answers
 }
 
 // send sends the open calls, by themselves or as a pipeline.
-func (s *Store) send(ctx context.Context, calls []call, open []int, outcomes []outcome, full bool) {
-	if s.replicas > 0 && calls[open[0]].durable {
+func (s *Link) send(ctx context.Context, calls []Call, open []int, outcomes []Outcome, full bool) {
+	if s.replicas > 0 && calls[open[0]].Durable {
 		s.sendDurably(ctx, calls, open, outcomes, full)
 		return
 	}
-	if sizeOf(calls, open) < largePush || !s.sendLarge(ctx, calls, open, outcomes, full) {
+	if sizeOf(calls, open) < LargePush || !s.sendLarge(ctx, calls, open, outcomes, full) {
 		sendBy(ctx, s.client, calls, open, outcomes, full)
 	}
 }
@@ -161,14 +140,14 @@ type sender interface {
 	Pipeline() goredis.Pipeliner
 }
 
-func sendBy(ctx context.Context, by sender, calls []call, open []int, outcomes []outcome, full bool) {
+func sendBy(ctx context.Context, by sender, calls []Call, open []int, outcomes []Outcome, full bool) {
 	cmds := make([]*goredis.Cmd, len(open))
 	var pipe goredis.Pipeliner
 	if len(open) > 1 {
 		pipe = by.Pipeline()
 	}
 	for k, i := range open {
-		cmds[k] = command(ctx, &calls[i], full)
+		cmds[k] = Command(ctx, &calls[i], full)
 		if pipe != nil {
 			_ = pipe.Process(ctx, calls[i].cmder(cmds[k]))
 		} else {
@@ -179,34 +158,48 @@ func sendBy(ctx context.Context, by sender, calls []call, open []int, outcomes [
 		_, _ = pipe.Exec(ctx)
 	}
 	for k, i := range open {
-		outcomes[i].value, outcomes[i].err = cmds[k].Result()
+		outcomes[i].Value, outcomes[i].Err = cmds[k].Result()
+	}
+}
+
+// RunOn runs a call on the given server, and again while the server refuses it without running it.
+func RunOn(ctx context.Context, server sender, c Call) (any, error) {
+	full := false
+	for wait, until := firstBackoff, time.Now().Add(RetryFor); ; wait = min(2*wait, lastBackoff) {
+		cmd := Command(ctx, &c, full)
+		err := server.Process(ctx, cmd)
+		if goredis.HasErrorPrefix(err, "NOSCRIPT") && !full {
+			full = true
+		} else if !Retryable(err) || time.Now().After(until) || !sleep(ctx, wait) {
+			return cmd.Val(), Translate(ctx, c.Script.Locate(cmd.Err()))
+		}
 	}
 }
 
 // cmder returns the call's command in the form that the client runs.
-func (c *call) cmder(cmd *goredis.Cmd) goredis.Cmder {
-	if c.noRetry {
+func (c *Call) cmder(cmd *goredis.Cmd) goredis.Cmder {
+	if c.NoRetry {
 		return noRetryCmd{cmd}
 	}
 	return cmd
 }
 
-// command returns EVALSHA, or EVAL with the full text, or the plain command.
-func command(ctx context.Context, c *call, full bool) *goredis.Cmd {
-	if c.script == nil {
-		args := make([]any, 1, 1+len(c.keys)+len(c.args))
-		args[0] = c.command
-		cmd := goredis.NewCmd(ctx, append(append(args, c.keys...), c.args...)...)
+// Command returns EVALSHA, or EVAL with the full text, or the plain command.
+func Command(ctx context.Context, c *Call, full bool) *goredis.Cmd {
+	if c.Script == nil {
+		args := make([]any, 1, 1+len(c.Keys)+len(c.Args))
+		args[0] = c.Command
+		cmd := goredis.NewCmd(ctx, append(append(args, c.Keys...), c.Args...)...)
 		cmd.SetFirstKeyPos(1)
 		return ofOneServer(cmd)
 	}
-	args := make([]any, 3, 3+len(c.keys)+len(c.args))
-	args[0], args[1], args[2] = "evalsha", c.script.sha, len(c.keys)
+	args := make([]any, 3, 3+len(c.Keys)+len(c.Args))
+	args[0], args[1], args[2] = "evalsha", c.Script.SHA, len(c.Keys)
 	if full {
-		args[0], args[1] = "eval", c.script.text
+		args[0], args[1] = "eval", c.Script.Text
 	}
-	args = append(args, c.keys...)
-	cmd := goredis.NewCmd(ctx, append(args, c.args...)...)
+	args = append(args, c.Keys...)
+	cmd := goredis.NewCmd(ctx, append(args, c.Args...)...)
 	cmd.SetFirstKeyPos(3)
 	return ofOneServer(cmd)
 }
@@ -219,8 +212,8 @@ func ofOneServer[C goredis.Cmder](cmd C) C {
 	return cmd
 }
 
-// ask runs a plain command that reads one key, and returns it.
-func ask[C goredis.Cmder](ctx context.Context, s *Store, cmd C) C {
+// Ask runs a plain command that reads one key, and returns it.
+func Ask[C goredis.Cmder](ctx context.Context, s *Link, cmd C) C {
 	_ = s.client.Process(ctx, ofOneServer(cmd)) // the command has the error too
 	return cmd
 }
@@ -245,7 +238,8 @@ var retryablePrefixes = []string{"TRYAGAIN", "LOADING", "MASTERDOWN", "CLUSTERDO
 // store's scripts read before they write, so they have not written.
 const notLocal = "access a non local key"
 
-func retryable(err error) bool {
+// Retryable reports whether an error is a refusal of a call that was not run.
+func Retryable(err error) bool {
 	if err == nil {
 		return false
 	}

@@ -1,4 +1,4 @@
-package redis
+package exchange
 
 import (
 	"context"
@@ -10,12 +10,12 @@ import (
 
 // sendDurably sends calls as send does, and then waits for the replicas of each server on the same
 // connection: WAIT counts only the writes of its connection.
-func (s *Store) sendDurably(ctx context.Context, calls []call, open []int, outcomes []outcome, full bool) {
+func (s *Link) sendDurably(ctx context.Context, calls []Call, open []int, outcomes []Outcome, full bool) {
 	groups := make(map[goredis.UniversalClient][]int)
 	for _, i := range open {
-		server, err := s.master(ctx, calls[i].keys[0].(string))
+		server, err := s.Master(ctx, calls[i].Keys[0].(string))
 		if err != nil {
-			outcomes[i] = outcome{err: err}
+			outcomes[i] = Outcome{Err: err}
 			continue
 		}
 		groups[server] = append(groups[server], i)
@@ -27,8 +27,8 @@ func (s *Store) sendDurably(ctx context.Context, calls []call, open []int, outco
 	sent.Wait()
 }
 
-// master returns the client that connects to the server of a key.
-func (s *Store) master(ctx context.Context, key string) (goredis.UniversalClient, error) {
+// Master returns the client that connects to the server of a key.
+func (s *Link) Master(ctx context.Context, key string) (goredis.UniversalClient, error) {
 	if cluster, ok := s.client.(*goredis.ClusterClient); ok {
 		return cluster.MasterForKey(ctx, key)
 	}
@@ -36,25 +36,25 @@ func (s *Store) master(ctx context.Context, key string) (goredis.UniversalClient
 }
 
 // sendAndWait sends calls to one server. A call that too few replicas have confirmed fails.
-func (s *Store) sendAndWait(
-	ctx context.Context, server goredis.UniversalClient, calls []call, group []int, outcomes []outcome, full bool,
+func (s *Link) sendAndWait(
+	ctx context.Context, server goredis.UniversalClient, calls []Call, group []int, outcomes []Outcome, full bool,
 ) {
 	pipe := server.Pipeline()
 	cmds := make([]*goredis.Cmd, len(group))
 	for k, i := range group {
-		cmds[k] = command(ctx, &calls[i], full)
+		cmds[k] = Command(ctx, &calls[i], full)
 		_ = pipe.Process(ctx, calls[i].cmder(cmds[k]))
 	}
 	wait := goredis.NewIntCmd(ctx, "wait", s.replicas, s.waitTimeout.Milliseconds())
 	_ = pipe.Process(ctx, wait)
 	_, _ = pipe.Exec(ctx)
 	for k, i := range group {
-		outcomes[i].value, outcomes[i].err = cmds[k].Result()
-		if have, err := wait.Result(); outcomes[i].err == nil && (err != nil || have < int64(s.replicas)) {
-			outcomes[i].err = fmt.Errorf("the master has stored the write, but only %d of %d replicas confirmed it within %v; a failover may lose it",
+		outcomes[i].Value, outcomes[i].Err = cmds[k].Result()
+		if have, err := wait.Result(); outcomes[i].Err == nil && (err != nil || have < int64(s.replicas)) {
+			outcomes[i].Err = fmt.Errorf("the master has stored the write, but only %d of %d replicas confirmed it within %v; a failover may lose it",
 				have, s.replicas, s.waitTimeout)
 			if err != nil {
-				outcomes[i].err = fmt.Errorf("%w: %v", outcomes[i].err, err)
+				outcomes[i].Err = fmt.Errorf("%w: %v", outcomes[i].Err, err)
 			}
 		}
 	}

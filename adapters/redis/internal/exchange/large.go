@@ -1,4 +1,4 @@
-package redis
+package exchange
 
 import (
 	"context"
@@ -8,10 +8,10 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// largePush is the number of bytes from which a push is large. Large pushes have a share of the
+// LargePush is the number of bytes from which a push is large. Large pushes have a share of the
 // client's connections, and smaller ones wait for none of them. Each is sent on a connection that
 // no other call gets if the server refuses the push.
-const largePush = 16 << 10
+const LargePush = 16 << 10
 
 // newLargeShare returns the semaphore that a large push holds while it is sent. It has half of the
 // connections to a server, so that small pushes, turns and reads always find others. The servers of
@@ -33,39 +33,39 @@ func newLargeShare(client goredis.UniversalClient) chan struct{} {
 }
 
 // sizeOf returns the bytes of entries in the calls at the given positions.
-func sizeOf(calls []call, some []int) (size int) {
+func sizeOf(calls []Call, some []int) (size int) {
 	for _, i := range some {
-		size += calls[i].size
+		size += calls[i].Size
 	}
 	return size
 }
 
-// exchangeShared is exchangeReadable, except that a large push waits until fewer others are under
-// way than have a share.
-func (s *Store) exchangeShared(ctx context.Context, calls []call) []outcome {
+// Run sends calls until each has run or failed. A large push waits until fewer others are
+// under way than have a share.
+func (s *Link) Run(ctx context.Context, calls []Call) []Outcome {
 	size := 0
 	for i := range calls {
-		size += calls[i].size
+		size += calls[i].Size
 	}
-	if size < largePush {
-		return s.exchangeReadable(ctx, calls)
+	if size < LargePush {
+		return s.exchangeNow(ctx, calls)
 	}
 	select {
 	case s.large <- struct{}{}:
 	case <-ctx.Done():
-		return failed(len(calls), translate(ctx, ctx.Err()))
+		return Failed(len(calls), Translate(ctx, ctx.Err()))
 	}
 	defer func() { <-s.large }()
-	return s.exchangeReadable(ctx, calls)
+	return s.exchangeNow(ctx, calls)
 }
 
 // sendLarge sends calls on a connection of their own, and reports whether it did. A server that
 // refuses the size of a payload closes the connection after its reply, which the client takes for
 // any other error. The next user of that connection would lose its call. So sendLarge waits for
 // the end.
-func (s *Store) sendLarge(ctx context.Context, calls []call, open []int, outcomes []outcome, full bool) bool {
+func (s *Link) sendLarge(ctx context.Context, calls []Call, open []int, outcomes []Outcome, full bool) bool {
 	client := s.client
-	if s.onCluster() && len(open) == 1 {
+	if s.OnCluster() && len(open) == 1 {
 		client = s.serverOf(ctx, &calls[open[0]])
 	}
 	server, one := client.(*goredis.Client)
@@ -75,9 +75,9 @@ func (s *Store) sendLarge(ctx context.Context, calls []call, open []int, outcome
 	conn := server.Conn()
 	defer conn.Close()
 	sendBy(ctx, conn, calls, open, outcomes, full)
-	if slices.ContainsFunc(open, func(i int) bool { return goredis.HasErrorPrefix(outcomes[i].err, "Protocol error") }) {
+	if slices.ContainsFunc(open, func(i int) bool { return goredis.HasErrorPrefix(outcomes[i].Err, "Protocol error") }) {
 		conn.Ping(ctx)
 	}
-	err := outcomes[open[0]].err
-	return !s.onCluster() || !goredis.HasErrorPrefix(err, "MOVED") && !goredis.HasErrorPrefix(err, "ASK") // which the Cluster client follows
+	err := outcomes[open[0]].Err
+	return !s.OnCluster() || !goredis.HasErrorPrefix(err, "MOVED") && !goredis.HasErrorPrefix(err, "ASK") // which the Cluster client follows
 }

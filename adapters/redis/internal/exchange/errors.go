@@ -1,13 +1,15 @@
-package redis
+package exchange
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/redis/internal/record"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
 )
@@ -26,21 +28,15 @@ var permanentErrors = []struct{ prefix, advice string }{
 	{"Error compiling script", "use Redis 7.0 or later, or Valkey"},
 }
 
-// ErrTorn reports a shard with contradictory keys. It is wrapped by an error of unknown outcome.
-//
-// One cause is a failover during the migration of the shard's slot: two masters of a Cluster then
-// have keys of the shard, and a call misses a key that another key refers to. Another cause is a
-// declared shard whose record is gone. The queue's other shards continue to work.
-// docs/operations/redis.md describes the repair. If a key is only lost, the store sets its record
-// aside instead.
+// ErrTorn reports a shard with contradictory keys. It is documented in package redis.
 var ErrTorn = errors.New("the keys of a shard contradict each other, as after a failover during the migration of its slot; docs/operations/redis.md describes the repair")
 
 // luaFault is in the error of one of the store's scripts that misses something that another key
 // refers to, and does not check for it.
 var luaFault = regexp.MustCompile(`attempt to |bad argument #`)
 
-// advice returns the cure for a permanent error, and "" for any other error.
-func advice(err error) string {
+// Advice returns the cure for a permanent error, and "" for any other error.
+func Advice(err error) string {
 	for _, e := range permanentErrors {
 		if goredis.HasErrorPrefix(err, e.prefix) {
 			return e.advice
@@ -49,9 +45,9 @@ func advice(err error) string {
 	return ""
 }
 
-// translate returns the port's error for an error of the driver. An error of unknown outcome keeps
+// Translate returns the port's error for an error of the driver. An error of unknown outcome keeps
 // its text, and of its type only whether the server was reached.
-func translate(ctx context.Context, err error) error {
+func Translate(ctx context.Context, err error) error {
 	switch {
 	case err == nil || errors.Is(err, goredis.Nil):
 		return nil
@@ -61,14 +57,41 @@ func translate(ctx context.Context, err error) error {
 	if ended := storekit.Interrupted(ctx, err); ended != nil {
 		return fmt.Errorf("redis: %w", ended)
 	}
-	if what := advice(err); what != "" {
+	if what := Advice(err); what != "" {
 		return fmt.Errorf("%w: the error of Redis is %q; %s", ports.ErrUnusable, err.Error(), what)
 	}
-	if m := damagedRecord.FindStringSubmatch(err.Error()); m != nil && !broken(err) {
+	if m := damagedRecord.FindStringSubmatch(err.Error()); m != nil && !Broken(err) {
 		return newDamagedError(m, err)
 	}
-	if !broken(err) && luaFault.MatchString(err.Error()) {
+	if !Broken(err) && luaFault.MatchString(err.Error()) {
 		return fmt.Errorf("redis: %w: %v", ErrTorn, err)
 	}
 	return storekit.UnknownOutcome("redis", err)
+}
+
+// damagedRecord matches the error of a script that can't read the record of an id: place and id, in
+// hex, and whether a part of it is missing.
+var damagedRecord = regexp.MustCompile(`damaged: ([qckd]) ([0-9a-f]*) (missing: )?`)
+
+// DamagedError is the error of a script that can't read a record, or misses a part of it, and so
+// has written nothing.
+type DamagedError struct {
+	Place, ID string
+	Text      string
+	// Missing is true if a part is missing.
+	Missing bool
+}
+
+// newDamagedError returns the error for the parts that damagedRecord has matched.
+func newDamagedError(found []string, err error) error {
+	id, badHex := hex.DecodeString(found[2])
+	if badHex != nil {
+		return fmt.Errorf("redis: %v", err)
+	}
+	return &DamagedError{Place: found[1], ID: string(id), Text: err.Error(), Missing: found[3] != ""}
+}
+
+// Error implements error.
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("redis: the %s record of id %q can't be read: %s", record.Places[e.Place], e.ID, e.Text)
 }

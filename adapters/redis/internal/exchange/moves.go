@@ -1,4 +1,4 @@
-package redis
+package exchange
 
 import (
 	"context"
@@ -9,25 +9,25 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// reload has the client ask a Cluster again, in the background and at most every 200 ms, which
+// Reload has the client ask a Cluster again, in the background and at most every 200 ms, which
 // server has which slots.
-func (s *Store) reload(ctx context.Context) {
+func (s *Link) Reload(ctx context.Context) {
 	if cluster, ok := s.client.(*goredis.ClusterClient); ok {
 		cluster.ReloadState(ctx)
 	}
 }
 
-// noteMoves has the client read the slot map again if a call did not reach its server, or found
+// NoteMoves has the client read the slot map again if a call did not reach its server, or found
 // that a slot has moved. By itself the client reads the map once a minute, and when it repeats a
 // call. Calls that are sent once would fail until then after a failover.
-func (s *Store) noteMoves(ctx context.Context, err error) {
-	if err != nil && (broken(err) || goredis.HasErrorPrefix(err, "MOVED")) {
-		s.reload(ctx)
+func (s *Link) NoteMoves(ctx context.Context, err error) {
+	if err != nil && (Broken(err) || goredis.HasErrorPrefix(err, "MOVED")) {
+		s.Reload(ctx)
 	}
 }
 
-// broken reports whether an error is no reply of a server, such as a failed dial.
-func broken(err error) bool {
+// Broken reports whether an error is no reply of a server, such as a failed dial.
+func Broken(err error) bool {
 	var reply goredis.Error
 	return !errors.Is(err, goredis.Nil) && !errors.As(err, &reply)
 }
@@ -53,7 +53,7 @@ func (replyError) RedisError() {}
 
 // serversOf returns the server of a Cluster that each call goes to. It is nil where that is not
 // known, or without a Cluster.
-func (s *Store) serversOf(ctx context.Context, calls []call) []goredis.UniversalClient {
+func (s *Link) serversOf(ctx context.Context, calls []Call) []goredis.UniversalClient {
 	if _, cluster := s.client.(*goredis.ClusterClient); !cluster {
 		return nil
 	}
@@ -65,8 +65,8 @@ func (s *Store) serversOf(ctx context.Context, calls []call) []goredis.Universal
 }
 
 // serverOf returns the server of a Cluster that a call goes to, or nil if that is not known.
-func (s *Store) serverOf(ctx context.Context, c *call) goredis.UniversalClient {
-	server, err := s.master(ctx, c.keys[0].(string))
+func (s *Link) serverOf(ctx context.Context, c *Call) goredis.UniversalClient {
+	server, err := s.Master(ctx, c.Keys[0].(string))
 	if err != nil {
 		return nil
 	}
@@ -75,11 +75,11 @@ func (s *Store) serverOf(ctx context.Context, c *call) goredis.UniversalClient {
 
 // followMoves has the client read the slot map again if a call did not reach its server. A call
 // that was not sent, and whose slot another server has by then, gets errMoved, which is repeated.
-func (s *Store) followMoves(ctx context.Context, x *exchanging, open []int, outcomes []outcome) {
+func (s *Link) followMoves(ctx context.Context, x *exchanging, open []int, outcomes []Outcome) {
 	var unsent []int
 	for _, i := range open {
-		s.noteMoves(ctx, outcomes[i].err)
-		if x.servers != nil && notDialled(outcomes[i].err) {
+		s.NoteMoves(ctx, outcomes[i].Err)
+		if x.servers != nil && notDialled(outcomes[i].Err) {
 			unsent = append(unsent, i)
 		}
 	}
@@ -87,7 +87,7 @@ func (s *Store) followMoves(ctx context.Context, x *exchanging, open []int, outc
 		moved := false
 		for _, i := range unsent {
 			if server := s.serverOf(ctx, &x.calls[i]); server != nil && server != x.servers[i] {
-				outcomes[i].err, x.servers[i], moved = errMoved, server, true
+				outcomes[i].Err, x.servers[i], moved = errMoved, server, true
 			}
 		}
 		if moved {

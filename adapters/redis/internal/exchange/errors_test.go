@@ -1,12 +1,9 @@
-package redis
+package exchange
 
 import (
-	"context"
 	"errors"
-	"net"
 	"strings"
 	"testing"
-	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -38,16 +35,16 @@ func TestErrorsAreTranslated(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := translate(t.Context(), tt.err); !errors.Is(got, tt.want) {
+			if got := Translate(t.Context(), tt.err); !errors.Is(got, tt.want) {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
 	}
-	if got := translate(t.Context(), goredis.Nil); got != nil {
+	if got := Translate(t.Context(), goredis.Nil); got != nil {
 		t.Errorf("nothing found gave %v", got)
 	}
 	var driver goredis.Error
-	if got := translate(t.Context(), serverError("ERR boom")); errors.As(got, &driver) || !strings.Contains(got.Error(), "boom") {
+	if got := Translate(t.Context(), serverError("ERR boom")); errors.As(got, &driver) || !strings.Contains(got.Error(), "boom") {
 		t.Errorf("got %v, want its text without its type", got)
 	}
 }
@@ -67,11 +64,11 @@ func TestRefusedScriptsAreKnown(t *testing.T) {
 		"NOREPLICAS Not enough good replicas to write.":                         true,
 		"MISCONF Redis is configured to save RDB snapshots, but":                true,
 	} {
-		if got := retryable(serverError(text)); got != want {
+		if got := Retryable(serverError(text)); got != want {
 			t.Errorf("%s: got %t, want %t", text, got, want)
 		}
 	}
-	if retryable(nil) || retryable(errors.New("TRYAGAIN")) {
+	if Retryable(nil) || Retryable(errors.New("TRYAGAIN")) {
 		t.Error("only what a server says is a refusal")
 	}
 }
@@ -93,29 +90,13 @@ func TestOutagesStayOutages(t *testing.T) {
 		"ERR max number of clients reached",
 		"ERR Script attempted to access a non local key in a cluster node",
 	} {
-		err := translate(t.Context(), serverError(text))
+		err := Translate(t.Context(), serverError(text))
 		if err == nil || storekit.HasKnownOutcome(err) {
 			t.Errorf("%s became %v, which says that nothing was written", text, err)
 		}
 	}
 	// An error that does not come from the server is none of the server's errors.
-	if err := translate(t.Context(), errors.New("WRONGPASS")); errors.Is(err, ports.ErrUnusable) {
+	if err := Translate(t.Context(), errors.New("WRONGPASS")); errors.Is(err, ports.ErrUnusable) {
 		t.Errorf("a text of somebody else became %v", err)
-	}
-}
-
-// A connection that takes too long is not the caller's deadline, and the error contains its
-// address.
-func TestATimeoutOfAConnectionNamesItsAddress(t *testing.T) {
-	client := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
-		return (&net.Dialer{Deadline: time.Now().Add(-time.Second)}).DialContext(ctx, network, addr)
-	}})
-	defer client.Close()
-	_, err := New(client, Options{}).Queues(t.Context())
-	if err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "127.0.0.1:1") {
-		t.Errorf("got %v; want an error that names 127.0.0.1:1 and is no deadline of the caller's", err)
-	}
-	if err != nil && ports.FailureOf(err) != ports.FailureUnreachable {
-		t.Errorf("%v is a failure of the kind %v, want %v", err, ports.FailureOf(err), ports.FailureUnreachable)
 	}
 }

@@ -1,4 +1,4 @@
-package redis
+package exchange
 
 import (
 	"context"
@@ -13,7 +13,7 @@ type workerPool chan func()
 // idleWorker is how long a goroutine without work is kept.
 const idleWorker = 100 * time.Millisecond
 
-func (c workerPool) do(work func()) {
+func (c workerPool) Do(work func()) {
 	select {
 	case c <- work:
 	default:
@@ -35,55 +35,55 @@ func (c workerPool) serve(work func()) {
 	}
 }
 
-// await returns the result of do, or the context's error if the context ends first. Then do
+// Await returns the result of do, or the context's error if the context ends first. Then do
 // continues in its goroutine and its result is dropped.
-func await[T any](ctx context.Context, c workerPool, do func() T) (T, error) {
+func Await[T any](ctx context.Context, c workerPool, do func() T) (T, error) {
 	var zero T
 	if err := ctx.Err(); err != nil {
-		return zero, translate(ctx, err)
+		return zero, Translate(ctx, err)
 	}
 	if ctx.Done() == nil {
 		return do(), nil
 	}
 	done := make(chan T, 1)
-	c.do(func() { done <- do() })
+	c.Do(func() { done <- do() })
 	select {
 	case v := <-done:
 		return v, nil
 	case <-ctx.Done():
-		return zero, translate(ctx, ctx.Err())
+		return zero, Translate(ctx, ctx.Err())
 	}
 }
 
-// flight is a call that is made once for all callers that want it meanwhile. It continues even if
+// Flight is a call that is made once for all callers that want it meanwhile. It continues even if
 // they have given up.
-type flight[T any] struct {
+type Flight[T any] struct {
 	mu    sync.Mutex
-	going *landing[T]
+	going *Landing[T]
 }
 
-// landing is the result of a flight, once done is closed.
-type landing[T any] struct {
+// Landing is the result of a flight, once Done is closed.
+type Landing[T any] struct {
 	began time.Time
-	done  chan struct{}
-	value T
+	Done  chan struct{}
+	Value T
 }
 
-// join begins the call, unless it is under way.
-func (f *flight[T]) join(c workerPool, do func() T) *landing[T] {
+// Join begins the call, unless it is under way.
+func (f *Flight[T]) Join(c workerPool, do func() T) *Landing[T] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.going != nil {
 		return f.going
 	}
-	l := &landing[T]{began: time.Now(), done: make(chan struct{})}
+	l := &Landing[T]{began: time.Now(), Done: make(chan struct{})}
 	f.going = l
-	c.do(func() {
-		l.value = do()
+	c.Do(func() {
+		l.Value = do()
 		f.mu.Lock()
 		f.going = nil
 		f.mu.Unlock()
-		close(l.done)
+		close(l.Done)
 	})
 	return l
 }

@@ -1,4 +1,4 @@
-package redis
+package exchange
 
 import (
 	"errors"
@@ -15,9 +15,9 @@ func TestPatienceGrowsWithWhatAnAnswerTook(t *testing.T) {
 		err           error
 	}{
 		"both at once":                      {time.Millisecond, 2 * time.Millisecond, nil},
-		"one hangs":                         {time.Millisecond, time.Minute, errStraggler},
+		"one hangs":                         {time.Millisecond, time.Minute, ErrStraggler},
 		"all are slow":                      {500 * time.Millisecond, 2 * time.Second, nil},
-		"one hangs where the other is slow": {500 * time.Millisecond, time.Minute, errStraggler},
+		"one hangs where the other is slow": {500 * time.Millisecond, time.Minute, ErrStraggler},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -26,7 +26,7 @@ func TestPatienceGrowsWithWhatAnAnswerTook(t *testing.T) {
 				}
 				all := []func(func(int)){after(tt.first), after(tt.second)}
 				answers := 0
-				err := together(t.Context(), make(workerPool), lookPatience, all, func(int) (bool, error) {
+				err := Together(t.Context(), make(workerPool), 400*time.Millisecond, all, func(int) (bool, error) {
 					answers++
 					return true, nil
 				})

@@ -1,4 +1,4 @@
-package redis
+package exchange
 
 import (
 	"context"
@@ -23,8 +23,8 @@ type coalescer struct {
 // waitingCall is a call that waits for its outcome, until its context ends.
 type waitingCall struct {
 	ctx  context.Context
-	call call
-	done chan outcome // buffered for one outcome
+	call Call
+	done chan Outcome // buffered for one outcome
 }
 
 const (
@@ -33,44 +33,45 @@ const (
 	coalesceSenders = 4
 	// coalesceCalls is the largest number of calls in one exchange, so that no call waits for long.
 	coalesceCalls = 64
-	// coalesceEntries bounds the entries of a push that is sent with others, and largePush its bytes.
+	// CoalesceEntries bounds the entries of a push that is sent with others, and LargePush its bytes.
 	// So a push that takes long, or that breaks its connection, fails alone, and one exchange has at
 	// most 1 MiB.
-	coalesceEntries = 16
+	CoalesceEntries = 16
 	// coalesceTimeout is how long an exchange may take, with a client that respects contexts. It is
 	// the sender's own, since no caller's deadline may end an exchange that others wait for.
 	coalesceTimeout = 10 * time.Second
 )
 
-// coalesces reports whether pushes may go together. On a Cluster they may not, since one server
+// Coalesces reports whether pushes may go together. On a Cluster they may not, since one server
 // that does not answer would hold up those for the others.
-func (s *Store) coalesces() bool {
+func (s *Link) Coalesces() bool {
 	_, single := s.client.(*goredis.Client)
 	return single
 }
 
-// runCoalesced runs a small call, with others that come at the same time.
-func (s *Store) runCoalesced(ctx context.Context, c call) outcome {
-	if err := s.ready(ctx); err != nil {
-		return outcome{err: err}
-	}
+// RunCoalesced runs a small call, with others that come at the same time.
+func (s *Link) RunCoalesced(ctx context.Context, c Call) Outcome {
 	if err := ctx.Err(); err != nil {
-		return outcome{err: translate(ctx, err)}
+		return Outcome{Err: Translate(ctx, err)}
 	}
-	g := &waitingCall{ctx: ctx, call: c, done: make(chan outcome, 1)}
+	g := &waitingCall{ctx: ctx, call: c, done: make(chan Outcome, 1)}
 	if s.pushes.add(g) {
 		sending := context.WithoutCancel(ctx)
-		s.workers.do(func() { s.sendWaiting(sending) })
+		s.Workers.Do(func() { s.sendWaiting(sending) })
 	}
 	select {
 	case o := <-g.done:
-		if retryable(o.err) || goredis.HasErrorPrefix(o.err, "NOSCRIPT") || isDamage(o.err) {
-			return s.runAll(ctx, []call{c})[0]
+		if Retryable(o.Err) || goredis.HasErrorPrefix(o.Err, "NOSCRIPT") {
+			all, err := Await(ctx, s.Workers, func() []Outcome { return s.Run(ctx, []Call{c}) })
+			if err != nil {
+				return Outcome{Err: err}
+			}
+			return all[0]
 		}
-		o.err = translate(ctx, c.script.locate(o.err))
+		o.Err = Translate(ctx, c.Script.Locate(o.Err))
 		return o
 	case <-ctx.Done():
-		return outcome{err: translate(ctx, ctx.Err())}
+		return Outcome{Err: Translate(ctx, ctx.Err())}
 	}
 }
 
@@ -102,17 +103,17 @@ func (p *coalescer) take() []*waitingCall {
 
 // sendWaiting sends the waiting calls until there are none left. It drops calls whose callers have
 // given up.
-func (s *Store) sendWaiting(ctx context.Context) {
+func (s *Link) sendWaiting(ctx context.Context) {
 	for taken := s.pushes.take(); taken != nil; taken = s.pushes.take() {
 		taken = slices.DeleteFunc(taken, func(g *waitingCall) bool { return g.ctx.Err() != nil })
 		if len(taken) == 0 {
 			continue
 		}
-		calls, open := make([]call, len(taken)), make([]int, len(taken))
+		calls, open := make([]Call, len(taken)), make([]int, len(taken))
 		for i, g := range taken {
 			calls[i], open[i] = g.call, i
 		}
-		outcomes := make([]outcome, len(taken))
+		outcomes := make([]Outcome, len(taken))
 		sending, cancel := context.WithTimeout(ctx, coalesceTimeout)
 		s.send(sending, calls, open, outcomes, false)
 		cancel()

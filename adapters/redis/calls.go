@@ -1,0 +1,70 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
+)
+
+// run runs one script.
+func (s *Store) run(ctx context.Context, c exchange.Call) (any, error) {
+	o := s.runAll(ctx, []exchange.Call{c})[0]
+	return o.Value, o.Err
+}
+
+// runAll runs scripts in one exchange with each server they concern, in any order. It returns when
+// the context ends, whatever the server does.
+func (s *Store) runAll(ctx context.Context, calls []exchange.Call) []exchange.Outcome {
+	if err := s.readyFor(ctx, calls); err != nil {
+		return exchange.Failed(len(calls), err)
+	}
+	if len(calls) == 0 {
+		return nil
+	}
+	outcomes, err := exchange.Await(ctx, s.link.Workers, func() []exchange.Outcome { return s.exchangeReadable(ctx, calls) })
+	if err != nil {
+		return exchange.Failed(len(calls), err)
+	}
+	return outcomes
+}
+
+// runCoalesced runs a small call, with others that come at the same time.
+func (s *Store) runCoalesced(ctx context.Context, c exchange.Call) exchange.Outcome {
+	if err := s.ready(ctx); err != nil {
+		return exchange.Outcome{Err: err}
+	}
+	o := s.link.RunCoalesced(ctx, c)
+	if _, damaged := errors.AsType[*exchange.DamagedError](o.Err); damaged {
+		return s.runAll(ctx, []exchange.Call{c})[0]
+	}
+	return o
+}
+
+// runApart runs scripts in any order, separately for each server. A server that does not answer in
+// time, although another does, holds up nothing: only its own calls fail. The same holds for a
+// call that its server keeps refusing.
+func (s *Store) runApart(ctx context.Context, calls []exchange.Call) []exchange.Outcome {
+	return s.runApartBy(ctx, exchange.Apart{Most: shardsPerExchange, Patience: exchange.LongestPatience}, calls)
+}
+
+// runApartBy is runApart with exchanges of another size and another patience.
+func (s *Store) runApartBy(ctx context.Context, by exchange.Apart, calls []exchange.Call) []exchange.Outcome {
+	if len(calls) == 0 {
+		return nil
+	}
+	if err := s.readyFor(ctx, calls); err != nil {
+		return exchange.Failed(len(calls), err)
+	}
+	return s.link.RunApart(ctx, by, calls)
+}
+
+// Limits for read-only calls: plain commands, which let a server answer others in between, and
+// scripts. Inspection gives up on a slow server sooner than job processing does.
+var (
+	plainApart  = exchange.Apart{Most: 1000, Patience: lookPatience}
+	scriptApart = exchange.Apart{Most: shardsPerExchange, Patience: lookPatience}
+)
+
+const lookPatience = 400 * time.Millisecond

@@ -1,0 +1,14 @@
+// Package exchange sends scripts and plain commands to the servers of a Redis client, and returns
+// what each of them came to. A [Link] knows how calls travel. It knows nothing of what they say:
+// whether a server is fit for use, and which keys a queue has, is the store's business.
+//
+//   - run.go sends calls, and sends them again while a server refuses them without running them.
+//   - apart.go sends calls to each server of a Cluster separately, so that a hanging one delays no
+//     others. masters.go lists these servers, servers.go checks each, and moves.go follows slots.
+//   - coalesce.go sends small pushes together, and large.go sends large ones beside the others.
+//   - durable.go waits for replicas.
+//   - script.go joins the parts of a script, and finds the part that an error is about.
+//   - errors.go translates the errors of servers into those of package ports.
+//   - workers.go has the goroutines of calls, which end when their server answers, not with the
+//     context of a caller.
+package exchange
