@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
@@ -86,17 +85,8 @@ type transacted struct {
 
 // transact runs plain commands that read as one transaction. It remembers if the user lacks the
 // right to.
-func (s *Store) transact(ctx context.Context, calls []exchange.Call) transacted {
-	pipe, t := s.client.TxPipeline(), transacted{replies: make([]any, len(calls))}
-	for i := range calls {
-		_ = pipe.Process(ctx, exchange.Command(ctx, &calls[i], false))
-	}
-	cmds, err := pipe.Exec(ctx)
-	t.err = err
-	for i, cmd := range cmds {
-		t.err = cmp.Or(t.err, cmd.Err())
-		t.replies[i] = cmd.(*goredis.Cmd).Val()
-	}
+func (s *Store) transact(ctx context.Context, calls []exchange.Call) (t transacted) {
+	t.replies, t.err = s.link.Transact(ctx, calls)
 	// The client drops the connection then: it has not read the server's replies to the commands.
 	if goredis.HasErrorPrefix(t.err, "NOPERM") {
 		s.noTransactions.Store(true)

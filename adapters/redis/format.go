@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,31 +41,19 @@ var errFormatUnread = errors.New("redis: the Cluster's server with the list of q
 // checkFormat refuses a format that only newer programs may use, before anything is written. It
 // returns errFormatUnread if a Cluster's server that has the format can't be reached.
 func (s *Store) checkFormat(ctx context.Context) error {
-	type found struct {
-		text string
-		err  error
-	}
 	asking, cancel := ctx, context.CancelFunc(func() {})
 	if s.link.OnCluster() {
 		asking, cancel = context.WithTimeout(ctx, formatPatience)
 	}
 	defer cancel()
-	f, err := exchange.Await(asking, s.link.Workers, func() found {
-		text, err := exchange.Ask(asking, s.link, goredis.NewStringCmd(asking, "hget", s.queuesKey(), formatField)).Result()
-		if errors.Is(err, goredis.Nil) {
-			return found{}
-		}
-		s.link.NoteMoves(ctx, err)
-		return found{text, exchange.Translate(asking, err)}
-	})
-	err = cmp.Or(err, f.err)
+	text, err := exchange.Ask(asking, s.link, goredis.NewStringCmd(asking, "hget", s.queuesKey(), formatField))
 	switch {
 	case err != nil && s.link.OnCluster() && !storekit.HasKnownOutcome(err) && ctx.Err() == nil:
 		return errFormatUnread
-	case err != nil || f.text == "":
+	case err != nil || text == "":
 		return err
 	}
-	return fitsFormat(s.prefix, f.text)
+	return fitsFormat(s.prefix, text)
 }
 
 // fitsFormat returns an error unless this program may use the stored format.

@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +18,7 @@ import (
 )
 
 // shardsToAsk is how many of a queue's shards inspection asks for the queue's record, if the
-// Cluster's server that has the list of queues does not answer within exchange.ListPatience.
+// Cluster's server that has the list of queues does not answer in time.
 const shardsToAsk = 16
 
 // errNoRegistry and errListAway are returned when the Cluster's server that has the list of queues
@@ -155,21 +154,13 @@ func (s *Store) listQueues(ctx context.Context) (map[string]queueRecord, error) 
 
 // readQueues reads the list, and returns also the texts of records that can't be read.
 func (s *Store) readQueues(ctx context.Context) (records map[string]queueRecord, unread map[string]string, err error) {
-	type found struct {
-		all map[string]string
-		err error
-	}
-	f, err := exchange.Await(ctx, s.link.Workers, func() found {
-		all, err := exchange.Ask(ctx, s.link, goredis.NewMapStringStringCmd(ctx, "hgetall", s.queuesKey())).Result()
-		s.link.NoteMoves(ctx, err)
-		return found{all, exchange.Translate(ctx, err)}
-	})
-	if err = cmp.Or(err, f.err); err != nil {
+	all, err := exchange.Ask(ctx, s.link, goredis.NewMapStringStringCmd(ctx, "hgetall", s.queuesKey()))
+	if err != nil {
 		return nil, nil, err
 	}
-	delete(f.all, formatField)
-	records, unread = make(map[string]queueRecord, len(f.all)), make(map[string]string)
-	for name, text := range f.all {
+	delete(all, formatField)
+	records, unread = make(map[string]queueRecord, len(all)), make(map[string]string)
+	for name, text := range all {
 		if q, err := parseQueueRecord(name, text); err == nil {
 			records[name] = q
 		} else {

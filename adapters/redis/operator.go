@@ -298,8 +298,7 @@ func (s *Store) recordOverwritten(ctx context.Context, shard core.Shard) error {
 		key           any
 		kind, command string
 	}{{s.queuesKey(), "hash", "hlen"}, {meta, "string", "get"}} {
-		err, ended := exchange.Await(ctx, s.link.Workers, func() error { return exchange.Ask(ctx, s.link, goredis.NewCmd(ctx, k.command, k.key)).Err() })
-		if ended == nil && goredis.HasErrorPrefix(err, "WRONGTYPE") {
+		if _, err := exchange.Ask(ctx, s.link, goredis.NewCmd(ctx, k.command, k.key)); err != nil && strings.Contains(err.Error(), "WRONGTYPE ") {
 			return overwritten(fmt.Sprint(k.key), k.kind)
 		}
 	}

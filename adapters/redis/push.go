@@ -39,7 +39,7 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 		for i := range p.left {
 			calls[i] = p.call(p.left[i])
 		}
-		if len(calls) == 1 && len(r.Entries) <= exchange.CoalesceEntries && calls[0].Size < exchange.LargePush && s.link.Coalesces() {
+		if len(calls) == 1 && s.link.Coalesces(&calls[0]) {
 			p.settle(ctx, calls, []exchange.Outcome{s.runCoalesced(ctx, calls[0])}, &reply)
 		} else {
 			p.settle(ctx, calls, s.runAll(ctx, calls), &reply)

@@ -78,25 +78,17 @@ func (s *Store) queue(ctx context.Context, name string) (queueRecord, error) {
 	if err := s.ready(ctx); err != nil {
 		return queueRecord{}, err
 	}
-	type found struct {
-		text string
-		err  error
-	}
-	f, err := exchange.Await(ctx, s.link.Workers, func() found {
-		text, err := exchange.Ask(ctx, s.link, goredis.NewStringCmd(ctx, "hget", s.queuesKey(), name)).Result()
-		s.link.NoteMoves(ctx, err)
-		return found{text, exchange.Translate(ctx, err)}
-	})
-	if err = cmp.Or(err, f.err); err != nil {
+	text, err := exchange.Ask(ctx, s.link, goredis.NewStringCmd(ctx, "hget", s.queuesKey(), name))
+	if err != nil {
 		return queueRecord{}, err
 	}
-	if f.text == "" {
+	if text == "" {
 		s.seen.note(name, queueRecord{}, false)
 		return queueRecord{}, storekit.UnknownQueue(name)
 	}
-	q, err := parseQueueRecord(name, f.text)
+	q, err := parseQueueRecord(name, text)
 	if err != nil {
-		return q, fmt.Errorf("%w: %q, the record of queue %q; skein repair recount restores it", err, f.text, name)
+		return q, fmt.Errorf("%w: %q, the record of queue %q; skein repair recount restores it", err, text, name)
 	}
 	s.seen.note(name, q, true)
 	return q, nil
@@ -168,16 +160,11 @@ func (s *Store) absent(ctx context.Context, shard core.Shard) error {
 
 // recordOf returns the record of a shard. there is false if it has no record that can be read.
 func (s *Store) recordOf(ctx context.Context, shard core.Shard) (record queueRecord, there bool, err error) {
-	text, err := exchange.Await(ctx, s.link.Workers, func() *goredis.StringCmd {
-		return exchange.Ask(ctx, s.link, goredis.NewStringCmd(ctx, "get", s.keys(shard)[keyMeta]))
-	})
-	if err == nil && !errors.Is(text.Err(), goredis.Nil) {
-		err = exchange.Translate(ctx, text.Err())
-	}
+	text, err := exchange.Ask(ctx, s.link, goredis.NewStringCmd(ctx, "get", s.keys(shard)[keyMeta]))
 	if err != nil {
 		return queueRecord{}, false, err
 	}
-	record, unread := parseQueueRecord(shard.Queue, text.Val())
+	record, unread := parseQueueRecord(shard.Queue, text)
 	return record, unread == nil, nil
 }
 

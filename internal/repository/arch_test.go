@@ -48,7 +48,7 @@ var house = []room{
 	{"adapters/otel", []string{".", "inspect", "core", "ports", "internal/metrics/...", "go.opentelemetry.io/otel/..."}},
 	{"adapters/memory", []string{"core", "ports", "ports/storekit"}},
 	{"adapters/redis", []string{"adapters/redis/internal/...", "core", "ports", "ports/storekit", "internal/logs", "github.com/redis/go-redis/v9/..."}},
-	{"adapters/redis/internal/exchange", []string{"adapters/redis/internal/record", "core", "ports", "ports/storekit", "github.com/redis/go-redis/v9/..."}},
+	{"adapters/redis/internal/exchange", []string{"adapters/redis/internal/record", "ports", "ports/storekit", "github.com/redis/go-redis/v9/..."}},
 	{"adapters/redis/internal/record", []string{"core", "ports", "ports/storekit"}},
 	{"adapters/postgres", []string{"core", "ports", "ports/storekit", "internal/logs", "github.com/jackc/pgx/v5/..."}},
 	{"conformance/internal/model", []string{"core", "ports"}},

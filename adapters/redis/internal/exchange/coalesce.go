@@ -33,20 +33,20 @@ const (
 	coalesceSenders = 4
 	// coalesceCalls is the largest number of calls in one exchange, so that no call waits for long.
 	coalesceCalls = 64
-	// CoalesceEntries bounds the entries of a push that is sent with others, and LargePush its bytes.
+	// coalesceEntries bounds the entries of a push that is sent with others, and largePush its bytes.
 	// So a push that takes long, or that breaks its connection, fails alone, and one exchange has at
 	// most 1 MiB.
-	CoalesceEntries = 16
+	coalesceEntries = 16
 	// coalesceTimeout is how long an exchange may take, with a client that respects contexts. It is
 	// the sender's own, since no caller's deadline may end an exchange that others wait for.
 	coalesceTimeout = 10 * time.Second
 )
 
-// Coalesces reports whether pushes may go together. On a Cluster they may not, since one server
-// that does not answer would hold up those for the others.
-func (s *Link) Coalesces() bool {
+// Coalesces reports whether a push is small enough to go with others. On a Cluster no push does,
+// since one server that does not answer would hold up those for the others.
+func (s *Link) Coalesces(c *Call) bool {
 	_, single := s.client.(*goredis.Client)
-	return single
+	return single && c.Entries <= coalesceEntries && c.Size < largePush
 }
 
 // RunCoalesced runs a small call, with others that come at the same time.

@@ -42,7 +42,7 @@ func (s *Link) sendAndWait(
 	pipe := server.Pipeline()
 	cmds := make([]*goredis.Cmd, len(group))
 	for k, i := range group {
-		cmds[k] = Command(ctx, &calls[i], full)
+		cmds[k] = command(ctx, &calls[i], full)
 		_ = pipe.Process(ctx, calls[i].cmder(cmds[k]))
 	}
 	wait := goredis.NewIntCmd(ctx, "wait", s.replicas, s.waitTimeout.Milliseconds())

@@ -8,10 +8,10 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// LargePush is the number of bytes from which a push is large. Large pushes have a share of the
+// largePush is the number of bytes from which a push is large. Large pushes have a share of the
 // client's connections, and smaller ones wait for none of them. Each is sent on a connection that
 // no other call gets if the server refuses the push.
-const LargePush = 16 << 10
+const largePush = 16 << 10
 
 // newLargeShare returns the semaphore that a large push holds while it is sent. It has half of the
 // connections to a server, so that small pushes, turns and reads always find others. The servers of
@@ -47,7 +47,7 @@ func (s *Link) Run(ctx context.Context, calls []Call) []Outcome {
 	for i := range calls {
 		size += calls[i].Size
 	}
-	if size < LargePush {
+	if size < largePush {
 		return s.exchangeNow(ctx, calls)
 	}
 	select {

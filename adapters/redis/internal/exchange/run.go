@@ -1,7 +1,9 @@
 package exchange
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -129,7 +131,7 @@ func (s *Link) send(ctx context.Context, calls []Call, open []int, outcomes []Ou
 		s.sendDurably(ctx, calls, open, outcomes, full)
 		return
 	}
-	if sizeOf(calls, open) < LargePush || !s.sendLarge(ctx, calls, open, outcomes, full) {
+	if sizeOf(calls, open) < largePush || !s.sendLarge(ctx, calls, open, outcomes, full) {
 		sendBy(ctx, s.client, calls, open, outcomes, full)
 	}
 }
@@ -147,7 +149,7 @@ func sendBy(ctx context.Context, by sender, calls []Call, open []int, outcomes [
 		pipe = by.Pipeline()
 	}
 	for k, i := range open {
-		cmds[k] = Command(ctx, &calls[i], full)
+		cmds[k] = command(ctx, &calls[i], full)
 		if pipe != nil {
 			_ = pipe.Process(ctx, calls[i].cmder(cmds[k]))
 		} else {
@@ -166,7 +168,7 @@ func sendBy(ctx context.Context, by sender, calls []Call, open []int, outcomes [
 func RunOn(ctx context.Context, server sender, c Call) (any, error) {
 	full := false
 	for wait, until := firstBackoff, time.Now().Add(RetryFor); ; wait = min(2*wait, lastBackoff) {
-		cmd := Command(ctx, &c, full)
+		cmd := command(ctx, &c, full)
 		err := server.Process(ctx, cmd)
 		if goredis.HasErrorPrefix(err, "NOSCRIPT") && !full {
 			full = true
@@ -184,8 +186,8 @@ func (c *Call) cmder(cmd *goredis.Cmd) goredis.Cmder {
 	return cmd
 }
 
-// Command returns EVALSHA, or EVAL with the full text, or the plain command.
-func Command(ctx context.Context, c *Call, full bool) *goredis.Cmd {
+// command returns EVALSHA, or EVAL with the full text, or the plain command.
+func command(ctx context.Context, c *Call, full bool) *goredis.Cmd {
 	if c.Script == nil {
 		args := make([]any, 1, 1+len(c.Keys)+len(c.Args))
 		args[0] = c.Command
@@ -212,10 +214,42 @@ func ofOneServer[C goredis.Cmder](cmd C) C {
 	return cmd
 }
 
-// Ask runs a plain command that reads one key, and returns it.
-func Ask[C goredis.Cmder](ctx context.Context, s *Link, cmd C) C {
-	_ = s.client.Process(ctx, ofOneServer(cmd)) // the command has the error too
-	return cmd
+// Ask runs a plain command that reads one key, and returns the zero value if that key does not
+// exist. It returns when the context ends, whatever the server does.
+func Ask[T any](ctx context.Context, s *Link, cmd interface {
+	goredis.Cmder
+	Result() (T, error)
+}) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	a, err := Await(ctx, s.Workers, func() answer {
+		_ = s.client.Process(ctx, ofOneServer(goredis.Cmder(cmd))) // the command has the error too
+		value, err := cmd.Result()
+		if errors.Is(err, goredis.Nil) {
+			return answer{}
+		}
+		s.NoteMoves(ctx, err)
+		return answer{value, Translate(ctx, err)}
+	})
+	return a.value, cmp.Or(err, a.err)
+}
+
+// Transact runs plain commands that read as one transaction. It returns their replies, or the first
+// error as the client has it.
+func (s *Link) Transact(ctx context.Context, calls []Call) (replies []any, err error) {
+	pipe := s.client.TxPipeline()
+	for i := range calls {
+		_ = pipe.Process(ctx, command(ctx, &calls[i], false))
+	}
+	cmds, err := pipe.Exec(ctx)
+	replies = make([]any, len(calls))
+	for i, cmd := range cmds {
+		err = cmp.Or(err, cmd.Err())
+		replies[i] = cmd.(*goredis.Cmd).Val()
+	}
+	return replies, err
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
