@@ -39,7 +39,7 @@ func (q *Queue[T]) Each(f func(ctx context.Context, id string, payload T) error)
 			}
 			var bury *BuryError
 			decoded, err := q.onePayload(ctx, c, position, f)
-			if failed := pushFollowing(ctx, c.batch.Detach(), err == nil); failed != nil {
+			if failed := q.pushFollowing(ctx, c.batch, c.batch.Detach(), err == nil); failed != nil {
 				err = failed
 			}
 			switch {

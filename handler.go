@@ -107,7 +107,7 @@ func (q *Queue[T]) eachJob(guard func(runCall) runCall, run runCall) Handler {
 			for i := range b.Claims {
 				if job, ok := b.Begin(ctx, i); ok {
 					c := call{b, i}
-					b.Return(i, followed(job, c, run(job, c)))
+					b.Return(i, q.followed(job, c, run(job, c)))
 				}
 			}
 			return nil

@@ -109,7 +109,8 @@ type QueueOptions[T any] struct {
 	// Timeout ends the context of a handler that takes longer. It applies to each payload with
 	// Each, to the whole call of a BatchHandler, and otherwise to each job. The context's cause is
 	// then [ErrTimeout], and its Err is [context.DeadlineExceeded]. A handler that continues after
-	// that is not stopped, and its result counts, also nil. Default 0: no timeout.
+	// that is not stopped, and its result counts, also nil. The push that [Queue.Then] makes after a
+	// handler has the same time again. Default 0: no timeout.
 	Timeout time.Duration
 	// Undecodable is the treatment of a payload that the Codec can't decode. Default
 	// [BuryUndecodable].

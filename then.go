@@ -99,11 +99,17 @@ func (f *following) add(c *Client, t target, e RawEntry) error {
 	return nil
 }
 
-// pushFollowing pushes what a handler has asked for, if it succeeded. ctx is the job's context.
-func pushFollowing(ctx context.Context, kept any, succeeded bool) error {
+// pushFollowing pushes what a handler has asked for, if it succeeded. ctx is the job's context, and
+// the push has the queue's Timeout: a store that hangs must not keep the lane.
+func (q *Queue[T]) pushFollowing(ctx context.Context, b *engine.Batch, kept any, succeeded bool) error {
 	list, _ := kept.(*following)
 	if list == nil || !succeeded {
 		return nil
+	}
+	if q.options.Timeout != 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = b.WithTimeout(ctx, q.options.Timeout, ErrTimeout)
+		defer cancel()
 	}
 	for i := range list.pushes {
 		p := &list.pushes[i]
@@ -116,12 +122,12 @@ func pushFollowing(ctx context.Context, kept any, succeeded bool) error {
 
 // followed returns the result of a job's handler, after what it has asked for was pushed. If that
 // fails, the job fails, whatever the result is, and no payload of it counts as done.
-func followed(ctx context.Context, c call, result error) error {
+func (q *Queue[T]) followed(ctx context.Context, c call, result error) error {
 	kept := c.batch.EndAttach()
 	if kept == nil {
 		return result
 	}
-	err := pushFollowing(ctx, kept, c.batch.Settles(c.job, result))
+	err := q.pushFollowing(ctx, c.batch, kept, c.batch.Settles(c.job, result))
 	if err == nil {
 		return result
 	}

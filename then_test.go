@@ -15,6 +15,7 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // thenWorld is a store with a queue whose handlers push to another one.
@@ -404,4 +405,44 @@ func ExampleQueue_Then() {
 	// Output:
 	// packed order-42
 	// invoiced order-42
+}
+
+// A store that hangs keeps no lane for longer than the queue's Timeout: the push after a job has a
+// Timeout of its own.
+func TestThenHasTheTimeoutOfItsQueue(t *testing.T) {
+	for name, handler := range map[string]func(*skein.Queue[string], func(context.Context, string)) skein.Handler{
+		"Handler": func(q *skein.Queue[string], then func(context.Context, string)) skein.Handler {
+			return q.Handler(func(ctx context.Context, id string, _ []string) error { then(ctx, id); return nil })
+		},
+		"Each": func(q *skein.Queue[string], then func(context.Context, string)) skein.Handler {
+			return q.Each(func(ctx context.Context, id, _ string) error { then(ctx, id); return nil })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := memory.New(memory.Options{})
+				hung := skein.NewClient(storekit.Intercept(store, func(ctx context.Context, _ storekit.Call, _ func(context.Context) error) error {
+					<-ctx.Done()
+					return context.Cause(ctx)
+				}), skein.ClientOptions{})
+				source := skein.NewQueue("source", skein.QueueOptions[string]{Timeout: time.Second})
+				next := skein.NewQueue("next", skein.QueueOptions[string]{})
+				push(t, store, source, "id", "x")
+				began := time.Now()
+				runDue(t, store, skein.ServerOptions{}, handler(source, func(ctx context.Context, id string) {
+					if err := next.Then(ctx, hung, id, "y"); err != nil {
+						t.Error(err)
+					}
+				}))
+				equal(t, "how long the lane was kept", time.Since(began), time.Second)
+				found, err := inspect.New(store, inspect.Options{}).Find(t.Context(), "source", "id")
+				if err != nil || found.Queued == nil {
+					t.Fatalf("the job is not queued: %+v, %v", found, err)
+				}
+				if text := found.Queued.LastError; !strings.Contains(text, skein.ErrTimeout.Error()) {
+					t.Errorf("the job failed with %q, want %v", text, skein.ErrTimeout)
+				}
+			})
+		})
+	}
 }
