@@ -44,6 +44,7 @@ func (s *shard) endTurn(request *ports.TurnRequest, r *ports.TurnReply, sent, re
 	}
 	t := &s.turns
 	t.last, t.unknown, t.inFlight, t.ended = r.Last, false, false, received
+	s.lease.resetContext(s.node.storeCtx) // the turn was perhaps called off before its reply came
 	s.heard(sent, received)
 	s.syncClock(r.Now, received)
 	s.paused = r.Paused

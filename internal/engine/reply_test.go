@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/ports"
 )
 
 func TestAReplyThatComesAfterTheLeaseEndedChangesNothing(t *testing.T) {
@@ -60,6 +63,54 @@ func TestClaimsOfALateReplyAreTheNextLeases(t *testing.T) {
 			return len(r.reply.Claims) > 0 && r.ended.Sub(r.at) >= 2*ttl
 		}) {
 			w.Error("no reply with claims came late")
+		}
+	})
+}
+
+// deafTurns is a link whose turns succeed however late they are. It counts the calls whose context
+// has ended before.
+type deafTurns struct {
+	notifyingLink
+	slow *atomic.Bool
+	dead *atomic.Int64
+}
+
+func (d deafTurns) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+	d.count(ctx)
+	if d.slow.Load() {
+		time.Sleep(ttl / 2)
+	}
+	return d.notifyingLink.Turn(context.WithoutCancel(ctx), r)
+}
+
+func (d deafTurns) Release(ctx context.Context, l ports.Lease) error {
+	d.count(ctx)
+	return d.notifyingLink.Release(ctx, l)
+}
+
+func (d deafTurns) count(ctx context.Context) {
+	if ctx.Err() != nil {
+		d.dead.Add(1)
+	}
+}
+
+// A turn that is called off may succeed all the same. The next calls of its lease have a context
+// that lives: else the shard would be lost instead of released.
+func TestATurnThatSucceedsAlthoughItIsCalledOffLeavesItsLeaseWhole(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		var slow atomic.Bool
+		var dead atomic.Int64
+		n := w.start(each(succeed), func(s *setup) {
+			s.wrap = func(l notifyingLink) engine.Store { return deafTurns{l, &slow, &dead} }
+		})
+		w.sleep(poll)
+		slow.Store(true)
+		w.push("job", "x")
+		w.sleep(2 * ttl)
+		n.stop()
+		if w.wantCounts(0, 0, 1, 0); dead.Load() > 0 {
+			w.Errorf("%d calls had a context that had ended before, want none", dead.Load())
 		}
 	})
 }
