@@ -17,6 +17,8 @@ import (
 // since is by the store's clock, to the microsecond, so a job's own FirstPush or PerformAt is safe
 // to use. The zero time includes every push until now. A payload that is pushed again while it
 // waits, or that merges into a waiting job, makes settled false for longer, never true too early.
+// So does a payload that a transaction pushed, if the Inspector may only read and thus can't merge
+// it into its job.
 // A payload that is revived from the morgue counts as pushed when it was revived. Settled looks at
 // one queue: an id that was moved to another queue is settled in the one that it left.
 //
@@ -47,7 +49,7 @@ func (i *Inspector) settledNow(ctx context.Context, queue, id string, since time
 	if !since.IsZero() {
 		until = core.Instant(since.UnixMicro())
 	}
-	settled = true
+	settled = !found.Standing.Unmerged // whatever their time, since it is unknown
 	if q := found.Queued; q != nil && q.FirstPush <= until {
 		settled = false
 	}

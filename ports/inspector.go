@@ -271,4 +271,8 @@ type Standing struct {
 	// job is ahead by the definition of Ahead: the id has no queued job, that job is not due, or
 	// the id is claimed.
 	Alone string
+	// Unmerged reports whether the store has payloads of the id that the queued job lacks: a
+	// transaction has pushed them or put them back, and the caller may not merge them, because it
+	// may only read. Stores without transactions leave it false.
+	Unmerged bool
 }

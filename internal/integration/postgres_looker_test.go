@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 )
@@ -73,6 +75,10 @@ func looksAround(t *testing.T, store *postgres.Store, jobs int64) {
 	found, err := store.Find(ctx, ports.FindRequest{Queue: "orders", ID: "there", Payloads: 1000})
 	if err != nil || found.Queued == nil {
 		t.Errorf("Find gave %+v (%v), want the job", found, err)
+	}
+	settled, _, err := inspect.New(store, inspect.Options{}).Settled(ctx, "orders", "waits", time.Time{})
+	if err != nil || settled {
+		t.Errorf("an id whose push waits in the inbox is settled: %v (%v), want false", settled, err)
 	}
 	for call, look := range map[string]func(context.Context) error{
 		"Queues":  func(ctx context.Context) error { _, err := store.Queues(ctx); return err },

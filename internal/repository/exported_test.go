@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write testdata/exported")
 
 // The exported names of a public package are frozen for its users. So a new name is a decision,
 // and shows in the change that adds it:
-// go test -run TestExportedNames -update ./internal/repository
+// go test ./internal/repository -run TestExportedNames -update
 func TestExportedNames(t *testing.T) {
 	const dir = "internal/repository/testdata/exported"
 	if *update {
@@ -57,7 +57,7 @@ func TestExportedNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(strings.Split(string(kept), "\n"), strings.Split(got, "\n")); diff != "" {
-			t.Errorf("%s exports other names than %s has (-kept +exported); if that is meant, run go test -run TestExportedNames -update ./internal/repository\n%s",
+			t.Errorf("%s exports other names than %s has (-kept +exported); if that is meant, run go test ./internal/repository -run TestExportedNames -update\n%s",
 				p.path(), path, diff)
 		}
 	}
