@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -304,6 +305,10 @@ func (m *mover) inParts(
 		found, err := persist(ctx, m.inspector, func(s Store) (ports.Found, error) { return s.Find(ctx, r) })
 		if err != nil {
 			return 0, err
+		}
+		if slices.Contains(found.Damaged, place) {
+			return 0, fmt.Errorf("id %q of queue %q is not moved: the store can't read its record in %v; "+
+				"its next use sets it aside, then see Quarantined", id, m.from, place)
 		}
 		p, err := move(&found)
 		if err != nil {

@@ -671,6 +671,26 @@ func TestAMoveCountsNoMoreThanItReads(t *testing.T) {
 	holdsAll(t, s.store, "moved", want)
 }
 
+// An id whose record can't be read is not taken for one that has nothing to move.
+func TestAMoveOfADamagedRecordIsAnError(t *testing.T) {
+	for _, place := range []ports.Place{ports.PlaceQueued, ports.PlaceDead} {
+		s := newFixture(t)
+		s.target(core.MergeRule{})
+		s.push("a", 0, "p")
+		damaged := storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+			err := next(ctx)
+			if found, ok := call.Reply.(*ports.Found); ok {
+				*found = ports.Found{Shard: found.Shard, Damaged: []ports.Place{place}}
+			}
+			return err
+		})
+		_, err := inspect.New(damaged, inspect.Options{}).Move(t.Context(), "orders", movedTo, []string{"a"})
+		if err == nil || !strings.Contains(err.Error(), `"a"`) || !strings.Contains(err.Error(), place.String()) {
+			t.Errorf("%v is damaged: %v; want an error that names the id and the place", place, err)
+		}
+	}
+}
+
 // Without an audit nothing distinguishes two inspectors of one store, so a move between queues of
 // one name is refused before anything is read or written.
 func TestAMoveIntoItselfIsRefusedWithoutAnAudit(t *testing.T) {
