@@ -19,7 +19,7 @@ const (
 	DefaultMaxRecoveries = 3
 
 	// NoRetries is -1. As MaxRetries it means that jobs run once. As MaxRecoveries it means that
-	// jobs go to the morgue when their process dies.
+	// Exhausted applies to a job when its process dies for the first time.
 	NoRetries = -1
 )
 

@@ -52,7 +52,7 @@ func StrictBy(queues ...string) SchedulerFunc { return core.StrictBy(queues...) 
 
 // WeightedBy returns a scheduler that shares batches among the shards with work, in proportion to
 // the weights of their queues. A queue that is not named, or whose weight is below 1, has weight 1.
-// Equal weights are round robin. A server claims several jobs at a time, so starts follow the
-// proportion only over fractions of a second. Run returns [ErrInvalidOptions] if the server has no
-// handler for a named queue.
+// Equal weights are round robin. A server claims several jobs at a time, so over fractions of a
+// second the starts can differ from the proportion. Run returns [ErrInvalidOptions] if the server
+// has no handler for a named queue.
 func WeightedBy(weights map[string]int) SchedulerFunc { return core.WeightedBy(weights) }
