@@ -165,13 +165,18 @@ func TestRedisALostPartIsShown(t *testing.T) {
 	}
 }
 
-// A job that no list has runs, and a dead letter that no list has can be revived.
+// A job that no list has runs, at the time of its retry if it has failed, and a dead letter that no
+// list has can be revived.
 func TestRedisWhatNoListHasIsListedAnew(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
 	w := newWorker(t, client, true)
-	must(t, client.ZRem(t.Context(), key("r"), "plain").Err())
-	must(t, w.push(one("plain", 2)))
+	retry := client.ZScore(t.Context(), key("r"), "failed").Val()
+	must(t, client.ZRem(t.Context(), key("r"), "plain", "failed").Err())
+	must(t, w.push(one("plain", 2), one("failed", 2)))
+	if at := client.ZScore(t.Context(), key("r"), "failed").Val(); at != retry || retry == 0 {
+		t.Errorf("the failed job is listed at %v, want %v", at, retry)
+	}
 	must(t, w.turn(ports.TurnRequest{Want: 100}))
 	if n := len(w.claims["plain"].Payloads); n != 2 {
 		t.Errorf("%d payloads of the job are claimed, want 2", n)

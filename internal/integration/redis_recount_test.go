@@ -45,6 +45,7 @@ func TestRedisRecountRepairs(t *testing.T) {
 	times := string(binary.BigEndian.AppendUint64(nil, uint64(frozenNow.UnixMicro())))
 	for name, faults := range map[string][][]any{
 		"nothing":                     {},
+		"a retry that no list runs":   {missing("r", "failed")},
 		"a retry in no list":          {missing("rt", "failed"), missing("ri", "failed"), missing("rc", "failed")},
 		"a retry with another time":   {wrong("rt", "failed")},
 		"a retry with another count":  {wrong("rc", "failed")},

@@ -107,11 +107,12 @@ end
 
 local function mend_jobs(all, packed_jobs)
   local ids, jobs = sound('q', PAYLOADS, packed.decode, all, packed_jobs)
-  local ready, parked = fetch('ZMSCORE', READY, ids), fetch('ZMSCORE', PARKED, ids)
+  local ready, parked, retried = fetch('ZMSCORE', READY, ids), fetch('ZMSCORE', PARKED, ids), fetch('ZMSCORE', RTIME, ids)
   local runs, waits, retries, tries, zeros, listed = {}, {}, {}, {}, {}, {}
   for i, id in ipairs(ids) do
     local job, claimed = jobs[i], call('HEXISTS', CLAIMS, id) == 1
-    local at, failed = job and tonumber(ready[i] or parked[i] or now), job and job.retry >= 0
+    local failed = job and job.retry >= 0
+    local at = job and tonumber(ready[i] or parked[i] or (failed and retried[i]) or now)
     runs[i], waits[i] = not claimed and at, claimed and at
     retries[i], tries[i], zeros[i], listed[i] = failed and at, failed and job.retry, failed and 0, job and index and 0
   end

@@ -22,7 +22,8 @@ local what, why = fault_of(place, id)
 if not what then return {} end
 why = string.gsub(tostring(why), '^user_script:%d+: ', '')
 
--- list_anew lists a job or a dead letter as of now.
+-- list_anew lists a job or a dead letter as of now, but a failed job as of its retry, if that is
+-- known: a held job must not run.
 local function list_anew()
   local stored, at = call('HGET', hash, id), string.format('%d', now)
   if place == 'd' then
@@ -32,6 +33,7 @@ local function list_anew()
     return
   end
   local retry = packed.decode(stored, now).retry
+  at = retry >= 0 and call('ZSCORE', RTIME, id) or at
   plan.zadd(call('HEXISTS', CLAIMS, id) == 1 and PARKED or READY, at, id)
   if index then plan.zadd(BYID, '0', id) end
   if retry >= 0 then plan.zadd(RTIME, at, id); plan.zadd(RID, '0', id); plan.zadd(RCOUNT, retry, id) end
