@@ -46,7 +46,7 @@ INTEGRATION := go -C internal/integration
 # in make test, since it makes builds and tests some times slower. In make test-all every package
 # has it.
 RACING := . ./adapters/dashboard ./adapters/httpapi ./adapters/memory ./adapters/redis/... ./internal/engine/... \
-	./internal/logs ./ports/storekit ./skeintest
+	./internal/logs ./internal/service ./ports/storekit ./skeintest
 
 # The packages of the root module that match some patterns, each by its path from here.
 packages = $(subst github.com/skeinq/skein,.,$(shell go list $(1)))

@@ -1,8 +1,13 @@
 package service
 
 import (
+	"context"
+	"errors"
 	"strconv"
+	"sync"
 	"time"
+
+	"github.com/skeinq/skein/inspect"
 )
 
 // TrackedQuery chooses a page of the tracked ids of a queue.
@@ -36,23 +41,44 @@ func (c *call) tracked(q *TrackedQuery) (*List[TrackedRow], error) {
 	}
 	from := min(q.After, len(all))
 	to := min(from+q.Limit, len(all))
-	reply := newList[TrackedRow](nil)
-	for _, t := range all[from:to] {
-		row := TrackedRow{ID: c.ID(c.queue, t.ID), Since: t.Since.UTC()}
-		switch why, err := c.why(&WhyQuery{Queue: c.queue, ID: t.ID}); {
-		case err == nil:
-			row.Reason, row.Text, row.Until = why.Reason, why.Text, why.Until
-		case c.ctx.Err() == nil && c.ProblemOf(c.queue, err).silent():
-			row.Reason, row.Text = Unreached, UnreachedText
-		default:
-			return nil, err
-		}
-		reply.Items = append(reply.Items, row)
+	rows, errs := make([]TrackedRow, to-from), make([]error, to-from)
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, trackedAtOnce)
+	for n, t := range all[from:to] {
+		wait.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			rows[n], errs[n] = c.trackedRow(t)
+		})
 	}
+	wait.Wait()
+	reply := newList(rows)
 	if to < len(all) {
 		reply.Next = strconv.Itoa(to)
 	}
-	return reply, nil
+	return reply, errors.Join(errs...)
+}
+
+// One id whose shard hangs must not take the time of the page from the others.
+const (
+	trackedAtOnce = 20
+	trackedTime   = LookTime * 3 / 5
+)
+
+// trackedRow returns the row of a tracked id.
+func (c *call) trackedRow(t inspect.TrackedID) (TrackedRow, error) {
+	row := TrackedRow{ID: c.ID(c.queue, t.ID), Since: t.Since.UTC()}
+	ctx, end := context.WithTimeout(c.ctx, trackedTime)
+	defer end()
+	switch why, err := (&call{c.Service, ctx, c.queue}).why(&WhyQuery{Queue: c.queue, ID: t.ID}); {
+	case err == nil:
+		row.Reason, row.Text, row.Until = why.Reason, why.Text, why.Until
+	case !errors.Is(c.ctx.Err(), context.Canceled) && (ctx.Err() != nil || c.ProblemOf(c.queue, err).silent()):
+		row.Reason, row.Text = Unreached, UnreachedText
+	default:
+		return row, err
+	}
+	return row, nil
 }
 
 // TrackBody names an id.
