@@ -19,6 +19,7 @@ const (
 var (
 	newest = core.MergeRule{Stays: core.Highest}
 	latest = core.MergeRule{Stays: core.Highest, Keep: 1}
+	every  = core.MergeRule{Same: core.SamePush}
 )
 
 func mergeRuleCases() []namedCase {
@@ -57,7 +58,11 @@ func (e *env) by(rule core.MergeRule) {
 func mergeRuleKept(e *env) {
 	e.declareWith(ports.DeclareRequest{Queue: "newest", Shards: 3, IndexIDs: true, Merge: newest})
 	e.declareWith(ports.DeclareRequest{Queue: "latest", Shards: 1, Merge: core.MergeRule{Stays: core.Highest, Keep: core.MaxTurnPayloads}})
+	e.declareWith(ports.DeclareRequest{Queue: "every", Shards: 2, IndexIDs: true, Merge: every})
+	e.declareWith(ports.DeclareRequest{Queue: "every.last", Shards: 1, Merge: every.Last(12)})
 	want := []ports.Queue{
+		{Name: "every", Shards: 2, Generation: 1, IndexIDs: true, Merge: every},
+		{Name: "every.last", Shards: 1, Generation: 1, Merge: every.Last(12)},
 		{Name: "latest", Shards: 1, Generation: 1, Merge: core.MergeRule{Stays: core.Highest, Keep: core.MaxTurnPayloads}},
 		{Name: "newest", Shards: 3, Generation: 1, IndexIDs: true, Merge: newest},
 		{Name: orders, Shards: 1, Generation: 1},
@@ -72,23 +77,30 @@ func mergeRuleKept(e *env) {
 		}
 	}
 	check("at first")
-	e.pause("newest")
-	want[1].Paused = true
-	check("while one is paused")
+	for _, at := range []int{1, 3} {
+		e.pause(want[at].Name)
+		want[at].Paused = true
+	}
+	check("while two are paused")
+	e.resume("every.last")
+	want[1].Paused = false
 	e.declareWith(ports.DeclareRequest{Queue: "newest", Shards: 3, IndexIDs: true, Merge: newest})
 	check("after a second Declare")
 	e.resume("newest")
-	want[1].Paused = false
+	want[3].Paused = false
 	check("after Resume")
 	e.forgetQueue("newest")
 	e.declare("newest", 3)
-	want[1] = ports.Queue{Name: "newest", Shards: 3, Generation: 1}
+	want[3] = ports.Queue{Name: "newest", Shards: 3, Generation: 1}
 	check("after Forget and another Declare")
 }
 
 func mergeRuleMismatch(e *env) {
 	e.declareWith(ports.DeclareRequest{Queue: "newest", Shards: 1, Merge: newest})
-	for queue, rules := range map[string][]core.MergeRule{orders: {newest, latest}, "newest": {{}, latest}} {
+	e.declareWith(ports.DeclareRequest{Queue: "every", Shards: 1, Merge: every.Last(1)})
+	for queue, rules := range map[string][]core.MergeRule{
+		orders: {newest, latest, every}, "newest": {{}, latest}, "every": {every, every.Last(2), latest},
+	} {
 		for _, rule := range rules {
 			_, err := e.store.Declare(e.ctx, ports.DeclareRequest{Queue: queue, Shards: 1, Merge: rule})
 			e.refused(fmt.Sprintf("Declare of %s with %v", queue, rule), err, ports.ErrQueueMismatch)
@@ -99,7 +111,7 @@ func mergeRuleMismatch(e *env) {
 }
 
 func mergeRuleInvalid(e *env) {
-	for _, rule := range []core.MergeRule{{Stays: 2}, {Keep: 1}, {Stays: core.Highest, Keep: -1}, {Stays: core.Highest, Keep: core.MaxTurnPayloads + 1}} {
+	for _, rule := range []core.MergeRule{{Same: 2}, {Stays: 2}, {Keep: 1}, {Same: core.SamePush, Stays: core.Highest}, {Stays: core.Highest, Keep: -1}, {Stays: core.Highest, Keep: core.MaxTurnPayloads + 1}} {
 		_, err := e.store.Declare(e.ctx, ports.DeclareRequest{Queue: "other", Shards: 1, Merge: rule})
 		e.refused(fmt.Sprintf("Declare with %v", rule), err, core.ErrInvalidRule)
 	}
@@ -112,6 +124,7 @@ func mergeRuleInvalid(e *env) {
 type mergeRuleVector struct {
 	About string
 	Merge struct {
+		Same  vectorSame
 		Stays vectorStays
 		Keep  int
 	}
@@ -120,7 +133,22 @@ type mergeRuleVector struct {
 }
 
 func (v *mergeRuleVector) rule() core.MergeRule {
-	return core.MergeRule{Stays: core.Stays(v.Merge.Stays), Keep: v.Merge.Keep}
+	return core.MergeRule{Same: core.Same(v.Merge.Same), Stays: core.Stays(v.Merge.Stays), Keep: v.Merge.Keep}
+}
+
+// vectorSame is written as "data" or "push", or left out for data. Another word can't be read.
+type vectorSame core.Same
+
+func (s *vectorSame) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "data":
+		*s = vectorSame(core.SameData)
+	case "push":
+		*s = vectorSame(core.SamePush)
+	default:
+		return fmt.Errorf("same %q; use data or push", text)
+	}
+	return nil
 }
 
 // vectorStays is written as "lowest" or "highest". Another word can't be read, so that no case is
@@ -139,10 +167,11 @@ func (s *vectorStays) UnmarshalText(text []byte) error {
 	return nil
 }
 
-func vectorPayloads(list []payloadVector) []core.Payload {
+// stored returns payloads of the case as a queue of its rule stores them.
+func (v *mergeRuleVector) stored(list []payloadVector) []core.Payload {
 	out := make([]core.Payload, len(list))
 	for i, p := range list {
-		out[i] = core.Payload(p)
+		out[i] = v.rule().Stored(core.Payload(p))
 	}
 	return out
 }
@@ -179,8 +208,8 @@ func eachMergeRule(e *env, do func(e *env, r *mergeRuleRun) []core.Payload) {
 			v := &file.Cases[i]
 			e.rule = fmt.Sprintf("%s, testdata/mergerules.json, case %d, %s", stated, i, v.About)
 			r := &mergeRuleRun{
-				id: fmt.Sprint(i), there: vectorPayloads(v.There), coming: vectorPayloads(v.Coming),
-				merged: vectorPayloads(v.Merged), superseded: v.Superseded,
+				id: fmt.Sprint(i), there: v.stored(v.There), coming: v.stored(v.Coming),
+				merged: v.stored(v.Merged), superseded: v.Superseded,
 			}
 			before := e.counts().Superseded
 			got := do(e, r)

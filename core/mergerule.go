@@ -1,16 +1,32 @@
 package core
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 )
 
-// A third value of Stays also changes Validate, String and replaces in this file; MergeCode and
-// MergeRuleOf of ports/storekit, with the stores that read the code (the map of
+// A new value of Same or Stays also changes Validate, String and replaces in this file; MergeCode
+// and MergeRuleOf of ports/storekit, with the stores that read the code (the map of
 // docs/architecture.md lists their files; the comment in Postgres's tables/queues.sql lists the
-// codes); vectorStays in core's and in conformance's test of mergerules.json; mergeOracle in core's
-// test; the rules that conformance's cases_mergerule.go refuses and internal/random draws; and the
-// constructors in queue.go of the root.
+// codes); vectorSame and vectorStays in core's and in conformance's test of mergerules.json;
+// mergeOracle in core's test; the rules that conformance's cases_mergerule.go refuses and
+// internal/random draws; and the constructors in queue.go of the root.
+
+// Same chooses which payloads of an id are one payload (docs/rules.md 2).
+type Same uint8
+
+const (
+	// SameData takes payloads with equal bytes for one payload.
+	SameData Same = iota
+	// SamePush takes payloads with equal bytes and equal scores for one payload: a push that is
+	// repeated. Stores compare bytes only, so that the payloads of such a queue are stored with
+	// their scores in front of their bytes: see [MergeRule.Stored].
+	SamePush
+)
 
 // Stays chooses which of two payloads with equal bytes stays when they merge (docs/rules.md 2).
 type Stays uint8
@@ -28,10 +44,15 @@ const (
 //
 // These are all valid rules, with the name that users type and the code that stores keep:
 //
-//	MergeRule{}                          skein.Union()     0
-//	MergeRule{Stays: Highest}            skein.Newest()   -1
-//	MergeRule{Stays: Highest, Keep: n}   skein.Latest(n)   n
+//	MergeRule{}                                          skein.Union()          0
+//	MergeRule{Stays: Highest}                            skein.Newest()        -1
+//	MergeRule{Stays: Highest, Keep: n}                   skein.Latest(n)        n
+//	MergeRule{Same: SamePush}                            skein.Every()          0 and SamePush
+//	MergeRule{Same: SamePush, Stays: Highest, Keep: n}   skein.Every().Last(n)  n and SamePush
 type MergeRule struct {
+	// Same chooses which payloads are one. It matters to those who push and read; stores keep it
+	// with the queue, and merge stored payloads alike for both values.
+	Same Same
 	// Stays chooses between payloads with equal bytes. On a tie the payload that was there stays.
 	Stays Stays
 	// Keep is the largest number of payloads of an id: the highest by (score, bytes) stay, and
@@ -40,31 +61,100 @@ type MergeRule struct {
 	Keep int
 }
 
-// Validate returns [ErrInvalidRule] if Stays is unknown, if Keep is out of range, or if a rule with
-// a bound keeps the smaller score: what such a rule keeps would depend on the order of merges.
+// Last returns the rule with Keep n, and with Stays Highest if Same is SamePush, where Stays makes
+// no other difference: of the payloads of an id only the n highest by (score, bytes) stay, 1 to
+// MaxTurnPayloads. Validate refuses another n, and a rule that can't have a bound.
+func (r MergeRule) Last(n int) MergeRule {
+	if r.Same == SamePush {
+		r.Stays = Highest
+	}
+	r.Keep = n
+	if n < 1 {
+		r.Keep = -1 // 0 would keep all
+	}
+	return r
+}
+
+// Validate returns [ErrInvalidRule] if Same or Stays is unknown, if Keep is out of range, or if a
+// rule with a bound keeps the smaller score: what such a rule keeps would depend on the order of
+// merges. It also refuses SamePush with Highest and no bound, since payloads that merge by such a
+// rule have one score.
 func (r MergeRule) Validate() error {
 	switch {
+	case r.Same > SamePush:
+		return fmt.Errorf("%w: Same %d; use SameData or SamePush", ErrInvalidRule, r.Same)
 	case r.Stays > Highest:
 		return fmt.Errorf("%w: Stays %d; use Lowest or Highest", ErrInvalidRule, r.Stays)
 	case r.Keep < 0 || r.Keep > MaxTurnPayloads:
 		return fmt.Errorf("%w: Keep %d; use 1 to %d, or 0 for no limit", ErrInvalidRule, r.Keep, MaxTurnPayloads)
 	case r.Keep > 0 && r.Stays == Lowest:
 		return fmt.Errorf("%w: Keep %d with the smaller score; the payloads that stay would depend on the order of merges; use Stays: Highest", ErrInvalidRule, r.Keep)
+	case r.Same == SamePush && r.Stays == Highest && r.Keep == 0:
+		return fmt.Errorf("%w: SamePush with Highest and no bound; leave Stays at Lowest", ErrInvalidRule)
 	}
 	return nil
 }
 
-// String returns "union", "newest" or "latest(n)". A rule that Validate refuses gets its fields.
+// String returns "union", "newest", "latest(n)", "every" or "every.last(n)". A rule that Validate
+// refuses gets its fields.
 func (r MergeRule) String() string {
 	switch {
 	case r == MergeRule{}:
 		return "union"
 	case r == MergeRule{Stays: Highest}:
 		return "newest"
-	case r.Validate() == nil:
-		return "latest(" + strconv.Itoa(r.Keep) + ")"
+	case r == MergeRule{Same: SamePush}:
+		return "every"
+	case r.Validate() != nil:
+		return fmt.Sprintf("invalid(same %d, stays %d, keep %d)", r.Same, r.Stays, r.Keep)
+	case r.Same == SamePush:
+		return "every.last(" + strconv.Itoa(r.Keep) + ")"
 	}
-	return fmt.Sprintf("invalid(stays %d, keep %d)", r.Stays, r.Keep)
+	return "latest(" + strconv.Itoa(r.Keep) + ")"
+}
+
+// stamp begins the stored bytes of a payload under SamePush. Its score follows, in 8 bytes.
+const stamp = "\x00every\x00\x01"
+
+const stampSize = len(stamp) + 8
+
+// Stored returns a payload as a queue of this rule stores it, from one that is stored or was
+// pushed. Under SamePush its Data begins with a stamp of 16 bytes, which holds its score, so that
+// payloads with equal bytes and different scores are different bytes, in the same order. Otherwise
+// it has no stamp. Data is copied if it changes.
+func (r MergeRule) Stored(p Payload) Payload {
+	p = p.Pushed()
+	if r.Same == SamePush {
+		data := make([]byte, 0, stampSize+len(p.Data))
+		data = append(data, stamp...)
+		data = binary.BigEndian.AppendUint64(data, math.Float64bits(NormalScore(p.Score)))
+		p.Data = append(data, p.Data...)
+	}
+	return p
+}
+
+// Pushed returns a stored payload as it was pushed: without the stamp of [MergeRule.Stored], if its
+// Data begins with the one of its score. Data is not copied.
+func (p Payload) Pushed() Payload {
+	rest, stamped := bytes.CutPrefix(p.Data, []byte(stamp))
+	if stamped && len(rest) >= 8 && binary.BigEndian.Uint64(rest) == math.Float64bits(NormalScore(p.Score)) {
+		p.Data = rest[8:]
+	}
+	return p
+}
+
+// PushedPayloads returns stored payloads as they were pushed: see [Payload.Pushed]. The list is
+// copied if one of them differs.
+func PushedPayloads(stored []Payload) []Payload {
+	at := slices.IndexFunc(stored, func(p Payload) bool { return len(p.Pushed().Data) < len(p.Data) })
+	if at < 0 {
+		return stored
+	}
+	pushed := slices.Clone(stored)
+	for i := at; i < len(pushed); i++ {
+		pushed[i] = pushed[i].Pushed()
+	}
+	return pushed
 }
 
 // Merge returns the merge of two ordered lists, and the number of payloads that it superseded. The

@@ -17,6 +17,7 @@ import (
 type mergeRuleVector struct {
 	About string
 	Merge struct {
+		Same  vectorSame
 		Stays vectorStays
 		Keep  int
 	}
@@ -25,7 +26,22 @@ type mergeRuleVector struct {
 }
 
 func (v *mergeRuleVector) rule() core.MergeRule {
-	return core.MergeRule{Stays: core.Stays(v.Merge.Stays), Keep: v.Merge.Keep}
+	return core.MergeRule{Same: core.Same(v.Merge.Same), Stays: core.Stays(v.Merge.Stays), Keep: v.Merge.Keep}
+}
+
+// vectorSame is written as "data" or "push", or left out for data. Another word can't be read.
+type vectorSame core.Same
+
+func (s *vectorSame) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "data":
+		*s = vectorSame(core.SameData)
+	case "push":
+		*s = vectorSame(core.SamePush)
+	default:
+		return fmt.Errorf("same %q; use data or push", text)
+	}
+	return nil
 }
 
 // vectorStays is written as "lowest" or "highest". Another word can't be read, so that no case is
@@ -45,9 +61,11 @@ func (s *vectorStays) UnmarshalText(text []byte) error {
 }
 
 func TestVectorsOfUnknownRulesAreRefused(t *testing.T) {
-	var v mergeRuleVector
-	if err := json.Unmarshal([]byte(`{"merge": {"stays": "middle"}}`), &v); err == nil {
-		t.Errorf("an unknown word was read as %v", v.rule())
+	for _, text := range []string{`{"merge": {"stays": "middle"}}`, `{"merge": {"same": "id"}}`} {
+		var v mergeRuleVector
+		if err := json.Unmarshal([]byte(text), &v); err == nil {
+			t.Errorf("an unknown word was read as %v", v.rule())
+		}
 	}
 }
 
@@ -58,18 +76,21 @@ func TestMergeRuleVectors(t *testing.T) {
 			for _, list := range [][]core.Payload{there, coming} {
 				for i := range list {
 					list[i].Score = core.NormalScore(list[i].Score)
+					list[i] = v.rule().Stored(list[i])
 				}
 			}
 			merged, superseded := v.rule().Merge(there, coming)
-			equal(t, "payloads", v.Merged.payloads(), merged)
+			equal(t, "payloads", v.Merged.payloads(), core.PushedPayloads(merged))
 			equal(t, "superseded", v.Superseded, superseded)
 		})
 	}
 }
 
 var drawMergeRule = rapid.Custom(func(t *rapid.T) core.MergeRule {
-	rule := core.MergeRule{Stays: core.Stays(rapid.IntRange(0, 2).Draw(t, "stays")), Keep: rapid.IntRange(-1, 6).Draw(t, "keep")}
-	return rule
+	return core.MergeRule{
+		Same:  core.Same(rapid.IntRange(0, 2).Draw(t, "same")),
+		Stays: core.Stays(rapid.IntRange(0, 2).Draw(t, "stays")), Keep: rapid.IntRange(-1, 6).Draw(t, "keep"),
+	}
 }).Filter(func(r core.MergeRule) bool { return r.Validate() == nil })
 
 // without removes the Metas: on a tie the Meta that was there stays, so it depends on the order.
@@ -77,8 +98,16 @@ var without = cmp.Options{cmpopts.IgnoreFields(core.Payload{}, "Meta"), cmpopts.
 
 // drawKept draws payloads as a queue with the rule has them.
 func drawKept(t *rapid.T, rule core.MergeRule, label string) []core.Payload {
-	kept, _ := rule.Merge(nil, rapid.SliceOfN(rapid.Custom(drawPayload), 0, 12).Draw(t, label))
+	kept, _ := rule.Merge(nil, drawStored(t, rule, 12, label))
 	return kept
+}
+
+func drawStored(t *rapid.T, rule core.MergeRule, most int, label string) []core.Payload {
+	payloads := rapid.SliceOfN(rapid.Custom(drawPayload), 0, most).Draw(t, label)
+	for i := range payloads {
+		payloads[i] = rule.Stored(payloads[i])
+	}
+	return payloads
 }
 
 // Stores merge in different orders and groups, so the order must not matter for any valid rule.
@@ -119,10 +148,14 @@ func TestABoundOnSmallestScoresDependsOnTheOrder(t *testing.T) {
 func mergeOracle(rule core.MergeRule, lists ...[]core.Payload) []core.Payload {
 	best := naiveSet{}
 	for _, p := range slices.Concat(lists...) {
-		there, ok := best[string(p.Data)]
+		same := string(p.Data)
+		if rule.Same == core.SamePush {
+			same += fmt.Sprint(" ", p.Score)
+		}
+		there, ok := best[same]
 		higher := p.Score > there.Score
 		if !ok || (rule.Stays == core.Highest && higher) || (rule.Stays == core.Lowest && p.Score < there.Score) {
-			best[string(p.Data)] = p
+			best[same] = p
 		}
 	}
 	list := best.list()
@@ -136,10 +169,11 @@ func TestMergeRuleEqualsOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := drawMergeRule.Draw(t, "rule")
 		there := drawKept(t, rule, "there")
-		coming := rapid.SliceOfN(rapid.Custom(drawPayload), 0, 40).Draw(t, "coming")
+		coming := drawStored(t, rule, 40, "coming")
 		before := slices.Clone(there)
 		merged, superseded := rule.Merge(there, coming)
-		if diff := cmp.Diff(mergeOracle(rule, there, coming), merged, without); diff != "" {
+		want := mergeOracle(rule, core.PushedPayloads(there), core.PushedPayloads(coming))
+		if diff := cmp.Diff(want, core.PushedPayloads(merged), without); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", rule, diff)
 		}
 		if diff := cmp.Diff(before, there); diff != "" {
@@ -188,10 +222,16 @@ func TestMergeRuleValidate(t *testing.T) {
 		{core.MergeRule{Stays: core.Highest}, "newest", true},
 		{core.MergeRule{Stays: core.Highest, Keep: 1}, "latest(1)", true},
 		{core.MergeRule{Stays: core.Highest, Keep: core.MaxTurnPayloads}, "latest(1000)", true},
-		{core.MergeRule{Stays: core.Highest, Keep: core.MaxTurnPayloads + 1}, "invalid(stays 1, keep 1001)", false},
-		{core.MergeRule{Stays: core.Highest, Keep: -1}, "invalid(stays 1, keep -1)", false},
-		{core.MergeRule{Keep: 1}, "invalid(stays 0, keep 1)", false},
-		{core.MergeRule{Stays: 2}, "invalid(stays 2, keep 0)", false},
+		{core.MergeRule{Stays: core.Highest, Keep: core.MaxTurnPayloads + 1}, "invalid(same 0, stays 1, keep 1001)", false},
+		{core.MergeRule{Stays: core.Highest, Keep: -1}, "invalid(same 0, stays 1, keep -1)", false},
+		{core.MergeRule{Keep: 1}, "invalid(same 0, stays 0, keep 1)", false},
+		{core.MergeRule{Stays: 2}, "invalid(same 0, stays 2, keep 0)", false},
+		{core.MergeRule{Same: core.SamePush}, "every", true},
+		{core.MergeRule{Same: core.SamePush}.Last(2), "every.last(2)", true},
+		{core.MergeRule{Same: core.SamePush}.Last(0), "invalid(same 1, stays 1, keep -1)", false},
+		{core.MergeRule{Same: core.SamePush, Stays: core.Highest}, "invalid(same 1, stays 1, keep 0)", false},
+		{core.MergeRule{Same: 2}, "invalid(same 2, stays 0, keep 0)", false},
+		{core.MergeRule{}.Last(2), "invalid(same 0, stays 0, keep 2)", false},
 	}
 	for _, tt := range tests {
 		err := tt.rule.Validate()
@@ -223,4 +263,29 @@ func TestDeadLettersMergeByTheRule(t *testing.T) {
 	if changed || superseded != 1 {
 		t.Errorf("an older dead letter: changed %v, superseded %d", changed, superseded)
 	}
+}
+
+func TestStoredPayloadsComeBackAsTheyWerePushed(t *testing.T) {
+	every := core.MergeRule{Same: core.SamePush}
+	rapid.Check(t, func(t *rapid.T) {
+		p, q := drawPayload(t), drawPayload(t)
+		p.Score, q.Score = core.NormalScore(p.Score), core.NormalScore(q.Score)
+		for _, rule := range []core.MergeRule{{}, every} {
+			stored := rule.Stored(p)
+			if diff := cmp.Diff(p, stored.Pushed(), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%v (-pushed +read):\n%s", rule, diff)
+			}
+			if diff := cmp.Diff(stored, rule.Stored(stored)); diff != "" {
+				t.Errorf("%v stores a stored payload in another way:\n%s", rule, diff)
+			}
+		}
+		if got, want := every.Stored(p).Compare(every.Stored(q)), p.Compare(q); got != want {
+			t.Errorf("the order is %d, want %d", got, want)
+		}
+		other := every.Stored(p)
+		other.Score = q.Score
+		if len(other.Pushed().Data) != len(other.Data) && q.Score != p.Score {
+			t.Errorf("the stamp of score %v was taken for that of %v", p.Score, q.Score)
+		}
+	})
 }

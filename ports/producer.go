@@ -78,7 +78,8 @@ type PushRequest struct {
 	// zero value is core.Keep. An entry whose When is core.Urgent merges by core.Earliest instead
 	// (core.When.Rule).
 	Rule core.PushRule
-	// Entries are stored in order.
+	// Entries are stored in order. In a queue whose Merge has core.SamePush their payloads are those
+	// that its Stored returns.
 	Entries []core.Entry
 }
 

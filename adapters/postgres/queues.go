@@ -17,13 +17,13 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 		return ports.DeclareReply{}, err
 	}
 	var record ports.Queue
-	var rule int
+	var rule mergeRule
 	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
-		return readOne(rows, &record.Shards, &record.Generation, &record.IndexIDs, &rule)
-	}, `SELECT shards, generation, index_ids, merge_rule FROM {schema}.declare($1, $2, $3, $4)`,
-		r.Queue, int32(r.Shards), r.IndexIDs, int32(storekit.MergeCode(r.Merge)))
+		return readOne(rows, &record.Shards, &record.Generation, &record.IndexIDs, &rule.code, &rule.samePush)
+	}, `SELECT shards, generation, index_ids, merge_rule, same_push FROM {schema}.declare($1, $2, $3, $4, $5)`,
+		r.Queue, int32(r.Shards), r.IndexIDs, int32(storekit.MergeCode(r.Merge)), r.Merge.Same == core.SamePush)
 	if err == nil {
-		record.Merge, err = storekit.MergeRuleOf(rule)
+		record.Merge, err = rule.rule()
 	}
 	if err == nil {
 		err = storekit.CheckDeclared(r, record)
@@ -34,10 +34,24 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 	return ports.DeclareReply{Generation: record.Generation}, nil
 }
 
+// mergeRule is a merge rule as a queue's record has it.
+type mergeRule struct {
+	code     int
+	samePush bool
+}
+
+func (r mergeRule) rule() (core.MergeRule, error) {
+	same := core.SameData
+	if r.samePush {
+		same = core.SamePush
+	}
+	return storekit.MergeRuleOf(r.code, same)
+}
+
 // queuesSQL lists all queues, or the one named by $1. All shards of a queue are paused at once, so
 // the first one shows it.
 const queuesSQL = `
-SELECT q.name, q.shards, q.generation, q.index_ids, q.merge_rule, s.paused
+SELECT q.name, q.shards, q.generation, q.index_ids, q.merge_rule, q.same_push, s.paused
 FROM {schema}.queues q JOIN {schema}.shards s ON s.id = {schema}.first_shard(q.id)
 WHERE $1::text IS NULL OR q.name = $1
 ORDER BY q.name`
@@ -53,10 +67,10 @@ func (s *Store) queues(ctx context.Context, name *string) ([]ports.Queue, error)
 		queues = nil
 		return eachRow(rows, func() error {
 			var q ports.Queue
-			var rule int
-			err := rows.Scan(&q.Name, &q.Shards, &q.Generation, &q.IndexIDs, &rule, &q.Paused)
+			var rule mergeRule
+			err := rows.Scan(&q.Name, &q.Shards, &q.Generation, &q.IndexIDs, &rule.code, &rule.samePush, &q.Paused)
 			if err == nil {
-				q.Merge, err = storekit.MergeRuleOf(rule)
+				q.Merge, err = rule.rule()
 			}
 			queues = append(queues, q)
 			return err

@@ -89,7 +89,7 @@ func (t *Tx) NoWakeups() *Tx {
 // declaredSQL returns a queue's record.
 //
 //	$1 the queue
-const declaredSQL = `SELECT q.shards, q.generation, q.index_ids, q.merge_rule FROM {schema}.queues q WHERE q.name = $1::text`
+const declaredSQL = `SELECT q.shards, q.generation, q.index_ids, q.merge_rule, q.same_push FROM {schema}.queues q WHERE q.name = $1::text`
 
 // Declare implements [ports.Producer]. If the queue does not exist, it is declared outside of the
 // transaction, so that no other call waits for the transaction.
@@ -101,10 +101,10 @@ func (t *Tx) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Declare
 		return ports.DeclareReply{}, err
 	}
 	var declared ports.Queue
-	var rule int
-	err := t.ask(ctx, declaredSQL, r.Queue).Scan(&declared.Shards, &declared.Generation, &declared.IndexIDs, &rule)
+	var rule mergeRule
+	err := t.ask(ctx, declaredSQL, r.Queue).Scan(&declared.Shards, &declared.Generation, &declared.IndexIDs, &rule.code, &rule.samePush)
 	if err == nil {
-		declared.Merge, err = storekit.MergeRuleOf(rule)
+		declared.Merge, err = rule.rule()
 	}
 	switch {
 	case errors.Is(err, sql.ErrNoRows), errors.Is(err, pgx.ErrNoRows):

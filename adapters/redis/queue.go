@@ -46,9 +46,14 @@ func parseQueueRecord(name, text string) (queueRecord, error) {
 	}
 	r.IndexIDs, r.Paused = index == 1, paused == 1
 	if _, rule, ok := strings.Cut(r.text, "="); ok {
+		rule, push := strings.CutSuffix(rule, pushSuffix)
+		same := core.SameData
+		if push {
+			same = core.SamePush
+		}
 		code, err := strconv.Atoi(rule)
 		if err == nil {
-			r.Merge, err = storekit.MergeRuleOf(code)
+			r.Merge, err = storekit.MergeRuleOf(code, same)
 		}
 		if err != nil {
 			return queueRecord{}, record.ErrStored
@@ -57,12 +62,19 @@ func parseQueueRecord(name, text string) (queueRecord, error) {
 	return r, nil
 }
 
+// pushSuffix ends the merge rule of a queue with core.SamePush.
+const pushSuffix = "=1"
+
 // ruleArg is a merge rule as declare.lua stores it.
 func ruleArg(r core.MergeRule) string {
 	if r == (core.MergeRule{}) {
 		return ""
 	}
-	return "=" + strconv.Itoa(storekit.MergeCode(r))
+	arg := "=" + strconv.Itoa(storekit.MergeCode(r))
+	if r.Same == core.SamePush {
+		arg += pushSuffix
+	}
+	return arg
 }
 
 // boolArg is a bool as an argument of a script.

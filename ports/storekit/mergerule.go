@@ -5,31 +5,30 @@ import "github.com/skeinq/skein/core"
 // noMergeCode is the code of a rule that stores can't keep. MergeRuleOf refuses it.
 const noMergeCode = -2
 
-// MergeCode returns a merge rule as the number that stores keep: 0 for union, -1 for newest and n
-// for latest(n). It has a code for exactly the rules that Validate accepts; MergeRuleOf refuses the
-// number that it returns for another one. A new kind of rule needs a code here, in the Redis
-// store's lua/lib/shard.lua, and in the Postgres store's functions that read merge_rule.
+// MergeCode returns a merge rule without its Same as the number that stores keep: 0 for union, -1
+// for newest and n for a bound of n. Stores keep Same beside it; no merge needs it. There is a code
+// for exactly the rules that Validate accepts; MergeRuleOf refuses the number that MergeCode
+// returns for another one. A new kind of rule needs a code here, in the Redis store's
+// lua/lib/shard.lua, and in the Postgres store's functions that read merge_rule.
 func MergeCode(r core.MergeRule) int {
 	switch {
-	case r == core.MergeRule{}:
-		return 0
-	case r == core.MergeRule{Stays: core.Highest}:
+	case r.Validate() != nil:
+		return noMergeCode
+	case r.Stays == core.Highest && r.Keep == 0:
 		return -1
-	case r.Stays == core.Highest && r.Keep > 0:
-		return r.Keep
 	}
-	return noMergeCode
+	return r.Keep
 }
 
-// MergeRuleOf returns the merge rule of a number that MergeCode has returned, or
-// [core.ErrInvalidRule].
-func MergeRuleOf(code int) (core.MergeRule, error) {
-	r := core.MergeRule{Stays: core.Highest, Keep: code}
-	switch code {
-	case 0:
-		r = core.MergeRule{}
-	case -1:
-		r.Keep = 0
+// MergeRuleOf returns the merge rule of a number that MergeCode has returned, and of the rule's
+// Same, or [core.ErrInvalidRule].
+func MergeRuleOf(code int, same core.Same) (core.MergeRule, error) {
+	r := core.MergeRule{Same: same}
+	switch {
+	case code == -1:
+		r.Stays = core.Highest
+	case code != 0:
+		r.Stays, r.Keep = core.Highest, code
 	}
 	return r, r.Validate()
 }

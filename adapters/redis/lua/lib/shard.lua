@@ -6,9 +6,10 @@
 --
 -- META is the record of the shard, a string: "index paused shards generation version", and at its
 -- end without a space the merge rule unless it is the default, '=' and the number of
--- storekit.MergeCode, as in "1 0 5 1 1764230400000000=-1". index and paused are 1 or 0 at a fixed
--- place, the first and the third byte. version orders pauses; see registry/declare.lua. The
--- queue's own record is the same, followed by " +" or the nonce of a Forget.
+-- storekit.MergeCode, as in "1 0 5 1 1764230400000000=-1", and '=1' behind it if the rule has
+-- core.SamePush, which no script needs. index and paused are 1 or 0 at a fixed place, the first
+-- and the third byte. version orders pauses; see registry/declare.lua. The queue's own record is
+-- the same, followed by " +" or the nonce of a Forget.
 --
 -- Scripts read and check everything, and plan their writes, before they write.
 --
@@ -35,7 +36,7 @@ local merging = {highest = false, keep = 0}
 local function read_meta()
   local record = call('GET', META) or ''
   local index, paused, layout = string.match(record, '^(%d) (%d) (%d+ %d+)')
-  local rule = tonumber(string.match(record, '=(-?%d+)$') or 0)
+  local rule = tonumber(string.match(record, '=(-?%d+)=?1?$') or 0)
   merging.highest, merging.keep = rule ~= 0, math.max(0, rule)
   if index then return index == '1', paused == '1', layout end
 end

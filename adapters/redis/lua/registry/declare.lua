@@ -7,7 +7,7 @@
 -- KEYS: queues
 -- ARGV: 1 name, 2 shards, 3 index (1 or 0), 4 format, 5 the oldest format whose programs may use
 --   it, 6 now or '', 7 'new', the record of a shard, or '' to store none, 8 '' or the merge rule,
---   '=' and the number of storekit.MergeCode
+--   as lib/shard.lua describes it
 -- Returns nil if there is no record and none is to be stored; else the record, which lib/shard.lua
 --   describes, with " +" if all shards of the queue were declared; or "format oldest" of a format
 --   that only newer programs may use

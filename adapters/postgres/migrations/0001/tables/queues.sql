@@ -5,9 +5,11 @@ CREATE TABLE {schema}.queues (
   shards     int NOT NULL,
   generation bigint NOT NULL,
   index_ids  boolean NOT NULL,
-  merge_rule int NOT NULL DEFAULT 0
+  merge_rule int NOT NULL DEFAULT 0,
+  same_push  boolean NOT NULL DEFAULT false
 ) WITH (vacuum_truncate = off);
 COMMENT ON COLUMN {schema}.queues.id IS 'Never used again, so that nothing that is late for a forgotten queue reaches another';
 COMMENT ON COLUMN {schema}.queues.shards IS 'How many shards the queue has';
 COMMENT ON COLUMN {schema}.queues.index_ids IS 'Whether its jobs can be listed by id';
 COMMENT ON COLUMN {schema}.queues.merge_rule IS '0 union, -1 newest, n latest(n): see docs/rules.md 2';
+COMMENT ON COLUMN {schema}.queues.same_push IS 'Whether its payloads are stamped with their scores, for the rule every: see docs/rules.md 2';
