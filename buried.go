@@ -3,6 +3,7 @@ package skein
 import (
 	"context"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
 )
 
@@ -64,7 +65,7 @@ func buriedHook(hook func(context.Context, Buried) error, codec ErrorCodec) func
 	}
 	return func(ctx context.Context, b engine.Buried) error {
 		return hook(ctx, Buried{
-			Queue: b.Shard.Queue, ID: b.ID, Payloads: b.Payloads, Reason: b.Reason, Error: codec.decode(b.Error), Group: b.Group,
+			Queue: b.Shard.Queue, ID: b.ID, Payloads: core.PushedPayloads(b.Payloads), Reason: b.Reason, Error: codec.decode(b.Error), Group: b.Group,
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -180,7 +181,7 @@ func (c *Client) send(ctx context.Context, t target, entries []RawEntry, tell te
 		}
 	}
 	request := ports.PushRequest{
-		Queue: t.name, Shards: t.shards, Generation: generation.(int64), Rule: t.rule, Entries: entries,
+		Queue: t.name, Shards: t.shards, Generation: generation.(int64), Rule: t.rule, Entries: stored(t.merge, entries),
 	}
 	if met, err = c.store.Push(ctx, request); known && outdated(err) {
 		var again ports.PushReply
@@ -189,6 +190,19 @@ func (c *Client) send(ctx context.Context, t target, entries []RawEntry, tell te
 	}
 	tell.told(met, len(entries), err)
 	return err
+}
+
+// stored returns entries with their payloads as a queue of a merge rule stores them. Middleware
+// sees the payloads as they were pushed.
+func stored(rule MergeRule, entries []RawEntry) []RawEntry {
+	if rule.Same != core.SamePush {
+		return entries
+	}
+	entries = slices.Clone(entries)
+	for i := range entries {
+		entries[i].Payload = rule.Stored(entries[i].Payload)
+	}
+	return entries
 }
 
 // outdated reports whether an error means that the store's record of the queue differs from the

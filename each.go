@@ -78,7 +78,7 @@ func (q *Queue[T]) onePayload(
 		}
 	}()
 	claim := &c.batch.Claims[c.job]
-	payload, err := q.decode(claim.Payloads[position].Data)
+	payload, err := q.decode(claim.Payloads[position])
 	if err != nil {
 		returned = true
 		return false, err

@@ -55,6 +55,21 @@ func ExampleNewest() {
 	// hall: "off" "on"
 }
 
+// Each push counts, also one of equal bytes. A push that is repeated with its score is one.
+func ExampleEvery() {
+	ctx, store := context.Background(), memory.New(memory.Options{})
+	client := skein.NewClient(store, skein.ClientOptions{})
+	points := skein.NewQueue("points", skein.QueueOptions[int]{Merge: skein.Every()})
+	for _, event := range []float64{101, 102, 103, 103} {
+		if err := points.Push(ctx, client, "player-1", 5, skein.Score(event)); err != nil {
+			log.Fatal(err)
+		}
+	}
+	show(ctx, store, "points")
+	// Output:
+	// player-1: 5 5 5
+}
+
 // A push of many entries counts what they met.
 func ExampleTellAll() {
 	ctx, store := context.Background(), memory.New(memory.Options{})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
 )
 
@@ -171,7 +172,7 @@ func (q *Queue[T]) payloads(b *engine.Batch, i int) ([]T, error) {
 func (q *Queue[T]) decodeAll(b *engine.Batch, i int, f func(position int, value T)) (refused error) {
 	stored := b.Claims[i].Payloads
 	for position := range stored {
-		value, err := q.decode(stored[position].Data)
+		value, err := q.decode(stored[position])
 		switch {
 		case err == nil:
 			f(position, value)
@@ -186,11 +187,11 @@ func (q *Queue[T]) decodeAll(b *engine.Batch, i int, f func(position int, value 
 	return refused
 }
 
-// decode decodes a payload. A panic of the codec is an error.
-func (q *Queue[T]) decode(data []byte) (payload T, err error) {
+// decode decodes a stored payload. A panic of the codec is an error.
+func (q *Queue[T]) decode(stored core.Payload) (payload T, err error) {
 	err = engine.Guard(func() error {
 		var err error
-		payload, err = q.options.Codec.Decode(data)
+		payload, err = q.options.Codec.Decode(stored.Pushed().Data)
 		return err
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
 )
 
@@ -82,7 +83,7 @@ func (c call) raw() *RawBatch {
 	for i := first; i < end; i++ {
 		claim := &c.batch.Claims[i]
 		raw.Jobs = append(raw.Jobs, RawJob{
-			ID: claim.ID, Payloads: claim.Payloads, Retries: claim.RetryCount + 1, batch: c.batch, index: i,
+			ID: claim.ID, Payloads: core.PushedPayloads(claim.Payloads), Retries: claim.RetryCount + 1, batch: c.batch, index: i,
 		})
 	}
 	return raw

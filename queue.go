@@ -150,12 +150,16 @@ func Newest() MergeRule { return MergeRule{Stays: core.Highest} }
 // Lower ones are superseded: they are dropped and counted. It suits payloads that each hold a whole
 // state. Give such a queue a Score, such as a version: default scores are the client's clock, so of
 // two clients with different clocks an older payload may stay.
-func Latest(n int) MergeRule {
-	if n < 1 {
-		n = -1 // 0 would keep all
-	}
-	return MergeRule{Stays: core.Highest, Keep: n}
-}
+func Latest(n int) MergeRule { return Newest().Last(n) }
+
+// Every returns the [MergeRule] by which each push counts: payloads with equal bytes and different
+// scores are different payloads. Pushes of a, b and a again run as a, b, a. It suits payloads that
+// are counted, such as "+5". Payloads with equal bytes and equal scores are one, so a push whose
+// outcome was unknown can be repeated with its score. Default scores of one client always differ,
+// but two clients that push equal bytes in the same microsecond push one payload: where both must
+// count, put something that differs into the payload, such as the id of an event.
+// Every().Last(n) keeps only the n payloads with the highest scores, 1 to 1000, as [Latest] does.
+func Every() MergeRule { return MergeRule{Same: core.SamePush} }
 
 // PushRule decides the time of a queued job when a push merges into it (docs/rules.md 2). Make it
 // with [Earliest] or [Debounce]. The zero value keeps the queued job's time. A job in backoff

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"iter"
@@ -86,7 +87,8 @@ type FirstPayload struct {
 // BuryFirst moves the first payloads of queued jobs to the morgue. A job whose first payload is
 // another one by now is skipped, so no payload is buried unseen. A held job continues with its
 // other payloads: it is due and has all retries anew. So does a job that waits for a retry. A job
-// that has not failed keeps its time. An id that is named twice is [ErrInvalidRequest].
+// that has not failed keeps its time. An id that is named twice is [ErrInvalidRequest]. In a queue
+// with skein.Every a second call buries the next payload if that has the same bytes.
 func (i *Inspector) BuryFirst(ctx context.Context, queue string, first []FirstPayload) (Result, error) {
 	return i.onFirst(ctx, newAction("bury first", nil), queue, first, Store.Bury)
 }
@@ -204,6 +206,9 @@ func (i *Inspector) onFirst(
 		return a.end(fmt.Errorf("%w: id %q is named twice; a job has one first payload", ErrInvalidRequest, ids[at]))
 	}
 	a.progress.Total = len(first)
+	if first, err = i.storedFirst(ctx, queue, first); err != nil {
+		return a.end(err)
+	}
 	id := func(f FirstPayload) string { return f.ID }
 	steps := wholeSteps(func(f *FirstPayload) (string, []core.Payload) { return f.ID, []core.Payload{{Data: f.Data}} })
 	return a.end(onEntries(ctx, i, a, queue, first, id, steps, func(s Store, shard core.Shard, chunk []FirstPayload) (ports.StepReply, error) {
@@ -213,6 +218,30 @@ func (i *Inspector) onFirst(
 		}
 		return step(s, ctx, named)
 	}))
+}
+
+// storedFirst returns first payloads as they are stored, from first payloads as they were pushed.
+// Where these differ, it reads the jobs.
+func (i *Inspector) storedFirst(ctx context.Context, queue string, first []FirstPayload) ([]FirstPayload, error) {
+	record, err := i.record(ctx, queue)
+	if err != nil || record.Merge.Same != core.SamePush {
+		return first, err
+	}
+	first = slices.Clone(first)
+	for at := range first {
+		r := ports.FindRequest{Queue: queue, ID: first[at].ID, Payloads: 1, MaxCount: -1}
+		found, err := persist(ctx, i, func(s Store) (ports.Found, error) { return s.Find(ctx, r) })
+		if err != nil {
+			return nil, err
+		}
+		if found.Queued == nil || len(found.Queued.Payloads) == 0 {
+			continue
+		}
+		if p := found.Queued.Payloads[0]; bytes.Equal(p.Pushed().Data, first[at].Data) {
+			first[at].Data = p.Data
+		}
+	}
+	return first, nil
 }
 
 // repeated returns the position of an id that occurs before in the list, if there is one.

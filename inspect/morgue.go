@@ -14,7 +14,7 @@ import (
 type DeadLetterPayloads struct {
 	ID string
 	// Payloads are the Data of the payloads. Those that do not exist are ignored. An empty list
-	// means no payload.
+	// means no payload. In a queue with skein.Every, Data means all payloads with these bytes.
 	Payloads [][]byte
 }
 
@@ -103,7 +103,7 @@ func (i *Inspector) EditAll(
 		return a.end(fmt.Errorf("%w: Payloads is %d; leave it 0, since an edit gets all payloads", ErrInvalidOptions, o.Payloads))
 	}
 	k := &deadKind{action: a}
-	k.do = func(ctx context.Context, shard core.Shard, chosen []DeadLetter) error {
+	k.do = func(ctx context.Context, shard core.Shard, chosen []ports.DeadLetterView) error {
 		for at := range chosen {
 			d := &chosen[at]
 			changed, err := i.editDeadLetter(ctx, a, shard, d.ID, d.Payloads, edit)
@@ -130,6 +130,10 @@ func (i *Inspector) onRefs(
 		return a.end(invalid)
 	}
 	a.progress.Total = len(refs)
+	refs, err = i.storedRefs(ctx, queue, refs)
+	if err != nil {
+		return a.end(err)
+	}
 	return a.end(i.stepRefs(ctx, a, queue, refs, step))
 }
 
@@ -143,7 +147,7 @@ func (i *Inspector) onAllDeadLetters(
 		return d.run(ctx, queue)
 	}
 	k := &deadKind{action: a}
-	k.do = func(ctx context.Context, shard core.Shard, chosen []DeadLetter) error {
+	k.do = func(ctx context.Context, shard core.Shard, chosen []ports.DeadLetterView) error {
 		for chunk := range refChunks(convert(chosen, refOf)) {
 			if err := onChunk(ctx, i, a, chunk, stepOn(ctx, shard, step, a.going.at.Before)); err != nil {
 				return err
@@ -193,7 +197,7 @@ func (i *Inspector) editRefs(
 	return a.end(nil)
 }
 
-// withData returns the payloads whose Data are listed, or all of them for nil.
+// withData returns the payloads that were pushed with the listed Data, or all of them for nil.
 func withData(payloads []core.Payload, data [][]byte) []core.Payload {
 	if data == nil {
 		return payloads
@@ -202,25 +206,36 @@ func withData(payloads []core.Payload, data [][]byte) []core.Payload {
 	for _, d := range data {
 		listed[string(d)] = true
 	}
-	return slices.DeleteFunc(payloads, func(p core.Payload) bool { return !listed[string(p.Data)] })
+	return slices.DeleteFunc(payloads, func(p core.Payload) bool { return !listed[string(p.Pushed().Data)] })
 }
 
-// editDeadLetter edits payloads of a dead letter. It returns when it last changed
+// edited returns a stored payload with other pushed Data.
+func edited(stored core.Payload, data []byte) core.Payload {
+	var rule core.MergeRule
+	if len(stored.Pushed().Data) < len(stored.Data) {
+		rule.Same = core.SamePush
+	}
+	stored.Data = data
+	return rule.Stored(stored)
+}
+
+// editDeadLetter edits stored payloads of a dead letter. It returns when it last changed
 // one, or 0 if it changed none.
 func (i *Inspector) editDeadLetter(
 	ctx context.Context, a *action, shard core.Shard, id string, payloads []core.Payload, edit EditFunc,
 ) (changed core.Instant, err error) {
 	for _, p := range payloads {
-		old := p.Data
-		p.Data = bytes.Clone(old)
-		data, replace, err := edit(id, p)
+		pushed := p.Pushed()
+		pushed.Data = bytes.Clone(pushed.Data)
+		data, replace, err := edit(id, pushed)
 		if err != nil {
 			return changed, fmt.Errorf("payload of %q: %w", id, err)
 		}
-		if !replace || bytes.Equal(old, data) {
+		edited := edited(p, data)
+		if !replace || bytes.Equal(p.Data, edited.Data) {
 			continue
 		}
-		r := ports.EditRequest{Shard: shard, ID: id, Old: old, New: data}
+		r := ports.EditRequest{Shard: shard, ID: id, Old: p.Data, New: edited.Data}
 		reply, err := persist(ctx, i, func(s Store) (ports.StepReply, error) { return s.Edit(ctx, r) })
 		if err != nil {
 			return changed, fmt.Errorf("payload of %q: %w", id, err)

@@ -232,8 +232,26 @@ func (m *mover) job(ctx context.Context, shard core.Shard, id string, before cor
 	})
 }
 
+// stored returns the payloads of an entry as the target stores them, merged by its rule.
+func (m *mover) stored(payloads []core.Payload) []core.Payload {
+	rule := m.to.Merge
+	rule.Keep = 0 // the store drops what this bound drops
+	if !slices.ContainsFunc(payloads, func(p core.Payload) bool { return len(rule.Stored(p).Data) != len(p.Data) }) {
+		return payloads
+	}
+	var set core.PayloadSet
+	for _, p := range payloads {
+		set.AddBy(rule, rule.Stored(p))
+	}
+	return set.List()
+}
+
 // putJobs copies jobs, or parts of jobs, to the target.
 func (m *mover) putJobs(ctx context.Context, jobs []core.Job) error {
+	jobs = slices.Clone(jobs)
+	for at := range jobs {
+		jobs[at].Payloads = m.stored(jobs[at].Payloads)
+	}
 	return put(ctx, m, jobs, func(j core.Job) string { return j.ID }, func(r *ports.ImportRequest, some []core.Job) { r.Jobs = some })
 }
 
@@ -287,6 +305,10 @@ func (m *mover) letter(ctx context.Context, shard core.Shard, id string, before 
 
 // putLetters copies dead letters, or parts of them, to the target.
 func (m *mover) putLetters(ctx context.Context, letters []core.DeadLetter) error {
+	letters = slices.Clone(letters)
+	for at := range letters {
+		letters[at].Payloads = m.stored(letters[at].Payloads)
+	}
 	return put(ctx, m, letters, func(d core.DeadLetter) string { return d.ID },
 		func(r *ports.ImportRequest, some []core.DeadLetter) { r.DeadLetters = some })
 }

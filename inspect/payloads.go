@@ -120,7 +120,7 @@ func (i *Inspector) Payloads(ctx context.Context, queue, id string, o PayloadOpt
 			page := payloadsIn(&found, at.Place)
 			for k := range page {
 				at = at.Next(page[k : k+1])
-				if !yield(StoredPayload{page[k], PayloadCursor{at.Score, at.Skip}}, nil) {
+				if !yield(StoredPayload{page[k].Pushed(), PayloadCursor{at.Score, at.Skip}}, nil) {
 					return
 				}
 			}

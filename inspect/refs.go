@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -32,6 +33,37 @@ func payloadRefs(payloads []DeadLetterPayloads) ([]ports.DeadLetterRef, error) {
 	return refs, validateIDs(ids)
 }
 
+// storedRefs returns references to payloads as they are stored, from references to payloads as they
+// were pushed. Where these differ, it reads the dead letters.
+func (i *Inspector) storedRefs(ctx context.Context, queue string, refs []ports.DeadLetterRef) ([]ports.DeadLetterRef, error) {
+	whole := func(r ports.DeadLetterRef) bool { return r.Payloads == nil }
+	if !slices.ContainsFunc(refs, func(r ports.DeadLetterRef) bool { return !whole(r) }) {
+		return refs, nil
+	}
+	record, err := i.record(ctx, queue)
+	if err != nil || record.Merge.Same != core.SamePush {
+		return refs, err
+	}
+	refs = slices.Clone(refs)
+	for at := range refs {
+		if whole(refs[at]) {
+			continue
+		}
+		found, err := i.wholeLetter(ctx, queue, refs[at].ID)
+		if err != nil {
+			return nil, err
+		}
+		named := refs[at].Payloads
+		refs[at].Payloads = [][]byte{}
+		if found.DeadLetter != nil {
+			for _, p := range withData(found.DeadLetter.Payloads, named) {
+				refs[at].Payloads = append(refs[at].Payloads, p.Data)
+			}
+		}
+	}
+	return refs, nil
+}
+
 // idsOf lists the ids of some references.
 func idsOf(refs []ports.DeadLetterRef) []string {
 	return convert(refs, func(r *ports.DeadLetterRef) string { return r.ID })
@@ -41,8 +73,8 @@ func idsOf(refs []ports.DeadLetterRef) []string {
 // alone. If there are more payloads than a step takes, it names the dead letter whole, since each
 // step would name all of them again. Even then newer payloads are not taken, unless the clock
 // stands still or steps back.
-func refOf(d *DeadLetter) ports.DeadLetterRef {
-	if n := len(d.Payloads); n > core.MaxTurnPayloads || n < d.PayloadCount {
+func refOf(d *ports.DeadLetterView) ports.DeadLetterRef {
+	if n := len(d.Payloads); n > core.MaxTurnPayloads || n < d.Count {
 		return ports.DeadLetterRef{ID: d.ID}
 	}
 	return ports.DeadLetterRef{

@@ -15,7 +15,7 @@ type deadKind struct {
 	// matches is whether the action has a match.
 	matches bool
 	// do acts on the chosen dead letters of a shard.
-	do func(context.Context, core.Shard, []DeadLetter) error
+	do func(context.Context, core.Shard, []ports.DeadLetterView) error
 	// move is set if the action moves the dead letters.
 	move *mover
 	// edited has the ids that the sweep has changed and may meet again.
@@ -73,11 +73,11 @@ func (k *deadKind) sample(chosen []DeadLetter) {
 	k.going.samples = append(k.going.samples, chosen[:min(len(chosen), maxSamples-len(k.going.samples))]...)
 }
 
-func (k *deadKind) act(ctx context.Context, shard core.Shard, chosen []DeadLetter, stored []ports.DeadLetterView) error {
+func (k *deadKind) act(ctx context.Context, shard core.Shard, _ []DeadLetter, stored []ports.DeadLetterView) error {
 	if k.move != nil {
 		return k.move.letters(ctx, shard, stored, k.going.at.Before)
 	}
-	return k.do(ctx, shard, chosen)
+	return k.do(ctx, shard, stored)
 }
 
 // noteEdit remembers that an edit has changed a dead letter. If the clock stands still or steps

@@ -36,6 +36,7 @@ func (i *Inspector) Export(ctx context.Context, queue string, o ListOptions) ite
 			if err == nil {
 				there, err = i.complete(ctx, queue, &v)
 			}
+			v.Payloads = core.PushedPayloads(v.Payloads)
 			if (there || err != nil) && !yield(v.DeadLetter, err) || err != nil {
 				return
 			}
@@ -135,8 +136,12 @@ func (b *importBatch) end(ctx context.Context) error {
 func (b *importBatch) add(ctx context.Context, d core.DeadLetter) error {
 	b.read++
 	d.Error, d.Group = core.ErrorText(d.Error), core.GroupName(d.Group)
+	rule := b.record.Merge
+	rule.Keep = 0 // the store drops what this bound drops
 	var set core.PayloadSet
-	set.MergeBy(core.MergeRule{Stays: b.record.Merge.Stays}, d.Payloads) // the store drops what the rule's Keep drops
+	for _, p := range d.Payloads {
+		set.AddBy(rule, rule.Stored(p))
+	}
 	for rest := set.List(); ; {
 		var bound core.Bound
 		part := d

@@ -103,7 +103,8 @@ type Queue struct {
 	Shards int
 	// IndexIDs is true if its jobs can be listed [ByID].
 	IndexIDs bool
-	// Merge is its merge rule; its String is "union", "newest" or "latest(n)".
+	// Merge is its merge rule; its String is "union", "newest", "latest(n)", "every" or
+	// "every.last(n)".
 	Merge core.MergeRule
 	// Paused is true if no job of the queue is claimed until [Inspector.Resume].
 	Paused bool
@@ -212,7 +213,7 @@ func (w viewer) queuedJob(v *ports.JobView, order SortBy) QueuedJob {
 		Recoveries:   v.Recoveries,
 		FirstPush:    v.FirstPush.Time(),
 		LastError:    w.errorText(v.Error),
-		Payloads:     v.Payloads,
+		Payloads:     core.PushedPayloads(v.Payloads),
 		PayloadCount: v.Count,
 		Cursor:       Cursor{id: v.ID},
 	}
@@ -251,7 +252,7 @@ func (w viewer) deadLetter(v *ports.DeadLetterView, order SortBy) DeadLetter {
 		ChangedAt:    v.ChangedAt.Time(),
 		LastError:    w.errorText(v.Error),
 		Group:        v.Group,
-		Payloads:     v.Payloads,
+		Payloads:     core.PushedPayloads(v.Payloads),
 		PayloadCount: v.Count,
 		Cursor:       Cursor{id: v.ID},
 	}

@@ -162,6 +162,7 @@ func (a *app) pushEntry(ctx context.Context, name string, layout *layoutFlags, e
 	if err != nil {
 		return err
 	}
+	entry.Payload = queue.Merge.Stored(entry.Payload)
 	reply, err := a.backend.Store.Push(ctx, ports.PushRequest{
 		Queue: queue.Name, Shards: queue.Shards, Generation: queue.Generation, Entries: []core.Entry{entry},
 	})

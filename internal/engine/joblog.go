@@ -102,7 +102,7 @@ func (b *Batch) events(i int, o *core.Outcome, settled *core.Settlement, buried 
 		if buried[k].Reason == Undecodable && !exhausted {
 			refused := event
 			refused.kind, refused.text, refused.group = payloadRefused, buried[k].Error, buried[k].Group
-			refused.bytes = len(buried[k].Payloads[0].Data)
+			refused.bytes = len(buried[k].Payloads[0].Pushed().Data)
 			list = append(list, refused)
 		}
 		attempts := c.RetryCount + 2
@@ -117,7 +117,7 @@ func (b *Batch) events(i int, o *core.Outcome, settled *core.Settlement, buried 
 	event.text, event.group, event.panicked = o.Error, o.Group, b.panics[i]
 	switch refused := b.decodeFailures[i]; {
 	case refused.failed:
-		event.kind, event.bytes = payloadRefused, len(c.Payloads[refused.position].Data)
+		event.kind, event.bytes = payloadRefused, len(c.Payloads[refused.position].Pushed().Data)
 	case event.panicked != nil:
 		event.kind = jobPanicked
 	}

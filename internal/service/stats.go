@@ -61,7 +61,7 @@ type queueCounts struct {
 	Counts
 	Shards   int    `json:"shards" doc:"the queue's shard count"`
 	IndexIDs bool   `json:"index_ids" doc:"whether its jobs can be listed by id"`
-	Merge    string `json:"merge" doc:"its merge rule: union, newest or latest(n)"`
+	Merge    string `json:"merge" doc:"its merge rule: union, newest, latest(n), every or every.last(n)"`
 	Paused   bool   `json:"paused" doc:"whether the queue is paused: servers claim none of its jobs"`
 }
 

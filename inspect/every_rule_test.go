@@ -1,0 +1,220 @@
+package inspect_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
+)
+
+var everyRule = core.MergeRule{Same: core.SamePush}
+
+// counted is a queue "counted" by the rule every, whose jobs and dead letters have equal payloads.
+type counted struct {
+	*inspect.Inspector
+	t     *testing.T
+	store *memory.Store
+}
+
+func newCounted(t *testing.T) *counted {
+	store := memory.New(memory.Options{})
+	c := &counted{inspect.New(store, inspect.Options{}), t, store}
+	if _, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "counted", Shards: 2, IndexIDs: true, Merge: everyRule}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// push pushes payloads, as data@score.
+func (c *counted) push(id string, payloads ...string) {
+	c.t.Helper()
+	r := ports.PushRequest{Queue: "counted", Shards: 2, Generation: 1}
+	for _, p := range payloads {
+		r.Entries = append(r.Entries, core.Entry{ID: id, Payload: everyRule.Stored(parsed(c.t, p))})
+	}
+	if _, err := c.store.Push(c.t.Context(), r); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func parsed(t *testing.T, text string) core.Payload {
+	t.Helper()
+	data, score, _ := strings.Cut(text, "@")
+	p := core.Payload{Data: []byte(data)}
+	if _, err := fmt.Sscan(score, &p.Score); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// has checks what a queue has queued and dead for an id, by each way to look.
+func (c *counted) has(queue, id string, queued, dead []string) {
+	c.t.Helper()
+	check := func(way string, got []core.Payload, want []string) {
+		c.t.Helper()
+		var texts []string
+		for _, p := range got {
+			texts = append(texts, fmt.Sprintf("%s@%v", p.Data, p.Score))
+		}
+		if diff := cmp.Diff(want, texts); diff != "" {
+			c.t.Errorf("%s of %s (-want +got):\n%s", way, id, diff)
+		}
+	}
+	found, err := c.Find(c.t.Context(), queue, id)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var inQueue, inMorgue []core.Payload
+	if found.Queued != nil {
+		inQueue = found.Queued.Payloads
+	}
+	if found.DeadLetter != nil {
+		inMorgue = found.DeadLetter.Payloads
+	}
+	check("Find", inQueue, queued)
+	check("Find in the morgue", inMorgue, dead)
+	for place, want := range map[inspect.Place][]string{inspect.PlaceQueued: queued, inspect.PlaceDead: dead} {
+		var got []core.Payload
+		for p := range must(c.t, c.Payloads(c.t.Context(), queue, id, inspect.PayloadOptions{Place: place})) {
+			got = append(got, p.Payload)
+		}
+		check("Payloads "+place.String(), got, want)
+	}
+	list := inspect.ListOptions{SortBy: inspect.ByID, FromID: id, Limit: 1, Payloads: 10}
+	for j := range must(c.t, c.Jobs(c.t.Context(), queue, list)) {
+		if j.ID == id {
+			check("Jobs", j.Payloads, queued)
+		}
+	}
+	for d := range must(c.t, c.Morgue(c.t.Context(), queue, list)) {
+		if d.ID == id {
+			check("Morgue", d.Payloads, dead)
+		}
+	}
+	for d := range must(c.t, c.Export(c.t.Context(), queue, inspect.ListOptions{})) {
+		if d.ID == id {
+			check("Export", d.Payloads, dead)
+		}
+	}
+}
+
+func (c *counted) handled(what string, r inspect.Result, err error, want int) {
+	c.t.Helper()
+	if err != nil || r.Handled != want {
+		c.t.Errorf("%s: %+v, %v; want %d handled", what, r, err, want)
+	}
+}
+
+func TestCopiesOfEqualBytesAreNamedTogether(t *testing.T) {
+	c := newCounted(t)
+	named := func(data ...string) []inspect.DeadLetterPayloads {
+		p := inspect.DeadLetterPayloads{ID: "a"}
+		for _, d := range data {
+			p.Payloads = append(p.Payloads, []byte(d))
+		}
+		return []inspect.DeadLetterPayloads{p, {ID: "nobody", Payloads: p.Payloads}}
+	}
+	c.push("a", "x@1", "y@2", "x@3", "z@4", "x@5", "x@5")
+	c.has("counted", "a", []string{"x@1", "y@2", "x@3", "z@4", "x@5"}, nil)
+
+	first := []inspect.FirstPayload{{ID: "a", Data: []byte("x")}}
+	r, err := c.BuryFirst(t.Context(), "counted", first)
+	c.handled("BuryFirst", r, err, 1)
+	r, err = c.BuryFirst(t.Context(), "counted", first)
+	c.handled("BuryFirst of another payload", r, err, 0)
+	c.has("counted", "a", []string{"y@2", "x@3", "z@4", "x@5"}, []string{"x@1"})
+	r, err = c.DeleteFirst(t.Context(), "counted", []inspect.FirstPayload{{ID: "a", Data: []byte("y")}, {ID: "nobody"}})
+	c.handled("DeleteFirst", r, err, 1)
+	r, err = c.Bury(t.Context(), "counted", []string{"a"})
+	c.handled("Bury", r, err, 1)
+	c.has("counted", "a", nil, []string{"x@1", "x@3", "z@4", "x@5"})
+
+	edit := func(_ string, p core.Payload) ([]byte, bool, error) {
+		if p.Score == 3 {
+			return []byte("w"), true, nil
+		}
+		return p.Data, true, nil // as it was
+	}
+	r, err = c.EditPayloads(t.Context(), "counted", named("x"), edit)
+	c.handled("EditPayloads", r, err, 1)
+	c.has("counted", "a", nil, []string{"x@1", "w@3", "z@4", "x@5"})
+	up := func(_ string, p core.Payload) ([]byte, bool, error) { return bytes.ToUpper(p.Data), true, nil }
+	r, err = c.EditAll(t.Context(), "counted", nil, up, inspect.BulkOptions{})
+	c.handled("EditAll", r, err, 4)
+	c.has("counted", "a", nil, []string{"X@1", "W@3", "Z@4", "X@5"})
+
+	r, err = c.RevivePayloads(t.Context(), "counted", named("X", "x"))
+	c.handled("RevivePayloads", r, err, 1)
+	c.has("counted", "a", []string{"X@1", "X@5"}, []string{"W@3", "Z@4"})
+	r, err = c.PurgePayloads(t.Context(), "counted", named("W"))
+	c.handled("PurgePayloads", r, err, 1)
+	c.has("counted", "a", []string{"X@1", "X@5"}, []string{"Z@4"})
+	match := func(d inspect.DeadLetter) bool { return string(d.Payloads[0].Data) == "Z" }
+	r, err = c.ReviveAll(t.Context(), "counted", match, inspect.BulkOptions{})
+	c.handled("ReviveAll", r, err, 1)
+	c.has("counted", "a", []string{"X@1", "Z@4", "X@5"}, nil)
+}
+
+// What moves between queues of different rules merges by the rule of the target, and looks as it
+// was pushed in both.
+func TestPayloadsMoveAndImportByTheRuleOfTheirTarget(t *testing.T) {
+	for rule, want := range map[core.MergeRule][]string{
+		{}:                    {"x@1", "y@2"},
+		{Stays: core.Highest}: {"y@2", "x@3"},
+		everyRule:             {"x@1", "y@2", "x@3"},
+		everyRule.Last(2):     {"y@2", "x@3"},
+	} {
+		t.Run(rule.String(), func(t *testing.T) {
+			c := newCounted(t)
+			for _, queue := range []string{"moved", "back"} {
+				r := ports.DeclareRequest{Queue: queue, Shards: 2, IndexIDs: true, Merge: everyRule}
+				if queue == "moved" {
+					r.Merge = rule
+				}
+				if _, err := c.store.Declare(t.Context(), r); err != nil {
+					t.Fatal(err)
+				}
+				if err := c.Pause(t.Context(), queue); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.push("dead", "x@1", "y@2", "x@3")
+			r, err := c.Bury(t.Context(), "counted", []string{"dead"})
+			c.handled("Bury", r, err, 1)
+			c.push("a", "x@1", "y@2", "x@3")
+			var exported []core.DeadLetter
+			for d := range must(t, c.Export(t.Context(), "counted", inspect.ListOptions{})) {
+				d.ID = "imported"
+				d.Payloads = slices.Clone(d.Payloads)
+				exported = append(exported, d)
+			}
+			list := func(yield func(core.DeadLetter, error) bool) {
+				for _, d := range exported {
+					if !yield(d, nil) {
+						return
+					}
+				}
+			}
+			r, err = c.Import(t.Context(), "moved", list, nil)
+			c.handled("Import", r, err, 1)
+			c.has("moved", "imported", nil, want)
+			r, err = c.Move(t.Context(), "counted", movedTo, []string{"a", "dead"})
+			c.handled("Move", r, err, 2)
+			c.has("counted", "a", nil, nil)
+			c.has("counted", "dead", nil, nil)
+			c.has("moved", "a", want, nil)
+			c.has("moved", "dead", nil, want)
+			r, err = c.MoveAll(t.Context(), "moved", inspect.Target{Queue: "back"}, nil, inspect.BulkOptions{})
+			c.handled("MoveAll", r, err, 1)
+			c.has("back", "a", want, nil)
+		})
+	}
+}
