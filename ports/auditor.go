@@ -10,19 +10,20 @@ import (
 
 // Auditor keeps the actions of operators: the last [ActionsKept] actions of all queues.
 type Auditor interface {
-	// Audit stores an action. The caller stores an action when it begins, and again when it has
-	// ended. The later call replaces all fields of the earlier one with the same ID, except At. So
-	// a call may be repeated. If there are more than [ActionsKept] actions, those with the smallest
-	// At are removed.
+	// Audit stores an action. The caller stores an action when the action begins, and again when it
+	// has ended. A later call with the same ID replaces all fields of the earlier one, except At.
+	// So a call may be repeated. If there are more than [ActionsKept] actions, those with the
+	// smallest At are removed.
 	//
-	// The store sets At when the ID is new. At is the store's clock, or 1 µs after the newest
-	// action if the clock is not later than that. So no two actions have the same At, and the order
-	// of actions survives a clock that stepped back.
+	// The store sets At when it has no action with this ID. At is the store's clock, or 1 µs after
+	// the newest action if the clock is not later than that action. So no two actions have the same
+	// At, and a clock that steps back does not change the order of actions.
 	//
 	// Errors: ErrInvalidRequest, as Action.Validate returns it.
 	Audit(ctx context.Context, a Action) error
 
-	// Actions lists actions, newest first. It leaves out records that can't be read.
+	// Actions lists actions, newest first. It leaves out records that can't be read, so a page may
+	// have fewer actions than Limit although more follow.
 	Actions(ctx context.Context, r ActionsRequest) ([]Action, error)
 }
 
@@ -54,7 +55,7 @@ type Action struct {
 	Queue string
 	// IDs are the first of the ids that the action named, or the server's owner; at most
 	// [MaxActionIDs]. Named is the number of ids that it named. If Named is 0, the action selected
-	// entries by Prefix, Group and Filter, or applied to the whole queue.
+	// entries by Prefix, Group and Filter, or was about the whole queue.
 	IDs   []string
 	Named int
 	// Prefix, Group and Filter are the conditions that selected the entries. All three are empty
@@ -63,9 +64,10 @@ type Action struct {
 	// Ended is true if the action has ended. Until then Took and Error are zero. An action whose
 	// process was killed never ends.
 	Ended bool
-	// Handled is the number of changed entries, as far as the caller had learned.
+	// Handled is the number of entries that the action changed, as far as the caller knows. Changes
+	// of a call whose reply was lost are missing.
 	Handled int
-	// Took is the duration of the action, by the clock of the process.
+	// Took is the duration of the action, by the clock of the caller's process.
 	Took time.Duration
 	// Error is the error that ended the action. It is empty after success.
 	Error string
@@ -77,7 +79,7 @@ type Action struct {
 func (a *Action) Validate() error {
 	switch {
 	case a.ID == "" || len(a.ID) > 64:
-		return fmt.Errorf("%w: an action's ID of %d bytes; give 1 to 64", ErrInvalidRequest, len(a.ID))
+		return fmt.Errorf("%w: the ID of the action has %d bytes; give 1 to 64", ErrInvalidRequest, len(a.ID))
 	case a.Verb == "":
 		return fmt.Errorf("%w: the action has no Verb; give one", ErrInvalidRequest)
 	case len(a.IDs) > MaxActionIDs:
@@ -86,18 +88,19 @@ func (a *Action) Validate() error {
 	texts := append([]string{a.ID, a.Verb, a.Actor, a.From, a.Reason, a.Queue, a.Prefix, a.Group, a.Filter, a.Error}, a.IDs...)
 	for _, text := range texts {
 		if len(text) > MaxActionText {
-			return fmt.Errorf("%w: the action has a text of %d bytes; the maximum is %d", ErrInvalidRequest, len(text), MaxActionText)
+			return fmt.Errorf("%w: the action has a text of %d bytes; truncate it to %d", ErrInvalidRequest, len(text), MaxActionText)
 		}
 	}
-	return validateTexts("the action has", texts...)
+	return validateTexts("the text of the action", texts...)
 }
 
 // ActionsRequest is a request for a page of actions.
 type ActionsRequest struct {
-	// Before is the At of the last action of the previous page. 0 requests the first page.
+	// Before requests only actions with a smaller At. For the next page it is the At of the last
+	// action of the previous page. 0 requests the first page.
 	Before core.Instant
-	// Limit is the maximum number of actions to list. 0 means [MaxActions], which is also the
-	// maximum.
+	// Limit is the maximum number of actions to list. A value below 1 means [MaxActions], which is
+	// also the maximum.
 	Limit int
 }
 

@@ -5,15 +5,14 @@ import (
 	"strconv"
 )
 
-// Checker is a store that reports the state of its server: the first thing an operator reads when
-// work stands still. It is optional.
+// Checker is a store that reports the state of its servers, which an operator reads first when no
+// job runs. It is optional.
 type Checker interface {
 	// Check examines the server's settings and state. It returns a row for each check of each
-	// server, in an order that does not change. A check that was not possible, because a right or
-	// an answer was missing, is a row with CheckUnknown, so that one failed check hides no other. A
-	// server that does not answer has at most one row, with CheckFail; the other checks of that
-	// server are skipped. Check writes nothing. It may take as long as a few dozen commands of the
-	// server.
+	// server, in an order that does not change. If a check was not possible, because a right or an
+	// answer was missing, its row has CheckUnknown. So one failed check hides no other. A server
+	// that does not answer has at most one row, with CheckFail; the other checks of that server are
+	// skipped. Check writes nothing. It may take as long as a few dozen commands to the server.
 	//
 	// It returns an error only if no check was possible.
 	Check(ctx context.Context) ([]Check, error)
@@ -29,12 +28,12 @@ type Check struct {
 	Server string
 	// Status is the severity of the result.
 	Status CheckStatus
-	// Value is the observed value, for people. With CheckUnknown it is the reason why there is no
-	// value.
+	// Value is the observed value, for people. With CheckUnknown it may be the reason why there is
+	// no value.
 	Value string
 	// Advice is what an operator should do. It is empty with CheckOK.
 	Advice string
-	// Refuses reports whether this state makes the store refuse pushes, to all shards or to some.
+	// Refuses is true if the store refuses pushes because of this state, to all shards or to some.
 	// It is false with CheckOK and with CheckUnknown.
 	Refuses bool
 }
@@ -50,7 +49,7 @@ const (
 	CheckUnknown
 	// CheckWarn is a state that will cause harm, or that already has.
 	CheckWarn
-	// CheckFail is a state that causes harm now: jobs may be lost, or work stands still.
+	// CheckFail is a state that causes harm now: jobs may be lost, or no job runs.
 	CheckFail
 )
 

@@ -8,40 +8,40 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// Consumer claims and settles jobs. The engine uses it.
+// Consumer leases shards, claims jobs and settles them. The engine of a server uses it.
 //
 // A shard has at most one owner, by its lease. Each Acquire that starts a lease returns a new
 // fencing token, larger than every earlier token of the shard: max(last token + 1, the store's
-// clock in µs). Owner and token decide who may turn, renew or release; the expiry does not. Until
-// another owner acquires the shard, a late call still succeeds. A lease has run out when its expiry
-// is not after now.
+// clock in µs). Turn, Renew and Release check the owner and the token, not the expiry. So a call
+// after the expiry still succeeds, until the shard is acquired again or released. A lease has run
+// out when its expiry is not after now.
 //
 // Every method returns [ErrInvalidRequest] for a shard that its queue does not have. Acquire
 // compares the layout first.
 //
 // Acquire and Turn do bounded work, whatever the shard holds. The jobs that one call hands over,
-// claims or moves have at most core.MaxTurnPayloads payloads and core.MaxStepBytes of Data in all,
-// as core.Bound counts them; the first payload is always within the bounds. The cost of a turn
-// depends on what it settles and claims, not on the number of jobs that wait.
+// claims or moves have at most core.MaxTurnPayloads payloads and core.MaxStepBytes of Data in
+// total, as core.Bound counts them. The first payload is always within the bounds, however large it
+// is. The cost of a turn depends on what it settles and claims, not on the number of jobs that
+// wait.
 type Consumer interface {
 	// Acquire makes the caller the owner of a shard if the shard is free, if its lease has run out,
 	// or if the caller already owns it. It also returns when the next job could be claimed. It is
 	// atomic.
 	//
 	// Attempt distinguishes a repeated call from a new attempt. If the owner repeats its last
-	// attempt while that lease lasts, Acquire returns the same token and claims, renews the lease,
-	// determines the head again and resets nothing, even after turns. If the lease has run out, the
-	// repeated attempt starts a new lease. A larger attempt always starts a new lease, even over
-	// the owner's own. The attempts of an owner are forgotten when another owner acquires the
-	// shard.
+	// attempt while that lease lasts, Acquire returns the same token, renews the lease, determines
+	// the head again and resets nothing, even after turns. If the lease has run out, the repeated
+	// attempt starts a new lease. A larger attempt always starts a new lease, even over the owner's
+	// own. The attempts of an owner are forgotten when another owner acquires the shard.
 	//
 	// Jobs that an earlier lease left claimed stay claimed, with their receipts, and pass to the
 	// new lease. The new owner settles them as core.RetryPolicy.Recover decides. The reply has the
 	// first of them in order of id, as far as the bounds allow; a claim is never split. The
 	// remaining jobs, and those that the store can't reach now, are TurnReply.Orphans of later
-	// turns. A repeated call hands over no further job: of the jobs that were handed over under
-	// this lease, it returns those that are still claimed, the first in order of id, as far as the
-	// bounds allow. Acquiring does not count as a recovery.
+	// turns. A repeated call hands over no further job. It returns the jobs that were handed over
+	// under this lease and are still claimed, in order of id, as far as the bounds allow. An
+	// Acquire does not count as a recovery.
 	//
 	// If the clock stepped back, the expiry of a lease can be further away than its own TTL. Such a
 	// lease expires that TTL from now; an Acquire that is refused stores the new expiry.
@@ -53,7 +53,7 @@ type Consumer interface {
 	// Turn settles the finished jobs, renews the lease and claims the next jobs, in this order,
 	// atomically. The owner numbers its turns 1, 2, 3 … and has one turn in flight at a time. The
 	// store compares Number with the number of the last turn that it carried out under this lease
-	// (0 after Acquire):
+	// (0 after an Acquire that started the lease):
 	//
 	//   last+1  settle, begin, renew, claim; the number is used up
 	//   last    a repeat: apply, count and claim nothing, ignore the request's
@@ -69,25 +69,25 @@ type Consumer interface {
 	// TurnReply.Last shows. A turn that is Resent always uses up its number. So if its first call
 	// arrives late, that call is a repeat or stale, and a number never has two contents.
 	//
-	// A store does not repeat a call by itself. The caller repeats a failed call, and Repeat
-	// reports whether the turn had been carried out before.
+	// A store does not repeat a turn by itself. The caller repeats a turn whose outcome is unknown,
+	// and TurnReply.Repeat reports whether the turn had been carried out before.
 	//
-	// Settling. A settlement whose (ID, Receipt) is not claimed is skipped, not counted, and
-	// reported; so is each settlement of an id behind the one that was applied. Of settlements of
-	// one id with different receipts, the one that is claimed is applied, whatever its place.
-	// core.Settlement.Apply defines the effect of a settlement on its job, and docs/rules.md 2 the
-	// merging of requeued and buried payloads. A settlement is deferred if the store can't reach
-	// its job now because a caller's transaction has locked it: it is reported, changes nothing,
-	// and must be sent again with a later turn.
+	// Settling. A settlement whose (ID, Receipt) is not claimed is skipped, is not counted, and is
+	// reported as Skipped. The same holds for each further settlement of an id after one was
+	// applied. Of settlements of one id with different receipts, the one that is claimed is
+	// applied, whatever its place. core.Settlement.Apply defines the effect of a settlement on its
+	// job, and docs/rules.md 2 the merging of requeued and buried payloads. A settlement is
+	// deferred if the store can't reach its job now because a caller's transaction has locked it:
+	// it changes nothing, is reported as Deferred, and must be sent again with a later turn.
 	//
 	// A settlement is deferred as well if it does not fit the bounds. Settlements are applied in
-	// order. From the first settlement on whose requeued or buried payloads do not fit, all
-	// settlements are deferred except those that are core.Settlement.Plain, which fit. (A
+	// order. Once the requeued and buried payloads of one settlement do not fit, it and all later
+	// settlements that are not core.Settlement.Plain are deferred. Plain settlements always fit. (A
 	// store that must read a claim to end it may defer Plain settlements too, after
 	// core.DefaultTurnBytes of them.) The first settlement that is not Plain always fits. So each
 	// turn makes progress, and a deferred settlement that leads the settlements of the next turn is
-	// applied by it. A store may leave payloads out of the count that it moves without touching
-	// each of them, such as a whole job whose id has no queued job. A paused shard settles.
+	// applied by it. Payloads that a store moves without touching each of them need not count, for
+	// example those of a whole job whose id has no queued job. A paused shard settles jobs too.
 	//
 	// Handing over. A turn, also of a paused shard, returns the next jobs that earlier leases left
 	// claimed and that were not handed over under this lease, in order of id, as far as the bounds
@@ -96,24 +96,25 @@ type Consumer interface {
 	//
 	// Beginning. By docs/rules.md 4 a recovered job begins before its handler runs: each claimed
 	// job that Begin names is marked as begun until it is settled. A job whose (ID, Receipt) is not
-	// claimed after the settlements, or that the store can't reach now, is reported as not begun.
+	// claimed after the settlements, or that the store can't reach now, is reported as NotBegun.
 	//
 	// Claiming. Due jobs (PerformAt <= now) are claimed in order of (PerformAt, id), including jobs
 	// that this turn requeued, as core.Budget allows. A turn that hands over orphans may claim
-	// fewer, since orphans and claims together keep to the bounds. Ids that are claimed after this
-	// turn's settlements are skipped. A job with core.AloneRecoveries or more Recoveries is claimed
-	// only when no other job of its shard is claimed, and alone. Claiming stops in front of such a
-	// job, so it is never overtaken, and while it is claimed no other job is. The payloads of a job
-	// that do not fit stay queued with core.State.Rest of its State. A claimed job gets the receipt
-	// (token, number). No job of a paused shard is claimed, whatever Want is.
+	// fewer jobs, since the bounds apply to orphans and claims together. Jobs whose ids are still
+	// claimed after this turn's settlements are skipped. A job with core.AloneRecoveries or more
+	// Recoveries is claimed only when no other job of its shard is claimed, and alone. Claiming
+	// stops in front of such a job, so it is never overtaken. While it is claimed, no other job of
+	// the shard is claimed. If some payloads of a job do not fit, they stay queued with the state
+	// core.State.Rest. A claimed job gets the receipt (token, number). No job of a paused shard is
+	// claimed, whatever Want is.
 	//
-	// Errors: ErrInvalidRequest; ErrUnknownQueue; ErrLeaseLost if the owner or the token is not the
-	// shard's; ErrStaleTurn. If the outcome of a turn is unknown, the caller repeats the turn
-	// unchanged.
+	// Errors: ErrInvalidRequest; ErrUnknownQueue; ErrLeaseLost if the owner or the token is not
+	// that of the shard's lease, or if the store has lost turns; ErrStaleTurn. If the outcome of a
+	// turn is unknown, the caller sends the same turn again, with Resent.
 	Turn(ctx context.Context, r TurnRequest) (TurnReply, error)
 
-	// Renew extends the lease to the TTL from now. Atomically with that it determines when the next
-	// job could be claimed. A repeated call renews again.
+	// Renew makes the lease last for the TTL from now, even if that shortens it. In the same atomic
+	// step it determines when the next job could be claimed. A repeated call renews again.
 	//
 	// Errors: ErrInvalidRequest; ErrUnknownQueue; ErrLeaseLost.
 	Renew(ctx context.Context, r RenewRequest) (RenewReply, error)
@@ -126,19 +127,20 @@ type Consumer interface {
 	Release(ctx context.Context, l Lease) error
 
 	// Heads returns when the next job of each shard could be claimed, in the order of the request.
-	// It writes nothing and needs no lease. Each head is exact for an instant of its own.
+	// It writes nothing and needs no lease. Each head is exact at some instant of the call, which
+	// may be another one for each shard.
 	//
 	// A store in several parts answers shard by shard. Shards whose part can't be reached now, or
 	// has not answered when ctx ends, are Unreached. The heads of all other shards are returned.
 	//
-	// Errors: ErrUnknownQueue; any other only if no shard was reached.
+	// Errors: ErrInvalidRequest; ErrUnknownQueue; any other error only if no shard was reached.
 	Heads(ctx context.Context, shards []core.Shard) (HeadsReply, error)
 }
 
 // Lease proves that its owner holds a shard: all fields must match the shard's lease.
 type Lease struct {
 	Shard core.Shard
-	// Owner is unique to a process run: an id drawn at its start.
+	// Owner is the id of one run of a server, drawn at its start.
 	Owner string
 	// Token is the fencing token that Acquire returned.
 	Token int64
@@ -150,11 +152,11 @@ type AcquireRequest struct {
 	// Shards and Generation are the layout of the queue as the caller knows it; see DeclareReply.
 	Shards     int
 	Generation int64
-	// Owner is non-empty and unique to a process run.
+	// Owner is as in Lease. It is not empty.
 	Owner string
 	// Attempt is above 0. It rises with each new attempt of the owner to acquire the shard.
 	Attempt int64
-	// TTL is how long the lease lasts unless renewed, at least 1 ms.
+	// TTL is how long the lease lasts from now unless it is renewed, at least 1 ms.
 	TTL time.Duration
 }
 
@@ -162,7 +164,7 @@ type AcquireRequest struct {
 // below 1 or a TTL below 1 ms.
 func (r *AcquireRequest) Validate() error {
 	if r.Owner == "" {
-		return fmt.Errorf("%w: the call that acquires %v has no Owner; set it", ErrInvalidRequest, r.Shard)
+		return fmt.Errorf("%w: the acquire of %v has no Owner; set it", ErrInvalidRequest, r.Shard)
 	}
 	if err := validateTexts("the owner", r.Owner); err != nil {
 		return err
@@ -181,13 +183,13 @@ type AcquireReply struct {
 	Now core.Instant
 	// Remaining is how long the lease lasts from Now.
 	Remaining time.Duration
-	// Claims are the jobs that earlier leases left claimed, in order of id: the first ones that fit
-	// the bounds and that the store could reach.
+	// Claims are the first of the jobs that earlier leases left claimed, in order of id, as far as
+	// they fit the bounds and the store could reach them.
 	Claims []core.Claim
 	// Cancellations are as in TurnReply.
 	Cancellations []Cancellation
-	// Head and Paused are as in TurnReply. An owner makes no turn before Head. So a store that does
-	// not determine the head must return its now, not the zero Head.
+	// Head and Paused are as in TurnReply. An owner makes no turn to claim jobs before Head. So a
+	// store that does not determine the head must return its now, not the zero Head.
 	Head   core.Head
 	Paused bool
 }
@@ -199,8 +201,8 @@ type TurnRequest struct {
 	Number int64
 	// TTL is how long the lease should last from now, at least 1 ms.
 	TTL time.Duration
-	// Resent is true if an earlier call of this turn was not answered and may still arrive. The
-	// other fields are the same as in that call.
+	// Resent is true if the outcome of an earlier call of this turn is unknown, so that the call
+	// may still arrive. The other fields are the same as in that call.
 	Resent bool
 	// Settlements are applied in order. There are at most core.MaxTurnJobs.
 	Settlements []core.Settlement
@@ -210,10 +212,11 @@ type TurnRequest struct {
 	// Want is the maximum number of jobs to claim. Values above core.MaxTurnJobs mean
 	// core.MaxTurnJobs. 0 claims no job.
 	Want int
-	// PerJob is the maximum number of payloads to claim of one job. 0 means core.MaxTurnPayloads.
+	// PerJob is the maximum number of payloads to claim of one job. 0, and values above
+	// core.MaxTurnPayloads, mean core.MaxTurnPayloads.
 	PerJob int
-	// Bytes is the maximum size of the claimed payloads. Values above core.MaxStepBytes mean
-	// core.MaxStepBytes. 0 means core.DefaultTurnBytes.
+	// Bytes is the maximum size in bytes of the Data of all claimed payloads. Values above
+	// core.MaxStepBytes mean core.MaxStepBytes. 0 means core.DefaultTurnBytes.
 	Bytes int
 	// Node is the server's name, which lists show with the claims.
 	Node string
@@ -226,12 +229,12 @@ func (r *TurnRequest) Validate() error {
 		return fmt.Errorf("%w: turn %d; turns count from 1", ErrInvalidRequest, r.Number)
 	}
 	if len(r.Settlements) > core.MaxTurnJobs {
-		return fmt.Errorf("%w: %d settlements in a turn, at most %d", ErrInvalidRequest, len(r.Settlements), core.MaxTurnJobs)
+		return fmt.Errorf("%w: the turn has %d settlements; send at most %d, and the others with later turns", ErrInvalidRequest, len(r.Settlements), core.MaxTurnJobs)
 	}
 	if len(r.Begin) > core.MaxTurnJobs {
-		return fmt.Errorf("%w: a turn that begins %d jobs, at most %d", ErrInvalidRequest, len(r.Begin), core.MaxTurnJobs)
+		return fmt.Errorf("%w: the turn begins %d jobs; send at most %d, and the others with later turns", ErrInvalidRequest, len(r.Begin), core.MaxTurnJobs)
 	}
-	if err := validateTexts("the server", r.Node); err != nil {
+	if err := validateTexts("the name of the server", r.Node); err != nil {
 		return err
 	}
 	return validateTTL(r.TTL)
@@ -245,7 +248,7 @@ func (r *TurnRequest) Budget() core.Budget {
 // TurnReply is the result of Turn.
 type TurnReply struct {
 	// Last is the number of the last turn that was carried out under the lease. It is the request's
-	// number, unless the turn wrote nothing.
+	// number, or one less if the turn wrote nothing.
 	Last int64
 	// Repeat is true if a turn with this number had been carried out before. This call then
 	// applied, began and claimed nothing.
@@ -260,9 +263,10 @@ type TurnReply struct {
 	Orphans []core.Claim
 	// Skipped are the positions in Settlements of jobs that were not claimed, ascending.
 	Skipped []int
-	// Deferred are the positions in Settlements that must be sent again, ascending. A deferred
-	// settlement that follows an applied one perhaps only did not fit, and the owner sends it again
-	// at once. Any other waits for something else to end first.
+	// Deferred are the positions in Settlements that must be sent again, ascending. If a deferred
+	// settlement follows an applied one, it may only have exceeded the bounds, so the owner sends
+	// it again at once. Any other deferred settlement waits for something else to end first, such
+	// as a caller's transaction.
 	Deferred []int
 	// NotBegun are the positions in Begin of jobs that were not marked as begun, ascending. Their
 	// handlers must not start.
@@ -275,7 +279,7 @@ type TurnReply struct {
 	// Paused reports whether the queue is paused.
 	Paused bool
 	// Cancellations are the claimed jobs of the shard that an operator has cancelled, in order of
-	// id. Each reply has them until they are settled.
+	// id. Each reply lists them until they are settled.
 	Cancellations []Cancellation
 }
 
@@ -283,6 +287,7 @@ type TurnReply struct {
 type Cancellation struct {
 	ID      string
 	Receipt core.Receipt
-	// Drop removes the job when it ends. Otherwise the job is requeued.
+	// Drop is true if the job is removed when its handler has returned, and false if it is
+	// requeued.
 	Drop bool
 }

@@ -42,20 +42,21 @@
 // # For all methods
 //
 // Every method may be called from any number of goroutines, processes and servers at once, and is
-// linearizable for each shard: it takes effect at one instant between call and return. A call that
-// spans shards is atomic for each shard, never across shards.
+// linearizable for each shard: its effect on a shard happens at one instant between call and
+// return. A call that spans shards is atomic for each shard, never across shards.
 //
 // A store has a clock of its own, in whole microseconds. Requests carry delays. They carry an
-// instant only if the caller got it from the store or chose it for a push. A clock that steps back
-// delays what is due but breaks no promise.
+// instant only if the caller got it from the store or chose it for a push. If the clock steps back,
+// jobs become due later, but no promise is broken.
 //
-// Requests are read only during the call, except the bytes in them: Data and Meta are shared from
-// then on, and neither side changes them. Slices of a reply belong to the caller. The payloads in
-// them, with their Data and Meta, are read-only.
+// A store reads a request only during the call, except for the Data and Meta in it: these bytes are
+// shared from then on, and neither side changes them. Slices of a reply belong to the caller. The
+// payloads in them, with their Data and Meta, are read-only.
 //
 // Any error other than the sentinels of this package and of core means that the outcome is unknown:
-// the call may have taken effect, and may still do so until its connection is gone. Each method
+// the call may have taken effect, and may still do so until its connection is closed. Each method
 // documents the effect of a repeated call. Adapters translate their driver's errors once and let no
-// driver type cross the port. If its context ends, a call returns soon with the context's error
-// wrapped; its outcome is then unknown too.
+// driver type cross the port. The one exception is a call in a caller's transaction: its error may
+// wrap that of the caller's driver. If the context ends during a call, the call returns soon with
+// the context's error wrapped, and its outcome is unknown too.
 package ports

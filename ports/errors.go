@@ -35,7 +35,7 @@ var (
 	// was released, or a call for permits older than the owner's last. Nothing was written.
 	ErrStaleAttempt = errors.New("stale attempt")
 	// ErrInvalidRequest reports a request that breaks this package's rules, such as a negative TTL.
-	// Nothing was written. It is a bug of the caller.
+	// Nothing was written. The caller has a bug.
 	ErrInvalidRequest = errors.New("invalid request")
 	// ErrUnusable reports a store that answers but can't be used as it is configured. Waiting does
 	// not help. Examples are a wrong password, missing rights, no schema, no such database, a
@@ -45,34 +45,35 @@ var (
 	// ErrNotPaused reports an import into a shard that is not paused, although the request demands
 	// it. Nothing was written. Pause the queue and repeat the call.
 	ErrNotPaused = errors.New("queue is not paused")
-	// ErrNotEmpty reports a queue that can't be forgotten because it holds jobs or dead letters.
+	// ErrNotEmpty reports a queue that can't be forgotten because it holds jobs, dead letters or
+	// records in the [Quarantine].
 	ErrNotEmpty = errors.New("queue is not empty")
 	// ErrTooManyTracked reports a queue with [MaxTracked] tracked ids. Nothing was written. Untrack
 	// an id before another one is tracked.
 	ErrTooManyTracked = errors.New("too many tracked ids")
 	// ErrFull reports a store without room for the data of a call, such as the entries of a push.
-	// Nothing was written to the shards that the error names. Whether servers can still handle jobs,
-	// and so make room, depends on the store: they can on a full Redis, but not on a full disk of
-	// Postgres.
+	// Nothing was written to the shard of the call, or, for a push, to the shards of the entries
+	// that the [PushError] names. Whether servers can still handle jobs, and so make room, depends
+	// on the store: they can on a full Redis, but not on a full disk of Postgres.
 	ErrFull = errors.New("store is full")
 	// ErrNotBegun reports a call whose context had ended before the call began. Nothing was sent,
 	// and nothing was written.
 	ErrNotBegun = errors.New("the call was not begun")
 )
 
-// HeldError is the error by which Acquire returns [ErrLeaseHeld] together with the owner.
+// HeldError is an [ErrLeaseHeld] with the owner of the lease. Acquire and Forget return it.
 // [errors.Is] reports that it is [ErrLeaseHeld].
 type HeldError struct {
 	Shard core.Shard
 	// Owner is the owner of the lease, for people.
 	Owner string
-	// Remaining is how long the lease lasts unless it is renewed.
+	// Remaining is how much longer the lease lasts unless it is renewed.
 	Remaining time.Duration
 }
 
 // Error implements error.
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("shard %v: %v: %s, for another %v", e.Shard, ErrLeaseHeld, e.Owner, e.Remaining)
+	return fmt.Sprintf("shard %v: %v: %s, for %v more", e.Shard, ErrLeaseHeld, e.Owner, e.Remaining)
 }
 
 // Unwrap returns [ErrLeaseHeld].
@@ -83,8 +84,8 @@ type PushError struct {
 	// Entries are the positions of the entries that are not known to be stored,
 	// ascending.
 	Entries []int
-	// Err is the cause. Unless it wraps a sentinel, these entries may be stored after all. Pushing
-	// them again merges.
+	// Err is the cause. If it wraps a sentinel of this package or of core, these entries were not
+	// stored. Otherwise they may be stored after all; if they are pushed again, they merge.
 	Err error
 }
 
@@ -103,4 +104,4 @@ func (e *PushError) Error() string {
 // Unwrap returns Err.
 func (e *PushError) Unwrap() error { return e.Err }
 
-var errNoOwner = fmt.Errorf("%w: the server has no owner id", ErrInvalidRequest)
+var errNoOwner = fmt.Errorf("%w: the server has no owner id; set it", ErrInvalidRequest)

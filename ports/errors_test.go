@@ -23,7 +23,7 @@ func TestHeldErrorIsErrLeaseHeldAndTellsHowLong(t *testing.T) {
 	if !errors.As(err, &got) || got != held {
 		t.Errorf("errors.As found %v", got)
 	}
-	if want := "acquire: shard orders/3: lease is held by another owner: web-1, for another 4s"; err.Error() != want {
+	if want := "acquire: shard orders/3: lease is held by another owner: web-1, for 4s more"; err.Error() != want {
 		t.Errorf("it reads %q, want %q", err, want)
 	}
 }
@@ -75,8 +75,8 @@ func TestSentinelsAreDistinct(t *testing.T) {
 	}
 }
 
-// TestNopObserverWatchesNothing holds that embedding it is enough to be an
-// Observer, and that handlers keep their context.
+// TestNopObserverWatchesNothing checks that a struct that embeds NopObserver is an Observer, and
+// that handlers keep their context.
 func TestNopObserverWatchesNothing(t *testing.T) {
 	var o ports.Observer = struct{ ports.NopObserver }{}
 	ctx := context.WithValue(t.Context(), t, "kept")

@@ -20,8 +20,8 @@ func refusals() []error {
 	}
 }
 
-// FailureOf returns the kind of failure that an error of a store's method is. The error must not be
-// nil.
+// FailureOf returns the kind of failure for an error that a method of a store returned. err must
+// not be nil.
 func FailureOf(err error) FailureKind {
 	var network net.Error
 	switch {
@@ -45,7 +45,7 @@ func broken(err error) bool {
 	return false
 }
 
-// dialed reports whether no connection could be made, even in the time that was allowed for it.
+// dialed reports whether no connection could be made. A timeout of the attempt counts too.
 func dialed(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"

@@ -13,16 +13,18 @@ type FindRequest struct {
 	ID    string
 	// Payloads is the maximum number of payloads to return of each place, lowest first. Below 1, no
 	// payload is returned. All places together return at most core.MaxTurnPayloads payloads and
-	// core.MaxStepBytes. core.Bound counts the payloads of the queued job, of the claim and of the
-	// dead letter, in this order; the very first payload is returned however large it is.
+	// core.MaxStepBytes of their Data. core.Bound counts the payloads of the queued job, of the
+	// claim and of the dead letter, in this order. The very first payload is returned however large
+	// it is.
 	Payloads int
 	// After requests the payloads of one place that follow those of an earlier reply. It is one of
-	// the cursors in that reply's Next. The other places are returned without payloads. nil
-	// requests the first payloads of each place.
+	// the cursors in the Next of that reply. The other places are then returned without payloads.
+	// nil requests the first payloads of each place.
 	After *PayloadCursor
-	// MaxCount is the maximum number of payloads of each place to count: the view's Count is at most
-	// this. 0 counts all payloads, below 0 none. Some stores read the payloads that they count, so a
-	// caller that follows cursors counts once.
+	// MaxCount is the maximum number of payloads of each place to count: the Count of each view is
+	// at most MaxCount. 0 counts all payloads, a value below 0 counts none. Some stores read the
+	// payloads that they count, so a caller that follows cursors should count only in its first
+	// call.
 	MaxCount int
 }
 
@@ -33,16 +35,16 @@ func (r *FindRequest) Counted(payloads int) int { return counted(payloads, r.Max
 // behind all payloads with a lower Score and the first Skip payloads with this Score. If Skip is 0,
 // it is the start, whatever Score is.
 //
-// Payloads may be added and removed between two calls. Those that stay are returned once, with one
-// exception: if payloads with the very Score of the cursor are added or removed, some payloads of
-// that score may be left out or returned again.
+// Payloads may be added and removed between two calls. Each payload that stays is returned once,
+// with one exception: if payloads with the same Score as the cursor are added or removed, some
+// payloads with that score may be left out or returned again.
 type PayloadCursor struct {
 	Place Place
 	Score float64
 	Skip  int
 }
 
-// Next returns the cursor behind the given payloads, which follow c in order.
+// Next returns the cursor behind the given payloads, which must be those that follow c, in order.
 func (c PayloadCursor) Next(payloads []core.Payload) PayloadCursor {
 	for i := range payloads {
 		if score := payloads[i].Score; c.Skip > 0 && score == c.Score {
@@ -72,8 +74,8 @@ func (r *FindRequest) Validate() error {
 	return nil
 }
 
-// Most returns the maximum number of payloads to return of a place: Payloads with its bounds
-// applied, and 0 for the places that After does not name.
+// Most returns the maximum number of payloads to return of a place: Payloads, limited to 0 …
+// core.MaxTurnPayloads. If After is set, it is 0 for all other places.
 func (r *FindRequest) Most(p Place) int {
 	if r.After != nil && r.After.Place != p {
 		return 0
@@ -81,7 +83,7 @@ func (r *FindRequest) Most(p Place) int {
 	return min(max(0, r.Payloads), core.MaxTurnPayloads)
 }
 
-// Start returns the cursor behind which the payloads of a place begin.
+// Start returns the cursor behind which the payloads to return of a place begin.
 func (r *FindRequest) Start(p Place) PayloadCursor {
 	if r.After != nil && r.After.Place == p {
 		return *r.After
@@ -103,11 +105,12 @@ type Found struct {
 	// read. The field of such a place is nil. The next call that would change or take the record
 	// moves it to the [Quarantine].
 	Damaged []Place
-	// Standing decides when the queued job runs.
+	// Standing is the state of the shard that decides when the queued job runs.
 	Standing Standing
 }
 
-// AddNext adds the cursor behind the payloads that were returned of a place, if there are more.
+// AddNext adds to Next the cursor behind the payloads that were returned of a place, if more is
+// true and the request asks for payloads of that place.
 func (f *Found) AddNext(r *FindRequest, p Place, returned []core.Payload, more bool) {
 	if more && (r.After == nil || r.After.Place == p) {
 		f.Next = append(f.Next, r.Start(p).Next(returned))

@@ -20,16 +20,16 @@ type GroupsRequest struct {
 // Validate returns [ErrInvalidRequest] for a shard below 0.
 func (r *GroupsRequest) Validate() error { return validateShards(r.Shards) }
 
-// Size returns Limit with its default and bound applied.
+// Size returns Limit with its default and maximum applied.
 func (r *GroupsRequest) Size() int { return PageRequest{Limit: r.Limit}.Size() }
 
 // GroupsReply is the result of Groups.
 type GroupsReply struct {
 	// Now is the store's clock. It has no meaning if no shard was requested or reached.
 	Now core.Instant
-	// Groups are the groups with the most dead letters. Each is the sum over the shards, with the
-	// earliest First and the latest Last. They are in order of Count, largest first, and then of
-	// Name.
+	// Groups are the groups with the most dead letters, at most Limit. Each is the sum over the
+	// requested shards, with the earliest First and the latest Last. They are in order of Count,
+	// largest first, and then of Name.
 	Groups []core.Group
 	// Total is the number of groups, and Dead is the number of their dead letters. Both include the
 	// groups that Limit leaves out.

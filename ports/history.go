@@ -7,8 +7,9 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// HistoryKept is how long a store lists the statistics of a minute: it lists the present minute and
-// those that began at most this long before it. It keeps them for at least an hour more.
+// HistoryKept is how long a store lists the statistics of a minute. It lists the present minute and
+// the minutes that began at most HistoryKept before it. It keeps the records for at least one more
+// hour.
 const HistoryKept = 24 * time.Hour
 
 // MaxRecords is the maximum number of records of one [Registry.Record].
@@ -16,14 +17,15 @@ const MaxRecords = 1000
 
 // RecordRequest is the statistics that an owner has counted.
 type RecordRequest struct {
-	// Owner is the id of the process that counted, usually a server's: see [Node].
+	// Owner is the id of the process that has counted, usually the Owner of a server: see [Node].
+	// It is not empty.
 	Owner string
 	// Records are the statistics, at most [MaxRecords], in any order. Without records the call does
 	// nothing.
 	Records []Record
 }
 
-// Record is the statistics that an owner has counted of a queue in a minute, in all so far.
+// Record is the statistics of a queue in a minute: the totals that an owner has counted so far.
 type Record struct {
 	Queue string
 	// Minute is the start of the minute, by the store's clock.
@@ -41,7 +43,7 @@ func (r *RecordRequest) Validate() error {
 		return err
 	}
 	if len(r.Records) > MaxRecords {
-		return fmt.Errorf("%w: %d records in a call, at most %d", ErrInvalidRequest, len(r.Records), MaxRecords)
+		return fmt.Errorf("%w: the call has %d records; send at most %d, and the others in another call", ErrInvalidRequest, len(r.Records), MaxRecords)
 	}
 	for i := range r.Records {
 		if at := r.Records[i].Minute; at < 0 || at > core.MaxInstant || at != at.Minute() {
@@ -54,9 +56,10 @@ func (r *RecordRequest) Validate() error {
 // HistoryRequest is a request for the statistics of a queue.
 type HistoryRequest struct {
 	Queue string
-	// From and To bound the starts of the minutes. A To of 0 means no end.
+	// From and To bound the starts of the minutes: From is inclusive, To is exclusive. A To of 0
+	// means no end.
 	From, To core.Instant
-	// Step is how much time one entry of the reply sums up: whole minutes, at most [HistoryKept]. 0
+	// Step is the time that one entry of the reply sums up: whole minutes, at most [HistoryKept]. 0
 	// means one minute. Entries begin at multiples of Step since the Unix epoch. The first and the
 	// last entry lack the minutes that From and To leave out.
 	Step time.Duration
@@ -82,7 +85,7 @@ type HistoryReply struct {
 	// Minutes are in order of time, each once. Minutes in which nothing was counted are left out.
 	Minutes []MinuteStats
 	// Unreached are the shards that hold a part of the history, or all of it, and can't be reached
-	// now, in order of index. Minutes lack that part.
+	// now, in order of index. Their part is missing in Minutes.
 	Unreached []core.Shard
 }
 

@@ -10,14 +10,14 @@ import (
 // Inspector reads what a store holds (docs/rules.md 7). Its methods write nothing and need no
 // lease.
 //
-// Lists are merged from the shards. They are not snapshots: an entry that does not change meanwhile
-// appears exactly once; an entry that moves may appear at both places or at neither. A page may be
-// shorter than requested, even empty, and still have a Next, because the work of a filter is
-// bounded. The caller continues while Next isn't zero.
+// Lists are merged from the shards. They are not snapshots. An entry that does not change meanwhile
+// appears exactly once. An entry that moves within the list meanwhile may appear at both places or
+// at neither. Because a filter looks at a bounded number of entries, a page may be shorter than
+// requested, or even empty, and still have a Next. The caller continues while Next is not zero.
 //
 // A store in several parts, such as a Cluster, answers with the parts that it reaches. The shards
-// of a part that it can't reach now are Unreached, and everything else is as if they had not been
-// requested. It returns an error only if it reached none of the shards.
+// of a part that it can't reach now are Unreached, and the rest of the reply is as if they had not
+// been requested. It returns an error of unknown outcome only if it reached none of the shards.
 //
 // Every method returns [ErrUnknownQueue] for a queue that was not declared, and [ErrInvalidRequest]
 // for a request that its Validate refuses or a shard that the queue does not have.
@@ -28,12 +28,13 @@ type Inspector interface {
 	// History sums up the statistics that [Registry.Record] has stored of a queue, over all owners,
 	// by minute or by Step, oldest first. From is inclusive, To is exclusive. Minutes in which
 	// nothing was counted are left out. Minutes that began more than [HistoryKept] before the
-	// present one are not listed. Their records are kept for at least another hour, so that a clock
-	// that is set back hides nothing, and are removed some hours later.
+	// present one are not listed. Their records are kept for at least another hour, so that they
+	// are listed again if the clock steps back, and are removed some hours later.
 	//
 	// A store in several parts keeps the history of a queue with one shard of the queue, or with
-	// several. It returns what it reaches, and names the other ones of these shards. It fails only
-	// if it reaches no shard of the queue.
+	// several. It returns the history of the shards that it reaches, and names the others of these
+	// shards in Unreached. It returns an error of unknown outcome only if it reaches none of the
+	// shards that it queries. These may be only the first shards of the queue.
 	//
 	// Errors: ErrInvalidRequest, as HistoryRequest.Validate returns it.
 	History(ctx context.Context, r HistoryRequest) (HistoryReply, error)
@@ -53,14 +54,14 @@ type Inspector interface {
 	// core.OtherGroup if its shard already had core.MaxGroups groups without that one. So the
 	// counts agree with the lists and steps by group, and their sum is Counts.Dead. The burials of
 	// one call are counted together, as core.Groups defines it. An edit keeps the group. If a step
-	// takes some of the payloads, the rest keeps the group as well.
+	// takes only some of the payloads of a dead letter, the rest keeps the group as well.
 	//
 	// The cost depends on the number of groups, not on the number of dead letters.
 	Groups(ctx context.Context, r GroupsRequest) (GroupsReply, error)
 
-	// Find returns everything that the queue holds for one id, with the first of its payloads. The
-	// other payloads come by the cursors in Found.Next. The work of a call is bounded: see
-	// FindRequest.
+	// Find returns everything that the queue holds for one id, with the first of its payloads.
+	// Calls with the cursors in Found.Next return the other payloads. FindRequest describes how the
+	// work of a call is bounded.
 	//
 	// Errors: core.ErrInvalidID and ErrInvalidRequest, as FindRequest.Validate returns them.
 	Find(ctx context.Context, r FindRequest) (Found, error)
@@ -85,11 +86,11 @@ func (r *StatsRequest) Validate() error {
 
 // Counts are the sizes of a queue or of a shard.
 type Counts struct {
-	// Fresh is the number of queued jobs without a failure, and Retrying of those with one. Their
-	// sum is the length of the queue.
+	// Fresh is the number of queued jobs without a failure, and Retrying is the number of queued
+	// jobs with one. Their sum is the length of the queue.
 	Fresh    int64
 	Retrying int64
-	// Held is the number of held jobs (core.State.Held). They are among Retrying.
+	// Held is the number of held jobs (core.State.Held). Retrying includes them.
 	Held int64
 	// Claimed is the number of claimed jobs.
 	Claimed int64
@@ -98,19 +99,20 @@ type Counts struct {
 	// Quarantined is the number of records that were set aside because they can't be read
 	// ([Quarantine]).
 	Quarantined int64
-	// Processed is the number of jobs that were done since the queue began, and Failed of those
-	// that failed or were buried by their handler.
+	// Processed counts, since the queue began, each time that a job was done. Failed counts each
+	// time that a job failed, that its handler buried it or some of its payloads, or that it was
+	// recovered too often (docs/rules.md 7).
 	Processed int64
 	Failed    int64
 	// Superseded is the number of payloads that the queue's merge rule has dropped since the queue
-	// began, because it keeps only higher ones (docs/rules.md 2). A payload that is pushed again
-	// after it was superseded counts again.
+	// began, because the rule keeps only higher ones (docs/rules.md 2). A payload that is pushed
+	// again after it was superseded counts again.
 	Superseded int64
 	// Oldest is the smallest core.State.WaitsFrom of the queued jobs: the time from which the
 	// longest-waiting job waits, or at which the first one becomes due. It is not OK if no job is
-	// queued. Unlike a shard's head it ignores pauses and claims. To read few jobs, a store may count
-	// from PerformAt those that are not among the first 100 of a shard by (PerformAt, id), and those
-	// whose payloads exceed 64 KiB.
+	// queued. Unlike a shard's head it ignores pauses and claims. So that a store reads few jobs,
+	// it may use PerformAt instead for jobs that are not among the first 100 of a shard by
+	// (PerformAt, id), and for jobs whose payloads exceed 64 KiB.
 	Oldest core.Head
 }
 
@@ -161,17 +163,18 @@ func (s *QueueStats) Orphaned() int64 {
 type ShardStats struct {
 	Shard core.Shard
 	Counts
-	// Owner and Token are those of the last lease, which ends at ExpiresAt. When that is past, no
-	// server runs the shard, unless its owner still renews it. Owner is empty if the lease was
-	// released.
+	// Owner and Token are those of the last lease, which ends at ExpiresAt. After ExpiresAt no
+	// server runs the shard, unless the owner still renews the lease. Owner is empty if the lease
+	// was released, or if the shard was never acquired.
 	Owner     string
 	Token     int64
 	ExpiresAt core.Instant
 }
 
 // Orphaned returns the number of the shard's claimed jobs that are orphans, given the store's
-// clock. If its lease has run out or was released, all claimed jobs are orphans, otherwise no job
-// is. No server may run orphans until an owner acquires the shard and recovers them.
+// clock. If the lease of the shard has run out or was released, all its claimed jobs are orphans.
+// Otherwise no job is an orphan. No server may run orphans until an owner acquires the shard and
+// recovers them.
 func (s *ShardStats) Orphaned(now core.Instant) int64 {
 	if s.Owner != "" && s.ExpiresAt > now {
 		return 0
@@ -182,7 +185,7 @@ func (s *ShardStats) Orphaned(now core.Instant) int64 {
 // JobView is a queued job with the first of its payloads.
 type JobView struct {
 	core.Job
-	// Count is the number of payloads of the job, as far as MaxCount counts.
+	// Count is the number of payloads of the job, limited by MaxCount of the request.
 	Count int
 }
 
@@ -199,14 +202,15 @@ type JobsPage struct {
 // ClaimView is a claimed job with the first of its payloads.
 type ClaimView struct {
 	core.Claim
-	// Count is the number of payloads of the claim, as far as MaxCount counts.
+	// Count is the number of payloads of the claim, limited by MaxCount of the request.
 	Count int
 	Shard core.Shard
-	// Owner and Node are those of the lease and the turn that claimed the job.
+	// Owner is the owner of the lease under which the job was claimed. Node is the name of the
+	// server, from the turn that claimed the job.
 	Owner string
 	Node  string
-	// Since is when the job was claimed. Begun, in the Claim, is known of recovered jobs only:
-	// others begin without a call to the store.
+	// Since is when the job was claimed. Begun, in the Claim, can be true only for recovered jobs,
+	// since other jobs begin without a call to the store.
 	Since core.Instant
 	// LeaseOver is true if the lease under which the job was claimed has run out, was released, or
 	// passed to another owner. Then no server may run the job, and the shard's next owner recovers
@@ -232,7 +236,7 @@ type ClaimedPage struct {
 // DeadLetterView is a dead letter with the first of its payloads.
 type DeadLetterView struct {
 	core.DeadLetter
-	// Count is the number of payloads of the dead letter, as far as MaxCount counts.
+	// Count is the number of payloads of the dead letter, limited by MaxCount of the request.
 	Count int
 }
 
@@ -244,11 +248,11 @@ type MorguePage struct {
 	Unreached []core.Shard
 }
 
-// MaxAhead is the limit to which Standing counts.
+// MaxAhead is the largest value of Claimed and Ahead in a [Standing].
 const MaxAhead = 1000
 
-// Standing is everything beside the job itself that decides when a job of a shard runs. It holds at
-// Now.
+// Standing is the state of a shard, apart from the job itself, that decides when the queued job of
+// an id runs. It is the state at Now.
 type Standing struct {
 	// Now is the store's clock.
 	Now core.Instant
@@ -266,13 +270,12 @@ type Standing struct {
 	// due, or if the id is claimed.
 	Ahead int
 	// Alone is the id of another job that runs alone (core.AloneRecoveries) and before the queued
-	// one. It is the first such job by id of those that are claimed, or else the first of the jobs
-	// ahead if that one runs alone. It is empty if there is no such job. It is also empty where no
-	// job is ahead by the definition of Ahead: the id has no queued job, that job is not due, or
-	// the id is claimed.
+	// one. If claimed jobs run alone, it is the first of them in order of id. Otherwise it is the
+	// first of the jobs ahead, if that one runs alone. It is empty if there is no such job. It is
+	// also empty if the id has no queued job, if that job is not due, or if the id is claimed.
 	Alone string
-	// Unmerged reports whether the store has payloads of the id that the queued job lacks: a
-	// transaction has pushed them or put them back, and the caller may not merge them, because it
-	// may only read. Stores without transactions leave it false.
+	// Unmerged is true if the store has payloads of the id that are missing in the queued job: a
+	// transaction has pushed them or put them back, and the caller may only read, so the store
+	// could not merge them. Stores without transactions leave it false.
 	Unmerged bool
 }

@@ -41,8 +41,8 @@ func (s SortBy) String() string {
 }
 
 // Cursor is a position in a list: the sort key and the id of the last entry of a page. The zero
-// value is the start. Lists by id ignore Key. A store may refuse a cursor whose ID no entry can
-// have, with ErrInvalidRequest.
+// value is the start of the list. Lists by id ignore Key. A store may refuse a cursor whose ID no
+// entry can have, with ErrInvalidRequest.
 type Cursor struct {
 	// Key is the time in microseconds or the RetryCount by which the list is ordered.
 	Key int64
@@ -73,25 +73,26 @@ type PageRequest struct {
 	Prefix string
 	// Descending reverses the order of the list.
 	Descending bool
-	// Limit is the maximum number of entries to return. 0 means DefaultPage, values above MaxPage
-	// mean MaxPage.
+	// Limit is the maximum number of entries to return. A value below 1 means DefaultPage, a value
+	// above MaxPage means MaxPage.
 	Limit int
 	// Payloads is the maximum number of payloads to return of each entry, lowest first. Below 1, no
 	// payload is returned. The view's Count does not depend on it.
 	Payloads int
 	// ErrorBytes is the maximum size in bytes of each error text, truncated by [core.CutText]. 0
-	// means the whole text, below 0 no text.
+	// means the whole text, a value below 0 means no text.
 	ErrorBytes int
 	// MaxCount is the maximum number of payloads to count of each entry; the Count of the view is
-	// at most MaxCount. 0 counts all payloads, below 0 counts none. Some stores read the payloads
-	// that they count.
+	// at most MaxCount. 0 counts all payloads, a value below 0 counts none. Some stores read the
+	// payloads that they count.
 	MaxCount int
 }
 
 // Counted returns the Count of an entry with the given number of payloads, limited by MaxCount.
 func (r PageRequest) Counted(payloads int) int { return counted(payloads, r.MaxCount) }
 
-// counted returns the number of payloads limited by most: 0 is no limit, below 0 counts none.
+// counted returns the number of payloads, limited by most: 0 is no limit, and below 0 the result is
+// 0.
 func counted(payloads, most int) int {
 	if most == 0 {
 		return payloads
@@ -107,11 +108,12 @@ func (r PageRequest) Size() int {
 	return min(r.Limit, MaxPage)
 }
 
-// Validate returns [ErrInvalidRequest] for a shard below 0, for a Prefix in a list that is not by
-// id, and for a Prefix that no id can have: one that is not valid UTF-8 or has a control character.
-// The same holds for the ID of From. [Inspector.Claimed] is not by id.
+// Validate returns [ErrInvalidRequest] for a shard below 0 and for a Prefix, since
+// [Inspector.Claimed] does not list by id. It does not check the ID of From, which that list
+// ignores.
 func (r *PageRequest) Validate() error { return r.validate(false) }
 
+// validate checks the request for a list that is by id or not.
 func (r *PageRequest) validate(byID bool) error {
 	if !byID && r.Prefix != "" {
 		return fmt.Errorf("%w: prefix %q in a list that is not sorted by id; sort it by id", ErrInvalidRequest, r.Prefix)
@@ -156,8 +158,10 @@ type JobsRequest struct {
 // ByID reports whether the list is in order of id.
 func (r *JobsRequest) ByID() bool { return r.SortBy == ByID || r.SortBy == RetryingByID }
 
-// Validate returns [ErrInvalidRequest] for an unknown order and for Fresh in a list of jobs with a
-// failure, and what [PageRequest.Validate] returns.
+// Validate returns [ErrInvalidRequest] for an unknown order, for Fresh in a list of jobs with a
+// failure, for a shard below 0, and for a Prefix in a list that is not by id. In a list by id it
+// returns the same for a Prefix or an ID of From that is not valid UTF-8 or has a control
+// character, since no id has it.
 func (r *JobsRequest) Validate() error {
 	if r.SortBy > RetryingByCount {
 		return fmt.Errorf("%w: jobs can't be sorted by %v; use a constant of ports.SortBy", ErrInvalidRequest, r.SortBy)
@@ -178,8 +182,8 @@ type MorgueRequest struct {
 	Group string
 }
 
-// Validate returns [ErrInvalidRequest] for a Group in a list by id and for a Group that no dead
-// letter can have, and what [PageRequest.Validate] returns.
+// Validate returns [ErrInvalidRequest] for a Group in a list by id, for a Group that no dead letter
+// can have, and for a shard, a Prefix or a From as [JobsRequest.Validate] does.
 func (r *MorgueRequest) Validate() error {
 	if r.ByID && r.Group != "" {
 		return fmt.Errorf("%w: group %q in a list by id; list it by time", ErrInvalidRequest, r.Group)

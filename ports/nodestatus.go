@@ -11,19 +11,19 @@ const MaxLaneBusy = 1000
 
 // NodeStatus is the state of a server at its last announcement. A server announces itself at each
 // third of its lease TTL and when the list of servers changes. For a server that is gone it is the
-// last known state. The zero value is a server that does nothing.
+// last known state. The zero value means that the server has no shard and runs nothing.
 type NodeStatus struct {
-	// Shards is the number of leases that it held.
+	// Shards is the number of shards whose lease the server held.
 	Shards int
-	// Running is the number of jobs in batches that ran: jobs in a handler, jobs that waited for
-	// another job of their batch, and jobs that had ended and were not settled yet.
+	// Running is the number of jobs in batches that ran. These jobs were in a handler, waited for
+	// another job of their batch, or had ended before the rest of their batch.
 	Running int
 	// Busy is the number of its lanes that ran a batch.
 	Busy int
-	// Claimed is the number of jobs that it had claimed and not started.
+	// Claimed is the number of jobs that the server had claimed and not started.
 	Claimed int
-	// Memory is the number of bytes that its process had from the operating system, and Goroutines
-	// the number of its goroutines. 0 means unknown.
+	// Memory is the number of bytes that the Go runtime of its process had from the operating
+	// system. Goroutines is the number of its goroutines. 0 means unknown.
 	Memory     int64
 	Goroutines int
 	// Queues are the configuration and the state of each queue that it serves, in the order of
@@ -36,8 +36,8 @@ type NodeStatus struct {
 // QueueStatus is the configuration and the state of one queue on one server.
 type QueueStatus struct {
 	Queue string
-	// MaxRetries is the number of times that the server retries a job of the queue before the job
-	// is exhausted: its first payload goes to the morgue, or the job is held.
+	// MaxRetries is the number of times that the server retries a job of the queue. After that the
+	// job is exhausted: its first payload goes to the morgue, or the job is held.
 	MaxRetries int
 	// MaxRunning is the maximum number of batches of the queue that may run at once over all
 	// servers. 0 means no limit.
@@ -55,7 +55,7 @@ type QueueStatus struct {
 	Busy    int
 	Claimed int
 	// LaneBusy are the indexes of the queue's shards whose lane ran a batch, if the splitter pins
-	// shards to lanes. Such a shard starts no other batch before that one has ended. The indexes
+	// shards to lanes. Such a shard starts no batch before the lane's batch has ended. The indexes
 	// are in order, at most [MaxLaneBusy]. LaneBusy is empty if lanes share the shards.
 	LaneBusy []int
 }
@@ -66,7 +66,7 @@ type RunningJob struct {
 	ID    string
 	// Receipt is the receipt of its claim.
 	Receipt core.Receipt
-	// Began is when its handler began, by the store's clock as the server knew it. If a handler
+	// Began is when its handler began, by the server's estimate of the store's clock. If a handler
 	// takes all jobs of a batch at once, all of them begin at the same time.
 	Began core.Instant
 }

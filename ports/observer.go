@@ -10,18 +10,18 @@ import (
 
 // Observer receives events of clients and servers, for metrics and traces. The methods are called
 // while jobs are processed, from many goroutines at once, and must be quick. A method that blocks
-// delays the lane or the shard that called it, and other lanes that wait for jobs of that shard. A
-// TurnEnd that blocks for longer than a lease lasts loses the lease.
+// delays the lane or the shard that called it, and other lanes that wait for jobs of that shard. If
+// TurnEnd blocks for longer than a lease lasts, the lease is lost.
 //
 // No method is called under a lock, so a method may call the server and the store. A panic of a
-// method affects only what is measured; the first panic of each method is logged. If no Observer is
+// method affects only the measurements; the first panic of each method is logged. If no Observer is
 // set, nothing is measured. Embed [NopObserver], so that your Observer still compiles when methods
 // are added.
 type Observer interface {
 	// Pushed is called after each push of a client.
 	Pushed(ctx context.Context, e PushEvent)
-	// BatchStart is called before a handler. The returned context is the handler's, and must be
-	// derived from ctx.
+	// BatchStart is called before a handler. The handler gets the returned context, which must be
+	// derived from ctx. If the result is nil, or if BatchStart panics, the handler gets ctx.
 	BatchStart(ctx context.Context, e BatchEvent) context.Context
 	// BatchEnd is called after the handler, with the context that BatchStart returned.
 	BatchEnd(ctx context.Context, e BatchEvent)
@@ -30,16 +30,17 @@ type Observer interface {
 	// JobsEnded is called after the store has confirmed how jobs of a shard ended, or after the
 	// server has lost the lease before that. It reports each execution of a job at most once.
 	JobsEnded(e EndEvent)
-	// HandlerOverran is called, once per batch, for a handler that still runs a minute after its
+	// HandlerOverran is called, once for a batch, if its handler still runs a minute after its
 	// context has ended. Such a handler keeps its lane busy.
 	HandlerOverran(e OverrunEvent)
-	// StoreFailed is called after each failed call of a server to the store, if the server repeats
-	// the call, or gives the call up because other calls do its work.
+	// StoreFailed is called after a failed call of a server to the store, if the server will repeat
+	// the call, or gives the call up because other calls do the same work.
 	StoreFailed(e FailureEvent)
 	// LeaseChanged is called after a lease starts or ends.
 	LeaseChanged(e LeaseEvent)
 	// NodeChanged is called after a server has learned that a server joined, drains, works again or
-	// left. That includes the server itself and those that it finds at its start.
+	// left. That server may be the calling server itself. At its start it reports each server that
+	// it finds as joined.
 	NodeChanged(e NodeEvent)
 	// ShardsAssigned is called after the shards that belong to a server have changed. The server
 	// acquires the gained shards as soon as their owners release them. It releases the lost shards
@@ -55,8 +56,8 @@ type PushEvent struct {
 	Err     error
 	// New, Merged, Duplicate and Superseded are the sums of those in each [PushReply] of this push.
 	// Entries that none of them counts were not stored, or their result is unknown. For a push in a
-	// caller's transaction all four are 0 and Err is nil: the entries are stored if the transaction
-	// commits, and the Observer is not notified of that.
+	// caller's transaction all four are 0. If Err is then nil, the entries are stored if the
+	// transaction commits, and the Observer is not notified of the commit.
 	New, Merged, Duplicate, Superseded int
 }
 
@@ -64,21 +65,21 @@ type PushEvent struct {
 type BatchEvent struct {
 	Shard core.Shard
 	Lane  int
-	// Now is the store's clock when the batch began, as the server derives it from the store's
-	// replies.
+	// Now is the store's clock when the batch began, as the server estimates it from the store's
+	// replies. It is the same at the start and at the end.
 	Now core.Instant
-	// Claims are the jobs of the batch. Read-only.
+	// Claims are the jobs of the batch. They are read-only.
 	Claims []core.Claim
 	// Outcomes are the outcomes of Claims, in the same order, at the end of the batch. They are nil
-	// at its start. The outcome of a job that was settled in a transaction is the one that the
-	// handler left, whether or not the transaction commits.
+	// at its start. For a job that the handler settled in a transaction, the outcome is the one
+	// with which the handler returned, whether or not the transaction commits.
 	Outcomes []core.Outcome
 	// Took is how long the handler ran. It is 0 at the start.
 	Took time.Duration
 }
 
 // Wait returns how long the job of Claims[i] had waited when the batch began, by the store's clock:
-// since it was due, or since its first push if that was later. It returns 0 if the job was claimed
+// since it was due, or since its first push if that was later. It returns 0 if the batch began
 // before that, which can happen if the store's clock steps back.
 func (e *BatchEvent) Wait(i int) time.Duration { return max(0, e.Now.Sub(e.Claims[i].WaitsFrom())) }
 
@@ -88,11 +89,12 @@ type TurnEvent struct {
 	Settled int
 	Claimed int
 	// Recovered is the number of jobs of earlier leases that the turn handed over because the
-	// acquire had no room for them.
+	// acquire could not: they did not fit, or the store could not reach them.
 	Recovered int
-	// Woken is true if a wake-up of the shard arrived after its last turn that was to claim jobs,
-	// and before this one. If such a turn claims no job, the wake-up was spurious: another turn had
-	// already claimed the job, or the wake-up was for a job that was moved in time or cancelled.
+	// Woken is true if this turn was to claim jobs and a wake-up of the shard had arrived since the
+	// last turn that was to claim jobs. If such a turn claims no job, the wake-up was spurious, or
+	// it announced another change: another turn had already claimed the job, the job had moved to a
+	// later time, or a job was cancelled.
 	Woken bool
 	Took  time.Duration
 	Err   error
@@ -106,7 +108,8 @@ const (
 	LeaseAcquired LeaseChange = iota
 	// LeaseReleased is the end of a lease that its owner released.
 	LeaseReleased
-	// LeaseDropped is the end of a lease that ran out or passed to another owner.
+	// LeaseDropped is the end of a lease that ran out, passed to another owner, or could not be
+	// released.
 	LeaseDropped
 )
 
@@ -128,8 +131,8 @@ type LeaseEvent struct {
 	Shard  core.Shard
 	Change LeaseChange
 	Token  int64
-	// Orphans is the number of claimed jobs that an acquired lease took over at once. If earlier
-	// leases left more than one call may return, turns bring the others.
+	// Orphans is the number of claimed jobs of earlier leases that the Acquire handed over. If
+	// there are more than one call may return, later turns hand over the others: see [TurnEvent].
 	Orphans int
 	// Err is the reason why a lease was dropped.
 	Err error
@@ -173,7 +176,8 @@ type NodeEvent struct {
 
 // AssignEvent is a change of the shards that belong to a server.
 type AssignEvent struct {
-	// Gained are the shards that newly belong to the server, and Lost those that no longer do.
+	// Gained are the shards that now belong to the server and did not before. Lost are the shards
+	// that no longer belong to it.
 	Gained, Lost []core.Shard
 	// Nodes is the number of servers that share the shards. It includes this server unless it
 	// drains.

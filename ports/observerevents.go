@@ -11,7 +11,7 @@ import (
 type JobEnd uint8
 
 const (
-	// EndDone is a job that its handler has done. The handler may have buried some of its payloads.
+	// EndDone is a job that is done. Its handler may have buried some of the payloads.
 	EndDone JobEnd = iota
 	// EndFailed is a job that failed and is retried.
 	EndFailed
@@ -26,10 +26,10 @@ const (
 	EndPutBack
 	// EndCancelled is a job that an operator cancelled while it ran.
 	EndCancelled
-	// EndLost is a job whose end the store may not have recorded: the lease was lost before, or
-	// another owner settled the job. If the end was not recorded, the job runs again.
+	// EndLost is a job whose end the store may not have recorded: the lease was lost before that,
+	// or another owner settled the job. If the end was not recorded, the job runs again.
 	EndLost
-	// EndAwaiting is a job whose handler waits for the next push.
+	// EndAwaiting is a job that its handler requeued to wait for the next push.
 	EndAwaiting
 	// EndHeld is a job that has used up its retries or recoveries, in a queue that holds such jobs.
 	// The handler may have buried some of its payloads.
@@ -49,19 +49,21 @@ func (e JobEnd) String() string {
 type EndedJob struct {
 	ID  string
 	End JobEnd
-	// Attempt is the number of the execution, from 1. Executions that were snoozed, awaiting,
-	// requeued untouched or lost don't count. If an execution settled the job's first payload and
-	// then failed, its number is 1, the first of the payload that is now first (docs/rules.md 3).
+	// Attempt is the number of the execution, from 1. Executions that ended as EndSnoozed,
+	// EndAwaiting, EndPutBack, EndCancelled or EndLost don't count. After an EndAwaiting the number
+	// begins at 1 again. If an execution settled the job's first payload and then failed, its
+	// number is 1, because it counts as the first execution of the payload that is now first
+	// (docs/rules.md 3).
 	Attempt int
 	// Buried is the number of payloads that went to the morgue.
 	Buried int
 }
 
-// EndEvent is the end of jobs of a shard. It does not include jobs that were requeued before a
-// handler had them.
+// EndEvent is the end of executions of jobs of a shard. It does not include jobs that were requeued
+// before a handler got them.
 type EndEvent struct {
 	Shard core.Shard
-	// Jobs are the ended jobs. They are read-only, and the Observer must not keep them.
+	// Jobs are the ended executions. They are read-only, and the Observer must not keep the slice.
 	Jobs []EndedJob
 }
 
@@ -75,7 +77,8 @@ const (
 	OverrunCancel
 	// OverrunLease is the loss of the lease: another server may run the same jobs.
 	OverrunLease
-	// OverrunShutdown is the end of the server's ShutdownTimeout.
+	// OverrunShutdown is the end of the server's ShutdownTimeout, after which the handler should
+	// have stopped.
 	OverrunShutdown
 )
 
@@ -95,7 +98,7 @@ type OverrunEvent struct {
 	// read-only.
 	IDs   []string
 	Cause OverrunCause
-	// For is the time since the context ended.
+	// For is how long ago the context ended.
 	For time.Duration
 }
 
@@ -130,9 +133,10 @@ func (k FailureKind) NoEffect() bool { return k == FailureRefused || k == Failur
 // FailureEvent is a failed call of a server to the store.
 type FailureEvent struct {
 	// Call is the purpose of the call: acquire, turn, renew, release, declare, announce, record,
-	// permits, orphans, poll, or listen, which subscribes to wake-ups.
+	// permits, orphans (to recover jobs of queues that no server serves), poll (to read the heads
+	// of shards), or listen (to subscribe to wake-ups).
 	Call string
-	// Shard is the shard of the call. It is zero for calls about several shards or none.
+	// Shard is the shard of an acquire, turn, renew or release. It is zero for other calls.
 	Shard core.Shard
 	Kind  FailureKind
 	Err   error

@@ -11,26 +11,27 @@ import (
 // default.
 const MaxStep = 250
 
-// Operator changes what a store holds on behalf of an operator (docs/rules.md 7). Only Cancel
-// touches claimed jobs.
+// Operator changes the content of a store on behalf of an operator (docs/rules.md 7). Only Cancel
+// changes claimed jobs.
 //
 // A call is one bounded, atomic step on one shard, so bulk actions can be cancelled and can report
-// progress. The caller repeats a step with the entries that it has not reached. It repeats a step
-// over all dead letters until the reply reports that none is left. To handle all jobs of a kind,
-// the caller finds them by [Inspector.Jobs] and passes their ids, together with the conditions they
-// were selected by (JobStep).
+// progress. A step may end before it has dealt with all named entries: the caller repeats it with
+// the entries from StepReply.Reached on. The caller repeats a step over all dead letters until
+// StepReply.More is false. To handle all jobs of a kind, the caller lists them by [Inspector.Jobs]
+// and passes their ids, together with the conditions by which they were selected (JobStep).
 //
 // A step handles at most MaxStep entries. It moves or removes at most core.MaxTurnPayloads payloads
 // and core.MaxStepBytes of their Data, as core.Bound counts them; the first payload is always
-// within the bounds. A store may leave payloads out of the count that it moves or removes without
-// touching each of them. An entry with more payloads than a step moves goes in parts, lowest
-// payloads first. The rest of a job keeps its State, and the rest of a dead letter keeps its
-// ChangedAt, Error and Group, until a later step finishes and counts the entry. Each step that has
-// something to handle makes progress.
+// within the bounds. Payloads that a store moves or removes without touching each of them need not
+// count. An entry with more payloads than a step moves is handled in parts, lowest payloads first.
+// The rest of a job keeps its State, and the rest of a dead letter keeps its ChangedAt, Error and
+// Group. The step that handles the last part counts the entry. Each step that has something to
+// handle makes progress.
 //
 // Every method returns [ErrUnknownQueue] for a queue that was not declared, and [ErrInvalidRequest]
 // for a step that its Validate refuses or a shard that the queue does not have. A call of unknown
-// outcome may be repeated: a change that was already made is not made twice and not counted again.
+// outcome may be repeated: a change that was already made is not made twice and not counted again,
+// unless the method states an exception.
 type Operator interface {
 	// Pause stops claims on all shards of a queue. Claimed jobs continue and are settled. It is
 	// atomic for each shard. A repeated call changes nothing.
@@ -40,59 +41,63 @@ type Operator interface {
 	Resume(ctx context.Context, queue string) error
 
 	// Forget removes a queue: its record, counters and history. The queue must have no queued,
-	// claimed or dead entry, and no shard of it may be leased. After that the name can be declared
-	// anew, even with another shard count.
+	// claimed or dead entry and no record in the [Quarantine], and no shard of it may be leased.
+	// After that the name can be declared anew, even with another shard count.
 	//
-	// Forget examines all shards before it removes the first, and removes each shard atomically, so
-	// no push is lost. A push that arrives in between stops it. The queue is then still listed,
-	// pushes to shards that were removed return ErrUnknownQueue until the queue is declared again,
-	// and Forget can be repeated.
+	// Forget examines all shards before it removes the first, and removes a shard only if the shard
+	// is empty in the same atomic step. So no push is lost. If a push arrives in between, Forget
+	// ends with an error. The queue is then still listed, pushes to shards that were removed return
+	// ErrUnknownQueue until the queue is declared again, and Forget can be repeated. While a
+	// caller's transaction that has pushed is open, Forget may return an error of unknown outcome.
 	//
 	// Errors: ErrUnknownQueue, also for a repeated call; ErrNotEmpty; a *HeldError.
 	Forget(ctx context.Context, queue string) error
 
 	// Recount counts a shard's queued, claimed and dead entries one by one, and corrects the counts
-	// that Stats and Groups return, should they differ. Processed and Failed stay. First and Last
-	// of a group stay too; for a group that was not counted before they are set from the ChangedAt
-	// of its dead letters.
+	// that Stats and Groups return, if they differ. Processed, Failed and Superseded stay. First
+	// and Last of a group stay too. For a group that was not counted before, they are set from the
+	// ChangedAt of its dead letters.
 	//
 	// A call is one step. The caller repeats it with the Next of the last reply until that is
-	// empty. Then the counts are right, even if the shard was worked and changed between the steps.
-	// A step goes through about Limit entries. A store may go through more, or all, if that delays
-	// no other call on the shard. An unfinished recount keeps no state; until one is finished,
-	// counts that were wrong may be wrong in another way. Repeating a step, or all of them, changes
-	// nothing more.
+	// empty. Then the counts are right, even if servers and operators changed the shard between the
+	// steps. A step counts about Limit entries. A store may count more of them, or all, if that
+	// delays no other call on the shard. A recount can be abandoned between two steps. Until a
+	// recount is finished, counts that were wrong may become wrong in another way. Repeating a
+	// step, or all of them, changes nothing more.
 	//
-	// If a store keeps a record of the queue or of the shard beside the entries, and has lost it,
-	// the first step stores it again.
+	// If a store keeps a record of the queue or of the shard, and has lost this record, the first
+	// step stores it again.
 	//
-	// Errors: those of Operator; ErrInvalidRequest for an After that no reply had.
+	// Errors: those of Operator; ErrInvalidRequest for an After that is not the Next of a reply.
 	Recount(ctx context.Context, r RecountRequest) (RecountReply, error)
 
 	// Expedite makes queued jobs due, as core.State.Expedited describes: PerformAt = min(PerformAt,
 	// now), and a held job becomes fresh. Jobs that are already due are not counted.
 	//
-	// Errors: those of Operator; ErrInvalidRequest for a step with First.
+	// Errors: those of Operator; ErrInvalidRequest for a step with Payloads or First.
 	Expedite(ctx context.Context, s JobStep) (StepReply, error)
 
 	// Bury moves queued jobs with all their payloads to the morgue, into the group
-	// core.BuriedByHand. A job keeps its error; if that is empty, the error becomes
-	// core.BuriedByHand. With First it moves only the first payload of each job.
+	// core.BuriedByHand. The dead letter has the job's error, or core.BuriedByHand if the job has
+	// no error. With JobStep.First, Bury moves only the first payload of each job.
+	//
+	// Errors: those of Operator; ErrInvalidRequest for a step with Payloads.
 	Bury(ctx context.Context, s JobStep) (StepReply, error)
 
-	// Delete removes queued jobs, or with JobStep.Payloads those payloads of them, so that a caller
-	// who has copied payloads elsewhere removes exactly these, and not what was pushed since. A job
-	// that loses its last payload is removed. With JobStep.First it removes only the first payload
-	// of each job.
+	// Delete removes queued jobs. With JobStep.Payloads it removes only these payloads of the jobs,
+	// so that a caller who has copied payloads elsewhere removes exactly these, and no payload that
+	// was pushed since. With JobStep.First it removes only the first payload of each job. A job
+	// that loses its last payload is removed.
 	Delete(ctx context.Context, s JobStep) (StepReply, error)
 
-	// Cancel requests that claimed jobs end. Their owner learns of it with its next turn, cancels
-	// their handlers, and drops or requeues the jobs. Ids that are not claimed are ignored and not
-	// counted. If a call is repeated, the last Drop counts; a store may or may not count a repeated
-	// call that changes nothing.
+	// Cancel requests that claimed jobs end. The owner of the shard learns of the request by its
+	// next turn, cancels the handlers of these jobs, and drops or requeues the jobs. Ids that are
+	// not claimed, and jobs that a caller's transaction is settling, are ignored and not counted.
+	// If a call is repeated, the Drop of the last call applies; a store may or may not count a
+	// repeated call that changes nothing.
 	Cancel(ctx context.Context, r CancelRequest) (StepReply, error)
 
-	// Revive requeues dead payloads by docs/rules.md 2, last row.
+	// Revive requeues dead payloads by the row of docs/rules.md 2 about a job from the morgue.
 	Revive(ctx context.Context, s DeadLetterStep) (StepReply, error)
 
 	// Purge removes dead payloads.
@@ -101,7 +106,8 @@ type Operator interface {
 	// Edit replaces the Data of one dead payload and keeps its Score and Meta. If the dead letter
 	// already has the new bytes, the two payloads merge. The ChangedAt of the dead letter becomes
 	// now; its Error and Group stay. A payload that does not exist is not counted. A repeated call
-	// changes nothing more, unless the dead letter has received the old bytes again.
+	// changes nothing more, unless the dead letter has received the old bytes again or Old and New
+	// are equal.
 	Edit(ctx context.Context, r EditRequest) (StepReply, error)
 
 	// Import adds dead letters of another morgue to this one, or jobs of another queue to this one,
@@ -112,26 +118,26 @@ type Operator interface {
 	//
 	// If the morgue already has the id, the two dead letters are united. Their payloads merge by
 	// the queue's rule; on a tie the payload that was there stays. ChangedAt, Error and Group are
-	// those of the dead letter that changed later; on a tie those of the one that was there. The
-	// dead letter is counted in its group as buried at its ChangedAt, and in core.OtherGroup if the
-	// shard has core.MaxGroups other groups.
+	// those of the dead letter that changed later, or on a tie those of the dead letter that was
+	// there. The dead letter is counted in its group as buried at its ChangedAt, and in
+	// core.OtherGroup if the shard has core.MaxGroups other groups.
 	//
 	// Handled counts the dead letters that are new or were changed. So a repeated call changes and
 	// counts nothing more, except that payloads that were revived or purged meanwhile come back. A
 	// ChangedAt may be in the future; until then a step with a Before skips the dead letter.
 	//
-	// A job keeps its payloads with Score and Meta, and its State, but a FirstPush in the future
-	// becomes now: else steps with a Before would skip the job until then. If the id has a queued
-	// job, the payloads merge into it by the queue's rule, and the State becomes that of
-	// core.MergeImport. A claimed job stays; the imported one waits behind it, like a push, and a
-	// dead letter of its id stays. Handled counts all jobs that the step has reached, whether they
-	// changed anything or not. To repeat the call changes nothing more, except that jobs that were
-	// claimed or deleted meanwhile come back, and that payloads that the rule drops count again as
-	// superseded.
+	// A job keeps its payloads with Score and Meta, and its State, except that a FirstPush in the
+	// future becomes now. Otherwise steps with a Before would skip the job until that time. If the
+	// id has a queued job, the payloads merge into it by the queue's rule, and the State becomes
+	// that of core.MergeImport. A claimed job stays, and the imported job waits behind it, like a
+	// push. A dead letter of the id stays too. Handled counts all jobs that the step has reached,
+	// whether they changed anything or not. A repeated call changes nothing more, except that jobs
+	// that were claimed or deleted meanwhile come back, and that payloads that the rule drops count
+	// again as superseded.
 	//
-	// Errors: those of ImportRequest.Validate, and ErrShardCountMismatch if the layout is not the
-	// queue's, and ErrNotPaused if the request is OnlyPaused and the shard is not paused: then
-	// nothing is stored. ErrFull.
+	// Errors, with nothing stored: those of ImportRequest.Validate; ErrShardCountMismatch if the
+	// layout is not the queue's; ErrNotPaused if the request is OnlyPaused and the shard is not
+	// paused; ErrFull.
 	Import(ctx context.Context, r ImportRequest) (StepReply, error)
 }
 
@@ -162,8 +168,9 @@ type JobStep struct {
 }
 
 // Validate returns [ErrInvalidRequest] for too many ids or a shard below 0. It returns the same for
-// Payloads and First that do not match IDs, for both of them, and for those that exceed what a step
-// moves. It returns core's error for a payload or a score that docs/rules.md refuses.
+// a step with both Payloads and First, and for a step with one of them that does not match IDs,
+// names an id twice, or exceeds what a step moves. It returns the error of package core for an
+// invalid payload or score.
 func (s *JobStep) Validate() error {
 	if err := validateStep(s.Shard, len(s.IDs)); err != nil || s.Payloads == nil && s.First == nil {
 		return err
@@ -198,8 +205,8 @@ func (s *JobStep) Validate() error {
 	return nil
 }
 
-// validateNamed returns core's error for the first invalid one of the payloads that a step names.
-// Ids may be such that no job has them, so it does not check them.
+// validateNamed returns the error of package core for the first invalid payload that a step names.
+// It does not check the id, since a step ignores ids that no job can have.
 func validateNamed(id string, payloads []core.Payload) error {
 	for i := range payloads {
 		entry := core.Entry{ID: "any", Payload: core.Payload{Data: payloads[i].Data, Score: payloads[i].Score}}
@@ -241,18 +248,18 @@ type DeadLetterStep struct {
 	DeadLetters []DeadLetterRef
 	// Before limits the step to dead letters that last changed before it. It is usually the store's
 	// now when the action began. For a step that names DeadLetters, 0 means no limit. For a step
-	// over all, 0 selects no dead letter.
+	// over all dead letters, 0 selects no dead letter.
 	Before core.Instant
-	// Group limits a step over all to the dead letters of that group, as [Inspector].Groups counts
-	// them. Empty means all groups.
+	// Group limits a step over all dead letters to those of that group, as [Inspector].Groups
+	// counts them. Empty means all groups.
 	Group string
-	// Limit is the maximum number of dead letters to handle if DeadLetters is nil. 0 means MaxStep,
-	// which is also the maximum. They are handled in order of (ChangedAt, id).
+	// Limit is the maximum number of dead letters to handle if DeadLetters is nil. A value below 1
+	// means MaxStep, which is also the maximum. The step handles them in order of (ChangedAt, id).
 	Limit int
 }
 
-// Validate returns [ErrInvalidRequest] for too many entries, a shard below 0, a Group together with
-// DeadLetters, and a Group that no dead letter can have.
+// Validate returns [ErrInvalidRequest] for too many dead letters, a shard below 0, a Group together
+// with DeadLetters, or a Group that no dead letter can have.
 func (s *DeadLetterStep) Validate() error {
 	if s.Group != "" && s.DeadLetters != nil {
 		return fmt.Errorf("%w: group %q together with named dead letters; name only one of them", ErrInvalidRequest, s.Group)
@@ -280,7 +287,8 @@ type CancelRequest struct {
 	Shard core.Shard
 	// IDs are the ids of the jobs, at most MaxStep. Ids of other shards are ignored.
 	IDs []string
-	// Drop removes the jobs when they end. Otherwise they are requeued.
+	// Drop is true if the jobs are removed when their handlers have returned, and false if they are
+	// requeued.
 	Drop bool
 }
 
@@ -305,12 +313,14 @@ func (r *EditRequest) Validate() error {
 // StepReply is the result of a step.
 type StepReply struct {
 	// Handled is the number of jobs, dead letters or, for Edit, payloads that were changed. An
-	// entry that goes in parts is counted by the step that finishes it.
+	// Import of jobs counts all jobs that it has reached. An entry that is handled in parts is
+	// counted by the step that handles the last part.
 	Handled int
-	// Reached is the number of the step's IDs or DeadLetters, from the first, that the step has
-	// dealt with, including those that it skipped. It is the number of all IDs for Cancel, and 0
-	// for Edit and for a step that names no entry. The caller continues with the entries from
-	// Reached on. Repeating all of them could change jobs or dead letters that came meanwhile.
+	// Reached is the number of the step's IDs, DeadLetters or Jobs, from the first, that the step
+	// has dealt with, including those that it skipped. It is the number of all IDs for Cancel, and
+	// 0 for Edit and for a step that names no entry. The caller continues with the entries from
+	// Reached on. If it repeated all entries, it could change jobs or dead letters that came
+	// meanwhile.
 	Reached int
 	// More is true if a step over all dead letters left some of them, or a part of one.
 	More bool
@@ -323,8 +333,8 @@ type RecountRequest struct {
 	Shard core.Shard
 	// After is the Next of the previous step. It is empty for the first step.
 	After string
-	// Limit is the approximate number of entries to go through. 0 means MaxStep, which is also the
-	// maximum.
+	// Limit is the approximate number of entries to count. A value below 1 means MaxStep, which is
+	// also the maximum.
 	Limit int
 }
 
@@ -336,8 +346,9 @@ func (r *RecountRequest) Size() int { return stepSize(r.Limit) }
 
 // RecountReply is the result of a step of Recount.
 type RecountReply struct {
-	// Before is what Stats returned of the shard before the step, and After what it returns since.
-	// Changes that others made meanwhile are in both, so the difference is what the step corrected.
+	// Before has the counts of the shard as Stats returned them before the step, and After has them
+	// as Stats returns them after it. Changes that other calls made meanwhile are in both, so the
+	// difference is the correction that the step made.
 	Before, After Counts
 	// Counted is the number of queued, claimed and dead entries that the step has counted. Over all
 	// steps it is at least the number of entries that existed the whole time.
@@ -347,9 +358,9 @@ type RecountReply struct {
 	Next string
 }
 
-// Then returns the sum of two steps; next is the later one. Changes that others made between the
-// steps are in Before and After. The Oldest of Before is the value that the first step that changed
-// it found.
+// Then returns the sum of two steps; next is the later one. Changes that other calls made between
+// the steps are in both Before and After. If a step has changed Oldest, Before has the Oldest that
+// the first such step found. Otherwise it has that of the last step.
 func (r RecountReply) Then(next RecountReply) RecountReply {
 	sum := RecountReply{Before: r.Before, After: next.After, Counted: r.Counted + next.Counted, Next: next.Next}
 	before := &sum.Before
@@ -377,10 +388,10 @@ func stepSize(limit int) int {
 
 func validateStep(shard core.Shard, entries int) error {
 	if shard.Index < 0 {
-		return fmt.Errorf("%w: shard %v; name a queue, and a shard from 0 on", ErrInvalidRequest, shard)
+		return fmt.Errorf("%w: shard %v; shards are numbered from 0", ErrInvalidRequest, shard)
 	}
 	if entries > MaxStep {
-		return fmt.Errorf("%w: %d entries in a step, at most %d", ErrInvalidRequest, entries, MaxStep)
+		return fmt.Errorf("%w: the step has %d entries; name at most %d, and the others in another step", ErrInvalidRequest, entries, MaxStep)
 	}
 	return nil
 }

@@ -9,25 +9,26 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// MaxPermits is the largest Limit, Hold and Want of a [PermitRequest].
+// MaxPermits is the largest value of Limit, Hold and Want in a [PermitRequest].
 const MaxPermits = 1 << 20
 
 // Permitter limits the number of batches of a queue that run at once over all servers. A server
 // runs at most one batch for each permit that it holds.
 type Permitter interface {
 	// Permit makes the owner hold the requested number of permits of the queue, as far as the limit
-	// allows, until the TTL from now. The owner keeps the permits that it already holds and
-	// requests again. It gets more only if all owners together then hold at most Limit. A call with
-	// neither Hold nor Want returns all permits and forgets the owner.
+	// allows, until the TTL from now. The owner keeps the permits that it already holds, up to
+	// Hold. It gets more only if all owners together then hold at most Limit. A call whose Hold and
+	// Want are 0 returns all permits and forgets the owner.
 	//
 	// Permit is atomic for the queue. Permits whose TTL is over don't count. The next call for the
-	// queue removes them, also if they are the caller's own; the caller then requests them anew.
-	// TTLs are measured by the store's clock. If the clock stepped back, permits can end further
-	// away than their own TTL; they then end that TTL from the next call. A repeated call renews. A
-	// Forget of the queue removes all its permits.
+	// queue removes them, even if they are the caller's own. Such a caller then gets permits only
+	// as far as Limit allows. TTLs are measured by the store's clock. If the clock stepped back,
+	// the end of permits can be further away than their own TTL. The next call for the queue then
+	// makes them end that TTL from now. A repeated call renews the permits. A Forget of the queue
+	// removes all its permits.
 	//
-	// If the owner then holds fewer permits than before, while another owner wants more than it
-	// holds, servers that have requested [PermitsOf] the queue from a [Notifier] are woken.
+	// If the owner holds fewer permits than before the call, while another owner wants more than it
+	// holds, a Notifier sends [PermitsOf] the queue to the servers that requested it.
 	//
 	// Errors: ErrInvalidRequest, ErrUnknownQueue, and ErrStaleAttempt for an Attempt below the last
 	// one of an owner whose TTL lasts: such a call is late and changes nothing.
@@ -47,7 +48,8 @@ type PermitRequest struct {
 	// and a repeated call has the same.
 	Attempt int64
 	// Limit is the number of permits of the queue, 1 to MaxPermits. Each server uses its own Limit.
-	// If they differ, a smaller one only keeps the servers that use it from getting more.
+	// If the limits differ, a smaller Limit keeps only those servers from getting more permits that
+	// use it.
 	Limit int
 	// Hold is the number of permits that the owner should hold, 0 to MaxPermits.
 	Hold int
@@ -58,8 +60,9 @@ type PermitRequest struct {
 	TTL time.Duration
 }
 
-// Validate returns [core.ErrInvalidQueue] or [ErrInvalidRequest] for a request that no store may
-// carry out.
+// Validate returns [ErrInvalidRequest] for an owner that is empty or not a [core.Text], an Attempt
+// below 1, a Limit, a Hold or a Want out of range, or a TTL below 1 ms. It does not check the name
+// of the queue.
 func (r *PermitRequest) Validate() error {
 	switch {
 	case r.Owner == "":
@@ -67,7 +70,7 @@ func (r *PermitRequest) Validate() error {
 	case r.Attempt < 1:
 		return fmt.Errorf("%w: attempt %d; attempts count from 1", ErrInvalidRequest, r.Attempt)
 	case r.Limit < 1 || r.Limit > MaxPermits:
-		return fmt.Errorf("%w: a limit of %d permits; give 1 to %d", ErrInvalidRequest, r.Limit, MaxPermits)
+		return fmt.Errorf("%w: the limit is %d permits; give 1 to %d", ErrInvalidRequest, r.Limit, MaxPermits)
 	case r.Hold < 0 || r.Want < r.Hold || r.Want > MaxPermits:
 		return fmt.Errorf("%w: Hold is %d permits and Want is %d; give 0 to %d, and a Want of at least Hold",
 			ErrInvalidRequest, r.Hold, r.Want, MaxPermits)
@@ -77,7 +80,8 @@ func (r *PermitRequest) Validate() error {
 
 // PermitReply is the result of Permit.
 type PermitReply struct {
-	// Now is the store's clock. Remaining is how long the owner's permits last from Now.
+	// Now is the store's clock. Remaining is how long the owner's permits last from Now. It has no
+	// meaning if the owner has returned all permits.
 	Now       core.Instant
 	Remaining time.Duration
 	// Held is the number of permits that the owner holds, at most Hold.

@@ -13,11 +13,11 @@ const MaxPush = 500
 
 // Producer stores pushes. It neither needs nor waits for a server.
 type Producer interface {
-	// Declare makes sure that a queue exists with the given permanent options, and returns its
-	// generation, which pushes and acquires carry. It is atomic for the queue. A repeated call
-	// changes nothing. If a part of the store can't be reached now, its shards may be left undone.
-	// A push to such a shard, or an acquire of it, then returns ErrUnknownQueue, and declaring the
-	// queue again completes it.
+	// Declare creates the queue with the given permanent options, unless it exists with these
+	// options, and returns its generation, which pushes and acquires carry. It is atomic for the
+	// queue. A repeated call changes nothing. If a part of the store can't be reached now, its
+	// shards may not be created. A push to such a shard, or an acquire of it, then returns
+	// ErrUnknownQueue, and declaring the queue again completes it.
 	//
 	// Errors: core.ErrInvalidQueue; ErrShardCountMismatch if the queue exists with another shard
 	// count; ErrQueueMismatch if it exists with another IndexIDs or Merge; core.ErrInvalidRule.
@@ -29,15 +29,15 @@ type Producer interface {
 	// now.
 	//
 	// Push is atomic for each shard. If a shard has more than MaxPush entries, it is atomic for
-	// each MaxPush of them, in order. A store may store fewer entries at once if their payloads, or
-	// the queued payloads of their ids, have more than core.MaxStepBytes. A push without entries
-	// does nothing. Repeating a push is safe: payloads that are still queued merge, and payloads
-	// that were handled in between run again.
+	// each MaxPush of them, in order. A store may store fewer entries in one atomic step if their
+	// payloads, or the queued payloads of their ids, have more than core.MaxStepBytes of Data. A
+	// push without entries does nothing. Repeating a push is safe: payloads that are still queued
+	// merge, and payloads that were handled in between run again.
 	//
-	// Errors: what PushRequest.Validate returns, with nothing stored; for any other error a
-	// *PushError, which names the entries that are not known to be stored. Its cause is
-	// ErrUnknownQueue, ErrShardCountMismatch or ErrFull for shards that stored nothing, or an error
-	// of unknown outcome.
+	// Errors: those of PushRequest.Validate, with nothing stored. Any other error is a *PushError,
+	// which names the entries that are not known to be stored. Its cause is a sentinel such as
+	// ErrUnknownQueue, ErrShardCountMismatch, ErrFull or ErrUnusable if none of these entries was
+	// stored, or else an error of unknown outcome.
 	Push(ctx context.Context, r PushRequest) (PushReply, error)
 }
 
@@ -48,13 +48,14 @@ type DeclareRequest struct {
 	Shards int
 	// IndexIDs keeps an index of all queued jobs by id (ByID). The index costs memory.
 	IndexIDs bool
-	// Merge decides what stays when payloads of an id meet, in the queue and in its morgue
-	// (docs/rules.md 2). The zero value unites them.
+	// Merge decides which payloads of an id stay when they merge, in the queue and in its morgue
+	// (docs/rules.md 2). The zero value keeps all of them, and of two with equal bytes the one with
+	// the smaller score.
 	Merge core.MergeRule
 }
 
-// Validate returns [core.ErrInvalidQueue] for a name or a shard count that docs/rules.md refuses,
-// and [core.ErrInvalidRule] for such a merge rule.
+// Validate returns [core.ErrInvalidQueue] for an invalid name or shard count, as
+// [core.ValidateQueue] does, and [core.ErrInvalidRule] for an invalid merge rule.
 func (r *DeclareRequest) Validate() error {
 	if err := core.ValidateQueue(r.Queue, r.Shards); err != nil {
 		return err
@@ -64,7 +65,7 @@ func (r *DeclareRequest) Validate() error {
 
 // DeclareReply is the result of Declare.
 type DeclareReply struct {
-	// Generation counts the queue's layouts, from 1: resharding raises it.
+	// Generation is the number of the queue's layout, from 1. Each resharding raises it.
 	Generation int64
 }
 
@@ -83,8 +84,8 @@ type PushRequest struct {
 	Entries []core.Entry
 }
 
-// Validate returns core's error for the first entry, rule or queue that docs/rules.md refuses. The
-// error names the entry's position.
+// Validate returns the error of package core for an invalid queue or rule, or for the first invalid
+// entry. In the last case the error names the entry's position.
 func (r *PushRequest) Validate() error {
 	if err := core.ValidateQueue(r.Queue, r.Shards); err != nil {
 		return err
@@ -102,24 +103,24 @@ func (r *PushRequest) Validate() error {
 
 // PushReply is the result of Push.
 //
-// New, Merged, Duplicate and Superseded count the entries that this call has handled, each entry in
-// one of them, in their order. If a push of unknown outcome is repeated, the repeat counts what it
-// meets itself: an entry that the first call has stored is a Duplicate, unless it was claimed
-// meanwhile.
+// New, Merged, Duplicate and Superseded count the entries that this call has stored, in their
+// order. Each entry is in one of the four counts. If a push of unknown outcome is repeated, the
+// repeat counts by what it meets: an entry that the first call has stored is a Duplicate, unless
+// its job was claimed meanwhile.
 //
-// A Producer that doesn't know what a push will meet leaves the four at 0. One is that of a
-// caller's transaction: its entries meet the jobs that are queued after the commit. Until the
-// commit, and until a turn or a read has merged them, other pushes count as if these entries did
-// not exist. If Push also returns an error, the counts include at most the entries that are known
-// to be stored, and may be 0.
+// A Producer that can't know yet which jobs the entries meet leaves the four counts at 0. An
+// example is a Producer in a caller's transaction: its entries merge into the jobs that are queued
+// after the commit. Until a turn or a read has merged them after the commit, other pushes count as
+// if these entries did not exist. If Push also returns an error, the counts include at most the
+// entries that are known to be stored, and may be 0.
 type PushReply struct {
 	// Now is the store's clock at the push.
 	Now core.Instant
 	// New is the number of entries that made a job, because their ids had no queued job. A claimed
 	// job is not queued.
 	New int
-	// Merged is the number of entries that added a payload to a queued job, including one that an
-	// earlier entry of the push made.
+	// Merged is the number of entries that added a payload to a queued job. An earlier entry of the
+	// same push may have made that job.
 	Merged int
 	// Duplicate is the number of entries that met a queued job that already had their Data. Such an
 	// entry may still change the payload's score, and move the job's time by the push rule.

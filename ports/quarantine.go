@@ -10,21 +10,22 @@ import (
 // Quarantine gives access to records that the store can't read: written by another program,
 // truncated by a fault, or in a form that no version of this store has. Such a record never stops
 // its shard. The first call that would change or take the record sets it aside instead, with its
-// stored bytes, and does the rest of its work as if the record did not exist: a turn claims the
-// other jobs, an acquire hands over the others, a step handles the others, and a push of its id
-// makes a new job. A settlement of a claim that was set aside is skipped. Lists and Find leave out
-// records that they can't read, and write nothing.
+// stored bytes. The call then does the rest of its work as if the record did not exist: a turn
+// claims the other jobs, an acquire hands over the others, a step handles the others, and a push of
+// the id makes a new job. A settlement of a claim that was set aside is skipped. Lists and Find
+// leave out records that they can't read, and write nothing.
 //
 // Counts.Quarantined is the number of records that were set aside. Such a record never runs, and
-// stays until Discard removes it. Before that an operator has read its stored bytes and, if they
-// matter, has pushed them anew. A queue with such records is not empty for Forget. A store whose
-// server admits no unreadable record, by types and constraints, never has any.
+// stays until Discard removes it. Before that, an operator should read the stored bytes and, if
+// they matter, push the payloads anew. For Forget a queue with such records is not empty. If the
+// types and constraints of a store's server admit no unreadable record, the store never sets a
+// record aside.
 type Quarantine interface {
-	// QuarantinedShards returns the shards of a queue that have records set aside, and reads no
-	// record. Stats returns the same among other counts, at a higher cost.
+	// QuarantinedShards returns the shards of a queue that have set records aside. It reads no
+	// record. Stats returns their number among other counts, at a higher cost.
 	//
 	// Errors: ErrUnknownQueue; ErrInvalidRequest for a shard that the queue does not have; any
-	// other only if it reached none of the shards.
+	// other error only if it reached none of the shards.
 	QuarantinedShards(ctx context.Context, r QuarantinedShardsRequest) (QuarantinedShards, error)
 
 	// Quarantined lists the records that a shard has set aside, in order of key.
@@ -39,7 +40,7 @@ type Quarantine interface {
 	Discard(ctx context.Context, r DiscardRequest) (discarded int, err error)
 }
 
-// QuarantinedShardsRequest is a request for the shards of a queue that have records set aside.
+// QuarantinedShardsRequest is a request for the shards of a queue that have set records aside.
 type QuarantinedShardsRequest struct {
 	Queue string
 	// Shards are the indexes of the shards to check, in any order. nil means all shards, an empty
@@ -50,7 +51,7 @@ type QuarantinedShardsRequest struct {
 // Validate returns [ErrInvalidRequest] for a shard below 0.
 func (r *QuarantinedShardsRequest) Validate() error { return validateShards(r.Shards) }
 
-// QuarantinedShards are the shards of a queue that have records set aside.
+// QuarantinedShards are the shards of a queue that have set records aside.
 type QuarantinedShards struct {
 	// Shards are in order of index.
 	Shards []core.Shard
@@ -71,7 +72,7 @@ type QuarantineRequest struct {
 // Validate returns [ErrInvalidRequest] for a shard below 0.
 func (r *QuarantineRequest) Validate() error { return validateStep(r.Shard, 0) }
 
-// Size returns Limit with its default and bound applied.
+// Size returns Limit with its default and maximum applied.
 func (r *QuarantineRequest) Size() int { return PageRequest{Limit: r.Limit}.Size() }
 
 // QuarantinePage is a page of the records that a shard has set aside.
@@ -81,8 +82,7 @@ type QuarantinePage struct {
 	Next string
 }
 
-// MaxQuarantinedBytes is the maximum number of bytes that are returned of a record that was set
-// aside.
+// MaxQuarantinedBytes is the maximum size of the Stored bytes of a [QuarantinedRecord].
 const MaxQuarantinedBytes = 16 << 10
 
 // QuarantinedRecord is a record that was set aside.
@@ -93,16 +93,17 @@ type QuarantinedRecord struct {
 	ID string
 	// Place is where the record was stored.
 	Place Place
-	// Since is when the record was set aside.
+	// Since is when the record was set aside, by the store's clock.
 	Since core.Instant
 	// Reason is the cause why the store can't read the record, for people.
 	Reason string
-	// Stored is the record as it is kept: the first MaxQuarantinedBytes of its Size bytes.
+	// Stored is the record as the store keeps it, at most its first MaxQuarantinedBytes. Size is
+	// the size of the whole record in bytes.
 	Stored []byte
 	Size   int
 }
 
-// Place is where the store keeps a payload.
+// Place is a place where the store keeps payloads or a record of an id.
 type Place uint8
 
 // Places.

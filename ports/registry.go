@@ -12,55 +12,56 @@ import (
 // Registry keeps the list of servers, the list of queues, and the statistics of servers.
 type Registry interface {
 	// Ping checks whether the store answers and can be used: its version, schema, settings and
-	// rights, as far as a read can check them. It is for health checks and costs one or two
-	// exchanges.
+	// rights, as far as a read can check them. It is for health checks and costs one or two round
+	// trips.
 	//
-	// Errors: ErrUnusable for a state that waiting does not cure.
+	// Errors: ErrUnusable for a state that does not end by waiting.
 	Ping(ctx context.Context) error
 
 	// Announce records that a server runs, for the TTL from now. It replaces the last announcement
-	// of the same Owner. A repeated call renews it. A request of an operator by DrainNode stays in
-	// force while the server is known: until it is retired or its announcement has run out.
-	// Announcements that ran out more than [NodeKept] ago are removed. If the clock stepped back,
-	// an announcement of another server can end further away than its own TTL. It is then cut to
-	// end that TTL from now, so that a dead server does not seem to run for as long as the clock
-	// stepped.
+	// of the same Owner. A repeated call renews it. A request by DrainNode stays in force until the
+	// server is retired or its announcement has run out. Announcements that ran out more than
+	// [NodeKept] ago are removed. If the clock stepped back, the end of another server's
+	// announcement can be further away than its own TTL. The announcement is then shortened to end
+	// that TTL from now, so that a dead server is not listed as alive for as long as the clock
+	// stepped back.
 	//
 	// Errors: ErrInvalidRequest for an owner that is empty, an owner, name, host, version or queue
 	// that is not a [core.Text], a TTL below 1 ms, or a status of more than [MaxLongest] running
 	// jobs or [MaxLaneBusy] shards of a queue.
 	Announce(ctx context.Context, r AnnounceRequest) (AnnounceReply, error)
 
-	// Retire removes a server from the list at once. A server that is not known is not an error.
+	// Retire removes a server from the list at once. If the server is not known, Retire returns no
+	// error.
 	Retire(ctx context.Context, owner string) error
 
-	// Nodes lists the servers whose announcement lasts or ran out at most [NodeKept] ago, in order
+	// Nodes lists the servers whose announcement lasts, or ran out at most [NodeKept] ago, in order
 	// of (Name, Owner).
 	Nodes(ctx context.Context) (NodesReply, error)
 
-	// DrainNode asks a server to drain, or withdraws that request. The server's Draining is true
-	// while the server itself announces it or an operator requests it. A repeated call changes
-	// nothing.
+	// DrainNode asks a server to drain or, if drain is false, withdraws that request. Draining of a
+	// Node is true while the server itself announces it or this request is in force. A repeated
+	// call changes nothing.
 	//
 	// Errors: ErrUnknownNode if no announcement of that owner lasts.
 	DrainNode(ctx context.Context, owner string, drain bool) error
 
-	// Record stores what an owner has counted of queues, by minute, for [Inspector.History]. A
-	// record has the totals that its owner has counted so far of its queue in its minute. Records
-	// of one owner, queue and minute replace one another: the one that has counted more
+	// Record stores the statistics that an owner has counted, by queue and minute, for
+	// [Inspector.History]. A record has the totals that its owner has counted so far for its queue
+	// in its minute. Of the records of one owner, queue and minute, the one that has counted most
 	// (core.Stats.Counted) stays. So a call may be repeated and may arrive late, and nothing is
 	// counted twice. The owner needs no announcement and no lease.
 	//
 	// Record ignores records of queues that were not declared, of minutes that began more than
 	// [HistoryKept] before the present one, and of minutes that begin more than an hour from now,
-	// which a clock that stepped back can leave. It may ignore a record that counted nothing.
+	// which occur if the clock stepped back. It may ignore a record that has counted nothing.
 	//
 	// Errors: ErrInvalidRequest, as RecordRequest.Validate returns it. After another error some of
 	// the records may be stored.
 	Record(ctx context.Context, r RecordRequest) error
 
-	// Queues lists the declared queues in order of name. A store in several parts may return the
-	// list that it read last, while the part with the list can't be reached.
+	// Queues lists the declared queues in order of name. While the part of the store that has the
+	// list can't be reached, the store may return the list that it read last.
 	Queues(ctx context.Context) ([]Queue, error)
 }
 
@@ -83,16 +84,17 @@ type Node struct {
 	// Version is the version of its program, for people.
 	Version string
 	// Draining is true if the server releases its shards and takes no new ones, because it stops,
-	// or because an operator requested it by DrainNode. In a request it is true only if the server
-	// stops. For a server that is gone it is the last value.
+	// or because an operator requested it by DrainNode. In an AnnounceRequest it is true only if
+	// the server stops. For a server that is gone it is the last value.
 	Draining bool
 	// Status is the state of the server at its last announcement. Only Nodes returns it; in the
 	// reply of Announce it is zero.
 	Status NodeStatus
-	// StartedAt is when the server announced itself while it was not known: at its start, or after
-	// a Retire or an expiry. The store sets it by its own clock and ignores it in a request.
+	// StartedAt is when the server announced itself first: at its start, or after it was retired or
+	// its announcement had run out. The store sets it by its own clock and ignores it in a request.
 	StartedAt core.Instant
-	// ExpiresAt is when the announcement runs out. The store sets it and ignores it in a request.
+	// ExpiresAt is when the announcement runs out. The store sets it by its own clock and ignores
+	// it in a request.
 	ExpiresAt core.Instant
 }
 
@@ -105,7 +107,7 @@ const (
 	NodeAlive NodeState = iota
 	// NodeDraining is a server that runs, releases its shards and takes no new ones.
 	NodeDraining
-	// NodeGone is a server whose announcement has run out: it has crashed, or can't reach the
+	// NodeGone is a server whose announcement has run out: it has crashed, or it can't reach the
 	// store.
 	NodeGone
 )
@@ -123,8 +125,8 @@ func (s NodeState) String() string {
 	return fmt.Sprintf("NodeState(%d)", uint8(s))
 }
 
-// State returns the state of the server at an instant of the store's clock, which is the Now of the
-// reply that has the Node.
+// State returns the state of the server at the given time of the store's clock, usually the Now of
+// the reply that has the Node.
 func (n Node) State(now core.Instant) NodeState {
 	switch {
 	case n.ExpiresAt <= now:
@@ -150,7 +152,7 @@ func (r *AnnounceRequest) Validate() error {
 		return errNoOwner
 	}
 	n := &r.Node
-	if err := cmp.Or(validateTexts("the server has", n.Owner, n.Name, n.Host, n.Version), validateTexts("the queue", n.Queues...)); err != nil {
+	if err := cmp.Or(validateTexts("the text of the server", n.Owner, n.Name, n.Host, n.Version), validateTexts("the name of the queue", n.Queues...)); err != nil {
 		return err
 	}
 	if n := len(n.Status.Longest); n > MaxLongest {
@@ -177,21 +179,22 @@ type AnnounceReply struct {
 type NodesReply struct {
 	// Now is the store's clock.
 	Now core.Instant
-	// Nodes are the servers that run and those that are gone; see [Node.State].
+	// Nodes are the servers that run and those that are gone, in order of (Name, Owner); see
+	// [Node.State].
 	Nodes []Node
 }
 
 // Queue is the record of a declared queue.
 type Queue struct {
-	// Name is the queue's name. Shards is its permanent shard count.
+	// Name is the queue's name. Shards is its shard count.
 	Name   string
 	Shards int
 	// Generation is the number of its layout, from 1; see DeclareReply.
 	Generation int64
-	// IndexIDs is true if its queued jobs can be listed by id.
+	// IndexIDs is true if its queued jobs can be listed by id; see DeclareRequest.
 	IndexIDs bool
 	// Merge is its merge rule; see DeclareRequest.
 	Merge core.MergeRule
-	// Paused is true between Pause and Resume.
+	// Paused is true after a Pause, until a Resume.
 	Paused bool
 }

@@ -24,25 +24,26 @@ type RenewReply struct {
 	Remaining time.Duration
 	// Head and Paused are as in TurnReply, except that Head may ignore jobs that are still to be
 	// handed over. A store that can't determine at the moment whether the queue is paused returns
-	// false, and now as Head.
+	// false as Paused and now as Head.
 	Head   core.Head
 	Paused bool
 }
 
 // HeadsReply is the result of Heads.
 type HeadsReply struct {
-	// Now is the store's clock when it read a shard that was reached.
+	// Now is the store's clock when it read one of the shards that were reached.
 	Now core.Instant
 	// Heads are in the order of the requested shards.
 	Heads []core.Head
 	// Unreached are the requested shards that the store can't reach now, in the order of the
-	// request. Their heads are zero and have no meaning; the caller asks again later. Usually nil.
+	// request. Their elements of Heads are zero and have no meaning; the caller requests them again
+	// later. Unreached is usually nil.
 	Unreached []core.Shard
 }
 
 func validateTTL(ttl time.Duration) error {
 	if ttl < time.Millisecond {
-		return fmt.Errorf("%w: TTL %v; give at least 1ms", ErrInvalidRequest, ttl)
+		return fmt.Errorf("%w: the TTL is %v; give at least 1ms", ErrInvalidRequest, ttl)
 	}
 	return nil
 }

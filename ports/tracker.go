@@ -6,18 +6,18 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// MaxTracked is how many ids of a queue can be tracked at once.
+// MaxTracked is the maximum number of tracked ids of a queue.
 const MaxTracked = 1000
 
 // Tracker keeps a list of tracked ids for each queue, for people who watch them. The list is kept
-// beside the queue's record: jobs, pushes and turns know nothing of it, and Forget removes it.
+// beside the queue's record. It has no influence on jobs, pushes and turns, and Forget removes it.
 type Tracker interface {
-	// Track adds an id to the tracked ids of a queue, or removes it with Untrack. It reports whether
-	// that has changed the list. The id need not have a job. An id that is tracked already keeps its
-	// Since. Concurrent calls take effect one after another.
+	// Track adds an id to the tracked ids of a queue or, with Untrack, removes it. changed reports
+	// whether the call has changed the list. The id need not have a job. An id that is tracked
+	// already keeps its Since. Concurrent calls take effect one after another.
 	//
 	// Errors, with nothing changed: ErrUnknownQueue; core.ErrInvalidID; ErrTooManyTracked if the
-	// queue has MaxTracked others. Repeating the call is safe, and then nothing changes.
+	// queue already has MaxTracked other tracked ids. A repeated call changes nothing more.
 	Track(ctx context.Context, r TrackRequest) (changed bool, err error)
 
 	// Tracked returns the tracked ids of a queue, in order of their bytes.
@@ -29,7 +29,7 @@ type Tracker interface {
 // TrackRequest adds an id to the tracked ids of a queue, or removes it.
 type TrackRequest struct {
 	Queue, ID string
-	// Untrack is true to remove the id.
+	// Untrack is true if the id is removed instead.
 	Untrack bool
 }
 

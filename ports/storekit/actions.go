@@ -8,8 +8,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// action is an operator's action as stores keep it, beside its ID and time. It is JSON, which
-// people can read and which programs of different versions can exchange.
+// action is an operator's action as stores keep it, without its ID and At, which stores keep by
+// themselves. It is JSON, which people can read and which programs of different versions can
+// exchange.
 type action struct {
 	Verb    string        `json:"verb"`
 	Actor   string        `json:"actor,omitempty"`
@@ -27,7 +28,7 @@ type action struct {
 	Error   string        `json:"error,omitempty"`
 }
 
-// EncodeAction returns an action, without its ID and At, as a text for DecodeAction.
+// EncodeAction returns an action, without its ID and At, as a text for [DecodeAction].
 func EncodeAction(a *ports.Action) (string, error) {
 	text, err := json.Marshal(action{
 		Verb: a.Verb, Actor: a.Actor, From: a.From, Reason: a.Reason, Queue: a.Queue, IDs: a.IDs, Named: a.Named,
@@ -36,7 +37,8 @@ func EncodeAction(a *ports.Action) (string, error) {
 	return string(text), err
 }
 
-// DecodeAction decodes a text of EncodeAction, of this version or another.
+// DecodeAction decodes a text of [EncodeAction], of this version of the package or another. It
+// returns the action with the given ID and At.
 func DecodeAction(id string, at core.Instant, text string) (ports.Action, error) {
 	var a action
 	if err := json.Unmarshal([]byte(text), &a); err != nil {

@@ -16,8 +16,8 @@
 //   - [Routed] is an entry of a push with its shard; [Route] and [CutShard] group entries by shard.
 //
 // [BudgetOf] returns a turn's limits. [LeaseLost], [NoSuchShard] and others return the errors of
-// the contract with their usual texts. [Intercept] calls one function around every call of a store,
-// to fail, count, delay, repeat or change it.
+// the contract with their usual texts. [Intercept] calls one function in place of every call of a
+// store. The function can fail, count, delay, repeat or change the call.
 //
 // A store need not use this package: package ports is the contract, and package conformance tests
 // it. A store that uses storekit has less code, and the same error texts as other stores.

@@ -37,8 +37,8 @@ func NoSuchShard(shard core.Shard) error {
 		ports.ErrInvalidRequest, shard.Queue, shard.Index)
 }
 
-// NoSuchStep returns [ports.ErrInvalidRequest] for a step of a recount with an After that no step
-// has returned.
+// NoSuchStep returns [ports.ErrInvalidRequest] for a step of a recount whose After is not the Next
+// of an earlier step.
 func NoSuchStep(r *ports.RecountRequest) error {
 	return fmt.Errorf("%w: no recount of %v has returned the place %q; begin with an empty After",
 		ports.ErrInvalidRequest, r.Shard, r.After)
@@ -114,8 +114,9 @@ func StaleTurn(r *ports.TurnRequest, last int64) error {
 	return fmt.Errorf("%w: turn %d of %v came after turn %d; drop the late call", ports.ErrStaleTurn, r.Number, r.Lease.Shard, last)
 }
 
-// NotClaimed returns [ports.ErrLeaseLost] for a Settle with fewer claimed jobs, by their receipts,
-// than settlements.
+// NotClaimed returns [ports.ErrLeaseLost] for a Settle or a SettlePayload. claimed is the number of
+// its settlements whose jobs are still claimed with their receipts. settlements is the number of
+// all.
 func NotClaimed(shard core.Shard, claimed, settlements int) error {
 	return fmt.Errorf("%w: only %d of %d jobs of %v are still claimed under the receipts of their settlements; roll back: "+
 		"another server has taken over the others, or the transaction is not on the store of the jobs",
@@ -129,22 +130,24 @@ func NoOtherPayload(shard core.Shard, s *core.PayloadSettlement) error {
 		"settle the last payload of a job with Settle", ports.ErrInvalidRequest, s.Position, s.ID, shard)
 }
 
-// NotEmpty returns [ports.ErrNotEmpty] for a queue with a shard that is not empty.
+// NotEmpty returns [ports.ErrNotEmpty] for a queue to forget. shard is a shard of the queue that is
+// not empty.
 func NotEmpty(shard core.Shard) error {
-	return fmt.Errorf("%w: %v holds jobs or dead letters; handle or delete jobs, revive or purge dead letters",
+	return fmt.Errorf("%w: %v holds jobs, dead letters or unreadable records; handle or delete jobs, revive or purge dead letters, discard unreadable records",
 		ports.ErrNotEmpty, shard)
 }
 
-// Full returns [ports.ErrFull] for a store without room. words is the server's own text.
+// Full returns [ports.ErrFull] for a store without room. words is the error text of the store's
+// server.
 func Full(words string) error {
 	return fmt.Errorf("%w: %s; let servers work off the queue, or give the store more room", ports.ErrFull, words)
 }
 
 // Interrupted returns an error for a call that was interrupted by its own context, and nil for any
 // other err. The call was interrupted if err wraps [context.Canceled] or [context.DeadlineExceeded]
-// and ctx has ended. The latter is checked because a driver's own timeouts, such as that of a
-// connection, look the same. The returned error wraps only the context's error, so that no type of
-// a driver crosses the port.
+// and ctx has ended. Interrupted checks ctx too, because a driver's own timeouts, such as that of a
+// connection, wrap the same errors. The returned error wraps only the context's error, so that no
+// type of a driver crosses the port.
 func Interrupted(ctx context.Context, err error) error {
 	if !ended(ctx) {
 		return nil
@@ -157,17 +160,17 @@ func Interrupted(ctx context.Context, err error) error {
 	return nil
 }
 
-// ended reports whether a context has ended: a network's deadline may pass some microseconds
-// before the context's own timer.
+// ended reports whether a context has ended or its deadline has passed. The deadline of a network
+// call may pass some microseconds before the timer of the context ends it.
 func ended(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
 }
 
-// UnknownOutcome returns a driver's error of unknown outcome. It keeps the text of err, with the
-// store's name in front, and hides its type, so that no caller mistakes a timeout of the connection
-// for that of its own context. [ports.FailureOf] still reports whether the server could not be
-// reached. err must not be nil.
+// UnknownOutcome returns an error of unknown outcome for a driver's error. It keeps the text of
+// err, with the store's name in front, and hides the type of err, so that no caller mistakes a
+// timeout of the connection for the end of its own context. [ports.FailureOf] still reports whether
+// the server could not be reached. err must not be nil.
 func UnknownOutcome(store string, err error) error {
 	// Drivers put each tried address on a line that begins with a tab; a log record is one line.
 	words := strings.NewReplacer("\n\t", " ", "\t", " ").Replace(err.Error())
@@ -178,13 +181,15 @@ func UnknownOutcome(store string, err error) error {
 	return errors.New(text)
 }
 
-// unreachable is an error of a connection that could not be made, or broke. It is a net.Error.
+// unreachable is the error of a connection that could not be made, or that broke. It is a
+// net.Error.
 type unreachable string
 
 func (u unreachable) Error() string { return string(u) }
 func (unreachable) Timeout() bool   { return false }
 func (unreachable) Temporary() bool { return true }
 
-// HasKnownOutcome reports whether err wraps a sentinel of package ports or core. A call
-// that fails with another error may have taken effect.
+// HasKnownOutcome reports whether err wraps a sentinel of package ports or core, so that the call
+// had no effect. A call that fails with another error may have taken effect. It is false if err is
+// nil.
 func HasKnownOutcome(err error) bool { return err != nil && ports.FailureOf(err).NoEffect() }

@@ -56,7 +56,7 @@ func TestErrorsNameTheirSentinelAndWhatToDo(t *testing.T) {
 		{storekit.NotClaimed(shard, 1, 2), ports.ErrLeaseLost, `only 1 of 2 jobs of orders/3 are still claimed under the receipts of their settlements; roll back: another server has taken over the others, or the transaction is not on the store of the jobs`},
 		{storekit.TooManyTracked("orders"), ports.ErrTooManyTracked, `queue "orders" has 1000, which is the maximum; untrack one of them first`},
 		{storekit.NotPaused(shard), ports.ErrNotPaused, `orders/3; pause the queue until everything has been moved into it`},
-		{storekit.NotEmpty(shard), ports.ErrNotEmpty, `orders/3 holds jobs or dead letters; handle or delete jobs, revive or purge dead letters`},
+		{storekit.NotEmpty(shard), ports.ErrNotEmpty, `orders/3 holds jobs, dead letters or unreadable records; handle or delete jobs, revive or purge dead letters, discard unreadable records`},
 		{storekit.Full("disk full"), ports.ErrFull, `disk full; let servers work off the queue, or give the store more room`},
 		{jobsOf(ports.RetryingByCount+1, ports.Queue{}), ports.ErrInvalidRequest, `jobs can't be sorted by SortBy(5); use a constant of ports.SortBy`},
 		{jobsOf(ports.ByID, ports.Queue{Name: "orders"}), ports.ErrQueueMismatch, `"orders" was declared without an index of ids, which is permanent, so its jobs can't be listed by id; list its retrying jobs by id, or look up a single id`},
@@ -94,7 +94,7 @@ func TestATurnsBudgetHasItsDefaultsAndBounds(t *testing.T) {
 	}
 }
 
-// sentinels are the exported errors that a package declares, by their names.
+// sentinels returns the names of the exported errors that a file declares.
 func sentinels(t *testing.T, file string) []string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
@@ -146,8 +146,8 @@ func TestSentinelsHaveAKnownOutcome(t *testing.T) {
 	}
 }
 
-// Only the caller's own context gives a call up: the timeouts of a driver, such as that of a
-// connection, wrap the same errors.
+// Only the end of the caller's own context interrupts a call. The timeouts of a driver, such as
+// that of a connection, wrap the same errors.
 func TestInterruptedMeansTheCallersContext(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -179,7 +179,7 @@ func jobsOf(by ports.SortBy, q ports.Queue) error {
 	return err
 }
 
-// A driver's error loses its type, but for whether the server was reached.
+// A driver's error loses its type, but FailureOf still reports whether the server was reached.
 func TestUnknownOutcomesHideTheirType(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	slow := &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}

@@ -24,7 +24,7 @@ func (s *GroupSums) Add(g core.Group) {
 }
 
 // Fill sets the Groups of a reply to the largest of the added groups, at most the given number. It
-// sets Total and Dead to the sums over all added groups.
+// sets Total to the number of all added groups, and Dead to the number of their dead letters.
 func (s *GroupSums) Fill(reply *ports.GroupsReply, most int) {
 	groups := slices.SortedFunc(maps.Values(s.byName), func(a, b core.Group) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name))

@@ -53,8 +53,9 @@ func (h *History) Add(minute core.Instant, s *core.Stats) {
 	}
 }
 
-// AddEncoded is Add for the result of [AppendStats]. For any other bytes it returns an error and
-// adds nothing; the store may continue with the next record.
+// AddEncoded is Add for statistics that [AppendStats] has encoded. For any other bytes it returns
+// an error and adds nothing; the store may continue with the next record. It does not read records
+// whose minute is not requested.
 func (h *History) AddEncoded(minute core.Instant, encoded []byte) error {
 	sum := h.step(minute)
 	if sum == nil {
@@ -68,7 +69,7 @@ func (h *History) AddEncoded(minute core.Instant, encoded []byte) error {
 	return err
 }
 
-// List returns the sums in order, without minutes in which nothing was counted.
+// List returns the sums in order of time, without those that have counted nothing.
 func (h *History) List() []ports.MinuteStats {
 	var list []ports.MinuteStats
 	for _, at := range slices.SortedFunc(maps.Keys(h.steps), cmp.Compare[core.Instant]) {
@@ -81,8 +82,9 @@ func (h *History) List() []ports.MinuteStats {
 
 // AppendStats appends statistics in the compact form in which stores keep them. The form is:
 // Processed, Failed, WaitSum and RunSum as unsigned varints; WaitSquares and RunSquares as
-// big-endian float64; the counts of Wait that are not 0, and a 0; the same of Run. In front of each
-// count is the number of buckets since the last one.
+// big-endian float64; the counts of Wait that are not 0, and then a 0; the same for Run. In front
+// of each count is the distance in buckets from the previous count, or from the position before the
+// first bucket. Counts and distances are unsigned varints.
 func AppendStats(b []byte, s *core.Stats) []byte {
 	for _, n := range []uint64{s.Processed, s.Failed, s.WaitSum, s.RunSum} {
 		b = binary.AppendUvarint(b, n)
@@ -123,7 +125,7 @@ func addEncoded(s *core.Stats, b []byte) error {
 	return nil
 }
 
-// statsDecoder reads encoded from at on, until it meets a fault.
+// statsDecoder reads encoded from the position at on. bad is set once it has met a fault.
 type statsDecoder struct {
 	encoded []byte
 	at      int
@@ -165,8 +167,8 @@ func (d *statsDecoder) addHistogram(h *core.Histogram) {
 	}
 }
 
-// NewestRecords returns the records to store, in order of queue and minute. Of each queue and
-// minute it keeps the record that has counted most. It leaves out records that have counted
+// NewestRecords returns the records to store, in order of queue and minute. For each queue and
+// minute it returns the record that has counted most. It leaves out records that have counted
 // nothing.
 func NewestRecords(records []ports.Record) []ports.Record {
 	newest := slices.DeleteFunc(slices.Clone(records), func(r ports.Record) bool { return r.Stats.Counted() == 0 })

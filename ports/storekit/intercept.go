@@ -10,18 +10,20 @@ import (
 
 // Interceptor is called in place of each call of a store, and decides whether the call is made.
 // next makes the call, with the request that call.Request points to at that time. It stores the
-// reply where call.Reply points to, and returns the error.
+// reply where call.Reply points, and returns the error of the call.
 //
 // To refuse a call, return an error without calling next. To lose a reply, call next and return an
 // error. To repeat a call, call next again after it has returned. To change a call, change the
-// value that Request or Reply points to. If the Interceptor returns an error, the caller gets that
-// error and a zero reply. If it returns nil, the caller gets the value that Reply points to.
+// value that call.Request or call.Reply points to. If the Interceptor returns an error, the caller
+// gets that error and a zero reply. If the Interceptor returns nil, the caller gets the value that
+// call.Reply points to.
 //
 // next may also be called after the Interceptor has returned, like a packet that arrives late. The
-// reply of such a call is ignored. Clone the slices of the request before, since the caller may
-// change them after it has its reply.
+// reply of such a call is ignored. Clone the slices of the request before the Interceptor returns,
+// since the caller may change them after it has its reply.
 //
-// An Interceptor is called from as many goroutines as the store is.
+// An Interceptor is called from all goroutines that call the store, so it must be safe for
+// concurrent use.
 type Interceptor func(ctx context.Context, call Call, next func(ctx context.Context) error) error
 
 // Call is one call of a method of [ports.ShardStore], [ports.Notifier] or
@@ -42,26 +44,26 @@ type Call struct {
 	do func(ctx context.Context, store ports.ShardStore) error
 }
 
-// On makes the call on another store than the intercepted one, such as a mirror or a replacement,
-// and is otherwise like next of an [Interceptor]. It returns [ports.ErrInvalidRequest] for Wakeups,
-// Settle and SettlePayload if store does not implement them.
+// On makes the call on the given store instead of the intercepted one, for example on a mirror or a
+// replacement. Otherwise it is like next of an [Interceptor]. It returns [ports.ErrInvalidRequest]
+// for Wakeups, Settle and SettlePayload if store does not implement them.
 func (c Call) On(ctx context.Context, store ports.ShardStore) error {
 	return c.do(ctx, store)
 }
 
-// DrainNodeRequest is the parameters of DrainNode.
+// DrainNodeRequest has the parameters of DrainNode.
 type DrainNodeRequest struct {
 	Owner string
 	Drain bool
 }
 
-// SettleRequest is the parameters of Settle of a [ports.Settler].
+// SettleRequest has the parameters of Settle of a [ports.Settler].
 type SettleRequest struct {
 	Shard       core.Shard
 	Settlements []core.Settlement
 }
 
-// SettlePayloadRequest is the parameters of SettlePayload of a [ports.Settler].
+// SettlePayloadRequest has the parameters of SettlePayload of a [ports.Settler].
 type SettlePayloadRequest struct {
 	Shard      core.Shard
 	Settlement core.PayloadSettlement
@@ -69,9 +71,9 @@ type SettlePayloadRequest struct {
 
 // Intercept returns a store that calls around in place of every call of store's methods. It is a
 // [ports.Notifier] or a [ports.Settler] if, and only if, store is one; to hide that, pass a struct
-// that embeds only a [ports.ShardStore]. It is always a [ports.TurnLimiter], whose MaxTurns returns
-// store's, or 0 if store is not one; around is not called for MaxTurns. Other methods of store are
-// hidden. If around is nil, Intercept returns store.
+// that embeds only a [ports.ShardStore]. It is always a [ports.TurnLimiter]. Its MaxTurns returns
+// that of store, or 0 if store is no TurnLimiter; around is not called for MaxTurns. All other
+// methods of store, such as Check, are hidden. If around is nil, Intercept returns store.
 func Intercept(store ports.ShardStore, around Interceptor) ports.ShardStore {
 	if around == nil {
 		return store

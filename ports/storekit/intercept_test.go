@@ -86,14 +86,14 @@ func filled(t reflect.Type) reflect.Value {
 	return v
 }
 
-// answering is a store that carries nothing out: reach sees each call of it.
+// answering is a store that carries nothing out. It reports each call to reach.
 func answering(reach storekit.Interceptor) ports.ShardStore {
 	return storekit.Intercept(memory.New(memory.Options{}), reach)
 }
 
-// Every method of the port passes through the interceptor under its own name and with its own
-// request, reaches the same method of the store, and returns its results. A new method of the port
-// can't be forgotten: it is found by reflection.
+// Each method of the port passes through the interceptor under its own name and with its own
+// request, reaches the same method of the store, and returns its results. The test finds the
+// methods by reflection, so a new one can't be forgotten.
 func TestEveryMethodIsIntercepted(t *testing.T) {
 	var around, reached []storekit.Call
 	var answer any
@@ -195,8 +195,7 @@ func TestAnInterceptorRepeatsAndChangesCalls(t *testing.T) {
 	}
 }
 
-// A call that is repeated like a late packet does not disturb the reply that the caller
-// already has.
+// A call that is repeated like a late packet does not change the reply that the caller already has.
 func TestALateCallDoesNotTouchTheReply(t *testing.T) {
 	late := make(chan error, 1)
 	store := storekit.Intercept(memory.New(memory.Options{}), func(ctx context.Context, _ storekit.Call, next func(context.Context) error) error {
@@ -280,7 +279,7 @@ func TestExtrasStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// limited is a store that wants at most the given number of turns in flight.
+// limited is a store whose MaxTurns returns the given number.
 type limited struct {
 	ports.ShardStore
 	turns int

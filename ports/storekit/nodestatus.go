@@ -7,9 +7,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// nodeStatus is a node's status as stores keep it: JSON, which people can read. Unknown fields are
-// ignored, and missing ones are zero, so that programs of different versions can read each
-// other's.
+// nodeStatus is the status of a server as stores keep it: JSON, which people can read. Unknown
+// fields are ignored, and missing fields are zero, so that a program can read the status that
+// another version has written.
 type nodeStatus struct {
 	Shards     int           `json:"shards"`
 	Running    int           `json:"running"`
@@ -44,7 +44,7 @@ type runningJob struct {
 	Began  core.Instant `json:"began"`
 }
 
-// EncodeNodeStatus returns a server's status as a text for DecodeNodeStatus.
+// EncodeNodeStatus returns a server's status as a text for [DecodeNodeStatus].
 func EncodeNodeStatus(s *ports.NodeStatus) (string, error) {
 	stored := nodeStatus{
 		Shards: s.Shards, Running: s.Running, Busy: s.Busy, Claimed: s.Claimed, Memory: s.Memory, Goroutines: s.Goroutines,
@@ -61,7 +61,7 @@ func EncodeNodeStatus(s *ports.NodeStatus) (string, error) {
 	return string(text), err
 }
 
-// DecodeNodeStatus decodes a text of EncodeNodeStatus, of this version or another.
+// DecodeNodeStatus decodes a text of [EncodeNodeStatus], of this version of the package or another.
 func DecodeNodeStatus(text string) (ports.NodeStatus, error) {
 	var stored nodeStatus
 	if err := json.Unmarshal([]byte(text), &stored); err != nil {

@@ -1,5 +1,5 @@
 package storekit
 
-// OldestJobs is how many jobs of a list by PerformAt a store looks at for [ports.Counts].Oldest.
-// It counts those behind them from their PerformAt.
+// OldestJobs is the number of jobs, first by PerformAt, that a store reads for
+// [ports.Counts].Oldest. For the jobs behind them it uses their PerformAt.
 const OldestJobs = 100

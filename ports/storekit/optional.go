@@ -16,7 +16,7 @@ func (s *intercepted) MaxTurns() int {
 	return 0
 }
 
-// notifier intercepts Wakeups, settler Settle and SettlePayload.
+// notifier intercepts Wakeups. settler intercepts Settle and SettlePayload.
 type (
 	notifier struct{ store *intercepted }
 	settler  struct{ store *intercepted }
@@ -46,7 +46,7 @@ func (n settler) SettlePayload(ctx context.Context, shard core.Shard, s core.Pay
 	return passOnly(ctx, n.store, "SettlePayload", SettlePayloadRequest{shard, s}, func(store ports.ShardStore, ctx context.Context, r SettlePayloadRequest) error {
 		to, ok := store.(ports.Settler)
 		if !ok {
-			return fmt.Errorf("%w: %T is no ports.Settler", ports.ErrInvalidRequest, store)
+			return fmt.Errorf("%w: %T does not implement ports.Settler", ports.ErrInvalidRequest, store)
 		}
 		return to.SettlePayload(ctx, r.Shard, r.Settlement)
 	})

@@ -10,7 +10,7 @@ import (
 )
 
 // Pager merges the entries of a queue's shards into one page of a list. Add the entries of each
-// shard, in any order. The Pager keeps only a page and one more entry, by which it knows that
+// shard, in any order. The Pager keeps only the entries of one page and one more, which shows that
 // another page follows. V is the view of an entry, such as [ports.JobView], or any other value that
 // identifies the entry.
 //
@@ -21,8 +21,8 @@ type Pager[V any] struct {
 	byID       bool
 	descending bool
 	size       int
-	// rows has at most size+1 rows. Once it has that many, it is a heap, with the last row of the
-	// page's order first.
+	// rows has at most size+1 rows. Once it has size+1 rows, it is a heap whose first row is the
+	// last one in the order of the page.
 	rows []row[V]
 }
 
@@ -31,21 +31,21 @@ type row[V any] struct {
 	value V
 }
 
-// Start is where a page begins in every shard, in the list's direction. The zero value is the
+// Start is where a page begins in each shard, in the list's direction. The zero value is the
 // beginning of the list.
 type Start struct {
-	// Behind is true if the page begins behind At or, with Inclusive, at At. At need not be the
-	// place of an entry. In lists by id its Key is 0.
+	// Behind is true if the page begins behind At or, if Inclusive is true, at At. At need not be
+	// the place of an entry. In lists by id the Key of At is 0.
 	Behind    bool
 	At        ports.Cursor
 	Inclusive bool
 }
 
-// afterAllIDs sorts behind every id, and also behind every id with a prefix that it is appended
-// to: it is longer than an id can be, and consists of the last character.
+// afterAllIDs sorts behind every id. If it is appended to a prefix, the result sorts behind every
+// id with that prefix. It is longer than an id can be, and repeats the last character of Unicode.
 var afterAllIDs = strings.Repeat("\U0010FFFF", core.MaxIDBytes/4+1)
 
-// startOf returns where the page of request r begins.
+// startOf returns where the page that r requests begins, without regard to a prefix.
 func startOf(r ports.PageRequest, byID bool) Start {
 	switch {
 	case byID && r.After.ID != "":
@@ -80,7 +80,7 @@ func NewPager[V any](r ports.PageRequest, byID bool) *Pager[V] {
 	return p
 }
 
-// Start returns where the page begins in every shard.
+// Start returns where the page begins in each shard.
 func (p *Pager[V]) Start() Start { return p.start }
 
 // Prefix returns the prefix of the ids of the page. Empty means all ids.
@@ -89,13 +89,14 @@ func (p *Pager[V]) Prefix() string { return p.prefix }
 // Descending reports whether the order of the list is reversed.
 func (p *Pager[V]) Descending() bool { return p.descending }
 
-// Need returns the maximum number of entries behind the cursor that the page needs of one shard.
+// Need returns the maximum number of entries that the page needs of one shard, from its start on.
 func (p *Pager[V]) Need() int { return p.size + 1 }
 
 // Wants reports whether an entry at a place can be part of the page, given the entries that were
 // added so far. That is the case if the place is not before the page's start, the id has the prefix
 // and, if the page is full, the place is before the page's end. If Wants returns false for a place
-// that isn't before the start, it also returns false for all later places of the list.
+// that is not before the start, it also returns false for all later places of the list, so the
+// caller can stop.
 func (p *Pager[V]) Wants(at ports.Cursor) bool {
 	at = p.place(at)
 	if !p.begins(at) || !strings.HasPrefix(at.ID, p.prefix) {
@@ -104,7 +105,7 @@ func (p *Pager[V]) Wants(at ports.Cursor) bool {
 	return len(p.rows) <= p.size || p.compare(at, p.rows[0].at) < 0
 }
 
-// Begins reports whether a place is at the beginning of the page or behind it.
+// Begins reports whether a place is not before the page's start.
 func (p *Pager[V]) Begins(at ports.Cursor) bool { return p.begins(p.place(at)) }
 
 func (p *Pager[V]) begins(at ports.Cursor) bool {
@@ -145,7 +146,7 @@ func (p *Pager[V]) Page() (views []V, next ports.Cursor) {
 	return views, next
 }
 
-// place returns an entry's place in this list.
+// place returns an entry's place in this list: lists by id ignore Key.
 func (p *Pager[V]) place(at ports.Cursor) ports.Cursor {
 	if p.byID {
 		at.Key = 0
@@ -153,7 +154,8 @@ func (p *Pager[V]) place(at ports.Cursor) ports.Cursor {
 	return at
 }
 
-// Compare compares two places in the list's direction.
+// Compare compares two places in the list's direction. It returns a negative number if a comes
+// first, and 0 if the places are equal.
 func (p *Pager[V]) Compare(a, b ports.Cursor) int { return p.compare(p.place(a), p.place(b)) }
 
 func (p *Pager[V]) compare(a, b ports.Cursor) int {

@@ -18,8 +18,8 @@ type Listed struct {
 	At    ports.Cursor
 }
 
-// Ask is one shard's part of a query of [FindPlaces]: the first Most places of the list in that
-// shard, from the page's [Start] on.
+// Ask is a query of [FindPlaces] to one shard: for the first Most places of the list in that shard,
+// from the page's [Start] on.
 type Ask struct {
 	Shard core.Shard
 	Most  int
@@ -27,8 +27,8 @@ type Ask struct {
 
 // Answer is a shard's reply to an [Ask].
 type Answer struct {
-	// Places are in the list's direction, none before the start, and without a gap: the shard has
-	// no other place before the last of them.
+	// Places are in the list's direction and not before the start. They have no gap: between the
+	// start and the last of them the shard has no other place.
 	Places []ports.Cursor
 	// More is true if other places may follow.
 	More bool
@@ -37,13 +37,14 @@ type Answer struct {
 	Err error
 }
 
-// FindPlaces finds the entries of a page. It reads no more places of each shard than the page
-// needs, and no stored entries. It calls look for a few places of every shard first. Then it calls
-// look for twice as many places, from the start again, of the shards whose last place is still
-// within the page. look returns an answer for each Ask. FindPlaces adds the places to p.
+// FindPlaces finds the places of a page's entries and adds them to p. It requests no more places of
+// each shard than the page needs, and reads no stored entry. First it calls look for a few places
+// of each shard. Then it calls look again, for the shards whose last place is still within the
+// page, for twice as many places, from the start again. look must return an answer for each Ask, in
+// their order.
 //
-// It adds shards that can't be reached to lost. It returns an error if a shard answers with an
-// error of known outcome, or if ctx has ended.
+// FindPlaces adds the shards that can't be reached to lost. It returns the error for which
+// [Lost.Add] ends the whole call.
 func FindPlaces(ctx context.Context, p *Pager[Listed], shards []core.Shard, lost *Lost, look func(context.Context, []Ask) []Answer) error {
 	var asks []Ask
 	for _, shard := range shards {
@@ -73,15 +74,16 @@ func FindPlaces(ctx context.Context, p *Pager[Listed], shards []core.Shard, lost
 	return nil
 }
 
-// firstMost returns how many places to look at first in each of the given number of shards, for a
-// page of the given size. It is somewhat more than a shard's share, so that most shards are asked
-// once.
+// firstMost returns how many places to request first of each of the given number of shards, for a
+// page that needs the given number of entries. It is somewhat more than a shard's share, so that
+// most shards are queried once.
 func firstMost(need, shards int) int {
 	share := need / shards
 	return min(need, share+share/4+2)
 }
 
-// addPlaces adds to a page a shard's places behind its last added one.
+// addPlaces adds a shard's places to a page. It skips the places that it has added before, up to
+// last.
 func addPlaces(p *Pager[Listed], shard core.Shard, places []ports.Cursor, last map[core.Shard]ports.Cursor) {
 	for _, at := range places {
 		if end, any := last[shard]; any && p.compare(end, p.place(at)) >= 0 {
@@ -99,8 +101,9 @@ type Lost struct {
 	err    error
 }
 
-// Add adds a shard whose part of the call failed. It returns the error if that ends the whole call:
-// because its outcome is known, or because ctx has ended.
+// Add adds a shard whose part of the call failed with err. If err ends the whole call, Add returns
+// err and adds nothing. That is the case if the outcome of err is known, if err wraps
+// [context.Canceled], or if ctx has ended.
 func (l *Lost) Add(ctx context.Context, shard core.Shard, err error) error {
 	if HasKnownOutcome(err) || ended(ctx) || errors.Is(err, context.Canceled) {
 		return err
@@ -118,8 +121,8 @@ func (l *Lost) Add(ctx context.Context, shard core.Shard, err error) error {
 // Has reports whether a shard was added.
 func (l *Lost) Has(shard core.Shard) bool { return l.shards[shard] }
 
-// Shards returns the added shards, in order of queue and index. If all shards of the call were
-// added, whose number is of, it returns the first error instead.
+// Shards returns the added shards, in order of queue and index. of is the number of shards of the
+// call. If all of them were added, Shards returns the first error instead.
 func (l *Lost) Shards(of int) ([]core.Shard, error) {
 	if len(l.shards) == 0 {
 		return nil, nil
@@ -132,7 +135,7 @@ func (l *Lost) Shards(of int) ([]core.Shard, error) {
 	}), nil
 }
 
-// ShardsOf returns the shards of a queue that a list or Stats requests, in order of index. If
+// ShardsOf returns the shards of a queue with the given indexes, in order of index, each once. If
 // indexes is nil, it returns all shards. It returns [ports.ErrInvalidRequest] for a shard that the
 // queue doesn't have.
 func ShardsOf(q ports.Queue, indexes []int) ([]core.Shard, error) {
@@ -164,8 +167,8 @@ func ShardsOfJobs(r *ports.JobsRequest, q ports.Queue) ([]core.Shard, error) {
 	return ShardsOf(q, r.Shards)
 }
 
-// FreshOf returns the jobs of a page that have no failure, for [ports.JobsRequest.Fresh]. The
-// page's Next stays the same.
+// FreshOf returns the jobs of a page that have no failure, for [ports.JobsRequest.Fresh], and
+// reuses the slice. The Next of the page stays the same.
 func FreshOf(page []ports.JobView) []ports.JobView {
 	return slices.DeleteFunc(page, func(v ports.JobView) bool { return !v.Fresh() })
 }

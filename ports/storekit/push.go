@@ -11,9 +11,9 @@ import (
 // belongs to.
 type Routed struct{ Shard, Position int }
 
-// Route appends the entries of a push to list, for a queue with the given number of shards. They
-// are ordered by shard and, within a shard, as in the request. list may be nil; a list with spare
-// capacity saves the allocation.
+// Route appends the entries of a push to list and returns the result, for a queue with the given
+// number of shards. The appended entries are ordered by shard and, within a shard, as in the
+// request. list may be nil; a list with spare capacity saves the allocation.
 func Route(list []Routed, entries []core.Entry, shards int) []Routed {
 	list = slices.Grow(list, len(entries))
 	added := len(list)
@@ -29,8 +29,8 @@ func Route(list []Routed, entries []core.Entry, shards int) []Routed {
 	return list
 }
 
-// CutShard splits a list of [Route] after the entries of its first shard. Both parts are empty if
-// the list is.
+// CutShard splits a list of [Route] after the entries of its first shard. If the list is empty,
+// both parts are.
 func CutShard(list []Routed) (first, rest []Routed) {
 	n := 0
 	for n < len(list) && list[n].Shard == list[0].Shard {
@@ -39,8 +39,8 @@ func CutShard(list []Routed) (first, rest []Routed) {
 	return list[:n:n], list[n:]
 }
 
-// NotStored returns the *[ports.PushError] of a push that stored all entries except these, or that
-// doesn't know whether it stored these, because of err.
+// NotStored returns the *[ports.PushError] of a push whose given entries were not stored, or are
+// not known to be stored, because of err. All other entries were stored.
 func NotStored(entries []Routed, err error) error {
 	positions := make([]int, len(entries))
 	for i := range entries {
@@ -50,8 +50,8 @@ func NotStored(entries []Routed, err error) error {
 	return &ports.PushError{Entries: positions, Err: err}
 }
 
-// NothingStored returns the *[ports.PushError] of a push with the given number of entries, all of
-// them not known to be stored because of err.
+// NothingStored returns the *[ports.PushError] of a push with the given number of entries. None of
+// them was stored, or is known to be stored, because of err.
 func NothingStored(entries int, err error) error {
 	positions := make([]int, entries)
 	for i := range positions {

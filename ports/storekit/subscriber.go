@@ -9,7 +9,8 @@ import (
 
 // Subscriber is the store's side of one channel that Wakeups of a [ports.Notifier] returns. The
 // store may call Wake at any time. Shards that the receiver has not yet received are kept as an
-// ordered set, so a slow receiver costs no memory and delays no other.
+// ordered set of at most all requested shards. So a slow receiver costs no further memory and
+// delays no other receiver.
 //
 // Make it with [NewSubscriber]. It is safe for concurrent use. On a nil Subscriber Wake, WakeAll
 // and End do nothing, and Channel returns a channel on which nothing is sent.
@@ -43,8 +44,8 @@ func NewSubscriber(shards []core.Shard) *Subscriber {
 	return s
 }
 
-// Wake sends the receiver those of the shards that it requested and that are not already pending.
-// It never blocks and does not allocate.
+// Wake sends the receiver those of the given shards that it requested and that are not already
+// pending. Wake never blocks and does not allocate.
 func (s *Subscriber) Wake(shards ...core.Shard) {
 	if s == nil {
 		return
@@ -67,15 +68,15 @@ func (s *Subscriber) Wake(shards ...core.Shard) {
 	}
 }
 
-// WakeAll is Wake for every requested shard. It is for a store that may have missed wake-ups while
-// its connection was lost.
+// WakeAll is Wake for every requested shard. It is for a store that may have missed wake-ups, for
+// example while its connection was lost.
 func (s *Subscriber) WakeAll() {
 	if s != nil {
 		s.Wake(s.shards...)
 	}
 }
 
-// End closes the channel, for a store that can report nothing more. Pending shards are dropped. A
+// End closes the channel, for a store that can send no more wake-ups. Pending shards are dropped. A
 // repeated call changes nothing.
 func (s *Subscriber) End() {
 	if s == nil {
@@ -90,9 +91,9 @@ func (s *Subscriber) End() {
 	}
 }
 
-// Channel returns the channel for the receiver. It is closed when ctx ends or End is called, after
-// cleanup has returned. In cleanup the store forgets the Subscriber; it may be nil. Call Channel
-// once: its goroutine lasts as long as the channel is open.
+// Channel returns the channel for the receiver. The channel is closed when ctx ends or End is
+// called, after cleanup has returned. In cleanup the store forgets the Subscriber; cleanup may be
+// nil. Call Channel once: it starts a goroutine, which lasts as long as the channel is open.
 func (s *Subscriber) Channel(ctx context.Context, cleanup func()) <-chan core.Shard {
 	out := make(chan core.Shard)
 	go func() {
@@ -105,7 +106,7 @@ func (s *Subscriber) Channel(ctx context.Context, cleanup func()) <-chan core.Sh
 	return out
 }
 
-// forward sends pending shards until ctx or the subscription ends.
+// forward sends pending shards until ctx ends or End is called.
 func (s *Subscriber) forward(ctx context.Context, out chan<- core.Shard) {
 	if s == nil {
 		<-ctx.Done()
