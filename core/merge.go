@@ -37,7 +37,7 @@ func (r PushRule) Validate() error {
 		return fmt.Errorf("%w: kind %d; use Keep, Earliest or Debounce", ErrInvalidRule, r.Kind)
 	}
 	if r.Limit < 0 {
-		return fmt.Errorf("%w: limit %v is negative", ErrInvalidRule, r.Limit)
+		return fmt.Errorf("%w: limit %v is negative; give 0 or more, 0 means 1 minute", ErrInvalidRule, r.Limit)
 	}
 	return nil
 }

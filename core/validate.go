@@ -63,7 +63,7 @@ func (e *Entry) Validate() error {
 		return err
 	}
 	if len(e.Meta) > MaxMetaBytes {
-		return fmt.Errorf("%w: Meta has %d bytes, at most %d are allowed", ErrInvalidPayload, len(e.Meta), MaxMetaBytes)
+		return fmt.Errorf("%w: Meta has %d bytes, at most %d are allowed; shorten it", ErrInvalidPayload, len(e.Meta), MaxMetaBytes)
 	}
 	return e.When.validate()
 }
@@ -73,7 +73,7 @@ func (e *Entry) Validate() error {
 func ValidateID(id string) error {
 	switch {
 	case id == "":
-		return fmt.Errorf("%w: it is empty; a job belongs to an entity", ErrInvalidID)
+		return fmt.Errorf("%w: it is empty; give the id of the entity that the job is about", ErrInvalidID)
 	case len(id) > MaxIDBytes:
 		return fmt.Errorf("%w: it has %d bytes, at most %d are allowed; use a hash of it", ErrInvalidID, len(id), MaxIDBytes)
 	case !utf8.ValidString(id):
@@ -110,9 +110,9 @@ func ValidateQueue(name string, shards int) error {
 func validateQueueName(name string) error {
 	switch {
 	case name == "":
-		return fmt.Errorf("%w: the name is empty", ErrInvalidQueue)
+		return fmt.Errorf("%w: the name is empty; give one", ErrInvalidQueue)
 	case len(name) > MaxQueueNameBytes:
-		return fmt.Errorf("%w: the name has %d bytes, at most %d are allowed", ErrInvalidQueue, len(name), MaxQueueNameBytes)
+		return fmt.Errorf("%w: the name has %d bytes, at most %d are allowed; choose a shorter one", ErrInvalidQueue, len(name), MaxQueueNameBytes)
 	case name == "." || name == "..":
 		return fmt.Errorf("%w: name %q, which means a directory in paths and URLs; choose another", ErrInvalidQueue, name)
 	case strings.ContainsFunc(name, notInQueueName):
