@@ -14,8 +14,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Actor is the author of actions, for the log and the audit. Texts longer than
-// [ports.MaxActionText] are truncated.
+// Actor is the author of actions, for the log and the audit. Texts of more than
+// [ports.MaxActionText] bytes are truncated.
 type Actor struct {
 	// Name is the name of the person or the program.
 	Name string
@@ -45,17 +45,18 @@ type Action struct {
 	// Queue is the name of the queue. It is empty for an action on a server.
 	Queue string
 	// IDs are the first of the ids that the action named, at most [ports.MaxActionIDs]. For a drain
-	// it is the server. Named is the number of ids that it named; 0 means that it named no id.
+	// IDs has the name or the Owner of the server, as the caller gave it. Named is the number of
+	// ids that the action named.
 	IDs   []string
 	Named int
 	// Prefix, Group and Filter are the conditions that selected the entries if the action named no
 	// id. All three are empty for all entries.
 	Prefix, Group, Filter string
-	// Ended is true if the action has ended. Until then, and if its process was killed, Took and
-	// Error are zero.
+	// Ended is true if the action has ended. Until then Took and Error are zero. An action whose
+	// process was killed never ends.
 	Ended bool
-	// Handled is the number of changed entries. Until a continued action has ended, it is the
-	// number that earlier calls changed.
+	// Handled is the number of entries that the action changed. While a call of a continued action
+	// runs, it is the number that earlier calls changed.
 	Handled int
 	// Took is the duration of the action.
 	Took time.Duration
@@ -63,16 +64,16 @@ type Action struct {
 	Error string
 }
 
-// ActionsOptions select the actions to list. The zero value lists all that the store keeps.
+// ActionsOptions select the actions to list. The zero value lists all actions that the store keeps.
 type ActionsOptions struct {
 	// Queue limits the list to actions on this queue. Empty means all queues and servers. An
 	// unknown queue has no actions.
 	Queue string
 }
 
-// Actions lists the actions that operators made by an Inspector, in this process and in others,
-// newest first. The store keeps the last [ports.ActionsKept] of all queues together. The list
-// includes actions that failed or have not ended, but no DryRun.
+// Actions lists the actions that operators started through an Inspector, in this process and in
+// others, newest first. The store keeps the last [ports.ActionsKept] of all queues together. The
+// list includes actions that failed or have not ended, but no DryRun.
 func (i *Inspector) Actions(ctx context.Context, o ActionsOptions) iter.Seq2[Action, error] {
 	return func(yield func(Action, error) bool) {
 		var r ports.ActionsRequest
@@ -105,26 +106,27 @@ func actionOf(a *ports.Action) Action {
 	}
 }
 
-// How long an action waits for the store to take its audit record. An action is done even if the
-// audit's server does not answer. The first record takes at most a quarter of the action's own
-// time. If it failed, the second one waits for auditAgain only.
+// How long an action waits until the store has stored its audit record. An action runs even if the
+// server with the audit does not answer. The wait for the first record is at most a quarter of the
+// time until the deadline of ctx. If the first record failed, the action waits only auditAgain for
+// the second one.
 const (
 	auditPatience = 2 * time.Second
 	auditAgain    = 500 * time.Millisecond
 )
 
-// deed is an operator's action under way.
+// deed is an operator's action that has begun.
 type deed struct {
 	// inspector is nil for an action that is neither logged nor audited.
 	inspector *Inspector
 	began     time.Time
 	action    ports.Action
-	// silent is true if the store has not taken the record of the beginning.
+	// silent is true if the record of the beginning could not be stored.
 	silent bool
 }
 
-// begin begins a deed of ctx's actor on named ids, or on all. The audit has it once start is
-// called.
+// begin begins a deed of ctx's actor on named ids, or on all entries. start records it in the
+// audit.
 func (i *Inspector) begin(ctx context.Context, verb, queue string, ids []string) *deed {
 	if i != nil && i.log == nil { // not an Inspector made by New
 		i = nil
@@ -141,8 +143,8 @@ func (i *Inspector) begin(ctx context.Context, verb, queue string, ids []string)
 
 func auditText(text string) string { return core.CutText(core.Text(text), ports.MaxActionText) }
 
-// start records in the audit that the deed has begun. The record of the end repeats all of it, so
-// an error loses nothing.
+// start records in the audit that the deed has begun. If that fails, nothing is lost, since the
+// record of the end has all of its fields too.
 func (d *deed) start(ctx context.Context) *deed {
 	wait := auditPatience
 	if deadline, ok := ctx.Deadline(); ok {
@@ -152,7 +154,7 @@ func (d *deed) start(ctx context.Context) *deed {
 	return d
 }
 
-// end logs what was done and records it in the audit.
+// end logs the result of the deed and records it in the audit.
 func (d *deed) end(ctx context.Context, handled int, err error) {
 	if d.inspector == nil {
 		return
@@ -178,7 +180,8 @@ func (d *deed) end(ctx context.Context, handled int, err error) {
 	}
 }
 
-// audit stores the action as far as it is known, even if its context has ended.
+// audit stores the present state of the action, even if ctx has ended. It waits for at most the
+// given time.
 func (d *deed) audit(ctx context.Context, wait time.Duration) error {
 	if d.inspector == nil || d.inspector.store == nil {
 		return nil
@@ -189,8 +192,8 @@ func (d *deed) audit(ctx context.Context, wait time.Duration) error {
 	return err
 }
 
-// log begins the deed of a bulk action on named entries, or on all. The returned function ends it.
-// A DryRun changes nothing and is neither logged nor audited.
+// log begins the deed of a bulk action on named entries, or on all entries. The returned function
+// ends it. A DryRun changes nothing, so it is neither logged nor audited.
 func (a *action) log(ctx context.Context, i *Inspector, queue string, ids []string) (end func(*error)) {
 	d := i.begin(ctx, a.verb, queue, ids)
 	if a.going != nil {

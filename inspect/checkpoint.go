@@ -13,25 +13,26 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// ErrInvalidCheckpoint reports a text that is not a [Checkpoint], or the Checkpoint of an action
-// with another kind, queue or filter.
+// ErrInvalidCheckpoint reports a text that is not a [Checkpoint], a Checkpoint of another version
+// of this package, or the Checkpoint of another action: one with another kind, queue, shard count,
+// Prefix, Group or Filter.
 var ErrInvalidCheckpoint = errors.New("invalid checkpoint")
 
 // Checkpoint is the progress of an action on all entries of a kind, as a text of letters, digits, -
-// and _. If it is set as BulkOptions.Continue, the action continues from there, in any process. The
+// and _. If BulkOptions.Continue is set to it, the action continues from there, in any process. The
 // store keeps no state for it.
 //
-// An older Checkpoint is as good as the newest one: entries that were handled since are gone and
-// are skipped. Only RunAllNow and ReleaseAll may make a job due twice. Empty means no Checkpoint: a
-// finished action has none. The content may change between versions of this package. A Checkpoint
-// of another version is refused with [ErrInvalidCheckpoint].
+// An action may also be continued from an older Checkpoint: entries that were handled since are
+// gone and are skipped. Only RunAllNow and ReleaseAll may then make a job due twice. The empty text
+// is no Checkpoint: a finished action has none. The content may change between versions of this
+// package. A Checkpoint of another version is refused with [ErrInvalidCheckpoint].
 type Checkpoint string
 
 // checkpointVersion is the version of the text.
 const checkpointVersion = 2
 
-// maxCheckpoint bounds the text: an id, a prefix, a reason and the name of a queue, escaped, and
-// some numbers.
+// maxCheckpoint is the maximum size of the text in bytes. The text has an id, a prefix, a reason
+// and the name of a queue, escaped, and some numbers.
 const maxCheckpoint = 16 << 10
 
 // standing is the content of a Checkpoint.
@@ -45,7 +46,7 @@ type standing struct {
 	Group string `json:"g,omitempty"`
 	// Filter is the digest of BulkOptions.Filter, empty for an action without a match.
 	Filter string `json:"f,omitempty"`
-	// Shards is the shard count: with another, ids lie in other shards.
+	// Shards is the shard count. With another shard count, ids belong to other shards.
 	Shards int          `json:"n"`
 	Before core.Instant `json:"b"`
 	// Shard is the first shard that is not finished, and (Key, ID) the place in it.
@@ -55,10 +56,10 @@ type standing struct {
 	Done    int    `json:"d"`
 	Total   int    `json:"t"`
 	Handled int    `json:"h"`
-	// Met is action.met, and Part whether Total counts more than the action is about.
+	// Met is action.met. Part is true if Total counts more entries than the action applies to.
 	Met  int  `json:"m"`
 	Part bool `json:"u,omitempty"`
-	// Audit is the ID of the action in the audit: its calls are one action there.
+	// Audit is the ID of the action in the audit, where all calls of the action are one action.
 	Audit string `json:"w,omitempty"`
 	// Actor is the digest of the name of the calls' actor. Reason is the actor's reason, as in the
 	// audit.
@@ -76,7 +77,7 @@ func (s standing) text() (Checkpoint, error) {
 	return Checkpoint(base64.RawURLEncoding.EncodeToString(data)), nil
 }
 
-// parseCheckpoint reads a Checkpoint that is not empty.
+// parseCheckpoint parses a Checkpoint, which must not be empty.
 func parseCheckpoint(c Checkpoint) (s standing, err error) {
 	invalid := func(why string) (standing, error) {
 		return standing{}, fmt.Errorf("%w: %s; pass it as it was returned, unchanged", ErrInvalidCheckpoint, why)
@@ -124,7 +125,7 @@ func (s *standing) sameAction(now *standing) error {
 
 func (s *standing) cursor() ports.Cursor { return ports.Cursor{Key: s.Key, ID: s.ID} }
 
-// digest is the form in which a checkpoint keeps the name of a filter or an actor.
+// digest returns the form in which a checkpoint keeps the name of a filter or an actor.
 func digest(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])

@@ -17,8 +17,8 @@ const (
 	// ByTime lists jobs by (PerformAt, id), claimed jobs by (Since, id) and dead letters by
 	// (ChangedAt, id). Every list supports it.
 	ByTime SortBy = SortBy(ports.ByTime)
-	// ByID lists dead letters by id, and the jobs of a queue that was declared
-	// with IndexIDs.
+	// ByID lists by id: dead letters, and the queued jobs of a queue that was declared with
+	// IndexIDs.
 	ByID SortBy = SortBy(ports.ByID)
 	// RetryingByTime lists the jobs with a failure by (PerformAt, id).
 	RetryingByTime SortBy = SortBy(ports.RetryingByTime)
@@ -34,12 +34,12 @@ func (s SortBy) String() string { return ports.SortBy(s).String() }
 // ErrInvalidCursor reports a text that is not the text of a [Cursor] or a [PayloadCursor].
 var ErrInvalidCursor = errors.New("invalid cursor")
 
-// Cursor is a position in a list of an [Inspector]: directly behind the element that carries it. A
-// list with the Cursor as ListOptions.After starts there, in either direction, even if that element
-// is gone. It is valid only for lists of the same queue in the same order.
+// Cursor is a position in a list of an [Inspector]: directly behind the element whose field it is.
+// A list with the Cursor as ListOptions.After starts there, in either direction, even if that
+// element is gone. It is valid only for lists of the same queue in the same order.
 //
-// Its text has only letters, digits, - and _, so it can be used in a URL unescaped, and it works in
-// JSON. The zero value is the start of a list, and its text is empty. Cursors are comparable.
+// Its text has only letters, digits, - and _, so it needs no escaping in a URL or in JSON. The zero
+// value is the start of a list, and its text is empty. Cursors are comparable.
 type Cursor struct {
 	key int64
 	id  string
@@ -102,5 +102,5 @@ func (c *Cursor) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// port returns the cursor as stores take it.
+// port returns the cursor in the form of package ports.
 func (c Cursor) port() ports.Cursor { return ports.Cursor{Key: c.key, ID: c.id} }

@@ -8,8 +8,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// drain is an action on all dead letters, which the store selects by itself. It ends: dead letters
-// that arrive meanwhile do not count.
+// drain is an action on all dead letters, which the store selects by itself. It ends even while
+// jobs are buried, since it handles only dead letters that existed when it began.
 type drain struct {
 	inspector *Inspector
 	*action
@@ -50,12 +50,12 @@ func (d *drain) run(ctx context.Context, queue string) (Result, error) {
 	return d.end(partial(d.going.missed))
 }
 
-// partSteps is the number of steps in a row without a finished entry after which an action gives
-// up: either the store makes no progress, or an entry has ten million payloads.
+// partSteps is the number of consecutive steps without a finished entry after which an action gives
+// up. Then either the store makes no progress, or an entry has ten million payloads.
 const partSteps = 10_000
 
-// shard repeats the step until nothing is left, or until it has handled as many entries as the
-// shard held. It reports whether Limit or Stop has ended the action.
+// shard repeats the step until no dead letter is left, or until it has handled left dead letters,
+// the number that the shard held. limited reports whether Limit or Stop has ended the action.
 func (d *drain) shard(ctx context.Context, shard core.Shard, left int) (limited bool, err error) {
 	unfinished := 0
 	for more := true; more && left > 0; unfinished++ {
@@ -101,6 +101,6 @@ func (i *Inspector) queueStats(ctx context.Context, queue string) (ports.QueueSt
 	})
 }
 
-// endOf returns the end of the microsecond in which an action began: dead letters buried within
-// it, before the action, belong to the action.
+// endOf returns the end of the microsecond in which an action began. Dead letters that were buried
+// in the same microsecond, before the action began, belong to the action.
 func endOf(began core.Instant) core.Instant { return began + 1 }

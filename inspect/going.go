@@ -9,38 +9,40 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// maxSamples is how many jobs or dead letters a DryRun returns.
+// maxSamples is the maximum number of jobs or dead letters that a DryRun returns.
 const maxSamples = 10
 
-// going is the progress of an action on all of a kind: its start, its extent and its rate.
+// going is the state of an action on all entries of a kind: where it began, which entries it
+// applies to, how far it is, and its rate.
 type going struct {
 	o BulkOptions
-	// at is the place that a Checkpoint is made of. keeps is whether the action makes Checkpoints.
+	// at is the content of the next Checkpoint. keeps is true if the action makes Checkpoints.
 	at    standing
 	keeps bool
-	// next is the first shard to look at, and from the place in it.
+	// next is the first shard to visit, and from is the position in it to begin at.
 	next int
 	from ports.Cursor
-	// hole is the first shard that could not be reached, below 0 for none: no Checkpoint goes beyond
-	// it.
+	// hole is the index of the first shard that could not be reached, or below 0 if there is no
+	// such shard. No Checkpoint is behind it.
 	hole int
 	// missed are the shards that could not be reached, without those that are finished.
 	missed []core.Shard
-	// taken counts against Limit.
+	// taken is the number of entries that this call has handled, for Limit.
 	taken int
-	// due is when Rate allows the next step, and began when the last one began.
+	// due is when Rate allows the next step, and began is when the last step began.
 	due, began time.Time
-	// before and earlier are what was done and handled before this call. stopped is set if Stop has
-	// ended it.
+	// before and earlier are the Done and Handled of earlier calls. stopped is set if Stop has
+	// ended the action.
 	before, earlier int
 	stopped         bool
-	// last is the Checkpoint after the last step. samples or jobs are what a DryRun has met.
+	// last is the Checkpoint after the last step. samples or jobs are the first entries that a
+	// DryRun would handle.
 	last    Checkpoint
 	samples []DeadLetter
 	jobs    []QueuedJob
 }
 
-// onAll makes an action on all of a kind. keeps is whether it can be continued.
+// onAll makes an action on all entries of a kind. keeps is true if it can be continued.
 func (o *BulkOptions) onAll(verb, queue string, filtered, keeps bool) *action {
 	a := &action{verb: verb, report: o.Progress, going: &going{o: *o, hole: -1}}
 	a.invalid = a.going.open(a, queue, filtered, keeps)
@@ -86,7 +88,8 @@ func (g *going) open(a *action, queue string, filtered, keeps bool) error {
 	return nil
 }
 
-// begin binds the action to the queue's present state, or refuses a queue that has been resharded.
+// begin begins the action with the queue's present state. It returns an error if the queue was
+// resharded since the Checkpoint.
 func (g *going) begin(stats *ports.QueueStats) error {
 	shards := stats.Queue.Shards
 	if g.at.Shards != 0 { // continued
@@ -114,8 +117,8 @@ func (g *going) begin(stats *ports.QueueStats) error {
 
 func (g *going) continued() bool { return g.o.Continue != "" }
 
-// room is how many entries the next step may take, at most n. 0 means that Limit or Stop ends the
-// action.
+// room returns the maximum number of entries that the next step may handle, at most n. 0 means that
+// Limit or Stop ends the action.
 func (g *going) room(n int) int {
 	if g.stopped {
 		return 0
@@ -129,8 +132,8 @@ func (g *going) room(n int) int {
 	return n
 }
 
-// step notes that a step has taken n entries and that all before a place are dealt with, and waits
-// to keep to Rate.
+// step notes that a step has handled n entries and that all entries before a position are dealt
+// with. Then it waits as Rate demands.
 func (g *going) step(ctx context.Context, a *action, n, shard int, from ports.Cursor) error {
 	g.taken += n
 	if err := g.note(a, shard, from); err != nil {
@@ -150,8 +153,8 @@ func (g *going) step(ctx context.Context, a *action, n, shard int, from ports.Cu
 	return nil
 }
 
-// note makes the Checkpoint of a place. Behind the last shard there is nothing to continue: the
-// action is done.
+// note makes the Checkpoint of a position. Behind the last shard it makes none, since the action is
+// finished there.
 func (g *going) note(a *action, shard int, from ports.Cursor) error {
 	if g.hole >= 0 && shard >= g.hole {
 		shard, from = g.hole, ports.Cursor{}

@@ -11,7 +11,7 @@ import (
 
 // Groups is the number of dead letters of a queue in each group.
 type Groups struct {
-	// Groups are the groups with the most dead letters, largest first.
+	// Groups are the groups with the most dead letters, in order of Count, largest first.
 	Groups []Group
 	// Total is the number of groups, and Dead is the number of their dead letters. Both include the
 	// groups that the limit leaves out.
@@ -21,13 +21,13 @@ type Groups struct {
 	Now time.Time
 }
 
-// Group is the dead letters whose newest payload was buried for the same kind of error, as
+// Group counts the dead letters whose newest payload was buried for the same kind of error, as
 // ServerOptions.ErrorGroup defines it.
 type Group struct {
 	// Name is the name of the group, at most 64 bytes. It is the group of an error,
 	// core.BuriedByHand for jobs that an operator buried, core.RecoveredGroup for jobs that lost
-	// their process too often, or core.OtherGroup for dead letters of a shard that already had
-	// 1,000 other groups.
+	// their process too often, or core.OtherGroup for dead letters without a name of a group, or of
+	// a shard that already had 1,000 other groups.
 	Name string
 	// Count is the number of dead letters.
 	Count int64
@@ -36,9 +36,9 @@ type Group struct {
 }
 
 // Groups counts the dead letters of a queue by group. It returns at most limit groups: 0 means 100,
-// and the maximum is 1,000. To list a group, use ListOptions.Group; to change it, use
+// and more than 1,000 means 1,000. To list a group, use ListOptions.Group; to change it, use
 // BulkOptions.Group. If shards can't be reached, it returns the counts of the others and a
-// *[PartialError]. A negative limit is [ErrInvalidOptions].
+// *[PartialError]. For a negative limit it returns [ErrInvalidOptions].
 func (i *Inspector) Groups(ctx context.Context, queue string, limit int) (Groups, error) {
 	if limit < 0 {
 		return Groups{}, fmt.Errorf("%w: a limit of %d groups; give 0 or more, 0 means 100", ErrInvalidOptions, limit)

@@ -17,17 +17,18 @@ import (
 // Errors that a caller can act on. Each is returned wrapped, with the details; test with
 // [errors.Is]. They match the errors of the same name in other packages.
 var (
-	// ErrUnknownQueue reports a queue that no push and no server has declared in this store.
+	// ErrUnknownQueue reports a queue that no push and no server has declared in this store, or
+	// that was forgotten.
 	ErrUnknownQueue = ports.ErrUnknownQueue
-	// ErrUnknownNode reports a server that does not run. Drain returns it.
+	// ErrUnknownNode reports a server that does not run. [Inspector.Drain] returns it.
 	ErrUnknownNode = ports.ErrUnknownNode
 	// ErrInvalidID reports an id that no job can have.
 	ErrInvalidID = core.ErrInvalidID
-	// ErrInvalidOptions reports an inspector without a store, or options of a list or an action
-	// that are out of range.
+	// ErrInvalidOptions reports an inspector without a store, or invalid options or arguments of a
+	// list or an action.
 	ErrInvalidOptions = core.ErrInvalidOptions
-	// ErrInvalidRequest reports a shard that the queue doesn't have, or a request for too many
-	// entries.
+	// ErrInvalidRequest reports a shard that the queue doesn't have, a request for too many
+	// entries, or an id that is named twice.
 	ErrInvalidRequest = ports.ErrInvalidRequest
 	// ErrUnusable reports a store that answers but can't be used as it is configured. Waiting does
 	// not help.
@@ -37,7 +38,8 @@ var (
 	// ErrTooManyTracked reports a queue with [MaxTracked] tracked ids. Untrack one of them before
 	// another id is tracked.
 	ErrTooManyTracked = ports.ErrTooManyTracked
-	// ErrNotEmpty reports a queue that can't be forgotten because it holds jobs or dead letters.
+	// ErrNotEmpty reports a queue that can't be forgotten because it holds jobs, dead letters or
+	// records that were set aside ([Inspector.Quarantined]).
 	ErrNotEmpty = ports.ErrNotEmpty
 	// ErrLeaseHeld reports a queue that can't be forgotten because a server has leased a shard of
 	// it.
@@ -57,12 +59,13 @@ type Store interface {
 // Options are the options of an inspector. The zero value is ready.
 type Options struct {
 	// DecodeError decodes the text of a stored error, if the servers encode errors with an
-	// ErrorCodec. It must be safe for concurrent use. nil shows texts as they are stored.
+	// ErrorCodec. It must be safe for concurrent use. nil means that texts are returned as they are
+	// stored.
 	DecodeError func(stored string) string
 	// Logger receives a record of each action that changes something, including failed ones: the
 	// actor and the reason ([WithActor]), the action, its target, and the number of changed
-	// entries. [Inspector.Actions] returns the same from the store. Logger also receives a record
-	// of a panic of the store, with its stack. nil means [slog.Default].
+	// entries. [Inspector.Actions] returns the same facts from the store. Logger also receives a
+	// record of a panic of the store, with its stack. nil means [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -71,22 +74,24 @@ type Options struct {
 // type is. It is safe for concurrent use. Times are by the store's clock.
 //
 // A list is fetched page by page while it is ranged over. Each range starts from the beginning. A
-// list is not a snapshot: an element that doesn't change meanwhile appears exactly once; an element
-// that moves may appear twice or not at all. An error is the last pair, with a zero element. If
-// shards can't be reached, a list has the elements of the others, and then a *[PartialError].
+// list is not a snapshot. An element that doesn't change meanwhile appears exactly once. An element
+// that moves within the list may appear twice or not at all. If there is an error, it is in the
+// last pair, with a zero element. If shards can't be reached, a list has the elements of the other
+// shards, and then a *[PartialError].
 //
 // Actions on many entries work in bounded steps, each atomic for its shard. Actions on named ids or
 // payloads ignore those that do not exist. If any id is invalid, they do nothing and return
 // [ErrInvalidID]. Actions on all entries of a kind end, even while servers are working: they handle
 // at most as many entries as each shard held when they began. A step of unknown outcome is repeated
-// a few times, so entries that arrive meanwhile may be handled in addition to those counted. When
-// ctx ends, or the store keeps failing, an action returns what it has done so far together with the
-// error. Call it again to continue.
+// a few times, so entries that arrive meanwhile may be handled in addition to that number. When ctx
+// ends, or the store keeps failing, an action returns its Result so far together with the error.
+// Call it again to continue.
 //
 // Every method with a queue's name returns [ErrUnknownQueue] if the store doesn't have the queue,
 // except [Inspector.Actions]. An error that doesn't match one of this package's errors is the
-// store's. A panic of the store, in whichever goroutine, is logged and returned as an error; it
-// does not end the process. Such a call is not repeated.
+// store's. If the store panics in a call of an Inspector, the panic is logged and returned as an
+// error; it does not end the process. Such a call is not repeated. An Inspector can't catch the
+// panic of a goroutine that the store itself has started.
 type Inspector struct {
 	store Store
 	views viewer
@@ -95,8 +100,8 @@ type Inspector struct {
 	panics *logs.Once
 }
 
-// New returns an inspector of a store. It doesn't contact the store and never fails. If the store
-// is nil, every method returns [ErrInvalidOptions].
+// New returns an inspector of a store. It doesn't contact the store and returns no error. If the
+// store is nil, every method returns [ErrInvalidOptions].
 func New(store Store, options Options) *Inspector {
 	if v := reflect.ValueOf(store); v.Kind() == reflect.Pointer && v.IsNil() {
 		store = nil
@@ -107,8 +112,8 @@ func New(store Store, options Options) *Inspector {
 }
 
 // Ping checks whether the store answers and can be used: its version, the format of its content,
-// its settings and rights. It writes nothing. It returns [ErrUnusable] for a state that waiting
-// does not cure.
+// its settings and rights. It writes nothing. It returns [ErrUnusable] for a state that does not
+// end by waiting.
 func (i *Inspector) Ping(ctx context.Context) error {
 	_, err := ask(i, func(s Store) (struct{}, error) { return struct{}{}, s.Ping(ctx) })
 	return err
@@ -122,7 +127,7 @@ func (i *Inspector) Queues(ctx context.Context) ([]Queue, error) {
 
 // Stats returns the sizes of the named queues, in the given order. Without names it returns the
 // sizes of all queues, in order of name. If shards can't be reached, it returns the sizes of the
-// others and a *[PartialError].
+// other shards and a *[PartialError].
 func (i *Inspector) Stats(ctx context.Context, queues ...string) ([]QueueStats, error) {
 	if len(queues) == 0 {
 		return i.allStats(ctx)
@@ -134,8 +139,8 @@ func (i *Inspector) Stats(ctx context.Context, queues ...string) ([]QueueStats, 
 	return convert(stats, queueStatsOf), partial(unreachedOf(stats))
 }
 
-// mostForgotten is how many queues may be forgotten between the list of queues and the calls for
-// each.
+// mostForgotten is the number of tries of allStats: a queue of the list may be forgotten before its
+// sizes are read.
 const mostForgotten = 10
 
 // allStats is Stats of all queues.
@@ -161,13 +166,13 @@ func unreachedOf(stats []ports.QueueStats) (unreached []core.Shard) {
 	return unreached
 }
 
-// HistoryOptions select a part of a queue's history. The zero value is the whole history, by
+// HistoryOptions select a part of a queue's history. The zero value selects the whole history, by
 // minute.
 type HistoryOptions struct {
 	// From and To bound the starts of the minutes: From is inclusive, To is exclusive. The zero
 	// From means the oldest minute, the zero To means no end.
 	From, To time.Time
-	// Step is how much time one element sums up: whole minutes, at most 24 hours. 0 means one
+	// Step is the time that one element sums up: whole minutes, at most 24 hours. 0 means one
 	// minute. Elements begin at multiples of Step since 1970 UTC. The first and the last element
 	// lack the minutes that From and To leave out.
 	Step time.Duration
@@ -175,10 +180,11 @@ type HistoryOptions struct {
 
 // History lists statistics of a queue over all servers, by minute or by step, oldest first: how
 // jobs ended, and how long they waited and ran. Minutes in which nothing was counted are left out.
-// The store keeps the last 24 hours. Servers report after each third of ServerOptions.LeaseTTL,
-// every few seconds, so the present minute lacks what they have not yet reported. If a part of the
-// history can't be reached, the rest comes with a *[PartialError]. History returns
-// [ErrInvalidOptions] if Step is not of whole minutes, negative or longer than 24 hours.
+// The store keeps the last 24 hours. A server reports its counts after each third of
+// ServerOptions.LeaseTTL, usually every few seconds. So the counts of the last seconds may be
+// missing. If a part of the history can't be reached, the rest comes with a *[PartialError].
+// History returns [ErrInvalidOptions] if Step is not of whole minutes, negative or longer than 24
+// hours.
 func (i *Inspector) History(ctx context.Context, queue string, o HistoryOptions) ([]MinuteStats, error) {
 	r := ports.HistoryRequest{Queue: queue, From: core.InstantOf(o.From), Step: o.Step}
 	if !o.To.IsZero() {
@@ -195,15 +201,15 @@ func (i *Inspector) History(ctx context.Context, queue string, o HistoryOptions)
 }
 
 // Find returns everything that a queue holds for an id: the queued job, the claimed job and the
-// dead letter, with the first of their payloads, at most 1,000 payloads and 8 MiB. PayloadCount is
-// the number of payloads in each place, and [Inspector.Payloads] lists all of them. If the queue
-// holds nothing for the id, Find returns no error. It returns [ErrInvalidID] if no job can have the
-// id.
+// dead letter, with the first of their payloads, together at most 1,000 payloads and 8 MiB.
+// PayloadCount is the number of payloads in each place, and [Inspector.Payloads] lists all of them.
+// If the queue holds nothing for the id, Find returns no error. It returns [ErrInvalidID] if no job
+// can have the id.
 func (i *Inspector) Find(ctx context.Context, queue, id string) (Found, error) {
 	return i.FindSome(ctx, queue, id, core.MaxTurnPayloads)
 }
 
-// FindSome is [Inspector.Find] with at most the given number of payloads of each place. 0 reads no
+// FindSome is [Inspector.Find] with at most the given number of payloads of each place. 0 means no
 // payload.
 func (i *Inspector) FindSome(ctx context.Context, queue, id string, payloads int) (Found, error) {
 	r := ports.FindRequest{Queue: queue, ID: id, Payloads: payloads}
@@ -214,8 +220,9 @@ func (i *Inspector) FindSome(ctx context.Context, queue, id string, payloads int
 	return i.views.found(id, &stored), nil
 }
 
-// ask makes one call of the store. All calls go through it, so that an inspector without a store
-// returns ErrInvalidOptions from each, and a store that panics an error.
+// ask makes one call of the store. Every call of the store is made by it. So each method of an
+// inspector without a store returns ErrInvalidOptions, and each call of a store that panics returns
+// an error.
 func ask[R any](i *Inspector, call func(Store) (R, error)) (reply R, err error) {
 	if i == nil || i.store == nil {
 		return reply, fmt.Errorf("%w: the inspector has no store; pass one to inspect.New", ErrInvalidOptions)
@@ -231,7 +238,7 @@ func ask[R any](i *Inspector, call func(Store) (R, error)) (reply R, err error) 
 // errStorePanicked is the error of a call in which the store panicked.
 var errStorePanicked = errors.New("the store panicked; the log has the panic and its stack")
 
-// mostPanics is how many different panics in a minute are logged.
+// mostPanics is the maximum number of different panics that are logged in a minute.
 const mostPanics = 16
 
 // panicked logs a panic of the store and returns it as an error. It is called by the function that

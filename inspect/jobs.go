@@ -41,31 +41,32 @@ func (i *Inspector) RunNow(ctx context.Context, queue string, ids []string) (Res
 }
 
 // RunAllNow makes all queued jobs due for which match returns true, or all queued jobs if match is
-// nil, latest first. It releases held jobs. With a Prefix it handles them in order of id, which
-// needs a queue with IndexIDs (otherwise [ErrQueueMismatch]). It handles the jobs that were first
-// pushed before it began, in the state that they have when it reaches them; a job that moves
-// meanwhile may be missed. If a job was made due and has failed again before the action continues
-// from a Checkpoint, it is made due once more.
+// nil. It handles the shards one after another, and in each shard the job with the latest time
+// first. It releases held jobs. With a Prefix it handles the jobs of each shard in order of id,
+// which needs a queue with IndexIDs (otherwise it returns [ErrQueueMismatch]). It handles the jobs
+// that were first pushed before it began, in the state that they have when it reaches them. A job
+// whose time changes meanwhile may be missed. If a job was made due and has failed again before the
+// action continues from a Checkpoint, it is made due once more.
 //
-// match is called once for each job, with all its payloads or as many as o.Payloads allows, from
-// the caller's goroutine.
+// match is called once for each job, from the caller's goroutine, with all payloads of the job or
+// as many as o.Payloads allows.
 func (i *Inspector) RunAllNow(
 	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
 ) (Result, error) {
 	return i.onAllJobs(ctx, o.onAll("run all now", queue, match != nil, true), queue, laterJobs, match, Store.Expedite)
 }
 
-// Release releases the held jobs of these ids: they are due, have all their retries and recoveries
-// anew, and keep their last error until they succeed. A queued job that is not held becomes due, as
-// with [Inspector.RunNow]. To continue without the payload that failed, call
-// [Inspector.BuryFirst].
+// Release releases the held jobs of these ids. They become due, have all their retries and
+// recoveries again, and keep their last error until they succeed. A queued job that is not held
+// becomes due, as with [Inspector.RunNow]. To continue without the payload that failed, call
+// [Inspector.BuryFirst] instead.
 func (i *Inspector) Release(ctx context.Context, queue string, ids []string) (Result, error) {
 	return i.onJobs(ctx, newAction("release", nil), queue, ids, Store.Expedite)
 }
 
 // ReleaseAll releases all held jobs for which match returns true, or all of them if match is nil,
-// in order of id within each shard. It takes no Prefix ([ErrInvalidOptions]). It handles the jobs
-// that were first pushed before it began; see [Inspector.RunAllNow]. A job that is held again
+// in order of id within each shard. It refuses a Prefix with [ErrInvalidOptions]. It handles the
+// jobs that were first pushed before it began; see [Inspector.RunAllNow]. A job that is held again
 // before the action continues from a Checkpoint may be released once more.
 func (i *Inspector) ReleaseAll(
 	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
@@ -84,11 +85,12 @@ type FirstPayload struct {
 	Data []byte
 }
 
-// BuryFirst moves the first payloads of queued jobs to the morgue. A job whose first payload is
-// another one by now is skipped, so no payload is buried unseen. A held job continues with its
-// other payloads: it is due and has all retries anew. So does a job that waits for a retry. A job
-// that has not failed keeps its time. An id that is named twice is [ErrInvalidRequest]. In a queue
-// with skein.Every a second call buries the next payload if that has the same bytes.
+// BuryFirst moves the first payloads of queued jobs to the morgue. If the first payload of a job is
+// now another one than first names, the job is skipped. So no payload is buried that the caller has
+// not seen. A held job, or a job that waits for a retry, continues with its other payloads: it
+// becomes due and has all its retries again. A job that has not failed keeps its time. If an id is
+// named twice, BuryFirst changes nothing and returns [ErrInvalidRequest]. In a queue with
+// skein.Every a second call buries the next payload if that has the same bytes.
 func (i *Inspector) BuryFirst(ctx context.Context, queue string, first []FirstPayload) (Result, error) {
 	return i.onFirst(ctx, newAction("bury first", nil), queue, first, Store.Bury)
 }
@@ -98,17 +100,17 @@ func (i *Inspector) DeleteFirst(ctx context.Context, queue string, first []First
 	return i.onFirst(ctx, newAction("delete first", nil), queue, first, Store.Delete)
 }
 
-// Bury moves the queued jobs of these ids to the morgue, with all their payloads. A job keeps its
-// error. If it has none, its error becomes a text that it was buried by hand.
+// Bury moves the queued jobs of these ids to the morgue, with all their payloads. The dead letter
+// has the job's error, or core.BuriedByHand if the job has no error.
 func (i *Inspector) Bury(ctx context.Context, queue string, ids []string) (Result, error) {
 	return i.onJobs(ctx, newAction("bury", nil), queue, ids, Store.Bury)
 }
 
 // BuryFailed moves all queued jobs with a failure for which match returns true, or all of them if
-// match is nil, to the morgue with all their payloads. It handles them earliest first, or with a
-// Prefix in order of id. It handles the jobs that were first pushed before it began; see
-// [Inspector.RunAllNow]. Payloads that are pushed for a job after the call of match are buried with
-// it.
+// match is nil, to the morgue with all their payloads. In each shard it handles the job with the
+// earliest time first, or with a Prefix in order of id. It handles the jobs that were first pushed
+// before it began; see [Inspector.RunAllNow]. Payloads that are pushed for a job after the call of
+// match are buried with it.
 func (i *Inspector) BuryFailed(
 	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
 ) (Result, error) {
@@ -116,18 +118,18 @@ func (i *Inspector) BuryFailed(
 }
 
 // BuryFresh moves all queued jobs without a failure for which match returns true, or all of them if
-// match is nil, to the morgue with all their payloads. It handles them earliest first. With a
-// Prefix it handles them in order of id, which needs a queue with IndexIDs (otherwise
-// [ErrQueueMismatch]). It handles the jobs that were first pushed before it began. A job that fails
-// after the call of match is buried as well.
+// match is nil, to the morgue with all their payloads. In each shard it handles the job with the
+// earliest time first. With a Prefix it handles the jobs of each shard in order of id, which needs
+// a queue with IndexIDs (otherwise it returns [ErrQueueMismatch]). It handles the jobs that were
+// first pushed before it began. A job that fails after the call of match is buried as well.
 func (i *Inspector) BuryFresh(
 	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
 ) (Result, error) {
 	return i.onAllJobs(ctx, o.onAll("bury fresh", queue, match != nil, true), queue, freshJobs, match, Store.Bury)
 }
 
-// Delete removes the queued jobs of these ids. A claimed job is not touched and
-// may come back, unless [Inspector.Cancel] drops it.
+// Delete removes the queued jobs of these ids. A claimed job is not touched and may be requeued
+// later, unless [Inspector.Cancel] drops it.
 func (i *Inspector) Delete(ctx context.Context, queue string, ids []string) (Result, error) {
 	return i.onJobs(ctx, newAction("delete", nil), queue, ids, Store.Delete)
 }
@@ -161,8 +163,8 @@ func (i *Inspector) DeleteAll(
 type CancelMode uint8
 
 const (
-	// CancelModePutBack requeues the job untouched. The job is due, so it runs again at once; to
-	// prevent that, Pause the queue first.
+	// CancelModePutBack requeues the job untouched. The job is due, so it runs again at once. To
+	// prevent that, pause the queue first.
 	CancelModePutBack CancelMode = iota
 	// CancelModeDrop removes the job.
 	CancelModeDrop
@@ -170,8 +172,8 @@ const (
 
 // Cancel ends the claimed jobs of these ids. The contexts of their handlers end with the next turn
 // of their shard, with the cause skein.ErrCancelled. When a handler has returned, its job ends as
-// mode decides; the last call counts. Queued jobs of these ids are not touched. An unknown mode is
-// [ErrInvalidOptions].
+// mode decides. After several calls the mode of the last one applies. Queued jobs of these ids are
+// not touched. For an unknown mode Cancel returns [ErrInvalidOptions].
 func (i *Inspector) Cancel(ctx context.Context, queue string, ids []string, mode CancelMode) (Result, error) {
 	verb := "cancel"
 	if mode == CancelModeDrop {
@@ -244,7 +246,8 @@ func (i *Inspector) storedFirst(ctx context.Context, queue string, first []First
 	return first, nil
 }
 
-// repeated returns the position of an id that occurs before in the list, if there is one.
+// repeated returns the position of the first id that also occurs earlier in the list. ok is false
+// if there is no such id.
 func repeated(ids []string) (at int, ok bool) {
 	seen := make(map[string]bool, len(ids))
 	for at, id := range ids {

@@ -7,9 +7,10 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// sayLater adds to the result of an action on all dead letters how many it has left alone because
-// they changed after it began, whether they match or not. It looks at the newest ones, and only if
-// there were more than it has handled. If they can't be read, it adds nothing.
+// sayLater adds to the result of an action on all dead letters the number of those that it has
+// skipped because they changed after it began, whether they match or not. It reads only the newest
+// dead letters, and only if there were more dead letters than the action has handled. If they can't
+// be read, it adds nothing.
 func (i *Inspector) sayLater(ctx context.Context, a *action, r *Result, failed error) {
 	if failed != nil || r.Handled >= r.Total || r.Checkpoint != "" {
 		return

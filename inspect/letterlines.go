@@ -13,14 +13,14 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// ErrInvalidLine reports a line that is not a dead letter, with its number.
+// ErrInvalidLine reports a line that is not a dead letter. The error has the number of the line.
 var ErrInvalidLine = errors.New("invalid line")
 
-// maxLine bounds a line: what a program may hold in memory for one dead letter.
+// maxLine is the maximum size of a line in bytes. A reader holds a whole line in memory.
 const maxLine = 1 << 30
 
 // letterLine is a dead letter as a line of JSON. Times are microseconds since 1970, UTC. Scores are
-// numbers that are read back unchanged.
+// numbers with all their digits, so that they are read unchanged.
 type letterLine struct {
 	ID        string        `json:"id"`
 	ChangedAt core.Instant  `json:"changed_at_us"`
@@ -29,7 +29,7 @@ type letterLine struct {
 	Payloads  []linePayload `json:"payloads"`
 }
 
-// linePayload is a payload: text as it is, and what is no UTF-8 in Base64.
+// linePayload is a payload. Bytes that are UTF-8 are written as text, all others in Base64.
 type linePayload struct {
 	Score      float64 `json:"score"`
 	Data       string  `json:"data,omitempty"`
@@ -79,11 +79,11 @@ func textOrBytes(b []byte) (string, []byte) {
 	return "", b
 }
 
-// ReadDeadLetters reads lines of [WriteDeadLetters], or of another program in the same format. A
-// line that is not a dead letter ends the list with [ErrInvalidLine], and so does an unknown field.
-// A payload without data is an empty payload. ReadDeadLetters checks only the format;
-// [Inspector.Import] refuses invalid ids, payloads and times. A line may have 1 GiB. Empty lines
-// are skipped.
+// ReadDeadLetters reads lines of [WriteDeadLetters], or of another program in the same format. If a
+// line is not a dead letter, or has an unknown field, the list ends with [ErrInvalidLine]. If
+// reading from r fails, the list ends with that error. A payload without data is an empty payload.
+// ReadDeadLetters checks only the format; [Inspector.Import] refuses invalid ids, payloads and
+// times. A line may have at most 1 GiB. Empty lines are skipped.
 func ReadDeadLetters(r io.Reader) iter.Seq2[core.DeadLetter, error] {
 	return func(yield func(core.DeadLetter, error) bool) {
 		in := bufio.NewReader(r)
@@ -109,7 +109,8 @@ func ReadDeadLetters(r io.Reader) iter.Seq2[core.DeadLetter, error] {
 	}
 }
 
-// readLine reads a line, however long it is up to maxLine.
+// readLine reads a line of at most maxLine bytes. At the end of the file it returns the rest
+// together with io.EOF.
 func readLine(in *bufio.Reader) (line []byte, err error) {
 	for {
 		part, err := in.ReadSlice('\n')

@@ -23,13 +23,13 @@ type ListOptions struct {
 	After Cursor
 	// FromTime starts a list by time at this time, inclusive, in the list's direction. FromID
 	// starts a list by id, and FromRetries a list [RetryingByCount]. The zero value is the start.
-	// Only the field of the list's order may be set.
+	// Only the field that belongs to the order of the list may be set.
 	FromTime    time.Time
 	FromID      string
 	FromRetries int
 	// Prefix limits a list by id to the ids with that prefix. Empty means all ids.
 	Prefix string
-	// Group limits the morgue [ByTime] to the dead letters of a group, a name that
+	// Group limits the list of dead letters [ByTime] to those of a group. It is a name that
 	// [Inspector.Groups] has returned. Empty means all groups.
 	Group string
 	// Shards are the indexes of the shards to list. nil means all shards, an empty list means no
@@ -47,11 +47,11 @@ type ListOptions struct {
 	// fetches no payload; [Inspector.Payloads] lists all payloads of one id.
 	Payloads int
 	// ErrorBytes is the maximum size in bytes of each error text, truncated between characters,
-	// before Options.DecodeError decodes it. 0 means the whole text, below 0 no text.
+	// before Options.DecodeError decodes it. 0 means the whole text, a value below 0 means no text.
 	ErrorBytes int
 	// MaxCount is the maximum number of payloads to count of each element; the element's
-	// PayloadCount is at most MaxCount. 0 counts all payloads, below 0 counts none. On Postgres a
-	// list reads the payloads that it counts.
+	// PayloadCount is at most MaxCount. 0 counts all payloads, a value below 0 counts none. On
+	// Postgres a list reads the payloads that it counts.
 	MaxCount int
 }
 
@@ -61,8 +61,8 @@ var jobOrders = []SortBy{ByTime, ByID, RetryingByTime, RetryingByID, RetryingByC
 // morgueOrders are the sort orders of dead letters.
 var morgueOrders = []SortBy{ByTime, ByID}
 
-// Jobs lists the queued jobs of a queue, in any order. [ByID] returns [ErrQueueMismatch] for a
-// queue without IndexIDs. Invalid options are [ErrInvalidOptions].
+// Jobs lists the queued jobs of a queue, in any order of [SortBy]. For [ByID] and a queue without
+// IndexIDs the error is [ErrQueueMismatch]. For invalid options it is [ErrInvalidOptions].
 func (i *Inspector) Jobs(ctx context.Context, queue string, o ListOptions) iter.Seq2[QueuedJob, error] {
 	err := o.check("jobs", jobOrders...)
 	return pages(o, err, func(r ports.PageRequest) (listPage[QueuedJob], error) {
@@ -75,7 +75,8 @@ func (i *Inspector) Jobs(ctx context.Context, queue string, o ListOptions) iter.
 	})
 }
 
-// jobsOrder returns the store's list to read. That of held jobs is the end of one.
+// jobsOrder returns the list of the store that is read. The held jobs are the end of the list
+// RetryingByTime.
 func (o *ListOptions) jobsOrder() ports.SortBy {
 	if o.Held {
 		return ports.RetryingByTime
@@ -86,8 +87,8 @@ func (o *ListOptions) jobsOrder() ports.SortBy {
 // heldFrom returns where the held jobs begin in the list of jobs with a failure by time.
 func heldFrom() *ports.Cursor { return &ports.Cursor{Key: int64(core.MaxInstant)} }
 
-// Claimed lists the claimed jobs of a queue. Its only order is [ByTime]; another one is
-// [ErrInvalidOptions].
+// Claimed lists the claimed jobs of a queue. Its only order is [ByTime]. For another order, or for
+// invalid options, the error is [ErrInvalidOptions].
 func (i *Inspector) Claimed(ctx context.Context, queue string, o ListOptions) iter.Seq2[ClaimedJob, error] {
 	err := o.check("claimed jobs", ByTime)
 	return pages(o, err, func(r ports.PageRequest) (listPage[ClaimedJob], error) {
@@ -98,8 +99,8 @@ func (i *Inspector) Claimed(ctx context.Context, queue string, o ListOptions) it
 	})
 }
 
-// Morgue lists the dead letters of a queue, [ByTime] or [ByID]; another order is
-// [ErrInvalidOptions].
+// Morgue lists the dead letters of a queue, [ByTime] or [ByID]. For another order, or for invalid
+// options, the error is [ErrInvalidOptions].
 func (i *Inspector) Morgue(ctx context.Context, queue string, o ListOptions) iter.Seq2[DeadLetter, error] {
 	err := o.check("the morgue", morgueOrders...)
 	return pages(o, err, func(r ports.PageRequest) (listPage[DeadLetter], error) {
@@ -112,8 +113,8 @@ func (i *Inspector) Morgue(ctx context.Context, queue string, o ListOptions) ite
 	})
 }
 
-// check returns ErrInvalidOptions unless the list has that order and the other options are valid
-// for it.
+// check returns ErrInvalidOptions unless the order is one of the allowed ones and the other options
+// are valid for it.
 func (o *ListOptions) check(list string, allowed ...SortBy) error {
 	byID, byCount := o.SortBy == ByID || o.SortBy == RetryingByID, o.SortBy == RetryingByCount
 	switch {
@@ -171,8 +172,9 @@ type listPage[V any] struct {
 	unreached []core.Shard
 }
 
-// pages returns a list that fetches its elements page by page, or whose only pair is the error
-// invalid. A page may be short: the list ends where no page follows.
+// pages returns a list that fetches its elements page by page. If invalid is not nil, the list has
+// only this error. A page may be short, even empty: the list ends with the page that has no next
+// one.
 func pages[V any](o ListOptions, invalid error, fetch func(ports.PageRequest) (listPage[V], error)) iter.Seq2[V, error] {
 	return func(yield func(V, error) bool) {
 		var none V

@@ -13,31 +13,33 @@ import (
 // DeadLetterPayloads names payloads of one dead letter.
 type DeadLetterPayloads struct {
 	ID string
-	// Payloads are the Data of the payloads. Those that do not exist are ignored. An empty list
-	// means no payload. In a queue with skein.Every, Data means all payloads with these bytes.
+	// Payloads are the Data of the payloads. Payloads that do not exist are ignored. A list that is
+	// nil or empty means no payload. In a queue with skein.Every, Data means all payloads with
+	// these bytes.
 	Payloads [][]byte
 }
 
-// Revive requeues the dead letters of these ids, due now, as if they had never failed. Their
-// payloads merge with queued jobs.
+// Revive requeues the dead letters of these ids. They are due now, as if they had never failed, and
+// their payloads merge into queued jobs of their ids. A held job stays held.
 func (i *Inspector) Revive(ctx context.Context, queue string, ids []string) (Result, error) {
 	refs, err := wholeRefs(ids)
 	return i.onRefs(ctx, newAction("revive", nil), queue, refs, err, Store.Revive)
 }
 
-// RevivePayloads is Revive for some of the payloads. A dead letter with other payloads stays in the
-// morgue with those.
+// RevivePayloads is [Inspector.Revive] for some of the payloads. The other payloads of a dead
+// letter stay in the morgue.
 func (i *Inspector) RevivePayloads(ctx context.Context, queue string, payloads []DeadLetterPayloads) (Result, error) {
 	refs, err := payloadRefs(payloads)
 	return i.onRefs(ctx, newAction("revive payloads", nil), queue, refs, err, Store.Revive)
 }
 
-// ReviveAll is Revive for all dead letters for which match returns true, or for all of them if
-// match is nil. It handles the dead letters that last changed before it began; jobs that are buried
-// meanwhile stay in the morgue.
+// ReviveAll is [Inspector.Revive] for all dead letters for which match returns true, or for all of
+// them if match is nil. It handles the dead letters that last changed before it began. Jobs that
+// are buried meanwhile stay in the morgue.
 //
-// match is called once for each dead letter, with all its payloads or as many as o.Payloads allows,
-// from the caller's goroutine. If payloads are added to the dead letter after that, it stays whole.
+// match is called once for each dead letter, from the caller's goroutine, with all its payloads or
+// as many as o.Payloads allows. If payloads are added to the dead letter after that, all its
+// payloads stay in the morgue.
 func (i *Inspector) ReviveAll(
 	ctx context.Context, queue string, match func(DeadLetter) bool, o BulkOptions,
 ) (Result, error) {
@@ -50,47 +52,47 @@ func (i *Inspector) Purge(ctx context.Context, queue string, ids []string) (Resu
 	return i.onRefs(ctx, newAction("purge", nil), queue, refs, err, Store.Purge)
 }
 
-// PurgePayloads is Purge for some of the payloads. A dead letter with other payloads stays in the
-// morgue with those.
+// PurgePayloads is [Inspector.Purge] for some of the payloads. The other payloads of a dead letter
+// stay in the morgue.
 func (i *Inspector) PurgePayloads(ctx context.Context, queue string, payloads []DeadLetterPayloads) (Result, error) {
 	refs, err := payloadRefs(payloads)
 	return i.onRefs(ctx, newAction("purge payloads", nil), queue, refs, err, Store.Purge)
 }
 
-// PurgeAll is Purge for all dead letters for which match returns true, or for all of them if match
-// is nil; see [Inspector.ReviveAll].
+// PurgeAll is [Inspector.Purge] for all dead letters for which match returns true, or for all of
+// them if match is nil; see [Inspector.ReviveAll].
 func (i *Inspector) PurgeAll(
 	ctx context.Context, queue string, match func(DeadLetter) bool, o BulkOptions,
 ) (Result, error) {
 	return i.onAllDeadLetters(ctx, o.onAll("purge all", queue, match != nil, true), queue, match, Store.Purge)
 }
 
-// EditFunc edits one payload of a dead letter. It returns the bytes to replace the payload's Data
-// with and true, or false to keep the payload. An error ends the edit. The Data of payload is a
-// copy that an EditFunc may overwrite; Score and Meta stay. nil bytes with true leave an empty
-// payload.
+// EditFunc edits one payload of a dead letter. It returns the new Data of the payload and true, or
+// false to keep the payload. An error ends the action. The Data of payload is a copy that an
+// EditFunc may overwrite; Score and Meta stay. If data is nil and replace is true, the payload
+// becomes empty.
 type EditFunc func(id string, payload core.Payload) (data []byte, replace bool, err error)
 
 // Edit replaces payloads in the dead letters of these ids. If a dead letter already has the new
-// bytes, the two payloads merge. [Result] counts the replaced payloads, and [Progress] the dead
-// letters.
+// bytes, the two payloads merge. Result.Handled counts the replaced payloads, and Done and Total
+// count the dead letters. If edit is nil, Edit returns [ErrInvalidOptions].
 //
-// An edit is a change: ChangedAt becomes now. Payloads are edited one after another, each
-// atomically. Payloads that arrive meanwhile are not edited. Edit checks neither the size of the
-// new bytes nor whether the queue's codec can decode them.
+// An edit is a change of the dead letter: ChangedAt becomes now. Payloads are edited one after
+// another, each atomically. Payloads that are added meanwhile are not edited. Edit checks neither
+// the size of the new bytes nor whether the queue's codec can decode them.
 func (i *Inspector) Edit(ctx context.Context, queue string, ids []string, edit EditFunc) (Result, error) {
 	refs, err := wholeRefs(ids)
 	return i.editRefs(ctx, newAction("edit", nil), queue, refs, err, edit)
 }
 
-// EditPayloads is Edit for some of the payloads.
+// EditPayloads is [Inspector.Edit] for some of the payloads.
 func (i *Inspector) EditPayloads(ctx context.Context, queue string, payloads []DeadLetterPayloads, edit EditFunc) (Result, error) {
 	refs, err := payloadRefs(payloads)
 	return i.editRefs(ctx, newAction("edit payloads", nil), queue, refs, err, edit)
 }
 
-// EditAll is Edit for all dead letters for which match returns true, or for all of them if match is
-// nil; see [Inspector.ReviveAll].
+// EditAll is [Inspector.Edit] for all dead letters for which match returns true, or for all of them
+// if match is nil; see [Inspector.ReviveAll].
 func (i *Inspector) EditAll(
 	ctx context.Context, queue string, match func(DeadLetter) bool, edit EditFunc, o BulkOptions,
 ) (r Result, err error) {
@@ -219,8 +221,8 @@ func edited(stored core.Payload, data []byte) core.Payload {
 	return rule.Stored(stored)
 }
 
-// editDeadLetter edits stored payloads of a dead letter. It returns when it last changed
-// one, or 0 if it changed none.
+// editDeadLetter edits stored payloads of a dead letter. It returns when it last changed a payload,
+// or 0 if it changed no payload.
 func (i *Inspector) editDeadLetter(
 	ctx context.Context, a *action, shard core.Shard, id string, payloads []core.Payload, edit EditFunc,
 ) (changed core.Instant, err error) {

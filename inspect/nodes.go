@@ -21,14 +21,15 @@ const (
 	// NodeDraining is a server that runs, releases its shards and takes no new ones, because it
 	// stops or an operator requested it.
 	NodeDraining = ports.NodeDraining
-	// NodeGone is a server that no longer announces itself: it has crashed, or can't
-	// reach the store. It is listed for an hour.
+	// NodeGone is a server whose announcement has run out: it has crashed, or it can't reach the
+	// store. It is listed for an hour.
 	NodeGone = ports.NodeGone
 )
 
-// NodeStatus is the state of a server at its last announcement, at most a third of its LeaseTTL ago
-// or when it died: the leases that it held (Shards), the jobs in handlers (Running), the lanes that
-// ran a batch (Busy), and the jobs that it had claimed and not started (Claimed).
+// NodeStatus is the state of a server at its last announcement. A server announces itself at each
+// third of its LeaseTTL. The state has the number of shards whose lease the server held (Shards),
+// of jobs in batches that ran (Running), of lanes that ran a batch (Busy), and of jobs that were
+// claimed and not started (Claimed).
 type NodeStatus = ports.NodeStatus
 
 // Node is a server that runs, or that ran a short while ago.
@@ -40,7 +41,7 @@ type Node struct {
 	// Host and PID are the host and the process id.
 	Host string
 	PID  int
-	// Lanes is the number of batches that it runs at once.
+	// Lanes is the maximum number of batches that it runs at once.
 	Lanes int
 	// Queues are the names of the queues that it serves, in order of its handlers.
 	Queues []string
@@ -50,14 +51,15 @@ type Node struct {
 	State NodeState
 	// Status is what the server was doing at its last announcement.
 	Status NodeStatus
-	// StartedAt is when the server first announced itself. ExpiresAt is when it counts as gone
+	// StartedAt is when the server first announced itself. If its announcement had run out
+	// meanwhile, it is when the server announced itself again. ExpiresAt is when it counts as gone
 	// unless it announces itself again.
 	StartedAt time.Time
 	ExpiresAt time.Time
 }
 
-// Nodes lists the servers in order of name. It includes servers that no longer announce themselves,
-// for an hour, with [NodeGone].
+// Nodes lists the servers in order of name. It includes, for an hour, the servers whose
+// announcement has run out: their State is [NodeGone].
 func (i *Inspector) Nodes(ctx context.Context) ([]Node, error) {
 	reply, err := ask(i, func(s Store) (ports.NodesReply, error) { return s.Nodes(ctx) })
 	return convert(reply.Nodes, func(n *ports.Node) Node { return nodeOf(n, reply.Now) }), err
@@ -65,14 +67,15 @@ func (i *Inspector) Nodes(ctx context.Context) ([]Node, error) {
 
 // Drain asks a server to release its shards and take no new ones or, if drain is false, to work
 // again. A draining server claims no job, lets its handlers finish, and releases its shards; other
-// servers take them over. It drains until Drain asks it to work or the process ends; Drain stops no
-// process. A server that starts anew works.
+// servers take them over. It drains until Drain asks it to work again. The request also ends with
+// the process, and if the server can't announce itself for its LeaseTTL. Drain stops no process. A
+// server that is started again works.
 //
-// The server is named by its [Node].Owner, or by its Name if only one server of that name runs. A
+// node is the [Node].Owner of the server, or its Name if only one server of that name runs. A
 // repeated call changes nothing.
 //
-// Drain returns [ErrUnknownNode] if no such server runs, and [ErrInvalidOptions] with a list of
-// their owners if several have the name.
+// Drain returns [ErrUnknownNode] if no such server runs. If several servers have the name, it
+// returns [ErrInvalidOptions] with a list of their owners.
 func (i *Inspector) Drain(ctx context.Context, node string, drain bool) error {
 	d := i.begin(ctx, drainVerb(drain), "", []string{node}).start(ctx)
 	_, err := persist(ctx, i, func(s Store) (struct{}, error) {
@@ -96,7 +99,7 @@ func drainVerb(drain bool) string {
 	return "end drain"
 }
 
-// ownerOf returns the owner of the node that runs under an owner id or a name.
+// ownerOf returns the owner of the running server that has this owner id or name.
 func ownerOf(ctx context.Context, s Store, node string) (string, error) {
 	reply, err := s.Nodes(ctx)
 	if err != nil {

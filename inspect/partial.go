@@ -10,7 +10,7 @@ import (
 
 // PartialError reports that a result lacks some shards, because the part of the store that has them
 // can't be reached now, such as one master of a Redis Cluster. It is returned together with the
-// result, which is right for the other shards. Find it with [errors.As].
+// result, which is complete for the other shards. Use [errors.As] to find it.
 type PartialError struct {
 	// Unreached are the shards that the result lacks, in order of queue and index.
 	Unreached []core.Shard

@@ -44,8 +44,8 @@ type StoredPayload struct {
 	Cursor PayloadCursor
 }
 
-// PayloadCursor is a position in the payloads of an id: directly behind the payload that carries
-// it. It is valid only for the same id and [Place].
+// PayloadCursor is a position in the payloads of an id: directly behind the [StoredPayload] whose
+// field it is. It is valid only for the same id and [Place].
 //
 // Its text has only letters, digits, - and _. The zero value is the start, and its text is empty.
 // Cursors are comparable.
@@ -95,11 +95,12 @@ func (c *PayloadCursor) UnmarshalText(text []byte) error {
 }
 
 // Payloads lists the payloads of an id in one place of a queue, lowest score first. It fetches at
-// most 1,000 payloads and 8 MiB at a time. If the place has nothing of the id, the list is empty.
+// most 1,000 payloads and 8 MiB at a time. If the place has no payload of the id, the list is
+// empty.
 //
 // The list is not a snapshot. A payload that stays is listed once, with one exception: if payloads
-// with the very same score are added or removed meanwhile, it may be listed twice or not at all.
-// Errors are those of [Inspector.Find], and [ErrInvalidOptions].
+// with the same score are added or removed meanwhile, it may be listed twice or not at all. Errors
+// are those of [Inspector.Find], and [ErrInvalidOptions] for an unknown Place or a negative Limit.
 func (i *Inspector) Payloads(ctx context.Context, queue, id string, o PayloadOptions) iter.Seq2[StoredPayload, error] {
 	return func(yield func(StoredPayload, error) bool) {
 		if o.Place > PlaceDead || o.Limit < 0 {
@@ -133,7 +134,7 @@ func (i *Inspector) Payloads(ctx context.Context, queue, id string, o PayloadOpt
 	}
 }
 
-// payloadsIn returns the payloads found in a place.
+// payloadsIn returns the payloads that were found in a place.
 func payloadsIn(found *ports.Found, place ports.Place) []core.Payload {
 	switch {
 	case place == ports.PlaceQueued && found.Queued != nil:
@@ -146,11 +147,11 @@ func payloadsIn(found *ports.Found, place ports.Place) []core.Payload {
 	return nil
 }
 
-// whole finds an id with all its payloads of one place, page by page. The other values of the
-// place are those of the last page. steady reports whether the pages fit together: each has the
-// same time of the last change, and together they have as many payloads as the first page counted.
-// Later pages count no payloads. So several changes between the pages stay unnoticed if they keep
-// the time and, together, the number of payloads.
+// whole finds an id with all its payloads of one place, page by page. The other values of the place
+// are those of the last page. steady reports whether the pages fit together: each has the same time
+// (PerformAt or ChangedAt), and together they have as many payloads as the first page counted.
+// Later pages count no payloads. So changes between the pages stay unnoticed if they change neither
+// the time nor, in total, the number of payloads.
 func (i *Inspector) whole(ctx context.Context, queue, id string, place ports.Place) (found ports.Found, steady bool, err error) {
 	r := ports.FindRequest{Queue: queue, ID: id, Payloads: core.MaxTurnPayloads, After: &ports.PayloadCursor{Place: place}}
 	var all []core.Payload
@@ -185,12 +186,12 @@ func (i *Inspector) whole(ctx context.Context, queue, id string, place ports.Pla
 	}
 }
 
-// mostRereads is how often a dead letter is read again that has changed while its pages were read.
+// mostRereads is how often a dead letter is read if it changes while its pages are read.
 const mostRereads = 10
 
 // wholeLetter finds the dead letter of an id with all its payloads. A dead letter that changes
-// between the pages is read again, up to mostRereads times. After that it is returned as its pages
-// were.
+// between the pages is read again, at most mostRereads times in total. After that it is returned
+// with the payloads of the last read pages.
 func (i *Inspector) wholeLetter(ctx context.Context, queue, id string) (found ports.Found, err error) {
 	for range mostRereads {
 		var steady bool

@@ -10,14 +10,14 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// How an action's call of unknown outcome is repeated.
+// Number of tries of a call, and the first pause between them, while the outcome is unknown.
 const (
 	callTries = 5
 	callPause = 50 * time.Millisecond
 )
 
-// persist makes a call of the store, and repeats it a few times with doubling pauses while its
-// outcome is unknown, except after a panic.
+// persist makes a call of the store. While the outcome is unknown, it repeats the call a few times,
+// with doubling pauses, except after a panic.
 func persist[R any](ctx context.Context, i *Inspector, call func(Store) (R, error)) (reply R, err error) {
 	for repeat := range callTries {
 		if repeat > 0 {
@@ -35,7 +35,7 @@ func persist[R any](ctx context.Context, i *Inspector, call func(Store) (R, erro
 	return reply, fmt.Errorf("tried %d times: %w", callTries, err)
 }
 
-// pause waits, and returns the context's error if that ends first.
+// pause waits for d. If ctx ends before that, it returns the context's error.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

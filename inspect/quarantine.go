@@ -10,8 +10,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// QuarantinedRecord is the stored bytes of a job or dead letter that the store can't read. The
-// store set the record aside, so that its shard continues.
+// QuarantinedRecord is the record of a job or a dead letter that the store can't read. The store
+// has set it aside, so that the other jobs of its shard still run.
 type QuarantinedRecord struct {
 	Shard core.Shard
 	// Key identifies the record in its shard, for [Inspector.Discard].
@@ -19,23 +19,23 @@ type QuarantinedRecord struct {
 	ID  string
 	// Place is where the record was stored: "queued", "claimed" or "dead".
 	Place string
-	// Since is when the record was set aside.
+	// Since is when the record was set aside, by the store's clock.
 	Since time.Time
 	// Reason is the cause why the store can't read the record.
 	Reason string
-	// Stored is the record as it is kept: the first [MaxQuarantinedBytes] of its Size bytes.
+	// Stored is the record as the store keeps it, at most its first [MaxQuarantinedBytes]. Size is
+	// the size of the whole record in bytes.
 	Stored []byte
 	Size   int
 }
 
-// MaxQuarantinedBytes is the maximum number of bytes that are returned of a record that was set
-// aside.
+// MaxQuarantinedBytes is the maximum size of the Stored bytes of a [QuarantinedRecord].
 const MaxQuarantinedBytes = ports.MaxQuarantinedBytes
 
 // Quarantined lists the records of a queue that were set aside because they can't be read, shard by
 // shard. [Counts] has their number. If shards can't be reached, the list ends with a
-// *[PartialError]. Read the stored bytes, push the payloads anew if they matter, then Discard the
-// record.
+// *[PartialError]. Read the stored bytes, push the payloads anew if they matter, then call
+// [Inspector.Discard].
 func (i *Inspector) Quarantined(ctx context.Context, queue string) iter.Seq2[QuarantinedRecord, error] {
 	return func(yield func(QuarantinedRecord, error) bool) {
 		found, err := ask(i, func(s Store) (ports.QuarantinedShards, error) {
@@ -80,8 +80,8 @@ func (i *Inspector) quarantined(ctx context.Context, shard core.Shard, yield fun
 
 // Discard removes records that were set aside, by their keys in a shard, at most [ports.MaxStep],
 // and returns the number of removed records. Other entries of their ids stay. Keys that do not
-// exist are ignored. A shard that the queue doesn't have, and too many keys, are
-// [ErrInvalidRequest].
+// exist are ignored. For a shard that the queue doesn't have, and for too many keys, Discard
+// returns [ErrInvalidRequest].
 func (i *Inspector) Discard(ctx context.Context, shard core.Shard, keys ...string) (discarded int, err error) {
 	d := i.begin(ctx, "discard", shard.Queue, keys).start(ctx)
 	defer func() { d.end(ctx, discarded, err) }()

@@ -13,8 +13,8 @@ type Reason uint8
 const (
 	// NothingQueued is an id without a queued job, a claimed job or a dead letter.
 	NothingQueued Reason = iota
-	// Unreadable is an id whose record the store can't read. The record will be set aside, and does
-	// not run.
+	// Unreadable is an id whose record the store can't read. The record does not run, and will be
+	// set aside.
 	Unreadable
 	// OnlyDead is an id that is only in the morgue.
 	OnlyDead
@@ -23,9 +23,9 @@ const (
 	// OwnerGone is a job that was claimed under a lease that is over. The shard's next owner
 	// recovers it. The queued job of its id waits for that.
 	OwnerGone
-	// InBuffer is a job that a server has claimed and not begun, or one that may have begun.
+	// InBuffer is a job that a server has claimed. Whether its handler has begun is unknown.
 	InBuffer
-	// PredecessorRuns is a queued job whose id is claimed: it runs after that.
+	// PredecessorRuns is a queued job whose id is claimed: it runs after the claimed job.
 	PredecessorRuns
 	// Held is a job that used up its retries or its recoveries and is held: see QueuedJob.Held.
 	Held
@@ -35,18 +35,20 @@ const (
 	BacksOff
 	// NotDueYet is a job that has not failed and is not due yet.
 	NotDueYet
-	// NobodyServes is a job of a queue that no live server serves.
+	// NobodyServes is a due job of a queue that no server serves, except servers that drain or are
+	// gone.
 	NobodyServes
-	// ShardUnowned is a job of a shard without a lease, although servers serve its queue.
+	// ShardUnowned is a due job of a shard without a lease, although servers serve its queue.
 	ShardUnowned
-	// WaitsForAlone is a job behind one that runs alone: see [core.AloneRecoveries].
+	// WaitsForAlone is a due job behind one that must run alone: see [core.AloneRecoveries].
 	WaitsForAlone
-	// RunsAlone is a job that must run alone, while others of its shard are claimed.
+	// RunsAlone is a due job that must run alone and waits while other jobs of its shard are
+	// claimed.
 	RunsAlone
 	// AtLimit is a due job of a queue with as many running batches over all servers as its limit
 	// allows.
 	AtLimit
-	// OwnerDrains is a job of a shard whose owner drains. The owner claims no more jobs, and
+	// OwnerDrains is a due job of a shard whose owner drains. The owner claims no more jobs, and
 	// another server takes the shard when the running handlers have returned.
 	OwnerDrains
 	// LanesFull is a due job of a queue with as many batches running on the shard's owner as the
@@ -57,7 +59,7 @@ const (
 	// LanesBusy is a due job of a shard whose owner has no free lane, or whose one lane is busy if
 	// the splitter pins the shard to it.
 	LanesBusy
-	// BehindOthers is a job with due jobs of its shard ahead.
+	// BehindOthers is a due job behind other due jobs of its shard.
 	BehindOthers
 	// IsNext is a due job with no job ahead: its shard's owner claims it next.
 	IsNext
@@ -79,7 +81,7 @@ func (r Reason) String() string {
 }
 
 // facts are the facts that decide whether and when the job of an id runs, at one instant of the
-// store's clock. The zero value is an id that the queue does not hold.
+// store's clock. The zero value is that of an id for which the queue holds nothing.
 type facts struct {
 	// Now is the store's clock.
 	Now core.Instant
@@ -114,8 +116,8 @@ type facts struct {
 	Owner OwnerFacts
 }
 
-// OwnerFacts are the last announced facts of the server that holds the lease of a shard. The zero
-// value is a server without known facts.
+// OwnerFacts are facts about the server that holds the lease of a shard, as it announced them last.
+// The zero value means that nothing is known.
 type OwnerFacts struct {
 	// Draining is true if it drains and claims no more jobs.
 	Draining bool
@@ -138,7 +140,7 @@ func (o *OwnerFacts) shardFull(claimed int) bool {
 	return o.Parallel > 0 && (claimed+size-1)/size >= o.Parallel
 }
 
-// whyTable has a line for each reason: the first whose condition holds is the answer.
+// whyTable has a line for each reason. The first reason whose condition holds is the answer.
 var whyTable = [...]struct {
 	reason Reason
 	holds  func(*facts) bool
@@ -167,9 +169,8 @@ var whyTable = [...]struct {
 	{IsNext, func(*facts) bool { return true }},
 }
 
-// reasonOf returns the reason why the job of an id does not run: the first of a table that applies.
-// If a job is queued behind a claim of its own id, the reason is that of the queued job. It is a
-// pure function.
+// reasonOf returns the first reason of whyTable that applies. If a job is queued behind a claim of
+// its own id, the reason is that of the queued job. It is a pure function.
 func reasonOf(f *facts) Reason {
 	for i := range whyTable {
 		if whyTable[i].holds(f) {

@@ -9,7 +9,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// wholeRefs refers to the dead letters of ids with all their payloads. The error is
+// wholeRefs returns references to the dead letters of ids with all their payloads. The error is
 // that of the first invalid id.
 func wholeRefs(ids []string) ([]ports.DeadLetterRef, error) {
 	refs := make([]ports.DeadLetterRef, len(ids))
@@ -19,8 +19,8 @@ func wholeRefs(ids []string) ([]ports.DeadLetterRef, error) {
 	return refs, validateIDs(ids)
 }
 
-// payloadRefs refers to payloads. An element that names no payload is left out, since a store
-// takes that to mean all.
+// payloadRefs returns references to payloads. It leaves out elements that name no payload, since
+// nil would mean all payloads to a store. The error is that of the first invalid id.
 func payloadRefs(payloads []DeadLetterPayloads) ([]ports.DeadLetterRef, error) {
 	var refs []ports.DeadLetterRef
 	ids := make([]string, len(payloads))
@@ -64,15 +64,15 @@ func (i *Inspector) storedRefs(ctx context.Context, queue string, refs []ports.D
 	return refs, nil
 }
 
-// idsOf lists the ids of some references.
+// idsOf returns the ids of references.
 func idsOf(refs []ports.DeadLetterRef) []string {
 	return convert(refs, func(r *ports.DeadLetterRef) string { return r.ID })
 }
 
-// refOf refers to the payloads that a dead letter was shown with, so that newer ones are left
-// alone. If there are more payloads than a step takes, it names the dead letter whole, since each
-// step would name all of them again. Even then newer payloads are not taken, unless the clock
-// stands still or steps back.
+// refOf returns a reference to the payloads with which a dead letter was shown to match, so that
+// newer payloads are not handled. If it was shown without some payloads, or has more payloads than
+// a step handles, the reference names the whole dead letter: each step would name all payloads
+// again. Even then newer payloads are not handled, unless the clock stands still or steps back.
 func refOf(d *ports.DeadLetterView) ports.DeadLetterRef {
 	if n := len(d.Payloads); n > core.MaxTurnPayloads || n < d.Count {
 		return ports.DeadLetterRef{ID: d.ID}
@@ -93,18 +93,18 @@ func (i *Inspector) stepRefs(
 	return onEntries(ctx, i, a, queue, refs, id, refChunks, onShard)
 }
 
-// stepOn returns a step on named dead letters of a shard: those that last changed before an
-// instant, 0 for any.
+// stepOn returns a function that makes a step on named dead letters of a shard which last changed
+// before an instant. 0 means no limit.
 func stepOn(ctx context.Context, shard core.Shard, step deadLetterStep, before core.Instant) func(Store, []ports.DeadLetterRef) (ports.StepReply, error) {
 	return func(s Store, refs []ports.DeadLetterRef) (ports.StepReply, error) {
 		return step(s, ctx, ports.DeadLetterStep{Shard: shard, DeadLetters: refs, Before: before})
 	}
 }
 
-// maxStepBytes is about how many bytes of payload a step names.
+// maxStepBytes is the approximate maximum of the bytes of payload that a step names.
 const maxStepBytes = 1 << 20
 
-// refChunks splits references into steps by number and by size.
+// refChunks divides references into steps by number and by size.
 func refChunks(refs []ports.DeadLetterRef) iter.Seq[[]ports.DeadLetterRef] {
 	return func(yield func([]ports.DeadLetterRef) bool) {
 		start, size := 0, 0

@@ -9,21 +9,22 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Settled reports whether everything that was pushed for an id until since is settled: it is done
-// or in the morgue. dead reports whether the id has a dead letter; then the caller decides whether
-// to wait for an operator. An id for which nothing was ever pushed is settled; an unknown queue is
-// [ErrUnknownQueue].
+// Settled reports whether all payloads that were pushed for an id until since are settled: they are
+// done, dropped or in the morgue. dead reports whether the id has a dead letter; the caller then
+// decides whether to wait for an operator. An id for which nothing was ever pushed is settled. For
+// an unknown queue Settled returns [ErrUnknownQueue].
 //
 // since is by the store's clock, to the microsecond, so a job's own FirstPush or PerformAt is safe
-// to use. The zero time includes every push until now. A payload that is pushed again while it
-// waits, or that merges into a waiting job, makes settled false for longer, never true too early.
-// So does a payload that a transaction pushed, if the Inspector may only read and thus can't merge
-// it into its job.
-// A payload that is revived from the morgue counts as pushed when it was revived. Settled looks at
-// one queue: an id that was moved to another queue is settled in the one that it left.
+// to use. The zero time includes every push until now. If a payload is pushed again while it waits,
+// or merges into a waiting job, settled stays false for longer, but it is never true too early. The
+// same holds for a payload that a transaction has pushed, if the Inspector may only read and so the
+// store can't merge it into its job. A payload that is revived from the morgue counts as pushed
+// when it was revived. Settled reads one queue: an id that was moved to another queue is settled in
+// the queue that it left.
 //
-// With skein.Await, a handler waits for other ids in this way. Settled reads no payload. Errors are
-// those of [Inspector.Find]. It also returns an error if the store can't read a record of the id.
+// A handler can wait for other ids with Settled and skein.Await. Settled reads no payload. Errors
+// are those of [Inspector.Find]. It also returns an error if the store can't read a record of the
+// id.
 func (i *Inspector) Settled(ctx context.Context, queue, id string, since time.Time) (settled, dead bool, err error) {
 	settled, dead, err = i.settledNow(ctx, queue, id, since)
 	if settled && err == nil {
@@ -34,7 +35,7 @@ func (i *Inspector) Settled(ctx context.Context, queue, id string, since time.Ti
 	return settled, dead, err
 }
 
-// settledNow asks the store once.
+// settledNow is Settled with one call of the store.
 func (i *Inspector) settledNow(ctx context.Context, queue, id string, since time.Time) (settled, dead bool, err error) {
 	r := ports.FindRequest{Queue: queue, ID: id, MaxCount: -1}
 	found, err := ask(i, func(s Store) (ports.Found, error) { return s.Find(ctx, r) })

@@ -16,8 +16,8 @@ import (
 // BuryFailed, BuryFresh, DeleteFailed, DeleteFresh, DeleteAll, MoveAll, ReviveAll, PurgeAll,
 // MoveMorgue and EditAll. Actions on named entries have no options. The zero value is ready.
 type BulkOptions struct {
-	// Progress is called after each step that made progress, from the caller's goroutine. nil means
-	// no call.
+	// Progress is called after each step that has dealt with entries, from the caller's goroutine.
+	// nil means no call.
 	Progress func(Progress)
 	// Before limits the action to jobs that were first pushed before it, or to dead letters that
 	// last changed before it. The zero value, or a time in the future, means the time at which the
@@ -29,47 +29,50 @@ type BulkOptions struct {
 	// Group limits an action on dead letters to those of a group, a name that [Inspector.Groups]
 	// has returned. Empty means all groups. It can't be combined with Prefix.
 	Group string
-	// Limit ends the action after the given number of jobs or dead letters, without an error and
-	// with Result.Checkpoint. 0 means no limit.
+	// Limit ends this call after it has handled the given number of jobs or dead letters, without
+	// an error and with Result.Checkpoint. 0 means no limit.
 	Limit int
 	// Stop is called after each step, from the caller's goroutine, with the number of entries that
 	// this call has dealt with. If it returns true, the action ends there, as with Limit. Stop can
-	// limit the time of an action and keeps its counts exact; the end of ctx may hide what the last
-	// step did. A step handles at most some hundred entries. nil means no call.
+	// limit the time of an action and keeps its counts exact. If ctx ends instead, the result of
+	// the last step may be unknown. A step handles at most a few hundred entries. nil means no
+	// call.
 	Stop func(done int) bool
-	// Rate is the maximum number of jobs or dead letters per second, handled in steps of one
-	// second's worth. 0 means no limit.
+	// Rate is the maximum number of jobs or dead letters per second. A step then handles at most
+	// Rate of them. 0 means no limit.
 	Rate int
 	// DryRun writes nothing. The Result counts the entries that the action would handle and has
 	// samples. An EditFunc is not called.
 	DryRun bool
-	// Payloads is the maximum number of payloads of each entry that match is called with, lowest
-	// score first: 0 means all, below 0 none, at most 1,000. A match on ids, times and errors needs
-	// no payload; with all of them the action reads every payload of the entries that it considers.
-	// Without all payloads, a dead letter is handled whole, including payloads that are added after
-	// the call of match while the store's clock stands still or steps back. EditAll refuses a value
-	// other than 0.
+	// Payloads is the maximum number of payloads of each entry that match gets, lowest score first.
+	// 0 means all payloads, a value below 0 means none, and a value above 1,000 means 1,000. A
+	// match on ids, times and errors needs no payload. With 0 the action reads every payload of the
+	// entries that it considers. If match does not get all payloads of a dead letter, the whole
+	// dead letter is handled. That includes payloads that are added after the call of match while
+	// the store's clock stands still or steps back. EditAll refuses a value other than 0.
 	Payloads int
-	// Filter stands for match in checkpoints, for example the text that match was made from. A
-	// Checkpoint with another Filter is refused. An action with a match and without a Filter has no
-	// checkpoints. Filter is ignored without a match.
+	// Filter identifies match in checkpoints. It is, for example, the text from which match was
+	// made. A Checkpoint with another Filter is refused. An action with a match and without a
+	// Filter has no checkpoints. Filter is ignored without a match.
 	Filter string
-	// Checkpoint is called at the start and after each step, before a wait for Rate, with the
-	// position to continue from, from the caller's goroutine. EditAll never calls it. nil means no
-	// call.
+	// Checkpoint is called at the start and after each step, before the wait for Rate, with the
+	// position to continue from, from the caller's goroutine. EditAll, a DryRun, and an action with
+	// a match and without a Filter never call it. nil means no call.
 	Checkpoint func(Checkpoint)
-	// Continue continues an action from a Checkpoint, with the same action, queue, Prefix, Group,
-	// match and Filter. Before is that of the first call. Progress and Result count from the first
-	// call on. EditAll can't be continued: a dead letter with some payloads already edited has
-	// changed, so the action would skip the others. A Checkpoint of another action is refused with
-	// [ErrInvalidCheckpoint]. That of a move does not contain the store of its [Target], so give the
-	// same one.
+	// Continue continues an action from a Checkpoint. The method, the queue, Prefix, Group, match
+	// and Filter must be the same as in the first call; the action keeps the Before of the first
+	// call. Progress and Result count from the first call on. EditAll can't be continued: a dead
+	// letter with some payloads already edited has changed, so the action would skip its other
+	// payloads. A DryRun can't be continued either. A Checkpoint of another action is refused with
+	// [ErrInvalidCheckpoint]. The Checkpoint of a move does not contain the store of its [Target],
+	// so give the same store.
 	Continue Checkpoint
 }
 
-// page returns how many entries a page of a sweep has, and how many payloads of each: those that
-// match sees, or, if it sees all, those of most entries. The more payloads each entry has, the
-// fewer entries a page has.
+// page returns the maximum number of entries of a page of a sweep, and the maximum number of
+// payloads of each entry. The second is the number that match gets or, if match gets all payloads,
+// a number that suffices for most entries. The more payloads an entry may have, the fewer entries a
+// page has.
 func (o *BulkOptions) page() (entries, payloads int) {
 	payloads = sweepPayloads
 	if o.Payloads != 0 {
@@ -89,19 +92,20 @@ type Progress struct {
 	Handled int
 }
 
-// Result is what an action has done, even if it returned an error.
+// Result is the result of an action. It is valid even if the action returned an error.
 type Result struct {
 	// Handled is the number of jobs, dead letters or, for an edit, payloads that were changed. It
 	// does not include changes of a step whose reply was lost. After a DryRun it is the number of
 	// jobs or dead letters that the action would change.
 	Handled int
-	// Earlier is the part of Handled that BulkOptions.Continue had counted. So this call changed
-	// Handled - Earlier.
+	// Earlier is the part of Handled that earlier calls had counted, according to
+	// BulkOptions.Continue. So this call changed Handled - Earlier.
 	Earlier int
 	// Gone is the number of entries of Total that a finished action on all entries of a kind did
 	// not find as they were when it began. Either a killed call had handled them after the
-	// Checkpoint that this call continued, or a step whose reply was lost had, or another operator
-	// or a server had. It includes the entries of Later that existed when the action began.
+	// Checkpoint that this call continued, or a step whose reply was lost had handled them, or
+	// another operator or a server had. It includes the entries of Later that existed when the
+	// action began.
 	//
 	// Gone is -1, which means unknown, if the action has not finished, for RunAllNow, and with
 	// Prefix, Group or Before, because Total then counts more entries than the action applies to.
@@ -110,11 +114,11 @@ type Result struct {
 	// Done and Total are as in [Progress].
 	Done  int
 	Total int
-	// Later is the number of dead letters that an action on all entries skipped because they are
-	// later than the action: they changed after it began, or after Before, or were imported with a
-	// time in the future. It counts among the newest hundred dead letters. It includes some that
-	// match would refuse, since match is not called for them. Actions on named ids handle such dead
-	// letters.
+	// Later is the number of dead letters that an action on all dead letters skipped because they
+	// are later than the action: they changed after it began, or after Before, or were imported
+	// with a time in the future. Only the newest hundred dead letters are examined for that. Later
+	// includes dead letters that match would refuse, since match is not called for them. Actions on
+	// named ids handle such dead letters.
 	Later int
 	// Checkpoint is the position to continue from after Limit, Stop or an error of an action on all
 	// entries of a kind, except EditAll. It is empty if the action has finished or has not begun.
@@ -125,31 +129,31 @@ type Result struct {
 	Jobs    []QueuedJob
 }
 
-// action is a bulk action under way.
+// action is the state of a bulk action.
 type action struct {
 	// verb is the beginning of its errors.
 	verb     string
 	report   func(Progress)
 	progress Progress
-	// ended is set once it has a result.
+	// ended is set once the action has a result.
 	ended bool
 	// invalid is why the action can't begin.
 	invalid error
-	// met is how many entries the action has found unchanged since it began: those that it handled,
-	// and those that don't match.
+	// met is the number of entries that the action has found as they were when it began: those that
+	// it handled, and those that don't match.
 	met int
-	// going is set for actions on all of a kind.
+	// going is set for actions on all entries of a kind.
 	going *going
 	// deed is the action in the audit.
 	deed *deed
 }
 
-// newAction makes an action on named entries, which has no options but report, nil for none.
+// newAction makes an action on named entries. It has no options except report, which may be nil.
 func newAction(verb string, report func(Progress)) *action {
 	return &action{verb: verb, report: report}
 }
 
-// pass counts entries that are dealt with, and among them those that were handled.
+// pass counts done entries as dealt with, and handled entries as handled.
 func (a *action) pass(done, handled int) {
 	a.progress.Handled += handled
 	if done <= 0 {
@@ -182,7 +186,7 @@ func (a *action) end(err error) (Result, error) {
 	return a.result(last), fmt.Errorf("%s: %w", a.verb, err)
 }
 
-// limited is the end by Limit or Stop.
+// limited returns the result of an action that Limit or Stop has ended.
 func (a *action) limited() (Result, error) { return a.result(a.going.last), nil }
 
 func (a *action) result(c Checkpoint) Result {
@@ -195,7 +199,8 @@ func (a *action) result(c Checkpoint) Result {
 	return r
 }
 
-// onEntries acts on named entries, in the steps that chunks makes of a shard's entries.
+// onEntries acts on named entries, shard by shard, in the steps into which chunks divides the
+// entries of a shard.
 func onEntries[E any](
 	ctx context.Context, i *Inspector, a *action, queue string, entries []E,
 	id func(E) string, chunks func([]E) iter.Seq[[]E], step func(Store, core.Shard, []E) (ports.StepReply, error),
@@ -207,7 +212,8 @@ func onEntries[E any](
 	return partial(away.met)
 }
 
-// onReached is onEntries, except that it skips the shards that can't be reached, and notes which.
+// onReached is onEntries, except that it skips the shards that can't be reached, and notes them in
+// away.
 func onReached[E any](
 	ctx context.Context, i *Inspector, a *action, away *absent, entries []E,
 	id func(E) string, chunks func([]E) iter.Seq[[]E], step func(Store, core.Shard, []E) (ports.StepReply, error),
@@ -236,8 +242,8 @@ func onReached[E any](
 type absent struct {
 	inspector *Inspector
 	queue     string
-	// unreached are all such shards that the store knows of, nil before the first failure. met are
-	// those with named entries.
+	// unreached are all shards that the store can't reach, nil before the first failure. met are
+	// those of them that have named entries.
 	unreached, met []core.Shard
 }
 
@@ -249,7 +255,7 @@ func (b *absent) has(shard core.Shard) bool {
 	return true
 }
 
-// are reports whether a step on a shard has failed because the shard can't be reached now.
+// are reports whether a step on a shard has failed with err because the shard can't be reached now.
 func (b *absent) are(ctx context.Context, shard core.Shard, err error) bool {
 	if refused(err) || ctx.Err() != nil {
 		return false
@@ -284,7 +290,7 @@ func onChunk[E any](
 	return nil
 }
 
-// byShard groups entries by the shard of their ids.
+// byShard returns the entries of each shard, by the index of the shard.
 func byShard[E any](entries []E, shards int, id func(E) string) [][]E {
 	groups := make([][]E, max(1, shards))
 	for _, e := range entries {
@@ -300,9 +306,9 @@ func (i *Inspector) shards(ctx context.Context, queue string) (int, error) {
 	return record.Shards, err
 }
 
-// wholeSteps returns a function that divides entries into steps of at most ports.MaxStep, and as
-// many payloads and bytes as a step takes. An entry that is larger has a step for itself. Each step
-// has an id at most once.
+// wholeSteps returns a function that divides entries into steps of at most ports.MaxStep entries,
+// and of at most the payloads and bytes that a step moves. A larger entry has a step for itself. No
+// id occurs twice in a step.
 func wholeSteps[E any](of func(*E) (id string, payloads []core.Payload)) func([]E) iter.Seq[[]E] {
 	return func(entries []E) iter.Seq[[]E] {
 		return func(yield func([]E) bool) {
@@ -317,7 +323,7 @@ func wholeSteps[E any](of func(*E) (id string, payloads []core.Payload)) func([]
 	}
 }
 
-// wholeStep returns how many entries the first of these steps has.
+// wholeStep returns the number of entries in the first of these steps.
 func wholeStep[E any](entries []E, of func(*E) (id string, payloads []core.Payload)) (n int) {
 	var bound core.Bound
 	there := make(map[string]bool)

@@ -8,45 +8,45 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// How much a sweep fetches at a time. Entries with more payloads are looked up one by one, since
-// most have few.
+// Sizes of a sweep's pages: entries, and payloads of each entry. Entries with more payloads are
+// read one by one; most entries have only a few.
 const (
 	sweepPage     = ports.DefaultPage
 	sweepPayloads = 16
 )
 
-// fate is what a sweep does with an entry that it meets.
+// fate decides what a sweep does with an entry that it meets.
 type fate uint8
 
 const (
-	// looked is an entry that the action is about, unless the match refuses it.
+	// looked is an entry that the action handles, unless match refuses it.
 	looked fate = iota
-	// passed is an entry that the action is not about, since it came or changed after the action
-	// began.
+	// passed is an entry that the action skips, since it came or changed after the action began.
 	passed
 	// beyond is a passed entry behind which all entries are passed.
 	beyond
 )
 
-// kind is a sweep's access to its entries: V is the store's view of one, E the match's.
+// kind is a sweep's access to its entries. V is the store's view of an entry, and E is the view
+// that match gets.
 type kind[V, E any] interface {
-	// count returns the largest number of entries of a shard that the action can be about.
+	// count returns the maximum number of entries of a shard that the action can handle.
 	count(*ports.Counts) int64
 	// list returns a page.
 	list(context.Context, ports.PageRequest) ([]V, ports.Cursor, error)
 	place(*V) ports.Cursor
 	fate(v *V, before, now core.Instant) fate
-	// complete fetches the payloads that a page has left out. It reports whether the action is still
-	// about the entry.
+	// complete fetches the payloads that a page has left out. It reports whether the action may
+	// still handle the entry.
 	complete(ctx context.Context, v *V, before core.Instant) (bool, error)
 	show(*V) E
-	// sample keeps the first entries that a DryRun meets. act acts on the chosen ones of a shard;
-	// stored are the same entries as the store has returned them.
+	// sample keeps the first entries that a DryRun meets. act acts on the chosen entries of a
+	// shard; stored are the same entries as the store has returned them.
 	sample([]E)
 	act(ctx context.Context, shard core.Shard, chosen []E, stored []V) error
 }
 
-// sweep is an action on the matching entries of a kind. It looks at those that existed when it
+// sweep is an action on the matching entries of a kind. It visits the entries that existed when it
 // began, shard by shard and page by page, in the order of a list.
 type sweep[V, E any] struct {
 	*action
@@ -54,7 +54,7 @@ type sweep[V, E any] struct {
 	queue string
 	// page is the request for the first page of a shard.
 	page ports.PageRequest
-	// match chooses entries; nil takes all.
+	// match chooses entries; nil chooses all.
 	match func(E) bool
 	stats ports.QueueStats
 }
@@ -98,8 +98,8 @@ func (s *sweep[V, E]) begin(ctx context.Context, i *Inspector) (err error) {
 	return s.going.note(s.action, s.going.next, s.going.from)
 }
 
-// shard sweeps one shard, in which left entries are to be looked at. A page may be short: the
-// sweep continues while there is a next one. It reports whether Limit or Stop has ended the
+// shard sweeps one shard, in which at most left entries are considered. A page may be short: the
+// sweep continues while there is a next page. limited reports whether Limit or Stop has ended the
 // action.
 func (s *sweep[V, E]) shard(ctx context.Context, shard core.Shard, left int) (limited bool, err error) {
 	r := s.page
@@ -153,20 +153,21 @@ func (s *sweep[V, E]) act(ctx context.Context, shard core.Shard, c *choice[V, E]
 	return nil
 }
 
-// choice is what a sweep has chosen from a page.
+// choice is the choice of a sweep from a page.
 type choice[V, E any] struct {
-	// entries are what match has seen, and stored the same entries as the store has returned them.
+	// entries are the chosen entries as match has seen them, and stored are the same entries as the
+	// store has returned them.
 	entries []E
 	stored  []V
-	// seen is how many entries of the page it has visited, and looked how many of them the action is
-	// about.
+	// seen is the number of visited entries of the page, and looked is the number of those that
+	// were considered.
 	seen, looked int
-	// last is true if no entry that the action is about follows.
+	// last is true if no entry that the action may handle follows.
 	last bool
 }
 
-// choose chooses the matching entries of a page, at most room of them among at most left looked
-// at. It passes entries that don't match.
+// choose chooses the matching entries of a page. It chooses at most room entries, and considers at
+// most left. It counts the entries that don't match as dealt with.
 func (s *sweep[V, E]) choose(ctx context.Context, page []V, room, left int) (c choice[V, E], err error) {
 	before, now := s.going.at.Before, s.stats.Now
 	for ; c.seen < len(page) && len(c.entries) < room && c.looked < left; c.seen++ {

@@ -12,18 +12,18 @@ type deadKind struct {
 	inspector *Inspector
 	*action
 	sortBy SortBy
-	// matches is whether the action has a match.
+	// matches is true if the action has a match.
 	matches bool
 	// do acts on the chosen dead letters of a shard.
 	do func(context.Context, core.Shard, []ports.DeadLetterView) error
 	// move is set if the action moves the dead letters.
 	move *mover
-	// edited has the ids that the sweep has changed and may meet again.
+	// edited has the ids of the dead letters that the sweep has changed and may meet again.
 	edited map[string]bool
 }
 
-// sweepDeadLetters acts on the matching dead letters, beginning with those unchanged for longest,
-// or in order of id if there is a Prefix.
+// sweepDeadLetters acts on the matching dead letters. In each shard it begins with the one that has
+// been unchanged for longest. With a Prefix it acts in order of id.
 func (i *Inspector) sweepDeadLetters(ctx context.Context, k *deadKind, queue string, match func(DeadLetter) bool) (Result, error) {
 	k.inspector, k.sortBy, k.matches = i, ByTime, match != nil
 	prefix := k.going.o.Prefix
@@ -81,7 +81,7 @@ func (k *deadKind) act(ctx context.Context, shard core.Shard, _ []DeadLetter, st
 }
 
 // noteEdit remembers that an edit has changed a dead letter. If the clock stands still or steps
-// back, it may be among the remaining ones.
+// back, the sweep may meet the dead letter again.
 func (k *deadKind) noteEdit(id string, changed core.Instant) {
 	if changed == 0 || changed >= k.going.at.Before && k.sortBy == ByTime {
 		return

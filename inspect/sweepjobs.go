@@ -9,16 +9,16 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// jobStep is a method of a store.
+// jobStep is a method of a store that makes a step on jobs.
 type jobStep func(Store, context.Context, ports.JobStep) (ports.StepReply, error)
 
-// whichJobs are the queued jobs that an action on all is about.
+// whichJobs selects the queued jobs that an action on all jobs handles.
 type whichJobs uint8
 
 const (
 	allJobs whichJobs = iota
-	// failedJobs and freshJobs are those with and without a failure, laterJobs those that are not
-	// due, and heldJobs those that are held.
+	// failedJobs and freshJobs are the jobs with and without a failure, laterJobs are the jobs that
+	// are not due, and heldJobs are the held jobs.
 	failedJobs
 	freshJobs
 	laterJobs
@@ -34,13 +34,13 @@ type jobKind struct {
 	step   jobStep
 	// move is set if the action moves the jobs.
 	move *mover
-	// matches is whether the action has a match.
+	// matches is true if the action has a match.
 	matches bool
 }
 
-// onAllJobs acts on the matching queued jobs, in the order of the list that has the fewest other
-// jobs. That is by time, beginning with the last for jobs to run now, or by id if there is a
-// Prefix.
+// onAllJobs acts on the matching queued jobs of each shard, in the order of the list that has the
+// fewest other jobs. That is the list by time, backwards for jobs to run now, or the list by id if
+// there is a Prefix.
 func (i *Inspector) onAllJobs(
 	ctx context.Context, a *action, queue string, which whichJobs, match func(QueuedJob) bool, step jobStep,
 ) (r Result, err error) {
@@ -48,7 +48,7 @@ func (i *Inspector) onAllJobs(
 	return i.sweepJobs(ctx, &jobKind{action: a, which: which, step: step}, queue, match)
 }
 
-// sweepJobs is onAllJobs for an action that is in the audit already.
+// sweepJobs is onAllJobs for an action that is already in the audit.
 func (i *Inspector) sweepJobs(ctx context.Context, k *jobKind, queue string, match func(QueuedJob) bool) (Result, error) {
 	k.inspector, k.sortBy = i, ByTime
 	a, which := k.action, k.which

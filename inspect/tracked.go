@@ -8,21 +8,21 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// MaxTracked is how many ids of a queue can be tracked at once.
+// MaxTracked is the maximum number of tracked ids of a queue.
 const MaxTracked = ports.MaxTracked
 
 // TrackedID is an id that is tracked.
 type TrackedID struct {
 	ID string
-	// Since is when it was tracked first.
+	// Since is when the id was added to the list, by the store's clock.
 	Since time.Time
 }
 
 // Track adds an id to the tracked ids of a queue, which the dashboard and skein job tracked show
 // with the [Verdict] of each. The id need not have a job, and stays tracked after its job has
-// ended. changed is false if the id was tracked already, which an earlier try of the same call may
-// have done. It returns [ErrTooManyTracked] if the queue has [MaxTracked] others.
-// [Inspector.Forget] removes the list.
+// ended. changed is false if the id was tracked already; an earlier try of the same call may have
+// added it. Track returns [ErrTooManyTracked] if the queue already has [MaxTracked] other tracked
+// ids, and [ErrInvalidID] for an id that no job can have. [Inspector.Forget] removes the list.
 func (i *Inspector) Track(ctx context.Context, queue, id string) (changed bool, err error) {
 	return i.track(ctx, "track", ports.TrackRequest{Queue: queue, ID: id})
 }

@@ -12,19 +12,22 @@ type QueuedJob struct {
 	ID string
 	// PerformAt is when the job may run.
 	PerformAt time.Time
-	// Retries is the number of failures of the job so far: 0 at first, and again after its first
-	// payload was done or buried.
+	// Retries is the number of failures of the job since it was last fresh. It is 0 at first, and
+	// again after its first payload was done or buried, after a release or a revival, and after
+	// skein.Await.
 	Retries int
 	// Held is true if the job is held, because it used up its retries or recoveries in a queue with
-	// skein.Hold. It never runs until [Inspector.Release], [Inspector.RunNow],
-	// [Inspector.BuryFirst] or [Inspector.DeleteFirst]. Its PerformAt is then the latest time that a
-	// store can hold, in the year 2255.
+	// skein.Hold. It does not run before [Inspector.Release], [Inspector.RunNow],
+	// [Inspector.BuryFirst] or [Inspector.DeleteFirst] is called for it. While it is held, its
+	// PerformAt is the latest time that a store can hold, in the year 2255.
 	Held bool
-	// Recoveries is the number of times that the job lost its process since it last ended.
+	// Recoveries is the number of times that the job lost its process and that count, since the job
+	// was last done, failed, snoozed or buried (docs/rules.md 4).
 	Recoveries int
 	// FirstPush is the time of the oldest push that merged into the job.
 	FirstPush time.Time
-	// LastError is the text of the last failure. It is empty if the job has not failed.
+	// LastError is the text of the last failure. It is empty if the job has not failed, and after
+	// skein.Await or a revival.
 	LastError string
 	// Payloads are the first of its PayloadCount payloads, lowest score first, at most
 	// ListOptions.Payloads. [Inspector.Payloads] lists all of them.
@@ -51,11 +54,11 @@ type ClaimedJob struct {
 	// Begun is true if its server has announced that the job's handler starts. Servers announce
 	// that only for jobs with Recoveries.
 	Begun bool
-	// LeaseOver is true if its server is gone or has lost the shard. The shard's next owner
-	// requeues the job.
+	// LeaseOver is true if its server no longer holds the lease under which the job was claimed.
+	// The shard's next owner requeues the job.
 	LeaseOver bool
-	// LeaseUntil is when that lease ends unless the server renews it, which it does after a third
-	// of the lease's duration. It is zero if the lease is over.
+	// LeaseUntil is when that lease ends unless the server renews it. A server renews a lease after
+	// a third of its duration. LeaseUntil is zero if the lease is over.
 	LeaseUntil time.Time
 	// Cancelled is true if [Inspector.Cancel] was called for the job. Drop is true if the job is
 	// dropped when it ends, and false if it is requeued.
@@ -90,7 +93,7 @@ type Found struct {
 	Queued     *QueuedJob
 	Claimed    *ClaimedJob
 	DeadLetter *DeadLetter
-	// Damaged are the places, "queued", "claimed" or "dead", where the store has a record of the id
+	// Damaged are the places ("queued", "claimed", "dead") where the store has a record of the id
 	// that it can't read. The field of such a place is nil. The record will be set aside: see
 	// [Inspector.Quarantined].
 	Damaged []string
@@ -112,10 +115,11 @@ type Queue struct {
 
 // Counts are the sizes of a queue or of one of its shards.
 type Counts struct {
-	// Fresh is the number of queued jobs without a failure, and Retrying of those with one.
+	// Fresh is the number of queued jobs without a failure, and Retrying is the number of queued
+	// jobs with one.
 	Fresh    int64
 	Retrying int64
-	// Held is the number of held jobs, which are among Retrying; see QueuedJob.Held.
+	// Held is the number of held jobs; see QueuedJob.Held. Retrying includes them.
 	Held int64
 	// Claimed is the number of jobs that servers have claimed. Orphaned is the number of those
 	// whose server is gone, because the lease of their shard is over. Orphans don't run until a
@@ -130,10 +134,12 @@ type Counts struct {
 	// [Inspector.Quarantined].
 	Quarantined int64
 	// Superseded is the number of payloads that the queue's merge rule has dropped since the queue
-	// began, because it keeps only higher ones. A payload that is pushed again counts again.
+	// began, because the rule keeps only higher ones. A payload that is pushed again after it was
+	// superseded counts again.
 	Superseded int64
-	// Processed is the number of jobs that were done since the queue began, and Failed of those
-	// that failed or were buried by their handler.
+	// Processed counts, since the queue began, each time that a job was done. Failed counts each
+	// time that a job failed, that its handler buried it or some of its payloads, or that it was
+	// recovered too often.
 	Processed int64
 	Failed    int64
 	// Oldest is the time from which the longest-waiting queued job waits, or at which the first one
@@ -141,9 +147,9 @@ type Counts struct {
 	// urgent job. Oldest is zero if no job is queued, or if all of them are held and so never due.
 	Oldest time.Time
 	// Lag is the longest time that a job has waited for a server. It is 0 if no job waits. A queued
-	// job waits as for Oldest, an orphan from the end of the lease under which it was
-	// claimed. The end of a released lease is unknown, so orphans of such a lease add no lag. A
-	// paused queue has a lag too.
+	// job waits from the time that Oldest describes. An orphan waits from the end of the lease
+	// under which it was claimed. The end of a released lease is unknown, so orphans of such a
+	// lease add no lag. A paused queue has a lag too.
 	Lag time.Duration
 }
 
@@ -155,8 +161,8 @@ func (c Counts) Length() int64 { return c.Fresh + c.Retrying }
 // of a queue dies while it has claimed all jobs, Length is 0 and Waiting is not.
 func (c Counts) Waiting() int64 { return c.Length() + c.Orphaned }
 
-// QueueStats is the state of a queue. Its [Counts] are the sums over its shards, except Lag, which
-// is the largest.
+// QueueStats is the state of a queue. Its [Counts] are the sums over its shards, except that Oldest
+// is the earliest and Lag the longest of them.
 type QueueStats struct {
 	Queue Queue
 	Counts
@@ -171,8 +177,8 @@ type ShardStats struct {
 	Shard core.Shard
 	Counts
 	// Owner is the id of the server with the last lease. That lease has this Token and ends at
-	// ExpiresAt. When that is past, no server runs the shard, unless its owner still renews the
-	// lease. Owner is empty if the lease was released.
+	// ExpiresAt. After ExpiresAt no server runs the shard, unless the owner still renews the lease.
+	// Owner is empty if the lease was released, or if the shard was never acquired.
 	Owner     string
 	Token     int64
 	ExpiresAt time.Time
@@ -185,12 +191,12 @@ type MinuteStats struct {
 	// Processed and Failed count jobs, as in [Counts].
 	Processed uint64
 	Failed    uint64
-	// Wait counts the times for which jobs waited until their start, from PerformAt or from
-	// FirstPush if that is later. Run counts the times from start to end. Quantile reads them.
+	// Wait counts how long jobs waited until their start, from PerformAt or from FirstPush if that
+	// is later. Run counts how long they ran. Use the method Quantile of both.
 	Wait core.Histogram
 	Run  core.Histogram
 	// WaitMean and RunMean are the means of these times, and WaitDeviation and RunDeviation their
-	// standard deviations. They are exact, unlike quantiles, which are read from buckets. They are
+	// standard deviations. They are exact, unlike quantiles, which are taken from buckets. They are
 	// 0 if no job has run.
 	WaitMean      time.Duration
 	WaitDeviation time.Duration
@@ -198,7 +204,7 @@ type MinuteStats struct {
 	RunDeviation  time.Duration
 }
 
-// viewer makes views of what a store returns.
+// viewer makes views of the entries that a store returns.
 type viewer struct {
 	// decodeError is Options.DecodeError.
 	decodeError func(stored string) string
@@ -295,14 +301,14 @@ func shardStatsOf(s *ports.ShardStats, now core.Instant) ShardStats {
 	return stats
 }
 
-// orphanHead returns since when the orphans of a shard wait: the end of their lease. It is not OK
-// if there are no orphans, or if the lease was released, because the store does not report the end
-// of such a lease.
+// orphanHead returns the time from which the orphans of a shard wait: the end of their lease. It is
+// not OK if there are no orphans, or if the lease was released, because the store does not report
+// the end of such a lease.
 func orphanHead(s *ports.ShardStats, now core.Instant) core.Head {
 	return core.Head{Due: s.ExpiresAt, OK: s.Owner != "" && s.Orphaned(now) > 0}
 }
 
-// countsOf makes the counts of a shard or a queue, whose orphans wait since left.
+// countsOf makes the counts of a shard or a queue. left is the time from which its orphans wait.
 func countsOf(c *ports.Counts, orphaned int64, left core.Head, now core.Instant) Counts {
 	counts := Counts{
 		Fresh: c.Fresh, Retrying: c.Retrying, Claimed: c.Claimed, Orphaned: orphaned, Dead: c.Dead,
@@ -322,7 +328,7 @@ func minuteStatsOf(m *ports.MinuteStats) MinuteStats {
 	}
 }
 
-// convert returns f of each element; nil for nil.
+// convert returns the results of f for the elements of a list. It returns nil for nil.
 func convert[P, V any](list []P, f func(*P) V) []V {
 	if list == nil {
 		return nil

@@ -16,23 +16,23 @@ type Verdict struct {
 	// Text is the reason as a sentence, for people.
 	Text string
 	// Until is when the reason ends by itself, by the store's clock: when the job becomes due, or
-	// when the lease of the shard ends. It is zero if that is unknown.
+	// when the lease of the shard ends. It is zero if this time is unknown.
 	Until time.Time
 	// Now is the store's clock when the job was looked up.
 	Now time.Time
-	// Ahead is the number of due jobs of the shard that are ahead, counted up to 1,000.
+	// Ahead is the number of due jobs of the shard that are claimed before this one, at most 1,000.
 	Ahead int
-	// Alone is the id of a job that runs alone and comes first. It is empty if there is no such
-	// job.
+	// Alone is the id of a job that must run alone and runs before this one. It is empty if there
+	// is no such job.
 	Alone string
 	// RunningSince is when the handler of the claimed job began, as its server last announced. It
 	// is zero if no handler runs, if the handler began after the last announcement, or if the job
 	// is not among the [ports.MaxLongest] jobs that the server names.
 	RunningSince time.Time
-	// MaxRetries is the number of retries of the queue's jobs. MaxRunning is the maximum number of
-	// its batches that may run over all servers; 0 means no limit. Busy is the number of its
-	// batches that run. All three are as the servers last announced, and 0 if no server serves the
-	// queue.
+	// MaxRetries is the maximum number of retries of the queue's jobs. MaxRunning is the maximum
+	// number of its batches that may run at once over all servers; 0 means no limit. Busy is the
+	// number of its batches that run. All three are as the servers last announced, and 0 if no
+	// server serves the queue. If servers announce different limits, the largest is used.
 	MaxRetries int
 	MaxRunning int
 	Busy       int
@@ -56,8 +56,8 @@ type Verdict struct {
 	// Found is what the queue holds for the id, without payloads.
 	Found Found
 
-	// leaseOf is the name of the server of the shard's last lease, and busy how many batches of the
-	// queue each server runs.
+	// leaseOf is the name of the server with the shard's last lease. busy lists the servers that
+	// run batches of the queue, with their number.
 	leaseOf string
 	busy    []string
 }
@@ -66,8 +66,9 @@ type Verdict struct {
 const ServersPatience = 2 * time.Second
 
 // Why returns the reason why the job of an id does not run. It reads the job's shard once and the
-// list of servers once. Servers announce what they run, and their limits, at each third of their
-// LeaseTTL. Why reads no payload. Errors are those of [Inspector.Find].
+// list of servers once. Servers announce their running jobs and their limits at each third of their
+// LeaseTTL, so Why may be behind by that time. Why reads no payload. Errors are those of
+// [Inspector.Find].
 func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) {
 	stored, err := ask(i, func(s Store) (ports.Found, error) { return s.Find(ctx, ports.FindRequest{Queue: queue, ID: id}) })
 	if err != nil {
@@ -105,9 +106,9 @@ func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) 
 	return v, nil
 }
 
-// take takes what a running server reports about the queue, about its lanes if it has the shard,
-// and about the claim if there is one. If servers are configured differently, the largest bounds
-// count.
+// take adds the facts that a running server announces: about the queue, about its lanes if it has
+// the shard, and about the claim if there is one. If servers announce different limits, the largest
+// is used.
 func (v *Verdict) take(n *ports.Node, queue string, stored *ports.Found) {
 	if st := &stored.Standing; n.Owner == st.Owner && st.ExpiresAt > st.Now {
 		v.Owner = n.Name
@@ -141,14 +142,14 @@ func (v *Verdict) take(n *ports.Node, queue string, stored *ports.Found) {
 	}
 }
 
-// served notes that a server which served the queue is gone.
+// served notes a server that served the queue and is gone.
 func (v *Verdict) served(n *ports.Node, queue string) {
 	if until := n.ExpiresAt.Time(); slices.Contains(n.Queues, queue) && until.After(v.LastServed) {
 		v.LastServer, v.LastServed = n.Name, until
 	}
 }
 
-// factsOf returns the facts that decide it.
+// factsOf returns the facts that decide the reason.
 func factsOf(stored *ports.Found, served int) facts {
 	st := &stored.Standing
 	f := facts{

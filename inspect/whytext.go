@@ -60,8 +60,8 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 	return "the job is next; the server that has the shard claims it", until
 }
 
-// atLimit describes how many batches run out of those allowed. There may be more: some began under
-// a higher limit, or were counted at different moments.
+// atLimit describes how many batches run and how many may run. More may run than that, because some
+// began under a higher limit, or because servers announced their numbers at different times.
 func (v *Verdict) atLimit() string {
 	if v.Busy > v.MaxRunning {
 		return fmt.Sprintf("%d running, and only %d may run now (MaxRunning)", v.Busy, v.MaxRunning)
@@ -69,7 +69,7 @@ func (v *Verdict) atLimit() string {
 	return fmt.Sprintf("%d of %d running (MaxRunning)", v.Busy, v.MaxRunning)
 }
 
-// held describes what keeps the server that has the shard from claiming more of it.
+// held describes why the server that has the shard claims no more jobs of it.
 func (v *Verdict) held(claimed int) (text string) {
 	o := &v.OwnerFacts
 	switch v.Reason {
@@ -92,7 +92,7 @@ func (v *Verdict) held(claimed int) (text string) {
 	return text
 }
 
-// front describes how much is in front.
+// front describes how many due jobs are in front.
 func (v *Verdict) front() string {
 	if v.Ahead == ports.MaxAhead {
 		return fmt.Sprintf("%d or more due jobs of its shard are in front", v.Ahead)
@@ -106,8 +106,8 @@ func (v *Verdict) taken() string {
 	return fmt.Sprintf("server %s for %v", c.Node, v.Now.Sub(c.Since).Round(time.Millisecond))
 }
 
-// orphaned describes whose lease has ended under which the job was claimed, and since when if that
-// is known.
+// orphaned describes the lease under which the job was claimed: whose it was, and when it expired,
+// if that is known.
 func (v *Verdict) orphaned(st *ports.Standing) string {
 	c := v.Found.Claimed
 	over := "has expired"
@@ -117,7 +117,7 @@ func (v *Verdict) orphaned(st *ports.Standing) string {
 	return fmt.Sprintf("the lease of server %s %s; it claimed the job at %s", c.Node, over, c.Since.UTC().Format(time.RFC3339))
 }
 
-// running describes where the job runs, and since when.
+// running describes which server runs the job, and since when.
 func (v *Verdict) running() string {
 	if v.RunningSince.IsZero() {
 		return v.taken()
@@ -125,7 +125,7 @@ func (v *Verdict) running() string {
 	return fmt.Sprintf("server %s for %v", v.Found.Claimed.Node, v.Now.Sub(v.RunningSince).Round(time.Millisecond))
 }
 
-// failures describes how often the queued job has failed, and out of how many times if that is
+// failures describes how often the queued job has failed, and how often it is retried, if that is
 // known.
 func (v *Verdict) failures() string {
 	if v.MaxRetries == 0 {
@@ -134,7 +134,7 @@ func (v *Verdict) failures() string {
 	return fmt.Sprintf("%d of %d", v.Found.Queued.Retries, v.MaxRetries)
 }
 
-// successor describes which server takes the shard.
+// successor describes which servers may take the shard.
 func (v *Verdict) successor() string {
 	if len(v.Servers) == 0 {
 		return v.nobody()
@@ -142,7 +142,7 @@ func (v *Verdict) successor() string {
 	return fmt.Sprintf("one of %d servers of the queue takes the shard", len(v.Servers))
 }
 
-// nobody describes that no server serves the queue, and which one did.
+// nobody states that no server serves the queue, and names the last one that did.
 func (v *Verdict) nobody() string {
 	text := "no server serves the queue"
 	if len(v.Drains) > 0 {
@@ -154,7 +154,7 @@ func (v *Verdict) nobody() string {
 	return text
 }
 
-// unowned describes since when no server has the shard, if that is known.
+// unowned describes how long no server has had the shard, if that is known.
 func (v *Verdict) unowned(st *ports.Standing) string {
 	if st.Owner == "" {
 		return ""
@@ -162,7 +162,7 @@ func (v *Verdict) unowned(st *ports.Standing) string {
 	return fmt.Sprintf(" since the lease of %s ended %v ago", cmp.Or(v.leaseOf, st.Owner), v.Now.Sub(st.ExpiresAt.Time()).Round(time.Millisecond))
 }
 
-// most is how many servers a text names.
+// most is the maximum number of servers that a text names.
 const most = 5
 
 // someOf lists the first few of several.
@@ -173,7 +173,7 @@ func someOf(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// due returns in how long the queued job may run.
+// due returns the time until the queued job may run.
 func (v *Verdict) due() time.Duration {
 	return v.Found.Queued.PerformAt.Sub(v.Now).Round(time.Millisecond)
 }
