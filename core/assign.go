@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// maxWeight is the most that a member weighs, so that sums and products stay in 64 bits.
+// maxWeight is the maximum weight of a member, so that sums and products fit into 64 bits.
 const maxWeight = 1 << 30
 
-// member is a server, as the assignment of a queue's shards sees it.
+// member is a server to which assign deals shards.
 type member struct {
 	// ID distinguishes the members. No two members have the same ID.
 	ID string
@@ -19,18 +19,19 @@ type member struct {
 	Weight int
 }
 
-// assign deals the shards of a queue among members: element i is the position in members of
-// the one that works shard i. It returns nil if there are no members.
+// assign deals the shards of a queue to members. Element i of the result is the position in members
+// of the member that gets shard i. The result is nil if there are no members.
 //
-// The exact share of a member is shards * Weight / sum of all weights. Each gets that, rounded
-// down or up. The result depends on the arguments alone, on no platform, and not on the
-// order of members, so nodes that know the same members agree. When a member comes or goes, most
-// of the others keep what they have. The members that get one shard more differ between queues.
+// The exact share of a member is shards * Weight / sum of all weights. Each member gets its share,
+// rounded down or up. The result depends only on the arguments, and not on the platform or the
+// order of members, so servers that know the same members agree. When a member comes or goes, the
+// others keep most of their shards. The members whose share is rounded up differ between queues.
 //
-// Each pair of a shard and a member has a rank, by a hash of both and the weight. In order of
-// rank, a pair's shard goes to its member, if the shard is still free and the member has room. The
-// time that takes grows with shards * members: 16,384 shards and 100 members take some 12 ms
-// of a processor. testdata/assign.json spells the rank out, for other implementations.
+// Each pair of a shard and a member has a rank, which depends on a hash of both and on the weight.
+// In order of rank, the shard of a pair goes to the member of the pair, if the shard is still free
+// and the member has room. The time grows with shards * members: 16,384 shards and 100 members take
+// about 12 ms of processor time. testdata/assign.json describes the rank in detail, for other
+// implementations.
 func assign(queue string, shards int, members []member) []int {
 	if len(members) == 0 {
 		return nil
@@ -57,26 +58,26 @@ func assign(queue string, shards int, members []member) []int {
 
 // hand is a member and its dealt shards.
 type hand struct {
-	position int // in the caller's list
+	position int // in the list of assign's caller
 	weight   uint64
 	seed     uint64
 	share    int  // exact share, rounded down
 	fraction bool // the exact share is more than that
-	dealt    int
+	dealt    int  // shards that it has so far
 }
 
-// choice is the member of best rank that has room for a shard.
+// choice is the member with the best rank for a shard among those that have room.
 type choice struct {
 	rank uint64
 	hand int
 }
 
-// deal is the state of one assign.
+// deal is the state of one call of assign.
 type deal struct {
 	hands []hand // in order of ID
-	extra int    // how many members may still get a shard more than their share rounded down
+	extra int    // number of members that may still get one shard more than their share rounded down
 	best  []choice
-	order indexHeap // the shards that nobody has, that of best rank first
+	order indexHeap // the shards that no member has yet, the one with the best rank first
 }
 
 func newDeal(queue string, shards int, members []member) *deal {
@@ -100,7 +101,8 @@ func newDeal(queue string, shards int, members []member) *deal {
 	return d
 }
 
-// choose finds the member of best rank that has room for the shard; of equals, that of least ID.
+// choose finds the member with the best rank for the shard among those that have room. Of members
+// with equal rank it takes the one with the smallest ID.
 func (d *deal) choose(shard int) {
 	best := choice{hand: -1}
 	for i := range d.hands {
@@ -115,7 +117,7 @@ func (d *deal) choose(shard int) {
 	d.best[shard] = best
 }
 
-// hasRoom reports whether the member may get one more shard. Once false, it stays so.
+// hasRoom reports whether the member may get one more shard. Once it is false, it stays false.
 func (d *deal) hasRoom(h *hand) bool {
 	return h.dealt < h.share || h.dealt == h.share && h.fraction && d.extra > 0
 }
@@ -128,27 +130,28 @@ func (d *deal) give(h *hand) {
 	h.dealt++
 }
 
-// golden is by how much the state of SplitMix64 grows with each number.
+// golden is the increment of the state of SplitMix64 for each number.
 const golden = 0x9e3779b97f4a7c15
 
-// seedOf returns where the numbers of a member begin.
+// seedOf returns the seed of SplitMix64 for a member.
 func seedOf(queue, id string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(queue + "\x00" + id)) // never fails
 	return mix(h.Sum64())
 }
 
-// mix is the finalizer of SplitMix64: each bit of z changes half of the result's.
+// mix is the finalizer of SplitMix64: each bit of z changes about half of the bits of the result.
 func mix(z uint64) uint64 {
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return z ^ z>>31
 }
 
-// rank returns how the member stands to the shard, 0 best: -log2(u) / weight, where u is
-// number shard of SplitMix64 from the member's seed, as a fraction of 1. So a member of twice the
-// weight is best for about twice as many shards. The logarithm is in units of 2^-57 and straight
-// between powers of 2: near enough, and the same on all platforms.
+// rank returns the rank of the member for the shard; 0 is the best. It is -log2(u) / weight, where
+// u is the number at position shard of SplitMix64 from the member's seed, as a fraction of 1. So a
+// member with twice the weight has the best rank for about twice as many shards. The logarithm is
+// in units of 2^-57 and linear between powers of 2. That is exact enough, and the same on all
+// platforms.
 func (h *hand) rank(shard int) uint64 {
 	u := mix(h.seed+uint64(shard+1)*golden) | 1
 	zeros := bits.LeadingZeros64(u)

@@ -23,7 +23,7 @@ func (c *cluster) join() {
 	c.members = append(c.members, core.Member{ID: fmt.Sprintf("%016x", c.random.Uint64()), Weight: 1 + c.random.IntN(c.most)})
 }
 
-// step has one node join or leave, such that there are 2 to 12.
+// step lets one node join or leave. There are always 2 to 12 nodes.
 func (c *cluster) step() {
 	if n := len(c.members); n == 2 || n < 12 && c.random.IntN(2) == 0 {
 		c.join()
@@ -33,8 +33,9 @@ func (c *cluster) step() {
 	}
 }
 
-// assign deals a queue's shards anew. It returns how many moved, and how many had to. It fails
-// the test if a member has not its exact share, rounded down or up.
+// assign deals a queue's shards anew. It returns the number of shards that moved, and the smallest
+// number that had to move. It fails the test if a member does not have its exact share, rounded
+// down or up.
 func (c *cluster) assign(queue string, shards int) (moved, least int) {
 	owners := core.Assign(queue, shards, c.members)
 	want := sharesOf(shards, c.members)
@@ -57,10 +58,10 @@ func (c *cluster) assign(queue string, shards int) (moved, least int) {
 	return moved, leastMoves(before, c.members, want)
 }
 
-// leastMoves returns how many shards must move from these owners for members to have their shares,
-// if one could choose which, and who of those with a fraction gets a shard more: all but those
-// that can stay. A member can keep its share rounded down, and as many of those that have more by
-// now can keep one more as members may have one more.
+// leastMoves returns the smallest number of shards that must move from these owners so that the
+// members have their shares. It assumes that the shards to move, and the members whose share is
+// rounded up, can be chosen freely. Each member keeps at most its share rounded down. Of the
+// members that have more now, some keep one more: as many as may have a share rounded up.
 func leastMoves(before []string, members []core.Member, s shares) int {
 	had := map[string]int{}
 	for _, id := range before {
@@ -76,11 +77,11 @@ func leastMoves(before []string, members []core.Member, s shares) int {
 	return len(before) - stay - min(more, s.extra)
 }
 
-// TestFewShardsMove has nodes join and leave thousands of times. All shards that move in all steps
-// are compared with the least possible of each step, from what the step before has left. Who could
-// remember would need no more; but nodes agree without a word by what they see now, so a newcomer
-// must get shards by chance that it had no need of. Where most nodes have one shard or none, that
-// is a greater part.
+// TestFewShardsMove lets nodes join and leave thousands of times. It compares the number of shards
+// that move in all steps with the sum of the smallest numbers that had to move in each step. An
+// assignment that remembers the last one would need no more moves. But nodes agree only by the list
+// that they see now, so some shards move without need. That is a greater part if most nodes have
+// one shard or no shard.
 func TestFewShardsMove(t *testing.T) {
 	steps := tier.Count(4000, 10_000)
 	for _, tt := range []struct {

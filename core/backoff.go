@@ -6,16 +6,17 @@ import (
 	"time"
 )
 
-// Backoff returns the wait before retry number retryCount, which is 0 for the first retry. The
-// jitter is a whole number from 0 to BackoffJitter-1, drawn by the caller. A Backoff must be safe
-// for concurrent use. A negative wait counts as 0.
+// Backoff returns the wait before retry number retryCount, which is 0 for the first retry. jitter
+// is a random number from 0 to BackoffJitter-1, drawn by the caller. A Backoff must be safe for
+// concurrent use. A negative wait counts as 0.
 type Backoff func(retryCount, jitter int) time.Duration
 
-// BackoffJitter is the number of values of a jitter.
+// BackoffJitter is the number of possible values of jitter.
 const BackoffJitter = 30
 
-// DefaultBackoff returns n^4 + 15 + r*(n+1) seconds for retry n and jitter r (docs/rules.md 3):
-// seconds at first, about 20 days in all for 25 retries.
+// DefaultBackoff returns n^4 + 15 + r*(n+1) seconds for retry n and jitter r (docs/rules.md 3). The
+// first waits are some seconds long, and 25 retries take about 20 days in total. A retryCount below
+// 0 counts as 0.
 func DefaultBackoff(retryCount, jitter int) time.Duration {
 	n := float64(max(retryCount, 0))
 	seconds := n*n*n*n + 15 + float64(jitter)*(n+1)
@@ -25,8 +26,8 @@ func DefaultBackoff(retryCount, jitter int) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// Wait returns how long a job waits before retry number retryCount, by the policy's
-// [Backoff].
+// Wait returns how long a job waits before retry number retryCount, by the policy's [Backoff] or,
+// if that is nil, by [DefaultBackoff]. It is never negative.
 func (p RetryPolicy) Wait(retryCount, jitter int) time.Duration {
 	if p.Backoff == nil {
 		return DefaultBackoff(retryCount, jitter)

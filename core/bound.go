@@ -1,19 +1,19 @@
 package core
 
-// MaxStepBytes is the maximum number of bytes of payload that one call on a shard claims, hands
-// over or moves. The first payload of a call is always taken, however large it is.
+// MaxStepBytes is the maximum number of bytes of Data that one call on a shard claims, hands over
+// or moves. The first payload of a call is always within this limit, however large it is.
 const MaxStepBytes = 8 << 20
 
-// Bound is what one call may still hand over or move: MaxTurnPayloads payloads and MaxStepBytes of
-// their Data, and always the first payload. The zero value is the Bound of a call that has taken no
-// payload.
+// Bound counts the payloads that one call hands over or moves: at most MaxTurnPayloads payloads and
+// MaxStepBytes of their Data, but always the first payload. The zero value has counted no payload.
 type Bound struct {
 	payloads, bytes int
 	full            bool
 }
 
-// Take counts and returns how many of an entry's ordered payloads fit, lowest first. After an entry
-// that does not fit as a whole, nothing else fits. The very first payload of the call always fits.
+// Take returns how many of an entry's ordered payloads fit, lowest first, and counts them. After an
+// entry that does not fit as a whole, nothing else fits. The very first payload of the call always
+// fits.
 func (b *Bound) Take(payloads []Payload) int {
 	n := 0
 	for n < len(payloads) && b.fits(1, len(payloads[n].Data)) {
@@ -24,11 +24,12 @@ func (b *Bound) Take(payloads []Payload) int {
 	return n
 }
 
-// Full reports whether an entry did not fit, so that nothing else fits.
+// Full reports whether an entry did not fit. After that nothing else fits.
 func (b *Bound) Full() bool { return b.full }
 
 // TakeWhole reports whether all payloads of the lists fit together, and counts them if they do.
-// After lists that do not fit, nothing else fits. The first lists of a call always fit.
+// After lists that do not fit, nothing else fits. If no payload was counted before, the lists
+// always fit.
 func (b *Bound) TakeWhole(lists ...[]Payload) bool {
 	n, bytes := 0, 0
 	for _, payloads := range lists {

@@ -51,8 +51,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// The payloads that a turn hands over reduce what it may claim, and then its first payload is no
-// exception.
+// The payloads that a turn hands over reduce the budget of its claims. Then the first claimed
+// payload is no exception.
 func TestABudgetCarriesWhatATurnHandsOver(t *testing.T) {
 	handedOver := func(payloads, size int) []core.Claim {
 		return []core.Claim{{Job: core.Job{Payloads: jobs(1, payloads, size)[0]}}}

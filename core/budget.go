@@ -1,33 +1,35 @@
 package core
 
-// Limits of one claim. A store treats larger requests as if they were at the limit.
+// Limits of one turn. If a request asks for more, a store claims as if it asked for the limit.
 const (
 	// MaxTurnJobs is the maximum number of jobs that one turn claims or settles.
 	MaxTurnJobs = 256
 	// MaxTurnPayloads is the maximum number of payloads that one turn claims, and the default. It
-	// is also the maximum that one call on a shard hands over or moves.
+	// is also the maximum number of payloads that one call on a shard hands over or moves.
 	MaxTurnPayloads = 1000
-	// DefaultTurnBytes is the default limit of the bytes of payload that a turn claims.
+	// DefaultTurnBytes is the default maximum of the bytes of Data that a turn claims.
 	DefaultTurnBytes = 4 << 20
 )
 
-// Budget is what one turn may still claim (docs/rules.md 1). Set the fields, then call Take for the
-// due jobs one after another. The zero value claims no job.
+// Budget limits the claims of one turn (docs/rules.md 1). Set the fields, then call Take for the
+// due jobs one after another. The zero value allows no claim.
 type Budget struct {
-	// Jobs is the number of jobs that may be claimed, at most MaxTurnJobs.
+	// Jobs is the maximum number of jobs to claim. Values above MaxTurnJobs mean MaxTurnJobs.
 	Jobs int
-	// PerJob is the number of payloads of one job that may be claimed. 0 means MaxTurnPayloads.
+	// PerJob is the maximum number of payloads to claim of one job. A value below 1 means
+	// MaxTurnPayloads.
 	PerJob int
-	// Bytes is the number of bytes of payload that may be claimed over all jobs, at most
-	// MaxStepBytes. 0 means DefaultTurnBytes. The very first payload is always taken.
+	// Bytes is the maximum number of bytes of Data to claim over all jobs. Values above
+	// MaxStepBytes mean MaxStepBytes, a value below 1 means DefaultTurnBytes. The very first
+	// payload is always claimed, unless Carry has counted a payload.
 	Bytes int
 
 	jobs, payloads, bytes int
 	cut                   bool
 }
 
-// Carry counts the payloads that the turn hands over in addition to its claims. The budget for
-// claims shrinks by them.
+// Carry counts the payloads that the turn hands over in addition to its claims. The turn may claim
+// fewer payloads and bytes by that number. Call Carry before Take.
 func (b *Budget) Carry(claims []Claim) {
 	for i := range claims {
 		b.payloads += len(claims[i].Payloads)
@@ -40,9 +42,9 @@ func (b *Budget) Open() bool {
 	return !b.cut && b.jobs < min(b.Jobs, MaxTurnJobs)
 }
 
-// Take returns how many of the next job's ordered payloads are claimed, lowest first. 0 leaves the
-// job queued. Fewer than all split the job. After either, nothing else fits. If the budget is not
-// Open, Take returns 0.
+// Take returns how many of the next job's ordered payloads are claimed, lowest first. If the result
+// is 0, the job stays queued. If it is less than all, the rest of the payloads stays queued. In
+// both cases nothing else fits after that. If the budget is not Open, Take returns 0.
 func (b *Budget) Take(payloads []Payload) int {
 	if !b.Open() {
 		return 0
@@ -60,8 +62,8 @@ func (b *Budget) Take(payloads []Payload) int {
 	return n
 }
 
-// fits reports whether a payload of size bytes may be claimed after n others of the
-// same job.
+// fits reports whether a payload of size bytes may be claimed after n other payloads of the same
+// job.
 func (b *Budget) fits(n, size int) bool {
 	if b.payloads == 0 {
 		return true

@@ -30,7 +30,7 @@ func jobs(count, payloads, size int) [][]core.Payload {
 	return list
 }
 
-// claim offers due jobs as a store does and lists how much of each is claimed.
+// claim offers due jobs as a store does, and returns the number of claimed payloads of each.
 func claim(b core.Budget, due [][]core.Payload) []int {
 	var claimed []int
 	for _, payloads := range due {
@@ -113,8 +113,8 @@ func TestClosedBudgetGivesNothing(t *testing.T) {
 	}
 }
 
-// budgetHolds offers any jobs to any budget and checks the result against the rule: nothing over a
-// limit but the very first payload, and no room left unused.
+// budgetHolds offers any jobs to any budget and checks the result by the rule: no payload except
+// the very first exceeds a limit, and no room is left unused.
 func budgetHolds(t *rapid.T) {
 	b := core.Budget{
 		Jobs:   rapid.IntRange(-1, 300).Draw(t, "jobs"),
@@ -160,7 +160,7 @@ func budgetHolds(t *rapid.T) {
 	}
 }
 
-// left is the first due payload that was not claimed, of a cut job or the next.
+// left is the first due payload that was not claimed: that of a split job or of the next job.
 func left(due [][]core.Payload, claimed []int) (next *core.Payload, of string) {
 	if n := len(claimed); n > 0 && claimed[n-1] < len(due[n-1]) {
 		return &due[n-1][claimed[n-1]], "cut"

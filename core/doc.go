@@ -17,8 +17,8 @@
 // # For all functions
 //
 // No function does I/O, starts a goroutine, reads a clock or draws a random number: time and jitter
-// are arguments. Functions without a receiver are safe for concurrent use. Values are not, unless
-// their comment promises it.
+// are arguments. Functions without a receiver are safe for concurrent use. Methods that change
+// their receiver are not, unless a comment promises it.
 //
 // The rules are written in docs/rules.md; a comment that names "docs/rules.md 2" means its section
 // 2. The directory testdata has worked cases of the rules, as data.

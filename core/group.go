@@ -10,17 +10,18 @@ import (
 const (
 	// MaxGroupBytes is the maximum size of a group's name in bytes.
 	MaxGroupBytes = 64
-	// MaxGroups is the number of groups that a shard distinguishes. Dead letters of further groups
-	// belong to OtherGroup.
+	// MaxGroups is the maximum number of groups of a shard, apart from OtherGroup. Dead letters of
+	// further groups belong to OtherGroup.
 	MaxGroups = 1000
 )
 
 // Groups that are not named after an error.
 const (
-	// OtherGroup is the group of dead letters without a group of their own, because none was given,
-	// or because their shard already had MaxGroups groups.
+	// OtherGroup is the group of dead letters without a group of their own, because no name was
+	// given, or because their shard already had MaxGroups groups.
 	OtherGroup = "other"
-	// RecoveredGroup is the group of jobs that were recovered too often (docs/rules.md 4).
+	// RecoveredGroup is the group of dead letters of jobs that were recovered too often
+	// (docs/rules.md 4).
 	RecoveredGroup = "recovered too often"
 )
 
@@ -48,18 +49,18 @@ type Group struct {
 	Name string
 	// Count is the number of dead letters, at least one.
 	Count int64
-	// First is the earliest instant of a burial since the group was empty, and Last is the latest.
-	// The clock may have stepped back between them. Dead letters that were revived or purged since
-	// count for both. An edit counts for neither. An imported dead letter counts as buried at its
-	// ChangedAt.
+	// First is the earliest instant of a burial since the group was last empty, and Last is the
+	// latest. The clock may have stepped back between the burials. Burials of dead letters that
+	// were revived or purged since count too. An edit does not count. An imported dead letter
+	// counts as buried at its ChangedAt.
 	First, Last Instant
 }
 
 // Groups counts the dead letters of a shard by group. The zero value has no group.
 //
-// A store counts the changes of one call together. A group that becomes empty stays until
-// [Groups.Tidy], which the store calls at the end of the call, so the order of the changes within a
-// call does not matter.
+// A store counts the changes of one call together: a group that becomes empty stays until the store
+// calls [Groups.Tidy] at the end of the call. So the order of the changes within a call does not
+// matter.
 type Groups struct {
 	byName map[string]*Group
 	// empty are names of groups that may be without a dead letter.
@@ -67,9 +68,9 @@ type Groups struct {
 }
 
 // Bury counts a burial at an instant, which may be earlier than that of other burials. It moves the
-// dead letter from the group that it had, "" if it is new, to the named group. If the shard has no
-// such group and [MaxGroups] others, it moves it to [OtherGroup]. Bury returns the name of the
-// group that the dead letter is in now.
+// dead letter from the group had, or "" if the dead letter is new, to the named group. If the shard
+// has no such group and already has [MaxGroups] groups, Bury moves the dead letter to [OtherGroup].
+// Bury returns the name of the group that the dead letter is in now.
 func (g *Groups) Bury(had, name string, at Instant) (entered string) {
 	if g.byName[name] == nil && len(g.byName) >= MaxGroups {
 		name = OtherGroup
@@ -94,7 +95,7 @@ func (g *Groups) enter(name string, at Instant) {
 	group.First, group.Last = min(group.First, at), max(group.Last, at)
 }
 
-// Leave removes a dead letter from its group.
+// Leave removes a dead letter from its group, whose name [Groups.Bury] returned.
 func (g *Groups) Leave(name string) {
 	group := g.byName[name]
 	if group.Count--; group.Count == 0 {
@@ -102,7 +103,7 @@ func (g *Groups) Leave(name string) {
 	}
 }
 
-// Tidy ends a call: it removes groups without a dead letter.
+// Tidy removes the groups without a dead letter, at the end of a store's call.
 func (g *Groups) Tidy() {
 	for _, name := range g.empty {
 		if group := g.byName[name]; group != nil && group.Count == 0 {

@@ -5,8 +5,9 @@ import (
 	"iter"
 )
 
-// headScheduler is a [Scheduler] that gets the heads that change, as all of this package do.
-// HeadScheduler of package internal/dispatch has the same methods and documents them.
+// headScheduler is a [Scheduler] that gets only the heads that change. All schedulers of this
+// package are headSchedulers. HeadScheduler of package internal/dispatch has the same methods and
+// documents them.
 type headScheduler interface {
 	Scheduler
 	SetHead(index int, h Head)
@@ -15,21 +16,22 @@ type headScheduler interface {
 	Charge(index, n int)
 }
 
-// headQueue is the common part of the built-in schedulers. It has the heads of all shards, those
-// that are due in the scheduler's order, the others by time. A shard that was taken is in neither
-// until its head is set again.
+// headQueue is the common part of the built-in schedulers. It has the heads of all shards: ready
+// has the shards that were found due, in the scheduler's order, and waiting has the others, by
+// time. A shard that was taken is in neither until its head is set again.
 type headQueue struct {
 	heads   []Head
 	waiting indexHeap
 	ready   indexHeap
-	// chosen is the number of the choice by which each shard was taken last, of choices so far.
+	// chosen has, for each shard, the number of the choice by which it was taken last. choices is
+	// the number of choices so far.
 	chosen  []int64
 	choices int64
 }
 
-// init makes the queue one for that many shards; no shard has a head yet. compare returns a
-// negative number if shard a comes before b among those that are due, and 0 if the one that was
-// taken longer ago does.
+// init prepares the queue for the given number of shards, which have no head yet. compare orders
+// the due shards: it returns a negative number if shard a comes before b. If it returns 0, the
+// shard that was taken longer ago comes first.
 func (q *headQueue) init(shards int, compare func(a, b int) int) {
 	q.heads = make([]Head, shards)
 	q.chosen = make([]int64, shards)
@@ -51,7 +53,8 @@ func (q *headQueue) SetHead(index int, h Head) {
 	}
 }
 
-// due moves the shards that are due at now from waiting to the loop, which calls ready.put.
+// due removes the shards that are due at now from waiting and yields them to the caller's loop,
+// which calls ready.put.
 func (q *headQueue) due(now Instant) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i := q.waiting.first(); i >= 0 && q.heads[i].Due <= now; i = q.waiting.first() {
@@ -63,7 +66,7 @@ func (q *headQueue) due(now Instant) iter.Seq[int] {
 	}
 }
 
-// take removes the first shard that is ready, and returns it, or -1 if none is.
+// take removes the first shard from ready and returns it. It returns -1 if ready is empty.
 func (q *headQueue) take() int {
 	i := q.ready.first()
 	if i < 0 {
@@ -83,7 +86,7 @@ func (q *headQueue) NextDue() Head {
 	return Head{}
 }
 
-// knows reports whether SetHead with that head would change nothing for a choice at now.
+// knows reports whether a call of SetHead with this head would change nothing for a choice at now.
 func (q *headQueue) knows(index int, h Head, now Instant) bool {
 	if h != q.heads[index] {
 		return false

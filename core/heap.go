@@ -1,10 +1,12 @@
 package core
 
-// indexHeap is a binary heap of numbers from 0, each in it at most once. The result of less for
-// two numbers may change only while neither of them is in the heap, or before fix is called.
+// indexHeap is a binary heap of the numbers below a limit. Each number is in it at most once. If
+// the result of less changes for a number in the heap, call fix for that number before any other
+// method.
 type indexHeap struct {
 	less func(a, b int) bool
-	// items is the heap, and place is where in it each number is, or -1.
+	// items is the heap. place has, for each number, its position in items, or -1 if the number is
+	// not in the heap.
 	items []int
 	place []int
 }
@@ -36,7 +38,7 @@ func (h *indexHeap) put(number int) {
 	h.up(len(h.items) - 1)
 }
 
-// remove takes the number out, if it is in the heap.
+// remove removes the number, if it is in the heap.
 func (h *indexHeap) remove(number int) {
 	at := h.place[number]
 	if at < 0 {

@@ -10,8 +10,8 @@ import (
 const HistogramBuckets = 64
 
 // Histogram counts durations in logarithmic buckets, two per octave, from under 16 µs to over 9
-// hours. Within that range a quantile is never too small. Above 16 µs it is too large by at most
-// half. The zero value is empty.
+// hours. Within that range a quantile is never too small. From 16 µs on it is too large by at most
+// half of the true value. The zero value is empty.
 type Histogram [HistogramBuckets]uint64
 
 // smallest is the exponent of the first bucket's bound: 2^4 µs.
@@ -28,8 +28,9 @@ func bucketOf(d time.Duration) int {
 	return min(1+2*(octave-smallest)+half, HistogramBuckets-1)
 }
 
-// BucketBounds returns the durations that a bucket counts: from inclusive, to exclusive.
-// The last bucket has no end; its to is the largest duration.
+// BucketBounds returns the bounds of the durations that a bucket counts: from is inclusive, to is
+// exclusive. The last bucket has no end; its to is the largest duration. A number below 0 means the
+// first bucket, and a number above the last one means the last bucket.
 func BucketBounds(bucket int) (from, to time.Duration) {
 	if bucket >= HistogramBuckets-1 {
 		return bucketStart(HistogramBuckets - 1), 1<<63 - 1
@@ -64,9 +65,9 @@ func (h *Histogram) Count() uint64 {
 	return n
 }
 
-// Quantile returns a duration that at least the share q of the counted durations does not exceed:
-// the end of the bucket that has the quantile, or the start of the last bucket. q is limited to 0 …
-// 1; 0 returns the quantile of the smallest duration. An empty histogram returns 0.
+// Quantile returns the quantile q of the counted durations, rounded up: the end of the bucket that
+// has the quantile. If that is the last bucket, Quantile returns its start. q is limited to 0 … 1;
+// 0 stands for the smallest duration. For an empty histogram Quantile returns 0.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	total := h.Count()
 	if total == 0 {

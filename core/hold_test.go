@@ -62,8 +62,8 @@ func TestExpeditedAndWithoutFirst(t *testing.T) {
 	}
 }
 
-// A returning job's state wins, so an import or a late push can't hold it; a held one that returns
-// holds what is queued.
+// The state of a returning job stays, so an import or a late push can't hold it. If the returning
+// job is held, the queued job becomes held.
 func TestReturningJobsDecideWhetherTheJobIsHeld(t *testing.T) {
 	held := core.State{PerformAt: core.MaxInstant, RetryCount: 2, FirstPush: 5}
 	other := core.State{PerformAt: now, RetryCount: 0, FirstPush: 5}

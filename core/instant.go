@@ -9,14 +9,15 @@ import (
 // (docs/rules.md 1, PerformAt). The zero value is the epoch itself.
 type Instant int64
 
-// MaxInstant is the latest instant a store can hold: 2^53 µs, the year 2255.
-// Up to it a float64, and so a Redis score, is exact.
+// MaxInstant is the latest instant that a store can hold: 2^53 µs, in the year 2255. All whole
+// numbers up to it are exact as a float64, and so as a score of Redis.
 const MaxInstant Instant = 1 << 53
 
 // Forever is the shortest delay that leads to [MaxInstant] from any instant.
 const Forever = time.Duration(MaxInstant) * time.Microsecond
 
-// InstantOf returns t in whole microseconds, limited to the range of an [Instant].
+// InstantOf returns t as an [Instant], limited to its range. Fractions of a microsecond are
+// dropped.
 func InstantOf(t time.Time) Instant {
 	switch seconds := t.Unix(); { // far outside the range, UnixMicro overflows
 	case seconds < 0:
@@ -33,8 +34,8 @@ func (t Instant) Add(d time.Duration) Instant {
 	return clamp(int64(t) + d.Microseconds())
 }
 
-// Sub returns the duration from u to t. It can't overflow within the range of an
-// Instant.
+// Sub returns the duration from u to t. It is negative if t is before u. It can't overflow within
+// the range of an Instant.
 func (t Instant) Sub(u Instant) time.Duration {
 	return time.Duration(t-u) * time.Microsecond
 }
@@ -70,13 +71,13 @@ func At(t Instant) When { return When{at: t, fixed: true} }
 // d is before it.
 func In(d time.Duration) When { return When{in: d} }
 
-// MinUrgency and MaxUrgency are the limits of [Urgent].
+// MinUrgency and MaxUrgency are the limits of the duration of [Urgent].
 const (
 	MinUrgency = time.Millisecond
 	MaxUrgency = 24 * time.Hour
 )
 
-// Urgent returns the [When] that is d before the store's now, of an entry that merges by
+// Urgent returns the [When] that is d before the store's now. An entry with it merges by
 // [Earliest], whatever the rule of its push is (docs/rules.md 2). So its job is claimed before the
 // jobs of its shard that became due up to d earlier. Validation refuses a d outside [MinUrgency] …
 // [MaxUrgency].
@@ -85,7 +86,7 @@ func Urgent(d time.Duration) When { return When{in: -d, urgent: true} }
 // Urgent reports whether w was made by [Urgent].
 func (w When) Urgent() bool { return w.urgent }
 
-// Rule returns the rule by which an entry with this time merges, if its push carries rule.
+// Rule returns the rule by which an entry with this time merges if its push carries the given rule.
 func (w When) Rule(rule PushRule) PushRule {
 	if w.urgent {
 		return PushRule{Kind: Earliest}
@@ -93,13 +94,14 @@ func (w When) Rule(rule PushRule) PushRule {
 	return rule
 }
 
-// Fixed returns the instant of a When made by [At]; ok is false for others.
+// Fixed returns the instant of a When that was made by [At]. ok is false for any other When.
 func (w When) Fixed() (t Instant, ok bool) { return w.at, w.fixed }
 
-// Delay returns the delay from the store's now. It is 0 if w is Fixed.
+// Delay returns the delay from the store's now. It is 0 if w was made by [At], and negative if w
+// was made by [Urgent].
 func (w When) Delay() time.Duration { return w.in }
 
-// Resolve returns the instant of w if the store's clock is at now.
+// Resolve returns the instant of w, given the store's now.
 func (w When) Resolve(now Instant) Instant {
 	if w.fixed {
 		return w.at
@@ -107,7 +109,7 @@ func (w When) Resolve(now Instant) Instant {
 	return now.Add(w.in)
 }
 
-// validate returns [ErrInvalidTime] for an instant or an urgency outside the limits.
+// validate returns [ErrInvalidTime] for an instant or an urgency out of range.
 func (w When) validate() error {
 	if w.fixed && (w.at < 0 || w.at > MaxInstant) {
 		return fmt.Errorf("%w: %v; a job can run at times from %v to %v", ErrInvalidTime,

@@ -5,32 +5,33 @@ import "slices"
 // FreshRetryCount is the RetryCount of a job that has not failed (docs/rules.md 1).
 const FreshRetryCount = -1
 
-// State is a job without its id and payloads: the fields that the merge rules decide.
+// State is a job without its id and payloads. docs/rules.md 2 describes how the fields merge.
 type State struct {
 	// PerformAt is when the job may run, by the store's clock.
 	PerformAt Instant
-	// RetryCount is FreshRetryCount for a fresh job and 0 after the first failure. It counts the
-	// planned retries, not the executed ones.
+	// RetryCount is FreshRetryCount for a fresh job and 0 after the first failure. It counts
+	// planned retries, not executed ones, and belongs to the job's first payload.
 	RetryCount int
-	// Recoveries is the number of times that the job was recovered from a dead owner since it was
-	// last settled.
+	// Recoveries is the number of counted recoveries of the job from dead owners, as
+	// [RetryPolicy.Recover] counts them, since it last ended. If the job is put back untouched, the
+	// number stays.
 	Recoveries int
 	// FirstPush is the time of the oldest push that merged into the job.
 	FirstPush Instant
-	// Error is the text of the last failure, at most MaxErrorBytes, kept until
-	// the job succeeds.
+	// Error is the text of the last failure, at most MaxErrorBytes. It is kept until the job
+	// succeeds, awaits a push, or is revived from the morgue.
 	Error string
 }
 
-// Fresh reports whether the job has not failed since it was last fresh.
+// Fresh reports whether no failure counts for the job: RetryCount is FreshRetryCount.
 func (s State) Fresh() bool { return s.RetryCount < 0 }
 
 // WaitsFrom returns the instant from which the job waits for a server: PerformAt, or FirstPush if
 // that is later, as it is for an urgent job (docs/rules.md 6).
 func (s State) WaitsFrom() Instant { return max(s.PerformAt, s.FirstPush) }
 
-// Held reports whether the job is held: it has failed and its time is [MaxInstant], so it never
-// runs by itself (docs/rules.md 3).
+// Held reports whether the job is held: it has failed and its PerformAt is [MaxInstant], so it
+// never runs by itself (docs/rules.md 3).
 func (s State) Held() bool { return !s.Fresh() && s.PerformAt == MaxInstant }
 
 // Expedited returns the state of a queued job after an operator made it due. ok is false if the job
@@ -46,9 +47,9 @@ func (s State) Expedited(now Instant) (due State, ok bool) {
 	return s, true
 }
 
-// WithoutFirst returns the state of a queued job after an operator has removed its first payload.
-// A job that has failed becomes fresh and due, without Recoveries, since these and its time belong
-// to that payload. A fresh job does not change.
+// WithoutFirst returns the state of a queued job after an operator has removed its first payload. A
+// job that has failed becomes fresh and due, and its Recoveries become 0, since its retries, its
+// time and its recoveries belong to that payload. A fresh job does not change.
 func (s State) WithoutFirst(now Instant) State {
 	if !s.Fresh() {
 		s.RetryCount, s.Recoveries, s.PerformAt = FreshRetryCount, 0, min(s.PerformAt, now)
@@ -56,16 +57,16 @@ func (s State) WithoutFirst(now Instant) State {
 	return s
 }
 
-// Rest returns the state of the payloads that stay queued when the first payloads of a job are
-// claimed without them. It is fresh, since RetryCount belongs to the job's first payload, and keeps
-// all other fields (docs/rules.md 1).
+// Rest returns the state of the payloads that stay queued if only the first payloads of a job are
+// claimed. It is fresh, since RetryCount belongs to the job's first payload. All other fields stay
+// the same (docs/rules.md 1).
 func (s State) Rest() State {
 	s.RetryCount = FreshRetryCount
 	return s
 }
 
-// AloneRecoveries is the number of Recoveries from which on a job is claimed only when no other job
-// of its shard is claimed, and alone (docs/rules.md 4).
+// AloneRecoveries is a number of Recoveries. A job with this number or more is claimed alone, and
+// only when no other job of its shard is claimed (docs/rules.md 4).
 const AloneRecoveries = 2
 
 // Alone reports whether the job must be claimed alone in its shard.
@@ -86,12 +87,13 @@ type Job struct {
 type Receipt struct {
 	// Token is the fencing token of the lease.
 	Token int64
-	// Number is the number of the turn within the lease, below 2^40. After payloads of the claim
-	// were settled by themselves, it has their number in the higher bits; see [Receipt.NextPart].
+	// Number is the number of the turn within the lease, below 2^40. The bits above that count the
+	// payloads of the claim that were settled by themselves; see [Receipt.NextPart].
 	Number int64
 }
 
-// partBits is how many bits of a Receipt's Number count turns. The bits above them count parts.
+// partBits is the number of bits of a Receipt's Number that count turns. The bits above them count
+// parts.
 const partBits = 40
 
 // NextPart returns the receipt that a claim has after one of its payloads was settled by itself,
@@ -101,10 +103,10 @@ func (r Receipt) NextPart() Receipt {
 	return r
 }
 
-// Part returns how many payloads of the claim were settled by themselves.
+// Part returns the number of payloads of the claim that were settled by themselves.
 func (r Receipt) Part() int { return int(r.Number >> partBits) }
 
-// Whole returns the receipt with which the job was claimed.
+// Whole returns the receipt that the claim had first, before payloads were settled by themselves.
 func (r Receipt) Whole() Receipt {
 	r.Number &= 1<<partBits - 1
 	return r
@@ -114,8 +116,8 @@ func (r Receipt) Whole() Receipt {
 type Claim struct {
 	Job
 	Receipt Receipt
-	// Begun is true if a turn has marked the job as begun, which happens to recovered jobs before
-	// their handler runs (docs/rules.md 4). It is false for all other jobs.
+	// Begun is true if a turn has marked the job as begun. That happens only to recovered jobs,
+	// before their handler runs (docs/rules.md 4).
 	Begun bool
 }
 
@@ -137,20 +139,20 @@ type DeadLetter struct {
 	Payloads []Payload
 	// ChangedAt is when a payload was last added or edited.
 	ChangedAt Instant
-	// Error is the error for which the newest payload was buried. Group is the group of dead
-	// letters with the same kind of error, see [GroupName]; it is never empty.
+	// Error is the error for which the newest payload was buried. Group is the name of the group of
+	// dead letters with the same kind of error; see [GroupName]. It is never empty.
 	Error string
 	Group string
 }
 
 // BuriedByHand is the group of dead letters that an operator made of queued jobs. It is also their
-// error if the job has none.
+// error if the job has no error.
 const BuriedByHand = "buried by hand"
 
 // MergeImported returns the dead letter of an id after a dead letter of another store was added to
 // it (docs/rules.md 5), whether that changed it, and the number of payloads that the rule
-// superseded. The payloads merge by the rule. Time, error and group are those of the dead letter
-// that changed later; on a tie, those of the one that was there.
+// superseded. The payloads merge by the rule. ChangedAt, Error and Group are those of the dead
+// letter that changed later, or on a tie those of there.
 func MergeImported(there, coming DeadLetter, rule MergeRule) (merged DeadLetter, changed bool, superseded int) {
 	payloads, superseded := rule.Merge(there.Payloads, coming.Payloads)
 	changed = !slices.EqualFunc(payloads, there.Payloads, func(a, b Payload) bool { return a.Compare(b) == 0 })
@@ -162,8 +164,8 @@ func MergeImported(there, coming DeadLetter, rule MergeRule) (merged DeadLetter,
 }
 
 // MergeDeadLetters returns the dead letter of an id after another one was added to it
-// (docs/rules.md 2, last line), and the number of payloads that the rule superseded. The payloads
-// merge by the rule. Time, error and group are those of the one that was added.
+// (docs/rules.md 2, last paragraph), and the number of payloads that the rule superseded. The
+// payloads merge by the rule. ChangedAt, Error and Group are those of coming.
 func MergeDeadLetters(there, coming DeadLetter, rule MergeRule) (merged DeadLetter, superseded int) {
 	coming.Payloads, superseded = rule.Merge(there.Payloads, coming.Payloads)
 	return coming, superseded

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// lag takes the shard of the least rank, among equals the one whose head is oldest, and then the
-// one that was taken longest ago.
+// lag takes the shard with the lowest rank. Among shards of equal rank it takes the one with the
+// oldest head, and then the one that was taken longest ago.
 type lag struct {
 	headQueue
 }
@@ -19,9 +19,9 @@ func newLag(shards int, rank func(index int) int) *lag {
 	return l
 }
 
-// Lag returns a [Scheduler] that chooses the shard whose next due job is the oldest, and waits
-// if no job is due. It is the default. If jobs became due at the same time, it chooses the shard
-// that was chosen longest ago.
+// Lag returns a [Scheduler] that chooses the shard whose next job became due first, and waits if no
+// job is due. It is the default. If jobs became due at the same time, it chooses the shard that was
+// chosen longest ago.
 //
 // No shard starves: while a shard has a due job, another shard is chosen only for a job that became
 // due before it or, at most once, at the same time.
@@ -35,7 +35,7 @@ func (l *lag) Choose(now Instant) Choice {
 	return Choice{Index: l.take()}
 }
 
-// admit makes the shards ready that are due at now.
+// admit moves the shards that are due at now to ready.
 func (l *lag) admit(now Instant) {
 	for i := range l.due(now) {
 		l.ready.put(i)
@@ -51,17 +51,17 @@ func (*lag) Ran(int, bool) {}
 // Charge implements headScheduler.
 func (*lag) Charge(int, int) {}
 
-// strict is lag within each rank.
+// strict is a lag whose ranks are the priorities of queues.
 type strict struct {
 	*lag
 	named []string
 	ranks []int
-	// taken are the shards that were chosen and whose heads were not set since, by rank.
+	// taken has the shards that were chosen and whose heads were not set since, by rank.
 	taken indexHeap
 }
 
 // StrictBy returns a [SchedulerFunc] whose schedulers choose a shard of the first of the named
-// queues that has work. Queues that are not named come last, all with the same priority. Among
+// queues that has a due job. Queues that are not named come last, all with the same priority. Among
 // shards of one queue, or of queues that are not named, the order is that of [Lag]. While the head
 // of a chosen shard is not set, queues of lower priority are not chosen, since that shard may have
 // more work.
@@ -109,5 +109,5 @@ func (s *strict) Choose(now Instant) Choice {
 // Next implements Scheduler.
 func (s *strict) Next(now Instant, heads []Head) Choice { return next(s, &s.headQueue, now, heads) }
 
-// QueueNames lists the queues that have a place in the order.
+// QueueNames returns the named queues, in their order.
 func (s *strict) QueueNames() []string { return slices.Clone(s.named) }

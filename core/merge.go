@@ -14,19 +14,19 @@ const (
 	Keep RuleKind = iota
 	// Earliest uses the earlier of both times.
 	Earliest
-	// Debounce moves the job to the time of the push, at most Limit after FirstPush and never to an
-	// earlier time than it had.
+	// Debounce moves the job to the time of the push, but at most to Limit after FirstPush, and
+	// never to an earlier time than it had.
 	Debounce
 )
 
 // DefaultDebounceLimit is the limit of a [Debounce] rule whose Limit is 0.
 const DefaultDebounceLimit = time.Minute
 
-// PushRule is the rule that a push carries. The zero value is [Keep].
+// PushRule is the rule that a push carries for the time of queued jobs. The zero value is [Keep].
 type PushRule struct {
 	// Kind is the rule.
 	Kind RuleKind
-	// Limit is how long Debounce may delay a job after its first push. 0 means
+	// Limit is the longest time after its FirstPush to which Debounce may delay a job. 0 means
 	// DefaultDebounceLimit. Other kinds ignore it.
 	Limit time.Duration
 }
@@ -50,8 +50,7 @@ func (r PushRule) MaxDelay() time.Duration {
 	return r.Limit
 }
 
-// Pushed returns the state of the job that a push creates if its id has no queued
-// job.
+// Pushed returns the state of the job that an entry creates if its id has no queued job.
 func Pushed(w When, now Instant) State {
 	return State{PerformAt: w.Resolve(now), RetryCount: FreshRetryCount, FirstPush: now}
 }
@@ -80,10 +79,11 @@ func MergeReturn(queued, coming State) State {
 }
 
 // Merge returns the state of a queued job after a claimed job of the same id was requeued by b, in
-// the state coming: that of [MergeReturn], but with Awaits the earlier of both times if the queued
-// job was pushed since the claim. It was if its FirstPush differs from the claimed job's; if both
-// are equal, it is the rest of a claim that took a part of the job. A push whose transaction
-// commits since the claim may have an earlier FirstPush.
+// the state coming. It is that of [MergeReturn], with one exception: if b.Awaits and the queued job
+// was pushed since the claim, the earlier of both times stays. The queued job was pushed since the
+// claim if its FirstPush differs from that of the claimed job. If both are equal, the queued job is
+// the rest of a claim that took only a part of the job. The FirstPush of a push whose transaction
+// committed since the claim may be earlier than that of the claimed job.
 func (b PutBack) Merge(queued, coming State) State {
 	merged := MergeReturn(queued, coming)
 	if b.Awaits && queued.FirstPush != coming.FirstPush {
@@ -92,14 +92,13 @@ func (b PutBack) Merge(queued, coming State) State {
 	return merged
 }
 
-// Revived returns the state of a job that leaves the morgue if its id has no queued
-// job.
+// Revived returns the state of the job that a revive creates if the id has no queued job.
 func Revived(now Instant) State {
 	return State{PerformAt: now, RetryCount: FreshRetryCount, FirstPush: now}
 }
 
 // MergeRevive returns the state of a queued job after payloads of its id were revived from the
-// morgue (docs/rules.md 2, last row). A held job stays held.
+// morgue (docs/rules.md 2, the row about a job from the morgue). A held job stays held.
 func MergeRevive(queued State, now Instant) State {
 	if queued.Held() {
 		return united(queued, queued, Revived(now))
@@ -108,9 +107,9 @@ func MergeRevive(queued State, now Instant) State {
 }
 
 // MergeImport returns the state of a queued job after a job of the same id was imported into it
-// (docs/rules.md 2). A held job stays held, else the state of the job with more failures stays; on
-// a tie that of the queued job, as for a push. Of two fresh jobs the earlier time stays, as by
-// [Earliest]. So to import a job again changes nothing.
+// (docs/rules.md 2). If one of the two is held, its state stays. Otherwise the state of the job
+// with the larger RetryCount stays, or on a tie that of the queued job, as for a push. Of two fresh
+// jobs the earlier time stays, as by [Earliest]. So a repeated import changes nothing.
 func MergeImport(queued, coming State) State {
 	held := coming.Held()
 	if held && !queued.Held() || held == queued.Held() && coming.RetryCount > queued.RetryCount {
@@ -119,7 +118,8 @@ func MergeImport(queued, coming State) State {
 	return MergePush(queued, coming, PushRule{Kind: Earliest})
 }
 
-// united returns base with the fields that every merge computes alike.
+// united returns base with the Recoveries and the FirstPush of the merge of a and b, which every
+// merge computes in the same way.
 func united(base, a, b State) State {
 	base.Recoveries = max(a.Recoveries, b.Recoveries)
 	base.FirstPush = min(a.FirstPush, b.FirstPush)

@@ -9,11 +9,11 @@ import (
 type OutcomeKind uint8
 
 const (
-	// Undecided means that no outcome is known. Its settlement requeues the job untouched.
+	// Undecided means that no outcome is known. The settlement then requeues the job untouched.
 	Undecided OutcomeKind = iota
 	// Done is success.
 	Done
-	// Failed is a failure: a retry, or the morgue for the first payload.
+	// Failed is a failure: the job is retried, or it is exhausted (see [Exhaustion]).
 	Failed
 	// Buried sends every open payload to the morgue.
 	Buried
@@ -23,8 +23,8 @@ const (
 	Untouched
 	// Dropped removes a cancelled job and counts as neither success nor failure.
 	Dropped
-	// Awaiting requeues the job as one that has not failed, until the next push or for Delay. It
-	// counts as neither success nor failure.
+	// Awaiting requeues the job as fresh, to wait until the next push, at most for Delay. It counts
+	// as neither success nor failure.
 	Awaiting
 )
 
@@ -55,7 +55,7 @@ type PayloadOutcome struct {
 	Position int
 	// Bury is true if the payload is buried, and false if it is done.
 	Bury bool
-	// Error is the reason of the burial, and Group is the group of that error; see Outcome.
+	// Error is the reason of the burial, and Group is the group of that error; see [Outcome].
 	Error string
 	Group string
 }
@@ -66,15 +66,15 @@ type Outcome struct {
 	Kind OutcomeKind
 	// OwnDelay makes a failure wait for Delay instead of its backoff.
 	OwnDelay bool
-	// Error is the text of a failure or bury; see ErrorText. Group is the group of the dead letter,
-	// if the outcome makes one; see [GroupName].
+	// Error is the text of a failure or a burial; see [ErrorText]. Group is the group of the dead
+	// letter, if the outcome makes one; see [GroupName].
 	Error string
 	Group string
 	// Delay is the delay of Snoozed and Awaiting, or that of a failure with OwnDelay.
 	Delay time.Duration
-	// Payloads are the payloads with outcomes of their own, in ascending order of
-	// position; Kind applies to the others. Untouched and Dropped respect them too:
-	// a payload that is done stays done.
+	// Payloads are the outcomes of single payloads, in ascending order of position, each position
+	// once. Kind applies to all other payloads. Outcomes of single payloads also apply if Kind is
+	// Untouched or Dropped: a payload that is done stays done.
 	Payloads []PayloadOutcome
 }
 
@@ -85,24 +85,25 @@ type Exhaustion uint8
 const (
 	// BuryFirst sends the job's first payload to the morgue and continues with the others.
 	BuryFirst Exhaustion = iota
-	// Hold requeues the job as held: see [State.Held].
+	// Hold requeues the whole job as held: see [State.Held].
 	Hold
 )
 
-// RetryPolicy is the retry settings of a queue. Unlike in options, 0 means no retries.
+// RetryPolicy has the retry settings of a queue. In the options of a queue 0 means the default, but
+// here 0 means no retries.
 type RetryPolicy struct {
 	// MaxRetries is the number of retries of a job before it is exhausted. 0 means one execution.
 	MaxRetries int
-	// MaxRecoveries is the number of times that a job may lose its owner before it is exhausted.
+	// MaxRecoveries is the maximum number of counted recoveries of a job. One more exhausts it.
 	MaxRecoveries int
-	// Exhausted is what happens to a job that is exhausted.
+	// Exhausted decides what happens to a job that is exhausted.
 	Exhausted Exhaustion
 	// Backoff returns the wait before a retry. nil means DefaultBackoff.
 	Backoff Backoff
 }
 
-// Settlement returns the settlement of a claim that ended with the outcome (docs/rules.md 3). The
-// jitter is passed to the policy's [Backoff]: a whole number from 0 to BackoffJitter-1.
+// Settlement returns the settlement of a claim that ended with the outcome (docs/rules.md 3).
+// jitter is passed to the policy's [Backoff]: a random number from 0 to BackoffJitter-1.
 func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
 	s := Settlement{ID: c.ID, Receipt: c.Receipt}
 	for _, own := range o.Payloads {
@@ -159,12 +160,13 @@ func (p RetryPolicy) fail(s *Settlement, c *Claim, o *Outcome, jitter int) {
 }
 
 // Retry returns the number of the retry that follows if the claim fails with this outcome, whether
-// or not the policy allows it. It is 0 for the first one. The count belongs to the job's first
-// payload. So it is 0 as well if that payload is done or buried by an outcome of its own
-// (docs/rules.md 3).
+// or not the policy allows that retry. The first retry is number 0. The count belongs to the job's
+// first payload. So the number is 0 as well if that payload is done or buried by an outcome of its
+// own (docs/rules.md 3).
 func (p RetryPolicy) Retry(c *Claim, o *Outcome) int { return failures(c, o) + 1 }
 
-// failures returns the RetryCount, before this outcome, of the first payload that it leaves.
+// failures returns the RetryCount, before this outcome, of the first payload that the outcome
+// leaves.
 func failures(c *Claim, o *Outcome) int {
 	if len(o.Payloads) > 0 && o.Payloads[0].Position == 0 {
 		return FreshRetryCount
@@ -172,8 +174,8 @@ func failures(c *Claim, o *Outcome) int {
 	return c.RetryCount
 }
 
-// BacksOff reports whether [RetryPolicy.Settlement], for this claim and outcome, plans a retry
-// after the policy's [Backoff], and so calls it.
+// BacksOff reports whether [RetryPolicy.Settlement] calls the policy's [Backoff] for this claim and
+// outcome, because it plans a retry without a delay of its own.
 func (p RetryPolicy) BacksOff(c *Claim, o *Outcome) bool {
 	return o.Kind == Failed && !o.OwnDelay && p.Retry(c, o) < p.MaxRetries
 }
@@ -183,15 +185,15 @@ func held(retry int, reason string) PutBack {
 	return PutBack{Delay: Forever, RetryCount: retry, Error: reason}
 }
 
-// Exhausts reports whether the outcome uses up the claim's retries and so buries a payload.
-// position is that of the payload: the first one without an outcome of its own. With [Hold] ok is
-// false: see [RetryPolicy.Holds].
+// Exhausts reports whether the outcome uses up the claim's retries, so that a payload is buried.
+// position is the position of that payload, the first one without an outcome of its own. With
+// [Hold] ok is false: see [RetryPolicy.Holds].
 func (p RetryPolicy) Exhausts(c *Claim, o *Outcome) (position int, ok bool) {
 	position, ok = p.exhausts(c, o)
 	return position, ok && p.Exhausted == BuryFirst
 }
 
-// Holds reports whether the outcome uses up the claim's retries, and the job is held.
+// Holds reports whether the outcome uses up the claim's retries, so that the job is held.
 func (p RetryPolicy) Holds(c *Claim, o *Outcome) bool {
 	_, ok := p.exhausts(c, o)
 	return ok && p.Exhausted == Hold
@@ -209,14 +211,14 @@ func (p RetryPolicy) exhausts(c *Claim, o *Outcome) (position int, ok bool) {
 	return position, position < len(c.Payloads)
 }
 
-// LastChance reports whether another recovery would exhaust the job. At most one such job runs in a
-// process at a time (docs/rules.md 4).
+// LastChance reports whether the job was recovered before and one more counted recovery would
+// exhaust it. At most one such job runs in a process at a time (docs/rules.md 4).
 func (p RetryPolicy) LastChance(c *Claim) bool {
 	return c.Recoveries > 0 && c.Recoveries >= p.MaxRecoveries
 }
 
-// RecoveredTooOften reports whether the job was recovered more often than the policy allows, by a
-// process that did not know the policy or that had another one. The job must not run: Recover
+// RecoveredTooOften reports whether the job was recovered more often than the policy allows. That
+// happens if it was recovered by a process without this policy. The job must not run: Recover
 // buries its first payload or holds it.
 func (p RetryPolicy) RecoveredTooOften(c *Claim) bool { return c.Recoveries > p.MaxRecoveries }
 

@@ -4,7 +4,7 @@ package core
 type PermitHolder struct {
 	// Owner is the server's id.
 	Owner string
-	// Held is the number of permits that it holds. Want is the number that it could use, including
-	// those.
+	// Held is the number of permits that it holds. Want is the number of permits that it could use,
+	// including those that it holds.
 	Held, Want int
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// TestNothingStarves holds the schedulers to the bounds in their comments, whatever becomes due
-// meanwhile.
+// TestNothingStarves checks the schedulers by the bounds in their comments, whatever jobs become
+// due meanwhile.
 func TestNothingStarves(t *testing.T) {
 	weights := map[string]int{"A": 2, "B": 5, "C": 3, "D": 1, "E": 9}
 	weight := func(s core.Shard) int { return weights[s.Queue] }
 	for name, c := range map[string]struct {
 		build core.SchedulerFunc
-		// bound is how often other is chosen at most while one waits.
+		// bound is the maximum number of times that other is chosen while one waits.
 		bound func(shards []core.Shard, one, other int) int
 	}{
 		"Seq":            {core.Seq, func([]core.Shard, int, int) int { return 1 }},
@@ -69,7 +69,7 @@ func checkStarvation(t *rapid.T, build core.SchedulerFunc, bound func(shards []c
 	}
 }
 
-// TestLagLetsNobodyWaitForWhatCameLater holds Lag, and Strict within a queue, to their bounds.
+// TestLagLetsNobodyWaitForWhatCameLater checks Lag, and Strict within a queue, by their bounds.
 func TestLagLetsNobodyWaitForWhatCameLater(t *testing.T) {
 	for name, build := range map[string]core.SchedulerFunc{"Lag": core.Lag, "Strict": core.StrictBy("orders")} {
 		t.Run(name, func(t *testing.T) {

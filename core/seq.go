@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// seq visits places 0, 1, 2 … without end; the shard of a place is the place modulo the number
-// of shards.
+// seq visits places 0, 1, 2 … without end. The shard at a place is the place modulo the number of
+// shards.
 type seq struct {
 	headQueue
 	poll time.Duration
-	// visit is the place at which each shard that is ready is visited next.
+	// visit has, for each shard in ready, the place at which it is visited next.
 	visit []int64
-	// place is the next one to visit.
+	// place is the next place to visit.
 	place int64
-	// fruitless is the first place of those that were visited or skipped since the last success, or
-	// since the last sleep.
+	// fruitless is the first of the places that were visited or skipped since the last success or
+	// the last sleep.
 	fruitless int64
-	// running counts the visits that have not been reported by Ran.
+	// running is the number of visits for which Ran was not called yet.
 	running int
 }
 

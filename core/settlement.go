@@ -23,15 +23,16 @@ type PayloadDisposition struct {
 	Disposition Disposition
 }
 
-// PutBack is the state in which the payloads of a settlement are requeued.
+// PutBack describes the state in which the payloads of a settlement are requeued.
 type PutBack struct {
-	// SameTime keeps the PerformAt that the job was claimed with. Delay is then ignored.
+	// SameTime is true if the PerformAt stays with which the job was claimed. Delay is then
+	// ignored.
 	SameTime bool
 	// Delay is the time from the store's now to the new PerformAt. [Forever] with a RetryCount of 0
 	// or more holds the job: see [State.Held].
 	Delay time.Duration
 	// Awaits is true if the job waits for the next push, at most for Delay. A push since the claim
-	// counts; see [PutBack.Merge].
+	// counts too; see [PutBack.Merge].
 	Awaits bool
 	// RetryCount and Recoveries are the requeued job's. Error is the requeued job's, truncated by
 	// [ErrorText].
@@ -40,9 +41,9 @@ type PutBack struct {
 	Error      string
 }
 
-// Settlement is what happens to one claimed job. Package core computes it and a store commits it.
-// It names payloads by position, so their bytes are not sent back, and carries delays, so only the
-// store's clock counts.
+// Settlement describes the end of one claimed job. Package core computes it and a store commits it.
+// It names payloads by their positions, so their bytes are not sent back to the store. It has
+// delays instead of instants, so only the store's clock matters.
 type Settlement struct {
 	ID      string
 	Receipt Receipt
@@ -57,27 +58,29 @@ type Settlement struct {
 	// Group is the dead letter's group, as [GroupName] returns it.
 	BuryError string
 	Group     string
-	// Processed and Failed are true if the queue's counter of that name rises (docs/rules.md 7).
+	// Processed and Failed are true if the counter of the queue with that name increases by one
+	// (docs/rules.md 7).
 	Processed bool
 	Failed    bool
 }
 
 // Plain reports whether the settlement discards all payloads of the job, whatever their number.
-// Stores have a cheaper way to do that.
+// Stores can carry out such a settlement at a lower cost.
 func (s *Settlement) Plain() bool {
 	kept := func(e PayloadDisposition) bool { return e.Disposition != Discard }
 	return s.Rest == Discard && !slices.ContainsFunc(s.Except, kept)
 }
 
-// Buries reports whether the settlement buries a payload, if the job has that many.
+// Buries reports whether the settlement buries a payload. A position in Except counts even if the
+// job has no such payload.
 func (s *Settlement) Buries() bool {
 	buried := func(e PayloadDisposition) bool { return e.Disposition == Bury }
 	return s.Rest == Bury || slices.ContainsFunc(s.Except, buried)
 }
 
 // Apply returns the result of the settlement for the claimed job at the store's now: the job to
-// requeue and the dead letter for the morgue. If there is no payload to requeue or to bury, that
-// result has no payloads. Positions that the job does not have are ignored.
+// requeue and the dead letter for the morgue. If no payload is requeued, back has no payloads. If
+// no payload is buried, dead has no payloads. Positions that the job does not have are ignored.
 func (s *Settlement) Apply(claimed Job, now Instant) (back Job, dead DeadLetter) {
 	if s.Plain() {
 		return Job{}, DeadLetter{}
@@ -124,17 +127,17 @@ func (b PutBack) state(claimed State, now Instant) State {
 // payloads (docs/rules.md 3). [Claim.SettlePayload] computes it and a store commits it.
 type PayloadSettlement struct {
 	ID string
-	// Receipt is the claim's before. Afterwards the claim has the receipt [Receipt.NextPart], so a
-	// settlement that was computed before is skipped.
+	// Receipt is the receipt of the claim before this settlement. Afterwards the claim has the
+	// receipt that [Receipt.NextPart] returns, so a settlement with the earlier receipt is skipped.
 	Receipt Receipt
 	// Position is the payload's position in the claimed job.
 	Position int
-	// RetryCount is the claim's afterwards.
+	// RetryCount is the RetryCount of the claim after this settlement.
 	RetryCount int
 }
 
 // SettlePayload returns the settlement that ends the payload at a position of the claimed job as
-// done. If that is the first payload, the count of retries begins anew.
+// done. If that is the first payload, RetryCount becomes FreshRetryCount.
 func (c *Claim) SettlePayload(position int) PayloadSettlement {
 	s := PayloadSettlement{ID: c.ID, Receipt: c.Receipt, Position: position, RetryCount: c.RetryCount}
 	if position == 0 {

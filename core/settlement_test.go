@@ -13,8 +13,8 @@ import (
 
 var dispositions = []core.Disposition{core.Discard, core.Requeue, core.Bury}
 
-// drawSettlement makes settlements that core would not compute too: a store may
-// be handed any. Positions ascend, as they must.
+// drawSettlement draws a settlement, which core itself might not compute: a store may get any
+// settlement. Positions ascend, as they must.
 func drawSettlement(t *rapid.T, payloads int) core.Settlement {
 	s := core.Settlement{
 		ID:        "id",

@@ -18,7 +18,8 @@ func (s Shard) String() string {
 	return s.Queue + "/" + strconv.Itoa(s.Index)
 }
 
-// ParseShard parses the text that String returns. It returns [ErrInvalidQueue] for any other text.
+// ParseShard parses a text that [Shard.String] has returned. It returns [ErrInvalidQueue] for any
+// other text.
 func ParseShard(text string) (Shard, error) {
 	queue, number, ok := strings.Cut(text, "/")
 	index, err := strconv.Atoi(number)

@@ -6,31 +6,30 @@ import (
 	"slices"
 )
 
-// ErrSplit reports a splitter with invalid settings, or a split that has a shard twice or leaves
-// one out.
+// ErrSplit reports a splitter with invalid settings, or an invalid split: see [Split.Check].
 var ErrSplit = errors.New("bad split")
 
 // Split assigns shards to this server and its lanes. This server's shards are either in Lanes or in
 // Shared.
 type Split struct {
-	// Lanes are the shards of each lane of this server, in the order in which the lane's scheduler
-	// sees them. A lane without shards is dropped.
+	// Lanes are the shards of each lane of this server, in the order in which the scheduler of the
+	// lane sees them. A lane without shards is not started.
 	Lanes [][]Shard
 	// Shared are the shards that all lanes of this server share, in the order in which their
 	// scheduler sees them.
 	Shared []Shard
-	// Elsewhere are the shards of other servers.
+	// Elsewhere are the shards that other servers own.
 	Elsewhere []Shard
 }
 
-// SplitRequest is the argument of a [Splitter], which only reads it.
+// SplitRequest is the argument of a [Splitter], which must not change it.
 type SplitRequest struct {
 	// Shards are all shards of the queues that this server serves, queue by queue in order of
 	// declaration.
 	Shards []Shard
 	// Lanes is the number of lanes of this server.
 	Lanes int
-	// Self is the ID of this server.
+	// Self is the ID of this server in Nodes.
 	Self string
 	// Nodes are the servers that are alive and do not drain, in order of ID. They always include
 	// this server.
@@ -39,7 +38,8 @@ type SplitRequest struct {
 
 // SplitNode is a server as a [Splitter] sees it.
 type SplitNode struct {
-	// ID is the owner of the server's leases. It is drawn anew at each start of the server.
+	// ID is the id of the owner of the server's leases. It is drawn anew at each start of the
+	// server.
 	ID string
 	// Lanes is the number of lanes of the server.
 	Lanes int
@@ -48,12 +48,12 @@ type SplitNode struct {
 }
 
 // Splitter decides which shards this server owns, and which of its lanes may run them
-// (docs/rules.md 6). It is called again whenever Nodes change. It must be a pure function of the
-// request, so that all servers agree, and safe for concurrent use.
+// (docs/rules.md 6). It is called again whenever Nodes change. Its result must depend only on the
+// request, so that all servers agree, and it must be safe for concurrent use.
 //
-// The shards that it pins to lanes, and the lanes of these, must not depend on Nodes: Lanes of the
-// [Split] are made once. If a Splitter returns an error while the server starts, the server ends.
-// Later an error is logged, and the last split stays.
+// If it pins shards to lanes, the result must not depend on Nodes, since the lanes are made only
+// once, when the server starts. If a Splitter returns an error while the server starts, the server
+// ends with that error. Later an error is logged, and the last split stays in force.
 type Splitter interface {
 	// Split returns the shards of this server.
 	Split(r SplitRequest) (Split, error)
@@ -65,8 +65,9 @@ type Splitter interface {
 // It is the default.
 type SpreadSplitter struct{}
 
-// Split implements [Splitter]. It returns [ErrSplit] for less than one lane. This server counts as
-// one that serves the queues of all Shards with its Lanes, whatever Nodes has for it.
+// Split implements [Splitter]. It returns [ErrSplit] for less than one lane. It assumes that this
+// server serves the queues of all Shards with r.Lanes lanes, and ignores the element of Nodes for
+// this server.
 func (SpreadSplitter) Split(r SplitRequest) (Split, error) {
 	if err := checkLanes(r.Lanes); err != nil {
 		return Split{}, err
@@ -89,7 +90,7 @@ func (SpreadSplitter) Split(r SplitRequest) (Split, error) {
 	return split, nil
 }
 
-// members returns the nodes that serve the queue, this one first.
+// members returns the servers that serve the queue, this one first.
 func (r *SplitRequest) members(queue string) []member {
 	members := []member{{ID: r.Self, Weight: r.Lanes}}
 	for _, n := range r.Nodes {
@@ -108,9 +109,9 @@ func checkLanes(lanes int) error {
 	return nil
 }
 
-// LaneSplitter pins shard i to lane i mod lanes, as Lowkiq does. A shard runs one batch at a time,
-// and waits while its lane runs a batch of another shard. It is for a server that works alone: it
-// ignores the other servers.
+// LaneSplitter pins shard i to lane i mod lanes, as Lowkiq does. At most one batch of a shard runs
+// at a time, and a shard waits while its lane runs a batch of another shard. It is for a server
+// that works alone: it ignores the other servers.
 type LaneSplitter struct{}
 
 // Split implements [Splitter]. It returns [ErrSplit] for less than one lane.
@@ -126,15 +127,15 @@ func (LaneSplitter) Split(r SplitRequest) (Split, error) {
 }
 
 // NodeSplitter assigns shard i to node i mod Nodes. It pins a node's shards to its lanes as
-// [LaneSplitter] does; with Share all lanes share them. It uses only these numbers, so no server
-// runs the shards of a node that is down.
+// [LaneSplitter] does; with Share all lanes share them. It uses only these numbers and not the list
+// of live servers, so no server runs the shards of a node that is down.
 type NodeSplitter struct {
 	// Nodes is the number of nodes.
 	Nodes int
 	// Node is the number of this node, from 0.
 	Node int
-	// Share lets any lane of the node run batches of any of the node's shards. Default:
-	// each shard is pinned to a lane.
+	// Share is true if any lane of the node may run batches of any of the node's shards. If it is
+	// false, each shard is pinned to a lane.
 	Share bool
 }
 

@@ -52,8 +52,8 @@ func (s *Stats) Add(other *Stats) {
 }
 
 // Counted returns the number of all counted events: Processed, Failed, and the durations of both
-// histograms. Each new event makes it larger. So if one Stats is a later state of another, the
-// larger one is the newer.
+// histograms. Each new event makes it larger. So of two states of the same Stats, the one with the
+// larger number is newer.
 func (s *Stats) Counted() uint64 {
 	return s.Processed + s.Failed + s.Wait.Count() + s.Run.Count()
 }

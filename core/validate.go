@@ -25,7 +25,7 @@ const (
 	MaxShards = 16384
 )
 
-// Errors of validation. Each is returned wrapped, with what is wrong and how to correct it.
+// Errors of validation. Each is returned wrapped, with the mistake and its cure.
 var (
 	// ErrInvalidID, ErrInvalidPayload, ErrInvalidScore and ErrInvalidTime report an entry that
 	// docs/rules.md 1 refuses.
@@ -47,14 +47,15 @@ var (
 type Entry struct {
 	ID string
 	Payload
-	// When is when the job may run if the entry creates it. The zero value is the store's now. If
-	// the id has a queued job, the rule of the push decides, or that of an [Urgent] entry.
+	// When is the time at which the job may run if the entry creates the job. The zero value is the
+	// store's now. If the id has a queued job, the rule of the push decides the time, or the rule
+	// of an [Urgent] entry.
 	When When
 }
 
 // Validate returns [ErrInvalidID], [ErrInvalidPayload], [ErrInvalidScore] or [ErrInvalidTime] for
-// an entry that docs/rules.md 1 refuses. It does not check the length of Data, whose limit is an
-// option of the client.
+// an entry that docs/rules.md 1 refuses. It does not check the length of Data, since its limit is
+// an option of the queue.
 func (e *Entry) Validate() error {
 	if err := ValidateID(e.ID); err != nil {
 		return err
@@ -92,7 +93,7 @@ func validateScore(score float64) error {
 	return nil
 }
 
-// NormalScore returns the score as it is stored: -0 becomes 0.
+// NormalScore returns the score in the form in which stores keep it: -0 becomes 0.
 func NormalScore(score float64) float64 {
 	return score + 0
 }
@@ -130,18 +131,18 @@ func notInQueueName(r rune) bool {
 }
 
 // Text returns a text in the form in which stores keep names and errors: UTF-8 without NUL, which
-// some stores refuse. Invalid bytes and NUL are replaced by U+FFFD. Most texts are returned
-// unchanged.
+// some stores refuse. Each NUL and each run of invalid bytes is replaced by U+FFFD. A valid text is
+// returned unchanged.
 func Text(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// ErrorText returns an error's text as a job keeps it: a [Text], truncated to [MaxErrorBytes]
-// between characters.
+// ErrorText returns an error's text in the form in which a job keeps it: a [Text], truncated
+// between characters to at most [MaxErrorBytes].
 func ErrorText(text string) string { return CutText(Text(text), MaxErrorBytes) }
 
-// CutText truncates a text to at most the given number of bytes, between characters. 0 means the
-// whole text, below 0 an empty one.
+// CutText truncates a text between characters to at most the given number of bytes. 0 means the
+// whole text, a number below 0 means an empty text.
 func CutText(text string, most int) string {
 	if most < 0 {
 		return ""

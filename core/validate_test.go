@@ -99,7 +99,7 @@ func TestValidateQueueReportsBothMistakes(t *testing.T) {
 	}
 }
 
-// scored is an entry that is valid if its score is.
+// scored returns an entry that is valid if its score is valid.
 func scored(score float64) *core.Entry {
 	return &core.Entry{ID: "id", Payload: payload("v", score)}
 }

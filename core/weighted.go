@@ -6,32 +6,35 @@ import (
 	"slices"
 )
 
-// weighted is weighted fair queueing of turns. Each shard has a virtual time at which
-// its next turn begins; it lasts the shorter the heavier the shard is, and the shard
-// whose next turn ends first is next. A shard that was idle begins where the earliest of
-// those with work does when its own work comes: it neither saves turns up nor pays for
-// those that it had alone.
+// weighted is weighted fair queueing of turns. Each shard has a virtual time at which its next turn
+// begins. The larger the weight of a shard, the shorter its turns. The shard whose next turn ends
+// first is chosen. When a shard that was idle gets work, its next turn begins at the earliest begin
+// of the shards with work. So it has neither saved turns while it was idle, nor does it pay for
+// turns that it had alone.
 type weighted struct {
 	headQueue
 	named []string
-	// lasts is how long a turn of each shard is.
+	// lasts has the length of a turn of each shard, in virtual time.
 	lasts []int64
-	// begins is when the next one begins. That of an idle shard may be before start.
+	// begins has the virtual time at which the next turn of each shard begins. That of an idle
+	// shard may be before start.
 	begins []int64
-	// start is the least of begins, of the shards that had work at the last choice.
+	// start is the smallest of begins among the shards that had work at the last choice.
 	start int64
-	// active are the shards that are ready, or taken and not set since, by begins.
+	// active has the shards that are ready, or that were taken and whose heads were not set since,
+	// by begins.
 	active indexHeap
 }
 
 // WeightedBy returns a [SchedulerFunc] whose schedulers share turns among the shards with work, in
 // proportion to the weights of their queues. A queue that is not named, or whose weight is below 1,
 // has weight 1. Turns are spread smoothly: with weights 3 and 1 the order is A A B A, not A A A B.
-// Equal weights are round robin: no shard with work is skipped twice in a row for a shard that ran.
+// With equal weights the order is round robin: while a shard with work is skipped, no other shard
+// runs twice.
 //
-// No shard starves: while a shard of weight w has a due job, a shard of weight v is chosen before
-// it at most v/w + v/m times, where m is the smallest weight. If all weights are equal, it is
-// chosen at most once. A choice that stands for n batches counts as n turns.
+// No shard starves: while a shard of weight w has a due job, another shard of weight v is chosen
+// before it at most v/w + v/m times, where m is the smallest weight. If all weights are equal, the
+// other shard is chosen at most once. A choice that stands for n batches counts as n turns.
 func WeightedBy(weights map[string]int) SchedulerFunc {
 	weights = maps.Clone(weights)
 	named := slices.Sorted(maps.Keys(weights))
@@ -52,17 +55,17 @@ func WeightedBy(weights map[string]int) SchedulerFunc {
 	}
 }
 
-// Virtual times stay within 1<<62: a turn lasts at most longest, times are between -farthest and
-// farthest after start, and start is at most farthest.
+// Bounds of virtual times, so that these stay within 1<<62: a turn lasts at most longest, times are
+// from -farthest to start+farthest, and start is at most farthest.
 const (
 	longest   = 1 << 40
 	mostTurns = 1 << 20
 	farthest  = mostTurns * longest
 )
 
-// multiple is the least common multiple of two numbers, or longest if that is less. Of
-// the multiple of all weights each divides into whole turns, so that nothing is
-// rounded.
+// multiple returns the least common multiple of two numbers, or longest if that is less. The length
+// of a turn is the multiple of all weights divided by the shard's weight, so nothing is rounded
+// unless the multiple is longest.
 func multiple(a, b int64) int64 {
 	divisor, rest := a, b
 	for rest != 0 {
@@ -127,5 +130,5 @@ func (w *weighted) Next(now Instant, heads []Head) Choice { return next(w, &w.he
 // Ran implements Scheduler.
 func (*weighted) Ran(int, bool) {}
 
-// QueueNames lists the queues that have a place in the order.
+// QueueNames returns the names of the queues that have a weight, sorted.
 func (w *weighted) QueueNames() []string { return slices.Clone(w.named) }
