@@ -25,7 +25,7 @@ func AssertEvents(t TB, got Events, want ...string) {
 }
 
 // AssertPushed fails the test, with a diff, unless the queue holds exactly these jobs, in any
-// order. The queue holds the jobs that were pushed and have not run, and those that were requeued.
+// order. These are the jobs that were pushed and have not run, and those that were requeued.
 func AssertPushed[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
 	t.Helper()
 	var got []view
@@ -98,7 +98,7 @@ func compare[P any](t TB, what string, q *skein.Queue[P], got []view, want []Job
 	}
 }
 
-// viewOf returns a job as it is compared, encoded by a push that stores nothing.
+// viewOf returns a job as it is compared. A push that stores nothing encodes its payloads.
 func viewOf[P any](ctx context.Context, q *skein.Queue[P], job *Job[P]) (view, error) {
 	entries, err := job.entries()
 	if err != nil {

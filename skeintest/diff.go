@@ -9,7 +9,7 @@ import (
 const (
 	// tableLimit bounds the work of a diff; a larger change is shown as a whole.
 	tableLimit = 1 << 20
-	// around is how many equal lines a diff shows beside a change.
+	// around is the number of equal lines that a diff shows before and after a change.
 	around = 2
 )
 
@@ -21,7 +21,8 @@ type edit struct {
 
 func (e edit) changes() bool { return e.sign != ' ' }
 
-// diff returns how want becomes got, line by line; empty if they are equal.
+// diff returns the lines that turn want into got, each with its sign. The result is empty if want
+// and got are equal.
 func diff(want, got []string) string {
 	edits := compareLines(want, got)
 	if !slices.ContainsFunc(edits, edit.changes) {
@@ -43,7 +44,7 @@ func diff(want, got []string) string {
 	return b.String()
 }
 
-// compareLines returns the edits between a longest common subsequence.
+// compareLines returns the edits that turn want into got, by a longest common subsequence.
 func compareLines(want, got []string) []edit {
 	var head, tail []edit
 	for len(want) > 0 && len(got) > 0 && want[0] == got[0] {

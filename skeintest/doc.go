@@ -27,7 +27,7 @@
 //
 // # Failures
 //
-// A [FailingStore] fails calls on demand, to test what a program does when a push fails. Each
+// A [FailingStore] fails calls on demand, for tests of what a program does when a push fails. Each
 // [Store] is one too:
 //
 //	s.Fail(skeintest.Fault{Method: "Push", Times: 1})

@@ -18,15 +18,17 @@ const leaseTTL = 24 * time.Hour
 
 // Drain runs the jobs that are due now. Then it moves the clock to the next job that becomes due
 // within d and runs that, until there is no such job. At the end the clock is d later than at the
-// start. Drain returns the executions in order, after the calls of OnBuried have returned. Retries,
-// snoozes and jobs that handlers push to each other's queues run in the same Drain.
+// start, or even later if a handler has advanced it. Drain returns the executions in order, after
+// the calls of OnBuried have returned. Retries, snoozes and jobs that handlers push to each other's
+// queues run in the same Drain.
 //
 // Handlers run one at a time in the caller's goroutine, so they may end the test. Jobs that are due
 // at the same time run shard by shard. The jitter is 0, unless the Server's options have a Jitter.
-// So with the default backoff, retry n comes after n^4 + 15 seconds; the first retry is number 0.
+// So with the default backoff, retry n comes n^4 + 15 seconds after the failure; the first retry is
+// number 0.
 //
-// Drain fails the test at once for invalid options, for an error of the store, and when MaxJobs
-// jobs have run.
+// Drain fails the test at once for invalid options, for an error of the store, if the context of
+// the test has ended, and when MaxJobs jobs have run.
 func (s *Store) Drain(t TB, d time.Duration, handlers ...skein.Handler) Events {
 	t.Helper()
 	events, err := s.drain(t, s.Now().Add(d), cmp.Or(s.MaxJobs, DefaultMaxJobs), handlers)
@@ -36,7 +38,7 @@ func (s *Store) Drain(t TB, d time.Duration, handlers ...skein.Handler) Events {
 	return events
 }
 
-// errLimit is the error of a drain that was stopped at its limit.
+// errLimit is the error of a drain that has reached its limit.
 var errLimit = errors.New("its limit of jobs was reached")
 
 // drain runs jobs until a time of the clock, or until it has run the given number.
@@ -95,10 +97,10 @@ func (s *Store) options(t TB, r *recorder) skein.ServerOptions {
 	return o
 }
 
-// circling returns the error of a drain that does not end, with the jobs that ran last.
+// circling returns the error of a drain that has reached its limit, with the jobs that ran last.
 func circling(events Events, limit int) error {
 	const shown = 5
 	last := events[max(0, len(events)-shown):]
-	return fmt.Errorf("%w: %d jobs ran and more are due; does a handler snooze, fail or push without a delay for ever? "+
+	return fmt.Errorf("%w: %d jobs ran; does a handler snooze, fail or push without a delay for ever? "+
 		"If the test does end, raise MaxJobs. The last jobs:\n%v", errLimit, limit, last)
 }

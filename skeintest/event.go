@@ -30,7 +30,8 @@ const (
 	Snoozed Outcome = "snoozed"
 	// Awaiting means that the job was requeued until the next push, by skein.Await.
 	Awaiting Outcome = "awaiting"
-	// Untouched means that the job was requeued unchanged because the test ended.
+	// Untouched means that the job was requeued unchanged because the Drain was stopped, or that
+	// the job was cancelled while it ran.
 	Untouched Outcome = "untouched"
 )
 
@@ -41,15 +42,16 @@ type Event struct {
 	// Queue and ID name the job.
 	Queue string
 	ID    string
-	// Payloads are the payloads that the handler was called with, as they are stored, in order.
-	// Bytes that don't print are quoted.
+	// Payloads are the payloads that the handler was called with, as they are stored, in order. A
+	// payload is quoted like a Go string if it is empty, if it has characters that don't print, or
+	// if it has spaces and is not JSON.
 	Payloads []string
 	// Outcome is the way in which the execution ended.
 	Outcome Outcome
-	// Error is the text of a failure or bury. If the job itself has no error, it is that of the
-	// first buried payload.
+	// Error is the text of a failure or bury. If the job itself has no error, it is the text of the
+	// first payload that was buried by itself. Empty means no error.
 	Error string
-	// Buried are the Payloads that were buried in the morgue.
+	// Buried are those of the Payloads that went to the morgue.
 	Buried []string
 	// Next is when the requeued job may run again, measured like At. It is 0 if no job was
 	// requeued.
@@ -100,8 +102,8 @@ func printed(payloads []core.Payload) []string {
 	return list
 }
 
-// printable returns a payload as it is if a reader can see where it ends, else
-// quoted.
+// printable returns a payload as it is if a reader can see where the payload ends. Otherwise it
+// returns the payload quoted.
 func printable(data []byte) string {
 	text := string(data)
 	prints := !strings.ContainsFunc(text, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) })

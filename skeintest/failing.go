@@ -22,15 +22,16 @@ type Fault struct {
 	// Method is the name of a method of [ports.ShardStore], such as "Push", or "Settle" or
 	// "SettlePayload" for a [Store]. Empty means every method.
 	Method string
-	// After is the number of such calls that succeed first.
+	// After is the number of such calls that the fault lets through first.
 	After int
-	// Times is the number of calls that fail. 0 means all calls until Heal.
+	// Times is the number of calls that fail. 0 means all calls until [FailingStore.Heal].
 	Times int
 	// Err is the error that they return. nil means ErrInjected. Push wraps the error in the
 	// *[ports.PushError] that the port demands, which names every entry. If Err is a
 	// *ports.PushError itself, only the entries that it names fail, and the others are stored.
 	Err error
-	// ReplyLost executes the call and then returns the error, as if the reply was lost.
+	// ReplyLost executes the call and then returns the error, as if the reply was lost. If the call
+	// itself fails, that error is returned.
 	ReplyLost bool
 }
 
@@ -48,7 +49,7 @@ type FailingStore struct {
 // shardStore is ports.ShardStore under a name that hides the field.
 type shardStore = ports.ShardStore
 
-// NewFailingStore wraps any store. No call fails until [FailingStore.Fail].
+// NewFailingStore wraps any store. No call fails on demand until [FailingStore.Fail].
 func NewFailingStore(store ports.ShardStore) *FailingStore {
 	s := &FailingStore{calls: make(map[string]int)}
 	s.shardStore = storekit.Intercept(store, s.inject)
@@ -73,7 +74,7 @@ func (s *FailingStore) inject(ctx context.Context, call storekit.Call, next func
 }
 
 // Fail adds a fault. If several faults apply to a call, the one that was added first counts. If f
-// names a method that stores don't have, every call fails with an error about that.
+// names a method that stores don't have, every call fails with an error that states this.
 func (s *FailingStore) Fail(f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +99,7 @@ func (s *FailingStore) Heal() {
 	s.faults = nil
 }
 
-// Calls returns the number of calls of a method, including failed ones.
+// Calls returns the number of calls of a method so far, including failed ones.
 func (s *FailingStore) Calls(method string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

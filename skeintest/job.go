@@ -18,7 +18,8 @@ type Job[P any] struct {
 	ID string
 	// Payloads are the payloads, in order.
 	Payloads []P
-	// Scores are the scores of the Payloads, one for each.
+	// Scores are the scores of the Payloads, one for each. If Scores is nil, [Run] uses default
+	// scores, and a comparison ignores scores.
 	Scores []float64
 	// In is the time from the store's now until the job may run. Run ignores it.
 	In time.Duration
@@ -29,7 +30,8 @@ type Job[P any] struct {
 
 // Run runs a handler once on a job of its queue, in a store of its own, and returns the execution.
 // The At of the event is 0. So Next is the delay of a requeued job: the time of a Snooze, or the
-// wait before the next retry.
+// wait before the next retry. Run fails the test at once if the job has no payloads or a different
+// number of scores, if the job or the queue is invalid, or if the handler is not one of the queue.
 func Run[P any](t TB, q *skein.Queue[P], h skein.Handler, job Job[P]) Event {
 	t.Helper()
 	s := New()
@@ -49,7 +51,7 @@ func Run[P any](t TB, q *skein.Queue[P], h skein.Handler, job Job[P]) Event {
 	return events[0]
 }
 
-// enter puts a job into a store as if it had failed before.
+// enter puts a job into a store, in the state that it has after the given number of failures.
 func enter[P any](ctx context.Context, s *Store, q *skein.Queue[P], job Job[P]) error {
 	entries, err := job.entries()
 	if err != nil {

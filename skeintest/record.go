@@ -10,18 +10,18 @@ import (
 )
 
 // recorder makes the events of a Drain. It takes the outcomes of jobs from the end of a batch, and
-// what became of their payloads from the turn that settles them.
+// the ends of their payloads from the turn that settles the jobs.
 type recorder struct {
 	ports.Observer
 	store  *Store
 	events Events
-	// limit is how many jobs may run before stop is called.
+	// limit is the number of jobs after which stop is called.
 	limit int
 	stop  context.CancelFunc
 	began core.Instant
 	// unsettled are the events whose jobs no turn has settled yet.
 	unsettled map[execution]unsettled
-	// shards are those of the declared queues.
+	// shards are the shards of the declared queues, by queue.
 	shards map[string][]core.Shard
 }
 
@@ -108,7 +108,7 @@ func errorOf(o *core.Outcome) string {
 func (r *recorder) settled(shard core.Shard, s *core.Settlement, skipped bool, now core.Instant) {
 	key := execution{shard, s.ID, s.Receipt.Whole()}
 	open, ok := r.unsettled[key]
-	if !ok { // the job of an earlier server, which is recovered
+	if !ok { // a job of an earlier server, which this one recovers
 		return
 	}
 	before, transacted := r.store.transacted.LoadAndDelete(key)

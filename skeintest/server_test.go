@@ -52,7 +52,7 @@ func TestADrainEnds(t *testing.T) {
 			if len(events) != 100 {
 				t.Errorf("%d jobs ran, want 100", len(events))
 			}
-			if len(f.fatals) != 1 || !strings.Contains(f.fatals[0], "100 jobs ran and more are due") ||
+			if len(f.fatals) != 1 || !strings.Contains(f.fatals[0], "100 jobs ran; does a handler") ||
 				strings.Count(f.fatals[0], "q id [p]") != 5 {
 				t.Errorf("the test failed with %q", f.fatals)
 			}

@@ -43,19 +43,19 @@ type Store struct {
 	Client *skein.Client
 	// Inspector reads and changes the content of the store.
 	Inspector *inspect.Inspector
-	// Server are the options of the server that Drain runs, such as middleware and
-	// hooks. Drain sets Lanes, Prefetch, Splitter, Scheduler and LeaseTTL itself; a nil
-	// Logger writes to the test's output.
+	// Server has the options of the server that Drain runs, such as middleware and hooks. Drain
+	// sets Lanes, Prefetch, Splitter, Scheduler and LeaseTTL itself. By default Jitter returns 0,
+	// and Logger writes to the test's output. OnStart is called once per Drain.
 	Server skein.ServerOptions
-	// MaxJobs is the maximum number of jobs that one Drain runs. At that number Drain assumes that
-	// the jobs never end, and fails the test. 0 means [DefaultMaxJobs].
+	// MaxJobs is a number of jobs that one Drain does not reach unless its jobs never end. When it
+	// has run that many jobs, Drain stops and fails the test. 0 means [DefaultMaxJobs].
 	MaxJobs int
 
 	clock *virtual.Clock
 	// transacted are the settlements that handlers have made, by execution.
 	transacted sync.Map
-	// parts are the payloads that handlers have settled by themselves, by execution: a
-	// []core.PayloadSettlement in the order in which they did.
+	// parts are the payloads that handlers have settled by themselves, by execution. Each value is
+	// a []core.PayloadSettlement, in the order of the calls.
 	parts sync.Map
 }
 
@@ -80,7 +80,7 @@ func (s *Store) decodeError(stored string) string {
 // Settle implements [ports.Settler], for handlers that call [skein.SettleIn]. It settles at once,
 // like a transaction that commits. A [Fault] with the Method "Settle" makes it fail.
 func (s *Store) Settle(ctx context.Context, shard core.Shard, settlements []core.Settlement) error {
-	return s.shardStore.(ports.Settler).Settle(ctx, shard, settlements) // memory is one
+	return s.shardStore.(ports.Settler).Settle(ctx, shard, settlements) // the memory store is a Settler
 }
 
 // SettlePayload implements [ports.Settler] in the same way.
@@ -116,5 +116,6 @@ func (s *Store) Now() time.Time { return s.clock.Now() }
 // run.
 func (s *Store) Advance(d time.Duration) { s.clock.Advance(d) }
 
-// start returns where each clock starts, as in the bubbles of testing/synctest.
+// start returns the time at which each clock starts, the same as in the bubbles of
+// testing/synctest.
 func start() time.Time { return time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC) }
