@@ -12,7 +12,7 @@ import (
 type claim struct {
 	core.Claim
 	by *claimer
-	// cancelled and drop are those of its last Cancel.
+	// cancelled is set by Cancel. drop is the Drop of its last call.
 	cancelled, drop bool
 
 	prev, next *claim
@@ -26,19 +26,20 @@ type claimer struct {
 }
 
 // claimList is the claimed jobs of a shard in the order in which they were claimed. Settled claims
-// are kept in free and used again; there are never more than were claimed at once.
+// are kept in free and used again, so there are never more of them than jobs were claimed at once.
 type claimList struct {
 	first, last *claim
 	size        int
-	// alone is the number of claims that had to be claimed alone, and cancelled that of the claims
-	// which an operator has cancelled.
+	// alone is the number of claims that had to be claimed alone. cancelled is the number of claims
+	// that an operator has cancelled.
 	alone, cancelled int
 
 	free *claim
 }
 
 // admits reports whether a job may be claimed beside the claimed ones. A job that must be claimed
-// alone may only if no job is claimed, and no job may be claimed beside it (RULES 4).
+// alone is admitted only if no job is claimed, and then no job is admitted beside it (docs/rules.md
+// 4).
 func (l *claimList) admits(e *entity) bool {
 	return l.alone == 0 && (!e.Alone() || l.size == 0)
 }

@@ -8,6 +8,6 @@
 // process runs. At the end of the process its jobs are lost. Handles from [Store.Open] share one
 // backend, as several processes share a server.
 //
-// Each shard has a lock of its own, so no shard waits for another. A job costs a map entry, its
-// payloads and a place in a list. A settled job leaves nothing behind.
+// Each shard has a lock of its own, so calls on different shards don't wait for each other. A job
+// costs a map entry, its payloads and a place in a list. A settled job leaves nothing behind.
 package memory

@@ -65,8 +65,8 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	return reply, nil
 }
 
-// ownersHead is the head in the reply to an owner's acquire or turn: while orphans are left, the
-// owner should turn at once.
+// ownersHead returns the head for the reply to an owner's acquire or turn. While orphans are left
+// it is due now, so that the owner's next turn follows at once.
 func (s *shard) ownersHead(paused bool, now core.Instant) core.Head {
 	if paused {
 		return core.Head{}
@@ -115,7 +115,7 @@ func (s *Store) Release(ctx context.Context, l ports.Lease) error {
 	return nil
 }
 
-// Heads implements [ports.Consumer]. Its Now is that of the last shard that it read.
+// Heads implements [ports.Consumer]. Its Now is read after the last shard.
 func (s *Store) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsReply, error) {
 	reply := ports.HeadsReply{Heads: make([]core.Head, len(shards))}
 	for i, id := range shards {
@@ -131,7 +131,7 @@ func (s *Store) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsRepl
 	return reply, nil
 }
 
-// acquire starts a lease, or renews it for a repeat of the attempt that did.
+// acquire starts a lease, or renews it if the attempt that started it is repeated.
 func (l *lease) acquire(r *ports.AcquireRequest, now core.Instant) (started bool, err error) {
 	switch {
 	case l.owner == r.Owner && (r.Attempt < l.attempt || r.Attempt == l.attempt && !l.held):

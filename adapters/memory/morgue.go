@@ -120,15 +120,16 @@ func (m *morgue) step(r *ports.DeadLetterStep, use func(id string, payloads []co
 	return reply
 }
 
-// oldest returns the dead letter that has been unchanged for longest, among those that a step over
-// all is about.
+// oldest returns the dead letter that has been unchanged for longest, among those that a step
+// without named dead letters selects.
 func (m *morgue) oldest(r *ports.DeadLetterStep) (*core.DeadLetter, bool) {
 	d, ok := m.listByTime(r.Group).First()
 	return d, ok && d.ChangedAt < r.Before
 }
 
 // remove removes the named payloads, or all if named is nil, from a dead letter, up to a bound. It
-// returns them and whether they are all. A dead letter without payloads is dropped.
+// returns the removed payloads, and reports whether these are all that it should remove. A dead
+// letter without payloads is dropped.
 func (m *morgue) remove(d *core.DeadLetter, named [][]byte, bound *core.Bound) (taken []core.Payload, finished bool) {
 	chosen, rest := d.Payloads, []core.Payload(nil)
 	if named != nil {

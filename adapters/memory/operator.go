@@ -146,12 +146,12 @@ func (b *backend) step(
 	return reply, nil
 }
 
-// handleJob is what a step does to a queued job, that of the id at a position in its IDs. It
-// reports whether it changed the job, and whether it is finished with it. If it is not, the step
-// has reached its bounds.
+// handleJob handles one queued job of a step. at is the position of the job's id in the step's IDs.
+// The results report whether the job was changed, and whether the step is finished with it. If it
+// is not, the step has reached its bounds.
 type handleJob func(e *entity, at int) (changed, finished bool)
 
-// jobStep runs a step on the queued jobs that it is about.
+// jobStep runs a step on the queued jobs that the request selects.
 func (s *shard) jobStep(r *ports.JobStep, handle handleJob) (reply ports.StepReply) {
 	for at, id := range r.IDs {
 		if e := s.queued(id); e != nil && r.About(&e.State) {

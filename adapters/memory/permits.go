@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// permits are those of a queue.
+// permits are the permits of a queue.
 type permits struct {
 	queue *queue
 
@@ -91,7 +91,7 @@ func (p *permits) expire(now core.Instant) {
 	}
 }
 
-// holders lists all in order of owner.
+// holders lists all holders in order of owner.
 func (p *permits) holders() []core.PermitHolder {
 	list := make([]core.PermitHolder, 0, len(p.byOwner))
 	for owner, known := range p.byOwner {

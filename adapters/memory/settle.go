@@ -62,8 +62,8 @@ func (s *shard) countClaimed(settlements []core.Settlement) int {
 	return len(claimed)
 }
 
-// settleAll applies a turn's settlements up to the bounds, and reports which it skipped or
-// deferred.
+// settleAll applies a turn's settlements up to the bounds, and adds to the reply which it skipped
+// or deferred.
 func (s *shard) settleAll(settlements []core.Settlement, reply *ports.TurnReply) {
 	var bound core.Bound
 	for i := range settlements {
@@ -87,7 +87,7 @@ func (s *shard) settleAll(settlements []core.Settlement, reply *ports.TurnReply)
 	s.morgue.groups.Tidy()
 }
 
-// settle ends a claim by its settlement, whose outcome is back and dead.
+// settle ends a claim by its settlement. back and dead are the result of the settlement's Apply.
 func (s *shard) settle(e *entity, x *core.Settlement, back core.Job, dead core.DeadLetter) {
 	s.unclaim(e)
 	if len(back.Payloads) > 0 {

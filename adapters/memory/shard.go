@@ -168,7 +168,8 @@ func (s *shard) head() core.Head {
 	return head
 }
 
-// look returns the head, and whether the queue is paused.
+// look returns the head, and reports whether the queue is paused. The head of a paused queue is
+// zero.
 func (s *shard) look() (head core.Head, paused bool) {
 	if s.queue.paused.Load() {
 		return core.Head{}, true
@@ -185,7 +186,7 @@ func (s *shard) unpausedHead() core.Head {
 	return core.Head{Due: e.PerformAt, OK: true}
 }
 
-// oldest returns the time from which the longest-waiting queued job waits.
+// oldest returns the time since when the longest-waiting queued job waits.
 func (s *shard) oldest() core.Head {
 	var head core.Head
 	for _, l := range []*sorted[*entity]{&s.ready, &s.parked} {

@@ -29,8 +29,8 @@ type Options struct {
 // [ports.Settler]. Make it with [New]; the zero value is unusable. It is safe for concurrent use
 // and need not be closed.
 //
-// A call waits only for other calls on the same shard or queue. So a context is checked only once,
-// when its call begins.
+// A call waits only for locks that other calls hold for a short time. So a context is checked when
+// its call begins, and does not interrupt the call later.
 type Store struct {
 	b *backend
 }
@@ -51,7 +51,8 @@ func New(o Options) *Store {
 func (s *Store) Open() *Store { return &Store{b: s.b} }
 
 // backend is shared by all handles. Locks are taken in this order: the backend's, a queue's
-// forgetMu, a shard's, those of history, of the audit, of permits and of subscribers.
+// forgetMu, a shard's, those of history, of the audit, of permits, of tracked ids and of
+// subscribers.
 type backend struct {
 	clock func() time.Time
 
@@ -63,8 +64,8 @@ type backend struct {
 	subscribers []*storekit.Subscriber
 }
 
-// now reads the backend's clock. Changes of a shard read it under the shard's lock, so that the
-// time of a change is never older than the lock.
+// now reads the backend's clock. Changes of a shard read it under the shard's lock, so the time of
+// a change is never before the lock was taken.
 func (b *backend) now() core.Instant { return core.InstantOf(b.clock()) }
 
 // queue returns a declared queue.

@@ -40,8 +40,8 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	return reply, nil
 }
 
-// turn settles, begins, hands over, claims and renews. A turn that had nothing to do and found
-// nothing to hand over or claim writes nothing, unless it was sent before.
+// turn settles, begins, hands over, claims and renews. A turn without settlements and begins that
+// finds nothing to hand over or claim changes nothing, unless it was sent before.
 func (s *shard) turn(r *ports.TurnRequest, reply *ports.TurnReply) {
 	s.settleAll(r.Settlements, reply)
 	for i, ref := range r.Begin {
