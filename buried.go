@@ -51,10 +51,10 @@ const (
 	// run. An operator can revive the payload when the codec is fixed.
 	BuryUndecodable UndecodableRule = iota
 	// RetryUndecodable fails the job, which is retried with backoff. After MaxRetries the payload
-	// is buried, or with [Hold] the job is held. The payloads before it run and are done. The
-	// payloads after it wait, so the order is kept. So a deployment with a wrong codec can be
-	// rolled back without loss, if it already had this rule. The job runs when its backoff ends, or
-	// when an operator runs it now.
+	// is buried, or with [Hold] the job is held. The payloads before it run first. They are done if
+	// the handler succeeds. The payloads after it wait, so the order is kept. So a deployment with
+	// a wrong codec can be rolled back without loss, if it already had this rule. The job runs when
+	// its backoff ends, or when an operator runs it now.
 	RetryUndecodable
 )
 

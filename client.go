@@ -17,8 +17,8 @@ import (
 
 // ClientOptions are the options of a client. The zero value is ready.
 type ClientOptions struct {
-	// Middleware wraps each push, the first outermost. NewClient builds the chain once. Default:
-	// none.
+	// Middleware wraps each push, the first outermost. NewClient builds the chain once. Default: no
+	// middleware.
 	Middleware []PushMiddleware
 	// Observer is notified of each push. nil means no observer.
 	Observer Observer
@@ -106,8 +106,8 @@ func send(ctx context.Context, p *RawPush) error {
 	return p.client.send(ctx, p.target, p.Entries, p.tell)
 }
 
-// scores makes default scores: the time in seconds, each at least 1 µs above the
-// one before (docs/rules.md 1).
+// scores makes default scores: the time in seconds. Each score is at least 1 µs above the one
+// before (docs/rules.md 1).
 type scores struct{ last atomic.Int64 }
 
 // fill sets the default scores of the entries, rising in their order.
@@ -153,7 +153,8 @@ func (c *Client) push(ctx context.Context, t target, entries []RawEntry, tell te
 	return c.pushing(ctx, &RawPush{Queue: t.name, Entries: entries, client: c, target: t, tell: tell})
 }
 
-// send stores entries, and declares the queue where the store does not know it.
+// send stores entries. It declares the queue first if this client has not done so, and again if the
+// store's record of the queue has changed.
 func (c *Client) send(ctx context.Context, t target, entries []RawEntry, tell telling) (err error) {
 	var met ports.PushReply
 	if o := c.options.Observer; o != nil {
@@ -236,8 +237,8 @@ func (c *Client) sendAgain(ctx context.Context, t target, r ports.PushRequest, c
 	return met, renumber(err, partly.Entries)
 }
 
-// renumber turns the positions of a PushError, of a part of a push, into positions
-// in the whole.
+// renumber returns the error of a push of some entries. The positions in a PushError become
+// positions in the whole push: part has the position of each of these entries.
 func renumber(err error, part []int) error {
 	var failed *PushError
 	if !errors.As(err, &failed) {

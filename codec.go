@@ -14,10 +14,10 @@ import (
 // different bytes for equal payloads, they don't merge, and the handler gets both. Beware of maps
 // in random order, of times with a monotonic clock, and of encoders that add ids.
 //
-// Decode may keep the bytes and must not change them. If Decode returns an error, the queue's
-// [UndecodableRule] applies.
+// Decode may keep the bytes and must not change them. If Decode returns an error or panics, the
+// queue's [UndecodableRule] applies.
 type Codec[T any] interface {
-	// Encode returns the bytes to store. After an error the push is refused with
+	// Encode returns the bytes to store. If it returns an error or panics, the push is refused with
 	// [ErrInvalidPayload].
 	Encode(payload T) ([]byte, error)
 	// Decode returns the payload that was encoded as data.
@@ -37,9 +37,8 @@ func (JSONCodec[T]) Decode(data []byte) (payload T, err error) {
 	return payload, err
 }
 
-// RawCodec is the [Codec] of queues of []byte: payloads are stored as they are.
-// Neither the pusher nor a handler may change the bytes afterwards. Its zero value is
-// ready.
+// RawCodec is the [Codec] of queues of []byte: payloads are stored as they are. Neither the pusher
+// nor a handler may change the bytes after the push. Its zero value is ready.
 type RawCodec struct{}
 
 // Encode implements [Codec].
@@ -61,11 +60,11 @@ type ErrorCodec struct {
 	Decode func(stored string) string
 }
 
-// maxErrorText is how many bytes of an error's text Encode is called with.
+// maxErrorText is the maximum number of bytes of an error's text that Encode is called with.
 const maxErrorText = 64 << 10
 
-// encode returns the text to store. If Encode panics, that is the error, and the
-// text is stored as it is, with the panic.
+// encode returns the text to store. If Encode panics, err is the panic, and stored is the text as
+// it is with the panic appended.
 func (c ErrorCodec) encode(text string) (stored string, err error) {
 	if c.Encode == nil {
 		return core.ErrorText(text), nil

@@ -49,7 +49,9 @@ var (
 	ErrNotCommitted = engine.ErrNotCommitted
 
 	// ErrLeaseLost reports that another server may have taken the shard over. The handler's result
-	// is discarded, and its jobs run again.
+	// is discarded, and the jobs of its call run again. In a queue with MaxRunning it also reports
+	// that the server has lost its permits. The result of such a handler counts as long as the
+	// server still has the shard's lease.
 	ErrLeaseLost = ports.ErrLeaseLost
 	// ErrShutdown reports that the server's ShutdownTimeout is over. If the handler returns the
 	// context's error, its job is requeued untouched.

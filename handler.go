@@ -70,10 +70,10 @@ func (q *Queue[T]) JobHandler(f func(ctx context.Context, job *Job[T]) error) Ha
 }
 
 // BatchHandler returns a handler that calls f with up to BatchSize jobs, for example to send one
-// bulk request for many ids. What f returns, or its panic, is the outcome of each job for which f
-// has not called [Job.Settle]. The other jobs keep the outcome that f set. The queue's Timeout
-// applies to the whole call. If one job is cancelled, the context of the call ends. If f then
-// returns the context's error, the jobs that were not cancelled are requeued untouched.
+// bulk request for many ids. The error that f returns, nil, or its panic is the outcome of each job
+// for which f has not called [Job.Settle]. The other jobs keep the outcome that f set. The queue's
+// Timeout applies to the whole call. If one job is cancelled, the context of the call ends. If f
+// then returns the context's error, the jobs that were not cancelled are requeued untouched.
 func (q *Queue[T]) BatchHandler(f func(ctx context.Context, batch *Batch[T]) error) Handler {
 	if err := q.refuse("BatchHandler", f == nil); err != nil {
 		return noHandler(err)
@@ -99,8 +99,8 @@ func (q *Queue[T]) BatchHandler(f func(ctx context.Context, batch *Batch[T]) err
 	})
 }
 
-// eachJob returns a handler that runs the jobs of a batch one after another, each in a
-// call of its own that guard protects.
+// eachJob returns a handler that runs the jobs of a batch one after another. Each job has a call of
+// its own, which guard protects.
 func (q *Queue[T]) eachJob(guard func(runCall) runCall, run runCall) Handler {
 	return q.handler(guard(run), func(run runCall) runBatch {
 		return func(ctx context.Context, b *engine.Batch) error {
@@ -167,8 +167,8 @@ func (q *Queue[T]) payloads(b *engine.Batch, i int) ([]T, error) {
 	return payloads, err
 }
 
-// decodeAll calls f with the payloads of a job that a handler is to see, in order,
-// and returns the codec's last error.
+// decodeAll decodes the payloads of a job and calls f with those that the handler gets, in order.
+// It returns the codec's last error.
 func (q *Queue[T]) decodeAll(b *engine.Batch, i int, f func(position int, value T)) (refused error) {
 	stored := b.Claims[i].Payloads
 	for position := range stored {
@@ -207,12 +207,13 @@ func Fence(ctx context.Context) (token int64, ok bool) { return engine.Fence(ctx
 
 // MetaOf returns the [Meta] that the payload at hand was pushed with, in a function of
 // [Queue.Each]. It is nil if the payload has none. ok is false if ctx is not the context of such a
-// call. If equal payloads merged, it is that of the push whose score is kept. The bytes are
-// read-only.
+// call, or if that call has ended. If equal payloads merged, meta is that of the push whose score
+// is kept. The bytes are read-only.
 func MetaOf(ctx context.Context) (meta []byte, ok bool) { return engine.MetaOf(ctx) }
 
 // Metas returns the [Meta] of each payload that a function of [Queue.Handler] was called with, in
 // the same order, nil for a payload without one. A function of [Queue.JobHandler] has them in
-// [Payload].Meta as well. Metas returns nil if ctx is not the context of a handler of one job, as
-// in a BatchHandler. The bytes are read-only.
+// [Payload].Meta as well. In a function of [Queue.Each] it returns the Meta of the payload at hand
+// only. Metas returns nil if ctx is not the context of a handler of one job, as in a BatchHandler,
+// or if that job has ended. The bytes are read-only.
 func Metas(ctx context.Context) [][]byte { return engine.Metas(ctx) }

@@ -18,8 +18,8 @@ type Job[T any] struct {
 	// out as well.
 	Payloads []Payload[T]
 	// PerformAt is the time at which the job was due. FirstPush is the time of the oldest push that
-	// merged into it. Both are by the store's clock, which may differ from this process's clock. It
-	// does in package skeintest.
+	// merged into it. Both are by the store's clock, which may differ from this process's clock, as
+	// it does in package skeintest.
 	PerformAt time.Time
 	FirstPush time.Time
 	// Retries is the number of failures of the job so far: 0 at first, and again after its first
@@ -41,8 +41,8 @@ type Payload[T any] struct {
 	Value T
 	// Score is the payload's place among those of its job, lowest first.
 	Score float64
-	// Meta is the [Meta] of the push. If equal payloads merged, it is that of the payload
-	// that stayed. Read-only.
+	// Meta is the [Meta] of the push. If equal payloads merged, it is the Meta of the payload that
+	// stayed. Read-only.
 	Meta []byte
 
 	batch           *engine.Batch

@@ -59,7 +59,8 @@ type RunFunc func(ctx context.Context, batch *RawBatch) error
 // pass a context of its own to next, and may change the result of next.
 type Middleware func(next RunFunc) RunFunc
 
-// call is the job of a batch that a handler is called for, or wholeBatch.
+// call is the argument of one call of a handler: a batch, and the position of the job in it, or
+// wholeBatch.
 type call struct {
 	batch *engine.Batch
 	job   int

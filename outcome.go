@@ -49,8 +49,9 @@ func (e *RetryError) Unwrap() error { return e.Err }
 var errNoReason = errors.New("no reason given")
 
 // Bury returns an error for a handler to return when retrying is pointless. All payloads of the job
-// go to the morgue, with the reason. The error may be wrapped. If an error wraps several outcomes,
-// Bury takes precedence over [RetryIn], and [RetryIn] over [Await], and [Await] over [Snooze].
+// that have no outcome of their own go to the morgue, with the reason. In [Queue.Each] only the
+// current payload does. The error may be wrapped. If an error wraps several outcomes, Bury takes
+// precedence over [RetryIn], and [RetryIn] over [Await], and [Await] over [Snooze].
 func Bury(reason error) error { return &BuryError{Err: orNoReason(reason)} }
 
 // Snooze returns an error for a handler to return when the job should run again after d. A snooze
@@ -68,8 +69,8 @@ func RetryIn(d time.Duration, reason error) error {
 // Await returns an error for a handler to return when the job waits for others: it keeps its
 // payloads and runs again at the next push for its id, or after d if nothing is pushed. A push that
 // arrived while the handler ran counts. Waiting is progress, so an earlier failure and its backoff
-// are forgotten. It counts as neither success nor failure. Payloads that the handler has marked as
-// done or buried keep their outcome. A d below 0 counts as 0. The error may be wrapped.
+// are forgotten. Await counts as neither success nor failure. Payloads that the handler has marked
+// as done or buried keep their outcome. A d below 0 counts as 0. The error may be wrapped.
 //
 // The queue's PushRule must be [Earliest], or the push [Urgent], for a push after the handler's
 // return to run the job. Otherwise such a push waits for d too, and a warning is logged once per
@@ -102,12 +103,12 @@ func Await(d time.Duration) error { return &AwaitError{Delay: max(0, d)} }
 // committed; [Payload.Done] does not count then. A handler may roll back and call SettleIn again in
 // another transaction.
 //
-// SettleIn returns [ErrInvalidOptions] for a nil settler, and an error if the handler has called
-// [Queue.Then]. It returns [ErrLeaseLost] if another
-// server has taken the job over, if the handler has already settled it in this transaction or in a
-// committed one, or if the transaction of an earlier payload has not committed. It returns the
-// cause of a context that has ended, and errors of the store. After an error, roll back and return
-// it.
+// SettleIn returns [ErrInvalidOptions] for a nil settler. It returns an error that has no name if
+// ctx is not a handler's context, if the handler has returned, or if the handler has called
+// [Queue.Then]. It returns [ErrLeaseLost] if another server has taken the job over, if the handler
+// has already settled the job in this transaction or in a committed one, or if the transaction of
+// an earlier payload has not committed. It returns the cause of a context that has ended, and
+// errors of the store. After an error, roll back the transaction and return the error.
 func SettleIn(ctx context.Context, settler ports.Settler) error {
 	if isNil(settler) {
 		return errNoSettler()
@@ -153,8 +154,8 @@ func outcomeOf(err error, text func(error) (text, group string)) core.Outcome {
 	return o
 }
 
-// reasonOf returns only the reason if the outcome is not wrapped further: the morgue need not
-// repeat "bury" for its dead letters.
+// reasonOf returns only the reason if the outcome is not wrapped further, so the error texts in the
+// morgue don't all begin with "bury".
 func reasonOf(err, outcome, reason error) error {
 	if err == outcome {
 		return reason
@@ -162,7 +163,8 @@ func reasonOf(err, outcome, reason error) error {
 	return err
 }
 
-// errorText returns the text of an error, also where making it panics.
+// errorText returns the text of an error as format makes it. If format panics, the text names the
+// error's type and the panic.
 func errorText(err error, format func(error) string) (text string) {
 	failed := engine.GuardGoroutine(func() error {
 		text = format(err)

@@ -17,7 +17,7 @@ type PushOption interface {
 	set(e *optioned)
 }
 
-// optioned is an entry with what its options ask for.
+// optioned is an entry and the values that its options set.
 type optioned struct {
 	RawEntry
 	tell *Met
@@ -30,9 +30,9 @@ type pushOption func(*optioned)
 func (o pushOption) set(e *optioned) { o(e) }
 
 // Score sets the payload's place among those of its job: the lowest score is handled first. A
-// payload that is pushed after the handler was called runs in a later call, whatever its score.
-// Default: the client's time in seconds, so payloads are in order of pushing. Integers are exact up
-// to 2^53.
+// payload that is pushed after a server has claimed the job runs in a later call, whatever its
+// score. Default: the client's time in seconds, so payloads are in order of pushing. Integers are
+// exact up to 2^53.
 func Score(score float64) PushOption {
 	return pushOption(func(e *optioned) { e.Score = score })
 }
@@ -45,8 +45,8 @@ func Meta(meta []byte) PushOption {
 }
 
 // At sets when a new job may run. If the push merges into a queued job, the payload waits for that
-// job's time instead. The zero time means now. A time before 1970 or after 2255 is refused with
-// [ErrInvalidTime].
+// job's time instead. The zero time means now. A time before 1970, or after 5 June 2255 (2^53 µs),
+// is refused with [ErrInvalidTime].
 func At(t time.Time) PushOption {
 	return pushOption(func(e *optioned) {
 		e.When, e.timed = core.When{}, !t.IsZero()
@@ -56,8 +56,8 @@ func At(t time.Time) PushOption {
 	})
 }
 
-// instantOf returns the time in microseconds, also where that is no time of a job.
-// Where UnixMicro would overflow it returns the largest or smallest number.
+// instantOf returns the time in microseconds, even if no job may have that time. If UnixMicro would
+// overflow, instantOf returns the largest or the smallest number.
 func instantOf(t time.Time) core.Instant {
 	switch seconds := t.Unix(); {
 	case seconds > math.MaxInt64/1_000_000-1:
@@ -69,23 +69,24 @@ func instantOf(t time.Time) core.Instant {
 }
 
 // In is [At] with the time that is d from now by the store's clock. With a negative d the job is
-// due at once, ahead of the jobs that are due now. If the time would be after 2255, the push is
-// refused with [ErrInvalidTime].
+// due at once, ahead of the jobs that are due now. If the time would be after 5 June 2255 (2^53
+// µs), the push is refused with [ErrInvalidTime].
 func In(d time.Duration) PushOption {
 	return pushOption(func(e *optioned) { e.When, e.timed = core.In(d), true })
 }
 
-// Urgent makes the job overtake the jobs of its shard that became due up to d earlier, from a
-// millisecond to 24 hours. No job waits for an urgent one that is pushed more than d after it
-// became due, so urgent jobs starve nothing. Among shards, the [Lag] scheduler prefers an urgent
-// job in the same way.
+// Urgent makes the job overtake the jobs of its shard that became due up to d earlier. d is from 1
+// ms to 24 hours. A job never waits for urgent jobs that are pushed more than d after it became
+// due, so urgent jobs starve no other job. Among shards, the [Lag] scheduler prefers an urgent job
+// in the same way.
 //
-// Urgent pushes the job as if d ago, by the rule [Earliest], whatever the queue's PushRule is. So
-// the job of an id is as urgent as its most urgent push, and a queued job that waits for a later
-// time, such as that of an earlier [At] or of [Snooze], becomes due. A job that has failed keeps
-// the time of its retry, and a held job stays held. If the id's job is running, the urgent payload
-// waits until it ends; if that job fails or is snoozed, its new time counts for both. In a queue
-// with [Debounce] the next push that is not urgent postpones the job again.
+// Urgent pushes the job as if it had been pushed d ago, by the rule [Earliest], whatever the
+// queue's PushRule is. So the job of an id is as urgent as its most urgent push, and a queued job
+// that waits for a later time, such as that of an earlier [At] or of [Snooze], becomes due. A job
+// that has failed keeps the time of its retry, and a held job stays held. If the id's job is
+// running, the urgent payload waits until that job ends. If that job fails or is snoozed, its new
+// time counts for both. In a queue with [Debounce] the next push that is not urgent postpones the
+// job again.
 //
 // Another d is refused with [ErrInvalidTime], and Urgent together with At or In with
 // [ErrInvalidOptions].
@@ -94,9 +95,9 @@ func Urgent(d time.Duration) PushOption {
 }
 
 // Tell stores in met what the push met, once the store has replied. After an error met is left as
-// it was. A push with Tell must have one entry; another one is refused with [ErrInvalidOptions]:
-// see [TellAll]. So is [Queue.Then], which pushes later. If middleware of the client adds or
-// removes entries, met is left as it was.
+// it was. A push with Tell must have one entry. A push of several entries is refused with
+// [ErrInvalidOptions]; use [TellAll] for it. [Queue.Then] with Tell is refused too, because it
+// pushes later. If middleware of the client adds or removes entries, met is left as it was.
 func Tell(met *Met) PushOption {
 	return pushOption(func(e *optioned) { e.tell = met })
 }
@@ -105,7 +106,7 @@ func Tell(met *Met) PushOption {
 type Met uint8
 
 const (
-	// MetUnknown is the zero value: the store has not replied, or with an error.
+	// MetUnknown is the zero value: the store has not replied, or has replied with an error.
 	MetUnknown Met = iota
 	// MetNew means that the push made a job, because its id had no queued job. One may be running.
 	MetNew
@@ -118,7 +119,7 @@ const (
 	// MetSuperseded means that the queued job has payloads with higher scores, and the queue's
 	// [MergeRule] keeps only those. The payload was dropped.
 	MetSuperseded
-	// MetLater means that the store does not know it yet. The push is part of a transaction
+	// MetLater means that the store does not know the result yet. The push is part of a transaction
 	// ([Client.Via]), and its payload meets the jobs that are queued after the commit.
 	MetLater
 )
@@ -163,14 +164,14 @@ type pushManyOption func(*telling)
 func (o pushManyOption) setAll(t *telling) { o(t) }
 
 // TellAll stores in counts what the entries of a PushMany met. If the push returns nil, each entry
-// is counted once. After an error only entries that are known to be stored are counted, and not
-// necessarily all of these. If middleware of the client adds, removes or repeats entries, those
-// that the store received are counted.
+// is counted once. After an error only entries that are known to be stored are counted, and perhaps
+// not all of these. If middleware of the client adds, removes or repeats entries, those that the
+// store received are counted.
 func TellAll(counts *MetCounts) PushManyOption {
 	return pushManyOption(func(t *telling) { t.all = counts })
 }
 
-// telling is where the caller of a push wants to read what it met. Each may be nil.
+// telling has the variables of the caller that a push stores its results in. Each may be nil.
 type telling struct {
 	one *Met
 	all *MetCounts
@@ -208,15 +209,15 @@ type Entry[T any] struct {
 // needs no running server.
 //
 // An error that doesn't match one of this package's errors means that the outcome is unknown.
-// Pushing again is safe; a payload that was handled in between runs again.
+// Pushing again is safe, but a payload that was handled between the two pushes runs again.
 func (q *Queue[T]) Push(ctx context.Context, c *Client, id string, payload T, options ...PushOption) error {
 	return q.PushMany(ctx, c, []Entry[T]{{ID: id, Payload: payload, Options: options}})
 }
 
-// PushMany stores entries in order, in one exchange with the store. It is atomic for each 500
-// entries of a shard, or for fewer if they or the jobs that they join exceed 8 MiB. If an entry is
-// invalid, nothing is stored. If only some shards stored their entries, the error is a
-// *[PushError]. The option [TellAll] counts what the entries met.
+// PushMany stores entries in order, in one call of the store. It is atomic for each 500 entries of
+// a shard, or for fewer if they or the jobs that they join exceed 8 MiB. If an entry is invalid,
+// nothing is stored. If only some of these parts were stored, or the outcome is unknown, the error
+// is a *[PushError]. The option [TellAll] counts what the entries met.
 func (q *Queue[T]) PushMany(ctx context.Context, c *Client, entries []Entry[T], options ...PushManyOption) error {
 	if err := errors.Join(q.check(), c.check()); err != nil {
 		return err

@@ -19,7 +19,7 @@ const (
 	DefaultMaxRecoveries = 3
 
 	// NoRetries is -1. As MaxRetries it means that jobs run once. As MaxRecoveries it means that
-	// Exhausted applies to a job when its process dies for the first time.
+	// Exhausted applies when the process of a job dies for the first time.
 	NoRetries = -1
 )
 
@@ -33,7 +33,8 @@ func DefaultBackoff(retry int) time.Duration {
 
 // QueueOptions are the options of a queue. The zero value of each field means its default. Pushers
 // and servers must agree on Shards, IndexIDs, Merge and Codec. Pushers use Score, PushRule and
-// MaxPayloadBytes. Servers use the other options.
+// MaxPayloadBytes. Servers use the other options. A server also reads PushRule, to warn about
+// [Await] in a queue whose pushes don't run waiting jobs.
 type QueueOptions[T any] struct {
 	// What pushers and servers must agree on.
 
@@ -109,8 +110,8 @@ type QueueOptions[T any] struct {
 	// Timeout ends the context of a handler that takes longer. It applies to each payload with
 	// Each, to the whole call of a BatchHandler, and otherwise to each job. The context's cause is
 	// then [ErrTimeout], and its Err is [context.DeadlineExceeded]. A handler that continues after
-	// that is not stopped, and its result counts, also nil. The push that [Queue.Then] makes after a
-	// handler has the same time again. Default 0: no timeout.
+	// that is not stopped, and its result counts, even if it is nil. The push that [Queue.Then]
+	// makes after a handler has the same time again. Default 0: no timeout.
 	Timeout time.Duration
 	// Undecodable is the treatment of a payload that the Codec can't decode. Default
 	// [BuryUndecodable].
@@ -177,8 +178,8 @@ func Earliest() PushRule { return PushRule{rule: core.PushRule{Kind: core.Earlie
 // quiet, and at the latest limit after the first push. A push without [At], [In] and [Urgent] is
 // due after quiet. A push with At or In delays the job to its own time instead. A push whose
 // payload is a duplicate or superseded counts too. With quiet 0, all pushes need a time of their
-// own. A limit of 0 means one minute. The queue is invalid if quiet is negative or exceeds the
-// limit.
+// own. A limit of 0 means one minute. The queue is invalid if quiet or limit is negative, or if
+// quiet exceeds the limit.
 func Debounce(quiet, limit time.Duration) PushRule {
 	return PushRule{rule: core.PushRule{Kind: core.Debounce, Limit: limit}, quiet: quiet}
 }
@@ -231,7 +232,7 @@ func (q *Queue[T]) Name() string {
 	return q.name
 }
 
-// check returns what is wrong with the queue, or nil.
+// check returns an error that states what is wrong with the queue, or nil.
 func (q *Queue[T]) check() error {
 	if q == nil || q.options.Codec == nil {
 		return fmt.Errorf("%w: it is empty; make it with NewQueue", ErrInvalidQueue)
@@ -293,7 +294,7 @@ func (q *Queue[T]) serve() *engine.Queue {
 	return served
 }
 
-// orDefault replaces a zero.
+// orDefault sets *v to fallback if it is zero.
 func orDefault[V int | time.Duration](v *V, fallback V) {
 	if *v == 0 {
 		*v = fallback

@@ -9,8 +9,9 @@ import (
 )
 
 // AddHandler adds a queue to the running server and declares it in the store. It is safe for
-// concurrent use. It returns when the server may acquire the queue's shards. Other servers leave
-// the server its share within an announce interval, a third of their LeaseTTL.
+// concurrent use. It returns when the server may acquire the queue's shards. Other servers release
+// the shards of this server's share within an announce interval, which is a third of their
+// LeaseTTL.
 //
 // AddHandler returns [ErrInvalidOptions] before OnStart has returned and after Run's context has
 // ended, if the server already serves the queue, if jobs of the queue still run since it was
@@ -37,8 +38,9 @@ func (s *Server) AddHandler(h Handler) error {
 
 // RemoveQueue removes a queue from the running server. The server claims no more jobs of it and
 // lets its handlers finish. Handlers are not cancelled. Other servers take the shards over as this
-// server releases them. RemoveQueue returns when all shards are released, or with the cause of ctx
-// if ctx ends before. In that case the removal continues. It is safe for concurrent use.
+// server releases them. RemoveQueue returns when all shards are released. If ctx ends before that,
+// it returns an error that wraps the cause of ctx, and the removal continues. It is safe for
+// concurrent use.
 //
 // RemoveQueue returns [ErrInvalidOptions] if Run has not begun to work or has ended, if the server
 // doesn't serve the queue or serves no other, if the Splitter pins shards to lanes, or if the

@@ -40,8 +40,8 @@ type SchedulerConfig = core.SchedulerConfig
 func Lag(c SchedulerConfig) Scheduler { return core.Lag(c) }
 
 // Seq is the [SchedulerFunc] that visits the shards in turn. After a round in which no job
-// succeeded it waits for one poll interval, even if a job is pushed meanwhile. While a batch of the
-// round still runs, it continues without waiting.
+// succeeded it waits for one poll interval, even if a job is pushed during the wait. While a batch
+// of the round still runs, it continues without waiting.
 func Seq(c SchedulerConfig) Scheduler { return core.Seq(c) }
 
 // StrictBy returns a scheduler that serves the named queues in order: a queue waits while an
@@ -51,8 +51,9 @@ func Seq(c SchedulerConfig) Scheduler { return core.Seq(c) }
 func StrictBy(queues ...string) SchedulerFunc { return core.StrictBy(queues...) }
 
 // WeightedBy returns a scheduler that shares batches among the shards with work, in proportion to
-// the weights of their queues. A queue that is not named, or whose weight is below 1, has weight 1.
-// Equal weights are round robin. A server claims several jobs at a time, so over fractions of a
-// second the starts can differ from the proportion. Run returns [ErrInvalidOptions] if the server
-// has no handler for a named queue.
+// the weights of their queues. Each shard has the weight of its queue, so of two queues with the
+// same weight the one with more shards gets more batches. A queue that is not named, or whose
+// weight is below 1, has weight 1. Equal weights are round robin. A server claims several jobs at a
+// time, so over fractions of a second the starts can differ from the proportion. Run returns
+// [ErrInvalidOptions] if the server has no handler for a named queue.
 func WeightedBy(weights map[string]int) SchedulerFunc { return core.WeightedBy(weights) }

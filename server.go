@@ -69,10 +69,12 @@ type ServerOptions struct {
 	// one scheduler; if the Splitter pins shards to lanes, each lane has its own. Default [Lag].
 	Scheduler SchedulerFunc
 	// Middleware wraps each call of a handler, the first outermost. A call is for one job, or for a
-	// batch with a BatchHandler. NewServer builds the chain once per handler. Default: none.
+	// batch with a BatchHandler. NewServer builds the chain once per handler. Default: no
+	// middleware.
 	Middleware []Middleware
-	// OnStart is called once, after the store has answered and before a job is claimed. If it
-	// returns an error, Run returns that error. nil means no call.
+	// OnStart is called once by Run, after the store has answered and before a job is claimed. Each
+	// RunDue calls it too. If it returns an error, Run or RunDue returns that error. nil means no
+	// call.
 	OnStart func(ctx context.Context) error
 	// OnBuried is called after this server has sent payloads to the morgue. It is not called when
 	// an operator buries a job. Up to 4 calls run at once, beside the handlers; with RunDue one. An
@@ -90,8 +92,9 @@ type ServerOptions struct {
 	// is not called for a queue with a Backoff. It must be safe for concurrent use. By default, and
 	// if it panics, the number is random.
 	Jitter func() int
-	// FormatError returns the text of a failure, which is truncated to 4 KiB. Default: the error's
-	// own text, which for a panic has the stack.
+	// FormatError returns the text of a failure, which is truncated to 4 KiB. It must be safe for
+	// concurrent use. If it panics, the text is the type of the error and the panic. Default: the
+	// error's own text, which for a panic has the stack.
 	FormatError func(err error) string
 	// ErrorCodec changes how error texts are stored. The zero value stores them
 	// as they are.
@@ -121,7 +124,7 @@ type ServerOptions struct {
 	// replaced, see [core.Text]. Default: the name of the host.
 	Name string
 	// Version is the program's version, as operators see it. Default: the version of the main
-	// module, as the go command recorded it.
+	// module, as the go command recorded it, or "" without such a record.
 	Version string
 }
 
@@ -130,7 +133,7 @@ type Server struct {
 	store    Store
 	options  ServerOptions
 	handlers []Handler
-	// runs are the handlers within the middleware, and invalid is its error.
+	// runs are the handlers wrapped in the middleware. invalid is the error of wrapping them.
 	runs    []runBatch
 	invalid error
 	started atomic.Bool
@@ -190,8 +193,8 @@ func (s *Server) bind() {
 // reports it while the server starts.
 //
 // If the store can't be reached, or becomes unusable later, Run doesn't return: it waits and
-// retries. It logs that when the store has given up repeating the call, which takes some seconds
-// with Redis and Postgres. It logs it again each minute and when the store is back.
+// retries. It logs the failure when the store has given up repeating the call, which takes some
+// seconds with Redis and Postgres. It logs again once per minute, and when the store answers again.
 //
 // Run handles no signals; use [os/signal.NotifyContext] or the like.
 func (s *Server) Run(ctx context.Context) (err error) {

@@ -44,7 +44,8 @@ func (s *Server) config() engine.Config {
 	return c
 }
 
-// queue returns a handler's queue with the server's additions.
+// queue returns a handler's queue for the engine, with the functions that depend on the server's
+// options.
 func (s *Server) queue(h Handler, run runBatch) *engine.Queue {
 	o := &s.options
 	q := h.serve()

@@ -9,7 +9,8 @@ import (
 	"github.com/skeinq/skein/internal/engine"
 )
 
-// Limits of what one job may push by [Queue.Then].
+// Limits of what one job may push by [Queue.Then]. In a handler of [Queue.Each] they apply to each
+// payload by itself.
 const (
 	// MaxThenEntries is the maximum number of entries.
 	MaxThenEntries = 500
@@ -22,12 +23,13 @@ const (
 // client may belong to another store than the job.
 //
 // The payload is encoded and checked at the call. After the handler has returned nil, the server
-// pushes everything that it asked for, in one call for each client and queue, and only then reports
-// the job as done. If that push fails, the job fails with its error and is retried. So the push
-// happens at least once: after a crash the handler runs again and pushes again, and the payload
-// merges with the one that still waits. If the handler returns an error, nothing is pushed, unless
-// it has marked a payload as done, which does not run again. With [Queue.Each] this holds for each
-// payload by itself.
+// pushes everything that the handler asked for, in one call for each client and queue, and only
+// then reports the job as done. If [Job.Settle] has set another outcome than done, nothing is
+// pushed. If that push fails, the job fails with its error and is retried. So the push happens at
+// least once: after a crash the handler runs again and pushes again, and the payload merges with
+// the one that still waits. If the handler returns an error, nothing is pushed either. The
+// exception is a handler that has marked a payload as done: that payload does not run again, so
+// everything is pushed. With [Queue.Each] this holds for each payload by itself.
 //
 // c must outlive the handler: a client that [Client.Via] made of the handler's own transaction
 // can't push after it. On Postgres, a push in the transaction of [SettleIn], through [Client.Via],
@@ -38,9 +40,9 @@ const (
 // that push fails, each job without an outcome of its own fails and is retried.
 //
 // Errors are those of [Queue.Push] about the queue, the client and the entry. Then returns
-// [ErrInvalidOptions] if ctx is not the context of a handler that works one job, if the handler
-// has returned, and beyond [MaxThenEntries] or [MaxThenBytes]. The goroutines of a handler may
-// call Then concurrently.
+// [ErrInvalidOptions] if ctx is not the context of a handler of one job, if the handler has
+// returned or has called SettleIn, and beyond [MaxThenEntries] or [MaxThenBytes]. The goroutines of
+// a handler may call Then concurrently.
 func (q *Queue[T]) Then(ctx context.Context, c *Client, id string, payload T, options ...PushOption) error {
 	if err := errors.Join(q.check(), c.check()); err != nil {
 		return err
@@ -68,13 +70,13 @@ func (q *Queue[T]) Then(ctx context.Context, c *Client, id string, payload T, op
 	return nil
 }
 
-// following is what a job pushes once it has succeeded.
+// following is the pushes of a job that wait until the job has succeeded.
 type following struct {
 	pushes         []followingPush
 	entries, bytes int
 }
 
-// followingPush is the part of it that one client pushes to one queue.
+// followingPush is the part of a following that one client pushes to one queue.
 type followingPush struct {
 	client  *Client
 	target  target
@@ -99,8 +101,9 @@ func (f *following) add(c *Client, t target, e RawEntry) error {
 	return nil
 }
 
-// pushFollowing pushes what a handler has asked for, if it succeeded. ctx is the job's context, and
-// the push has the queue's Timeout: a store that hangs must not keep the lane.
+// pushFollowing makes the pushes that a handler has asked for, if the handler succeeded. ctx is the
+// job's context. The push has the queue's Timeout, because a store that hangs must not keep the
+// lane.
 func (q *Queue[T]) pushFollowing(ctx context.Context, b *engine.Batch, kept any, succeeded bool) error {
 	list, _ := kept.(*following)
 	if list == nil || !succeeded {
@@ -120,8 +123,9 @@ func (q *Queue[T]) pushFollowing(ctx context.Context, b *engine.Batch, kept any,
 	return nil
 }
 
-// followed returns the result of a job's handler, after what it has asked for was pushed. If that
-// fails, the job fails, whatever the result is, and no payload of it counts as done.
+// followed makes the pushes that a job's handler has asked for, and returns the handler's result.
+// If a push fails, followed returns its error: the job fails, and none of its payloads counts as
+// done.
 func (q *Queue[T]) followed(ctx context.Context, c call, result error) error {
 	kept := c.batch.EndAttach()
 	if kept == nil {
