@@ -42,9 +42,9 @@ func (s *Store) runCoalesced(ctx context.Context, c exchange.Call) exchange.Outc
 	return o
 }
 
-// runApart runs scripts in any order, separately for each server. A server that does not answer in
-// time, although another does, holds up nothing: only its own calls fail. The same holds for a
-// call that its server keeps refusing.
+// runApart runs scripts in any order, separately for each server. If a server does not answer in
+// time although another does, only its own calls fail, and no other call waits for it. The same
+// holds for a call that its server keeps refusing.
 func (s *Store) runApart(ctx context.Context, calls []exchange.Call) []exchange.Outcome {
 	return s.runApartBy(ctx, exchange.Apart{Most: shardsPerExchange, Patience: exchange.LongestPatience}, calls)
 }

@@ -31,7 +31,8 @@ type serverCheck struct {
 	// has the format could not be reached. From then on, calls don't wait for it.
 	beside     chan struct{}
 	besideOnce sync.Once
-	// newer is why this program may not use the format, once the format was read.
+	// newer is the error that this program may not use the format. It is set once such a format was
+	// read.
 	newer atomic.Pointer[error]
 	// ours is true once a shard, or the list of queues, had a record in this program's form: see
 	// format.go.
@@ -45,8 +46,8 @@ const (
 	formatPause    = time.Second
 )
 
-// ready checks the server at first use. If a Cluster's server that has the format can't be
-// reached, ready returns nil without it, and the next calls have it asked again.
+// ready checks the server at first use. If a Cluster's server that has the format can't be reached,
+// ready returns nil without the format, and later calls try to read it again.
 func (s *Store) ready(ctx context.Context) error {
 	if s.server.done.Load() {
 		return nil
@@ -126,7 +127,7 @@ func (s *Store) checkPrefix() error {
 const readyTimeout = time.Minute
 
 // startCheck starts a check of the server, unless one is under way. All waiting callers share its
-// end, even if one of them gives up. It returns an error if no server can be used with these
+// result, even if one of them gives up. It returns an error if no server can be used with these
 // options.
 func (s *Store) startCheck(ctx context.Context) (*exchange.Landing[error], error) {
 	if err := cmp.Or(s.checkClient(), s.checkPrefix()); err != nil {
@@ -211,8 +212,9 @@ func parseVersion(info string) error {
 	return nil
 }
 
-// checkPolicy refuses a server that may evict the store's keys. They have no TTL, so a policy that
-// evicts only keys with a TTL is safe, although full servers should have another one.
+// checkPolicy refuses a server that may evict the store's keys. These keys have no TTL, so a policy
+// that evicts only keys with a TTL is safe. noeviction is still the better policy for a server that
+// only Skein uses.
 func (s *Store) checkPolicy(ctx context.Context, master goredis.UniversalClient) error {
 	const setting, fit = "maxmemory-policy", "noeviction"
 	config, err := master.ConfigGet(ctx, setting).Result()

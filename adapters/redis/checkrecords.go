@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// recordsPerLook is how many records of shards one exchange reads.
+	// recordsPerLook is the maximum number of shards' records that one exchange reads.
 	recordsPerLook = 256
-	// recordsNamed is how many wrong records a row names.
+	// recordsNamed is the maximum number of wrong records that a row names.
 	recordsNamed = 5
 )
 
-// recordsRow reads the records of all queues and shards. Other read-only calls check only whether
-// a record exists, and the row leases names missing ones. A wrong record is read again, since its
-// queue may just be forgotten and declared anew.
+// recordsRow reads the records of all queues and shards. Other read-only calls check only whether a
+// record exists, and the row leases names missing ones. A wrong record is read twice, because its
+// queue may have just been forgotten and declared anew.
 func (s *Store) recordsRow(ctx context.Context) ports.Check {
 	row := ports.Check{Name: "records"}
 	ctx, stop := context.WithTimeout(ctx, checkPatience)
@@ -64,7 +64,8 @@ func (s *Store) recordsRow(ctx context.Context) ports.Check {
 type recordsFound struct {
 	// wrong describes, for queues and shards, what is wrong with their records.
 	wrong map[string]string
-	// read and unread are how many records were read, and how many could not be.
+	// read is the number of records that were read, and unread the number of those that could not
+	// be read.
 	read, unread int
 }
 

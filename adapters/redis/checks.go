@@ -15,7 +15,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// From which values on a check warns or fails.
+// The values from which on a check warns or fails.
 const (
 	memoryWarns  = 80 // per cent of maxmemory
 	memoryFails  = 95
@@ -26,8 +26,8 @@ const (
 	slowCommands = 128 // the newest ones that are read
 )
 
-// checkPatience is how long the check of a server may take once another was checked. It is also
-// how long the check of the whole store may take.
+// checkPatience is how long the check of a server may take once another was checked. It is also how
+// long Check waits for the check of a Cluster at first use, and for the records.
 const checkPatience = time.Second
 
 // Check implements [ports.Checker]. It queries each master of a Cluster with INFO, CONFIG GET,
@@ -109,7 +109,7 @@ func silent(addr, why string) []ports.Check {
 		Advice: "start the server; if it runs, check that this process can reach it and may run INFO, then look at its log and its machine"}}
 }
 
-// lookAt looks at one server. If that does not answer, the result is a row that reports it.
+// lookAt checks one server. If the server does not answer, the result is one row that states this.
 func lookAt(ctx context.Context, server goredis.UniversalClient) []ports.Check {
 	addr := addressOf(server)
 	text, err := server.Info(ctx, "everything").Result()
@@ -156,7 +156,7 @@ func checkRow(name, value string, status ports.CheckStatus, advice string) ports
 	return ports.Check{Name: name, Status: status, Value: value, Advice: advice}
 }
 
-// when returns the status if the condition holds, else CheckOK.
+// when returns status if the condition holds, otherwise CheckOK.
 func when(holds bool, status ports.CheckStatus) ports.CheckStatus {
 	if holds {
 		return status
@@ -257,8 +257,8 @@ func slowRow(ctx context.Context, server goredis.UniversalClient) ports.Check {
 	return checkRow(name, value, when(slow > 0, ports.CheckWarn), "see SLOWLOG GET: all clients wait for a slow command, and leases may expire")
 }
 
-// writesProbe has the flags of a push, which has none. So a server refuses it for the reasons for
-// which it refuses a push. It writes nothing.
+// writesProbe is a script without flags, like a push. So a server refuses it for the same reasons
+// as a push. It writes nothing.
 const writesProbe = "#!lua\nreturn 1"
 
 // refusals are the beginnings of errors with which a server refuses scripts that write, and the

@@ -74,7 +74,7 @@ func (s *Store) readClaims(ctx context.Context, p *storekit.Pager[ports.ClaimVie
 }
 
 // addClaims adds to a page those claims of a shard that a script has listed. It returns the last
-// id, and whether there are more.
+// id, and reports whether there are more claims.
 func addClaims(o *exchange.Outcome, p *storekit.Pager[ports.ClaimView], shard core.Shard) (last string, more bool, err error) {
 	if o.Err != nil {
 		return "", false, o.Err

@@ -13,8 +13,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// shardsPerLook is how many shards one transaction reads: that takes the server less than a
-// millisecond.
+// shardsPerLook is the maximum number of shards that one transaction reads, so that it takes the
+// server less than a millisecond.
 const shardsPerLook = 64
 
 // shardLook reads the same values of several shards, for each shard at one instant.
@@ -22,17 +22,18 @@ type shardLook struct {
 	// commands read a shard, each by its first key. The first one replies 0 if the shard does not
 	// exist.
 	commands func(core.Shard) []exchange.Call
-	// script runs the same commands, and replies the store's time and then the reply of each of them.
+	// script runs the same commands. Its reply is the store's time, and then the reply of each
+	// command.
 	script *exchange.Script
-	// read gets the replies of the others, for each shard that can be reached.
+	// read gets the replies of the other commands, for each shard that can be reached.
 	read func(now core.Instant, shard core.Shard, replies []any) error
 }
 
 // lookAt reads each of the shards. A single server gets transactions of plain commands, which cost
 // it half as much as a script that makes the same calls. A Cluster gets scripts, and so does a
-// server that replies to a transaction with an error: scripts are repeated while the server
-// refuses them, and one shard that can't be read hides no other. If a transaction gets no reply,
-// no scripts follow, because that would wait for a hanging server twice.
+// server that replies to a transaction with an error: scripts are repeated while the server refuses
+// them, and a shard that can't be read does not hide the others. If a transaction gets no reply, no
+// scripts follow, because that would wait for a hanging server twice.
 func (s *Store) lookAt(ctx context.Context, l shardLook, shards []core.Shard, lost *storekit.Lost) error {
 	if err := s.ready(ctx); err != nil {
 		return err
@@ -83,8 +84,8 @@ type transacted struct {
 	err     error
 }
 
-// transact runs plain commands that read as one transaction. It remembers if the user lacks the
-// right to.
+// transact runs plain commands that read as one transaction. If the user lacks the right to run
+// transactions, it remembers this.
 func (s *Store) transact(ctx context.Context, calls []exchange.Call) (t transacted) {
 	t.replies, t.err = s.link.Transact(ctx, calls)
 	// The client drops the connection then: it has not read the server's replies to the commands.
@@ -109,8 +110,8 @@ func (s *Store) readPart(ctx context.Context, l shardLook, part []core.Shard, re
 	return nil
 }
 
-// readShard reads the commands' replies for a shard. A shard that has lost its record hides no
-// other.
+// readShard reads the commands' replies for a shard. A shard that has lost its record does not hide
+// the others.
 func (s *Store) readShard(ctx context.Context, l shardLook, now core.Instant, shard core.Shard, replies []any, lost *storekit.Lost) error {
 	if len(replies) == 0 || replies[0] == int64(0) {
 		err := s.absent(ctx, shard)

@@ -19,17 +19,17 @@ import (
 // One cause is a failover during the migration of the shard's slot: two masters of a Cluster then
 // have keys of the shard, and a call misses a key that another key refers to. Another cause is a
 // declared shard whose record is gone. The queue's other shards continue to work.
-// docs/operations/redis.md describes the repair. If a key is only lost, the store sets its record
-// aside instead.
+// docs/operations/redis.md describes the repair. If a key was lost and no other master has it, the
+// store sets the record aside instead.
 var ErrTorn = exchange.ErrTorn
 
-// mostSetAside is how many records one call sets aside. A shard with more of them needs several
-// calls.
+// mostSetAside is the maximum number of records that one call sets aside. A shard with more of them
+// needs several calls.
 const mostSetAside = 1000
 
-// exchangeReadable is exchange, but sets aside what a script can't read and runs the script again.
-// That script has written nothing. If another server of a Cluster may have the record, the error
-// is [ErrTorn].
+// exchangeReadable sends calls. If a script can't read a record, it has written nothing. Then
+// exchangeReadable sets the record aside and runs the script again. If another server of a Cluster
+// may have the record, the error is [ErrTorn].
 func (s *Store) exchangeReadable(ctx context.Context, calls []exchange.Call) []exchange.Outcome {
 	outcomes := s.link.Run(ctx, calls)
 	for i := range outcomes {
@@ -112,8 +112,8 @@ func (s *Store) setAside(ctx context.Context, meta string, damaged *exchange.Dam
 func shardBase(key string) string { return key[:strings.LastIndexByte(key, ':')+1] }
 
 // torn returns [ErrTorn] if more than one master of a Cluster has keys in the slot of a key: a
-// failover in the middle of its migration has left them so. It also returns [ErrTorn] if that
-// can't be found out. Without a Cluster it returns nil.
+// failover in the middle of its migration has left them so. It also returns [ErrTorn] if the
+// masters can't be asked. Without a Cluster it returns nil.
 func (s *Store) torn(ctx context.Context, key string) error {
 	owner, others, err := s.mastersWith(ctx, key)
 	if err == nil && owner+others > 1 {
@@ -123,7 +123,7 @@ func (s *Store) torn(ctx context.Context, key string) error {
 }
 
 // mastersWith returns how many masters of a Cluster have keys in the slot of a key: its owner, and
-// others. It returns [ErrTorn] if that can't be found out, and 0 without a Cluster.
+// others. It returns [ErrTorn] if the masters can't be asked, and 0 without a Cluster.
 func (s *Store) mastersWith(ctx context.Context, key string) (owner, others int, err error) {
 	cluster, ok := s.client.(*goredis.ClusterClient)
 	if !ok {

@@ -50,8 +50,8 @@ func (s *Store) forget(ctx context.Context, name, nonce string, remove bool) (de
 	return declared, err
 }
 
-// forgetShards returns nil if all shards are empty and free. If remove is set, it removes those
-// that are. ErrNotEmpty comes before ErrLeaseHeld.
+// forgetShards returns nil if all shards are empty and free. If remove is set, it removes the
+// shards that are empty and free. ErrNotEmpty comes before ErrLeaseHeld.
 func (s *Store) forgetShards(ctx context.Context, q queueRecord, remove bool) error {
 	var held error
 	err := s.eachShard(ctx, q, func(shard core.Shard) exchange.Call {

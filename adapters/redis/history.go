@@ -14,8 +14,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// historyHours is how many hashes of an hour take turns: those whose minutes are kept, the one
-// that a record may be ahead in, and one that is over.
+// historyHours is the number of hashes that take turns, each with the minutes of one hour: the
+// hours that are kept, the next hour, in which a record may be ahead, and one hour that is over.
 const historyHours = 27
 
 // historyScripts is the largest number of scripts in one exchange; each reads an hour.
@@ -138,8 +138,8 @@ func historyOf(sums *storekit.History, lost *storekit.Lost, asked []core.Shard) 
 	return reply, nil
 }
 
-// askedHours returns the keys of the hours that a request is about: all hours unless the request
-// is known to be about fewer, and at least one.
+// askedHours returns the keys of the hours that a request includes: all hours unless the request
+// surely includes fewer, and at least one.
 func (s *Store) askedHours(r *ports.HistoryRequest) []any {
 	first, last := max(0, int64(r.From))/hourMicros, (int64(r.To)-1)/hourMicros
 	if r.From < 0 || r.To <= 0 || last-first >= historyHours-1 {
@@ -152,8 +152,8 @@ func (s *Store) askedHours(r *ports.HistoryRequest) []any {
 	return keys
 }
 
-// addHour adds what the history script has found for an hour. The first reply contains the present
-// minute.
+// addHour adds the reply of the history script for an hour. The first reply sets the present time,
+// from which on the kept minutes are counted.
 func addHour(sums **storekit.History, request *ports.HistoryRequest, value any) error {
 	r := record.ReplyOf(value)
 	now := core.Instant(r.Int())

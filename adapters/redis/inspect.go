@@ -74,8 +74,8 @@ func (s *Store) addStats(ctx context.Context, stats *ports.QueueStats, shards []
 }
 
 // lookForOldest corrects the Oldest of those shards in which jobs were pushed after their
-// PerformAt, as urgent ones are. It is their smallest PerformAt so far, and stays that of a shard
-// that can't be reached now.
+// PerformAt, as urgent ones are. So far their Oldest is the smallest PerformAt, and it stays so for
+// a shard that can't be reached now.
 func (s *Store) lookForOldest(ctx context.Context, stats *ports.QueueStats, shards []core.Shard) error {
 	places := map[core.Shard]*ports.ShardStats{}
 	for i := range stats.Shards {
@@ -109,7 +109,8 @@ func (s *Store) statsOf(shard core.Shard) []exchange.Call {
 	}
 }
 
-// parseShardStats also returns when the last job was pushed that was due before its push.
+// parseShardStats reads the replies of statsOf. early is the time of the last push of a job that
+// was due before that push.
 func parseShardStats(shard core.Shard, replies []any) (stats ports.ShardStats, early core.Instant, err error) {
 	r := record.ReplyOf(replies)
 	stats.Shard = shard

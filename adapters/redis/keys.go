@@ -31,7 +31,8 @@ const (
 	allKeys
 )
 
-// How many keys the scripts get that change queued jobs, or dead letters too.
+// The number of first keys for scripts that change queued jobs, and for scripts that change dead
+// letters too.
 const (
 	queueKeys = keyRetriesByCount + 1
 	deadKeys  = keyGroups + 1
@@ -68,8 +69,8 @@ type keyNames struct {
 	byShard map[core.Shard]*[allKeys]any
 }
 
-// rememberedShards is the largest number of shards that keyNames caches: names may come from
-// anywhere.
+// rememberedShards is the largest number of shards that keyNames caches. Callers may name any
+// number of queues.
 const rememberedShards = 1 << 14
 
 // keys returns the names of all the shard's keys. Callers must not change them.

@@ -17,7 +17,7 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// shardsToAsk is how many of a queue's shards inspection asks for the queue's record, if the
+// shardsToAsk is the number of a queue's shards that inspection asks for the queue's record, if the
 // Cluster's server that has the list of queues does not answer in time.
 const shardsToAsk = 16
 
@@ -63,7 +63,7 @@ func (q *seenQueues) mended(shard core.Shard) {
 	}
 }
 
-// note takes a queue's record, or that the queue has no record.
+// note keeps a queue's record. If known is false, the queue has no record.
 func (q *seenQueues) note(name string, record queueRecord, known bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -181,7 +181,7 @@ func (s *Store) knownQueue(ctx context.Context, name string) (queueRecord, error
 // queueLooker finds the records of several queues for inspection.
 type queueLooker struct {
 	store *Store
-	// lost is why the list can't be reached, once that was found out. Then the list is not read again.
+	// lost is the reason why the list can't be reached. Once it is set, the list is not read again.
 	lost error
 }
 

@@ -26,7 +26,7 @@ type list struct {
 func timeOf(j *core.Job) int64  { return int64(j.PerformAt) }
 func countOf(j *core.Job) int64 { return int64(j.RetryCount) }
 
-// jobLists are the lists of jobs, deadByTime and deadByID those of dead letters.
+// jobLists are the lists of jobs. deadByTime and deadByID are the lists of dead letters.
 var (
 	jobLists = [...]list{
 		ports.ByTime:          {sets: []int{keyReady, keyParked}, key: timeOf},
@@ -155,8 +155,9 @@ func (l *looker) answer(ask storekit.Ask, o exchange.Outcome) storekit.Answer {
 	return storekit.Answer{Places: places, More: more, Err: r.Err()}
 }
 
-// merged returns the first places of a shard's sorted sets as one list. No place comes after the
-// last one of a set that may have more, since those would come before it.
+// merged returns the first places of a shard's sorted sets as one list. The list ends at the last
+// place of each set that may have more places, because these may come before the places of other
+// sets that follow.
 func (l *looker) merged(parts []storekit.Answer, most int) storekit.Answer {
 	if len(parts) == 1 {
 		return parts[0]

@@ -13,7 +13,7 @@ import (
 )
 
 // pushEntries is the largest number of entries that one script stores, so that it ends soon. If
-// entries exceed core.MaxStepBytes, it stores only the first.
+// entries exceed core.MaxStepBytes, it stores only the first of them.
 const pushEntries = 500
 
 // Push implements [ports.Producer]. For each shard it is atomic for up to 500 entries of at most 8
@@ -149,8 +149,8 @@ func (p *pushing) settle(ctx context.Context, calls []exchange.Call, outcomes []
 	p.left = left
 }
 
-// fail keeps an error of unknown outcome in preference to others: it applies to all entries that
-// failed.
+// fail notes that entries failed. The push returns one error for all failed entries, and an error
+// of unknown outcome takes precedence.
 func (p *pushing) fail(list []storekit.Routed, err error) {
 	p.failed = append(p.failed, list...)
 	if p.err == nil || !storekit.HasKnownOutcome(err) {

@@ -23,7 +23,7 @@ import (
 // of its last pause.
 type queueRecord struct {
 	ports.Queue
-	// text is the record as a shard has it.
+	// text is the record in the form in which a shard keeps it.
 	text    string
 	version int64
 	// whole is set if all shards were declared, so that one without a record has lost it. Only the
@@ -77,7 +77,7 @@ func ruleArg(r core.MergeRule) string {
 	return arg
 }
 
-// boolArg is a bool as an argument of a script.
+// boolArg returns a bool as the argument of a script.
 func boolArg(b bool) int {
 	if b {
 		return 1
@@ -133,8 +133,8 @@ func mismatched(r *record.Reply, queue string, asked storekit.Layout) error {
 	return storekit.LayoutMismatch(queue, asked, actual)
 }
 
-// noShard returns why a shard has no record, for a caller that requested a layout: a wrong layout
-// comes first.
+// noShard returns the reason why a shard has no record, for a caller that requested a layout. If
+// the layout is wrong, that is the reason.
 func (s *Store) noShard(ctx context.Context, shard core.Shard, asked storekit.Layout) error {
 	q, err := s.queueOrKept(ctx, shard.Queue, lookPatience)
 	if err == nil {
@@ -146,10 +146,10 @@ func (s *Store) noShard(ctx context.Context, shard core.Shard, asked storekit.La
 	return s.absent(ctx, shard)
 }
 
-// absent returns why a shard had no record when a script asked: its queue has none, or not that
-// shard, or a Declare had not reached it yet, or it was lost. A Declare may have reached it since.
-// So the shard is lost only if it still has no record when the queue's record states that all have
-// one.
+// absent returns the reason why a script found no record of a shard: the queue has no record, the
+// queue does not have this shard, a Declare had not reached the shard yet, or the record was lost.
+// A Declare may have reached the shard since. So the shard is lost only if it still has no record
+// when the queue's record states that all have one.
 func (s *Store) absent(ctx context.Context, shard core.Shard) error {
 	q, err := s.queueOrKept(ctx, shard.Queue, lookPatience)
 	if err != nil {
@@ -420,8 +420,8 @@ func (s *Store) Pause(ctx context.Context, name string) error { return s.setPaus
 // Resume implements [ports.Operator].
 func (s *Store) Resume(ctx context.Context, name string) error { return s.setPaused(ctx, name, false) }
 
-// setPaused changes the queue's record, which orders such calls, and then those of the shards.
-// Shards that can't be reached do not keep it from the others.
+// setPaused changes the queue's record, which orders such calls, and then those of the shards. If
+// some shards can't be reached, it changes the others and returns an error.
 func (s *Store) setPaused(ctx context.Context, name string, paused bool) error {
 	value, err := s.run(ctx, exchange.Call{Script: pauseScript, Keys: []any{s.queuesKey()}, Args: []any{name, boolArg(paused)}})
 	if err != nil {

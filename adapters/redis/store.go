@@ -42,13 +42,13 @@ type Options struct {
 	// Prefix is the prefix of every key and channel. It lets several backends share one Redis.
 	// Empty means [DefaultPrefix]. It must not have braces.
 	Prefix string
-	// WaitReplicas is the number of replicas that must have a push or an acquire before the call
-	// succeeds. 0 waits for no replica. If fewer replicas confirm within WaitTimeout, the call
-	// returns an error of unknown outcome: the server has stored the change, and may lose it in a
-	// failover.
+	// WaitReplicas is the number of replicas that must have a push, an import, an acquired lease or
+	// granted permits before the call succeeds. 0 waits for no replica. If fewer replicas confirm
+	// within WaitTimeout, the call returns an error of unknown outcome: the server has stored the
+	// change, and may lose it in a failover.
 	WaitReplicas int
-	// WaitTimeout is the maximum time of that wait. 0 means 1 s. It must be below the client's
-	// ReadTimeout; otherwise the first call returns [ports.ErrUnusable].
+	// WaitTimeout is the maximum time of that wait. 0 means 1 s. With WaitReplicas it must be below
+	// the client's ReadTimeout; otherwise the first call returns [ports.ErrUnusable].
 	WaitTimeout time.Duration
 	// Clock replaces the server's clock, for tests. All stores on a backend must have the same
 	// Clock. nil means the server's TIME.
@@ -75,7 +75,7 @@ type Store struct {
 	server serverCheck
 	names  keyNames
 	seen   seenQueues
-	// noTransactions is true once the server has replied that the user may not run them.
+	// noTransactions is true once the server has replied that the user may not run transactions.
 	noTransactions atomic.Bool
 
 	replicas    int
@@ -86,8 +86,9 @@ type Store struct {
 const defaultWaitTimeout = time.Second
 
 // New returns a [Store] on a *redis.Client, including one for Sentinel, or a *redis.ClusterClient.
-// New doesn't contact the server. The first call checks it, and returns [ports.ErrUnusable] with
-// what to do, if the client has another type, or if a server is too old or may evict keys. In a
+// New doesn't contact the server. The first call checks it. It returns [ports.ErrUnusable], with
+// advice in the text, if the client has another type, if the options are invalid, if a server is
+// too old or may evict keys, if the user lacks a right, or if the data needs a newer program. In a
 // Cluster the first call checks the masters that it can reach.
 func New(client goredis.UniversalClient, o Options) *Store {
 	s := &Store{
@@ -120,9 +121,9 @@ func (s *Store) String() string {
 	return "redis " + addresses + " prefix " + s.prefix
 }
 
-// The best number of a node's turns in flight at once. A server runs one script at a time, so a
-// few keep it busy while others are on their way; more only make turns smaller. A Cluster is
-// several servers.
+// The best number of a node's turns in flight at once. A server runs one script at a time, so a few
+// turns keep it busy while others are on their way. More turns in flight would only be smaller. A
+// Cluster is several servers.
 const (
 	maxTurnsOfServer  = 8
 	maxTurnsOfServers = 16

@@ -144,7 +144,8 @@ func (w *wakeups) awaitStart(ctx context.Context) error {
 	}
 }
 
-// start reports whether a longer wait is of no use, and the error if nothing is subscribed to.
+// start reports whether a longer wait is of no use. err is the reason if no channel is subscribed
+// to.
 func (w *wakeups) start(ctx context.Context, ended bool) (done bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -180,8 +181,8 @@ func (w *wakeups) maintain(ctx context.Context) {
 	}
 }
 
-// due takes the channels that have waited long enough, and returns for how long no other will be
-// due.
+// due takes the channels that have waited long enough. wait is the time until the next other
+// channel is due.
 func (w *wakeups) due(now time.Time) (channels []string, wait time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -24,9 +24,9 @@ type Apart struct {
 // one.
 const slowAnswers = 4
 
-// RunApart runs calls in any order, separately for each server. A server that does not answer in
-// time, although another does, holds up nothing: only its own calls fail. The same holds for a
-// call that its server keeps refusing.
+// RunApart runs calls in any order, separately for each server. If a server does not answer in time
+// although another does, only its own calls fail, and no other call waits for it. The same holds
+// for a call that its server keeps refusing.
 func (s *Link) RunApart(ctx context.Context, by Apart, calls []Call) []Outcome {
 	if ctx.Err() != nil {
 		return Failed(len(calls), Translate(ctx, ctx.Err()))
@@ -50,7 +50,7 @@ func (s *Link) RunApart(ctx context.Context, by Apart, calls []Call) []Outcome {
 	return outcomes
 }
 
-// exchanging is calls that are sent together, to one server of a Cluster if it is known.
+// exchanging is calls that are sent together, to one server of a Cluster if that server is known.
 type exchanging struct {
 	calls []Call
 	// at are the positions of the calls among those of their caller.
@@ -87,11 +87,11 @@ func (s *Link) byServer(ctx context.Context, calls []Call) []*exchanging {
 }
 
 // Together runs functions at once and passes their reports to take, one at a time. Once take has
-// returned that a report is an answer, the other reports must come within a patience; otherwise
-// Together returns ErrStraggler. The patience grows by slowAnswers times the duration of the
-// answer, since on a busy machine all servers are slow. Together returns nil once all functions
-// have ended, or the error of take or of the context if that comes first. The reports of functions
-// that still run then are dropped.
+// returned true for a report, the next answer must come within a patience; otherwise Together
+// returns ErrStraggler. The patience grows by slowAnswers times the duration of the answer, since
+// on a busy machine all servers are slow. Together returns nil once all functions have ended, or
+// the error of take or of the context if that comes first. The reports of functions that still run
+// then are dropped.
 func Together[T any](ctx context.Context, pool workerPool, longest time.Duration, all []func(report func(T)), take func(T) (answered bool, err error)) error {
 	reports, ended, gone := make(chan T), make(chan struct{}, len(all)), make(chan struct{})
 	defer close(gone)

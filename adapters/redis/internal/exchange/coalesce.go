@@ -28,8 +28,8 @@ type waitingCall struct {
 }
 
 const (
-	// coalesceSenders is how many exchanges may be under way: while the server works on one, others
-	// are prepared or read.
+	// coalesceSenders is the maximum number of exchanges under way: while the server works on one,
+	// others are prepared or read.
 	coalesceSenders = 4
 	// coalesceCalls is the largest number of calls in one exchange, so that no call waits for long.
 	coalesceCalls = 64
@@ -43,7 +43,7 @@ const (
 )
 
 // Coalesces reports whether a push is small enough to go with others. On a Cluster no push does,
-// since one server that does not answer would hold up those for the others.
+// since a server that does not answer would delay the pushes to the others.
 func (s *Link) Coalesces(c *Call) bool {
 	_, single := s.client.(*goredis.Client)
 	return single && c.Entries <= coalesceEntries && c.Size < largePush

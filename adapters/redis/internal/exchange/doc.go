@@ -1,6 +1,6 @@
 // Package exchange sends scripts and plain commands to the servers of a Redis client, and returns
-// what each of them came to. A [Link] knows how calls travel. It knows nothing of what they say:
-// whether a server is fit for use, and which keys a queue has, is the store's business.
+// the outcome of each call. A [Link] decides how calls travel, whatever they contain. The store
+// decides whether a server is usable, and which keys a queue has.
 //
 //   - run.go sends calls, and sends them again while a server refuses them without running them.
 //   - apart.go sends calls to each server of a Cluster separately, so that a hanging one delays no

@@ -31,8 +31,8 @@ var permanentErrors = []struct{ prefix, advice string }{
 // ErrTorn reports a shard with contradictory keys. It is documented in package redis.
 var ErrTorn = errors.New("the keys of a shard contradict each other, as after a failover during the migration of its slot; docs/operations/redis.md describes the repair")
 
-// luaFault is in the error of one of the store's scripts that misses something that another key
-// refers to, and does not check for it.
+// luaFault matches the error of a script that has used a missing value without a check. Another key
+// refers to that value.
 var luaFault = regexp.MustCompile(`attempt to |bad argument #`)
 
 // Advice returns the cure for a permanent error, and "" for any other error.
@@ -46,7 +46,7 @@ func Advice(err error) string {
 }
 
 // Translate returns the port's error for an error of the driver. An error of unknown outcome keeps
-// its text, and of its type only whether the server was reached.
+// its text. Its type is hidden, but [ports.FailureOf] still reports whether the server was reached.
 func Translate(ctx context.Context, err error) error {
 	switch {
 	case err == nil || errors.Is(err, goredis.Nil):

@@ -9,8 +9,8 @@ import (
 )
 
 // largePush is the number of bytes from which a push is large. Large pushes have a share of the
-// client's connections, and smaller ones wait for none of them. Each is sent on a connection that
-// no other call gets if the server refuses the push.
+// client's connections, and smaller pushes don't wait for them. If the server refuses a large push,
+// no other call gets its connection afterwards.
 const largePush = 16 << 10
 
 // newLargeShare returns the semaphore that a large push holds while it is sent. It has half of the
@@ -40,8 +40,8 @@ func sizeOf(calls []Call, some []int) (size int) {
 	return size
 }
 
-// Run sends calls until each has run or failed. A large push waits until fewer others are
-// under way than have a share.
+// Run sends calls until each has run or failed. A large push waits while as many others are under
+// way as the share allows.
 func (s *Link) Run(ctx context.Context, calls []Call) []Outcome {
 	size := 0
 	for i := range calls {
@@ -61,8 +61,8 @@ func (s *Link) Run(ctx context.Context, calls []Call) []Outcome {
 
 // sendLarge sends calls on a connection of their own, and reports whether it did. A server that
 // refuses the size of a payload closes the connection after its reply, which the client takes for
-// any other error. The next user of that connection would lose its call. So sendLarge waits for
-// the end.
+// any other error. The next user of that connection would lose its call. So sendLarge waits until
+// the server has closed it.
 func (s *Link) sendLarge(ctx context.Context, calls []Call, open []int, outcomes []Outcome, full bool) bool {
 	client := s.client
 	if s.OnCluster() && len(open) == 1 {

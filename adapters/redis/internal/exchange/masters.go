@@ -10,9 +10,10 @@ import (
 )
 
 // A store asks a Cluster for its masters at most mostAskings times at once. The client asks one
-// server after another, in a random order, and waits for each as long as for any reply, so another
-// asking gets round a hanging server. An asking has askingPatience: a client without a ReadTimeout
-// may never return, and then other askings take its place.
+// server after another, in a random order, and waits for each as long as for any reply. So while
+// one asking waits for a hanging server, another asking can get an answer. An asking has
+// askingPatience: a client without a ReadTimeout may never return, and then other askings take its
+// place.
 const (
 	mostAskings    = 8
 	askingPatience = 2 * time.Minute
@@ -22,7 +23,7 @@ const (
 // one that has the list of queues, before it does without.
 const ListPatience = 200 * time.Millisecond
 
-// mastersList is the masters of a Cluster as it has last named them.
+// mastersList is the masters of a Cluster, as its servers have named them last.
 type mastersList struct {
 	mu   sync.Mutex
 	last []goredis.UniversalClient

@@ -18,7 +18,7 @@ type Call struct {
 	Command string
 	Keys    []any // texts
 	Args    []any
-	// NoRetry forbids the client to repeat it after an error of unknown outcome.
+	// NoRetry forbids the client to repeat the call after an error of unknown outcome.
 	NoRetry bool
 	// Size is the number of bytes in a push's entries, and Entries their number.
 	Size, Entries int
@@ -38,8 +38,8 @@ type noRetryCmd struct{ *goredis.Cmd }
 // NoRetry implements goredis.Cmder.
 func (noRetryCmd) NoRetry() bool { return true }
 
-// How long a call is repeated that the server has refused without running it, and the wait in
-// between, which doubles.
+// A call that the server has refused without running it is repeated for RetryFor. The wait between
+// two tries doubles, from firstBackoff up to lastBackoff.
 const (
 	RetryFor     = 5 * time.Second
 	firstBackoff = 2 * time.Millisecond
@@ -115,7 +115,7 @@ func (s *Link) exchangeBy(ctx context.Context, most int, x *exchanging, report f
 	}
 }
 
-// given returns the outcomes of some of the calls as their caller is to get them.
+// given returns the outcomes of some of the calls, with their errors translated.
 func (x *exchanging) given(ctx context.Context, some []int, outcomes []Outcome) []answer {
 	answers := make([]answer, len(some))
 	for k, i := range some {

@@ -26,8 +26,8 @@ type Script struct {
 type Part struct {
 	// Name is that of the file below lua, without .lua.
 	Name string
-	// First is the script's line that the file begins at, and Skipped how many lines are left out at
-	// the file's beginning.
+	// First is the line of the script at which the file begins. Skipped is the number of lines that
+	// are left out at the file's beginning.
 	First, Skipped int
 }
 

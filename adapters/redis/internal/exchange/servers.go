@@ -11,9 +11,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// EachMaster checks every master at once, and waits for a master for the longest time once another
-// was checked. A master that can't be reached fails nothing if another
-// is reached: servers start without it.
+// EachMaster checks all masters at once. Once one master was checked, it waits for the others at
+// most for the time longest. A master that can't be reached causes no error if another is reached,
+// so programs start without it.
 func (s *Link) EachMaster(ctx context.Context, longest time.Duration, check func(context.Context, goredis.UniversalClient) error) error {
 	all, err := s.Masters(ctx)
 	if err != nil {

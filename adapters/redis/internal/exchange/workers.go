@@ -35,8 +35,8 @@ func (c workerPool) serve(work func()) {
 	}
 }
 
-// Await returns the result of do, or the context's error if the context ends first. Then do
-// continues in its goroutine and its result is dropped.
+// Await returns the result of do, or the context's error if the context ends first. In the latter
+// case do continues in its goroutine, and its result is dropped.
 func Await[T any](ctx context.Context, c workerPool, do func() T) (T, error) {
 	var zero T
 	if err := ctx.Err(); err != nil {
@@ -55,8 +55,8 @@ func Await[T any](ctx context.Context, c workerPool, do func() T) (T, error) {
 	}
 }
 
-// Flight is a call that is made once for all callers that want it meanwhile. It continues even if
-// they have given up.
+// Flight is a call that is made once for all callers that want its result while it is under way. It
+// continues even if they have given up.
 type Flight[T any] struct {
 	mu    sync.Mutex
 	going *Landing[T]
@@ -69,7 +69,7 @@ type Landing[T any] struct {
 	Value T
 }
 
-// Join begins the call, unless it is under way.
+// Join begins the call, unless it is under way, and returns its result to wait for.
 func (f *Flight[T]) Join(c workerPool, do func() T) *Landing[T] {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -4,9 +4,9 @@
 //
 //   - packed.go has the record of an id, and aside.go that of a record which could not be read.
 //   - claim.go has claims, receipts and cancels.
-//   - settlement.go has what becomes of claims in a turn.
+//   - settlement.go has the settlements of a turn.
 //   - reply.go reads replies, value after value.
 //
-// lua/lib/packed.lua and lua/turn/turn.lua have the same formats on the server's side. A value that
-// can't be read is [ErrStored] or [ErrReply].
+// lua/lib/packed.lua and lua/turn/turn.lua have the same formats on the server's side. For a value
+// that can't be read, functions return [ErrStored] or [ErrReply].
 package record

@@ -18,7 +18,7 @@ const (
 	flagListed
 )
 
-// ErrStored is for a stored value that none of the store's scripts has written.
+// ErrStored reports a stored value that none of the store's scripts has written.
 var ErrStored = errors.New("redis: a stored value can't be read; check whether another program writes to Skein's keys")
 
 // AppendPacked appends a packed fresh job with one payload that is due now.
@@ -42,8 +42,8 @@ func AppendPacked(b []byte, p *core.Payload) []byte {
 	return append(b, p.Data...)
 }
 
-// decoder reads a stored value that a script returned. After the end of the value it returns
-// zeros, and is bad.
+// decoder reads a stored value that a script returned. After the end of the value it returns zeros,
+// and bad is set.
 type decoder struct {
 	rest string
 	bad  bool

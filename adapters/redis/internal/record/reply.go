@@ -11,11 +11,11 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// ErrReply is for a reply that none of the store's scripts returns.
+// ErrReply reports a reply that none of the store's scripts returns.
 var ErrReply = errors.New("redis: the reply of a script can't be read; check whether a proxy between this program and Redis changes replies")
 
 // Reply reads the values that a script returned, one after another. After a value of an unexpected
-// kind, and after the end, it returns zeros, and is bad.
+// kind, and after the end, it returns zeros, and bad is set.
 type Reply struct {
 	values []any
 	bad    bool
@@ -87,7 +87,7 @@ func (r *Reply) Rest() []any { return r.values }
 // More reports whether there are values left to read.
 func (r *Reply) More() bool { return len(r.values) > 0 && !r.bad }
 
-// Err is ErrReply if something could not be read.
+// Err returns ErrReply if a value could not be read, otherwise nil.
 func (r *Reply) Err() error {
 	if r.bad {
 		return fmt.Errorf("%w", ErrReply)

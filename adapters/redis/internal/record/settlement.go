@@ -45,7 +45,8 @@ const (
 	settledParts
 )
 
-// settlementText returns what becomes of a claimed job; see dispose in lua/turn/turn_settle.lua.
+// settlementText returns the parts of a settlement that leaves something, as dispose in
+// lua/turn/turn_settle.lua reads them.
 func settlementText(x *core.Settlement) []byte {
 	b := make([]byte, 0, 64+len(x.PutBack.Error)+len(x.BuryError))
 	b = append(b, byte(x.Rest), storekit.PutBackTime(&x.PutBack))
