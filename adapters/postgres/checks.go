@@ -11,8 +11,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// checkedFor is how long all checks together may take, and answersFor the first of them: a caller
-// wants to learn that the server can't be reached, or does not answer, while that lasts.
+// checkedFor is the maximum duration of all checks together, and answersFor that of the first one.
+// So a caller learns soon that the server can't be reached or does not answer.
 const (
 	checkedFor = 5 * time.Second
 	answersFor = 2 * time.Second
@@ -54,10 +54,10 @@ func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 	return rows, nil
 }
 
-// moreTime is what to do about a check that ran out of time.
+// moreTime is the advice for a check that ran out of time.
 const moreTime = "the check ran out of time: run it again when the server has less to do, or raise statement_timeout for the role"
 
-// unknownAdvice returns what to do about a check that failed.
+// unknownAdvice returns the advice for a check that failed.
 func unknownAdvice(err error) string {
 	switch codeOf(err) {
 	case "", queryCanceled:
@@ -84,7 +84,7 @@ func unanswered(ctx context.Context, err error) ([]ports.Check, error) {
 // check is a statement that returns a text and a ports.CheckStatus: 0 ok, 1 unknown, 2 warn, 3
 // fail.
 //
-//	$1 the name of a table of the schema, $2 and $3 the names of all
+//	$1 the name of a table of the schema, $2 and $3 the names of all tables
 type check struct{ name, sql, advice string }
 
 // writesCheck is the check that pushes depend on.
@@ -159,7 +159,7 @@ FROM p, (SELECT count(*) AS n FROM (SELECT FROM {schema}.inbox LIMIT 10001) i) c
 		"check that servers run for all queues: their turns merge the rows that transactions have pushed"},
 }
 
-// params are what the statements of checks share.
+// params is the common beginning of the statements of checks.
 const params = `WITH p AS MATERIALIZED (
   SELECT (SELECT relnamespace FROM pg_class WHERE oid = $1::text::regclass) AS namespace, $2::text[] || $3::text[] AS own
 ) `

@@ -35,8 +35,8 @@ const (
 	statusSearchPath     status = "search_path"
 )
 
-// err returns the port's error for a refused call on a shard, nil if it was accepted. Callers
-// themselves make the errors that contain more than the shard.
+// err returns the port's error for a refused call on a shard, or nil if the call was accepted.
+// Errors that name more than the shard are made by the callers of err.
 func (s status) err(shard core.Shard) error {
 	switch s {
 	case statusOK, statusRepeated:
@@ -71,8 +71,8 @@ func (s status) leaseErr(l ports.Lease) error {
 	return s.err(l.Shard)
 }
 
-// translate returns the driver's error as one of the port's. An error of unknown outcome stays
-// one, and keeps of its type only whether the server was reached.
+// translate returns the port's error for an error of the driver. An error of unknown outcome keeps
+// its text. Its type is hidden, but [ports.FailureOf] still reports whether the server was reached.
 func translate(ctx context.Context, err error) error {
 	if err == nil || storekit.HasKnownOutcome(err) {
 		return err
@@ -111,8 +111,8 @@ const notText = "22021"
 const findPrimary = "connect to the primary: name all servers in the pool's URL with target_session_attrs=read-write; " +
 	"if this is the primary, turn default_transaction_read_only off for the role or the database"
 
-// giveTime is what to do about a statement that was cancelled. Some drivers also cancel it when
-// the context of a call ends.
+// giveTime is the advice for a statement that was cancelled. Some drivers also cancel it when the
+// context of a call ends.
 const giveTime = "if neither an operator nor the call's context cancelled the statement, raise statement_timeout for the role"
 
 const tooManyConnections = "53300"
@@ -132,8 +132,8 @@ func giveRoom(code string) string {
 // lacksRoom reports whether a code is of a server without disk or memory for a statement.
 func lacksRoom(code string) bool { return strings.HasPrefix(code, "53") && code != tooManyConnections }
 
-// remedyFor returns, by SQLSTATE, what to do about an error that waiting does not end. It is empty
-// for all others.
+// remedyFor returns, by SQLSTATE, the advice for an error that waiting does not end. It returns ""
+// for any other error.
 func remedyFor(code string) string {
 	switch code {
 	case "28P01", "28000":

@@ -97,8 +97,9 @@ func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 	return found, nil
 }
 
-// aheadMerges bounds how much of an inbox Find merges to count the jobs ahead of a job. It is the
-// least number of calls that merge more rows than [ports.MaxAhead], beside a lease of 5 s or more.
+// aheadMerges is the maximum number of calls by which Find merges rows of an inbox, to count the
+// jobs ahead of a job. It is the least number of calls that merge more rows than [ports.MaxAhead],
+// beside a lease of 5 s or more.
 const aheadMerges = 2
 
 // isDue reports whether a queued job only waits for its turn.

@@ -35,8 +35,8 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 	return reply, nil
 }
 
-// importJobs is Import of jobs. It merges what waits in the inbox for their ids before, since that
-// came before.
+// importJobs is Import of jobs. It first merges the rows of the inbox for their ids, because those
+// were pushed before.
 func (s *Store) importJobs(ctx context.Context, r *ports.ImportRequest) (ports.StepReply, error) {
 	var (
 		st       status

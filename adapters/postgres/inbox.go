@@ -8,12 +8,13 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// mayWrite is a FROM clause that has a row if the session may write. A hot standby can't, and a
-// read-only role may not. Without that row nothing after FROM runs. Its parameter $2 is
-// [Store.inbox].
+// mayWrite is a condition for WHERE: the session may write. A hot standby can't, and a read-only
+// role may not. If the condition is false, Postgres does not call the function in FROM, and the
+// result has no row. Its parameter $2 is [Store.inbox].
 const mayWrite = `NOT current_setting('transaction_read_only')::boolean AND has_table_privilege($2::text, 'DELETE')`
 
-// inbox returns the name of the table that a role must be allowed to delete from to write.
+// inbox returns the name of the inbox table. A role that may not delete from it counts as
+// read-only.
 func (s *Store) inbox() string { return s.schema + ".inbox" }
 
 // mergeInboxes merges the whole inboxes of a queue's shards, of the given ones or, for nil, of
@@ -22,8 +23,8 @@ func (s *Store) mergeInboxes(ctx context.Context, queue string, shards []core.Sh
 	return s.mergeSome(ctx, queue, shards, 0)
 }
 
-// lookMerges bounds how much a read of whole shards merges before it shows the shards: some 25,000
-// rows, which take about half a second. The rest is left to turns and to later reads.
+// lookMerges is the maximum number of merging calls before a read of whole shards: some 25,000
+// rows, which take about half a second. Turns and later reads merge the other rows.
 const lookMerges = 25
 
 // mergeForLook is mergeInboxes for reads of whole shards: it ends after [lookMerges] calls.
@@ -36,16 +37,16 @@ func (s *Store) mergeSome(ctx context.Context, queue string, shards []core.Shard
 		queue, indexesOf(shards))
 }
 
-// mergeIDs merges what waits in a shard's inbox for some ids, so that the next read of these ids
-// is complete.
+// mergeIDs merges the rows of a shard's inbox for some ids, so that the next read of these ids is
+// complete.
 func (s *Store) mergeIDs(ctx context.Context, shard core.Shard, ids ...string) error {
 	return s.merge(ctx, 0, `SELECT until::text, more FROM {schema}.merge_ids($1, $4, $5, $3::text::xid8) WHERE `+mayWrite,
 		shard.Queue, index(shard), possible(ids))
 }
 
-// merge calls a merging function until the function reports that it is done, or, unless calls is
-// 0, at most that number of times. Each call merges little enough for turns to wait only briefly.
-// A read-only role reads without merging.
+// merge calls a merging function until the function reports that it is done. Unless most is 0, it
+// makes at most that number of calls. Each call merges little enough for turns to wait only
+// briefly. A read-only role reads without merging.
 //
 //	$1 the queue, $2 as in mayWrite, $3 the result of the previous call, then the rest
 func (s *Store) merge(ctx context.Context, most int, call, queue string, rest ...any) error {

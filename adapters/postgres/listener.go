@@ -33,7 +33,7 @@ type listener struct {
 	session     *listenSession // nil without subscribers
 }
 
-// listenSession is what a listener runs while it has subscribers.
+// listenSession is the connection and the loop of a listener, which exist while it has subscribers.
 type listenSession struct {
 	stop  context.CancelFunc
 	ready chan struct{} // closed once it listens, or has failed to
@@ -188,8 +188,8 @@ func (s *Store) listen(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// takeConnection takes a connection out of the pool for a long time. So it is made like the pool's
-// connections, and keeps no call waiting.
+// takeConnection takes a connection out of the pool for a long time. So the connection has the
+// pool's settings, and no call waits for its return.
 func (s *Store) takeConnection(ctx context.Context) (*pgx.Conn, error) {
 	pooled, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -215,7 +215,7 @@ func (s *Store) connectListener(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// errPooler is for a pooler between the process and the server.
+// errPooler reports a pooler between the process and the server.
 var errPooler = errors.New("a pooler is between this program and the server, so LISTEN does not work; set Options.Listen to a direct connection, or set Options.NoWakeups")
 
 // refusePooler returns an error if a pooler is between this process and the server: LISTEN gets

@@ -76,7 +76,7 @@ const rowsByTime = `SELECT s.index, {key} AS key, e.id
 // missing.
 //
 //	$1 the most payloads, $2 the queue, $3 the indexes of their shards, $4 their ids, $5 the most characters
-//	of each error, $6 how many payloads to count about, $7 now where claims are listed
+//	of each error, $6 the number of payloads to count to, approximately, $7 now if claims are listed
 const pageSQL = `
 SELECT {columns}
 FROM (SELECT {schema}.first_shard(q.id) AS first FROM {schema}.queues q WHERE q.name = $2) q

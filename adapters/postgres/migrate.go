@@ -18,9 +18,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Version n of the schema is what the files under migrations/000n make, one object in each file,
-// and what its down.sql removes again. A file begins with a comment on its object, which becomes
-// the object's comment in the schema: see commentOn.
+// The files under migrations/000n make version n of the schema, one object in each file. down.sql
+// there removes it again. A file begins with a comment on its object, which becomes the object's
+// comment in the schema: see commentOn.
 //
 //go:embed migrations
 var migrations embed.FS
@@ -123,7 +123,8 @@ func Unmigrate(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 	return migrate(ctx, pool, schema, 0, false)
 }
 
-// migrate brings a schema to a version. If newer is set, it leaves a usable newer one alone.
+// migrate brings a schema to a version. If newer is set, it does not change a newer version that
+// this program can use.
 func migrate(ctx context.Context, pool *pgxpool.Pool, schema string, to int, newer bool) error {
 	if pool == nil {
 		return fmt.Errorf("postgres: %w: there is no pool of connections; pass one to Migrate", ports.ErrUnusable)
@@ -215,7 +216,7 @@ const createMigrations = `DO {$} BEGIN
   END IF;
 END {$};
 CREATE TABLE IF NOT EXISTS {schema}.migrations (version int PRIMARY KEY, oldest int NOT NULL, at timestamptz NOT NULL DEFAULT now());
-COMMENT ON TABLE {schema}.migrations IS 'The versions that this schema has, one row each, and the oldest version that a program may know that uses it.';
+COMMENT ON TABLE {schema}.migrations IS 'The versions that this schema has, one row each, with the oldest version that a program must support to use it.';
 `
 
 // dropMigrations drops the schema as well, unless it holds something else.

@@ -11,10 +11,10 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// restTime is how long a shard is not looked at after a look has found a job that was due before. A
-// shard with a backlog has such a job, and the holder of the shard in this process needs time to
-// take it. A shard that got a wake-up is looked at again at once, in the one statement at a time
-// that a store sends.
+// restTime is the time for which a shard is not looked at again, after a look has found a job there
+// that was due already. A shard with a backlog has such a job, and the holder of the shard in this
+// process needs time to take it. A shard that got a wake-up may be looked at again at once. A store
+// sends one such statement at a time.
 const restTime = 20 * time.Millisecond
 
 // longestLookPause is the last pause between looks at a shard for a caller's transaction that did
@@ -22,7 +22,7 @@ const restTime = 20 * time.Millisecond
 // seconds.
 const longestLookPause = 64 * restTime
 
-// notifyLimit is how long a wake-up may take to be sent.
+// notifyLimit is the maximum duration of the statement that sends wake-ups.
 const notifyLimit = 5 * time.Second
 
 // notifier sends wake-ups outside the transactions that cause them, since a NOTIFY in each makes

@@ -9,7 +9,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// stepOf merges what waits in the inbox for some ids, and then calls a step function for them.
+// stepOf merges the rows of the inbox for some ids, and then calls a step function for these ids.
 func (s *Store) stepOf(ctx context.Context, shard core.Shard, ids []string, call string, args ...any) (ports.StepReply, error) {
 	if err := s.mergeIDs(ctx, shard, ids...); err != nil {
 		return ports.StepReply{}, err
@@ -176,7 +176,7 @@ func notNull(data []byte) []byte {
 	return data
 }
 
-// orNull returns a text, nil for an empty one.
+// orNull returns a text, or nil for an empty one.
 func orNull(text string) *string {
 	if text == "" {
 		return nil

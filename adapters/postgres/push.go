@@ -12,8 +12,7 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// maxStatement is how many entries one statement pushes, unless a single shard must push more at
-// once.
+// maxStatement is the maximum number of entries that one statement pushes.
 const maxStatement = 2000
 
 // Push implements [ports.Producer]. Entries of several shards share a statement, within its bounds.
@@ -37,8 +36,8 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 	return reply, nil
 }
 
-// statementSize returns how many of the entries go into the next statement: those of whole shards,
-// except if one shard alone is too large.
+// statementSize returns the number of entries for the next statement: those of whole shards or, if
+// the first shard alone has too many, its first maxStatement entries.
 func statementSize(list []storekit.Routed) int {
 	size := 0
 	for rest := list; len(rest) > 0; {
@@ -55,8 +54,8 @@ func statementSize(list []storekit.Routed) int {
 	return size
 }
 
-// pushSome pushes entries in one exchange and one transaction. Entries that it returns neither as
-// New nor as Merged are duplicates.
+// pushSome pushes entries in one exchange and one transaction. Entries that it counts neither as
+// New nor as Merged nor as Superseded are duplicates.
 func (s *Store) pushSome(ctx context.Context, r *ports.PushRequest, list []storekit.Routed) (ports.PushReply, error) {
 	began := time.Now()
 	p, err := s.pushByTheRule(ctx, r, list)
@@ -76,8 +75,8 @@ func (s *Store) pushSome(ctx context.Context, r *ports.PushRequest, list []store
 type pushResult struct {
 	met   ports.PushReply
 	moved []due
-	// byRule is set if nothing was stored because the queue has a merge rule, and the function that
-	// was called only unites.
+	// byRule is set if nothing was stored because the queue has another merge rule than union, and
+	// the called function supports only union.
 	byRule bool
 }
 
@@ -88,7 +87,7 @@ type due struct {
 }
 
 // pushByTheRule pushes entries as the queue's merge rule requires. The store learns from the first
-// push whether the queue has one.
+// push to a queue that the queue has another merge rule than union.
 func (s *Store) pushByTheRule(ctx context.Context, r *ports.PushRequest, list []storekit.Routed) (pushResult, error) {
 	if _, known := s.byRule.Load(r.Queue); known {
 		return s.pushEach(ctx, r, list)
@@ -204,8 +203,8 @@ func layoutOf(r *ports.PushRequest) storekit.Layout {
 	return storekit.Layout{Shards: r.Shards, Generation: r.Generation}
 }
 
-// slowPush is the longest time of a push that turns are certain to see: turns don't look again
-// where they looked more than a second after a PerformAt.
+// slowPush is the longest duration of a push whose jobs turns are certain to find. A turn looks for
+// due jobs from a floor on, which may be as late as a second ago.
 const slowPush = 900 * time.Millisecond
 
 // clockWentOn reports whether Options.Clock, if it is set, has advanced by more than slowPush. It
@@ -222,8 +221,8 @@ INSERT INTO {schema}.inbox (shard, kind, perform_at)
 SELECT s.id, 'early', u.due FROM unnest($2::int[], $3::bigint[]) u (index, due)
 JOIN {schema}.shards s ON s.queue = $1 AND s.index = u.index`
 
-// noteEarly notes jobs that a push was slow to store. If it fails, turns or renewals that look
-// below the floor find them.
+// noteEarly notes jobs that a slow push has stored, so that the next turns look below the floor. If
+// it fails, turns or renewals find the jobs when they next look below the floor.
 func (s *Store) noteEarly(ctx context.Context, queue string, moved []due) {
 	indexes, dues := make([]int32, len(moved)), make([]int64, len(moved))
 	for i, d := range moved {

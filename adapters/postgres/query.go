@@ -16,7 +16,7 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// retry is when a call may be repeated after a failure.
+// retry is the condition under which a call may be repeated after a failure.
 type retry int
 
 const (
@@ -30,7 +30,8 @@ const (
 	operated retry = 2
 )
 
-// How long a call is repeated, and how long to wait in between, doubling.
+// A call is repeated for repeatedFor. The wait between two tries doubles, from firstBackoff up to
+// lastBackoff.
 const (
 	repeatedFor  = 5 * time.Second
 	firstBackoff = 2 * time.Millisecond
@@ -83,8 +84,8 @@ func attempt(ctx context.Context, pool *pooled, mode retry, do func(context.Cont
 	}
 }
 
-// once calls do once, and again only if a connection of the pool turns out to have been cut, which
-// reveals nothing about the server.
+// once calls do once. It calls do again only if the pool's connection had been cut, because that
+// error reveals nothing about the server.
 func once(ctx context.Context, do func() error) error {
 	err := do()
 	for wait := firstBackoff; lostSession(err) && wait <= lastBackoff && sleep(ctx, wait); wait *= 2 {
@@ -200,5 +201,5 @@ func eachRow(rows pgx.Rows, scan func() error) error {
 	return nil
 }
 
-// noRows is the read of statements that return none.
+// noRows is the read function for statements that return no rows.
 func noRows(pgx.Rows) error { return nil }

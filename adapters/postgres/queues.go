@@ -135,7 +135,7 @@ func (s *Store) Resume(ctx context.Context, queue string) error {
 	return nil
 }
 
-// setPaused returns how many shards the queue has.
+// setPaused pauses or resumes a queue, and returns the number of its shards.
 func (s *Store) setPaused(ctx context.Context, queue string, paused bool) (shards int, err error) {
 	err = s.query(ctx, idempotent|operated, func(rows pgx.Rows) error {
 		return readOne(rows, &shards)

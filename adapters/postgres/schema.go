@@ -12,10 +12,10 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// errSchema is for a schema that this version of the code can't use.
+// errSchema reports a schema that this program can't use.
 var errSchema = fmt.Errorf("%w: the schema does not fit", ports.ErrUnusable)
 
-// maxName is how many bytes of a name Postgres distinguishes.
+// maxName is the number of bytes of a name that Postgres distinguishes.
 const maxName = 63
 
 // checkName returns ErrUnusable for a schema's name that Postgres would change. An empty name is
@@ -176,7 +176,7 @@ func tooNew(schema string, v schemaVersion) error {
 		errSchema, schema, v.version, v.oldest, len(versions()))
 }
 
-// configured returns ErrUnusable if New got options that work with no server.
+// configured returns ErrUnusable if New got a nil pool or an invalid schema name.
 func (s *Store) configured() error {
 	if s.pool == nil {
 		return fmt.Errorf("postgres: %w: there is no pool of connections; pass one to New", ports.ErrUnusable)

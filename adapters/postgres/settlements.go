@@ -64,7 +64,7 @@ func (s *settlementColumns) add(position int, x *core.Settlement) {
 	s.failed = append(s.failed, x.Failed)
 }
 
-// addDispositions adds what becomes of the payloads of the settlement added last.
+// addDispositions adds the further columns of the settlement that was added last.
 func (s *settlementColumns) addDispositions(x *core.Settlement) {
 	s.dispositions = append(s.dispositions, dispositionsOf(x))
 	s.times = append(s.times, int16(storekit.PutBackTime(&x.PutBack)))

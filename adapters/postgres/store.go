@@ -46,10 +46,10 @@ type Options struct {
 	// NoWakeups turns wake-ups off: the store sends and receives no wake-up, and servers poll.
 	NoWakeups bool
 	// VacuumEvery is the number of claims after which the store vacuums some tables, in addition to
-	// autovacuum: those with at least as many dead rows as live ones, and at least three times as
-	// many dead rows as their indexes have pages. 0 means [DefaultVacuumEvery]; below 0 the store
-	// never vacuums. If the role does not own the tables, it can't vacuum them, and the store does
-	// not try.
+	// autovacuum: those with at least as many dead rows as live ones, at least three times as many
+	// dead rows as their indexes have pages, and at least VacuumEvery/50 dead rows. 0 means
+	// [DefaultVacuumEvery]; below 0 the store never vacuums. If the role does not own the tables,
+	// it can't vacuum them, and the store does not try.
 	VacuumEvery int
 	// Logger receives failures of the store's own work, such as a vacuum. nil means [slog.Default].
 	Logger *slog.Logger
@@ -82,8 +82,8 @@ type Store struct {
 	maxTurns int
 }
 
-// New returns a handle. It doesn't contact the server. If the schema has an unsupported version,
-// the first call returns [ports.ErrUnusable] with what to do.
+// New returns a handle. It doesn't contact the server. If the schema is missing or has an
+// unsupported version, calls return [ports.ErrUnusable], with advice in the text.
 func New(pool *pgxpool.Pool, o Options) *Store {
 	s := &Store{pooled: pooled{pool: pool}, options: o, schema: quoted(o.Schema), schemaCheck: schemaCheck{checking: make(chan struct{}, 1)}}
 	if pool != nil {

@@ -76,10 +76,10 @@ func (refusing) Scan(...any) error {
 	return fmt.Errorf("%w: the transaction is nil; begin one and pass it to Tx or SQLTx", ports.ErrInvalidRequest)
 }
 
-// NoWakeups returns the same transaction without wake-ups: servers find its pushes by their next
-// poll only. Use it with PREPARE TRANSACTION, which Postgres refuses after a NOTIFY. Use it also if
-// most transactions of a server push, because commits with a NOTIFY wait for one another.
-// Options.NoWakeups implies it.
+// NoWakeups returns a [Tx] on the same transaction that sends no wake-ups, so servers find its
+// pushes only by their next poll. Use it with PREPARE TRANSACTION, which Postgres refuses after a
+// NOTIFY. Use it also if most transactions of a server push, because commits with a NOTIFY wait for
+// one another. Options.NoWakeups implies it.
 func (t *Tx) NoWakeups() *Tx {
 	quiet := *t
 	quiet.quiet = true

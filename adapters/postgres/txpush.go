@@ -33,7 +33,8 @@ func (t *Tx) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply, er
 
 // Lists travel to a caller's transaction as JSON text, which every driver can send.
 
-// inboxEntry is a pushed entry as JSON. It may run At, or In microseconds from now.
+// inboxEntry is a pushed entry as JSON. Its job may run at the time At or, if At is nil, In
+// microseconds from now.
 type inboxEntry struct {
 	Shard int           `json:"shard"`
 	ID    string        `json:"id"`

@@ -14,11 +14,11 @@ import (
 // between vacuums.
 const DefaultVacuumEvery = 50_000
 
-// vacuumFraction is the fraction of those claims from which a table's dead rows are many: one in
-// 50.
+// vacuumFraction divides VacuumEvery: a table has many dead rows if it has at least a fiftieth of
+// VacuumEvery.
 const vacuumFraction = 50
 
-// vacuumLimit is how long a vacuum of all tables may take.
+// vacuumLimit is the maximum duration of a vacuum of a group of tables.
 const vacuumLimit = 10 * time.Minute
 
 // vacuumer decides after how many claims a group of tables is vacuumed. Autovacuum comes once a
@@ -47,7 +47,8 @@ func (w *vacuumer) add(claims, every int) (since int) {
 }
 
 // worthSaying reports whether to log a vacuum's failure: the server refused it, or it took too
-// long. Others log that the server can't be reached or that the pool is being closed.
+// long. Other failures mean that the server can't be reached, which other calls report, or that the
+// pool is being closed.
 func worthSaying(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) || errors.Is(err, context.DeadlineExceeded)
@@ -130,8 +131,8 @@ func (s *Store) runVacuum(g tableGroup, d deadRows) {
 // indexes, so dead rows count as few if there are more live ones, or if there are fewer than three
 // for each page. Only a table's owner may vacuum it.
 //
-//	$1 the schema, quoted, $2 how many are many, $3 the tables,
-//	$4 how many rows of jobs and claimed have died at least
+//	$1 the schema, quoted, $2 the number from which dead rows are many, $3 the tables,
+//	$4 the least number of dead rows in jobs and claimed
 const deadSQL = `
 SELECT t.relname::text, t.n_dead_tup, EXISTS (SELECT FROM pg_locks k
   WHERE k.locktype = 'relation' AND k.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
@@ -143,7 +144,7 @@ WHERE c.relnamespace = to_regnamespace($1) AND t.relname = ANY ($3::text[]) AND 
     (SELECT 3 * sum(i.relpages) FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid WHERE x.indrelid = c.oid))
 ORDER BY t.relname`
 
-// vacuumPause is how long to wait while all tables are busy.
+// vacuumPause is the wait between two looks while all tables are busy.
 const vacuumPause = 500 * time.Millisecond
 
 // dirtyTable is a table that has many dead rows.
@@ -155,8 +156,9 @@ type dirtyTable struct {
 
 // vacuum vacuums the tables of the group that have many dead rows, on a connection of its own. It
 // returns the number of dead rows that are left in the worst table. It takes no lock that turns or
-// pushes wait for. If another session works on a table, it does the others and comes back: a vacuum
-// leaves rows that have died since it began.
+// pushes wait for. If another session vacuums or alters a table, vacuum does the other tables first
+// and then comes back, because the other session's vacuum leaves rows that have died since it
+// began.
 func (s *Store) vacuum(ctx context.Context, g tableGroup, d deadRows) (left int, err error) {
 	tables, err := s.dirtyTables(ctx, g, d)
 	if err != nil || len(tables) == 0 {
@@ -196,7 +198,7 @@ func (s *Store) vacuum(ctx context.Context, g tableGroup, d deadRows) (left int,
 	}
 }
 
-// vacuumTable vacuums a table, unless another session has begun to since it was listed.
+// vacuumTable vacuums a table, unless another session has locked it since it was listed.
 func (s *Store) vacuumTable(ctx context.Context, conn *pgx.Conn, name string) error {
 	_, err := conn.Exec(ctx, "VACUUM (SKIP_LOCKED, TRUNCATE false) "+s.schema+"."+pgx.Identifier{name}.Sanitize(),
 		pgx.QueryExecModeSimpleProtocol)

@@ -12,8 +12,8 @@ import (
 )
 
 // Wakeups implements [ports.Notifier], by LISTEN on one connection of the store for all
-// subscribers. If the connection is lost, the store opens another one and reports each shard, since
-// wake-ups may have been missed. With Options.NoWakeups no shard is ever reported.
+// subscribers. If the connection is lost, the store opens another one and sends each shard once,
+// since wake-ups may have been missed. With Options.NoWakeups no shard is ever sent.
 func (s *Store) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
 	if err := s.checkShards(ctx, shards); err != nil {
 		return nil, err
@@ -31,16 +31,16 @@ func (s *Store) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.S
 // wakeAlways is an instant before every floor: a wake-up is sent whatever the head is.
 const wakeAlways core.Instant = -1
 
-// wake sends a wake-up for a shard, soon. It sends none if the shard then has no job to give, or
-// has one that is due before the given instant. It never blocks.
+// wake sends a wake-up for a shard, soon. It sends no wake-up if the shard then has no job that can
+// be claimed, or has one that is due before the given instant. It never blocks.
 func (s *Store) wake(shard core.Shard, due core.Instant) {
 	if !s.options.NoWakeups && s.notifier.add(shard, due) {
 		go s.sendWakeups()
 	}
 }
 
-// awaitPush looks for the pushes of a caller's transaction until the transaction has probably
-// ended.
+// awaitPush has the store look for the pushes of a caller's transaction, until the transaction has
+// probably ended.
 func (s *Store) awaitPush(shard core.Shard, due core.Instant) {
 	if s.notifier.await(shard, due, time.Now()) {
 		go s.sendWakeups()
