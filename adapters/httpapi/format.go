@@ -80,8 +80,8 @@ func qualityOf(ranges, mediaType string) (quality float64) {
 	return quality
 }
 
-// answer writes a reply. A reply that pages poll has an ETag, of all but as_of, and is not sent
-// again to a client that has it.
+// answer writes a reply. A reply that clients poll has an ETag, which covers everything but as_of.
+// The reply is not sent again to a client that has it.
 func (a *API) answer(w http.ResponseWriter, r *http.Request, route *route, f format, reply any) error {
 	h := w.Header()
 	if route.rows {
@@ -117,11 +117,11 @@ func respond(w http.ResponseWriter, r *http.Request, status int, body []byte) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // the client is gone
+		_, _ = w.Write(body) // an error means that the client is gone
 	}
 }
 
-// etag returns a weak tag of a reply's content, without its time.
+// etag returns a weak tag of a reply's content, without its as_of.
 func etag(f format, reply any) (string, error) {
 	if v := reflect.ValueOf(reply).Elem(); v.Kind() == reflect.Struct {
 		if asOf := v.FieldByName("AsOf"); asOf.IsValid() {

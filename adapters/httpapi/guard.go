@@ -12,8 +12,8 @@ import (
 	"github.com/skeinq/skein/internal/service"
 )
 
-// security are the headers of every answer. Answers are momentary data, so that they must not be
-// stored, framed, sniffed or embedded.
+// security are the headers of every answer. Answers are data of one moment and of one user, so they
+// must not be stored, framed, sniffed or embedded.
 var security = map[string]string{
 	"Cache-Control":                "no-store",
 	"Content-Security-Policy":      "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
@@ -24,8 +24,8 @@ var security = map[string]string{
 
 // Guard returns a handler for pages beside the API. It refuses the requests that the API refuses
 // regardless of the route: with a foreign host, from another site's page if they act, from another
-// machine without Options.Authorize, and too large ones. The responses are the API's problems. For
-// all other requests it calls next. It does not call Options.Authorize.
+// machine without Options.Authorize, too large ones, and a GET with a body. The responses are the
+// API's problems. For all other requests it calls next. It does not call Options.Authorize.
 func (a *API) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p := a.guard(r); p != nil {
@@ -36,7 +36,8 @@ func (a *API) Guard(next http.Handler) http.Handler {
 	})
 }
 
-// guard returns why a request is refused whatever its route, or nil. It has not read the body.
+// guard returns the problem of a request that is refused whatever its route is, or nil. It does not
+// read the body.
 func (a *API) guard(r *http.Request) *service.Problem {
 	if a.hosts != nil && !a.hosts[hostName(r.Host)] {
 		if a.o.Authorize == nil && len(a.o.Hosts) == 0 {

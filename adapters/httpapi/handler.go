@@ -62,7 +62,8 @@ func rooted(r *http.Request) *http.Request {
 	return &copied
 }
 
-// noRoute reports that the route does not exist, or which other methods it has.
+// noRoute returns the problem of a path without a route, or of a route that lacks the request's
+// method. In the latter case allowed lists its methods.
 func (a *API) noRoute(r *http.Request) (p *service.Problem, allowed string) {
 	for _, served := range [...]struct{ method, allowed string }{{http.MethodGet, "GET, HEAD"}, {http.MethodPost, "POST"}} {
 		other := *r

@@ -12,8 +12,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// How long a probe may ask the store, and how long an answer is kept, so that many probes cost as
-// much as one.
+// probeTime is the maximum time for which a probe waits for the store. probeKept is how long its
+// result is kept, so that many probes cost as much as one.
 const (
 	probeTime = 2 * time.Second
 	probeKept = time.Second
@@ -71,7 +71,7 @@ func (h *readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !time.Now().Before(h.until) {
-		// The result is for other probes too, so the look does not end with this request.
+		// The result is for other probes too, so the end of this request does not end the look.
 		ctx, end := context.WithTimeout(context.WithoutCancel(r.Context()), probeTime)
 		h.lines = h.unready(ctx)
 		end()

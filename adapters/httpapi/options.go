@@ -36,7 +36,7 @@ const (
 	VerbRevive Verb = "revive"
 	VerbPurge  Verb = "purge"
 	VerbEdit   Verb = "edit"
-	// VerbTrack tracks ids, and ends that.
+	// VerbTrack starts or ends the tracking of ids.
 	VerbTrack Verb = "track"
 	VerbDrain Verb = "drain"
 )
@@ -70,13 +70,15 @@ type Options struct {
 	// Authorize returns an error to refuse a request. The text of the error is not shown.
 	// [ErrUnauthenticated] is answered with 401, which makes a browser ask for a name and a
 	// password. Any other error is answered with 403. Authorize is called for every route, after
-	// the request was found well-formed. It must decide by the Action: the dashboard's pages call
-	// it with the browser's request, whose method and path are the page's. The Action of a page for
-	// all queues has no Queue. With nil the API serves only requests from a loopback
-	// address that no proxy has forwarded. It must be safe for concurrent use.
+	// the request was found well-formed, and twice for a move: for each of the two queues. It must
+	// decide by the Action: the dashboard's pages call it with the browser's request, whose method
+	// and path are the page's. The Action of a page for all queues has no Queue. With nil the API
+	// serves only requests from a loopback address that no proxy has forwarded. It must be safe for
+	// concurrent use.
 	Authorize func(*http.Request, Action) error
-	// Actor returns the name of the user who makes a request, for the log line of each action that
-	// the inspector writes. The address is added. With nil only the address is logged.
+	// Actor returns the name of the user who makes a request, for the audit and for the log line of
+	// each action. The address of the request is added. With nil only the address is kept. Actor
+	// must be safe for concurrent use.
 	Actor func(*http.Request) string
 	// ReadOnly leaves out every route that changes something.
 	ReadOnly bool

@@ -25,11 +25,11 @@ type route struct {
 	method, path string // path is below base
 	verb         Verb
 	summary      string
-	// query and body are the input in the request's URL and its body, and reply is the answer. nil
-	// means that there is none.
+	// query is the type of the input in the request's URL, body that of the input in its body, and
+	// reply that of the answer. nil means no such input.
 	query, body, reply reflect.Type
-	// rows is whether the reply is a list, which is also available as JSON lines and CSV. polled is
-	// whether it has an ETag.
+	// rows is true if the reply is a list, which is also available as JSON lines and CSV. polled is
+	// true if the reply has an ETag.
 	rows, polled bool
 	time         time.Duration
 	// asks returns the requested action for an input. The input is a pointer to the type of query
@@ -71,7 +71,7 @@ func documentRoute() route {
 	return r
 }
 
-// polled is a route that a page requests again and again.
+// polled returns the route with an ETag, for a reply that clients request again and again.
 func polled(r route) route {
 	r.polled = true
 	return r

@@ -10,8 +10,8 @@ import (
 
 // unambiguous refuses JSON that package json may read differently from what the client meant: a
 // repeated field, since the last one would count; a field spelt with other letters, such as IDS;
-// and null, which would count as an absent field, so that a match whose text a client has lost
-// would match all. The JSON is known to be well-formed.
+// and null, which would count as an absent field. A match whose text a client has lost would then
+// match all. The JSON is known to be well-formed.
 func unambiguous(data []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	var open []*scope
