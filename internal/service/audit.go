@@ -50,8 +50,8 @@ func (c *call) audit(q *AuditQuery) (*List[AuditRow], error) {
 // quotations are quoted texts, such as ids, in the text of an error.
 var quotations = regexp.MustCompile(`"(?:[^"\\]|\\.)*"?`)
 
-// withoutIDs leaves out quotations in an action's error where ids are redacted, because the text no
-// longer shows which quotations are ids.
+// withoutIDs replaces all quotations in an action's error if ids are redacted, because the text
+// doesn't show which quotations are ids.
 func (s *Service) withoutIDs(text string) string {
 	if s.o.RedactID == nil {
 		return text

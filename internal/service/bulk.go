@@ -28,7 +28,8 @@ func (b *BulkBody) isPreview() bool { return b.DryRun }
 
 func (b *BulkBody) about(a *Action) { a.IDs, a.Bulk = b.IDs, b.Match != nil }
 
-// check refuses a body that names nothing, or both.
+// check refuses a body that does not name entries in exactly one way. others is the number of other
+// ways that the caller has found.
 func (b *BulkBody) check(others int) error {
 	named := others
 	for _, given := range []bool{b.IDs != nil, b.Match != nil} {
@@ -78,7 +79,8 @@ type BulkReply struct {
 	Unreached []string  `json:"unreached,omitempty" doc:"shards that can't be reached now; the next call tries them again"`
 }
 
-// bulkReply makes the answer of a result. After an error the problem has the progress until then.
+// bulkReply returns the answer for a result. After an error it returns a problem that has the
+// progress until then.
 func (c *call) bulkReply(r *inspect.Result, err error) (*BulkReply, error) {
 	reply := &BulkReply{LookedAt: r.Done, Handled: r.Handled, Total: r.Total, Later: r.Later, Continue: c.sealed(string(r.Checkpoint))}
 	for at := range r.Jobs {
@@ -133,7 +135,7 @@ func (b *BulkBody) options(c *call) (o inspect.BulkOptions, err error) {
 // onAll acts on all entries of an inspector's queue that match.
 type onAll[E any] func(ctx context.Context, queue string, match func(E) bool, o inspect.BulkOptions) (inspect.Result, error)
 
-// matching acts on all that match; text returns the error of an entry.
+// matching acts on all entries that match. text returns the error of an entry.
 func matching[E any](c *call, b *BulkBody, text func(*E) string, on onAll[E]) (*BulkReply, error) {
 	o, err := b.options(c)
 	if err != nil {

@@ -61,7 +61,7 @@ func (c *call) find(q *FindQuery) (*List[FoundRow], error) {
 
 // findInAll looks in all queues. Queues that hold something for the id have a row. Queues whose
 // shard of the id does not answer are unreached. It returns an error if no queue answers, or if the
-// time for the search is over: the remaining queues were not asked then.
+// time for the search is over before all queues were asked.
 func (c *call) findInAll(q *FindQuery) (*List[FoundRow], error) {
 	queues, err := c.inspector.Queues(c.ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *call) findInAll(q *FindQuery) (*List[FoundRow], error) {
 		case failed == nil && (f.Queued != nil || f.Claimed != nil || f.DeadLetter != nil || len(f.Damaged) > 0):
 			reply.Items = append(reply.Items, c.foundIn(queue.Name, &f, q.Payloads))
 			if bytes += bytesOf(&f); bytes >= maxPageBytes {
-				payloads = 0 // the counts show that there are some
+				payloads = 0 // the counts still show that there are payloads
 			}
 		case failed == nil, errors.Is(failed, inspect.ErrUnknownQueue): // which was forgotten meanwhile
 		case c.ctx.Err() != nil:

@@ -10,7 +10,7 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// maxPageBytes is how many bytes of payloads end a page early.
+// maxPageBytes is the number of bytes of payloads at which a page ends early.
 const maxPageBytes = 8 << 20
 
 // List is a reply of rows.
@@ -115,7 +115,7 @@ func page[V, R any](c *call, limit int, elements iter.Seq2[V, error], of func(*V
 			reply.Next = c.sealed(s.cursor.String())
 		}
 		if full && len(reply.Items) < limit {
-			break // there are more, and reading on would report missing shards now; the next page will
+			break // more rows may follow; the next page reports shards that can't be reached
 		}
 	}
 	return reply, nil

@@ -6,8 +6,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// movedPayloads is how many payloads of each entry a page has: most entries then come whole, which
-// spares a call for each.
+// movedPayloads is the number of payloads of each entry that a page has. With it most entries come
+// whole, which saves a call for each.
 const movedPayloads = 16
 
 // MaxMoved is the maximum number of ids of one call. Each takes several calls of the store, so more

@@ -13,8 +13,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// seal makes the cipher of cursors, checkpoints, keys and groups, if clients must not read the
-// ids, or the names of groups that are made of errors, in them.
+// seal makes the cipher of cursors, checkpoints, keys and groups if ids or errors are redacted:
+// these texts contain ids, and names of groups that are made of errors.
 func (s *Service) seal() error {
 	key := s.o.CursorKey
 	switch {
@@ -69,7 +69,7 @@ func (s *Service) sealed(text string) string {
 	return s.sealer.seal(text)
 }
 
-// opened returns the text that sealed got, or the error invalid.
+// opened returns the text that sealed has encrypted, or an error that wraps invalid.
 func (s *Service) opened(text string, invalid error) (string, error) {
 	if s.sealer == nil || text == "" {
 		return text, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// MaxBulk is the maximum number of actions on all that match that run at once.
+// MaxBulk is the maximum number of bulk actions, those on all entries that match, that run at once.
 const MaxBulk = 2
 
 // Options are the options of a service. The zero value redacts nothing.
@@ -35,11 +35,11 @@ type Options struct {
 type Service struct {
 	inspector *inspect.Inspector
 	o         Options
-	// bulk bounds how many actions on all that match are under way.
+	// bulk holds a value for each bulk action under way.
 	bulk      chan struct{}
 	snapshots snapshots
-	// sealer encrypts the ids and texts in cursors and groups that clients may not read. It is nil if
-	// they may read all.
+	// sealer encrypts cursors, checkpoints, keys and groups, which have ids and texts that clients
+	// may not read. It is nil if they may read all.
 	sealer *sealer
 }
 
@@ -120,7 +120,8 @@ type call struct {
 // about is an input that adds to the Action of its operation, for the rights.
 type about interface{ about(*Action) }
 
-// How long an operation may take. The context of its calls to the store ends then.
+// The time limits of operations. When one is over, the context of the operation's calls to the
+// store ends.
 const (
 	LookTime    = 5 * time.Second
 	actTime     = 10 * time.Second
@@ -146,7 +147,8 @@ func act[I, R any](verb string, run func(*call, *I) (*R, error)) Op[I, R] {
 	return Op[I, R]{verb, true, actTime, run}
 }
 
-// slow returns the operation with the time of one whose duration grows with the queue.
+// slow returns the operation with the longer time limit of operations whose duration grows with the
+// queue.
 func slow[I, R any](o Op[I, R]) Op[I, R] {
 	o.Time = recountTime
 	return o

@@ -190,8 +190,9 @@ func (s *snapshots) of(queue string) *snapshot {
 	return s.byQueue[queue]
 }
 
-// look reports whether to look again, or else to show the result of a given time: during a rest,
-// and while another request looks. A caller that looks calls looked afterwards.
+// look reports whether to read the store again. It returns false during a rest, and while another
+// request reads, unless the result of the time at is too old. If it returns true, the caller calls
+// looked afterwards.
 func (s *snapshots) look(at time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,8 +219,8 @@ func (s *snapshots) drop(queue string) {
 	delete(s.byQueue, queue)
 }
 
-// snapshot returns the statistics of a queue, or of all, at present or from a short while ago. A
-// request that comes while another looks waits for that one's answer.
+// snapshot returns the statistics of a queue, or of all queues for "". They may be up to maxRest
+// old. A request for the same queue waits while another one reads the store, and shares its result.
 func (c *call) snapshot(queue string) (snapped, error) {
 	s := c.snapshots.of(queue)
 	select {
@@ -258,8 +259,8 @@ func (c *call) snap(queue string) (s snapped, err error) {
 	return s, nil
 }
 
-// partial is Partial for the errors of a call. After the call's time is over, a result may lack
-// more shards than its error names.
+// partial is Partial for the errors of a call. Once the call's time is over, it returns the error,
+// because the result may lack more shards than the error names.
 func (c *call) partial(err error) ([]core.Shard, error) {
 	if c.ctx.Err() != nil {
 		return nil, err

@@ -59,7 +59,8 @@ func (c *call) tracked(q *TrackedQuery) (*List[TrackedRow], error) {
 	return reply, errors.Join(errs...)
 }
 
-// One id whose shard hangs must not take the time of the page from the others.
+// At most trackedAtOnce ids are looked up at once, each for at most trackedTime, so that an id
+// whose shard hangs leaves time for the others.
 const (
 	trackedAtOnce = 20
 	trackedTime   = LookTime * 3 / 5
