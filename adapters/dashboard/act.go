@@ -49,7 +49,7 @@ type op struct {
 	sure bool
 	// verb names the action. did names its result, after a count if ids are named.
 	verb, did string
-	// things are the kind of entries, for an action on all.
+	// things names the kind of entries, for an action on all.
 	things string
 	// do takes the action and returns the number of changed entries.
 	do func(*call) (int, error)
@@ -194,8 +194,8 @@ func (c *call) act() (*view, error) {
 	return v, leadingBack(err, c.back(&o, "", 0))
 }
 
-// acted makes the next page look anew, unless the action was refused: a caller without the right
-// must not make pages look more often.
+// acted makes the next page read the store again, unless the action was refused: a caller without
+// the right must not make pages read it more often.
 func (c *call) acted(err error) {
 	if p := problemOf(err); p != nil {
 		switch p.Status {
@@ -282,9 +282,9 @@ var backs = map[string][]string{
 	"morgue": {"group", "error", "sort", "desc", "asc", "prefix", "from", "after"},
 }
 
-// back is where to go after a form: to the form's page, or else to that of the action's result. It
-// consists of names and values of the dashboard's own routes: those that the form names, and the
-// others as they were on the page that sent it.
+// back returns the address of the page after a form: the form's page, or else that of the action's
+// result. The address has only names of the dashboard's own routes and their parameters. Values
+// come from the form or, if the form lacks them, from the page that sent it.
 func (c *call) back(o *op, did string, handled int) string {
 	form := c.r.PostForm
 	page := form.Get("back")

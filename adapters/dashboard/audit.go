@@ -16,7 +16,7 @@ const auditShown = 200
 type auditBody struct {
 	Now  time.Time
 	Rows []auditRow
-	// More is whether the store may have more.
+	// More is true if the store may have more actions.
 	More bool
 }
 
@@ -70,7 +70,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// chooses reports whether the action is one on all that match.
+// chooses reports whether the action is one on all entries that match.
 func chooses(a *service.AuditRow) bool {
 	return strings.HasSuffix(a.Action, " all") || strings.Contains(a.Action, " all ") || strings.HasSuffix(a.Action, " failed")
 }

@@ -41,13 +41,13 @@ type sheetBody struct {
 	Before                 time.Time
 	Now                    time.Time
 	Result                 *service.BulkReply
-	Sample                 bool // not all were looked at
-	Changed                bool // more than were confirmed
+	Sample                 bool // not all entries were read
+	Changed                bool // more entries match than were confirmed
 	Linked                 bool
 	// Stood is the list as it was when the action was chosen, in hidden fields. Back is its address.
 	Stood []hiddenField
 	Back  string
-	// AllDue is whether all jobs are already due.
+	// AllDue is true if all jobs are already due.
 	AllDue bool
 }
 
@@ -180,10 +180,10 @@ type stepsBody struct {
 	Continue, Reason       string
 	Looked, Handled, Total int
 	Away                   int
-	// Failed is whether the last step was cut off by an error of the store.
+	// Failed is true if an error of the store cut off the last step.
 	Failed bool
-	// Auto is whether scripts continue by themselves. They don't when the last step made no progress,
-	// for example because shards can't be reached.
+	// Auto is true if scripts continue by themselves. It is false if the last step made no
+	// progress, for example because shards can't be reached.
 	Auto bool
 }
 

@@ -195,7 +195,7 @@ func (w *window) throughput() *chart {
 	return w.axis(c)
 }
 
-// maxTicks is how many steps a scale has at most.
+// maxTicks is the maximum number of steps of a scale.
 const maxTicks = 5
 
 // linear returns the step of a scale, and how many steps the scale has above zero and below. The

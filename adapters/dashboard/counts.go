@@ -5,11 +5,11 @@ import "github.com/skeinq/skein/inspect"
 // counted is the figures in a page's frame beside its links: how much is wrong, and how much a
 // queue holds.
 type counted struct {
-	// Known reports whether the store has been looked at, Queue whether the page's queue was seen.
+	// Known is true if the store has been read, and Queue if the page's queue was found there.
 	Known, Queue bool
-	// All is how many lines of what is wrong the overview has, for users who may see all queues.
+	// All is the number of problems that the overview has, for users who may see all queues.
 	All int
-	// Wrong is how many of them concern the page: all, or those of its queue.
+	// Wrong is the number of those that concern the page: all, or those of its queue.
 	Wrong                  int
 	Waiting, Running, Dead int64
 }

@@ -25,7 +25,7 @@ type Options struct {
 }
 
 // Dashboard is an [http.Handler] of the pages and the API. Make it with [New]. It is safe for
-// concurrent use. It runs no goroutine: it reads the store only during requests.
+// concurrent use. It runs no goroutine between requests: it reads the store only during requests.
 type Dashboard struct {
 	o      Options
 	api    *httpapi.API

@@ -106,8 +106,8 @@ func (l *looker) detailsOf(ctx context.Context, stats *inspect.QueueStats, v *wr
 // quarter is the length of time that a point of the day's charts sums up.
 const quarter = 15 * time.Minute
 
-// deathsRead is how many of the newest dead letters are read at a time, to count those of the last
-// hour. It is few at first, which is usually enough.
+// deathsRead are the numbers of dead letters that are read at a time, the newest first, to count
+// those of the last hour. The first number is small, because it is usually enough.
 var deathsRead = [...]int{100, 200, 700}
 
 // allGroups is the largest number of groups that are returned.
@@ -138,7 +138,8 @@ func (l *looker) deaths(ctx context.Context, stats *inspect.QueueStats, since ti
 	return r.sum, nil
 }
 
-// read counts the next of the newest dead letters, and returns whether there are more that count.
+// read counts the next of the newest dead letters. more reports whether there may be others to
+// count.
 func (l *looker) read(ctx context.Context, r *recent, queue string, o *inspect.ListOptions) (more bool, err error) {
 	left := o.Limit
 	for letter, err := range l.inspector.Morgue(ctx, queue, *o) {

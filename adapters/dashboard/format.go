@@ -74,7 +74,7 @@ func (w when) ISO() string { return w.At.UTC().Format("2006-01-02T15:04:05.000Z"
 // UTC returns the time for people.
 func (w when) UTC() string { return w.At.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// Text returns how long ago it was, or in how long it will be.
+// Text returns the time as a span before or after now, such as "5 s ago" or "in 5 s".
 func (w when) Text() string {
 	d := w.Now.Sub(w.At)
 	if d < 0 {
@@ -83,7 +83,7 @@ func (w when) Text() string {
 	return figures.Span(seconds(d)) + " ago"
 }
 
-// For returns how long it has been so.
+// For returns the span from the time until now.
 func (w when) For() string { return figures.Span(seconds(max(0, w.Now.Sub(w.At)))) }
 
 // seconds rounds as scripts do: to whole seconds.
@@ -144,7 +144,7 @@ func readable(of string) string {
 	return strings.Join(lines, "\n")
 }
 
-// maxLine is how many characters of a text a list shows.
+// maxLine is the maximum number of characters of a text in a list.
 const maxLine = 200
 
 // line returns the first line of a text, cut.

@@ -14,7 +14,7 @@ import (
 	"github.com/skeinq/skein/internal/service"
 )
 
-// maxPayloads is how many payloads of each place the page of an id shows at once.
+// maxPayloads is the maximum number of payloads of each place on the page of an id.
 const maxPayloads = 100
 
 // idBody is the page of an id.
@@ -37,10 +37,10 @@ type idBody struct {
 type payloadPage struct {
 	Place string
 	List  []payload
-	// Of is how many there are in all.
+	// Of is the number of all payloads of the place.
 	Of int
-	// Later is whether others come before the page, and Next, if it is not empty, where the next
-	// page begins.
+	// Later is true if other payloads come before the page. Next is the cursor of the next page, or
+	// "".
 	Later bool
 	Next  string
 }
@@ -201,8 +201,8 @@ func runs(w *service.WhyReply) bool {
 	return w.Reason == inspect.RunsNow.String() || !w.RunningSince.IsZero()
 }
 
-// inUse describes how many are in use, out of a bound. There may be more: some began under a higher
-// bound and keep running, or the cause may be another.
+// inUse describes the use of a limit. There may be more in use than the limit: some began under a
+// higher limit and still run, or for the reason orElse.
 func inUse(w *service.WhyReply, busy, most int, what, orElse string) string {
 	text := fmt.Sprintf("%d of %d %s", busy, most, what)
 	if busy > most {

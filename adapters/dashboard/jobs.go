@@ -9,7 +9,7 @@ import (
 	"github.com/skeinq/skein/internal/service"
 )
 
-// pageRows is how many rows a list shows.
+// pageRows is the maximum number of rows of a list.
 const pageRows = 50
 
 // jobList is one of the lists of queued jobs.

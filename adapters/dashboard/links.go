@@ -22,7 +22,7 @@ type tab struct {
 	Current    bool
 }
 
-// hiddenField is what a form sends along.
+// hiddenField is a name and a value that a form sends without showing them.
 type hiddenField struct{ Name, Value string }
 
 // with returns the page's address with other parameters: name, value, …

@@ -22,7 +22,7 @@ type live struct {
 	body  [2]int
 }
 
-// shell is what scripts take from a page beside its regions.
+// shell matches the tags that scripts use from a page beside its regions.
 var shell = regexp.MustCompile(`<title>[^<]*</title>|<link rel="icon"[^>]*>|<body [^>]*>`)
 
 func liveOf(page []byte) *live {
@@ -60,9 +60,9 @@ func (l *live) whole() []byte {
 	return b.Bytes()
 }
 
-// update returns what scripts take from the page, without the parts that they have. Parts that
-// follow each other both in the page and in the scripts' page are replaced by one empty element,
-// with the numbers of the first and the last in the scripts' page.
+// update returns the parts of the page that scripts use, without the parts that they have. Parts
+// that follow each other both in the page and in the scripts' page are replaced by one empty
+// element, with the numbers of the first and the last in the scripts' page.
 func (l *live) update(has *holds) []byte {
 	var b bytes.Buffer
 	b.WriteString("<!doctype html>")
@@ -116,7 +116,7 @@ func (g *gap) write(b *bytes.Buffer) {
 	g.name = nil
 }
 
-// maxSent is how many parts are remembered of all sent pages.
+// maxSent is the maximum number of parts that are remembered, of all sent pages together.
 const maxSent = 1 << 16
 
 // sent remembers which parts the most recently sent pages have, so that clients need not send

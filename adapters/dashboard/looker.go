@@ -167,8 +167,8 @@ func (l *looker) take(ctx context.Context, before *snapshot) *snapshot {
 	return s
 }
 
-// pauses searches the audit for who paused the paused queues, if one of them is newly paused or
-// the last search is a while ago. Parts that can't be read stay as they were.
+// pauses searches the audit for the actions that paused the paused queues, if one of the queues is
+// newly paused or the last search is a while ago. Parts that can't be read stay as they were.
 func (l *looker) pauses(ctx context.Context, s *snapshot) {
 	known, unknown := map[string]inspect.Action{}, false
 	for at := range s.view.Stats {
@@ -199,8 +199,9 @@ func (l *looker) pauses(ctx context.Context, s *snapshot) {
 	}
 }
 
-// beside is what the dashboard asks the store for while its statistics are read. Statistics are the
-// most work, and if a part of the store can't be reached, each call waits for that part by itself.
+// beside has the values that the dashboard reads from the store at the same time as the statistics.
+// Statistics are the most work, and if a part of the store can't be reached, each call waits for
+// that part by itself.
 type beside struct {
 	stop  context.CancelFunc
 	asked sync.WaitGroup
@@ -208,8 +209,8 @@ type beside struct {
 	nodes       []inspect.Node
 	nodesFailed error
 
-	// checking is whether the servers are checked, which they are once the previous checks have
-	// rested.
+	// checking is true if the store's servers are checked, which happens once the previous checks
+	// have rested.
 	checking     bool
 	checks       []inspect.Check
 	checksFailed error

@@ -6,7 +6,7 @@ import (
 	"github.com/skeinq/skein/internal/service"
 )
 
-// maxGroups is how many groups the page of the morgue shows.
+// maxGroups is the maximum number of groups on the page of the morgue.
 const maxGroups = 100
 
 // groupRow is a group of dead letters.
@@ -28,7 +28,7 @@ type morgueBody struct {
 	MoreGroups    int
 	Dead          int64
 	Hour, Day     int64 // for all groups
-	Counted       int   // how many of the newest dead letters hours and days cover; 0 is all
+	Counted       int   // the number of newest dead letters that Hour and Day cover; 0 means all
 	CountFailed   string
 	Group, Error  string
 	GroupName     string
@@ -151,7 +151,8 @@ type newest struct {
 	// counted is how many of the newest dead letters that covers where groups are not enough; 0 is
 	// all.
 	counted int
-	// failed is why the newest could not be read to the end. Then there may be more than were counted.
+	// failed is the reason why the newest could not be read to the end. Then there may be more than
+	// were counted.
 	failed error
 	// until is the time of the next count.
 	until time.Time
@@ -211,8 +212,7 @@ func (c *call) readNewest(n *newest, list *service.List[service.DeadRow]) error 
 	return nil
 }
 
-// letters counts dead letters, the newest first, and returns whether those behind them are too
-// old.
+// letters counts dead letters, the newest first, and reports whether those behind them are too old.
 func (n *newest) letters(rows []service.DeadRow) (old bool) {
 	for at := range rows {
 		l := &rows[at]

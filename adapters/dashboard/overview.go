@@ -30,7 +30,7 @@ type overviewBody struct {
 	Total       totals
 	Queues      []queueRow
 	Folded      []string
-	// Cut is how many rows there would be, 0 if all are shown.
+	// Cut is the number of all rows if some are not shown, else 0.
 	Cut        int
 	Sort       string
 	Desc       bool
@@ -243,7 +243,7 @@ func (c *call) overview() (*view, error) {
 	return &view{page: "overview", title: "Overview", live: true, body: b}, nil
 }
 
-// say shows the faults, worst first.
+// say adds the faults to the page, worst first.
 func (b *overviewBody) say(lines []wrong.Line) {
 	b.More = max(0, len(lines)-maxWrong)
 	for at := range lines[:len(lines)-b.More] {

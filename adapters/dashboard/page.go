@@ -22,11 +22,12 @@ import (
 // route is a page, or an action of a form.
 type route struct {
 	method, path string
-	// acts is whether it is for actions, which a read-only dashboard lacks.
+	// acts is true if the route is for actions, which a read-only dashboard lacks.
 	acts bool
-	// needs is whether it is about a queue, in the parameter q.
+	// needs is true if the route needs a queue, in the parameter q.
 	needs bool
-	// whole is whether it shows all queues and servers, also if the parameter q names a queue.
+	// whole is true if the page shows all queues and servers, even if the parameter q names a
+	// queue.
 	whole bool
 	run   func(*call) (*view, error)
 }
@@ -61,7 +62,7 @@ type call struct {
 	// who is the service's caller of the request.
 	who   *service.Caller
 	queue string
-	// allowed is whether the rights allow the page.
+	// allowed is true if the rights allow the page.
 	allowed bool
 	// cost is the time that the service spent on the request.
 	cost time.Duration
@@ -72,10 +73,10 @@ type view struct {
 	// page is the name of its template and of the marked tab; title is the browser's.
 	page, title string
 	status      int
-	// live is whether scripts request it again.
+	// live is true if scripts request the page again.
 	live bool
 	body any
-	// to is where to go instead, after an action.
+	// to is the address to redirect to, after an action. The page is then not shown.
 	to string
 }
 
@@ -87,11 +88,11 @@ type frame struct {
 	Stores         []tab
 	Live, ReadOnly bool
 	Now            time.Time
-	// Rest is after how many milliseconds scripts request the page again: calls that only this page
-	// makes count like a look.
+	// Rest is the number of milliseconds after which scripts request the page again. It grows with
+	// the duration of the calls that only this page makes.
 	Rest int64
-	// Reload is after how many seconds browsers without scripts reload, 0 for never, and Again the
-	// address that switches this.
+	// Reload is the number of seconds after which browsers without scripts reload the page; 0 means
+	// never. Again is the address that turns this on or off.
 	Reload int
 	Again  string
 	Flash  *flash
@@ -105,10 +106,11 @@ const maxText = 4 << 10
 
 var textLimits = map[string]int{"continue": 32 << 10, "after": 8 << 10, "back.after": 8 << 10, "key": 8 << 10, "old": 1 << 20, "new": 1 << 20}
 
-// reloadTime is after how many seconds a browser without scripts reloads, if it is switched on.
+// reloadTime is the number of seconds after which a browser without scripts reloads a page, if that
+// is turned on.
 const reloadTime = 10
 
-// pageTime is how long all calls of a page may take. Scripts wait a little longer.
+// pageTime is the maximum duration of all calls of a page. Scripts wait a little longer.
 const pageTime = 9 * time.Second
 
 // serve answers a request of a route.
@@ -180,7 +182,8 @@ func (c *call) begin(route *route) error {
 	return nil
 }
 
-// viewing returns why the request may not look at a queue, or at pages beyond one queue.
+// viewing returns the problem of a request that may not see a queue or, for "", pages for all
+// queues. It returns nil if the request may.
 func (c *call) viewing(queue string) error {
 	return c.who.May(service.Action{Verb: string(httpapi.VerbView), Queue: queue})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/internal/service"
 )
 
-// maxShown is how many bytes of a payload a page shows.
+// maxShown is the maximum number of bytes of a payload on a page.
 const maxShown = 8 << 10
 
 // payload is a payload as pages show it.
@@ -32,13 +32,13 @@ func (p *payload) bytes() []byte {
 	return data
 }
 
-// ScoreText is its score as people write numbers.
+// ScoreText returns the score as people write numbers.
 func (p *payload) ScoreText() string { return strconv.FormatFloat(p.Score, 'f', -1, 64) }
 
-// Size is how many bytes it has.
+// Size returns the number of the payload's bytes.
 func (p *payload) Size() int64 { return int64(len(p.bytes())) }
 
-// Brief is its beginning in one line.
+// Brief returns the payload's beginning in one line.
 func (p *payload) Brief() string {
 	data := p.bytes()
 	if !utf8.Valid(data) {
@@ -51,8 +51,8 @@ func (p *payload) Brief() string {
 	return shown(string(runes))
 }
 
-// Full is the payload as it may be read: JSON is indented, what is no text is dumped in
-// hexadecimal.
+// Full returns the payload for reading: JSON is indented, and bytes that are not UTF-8 are dumped
+// in hexadecimal.
 func (p *payload) Full() string {
 	data := p.bytes()
 	cut := ""

@@ -34,7 +34,7 @@ type queueBody struct {
 	Done      *chart
 	Wait      *chart
 	Why       string
-	// Span is how much of the past the charts show, and Spans the choices.
+	// Span is the time that the charts show, and Spans are the choices.
 	Span  string
 	Spans []tab
 	May   *rights
@@ -52,7 +52,7 @@ type shardRow struct {
 	Token                  int64
 }
 
-// pauseOf is who paused the queue, when and why.
+// pauseOf describes the pause of a queue: the operator, the time and the reason.
 type pauseOf struct {
 	Since      when
 	By, Reason string

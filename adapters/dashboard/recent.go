@@ -6,8 +6,8 @@ import (
 	"github.com/skeinq/skein/internal/wrong"
 )
 
-// span is the facts of a group of dead letters that need no reading of one: their number, and when
-// the first and the last was buried.
+// span has the values of a group that are known without reading its dead letters: their number, and
+// when the first and the last was buried.
 type span struct {
 	group       string
 	count       int64
@@ -20,13 +20,13 @@ type recent struct {
 	since time.Time
 	// whole has the groups whose spans are enough.
 	whole map[string]bool
-	// open is whether there are others.
+	// open is true if there are other groups, whose dead letters have to be read.
 	open    bool
 	byGroup map[string]int64
 	sum     wrong.Deaths
 }
 
-// recentOf counts by spans. others is whether there may be dead letters of other groups.
+// recentOf counts by spans. others is true if there may be dead letters of other groups.
 func recentOf(since time.Time, spans []span, others bool) *recent {
 	r := &recent{since: since, whole: make(map[string]bool, len(spans)), open: others, byGroup: map[string]int64{}}
 	for _, s := range spans {
@@ -54,8 +54,8 @@ func (r *recent) add(group string, n int64, first, last time.Time) {
 	r.byGroup[group] += n
 }
 
-// letter counts a dead letter, the newest first, and returns whether it and those behind it are
-// too old.
+// letter counts a dead letter, the newest first, and reports whether it and those behind it are too
+// old.
 func (r *recent) letter(group string, changed time.Time) (old bool) {
 	if changed.Before(r.since) {
 		return true

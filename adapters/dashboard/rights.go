@@ -5,8 +5,8 @@ import (
 	"github.com/skeinq/skein/internal/service"
 )
 
-// rights are which actions a page has forms for: those that its user may take. The service checks
-// again when one is taken.
+// rights are the actions that a page has forms for: those that its user may take. The service
+// checks again when one is taken.
 type rights struct {
 	c     *call
 	known map[rightTo]bool

@@ -13,17 +13,17 @@ import (
 type snapshot struct {
 	view  wrong.View
 	wrong []wrong.Line
-	// at is when it was taken by this process's clock.
+	// at is the time when it was taken, by this process's clock.
 	at time.Time
-	// failed is why the store could not be looked at now. Then the figures are the previous ones, or
-	// missing.
+	// failed is the reason why the store could not be read now. Then the figures are the previous
+	// ones, or missing.
 	failed error
-	// checksFailed and historyFailed are the reasons why checks and history are missing.
+	// checksFailed is the reason why the checks are missing.
 	checksFailed error
 	details      map[string]*details
-	// checked is when the checks were done, and how long they took.
+	// checked is the time when the checks were done, and cost is how long they took.
 	checked time.Time
-	// pausesAt is when the audit was last searched for who paused queues.
+	// pausesAt is the time when the audit was last searched for the pauses of queues.
 	pausesAt time.Time
 	cost     time.Duration
 }

@@ -32,7 +32,7 @@ func send(w http.ResponseWriter, r *http.Request, status int, page []byte) {
 	h.Set("Content-Length", strconv.Itoa(len(page)))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(page) // the client is gone
+		_, _ = w.Write(page) // an error means that the client is gone
 	}
 }
 

@@ -22,8 +22,8 @@ type Mount struct {
 }
 
 // Stores is an [http.Handler] of several dashboards at one address, each below its name. The bar of
-// each page has a picker of the other stores. The address itself redirects to the first store. Make
-// it with [NewStores]. It is safe for concurrent use.
+// each page has a picker of the other stores. The address itself redirects to the first store whose
+// overview the user may see. Make it with [NewStores]. It is safe for concurrent use.
 //
 // Each dashboard keeps its own options. A user who may not see a store's overview does not find
 // that store in the picker, and is refused there as without Stores. No page sums up several stores.

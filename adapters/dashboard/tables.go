@@ -5,7 +5,7 @@ import "strconv"
 // head is a column's head in a table, and the address that sorts by it.
 type head struct {
 	Text, By, Title, Href string
-	// N is whether it is a column of numbers, Up whether the smallest comes first.
+	// N is true for a column of numbers. Up is true if the smallest value comes first.
 	N, Up bool
 }
 
@@ -69,7 +69,7 @@ type linkedID struct {
 // button is an action on one id.
 type button struct {
 	Queue, ID, Op, Text string
-	// May is whether the user may use it.
+	// May is true if the user may use the button.
 	Danger, May bool
 }
 
@@ -85,7 +85,7 @@ type claimTable struct {
 	*busyBody
 	Rows  []busyRow
 	Label string
-	// Orphaned is whether they belong to servers that are gone.
+	// Orphaned is true if the claims belong to servers that are gone.
 	Orphaned bool
 	Scale    []mark
 }

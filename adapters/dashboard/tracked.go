@@ -7,7 +7,8 @@ import (
 	"github.com/skeinq/skein/internal/service"
 )
 
-// maxTracked is how many tracked ids a page shows at once: each verdict is a look at the store.
+// maxTracked is the maximum number of tracked ids on a page. Each verdict needs a read of the
+// store.
 const maxTracked = 20
 
 // trackedRow is a tracked id with its verdict.
@@ -21,8 +22,8 @@ type trackedBody struct {
 	Queue string
 	Now   time.Time
 	Rows  []trackedRow
-	// Later is whether others come before the page, and Next where the next page begins, if it is
-	// not empty.
+	// Later is true if other ids come before the page. Next is the place where the next page
+	// begins, or "".
 	Later bool
 	Next  string
 	May   *rights

@@ -6,7 +6,7 @@ import (
 	"github.com/skeinq/skein/internal/service"
 )
 
-// maxUnreadable is how many records that can't be read a page shows.
+// maxUnreadable is the maximum number of unreadable records on a page.
 const maxUnreadable = 50
 
 // unreadableRow is a record that was set aside.
