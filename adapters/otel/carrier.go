@@ -17,7 +17,7 @@ const (
 )
 
 // metaOf returns a span's context as the Meta of a payload: its traceparent and, if there is room,
-// a space and its tracestate. It is nil for the context of no span.
+// a space and its tracestate. It is nil for a context that is not valid.
 func metaOf(span trace.SpanContext) []byte {
 	fields := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(context.Background(), span), fields)
@@ -31,8 +31,8 @@ func metaOf(span trace.SpanContext) []byte {
 	return []byte(parent)
 }
 
-// contextOf returns the context of the span that metaOf has made a payload's Meta of. It is not
-// valid if somebody else has.
+// contextOf returns the span's context from a Meta that metaOf has made. The context is not valid
+// for any other Meta.
 func contextOf(meta []byte) trace.SpanContext {
 	parent, state, _ := bytes.Cut(meta, []byte(" "))
 	fields := propagation.MapCarrier{parentField: string(parent), stateField: string(state)}

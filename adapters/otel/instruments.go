@@ -52,8 +52,8 @@ var operations = map[string]string{
 	"skein_payloads_total": processing, "skein_job_duration_seconds": processing,
 }
 
-// attributesOf returns the attributes of a series of the table, whose labels may have that of the
-// shard behind them.
+// attributesOf returns the attributes of a series of the table. The shard's label, if it is there,
+// comes after the labels of the table.
 func attributesOf(row metrics.Metric, labels []string) attribute.Set {
 	var all []attribute.KeyValue
 	if row.Messaging != "" {
@@ -115,7 +115,7 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 	return in, nil
 }
 
-// collect shows the counters.
+// collect reports the values of the counters.
 func (in *instruments) collect(_ context.Context, to metric.Observer) error {
 	in.mu.Lock()
 	all := slices.Clip(in.all)
@@ -182,7 +182,7 @@ func newObserved(meter metric.Meter, source metrics.Source) (*observed, error) {
 	return o, nil
 }
 
-// register has each call of the meter ask for values.
+// register makes the meter call each at every collection, to read the values.
 func (o *observed) register(meter metric.Meter, each func(put func(name string, v float64, labels ...string))) (metric.Registration, error) {
 	return meter.RegisterCallback(func(_ context.Context, to metric.Observer) error {
 		each(func(name string, v float64, labels ...string) {

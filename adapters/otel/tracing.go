@@ -129,8 +129,8 @@ func mark(entries []core.Entry, meta []byte) {
 }
 
 // Run is a [skein.Middleware]. It makes a span of kind consumer for each call of a handler, in a
-// trace of its own with links to the pushes. If the handler returns an error other than a snooze,
-// the span has that error. Outcomes that are set by Settle are not recorded.
+// trace of its own with links to the pushes. If the handler returns an error other than a snooze or
+// an await, the span has that error. Outcomes that are set by Settle are not recorded.
 func (t *Tracing) Run(next skein.RunFunc) skein.RunFunc {
 	return func(ctx context.Context, batch *skein.RawBatch) (err error) {
 		if t.options.OnlySampled && !anySampled(batch) {
@@ -179,7 +179,7 @@ func (t *Tracing) attributes(batch *skein.RawBatch) []attribute.KeyValue {
 	return all
 }
 
-// links returns one link for each push of the payloads, whichever was the span of several.
+// links returns one link for each span that pushed payloads of the batch, at most MaxLinks.
 func (t *Tracing) links(batch *skein.RawBatch) (links []trace.Link) {
 	var seen map[trace.SpanID]bool
 	for i := range batch.Jobs {
@@ -236,7 +236,7 @@ func (t *Tracing) errorText(err error) (text string) {
 	return t.options.ErrorText(err)
 }
 
-// errorType returns the type of the error that others wrap: a name that there are few of.
+// errorType returns the type of the innermost error. A program has few such types.
 func errorType(err error) string {
 	var panicked *skein.PanicError
 	if errors.As(err, &panicked) {

@@ -9,8 +9,8 @@ import (
 	"github.com/skeinq/skein/internal/metrics/counting"
 )
 
-// Native histograms, for servers that scrape them: bounds that grow by 10 % at most, and the
-// largest number of them.
+// Native histograms, for servers that scrape them: the largest growth from one bound to the next,
+// the largest number of buckets, and the shortest time between resets.
 const (
 	nativeGrowth  = 1.1
 	nativeBuckets = 100
