@@ -10,13 +10,13 @@ import (
 type namedCase struct {
 	// Name names the rule, so that the list of failures is a list of rules.
 	Name string
-	// Rule is what a store that fails breaks, with where it stands.
+	// Rule is the sentence that a failing store breaks, with its place.
 	Rule string
 	// Check drives the store and reports to the env.
 	Check func(e *env)
 }
 
-// group is the cases of one subject; its name is the first part of theirs.
+// group is the cases of one subject. Its name is the first part of their names.
 type group struct {
 	Name  string
 	Cases []namedCase
@@ -46,7 +46,7 @@ func (c namedCase) runColdAndWarm(tb testing.TB, f Factory) {
 // run runs the case until it has a verdict, which is at once unless calls are repeated.
 func (c namedCase) run(tb testing.TB, f Factory) { c.runAfter(func(*env) {}, tb, f) }
 
-// maxTries is how often a case may end without a verdict.
+// maxTries is the number of times that a case may end without a verdict.
 const maxTries = 50
 
 // runAfter is run on a backend that has been prepared.
@@ -59,9 +59,9 @@ func (c namedCase) runAfter(prepare func(e *env), tb testing.TB, f Factory) {
 	tb.Errorf("no verdict in %d tries: each repeated a call, and the case needs the first reply\nthe rule: %s", maxTries, c.Rule)
 }
 
-// caseTimeout is how long a case may take in all. It only ends a store that hangs: the largest
-// cases take a minute and more where much else runs. A -timeout of go test that is shorter, as its
-// default of 10 minutes is, ends the process without naming the case.
+// caseTimeout is the maximum duration of a case. It only ends a store that hangs: the largest cases
+// take more than a minute on a busy machine. A -timeout of go test that is shorter, as its default
+// of 10 minutes is, ends the process without naming the case.
 const caseTimeout = time.Hour
 
 // try runs the case once, on a fresh backend in which the queue orders has one shard,

@@ -29,7 +29,7 @@ func boundCases() []namedCase {
 	)
 }
 
-// byteCases are about more bytes than that.
+// byteCases are about more bytes than one call may carry or move.
 func byteCases() []namedCase {
 	return append(volumeCases(overBytes()),
 		namedCase{"moves the first payload whatever its size", ruleBounds, boundFirst},

@@ -183,8 +183,8 @@ func claimMoves(e *env) {
 	e.same("fresh and claimed", [2]int64{counts.Fresh, counts.Claimed}, [2]int64{0, 1})
 }
 
-// A store may remember up to which time it has claimed everything, so that it need not look
-// there again. The cases from here on bring jobs of before that time.
+// A store may remember the time up to which it has claimed all jobs, and not look for earlier ones
+// again. The cases from here on add jobs that are due before that time.
 
 // claimLong pushes a job that has been due for an hour, claims it, and then another one
 // that is due now.

@@ -222,7 +222,7 @@ func inputManyEntries(e *env) {
 
 const ruleTexts = "Validate: ErrInvalidRequest for an owner or a name that is not a core.Text"
 
-// noTexts are no texts for a store that keeps texts as such.
+// noTexts are strings that are not texts: one with a NUL, and two that are not UTF-8.
 func noTexts() []string { return []string{"a\x00b", "a\xff", "\xf0\x9f"} }
 
 func inputOddNames(e *env) {

@@ -8,8 +8,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// largeJob is how many payloads a job has that a store may keep in another way
-// than small ones.
+// largeJob is the number of payloads of a job that a store may keep in another way than small ones.
 const largeJob = 20
 
 // largeCases are about jobs and dead letters of many payloads: whatever holds for

@@ -83,7 +83,7 @@ func mixedCancel(e *env) {
 	e.same("the cancels", len(h.turn(0).Cancellations), 1)
 }
 
-// mixedRepeatHead repeats turns where something keeps the head back.
+// mixedRepeatHead repeats a turn before, during and after a pause, which hides the head.
 func mixedRepeatHead(e *env) {
 	e.pushIDs("a", "b")
 	h := e.acquire("n1")

@@ -15,8 +15,8 @@
 //     more.
 //
 // Each case has a fresh backend and is named after its rule. A failure reports the sentence of the
-// contract that the store breaks; "RULES 2" in it means section 2 of docs/rules.md. No case can be
-// skipped. Only [RunDisturbed], for backends whose connections break during the test, leaves out
-// the cases that transfer many MiB. docs/contributing/stores.md describes how to read the failures,
-// and what the suite can't prove.
+// contract that the store breaks. "RULES 2" in such a sentence means section 2 of docs/rules.md. A
+// store can't opt out of a case. Only -short and [RunDisturbed], which is for backends whose
+// connections break during the test, leave out the largest cases. docs/contributing/stores.md
+// describes how to read the failures, and what the suite can't prove.
 package conformance

@@ -85,8 +85,8 @@ func (e *env) must(err error, call string) {
 	}
 }
 
-// same reports how got differs from want. Nil and empty slices are equal, and so
-// are nil and empty Data; a want of nil is an empty slice.
+// same reports a failure if got differs from want. Nil and empty slices are equal, and so are nil
+// and empty Data; a want of nil is an empty slice.
 func (e *env) same(what string, got, want any) {
 	e.tb.Helper()
 	if want == nil {

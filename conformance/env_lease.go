@@ -11,7 +11,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// ttl is how long leases last.
+// ttl is the duration of leases.
 const ttl = 30 * time.Second
 
 // holder holds a lease and numbers its turns.

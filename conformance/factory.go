@@ -11,8 +11,8 @@ import (
 
 // Factory makes an empty backend and returns open, which opens a handle on it. The backend's stores
 // read only the given clock. Each handle is a store of its own, as another process would have it;
-// all handles share the backend's data. Clean up by t.Cleanup. A Factory may be called while
-// earlier backends are in use, also by parallel tests.
+// all handles share the backend's data. The Factory cleans up with t.Cleanup. It must be safe for
+// concurrent use: parallel tests call it, also while earlier backends are in use.
 type Factory func(t testing.TB, clock func() time.Time) (open func() ports.ShardStore)
 
 // Transactor is a store that pushes and settles in its callers' transactions. It is optional: if
@@ -25,7 +25,7 @@ type Transactor interface {
 
 // Severer is a store that can cut off single shards, as an outage of a part of the store does. It
 // is optional: if the stores of a [Factory] implement it, the suite also tests the other shards
-// meanwhile.
+// during such an outage.
 type Severer interface {
 	// Sever makes every call about the shard fail, at least for this handle, until mend is called.
 	// Other shards are not affected.

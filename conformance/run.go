@@ -12,8 +12,8 @@ import (
 
 // Run tests the stores of f against the contract of package ports: the named cases, each on fresh
 // backends, the worked cases of docs/rules.md, random histories compared with a model, concurrent
-// handles, and calls that fail or lose their reply. f is called once for each backend.
-// With -short, each call meets two of the six faults, and the largest cases are left out.
+// handles, and calls that fail or lose their reply. f is called once for each backend. With -short,
+// each call meets two of the six faults, and the largest cases are skipped.
 func Run(t *testing.T, f Factory) {
 	t.Helper()
 	store := probe(t, f)
@@ -45,15 +45,15 @@ func probe(t testing.TB, f Factory) ports.ShardStore { return f(t, harness.NewCl
 // is repeated, as package ports allows, and all that [Run] checks must hold as if nothing had
 // happened.
 //
-// A repeated call does not report everything: which settlements a turn skipped and which jobs it
-// began, how many entries an operator's step handled, whether a step with a limit came further than
-// its first call, and what existed before. A named case or a race whose verdict depends on such a
-// reply runs again from the start on a fresh backend, up to fifty times. A random history continues
-// with every state that the backend may have, until its replies decide.
+// The reply to a repeated call lacks some results: the skipped settlements and the begun jobs of a
+// turn, the number of entries that an operator's step handled, whether a step with a limit came
+// further than its first call, and what existed before. A named case or a race whose verdict
+// depends on such a reply runs again from the start on a fresh backend, up to fifty times. A random
+// history continues with every state that the backend may have, until its replies decide.
 //
-// A store whose calls break less than about ten times a second passes within a few tries.
+// A correct store whose calls break less than about ten times a second passes within a few tries.
 // RunDisturbed leaves out the group bytes, whose calls carry 8 MiB and outlast any connection that
-// breaks so often. Otherwise, without any disturbance, RunDisturbed is Run.
+// breaks so often. Without any disturbance RunDisturbed is otherwise the same as Run.
 func RunDisturbed(t *testing.T, f Factory) {
 	t.Helper()
 	f = repeating(f)
