@@ -213,7 +213,7 @@ func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 	return found, nil
 }
 
-// behind returns how many payloads of an ordered list a cursor is behind.
+// behind returns the number of payloads of an ordered list that are before a cursor.
 func behind(c ports.PayloadCursor, list []core.Payload) int {
 	if c.Skip == 0 {
 		return 0

@@ -18,7 +18,7 @@ type node struct {
 	ports.Node
 	// ttl is how long the announcement lasts.
 	ttl time.Duration
-	// asked is true while an operator wants it to drain.
+	// asked is true while an operator has requested that it drains.
 	asked bool
 }
 

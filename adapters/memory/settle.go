@@ -51,7 +51,8 @@ func (s *Store) SettlePayload(ctx context.Context, id core.Shard, p core.Payload
 	return nil
 }
 
-// countClaimed returns how many of the settlements can be applied. The second one of an id can't.
+// countClaimed returns the number of settlements that can be applied. The second settlement of an
+// id can't be.
 func (s *shard) countClaimed(settlements []core.Settlement) int {
 	claimed := make(map[string]bool, len(settlements))
 	for i := range settlements {

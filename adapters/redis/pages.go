@@ -10,8 +10,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// How many scripts, and how many entries with their payloads in all of them, one exchange of a
-// page may ask for. The limits let the server answer others in between.
+// The maximum number of scripts in one exchange of a page, and of entries with their payloads in
+// all these scripts. The limits let the server answer other clients in between.
 const (
 	pageScripts = 16
 	pageEntries = 500
@@ -112,8 +112,8 @@ func scriptsOfExchange(open []wanted, payloads int) int {
 	return n
 }
 
-// addRows adds what the rows script has found, by id. It returns how many of the ids the script
-// has read, at least one, and how many of them miss a part.
+// addRows adds the entries that the rows script has found, by id. It returns how many of the ids
+// the script has read, at least one, and how many of them miss a part.
 func addRows(o *exchange.Outcome, dead bool, found map[string]row) (reached, missing int, err error) {
 	if o.Err != nil {
 		return 0, 0, o.Err

@@ -106,8 +106,8 @@ func (p *pushing) call(list []storekit.Routed) exchange.Call {
 	return exchange.Call{Script: pushScript, Keys: p.store.someKeys(p.shard(list), keyMeta, keyJobs, keyReady, keyClaims), Args: args, Size: size + ids, Entries: len(list), NoRetry: true, Durable: true}
 }
 
-// terms returns how the entries of a list meet queued jobs and when they are due, for the script.
-// It is empty in the usual case.
+// terms returns, for the script, the push rule and the times of the entries of a list. It is empty
+// in the usual case.
 func terms(r *ports.PushRequest, list []storekit.Routed) []byte {
 	now := !slices.ContainsFunc(list, func(at storekit.Routed) bool { return r.Entries[at.Position].When != core.When{} })
 	if now && r.Rule.Kind == core.Keep {

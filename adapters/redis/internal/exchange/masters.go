@@ -50,8 +50,8 @@ func (m *mastersList) seen() (last []goredis.UniversalClient, ok bool) {
 	return m.last, m.heard
 }
 
-// ask starts an asking, unless enough are under way, and returns what will hold the next answer.
-// The asking continues even if nobody waits for it, and its result is stored.
+// ask starts an asking, unless enough are under way. It returns the variable that will have the
+// next answer. The asking continues even if nobody waits for it, and its result is stored.
 func (m *mastersList) ask(pool workerPool, masters func() ([]goredis.UniversalClient, error)) *namedMasters {
 	m.mu.Lock()
 	defer m.mu.Unlock()
