@@ -140,7 +140,7 @@ func (t target) declaration() ports.DeclareRequest {
 	return ports.DeclareRequest{Queue: t.name, Shards: t.shards, IndexIDs: t.indexIDs, Merge: t.merge}
 }
 
-// check returns why the client can't push, or nil.
+// check returns the error of a client that can't push, or nil.
 func (c *Client) check() error {
 	if c == nil || c.scores == nil {
 		return fmt.Errorf("%w: no client; make one with NewClient", ErrInvalidOptions)

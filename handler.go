@@ -128,7 +128,8 @@ func (q *Queue[T]) handler(run runCall, batch func(runCall) runBatch) Handler {
 	}
 }
 
-// refuse returns why a handler of a kind can't be made, or nil.
+// refuse returns the error of a handler that can't be made, or nil. kind is the method that makes
+// it, and missing is true if its function is nil.
 func (q *Queue[T]) refuse(kind string, missing bool) error {
 	err := q.check()
 	if missing {

@@ -184,7 +184,7 @@ func Debounce(quiet, limit time.Duration) PushRule {
 	return PushRule{rule: core.PushRule{Kind: core.Debounce, Limit: limit}, quiet: quiet}
 }
 
-// check returns why the rule can't be used, or nil.
+// check returns the error of a rule that can't be used, or nil.
 func (r PushRule) check() error {
 	switch err := r.rule.Validate(); {
 	case err != nil:

@@ -144,8 +144,8 @@ type Server struct {
 }
 
 // NewServer returns a server that runs the handlers' queues on a store. It doesn't contact the
-// store and never fails: Run returns what is invalid. Shards are listed in the order of the
-// handlers.
+// store and never fails: Run returns an error for invalid arguments. Shards are listed in the order
+// of the handlers.
 func NewServer(store Store, options ServerOptions, handlers ...Handler) *Server {
 	o := options
 	orDefault(&o.Lanes, DefaultLanes)
