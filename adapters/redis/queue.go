@@ -65,7 +65,7 @@ func parseQueueRecord(name, text string) (queueRecord, error) {
 // pushSuffix ends the merge rule of a queue with core.SamePush.
 const pushSuffix = "=1"
 
-// ruleArg is a merge rule as declare.lua stores it.
+// ruleArg returns a merge rule as declare.lua stores it.
 func ruleArg(r core.MergeRule) string {
 	if r == (core.MergeRule{}) {
 		return ""
