@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// actor is the user who runs the command, for the audit.
+// actor returns the user who runs the command, for the audit.
 func (a *app) actor() inspect.Actor {
 	who := inspect.Actor{From: "skein", Reason: a.reason}
 	if u, err := user.Current(); err == nil {
@@ -48,7 +48,7 @@ func (a *app) auditCommand() *cobra.Command {
 	return c
 }
 
-// auditColumns are those of an action. Their names are those of the HTTP API's fields.
+// auditColumns are the columns of an action, named like the fields of the HTTP API.
 var auditColumns = columns[inspect.Action]{
 	{"at", false, func(a *inspect.Action) any { return a.At }},
 	{"action", false, func(a *inspect.Action) any { return a.Verb }},

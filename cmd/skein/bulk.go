@@ -14,7 +14,7 @@ import (
 	"github.com/skeinq/skein/internal/figures"
 )
 
-// bulkFlags choose all that match instead of ids, and how to act on them.
+// bulkFlags select all matching entries instead of named ids, and how an action handles them.
 type bulkFlags struct {
 	all, fresh   bool
 	errorText    string
@@ -35,14 +35,14 @@ const needsIndex = "; only in a queue with an index of ids"
 func (b *bulkFlags) add(f *pflag.FlagSet) {
 	b.set = f
 	with := ""
-	if !b.all { // else the command is about all
+	if !b.all { // otherwise the command always acts on all that match
 		f.BoolVar(&b.all, "all", false, "act on all that match, not on named ids")
 		with = "with --all: "
 	}
 	if b.verb != "release" { // ReleaseAll accepts no Prefix
 		f.StringVar(&b.o.Prefix, "prefix", "", with+"only ids with this prefix"+b.prefixNeeds)
 	}
-	f.StringVar(&b.errorText, "error", "", with+"only those whose error has this `TEXT` in it")
+	f.StringVar(&b.errorText, "error", "", with+"only those whose error contains this `TEXT`")
 	f.StringVar(&b.before, "before", "", with+"only jobs first pushed, or dead letters last changed, before this `TIME`; an age such as 24h is a TIME too")
 	f.IntVar(&b.o.Rate, "rate", 0, with+"at most this many entries a second; 0 is no limit")
 	f.BoolVar(&b.o.DryRun, "dry-run", false, with+"change nothing, and show what would change")
@@ -50,14 +50,15 @@ func (b *bulkFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&b.goOn, "continue", "", with+"continue from this `TEXT`, which the interrupted call has printed; repeat its other flags")
 }
 
-// options are those of the action.
+// options returns the options of the action on all that match. It returns an error if the flags, or
+// the flags and the ids, exclude one another.
 func (b *bulkFlags) options(ids []string) (o inspect.BulkOptions, err error) {
 	o = b.o
 	if b.all = b.all || b.fresh; b.all {
-		o.Payloads = -1 // it goes by ids, times and errors
+		o.Payloads = -1 // the action selects by ids, times and errors
 	}
 	for _, name := range []string{"prefix", "error", "group", "before", "continue"} {
-		// Of a variable that a script has lost, it would be all.
+		// The variable of a script may be unset: an empty filter would match everything.
 		if f := b.set.Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
 			return o, fmt.Errorf("%w: --%s is empty; remove the flag to match everything", errUsage, name)
 		}
@@ -84,7 +85,7 @@ func (b *bulkFlags) options(ids []string) (o inspect.BulkOptions, err error) {
 	return o, err
 }
 
-// resultColumns are the shown values of an action, by the names of the HTTP API.
+// resultColumns are the columns of an action's result, named like the fields of the HTTP API.
 var resultColumns = columns[inspect.Result]{
 	{"looked_at", false, func(r *inspect.Result) any { return r.Done }},
 	{"handled", false, func(r *inspect.Result) any { return r.Handled }},
@@ -93,7 +94,7 @@ var resultColumns = columns[inspect.Result]{
 	{"continue", true, func(r *inspect.Result) any { return string(r.Checkpoint) }},
 }
 
-// allColumns are the shown values of an action on all.
+// allColumns are the columns of the result of an action on all that match.
 var allColumns = slices.Concat(resultColumns[:3], columns[inspect.Result]{
 	{"earlier", false, func(r *inspect.Result) any { return r.Earlier }},
 	{"gone", false, func(r *inspect.Result) any {
@@ -118,8 +119,8 @@ func (a *app) named(done string, r *inspect.Result, err error) error {
 	return nil
 }
 
-// onNamed acts on the ids after the queue in args, and then names those that had nothing it could
-// take.
+// onNamed acts on the ids that follow the queue in args, and then prints the ids for which it found
+// no entry.
 func (a *app) onNamed(ctx context.Context, i *inspect.Inspector, args []string, done string, has func(*inspect.Found) bool, act onJobs) (inspect.Result, error) {
 	missing := absent(ctx, i, args[0], args[1:], has)
 	r, err := act(i, ctx, args[0], args[1:])
@@ -129,7 +130,7 @@ func (a *app) onNamed(ctx context.Context, i *inspect.Inspector, args []string, 
 	return r, err
 }
 
-// sayAbsent names the ids that have nothing an action could take.
+// sayAbsent prints the ids that have no entry for an action.
 func (a *app) sayAbsent(done string, ids []string) {
 	if len(ids) == 0 {
 		return
@@ -141,8 +142,9 @@ func (a *app) sayAbsent(done string, ids []string) {
 	_, _ = fmt.Fprintf(a.stderr, "no entry can be %s: %s\n", done, strings.Join(names, ", "))
 }
 
-// absent returns the ids that have no entry for an action. It asks before the action, which may
-// remove entries. An error ends the search: the action meets it too, and returns it.
+// absent returns the ids that have no entry for an action. It is called before the action, which
+// may
+// remove entries. An error ends the search: the action gets the same error, and returns it.
 func absent(ctx context.Context, i *inspect.Inspector, queue string, ids []string, has func(*inspect.Found) bool) (missing []string) {
 	for _, id := range ids {
 		found, err := i.FindSome(ctx, queue, id, 0)
@@ -164,11 +166,11 @@ func hasDead(f *inspect.Found) bool    { return f.DeadLetter != nil }
 // everything is an action on all that match.
 type everything func(context.Context, inspect.BulkOptions) (inspect.Result, error)
 
-// patience is how long a step may run after a signal.
+// patience is how long a step may run on after a signal or the end of --timeout.
 const patience = 10 * time.Second
 
-// onAll acts on all that match. It shows which these are, asks for confirmation, and can be
-// stopped between steps.
+// onAll acts on all matching entries. It first shows some of them and asks for confirmation, unless
+// --yes or --continue is given. A signal stops it between two steps.
 func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do everything) error {
 	if o.DryRun {
 		r, err := do(ctx, o)
@@ -187,7 +189,7 @@ func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do
 	p := newProgress(a, b.verb, b.done)
 	o.Progress, o.Checkpoint = p.progress, p.checkpoint
 	o.Stop = func(int) bool { return ctx.Err() != nil }
-	// A step that has begun is let end, so that counts are exact.
+	// A step that has begun may finish, so that the counts are exact.
 	steps, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(patience, stop) })()
@@ -209,24 +211,24 @@ func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do
 	return shown
 }
 
-// sayGone prints what earlier calls did, and how many entries were not found.
+// sayGone prints how many entries earlier calls have handled, and how many were gone.
 func (a *app) sayGone(b *bulkFlags, r *inspect.Result, failed error) {
 	again := b.goOn != ""
 	if again {
-		now, atLeast := "", "at least " // an earlier call may have been killed after it had printed the text
+		now, atLeast := "", "at least " // an earlier call may have been killed after it printed the --continue text
 		switch {
 		case failed != nil:
 			now = atLeast // its last step may have been carried out
 		case r.Checkpoint == "" && r.Gone == 0:
 			atLeast = ""
 		}
-		_, _ = fmt.Fprintf(a.stderr, "%s%s %s now, %s%s by earlier calls, as the --continue text has it.\n",
+		_, _ = fmt.Fprintf(a.stderr, "%s%s %s now, %s%s by earlier calls, according to the --continue text.\n",
 			now, figures.Exact(int64(r.Handled-r.Earlier)), b.done, atLeast, figures.Exact(int64(r.Earlier)))
 	}
 	switch {
 	case failed != nil || r.Checkpoint != "":
 	case r.Gone < 0 && again:
-		_, _ = fmt.Fprintln(a.stderr, "If a call was killed, the number of entries it handled after that text is not known: --prefix, --group, --before and run-now act on a part of the total.")
+		_, _ = fmt.Fprintln(a.stderr, "If a call was killed, the number of entries that it handled after printing that text is unknown, because --prefix, --group, --before and run-now act on only a part of the total.")
 	case r.Gone > r.Later, r.Gone > 0 && again:
 		_, _ = fmt.Fprintf(a.stderr, "%s of %s were gone or had changed: a killed call, a step whose reply was lost, a server or another operator has handled them.\n",
 			figures.Exact(int64(r.Gone)), figures.Exact(int64(r.Total)))
@@ -244,7 +246,8 @@ func (a *app) sayLater(r *inspect.Result) {
 // previewTime is how long the preview before a question may take.
 const previewTime = 2 * time.Second
 
-// confirm shows what would be done, and asks. It reports whether there is anything to do.
+// confirm shows what the action would do, and asks for confirmation. It reports whether there is
+// anything to do. An answer other than yes or y is an error.
 func (a *app) confirm(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do everything) (bool, error) {
 	began := time.Now()
 	o.DryRun, o.Rate = true, 0
@@ -274,12 +277,12 @@ func (a *app) confirm(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, 
 		return false, err
 	}
 	if answer != "yes" && answer != "y" {
-		return false, fmt.Errorf("nothing is %s: it was not confirmed; use --yes to act without a question", b.done)
+		return false, fmt.Errorf("nothing was %s: the action was not confirmed; use --yes to act without a question", b.done)
 	}
 	return true, nil
 }
 
-// readLine reads a line, and ends with ctx.
+// readLine reads a line. It returns errNothing if ctx ends first.
 func readLine(ctx context.Context, in interface{ Read([]byte) (int, error) }) (string, error) {
 	line := make(chan string, 1)
 	go func() {
@@ -313,7 +316,7 @@ func sampleIDs(r *inspect.Result) (ids []string) {
 	return ids[:min(len(ids), 5)]
 }
 
-// dryColumns are resultColumns with samples.
+// dryColumns are the first resultColumns, with samples of the matching entries.
 var dryColumns = append(append(columns[inspect.Result]{}, resultColumns[:3]...), columns[inspect.Result]{
 	{"jobs", false, func(r *inspect.Result) any { return rowsOf(jobColumns, r.Jobs) }},
 	{"dead", false, func(r *inspect.Result) any { return rowsOf(deadColumns, r.Samples) }},
@@ -335,8 +338,8 @@ type (
 	onAllDead func(*inspect.Inspector, context.Context, string, func(inspect.DeadLetter) bool, inspect.BulkOptions) (inspect.Result, error)
 )
 
-// onJobs is a command that acts on jobs: on named ones, or on all that match. fresh, which may be
-// nil, is its action on all fresh ones.
+// onJobs returns a command that acts on jobs: on named ones, or on all that match. fresh is its
+// action on all fresh jobs that match, or nil.
 func (a *app) onJobs(name, short, example, done string, named onJobs, every, fresh onAllJobs) *cobra.Command {
 	b := &bulkFlags{verb: name, done: done, has: hasQueued, prefixNeeds: needsIndex}
 	if fresh != nil {
@@ -355,7 +358,9 @@ func (a *app) onJobs(name, short, example, done string, named onJobs, every, fre
 	return c
 }
 
-// jobsWith matches the jobs whose error has a text in it; nil matches all.
+// jobsWith returns a filter for the jobs whose error contains text. It returns nil, which matches
+// all
+// jobs, for an empty text.
 func jobsWith(text string) func(inspect.QueuedJob) bool {
 	if text == "" {
 		return nil
@@ -363,7 +368,7 @@ func jobsWith(text string) func(inspect.QueuedJob) bool {
 	return func(j inspect.QueuedJob) bool { return strings.Contains(j.LastError, text) }
 }
 
-// purge is the command that removes all queued jobs that match.
+// purge returns the command that removes all queued jobs that match.
 func (a *app) purge() *cobra.Command {
 	b := &bulkFlags{verb: "purge", done: "removed", has: hasQueued, all: true, prefixNeeds: needsIndex}
 	c := a.bulk(b, "purge QUEUE", "Remove all queued jobs that match, failed or not; claimed jobs and dead letters stay",
@@ -375,7 +380,7 @@ func (a *app) purge() *cobra.Command {
 	return c
 }
 
-// bulk is a command that acts on named ids or on all that match.
+// bulk returns a command that acts on named ids or on all that match.
 func (a *app) bulk(
 	b *bulkFlags, use, short, example string, named onJobs,
 	every func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error),

@@ -14,7 +14,9 @@ import (
 	"golang.org/x/text/width"
 )
 
-// octets adds bytes: as text if they are UTF-8, and else in Base64 under a name that shows it.
+// octets adds bytes: as text if they are UTF-8, and otherwise in Base64 under the name with the
+// suffix
+// _base64.
 func (o *object) octets(name string, data []byte) {
 	text := string(data)
 	if !utf8.Valid(data) {
@@ -24,7 +26,7 @@ func (o *object) octets(name string, data []byte) {
 	o.values = append(o.values, text)
 }
 
-// forPeople is a value in a table's cell.
+// forPeople returns a value as a table's cell shows it.
 func forPeople(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -50,7 +52,7 @@ func forPeople(v any) string {
 	return fmt.Sprint(v)
 }
 
-// number is a number without an exponent, unless it would be longer than one wants to read.
+// number formats a number without an exponent, unless the number is very large or very small.
 func number(v float64) string {
 	if size := math.Abs(v); size != 0 && (size < 1e-6 || size >= 1e18) {
 		return strconv.FormatFloat(v, 'g', -1, 64)
@@ -58,7 +60,7 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// inCell is something nested in a cell.
+// inCell returns a nested value as JSON for a cell, or - if none is true.
 func inCell(v any, none bool) string {
 	text, err := json.Marshal(v)
 	if none || err != nil {
@@ -67,7 +69,7 @@ func inCell(v any, none bool) string {
 	return escaped(string(text))
 }
 
-// span is a duration with as many digits as one wants to read.
+// span formats a duration, rounded to the precision that people need.
 func span(d time.Duration) string {
 	switch {
 	case d == 0:
@@ -80,7 +82,8 @@ func span(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// quoted is a text as it is, or quoted as Go does where a reader might take it for something else.
+// quoted returns a text unchanged, or quoted in Go's syntax if the text could be misread in a
+// table.
 func quoted(text string) string {
 	if text == "" {
 		return "-"
@@ -91,14 +94,14 @@ func quoted(text string) string {
 	return text
 }
 
-// odd matches characters that a terminal does not show as they are: control characters, those that
-// change the direction of text, and those that are put on the character before.
+// odd reports whether a terminal does not show a character as it is: control characters, those that
+// change the direction of text, and marks that are drawn over the previous character.
 func odd(r rune) bool {
 	return !unicode.IsGraphic(r) || unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Me, r) || r == utf8.RuneError ||
 		unicode.IsSpace(r) && r != ' '
 }
 
-// escaped is a text whose odd characters are escaped, without quotes.
+// escaped returns a text with its odd characters escaped, without quotes.
 func escaped(text string) string {
 	if !strings.ContainsFunc(text, odd) {
 		return text
@@ -115,7 +118,8 @@ func escaped(text string) string {
 	return b.String()
 }
 
-// multiline is an error text for a terminal, whose line ends stay.
+// multiline returns an error text for a terminal. It keeps line ends and escapes other odd
+// characters.
 func multiline(text string) string {
 	lines := strings.Split(text, "\n")
 	for at := range lines {
@@ -126,7 +130,7 @@ func multiline(text string) string {
 
 // columnsOfText returns how many columns of a terminal a text takes: two for wide characters in
 // Unicode's terms, such as those of East Asian scripts and emoji, and none for marks that are
-// drawn over the character before.
+// drawn over the previous character.
 func columnsOfText(text string) (n int) {
 	for _, r := range text {
 		n += columnsOfRune(r)

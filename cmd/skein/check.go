@@ -16,7 +16,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// checkPatience is how long check waits by default; --timeout changes it.
+// checkPatience is how long check waits for the store if --timeout is not given.
 const checkPatience = 2 * time.Second
 
 func (a *app) checkCommand() *cobra.Command {
@@ -35,7 +35,7 @@ func (a *app) checkCommand() *cobra.Command {
 			if a.timeout == 0 && err != nil && context.Cause(ctx) == context.DeadlineExceeded && !answered(s.checks) && !errors.Is(err, errFound) {
 				return fmt.Errorf("%w: no answer within %v: %w", errAway, checkPatience, err)
 			}
-			return err // the error of --timeout explains itself
+			return err // an error of --timeout names --timeout itself
 		})
 }
 
@@ -47,7 +47,7 @@ type storeState struct {
 	leases   inspect.Check
 }
 
-// lookAtStore looks at everything at once, so that a call that hangs takes no time from the rest.
+// lookAtStore makes all calls concurrently, so that a call that hangs does not delay the others.
 func lookAtStore(ctx context.Context, i *inspect.Inspector) (s storeState) {
 	var looks sync.WaitGroup
 	looks.Go(func() { s.unusable = i.Ping(ctx) })
@@ -59,7 +59,7 @@ func lookAtStore(ctx context.Context, i *inspect.Inspector) (s storeState) {
 	return s
 }
 
-// lookAtLeases counts the shards that have an owner, in queues that a server serves.
+// lookAtLeases counts the shards that have an owner, in the queues that a server serves.
 func lookAtLeases(ctx context.Context, i *inspect.Inspector) inspect.Check {
 	row := inspect.Check{Name: "leases"}
 	stats, err := i.Stats(ctx)
@@ -77,7 +77,9 @@ func lookAtLeases(ctx context.Context, i *inspect.Inspector) inspect.Check {
 	return row
 }
 
-// awayRow is for shards that a look has not reached: nobody works them, and pushes to them fail.
+// awayRow returns the row for shards that can't be reached: no server works them, and pushes to
+// them
+// fail.
 func awayRow(shards []core.Shard) inspect.Check {
 	names := make([]string, min(len(shards), shardsNamed))
 	for i := range names {
@@ -93,7 +95,7 @@ func awayRow(shards []core.Shard) inspect.Check {
 	}
 }
 
-// shardsNamed is how many shards check names at most.
+// shardsNamed is the largest number of shards that check names.
 const shardsNamed = 5
 
 func leasesRow(lines []statLine) inspect.Check {
@@ -121,8 +123,8 @@ func leasesRow(lines []statLine) inspect.Check {
 	return row
 }
 
-// rows are the rows of check, worst first: whether the store can be used, those of doctor, and the
-// leases.
+// rows returns the rows of check, worst first: whether the store can be used, the checks of doctor,
+// and the leases.
 func (s *storeState) rows() []inspect.Check {
 	usable := inspect.Check{Name: "usable", Value: "its format, its settings and the user's rights fit"}
 	if s.unusable != nil {
@@ -141,8 +143,10 @@ func (s *storeState) refused() bool {
 	return s.unusable != nil && ports.FailureOf(s.unusable) == ports.FailureRefused
 }
 
-// verdict is nil if pushes are taken. It is errFound, with a line for each reason, if the store
-// answers and refuses them, all or those to some shards.
+// verdict returns nil if all shards accept pushes. It returns errFound, with a line for each
+// reason,
+// if the store answers and refuses pushes to all shards or to some. Otherwise it returns the error
+// why the store can't be used.
 func (s *storeState) verdict() error {
 	if s.unusable != nil && !s.refused() && !answered(s.checks) {
 		return s.unusable

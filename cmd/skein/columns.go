@@ -8,20 +8,20 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// column is one shown value of a T: a column of its table, a field of its JSON.
+// column is one shown value of a T: a column of the table, and a field of the JSON object.
 type column[T any] struct {
 	name string
 	// wide leaves it out of tables unless -o wide asks for it.
 	wide bool
-	// of is a string, int, int64, float64, bool, time.Time, time.Duration, []string, octets, *object
-	// or []*object; nil is unknown.
+	// of returns the value: a string, a bool, a number, a time.Time, a time.Duration, a []string, an
+	// *object or a []*object. nil means that the value is unknown.
 	of func(*T) any
 }
 
 // columns are the values that a command shows, in every format.
 type columns[T any] []column[T]
 
-// within are columns of a part of a T.
+// within returns the columns of a part of a T as columns of the T.
 func within[T, P any](cols columns[P], part func(*T) *P) columns[T] {
 	out := make(columns[T], len(cols))
 	for at, c := range cols {
@@ -30,7 +30,7 @@ func within[T, P any](cols columns[P], part func(*T) *P) columns[T] {
 	return out
 }
 
-// heads are the columns without their values.
+// heads returns the names of the columns.
 func (cols columns[T]) heads() []head {
 	out := make([]head, len(cols))
 	for at, c := range cols {
@@ -39,7 +39,7 @@ func (cols columns[T]) heads() []head {
 	return out
 }
 
-// row is the shown values of v, or nil for nil.
+// row returns the shown values of v. It returns nil if v is nil.
 func (cols columns[T]) row(v *T) *object {
 	if v == nil {
 		return nil
@@ -56,7 +56,7 @@ type head struct {
 	wide bool
 }
 
-// object is one thing that is shown: values with names, in order.
+// object is one shown thing: named values, in order.
 type object struct {
 	heads  []head
 	values []any
@@ -83,8 +83,9 @@ func (o *object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// forPrograms is a value in JSON and CSV, as the HTTP API has it: durations in seconds, and null
-// for a time that is not known.
+// forPrograms returns a value as JSON and CSV show it, in the same form as the HTTP API: durations
+// in
+// seconds, and null for an unknown time.
 func forPrograms(v any) any {
 	switch v := v.(type) {
 	case time.Time:
@@ -106,7 +107,7 @@ func forPrograms(v any) any {
 	return v
 }
 
-// payloadColumns are those of the HTTP API's payloads. Only columns with a value are shown.
+// payloadRow returns a payload, with names of the HTTP API. It has no meta if the payload has none.
 func payloadRow(p *core.Payload) *object {
 	o := &object{heads: []head{{name: "score"}}, values: []any{p.Score}}
 	o.octets("data", p.Data)

@@ -4,5 +4,5 @@ package main
 
 import "os"
 
-// columnsOf returns 0: on this system the terminal is not asked.
+// columnsOf returns 0: the number of columns is unknown on this system.
 func columnsOf(*os.File) int { return 0 }

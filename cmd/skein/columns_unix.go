@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// columnsOf returns how many columns a terminal has, 0 if that is unknown.
+// columnsOf returns the number of columns of a terminal, or 0 if it is unknown.
 func columnsOf(terminal *os.File) int {
 	size, err := unix.IoctlGetWinsize(int(terminal.Fd()), unix.TIOCGWINSZ)
 	if err != nil {

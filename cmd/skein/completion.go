@@ -11,15 +11,15 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// How long a completion waits for the store, and how many groups it offers.
+// The time that a completion waits for the store, and the largest number of groups that it offers.
 const (
 	completionPatience = time.Second
 	completionGroups   = 50
 )
 
 // complete lets shells complete names that only the store knows: queues, servers and groups of
-// dead letters. If the store does not answer soon, nothing is completed and no error is printed:
-// the shell would write it into the line that is being typed.
+// dead letters. If the store does not answer soon, nothing is completed. No error is
+// printed, because the shell would write it into the line that is being typed.
 func (a *app) complete(c *cobra.Command) {
 	for _, inner := range c.Commands() {
 		a.complete(inner)
@@ -45,7 +45,7 @@ func (a *app) complete(c *cobra.Command) {
 		if c.Flags().Lookup(name) != nil {
 			_ = c.RegisterFlagCompletionFunc(name, func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 				return a.completed(c, args, begun, names)
-			}) // which fails only for a flag that is not there
+			}) // it fails only for an unknown flag
 		}
 	}
 	flag("group", groupNames)
@@ -62,8 +62,8 @@ func (a *app) complete(c *cobra.Command) {
 	}
 }
 
-// completed asks the store for names, and returns those that begin with the typed text and are not
-// given yet.
+// completed reads names from the store. It returns those that begin with the typed text and are not
+// among the arguments yet.
 func (a *app) completed(
 	c *cobra.Command, args []string, begun string, names func(context.Context, *inspect.Inspector, []string) ([]string, error),
 ) ([]string, cobra.ShellCompDirective) {
@@ -77,7 +77,7 @@ func (a *app) completed(
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	list, _ := names(ctx, i, args) // of a part there may be some
+	list, _ := names(ctx, i, args) // if a part of the store can't be reached, the names of the rest
 	return slices.DeleteFunc(list, func(name string) bool {
 		return !strings.HasPrefix(name, begun) || slices.Contains(args, name) || strings.ContainsFunc(name, odd)
 	}), cobra.ShellCompDirectiveNoFileComp

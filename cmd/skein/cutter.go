@@ -7,19 +7,20 @@ import (
 	"unicode/utf8"
 )
 
-// cutter is a terminal with the given number of columns. It cuts lines instead of continuing them
-// on the next one, so that a screen keeps its shape.
+// cutter writes to a terminal with the given number of columns. It truncates long lines, so that
+// the
+// terminal does not wrap them.
 type cutter struct {
 	to      io.Writer
 	columns int
-	// at is how many columns of the present line are used.
+	// at is the number of used columns of the present line.
 	at int
 }
 
-// cutSign ends a line that was cut.
+// cutSign ends a truncated line.
 const cutSign = '…'
 
-// Write implements io.Writer. It takes whole characters, as screen gives them.
+// Write implements io.Writer. p must end between two characters, as the writes of screen do.
 func (n *cutter) Write(p []byte) (int, error) {
 	var b strings.Builder
 	for rest := p; len(rest) > 0; {
@@ -37,7 +38,7 @@ func (n *cutter) Write(p []byte) (int, error) {
 			b.WriteRune(r)
 		case was < n.columns:
 			b.WriteRune(cutSign)
-			n.at = n.columns + 1 // nothing of the line follows, no mark over the sign either
+			n.at = n.columns + 1 // write nothing more of the line, not even a mark over the sign
 		}
 	}
 	if _, err := io.WriteString(n.to, b.String()); err != nil {
@@ -46,7 +47,8 @@ func (n *cutter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// ends reports whether no more columns of a line follow, but for marks over the character before.
+// ends reports whether nothing more of the line follows, apart from marks over the previous
+// character.
 func ends(rest []byte) bool {
 	for len(rest) > 0 {
 		r, size := utf8.DecodeRune(rest)
@@ -58,7 +60,7 @@ func ends(rest []byte) bool {
 	return true
 }
 
-// narrowed cuts tables for a terminal to its width, until the returned function is called.
+// narrowed truncates the lines of tables to the width of the terminal, until restore is called.
 func (a *app) narrowed() (restore func()) {
 	was := a.stdout
 	if f, ok := a.screen.(*os.File); ok && terminal(f) {

@@ -21,8 +21,9 @@ func (a *app) demoCommand() *cobra.Command {
 	return c
 }
 
-// demo listens first, since the shop's past takes a while to make: a request that comes meanwhile
-// waits for it.
+// demo listens first, because making the shop's past takes a while. A request that arrives
+// meanwhile
+// waits until the past is made.
 func (a *app) demo(ctx context.Context, s *serving) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -30,7 +31,7 @@ func (a *app) demo(ctx context.Context, s *serving) error {
 	if err != nil {
 		return err
 	}
-	defer listener.Close() // again, if it is served
+	defer listener.Close() // the second close, if the listener was served
 	log := a.log()
 	log.Info("listening; making a day of the shop's history before the first page", "url", urlOf(listener))
 	there, err := shop.Open(ctx, nil)

@@ -47,12 +47,13 @@ func (a *app) doctorCommand() *cobra.Command {
 		})
 }
 
-// worstFirst brings those that fail to the front, and else keeps the order.
+// worstFirst sorts checks by status, the failed ones first, and otherwise keeps their order.
 func worstFirst(checks []inspect.Check) {
 	slices.SortStableFunc(checks, func(a, b inspect.Check) int { return cmp.Compare(b.Status, a.Status) })
 }
 
-// answered reports whether a server has answered: a row has more than that it does not.
+// answered reports whether a server has answered: a row is something other than the report that a
+// server does not answer.
 func answered(checks []inspect.Check) bool {
 	return slices.ContainsFunc(checks, func(c inspect.Check) bool { return c.Name != "answers" || c.Status == inspect.CheckOK })
 }

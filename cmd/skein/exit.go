@@ -24,7 +24,9 @@ var (
 	errPart     = errors.New("a part of the store can't be reached now; the rest is shown")
 )
 
-// exits are the exit codes: the first whose errors match is taken, and exitFailed if none does.
+// exits are the exit codes. The first row with a matching error decides. If no row matches, the
+// code
+// is exitAway for an unreachable store, and exitFailed otherwise.
 var exits = []struct {
 	code    int
 	meaning string
@@ -66,14 +68,14 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// isPartial reports whether an error means that a result lacks a part of the store, so that the
-// store answers.
+// isPartial reports whether an error means that only a part of the store could not be reached. Then
+// the rest of the store has answered.
 func isPartial(err error) bool {
 	var part *inspect.PartialError
 	return errors.Is(err, errPart) || errors.As(err, &part)
 }
 
-// exitUsageText is the part of the help that lists the exit codes.
+// exitUsageText returns the part of the help that lists the exit codes.
 func exitUsageText() string {
 	var b strings.Builder
 	b.WriteString("It exits with:")
@@ -83,7 +85,7 @@ func exitUsageText() string {
 	return b.String()
 }
 
-// usage is a mistake in how a command was called.
+// usage returns the error for a mistake in the call of a command.
 func usage(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w: %w; see %s --help", errUsage, err, cmd.CommandPath())
 }

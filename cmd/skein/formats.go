@@ -12,7 +12,7 @@ import (
 
 const formatNames = "table, wide, json, jsonl or csv"
 
-// formatList are the names of the formats.
+// formatList returns the names of the formats.
 func formatList() []string { return []string{"table", "wide", "json", "jsonl", "csv"} }
 
 // formats write the rows of a list. Each writes the rows before an error, and returns the error.
@@ -28,7 +28,7 @@ var formats = map[string]func(w io.Writer, heads []head, rows iter.Seq2[*object,
 	"csv":   writeCSV,
 }
 
-// narrow leaves out the columns that only -o wide shows.
+// narrow returns the columns without those that only -o wide shows.
 func narrow(heads []head) (out []head) {
 	return slices.DeleteFunc(slices.Clone(heads), func(h head) bool { return h.wide })
 }
@@ -48,7 +48,7 @@ func list[T any](a *app, cols columns[T], items iter.Seq2[T, error]) error {
 	})
 }
 
-// all are the items of a list that is there, and then an error if there is one.
+// all yields the items of a slice, and then err if it is not nil.
 func all[T any](items []T, err error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, v := range items {
@@ -63,7 +63,7 @@ func all[T any](items []T, err error) iter.Seq2[T, error] {
 	}
 }
 
-// one shows one thing: in tables a line for each of its values, in JSON an object.
+// one shows one thing: as a table with a line for each value, or as a JSON object.
 func one[T any](a *app, cols columns[T], v *T) error {
 	switch a.output {
 	case "table", "wide":
@@ -142,7 +142,7 @@ func csvLine(row *object) []string {
 		case float64:
 			line[at] = number(v)
 		case []string, *object, []*object:
-			text, _ := json.Marshal(v) // of strings and numbers, which can't fail
+			text, _ := json.Marshal(v) // it can't fail: these values are strings and numbers
 			line[at] = string(text)
 		default:
 			line[at] = fmt.Sprint(v)
@@ -151,8 +151,8 @@ func csvLine(row *object) []string {
 	return line
 }
 
-// writeDetails writes one thing with all its values, and indents nested ones. first is the text
-// before the first line.
+// writeDetails writes one thing with all its values, one in a line, and indents nested things. The
+// first line begins with first, the others with indent.
 func writeDetails(w io.Writer, o *object, first, indent string) error {
 	most := 0
 	for _, h := range o.heads {
@@ -180,7 +180,7 @@ func writeDetails(w io.Writer, o *object, first, indent string) error {
 	return nil
 }
 
-// nestedIn returns the nested values of a value.
+// nestedIn returns the things that are nested in a value.
 func nestedIn(v any) []*object {
 	switch v := v.(type) {
 	case *object:

@@ -7,7 +7,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// helpCommand shows the help of a command. That of cobra takes one that there is not for the whole.
+// helpCommand shows the help of a command. The help command of cobra would show the help of the
+// whole
+// program for an unknown command.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND...]", Short: "Show the help of a command", Example: "  skein help morgue revive",
@@ -24,7 +26,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// completionCommand writes scripts for shells.
+// completionCommand returns the command that writes completion scripts for shells.
 func (a *app) completionCommand() *cobra.Command {
 	shells := map[string]func(*cobra.Command, io.Writer) error{
 		"bash":       func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) },

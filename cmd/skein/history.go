@@ -21,7 +21,7 @@ var historyColumns = columns[inspect.MinuteStats]{
 	{"run_mean", true, func(m *inspect.MinuteStats) any { return m.RunMean }},
 }
 
-// history is the command that shows the past of a queue.
+// history returns the command that shows the past of a queue by minute.
 func (a *app) history() *cobra.Command {
 	from, step := "1h", time.Minute
 	c := a.command("history QUEUE", "Show by minute how many jobs were done and failed, and how long they waited and ran; 24 hours are kept", "skein queue history orders --from 24h --step 1h", cobra.ExactArgs(1),

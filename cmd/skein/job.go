@@ -15,7 +15,7 @@ func (a *app) jobCommand() *cobra.Command {
 		a.listJobs(), a.getJob(), a.listPayloads(), a.why(), a.push(),
 		a.onJobs("run-now", "Make queued jobs due: --all takes delayed jobs too, --all with --error only failed ones; held jobs are released", "skein job run-now orders --all --error timeout --rate 100", "made due",
 			(*inspect.Inspector).RunNow, (*inspect.Inspector).RunAllNow, nil),
-		a.onJobs("release", "Release held jobs: they run with all their retries anew; a job that waits for a retry only becomes due", "skein job release ledger account-7", "released",
+		a.onJobs("release", "Release held jobs: they are due and have all their retries again; a queued job that is not held only becomes due", "skein job release ledger account-7", "released",
 			(*inspect.Inspector).Release, (*inspect.Inspector).ReleaseAll, nil),
 		a.cancelJobs(),
 		a.onJobs("bury", "Move queued jobs to the morgue, with all payloads: --all takes jobs that have failed, held ones too, --fresh the others", "skein job bury orders 42 43", "buried",
@@ -35,8 +35,8 @@ func (a *app) jobCommand() *cobra.Command {
 	return c
 }
 
-// onFirst is a command that acts on the first payload of a queued job. The operator names it, so a
-// payload that a push has put in front meanwhile stays.
+// onFirst returns a command that acts on the first payload of a queued job. The operator names that
+// payload. If a push has put another payload first meanwhile, nothing changes.
 func (a *app) onFirst(
 	name, short, example, done string, act func(*inspect.Inspector, context.Context, string, []inspect.FirstPayload) (inspect.Result, error),
 ) *cobra.Command {
@@ -123,7 +123,7 @@ func (a *app) listPayloads() *cobra.Command {
 	return c
 }
 
-// nothing reports whether nothing is stored for an id, not even unreadable records.
+// nothing reports whether nothing is stored for an id, not even an unreadable record.
 func nothing(f *inspect.Found) bool {
 	return f.Queued == nil && f.Claimed == nil && f.DeadLetter == nil && len(f.Damaged) == 0
 }
@@ -167,8 +167,8 @@ func (a *app) cancelJobs() *cobra.Command {
 	return c
 }
 
-// dueAlready shows the result of making jobs due when none of them was moved: those that wait are
-// due already.
+// dueAlready shows the result of run-now if it has changed no job: the queued jobs of these ids, if
+// there are any, are due already.
 func (a *app) dueAlready(ctx context.Context, queue string, ids []string, r *inspect.Result) error {
 	for _, id := range ids {
 		found, err := a.inspector.FindSome(ctx, queue, id, 0)

@@ -11,7 +11,7 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// orders are the values of --sort, by the names of the HTTP API.
+// orders are the values of --sort, named as in the HTTP API.
 var orders = map[string]inspect.SortBy{
 	"time": inspect.ByTime, "id": inspect.ByID,
 	"retrying": inspect.RetryingByTime, "retrying_id": inspect.RetryingByID, "retries": inspect.RetryingByCount,
@@ -27,7 +27,7 @@ type listFlags struct {
 func (l *listFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&l.after, "after", "", "begin after the row with this `CURSOR`, which -o wide and json show; --from is then ignored")
 	f.StringVar(&l.from, "from", "", "begin here, inclusive: a time, an id or a number of retries, by the order of the list")
-	f.StringVar(&l.errorText, "error", "", "only those whose error has this `TEXT` in it")
+	f.StringVar(&l.errorText, "error", "", "only those whose error contains this `TEXT`")
 	f.StringVar(&l.before, "before", "", "only jobs first pushed, or dead letters last changed, before this `TIME`; an age such as 24h is a TIME too")
 	f.BoolVar(&l.o.Descending, "desc", false, "list backwards")
 	f.IntVar(&l.o.Limit, "limit", 100, "the largest number of rows; 0 is no limit")
@@ -35,7 +35,7 @@ func (l *listFlags) add(f *pflag.FlagSet) {
 	f.IntVar(&l.o.Payloads, "payloads", 0, "the largest number of payloads to show of each row, lowest score first, in -o wide and json")
 }
 
-// options are the options that the flags set.
+// options returns the options that the flags set.
 func (l *listFlags) options() (o inspect.ListOptions, err error) {
 	o = l.o
 	var known bool
@@ -61,8 +61,9 @@ func (l *listFlags) options() (o inspect.ListOptions, err error) {
 	return o, err
 }
 
-// filter returns the time of --before. With a filter that the store does not know, the command
-// itself counts to the limit.
+// filter returns the time of --before. Stores can't filter by --before and --error. With these
+// flags
+// the command itself filters the list, so filter removes the limit from o.
 func (l *listFlags) filter(o *inspect.ListOptions) (before time.Time, err error) {
 	if l.before != "" {
 		before, err = parseTime("--before", l.before)
@@ -73,7 +74,7 @@ func (l *listFlags) filter(o *inspect.ListOptions) (before time.Time, err error)
 	return before, err
 }
 
-// some are the items that match, at most limit of them; 0 is no limit.
+// some yields the items that match, at most limit; 0 is no limit.
 func some[T any](items iter.Seq2[T, error], match func(*T) bool, limit int) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		shown := 0
@@ -91,7 +92,7 @@ func some[T any](items iter.Seq2[T, error], match func(*T) bool, limit int) iter
 	}
 }
 
-// parseTime reads a time, or how long ago it was.
+// parseTime parses a time, or an age such as 24h.
 func parseTime(flag, text string) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
 		return t, nil

@@ -1,4 +1,4 @@
-// Command skein looks at the queues of a store and acts on them: see skein help, or
+// Command skein shows the queues of a store, and acts on them: see skein help, or
 // docs/reference/cli.md.
 package main
 

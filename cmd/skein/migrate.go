@@ -82,7 +82,7 @@ func (a *app) noServers(ctx context.Context, i *inspect.Inspector) error {
 	return nil
 }
 
-// sayLoss prints what a removal of the schema would lose.
+// sayLoss prints how many queues, jobs and dead letters the removal of the schema would delete.
 func (a *app) sayLoss(ctx context.Context, i *inspect.Inspector) error {
 	queues, err := i.Stats(ctx)
 	if err != nil {
@@ -98,7 +98,7 @@ func (a *app) sayLoss(ctx context.Context, i *inspect.Inspector) error {
 	return nil
 }
 
-// schemaTyped asks for the schema's name, and returns an error for any other answer.
+// schemaTyped asks the user to type the schema's name. Any other answer is an error.
 func (a *app) schemaTyped(ctx context.Context) error {
 	_, _ = fmt.Fprint(a.stderr, "Type the schema's name to remove it: ")
 	answer, err := readLine(ctx, a.stdin)
@@ -114,7 +114,7 @@ func (a *app) schemaTyped(ctx context.Context) error {
 // schemaName returns the name of the schema that the URL names.
 func (a *app) schemaName() string { return cmp.Or(a.backend.Schema, postgres.DefaultSchema) }
 
-// fit is the result of status.
+// fit is the result of migrate status.
 type fit struct {
 	fits bool
 	why  string
@@ -142,7 +142,7 @@ func (a *app) migrateStatus() *cobra.Command {
 		}))
 }
 
-// onSchema does something with the Postgres that the URL names.
+// onSchema returns a command's function, which calls do if the store is a Postgres.
 func (a *app) onSchema(do func(context.Context, *inspect.Inspector) error) func(context.Context, *inspect.Inspector, []string) error {
 	return func(ctx context.Context, i *inspect.Inspector, _ []string) error {
 		if a.backend.Pool == nil {

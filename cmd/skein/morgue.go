@@ -67,7 +67,7 @@ func (a *app) listGroups() *cobra.Command {
 	return c
 }
 
-// onDead is a command that acts on dead letters: on those named, or on all that match.
+// onDead returns a command that acts on dead letters: on those of named ids, or on all that match.
 func (a *app) onDead(name, short, example, done string, named onJobs, every onAllDead) *cobra.Command {
 	b := &bulkFlags{verb: name, done: done, has: hasDead}
 	c := a.bulk(b, name+" QUEUE [ID...]", short, example, named,
@@ -122,7 +122,7 @@ func (a *app) edit() *cobra.Command {
 	return c
 }
 
-// onlyPayload is the payload of a dead letter that has one.
+// onlyPayload returns the payload of a dead letter that has only one.
 func onlyPayload(ctx context.Context, i *inspect.Inspector, queue, id string) ([]byte, error) {
 	found, err := i.FindSome(ctx, queue, id, 0)
 	if err != nil {
@@ -138,8 +138,8 @@ func onlyPayload(ctx context.Context, i *inspect.Inspector, queue, id string) ([
 	return nil, fmt.Errorf("%w: queue %s has no dead letter of the id %q", errNotFound, queue, id)
 }
 
-// replace puts new bytes in the place of old ones, in the payload that has exactly these, so that
-// a payload that changed meanwhile stays.
+// replace replaces the bytes of the payload that has exactly the old bytes. A payload that changed
+// meanwhile stays as it is.
 func replace(ctx context.Context, i *inspect.Inspector, queue, id string, old, data []byte) (inspect.Result, error) {
 	return i.EditPayloads(ctx, queue, []inspect.DeadLetterPayloads{{ID: id, Payloads: [][]byte{old}}},
 		func(string, core.Payload) ([]byte, bool, error) { return data, true, nil })

@@ -9,7 +9,7 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// moveFlags choose the queue to which a command moves.
+// moveFlags name the queue to which a command moves entries.
 type moveFlags struct{ to, profile string }
 
 func (m *moveFlags) add(c *cobra.Command) {
@@ -17,8 +17,8 @@ func (m *moveFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&m.profile, "to-profile", "", "move to the store with this `NAME` in the file of profiles (default the same store)")
 }
 
-// target returns the target. Unless it is only for a look, the target must be paused: so nobody is
-// asked before a move that fails.
+// target returns the target of a move. Unless look is true, the queue must be paused, so that no
+// question is asked before a move that would fail.
 func (a *app) target(ctx context.Context, m *moveFlags, look bool) (inspect.Target, error) {
 	t := inspect.Target{Queue: m.to, Inspector: a.inspector}
 	if m.to == "" {
@@ -46,7 +46,8 @@ func (a *app) target(ctx context.Context, m *moveFlags, look bool) (inspect.Targ
 	return t, err
 }
 
-// moveAll runs a move of all that match. The dry run before the question checks the target too.
+// moveAll moves all that match. The dry run before the question also checks that the target is
+// paused; the dry run of --dry-run does not.
 func (a *app) moveAll(
 	ctx context.Context, m *moveFlags, b *bulkFlags, o inspect.BulkOptions, do func(inspect.Target, inspect.BulkOptions) (inspect.Result, error),
 ) (inspect.Result, error) {
@@ -54,7 +55,7 @@ func (a *app) moveAll(
 	if err != nil {
 		return inspect.Result{}, err
 	}
-	o.Payloads = 16 // most entries come whole with their page, which spares a call for each
+	o.Payloads = 16 // most entries then come with all their payloads, which saves a call for each entry
 	return do(to, o)
 }
 

@@ -9,11 +9,11 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// storeRest is how long a command that serves rests before it checks again whether the store
-// answers.
+// storeRest is the pause of a serving command between two checks of whether the store answers.
 const storeRest = 5 * time.Second
 
-// serveStore serves until ctx ends, and logs when the store does not answer.
+// serveStore serves until ctx ends, and logs when the store stops answering and when it answers
+// again.
 func (a *app) serveStore(ctx context.Context, log *slog.Logger, i *inspect.Inspector, address string, handler http.Handler) error {
 	watching, stop := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -28,8 +28,9 @@ func (a *app) serveStore(ctx context.Context, log *slog.Logger, i *inspect.Inspe
 	return serve(ctx, log, address, handler)
 }
 
-// watchStore checks repeatedly whether the store answers and can be used, each time within
-// patience, until ctx ends. It logs the beginning of each outage and its end.
+// watchStore checks repeatedly whether the store can be used, until ctx ends. A check may take as
+// long
+// as patience. watchStore logs the beginning and the end of each outage.
 func watchStore(ctx context.Context, log *slog.Logger, ping func(context.Context) error, patience time.Duration) {
 	var began time.Time // zero while the store answers
 	for {

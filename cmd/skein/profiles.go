@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// profilesDefault is where the file of profiles is unless SKEIN_PROFILES names another.
+// profilesDefault is the path of the file of profiles unless SKEIN_PROFILES names another file, or
+// XDG_CONFIG_HOME another directory than ~/.config.
 const profilesDefault = "~/.config/skein/profiles"
 
 // profile is a store with a name.
@@ -26,8 +27,8 @@ func (a *app) profilesPath() string {
 	return filepath.Join(a.env("HOME"), ".config", "skein", "profiles")
 }
 
-// profiles reads the file of profiles: in each line a name and a URL. Empty lines and those that
-// begin with # are skipped. Errors show no URL, which may have a password.
+// profiles reads the file of profiles: each line has a name and a URL. Empty lines and those that
+// begin with # are skipped. Errors contain no URL, because it may contain a password.
 func (a *app) profiles() (list []profile, err error) {
 	path := a.profilesPath()
 	text, err := os.ReadFile(path)
@@ -57,7 +58,7 @@ func (a *app) profiles() (list []profile, err error) {
 	return list, nil
 }
 
-// profileURL returns the URL of the profile with a name.
+// profileURL returns the URL of the named profile.
 func (a *app) profileURL(name string) (string, error) {
 	list, err := a.profiles()
 	if err != nil {

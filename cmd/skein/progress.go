@@ -10,13 +10,13 @@ import (
 	"github.com/skeinq/skein/internal/figures"
 )
 
-// How often progress is shown: where somebody looks on, and where it is kept.
+// The time between two reports of progress: on a terminal, and in a file or a pipe.
 const (
 	progressSeen = 200 * time.Millisecond
 	progressKept = 5 * time.Second
 )
 
-// progress shows on standard error how far an action is.
+// progress shows the progress of an action on standard error.
 type progress struct {
 	app        *app
 	verb, done string
@@ -24,8 +24,8 @@ type progress struct {
 	last       time.Time
 	shown      bool
 	told       bool
-	// of is the fraction of its input that an action has read; nil if it has no input, or its size is
-	// not known.
+	// of returns the share of its input that an action has read, as text. It is nil if the action
+	// reads no input.
 	of func() string
 }
 
@@ -33,8 +33,8 @@ func newProgress(a *app, verb, done string) *progress {
 	return &progress{app: a, verb: verb, done: done, began: time.Now(), last: time.Now()}
 }
 
-// checkpoint prints at the start how to continue if this process is killed: an older checkpoint is
-// as good as a newer one.
+// checkpoint prints the first checkpoint, in case this process is killed. It does not print later
+// ones: continuing from the first is also safe.
 func (p *progress) checkpoint(c inspect.Checkpoint) {
 	if !p.told {
 		_, _ = fmt.Fprintf(p.app.stderr, "if this command is interrupted, give the same arguments and --continue %s\n", c)
@@ -45,7 +45,7 @@ func (p *progress) checkpoint(c inspect.Checkpoint) {
 func (p *progress) progress(at inspect.Progress) {
 	every, begin, end := progressKept, "", "\n"
 	if terminal(p.app.stderr) {
-		every, begin, end = progressSeen, "\r", "\x1b[K" // over the line before, and clear the rest of it
+		every, begin, end = progressSeen, "\r", "\x1b[K" // overwrite the previous line, and clear the rest of it
 	}
 	if time.Since(p.last) < every {
 		return
@@ -54,8 +54,8 @@ func (p *progress) progress(at inspect.Progress) {
 	_, _ = fmt.Fprint(p.app.stderr, begin, p.line(at), end)
 }
 
-// line returns the progress of an action. The total of an action that reads its input is only what
-// it has read.
+// line returns a line of progress. An action that reads input shows the share of the input that it
+// has read, because its total counts only the entries read so far.
 func (p *progress) line(at inspect.Progress) string {
 	looked := fmt.Sprintf("%s of %s checked", figures.Exact(int64(at.Done)), figures.Exact(int64(at.Total)))
 	if p.of != nil {
@@ -67,11 +67,11 @@ func (p *progress) line(at inspect.Progress) string {
 // input counts the bytes read from a file.
 type input struct {
 	io.Reader
-	// size is that of the file, 0 if it is not known.
+	// size is the size of the file in bytes, or 0 if it is unknown.
 	size, read int64
 }
 
-// inputOf returns a file or a stream as input.
+// inputOf returns a file or a stream as an input.
 func inputOf(in io.Reader) *input {
 	i := &input{Reader: in}
 	if f, ok := in.(*os.File); ok {
@@ -89,7 +89,7 @@ func (i *input) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// share returns how much of the file was read.
+// share returns the share of the file that was read, as text. It is empty if the size is unknown.
 func (i *input) share() string {
 	if i.size == 0 {
 		return ""
@@ -97,7 +97,7 @@ func (i *input) share() string {
 	return fmt.Sprintf(", %d %% of the file", min(100, 100*i.read/i.size))
 }
 
-// end leaves the line.
+// end ends the line of progress on a terminal.
 func (p *progress) end() {
 	if p.shown && terminal(p.app.stderr) {
 		_, _ = fmt.Fprintln(p.app.stderr)

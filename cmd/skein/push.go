@@ -16,7 +16,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// bytesFlags are three ways to give bytes.
+// bytesFlags are three flags for bytes: as text, from a file, or in Base64.
 type bytesFlags struct {
 	name               string
 	text, file, base64 string
@@ -26,11 +26,11 @@ type bytesFlags struct {
 func (b *bytesFlags) add(f *pflag.FlagSet, name, what string) {
 	b.name, b.set = name, f
 	f.StringVar(&b.text, name, "", what+", as `TEXT`")
-	f.StringVar(&b.file, name+"-file", "", what+": what this `FILE` has, to the last byte; - is standard input")
+	f.StringVar(&b.file, name+"-file", "", what+": the whole content of this `FILE`; - is standard input")
 	f.StringVar(&b.base64, name+"-base64", "", what+", in standard `BASE64`")
 }
 
-// bytes are the given bytes; there is false if none were given.
+// bytes returns the given bytes. there is false if no flag was given.
 func (b *bytesFlags) bytes(stdin io.Reader) (data []byte, there bool, err error) {
 	given := 0
 	for _, suffix := range []string{"", "-file", "-base64"} {
@@ -62,7 +62,7 @@ func read(file string, stdin io.Reader) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// layoutFlags declare a queue that is not there yet.
+// layoutFlags declare a queue that does not exist yet.
 type layoutFlags struct {
 	shards   int
 	indexIDs bool
@@ -73,7 +73,9 @@ func (l *layoutFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&l.indexIDs, "index-ids", false, "with --shards: declare it with an index of ids")
 }
 
-// queue is the store's record of a queue.
+// queue returns the store's record of a queue. It declares the queue if it does not exist and
+// --shards
+// is given.
 func (l *layoutFlags) queue(ctx context.Context, store ports.ShardStore, name string) (ports.Queue, error) {
 	queues, err := store.Queues(ctx)
 	if err != nil {
@@ -104,11 +106,11 @@ func (a *app) push() *cobra.Command {
 	var score float64
 	var at string
 	var in, urgent time.Duration
-	c := a.command("push QUEUE ID", "Push a payload, byte for byte as the queue's codec has it", `skein job push orders 42 --payload '{"paid":true}'`, cobra.ExactArgs(2), nil)
+	c := a.command("push QUEUE ID", "Push a payload, in exactly the bytes that the queue's codec would write", `skein job push orders 42 --payload '{"paid":true}'`, cobra.ExactArgs(2), nil)
 	f := c.Flags()
 	payload.add(f, "payload", "the payload")
 	layout.add(f)
-	f.Float64Var(&score, "score", 0, "its place among the payloads of the id, lowest first; without it the present time in seconds")
+	f.Float64Var(&score, "score", 0, "the score, which orders the payloads of the id, lowest first; without it the present time in seconds")
 	f.StringVar(&at, "at", "", "when it may run, a `TIME` such as 2026-01-02T15:04:05Z; now without it")
 	f.DurationVar(&in, "in", 0, "the job may run after this time from now")
 	f.DurationVar(&urgent, "urgent", 0, "overtake the jobs that became due up to this time earlier, at most 24h; not with --at or --in")
@@ -142,7 +144,7 @@ func (a *app) push() *cobra.Command {
 	return c
 }
 
-// pushed is what a push met.
+// pushedColumns are the columns of the result of a push.
 var pushedColumns = columns[ports.PushReply]{
 	{"now", false, func(r *ports.PushReply) any { return r.Now.Time() }},
 	{"new", false, func(r *ports.PushReply) any { return r.New }},

@@ -8,7 +8,7 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// command is a command that asks the store, or acts on it.
+// command returns a command that reads the store, or acts on it.
 func (a *app) command(
 	use, short, example string, args cobra.PositionalArgs,
 	do func(ctx context.Context, i *inspect.Inspector, args []string) error,
@@ -52,7 +52,7 @@ func (a *app) onQueue(name, short string, do func(*inspect.Inspector, context.Co
 		func(ctx context.Context, i *inspect.Inspector, args []string) error { return do(i, ctx, args[0]) })
 }
 
-// firstOf is the first error that is one.
+// firstOf returns the first error that is not nil.
 func firstOf(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

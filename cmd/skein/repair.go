@@ -21,7 +21,7 @@ var quarantineColumns = columns[inspect.QuarantinedRecord]{
 	{"stored", true, func(q *inspect.QuarantinedRecord) any { return storedRow(q.Stored) }},
 }
 
-// storedRow is a record as it is kept.
+// storedRow returns the bytes of a record, as they are stored.
 func storedRow(stored []byte) *object {
 	o := new(object)
 	o.octets("data", stored)
@@ -40,13 +40,13 @@ var recountColumns = columns[inspect.Recounted]{
 	{"dead", false, func(r *inspect.Recounted) any { return r.After.Dead }},
 }
 
-// discarded is the result of discard.
+// discarded is the result of repair discard.
 type discarded struct{ count int }
 
 var discardedColumns = columns[discarded]{{"discarded", false, func(d *discarded) any { return d.count }}}
 
-// repairCommand has the operator's commands for a store that another program has written to by
-// mistake.
+// repairCommand returns the commands for a store with damaged records, for example because another
+// program has written to it by mistake.
 func (a *app) repairCommand() *cobra.Command {
 	return group("repair", "Show damaged records, remove them, and recount",
 		a.command("ls QUEUE", "List the records that can't be read and were set aside", "skein repair ls orders", cobra.ExactArgs(1),
@@ -85,7 +85,7 @@ func (a *app) discard(ctx context.Context, i *inspect.Inspector, args []string) 
 		return firstOf(err, one(a, discardedColumns, &discarded{n}))
 	}
 	if err != nil {
-		return err // that shard may be among those out of reach
+		return err // the shard may be one of those that can't be reached
 	}
 	return fmt.Errorf("%w: queue %q has no shard %d", errNotFound, args[0], index)
 }

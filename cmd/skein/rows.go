@@ -8,7 +8,7 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// The columns of everything that is shown. Their names are those of the HTTP API's fields.
+// The columns of everything that is shown. They are named like the fields of the HTTP API.
 
 var countColumns = columns[inspect.Counts]{
 	{"length", false, func(c *inspect.Counts) any { return c.Length() }},
@@ -90,7 +90,7 @@ var payloadColumns = columns[inspect.StoredPayload]{
 	{"cursor", true, func(p *inspect.StoredPayload) any { return p.Cursor.String() }},
 }
 
-// textOf returns bytes as text, or nil if there are no bytes.
+// textOf returns bytes as text. It returns nil if data is nil or not UTF-8.
 func textOf(data []byte) any {
 	if data == nil || !utf8.Valid(data) {
 		return nil
@@ -98,7 +98,7 @@ func textOf(data []byte) any {
 	return string(data)
 }
 
-// base64Of returns bytes that are no text in Base64; nil for others.
+// base64Of returns bytes that are not UTF-8 in Base64, and nil for others.
 func base64Of(data []byte) any {
 	if utf8.Valid(data) {
 		return nil
@@ -128,7 +128,8 @@ type verdict struct {
 	found foundIn
 }
 
-// announced is a number that servers of the queue announce; nil, unknown, if none does.
+// announced returns a number that servers of the queue announce, or nil for unknown if no server
+// announces the queue.
 func (v *verdict) announced(n int) any {
 	if len(v.Servers)+len(v.Drains) == 0 {
 		return nil

@@ -18,15 +18,15 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// process is the command's access to the world.
+// process is what the command uses of its process: streams, environment and connections.
 type process struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	env            func(name string) string
-	// connect makes the store that a URL names.
+	// connect returns the store that a URL names.
 	connect func(ctx context.Context, url string) (*backends.Backend, error)
-	// answersWithin is how long the store may take for answers that the command can do without:
-	// whether it answers at all, and its list of servers. 0 is [inspect.ServersPatience].
+	// answersWithin is how long the command waits for answers that it can do without: whether the
+	// store answers at all, and the list of servers. 0 means [inspect.ServersPatience].
 	answersWithin time.Duration
 }
 
@@ -58,8 +58,9 @@ func (p process) run(ctx context.Context, args []string) int {
 	return exitCode(err)
 }
 
-// late adds to an error that --timeout was its cause. Errors of actions that were stopped midway,
-// or at their question, already state it.
+// late adds to an error that --timeout was its cause. The errors of actions that were stopped
+// midway,
+// or at their question, are already clear.
 func (a *app) late(err error) error {
 	if a.timeout > 0 && errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, errStopped) && !errors.Is(err, errNothing) {
 		return fmt.Errorf("%w: no answer within --timeout %v: %w", errAway, a.timeout, err)
@@ -83,7 +84,7 @@ func (a *app) unanswered(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, a.answerTime())
 	defer stop()
 	err := a.inspector.Ping(ctx)
-	if err != nil && (ctx.Err() != nil || ports.FailureOf(err) == ports.FailureUnreachable) { // else the server's error explains it
+	if err != nil && (ctx.Err() != nil || ports.FailureOf(err) == ports.FailureUnreachable) { // otherwise the server's error explains the failure
 		return fmt.Errorf("%w: %w", errAway, err)
 	}
 	return nil
@@ -93,17 +94,17 @@ func (a *app) unanswered(ctx context.Context) error {
 type app struct {
 	process
 	url, urlFile, profile, output string
-	// timeout is how long the command may take, 0 for no bound; stop ends its context.
+	// timeout is how long the command may take; 0 means no limit. stop ends its context.
 	timeout time.Duration
 	stop    func()
-	// reason is why somebody acts, for the audit.
+	// reason is the operator's reason for an action, for the audit.
 	reason string
 	// screen is standard output, unescaped.
 	screen io.Writer
 
 	backend   *backends.Backend
 	inspector *inspect.Inspector
-	// other is the store that a command moves to, if it is another one.
+	// other is the store to which a command moves entries, or nil if it is the same store.
 	other *backends.Backend
 }
 
@@ -115,7 +116,7 @@ func (a *app) root() *cobra.Command {
 		Long: "skein shows the queues of a store, and acts on them. The store is named by --url, --url-file, --profile, or\n" +
 			"the variables SKEIN_URL and SKEIN_PROFILE:\n  " + strings.ReplaceAll(backends.Usage, ", ", ",\n  ") +
 			"\nA store memory:// is empty at each start. Put secrets, such as a password, into a variable or a file, so that\n" +
-			"other users of the machine can't see them. A line of the file of profiles, " + profilesDefault + ",\nor SKEIN_PROFILES, is a name and a URL.\n\n" + exitUsageText(),
+			"other users of the machine can't see them. The file of profiles is " + profilesDefault + ", or the\nfile that SKEIN_PROFILES names. Each of its lines is a name and a URL.\n\n" + exitUsageText(),
 		Example:       "  export SKEIN_URL=redis://localhost:6379\n  skein stats",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -130,17 +131,17 @@ func (a *app) root() *cobra.Command {
 	root.Flags().Bool("version", false, "print the version of this program")
 	root.SetVersionTemplate("skein {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if cmd.HasSubCommands() && cmd.Flags().NArg() > 0 { // the flag is that of a command that is not there
+		if cmd.HasSubCommands() && cmd.Flags().NArg() > 0 { // the flag follows an unknown command
 			return unknown(cmd, cmd.Flags().Arg(0))
 		}
 		return usage(cmd, err)
 	})
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.url, "url", "", "the store's `URL`")
-	flags.StringVar(&a.urlFile, "url-file", "", "a `FILE` that has the store's URL in its first line")
+	flags.StringVar(&a.urlFile, "url-file", "", "a `FILE` with the store's URL in its first line")
 	flags.StringVar(&a.reason, "reason", "", "`WHY` you act, for the audit")
 	flags.StringVarP(&a.output, "output", "o", "table", "the `FORMAT`: "+formatNames)
-	flags.DurationVar(&a.timeout, "timeout", 0, "the longest time that the command may take; 0 is no limit, except 2s for check")
+	flags.DurationVar(&a.timeout, "timeout", 0, "the longest time that the command may take; 0 means no limit, and 2s for check")
 	flags.StringVar(&a.profile, "profile", "", "the store with this `NAME` in the file of profiles")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
@@ -165,7 +166,7 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// group is a command that only has others.
+// group returns a command that only has other commands below it.
 func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
 		Use: name, Short: short, Example: commands[0].Example,
@@ -181,7 +182,7 @@ func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// arguments makes a wrong number of arguments a mistake in usage.
+// arguments returns check with its errors as errors of usage.
 func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {

@@ -8,12 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// screen is a terminal that shows characters it would otherwise obey: control characters, and
-// those that turn text around or hide it, are escaped as in Go. Programs that read a pipe or a
-// file get everything unchanged.
+// screen writes to a terminal. It escapes control characters, and characters that reverse or hide
+// text, as Go does, so that the terminal shows them and does not obey them. It is not used for
+// pipes
+// and files, which get everything unchanged.
 type screen struct {
 	to io.Writer
-	// begun is the beginning of a character whose rest is still to come.
+	// begun is the beginning of a character whose remaining bytes have not been written yet.
 	begun []byte
 }
 

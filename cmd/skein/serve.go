@@ -23,7 +23,7 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// serving is the settings by the flags of a server.
+// serving has the settings of a server, which its flags set.
 type serving struct {
 	listen   string
 	hosts    []string
@@ -38,7 +38,7 @@ const tokenVariable = "SKEIN_TOKEN"
 func (s *serving) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&s.listen, "listen", "localhost:8080", "the `ADDRESS` to serve at")
-	f.StringSliceVar(&s.hosts, "host", nil, "a host `NAME` that requests may have, without port. Without the flag: any name if there is a token, otherwise this machine's names")
+	f.StringSliceVar(&s.hosts, "host", nil, "a host `NAME` that requests may have, without port. Without the flag: any name if there is a token, otherwise localhost, 127.0.0.1 and ::1")
 	f.StringSliceVar(&s.origins, "trusted-origin", nil, "an `ORIGIN` whose pages may act, such as https://ops.example.com, behind a proxy that changes Host")
 	f.BoolVar(&s.readOnly, "read-only", false, "serve nothing that changes the store")
 	f.BoolVar(&s.metrics, "metrics", false, "serve the store's metrics at /metrics too")
@@ -66,10 +66,10 @@ const tokenText = "Clients that send the token of " + tokenVariable + " may read
 	"They send it as Authorization: Bearer, or from a browser as the password of any user. TLS is for a\n" +
 	"proxy in front, which may strip a prefix. /livez and /readyz are for probes."
 
-// log is where a command that serves logs.
+// log returns the logger of a serving command.
 func (a *app) log() *slog.Logger { return slog.New(slog.NewTextHandler(a.stderr, nil)) }
 
-// title names the store, without the password.
+// title returns the scheme and the host of the store's URL, for the title of the dashboard.
 func (a *app) title() string {
 	text, err := a.storeURL()
 	if err != nil {
@@ -82,7 +82,8 @@ func (a *app) title() string {
 	return u.Scheme + " " + u.Host
 }
 
-// handler makes the served pages: the dashboard with the API, probes and, on request, metrics.
+// handler returns the handler of the server: the dashboard with the API, the probes, and metrics if
+// the flag requests them.
 func (s *serving) handler(i *inspect.Inspector, title, token string) (http.Handler, error) {
 	options := httpapi.Options{ReadOnly: s.readOnly, TrustedOrigins: s.origins, Hosts: s.hosts}
 	if token != "" {
@@ -112,8 +113,8 @@ func (s *serving) handler(i *inspect.Inspector, title, token string) (http.Handl
 
 var errToken = errors.New("no such token")
 
-// allowed refuses every request without the token. The token is a bearer's or, from a browser, a
-// password.
+// allowed returns an error for a request without the token. A request carries the token as a bearer
+// token or, from a browser, as a password.
 func allowed(r *http.Request, token string) error {
 	given, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !found {
@@ -125,12 +126,12 @@ func allowed(r *http.Request, token string) error {
 	return nil
 }
 
-// asked makes a browser ask for the token when a page is refused.
+// asked makes a browser ask for the token: without the token, a page is answered with a challenge.
 func asked(next http.Handler, token string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if token != "" && !strings.HasPrefix(r.URL.Path, "/api/") && allowed(r, token) != nil { // also after a mistake, which browsers keep else
+		if token != "" && !strings.HasPrefix(r.URL.Path, "/api/") && allowed(r, token) != nil { // also for a wrong token, which browsers would otherwise send again and again
 			w.Header().Set("WWW-Authenticate", `Basic realm="skein", charset="UTF-8"`)
-			http.Error(w, "the password is the token", http.StatusUnauthorized)
+			http.Error(w, "log in with any user name, and with the token as the password", http.StatusUnauthorized)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -185,14 +186,14 @@ func serve(ctx context.Context, log *slog.Logger, address string, handler http.H
 func listen(ctx context.Context, address string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("can't serve at %s: %v", address, err) // whose kind would be taken for the store's
+		return nil, fmt.Errorf("can't serve at %s: %v", address, err) // not %w: the kind of err would be taken for a failure of the store
 	}
 	return listener, nil
 }
 
 func urlOf(listener net.Listener) string { return "http://" + listener.Addr().String() }
 
-// serveAt serves until ctx ends. Then it lets requests end that are under way, for endTime at most.
+// serveAt serves until ctx ends. Then it waits for running requests, for endTime at most.
 func serveAt(ctx context.Context, log *slog.Logger, listener net.Listener, handler http.Handler) error {
 	log.Info("serving", "url", urlOf(listener))
 	var silent sync.Map // connections without a request so far
@@ -205,7 +206,7 @@ func serveAt(ctx context.Context, log *slog.Logger, listener net.Listener, handl
 			}
 		},
 	}
-	server.RegisterOnShutdown(func() { // Browsers open such connections in advance, and Shutdown waits for them.
+	server.RegisterOnShutdown(func() { // Browsers open connections in advance, and Shutdown would wait for them.
 		silent.Range(func(c, _ any) bool {
 			_ = c.(net.Conn).Close()
 			return true

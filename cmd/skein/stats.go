@@ -17,13 +17,14 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// statLine is a queue's line of stats.
+// statLine is the line of a queue in the output of stats.
 type statLine struct {
 	inspect.QueueStats
-	// servers is how many serve it and don't drain, and unowned how many shards have no lease that
-	// lasts.
+	// servers is the number of servers that serve the queue and don't drain. unowned is the number of
+	// shards without a valid lease.
 	servers, unowned int
-	// done and failed are jobs a second since the look before; below 0 before there is one.
+	// done and failed are jobs a second since the previous look. They are negative after the first
+	// look.
 	done, failed float64
 }
 
@@ -39,19 +40,22 @@ var statColumns = append(append(columns[statLine]{
 	{"as_of", true, func(s *statLine) any { return s.Now }},
 }...)
 
-// watchColumns are shown from the second look on.
+// watchColumns are the columns of a watch, with rates.
 var watchColumns = append(slices.Clone(statColumns), columns[statLine]{
 	{"done_per_second", false, func(s *statLine) any { return rate(s.done) }},
 	{"failed_per_second", false, func(s *statLine) any { return rate(s.failed) }},
 }...)
 
-// leftOut are the columns that a watch leaves out on a terminal that is too narrow for all, the
-// first ones first. The remaining ones show what waits, for how long, which server works it and
-// how fast.
+// leftOut are the columns that a watch leaves out, from the first to the last, until the others fit
+// the
+// terminal. The columns that always stay show how many jobs wait, for how long, and how fast they
+// are
+// done.
 var leftOut = []string{"processed", "failed", "shards", "retrying", "unowned", "paused", "claimed", "servers", "morgue_length"}
 
-// fitting returns as many of the columns as a terminal shows in a line. Where there is no
-// terminal, and in other formats than the table, it returns all.
+// fitting returns the columns that fit the width of the terminal. Without a terminal, and in
+// formats
+// other than table, it returns all columns.
 func (a *app) fitting(cols columns[statLine], lines []statLine) columns[statLine] {
 	most := 0
 	if f, ok := a.screen.(*os.File); ok && a.output == "table" && terminal(f) {
@@ -66,7 +70,7 @@ func (a *app) fitting(cols columns[statLine], lines []statLine) columns[statLine
 	return cols
 }
 
-// widthOf returns how many columns of a terminal a table takes.
+// widthOf returns the width of a table in columns of a terminal.
 func widthOf[T any](cols columns[T], items []T) (n int) {
 	var table strings.Builder
 	_ = formats["table"](&table, cols.heads(), func(yield func(*object, error) bool) {
@@ -89,7 +93,7 @@ func rate(perSecond float64) any {
 	return float64(int(perSecond*10+0.5)) / 10
 }
 
-// watchRest is the longest rest of a watch after a look.
+// watchRest is the longest pause that a watch makes because a look was slow.
 const watchRest = 15 * time.Second
 
 func (a *app) statsCommand() *cobra.Command {
@@ -122,13 +126,14 @@ func (a *app) watchStats(ctx context.Context, i *inspect.Inspector, queues []str
 	})
 }
 
-// watch looks and shows the result, repeatedly, until ctx ends. It returns the first look's error,
-// unless a part was seen.
+// watch calls look and shows its result, repeatedly, until ctx ends. It returns the error of the
+// first
+// look, unless only a part of the store could not be reached. Later errors are printed.
 func (a *app) watch(ctx context.Context, interval time.Duration, look func() (show func() error)) error {
 	if interval <= 0 {
 		return fmt.Errorf("%w: --interval %v; give more than 0", errUsage, interval)
 	}
-	var frame io.Writer // a terminal with a frame on it, whose first line is its age
+	var frame io.Writer // a terminal that shows a frame, whose first line is the frame's time; otherwise nil
 	var seen time.Time
 	for looks := 0; ; looks++ {
 		began := time.Now()
@@ -141,14 +146,14 @@ func (a *app) watch(ctx context.Context, interval time.Duration, look func() (sh
 		switch {
 		case terminal(a.screen):
 			frame = a.screen
-			_, _ = fmt.Fprintf(a.screen, "\x1b[H\x1b[2J%s\n", asOf(seen)) // to the beginning, and clear
+			_, _ = fmt.Fprintf(a.screen, "\x1b[H\x1b[2J%s\n", asOf(seen)) // move to the beginning, and clear
 		case looks > 0 && a.asTable():
 			_, _ = fmt.Fprintln(a.stdout)
 		}
 		if err := show(); err != nil && looks == 0 && !isPartial(err) {
 			return err
 		} else if err != nil {
-			_, _ = fmt.Fprintln(a.stderr, "skein:", multiline(err.Error())) // and continue: people watch during outages
+			_, _ = fmt.Fprintln(a.stderr, "skein:", multiline(err.Error())) // continue, because people watch during outages
 		}
 		if !rest(ctx, max(interval, service.RestAfter(took, 0, watchRest))) {
 			return nil
@@ -156,8 +161,9 @@ func (a *app) watch(ctx context.Context, interval time.Duration, look func() (sh
 	}
 }
 
-// aging looks. Meanwhile the first line of the previous look's frame, if there is one, shows how
-// old that is.
+// aging calls look. Meanwhile the first line of the previous frame, if there is one, shows the age
+// of
+// that frame.
 func aging(frame io.Writer, seen time.Time, look func() (show func() error)) (show func() error) {
 	if frame == nil {
 		return look()
@@ -171,7 +177,7 @@ func aging(frame io.Writer, seen time.Time, look func() (show func() error)) (sh
 		case show := <-done:
 			return show
 		case now := <-tick.C:
-			// Write over the first line, and come back.
+			// Overwrite the first line, and move the cursor back.
 			_, _ = fmt.Fprintf(frame, "\x1b7\x1b[H\x1b[2K%s, %v ago: the store is slow to answer\x1b8", asOf(seen), now.Sub(seen).Round(time.Second))
 		}
 	}
@@ -179,10 +185,10 @@ func aging(frame io.Writer, seen time.Time, look func() (show func() error)) (sh
 
 func asOf(seen time.Time) string { return "as of " + seen.UTC().Format(time.RFC3339) }
 
-// asTable reports whether the output is for people.
+// asTable reports whether the output is a table, which is for people.
 func (a *app) asTable() bool { return a.output == "table" || a.output == "wide" }
 
-// rest waits, and returns false if ctx ends first.
+// rest waits for d. It returns false if ctx ends first.
 func rest(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -194,7 +200,7 @@ func rest(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// terminal reports whether people see the output at once.
+// terminal reports whether w is a terminal.
 func terminal(w any) bool {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -204,7 +210,8 @@ func terminal(w any) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// statLines looks at queues. Lines with parts that could not be reached come with an error.
+// statLines reads the statistics of queues. If parts of the store can't be reached, it returns the
+// lines of the rest and an error.
 func (a *app) statLines(ctx context.Context, i *inspect.Inspector, queues []string, before []statLine) ([]statLine, error) {
 	stats, err := i.Stats(ctx, queues...)
 	if err != nil && len(stats) == 0 {
@@ -214,8 +221,8 @@ func (a *app) statLines(ctx context.Context, i *inspect.Inspector, queues []stri
 	return linesOf(stats, nodes, before), errors.Join(err, unlisted)
 }
 
-// nodesSoon lists the servers. If the store does not return them in the given time, as where the
-// part that has them can't be reached, the error is errPart.
+// nodesSoon lists the servers. If the store does not return them within the given time, for example
+// because the part that has them can't be reached, the error is errPart.
 func nodesSoon(ctx context.Context, i *inspect.Inspector, within time.Duration) ([]inspect.Node, error) {
 	brief, stop := context.WithTimeout(ctx, within)
 	defer stop()
@@ -229,7 +236,9 @@ func nodesSoon(ctx context.Context, i *inspect.Inspector, within time.Duration) 
 	return nil, fmt.Errorf("%w: the servers are not known: %w", errPart, err)
 }
 
-// linesOf are the lines of the result, given those of the previous look.
+// linesOf returns the lines of stats, the queue with the largest lag first. before has the lines of
+// the
+// previous look, for the rates.
 func linesOf(stats []inspect.QueueStats, nodes []inspect.Node, before []statLine) []statLine {
 	lines := make([]statLine, len(stats))
 	for at, s := range stats {
@@ -251,7 +260,7 @@ func linesOf(stats []inspect.QueueStats, nodes []inspect.Node, before []statLine
 	return lines
 }
 
-// since sets the rates.
+// since computes the rates since the previous look.
 func (s *statLine) since(before []statLine) {
 	for at := range before {
 		b := &before[at]

@@ -8,16 +8,18 @@ import (
 	"time"
 )
 
-// tableRows is after how many rows the widths of columns are settled, so that a long list is not
-// held in memory.
+// tableRows is the number of rows that are written at a time. So a long list is not kept in memory;
+// a
+// later part of it may have wider columns.
 const tableRows = 1000
 
-// tableWriter writes rows in columns, without tabs, colours or lines, so that it is fit to be
+// tableWriter writes rows in aligned columns, without tabs, colours or lines, so that the output
+// can be
 // piped.
 type tableWriter struct {
 	w     io.Writer
 	heads []head
-	// short cuts values that may be long.
+	// short truncates values that may be long.
 	short   bool
 	widths  []int
 	right   []bool
@@ -25,17 +27,20 @@ type tableWriter struct {
 	begun   bool
 }
 
-// headWords are the heads of columns whose names are for programs.
+// headWords are the headings of columns whose names are not readable headings.
 var headWords = map[string]string{
 	"morgue_length": "MORGUE", "payload_count": "PAYLOADS", "payloads": "FIRST PAYLOADS",
 	"done_per_second": "DONE/S", "failed_per_second": "FAILED/S",
 }
 
-// longest is how many columns a value may take in a short table: a stack of a panic or a long id
-// leaves no table.
+// longest is the largest width of some columns in a short table. Without it, the stack of a panic
+// or a
+// long id would make the table unreadable.
 var longest = map[string]int{"id": 40, "last_error": 60}
 
-// shortened is a value in at most the given number of columns: the first line of a text.
+// shortened returns a value in at most the given number of columns. It returns only the first line
+// of a
+// text.
 func shortened(v any, most int) string {
 	text, ok := v.(string)
 	if !ok {
@@ -70,7 +75,7 @@ func writeTable(w io.Writer, heads []head, rows iter.Seq2[*object, error], short
 	return t.flush()
 }
 
-// add takes the values of the columns that are shown.
+// add appends a row to the pending rows, with the values of the shown columns.
 func (t *tableWriter) add(row *object) {
 	line := make([]string, 0, len(t.heads))
 	for at, h := range row.heads {
@@ -91,7 +96,7 @@ func (t *tableWriter) add(row *object) {
 	t.pending = append(t.pending, line)
 }
 
-// flush writes the pending rows.
+// flush writes the pending rows, after the headings if it is the first call.
 func (t *tableWriter) flush() error {
 	lines := t.pending
 	if !t.begun {

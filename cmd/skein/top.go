@@ -15,7 +15,7 @@ import (
 
 func (a *app) topCommand() *cobra.Command {
 	interval := 2 * time.Second
-	c := a.command("top [QUEUE...]", "Show problems, queues and servers live, and act by keys (? lists them); for programs there is stats --watch", "skein top", cobra.ArbitraryArgs,
+	c := a.command("top [QUEUE...]", "Show problems, queues and servers live, and act by keys (? lists the keys); programs use stats --watch", "skein top", cobra.ArbitraryArgs,
 		func(ctx context.Context, i *inspect.Inspector, queues []string) error {
 			if !a.asTable() {
 				return fmt.Errorf("%w: top shows tables; use stats --watch -o %s", errUsage, a.output)
@@ -36,7 +36,7 @@ func (a *app) topCommand() *cobra.Command {
 	return c
 }
 
-// top is what the command's last look has shown, and what the next one needs of it.
+// top is the result of the last look, with what the next look needs of it.
 type top struct {
 	inspector  *inspect.Inspector
 	queues     []string
@@ -46,33 +46,33 @@ type top struct {
 	nodes  []inspect.Node
 	wrong  []wrong.Line
 	failed error
-	// refused reports whether the store answered the last look and refused it, with failed: there is
+	// refused is set if the store refused the last look. Then failed is the reason, and there is
 	// nothing to show.
 	refused bool
-	// seen is when lines were read, by this machine's clock. old is set if it was not the last look
-	// that read them.
+	// seen is when lines were read, by this machine's clock. old is set if the last look could not
+	// read them.
 	seen time.Time
 	old  bool
-	// took is how long the last look took.
+	// took is the duration of the last look.
 	took time.Duration
 
 	memory wrong.Memory
-	// recent are the last hour's minutes of each queue, and last its jobs that wait for their last
-	// retry, which were read then.
+	// recent has the minutes of the last hour of each queue, and last its jobs that wait for their
+	// last retry. Both were read at read.
 	recent map[string][]inspect.MinuteStats
 	last   map[string]wrong.LastRetry
 	read   time.Time
 }
 
-// recentRest is how old recent and last may be.
+// recentRest is the shortest time between two reads of recent and last.
 const recentRest = 10 * time.Second
 
-// topPatience is how long a look may take: the screen does not show meanwhile that its figures
-// grow old.
+// topPatience is how long a look or an action may take. The page reports a store that does not
+// answer
+// only after the look has ended.
 const topPatience = 10 * time.Second
 
-// look looks at the store. Parts that could not be read stay as they were last seen, and are in
-// failed.
+// look reads the store. Parts that can't be read stay as they were, and failed has the errors.
 func (t *top) look(ctx context.Context) {
 	began := time.Now()
 	defer func() { t.took = time.Since(began) }()
@@ -89,7 +89,7 @@ func (t *top) look(ctx context.Context) {
 		v.Unreached = partial.Unreached
 	}
 	if blind {
-		v.Silence = err.Error() // other calls would get no answer either
+		v.Silence = err.Error() // the other calls would not be answered either
 	} else {
 		t.seen = v.Now
 		t.ask(ctx, &v, stats)
@@ -101,15 +101,16 @@ func (t *top) look(ctx context.Context) {
 	t.wrong, t.memory = wrong.Now(&v, t.memory)
 }
 
-// ask reads what the page shows beside the queues; these are their sizes. An error concerns only a
-// part.
+// ask reads what the page shows beside stats, the sizes of the queues. Its errors concern only
+// parts of
+// the page, and are added to failed.
 func (t *top) ask(ctx context.Context, v *wrong.View, stats []inspect.QueueStats) {
 	nodes, unlisted := nodesSoon(ctx, t.inspector, t.answerTime)
 	if unlisted == nil {
 		t.nodes = nodes
 	}
 	t.lines = linesOf(stats, t.nodes, t.lines)
-	if t.nodes == nil && unlisted != nil { // they have never been read
+	if t.nodes == nil && unlisted != nil { // the servers have never been read
 		for at := range t.lines {
 			t.lines[at].servers = -1
 		}
@@ -129,8 +130,9 @@ func (t *top) ask(ctx context.Context, v *wrong.View, stats []inspect.QueueStats
 	v.Recent, v.LastRetries = t.recent, t.last
 }
 
-// details reads the details of each queue that are older than recentRest. A queue whose details
-// can't be read is missing.
+// details reads recent and last again if they are older than recentRest. A queue whose details
+// can't
+// be read is missing in them.
 func (t *top) details(ctx context.Context, now time.Time) {
 	if time.Since(t.read) < recentRest {
 		return
@@ -169,7 +171,9 @@ var wrongColumns = columns[wrong.Line]{
 	{"what", false, func(l *wrong.Line) any { return l.Text }},
 }
 
-// mostWrong is how many faults are shown at most, the worst: the queues have to stay visible.
+// mostWrong is the largest number of faults that are shown, the worst ones first, so that the
+// queues
+// stay visible.
 const mostWrong = 6
 
 func (a *app) showTop(t *top) error {
@@ -190,7 +194,7 @@ func (a *app) showTop(t *top) error {
 		_, _ = fmt.Fprintf(a.stdout, "these figures are old: the store has not answered for %v, since %s\n\n",
 			time.Since(t.seen).Round(time.Second), t.seen.UTC().Format(time.RFC3339))
 	}
-	defer a.narrowed()() // faults have to be readable to their end
+	defer a.narrowed()() // only now, because faults must not be truncated
 	if err := list(a, watchColumns, all(t.lines, nil)); err != nil {
 		return err
 	}

@@ -18,10 +18,12 @@ const (
 	paneNodes
 )
 
-// topModel is the live page of top: keys and looks change it, and it draws itself. Only one look
-// is under way at a time.
+// topModel is the live page of top. Keys and looks change it, and it draws itself. Only one look
+// runs at
+// a time.
 type topModel struct {
-	// look looks at the store, and act carries out a confirmed action. Both run beside the page.
+	// look reads the store, and act carries out a confirmed action. Both run concurrently with the
+	// page.
 	look     func() topFrame
 	act      func(do func(context.Context, *inspect.Inspector) error) error
 	interval time.Duration
@@ -34,20 +36,20 @@ type topModel struct {
 	typing        bool
 	helping       bool
 	pane          int
-	// selected are the names of the selected queue and server, which may be in another row after a
-	// look.
+	// selected has the name of the selected queue and the owner id of the selected server, whose rows
+	// may change with a look.
 	selected [2]string
 	asking   *topQuestion
 	note     string
 }
 
-// topQuestion is an action that is to be confirmed.
+// topQuestion is an action that awaits confirmation.
 type topQuestion struct {
 	text, done string
 	do         func(context.Context, *inspect.Inspector) error
 }
 
-// Messages to the model beside keys.
+// The messages to the model besides keys.
 type (
 	topTick  time.Time
 	topRest  struct{}
@@ -65,7 +67,8 @@ func topClock() tea.Cmd {
 	return tea.Tick(time.Second, func(now time.Time) tea.Msg { return topTick(now) })
 }
 
-// rest waits before the next look, so that looks cost the store a hundredth of its time.
+// rest waits before the next look. The pause grows with the duration of the last look, up to
+// watchRest, so that looks cost a healthy store at most about a hundredth of its time.
 func (m *topModel) rest(took time.Duration) tea.Cmd {
 	return tea.Tick(max(m.interval, service.RestAfter(took, 0, watchRest)), func(time.Time) tea.Msg { return topRest{} })
 }
@@ -95,7 +98,7 @@ func (m *topModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// see looks at the store.
+// see returns the command that calls look.
 func (m *topModel) see() tea.Cmd {
 	look := m.look
 	return func() tea.Msg { return topSeen{look()} }
@@ -162,7 +165,9 @@ func (m *topModel) typeKey(key string) {
 	}
 }
 
-// names are those of the rows of the present pane, in order.
+// names returns the names that identify the rows of a pane, in order: of queues their names, of
+// servers
+// their owner ids.
 func (m *topModel) names(pane int) (names []string) {
 	if pane == paneNodes {
 		for _, n := range m.nodes() {
@@ -176,7 +181,8 @@ func (m *topModel) names(pane int) (names []string) {
 	return names
 }
 
-// at is the row of the selected entry in a pane, or the first row if the entry no longer exists.
+// at returns the row of the selected entry in a pane, or the first row if the entry no longer
+// exists.
 func (m *topModel) at(pane int) int {
 	for at, name := range m.names(pane) {
 		if name == m.selected[pane] {
@@ -186,7 +192,7 @@ func (m *topModel) at(pane int) int {
 	return 0
 }
 
-// paneCursor is the selected row of a pane, below 0 for one that has not the keys.
+// paneCursor returns the selected row of a pane, or -1 if keys act on the other pane.
 func (m *topModel) paneCursor(pane int) int {
 	if pane != m.pane {
 		return -1
@@ -222,7 +228,7 @@ func (m *topModel) ask(key string) {
 	m.asking = &q
 }
 
-// answer carries out the action in question, or not.
+// answer carries out the action in question if the key is y.
 func (m *topModel) answer(key string) tea.Cmd {
 	q, act := m.asking, m.act
 	m.asking = nil

@@ -11,10 +11,10 @@ import (
 	"github.com/skeinq/skein/internal/figures"
 )
 
-// topFrame is the result of the last look.
+// topFrame is the result of the last look, at a time.
 type topFrame struct {
 	top
-	// now is this machine's clock.
+	// now is the present time of this machine's clock.
 	now time.Time
 }
 
@@ -27,7 +27,7 @@ const (
 	colourSelected = "7"
 )
 
-// topSorts are the orders of the queues. s switches from one to the next.
+// topSorts are the orders of the queues. The key s switches from one to the next.
 var topSorts = []struct {
 	name string
 	less func(a, b *statLine) int
@@ -42,8 +42,8 @@ var topSorts = []struct {
 // topCell is a column of a table of the page.
 type topCell[T any] struct {
 	name string
-	// from is the least width of a terminal that has room for it, and columns how many it takes. 0 is
-	// the column that takes the remaining width.
+	// from is the smallest width of a terminal that shows the column. columns is the width of the
+	// column; 0 means the remaining width.
 	from, columns int
 	left          bool
 	text          func(*T) string
@@ -122,7 +122,9 @@ func perSecond(rate float64) string {
 	return figures.Count(int64(rate + 0.5))
 }
 
-// spark draws how many jobs ended in each part of the hour before a time.
+// spark draws a bar for each part of the hour before now. Its height is the number of jobs that
+// ended in
+// that part.
 func spark(minutes []inspect.MinuteStats, now time.Time, columns int) string {
 	const bars = "▁▂▃▄▅▆▇█"
 	sums, most := make([]uint64, columns), uint64(0)
@@ -144,7 +146,7 @@ func spark(minutes []inspect.MinuteStats, now time.Time, columns int) string {
 	return b.String()
 }
 
-// page is the page as lines, the first as wide as the terminal at most.
+// page returns the lines of the page. No line is wider than the terminal.
 func (m *topModel) page() []string {
 	if m.helping {
 		lines := []string{m.headLine(), ""}
@@ -226,10 +228,10 @@ var topHelp = []string{
 	"",
 	"Actions ask first. WAITING counts queued and orphaned jobs, LAG is how long the",
 	"first of them has waited, DONE/S are jobs a second since the last refresh,",
-	"and LAST HOUR is how many ended in each part of it.",
+	"and LAST HOUR shows how many jobs ended in each part of the last hour.",
 }
 
-// queues are those that are shown, in order.
+// queues returns the queues that match the filter, sorted.
 func (m *topModel) queues() []statLine {
 	lines := slices.DeleteFunc(slices.Clone(m.frame.lines), func(s statLine) bool { return !m.matches(s.Queue.Name) })
 	slices.SortFunc(lines, func(a, b statLine) int {
@@ -238,7 +240,7 @@ func (m *topModel) queues() []statLine {
 	return lines
 }
 
-// nodes are the servers that are shown.
+// nodes returns the servers that match the filter.
 func (m *topModel) nodes() []inspect.Node {
 	return slices.DeleteFunc(slices.Clone(m.frame.nodes), func(n inspect.Node) bool { return !m.matches(n.Name) })
 }
@@ -267,10 +269,10 @@ func nodeColour(n *inspect.Node) string {
 	return ""
 }
 
-// topTable are the lines of a table, with at most room rows around the selected one.
+// topTable returns the lines of a table, with at most room rows, among them the selected one.
 func topTable[T any](m *topModel, cells []topCell[T], rows []T, selected, room int, colour func(*T) string) []string {
 	cells = slices.DeleteFunc(cells, func(c topCell[T]) bool { return c.from > m.width })
-	rest := m.width - 1 // the mark of the selection stands before the first
+	rest := m.width - 1 // one column is for the mark of the selection
 	for _, c := range cells {
 		if c.columns > 0 {
 			rest -= c.columns + 2
@@ -310,12 +312,12 @@ func topTable[T any](m *topModel, cells []topCell[T], rows []T, selected, room i
 	return lines
 }
 
-// filled is a text with spaces behind it, up to a number of columns.
+// filled returns a text, padded with spaces to a number of columns.
 func filled(text string, columns int) string {
 	return text + strings.Repeat(" ", max(0, columns-columnsOfText(text)))
 }
 
-// cut is a text in at most the given number of columns.
+// cut returns a text, truncated to the given number of columns.
 func cut(text string, columns int) string {
 	if columnsOfText(text) <= columns {
 		return text
@@ -331,7 +333,7 @@ func cut(text string, columns int) string {
 
 func (m *topModel) fit(text string) string { return cut(text, m.width) }
 
-// cutLines are the lines that the terminal has room for; the last one is always there.
+// cutLines returns the lines that fit the height of the terminal. The last line always stays.
 func (m *topModel) cutLines(lines []string) []string {
 	if len(lines) > m.height {
 		lines = append(lines[:m.height-1:m.height-1], lines[len(lines)-1])
@@ -339,7 +341,7 @@ func (m *topModel) cutLines(lines []string) []string {
 	return lines
 }
 
-// paint colours a line.
+// paint returns a line in a colour.
 func (m *topModel) paint(text, colour string) string {
 	if !m.colour || colour == "" || text == "" {
 		return text

@@ -13,7 +13,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// track is a command that changes the tracked ids of a queue.
+// track returns a command that changes the tracked ids of a queue.
 func (a *app) track(name, short string, change func(*inspect.Inspector, context.Context, string, string) (bool, error)) *cobra.Command {
 	return a.command(name+" QUEUE ID", short, "skein job "+name+" orders 42", cobra.ExactArgs(2),
 		func(ctx context.Context, i *inspect.Inspector, args []string) error {
@@ -44,8 +44,9 @@ func (a *app) tracked() *cobra.Command {
 		})
 }
 
-// verdicts yields each tracked id with its verdict. Ids whose shard can't be reached have the
-// reason unreached, and the error at the end is errPart then.
+// verdicts yields each tracked id with its verdict. An id whose shard can't be reached has the
+// reason
+// service.Unreached, and the last pair is then the error errPart.
 func verdicts(ctx context.Context, i *inspect.Inspector, queue string) iter.Seq2[trackedRow, error] {
 	return func(yield func(trackedRow, error) bool) {
 		ids, err := i.Tracked(ctx, queue)

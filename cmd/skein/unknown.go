@@ -7,8 +7,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// unknown is the mistake of a command that is not there: it names those that may be meant, or
-// else, below a group, those that there are.
+// unknown returns the error for an unknown command. It names the commands that may be meant or,
+// below a
+// group, all commands of the group.
 func unknown(cmd *cobra.Command, name string) error {
 	elsewhere, near := called(cmd.Root(), name), nearest(cmd, name)
 	meant := elsewhere
@@ -24,9 +25,9 @@ func unknown(cmd *cobra.Command, name string) error {
 	return usage(cmd, fmt.Errorf("unknown command %q", name))
 }
 
-// nearest returns the paths of the commands of cmd whose names are like the name.
+// nearest returns the paths of the commands of cmd whose names are similar to the name.
 func nearest(cmd *cobra.Command, name string) (paths []string) {
-	cmd.SuggestionsMinimumDistance = 1 // of two, most names of two letters would be meant
+	cmd.SuggestionsMinimumDistance = 1 // with the default, 2, most names of two letters would match
 	for _, near := range cmd.SuggestionsFor(name) {
 		paths = append(paths, cmd.CommandPath()+" "+near)
 	}

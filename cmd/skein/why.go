@@ -14,7 +14,7 @@ type fact struct {
 	sign, name, value string
 }
 
-// showVerdict shows why a job does not run: a sentence, and then the facts behind it.
+// showVerdict prints why a job does not run: a sentence, and then the facts behind it.
 func (a *app) showVerdict(v *inspect.Verdict) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s.\n\n", escaped(strings.ToUpper(v.Text[:1])+v.Text[1:]))
@@ -25,7 +25,7 @@ func (a *app) showVerdict(v *inspect.Verdict) error {
 	return err
 }
 
-// factsOf are the checks of a verdict, as the dashboard has them.
+// factsOf returns the checks of a verdict, as the dashboard shows them.
 func factsOf(v *inspect.Verdict) (list []fact) {
 	add := func(name string, good bool, format string, args ...any) {
 		list = append(list, fact{map[bool]string{true: "✓", false: "✗"}[good], name, fmt.Sprintf(format, args...)})
@@ -58,7 +58,7 @@ func factsOf(v *inspect.Verdict) (list []fact) {
 		if v.Found.Claimed != nil {
 			add("id free", false, "its previous run must end first")
 		}
-		if v.Reason >= inspect.QueuePaused { // earlier reasons in the list hide it
+		if v.Reason >= inspect.QueuePaused { // for the reasons before QueuePaused it is unknown whether the queue is paused
 			add("queue", v.Reason != inspect.QueuePaused, "%s", map[bool]string{true: "paused", false: "active"}[v.Reason == inspect.QueuePaused])
 		}
 		wait := q.PerformAt.Sub(v.Now).Round(time.Second)

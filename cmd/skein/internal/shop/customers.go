@@ -10,7 +10,7 @@ import (
 	"github.com/skeinq/skein"
 )
 
-// customers buy, each kind of them at its own rate, until ctx ends.
+// customers pushes events for each queue at a rate of its own, until ctx ends.
 func (s *Shop) customers(ctx context.Context) error {
 	client := skein.NewClient(s.store, skein.ClientOptions{})
 	q := s.queues

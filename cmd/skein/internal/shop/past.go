@@ -16,7 +16,7 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// day is how long the shop has been open, and step how far the past is made at once.
+// day is how long the shop has been open. The past is made in steps of the length step.
 const (
 	day  = 24 * time.Hour
 	step = 10 * time.Minute
@@ -24,8 +24,8 @@ const (
 
 func dice(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) }
 
-// past makes the shop's history. With the store's clock set back, customers buy and servers work
-// as they would have. Only durations are made up, since nobody waits for them.
+// past makes the shop's history. The store's clock is set back, and customers buy and servers
+// work as usual. Only the durations are invented, because the jobs of the past take no time.
 type past struct {
 	shop   *Shop
 	client *skein.Client
@@ -33,7 +33,7 @@ type past struct {
 	number int
 }
 
-// at sets the store's clock.
+// at sets the store's clock to the given time ago.
 func (p *past) at(ago time.Duration) { p.shop.behind.Store(int64(ago)) }
 
 func (p *past) happen(ctx context.Context) error {
@@ -52,13 +52,13 @@ func (p *past) happen(ctx context.Context) error {
 	return nil
 }
 
-// traffic is how much is bought at a time of the day, 1 on average: most in the evening.
+// traffic returns how much customers buy at a time of the day: 1 on average, most in the evening.
 func traffic(at time.Time) float64 {
 	hour := float64(at.Hour()) + float64(at.Minute())/60
 	return 1 + 0.6*math.Sin((hour-13)/24*2*math.Pi)
 }
 
-// work lets customers buy for one step, and a server work it off.
+// work pushes what customers buy in one step, and lets a server run the jobs.
 func (p *past) work(ctx context.Context, ago time.Duration) error {
 	orders, emails, searches := 800, 150, 900
 	more := traffic(time.Now().Add(-ago))
@@ -79,7 +79,7 @@ func (p *past) work(ctx context.Context, ago time.Duration) error {
 	return p.serve(ctx, ago, step)
 }
 
-// serve lets a server work off due jobs, and spreads that over some time.
+// serve lets a server run the due jobs, and records them as spread over some time.
 func (p *past) serve(ctx context.Context, ago, over time.Duration) error {
 	counted := counts{}
 	options := skein.ServerOptions{Logger: slog.New(slog.DiscardHandler), Middleware: []skein.Middleware{counted.count}}
@@ -90,7 +90,7 @@ func (p *past) serve(ctx context.Context, ago, over time.Duration) error {
 	return p.record(ctx, ago, over, counted)
 }
 
-// withoutRecords keeps a server's counts from the store, since its jobs took no time.
+// withoutRecords discards the statistics that a server records, because its jobs took no time.
 func withoutRecords(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 	if call.Method == "Record" {
 		return nil
@@ -98,7 +98,9 @@ func withoutRecords(ctx context.Context, call storekit.Call, next func(context.C
 	return next(ctx)
 }
 
-// counts are how many jobs of each queue were done, and failed.
+// counts has the number of batches of each queue that succeeded, and of those that failed. A batch
+// has
+// one job.
 type counts map[string]*[2]int
 
 func (c counts) count(next skein.RunFunc) skein.RunFunc {
@@ -118,7 +120,7 @@ func (c counts) count(next skein.RunFunc) skein.RunFunc {
 	}
 }
 
-// record spreads finished jobs over the minutes of some time, with durations as they are today.
+// record spreads finished jobs over the minutes of some time, with invented durations.
 func (p *past) record(ctx context.Context, ago, over time.Duration, counted counts) error {
 	minutes := int(over / time.Minute)
 	start := core.InstantOf(time.Now().Add(-ago)).Minute()
@@ -143,7 +145,7 @@ func (p *past) record(ctx context.Context, ago, over time.Duration, counted coun
 // share is the i-th of parts nearly equal parts of n.
 func share(n, i, parts int) int { return n*(i+1)/parts - n*i/parts }
 
-// about returns a duration near a usual one; now and then it is much longer.
+// about returns a random duration near a usual one. Sometimes it is much longer.
 func (p *past) about(usual time.Duration) time.Duration {
 	return time.Duration(float64(usual) * math.Exp(0.7*p.dice.NormFloat64()))
 }
@@ -184,7 +186,7 @@ func ids(prefix string, count int) []string {
 	return list
 }
 
-// invoices: somebody has paused them in the morning, and gone to lunch.
+// invoices: an operator paused the queue three hours ago.
 func (p *past) invoices(ctx context.Context) error {
 	const ago = 3 * time.Hour
 	if err := p.push(ctx, ago, p.shop.queues.invoices, "to be sent", ids("invoice", 40)...); err != nil {
@@ -194,7 +196,7 @@ func (p *past) invoices(ctx context.Context) error {
 	return inspect.New(p.shop.store, inspect.Options{Logger: p.shop.log}).Pause(ctx, "invoices")
 }
 
-// reports: their only server died with two of them, and was not started again.
+// reports: their only server died with two claimed jobs, and was not started again.
 func (p *past) reports(ctx context.Context) error {
 	const ago, ttl = 25 * time.Minute, 10 * time.Second
 	if err := p.push(ctx, ago, p.shop.queues.reports, "asked for", ids("report", 12)...); err != nil {
@@ -216,7 +218,7 @@ func (p *past) reports(ctx context.Context) error {
 	return nil
 }
 
-// lease acquires a shard of a queue that is there.
+// lease acquires a shard of an existing queue.
 func (p *past) lease(ctx context.Context, shard core.Shard, owner string, ttl time.Duration) (ports.Lease, error) {
 	queues, err := p.shop.store.Queues(ctx)
 	if err != nil {
@@ -232,7 +234,7 @@ func (p *past) lease(ctx context.Context, shard core.Shard, owner string, ttl ti
 	return ports.Lease{Shard: shard, Owner: owner, Token: acquired.Token}, err
 }
 
-// declined: the card of an order has been declined for weeks, and will be tried once more.
+// declined: an order's card has been declined again and again, and has one retry left.
 func (p *past) declined(ctx context.Context) error {
 	const ago, ttl = 10 * time.Minute, 10 * time.Second
 	q := p.shop.queues.orders
@@ -266,8 +268,8 @@ func reportsServer() ports.Node {
 	return ports.Node{Owner: "reports-1", Name: "reports-1", Host: "reports-1.shop.example", PID: 71, Lanes: 4, Queues: []string{"reports"}, Version: "v1.4.2"}
 }
 
-// crashes restarts the only server of reports now and then, which dies at once: a store forgets a
-// server that has been gone for an hour.
+// crashes announces the dead server of reports again every half hour, for a millisecond, because a
+// store forgets a server that has been gone for an hour.
 func (s *Shop) crashes(ctx context.Context) error {
 	for sleep(ctx, ports.NodeKept/2) == nil {
 		if _, err := s.store.Announce(ctx, ports.AnnounceRequest{Node: reportsServer(), TTL: time.Millisecond}); err != nil && ctx.Err() == nil {
@@ -277,7 +279,7 @@ func (s *Shop) crashes(ctx context.Context) error {
 	return nil
 }
 
-// thumbnails: more come than are made.
+// thumbnails: more jobs are pushed than the servers can run.
 func (p *past) thumbnails(ctx context.Context) error {
 	const minutes, come, made = 15, 170, 50
 	for minute := minutes; minute > 0; minute-- {
@@ -298,7 +300,7 @@ func (p *past) thumbnails(ctx context.Context) error {
 	return nil
 }
 
-// exports: the one that may run waits for a service that doesn't answer.
+// exports: the only job that may run waits for a service that does not answer.
 func (p *past) exports(ctx context.Context) error {
 	if err := p.begin(ctx, 10*time.Minute, p.shop.queues.exports, "asked for", stuckExport); err != nil {
 		return err
@@ -306,7 +308,8 @@ func (p *past) exports(ctx context.Context) error {
 	return p.push(ctx, 9*time.Minute, p.shop.queues.exports, "asked for", ids("export", 11)...)
 }
 
-// search: a job waits for something that never answers, and others of its shard for the job.
+// search: a job waits for a service that never answers, and the other jobs of its shard wait for
+// it.
 func (p *past) search(ctx context.Context) error {
 	if err := p.begin(ctx, 8*time.Minute, p.shop.queues.search, "changed", stuckSearch); err != nil {
 		return err
@@ -314,7 +317,7 @@ func (p *past) search(ctx context.Context) error {
 	return p.push(ctx, 7*time.Minute, p.shop.queues.search, "changed", ids("product", 800)...)
 }
 
-// reminders are for later.
+// reminders pushes jobs that are due later.
 func (p *past) reminders(ctx context.Context) error {
 	entries := make([]skein.Entry[event], 60)
 	for i := range entries {

@@ -20,23 +20,23 @@ type event struct {
 	Cents  int    `json:"cents,omitempty"`
 }
 
-// The ids that stand out.
+// The ids with a trouble of their own.
 const (
-	hotOrder      = "order-1001"     // is bought for each second
+	hotOrder      = "order-1001"     // gets a push each second
 	declinedOrder = "order-970"      // fails always, and has one retry left
 	stuckSearch   = "catalog-all"    // never ends, so the other jobs of its shard wait
-	stuckExport   = "export-2026-q3" // never ends, and is the only one that may run
+	stuckExport   = "export-2026-q3" // never ends, and is the only job that may run
 )
 
 // queues are the shop's, each with its own trouble.
 type queues struct {
 	orders     *skein.Queue[event] // merged, some fail and are retried, one id is hot, one at its last retry
-	emails     *skein.Queue[event] // fail, and die
-	search     *skein.Queue[event] // many shards, one behind a job that is stuck
-	thumbnails *skein.Queue[event] // more come than are made
+	emails     *skein.Queue[event] // some fail always, and go to the morgue
+	search     *skein.Queue[event] // many shards, one of them blocked by a job that never ends
+	thumbnails *skein.Queue[event] // more jobs are pushed than the servers can run
 	exports    *skein.Queue[event] // served, but nothing moves
 	invoices   *skein.Queue[event] // paused
-	reports    *skein.Queue[event] // served by nobody
+	reports    *skein.Queue[event] // no server runs it
 }
 
 func newQueues() *queues {
@@ -52,11 +52,11 @@ func newQueues() *queues {
 	}
 }
 
-// soon is the backoff for demonstrations, where waiting is short.
+// soon is a short backoff, for demonstrations.
 func soon(retry int) time.Duration { return time.Duration(10*(retry+1)) * time.Second }
 
-// handlers returns the handlers of all queues that are served. Without takesTime they are done at
-// once, and nothing is stuck.
+// handlers returns the handlers of the served queues. If takesTime is false, the handlers return at
+// once, no job of search is stuck, and exports and invoices have no handler.
 func (q *queues) handlers(takesTime bool) []skein.Handler {
 	work := func(least, most time.Duration, fails func(id string) error) func(context.Context, string, []event) error {
 		return func(ctx context.Context, id string, _ []event) error {
@@ -72,7 +72,7 @@ func (q *queues) handlers(takesTime bool) []skein.Handler {
 		q.orders.Handler(work(5*time.Millisecond, 45*time.Millisecond, orderFails)),
 		q.emails.Handler(work(20*time.Millisecond, 90*time.Millisecond, emailFails)),
 		q.search.Handler(work(2*time.Millisecond, 12*time.Millisecond, never)),
-		q.thumbnails.Handler(work(1400*time.Millisecond, 2200*time.Millisecond, never)), // 100 a minute of the 120 that come
+		q.thumbnails.Handler(work(1400*time.Millisecond, 2200*time.Millisecond, never)), // 100 a minute on three servers; 120 a minute are pushed
 	}
 	if !takesTime {
 		return handlers
@@ -88,7 +88,7 @@ func (q *queues) handlers(takesTime bool) []skein.Handler {
 		q.invoices.Handler(work(50*time.Millisecond, 90*time.Millisecond, never)))
 }
 
-// sleep waits, or returns why it doesn't.
+// sleep waits for d. If ctx ends first, it returns the cause.
 func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -98,7 +98,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// forever waits for something that never answers.
+// forever waits until ctx ends.
 func forever(ctx context.Context) error {
 	<-ctx.Done()
 	return context.Cause(ctx)
@@ -106,7 +106,7 @@ func forever(ctx context.Context) error {
 
 func never(string) error { return nil }
 
-// orderFails lets some orders fail always, and 3 of 100 executions of the others, by chance.
+// orderFails lets one order in 97 fail always, and 3 of 100 executions of the others at random.
 func orderFails(id string) error {
 	if n, err := strconv.Atoi(strings.TrimPrefix(id, "order-")); err == nil && n%97 == 0 {
 		return fmt.Errorf("payment gateway: card of %s declined: do_not_honor", id)

@@ -1,6 +1,7 @@
-// Package shop is a shop for demonstrations: a memory store with a day behind it, three servers
-// and customers, for users who want to see Skein before they have jobs of their own. Its faults
-// are on purpose, one of each kind, and are the same at each start.
+// Package shop is a shop for demonstrations: a memory store with a day of history, three servers
+// and
+// customers. It is for users who want to see Skein before they have jobs of their own. It has one
+// problem of each kind on purpose, the same at each start.
 package shop
 
 import (
@@ -17,10 +18,10 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 )
 
-// Shop is the shop. Make it with Open, and let it live with Run. It is safe for concurrent use.
+// Shop is the shop. Open makes it, and Run runs it. It is safe for concurrent use.
 type Shop struct {
 	store *memory.Store
-	// behind is by how much the store's clock is behind while the past is made.
+	// behind is how far the store's clock is set back while the past is made.
 	behind atomic.Int64
 	log    *slog.Logger
 	queues *queues
@@ -42,10 +43,13 @@ func Open(ctx context.Context, log *slog.Logger) (*Shop, error) {
 	return s, nil
 }
 
-// Store returns where the shop's jobs are, with what can be wrong with a store beside them.
+// Store returns the shop's store. The returned store also shows problems that a memory store can't
+// have; see shown.
 func (s *Shop) Store() skein.Store { return s.view() }
 
-// Run serves and buys until ctx ends, and then waits a second at most for what runs.
+// Run runs the servers and the customers until ctx ends. Then it waits for running jobs, for a
+// second
+// at most.
 func (s *Shop) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, name := range []string{"worker-a", "worker-b", "worker-c"} {
@@ -59,12 +63,13 @@ func (s *Shop) Run(ctx context.Context) error {
 	return nil
 }
 
-// leaseTTL is shorter than the default, so that the overview has each trouble within 5 s. All are
-// in the store when the shop opens, but for the jobs that hold others up: servers announce these
-// after a third of the TTL, which is 2 s, and the dashboard looks at the store every 2 s.
+// leaseTTL is shorter than the default, so that the overview shows each problem within 5 s. All
+// problems are in the store when the shop opens, except the jobs that block others: servers
+// announce
+// these after a third of the TTL, which is 2 s, and the dashboard reads the store every 2 s.
 const leaseTTL = 6 * time.Second
 
-// server returns one of the shop's servers. The last one has not been deployed yet.
+// server returns one of the shop's servers. The last one still has the previous version.
 func (s *Shop) server(name string) *skein.Server {
 	version := "v1.5.0"
 	if name == "worker-c" {

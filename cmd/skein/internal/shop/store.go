@@ -18,20 +18,20 @@ import (
 // take time. The shop's servers and customers work on the memory store itself.
 type shown struct{ ports.ShardStore }
 
-// unreadable is the shard that has unreadable records.
+// unreadable is the shard with unreadable records.
 var unreadable = core.Shard{Queue: "orders", Index: 3}
 
-// perEntry is how long an action takes for each job or dead letter. An action on all dead letters
+// perEntry is the time that an action takes for each job or dead letter. An action on all dead
+// letters
 // of emails then takes some ten seconds, which is long enough to press Stop.
 const perEntry = 15 * time.Millisecond
 
-// running has the shop's servers, and for how long each has run when the shop opens.
+// running has, for each of the shop's servers, how long it has run when the shop opens.
 var running = map[string]time.Duration{"worker-a": 40 * time.Minute, "worker-b": 39 * time.Minute, "worker-c": 3 * time.Hour}
 
 // edits are the dashboard's additions to the memory store.
 type edits struct {
-	// opened is when the shop opened. stuck has the jobs that never end, and when each of them
-	// began.
+	// opened is when the shop opened. stuck has, for each job that never ends, when it began.
 	opened core.Instant
 	stuck  map[string]core.Instant
 	mu     sync.Mutex // guards aside
