@@ -1,6 +1,6 @@
 // Package metrics is the table of Skein's metrics: each metric's name, meaning, unit and labels.
-// It is only data: adapters make metrics from it, docs/reference/metrics.md is written from it, and
-// docs/reference/alerts.yaml and docs/reference/grafana.json may name no others.
+// It is only data. Adapters make metrics from the table, and docs/reference/metrics.md is generated
+// from it. docs/reference/alerts.yaml and docs/reference/grafana.json may name no other metrics.
 package metrics
 
 import "strings"
@@ -10,7 +10,7 @@ type Type string
 
 // Types of metrics.
 const (
-	// Counter only grows, until its source starts anew.
+	// Counter only grows, until its source restarts.
 	Counter Type = "counter"
 	// Gauge goes up and down.
 	Gauge Type = "gauge"
@@ -23,18 +23,18 @@ type Source string
 
 // Sources of metrics.
 const (
-	// Process is what a process does: calls of its Observer.
+	// Process has the events of a process: calls of its Observer.
 	Process Source = "Observer"
-	// Server is what a server has right now: its Node method.
+	// Server has the present state of a server: its Node method.
 	Server Source = "Server.Node"
-	// Store is what the store holds: package inspect.
+	// Store has the content of the store: package inspect.
 	Store Source = "inspect"
 )
 
 // Label is a label of a metric.
 type Label struct {
 	Name string
-	// Values are those that it may have; nil for names that users, stores or builds choose.
+	// Values are the possible values. They are nil for names that users, stores or builds choose.
 	Values []string
 }
 
@@ -48,20 +48,20 @@ type Metric struct {
 	// Unit is what is counted or measured.
 	Unit   string
 	Labels []Label
-	// Sharded metrics can have the label shard too, where a user asks for it.
+	// Sharded is set if the metric also has the label shard where a user requests it.
 	Sharded bool
 	// Buckets are the upper bounds of a histogram.
 	Buckets []float64
 	Help    string
-	// Messaging is its name in OpenTelemetry's conventions for messaging, version [Conventions]. Most
-	// metrics have no such name.
+	// Messaging is the metric's name in OpenTelemetry's conventions for messaging, version
+	// [Conventions]. Most metrics have no such name.
 	Messaging string
 }
 
 // Conventions is the version of OpenTelemetry's semantic conventions that names follow.
 const Conventions = "1.43.0"
 
-// OpenTelemetry returns its name there.
+// OpenTelemetry returns the metric's name in OpenTelemetry.
 func (m Metric) OpenTelemetry() string {
 	if m.Messaging != "" {
 		return m.Messaging
@@ -70,7 +70,7 @@ func (m Metric) OpenTelemetry() string {
 	return strings.ReplaceAll(name, "_", ".")
 }
 
-// UCUM returns its unit as OpenTelemetry writes it.
+// UCUM returns the metric's unit as OpenTelemetry writes it.
 func (m Metric) UCUM() string {
 	switch {
 	case m.Unit == "":
@@ -92,8 +92,8 @@ func (m Metric) LabelNames() []string {
 	return names
 }
 
-// Of returns the metric of a name, and whether there is one.
-func Of(name string) (Metric, bool) {
+// Of returns the metric with a name. ok is false if there is none.
+func Of(name string) (m Metric, ok bool) {
 	for _, m := range All() {
 		if m.Name == name {
 			return m, true
@@ -102,12 +102,12 @@ func Of(name string) (Metric, bool) {
 	return Metric{}, false
 }
 
-// All returns the table: new slices, that callers may change.
+// All returns the table. The slices are new, so callers may change them.
 func All() []Metric {
 	return append(append(ofProcess(), ofServer()...), ofStore()...)
 }
 
-// ShardLabel is the label of sharded metrics, where it is asked for.
+// ShardLabel is the additional label of sharded metrics, where a user requests it.
 const ShardLabel = "shard"
 
 func queue() Label { return Label{Name: "queue"} }

@@ -1,7 +1,8 @@
 package metrics
 
-// waits are bounds for durations from a millisecond to an hour, in seconds. Each bound is a series
-// for each queue: with one more, 20 queues would be more than 2,100 series a process.
+// waits are bounds for durations from a millisecond to an hour, in seconds. Each bound is one
+// more series for each queue: with one more bound, a process with 20 queues would have more than
+// 2,100 series.
 func waits() []float64 {
 	return []float64{0.001, 0.005, 0.025, 0.1, 0.25, 1, 5, 15, 60, 300, 900, 3600}
 }
@@ -9,19 +10,19 @@ func waits() []float64 {
 // calls are bounds for exchanges with a store, in seconds.
 func calls() []float64 { return []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1, 5} }
 
-// sizes are bounds for how many there are of something.
+// sizes are bounds for counts.
 func sizes() []float64 { return []float64{1, 2, 5, 10, 25, 100, 250, 1000} }
 
-// ofProcess are the metrics of an Observer.
+// ofProcess returns the metrics of an Observer.
 func ofProcess() []Metric {
 	return append(ofJobs(), []Metric{
 		{Name: "skein_turn_duration_seconds", Type: Histogram, Source: Process, By: "TurnEnd", Unit: "seconds", Buckets: calls(),
 			Help: "Durations of turns, the exchanges of a shard with the store."},
 		{Name: "skein_turn_jobs", Type: Histogram, Source: Process, By: "TurnEnd", Unit: "jobs",
-			Labels: []Label{one("direction", "claimed", "settled")}, Buckets: sizes(), Help: "Jobs in a turn."},
+			Labels: []Label{one("direction", "claimed", "settled")}, Buckets: sizes(), Help: "Jobs that a turn claimed or settled."},
 		{Name: "skein_turns_total", Type: Counter, Source: Process, By: "TurnEnd", Unit: "turns",
 			Labels: []Label{one("result", "ok", "lost", "stale", "unknown")},
-			Help:   "Turns: ok; lost, together with the lease; stale, which had already been carried out; or unknown, which are sent again."},
+			Help:   "Turns: ok; lost, because the lease was lost; stale, which had already been carried out; or unknown, which are sent again."},
 		{Name: "skein_wakeups_total", Type: Counter, Source: Process, By: "TurnEnd", Unit: "wakeups",
 			Labels: []Label{one("result", "work", "spurious")}, Help: "Wake-ups, by whether the next turn claimed jobs."},
 		{Name: "skein_lease_changes_total", Type: Counter, Source: Process, By: "LeaseChanged", Unit: "leases",
@@ -40,7 +41,7 @@ func ofProcess() []Metric {
 	}...)
 }
 
-// ofJobs are those that each queue has.
+// ofJobs returns the metrics of an Observer that each queue has.
 func ofJobs() []Metric {
 	return []Metric{
 		{Name: "skein_pushes_total", Type: Counter, Source: Process, By: "Pushed", Unit: "pushes",
@@ -48,14 +49,14 @@ func ofJobs() []Metric {
 			Help:   "Pushes: stored; in_tx, in a caller's transaction, which may still roll back; refused; full, refused because the store has no room; or unknown, which may have been stored."},
 		{Name: "skein_pushed_total", Messaging: "messaging.client.sent.messages", Type: Counter, Source: Process, By: "Pushed", Unit: "payloads",
 			Labels: []Label{queue(), one("met", "new", "merged", "duplicate")},
-			Help:   "Pushed payloads: those that made a new job, merged into a queued job, were already in it, or were superseded at once. Pushes in a caller's transaction are not counted."},
+			Help:   "Pushed payloads: new, which made a job; merged, into a queued job; or duplicate, which were already in it or were superseded at once. Pushes in a caller's transaction are not counted."},
 		{Name: "skein_push_duration_seconds", Messaging: "messaging.client.operation.duration", Type: Histogram, Source: Process, By: "Pushed", Unit: "seconds",
 			Labels: []Label{queue()}, Buckets: calls(), Help: "Durations of pushes."},
 		{Name: "skein_jobs_started_total", Type: Counter, Source: Process, By: "BatchStart", Unit: "jobs", Sharded: true,
 			Labels: []Label{queue()}, Help: "Jobs passed to handlers."},
 		{Name: "skein_jobs_total", Type: Counter, Source: Process, By: "JobsEnded", Unit: "jobs", Sharded: true,
 			Labels: []Label{queue(), one("outcome", "done", "failed", "snoozed", "buried", "putback", "cancelled", "lost", "awaiting", "held")},
-			Help:   "Executions of jobs by their outcome, counted once the store has accepted it; or lost, together with their lease."},
+			Help:   "Executions of jobs by outcome, counted once the store has accepted the outcome; or lost, together with their lease."},
 		{Name: "skein_payloads_total", Messaging: "messaging.client.consumed.messages", Type: Counter, Source: Process, By: "BatchStart", Unit: "payloads", Sharded: true,
 			Labels: []Label{queue()}, Help: "Payloads of the jobs passed to handlers."},
 		{Name: "skein_payloads_buried_total", Type: Counter, Source: Process, By: "JobsEnded", Unit: "payloads", Sharded: true,

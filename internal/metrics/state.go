@@ -1,6 +1,6 @@
 package metrics
 
-// ofServer are gauges of the servers of a process.
+// ofServer returns the gauges of the servers of a process.
 func ofServer() []Metric {
 	return []Metric{
 		{Name: "skein_lanes", Type: Gauge, Source: Server, By: "Lanes", Unit: "lanes", Help: "The largest number of batches that the servers of this process run at once."},
@@ -14,36 +14,36 @@ func ofServer() []Metric {
 	}
 }
 
-// ofStore are values of the store, the same whichever process asks.
+// ofStore returns the metrics of the store, which are the same in every process that reads it.
 func ofStore() []Metric {
 	return append(ofQueues(), []Metric{
 		{Name: "skein_nodes", Type: Gauge, Source: Store, By: "Nodes", Unit: "nodes",
 			Labels: []Label{one("state", "alive", "draining")}, Help: "Servers that announce themselves."},
 		{Name: "skein_store_check", Type: Gauge, Source: Store, By: "Checks", Unit: "",
-			Labels: []Label{{Name: "check"}}, Help: "The worst of each check of the store's servers: 0 ok, 1 unknown, 2 warn, 3 fail."},
+			Labels: []Label{{Name: "check"}}, Help: "The worst status of each check of the store's servers: 0 ok, 1 unknown, 2 warn, 3 fail."},
 		{Name: "skein_exporter_up", Type: Gauge, Source: Store, By: "Stats", Unit: "",
 			Help: "1 if the last reading of the store succeeded, 0 if it failed and the values shown are older."},
 		{Name: "skein_exporter_age_seconds", Type: Gauge, Source: Store, By: "Stats", Unit: "seconds",
 			Help: "The age of the values shown; absent before the first successful reading of the store."},
 		{Name: "skein_exporter_look_seconds", Type: Gauge, Source: Store, By: "Stats", Unit: "seconds",
-			Help: "The duration of the last reading of the store. The next reading follows after 99 times this duration, at least 5 s."},
+			Help: "The duration of the last reading of the store. The next reading follows after 99 times this duration, at least 5 s, and after a failed reading at most 1 min."},
 	}...)
 }
 
-// ofQueues are those that each queue of the store has.
+// ofQueues returns the metrics of the store that each queue has.
 func ofQueues() []Metric {
 	return []Metric{
 		{Name: "skein_queue_jobs", Type: Gauge, Source: Store, By: "Stats", Unit: "jobs",
 			Labels: []Label{queue(), one("state", "fresh", "retry", "claimed", "orphaned", "held", "dead", "quarantined")},
 			Help:   "Jobs of a queue. Fresh, retry and orphaned jobs wait for a server. Orphaned jobs are counted as claimed too: their server is gone. Held jobs wait for an operator. Dead counts ids in the morgue."},
 		{Name: "skein_queue_lag_seconds", Type: Gauge, Source: Store, By: "Stats", Unit: "seconds",
-			Labels: []Label{queue()}, Help: "The longest wait of a job for a server, since it was due and pushed, or since its server's lease ended."},
+			Labels: []Label{queue()}, Help: "The longest wait of a job for a server, from when it was due and pushed, or from the end of its server's lease."},
 		{Name: "skein_queue_processed_total", Type: Counter, Source: Store, By: "Stats", Unit: "jobs",
 			Labels: []Label{queue()}, Help: "Jobs done since the queue began, on all servers."},
 		{Name: "skein_queue_failed_total", Type: Counter, Source: Store, By: "Stats", Unit: "jobs",
 			Labels: []Label{queue()}, Help: "Jobs that failed or were buried since the queue began, on all servers."},
 		{Name: "skein_queue_superseded_total", Type: Counter, Source: Store, By: "Stats", Unit: "payloads",
-			Labels: []Label{queue()}, Help: "Payloads that the queue's merge rule has dropped since the queue began, because it keeps only higher ones."},
+			Labels: []Label{queue()}, Help: "Payloads that the queue's merge rule has dropped since the queue began, because the rule keeps only the highest ones."},
 		{Name: "skein_queue_paused", Type: Gauge, Source: Store, By: "Stats", Unit: "",
 			Labels: []Label{queue()}, Help: "1 if an operator has paused the queue."},
 		{Name: "skein_queue_shards", Type: Gauge, Source: Store, By: "Stats", Unit: "shards",

@@ -7,14 +7,15 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Nodes has the values of the metrics of a process's servers, added up. The zero value has no
+// Nodes has the metrics of the servers of a process. Their values are added up. The zero value has
+// no
 // servers. It is safe for concurrent use.
 type Nodes struct {
 	mu  sync.Mutex
 	all []func() ports.Node
 }
 
-// Watch adds a server, by its method Node.
+// Watch adds a server. node is its method Node.
 func (n *Nodes) Watch(node func() ports.Node) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -22,8 +23,8 @@ func (n *Nodes) Watch(node func() ports.Node) {
 }
 
 // Each calls put for each value, with the name of a metric of the table and the values of its
-// labels. Named queues have a value even if no server has them. Without servers there are no
-// values.
+// labels. The given queues have values even if no server has them. Without servers put is
+// not called.
 func (n *Nodes) Each(queues []string, put func(name string, v float64, labels ...string)) {
 	n.mu.Lock()
 	all := slices.Clone(n.all)

@@ -21,7 +21,7 @@ type Counter interface{ Add(n int) }
 type Measure interface{ Observe(float64) }
 
 // Series makes the series of a metric of the table with these values of its labels, in their
-// order. The shard comes last, if the series are by shard and the metric can be.
+// order. If the series are by shard and the metric is Sharded, the shard is the last value.
 type Series interface {
 	Counter(name string, labels ...string) Counter
 	Measure(name string, labels ...string) Measure
@@ -38,8 +38,9 @@ type Observer struct {
 
 var _ ports.Observer = (*Observer)(nil)
 
-// New returns an Observer that counts in these series: by shard, if perShard is set and the table
-// allows it. The series of the named queues exist from the start.
+// New returns an Observer that counts in these series. With perShard, sharded metrics are counted
+// by
+// shard. The series of the given queues exist from the start.
 func New(series Series, perShard bool, queues ...string) *Observer {
 	o := &Observer{maker: maker{series, perShard}}
 	o.turns = newTurnSeries(o.maker)
@@ -50,7 +51,8 @@ func New(series Series, perShard bool, queues ...string) *Observer {
 	return o
 }
 
-// Queues returns the names of the queues that were seen, without [InvalidQueue].
+// Queues returns the names of the queues that had events or were given to New, without
+// [InvalidQueue].
 func (o *Observer) Queues() []string {
 	var names []string
 	for name := range *o.queues.Load() {
@@ -61,7 +63,7 @@ func (o *Observer) Queues() []string {
 	return names
 }
 
-// turnSeries are the series that no queue has.
+// turnSeries are the series that have no label queue.
 type turnSeries struct {
 	duration, claimed, settled      Measure
 	results, wakeups, leases, nodes map[string]Counter
@@ -83,8 +85,8 @@ func newTurnSeries(v maker) turnSeries {
 	}
 }
 
-// add counts in a series, and leaves out values that the table does not have, such as an outcome
-// of a newer version.
+// add counts in the series of a value. It ignores values that the table does not have, such as an
+// outcome of a newer version.
 func add(series map[string]Counter, value string, n int) {
 	if c := series[value]; c != nil && n > 0 {
 		c.Add(n)
@@ -104,7 +106,7 @@ func (o *Observer) Pushed(_ context.Context, e ports.PushEvent) {
 func pushResult(e *ports.PushEvent) string {
 	switch {
 	case e.Err == nil && e.Entries > 0 && e.New+e.Merged+e.Duplicate+e.Superseded == 0:
-		return "in_tx" // elsewhere each entry is known to have met something
+		return "in_tx" // other pushes report for each entry what it met
 	case e.Err == nil:
 		return "stored"
 	}
@@ -117,7 +119,7 @@ func pushResult(e *ports.PushEvent) string {
 	return "unknown"
 }
 
-// BatchStart implements [ports.Observer]. The context is the handler's as it is.
+// BatchStart implements [ports.Observer]. It returns ctx unchanged.
 func (o *Observer) BatchStart(ctx context.Context, e ports.BatchEvent) context.Context {
 	jobs := o.jobsOf(e.Shard)
 	payloads := 0

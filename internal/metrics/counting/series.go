@@ -9,18 +9,19 @@ import (
 	"github.com/skeinq/skein/internal/metrics"
 )
 
-// InvalidQueue stands for names that no queue can have, such as a push may be given. Such pushes
-// are refused, and their names make no series.
+// InvalidQueue stands for all invalid names of queues. A push with such a name is refused, and its
+// name gets no series of its own.
 const InvalidQueue = "(invalid)"
 
-// maker makes series.
+// maker makes the series of metrics.
 type maker struct {
 	Series
 	perShard bool
 }
 
-// counted returns a series for each value of a metric's last label of its own, with the labels
-// before and behind it.
+// counted returns a series for each value of one label of a metric. before and behind are the
+// values of
+// the labels before and behind that label.
 func (v maker) counted(name string, before, behind []string) map[string]Counter {
 	row, _ := metrics.Of(name)
 	series := make(map[string]Counter)
@@ -38,11 +39,13 @@ type queueSeries struct {
 	jobs         *jobSeries
 	maker        maker
 	name         string
-	// shards has a *jobSeries by index, with PerShard.
+	// shards has a *jobSeries by index, if series are by shard.
 	shards sync.Map
 }
 
-// jobSeries are those of a queue, or with PerShard of a shard, that its jobs count in.
+// jobSeries are the series in which the jobs of a queue count or, if series are by shard, the jobs
+// of a
+// shard.
 type jobSeries struct {
 	started, payloads, buried, recovered Counter
 	outcomes, overruns                   map[string]Counter
@@ -74,7 +77,7 @@ func newJobSeries(v maker, queue string, shard []string) *jobSeries {
 	}
 }
 
-// ofShard returns the series that the jobs of a shard count in.
+// ofShard returns the series in which the jobs of a shard count.
 func (q *queueSeries) ofShard(index int) *jobSeries {
 	if q.jobs != nil {
 		return q.jobs

@@ -2,10 +2,10 @@ package counting
 
 import "sync/atomic"
 
-// Sum is a [Counter] that its exporter reads, so that counting costs one addition. It begins at 0.
+// Sum is a [Counter] that an exporter reads. Counting costs one atomic addition. It begins at 0.
 type Sum struct {
 	n atomic.Int64
-	// Padding, so that it does not slow down its neighbours in memory.
+	// Padding, so that two sums do not share a cache line.
 	_ [56]byte
 }
 

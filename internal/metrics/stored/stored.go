@@ -1,4 +1,4 @@
-// Package stored looks at what a store holds, for the metrics of the table that come from it.
+// Package stored reads a store, for the metrics of the table whose source is the store.
 package stored
 
 import (
@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// restFactor is how many times as long as a look took the store is left alone: it spends a
-	// hundredth of its time on looks.
+	// restFactor is the length of the rest after a look, as a multiple of the look's duration. So the
+	// store spends at most a hundredth of its time on looks.
 	restFactor = 99
 	minRest    = 5 * time.Second
 	// maxFailedRest bounds the rest after a look that failed, which may have cost the store nothing.
@@ -22,15 +22,16 @@ const (
 	defaultTimeout = 5 * time.Second
 )
 
-// Store has the values of a store's metrics. It reads the store unless it has done so a short
-// while ago: after a read it leaves the store alone for 99 times as long as that took, and for at
-// least 5 s. Meanwhile, and when a read fails, values are those of the last one that succeeded.
-// Make it with [New]. It is safe for concurrent use.
+// Store has the values of a store's metrics. It reads the store, unless the last read was a short
+// while ago: after a read it leaves the store alone for 99 times as long as the read took, at least
+// 5 s, and after a failed read at most 1 minute. Meanwhile, and if a read fails, the values are
+// those
+// of the last successful read. Make it with [New]. It is safe for concurrent use.
 type Store struct {
 	inspector *inspect.Inspector
 	timeout   time.Duration
 
-	// looking is held by the caller that looks at the store; mu guards the rest.
+	// looking is held by the caller that reads the store. mu guards the fields below it.
 	looking sync.Mutex
 	mu      sync.Mutex
 	last    *view
@@ -47,8 +48,8 @@ type view struct {
 	checks []inspect.Check
 }
 
-// New returns a Store that has not read the store yet. timeout bounds a read; 0 is 5 s. Its error
-// wraps core.ErrInvalidOptions: no inspector, or a timeout below 0.
+// New returns a Store that has not read the store yet. timeout limits a read; 0 means 5 s. New
+// returns core.ErrInvalidOptions without an inspector, or for a timeout below 0.
 func New(inspector *inspect.Inspector, timeout time.Duration) (*Store, error) {
 	switch {
 	case inspector == nil:
@@ -61,8 +62,8 @@ func New(inspector *inspect.Inspector, timeout time.Duration) (*Store, error) {
 	return &Store{inspector: inspector, timeout: timeout}, nil
 }
 
-// Each calls put for each value, after a read of the store if one is due, with the name of a
-// metric of the table and the values of its labels, in their order.
+// Each reads the store if a read is due, and calls put for each value, with the name of a metric of
+// the table and the values of its labels, in their order.
 func (s *Store) Each(put func(name string, v float64, labels ...string)) {
 	s.refresh()
 	s.mu.Lock()
@@ -80,8 +81,9 @@ func (s *Store) Each(put func(name string, v float64, labels ...string)) {
 	all.checks(last.checks)
 }
 
-// refresh looks at the store if it may be looked at. A caller that comes while another looks gets
-// the previous result, or waits if there is none.
+// refresh reads the store if a read is due. If another caller is reading it, refresh returns at
+// once,
+// or waits for that read if there is no previous result.
 func (s *Store) refresh() {
 	if !s.due() {
 		return
@@ -126,8 +128,9 @@ func (s *Store) known() bool {
 	return s.last != nil
 }
 
-// look asks the store. If a part of it can't be reached, its shards are left out. If checks can't
-// be made, the result has a single unknown check.
+// look reads the store. It leaves out the shards of a part that can't be reached. If the checks
+// can't
+// be made, the result has one check, answers, with the status unknown.
 func (s *Store) look(ctx context.Context) (*view, error) {
 	stats, err := s.inspector.Stats(ctx)
 	var partial *inspect.PartialError

@@ -7,7 +7,7 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// sink takes the values of metrics of the table, with their labels' values in order.
+// sink receives the values of metrics of the table, with the values of their labels in order.
 type sink func(name string, v float64, labels ...string)
 
 func (put sink) bool(name string, v bool, labels ...string) {
