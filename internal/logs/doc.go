@@ -1,4 +1,5 @@
-// Package logs keeps a log short and harmless: [Sums] and [Rate] choose which of many events to
-// write, and [New] makes a logger whose handler can't end the work by a panic. Time is an argument
-// everywhere; the package starts no goroutine.
+// Package logs keeps a log short and harmless. [Sums], [Rate] and [Once] choose which of many
+// events
+// to write. [New] makes a logger whose handler can't stop its callers by a panic. Time is always an
+// argument, and the package starts no goroutine.
 package logs

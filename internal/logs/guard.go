@@ -10,8 +10,8 @@ import (
 )
 
 // New returns the logger of a part of the library: each record has lib=skein, and a panic of the
-// handler loses its record and nothing else. nil is [slog.Default]. A handler that blocks blocks
-// the caller.
+// handler loses the record and nothing else. A nil logger means [slog.Default]. If the handler
+// blocks, the caller blocks too.
 func New(logger *slog.Logger) *slog.Logger {
 	if logger == nil {
 		logger = slog.Default()
@@ -29,7 +29,9 @@ type guard struct {
 	said *said
 }
 
-// said reports once that the handler panics. Standard error is the only place for it.
+// said reports once that the handler has panicked. It writes to standard error, because the log
+// does
+// not work.
 type said struct {
 	once sync.Once
 	to   io.Writer
@@ -38,7 +40,7 @@ type said struct {
 func (s *said) recover() {
 	if v := recover(); v != nil {
 		s.once.Do(func() {
-			_, _ = fmt.Fprintf(s.to, "skein: the log's handler panicked, and its record is lost; further panics are not reported: %v\n", v)
+			_, _ = fmt.Fprintf(s.to, "skein: the slog.Handler of the log panicked, and a record is lost; repair the handler; further panics are not reported: %v\n", v)
 		})
 	}
 }

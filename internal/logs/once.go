@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Once lets one event of a key pass in a window, and events of a bounded number of keys. It is
-// safe for concurrent use.
+// Once lets one event of each key pass in a window of time. It remembers a bounded number of keys.
+// While it remembers that number, no event of another key passes. It is safe for concurrent use.
 type Once struct {
 	window time.Duration
 	most   int
@@ -15,7 +15,7 @@ type Once struct {
 	keys map[string]time.Time
 }
 
-// NewOnce returns a Once of a window; most is the largest number of keys.
+// NewOnce returns a Once with the given window; most is the largest number of keys.
 func NewOnce(window time.Duration, most int) *Once {
 	return &Once{window: window, most: most, keys: make(map[string]time.Time)}
 }

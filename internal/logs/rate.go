@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Rate lets a bounded number of events of a key pass in a window, and counts the others. The
-// caller has to bound the number of keys. It is safe for concurrent use.
+// Rate lets a bounded number of events of each key pass in a window of time, and counts the others.
+// The caller has to bound the number of keys. It is safe for concurrent use.
 type Rate struct {
 	window time.Duration
 	most   int
@@ -20,18 +20,18 @@ type rate struct {
 	passed, held int
 }
 
-// Held is how many events of a key were held back.
+// Held is the number of events of a key that did not pass.
 type Held struct {
 	Key   string
 	Count int
 }
 
-// NewRate returns a rate of most events of a key in a window.
+// NewRate returns a Rate that lets at most the number most of events of a key pass in a window.
 func NewRate(window time.Duration, most int) *Rate {
 	return &Rate{window: window, most: most, keys: make(map[string]*rate)}
 }
 
-// Pass reports whether to write an event of a key now; else it is counted.
+// Pass reports whether to write an event of a key now. If not, the event is counted.
 func (r *Rate) Pass(now time.Time, key string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,12 +51,12 @@ func (r *Rate) Pass(now time.Time, key string) bool {
 	return true
 }
 
-// Due returns how many events were held back of each key whose window is over, and forgets them.
+// Due returns the counts of the keys whose window is over, and forgets these keys.
 func (r *Rate) Due(now time.Time) []Held {
 	return r.take(func(one *rate) bool { return now.Sub(one.since) >= r.window })
 }
 
-// Rest returns how many events were held back of each key, and forgets them.
+// Rest returns the counts of all keys, and forgets all keys.
 func (r *Rate) Rest() []Held { return r.take(func(*rate) bool { return true }) }
 
 func (r *Rate) take(over func(*rate) bool) (list []Held) {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Sums chooses which of many like events to write: the first of each key at once, and after that,
-// once a window, their number and the last of them. A key whose window passes without an event
-// begins anew. It keeps a bounded number of keys of each space; events beyond them are summed up
-// under the key "". It is safe for concurrent use.
+// Sums chooses which of many similar events to write. The first event of a key is written at once.
+// After that, once in each window of time, the number of events since then and the last one are
+// written. A key whose window passes without an event is forgotten. Sums keeps a bounded number of
+// keys of each space. Events of further keys count for the key "". It is safe for concurrent use.
 type Sums[E any] struct {
 	window time.Duration
 	most   int
@@ -26,20 +26,22 @@ type sum[E any] struct {
 	last  E
 }
 
-// Sum is what came of a key and was not written yet.
+// Sum is the number of events of a key that were not written yet, and the last of them.
 type Sum[E any] struct {
 	Space, Key string
 	Count      int
 	Last       E
 }
 
-// NewSums returns sums of a window. most bounds the keys of a space beside "". The caller has to
-// bound the number of spaces.
+// NewSums returns a Sums with the given window. most is the largest number of keys of a space, not
+// counting "". The caller has to bound the number of spaces.
 func NewSums[E any](window time.Duration, most int) *Sums[E] {
 	return &Sums[E]{window: window, most: most, sums: make(map[sumKey]*sum[E]), keys: make(map[string]int)}
 }
 
-// Add takes an event. It returns the key that it counts for, and whether to write it now.
+// Add counts an event. It returns the key for which the event counts, and reports whether to write
+// the
+// event now.
 func (s *Sums[E]) Add(now time.Time, space, key string, event E) (as string, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,13 +62,14 @@ func (s *Sums[E]) Add(now time.Time, space, key string, event E) (as string, fir
 	return key, true
 }
 
-// Due returns what to write now: the keys with events whose window is over. It forgets keys
-// without events.
+// Due returns what to write now: the sums of the keys whose window is over. It forgets those of
+// them
+// that had no event.
 func (s *Sums[E]) Due(now time.Time) []Sum[E] {
 	return s.take(func(one *sum[E]) bool { return now.Sub(one.since) >= s.window }, now)
 }
 
-// Rest returns all that was not written, and forgets everything.
+// Rest returns the sums of all keys with events that were not written, and forgets all keys.
 func (s *Sums[E]) Rest() []Sum[E] {
 	list := s.take(func(*sum[E]) bool { return true }, time.Time{})
 	s.mu.Lock()

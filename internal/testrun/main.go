@@ -4,11 +4,13 @@
 //
 //	testrun [-repeat DIR,DIR] 'DIR ARGUMENT...' ...
 //
-// Each argument is a module's directory and the arguments of its go test, separated by spaces. All
-// of them run, also after a failure. The last lines of a failed run name each failed test, with
+// Each argument is the directory of a module and the arguments of its go test, separated by spaces.
+// All modules run, also after a failure. The last lines of a failed run name each failed test, with
 // its last messages and a command that runs it alone.
 //
-// A failed test of a module that -repeat lists runs once more, alone, unless more than ten failed.
+// A failed test of a module that -repeat lists runs once more, alone, unless more than ten tests of
+// the
+// module failed.
 // If it passes, testrun prints FLAKY with its name and the output of both runs, and doesn't count
 // it as failed.
 package main

@@ -13,18 +13,18 @@ import (
 type event struct {
 	Action      string
 	Package     string
-	ImportPath  string // Of the package that was built, for build-output.
+	ImportPath  string // The package that was built, for the action build-output.
 	Test        string
 	Output      string
 	FailedBuild string
 }
 
-// failure is a failed test, or a package that failed as a whole: test is "" then.
+// failure is a failed test, or a package that failed as a whole. Then test is "".
 type failure struct {
 	stage  stage
 	pkg    string
 	test   string
-	output []string // Lines, with their ends.
+	output []string // Lines, with their line ends.
 }
 
 // report reads the events of a stage, prints them, and collects failures.
@@ -55,8 +55,9 @@ func (r *report) read(events io.Reader) error {
 	}
 }
 
-// line takes one line. A line that is not an event is printed: it comes from the go command
-// itself.
+// line handles one line. It prints a line that is not an event, because such a line comes from the
+// go
+// command itself.
 func (r *report) line(line string) {
 	var e event
 	if json.Unmarshal([]byte(line), &e) != nil || e.Action == "" {
@@ -77,8 +78,9 @@ func (r *report) line(line string) {
 	}
 }
 
-// output keeps a test's output until the test has ended, and prints the line with which a package
-// passes.
+// output keeps a test's output until the test has ended. It prints the line that reports that a
+// package
+// passed.
 func (r *report) output(e event, k string) {
 	switch {
 	case e.Test == "" && strings.HasPrefix(e.Output, "ok  "):
@@ -89,15 +91,16 @@ func (r *report) output(e event, k string) {
 	}
 }
 
-// framing reports whether a line only names the test that the lines around it belong to.
+// framing reports whether a line only names the test to which the next lines belong.
 func framing(line string) bool {
 	return slices.ContainsFunc([]string{"=== RUN ", "=== PAUSE ", "=== CONT ", "=== NAME "}, func(prefix string) bool {
 		return strings.HasPrefix(line, prefix)
 	})
 }
 
-// failed notes a failed test. A test that failed because of a subtest is not noted beside it,
-// nor is a package beside its tests.
+// failed notes a failed test. It does not note a test that failed because of a subtest, nor a
+// package
+// that failed because of a test.
 func (r *report) failed(e event, k string) {
 	below := e.Test + "/"
 	if e.Test == "" {
@@ -118,14 +121,15 @@ func (r *report) failed(e event, k string) {
 	r.fail(f)
 }
 
-// unfinished returns the last lines of each test of a package that has begun and not ended: the
-// package ended in the middle of it.
+// unfinished returns the first lines of each test of a package that has begun and not ended,
+// because
+// the package ended during the test.
 func (r *report) unfinished(pkg string) []string {
 	const most = 50 // Lines of each test: a panic's stack has the cause at its beginning.
 	var all []string
 	for k, lines := range r.outputs {
 		if strings.HasPrefix(k, key(pkg, "Test")) {
-			all = append(all, fmt.Sprintf("in the middle of %s:\n", k))
+			all = append(all, fmt.Sprintf("the package ended during %s:\n", k))
 			all = append(all, lines[:min(most, len(lines))]...)
 		}
 	}
@@ -137,7 +141,9 @@ func (r *report) fail(f failure) {
 	fmt.Fprintf(r.w, "FAIL %s %s\n%s", f.pkg, f.test, strings.Join(f.output, ""))
 }
 
-// summary names the failures in the last lines of a run: few enough for one screen.
+// summary returns the last lines of a failed run, which name the failures. It keeps them short
+// enough
+// for one screen if it can.
 func summary(failures []failure) string {
 	const screen = 30
 	var b strings.Builder

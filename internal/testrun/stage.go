@@ -24,7 +24,7 @@ func parseStage(words string) stage {
 func (s stage) String() string { return "go -C " + s.dir + " test " + strings.Join(s.args, " ") }
 
 // alone returns the stage that runs one test of one package, or a whole package if test is "". It
-// keeps the flags and drops those that chose other packages and tests.
+// keeps the flags, except those that select packages and tests.
 func (s stage) alone(pkg, test string) stage {
 	var args []string
 	for i := 0; i < len(s.args); i++ {
@@ -45,7 +45,7 @@ func (s stage) alone(pkg, test string) stage {
 	return stage{s.dir, append(args, pkg)}
 }
 
-// pattern matches the one test of this name, such as TestA/b.
+// pattern returns a pattern that matches only the test with this name, such as TestA/b.
 func pattern(test string) string {
 	parts := strings.Split(test, "/")
 	for i, part := range parts {
@@ -54,7 +54,9 @@ func pattern(test string) string {
 	return strings.Join(parts, "/")
 }
 
-// quote is regexp.QuoteMeta for a pattern that a shell may read within single quotes.
+// quote is regexp.QuoteMeta for a pattern that stands within single quotes in a shell: it replaces
+// a
+// single quote by a dot.
 func quote(name string) string {
 	var b strings.Builder
 	for _, r := range name {
@@ -71,7 +73,7 @@ func quote(name string) string {
 	return b.String()
 }
 
-// shell returns the command as a person types it.
+// shell returns the command as a person types it in a shell.
 func (s stage) shell() string {
 	words := []string{"go", "-C", s.dir, "test"}
 	for _, arg := range s.args {
@@ -104,16 +106,17 @@ func (s stage) run(w io.Writer) []failure {
 	return r.failures
 }
 
-// mostRepeats is how many failed tests run once more: where more fail, it is not by chance.
+// mostRepeats is the largest number of failed tests that run once more. If more tests fail, the
+// failures are not by chance.
 const mostRepeats = 10
 
-// repeatAll runs each failed test once more, alone, and returns the failures that are left.
+// repeatAll runs each failed test once more, alone, and returns those that failed again.
 func repeatAll(w io.Writer, s stage, failures []failure) []failure {
 	if len(failures) > mostRepeats {
 		return failures
 	}
 	return slices.DeleteFunc(failures, func(f failure) bool {
-		if f.test == "" { // The package was not built, or ended in the middle.
+		if f.test == "" { // The package was not built, or ended during a test.
 			return false
 		}
 		var again strings.Builder
