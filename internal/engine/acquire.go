@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -42,9 +43,14 @@ func (s *shard) acquire() bool {
 	refused := backoff{wait: s.node.cfg.PollInterval, longest: maxRefusedPolls * s.node.cfg.PollInterval}
 	woken := backoff{wait: firstHandOverPause, longest: lastHandOverPause}
 	s.attempt++
+	usual := s.node.cfg.LeaseTTL / 3
+	within := usual
 	for !s.leavingNow() {
 		sent := time.Now()
-		reply, err := s.tryAcquire()
+		reply, err := s.tryAcquire(within)
+		if within = usual; err != nil && time.Since(sent) >= usual {
+			within = s.node.longAcquire()
+		}
 		wait := retry.next()
 		switch held := (*ports.HeldError)(nil); {
 		case err == nil:
@@ -65,10 +71,16 @@ func (s *shard) acquire() bool {
 	return false
 }
 
+// longAcquire is how long an acquire may take after one of a third of the TTL was called off. The
+// first acquire of a connection may be slow, and a connection whose call was called off is closed,
+// so with the same time the next one would fail too. It is not longer, since little is left of a
+// lease that is two thirds of its TTL old.
+func (n *node) longAcquire() time.Duration { return n.cfg.LeaseTTL * 2 / 3 }
+
 // tryAcquire makes one call, with this shard's attempt number.
-func (s *shard) tryAcquire() (ports.AcquireReply, error) {
+func (s *shard) tryAcquire(within time.Duration) (ports.AcquireReply, error) {
 	cfg := &s.node.cfg
-	ctx, cancel := s.node.callContext()
+	ctx, cancel := context.WithTimeout(s.node.storeCtx, within)
 	defer cancel()
 	return s.node.store.Acquire(ctx, ports.AcquireRequest{
 		Shard:      s.id,
@@ -110,6 +122,7 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 		s.node.jobLog.recovers(&s.shardInfo, from, r.Claims)
 	}
 	s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseAcquired, Token: r.Token, Orphans: len(r.Claims)})
+	s.checkLease(time.Now()) // after a slow call a renewal is due at once
 }
 
 // heldElsewhere notes that another owner holds the shard, and that the store answers.

@@ -3,9 +3,9 @@ package engine_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
+	"time"
 )
 
 // connections are a pool of connections. Some of them may hang. As in pgxpool, a call gets the one
@@ -13,13 +13,18 @@ import (
 // opened when there is no idle one.
 type connections struct {
 	free chan struct{}
+	// firstAcquire is how long the first Acquire of a connection takes: the store has to plan it.
+	firstAcquire time.Duration
+
 	mu   sync.Mutex
-	idle []bool // whether it hangs
-	hung int    // how many calls met one that hangs
+	idle []connection
+	hung int // how many calls met one that hangs
 }
 
+type connection struct{ hangs, acquired bool }
+
 func newConnections(n int) *connections {
-	c := &connections{free: make(chan struct{}, n), idle: make([]bool, n)}
+	c := &connections{free: make(chan struct{}, n), idle: make([]connection, n)}
 	for range n {
 		c.close()
 	}
@@ -31,36 +36,54 @@ func (c *connections) hang(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range c.idle {
-		c.idle[i] = i >= len(c.idle)-n
+		c.idle[i].hangs = i >= len(c.idle)-n
 	}
 }
 
-func (c *connections) take(ctx context.Context) (hung bool, err error) {
+// call takes one call to a connection, and performs it.
+func (c *connections) call(ctx context.Context, method string, perform func() error) error {
 	select {
 	case <-c.free:
 	case <-ctx.Done():
-		return false, fmt.Errorf("pool: %w", ctx.Err())
+		return fmt.Errorf("pool: %w", ctx.Err())
 	}
+	used := c.take()
+	var wait <-chan time.Time // for ever
+	if !used.hangs {
+		wait = time.After(0)
+		if method == "Acquire" && !used.acquired {
+			wait, used.acquired = time.After(c.firstAcquire), true
+		}
+	}
+	select {
+	case <-wait:
+	case <-ctx.Done():
+		c.close()
+		return fmt.Errorf("link: %w", ctx.Err())
+	}
+	defer c.give(used)
+	return perform()
+}
+
+func (c *connections) take() (last connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	last := len(c.idle) - 1
-	if last < 0 {
-		return false, nil
+	if n := len(c.idle) - 1; n >= 0 {
+		last = c.idle[n]
+		c.idle = c.idle[:n]
 	}
-	hung = c.idle[last]
-	c.idle = slices.Delete(c.idle, last, last+1)
-	if hung {
+	if last.hangs {
 		c.hung++
 	}
-	return hung, nil
+	return last
 }
 
 // close notes that a connection is closed, and give that it works and is idle.
 func (c *connections) close() { c.free <- struct{}{} }
 
-func (c *connections) give() {
+func (c *connections) give(used connection) {
 	c.mu.Lock()
-	c.idle = append(c.idle, false)
+	c.idle = append(c.idle, used)
 	c.mu.Unlock()
 	c.close()
 }
@@ -85,6 +108,29 @@ func TestAHungHalfOfTheConnectionsCostsNoLease(t *testing.T) {
 				}
 				if got := n.link.count("Acquire"); got != c.shards {
 					w.Errorf("%d calls of Acquire for %d shards, want one each; the log:\n%v", got, c.shards, n.log)
+				}
+			})
+		})
+	}
+}
+
+// The first acquire of each connection takes longer than calls usually may, and a connection whose
+// call was given up is closed. So a repeat finds the store as slow as before, and needs more time.
+func TestAnAcquireThatIsSlowOnANewConnectionSucceeds(t *testing.T) {
+	for _, took := range []time.Duration{ttl/3 + time.Second, ttl / 2, 2*ttl/3 - time.Millisecond} {
+		t.Run(took.String(), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.declare(1)
+				a := w.audit()
+				pool := newConnections(4)
+				pool.firstAcquire = took
+				n := w.start(a.watch(succeed), func(s *setup) { s.link.connections = pool })
+				w.sleep(5 * ttl)
+				w.push("job", "x")
+				w.sleep(5 * ttl)
+				a.wantRuns("job", 1)
+				if got := n.link.count("Acquire"); got != 2 {
+					w.Errorf("%d calls of Acquire, want one that is called off and one with more time; the log:\n%v", got, n.log)
 				}
 			})
 		})

@@ -164,18 +164,15 @@ func (l *link) call(ctx context.Context, method string, perform func(ctx context
 		<-ctx.Done()
 		return fmt.Errorf("link: %w", ctx.Err())
 	}
-	if c := l.connections; c != nil {
-		hung, err := c.take(ctx)
-		if err != nil {
-			return err
-		}
-		if hung {
-			<-ctx.Done()
-			c.close()
-			return fmt.Errorf("link: %w", ctx.Err())
-		}
-		defer c.give()
+	exchange := func() error { return l.exchange(ctx, method, lost, perform) }
+	if l.connections != nil {
+		return l.connections.call(ctx, method, exchange)
 	}
+	return exchange()
+}
+
+// exchange takes a request over, has the store perform it, and takes the reply back.
+func (l *link) exchange(ctx context.Context, method string, lost bool, perform func(ctx context.Context, s ports.ShardStore) error) error {
 	if err := l.cross(ctx); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -112,7 +113,7 @@ func (k *orphanKeeper) queue(name string) error {
 // shard takes a shard's lease for as long as it takes to settle the orphans, and returns how many
 // were settled. A shard that another owner has taken meanwhile is left to that owner.
 func (k *orphanKeeper) shard(q ports.Queue, id core.Shard) (jobs int, err error) {
-	ctx, cancel := k.node.callContext()
+	ctx, cancel := context.WithTimeout(k.node.storeCtx, k.node.longAcquire())
 	defer cancel()
 	k.attempt++
 	reply, err := k.node.store.Acquire(ctx, ports.AcquireRequest{

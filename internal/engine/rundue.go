@@ -54,7 +54,7 @@ func (e *Engine) rounds(ctx context.Context) (jobs int, err error) {
 	for _, s := range e.shards() {
 		s.attempt++
 		sent := time.Now()
-		reply, err := s.tryAcquire()
+		reply, err := s.tryAcquire(e.longAcquire())
 		if err != nil {
 			return 0, fmt.Errorf("acquire shard %v: %w", s.id, err)
 		}
