@@ -18,6 +18,8 @@ func brokenHolds() []brokenStore {
 		{"buries whole jobs for their first payloads", "hold/burying the first payload continues with the others", wrapped(takesWhole)},
 		{"deletes whole jobs for their first payloads", "hold/deleting the first payload continues with the others", wrapped(takesWhole)},
 		{"takes any first payload", "hold/a step skips jobs whose first payload is another one", wrapped(takesAnyFirst)},
+		{"takes jobs that are not held", "hold/a step can be limited to held jobs", wrapped(takesOthers)},
+		{"takes all failed jobs as held", "hold/a step can be limited to held jobs", wrapped(takesFailed)},
 		{"makes fresh jobs due without their first payload", "hold/a step over first payloads keeps the time of a fresh job", wrapped(expeditesRests)},
 		{"expedites first payloads", "hold/refuses an invalid step over first payloads", wrapped(expeditesFirst)},
 	}
@@ -36,6 +38,12 @@ func expedite(ctx context.Context, s full, queue string, ids ...string) error {
 	}
 	return nil
 }
+
+// takesOthers ignores Held, and takesFailed takes it for Failed.
+var (
+	takesOthers = changesSteps(func(s *ports.JobStep) { s.Held = false })
+	takesFailed = changesSteps(func(s *ports.JobStep) { s.Failed, s.Held = s.Failed || s.Held, false })
+)
 
 func wakesHeldAtPush(s full) full {
 	return replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {

@@ -26,6 +26,7 @@ func holdCases() []namedCase {
 		{"burying the first payload continues with the others", ruleTakeFirst, holdBuryFirst},
 		{"deleting the first payload continues with the others", ruleTakeFirst, holdDeleteFirst},
 		{"a step skips jobs whose first payload is another one", ruleTakeFirst, firstOther},
+		{"a step can be limited to held jobs", "JobStep: Held limits the step to held jobs", holdSteps},
 		{"a step over first payloads keeps the time of a fresh job", ruleTakeFirst, firstFresh},
 		{"a step over first payloads makes a job in backoff due", ruleTakeFirst, firstBackoff},
 		{"a step over first payloads removes a job with no other one", ruleTakeFirst, firstLast},
@@ -158,6 +159,43 @@ func holdExpedite(e *env) {
 	claims := h.claim(5)
 	e.same("how many are claimed", len(claims), 3)
 	e.countsMatch(orders, e.counts().Processed, e.counts().Failed)
+}
+
+// holdSteps has steps on a held job and on jobs that have one of its properties.
+func holdSteps(e *env) {
+	steps := e.jobSteps()
+	for name, do := range e.firstSteps() {
+		steps[name+" of first payloads"] = do
+	}
+	steps["Delete of payloads"] = e.store.Delete
+	ids := []string{"backoff", "failed", "held", "never", "none"}
+	for name, do := range steps {
+		e.hold("held", pay("p", 1), pay("q", 2))
+		e.place("backoff", core.State{PerformAt: e.now().Add(time.Hour), RetryCount: 3, Error: "boom"}, pay("p", 1), pay("q", 2))
+		failAll(e, "failed")
+		e.push(entryAt("never", "p", 1, core.MaxInstant))
+		var others []core.Job
+		for _, id := range []string{"backoff", "failed", "never"} {
+			others = append(others, e.queued(id))
+		}
+		step := ports.JobStep{Shard: e.shard, IDs: ids, Held: true}
+		for range ids {
+			switch name {
+			case "Delete of payloads":
+				step.Payloads = append(step.Payloads, []core.Payload{pay("p", 1)})
+			case "Bury of first payloads", "Delete of first payloads":
+				step.First = append(step.First, []byte("p"))
+			}
+		}
+		reply, err := do(e.ctx, step)
+		e.must(err, name)
+		e.reported("the reply of "+name, reply, ports.StepReply{Handled: 1, Reached: 5, Now: e.now()})
+		for _, want := range others {
+			e.same("a job that is not held, after "+name, e.queued(want.ID), want)
+		}
+		e.same("how many are held after "+name, e.counts().Held, int64(0))
+		e.byIDs(e.store.Delete, ids...)
+	}
 }
 
 func holdAgain(e *env) {

@@ -144,3 +144,30 @@ func TestHeldJobsAreNotTheOldest(t *testing.T) {
 		t.Errorf("counts %+v; want 2 held and no Oldest", c)
 	}
 }
+
+// A job that was chosen, was released by somebody else and failed anew while match looked at the
+// next, waits for its retry.
+func TestWhatIsReleasedMeanwhileKeepsItsBackoff(t *testing.T) {
+	s := newFixture(t)
+	ids := append(sameShard("x", 1), "x")
+	s.held(ids...)
+	s.advance(time.Second)
+	other := inspect.New(s.store, inspect.Options{})
+	match := func(j inspect.QueuedJob) bool {
+		if j.ID == ids[1] {
+			if r, err := other.Release(t.Context(), "orders", ids[:1]); err != nil || r.Handled != 1 {
+				t.Fatal(r, err)
+			}
+			s.fail("boom again")
+		}
+		return true
+	}
+	r, err := s.ReleaseAll(t.Context(), "orders", match, inspect.BulkOptions{})
+	if err != nil || r.Handled != 1 {
+		t.Errorf("ReleaseAll: %+v, %v; want 1 handled", r, err)
+	}
+	found, err := s.Find(t.Context(), "orders", ids[0])
+	if err != nil || found.Queued == nil || found.Queued.Retries != 1 || !found.Queued.PerformAt.After(epoch.Add(time.Second)) {
+		t.Errorf("%q waits for no retry: %+v, %v", ids[0], found.Queued, err)
+	}
+}

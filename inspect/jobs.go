@@ -66,7 +66,8 @@ func (i *Inspector) Release(ctx context.Context, queue string, ids []string) (Re
 
 // ReleaseAll releases all held jobs for which match returns true, or all of them if match is nil,
 // in order of id within each shard. It refuses a Prefix with [ErrInvalidOptions]. It handles the
-// jobs that were first pushed before it began; see [Inspector.RunAllNow]. A job that is held again
+// jobs that were first pushed before it began; see [Inspector.RunAllNow]. A job that another call
+// has released meanwhile keeps its state, also if it has failed since. A job that is held again
 // before the action continues from a Checkpoint may be released once more.
 func (i *Inspector) ReleaseAll(
 	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,

@@ -151,8 +151,9 @@ type JobStep struct {
 	// Before limits the step to jobs whose FirstPush is before it. So if a job was selected from a
 	// list, then ended and was pushed anew, the step ignores the new job. 0 means no limit.
 	Before core.Instant
-	// Failed limits the step to jobs with a failure.
-	Failed bool
+	// Failed limits the step to jobs with a failure, and Held to held jobs, which are some of these
+	// ([core.State.Held]).
+	Failed, Held bool
 	// Payloads limits Delete to payloads: the nth element has those of the nth of IDs, with Data
 	// and Score. A payload that the job does not have with this very Score is ignored, since then
 	// another one has merged with it. If the job's first payload is removed, the others stay queued
@@ -236,7 +237,7 @@ func (s *JobStep) ValidateWhole() error {
 
 // About reports whether a queued job of one of the IDs meets the conditions of the step.
 func (s *JobStep) About(j *core.State) bool {
-	return (s.Before == 0 || j.FirstPush < s.Before) && (!s.Failed || j.RetryCount >= 0)
+	return (s.Before == 0 || j.FirstPush < s.Before) && (!s.Failed || !j.Fresh()) && (!s.Held || j.Held())
 }
 
 // DeadLetterStep selects dead payloads of one shard.

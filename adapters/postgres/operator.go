@@ -51,7 +51,7 @@ func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply,
 	if err := r.ValidateWhole(); err != nil {
 		return ports.StepReply{}, err
 	}
-	return s.stepOf(ctx, r.Shard, r.IDs, `step_expedite($1, $2, $3, $4, $5, $6)`, possible(r.IDs), int64(r.Before), r.Failed)
+	return s.stepOf(ctx, r.Shard, r.IDs, `step_expedite($1, $2, $3, $4, $5, $6, $7)`, possible(r.IDs), int64(r.Before), r.Failed, r.Held)
 }
 
 // Bury implements [ports.Operator].
@@ -80,8 +80,8 @@ func (s *Store) deletePayloads(ctx context.Context, r *ports.JobStep) (ports.Ste
 			scores, data = append(scores, core.NormalScore(p.Score)), append(data, notNull(p.Data))
 		}
 	}
-	return s.stepOf(ctx, r.Shard, r.IDs, `step_delete_payloads($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		possible(r.IDs), int64(r.Before), r.Failed, counts, scores, data)
+	return s.stepOf(ctx, r.Shard, r.IDs, `step_delete_payloads($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		possible(r.IDs), int64(r.Before), r.Failed, r.Held, counts, scores, data)
 }
 
 // buryOrDelete buries jobs in a group, or deletes them. The group's name is also the error of jobs
@@ -97,8 +97,8 @@ func (s *Store) buryOrDelete(ctx context.Context, r *ports.JobStep, group *strin
 	if r.First != nil && first == nil {
 		first = [][]byte{}
 	}
-	return s.stepOf(ctx, r.Shard, r.IDs, `step_bury_or_delete($1, $2, $3, $4, $5, $6, $7, $8)`,
-		possible(r.IDs), int64(r.Before), r.Failed, group, first)
+	return s.stepOf(ctx, r.Shard, r.IDs, `step_bury_or_delete($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		possible(r.IDs), int64(r.Before), r.Failed, r.Held, group, first)
 }
 
 // Cancel implements [ports.Operator]. It does not merge the inbox, which has no claimed jobs.

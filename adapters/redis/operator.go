@@ -45,7 +45,7 @@ func (s *Store) jobStep(ctx context.Context, r *ports.JobStep, invalid error, c 
 	if invalid != nil {
 		return ports.StepReply{}, invalid
 	}
-	args := append([]any{s.now(), int64(r.Before), boolArg(r.Failed)}, more...)
+	args := append([]any{s.now(), int64(r.Before), kindArg(r)}, more...)
 	for i, id := range r.IDs {
 		args = append(args, id)
 		if r.First != nil {
@@ -53,6 +53,17 @@ func (s *Store) jobStep(ctx context.Context, r *ports.JobStep, invalid error, c 
 		}
 	}
 	return s.step(ctx, r.Shard, len(r.IDs), exchange.Call{Script: c, Keys: s.firstKeys(r.Shard, keys), Args: args})
+}
+
+// kindArg is the argument of a step on jobs that limits it to some of them.
+func kindArg(r *ports.JobStep) int {
+	switch {
+	case r.Held:
+		return 2
+	case r.Failed:
+		return 1
+	}
+	return 0
 }
 
 // Expedite implements [ports.Operator].
@@ -78,7 +89,7 @@ func (s *Store) deletePayloads(ctx context.Context, r *ports.JobStep) (ports.Ste
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
-	args := []any{s.now(), int64(r.Before), boolArg(r.Failed)}
+	args := []any{s.now(), int64(r.Before), kindArg(r)}
 	for i, id := range r.IDs {
 		args = append(args, id, len(r.Payloads[i]))
 		for _, p := range r.Payloads[i] {

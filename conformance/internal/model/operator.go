@@ -136,7 +136,7 @@ func (m *Store) stepJobs(ctx context.Context, step ports.JobStep, invalid error,
 		at++
 		job, ok := s.queued[id]
 		switch {
-		case !ok, step.Before > 0 && job.FirstPush >= step.Before, step.Failed && job.Fresh():
+		case !ok, step.Before > 0 && job.FirstPush >= step.Before, step.Failed && job.Fresh(), step.Held && !job.Held():
 			return false, true
 		}
 		return act(s, job, at, &bound, now)

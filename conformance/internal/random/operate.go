@@ -87,6 +87,7 @@ func (d *driver) jobStep() ports.JobStep {
 		IDs:    d.someIDs(),
 		Before: pick(d, "before", 0, 0, now+1, now, now.Add(-time.Second)),
 		Failed: rapid.Bool().Draw(d.t, "failed"),
+		Held:   rarely(d, "held"),
 	}
 }
 

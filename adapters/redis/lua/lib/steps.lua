@@ -1,12 +1,14 @@
 -- How an operator's step reads records, and the condition on its jobs.
--- Uses: reader, bounds.
+-- Uses: reader, bounds, queue.
 -- Defines: condition, named, read_step.
 
 -- condition returns a function that reports whether a step is about a job: its first push was
--- before an instant, '0' for any, and, if failed is '1', it has failed.
-local function condition(before, failed)
+-- before an instant, '0' for any, and it has failed if kind is '1', or is held if kind is '2'.
+local function condition(before, kind)
   before = tonumber(before)
-  return function(job) return (before == 0 or job.first < before) and (failed == '0' or job.retry >= 0) end
+  return function(job)
+    return (before == 0 or job.first < before) and (kind ~= '1' or job.retry >= 0) and (kind ~= '2' or queue.is_held(job))
+  end
 end
 
 -- named returns the ids in ARGV from a place on, and the Data that follows each of them if first is

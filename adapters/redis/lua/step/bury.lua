@@ -2,9 +2,9 @@
 -- Moves queued jobs to the morgue, or only their first payloads.
 -- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count, dead, its times,
 --   ids, metas and groups
--- ARGV: 1 now or '', 2 only those first pushed before, 3 only those that have failed (1 or 0),
---   4 the group, and the error of those that have none, 5 whether only first payloads (1 or 0);
---   then the ids, each followed by its first payload if 5 is 1
+-- ARGV: 1 now or '', 2 only those first pushed before, 3 only those that have failed (1) or are
+--   held (2), 4 the group, and the error of those that have none, 5 whether only first payloads (1
+--   or 0); then the ids, each followed by its first payload if 5 is 1
 -- Returns {'ok', now, handled, 0, reached} or {'unknown'}
 -- Uses: JOBS, DEAD, clock, read_meta, wake, bounds, plan, items, queue, groups, morgue, condition,
 --   named, read_step.

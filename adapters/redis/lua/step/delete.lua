@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
 -- Removes queued jobs, or only their first payloads.
 -- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count
--- ARGV: 1 now or '', 2 only those first pushed before, 3 only those that have failed (1 or 0),
---   4 whether only first payloads (1 or 0); then the ids, each followed by its first payload if 4
---   is 1
+-- ARGV: 1 now or '', 2 only those first pushed before, 3 only those that have failed (1) or are
+--   held (2), 4 whether only first payloads (1 or 0); then the ids, each followed by its first
+--   payload if 4 is 1
 -- Returns {'ok', now, handled, 0, reached} or {'unknown'}
 -- Uses: JOBS, clock, read_meta, wake, bounds, plan, items, queue, condition, named, read_step.
 

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- Removes payloads from queued jobs, and jobs that have no other.
 -- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count
--- ARGV: 1 now or '', 2 only jobs first pushed before, 3 only those that have failed (1 or 0); then
---   for each: id, how many payloads, and of each of these: score, data
+-- ARGV: 1 now or '', 2 only jobs first pushed before, 3 only those that have failed (1) or are held
+--   (2); then for each: id, how many payloads, and of each of these: score, data
 -- Returns {'ok', now, handled, 0, reached} or {'unknown'}
 -- Uses: JOBS, clock, read_meta, wake, bounds, plan, items, queue, condition, read_step.
 

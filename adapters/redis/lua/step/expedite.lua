@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- Makes queued jobs due. Held jobs become fresh.
 -- KEYS: meta jobs ready parked claims byid metas, retries by time, id and count
--- ARGV: 1 now or '', 2 only those first pushed before, 3 only those that have failed (1 or 0);
---   then the ids
+-- ARGV: 1 now or '', 2 only those first pushed before, 3 only those that have failed (1) or are
+--   held (2); then the ids
 -- Returns {'ok', now, handled, 0, reached} or {'unknown'}
 -- Uses: READY, JOBS, clock, read_meta, wake, plan, queue, condition, read_step.
 

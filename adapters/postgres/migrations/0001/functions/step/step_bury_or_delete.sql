@@ -1,15 +1,16 @@
 -- Removes jobs from the queue (ports.Operator.Bury, Delete): those of p_ids that were first pushed
--- before p_before, 0 for any, and that have failed if p_failed is set. They are buried in the
--- group p_group, or deleted if p_group is NULL. The group's name is also the error of jobs without
--- an error. If p_first is not NULL, only the first payload of each job is removed, if it is the one
--- in p_first. It ends at what one step may move.
+-- before p_before, 0 for any, and that have failed if p_failed is set, or are held if p_held is
+-- set. They are buried in the group p_group, or deleted if p_group is NULL. The group's name is
+-- also the error of jobs without an error. If p_first is not NULL, only the first payload of each
+-- job is removed, if it is the one in p_first. It ends at what one step may move.
 CREATE FUNCTION {schema}.step_bury_or_delete(p_queue text, p_index int, p_now bigint, p_ids text[], p_before bigint,
-  p_failed boolean, p_group text, p_first bytea[])
+  p_failed boolean, p_held boolean, p_group text, p_first bytea[])
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
 DECLARE
   c_payloads CONSTANT int := 1000; -- core.MaxTurnPayloads
   c_bytes    CONSTANT bigint := 8388608; -- core.MaxStepBytes
+  c_never    CONSTANT bigint := 9007199254740992; -- core.MaxInstant
   v_locked   record;
   v_reply    {schema}.step_reply;
   v_id       text;
@@ -32,8 +33,9 @@ BEGIN
   PERFORM FROM (SELECT FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = ANY (p_ids) ORDER BY q.id FOR UPDATE) l;
   v_reply.reached := 0;
   FOREACH v_id IN ARRAY p_ids LOOP
-    SELECT q.retry_count, q.first_push, q.recoveries, q.error INTO j FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = v_id;
-    IF FOUND AND (p_before = 0 OR j.first_push < p_before) AND (j.retry_count >= 0 OR NOT p_failed) THEN
+    SELECT q.perform_at, q.retry_count, q.first_push, q.recoveries, q.error INTO j FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = v_id;
+    IF FOUND AND (p_before = 0 OR j.first_push < p_before) AND (j.retry_count >= 0 OR NOT p_failed)
+      AND (j.retry_count >= 0 AND j.perform_at = c_never OR NOT p_held) THEN
       IF p_first IS NOT NULL THEN
         SELECT f.data INTO v_first FROM {schema}.payloads_of(v_locked.shard, v_id, 1) f;
         IF v_first IS DISTINCT FROM p_first[v_reply.reached + 1] THEN

@@ -1,13 +1,14 @@
 -- Removes payloads from queued jobs (ports.Operator.Delete): from the jobs p_ids that were first
--- pushed before p_before, 0 for any, and that have failed if p_failed is set; from the nth of them
--- the next p_counts[n] of p_data, if they have the scores of p_scores. A job without payloads is
--- removed. A job that has failed and loses its first payload becomes fresh and due
--- (core.State.WithoutFirst).
-CREATE FUNCTION {schema}.step_delete_payloads(p_queue text, p_index int, p_now bigint, p_ids text[], p_before bigint, p_failed boolean,
+-- pushed before p_before, 0 for any, and that have failed if p_failed is set, or are held if p_held
+-- is set; from the nth of them the next p_counts[n] of p_data, if they have the scores of p_scores.
+-- A job without payloads is removed. A job that has failed and loses its first payload becomes
+-- fresh and due (core.State.WithoutFirst).
+CREATE FUNCTION {schema}.step_delete_payloads(p_queue text, p_index int, p_now bigint, p_ids text[], p_before bigint, p_failed boolean, p_held boolean,
   p_counts int[], p_scores double precision[], p_data bytea[])
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS {$}
 DECLARE
+  c_never  CONSTANT bigint := 9007199254740992; -- core.MaxInstant
   v_locked record;
   v_reply  {schema}.step_reply;
   v_place  int := 0;
@@ -34,8 +35,9 @@ BEGIN
     v_scores := p_scores[v_place + 1 : v_place + p_counts[n]];
     v_data := p_data[v_place + 1 : v_place + p_counts[n]];
     v_place := v_place + p_counts[n];
-    SELECT q.retry_count, q.first_push, q.score, q.data INTO j FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = p_ids[n];
-    CONTINUE WHEN NOT FOUND OR p_before > 0 AND j.first_push >= p_before OR p_failed AND j.retry_count < 0;
+    SELECT q.perform_at, q.retry_count, q.first_push, q.score, q.data INTO j FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = p_ids[n];
+    CONTINUE WHEN NOT FOUND OR p_before > 0 AND j.first_push >= p_before OR p_failed AND j.retry_count < 0
+      OR p_held AND (j.retry_count < 0 OR j.perform_at < c_never);
     v_inline := EXISTS (SELECT FROM unnest(v_scores, v_data) u (score, data) WHERE u.data = j.data AND u.score = j.score);
     v_places := ARRAY(
       SELECT k.place FROM unnest(v_scores, v_data) u (score, data), LATERAL (
