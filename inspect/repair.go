@@ -38,8 +38,9 @@ func (i *Inspector) Forget(ctx context.Context, queue string) error {
 // on the size of the queue. A recount that was stopped starts from the beginning.
 //
 // progress is called after each step, from the caller's goroutine: Done and Total are entries, and
-// Handled is the number of shards whose counts were wrong. nil means no call. Recount returns these
-// shards. If there is an error, it returns those before the error.
+// Handled is the number of shards whose counts were wrong, or may have been: see
+// [Recounted.Repeated]. nil means no call. Recount returns these shards. If there is an error, it
+// returns those before the error.
 //
 // Recount returns [ErrUnknownQueue], the cause of a context that has ended, and errors of the
 // store.
@@ -54,12 +55,12 @@ func (i *Inspector) Recount(ctx context.Context, queue string, progress func(Pro
 	a.progress.Total = stats.Entries()
 	for at := range stats.Shards {
 		s := stats.Shards[at]
-		before, after, err := i.recountShard(ctx, a, &s, stats.Now)
+		r, err := i.recountShard(ctx, a, &s, stats.Now)
 		if err != nil {
 			return wrong, fmt.Errorf("recount %v: %w", s.Shard, err)
 		}
-		if before != after {
-			wrong = append(wrong, Recounted{Shard: s.Shard, Before: before, After: after})
+		if r.corrected() {
+			wrong = append(wrong, r)
 		}
 	}
 	if blind {
@@ -70,32 +71,39 @@ func (i *Inspector) Recount(ctx context.Context, queue string, progress func(Pro
 	return wrong, nil
 }
 
-// recountShard takes all steps of the recount of a shard, and returns its counts before and after.
-// Its share of the progress is the number of entries that it had when the action began.
-func (i *Inspector) recountShard(ctx context.Context, a *action, s *ports.ShardStats, now core.Instant) (before, after Counts, err error) {
+// recountShard takes all steps of the recount of a shard. Its share of the progress is the number
+// of entries that it had when the action began.
+func (i *Inspector) recountShard(ctx context.Context, a *action, s *ports.ShardStats, now core.Instant) (Recounted, error) {
 	counts := func(c ports.Counts) Counts {
 		s.Counts = c
 		return shardStatsOf(s, now).Counts
 	}
 	var sum ports.RecountReply
+	shard := Recounted{Shard: s.Shard}
 	left := s.Entries()
 	for r := (ports.RecountRequest{Shard: s.Shard}); ; r.After = sum.Next {
-		reply, err := persist(ctx, i, func(s Store) (ports.RecountReply, error) { return s.Recount(ctx, r) })
+		calls := 0
+		reply, err := persist(ctx, i, func(s Store) (ports.RecountReply, error) {
+			calls++
+			return s.Recount(ctx, r)
+		})
 		if err != nil {
-			return Counts{}, Counts{}, err
+			return shard, err
 		}
+		shard.Repeated = shard.Repeated || calls > 1
 		if r.After == "" {
 			sum = reply
 		} else {
 			sum = sum.Then(reply)
 		}
 		if sum.Next == "" {
+			shard.Before, shard.After = counts(sum.Before), counts(sum.After)
 			wrong := 0
-			if before, after = counts(sum.Before), counts(sum.After); before != after {
+			if shard.corrected() {
 				wrong = 1
 			}
 			a.pass(left, wrong) // entries that were not counted no longer exist
-			return before, after, nil
+			return shard, nil
 		}
 		done := max(0, min(reply.Counted, left-1)) // the last step has something to report
 		left -= done
@@ -122,9 +130,15 @@ func (i *Inspector) recountable(ctx context.Context, queue string) (stats ports.
 	return stats, blind, nil
 }
 
-// Recounted is a shard whose counts Recount has corrected.
+// Recounted is a shard whose counts Recount has corrected, or may have corrected.
 type Recounted struct {
 	Shard core.Shard
 	// Before is what Stats would return without the recount. After is what it returns now.
 	Before, After Counts
+	// Repeated is true if a call without a reply was repeated. If the first call had corrected the
+	// counts, Before has that correction already, and may equal After.
+	Repeated bool
 }
+
+// corrected reports whether the counts of the shard were corrected, as far as is known.
+func (r *Recounted) corrected() bool { return r.Repeated || r.Before != r.After }

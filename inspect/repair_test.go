@@ -92,6 +92,30 @@ func TestRecountNamesTheShardsThatWereWrong(t *testing.T) {
 	}
 }
 
+// A recount whose reply is lost may have corrected the shard, which its repeat can't tell.
+func TestRecountNamesTheShardsWhoseReplyWasLost(t *testing.T) {
+	s := newFixture(t)
+	s.pushAll("order-1", "order-2", "order-3")
+	shard, calls := core.Shard{Queue: "orders", Index: 1}, 0
+	s.intercept().after = func(method string) error {
+		if method != "Recount" {
+			return nil
+		}
+		if calls++; calls == shard.Index+1 {
+			return errors.New("reply lost")
+		}
+		return nil
+	}
+	var last inspect.Progress
+	wrong, err := s.Recount(t.Context(), "orders", func(p inspect.Progress) { last = p })
+	if err != nil || len(wrong) != 1 || wrong[0].Shard != shard || !wrong[0].Repeated || wrong[0].Before != wrong[0].After {
+		t.Errorf("Recount = %+v, %v; want %v alone, as repeated", wrong, err, shard)
+	}
+	if last.Handled != 1 {
+		t.Errorf("the last report of progress is %+v; want one shard", last)
+	}
+}
+
 func TestClaimedJobOfADeadNodeIsShownAsSuch(t *testing.T) {
 	s := newFixture(t)
 	s.pushAll("order-1")

@@ -63,7 +63,8 @@ type Operator interface {
 	// steps. A step counts about Limit entries. A store may count more of them, or all, if that
 	// delays no other call on the shard. A recount can be abandoned between two steps. Until a
 	// recount is finished, counts that were wrong may become wrong in another way. Repeating a
-	// step, or all of them, changes nothing more.
+	// step, or all of them, changes nothing more. The reply to a repeat does not have what the first
+	// call corrected, so a store does not repeat a step of unknown outcome by itself.
 	//
 	// If a store keeps a record of the queue or of the shard, and has lost this record, the first
 	// step stores it again.

@@ -261,7 +261,7 @@ func (s *Store) recount(ctx context.Context, r *ports.RecountRequest) (step port
 	if !ok && r.After != "" || ok && after == "" {
 		return step, nil, storekit.NoSuchStep(r)
 	}
-	value, err := s.run(ctx, exchange.Call{Script: recountScript, Keys: s.firstKeys(r.Shard, allKeys), Args: []any{s.now(), after, r.Size()}})
+	value, err := s.run(ctx, exchange.Call{Script: recountScript, Keys: s.firstKeys(r.Shard, allKeys), Args: []any{s.now(), after, r.Size()}, NoRetry: true})
 	if err != nil {
 		return step, nil, err
 	}

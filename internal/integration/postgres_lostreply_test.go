@@ -98,3 +98,44 @@ func (c *counted) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQ
 }
 
 func (*counted) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// Nor does it repeat a recount: the reply to the repeat would not have what the first call has
+// corrected.
+func TestPostgresRepeatsNoRecountByItself(t *testing.T) {
+	t.Parallel()
+	g := newGuarded(t)
+	wire := &losing{}
+	recounts := &arming{wire: wire, of: ".recount("}
+	g.store = g.openAs("loses replies", still(), wire.dial, func(c *pgxpool.Config) { c.ConnConfig.Tracer = recounts })
+	g.push(g.store, core.When{}, "a")
+	r := ports.RecountRequest{Shard: g.turn.Lease.Shard}
+	_, err := g.store.Recount(t.Context(), r)
+	g.must(err) // from now on the connection has prepared the statement
+
+	recounts.active.Store(true)
+	if reply, err := g.store.Recount(t.Context(), r); err == nil {
+		t.Errorf("the recount whose reply was lost returned %+v, and no error", reply)
+	}
+	if n := recounts.sent.Load(); n != 1 {
+		t.Errorf("the recount was sent %d times, want once", n)
+	}
+}
+
+// arming loses the replies to the statements that contain a text while it is active, and counts
+// these.
+type arming struct {
+	wire   *losing
+	of     string
+	active atomic.Bool
+	sent   atomic.Int32
+}
+
+func (a *arming) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	if a.active.Load() && strings.Contains(q.SQL, a.of) {
+		a.sent.Add(1)
+		a.wire.armed.Store(true)
+	}
+	return ctx
+}
+
+func (*arming) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}

@@ -19,8 +19,8 @@ import (
 )
 
 // A call that counts its work is sent once, whatever becomes of its reply: neither the store nor
-// its client repeats a turn, a push, a release or a step. A caller that repeats it knows that it
-// is a repeat.
+// its client repeats a turn, a push, a release, a step or a recount. A caller that repeats
+// it knows that it is a repeat.
 func TestRedisSendsOnce(t *testing.T) {
 	t.Parallel()
 	for name, client := range map[string]goredis.UniversalClient{
@@ -54,6 +54,11 @@ func checkSentOnce(t *testing.T, client goredis.UniversalClient, fault error) {
 		"step": func(w *worker, l *redisLink) error {
 			l.lose("queued-id")
 			_, err := w.store.Delete(ctx, w.step("queued-id"))
+			return err
+		},
+		"recount": func(w *worker, l *redisLink) error {
+			l.lose("}:q") // the key that only this call names
+			_, err := w.store.Recount(ctx, ports.RecountRequest{Shard: w.shard})
 			return err
 		},
 	}

@@ -32,13 +32,14 @@ func (c *call) forget(*NoBody) (*Done, error) { return answered(c.inspector.Forg
 
 // RecountReply is the result of a recount.
 type RecountReply struct {
-	Corrected []recounted `json:"corrected" doc:"the shards whose figures were wrong"`
+	Corrected []recounted `json:"corrected" doc:"the shards whose figures were wrong, or may have been"`
 }
 
 type recounted struct {
-	Shard  string `json:"shard" doc:"the shard, as orders/3"`
-	Before Counts `json:"before" doc:"the figures before the recount"`
-	After  Counts `json:"after" doc:"the figures after the recount"`
+	Shard    string `json:"shard" doc:"the shard, as orders/3"`
+	Before   Counts `json:"before" doc:"the figures before the recount"`
+	After    Counts `json:"after" doc:"the figures after the recount"`
+	Repeated bool   `json:"repeated" doc:"whether a call without a reply was repeated, so that before may have its corrections already"`
 }
 
 func (c *call) recount(*NoBody) (*RecountReply, error) {
@@ -48,7 +49,7 @@ func (c *call) recount(*NoBody) (*RecountReply, error) {
 	}
 	reply := &RecountReply{Corrected: []recounted{}}
 	for _, w := range wrong {
-		reply.Corrected = append(reply.Corrected, recounted{w.Shard.String(), countsOf(&w.Before), countsOf(&w.After)})
+		reply.Corrected = append(reply.Corrected, recounted{w.Shard.String(), countsOf(&w.Before), countsOf(&w.After), w.Repeated})
 	}
 	return reply, nil
 }
