@@ -226,4 +226,4 @@ func (d *deed) goesOn(at *standing) {
 	at.Audit, at.Actor, at.Reason = d.action.ID, actor, d.action.Reason
 }
 
-var errPanicked = errors.New("a function of the caller's panicked")
+var errPanicked = errors.New("a function of the caller panicked")

@@ -59,8 +59,8 @@ func actions(ctx context.Context, i *inspect.Inspector) map[string]func() error 
 	}
 }
 
-// Each action is one record of who did what and why, whether or not it was done, in the log and in
-// the store's audit.
+// Each action makes one record in the log and one in the store's audit, with its actor and reason,
+// whether or not it succeeded.
 func TestEachActionIsInTheLogAndTheAudit(t *testing.T) {
 	ctx := inspect.WithActor(t.Context(), inspect.Actor{Name: "ann", From: "10.0.0.9", Reason: "why not"})
 	for verb := range actions(ctx, nil) {
@@ -159,7 +159,7 @@ func TestAnActionIsInTheAuditBeforeItHasEnded(t *testing.T) {
 	}
 }
 
-// A text longer than the audit keeps is cut: the action is done, and is in the audit.
+// A text that is too long for the audit is truncated. The action runs, and is in the audit.
 func TestTheAuditCutsWhatIsTooLong(t *testing.T) {
 	s := newFixture(t)
 	var ids []string
@@ -183,7 +183,7 @@ func TestTheAuditCutsWhatIsTooLong(t *testing.T) {
 	}
 }
 
-// On request the list is of one queue. It covers all pages.
+// The list can be limited to one queue. It has the actions of all pages.
 func TestActionsOfAQueue(t *testing.T) {
 	s := newFixture(t)
 	s.declare("mail", 1)
@@ -209,7 +209,7 @@ func TestActionsOfAQueue(t *testing.T) {
 	}
 }
 
-// An action is done even if the store does not take its audit record, and that is logged. An
+// An action runs even if the store can't store its audit record, and the failure is logged. An
 // action whose context has ended is in the audit too.
 func TestAnActionIsDoneWithoutItsAudit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -272,7 +272,7 @@ func TestAContinuedActionIsOneInTheAudit(t *testing.T) {
 	}
 }
 
-// An action that has little time is done though the audit does not answer.
+// An action with little time runs even if the audit does not answer.
 func TestAnActionWithADeadlineIsDoneWithoutItsAudit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFixture(t)
@@ -316,8 +316,8 @@ func TestActionsBesideOneThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// An actor who continues another's action does not take the other's place in the audit, and one
-// who continues his own action keeps his reason.
+// If an actor continues the action of another one, the audit keeps both. If an actor continues an
+// action of his own without a reason, the first reason stays.
 func TestWhoGoesOnWithAnAction(t *testing.T) {
 	s := newFixture(t)
 	s.dead(numbered("a", 30)...)

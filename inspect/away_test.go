@@ -161,7 +161,7 @@ func TestAnImportGoesOnThoughAShardIsAway(t *testing.T) {
 	}
 }
 
-// The requested number of fresh jobs does not limit how many others are in front of them.
+// The requested number of fresh jobs does not limit the number of other jobs in front of them.
 func TestFreshOnesComeInLargePages(t *testing.T) {
 	s := newFixture(t)
 	s.failed(numbered("f", 2000)...)

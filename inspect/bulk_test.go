@@ -18,7 +18,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// bulk returns each action on all of a kind.
+// bulk returns each action on all entries of a kind.
 func bulk(i *inspect.Inspector, o inspect.BulkOptions) map[string]func(context.Context) (inspect.Result, error) {
 	all := func(inspect.DeadLetter) bool { return true }
 	return map[string]func(context.Context) (inspect.Result, error){

@@ -202,8 +202,8 @@ func TestACheckpointDoesNotGoBeyondWhatCouldNotBeReached(t *testing.T) {
 	}
 }
 
-// The first checkpoint of an action that was killed leads to a true sum: the letters that its
-// process handled, unknown to anybody, are those that the next one does not find.
+// The first checkpoint of an action that was killed leads to a right sum: the dead letters that the
+// killed process handled are those that the next call does not find.
 func TestWhatAKilledCallHandledIsGoneForTheNext(t *testing.T) {
 	for name := range bulk(nil, inspect.BulkOptions{}) {
 		if name == "RunAllNow" || name == "EditAll" { // the first counts more than it is about, the second can't continue

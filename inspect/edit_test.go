@@ -11,7 +11,7 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// upper edits in place, which the copy that it gets allows.
+// upper edits the bytes in place, which is allowed because they are a copy.
 func upper(_ string, p core.Payload) ([]byte, bool, error) {
 	copy(p.Data, bytes.ToUpper(p.Data))
 	return p.Data, true, nil

@@ -35,8 +35,8 @@ func forge(t *testing.T, c inspect.Checkpoint, change map[string]any) inspect.Ch
 	return inspect.Checkpoint(base64.RawURLEncoding.EncodeToString(data))
 }
 
-// A checkpoint of another version, and one whose content can't be, is refused before anything is
-// done; one that was made by hand and can be is as good as any.
+// A checkpoint of another version, or with impossible content, is refused before the action does
+// anything. A checkpoint that was made by hand is accepted if its content is possible.
 func TestAForgedCheckpointIsRefused(t *testing.T) {
 	for name, change := range map[string]map[string]any{
 		"an older version":          {"v": 1},

@@ -70,7 +70,7 @@ func (g *going) open(a *action, queue string, filtered, keeps bool) error {
 		return nil
 	}
 	if !g.keeps {
-		return fmt.Errorf("%w: %s can't use Continue: an edit and a DryRun never can, an action with a match only with Filter", ErrInvalidOptions, a.verb)
+		return fmt.Errorf("%w: %s can't use Continue: an edit and a DryRun have no checkpoints, and an action with a match has them only with a Filter", ErrInvalidOptions, a.verb)
 	}
 	was, err := parseCheckpoint(o.Continue)
 	if err != nil {

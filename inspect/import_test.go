@@ -54,7 +54,8 @@ func TestAnImportSendsAsItReads(t *testing.T) {
 	}
 }
 
-// A list that breaks off is written as far as it came, and is not whole either.
+// If a list ends with an error, its elements before the error are written, and the caller gets the
+// error.
 func TestAnExportThatBreaksOffIsNotWhole(t *testing.T) {
 	broken := errors.New("the store is gone")
 	var file strings.Builder
@@ -73,7 +74,7 @@ type failingWriter struct{ err error }
 
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
 
-// A file that can't be read to its end is not one that ends there.
+// A file that can't be read to its end leads to an error.
 func TestAFileThatBreaksOffIsNotWhole(t *testing.T) {
 	broken := errors.New("the disk is gone")
 	const line = `{"id":"a","payloads":[{"score":1,"data":"p"}]}`

@@ -111,8 +111,8 @@ func TestStatsCountAQueueAndItsShards(t *testing.T) {
 	}
 }
 
-// A server that is lost with jobs claimed leaves orphans once its leases are over. They wait for a
-// server, since the end of these leases.
+// If a server is lost while it has claimed jobs, these are orphans once its leases are over. They
+// wait for a server from the end of these leases.
 func TestOrphansWaitForAServer(t *testing.T) {
 	s := newFixture(t)
 	s.pushAll("a", "b", "c", "d")

@@ -45,11 +45,11 @@ func newFixture(t testing.TB) *fixture {
 	return s
 }
 
-// hooks are called with the name of each call that the inspector makes of its store,
-// before it and after it has taken effect; the error of one is the call's.
+// hooks are called with the name of each call of the store, before the call and after it has taken
+// effect. If a hook returns an error, it is that of the call.
 type hooks struct{ before, after func(method string) error }
 
-// intercept puts hooks between the inspector and its store.
+// intercept calls hooks around each call of the inspector's store.
 func (s *fixture) intercept() *hooks {
 	h := &hooks{}
 	pass := func(hook func(string) error, method string) error {
@@ -140,7 +140,7 @@ func (s *fixture) turn(shard core.Shard, want int, settle ...core.Settlement) po
 	return reply
 }
 
-// claim claims whatever is due.
+// claim claims all due jobs.
 func (s *fixture) claim() []core.Claim {
 	s.t.Helper()
 	var claims []core.Claim
@@ -252,7 +252,7 @@ func (s *fixture) counts() inspect.Counts {
 	return stats[0].Counts
 }
 
-// must ranges over a list that is to have no error.
+// must ranges over a list and fails the test if the list has an error.
 func must[V any](t testing.TB, list iter.Seq2[V, error]) iter.Seq[V] {
 	return func(yield func(V) bool) {
 		for v, err := range list {

@@ -9,8 +9,9 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// An action on all reports how many dead letters it has left alone since they are later than it,
-// such as those that were imported with a time in the future. Actions on named ids take them.
+// An action on all dead letters reports how many it has skipped because they are later than the
+// action, such as those that were imported with a time in the future. Actions on named ids handle
+// them.
 func TestAnActionSaysWhatIsLater(t *testing.T) {
 	for name, c := range map[string]struct {
 		o              inspect.BulkOptions

@@ -14,8 +14,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// A dead letter that was chosen, was revived by somebody else and died anew while match looked at
-// the next, stays.
+// If a dead letter was chosen, and then revived by another operator and buried again while match
+// examined the next one, it stays.
 func TestWhatIsBuriedMeanwhileStays(t *testing.T) {
 	for _, name := range []string{"purge", "revive"} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestWhatIsBuriedMeanwhileStays(t *testing.T) {
 	}
 }
 
-// Nor is it taken by a step that is repeated since its reply was lost.
+// A step that is repeated because its reply was lost does not handle it either.
 func TestALostReplyRevivesNothingTwice(t *testing.T) {
 	s := newFixture(t)
 	s.dead("x")
@@ -81,7 +81,7 @@ func TestALostReplyRevivesNothingTwice(t *testing.T) {
 	}
 }
 
-// Steps that an action misses by its Rate while the store stalls are not made up for.
+// If the store stalls, an action with a Rate does not catch up on the missed steps.
 func TestRateIsHeldAfterAStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFixture(t)

@@ -133,7 +133,7 @@ func (s *fixture) noteFinds(between func(calls int)) (finds *[]ports.FindRequest
 	return finds
 }
 
-// Some stores read what they count, so pages that follow others don't count again.
+// Some stores read the payloads that they count, so only the first page counts.
 func TestPayloadsAreCountedOnce(t *testing.T) {
 	s := newFixture(t)
 	s.pushMany("x", manyPayloads)

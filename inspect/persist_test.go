@@ -183,7 +183,7 @@ func TestStepsThatGetNowhereEndTheirShard(t *testing.T) {
 	}
 }
 
-// stuck is a store whose jobs are all out of reach.
+// stuck is a store that makes no progress with jobs.
 type stuck struct {
 	*memory.Store
 	steps int

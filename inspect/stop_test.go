@@ -7,8 +7,8 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// A caller that repeats an action which Stop ends after each step has done it all once, and has
-// counted it exactly.
+// If Stop ends an action after each step and the caller continues it to the end, each entry is
+// handled once, and the counts are exact.
 func TestStopEndsAnActionBetweenItsStepsAndItGoesOn(t *testing.T) {
 	for _, name := range []string{"filter", "all"} {
 		t.Run(name, func(t *testing.T) {

@@ -50,7 +50,8 @@ func (s *fixture) imported(ids []string, payloads int) {
 	}
 }
 
-// After a queue has other shards a checkpoint names other places: it is refused.
+// After a queue was declared with another shard count, an older checkpoint is refused, since ids
+// are in other shards.
 func TestACheckpointOfOtherShardsIsRefused(t *testing.T) {
 	for _, name := range []string{"filter", "all"} {
 		s := newFixture(t)

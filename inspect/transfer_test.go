@@ -114,7 +114,8 @@ func TestAMorgueMovesByAFile(t *testing.T) {
 	}
 }
 
-// An import that ends midway has kept the letters before that, and continues from the beginning.
+// An import that ends before its end keeps the dead letters that it has imported, and can be
+// repeated from the beginning.
 func TestAnImportEndsAtABadLetter(t *testing.T) {
 	good := func(id string) core.DeadLetter {
 		return core.DeadLetter{ID: id, ChangedAt: 5, Group: "g", Payloads: []core.Payload{{Data: []byte("p"), Score: 1}}}
