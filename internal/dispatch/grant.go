@@ -13,8 +13,9 @@ const (
 	grantGrowth = 4
 )
 
-// grantDemand grants to the shards that the scheduler chooses. For lanes that wait it does so at
-// once; before lanes are free only if it is worth a turn.
+// grantDemand grants batches to the shards that the scheduler chooses. It grants at once for lanes
+// that
+// wait, and ahead of free lanes only if the grant is worth a turn.
 func (p *Pool) grantDemand(now Now) {
 	starting := p.starting(now)
 	for {
@@ -43,7 +44,7 @@ func (p *Pool) grantDemand(now Now) {
 	}
 }
 
-// showPassed shows the shards that were passed.
+// showPassed shows the shards again that needed no grant while no lane was free.
 func (p *Pool) showPassed() {
 	if p.passed == 0 {
 		return
@@ -70,15 +71,15 @@ func (p *Pool) addGrant(s *Shard, n int) {
 	s.part.change(0, n)
 }
 
-// GrantByHand grants to a shard if Config.ByHand is set.
+// GrantByHand grants n batches to a shard that has no grant. It is for a Node with Config.ByHand.
 func (p *Pool) GrantByHand(s *Shard, n int) {
 	if s.granted == 0 && n > 0 {
 		p.grant(s, n)
 	}
 }
 
-// starting returns how many batches will start within the claim window. It is the lesser of two
-// estimates: by how many have started, and by how long they take.
+// starting returns how many batches will start within the claim window. It is the smaller of two
+// estimates: by how many have started, and by how long batches take.
 func (p *Pool) starting(now Now) int {
 	if p.node.Prefetch == 0 {
 		return 0
@@ -153,7 +154,9 @@ func (p *Pool) endGrant(s *Shard, batches int) {
 // LookAhead is how far ahead jobs are claimed: those that will probably start within it.
 const LookAhead = 50 * time.Millisecond
 
-// Window is LookAhead, or less where jobs that wait that long are put back: after a poll interval.
+// Window returns LookAhead, or half a poll interval if that is shorter, because jobs that have
+// waited
+// for a poll interval are put back.
 func Window(poll time.Duration) time.Duration { return min(LookAhead, poll/2) }
 
 // paceWeight divides the share of the newest value in a [Pace]: that share is 1/paceWeight.

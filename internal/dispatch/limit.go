@@ -12,12 +12,12 @@ type Limit struct {
 	// running counts the lanes that run a batch or are about to. claimed counts the batches that are
 	// runnable but for the limit, or granted.
 	running, claimed int
-	// held are the shards that get no grant since the limit is reached, in the order in which they
+	// held are the shards that get no grant because the limit is reached, in the order in which they
 	// were chosen.
 	held []*Shard
-	// parts are those of the pools that share the limit. queue are those whose waiting lanes the limit
-	// keeps from a batch, in order of arrival. reserved counts the lanes that were woken for their
-	// turn and have not come yet.
+	// parts are the parts of all pools that share the limit. queue are the parts with waiting lanes
+	// that the limit keeps from running a batch, in order of arrival. reserved counts the lanes that
+	// were woken because it is their part's turn, and have not called Next yet.
 	parts, queue []*part
 	reserved     int
 }
@@ -29,10 +29,10 @@ type part struct {
 	// runnable and granted count batches. running counts the lanes of the pool that run one or are
 	// about to, if there is a limit.
 	runnable, granted, running int
-	// held are the shards that are hidden from the scheduler since the limit is reached, in the order
-	// in which they were chosen.
+	// held are the shards that are hidden from the scheduler because the limit is reached, in the
+	// order in which they were chosen.
 	held []*Shard
-	// place is that in the queue of the limit.
+	// place is the part's place in the queue of the limit.
 	place place
 }
 
@@ -45,7 +45,7 @@ const (
 	placeReserved       // a lane was woken for its turn, and may start before others
 )
 
-// NewLimit returns a limit, nil for 0.
+// NewLimit returns a limit of most batches, or nil, which means no limit, if most is 0.
 func NewLimit(most int) *Limit {
 	if most == 0 {
 		return nil
@@ -53,8 +53,8 @@ func NewLimit(most int) *Limit {
 	return &Limit{lanes: most}
 }
 
-// most returns how many lanes may run now. For a queue with permits it is the number of held
-// permits that are of the server's share.
+// most returns how many lanes may run now. For a queue with permits these are the permits that the
+// server holds, up to its share.
 func (l *Limit) most() int {
 	if l.permits == nil {
 		return l.lanes
@@ -88,8 +88,9 @@ func (t *part) change(runnable, granted int) {
 	}
 }
 
-// claimable returns how many more batches may be claimed, the given number of them beyond the
-// limit.
+// claimable returns how many more batches may be claimed, if the given number of batches may be
+// claimed
+// beyond the limit.
 func (l *Limit) claimable(beyond int) int {
 	if l == nil {
 		return math.MaxInt
@@ -101,7 +102,7 @@ func (l *Limit) claimable(beyond int) int {
 	return most - l.running + beyond - l.claimed
 }
 
-// hold hides the store's jobs of a shard until more may be claimed.
+// hold hides the jobs that a shard has in the store, until more may be claimed.
 func (l *Limit) hold(s *Shard) {
 	if s.hidden&heldClaim == 0 {
 		s.hidden |= heldClaim
@@ -109,8 +110,9 @@ func (l *Limit) hold(s *Shard) {
 	}
 }
 
-// show shows as many of the hidden shards as the limit allows to claim. The caller dispatches p
-// itself.
+// show shows hidden shards, as many as may claim a batch under the limit. It dispatches their
+// pools,
+// except p, which the caller dispatches.
 func (l *Limit) show(p *Pool, now Now) {
 	if l == nil {
 		return
@@ -134,7 +136,8 @@ func (l *Limit) wait(t *part) {
 	}
 }
 
-// reserve gives freed lanes to the queued parts. It wakes one lane of each.
+// reserve gives the free places under the limit to the queued parts. It wakes one lane of each
+// part.
 func (l *Limit) reserve(now Now) {
 	for l.running+l.reserved < l.most() && len(l.queue) > 0 {
 		t := l.queue[0]

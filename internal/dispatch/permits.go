@@ -10,15 +10,15 @@ import (
 )
 
 // Permits are what this server holds of the permits of one queue. The store counts those of all
-// servers. The server runs at most as many batches of the queue as it holds permits. Until when it
-// holds them is the caller's to know, which calls Drop then.
+// servers. The server runs at most as many batches of the queue as it holds permits. The caller
+// knows when the permits expire, and calls Drop then.
 type Permits struct {
 	node  *Node
 	limit *Limit
-	// total is how many there are of all servers.
+	// total is the number of permits of all servers.
 	total int
-	// held is how many the server holds. share is how many it should hold at most: math.MaxInt unless
-	// other servers want some.
+	// held is how many permits the server holds. share is how many it should hold at most. It is
+	// math.MaxInt unless other servers want permits.
 	held, share int
 	// listed is set if the store may list the server.
 	listed bool
@@ -30,9 +30,9 @@ type Permits struct {
 	denied bool
 	// callAt is when to call if nothing changes, and retryAt when to call again after a failure.
 	callAt, retryAt time.Time
-	// unusedSince is since when fewer are needed than are held, or zero.
+	// unusedSince is since when the server needs fewer permits than it holds, or zero.
 	unusedSince time.Time
-	// byHand is 1 while the caller works the queue by hand.
+	// byHand is 1 while the caller runs the queue's jobs by hand.
 	byHand int
 }
 
@@ -44,7 +44,7 @@ type PermitCall struct {
 	Limit, Hold, Want int
 }
 
-// NewPermits returns the permits of a queue. Bound must follow.
+// NewPermits returns the permits of a queue. The caller must call Bound before anything else.
 func (n *Node) NewPermits() *Permits { return &Permits{node: n, share: math.MaxInt} }
 
 // Bound returns a new limit of the lanes that run the queue, which has the given number of permits.
@@ -85,8 +85,10 @@ func (p *Permits) need(more int) int {
 	return min(need, p.total)
 }
 
-// want returns how many permits the server reports that it could use. A server that holds one and
-// has more to do reports so, and the others then leave it its share at once.
+// want returns how many permits the server reports that it could use. If the server holds a
+// permit and has more jobs than permits, it reports that it could use all, so that the other
+// servers leave it its share
+// at once.
 func (p *Permits) want() int {
 	if p.held == 0 {
 		return p.need(1)
@@ -98,8 +100,8 @@ func (p *Permits) want() int {
 func (p *Permits) contended() bool { return p.share < math.MaxInt }
 
 // target returns how many permits the server should hold: those of running batches, and what it
-// needs of its share. While no server waits for permits, its number doubles until the store has no
-// more.
+// needs of its share. While no other server waits for permits, the target doubles with each
+// answer until the server needs no more.
 func (p *Permits) target() int {
 	need := p.want()
 	if !p.contended() {
@@ -108,9 +110,10 @@ func (p *Permits) target() int {
 	return max(p.running(), min(need, p.share))
 }
 
-// lanesToCome returns how many lanes could start batches of the part: the free ones and, if other
-// queues have all lanes, the next one, since the scheduler can only choose a shard that has a
-// permit.
+// lanesToCome returns how many lanes could start batches of the part: the free lanes or, if other
+// queues
+// use all lanes, the next lane that becomes free. The scheduler can only choose a shard whose queue
+// has a permit.
 func (t *part) lanesToCome() int {
 	lanes := t.pool.target
 	return max(0, lanes-t.pool.running, min(lanes-t.running, 1))
@@ -136,7 +139,7 @@ func (p *Permits) review() {
 	p.node.act(Action{Kind: ReviewPermits})
 }
 
-// patience returns how long permits may be unused before they are given back.
+// patience returns how long permits may be unused before the server returns them.
 func (p *Permits) patience() time.Duration {
 	switch {
 	case p.node.stopped || p.node.ByHand || p.held > p.share:
@@ -148,8 +151,9 @@ func (p *Permits) patience() time.Duration {
 }
 
 // Plan returns whether to call the store now, by which call, and how long to wait before the next
-// Plan. callIn is when to call again if nothing changes: a part of the poll interval, at random, so
-// that servers do not call in step.
+// Plan. callIn is how long to wait before the next call if nothing changes. The caller draws it at
+// random,
+// so that servers do not call at the same time.
 func (p *Permits) Plan(now time.Time, callIn time.Duration) (c PermitCall, call bool, wait time.Duration) {
 	hold, call, wait := p.plan(now)
 	if call {
@@ -219,8 +223,8 @@ func (p *Permits) Failed(listed bool, retryAt time.Time) {
 }
 
 // Answered takes the reply to a call: how many permits the server holds, and the holders at the
-// store's time. kept is false if the store granted fewer than the server believed to hold: then
-// running batches have to end.
+// store's time. kept is false if the store granted fewer permits than the server believed that it
+// held. Then running batches have to end.
 func (p *Permits) Answered(c PermitCall, held int, holders []core.PermitHolder, at core.Instant, now Now) (kept bool) {
 	kept = held >= p.held
 	p.inFlight = false
@@ -248,8 +252,8 @@ func (p *Permits) shareOf(holders []core.PermitHolder, now core.Instant) int {
 	return FairPermits(p.total, holders, now)[own]
 }
 
-// Drop ends the permits on this side. It returns the shards of the queue, whose handlers have to
-// end.
+// Drop notes that the server no longer holds permits. It returns the shards of the queue, whose
+// handlers have to end.
 func (p *Permits) Drop() (shards []*Shard) {
 	p.held = 0
 	for _, t := range p.limit.parts {
@@ -262,7 +266,7 @@ func (p *Permits) Drop() (shards []*Shard) {
 	return shards
 }
 
-// Freed takes the news that other servers have returned permits.
+// Freed notes that other servers have returned permits.
 func (p *Permits) Freed() {
 	if p.want() > p.held {
 		p.denied, p.callAt = false, time.Time{}
@@ -270,7 +274,7 @@ func (p *Permits) Freed() {
 	}
 }
 
-// ByHand notes whether the caller works the queue by hand.
+// ByHand notes whether the caller runs the queue's jobs by hand.
 func (p *Permits) ByHand(works bool) {
 	p.byHand = 0
 	if works {
@@ -278,7 +282,7 @@ func (p *Permits) ByHand(works bool) {
 	}
 }
 
-// permitRound is how long the same nodes have a permit where there are too few for all.
+// permitRound is how long the same servers have a permit if there are too few permits for all.
 const permitRound = time.Second
 
 // FairPermits divides the permits of a queue among the servers that want some: element i is how
@@ -322,8 +326,9 @@ func unsatisfied(holders []core.PermitHolder, shares []int) []int {
 	return open
 }
 
-// dealRest gives one permit more to as many as are left, fewer than those at the positions of
-// open, whose shares are equal.
+// dealRest adds one permit each to the shares of some holders at the positions of open, whose
+// shares are
+// equal. left is the number of permits, which is smaller than the number of positions.
 func dealRest(shares, open []int, left int, holders []core.PermitHolder, now core.Instant) {
 	first := 0
 	if shares[open[0]] == 0 {

@@ -6,34 +6,37 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// Node is what the pools of one server share. All of them are one state: the caller makes one call
-// at a time of whatever belongs to it, and takes the actions after each.
+// Node is what the pools of one server share. The Node, its pools and their parts are one state:
+// the
+// caller makes one call at a time to any of them, and takes the actions after each call.
 type Node struct {
 	Config
 	stopped bool
 	actions []Action
 }
 
-// Config is what a Node decides by.
+// Config has the settings of a Node.
 type Config struct {
-	// Owner is the server's own among the holders of permits.
+	// Owner is the server's own id among the holders of permits.
 	Owner        string
 	PollInterval time.Duration
 	LeaseTTL     time.Duration
-	// Prefetch is 0 if nothing is claimed before a lane is free for it.
+	// Prefetch is 0 if no batch is claimed before a lane is free for it.
 	Prefetch int
-	// ByHand is set if nothing is granted or run by itself: Pool.GrantByHand and the caller do both.
+	// ByHand is set if the Node grants and runs nothing by itself: Pool.GrantByHand grants, and the
+	// caller runs jobs.
 	ByHand bool
 }
 
-// Now is a time of this process, and the store's time then as far as it is known. The heads of
-// shards must be given in that time, whatever the clocks of their servers.
+// Now is a time of this process, and the estimated time of the store at that time. The heads of
+// shards
+// must be converted to that store's time, since the clocks of their servers may differ.
 type Now struct {
 	Local time.Time
 	Store core.Instant
 }
 
-// Kind is what an Action is.
+// Kind is the kind of an Action.
 type Kind uint8
 
 // The kinds of actions.
@@ -44,7 +47,7 @@ const (
 	Look                      // Pool.Look is to be called at Pool.LookAt, and not at another time
 )
 
-// Action is what the caller is to do. It has the fields that its Kind names.
+// Action is what the caller has to do. Its Kind names the fields that are set.
 type Action struct {
 	Kind  Kind
 	Lane  *Lane
@@ -73,16 +76,17 @@ type Pool struct {
 	// Of is the caller's own name of the pool.
 	Of   any
 	node *Node
-	// lanes is how many there are, and target how many there are to be.
+	// lanes is the present number of lanes, and target the wanted number.
 	lanes, target int
 	shards        []*Shard
 	order         Order
-	// waiting are the lanes without a batch that have not been woken; woken counts those on their way
-	// to Next, and running those that run a batch or are about to.
+	// waiting are the lanes without a batch that have not been woken. woken counts the woken lanes
+	// that have not called Next yet. running counts the lanes that run a batch or are about to.
 	waiting []*Lane
 	woken   int
 	running int
-	// parts are the shards by the limit of their queues. The first is that of all queues without one.
+	// parts are the shards, grouped by the limit of their queues. The first part has the shards of all
+	// queues without a limit.
 	parts []*part
 	// starts and pace estimate how many batches will start.
 	starts Recent
@@ -104,8 +108,9 @@ type Lane struct {
 	refused int
 }
 
-// laneState is what a lane does. Another state also concerns unpark, wakeLane, short, SetLanes, and
-// in dispatch the time of the next look.
+// laneState is what a lane does. Whoever adds a state must also change unpark, wakeLane, short,
+// SetLanes
+// and, in dispatch, the time of the next look.
 type laneState uint8
 
 const (
@@ -114,11 +119,12 @@ const (
 	laneWoken                  // it is one of Pool.woken
 )
 
-// Step is what a lane does next. The zero value is to wait for a WakeLane, after Pool.Wait.
+// Step is what a lane does next. The zero value means: call Pool.Wait, and wait for a WakeLane.
 type Step struct {
 	// Run is the shard from which the lane takes a batch.
 	Run *Shard
-	// Ask is what to ask the user's scheduler, without a lock. Pool.Answer takes the answer.
+	// Ask is the question for the user's scheduler, which is called without a lock. Pool.Answer takes
+	// the answer.
 	Ask *Question
 	// End is set if the lane is to end.
 	End bool
@@ -164,7 +170,7 @@ func (p *Pool) begin(l *Lane, now Now, step Step) Step {
 		s.running++
 		p.running++
 		p.recount(s)
-		p.wakeLanes(now) // one more may be needed
+		p.wakeLanes(now) // another lane may be needed for the remaining batches
 	}
 	return step
 }
@@ -188,7 +194,7 @@ func (p *Pool) unpark(l *Lane) {
 	case laneWoken:
 		p.woken--
 	case laneWaits: // something else woke it
-		if p.node.stopped { // then nobody is woken, and looking for each of many lanes is slow
+		if p.node.stopped { // then no lane is woken, and a search for each of many lanes is slow
 			return
 		}
 		for i, w := range p.waiting {
@@ -201,7 +207,7 @@ func (p *Pool) unpark(l *Lane) {
 	l.state = laneCalls
 }
 
-// wakeLane wakes the lane that waits since last.
+// wakeLane wakes the lane that began to wait last.
 func (p *Pool) wakeLane() {
 	last := len(p.waiting) - 1
 	l := p.waiting[last]
@@ -223,8 +229,8 @@ func (p *Pool) wakeLanes(now Now) {
 	}
 }
 
-// BatchEnded notes how the batch of a lane has ended, if one was chosen for it. ran is false if
-// there was none after all; ok is false if no job of it succeeded.
+// BatchEnded notes how the batch of a lane has ended, if one was chosen for it. ran is false if the
+// lane found no batch to run. ok is false if no job of the batch succeeded.
 func (p *Pool) BatchEnded(l *Lane, ran, ok bool, took time.Duration, now Now) {
 	s := l.shard
 	if s == nil {
@@ -246,8 +252,8 @@ func (p *Pool) BatchEnded(l *Lane, ran, ok bool, took time.Duration, now Now) {
 	}
 }
 
-// SetLanes changes how many lanes the pool is to have. The caller lets as many new ones run as the
-// returned number; surplus lanes end when they have no batch.
+// SetLanes changes how many lanes the pool is to have. The caller starts the
+// returned number of new lanes. Surplus lanes end when they have no batch.
 func (p *Pool) SetLanes(n int) (more int) {
 	p.target = n
 	if more = n - p.lanes; more > 0 {
@@ -268,7 +274,7 @@ func (p *Pool) Asks() bool {
 // Full reports whether all lanes run batches, or are about to.
 func (p *Pool) Full() bool { return p.running >= p.target }
 
-// Look is called when it is time for it.
+// Look is the tick. The caller calls it at LookAt.
 func (p *Pool) Look(now Now) {
 	p.lookAt = time.Time{}
 	p.order.look()
@@ -294,7 +300,7 @@ func (p *Pool) dispatch(now Now) {
 // LookAt returns when the pool wants the next Look, or zero.
 func (p *Pool) LookAt() time.Time { return p.lookAt }
 
-// lookBy asks for a look at a time, unless there will be one earlier. It does nothing if that is
+// lookBy requests a look at a time, unless one is planned earlier. It does nothing if the time is
 // zero.
 func (p *Pool) lookBy(at time.Time) {
 	if at.IsZero() || !p.lookAt.IsZero() && !at.Before(p.lookAt) {

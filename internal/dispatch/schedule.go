@@ -41,7 +41,7 @@ type Order interface {
 	next(p *Pool, l *Lane, now Now) Step
 	// claim returns the shard to be granted next, or nil.
 	claim(p *Pool, now Now) *Shard
-	// unclaim takes back the last choice of claim.
+	// unclaim undoes the last choice of claim.
 	unclaim(s *Shard)
 	// mayAdd reports whether a turn of a shard without a grant may claim, if it is made anyway.
 	mayAdd(s *Shard, now Now) bool
@@ -55,7 +55,7 @@ type Order interface {
 	wanted(p *Pool, now Now) int
 	// nextLook returns when to call the scheduler again even if nothing changes, or zero.
 	nextLook(p *Pool, now Now) time.Time
-	// look notes that this time has come.
+	// look notes that the time of nextLook has come.
 	look()
 }
 
@@ -75,11 +75,12 @@ func NewOrder(build core.SchedulerFunc, c core.SchedulerConfig) (Order, core.Sch
 // the other what to grant.
 type byHeads struct {
 	runs, claims HeadScheduler
-	// asleep is until when the scheduler wants to grant nothing. nextDue is the earliest head that was
+	// asleep is the time until which the scheduler wants no grant. nextDue is the earliest head that
+	// was
 	// not due when the scheduler was last called and had no head to choose.
 	asleep  time.Time
 	nextDue core.Head
-	// declined is set if the scheduler has chosen none of the heads that it sees to run.
+	// declined is set if the scheduler has chosen no head to run, of those that it sees.
 	declined bool
 }
 
@@ -118,7 +119,7 @@ func (h *byHeads) claim(p *Pool, now Now) *Shard {
 		s.shownClaim = taken
 		return s
 	}
-	if choice.Sleep && !p.active() { // else the scheduler does not see all
+	if choice.Sleep && !p.active() { // otherwise the scheduler does not see all jobs
 		h.asleep = now.Local.Add(choice.Wait)
 	} else {
 		h.nextDue = h.claims.NextDue()

@@ -34,13 +34,14 @@ type Shard struct {
 	shownRun, shownClaim core.Head
 }
 
-// View is what a shard shows its pool. It counts batches.
+// View is what a shard shows to its pool. Its numbers are of batches.
 type View struct {
 	// Run is the head of the first job that may start.
 	Run core.Head
-	// Waiting counts the claimed batches that may start, and Free how many more of the shard may run.
+	// Waiting is the number of claimed batches that may start. Free is how many more batches of the
+	// shard may run.
 	Waiting, Free int
-	// Stock is how many may wait for lanes.
+	// Stock is how many claimed batches may wait for lanes.
 	Stock int
 	// Claim is the head of the shard's jobs in the store.
 	Claim core.Head
@@ -52,13 +53,15 @@ type View struct {
 type hidden uint8
 
 const (
-	heldRun   hidden = 1 << iota // the runnable jobs, since the limit is reached
-	heldClaim                    // the jobs in the store, since the limit is reached
+	heldRun   hidden = 1 << iota // the runnable jobs, because the limit is reached
+	heldClaim                    // the jobs in the store, because the limit is reached
 	passedBy                     // the jobs in the store, which need no grant while no lane is free
-	awaits                       // all jobs: the next one waits for another one on its last chance
+	awaits                       // all jobs, because the next one waits for another job on its last chance
 )
 
-// taken is a head that the order has taken with a choice: it has to be shown again.
+// taken marks a head that the order has taken with a choice. The order sees the shard again only
+// after
+// another head was shown.
 var taken = core.Head{Due: math.MinInt64, OK: true}
 
 // NewShard returns a shard of the pool, for SetShards. batch is how many jobs a batch has at most;
@@ -112,8 +115,8 @@ func (p *Pool) Await(s *Shard, hides bool, now Now) {
 	p.dispatch(now)
 }
 
-// Taken notes that a batch of a shard has started or, if ok is false, that there was none after
-// all. chosen is set if it is for the lane for which the shard was chosen.
+// Taken notes that a batch of a shard has started or, if ok is false, that the lane found no batch.
+// chosen is set if the shard was chosen for this lane.
 func (p *Pool) Taken(s *Shard, chosen, ok bool, v View, now Now) {
 	if chosen {
 		s.chosen--
@@ -159,7 +162,7 @@ func (p *Pool) recount(s *Shard) {
 		p.order.showRun(s)
 	}
 	if s.shownClaim == taken && s.granted > 0 && s.more {
-		return // to the scheduler it still has work
+		return // for the scheduler the shard still has work
 	}
 	if claim != s.shownClaim {
 		s.shownClaim = claim
@@ -170,7 +173,9 @@ func (p *Pool) recount(s *Shard) {
 // mayClaim returns how many batches the shard has room for.
 func (s *Shard) mayClaim() int { return s.view.Free + s.view.Stock - s.view.Waiting }
 
-// refill returns how many batches fill the stock up. It is 0 while more than half is left.
+// refill returns how many batches fill the stock up. It returns 0 while more than half of the stock
+// is
+// left.
 func (s *Shard) refill() int {
 	if 2*s.view.Waiting > s.view.Stock {
 		return 0
@@ -189,8 +194,9 @@ func (s *Shard) lacks() int {
 	return n
 }
 
-// claimable bounds a grant by what the shard is believed to have, by what a turn carries, and by
-// the bounds that the user has set.
+// claimable returns the largest possible grant, by what the shard is believed to have, what a turn
+// can
+// carry, and the user's limits.
 func (s *Shard) claimable() int {
 	return min(s.size, s.perTurn, s.mayClaim(), s.part.limit.claimable(s.refill()))
 }
