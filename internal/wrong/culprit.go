@@ -11,21 +11,22 @@ import (
 )
 
 const (
-	// longRun is how long a job has run, at least, that is named as the cause of a lag.
+	// longRun is the time from which a running job is named as the cause of a lag.
 	longRun = 30 * time.Second
-	// mostNames is how many names a text has at most, and mostOfID how many characters of an id.
+	// mostNames is the largest number of names in a text, and mostOfID the largest number of
+	// characters of an id.
 	mostNames = 3
 	mostOfID  = 60
 )
 
-// culprit is a running job that others wait for.
+// culprit is a running job that other jobs wait for.
 type culprit struct {
 	queue, id string
 	began     time.Time
 }
 
 // longest returns the job of a queue that has run longest, if servers report one that has run for
-// the given time or longer. Of a shard of -1 it is one of any shard.
+// the given time or longer. Shard -1 means any shard.
 func (r *rules) longest(queue string, shard int, least time.Duration) (job *culprit) {
 	for at := range r.Nodes {
 		n := &r.Nodes[at]
@@ -44,7 +45,8 @@ func (r *rules) longest(queue string, shard int, least time.Duration) (job *culp
 }
 
 // held returns the longest-running job of a queue that has reached its limit of running batches,
-// and that limit.
+// and a
+// text with the limit. job is nil if the limit is not reached, or if no job has run for longRun.
 func (r *rules) held(s *inspect.QueueStats) (job *culprit, limit string) {
 	most, busy := 0, 0
 	for at := range r.Nodes {
@@ -68,7 +70,7 @@ func (r *rules) held(s *inspect.QueueStats) (job *culprit, limit string) {
 	return r.longest(s.Queue.Name, -1, longRun), limit
 }
 
-// blamed adds a line that begins with the job that is the cause.
+// blamed adds a line that begins with the job that causes the fault.
 func (r *rules) blamed(k Kind, s *inspect.QueueStats, weight int64, job *culprit, format string, args ...any) {
 	r.of(k, s, weight, behindSince(s), "%s"+format, append([]any{r.hasRun(job)}, args...)...)
 	r.lines[len(r.lines)-1].ID = r.shownID(job.queue, job.id)
@@ -81,7 +83,7 @@ func (r *rules) hasRun(job *culprit) string {
 
 func (r *rules) ran(job *culprit) time.Duration { return max(0, r.Now.Sub(job.began)) }
 
-// shownID returns an id as it may be shown.
+// shownID returns what may be shown of an id.
 func (r *rules) shownID(queue, id string) string {
 	if r.ShowID != nil {
 		id = r.ShowID(queue, id)
@@ -89,7 +91,7 @@ func (r *rules) shownID(queue, id string) string {
 	return strings.ToValidUTF8(id, "\uFFFD")
 }
 
-// brief cuts a long id.
+// brief truncates a long id.
 func brief(id string) string {
 	if utf8.RuneCountInString(id) > mostOfID {
 		return string([]rune(id)[:mostOfID]) + "…"
@@ -97,7 +99,7 @@ func brief(id string) string {
 	return id
 }
 
-// leavers names the servers that are gone and have left claimed jobs of a queue.
+// leavers describes the servers that are gone and have left claimed jobs of a queue.
 func (r *rules) leavers(s *inspect.QueueStats) string {
 	owners := map[string]bool{}
 	for at := range s.Shards {
@@ -120,7 +122,7 @@ func (r *rules) leavers(s *inspect.QueueStats) string {
 	return someOf(names) + ", which stopped responding"
 }
 
-// someOf lists a few of several names.
+// someOf lists the first names, and how many more there are.
 func someOf(names []string) string {
 	if more := len(names) - mostNames; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNames], ", "), more)

@@ -8,8 +8,9 @@ import (
 	"github.com/skeinq/skein/internal/figures"
 )
 
-// unservedSince returns since when nobody serves a queue with due jobs: since its last server
-// went, or since a job has waited.
+// unservedSince returns since when no server serves a queue with due jobs: the time when its last
+// server
+// was gone, or the time from which a job waits, whichever is later.
 func (r *rules) unservedSince(s *inspect.QueueStats) (since time.Time) {
 	for at := range r.Nodes {
 		if n := &r.Nodes[at]; n.State == inspect.NodeGone && slices.Contains(n.Queues, s.Queue.Name) && n.ExpiresAt.After(since) {
@@ -25,7 +26,7 @@ func (r *rules) unservedSince(s *inspect.QueueStats) (since time.Time) {
 // behindSince returns the time from which the longest-waiting job waits.
 func behindSince(s *inspect.QueueStats) time.Time { return s.Now.Add(-s.Lag) }
 
-// orphanedSince returns when the first lease was over of those under which orphans were claimed.
+// orphanedSince returns when the first of the leases ended under which orphans were claimed.
 func orphanedSince(s *inspect.QueueStats) (since time.Time) {
 	for at := range s.Shards {
 		if sh := &s.Shards[at]; sh.Orphaned > 0 && sh.Owner != "" && (since.IsZero() || sh.ExpiresAt.Before(since)) {
@@ -35,8 +36,9 @@ func orphanedSince(s *inspect.QueueStats) (since time.Time) {
 	return since
 }
 
-// hottest returns the shard that lags most, its lag, and the median of all shards. A queue of few
-// shards has none.
+// hottest returns the shard with the largest lag, its lag, and the median lag of all shards. For a
+// queue
+// with fewer than hotShards shards it returns -1 and zeros.
 func hottest(s *inspect.QueueStats) (index int, most, median time.Duration) {
 	if len(s.Shards) < hotShards {
 		return -1, 0, 0
@@ -52,7 +54,7 @@ func hottest(s *inspect.QueueStats) (index int, most, median time.Duration) {
 	return index, most, lags[(len(lags)-1)/2]
 }
 
-// ended returns how many jobs ended in the minutes that end after a time.
+// ended returns the number of jobs that ended in the minutes whose end is after a time.
 func ended(minutes []inspect.MinuteStats, after time.Time) (n uint64) {
 	for at := range minutes {
 		if m := &minutes[at]; m.At.Add(time.Minute).After(after) {
@@ -62,7 +64,7 @@ func ended(minutes []inspect.MinuteStats, after time.Time) (n uint64) {
 	return n
 }
 
-// waiting describes how many jobs wait, and how many are claimed if any.
+// waiting describes how many jobs wait, and how many are claimed if there are any.
 func waiting(queued, claimed int64) string {
 	text := figures.Count(queued) + " waiting"
 	if claimed > 0 {

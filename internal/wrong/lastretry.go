@@ -11,28 +11,30 @@ import (
 )
 
 const (
-	// leastRetries is how many retries a queue has whose last one is worth a line. With fewer a job
-	// is at its last one soon after its first failure, as a matter of course.
+	// leastRetries is the smallest number of retries of a queue for which jobs at their last retry are
+	// reported. With fewer retries, a job is normally at its last retry soon after its first failure.
 	leastRetries = 5
-	// mostLast is how many jobs that wait for their last retry are counted.
+	// mostLast is the largest number of jobs that are counted.
 	mostLast = 100
 )
 
-// LastRetry are the queued jobs of a queue that wait for their last retry: the next failure of one
-// puts a payload of it into the morgue.
+// LastRetry has the queued jobs of a queue that wait for their last retry. If such a job fails
+// again,
+// one of its payloads goes to the morgue, or the job is held.
 type LastRetry struct {
-	// Count is how many, and More that there are more.
+	// Count is the number of jobs. More is set if there are more.
 	Count int
 	More  bool
-	// IDs are the first of them, and Max is how many retries they have.
+	// IDs are the ids of the first of them, and Max is the number of retries that the queue allows.
 	IDs []string
 	Max int
 }
 
 // LastRetryList returns options that list the jobs of a queue that wait for their last retry. The
-// list is read by an index, and ends after a hundred. ok is false if there is nothing to report: no
-// job has failed, or no server that is there announces 5 retries or more. Of servers that differ
-// the one counts that allows most.
+// list is read by an index, and has at most one job more than are counted. ok is false if there
+// is
+// nothing to report: no job waits for a retry, or no running server announces 5 or more retries for
+// the queue. If servers announce different numbers of retries, the largest counts.
 func LastRetryList(s *inspect.QueueStats, nodes []inspect.Node) (o inspect.ListOptions, ok bool) {
 	o = inspect.ListOptions{SortBy: inspect.RetryingByCount, Limit: mostLast + 1, ErrorBytes: -1, MaxCount: -1}
 	for at := range nodes {
@@ -54,8 +56,9 @@ func LastRetryList(s *inspect.QueueStats, nodes []inspect.Node) (o inspect.ListO
 	return o, o.FromRetries >= leastRetries && len(o.Shards) > 0
 }
 
-// LastRetryOf counts the jobs that [LastRetryList] lists. If the list lacks shards, it counts the
-// others.
+// LastRetryOf counts the jobs that [LastRetryList] lists. If some shards can't be reached, it
+// counts the
+// jobs of the others.
 func LastRetryOf(o inspect.ListOptions, jobs iter.Seq2[inspect.QueuedJob, error]) (l LastRetry, err error) {
 	l.Max = o.FromRetries
 	for job, err := range jobs {
@@ -79,7 +82,7 @@ func LastRetryOf(o inspect.ListOptions, jobs iter.Seq2[inspect.QueuedJob, error]
 	return l, nil
 }
 
-// lastRetry adds that jobs of a queue wait for their last retry.
+// lastRetry adds a line if jobs of a queue wait for their last retry.
 func (r *rules) lastRetry(s *inspect.QueueStats) {
 	l := r.LastRetries[s.Queue.Name]
 	if l.Count == 0 || s.Retrying == 0 {

@@ -6,8 +6,9 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// PausesOf returns the actions that paused the queues that are paused now, by queue. actions are
-// the audit, the newest first; it is read until all are found. A pause that the audit has dropped,
+// PausesOf returns the actions that paused the queues that are paused now, by queue. actions is the
+// audit, the newest action first. It is read until all are known. A pause that the audit has
+// dropped,
 // or that was not made by an Inspector, is missing.
 func PausesOf(stats []inspect.QueueStats, actions iter.Seq2[inspect.Action, error]) (map[string]inspect.Action, error) {
 	paused := map[string]bool{}
@@ -29,7 +30,7 @@ func PausesOf(stats []inspect.QueueStats, actions iter.Seq2[inspect.Action, erro
 		}
 		switch a.Verb {
 		case "pause":
-			found[a.Queue] = a // an older one is the one that paused it, unless the queue ran between them
+			found[a.Queue] = a // an older pause replaces it, unless the queue was resumed between them
 		case "resume", "forget":
 			if delete(paused, a.Queue); len(paused) == 0 {
 				return found, nil
@@ -39,7 +40,8 @@ func PausesOf(stats []inspect.QueueStats, actions iter.Seq2[inspect.Action, erro
 	return found, nil
 }
 
-// pausedBy describes who paused a queue, and why, as far as it is known: "paused by ann (the bank
+// pausedBy describes who paused a queue, and why, as far as the audit has it: "paused by ann (the
+// bank
 // is closed)".
 func (r *rules) pausedBy(queue string) string {
 	text := "paused"

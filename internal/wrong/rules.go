@@ -12,21 +12,23 @@ import (
 
 // Bounds of faults.
 const (
-	// late is a lag, still how long nothing has ended, and unowned for how long a lease has been over.
+	// late is the lag from which a queue is late. still is for how long no job has ended in a queue
+	// that is not moving. unowned is for how long a shard with due jobs has had no owner.
 	late    = time.Minute
 	still   = 5 * time.Minute
 	unowned = 10 * time.Second
-	// failingWindow is the time over which failures are counted; above failingShare and with more than
-	// failingCount of them a queue fails.
+	// failingWindow is the time over which failures are counted. A queue is failing if more than
+	// failingCount jobs, and more than the share failingShare of all, have failed.
 	failingWindow = 10 * time.Minute
 	failingShare  = 0.2
 	failingCount  = 10
-	// knownTime is how much of the past Recent has.
+	// knownTime is the length of the past that View.Recent has.
 	knownTime = time.Hour
-	// hot is how many times the median lag of its queue's shards a hot one has, of hotShards at least.
+	// A hot shard lags more than hot times the median lag of its queue's shards. Only queues with at
+	// least hotShards shards have hot shards.
 	hot       = 10
 	hotShards = 4
-	// mixed is how long servers of two versions run side by side before it is more than a deployment.
+	// mixed is how long servers of two versions may run side by side, as during a deployment.
 	mixed = 10 * time.Minute
 )
 
@@ -41,12 +43,12 @@ type rules struct {
 
 func (r *rules) add(l Line) { r.lines = append(r.lines, l) }
 
-// of is a line about a queue.
+// of adds a line about a queue.
 func (r *rules) of(k Kind, s *inspect.QueueStats, weight int64, since time.Time, format string, args ...any) {
 	r.add(Line{Kind: k, Queue: s.Queue.Name, Shard: -1, Text: fmt.Sprintf(format, args...), Since: since, weight: weight})
 }
 
-// store adds the faults of the store.
+// store adds lines about the faults of the store.
 func (r *rules) store() {
 	if r.Silence != "" {
 		r.add(Line{Kind: NoAnswer, Shard: -1, Text: "the store does not answer: " + r.Silence})
@@ -81,7 +83,7 @@ func (r *rules) store() {
 	}
 }
 
-// queue adds the faults of a queue.
+// queue adds lines about the faults of a queue.
 func (r *rules) queue(s *inspect.QueueStats) {
 	served := r.NodesUnknown || r.serving[s.Queue.Name] > 0
 	due := s.Lag > 0
@@ -94,7 +96,7 @@ func (r *rules) queue(s *inspect.QueueStats) {
 		r.of(NobodyServes, s, s.Waiting(), r.unservedSince(s), "no server runs this queue, %s", text)
 	case s.Queue.Paused && s.Waiting() > 0:
 		r.of(Paused, s, s.Waiting(), r.Pauses[s.Queue.Name].At, "%s, %s", r.pausedBy(s.Queue.Name), waiting(s.Waiting(), 0))
-	case s.Length() == 0 && s.Orphaned > 0: // orphans alone lag, and have a line of their own
+	case s.Length() == 0 && s.Orphaned > 0: // only orphans wait, and they have a line of their own
 	default:
 		r.moving(s)
 		r.unownedShards(s)
@@ -119,15 +121,16 @@ func (r *rules) queue(s *inspect.QueueStats) {
 	}
 }
 
-// moving adds that a queue is not moving, is held up at its limit, has a hot shard or is late: the
-// first that holds.
+// moving adds a line if a queue is not moving, is blocked at its limit, has a hot shard, or is
+// late: the
+// first that is true.
 func (r *rules) moving(s *inspect.QueueStats) {
 	if s.Lag < late {
 		return
 	}
 	held, limit := r.held(s)
 	recent, known := r.Recent[s.Queue.Name]
-	_, resumed := r.paused[s.Queue.Name] // so short ago that it explains why nothing has ended
+	_, resumed := r.paused[s.Queue.Name] // recently enough to explain why no job has ended
 	if s.Lag >= still && known && !resumed && ended(recent, r.Now.Add(-still)) == 0 {
 		if held == nil {
 			held, limit = r.longest(s.Queue.Name, -1, still), fmt.Sprintf(", no job has ended for %s", figures.Span(still))
@@ -148,7 +151,7 @@ func (r *rules) moving(s *inspect.QueueStats) {
 		return
 	}
 	trend := ""
-	if past := r.lags[s.Queue.Name]; r.Now.Sub(past[0].at) >= time.Minute { // This look's is among them.
+	if past := r.lags[s.Queue.Name]; r.Now.Sub(past[0].at) >= time.Minute { // The lag of this look is one of them.
 		switch was := past[0].lag; {
 		case s.Lag > was+rising:
 			trend = " and growing"
@@ -159,7 +162,7 @@ func (r *rules) moving(s *inspect.QueueStats) {
 	r.of(Late, s, int64(s.Lag), behindSince(s), "%s behind%s, %s", figures.Span(s.Lag.Round(time.Second)), trend, waiting(s.Waiting(), 0))
 }
 
-// hotShard adds a hot shard, with the job that has run longest in it if that is known.
+// hotShard adds a line about a hot shard, with the job that has run longest in it if that is known.
 func (r *rules) hotShard(s *inspect.QueueStats, index int, lag, median time.Duration) {
 	l := Line{
 		Kind: HotShard, Queue: s.Queue.Name, Shard: index, weight: int64(lag), Since: behindSince(s),
@@ -172,8 +175,9 @@ func (r *rules) hotShard(s *inspect.QueueStats, index int, lag, median time.Dura
 	r.add(l)
 }
 
-// unownedShards adds shards with due jobs whose lease has been over for a while. Shards that have
-// nothing but orphans are in the line of their owner.
+// unownedShards adds a line about shards with due jobs that have had no owner for a while. Shards
+// that
+// have only orphans are in the line OwnerGone.
 func (r *rules) unownedShards(s *inspect.QueueStats) {
 	n, held, since := 0, int64(0), time.Time{}
 	for at := range s.Shards {
@@ -192,7 +196,7 @@ func (r *rules) unownedShards(s *inspect.QueueStats) {
 	}
 }
 
-// failing adds that a queue's jobs fail.
+// failing adds a line if too many jobs of a queue fail.
 func (r *rules) failing(s *inspect.QueueStats) {
 	var done, failed uint64
 	var since time.Time
@@ -214,13 +218,12 @@ func (r *rules) failing(s *inspect.QueueStats) {
 	if failed > failingCount && float64(failed) > failingShare*float64(done+failed) {
 		share := int(100 * failed / (done + failed))
 		r.of(Failing, s, int64(failed), since, "%d %% of %s failed within %s", share, jobs(int64(done+failed)), figures.Span(failingWindow))
-		// Without an end of it in the hour that is known it may have failed for longer, unless the queue
-		// is that young.
+		// If the queue was failing during the whole hour that is known, it may have failed for longer.
 		r.lines[len(r.lines)-1].Seen = !sinceKnown && r.Now.Sub(since) >= knownTime
 	}
 }
 
-// versions adds that servers of several versions have run side by side for a while.
+// versions adds a line if servers of several versions have run side by side for a while.
 func (r *rules) versions() {
 	names, began := map[string][]string{}, map[string]time.Time{}
 	for at := range r.Nodes {
@@ -236,7 +239,7 @@ func (r *rules) versions() {
 	if len(names) < 2 {
 		return
 	}
-	var since time.Time // when the last of them came
+	var since time.Time // when the first server of the newest of them started
 	var texts []string
 	for version, first := range began {
 		if first.After(since) {
@@ -253,7 +256,8 @@ func (r *rules) versions() {
 	r.add(Line{Kind: Versions, Shard: -1, Text: text, Since: since})
 }
 
-// servers adds servers that stopped responding, unless somebody else of the same name runs.
+// servers adds a line for each server that stopped responding, unless another server with its name
+// runs.
 func (r *rules) servers() {
 	alive := map[string]bool{}
 	for at := range r.Nodes {

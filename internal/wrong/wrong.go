@@ -1,5 +1,6 @@
 // Package wrong lists what is wrong in a store now, worst first, from the facts that an inspector
-// has read. It is pure: it asks nothing, and its clock is that of what was seen.
+// has
+// read. It is pure: it reads no store and no clock.
 package wrong
 
 import (
@@ -13,30 +14,31 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
-// Kind is what is wrong. Worse kinds are smaller.
+// Kind is a kind of fault. Worse kinds have smaller numbers.
 type Kind uint8
 
 // Kinds, worst first.
 const (
-	// NoAnswer is a store that can't be looked at.
+	// NoAnswer is a store that does not answer.
 	NoAnswer Kind = iota
 	// PartAway are shards that can't be reached.
 	PartAway
 	// CheckFails is a check of the store that fails.
 	CheckFails
-	// NobodyServes is a queue with work that no running server has.
+	// NobodyServes is a queue with due or claimed jobs that no running server serves.
 	NobodyServes
 	// OwnerGone are claimed jobs whose server is gone.
 	OwnerGone
-	// NotMoving is a served queue with due jobs and no job that ends.
+	// NotMoving is a served queue with due jobs in which no job ends.
 	NotMoving
-	// Failing is a queue in which a fifth of the jobs fails.
+	// Failing is a queue in which more than a fifth of the jobs of the last ten minutes failed, and
+	// more than ten jobs.
 	Failing
 	// HotShard is a shard that lags far behind the others of its queue.
 	HotShard
-	// Late is a queue that lags.
+	// Late is a queue whose lag is a minute or more.
 	Late
-	// Unowned are shards with due jobs that nobody has leased.
+	// Unowned are shards with due jobs that no server has leased.
 	Unowned
 	// Holds are jobs that are held after their last retry.
 	Holds
@@ -44,7 +46,7 @@ const (
 	MorgueGrows
 	// NearMorgue are jobs that wait for their last retry.
 	NearMorgue
-	// Unreadable are records that were set aside since they can't be read.
+	// Unreadable are records that were set aside because they can't be read.
 	Unreadable
 	// Paused is a paused queue in which jobs wait.
 	Paused
@@ -69,23 +71,23 @@ func (k Kind) String() string {
 	return "Kind(" + strconv.Itoa(int(k)) + ")"
 }
 
-// View is what was seen of a store.
+// View is what an inspector has read of a store.
 type View struct {
-	// Now is the store's clock, or of a store that did not answer this process's.
+	// Now is the store's time, or this process's time if the store did not answer.
 	Now time.Time
-	// Silence is the text of the error of a store that could not be looked at; what else the view has
-	// is older then.
+	// Silence is the text of the error if the store did not answer. Then the rest of the view is
+	// older.
 	Silence string
-	// Stats are all queues, without what Unreached lack.
+	// Stats are all queues, without the shards in Unreached.
 	Stats     []inspect.QueueStats
 	Unreached []core.Shard
-	// Nodes are the servers; NodesUnknown is true if they could not be listed; no line
-	// then depends on the servers of a queue.
+	// Nodes are the servers. NodesUnknown is set if they could not be listed. Then every queue counts
+	// as served.
 	Nodes        []inspect.Node
 	NodesUnknown bool
 	Checks       []inspect.Check
-	// Recent are the minutes of the last hour by queue, oldest first, and Died what was buried within
-	// it. Queues may be missing.
+	// Recent has the minutes of the last hour by queue, oldest first, and Died the dead letters of
+	// that hour. Queues may be missing.
 	Recent map[string][]inspect.MinuteStats
 	Died   map[string]Deaths
 	// LastRetries are the jobs that wait for their last retry, by queue, as [LastRetryOf] counts them.
@@ -94,36 +96,37 @@ type View struct {
 	// Pauses are the actions that paused the paused queues, by queue, as [PausesOf] finds them. Queues
 	// may be missing.
 	Pauses map[string]inspect.Action
-	// ShowID returns what may be shown of an id; nil is the id itself.
+	// ShowID returns what may be shown of an id. If it is nil, the whole id is shown.
 	ShowID func(queue, id string) string
 }
 
 // Deaths are dead letters that changed within the last hour.
 type Deaths struct {
-	// Count is how many, and More that there are more.
+	// Count is the number of dead letters. More is set if there are more.
 	Count int
 	More  bool
-	// First and Last are when the first of those counted came, and the last.
+	// First and Last are the times of the first and of the last counted dead letter.
 	First, Last time.Time
 }
 
-// Line is something that is wrong.
+// Line describes one fault.
 type Line struct {
 	Kind Kind
-	// Queue is the queue it is about, and Shard its shard; empty and -1 for none. Server is the
-	// server.
+	// Queue and Shard are the queue and the shard that have the fault, or empty and -1. Server is the
+	// server that has the fault, or empty.
 	Queue  string
 	Shard  int
 	Server string
-	// ID is the id of the running job that is the cause, as ShowID shows it; empty if none is known.
+	// ID is the id of the running job that causes the fault, as ShowID shows it. It is empty if no
+	// such job is known.
 	ID string
-	// Text describes it, without the queue.
+	// Text describes the fault, without the queue.
 	Text string
-	// Since is since when it is so. If nothing shows it, Seen is set, and Since is when it was first
-	// seen, so it may have lasted for longer.
+	// Since is when the fault began. Seen is set if that is unknown. Then Since is when the fault was
+	// first seen, and it may have begun earlier.
 	Since time.Time
 	Seen  bool
-	// weight ranks lines of a kind.
+	// weight orders the lines of a kind, the largest first.
 	weight int64
 }
 
@@ -132,7 +135,8 @@ func (l *Line) key() string {
 	return l.Kind.String() + "\x00" + l.Queue + "\x00" + l.Server + "\x00" + strconv.Itoa(l.Shard)
 }
 
-// Memory is what earlier looks have shown: since when something is wrong, how lag was, and when a
+// Memory is what earlier looks have shown: when each fault was first seen, earlier lags, and when
+// each
 // queue was last paused. The zero value remembers no look.
 type Memory struct {
 	first  map[string]time.Time
@@ -173,10 +177,13 @@ func Now(v *View, before Memory) (lines []Line, after Memory) {
 	return r.lines, after
 }
 
-// rising is how much a lag grows within a minute or more that is reported as growing.
+// rising is how much a lag must change over a minute or more to be reported as growing or catching
+// up.
 const rising = 30 * time.Second
 
-// remembered adds the lags of a look to those of the ten minutes before it.
+// remembered adds the lags of a look to those of the previous ten minutes. It keeps one lag of a
+// queue
+// each ten seconds.
 func remembered(v *View, before map[string][]lagAt) map[string][]lagAt {
 	lags := make(map[string][]lagAt, len(v.Stats))
 	for at := range v.Stats {
@@ -190,8 +197,9 @@ func remembered(v *View, before map[string][]lagAt) map[string][]lagAt {
 	return lags
 }
 
-// pauses returns when each queue was last seen paused, if that is still short enough ago to
-// explain that nothing has ended.
+// pauses returns when each queue was last seen paused, if that is recent enough to explain why no
+// job
+// has ended.
 func pauses(v *View, before map[string]time.Time) map[string]time.Time {
 	seen := map[string]time.Time{}
 	for at := range v.Stats {
@@ -205,7 +213,7 @@ func pauses(v *View, before map[string]time.Time) map[string]time.Time {
 	return seen
 }
 
-// serving returns the running servers of each queue.
+// serving returns the number of running servers of each queue.
 func serving(nodes []inspect.Node) map[string]int {
 	by := map[string]int{}
 	for at := range nodes {
