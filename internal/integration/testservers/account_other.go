@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// account is not known here.
+// account returns an error: accounts have no numbers on this system.
 func account() (uid, gid uint32, err error) {
 	return 0, 0, errors.New("accounts have no numbers on this machine")
 }

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// account returns who runs servers that refuse to run as root: postgres or nobody if this
-// process is root's, else its own account.
+// account returns the account for servers that refuse to run as root: postgres or nobody if this
+// process runs as root, and otherwise its own account.
 func account() (uid, gid uint32, err error) {
 	if os.Geteuid() != 0 {
 		return uint32(os.Geteuid()), uint32(os.Getegid()), nil
@@ -35,7 +35,7 @@ func account() (uid, gid uint32, err error) {
 	return uint32(u), uint32(g), nil
 }
 
-// unprivileged has a command run as postgres or nobody if this process is root's.
+// unprivileged makes a command run as postgres or nobody if this process runs as root.
 func unprivileged(cmd *exec.Cmd) error {
 	if os.Geteuid() != 0 {
 		return nil

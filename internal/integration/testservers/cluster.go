@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// masters is how many nodes a Cluster has.
+// masters is the number of nodes of a Cluster. All are masters.
 const masters = 3
 
 var sharedCluster = sync.OnceValues(func() (string, error) {
@@ -31,7 +31,7 @@ var sharedCluster = sync.OnceValues(func() (string, error) {
 	return clusterURL(g), nil
 })
 
-// RedisCluster is as [Redis], with a shared Cluster of three masters.
+// RedisCluster is like [Redis], with a shared Cluster of three masters.
 func RedisCluster(t testing.TB) redis.UniversalClient {
 	t.Helper()
 	return clusterClient(t, must(t, sharedCluster), func(o *redis.ClusterOptions) {
@@ -39,7 +39,7 @@ func RedisCluster(t testing.TB) redis.UniversalClient {
 	})
 }
 
-// OwnRedisCluster is as [OwnRedis], with a Cluster of three masters.
+// OwnRedisCluster is like [OwnRedis], with a Cluster of three masters.
 func OwnRedisCluster(t testing.TB, flags ...string) redis.UniversalClient {
 	t.Helper()
 	g, err := cluster(flags...)
@@ -96,8 +96,9 @@ func cluster(flags ...string) (*group, error) {
 	})
 }
 
-// introduce gives the i-th node its share of the slots, an epoch that no other
-// has, and the acquaintance of the first.
+// introduce gives the i-th node its share of the slots and an epoch of its own, and introduces it
+// to the
+// first node.
 func introduce(ctx context.Context, g *group, i int) error {
 	const slots = 1 << 14
 	node := redis.NewClient(&redis.Options{Addr: g.address(i)})

@@ -39,7 +39,7 @@ func SmallDisk(t testing.TB, megabytes int) *Disk {
 	}
 	options := fmt.Sprintf("size=%dm,mode=0700,uid=%d,gid=%d", megabytes, uid, gid)
 	if err := asRoot("mount", "-t", "tmpfs", "-o", options, "tmpfs", path); err != nil {
-		Missing(t, fmt.Errorf("a small disk is a tmpfs, which root mounts, or somebody whom sudo asks nothing: %w", err))
+		Missing(t, fmt.Errorf("a small disk is a tmpfs; to mount it, run the tests as root or with a sudo that asks for no password: %w", err))
 	}
 	t.Cleanup(func() {
 		if err := asRoot("umount", path); err != nil {

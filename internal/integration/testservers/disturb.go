@@ -6,12 +6,15 @@ import (
 	"time"
 )
 
-// disturb calls cut, which returns how many connections it has cut, at that interval until the test
-// ends. The test fails if cut does, or has cut nothing.
+// disturb calls cut once in each interval until the test ends. cut returns how many connections it
+// has
+// cut. The test fails if cut fails, or if no connection was cut.
 //
-// Where a cut takes long, those who are cut have as little of the machine. They get
-// five times as long until the next, or they would be cut again before they have done
-// anything.
+// If a cut takes long, the machine is busy, and the programs that were cut are slow too. So the
+// pause
+// before the next cut is at least five times as long as the cut took. Otherwise the programs would
+// be
+// cut again before they have done anything.
 func disturb(t testing.TB, interval time.Duration, cut func(context.Context) (int64, error)) {
 	t.Helper()
 	begun, total := time.Now(), int64(0)
@@ -44,8 +47,9 @@ func disturb(t testing.TB, interval time.Duration, cut func(context.Context) (in
 	})
 }
 
-// cutOnce has a context of its own: a test may end on seeing the very first cut, which
-// is counted only when the server has answered.
+// cutOnce uses a context of its own. A test may end when it sees the first cut, which is counted
+// only
+// when the server has answered.
 func cutOnce(cut func(context.Context) (int64, error)) (int64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()

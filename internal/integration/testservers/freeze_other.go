@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Freeze skips the test: no process can be made to hang here.
+// Freeze skips the test, because no process can be made to hang on this system.
 func Freeze(t testing.TB, _ *redis.Client) (thaw func()) {
 	t.Helper()
 	Missing(t, errors.New("only a server that is a process of a Unix machine can be made to hang"))

@@ -14,8 +14,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Freeze makes a server of this machine hang: its connections stand, new ones are accepted,
-// and nothing answers until thaw is called. It skips the test where servers run elsewhere.
+// Freeze makes a server of this machine hang: its connections stay open, new ones are accepted, and
+// nothing is answered until thaw is called. It skips the test if servers run elsewhere.
 func Freeze(t testing.TB, server *redis.Client) (thaw func()) {
 	t.Helper()
 	if _, err := exec.LookPath(redisServer().binary); err != nil || os.Getenv("SKEIN_TEST_VIA") == "docker" {
@@ -29,7 +29,7 @@ func Freeze(t testing.TB, server *redis.Client) (thaw func()) {
 	rest, _, _ = strings.Cut(rest, "\r\n")
 	pid, err := strconv.Atoi(rest)
 	if err != nil || pid <= 1 {
-		t.Fatalf("a server says that its process is %q", rest)
+		t.Fatalf("the server reports the process id %q", rest)
 	}
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)

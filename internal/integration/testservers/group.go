@@ -11,11 +11,11 @@ import (
 )
 
 // Patience is how long tests wait for what a server or another process must do, and how
-// long servers may take to come up. It is never waited for on a machine where all is
-// well, and long enough for one that has a tenth of its time to spare.
+// long servers may take to come up. On a healthy machine no test waits
+// that long. It is long enough for a machine on which tests get a tenth of the time.
 const Patience = 3 * time.Minute
 
-// attempts is how often the servers of a group may end before they are ready.
+// attempts is how often form tries to start the servers of a group.
 const attempts = 3
 
 // group is servers of one program that are started and ended together.
@@ -26,8 +26,8 @@ type group struct {
 	supervisors []*supervisor
 }
 
-// form makes a group with that many ports and has it assembled. It tries again
-// if a server ends, since another process may take a port that was free.
+// form makes a group with the given number of ports and calls assemble. It tries again if a server
+// ends, because another process may have taken a port that was free.
 func form(p program, ports int, assemble func(context.Context, *group) error) (*group, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
@@ -70,7 +70,7 @@ func (g *group) end() {
 	release(g.ports)
 }
 
-// printed is the servers' output, once they have ended.
+// printed returns the servers' output. It waits until they have ended.
 func (g *group) printed() string {
 	var all strings.Builder
 	for _, k := range g.supervisors {
@@ -79,12 +79,12 @@ func (g *group) printed() string {
 	return all.String()
 }
 
-// address is where the server with the i-th port is reached.
+// address returns the address of the server with the i-th port.
 func (g *group) address(i int) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(g.ports[i].number))
 }
 
-// port is the i-th port as a server's flag takes it.
+// port returns the i-th port as text, for a flag of a server.
 func (g *group) port(i int) string { return strconv.Itoa(g.ports[i].number) }
 
 // errEnded means that a server ended by itself before it was ready.

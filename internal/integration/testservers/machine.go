@@ -6,16 +6,16 @@ import (
 	"os"
 )
 
-// program is a server's program, and an image that has it, if there is one.
+// program is the program of a server, and a Docker image that has it, if there is one.
 type program struct {
 	binary, repository, tag string
-	// elsewhere is a pattern of files that are the program where PATH has none.
+	// elsewhere is a pattern of paths of the program, for machines where PATH does not have it.
 	elsewhere string
 	// signal ends a server at once, with all that it started.
 	signal string
 	// unprivileged is set if the program refuses to run as root.
 	unprivileged bool
-	// get is how a person gets the program.
+	// get is the advice for a person on how to get the program.
 	get string
 }
 
@@ -26,7 +26,7 @@ type machine interface {
 	start(command ...string) (*supervisor, error)
 	// bind is the address that servers listen on.
 	bind() string
-	// end ends what the machine itself needed, after all its servers.
+	// end ends what the machine itself has started. It is called after all servers have ended.
 	end()
 }
 
@@ -34,7 +34,7 @@ type machine interface {
 var errNowhere = errors.New("there is no way to run a server here")
 
 // open returns the machine for a program that SKEIN_TEST_VIA names, or else the
-// first that there is, or errNowhere. Its servers may listen on the given ports.
+// first that is available, or errNowhere. Its servers may listen on the given ports.
 func open(p program, ports []int) (machine, error) {
 	via := os.Getenv("SKEIN_TEST_VIA")
 	var problems []error

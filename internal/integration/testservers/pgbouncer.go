@@ -36,8 +36,9 @@ printf '%s\n' "$@" >>pgbouncer.ini
 exec pgbouncer pgbouncer.ini
 `
 
-// PgBouncer starts a PgBouncer before a pool's server, which lets the user postgres in without
-// a password, and returns where it is, as [pgxpool.ParseConfig] reads it. The settings are lines
+// PgBouncer starts a PgBouncer in front of a pool's server and returns its URL, as
+// [pgxpool.ParseConfig]
+// reads it. It accepts the user postgres without a password. The settings are lines
 // of its configuration, such as "pool_mode = transaction". A machine that has none skips the
 // test, unless it is CI.
 func PgBouncer(t testing.TB, pool *pgxpool.Pool, settings ...string) string {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// port is a port of 127.0.0.1 that only this process's servers are to listen on.
+// port is a port of 127.0.0.1 that is reserved for servers of this process.
 type port struct {
 	number int
 	// claim listens on the same port of 127.0.0.2 while the port is reserved, so that no other test
@@ -16,12 +16,12 @@ type port struct {
 	claim net.Listener
 }
 
-// The ports to choose from. Connections that leave a machine get higher ones.
+// The ports to choose from. Outgoing connections of a machine normally use higher ports.
 const firstPort, portCount = 10_000, 20_000
 
 // reserve returns ports that nobody listens on and that no other test has reserved.
 func reserve(n int) (ports []*port, err error) {
-	var free []net.Listener // All stay open until the last is found, so that none comes twice.
+	var free []net.Listener // All stay open until the last one is found, so that no port is found twice.
 	defer func() {
 		for _, l := range free {
 			_ = l.Close()
@@ -47,7 +47,7 @@ func reserve(n int) (ports []*port, err error) {
 	return nil, fmt.Errorf("no %d ports of 127.0.0.1 from %d to %d are free", n, firstPort, firstPort+portCount-1)
 }
 
-// release lets others choose the ports.
+// release ends the reservation of ports.
 func release(ports []*port) {
 	for _, p := range ports {
 		if p.claim != nil {

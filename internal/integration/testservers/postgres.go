@@ -15,7 +15,7 @@ import (
 func postgresServer() program {
 	return program{
 		binary: "postgres", repository: "postgres", tag: "15", elsewhere: "/usr/lib/postgresql/*/bin/postgres",
-		// Killed, it would leave its workers and their shared memory behind.
+		// A killed server would leave its workers and their shared memory behind.
 		signal: "QUIT", unprivileged: true,
 		get: "for Postgres set SKEIN_TEST_POSTGRES to the URL of a server, or install postgresql 14 or newer " +
 			"(apt-get install postgresql), or start Docker",
@@ -49,15 +49,15 @@ func Postgres(t testing.TB) *pgxpool.Pool {
 	return postgresPool(t, PostgresURL(t))
 }
 
-// PostgresURL is where the shared Postgres is, as [pgxpool.ParseConfig] reads it.
+// PostgresURL returns the URL of the shared Postgres, as [pgxpool.ParseConfig] reads it.
 func PostgresURL(t testing.TB) string {
 	t.Helper()
 	return must(t, sharedPostgres)
 }
 
 // OwnPostgres returns a pool of connections to a Postgres that is this test's
-// alone and ends with it: to be cut, filled or stopped. It is configured as it
-// comes, but for the given settings, such as "fsync=off". It never comes from
+// alone and ends with it. The test may cut, fill or stop it. It has the default configuration,
+// except for the given settings, such as "fsync=off". It never comes from
 // the environment.
 func OwnPostgres(t testing.TB, settings ...string) *pgxpool.Pool {
 	t.Helper()
@@ -82,16 +82,18 @@ func postgresPool(t testing.TB, url string) *pgxpool.Pool {
 	return pool
 }
 
-// postgresURL is where the server with the i-th port of a group is.
+// postgresURL returns the URL of the server with the i-th port of a group.
 func postgresURL(g *group, i int) string {
 	return fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable", g.address(i))
 }
 
-// findPostgres has a script find the server's programs where Debian keeps them.
+// findPostgres is the part of a script that adds the directory of Debian's Postgres to PATH.
 const findPostgres = `
 command -v postgres >/dev/null || for bin in /usr/lib/postgresql/*/bin; do PATH=$bin:$PATH; done`
 
-// settingsAsFlags makes of a script's arguments, which are settings, flags of the server.
+// settingsAsFlags is the part of a script that turns its arguments, which are settings, into flags
+// of
+// the server.
 const settingsAsFlags = `
 for setting; do
 	shift && set -- "$@" -c "$setting"
@@ -101,10 +103,10 @@ done`
 // $2. $3 are the arguments of initdb; the settings follow.
 const runPostgres = findPostgres + `
 port=$1 bind=$2 init=$3 && shift 3` + settingsAsFlags + `
-# Sessions that plan give memory back and take it again all the time, and page faults are slow on
-# some machines.
+# Without these, sessions that plan return memory and request it again all the time, and page faults
+# are slow on some machines.
 export MALLOC_TOP_PAD_=4194304 MALLOC_TRIM_THRESHOLD_=67108864
-# Before 15 there is no choice of that.
+# Postgres before version 15 has no choice of the locale provider.
 case $(initdb --help) in *--locale-provider*) ;; *) init= ;; esac
 initdb --pgdata=data --username=postgres --auth=trust --encoding=UTF8 --locale=C $init --no-sync >/dev/null || exit
 echo 'host all all all trust' >>data/pg_hba.conf

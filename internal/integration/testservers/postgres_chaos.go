@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// ChaosPostgres ends a random connection to the pool's server at that interval, including those of
-// other programs, until the test ends. So the server must be the test's own. On a busy machine it
-// ends fewer. It fails the test if nothing was ever ended.
+// ChaosPostgres ends a random connection to the pool's server once in each interval, also one of
+// another program, until the test ends. So the server must be the test's own. On a busy machine it
+// ends fewer. It fails the test if no connection was ended.
 func ChaosPostgres(t testing.TB, pool *pgxpool.Pool, interval time.Duration) {
 	t.Helper()
 	disturb(t, interval, func(ctx context.Context) (int64, error) {

@@ -9,8 +9,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Prefix returns what the test's keys start with, on a server that others use as
-// well. Keys that start so are deleted when the test has ended. A test may
+// Prefix returns a prefix for the test's keys, on a server that other programs may use too. The
+// keys
+// with the prefix are deleted when the test has ended. A test may
 // take as many prefixes as it likes.
 func Prefix(t testing.TB, client redis.UniversalClient) string {
 	prefix := "test-" + rand.Text()[:13] + ":"

@@ -37,13 +37,13 @@ func Redis(t testing.TB) redis.UniversalClient {
 	return client(t, RedisURL(t))
 }
 
-// RedisURL is where the shared Redis is, as [redis.ParseURL] reads it.
+// RedisURL returns the URL of the shared Redis, as [redis.ParseURL] reads it.
 func RedisURL(t testing.TB) string {
 	t.Helper()
 	return must(t, sharedRedis)
 }
 
-// Valkey is as [Redis], with the shared Valkey. A machine that has none skips the
+// Valkey is like [Redis], with the shared Valkey. A machine that has none skips the
 // test, unless the environment variable CI is true.
 func Valkey(t testing.TB) redis.UniversalClient {
 	t.Helper()
@@ -68,7 +68,7 @@ func Missing(t testing.TB, err error) {
 }
 
 // OwnRedis returns a client of a Redis that is this test's alone and ends with
-// it: to be cut, filled, flushed or stopped. The flags are redis-server's, and
+// it. The test may cut, fill, flush or stop it. The flags are redis-server's, and
 // come after those that make it store nothing and evict nothing. It never comes
 // from the environment.
 func OwnRedis(t testing.TB, flags ...string) redis.UniversalClient {
@@ -81,8 +81,9 @@ func OwnRedis(t testing.TB, flags ...string) redis.UniversalClient {
 	return client(t, "redis://"+g.address(0))
 }
 
-// standaloneURL is the URL in an environment variable, or else that of a server
-// which lives as long as this process.
+// standaloneURL returns the URL in an environment variable, or otherwise the URL of a new server,
+// which
+// ends with this process.
 func standaloneURL(variable string, p program) (string, error) {
 	if url := fromEnvironment(variable); url != "" {
 		if _, err := redis.ParseURL(url); err != nil {
@@ -106,7 +107,8 @@ func standalone(p program, flags ...string) (*group, error) {
 	})
 }
 
-// fromEnvironment is the value of a variable, unless SKEIN_TEST_VIA selects another way.
+// fromEnvironment returns the value of a variable. It returns "" if SKEIN_TEST_VIA selects another
+// source.
 func fromEnvironment(variable string) string {
 	if os.Getenv("SKEIN_TEST_VIA") != "" {
 		return ""
@@ -114,8 +116,9 @@ func fromEnvironment(variable string) string {
 	return os.Getenv(variable)
 }
 
-// redisCommand starts a server on the group's i-th port that stores nothing on
-// disk and evicts nothing.
+// redisCommand returns the command for a server on the group's i-th port that stores nothing on
+// disk
+// and evicts nothing.
 func redisCommand(p program, g *group, i int, flags ...string) []string {
 	return append([]string{
 		p.binary, "--port", g.port(i), "--bind", g.machine.bind(), "--protected-mode", "no",
@@ -123,10 +126,10 @@ func redisCommand(p program, g *group, i int, flags ...string) []string {
 	}, flags...)
 }
 
-// pinged checks whether a server serves.
+// pinged returns a function that checks whether a server answers.
 func pinged(address string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		// The client logs servers that it can't reach, which is of no interest here.
+		// The client would log that it can't reach the server yet, so try a connection first.
 		var dialer net.Dialer
 		conn, err := dialer.DialContext(ctx, "tcp", address)
 		if err != nil {

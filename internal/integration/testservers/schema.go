@@ -10,9 +10,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Schema makes an empty schema on a Postgres that others use as well, and returns
-// its name, which needs no quotes. It is dropped with all that is in it when the
-// test has ended. A test may take as many schemas as it likes.
+// Schema creates an empty schema on a Postgres that other programs may use too, and returns its
+// name,
+// which needs no quotes. The schema is dropped with its content when the test has ended. A test may
+// take as many schemas as it likes.
 func Schema(t testing.TB, pool *pgxpool.Pool) string {
 	t.Helper()
 	name := "test_" + strings.ToLower(rand.Text()[:13])

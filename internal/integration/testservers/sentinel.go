@@ -21,9 +21,9 @@ const (
 	sentinelGroup
 )
 
-// RedisSentinel returns a client of a master that one sentinel watches, with a
-// replica that takes its place two seconds after it went. All three are this
-// test's alone.
+// RedisSentinel returns a client of a master that one sentinel watches. The sentinel promotes a
+// replica
+// two seconds after the master has stopped answering. All three servers are this test's alone.
 func RedisSentinel(t testing.TB) redis.UniversalClient {
 	t.Helper()
 	g, err := form(redisServer(), sentinelGroup, watched)
@@ -42,7 +42,7 @@ func watched(ctx context.Context, g *group) error {
 	p := redisServer()
 	master := redisCommand(p, g, theMaster, "--repl-diskless-sync-delay", "0")
 	replica := redisCommand(p, g, theReplica, "--replicaof", "127.0.0.1", g.port(theMaster))
-	// It insists on a configuration file to write to.
+	// A sentinel requires a configuration file to which it can write.
 	sentinel := []string{"sh", "-c", `: >sentinel.conf && exec "$@"`, "sh",
 		p.binary, "sentinel.conf", "--sentinel", "--port", g.port(theSentinel), "--bind", g.machine.bind(), "--protected-mode", "no"}
 	for _, command := range [][]string{master, replica, sentinel} {

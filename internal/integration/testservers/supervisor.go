@@ -16,12 +16,12 @@ type supervisor struct {
 	gone   chan struct{}
 }
 
-// shell is a script that a supervisor can run.
+// shell returns the command for a script that a supervisor can run.
 func shell(script string, args ...string) *exec.Cmd {
 	return exec.Command("sh", append([]string{"-c", script, "sh"}, args...)...)
 }
 
-// keep starts a shell, which has to go away at the end of its input.
+// supervise starts a shell, which has to end at the end of its input.
 func supervise(cmd *exec.Cmd) (*supervisor, error) {
 	k := &supervisor{gone: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = &k.output, &k.output
@@ -47,8 +47,7 @@ func (k *supervisor) end() {
 	<-k.gone
 }
 
-// printed is all output of the script and its command. It may be read only once the script has
-// ended.
+// printed returns all output of the script and its command. It waits until the script has ended.
 func (k *supervisor) printed() string {
 	<-k.gone
 	return k.output.String()
