@@ -1,5 +1,6 @@
-// Package backends makes a store of a URL, for commands: with cmd and the tests
-// it is the only place that imports every store.
+// Package backends makes the store that a URL names, for commands. Apart from cmd and the tests it
+// is
+// the only package that imports every store.
 package backends
 
 import (
@@ -35,13 +36,14 @@ type Backend struct {
 // ErrURL is a URL that names no store.
 var ErrURL = errors.New("the store's URL can't be used")
 
-// Connect makes the store of a URL. It does not connect to a server yet, and changes nothing. A
+// Connect returns the store that a URL names. It does not connect to a server yet, and changes
+// nothing. A
 // Redis URL may carry prefix=NAME in addition to the parameters of go-redis, and one of Postgres
-// schema=NAME in addition to those of pgx. Errors are ErrURL, without passwords.
+// schema=NAME in addition to those of pgx. Errors wrap ErrURL and contain no password.
 func Connect(ctx context.Context, rawURL string) (*Backend, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
-		return nil, fmt.Errorf("%w: it is not a URL; use %s", ErrURL, Usage) // the parser's words have the password
+		return nil, fmt.Errorf("%w: it is not a URL; use %s", ErrURL, Usage) // the parser's error would show the password
 	}
 	shown := redacted(u)
 	var b *Backend
@@ -77,7 +79,7 @@ func Open(ctx context.Context, rawURL string) (store ports.ShardStore, closeStor
 // secrets are the parameters of a URL that are passwords.
 var secrets = []string{"password", "sslpassword"}
 
-// redacted is a URL as it may be shown.
+// redacted returns a URL without its passwords.
 func redacted(u *url.URL) string {
 	shown := *u
 	query := shown.Query()
@@ -90,7 +92,7 @@ func redacted(u *url.URL) string {
 	return shown.Redacted()
 }
 
-// reason is a driver's error for a URL, unless it repeats a password.
+// reason returns the text of a driver's error for a URL, without the text if it repeats a password.
 func reason(u *url.URL, err error) string {
 	hidden := []string{u.User.String()}
 	if password, _ := u.User.Password(); password != "" {
@@ -107,7 +109,8 @@ func reason(u *url.URL, err error) string {
 	return err.Error()
 }
 
-// take is a parameter of a URL that is ours, and not the driver's to see.
+// take returns a parameter of a URL, and removes it from the URL, because the driver does not know
+// it.
 func take(u *url.URL, name string) string {
 	query := u.Query()
 	value := query.Get(name)

@@ -1,5 +1,5 @@
-// Package command is what Skein's commands share: how they meet signals. The
-// library itself traps none.
+// Package command handles signals in the same way for all of Skein's commands. The library itself
+// handles no signal.
 package command
 
 import (
@@ -13,8 +13,9 @@ import (
 	"syscall"
 )
 
-// Context returns a context for a command's work, made from parent, and traps
-// signals until stop is called:
+// Context returns a context for a command's work, made from parent, and handles signals until stop
+// is
+// called:
 //
 //   - the first INT or TERM cancels the context, so that the command finishes its work; its
 //     cause, by context.Cause, names the signal
@@ -22,8 +23,9 @@ import (
 //   - each QUIT or TTIN, where the system has them, writes the stacks of all
 //     goroutines to standard error, and the process continues
 //
-// Call stop when the command is done; it also cancels the context. It may be
-// called again. One Context at a time is enough for a process.
+// Call stop when the command is done. It also cancels the context, and may be called more than
+// once. A
+// process should have one such Context at a time.
 func Context(parent context.Context) (ctx context.Context, stop context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	ends := notify(os.Interrupt, syscall.SIGTERM)
@@ -70,7 +72,7 @@ func exitStatus(s os.Signal) int {
 	return 1
 }
 
-// dumpGoroutines writes the traces of a crash, in the form of a panic.
+// dumpGoroutines writes the stacks of all goroutines, in the format of a panic.
 func dumpGoroutines(w io.Writer) {
 	const asPanic = 2
 	if err := pprof.Lookup("goroutine").WriteTo(w, asPanic); err != nil {

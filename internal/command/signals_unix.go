@@ -12,8 +12,9 @@ func dumpSignals() []os.Signal {
 	return []os.Signal{syscall.SIGQUIT, syscall.SIGTTIN}
 }
 
-// Shield keeps signals typed at a terminal from a child that is yet to start:
-// the parent decides when it ends. Elsewhere than on Unix it does nothing.
+// Shield keeps the signals of a terminal, such as Ctrl-C, from a child that has not started yet, so
+// that
+// the parent decides when the child ends. On systems other than Unix it does nothing.
 func Shield(child *exec.Cmd) {
 	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }

@@ -1,5 +1,5 @@
-// Package errorgroup names the groups of dead letters: errors that are alike have one name. It is
-// pure.
+// Package errorgroup names the groups of dead letters: similar errors have the same name. Its
+// functions are pure.
 package errorgroup
 
 import (
@@ -11,16 +11,17 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// maxGroupText is how much of a text is looked at.
+// maxGroupText is the number of bytes of a text that are read.
 const maxGroupText = 1 << 10
 
-// groupSign stands in the name of a group for the parts that differ between errors that are alike.
+// groupSign stands in the name of a group for the parts that differ between similar errors.
 const groupSign = '#'
 
 // Of returns the group of an error: the name of its type, as %T prints it, and the first line of
 // its text, in which # stands for numbers, long hexadecimal ones too, for quoted parts, and for
-// paths and URLs. A type that any error can have, such as that of [errors.New], is left out, and so
-// is an empty one. The name is as [core.GroupName] returns it.
+// paths and URLs. A type that many different errors have, such as that of [errors.New], is left
+// out.
+// The name is in the form that [core.GroupName] returns.
 func Of(kind, text string) string {
 	var n groupNamer
 	if !saysNothing(kind) {
@@ -66,7 +67,9 @@ type groupNamer struct {
 	size int
 }
 
-// write appends a character, unless the name is full. A second sign or space in a row is left out.
+// write appends a character. It reports whether the name is full, so that the character does not
+// fit. It
+// appends no second sign or space in a row.
 func (n *groupNamer) write(r rune) (full bool) {
 	if n.size > 0 && (r == groupSign || r == ' ') && n.name[n.size-1] == byte(r) {
 		return false
@@ -112,8 +115,9 @@ func (n *groupNamer) add(text string) {
 	}
 }
 
-// variable returns how many bytes of the beginning of a text differ between errors that are alike:
-// a quoted part, a path, or a number. before is the character before the text, a space for the
+// variable returns the length of the part at the beginning of a text that differs between similar
+// errors: a quoted part, a path, or a number. It returns 0 if the text begins with no such part.
+// before is the character before the text, a space for the
 // beginning, and cut reports whether more of the text is cut off.
 func variable(text string, before rune, cut bool) int {
 	if c := text[0]; c == '"' || c == '`' || c == '\'' {
@@ -132,7 +136,8 @@ func variable(text string, before rune, cut bool) int {
 }
 
 // quoted returns the length of the quoted part that a text begins with. A ' within a word is an
-// apostrophe. Where the text is cut, a quotation, such as a payload, may end behind the cut.
+// apostrophe. If more of the text is cut off, a quoted part, such as a payload, may end
+// behind the cut.
 func quoted(text string, before rune, cut bool) int {
 	quote := text[0]
 	if quote == '\'' && isWordRune(before) {
@@ -169,12 +174,14 @@ func path(text string) int {
 	return 0
 }
 
-// minHex is the length from which a word of hexadecimal digits is a number, if it has a decimal
-// one.
+// minHex is the smallest length of a word of hexadecimal digits that counts as a number. The word
+// must
+// have a decimal digit too.
 const minHex = 8
 
-// hex returns the length of the hexadecimal number that a text begins with: 0x and digits, or as
-// many of them as words don't have, perhaps in groups, as in a UUID.
+// hex returns the length of the hexadecimal number that a text begins with: 0x and digits, or at
+// least
+// minHex digits, one of them decimal. The digits may be in groups, as in a UUID.
 func hex(text string) int {
 	prefixed := len(text) > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X') && isHex(text[2])
 	end, digits, decimal := 0, 0, prefixed

@@ -1,4 +1,6 @@
-// Package figures writes numbers, durations and sizes for people, alike wherever Skein shows them.
+// Package figures formats numbers, durations and sizes for people, in the same way wherever Skein
+// shows
+// them.
 package figures
 
 import (
@@ -8,7 +10,7 @@ import (
 	"time"
 )
 
-// exact is up to where numbers are written in full.
+// exact is the largest number that Count writes in full.
 const exact = 99_999
 
 // Count writes a number: in full up to 99,999, and beyond as 1.23 M.
@@ -45,7 +47,7 @@ func Bytes(n int64) string {
 	return scaled(float64(n), 1024, "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 }
 
-// scaled writes three digits and a unit; each unit is base times the one before.
+// scaled writes three digits and a unit. Each unit is base times the previous one.
 func scaled(n, base float64, units ...string) string {
 	unit := ""
 	for _, next := range units {
@@ -73,7 +75,7 @@ func threeDigits(n float64) string {
 }
 
 // Span writes a duration in at most two units: 0 s, 12 ms, 1.2 s, 4 min 12 s, 3 h, 2 d 4 h. A
-// negative one has a minus.
+// negative duration has a minus sign.
 func Span(d time.Duration) string {
 	if d < 0 {
 		return "-" + Span(-max(d, -math.MaxInt64))

@@ -10,7 +10,7 @@ type change struct {
 	files *tree
 	// before holds each touched path as it was; the zero file means that it did not exist.
 	before map[string]file
-	// paths are the touched paths, in order.
+	// paths are the touched paths, in the order of their first change.
 	paths []string
 }
 
@@ -35,7 +35,7 @@ func (c *change) remember(path string) {
 	}
 }
 
-// adopt takes paths as another tree has them, but for those that have no place
+// adopt gives paths the content that they have in another tree. It skips paths that can't be added
 // here.
 func (c *change) adopt(from *tree, paths []string) {
 	for _, path := range paths {
@@ -50,7 +50,8 @@ func (c *change) adopt(from *tree, paths []string) {
 	}
 }
 
-// write gives fast-import the deletes first, so that a former file can become a directory.
+// write writes the change for fast-import, the deletes first, so that a former file can become a
+// directory.
 func (c *change) write(w io.Writer) {
 	for _, path := range c.paths {
 		if _, ok := c.files.files[path]; !ok && c.before[path] != (file{}) {
@@ -64,7 +65,7 @@ func (c *change) write(w io.Writer) {
 	}
 }
 
-// touch does one thing to one file.
+// touch makes one random change. It changes one file, or moves one.
 func (h *history) touch(c *change) {
 	n := h.r.IntN(100)
 	if len(c.files.paths) < 20 || n < 25 {
@@ -93,7 +94,7 @@ func (h *history) touch(c *change) {
 	}
 }
 
-// put keeps the path's content, so that a file can go back to it.
+// put sets the content of a path. It remembers the previous content, to which the file may return.
 func (h *history) put(c *change, path string, f file) {
 	if f == (file{}) {
 		return
@@ -129,7 +130,7 @@ func (h *history) newFile() file {
 	return file{regular, h.text()}
 }
 
-// retype makes a link or a submodule of a file, or back.
+// retype gives a path a random type: regular file, symbolic link or submodule.
 func (h *history) retype(c *change, path string) {
 	modes := []string{regular, symlink, submodule}
 	f := file{mode: modes[h.r.IntN(len(modes))]}
@@ -141,7 +142,7 @@ func (h *history) retype(c *change, path string) {
 	h.put(c, path, f)
 }
 
-// move is a rename; it can make a directory of the file.
+// move renames a file. The new path can lie below the old one, which then becomes a directory.
 func (h *history) move(c *change, from, to string) {
 	f := c.files.files[from]
 	h.drop(c, from)
@@ -150,7 +151,7 @@ func (h *history) move(c *change, from, to string) {
 	}
 }
 
-// readd brings back a path that was deleted at some time.
+// readd adds a path again that was deleted earlier.
 func (h *history) readd(c *change) {
 	if len(h.deleted) == 0 {
 		return
@@ -166,12 +167,12 @@ func (h *history) number() int {
 	return h.named
 }
 
-// text is a new blob; a few are equal to one another.
+// text writes a new blob with a random text and returns its mark. Sometimes two blobs are equal.
 func (h *history) text() string {
 	return h.blob(fmt.Sprintf("content %d\n", h.r.IntN(1<<20)))
 }
 
-// content is the mode of a file that gets a new text.
+// content returns the mode of a file that gets a new text.
 func content(mode string) string {
 	if mode == submodule {
 		return regular
@@ -179,7 +180,9 @@ func content(mode string) string {
 	return mode
 }
 
-// toggled turns a regular file's executable bit and leaves other modes.
+// toggled returns the mode with the executable bit of a regular file changed. It returns other
+// modes
+// unchanged.
 func toggled(mode string) string {
 	switch mode {
 	case regular:

@@ -1,7 +1,6 @@
-// Package gitfixture writes git repositories that are hard to replay: merges
-// that change something of their own, unrelated histories, renames, modes,
-// symbolic links, submodules, deletes, files that become directories, and names
-// that few programs expect. What it writes depends on its options alone.
+// Package gitfixture writes git repositories that are hard to replay: merges with changes of their
+// own, unrelated histories, renames, changed modes, symbolic links, submodules, deletes, files that
+// become directories, and names that few programs expect. The history depends on the options alone.
 package gitfixture
 
 import (
@@ -14,13 +13,14 @@ import (
 	"strings"
 )
 
-// DefaultCommits is how many commits the first-parent history has by default: some tens of
-// thousands of file changes.
+// DefaultCommits is the length of the first-parent history by default. It has some tens of
+// thousands of
+// file changes.
 const DefaultCommits = 3000
 
 // Options describe the repository to write. The zero value is a repository of DefaultCommits.
 type Options struct {
-	// Seed chooses the history: the same seed, the same commit hashes.
+	// Seed chooses the history. The same options give the same commit hashes.
 	Seed uint64
 	// Commits is the length of the first-parent history. 0 is DefaultCommits.
 	Commits int
@@ -49,7 +49,7 @@ func Write(ctx context.Context, dir string, o Options) error {
 	return fastImport(ctx, dir, o)
 }
 
-// makeEmpty sees to it that dir is there and empty.
+// makeEmpty creates dir if it does not exist. A directory that is not empty is an error.
 func makeEmpty(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -87,8 +87,9 @@ func fastImport(ctx context.Context, dir string, o Options) error {
 	return <-written
 }
 
-// Git is a git command in dir, with nothing of the user's configuration and none
-// of the environment that leads git elsewhere, and with a name to commit by.
+// Git returns a git command in dir. It ignores the user's configuration and the GIT_ variables of
+// the
+// environment, and commits with a fixed name and date.
 func Git(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
 	for _, v := range os.Environ() {
@@ -96,8 +97,8 @@ func Git(ctx context.Context, dir string, args ...string) *exec.Cmd {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	// Without these git fast-import gives memory back and takes it again ten thousand times, which
-	// is most of its time where page faults are slow.
+	// Without these settings git fast-import returns memory to the system and requests it again ten
+	// thousand times. That takes most of its time where page faults are slow.
 	cmd.Env = append(cmd.Env, "MALLOC_TOP_PAD_=33554432", "MALLOC_TRIM_THRESHOLD_=67108864")
 	cmd.Env = append(cmd.Env, "LC_ALL=C", "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_AUTHOR_DATE=1700000000 +0000",

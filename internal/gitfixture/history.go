@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// changesPerCommit is how many files a commit changes at most. The mean is half
-// of it.
+// changesPerCommit is the largest number of changes in a commit without a merge. The mean is about
+// half of it.
 const changesPerCommit = 18
 
 // history writes a stream for git fast-import. Its writer keeps the first error
-// for Flush, so that none of the writes is checked.
+// for Flush, so no write is checked.
 type history struct {
 	w       *bufio.Writer
 	r       *rand.Rand
 	options Options
-	// mark is the last one used: fast-import's names for blobs and commits.
+	// mark is the last used mark. Marks are fast-import's names for blobs and commits.
 	mark int
-	// named is how many new paths there were, dated how many commits.
+	// named is the number of new paths so far, and dated the number of commits.
 	named, dated int
-	// deleted are paths that may come back.
+	// deleted are deleted paths, which may be added again.
 	deleted []string
 	// previous is the content of each path before its last change.
 	previous map[string]file
@@ -37,12 +37,12 @@ func newHistory(w *bufio.Writer, o Options) *history {
 // branch is a line of commits and the files at its tip.
 type branch struct {
 	ref string
-	// tip is the mark of its last commit, 0 for none.
+	// tip is the mark of its last commit, or 0 if it has none.
 	tip   int
 	files *tree
 }
 
-// write is the whole history: main, with side branches that it merges.
+// write writes the whole history: main, and the side branches that main merges.
 func (h *history) write() {
 	main := &branch{ref: "refs/heads/main", files: newTree()}
 	for written := 0; written < h.options.Commits; written++ {
@@ -87,8 +87,8 @@ func (h *history) mergeSides(main *branch, atMost int) int {
 	return between
 }
 
-// fork starts a side branch at main's tip; now and then it is of an unrelated
-// history.
+// fork starts a side branch at main's tip. One side branch in ten begins an unrelated history
+// instead.
 func (h *history) fork(main *branch) *branch {
 	side := &branch{ref: fmt.Sprintf("refs/heads/side-%d", h.dated), tip: main.tip, files: main.files.clone()}
 	if h.r.IntN(10) == 0 {
@@ -97,7 +97,8 @@ func (h *history) fork(main *branch) *branch {
 	return side
 }
 
-// merge commits the changes of the sides, and sometimes one of its own; some merges take nothing.
+// merge commits a merge with the changes of the sides, and sometimes with changes of its own. Some
+// merges take no change.
 func (h *history) merge(main *branch, sides []*branch, changes []*change) {
 	c := newChange(main.files)
 	parents := make([]int, 0, len(sides))
@@ -148,7 +149,7 @@ func (h *history) data(text string) {
 	fmt.Fprintf(h.w, "data %d\n%s\n", len(text), text)
 }
 
-// submodule is a commit of another repository.
+// submodule returns the name of a commit of another repository.
 func (h *history) submodule() string {
 	digits := 40
 	if h.options.SHA256 {

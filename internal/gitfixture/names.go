@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// oddNames are base names that break careless programs. Each takes a number.
+// oddNames are formats of base names that break careless programs. Each takes a number.
 var oddNames = []string{
 	"-leading-dash-%d", "--flag=%d", " space %d ", "tab\there-%d", "new\nline-%d",
 	"quo\"te-%d", "back\\slash-%d", "percent%%41-%d", "latin1-\xe9\xff-%d",
@@ -14,14 +14,15 @@ var oddNames = []string{
 	"c1-\u0085-%d", "replacement-\ufffd-%d", ":100644-%d", "commit %d", "*glob?[%d]", "~tilde-%d",
 }
 
-// oddShare: one in oddShare names is odd.
+// oddShare is how rare odd names are: one new name in oddShare is odd.
 const oddShare = 8
 
-// longShare of the odd ones are longer than a job's id may be.
+// longShare is how rare long names are: one odd name in longShare is longer than a job's id may be.
 const longShare = 20
 
-// newPath is a path that was never used. Directories never look like files, so
-// that it is free unless a file became a directory on purpose.
+// newPath returns a path that was never used. The names of its directories are not names of files,
+// so
+// the path is free, unless a file became a directory on purpose.
 func newPath(r *rand.Rand, number int) string {
 	var b strings.Builder
 	for range r.IntN(4) {

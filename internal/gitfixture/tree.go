@@ -20,12 +20,12 @@ type file struct {
 	mode, ref string
 }
 
-// tree is the files of a commit. No path in it is a directory of another.
+// tree has the files of a commit. No path in it is a directory of another path.
 type tree struct {
 	files map[string]file
-	// paths are the keys of files, in an order that only the history decides.
+	// paths are the keys of files, in an order that depends on the history only.
 	paths []string
-	// at is each path's place in paths.
+	// at has the index of each path in paths.
 	at map[string]int
 	// below counts the files in each directory.
 	below map[string]int
@@ -44,8 +44,8 @@ func (t *tree) clone() *tree {
 	}
 }
 
-// free reports whether a path can be added: it is no file and no directory, and
-// none of its directories is a file.
+// free reports whether a path can be added: it is neither a file nor a directory, and none of its
+// directories is a file.
 func (t *tree) free(path string) bool {
 	if _, ok := t.files[path]; ok || t.below[path] > 0 {
 		return false
@@ -87,12 +87,12 @@ func (t *tree) remove(path string) {
 	}
 }
 
-// pick is one of the paths; there must be one.
+// pick returns a random path. The tree must not be empty.
 func (t *tree) pick(r *rand.Rand) string {
 	return t.paths[r.IntN(len(t.paths))]
 }
 
-// directories are those that a path lies in.
+// directories returns all directories of a path.
 func directories(path string) []string {
 	var dirs []string
 	for i := range len(path) {
@@ -103,7 +103,7 @@ func directories(path string) []string {
 	return dirs
 }
 
-// quote is a path as fast-import reads it, whatever its bytes.
+// quote returns a path in the quotes of fast-import. The path may have any bytes.
 func quote(path string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -1,5 +1,5 @@
-// Package tier divides the tests in two: those that make test runs before each push, and those
-// that only make test-all runs. CONTRIBUTING.md has the table of what runs where.
+// Package tier divides the tests into those that make test runs, before each push, and those that
+// only make test-all runs. CONTRIBUTING.md has the table of what runs where.
 package tier
 
 import "testing"
@@ -13,8 +13,7 @@ func Long(t testing.TB, reason string) {
 	}
 }
 
-// Count returns how often a test repeats something that is drawn at random: short under -short,
-// else long.
+// Count returns how often a test repeats a random run: short under -short, and long otherwise.
 func Count(short, long int) int {
 	if testing.Short() {
 		return short

@@ -1,4 +1,4 @@
-// Package virtual has the clock of stores under test.
+// Package virtual has a clock for the stores in tests.
 package virtual
 
 import (
@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// Clock is a time that stands still unless it is moved, also backwards. Make it with [NewClock]. It
-// is safe for concurrent use.
+// Clock is a clock that changes only when it is set. It can also be set back. Make it with
+// [NewClock].
+// It is safe for concurrent use.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-// NewClock returns a clock that stands at a time.
+// NewClock returns a clock that shows start until it is set.
 func NewClock(start time.Time) *Clock { return &Clock{now: start} }
 
-// Now returns the time. It is the Clock of a store's options.
+// Now returns the clock's time. The method can be the Clock of a store's options.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
