@@ -14,7 +14,8 @@ MEASURED ?= (HistoryOfADay|ListsOfManyShards|LatestBesideUnion|RedisSlowest)$$
 POSTGRES_VERSIONS ?= 14.23.0-beta.17 18.4.0-beta.17
 POSTGRES_TESTS ?= Postgres
 
-# pg_basebackup makes a standby, and npm's packages lack it: these run on Debian's Postgres.
+# These tests make a standby with pg_basebackup, which npm's packages lack, so they run only on
+# Debian's Postgres.
 STANDBYS := ^TestPostgres(APushWaitsForTheStandby|AHotStandbyCanBeLookedAt|ListenFollowsAFailover|AFailoverLosesNothing|StandbyTakesThePrimarysPlace)$$
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -22,12 +23,12 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # make test passes -short: tests marked by tier.Long wait for make test-all, and random models run
 # a fifth of their histories. CONTRIBUTING.md has the table of what runs where.
 #
-# Suites that only make test-all runs, once more with a disturbance: fewer model runs of each are
-# enough.
+# Suites that repeat others while something disturbs them. Only make test-all runs them, with fewer
+# runs of the random model.
 TWISTED := ^Test((Redis|Postgres)(Cut|Moving|Transactions)Conformance|RedisUserOfAPrefix)$$
 
 # Tests on servers wait more than they compute, so more of them run at once than there are cores.
-# They always run: the go command's cache doesn't know which servers they found.
+# They always run, because the go command's cache doesn't know which servers they found.
 SERVERS := -vet=off -parallel 6 -count=1 -timeout 80m
 
 # FLAGS are further flags of each go test, such as '-shuffle=on -count=1'.
@@ -48,7 +49,7 @@ INTEGRATION := go -C internal/integration
 RACING := . ./adapters/dashboard ./adapters/httpapi ./adapters/memory ./adapters/redis/... ./internal/engine/... \
 	./internal/logs ./internal/service ./ports/storekit ./skeintest
 
-# The packages of the root module that match some patterns, each by its path from here.
+# The packages of the root module that match patterns, each as a path below this directory.
 packages = $(subst github.com/skeinq/skein,.,$(shell go list $(1)))
 
 # The tests that must pass before each push, from a fresh clone.
@@ -66,7 +67,9 @@ test:
 		'cmd/skein -short $(FLAGS) $(SERVERS) ./...' \
 		'internal/browser -short $(FLAGS) $(SERVERS) ./...'
 
-# Everything: make test, then all that it leaves out, with the race detector.
+# Everything: make test, and then all tests with the race detector and without -short, other
+# versions
+# of Postgres, and fuzzing.
 test-all: test
 	@$(TESTRUN) \
 		'. $(FLAGS) -vet=off -race -timeout 80m ./...' \
@@ -84,7 +87,7 @@ test-docker:
 	@scripts/need go cc
 	SKEIN_TEST_VIA=docker scripts/with-docker $(INTEGRATION) test -race -count=1 -timeout 15m ./testservers
 
-# The Postgres store on other versions, whose binaries come from npm: only the server differs.
+# The tests of the Postgres store on other versions of the server, whose binaries come from npm.
 test-postgres:
 	@scripts/need go cc npm
 	@for version in $(POSTGRES_VERSIONS); do \
@@ -106,20 +109,20 @@ lint:
 	@scripts/modules vet ./...
 	@scripts/modules run $(STATICCHECK) ./...
 
-# FUZZRUNS of every fuzz target, some seconds each.
+# FUZZRUNS runs of every fuzz target, some seconds each.
 fuzz:
 	@scripts/need go
 	@scripts/fuzz $(FUZZRUNS)
 
 # How long lists, pages, histories and scripts take on this machine. It prints durations and asserts
-# none. MEASURED chooses:
+# none. MEASURED selects what to measure:
 # make measure MEASURED='ListsOfManyShards$$/pages' JOBS=1000000 SHARDS=1000
 measure:
 	@scripts/need go cc redis-server postgres
 	SKEIN_TEST_LIST_JOBS=$(JOBS) SKEIN_TEST_LIST_SHARDS=$(SHARDS) $(INTEGRATION) test -vet=off -count=1 -parallel 1 \
 		-timeout 60m -v -run '$(MEASURED)' .
 
-# The pictures of docs/images, of skein demo in Chromium.
+# The pictures docs/images/dashboard-*.png, of skein demo in Chromium.
 images:
 	@scripts/need go chromium
 	@scripts/images
@@ -128,8 +131,8 @@ bench:
 	@scripts/need go
 	@scripts/modules test -run '^$$' -bench . -benchmem ./...
 
-# The large figures, written to docs/evidence. REPO is the git repository to
-# replay; a large one is generated if it isn't given.
+# The large figures, written to docs/evidence. REPO is the git repository to replay. If it isn't
+# given, a large one is generated.
 long:
 	@scripts/need go git cc redis-server postgres
 	@CHECKS=$(CHECKS) STORIES=$(STORIES) REPO=$(REPO) scripts/long
