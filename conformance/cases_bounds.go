@@ -36,7 +36,7 @@ func byteCases() []namedCase {
 		namedCase{"accepts a push for a job larger than a step", "Push stores entries: each makes a new job for its id or merges into the queued one", boundPushed})
 }
 
-// volumeCases are about a volume that no call may carry or move at once.
+// volumeCases are about a volume of payloads that no call may carry or move at once.
 func volumeCases(v volume) []namedCase {
 	with := func(check func(*env, volume)) func(*env) { return func(e *env) { check(e, v) } }
 	return []namedCase{
@@ -50,7 +50,7 @@ func volumeCases(v volume) []namedCase {
 	}
 }
 
-// leaveVolume lets n1 claim a volume and crash.
+// leaveVolume lets the server n1 claim a volume and crash.
 func leaveVolume(e *env, v volume) []core.Claim {
 	e.tb.Helper()
 	e.pushVolume(v)
@@ -60,7 +60,7 @@ func leaveVolume(e *env, v volume) []core.Claim {
 	return left
 }
 
-// handedOver takes turns until all that was left has been handed over.
+// handedOver makes turns until all jobs that were left claimed have been handed over.
 func (h *holder) handedOver(left int) {
 	h.e.tb.Helper()
 	for range left + 1 {
@@ -152,7 +152,7 @@ func boundClaims(e *env, v volume) {
 	h.release()
 }
 
-// boundClaimsBeside claims while jobs are left to hand over.
+// boundClaimsBeside claims jobs while others still have to be handed over.
 func boundClaimsBeside(e *env, v volume) {
 	left := leaveVolume(e, v)
 	others := volume{v.jobs, v.payloads - 1, v.size}

@@ -11,7 +11,8 @@ import (
 // partStep is Bury, Delete, Revive or Purge, by ids.
 type partStep struct {
 	name string
-	// dead is set if it takes dead payloads, and moves if it keeps them, on the other side.
+	// dead is set if the step takes dead payloads. moves is set if the step moves payloads between the
+	// queue and the morgue.
 	dead, moves bool
 	do          func(ids []string) (ports.StepReply, error)
 	// all is the step over all dead letters; nil for jobs.
@@ -49,8 +50,8 @@ func wholes(ids []string) []ports.DeadLetterRef {
 	return refs
 }
 
-// there returns the payloads of an id where the step takes them, and beyond those where it puts
-// them.
+// there returns the payloads of an id in the place from which the step takes them, and beyond those
+// in the place to which it moves them.
 func (s partStep) there(e *env, id string) (there, beyond []core.Payload) {
 	found := e.find(id)
 	var queued, dead []core.Payload
@@ -66,7 +67,7 @@ func (s partStep) there(e *env, id string) (there, beyond []core.Payload) {
 	return queued, dead
 }
 
-// left returns how many payloads of an id the step has not taken yet.
+// left returns the number of payloads of an id that the step has not taken yet.
 func (s partStep) left(e *env, id string) int {
 	found := e.findSome(ports.FindRequest{Queue: orders, ID: id, Payloads: 1})
 	switch {
@@ -109,10 +110,10 @@ func (s partStep) prepare(e *env, ids []string, payloads []core.Payload) {
 	}
 }
 
-// met is the payload that waits where a step puts others.
+// met is the payload that is already in the place to which a step moves others.
 const met = "was there"
 
-// clear deletes what a step has left for ids.
+// clear deletes everything that a step has left of ids.
 func (s partStep) clear(e *env, ids []string) {
 	for _, step := range e.partSteps() {
 		if !step.moves {
@@ -121,8 +122,8 @@ func (s partStep) clear(e *env, ids []string) {
 	}
 }
 
-// boundReaches follows steps over jobs that are too much for one: those reached are gone, of the
-// next a part may be, and the others wait.
+// boundReaches follows steps over jobs that are too large for one step. The reached jobs are
+// handled. Of the next job a part may be handled, and the others wait.
 func boundReaches(e *env, v volume) {
 	for _, s := range e.partSteps() {
 		s.prepare(e, v.ids(), v.list())
@@ -153,8 +154,8 @@ func boundReaches(e *env, v volume) {
 	}
 }
 
-// boundJobParts and boundDeadParts take one large entry between two small ones in parts, while
-// something is pushed for the first, which is done.
+// boundJobParts and boundDeadParts handle a large entry between two small ones in parts. Meanwhile
+// a payload is pushed for the first entry, which was handled already.
 func boundJobParts(e *env) {
 	for _, s := range e.partSteps()[:2] {
 		inParts(e, s)
@@ -167,7 +168,7 @@ func boundDeadParts(e *env) {
 	}
 }
 
-// partVolume is one entry that is too much for two steps.
+// partVolume is the size of an entry that is too large for two steps.
 func partVolume() volume { return volume{jobs: 1, payloads: 2500, size: 4} }
 
 func inParts(e *env, s partStep) {

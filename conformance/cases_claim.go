@@ -183,8 +183,8 @@ func claimMoves(e *env) {
 	e.same("fresh and claimed", [2]int64{counts.Fresh, counts.Claimed}, [2]int64{0, 1})
 }
 
-// A store may remember the time up to which it has claimed all jobs, and not look for earlier ones
-// again. The cases from here on add jobs that are due before that time.
+// A store may remember the time up to which it has claimed all jobs, and not search for earlier
+// jobs again. The cases from here on add jobs that are due before that time.
 
 // claimLong pushes a job that has been due for an hour, claims it, and then another one
 // that is due now.

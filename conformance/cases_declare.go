@@ -117,7 +117,7 @@ func declareMustComeFirst(e *env) {
 	}
 }
 
-// undeclaredCalls are the errors of all methods that name a queue, but Push.
+// undeclaredCalls returns the errors of all methods that name a queue, except Push.
 func undeclaredCalls(e *env, queue string) map[string]error {
 	ctx, s := e.ctx, core.Shard{Queue: queue}
 	lease := ports.Lease{Shard: s, Owner: "n1", Token: 1}

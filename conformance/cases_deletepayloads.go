@@ -27,7 +27,7 @@ func deletePayloadsCases() []namedCase {
 	}
 }
 
-// deletePayloads removes payloads of one job, and returns how many jobs it has handled.
+// deletePayloads deletes payloads of one job, and returns the number of handled jobs.
 func (e *env) deletePayloads(id string, payloads ...core.Payload) int {
 	e.tb.Helper()
 	if payloads == nil {
@@ -69,8 +69,8 @@ func deletePayloadsSinceHigher(e *env) {
 	pushedSince(e, pay("new", 1), pay("0002", 99))
 }
 
-// pushedSince pushes equal payloads with a smaller and a larger score and a new one, and deletes
-// those that were there before; left are those that must stay.
+// pushedSince pushes a new payload, and equal ones with a smaller and a larger score. Then it
+// deletes the payloads that were there before. left are the payloads that must stay.
 func pushedSince(e *env, left ...core.Payload) {
 	e.tb.Helper()
 	for _, n := range []int{3, 20} {

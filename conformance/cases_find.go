@@ -80,7 +80,7 @@ func countIn(found *ports.Found, place ports.Place) int {
 	return 0
 }
 
-// tied are n payloads with a Meta each. Every three of them share a score.
+// tied returns n payloads, each with a Meta. Every three of them have the same score.
 func tied(n int) []core.Payload {
 	all := make([]core.Payload, n)
 	for i := range all {
@@ -89,8 +89,8 @@ func tied(n int) []core.Payload {
 	return all
 }
 
-// inAllPlaces puts payloads in all three places of an id, and returns a function that takes them
-// out of the queue and the claim.
+// inAllPlaces puts payloads of an id into the queue, a claim and the morgue. It returns a function
+// that removes those in the queue and in the claim.
 func inAllPlaces(e *env, id string, payloads ...core.Payload) (end func()) {
 	e.tb.Helper()
 	pushLarge(e, id, payloads...)
@@ -239,7 +239,7 @@ func findInvalid(e *env) {
 	}
 }
 
-// weighty are n payloads of size bytes each.
+// weighty returns n payloads of size bytes each.
 func weighty(n, size int) []core.Payload { return volume{jobs: 1, payloads: n, size: size}.list() }
 
 func findBytes(e *env) {
@@ -255,7 +255,7 @@ func findBytes(e *env) {
 	e.same("all dead payloads", brief(e.deadLetter("a").Payloads), brief(all))
 }
 
-// buryParts buries an id that takes more than one step.
+// buryParts buries the job of an id that is too large for one step.
 func buryParts(e *env, id string) {
 	e.tb.Helper()
 	for e.findSome(ports.FindRequest{Queue: orders, ID: id}).Queued != nil {
@@ -319,7 +319,7 @@ func standingCases() []namedCase {
 	}
 }
 
-// stands checks the standing of an id.
+// stands checks the Standing of an id.
 func (e *env) stands(id string, ahead int, alone string) {
 	e.tb.Helper()
 	st := e.find(id).Standing

@@ -44,7 +44,7 @@ func buriedAs(c core.Claim, group string) core.Settlement {
 	return outcome(c, core.Outcome{Kind: core.Buried, Error: "no use", Group: group})
 }
 
-// buryIn buries a job of each id in a group, in one call a second after the last.
+// buryIn buries a job of each id in a group, in one call, a second after the previous call.
 func (e *env) buryIn(group string, ids ...string) {
 	e.tb.Helper()
 	e.buryAt(e.shard, group, ids...)
@@ -68,7 +68,7 @@ func (e *env) groups(r ports.GroupsRequest) ports.GroupsReply {
 	return reply
 }
 
-// haveGroups checks the groups of orders, and that all dead letters are in them.
+// haveGroups checks the groups of the queue orders, and that every dead letter is in one of them.
 func (e *env) haveGroups(what string, want ...core.Group) {
 	e.tb.Helper()
 	got := e.groups(ports.GroupsRequest{Queue: orders})
@@ -218,7 +218,8 @@ func groupMost(e *env) {
 	e.same("how many groups there are, and dead letters in them", [2]int64{int64(reply.Total), reply.Dead}, [2]int64{core.MaxGroups, e.counts().Dead})
 }
 
-// groupsInWide buries in three shards: a group of every shard, and one of each.
+// groupsInWide buries jobs in three shards: in one group that all shards have, and in a group of
+// each shard.
 func groupsInWide(e *env) []core.Shard {
 	e.tb.Helper()
 	e.declare("wide", 3)

@@ -162,8 +162,8 @@ func headOfAcquire(e *env) {
 	e.same("while paused: the acquire's Paused", h.reply.Paused, true)
 }
 
-// headOfShortLease holds a shard for the least time, as a holder that only looks may, behind a
-// push that brought its job forward again and again.
+// headOfShortLease holds a shard for the shortest TTL, as a holder that only reads may do, after
+// pushes that brought a job forward again and again.
 func headOfShortLease(e *env) {
 	h := e.acquire("n1")
 	h.release()
@@ -177,8 +177,8 @@ func headOfShortLease(e *env) {
 	e.same("the acquire's Head", plain(e.acquireBy(r).reply.Head), due(5))
 }
 
-// orElseNow returns the head that an acquire should have, given how many jobs it left to take
-// over: now if it has not reached all of them.
+// orElseNow returns the head that an acquire should return, given how many jobs the last owner
+// left. The head is due now if the acquire has not handed over all of them.
 func (h *holder) orElseNow(left int, head core.Head) core.Head {
 	if len(h.reply.Claims) < left {
 		return due(h.reply.Now)

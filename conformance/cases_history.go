@@ -35,7 +35,7 @@ func historyCases() []namedCase {
 	}
 }
 
-// recorded is a record of orders in the present minute.
+// recorded returns a record of the queue orders in the present minute.
 func (e *env) recorded(s *core.Stats) ports.Record {
 	return ports.Record{Queue: orders, Minute: e.now().Minute(), Stats: *s}
 }
@@ -46,7 +46,7 @@ func (e *env) record(owner string, records ...ports.Record) {
 	e.must(e.store.Record(e.ctx, ports.RecordRequest{Owner: owner, Records: records}), "Record")
 }
 
-// measured are statistics that fill every kind of field. Sums of them are exact.
+// measured returns statistics with a value in every kind of field. Sums of them are exact.
 func measured(n uint64) *core.Stats {
 	s := &core.Stats{Processed: n, Failed: n + 1}
 	s.ObserveWait(time.Duration(n) * 250 * time.Millisecond)
@@ -55,7 +55,7 @@ func measured(n uint64) *core.Stats {
 	return s
 }
 
-// added is the sum of statistics.
+// added returns the sum of statistics.
 func added(all ...*core.Stats) core.Stats {
 	var sum core.Stats
 	for _, s := range all {
@@ -64,7 +64,7 @@ func added(all ...*core.Stats) core.Stats {
 	return sum
 }
 
-// thisMinute is the expected entry of the history.
+// thisMinute returns the expected entry of the history.
 func (e *env) thisMinute(s ...*core.Stats) ports.MinuteStats {
 	return ports.MinuteStats{At: e.now().Minute(), Stats: added(s...)}
 }

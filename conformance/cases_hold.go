@@ -41,7 +41,7 @@ func heldState() core.State {
 	return core.State{PerformAt: core.MaxInstant, RetryCount: 2, FirstPush: start, Error: "boom"}
 }
 
-// hold queues a held job.
+// hold pushes a job and makes it held.
 func (e *env) hold(id string, payloads ...core.Payload) {
 	e.tb.Helper()
 	e.place(id, heldState(), payloads...)
@@ -161,7 +161,7 @@ func holdExpedite(e *env) {
 	e.countsMatch(orders, e.counts().Processed, e.counts().Failed)
 }
 
-// holdSteps has steps on a held job and on jobs that have one of its properties.
+// holdSteps checks steps on a held job, and on jobs that have only one property of a held job.
 func holdSteps(e *env) {
 	steps := e.jobSteps()
 	for name, do := range e.firstSteps() {
@@ -216,8 +216,8 @@ func holdAgain(e *env) {
 	e.same("the job after the last failure", e.queued("a"), job("a", want, pay("p", 1), pay("q", 2)))
 }
 
-// holdForgetsRecoveries has jobs that would run alone, and be held again at once, with the
-// recoveries from before.
+// holdForgetsRecoveries checks jobs that would run alone, and be held again at once, if they kept
+// their earlier recoveries.
 func holdForgetsRecoveries(e *env) {
 	state := heldState()
 	state.Recoveries = 3
@@ -255,7 +255,7 @@ func holdDeleteFirst(e *env) {
 	continues(e, h, "Delete", e.store.Delete)
 }
 
-// continues checks the rest of a held job whose first payload a step has removed.
+// continues checks the remaining payloads of a held job whose first payload a step has removed.
 func continues(e *env, h *holder, name string, do jobStep) {
 	e.tb.Helper()
 	want := heldState()
@@ -339,7 +339,7 @@ func firstConditions(e *env) {
 	}
 }
 
-// firstOfMany takes the first payloads of a large job with Meta one by one.
+// firstOfMany removes the first payloads of a large job with Meta, one by one.
 func firstOfMany(e *env) {
 	all := volume{jobs: 1, payloads: 1500, size: 8}.list()
 	for i := range all {

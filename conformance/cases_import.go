@@ -54,8 +54,8 @@ func (e *env) importRequest(letters ...core.DeadLetter) ports.ImportRequest {
 	return ports.ImportRequest{Shard: e.shard, Shards: q.Shards, Generation: q.Generation, DeadLetters: letters}
 }
 
-// bringIn imports dead letters, and continues where a call has handled only some. It returns how
-// many were handled.
+// bringIn imports dead letters. If a call has handled only some, it continues with the others. It
+// returns the number of handled dead letters.
 func (e *env) bringIn(letters ...core.DeadLetter) int {
 	e.tb.Helper()
 	handled := 0
@@ -72,7 +72,7 @@ func (e *env) bringIn(letters ...core.DeadLetter) int {
 	}
 }
 
-// oddLetters are dead letters with whatever a careless store loses.
+// oddLetters returns dead letters with everything that a careless store loses.
 func oddLetters() []core.DeadLetter {
 	meta := func(p core.Payload, meta string) core.Payload { p.Meta = []byte(meta); return p }
 	return []core.DeadLetter{
@@ -118,8 +118,8 @@ func importOddIDs(e *env) {
 	}
 }
 
-// importExported imports the contents of a list of the morgue, after it was purged, and in
-// between.
+// importExported imports three dead letters after two of them were purged: the import restores
+// these two.
 func importExported(e *env) {
 	pushPayloads(e, 20, "large")
 	e.push(core.Entry{ID: "meta", Payload: core.Payload{Data: []byte("p"), Score: 2, Meta: []byte("m")}})
@@ -214,7 +214,7 @@ func importRepeats(e *env) {
 	})
 }
 
-// many are n payloads, some with a Meta.
+// many returns n payloads, some with a Meta.
 func many(n int) []core.Payload {
 	var all []core.Payload
 	for i := range n {
@@ -286,7 +286,7 @@ func importRevived(e *env) {
 	e.haveGroups("then")
 }
 
-// byGroup handles all dead letters of a group, and returns how many.
+// byGroup handles all dead letters of a group, and returns their number.
 func (e *env) byGroup(do deadLetterStep, group string) int {
 	e.tb.Helper()
 	since := e.repeats.Lossy.Load()

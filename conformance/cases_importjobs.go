@@ -47,7 +47,7 @@ func (e *env) importJobs(jobs ...core.Job) ports.ImportRequest {
 	return r
 }
 
-// bringInJobs imports jobs, and continues where a call has handled only some.
+// bringInJobs imports jobs. If a call has handled only some, it continues with the others.
 func (e *env) bringInJobs(jobs ...core.Job) {
 	e.tb.Helper()
 	for left := jobs; len(left) > 0; {
@@ -66,7 +66,7 @@ func retrying(at core.Instant, count int) core.State {
 	return core.State{PerformAt: at, RetryCount: count, FirstPush: start, Error: fmt.Sprint("failure ", count)}
 }
 
-// oddJobs are jobs with whatever a careless store loses.
+// oddJobs returns jobs with everything that a careless store loses.
 func oddJobs() []core.Job {
 	meta := func(p core.Payload, meta string) core.Payload { p.Meta = []byte(meta); return p }
 	return []core.Job{

@@ -92,8 +92,8 @@ func inputRefusesLayout(e *env) {
 	})
 }
 
-// oddIDs are ids that differ only in parts that careless stores fold or cut, in order of their
-// bytes.
+// oddIDs are ids whose differences a careless store might ignore, because it folds or truncates
+// ids. They are in order of their bytes.
 func oddIDs() []string {
 	ids := []string{
 		" ", "  ", "%s", "'", "''", "\"", "$1", "*", "-1", "0", "00", "1", "1.0", "10", "2", "9",

@@ -8,11 +8,11 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// largeJob is the number of payloads of a job that a store may keep in another way than small ones.
+// largeJob is the number of payloads of a job that a store may keep in another way than small jobs.
 const largeJob = 20
 
-// largeCases are about jobs and dead letters of many payloads: whatever holds for
-// few holds for them.
+// largeCases are about jobs and dead letters with many payloads. All rules for small ones hold for
+// them too.
 func largeCases() []namedCase {
 	return []namedCase{
 		{"keeps the smaller score", rulePayloads, largeKeepsSmaller},
@@ -33,7 +33,7 @@ func largeCases() []namedCase {
 
 const ruleMeta = "RULES 1: Meta is not part of a payload's identity; the copy that stays keeps its Meta"
 
-// largePayloads are payloads with scores from 0 and a Meta each.
+// largePayloads returns payloads with scores from 0, each with a Meta.
 func largePayloads() []core.Payload {
 	all := make([]core.Payload, largeJob)
 	for i := range all {

@@ -63,8 +63,8 @@ func listJobs(e *env) {
 	}
 }
 
-// listBesideWaiting has a job that waits for a claim of its id, which a store may keep apart,
-// behind others of its shard.
+// listBesideWaiting lists jobs. One of them waits for the end of a claim of its id. A store may
+// keep such a job apart, behind the others of its shard.
 func listBesideWaiting(e *env) {
 	e.declare("wide", 3)
 	var ids []string // of shard 0
@@ -185,7 +185,7 @@ func listClaimViews(e *env) {
 	e.same("the page", page.Claims, []ports.ClaimView{want})
 }
 
-// listClaimedAgain loses a server, whose job the next one recovers and claims.
+// listClaimedAgain lets a server crash, and the next one recover and claim its job.
 func listClaimedAgain(e *env) {
 	e.pushIDs("a")
 	claimAndCrash(e, "n1")

@@ -15,7 +15,7 @@ const (
 	ruleSuperseded = "Counts: Superseded is the number of payloads that the queue's merge rule has dropped"
 )
 
-// The merge rules beside the default one.
+// The merge rules other than the default.
 var (
 	newest = core.MergeRule{Stays: core.Highest}
 	latest = core.MergeRule{Stays: core.Highest, Keep: 1}
@@ -48,7 +48,7 @@ func mergeRuleCases() []namedCase {
 	}
 }
 
-// by has orders follow a merge rule. The queue must be empty.
+// by declares the queue orders again with a merge rule. The queue must be empty.
 func (e *env) by(rule core.MergeRule) {
 	e.tb.Helper()
 	e.forget()

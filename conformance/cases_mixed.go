@@ -11,7 +11,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// mixedCases are about several of a kind in one call: none of them affects the others.
+// mixedCases are about calls with several entries of one kind. No entry affects the others.
 func mixedCases() []namedCase {
 	return []namedCase{
 		{"a skipped settlement leaves the next one its own outcome", ruleSkip, mixedSkipped},
@@ -325,8 +325,8 @@ func usualRetry(e *env) {
 	}
 }
 
-// usualClaimedEntry pushes few entries and more, since a store may look for these
-// in another way.
+// usualClaimedEntry pushes a few entries, and then more, since a store may look up many ids in
+// another way.
 func usualClaimedEntry(e *env) {
 	e.pushIDs("a")
 	h := e.acquire("n1")
@@ -373,7 +373,7 @@ func usualForever(e *env) {
 	e.same("how long a renewed lease lasts", renewed.Remaining, want)
 }
 
-// heldFor checks for how long another owner is refused.
+// heldFor checks for how long the lease keeps another owner out.
 func (e *env) heldFor(what string, want time.Duration) {
 	e.tb.Helper()
 	_, err := e.store.Acquire(e.ctx, e.acquireRequest(e.shard, "n2"))

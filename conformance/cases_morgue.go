@@ -145,8 +145,8 @@ func deadBefore(e *env) {
 	}
 }
 
-// deadNamedBefore names three dead letters, with all payloads or one. The first was buried before
-// an instant, the second at it, and the third once more since.
+// deadNamedBefore names three dead letters, each as a whole or one payload of it. The first was
+// buried before an instant, the second at that instant, and the third was buried again after it.
 func deadNamedBefore(e *env) {
 	for name, do := range e.deadLetterSteps() {
 		for _, payloads := range [][][]byte{nil, {[]byte("p"), []byte("q")}} {

@@ -26,7 +26,8 @@ func pageCases() []namedCase {
 }
 
 // pageManyInFewShards lists entries that are spread unevenly over shards, many of them at the same
-// time: each page takes more of one shard than of another, and ends amid a shard.
+// time: each page takes more entries of one shard than of another, and ends in the middle of a
+// shard.
 func pageManyInFewShards(e *env) {
 	e.declareWith(ports.DeclareRequest{Queue: "wide", Shards: 3, IndexIDs: true})
 	var byTime []core.Entry

@@ -134,7 +134,7 @@ func pagePrefixOthers(e *env) {
 	}
 }
 
-// startingWith returns those of some ids that begin with a prefix, in order.
+// startingWith returns the ids that begin with a prefix, in order.
 func startingWith(ids []string, prefix string) []string {
 	var with []string
 	for _, id := range slices.Sorted(slices.Values(ids)) {
@@ -145,16 +145,14 @@ func startingWith(ids []string, prefix string) []string {
 	return with
 }
 
-// movingList is a list of a queue whose entries come and go: add puts ids into it, and remove
-// takes one out.
+// movingList is a list of a queue whose entries change: add adds ids, and remove removes one.
 type movingList struct {
 	pages  pager
 	add    func(ids ...string)
 	remove func(id string)
 }
 
-// movingEntries is how many entries there are at first. Their ids begin with a number of two
-// digits.
+// movingEntries is the number of entries at first. Their ids begin with a number of two digits.
 const movingEntries = 24
 
 func movingNumber(id string) (n int) {
@@ -162,8 +160,8 @@ func movingNumber(id string) (n int) {
 	return n
 }
 
-// check reads the list page by page. After each page one goes, that under the cursor if it may,
-// and for some pages another one comes, in front of it or behind it.
+// check reads the list page by page. After each page an entry is removed, if possible the entry at
+// the cursor. After some pages another entry is added, in front of the cursor or behind it.
 func (m movingList) check(e *env, what, queue string, descending bool) {
 	e.tb.Helper()
 	var first []string

@@ -163,8 +163,8 @@ func payloadCancel(e *env) {
 	e.same("the cancellations", h.turn(0).Cancellations, want)
 }
 
-// transactionPayload: a payload is gone once its transaction has committed. Until then nothing else
-// can reach the job.
+// transactionPayload: a payload is removed when its transaction commits. Until then no other call
+// can change the job.
 func transactionPayload(e *env) {
 	h := e.acquire("n1")
 	c := e.pushThree(h)

@@ -43,7 +43,7 @@ func permitWakeupCases() []namedCase {
 	}
 }
 
-// fivePermits is the limit of the cases.
+// fivePermits is the limit of the queue in the cases.
 const fivePermits = 5
 
 // permit requests permits of the queue orders, with a new attempt.

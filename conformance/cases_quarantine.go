@@ -13,7 +13,8 @@ const (
 	ruleDiscard     = "Discard removes quarantined records; other data of their ids stays. Unknown keys are ignored"
 )
 
-// quarantineCases are for all stores, damageCases for those that the suite can damage.
+// quarantineCases are for all stores. damageCases are for stores whose records the suite can
+// damage.
 func quarantineCases() []namedCase {
 	return []namedCase{
 		{"is empty if every record can be read", "Quarantined lists a shard's quarantined records", quarantineEmpty},
@@ -46,7 +47,7 @@ func (e *env) quarantined() []ports.QuarantinedRecord {
 	return page.Records
 }
 
-// aside checks that these ids, and no others, were set aside from a place.
+// aside checks that the records of these ids, and no others, of a place were set aside.
 func (e *env) aside(place ports.Place, ids ...string) {
 	e.tb.Helper()
 	var got []string

@@ -271,7 +271,7 @@ func registryDrainUnknown(e *env) {
 	e.same("the nodes", e.states(), []string{"gone gone"})
 }
 
-// wakeupNodes makes each change of the list of nodes, by another handle.
+// wakeupNodes makes each kind of change of the list of servers, through another handle.
 func wakeupNodes(e *env) {
 	ch := e.wakeups(e.shard, core.Shard{})
 	other := *e

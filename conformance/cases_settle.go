@@ -74,7 +74,7 @@ func settleSnoozed(e *env) {
 	e.same("the job", e.queued("a"), job("a", fresh(e.now().Add(time.Hour)), threePayloads()...))
 }
 
-// settleAwaiting awaits after a failure, which no longer counts then.
+// settleAwaiting lets a job that has failed await a push. After that the failure does not count.
 func settleAwaiting(e *env) {
 	h, c := claimedJob(e)
 	c = h.one(failed(c, "boom", 0))
@@ -263,7 +263,7 @@ func settleLongError(e *env) {
 	e.same("the dead letter's error", e.deadLetter("a").Error, text)
 }
 
-// skipCases are about settlements that come for a claim that is not there.
+// skipCases are about settlements of claims that don't exist.
 func skipCases() []namedCase {
 	return []namedCase{
 		{"a job that was never claimed", ruleSkip, skipNeverClaimed},

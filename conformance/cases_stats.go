@@ -249,7 +249,7 @@ func recountCounts(e *env) {
 }
 
 // recountBesideWork pushes, claims, settles, buries, revives and purges between the steps of
-// recounts, which find nothing to correct, and do no harm.
+// recounts. The recounts must correct nothing and damage nothing.
 func recountBesideWork(e *env) {
 	h, claims := recountOf(e)
 	var processed, failures int64 = 0, 2 * recounted

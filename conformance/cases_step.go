@@ -182,7 +182,7 @@ func stepMost(e *env) {
 	}
 }
 
-// before handles the jobs named that were first pushed before an instant.
+// before handles those of the named jobs that were first pushed before an instant.
 func (e *env) before(do jobStep, before core.Instant, ids ...string) ports.StepReply {
 	e.tb.Helper()
 	reply, err := do(e.ctx, ports.JobStep{Shard: e.shard, IDs: ids, Before: before})
@@ -190,8 +190,8 @@ func (e *env) before(do jobStep, before core.Instant, ids ...string) ports.StepR
 	return reply
 }
 
-// stepBefore pushes two jobs, a second apart: a step from before handles neither, or only the
-// first.
+// stepBefore pushes two jobs, a second apart. A step with Before handles no job, or only the first
+// one.
 func stepBefore(e *env) {
 	for name, do := range e.jobSteps() {
 		later, pushed := e.now().Add(time.Hour), e.now()
@@ -209,7 +209,7 @@ func stepBefore(e *env) {
 	}
 }
 
-// stepPushedAnew chooses a failed job, which is done and pushed anew before the step.
+// stepPushedAnew selects a failed job, which is done and pushed again before the step.
 func stepPushedAnew(e *env) {
 	for name, do := range e.jobSteps() {
 		failAll(e, "a")

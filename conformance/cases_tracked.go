@@ -24,7 +24,8 @@ func trackedCases() []namedCase {
 	}
 }
 
-// track tracks an id of orders, and checks whether that has changed the list.
+// track tracks an id of the queue orders, and checks whether the reply reports a change of the
+// list.
 func (e *env) track(id string, want bool) {
 	e.tb.Helper()
 	e.changeTracked(ports.TrackRequest{Queue: orders, ID: id}, want)

@@ -116,7 +116,7 @@ func transactionCases() []namedCase {
 	}
 }
 
-// within does something in a transaction, which then commits.
+// within calls a function in a transaction and then commits it.
 func (e *env) within(do func(tx Transaction) error) {
 	e.tb.Helper()
 	tx := e.begin()
@@ -220,7 +220,7 @@ func payloadsByID(claims []core.Claim) map[string]int {
 	return n
 }
 
-// longInbox is more than a turn merges of what transactions have left.
+// longInbox is more than the number of pushes of transactions that one turn merges.
 const longInbox = 12_000
 
 // fillInbox has a transaction push for n other ids.
@@ -298,8 +298,8 @@ func transactionLocks(e *env) {
 	e.countsMatch(orders, 2, 0)
 }
 
-// transactionWithoutEnd has transactions push for one id while a holder makes turns, one after
-// another without end: the id is claimed again and again all the same.
+// transactionWithoutEnd lets transactions push for one id, one after another without end, while a
+// holder makes turns. The id must be claimed again and again.
 func transactionWithoutEnd(e *env) {
 	const claims, pushers, turns = 10, 2, 200
 	h := e.acquire("n1")

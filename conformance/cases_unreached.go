@@ -32,7 +32,7 @@ func (e *env) wideHeads() (shards []core.Shard, heads []core.Head) {
 	return shards, heads
 }
 
-// sever cuts shards off until the case ends, or until mend is called.
+// sever makes shards unreachable until the case ends, or until mend is called.
 func (e *env) sever(shards ...core.Shard) (mend func()) {
 	var mends []func()
 	for _, s := range shards {
@@ -112,7 +112,7 @@ func unreachedListCases() []namedCase {
 // unreachedPager is a list that shows which shards could not be reached.
 type unreachedPager func(r ports.PageRequest) (ids []string, next ports.Cursor, unreached []core.Shard, err error)
 
-// unreachedPagers are all lists of a queue, each with something of every shard.
+// unreachedPagers returns all lists of a queue, each with an entry of every shard.
 func (e *env) unreachedPagers() map[string]unreachedPager {
 	jobs := func(order ports.SortBy) unreachedPager {
 		return func(r ports.PageRequest) (ids []string, next ports.Cursor, unreached []core.Shard, err error) {
@@ -266,8 +266,8 @@ func unreachedQuarantines(e *env) {
 
 const ruleUnreachedHistory = "History: a store in several parts keeps a queue's counts with some of its shards, or with one; it returns the counts that it reaches, and names the other shards that have some; it fails only if it reaches no shard of the queue; HistoryReply: Unreached are the shards that it can't reach"
 
-// A store chooses the shards with which it keeps a history: one that is cut off and has a part of
-// it is named, and without one that has none the history is whole.
+// A store chooses the shards in which it keeps a history. If a shard that has a part of the history
+// can't be reached, the reply names it. Without a shard that has no part, the history is complete.
 func unreachedHistory(e *env) {
 	e.declare("wide", 3)
 	at := e.now().Minute()
@@ -294,8 +294,8 @@ func unreachedHistory(e *env) {
 	e.history(r, whole.Minutes...)
 }
 
-// historyLacks checks that a history without a shard is whole, or reports that it lacks that
-// shard's part.
+// historyLacks checks that a history without a shard is complete, or reports that it lacks the part
+// of that shard.
 func (e *env) historyLacks(got, whole ports.HistoryReply, without core.Shard) {
 	e.tb.Helper()
 	if len(got.Unreached) == 0 {

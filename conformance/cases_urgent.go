@@ -24,7 +24,7 @@ func urgentCases() []namedCase {
 	}
 }
 
-// urgent returns a payload for an id that overtakes what became due up to d earlier.
+// urgent returns an entry for an id that overtakes the jobs that became due up to d earlier.
 func urgent(id, data string, score float64, d time.Duration) core.Entry {
 	en := entry(id, data, score)
 	en.When = core.Urgent(d)

@@ -11,7 +11,7 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// vectors are the worked cases of docs/rules.md, which core is held to as well.
+// vectors are the worked cases of docs/rules.md. The tests of core use them too.
 //
 //go:embed testdata/merge.json testdata/mergerules.json testdata/failure.json testdata/recovery.json
 var vectors embed.FS
@@ -179,7 +179,7 @@ type failureVectorCase struct {
 	MaxRetries int `json:"max_retries"`
 	Hold       bool
 	Jitter     int
-	// Done and Buried are the positions of payloads with outcomes of their own.
+	// Done and Buried are the positions of the payloads that have their own outcome.
 	Done    []int
 	Buried  []int
 	Outcome struct {

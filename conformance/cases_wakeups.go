@@ -29,7 +29,7 @@ func wakeupCases() []namedCase {
 	}
 }
 
-// wakeupTimeout is how long, in real time, a wake-up may take where much else runs.
+// wakeupTimeout is how long a wake-up may take in real time, also on a busy machine.
 const wakeupTimeout = 3 * time.Minute
 
 // wakeups subscribes to the shards' wake-ups until the case ends.

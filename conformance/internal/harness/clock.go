@@ -8,8 +8,8 @@ import (
 	"github.com/skeinq/skein/internal/virtual"
 )
 
-// Start is where every clock of the suite begins: that of the vectors, and not
-// on a whole second, so that a store which rounds is found out.
+// Start is the time at which every clock of the suite begins: the time of the vectors. It is not a
+// whole second, so a store that rounds times fails.
 const Start core.Instant = 1_800_000_000_123_456
 
 // NewClock returns a clock that stands at Start.

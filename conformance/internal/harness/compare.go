@@ -11,8 +11,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Diff returns how two replies differ to a caller, or "" if they don't. Nil and
-// empty are equal, and so are two heads that are not OK.
+// Diff returns how two replies differ for a caller, or "" if they are equal. Nil and empty are
+// equal, and so are two heads that are not OK.
 func Diff(want, got any) string {
 	return diff(want, got, cmp.Comparer(func(a, b core.Head) bool { return a == b || !a.OK && !b.OK }))
 }
@@ -27,7 +27,7 @@ func diff(want, got any, more ...cmp.Option) string {
 	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmp.Options(more))
 }
 
-// ErrorClass is what a caller can learn from an error.
+// ErrorClass has what a caller can learn from an error.
 type ErrorClass struct {
 	// Sentinels are the messages of the sentinel errors that it wraps.
 	Sentinels []string

@@ -12,9 +12,9 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// Repeating returns a handle that makes each call of unknown outcome again until its outcome is
-// known, as package ports lets callers do, and counts it for [CountRepeats]. It passes
-// Ping, Settle and SettlePayload on as they are: callers must not repeat those two.
+// Repeating returns a handle that repeats each call of unknown outcome until the outcome is known,
+// as package ports allows, and counts the repeats for [CountRepeats]. It does not repeat Ping, nor
+// Settle and SettlePayload, which callers must not repeat.
 func Repeating(store ports.ShardStore) ports.ShardStore {
 	return storekit.Intercept(store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 		switch call.Method {
@@ -32,7 +32,7 @@ func Repeating(store ports.ShardStore) ports.ShardStore {
 	})
 }
 
-// errUnreached is the outcome of a look that has not reached all of its shards.
+// errUnreached is the outcome of a read that has not reached all of its shards.
 var errUnreached = errors.New("some shards were not reached")
 
 // unreached returns an error of unknown outcome for a call that is to be made again because
@@ -63,7 +63,7 @@ func unreached(call storekit.Call) error {
 	return nil
 }
 
-// MarkResent makes a call that is about to be repeated say so, as a turn must.
+// MarkResent marks a call that is about to be repeated as a repeat, as a turn requires.
 func MarkResent(call storekit.Call) {
 	if turn, ok := call.Request.(*ports.TurnRequest); ok {
 		turn.Resent = true

@@ -39,7 +39,7 @@ func (m *Store) Record(ctx context.Context, r ports.RecordRequest) error {
 	return nil
 }
 
-// keptFrom is the first minute that is kept.
+// keptFrom returns the first minute that is kept.
 func (m *Store) keptFrom() core.Instant { return m.Now().Minute().Add(-ports.HistoryKept) }
 
 // History implements ports.Inspector.

@@ -1,5 +1,5 @@
-// Package model is the store that others are compared with: the contract of
-// package ports, built from package core alone and as short as it can be.
+// Package model is the store with which others are compared. It implements the contract of package
+// ports from package core alone, as briefly as possible.
 package model
 
 import (
@@ -15,9 +15,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Store keeps the contract of package ports as plainly as it can be written: maps
-// that are sorted when somebody asks, under one mutex. It is written to be read,
-// not to be fast. It is safe for concurrent use.
+// Store implements the contract of package ports in the simplest way: it has maps under one mutex,
+// which it sorts for each list. It is written to be read and not to be fast. It is safe for
+// concurrent use.
 type Store struct {
 	clock func() time.Time
 	// Reach reports whether the turn of a number can hand over the job of id that
@@ -58,8 +58,7 @@ type claimedJob struct {
 	drop bool
 }
 
-// node is a node's last announcement, how long it lasts, and whether an operator wants it to
-// drain.
+// node is the last announcement of a server, its expiry, and whether an operator drains the server.
 type node struct {
 	ports.Node
 	ttl   time.Duration

@@ -85,7 +85,7 @@ func (m *Store) Nodes(ctx context.Context) (ports.NodesReply, error) {
 	return ports.NodesReply{Now: now, Nodes: m.list(now)}, nil
 }
 
-// list returns the nodes that run or are gone for less than they are kept.
+// list returns the servers that run, and those that are gone and still kept.
 func (m *Store) list(now core.Instant) []ports.Node {
 	var list []ports.Node
 	for _, n := range sorted(m.nodes, byName) {

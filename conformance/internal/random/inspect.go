@@ -14,7 +14,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// checkAll compares all that can be seen.
+// checkAll compares the replies of all methods that read.
 func (d *driver) checkAll() {
 	d.checkNodes()
 	compare(d, "Actions", ports.ActionsRequest{}, ports.ShardStore.Actions)

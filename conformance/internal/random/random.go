@@ -1,4 +1,4 @@
-// Package random holds a store to the model by random histories.
+// Package random compares a store with the model by random histories.
 package random
 
 import (
@@ -15,9 +15,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Test drives a store and the model with the same random calls in the same time and
-// compares all replies. A difference is shrunk to a few calls. The flags are rapid's:
-// -rapid.checks for the runs, -rapid.steps for the calls of one.
+// Test makes the same random calls, at the same times, on a store and on the model, and compares
+// all replies. A difference is reduced to a few calls. The flags are those of rapid: -rapid.checks
+// for the number of runs, and -rapid.steps for the number of calls of a run.
 func Test(t *testing.T, factory func(t testing.TB, clock func() time.Time) (open func() ports.ShardStore)) {
 	rapid.Check(t, func(rt *rapid.T) {
 		clock := harness.NewClock()
@@ -131,7 +131,7 @@ func (d *driver) shard() core.Shard {
 // model is the candidate that draws are made from.
 func (d *driver) model() *model.Store { return d.candidates[0] }
 
-// handle draws one of the handles: it must not matter which.
+// handle draws one of the handles. All must behave in the same way.
 func (d *driver) handle() ports.ShardStore {
 	return d.handles[rapid.IntRange(0, len(d.handles)-1).Draw(d.t, "handle")]
 }
