@@ -9,11 +9,10 @@ import (
 
 const asynqName = "asynq"
 
-// fillers is from how many goroutines asynq is filled: it has no call that stores
-// many.
+// fillers is the number of goroutines that fill asynq, which has no call that stores many jobs.
 const fillers = 10
 
-// asynqSystem is asynq at default options, but for its concurrency.
+// asynqSystem is asynq at default options, except for its concurrency.
 type asynqSystem struct {
 	redis       goredis.UniversalClient
 	client      *asynq.Client
@@ -51,7 +50,7 @@ func (s *asynqSystem) serve(_ context.Context, handle func([]byte)) (func() erro
 	return func() error { server.Shutdown(); return nil }, err
 }
 
-// left counts every list and set that asynq keeps jobs in.
+// left counts the jobs in every list and set in which asynq keeps jobs.
 func (s *asynqSystem) left(ctx context.Context) (int64, error) {
 	const queue = "asynq:{default}:"
 	pipe := s.redis.Pipeline()

@@ -16,9 +16,9 @@ func backlogTimes(factor int) *probe {
 	return backlogProbe(fmt.Sprintf("%d times the jobs", factor), func(jobs int) int { return factor * jobs })
 }
 
-// backlogProbe measures how fast a backlog is handled, from the first job's start
-// until the store has none. A small one is filled and handled again until there
-// were as many jobs as elsewhere.
+// backlogProbe measures how fast a backlog is handled, from the first job's start until the store
+// has none. A small backlog is filled and handled again until as many jobs were handled as in other
+// works.
 func backlogProbe(name string, sizeOf func(jobs int) int) *probe {
 	return &probe{name: "backlog, skein, " + name, measure: func(ctx context.Context, l *lab) ([]reading, error) {
 		size, handled := sizeOf(l.jobs), 0

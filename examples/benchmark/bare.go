@@ -13,21 +13,21 @@ import (
 
 const bareName = "bare"
 
-// bareConnections is how many turns Skein has under way at most: one a shard.
+// bareConnections is the largest number of turns that Skein has in flight: one for each shard.
 const bareConnections = skein.DefaultShards
 
-// bareTables are those of the least that could be called a queue.
+// bareTables creates the table of the smallest thing that could be called a queue.
 const bareTables = `
 CREATE SCHEMA bare;
 CREATE TABLE bare.jobs (id text COLLATE "C" PRIMARY KEY, payload bytea NOT NULL);
 `
 
-// bareClaim takes the first job that nobody else is taking.
+// bareClaim takes the first job that no other connection is taking.
 const bareClaim = `DELETE FROM bare.jobs
 WHERE id = (SELECT id FROM bare.jobs ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING payload`
 
-// bareSystem claims a job and deletes it in one statement, before it is handled: jobs at work when
-// the process dies are lost, and nothing is ever retried.
+// bareSystem claims a job and deletes it in one statement, before the job is handled. Jobs that run
+// when the process dies are lost, and no job is retried.
 type bareSystem struct{ pool *pgxpool.Pool }
 
 func withBare(ctx context.Context, l *lab) (system, error) {
@@ -49,7 +49,7 @@ func (s *bareSystem) fill(ctx context.Context, jobs []job) error {
 	return err
 }
 
-// serve takes jobs on each connection until there are no more.
+// serve takes jobs on each connection until the queue is empty.
 func (s *bareSystem) serve(ctx context.Context, handle func([]byte)) (func() error, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup

@@ -17,10 +17,10 @@ import (
 //go:embed ceiling.lua
 var ceilingText string
 
-// ceilingBase is the beginning of the names of the keys of the queue under test.
+// ceilingBase is the prefix of the keys of the queue under test.
 const ceilingBase = "skein:{bench/"
 
-// ceilingConnections is how many turns Skein has under way at most: one a shard.
+// ceilingConnections is the largest number of turns that Skein has in flight: one for each shard.
 const ceilingConnections = skein.DefaultShards
 
 // ceilingProbes measures Skein, and then the limit of its Redis: a script with the commands of
@@ -84,8 +84,7 @@ func (l *lab) scriptCalls(ctx context.Context) (int64, error) {
 	return infoField(info, "cmdstat_evalsha:calls=")
 }
 
-// prepared fills the queue by Skein, so that its keys are the same, and loads the
-// script.
+// prepared fills the queue with Skein, so that its keys are the same, and loads the script.
 func prepared(ctx context.Context, l *lab) (sha string, err error) {
 	s, err := l.system(ctx, skeinName)
 	if err != nil {
@@ -130,7 +129,7 @@ func benchmarked(ctx context.Context, l *lab, perCall int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	// Two thirds of the calls that empty the queue, so that no shard runs dry.
+	// Two thirds of the calls that would empty the queue, so that no shard becomes empty.
 	calls := max(1, 2*l.jobs/3/perCall)
 	host, port, _ := strings.Cut(l.redis.Options().Addr, ":")
 	command := exec.CommandContext(ctx, "redis-benchmark", "-h", host, "-p", port, "--csv",

@@ -1,7 +1,7 @@
 #!lua
--- What a turn of adapters/redis asks of Redis, and nothing else: no checks, no
--- repeats, no encoding. It settles whatever is claimed and claims the next.
--- ARGV: 1 what the names of the keys begin with, 2 shard, 3 jobs wanted
+-- The commands of a turn of adapters/redis, without checks, repeats and encoding.
+-- It settles all claimed jobs and claims the next ones.
+-- ARGV: 1 prefix of the keys, 2 shard, 3 number of jobs to claim
 -- Returns ids and records
 
 local call, base, want = redis.call, ARGV[1] .. tonumber(ARGV[2]) .. '}:', tonumber(ARGV[3])

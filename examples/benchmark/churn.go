@@ -11,8 +11,8 @@ import (
 	"github.com/skeinq/skein/adapters/postgres"
 )
 
-// churn is made of waves of as many jobs as a measurement takes elsewhere, five to
-// a part and ten parts: ten million jobs by default.
+// churn has ten parts of five waves. A wave has as many jobs as a measurement of another work: by
+// default there are ten million jobs.
 const (
 	churnWaves = 5
 	churnParts = 10
@@ -52,7 +52,7 @@ func churnProbe(snapshot bool) *probe {
 	}}
 }
 
-// churn is a server and the jobs it is given.
+// churn is a run: a server and its jobs.
 type churn struct {
 	lab      *lab
 	system   system
@@ -114,7 +114,7 @@ func (c *churn) wave(ctx context.Context) error {
 	return t.wait(ctx)
 }
 
-// sizes reads what the tables take after a vacuum, once nothing is left in them.
+// sizes reads the sizes of the tables after a vacuum, when they hold no job any more.
 func (c *churn) sizes(ctx context.Context, name string) error {
 	if err := awaitEmpty(ctx, c.system); err != nil {
 		return err
@@ -133,14 +133,14 @@ func (c *churn) read(setting, unit string, v float64) {
 	c.readings = append(c.readings, reading{system: skeinName, setting: setting, unit: unit, value: v})
 }
 
-// tableSizes returns what Skein's tables and their indexes take, in millions of bytes.
+// tableSizes returns the sizes of Skein's tables and their indexes, in millions of bytes.
 func tableSizes(ctx context.Context, pool *pgxpool.Pool) (heaps, indexes float64, err error) {
 	err = pool.QueryRow(ctx, `SELECT coalesce(sum(pg_table_size(oid)), 0) / 1e6, coalesce(sum(pg_indexes_size(oid)), 0) / 1e6
 FROM pg_class WHERE relkind = 'r' AND relnamespace = to_regnamespace($1)`, postgres.DefaultSchema).Scan(&heaps, &indexes)
 	return heaps, indexes, err
 }
 
-// tableState is what autovacuum has to do and has done.
+// tableState is what autovacuum still has to do on a table, and what it has done.
 func tableState(ctx context.Context, pool *pgxpool.Pool) (string, error) {
 	heaps, indexes, err := tableSizes(ctx, pool)
 	if err != nil {

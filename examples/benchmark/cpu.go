@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// cpuTime is processor time, user's and system's, of both sides: this process, in
-// which each system's client and server run, and the database. 0 is unknown.
+// cpuTime is the user and system processor time of both sides: of this process, in which the client
+// and the server of each system run, and of the database. 0 means unknown.
 type cpuTime struct {
 	client, database time.Duration
 }
@@ -19,7 +19,7 @@ func (c cpuTime) since(earlier cpuTime) cpuTime {
 	return cpuTime{spent(earlier.client, c.client), spent(earlier.database, c.database)}
 }
 
-// spent returns the difference of two times that are both known.
+// spent returns the difference of two times, or 0 if one of them is unknown.
 func spent(from, to time.Duration) time.Duration {
 	if from == 0 || to < from {
 		return 0

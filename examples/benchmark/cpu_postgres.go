@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// postgresCPU returns the processor time of a Postgres on this machine: of its first
-// process, of those that it has started, and of those of them that have ended. It
-// is 0 if the server is elsewhere, or where there is no /proc.
+// postgresCPU returns the processor time of a Postgres on this machine: of its first process, of
+// those that it has started, and of those of them that have ended. It returns 0 if the server runs
+// elsewhere, or without /proc.
 func postgresCPU(ctx context.Context, pool *pgxpool.Pool) time.Duration {
 	switch pool.Config().ConnConfig.Host {
 	case "127.0.0.1", "localhost", "::1":
@@ -37,7 +37,7 @@ func postgresCPU(ctx context.Context, pool *pgxpool.Pool) time.Duration {
 	return sum
 }
 
-// processes returns those of this machine that /proc shows, by their numbers.
+// processes returns the processes of this machine that /proc shows, by number.
 func processes() map[int]procStat {
 	all := map[int]procStat{}
 	files, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is valid

@@ -21,8 +21,8 @@ func (s fleetSetting) String() string {
 	return fmt.Sprintf("%s of %s, %d queues of %s", plural(s.nodes, "node"), plural(s.lanes, "lane"), s.queues, plural(s.shards, "shard"))
 }
 
-// fleet is servers at default options that share queues, each with connections of its own, and a
-// client.
+// fleet has a client and several servers that share queues. The servers have default options, and
+// connections of their own.
 type fleet struct {
 	setting fleetSetting
 	queues  []*skein.Queue[[]byte]
@@ -79,7 +79,7 @@ func (f *fleet) start(ctx context.Context, l *lab, handle func([]byte)) error {
 		level := &slog.LevelVar{}
 		level.Set(slog.LevelWarn)
 		f.nodes = append(f.nodes, &fleetNode{done: make(chan error, 1), kill: func() {
-			level.Set(slog.LevelError + 1) // nobody hears it
+			level.Set(slog.LevelError + 1) // the records of a killed server are discarded
 			kill()
 		}})
 		servers = append(servers, f.server(i, &nodeStore{wokenStore: store, calls: &f.calls, life: life},
@@ -109,7 +109,7 @@ func (f *fleet) server(number int, store *nodeStore, log *slog.Logger, handle fu
 	}, handlers...)
 }
 
-// killOne makes the first node end without a word.
+// killOne ends the first node as a crash would.
 func (f *fleet) killOne() {
 	f.nodes[0].dead = true
 	f.leases.bury(0)
@@ -147,7 +147,8 @@ func (f *fleet) close() error {
 // evenWithin is how long servers may take to share the shards evenly.
 const evenWithin = time.Minute
 
-// awaitEven returns when the servers share the shards evenly, as it became so.
+// awaitEven waits until the servers share the shards evenly, and returns the time since when they
+// do.
 func (f *fleet) awaitEven(ctx context.Context) (since time.Time, err error) {
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		if since, ok := f.leases.even(); ok {

@@ -17,8 +17,7 @@ func handleProbe(name, setting string, share int, open opener) *probe {
 	}}
 }
 
-// handleSkein handles jobs at default options, but for prefetch, which is 0 for
-// the default.
+// handleSkein handles jobs at default options, except for prefetch. 0 means the default.
 func handleSkein(setting string, prefetch int) *probe {
 	return handleProbe(skeinName, setting, 1, withSkein(skeinSetting{prefetch: prefetch}))
 }
@@ -28,8 +27,8 @@ func handleAsynq(concurrency int) *probe {
 	return handleProbe(asynqName, fmt.Sprintf("concurrency %d", concurrency), 1, withAsynq(concurrency))
 }
 
-// handle measures how fast stored jobs are handled, from the server's start until
-// the store has none.
+// handle measures how fast stored jobs are handled, from the server's start until the store has no
+// job.
 func handle(ctx context.Context, l *lab, s system, jobs []job, row reading) ([]reading, error) {
 	if err := stored(ctx, l, s, jobs); err != nil {
 		return nil, err

@@ -2,8 +2,8 @@ package main
 
 import "context"
 
-// hotShard handles jobs that all belong to one of the queue's shards, so that one turn at
-// most is in flight.
+// hotShard handles jobs that all belong to one of the queue's shards, so that at most one turn is
+// in flight.
 func hotShard() *probe {
 	const setting = "5 lanes, all ids in one of 5 shards"
 	return &probe{name: "hot-shard, skein", measure: func(ctx context.Context, l *lab) ([]reading, error) {

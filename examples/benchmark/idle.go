@@ -16,9 +16,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// idleLasts is how long a server is watched for each job that works take elsewhere:
-// ten seconds by default. It is at least idleAtLeast. Before that it has all its
-// leases, and a fifth as long to go quiet.
+// idleLasts is how long a server is watched, for each job of the other works: ten seconds by
+// default, and at least idleAtLeast. Before that, the server gets all its leases, and has a fifth
+// of that time to become idle.
 const (
 	idleLasts   = 50 * time.Microsecond
 	idleAtLeast = 500 * time.Millisecond
@@ -91,11 +91,11 @@ func (l *lab) idle(ctx context.Context, lasts time.Duration, row reading) ([]rea
 	}
 	add(processCPUPerSecond, float64(cpu.client)/float64(time.Millisecond))
 	add(databaseCPUPerSecond, float64(cpu.database)/float64(time.Millisecond))
-	// A processor time that is unknown is 0.
+	// A processor time of 0 is unknown.
 	return slices.DeleteFunc(readings, func(x reading) bool { return x.value == 0 }), nil
 }
 
-// calls is how many calls of a kind a database has got.
+// calls is the number of calls of one kind that a database has received.
 type calls struct {
 	unit  string
 	count int64
@@ -109,7 +109,7 @@ func (l *lab) calls(ctx context.Context) ([]calls, error) {
 	return redisCalls(ctx, l.redis)
 }
 
-// redisCalls returns the scripts and all commands, also those that scripts call.
+// redisCalls returns the numbers of scripts and of all commands, also of those that scripts call.
 func redisCalls(ctx context.Context, client *goredis.Client) ([]calls, error) {
 	info, err := client.Info(ctx, "commandstats").Result()
 	if err != nil {
@@ -138,8 +138,8 @@ func commandCalls(info string) map[string]int64 {
 	return all
 }
 
-// postgresCalls returns the transactions of the whole database; a single statement is one. Each
-// connection reports its own up to a second late.
+// postgresCalls returns the number of transactions of the whole database. A single statement counts
+// as one. Each connection reports its transactions up to a second late.
 func postgresCalls(ctx context.Context, pool *pgxpool.Pool) ([]calls, error) {
 	c := calls{unit: transactionsPerSecond}
 	err := pool.QueryRow(ctx, "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()").Scan(&c.count)

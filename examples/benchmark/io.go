@@ -13,8 +13,8 @@ import (
 // ioWait is how long a handler of io waits.
 const ioWait = 10 * time.Millisecond
 
-// ioLasts is how long io is measured for each job that works take elsewhere: three
-// seconds by default. It is at least ioAtLeast.
+// ioLasts is how long io is measured, for each job of the other works: three seconds by default,
+// and at least ioAtLeast.
 const (
 	ioLasts   = 15 * time.Microsecond
 	ioAtLeast = 100 * time.Millisecond
@@ -23,17 +23,17 @@ const (
 // ioSpare is the factor by which the backlog of io exceeds the jobs that could be done.
 const ioSpare = 1.1
 
-// ioWorkers are how many handlers of io run at once.
+// ioWorkers is the number of handlers of io that run at once.
 var ioWorkers = []int{100, 1_000}
 
-// These are how many jobs a second the others' backlogs allow for, about twice as
-// many as they were ever seen to handle.
+// The jobs a second for which the backlogs of the other systems are made. It is about twice the
+// largest rate that was ever measured.
 const (
 	asynqMost = 15_000
 	riverMost = 40_000
 )
 
-// ioProbes returns Skein's, those of a bare loop, and others'.
+// ioProbes returns the probes of Skein, of the bare loop, and of the rivals.
 func ioProbes(hot bool, others []*probe) []*probe {
 	var probes []*probe
 	for _, n := range ioWorkers {
@@ -83,18 +83,18 @@ func (s riverSetting) most() int {
 	return int(float64(s.workers) / max(ioWait, cooldown).Seconds())
 }
 
-// ioTest is io by one system at one setting.
+// ioTest is the work io for one system at one setting.
 type ioTest struct {
 	name, setting string
 	open          opener
-	// most is how many jobs a second it could do at most, as its setting has it or
-	// as far as it is known to get.
+	// most is the largest number of jobs a second that the system can do, by its setting or by earlier
+	// measurements.
 	most int
 	// hot has all jobs in one shard.
 	hot bool
 }
 
-// handlersAtOnce returns the most jobs that the given number of handlers could do in a second.
+// handlersAtOnce returns how many jobs a second the given number of handlers can do at most.
 func handlersAtOnce(workers int) int { return int(float64(workers) / ioWait.Seconds()) }
 
 func (t ioTest) probe() *probe {
@@ -105,8 +105,8 @@ func (t ioTest) probe() *probe {
 	return &probe{name: name, measure: t.measure}
 }
 
-// measure has a server handle a backlog that it can't finish, for a while, and counts the handled
-// jobs.
+// measure lets a server handle a backlog that is too large to finish, for a while, and counts the
+// handled jobs.
 func (t ioTest) measure(ctx context.Context, l *lab) ([]reading, error) {
 	s, err := t.open(ctx, l)
 	if err != nil {

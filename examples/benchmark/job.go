@@ -55,7 +55,7 @@ func newHotJobs(n int) []job {
 	return jobs
 }
 
-// number returns which job a payload belongs to.
+// number returns the number of the job that has a payload.
 func number(payload []byte) (int, error) {
 	if len(payload) != payloadBytes {
 		return 0, fmt.Errorf("a payload has %d bytes, not %d", len(payload), payloadBytes)
@@ -63,7 +63,7 @@ func number(payload []byte) (int, error) {
 	return strconv.Atoi(string(payload[payloadBytes-idDigits:]))
 }
 
-// tally checks that a handler is given each payload of some jobs, and each once.
+// tally checks that a handler gets each payload of some jobs exactly once.
 type tally struct {
 	base  int           // the lowest job
 	seen  []atomic.Bool // from base on
@@ -82,7 +82,7 @@ func newTally(jobs []job) *tally {
 	return t
 }
 
-// take is a handler's work with a payload.
+// take counts a payload that a handler has got.
 func (t *tally) take(payload []byte) {
 	if !t.began.Load() && t.began.CompareAndSwap(false, true) {
 		close(t.first)
@@ -103,7 +103,7 @@ func (t *tally) take(payload []byte) {
 	}
 }
 
-// wait returns when all have come.
+// wait returns when all payloads have come.
 func (t *tally) wait(ctx context.Context) error {
 	select {
 	case err := <-t.done:

@@ -11,10 +11,10 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// lab is where works are measured: one database, for one system at a time.
+// lab has the database on which works are measured. One system uses it at a time.
 type lab struct {
-	redis    *goredis.Client // nil if the works are Postgres's
-	postgres *pgxpool.Pool   // nil if the works are Redis's
+	redis    *goredis.Client // nil for the works on Postgres
+	postgres *pgxpool.Pool   // nil for the works on Redis
 	jobs     int
 	log      io.Writer
 	// close ends everything that was opened or started for the lab.
@@ -54,7 +54,7 @@ func (l *lab) system(ctx context.Context, name string) (system, error) {
 	return withSkein(skeinSetting{})(ctx, l)
 }
 
-// results are the readings of each row, in the order in which they came.
+// results are the readings of each row, in the order of their measurement.
 type results struct {
 	rows []reading // without values
 	of   map[reading][]reading

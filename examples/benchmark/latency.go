@@ -10,8 +10,8 @@ import (
 	"github.com/riverqueue/river"
 )
 
-// How many jobs each system is sent at most, one after another. asynq is given
-// fewer, since each waits for its poll, a second on average; on Postgres both are.
+// How many jobs each system is sent at most, one after another. asynq gets fewer jobs, because each
+// job waits for a poll, a second on average. On Postgres both systems get fewer.
 const (
 	skeinSamples    = 400
 	postgresSamples = 200
@@ -60,8 +60,8 @@ func latencyAsynq() *probe {
 // trials returns the number of samples, given the number of jobs of other works.
 func trials(samples, jobs int) int { return min(samples, max(3, jobs/100)) }
 
-// latencyProbe measures the time from a push's begin to its handler's, on a server
-// at default settings that has nothing else to do.
+// latencyProbe measures the time from the beginning of a push to the beginning of its handler, on a
+// server at default settings that has nothing else to do.
 func latencyProbe(name string, samples int, open opener, pause func(i int) time.Duration) *probe {
 	return &probe{name: "latency, " + name, measure: func(ctx context.Context, l *lab) (_ []reading, err error) {
 		s, err := open(ctx, l)

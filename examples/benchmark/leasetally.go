@@ -35,15 +35,15 @@ func (t *leaseTally) change(node int, queue string, by int, at time.Time) {
 	}
 }
 
-// bury forgets a node.
+// bury removes a node from the tally.
 func (t *leaseTally) bury(node int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.dead[node] = true
 }
 
-// even reports whether all shards are leased and each node that lives has as many of each queue as
-// any other one, or one more, and since when.
+// even reports whether all shards are leased and shared evenly, and since when. Then the numbers of
+// shards of a queue that two living nodes have differ by at most one.
 func (t *leaseTally) even() (since time.Time, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,7 +68,7 @@ func (t *leaseTally) even() (since time.Time, ok bool) {
 	return t.changed, true
 }
 
-// evenIn reports whether the shards of one queue are shared evenly among those that live.
+// evenIn reports whether the shards of one queue are shared evenly among the living nodes.
 func (t *leaseTally) evenIn(queue string, alive int) bool {
 	least := t.setting.shards / alive
 	most := (t.setting.shards + alive - 1) / alive

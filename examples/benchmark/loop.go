@@ -16,14 +16,15 @@ import (
 
 const loopName = "bare loop"
 
-// loopSystem is Skein's store without its engine: as many goroutines as Skein has lanes, dealt to
-// the shards that have jobs, and for each of these a loop that makes one turn after another. It
-// has no retries, wake-ups, schedulers, observers, contexts of handlers or lost leases.
+// loopSystem is Skein's store without its engine. It has as many goroutines as Skein has lanes,
+// shared by the shards that have jobs, and for each of these shards a loop that makes one turn
+// after another. It has no retries, wake-ups, schedulers, observers, contexts of handlers or lost
+// leases.
 type loopSystem struct {
 	system // which fills and counts
 	store  ports.ShardStore
 	queue  string
-	// goroutines is how many there are, for all of the shards.
+	// goroutines is the number of goroutines of all shards.
 	goroutines int
 	shards     []int
 }
@@ -158,8 +159,8 @@ func (l *shardLoop) turns(ctx context.Context, stop <-chan struct{}) error {
 	}
 }
 
-// finished waits until a claimed job has ended, and returns all that have by then,
-// as many as fit in a turn. If nothing is claimed it waits a millisecond.
+// finished waits until a claimed job has ended, and returns all jobs that have ended by then, as
+// many as fit in a turn. If nothing is claimed it waits a millisecond.
 func (l *shardLoop) finished(claimed int) []core.Settlement {
 	if claimed == 0 {
 		time.Sleep(time.Millisecond)

@@ -24,18 +24,18 @@ type options struct {
 	json                          bool
 }
 
-// rivals are the other sides. River brings the works on Postgres with it.
+// rivals are the systems to compare with. With River, the works run on Postgres.
 var rivals = []string{asynqName, riverName, "none"}
 
 func main() {
 	log.SetFlags(0)
 	var o options
-	flag.StringVar(&o.works, "work", "", "`NAME,…` of the works to do; default: all but those on demand, "+onDemand())
-	flag.StringVar(&o.rival, "rival", asynqName, "the other side: asynq or none on Redis, river on Postgres")
+	flag.StringVar(&o.works, "work", "", "the works to do, `NAME,…`; default: all except those on demand, "+onDemand())
+	flag.StringVar(&o.rival, "rival", asynqName, "the system to compare with: asynq or none on Redis, river on Postgres")
 	flag.StringVar(&o.redis, "redis", "", "`URL` of an empty Redis database, which is flushed; default: a redis-server of its own")
 	flag.StringVar(&o.postgres, "postgres", "", "`URL` of a Postgres database without tables, whose user may CHECKPOINT; default: a server of its own")
-	flag.IntVar(&o.jobs, "jobs", 200_000, "how many jobs a measurement takes; fewer than the default only try the program out")
-	flag.IntVar(&o.runs, "runs", 5, "how often each is measured")
+	flag.IntVar(&o.jobs, "jobs", 200_000, "how many jobs a measurement takes; fewer than the default are only for trying the program")
+	flag.IntVar(&o.runs, "runs", 5, "how often each setting is measured")
 	flag.BoolVar(&o.json, "json", false, "print one JSON object a line instead of a table")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -45,7 +45,7 @@ func main() {
 	}
 }
 
-// onDemand returns the names of the works that are done only if they are named.
+// onDemand returns the names of the works that run only if they are named.
 func onDemand() string {
 	var names []string
 	for _, w := range slices.Concat(redisWorks(""), postgresWorks()) {
@@ -56,7 +56,7 @@ func onDemand() string {
 	return strings.Join(names, ", ")
 }
 
-// check returns an error if the options make no sense.
+// check returns an error for invalid options.
 func (o *options) check() error {
 	if !slices.Contains(rivals, o.rival) {
 		return fmt.Errorf("there is no rival %q; give one of %s", o.rival, strings.Join(rivals, ", "))

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// memoryFactor is how many times as many jobs as elsewhere are stored: a million
-// by default.
+// memoryFactor is the number of stored jobs as a multiple of the jobs of other works. By default a
+// million jobs are stored.
 const memoryFactor = 5
 
 // settles is how long Redis is left alone before it is asked: it gives back the

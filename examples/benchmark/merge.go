@@ -5,16 +5,15 @@ import (
 	"fmt"
 )
 
-// mergeIDs is over how many ids the pushes of merge are spread, and mergePushes how
-// many there are.
+// mergeIDs is the number of ids of the pushes of merge, and mergePushes the number of pushes.
 const (
 	mergeIDs    = 1_000
 	mergePushes = 100_000
 )
 
-// mergeProbe pushes from ten goroutines, one in a call and each with a payload of its own, and
-// handles them then. asynq does not merge: the payloads of one id of Skein are as many tasks
-// there, whose ids are those of the payloads.
+// mergeProbe pushes from ten goroutines, one in a call and each with a payload of its own. Then it
+// handles them. asynq does not merge: the payloads of one id of Skein are as many tasks there,
+// whose ids are those of the payloads.
 func mergeProbe(name string) *probe {
 	setting := fmt.Sprintf("%d pushes, %d ids, push and handle", mergePushes, mergeIDs)
 	return &probe{name: "merge, " + name, measure: func(ctx context.Context, l *lab) ([]reading, error) {

@@ -20,7 +20,7 @@ const (
 // mixedMean is how long a handler of mixed takes on average.
 const mixedMean = (mixedLong + (mixedLongEvery-1)*ioWait) / mixedLongEvery
 
-// mixedInterval is how often a job is pushed: as often as 80 % of the workers' capacity.
+// mixedInterval is the time between two pushes. The pushed jobs use 80 % of the workers' capacity.
 const mixedInterval = mixedMean * 100 / 80 / mixedWorkers
 
 // mixedTick is how often due pushes are made, in one call if the system has one for many.
@@ -39,7 +39,7 @@ const (
 // not started then has waited until then at least.
 const mixedGrace = 5 * time.Second
 
-// mixedProbe pushes jobs at a fixed rate, whether or not those before are done.
+// mixedProbe pushes jobs at a fixed rate, whether or not the earlier jobs are done.
 func mixedProbe(name, setting string, open opener) *probe {
 	return &probe{name: "mixed, " + name + ", " + setting, measure: func(ctx context.Context, l *lab) ([]reading, error) {
 		s, err := open(ctx, l)

@@ -44,8 +44,8 @@ func (l *lab) openStore(ctx context.Context, connections int) (wokenStore, func(
 	return postgres.New(pool, postgres.Options{}), func() error { pool.Close(); return nil }, nil
 }
 
-// nodeStore is the store of one node, which counts the calls of its engine. When its life ends, so
-// do all its calls to the database, as if the process had been killed.
+// nodeStore is the store of one node, which counts the calls of its engine. When the node's context
+// ends, all its calls to the database end too, as if the process had been killed.
 type nodeStore struct {
 	wokenStore
 	calls *callCounter
@@ -64,7 +64,7 @@ func counted[T any](s *nodeStore, method string, call func() (T, error)) (T, err
 	return call()
 }
 
-// done is counted for calls that return nothing.
+// done counts a call that returns nothing.
 func done(s *nodeStore, method string, call func() error) error {
 	_, err := counted(s, method, func() (struct{}, error) { return struct{}{}, call() })
 	return err

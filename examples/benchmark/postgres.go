@@ -65,8 +65,7 @@ func emptyPostgres(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	return pool, nil
 }
 
-// refuse returns an error if a database has tables, or settings that would give an
-// advantage no user should want.
+// refuse returns an error if a database has tables, or unsafe settings that would make it faster.
 func refuse(ctx context.Context, pool *pgxpool.Pool) error {
 	var tables int
 	var unsafe string
@@ -113,8 +112,8 @@ func (l *lab) dropTables(ctx context.Context) error {
 	return pool.SendBatch(ctx, &b).Close()
 }
 
-// vacuum does the work of autovacuum for the whole database, and also gives back the space of
-// tables that are set not to shrink.
+// vacuum does the work of autovacuum for the whole database. It also truncates the tables for which
+// autovacuum is set not to do so.
 func vacuum(ctx context.Context, pool *pgxpool.Pool) error {
 	_, err := pool.Exec(ctx, "VACUUM (ANALYZE, TRUNCATE)")
 	return err

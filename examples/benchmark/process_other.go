@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// unprivileged leaves a command the account that it has.
+// unprivileged does not change the account of a command.
 func unprivileged(cmd *exec.Cmd, dir string) error {
 	cmd.Dir = dir
 	return nil
 }
 
-// processCPU returns 0: it is unknown.
+// processCPU returns 0, because the processor time is unknown on this system.
 func processCPU() time.Duration { return 0 }

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// unprivileged has a command run as postgres or nobody if this process is root's,
-// which Postgres refuses to be, and makes that account the owner of the directory.
+// unprivileged makes a command run as postgres or nobody if this process runs as root, because
+// Postgres refuses to run as root. It makes that account the owner of the directory.
 func unprivileged(cmd *exec.Cmd, dir string) error {
 	cmd.Dir = dir
 	if os.Geteuid() != 0 {

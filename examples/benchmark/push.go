@@ -38,7 +38,7 @@ func pushOneProbe(name string, goroutines, share int) *probe {
 	}}
 }
 
-// pushed measures how fast push stores jobs, and checks that it has.
+// pushed measures how fast push stores jobs, and checks that all are stored.
 func (l *lab) pushed(ctx context.Context, s system, jobs []job, row reading, push func([]job) error) ([]reading, error) {
 	m := l.startMeter(ctx)
 	if err := push(jobs); err != nil {

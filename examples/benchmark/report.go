@@ -15,7 +15,7 @@ type row struct {
 	cpu cpuPerJob // medians
 }
 
-// rowsOf sums up the measurements of a work.
+// rowsOf summarizes the measurements of a work.
 func rowsOf(w work, measured map[*probe]*results) []row {
 	var rows []row
 	for _, p := range w.probes {
@@ -111,7 +111,7 @@ func against(r row, rows []row) (row, bool) {
 	return *same, true
 }
 
-// advantage returns how many times better than another a row is; below 1 it is worse.
+// advantage returns how many times better than another row a row is. A value below 1 means worse.
 func advantage(r, other row) float64 {
 	if costs(r.unit) {
 		return other.median / r.median
@@ -119,7 +119,7 @@ func advantage(r, other row) float64 {
 	return r.median / other.median
 }
 
-// figure returns a number of at least three digits that count.
+// figure formats a number with at least three significant digits.
 func figure(v float64) string {
 	if v >= 999.5 { // which rounds to four digits
 		return grouped(strconv.FormatFloat(v, 'f', 0, 64))

@@ -23,11 +23,11 @@ type skeinSystem struct {
 	setting skeinSetting
 }
 
-// fewLanes is how many lanes work where nothing else is configured: handlers that do nothing keep
-// no more busy.
+// fewLanes is the number of lanes unless a setting has another one. Handlers that do nothing can't
+// use more lanes.
 const fewLanes = 5
 
-// skeinSetting is how Skein is configured. 0 is its default everywhere.
+// skeinSetting is the configuration of Skein. 0 means the default.
 type skeinSetting struct {
 	lanes, shards, prefetch int
 	observer                ports.Observer

@@ -10,7 +10,7 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// manyLanes is a server as large as they come, with a shard for each lane.
+// manyLanes is the setting of a very large server, with a shard for each lane.
 var manyLanes = skeinSetting{lanes: 1_000, shards: 1_000}
 
 // How often a server is started in a measurement; on Postgres, where each start has

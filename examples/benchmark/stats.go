@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// summary is the middle of some values, and how far they spread.
+// summary is the median of some values, and their spread.
 type summary struct {
 	median, min, max float64
 }
@@ -21,8 +21,8 @@ func summarize(values []float64) summary {
 	}
 }
 
-// percentile returns the smallest of the values that at least p percent of them do not
-// exceed. There must be one.
+// percentile returns the smallest value such that at least p percent of the values are not larger.
+// There must be at least one value.
 func percentile(values []float64, p float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	rank := int(math.Ceil(p / 100 * float64(len(sorted))))

@@ -18,12 +18,12 @@ type system interface {
 	// serve starts a server that passes each payload to handle. The returned function stops it, and
 	// waits.
 	serve(ctx context.Context, handle func(payload []byte)) (stop func() error, err error)
-	// left is how many jobs the store has, queued, claimed or put aside.
+	// left returns the number of jobs in the store: queued, claimed or put aside.
 	left(ctx context.Context) (int64, error)
 }
 
-// auditor is a system whose store can be looked through, once its jobs are
-// handled, in a way that takes too long to be part of the measurement.
+// auditor is a system whose store can be checked after its jobs were handled. The check takes too
+// long to be part of the measurement.
 type auditor interface {
 	audit(ctx context.Context, handled int) error
 }
@@ -67,8 +67,8 @@ func expect(ctx context.Context, s system, want int) error {
 	return err
 }
 
-// drained is how long it took from the server's start, and from the first job's,
-// until no job was left in the store, and the processor time since the server's start.
+// drained has the times from the server's start and from the first job's start until no job was
+// left in the store, and the processor time since the server's start.
 type drained struct {
 	fromStart, fromFirst time.Duration
 	cpu                  cpuTime

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// waiting is a handler that waits, as one that calls somebody does, and notes when
-// each job starts.
+// waiting is a handler that waits, like a handler that calls another service, and notes when each
+// job starts.
 type waiting struct {
 	*tally
 	base   time.Time
@@ -41,7 +41,7 @@ func (w *waiting) handle(payload []byte) {
 	raise(&w.last, int64(time.Since(w.base)))
 }
 
-// raise sets v to n unless it is larger.
+// raise sets v to n unless v is larger.
 func raise(v *atomic.Int64, n int64) {
 	for {
 		old := v.Load()
@@ -78,7 +78,7 @@ func (w *waiting) span() time.Duration {
 	return time.Duration(w.last.Load()) - first
 }
 
-// failure returns what is wrong with the received jobs.
+// failure returns an error if the received jobs are wrong.
 func (w *waiting) failure() error {
 	select {
 	case err := <-w.done:

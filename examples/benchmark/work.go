@@ -18,14 +18,14 @@ const (
 	indexMB   = "MB of indexes"
 )
 
-// costs reports whether less of a unit is better.
+// costs reports whether a smaller value of a unit is better.
 func costs(unit string) bool { return unit != perSecond }
 
-// reading is one thing that was measured, once.
+// reading is one measured value.
 type reading struct {
 	system, setting, unit string
 	value                 float64
-	// cpu is the processor time of each job, besides.
+	// cpu is the processor time for each job, which is measured too.
 	cpu cpuPerJob
 }
 
@@ -38,11 +38,11 @@ type probe struct {
 	measure func(ctx context.Context, l *lab) ([]reading, error)
 }
 
-// work is a task that systems are compared at.
+// work is a task by which systems are compared.
 type work struct {
 	name     string
 	probes   []*probe
-	onDemand bool // it takes long, and is done only if it is named
+	onDemand bool // it takes long, and runs only if it is named
 }
 
 // choose returns the named works, in their own order, or all but those on demand.

@@ -20,7 +20,7 @@ type Event struct {
 	Commit string `json:"commit"`
 	// Kind is A, D, M or T, as in git's raw format.
 	Kind string `json:"kind"`
-	// Old is what the file held before the commit, New what it holds after.
+	// Old is the file's version before the commit, and New its version after it.
 	Old Version `json:"old,omitzero"`
 	New Version `json:"new,omitzero"`
 	// Path is set where it can't be read from the id.
@@ -37,8 +37,8 @@ func newEvent(position int64, c change) (id string, e Event) {
 	return id, e
 }
 
-// longMark stands in ids whose rest is a hash. Elsewhere two hex digits follow
-// each percent sign, so that no other id has it.
+// longMark stands in front of the hash in the ids of long paths. In all other ids two hex digits
+// follow each percent sign, so no other id contains longMark.
 const longMark = "%~"
 
 // pathID returns the id of a path. A path is any bytes, an id UTF-8 without control

@@ -12,10 +12,10 @@ import (
 // errInjected is the failure that -fail injects.
 var errInjected = errors.New("injected failure")
 
-// slowness is how long a slow call sleeps.
+// slowness is the time for which a slow call sleeps.
 const slowness = 20 * time.Millisecond
 
-// faults makes handlers fail, panic and sleep, each in a share of the calls.
+// faults makes handlers fail, panic and sleep, each in a given share of the calls.
 type faults struct {
 	fail, panics, slow float64
 
@@ -35,9 +35,9 @@ func newFaults(fail, panics, slow float64, seed uint64) *faults {
 	return &faults{fail: fail, panics: panics, slow: slow, random: rand.New(rand.NewPCG(seed, 2))}
 }
 
-// wrap returns next with faults: a call that fails or panics does so when next has done
-// none, some or all of the events, as a crash would. One that is slow does nothing and fails
-// if its context ends meanwhile.
+// wrap returns next with faults. A call that fails or panics does so after next has handled no
+// event, some or all events, as a crash would. A slow call sleeps first. If its context ends
+// meanwhile, it fails and handles nothing.
 func (f *faults) wrap(next handler) handler {
 	return func(ctx context.Context, id string, events []Event) error {
 		outcome := f.draw(len(events))

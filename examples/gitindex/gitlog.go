@@ -43,17 +43,16 @@ const logFormat = "commit %H"
 
 const commitPrefix = "commit "
 
-// maxRecord is the longest record that is read: longer ones are no paths.
+// maxRecord is the length of the longest record that is read. No path is longer.
 const maxRecord = 1 << 20
 
 // logReader reads the output of
 //
 //	git log --raw --no-abbrev --no-renames -z --format="commit %H"
 //
-// as it comes. In it every record ends with NUL: for each commit one with its
-// hash, then for each of its changes two, the second being the path. The first
-// change of a commit has a newline in front. A path can look like any other
-// record, so only its place shows that it is one.
+// as it comes. In it every record ends with NUL: for each commit one with its hash, then for each
+// of its changes two, the second being the path. The first change of a commit has a newline in
+// front. A path can look like any other record, so only its position identifies it.
 type logReader struct {
 	records *bufio.Scanner
 	// read counts records, for messages.

@@ -10,12 +10,13 @@
 // and be slow. Each event has what its path held before, which must be what the index holds; at the
 // end the index must equal git ls-tree -r HEAD. It exits with 1 if it doesn't.
 //
-// With -nodes N, N processes handle, and each of them is killed with SIGKILL and started
-// again every few seconds (-kill): the others take its work over. The index stays here, and
-// handlers there ask for what they do, so that what a killed one had done is known.
+// With -nodes N, N processes run the handlers. Each of them is killed with SIGKILL and started
+// again every few seconds (-kill), and the others take over its shards. The index stays in the
+// first process. The handlers of the others call it for each event, so the work of a killed process
+// is known.
 //
-// The first TERM or INT finishes what runs and reports, the second ends at once;
-// QUIT and TTIN print the stacks of all goroutines.
+// After the first TERM or INT the program finishes the running jobs and reports. The second one
+// ends it at once. QUIT and TTIN print the stacks of all goroutines.
 package main
 
 import (

@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// nodes runs servers in processes of their own, and kills each of them now and then.
+// nodes runs servers in processes of their own, and kills each of them from time to time.
 type nodes struct {
 	count int
-	// every is how long a process lives before it is killed and another takes its place;
-	// 0: nobody is killed.
+	// every is how long a process lives before it is killed and another one takes its place. 0 means
+	// that no process is killed.
 	every time.Duration
 	// settings are those of every process, but for its name.
 	settings settings
-	// handle is called here for each call of a handler there.
+	// handle is called in this process for each call of a handler in the others.
 	handle handler
 	// stderr gets what the processes log.
 	stderr io.Writer

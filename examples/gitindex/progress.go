@@ -12,7 +12,7 @@ import (
 const barWidth = 30
 
 // showProgress shows the progress of a run of the given number of commits until done is closed: a
-// bar that moves if out is a terminal, else a line every few seconds.
+// moving bar if out is a terminal, and otherwise a line every few seconds.
 func showProgress(out io.Writer, commits int64, snapshot func() counts, done <-chan struct{}) {
 	before, after, erase := "", "\n", ""
 	interval := 5 * time.Second

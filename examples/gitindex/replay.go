@@ -24,15 +24,15 @@ func newQueue(name string) *skein.Queue[Event] {
 	})
 }
 
-// newQueueName returns a name that no earlier run had, so that a run's remains in a shared store
-// are not mixed with the next one's.
+// newQueueName returns a name that no earlier run had, so that a run does not meet the remaining
+// jobs of an earlier one in a shared store.
 func newQueueName() string { return "gitindex-" + rand.Text()[:8] }
 
 // chunk is how many events one push carries.
 const chunk = 500
 
-// maxBacklog is how many events may wait, so that a history of any length fits
-// into memory.
+// maxBacklog is the largest number of events that wait, so that a history of any length fits into
+// memory.
 const maxBacklog = 100_000
 
 // replay pushes a repository's history and handles it, both at once.
@@ -46,7 +46,7 @@ type replay struct {
 	tally  *tally
 	// handle is the queue's handler: the index, with faults, counted.
 	handle handler
-	// nodes are the processes that handle; of none, this one does.
+	// nodes are the processes that run the handlers. If it is nil, this process runs them.
 	nodes nodes
 }
 
@@ -174,7 +174,7 @@ func named(entries []skein.Entry[Event], positions []int) []skein.Entry[Event] {
 	return some
 }
 
-// refused reports whether pushing again can't help.
+// refused reports whether the store has refused a push, so that a repeated push can't succeed.
 func refused(err error) bool {
 	for _, final := range []error{skein.ErrInvalidQueue, skein.ErrInvalidID, skein.ErrInvalidPayload, skein.ErrShardCountMismatch} {
 		if errors.Is(err, final) {

@@ -26,10 +26,10 @@ type counts struct {
 	// repeated are those of the done jobs that had been handled before: that handler's process died or
 	// lost its lease before it could report it to the store.
 	repeated int64
-	// calls are the calls of the handler, jobs those that ended without an
-	// error, retries those whose id's call before had ended with one.
+	// calls is the number of calls of the handler, jobs the number of those that succeeded, and
+	// retries the number of those after a failed call for the same id.
 	calls, jobs, retries int64
-	// overlaps are the calls that began while another for their id ran.
+	// overlaps is the number of calls that began while another call for their id ran.
 	overlaps int64
 }
 

@@ -72,7 +72,7 @@ func answerCalls(ctx context.Context, in io.Reader, out *sender, handle handler)
 	}
 }
 
-// errNodeGone is why a call ends early whose node is gone.
+// errNodeGone is the cause with which the context of a call ends if its node is gone.
 var errNodeGone = errors.New("the node that made the call is gone")
 
 func (c call) perform(ctx context.Context, handle handler) (a answer) {

@@ -12,9 +12,9 @@
 // and "finished", a fifth of them "error" instead, then the retries, with the
 // first "gave up" after about four minutes. After six it is quiet.
 //
-// Jobs are kept in memory unless -store names another store. It runs until it is interrupted, or
-// for the time of -for. Then it lets the handlers finish and prints for each queue what is done and
-// what is left.
+// Jobs are kept in memory unless -store names another store. The program runs until it is
+// interrupted, or for the time of -for. Then it lets the handlers finish, and prints for each queue
+// how many jobs are done and how many are left.
 package main
 
 import (
@@ -57,10 +57,10 @@ var errDummy = errors.New("error")
 // dummy is the application.
 type dummy struct {
 	log *log.Logger
-	// ids is how many are pushed to each queue, due within delay.
+	// ids is the number of ids that are pushed to each queue, due within delay.
 	ids   int
 	delay time.Duration
-	// busy is how long a handler takes at most.
+	// busy is the longest time that a handler takes.
 	busy  time.Duration
 	calls atomic.Int64
 }

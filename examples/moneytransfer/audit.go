@@ -20,10 +20,10 @@ type entry struct {
 // findings are an audit's counts.
 type findings struct {
 	entries int
-	// missing and extra are transfers paid or received too seldom or too often.
+	// missing and extra count the transfers that were paid or received too seldom or too often.
 	missing, extra int
-	// late are payments after a later one of the same account, and wrong are
-	// balances that are not the one before with the amount.
+	// late counts the payments that came after a later payment of the same account. wrong counts the
+	// balances that are not the sum of the previous balance and the amount.
 	late, wrong int
 	// sum is all the money there is.
 	sum int64

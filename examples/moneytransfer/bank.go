@@ -20,7 +20,7 @@ const opening = 1000
 // account.
 type movement struct {
 	Transfer int `json:"transfer"`
-	// Peer is whom the money goes to, or comes from.
+	// Peer is the account to which the money goes, or from which it comes.
 	Peer string `json:"peer"`
 	// Amount is added to the balance; a payment's is below 0.
 	Amount int64 `json:"amount"`
@@ -97,7 +97,7 @@ func (b *bank) open(ctx context.Context) error {
 	})
 }
 
-// move is the handler: all of it happens, or nothing.
+// move is the handler. Its whole effect happens, or nothing.
 func (b *bank) move(ctx context.Context, account string, list []movement) error {
 	return pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
 		jobs := b.store.Tx(tx)

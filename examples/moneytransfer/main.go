@@ -3,12 +3,11 @@
 //
 //	go run ./examples/moneytransfer -store postgres://localhost/postgres
 //
-// At first it opens accounts and orders transfers between them, in one
-// transaction. Then it works the orders. The handler of an account changes its
-// balance, writes its history, pushes what another account is to receive, and
-// settles its job, in one transaction. So there is nothing that a crash could do
-// by half or twice: kill it with SIGKILL as often as you like, and start it
-// again with the same flags.
+// At first it opens accounts and orders transfers between them, in one transaction. Then it carries
+// out the orders. The handler of an account changes its balance, writes its history, pushes what
+// another account is to receive, and settles its job, in one transaction. So a crash leaves nothing
+// half done, and nothing is done twice. Kill the program with SIGKILL as often as you like, and
+// start it again with the same flags.
 //
 // When all is done it reads every account's history and checks that each transfer
 // is there once, in order, and that no money came or went. It exits with 1 if
@@ -102,7 +101,7 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 // patience is how long no transfer may be done before the rest counts as lost.
 const patience = time.Minute
 
-// serve works until every transfer has been paid and received.
+// serve runs the jobs until every transfer has been paid and received.
 func (b *bank) serve(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -114,7 +113,7 @@ func (b *bank) serve(ctx context.Context) error {
 	return errors.Join(err, <-ended)
 }
 
-// wait returns when all is done, or when nothing is done any more.
+// wait returns when all transfers are done, or when none was done for the time patience.
 func (b *bank) wait(ctx context.Context) error {
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()

@@ -1,8 +1,8 @@
-// Server has the shape of one in production, to be copied: it takes events of orders by POST
-// /orders/{id}, with the form values number and what, and handles them with retries, a log,
-// metrics at /debug/vars, the probes /livez and /readyz, and the dashboard of its store at /jobs/,
-// with the API below /jobs/api/v1. On a signal it lets what runs finish, and stops; a second one
-// ends it at once.
+// Server is a server as it could run in production, as an example to copy: it takes events of
+// orders by POST /orders/{id}, with the form values number and what, and handles them with retries,
+// a log, metrics at /debug/vars, the probes /livez and /readyz, and the dashboard of its store at
+// /jobs/, with the API below /jobs/api/v1. On a signal it lets the running handlers finish, and
+// stops. A second signal ends it at once.
 //
 // The flag -store names the store: memory:// (the default, for trying it out), redis://HOST:PORT/DB
 // or postgres://HOST:PORT/DATABASE.
@@ -25,8 +25,9 @@ import (
 	"github.com/skeinq/skein"
 )
 
-// event is something that happened to an order. Its sender numbers it: a payload's bytes
-// are its identity, so that an event which is sent twice is one, and two alike are two.
+// event is something that happened to an order. Its sender numbers it. Equal bytes are the same
+// payload, so an event that is sent twice is stored once, and two similar events with different
+// numbers are both stored.
 type event struct {
 	Number int
 	What   string
@@ -66,8 +67,8 @@ func run(storeURL, address string) error {
 	return serve(ctx, store, listener, work)
 }
 
-// work handles the events of one order since it was last called, in order. It may be
-// called again with the same events, so yours should be able to repeat its effects.
+// work handles the events that came for an order since its last call, in order. It may be called
+// again with the same events, so yours should be able to repeat its effects.
 func work(ctx context.Context, id string, events []event) error {
 	slog.InfoContext(ctx, "order", "id", id, "events", events)
 	return nil
