@@ -143,8 +143,7 @@ func (a *app) sayAbsent(done string, ids []string) {
 }
 
 // absent returns the ids that have no entry for an action. It is called before the action, which
-// may
-// remove entries. An error ends the search: the action gets the same error, and returns it.
+// may remove entries. An error ends the search: the action gets the same error, and returns it.
 func absent(ctx context.Context, i *inspect.Inspector, queue string, ids []string, has func(*inspect.Found) bool) (missing []string) {
 	for _, id := range ids {
 		found, err := i.FindSome(ctx, queue, id, 0)
@@ -359,8 +358,7 @@ func (a *app) onJobs(name, short, example, done string, named onJobs, every, fre
 }
 
 // jobsWith returns a filter for the jobs whose error contains text. It returns nil, which matches
-// all
-// jobs, for an empty text.
+// all jobs, for an empty text.
 func jobsWith(text string) func(inspect.QueuedJob) bool {
 	if text == "" {
 		return nil

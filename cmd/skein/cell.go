@@ -15,8 +15,7 @@ import (
 )
 
 // octets adds bytes: as text if they are UTF-8, and otherwise in Base64 under the name with the
-// suffix
-// _base64.
+// suffix _base64.
 func (o *object) octets(name string, data []byte) {
 	text := string(data)
 	if !utf8.Valid(data) {
@@ -129,8 +128,8 @@ func multiline(text string) string {
 }
 
 // columnsOfText returns how many columns of a terminal a text takes: two for wide characters in
-// Unicode's terms, such as those of East Asian scripts and emoji, and none for marks that are
-// drawn over the previous character.
+// Unicode's terms, such as those of East Asian scripts and emoji, and none for marks that are drawn
+// over the previous character.
 func columnsOfText(text string) (n int) {
 	for _, r := range text {
 		n += columnsOfRune(r)

@@ -78,8 +78,7 @@ func lookAtLeases(ctx context.Context, i *inspect.Inspector) inspect.Check {
 }
 
 // awayRow returns the row for shards that can't be reached: no server works them, and pushes to
-// them
-// fail.
+// them fail.
 func awayRow(shards []core.Shard) inspect.Check {
 	names := make([]string, min(len(shards), shardsNamed))
 	for i := range names {
@@ -144,9 +143,8 @@ func (s *storeState) refused() bool {
 }
 
 // verdict returns nil if all shards accept pushes. It returns errFound, with a line for each
-// reason,
-// if the store answers and refuses pushes to all shards or to some. Otherwise it returns the error
-// why the store can't be used.
+// reason, if the store answers and refuses pushes to all shards or to some. Otherwise it returns
+// the error why the store can't be used.
 func (s *storeState) verdict() error {
 	if s.unusable != nil && !s.refused() && !answered(s.checks) {
 		return s.unusable

@@ -84,8 +84,7 @@ func (o *object) MarshalJSON() ([]byte, error) {
 }
 
 // forPrograms returns a value as JSON and CSV show it, in the same form as the HTTP API: durations
-// in
-// seconds, and null for an unknown time.
+// in seconds, and null for an unknown time.
 func forPrograms(v any) any {
 	switch v := v.(type) {
 	case time.Time:

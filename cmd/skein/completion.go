@@ -17,9 +17,9 @@ const (
 	completionGroups   = 50
 )
 
-// complete lets shells complete names that only the store knows: queues, servers and groups of
-// dead letters. If the store does not answer soon, nothing is completed. No error is
-// printed, because the shell would write it into the line that is being typed.
+// complete lets shells complete names that only the store knows: queues, servers and groups of dead
+// letters. If the store does not answer soon, nothing is completed. No error is printed, because
+// the shell would write it into the line that is being typed.
 func (a *app) complete(c *cobra.Command) {
 	for _, inner := range c.Commands() {
 		a.complete(inner)

@@ -8,8 +8,7 @@ import (
 )
 
 // cutter writes to a terminal with the given number of columns. It truncates long lines, so that
-// the
-// terminal does not wrap them.
+// the terminal does not wrap them.
 type cutter struct {
 	to      io.Writer
 	columns int

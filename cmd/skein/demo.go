@@ -22,8 +22,7 @@ func (a *app) demoCommand() *cobra.Command {
 }
 
 // demo listens first, because making the shop's past takes a while. A request that arrives
-// meanwhile
-// waits until the past is made.
+// meanwhile waits until the past is made.
 func (a *app) demo(ctx context.Context, s *serving) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

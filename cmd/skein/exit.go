@@ -25,8 +25,7 @@ var (
 )
 
 // exits are the exit codes. The first row with a matching error decides. If no row matches, the
-// code
-// is exitAway for an unreachable store, and exitFailed otherwise.
+// code is exitAway for an unreachable store, and exitFailed otherwise.
 var exits = []struct {
 	code    int
 	meaning string

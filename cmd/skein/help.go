@@ -8,8 +8,7 @@ import (
 )
 
 // helpCommand shows the help of a command. The help command of cobra would show the help of the
-// whole
-// program for an unknown command.
+// whole program for an unknown command.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND...]", Short: "Show the help of a command", Example: "  skein help morgue revive",

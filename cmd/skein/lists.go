@@ -62,8 +62,7 @@ func (l *listFlags) options() (o inspect.ListOptions, err error) {
 }
 
 // filter returns the time of --before. Stores can't filter by --before and --error. With these
-// flags
-// the command itself filters the list, so filter removes the limit from o.
+// flags the command itself filters the list, so filter removes the limit from o.
 func (l *listFlags) filter(o *inspect.ListOptions) (before time.Time, err error) {
 	if l.before != "" {
 		before, err = parseTime("--before", l.before)

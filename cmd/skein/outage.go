@@ -29,8 +29,7 @@ func (a *app) serveStore(ctx context.Context, log *slog.Logger, i *inspect.Inspe
 }
 
 // watchStore checks repeatedly whether the store can be used, until ctx ends. A check may take as
-// long
-// as patience. watchStore logs the beginning and the end of each outage.
+// long as patience. watchStore logs the beginning and the end of each outage.
 func watchStore(ctx context.Context, log *slog.Logger, ping func(context.Context) error, patience time.Duration) {
 	var began time.Time // zero while the store answers
 	for {

@@ -74,8 +74,7 @@ func (l *layoutFlags) add(f *pflag.FlagSet) {
 }
 
 // queue returns the store's record of a queue. It declares the queue if it does not exist and
-// --shards
-// is given.
+// --shards is given.
 func (l *layoutFlags) queue(ctx context.Context, store ports.ShardStore, name string) (ports.Queue, error) {
 	queues, err := store.Queues(ctx)
 	if err != nil {

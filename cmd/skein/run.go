@@ -59,8 +59,7 @@ func (p process) run(ctx context.Context, args []string) int {
 }
 
 // late adds to an error that --timeout was its cause. The errors of actions that were stopped
-// midway,
-// or at their question, are already clear.
+// midway, or at their question, are already clear.
 func (a *app) late(err error) error {
 	if a.timeout > 0 && errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, errStopped) && !errors.Is(err, errNothing) {
 		return fmt.Errorf("%w: no answer within --timeout %v: %w", errAway, a.timeout, err)

@@ -10,8 +10,7 @@ import (
 
 // screen writes to a terminal. It escapes control characters, and characters that reverse or hide
 // text, as Go does, so that the terminal shows them and does not obey them. It is not used for
-// pipes
-// and files, which get everything unchanged.
+// pipes and files, which get everything unchanged.
 type screen struct {
 	to io.Writer
 	// begun is the beginning of a character whose remaining bytes have not been written yet.

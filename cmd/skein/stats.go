@@ -47,15 +47,12 @@ var watchColumns = append(slices.Clone(statColumns), columns[statLine]{
 }...)
 
 // leftOut are the columns that a watch leaves out, from the first to the last, until the others fit
-// the
-// terminal. The columns that always stay show how many jobs wait, for how long, and how fast they
-// are
-// done.
+// the terminal. The columns that always stay show how many jobs wait, for how long, and how fast
+// they are done.
 var leftOut = []string{"processed", "failed", "shards", "retrying", "unowned", "paused", "claimed", "servers", "morgue_length"}
 
 // fitting returns the columns that fit the width of the terminal. Without a terminal, and in
-// formats
-// other than table, it returns all columns.
+// formats other than table, it returns all columns.
 func (a *app) fitting(cols columns[statLine], lines []statLine) columns[statLine] {
 	most := 0
 	if f, ok := a.screen.(*os.File); ok && a.output == "table" && terminal(f) {
@@ -127,8 +124,7 @@ func (a *app) watchStats(ctx context.Context, i *inspect.Inspector, queues []str
 }
 
 // watch calls look and shows its result, repeatedly, until ctx ends. It returns the error of the
-// first
-// look, unless only a part of the store could not be reached. Later errors are printed.
+// first look, unless only a part of the store could not be reached. Later errors are printed.
 func (a *app) watch(ctx context.Context, interval time.Duration, look func() (show func() error)) error {
 	if interval <= 0 {
 		return fmt.Errorf("%w: --interval %v; give more than 0", errUsage, interval)
@@ -162,8 +158,7 @@ func (a *app) watch(ctx context.Context, interval time.Duration, look func() (sh
 }
 
 // aging calls look. Meanwhile the first line of the previous frame, if there is one, shows the age
-// of
-// that frame.
+// of that frame.
 func aging(frame io.Writer, seen time.Time, look func() (show func() error)) (show func() error) {
 	if frame == nil {
 		return look()
@@ -237,8 +232,7 @@ func nodesSoon(ctx context.Context, i *inspect.Inspector, within time.Duration) 
 }
 
 // linesOf returns the lines of stats, the queue with the largest lag first. before has the lines of
-// the
-// previous look, for the rates.
+// the previous look, for the rates.
 func linesOf(stats []inspect.QueueStats, nodes []inspect.Node, before []statLine) []statLine {
 	lines := make([]statLine, len(stats))
 	for at, s := range stats {

@@ -9,13 +9,11 @@ import (
 )
 
 // tableRows is the number of rows that are written at a time. So a long list is not kept in memory;
-// a
-// later part of it may have wider columns.
+// a later part of it may have wider columns.
 const tableRows = 1000
 
 // tableWriter writes rows in aligned columns, without tabs, colours or lines, so that the output
-// can be
-// piped.
+// can be piped.
 type tableWriter struct {
 	w     io.Writer
 	heads []head
@@ -34,13 +32,11 @@ var headWords = map[string]string{
 }
 
 // longest is the largest width of some columns in a short table. Without it, the stack of a panic
-// or a
-// long id would make the table unreadable.
+// or a long id would make the table unreadable.
 var longest = map[string]int{"id": 40, "last_error": 60}
 
 // shortened returns a value in at most the given number of columns. It returns only the first line
-// of a
-// text.
+// of a text.
 func shortened(v any, most int) string {
 	text, ok := v.(string)
 	if !ok {

@@ -68,8 +68,7 @@ type top struct {
 const recentRest = 10 * time.Second
 
 // topPatience is how long a look or an action may take. The page reports a store that does not
-// answer
-// only after the look has ended.
+// answer only after the look has ended.
 const topPatience = 10 * time.Second
 
 // look reads the store. Parts that can't be read stay as they were, and failed has the errors.
@@ -102,8 +101,7 @@ func (t *top) look(ctx context.Context) {
 }
 
 // ask reads what the page shows beside stats, the sizes of the queues. Its errors concern only
-// parts of
-// the page, and are added to failed.
+// parts of the page, and are added to failed.
 func (t *top) ask(ctx context.Context, v *wrong.View, stats []inspect.QueueStats) {
 	nodes, unlisted := nodesSoon(ctx, t.inspector, t.answerTime)
 	if unlisted == nil {
@@ -131,8 +129,7 @@ func (t *top) ask(ctx context.Context, v *wrong.View, stats []inspect.QueueStats
 }
 
 // details reads recent and last again if they are older than recentRest. A queue whose details
-// can't
-// be read is missing in them.
+// can't be read is missing in them.
 func (t *top) details(ctx context.Context, now time.Time) {
 	if time.Since(t.read) < recentRest {
 		return
@@ -172,8 +169,7 @@ var wrongColumns = columns[wrong.Line]{
 }
 
 // mostWrong is the largest number of faults that are shown, the worst ones first, so that the
-// queues
-// stay visible.
+// queues stay visible.
 const mostWrong = 6
 
 func (a *app) showTop(t *top) error {

@@ -19,8 +19,7 @@ const (
 )
 
 // topModel is the live page of top. Keys and looks change it, and it draws itself. Only one look
-// runs at
-// a time.
+// runs at a time.
 type topModel struct {
 	// look reads the store, and act carries out a confirmed action. Both run concurrently with the
 	// page.
@@ -166,8 +165,7 @@ func (m *topModel) typeKey(key string) {
 }
 
 // names returns the names that identify the rows of a pane, in order: of queues their names, of
-// servers
-// their owner ids.
+// servers their owner ids.
 func (m *topModel) names(pane int) (names []string) {
 	if pane == paneNodes {
 		for _, n := range m.nodes() {

@@ -123,8 +123,7 @@ func perSecond(rate float64) string {
 }
 
 // spark draws a bar for each part of the hour before now. Its height is the number of jobs that
-// ended in
-// that part.
+// ended in that part.
 func spark(minutes []inspect.MinuteStats, now time.Time, columns int) string {
 	const bars = "▁▂▃▄▅▆▇█"
 	sums, most := make([]uint64, columns), uint64(0)

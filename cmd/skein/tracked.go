@@ -45,8 +45,7 @@ func (a *app) tracked() *cobra.Command {
 }
 
 // verdicts yields each tracked id with its verdict. An id whose shard can't be reached has the
-// reason
-// service.Unreached, and the last pair is then the error errPart.
+// reason service.Unreached, and the last pair is then the error errPart.
 func verdicts(ctx context.Context, i *inspect.Inspector, queue string) iter.Seq2[trackedRow, error] {
 	return func(yield func(trackedRow, error) bool) {
 		ids, err := i.Tracked(ctx, queue)

@@ -8,8 +8,7 @@ import (
 )
 
 // unknown returns the error for an unknown command. It names the commands that may be meant or,
-// below a
-// group, all commands of the group.
+// below a group, all commands of the group.
 func unknown(cmd *cobra.Command, name string) error {
 	elsewhere, near := called(cmd.Root(), name), nearest(cmd, name)
 	meant := elsewhere

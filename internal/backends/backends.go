@@ -1,6 +1,5 @@
 // Package backends makes the store that a URL names, for commands. Apart from cmd and the tests it
-// is
-// the only package that imports every store.
+// is the only package that imports every store.
 package backends
 
 import (
@@ -37,9 +36,8 @@ type Backend struct {
 var ErrURL = errors.New("the store's URL can't be used")
 
 // Connect returns the store that a URL names. It does not connect to a server yet, and changes
-// nothing. A
-// Redis URL may carry prefix=NAME in addition to the parameters of go-redis, and one of Postgres
-// schema=NAME in addition to those of pgx. Errors wrap ErrURL and contain no password.
+// nothing. A Redis URL may carry prefix=NAME in addition to the parameters of go-redis, and one of
+// Postgres schema=NAME in addition to those of pgx. Errors wrap ErrURL and contain no password.
 func Connect(ctx context.Context, rawURL string) (*Backend, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 )
 
 // Context returns a context for a command's work, made from parent, and handles signals until stop
-// is
-// called:
+// is called:
 //
 //   - the first INT or TERM cancels the context, so that the command finishes its work; its
 //     cause, by context.Cause, names the signal
@@ -24,8 +23,7 @@ import (
 //     goroutines to standard error, and the process continues
 //
 // Call stop when the command is done. It also cancels the context, and may be called more than
-// once. A
-// process should have one such Context at a time.
+// once. A process should have one such Context at a time.
 func Context(parent context.Context) (ctx context.Context, stop context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	ends := notify(os.Interrupt, syscall.SIGTERM)

@@ -13,8 +13,7 @@ func dumpSignals() []os.Signal {
 }
 
 // Shield keeps the signals of a terminal, such as Ctrl-C, from a child that has not started yet, so
-// that
-// the parent decides when the child ends. On systems other than Unix it does nothing.
+// that the parent decides when the child ends. On systems other than Unix it does nothing.
 func Shield(child *exec.Cmd) {
 	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }

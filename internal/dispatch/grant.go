@@ -14,8 +14,7 @@ const (
 )
 
 // grantDemand grants batches to the shards that the scheduler chooses. It grants at once for lanes
-// that
-// wait, and ahead of free lanes only if the grant is worth a turn.
+// that wait, and ahead of free lanes only if the grant is worth a turn.
 func (p *Pool) grantDemand(now Now) {
 	starting := p.starting(now)
 	for {
@@ -155,8 +154,7 @@ func (p *Pool) endGrant(s *Shard, batches int) {
 const LookAhead = 50 * time.Millisecond
 
 // Window returns LookAhead, or half a poll interval if that is shorter, because jobs that have
-// waited
-// for a poll interval are put back.
+// waited for a poll interval are put back.
 func Window(poll time.Duration) time.Duration { return min(LookAhead, poll/2) }
 
 // paceWeight divides the share of the newest value in a [Pace]: that share is 1/paceWeight.

@@ -89,8 +89,7 @@ func (t *part) change(runnable, granted int) {
 }
 
 // claimable returns how many more batches may be claimed, if the given number of batches may be
-// claimed
-// beyond the limit.
+// claimed beyond the limit.
 func (l *Limit) claimable(beyond int) int {
 	if l == nil {
 		return math.MaxInt
@@ -111,8 +110,7 @@ func (l *Limit) hold(s *Shard) {
 }
 
 // show shows hidden shards, as many as may claim a batch under the limit. It dispatches their
-// pools,
-// except p, which the caller dispatches.
+// pools, except p, which the caller dispatches.
 func (l *Limit) show(p *Pool, now Now) {
 	if l == nil {
 		return

@@ -85,10 +85,9 @@ func (p *Permits) need(more int) int {
 	return min(need, p.total)
 }
 
-// want returns how many permits the server reports that it could use. If the server holds a
-// permit and has more jobs than permits, it reports that it could use all, so that the other
-// servers leave it its share
-// at once.
+// want returns how many permits the server reports that it could use. If the server holds a permit
+// and has more jobs than permits, it reports that it could use all, so that the other servers leave
+// it its share at once.
 func (p *Permits) want() int {
 	if p.held == 0 {
 		return p.need(1)
@@ -100,8 +99,8 @@ func (p *Permits) want() int {
 func (p *Permits) contended() bool { return p.share < math.MaxInt }
 
 // target returns how many permits the server should hold: those of running batches, and what it
-// needs of its share. While no other server waits for permits, the target doubles with each
-// answer until the server needs no more.
+// needs of its share. While no other server waits for permits, the target doubles with each answer
+// until the server needs no more.
 func (p *Permits) target() int {
 	need := p.want()
 	if !p.contended() {
@@ -111,9 +110,8 @@ func (p *Permits) target() int {
 }
 
 // lanesToCome returns how many lanes could start batches of the part: the free lanes or, if other
-// queues
-// use all lanes, the next lane that becomes free. The scheduler can only choose a shard whose queue
-// has a permit.
+// queues use all lanes, the next lane that becomes free. The scheduler can only choose a shard
+// whose queue has a permit.
 func (t *part) lanesToCome() int {
 	lanes := t.pool.target
 	return max(0, lanes-t.pool.running, min(lanes-t.running, 1))
@@ -152,8 +150,7 @@ func (p *Permits) patience() time.Duration {
 
 // Plan returns whether to call the store now, by which call, and how long to wait before the next
 // Plan. callIn is how long to wait before the next call if nothing changes. The caller draws it at
-// random,
-// so that servers do not call at the same time.
+// random, so that servers do not call at the same time.
 func (p *Permits) Plan(now time.Time, callIn time.Duration) (c PermitCall, call bool, wait time.Duration) {
 	hold, call, wait := p.plan(now)
 	if call {
@@ -327,8 +324,7 @@ func unsatisfied(holders []core.PermitHolder, shares []int) []int {
 }
 
 // dealRest adds one permit each to the shares of some holders at the positions of open, whose
-// shares are
-// equal. left is the number of permits, which is smaller than the number of positions.
+// shares are equal. left is the number of permits, which is smaller than the number of positions.
 func dealRest(shares, open []int, left int, holders []core.PermitHolder, now core.Instant) {
 	first := 0
 	if shares[open[0]] == 0 {

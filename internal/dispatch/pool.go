@@ -7,8 +7,7 @@ import (
 )
 
 // Node is what the pools of one server share. The Node, its pools and their parts are one state:
-// the
-// caller makes one call at a time to any of them, and takes the actions after each call.
+// the caller makes one call at a time to any of them, and takes the actions after each call.
 type Node struct {
 	Config
 	stopped bool
@@ -29,8 +28,7 @@ type Config struct {
 }
 
 // Now is a time of this process, and the estimated time of the store at that time. The heads of
-// shards
-// must be converted to that store's time, since the clocks of their servers may differ.
+// shards must be converted to that store's time, since the clocks of their servers may differ.
 type Now struct {
 	Local time.Time
 	Store core.Instant
@@ -108,9 +106,8 @@ type Lane struct {
 	refused int
 }
 
-// laneState is what a lane does. Whoever adds a state must also change unpark, wakeLane, short,
-// SetLanes
-// and, in dispatch, the time of the next look.
+// laneState is what a lane does. A new state also requires changes of unpark, wakeLane, short,
+// SetLanes and, in dispatch, of the time of the next look.
 type laneState uint8
 
 const (
@@ -252,8 +249,8 @@ func (p *Pool) BatchEnded(l *Lane, ran, ok bool, took time.Duration, now Now) {
 	}
 }
 
-// SetLanes changes how many lanes the pool is to have. The caller starts the
-// returned number of new lanes. Surplus lanes end when they have no batch.
+// SetLanes changes how many lanes the pool is to have. The caller starts the returned number of new
+// lanes. Surplus lanes end when they have no batch.
 func (p *Pool) SetLanes(n int) (more int) {
 	p.target = n
 	if more = n - p.lanes; more > 0 {

@@ -76,8 +76,7 @@ func NewOrder(build core.SchedulerFunc, c core.SchedulerConfig) (Order, core.Sch
 type byHeads struct {
 	runs, claims HeadScheduler
 	// asleep is the time until which the scheduler wants no grant. nextDue is the earliest head that
-	// was
-	// not due when the scheduler was last called and had no head to choose.
+	// was not due when the scheduler was last called and had no head to choose.
 	asleep  time.Time
 	nextDue core.Head
 	// declined is set if the scheduler has chosen no head to run, of those that it sees.

@@ -60,8 +60,7 @@ const (
 )
 
 // taken marks a head that the order has taken with a choice. The order sees the shard again only
-// after
-// another head was shown.
+// after another head was shown.
 var taken = core.Head{Due: math.MinInt64, OK: true}
 
 // NewShard returns a shard of the pool, for SetShards. batch is how many jobs a batch has at most;
@@ -174,8 +173,7 @@ func (p *Pool) recount(s *Shard) {
 func (s *Shard) mayClaim() int { return s.view.Free + s.view.Stock - s.view.Waiting }
 
 // refill returns how many batches fill the stock up. It returns 0 while more than half of the stock
-// is
-// left.
+// is left.
 func (s *Shard) refill() int {
 	if 2*s.view.Waiting > s.view.Stock {
 		return 0
@@ -195,8 +193,7 @@ func (s *Shard) lacks() int {
 }
 
 // claimable returns the largest possible grant, by what the shard is believed to have, what a turn
-// can
-// carry, and the user's limits.
+// can carry, and the user's limits.
 func (s *Shard) claimable() int {
 	return min(s.size, s.perTurn, s.mayClaim(), s.part.limit.claimable(s.refill()))
 }

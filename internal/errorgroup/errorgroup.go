@@ -20,8 +20,7 @@ const groupSign = '#'
 // Of returns the group of an error: the name of its type, as %T prints it, and the first line of
 // its text, in which # stands for numbers, long hexadecimal ones too, for quoted parts, and for
 // paths and URLs. A type that many different errors have, such as that of [errors.New], is left
-// out.
-// The name is in the form that [core.GroupName] returns.
+// out. The name is in the form that [core.GroupName] returns.
 func Of(kind, text string) string {
 	var n groupNamer
 	if !saysNothing(kind) {
@@ -68,8 +67,7 @@ type groupNamer struct {
 }
 
 // write appends a character. It reports whether the name is full, so that the character does not
-// fit. It
-// appends no second sign or space in a row.
+// fit. It appends no second sign or space in a row.
 func (n *groupNamer) write(r rune) (full bool) {
 	if n.size > 0 && (r == groupSign || r == ' ') && n.name[n.size-1] == byte(r) {
 		return false
@@ -117,8 +115,8 @@ func (n *groupNamer) add(text string) {
 
 // variable returns the length of the part at the beginning of a text that differs between similar
 // errors: a quoted part, a path, or a number. It returns 0 if the text begins with no such part.
-// before is the character before the text, a space for the
-// beginning, and cut reports whether more of the text is cut off.
+// before is the character before the text, a space for the beginning, and cut reports whether more
+// of the text is cut off.
 func variable(text string, before rune, cut bool) int {
 	if c := text[0]; c == '"' || c == '`' || c == '\'' {
 		return quoted(text, before, cut)
@@ -136,8 +134,8 @@ func variable(text string, before rune, cut bool) int {
 }
 
 // quoted returns the length of the quoted part that a text begins with. A ' within a word is an
-// apostrophe. If more of the text is cut off, a quoted part, such as a payload, may end
-// behind the cut.
+// apostrophe. If more of the text is cut off, a quoted part, such as a payload, may end behind the
+// cut.
 func quoted(text string, before rune, cut bool) int {
 	quote := text[0]
 	if quote == '\'' && isWordRune(before) {
@@ -175,13 +173,11 @@ func path(text string) int {
 }
 
 // minHex is the smallest length of a word of hexadecimal digits that counts as a number. The word
-// must
-// have a decimal digit too.
+// must have a decimal digit too.
 const minHex = 8
 
 // hex returns the length of the hexadecimal number that a text begins with: 0x and digits, or at
-// least
-// minHex digits, one of them decimal. The digits may be in groups, as in a UUID.
+// least minHex digits, one of them decimal. The digits may be in groups, as in a UUID.
 func hex(text string) int {
 	prefixed := len(text) > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X') && isHex(text[2])
 	end, digits, decimal := 0, 0, prefixed

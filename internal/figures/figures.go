@@ -1,6 +1,5 @@
 // Package figures formats numbers, durations and sizes for people, in the same way wherever Skein
-// shows
-// them.
+// shows them.
 package figures
 
 import (

@@ -181,8 +181,7 @@ func content(mode string) string {
 }
 
 // toggled returns the mode with the executable bit of a regular file changed. It returns other
-// modes
-// unchanged.
+// modes unchanged.
 func toggled(mode string) string {
 	switch mode {
 	case regular:

@@ -14,8 +14,7 @@ import (
 )
 
 // DefaultCommits is the length of the first-parent history by default. It has some tens of
-// thousands of
-// file changes.
+// thousands of file changes.
 const DefaultCommits = 3000
 
 // Options describe the repository to write. The zero value is a repository of DefaultCommits.
@@ -88,8 +87,7 @@ func fastImport(ctx context.Context, dir string, o Options) error {
 }
 
 // Git returns a git command in dir. It ignores the user's configuration and the GIT_ variables of
-// the
-// environment, and commits with a fixed name and date.
+// the environment, and commits with a fixed name and date.
 func Git(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
 	for _, v := range os.Environ() {

@@ -11,8 +11,8 @@ import (
 // half of it.
 const changesPerCommit = 18
 
-// history writes a stream for git fast-import. Its writer keeps the first error
-// for Flush, so no write is checked.
+// history writes a stream for git fast-import. Its writer keeps the first error for Flush, so no
+// write is checked.
 type history struct {
 	w       *bufio.Writer
 	r       *rand.Rand

@@ -21,8 +21,7 @@ const oddShare = 8
 const longShare = 20
 
 // newPath returns a path that was never used. The names of its directories are not names of files,
-// so
-// the path is free, unless a file became a directory on purpose.
+// so the path is free, unless a file became a directory on purpose.
 func newPath(r *rand.Rand, number int) string {
 	var b strings.Builder
 	for range r.IntN(4) {

@@ -30,8 +30,7 @@ type guard struct {
 }
 
 // said reports once that the handler has panicked. It writes to standard error, because the log
-// does
-// not work.
+// does not work.
 type said struct {
 	once sync.Once
 	to   io.Writer

@@ -40,8 +40,7 @@ func NewSums[E any](window time.Duration, most int) *Sums[E] {
 }
 
 // Add counts an event. It returns the key for which the event counts, and reports whether to write
-// the
-// event now.
+// the event now.
 func (s *Sums[E]) Add(now time.Time, space, key string, event E) (as string, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,8 +62,7 @@ func (s *Sums[E]) Add(now time.Time, space, key string, event E) (as string, fir
 }
 
 // Due returns what to write now: the sums of the keys whose window is over. It forgets those of
-// them
-// that had no event.
+// them that had no event.
 func (s *Sums[E]) Due(now time.Time) []Sum[E] {
 	return s.take(func(one *sum[E]) bool { return now.Sub(one.since) >= s.window }, now)
 }

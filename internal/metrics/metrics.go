@@ -1,5 +1,5 @@
-// Package metrics is the table of Skein's metrics: each metric's name, meaning, unit and labels.
-// It is only data. Adapters make metrics from the table, and docs/reference/metrics.md is generated
+// Package metrics is the table of Skein's metrics: each metric's name, meaning, unit and labels. It
+// is only data. Adapters make metrics from the table, and docs/reference/metrics.md is generated
 // from it. docs/reference/alerts.yaml and docs/reference/grafana.json may name no other metrics.
 package metrics
 

@@ -1,8 +1,8 @@
 package metrics
 
-// waits are bounds for durations from a millisecond to an hour, in seconds. Each bound is one
-// more series for each queue: with one more bound, a process with 20 queues would have more than
-// 2,100 series.
+// waits are bounds for durations from a millisecond to an hour, in seconds. Each bound is one more
+// series for each queue: with one more bound, a process with 20 queues would have more than 2,100
+// series.
 func waits() []float64 {
 	return []float64{0.001, 0.005, 0.025, 0.1, 0.25, 1, 5, 15, 60, 300, 900, 3600}
 }

@@ -9,10 +9,8 @@
 // its last messages and a command that runs it alone.
 //
 // A failed test of a module that -repeat lists runs once more, alone, unless more than ten tests of
-// the
-// module failed.
-// If it passes, testrun prints FLAKY with its name and the output of both runs, and doesn't count
-// it as failed.
+// the module failed. If it passes, testrun prints FLAKY with its name and the output of both runs,
+// and doesn't count it as failed.
 package main
 
 import (

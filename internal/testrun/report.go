@@ -56,8 +56,7 @@ func (r *report) read(events io.Reader) error {
 }
 
 // line handles one line. It prints a line that is not an event, because such a line comes from the
-// go
-// command itself.
+// go command itself.
 func (r *report) line(line string) {
 	var e event
 	if json.Unmarshal([]byte(line), &e) != nil || e.Action == "" {
@@ -79,8 +78,7 @@ func (r *report) line(line string) {
 }
 
 // output keeps a test's output until the test has ended. It prints the line that reports that a
-// package
-// passed.
+// package passed.
 func (r *report) output(e event, k string) {
 	switch {
 	case e.Test == "" && strings.HasPrefix(e.Output, "ok  "):
@@ -99,8 +97,7 @@ func framing(line string) bool {
 }
 
 // failed notes a failed test. It does not note a test that failed because of a subtest, nor a
-// package
-// that failed because of a test.
+// package that failed because of a test.
 func (r *report) failed(e event, k string) {
 	below := e.Test + "/"
 	if e.Test == "" {
@@ -122,8 +119,7 @@ func (r *report) failed(e event, k string) {
 }
 
 // unfinished returns the first lines of each test of a package that has begun and not ended,
-// because
-// the package ended during the test.
+// because the package ended during the test.
 func (r *report) unfinished(pkg string) []string {
 	const most = 50 // Lines of each test: a panic's stack has the cause at its beginning.
 	var all []string
@@ -142,8 +138,7 @@ func (r *report) fail(f failure) {
 }
 
 // summary returns the last lines of a failed run, which name the failures. It keeps them short
-// enough
-// for one screen if it can.
+// enough for one screen if it can.
 func summary(failures []failure) string {
 	const screen = 30
 	var b strings.Builder

@@ -55,8 +55,7 @@ func pattern(test string) string {
 }
 
 // quote is regexp.QuoteMeta for a pattern that stands within single quotes in a shell: it replaces
-// a
-// single quote by a dot.
+// a single quote by a dot.
 func quote(name string) string {
 	var b strings.Builder
 	for _, r := range name {

@@ -7,8 +7,7 @@ import (
 )
 
 // Clock is a clock that changes only when it is set. It can also be set back. Make it with
-// [NewClock].
-// It is safe for concurrent use.
+// [NewClock]. It is safe for concurrent use.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time

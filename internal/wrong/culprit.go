@@ -45,8 +45,8 @@ func (r *rules) longest(queue string, shard int, least time.Duration) (job *culp
 }
 
 // held returns the longest-running job of a queue that has reached its limit of running batches,
-// and a
-// text with the limit. job is nil if the limit is not reached, or if no job has run for longRun.
+// and a text with the limit. job is nil if the limit is not reached, or if no job has run for
+// longRun.
 func (r *rules) held(s *inspect.QueueStats) (job *culprit, limit string) {
 	most, busy := 0, 0
 	for at := range r.Nodes {

@@ -9,8 +9,7 @@ import (
 )
 
 // unservedSince returns since when no server serves a queue with due jobs: the time when its last
-// server
-// was gone, or the time from which a job waits, whichever is later.
+// server was gone, or the time from which a job waits, whichever is later.
 func (r *rules) unservedSince(s *inspect.QueueStats) (since time.Time) {
 	for at := range r.Nodes {
 		if n := &r.Nodes[at]; n.State == inspect.NodeGone && slices.Contains(n.Queues, s.Queue.Name) && n.ExpiresAt.After(since) {
@@ -37,8 +36,7 @@ func orphanedSince(s *inspect.QueueStats) (since time.Time) {
 }
 
 // hottest returns the shard with the largest lag, its lag, and the median lag of all shards. For a
-// queue
-// with fewer than hotShards shards it returns -1 and zeros.
+// queue with fewer than hotShards shards it returns -1 and zeros.
 func hottest(s *inspect.QueueStats) (index int, most, median time.Duration) {
 	if len(s.Shards) < hotShards {
 		return -1, 0, 0

@@ -19,8 +19,7 @@ const (
 )
 
 // LastRetry has the queued jobs of a queue that wait for their last retry. If such a job fails
-// again,
-// one of its payloads goes to the morgue, or the job is held.
+// again, one of its payloads goes to the morgue, or the job is held.
 type LastRetry struct {
 	// Count is the number of jobs. More is set if there are more.
 	Count int
@@ -31,8 +30,7 @@ type LastRetry struct {
 }
 
 // LastRetryList returns options that list the jobs of a queue that wait for their last retry. The
-// list is read by an index, and has at most one job more than are counted. ok is false if there
-// is
+// list is read by an index, and has at most one job more than are counted. ok is false if there is
 // nothing to report: no job waits for a retry, or no running server announces 5 or more retries for
 // the queue. If servers announce different numbers of retries, the largest counts.
 func LastRetryList(s *inspect.QueueStats, nodes []inspect.Node) (o inspect.ListOptions, ok bool) {
@@ -57,8 +55,7 @@ func LastRetryList(s *inspect.QueueStats, nodes []inspect.Node) (o inspect.ListO
 }
 
 // LastRetryOf counts the jobs that [LastRetryList] lists. If some shards can't be reached, it
-// counts the
-// jobs of the others.
+// counts the jobs of the others.
 func LastRetryOf(o inspect.ListOptions, jobs iter.Seq2[inspect.QueuedJob, error]) (l LastRetry, err error) {
 	l.Max = o.FromRetries
 	for job, err := range jobs {

@@ -8,8 +8,7 @@ import (
 
 // PausesOf returns the actions that paused the queues that are paused now, by queue. actions is the
 // audit, the newest action first. It is read until all are known. A pause that the audit has
-// dropped,
-// or that was not made by an Inspector, is missing.
+// dropped, or that was not made by an Inspector, is missing.
 func PausesOf(stats []inspect.QueueStats, actions iter.Seq2[inspect.Action, error]) (map[string]inspect.Action, error) {
 	paused := map[string]bool{}
 	for at := range stats {
@@ -41,8 +40,7 @@ func PausesOf(stats []inspect.QueueStats, actions iter.Seq2[inspect.Action, erro
 }
 
 // pausedBy describes who paused a queue, and why, as far as the audit has it: "paused by ann (the
-// bank
-// is closed)".
+// bank is closed)".
 func (r *rules) pausedBy(queue string) string {
 	text := "paused"
 	a := r.Pauses[queue]

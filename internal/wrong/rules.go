@@ -122,8 +122,7 @@ func (r *rules) queue(s *inspect.QueueStats) {
 }
 
 // moving adds a line if a queue is not moving, is blocked at its limit, has a hot shard, or is
-// late: the
-// first that is true.
+// late: the first that is true.
 func (r *rules) moving(s *inspect.QueueStats) {
 	if s.Lag < late {
 		return
@@ -176,8 +175,7 @@ func (r *rules) hotShard(s *inspect.QueueStats, index int, lag, median time.Dura
 }
 
 // unownedShards adds a line about shards with due jobs that have had no owner for a while. Shards
-// that
-// have only orphans are in the line OwnerGone.
+// that have only orphans are in the line OwnerGone.
 func (r *rules) unownedShards(s *inspect.QueueStats) {
 	n, held, since := 0, int64(0), time.Time{}
 	for at := range s.Shards {

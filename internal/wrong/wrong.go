@@ -1,6 +1,5 @@
 // Package wrong lists what is wrong in a store now, worst first, from the facts that an inspector
-// has
-// read. It is pure: it reads no store and no clock.
+// has read. It is pure: it reads no store and no clock.
 package wrong
 
 import (
@@ -136,8 +135,7 @@ func (l *Line) key() string {
 }
 
 // Memory is what earlier looks have shown: when each fault was first seen, earlier lags, and when
-// each
-// queue was last paused. The zero value remembers no look.
+// each queue was last paused. The zero value remembers no look.
 type Memory struct {
 	first  map[string]time.Time
 	lags   map[string][]lagAt
@@ -182,8 +180,7 @@ func Now(v *View, before Memory) (lines []Line, after Memory) {
 const rising = 30 * time.Second
 
 // remembered adds the lags of a look to those of the previous ten minutes. It keeps one lag of a
-// queue
-// each ten seconds.
+// queue each ten seconds.
 func remembered(v *View, before map[string][]lagAt) map[string][]lagAt {
 	lags := make(map[string][]lagAt, len(v.Stats))
 	for at := range v.Stats {
@@ -198,8 +195,7 @@ func remembered(v *View, before map[string][]lagAt) map[string][]lagAt {
 }
 
 // pauses returns when each queue was last seen paused, if that is recent enough to explain why no
-// job
-// has ended.
+// job has ended.
 func pauses(v *View, before map[string]time.Time) map[string]time.Time {
 	seen := map[string]time.Time{}
 	for at := range v.Stats {

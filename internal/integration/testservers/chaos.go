@@ -14,8 +14,7 @@ var errUnknownClient = errors.New("the client is neither a *redis.Client nor a *
 
 // Chaos cuts every connection to the client's servers once in each interval, including those of
 // subscribers and of other programs, until the test ends. So the servers must be the test's own. On
-// a
-// busy machine it cuts less often. It fails the test if no connection was cut.
+// a busy machine it cuts less often. It fails the test if no connection was cut.
 func Chaos(t testing.TB, client redis.UniversalClient, interval time.Duration) {
 	t.Helper()
 	killer, err := apart(client)
@@ -50,8 +49,7 @@ func cutAll(ctx context.Context, killer redis.UniversalClient) (int64, error) {
 }
 
 // apart returns another client for the same servers. Its connection, from which the others are cut,
-// has
-// no other user.
+// has no other user.
 func apart(client redis.UniversalClient) (redis.UniversalClient, error) {
 	switch c := client.(type) {
 	case *redis.Client:

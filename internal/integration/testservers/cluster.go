@@ -97,8 +97,7 @@ func cluster(flags ...string) (*group, error) {
 }
 
 // introduce gives the i-th node its share of the slots and an epoch of its own, and introduces it
-// to the
-// first node.
+// to the first node.
 func introduce(ctx context.Context, g *group, i int) error {
 	const slots = 1 << 14
 	node := redis.NewClient(&redis.Options{Addr: g.address(i)})

@@ -11,8 +11,8 @@
 //     PgBouncer.
 //
 // SKEIN_TEST_VIA=local or docker selects only that source. A test that gets no server fails, and
-// its message describes how to get one. Only tests that need Valkey, PgBouncer, a standby, a
-// small disk or a server that can be frozen are skipped without these. In CI, where the environment
+// its message describes how to get one. Only tests that need Valkey, PgBouncer, a standby, a small
+// disk or a server that can be frozen are skipped without these. In CI, where the environment
 // variable CI is true, they fail instead.
 //
 // SKEIN_TEST_POSTGRES_MAJOR is the major version that every Postgres must have, such as 14, if it

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Patience is how long tests wait for what a server or another process must do, and how
-// long servers may take to come up. On a healthy machine no test waits
-// that long. It is long enough for a machine on which tests get a tenth of the time.
+// Patience is how long tests wait for what a server or another process must do, and how long
+// servers may take to come up. On a healthy machine no test waits that long. It is long enough for
+// a machine on which tests get a tenth of the time.
 const Patience = 3 * time.Minute
 
 // attempts is how often form tries to start the servers of a group.

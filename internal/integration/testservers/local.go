@@ -27,9 +27,8 @@ func (p program) path() (string, error) {
 
 // runHere runs a command in an empty directory until the command ends or the script's input does.
 // Its first argument is the signal that is then sent to the command, repeatedly until the command
-// has
-// ended, because the server may start only after another command, such as initdb. The script also
-// cleans up after Ctrl-C, which the shell gets too, and if nothing reads its output any more.
+// has ended, because the server may start only after another command, such as initdb. The script
+// also cleans up after Ctrl-C, which the shell gets too, and if nothing reads its output any more.
 const runHere = `
 trap '' HUP INT PIPE TERM
 signal=$1 && shift

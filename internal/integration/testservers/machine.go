@@ -33,8 +33,8 @@ type machine interface {
 // errNowhere means that there is no machine to run a program.
 var errNowhere = errors.New("there is no way to run a server here")
 
-// open returns the machine for a program that SKEIN_TEST_VIA names, or else the
-// first that is available, or errNowhere. Its servers may listen on the given ports.
+// open returns the machine for a program that SKEIN_TEST_VIA names, or else the first that is
+// available, or errNowhere. Its servers may listen on the given ports.
 func open(p program, ports []int) (machine, error) {
 	via := os.Getenv("SKEIN_TEST_VIA")
 	var problems []error

@@ -37,9 +37,8 @@ exec pgbouncer pgbouncer.ini
 `
 
 // PgBouncer starts a PgBouncer in front of a pool's server and returns its URL, as
-// [pgxpool.ParseConfig]
-// reads it. It accepts the user postgres without a password. The settings are lines
-// of its configuration, such as "pool_mode = transaction". A machine that has none skips the
+// [pgxpool.ParseConfig] reads it. It accepts the user postgres without a password. The settings are
+// lines of its configuration, such as "pool_mode = transaction". A machine that has none skips the
 // test, unless it is CI.
 func PgBouncer(t testing.TB, pool *pgxpool.Pool, settings ...string) string {
 	t.Helper()

@@ -55,10 +55,9 @@ func PostgresURL(t testing.TB) string {
 	return must(t, sharedPostgres)
 }
 
-// OwnPostgres returns a pool of connections to a Postgres that is this test's
-// alone and ends with it. The test may cut, fill or stop it. It has the default configuration,
-// except for the given settings, such as "fsync=off". It never comes from
-// the environment.
+// OwnPostgres returns a pool of connections to a Postgres that is this test's alone and ends with
+// it. The test may cut, fill or stop it. It has the default configuration, except for the given
+// settings, such as "fsync=off". It never comes from the environment.
 func OwnPostgres(t testing.TB, settings ...string) *pgxpool.Pool {
 	t.Helper()
 	g, err := postgres("", settings...)
@@ -92,8 +91,7 @@ const findPostgres = `
 command -v postgres >/dev/null || for bin in /usr/lib/postgresql/*/bin; do PATH=$bin:$PATH; done`
 
 // settingsAsFlags is the part of a script that turns its arguments, which are settings, into flags
-// of
-// the server.
+// of the server.
 const settingsAsFlags = `
 for setting; do
 	shift && set -- "$@" -c "$setting"

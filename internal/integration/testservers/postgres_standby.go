@@ -29,12 +29,10 @@ type PostgresPair struct {
 	group *group
 }
 
-// PostgresWithStandby starts a pair, which ends with the test. The standby has
-// and shows everything that the primary has acknowledged, because synchronous_commit is
-// remote_apply.
-// Once the primary has ended, the standby waits for no other server. The settings are those of
-// both. A
-// machine that has no pg_basebackup beside its Postgres skips the test, unless it is CI.
+// PostgresWithStandby starts a pair, which ends with the test. The standby has and shows everything
+// that the primary has acknowledged, because synchronous_commit is remote_apply. Once the primary
+// has ended, the standby waits for no other server. The settings are those of both. A machine that
+// has no pg_basebackup beside its Postgres skips the test, unless it is CI.
 func PostgresWithStandby(t testing.TB, settings ...string) *PostgresPair {
 	t.Helper()
 	copies, err := copyProgram(postgresServer())

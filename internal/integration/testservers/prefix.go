@@ -10,9 +10,8 @@ import (
 )
 
 // Prefix returns a prefix for the test's keys, on a server that other programs may use too. The
-// keys
-// with the prefix are deleted when the test has ended. A test may
-// take as many prefixes as it likes.
+// keys with the prefix are deleted when the test has ended. A test may take as many prefixes as it
+// likes.
 func Prefix(t testing.TB, client redis.UniversalClient) string {
 	prefix := "test-" + rand.Text()[:13] + ":"
 	t.Cleanup(func() {

@@ -43,8 +43,8 @@ func RedisURL(t testing.TB) string {
 	return must(t, sharedRedis)
 }
 
-// Valkey is like [Redis], with the shared Valkey. A machine that has none skips the
-// test, unless the environment variable CI is true.
+// Valkey is like [Redis], with the shared Valkey. A machine that has none skips the test, unless
+// the environment variable CI is true.
 func Valkey(t testing.TB) redis.UniversalClient {
 	t.Helper()
 	url, err := sharedValkey()
@@ -67,10 +67,9 @@ func Missing(t testing.TB, err error) {
 	t.Skip(err)
 }
 
-// OwnRedis returns a client of a Redis that is this test's alone and ends with
-// it. The test may cut, fill, flush or stop it. The flags are redis-server's, and
-// come after those that make it store nothing and evict nothing. It never comes
-// from the environment.
+// OwnRedis returns a client of a Redis that is this test's alone and ends with it. The test may
+// cut, fill, flush or stop it. The flags are redis-server's, and come after those that make it
+// store nothing and evict nothing. It never comes from the environment.
 func OwnRedis(t testing.TB, flags ...string) redis.UniversalClient {
 	t.Helper()
 	g, err := standalone(redisServer(), flags...)
@@ -82,8 +81,7 @@ func OwnRedis(t testing.TB, flags ...string) redis.UniversalClient {
 }
 
 // standaloneURL returns the URL in an environment variable, or otherwise the URL of a new server,
-// which
-// ends with this process.
+// which ends with this process.
 func standaloneURL(variable string, p program) (string, error) {
 	if url := fromEnvironment(variable); url != "" {
 		if _, err := redis.ParseURL(url); err != nil {
@@ -117,8 +115,7 @@ func fromEnvironment(variable string) string {
 }
 
 // redisCommand returns the command for a server on the group's i-th port that stores nothing on
-// disk
-// and evicts nothing.
+// disk and evicts nothing.
 func redisCommand(p program, g *group, i int, flags ...string) []string {
 	return append([]string{
 		p.binary, "--port", g.port(i), "--bind", g.machine.bind(), "--protected-mode", "no",

@@ -11,9 +11,8 @@ import (
 )
 
 // Schema creates an empty schema on a Postgres that other programs may use too, and returns its
-// name,
-// which needs no quotes. The schema is dropped with its content when the test has ended. A test may
-// take as many schemas as it likes.
+// name, which needs no quotes. The schema is dropped with its content when the test has ended. A
+// test may take as many schemas as it likes.
 func Schema(t testing.TB, pool *pgxpool.Pool) string {
 	t.Helper()
 	name := "test_" + strings.ToLower(rand.Text()[:13])

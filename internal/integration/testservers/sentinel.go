@@ -22,8 +22,8 @@ const (
 )
 
 // RedisSentinel returns a client of a master that one sentinel watches. The sentinel promotes a
-// replica
-// two seconds after the master has stopped answering. All three servers are this test's alone.
+// replica two seconds after the master has stopped answering. All three servers are this test's
+// alone.
 func RedisSentinel(t testing.TB) redis.UniversalClient {
 	t.Helper()
 	g, err := form(redisServer(), sentinelGroup, watched)

@@ -8,8 +8,7 @@ import (
 )
 
 // Nodes has the metrics of the servers of a process. Their values are added up. The zero value has
-// no
-// servers. It is safe for concurrent use.
+// no servers. It is safe for concurrent use.
 type Nodes struct {
 	mu  sync.Mutex
 	all []func() ports.Node
@@ -23,8 +22,8 @@ func (n *Nodes) Watch(node func() ports.Node) {
 }
 
 // Each calls put for each value, with the name of a metric of the table and the values of its
-// labels. The given queues have values even if no server has them. Without servers put is
-// not called.
+// labels. The given queues have values even if no server has them. Without servers put is not
+// called.
 func (n *Nodes) Each(queues []string, put func(name string, v float64, labels ...string)) {
 	n.mu.Lock()
 	all := slices.Clone(n.all)

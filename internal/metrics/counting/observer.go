@@ -20,8 +20,8 @@ type Counter interface{ Add(n int) }
 // Measure is a series of values by size.
 type Measure interface{ Observe(float64) }
 
-// Series makes the series of a metric of the table with these values of its labels, in their
-// order. If the series are by shard and the metric is Sharded, the shard is the last value.
+// Series makes the series of a metric of the table with these values of its labels, in their order.
+// If the series are by shard and the metric is Sharded, the shard is the last value.
 type Series interface {
 	Counter(name string, labels ...string) Counter
 	Measure(name string, labels ...string) Measure
@@ -39,8 +39,7 @@ type Observer struct {
 var _ ports.Observer = (*Observer)(nil)
 
 // New returns an Observer that counts in these series. With perShard, sharded metrics are counted
-// by
-// shard. The series of the given queues exist from the start.
+// by shard. The series of the given queues exist from the start.
 func New(series Series, perShard bool, queues ...string) *Observer {
 	o := &Observer{maker: maker{series, perShard}}
 	o.turns = newTurnSeries(o.maker)

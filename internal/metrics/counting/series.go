@@ -20,8 +20,7 @@ type maker struct {
 }
 
 // counted returns a series for each value of one label of a metric. before and behind are the
-// values of
-// the labels before and behind that label.
+// values of the labels before and behind that label.
 func (v maker) counted(name string, before, behind []string) map[string]Counter {
 	row, _ := metrics.Of(name)
 	series := make(map[string]Counter)
@@ -44,8 +43,7 @@ type queueSeries struct {
 }
 
 // jobSeries are the series in which the jobs of a queue count or, if series are by shard, the jobs
-// of a
-// shard.
+// of a shard.
 type jobSeries struct {
 	started, payloads, buried, recovered Counter
 	outcomes, overruns                   map[string]Counter

@@ -25,8 +25,7 @@ const (
 // Store has the values of a store's metrics. It reads the store, unless the last read was a short
 // while ago: after a read it leaves the store alone for 99 times as long as the read took, at least
 // 5 s, and after a failed read at most 1 minute. Meanwhile, and if a read fails, the values are
-// those
-// of the last successful read. Make it with [New]. It is safe for concurrent use.
+// those of the last successful read. Make it with [New]. It is safe for concurrent use.
 type Store struct {
 	inspector *inspect.Inspector
 	timeout   time.Duration
@@ -82,8 +81,7 @@ func (s *Store) Each(put func(name string, v float64, labels ...string)) {
 }
 
 // refresh reads the store if a read is due. If another caller is reading it, refresh returns at
-// once,
-// or waits for that read if there is no previous result.
+// once, or waits for that read if there is no previous result.
 func (s *Store) refresh() {
 	if !s.due() {
 		return
@@ -129,8 +127,7 @@ func (s *Store) known() bool {
 }
 
 // look reads the store. It leaves out the shards of a part that can't be reached. If the checks
-// can't
-// be made, the result has one check, answers, with the status unknown.
+// can't be made, the result has one check, answers, with the status unknown.
 func (s *Store) look(ctx context.Context) (*view, error) {
 	stats, err := s.inspector.Stats(ctx)
 	var partial *inspect.PartialError

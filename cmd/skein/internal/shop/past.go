@@ -24,8 +24,8 @@ const (
 
 func dice(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) }
 
-// past makes the shop's history. The store's clock is set back, and customers buy and servers
-// work as usual. Only the durations are invented, because the jobs of the past take no time.
+// past makes the shop's history. The store's clock is set back, and customers buy and servers work
+// as usual. Only the durations are invented, because the jobs of the past take no time.
 type past struct {
 	shop   *Shop
 	client *skein.Client
@@ -99,8 +99,7 @@ func withoutRecords(ctx context.Context, call storekit.Call, next func(context.C
 }
 
 // counts has the number of batches of each queue that succeeded, and of those that failed. A batch
-// has
-// one job.
+// has one job.
 type counts map[string]*[2]int
 
 func (c counts) count(next skein.RunFunc) skein.RunFunc {

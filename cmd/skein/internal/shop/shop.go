@@ -1,7 +1,6 @@
 // Package shop is a shop for demonstrations: a memory store with a day of history, three servers
-// and
-// customers. It is for users who want to see Skein before they have jobs of their own. It has one
-// problem of each kind on purpose, the same at each start.
+// and customers. It is for users who want to see Skein before they have jobs of their own. It has
+// one problem of each kind on purpose, the same at each start.
 package shop
 
 import (
@@ -48,8 +47,7 @@ func Open(ctx context.Context, log *slog.Logger) (*Shop, error) {
 func (s *Shop) Store() skein.Store { return s.view() }
 
 // Run runs the servers and the customers until ctx ends. Then it waits for running jobs, for a
-// second
-// at most.
+// second at most.
 func (s *Shop) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, name := range []string{"worker-a", "worker-b", "worker-c"} {
@@ -65,8 +63,8 @@ func (s *Shop) Run(ctx context.Context) error {
 
 // leaseTTL is shorter than the default, so that the overview shows each problem within 5 s. All
 // problems are in the store when the shop opens, except the jobs that block others: servers
-// announce
-// these after a third of the TTL, which is 2 s, and the dashboard reads the store every 2 s.
+// announce these after a third of the TTL, which is 2 s, and the dashboard reads the store every 2
+// s.
 const leaseTTL = 6 * time.Second
 
 // server returns one of the shop's servers. The last one still has the previous version.

@@ -22,8 +22,7 @@ type shown struct{ ports.ShardStore }
 var unreadable = core.Shard{Queue: "orders", Index: 3}
 
 // perEntry is the time that an action takes for each job or dead letter. An action on all dead
-// letters
-// of emails then takes some ten seconds, which is long enough to press Stop.
+// letters of emails then takes some ten seconds, which is long enough to press Stop.
 const perEntry = 15 * time.Millisecond
 
 // running has, for each of the shop's servers, how long it has run when the shop opens.
