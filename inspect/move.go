@@ -10,8 +10,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// ErrNotPaused reports a move into a queue that is not paused, or was resumed during the move.
-// Pause it with [Inspector.Pause], and resume it once everything has been moved.
+// ErrNotPaused reports a move into a queue that is not paused, or was resumed during the move. The
+// queue may be shown as paused if an interrupted pause has left out shards. Pause it with
+// [Inspector.Pause], and resume it once everything has been moved.
 var ErrNotPaused = ports.ErrNotPaused
 
 // Target is the queue to which a move moves. A Checkpoint of a move is refused for a target with
@@ -142,10 +143,6 @@ func (i *Inspector) mover(ctx context.Context, a *action, from string, to Target
 	}
 	if !m.to.Paused {
 		return nil, fmt.Errorf("%w: %q; pause it before something is moved to it, and resume it afterwards", ErrNotPaused, to.Queue)
-	}
-	// A pause that was interrupted may have left out shards.
-	if _, err := persist(ctx, m.into, func(s Store) (struct{}, error) { return struct{}{}, s.Pause(ctx, to.Queue) }); err != nil {
-		return nil, fmt.Errorf("pausing all shards of the target: %w", err)
 	}
 	if from == to.Queue {
 		return m, m.otherStore(ctx)

@@ -497,23 +497,23 @@ func TestAMoveTakesWhatMatches(t *testing.T) {
 	}
 }
 
-// A pause of the target that was interrupted may have left out shards, so a move completes it.
-func TestAMoveCompletesThePauseOfItsTarget(t *testing.T) {
+// An operator who resumes the target after the move has seen it paused keeps it running: a move
+// never pauses its target, and ends.
+func TestAMoveNeverPausesItsTarget(t *testing.T) {
 	s := newFixture(t)
 	s.target(core.MergeRule{})
 	s.push("a", 0, "p")
-	var calls []string
 	s.intercept().after = func(method string) error {
-		if slices.Contains([]string{"Pause", "Import", "Delete"}, method) {
-			calls = append(calls, method)
+		switch method {
+		case "Pause":
+			t.Error("the target was paused")
+		case "Stats":
+			return s.store.Resume(t.Context(), "moved")
 		}
 		return nil
 	}
-	if r, err := s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{}); err != nil || r.Handled != 1 {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	if diff := cmp.Diff([]string{"Pause", "Import", "Delete"}, calls); diff != "" {
-		t.Error(diff)
+	if r, err := s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{}); !errors.Is(err, inspect.ErrNotPaused) || r.Handled != 0 {
+		t.Errorf("%+v, %v; want ErrNotPaused", r, err)
 	}
 }
 

@@ -28,7 +28,7 @@ func UnknownNode(owner string) error {
 
 // NotPaused returns [ports.ErrNotPaused] for an import into a shard that is not paused.
 func NotPaused(shard core.Shard) error {
-	return fmt.Errorf("%w: shard %v; pause the queue until everything has been moved into it", ports.ErrNotPaused, shard)
+	return fmt.Errorf("%w: shard %v; pause the queue, even if it is shown as paused, and resume it when everything has been moved into it", ports.ErrNotPaused, shard)
 }
 
 // NoSuchShard returns [ports.ErrInvalidRequest] for a shard that its queue does not have.

@@ -55,7 +55,7 @@ func TestErrorsNameTheirSentinelAndWhatToDo(t *testing.T) {
 		{storekit.NoOtherPayload(shard, &core.PayloadSettlement{ID: "a", Position: 1}), ports.ErrInvalidRequest, `settle payload 1 of the claimed job "a" of orders/3: it has no such payload, or no other one; settle the last payload of a job with Settle`},
 		{storekit.NotClaimed(shard, 1, 2), ports.ErrLeaseLost, `only 1 of 2 jobs of orders/3 are still claimed under the receipts of their settlements; roll back: another server has taken over the others, or the transaction is not on the store of the jobs`},
 		{storekit.TooManyTracked("orders"), ports.ErrTooManyTracked, `queue "orders" has 1000, which is the maximum; untrack one of them first`},
-		{storekit.NotPaused(shard), ports.ErrNotPaused, `orders/3; pause the queue until everything has been moved into it`},
+		{storekit.NotPaused(shard), ports.ErrNotPaused, `orders/3; pause the queue, even if it is shown as paused, and resume it when everything has been moved into it`},
 		{storekit.NotEmpty(shard), ports.ErrNotEmpty, `orders/3 holds jobs, dead letters or unreadable records; handle or delete jobs, revive or purge dead letters, discard unreadable records`},
 		{storekit.Full("disk full"), ports.ErrFull, `disk full; let servers work off the queue, or give the store more room`},
 		{jobsOf(ports.RetryingByCount+1, ports.Queue{}), ports.ErrInvalidRequest, `jobs can't be sorted by SortBy(5); use a constant of ports.SortBy`},
