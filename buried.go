@@ -4,27 +4,27 @@ import (
 	"context"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/report"
 )
 
 // BuryReason is the reason why payloads went to the morgue. Its String is one word: "retries",
 // "handler", "codec" or "recovery".
-type BuryReason = engine.BuryReason
+type BuryReason = report.BuryReason
 
 // The values of [Buried].Reason.
 const (
 	// BuriedExhausted is a payload whose job failed after MaxRetries retries. It prints as
 	// "retries".
-	BuriedExhausted = engine.Exhausted
+	BuriedExhausted = report.Exhausted
 	// BuriedByHandler is a payload that a handler buried, by [Bury] or [Payload.Bury]. It prints as
 	// "handler".
-	BuriedByHandler = engine.ByHandler
+	BuriedByHandler = report.ByHandler
 	// BuriedUndecodable is a payload that the codec can't decode. It is buried at once, or with
 	// [RetryUndecodable] after MaxRetries. It prints as "codec".
-	BuriedUndecodable = engine.Undecodable
+	BuriedUndecodable = report.Undecodable
 	// BuriedRecovered is a payload whose job lost its process more than MaxRecoveries times. It
 	// prints as "recovery".
-	BuriedRecovered = engine.Recovered
+	BuriedRecovered = report.Recovered
 )
 
 // Buried is the payloads of one job that went to the morgue together, for one reason.
@@ -59,11 +59,11 @@ const (
 )
 
 // buriedHook returns an OnBuried as the engine calls it, or nil.
-func buriedHook(hook func(context.Context, Buried) error, codec ErrorCodec) func(context.Context, engine.Buried) error {
+func buriedHook(hook func(context.Context, Buried) error, codec ErrorCodec) func(context.Context, report.Buried) error {
 	if hook == nil {
 		return nil
 	}
-	return func(ctx context.Context, b engine.Buried) error {
+	return func(ctx context.Context, b report.Buried) error {
 		return hook(ctx, Buried{
 			Queue: b.Shard.Queue, ID: b.ID, Payloads: core.PushedPayloads(b.Payloads), Reason: b.Reason, Error: codec.decode(b.Error), Group: b.Group,
 		})

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/guard"
+	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/internal/logs"
 	"github.com/skeinq/skein/ports"
 )
@@ -41,7 +42,7 @@ type Client struct {
 // NewClient returns a client that pushes to a store. It doesn't contact the store and never fails.
 // If the store or a middleware is nil, every push returns [ErrInvalidOptions].
 func NewClient(store ports.Producer, options ClientOptions) *Client {
-	options.Observer = engine.GuardObserver(options.Observer, logs.New(nil))
+	options.Observer = guard.Observer(options.Observer, logs.New(nil))
 	c := &Client{store: store, options: options, scores: &scores{}, generations: &sync.Map{}}
 	c.pushing, c.invalid = wrapPush(options.Middleware)
 	return c
@@ -254,7 +255,7 @@ func renumber(err error, part []int) error {
 func (c *Client) declare(ctx context.Context, t target) (any, error) {
 	r, err := c.store.Declare(ctx, t.declaration())
 	if err != nil {
-		return nil, engine.DeclareError(t.name, err)
+		return nil, report.DeclareError(t.name, err)
 	}
 	c.generations.Store(t.declaration(), r.Generation)
 	return r.Generation, nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/guard"
 )
 
 // Codec encodes payloads as bytes and decodes them. It must be safe for concurrent use.
@@ -69,7 +69,7 @@ func (c ErrorCodec) encode(text string) (stored string, err error) {
 	if c.Encode == nil {
 		return core.ErrorText(text), nil
 	}
-	err = engine.GuardGoroutine(func() error {
+	err = guard.Goroutine(func() error {
 		stored = c.shortened(text)
 		return nil
 	})
@@ -94,7 +94,7 @@ func (c ErrorCodec) decode(stored string) string {
 		return stored
 	}
 	text := stored
-	if engine.GuardGoroutine(func() error { text = c.Decode(stored); return nil }) != nil {
+	if guard.Goroutine(func() error { text = c.Decode(stored); return nil }) != nil {
 		return stored
 	}
 	return text

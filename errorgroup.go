@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/guard"
 	"github.com/skeinq/skein/internal/errorgroup"
 )
 
@@ -14,7 +14,7 @@ import (
 func (s *Server) errorGroup(err error, text string) string {
 	if hook := s.options.ErrorGroup; hook != nil {
 		group := ""
-		failed := engine.GuardGoroutine(func() error {
+		failed := guard.Goroutine(func() error {
 			group = hook(err)
 			return nil
 		})
@@ -29,7 +29,7 @@ func (s *Server) errorGroup(err error, text string) string {
 		text = "" // a text that is stored encrypted must not stand beside it in plain text
 	}
 	group := errorgroup.Of(fmt.Sprintf("%T", err), text) // if its methods panic
-	_ = engine.GuardGoroutine(func() error {
+	_ = guard.Goroutine(func() error {
 		group = defaultGroup(err, text)
 		return nil
 	})

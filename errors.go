@@ -5,6 +5,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/guard"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -69,4 +70,4 @@ var (
 type PushError = ports.PushError
 
 // PanicError is the failure of a handler that panicked.
-type PanicError = engine.PanicError
+type PanicError = guard.PanicError

@@ -7,6 +7,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/guard"
 )
 
 // Handler is a queue together with the function that handles its jobs, for [NewServer]. Make it
@@ -100,9 +101,9 @@ func (q *Queue[T]) BatchHandler(f func(ctx context.Context, batch *Batch[T]) err
 }
 
 // eachJob returns a handler that runs the jobs of a batch one after another. Each job has a call of
-// its own, which guard protects.
-func (q *Queue[T]) eachJob(guard func(runCall) runCall, run runCall) Handler {
-	return q.handler(guard(run), func(run runCall) runBatch {
+// its own, which protect wraps.
+func (q *Queue[T]) eachJob(protect func(runCall) runCall, run runCall) Handler {
+	return q.handler(protect(run), func(run runCall) runBatch {
 		return func(ctx context.Context, b *engine.Batch) error {
 			defer b.End()
 			for i := range b.Claims {
@@ -144,7 +145,7 @@ func noHandler(err error) Handler { return Handler{err: err} }
 // guarded calls run and returns a panic as an error.
 func guarded(run runCall) runCall {
 	return func(ctx context.Context, c call) error {
-		return engine.Guard(func() error { return run(ctx, c) })
+		return guard.Call(func() error { return run(ctx, c) })
 	}
 }
 
@@ -190,7 +191,7 @@ func (q *Queue[T]) decodeAll(b *engine.Batch, i int, f func(position int, value 
 
 // decode decodes a stored payload. A panic of the codec is an error.
 func (q *Queue[T]) decode(stored core.Payload) (payload T, err error) {
-	err = engine.Guard(func() error {
+	err = guard.Call(func() error {
 		var err error
 		payload, err = q.options.Codec.Decode(stored.Pushed().Data)
 		return err

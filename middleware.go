@@ -7,6 +7,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/guard"
 )
 
 // RawBatch is one call of a handler, as middleware of a server sees it. It has one job, or all jobs
@@ -112,6 +113,6 @@ func wrapRun(run runCall, middleware []Middleware) (runCall, error) {
 		}
 	}
 	return func(ctx context.Context, c call) error {
-		return engine.Guard(func() error { return next(ctx, c.raw()) })
+		return guard.Call(func() error { return next(ctx, c.raw()) })
 	}, nil
 }

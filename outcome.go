@@ -8,6 +8,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/guard"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -166,7 +167,7 @@ func reasonOf(err, outcome, reason error) error {
 // errorText returns the text of an error as format makes it. If format panics, the text names the
 // error's type and the panic.
 func errorText(err error, format func(error) string) (text string) {
-	failed := engine.GuardGoroutine(func() error {
+	failed := guard.Goroutine(func() error {
 		text = format(err)
 		return nil
 	})

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/guard"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -261,7 +261,7 @@ func (q *Queue[T]) target() target {
 // encode fills in an entry, whose default score is set.
 func (q *Queue[T]) encode(to *optioned, from *Entry[T]) error {
 	var data []byte
-	err := engine.Guard(func() (err error) {
+	err := guard.Call(func() (err error) {
 		data, err = q.options.Codec.Encode(from.Payload)
 		return err
 	})
@@ -275,7 +275,7 @@ func (q *Queue[T]) encode(to *optioned, from *Entry[T]) error {
 	to.ID = from.ID
 	to.Data = data
 	if q.options.Score != nil {
-		err := engine.Guard(func() error {
+		err := guard.Call(func() error {
 			to.Score = q.options.Score(from.Payload)
 			return nil
 		})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/guard"
 )
 
 // Limits of what one job may push by [Queue.Then]. In a handler of [Queue.Each] they apply to each
@@ -116,7 +117,7 @@ func (q *Queue[T]) pushFollowing(ctx context.Context, b *engine.Batch, kept any,
 	}
 	for i := range list.pushes {
 		p := &list.pushes[i]
-		if err := engine.Guard(func() error { return p.client.push(ctx, p.target, p.entries, telling{}) }); err != nil {
+		if err := guard.Call(func() error { return p.client.push(ctx, p.target, p.entries, telling{}) }); err != nil {
 			return fmt.Errorf("push after the job: %w", err)
 		}
 	}

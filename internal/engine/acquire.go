@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -54,7 +55,7 @@ func (s *shard) acquire() bool {
 		wait := retry.next()
 		switch held := (*ports.HeldError)(nil); {
 		case err == nil:
-			s.acquiring.ok()
+			s.acquiring.OK()
 			s.acquired(reply, sent)
 			return true
 		case errors.As(err, &held):
@@ -118,8 +119,8 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 	s.node.log.Debug("lease acquired", "shard", s.id.String(), "token", r.Token, "orphans", len(r.Claims))
 	if len(r.Claims) > 0 {
 		from = s.node.nameOf(from)
-		s.node.jobLog.tookOver(&s.shardInfo, from, r.Token, len(r.Claims))
-		s.node.jobLog.recovers(&s.shardInfo, from, r.Claims)
+		s.node.jobLog.TookOver(s.id, from, r.Token, len(r.Claims))
+		s.node.jobLog.Recovers(s.id, from, r.Claims, s.queue.Policy.MaxRecoveries)
 	}
 	s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseAcquired, Token: r.Token, Orphans: len(r.Claims)})
 	s.checkLease(time.Now()) // after a slow call a renewal is due at once
@@ -127,8 +128,8 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 
 // heldElsewhere notes that another owner holds the shard, and that the store answers.
 func (s *shard) heldElsewhere(holder string) {
-	for _, status := range []*loopStatus{&s.acquiring, &s.turning, &s.renewing} {
-		status.ok()
+	for _, status := range []*report.Loop{s.acquiring, s.turning, s.renewing} {
+		status.OK()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,7 +147,7 @@ func (s *shard) notAcquired(err error) {
 		err = errors.Join(err, s.node.declare(s.queue))
 		fallthrough
 	default:
-		s.acquiring.failed(err)
+		s.acquiring.Failed(err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine/guard"
 )
 
 // Batch is the jobs that a lane runs at once, with their outcomes. The handler's goroutines may
@@ -44,7 +45,7 @@ type Batch struct {
 
 	// panics are those of the handlers of failed jobs. decodeFailures and undecodable are the
 	// payloads that the codec refused.
-	panics         map[int]*PanicError
+	panics         map[int]*guard.PanicError
 	decodeFailures map[int]decodeFailure
 	undecodable    map[payloadOf]bool
 
@@ -161,9 +162,9 @@ func (b *Batch) settlement(i int, o core.Outcome) core.Settlement {
 
 // checkAwaiting warns that a job awaits a push in a queue whose pushes don't run waiting jobs.
 func (s *shardInfo) checkAwaiting(id string) {
-	if !s.queue.Earliest && s.node.jobLog.mishaps.Pass(time.Now(), "Await "+s.id.Queue) {
+	if !s.queue.Earliest && s.node.jobLog.Mishap("Await "+s.id.Queue) {
 		s.node.log.Warn("a handler awaits a push, but the queue's pushes don't run waiting jobs; set PushRule to skein.Earliest()",
-			keyQueue, s.id.Queue, keyShard, s.id.String(), keyID, id)
+			"queue", s.id.Queue, "shard", s.id.String(), "id", id)
 	}
 }
 
@@ -197,13 +198,13 @@ type retryDelay struct {
 // backoff calls the queue's Backoff. If that panics, the default is used.
 func (s *shardInfo) backoff(id string, retry int) (d time.Duration) {
 	jitter := s.node.jitter()
-	failed := GuardGoroutine(func() error {
+	failed := guard.Goroutine(func() error {
 		d = s.queue.Policy.Wait(retry, jitter)
 		return nil
 	})
-	if failed != nil && s.node.jobLog.mishaps.Pass(time.Now(), "Backoff "+s.id.Queue) {
+	if failed != nil && s.node.jobLog.Mishap("Backoff "+s.id.Queue) {
 		s.node.log.Error("the queue's Backoff panicked; the default backoff is used",
-			keyQueue, s.id.Queue, keyShard, s.id.String(), keyID, id, "retry", retry, "error", failed)
+			"queue", s.id.Queue, "shard", s.id.String(), "id", id, "retry", retry, "error", failed)
 	}
 	if failed != nil {
 		return core.DefaultBackoff(retry, jitter)
@@ -214,12 +215,12 @@ func (s *shardInfo) backoff(id string, retry int) (d time.Duration) {
 // jitter returns an integer from 0 to core.BackoffJitter-1, whatever the configured function
 // returns.
 func (n *node) jitter() (draw int) {
-	failed := GuardGoroutine(func() error {
+	failed := guard.Goroutine(func() error {
 		draw = n.cfg.Jitter()
 		return nil
 	})
 	if failed != nil {
-		if n.jobLog.mishaps.Pass(time.Now(), "Jitter") {
+		if n.jobLog.Mishap("Jitter") {
 			n.log.Error("Jitter panicked; a random one is used", "error", failed)
 		}
 		return rand.IntN(core.BackoffJitter)

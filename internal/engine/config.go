@@ -12,6 +12,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/dispatch"
+	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -117,7 +118,7 @@ type Config struct {
 	Started func(ctx context.Context) error
 	// Buried is called after payloads went to the morgue, by goroutines of its own. It may be
 	// nil.
-	Buried func(ctx context.Context, b Buried) error
+	Buried func(ctx context.Context, b report.Buried) error
 	// Fatal is called before a panic outside of handlers ends the process. It may be nil.
 	Fatal func(err error)
 	// Jitter returns a whole number, which is cut to 0 … core.BackoffJitter-1. It is safe for

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -89,6 +90,6 @@ func (s *shardInfo) deferralLine(id string, lasts time.Duration) logLine {
 		level: slog.LevelWarn,
 		message: "a transaction that settles a job is still open, and the job waits for it; " +
 			"if its client has stopped, end its session, and set idle_in_transaction_session_timeout so that the database ends them",
-		attrs: append(s.jobAttrs(id), slog.Duration("for", lasts)),
+		attrs: append(report.JobAttrs(s.id, id), slog.Duration("for", lasts)),
 	}
 }

@@ -77,9 +77,10 @@
 // owns the lane, and the goroutine of a shard owns the shard's attempts. No function calls a store,
 // a handler, a logger, an observer or a user's scheduler while it holds a lock.
 //
-// # Files
+// # Rooms and files
 //
-// From callers to callees:
+// Package report has the log of jobs and of the store's failures, and calls the hook of burials.
+// Package guard calls users' functions. The other files, from callers to callees:
 //
 //	engine.go, rundue.go      Run and RunDue: start, serve, drain
 //	config.go, register.go    a node's configuration; how it declares its queues and retires
@@ -100,15 +101,12 @@
 //	deferred.go               settlements that the store carries out later
 //	head.go                   when a shard's next job is due
 //	results.go, stats.go      how jobs ended, once the store confirms it; what is counted of that
-//	joblog.go, joblines.go    the log of jobs: how often; the lines
 //	serverlog.go              the log of the server's start and stop
-//	buried.go, hooks.go       payloads that went to the morgue; the calls of Config.Buried
+//	buried.go                 payloads that went to the morgue
 //	transaction.go            settling in the handler's transaction
 //	batch.go, outcome.go      a batch and its outcomes
 //	jobrun.go, overdue.go     jobs of a batch one after another; handlers that outlast their context
 //	runctx.go                 a handler's context
 //	node.go, loop.go          what all parts share; starting, waiting and ending loops
-//	outages.go, panic.go      failures of the store; panics
-//	mismatch.go               errors and log lines about another shard count
 //	estimate.go               the store's clock, its round trips, how long jobs take
 package engine

@@ -211,10 +211,3 @@ func (s *shardInfo) overran(event ports.OverrunEvent, cause error) {
 	}
 	s.node.observer.HandlerOverran(event)
 }
-
-// storeFailed notifies the observer.
-func (n *node) storeFailed(call string, shard core.Shard, err error) {
-	if n.observer != nil {
-		n.observer.StoreFailed(ports.FailureEvent{Call: call, Shard: shard, Kind: ports.FailureOf(err), Err: err})
-	}
-}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/dispatch"
+	"github.com/skeinq/skein/internal/engine/guard"
+	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/internal/logs"
 )
 
@@ -32,15 +34,16 @@ type Engine struct {
 // New returns an engine for a checked Config.
 func New(store Store, cfg Config) *Engine {
 	log := logs.New(cfg.Logger)
+	jobLog := report.NewJobs(log)
 	return &Engine{
 		node: node{
 			store:    store,
 			cfg:      cfg,
 			log:      log,
-			jobLog:   newJobLog(log),
-			observer: GuardObserver(cfg.Observer, log),
+			jobLog:   jobLog,
+			observer: guard.Observer(cfg.Observer, log),
 			clock:    newStoreClock(),
-			outages:  outageLog{log: log, byLoop: make(map[string]*outage)},
+			hooks:    report.Hooks{Hook: cfg.Buried, Jobs: jobLog, MaxWorkers: report.HookWorkers},
 			stop:     make(chan struct{}),
 			tickNow:  make(chan struct{}, 1),
 			pollNow:  make(chan struct{}, 1),
@@ -68,7 +71,7 @@ func New(store Store, cfg Config) *Engine {
 func (e *Engine) Run(ctx context.Context) error {
 	e.makeContexts(ctx)
 	defer e.cancelCalls()
-	defer e.hooks.close()
+	defer e.hooks.Close()
 	if err := e.makePools(); err != nil {
 		return err
 	}
@@ -83,9 +86,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	e.logStarted()
 	e.serve(ctx)
-	e.hooks.wait()
+	e.hooks.Wait()
 	e.leave()
-	e.jobLog.flushAll()
+	e.jobLog.FlushAll()
 	e.logStopped()
 	return nil
 }

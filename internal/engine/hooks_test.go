@@ -11,6 +11,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/report"
 )
 
 // hookLog counts the calls of a hook.
@@ -47,7 +48,7 @@ func (l *hookLog) calls() int {
 func burying(l *hookLog, takes time.Duration) func(*setup) {
 	return func(s *setup) {
 		s.queue.Policy.MaxRetries = 0
-		s.Buried = func(ctx context.Context, _ engine.Buried) error {
+		s.Buried = func(ctx context.Context, _ report.Buried) error {
 			l.begin()
 			timer := time.NewTimer(max(takes, 1)) // never 0: see randomHistory
 			defer timer.Stop()
@@ -154,7 +155,7 @@ func TestAHookThatFailsStopsNoOther(t *testing.T) {
 				var l hookLog
 				n := w.start(each(failEach), func(s *setup) {
 					s.queue.Policy.MaxRetries = 0
-					s.Buried = func(context.Context, engine.Buried) error {
+					s.Buried = func(context.Context, report.Buried) error {
 						l.begin()
 						defer l.end(nil)
 						return fail()

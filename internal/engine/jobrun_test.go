@@ -10,6 +10,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/report"
 )
 
 func TestEachJobOfABatchHasItsOwnTime(t *testing.T) {
@@ -112,7 +113,7 @@ func TestABurialByRecoveryIsInTheHistoryToo(t *testing.T) {
 			w.start(each(succeed), func(s *setup) {
 				s.queue.Policy.MaxRecoveries = 0
 				if withHook {
-					s.Buried = func(context.Context, engine.Buried) error { return nil }
+					s.Buried = func(context.Context, report.Buried) error { return nil }
 				}
 			})
 			w.sleep(3 * ttl)

@@ -12,6 +12,7 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/guard"
 	"github.com/skeinq/skein/internal/errorgroup"
 	"github.com/skeinq/skein/ports"
 )
@@ -83,7 +84,7 @@ func each(f func(ctx context.Context, c *core.Claim) error) handler {
 	return func(ctx context.Context, b *engine.Batch) error {
 		for i := range b.Claims {
 			if job, ok := b.Begin(ctx, i); ok {
-				b.Return(i, engine.Guard(func() error { return f(job, &b.Claims[i]) }))
+				b.Return(i, guard.Call(func() error { return f(job, &b.Claims[i]) }))
 			}
 		}
 		return nil

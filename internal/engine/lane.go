@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/dispatch"
+	"github.com/skeinq/skein/internal/engine/guard"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -86,6 +88,9 @@ func (l *lane) awaitBegin(s *shard, begins *startingBatch) *Batch {
 	}
 }
 
+// errGoexit is the failure of a handler that ended its goroutine.
+var errGoexit = errors.New("the handler called runtime.Goexit, as t.FailNow does; return an error instead")
+
 // execute runs a batch and hands its outcomes to the shard.
 func (l *lane) execute(s *shard, b *Batch) {
 	observer := l.node.observer
@@ -108,5 +113,5 @@ func (l *lane) execute(s *shard, b *Batch) {
 		l.settled = b.settlements(l.settled[:0])
 		s.finish(b, l.settled, l.took)
 	}()
-	err = Guard(func() error { return s.queue.Run(ctx, b) })
+	err = guard.Call(func() error { return s.queue.Run(ctx, b) })
 }

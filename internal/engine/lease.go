@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -139,7 +140,7 @@ func (s *shard) renew(token int64) {
 	})
 	switch {
 	case err == nil:
-		s.renewing.ok()
+		s.renewing.OK()
 		received := time.Now()
 		s.node.clock.sync(reply.Now)
 		s.mu.Lock()
@@ -151,10 +152,10 @@ func (s *shard) renew(token int64) {
 		s.mu.Unlock()
 		s.polled(reply.Head, reply.Now, sent)
 	case final(err):
-		s.renewing.ok()
+		s.renewing.OK()
 		s.dropLease(token, err)
 	default:
-		s.renewing.failed(err)
+		s.renewing.Failed(err)
 	}
 }
 
@@ -180,7 +181,7 @@ func (s *shard) release() {
 	s.mu.Unlock()
 	if held {
 		s.jobsEnded(lost)
-		s.node.log.Debug("lease released", keyShard, s.id.String(), "token", l.Token)
+		s.node.log.Debug("lease released", "shard", s.id.String(), "token", l.Token)
 		s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseReleased, Token: l.Token})
 	}
 }
@@ -192,7 +193,7 @@ func (s *shard) tryRelease(ctx context.Context, l ports.Lease) error {
 	var retry backoff
 	err := s.node.store.Release(ctx, l)
 	for err != nil && !final(err) && pause(retry.next(), ctx.Done()) {
-		s.node.storeFailed("release", s.id, err)
+		s.node.outages.StoreFailed("release", s.id, err)
 		err = s.node.store.Release(ctx, l)
 		if errors.Is(err, ports.ErrLeaseLost) { // the reply of an earlier call was lost
 			return nil
@@ -228,7 +229,7 @@ func (s *shard) dropLease(token int64, cause error) {
 	}
 	lost := s.clearLease(cause)
 	level := slog.LevelWarn
-	if now := time.Now(); now.Sub(s.lostAt) < reminder { // a store that grants leases and breaks them
+	if now := time.Now(); now.Sub(s.lostAt) < report.Reminder { // a store that grants leases and breaks them
 		level = slog.LevelDebug
 	} else {
 		s.lostAt = now

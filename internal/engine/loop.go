@@ -2,8 +2,11 @@ package engine
 
 import (
 	"math/rand/v2"
+	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/skeinq/skein/internal/engine/guard"
 )
 
 // startLoops runs each loop in a goroutine of its own. The returned function makes them stop, ends
@@ -28,6 +31,22 @@ func (n *node) start(group *sync.WaitGroup, f func()) {
 		defer n.reportPanic()
 		f()
 	})
+}
+
+// reportPanic is deferred by each of the engine's goroutines.
+func (n *node) reportPanic() {
+	if v := recover(); v != nil {
+		n.callFatal(v)
+		panic(v)
+	}
+}
+
+// callFatal calls Config.Fatal with the first panic outside of handlers. A second panic waits
+// until that call has returned, since the process ends with the panic.
+func (n *node) callFatal(v any) {
+	if n.cfg.Fatal != nil {
+		n.fatal.Do(func() { n.cfg.Fatal(&guard.PanicError{Value: v, Stack: debug.Stack()}) })
+	}
 }
 
 // every calls f at once and then once per interval, until stop is closed.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -18,7 +19,7 @@ import (
 // Only its loop uses it.
 type membership struct {
 	engine *Engine
-	status *loopStatus
+	status *report.Loop
 	retry  backoff
 	// known are the nodes of the last answer. sharing are those that share the shards, in order of
 	// owner; this node is included unless it drains. changedAt is when sharing last changed.
@@ -36,7 +37,7 @@ type membership struct {
 }
 
 func newMembership(e *Engine) *membership {
-	return &membership{engine: e, status: e.newLoopStatus("announce"), retry: backoff{longest: e.announceInterval()}}
+	return &membership{engine: e, status: e.outages.Loop("announce", core.Shard{}), retry: backoff{longest: e.announceInterval()}}
 }
 
 // announceInterval is how often a node announces itself. It is short enough for an announcement to
@@ -65,9 +66,9 @@ func (m *membership) step() time.Duration {
 	reply, err := m.announce()
 	now := time.Now()
 	if err != nil {
-		m.status.failed(err)
+		m.status.Failed(err)
 	} else {
-		m.status.ok()
+		m.status.OK()
 		m.retry.reset()
 		m.takeList(reply, now)
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/dispatch"
+	"github.com/skeinq/skein/internal/engine/guard"
+	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -18,12 +20,12 @@ type node struct {
 	store      Store
 	cfg        Config
 	log        *slog.Logger
-	jobLog     jobLog
+	jobLog     *report.Jobs
 	ending     ending
 	observer   ports.Observer // nil if there is none
 	clock      *storeClock
 	roundTrips roundTrips
-	outages    outageLog
+	outages    *report.Outages
 	// poolChecked is done once a handler has settled in a transaction.
 	poolChecked sync.Once
 	tallies     tallies
@@ -65,7 +67,7 @@ type node struct {
 	listening atomic.Bool
 
 	lastChance lastChance
-	hooks      hooks
+	hooks      report.Hooks
 
 	lanesRunning sync.WaitGroup
 	laneNumbers  atomic.Int32
@@ -84,8 +86,8 @@ type shardInfo struct {
 func (n *node) makeContexts(ctx context.Context) {
 	n.runCtx, n.handlerCtx = ctx, context.WithoutCancel(ctx)
 	n.storeCtx, n.cancelCalls = context.WithCancel(n.handlerCtx)
-	n.outages.callCtx = n.storeCtx
-	n.hooks.start(n, ctx)
+	n.outages = report.NewOutages(n.storeCtx, n.log, n.observer)
+	n.hooks.Start(n.handlerCtx, ctx, n.cfg.ShutdownTimeout, ErrShutdown)
 }
 
 // callStarted calls Config.Started.
@@ -93,7 +95,7 @@ func (n *node) callStarted(ctx context.Context) error {
 	if n.cfg.Started == nil {
 		return nil
 	}
-	return Guard(func() error { return n.cfg.Started(ctx) })
+	return guard.Call(func() error { return n.cfg.Started(ctx) })
 }
 
 // stopping reports whether the node is to stop.
@@ -129,9 +131,4 @@ func (n *node) turnEnded(event ports.TurnEvent) {
 	if n.observer != nil {
 		n.observer.TurnEnd(event)
 	}
-}
-
-// newLoopStatus returns the status of a loop that serves all shards.
-func (n *node) newLoopStatus(doing string) *loopStatus {
-	return &loopStatus{node: n, doing: doing}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -42,7 +43,7 @@ func (m *membership) nodeChanged(n ports.Node, change ports.NodeChange) {
 	if n.Owner == e.cfg.Owner || m.known == nil {
 		level = slog.LevelDebug
 	}
-	e.log.Log(context.Background(), level, "servers changed", "change", change.String(), "server", nodeName(&n), "owner", n.Owner, "queues", n.Queues, "lanes", n.Lanes)
+	e.log.Log(context.Background(), level, "servers changed", "change", change.String(), "server", report.NodeName(&n), "owner", n.Owner, "queues", n.Queues, "lanes", n.Lanes)
 	if e.observer != nil {
 		e.observer.NodeChanged(ports.NodeEvent{Node: n, Change: change})
 	}
@@ -66,7 +67,7 @@ func (m *membership) reportAssigned(event ports.AssignEvent) {
 	for _, queue := range slices.Sorted(maps.Keys(changed)) {
 		mine, all := m.shardsOf(queue)
 		e.log.Log(context.Background(), level, "this server's share of a queue has changed",
-			keyQueue, queue, "shards", mine, "of", all, "servers", m.serversOf(queue))
+			"queue", queue, "shards", mine, "of", all, "servers", m.serversOf(queue))
 	}
 	if e.observer != nil {
 		e.observer.ShardsAssigned(event)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -20,7 +21,7 @@ type orphanKeeper struct {
 	// begin to serve such a queue at any time and an acquire would end a lease of the same owner.
 	owner   string
 	attempt int64
-	status  *loopStatus
+	status  *report.Loop
 }
 
 // recoverOrphans looks for orphans of queues that no node serves, once per TTL, until the node is
@@ -29,12 +30,12 @@ func (n *node) recoverOrphans() {
 	if !n.cfg.RecoverOrphans {
 		return
 	}
-	k := orphanKeeper{node: n, owner: n.cfg.Owner + "/orphans", status: n.newLoopStatus(recoveringOrphans)}
+	k := orphanKeeper{node: n, owner: n.cfg.Owner + "/orphans", status: n.outages.Loop(report.RecoveringOrphans, core.Shard{})}
 	for pause(n.cfg.LeaseTTL, n.stop) {
 		if err := k.look(); err != nil {
-			k.status.failed(err)
+			k.status.Failed(err)
 		} else {
-			k.status.ok()
+			k.status.OK()
 		}
 	}
 }
@@ -102,7 +103,7 @@ func (k *orphanKeeper) queue(name string) error {
 	}
 	if recovered > 0 {
 		k.node.log.Warn("put back the jobs of dead servers in a queue that no server runs; the jobs wait for a server",
-			keyQueue, name, "jobs", recovered)
+			"queue", name, "jobs", recovered)
 	}
 	if len(q.Unreached) > 0 {
 		errs = append(errs, fmt.Errorf("%d shards of %q can't be reached, the first is %v", len(q.Unreached), name, q.Unreached[0]))

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine/guard"
 )
 
 // SetOutcome gives job i the outcome of err, or done if err is nil. An error that only reports
@@ -62,11 +63,11 @@ func (b *Batch) ended(job int) bool {
 }
 
 // set gives job i an outcome, and the panic that it comes from, or nil.
-func (b *Batch) set(i int, o core.Outcome, p *PanicError) {
+func (b *Batch) set(i int, o core.Outcome, p *guard.PanicError) {
 	o.Payloads = b.outcomes[i].Payloads
 	b.outcomes[i] = o
 	if p != nil && b.panics == nil {
-		b.panics = make(map[int]*PanicError)
+		b.panics = make(map[int]*guard.PanicError)
 	}
 	if b.panics != nil {
 		b.panics[i] = p
@@ -74,7 +75,7 @@ func (b *Batch) set(i int, o core.Outcome, p *PanicError) {
 }
 
 // outcomeOf returns the outcome that err means, and the panic that it comes from, or nil.
-func (b *Batch) outcomeOf(err error) (core.Outcome, *PanicError) {
+func (b *Batch) outcomeOf(err error) (core.Outcome, *guard.PanicError) {
 	if err == nil {
 		return core.Outcome{Kind: core.Done}, nil
 	}
@@ -83,8 +84,8 @@ func (b *Batch) outcomeOf(err error) (core.Outcome, *PanicError) {
 
 // failureOf calls methods of the error, which may panic, as those of a nil pointer do. Then that
 // panic is the failure.
-func (b *Batch) failureOf(err error) (o core.Outcome, p *PanicError) {
-	failed := GuardGoroutine(func() error {
+func (b *Batch) failureOf(err error) (o core.Outcome, p *guard.PanicError) {
+	failed := guard.Goroutine(func() error {
 		errors.As(err, &p)
 		if b.interrupted(err) {
 			o = core.Outcome{Kind: core.Untouched}

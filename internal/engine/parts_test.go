@@ -12,6 +12,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/guard"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -35,7 +36,7 @@ func byPayload(f func(ctx context.Context, run int, payload string) error) handl
 					if !b.BeginPayload(i, position) {
 						return nil
 					}
-					err := engine.Guard(func() error {
+					err := guard.Call(func() error {
 						defer b.EndPayload()
 						return f(job, run, string(p.Data))
 					})

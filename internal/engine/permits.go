@@ -12,6 +12,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/dispatch"
+	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -25,7 +26,7 @@ type permits struct {
 	// time the node acts as if they had expired.
 	until  atomic.Int64
 	retry  backoff
-	status *loopStatus
+	status *report.Loop
 	// answered takes how each call ended, for obtain.
 	answered chan error
 }
@@ -50,7 +51,7 @@ func (n *node) permitsOf(queue string) *permits {
 		}
 	}
 	p := &permits{
-		node: n, queue: queue, state: n.dispatcher.NewPermits(), status: n.newLoopStatus(holdingPermits), answered: make(chan error, 1),
+		node: n, queue: queue, state: n.dispatcher.NewPermits(), status: n.outages.Loop(report.HoldingPermits, core.Shard{}), answered: make(chan error, 1),
 	}
 	n.permits = append(n.permits, p)
 	return p
@@ -124,9 +125,9 @@ func (p *permits) call(c dispatch.PermitCall) {
 	reply, err := p.node.store.Permit(ctx, p.request(c))
 	kept := p.answer(c, &reply, sent, err)
 	if err != nil {
-		p.status.failed(err)
+		p.status.Failed(err)
 	} else {
-		p.status.ok()
+		p.status.OK()
 	}
 	if !kept {
 		p.drop(fmt.Errorf("%w: the store no longer had the permits of %q", ports.ErrLeaseLost, p.queue))

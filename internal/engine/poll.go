@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine/report"
 )
 
 // pollAll polls once per interval, and when asked to, until stop is closed.
 func (e *Engine) pollAll(stop <-chan struct{}) {
-	status := e.newLoopStatus("poll")
+	status := e.outages.Loop("poll", core.Shard{})
 	ticker := time.NewTicker(e.cfg.PollInterval)
 	defer ticker.Stop()
 	for await(ticker.C, e.pollNow, stop) {
@@ -29,12 +30,12 @@ func (e *Engine) pollTimeout() time.Duration {
 // poll asks in one call for the heads of those shards of this node that have not turned lately. If
 // that fails, the shards turn instead. The next poll asks again for shards that the store has not
 // reached.
-func (e *Engine) poll(status *loopStatus) (ok bool) {
+func (e *Engine) poll(status *report.Loop) (ok bool) {
 	since := time.Now()
 	shards, ids := e.quietShards(since)
 	if len(ids) == 0 { // the answers to other calls have the same information
 		if e.clock.repliedAfter(e.pollFailed) {
-			status.ok()
+			status.OK()
 		}
 		return true
 	}
@@ -43,7 +44,7 @@ func (e *Engine) poll(status *loopStatus) (ok bool) {
 	reply, err := e.store.Heads(ctx, ids)
 	if err != nil {
 		e.pollFailed = time.Now()
-		status.failed(err)
+		status.Failed(err)
 		for _, s := range shards { // one of them may be the cause, which its turn will show
 			s.invite()
 		}
@@ -60,9 +61,9 @@ func (e *Engine) poll(status *loopStatus) (ok bool) {
 	}
 	if n := len(reply.Unreached); n > 0 {
 		e.pollFailed = time.Now()
-		status.failed(fmt.Errorf("%d of %d shards can't be reached, the first is %v", n, len(ids), reply.Unreached[0]))
+		status.Failed(fmt.Errorf("%d of %d shards can't be reached, the first is %v", n, len(ids), reply.Unreached[0]))
 	} else {
-		status.ok()
+		status.OK()
 	}
 	return true
 }

@@ -5,13 +5,14 @@ import (
 	"errors"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
 )
 
 // declareAll declares the queues, however long the store takes to answer. It returns an error only
 // if waiting can't help, and nil if ctx ends.
 func (n *node) declareAll(ctx context.Context) error {
-	status := n.newLoopStatus("declare")
+	status := n.outages.Loop("declare", core.Shard{})
 	var retry backoff
 	for _, q := range n.cfg.Queues {
 		for {
@@ -22,12 +23,12 @@ func (n *node) declareAll(ctx context.Context) error {
 			if permanent(err) {
 				return n.nameServers(err)
 			}
-			status.failed(err)
+			status.Failed(err)
 			if !pause(retry.next(), ctx.Done()) {
 				return nil
 			}
 		}
-		status.ok()
+		status.OK()
 	}
 	return nil
 }
@@ -48,10 +49,27 @@ func (n *node) declare(q *Queue) error {
 		signal(n.nodesChanged) // the node no longer serves it, or serves it again
 	}
 	if err != nil {
-		return DeclareError(q.Name, err)
+		return report.DeclareError(q.Name, err)
 	}
 	q.generation.Store(r.Generation)
 	return nil
+}
+
+// nameServers adds to the error of a declaration with another shard count which servers serve the
+// queue. It returns other errors unchanged, and also a mismatch about which the store has no more
+// information.
+func (n *node) nameServers(err error) error {
+	var mismatch *report.MismatchError
+	if !errors.As(err, &mismatch) {
+		return err
+	}
+	ctx, cancel := n.callContext()
+	defer cancel()
+	reply, failed := n.store.Nodes(ctx)
+	if failed != nil {
+		return err
+	}
+	return mismatch.ServedBy(reply.Nodes, reply.Now)
 }
 
 // leave sends the last counts and withdraws the announcement. If that fails, the announcement

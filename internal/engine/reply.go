@@ -30,8 +30,8 @@ func (s *shard) takeReply(request *ports.TurnRequest, r *ports.TurnReply, sent, 
 	s.mu.Unlock()
 	s.node.report(results)
 	s.jobsEnded(ended)
-	s.node.jobLog.recovers(&s.shardInfo, "", r.Orphans)
-	s.node.jobLog.claimed(&s.shardInfo, r.Claims)
+	s.node.jobLog.Recovers(s.id, "", r.Orphans, s.queue.Policy.MaxRecoveries)
+	s.node.jobLog.Claimed(s.id, r.Claims, s.queue.PerJob)
 	if waits {
 		signal(s.node.tickNow)
 	}

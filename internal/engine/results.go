@@ -1,17 +1,19 @@
 package engine
 
 import (
+	"context"
 	"log/slog"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine/report"
 )
 
 // jobResult is how a job ended.
 type jobResult struct {
 	processed, failed bool
 	// buried is for the hook; events and lines are for the log.
-	buried []Buried
-	events []jobEvent
+	buried []report.Buried
+	events []report.Event
 	lines  []logLine
 }
 
@@ -49,7 +51,7 @@ func (q *pendingResult) result(skipped bool) jobResult {
 // pendingResults lists the results of a closed batch that wait for the store's confirmation. It
 // returns events of failures separately, to be logged at once, except for jobs whose end only the
 // store knows.
-func (b *Batch) pendingResults(settled []core.Settlement) (list []pendingResult, now []jobEvent) {
+func (b *Batch) pendingResults(settled []core.Settlement) (list []pendingResult, now []report.Event) {
 	for i := range b.Claims {
 		if g := b.groups[i]; g != nil {
 			list = append(list, pendingResult{id: b.Claims[i].ID, receipt: b.Claims[i].Receipt, uncounted: true, group: g})
@@ -108,20 +110,90 @@ func (b *Batch) ignoredOutcome(i int, committed *core.Outcome) []logLine {
 		level: slog.LevelWarn,
 		message: "a handler settled a job in a committed transaction and then gave it another outcome, " +
 			"which is ignored; set the outcome with job.Settle before skein.SettleIn",
-		attrs: append(b.shard.jobAttrs(b.Claims[i].ID), slog.String("outcome", name)),
+		attrs: append(report.JobAttrs(b.shard.id, b.Claims[i].ID), slog.String("outcome", name)),
 	}}
+}
+
+// events returns the events of how job i ended.
+func (b *Batch) events(i int, o *core.Outcome, settled *core.Settlement, buried []report.Buried) []report.Event {
+	c := &b.Claims[i]
+	event := b.shard.event(c.ID, b.attempt(i, o))
+	var list []report.Event
+	exhausted := false
+	for k := range buried {
+		exhausted = o.Kind == core.Failed && k == len(buried)-1 && exhausts(b.shard.queue.Policy, c, o)
+		if buried[k].Reason == report.Undecodable && !exhausted {
+			refused := event
+			refused.Kind, refused.Text, refused.Group = report.PayloadRefused, buried[k].Error, buried[k].Group
+			refused.Bytes = len(buried[k].Payloads[0].Pushed().Data)
+			list = append(list, refused)
+		}
+		attempts := c.RetryCount + 2
+		if exhausted {
+			attempts = event.Attempt
+		}
+		list = append(list, b.shard.buriedEvent(&buried[k], attempts))
+	}
+	if o.Kind != core.Failed || len(o.Payloads) == len(c.Payloads) {
+		return list
+	}
+	event.Text, event.Group, event.Panicked = o.Error, o.Group, b.panics[i]
+	switch refused := b.decodeFailures[i]; {
+	case refused.failed:
+		event.Kind, event.Bytes = report.PayloadRefused, len(c.Payloads[refused.position].Pushed().Data)
+	case event.Panicked != nil:
+		event.Kind = report.JobPanicked
+	}
+	switch {
+	case b.shard.queue.Policy.Holds(c, o):
+		reason := report.Exhausted
+		if event.Kind == report.PayloadRefused {
+			reason = report.Undecodable
+		}
+		list = append(list, b.shard.heldEvent(c.ID, event.Attempt, o.Error, reason))
+	case !exhausted:
+		event.RetryIn = settled.PutBack.Delay
+	}
+	return append(list, event)
+}
+
+// event returns an event without its kind and its error.
+func (s *shardInfo) event(id string, attempt int) report.Event {
+	return report.Event{
+		Shard: s.id, ID: id, Attempt: attempt, Of: s.queue.Policy.MaxRetries + 1, RetryIn: -1, Stored: s.queue.Stored,
+	}
+}
+
+// heldEvent returns the event of a job that is held.
+func (s *shardInfo) heldEvent(id string, attempts int, text string, reason report.BuryReason) report.Event {
+	e := s.event(id, attempts)
+	e.Kind, e.Text, e.Reason = report.JobHeld, text, reason
+	return e
+}
+
+// buriedEvent returns the event of payloads that went to the morgue.
+func (s *shardInfo) buriedEvent(b *report.Buried, attempts int) report.Event {
+	e := s.event(b.ID, attempts)
+	e.Kind, e.Text, e.Payloads, e.Reason = report.JobBuried, b.Error, len(b.Payloads), b.Reason
+	return e
+}
+
+// exhausts reports whether a failure uses up the job's retries.
+func exhausts(p core.RetryPolicy, c *core.Claim, o *core.Outcome) bool {
+	_, ok := p.Exhausts(c, o)
+	return ok
 }
 
 // recoveryResult returns the result of a job that has lost its owner too often.
 func (s *shardInfo) recoveryResult(c *core.Claim, settled *core.Settlement) jobResult {
 	r := jobResult{failed: true}
 	if !settled.Buries() {
-		r.events = []jobEvent{heldEvent(s, c.ID, c.RetryCount+1, settled.PutBack.Error, Recovered)}
+		r.events = []report.Event{s.heldEvent(c.ID, c.RetryCount+1, settled.PutBack.Error, report.Recovered)}
 		return r
 	}
 	if len(c.Payloads) > 0 {
-		r.buried = []Buried{s.buried(c, c.Payloads[:1], Recovered, settled.BuryError, settled.Group)}
-		r.events = []jobEvent{r.buried[0].event(s, c.RetryCount+1)}
+		r.buried = []report.Buried{s.buried(c, c.Payloads[:1], report.Recovered, settled.BuryError, settled.Group)}
+		r.events = []report.Event{s.buriedEvent(&r.buried[0], c.RetryCount+1)}
 	}
 	return r
 }
@@ -129,8 +201,23 @@ func (s *shardInfo) recoveryResult(c *core.Claim, settled *core.Settlement) jobR
 // report logs results, and passes burials to the hook.
 func (n *node) report(results []jobResult) {
 	for i := range results {
-		n.jobLog.take(results[i].events)
+		n.jobLog.Take(results[i].events)
 		n.logLines(results[i].lines)
-		n.hooks.add(results[i].buried)
+		n.hooks.Add(results[i].buried)
+	}
+}
+
+// logLine is a line for the log. It is collected while a lock is held and written after the lock
+// is released.
+type logLine struct {
+	level   slog.Level
+	message string
+	attrs   []slog.Attr
+}
+
+// logLines writes lines to the log.
+func (n *node) logLines(lines []logLine) {
+	for i := range lines {
+		n.log.LogAttrs(context.Background(), lines[i].level, lines[i].message, lines[i].attrs...)
 	}
 }

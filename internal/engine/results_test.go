@@ -10,6 +10,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -74,7 +75,7 @@ func TestNothingIsReportedOfADeferredSettlementUntilItIsCarriedOut(t *testing.T)
 				n := w.start(each(func(ctx context.Context, _ *core.Claim) error { return engine.SettleIn(ctx, tx) }), func(s *setup) {
 					s.queue.Policy.MaxRetries = 0
 					s.link.deferSettlement = func(string) bool { return true }
-					s.Buried = func(context.Context, engine.Buried) error {
+					s.Buried = func(context.Context, report.Buried) error {
 						buried++
 						return nil
 					}
@@ -116,7 +117,7 @@ func TestNothingIsReportedOfASkippedSettlement(t *testing.T) {
 			return errors.New("too late")
 		}), func(s *setup) {
 			s.queue.Policy = policy
-			s.Buried = func(context.Context, engine.Buried) error {
+			s.Buried = func(context.Context, report.Buried) error {
 				reported++
 				return nil
 			}
@@ -182,7 +183,7 @@ func TestBurialsAreReportedAsTheTransactionEnds(t *testing.T) {
 				var reported []string
 				w.start(func(ctx context.Context, b *engine.Batch) error { return tt.run(w, ctx, b) }, func(s *setup) {
 					s.queue.Policy.MaxRetries = 0
-					s.Buried = func(_ context.Context, b engine.Buried) error {
+					s.Buried = func(_ context.Context, b report.Buried) error {
 						reported = append(reported, b.Error)
 						return nil
 					}
@@ -201,7 +202,7 @@ func TestBurialsAreReportedAsTheTransactionEnds(t *testing.T) {
 func recordBurials(reported *[]string) func(*setup) {
 	return func(s *setup) {
 		s.queue.Policy.MaxRetries = 0
-		s.Buried = func(_ context.Context, b engine.Buried) error {
+		s.Buried = func(_ context.Context, b report.Buried) error {
 			*reported = append(*reported, b.Error)
 			return nil
 		}
@@ -274,7 +275,7 @@ func TestADeferredSettlementHoldsUpItsOwnResultAlone(t *testing.T) {
 		w.start(each(fails), batches(2), func(s *setup) {
 			s.queue.Policy.MaxRetries = 0
 			s.link.deferSettlement = func(id string) bool { return id == "job-0" }
-			s.Buried = func(_ context.Context, b engine.Buried) error {
+			s.Buried = func(_ context.Context, b report.Buried) error {
 				reported = append(reported, b.ID)
 				return nil
 			}

@@ -15,8 +15,8 @@ import (
 func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 	e.makeContexts(ctx)
 	defer e.cancelCalls()
-	defer e.hooks.close()
-	e.hooks.maxWorkers, e.cfg.Lanes, e.dispatcher.ByHand = 1, 1, true
+	defer e.hooks.Close()
+	e.hooks.MaxWorkers, e.cfg.Lanes, e.dispatcher.ByHand = 1, 1, true
 	if err := e.makePools(); err != nil {
 		return 0, err
 	}
@@ -35,8 +35,8 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 	endLoops := e.startLoops(e.maintainLeases, e.maintainPermits, e.watch)
 	defer func() {
 		endLoops()
-		e.hooks.wait()
-		e.jobLog.flushAll()
+		e.hooks.Wait()
+		e.jobLog.FlushAll()
 	}()
 	jobs, err = e.rounds(ctx)
 	close(e.stop)

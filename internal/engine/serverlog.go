@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -87,7 +88,7 @@ func (e *Engine) checkStore() (found []ports.Check) {
 	defer cancel()
 	rows, err := checker.Check(ctx)
 	if err != nil {
-		e.log.Debug("the store can't be checked", keyError, err)
+		e.log.Debug("the store can't be checked", "error", err)
 		return nil
 	}
 	return slices.DeleteFunc(rows, func(r ports.Check) bool { return r.Status < ports.CheckWarn })
@@ -176,5 +177,5 @@ func runningBatches(shards []*shard, now time.Time) (running int, longest []slog
 	if oldest == nil {
 		return 0, nil
 	}
-	return running, append(oldest.shard.jobAttrs(oldest.Claims[0].ID), slog.Duration("took", now.Sub(oldest.started)))
+	return running, append(report.JobAttrs(oldest.shard.id, oldest.Claims[0].ID), slog.Duration("took", now.Sub(oldest.started)))
 }

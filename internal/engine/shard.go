@@ -7,6 +7,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/dispatch"
+	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -30,7 +31,7 @@ type shard struct {
 	refusals backoff
 
 	// acquiring, turning and renewing are the status of this shard's calls.
-	acquiring, turning, renewing loopStatus
+	acquiring, turning, renewing *report.Loop
 
 	// mu guards the fields below.
 	mu sync.Mutex
@@ -94,9 +95,7 @@ type shard struct {
 
 func newShard(node *node, id core.Shard, queue *Queue) *shard {
 	s := &shard{shardInfo: shardInfo{node, id, queue}, wake: make(chan struct{}, 1), released: make(chan struct{}, 1)}
-	for status, doing := range map[*loopStatus]string{&s.acquiring: "acquire", &s.turning: "turn", &s.renewing: "renew"} {
-		status.node, status.doing, status.shard = node, doing, id
-	}
+	s.acquiring, s.turning, s.renewing = node.outages.Loop("acquire", id), node.outages.Loop("turn", id), node.outages.Loop("renew", id)
 	s.claimBytes = queue.Bytes
 	s.emptyClaims.longest = min(longestRetry, node.cfg.PollInterval)
 	return s
@@ -264,10 +263,10 @@ func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) 
 	}
 	s.mu.Unlock()
 	signal(s.wake)
-	s.node.jobLog.take(events)
+	s.node.jobLog.Take(events)
 	if !current {
 		s.jobsEnded(b.lostJobs())
 		s.node.log.Debug("the lease was lost while a batch ran; its jobs will run again, unless it settled them itself",
-			keyQueue, s.id.Queue, "shard", s.id.String(), "token", b.token, "jobs", len(b.Claims))
+			"queue", s.id.Queue, "shard", s.id.String(), "token", b.token, "jobs", len(b.Claims))
 	}
 }

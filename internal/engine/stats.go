@@ -118,13 +118,13 @@ func (t *tallies) sent(records []ports.Record) {
 
 // recordAll sends the counts, as often as the node announces itself, until stop is closed.
 func (n *node) recordAll(stop <-chan struct{}) {
-	status := n.newLoopStatus("record")
+	status := n.outages.Loop("record", core.Shard{})
 	for pause(n.announceInterval(), stop) {
 		ctx, cancel := n.callContext()
 		if err := n.sendTallies(ctx); err != nil {
-			status.failed(err)
+			status.Failed(err)
 		} else {
-			status.ok()
+			status.OK()
 		}
 		cancel()
 	}

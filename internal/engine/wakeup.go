@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -14,7 +15,7 @@ func (e *Engine) listen(ctx context.Context) {
 	if !ok {
 		return
 	}
-	status := e.newLoopStatus(listening)
+	status := e.outages.Loop(report.Listening, core.Shard{})
 	var retry backoff
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -24,13 +25,13 @@ func (e *Engine) listen(ctx context.Context) {
 		wakeups, err := notifier.Wakeups(subscription, ids)
 		switch {
 		case err == nil:
-			status.ok()
+			status.OK()
 			e.recheckAll()
 			e.listening.Store(true)
 			e.deliver(wakeups, byID)
 			e.listening.Store(false)
 		case subscription.Err() == nil:
-			status.failed(err)
+			status.Failed(err)
 		}
 		ended := subscription.Err() != nil
 		cancel()

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -31,7 +32,7 @@ func (e *Engine) watch(stop <-chan struct{}) {
 	w := watcher{node: &e.node, shards: e.shards}
 	every(time.Second, stop, func() {
 		now := time.Now()
-		e.jobLog.flush(now)
+		e.jobLog.Flush(now)
 		w.handlers(now)
 		w.unowned(now)
 		w.standby(now)
@@ -51,7 +52,7 @@ func (w *watcher) handlers(now time.Time) {
 					s.overran(ports.OverrunEvent{IDs: o.ids, For: now.Sub(o.at)}, o.cause)
 				}
 				w.node.log.Warn("a handler still runs long after its context has ended; until it returns, it keeps its lane, and its shard can't move to another server",
-					keyQueue, s.id.Queue, keyShard, s.id.String(), keyID, o.ids[0], "jobs", len(o.ids), "cause", o.cause,
+					"queue", s.id.Queue, "shard", s.id.String(), "id", o.ids[0], "jobs", len(o.ids), "cause", o.cause,
 					"since", o.at, "for", now.Sub(o.at).Round(time.Second))
 			}
 		}
@@ -71,7 +72,7 @@ func (w *watcher) unowned(now time.Time) {
 		s.mu.Unlock()
 	}
 	if len(shards) > 0 {
-		w.node.log.Warn("shards have no owner, and their jobs wait", "shards", shards, "for", unownedLimit, keyError, cause)
+		w.node.log.Warn("shards have no owner, and their jobs wait", "shards", shards, "for", unownedLimit, "error", cause)
 	}
 }
 
@@ -139,5 +140,5 @@ func (n *node) findName(owner string) (name string, found bool) {
 	if at < 0 {
 		return owner, false
 	}
-	return nodeName(&(*nodes)[at]), true
+	return report.NodeName(&(*nodes)[at]), true
 }

@@ -1,4 +1,4 @@
-package engine
+package guard
 
 import (
 	"context"
@@ -8,26 +8,26 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// guardedObserver calls the user's observer so that its panics harm only its own measurements. It
-// costs a deferred call. A Goexit of the observer still ends the goroutine that it is called in.
-type guardedObserver struct {
+// observer calls the user's observer so that its panics harm only its own measurements. It costs a
+// deferred call. A Goexit of the observer still ends the goroutine that it is called in.
+type observer struct {
 	observer ports.Observer
 	log      *slog.Logger
 	// said has the methods whose panics have been logged.
 	said *sync.Map
 }
 
-// GuardObserver returns an observer whose methods don't panic: the first panic of each is logged.
-// It returns nil for nil.
-func GuardObserver(o ports.Observer, log *slog.Logger) ports.Observer {
+// Observer returns an observer whose methods don't panic: the first panic of each is logged. It
+// returns nil for nil.
+func Observer(o ports.Observer, log *slog.Logger) ports.Observer {
 	if o == nil {
 		return nil
 	}
-	return guardedObserver{o, log, new(sync.Map)}
+	return observer{o, log, new(sync.Map)}
 }
 
-func (g guardedObserver) call(method string, f func()) {
-	err := Guard(func() error { f(); return nil })
+func (g observer) call(method string, f func()) {
+	err := Call(func() error { f(); return nil })
 	if err == nil {
 		return
 	}
@@ -38,13 +38,13 @@ func (g guardedObserver) call(method string, f func()) {
 }
 
 // Pushed implements ports.Observer.
-func (g guardedObserver) Pushed(ctx context.Context, e ports.PushEvent) {
+func (g observer) Pushed(ctx context.Context, e ports.PushEvent) {
 	g.call("Pushed", func() { g.observer.Pushed(ctx, e) })
 }
 
 // BatchStart implements ports.Observer. After a panic, or if the observer returns nil, the batch
 // keeps the context that it had.
-func (g guardedObserver) BatchStart(ctx context.Context, e ports.BatchEvent) context.Context {
+func (g observer) BatchStart(ctx context.Context, e ports.BatchEvent) context.Context {
 	own := ctx
 	g.call("BatchStart", func() {
 		if changed := g.observer.BatchStart(ctx, e); changed != nil {
@@ -55,41 +55,41 @@ func (g guardedObserver) BatchStart(ctx context.Context, e ports.BatchEvent) con
 }
 
 // BatchEnd implements ports.Observer.
-func (g guardedObserver) BatchEnd(ctx context.Context, e ports.BatchEvent) {
+func (g observer) BatchEnd(ctx context.Context, e ports.BatchEvent) {
 	g.call("BatchEnd", func() { g.observer.BatchEnd(ctx, e) })
 }
 
 // TurnEnd implements ports.Observer.
-func (g guardedObserver) TurnEnd(e ports.TurnEvent) {
+func (g observer) TurnEnd(e ports.TurnEvent) {
 	g.call("TurnEnd", func() { g.observer.TurnEnd(e) })
 }
 
 // JobsEnded implements ports.Observer.
-func (g guardedObserver) JobsEnded(e ports.EndEvent) {
+func (g observer) JobsEnded(e ports.EndEvent) {
 	g.call("JobsEnded", func() { g.observer.JobsEnded(e) })
 }
 
 // HandlerOverran implements ports.Observer.
-func (g guardedObserver) HandlerOverran(e ports.OverrunEvent) {
+func (g observer) HandlerOverran(e ports.OverrunEvent) {
 	g.call("HandlerOverran", func() { g.observer.HandlerOverran(e) })
 }
 
 // StoreFailed implements ports.Observer.
-func (g guardedObserver) StoreFailed(e ports.FailureEvent) {
+func (g observer) StoreFailed(e ports.FailureEvent) {
 	g.call("StoreFailed", func() { g.observer.StoreFailed(e) })
 }
 
 // LeaseChanged implements ports.Observer.
-func (g guardedObserver) LeaseChanged(e ports.LeaseEvent) {
+func (g observer) LeaseChanged(e ports.LeaseEvent) {
 	g.call("LeaseChanged", func() { g.observer.LeaseChanged(e) })
 }
 
 // NodeChanged implements ports.Observer.
-func (g guardedObserver) NodeChanged(e ports.NodeEvent) {
+func (g observer) NodeChanged(e ports.NodeEvent) {
 	g.call("NodeChanged", func() { g.observer.NodeChanged(e) })
 }
 
 // ShardsAssigned implements ports.Observer.
-func (g guardedObserver) ShardsAssigned(e ports.AssignEvent) {
+func (g observer) ShardsAssigned(e ports.AssignEvent) {
 	g.call("ShardsAssigned", func() { g.observer.ShardsAssigned(e) })
 }

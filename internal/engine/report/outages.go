@@ -1,4 +1,4 @@
-package engine
+package report
 
 import (
 	"context"
@@ -10,18 +10,26 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 )
 
-// outageLog logs failures of the store. It writes one line for each kind of loop and each cause,
+// Outages logs failures of the store. It writes one line for each kind of loop and each cause,
 // however many loops fail, again at each reminder while the failure lasts, and one line when the
-// last loop of the kind gets an answer.
-type outageLog struct {
-	log *slog.Logger
+// last loop of the kind gets an answer. The observer is notified of each failure.
+type Outages struct {
+	log      *slog.Logger
+	observer ports.Observer // nil if there is none
 	// callCtx is the context of the node's calls. Once it has ended, errors mean nothing.
 	callCtx context.Context
 
 	mu     sync.Mutex
 	byLoop map[string]*outage // by the task of the loops
+}
+
+// NewOutages returns the outages of a node whose calls have a context that ends with callCtx. The
+// observer may be nil.
+func NewOutages(callCtx context.Context, log *slog.Logger, observer ports.Observer) *Outages {
+	return &Outages{log: log, observer: observer, callCtx: callCtx, byLoop: make(map[string]*outage)}
 }
 
 // outage is that of one kind of loop.
@@ -32,37 +40,43 @@ type outage struct {
 }
 
 const (
-	// reminder is how often the log repeats a lasting condition.
-	reminder = time.Minute
+	// Reminder is how often the log repeats a lasting condition.
+	Reminder = time.Minute
 	// maxCauses bounds the lines of an outage whose error texts never repeat.
 	maxCauses = 8
 )
 
-// loopStatus is whether the calls of one loop succeed. It is safe for concurrent use.
-type loopStatus struct {
-	node  *node
-	doing string
-	shard core.Shard // zero for a loop that serves all shards
-	down  atomic.Bool
+// Loop is whether the calls of one loop succeed. It is safe for concurrent use.
+type Loop struct {
+	outages *Outages
+	doing   string
+	shard   core.Shard // zero for a loop that serves all shards
+	down    atomic.Bool
 }
 
-// listening is the task of the loop whose failures leave all the work to polls.
-const listening = "listen for wake-ups"
+// Loop returns the status of a loop that does a task. shard is zero for a loop that serves all
+// shards.
+func (o *Outages) Loop(doing string, shard core.Shard) *Loop {
+	return &Loop{outages: o, doing: doing, shard: shard}
+}
+
+// Listening is the task of the loop whose failures leave all the work to polls.
+const Listening = "listen for wake-ups"
 
 // Tasks of two other loops.
 const (
-	holdingPermits    = "hold permits"
-	recoveringOrphans = "recover orphans"
+	HoldingPermits    = "hold permits"
+	RecoveringOrphans = "recover orphans"
 )
 
 // callOf returns the name that FailureEvent.Call has for a loop's task.
 func callOf(doing string) string {
 	switch doing {
-	case listening:
+	case Listening:
 		return "listen"
-	case holdingPermits:
+	case HoldingPermits:
 		return "permits"
-	case recoveringOrphans:
+	case RecoveringOrphans:
 		return "orphans"
 	}
 	return doing
@@ -72,9 +86,9 @@ func callOf(doing string) string {
 // durations.
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// failed notes that a call failed, notifies the observer, and logs the failure if it is new.
-func (s *loopStatus) failed(err error) {
-	outages := &s.node.outages
+// Failed notes that a call failed, notifies the observer, and logs the failure if it is new.
+func (s *Loop) Failed(err error) {
+	outages := s.outages
 	if outages.callCtx.Err() != nil {
 		return
 	}
@@ -89,7 +103,7 @@ func (s *loopStatus) failed(err error) {
 	}
 	due, began, failing := o.due(digits.ReplaceAllString(err.Error(), "#")), o.began, o.failing
 	outages.mu.Unlock()
-	s.node.storeFailed(callOf(s.doing), s.shard, err)
+	outages.StoreFailed(callOf(s.doing), s.shard, err)
 	if due {
 		outages.log.LogAttrs(context.Background(), slog.LevelWarn, s.failing(err), append(s.about(),
 			slog.Any(keyError, err), slog.Int("loops", failing), slog.Time("since", began))...)
@@ -98,14 +112,21 @@ func (s *loopStatus) failed(err error) {
 
 // failing returns what an error means for the node. A loop that declares a queue anew, with a
 // shard count that no longer matches, needs an operator: the store has not failed.
-func (s *loopStatus) failing(err error) string {
-	if mismatch := (*mismatchError)(nil); errors.As(err, &mismatch) {
+func (s *Loop) failing(err error) string {
+	if mismatch := (*MismatchError)(nil); errors.As(err, &mismatch) {
 		return "a queue was declared again with another shard count, so this server runs none of its shards; restart this server with that count"
 	}
-	if s.doing == listening {
+	if s.doing == Listening {
 		return "wake-ups don't work; the store is polled"
 	}
 	return "the store fails; retrying until it answers"
+}
+
+// StoreFailed notifies the observer of a failure. It logs nothing.
+func (o *Outages) StoreFailed(call string, shard core.Shard, err error) {
+	if o.observer != nil {
+		o.observer.StoreFailed(ports.FailureEvent{Call: call, Shard: shard, Kind: ports.FailureOf(err), Err: err})
+	}
 }
 
 func (o *outage) lasted() time.Duration { return time.Since(o.began).Round(time.Millisecond) }
@@ -116,19 +137,19 @@ func (o *outage) due(cause string) bool {
 		cause = "" // one entry for all the others
 	}
 	last, known := o.logged[cause]
-	if known && time.Since(last) < reminder {
+	if known && time.Since(last) < Reminder {
 		return false
 	}
 	o.logged[cause] = time.Now()
 	return true
 }
 
-// ok notes that a call was answered.
-func (s *loopStatus) ok() {
+// OK notes that a call was answered.
+func (s *Loop) OK() {
 	if !s.down.Load() {
 		return
 	}
-	outages := &s.node.outages
+	outages := s.outages
 	outages.mu.Lock()
 	if !s.down.CompareAndSwap(true, false) {
 		outages.mu.Unlock()
@@ -147,15 +168,15 @@ func (s *loopStatus) ok() {
 }
 
 // answering returns what the end of an outage means.
-func (s *loopStatus) answering() string {
-	if s.doing == listening {
+func (s *Loop) answering() string {
+	if s.doing == Listening {
 		return "wake-ups work again"
 	}
 	return "the store answers again"
 }
 
 // about returns log attributes that name the loop.
-func (s *loopStatus) about() []slog.Attr {
+func (s *Loop) about() []slog.Attr {
 	about := []slog.Attr{slog.String("doing", s.doing)}
 	if s.shard != (core.Shard{}) {
 		about = append(about, slog.String(keyShard, s.shard.String()))

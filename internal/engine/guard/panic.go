@@ -1,4 +1,4 @@
-package engine
+package guard
 
 import (
 	"errors"
@@ -36,8 +36,9 @@ func (e *PanicError) Function() string {
 	return name
 }
 
-// place returns where it panicked, as file:line, or "" if the trace does not show it.
-func (e *PanicError) place() string {
+// Place returns where a panic happened, as file:line, or "" if its trace does not show it. It is no
+// method, since users have the type.
+func Place(e *PanicError) string {
 	_, line := e.frame()
 	place, _, _ := strings.Cut(strings.TrimSpace(line), " +0x")
 	return place
@@ -60,15 +61,12 @@ func (e *PanicError) frame() (function, place string) {
 	return "", ""
 }
 
-// errGoexit is the failure of a handler that ended its goroutine.
-var errGoexit = errors.New("the handler called runtime.Goexit, as t.FailNow does; return an error instead")
-
 // errFuncGoexit is the error of a user's function, other than a handler, that ended its
 // goroutine.
 var errFuncGoexit = errors.New("the function called runtime.Goexit, as t.FailNow does")
 
-// Guard calls f and turns a panic into a *PanicError.
-func Guard(f func() error) (err error) {
+// Call calls f and turns a panic into a *PanicError.
+func Call(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &PanicError{Value: v, Stack: debug.Stack()}
@@ -77,31 +75,15 @@ func Guard(f func() error) (err error) {
 	return f()
 }
 
-// GuardGoroutine is Guard for a function that must not end the caller's goroutine either: it
+// Goroutine is Call for a function that must not end the caller's goroutine either: it
 // calls f in a goroutine of its own, and waits for it.
-func GuardGoroutine(f func() error) error {
+func Goroutine(f func() error) error {
 	err := errFuncGoexit
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		err = Guard(f)
+		err = Call(f)
 	}()
 	<-over
 	return err
-}
-
-// reportPanic is deferred by each of the engine's goroutines.
-func (n *node) reportPanic() {
-	if v := recover(); v != nil {
-		n.callFatal(v)
-		panic(v)
-	}
-}
-
-// callFatal calls Config.Fatal with the first panic outside of handlers. A second panic waits
-// until that call has returned, since the process ends with the panic.
-func (n *node) callFatal(v any) {
-	if n.cfg.Fatal != nil {
-		n.fatal.Do(func() { n.cfg.Fatal(&PanicError{Value: v, Stack: debug.Stack()}) })
-	}
 }
