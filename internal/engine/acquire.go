@@ -55,7 +55,7 @@ func (s *shard) acquire() bool {
 		wait := retry.next()
 		switch held := (*ports.HeldError)(nil); {
 		case err == nil:
-			s.acquiring.OK()
+			s.acquiring.Called(nil)
 			s.acquired(reply, sent)
 			return true
 		case errors.As(err, &held):
@@ -129,7 +129,7 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 // heldElsewhere notes that another owner holds the shard, and that the store answers.
 func (s *shard) heldElsewhere(holder string) {
 	for _, status := range []*report.Loop{s.acquiring, s.turning, s.renewing} {
-		status.OK()
+		status.Called(nil)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +147,7 @@ func (s *shard) notAcquired(err error) {
 		err = errors.Join(err, s.node.declare(s.queue))
 		fallthrough
 	default:
-		s.acquiring.Failed(err)
+		s.acquiring.Called(err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

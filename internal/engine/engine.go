@@ -43,7 +43,7 @@ func New(store Store, cfg Config) *Engine {
 			jobLog:   jobLog,
 			observer: guard.Observer(cfg.Observer, log),
 			clock:    newStoreClock(),
-			hooks:    report.Hooks{Hook: cfg.Buried, Jobs: jobLog, MaxWorkers: report.HookWorkers},
+			hooks:    report.Hooks{Hook: cfg.Buried, Jobs: jobLog},
 			stop:     make(chan struct{}),
 			tickNow:  make(chan struct{}, 1),
 			pollNow:  make(chan struct{}, 1),

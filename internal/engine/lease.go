@@ -140,7 +140,7 @@ func (s *shard) renew(token int64) {
 	})
 	switch {
 	case err == nil:
-		s.renewing.OK()
+		s.renewing.Called(nil)
 		received := time.Now()
 		s.node.clock.sync(reply.Now)
 		s.mu.Lock()
@@ -152,10 +152,10 @@ func (s *shard) renew(token int64) {
 		s.mu.Unlock()
 		s.polled(reply.Head, reply.Now, sent)
 	case final(err):
-		s.renewing.OK()
+		s.renewing.Called(nil)
 		s.dropLease(token, err)
 	default:
-		s.renewing.Failed(err)
+		s.renewing.Called(err)
 	}
 }
 

@@ -65,10 +65,8 @@ func (m *membership) run(stop <-chan struct{}) {
 func (m *membership) step() time.Duration {
 	reply, err := m.announce()
 	now := time.Now()
-	if err != nil {
-		m.status.Failed(err)
-	} else {
-		m.status.OK()
+	m.status.Called(err)
+	if err == nil {
 		m.retry.reset()
 		m.takeList(reply, now)
 	}

@@ -30,13 +30,9 @@ func (n *node) recoverOrphans() {
 	if !n.cfg.RecoverOrphans {
 		return
 	}
-	k := orphanKeeper{node: n, owner: n.cfg.Owner + "/orphans", status: n.outages.Loop(report.RecoveringOrphans, core.Shard{})}
+	k := orphanKeeper{node: n, owner: n.cfg.Owner + "/orphans", status: n.outages.Loop("orphans", core.Shard{})}
 	for pause(n.cfg.LeaseTTL, n.stop) {
-		if err := k.look(); err != nil {
-			k.status.Failed(err)
-		} else {
-			k.status.OK()
-		}
+		k.status.Called(k.look())
 	}
 }
 

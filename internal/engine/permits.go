@@ -51,7 +51,7 @@ func (n *node) permitsOf(queue string) *permits {
 		}
 	}
 	p := &permits{
-		node: n, queue: queue, state: n.dispatcher.NewPermits(), status: n.outages.Loop(report.HoldingPermits, core.Shard{}), answered: make(chan error, 1),
+		node: n, queue: queue, state: n.dispatcher.NewPermits(), status: n.outages.Loop("permits", core.Shard{}), answered: make(chan error, 1),
 	}
 	n.permits = append(n.permits, p)
 	return p
@@ -124,11 +124,7 @@ func (p *permits) call(c dispatch.PermitCall) {
 	sent := p.node.clock.local()
 	reply, err := p.node.store.Permit(ctx, p.request(c))
 	kept := p.answer(c, &reply, sent, err)
-	if err != nil {
-		p.status.Failed(err)
-	} else {
-		p.status.OK()
-	}
+	p.status.Called(err)
 	if !kept {
 		p.drop(fmt.Errorf("%w: the store no longer had the permits of %q", ports.ErrLeaseLost, p.queue))
 	}

@@ -35,7 +35,7 @@ func (e *Engine) poll(status *report.Loop) (ok bool) {
 	shards, ids := e.quietShards(since)
 	if len(ids) == 0 { // the answers to other calls have the same information
 		if e.clock.repliedAfter(e.pollFailed) {
-			status.OK()
+			status.Called(nil)
 		}
 		return true
 	}
@@ -44,7 +44,7 @@ func (e *Engine) poll(status *report.Loop) (ok bool) {
 	reply, err := e.store.Heads(ctx, ids)
 	if err != nil {
 		e.pollFailed = time.Now()
-		status.Failed(err)
+		status.Called(err)
 		for _, s := range shards { // one of them may be the cause, which its turn will show
 			s.invite()
 		}
@@ -61,9 +61,9 @@ func (e *Engine) poll(status *report.Loop) (ok bool) {
 	}
 	if n := len(reply.Unreached); n > 0 {
 		e.pollFailed = time.Now()
-		status.Failed(fmt.Errorf("%d of %d shards can't be reached, the first is %v", n, len(ids), reply.Unreached[0]))
+		status.Called(fmt.Errorf("%d of %d shards can't be reached, the first is %v", n, len(ids), reply.Unreached[0]))
 	} else {
-		status.OK()
+		status.Called(nil)
 	}
 	return true
 }

@@ -23,12 +23,12 @@ func (n *node) declareAll(ctx context.Context) error {
 			if permanent(err) {
 				return n.nameServers(err)
 			}
-			status.Failed(err)
+			status.Called(err)
 			if !pause(retry.next(), ctx.Done()) {
 				return nil
 			}
 		}
-		status.OK()
+		status.Called(nil)
 	}
 	return nil
 }

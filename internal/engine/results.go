@@ -124,7 +124,7 @@ func (b *Batch) events(i int, o *core.Outcome, settled *core.Settlement, buried 
 		exhausted = o.Kind == core.Failed && k == len(buried)-1 && exhausts(b.shard.queue.Policy, c, o)
 		if buried[k].Reason == report.Undecodable && !exhausted {
 			refused := event
-			refused.Kind, refused.Text, refused.Group = report.PayloadRefused, buried[k].Error, buried[k].Group
+			refused.Refused, refused.Text, refused.Group = true, buried[k].Error, buried[k].Group
 			refused.Bytes = len(buried[k].Payloads[0].Pushed().Data)
 			list = append(list, refused)
 		}
@@ -138,16 +138,13 @@ func (b *Batch) events(i int, o *core.Outcome, settled *core.Settlement, buried 
 		return list
 	}
 	event.Text, event.Group, event.Panicked = o.Error, o.Group, b.panics[i]
-	switch refused := b.decodeFailures[i]; {
-	case refused.failed:
-		event.Kind, event.Bytes = report.PayloadRefused, len(c.Payloads[refused.position].Pushed().Data)
-	case event.Panicked != nil:
-		event.Kind = report.JobPanicked
+	if refused := b.decodeFailures[i]; refused.failed {
+		event.Refused, event.Bytes = true, len(c.Payloads[refused.position].Pushed().Data)
 	}
 	switch {
 	case b.shard.queue.Policy.Holds(c, o):
 		reason := report.Exhausted
-		if event.Kind == report.PayloadRefused {
+		if event.Refused {
 			reason = report.Undecodable
 		}
 		list = append(list, b.shard.heldEvent(c.ID, event.Attempt, o.Error, reason))
@@ -157,7 +154,7 @@ func (b *Batch) events(i int, o *core.Outcome, settled *core.Settlement, buried 
 	return append(list, event)
 }
 
-// event returns an event without its kind and its error.
+// event returns an event without its error.
 func (s *shardInfo) event(id string, attempt int) report.Event {
 	return report.Event{
 		Shard: s.id, ID: id, Attempt: attempt, Of: s.queue.Policy.MaxRetries + 1, RetryIn: -1, Stored: s.queue.Stored,
@@ -167,14 +164,14 @@ func (s *shardInfo) event(id string, attempt int) report.Event {
 // heldEvent returns the event of a job that is held.
 func (s *shardInfo) heldEvent(id string, attempts int, text string, reason report.BuryReason) report.Event {
 	e := s.event(id, attempts)
-	e.Kind, e.Text, e.Reason = report.JobHeld, text, reason
+	e.Text, e.Reason = text, reason
 	return e
 }
 
 // buriedEvent returns the event of payloads that went to the morgue.
 func (s *shardInfo) buriedEvent(b *report.Buried, attempts int) report.Event {
 	e := s.event(b.ID, attempts)
-	e.Kind, e.Text, e.Payloads, e.Reason = report.JobBuried, b.Error, len(b.Payloads), b.Reason
+	e.Text, e.Payloads, e.Reason = b.Error, len(b.Payloads), b.Reason
 	return e
 }
 

@@ -121,11 +121,7 @@ func (n *node) recordAll(stop <-chan struct{}) {
 	status := n.outages.Loop("record", core.Shard{})
 	for pause(n.announceInterval(), stop) {
 		ctx, cancel := n.callContext()
-		if err := n.sendTallies(ctx); err != nil {
-			status.Failed(err)
-		} else {
-			status.OK()
-		}
+		status.Called(n.sendTallies(ctx))
 		cancel()
 	}
 }

@@ -181,14 +181,14 @@ func (s *shard) turn(ctx context.Context, request ports.TurnRequest, byWakeup bo
 	})
 	switch {
 	case err == nil:
-		s.turning.OK()
+		s.turning.Called(nil)
 		s.refusals.reset()
 		s.node.clock.sync(reply.Now)
 		s.node.roundTrips.observe(received.Sub(sent))
 		s.takeReply(&request, &reply, sent, received)
 		return nil
 	case final(err):
-		s.turning.OK() // the store answers
+		s.turning.Called(nil) // the store answers
 		s.dropLease(request.Lease.Token, err)
 		s.node.turnSlots.giveBack(s)          // other shards may turn meanwhile
 		pause(s.refusals.next(), s.node.stop) // a store may grant leases and refuse all turns
@@ -197,10 +197,10 @@ func (s *shard) turn(ctx context.Context, request ports.TurnRequest, byWakeup bo
 	calledOff := false
 	switch cause := context.Cause(ctx); {
 	case cause == nil:
-		s.turning.Failed(err)
+		s.turning.Called(err)
 	case errors.Is(cause, errTurnHangs):
 		calledOff = true
-		s.turning.Failed(fmt.Errorf("%w: %w", cause, err))
+		s.turning.Called(fmt.Errorf("%w: %w", cause, err))
 	} // else the lease was dropped, which is logged
 	s.turnFailed(&request, received.Sub(sent), calledOff)
 	return err

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -15,7 +14,7 @@ func (e *Engine) listen(ctx context.Context) {
 	if !ok {
 		return
 	}
-	status := e.outages.Loop(report.Listening, core.Shard{})
+	status := e.outages.Loop("listen", core.Shard{})
 	var retry backoff
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -25,13 +24,13 @@ func (e *Engine) listen(ctx context.Context) {
 		wakeups, err := notifier.Wakeups(subscription, ids)
 		switch {
 		case err == nil:
-			status.OK()
+			status.Called(nil)
 			e.recheckAll()
 			e.listening.Store(true)
 			e.deliver(wakeups, byID)
 			e.listening.Store(false)
 		case subscription.Err() == nil:
-			status.Failed(err)
+			status.Called(err)
 		}
 		ended := subscription.Err() != nil
 		cancel()

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -10,8 +11,8 @@ import (
 
 // Bounds of the calls of Config.Buried.
 const (
-	// HookWorkers is how many run at once.
-	HookWorkers = 4
+	// hookWorkers is how many run at once by default.
+	hookWorkers = 4
 	// maxWaitingHooks is how many burials wait for a call.
 	maxWaitingHooks = 1000
 )
@@ -22,7 +23,7 @@ type Hooks struct {
 	Hook func(ctx context.Context, b Buried) error
 	// Jobs logs the calls that fail or are not made.
 	Jobs *Jobs
-	// MaxWorkers is how many calls run at once.
+	// MaxWorkers is how many calls run at once. 0 means hookWorkers.
 	MaxWorkers int
 
 	// ctx is the context of the calls. It ends with the shutdown timeout.
@@ -56,7 +57,7 @@ func (h *Hooks) Add(buried []Buried) {
 	h.mu.Lock()
 	room := min(len(buried), maxWaitingHooks-len(h.waiting))
 	h.waiting = append(h.waiting, buried[:room]...)
-	for range min(room, h.MaxWorkers-h.workers) {
+	for range min(room, cmp.Or(h.MaxWorkers, hookWorkers)-h.workers) {
 		h.workers++
 		h.running.Go(h.work)
 	}

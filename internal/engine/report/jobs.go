@@ -63,21 +63,9 @@ func NewJobs(log *slog.Logger) *Jobs {
 	}
 }
 
-// EventKind is what happened to a job.
-type EventKind uint8
-
-// What happens to jobs.
-const (
-	JobFailed EventKind = iota
-	JobPanicked
-	PayloadRefused
-	JobBuried
-	JobHeld
-)
-
-// Event is an event of a job that may be logged. It holds no payloads.
+// Event is an event of a job that may be logged. It holds no payloads. If Payloads is set, they were
+// buried; else if Reason is set, the job is held; else an execution failed.
 type Event struct {
-	Kind  EventKind
 	Shard core.Shard
 	ID    string
 	// Attempt is the number of the execution, and Of how many the queue allows. RetryIn is the time
@@ -85,14 +73,16 @@ type Event struct {
 	Attempt, Of int
 	RetryIn     time.Duration
 	// Text is the error as it is stored, and Group its group. Stored returns the message that a text
-	// stands for. Panicked is the panic, or nil.
+	// stands for. Panicked is the panic, or nil. Refused is set if the codec refused a payload, and
+	// Bytes is the size of that payload.
 	Text, Group string
 	Stored      func(text string) string
 	Panicked    *guard.PanicError
-	// Bytes is the size of a refused payload, Payloads the number of buried ones, and Reason why they
-	// were buried or the job is held.
-	Bytes, Payloads int
-	Reason          BuryReason
+	Refused     bool
+	Bytes       int
+	// Payloads is the number of buried payloads, and Reason why they were buried or the job is held.
+	Payloads int
+	Reason   BuryReason
 }
 
 // Take logs events, or counts them.
@@ -103,29 +93,29 @@ func (l *Jobs) Take(events []Event) {
 	now := time.Now()
 	for i := range events {
 		e := &events[i]
-		if e.Kind != JobBuried && e.Kind != JobHeld && l.log.Enabled(context.Background(), slog.LevelDebug) {
+		if e.Reason == 0 && l.log.Enabled(context.Background(), slog.LevelDebug) {
 			l.each(e)
 		}
-		switch queue := e.Shard.Queue; e.Kind {
-		case JobFailed:
-			if group, first := l.failures.Add(now, queue, e.Group, *e); first {
-				l.failed(e, group, 1)
-			}
-		case JobPanicked:
-			if place, first := l.panics.Add(now, queue, guard.Place(e.Panicked), *e); first {
-				l.panickedAt(e, place, 1)
-			}
-		case PayloadRefused:
-			if group, first := l.refusals.Add(now, queue, e.Group, *e); first {
-				l.refused(e, group, 1)
-			}
-		case JobBuried:
+		switch queue := e.Shard.Queue; {
+		case e.Payloads > 0:
 			if l.burials.Pass(now, queue) {
 				l.buried(e)
 			}
-		case JobHeld:
+		case e.Reason != 0:
 			if l.holds.Pass(now, queue) {
 				l.holdsJob(e)
+			}
+		case e.Refused:
+			if group, first := l.refusals.Add(now, queue, e.Group, *e); first {
+				l.refused(e, group, 1)
+			}
+		case e.Panicked != nil:
+			if place, first := l.panics.Add(now, queue, guard.Place(e.Panicked), *e); first {
+				l.panickedAt(e, place, 1)
+			}
+		default:
+			if group, first := l.failures.Add(now, queue, e.Group, *e); first {
+				l.failed(e, group, 1)
 			}
 		}
 	}

@@ -23,7 +23,7 @@ type Outages struct {
 	callCtx context.Context
 
 	mu     sync.Mutex
-	byLoop map[string]*outage // by the task of the loops
+	byLoop map[string]*outage // by the call of the loops
 }
 
 // NewOutages returns the outages of a node whose calls have a context that ends with callCtx. The
@@ -49,61 +49,63 @@ const (
 // Loop is whether the calls of one loop succeed. It is safe for concurrent use.
 type Loop struct {
 	outages *Outages
-	doing   string
+	call    string
 	shard   core.Shard // zero for a loop that serves all shards
 	down    atomic.Bool
 }
 
-// Loop returns the status of a loop that does a task. shard is zero for a loop that serves all
-// shards.
-func (o *Outages) Loop(doing string, shard core.Shard) *Loop {
-	return &Loop{outages: o, doing: doing, shard: shard}
+// Loop returns the status of a loop. call is the name that ports.FailureEvent has for its calls.
+// shard is zero for a loop that serves all shards.
+func (o *Outages) Loop(call string, shard core.Shard) *Loop {
+	return &Loop{outages: o, call: call, shard: shard}
 }
 
-// Listening is the task of the loop whose failures leave all the work to polls.
-const Listening = "listen for wake-ups"
+// listen is the loop whose failures leave all the work to polls.
+const listen = "listen"
 
-// Tasks of two other loops.
-const (
-	HoldingPermits    = "hold permits"
-	RecoveringOrphans = "recover orphans"
-)
-
-// callOf returns the name that FailureEvent.Call has for a loop's task.
-func callOf(doing string) string {
-	switch doing {
-	case Listening:
-		return "listen"
-	case HoldingPermits:
-		return "permits"
-	case RecoveringOrphans:
-		return "orphans"
+// doing returns the loop's task, as it is logged.
+func (s *Loop) doing() string {
+	switch s.call {
+	case listen:
+		return "listen for wake-ups"
+	case "permits":
+		return "hold permits"
+	case "orphans":
+		return "recover orphans"
 	}
-	return doing
+	return s.call
+}
+
+// Called notes how a call ended. A failure is passed to the observer, and logged if it is new.
+func (s *Loop) Called(err error) {
+	if err != nil {
+		s.failed(err)
+	} else if s.down.Load() {
+		s.answered()
+	}
 }
 
 // digits are cut out of errors before their causes are compared: they are ports, shards,
 // durations.
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// Failed notes that a call failed, notifies the observer, and logs the failure if it is new.
-func (s *Loop) Failed(err error) {
+func (s *Loop) failed(err error) {
 	outages := s.outages
 	if outages.callCtx.Err() != nil {
 		return
 	}
 	outages.mu.Lock()
-	o := outages.byLoop[s.doing]
+	o := outages.byLoop[s.call]
 	if o == nil {
 		o = &outage{began: time.Now(), logged: make(map[string]time.Time)}
-		outages.byLoop[s.doing] = o
+		outages.byLoop[s.call] = o
 	}
 	if s.down.CompareAndSwap(false, true) {
 		o.failing++
 	}
 	due, began, failing := o.due(digits.ReplaceAllString(err.Error(), "#")), o.began, o.failing
 	outages.mu.Unlock()
-	outages.StoreFailed(callOf(s.doing), s.shard, err)
+	outages.StoreFailed(s.call, s.shard, err)
 	if due {
 		outages.log.LogAttrs(context.Background(), slog.LevelWarn, s.failing(err), append(s.about(),
 			slog.Any(keyError, err), slog.Int("loops", failing), slog.Time("since", began))...)
@@ -116,7 +118,7 @@ func (s *Loop) failing(err error) string {
 	if mismatch := (*MismatchError)(nil); errors.As(err, &mismatch) {
 		return "a queue was declared again with another shard count, so this server runs none of its shards; restart this server with that count"
 	}
-	if s.doing == Listening {
+	if s.call == listen {
 		return "wake-ups don't work; the store is polled"
 	}
 	return "the store fails; retrying until it answers"
@@ -144,22 +146,18 @@ func (o *outage) due(cause string) bool {
 	return true
 }
 
-// OK notes that a call was answered.
-func (s *Loop) OK() {
-	if !s.down.Load() {
-		return
-	}
+func (s *Loop) answered() {
 	outages := s.outages
 	outages.mu.Lock()
 	if !s.down.CompareAndSwap(true, false) {
 		outages.mu.Unlock()
 		return
 	}
-	o := outages.byLoop[s.doing]
+	o := outages.byLoop[s.call]
 	o.failing--
 	over := o.failing == 0
 	if over {
-		delete(outages.byLoop, s.doing)
+		delete(outages.byLoop, s.call)
 	}
 	outages.mu.Unlock()
 	if over {
@@ -169,7 +167,7 @@ func (s *Loop) OK() {
 
 // answering returns what the end of an outage means.
 func (s *Loop) answering() string {
-	if s.doing == Listening {
+	if s.call == listen {
 		return "wake-ups work again"
 	}
 	return "the store answers again"
@@ -177,7 +175,7 @@ func (s *Loop) answering() string {
 
 // about returns log attributes that name the loop.
 func (s *Loop) about() []slog.Attr {
-	about := []slog.Attr{slog.String("doing", s.doing)}
+	about := []slog.Attr{slog.String("doing", s.doing())}
 	if s.shard != (core.Shard{}) {
 		about = append(about, slog.String(keyShard, s.shard.String()))
 	}
