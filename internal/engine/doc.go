@@ -3,9 +3,9 @@
 // # Parts
 //
 // An [Engine] is one node; the type node has what its parts share. At the start the splitter
-// divides the shards of the node's queues among the node's pools, once. The membership announces
-// the node. As nodes come and go, the membership asks the splitter which shards are the node's, and
-// assigns these shards or takes them away.
+// divides the shards of the node's queues among the node's pools, once. A loop announces the node
+// (Engine.shareShards). As nodes come and go, package membership asks the splitter which shards are
+// the node's, and the loop assigns these shards or takes them away.
 //
 // A pool is lanes and the shards that these lanes work together. A pool has all lanes of the node
 // or, if the splitter pins shards, one lane. A lane is a goroutine that runs one batch at a time. A
@@ -80,11 +80,12 @@
 // # Rooms and files
 //
 // Package report has the log of jobs and of the store's failures, and calls the hook of burials.
-// Package guard calls users' functions. The other files, from callers to callees:
+// Package guard calls users' functions. Package membership decides which shards are the node's. The
+// other files, from callers to callees:
 //
 //	engine.go, rundue.go      Run and RunDue: start, serve, drain
 //	config.go, register.go    a node's configuration; how it declares its queues and retires
-//	membership.go, nodelog.go how nodes share their queues' shards, and what the log reports of it
+//	membership.go             announcing the node; carrying out what package membership decides
 //	assigned.go               a shard that becomes the node's or another's
 //	poll.go, wakeup.go        how shards learn of jobs
 //	watch.go                  the log of handlers and shards that make no loop fail

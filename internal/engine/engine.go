@@ -9,6 +9,7 @@ import (
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/dispatch"
 	"github.com/skeinq/skein/internal/engine/guard"
+	"github.com/skeinq/skein/internal/engine/membership"
 	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/internal/logs"
 )
@@ -100,7 +101,7 @@ func (e *Engine) makePools() error {
 	for _, q := range now.queues {
 		q.limit = e.limitOf(q)
 	}
-	split, err := e.split(now, []core.SplitNode{e.splitNode(now)})
+	split, err := e.split(now)
 	if err != nil {
 		return err
 	}
@@ -134,13 +135,10 @@ func (e *Engine) newShards(now *served, ids []core.Shard) (shards []*shard) {
 	return shards
 }
 
-// split calls the splitter, which assigns shards to nodes.
-func (e *Engine) split(now *served, nodes []core.SplitNode) (core.Split, error) {
-	split, err := e.cfg.Splitter.Split(core.SplitRequest{Shards: now.all, Lanes: now.lanes, Self: e.cfg.Owner, Nodes: nodes})
-	if err == nil {
-		err = split.Check(now.all)
-	}
-	return split, err
+// split calls the splitter as if this node were alone.
+func (e *Engine) split(now *served) (core.Split, error) {
+	self := e.splitNode(now)
+	return membership.Split(e.cfg.Splitter, now.all, self, []core.SplitNode{self})
 }
 
 // splitNode is this node in the splitter's terms.
@@ -157,7 +155,7 @@ func (e *Engine) serve(ctx context.Context) {
 	endLoops := e.startLoops(
 		e.maintainLeases,
 		e.maintainPermits,
-		newMembership(e).run,
+		e.shareShards,
 		e.recordAll,
 		func(<-chan struct{}) { e.checkSettings() },
 		e.tickAll,

@@ -142,7 +142,7 @@ func (e *Engine) changeable() (*pool, error) {
 // serveQueues makes the node serve other queues. It adds unknown shards that the splitter may
 // assign to the node.
 func (e *Engine) serveQueues(p *pool, next *served) error {
-	split, err := e.split(next, []core.SplitNode{e.splitNode(next)})
+	split, err := e.split(next)
 	if err == nil && len(split.Lanes) > 0 {
 		err = errors.New("the Splitter pins shards to lanes, but did not before")
 	}

@@ -63,8 +63,8 @@ func NewJobs(log *slog.Logger) *Jobs {
 	}
 }
 
-// Event is an event of a job that may be logged. It holds no payloads. If Payloads is set, they were
-// buried; else if Reason is set, the job is held; else an execution failed.
+// Event is an event of a job that may be logged. It holds no payloads. If Payloads is set, payloads
+// were buried. Otherwise the job is held if Reason is set, and an execution failed if not.
 type Event struct {
 	Shard core.Shard
 	ID    string

@@ -1,4 +1,4 @@
-package engine
+package membership
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 )
 
 // report notifies the observer of the nodes that came, changed or left.
-func (m *membership) report(nodes []ports.Node) {
+func (m *Members) report(nodes []ports.Node) {
 	before := make(map[string]ports.Node, len(m.known))
 	for _, n := range m.known {
 		before[n.Owner] = n
@@ -37,27 +37,25 @@ func (m *membership) report(nodes []ports.Node) {
 
 // nodeChanged logs and reports a change of a node. Readers of the log want to know which other
 // servers came and went while this one works.
-func (m *membership) nodeChanged(n ports.Node, change ports.NodeChange) {
-	e := m.engine
+func (m *Members) nodeChanged(n ports.Node, change ports.NodeChange) {
 	level := slog.LevelInfo
-	if n.Owner == e.cfg.Owner || m.known == nil {
+	if n.Owner == m.Owner || m.known == nil {
 		level = slog.LevelDebug
 	}
-	e.log.Log(context.Background(), level, "servers changed", "change", change.String(), "server", report.NodeName(&n), "owner", n.Owner, "queues", n.Queues, "lanes", n.Lanes)
-	if e.observer != nil {
-		e.observer.NodeChanged(ports.NodeEvent{Node: n, Change: change})
+	m.Logger.Log(context.Background(), level, "servers changed", "change", change.String(), "server", report.NodeName(&n), "owner", n.Owner, "queues", n.Queues, "lanes", n.Lanes)
+	if m.Observer != nil {
+		m.Observer.NodeChanged(ports.NodeEvent{Node: n, Change: change})
 	}
 }
 
-// reportAssigned logs, for each queue, and reports a change of the shards that are assigned to
-// this node.
-func (m *membership) reportAssigned(event ports.AssignEvent) {
+// Assigned logs, for each queue, and reports a change of the shards that are assigned to this node,
+// which the caller has carried out.
+func (m *Members) Assigned(event ports.AssignEvent, self *Self) {
 	if len(event.Gained)+len(event.Lost) == 0 {
 		return
 	}
-	e := m.engine
 	level := slog.LevelInfo
-	if event.Nodes <= 1 && len(event.Lost) == 0 || e.stopping() { // as expected
+	if event.Nodes <= 1 && len(event.Lost) == 0 || self.Stopping { // as expected
 		level = slog.LevelDebug
 	}
 	changed := make(map[string]bool)
@@ -65,23 +63,23 @@ func (m *membership) reportAssigned(event ports.AssignEvent) {
 		changed[id.Queue] = true
 	}
 	for _, queue := range slices.Sorted(maps.Keys(changed)) {
-		mine, all := m.shardsOf(queue)
-		e.log.Log(context.Background(), level, "this server's share of a queue has changed",
+		mine, all := m.shardsOf(queue, self)
+		m.Logger.Log(context.Background(), level, "this server's share of a queue has changed",
 			"queue", queue, "shards", mine, "of", all, "servers", m.serversOf(queue))
 	}
-	if e.observer != nil {
-		e.observer.ShardsAssigned(event)
+	if m.Observer != nil {
+		m.Observer.ShardsAssigned(event)
 	}
 }
 
 // shardsOf returns how many shards of a queue are this node's, and how many there are.
-func (m *membership) shardsOf(queue string) (mine, all int) {
-	for _, s := range m.engine.shards() {
-		if s.id.Queue != queue {
+func (m *Members) shardsOf(queue string, self *Self) (mine, all int) {
+	for _, s := range self.Shards {
+		if s.Queue != queue {
 			continue
 		}
 		all++
-		if m.mine[s.id] {
+		if m.mine[s.Shard] {
 			mine++
 		}
 	}
@@ -89,7 +87,7 @@ func (m *membership) shardsOf(queue string) (mine, all int) {
 }
 
 // serversOf returns how many nodes share a queue.
-func (m *membership) serversOf(queue string) (n int) {
+func (m *Members) serversOf(queue string) (n int) {
 	for i := range m.sharing {
 		if slices.Contains(m.sharing[i].Queues, queue) {
 			n++
@@ -100,18 +98,17 @@ func (m *membership) serversOf(queue string) (n int) {
 
 // reportShare logs that the node drains, or works again, and, once for each list of nodes, that it
 // has no shard.
-func (m *membership) reportShare() {
-	e := m.engine
-	if m.draining != m.saidDraining && !e.stopping() {
+func (m *Members) reportShare(self *Self) {
+	if m.draining != m.saidDraining && !self.Stopping {
 		m.saidDraining = m.draining
 		if m.draining {
-			e.log.Info("an operator drains this server: it gives up its shards")
+			m.Logger.Info("an operator drains this server: it gives up its shards")
 		} else {
-			e.log.Info("an operator has ended the drain: this server takes shards again")
+			m.Logger.Info("an operator has ended the drain: this server takes shards again")
 		}
 	}
-	if !m.draining && len(m.mine) == 0 && len(e.shards()) > 0 {
-		e.log.Info("this server has no shards, because there are more servers than shards; it is a standby",
-			"servers", len(m.sharing), "shards", len(e.shards()))
+	if !m.draining && len(m.mine) == 0 && len(self.Shards) > 0 {
+		m.Logger.Info("this server has no shards, because there are more servers than shards; it is a standby",
+			"servers", len(m.sharing), "shards", len(self.Shards))
 	}
 }
