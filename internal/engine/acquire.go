@@ -122,7 +122,7 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 		s.node.jobLog.TookOver(s.id, from, r.Token, len(r.Claims))
 		s.node.jobLog.Recovers(s.id, from, r.Claims, s.queue.Policy.MaxRecoveries)
 	}
-	s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseAcquired, Token: r.Token, Orphans: len(r.Claims)})
+	s.node.observer.LeaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseAcquired, Token: r.Token, Orphans: len(r.Claims)})
 	s.checkLease(time.Now()) // after a slow call a renewal is due at once
 }
 

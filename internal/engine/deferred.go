@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"log/slog"
 	"slices"
 	"time"
@@ -74,7 +75,7 @@ func (s *shard) overdueDeferrals(settled []core.Settlement, deferred, waiting []
 		}
 		if lasts := now.Sub(d.since); lasts > s.node.cfg.LeaseTTL && !d.logged {
 			d.logged = true
-			results = append(results, jobResult{lines: []logLine{s.deferralLine(c.ID, lasts)}})
+			results = append(results, jobResult{lines: []func(){func() { s.logDeferral(c.ID, lasts) }}})
 		}
 		if s.deferrals == nil {
 			s.deferrals = make(map[core.ClaimRef]deferral)
@@ -84,12 +85,10 @@ func (s *shard) overdueDeferrals(settled []core.Settlement, deferred, waiting []
 	return results
 }
 
-// deferralLine is the log line for a settlement that has been deferred for long.
-func (s *shardInfo) deferralLine(id string, lasts time.Duration) logLine {
-	return logLine{
-		level: slog.LevelWarn,
-		message: "a transaction that settles a job is still open, and the job waits for it; " +
+// logDeferral logs that a settlement has been deferred for long.
+func (s *shardInfo) logDeferral(id string, lasts time.Duration) {
+	s.node.log.LogAttrs(context.Background(), slog.LevelWarn,
+		"a transaction that settles a job is still open, and the job waits for it; "+
 			"if its client has stopped, end its session, and set idle_in_transaction_session_timeout so that the database ends them",
-		attrs: append(report.JobAttrs(s.id, id), slog.Duration("for", lasts)),
-	}
+		append(report.JobAttrs(s.id, id), slog.Duration("for", lasts))...)
 }

@@ -85,9 +85,8 @@
 //
 //	engine.go, rundue.go      Run and RunDue: start, serve, drain
 //	config.go, register.go    a node's configuration; how it declares its queues and retires
-//	membership.go             announcing the node; carrying out what package membership decides
-//	assigned.go               a shard that becomes the node's or another's
-//	poll.go, wakeup.go        how shards learn of jobs
+//	membership.go             announcing the node; shards that become the node's or another's
+//	poll.go, wakeup.go        how shards learn of jobs, and when the next one is due
 //	watch.go                  the log of handlers and shards that make no loop fail
 //	lane.go                   running one batch after another
 //	pool.go                   the events and actions of package dispatch: what lanes run and turns claim
@@ -100,10 +99,8 @@
 //	putback.go, cancel.go     claimed jobs that go back, are recovered, or are cancelled
 //	orphans.go                jobs that dead nodes left in queues that no node serves
 //	deferred.go               settlements that the store carries out later
-//	head.go                   when a shard's next job is due
-//	results.go, stats.go      how jobs ended, once the store confirms it; what is counted of that
+//	results.go, stats.go      how jobs ended, as the store confirms it; what is counted of that
 //	serverlog.go              the log of the server's start and stop
-//	buried.go                 payloads that went to the morgue
 //	transaction.go            settling in the handler's transaction
 //	batch.go, outcome.go      a batch and its outcomes
 //	jobrun.go, overdue.go     jobs of a batch one after another; handlers that outlast their context

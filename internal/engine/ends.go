@@ -52,7 +52,7 @@ func (e *awaitedEnd) lost() ports.EndedJob {
 
 // awaitEnds keeps the ends of the jobs of a batch that has run. The caller holds the lock.
 func (s *shard) awaitEnds(b *Batch, settled []core.Settlement) {
-	if s.node.observer == nil {
+	if s.node.cfg.Observer == nil {
 		return
 	}
 	for i := range b.Claims {
@@ -180,7 +180,7 @@ func (s *shard) loseEnds() (lost []ports.EndedJob) {
 // lostJobs returns the jobs of a batch whose lease ended while it ran. Without an observer it
 // returns no jobs.
 func (b *Batch) lostJobs() (lost []ports.EndedJob) {
-	for i := 0; i < len(b.Claims) && b.shard.node.observer != nil; i++ {
+	for i := 0; i < len(b.Claims) && b.shard.node.cfg.Observer != nil; i++ {
 		if !b.notBegun(i) {
 			lost = append(lost, ports.EndedJob{ID: b.Claims[i].ID, End: ports.EndLost, Attempt: b.Claims[i].RetryCount + 2})
 		}
@@ -190,16 +190,13 @@ func (b *Batch) lostJobs() (lost []ports.EndedJob) {
 
 // jobsEnded notifies the observer.
 func (s *shardInfo) jobsEnded(jobs []ports.EndedJob) {
-	if len(jobs) > 0 && s.node.observer != nil {
+	if len(jobs) > 0 {
 		s.node.observer.JobsEnded(ports.EndEvent{Shard: s.id, Jobs: jobs})
 	}
 }
 
 // overran notifies the observer of a handler that runs long after its context has ended.
 func (s *shardInfo) overran(event ports.OverrunEvent, cause error) {
-	if s.node.observer == nil {
-		return
-	}
 	event.Shard = s.id
 	switch {
 	case errors.Is(cause, ports.ErrLeaseLost):

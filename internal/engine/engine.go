@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"github.com/skeinq/skein/internal/engine/membership"
 	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/internal/logs"
+	"github.com/skeinq/skein/ports"
 )
 
 // Engine is one node. Make it with New, and call Run or RunDue once.
@@ -42,7 +44,7 @@ func New(store Store, cfg Config) *Engine {
 			cfg:      cfg,
 			log:      log,
 			jobLog:   jobLog,
-			observer: guard.Observer(cfg.Observer, log),
+			observer: cmp.Or(guard.Observer(cfg.Observer, log), ports.Observer(ports.NopObserver{})),
 			clock:    newStoreClock(),
 			hooks:    report.Hooks{Hook: cfg.Buried, Jobs: jobLog},
 			stop:     make(chan struct{}),

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -95,20 +94,15 @@ var errGoexit = errors.New("the handler called runtime.Goexit, as t.FailNow does
 func (l *lane) execute(s *shard, b *Batch) {
 	observer := l.node.observer
 	event := ports.BatchEvent{Shard: s.id, Lane: l.number, Now: l.node.clock.at(b.started), Claims: b.Claims}
-	var ctx context.Context = &b.batchCtx
-	if observer != nil {
-		ctx = observer.BatchStart(ctx, event)
-	}
+	ctx := observer.BatchStart(&b.batchCtx, event)
 	err := errGoexit
 	defer func() { // also when the handler ends the goroutine
 		l.now = l.node.clock.local()
 		l.took = l.now.Sub(b.started)
 		b.close(err)
 		l.ran, l.succeeded = true, b.succeeded()
-		if observer != nil {
-			event.Outcomes, event.Took = b.outcomes, l.took
-			observer.BatchEnd(ctx, event)
-		}
+		event.Outcomes, event.Took = b.outcomes, l.took
+		observer.BatchEnd(ctx, event)
 		b.assumeNotCommitted()
 		l.settled = b.settlements(l.settled[:0])
 		s.finish(b, l.settled, l.took)

@@ -182,7 +182,7 @@ func (s *shard) release() {
 	if held {
 		s.jobsEnded(lost)
 		s.node.log.Debug("lease released", "shard", s.id.String(), "token", l.Token)
-		s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseReleased, Token: l.Token})
+		s.node.observer.LeaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseReleased, Token: l.Token})
 	}
 }
 
@@ -193,7 +193,7 @@ func (s *shard) tryRelease(ctx context.Context, l ports.Lease) error {
 	var retry backoff
 	err := s.node.store.Release(ctx, l)
 	for err != nil && !final(err) && pause(retry.next(), ctx.Done()) {
-		s.node.outages.StoreFailed("release", s.id, err)
+		s.node.observer.StoreFailed(ports.FailureEvent{Call: "release", Shard: s.id, Kind: ports.FailureOf(err), Err: err})
 		err = s.node.store.Release(ctx, l)
 		if errors.Is(err, ports.ErrLeaseLost) { // the reply of an earlier call was lost
 			return nil
@@ -242,7 +242,7 @@ func (s *shard) dropLease(token int64, cause error) {
 	signal(s.wake)
 	s.node.log.Log(context.Background(), level, "lease lost", "shard", s.id.String(), "token", token, "cancelled", len(running), "error", cause)
 	s.jobsEnded(lost)
-	s.node.leaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseDropped, Token: token, Err: cause})
+	s.node.observer.LeaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseDropped, Token: token, Err: cause})
 }
 
 // mostUnstarted is how many claims a shard remembers that lost their lease before their handlers

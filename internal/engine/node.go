@@ -22,7 +22,7 @@ type node struct {
 	log        *slog.Logger
 	jobLog     *report.Jobs
 	ending     ending
-	observer   ports.Observer // nil if there is none
+	observer   ports.Observer
 	clock      *storeClock
 	roundTrips roundTrips
 	outages    *report.Outages
@@ -117,18 +117,4 @@ func (n *node) callContext() (context.Context, context.CancelFunc) {
 // can't give back expires by itself.
 func (n *node) lastContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(n.handlerCtx, min(n.cfg.LeaseTTL/3, 2*time.Second))
-}
-
-// leaseChanged notifies the observer.
-func (n *node) leaseChanged(event ports.LeaseEvent) {
-	if n.observer != nil {
-		n.observer.LeaseChanged(event)
-	}
-}
-
-// turnEnded notifies the observer.
-func (n *node) turnEnded(event ports.TurnEvent) {
-	if n.observer != nil {
-		n.observer.TurnEnd(event)
-	}
 }

@@ -123,7 +123,7 @@ func (k *orphanKeeper) shard(q ports.Queue, id core.Shard) (jobs int, err error)
 	case err != nil:
 		return 0, fmt.Errorf("shard %v: %w", id, err)
 	}
-	k.node.leaseChanged(ports.LeaseEvent{Shard: id, Change: ports.LeaseAcquired, Token: reply.Token, Orphans: len(reply.Claims)})
+	k.node.observer.LeaseChanged(ports.LeaseEvent{Shard: id, Change: ports.LeaseAcquired, Token: reply.Token, Orphans: len(reply.Claims)})
 	lease := ports.Lease{Shard: id, Owner: k.owner, Token: reply.Token}
 	jobs, err = k.settle(lease, recoveries(reply.Claims, reply.Cancellations))
 	if err = errors.Join(err, k.release(lease)); err != nil {
@@ -174,7 +174,7 @@ func (k *orphanKeeper) turn(lease ports.Lease, number int64, settlements []core.
 	reply, err := k.node.store.Turn(ctx, ports.TurnRequest{
 		Lease: lease, Number: number, TTL: k.node.cfg.LeaseTTL, Settlements: settlements, Node: k.node.cfg.Node,
 	})
-	k.node.turnEnded(ports.TurnEvent{Shard: lease.Shard, Settled: len(settlements), Took: time.Since(sent), Err: err})
+	k.node.observer.TurnEnd(ports.TurnEvent{Shard: lease.Shard, Settled: len(settlements), Took: time.Since(sent), Err: err})
 	return reply, err
 }
 
@@ -187,6 +187,6 @@ func (k *orphanKeeper) release(lease ports.Lease) error {
 	if err != nil {
 		event.Change, event.Err = ports.LeaseDropped, err
 	}
-	k.node.leaseChanged(event)
+	k.node.observer.LeaseChanged(event)
 	return err
 }

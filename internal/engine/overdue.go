@@ -56,7 +56,7 @@ func (b *Batch) overdue(now time.Time) *overdue {
 	if t := more.timeout; t.cause != nil && !now.Before(t.at) && (over.cause == nil || t.at.Before(over.at)) {
 		over = t
 	}
-	if b.closed || over.cause == nil || now.Sub(latest(over.at, more.logged)) < overdueAfter {
+	if b.closed || over.cause == nil || now.Sub(over.at) < overdueAfter || now.Sub(more.logged) < overdueAfter {
 		return nil
 	}
 	first := more.logged.IsZero()
@@ -74,11 +74,4 @@ func (b *Batch) runningIDs() []string {
 		ids[i] = b.Claims[i].ID
 	}
 	return ids
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

@@ -91,7 +91,7 @@ func (s *shard) settleRecovered(c *core.Claim, settled core.Settlement) {
 		s.pendingResults = append(s.pendingResults, pendingResult{
 			id: c.ID, receipt: c.Receipt, uncounted: true, bySettlement: s.recoveryResult(c, &settled),
 		})
-		if s.node.observer != nil {
+		if s.node.cfg.Observer != nil {
 			ended := ports.EndedJob{ID: c.ID, End: ports.EndHeld, Attempt: c.RetryCount + 1, Buried: buriedPayloads(&settled, len(c.Payloads))}
 			if ended.Buried > 0 {
 				ended.End = ports.EndBuried

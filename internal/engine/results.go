@@ -14,7 +14,7 @@ type jobResult struct {
 	// buried is for the hook; events and lines are for the log.
 	buried []report.Buried
 	events []report.Event
-	lines  []logLine
+	lines  []func()
 }
 
 // pendingResult is the result of a job whose settlement the store has not confirmed yet.
@@ -90,7 +90,7 @@ func (b *Batch) result(i int, o *core.Outcome, settled *core.Settlement) jobResu
 // ignoredOutcome returns a log line if the handler, after it had settled job i in a transaction,
 // gave it another outcome that can't count once that transaction has committed. An error alone is
 // not such an outcome: the commit's answer may have been lost.
-func (b *Batch) ignoredOutcome(i int, committed *core.Outcome) []logLine {
+func (b *Batch) ignoredOutcome(i int, committed *core.Outcome) []func() {
 	o := &b.outcomes[i]
 	var name string
 	switch {
@@ -106,12 +106,64 @@ func (b *Batch) ignoredOutcome(i int, committed *core.Outcome) []logLine {
 	if name == "" || o.Kind == committed.Kind {
 		return nil
 	}
-	return []logLine{{
-		level: slog.LevelWarn,
-		message: "a handler settled a job in a committed transaction and then gave it another outcome, " +
-			"which is ignored; set the outcome with job.Settle before skein.SettleIn",
-		attrs: append(report.JobAttrs(b.shard.id, b.Claims[i].ID), slog.String("outcome", name)),
+	return []func(){func() {
+		b.shard.node.log.LogAttrs(context.Background(), slog.LevelWarn,
+			"a handler settled a job in a committed transaction and then gave it another outcome, "+
+				"which is ignored; set the outcome with job.Settle before skein.SettleIn",
+			append(report.JobAttrs(b.shard.id, b.Claims[i].ID), slog.String("outcome", name))...)
 	}}
+}
+
+// burials lists what outcome o of job i sends to the morgue: first the payloads that are buried by
+// themselves, then those that the job's own outcome buries.
+func (b *Batch) burials(i int, o *core.Outcome) []report.Buried {
+	c := &b.Claims[i]
+	var list []report.Buried
+	for _, m := range o.Payloads {
+		if !m.Bury {
+			continue
+		}
+		reason := report.ByHandler
+		if b.undecodable[payloadOf{i, m.Position}] {
+			reason = report.Undecodable
+		}
+		list = append(list, b.shard.buried(c, c.Payloads[m.Position:m.Position+1], reason, m.Error, m.Group))
+	}
+	switch o.Kind {
+	case core.Buried:
+		if open := unmarked(c.Payloads, o.Payloads); len(open) > 0 {
+			list = append(list, b.shard.buried(c, open, report.ByHandler, o.Error, o.Group))
+		}
+	case core.Failed:
+		if at, ok := b.shard.queue.Policy.Exhausts(c, o); ok {
+			reason := report.Exhausted
+			if b.decodeFailures[i].failed {
+				reason = report.Undecodable
+			}
+			list = append(list, b.shard.buried(c, c.Payloads[at:at+1], reason, o.Error, o.Group))
+		}
+	}
+	return list
+}
+
+// unmarked returns the payloads that have no outcome of their own.
+func unmarked(payloads []core.Payload, marks []core.PayloadOutcome) []core.Payload {
+	if len(marks) == 0 {
+		return payloads
+	}
+	var open []core.Payload
+	for i, p := range payloads {
+		if len(marks) > 0 && marks[0].Position == i {
+			marks = marks[1:]
+			continue
+		}
+		open = append(open, p)
+	}
+	return open
+}
+
+func (s *shardInfo) buried(c *core.Claim, payloads []core.Payload, reason report.BuryReason, text, group string) report.Buried {
+	return report.Buried{Shard: s.id, ID: c.ID, Payloads: payloads, Reason: reason, Error: text, Group: group}
 }
 
 // events returns the events of how job i ended.
@@ -199,22 +251,9 @@ func (s *shardInfo) recoveryResult(c *core.Claim, settled *core.Settlement) jobR
 func (n *node) report(results []jobResult) {
 	for i := range results {
 		n.jobLog.Take(results[i].events)
-		n.logLines(results[i].lines)
+		for _, log := range results[i].lines {
+			log()
+		}
 		n.hooks.Add(results[i].buried)
-	}
-}
-
-// logLine is a line for the log. It is collected while a lock is held and written after the lock
-// is released.
-type logLine struct {
-	level   slog.Level
-	message string
-	attrs   []slog.Attr
-}
-
-// logLines writes lines to the log.
-func (n *node) logLines(lines []logLine) {
-	for i := range lines {
-		n.log.LogAttrs(context.Background(), lines[i].level, lines[i].message, lines[i].attrs...)
 	}
 }

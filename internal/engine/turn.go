@@ -175,7 +175,7 @@ func (s *shard) turn(ctx context.Context, request ports.TurnRequest, byWakeup bo
 	sent := time.Now()
 	reply, err := s.node.store.Turn(ctx, request)
 	received := time.Now()
-	s.node.turnEnded(ports.TurnEvent{
+	s.node.observer.TurnEnd(ports.TurnEvent{
 		Shard: s.id, Settled: len(request.Settlements), Claimed: len(reply.Claims), Recovered: len(reply.Orphans), Woken: byWakeup,
 		Took: received.Sub(sent), Err: err,
 	})

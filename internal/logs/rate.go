@@ -52,18 +52,11 @@ func (r *Rate) Pass(now time.Time, key string) bool {
 }
 
 // Due returns the counts of the keys whose window is over, and forgets these keys.
-func (r *Rate) Due(now time.Time) []Held {
-	return r.take(func(one *rate) bool { return now.Sub(one.since) >= r.window })
-}
-
-// Rest returns the counts of all keys, and forgets all keys.
-func (r *Rate) Rest() []Held { return r.take(func(*rate) bool { return true }) }
-
-func (r *Rate) take(over func(*rate) bool) (list []Held) {
+func (r *Rate) Due(now time.Time) (list []Held) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for key, one := range r.keys {
-		if !over(one) {
+		if now.Sub(one.since) < r.window {
 			continue
 		}
 		if one.held > 0 {

@@ -63,26 +63,12 @@ func (s *Sums[E]) Add(now time.Time, space, key string, event E) (as string, fir
 
 // Due returns what to write now: the sums of the keys whose window is over. It forgets those of
 // them that had no event.
-func (s *Sums[E]) Due(now time.Time) []Sum[E] {
-	return s.take(func(one *sum[E]) bool { return now.Sub(one.since) >= s.window }, now)
-}
-
-// Rest returns the sums of all keys with events that were not written, and forgets all keys.
-func (s *Sums[E]) Rest() []Sum[E] {
-	list := s.take(func(*sum[E]) bool { return true }, time.Time{})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	clear(s.sums)
-	clear(s.keys)
-	return list
-}
-
-func (s *Sums[E]) take(over func(*sum[E]) bool, now time.Time) (list []Sum[E]) {
+func (s *Sums[E]) Due(now time.Time) (list []Sum[E]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, one := range s.sums {
 		switch {
-		case !over(one):
+		case now.Sub(one.since) < s.window:
 		case one.count > 0:
 			list = append(list, Sum[E]{Space: key.space, Key: key.key, Count: one.count, Last: one.last})
 			*one = sum[E]{since: now}

@@ -43,9 +43,7 @@ func (m *Members) nodeChanged(n ports.Node, change ports.NodeChange) {
 		level = slog.LevelDebug
 	}
 	m.Logger.Log(context.Background(), level, "servers changed", "change", change.String(), "server", report.NodeName(&n), "owner", n.Owner, "queues", n.Queues, "lanes", n.Lanes)
-	if m.Observer != nil {
-		m.Observer.NodeChanged(ports.NodeEvent{Node: n, Change: change})
-	}
+	m.Observer.NodeChanged(ports.NodeEvent{Node: n, Change: change})
 }
 
 // Assigned logs, for each queue, and reports a change of the shards that are assigned to this node,
@@ -67,9 +65,7 @@ func (m *Members) Assigned(event ports.AssignEvent, self *Self) {
 		m.Logger.Log(context.Background(), level, "this server's share of a queue has changed",
 			"queue", queue, "shards", mine, "of", all, "servers", m.serversOf(queue))
 	}
-	if m.Observer != nil {
-		m.Observer.ShardsAssigned(event)
-	}
+	m.Observer.ShardsAssigned(event)
 }
 
 // shardsOf returns how many shards of a queue are this node's, and how many there are.

@@ -19,7 +19,7 @@ type Members struct {
 	Interval time.Duration
 	Splitter core.Splitter
 	Logger   *slog.Logger
-	Observer ports.Observer // nil if there is none
+	Observer ports.Observer
 
 	// known are the nodes of the last answer. sharing are those that share the shards, in order of
 	// owner; this node is included unless it drains. changedAt is when sharing last changed.

@@ -18,7 +18,7 @@ import (
 // last loop of the kind gets an answer. The observer is notified of each failure.
 type Outages struct {
 	log      *slog.Logger
-	observer ports.Observer // nil if there is none
+	observer ports.Observer
 	// callCtx is the context of the node's calls. Once it has ended, errors mean nothing.
 	callCtx context.Context
 
@@ -26,8 +26,7 @@ type Outages struct {
 	byLoop map[string]*outage // by the call of the loops
 }
 
-// NewOutages returns the outages of a node whose calls have a context that ends with callCtx. The
-// observer may be nil.
+// NewOutages returns the outages of a node whose calls have a context that ends with callCtx.
 func NewOutages(callCtx context.Context, log *slog.Logger, observer ports.Observer) *Outages {
 	return &Outages{log: log, observer: observer, callCtx: callCtx, byLoop: make(map[string]*outage)}
 }
@@ -105,7 +104,7 @@ func (s *Loop) failed(err error) {
 	}
 	due, began, failing := o.due(digits.ReplaceAllString(err.Error(), "#")), o.began, o.failing
 	outages.mu.Unlock()
-	outages.StoreFailed(s.call, s.shard, err)
+	outages.observer.StoreFailed(ports.FailureEvent{Call: s.call, Shard: s.shard, Kind: ports.FailureOf(err), Err: err})
 	if due {
 		outages.log.LogAttrs(context.Background(), slog.LevelWarn, s.failing(err), append(s.about(),
 			slog.Any(keyError, err), slog.Int("loops", failing), slog.Time("since", began))...)
@@ -122,13 +121,6 @@ func (s *Loop) failing(err error) string {
 		return "wake-ups don't work; the store is polled"
 	}
 	return "the store fails; retrying until it answers"
-}
-
-// StoreFailed notifies the observer of a failure. It logs nothing.
-func (o *Outages) StoreFailed(call string, shard core.Shard, err error) {
-	if o.observer != nil {
-		o.observer.StoreFailed(ports.FailureEvent{Call: call, Shard: shard, Kind: ports.FailureOf(err), Err: err})
-	}
 }
 
 func (o *outage) lasted() time.Duration { return time.Since(o.began).Round(time.Millisecond) }
