@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	ruleRevive = "RULES 2, row 4: a job from the morgue meets a queued job: now, -1, no error; Recoveries: the larger; FirstPush: the smaller"
+	ruleRevive = "RULES 2, row 5: a job from the morgue meets a queued job: now, -1, no error; Recoveries: the larger; FirstPush: the smaller"
 	ruleParts  = "DeadLetterRef: a dead letter that loses its last payload is removed; one that keeps some keeps its ChangedAt and Error"
 )
 
 func morgueCases() []namedCase {
 	return []namedCase{
-		{"revive makes a fresh job", "RULES 2, row 4: a job from the morgue: now, -1, no error", reviveMakes},
+		{"revive makes a fresh job", "RULES 2, row 5: a job from the morgue: now, -1, no error", reviveMakes},
 		{"revive merges into the queued job", ruleRevive, reviveMerges},
 		{"revive keeps the larger recoveries", ruleRevive, reviveKeepsRecoveries},
 		{"revive of a claimed id makes a queued job", "RULES 2: a revive that meets only a claimed job becomes the queued job; if the claimed one then fails, its backoff wins", reviveClaimed},

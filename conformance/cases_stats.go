@@ -16,7 +16,7 @@ func statsCases() []namedCase {
 		{"sums up the shards", "QueueStats: Shards are in order of index", statsShards},
 		{"returns the time of the oldest job", "Counts: Oldest is the smallest WaitsFrom of the queued jobs; unlike a shard's head, it ignores pauses and claims", statsOldest},
 		{"counts the wait of an urgent job from its push", "RULES 6: a job waits from the later of PerformAt and FirstPush", statsUrgent},
-		{"shows the job that has waited longest behind urgent ones", "RULES 6: the lag of a shard is the longest wait of its queued jobs", statsBehindUrgent},
+		{"shows the job that has waited longest behind urgent ones", "RULES 6: the lag of a shard is the longest wait of its queued jobs and orphans", statsBehindUrgent},
 		{"show a dead owner's jobs as orphans", "ShardStats: Owner and Token are those of the last lease, which ends at ExpiresAt; Owner is empty if the lease was released", statsOrphans},
 		{"are in the order of the request", "Stats sums up queues, in the order of the names given", statsOrder},
 		{"refuse a queue that was not declared", "Inspector: every method returns ErrUnknownQueue", statsUnknown},

@@ -17,7 +17,7 @@ func Diff(want, got any) string {
 	return diff(want, got, cmp.Comparer(func(a, b core.Head) bool { return a == b || !a.OK && !b.OK }))
 }
 
-// StrictDiff is Diff for what heads that are not OK have as well.
+// StrictDiff is like Diff, but also compares the other fields of heads that are not OK.
 func StrictDiff(want, got any) string { return diff(want, got) }
 
 func diff(want, got any, more ...cmp.Option) string {
@@ -35,11 +35,11 @@ type ErrorClass struct {
 	Held ports.HeldError
 	// Entries are those of its *ports.PushError, if it has one.
 	Entries []int
-	// Unknown reports an error without a sentinel: the call may have taken effect.
+	// Unknown is set for an error without a sentinel: the call may have taken effect.
 	Unknown bool
 }
 
-// ClassOf returns the class of an error; that of nil is the zero value.
+// ClassOf returns the class of an error. The class of nil is the zero value.
 func ClassOf(err error) ErrorClass {
 	var c ErrorClass
 	for _, sentinel := range []error{

@@ -8,7 +8,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// How often a store is asked again that can't read the head when it renews.
+// How often Renew calls a store again that could not read the head.
 const (
 	renewals     = 200
 	renewalPause = 5 * time.Millisecond

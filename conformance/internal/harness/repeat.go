@@ -35,8 +35,8 @@ func Repeating(store ports.ShardStore) ports.ShardStore {
 // errUnreached is the outcome of a read that has not reached all of its shards.
 var errUnreached = errors.New("some shards were not reached")
 
-// unreached returns an error of unknown outcome for a call that is to be made again because
-// its reply leaves something out.
+// unreached returns an error of unknown outcome for a call that must be repeated because its reply
+// is incomplete.
 func unreached(call storekit.Call) error {
 	missing := 0
 	switch reply := call.Reply.(type) {
@@ -70,12 +70,12 @@ func MarkResent(call storekit.Call) {
 	}
 }
 
-// Repeats counts calls that were made again.
+// Repeats counts repeated calls.
 type Repeats struct {
-	// All are those of any method.
+	// All counts the repeated calls of all methods.
 	All atomic.Int64
-	// Lossy are those whose repeat reports less than their first call: what a turn
-	// skipped, what an operator's step handled, what was there before.
+	// Lossy counts the repeated calls whose repeat may report less than the first call: what a turn
+	// skipped, what an operator's step handled, or what was there before.
 	Lossy atomic.Int64
 
 	parent *Repeats
@@ -83,8 +83,8 @@ type Repeats struct {
 
 type repeatsKey struct{}
 
-// CountRepeats returns a context whose calls on handles of [Repeating] count their
-// repeats, also for the parent if that counts.
+// CountRepeats returns a context. Calls with the context on handles of [Repeating] count their
+// repeats, also for the parent context if that counts too.
 func CountRepeats(parent context.Context) (context.Context, *Repeats) {
 	r := &Repeats{}
 	r.parent, _ = parent.Value(repeatsKey{}).(*Repeats)
@@ -103,17 +103,16 @@ func count(ctx context.Context, method string) {
 	}
 }
 
-// How often a call is repeated, and how long to wait before, doubling. A large call whose
-// connection is cut every moment may take a hundred on a machine that is busy; a store that never
-// replies is found out within half a minute.
+// How often a call is repeated, and the wait before a repeat, which doubles. On a busy machine a
+// large call may take a hundred repeats if its connection is cut again and again. A store that
+// never replies fails within half a minute.
 const (
 	maxRepeats = 400
 	firstPause = time.Millisecond
 	maxPause   = 50 * time.Millisecond
 )
 
-// repeat makes the call until its outcome is known, and runs before ahead of each
-// repeat.
+// repeat makes the call until its outcome is known. It calls before in front of each repeat.
 func repeat(call func() error, before func()) error {
 	err := call()
 	pause := firstPause
@@ -126,8 +125,8 @@ func repeat(call func() error, before func()) error {
 	return err
 }
 
-// unknown reports an error that leaves the outcome open, and is not that of the
-// caller's context.
+// unknown reports whether an error leaves the outcome open, and is not the error of the caller's
+// context.
 func unknown(err error) bool {
 	return ClassOf(err).Unknown && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }

@@ -39,8 +39,8 @@ func subscribe(ctx context.Context, store ports.Notifier, shards []core.Shard) (
 	return wakeups, err
 }
 
-// forward passes wake-ups on until the context ends, or until a moment after in was
-// closed, and reports which.
+// forward passes wake-ups on until the context ends, or until a short time after in was closed. It
+// reports which of both happened.
 func forward(ctx context.Context, in <-chan core.Shard, out chan<- core.Shard) (closed bool) {
 	for {
 		select {

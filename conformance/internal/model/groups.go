@@ -33,7 +33,7 @@ func (m *Store) Groups(ctx context.Context, r ports.GroupsRequest) (ports.Groups
 	return reply, nil
 }
 
-// addGroup returns sums to which the group of a shard is added.
+// addGroup returns sums with the group of a shard added.
 func addGroup(sums []core.Group, g core.Group) []core.Group {
 	for i := range sums {
 		if sum := &sums[i]; sum.Name == g.Name {
@@ -45,8 +45,9 @@ func addGroup(sums []core.Group, g core.Group) []core.Group {
 	return append(sums, g)
 }
 
-// enterGroup counts a burial into the group of a name, of a dead letter that had another or none,
-// and returns the group's name: core.OtherGroup for a new one if there are as many as may be.
+// enterGroup counts a dead letter in the group with a name, and no longer in the group that it had
+// before, if any. It returns the name of the group, which is core.OtherGroup if the group would be
+// new and the shard has the largest number of groups.
 func (s *shard) enterGroup(had, name string, at core.Instant) string {
 	if _, known := s.groups[name]; !known && len(s.groups) >= core.MaxGroups {
 		name = core.OtherGroup
@@ -70,7 +71,7 @@ func (s *shard) leaveGroup(name string) {
 	s.groups[name] = g
 }
 
-// tidyGroups ends a call: groups that it has left empty are gone.
+// tidyGroups removes the groups that a call has left empty.
 func (s *shard) tidyGroups() {
 	maps.DeleteFunc(s.groups, func(_ string, g core.Group) bool { return g.Count == 0 })
 }

@@ -39,7 +39,7 @@ func (m *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 	}, m.Now()), nil
 }
 
-// bringIn adds a dead letter that another store had, and reports whether anything is new.
+// bringIn adds a dead letter of another store, and reports whether it has changed anything.
 func (s *shard) bringIn(d core.DeadLetter) (changed bool) {
 	d.Payloads = normal(d.Payloads)
 	there := s.dead[d.ID]
@@ -54,7 +54,7 @@ func (s *shard) bringIn(d core.DeadLetter) (changed bool) {
 	return changed
 }
 
-// bringInJob adds a job that another queue had.
+// bringInJob adds a job of another queue.
 func (s *shard) bringInJob(j core.Job, now core.Instant) {
 	j.FirstPush = min(j.FirstPush, now)
 	there, ok := s.queued[j.ID]

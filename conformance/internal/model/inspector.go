@@ -38,7 +38,7 @@ func (m *Store) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueS
 	return all, nil
 }
 
-// chosen returns the shards of those indexes, or all of them for nil.
+// chosen returns the shards with the given indexes, or all shards for nil.
 func (q *queue) chosen(indexes []int) ([]*shard, error) {
 	if indexes == nil {
 		return q.shards, nil
@@ -110,7 +110,7 @@ func earlier(a, b core.Head) core.Head {
 	return a
 }
 
-// listed returns the shards that a list is about.
+// listed returns the shards of a list.
 func (m *Store) listed(ctx context.Context, r *ports.PageRequest, invalid error) (*queue, []*shard, error) {
 	q, err := m.queue(ctx, r.Queue)
 	if err = cmp.Or(err, invalid); err != nil {
@@ -267,8 +267,8 @@ func (m *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 	return found, nil
 }
 
-// pageOf returns one page of a list and where the next begins. Entries are in order
-// of their cursors, or of the ids in these alone.
+// pageOf returns one page of a list and the cursor where the next page begins. The entries are in
+// order of their cursors, or only of the ids in the cursors.
 func pageOf[V any](all []V, r ports.PageRequest, byID bool, cursor func(V) ports.Cursor) (page []V, next ports.Cursor) {
 	order := func(a, b ports.Cursor) int {
 		if r.Descending {
@@ -292,7 +292,7 @@ func pageOf[V any](all []V, r ports.PageRequest, byID bool, cursor func(V) ports
 	return page, ports.Cursor{}
 }
 
-// before reports whether a place is before the beginning of the page.
+// before reports whether a place in the list is in front of the page.
 func before(at ports.Cursor, r ports.PageRequest, byID bool, order func(a, b ports.Cursor) int) bool {
 	switch {
 	case r.After != (ports.Cursor{}):

@@ -10,8 +10,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// lease is the last lease of a shard. It is kept after its end, since its token
-// and the attempts of its owner still count.
+// lease is the last lease of a shard. It is kept after its end, because its token and the attempts
+// of its owner still matter.
 type lease struct {
 	owner   string
 	token   int64
@@ -20,7 +20,7 @@ type lease struct {
 	released bool
 	expires  core.Instant
 	ttl      time.Duration
-	// last is the number of the last turn, orphans the ids of those it returned.
+	// last is the number of the last turn, and orphans the ids of the orphans that it returned.
 	last    int64
 	orphans []string
 	// handedOver are the ids of all orphans that were returned under this lease.
@@ -110,8 +110,8 @@ func (s *shard) inherited() []core.Claim {
 	return claims
 }
 
-// ownersHead is the head as an acquire or a turn reports it: while orphans are left to be
-// handed over it is no later than now.
+// ownersHead returns the head as an acquire or a turn reports it. While orphans are left to be
+// handed over, it is due now at the latest.
 func (s *shard) ownersHead(paused bool, now core.Instant) core.Head {
 	head := s.head(paused)
 	left := func(c core.Claim) bool { return !s.lease.handedOver[c.ID] }

@@ -56,8 +56,8 @@ func (m *Store) stepDeadLetters(
 	return stepAll(all, step.Size(), handle, now), nil
 }
 
-// takeOut removes the payloads that a reference names from the morgue, as far as a bound
-// allows, and reports whether they are all.
+// takeOut removes the payloads that a reference names from the morgue, as far as a bound allows. It
+// reports whether it has removed all of them.
 func (s *shard) takeOut(ref ports.DeadLetterRef, bound *core.Bound) (taken []core.Payload, all bool) {
 	dead := s.dead[ref.ID]
 	var named, left []core.Payload

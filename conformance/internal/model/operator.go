@@ -92,8 +92,9 @@ func (s *shard) removeQueued(job core.Job, payloads []core.Payload, now core.Ins
 	return changed
 }
 
-// takeQueued takes the payloads that a bound allows out of a queued job, and reports whether they
-// are all that the step is about: all of the job, or its first one if that is the named one.
+// takeQueued removes the payloads of a step from a queued job, as far as a bound allows: all
+// payloads of the job, or its first one if the step names it. It reports whether it has removed all
+// of them.
 func (s *shard) takeQueued(job core.Job, firsts [][]byte, at int, bound *core.Bound, now core.Instant) (taken []core.Payload, all bool) {
 	if firsts != nil {
 		first := job.Payloads[0]
@@ -159,8 +160,8 @@ func stepNamed[E any](entries []E, handle func(E) (changed, finished bool), now 
 	return reply
 }
 
-// stepAll is stepNamed for a step over all of a kind, which handles at most a given number of
-// them.
+// stepAll is like stepNamed, for a step over all entries of a kind, which handles at most a given
+// number of them.
 func stepAll[E any](all []E, size int, handle func(E) (changed, finished bool), now core.Instant) ports.StepReply {
 	reply := stepNamed(all[:min(len(all), size)], handle, now)
 	reply.More = reply.Reached < len(all)

@@ -20,7 +20,7 @@ func (m *Store) QuarantinedShards(ctx context.Context, r ports.QuarantinedShards
 	return ports.QuarantinedShards{}, err
 }
 
-// Quarantined implements ports.Quarantine. The model can read all that it has.
+// Quarantined implements ports.Quarantine. The model can read all its records.
 func (m *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (ports.QuarantinePage, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 
 // How jobs and dead letters enter a shard, by RULES 2, and which jobs may be claimed.
 
-// push queues the payloads of entries of one id and time, and counts what they meet: the first
-// makes a job if none is queued, one that adds no payload is a duplicate, or superseded.
+// push queues the payloads of entries with the same id and time, and counts them. The first entry
+// makes a job if no job is queued. An entry that adds no payload is a duplicate or superseded.
 func (s *shard) push(entries []core.Entry, rule core.PushRule, reply *ports.PushReply) {
 	id, state := entries[0].ID, core.Pushed(entries[0].When, reply.Now)
 	job, queued := s.queued[id]

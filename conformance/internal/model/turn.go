@@ -60,8 +60,8 @@ func (s *shard) repeat(r ports.TurnRequest, now core.Instant) ports.TurnReply {
 	return reply
 }
 
-// carryOut applies a turn of the next number. It writes nothing if there is nothing
-// to do.
+// carryOut applies a turn with the next number. If the turn has nothing to do, it writes nothing,
+// unless the turn is a resent one.
 func (m *Store) carryOut(q *queue, s *shard, r ports.TurnRequest, now core.Instant) ports.TurnReply {
 	var reply ports.TurnReply
 	reply.Skipped, reply.Deferred = s.settle(r.Settlements, now)

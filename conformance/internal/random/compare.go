@@ -12,10 +12,10 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// compare makes a call on the store and on the model, compares the replies and
-// returns the model's. If the call was repeated until its outcome was known, each but
-// the last may have taken effect or not: each candidate does it once, twice …, and
-// those that reply like the store remain.
+// compare makes a call on the store and on the model, compares the replies and returns the model's.
+// If the call was repeated until its outcome was known, each call except the last may have taken
+// effect or not. So each candidate makes the call once, twice and so on, and the candidates that
+// reply like the store remain.
 func compare[Q, A any](d *driver, what string, request Q, call func(ports.ShardStore, context.Context, Q) (A, error)) (A, error) {
 	d.t.Helper()
 	d.t.Logf("%s %v", what, brief{request})
@@ -63,7 +63,7 @@ func compare[Q, A any](d *driver, what string, request Q, call func(ports.ShardS
 	return first.reply, first.err
 }
 
-// resent returns a request as a caller sends it again that has had no reply.
+// resent returns a request as a caller that has got no reply sends it again.
 func resent[Q any](request Q) Q {
 	if r, ok := any(&request).(*ports.TurnRequest); ok {
 		r.Resent = true
@@ -98,7 +98,7 @@ func withoutCounts(reply, got any, repeated bool) any {
 	return ports.PushReply{Now: reply.(ports.PushReply).Now}
 }
 
-// brief prints a request without long data, and only if somebody reads it.
+// brief prints a request without long data, and only when it is shown.
 type brief struct{ request any }
 
 // longData matches the digits of many bytes.
@@ -118,9 +118,9 @@ func compareErr[Q any](d *driver, what string, request Q, call func(ports.ShardS
 	return err
 }
 
-// orphansOf makes the model hand over the orphans that the store did in a reply: a
-// store may do so with any later turn. That they are orphans, and returned once, the
-// comparison shows.
+// orphansOf makes the model hand over the same orphans as the store did in a reply, since a store
+// may do so with any later turn. The comparison shows whether they are orphans, and are returned
+// only once.
 func orphansOf(reply any) func(turn int64, id string) bool {
 	var orphans []core.Claim
 	switch r := reply.(type) {

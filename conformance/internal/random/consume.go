@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// someLease draws a lease, mostly one that should hold.
+// someLease draws a lease, mostly a valid one.
 func (d *driver) someLease() *leaseView {
 	at := d.shard()
 	if len(d.former) > 0 && rarely(d, "former") {
@@ -24,7 +24,7 @@ func (d *driver) someLease() *leaseView {
 	return &leaseView{lease: ports.Lease{Shard: at, Owner: "nobody", Token: 1}}
 }
 
-// acquire tries to get a shard, mostly with a new attempt.
+// acquire tries to acquire a shard, mostly with a new attempt.
 func (d *driver) acquire(at core.Shard) {
 	q := d.queues[slices.IndexFunc(d.queues, func(q ports.Queue) bool { return q.Name == at.Queue })]
 	who := attemptKey{at, pick(d, "owner", "n1", "n2", "n3")}
@@ -55,7 +55,7 @@ func (d *driver) acquire(at core.Shard) {
 	h.addClaims(reply.Claims)
 }
 
-// addClaims adds claims that were handed over, unless they are there.
+// addClaims adds claims that were handed over, unless the holder has them already.
 func (h *leaseView) addClaims(claims []core.Claim) {
 	for _, c := range claims {
 		if !slices.ContainsFunc(h.claims, func(known core.Claim) bool { return known.ID == c.ID && known.Receipt == c.Receipt }) {
@@ -64,7 +64,7 @@ func (h *leaseView) addClaims(claims []core.Claim) {
 	}
 }
 
-// turn sends a turn that is next, or repeated, or from another time.
+// turn sends the next turn, a repeated one, or one with a wrong number.
 func (d *driver) turn(h *leaseView) {
 	r := d.turnRequest(h)
 	switch pick(d, "turn", "next", "next", "next", "next", "again", "changed", "stale", "ahead") {
@@ -99,7 +99,7 @@ func (d *driver) send(h *leaseView, r ports.TurnRequest) {
 	h.addClaims(reply.Orphans)
 }
 
-// work acquires the shard if nobody has, and claims all it can get.
+// work acquires the shard if no caller has leased it, and claims all jobs that it can get.
 func (d *driver) work(at core.Shard) {
 	if d.current[at] == nil {
 		d.acquire(at)
@@ -206,7 +206,7 @@ func (d *driver) settlement(h *leaseView, c core.Claim) core.Settlement {
 	return d.policy.Settlement(&c, &o, rapid.IntRange(0, core.BackoffJitter-1).Draw(d.t, "jitter"))
 }
 
-// group draws a group of a burial, now and then one that is kept otherwise.
+// group draws the group of a burial, sometimes one that stores change, as core.GroupName does.
 func (d *driver) group() string {
 	return pick(d, "group", randomGroups()...)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// imported draws dead letters or jobs of ids of one shard, which may be there already, most often
-// earlier or later than they come.
+// imported draws dead letters or jobs with ids of one shard, which the store may have already.
+// Their times are often earlier or later than now.
 func (d *driver) imported() ports.ImportRequest {
 	at := d.shard()
 	q := d.queues[slices.IndexFunc(d.queues, func(q ports.Queue) bool { return q.Name == at.Queue })]

@@ -82,7 +82,7 @@ func (d *driver) checkFind(r ports.FindRequest) {
 	}
 }
 
-// hasNegativeZero reports a score of -0, which Go holds equal to 0 but other
+// hasNegativeZero reports whether a score is -0, which is equal to 0 in Go, but which other
 // languages print.
 func hasNegativeZero(found ports.Found) bool {
 	return found.Queued != nil && slices.ContainsFunc(found.Queued.Payloads, func(p core.Payload) bool {
@@ -144,7 +144,7 @@ func (d *driver) checkLists(r ports.PageRequest, shards int) {
 	}
 }
 
-// from adds to a request, now and then, where the list begins, which shards it has, and a prefix.
+// from sometimes adds to a request the beginning of the list, its shards, and a prefix.
 func (d *driver) from(r ports.PageRequest, shards int, byID bool) ports.PageRequest {
 	switch pick(d, "part", 0, 0, 1, 2, 3) {
 	case 1:

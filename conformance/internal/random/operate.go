@@ -13,7 +13,7 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// operate does one thing that an operator can do.
+// operate makes one random call of an operator.
 func (d *driver) operate() {
 	switch pick(d, "operator", "pause", "resume", "resume", "expedite", "expedite", "bury", "delete", "cancel", "cancel", "revive", "revive", "purge", "edit", "import", "import", "recount", "forget") {
 	case "pause":
@@ -44,9 +44,9 @@ func (d *driver) operate() {
 	}
 }
 
-// forget tries to remove a queue, and declares it again, since all else needs it.
-// Its leases are then over. ErrUnknownQueue is the answer to a repeated call whose first try
-// has removed the queue.
+// forget tries to remove a queue, and declares it again, because the other calls need it. Its
+// leases are then over. ErrUnknownQueue is the answer to a repeated call whose first try has
+// removed the queue.
 func (d *driver) forget() {
 	q := d.queue()
 	err := compareErr(d, "Forget", q.Name, ports.ShardStore.Forget)
@@ -62,7 +62,7 @@ func (d *driver) forget() {
 	}
 }
 
-// cancel mostly names claimed jobs.
+// cancel cancels jobs. It mostly names claimed ones.
 func (d *driver) cancel() {
 	r := ports.CancelRequest{Shard: d.shard(), Drop: rapid.Bool().Draw(d.t, "drop")}
 	if rarely(d, "any") {
@@ -91,8 +91,7 @@ func (d *driver) jobStep() ports.JobStep {
 	}
 }
 
-// firstStep is a jobStep that may be about the first payloads of jobs, or about payloads that are
-// not.
+// firstStep draws a step that names the first payloads of jobs, or other payloads.
 func (d *driver) firstStep() ports.JobStep {
 	s := d.jobStep()
 	if rapid.Bool().Draw(d.t, "whole") {
@@ -138,7 +137,7 @@ func (d *driver) deadLetterStep() ports.DeadLetterStep {
 	return s
 }
 
-// storedGroup draws none, or a group that dead letters may be of.
+// storedGroup draws no group, or a group that dead letters may have.
 func (d *driver) storedGroup() string {
 	if rapid.Bool().Draw(d.t, "of a group") {
 		return core.GroupName(pick(d, "group", append(randomGroups(), core.BuriedByHand)...))
@@ -146,8 +145,8 @@ func (d *driver) storedGroup() string {
 	return ""
 }
 
-// edit replaces a dead payload by a different one: whether one replaced by itself
-// counts is left open.
+// edit replaces a dead payload by a different one. The contract leaves open whether a payload that
+// is replaced by itself counts.
 func (d *driver) edit() {
 	at, id := d.someDeadLetter()
 	payloads := d.distinctData(2)
@@ -169,8 +168,8 @@ func (d *driver) someDeadLetter() (core.Shard, string) {
 	return at, pick(d, "id", randomIDs()...)
 }
 
-// registry declares a queue again, perhaps otherwise, or announces, drains or retires a
-// node.
+// registry declares a queue again, perhaps with other options, or announces, drains or retires a
+// server.
 func (d *driver) registry() {
 	switch pick(d, "registry", "declare", "announce", "announce", "announce", "drain", "drain", "retire", "record", "record", "audit", "track", "track") {
 	case "declare":
@@ -224,8 +223,8 @@ func (d *driver) announcement() ports.AnnounceRequest {
 	}
 }
 
-// records draws a node's counts, in the present minute or another. Of two records with equal
-// counts only one may be drawn, or it would matter which comes first.
+// records draws a server's counts, in the present minute or another. It draws no two records with
+// equal counts, because their order would matter.
 func (d *driver) records() ports.RecordRequest {
 	r := ports.RecordRequest{Owner: d.owner()}
 	for range pick(d, "records", 1, 1, 2, 3) {

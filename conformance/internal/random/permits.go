@@ -2,7 +2,7 @@ package random
 
 import "github.com/skeinq/skein/ports"
 
-// permit requests permits, mostly with a new attempt. Nodes may differ in the limit.
+// permit requests permits, mostly with a new attempt. Servers may have different limits.
 func (d *driver) permit() {
 	q := d.queue()
 	owner := pick(d, "owner", "n1", "n2", "n3")

@@ -14,13 +14,13 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// randomIDs are few, so that entries meet, and their order by bytes is that of no
+// randomIDs are few ids, so that entries meet. Their order by bytes is not the order of any
 // language.
 func randomIDs() []string { return []string{"9", "10", "B", "a", "ab", "é"} }
 
-// randomData has few payloads that come often, so that they meet, and enough others
-// that a job may have a dozen, some of several KiB: a store that keeps small jobs in
-// another way than large ones has to change over and back.
+// randomData has a few frequent payloads, so that they meet. It has enough others for jobs of a
+// dozen payloads, some of several KiB, so that a store that keeps large jobs in another way has to
+// convert jobs in both directions.
 func randomData() []datum {
 	often := []datum{"", "p", "q", "pq", "\x00\xff"}
 	seldom := []datum{"0", "00", "é", "z\n", "\xff", "{}", "p\x00"}
@@ -30,10 +30,10 @@ func randomData() []datum {
 	return slices.Concat(often, often, often, seldom)
 }
 
-// datum is the data of a payload, which prints short.
+// datum is the data of a payload, which is printed in a short form.
 type datum string
 
-// GoString implements fmt.GoStringer, which rapid prints draws by.
+// GoString implements fmt.GoStringer, which rapid uses to print draws.
 func (d datum) GoString() string {
 	const most = 20
 	if len(d) <= most {

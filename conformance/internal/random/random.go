@@ -47,18 +47,18 @@ type driver struct {
 	clock *virtual.Clock
 	// handles are of the store under test, all on one backend.
 	handles []ports.ShardStore
-	// candidates are all states that the backend may be in: more than one since a
-	// call was repeated, until a reply decides. Draws are made from the first.
+	// candidates are all states that the backend may have. There is more than one after a repeated
+	// call, until a reply decides. Draws are made from the first one.
 	candidates []*model.Store
 
 	queues []ports.Queue
 	policy core.RetryPolicy
-	// attempts are the owners' last at each shard.
+	// attempts are the last attempts of the owners at each shard.
 	attempts map[attemptKey]int64
-	// permitAttempts are those of owners' calls for a queue's permits.
+	// permitAttempts are the last attempts of the owners' calls for the permits of a queue.
 	permitAttempts map[permitKey]int64
-	// current are the leases of the shards as their holders know them, and former
-	// those that are over; the model may disagree by now.
+	// current are the leases of the shards as their holders know them, and former the leases that are
+	// over. The model may know better.
 	current map[core.Shard]*leaseView
 	former  []*leaseView
 }
@@ -73,10 +73,10 @@ type permitKey struct{ queue, owner string }
 // leaseView is the holder's knowledge of a lease.
 type leaseView struct {
 	lease ports.Lease
-	// last is the number of its last turn, and sent that turn.
+	// last is the number of its last turn, and sent is that turn.
 	last int64
 	sent ports.TurnRequest
-	// claims are those that it was handed and has not settled.
+	// claims are the claims that it was given and has not settled.
 	claims []core.Claim
 }
 
@@ -136,12 +136,12 @@ func (d *driver) handle() ports.ShardStore {
 	return d.handles[rapid.IntRange(0, len(d.handles)-1).Draw(d.t, "handle")]
 }
 
-// pick draws one of the values; repeat one to have it more often.
+// pick draws one of the values. A value that is given twice is drawn more often.
 func pick[V any](d *driver, label string, values ...V) V {
 	return rapid.SampledFrom(values).Draw(d.t, label)
 }
 
-// rarely is true one time in eight.
+// rarely reports true one time in eight.
 func rarely(d *driver, label string) bool {
 	return rapid.IntRange(0, 7).Draw(d.t, label) == 7
 }
