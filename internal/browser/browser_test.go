@@ -14,13 +14,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browsers are the commands that are looked for, in this order.
+// browsers are the commands to search for, in this order.
 var browsers = []string{"chromium", "chromium-browser", "google-chrome"}
 
-// patience is how long a test waits for an event that must come. It is no bound on speed.
+// patience is how long a test waits for an event that must come. It does not measure speed.
 const patience = 2 * time.Minute
 
-// shared is the one browser of all tests; each has a tab without the others' state.
+// shared is the browser of all tests. Each test has a tab that does not share the state of the
+// others.
 var shared context.Context
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }

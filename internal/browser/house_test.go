@@ -23,8 +23,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// hostile are texts that people and programs send and that must stay text. Those that may be ids
-// are.
+// hostile are texts that pages must show as text. Those that are valid ids are used as ids.
 var hostile = []string{
 	`<script>document.title = "taken"</script>`, `"><img src=x onerror=alert(1)>`, "a\u202egnp.exe", "..", "/", "%", "%2e%2e%2f", "a&b=c;d+e?f#g", `{{.}}`,
 	"javascript:alert(1)", strings.Repeat("x", 512), strings.Repeat("é́", 100), "</time><script>x", "\u2066\u200bzero", "😀 👩‍👩‍👧",
@@ -32,9 +31,9 @@ var hostile = []string{
 
 var quietly = slog.New(slog.DiscardHandler)
 
-// house is a dashboard of a store in memory, at an address of this machine, with whatever there
-// can be to see: "orders" is served, and has hostile jobs that wait, run, fail and are dead;
-// "wide" has wideShards shards that nobody serves; "paused" is paused.
+// house is a dashboard of a memory store, at an address of this machine, with everything that pages
+// can show: "orders" is served, and has hostile jobs that wait, run, fail and are dead; "wide" has
+// wideShards shards that nobody serves; "paused" is paused.
 type house struct {
 	t       testing.TB
 	url     string
@@ -47,7 +46,7 @@ type house struct {
 	paused  *skein.Queue[[]byte]
 	// asked counts the requests to the dashboard.
 	asked atomic.Int64
-	// inPieces has pages sent by and by.
+	// inPieces is set if pages are sent in pieces, slowly.
 	inPieces atomic.Bool
 	// stands is the time at which the store's clock stands, nil while it goes.
 	stands atomic.Pointer[time.Time]
@@ -78,7 +77,7 @@ func (h *house) settle() {
 	}
 }
 
-// get returns a page as it comes.
+// get returns a page as the server sends it.
 func (h *house) get(path string) string {
 	h.t.Helper()
 	r, err := http.Get(h.url + path)
@@ -203,7 +202,7 @@ func (h *house) push(q *skein.Queue[[]byte], id string, in time.Duration, payloa
 	}
 }
 
-// furnish has something to see on every page.
+// furnish makes something to see on every page.
 func (h *house) furnish() {
 	h.t.Helper()
 	kinds := []string{"run", "fail", "die", "wait"}

@@ -26,10 +26,10 @@ func allPages() []string {
 	return pages
 }
 
-// Every page, in both schemes, on a desk and on a phone: nothing in the console, no request to
-// elsewhere, nothing that moves or is wider than the window, and nothing that people who see or
-// point badly can't use. Under -short the light scheme on a desk stands for all, and a page may
-// move.
+// Every page, in both colour schemes, on a desktop and on a phone: no message in the console, no
+// request to another site, nothing that moves or is wider than the window, and nothing that people
+// with poor eyesight or a poor pointer can't use. Under -short the light scheme on a desk stands
+// for all, and a page may move.
 func TestPages(t *testing.T) {
 	h := newHouse(t, dashboard.Options{})
 	h.furnish()

@@ -119,7 +119,7 @@ func eval[T any](b *tab, expression string) T {
 	return v
 }
 
-// until waits until an expression is true, in whatever page is open by then.
+// until waits until an expression is true in the page that is open then.
 func (b *tab) until(expression string) {
 	b.t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
@@ -170,7 +170,7 @@ func (b *tab) within(element, text string) {
 	b.arrives()
 }
 
-// arrives waits until another page than the one that has the mark is there.
+// arrives waits until a page without the mark is open.
 func (b *tab) arrives() {
 	b.t.Helper()
 	b.until(`!window.before && document.readyState === "complete"`)
@@ -193,7 +193,7 @@ func at(page string, params ...string) string {
 	return page + "?" + values.Encode()
 }
 
-// isClean checks that nothing wrong has happened in the tab, except in the named texts.
+// isClean checks that no fault was recorded in the tab, except those with the given texts.
 func (b *tab) isClean(what string) {
 	b.t.Helper()
 	b.mu.Lock()

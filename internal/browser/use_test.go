@@ -43,7 +43,7 @@ func (b *tab) countsPolls() {
 	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: polls})
 }
 
-// asksNothing checks that the page lets twenty occasions to ask pass, though its rest is over.
+// asksNothing checks that the page does not poll at twenty occasions, although its pause is over.
 func (b *tab) asksNothing(what string) {
 	b.t.Helper()
 	b.until("window.unanswered === 0")
@@ -193,7 +193,7 @@ func (b *tab) goesTo(page string, params ...string) {
 	b.until(`document.readyState === "complete"`)
 }
 
-// All can be reached by the keyboard alone.
+// Everything can be reached by the keyboard alone.
 func TestKeyboard(t *testing.T) {
 	tier.Long(t, "makes some forty requests of the browser, one key at a time")
 	h := newHouse(t, dashboard.Options{})
@@ -323,7 +323,7 @@ func TestHostileIDs(t *testing.T) {
 	b.isClean("hostile ids")
 }
 
-// A user who may only look gets no form.
+// A user who may only read gets no form.
 func TestReadOnly(t *testing.T) {
 	tier.Long(t, "runs axe on seven more pages; the forms of read-only pages are tested in adapters/dashboard")
 	h := newHouse(t, dashboard.Options{API: httpapi.Options{ReadOnly: true}})
