@@ -272,6 +272,10 @@ var silences = map[string][]values{
 			`skein_queue_shard_lag_seconds{queue="orders",of="max"}`:    "290x70",
 			`skein_queue_shard_lag_seconds{queue="orders",of="median"}`: "30x70",
 		},
+		{ // of 3 shards, which may be all that have jobs
+			`skein_queue_shard_lag_seconds{queue="orders",of="max"}`: "90x70",
+			`skein_queue_shards{queue="orders",state="owned"}`:       "3x70",
+		},
 	},
 	"SkeinLeaseLost":  {{`skein_lease_changes_total{change="dropped"}`: "0+2x70"}},
 	"SkeinRecoveries": {{`skein_recovered_jobs_total{queue="orders"}`: "40x70"}},
