@@ -115,7 +115,7 @@ func (a *app) root() *cobra.Command {
 		Long: "skein shows the queues of a store, and acts on them. The store is named by --url, --url-file, --profile, or\n" +
 			"the variables SKEIN_URL and SKEIN_PROFILE:\n  " + strings.ReplaceAll(backends.Usage, ", ", ",\n  ") +
 			"\nA store memory:// is empty at each start. Put secrets, such as a password, into a variable or a file, so that\n" +
-			"other users of the machine can't see them. The file of profiles is " + profilesDefault + ", or the\nfile that SKEIN_PROFILES names. Each of its lines is a name and a URL.\n\n" + exitUsageText(),
+			"other users of the machine can't see them. The file of profiles is " + profilesDefault + " (or\nskein/profiles in XDG_CONFIG_HOME), or the file that SKEIN_PROFILES names. Each of its lines is a name and a URL.\n\n" + exitUsageText(),
 		Example:       "  export SKEIN_URL=redis://localhost:6379\n  skein stats",
 		SilenceErrors: true,
 		SilenceUsage:  true,
