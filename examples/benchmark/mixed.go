@@ -23,20 +23,21 @@ const mixedMean = (mixedLong + (mixedLongEvery-1)*ioWait) / mixedLongEvery
 // mixedInterval is the time between two pushes. The pushed jobs use 80 % of the workers' capacity.
 const mixedInterval = mixedMean * 100 / 80 / mixedWorkers
 
-// mixedTick is how often due pushes are made, in one call if the system has one for many.
+// mixedTick is the time between two rounds of pushes. A round pushes the due jobs, in one call if
+// the system can.
 const mixedTick = 2 * time.Millisecond
 
-// mixedLasts is how long jobs are pushed for each job that works take elsewhere:
-// eight seconds by default. It is at least mixedAtLeast. The first quarter fills the
-// workers with long jobs and is not counted.
+// mixedLasts is how long jobs are pushed, for each job of the other works: eight seconds by
+// default, and at least mixedAtLeast. The first quarter fills the workers with long jobs and is not
+// counted.
 const (
 	mixedLasts   = 40 * time.Microsecond
 	mixedAtLeast = 200 * time.Millisecond
 	mixedWarmUp  = 4
 )
 
-// mixedGrace is how long after the last push jobs may still start. One that has
-// not started then has waited until then at least.
+// mixedGrace is how long after the last push jobs may still start. A job that has not started by
+// then has waited at least until then.
 const mixedGrace = 5 * time.Second
 
 // mixedProbe pushes jobs at a fixed rate, whether or not the earlier jobs are done.
@@ -107,8 +108,8 @@ func (m *mixed) due(number int) time.Duration {
 	return m.began + time.Duration(number)*mixedInterval
 }
 
-// run pushes all jobs while a server handles them, and stops it when all have
-// started or mixedGrace is over. The processor time is that until then.
+// run pushes all jobs while a server handles them, and stops it when all have started or mixedGrace
+// is over. The processor time is measured until then.
 func (m *mixed) run(ctx context.Context, l *lab, s system) (cpu cpuPerJob, err error) {
 	stop, err := s.serve(ctx, m.handle)
 	if err != nil {
@@ -134,8 +135,8 @@ func (m *mixed) run(ctx context.Context, l *lab, s system) (cpu cpuPerJob, err e
 	return spent.per(handled), m.stopped(ctx, s, stop, len(m.jobs))
 }
 
-// push pushes each job as soon as possible after it is due, from one goroutine or,
-// where the system has no call for many, from ten.
+// push pushes each job as soon as possible after it is due: from one goroutine or, if the system
+// has no call for many jobs, from ten.
 func (m *mixed) push(ctx context.Context, s system) error {
 	push := func(jobs []job) error { return each(ctx, fillers, jobs, s.push) }
 	if many, ok := s.(batcher); ok {
@@ -154,8 +155,8 @@ func (m *mixed) push(ctx context.Context, s system) error {
 	return nil
 }
 
-// readings returns the rate at which jobs started, and how long short ones waited from
-// when they were due to be pushed.
+// readings returns the rate at which jobs started, and how long short jobs waited from the time
+// when their push was due.
 func (m *mixed) readings(l *lab, row reading, cpu cpuPerJob) ([]reading, error) {
 	var waits []float64
 	var started int

@@ -66,7 +66,7 @@ func (l *lab) fleetDeath(ctx context.Context, f *fleet) ([]reading, error) {
 	return l.untilEven(ctx, f, "one is killed", func() error { f.killOne(); return nil })
 }
 
-// fleetSettles is how long servers that share shards evenly may take to fall quiet.
+// fleetSettles is how long servers that share the shards evenly may take to become idle.
 const fleetSettles = 2 * time.Second
 
 // untilEven counts the costs until the shards are shared evenly after a change.
@@ -104,7 +104,7 @@ func (l *lab) fleetIdle(ctx context.Context, f *fleet) ([]reading, error) {
 	return readings, err
 }
 
-// fleetPushed counts the costs of servers that get a job now and then, from another process.
+// fleetPushed counts the costs of servers that get a job from another process from time to time.
 func (l *lab) fleetPushed(ctx context.Context, f *fleet) ([]reading, error) {
 	f.calls.take()
 	m := l.startMeter(ctx)

@@ -9,12 +9,12 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// redisConnections is how many the systems may open: as many as asynq can use at
-// its highest concurrency.
+// redisConnections is how many connections the systems may open: as many as asynq can use at its
+// highest concurrency.
 const redisConnections = 64
 
-// openRedis makes a lab of a Redis whose database must be empty: it is flushed
-// before every measurement. Without a URL it starts one.
+// openRedis makes a lab of a Redis. The database must be empty, and is flushed before every
+// measurement. Without a URL openRedis starts a Redis.
 func openRedis(ctx context.Context, url string, jobs int, log io.Writer) (*lab, error) {
 	stop := func() error { return nil }
 	if url == "" {

@@ -15,14 +15,13 @@ import (
 
 const riverName = "river"
 
-// riverFilled is how many jobs River is filled with in a call, as its own bench
-// command does.
+// riverFilled is how many jobs a call stores when River is filled, as in River's own bench command.
 const riverFilled = 5_000
 
 // silent is a log that drops everything.
 var silent = slog.New(slog.DiscardHandler)
 
-// riverSetting is how River is configured. Durations of 0 are its defaults.
+// riverSetting is the configuration of River. A duration of 0 means River's default.
 type riverSetting struct {
 	workers             int
 	cooldown, fetchPoll time.Duration
@@ -43,8 +42,8 @@ func (s riverSetting) String() string {
 	return fmt.Sprintf("%d workers, fetches %v apart", s.workers, s.cooldown)
 }
 
-// riverArgs are a job's arguments, which River keeps as JSON. It numbers jobs by
-// itself, so that the id is one of them.
+// riverArgs are a job's arguments, which River keeps as JSON. River numbers jobs itself, so the id
+// of the benchmark is one of the arguments.
 type riverArgs struct {
 	ID      string `json:"id"`
 	Payload string `json:"payload"`
@@ -55,7 +54,7 @@ func (riverArgs) Kind() string { return "bench" }
 
 func argsOf(j job) riverArgs { return riverArgs{ID: j.id, Payload: string(j.payload)} }
 
-// riverSystem is River at default options, but for its setting.
+// riverSystem is River at default options, except for its setting.
 type riverSystem struct {
 	pool    *pgxpool.Pool
 	client  *river.Client[pgx.Tx] // inserts only
@@ -129,8 +128,8 @@ func (s *riverSystem) serve(ctx context.Context, handle func([]byte)) (func() er
 	return func() error { return client.Stop(context.WithoutCancel(ctx)) }, nil
 }
 
-// left counts jobs in all states but completed. They are named, so that Postgres
-// finds them by River's index.
+// left counts the jobs in all states except completed. The query names the states, so that Postgres
+// can use River's index.
 func (s *riverSystem) left(ctx context.Context) (int64, error) {
 	var n int64
 	err := s.pool.QueryRow(ctx, `SELECT count(*) FROM river.river_job

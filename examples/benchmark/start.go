@@ -13,9 +13,8 @@ import (
 // manyLanes is the setting of a very large server, with a shard for each lane.
 var manyLanes = skeinSetting{lanes: 1_000, shards: 1_000}
 
-// How often a server is started in a measurement; on Postgres, where each start has
-// tables of its own, less often. There is one start for each startJobs that works take
-// elsewhere if these are fewer.
+// How often a measurement starts a server. On Postgres it does so less often, because each start
+// has tables of its own. There are fewer starts if -jobs is small: one for each startJobs jobs.
 const (
 	redisStarts    = 10
 	postgresStarts = 5
@@ -51,9 +50,9 @@ func jobsInEach(shards int) []job {
 	return jobs
 }
 
-// startProbe starts a server again and again, each time on an empty database in which
-// jobs wait for it. The first start is when the first of them does, the last start
-// when all have.
+// startProbe starts a server again and again, each time on an empty database in which jobs wait for
+// it. The first start is the time when the first of these jobs starts, and the last start the time
+// when all have started.
 func startProbe(setting string, starts int, waitingJobs func() []job) *probe {
 	return &probe{name: "start, " + setting, measure: func(ctx context.Context, l *lab) ([]reading, error) {
 		var firsts, lasts []float64
@@ -82,7 +81,7 @@ func percentiles(row reading, of string, values []float64) []reading {
 	return []reading{p50, p99}
 }
 
-// startOnce returns how long after a server's start the first job started, and the last.
+// startOnce returns the times from a server's start to the start of the first and of the last job.
 func (l *lab) startOnce(ctx context.Context, jobs []job) (first, last time.Duration, err error) {
 	s, err := withSkein(manyLanes)(ctx, l)
 	if err != nil {

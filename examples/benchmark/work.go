@@ -29,11 +29,11 @@ type reading struct {
 	cpu cpuPerJob
 }
 
-// probe measures one system at one setting. Works share a probe that serves them
-// all, and it is measured once for them.
+// probe measures one system at one setting. Several works can share a probe, which is measured once
+// for all of them.
 type probe struct {
 	name string
-	// once is a probe whose value does not vary: later rounds leave it out.
+	// once is set if the value does not vary. Then later rounds leave the probe out.
 	once    bool
 	measure func(ctx context.Context, l *lab) ([]reading, error)
 }
@@ -45,7 +45,7 @@ type work struct {
 	onDemand bool // it takes long, and runs only if it is named
 }
 
-// choose returns the named works, in their own order, or all but those on demand.
+// choose returns the named works, in the order of the table, or all works except those on demand.
 func choose(all []work, names string) ([]work, error) {
 	if names == "" {
 		return slices.DeleteFunc(slices.Clone(all), func(w work) bool { return w.onDemand }), nil
@@ -59,7 +59,7 @@ func choose(all []work, names string) ([]work, error) {
 	return slices.DeleteFunc(slices.Clone(all), func(w work) bool { return !slices.Contains(wanted, w.name) }), nil
 }
 
-// probesOf returns the probes of some works, each once, in order.
+// probesOf returns the probes of some works in order, without duplicates.
 func probesOf(works []work) []*probe {
 	var probes []*probe
 	for _, w := range works {
@@ -115,11 +115,11 @@ func redisWorks(rival string) []work {
 	}
 }
 
-// one is the share of the jobs that works take which commit each by itself.
+// one is the share of the usual jobs for works that commit each job by itself.
 const one = 20
 
-// postgresWorks returns those on Postgres, where the rival is River or, at one job a
-// turn, the least that would do.
+// postgresWorks returns the works on Postgres. The rival is River or, for one job in a turn, the
+// bare queue.
 func postgresWorks() []work {
 	const call = "calls of"
 	from := func(name string) []*probe {
@@ -156,10 +156,10 @@ func postgresWorks() []work {
 	}
 }
 
-// with returns Skein's probes, then others'.
+// with returns the probes of Skein, and then those of the others.
 func with(others []*probe, own ...*probe) []*probe { return append(own, others...) }
 
-// interleave takes from two lists in turn.
+// interleave returns the elements of two lists, one of each list in turn.
 func interleave(a, b []*probe) []*probe {
 	var all []*probe
 	for i := range max(len(a), len(b)) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// errMalformed is a log that git does not write.
+// errMalformed reports a log that git can't have written.
 var errMalformed = errors.New("malformed git log")
 
 // Version is what a path holds at a commit. The zero value is nothing.

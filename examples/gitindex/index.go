@@ -10,11 +10,10 @@ import (
 // handler is a queue's handler: it handles the events of one id, in order.
 type handler func(ctx context.Context, id string, events []Event) error
 
-// stripes is how many locks an index has, so that lanes rarely meet.
+// stripes is the number of locks of an index, so that lanes rarely wait for one another.
 const stripes = 64
 
-// index is what each path holds, according to the handled events. It may be used by many lanes at
-// once.
+// index has what each path holds, according to the handled events. It is safe for concurrent use.
 type index struct {
 	seed    maphash.Seed
 	stripes [stripes]stripe

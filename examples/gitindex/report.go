@@ -23,7 +23,7 @@ type report struct {
 	compared *comparison
 }
 
-// ok reports whether the run proved its point.
+// ok reports whether the run has shown that events were handled in order and none was lost.
 func (r *report) ok() bool {
 	if r.ended != nil || r.compared == nil {
 		return false

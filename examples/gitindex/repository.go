@@ -109,9 +109,9 @@ func (r repository) git(ctx context.Context, args ...string) (string, error) {
 	return string(bytes.TrimSpace(out)), err
 }
 
-// stream runs git and reads its output while it comes. An error of read ends
-// git. Where git complains, its words are the error, else that of read; where
-// the context has ended, its cause.
+// stream runs git and reads its output while it comes. An error of read ends git. The error is the
+// cause of the context if that has ended, otherwise the message that git prints, and otherwise the
+// error of read.
 func (r repository) stream(parent context.Context, read func(io.Reader) error, args ...string) error {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
@@ -145,8 +145,8 @@ func (r repository) stream(parent context.Context, read func(io.Reader) error, a
 	return err
 }
 
-// environment returns this process's environment, in plain English, without variables that lead
-// git to another repository than the named one, such as inside a hook.
+// environment returns this process's environment, with English messages, and without the variables
+// that lead git to another repository than the named one, such as inside a hook.
 func environment() []string {
 	var env []string
 	for _, v := range os.Environ() {

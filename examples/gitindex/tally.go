@@ -10,7 +10,7 @@ import (
 // tally counts pushed events and their outcomes. It may be used by many goroutines at once; only
 // one at a time may call await.
 type tally struct {
-	// done has room for one: a job was done since it was last looked at.
+	// done has room for one element, which means that a job was done since done was last read.
 	done chan struct{}
 
 	mu     sync.Mutex
@@ -115,7 +115,8 @@ func (t *tally) snapshot() counts {
 	return t.counts
 }
 
-// stallChecks is for how many seconds no job may be done while some wait.
+// stallChecks is the number of seconds after which a replay in which jobs wait and none is done
+// fails.
 const stallChecks = 60
 
 // await waits until at most backlog of the pushed events are not handled. It

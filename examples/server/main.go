@@ -51,7 +51,7 @@ func main() {
 
 func run(storeURL, address string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // from here on a signal ends the process
+	context.AfterFunc(ctx, stop) // after this a signal ends the process
 	defer stop()
 
 	store, closeStore, err := openStore(ctx, storeURL)
@@ -105,7 +105,7 @@ func serve(ctx context.Context, store skein.Store, l net.Listener, work func(con
 	}, orders.Handler(work))
 	err = server.Run(ctx)
 
-	// Requests were served until here: a push needs no worker.
+	// Requests are served until here, because a push needs no running handler.
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	err = errors.Join(err, web.Shutdown(closing))
@@ -129,8 +129,7 @@ func (metrics) BatchEnd(_ context.Context, e skein.BatchEvent) {
 	executions.Add(e.Shard.Queue, int64(len(e.Claims)))
 }
 
-// logSlow is middleware that logs calls which take long. Failures the server logs
-// itself.
+// logSlow is middleware that logs slow calls. The server itself logs failures.
 func logSlow(next skein.RunFunc) skein.RunFunc {
 	return func(ctx context.Context, b *skein.RawBatch) error {
 		began := time.Now()

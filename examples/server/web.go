@@ -29,12 +29,12 @@ func routes(ctx context.Context, store skein.Store, client *skein.Client) (http.
 		case err == nil:
 		case errors.Is(err, skein.ErrInvalidID), errors.Is(err, skein.ErrInvalidPayload):
 			http.Error(w, err.Error(), http.StatusBadRequest)
-		default: // the sender repeats it: entries that are stored already merge
+		default: // the sender should repeat the push: entries that are stored already merge
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
 	})
 	inspector := inspect.New(store, inspect.Options{})
-	// To serve more than this machine, give API.Authorize and API.Actor.
+	// To serve other machines too, set API.Authorize and API.Actor.
 	board, err := dashboard.New(inspector, dashboard.Options{Title: "orders", API: httpapi.Options{}})
 	if err != nil {
 		return nil, err
