@@ -22,9 +22,27 @@ func brokenMerges() []brokenStore {
 		{"breaks ties by letters", "merge rule/decides what pushes leave", wrapped(breaksTiesByLetters)},
 		{"drops a job's state with its payloads", "merge rule/keeps the state of a job whose payloads are superseded", wrapped(dropsSupersededState)},
 		{"counts superseded payloads as failed", "merge rule/counts superseded payloads as nothing else", wrapped(countsSupersededAsFailed)},
+		{"forgets a job that is pushed twice behind its claim", "merge rule/claims a job that was pushed twice behind its claim", wrapped(forgetsBehindClaims)},
 		{"counts superseded entries as duplicates", "merge rule/says what entries met", wrapped(supersedesDuplicates)},
 		{"does not count superseded payloads", "merge rule/decides what one push leaves", wrapped(countsNoneSuperseded)},
 	}
+}
+
+// forgetsBehindClaims removes the queued job of a claimed id that another push merges into.
+func forgetsBehindClaims(s full) full {
+	return replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
+		reply, err := s.Push(ctx, r)
+		for _, en := range r.Entries {
+			found, none := s.Find(ctx, ports.FindRequest{Queue: r.Queue, ID: en.ID, Payloads: 2})
+			if err != nil || none != nil || found.Claim == nil || found.Queued == nil || len(found.Queued.Payloads) < 2 {
+				continue
+			}
+			if _, err := s.Delete(ctx, ports.JobStep{Shard: found.Shard, IDs: []string{en.ID}}); err != nil {
+				return reply, err
+			}
+		}
+		return reply, err
+	})
 }
 
 func unitesAlways(s full) full {

@@ -45,6 +45,7 @@ func mergeRuleCases() []namedCase {
 		{"says what entries met", "PushReply: New, Merged, Duplicate and Superseded", mergeRuleMet},
 		{"counts superseded payloads as nothing else", ruleSuperseded, mergeRuleCounts},
 		{"claims what it kept", ruleMerge, mergeRuleClaims},
+		{"claims a job that was pushed twice behind its claim", ruleMerge, mergeRuleClaimsBehind},
 	}
 }
 
@@ -474,4 +475,30 @@ func mergeRuleClaims(e *env) {
 	e.same("the payloads of the other", claims[1].Payloads, []core.Payload{pay("same", 4)})
 	h.settle(settleAll(claims, done)...)
 	e.same("what is left", e.queuedIDs(), nil)
+}
+
+// mergeRuleClaimsBehind has an overdue job wait behind the claimed one of its id while other turns
+// are made, and then merges another push into it.
+func mergeRuleClaimsBehind(e *env) {
+	for _, rule := range []core.PushRule{{}, {Kind: core.Earliest}} {
+		e.by(core.MergeRule{Stays: core.Highest, Keep: 2})
+		e.push(entry("a", "p", 1))
+		h := e.acquire("n1")
+		c := h.one()
+		waits := e.now()
+		e.push(entry("a", "q", 2))
+		e.same("what a turn claims beside the claimed job", ids(h.claim(1)), nil)
+		for range 10 {
+			e.clock.Advance(5 * time.Second)
+			e.push(entry("b", "p", 1))
+			h.settle(done(h.one()))
+		}
+		e.pushBy(rule, entry("a", "r", 3))
+		e.same("since when the job waits", e.counts().Oldest, core.Head{Due: waits, OK: true})
+		h.settle(done(c))
+		next := h.one()
+		e.same("what the next turn claims", next.Payloads, []core.Payload{pay("q", 2), pay("r", 3)})
+		h.settle(done(next))
+		h.release()
+	}
 }

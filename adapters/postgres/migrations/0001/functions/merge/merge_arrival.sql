@@ -17,7 +17,7 @@ BEGIN
   VALUES (p_shard, a.id, a.perform_at, a.first_push, a.retry_count, a.recoveries, false, a.score, a.score, a.data, a.meta, a.error)
   ON CONFLICT (shard, id) DO UPDATE SET
     prior_retry_count = j.retry_count,
-    parked = false, -- it may be free; if not, claims skip it again
+    parked = j.parked AND a.kind = 'push', -- the id of another arrival may be free; if not, claims skip it again
     recoveries = greatest(j.recoveries, excluded.recoveries)
   RETURNING j.perform_at, j.first_push, j.retry_count, j.error, j.prior_retry_count INTO v_job;
   is_new := v_job.prior_retry_count IS NULL;
