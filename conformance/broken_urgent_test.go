@@ -18,6 +18,7 @@ func brokenUrgency() []brokenStore {
 		{"merges all entries of a push as urgent", "urgent/each entry of a push merges by its own rule", wrapped(allByEarliest)},
 		{"takes any urgency", "urgent/refuses an urgency outside the limits", wrapped(changesUrgent(mergesByRule))},
 		{"counts the wait of a job from before its push", "stats/counts the wait of an urgent job from its push", wrapped(oldestIs(func(j core.State) core.Instant { return j.PerformAt }))},
+		{"counts the wait of a job put back from before its push", "stats/counts the wait of a job put back from its push after the clock was set back", wrapped(oldestIs(func(j core.State) core.Instant { return j.PerformAt }))},
 		{"shows the wait of the first job only", "stats/shows the job that has waited longest behind urgent ones", wrapped(oldestIs(core.State.WaitsFrom))},
 		{"forgets urgency in a transaction", "transaction/an urgent push merges by Earliest", wrapped(forgetsUrgencyInTransactions)},
 	}

@@ -16,6 +16,7 @@ func statsCases() []namedCase {
 		{"sums up the shards", "QueueStats: Shards are in order of index", statsShards},
 		{"returns the time of the oldest job", "Counts: Oldest is the smallest WaitsFrom of the queued jobs; unlike a shard's head, it ignores pauses and claims", statsOldest},
 		{"counts the wait of an urgent job from its push", "RULES 6: a job waits from the later of PerformAt and FirstPush", statsUrgent},
+		{"counts the wait of a job put back from its push after the clock was set back", "RULES 6: a job waits from the later of PerformAt and FirstPush", statsPutBackEarlier},
 		{"shows the job that has waited longest behind urgent ones", "RULES 6: the lag of a shard is the longest wait of its queued jobs and orphans", statsBehindUrgent},
 		{"show a dead owner's jobs as orphans", "ShardStats: Owner and Token are those of the last lease, which ends at ExpiresAt; Owner is empty if the lease was released", statsOrphans},
 		{"are in the order of the request", "Stats sums up queues, in the order of the names given", statsOrder},
@@ -83,6 +84,18 @@ func statsUrgent(e *env) {
 	e.same("beside one whose first push is older", e.counts().Oldest, due(e.now().Add(-time.Second)))
 	h.settle(done(c))
 	h.claim(5)
+	e.same("of no job", plain(e.counts().Oldest), core.Head{})
+}
+
+func statsPutBackEarlier(e *env) {
+	e.push(entry("a", "p", 1), entry("b", "p", 1))
+	h := e.acquire("n1")
+	claims := h.claim(2)
+	e.clock.Advance(-time.Minute)
+	h.settle(failed(claims[0], "boom", time.Second), snoozed(claims[1], 2*time.Second))
+	e.same("the oldest", e.counts().Oldest, due(start))
+	e.clock.Advance(2 * time.Minute)
+	h.settle(settleAll(h.claim(2), done)...)
 	e.same("of no job", plain(e.counts().Oldest), core.Head{})
 }
 

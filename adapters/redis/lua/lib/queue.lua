@@ -41,10 +41,26 @@ do
     if retry >= 0 then plan.zrem(RTIME, id); plan.zrem(RID, id); plan.zrem(RCOUNT, id) end
   end
 
+  -- note_early plans to note that the script stores a job that was first pushed after its
+  -- PerformAt. Until a job is due after that push, the one that has waited longest may not be the
+  -- first.
+  local noted
+  local function note_early(first)
+    if not noted then
+      call('EXISTS', META, LEASE) -- fails here if another server has one of them
+      noted = tonumber(call('HGET', LEASE, 'early') or 0)
+    end
+    if first > noted then
+      noted = first
+      plan.hset(LEASE, 'early', string.format('%.0f', first))
+    end
+  end
+
   -- store plans to store a job in a place, READY or PARKED.
   local function store(item, place, index)
     local id, job, old, at = item.id, item.job, item.old, string.format('%d', item.job.at) -- numbers would be printed digit by digit
     items.store(item)
+    if job.at < job.first then note_early(job.first) end
     if not old or old.at ~= job.at or old.place ~= place then plan.zadd(place, at, id) end
     if old and old.place ~= place then plan.zrem(old.place, id) end
     if index and not old then plan.zadd(BYID, '0', id) end
@@ -54,14 +70,6 @@ do
       plan.zadd(RID, '0', id)
       plan.zadd(RCOUNT, string.format('%d', job.retry), id)
     end
-  end
-
-  -- note_early plans to note that the script stores a job that was first pushed after its
-  -- PerformAt. Until a job is due after that push, the one that has waited longest may not be the
-  -- first.
-  local function note_early(first)
-    call('EXISTS', META, LEASE) -- fails here if another server has one of them
-    if first > tonumber(call('HGET', LEASE, 'early') or 0) then plan.hset(LEASE, 'early', string.format('%.0f', first)) end
   end
 
   -- is_held reports whether a job is held: it has failed, and its time is the last instant.

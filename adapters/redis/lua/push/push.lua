@@ -86,14 +86,14 @@ local function with_first(packed_job)
   return char(flags + FIRST) .. sub(packed_job, 2, head) .. pack('>I8', now) .. sub(packed_job, head + 1)
 end
 
-local early -- whether a job is due before its first push
+local early -- whether a job that is stored as it came is due before its first push
 local soonest, due = math.huge, string.format('%.0f', now)
 for _, id in ipairs(new) do
   local item, n = there[id], position[id]
   local place, at = claimed[id] and PARKED or READY, times[n] or now
   if item then
     queue.store(item, place, index)
-    at, early = item.job.at, early or item.job.at < item.job.first
+    at = item.job.at
   else
     plan.hset(JOBS, id, at == now and ARGV[2 * n + 3] or with_first(ARGV[2 * n + 3]))
     plan.zadd(place, at == now and due or at, id)
@@ -105,7 +105,6 @@ end
 for _, item in pairs(there) do
   if item.old then
     queue.store(item, item.old.place, index)
-    early = early or item.job.at < item.job.first
     added = added - (item.known or 0)
     if item.old.place == READY and item.job.at < soonest then soonest = item.job.at end
   end

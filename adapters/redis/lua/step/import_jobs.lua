@@ -25,7 +25,7 @@ while ARGV[i] do
 end
 
 local queued = read_step(JOBS, ids) -- may leave some ids for another step
-local jobs, ready, early = queue.load(ids, queued), false, nil
+local jobs, ready = queue.load(ids, queued), false
 for n, id in ipairs(ids) do
   local own, item = coming[n], jobs[id]
   if not item then
@@ -44,10 +44,8 @@ for n, id in ipairs(ids) do
   items.unite(item, own.payloads)
   local place = item.old and item.old.place or (call('HEXISTS', CLAIMS, id) == 1 and PARKED or READY)
   queue.store(item, place, index)
-  if item.job.at < item.job.first then early = math.max(early or 0, item.job.first) end
   ready = ready or place == READY
 end
-if early then queue.note_early(early) end
 plan.write()
 if ready and not paused then wake() end
 return {'ok', now, #ids, 0, #ids}

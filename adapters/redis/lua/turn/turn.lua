@@ -112,7 +112,7 @@ end
 for _, id in ipairs(settled.notes) do if not claimed.notes[id] then plan.hdel(LEASE, ':' .. id) end end
 for id, text in pairs(claimed.notes) do fields[#fields + 1], fields[#fields + 2] = ':' .. id, text end
 if next(claimed.notes) then fields[#fields + 1], fields[#fields + 2] = 'large', 1 end
-plan.hset_all(LEASE, fields)
+for i = 1, #fields, 2 do plan.hset(LEASE, fields[i], fields[i + 1]) end
 plan.write()
 return {'ok', number, now, expires - now, paused and 1 or 0, head, settled.skipped, claimed.list, open, not_begun,
   settled.deferred, orphans}
