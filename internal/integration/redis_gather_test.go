@@ -143,8 +143,12 @@ func (g *gathering) occupy(callers context.Context, pushing *sync.WaitGroup) (se
 	return sending
 }
 
-// gatherSenders is how many exchanges of small pushes may be under way at once.
-const gatherSenders = 4
+const (
+	// gatherSenders is how many exchanges of small pushes may be under way at once.
+	gatherSenders = 4
+	// gatherBytes is from how many bytes on a push is not small.
+	gatherBytes = 16 << 10
+)
 
 // Small pushes that come while others are under way go together, by a deadline that is no caller's:
 // a caller that gives up ends nothing for the others. A push of many bytes or entries neither waits
@@ -159,12 +163,12 @@ func TestRedisGathersSmallPushesOnly(t *testing.T) {
 	sending := g.occupy(callers, &given)
 	given.Go(func() { _ = g.push(callers, "held-unsent", 1, 0) }) // waits for them, and gives up
 	for _, id := range []string{"held-a", "held-b", "held-c"} {
-		g.pushes(&kept, id, 1, 64<<10-100)
+		g.pushes(&kept, id, 1, gatherBytes-100)
 	}
 	for _, large := range []struct {
 		id             string
 		payloads, size int
-	}{{"held-large", 1, 64 << 10}, {"held-many", 17, 0}} {
+	}{{"held-large", 1, gatherBytes}, {"held-many", 17, 0}} {
 		g.pushes(&kept, large.id, large.payloads, large.size)
 		if got := strings.Fields(g.gate.next(t).text); got[0] != large.id || len(got) != large.payloads {
 			t.Errorf("sent beside what is held up: %v, want only %s", got, large.id)
