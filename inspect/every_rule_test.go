@@ -2,6 +2,8 @@ package inspect_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -154,6 +156,8 @@ func TestCopiesOfEqualBytesAreNamedTogether(t *testing.T) {
 	r, err = c.RevivePayloads(t.Context(), "counted", named("X", "x"))
 	c.handled("RevivePayloads", r, err, 1)
 	c.has("counted", "a", []string{"X@1", "X@5"}, []string{"W@3", "Z@4"})
+	r, err = c.PurgePayloads(t.Context(), "counted", named("nothing"))
+	c.handled("PurgePayloads of absent payloads", r, err, 0)
 	r, err = c.PurgePayloads(t.Context(), "counted", named("W"))
 	c.handled("PurgePayloads", r, err, 1)
 	c.has("counted", "a", []string{"X@1", "X@5"}, []string{"Z@4"})
@@ -212,9 +216,132 @@ func TestPayloadsMoveAndImportByTheRuleOfTheirTarget(t *testing.T) {
 			c.has("counted", "dead", nil, nil)
 			c.has("moved", "a", want, nil)
 			c.has("moved", "dead", nil, want)
+			stats, err := c.Stats(t.Context(), "moved")
+			dropped := map[bool]int64{true: 3}[rule.Keep > 0] // one of each id
+			if err != nil || stats[0].Superseded != dropped {
+				t.Errorf("%d superseded, %v; want %d", stats[0].Superseded, err, dropped)
+			}
 			r, err = c.MoveAll(t.Context(), "moved", inspect.Target{Queue: "back"}, nil, inspect.BulkOptions{})
 			c.handled("MoveAll", r, err, 1)
+			r, err = c.MoveMorgue(t.Context(), "moved", inspect.Target{Queue: "back"}, nil, inspect.BulkOptions{})
+			c.handled("MoveMorgue", r, err, 2)
+			for _, id := range []string{"a", "dead", "imported"} {
+				c.has("moved", id, nil, nil)
+			}
 			c.has("back", "a", want, nil)
+			c.has("back", "dead", nil, want)
+			c.has("back", "imported", nil, want)
 		})
+	}
+}
+
+// Stamps make payloads larger, so what just fits into a step of the source exceeds one of the
+// target.
+func TestEntriesThatJustFitIntoAStepMoveIntoAnEveryQueue(t *testing.T) {
+	c := newCounted(t)
+	for _, queue := range []string{"plain", "last"} {
+		r := ports.DeclareRequest{Queue: queue, Shards: 1, IndexIDs: true}
+		if queue == "last" {
+			r.Merge = everyRule
+		}
+		if _, err := c.store.Declare(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Pause(t.Context(), "last"); err != nil {
+		t.Fatal(err)
+	}
+	const payloads, size = 16, core.MaxStepBytes / 16
+	for id := range 4 {
+		r := ports.PushRequest{Queue: "plain", Shards: 1, Generation: 1}
+		for n := range payloads {
+			data := make([]byte, size)
+			data[0] = byte(n)
+			r.Entries = append(r.Entries, core.Entry{ID: fmt.Sprint(id), Payload: core.Payload{Data: data, Score: float64(n)}})
+		}
+		if _, err := c.store.Push(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := c.Bury(t.Context(), "plain", []string{"2", "3"})
+	c.handled("Bury", r, err, 2)
+	to := inspect.Target{Queue: "last"}
+	r, err = c.Move(t.Context(), "plain", to, []string{"0", "2"})
+	c.handled("Move", r, err, 2)
+	r, err = c.MoveAll(t.Context(), "plain", to, nil, inspect.BulkOptions{})
+	c.handled("MoveAll", r, err, 1)
+	r, err = c.MoveMorgue(t.Context(), "plain", to, nil, inspect.BulkOptions{})
+	c.handled("MoveMorgue", r, err, 1)
+	for id, place := range []inspect.Place{inspect.PlaceQueued, inspect.PlaceQueued, inspect.PlaceDead, inspect.PlaceDead} {
+		n := 0
+		for p := range must(t, c.Payloads(t.Context(), "last", fmt.Sprint(id), inspect.PayloadOptions{Place: place})) {
+			if len(p.Data) != size || p.Data[0] != byte(n) || p.Score != float64(n) {
+				t.Errorf("payload %d of %d: %d bytes, %d at %v", n, id, len(p.Data), p.Data[0], p.Score)
+			}
+			n++
+		}
+		if n != payloads {
+			t.Errorf("id %d has %d payloads, want %d", id, n, payloads)
+		}
+	}
+	stats, err := c.Stats(t.Context(), "plain")
+	if err != nil || stats[0].Length() != 0 || stats[0].Dead != 0 {
+		t.Errorf("the source has %+v, %v", stats[0].Counts, err)
+	}
+}
+
+// A dead letter may have more copies of the named bytes than a step handles.
+func TestAllCopiesAreHandledInSteps(t *testing.T) {
+	c := newCounted(t)
+	const copies = 2*core.MaxTurnPayloads + 1
+	for n := range copies {
+		c.push("a", fmt.Sprint("x@", n))
+	}
+	c.push("a", "y@-1")
+	for range 10 { // a step buries a part
+		if _, err := c.Bury(t.Context(), "counted", []string{"a"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r, err := c.RevivePayloads(t.Context(), "counted", []inspect.DeadLetterPayloads{{ID: "a", Payloads: [][]byte{[]byte("x")}}}); err != nil || r.Handled == 0 {
+		t.Errorf("RevivePayloads: %+v, %v", r, err)
+	}
+	c.has("counted", "nobody", nil, nil)
+	found, err := c.Find(t.Context(), "counted", "a")
+	if err != nil || found.Queued == nil || found.Queued.PayloadCount != copies || found.DeadLetter == nil || found.DeadLetter.PayloadCount != 1 {
+		t.Errorf("%+v, %v; want %d payloads queued and one dead", found, err, copies)
+	}
+}
+
+// everyAway is a store whose first shard can't be reached.
+type everyAway struct{ away0 }
+
+func (f everyAway) Find(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
+	if core.ShardOf(r.ID, 2) == 0 {
+		return ports.Found{}, errors.New("master is away")
+	}
+	return f.away0.Find(ctx, r)
+}
+
+func TestNamedPayloadsOfOtherShardsAreHandledThoughOneIsAway(t *testing.T) {
+	c := newCounted(t)
+	var first []inspect.FirstPayload
+	var dead []inspect.DeadLetterPayloads
+	want := 0
+	for n := range 20 {
+		id := fmt.Sprint(n)
+		c.push(id, "x@1", "x@2")
+		first = append(first, inspect.FirstPayload{ID: id, Data: []byte("x")})
+		dead = append(dead, inspect.DeadLetterPayloads{ID: id, Payloads: [][]byte{[]byte("x")}})
+		want += core.ShardOf(id, 2)
+	}
+	i := inspect.New(everyAway{away0{c.store}}, inspect.Options{})
+	var partial *inspect.PartialError
+	if r, err := i.BuryFirst(t.Context(), "counted", first); r.Handled != want || !errors.As(err, &partial) {
+		t.Errorf("BuryFirst: %d handled, %v; want %d of the shard that is there", r.Handled, err, want)
+	}
+	partial = nil
+	if r, err := i.RevivePayloads(t.Context(), "counted", dead); r.Handled != want || !errors.As(err, &partial) {
+		t.Errorf("RevivePayloads: %d handled, %v; want %d of the shard that is there", r.Handled, err, want)
 	}
 }

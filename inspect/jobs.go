@@ -209,42 +209,53 @@ func (i *Inspector) onFirst(
 		return a.end(fmt.Errorf("%w: id %q is named twice; a job has one first payload", ErrInvalidRequest, ids[at]))
 	}
 	a.progress.Total = len(first)
-	if first, err = i.storedFirst(ctx, queue, first); err != nil {
+	away := &absent{inspector: i, queue: queue}
+	if first, err = i.storedFirst(ctx, away, first); err != nil {
 		return a.end(err)
 	}
 	id := func(f FirstPayload) string { return f.ID }
 	steps := wholeSteps(func(f *FirstPayload) (string, []core.Payload) { return f.ID, []core.Payload{{Data: f.Data}} })
-	return a.end(onEntries(ctx, i, a, queue, first, id, steps, func(s Store, shard core.Shard, chunk []FirstPayload) (ports.StepReply, error) {
+	err = onReached(ctx, i, a, away, first, id, steps, func(s Store, shard core.Shard, chunk []FirstPayload) (ports.StepReply, error) {
 		named := ports.JobStep{Shard: shard, First: make([][]byte, len(chunk))}
 		for at := range chunk {
 			named.IDs, named.First[at] = append(named.IDs, chunk[at].ID), chunk[at].Data
 		}
 		return step(s, ctx, named)
-	}))
+	})
+	if err != nil {
+		return a.end(err)
+	}
+	return a.end(partial(away.met))
 }
 
 // storedFirst returns first payloads as they are stored, from first payloads as they were pushed.
-// Where these differ, it reads the jobs.
-func (i *Inspector) storedFirst(ctx context.Context, queue string, first []FirstPayload) ([]FirstPayload, error) {
-	record, err := i.record(ctx, queue)
+// Where these differ, it reads the jobs, and leaves out those of shards that can't be reached, which
+// it notes in away. It is called once for an action: after a step of unknown outcome it could find
+// the next payload of the same bytes.
+func (i *Inspector) storedFirst(ctx context.Context, away *absent, first []FirstPayload) (stored []FirstPayload, err error) {
+	record, err := i.record(ctx, away.queue)
 	if err != nil || record.Merge.Same != core.SamePush {
 		return first, err
 	}
-	first = slices.Clone(first)
-	for at := range first {
-		r := ports.FindRequest{Queue: queue, ID: first[at].ID, Payloads: 1, MaxCount: -1}
-		found, err := persist(ctx, i, func(s Store) (ports.Found, error) { return s.Find(ctx, r) })
-		if err != nil {
-			return nil, err
-		}
-		if found.Queued == nil || len(found.Queued.Payloads) == 0 {
+	for _, f := range first {
+		shard := core.Shard{Queue: away.queue, Index: core.ShardOf(f.ID, record.Shards)}
+		if away.has(shard) {
 			continue
 		}
-		if p := found.Queued.Payloads[0]; bytes.Equal(p.Pushed().Data, first[at].Data) {
-			first[at].Data = p.Data
+		r := ports.FindRequest{Queue: away.queue, ID: f.ID, Payloads: 1, MaxCount: -1}
+		found, err := persist(ctx, i, func(s Store) (ports.Found, error) { return s.Find(ctx, r) })
+		switch {
+		case err != nil && away.are(ctx, shard, err):
+			continue
+		case err != nil:
+			return nil, err
 		}
+		if payloads := payloadsIn(&found, ports.PlaceQueued); len(payloads) > 0 && bytes.Equal(payloads[0].Pushed().Data, f.Data) {
+			f.Data = payloads[0].Data
+		}
+		stored = append(stored, f)
 	}
-	return first, nil
+	return stored, nil
 }
 
 // repeated returns the position of the first id that also occurs earlier in the list. ok is false

@@ -132,10 +132,6 @@ func (i *Inspector) onRefs(
 		return a.end(invalid)
 	}
 	a.progress.Total = len(refs)
-	refs, err = i.storedRefs(ctx, queue, refs)
-	if err != nil {
-		return a.end(err)
-	}
 	return a.end(i.stepRefs(ctx, a, queue, refs, step))
 }
 

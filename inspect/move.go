@@ -243,13 +243,31 @@ func (m *mover) stored(payloads []core.Payload) []core.Payload {
 	return set.List()
 }
 
+// asStored returns entries with their payloads as the target stores them. An entry that then exceeds
+// a step comes in parts.
+func asStored[E any](m *mover, entries []E, payloads func(*E) *[]core.Payload) (parts []E) {
+	for _, e := range entries {
+		rest := m.stored(*payloads(&e))
+		for more := true; more; more = len(rest) > 0 {
+			var bound core.Bound
+			n := bound.Take(rest)
+			*payloads(&e), rest = rest[:n:n], rest[n:]
+			parts = append(parts, e)
+		}
+	}
+	return parts
+}
+
 // putJobs copies jobs, or parts of jobs, to the target.
 func (m *mover) putJobs(ctx context.Context, jobs []core.Job) error {
-	jobs = slices.Clone(jobs)
-	for at := range jobs {
-		jobs[at].Payloads = m.stored(jobs[at].Payloads)
+	parts := asStored(m, jobs, func(j *core.Job) *[]core.Payload { return &j.Payloads })
+	for chunk := range wholeSteps(payloadsOfJob)(parts) {
+		err := put(ctx, m, chunk, func(j core.Job) string { return j.ID }, func(r *ports.ImportRequest, some []core.Job) { r.Jobs = some })
+		if err != nil {
+			return err
+		}
 	}
-	return put(ctx, m, jobs, func(j core.Job) string { return j.ID }, func(r *ports.ImportRequest, some []core.Job) { r.Jobs = some })
+	return nil
 }
 
 // letters moves dead letters of a shard that last changed before an instant.
@@ -302,12 +320,15 @@ func (m *mover) letter(ctx context.Context, shard core.Shard, id string, before 
 
 // putLetters copies dead letters, or parts of them, to the target.
 func (m *mover) putLetters(ctx context.Context, letters []core.DeadLetter) error {
-	letters = slices.Clone(letters)
-	for at := range letters {
-		letters[at].Payloads = m.stored(letters[at].Payloads)
+	parts := asStored(m, letters, func(d *core.DeadLetter) *[]core.Payload { return &d.Payloads })
+	for chunk := range wholeSteps(payloadsOfLetter)(parts) {
+		err := put(ctx, m, chunk, func(d core.DeadLetter) string { return d.ID },
+			func(r *ports.ImportRequest, some []core.DeadLetter) { r.DeadLetters = some })
+		if err != nil {
+			return err
+		}
 	}
-	return put(ctx, m, letters, func(d core.DeadLetter) string { return d.ID },
-		func(r *ports.ImportRequest, some []core.DeadLetter) { r.DeadLetters = some })
+	return nil
 }
 
 // part is what was moved of an entry that had a number of payloads. The zero value is that nothing

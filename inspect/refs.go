@@ -34,34 +34,47 @@ func payloadRefs(payloads []DeadLetterPayloads) ([]ports.DeadLetterRef, error) {
 }
 
 // storedRefs returns references to payloads as they are stored, from references to payloads as they
-// were pushed. Where these differ, it reads the dead letters.
-func (i *Inspector) storedRefs(ctx context.Context, queue string, refs []ports.DeadLetterRef) ([]ports.DeadLetterRef, error) {
-	whole := func(r ports.DeadLetterRef) bool { return r.Payloads == nil }
-	if !slices.ContainsFunc(refs, func(r ports.DeadLetterRef) bool { return !whole(r) }) {
-		return refs, nil
+// were pushed. Where these differ, it reads the dead letters, and leaves out those of shards that
+// can't be reached, which it notes in away. A reference names at most as many payloads as a step
+// handles; rest are the references that would name more.
+func (i *Inspector) storedRefs(ctx context.Context, away *absent, refs []ports.DeadLetterRef) (stored, rest []ports.DeadLetterRef, err error) {
+	named := func(r ports.DeadLetterRef) bool { return r.Payloads != nil }
+	if !slices.ContainsFunc(refs, named) {
+		return refs, nil, nil
 	}
-	record, err := i.record(ctx, queue)
+	record, err := i.record(ctx, away.queue)
 	if err != nil || record.Merge.Same != core.SamePush {
-		return refs, err
+		return refs, nil, err
 	}
-	refs = slices.Clone(refs)
-	for at := range refs {
-		if whole(refs[at]) {
-			continue
-		}
-		found, err := i.wholeLetter(ctx, queue, refs[at].ID)
-		if err != nil {
-			return nil, err
-		}
-		named := refs[at].Payloads
-		refs[at].Payloads = [][]byte{}
-		if found.DeadLetter != nil {
-			for _, p := range withData(found.DeadLetter.Payloads, named) {
-				refs[at].Payloads = append(refs[at].Payloads, p.Data)
+	for _, ref := range refs {
+		if named(ref) {
+			shard := core.Shard{Queue: away.queue, Index: core.ShardOf(ref.ID, record.Shards)}
+			if away.has(shard) {
+				continue
 			}
+			found, err := i.wholeLetter(ctx, away.queue, ref.ID)
+			switch {
+			case err != nil && away.are(ctx, shard, err):
+				continue
+			case err != nil:
+				return nil, nil, err
+			}
+			copies := [][]byte{} // nil would mean all payloads
+			if found.DeadLetter != nil {
+				copies = append(copies, dataOf(withData(found.DeadLetter.Payloads, ref.Payloads))...)
+			}
+			if len(copies) > core.MaxTurnPayloads {
+				copies, rest = copies[:core.MaxTurnPayloads], append(rest, ref)
+			}
+			ref.Payloads = copies
 		}
+		stored = append(stored, ref)
 	}
-	return refs, nil
+	return stored, rest, nil
+}
+
+func dataOf(payloads []core.Payload) [][]byte {
+	return convert(payloads, func(p *core.Payload) []byte { return p.Data })
 }
 
 // idsOf returns the ids of references.
@@ -79,10 +92,11 @@ func refOf(d *ports.DeadLetterView) ports.DeadLetterRef {
 	}
 	return ports.DeadLetterRef{
 		ID:       d.ID,
-		Payloads: convert(d.Payloads, func(p *core.Payload) []byte { return p.Data }),
+		Payloads: dataOf(d.Payloads),
 	}
 }
 
+// stepRefs makes steps on named dead letters, or on payloads of them as they were pushed.
 func (i *Inspector) stepRefs(
 	ctx context.Context, a *action, queue string, refs []ports.DeadLetterRef, step deadLetterStep,
 ) error {
@@ -90,7 +104,19 @@ func (i *Inspector) stepRefs(
 	onShard := func(s Store, shard core.Shard, refs []ports.DeadLetterRef) (ports.StepReply, error) {
 		return stepOn(ctx, shard, step, 0)(s, refs)
 	}
-	return onEntries(ctx, i, a, queue, refs, id, refChunks, onShard)
+	away := &absent{inspector: i, queue: queue}
+	for more := true; more; more = len(refs) > 0 {
+		stored, rest, err := i.storedRefs(ctx, away, refs)
+		if err != nil {
+			return err
+		}
+		if err := onReached(ctx, i, a, away, stored, id, refChunks, onShard); err != nil {
+			return err
+		}
+		a.progress.Total += len(rest)
+		refs = rest
+	}
+	return partial(away.met)
 }
 
 // stepOn returns a function that makes a step on named dead letters of a shard which last changed
