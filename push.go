@@ -205,11 +205,13 @@ type Entry[T any] struct {
 }
 
 // Push stores a payload for an id, in a new job or merged into the queued one. Equal payloads of a
-// job are stored once. If the id's job is running, the payload waits for the next execution. A push
-// needs no running server.
+// job are stored once, and by [Every] those that also have equal scores. If the id's job is
+// running, the payload waits for the next execution. A push needs no running server.
 //
 // An error that doesn't match one of this package's errors means that the outcome is unknown.
-// Pushing again is safe, but a payload that was handled between the two pushes runs again.
+// Pushing again is safe, but a payload that was handled between the two pushes runs again. By
+// [Every] give the payload a [Score] of its own and repeat it: with a default score each push
+// counts.
 func (q *Queue[T]) Push(ctx context.Context, c *Client, id string, payload T, options ...PushOption) error {
 	return q.PushMany(ctx, c, []Entry[T]{{ID: id, Payload: payload, Options: options}})
 }

@@ -44,9 +44,9 @@ type QueueOptions[T any] struct {
 	// IndexIDs lets package inspect list all queued jobs by id. The index costs memory. The option
 	// is permanent. Default false.
 	IndexIDs bool
-	// Merge decides what stays when payloads of an id meet: [Union], [Newest] or [Latest]. The
-	// option is permanent: the store refuses another rule with [ErrQueueMismatch]. Invalid rules
-	// are [ErrInvalidQueue]. Default: Union (docs/rules.md 2).
+	// Merge decides what stays when payloads of an id meet: [Union], [Newest], [Latest] or [Every].
+	// The option is permanent: the store refuses another rule with [ErrQueueMismatch]. Invalid
+	// rules are [ErrInvalidQueue]. Default: Union (docs/rules.md 2).
 	Merge MergeRule
 	// Codec encodes and decodes payloads. Default [JSONCodec].
 	Codec Codec[T]
@@ -93,8 +93,8 @@ type QueueOptions[T any] struct {
 	// MaxPayloads is the maximum number of payloads of one job that a handler is called with, 1 to
 	// 1000. The lowest scores come first, and the rest follows in the next execution. Default 1000.
 	MaxPayloads int
-	// MaxRetries is the number of retries of a job before Exhausted applies to it. [NoRetries] means
-	// one execution. Default 25, about 20 days with the default backoff.
+	// MaxRetries is the number of retries of a job before Exhausted applies to it. [NoRetries]
+	// means one execution. Default 25, about 20 days with the default backoff.
 	MaxRetries int
 	// MaxRecoveries is the number of times that a job may lose its process before Exhausted applies
 	// to it. [NoRetries] allows none. Default 3.

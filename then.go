@@ -28,9 +28,10 @@ const (
 // then reports the job as done. If [Job.Settle] has set another outcome than done, nothing is
 // pushed. If that push fails, the job fails with its error and is retried. So the push happens at
 // least once: after a crash the handler runs again and pushes again, and the payload merges with
-// the one that still waits. If the handler returns an error, nothing is pushed either. The
-// exception is a handler that has marked a payload as done: that payload does not run again, so
-// everything is pushed. With [Queue.Each] this holds for each payload by itself.
+// the one that still waits. By [Every] it does so only with the same [Score]. If the handler
+// returns an error, nothing is pushed either. The exception is a handler that has marked a payload
+// as done: that payload does not run again, so everything is pushed. With [Queue.Each] this holds
+// for each payload by itself.
 //
 // c must outlive the handler: a client that [Client.Via] made of the handler's own transaction
 // can't push after it. On Postgres, a push in the transaction of [SettleIn], through [Client.Via],

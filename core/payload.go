@@ -7,7 +7,8 @@ import (
 )
 
 // Payload is one pushed value (docs/rules.md 1). Its Data is its identity: equal bytes are the same
-// payload. Data and Meta are shared between the store and its callers, and no side writes to them.
+// payload. Under [SamePush] stored Data contain the score: see [MergeRule.Stored]. Data and Meta
+// are shared between the store and its callers, and no side writes to them.
 type Payload struct {
 	// Data is the pushed bytes. It may be empty.
 	Data []byte

@@ -229,9 +229,9 @@ func (i *Inspector) onFirst(
 }
 
 // storedFirst returns first payloads as they are stored, from first payloads as they were pushed.
-// Where these differ, it reads the jobs, and leaves out those of shards that can't be reached, which
-// it notes in away. It is called once for an action: after a step of unknown outcome it could find
-// the next payload of the same bytes.
+// Where these differ, it reads the jobs, and leaves out those of shards that can't be reached,
+// which it notes in away. It is called once for an action: after a step of unknown outcome it could
+// find the next payload of the same bytes.
 func (i *Inspector) storedFirst(ctx context.Context, away *absent, first []FirstPayload) (stored []FirstPayload, err error) {
 	record, err := i.record(ctx, away.queue)
 	if err != nil || record.Merge.Same != core.SamePush {

@@ -243,8 +243,8 @@ func (m *mover) stored(payloads []core.Payload) []core.Payload {
 	return set.List()
 }
 
-// asStored returns entries with their payloads as the target stores them. An entry that then exceeds
-// a step comes in parts.
+// asStored returns entries with their payloads as the target stores them. An entry that then
+// exceeds a step comes in parts.
 func asStored[E any](m *mover, entries []E, payloads func(*E) *[]core.Payload) (parts []E) {
 	for _, e := range entries {
 		rest := m.stored(*payloads(&e))

@@ -175,7 +175,7 @@ type FirstBody struct {
 // FirstPayload names the first payload of a queued job.
 type FirstPayload struct {
 	ID      string `json:"id" doc:"the id of the job"`
-	Payload Octets `json:"payload" doc:"its payload with the lowest score, byte for byte; a job that has another first payload is skipped"`
+	Payload Octets `json:"payload" doc:"its payload with the lowest score, byte for byte; a job that has another first payload is skipped; by the merge rule every, a repeated request takes the next payload if it has these bytes"`
 }
 
 func (b *FirstBody) about(a *Action) {
