@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -93,4 +95,28 @@ func TestEveryPushOfEqualBytesIsHandled(t *testing.T) {
 		}
 		run(3)
 	})
+}
+
+func TestEveryPushInATransactionCounts(t *testing.T) {
+	t.Parallel()
+	pool := testservers.Postgres(t)
+	store := newTxStore(t, pool)
+	client := skein.NewClient(store, skein.ClientOptions{})
+	queue := skein.NewQueue("counter", skein.QueueOptions[int]{Shards: 1, Merge: skein.Every().Last(3)})
+	must(t, queue.Push(t.Context(), client, "a", 5, skein.Score(1)))
+	must(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		for _, score := range []float64{2, 3, 3, 4} {
+			must(t, queue.Push(t.Context(), client.Via(store.Tx(tx)), "a", 5, skein.Score(score)))
+		}
+		return nil
+	}))
+	var got []float64
+	for p, err := range inspect.New(store, inspect.Options{}).Payloads(t.Context(), "counter", "a", inspect.PayloadOptions{}) {
+		if must(t, err); string(p.Data) == "5" {
+			got = append(got, p.Score)
+		}
+	}
+	if want := []float64{2, 3, 4}; !slices.Equal(got, want) {
+		t.Errorf("the job has payloads of scores %v, want %v", got, want)
+	}
 }
