@@ -110,7 +110,9 @@ func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) 
 // the shard, and about the claim if there is one. If servers announce different limits, the largest
 // is used.
 func (v *Verdict) take(n *ports.Node, queue string, stored *ports.Found) {
-	if st := &stored.Standing; n.Owner == st.Owner && st.ExpiresAt > st.Now {
+	st := &stored.Standing
+	owns := n.Owner == st.Owner && st.ExpiresAt > st.Now
+	if owns {
 		v.Owner = n.Name
 		v.OwnerFacts = OwnerFacts{Draining: n.Draining, Lanes: n.Lanes, Busy: n.Status.Busy}
 	}
@@ -127,7 +129,7 @@ func (v *Verdict) take(n *ports.Node, queue string, stored *ports.Found) {
 			if q.Busy > 0 {
 				v.busy = append(v.busy, fmt.Sprintf("%s %d", n.Name, q.Busy))
 			}
-			if n.Owner == stored.Standing.Owner {
+			if owns {
 				o := &v.OwnerFacts
 				o.MaxLanes, o.QueueBusy, o.Parallel, o.BatchSize = q.MaxLanes, q.Busy, q.Parallel, q.BatchSize
 				o.LaneBusy = slices.Contains(q.LaneBusy, stored.Shard.Index)

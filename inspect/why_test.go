@@ -162,6 +162,24 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 	}
 }
 
+// A server that announces itself after its lease has ended does not own the shard any more.
+func TestWhySaysNothingOfAnOwnerWhoseLeaseHasEnded(t *testing.T) {
+	s := newFixture(t)
+	s.claim()
+	s.advance(2 * time.Hour)
+	s.pushAll("x")
+	s.serveAs(ports.Node{Owner: "owner", Name: "red", Queues: []string{"orders"}, Status: ports.NodeStatus{Queues: []ports.QueueStatus{{
+		Queue: "orders", MaxLanes: 7, Busy: 1, Parallel: 3, BatchSize: 2, LaneBusy: []int{core.ShardOf("x", fixtureShards)},
+	}}}})
+	v, err := s.Why(t.Context(), "orders", "x")
+	if err != nil || v.Owner != "" || v.OwnerFacts != (inspect.OwnerFacts{}) {
+		t.Errorf("owner %q, %+v, %v; want no owner and no facts", v.Owner, v.OwnerFacts, err)
+	}
+	if v.Reason != inspect.ShardUnowned || v.Busy != 1 {
+		t.Errorf("Why says %v, and that %d batches run; want %v and 1", v.Reason, v.Busy, inspect.ShardUnowned)
+	}
+}
+
 // runs has the owner of the shards announce that the handler of x began now, under a claim of that
 // many turns later, and lets two seconds pass.
 func (s *fixture) runs(later int64) {
