@@ -2,7 +2,8 @@ package dashboard
 
 import "net/url"
 
-// href makes an address of a page and its parameters: name, value, …
+// href makes an address of a page of the dashboard and its parameters: name, value, … No page links
+// out of the dashboard.
 func href(page string, params ...string) string {
 	values := url.Values{}
 	for at := 0; at+1 < len(params); at += 2 {

@@ -48,7 +48,8 @@
 //	pool.go      actions; lanes, and what they do next
 //	shard.go     what a pool knows of a shard, and what its scheduler sees of it
 //	grant.go     what turns are to claim; estimates of how many batches will start
-//	schedule.go  the order of shards: by a scheduler that keeps the heads, or by a user's
+//	schedule.go  the order of shards: by a scheduler that keeps the heads, or by a user's; it
+//	             gets the lane
 //	limit.go     how many batches of a queue run at once
 //	permits.go   how many permits of a queue to hold, and how servers share them
 package dispatch

@@ -14,7 +14,8 @@ BEGIN
     -- nth, sum and singles count jobs that are neither claimed nor in the inbox, up to this job.
     -- fits has to hold for a prefix of the free jobs, so that none is overtaken: each of its
     -- conditions must be on such a running count. What skips a job belongs in free, and with it in
-    -- choose_due, claim_together, claim_each, head and turn_fast.
+    -- choose_due, claim_each, head and turn_fast; if a push can change it, also in claim_together
+    -- and in the DELETE of turn_fast.
     SELECT count(*), min(f.perform_at) FILTER (WHERE f.inbox),
       array_agg(f.at) FILTER (WHERE f.claimed), min(f.perform_at) FILTER (WHERE f.claimed),
       array_agg(f.at) FILTER (WHERE f.take), min(f.perform_at) FILTER (WHERE f.take), max(f.perform_at) FILTER (WHERE f.take),
