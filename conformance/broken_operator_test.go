@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/skeinq/skein/core"
@@ -147,6 +148,24 @@ func settlesPayloadsAgain(s full) full {
 			return nil
 		}
 		return err
+	})
+}
+
+// settlesPayloadsUnderTheLease refuses the payloads of jobs that an earlier lease claimed.
+func settlesPayloadsUnderTheLease(s full) full {
+	var token atomic.Int64
+	leased := replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
+		reply, err := s.Acquire(ctx, r)
+		if err == nil {
+			token.Store(reply.Token)
+		}
+		return reply, err
+	})
+	return replaceErr(leased, "SettlePayload", func(ctx context.Context, r storekit.SettlePayloadRequest) error {
+		if r.Settlement.Receipt.Token != token.Load() {
+			return ports.ErrLeaseLost
+		}
+		return s.SettlePayload(ctx, r.Shard, r.Settlement)
 	})
 }
 

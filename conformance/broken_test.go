@@ -150,6 +150,7 @@ func brokenStores() []brokenStore {
 		{"ends a job with its last payload", "settler/refuses the last payload of a job", wrapped(settlesTheLastPayload)},
 		{"accepts a settled payload again", "settler/settles a payload once", wrapped(settlesPayloadsAgain)},
 		{"accepts a payload of a job that was handed over", "settler/refuses a payload of a job that was handed over", wrapped(settlesPayloadsAgain)},
+		{"refuses a payload as soon as there is a later lease", "settler/settles a payload of a job that is not handed over yet", wrapped(settlesPayloadsUnderTheLease)},
 		{"settles several payloads in a transaction", "transaction/settles one payload of a job", wrapped(func(s full) full { return settlesMore{s} })},
 		{"settles a payload before the commit", "transaction/removes a payload when it commits", wrapped(func(s full) full { return settlesPayloadsAtOnce{s} })},
 		{"settles one by one", "settler/settles all or none", wrapped(settlesOneByOne)},

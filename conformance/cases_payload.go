@@ -23,6 +23,7 @@ func payloadCases() []namedCase {
 		{"takes jobs with settled payloads out of a repeated turn", "Turn: a repeat returns the jobs that still carry this receipt", payloadRepeat},
 		{"refuses the last payload of a job", "SettlePayload: ErrInvalidRequest if the claim has no other payload", payloadLast},
 		{"refuses a payload of a job that was handed over", "SettlePayload: the job must not have been handed over to a later lease", payloadHandedOver},
+		{"settles a payload of a job that is not handed over yet", "SettlePayload: the claimed job is the fence until it is handed over to a later lease", payloadNotHandedOver},
 		{"reports a cancel with the receipt of the claim", rulePayload, payloadCancel},
 	}
 }
@@ -153,6 +154,23 @@ func payloadHandedOver(e *env) {
 		e.refused("SettlePayload", e.tryPayload(c.SettlePayload(0)), ports.ErrLeaseLost)
 	})
 	e.reported("what the new lease can't settle", h.settle(recovered(c)).Skipped, nil)
+}
+
+// payloadNotHandedOver: a later lease gets the job without the payload that was settled meanwhile.
+// The jobs are more than an acquire and a turn may hand over.
+func payloadNotHandedOver(e *env) {
+	left := leaveVolume(e, volume{jobs: 12, payloads: 250, size: 4})
+	h := e.acquire("n2")
+	last := len(left) - 1
+	if len(h.inherited) > last {
+		e.tb.Fatalf("the lease has handed over all %d jobs, more than the bounds allow", len(h.inherited))
+	}
+	left[last] = e.settlePayload(left[last], 0)
+	h.handedOver(len(left))
+	e.same("the jobs handed over", briefly(h.inherited), briefly(left))
+	handed := h.inherited[last]
+	e.same("the receipt of the last one", handed.Receipt, left[last].Receipt)
+	e.refused("SettlePayload once it was handed over", e.tryPayload(handed.SettlePayload(0)), ports.ErrLeaseLost)
 }
 
 func payloadCancel(e *env) {

@@ -14,6 +14,8 @@ type claim struct {
 	by *claimer
 	// cancelled is set by Cancel. drop is the Drop of its last call.
 	cancelled, drop bool
+	// handed is true once the job was handed over to a later lease than that which claimed it.
+	handed bool
 
 	prev, next *claim
 }

@@ -5,8 +5,8 @@ import (
 )
 
 // orphans are the jobs that earlier leases had left claimed when this one began, in order of id.
-// Those before next were handed over. Those from turned on were handed over by its last turn or
-// after it.
+// Their receipts have another number once a payload was settled by itself. Those before next were
+// handed over. Those from turned on were handed over by its last turn or after it.
 type orphans struct {
 	refs         []core.ClaimRef
 	turned, next int
@@ -33,16 +33,17 @@ func (s *shard) handOver(bound *core.Bound) []core.Claim {
 }
 
 // orphansAmong returns the orphans among refs that are still claimed, up to a bound, and how many
-// of refs it has visited.
+// of refs it has visited. Those that it returns are handed over.
 func (s *shard) orphansAmong(refs []core.ClaimRef, bound *core.Bound) (claims []core.Claim, n int) {
 	for i, ref := range refs {
-		e := s.claimedWith(ref.ID, ref.Receipt)
-		if e == nil {
+		e := s.ids[ref.ID]
+		if e == nil || e.claim == nil || e.claim.Receipt.Token != ref.Receipt.Token {
 			continue
 		}
 		if !bound.TakeWhole(e.claim.Payloads) {
 			return claims, i
 		}
+		e.claim.handed = true
 		claims = append(claims, e.claim.Claim)
 	}
 	return claims, len(refs)

@@ -40,7 +40,7 @@ func (s *Store) SettlePayload(ctx context.Context, id core.Shard, p core.Payload
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	e := sh.claimedWith(p.ID, p.Receipt)
-	if e == nil || p.Receipt.Token != sh.lease.token {
+	if e == nil || e.claim.handed {
 		return storekit.NotClaimed(id, 0, 1)
 	}
 	left, ok := p.Apply(e.claim.Claim)
