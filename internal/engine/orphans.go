@@ -174,7 +174,9 @@ func (k *orphanKeeper) turn(lease ports.Lease, number int64, settlements []core.
 	reply, err := k.node.store.Turn(ctx, ports.TurnRequest{
 		Lease: lease, Number: number, TTL: k.node.cfg.LeaseTTL, Settlements: settlements, Node: k.node.cfg.Node,
 	})
-	k.node.observer.TurnEnd(ports.TurnEvent{Shard: lease.Shard, Settled: len(settlements), Took: time.Since(sent), Err: err})
+	k.node.observer.TurnEnd(ports.TurnEvent{
+		Shard: lease.Shard, Settled: len(settlements), Recovered: len(reply.Orphans), Took: time.Since(sent), Err: err,
+	})
 	return reply, err
 }
 

@@ -231,6 +231,22 @@ func TestWhatALookLeavesTheNextOnePutsBack(t *testing.T) {
 	}
 }
 
+func TestAnObserverSeesAllOrphansOfAQueueThatNobodyServes(t *testing.T) {
+	const jobs = core.MaxTurnPayloads + 300 // more than an acquire hands over
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.pushEach(jobs)
+		w.claimAll(jobs)
+		o := &seen{}
+		w.startKeeper(o.by)
+		w.sleep(4 * ttl)
+		w.wantCounts(jobs, 0, 0, 0)
+		if o.recovered != jobs {
+			w.Errorf("%d were seen as recovered of %d, want all", o.recovered, jobs)
+		}
+	})
+}
+
 func TestCancelledOrphansEndAsTheOperatorChose(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.startKeeper()
