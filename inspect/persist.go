@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -50,14 +49,5 @@ func pause(ctx context.Context, d time.Duration) error {
 // refused reports whether an error means that the store did nothing, and would do nothing if the
 // call were repeated.
 func refused(err error) bool {
-	for _, refusal := range []error{
-		ErrUnknownQueue, ErrUnknownNode, ErrInvalidOptions, ErrInvalidCheckpoint, ErrInvalidID, ErrNotEmpty, ErrLeaseHeld,
-		ErrQueueMismatch, ErrNotPaused, ErrTooManyTracked, ports.ErrShardCountMismatch,
-		core.ErrInvalidQueue, ports.ErrInvalidRequest, ports.ErrUnusable, ports.ErrFull,
-	} {
-		if errors.Is(err, refusal) {
-			return true
-		}
-	}
-	return false
+	return errors.Is(err, ErrInvalidCheckpoint) || ports.FailureOf(err).NoEffect()
 }

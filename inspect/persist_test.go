@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
 )
@@ -101,6 +102,11 @@ func TestActionsGiveUpInTheEnd(t *testing.T) {
 		"an outcome that stays unknown":     {lost, 5, (50 + 100 + 200 + 400) * time.Millisecond},
 		"a store that refuses":              {ports.ErrFull, 1, 0},
 		"a request that the store refuses":  {fmt.Errorf("%w: no", ports.ErrInvalidRequest), 1, 0},
+		"an invalid payload":                {fmt.Errorf("%w: no", core.ErrInvalidPayload), 1, 0},
+		"an invalid score":                  {fmt.Errorf("%w: no", core.ErrInvalidScore), 1, 0},
+		"an invalid time":                   {fmt.Errorf("%w: no", core.ErrInvalidTime), 1, 0},
+		"an invalid rule":                   {fmt.Errorf("%w: no", core.ErrInvalidRule), 1, 0},
+		"a call that was not begun":         {fmt.Errorf("%w: no", ports.ErrNotBegun), 1, 0},
 		"a timeout that is not the context": {context.DeadlineExceeded, 5, 750 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
