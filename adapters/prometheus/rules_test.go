@@ -158,6 +158,15 @@ var firings = []firing{
 		"SkeinPausedLong", with(notServed("orders"), values{`skein_queue_paused{queue="orders"}`: "1x70"}),
 		"59m", "1h", ofOrders, "Queue orders has been paused for more than an hour.",
 	},
+	{ // and some shards have no owner
+		"SkeinPausedLong",
+		values{
+			`skein_queue_paused{queue="orders"}`:                 "1x70",
+			`skein_queue_shards{queue="orders",state="free"}`:    "1x70",
+			`skein_queue_shards{queue="orders",state="expired"}`: "2x70",
+		},
+		"59m", "1h", ofOrders, "Queue orders has been paused for more than an hour.",
+	},
 	{
 		"SkeinShardsUnowned",
 		values{
