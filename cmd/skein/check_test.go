@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -136,14 +137,16 @@ func TestDoctorAndCheckOfACluster(t *testing.T) {
 // server's next message makes it known again.
 func slotOf(t *testing.T, server *goredis.Client, address string) int {
 	t.Helper()
-	ranges, err := server.ClusterSlots(t.Context()).Result()
+	shards, err := server.ClusterShards(t.Context()).Result()
 	must(t, err)
-	for _, r := range ranges {
-		if len(r.Nodes) > 0 && r.Nodes[0].Addr == address {
-			return r.Start
+	for _, shard := range shards {
+		for _, node := range shard.Nodes {
+			if len(shard.Slots) > 0 && net.JoinHostPort(node.IP, strconv.FormatInt(node.Port, 10)) == address {
+				return int(shard.Slots[0].Start)
+			}
 		}
 	}
-	t.Fatalf("%s serves no slot: %+v", address, ranges)
+	t.Fatalf("%s serves no slot: %+v", address, shards)
 	return 0
 }
 
