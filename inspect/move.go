@@ -78,10 +78,11 @@ func (i *Inspector) Move(ctx context.Context, from string, to Target, ids []stri
 }
 
 // MoveAll moves all queued jobs of a queue for which match returns true, or all of them if match is
-// nil, to another queue; see [Inspector.Move]. It handles the jobs that were first pushed
-// before it began, earliest first. With a Prefix it handles them in order of id, which needs a
-// source with IndexIDs (otherwise [ErrQueueMismatch]). match is called as by [Inspector.RunAllNow].
-// Dead letters stay; [Inspector.MoveMorgue] moves them.
+// nil, to another queue; see [Inspector.Move]. It handles the shards one after another, and in each
+// shard the job with the earliest time first. With a Prefix it handles the jobs of each shard in
+// order of id, which needs a source with IndexIDs (otherwise [ErrQueueMismatch]). It handles the
+// jobs that were first pushed before it began. match is called as by [Inspector.RunAllNow]. Dead
+// letters stay; [Inspector.MoveMorgue] moves them.
 func (i *Inspector) MoveAll(
 	ctx context.Context, from string, to Target, match func(QueuedJob) bool, o BulkOptions,
 ) (r Result, err error) {

@@ -50,7 +50,7 @@ func (e *Engine) RemoveQueue(ctx context.Context, name string) error {
 	case <-ended:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("remove queue %q: handlers still run, so the queue stays: %w", name, context.Cause(ctx))
+		return fmt.Errorf("remove queue %q: handlers still run; the removal continues: %w", name, context.Cause(ctx))
 	}
 }
 
