@@ -138,13 +138,10 @@ func urgentByMergeRule(e *env) {
 
 func urgentMet(e *env) {
 	e.push(entry("a", "p", 1), entry("b", "p", 1))
-	reply, err := e.store.Push(e.ctx, e.pushRequest(orders,
-		urgent("a", "p", 1, time.Minute), entry("b", "q", 2), urgent("c", "p", 1, time.Minute), urgent("c", "q", 1, time.Minute), entry("b", "q", 2)))
-	e.must(err, "Push")
-	e.same("what it met", reply, ports.PushReply{Now: start, New: 1, Merged: 2, Duplicate: 2})
-	reply, err = e.store.Push(e.ctx, e.pushRequest(orders, urgent("d", "p", 1, time.Minute), urgent("a", "q", 1, time.Minute)))
-	e.must(err, "Push")
-	e.same("what urgent ones met", reply, ports.PushReply{Now: start, New: 1, Merged: 1})
+	e.met("several", e.pushRequest(orders,
+		urgent("a", "p", 1, time.Minute), entry("b", "q", 2), urgent("c", "p", 1, time.Minute), urgent("c", "q", 1, time.Minute), entry("b", "q", 2)),
+		ports.PushReply{New: 1, Merged: 2, Duplicate: 2})
+	e.met("urgent ones", e.pushRequest(orders, urgent("d", "p", 1, time.Minute), urgent("a", "q", 1, time.Minute)), ports.PushReply{New: 1, Merged: 1})
 }
 
 func urgentLimits(e *env) {
