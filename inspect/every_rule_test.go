@@ -303,13 +303,52 @@ func TestAllCopiesAreHandledInSteps(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if r, err := c.RevivePayloads(t.Context(), "counted", []inspect.DeadLetterPayloads{{ID: "a", Payloads: [][]byte{[]byte("x")}}}); err != nil || r.Handled == 0 {
-		t.Errorf("RevivePayloads: %+v, %v", r, err)
+	if r, err := c.RevivePayloads(t.Context(), "counted", []inspect.DeadLetterPayloads{{ID: "a", Payloads: [][]byte{[]byte("x")}}}); err != nil || r.Handled != 1 {
+		t.Errorf("RevivePayloads: %+v, %v; want one dead letter handled", r, err)
 	}
-	c.has("counted", "nobody", nil, nil)
 	found, err := c.Find(t.Context(), "counted", "a")
 	if err != nil || found.Queued == nil || found.Queued.PayloadCount != copies || found.DeadLetter == nil || found.DeadLetter.PayloadCount != 1 {
 		t.Errorf("%+v, %v; want %d payloads queued and one dead", found, err, copies)
+	}
+}
+
+// reburying buries again what a step revives, as a server does whose handler refuses all.
+type reburying struct {
+	inspect.Store
+	revives int
+}
+
+func (s *reburying) Revive(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
+	s.revives++
+	reply, err := s.Store.Revive(ctx, r)
+	if err != nil {
+		return reply, err
+	}
+	for more := true; more; {
+		buried, err := s.Bury(ctx, ports.JobStep{Shard: r.Shard, IDs: []string{"a"}})
+		if err != nil {
+			return reply, err
+		}
+		more = buried.Reached == 0
+	}
+	return reply, nil
+}
+
+func TestARevivalOfCopiesEndsThoughTheyAreBuriedAgain(t *testing.T) {
+	c := newCounted(t)
+	const copies = 2*core.MaxTurnPayloads + 1
+	for n := range copies {
+		c.push("a", fmt.Sprint("x@", n))
+	}
+	for range 10 { // a step buries a part
+		if _, err := c.Bury(t.Context(), "counted", []string{"a"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store := &reburying{Store: c.store}
+	r, err := inspect.New(store, inspect.Options{}).RevivePayloads(t.Context(), "counted", []inspect.DeadLetterPayloads{{ID: "a", Payloads: [][]byte{[]byte("x")}}})
+	if err != nil || r.Handled != 1 || store.revives != 3 {
+		t.Errorf("RevivePayloads: %+v, %v, in %d steps; want one dead letter in 3", r, err, store.revives)
 	}
 }
 

@@ -36,41 +36,49 @@ func payloadRefs(payloads []DeadLetterPayloads) ([]ports.DeadLetterRef, error) {
 // storedRefs returns references to payloads as they are stored, from references to payloads as they
 // were pushed. Where these differ, it reads the dead letters, and leaves out those of shards that
 // can't be reached, which it notes in away. A reference names at most as many payloads as a step
-// handles; rest are the references that would name more.
-func (i *Inspector) storedRefs(ctx context.Context, away *absent, refs []ports.DeadLetterRef) (stored, rest []ports.DeadLetterRef, err error) {
+// handles: further ones of the same dead letter are in later rounds.
+func (i *Inspector) storedRefs(ctx context.Context, away *absent, refs []ports.DeadLetterRef) (rounds [][]ports.DeadLetterRef, err error) {
 	named := func(r ports.DeadLetterRef) bool { return r.Payloads != nil }
 	if !slices.ContainsFunc(refs, named) {
-		return refs, nil, nil
+		return [][]ports.DeadLetterRef{refs}, nil
 	}
 	record, err := i.record(ctx, away.queue)
 	if err != nil || record.Merge.Same != core.SamePush {
-		return refs, nil, err
+		return [][]ports.DeadLetterRef{refs}, err
+	}
+	add := func(round int, ref ports.DeadLetterRef) {
+		if round == len(rounds) {
+			rounds = append(rounds, nil)
+		}
+		rounds[round] = append(rounds[round], ref)
 	}
 	for _, ref := range refs {
-		if named(ref) {
-			shard := core.Shard{Queue: away.queue, Index: core.ShardOf(ref.ID, record.Shards)}
-			if away.has(shard) {
-				continue
-			}
-			found, err := i.wholeLetter(ctx, away.queue, ref.ID)
-			switch {
-			case err != nil && away.are(ctx, shard, err):
-				continue
-			case err != nil:
-				return nil, nil, err
-			}
-			copies := [][]byte{} // nil would mean all payloads
-			if found.DeadLetter != nil {
-				copies = append(copies, dataOf(withData(found.DeadLetter.Payloads, ref.Payloads))...)
-			}
-			if len(copies) > core.MaxTurnPayloads {
-				copies, rest = copies[:core.MaxTurnPayloads], append(rest, ref)
-			}
-			ref.Payloads = copies
+		if !named(ref) {
+			add(0, ref)
+			continue
 		}
-		stored = append(stored, ref)
+		shard := core.Shard{Queue: away.queue, Index: core.ShardOf(ref.ID, record.Shards)}
+		if away.has(shard) {
+			continue
+		}
+		found, err := i.wholeLetter(ctx, away.queue, ref.ID)
+		switch {
+		case err != nil && away.are(ctx, shard, err):
+			continue
+		case err != nil:
+			return nil, err
+		}
+		copies := [][]byte{} // nil would mean all payloads
+		if found.DeadLetter != nil {
+			copies = append(copies, dataOf(withData(found.DeadLetter.Payloads, ref.Payloads))...)
+		}
+		for round, more := 0, true; more; round, more = round+1, len(copies) > 0 {
+			n := min(len(copies), core.MaxTurnPayloads)
+			add(round, ports.DeadLetterRef{ID: ref.ID, Payloads: copies[:n:n]})
+			copies = copies[n:]
+		}
 	}
-	return stored, rest, nil
+	return rounds, nil
 }
 
 func dataOf(payloads []core.Payload) [][]byte {
@@ -105,16 +113,15 @@ func (i *Inspector) stepRefs(
 		return stepOn(ctx, shard, step, 0)(s, refs)
 	}
 	away := &absent{inspector: i, queue: queue}
-	for more := true; more; more = len(refs) > 0 {
-		stored, rest, err := i.storedRefs(ctx, away, refs)
-		if err != nil {
+	rounds, err := i.storedRefs(ctx, away, refs)
+	if err != nil {
+		return err
+	}
+	for _, refs := range rounds {
+		if err := onReached(ctx, i, a, away, refs, id, refChunks, onShard); err != nil {
 			return err
 		}
-		if err := onReached(ctx, i, a, away, stored, id, refChunks, onShard); err != nil {
-			return err
-		}
-		a.progress.Total += len(rest)
-		refs = rest
+		a = newAction(a.verb, nil) // counts nothing: the first round has counted each dead letter
 	}
 	return partial(away.met)
 }

@@ -147,7 +147,7 @@ func (k *jobKind) act(ctx context.Context, shard core.Shard, chosen []QueuedJob,
 	for chunk := range slices.Chunk(ids, ports.MaxStep) {
 		err := onChunk(ctx, k.inspector, k.action, chunk, func(s Store, ids []string) (ports.StepReply, error) {
 			return k.step(s, ctx, ports.JobStep{
-				Shard: shard, IDs: ids, Before: k.going.at.Before, Failed: k.which == failedJobs, Held: k.which == heldJobs,
+				Shard: shard, IDs: ids, Before: k.going.at.Before, Failed: k.which == failedJobs || k.which == heldJobs, Held: k.which == heldJobs,
 			})
 		})
 		if err != nil {
