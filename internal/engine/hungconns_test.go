@@ -48,21 +48,31 @@ func (c *connections) call(ctx context.Context, method string, perform func() er
 		return fmt.Errorf("pool: %w", ctx.Err())
 	}
 	used := c.take()
-	var wait <-chan time.Time // for ever
-	if !used.hangs {
-		wait = time.After(0)
-		if method == "Acquire" && !used.acquired {
-			wait, used.acquired = time.After(c.firstAcquire), true
-		}
+	var wait time.Duration
+	if method == "Acquire" && !used.acquired {
+		wait, used.acquired = c.firstAcquire, true
 	}
-	select {
-	case <-wait:
-	case <-ctx.Done():
-		c.close()
+	if used.hangs {
+		wait = time.Hour // longer than any call
+	}
+	if wait > 0 && !c.waits(ctx, wait) {
 		return fmt.Errorf("link: %w", ctx.Err())
 	}
 	defer c.give(used)
 	return perform()
+}
+
+// waits waits for a while. If the context ends meanwhile, it closes the connection and returns
+// false. The wait is never 0: with the race detector Go 1.26 crashes at times in a select on a timer
+// of a bubble that is due already.
+func (c *connections) waits(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		c.close()
+		return false
+	}
 }
 
 func (c *connections) take() (last connection) {
