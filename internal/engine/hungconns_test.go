@@ -63,8 +63,8 @@ func (c *connections) call(ctx context.Context, method string, perform func() er
 }
 
 // waits waits for a while. If the context ends meanwhile, it closes the connection and returns
-// false. The wait is never 0: with the race detector Go 1.26 crashes at times in a select on a timer
-// of a bubble that is due already.
+// false. The wait is never 0: with the race detector Go 1.26 crashes at times in a select on a
+// timer of a bubble that is due already.
 func (c *connections) waits(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):
