@@ -230,25 +230,11 @@ func (m *mover) job(ctx context.Context, shard core.Shard, id string, before cor
 	})
 }
 
-// stored returns the payloads of an entry as the target stores them, merged by its rule.
-func (m *mover) stored(payloads []core.Payload) []core.Payload {
-	rule := m.to.Merge
-	rule.Keep = 0 // the store drops what this bound drops
-	if !slices.ContainsFunc(payloads, func(p core.Payload) bool { return len(rule.Stored(p).Data) != len(p.Data) }) {
-		return payloads
-	}
-	var set core.PayloadSet
-	for _, p := range payloads {
-		set.AddBy(rule, rule.Stored(p))
-	}
-	return set.List()
-}
-
 // asStored returns entries with their payloads as the target stores them. An entry that then
 // exceeds a step comes in parts.
 func asStored[E any](m *mover, entries []E, payloads func(*E) *[]core.Payload) (parts []E) {
 	for _, e := range entries {
-		rest := m.stored(*payloads(&e))
+		rest := storedIn(m.to.Merge, *payloads(&e))
 		for more := true; more; more = len(rest) > 0 {
 			var bound core.Bound
 			n := bound.Take(rest)

@@ -110,6 +110,17 @@ func (i *Inspector) record(ctx context.Context, queue string) (ports.Queue, erro
 	return ports.Queue{}, fmt.Errorf("%w: %q", ErrUnknownQueue, queue)
 }
 
+// storedIn returns payloads as a queue with a merge rule stores them, in order and merged by the
+// rule, except that the store itself drops what the rule's bound drops.
+func storedIn(rule core.MergeRule, payloads []core.Payload) []core.Payload {
+	rule.Keep = 0
+	var set core.PayloadSet
+	for _, p := range payloads {
+		set.AddBy(rule, rule.Stored(p))
+	}
+	return set.List()
+}
+
 // importBatch has the dead letters that an import has read and not sent.
 type importBatch struct {
 	inspector *Inspector
@@ -136,13 +147,7 @@ func (b *importBatch) end(ctx context.Context) error {
 func (b *importBatch) add(ctx context.Context, d core.DeadLetter) error {
 	b.read++
 	d.Error, d.Group = core.ErrorText(d.Error), core.GroupName(d.Group)
-	rule := b.record.Merge
-	rule.Keep = 0 // the store drops what this bound drops
-	var set core.PayloadSet
-	for _, p := range d.Payloads {
-		set.AddBy(rule, rule.Stored(p))
-	}
-	for rest := set.List(); ; {
+	for rest := storedIn(b.record.Merge, d.Payloads); ; {
 		var bound core.Bound
 		part := d
 		part.Payloads = rest[:bound.Take(rest)]
