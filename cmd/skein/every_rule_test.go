@@ -1,13 +1,11 @@
 package main
 
 import (
-	"context"
 	"strings"
 	"testing"
 
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/backends"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -17,17 +15,13 @@ func TestEachPushOfACommandCountsByEvery(t *testing.T) {
 	if _, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "points", Shards: 1, Merge: core.MergeRule{Same: core.SamePush}}); err != nil {
 		t.Fatal(err)
 	}
-	connect := func(context.Context, string) (*backends.Backend, error) {
-		return &backends.Backend{Store: store, Close: func() error { return nil }}, nil
-	}
 	run := func(args ...string) string {
 		t.Helper()
-		var out, problems strings.Builder
-		p := process{stdin: strings.NewReader(""), stdout: &out, stderr: &problems, env: func(string) string { return "" }, connect: connect}
-		if code := p.run(t.Context(), append(args, "--url", "memory://")); code != 0 {
-			t.Fatalf("%v: %d, %s", args, code, &problems)
+		code, out, problems := runOn(t, store, args...)
+		if code != 0 {
+			t.Fatalf("%v: %d, %s", args, code, problems)
 		}
-		return out.String()
+		return out
 	}
 	for _, score := range []string{"1", "2", "2", "3"} {
 		run("job", "push", "points", "a", "--payload", "+5", "--score", score)

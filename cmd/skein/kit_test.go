@@ -27,6 +27,7 @@ import (
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/backends"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/ports"
 )
 
 // mainVariable makes the program of the tests the command itself.
@@ -57,6 +58,18 @@ func (m *memories) connect(ctx context.Context, rawURL string) (*backends.Backen
 		m.stores[rawURL] = memory.New(memory.Options{})
 	}
 	return &backends.Backend{Store: m.stores[rawURL], Close: func() error { return nil }}, nil
+}
+
+// runOn runs a command on a store.
+func runOn(t *testing.T, store ports.ShardStore, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	connect := func(context.Context, string) (*backends.Backend, error) {
+		return &backends.Backend{Store: store, Close: func() error { return nil }}, nil
+	}
+	var out, problems strings.Builder
+	p := process{stdin: strings.NewReader(""), stdout: &out, stderr: &problems, env: func(string) string { return "" }, connect: connect}
+	code = p.run(t.Context(), append(args, "--url", "memory://"))
+	return code, out.String(), problems.String()
 }
 
 // storesOfTests are the URLs of a new store of each kind.

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/skeinq/skein/adapters/memory"
-	"github.com/skeinq/skein/internal/backends"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -28,15 +27,7 @@ func (s partlyAway) Find(ctx context.Context, r ports.FindRequest) (ports.Found,
 // One id that can't be reached hides no other, and the exit code shows that a part is missing.
 func TestTrackedShowsWhatCanBeReached(t *testing.T) {
 	store := partlyAway{memory.New(memory.Options{}), "b"}
-	connect := func(context.Context, string) (*backends.Backend, error) {
-		return &backends.Backend{Store: store, Close: func() error { return nil }}, nil
-	}
-	run := func(args ...string) (code int, stdout, stderr string) {
-		var out, problems strings.Builder
-		p := process{stdin: strings.NewReader(""), stdout: &out, stderr: &problems, env: func(string) string { return "" }, connect: connect}
-		code = p.run(t.Context(), append(args, "--url", "memory://"))
-		return code, out.String(), problems.String()
-	}
+	run := func(args ...string) (code int, stdout, stderr string) { return runOn(t, store, args...) }
 	for _, args := range [][]string{
 		{"job", "push", "orders", "a", "--payload", "x", "--shards", "1"},
 		{"job", "track", "orders", "a"}, {"job", "track", "orders", "b"}, {"job", "track", "orders", "c"},
