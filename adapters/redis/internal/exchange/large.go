@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
 )
@@ -13,23 +14,40 @@ import (
 // no other call gets its connection afterwards.
 const largePush = 16 << 10
 
-// newLargeShare returns the semaphore that a large push holds while it is sent. It has half of the
-// connections to a server, so that small pushes, turns and reads always find others. The servers of
-// a Cluster share it, so one that hangs delays large pushes to the others until the client gives up
-// on it.
-func newLargeShare(client goredis.UniversalClient) chan struct{} {
-	size := 10 * runtime.GOMAXPROCS(0) // the driver's default, for a client of another type
-	switch c := client.(type) {
-	case *goredis.Client:
-		if c != nil {
-			size = c.Options().PoolSize
-		}
-	case *goredis.ClusterClient:
-		if c != nil {
-			size = c.Options().PoolSize
-		}
+// largeShares is, for each server by its address, the semaphore that a large push holds while it is
+// sent to that server. So a server of a Cluster that hangs delays no large push to the others. Its
+// zero value is ready.
+type largeShares struct {
+	mu sync.Mutex
+	of map[string]chan struct{}
+}
+
+// share returns the semaphore of a server. It has half of the connections to the server, so that
+// small pushes, turns and reads always find others. Servers that are not known share one.
+func (l *largeShares) share(server goredis.UniversalClient) chan struct{} {
+	address, size := "", 10*runtime.GOMAXPROCS(0) // the driver's default, for a client of another type
+	if c, ok := server.(*goredis.Client); ok && c != nil {
+		address, size = c.Options().Addr, c.Options().PoolSize
 	}
-	return make(chan struct{}, max(1, size/2))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	share := l.of[address]
+	if share == nil {
+		share = make(chan struct{}, max(1, size/2))
+		if l.of == nil {
+			l.of = make(map[string]chan struct{})
+		}
+		l.of[address] = share
+	}
+	return share
+}
+
+// total returns the bytes of entries in calls.
+func total(calls []Call) (size int) {
+	for i := range calls {
+		size += calls[i].Size
+	}
+	return size
 }
 
 // sizeOf returns the bytes of entries in the calls at the given positions.
@@ -40,23 +58,41 @@ func sizeOf(calls []Call, some []int) (size int) {
 	return size
 }
 
-// Run sends calls until each has run or failed. A large push waits while as many others are under
-// way as the share allows.
+// Run sends calls until each has run or failed. Those of a large push go to each server by
+// themselves, and wait while as many others are under way to that server as its share allows.
 func (s *Link) Run(ctx context.Context, calls []Call) []Outcome {
-	size := 0
-	for i := range calls {
-		size += calls[i].Size
-	}
-	if size < largePush {
+	if total(calls) < largePush {
 		return s.exchangeNow(ctx, calls)
 	}
-	select {
-	case s.large <- struct{}{}:
-	case <-ctx.Done():
-		return Failed(len(calls), Translate(ctx, ctx.Err()))
+	outcomes := make([]Outcome, len(calls))
+	var sent sync.WaitGroup
+	for _, group := range s.byServer(ctx, calls) {
+		sent.Go(func() {
+			for k, o := range s.runShared(ctx, group) {
+				outcomes[group.at[k]] = o
+			}
+		})
 	}
-	defer func() { <-s.large }()
-	return s.exchangeNow(ctx, calls)
+	sent.Wait()
+	return outcomes
+}
+
+// runShared sends calls to one server. It waits for the server's share if they are large.
+func (s *Link) runShared(ctx context.Context, x *exchanging) []Outcome {
+	if total(x.calls) >= largePush {
+		server := s.client
+		if x.servers != nil {
+			server = x.servers[0]
+		}
+		share := s.large.share(server)
+		select {
+		case share <- struct{}{}:
+		case <-ctx.Done():
+			return Failed(len(x.calls), Translate(ctx, ctx.Err()))
+		}
+		defer func() { <-share }()
+	}
+	return s.exchangeNow(ctx, x.calls)
 }
 
 // sendLarge sends calls on a connection of their own, and reports whether it did. A server that

@@ -11,8 +11,8 @@ type Link struct {
 	client  goredis.UniversalClient
 	Workers workerPool
 	pushes  coalescer
-	// large bounds the large pushes that may be under way: see newLargeShare.
-	large   chan struct{}
+	// large bounds the large pushes that may be under way to each server.
+	large   largeShares
 	cluster mastersList
 
 	replicas    int
@@ -21,7 +21,7 @@ type Link struct {
 
 // New returns a link whose durable calls wait for the given number of replicas.
 func New(client goredis.UniversalClient, replicas int, waitTimeout time.Duration) *Link {
-	return &Link{client: client, Workers: make(workerPool), large: newLargeShare(client), replicas: replicas, waitTimeout: waitTimeout}
+	return &Link{client: client, Workers: make(workerPool), replicas: replicas, waitTimeout: waitTimeout}
 }
 
 // OnCluster reports whether the client is that of a Cluster.
