@@ -23,7 +23,7 @@ func TestEndsAreFoundInAnyOrder(t *testing.T) {
 			// The same id twice, by other receipts.
 			ref := core.ClaimRef{ID: fmt.Sprint("id", n/2), Receipt: core.Receipt{Token: 1, Number: int64(n)}}
 			if has := random.IntN(4); has > 0 {
-				s.ends = append(s.ends, awaitedEnd{receipt: ref.Receipt, bySettlement: ports.EndedJob{ID: ref.ID, Attempt: n}})
+				s.ends = append(s.ends, awaitedEnd{claim: ref, observed: true, bySettlement: jobResult{ended: ports.EndedJob{ID: ref.ID, Attempt: n}}})
 				want[ref] = true
 			}
 			settled = append(settled, core.Settlement{ID: ref.ID, Receipt: ref.Receipt})
@@ -46,15 +46,16 @@ func TestEndsAreFoundInAnyOrder(t *testing.T) {
 			}
 		}
 		var got []int
-		for _, ended := range s.takeEnds(settled, r) {
+		s.takeEnds(settled, r)
+		for _, ended := range s.ended {
 			got = append(got, ended.Attempt)
 		}
 		if !slices.Equal(got, attempts) || len(s.ends) != len(want) {
 			t.Fatalf("seed %d: the ends %v were taken and %d are left, want %v and %d", seed, got, len(s.ends), attempts, len(want))
 		}
 		for i := range s.ends {
-			resent := r.Repeat && slices.ContainsFunc(settled, func(one core.Settlement) bool { return one.Receipt == s.ends[i].receipt })
-			if !want[s.ends[i].ref()] || s.ends[i].resent != resent || s.ends[i].taken {
+			resent := r.Repeat && slices.ContainsFunc(settled, func(one core.Settlement) bool { return one.Receipt == s.ends[i].claim.Receipt })
+			if !want[s.ends[i].claim] || s.ends[i].resent != resent || s.ends[i].taken {
 				t.Fatalf("seed %d: %+v is left", seed, s.ends[i])
 			}
 		}

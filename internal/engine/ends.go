@@ -5,70 +5,82 @@ import (
 	"slices"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
 )
 
-// ends are the executions of a shard whose settlements the store has not answered yet. They are
-// kept for the observer, in the order in which they ended; without an observer nothing is kept.
-// That is nearly always the order of the settlements too, so most ends are found without a map.
+// ends are the executions of a shard whose settlements the store has not answered yet, in the order
+// in which they ended: all of them if there is an observer, else those with a result that only the
+// store's answer confirms. That is nearly always the order of the settlements too, so most ends are
+// found without a map.
 type ends []awaitedEnd
 
-// awaitedEnd is how an execution ends once the store has carried its settlement out. If the
-// handler has settled it in a transaction, it ends so once that has committed.
+// awaitedEnd is how an execution ends once the store has carried its settlement out.
 type awaitedEnd struct {
-	receipt                     core.Receipt
-	bySettlement, byTransaction ports.EndedJob
-	transacted                  bool
-	// resent is set if an earlier call of its turn carried out a settlement that is now skipped.
-	resent bool
-	// group is set if the handler settled payloads of the job by themselves. It has the end.
+	claim core.ClaimRef
+	// bySettlement is the result if the settlement was carried out. A settlement that is resent after
+	// a repeated turn, and then skipped, was carried out by that turn's first call.
+	bySettlement jobResult
+	resent       bool
+	// byTransaction is set if the handler settled the job in a transaction. If that has committed, the
+	// settlement is skipped and byTransaction is the result.
+	byTransaction *jobResult
+	// group is set if the handler settled payloads of the job by themselves. It has the result.
 	group *partGroup
-	// taken is set once it is passed to the observer.
-	taken bool
+	// observed is set if the observer is notified, uncounted if the statistics don't include the end
+	// yet, and taken once the store has answered.
+	observed, uncounted, taken bool
 }
 
-func (e *awaitedEnd) ref() core.ClaimRef {
-	return core.ClaimRef{ID: e.bySettlement.ID, Receipt: e.receipt}
-}
-
-// end returns the end of an execution, given whether the store skipped its settlement.
-func (e *awaitedEnd) end(skipped bool) ports.EndedJob {
+// result returns how the execution ended, given whether the store skipped its settlement.
+func (e *awaitedEnd) result(skipped bool) jobResult {
 	switch {
 	case e.group != nil:
-		if ended, ok := e.group.end(); ok {
-			return ended
+		if r, ok := e.group.result(); ok {
+			return r
 		}
-	case !skipped, e.resent && !e.transacted:
+	case !skipped, e.resent && e.byTransaction == nil:
 		return e.bySettlement
-	case e.transacted:
-		return e.byTransaction
+	case e.byTransaction != nil:
+		return *e.byTransaction
 	}
-	return e.lost()
+	return jobResult{ended: e.lost()}
 }
 
 func (e *awaitedEnd) lost() ports.EndedJob {
-	return ports.EndedJob{ID: e.bySettlement.ID, End: ports.EndLost, Attempt: e.bySettlement.Attempt}
+	return ports.EndedJob{ID: e.claim.ID, End: ports.EndLost, Attempt: e.bySettlement.ended.Attempt}
 }
 
-// awaitEnds keeps the ends of the jobs of a batch that has run. The caller holds the lock.
-func (s *shard) awaitEnds(b *Batch, settled []core.Settlement) {
-	if s.node.cfg.Observer == nil {
-		return
-	}
+// awaitEnds keeps the ends of a batch that has run, unless its lease is lost. It returns the events
+// of failures, to be logged at once, except for jobs whose end only the store knows. The caller
+// holds the lock.
+func (s *shard) awaitEnds(b *Batch, settled []core.Settlement, held bool) (now []report.Event) {
+	observes := s.node.cfg.Observer != nil
 	for i := range b.Claims {
-		if b.notBegun(i) {
+		t, transacted := b.transacted[i]
+		e := awaitedEnd{group: b.groups[i], observed: observes && !b.notBegun(i), uncounted: transacted || b.groups[i] != nil}
+		switch {
+		case e.group != nil:
+			e.bySettlement.ended = b.end(i, &b.outcomes[i], &settled[i])
+		case e.observed, transacted, settled[i].Failed:
+			e.bySettlement = b.result(i, &b.outcomes[i], &settled[i])
+		default:
 			continue
 		}
-		e := awaitedEnd{receipt: b.Claims[i].Receipt, bySettlement: b.end(i, &b.outcomes[i], &settled[i])}
-		if e.group = b.groups[i]; e.group != nil {
+		if !e.uncounted {
+			now = append(now, e.bySettlement.events...)
+			e.bySettlement.events = nil
+		} else if e.group == nil {
+			r := b.result(i, &t.outcome, &t.settlement)
+			r.lines = b.ignoredOutcome(i, &t.outcome)
+			e.byTransaction = &r
+		}
+		if held && (e.observed || e.uncounted || len(e.bySettlement.buried) > 0) {
+			e.claim = b.Claims[i].Ref()
 			s.ends = append(s.ends, e)
-			continue
 		}
-		if t, transacted := b.transacted[i]; transacted {
-			e.transacted, e.byTransaction = true, b.end(i, &t.outcome, &t.settlement)
-		}
-		s.ends = append(s.ends, e)
 	}
+	return now
 }
 
 // end returns how job i ends with an outcome and its settlement.
@@ -120,9 +132,10 @@ func buriedPayloads(settled *core.Settlement, payloads int) (n int) {
 	return n
 }
 
-// takeEnds returns the ends that the reply of a turn confirms, in a slice that is valid until the
-// next turn. The caller holds the lock.
-func (s *shard) takeEnds(settled []core.Settlement, r *ports.TurnReply) []ports.EndedJob {
+// takeEnds removes the ends that the reply of a turn confirms, and adds to the statistics those
+// that are not counted yet. It returns the results to report. s.ended gets the ends for the
+// observer, until the next turn. The caller holds the lock.
+func (s *shard) takeEnds(settled []core.Settlement, r *ports.TurnReply) (results []jobResult) {
 	s.ended = s.ended[:0]
 	if len(s.ends) == 0 {
 		return nil
@@ -132,16 +145,27 @@ func (s *shard) takeEnds(settled []core.Settlement, r *ports.TurnReply) []ports.
 		e := find(core.ClaimRef{ID: settled[i].ID, Receipt: settled[i].Receipt.Whole()})
 		switch {
 		case e == nil, e.taken, slices.Contains(r.Deferred, i):
+			continue
 		case r.Repeat: // it is sent again, and that reply shows how it ended
 			e.resent = true
+			continue
 		case e.group != nil && !e.group.over:
-		default:
-			s.ended = append(s.ended, e.end(slices.Contains(r.Skipped, i)))
-			e.taken = true
+			continue
+		}
+		e.taken = true
+		end := e.result(slices.Contains(r.Skipped, i))
+		if e.uncounted {
+			s.node.tallies.count(s.id.Queue, s.node.clock, end.processed, end.failed)
+		}
+		if e.observed {
+			s.ended = append(s.ended, end.ended)
+		}
+		if len(end.buried)+len(end.events)+len(end.lines) > 0 {
+			results = append(results, end)
 		}
 	}
 	s.ends = slices.DeleteFunc(s.ends, func(e awaitedEnd) bool { return e.taken })
-	return s.ended
+	return results
 }
 
 // finder returns a function that finds the end of a claim, or nil. An end that follows the one
@@ -150,11 +174,11 @@ func (all ends) finder() func(core.ClaimRef) *awaitedEnd {
 	next := 0
 	var places map[core.ClaimRef]int
 	return func(c core.ClaimRef) *awaitedEnd {
-		at, known := next, next < len(all) && all[next].ref() == c
+		at, known := next, next < len(all) && all[next].claim == c
 		if !known && places == nil {
 			places = make(map[core.ClaimRef]int, len(all))
 			for i := range all {
-				places[all[i].ref()] = i
+				places[all[i].claim] = i
 			}
 		}
 		if !known {
@@ -171,7 +195,9 @@ func (all ends) finder() func(core.ClaimRef) *awaitedEnd {
 // holds the lock.
 func (s *shard) loseEnds() (lost []ports.EndedJob) {
 	for i := range s.ends {
-		lost = append(lost, s.ends[i].lost())
+		if s.ends[i].observed {
+			lost = append(lost, s.ends[i].lost())
+		}
 	}
 	s.ends = nil
 	return lost

@@ -265,7 +265,7 @@ func (s *shard) clearLease(cause error) []ports.EndedJob {
 		s.endStarting(b)
 	}
 	s.unstartedRefs = s.unstartedRefs[max(0, len(s.unstartedRefs)-mostUnstarted):]
-	s.finished, s.deferred, s.pendingResults, s.deferrals, s.groups = nil, nil, nil, nil, nil
+	s.finished, s.deferred, s.deferrals, s.groups = nil, nil, nil, nil
 	s.storeHead = core.Head{}
 	s.paused = false
 	s.headNotBefore = 0

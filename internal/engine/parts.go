@@ -390,24 +390,15 @@ func (g *partGroup) ended() (o *core.Outcome, s *core.Settlement, ok bool) {
 	return &g.versions[0].outcome, &g.versions[0].settlement, g.resent
 }
 
-// result returns how the job ended.
-func (g *partGroup) result() (r jobResult) {
+// result returns how the job ended. ok is false if no version is right.
+func (g *partGroup) result() (r jobResult, ok bool) {
 	o, s, ok := g.ended()
 	if !ok {
-		return r
+		return r, false
 	}
 	r = g.batch.result(g.job, o, s)
 	if t, whole := g.batch.transacted[g.job]; whole && g.applied < 0 {
-		r.lines = append(r.lines, g.batch.ignoredOutcome(g.job, &t.outcome)...)
+		r.lines = g.batch.ignoredOutcome(g.job, &t.outcome)
 	}
-	return r
-}
-
-// end returns how the job ended for the observer.
-func (g *partGroup) end() (ended ports.EndedJob, ok bool) {
-	o, s, ok := g.ended()
-	if !ok {
-		return ended, false
-	}
-	return g.batch.end(g.job, o, s), true
+	return r, true
 }

@@ -88,16 +88,9 @@ func (s *shard) settleOrphans(orphans []core.Claim, cancels []ports.Cancellation
 // a job that is held.
 func (s *shard) settleRecovered(c *core.Claim, settled core.Settlement) {
 	if settled.Failed {
-		s.pendingResults = append(s.pendingResults, pendingResult{
-			id: c.ID, receipt: c.Receipt, uncounted: true, bySettlement: s.recoveryResult(c, &settled),
+		s.ends = append(s.ends, awaitedEnd{
+			claim: c.Ref(), bySettlement: s.recoveryResult(c, &settled), observed: s.node.cfg.Observer != nil, uncounted: true,
 		})
-		if s.node.cfg.Observer != nil {
-			ended := ports.EndedJob{ID: c.ID, End: ports.EndHeld, Attempt: c.RetryCount + 1, Buried: buriedPayloads(&settled, len(c.Payloads))}
-			if ended.Buried > 0 {
-				ended.End = ports.EndBuried
-			}
-			s.ends = append(s.ends, awaitedEnd{receipt: c.Receipt, bySettlement: ended})
-		}
 	}
 	s.finished = append(s.finished, settled)
 }

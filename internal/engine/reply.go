@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"slices"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -19,13 +18,13 @@ func (s *shard) takeReply(request *ports.TurnRequest, r *ports.TurnReply, sent, 
 	s.endTurn(request, r, sent, received)
 	s.answerParts(request.Settlements, r)
 	results := s.takeSettled(request.Settlements, r, received)
-	ended := s.takeEnds(request.Settlements, r)
 	s.confirmBegin(request, r)
 	s.buffer.push(s.buryRecovered(r.Claims), received)
 	s.settleOrphans(r.Orphans, r.Cancellations)
 	s.cancelJobs(r.Cancellations)
 	s.takeHead(request, r)
 	s.endGrant(request, r)
+	ended := s.ended
 	waits := len(r.Claims) > 0 || len(s.deferred) > 0 || len(request.Begin) > 0
 	s.mu.Unlock()
 	s.node.report(results)
@@ -58,7 +57,7 @@ func (s *shard) endTurn(request *ports.TurnRequest, r *ports.TurnReply, sent, re
 // of a repeated turn does not show which are deferred, so all are kept: those that were settled
 // are skipped when they come again.
 func (s *shard) takeSettled(settled []core.Settlement, r *ports.TurnReply, now time.Time) []jobResult {
-	results := s.confirmResults(settled, r)
+	results := s.takeEnds(settled, r)
 	if r.Repeat {
 		s.deferred = append(s.deferred, settled...)
 		return results
@@ -68,37 +67,6 @@ func (s *shard) takeSettled(settled []core.Settlement, r *ports.TurnReply, now t
 	s.deferred = append(s.deferred, settlementsAt(settled, waiting)...)
 	if len(unfit) > 0 {
 		s.finished = append(settlementsAt(settled, unfit), s.finished...)
-	}
-	return results
-}
-
-// confirmResults removes the pending results of the settlements that a turn carried out, adds to
-// the statistics those that are not counted yet, and returns the results.
-func (s *shard) confirmResults(settled []core.Settlement, r *ports.TurnReply) (results []jobResult) {
-	if len(s.pendingResults) == 0 {
-		return nil
-	}
-	for i := range settled {
-		at := slices.IndexFunc(s.pendingResults, func(q pendingResult) bool {
-			return q.receipt == settled[i].Receipt.Whole() && q.id == settled[i].ID
-		})
-		if at < 0 || slices.Contains(r.Deferred, i) {
-			continue
-		}
-		q := &s.pendingResults[at]
-		if r.Repeat { // it is sent again, and that reply shows how it ended
-			q.resent = true
-			continue
-		}
-		if q.group != nil && !q.group.over {
-			continue
-		}
-		end := q.result(slices.Contains(r.Skipped, i))
-		if q.uncounted {
-			s.node.tallies.count(s.id.Queue, s.node.clock, end.processed, end.failed)
-		}
-		results = append(results, end)
-		s.pendingResults = slices.Delete(s.pendingResults, at, at+1)
 	}
 	return results
 }

@@ -6,80 +6,22 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine/report"
+	"github.com/skeinq/skein/ports"
 )
 
 // jobResult is how a job ended.
 type jobResult struct {
 	processed, failed bool
-	// buried is for the hook; events and lines are for the log.
+	// ended is for the observer, buried for the hook; events and lines are for the log.
+	ended  ports.EndedJob
 	buried []report.Buried
 	events []report.Event
 	lines  []func()
 }
 
-// pendingResult is the result of a job whose settlement the store has not confirmed yet.
-type pendingResult struct {
-	id      string
-	receipt core.Receipt
-	// uncounted is set if the statistics don't include the job's end yet.
-	uncounted bool
-	// bySettlement is the result if the settlement was carried out. A settlement that is resent after
-	// a repeated turn, and then skipped, was carried out by that turn's first call.
-	bySettlement jobResult
-	resent       bool
-	// transacted is set if the handler settled the job in a transaction. If that has committed, the
-	// settlement is skipped and byTransaction is the result.
-	transacted    bool
-	byTransaction jobResult
-	// group is set if the handler settled payloads of the job by themselves. It has the result.
-	group *partGroup
-}
-
-// result returns how the job ended, given whether the store skipped its settlement.
-func (q *pendingResult) result(skipped bool) jobResult {
-	switch {
-	case q.group != nil:
-		return q.group.result()
-	case !skipped, q.resent && !q.transacted:
-		return q.bySettlement
-	case q.transacted:
-		return q.byTransaction
-	}
-	return jobResult{}
-}
-
-// pendingResults lists the results of a closed batch that wait for the store's confirmation. It
-// returns events of failures separately, to be logged at once, except for jobs whose end only the
-// store knows.
-func (b *Batch) pendingResults(settled []core.Settlement) (list []pendingResult, now []report.Event) {
-	for i := range b.Claims {
-		if g := b.groups[i]; g != nil {
-			list = append(list, pendingResult{id: b.Claims[i].ID, receipt: b.Claims[i].Receipt, uncounted: true, group: g})
-			continue
-		}
-		t, transacted := b.transacted[i]
-		if !transacted && !settled[i].Failed {
-			continue
-		}
-		c := &b.Claims[i]
-		q := pendingResult{id: c.ID, receipt: c.Receipt, bySettlement: b.result(i, &b.outcomes[i], &settled[i])}
-		if transacted {
-			q.transacted, q.uncounted, q.byTransaction = true, true, b.result(i, &t.outcome, &t.settlement)
-			q.byTransaction.lines = append(q.byTransaction.lines, b.ignoredOutcome(i, &t.outcome)...)
-		} else {
-			now = append(now, q.bySettlement.events...)
-			q.bySettlement.events = nil
-		}
-		if transacted || len(q.bySettlement.buried) > 0 {
-			list = append(list, q)
-		}
-	}
-	return list, now
-}
-
 // result returns how job i ended with outcome o.
 func (b *Batch) result(i int, o *core.Outcome, settled *core.Settlement) jobResult {
-	r := jobResult{processed: settled.Processed, failed: settled.Failed}
+	r := jobResult{processed: settled.Processed, failed: settled.Failed, ended: b.end(i, o, settled)}
 	if settled.Failed {
 		r.buried = b.burials(i, o)
 		r.events = b.events(i, o, settled, r.buried)
@@ -235,7 +177,12 @@ func exhausts(p core.RetryPolicy, c *core.Claim, o *core.Outcome) bool {
 
 // recoveryResult returns the result of a job that has lost its owner too often.
 func (s *shardInfo) recoveryResult(c *core.Claim, settled *core.Settlement) jobResult {
-	r := jobResult{failed: true}
+	r := jobResult{failed: true, ended: ports.EndedJob{
+		ID: c.ID, End: ports.EndHeld, Attempt: c.RetryCount + 1, Buried: buriedPayloads(settled, len(c.Payloads)),
+	}}
+	if r.ended.Buried > 0 {
+		r.ended.End = ports.EndBuried
+	}
 	if !settled.Buries() {
 		r.events = []report.Event{s.heldEvent(c.ID, c.RetryCount+1, settled.PutBack.Error, report.Recovered)}
 		return r

@@ -65,12 +65,11 @@ type shard struct {
 	deferred []core.Settlement
 	// deferrals has how long the settlements of claims have been deferred.
 	deferrals map[core.ClaimRef]deferral
-	// pendingResults wait until the store confirms their settlements.
-	pendingResults []pendingResult
 	// groups are the jobs with payloads that handlers have settled by themselves, until the store has
 	// answered how they ended.
 	groups map[core.ClaimRef]*partGroup
-	// ends are kept for the observer and passed to it in ended.
+	// ends wait until the store answers their settlements. ended are those that the last turn has
+	// confirmed, for the observer.
 	ends  ends
 	ended []ports.EndedJob
 	// storeHead is the store's last known head. heardAt is when the store last answered for this
@@ -240,7 +239,6 @@ func (s *shard) start(claims []core.Claim, chance bool, now time.Time) *Batch {
 // finish takes over a batch whose handler has returned. If the lease is lost, nothing is sent: the
 // next owner recovers the jobs.
 func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) {
-	results, events := b.pendingResults(settled)
 	s.mu.Lock()
 	last := len(s.running) - 1
 	s.running[b.position] = s.running[last]
@@ -249,12 +247,11 @@ func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) 
 	s.running = s.running[:last]
 	s.giveChanceBack(b.chance)
 	current := s.lease.held && s.lease.token == b.token
+	events := s.awaitEnds(b, settled, current)
 	if current {
 		s.finished = append(s.finished, settled...)
 		s.addParts(b.groups)
 		s.node.countEnding(settled)
-		s.pendingResults = append(s.pendingResults, results...)
-		s.awaitEnds(b, settled)
 		s.pace.Observe(took, len(b.Claims))
 		s.node.tallies.observe(b, took, settled)
 	}
