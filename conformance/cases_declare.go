@@ -117,7 +117,8 @@ func declareMustComeFirst(e *env) {
 	}
 }
 
-// undeclaredCalls returns the errors of all methods that name a queue, except Push.
+// undeclaredCalls returns the errors of all methods of ports.ShardStore that refuse an unknown queue,
+// except Push.
 func undeclaredCalls(e *env, queue string) map[string]error {
 	ctx, s := e.ctx, core.Shard{Queue: queue}
 	lease := ports.Lease{Shard: s, Owner: "n1", Token: 1}
@@ -126,6 +127,7 @@ func undeclaredCalls(e *env, queue string) map[string]error {
 		"Release": e.store.Release(ctx, lease),
 		"Pause":   e.store.Pause(ctx, queue),
 		"Resume":  e.store.Resume(ctx, queue),
+		"Forget":  e.store.Forget(ctx, queue),
 	}
 	_, errs["Acquire"] = e.store.Acquire(ctx, ports.AcquireRequest{
 		Shard: s, Shards: 1, Generation: 1, Owner: "n1", Attempt: 1, TTL: ttl,
@@ -133,6 +135,16 @@ func undeclaredCalls(e *env, queue string) map[string]error {
 	_, errs["Turn"] = e.store.Turn(ctx, ports.TurnRequest{Lease: lease, Number: 1, TTL: ttl, Want: 1})
 	_, errs["Renew"] = e.store.Renew(ctx, ports.RenewRequest{Lease: lease, TTL: ttl})
 	_, errs["Heads"] = e.store.Heads(ctx, []core.Shard{s})
+	_, errs["Permit"] = e.store.Permit(ctx, ports.PermitRequest{
+		Queue: queue, Owner: "n1", Attempt: 1, Limit: 1, Hold: 1, Want: 1, TTL: ttl,
+	})
+	_, errs["Track"] = e.store.Track(ctx, ports.TrackRequest{Queue: queue, ID: "a"})
+	_, errs["Tracked"] = e.store.Tracked(ctx, queue)
+	_, errs["QuarantinedShards"] = e.store.QuarantinedShards(ctx, ports.QuarantinedShardsRequest{Queue: queue})
+	_, errs["Quarantined"] = e.store.Quarantined(ctx, ports.QuarantineRequest{Shard: s})
+	_, errs["Discard"] = e.store.Discard(ctx, ports.DiscardRequest{Shard: s, Keys: []string{"x"}})
+	_, errs["Recount"] = e.store.Recount(ctx, ports.RecountRequest{Shard: s})
+	_, errs["Groups"] = e.store.Groups(ctx, ports.GroupsRequest{Queue: queue})
 	_, errs["Stats"] = e.store.Stats(ctx, ports.StatsRequest{Queues: []string{queue}})
 	_, errs["History"] = e.store.History(ctx, ports.HistoryRequest{Queue: queue})
 	_, errs["Jobs"] = e.store.Jobs(ctx, ports.JobsRequest{PageRequest: page})
@@ -261,7 +273,7 @@ func (e *env) forgetQueue(queue string) {
 	before := e.repeats.All.Load()
 	err := e.store.Forget(e.ctx, queue)
 	if errors.Is(err, ports.ErrUnknownQueue) && e.repeats.All.Load() > before {
-		return // its first call has forgotten it
+		return // the first call has removed the queue
 	}
 	e.must(err, "Forget")
 }
