@@ -162,14 +162,14 @@ func headOfAcquire(e *env) {
 	e.same("while paused: the acquire's Paused", h.reply.Paused, true)
 }
 
-// headOfShortLease holds a shard for the shortest TTL, as a holder that only reads may do, after
-// pushes that brought a job forward again and again.
+// headOfShortLease acquires a shard for the shortest TTL, as a holder that only reads may do.
+// Before that, each entry of a push has made a job due earlier.
 func headOfShortLease(e *env) {
 	h := e.acquire("n1")
 	h.release()
 	var entries []core.Entry
 	for i := range 12 {
-		entries = append(entries, entryAt("a", string(rune('a'+i)), 1, core.Instant(5+i)))
+		entries = append(entries, entryAt("a", string(rune('a'+i)), 1, core.Instant(16-i)))
 	}
 	e.pushBy(core.PushRule{Kind: core.Earliest}, entries...)
 	r := e.acquireRequest(e.shard, "n1")
