@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Clone returns a store of the same content that shares nothing with m but the
-// clock and Reach.
+// Clone returns a store with the same content. It shares with m only the clock, Reach, and lists
+// that are never written to.
 func (m *Store) Clone() *Store {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -34,13 +34,12 @@ func (s *shard) clone() *shard {
 	return &c
 }
 
-// Distinct returns the stores of the list without those that hold the same as an
-// earlier one.
+// Distinct returns the stores of the list, except those with the same content as an earlier one.
 func Distinct(models []*Store) []*Store {
 	var out []*Store
 	for _, m := range models {
 		same := func(o *Store) bool {
-			return reflect.DeepEqual(o.queues, m.queues) && reflect.DeepEqual(o.nodes, m.nodes)
+			return reflect.DeepEqual(o.queues, m.queues) && reflect.DeepEqual(o.nodes, m.nodes) && reflect.DeepEqual(o.actions, m.actions)
 		}
 		if len(models) == 1 || !slices.ContainsFunc(out, same) {
 			out = append(out, m)
