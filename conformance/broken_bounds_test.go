@@ -9,7 +9,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// handsOverAll returns all that was left with the acquire.
+// handsOverAll hands over all orphans with the acquire.
 func handsOverAll(s full) full {
 	all := replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
 		reply, err := s.Acquire(ctx, r)
@@ -29,7 +29,7 @@ func handsOverAll(s full) full {
 	return losesOrphans(all)
 }
 
-// losesOrphans hands over the claims that fit an acquire, and none after them.
+// losesOrphans hands over only the claims that fit an acquire.
 func losesOrphans(s full) full {
 	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 		reply, err := s.Turn(ctx, r)
@@ -38,7 +38,7 @@ func losesOrphans(s full) full {
 	})
 }
 
-// handsOverTwice hands over with each turn the same claims as the one before.
+// handsOverTwice hands over the orphans of the turn before again with each turn.
 func handsOverTwice(s full) full {
 	var before []core.Claim
 	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
@@ -72,7 +72,7 @@ func countsNoHandOver(s full) full {
 	})
 }
 
-// claimsBesideOrphans claims with a turn that hands over the claims of the next one.
+// claimsBesideOrphans makes two turns of a turn that hands over orphans, so it exceeds the bounds.
 func claimsBesideOrphans(s full) full {
 	ahead := map[ports.Lease]int64{}
 	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
@@ -91,7 +91,7 @@ func claimsBesideOrphans(s full) full {
 	})
 }
 
-// hidesTheRest acquires and does not report that claims are left to be handed over.
+// hidesTheRest does not report with an acquire that orphans are still to be handed over.
 func hidesTheRest(s full) full {
 	return replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
 		reply, err := s.Acquire(ctx, r)
@@ -100,7 +100,7 @@ func hidesTheRest(s full) full {
 	})
 }
 
-// settlesAll settles in one turn whatever comes.
+// settlesAll settles everything in one turn, beyond the bounds.
 func settlesAll(s full) full {
 	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 		reply, err := s.Turn(ctx, r)
@@ -116,7 +116,7 @@ func settlesAll(s full) full {
 	})
 }
 
-// losesDeferred reports as settled the settlements that it has deferred.
+// losesDeferred does not report deferred settlements.
 func losesDeferred(s full) full {
 	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 		reply, err := s.Turn(ctx, r)
@@ -125,7 +125,7 @@ func losesDeferred(s full) full {
 	})
 }
 
-// defersSkipped looks at no claim any more once it has deferred one.
+// defersSkipped defers each settlement after the first deferred one that it should skip.
 func defersSkipped(s full) full {
 	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 		reply, err := s.Turn(ctx, r)
@@ -140,7 +140,7 @@ func defersSkipped(s full) full {
 	})
 }
 
-// pushesAPart stores no more of a push than fits a step.
+// pushesAPart stores only the first entries of a push, whose jobs together fit a step.
 func pushesAPart(s full) full {
 	return replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 		met := 0
@@ -159,7 +159,7 @@ func pushesAPart(s full) full {
 	})
 }
 
-// reachesTooFar reports that each step has dealt with everything that it names.
+// reachesTooFar reports that each step has reached everything that it names.
 func reachesTooFar(s full) full {
 	return replace(s, "Revive", func(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
 		reply, err := s.Revive(ctx, step)
@@ -168,7 +168,7 @@ func reachesTooFar(s full) full {
 	})
 }
 
-// buriesAll buries all that a step names, however much it is.
+// buriesAll buries everything that a step names, beyond the bounds.
 func buriesAll(s full) full {
 	return replace(s, "Bury", func(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
 		reply, err := s.Bury(ctx, step)
@@ -181,7 +181,7 @@ func buriesAll(s full) full {
 	})
 }
 
-// hidesParts reports that nothing is left once it has begun with the last entry.
+// hidesParts reports that nothing is left after a step that has finished no entry.
 func hidesParts(s full) full {
 	return replace(s, "Purge", func(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
 		reply, err := s.Purge(ctx, step)

@@ -36,7 +36,7 @@ func changesFound(s full, change func(ports.FindRequest, *ports.Found)) full {
 	})
 }
 
-// rest returns all payloads of a place from the start of a request on.
+// rest returns all payloads of a place from the request's start on.
 func rest(ctx context.Context, s full, r ports.FindRequest, place ports.Place) (all []core.Payload) {
 	at := r.Start(place)
 	for {
@@ -104,7 +104,7 @@ func repeatsOneOfNext(s full) full {
 	})
 }
 
-// countsTheRest shows the rest of a split job with the retries of its first payload.
+// countsTheRest shows the rest of a split job with the RetryCount of the claim.
 func countsTheRest(s full) full {
 	return changesFound(s, func(_ ports.FindRequest, found *ports.Found) {
 		if found.Queued != nil && found.Claim != nil {
@@ -132,7 +132,7 @@ func countsAll(s full) full {
 	})
 }
 
-// followsByCount takes a place without a count for a place without payloads.
+// followsByCount treats a place that is not counted as a place without payloads.
 func followsByCount(s full) full {
 	return changesFound(s, func(r ports.FindRequest, found *ports.Found) {
 		if r.Payloads == 0 && r.MaxCount < 0 {
@@ -141,7 +141,7 @@ func followsByCount(s full) full {
 	})
 }
 
-// findsByNumber continues behind as many payloads as it has returned for an id.
+// findsByNumber continues after the number of payloads that it has returned for an id.
 func findsByNumber(s full) full {
 	returned := 0
 	return replace(s, "Find", func(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
@@ -181,7 +181,7 @@ func standsOtherwise(s full, change func(ports.Found, *ports.Standing)) full {
 	})
 }
 
-// countsAllAhead counts for jobs that are not due, too.
+// countsAllAhead counts jobs ahead of a job that is not due.
 func countsAllAhead(s full) full {
 	return standsOtherwise(s, func(found ports.Found, st *ports.Standing) {
 		if found.Queued != nil && found.Queued.PerformAt > st.Now {

@@ -71,7 +71,7 @@ func beginsGroupsAnew(s full) full {
 	})
 }
 
-// keepsEmptyGroups remembers when each group first began.
+// keepsEmptyGroups keeps the First of a group that has become empty.
 func keepsEmptyGroups(s full) full {
 	first := map[string]core.Instant{}
 	return countsGroups(s, sameGroups, func(reply *ports.GroupsReply) {
@@ -85,7 +85,7 @@ func keepsEmptyGroups(s full) full {
 	})
 }
 
-// countsLimited returns the number of the returned groups as that of all.
+// countsLimited returns the number of the listed groups as the total.
 func countsLimited(s full) full {
 	return countsGroups(s, sameGroups, func(reply *ports.GroupsReply) { reply.Total = len(reply.Groups) })
 }
@@ -112,7 +112,7 @@ func countsDamagedGroups(s full) full {
 	})
 }
 
-// editsIntoOther takes a dead letter that is edited out of its group.
+// editsIntoOther moves an edited dead letter to core.OtherGroup.
 func editsIntoOther(s full) full {
 	edited := map[string]bool{}
 	noted := replace(s, "Edit", func(ctx context.Context, r ports.EditRequest) (ports.StepReply, error) {
@@ -128,7 +128,7 @@ func editsIntoOther(s full) full {
 	})
 }
 
-// settlesTurnsOneByOne carries out a turn's settlements each by itself.
+// settlesTurnsOneByOne carries out each settlement of a turn by itself.
 func settlesTurnsOneByOne(s full) full {
 	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 		r.Settlements = slices.DeleteFunc(slices.Clone(r.Settlements), func(x core.Settlement) bool {
@@ -195,7 +195,7 @@ func settlesWithoutGroups(s full) full {
 	})
 }
 
-// losesGroupsInRecounts counts a group anew, from the dead letters that it has.
+// losesGroupsInRecounts resets the count and the First of each group once a shard was recounted.
 func losesGroupsInRecounts(s full) full {
 	recounted := false
 	noted := replace(s, "Recount", func(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
@@ -211,7 +211,7 @@ func losesGroupsInRecounts(s full) full {
 	})
 }
 
-// keepsForgottenGroups returns the earlier groups of a queue that is declared anew.
+// keepsForgottenGroups returns the earlier groups of a queue that has no groups.
 func keepsForgottenGroups(s full) full {
 	var before []core.Group
 	return countsGroups(s, sameGroups, func(reply *ports.GroupsReply) {
@@ -226,7 +226,7 @@ func brokenGroups() []brokenStore {
 	return []brokenStore{
 		{"buries all in one group", "group/counts burials", wrapped(forgetsGroups)},
 		{"restarts a group at each burial", "group/counts burials", wrapped(beginsGroupsAnew)},
-		{"keeps a part of a group's name", "group/keeps names that can be kept", wrapped(shortensGroups)},
+		{"keeps a part of a group's name", "group/keeps names, or the part of them that GroupName keeps", wrapped(shortensGroups)},
 		{"keeps the group of the first burial", "group/is the group of the newest burial", wrapped(keepsFirstGroup)},
 		{"removes an edited dead letter from its group", "group/stays after an edit and with the payloads that are left", wrapped(editsIntoOther)},
 		{"remembers groups that were empty", "group/is removed with its last dead letter", wrapped(keepsEmptyGroups)},

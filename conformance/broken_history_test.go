@@ -8,8 +8,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// historyOf is a store whose history is kept apart from it: keep returns what becomes of a known
-// record when the next one comes.
+// historyOf is a store with another history. keep returns the record that stays when next arrives
+// for the owner, queue and minute of known.
 func historyOf(s full, keep func(known, next core.Stats) core.Stats) full {
 	type key struct {
 		owner, queue string
@@ -56,7 +56,7 @@ func takesLateRecords(s full) full {
 // keepsHistory lists whatever was ever recorded.
 func keepsHistory(s full) full { return historyOf(s, newer) }
 
-// removesHistoryAtOnce lists no minute that was too old once.
+// removesHistoryAtOnce never lists a minute again that was once too old.
 func removesHistoryAtOnce(s full) full {
 	latest := map[string]core.Instant{}
 	h := replaceErr(s, "Record", func(ctx context.Context, r ports.RecordRequest) error {
@@ -71,7 +71,7 @@ func removesHistoryAtOnce(s full) full {
 	})
 }
 
-// mixesOwners has one record of each minute.
+// mixesOwners keeps one record of each minute for all owners.
 func mixesOwners(s full) full {
 	return replaceErr(s, "Record", func(ctx context.Context, r ports.RecordRequest) error {
 		if r.Owner != "" {
@@ -92,7 +92,7 @@ func startsStepsAtFrom(s full) full {
 	})
 }
 
-// refusesUndeclared fails for a record of a queue that is not there.
+// refusesUndeclared fails for a record of a queue that was not declared.
 func refusesUndeclared(s full) full {
 	return replaceErr(s, "Record", func(ctx context.Context, r ports.RecordRequest) error {
 		for _, one := range r.Records {

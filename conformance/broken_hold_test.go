@@ -12,7 +12,7 @@ func brokenHolds() []brokenStore {
 		{"wakes held jobs with a push", "hold/a held job is never claimed, after any merge", wrapped(wakesHeldAtPush)},
 		{"wakes held jobs with a revive", "hold/a held job is never claimed, after any merge", wrapped(wakesHeldAtRevive)},
 		{"claims held jobs", "hold/a held job is never claimed, after any merge", wrapped(claimsHeld)},
-		{"forgets a hold over the rest of a claim", "hold/an exhausted job of a part of its payloads holds all of them", wrapped(holdsForHours)},
+		{"forgets a hold over the rest of a claim", "hold/a job is held whole if a claim of some of its payloads is exhausted", wrapped(holdsForHours)},
 		{"does not count held jobs", "hold/held jobs are counted among those with a failure", wrapped(countsNoneHeld)},
 		{"never releases held jobs", "hold/expedite releases a held job", wrapped(releasesNone)},
 		{"buries whole jobs for their first payloads", "hold/burying the first payload continues with the others", wrapped(takesWhole)},
@@ -39,7 +39,7 @@ func expedite(ctx context.Context, s full, queue string, ids ...string) error {
 	return nil
 }
 
-// takesOthers ignores Held, and takesFailed takes it for Failed.
+// takesOthers ignores Held, and takesFailed treats it as Failed.
 var (
 	takesOthers = changesSteps(func(s *ports.JobStep) { s.Held = false })
 	takesFailed = changesSteps(func(s *ports.JobStep) { s.Failed, s.Held = s.Failed || s.Held, false })
@@ -70,7 +70,7 @@ func wakesHeldAtRevive(s full) full {
 	})
 }
 
-// claimsHeld makes the held job a due before each turn that claims.
+// claimsHeld makes the job a due before each turn that wants five jobs.
 func claimsHeld(s full) full {
 	return beforeTurn(s, func(ctx context.Context, r *ports.TurnRequest) {
 		if r.Want == 5 {

@@ -33,7 +33,7 @@ func wrapped(wrap func(full) full) Factory {
 	}
 }
 
-// limited is a store that wants some number of turns.
+// limited is a store whose MaxTurns calls turns.
 type limited struct {
 	full
 	turns func() int
@@ -49,7 +49,7 @@ func wantsMoreEachTime(s full) full {
 	return limited{s, func() int { turns++; return turns }}
 }
 
-// replace is a store with another method of the name.
+// replace returns a store whose method with the given name is do.
 func replace[Q, A any](s full, method string, do func(context.Context, Q) (A, error)) full {
 	return intercept(s, method, func(ctx context.Context, call storekit.Call) (err error) {
 		*call.Reply.(*A), err = do(ctx, *call.Request.(*Q))

@@ -33,7 +33,7 @@ func givesAway(s full) full {
 	})
 }
 
-// tokensGoBack shows the clock for a token and nothing else.
+// tokensGoBack returns the store's clock as the token, even if the last token was larger.
 func tokensGoBack(_ testing.TB, clock func() time.Time) func() ports.ShardStore {
 	s := withTransactions(clock)
 	tokens := map[int64]int64{}
@@ -50,7 +50,7 @@ func tokensGoBack(_ testing.TB, clock func() time.Time) func() ports.ShardStore 
 	return func() ports.ShardStore { return store }
 }
 
-// resetsOnRepeat takes each Acquire for a new attempt.
+// resetsOnRepeat treats each Acquire as a new attempt.
 func resetsOnRepeat(s full) full {
 	var attempts int64
 	return replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
@@ -68,7 +68,7 @@ func strandsOrphans(s full) full {
 	})
 }
 
-// forgetsToken looks at no more of a lease than its owner.
+// forgetsToken compares only the owner of a lease.
 func forgetsToken(s full) full {
 	lease := func(ctx context.Context, l ports.Lease) ports.Lease {
 		if now := currentLease(ctx, s, l.Shard); now.Owner == l.Owner {
@@ -118,7 +118,7 @@ func acquiresBlindly(s full) full {
 	})
 }
 
-// looksOnce does not look when an acquire is repeated.
+// looksOnce returns the first head again when an acquire is repeated.
 func looksOnce(s full) full {
 	looked := map[int64]core.Head{}
 	return replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
@@ -131,7 +131,7 @@ func looksOnce(s full) full {
 	})
 }
 
-// acquiresPaused looks at a paused queue as at any other when it acquires.
+// acquiresPaused does not report a pause with an acquire.
 func acquiresPaused(s full) full {
 	return replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
 		reply, err := s.Acquire(ctx, r)
@@ -140,7 +140,7 @@ func acquiresPaused(s full) full {
 	})
 }
 
-// countsOrphans looks as if the jobs that an earlier lease left could be claimed.
+// countsOrphans returns a head as if the jobs that an earlier lease left could be claimed.
 func countsOrphans(s full) full {
 	return replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
 		reply, err := s.Acquire(ctx, r)
@@ -159,7 +159,7 @@ func renewsBlindly(s full) full {
 	})
 }
 
-// renewsPaused looks at a paused queue as at any other when it renews.
+// renewsPaused does not report a pause with a renewal.
 func renewsPaused(s full) full {
 	return replace(s, "Renew", func(ctx context.Context, r ports.RenewRequest) (ports.RenewReply, error) {
 		reply, err := s.Renew(ctx, r)
@@ -172,7 +172,7 @@ func keepsReleased(s full) full {
 	return replaceErr(s, "Release", func(context.Context, ports.Lease) error { return nil })
 }
 
-// keepsOwner shows the owner of a lease that was released, until that would have run out.
+// keepsOwner shows the owner of a lease that was released, until the lease would have expired.
 func keepsOwner(s full) full {
 	last := map[core.Shard]ports.ShardStats{}
 	return replace(s, "Stats", func(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {

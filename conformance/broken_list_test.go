@@ -8,7 +8,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// changesJobs is a store that lists jobs for another request, and changes the page.
+// changesJobs is a store that changes the request for a list of jobs, and then the page.
 func changesJobs(s full, before func(*ports.JobsRequest), after func(ports.JobsRequest, *ports.JobsPage)) full {
 	return replace(s, "Jobs", func(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
 		asked := r
@@ -21,7 +21,7 @@ func changesJobs(s full, before func(*ports.JobsRequest), after func(ports.JobsR
 
 func noChange(*ports.JobsRequest) {}
 
-// repeatsShardEnds lists the last entry of a page again where the next entry is of another shard.
+// repeatsShardEnds lists the last entry of a page again if the next entry is of another shard.
 func repeatsShardEnds(s full) full {
 	shard := func(v *ports.JobView) int { return core.ShardOf(v.ID, 3) }
 	var last ports.JobView
@@ -47,7 +47,7 @@ func skipsBesideWaiting(s full) full {
 	})
 }
 
-// endsAtShortPages reports that a page which is not full is the last.
+// endsAtShortPages ends a list at the first page that is not full.
 func endsAtShortPages(s full) full {
 	return changesJobs(s, noChange, func(r ports.JobsRequest, page *ports.JobsPage) {
 		if len(page.Jobs) < r.Size() {
@@ -56,7 +56,7 @@ func endsAtShortPages(s full) full {
 	})
 }
 
-// startsBehind takes the value that a list begins at for the last that was seen.
+// startsBehind begins a list by id after the value From instead of at it.
 func startsBehind(s full) full {
 	return changesJobs(s, func(r *ports.JobsRequest) {
 		if r.From != nil && r.After == (ports.Cursor{}) && r.ByID() {
@@ -65,7 +65,7 @@ func startsBehind(s full) full {
 	}, func(ports.JobsRequest, *ports.JobsPage) {})
 }
 
-// listsOtherPrefixes takes a prefix for where to begin.
+// listsOtherPrefixes begins a list at the prefix instead of limiting the list to it.
 func listsOtherPrefixes(s full) full {
 	return changesJobs(s, func(r *ports.JobsRequest) {
 		if r.Prefix != "" && r.From == nil {
@@ -113,7 +113,7 @@ func listsFailed(s full) full {
 	return changesJobs(s, func(r *ports.JobsRequest) { r.Fresh = false }, func(ports.JobsRequest, *ports.JobsPage) {})
 }
 
-// hidesRows leaves out the following entries of the list if a shard can't be reached.
+// hidesRows ends a list after one entry if a shard can't be reached.
 func hidesRows(s full) full {
 	return changesJobs(s, noChange, func(_ ports.JobsRequest, page *ports.JobsPage) {
 		if len(page.Unreached) > 0 && len(page.Jobs) > 0 {
@@ -133,7 +133,7 @@ func hidesUnreached(s full) full {
 	})
 }
 
-// failsListsForOne fails a list for one shard that it can't reach.
+// failsListsForOne fails a list if it can't reach one of the shards.
 func failsListsForOne(s full) full {
 	return replace(s, "Morgue", func(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
 		page, err := s.Morgue(ctx, r)
@@ -163,8 +163,8 @@ func brokenLists() []brokenStore {
 	}
 }
 
-// pagesByNumber lists jobs from the number of those that were listed before, whatever has gone
-// meanwhile.
+// pagesByNumber begins a page after the number of jobs that it has listed before, even if some of
+// these are gone.
 func pagesByNumber(s full) full {
 	listed := map[string]int{}
 	return replace(s, "Jobs", func(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
@@ -185,7 +185,7 @@ func pagesByNumber(s full) full {
 	})
 }
 
-// beginsAnewAtGone lists claimed jobs from the start where the one under the cursor is gone.
+// beginsAnewAtGone lists claimed jobs from the start if the job at the cursor is gone.
 func beginsAnewAtGone(s full) full {
 	return replace(s, "Claimed", func(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
 		if found, err := s.Find(ctx, ports.FindRequest{Queue: r.Queue, ID: r.After.ID, Payloads: 1000}); err == nil && found.Claim == nil {
@@ -195,8 +195,7 @@ func beginsAnewAtGone(s full) full {
 	})
 }
 
-// skipsOneBehindGone skips the dead letter that follows the cursor if the one under it no longer
-// exists.
+// skipsOneBehindGone skips the dead letter after the cursor if the one at the cursor is gone.
 func skipsOneBehindGone(s full) full {
 	return replace(s, "Morgue", func(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
 		page, err := s.Morgue(ctx, r)

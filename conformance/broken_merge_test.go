@@ -23,7 +23,7 @@ func brokenMerges() []brokenStore {
 		{"drops a job's state with its payloads", "merge rule/keeps the state of a job whose payloads are superseded", wrapped(dropsSupersededState)},
 		{"counts superseded payloads as failed", "merge rule/counts superseded payloads as nothing else", wrapped(countsSupersededAsFailed)},
 		{"forgets a job that is pushed twice behind its claim", "merge rule/claims a job that was pushed twice behind its claim", wrapped(forgetsBehindClaims)},
-		{"counts superseded entries as duplicates", "merge rule/says what entries met", wrapped(supersedesDuplicates)},
+		{"counts superseded entries as duplicates", "merge rule/reports what entries met", wrapped(supersedesDuplicates)},
 		{"does not count superseded payloads", "merge rule/decides what one push leaves", wrapped(countsNoneSuperseded)},
 	}
 }
@@ -67,7 +67,7 @@ func takesAnyMergeRule(s full) full {
 	})
 }
 
-// boundsOnlyPushes keeps all payloads, and removes those that are too many after each push.
+// boundsOnlyPushes has no bound, but removes the payloads beyond it after each push.
 func boundsOnlyPushes(s full) full {
 	keep := map[string]int{}
 	h := replace(s, "Declare", func(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
@@ -95,7 +95,7 @@ func boundsOnlyPushes(s full) full {
 	})
 }
 
-// breaksTiesByLetters orders payloads of one score as a dictionary does.
+// breaksTiesByLetters compares payloads with equal scores without regard to case.
 func breaksTiesByLetters(s full) full {
 	return replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 		var kept []core.Entry

@@ -41,7 +41,7 @@ func revivesTwice(s full) full {
 	})
 }
 
-// stumblesOverIDs fails steps that name an id which is no text.
+// stumblesOverIDs fails a Bury that names an id that is not UTF-8.
 func stumblesOverIDs(s full) full {
 	return replace(s, "Bury", func(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
 		for _, id := range step.IDs {
@@ -53,7 +53,7 @@ func stumblesOverIDs(s full) full {
 	})
 }
 
-// pagesOverlap returns cursors that stand in front of the last entry.
+// pagesOverlap returns cursors before the last entry of the page.
 func pagesOverlap(s full) full {
 	return replace(s, "Jobs", func(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
 		page, err := s.Jobs(ctx, r)
@@ -81,7 +81,8 @@ func settlesOneByOne(s full) full {
 	})
 }
 
-// keepsReceipts settles payloads and hides that: settlements that were computed before are applied.
+// keepsReceipts applies settlements with the receipt that a claim had before one of its payloads
+// was settled.
 func keepsReceipts(s full) full {
 	parts := map[string]int64{}
 	var mu sync.Mutex
@@ -113,7 +114,7 @@ func afterwards[Q any](s full, method string, do func(Q)) full {
 	})
 }
 
-// changesPayload changes what is asked of SettlePayload.
+// changesPayload changes the requests of SettlePayload.
 func changesPayload(s full, change func(*core.PayloadSettlement)) full {
 	return replaceErr(s, "SettlePayload", func(ctx context.Context, r storekit.SettlePayloadRequest) error {
 		change(&r.Settlement)
@@ -169,7 +170,7 @@ func settlesPayloadsUnderTheLease(s full) full {
 	})
 }
 
-// appliesTheFirst skips each settlement of an id behind its first one, also if that is skipped.
+// appliesTheFirst skips each settlement of an id after the first one, also if it skips the first.
 func appliesTheFirst(s full) full {
 	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 		seen := map[string]bool{}
@@ -189,7 +190,7 @@ func forgetsJobs(s full) full { return forgetsDespite(s, ports.ErrNotEmpty) }
 
 func forgetsLeased(s full) full { return forgetsDespite(s, ports.ErrLeaseHeld) }
 
-// forgetsDespite takes no notice of one refusal.
+// forgetsDespite reports success instead of the given refusal.
 func forgetsDespite(s full, refusal error) full {
 	return replaceErr(s, "Forget", func(ctx context.Context, queue string) error {
 		if err := s.Forget(ctx, queue); !errors.Is(err, refusal) {
@@ -199,7 +200,7 @@ func forgetsDespite(s full, refusal error) full {
 	})
 }
 
-// releasesSilently drops the wake-ups of shards that nothing is queued in.
+// releasesSilently drops the wake-ups of shards that have no queued job.
 func releasesSilently(s full) full {
 	return withoutWakeups(s, func(ctx context.Context, shard core.Shard) bool {
 		heads, err := s.Heads(ctx, []core.Shard{shard})
@@ -231,7 +232,8 @@ func withoutWakeups(s full, drops func(context.Context, core.Shard) bool) full {
 	})
 }
 
-// changesSteps is a store in which the steps on jobs are about other jobs than the named ones.
+// changesSteps returns a function that changes the requests of Expedite, Bury and Delete of a
+// store.
 func changesSteps(change func(*ports.JobStep)) func(full) full {
 	return func(s full) full {
 		for name, do := range map[string]jobStep{"Expedite": s.Expedite, "Bury": s.Bury, "Delete": s.Delete} {
@@ -244,7 +246,7 @@ func changesSteps(change func(*ports.JobStep)) func(full) full {
 	}
 }
 
-// ignoresChanges takes named dead letters whenever they last changed.
+// ignoresChanges ignores Before for named dead letters.
 func ignoresChanges(s full) full {
 	ignoring := func(do func(context.Context, ports.DeadLetterStep) (ports.StepReply, error)) func(context.Context, ports.DeadLetterStep) (ports.StepReply, error) {
 		return func(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
@@ -258,8 +260,8 @@ func ignoresChanges(s full) full {
 	return replace(revives, "Purge", ignoring(s.Purge))
 }
 
-// ignoresBefore ignores Before. takesBefore also takes jobs that were first pushed at that
-// instant.
+// ignoresBefore ignores Before. takesBefore also takes jobs that were first pushed at that instant.
+// takesFresh ignores Failed.
 var (
 	ignoresBefore = changesSteps(func(s *ports.JobStep) { s.Before = 0 })
 	takesBefore   = changesSteps(func(s *ports.JobStep) {
@@ -270,7 +272,7 @@ var (
 	takesFresh = changesSteps(func(s *ports.JobStep) { s.Failed = false })
 )
 
-// countsLastPush is a store in which Before bounds the last push of a job, not its first.
+// countsLastPush compares Before with the last push of a job instead of the first.
 func countsLastPush(s full) full {
 	last := map[string]core.Instant{}
 	noting := replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
@@ -287,8 +289,8 @@ func countsLastPush(s full) full {
 	})(noting)
 }
 
-// inSteps is a store that recounts in two steps. change alters the reply of the second, given that
-// of the first, which ends at "half".
+// inSteps is a store that recounts in two steps. The Next of the first is "half". change alters the
+// reply of the second.
 func inSteps(s full, change func(first ports.RecountReply, second *ports.RecountReply)) full {
 	var first ports.RecountReply
 	return replace(s, "Recount", func(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
@@ -312,17 +314,17 @@ func inSteps(s full, change func(first ports.RecountReply, second *ports.Recount
 	})
 }
 
-// recountsForEver goes back to its first step.
+// recountsForEver repeats its second step for ever.
 func recountsForEver(s full) full {
 	return inSteps(s, func(_ ports.RecountReply, second *ports.RecountReply) { second.Next = "half" })
 }
 
-// recountsHalf ends with the counts of its first step.
+// recountsHalf counts no entry in its second step.
 func recountsHalf(s full) full {
 	return inSteps(s, func(_ ports.RecountReply, second *ports.RecountReply) { second.Counted = 0 })
 }
 
-// recountsWhatWas stores the counts of its first step, whatever has changed since.
+// recountsWhatWas ends with the counts of its first step, even if the shard has changed since.
 func recountsWhatWas(s full) full {
 	return inSteps(s, func(first ports.RecountReply, second *ports.RecountReply) { second.After = first.After })
 }
@@ -338,7 +340,7 @@ func recountsTwice(s full) full {
 	})
 }
 
-// recountsFromAnywhere takes a place that it has not returned for the beginning.
+// recountsFromAnywhere counts all entries, whatever After is.
 func recountsFromAnywhere(s full) full {
 	return replace(s, "Recount", func(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
 		r.After = ""
@@ -357,7 +359,7 @@ func brokenRecounts() []brokenStore {
 	}
 }
 
-// importsOther imports other dead letters than the requested ones.
+// importsOther changes each dead letter before it imports them.
 func importsOther(s full, change func(ctx context.Context, r *ports.ImportRequest, d *core.DeadLetter)) full {
 	return replace(s, "Import", func(ctx context.Context, r ports.ImportRequest) (ports.StepReply, error) {
 		r.DeadLetters = slices.Clone(r.DeadLetters)
@@ -385,7 +387,7 @@ func importsAsOfNow(s full) full {
 	})
 }
 
-// importsNewest treats an import as the last burial, as a burial is.
+// importsNewest dates an imported dead letter after the one that it meets.
 func importsNewest(s full) full {
 	return importsOther(s, func(ctx context.Context, r *ports.ImportRequest, d *core.DeadLetter) {
 		found, err := s.Find(ctx, ports.FindRequest{Queue: r.Shard.Queue, ID: d.ID, Payloads: 1000})
@@ -405,7 +407,8 @@ func importsTwice(s full) full {
 	})
 }
 
-// doublesImports keeps the present dead letter of an id beside the imported one.
+// doublesImports changes the imported Data of an id that has a dead letter, so equal payloads don't
+// merge.
 func doublesImports(s full) full {
 	return importsOther(s, func(ctx context.Context, r *ports.ImportRequest, d *core.DeadLetter) {
 		found, err := s.Find(ctx, ports.FindRequest{Queue: r.Shard.Queue, ID: d.ID, Payloads: 1000})
@@ -419,7 +422,7 @@ func doublesImports(s full) full {
 	})
 }
 
-// importsOtherJobs imports other jobs than the requested ones.
+// importsOtherJobs changes each job before it imports them.
 func importsOtherJobs(change func(s full, ctx context.Context, r *ports.ImportRequest, j *core.Job)) func(full) full {
 	return func(s full) full {
 		return replace(s, "Import", func(ctx context.Context, r ports.ImportRequest) (ports.StepReply, error) {
@@ -449,7 +452,7 @@ var (
 			j.FirstPush = nodes.Now
 		}
 	})
-	// importsAsPutBack has the imported job's state win, as that of a job put back does.
+	// importsAsPutBack keeps the imported job's state, as if the job were put back.
 	importsAsPutBack = importsOtherJobs(func(s full, ctx context.Context, r *ports.ImportRequest, j *core.Job) {
 		found, err := s.Find(ctx, ports.FindRequest{Queue: r.Shard.Queue, ID: j.ID, Payloads: 1000})
 		if err != nil || found.Queued == nil || found.Queued.RetryCount < j.RetryCount {
@@ -461,7 +464,7 @@ var (
 			j.Payloads, j.FirstPush = coming, first
 		}
 	})
-	// importsOverHeld has the state with more failures stay, whether a job is held or not.
+	// importsOverHeld keeps the state with more failures, even if the other job is held.
 	importsOverHeld = importsOtherJobs(func(s full, ctx context.Context, r *ports.ImportRequest, j *core.Job) {
 		found, err := s.Find(ctx, ports.FindRequest{Queue: r.Shard.Queue, ID: j.ID, Payloads: 1000})
 		if err == nil && found.Queued != nil && found.Queued.Held() && j.RetryCount > found.Queued.RetryCount {
@@ -469,20 +472,20 @@ var (
 			_, _ = s.Delete(ctx, ports.JobStep{Shard: r.Shard, IDs: []string{j.ID}})
 		}
 	})
-	// importsAsLater keeps the time of a queued job that has not failed.
+	// importsAsLater keeps the later time of two fresh jobs.
 	importsAsLater = importsOtherJobs(func(s full, ctx context.Context, r *ports.ImportRequest, j *core.Job) {
 		found, err := s.Find(ctx, ports.FindRequest{Queue: r.Shard.Queue, ID: j.ID})
 		if err == nil && found.Queued != nil && j.Fresh() {
 			j.PerformAt = max(j.PerformAt, found.Queued.PerformAt)
 		}
 	})
-	// replacesPayloads has the imported payload stay, whatever its score.
+	// replacesPayloads keeps the imported payload, whatever its score.
 	replacesPayloads = importsOtherJobs(func(s full, ctx context.Context, r *ports.ImportRequest, j *core.Job) {
 		_, _ = s.Delete(ctx, ports.JobStep{Shard: r.Shard, IDs: []string{j.ID}, Payloads: [][]core.Payload{sameData(s, ctx, r.Shard, j.ID, j.Payloads)}})
 	})
 )
 
-// sameData returns the payloads of a queued job that have the Data of some payloads.
+// sameData returns the payloads of a queued job that have the Data of one of the given payloads.
 func sameData(s full, ctx context.Context, at core.Shard, id string, payloads []core.Payload) []core.Payload {
 	found, err := s.Find(ctx, ports.FindRequest{Queue: at.Queue, ID: id, Payloads: 1000})
 	if err != nil || found.Queued == nil {
@@ -507,7 +510,7 @@ func deletesOther(change func(s full, ctx context.Context, step *ports.JobStep))
 
 var (
 	deletesWholeJobs = deletesOther(func(_ full, _ context.Context, step *ports.JobStep) { step.Payloads = nil })
-	// deletesByData ignores the scores, so it removes what merged since.
+	// deletesByData ignores the scores, so it removes payloads that have merged since.
 	deletesByData = deletesOther(func(s full, ctx context.Context, step *ports.JobStep) {
 		step.Payloads = slices.Clone(step.Payloads)
 		for i, id := range step.IDs {
@@ -523,7 +526,7 @@ func importsWhileRunning(s full) full {
 	})
 }
 
-// keepsRetries has the rest of a job keep the state that its first payload had.
+// keepsRetries keeps the state of a job whose first payload is deleted.
 func keepsRetries(s full) full {
 	return replace(s, "Delete", func(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
 		var before ports.Found
@@ -567,7 +570,7 @@ func importsInPart(s full) full {
 	})
 }
 
-// importsInPlace makes the scores -0 of its caller 0.
+// importsInPlace changes scores of -0 to 0 in its caller's payloads.
 func importsInPlace(s full) full {
 	return replace(s, "Import", func(ctx context.Context, r ports.ImportRequest) (ports.StepReply, error) {
 		for _, d := range r.DeadLetters {

@@ -111,7 +111,8 @@ func keepsToItself(_ testing.TB, clock func() time.Time) func() ports.ShardStore
 	return func() ports.ShardStore { return memory.New(memory.Options{Clock: clock}) }
 }
 
-// errEncoding is the error of a server that refuses bytes: an error of unknown outcome.
+// errEncoding is the error of a server that refuses bytes. It has no sentinel, so for callers the
+// outcome is unknown.
 var errEncoding = errors.New("invalid byte sequence")
 
 func isText(text string) bool { return core.Text(text) == text }

@@ -20,7 +20,7 @@ func showsNodes(s full, change func(*ports.NodesReply)) full {
 	})
 }
 
-// beforeAnnounce does something else first.
+// beforeAnnounce calls do before each Announce.
 func beforeAnnounce(s full, do func(ctx context.Context, owner string) error) full {
 	return replace(s, "Announce", func(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {
 		if err := do(ctx, r.Node.Owner); err != nil {
@@ -49,7 +49,8 @@ func remembersNodes(s full) full {
 	})
 }
 
-// stretchesNodes has each announcement end when it did at first.
+// stretchesNodes reports the end of an announcement as it was at first, even if the clock stepped
+// back.
 func stretchesNodes(s full) full {
 	ends := make(map[string]core.Instant)
 	return replace(s, "Announce", func(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {
@@ -93,7 +94,7 @@ func endsDrainsByRenewal(s full) full {
 	})
 }
 
-// remembersDrains wants a node to drain that should drain before it was gone.
+// remembersDrains keeps a drain for a server that was gone and announces itself again.
 func remembersDrains(s full) full {
 	asked := map[string]bool{}
 	drains := replaceErr(s, "DrainNode", func(ctx context.Context, r storekit.DrainNodeRequest) error {
@@ -106,7 +107,7 @@ func remembersDrains(s full) full {
 	})
 }
 
-// overrulesNodes lists a node that an operator has working as alive, though it stops.
+// overrulesNodes lists a server that stops as alive, if an operator has ended its drain.
 func overrulesNodes(s full) full {
 	asked := map[string]bool{}
 	drains := replaceErr(s, "DrainNode", func(ctx context.Context, r storekit.DrainNodeRequest) error {
@@ -131,7 +132,7 @@ func drainsAnybody(s full) full {
 	})
 }
 
-// wakesAtRenewals takes each announcement for that of a new node.
+// wakesAtRenewals treats each announcement as that of a new server.
 func wakesAtRenewals(s full) full { return beforeAnnounce(s, s.Retire) }
 
 func changesNodesSilently(s full) full {
@@ -145,7 +146,7 @@ func wakesEverybodyForNodes(s full) full {
 	})
 }
 
-// changesPermits changes each call for permits before the store has it.
+// changesPermits returns a function that changes the requests of Permit of a store.
 func changesPermits(change func(r *ports.PermitRequest)) func(full) full {
 	return func(s full) full {
 		return replace(s, "Permit", func(ctx context.Context, r ports.PermitRequest) (ports.PermitReply, error) {
@@ -156,26 +157,27 @@ func changesPermits(change func(r *ports.PermitRequest)) func(full) full {
 }
 
 var (
-	// exceedsPermits gives one permit more than there are.
+	// exceedsPermits gives one permit more than the limit allows.
 	exceedsPermits = changesPermits(func(r *ports.PermitRequest) { r.Limit++ })
-	// keepsPermits holds them for twice the TTL.
+	// keepsPermits keeps permits for twice the TTL.
 	keepsPermits = changesPermits(func(r *ports.PermitRequest) { r.TTL *= 2 })
 	// mixesPermits counts all queues as one.
 	mixesPermits = changesPermits(func(r *ports.PermitRequest) { r.Queue = orders })
 )
 
-// takesLatePermits takes each call for a new one.
+// takesLatePermits treats each call as a new attempt.
 func takesLatePermits(s full) full {
 	var attempts int64
 	return changesPermits(func(r *ports.PermitRequest) { attempts++; r.Attempt = attempts })(s)
 }
 
-// stripsPermits takes permits from an owner that uses a smaller limit.
+// stripsPermits takes permits away from an owner that asks with a smaller limit.
 func stripsPermits(s full) full {
 	return changesPermits(func(r *ports.PermitRequest) { r.Hold = min(r.Hold, r.Limit); r.Want = max(r.Hold, r.Want) })(s)
 }
 
-// freesPermitsSilently wakes no node: no call reports that it wants more than it holds.
+// freesPermitsSilently sends no wake-up, because the store learns of no owner that wants more
+// permits than it holds.
 var freesPermitsSilently = changesPermits(func(r *ports.PermitRequest) { r.Want = r.Hold })
 
 // forgetsWanting lists only owners that hold permits.
@@ -220,7 +222,7 @@ func auditsEndsAnew(s full) full {
 	})
 }
 
-// datesActionsByTheirEnd has an action begin when it was stored last.
+// datesActionsByTheirEnd shows the time when an action ended as the time when it began.
 func datesActionsByTheirEnd(s full) full {
 	return showsActions(s, func(_ ports.ActionsRequest, page []ports.Action) []ports.Action {
 		for i := range page {
@@ -244,7 +246,7 @@ func auditsOnlyTheFirst(s full) full {
 	})
 }
 
-// keepsActionsForEver lists actions that the store has removed, once more.
+// keepsActionsForEver lists an action again that the store has removed.
 func keepsActionsForEver(s full) full {
 	var all []ports.Action
 	kept := replaceErr(s, "Audit", func(ctx context.Context, a ports.Action) error {
@@ -271,7 +273,7 @@ func listsOldActionsFirst(s full) full {
 	})
 }
 
-// listsTheLastActionTwice begins a page with the action that the one before ended with.
+// listsTheLastActionTwice begins a page with the last action of the page before.
 func listsTheLastActionTwice(s full) full {
 	return replace(s, "Actions", func(ctx context.Context, r ports.ActionsRequest) ([]ports.Action, error) {
 		if r.Before > 1 {

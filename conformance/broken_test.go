@@ -10,7 +10,7 @@ import (
 // brokenStore is a store that breaks one promise.
 type brokenStore struct {
 	name string
-	// caught is the case that must fail: that of the rule which the store breaks.
+	// caught is the case that must fail: the case of the rule that the store breaks.
 	caught  string
 	factory Factory
 }
@@ -162,7 +162,7 @@ func brokenStores() []brokenStore {
 		{"puts back a job that a push has moved", "transaction/puts a job back once", wrapped(putsBackTwice)},
 		{"fails for one shard that can't be reached", "unreached/one shard can't be reached", wrapped(failsForOne)},
 		{"hides the head behind a shard that can't be reached", "unreached/one shard can't be reached", wrapped(hidesNeighbours)},
-		{"counts jobs that are not due as ahead", "standing/counts nothing for a job that is not due, claimed or absent", wrapped(countsAllAhead)},
+		{"counts jobs that are not due as ahead", "standing/counts nothing for a job that is claimed, absent or not due", wrapped(countsAllAhead)},
 		{"hides a job that runs alone", "standing/names a claimed job that runs alone", wrapped(hidesAlone)},
 		{"shows a lease that was released", "standing/shows the lease", wrapped(standsReleased)},
 		{"stops for a damaged record", "damaged/a queued job stops no turn", wrapped(stopsForDamage)},
@@ -203,9 +203,9 @@ func allBroken() []brokenStore {
 	return slices.Concat(brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds(), brokenRecounts(), brokenMerges(), brokenHolds(), brokenUrgency(), brokenTracked())
 }
 
-// TestBrokenStoresFail holds the suite to its purpose: each broken store is caught by the case that
-// names its fault, and by that rule. Time is virtual, so that a case which waits for a broken store
-// costs none.
+// TestBrokenStoresFail tests the suite: each broken store fails the case of the rule that it
+// breaks, and the failure states that rule. Time is virtual, so a case that waits for a broken
+// store takes no real time.
 func TestBrokenStoresFail(t *testing.T) {
 	for _, b := range allBroken() {
 		t.Run(b.name, func(t *testing.T) {
@@ -216,15 +216,15 @@ func TestBrokenStoresFail(t *testing.T) {
 					t.Fatalf("a store that %s passes %q", b.name, b.caught)
 				}
 				if !strings.Contains(reports, c.Rule) {
-					t.Errorf("the failure does not say the rule %q:\n%s", c.Rule, reports)
+					t.Errorf("the failure does not state the rule %q:\n%s", c.Rule, reports)
 				}
 			})
 		})
 	}
 }
 
-// The cases that catch broken stores pass on the store that these are made of,
-// also where the recorder looks.
+// The cases that catch broken stores pass on the store from which these are made, also when the
+// recorder runs them.
 func TestHealthyStorePasses(t *testing.T) {
 	ran := make(map[string]bool)
 	for _, b := range allBroken() {

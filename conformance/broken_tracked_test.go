@@ -10,7 +10,7 @@ import (
 
 func brokenTracked() []brokenStore {
 	return []brokenStore{
-		{"lists tracked ids backwards", "tracked/lists ids in order, with the time since when they are tracked", wrapped(changesTracked(slices.Reverse[[]ports.TrackedID]))},
+		{"lists tracked ids backwards", "tracked/lists ids in order, with the time when each was added", wrapped(changesTracked(slices.Reverse[[]ports.TrackedID]))},
 		{"forgets since when an id is tracked", "tracked/a repeated call changes nothing", wrapped(tracksAnew)},
 		{"untracks no id", "tracked/untracks an id", wrapped(untracksNone)},
 		{"untracks an id whose job has ended", "tracked/tracks ids without a job, and after their jobs have ended", wrapped(tracksJobs)},
@@ -57,7 +57,7 @@ func tracksJobs(s full) full {
 	})
 }
 
-// tracksForever tracks the ids of a forgotten queue again when that is declared.
+// tracksForever tracks the ids of a forgotten queue again when the queue is declared.
 func tracksForever(s full) full {
 	kept := map[string][]ports.TrackedID{}
 	h := replaceErr(s, "Forget", func(ctx context.Context, queue string) error {

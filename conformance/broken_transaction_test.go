@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// choosesFirst merges the entries of transactions after a turn's choice instead of before it.
+// choosesFirst merges the entries of transactions after a turn has claimed, instead of before.
 type choosesFirst struct {
 	full
 	left []func(context.Context) error
@@ -74,7 +74,7 @@ func (s *passesOverWhatIsPushed) Turn(ctx context.Context, r ports.TurnRequest) 
 	return s.full.Turn(ctx, r)
 }
 
-// telling counts its commit.
+// telling counts commits.
 type telling struct {
 	Transaction
 	committed *atomic.Int64
@@ -85,7 +85,8 @@ func (tx *telling) Commit(ctx context.Context) error {
 	return tx.Transaction.Commit(ctx)
 }
 
-// putsBackTwice lets a job that a transaction puts back take its time once more after a push.
+// putsBackTwice keeps the time of a job that a push by Earliest meets, as if a transaction's
+// put-back merged once more after the push.
 func putsBackTwice(s full) full {
 	return replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 		if r.Rule.Kind == core.Earliest {
@@ -95,8 +96,7 @@ func putsBackTwice(s full) full {
 	})
 }
 
-// miscountsBesidePushes counts a claimed retry as if it had been fresh, and the other
-// way round, while a push is under way.
+// miscountsBesidePushes counts one fresh job too many for each retry that is claimed during a push.
 func miscountsBesidePushes(s full) full {
 	var pushing, onTop atomic.Int64
 	h := replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
@@ -125,7 +125,7 @@ func miscountsBesidePushes(s full) full {
 	return h
 }
 
-// pausesLate gives jobs of a paused queue to a lease that has claimed before.
+// pausesLate lets turns of a paused queue claim once a turn has claimed a job.
 func pausesLate(s full) full {
 	busy := false
 	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
@@ -142,8 +142,8 @@ func pausesLate(s full) full {
 	})
 }
 
-// losesOldPutBacks looks for due jobs from the last claimed one on, and so never sees
-// one that is put back with an earlier time.
+// losesOldPutBacks delays jobs that are put back with their time by a day, like a store that
+// searches only for jobs that are due later than the last claimed one.
 func losesOldPutBacks(s full) full {
 	return beforeTurn(s, func(_ context.Context, r *ports.TurnRequest) {
 		for i := range r.Settlements {
@@ -154,7 +154,7 @@ func losesOldPutBacks(s full) full {
 	})
 }
 
-// failsThirdTurn fails one turn, as a server does that has no room.
+// failsThirdTurn fails one turn, like a server whose disk is full.
 func failsThirdTurn(s full) full {
 	var turns atomic.Int64
 	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
@@ -165,7 +165,7 @@ func failsThirdTurn(s full) full {
 	})
 }
 
-// findsAndLoses loses payloads that a transaction has put back for an id if a reader finds the id
+// findsAndLoses loses the payloads that a transaction has put back, if a reader finds their id
 // before it is claimed again.
 type findsAndLoses struct {
 	full
@@ -219,7 +219,7 @@ func (tx *notingPutBacks) Commit(ctx context.Context) error {
 	return err
 }
 
-// settlesMore accepts another payload of a job that its transaction has settled one of.
+// settlesMore accepts several payloads of one job in a transaction.
 type settlesMore struct{ full }
 
 func (s settlesMore) Begin(ctx context.Context) (Transaction, error) {

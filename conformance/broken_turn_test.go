@@ -9,7 +9,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// afterTurn changes the reply of a turn; again reports that the turn was a repeat.
+// afterTurn changes the reply of a turn. again is true if the turn was a repeat.
 func afterTurn(s full, change func(r ports.TurnRequest, reply *ports.TurnReply, again bool)) full {
 	last := map[ports.Lease]int64{}
 	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
@@ -60,7 +60,7 @@ func countsSkipped(s full) full {
 	return addProcessed(h, &onTop)
 }
 
-// claimsOnRepeat carries a repeated turn out as the next.
+// claimsOnRepeat carries out a repeated turn as the next turn.
 func claimsOnRepeat(s full) full {
 	ahead, last := int64(0), int64(0)
 	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
@@ -83,7 +83,7 @@ func strandsClaims(s full) full {
 	})
 }
 
-// ignoresReceipts settles whatever is claimed for an id.
+// ignoresReceipts settles the claim of an id, whatever its receipt is.
 func ignoresReceipts(s full) full {
 	return beforeTurn(s, func(ctx context.Context, r *ports.TurnRequest) {
 		for i, settled := range r.Settlements {
@@ -131,7 +131,7 @@ func ignoresBytes(s full) full {
 	return beforeTurn(s, func(_ context.Context, r *ports.TurnRequest) { r.Bytes = 1 << 40 })
 }
 
-// forgetsRecoveries takes a recovered job for any other.
+// forgetsRecoveries requeues recovered jobs without their Recoveries.
 func forgetsRecoveries(s full) full {
 	return beforeTurn(s, func(_ context.Context, r *ports.TurnRequest) {
 		for i := range r.Settlements {
@@ -188,7 +188,7 @@ func ignoresResent(s full) full {
 	return beforeTurn(s, func(_ context.Context, r *ports.TurnRequest) { r.Resent = false })
 }
 
-// forgetsBegun keeps no evidence beyond the lease.
+// forgetsBegun does not report to the next owner which jobs had begun.
 func forgetsBegun(s full) full {
 	return replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
 		reply, err := s.Acquire(ctx, r)
@@ -203,7 +203,7 @@ func reportsAllBegun(s full) full {
 	return afterTurn(s, func(_ ports.TurnRequest, reply *ports.TurnReply, _ bool) { reply.NotBegun = nil })
 }
 
-// isolatesAtOnce takes a job that was recovered once for one that must be alone.
+// isolatesAtOnce isolates jobs after their first recovery.
 func isolatesAtOnce(s full) full {
 	return beforeTurn(s, func(_ context.Context, r *ports.TurnRequest) {
 		for i := range r.Settlements {
@@ -238,7 +238,7 @@ func keepsLeaseEnds(s full) full {
 	})
 }
 
-// namesFewJobs keeps the first of the jobs that a node names.
+// namesFewJobs keeps only the first ten of the running jobs in a server's status.
 func namesFewJobs(s full) full {
 	return replace(s, "Announce", func(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {
 		if jobs := r.Node.Status.Longest; len(jobs) <= ports.MaxLongest {

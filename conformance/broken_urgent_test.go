@@ -95,7 +95,7 @@ func (tx *unurgent) Push(ctx context.Context, r ports.PushRequest) (ports.PushRe
 	return tx.Transaction.Push(ctx, r)
 }
 
-// oldestIs shows in the counts when the first job waits from.
+// oldestIs computes Oldest from the first queued job only.
 func oldestIs(of func(core.State) core.Instant) func(s full) full {
 	return func(s full) full {
 		return replace(s, "Stats", func(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {

@@ -22,8 +22,8 @@ type group struct {
 	Cases []namedCase
 }
 
-// run runs a case of the group on a cold shard and on a warm one. The vectors are run
-// once: each is hundreds of jobs of one queue, so that most of their turns are warm.
+// run runs a case of the group on a cold shard and on a warm one. The vectors run once: each file
+// has dozens or hundreds of jobs for one queue, so most of the turns are warm.
 func (g group) run(c namedCase, tb testing.TB, f Factory) {
 	tb.Helper()
 	if g.Name == "vectors" {
@@ -33,9 +33,8 @@ func (g group) run(c namedCase, tb testing.TB, f Factory) {
 	c.runColdAndWarm(tb, f)
 }
 
-// runColdAndWarm runs the case on a shard that is new, and again on one that has worked.
-// A store may carry out the turns of a busy shard in a shorter way, and both ways must
-// keep the rule.
+// runColdAndWarm runs the case on a new shard, and again on a shard that has worked before. A store
+// may carry out the turns of a busy shard in a shorter way, and both ways must keep the rule.
 func (c namedCase) runColdAndWarm(tb testing.TB, f Factory) {
 	tb.Helper()
 	c.run(tb, f)
@@ -43,20 +42,21 @@ func (c namedCase) runColdAndWarm(tb testing.TB, f Factory) {
 	c.runAfter((*env).warmUp, tb, f)
 }
 
-// run runs the case until it has a verdict, which is at once unless calls are repeated.
+// run runs the case until it has a verdict. That takes more than one try only if calls were
+// repeated.
 func (c namedCase) run(tb testing.TB, f Factory) { c.runAfter(func(*env) {}, tb, f) }
 
-// maxTries is the number of times that a case may end without a verdict.
+// maxTries is the number of tries in which a case must reach a verdict.
 const maxTries = 50
 
-// runAfter is run on a backend that has been prepared.
+// runAfter is like run, but calls prepare on each fresh backend before the case.
 func (c namedCase) runAfter(prepare func(e *env), tb testing.TB, f Factory) {
 	for range maxTries {
 		if c.try(prepare, tb, f) {
 			return
 		}
 	}
-	tb.Errorf("no verdict in %d tries: each repeated a call, and the case needs the first reply\nthe rule: %s", maxTries, c.Rule)
+	tb.Errorf("no verdict in %d tries: in each of them a call was repeated, and the case needs the reply to the first call\nthe rule: %s", maxTries, c.Rule)
 }
 
 // caseTimeout is the maximum duration of a case. It only ends a store that hangs: the largest cases

@@ -109,7 +109,7 @@ func auditKeeps(e *env) {
 	for i := range ports.ActionsKept + more {
 		e.audit(ports.Action{ID: fmt.Sprint(i), Verb: "pause"})
 	}
-	e.audit(ports.Action{ID: fmt.Sprint(more), Verb: "pause", Ended: true}) // which is no new one
+	e.audit(ports.Action{ID: fmt.Sprint(more), Verb: "pause", Ended: true}) // no new action
 	var ids []string
 	var r ports.ActionsRequest
 	for range 2 * ports.ActionsKept / ports.MaxActions {
@@ -161,14 +161,14 @@ func auditInvalid(e *env) {
 		return a
 	}
 	for what, a := range map[string]ports.Action{
-		"without an ID":     change(func(a *ports.Action) { a.ID = "" }),
-		"with a long ID":    change(func(a *ports.Action) { a.ID += "i" }),
-		"without a Verb":    change(func(a *ports.Action) { a.Verb = "" }),
-		"with a long text":  change(func(a *ports.Action) { a.Reason += "x" }),
-		"with a long id":    change(func(a *ports.Action) { a.IDs[19] += "x" }),
-		"with too many ids": change(func(a *ports.Action) { a.IDs = append(a.IDs, "x") }),
-		"with NUL":          change(func(a *ports.Action) { a.Error = "\x00" }),
-		"with other bytes":  change(func(a *ports.Action) { a.IDs[0] = "\xff" }),
+		"without an ID":                 change(func(a *ports.Action) { a.ID = "" }),
+		"with a long ID":                change(func(a *ports.Action) { a.ID += "i" }),
+		"without a Verb":                change(func(a *ports.Action) { a.Verb = "" }),
+		"with a long text":              change(func(a *ports.Action) { a.Reason += "x" }),
+		"with a long id":                change(func(a *ports.Action) { a.IDs[19] += "x" }),
+		"with too many ids":             change(func(a *ports.Action) { a.IDs = append(a.IDs, "x") }),
+		"with NUL":                      change(func(a *ports.Action) { a.Error = "\x00" }),
+		"with bytes that are not UTF-8": change(func(a *ports.Action) { a.IDs[0] = "\xff" }),
 	} {
 		e.refused("an action "+what, e.store.Audit(e.ctx, a), ports.ErrInvalidRequest)
 	}

@@ -80,7 +80,7 @@ func beginAfterSettle(e *env) {
 	reply := h.send(r)
 	e.reported("what has not begun", reply.NotBegun, []int{0})
 	e.same("whether the new claim has begun", reply.Claims[0].Begun, false)
-	e.same("whether it is seen to have", e.claimed("r").Begun, false)
+	e.same("Begun of Find", e.claimed("r").Begun, false)
 }
 
 func beginReports(e *env) {
@@ -164,9 +164,9 @@ func beginSeen(e *env) {
 		for _, c := range e.snapshot(orders).Claims {
 			e.same("whether the lease of "+c.ID+" is over "+when, c.LeaseOver, over)
 			e.same("the end of the lease of "+c.ID+" "+when, c.LeaseUntil, until)
-			e.same("what Find says of that end "+when, e.find(c.ID).Claim.LeaseUntil, until)
+			e.same("LeaseUntil of Find for "+c.ID+" "+when, e.find(c.ID).Claim.LeaseUntil, until)
 			e.same("whether "+c.ID+" has begun", c.Begun, c.ID == "r")
-			e.same("what Find says of "+c.ID+" "+when, e.find(c.ID).Claim.LeaseOver, over)
+			e.same("LeaseOver of Find for "+c.ID+" "+when, e.find(c.ID).Claim.LeaseOver, over)
 		}
 	}
 	want("while it lasts", e.now().Add(ttl))

@@ -60,7 +60,7 @@ func leaveVolume(e *env, v volume) []core.Claim {
 	return left
 }
 
-// handedOver makes turns until all jobs that were left claimed have been handed over.
+// handedOver makes turns until the given number of jobs have been handed over.
 func (h *holder) handedOver(left int) {
 	h.e.tb.Helper()
 	for range left + 1 {
@@ -109,7 +109,7 @@ func boundRepeats(e *env, v volume) {
 		e.inBounds("what a late acquire hands over", payloadsOf(late.Claims...)...)
 		e.same("the late acquire's claims", briefly(late.Claims), briefly(left[:len(late.Claims)]))
 		if len(late.Claims) > len(handed) {
-			e.errorf("a repeated acquire handed over %d jobs, of which %d had been before", len(late.Claims), len(handed))
+			e.errorf("a repeated acquire handed over %d jobs, but only %d were handed over before it", len(late.Claims), len(handed))
 		}
 	}
 	h.inherited = nil
@@ -152,7 +152,7 @@ func boundClaims(e *env, v volume) {
 	h.release()
 }
 
-// boundClaimsBeside claims jobs while others still have to be handed over.
+// boundClaimsBeside claims jobs while orphans are still to be handed over.
 func boundClaimsBeside(e *env, v volume) {
 	left := leaveVolume(e, v)
 	others := volume{v.jobs, v.payloads - 1, v.size}
@@ -172,7 +172,8 @@ func boundClaimsBeside(e *env, v volume) {
 	h.release()
 }
 
-// boundPutsBack puts back jobs that meet a queued payload, so that no store can move them whole.
+// boundPutsBack puts back jobs onto a queued payload of their id, so that no store can move them
+// whole.
 func boundPutsBack(e *env, v volume) {
 	e.pushVolume(v)
 	h := e.acquire("n1")
@@ -191,7 +192,7 @@ func boundPutsBack(e *env, v volume) {
 	h.release()
 }
 
-// boundBuries buries jobs that meet a dead payload.
+// boundBuries buries jobs whose ids have a dead letter.
 func boundBuries(e *env, v volume) {
 	before := pay("buried before", -1)
 	for _, id := range v.ids() {
@@ -223,7 +224,7 @@ func boundFirstSettles(e *env) {
 		reply := h.settle(settle...)
 		e.reported("whether the turn is a repeat, which does not report deferred settlements", reply.Repeat, false)
 		if sent == v.jobs && len(reply.Deferred) == 0 || slices.Contains(reply.Deferred, 0) || sent == 0 {
-			e.errorf("the turn deferred %v of %d, want some at first, and never the first", reply.Deferred, len(settle))
+			e.errorf("the turn deferred the settlements %v of %d, want some in the first turn, and never settlement 0", reply.Deferred, len(settle))
 			return
 		}
 		if len(reply.Deferred) == 0 {
@@ -248,7 +249,7 @@ func boundSkipsSettled(e *env) {
 	e.same("the dead letter", e.deadLetter(claims[0].ID), core.DeadLetter{})
 }
 
-// boundPushed pushes entries onto more queued bytes than one call may move.
+// boundPushed pushes to jobs that together have more bytes than one call may move.
 func boundPushed(e *env) {
 	var large, small []core.Entry
 	for i := range 20 {

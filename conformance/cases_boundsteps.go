@@ -11,11 +11,11 @@ import (
 // partStep is Bury, Delete, Revive or Purge, by ids.
 type partStep struct {
 	name string
-	// dead is set if the step takes dead payloads. moves is set if the step moves payloads between the
+	// dead is true if the step takes dead payloads. moves is true if it moves payloads between the
 	// queue and the morgue.
 	dead, moves bool
 	do          func(ids []string) (ports.StepReply, error)
-	// all is the step over all dead letters; nil for jobs.
+	// all makes the step over all dead letters. It is nil for a step on jobs.
 	all func() (ports.StepReply, error)
 }
 
@@ -113,7 +113,7 @@ func (s partStep) prepare(e *env, ids []string, payloads []core.Payload) {
 // met is the payload that is already in the place to which a step moves others.
 const met = "was there"
 
-// clear deletes everything that a step has left of ids.
+// clear deletes the jobs and dead letters of ids.
 func (s partStep) clear(e *env, ids []string) {
 	for _, step := range e.partSteps() {
 		if !step.moves {
@@ -154,8 +154,8 @@ func boundReaches(e *env, v volume) {
 	}
 }
 
-// boundJobParts and boundDeadParts handle a large entry between two small ones in parts. Meanwhile
-// a payload is pushed for the first entry, which was handled already.
+// boundJobParts and boundDeadParts handle a large entry between two small ones in parts. Once the
+// first job is handled, boundJobParts pushes a payload for its id.
 func boundJobParts(e *env) {
 	for _, s := range e.partSteps()[:2] {
 		inParts(e, s)
@@ -234,8 +234,8 @@ func boundMore(e *env) {
 	}
 }
 
-// boundHot works one id that has many payloads: its lowest are claimed, put back and buried, and
-// the rest is served after them.
+// boundHot works one id that has many payloads. It claims the lowest ones and puts them back. Then
+// it claims all payloads in order, one claim after another.
 func boundHot(e *env) {
 	all := volume{jobs: 1, payloads: 10_000, size: 8}.list()
 	e.pushList("hot", all)

@@ -183,11 +183,11 @@ func claimMoves(e *env) {
 	e.same("fresh and claimed", [2]int64{counts.Fresh, counts.Claimed}, [2]int64{0, 1})
 }
 
-// A store may remember the time up to which it has claimed all jobs, and not search for earlier
-// jobs again. The cases from here on add jobs that are due before that time.
+// A store may remember the time up to which it has claimed all jobs, and not search before that
+// time again. The cases from here on add jobs that are due earlier.
 
-// claimLong pushes a job that has been due for an hour, claims it, and then another one
-// that is due now.
+// claimLong claims a job that has been due for an hour, and then one that is due now, which it
+// settles. It returns the first claim.
 func (e *env) claimLong(h *holder) (old core.Claim) {
 	e.tb.Helper()
 	e.push(entryAt("old", "p", 1, start.Add(-time.Hour)))

@@ -27,7 +27,7 @@ func pauseStopsClaims(e *env) {
 	h := e.acquire("n1")
 	reply := h.turn(10)
 	e.same("the claims", reply.Claims, nil)
-	e.same("whether the reply says so", reply.Paused, true)
+	e.same("Paused of the reply", reply.Paused, true)
 	e.same("the queued jobs", e.queuedIDs(), []string{"a"})
 }
 
@@ -60,7 +60,7 @@ func pauseReaches(e *env) {
 	}
 	reply := e.acquire("n1").turn(1)
 	e.same("the claims of another queue", ids(reply.Claims), []string{"a"})
-	e.same("whether it says that it is paused", reply.Paused, false)
+	e.same("Paused of the reply", reply.Paused, false)
 }
 
 func pauseUsesNoNumber(e *env) {
@@ -83,15 +83,15 @@ func pauseEnds(e *env) {
 	e.resume(orders)
 	reply := h.turn(1)
 	e.same("the claims", ids(reply.Claims), []string{"a"})
-	e.same("whether it says that it is paused", reply.Paused, false)
+	e.same("Paused of the reply", reply.Paused, false)
 }
 
 func pauseRepeats(e *env) {
 	paused := func(want bool) {
 		queues, err := e.store.Queues(e.ctx)
 		e.must(err, "Queues")
-		e.same("whether Queues says so", queues[0].Paused, want)
-		e.same("whether Stats says so", e.stats(orders).Queue.Paused, want)
+		e.same("Paused of Queues", queues[0].Paused, want)
+		e.same("Paused of Stats", e.stats(orders).Queue.Paused, want)
 	}
 	e.resume(orders)
 	paused(false)

@@ -117,8 +117,8 @@ func declareMustComeFirst(e *env) {
 	}
 }
 
-// undeclaredCalls returns the errors of all methods of ports.ShardStore that refuse an unknown queue,
-// except Push.
+// undeclaredCalls returns the errors of all methods of ports.ShardStore that refuse an unknown
+// queue, except Push.
 func undeclaredCalls(e *env, queue string) map[string]error {
 	ctx, s := e.ctx, core.Shard{Queue: queue}
 	lease := ports.Lease{Shard: s, Owner: "n1", Token: 1}

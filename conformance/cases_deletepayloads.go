@@ -21,7 +21,7 @@ func deletePayloadsCases() []namedCase {
 		{"keeps the state of a job that keeps its first payload", "Delete: a job that keeps its first payload keeps its State", deletePayloadsState},
 		{"continues with the others once the first payload is gone", ruleDeleteFirst, deletePayloadsFirst},
 		{"leaves claimed jobs alone", ruleClaimed, deletePayloadsClaimed},
-		{"heeds the conditions of a step", ruleBefore, deletePayloadsConditions},
+		{"obeys the conditions of a step", ruleBefore, deletePayloadsConditions},
 		{"counts nothing again", "Operator: a repeated call neither does nor counts anything twice", deletePayloadsRepeat},
 		{"refuses a bad step", "JobStep.Validate: ErrInvalidRequest", deletePayloadsInvalid},
 	}
@@ -69,8 +69,8 @@ func deletePayloadsSinceHigher(e *env) {
 	pushedSince(e, pay("new", 1), pay("0002", 99))
 }
 
-// pushedSince pushes a new payload, and equal ones with a smaller and a larger score. Then it
-// deletes the payloads that were there before. left are the payloads that must stay.
+// pushedSince pushes a new payload, and known ones with a smaller and a larger score. Then it
+// deletes the payloads that were queued before these pushes. left are the payloads that must stay.
 func pushedSince(e *env, left ...core.Payload) {
 	e.tb.Helper()
 	for _, n := range []int{3, 20} {
@@ -198,7 +198,7 @@ func deletePayloadsInvalid(e *env) {
 			e.refused("Delete with "+name, err, ports.ErrInvalidRequest)
 		})
 	}
-	for name, p := range map[string]core.Payload{"no number": pay("p", math.NaN()), "an infinite score": pay("p", math.Inf(1))} {
+	for name, p := range map[string]core.Payload{"a score that is NaN": pay("p", math.NaN()), "an infinite score": pay("p", math.Inf(1))} {
 		e.unchanged(name, func() {
 			_, err := e.store.Delete(e.ctx, ports.JobStep{Shard: e.shard, IDs: []string{"a"}, Payloads: [][]core.Payload{{p}}})
 			e.refused("Delete with "+name, err, core.ErrInvalidScore)

@@ -31,7 +31,8 @@ func findCases() []namedCase {
 	}
 }
 
-// findByteCases are about more bytes than one call may return, and about very large ids.
+// findByteCases are about more bytes than one call may return, and about ids with very many
+// payloads.
 func findByteCases() []namedCase {
 	return []namedCase{
 		{"returns at most the bytes that one call may return", ruleFindBound, findBytes},
@@ -41,8 +42,8 @@ func findByteCases() []namedCase {
 	}
 }
 
-// foundPages requests the payloads of a place, n at a time, until Find reports no more. Each page
-// has the total number of payloads.
+// foundPages requests the payloads of a place, n at a time, until Find reports no more. It checks
+// that each page has the total number of payloads, and no payload of another place.
 func (e *env) foundPages(id string, place ports.Place, n, count int) (pages [][]core.Payload) {
 	e.tb.Helper()
 	after := ports.PayloadCursor{Place: place}
@@ -80,7 +81,7 @@ func countIn(found *ports.Found, place ports.Place) int {
 	return 0
 }
 
-// tied returns n payloads, each with a Meta. Every three of them have the same score.
+// tied returns n payloads, each with a Meta. Three at a time have the same score.
 func tied(n int) []core.Payload {
 	all := make([]core.Payload, n)
 	for i := range all {
@@ -89,8 +90,8 @@ func tied(n int) []core.Payload {
 	return all
 }
 
-// inAllPlaces puts payloads of an id into the queue, a claim and the morgue. It returns a function
-// that removes those in the queue and in the claim.
+// inAllPlaces puts the payloads of an id into the queue, a claim and the morgue. end removes them
+// from the queue and the claim.
 func inAllPlaces(e *env, id string, payloads ...core.Payload) (end func()) {
 	e.tb.Helper()
 	pushLarge(e, id, payloads...)
@@ -255,7 +256,7 @@ func findBytes(e *env) {
 	e.same("all dead payloads", brief(e.deadLetter("a").Payloads), brief(all))
 }
 
-// buryParts buries the job of an id that is too large for one step.
+// buryParts buries a job that is too large for one step.
 func buryParts(e *env, id string) {
 	e.tb.Helper()
 	for e.findSome(ports.FindRequest{Queue: orders, ID: id}).Queued != nil {
@@ -271,11 +272,11 @@ func findFirst(e *env) {
 	}
 }
 
-// long skips a case under -short.
-func (e *env) long(reason string) {
+// long skips the case under -short. effort completes the sentence "this case …".
+func (e *env) long(effort string) {
 	e.tb.Helper()
 	if testing.Short() {
-		e.tb.Skip("-short leaves it out: " + reason)
+		e.tb.Skip("-short skips this case, which " + effort)
 	}
 }
 
@@ -309,11 +310,11 @@ const (
 func standingCases() []namedCase {
 	return []namedCase{
 		{"counts the jobs ahead", ruleAhead, standingAhead},
-		{"counts nothing for a job that is not due, claimed or absent", ruleAhead, standingNone},
+		{"counts nothing for a job that is claimed, absent or not due", ruleAhead, standingNone},
 		{"counts at most MaxAhead", "Standing: Ahead is at most MaxAhead", standingFar},
 		{"skips claimed ids", ruleAhead, standingClaimed},
 		{"names a claimed job that runs alone", ruleFirst, standingAloneClaimed},
-		{"names a first job that runs alone", ruleFirst, standingAloneFirst},
+		{"names a job that runs alone and is due first", ruleFirst, standingAloneFirst},
 		{"shows the lease", "Standing: Owner, Token and ExpiresAt are those of the shard's lease; all zero if the lease was released", standingLease},
 		{"shows a pause", "Standing: Paused reports whether the queue is paused", standingPaused},
 	}

@@ -21,7 +21,7 @@ const (
 func groupCases() []namedCase {
 	return []namedCase{
 		{"counts burials", ruleGroups, groupCounts},
-		{"keeps names that can be kept", ruleGroupName, groupNames},
+		{"keeps names, or the part of them that GroupName keeps", ruleGroupName, groupNames},
 		{"is the group of the newest burial", ruleGroups, groupNewest},
 		{"stays after an edit and with the payloads that are left", "Groups: an edit keeps the group, and so do the payloads that are left after a step has taken some", groupStays},
 		{"is removed with its last dead letter", ruleGroupTime, groupGoes},
@@ -68,7 +68,7 @@ func (e *env) groups(r ports.GroupsRequest) ports.GroupsReply {
 	return reply
 }
 
-// haveGroups checks the groups of the queue orders, and that every dead letter is in one of them.
+// haveGroups checks the groups of the queue orders, and that they count all dead letters.
 func (e *env) haveGroups(what string, want ...core.Group) {
 	e.tb.Helper()
 	got := e.groups(ports.GroupsRequest{Queue: orders})
@@ -78,7 +78,7 @@ func (e *env) haveGroups(what string, want ...core.Group) {
 	e.same("the store's clock", got.Now, e.now())
 }
 
-// seconds returns the instant n seconds after the suite's start.
+// seconds returns the instant n seconds after the start.
 func seconds(n int) core.Instant { return start.Add(time.Duration(n) * time.Second) }
 
 func groupOf(name string, count int64, first, last int) core.Group {
@@ -218,8 +218,8 @@ func groupMost(e *env) {
 	e.same("how many groups there are, and dead letters in them", [2]int64{int64(reply.Total), reply.Dead}, [2]int64{core.MaxGroups, e.counts().Dead})
 }
 
-// groupsInWide buries jobs in three shards: in one group that all shards have, and in a group of
-// each shard.
+// groupsInWide buries jobs in three shards: in one group that all shards have, and in another group
+// for each shard.
 func groupsInWide(e *env) []core.Shard {
 	e.tb.Helper()
 	e.declare("wide", 3)

@@ -46,7 +46,7 @@ func (e *env) record(owner string, records ...ports.Record) {
 	e.must(e.store.Record(e.ctx, ports.RecordRequest{Owner: owner, Records: records}), "Record")
 }
 
-// measured returns statistics with a value in every kind of field. Sums of them are exact.
+// measured returns statistics with a value in every kind of field. Their sums are exact.
 func measured(n uint64) *core.Stats {
 	s := &core.Stats{Processed: n, Failed: n + 1}
 	s.ObserveWait(time.Duration(n) * 250 * time.Millisecond)
@@ -64,7 +64,7 @@ func added(all ...*core.Stats) core.Stats {
 	return sum
 }
 
-// thisMinute returns the expected entry of the history.
+// thisMinute returns the entry of the history for the present minute.
 func (e *env) thisMinute(s ...*core.Stats) ports.MinuteStats {
 	return ports.MinuteStats{At: e.now().Minute(), Stats: added(s...)}
 }
@@ -189,7 +189,7 @@ func historySteps(e *env) {
 		ports.MinuteStats{At: next - hour, Stats: *all[1]}, ports.MinuteStats{At: next, Stats: added(all[2:4]...)})
 	day := core.Instant(ports.HistoryKept.Microseconds())
 	if next%day == 0 {
-		return // the hour is the first of a day
+		return // the hour is the first of a day, so the history has two days
 	}
 	e.history(ports.HistoryRequest{Queue: orders, Step: ports.HistoryKept}, ports.MinuteStats{At: next - next%day, Stats: added(all...)})
 }

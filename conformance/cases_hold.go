@@ -16,7 +16,7 @@ const (
 func holdCases() []namedCase {
 	return []namedCase{
 		{"a held job is never claimed, after any merge", ruleHeld, holdMerges},
-		{"an exhausted job of a part of its payloads holds all of them", ruleHeld, holdSplit},
+		{"a job is held whole if a claim of some of its payloads is exhausted", ruleHeld, holdSplit},
 		{"a held job is imported as it is", "RULES 2: an imported job keeps its time and RetryCount if it has the larger RetryCount", holdImport},
 		{"held jobs are counted among those with a failure", "Counts: Held is the number of held jobs; they are among Retrying", holdCounts},
 		{"held jobs are the end of the list by time", ruleHeld, holdList},
@@ -36,7 +36,7 @@ func holdCases() []namedCase {
 	}
 }
 
-// heldState is the state of a job that hold holds, pushed at the suite's start.
+// heldState is the state of a job that env.hold has made held, pushed at the start.
 func heldState() core.State {
 	return core.State{PerformAt: core.MaxInstant, RetryCount: 2, FirstPush: start, Error: "boom"}
 }
@@ -47,7 +47,8 @@ func (e *env) hold(id string, payloads ...core.Payload) {
 	e.place(id, heldState(), payloads...)
 }
 
-// firsts handles the jobs that are named in turn, each followed by the Data of its first payload.
+// firsts handles first payloads of jobs. named has two elements for each job: its id, and the Data
+// of its first payload.
 func (e *env) firsts(do jobStep, named ...string) ports.StepReply {
 	e.tb.Helper()
 	step := ports.JobStep{Shard: e.shard, First: [][]byte{}}
@@ -85,7 +86,8 @@ func holdMerges(e *env) {
 	e.same("how many are held", e.counts().Held, int64(1))
 }
 
-// holdSplit exhausts the first payload of a job, while the rest is queued and something is pushed.
+// holdSplit exhausts a claim of a job's first payload, while the rest of the job is queued and
+// another payload is pushed.
 func holdSplit(e *env) {
 	e.push(entry("a", "p", 1), entry("a", "q", 2))
 	h := e.acquire("n1")

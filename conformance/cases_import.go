@@ -41,8 +41,8 @@ func importCases() []namedCase {
 	}
 }
 
-// letter is a dead letter with a group and an error of its own, which changed at seconds after the
-// suite's start.
+// letter returns a dead letter that changed at the given second after the start. Its error and its
+// group name that second.
 func letter(id string, at int, payloads ...core.Payload) core.DeadLetter {
 	return core.DeadLetter{
 		ID: id, ChangedAt: seconds(at), Error: fmt.Sprint("error at ", at), Group: fmt.Sprint("group at ", at), Payloads: payloads,
@@ -54,7 +54,7 @@ func (e *env) importRequest(letters ...core.DeadLetter) ports.ImportRequest {
 	return ports.ImportRequest{Shard: e.shard, Shards: q.Shards, Generation: q.Generation, DeadLetters: letters}
 }
 
-// bringIn imports dead letters. If a call has handled only some, it continues with the others. It
+// bringIn imports dead letters. If a call has reached only some, it continues with the others. It
 // returns the number of handled dead letters.
 func (e *env) bringIn(letters ...core.DeadLetter) int {
 	e.tb.Helper()
@@ -67,12 +67,12 @@ func (e *env) bringIn(letters ...core.DeadLetter) int {
 			return handled
 		}
 		if reply.Reached == 0 {
-			e.tb.Fatalf("Import handles none of %d dead letters\nthe rule: %s", len(left), e.rule)
+			e.tb.Fatalf("Import has reached none of %d dead letters\nthe rule: %s", len(left), e.rule)
 		}
 	}
 }
 
-// oddLetters returns dead letters with everything that a careless store loses.
+// oddLetters returns dead letters with values that a careless store loses.
 func oddLetters() []core.DeadLetter {
 	meta := func(p core.Payload, meta string) core.Payload { p.Meta = []byte(meta); return p }
 	return []core.DeadLetter{
@@ -99,7 +99,7 @@ func importBrings(e *env) {
 	e.bringIn(d)
 	e.same("the score -0", math.Signbit(e.deadLetter("d").Payloads[0].Score), false)
 	e.same("the caller's, which is only read", math.Signbit(d.Payloads[0].Score), true)
-	e.reported("how many of none were imported", e.bringIn(), 0)
+	e.reported("how many of an empty request were imported", e.bringIn(), 0)
 	reply, err := e.store.Import(e.ctx, e.importRequest(letter("e", 1, pay("p", 1))))
 	e.must(err, "Import")
 	e.same("the store's clock", reply.Now, e.now())
@@ -118,7 +118,7 @@ func importOddIDs(e *env) {
 	}
 }
 
-// importExported imports three dead letters after two of them were purged: the import restores
+// importExported imports three dead letters after two of them were purged. The import restores
 // these two.
 func importExported(e *env) {
 	pushPayloads(e, 20, "large")
@@ -173,7 +173,7 @@ func importLater(e *env) {
 	buryAll(e, "a")
 	e.bringIn(letter("a", 30, pay("r", 3)))
 	want := core.DeadLetter{ID: "a", ChangedAt: seconds(60), Error: core.BuriedByHand, Group: core.BuriedByHand, Payloads: []core.Payload{pay("p", 1), pay("q", 2), pay("r", 3)}}
-	e.same("after an earlier one came to one that was buried here", e.deadLetter("a"), want)
+	e.same("after an earlier one was imported onto one that was buried here", e.deadLetter("a"), want)
 	e.same("the dead by time", e.deadIDs(), []string{"a"})
 }
 
@@ -315,22 +315,22 @@ func importRefused(e *env) {
 		letter core.DeadLetter
 		want   error
 	}{
-		"no id":                {change(func(d *core.DeadLetter) { d.ID = "" }), core.ErrInvalidID},
-		"an id that is none":   {change(func(d *core.DeadLetter) { d.ID = "\xff" }), core.ErrInvalidID},
-		"a control character":  {change(func(d *core.DeadLetter) { d.ID = "a\n" }), core.ErrInvalidID},
-		"an id twice":          {change(func(d *core.DeadLetter) { d.ID = "a" }), ports.ErrInvalidRequest},
-		"no payloads":          {change(func(d *core.DeadLetter) { d.Payloads = nil }), ports.ErrInvalidRequest},
-		"a payload twice":      {change(func(d *core.DeadLetter) { d.Payloads = []core.Payload{pay("p", 1), pay("p", 2)} }), ports.ErrInvalidRequest},
-		"payloads upside down": {change(func(d *core.DeadLetter) { d.Payloads = []core.Payload{pay("p", 2), pay("q", 1)} }), ports.ErrInvalidRequest},
-		"no number":            {change(func(d *core.DeadLetter) { d.Payloads[0].Score = math.NaN() }), core.ErrInvalidScore},
-		"an infinite score":    {change(func(d *core.DeadLetter) { d.Payloads[0].Score = math.Inf(1) }), core.ErrInvalidScore},
-		"a long Meta":          {change(func(d *core.DeadLetter) { d.Payloads[0].Meta = make([]byte, core.MaxMetaBytes+1) }), core.ErrInvalidPayload},
-		"a time below 0":       {change(func(d *core.DeadLetter) { d.ChangedAt = -1 }), core.ErrInvalidTime},
-		"a time beyond all":    {change(func(d *core.DeadLetter) { d.ChangedAt = core.MaxInstant + 1 }), core.ErrInvalidTime},
-		"a long error":         {change(func(d *core.DeadLetter) { d.Error = strings.Repeat("e", core.MaxErrorBytes+1) }), ports.ErrInvalidRequest},
-		"an error with NUL":    {change(func(d *core.DeadLetter) { d.Error = "\x00" }), ports.ErrInvalidRequest},
-		"no group":             {change(func(d *core.DeadLetter) { d.Group = "" }), ports.ErrInvalidRequest},
-		"a long group":         {change(func(d *core.DeadLetter) { d.Group = strings.Repeat("g", core.MaxGroupBytes+1) }), ports.ErrInvalidRequest},
+		"no id":                         {change(func(d *core.DeadLetter) { d.ID = "" }), core.ErrInvalidID},
+		"an id that is not UTF-8":       {change(func(d *core.DeadLetter) { d.ID = "\xff" }), core.ErrInvalidID},
+		"a control character":           {change(func(d *core.DeadLetter) { d.ID = "a\n" }), core.ErrInvalidID},
+		"an id twice":                   {change(func(d *core.DeadLetter) { d.ID = "a" }), ports.ErrInvalidRequest},
+		"no payloads":                   {change(func(d *core.DeadLetter) { d.Payloads = nil }), ports.ErrInvalidRequest},
+		"a payload twice":               {change(func(d *core.DeadLetter) { d.Payloads = []core.Payload{pay("p", 1), pay("p", 2)} }), ports.ErrInvalidRequest},
+		"payloads upside down":          {change(func(d *core.DeadLetter) { d.Payloads = []core.Payload{pay("p", 2), pay("q", 1)} }), ports.ErrInvalidRequest},
+		"a score that is NaN":           {change(func(d *core.DeadLetter) { d.Payloads[0].Score = math.NaN() }), core.ErrInvalidScore},
+		"an infinite score":             {change(func(d *core.DeadLetter) { d.Payloads[0].Score = math.Inf(1) }), core.ErrInvalidScore},
+		"a long Meta":                   {change(func(d *core.DeadLetter) { d.Payloads[0].Meta = make([]byte, core.MaxMetaBytes+1) }), core.ErrInvalidPayload},
+		"a time below 0":                {change(func(d *core.DeadLetter) { d.ChangedAt = -1 }), core.ErrInvalidTime},
+		"a time after the last instant": {change(func(d *core.DeadLetter) { d.ChangedAt = core.MaxInstant + 1 }), core.ErrInvalidTime},
+		"a long error":                  {change(func(d *core.DeadLetter) { d.Error = strings.Repeat("e", core.MaxErrorBytes+1) }), ports.ErrInvalidRequest},
+		"an error with NUL":             {change(func(d *core.DeadLetter) { d.Error = "\x00" }), ports.ErrInvalidRequest},
+		"no group":                      {change(func(d *core.DeadLetter) { d.Group = "" }), ports.ErrInvalidRequest},
+		"a long group":                  {change(func(d *core.DeadLetter) { d.Group = strings.Repeat("g", core.MaxGroupBytes+1) }), ports.ErrInvalidRequest},
 	} {
 		e.unchanged(name, func() {
 			_, err := e.store.Import(e.ctx, e.importRequest(good, bad.letter))
@@ -354,8 +354,8 @@ func importTooMuch(e *env) {
 			e.refused("Import of "+name, err, ports.ErrInvalidRequest)
 		})
 	}
-	e.reported("how many of as many as may be were imported", e.bringIn(letters[:ports.MaxStep]...), ports.MaxStep)
-	e.reported("how many of a large one were imported", e.bringIn(letter("a", 1, many(core.MaxTurnPayloads)...)), 1)
+	e.reported("how many of the largest number of dead letters were imported", e.bringIn(letters[:ports.MaxStep]...), ports.MaxStep)
+	e.reported("how many dead letters with the largest number of payloads were imported", e.bringIn(letter("a", 1, many(core.MaxTurnPayloads)...)), 1)
 }
 
 func importLayout(e *env) {

@@ -47,7 +47,7 @@ func (e *env) importJobs(jobs ...core.Job) ports.ImportRequest {
 	return r
 }
 
-// bringInJobs imports jobs. If a call has handled only some, it continues with the others.
+// bringInJobs imports jobs. If a call has reached only some, it continues with the others.
 func (e *env) bringInJobs(jobs ...core.Job) {
 	e.tb.Helper()
 	for left := jobs; len(left) > 0; {
@@ -55,7 +55,7 @@ func (e *env) bringInJobs(jobs ...core.Job) {
 		e.must(err, "Import")
 		e.same("how many jobs are handled, of those reached", reply.Handled, reply.Reached)
 		if reply.Reached == 0 {
-			e.tb.Fatalf("Import handles none of %d jobs\nthe rule: %s", len(left), e.rule)
+			e.tb.Fatalf("Import has reached none of %d jobs\nthe rule: %s", len(left), e.rule)
 		}
 		left = left[reply.Reached:]
 	}
@@ -66,7 +66,7 @@ func retrying(at core.Instant, count int) core.State {
 	return core.State{PerformAt: at, RetryCount: count, FirstPush: start, Error: fmt.Sprint("failure ", count)}
 }
 
-// oddJobs returns jobs with everything that a careless store loses.
+// oddJobs returns jobs with values that a careless store loses.
 func oddJobs() []core.Job {
 	meta := func(p core.Payload, meta string) core.Payload { p.Meta = []byte(meta); return p }
 	return []core.Job{
@@ -178,7 +178,7 @@ func importJobsUnite(e *env) {
 	e.same("an older one", e.queued("a").State, state(start, 4))
 	e.same("a younger one", e.queued("b").State, state(start, 3))
 	e.bringInJobs(job("c", state(start.Add(time.Hour), 0), pay("p", 1)))
-	e.same("one of a faster clock", e.queued("c").State, state(e.now(), 0))
+	e.same("one from a clock that is ahead", e.queued("c").State, state(e.now(), 0))
 }
 
 func importJobsParts(e *env) {
@@ -290,7 +290,8 @@ func importOnlyPaused(e *env) {
 	}
 }
 
-// importJobsHeld holds jobs by a count of 0, as a recovery does, so the count does not decide.
+// importJobsHeld imports held jobs with RetryCount 0, as after a recovery, so that RetryCount does
+// not decide which state stays.
 func importJobsHeld(e *env) {
 	held := core.State{PerformAt: core.MaxInstant, FirstPush: start, Error: "gone"}
 	longer := held
@@ -329,24 +330,24 @@ func importJobsRefused(e *env) {
 		job  core.Job
 		want error
 	}{
-		"no id":                  {change(func(j *core.Job) { j.ID = "" }), core.ErrInvalidID},
-		"a control character":    {change(func(j *core.Job) { j.ID = "a\n" }), core.ErrInvalidID},
-		"an id twice":            {change(func(j *core.Job) { j.ID = "a" }), ports.ErrInvalidRequest},
-		"no payloads":            {change(func(j *core.Job) { j.Payloads = nil }), ports.ErrInvalidRequest},
-		"a payload twice":        {change(func(j *core.Job) { j.Payloads = []core.Payload{pay("p", 1), pay("p", 2)} }), ports.ErrInvalidRequest},
-		"payloads upside down":   {change(func(j *core.Job) { j.Payloads = []core.Payload{pay("p", 2), pay("q", 1)} }), ports.ErrInvalidRequest},
-		"no number":              {change(func(j *core.Job) { j.Payloads[0].Score = math.NaN() }), core.ErrInvalidScore},
-		"a long Meta":            {change(func(j *core.Job) { j.Payloads[0].Meta = make([]byte, core.MaxMetaBytes+1) }), core.ErrInvalidPayload},
-		"a PerformAt below 0":    {change(func(j *core.Job) { j.PerformAt = -1 }), core.ErrInvalidTime},
-		"a PerformAt beyond all": {change(func(j *core.Job) { j.PerformAt = core.MaxInstant + 1 }), core.ErrInvalidTime},
-		"a FirstPush below 0":    {change(func(j *core.Job) { j.FirstPush = -1 }), core.ErrInvalidTime},
-		"a FirstPush beyond all": {change(func(j *core.Job) { j.FirstPush = core.MaxInstant + 1 }), core.ErrInvalidTime},
-		"retries below -1":       {change(func(j *core.Job) { j.RetryCount = -2 }), ports.ErrInvalidRequest},
-		"recoveries below 0":     {change(func(j *core.Job) { j.Recoveries = -1 }), ports.ErrInvalidRequest},
-		"too many retries":       {change(func(j *core.Job) { j.RetryCount = math.MaxInt32 + 1 }), ports.ErrInvalidRequest},
-		"too many recoveries":    {change(func(j *core.Job) { j.Recoveries = math.MaxInt32 + 1 }), ports.ErrInvalidRequest},
-		"a long error":           {change(func(j *core.Job) { j.Error = strings.Repeat("e", core.MaxErrorBytes+1) }), ports.ErrInvalidRequest},
-		"an error with NUL":      {change(func(j *core.Job) { j.Error = "\x00" }), ports.ErrInvalidRequest},
+		"no id":                              {change(func(j *core.Job) { j.ID = "" }), core.ErrInvalidID},
+		"a control character":                {change(func(j *core.Job) { j.ID = "a\n" }), core.ErrInvalidID},
+		"an id twice":                        {change(func(j *core.Job) { j.ID = "a" }), ports.ErrInvalidRequest},
+		"no payloads":                        {change(func(j *core.Job) { j.Payloads = nil }), ports.ErrInvalidRequest},
+		"a payload twice":                    {change(func(j *core.Job) { j.Payloads = []core.Payload{pay("p", 1), pay("p", 2)} }), ports.ErrInvalidRequest},
+		"payloads upside down":               {change(func(j *core.Job) { j.Payloads = []core.Payload{pay("p", 2), pay("q", 1)} }), ports.ErrInvalidRequest},
+		"a score that is NaN":                {change(func(j *core.Job) { j.Payloads[0].Score = math.NaN() }), core.ErrInvalidScore},
+		"a long Meta":                        {change(func(j *core.Job) { j.Payloads[0].Meta = make([]byte, core.MaxMetaBytes+1) }), core.ErrInvalidPayload},
+		"a PerformAt below 0":                {change(func(j *core.Job) { j.PerformAt = -1 }), core.ErrInvalidTime},
+		"a PerformAt after the last instant": {change(func(j *core.Job) { j.PerformAt = core.MaxInstant + 1 }), core.ErrInvalidTime},
+		"a FirstPush below 0":                {change(func(j *core.Job) { j.FirstPush = -1 }), core.ErrInvalidTime},
+		"a FirstPush after the last instant": {change(func(j *core.Job) { j.FirstPush = core.MaxInstant + 1 }), core.ErrInvalidTime},
+		"retries below -1":                   {change(func(j *core.Job) { j.RetryCount = -2 }), ports.ErrInvalidRequest},
+		"recoveries below 0":                 {change(func(j *core.Job) { j.Recoveries = -1 }), ports.ErrInvalidRequest},
+		"too many retries":                   {change(func(j *core.Job) { j.RetryCount = math.MaxInt32 + 1 }), ports.ErrInvalidRequest},
+		"too many recoveries":                {change(func(j *core.Job) { j.Recoveries = math.MaxInt32 + 1 }), ports.ErrInvalidRequest},
+		"a long error":                       {change(func(j *core.Job) { j.Error = strings.Repeat("e", core.MaxErrorBytes+1) }), ports.ErrInvalidRequest},
+		"an error with NUL":                  {change(func(j *core.Job) { j.Error = "\x00" }), ports.ErrInvalidRequest},
 	} {
 		e.unchanged(name, func() {
 			_, err := e.store.Import(e.ctx, e.importJobs(good, bad.job))

@@ -13,7 +13,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// inputCases are about the input that a push accepts and how exactly the store keeps it.
+// inputCases are about unusual input: what calls accept, and how exactly the store keeps it.
 func inputCases() []namedCase {
 	return []namedCase{
 		{"refuses a whole push for one bad entry",
@@ -92,8 +92,8 @@ func inputRefusesLayout(e *env) {
 	})
 }
 
-// oddIDs are ids whose differences a careless store might ignore, because it folds or truncates
-// ids. They are in order of their bytes.
+// oddIDs returns ids that a careless store might mix up, because it folds or truncates ids. They
+// are in order of their bytes.
 func oddIDs() []string {
 	ids := []string{
 		" ", "  ", "%s", "'", "''", "\"", "$1", "*", "-1", "0", "00", "1", "1.0", "10", "2", "9",
@@ -222,7 +222,7 @@ func inputManyEntries(e *env) {
 
 const ruleTexts = "Validate: ErrInvalidRequest for an owner or a name that is not a core.Text"
 
-// noTexts are strings that are not texts: one with a NUL, and two that are not UTF-8.
+// noTexts returns strings that are not a core.Text: one with a NUL, and two that are not UTF-8.
 func noTexts() []string { return []string{"a\x00b", "a\xff", "\xf0\x9f"} }
 
 func inputOddNames(e *env) {
@@ -269,7 +269,7 @@ func inputOddOwners(e *env) {
 func inputOddQueues(e *env) {
 	for _, odd := range noTexts() {
 		calls := undeclaredCalls(e, odd)
-		delete(calls, "Import") // like Push, it validates names itself
+		delete(calls, "Import") // like Push, Import refuses such a name with another error
 		for what, err := range calls {
 			e.refused(fmt.Sprintf("%s on queue %q", what, odd), err, ports.ErrUnknownQueue)
 		}

@@ -8,11 +8,12 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// largeJob is the number of payloads of a job that a store may keep in another way than small jobs.
+// largeJob is a number of payloads. A store may keep a job with that many payloads in another way
+// than a small job.
 const largeJob = 20
 
-// largeCases are about jobs and dead letters with many payloads. All rules for small ones hold for
-// them too.
+// largeCases are about jobs and dead letters with many payloads. The rules are the same as for
+// small ones.
 func largeCases() []namedCase {
 	return []namedCase{
 		{"keeps the smaller score", rulePayloads, largeKeepsSmaller},
@@ -26,7 +27,7 @@ func largeCases() []namedCase {
 		{"is buried and revived with all its Meta", ruleMorgue, largeBuried},
 		{"is edited in the morgue", "Edit replaces one dead payload, keeping its Score and Meta", largeEdited},
 		{"revives payloads that are named one by one", "DeadLetterRef: Payloads are the Data of the payloads", largeParts},
-		{"is not claimed if only a part of its payloads fits", ruleBudget, largeDoesNotFit},
+		{"is not claimed if its first payload does not fit", ruleBudget, largeDoesNotFit},
 		{"limits the payloads of a turn", "core.MaxTurnPayloads is the most payloads that one turn claims", largeBounds},
 	}
 }

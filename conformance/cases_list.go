@@ -28,8 +28,8 @@ func listCases() []namedCase {
 	}
 }
 
-// variedJobs fills the queue wide, of three shards and with an index, with jobs a
-// to h that differ in time and retry count.
+// variedJobs declares the queue wide with three shards and an index. It queues the jobs a to h,
+// which differ in time and retry count.
 func variedJobs(e *env) {
 	e.tb.Helper()
 	e.declareWith(ports.DeclareRequest{Queue: "wide", Shards: 3, IndexIDs: true})
@@ -64,7 +64,7 @@ func listJobs(e *env) {
 }
 
 // listBesideWaiting lists jobs. One of them waits for the end of a claim of its id. A store may
-// keep such a job apart, behind the others of its shard.
+// keep such a job apart from the others of its shard.
 func listBesideWaiting(e *env) {
 	e.declare("wide", 3)
 	var ids []string // of shard 0
@@ -81,7 +81,7 @@ func listBesideWaiting(e *env) {
 		for n, id := range ids {
 			e.pushTo("wide", entryAt(id, "p", 1, start.Add(time.Hour+time.Duration(n)*time.Second)))
 		}
-		e.lists(fmt.Sprintf("jobs of which number %d waits", waits), "wide", e.jobPages(ports.ByTime), ids)
+		e.lists(fmt.Sprintf("jobs while job %d waits for a claim", waits), "wide", e.jobPages(ports.ByTime), ids)
 		h.settle(settleAll(c, func(c core.Claim) core.Settlement { return done(c) })...)
 		h.release()
 	}
@@ -109,7 +109,7 @@ func listJobsFrom(e *env) {
 		return e.jobPages(order)(ports.PageRequest{Queue: "wide", After: after, Descending: descending}).ids
 	}
 	at := int64(start.Add(3 * time.Second))
-	e.same("by time behind an id that is gone", from(ports.ByTime, ports.Cursor{Key: at, ID: "cc"}, false), []string{"d", "f", "b", "a", "h"})
+	e.same("by time behind an id that is not there", from(ports.ByTime, ports.Cursor{Key: at, ID: "cc"}, false), []string{"d", "f", "b", "a", "h"})
 	e.same("by time before it", from(ports.ByTime, ports.Cursor{Key: at, ID: "cc"}, true), []string{"c", "e", "g"})
 	e.same("by id, whatever the key", from(ports.ByID, ports.Cursor{Key: 99, ID: "f"}, false), []string{"g", "h"})
 	e.same("by count", from(ports.RetryingByCount, ports.Cursor{Key: 1}, false), []string{"c", "a", "e"})
@@ -143,8 +143,8 @@ func listNeedsIndex(e *env) {
 	e.same("retries by id", e.jobPages(ports.RetryingByID)(ports.PageRequest{Queue: orders}).ids, nil)
 }
 
-// payloadsInWide pushes two payloads for each of six ids of the queue wide, which has three
-// shards.
+// payloadsInWide declares the queue wide with three shards, and pushes two payloads for each of six
+// ids.
 func payloadsInWide(e *env) {
 	e.tb.Helper()
 	e.declare("wide", 3)
@@ -185,7 +185,7 @@ func listClaimViews(e *env) {
 	e.same("the page", page.Claims, []ports.ClaimView{want})
 }
 
-// listClaimedAgain lets a server crash, and the next one recover and claim its job.
+// listClaimedAgain lets a server crash, and the next server recover and claim its job.
 func listClaimedAgain(e *env) {
 	e.pushIDs("a")
 	claimAndCrash(e, "n1")

@@ -42,7 +42,7 @@ func mergeRuleCases() []namedCase {
 		{"bounds a job beside a cut claim", ruleMerge, mergeRuleCut},
 		{"bounds large payloads", ruleMerge, mergeRuleLarge},
 		{"keeps the state of a job whose payloads are superseded", "RULES 2: the rows hold whatever the rule drops", mergeRuleState},
-		{"says what entries met", "PushReply: New, Merged, Duplicate and Superseded", mergeRuleMet},
+		{"reports what entries met", "PushReply: New, Merged, Duplicate and Superseded", mergeRuleMet},
 		{"counts superseded payloads as nothing else", ruleSuperseded, mergeRuleCounts},
 		{"claims what it kept", ruleMerge, mergeRuleClaims},
 		{"claims a job that was pushed twice behind its claim", ruleMerge, mergeRuleClaimsBehind},
@@ -137,7 +137,7 @@ func (v *mergeRuleVector) rule() core.MergeRule {
 	return core.MergeRule{Same: core.Same(v.Merge.Same), Stays: core.Stays(v.Merge.Stays), Keep: v.Merge.Keep}
 }
 
-// vectorSame is written as "data" or "push", or left out for data. Another word can't be read.
+// vectorSame is written as "data" or "push", or left out for data. Another word is an error.
 type vectorSame core.Same
 
 func (s *vectorSame) UnmarshalText(text []byte) error {
@@ -152,8 +152,8 @@ func (s *vectorSame) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// vectorStays is written as "lowest" or "highest". Another word can't be read, so that no case is
-// run by another rule than it names.
+// vectorStays is written as "lowest" or "highest". Another word is an error, so that no case runs
+// by another rule than it names.
 type vectorStays core.Stays
 
 func (s *vectorStays) UnmarshalText(text []byte) error {
@@ -168,7 +168,7 @@ func (s *vectorStays) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// stored returns payloads of the case as a queue of its rule stores them.
+// stored returns payloads of the case as a queue with its merge rule stores them.
 func (v *mergeRuleVector) stored(list []payloadVector) []core.Payload {
 	out := make([]core.Payload, len(list))
 	for i, p := range list {
@@ -177,16 +177,16 @@ func (v *mergeRuleVector) stored(list []payloadVector) []core.Payload {
 	return out
 }
 
-// mergeRuleRun is a worked case as one of the ways runs it: payloads that an id has, payloads that
-// come to it, what stays, and how many are superseded.
+// mergeRuleRun is a worked case for one way to merge. It has the payloads of an id, the payloads
+// that merge into them, the payloads that stay, and the number of superseded ones.
 type mergeRuleRun struct {
 	id                    string
 	there, coming, merged []core.Payload
 	superseded            int
 }
 
-// eachMergeRule runs the worked cases, each on an id of its own. do returns the payloads that the
-// id has at the end, in the queue or in the morgue.
+// eachMergeRule runs the worked cases, each on an id of its own. do merges the payloads, and
+// returns those that the id has at the end, in the queue or in the morgue.
 func eachMergeRule(e *env, do func(e *env, r *mergeRuleRun) []core.Payload) {
 	e.tb.Helper()
 	text, err := vectors.ReadFile("testdata/mergerules.json")
@@ -230,8 +230,8 @@ func entriesOf(id string, payloads []core.Payload) []core.Entry {
 	return out
 }
 
-// kept has the coming payloads merge among themselves first, as the queue has them when they are
-// claimed or buried. It adds what that supersedes.
+// kept merges the coming payloads among themselves, as the queue does before they are claimed or
+// buried, and returns those that stay. It sets superseded to the sum of both merges.
 func (e *env) kept(r *mergeRuleRun) []core.Payload {
 	rule := e.declared[orders].Merge
 	payloads := slices.Clone(r.coming)
@@ -385,7 +385,7 @@ func mergeRuleCut(e *env) {
 	e.countedOnce("how many are superseded", e.counts().Superseded, int64(1))
 }
 
-// mergeRuleLarge has more and larger payloads than a store may keep in one record.
+// mergeRuleLarge has more payloads, and larger ones, than a store keeps in one record.
 func mergeRuleLarge(e *env) {
 	const keep = 20
 	e.by(core.MergeRule{Stays: core.Highest, Keep: keep})
@@ -477,8 +477,8 @@ func mergeRuleClaims(e *env) {
 	e.same("what is left", e.queuedIDs(), nil)
 }
 
-// mergeRuleClaimsBehind has an overdue job wait behind the claimed one of its id while other turns
-// are made, and then merges another push into it.
+// mergeRuleClaimsBehind lets a due job wait behind the claimed job of its id while other turns are
+// made. Then another push merges into it.
 func mergeRuleClaimsBehind(e *env) {
 	for _, rule := range []core.PushRule{{}, {Kind: core.Earliest}} {
 		e.by(core.MergeRule{Stays: core.Highest, Keep: 2})

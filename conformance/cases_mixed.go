@@ -83,7 +83,7 @@ func mixedCancel(e *env) {
 	e.same("the cancels", len(h.turn(0).Cancellations), 1)
 }
 
-// mixedRepeatHead repeats a turn before, during and after a pause, which hides the head.
+// mixedRepeatHead repeats a turn before, during and after a pause. The pause hides the head.
 func mixedRepeatHead(e *env) {
 	e.pushIDs("a", "b")
 	h := e.acquire("n1")
@@ -161,8 +161,8 @@ func mixedForgetStepBack(e *env) {
 const ruleLease = "Consumer: owner and token decide who may call Turn, until the lease is released or another owner acquires the shard"
 
 // usualCases are about the most frequent turns and pushes, which a store may handle in a shorter
-// way: a turn that settles done jobs and claims jobs of one payload, and a push of new ids that
-// are due now. Nothing unusual is in the shard, and no other turn was made before.
+// way: a turn that settles done jobs and claims jobs with one payload, and a push of new ids that
+// are due now.
 func usualCases() []namedCase {
 	return []namedCase{
 		{"a released lease can neither settle nor claim", ruleLease, usualReleased},
@@ -177,7 +177,7 @@ func usualCases() []namedCase {
 		{"a claimed job is not counted as a retry", "RULES 7: retries are queued jobs with RetryCount >= 0", usualRetry},
 		{"one of several entries is of a claimed id", ruleClaimedPush, usualClaimedEntry},
 		{"the second job of an id is claimed when the first is done", ruleClaimedPush, usualSecond},
-		{"a lease ends with the range of an instant", "Instant.Add: limited to the range of an Instant", usualForever},
+		{"a lease ends at the last instant at the latest", "Instant.Add: limited to the range of an Instant", usualForever},
 		{"a lease lasts for the turn's TTL after the clock stepped back", ruleStepBack, usualStepBack},
 		{"an empty turn returns the rest of a lease after the clock stepped back", ruleStepBack, usualLookBack},
 	}
@@ -218,7 +218,8 @@ func usualReceipts(e *env) {
 	e.same("what was processed", e.counts().Processed, int64(1))
 }
 
-// pushSized pushes a job of one payload for each size, in order of time.
+// pushSized pushes a job with one payload for each size. All are due at the same instant, and their
+// ids are in order.
 func pushSized(e *env, meta []byte, when core.Instant, sizes ...int) {
 	e.tb.Helper()
 	for i, size := range sizes {
@@ -228,7 +229,8 @@ func pushSized(e *env, meta []byte, when core.Instant, sizes ...int) {
 	}
 }
 
-// besides are properties that may take a turn off its shorter way: whether it is resent.
+// besides has the turns that a case tries: a usual one, and a resent one, for which a store may not
+// use its shorter way.
 func besides() map[string]bool { return map[string]bool{"": false, " of a turn that is resent": true} }
 
 func usualBytes(e *env) {
@@ -325,7 +327,7 @@ func usualRetry(e *env) {
 	}
 }
 
-// usualClaimedEntry pushes a few entries, and then more, since a store may look up many ids in
+// usualClaimedEntry pushes a few entries, and then more, because a store may look up many ids in
 // another way.
 func usualClaimedEntry(e *env) {
 	e.pushIDs("a")
@@ -373,7 +375,7 @@ func usualForever(e *env) {
 	e.same("how long a renewed lease lasts", renewed.Remaining, want)
 }
 
-// heldFor checks for how long the lease keeps another owner out.
+// heldFor checks how long the lease of the shard lasts for another owner.
 func (e *env) heldFor(what string, want time.Duration) {
 	e.tb.Helper()
 	_, err := e.store.Acquire(e.ctx, e.acquireRequest(e.shard, "n2"))

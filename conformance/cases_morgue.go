@@ -35,7 +35,7 @@ func morgueCases() []namedCase {
 	}
 }
 
-// revived is the state of a job that comes from the morgue now.
+// revived returns the state of a job that is revived now.
 func (e *env) revived() core.State { return core.Revived(e.now()) }
 
 func reviveMakes(e *env) {
@@ -145,8 +145,8 @@ func deadBefore(e *env) {
 	}
 }
 
-// deadNamedBefore names three dead letters, each as a whole or one payload of it. The first was
-// buried before an instant, the second at that instant, and the third was buried again after it.
+// deadNamedBefore names three dead letters, once as a whole and once by their payloads. The first
+// was buried before an instant, the second at that instant, and the third again after it.
 func deadNamedBefore(e *env) {
 	for name, do := range e.deadLetterSteps() {
 		for _, payloads := range [][][]byte{nil, {[]byte("p"), []byte("q")}} {

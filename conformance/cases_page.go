@@ -26,7 +26,7 @@ func pageCases() []namedCase {
 }
 
 // pageManyInFewShards lists entries that are spread unevenly over shards, many of them at the same
-// time: each page takes more entries of one shard than of another, and ends in the middle of a
+// time. So pages take more entries from one shard than from another, and end in the middle of a
 // shard.
 func pageManyInFewShards(e *env) {
 	e.declareWith(ports.DeclareRequest{Queue: "wide", Shards: 3, IndexIDs: true})
@@ -63,7 +63,7 @@ func pageManyInFewShards(e *env) {
 	}
 }
 
-// pagesOf checks a list whole and in pages of some sizes, in both directions.
+// pagesOf checks a list in pages of the given sizes, in both directions.
 func (e *env) pagesOf(what string, r ports.PageRequest, pages pager, want []string, sizes ...int) {
 	e.tb.Helper()
 	for _, r.Descending = range []bool{false, true} {
@@ -111,7 +111,7 @@ func pageShards(e *env) {
 	}
 }
 
-// claimOneOfEach claims a job of each shard of wide, after it has buried one.
+// claimOneOfEach buries a job of each shard of wide, and claims another one.
 func claimOneOfEach(e *env) {
 	e.tb.Helper()
 	e.clock.Advance(time.Minute)
@@ -131,10 +131,10 @@ func pageFrom(e *env) {
 		return allPages(r, e.jobPages(order), 8)
 	}
 	at := int64(start.Add(3 * time.Second))
-	e.same("by time from one that some have", from(ports.ByTime, ports.Cursor{Key: at, ID: "zz"}, false), []string{"c", "d", "f", "b", "a", "h"})
-	e.same("by time down from it", from(ports.ByTime, ports.Cursor{Key: at, ID: "a"}, true), []string{"f", "d", "c", "e", "g"})
-	e.same("by time from one that none has", from(ports.ByTime, ports.Cursor{Key: at + 1}, false), []string{"b", "a", "h"})
-	e.same("by time down from one that none has", from(ports.ByTime, ports.Cursor{Key: at - 1}, true), []string{"e", "g"})
+	e.same("from a time that some jobs have", from(ports.ByTime, ports.Cursor{Key: at, ID: "zz"}, false), []string{"c", "d", "f", "b", "a", "h"})
+	e.same("down from a time that some jobs have", from(ports.ByTime, ports.Cursor{Key: at, ID: "a"}, true), []string{"f", "d", "c", "e", "g"})
+	e.same("from a time that no job has", from(ports.ByTime, ports.Cursor{Key: at + 1}, false), []string{"b", "a", "h"})
+	e.same("down from a time that no job has", from(ports.ByTime, ports.Cursor{Key: at - 1}, true), []string{"e", "g"})
 	e.same("by time from the first instant", from(ports.ByTime, ports.Cursor{}, false), []string{"g", "e", "c", "d", "f", "b", "a", "h"})
 	e.same("by time down from the first instant", from(ports.ByTime, ports.Cursor{}, true), nil)
 	e.same("retries from a time", from(ports.RetryingByTime, ports.Cursor{Key: at}, false), []string{"c", "d", "b", "a"})
@@ -161,7 +161,7 @@ func pagePrefix(e *env) {
 	for _, id := range ids {
 		e.pushTo("wide", entryAt(id, "p", 1, 7))
 	}
-	for _, s := range core.Shards("wide", 3) { // one of each goes to the morgue
+	for _, s := range core.Shards("wide", 3) { // so that each id has a dead letter beside the job below
 		_, err := e.store.Bury(e.ctx, ports.JobStep{Shard: s, IDs: ids})
 		e.must(err, "Bury")
 	}

@@ -22,7 +22,7 @@ func pageOtherCases() []namedCase {
 	}
 }
 
-// wideShards declares a queue of three shards with an index and returns a holder of each.
+// wideShards declares a queue with three shards and an index, and returns a holder for each shard.
 func wideShards(e *env, queue string) (holders []*holder) {
 	e.tb.Helper()
 	e.declareWith(ports.DeclareRequest{Queue: queue, Shards: 3, IndexIDs: true})
@@ -145,14 +145,14 @@ func startingWith(ids []string, prefix string) []string {
 	return with
 }
 
-// movingList is a list of a queue whose entries change: add adds ids, and remove removes one.
+// movingList is a list that changes while it is read: add adds ids, and remove removes an id.
 type movingList struct {
 	pages  pager
 	add    func(ids ...string)
 	remove func(id string)
 }
 
-// movingEntries is the number of entries at first. Their ids begin with a number of two digits.
+// movingEntries is the number of entries at first. Their ids begin with two digits.
 const movingEntries = 24
 
 func movingNumber(id string) (n int) {

@@ -28,13 +28,14 @@ func payloadCases() []namedCase {
 	}
 }
 
-// settlePayload settles the payload at a position outside a turn, and returns the claim after it.
+// settlePayload settles the payload at a position outside a turn, and returns the claim that is
+// left.
 func (e *env) settlePayload(c core.Claim, position int) core.Claim {
 	e.tb.Helper()
 	s := c.SettlePayload(position)
 	left, ok := s.Apply(c)
 	if !ok {
-		e.tb.Fatalf("the claim of %q has no payload %d and another one", c.ID, position)
+		e.tb.Fatalf("the claim of %q has no payload %d, or no other payload", c.ID, position)
 	}
 	e.must(e.tryPayload(s), "SettlePayload")
 	return left
@@ -156,8 +157,9 @@ func payloadHandedOver(e *env) {
 	e.reported("what the new lease can't settle", h.settle(recovered(c)).Skipped, nil)
 }
 
-// payloadNotHandedOver: a later lease gets the job without the payload that was settled meanwhile.
-// The jobs are more than an acquire and a turn may hand over.
+// payloadNotHandedOver settles a payload of a job that the later lease does not have yet. That
+// lease gets the job without the payload. There are more jobs than an acquire and a turn may hand
+// over.
 func payloadNotHandedOver(e *env) {
 	left := leaveVolume(e, volume{jobs: 12, payloads: 250, size: 4})
 	h := e.acquire("n2")
@@ -181,8 +183,8 @@ func payloadCancel(e *env) {
 	e.same("the cancellations", h.turn(0).Cancellations, want)
 }
 
-// transactionPayload: a payload is removed when its transaction commits. Until then no other call
-// can change the job.
+// transactionPayload settles a payload in a transaction. The payload is removed when the
+// transaction commits. Until then no other call can change the job.
 func transactionPayload(e *env) {
 	h := e.acquire("n1")
 	c := e.pushThree(h)

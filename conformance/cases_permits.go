@@ -43,7 +43,7 @@ func permitWakeupCases() []namedCase {
 	}
 }
 
-// fivePermits is the limit of the queue in the cases.
+// fivePermits is the limit of permits in most cases.
 const fivePermits = 5
 
 // permit requests permits of the queue orders, with a new attempt.
@@ -137,7 +137,7 @@ func permitLate(e *env) {
 	e.clock.Advance(ttl)
 	e.permit("n2", 3, 3)
 	late := e.permitRequest("n1", 5, 5)
-	late.Attempt = 1 // an owner whose TTL is over asks anew
+	late.Attempt = 1 // an owner whose TTL is over counts its attempts anew
 	e.same("what the first gets again", e.permitWith(late).Held, 2)
 }
 
@@ -243,8 +243,8 @@ func permitWakesBeside(e *env) {
 	e.wakes("one permit fewer", ch, ports.PermitsOf(orders))
 }
 
-// permitsStayWithin has racers request permits and return them. Each racer counts those that it
-// may use.
+// permitsStayWithin lets racers request permits and return them. It counts the permits that each
+// racer may use.
 func permitsStayWithin(e *env) {
 	var mu sync.Mutex
 	used := make([]int, racers)
@@ -257,7 +257,7 @@ func permitsStayWithin(e *env) {
 			sum += n
 		}
 		if sum > fivePermits {
-			e.errorf("racers may use %d permits at once", sum)
+			e.errorf("racers may use %d permits at once, want at most %d", sum, fivePermits)
 		}
 	}
 	e.race(func(i int, store ports.ShardStore) {
@@ -266,7 +266,7 @@ func permitsStayWithin(e *env) {
 			mu.Lock()
 			had := used[i]
 			mu.Unlock()
-			use(i, min(had, hold)) // it uses no more than it will hold
+			use(i, min(had, hold)) // a racer stops using permits before it returns them
 			reply, err := store.Permit(e.ctx, ports.PermitRequest{
 				Queue: orders, Owner: fmt.Sprint("n", i), Attempt: int64(round + 1), Limit: fivePermits, Hold: hold, Want: 4, TTL: ttl,
 			})

@@ -208,9 +208,9 @@ func pushSaysWhatManyMet(e *env) {
 	e.met("queued ids", e.pushRequest(orders, entries...), ports.PushReply{Duplicate: ids * each})
 }
 
-// met pushes and checks whether the entries were new, merged or duplicates. It ends the case if the
-// producer does not report that. The case has no verdict if the push was repeated, because the
-// repeat meets the entries that the first call has stored.
+// met pushes, and checks how many entries were new, merged or duplicates. If the store does not
+// report that, the case ends and passes. If the push was repeated, the case has no verdict, because
+// the repeat meets the entries that the first call has stored.
 func (e *env) met(what string, r ports.PushRequest, want ports.PushReply) {
 	e.tb.Helper()
 	before := e.repeats.All.Load()

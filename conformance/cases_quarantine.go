@@ -47,7 +47,7 @@ func (e *env) quarantined() []ports.QuarantinedRecord {
 	return page.Records
 }
 
-// aside checks that the records of these ids, and no others, of a place were set aside.
+// aside checks that the shard has set aside the records of the given ids in a place, and no others.
 func (e *env) aside(place ports.Place, ids ...string) {
 	e.tb.Helper()
 	var got []string
@@ -55,7 +55,7 @@ func (e *env) aside(place ports.Place, ids ...string) {
 		got = append(got, r.ID)
 		e.same("the place of "+r.ID, r.Place, place)
 		if r.Key == "" || r.Reason == "" || r.Since == 0 || len(r.Stored) > r.Size {
-			e.errorf("%s was set aside as %+v; want a key, a reason, a time, and the stored bytes", r.ID, r)
+			e.errorf("%s was set aside as %+v; want a Key, a Reason, a Since, and a Size of at least the Stored bytes", r.ID, r)
 		}
 	}
 	slices.Sort(got)
@@ -217,7 +217,7 @@ func damagedLists(e *env) {
 	e.same("the dead letters", e.deadIDs(), []string{"d2"})
 	for id, place := range map[string]ports.Place{"q1": ports.PlaceQueued, "c1": ports.PlaceClaimed, "d1": ports.PlaceDead} {
 		f := e.find(id)
-		e.same("what Find says is damaged of "+id, f.Damaged, []ports.Place{place})
+		e.same("Damaged of Find for "+id, f.Damaged, []ports.Place{place})
 		if f.Queued != nil || f.Claim != nil || f.DeadLetter != nil {
 			e.errorf("Find of %s returned %+v; want nothing", id, f)
 		}
@@ -279,7 +279,7 @@ func damagedForget(e *env) {
 	e.must(e.store.Forget(e.ctx, orders), "Forget")
 }
 
-// quarantinedShards returns the indexes of a queue's shards that have set something aside.
+// quarantinedShards returns the indexes of the shards that have set a record aside.
 func (e *env) quarantinedShards(queue string, of []int) (indexes []int) {
 	e.tb.Helper()
 	reply, err := e.store.QuarantinedShards(e.ctx, ports.QuarantinedShardsRequest{Queue: queue, Shards: of})

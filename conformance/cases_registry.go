@@ -254,7 +254,7 @@ func registryStops(e *env) {
 		e.same("the nodes", e.states(), []string{"1 draining"})
 	}
 	e.announce(ports.Node{Owner: "1"})
-	e.same("the nodes when it goes on", e.states(), []string{"1 alive"})
+	e.same("the nodes when it no longer stops", e.states(), []string{"1 alive"})
 }
 
 func registryDrainUnknown(e *env) {
@@ -271,7 +271,7 @@ func registryDrainUnknown(e *env) {
 	e.same("the nodes", e.states(), []string{"gone gone"})
 }
 
-// wakeupNodes makes each kind of change of the list of servers, through another handle.
+// wakeupNodes changes the list of servers in each way, through another handle.
 func wakeupNodes(e *env) {
 	ch := e.wakeups(e.shard, core.Shard{})
 	other := *e
@@ -287,7 +287,7 @@ func wakeupNodes(e *env) {
 		{"another list of queues", func() { n.Queues = []string{orders}; announce() }},
 		{"a queue more", func() { n.Queues = append(n.Queues, "mail"); announce() }},
 		{"a node that stops", func() { n.Draining = true; announce() }},
-		{"one that goes on", func() { n.Draining = false; announce() }},
+		{"a node that no longer stops", func() { n.Draining = false; announce() }},
 		{"a drain", func() { other.drain("1", true) }},
 		{"the end of a drain", func() { other.drain("1", false) }},
 		{"a node that is back after it was gone", func() { e.clock.Advance(ttl); announce() }},
@@ -299,8 +299,8 @@ func wakeupNodes(e *env) {
 	}
 }
 
-// wakeupNodesQuiet changes nothing that other nodes need to know. Since a wake-up may be
-// spurious, only one for each announcement is a fault.
+// wakeupNodesQuiet changes nothing that other servers need to know. A store may send some spurious
+// wake-ups, so the case fails only if there is one for each renewal.
 func wakeupNodesQuiet(e *env) {
 	const rounds = 8
 	ch := e.wakeups(core.Shard{}, e.shard)
@@ -320,7 +320,7 @@ func wakeupNodesQuiet(e *env) {
 		}
 	}
 	if woken >= rounds {
-		e.errorf("%d renewals sent %d wake-ups of the list of nodes", rounds, woken)
+		e.errorf("%d renewals sent %d wake-ups for the list of servers, want fewer", rounds, woken)
 	}
 }
 

@@ -205,7 +205,7 @@ func repeatWhilePaused(e *env) {
 	e.must(e.store.Pause(e.ctx, orders), "Pause")
 	again := h.send(r)
 	e.same("the claims again", again.Claims, first)
-	e.same("whether it says so", again.Paused, true)
+	e.same("Paused of the repeat", again.Paused, true)
 }
 
 func repeatLate(e *env) {

@@ -74,7 +74,7 @@ func settleSnoozed(e *env) {
 	e.same("the job", e.queued("a"), job("a", fresh(e.now().Add(time.Hour)), threePayloads()...))
 }
 
-// settleAwaiting lets a job that has failed await a push. After that the failure does not count.
+// settleAwaiting lets a failed job await a push. After that the job is fresh and has no error.
 func settleAwaiting(e *env) {
 	h, c := claimedJob(e)
 	c = h.one(failed(c, "boom", 0))
@@ -184,7 +184,7 @@ func settleKeepsError(e *env) {
 	e.same("the newest error", e.queued("a").Error, "crash")
 }
 
-// settleForgets pushes an id again whose job had failed and been recovered before it was done.
+// settleForgets pushes for an id whose job failed, was recovered, and then was done.
 func settleForgets(e *env) {
 	h, c := claimedJob(e)
 	c = h.one(failed(c, "boom", 0))
@@ -351,8 +351,8 @@ func skipOtherReceipt(e *env) {
 	}
 }
 
-// skipBesideTheRight: of several settlements of a job the one with its receipt is applied, behind
-// and before others, also if all are Plain.
+// skipBesideTheRight sends several settlements for a job. The one with the claim's receipt is
+// applied, although others come before and after it, and also if all are Plain.
 func skipBesideTheRight(e *env) {
 	e.pushIDs("a")
 	h := e.acquire("n1")

@@ -117,7 +117,7 @@ func statsBehindUrgent(e *env) {
 	e.same("without them", e.counts().Oldest, due(start.Add(time.Minute)))
 }
 
-// statsOrphans follows a lease: its claims are orphaned while the shard has no owner.
+// statsOrphans follows a lease. Its claims are orphaned while the shard has no owner.
 func statsOrphans(e *env) {
 	e.declare("wide", 2)
 	left, other := core.Shard{Queue: "wide"}, core.Shard{Queue: "wide", Index: 1}
@@ -185,8 +185,8 @@ func recountCases() []namedCase {
 	}
 }
 
-// recount takes all steps of a recount of the shard, about limit entries a step, and calls between
-// between them.
+// recount makes all steps of a recount of the shard, with about limit entries a step. It calls
+// between after each step except the last.
 func (e *env) recount(limit int, between func()) ports.RecountReply {
 	e.tb.Helper()
 	reply, err := harness.RecountAround(e.store, e.ctx, ports.RecountRequest{Shard: e.shard, Limit: limit}, between)
@@ -194,7 +194,7 @@ func (e *env) recount(limit int, between func()) ports.RecountReply {
 	return reply
 }
 
-// recounted is the number of entries that recountOf makes, of each kind.
+// recounted is the number of entries of each kind that recountOf makes.
 const recounted = 12
 
 // recountOf fills the shard with queued, failed, claimed and dead entries, and returns the claims.
@@ -328,7 +328,7 @@ func recountInvalid(e *env) {
 		"a shard that is not there": {ports.RecountRequest{Shard: core.Shard{Queue: orders, Index: 1}}, ports.ErrInvalidRequest},
 		"a shard below 0":           {ports.RecountRequest{Shard: core.Shard{Queue: orders, Index: -1}}, ports.ErrInvalidRequest},
 		"an unknown queue":          {ports.RecountRequest{Shard: core.Shard{Queue: "never"}}, ports.ErrUnknownQueue},
-		"a place that is none":      {ports.RecountRequest{Shard: e.shard, After: "nowhere"}, ports.ErrInvalidRequest},
+		"an After of no reply":      {ports.RecountRequest{Shard: e.shard, After: "nowhere"}, ports.ErrInvalidRequest},
 	} {
 		_, err := e.store.Recount(e.ctx, r.request)
 		e.refused("Recount of "+name, err, r.want)

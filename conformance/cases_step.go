@@ -122,7 +122,7 @@ func stepOtherShards(e *env) {
 	}
 }
 
-// impossibleIDs are ids that no push stores: empty, not UTF-8, with an invalid character, too
+// impossibleIDs returns ids that no push stores: empty, not UTF-8, with a control character, too
 // long.
 func impossibleIDs() []string {
 	return []string{"", "\xff", "a\x00b", strings.Repeat("x", core.MaxIDBytes+1)}
@@ -182,7 +182,7 @@ func stepMost(e *env) {
 	}
 }
 
-// before handles those of the named jobs that were first pushed before an instant.
+// before handles the named jobs that were first pushed before an instant.
 func (e *env) before(do jobStep, before core.Instant, ids ...string) ports.StepReply {
 	e.tb.Helper()
 	reply, err := do(e.ctx, ports.JobStep{Shard: e.shard, IDs: ids, Before: before})
@@ -209,7 +209,7 @@ func stepBefore(e *env) {
 	}
 }
 
-// stepPushedAnew selects a failed job, which is done and pushed again before the step.
+// stepPushedAnew selects a failed job. Before the step the job is done, and its id is pushed again.
 func stepPushedAnew(e *env) {
 	for name, do := range e.jobSteps() {
 		failAll(e, "a")

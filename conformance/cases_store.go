@@ -10,7 +10,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// storeCases are about rules that hold for all methods.
+// storeCases are about rules for the store as a whole, and about Find.
 func storeCases() []namedCase {
 	return []namedCase{
 		{"shares its data between handles", "Factory: each handle is a store of its own; all share the backend's data", storeHandles},
@@ -92,7 +92,7 @@ func storeShards(e *env) {
 func storeFinds(e *env) {
 	found := func() ports.Found {
 		f := e.find("a")
-		f.Standing = ports.Standing{} // which has cases of its own
+		f.Standing = ports.Standing{} // has cases of its own
 		return f
 	}
 	e.same("nothing", found(), ports.Found{Shard: e.shard})

@@ -14,7 +14,7 @@ const ruleTrack = "Track adds an id to the tracked ids of a queue, or removes it
 
 func trackedCases() []namedCase {
 	return []namedCase{
-		{"lists ids in order, with the time since when they are tracked", "Tracked returns the tracked ids of a queue, in order of their bytes", trackedList},
+		{"lists ids in order, with the time when each was added", "Tracked returns the tracked ids of a queue, in order of their bytes", trackedList},
 		{"a repeated call changes nothing", "Track: an id that is tracked already keeps its Since", trackedOnce},
 		{"untracks an id", ruleTrack, trackedNoMore},
 		{"tracks ids without a job, and after their jobs have ended", "Track: the id need not have a job", trackedEnded},
@@ -24,7 +24,7 @@ func trackedCases() []namedCase {
 	}
 }
 
-// track tracks an id of the queue orders, and checks whether the reply reports a change of the
+// track tracks an id of the queue orders. want is whether the reply must report a change of the
 // list.
 func (e *env) track(id string, want bool) {
 	e.tb.Helper()
@@ -41,7 +41,7 @@ func (e *env) changeTracked(r ports.TrackRequest, want bool) {
 	before := e.repeats.All.Load()
 	changed, err := e.store.Track(e.ctx, r)
 	e.must(err, "Track")
-	if e.repeats.All.Load() == before { // the second call of a repeated one changes nothing
+	if e.repeats.All.Load() == before { // the repeat of a call changes nothing
 		e.same(fmt.Sprintf("whether %+v has changed the list", r), changed, want)
 	}
 }

@@ -91,8 +91,7 @@ func settlerRepeat(e *env) {
 	e.same("the claims again", h.send(r).Claims, claims[1:])
 }
 
-// transactionCases are about stores that have transactions: calls in a transaction together with
-// calls outside of it.
+// transactionCases are about calls in a transaction together with calls outside of it.
 func transactionCases() []namedCase {
 	return []namedCase{
 		{"shows a push when it commits", "Transactor: other callers see a transaction's changes once it has committed", transactionCommits},
@@ -116,7 +115,7 @@ func transactionCases() []namedCase {
 	}
 }
 
-// within calls a function in a transaction and then commits it.
+// within calls a function with a transaction and then commits the transaction.
 func (e *env) within(do func(tx Transaction) error) {
 	e.tb.Helper()
 	tx := e.begin()
@@ -175,8 +174,8 @@ func transactionPutBack(e *env) {
 	})
 }
 
-// transactionAwaitingEarlier has an awaiting job meet a push whose transaction began before the job
-// was pushed, and commits while the job is claimed.
+// transactionAwaitingEarlier lets an awaiting job meet a push of a transaction. The transaction
+// began before the job was pushed, and commits while the job is claimed.
 func transactionAwaitingEarlier(e *env) {
 	tx := e.begin()
 	_, err := tx.Push(e.ctx, e.pushRequest(orders, entry("a", "q", 2)))
@@ -191,8 +190,8 @@ func transactionAwaitingEarlier(e *env) {
 	e.same("the payloads of the next claim", payloadsByID(h.claim(1)), map[string]int{"a": 2})
 }
 
-// transactionAwaiting has an awaiting job meet a push, of a transaction that commits before it or
-// of a plain push, with several payloads of its own.
+// transactionAwaiting lets three jobs await a push. The first meets the push of a transaction that
+// has committed, the second meets a direct push, and the third meets no push.
 func transactionAwaiting(e *env) {
 	e.push(entryAt("a", "p", 1, 1), entryAt("a", "q", 2, 1), entryAt("b", "p", 1, 2), entryAt("b", "q", 2, 2), entryAt("c", "p", 1, 3))
 	h := e.acquire("n1")
@@ -220,10 +219,10 @@ func payloadsByID(claims []core.Claim) map[string]int {
 	return n
 }
 
-// longInbox is more than the number of pushes of transactions that one turn merges.
+// longInbox is a number of entries that transactions have pushed. No turn merges that many.
 const longInbox = 12_000
 
-// fillInbox has a transaction push for n other ids.
+// fillInbox pushes longInbox entries in a transaction, each for an id of its own.
 func (e *env) fillInbox() {
 	e.tb.Helper()
 	entries := make([]core.Entry, longInbox)
@@ -257,7 +256,7 @@ func transactionLong(e *env) {
 	e.pushWithin(entry("pushed", "first", 1))
 	e.push(entry("put back", "second", 2), entry("pushed", "second", 2), entry("several", "p", 1), entry("several", "q", 2))
 	seen := map[string][]core.Payload{}
-	for range longInbox { // far more turns than any store needs
+	for range longInbox { // many more turns than any store needs
 		for _, c := range h.claim(core.MaxTurnJobs) {
 			seen[c.ID] = c.Payloads
 		}
@@ -298,8 +297,8 @@ func transactionLocks(e *env) {
 	e.countsMatch(orders, 2, 0)
 }
 
-// transactionWithoutEnd lets transactions push for one id, one after another without end, while a
-// holder makes turns. The id must be claimed again and again.
+// transactionWithoutEnd lets transactions push for one id, one after another without end. Meanwhile
+// a holder makes turns, which must claim the id again and again.
 func transactionWithoutEnd(e *env) {
 	const claims, pushers, turns = 10, 2, 200
 	h := e.acquire("n1")
@@ -319,12 +318,12 @@ func transactionWithoutEnd(e *env) {
 			}
 		})
 	}
-	defer pushing.Wait() // also if a turn fails: nobody may report once the case has ended
+	defer pushing.Wait() // also if a turn fails, since no goroutine may report after the case has ended
 	defer close(stop)
 	claimed := 0
 	var settle []core.Settlement
 	for n := 0; n < turns && claimed < claims; n++ {
-		<-pushed // or a turn may find nothing
+		<-pushed // otherwise a turn may find nothing
 		reply := h.turn(1, settle...)
 		settle = settleAll(reply.Claims, done)
 		claimed += len(reply.Claims)
@@ -332,7 +331,7 @@ func transactionWithoutEnd(e *env) {
 	e.same("how often the id was claimed", claimed, claims)
 }
 
-// pushOne pushes an entry to orders in a transaction, in another goroutine than the case's.
+// pushOne pushes an entry to orders in a transaction. It may be called from any goroutine.
 func (e *env) pushOne(s Transactor, en core.Entry) {
 	tx, err := s.Begin(e.ctx)
 	if !e.check(err, "Begin") {
@@ -344,8 +343,9 @@ func (e *env) pushOne(s Transactor, en core.Entry) {
 	}
 }
 
-// transactionPutBackOnce has a transaction put back a job with the given number of payloads,
-// behind enough other pushes for a store to merge them in parts, and a push in between.
+// transactionPutBackOnce lets a transaction push for other ids and put back a job with many
+// payloads: together enough for a store to merge them in parts. Between two parts it pushes for the
+// job.
 func transactionPutBackOnce(e *env) {
 	const payloads, before = 900, 500
 	entries := make([]core.Entry, payloads)

@@ -20,7 +20,7 @@ func unreachedCases() []namedCase {
 	}
 }
 
-// wideHeads makes a queue of three shards, each of which has a job, and returns them with
+// wideHeads declares a queue with three shards, and pushes a job to each. It returns the shards and
 // their heads.
 func (e *env) wideHeads() (shards []core.Shard, heads []core.Head) {
 	e.declare("wide", 3)
@@ -32,7 +32,7 @@ func (e *env) wideHeads() (shards []core.Shard, heads []core.Head) {
 	return shards, heads
 }
 
-// sever makes shards unreachable until the case ends, or until mend is called.
+// sever makes shards unreachable until mend is called.
 func (e *env) sever(shards ...core.Shard) (mend func()) {
 	var mends []func()
 	for _, s := range shards {
@@ -109,7 +109,7 @@ func unreachedListCases() []namedCase {
 	}
 }
 
-// unreachedPager is a list that shows which shards could not be reached.
+// unreachedPager returns one page of a list, and the shards that could not be reached.
 type unreachedPager func(r ports.PageRequest) (ids []string, next ports.Cursor, unreached []core.Shard, err error)
 
 // unreachedPagers returns all lists of a queue, each with an entry of every shard.
@@ -146,7 +146,7 @@ func (e *env) unreachedPagers() map[string]unreachedPager {
 	}
 }
 
-// everywhere makes a queue of three shards, each of which has queued, failed, claimed and dead
+// everywhere declares a queue with three shards. Each shard gets queued, failed, claimed and dead
 // entries.
 func everywhere(e *env) []core.Shard {
 	e.tb.Helper()
@@ -266,8 +266,9 @@ func unreachedQuarantines(e *env) {
 
 const ruleUnreachedHistory = "History: a store in several parts keeps a queue's counts with some of its shards, or with one; it returns the counts that it reaches, and names the other shards that have some; it fails only if it reaches no shard of the queue; HistoryReply: Unreached are the shards that it can't reach"
 
-// A store chooses the shards in which it keeps a history. If a shard that has a part of the history
-// can't be reached, the reply names it. Without a shard that has no part, the history is complete.
+// unreachedHistory cuts off one shard after another. A store chooses the shards in which it keeps a
+// history. If a shard with a part of the history can't be reached, the reply names it. Otherwise
+// the history is complete.
 func unreachedHistory(e *env) {
 	e.declare("wide", 3)
 	at := e.now().Minute()
@@ -276,7 +277,7 @@ func unreachedHistory(e *env) {
 	e.record("n2", ports.Record{Queue: "wide", Minute: at, Stats: *measured(3)})
 	whole, err := e.store.History(e.ctx, r)
 	e.must(err, "History")
-	e.same("what two shards' outage may hide", whole.Unreached, []core.Shard(nil))
+	e.same("what the complete history lacks", whole.Unreached, []core.Shard(nil))
 	shards := core.Shards("wide", 3)
 	for _, without := range shards {
 		mend := e.sever(without)

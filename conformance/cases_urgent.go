@@ -92,8 +92,8 @@ func urgentClaimed(e *env) {
 	e.same("what is claimed next", h.one().ID, "a")
 }
 
-// urgentAmongOthers pushes urgent and other entries together, by each rule. The order of the
-// entries of an id counts: Debounce may move an urgent job again.
+// urgentAmongOthers pushes urgent and other entries together, by each push rule. The order of the
+// entries of an id matters: Debounce may postpone an urgent job again.
 func urgentAmongOthers(e *env) {
 	for _, rule := range []core.PushRule{{}, {Kind: core.Earliest}, {Kind: core.Debounce, Limit: 24 * time.Hour}} {
 		r := e.pushRequest(orders)

@@ -16,8 +16,8 @@ import (
 //go:embed testdata/merge.json testdata/mergerules.json testdata/failure.json testdata/recovery.json
 var vectors embed.FS
 
-// vectorCases run each file through the store, one backend and one id after
-// another.
+// vectorCases run the worked cases on the store: a backend for each file, and an id for each worked
+// case. The group merge rule runs those of mergerules.json.
 func vectorCases() []namedCase {
 	return []namedCase{
 		{"merge", "RULES 2", func(e *env) { eachVector(e, "merge.json", mergeVector) }},
@@ -119,7 +119,7 @@ func mergeVector(e *env, id string, v *mergeVectorCase) {
 		e.bringInJobs(job(id, v.Queued.state(), v.Queued.payloads()...))
 		e.bringInJobs(job(id, v.Coming.state(), v.Coming.payloads()...))
 	default:
-		e.tb.Fatalf("no such kind of merge: %q", v.Kind)
+		e.tb.Fatalf("unknown kind of merge %q", v.Kind)
 	}
 	e.sameJob("the merged job", e.queued(id), id, &v.Merged)
 }
@@ -133,8 +133,7 @@ func mergePush(e *env, id string, v *mergeVectorCase) {
 	e.clock.Set(v.Now.Time())
 	kinds := map[string]core.RuleKind{"keep": core.Keep, "earliest": core.Earliest, "debounce": core.Debounce}
 	rule := core.PushRule{Kind: kinds[v.Policy], Limit: time.Duration(v.Limit) * time.Microsecond}
-	// One push may carry several payloads for the id; each merges by itself, to
-	// the same end.
+	// The payloads of one push for an id merge one after another, with the same result.
 	entries := v.Coming.entries(id)
 	for i := range entries {
 		if v.Policy == "urgent" {
@@ -179,7 +178,7 @@ type failureVectorCase struct {
 	MaxRetries int `json:"max_retries"`
 	Hold       bool
 	Jitter     int
-	// Done and Buried are the positions of the payloads that have their own outcome.
+	// Done and Buried are the positions of payloads with an outcome of their own.
 	Done    []int
 	Buried  []int
 	Outcome struct {
@@ -188,7 +187,7 @@ type failureVectorCase struct {
 	}
 }
 
-// outcome is the outcome of the vector's handler.
+// outcome returns the outcome of the worked case's handler.
 func (v *failureVectorCase) outcome() *core.Outcome {
 	o := &core.Outcome{Kind: core.Failed, Error: v.Error}
 	for _, at := range v.Done {

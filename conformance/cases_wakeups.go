@@ -29,7 +29,7 @@ func wakeupCases() []namedCase {
 	}
 }
 
-// wakeupTimeout is how long a wake-up may take in real time, also on a busy machine.
+// wakeupTimeout is the maximum real time that a wake-up may take, also on a busy machine.
 const wakeupTimeout = 3 * time.Minute
 
 // wakeups subscribes to the shards' wake-ups until the case ends.

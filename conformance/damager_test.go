@@ -11,7 +11,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// quarantine is the damaged records, which are set aside at once.
+// quarantine has the damaged records. They are set aside at once.
 type quarantine struct {
 	mu      sync.Mutex
 	damaged int
@@ -27,7 +27,7 @@ func (q *quarantine) add(shard core.Shard, r ports.QuarantinedRecord) {
 	q.shards[shard] = append(q.shards[shard], r)
 }
 
-// count counts the records of a queue, or of a shard of it.
+// count returns the number of records in the shards for which of returns true.
 func (q *quarantine) count(of func(core.Shard) bool) (n int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -57,7 +57,7 @@ func (s transacted) Damage(ctx context.Context, shard core.Shard, id string, pla
 	return err
 }
 
-// QuarantinedShards are those where something was damaged.
+// QuarantinedShards returns the shards with damaged records.
 func (s transacted) QuarantinedShards(ctx context.Context, r ports.QuarantinedShardsRequest) (reply ports.QuarantinedShards, err error) {
 	reached, unreached, err := s.reached(ctx, r.Queue, r.Shards)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s transacted) Discard(ctx context.Context, r ports.DiscardRequest) (int, e
 	return before - len(s.set.shards[r.Shard]), nil
 }
 
-// Find reports that it is damaged.
+// Find reports the places of an id's damaged records.
 func (s transacted) Find(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
 	found, err := s.Store.Find(ctx, r)
 	s.set.mu.Lock()
@@ -122,7 +122,7 @@ func (s transacted) Find(ctx context.Context, r ports.FindRequest) (ports.Found,
 	return found, err
 }
 
-// Stats counts it.
+// Stats counts the damaged records.
 func (s transacted) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
 	all, err := s.reachedStats(ctx, r)
 	for i := range all {
@@ -135,7 +135,7 @@ func (s transacted) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.Qu
 	return all, err
 }
 
-// Forget refuses a queue that has some.
+// Forget refuses a queue with damaged records.
 func (s transacted) Forget(ctx context.Context, queue string) error {
 	if s.set.count(func(of core.Shard) bool { return of.Queue == queue }) > 0 {
 		return fmt.Errorf("%w: %s", ports.ErrNotEmpty, queue)
@@ -143,7 +143,7 @@ func (s transacted) Forget(ctx context.Context, queue string) error {
 	return s.Store.Forget(ctx, queue)
 }
 
-// stopsForDamage is a store whose turns fail while something is damaged.
+// stopsForDamage is a store whose turns fail while a record of the shard is damaged.
 func stopsForDamage(s full) full {
 	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 		if page, err := s.Quarantined(ctx, ports.QuarantineRequest{Shard: r.Lease.Shard}); err != nil || len(page.Records) > 0 {
@@ -153,7 +153,7 @@ func stopsForDamage(s full) full {
 	})
 }
 
-// dropsDamage is a store that removes records that it can't read.
+// dropsDamage is a store that lists no set-aside record.
 func dropsDamage(s full) full {
 	return replace(s, "Quarantined", func(context.Context, ports.QuarantineRequest) (ports.QuarantinePage, error) {
 		return ports.QuarantinePage{}, nil
@@ -187,7 +187,7 @@ func suspectsAllShards(s full) full {
 	})
 }
 
-// hidesUnreachedQuarantines is a store that takes shards out of reach for sound.
+// hidesUnreachedQuarantines is a store that does not report shards that it can't reach.
 func hidesUnreachedQuarantines(s full) full {
 	return replace(s, "QuarantinedShards", func(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
 		reply, err := s.QuarantinedShards(ctx, r)
@@ -196,7 +196,7 @@ func hidesUnreachedQuarantines(s full) full {
 	})
 }
 
-// discardsAll is a store that clears a shard's quarantine whole.
+// discardsAll is a store that discards all set-aside records of a shard.
 func discardsAll(s full) full {
 	return replace(s, "Discard", func(ctx context.Context, r ports.DiscardRequest) (int, error) {
 		page, err := s.Quarantined(ctx, ports.QuarantineRequest{Shard: r.Shard})
@@ -240,7 +240,7 @@ func forgetsDamage(s full) full {
 	})
 }
 
-// findsNoDamage is a store that reports nothing for an id whose record it can't read.
+// findsNoDamage is a store whose Find does not report damaged records.
 func findsNoDamage(s full) full {
 	return replace(s, "Find", func(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
 		found, err := s.Find(ctx, r)

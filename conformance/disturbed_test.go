@@ -14,8 +14,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// unreliable makes backends in which about one call in oneIn fails: half of these are carried out
-// all the same.
+// unreliable makes backends in which about one call in oneIn fails. Half of the failed calls are
+// carried out all the same.
 func unreliable(f Factory, oneIn int) Factory {
 	var backends atomic.Uint64
 	return func(t testing.TB, clock func() time.Time) func() ports.ShardStore {
@@ -31,7 +31,7 @@ func unreliable(f Factory, oneIn int) Factory {
 			return storekit.Intercept(open(), func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 				breaks, late := draw()
 				switch {
-				case !breaks, call.Method == "Ping", call.Method == "Settle", call.Method == "SettlePayload": // which callers do not repeat
+				case !breaks, call.Method == "Ping", call.Method == "Settle", call.Method == "SettlePayload": // Repeating does not repeat these
 					return next(ctx)
 				case late:
 					_ = next(ctx)
@@ -53,7 +53,7 @@ func TestDisturbedModel(t *testing.T) {
 	RunDisturbed(t, unreliable(modelStore, 20))
 }
 
-// The faults of a broken store are seen although its calls are repeated.
+// The suite finds the fault of a broken store even if calls fail and are repeated.
 func TestDisturbanceHidesNoFault(t *testing.T) {
 	tier.Long(t, "runs a case for each broken store once more; TestBrokenStoresFail is the short one")
 	for _, b := range brokenStores() {

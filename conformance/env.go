@@ -29,7 +29,8 @@ type env struct {
 	// because of them.
 	repeats   *harness.Repeats
 	undecided bool
-	// warm are the leases that have begun with a turn that wrote; nil if none has to.
+	// warm are the leases whose first turn was made by warmUp. nil means a cold case, without
+	// warmUp.
 	warm map[ports.Lease]bool
 
 	// shard is the one shard of the queue orders, which most cases work on.
@@ -68,8 +69,8 @@ func (e *env) errorf(format string, args ...any) {
 	e.tb.Errorf(format+"\nthe rule: %s", append(args, e.rule)...)
 }
 
-// reportPanic turns a panic into a failure: of a store, or of a case that a store has
-// returned less than the contract promises.
+// reportPanic turns a panic into a failure. The store may have panicked, or the case, because the
+// store returned less than the contract promises.
 func (e *env) reportPanic() {
 	e.tb.Helper()
 	if p := recover(); p != nil {
@@ -77,7 +78,7 @@ func (e *env) reportPanic() {
 	}
 }
 
-// must ends the case if a call failed that the rule needs to succeed.
+// must ends the case if a call failed that must succeed.
 func (e *env) must(err error, call string) {
 	e.tb.Helper()
 	if err != nil {
@@ -97,7 +98,8 @@ func (e *env) same(what string, got, want any) {
 	}
 }
 
-// reported is same for results that a repeated call does not report again.
+// reported is same for results that a repeated call does not report again. If got differs and a
+// call was repeated, the case has no verdict.
 func (e *env) reported(what string, got, want any) {
 	e.tb.Helper()
 	if e.repeats.Lossy.Load() > 0 && harness.Diff(want, got) != "" {
@@ -106,8 +108,8 @@ func (e *env) reported(what string, got, want any) {
 	e.same(what, got, want)
 }
 
-// countedOnce is same for counts that a repeated call raises again: a repeated push supersedes its
-// payloads again.
+// countedOnce is same for counts that a repeated call increases again: a repeated push supersedes
+// its payloads again. If got differs and a call was repeated, the case has no verdict.
 func (e *env) countedOnce(what string, got, want any) {
 	e.tb.Helper()
 	if e.repeats.All.Load() > 0 && harness.Diff(want, got) != "" {
@@ -116,9 +118,9 @@ func (e *env) countedOnce(what string, got, want any) {
 	e.same(what, got, want)
 }
 
-// giveUpIfRepeated gives up if, since a value of Repeats.Lossy, a call was repeated whose repeat
-// has another result: a step over all may continue where its first call ended, and a turn that
-// found nothing uses up its number.
+// giveUpIfRepeated gives up if Repeats.Lossy has increased since it had the given value. Then a
+// repeated call may have had another effect than a single one: a step over all dead letters
+// continues where its first call ended, and a resent turn that finds nothing uses up its number.
 func (e *env) giveUpIfRepeated(since int64) {
 	if e.repeats.Lossy.Load() > since {
 		e.giveUp()
@@ -131,7 +133,7 @@ func (e *env) giveUp() {
 	runtime.Goexit()
 }
 
-// refused reports an error that does not wrap the sentinel.
+// refused reports a failure if err does not wrap the sentinel.
 func (e *env) refused(call string, err, sentinel error) {
 	e.tb.Helper()
 	if !errors.Is(err, sentinel) {
@@ -139,7 +141,7 @@ func (e *env) refused(call string, err, sentinel error) {
 	}
 }
 
-// unchanged reports changes of orders by do, which must write nothing.
+// unchanged reports a failure if do changes something in the queue orders.
 func (e *env) unchanged(call string, do func()) {
 	e.tb.Helper()
 	before := e.snapshot(orders)
@@ -147,8 +149,8 @@ func (e *env) unchanged(call string, do func()) {
 	e.same("what "+call+" changed", e.snapshot(orders), before)
 }
 
-// check reports an error and returns whether err is nil. Unlike must, it may be used by any
-// goroutine.
+// check reports a failure if err is not nil, and returns whether it is nil. Unlike must, it may be
+// called from any goroutine.
 func (e *env) check(err error, call string) bool {
 	if err != nil {
 		e.errorf("%s: %v", call, err)
@@ -156,14 +158,14 @@ func (e *env) check(err error, call string) bool {
 	return err == nil
 }
 
-// with returns the env with another handle.
+// with returns a copy of the env with another handle.
 func (e *env) with(store ports.ShardStore) *env {
 	other := *e
 	other.store = store
 	return &other
 }
 
-// racers is how many goroutines race.
+// racers is the number of goroutines in a race.
 const racers = 8
 
 // race runs one goroutine for each racer, with a handle of its own.

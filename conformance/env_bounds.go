@@ -9,13 +9,14 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// volume is jobs, job 0 and on, of payloads of a size. Their ids are in order.
+// volume is a number of jobs with the same number of payloads of the same size. Their ids are in
+// order.
 type volume struct{ jobs, payloads, size int }
 
-// overPayloads is a volume of more payloads than any call may carry or move at once.
+// overPayloads is a volume with more payloads than any call may carry or move.
 func overPayloads() volume { return volume{jobs: 8, payloads: 250, size: 4} }
 
-// overBytes is one of more bytes.
+// overBytes is a volume with more bytes than any call may carry or move.
 func overBytes() volume { return volume{jobs: 5, payloads: 4, size: 512 << 10} }
 
 func (v volume) String() string {
@@ -31,7 +32,7 @@ func (v volume) ids() []string {
 	return list
 }
 
-// list returns the payloads of each of its jobs.
+// list returns the payloads that each job of the volume has.
 func (v volume) list() []core.Payload {
 	list := make([]core.Payload, v.payloads)
 	for i := range list {
@@ -41,7 +42,7 @@ func (v volume) list() []core.Payload {
 	return list
 }
 
-// pushVolume pushes the jobs of a volume, due now.
+// pushVolume pushes the jobs of a volume, due since the start.
 func (e *env) pushVolume(v volume) {
 	e.tb.Helper()
 	for _, id := range v.ids() {
@@ -49,7 +50,7 @@ func (e *env) pushVolume(v volume) {
 	}
 }
 
-// pushList pushes payloads for an id, at most a MiB and 1,000 of them at a time.
+// pushList pushes payloads for an id, due since the start: about a MiB or 1,000 payloads in a push.
 func (e *env) pushList(id string, payloads []core.Payload) {
 	e.tb.Helper()
 	var entries []core.Entry
@@ -64,8 +65,8 @@ func (e *env) pushList(id string, payloads []core.Payload) {
 	}
 }
 
-// brief names payloads by how they begin, their size and score: comparing all their bytes would
-// take longer than the case.
+// brief describes each payload by its first 16 bytes, its size and its score. To compare all bytes
+// would take longer than the case.
 func brief(payloads []core.Payload) []string {
 	list := make([]string, len(payloads))
 	for i, p := range payloads {
@@ -74,7 +75,7 @@ func brief(payloads []core.Payload) []string {
 	return list
 }
 
-// briefly names claims and their payloads.
+// briefly describes claims, and their payloads as brief does.
 func briefly(claims []core.Claim) []string {
 	list := make([]string, len(claims))
 	for i, c := range claims {
@@ -83,7 +84,7 @@ func briefly(claims []core.Claim) []string {
 	return list
 }
 
-// sizeOf returns how many payloads there are, and how many bytes.
+// sizeOf returns the number of payloads and the number of their bytes.
 func sizeOf(payloads []core.Payload) (n, bytes int) {
 	for i := range payloads {
 		bytes += len(payloads[i].Data)
@@ -91,8 +92,9 @@ func sizeOf(payloads []core.Payload) (n, bytes int) {
 	return len(payloads), bytes
 }
 
-// inBounds reports payloads beyond the bounds that a call carried or moved. A single payload may
-// be larger.
+// inBounds reports a failure if a call carried or moved more payloads or bytes than the bounds
+// allow. parts are the payloads of each job or dead letter. A single job or dead letter may exceed
+// the bounds: the first payload and the first settlement always fit.
 func (e *env) inBounds(what string, parts ...[]core.Payload) {
 	e.tb.Helper()
 	n, bytes, entries := 0, 0, 0
@@ -104,7 +106,7 @@ func (e *env) inBounds(what string, parts ...[]core.Payload) {
 		}
 	}
 	if entries > 1 && (n > core.MaxTurnPayloads || bytes > core.MaxStepBytes) {
-		e.errorf("%s: %d payloads of %d bytes, want %d and %d at most", what, n, bytes, core.MaxTurnPayloads, core.MaxStepBytes)
+		e.errorf("%s: %d payloads with %d bytes, want at most %d and %d", what, n, bytes, core.MaxTurnPayloads, core.MaxStepBytes)
 	}
 }
 
@@ -117,7 +119,7 @@ func payloadsOf(claims ...core.Claim) [][]core.Payload {
 	return lists
 }
 
-// claimAll claims all that is due, with as many turns as that takes.
+// claimAll makes turns until one claims nothing, and returns all claims.
 func (h *holder) claimAll() (all []core.Claim) {
 	h.e.tb.Helper()
 	for {
@@ -132,7 +134,7 @@ func (h *holder) claimAll() (all []core.Claim) {
 	}
 }
 
-// served claims a job, with as many turns as the store needs to take in the pushes.
+// served makes turns until one claims a job. A store may need several turns to merge many pushes.
 func (h *holder) served() core.Claim {
 	h.e.tb.Helper()
 	for range maxSteps {
@@ -144,8 +146,8 @@ func (h *holder) served() core.Claim {
 	return core.Claim{}
 }
 
-// settleInParts sends settlements, and again those that are deferred, until none is. It returns
-// how many turns that took.
+// settleInParts settles claims. It sends deferred settlements again until no settlement is
+// deferred, and returns the number of turns.
 func (h *holder) settleInParts(claims []core.Claim, how func(core.Claim) core.Settlement) (turns int) {
 	h.e.tb.Helper()
 	for left := settleAll(claims, how); len(left) > 0; turns++ {
@@ -155,7 +157,7 @@ func (h *holder) settleInParts(claims []core.Claim, how func(core.Claim) core.Se
 		}
 		reply := h.settle(left...)
 		if reply.Repeat {
-			continue // it does not report deferrals; settled jobs are skipped
+			continue // a repeat reports no deferrals; the next turn skips settled jobs
 		}
 		var later []core.Settlement
 		var moved [][]core.Payload
@@ -175,13 +177,13 @@ func (h *holder) settleInParts(claims []core.Claim, how func(core.Claim) core.Se
 	return turns
 }
 
-// repeatedSince reports whether calls were repeated since a value of Repeats.Lossy: then a step
-// has perhaps moved two parts.
+// repeatedSince reports whether calls were repeated since Repeats.Lossy had the given value. Then
+// one step may have moved two parts.
 func (e *env) repeatedSince(lossy int64) bool { return e.repeats.Lossy.Load() > lossy }
 
-// stepIDs repeats a step with the ids that it has not reached. Before each call but the first, and
-// after the last, check is called with how many ids have been reached, and whether that was one
-// call.
+// stepIDs repeats a step with the ids that it has not reached, until it has reached all. After each
+// step it calls check with the number of ids reached until then. once is true if that step was not
+// repeated.
 func (e *env) stepIDs(ids []string, do func(ids []string) (ports.StepReply, error), check func(reached int, once bool)) (handled, steps int) {
 	e.tb.Helper()
 	for left := ids; len(left) > 0; steps++ {
@@ -203,5 +205,5 @@ func (e *env) stepIDs(ids []string, do func(ids []string) (ports.StepReply, erro
 	return handled, steps
 }
 
-// maxSteps is more than any case needs.
+// maxSteps is a number of steps or turns that no case needs on a correct store.
 const maxSteps = 50

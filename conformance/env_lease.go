@@ -18,10 +18,10 @@ const ttl = 30 * time.Second
 type holder struct {
 	e     *env
 	lease ports.Lease
-	// number is that of the last turn carried out.
+	// number is the number of the last turn that was carried out.
 	number int64
-	// acquired is the request of Acquire and reply its reply, and inherited the jobs that earlier
-	// leases left claimed, as far as the store has handed them over.
+	// acquired is the request of Acquire, and reply is its reply. inherited are the jobs of earlier
+	// leases that the store has handed over until now.
 	acquired  ports.AcquireRequest
 	reply     ports.AcquireReply
 	inherited []core.Claim
@@ -121,13 +121,13 @@ func (h *holder) claim(want int) []core.Claim {
 	return h.turn(want).Claims
 }
 
-// one makes a turn that claims one job, which must be there.
+// one makes a turn that must claim one job.
 func (h *holder) one(settle ...core.Settlement) core.Claim {
 	h.e.tb.Helper()
 	return h.only(h.request(1, settle...))
 }
 
-// cut claims one job but at most the given number of its payloads.
+// cut claims one job with at most the given number of its payloads.
 func (h *holder) cut(payloads int) core.Claim {
 	h.e.tb.Helper()
 	r := h.request(1)
@@ -144,12 +144,12 @@ func (h *holder) only(r ports.TurnRequest) core.Claim {
 	return claims[0]
 }
 
-// handOverTurns is how many turns a store has to hand over the claims that Acquire could not
-// reach.
+// handOverTurns is the maximum number of turns in which a store hands over the claims that Acquire
+// could not reach.
 const handOverTurns = 8
 
-// orphans returns the jobs that earlier leases left claimed, by id: those of Acquire and
-// of as many turns as return some.
+// orphans returns the jobs that earlier leases left claimed, in order of id. It makes turns until
+// one hands over no job.
 func (h *holder) orphans() []core.Claim {
 	h.e.tb.Helper()
 	for range handOverTurns {
@@ -205,10 +205,10 @@ func ids(claims []core.Claim) []string {
 	return out
 }
 
-// warmUp has the shard of orders claim and settle a job, so that the case's turns are not
-// its first. It leaves nothing behind, counts nothing, and uses up no token that the
-// case would get without it. From then on each lease begins with a turn that only uses
-// up its number, so that those of the case follow one that wrote.
+// warmUp claims and settles a job in the shard of orders, so that the case's turns are not the
+// first ones of the shard. It leaves nothing behind, counts nothing, and uses up no token that the
+// case would get without it. From then on each lease begins with a turn that only uses up its
+// number, so that the case's turns follow a turn that wrote.
 func (e *env) warmUp() {
 	e.tb.Helper()
 	e.clock.Advance(-time.Microsecond)
@@ -220,11 +220,12 @@ func (e *env) warmUp() {
 	e.warm = map[ports.Lease]bool{}
 }
 
-// warmUp makes the first turn of a lease, which settles jobs that are not claimed.
+// warmUp makes the first turn of a lease. The turn settles a job that is not claimed, so it writes
+// and has no effect.
 func (h *holder) warmUp() {
 	h.e.tb.Helper()
 	if h.e.warm[h.lease] {
-		return // it was acquired again
+		return // a repeated acquire has returned the same lease
 	}
 	h.e.warm[h.lease] = true
 	h.settle(core.Settlement{ID: "not claimed", Receipt: core.Receipt{Token: h.lease.Token, Number: 1}})
@@ -237,8 +238,8 @@ func bytesTurn(h *holder, size int) ports.TurnReply {
 	return h.send(r)
 }
 
-// claimedJob is a claim of one job with payloads p1, p2 and p3, pushed at the
-// suite's start and claimed a second later.
+// claimedJob returns a claim of a job with the payloads p1, p2 and p3, pushed at the start and
+// claimed a second later.
 func claimedJob(e *env) (*holder, core.Claim) {
 	e.tb.Helper()
 	e.push(entry("a", "p1", 1), entry("a", "p2", 2), entry("a", "p3", 3))
@@ -247,7 +248,7 @@ func claimedJob(e *env) (*holder, core.Claim) {
 	return h, h.one()
 }
 
-// claimAndCrash makes the owner claim everything that is due, and lets its lease run out.
+// claimAndCrash claims all due jobs for the owner, and lets the lease expire.
 func claimAndCrash(e *env, owner string) []core.Claim {
 	e.tb.Helper()
 	claims := e.acquire(owner).claim(core.MaxTurnJobs)

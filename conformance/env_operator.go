@@ -14,7 +14,7 @@ type jobStep func(context.Context, ports.JobStep) (ports.StepReply, error)
 // deadLetterStep is Revive or Purge.
 type deadLetterStep func(context.Context, ports.DeadLetterStep) (ports.StepReply, error)
 
-// byIDs handles the jobs named.
+// byIDs handles the named jobs.
 func (e *env) byIDs(do jobStep, ids ...string) ports.StepReply {
 	e.tb.Helper()
 	reply, err := do(e.ctx, ports.JobStep{Shard: e.shard, IDs: ids})
@@ -52,8 +52,8 @@ func parts(id string, data ...string) ports.DeadLetterRef {
 	return ref
 }
 
-// failAll pushes a job for each id and fails it: the error is "boom", and they
-// may run a second apart in the order given, the first in a second.
+// failAll pushes a job for each id and fails it with the error "boom". The first job is due again
+// in a second, and each other one a second after the one before it.
 func failAll(e *env, ids ...string) {
 	e.tb.Helper()
 	e.pushIDs(ids...)
@@ -66,8 +66,8 @@ func failAll(e *env, ids ...string) {
 	h.release()
 }
 
-// buryAll buries a job of two payloads, p and q, for each id, a second apart,
-// and leaves the clock a second after the last.
+// buryAll buries a job with the payloads p and q for each id, and advances the clock by a second
+// after each burial.
 func buryAll(e *env, ids ...string) {
 	e.tb.Helper()
 	for _, id := range ids {

@@ -9,12 +9,12 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// entry returns a payload for an id whose job may run at once.
+// entry returns an entry that is due at once.
 func entry(id, data string, score float64) core.Entry {
 	return core.Entry{ID: id, Payload: pay(data, score)}
 }
 
-// entryAt returns a payload for an id whose job may run at an instant.
+// entryAt returns an entry that is due at an instant.
 func entryAt(id, data string, score float64, at core.Instant) core.Entry {
 	en := entry(id, data, score)
 	en.When = core.At(at)
@@ -51,8 +51,8 @@ func (e *env) pushRequest(queue string, entries ...core.Entry) ports.PushRequest
 	return ports.PushRequest{Queue: queue, Shards: q.Shards, Generation: q.Generation, Entries: entries}
 }
 
-// pushIDs pushes one payload for each id. The jobs may run a second apart in the order
-// given, the last of them now.
+// pushIDs pushes one payload for each id. All jobs are due, in the given order: the last one since
+// now, and each other one a second longer than the next.
 func (e *env) pushIDs(ids ...string) {
 	e.tb.Helper()
 	entries := make([]core.Entry, len(ids))
@@ -62,8 +62,8 @@ func (e *env) pushIDs(ids ...string) {
 	e.push(entries...)
 }
 
-// place queues a job in a state that pushes alone can't lead to: it is pushed, claimed
-// and put back. It must be the first that is due.
+// place queues a job in a state that pushes alone can't produce: it pushes the job, claims it and
+// puts it back. The job must be the first due job of the shard.
 func (e *env) place(id string, s core.State, payloads ...core.Payload) {
 	e.tb.Helper()
 	back := core.PutBack{RetryCount: s.RetryCount, Recoveries: s.Recoveries, Error: s.Error}
@@ -81,13 +81,13 @@ func (e *env) place(id string, s core.State, payloads ...core.Payload) {
 	h := e.acquire("placer")
 	c := h.one()
 	if c.ID != id {
-		e.tb.Fatalf("claimed %q while making %q claimed\nthe rule: %s", c.ID, id, e.rule)
+		e.tb.Fatalf("the case claimed %q, want %q, to put it back in another state\nthe rule: %s", c.ID, id, e.rule)
 	}
 	h.settle(core.Settlement{ID: id, Receipt: c.Receipt, Rest: core.Requeue, PutBack: back})
 	h.release()
 }
 
-// fresh returns the state of a job that was pushed once, at the suite's start.
+// fresh returns the state of a job that was pushed once, at the start, and is due at an instant.
 func fresh(at core.Instant) core.State {
 	return core.State{PerformAt: at, RetryCount: core.FreshRetryCount, FirstPush: start}
 }
@@ -97,7 +97,7 @@ func job(id string, s core.State, payloads ...core.Payload) core.Job {
 	return core.Job{ID: id, State: s, Payloads: payloads}
 }
 
-// pushMany pushes n jobs of one payload, all due, named in order.
+// pushMany pushes n due jobs with one payload each. Their ids are in order.
 func pushMany(e *env, n int) {
 	e.tb.Helper()
 	entries := make([]core.Entry, n)
@@ -107,7 +107,7 @@ func pushMany(e *env, n int) {
 	e.push(entries...)
 }
 
-// pushPayloads pushes n payloads for each id, whose scores rise from 0.
+// pushPayloads pushes n payloads for each id, with the scores 0, 1, 2 and so on.
 func pushPayloads(e *env, n int, ids ...string) {
 	e.tb.Helper()
 	var entries []core.Entry
@@ -130,8 +130,7 @@ func threePayloads() []core.Payload {
 	return []core.Payload{pay("p1", 1), pay("p2", 2), pay("p3", 3)}
 }
 
-// placeAlone queues a job, due at an instant, that was recovered so often that it is only
-// claimed alone.
+// placeAlone queues a job, due at an instant, that was recovered often enough to run alone.
 func (e *env) placeAlone(id string, at core.Instant) {
 	e.tb.Helper()
 	e.placeRecovered(core.AloneRecoveries, id, at)

@@ -25,7 +25,7 @@ func (e *env) findIn(queue, id string) ports.Found {
 		at := found.Next[0]
 		next := e.findSome(ports.FindRequest{Queue: queue, ID: id, Payloads: core.MaxTurnPayloads, After: &at})
 		if len(*payloadsIn(&next, at.Place)) == 0 {
-			break // it has moved meanwhile
+			break // the payloads have moved to another place
 		}
 		all := payloadsIn(&found, at.Place)
 		*all = append(*all, *payloadsIn(&next, at.Place)...)
@@ -41,7 +41,7 @@ func (e *env) findSome(r ports.FindRequest) ports.Found {
 	return found
 }
 
-// payloadsIn returns the payloads that were found in a place; none if nothing is there.
+// payloadsIn returns the payloads that were found in a place.
 func payloadsIn(found *ports.Found, place ports.Place) *[]core.Payload {
 	switch {
 	case place == ports.PlaceQueued && found.Queued != nil:
@@ -128,7 +128,7 @@ func (e *env) counts() ports.Counts {
 	return e.stats(orders).Counts
 }
 
-// snapshot is all of a queue that can be seen.
+// snapshot has everything of a queue that the lists of package ports show.
 type snapshot struct {
 	Stats  ports.QueueStats
 	Jobs   []core.Job
@@ -151,7 +151,7 @@ func (e *env) snapshot(queue string) snapshot {
 	}
 }
 
-// heads returns those of the shards; one that is not OK has no time.
+// heads returns the heads of the shards, as plain does.
 func (e *env) heads(shards ...core.Shard) []core.Head {
 	e.tb.Helper()
 	reply, err := e.store.Heads(e.ctx, shards)
@@ -163,13 +163,13 @@ func (e *env) heads(shards ...core.Shard) []core.Head {
 	return out
 }
 
-// head returns that of the shard of orders.
+// head returns the head of the shard of orders.
 func (e *env) head() core.Head {
 	e.tb.Helper()
 	return e.heads(e.shard)[0]
 }
 
-// plain returns a head without the time if it is not OK.
+// plain returns the zero Head for a head that is not OK, and any other head unchanged.
 func plain(h core.Head) core.Head {
 	if !h.OK {
 		return core.Head{}
@@ -190,7 +190,7 @@ func idsOf(s core.Shard, shards, n int) []string {
 	return out
 }
 
-// history checks the listed history of a queue.
+// history checks the history of a queue.
 func (e *env) history(r ports.HistoryRequest, want ...ports.MinuteStats) {
 	e.tb.Helper()
 	got, err := e.store.History(e.ctx, r)
@@ -198,7 +198,7 @@ func (e *env) history(r ports.HistoryRequest, want ...ports.MinuteStats) {
 	e.same("the history", got, ports.HistoryReply{Minutes: want})
 }
 
-// listed is a page of any list: the ids, and where the next page begins.
+// listed is a page of any list: the ids, and the cursor of the next page.
 type listed struct {
 	ids  []string
 	next ports.Cursor
@@ -241,7 +241,8 @@ func (e *env) morguePages(byID bool) pager {
 	}
 }
 
-// lists checks a list: whole and in pages of every size, in both directions.
+// lists checks a list in pages of every size, up to one page with the whole list, in both
+// directions.
 func (e *env) lists(what, queue string, pages pager, want []string) {
 	e.tb.Helper()
 	for _, descending := range []bool{false, true} {
@@ -254,8 +255,8 @@ func (e *env) lists(what, queue string, pages pager, want []string) {
 	}
 }
 
-// allPages follows the cursors to the last page, which has none, or to many pages too many: pages
-// may be short, and even empty.
+// allPages follows the cursors to the last page, which has no cursor. Pages may be short, and even
+// empty, so it gives up only after many more pages than entries.
 func allPages(r ports.PageRequest, pages pager, entries int) []string {
 	var got []string
 	for range 20 + 20*entries {
@@ -272,8 +273,9 @@ func allPages(r ports.PageRequest, pages pager, entries int) []string {
 	return append(got, "too many pages")
 }
 
-// countsMatch compares every count of a queue with what its lists show, and with all processed and
-// failed jobs. No list may have more than ports.MaxPage entries.
+// countsMatch compares the counts of a queue with its lists, and with the given numbers of
+// processed and failed jobs. No list may have more than ports.MaxPage entries, and no payload of
+// the queue may be superseded or quarantined.
 func (e *env) countsMatch(queue string, processed, failures int64) {
 	e.tb.Helper()
 	want := ports.Counts{Processed: processed, Failed: failures}
@@ -303,7 +305,7 @@ func (e *env) countsMatch(queue string, processed, failures int64) {
 	}
 	got.Oldest, sum.Oldest = plain(got.Oldest), plain(sum.Oldest)
 	e.same("the counts of the queue, beside its lists", got, want)
-	e.same("the counts of its shards, summed up", sum, want)
+	e.same("the sums of the counts of its shards", sum, want)
 }
 
 // groupsMatch compares the groups of a queue with its dead letters.

@@ -15,9 +15,9 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// testFaults runs one scenario repeatedly, each time with one of its calls disturbed in one way,
-// by callers that do what the contract lets them do. It must always end in the same state: nothing
-// is lost, done twice or counted twice.
+// testFaults runs one scenario repeatedly, each time with one of its calls disturbed in one way.
+// The callers repeat calls of unknown outcome, as the contract allows. The scenario must always end
+// in the same state: nothing is lost, done twice or counted twice.
 func testFaults(t *testing.T, f Factory) {
 	none := &fault{}
 	want := runScenario(t, f, none)
@@ -28,7 +28,7 @@ func testFaults(t *testing.T, f Factory) {
 				if testing.Short() && (at+k)%3 != 0 {
 					continue
 				}
-				t.Run(fmt.Sprintf("call %d", at), func(t *testing.T) { // ends the backend with it
+				t.Run(fmt.Sprintf("call %d", at), func(t *testing.T) {
 					disturbed := &fault{kind: kind, at: at}
 					got := runScenario(t, f, disturbed)
 					if diff := harness.Diff(want, got); diff != "" {
@@ -45,9 +45,9 @@ type faultKind struct {
 	name string
 	// disturb makes the call, or does not, and returns the error that the caller sees.
 	disturb func(c *virtual.Clock, call func() error) error
-	// again makes the call once more after the next one, if it is a turn: other
-	// calls may do something then. Where disturb does not make it, that is the
-	// first time, after its own repeat.
+	// again delivers the call once more after the caller's next call, if it is a turn. Only a turn
+	// promises that it has no effect then. If disturb has not delivered the call, it arrives then
+	// for the first time, after the caller has repeated it.
 	again bool
 }
 
@@ -81,18 +81,18 @@ func faultKinds() []faultKind {
 	}
 }
 
-// fault disturbs one call of a scenario, the one numbered at. The zero value disturbs
-// none, and counts.
+// fault counts the calls of a scenario and disturbs the call with the number at. The zero value
+// disturbs no call.
 type fault struct {
 	kind  faultKind
 	at    int
 	calls int
-	// method is that of the disturbed call, and late the call to make once more.
+	// method is the method of the disturbed call. late delivers that call once more.
 	method string
 	late   func() error
 }
 
-// around counts the calls of a store and disturbs the one.
+// around returns the interceptor that counts and disturbs the calls of a store.
 func (f *fault) around(c *virtual.Clock) storekit.Interceptor {
 	return func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 		f.calls++
@@ -112,8 +112,8 @@ func (f *fault) around(c *virtual.Clock) storekit.Interceptor {
 	}
 }
 
-// repeatCall is a caller that repeats calls of unknown outcome. The clock is then set
-// back to where the undisturbed scenario is.
+// repeatCall is a caller that repeats a call of unknown outcome up to three times. Then it sets the
+// clock to the time at which the undisturbed scenario has it.
 func repeatCall(c *virtual.Clock) storekit.Interceptor {
 	return func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 		now := c.Now()
@@ -124,7 +124,7 @@ func repeatCall(c *virtual.Clock) storekit.Interceptor {
 		}
 		c.Set(now)
 		if call.Method == "Release" && errors.Is(err, ports.ErrLeaseLost) {
-			return nil // its first call has released it
+			return nil // the first call has released the lease
 		}
 		return err
 	}
@@ -158,8 +158,9 @@ func runScenario(t *testing.T, f Factory, disturbed *fault) finalState {
 	return s
 }
 
-// scenario is the work that testFaults disturbs. It has every call that writes, and each stage
-// takes a second.
+// scenario is the work that testFaults disturbs. It makes each call of ports.ShardStore
+// that writes, except Forget, Recount, Audit, Track and Discard. The clock advances by a second
+// after each stage.
 func (e *env) scenario(s *finalState) {
 	e.tb.Helper()
 	for _, stage := range []func(*finalState){
@@ -187,8 +188,8 @@ func (e *env) scenarioPush(*finalState) {
 	e.pushBy(core.PushRule{Kind: core.Earliest}, entryAt("f", "q", 1, e.now().Add(time.Minute)))
 }
 
-// scenarioWork ends jobs in every way, with a push between and a turn that has
-// nothing to do.
+// scenarioWork ends jobs as done, failed, buried, snoozed, untouched and dropped. In between it
+// pushes, pauses, and makes a turn that has nothing to do.
 func (e *env) scenarioWork(s *finalState) {
 	e.tb.Helper()
 	h := e.acquire("n1")
@@ -213,7 +214,7 @@ func (e *env) scenarioWork(s *finalState) {
 	h.release()
 }
 
-// scenarioPermits has permits held, lowered and given back.
+// scenarioPermits takes permits, keeps fewer of them, and gives them back.
 func (e *env) scenarioPermits(*finalState) {
 	e.tb.Helper()
 	for _, ask := range []struct {
@@ -226,8 +227,8 @@ func (e *env) scenarioPermits(*finalState) {
 	}
 }
 
-// scenarioCrash leaves jobs claimed twice: to another owner, and to a new attempt of the
-// same.
+// scenarioCrash leaves jobs claimed twice: for another owner, and for a new attempt of the same
+// owner.
 func (e *env) scenarioCrash(s *finalState) {
 	e.tb.Helper()
 	e.push(entry("g", "p", 1), entry("h", "p", 1), entry("i", "p", 1))
@@ -250,7 +251,7 @@ func (e *env) scenarioCrash(s *finalState) {
 	again.release()
 }
 
-// scenarioOperate makes every call of ports.Operator.
+// scenarioOperate makes the steps of ports.Operator on jobs and dead letters.
 func (e *env) scenarioOperate(*finalState) {
 	e.tb.Helper()
 	begun := e.now()
@@ -269,8 +270,8 @@ func (e *env) scenarioOperate(*finalState) {
 	e.bringIn(letter("o", 1, pay("q", 1), pay("r", 2)), letter("x", 2, twoPayloads()...))
 }
 
-// scenarioEnd leaves something everywhere: queued fresh, failed and recovered,
-// claimed by a lease that is over, and dead.
+// scenarioEnd leaves something in each place: queued jobs, some of them failed or recovered, jobs
+// that are claimed under a lease that is over, and dead letters.
 func (e *env) scenarioEnd(s *finalState) {
 	e.tb.Helper()
 	e.push(entry("s", "p", 1), entry("t", "p", 1))
@@ -288,7 +289,7 @@ type finalState struct {
 	History      ports.HistoryReply
 	Nodes        []ports.Node
 	Permits      []core.PermitHolder
-	// Done counts how often each payload was settled as done.
+	// Done counts the times that each payload was settled as done.
 	Done map[string]int
 }
 
@@ -301,7 +302,7 @@ func (s *finalState) read(e *env) {
 	s.Nodes = e.nodes()
 	s.Permits = e.permit("reader", 0, 0).Holders
 	for i := range s.Nodes {
-		s.Nodes[i].ExpiresAt = 0 // a node announced later lasts longer
+		s.Nodes[i].ExpiresAt = 0 // a repeated call may announce the node at a later time
 	}
 	for i := range s.Orders.Stats.Shards {
 		s.Orders.Stats.Shards[i].ExpiresAt = 0

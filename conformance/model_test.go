@@ -15,7 +15,7 @@ func modelStore(_ testing.TB, clock func() time.Time) func() ports.ShardStore {
 
 func TestModel(t *testing.T) { Run(t, modelStore) }
 
-// A store may hand over the claims of earlier leases with a later turn.
+// A store may hand over all claims of earlier leases with turns, and none with the acquire.
 func TestModelWithLateOrphans(t *testing.T) {
 	Run(t, func(_ testing.TB, clock func() time.Time) func() ports.ShardStore {
 		m := model.New(clock)

@@ -14,7 +14,7 @@ import (
 )
 
 // testRacing uses handles on one backend from several goroutines at once and checks the invariants
-// afterwards, for a store of the given interfaces.
+// afterwards. store shows which optional interfaces the stores of f implement.
 func testRacing(t *testing.T, f Factory, store ports.ShardStore) {
 	for _, race := range races(store) {
 		t.Run(race.Name, func(t *testing.T) {
@@ -24,7 +24,7 @@ func testRacing(t *testing.T, f Factory, store ports.ShardStore) {
 	}
 }
 
-// races returns the racing cases for a store, also those of transactions if it has them.
+// races returns the racing cases for a store, also those of transactions if it is a Transactor.
 func races(store ports.ShardStore) []namedCase {
 	all := []namedCase{
 		{"declares agree", "Declare is atomic for the queue", declaresAgree},
@@ -147,7 +147,7 @@ func revivePurge(e *env) {
 		handled[revives] += n
 	})
 	e.giveUpIfRepeated(since)
-	e.same("dead letters handled in all", handled[true]+handled[false], entries)
+	e.same("the number of dead letters handled", handled[true]+handled[false], entries)
 	e.same("jobs queued by racing revives", len(e.jobs()), handled[true])
 	e.same("dead letters left", len(e.deadIDs()), 0)
 	for _, job := range e.jobs() {
@@ -168,15 +168,15 @@ func takeAll(e *env, step func(context.Context, ports.DeadLetterStep) (ports.Ste
 
 const ruleCounts = "Counts: fresh, retrying, claimed and dead are the present numbers; processed and failed count jobs (RULES 7)"
 
-// countsHold has turns claim jobs while pushes merge into them and an operator acts on
-// them. Some of the jobs have failed before, so that each way to count takes part.
+// countsHold makes turns that claim jobs, while pushes merge into the queued jobs and an operator
+// acts on them. The turns end jobs in different ways, so that each count changes.
 func countsHold(e *env) {
 	const pushes, turns, jobs, want = 60, 150, 24, 8
 	entries := func(push int) []core.Entry {
 		list := make([]core.Entry, jobs)
 		for i := range list {
 			payload := "p"
-			if i >= jobs-4 { // some have several payloads
+			if i >= jobs-4 { // the last jobs have several payloads
 				payload = fmt.Sprint(push % 3)
 			}
 			list[i] = entry(fmt.Sprintf("job-%02d", i), payload, 1)
@@ -206,8 +206,8 @@ func countsHold(e *env) {
 	e.countsMatch(orders, processed, failures)
 }
 
-// endInEveryWay makes turns that claim jobs and settle those of the turn before, each by
-// another outcome. It returns how many it processed and how many failed.
+// endInEveryWay makes turns that claim jobs and settle the claims of the turn before: as done,
+// untouched, buried and failed. It returns the numbers of processed and failed jobs.
 func (h *holder) endInEveryWay(turns, want int) (processed, failures int64) {
 	var claims []core.Claim
 	for range turns {
@@ -224,7 +224,7 @@ func (h *holder) endInEveryWay(turns, want int) (processed, failures int64) {
 				settle = append(settle, failed(c, "boom", 0))
 			}
 		}
-		h.e.clock.Advance(time.Microsecond) // so that jobs put back come last
+		h.e.clock.Advance(time.Microsecond) // so that failed jobs come last
 		reply, err := h.e.store.Turn(h.e.ctx, h.request(want, settle...))
 		if !h.e.check(err, "a racing Turn") {
 			return processed, failures
@@ -247,7 +247,8 @@ func count(yes bool) int64 {
 	return 0
 }
 
-// stepOver makes the operator's steps that move jobs between the queue and the morgue.
+// stepOver buries jobs with a failure, revives dead letters and makes jobs due, as an operator
+// does.
 func (e *env) stepOver(store ports.ShardStore) {
 	first := func(by ports.SortBy, limit int) (ids []string) {
 		page, err := store.Jobs(e.ctx, ports.JobsRequest{PageRequest: ports.PageRequest{Queue: orders, Limit: limit}, SortBy: by})

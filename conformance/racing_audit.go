@@ -10,22 +10,22 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// audit records all actions of a working day and checks them at the end. Goroutines record in any
+// audit records what happens on a working day and checks it at the end. Goroutines record in any
 // order, so it compares tokens and numbers of turns, never times.
 type audit struct {
 	e  *env
 	mu sync.Mutex
-	// pushed is the Data accepted for each id, by rising scores. Data that was pushed again, since the
-	// outcome was unknown, may be in two places.
+	// pushed is the Data that was accepted for each id, by rising scores. again has the Data of
+	// repeated pushes, which may be in two places.
 	pushed map[string][]string
 	again  map[copyOf]bool
-	// incomplete is true once a lease was lost before it was known whether its last turn
-	// was carried out.
+	// incomplete is true if a lease was lost before its owner knew whether the last turn was
+	// carried out.
 	incomplete bool
-	// turns are those that were carried out. apart are the settlements of transactions.
+	// turns are the turns that were carried out. apart are the settlements of transactions.
 	turns []carriedOut
 	apart []core.Settlement
-	// tokens are the largest that an Acquire has answered, for each shard.
+	// tokens has the largest token of each shard that an Acquire has returned.
 	tokens map[core.Shard]int64
 	// spans are the claims of each id, filled by verify.
 	spans             map[string][]*span
@@ -47,9 +47,9 @@ func (t carriedOut) receipt() core.Receipt {
 // span is a claim from its turn to the turn that settled it.
 type span struct {
 	core.Claim
-	// settled is the turn that settled it, zero if none did.
+	// settled is the turn that settled the claim. The zero value means no turn.
 	settled core.Receipt
-	// discarded is true if all its payloads were done or dropped.
+	// discarded is true if all payloads of the claim were done or dropped.
 	discarded bool
 }
 
@@ -64,7 +64,7 @@ func (a *audit) accepted(id, data string, again bool) {
 	a.pushed[id] = append(a.pushed[id], data)
 }
 
-// floor returns a token that every Acquire from now on must exceed.
+// floor returns a token that each later Acquire of the shard must exceed.
 func (a *audit) floor(at core.Shard) int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -94,7 +94,7 @@ func (a *audit) turned(r ports.TurnRequest, reply ports.TurnReply) {
 	a.turns = append(a.turns, carriedOut{r, reply})
 }
 
-// verify checks the records once everybody is done.
+// verify checks the records after all goroutines have ended.
 func (a *audit) verify(queue string) {
 	if a.incomplete {
 		a.e.giveUp()
@@ -112,7 +112,7 @@ func (a *audit) verify(queue string) {
 		}
 	}
 	for _, s := range a.apart {
-		a.settled(s.Receipt, s) // by no turn, some time after the one that claimed it
+		a.settled(s.Receipt, s) // no turn settled it, so the turn that claimed it stands for one
 	}
 	for id := range a.pushed {
 		slices.SortFunc(a.spans[id], func(x, y *span) int { return compareReceipts(x.Receipt, y.Receipt) })
@@ -123,7 +123,7 @@ func (a *audit) verify(queue string) {
 	a.e.countsMatch(queue, a.processed, a.failed)
 }
 
-// settled records that a turn settled a claim, which no other may have.
+// settled records that a turn settled a claim, and reports a failure if another turn did too.
 func (a *audit) settled(turn core.Receipt, s core.Settlement) {
 	at := slices.IndexFunc(a.spans[s.ID], func(sp *span) bool { return sp.Receipt == s.Receipt })
 	if at < 0 {
@@ -147,8 +147,8 @@ func compareReceipts(x, y core.Receipt) int {
 	return cmp.Or(cmp.Compare(x.Token, y.Token), cmp.Compare(x.Number, y.Number))
 }
 
-// exclusive checks that each claim of an id was settled before the next, or by
-// the turn that made the next.
+// exclusive checks that each claim of an id was settled before the next claim, or by the turn that
+// made the next claim.
 func (a *audit) exclusive(id string) {
 	spans := a.spans[id]
 	for i := range len(spans) - 1 {
@@ -194,8 +194,8 @@ func (a *audit) placed(queue, id string) {
 	}
 }
 
-// inOrder checks that an id's payloads were claimed in order, and done by rising scores
-// unless they may have been revived in between.
+// inOrder checks that the payloads of each claim of an id were in order. It also checks that a
+// plain id's payloads were done by rising scores; others may have been revived in between.
 func (a *audit) inOrder(id string) {
 	var all []core.Payload
 	for _, sp := range a.spans[id] {

@@ -17,14 +17,14 @@ import (
 const (
 	dayQueue  = "day"
 	dayShards = 2
-	// dayIDs is how many ids of each kind there are.
+	// dayIDs is the number of ids of each kind.
 	dayIDs = 3
-	// dayHours is how often everybody does something at once with the others.
+	// dayHours is the number of rounds in which all goroutines act at once.
 	dayHours = 60
 )
 
-// workingDay has producers, workers that crash, and an operator at work at once, hour by
-// hour so that a slow one misses nothing, and then verifies the audit.
+// workingDay lets producers, workers that crash, and an operator act at once. It proceeds hour by
+// hour, so that a slow goroutine takes part in each. Then it verifies the audit.
 func workingDay(e *env) {
 	e.declare(dayQueue, dayShards)
 	d := &day{e: e, audit: newAudit(e)}
@@ -36,8 +36,8 @@ func workingDay(e *env) {
 	d.work(people, nil)
 }
 
-// work lets workers and an operator work concurrently, each hour some more at its end, and then
-// verifies the audit.
+// work lets people, three workers and an operator act at once in each hour, and atEnd at the end of
+// the hour. Then it verifies the audit.
 func (d *day) work(people, atEnd []func(hour int)) {
 	e := d.e
 	for n := range 3 {
@@ -61,11 +61,11 @@ func (d *day) work(people, atEnd []func(hour int)) {
 type day struct {
 	e     *env
 	audit *audit
-	// transacts has workers settle some of their jobs in transactions.
+	// transacts is true if workers settle some of their jobs in transactions.
 	transacts bool
 }
 
-// produce is the only one to push for its ids, with rising scores.
+// produce pushes for the ids of a kind, with rising scores. No other goroutine pushes for them.
 func (d *day) produce(store ports.ShardStore, kind string, hour int) {
 	for _, id := range idsOfKind(kind) {
 		data := strconv.Itoa(hour)
@@ -77,7 +77,7 @@ func (d *day) produce(store ports.ShardStore, kind string, hour int) {
 	}
 }
 
-// operate makes a few steps of an operator, on each id what its kind allows.
+// operate makes a few steps of an operator. Each id gets only what its kind allows.
 func (d *day) operate(store ports.ShardStore, random *rand.Rand) {
 	for range 3 {
 		d.e.check(d.step(store, random), "an operator's step")
@@ -126,13 +126,13 @@ func refsTo(ids []string) []ports.DeadLetterRef {
 	return refs
 }
 
-// worker is a process that works whatever shard it gets.
+// worker is a process that works any shard that it can acquire.
 type worker struct {
 	*day
 	store ports.ShardStore
 	owner string
 	rand  *rand.Rand
-	// paused is the lease that it continues with after a pause.
+	// paused is the lease with which it continues after a pause.
 	paused *leaseState
 }
 
@@ -159,7 +159,7 @@ func (w *worker) work(hour int) {
 	}
 }
 
-// leaseState is what a worker knows of its lease.
+// leaseState is a worker's knowledge of its lease.
 type leaseState struct {
 	lease   ports.Lease
 	number  int64
@@ -167,9 +167,10 @@ type leaseState struct {
 	cancels []ports.Cancellation
 }
 
-// hold works a shard for some turns. Then it crashes, with its jobs claimed, and the lease runs
-// out. Or it pauses, and continues in the next hour as if nothing had happened. Or it settles and
-// releases. Others may take the shard whenever a worker crashes.
+// hold works a shard for some turns. Then it does one of three things: it crashes, with its jobs
+// claimed, and the lease expires; it pauses, and continues in the next hour as if nothing had
+// happened; or it settles and releases. A crash advances the clock by a TTL, so the leases of other
+// workers expire too.
 func (w *worker) hold(s *leaseState) {
 	for range 1 + w.rand.IntN(6) {
 		if !w.turn(s, w.rand.IntN(5)) {
@@ -179,7 +180,7 @@ func (w *worker) hold(s *leaseState) {
 	switch w.rand.IntN(4) {
 	case 0:
 		if w.transacts {
-			w.settleApart(s) // nothing merges it for some time
+			w.settleApart(s) // no turn merges it until the shard is acquired again
 		}
 		w.e.clock.Advance(ttl)
 		return
@@ -227,7 +228,7 @@ func (w *worker) turn(s *leaseState, want int) bool {
 	return true
 }
 
-// repeat sends some turns again, as a worker does that has had no reply.
+// repeat sends some turns again, like a worker that got no reply.
 func (w *worker) repeat(r ports.TurnRequest, first ports.TurnReply) {
 	if w.rand.IntN(4) > 0 {
 		return

@@ -10,9 +10,10 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// transactionsInOrder has each client push for one id, alternately in a transaction and directly,
-// during turns whose claims are settled in the turn or in a transaction, done or put back. The
-// first payload of some claims is settled before, in a transaction of its own.
+// transactionsInOrder lets each client push for one id, alternately in a transaction and directly.
+// Meanwhile turns claim the jobs, and settle them as done or put back, in a turn or in a
+// transaction. The first payload of some claims is settled before that, in a transaction of its
+// own.
 func transactionsInOrder(e *env) {
 	const clients, each = 5, 40
 	h := e.acquire("n1")
@@ -39,7 +40,7 @@ func transactionsInOrder(e *env) {
 		for n := range want {
 			want[n] = float64(n)
 		}
-		e.same(fmt.Sprintf("the scores that were done for id %d, in order", i), got[fmt.Sprint("id-", i)], want)
+		e.same(fmt.Sprintf("the scores of id-%d, in the order in which they were done", i), got[fmt.Sprint("id-", i)], want)
 	}
 }
 
@@ -64,7 +65,7 @@ func (e *env) pushAlternating(id string, n int) {
 // transacting is a holder that settles its jobs in turns and in transactions.
 type transacting struct {
 	holder
-	// handled are the scores that were done for each id, in order.
+	// handled has the scores of each id, in the order in which they were done.
 	handled map[string][]float64
 }
 
@@ -113,7 +114,7 @@ func (w *transacting) settleFirst(c core.Claim) core.Claim {
 	return left
 }
 
-// end returns the settlement of a claim; kind 0 and 1 put it back.
+// end returns the settlement of a claim. Kinds 0 and 1 put it back.
 func (w *transacting) end(c core.Claim, kind int) core.Settlement {
 	switch kind {
 	case 0:
@@ -137,10 +138,10 @@ func (w *transacting) transact(s core.Settlement) {
 	}
 }
 
-// dayOfTransactions is a working day on which producers push alternately in a transaction and
-// directly, and workers settle some jobs in transactions, while others look at single ids and edit
-// their dead letters. They also do so after the workers have gone, when nothing else merges what
-// some have left in transactions.
+// dayOfTransactions is a working day. Producers push alternately in a transaction and directly, and
+// workers settle some jobs in transactions. Other goroutines find single ids and edit their dead
+// letters. They also do so at the end of each hour, when no turn merges what transactions have
+// left.
 func dayOfTransactions(e *env) {
 	e.declare(dayQueue, dayShards)
 	d := &day{e: e, audit: newAudit(e), transacts: true}
@@ -158,17 +159,17 @@ func dayOfTransactions(e *env) {
 	d.work(people, atEnd)
 }
 
-// transactingProducer is the only one to push for the ids of a kind.
+// transactingProducer pushes for the ids of a kind. No other goroutine pushes for them.
 type transactingProducer struct {
 	*day
 	store ports.ShardStore
 	kind  string
-	// open is a transaction that has pushed in the hour before, nil for none.
+	// open is a transaction that pushed in the hour before and has not committed, or nil.
 	open Transaction
 }
 
-// produce pushes in a transaction each second hour. Some of these last an hour, unless the order
-// of the ids is checked.
+// produce pushes in a transaction each second hour, and directly in the others. Some of the
+// transactions stay open for an hour, but not those of plain ids, whose order is checked.
 func (p *transactingProducer) produce(hour int) {
 	if p.open != nil {
 		p.commit(p.open, hour-1)
@@ -213,8 +214,8 @@ func (p *transactingProducer) commit(tx Transaction, hour int) {
 	}
 }
 
-// settleApart settles some claims in a transaction each. One that has been taken over meanwhile is
-// left to the turn, which skips it.
+// settleApart settles some claims, each in a transaction of its own. It leaves a claim that another
+// lease has taken over to the turn, which skips it.
 func (w *worker) settleApart(s *leaseState) {
 	var left []core.Claim
 	for _, c := range s.claims {
@@ -249,7 +250,7 @@ func (a *audit) settledApart(settle []core.Settlement) {
 	a.apart = append(a.apart, settle...)
 }
 
-// lookAtIDs finds most ids, and replaces a payload of their dead letters by itself.
+// lookAtIDs finds some ids. If an id has a dead letter, it replaces the first payload by itself.
 func (d *day) lookAtIDs(store ports.ShardStore, random *rand.Rand) {
 	for range dayIDs {
 		id := idsOfKind(kindsOfIDs[random.IntN(len(kindsOfIDs))])[random.IntN(dayIDs)]

@@ -43,7 +43,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// caseNamed finds a case of the suite by group/name.
+// caseNamed returns the case with the given name, which begins with its group and a slash.
 func caseNamed(t *testing.T, name string) namedCase {
 	t.Helper()
 	subject, rest, _ := strings.Cut(name, "/")

@@ -10,7 +10,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// severedShards are the shards that are cut off. The zero value has no shards.
+// severedShards has the shards that are cut off. The zero value has no shards.
 type severedShards struct {
 	mu     sync.Mutex
 	shards map[core.Shard]bool
@@ -60,7 +60,7 @@ func (s transacted) Heads(ctx context.Context, shards []core.Shard) (ports.Heads
 	return reply, nil
 }
 
-// failsForOne is a store whose look fails altogether if one shard can't be reached.
+// failsForOne is a store whose Heads fails if one shard can't be reached.
 func failsForOne(s full) full {
 	return replace(s, "Heads", func(ctx context.Context, shards []core.Shard) (ports.HeadsReply, error) {
 		reply, err := s.Heads(ctx, shards)
@@ -71,7 +71,7 @@ func failsForOne(s full) full {
 	})
 }
 
-// hidesNeighbours is a store whose unreached shards hide the head of the one behind.
+// hidesNeighbours is a store whose Heads leaves out the head of the shard after an unreached one.
 func hidesNeighbours(s full) full {
 	return replace(s, "Heads", func(ctx context.Context, shards []core.Shard) (ports.HeadsReply, error) {
 		reply, err := s.Heads(ctx, shards)
@@ -84,8 +84,8 @@ func hidesNeighbours(s full) full {
 	})
 }
 
-// reached returns which shards of a queue a request is to ask for, and which of those that it names
-// are cut off. If all are, it is an error.
+// reached returns the indexes of the requested shards that can be reached, and the requested shards
+// that are cut off. It returns an error if all are cut off.
 func (s transacted) reached(ctx context.Context, queue string, indexes []int) (reached []int, unreached []core.Shard, err error) {
 	all, err := s.Store.Queues(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s transacted) reached(ctx context.Context, queue string, indexes []int) (r
 	at := slices.IndexFunc(all, func(q ports.Queue) bool { return q.Name == queue })
 	severed := s.severed.all()
 	if at < 0 || len(severed) == 0 {
-		return indexes, nil, nil // the store refuses it, or answers it whole
+		return indexes, nil, nil // an unknown queue, which the store refuses, or no shard is cut off
 	}
 	reached = []int{}
 	for _, shard := range core.Shards(queue, all[at].Shards) {
@@ -115,7 +115,7 @@ func (s transacted) reached(ctx context.Context, queue string, indexes []int) (r
 	return reached, unreached, nil
 }
 
-// reachedStats is Stats of the reachable shards.
+// reachedStats returns the Stats of the reachable shards.
 func (s transacted) reachedStats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
 	if len(s.severed.all()) == 0 {
 		return s.Store.Stats(ctx, r)
@@ -183,7 +183,8 @@ func (s transacted) Groups(ctx context.Context, r ports.GroupsRequest) (reply po
 	return reply, err
 }
 
-// History is kept with the queue's first shard, as by a store that has all of it in one place.
+// History needs the queue's first shard, like that of a store that keeps all records with that
+// shard.
 func (s transacted) History(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
 	_, unreached, err := s.reached(ctx, r.Queue, nil)
 	if err != nil {
@@ -195,8 +196,7 @@ func (s transacted) History(ctx context.Context, r ports.HistoryRequest) (ports.
 	return ports.HistoryReply{Unreached: unreached[:1]}, nil
 }
 
-// failsHistoryForOne is a store that has no history at all while the shard that has it can't be
-// reached.
+// failsHistoryForOne is a store whose History fails if it can't be complete.
 func failsHistoryForOne(s full) full {
 	return replace(s, "History", func(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
 		reply, err := s.History(ctx, r)
@@ -207,7 +207,7 @@ func failsHistoryForOne(s full) full {
 	})
 }
 
-// hidesUnreachedHistory takes a history that lacks something for a whole one.
+// hidesUnreachedHistory does not report that a history is incomplete.
 func hidesUnreachedHistory(s full) full {
 	return replace(s, "History", func(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
 		reply, err := s.History(ctx, r)

@@ -16,7 +16,7 @@ func memoryStore(_ testing.TB, clock func() time.Time) func() ports.ShardStore {
 
 func TestMemory(t *testing.T) { Run(t, memoryStore) }
 
-// The suite's copies of the worked cases are those that core is held to.
+// The suite's worked cases are copies of those of core.
 func TestVectorsAreThoseOfCore(t *testing.T) {
 	for _, name := range []string{"merge.json", "mergerules.json", "failure.json", "recovery.json"} {
 		ours, err := vectors.ReadFile("testdata/" + name)
@@ -33,14 +33,14 @@ func TestVectorsAreThoseOfCore(t *testing.T) {
 	}
 }
 
-// Names of cases are how failures are read: each is unique, and each case names its rule.
+// Each case has a name of its own and a rule, since failures are read by these.
 func TestCasesAreNamed(t *testing.T) {
 	seen := map[string]bool{}
 	for _, g := range groups(probe(t, memoryStore)) {
 		for _, c := range g.Cases {
 			name := g.Name + "/" + c.Name
 			if seen[name] || c.Name == "" || c.Rule == "" {
-				t.Errorf("case %q is nameless, there twice or without a rule", name)
+				t.Errorf("case %q has no name, no rule, or the name of another case", name)
 			}
 			seen[name] = true
 		}

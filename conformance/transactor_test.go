@@ -12,21 +12,21 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// transacted is the memory store with all that is optional: a limit of turns, and
-// transactions, which push and settle when they commit. The claims that they settle are
-// locked until then.
+// transacted is the memory store with all optional interfaces: a limit of turns, transactions,
+// shards that can be cut off, and records that can be damaged. A transaction pushes and settles
+// when it commits. Until then the claims that it settles are locked.
 type transacted struct {
 	*memory.Store
 	mu     *sync.Mutex
 	locked map[core.ClaimRef]bool
-	// severed are the shards that are cut off.
+	// severed has the shards that are cut off.
 	severed *severedShards
-	// set is the set-aside records, by the clock.
+	// set has the set-aside records. clock dates them.
 	set   *quarantine
 	clock func() time.Time
 }
 
-// withTransactions returns a memory store with all that is optional.
+// withTransactions returns a memory store with all optional interfaces.
 func withTransactions(clock func() time.Time) transacted {
 	return transacted{
 		Store:   memory.New(memory.Options{Clock: clock}),
@@ -38,7 +38,7 @@ func withTransactions(clock func() time.Time) transacted {
 	}
 }
 
-// open is another handle on the backend.
+// open returns another handle on the backend.
 func (s transacted) open() transacted {
 	s.Store = s.Store.Open()
 	return s
@@ -117,7 +117,7 @@ func (tx *memoryTx) SettlePayload(_ context.Context, shard core.Shard, s core.Pa
 	return nil
 }
 
-// locks are settlements of the claims that the transaction has locked.
+// locks returns settlements of the claims that the transaction has locked.
 func (tx *memoryTx) locks() []core.Settlement {
 	if tx.payload == nil {
 		return tx.settled

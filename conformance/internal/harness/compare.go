@@ -11,8 +11,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Diff returns how two replies differ for a caller, or "" if they are equal. Nil and empty are
-// equal, and so are two heads that are not OK.
+// Diff returns the difference of two replies for a caller, or "" if they are equal. Nil and empty
+// slices and maps are equal, and so are two heads that are not OK.
 func Diff(want, got any) string {
 	return diff(want, got, cmp.Comparer(func(a, b core.Head) bool { return a == b || !a.OK && !b.OK }))
 }
@@ -22,18 +22,18 @@ func StrictDiff(want, got any) string { return diff(want, got) }
 
 func diff(want, got any, more ...cmp.Option) string {
 	if reflect.DeepEqual(want, got) {
-		return "" // nearly always, and much faster than cmp
+		return "" // the usual case, in which DeepEqual is much faster than cmp
 	}
 	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmp.Options(more))
 }
 
-// ErrorClass has what a caller can learn from an error.
+// ErrorClass has everything that a caller can learn from an error.
 type ErrorClass struct {
-	// Sentinels are the messages of the sentinel errors that it wraps.
+	// Sentinels are the messages of the sentinel errors that the error wraps.
 	Sentinels []string
-	// Held is its *ports.HeldError, if it has one.
+	// Held is the *ports.HeldError of the error, if any.
 	Held ports.HeldError
-	// Entries are those of its *ports.PushError, if it has one.
+	// Entries are those of the error's *ports.PushError, if any.
 	Entries []int
 	// Unknown is set for an error without a sentinel: the call may have taken effect.
 	Unknown bool

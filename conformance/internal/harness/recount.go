@@ -7,8 +7,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// maxRecountSteps is the largest number of steps that a recount of the few entries of a case may
-// take: with a Limit of 1, several steps for each entry and for each list of the store.
+// maxRecountSteps is the maximum number of steps of a recount in a case, which has few entries.
+// With a Limit of 1, a store may need several steps for each entry and for each of its lists.
 const maxRecountSteps = 10_000
 
 var errEndless = errors.New("the recount does not end")

@@ -8,7 +8,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// How often Renew calls a store again that could not read the head.
+// renewals is the number of times that Renew calls a store again that could not read the head, and
+// renewalPause the wait before each of them.
 const (
 	renewals     = 200
 	renewalPause = 5 * time.Millisecond

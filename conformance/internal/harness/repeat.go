@@ -103,16 +103,17 @@ func count(ctx context.Context, method string) {
 	}
 }
 
-// How often a call is repeated, and the wait before a repeat, which doubles. On a busy machine a
-// large call may take a hundred repeats if its connection is cut again and again. A store that
-// never replies fails within half a minute.
+// A call is repeated up to maxRepeats times. The wait before a repeat doubles from firstPause to
+// maxPause. On a busy machine a large call may take a hundred repeats if its connection is cut
+// again and again. A store whose calls all fail at once fails within half a minute.
 const (
 	maxRepeats = 400
 	firstPause = time.Millisecond
 	maxPause   = 50 * time.Millisecond
 )
 
-// repeat makes the call until its outcome is known. It calls before in front of each repeat.
+// repeat makes the call until its outcome is known, or maxRepeats times. It calls before ahead of
+// each repeat.
 func repeat(call func() error, before func()) error {
 	err := call()
 	pause := firstPause

@@ -30,7 +30,7 @@ func keepSubscribed(ctx context.Context, store ports.Notifier, shards []core.Sha
 	return out, nil
 }
 
-// subscribe subscribes until the outcome is known.
+// subscribe subscribes, and repeats that until the outcome is known.
 func subscribe(ctx context.Context, store ports.Notifier, shards []core.Shard) (wakeups <-chan core.Shard, err error) {
 	err = repeat(func() (err error) {
 		wakeups, err = store.Wakeups(ctx, shards)
@@ -39,8 +39,8 @@ func subscribe(ctx context.Context, store ports.Notifier, shards []core.Shard) (
 	return wakeups, err
 }
 
-// forward passes wake-ups on until the context ends, or until a short time after in was closed. It
-// reports which of both happened.
+// forward passes wake-ups on until in is closed or the context ends. If in was closed, it waits for
+// a short time and returns true.
 func forward(ctx context.Context, in <-chan core.Shard, out chan<- core.Shard) (closed bool) {
 	for {
 		select {

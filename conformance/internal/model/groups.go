@@ -33,7 +33,7 @@ func (m *Store) Groups(ctx context.Context, r ports.GroupsRequest) (ports.Groups
 	return reply, nil
 }
 
-// addGroup returns sums with the group of a shard added.
+// addGroup adds the group of a shard to sums, and returns sums.
 func addGroup(sums []core.Group, g core.Group) []core.Group {
 	for i := range sums {
 		if sum := &sums[i]; sum.Name == g.Name {
@@ -45,9 +45,9 @@ func addGroup(sums []core.Group, g core.Group) []core.Group {
 	return append(sums, g)
 }
 
-// enterGroup counts a dead letter in the group with a name, and no longer in the group that it had
-// before, if any. It returns the name of the group, which is core.OtherGroup if the group would be
-// new and the shard has the largest number of groups.
+// enterGroup counts a dead letter in the group name, and no longer in the group had, if had is not
+// empty. It returns the name of the group, which is core.OtherGroup if the group would be new and
+// the shard has the maximum number of groups.
 func (s *shard) enterGroup(had, name string, at core.Instant) string {
 	if _, known := s.groups[name]; !known && len(s.groups) >= core.MaxGroups {
 		name = core.OtherGroup

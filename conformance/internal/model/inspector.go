@@ -110,7 +110,7 @@ func earlier(a, b core.Head) core.Head {
 	return a
 }
 
-// listed returns the shards of a list.
+// listed returns the queue and the shards of a list.
 func (m *Store) listed(ctx context.Context, r *ports.PageRequest, invalid error) (*queue, []*shard, error) {
 	q, err := m.queue(ctx, r.Queue)
 	if err = cmp.Or(err, invalid); err != nil {
@@ -292,7 +292,7 @@ func pageOf[V any](all []V, r ports.PageRequest, byID bool, cursor func(V) ports
 	return page, ports.Cursor{}
 }
 
-// before reports whether a place in the list is in front of the page.
+// before reports whether a cursor is before the first entry of the page.
 func before(at ports.Cursor, r ports.PageRequest, byID bool, order func(a, b ports.Cursor) int) bool {
 	switch {
 	case r.After != (ports.Cursor{}):

@@ -34,8 +34,8 @@ func (l *lease) renew(now core.Instant, ttl time.Duration) {
 	l.ttl = l.expires.Sub(now)
 }
 
-// remaining returns how long the lease lasts. It is never more than the TTL, however far the clock
-// stepped back.
+// remaining returns how long the lease lasts: never more than the TTL, even if the clock stepped
+// back.
 func (l *lease) remaining(now core.Instant) time.Duration {
 	return max(0, min(l.expires.Sub(now), l.ttl))
 }
@@ -91,8 +91,7 @@ func (m *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	}, nil
 }
 
-// inherited returns the orphans that were handed over under this lease, as far as the
-// bounds allow.
+// inherited returns the orphans that were handed over under this lease, as far as the bounds allow.
 func (s *shard) inherited() []core.Claim {
 	var (
 		claims []core.Claim

@@ -1,5 +1,5 @@
-// Package model is the store with which others are compared. It implements the contract of package
-// ports from package core alone, as briefly as possible.
+// Package model has the store with which the suite compares others. It implements the contract of
+// package ports by package core alone, as briefly as possible.
 package model
 
 import (
@@ -15,13 +15,13 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Store implements the contract of package ports in the simplest way: it has maps under one mutex,
-// which it sorts for each list. It is written to be read and not to be fast. It is safe for
-// concurrent use.
+// Store implements the contract of package ports in the simplest way: with maps under one mutex,
+// whose values it sorts for each list. The code aims to be easy to read, not to be fast. A Store is
+// safe for concurrent use.
 type Store struct {
 	clock func() time.Time
-	// Reach reports whether the turn of a number can hand over the job of id that
-	// an earlier lease left claimed; number 0 is Acquire. Nil is always true.
+	// Reach reports whether the turn with the given number can hand over the orphan with the given
+	// id. Number 0 is Acquire. nil means that each call can hand over all orphans.
 	Reach func(turn int64, id string) bool
 
 	mu      sync.Mutex
@@ -38,8 +38,8 @@ type queue struct {
 	tracked map[string]core.Instant
 }
 
-// shard holds a copy of a payload in exactly one of queued, claimed and
-// dead. The lists of payloads in it are never written to, only replaced.
+// shard has each copy of a payload in exactly one of queued, claimed and dead. Its lists of
+// payloads are never written to, only replaced.
 type shard struct {
 	at         core.Shard
 	lease      lease
@@ -67,8 +67,8 @@ type node struct {
 
 var _ ports.ShardStore = (*Store)(nil)
 
-// New returns an empty store that reads the given clock. It is its own handle: all
-// callers of one backend share it.
+// New returns an empty store that reads the given clock. It has no handles: all callers of a
+// backend share the store.
 func New(clock func() time.Time) *Store {
 	return &Store{
 		clock:  clock,
@@ -116,7 +116,7 @@ func (m *Store) shard(ctx context.Context, at core.Shard) (*queue, *shard, error
 	return q, q.shards[at.Index], nil
 }
 
-// asked returns the shard that an operator's request is about, unless the request is invalid.
+// asked returns the shard of an operator's request. If invalid is not nil, it returns that error.
 func (m *Store) asked(ctx context.Context, at core.Shard, invalid error) (*shard, error) {
 	if invalid != nil {
 		return nil, invalid

@@ -19,8 +19,7 @@ func (m *Store) Purge(ctx context.Context, step ports.DeadLetterStep) (ports.Ste
 	return m.stepDeadLetters(ctx, step, func(*shard, string, []core.Payload, core.Instant) {})
 }
 
-// stepDeadLetters takes the payloads that the step names out of the morgue and passes
-// them to do.
+// stepDeadLetters removes the payloads that the step names from the morgue and passes them to do.
 func (m *Store) stepDeadLetters(
 	ctx context.Context, step ports.DeadLetterStep,
 	do func(s *shard, id string, taken []core.Payload, now core.Instant),

@@ -31,9 +31,9 @@ func (m *Store) setPaused(ctx context.Context, queue string, paused bool) error 
 	return nil
 }
 
-// jobAction is the change of a queued job by Expedite, Bury or Delete, up to the bounds of the
-// step. at is the place of its id in the step. It reports whether it changed the job and whether it
-// is finished with it.
+// jobAction changes a queued job for Expedite, Bury or Delete, as far as the bounds of the step
+// allow. at is the position of the job's id in the step. changed reports whether the job has
+// changed, and finished whether the step has reached it.
 type jobAction func(s *shard, job core.Job, at int, bound *core.Bound, now core.Instant) (changed, finished bool)
 
 // Expedite implements ports.Operator.
@@ -75,7 +75,7 @@ func (m *Store) Delete(ctx context.Context, step ports.JobStep) (ports.StepReply
 	})
 }
 
-// removeQueued removes payloads from a queued job, and reports whether it had some of them.
+// removeQueued removes payloads from a queued job, and reports whether the job had any of them.
 func (s *shard) removeQueued(job core.Job, payloads []core.Payload, now core.Instant) (changed bool) {
 	left := slices.DeleteFunc(slices.Clone(job.Payloads), func(p core.Payload) bool {
 		return slices.ContainsFunc(payloads, func(q core.Payload) bool { return p.Compare(q) == 0 })
@@ -92,9 +92,8 @@ func (s *shard) removeQueued(job core.Job, payloads []core.Payload, now core.Ins
 	return changed
 }
 
-// takeQueued removes the payloads of a step from a queued job, as far as a bound allows: all
-// payloads of the job, or its first one if the step names it. It reports whether it has removed all
-// of them.
+// takeQueued removes payloads from a queued job, as far as a bound allows: all payloads, or only
+// the first one if the step has First. all reports whether the step is finished with the job.
 func (s *shard) takeQueued(job core.Job, firsts [][]byte, at int, bound *core.Bound, now core.Instant) (taken []core.Payload, all bool) {
 	if firsts != nil {
 		first := job.Payloads[0]
@@ -144,7 +143,7 @@ func (m *Store) stepJobs(ctx context.Context, step ports.JobStep, invalid error,
 	}, now), nil
 }
 
-// stepNamed handles the entries that a step names until its bounds stop it.
+// stepNamed handles the entries that a step names, until one of them is not finished.
 func stepNamed[E any](entries []E, handle func(E) (changed, finished bool), now core.Instant) ports.StepReply {
 	reply := ports.StepReply{Now: now}
 	for _, entry := range entries {
@@ -160,8 +159,7 @@ func stepNamed[E any](entries []E, handle func(E) (changed, finished bool), now 
 	return reply
 }
 
-// stepAll is like stepNamed, for a step over all entries of a kind, which handles at most a given
-// number of them.
+// stepAll is like stepNamed, for a step over all dead letters, which handles at most size of them.
 func stepAll[E any](all []E, size int, handle func(E) (changed, finished bool), now core.Instant) ports.StepReply {
 	reply := stepNamed(all[:min(len(all), size)], handle, now)
 	reply.More = reply.Reached < len(all)
@@ -212,7 +210,7 @@ func (m *Store) Forget(ctx context.Context, queue string) error {
 	return nil
 }
 
-// Recount implements ports.Operator. The model never keeps a count, so the first step is the last.
+// Recount implements ports.Operator. The model stores no counts of entries, so one step is enough.
 func (m *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

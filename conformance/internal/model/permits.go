@@ -10,7 +10,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// permit is an owner's share of a queue's permits. It is never written to, only replaced.
+// permit is an owner's share of a queue's permits.
 type permit struct {
 	core.PermitHolder
 	attempt int64

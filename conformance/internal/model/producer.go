@@ -78,8 +78,8 @@ func (m *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 	return reply, nil
 }
 
-// alike returns how many of the first entries have the same id and time. These merge at once: one
-// by one, each would be merged with all payloads of the job.
+// alike returns the number of leading entries with the same id and time. They merge together,
+// because it would take long to merge each one with all payloads of the job.
 func alike(entries []core.Entry) int {
 	n := 1
 	for n < len(entries) && entries[n].ID == entries[0].ID && entries[n].When == entries[0].When {

@@ -5,10 +5,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// How jobs and dead letters enter a shard, by RULES 2, and which jobs may be claimed.
-
-// push queues the payloads of entries with the same id and time, and counts them. The first entry
-// makes a job if no job is queued. An entry that adds no payload is a duplicate or superseded.
+// push queues the payloads of entries with the same id and time by RULES 2, and counts the entries.
+// The first entry makes a job if no job is queued. An entry that adds no payload is a duplicate or
+// superseded.
 func (s *shard) push(entries []core.Entry, rule core.PushRule, reply *ports.PushReply) {
 	id, state := entries[0].ID, core.Pushed(entries[0].When, reply.Now)
 	job, queued := s.queued[id]
@@ -75,8 +74,7 @@ func (s *shard) bury(dead core.DeadLetter) {
 	s.dead[dead.ID] = dead
 }
 
-// claimable returns the queued jobs whose ids are not claimed, in the order in which
-// they are to be claimed.
+// claimable returns the queued jobs whose ids are not claimed, in the order of claims.
 func (s *shard) claimable() []core.Job {
 	var jobs []core.Job
 	for _, job := range sorted(s.queued, byTime) {

@@ -5,7 +5,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// standing returns the values that decide when the queued job of an id runs.
+// standing returns the Standing of an id's queued job.
 func (s *shard) standing(id string, paused bool, now core.Instant) ports.Standing {
 	stats := s.stats()
 	st := ports.Standing{

@@ -60,8 +60,8 @@ func (s *shard) repeat(r ports.TurnRequest, now core.Instant) ports.TurnReply {
 	return reply
 }
 
-// carryOut applies a turn with the next number. If the turn has nothing to do, it writes nothing,
-// unless the turn is a resent one.
+// carryOut applies a turn with the next number. A turn that has nothing to do writes nothing,
+// unless it is resent.
 func (m *Store) carryOut(q *queue, s *shard, r ports.TurnRequest, now core.Instant) ports.TurnReply {
 	var reply ports.TurnReply
 	reply.Skipped, reply.Deferred = s.settle(r.Settlements, now)
@@ -83,8 +83,8 @@ func (m *Store) carryOut(q *queue, s *shard, r ports.TurnRequest, now core.Insta
 	return reply
 }
 
-// settle applies settlements and returns the positions of those whose job is not
-// claimed, and of those that don't fit the bounds.
+// settle applies settlements. skipped are the positions of settlements whose job is not claimed,
+// and deferred the positions of those that don't fit the bounds.
 func (s *shard) settle(settlements []core.Settlement, now core.Instant) (skipped, deferred []int) {
 	defer s.tidyGroups()
 	var bound core.Bound
@@ -126,8 +126,8 @@ func (s *shard) begin(refs []core.ClaimRef) (notBegun []int) {
 	return notBegun
 }
 
-// handOver returns the orphans that were not returned under this lease yet and can be
-// reached, as far as the bounds allow. Number 0 is Acquire.
+// handOver returns the orphans that were not handed over under this lease and can be reached, as
+// far as the bounds allow. Number 0 is Acquire.
 func (m *Store) handOver(s *shard, turn int64) []core.Claim {
 	var (
 		claims []core.Claim
@@ -184,7 +184,7 @@ func (s *shard) take(job core.Job, n int, r ports.TurnRequest, now core.Instant)
 	return copyClaim(claim)
 }
 
-// copyClaim returns the claim with a list of payloads that the caller may keep.
+// copyClaim returns the claim with a list of payloads that belongs to the caller.
 func copyClaim(c core.Claim) core.Claim {
 	c.Payloads = slices.Clone(c.Payloads)
 	return c

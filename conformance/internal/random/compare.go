@@ -63,7 +63,7 @@ func compare[Q, A any](d *driver, what string, request Q, call func(ports.ShardS
 	return first.reply, first.err
 }
 
-// resent returns a request as a caller that has got no reply sends it again.
+// resent returns a request as a caller sends it again that got no reply.
 func resent[Q any](request Q) Q {
 	if r, ok := any(&request).(*ports.TurnRequest); ok {
 		r.Resent = true
@@ -76,20 +76,20 @@ type result[A any] struct {
 	err   error
 }
 
-// disagree returns how a call's result differs from the model's, or "".
+// disagree returns the difference of a call's result from the model's, or "" if they are equal.
 func disagree(what string, want, got any, wantErr, err error) string {
 	if diff := harness.Diff(harness.ClassOf(wantErr), harness.ClassOf(err)); diff != "" {
-		return fmt.Sprintf("%s returned another error than the model: %v, not %v (-want +got):\n%s", what, err, wantErr, diff)
+		return fmt.Sprintf("%s returned the error %v, and the model %v (-want +got):\n%s", what, err, wantErr, diff)
 	}
 	if diff := harness.Diff(want, got); diff != "" && wantErr == nil {
-		return fmt.Sprintf("%s replied otherwise than the model (-want +got):\n%s", what, diff)
+		return fmt.Sprintf("%s returned another reply than the model (-want +got):\n%s", what, diff)
 	}
 	return ""
 }
 
-// withoutCounts returns a reply without what a push met, if the store's reply need not report it:
-// because its producer does not know, or because a push was repeated after a part of it was
-// stored.
+// withoutCounts returns a reply to a push without the numbers of new, merged, duplicate and
+// superseded entries, if they can't be compared: the store does not report them, or the push was
+// repeated and met its own entries. It returns any other reply unchanged.
 func withoutCounts(reply, got any, repeated bool) any {
 	pushed, ok := got.(ports.PushReply)
 	if !ok || !repeated && pushed != (ports.PushReply{Now: pushed.Now}) {
@@ -98,7 +98,7 @@ func withoutCounts(reply, got any, repeated bool) any {
 	return ports.PushReply{Now: reply.(ports.PushReply).Now}
 }
 
-// brief prints a request without long data, and only when it is shown.
+// brief formats a request without long data, and only when the log is shown.
 type brief struct{ request any }
 
 // longData matches the digits of many bytes.
@@ -118,9 +118,9 @@ func compareErr[Q any](d *driver, what string, request Q, call func(ports.ShardS
 	return err
 }
 
-// orphansOf makes the model hand over the same orphans as the store did in a reply, since a store
-// may do so with any later turn. The comparison shows whether they are orphans, and are returned
-// only once.
+// orphansOf returns a Reach with which the model hands over the same orphans as the store did in a
+// reply, since a store may hand them over with any turn. The comparison of the replies then shows
+// whether they are orphans, and are handed over only once.
 func orphansOf(reply any) func(turn int64, id string) bool {
 	var orphans []core.Claim
 	switch r := reply.(type) {

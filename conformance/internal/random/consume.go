@@ -155,8 +155,8 @@ func (d *driver) renewOrRelease(h *leaseView) {
 	compareErr(d, "Release", h.lease, ports.ShardStore.Release)
 }
 
-// settlements draws settlements that a holder may send: for some of its claims, and rarely for one
-// of them twice, or for one that was never its own.
+// settlements draws settlements that a holder may send: for some of its claims, and rarely one of
+// them twice, those of another holder's claims, or one with a wrong receipt.
 func (d *driver) settlements(h *leaseView) []core.Settlement {
 	var settle []core.Settlement
 	for _, c := range h.claims {
@@ -180,7 +180,8 @@ func (d *driver) settlements(h *leaseView) []core.Settlement {
 	return settle
 }
 
-// settlement recovers claims that an earlier lease left, and draws an outcome for the rest.
+// settlement mostly recovers a claim that an earlier lease left, and draws an outcome for any
+// other.
 func (d *driver) settlement(h *leaseView, c core.Claim) core.Settlement {
 	if c.Receipt.Token != h.lease.Token && !rarely(d, "no recovery") {
 		return d.policy.Recover(&c)
@@ -206,7 +207,7 @@ func (d *driver) settlement(h *leaseView, c core.Claim) core.Settlement {
 	return d.policy.Settlement(&c, &o, rapid.IntRange(0, core.BackoffJitter-1).Draw(d.t, "jitter"))
 }
 
-// group draws the group of a burial, sometimes one that stores change, as core.GroupName does.
+// group draws the group of a burial, sometimes one that core.GroupName changes.
 func (d *driver) group() string {
 	return pick(d, "group", randomGroups()...)
 }

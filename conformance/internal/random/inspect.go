@@ -64,12 +64,12 @@ func (d *driver) checkQueue(q ports.Queue) {
 	d.checkGroups(q.Name, q.Shards)
 }
 
-// checkFind looks an id up, and follows the cursors of its payloads.
+// checkFind compares Find of an id, and follows the cursors of its payloads.
 func (d *driver) checkFind(r ports.FindRequest) {
 	found, _ := compare(d, "Find", r, func(s ports.ShardStore, ctx context.Context, r ports.FindRequest) (ports.Found, error) {
 		found, err := s.Find(ctx, r)
 		if err == nil && hasNegativeZero(found) {
-			err = errors.New("-0 is kept as a score")
+			err = errors.New("the store has kept -0 as a score, want 0")
 		}
 		return found, err
 	})
@@ -82,15 +82,15 @@ func (d *driver) checkFind(r ports.FindRequest) {
 	}
 }
 
-// hasNegativeZero reports whether a score is -0, which is equal to 0 in Go, but which other
-// languages print.
+// hasNegativeZero reports whether a queued payload has the score -0. In Go it equals 0, so Diff
+// does not find it, but other languages print it as -0.
 func hasNegativeZero(found ports.Found) bool {
 	return found.Queued != nil && slices.ContainsFunc(found.Queued.Payloads, func(p core.Payload) bool {
 		return p.Score == 0 && math.Signbit(p.Score)
 	})
 }
 
-// stats is Stats without the token and expiry of shards that nobody has leased.
+// stats returns Stats without the token and expiry of shards that have no owner.
 func stats(s ports.ShardStore, ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
 	all, err := s.Stats(ctx, r)
 	for _, q := range all {
@@ -112,7 +112,8 @@ func (d *driver) checkGroups(queue string, shards int) {
 	compare(d, "Groups", r, ports.ShardStore.Groups)
 }
 
-// checkLists reads every list of a queue page by page, and compares them whole: pages may be short.
+// checkLists reads every list of a queue page by page, and compares whole lists, since pages may be
+// short.
 func (d *driver) checkLists(r ports.PageRequest, shards int) {
 	for order := ports.ByTime; order <= ports.RetryingByCount; order++ {
 		jr := ports.JobsRequest{PageRequest: d.from(r, shards, order == ports.ByID || order == ports.RetryingByID), SortBy: order}
@@ -144,7 +145,7 @@ func (d *driver) checkLists(r ports.PageRequest, shards int) {
 	}
 }
 
-// from sometimes adds to a request the beginning of the list, its shards, and a prefix.
+// from sometimes adds a value to begin at, a shard or a prefix to a request.
 func (d *driver) from(r ports.PageRequest, shards int, byID bool) ports.PageRequest {
 	switch pick(d, "part", 0, 0, 1, 2, 3) {
 	case 1:
@@ -160,7 +161,7 @@ func (d *driver) from(r ports.PageRequest, shards int, byID bool) ports.PageRequ
 	return r
 }
 
-// allPages reads page after page until there is no next.
+// allPages reads all pages of a list.
 func allPages[V any](r ports.PageRequest, read func(ports.PageRequest) ([]V, ports.Cursor, error)) (all []V, err error) {
 	for {
 		page, next, err := read(r)
@@ -168,7 +169,7 @@ func allPages[V any](r ports.PageRequest, read func(ports.PageRequest) ([]V, por
 			return nil, err
 		}
 		if len(page) > r.Size() {
-			return nil, fmt.Errorf("%d entries on a page of %d", len(page), r.Size())
+			return nil, fmt.Errorf("%d entries on a page, want at most %d", len(page), r.Size())
 		}
 		all = append(all, page...)
 		if r.After = next; next == (ports.Cursor{}) {

@@ -44,8 +44,8 @@ func (d *driver) operate() {
 	}
 }
 
-// forget tries to remove a queue, and declares it again, because the other calls need it. Its
-// leases are then over. ErrUnknownQueue is the answer to a repeated call whose first try has
+// forget tries to remove a queue, and declares it again, because the other calls need it. The
+// queue's leases are then over. A repeated call returns ErrUnknownQueue if its first call has
 // removed the queue.
 func (d *driver) forget() {
 	q := d.queue()
@@ -62,7 +62,7 @@ func (d *driver) forget() {
 	}
 }
 
-// cancel cancels jobs. It mostly names claimed ones.
+// cancel cancels jobs, mostly claimed ones.
 func (d *driver) cancel() {
 	r := ports.CancelRequest{Shard: d.shard(), Drop: rapid.Bool().Draw(d.t, "drop")}
 	if rarely(d, "any") {
@@ -75,7 +75,7 @@ func (d *driver) cancel() {
 	}
 	compare(d, "Cancel", r, func(s ports.ShardStore, ctx context.Context, r ports.CancelRequest) (ports.StepReply, error) {
 		reply, err := s.Cancel(ctx, r)
-		reply.Handled = 0 // whether a repeat counts is left open
+		reply.Handled = 0 // a store may or may not count a call that changes nothing
 		return reply, err
 	})
 }
@@ -110,7 +110,7 @@ func (d *driver) firstStep() ports.JobStep {
 	return s
 }
 
-// someIDs returns a list that may be empty or name an id twice, and is never nil.
+// someIDs draws a list of ids. It may be empty or name an id twice, but it is never nil.
 func (d *driver) someIDs() []string {
 	return rapid.SliceOfN(rapid.SampledFrom(randomIDs()), 0, 4).Draw(d.t, "ids")
 }
@@ -145,8 +145,8 @@ func (d *driver) storedGroup() string {
 	return ""
 }
 
-// edit replaces a dead payload by a different one. The contract leaves open whether a payload that
-// is replaced by itself counts.
+// edit replaces the Data of a dead payload by other Data. The contract leaves open whether an edit
+// with equal Old and New counts.
 func (d *driver) edit() {
 	at, id := d.someDeadLetter()
 	payloads := d.distinctData(2)
@@ -169,7 +169,7 @@ func (d *driver) someDeadLetter() (core.Shard, string) {
 }
 
 // registry declares a queue again, perhaps with other options, or announces, drains or retires a
-// server.
+// server, records counts, tracks an id, or audits an action.
 func (d *driver) registry() {
 	switch pick(d, "registry", "declare", "announce", "announce", "announce", "drain", "drain", "retire", "record", "record", "audit", "track", "track") {
 	case "declare":
@@ -223,8 +223,8 @@ func (d *driver) announcement() ports.AnnounceRequest {
 	}
 }
 
-// records draws a server's counts, in the present minute or another. It draws no two records with
-// equal counts, because their order would matter.
+// records draws a server's counts, in the present minute or another. Records with equal counts are
+// equal in everything, because otherwise the order of the calls would decide which one stays.
 func (d *driver) records() ports.RecordRequest {
 	r := ports.RecordRequest{Owner: d.owner()}
 	for range pick(d, "records", 1, 1, 2, 3) {
@@ -243,5 +243,5 @@ func (d *driver) records() ports.RecordRequest {
 	return r
 }
 
-// owner draws a node.
+// owner draws the owner of a server.
 func (d *driver) owner() string { return pick(d, "owner", "n1", "n2", "n3") }

@@ -14,8 +14,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// A Forget whose first reply is lost ends with ErrUnknownQueue. The queue must then be declared
-// again like after any other Forget.
+// A Forget whose first reply is lost returns ErrUnknownQueue when it is repeated. The driver must
+// then declare the queue again, as after any other Forget.
 func TestForgetWithoutAReply(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		clock := harness.NewClock()
@@ -37,7 +37,7 @@ func TestForgetWithoutAReply(t *testing.T) {
 		compare(d, "Declare", declaration(q), ports.ShardStore.Declare)
 		d.forget()
 		if ids := d.model().DeadIDs(core.Shard{Queue: "orders"}); len(ids) > 0 {
-			t.Fatalf("a new queue has dead letters %q", ids)
+			t.Fatalf("a queue that was declared again has the dead letters %q, want none", ids)
 		}
 	})
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// randomIDs are few ids, so that entries meet. Their order by bytes is not the order of any
-// language.
+// randomIDs returns only a few ids, so that entries meet. Their order by bytes differs from the
+// order of any language.
 func randomIDs() []string { return []string{"9", "10", "B", "a", "ab", "é"} }
 
-// randomData has a few frequent payloads, so that they meet. It has enough others for jobs of a
-// dozen payloads, some of several KiB, so that a store that keeps large jobs in another way has to
-// convert jobs in both directions.
+// randomData returns a few frequent payloads, so that payloads meet. It returns enough others for
+// jobs with a dozen payloads, some of several KiB. So a store that keeps large jobs in another way
+// has to convert jobs in both directions.
 func randomData() []datum {
 	often := []datum{"", "p", "q", "pq", "\x00\xff"}
 	seldom := []datum{"0", "00", "é", "z\n", "\xff", "{}", "p\x00"}
@@ -44,7 +44,7 @@ func (d datum) GoString() string {
 
 func (d *driver) data(label string) []byte { return []byte(pick(d, label, randomData()...)) }
 
-// distinctData draws the data of n payloads, no two the same.
+// distinctData draws the data of n different payloads.
 func (d *driver) distinctData(n int) [][]byte {
 	all := make([][]byte, n)
 	for i, data := range rapid.SliceOfNDistinct(rapid.SampledFrom(randomData()), n, n, rapid.ID[datum]).Draw(d.t, "payloads") {

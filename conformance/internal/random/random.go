@@ -16,8 +16,9 @@ import (
 )
 
 // Test makes the same random calls, at the same times, on a store and on the model, and compares
-// all replies. A difference is reduced to a few calls. The flags are those of rapid: -rapid.checks
-// for the number of runs, and -rapid.steps for the number of calls of a run.
+// all replies. If they differ, rapid searches for a short history that shows the difference. The
+// flags are those of rapid: -rapid.checks is the number of runs, and -rapid.steps the number of
+// calls in a run.
 func Test(t *testing.T, factory func(t testing.TB, clock func() time.Time) (open func() ports.ShardStore)) {
 	rapid.Check(t, func(rt *rapid.T) {
 		clock := harness.NewClock()
@@ -45,10 +46,10 @@ type driver struct {
 	t     *rapid.T
 	ctx   context.Context
 	clock *virtual.Clock
-	// handles are of the store under test, all on one backend.
+	// handles are handles of the store under test, all on one backend.
 	handles []ports.ShardStore
-	// candidates are all states that the backend may have. There is more than one after a repeated
-	// call, until a reply decides. Draws are made from the first one.
+	// candidates are all states that the backend may have. After a repeated call there may be
+	// several, until a reply decides. Draws use the first one.
 	candidates []*model.Store
 
 	queues []ports.Queue
@@ -57,8 +58,8 @@ type driver struct {
 	attempts map[attemptKey]int64
 	// permitAttempts are the last attempts of the owners' calls for the permits of a queue.
 	permitAttempts map[permitKey]int64
-	// current are the leases of the shards as their holders know them, and former the leases that are
-	// over. The model may know better.
+	// current has the leases of the shards as their holders know them, and former the leases that
+	// are over. A current lease may be over without its holder's knowledge.
 	current map[core.Shard]*leaseView
 	former  []*leaseView
 }
@@ -76,7 +77,7 @@ type leaseView struct {
 	// last is the number of its last turn, and sent is that turn.
 	last int64
 	sent ports.TurnRequest
-	// claims are the claims that it was given and has not settled.
+	// claims are the claims that the holder has received and not settled.
 	claims []core.Claim
 }
 
@@ -112,12 +113,11 @@ func (d *driver) run() {
 	d.checkAll()
 }
 
-// moveClock moves the clock.
 func (d *driver) moveClock() {
 	d.clock.Advance(pick(d, "move",
 		time.Microsecond, 1500*time.Nanosecond, time.Millisecond, time.Second, 10*time.Second,
 		ttl, time.Minute, 5*time.Minute, ports.NodeKept, -time.Microsecond, -time.Second, -time.Minute))
-	d.t.Logf("the clock says %d", d.model().Now())
+	d.t.Logf("the clock is at %d", d.model().Now())
 	d.checkNodes()
 }
 
@@ -128,7 +128,7 @@ func (d *driver) shard() core.Shard {
 	return core.Shard{Queue: q.Name, Index: rapid.IntRange(0, q.Shards-1).Draw(d.t, "shard")}
 }
 
-// model is the candidate that draws are made from.
+// model returns the candidate that draws use.
 func (d *driver) model() *model.Store { return d.candidates[0] }
 
 // handle draws one of the handles. All must behave in the same way.
@@ -141,7 +141,7 @@ func pick[V any](d *driver, label string, values ...V) V {
 	return rapid.SampledFrom(values).Draw(d.t, label)
 }
 
-// rarely reports true one time in eight.
+// rarely returns true one time in eight.
 func rarely(d *driver, label string) bool {
 	return rapid.IntRange(0, 7).Draw(d.t, label) == 7
 }
