@@ -178,7 +178,8 @@ func (f info) memory() ports.Check {
 
 func (f info) appendOnly() ports.Check {
 	if f["aof_enabled"] != "1" {
-		return checkRow("append_only", "off", ports.CheckWarn, "set appendonly yes: without it a crash loses all pushes since the last snapshot")
+		return checkRow("append_only", "off", ports.CheckWarn, "run CONFIG SET appendonly yes on the running server, and change redis.conf only afterwards: "+
+			"a server that is restarted with appendonly yes first ignores its snapshot and starts empty; without appendonly a crash loses all pushes since the last snapshot")
 	}
 	written := f["aof_last_write_status"]
 	return checkRow("append_only", "on, last write "+written, when(written != "ok", ports.CheckFail),
