@@ -97,7 +97,7 @@ func (s *shard) tryAcquire(within time.Duration) (ports.AcquireReply, error) {
 // there are none, it waits until the store has a due job.
 func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 	received := time.Now()
-	s.node.clock.sync(r.Now)
+	s.node.clock.Sync(r.Now)
 	s.node.roundTrips.observe(received.Sub(sent))
 	s.mu.Lock()
 	s.syncClock(r.Now, received)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/dispatch"
+	"github.com/skeinq/skein/internal/engine/clock"
 	"github.com/skeinq/skein/internal/engine/guard"
 	"github.com/skeinq/skein/internal/engine/membership"
 	"github.com/skeinq/skein/internal/engine/report"
@@ -45,7 +46,7 @@ func New(store Store, cfg Config) *Engine {
 			log:      log,
 			jobLog:   jobLog,
 			observer: cmp.Or(guard.Observer(cfg.Observer, log), ports.Observer(ports.NopObserver{})),
-			clock:    newStoreClock(),
+			clock:    clock.New(),
 			hooks:    report.Hooks{Hook: cfg.Buried, Jobs: jobLog},
 			stop:     make(chan struct{}),
 			tickNow:  make(chan struct{}, 1),

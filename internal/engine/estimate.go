@@ -3,59 +3,7 @@ package engine
 import (
 	"sync/atomic"
 	"time"
-
-	"github.com/skeinq/skein/core"
 )
-
-// storeClock estimates the store's clock between replies. The estimate is never ahead of the last
-// reply's time plus the time since that reply came, so no job is asked for before the store would
-// return it. It is safe for concurrent use.
-type storeClock struct {
-	// start is when the clock was made. offset is the store's time then, in microseconds, according
-	// to the last reply. first is the same according to the first reply, or 0 before it.
-	start  time.Time
-	offset atomic.Int64
-	first  atomic.Int64
-	// lastReply is when the last reply came, after start.
-	lastReply atomic.Int64
-}
-
-func newStoreClock() *storeClock {
-	c := &storeClock{start: time.Now()}
-	c.offset.Store(c.start.UnixMicro())
-	return c
-}
-
-// sync takes the Now of a reply that has just come.
-func (c *storeClock) sync(now core.Instant) {
-	since := time.Since(c.start)
-	c.offset.Store(int64(now) - since.Microseconds())
-	c.first.CompareAndSwap(0, c.offset.Load())
-	c.lastReply.Store(int64(since))
-}
-
-// repliedAfter reports whether a reply has come after t, a time of this process.
-func (c *storeClock) repliedAfter(t time.Time) bool {
-	return time.Duration(c.lastReply.Load()) > t.Sub(c.start)
-}
-
-// local returns the time of this process. It is monotonic and cheaper than time.Now.
-func (c *storeClock) local() time.Time { return c.start.Add(time.Since(c.start)) }
-
-// steady is like at, but uses the first reply only. Servers of a store have clocks of their own, so
-// at jumps with each reply. Each shard's times are converted to this one (shard.steady).
-func (c *storeClock) steady(t time.Time) core.Instant {
-	first := c.first.Load()
-	if first == 0 {
-		first = c.offset.Load()
-	}
-	return core.Instant(first + t.Sub(c.start).Microseconds())
-}
-
-// at returns the estimate for t, a time of this process.
-func (c *storeClock) at(t time.Time) core.Instant {
-	return core.Instant(c.offset.Load() + t.Sub(c.start).Microseconds())
-}
 
 // averageWeight divides the share of the newest value in the moving average of roundTrips: that
 // share is 1/averageWeight.

@@ -113,7 +113,7 @@ func (b *Batch) now() time.Time {
 	if len(b.Claims) == 1 {
 		return b.started
 	}
-	return b.shard.node.clock.local()
+	return b.shard.node.clock.Local()
 }
 
 func (b *Batch) beginRun(i int, now time.Time) {

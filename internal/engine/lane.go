@@ -93,11 +93,11 @@ var errGoexit = errors.New("the handler called runtime.Goexit, as t.FailNow does
 // execute runs a batch and hands its outcomes to the shard.
 func (l *lane) execute(s *shard, b *Batch) {
 	observer := l.node.observer
-	event := ports.BatchEvent{Shard: s.id, Lane: l.number, Now: l.node.clock.at(b.started), Claims: b.Claims}
+	event := ports.BatchEvent{Shard: s.id, Lane: l.number, Now: l.node.clock.At(b.started), Claims: b.Claims}
 	ctx := observer.BatchStart(&b.batchCtx, event)
 	err := errGoexit
 	defer func() { // also when the handler ends the goroutine
-		l.now = l.node.clock.local()
+		l.now = l.node.clock.Local()
 		l.took = l.now.Sub(b.started)
 		b.close(err)
 		l.ran, l.succeeded = true, b.succeeded()

@@ -142,7 +142,7 @@ func (s *shard) renew(token int64) {
 	case err == nil:
 		s.renewing.Called(nil)
 		received := time.Now()
-		s.node.clock.sync(reply.Now)
+		s.node.clock.Sync(reply.Now)
 		s.mu.Lock()
 		s.syncClock(reply.Now, received)
 		if s.lease.held && s.lease.token == token {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/dispatch"
+	"github.com/skeinq/skein/internal/engine/clock"
 	"github.com/skeinq/skein/internal/engine/guard"
 	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
@@ -23,7 +24,7 @@ type node struct {
 	jobLog     *report.Jobs
 	ending     ending
 	observer   ports.Observer
-	clock      *storeClock
+	clock      *clock.Clock
 	roundTrips roundTrips
 	outages    *report.Outages
 	// poolChecked is done once a handler has settled in a transaction.

@@ -103,7 +103,7 @@ func (b *Batch) appendRunning(to []ports.RunningJob) []ports.RunningJob {
 			began = r.began
 		}
 		c := &b.Claims[i]
-		to = append(to, ports.RunningJob{Shard: b.shard.id, ID: c.ID, Receipt: c.Receipt, Began: b.shard.node.clock.at(began)})
+		to = append(to, ports.RunningJob{Shard: b.shard.id, ID: c.ID, Receipt: c.Receipt, Began: b.shard.node.clock.At(began)})
 	}
 	return to
 }

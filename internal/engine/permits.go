@@ -62,7 +62,7 @@ func (p *permits) last(now time.Time) bool {
 	return p == nil || now.Before(p.end())
 }
 
-func (p *permits) end() time.Time { return p.node.clock.start.Add(time.Duration(p.until.Load())) }
+func (p *permits) end() time.Time { return p.node.clock.Start.Add(time.Duration(p.until.Load())) }
 
 // maintainPermits requests the permits that queues need, renews them and returns unused ones,
 // until stop is closed. Then it returns all.
@@ -94,10 +94,10 @@ func (n *node) allPermits() []*permits {
 // maintain does what is due for the permits of one queue, and returns how long to wait until the
 // next call.
 func (p *permits) maintain(calls *sync.WaitGroup) time.Duration {
-	p.dropEnded(p.node.clock.local())
+	p.dropEnded(p.node.clock.Local())
 	p.node.pooling.Lock()
 	defer p.node.unlockPools()
-	now := p.node.clock.local()
+	now := p.node.clock.Local()
 	held := p.state.Held()
 	c, call, wait := p.state.Plan(now, spread(p.node.cfg.PollInterval))
 	if held > 0 {
@@ -121,7 +121,7 @@ func (p *permits) request(c dispatch.PermitCall) ports.PermitRequest {
 func (p *permits) call(c dispatch.PermitCall) {
 	ctx, cancel := p.node.callContext()
 	defer cancel()
-	sent := p.node.clock.local()
+	sent := p.node.clock.Local()
 	reply, err := p.node.store.Permit(ctx, p.request(c))
 	kept := p.answer(c, &reply, sent, err)
 	p.status.Called(err)
@@ -156,7 +156,7 @@ func (p *permits) answer(c dispatch.PermitCall, reply *ports.PermitReply, sent t
 		return true
 	}
 	p.retry.reset()
-	p.until.Store(int64(sent.Sub(p.node.clock.start) + reply.Remaining - p.node.cfg.LeaseTTL/5))
+	p.until.Store(int64(sent.Sub(p.node.clock.Start) + reply.Remaining - p.node.cfg.LeaseTTL/5))
 	return p.state.Answered(c, reply.Held, reply.Holders, reply.Now, now)
 }
 
@@ -202,7 +202,7 @@ func (p *permits) onWakeup() {
 // giveBack returns all permits at the end. If that fails, they expire by themselves.
 func (p *permits) giveBack() {
 	p.node.pooling.Lock()
-	c, ok := p.state.Return(p.node.clock.local())
+	c, ok := p.state.Return(p.node.clock.Local())
 	p.node.pooling.Unlock()
 	if !ok {
 		return
@@ -225,7 +225,7 @@ func (p *permits) obtain(ctx context.Context) (ok bool, err error) {
 	p.node.pooling.Unlock()
 	for {
 		p.node.pooling.Lock()
-		held, over := p.state.Held() > 0 && p.last(p.node.clock.local()), p.state.Denied()
+		held, over := p.state.Held() > 0 && p.last(p.node.clock.Local()), p.state.Denied()
 		if !held && over {
 			p.state.ByHand(false)
 		}

@@ -34,7 +34,7 @@ func (e *Engine) poll(status *report.Loop) (ok bool) {
 	since := time.Now()
 	shards, ids := e.quietShards(since)
 	if len(ids) == 0 { // the answers to other calls have the same information
-		if e.clock.repliedAfter(e.pollFailed) {
+		if e.clock.RepliedAfter(e.pollFailed) {
 			status.Called(nil)
 		}
 		return true
@@ -50,7 +50,7 @@ func (e *Engine) poll(status *report.Loop) (ok bool) {
 		}
 		return false
 	}
-	e.clock.sync(reply.Now)
+	e.clock.Sync(reply.Now)
 	missing := reply.Unreached
 	for i, s := range shards {
 		if len(missing) > 0 && s.id == missing[0] { // it stays quiet, so the next poll asks again

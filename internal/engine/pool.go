@@ -68,11 +68,11 @@ func (n *node) unlockPools() {
 
 // moment returns a time of this process as the states take it.
 func (n *node) moment(local time.Time) dispatch.Now {
-	return dispatch.Now{Local: local, Store: n.clock.steady(local)}
+	return dispatch.Now{Local: local, Store: n.clock.Steady(local)}
 }
 
 // now is moment for the present time.
-func (n *node) now() dispatch.Now { return n.moment(n.clock.local()) }
+func (n *node) now() dispatch.Now { return n.moment(n.clock.Local()) }
 
 // next returns the shard from which the lane takes a batch. It waits until there is one. It
 // returns nil if the node stops, or is to have fewer lanes.
@@ -99,7 +99,7 @@ func (p *pool) step(l *lane) dispatch.Step {
 	p.node.pooling.Lock()
 	defer p.node.unlockPools()
 	if l.now.IsZero() || p.state.Asks() {
-		l.now = p.node.clock.local()
+		l.now = p.node.clock.Local()
 	}
 	now := p.node.moment(l.now)
 	p.state.BatchEnded(&l.state, l.ran, l.succeeded, l.took, now)
@@ -125,7 +125,7 @@ func (p *pool) ask(l *lane, q *dispatch.Question) (step dispatch.Step) {
 	defer func() {
 		p.node.pooling.Lock()
 		defer p.node.unlockPools()
-		l.now = p.node.clock.local() // the scheduler's time counts
+		l.now = p.node.clock.Local() // the scheduler's time counts
 		step = p.take(l, p.state.Answer(&l.state, q, choice, p.node.moment(l.now)))
 	}()
 	for _, e := range q.Ends {

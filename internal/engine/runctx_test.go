@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine/clock"
 )
 
 type (
@@ -18,7 +19,7 @@ type (
 // testBatch is a batch of jobs under lease token 7, whose node was started with
 // a value in its context.
 func testBatch(jobs int) *Batch {
-	n := &node{clock: newStoreClock()}
+	n := &node{clock: clock.New()}
 	n.makeContexts(context.WithValue(context.Background(), valueKey{}, "value"))
 	return newBatch(&shardInfo{node: n, queue: &Queue{}}, 7, make([]core.Claim, jobs), time.Now())
 }
@@ -196,7 +197,7 @@ func TestEachJobOfABatchHasAContextOfItsOwn(t *testing.T) {
 }
 
 func TestABatchOfOneJobCostsOneAllocation(t *testing.T) {
-	n := &node{clock: newStoreClock()}
+	n := &node{clock: clock.New()}
 	n.makeContexts(context.Background())
 	s := &shardInfo{node: n, queue: &Queue{}}
 	claims, now := make([]core.Claim, 1), time.Now()

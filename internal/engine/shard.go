@@ -77,7 +77,7 @@ type shard struct {
 	// began to listen for wake-ups. The head does not count while unresponsive is set: a turn has
 	// failed or takes too long, and none has been answered since.
 	//
-	// ahead is how far the clock of the shard's server was ahead of node.clock.steady at the last
+	// ahead is how far the clock of the shard's server was ahead of node.clock.Steady at the last
 	// reply.
 	storeHead    core.Head
 	ahead        time.Duration
@@ -127,7 +127,7 @@ func (s *shard) view() dispatch.View {
 
 // syncClock takes the time of a reply for this shard. The caller holds shard.mu.
 func (s *shard) syncClock(now core.Instant, received time.Time) {
-	s.ahead = now.Sub(s.node.clock.steady(received))
+	s.ahead = now.Sub(s.node.clock.Steady(received))
 }
 
 // steady converts a time of the shard's server to that of the node's pools. So a head is
@@ -136,7 +136,7 @@ func (s *shard) steady(at core.Instant) core.Instant { return max(0, at.Add(-s.a
 
 // now returns the time of the shard's server.
 func (s *shard) now() core.Instant {
-	return s.node.clock.steady(s.node.clock.local()).Add(s.ahead)
+	return s.node.clock.Steady(s.node.clock.Local()).Add(s.ahead)
 }
 
 // freeToRun returns how many batches of the shard may run in addition to the running ones.
@@ -174,7 +174,7 @@ func (s *shard) take(l *lane) (b *Batch, begins *startingBatch) {
 	if l != nil {
 		now = l.now
 	} else {
-		now = s.node.clock.local()
+		now = s.node.clock.Local()
 	}
 	b, begins = s.tryTake(l, now)
 	if b == nil && begins == nil {
@@ -207,7 +207,7 @@ func (s *shard) mayStart(now time.Time) bool {
 
 // takeBegun starts a batch that a lane waits for. wait is true while the lane has to wait.
 func (s *shard) takeBegun(begins *startingBatch) (b *Batch, wait bool) {
-	now := s.node.clock.local()
+	now := s.node.clock.Local()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

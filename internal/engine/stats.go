@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine/clock"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -39,9 +40,9 @@ type tally struct {
 }
 
 // at returns the tally of a queue in the minute of now. The caller holds the lock.
-func (t *tallies) at(queue string, clock *storeClock) *tally {
-	local := clock.local()
-	key := tallyKey{queue, clock.at(local).Minute()}
+func (t *tallies) at(queue string, clock *clock.Clock) *tally {
+	local := clock.Local()
+	key := tallyKey{queue, clock.At(local).Minute()}
 	one := t.minutes[key]
 	if one == nil {
 		if t.minutes == nil {
@@ -63,7 +64,7 @@ func (t *tallies) observe(batch *Batch, took time.Duration, settled []core.Settl
 	stats := &t.at(batch.shard.id.Queue, clock).stats
 	for i := range batch.Claims {
 		if run, began := batch.jobRun(i, took); began {
-			stats.ObserveWait(clock.at(run.began).Sub(batch.Claims[i].WaitsFrom()))
+			stats.ObserveWait(clock.At(run.began).Sub(batch.Claims[i].WaitsFrom()))
 			stats.ObserveRun(run.took)
 		}
 		if _, later := batch.transacted[i]; !later && batch.groups[i] == nil {
@@ -73,7 +74,7 @@ func (t *tallies) observe(batch *Batch, took time.Duration, settled []core.Settl
 }
 
 // count counts the end of a job.
-func (t *tallies) count(queue string, clock *storeClock, processed, failed bool) {
+func (t *tallies) count(queue string, clock *clock.Clock, processed, failed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	countEnd(&t.at(queue, clock).stats, processed, failed)
@@ -128,7 +129,7 @@ func (n *node) recordAll(stop <-chan struct{}) {
 
 // sendTallies sends the counts that the store lacks.
 func (n *node) sendTallies(ctx context.Context) error {
-	records := n.tallies.unsent(n.clock.local())
+	records := n.tallies.unsent(n.clock.Local())
 	for len(records) > 0 {
 		some := records[:min(len(records), ports.MaxRecords)]
 		if err := n.store.Record(ctx, ports.RecordRequest{Owner: n.cfg.Owner, Records: some}); err != nil {

@@ -7,24 +7,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine/clock"
 )
 
 // A store's clock that steps back has jobs counted in a minute that was sent before: they are
 // added to it.
 func TestStatisticsAreAddedToAMinuteThatComesAgain(t *testing.T) {
-	var clock storeClock
-	clock.start = time.Now()
+	clock := clock.New()
 	var tallies tallies
-	at := core.InstantOf(clock.start).Minute()
+	at := core.InstantOf(clock.Start).Minute()
 	count := func(minute, jobs int) {
 		for range jobs {
-			clock.offset.Store(int64(at.Add(time.Duration(minute) * time.Minute)))
-			tallies.count("orders", &clock, true, false)
+			clock.Sync(at.Add(time.Duration(minute) * time.Minute))
+			tallies.count("orders", clock, true, false)
 		}
 	}
 	counted := func(after time.Duration) map[core.Instant]uint64 {
 		got := map[core.Instant]uint64{}
-		records := tallies.unsent(clock.local().Add(after))
+		records := tallies.unsent(clock.Local().Add(after))
 		for _, r := range records {
 			got[r.Minute] = r.Stats.Processed
 		}

@@ -183,7 +183,7 @@ func (s *shard) turn(ctx context.Context, request ports.TurnRequest, byWakeup bo
 	case err == nil:
 		s.turning.Called(nil)
 		s.refusals.reset()
-		s.node.clock.sync(reply.Now)
+		s.node.clock.Sync(reply.Now)
 		s.node.roundTrips.observe(received.Sub(sent))
 		s.takeReply(&request, &reply, sent, received)
 		return nil
