@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/internal/engine/guard"
 	"github.com/skeinq/skein/ports"
 )
@@ -47,7 +47,7 @@ var (
 	ErrLeaseHeld = ports.ErrLeaseHeld
 	// ErrNotCommitted is the failure of a job whose handler called SettleIn and returned nil
 	// without committing the transaction.
-	ErrNotCommitted = engine.ErrNotCommitted
+	ErrNotCommitted = execution.ErrNotCommitted
 
 	// ErrLeaseLost reports that another server may have taken the shard over. The handler's result
 	// is discarded, and the jobs of its call run again. In a queue with MaxRunning it also reports
@@ -56,10 +56,10 @@ var (
 	ErrLeaseLost = ports.ErrLeaseLost
 	// ErrShutdown reports that the server's ShutdownTimeout is over. If the handler returns the
 	// context's error, its job is requeued untouched.
-	ErrShutdown = engine.ErrShutdown
+	ErrShutdown = execution.ErrShutdown
 	// ErrCancelled reports that an operator cancelled the job. The job ends as the operator chose,
 	// whatever the handler returns.
-	ErrCancelled = engine.ErrCancelled
+	ErrCancelled = execution.ErrCancelled
 	// ErrTimeout reports that the queue's Timeout is over.
 	ErrTimeout = errors.New("handler timeout")
 )

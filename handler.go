@@ -7,6 +7,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/internal/engine/guard"
 )
 
@@ -21,7 +22,7 @@ type Handler struct {
 }
 
 // runBatch is a handler as the engine calls it.
-type runBatch func(ctx context.Context, b *engine.Batch) error
+type runBatch func(ctx context.Context, b *execution.Batch) error
 
 // Handler returns a handler that calls f once per job, with its id and its payloads in order of
 // score, lowest first. The jobs of a batch run one after another.
@@ -96,7 +97,7 @@ func (q *Queue[T]) BatchHandler(f func(ctx context.Context, batch *Batch[T]) err
 		return f(ctx, batch)
 	})
 	return q.handler(run, func(run runCall) runBatch {
-		return func(ctx context.Context, b *engine.Batch) error { return run(ctx, call{b, wholeBatch}) }
+		return func(ctx context.Context, b *execution.Batch) error { return run(ctx, call{b, wholeBatch}) }
 	})
 }
 
@@ -104,7 +105,7 @@ func (q *Queue[T]) BatchHandler(f func(ctx context.Context, batch *Batch[T]) err
 // its own, which protect wraps.
 func (q *Queue[T]) eachJob(protect func(runCall) runCall, run runCall) Handler {
 	return q.handler(protect(run), func(run runCall) runBatch {
-		return func(ctx context.Context, b *engine.Batch) error {
+		return func(ctx context.Context, b *execution.Batch) error {
 			defer b.End()
 			for i := range b.Claims {
 				if job, ok := b.Begin(ctx, i); ok {
@@ -163,7 +164,7 @@ func (q *Queue[T]) timed(run runCall) runCall {
 }
 
 // payloads decodes the payloads of a job. It returns the codec's last error.
-func (q *Queue[T]) payloads(b *engine.Batch, i int) ([]T, error) {
+func (q *Queue[T]) payloads(b *execution.Batch, i int) ([]T, error) {
 	payloads := make([]T, 0, len(b.Claims[i].Payloads))
 	err := q.decodeAll(b, i, func(_ int, value T) { payloads = append(payloads, value) })
 	return payloads, err
@@ -171,7 +172,7 @@ func (q *Queue[T]) payloads(b *engine.Batch, i int) ([]T, error) {
 
 // decodeAll decodes the payloads of a job and calls f with those that the handler gets, in order.
 // It returns the codec's last error.
-func (q *Queue[T]) decodeAll(b *engine.Batch, i int, f func(position int, value T)) (refused error) {
+func (q *Queue[T]) decodeAll(b *execution.Batch, i int, f func(position int, value T)) (refused error) {
 	stored := b.Claims[i].Payloads
 	for position := range stored {
 		value, err := q.decode(stored[position])
@@ -205,17 +206,17 @@ func (q *Queue[T]) decode(stored core.Payload) (payload T, err error) {
 // Fence returns the fencing token of the lease that a handler runs under: a number that rises each
 // time the shard changes its owner. A resource that remembers the highest token it has seen can
 // refuse a write with a lower one. ok is false if ctx is not a handler's context.
-func Fence(ctx context.Context) (token int64, ok bool) { return engine.Fence(ctx) }
+func Fence(ctx context.Context) (token int64, ok bool) { return execution.Fence(ctx) }
 
 // MetaOf returns the [Meta] that the payload at hand was pushed with, in a function of
 // [Queue.Each]. It is nil if the payload has none. ok is false if ctx is not the context of such a
 // call, or if that call has ended. If equal payloads merged, meta is that of the push whose score
 // is kept. The bytes are read-only.
-func MetaOf(ctx context.Context) (meta []byte, ok bool) { return engine.MetaOf(ctx) }
+func MetaOf(ctx context.Context) (meta []byte, ok bool) { return execution.MetaOf(ctx) }
 
 // Metas returns the [Meta] of each payload that a function of [Queue.Handler] was called with, in
 // the same order, nil for a payload without one. A function of [Queue.JobHandler] has them in
 // [Payload].Meta as well. In a function of [Queue.Each] it returns the Meta of the payload at hand
 // only. Metas returns nil if ctx is not the context of a handler of one job, as in a BatchHandler,
 // or if that job has ended. The bytes are read-only.
-func Metas(ctx context.Context) [][]byte { return engine.Metas(ctx) }
+func Metas(ctx context.Context) [][]byte { return execution.Metas(ctx) }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -30,7 +30,7 @@ type Job[T any] struct {
 	// LastError is the text of the last failure. It is empty if the job has not failed.
 	LastError string
 
-	batch *engine.Batch
+	batch *execution.Batch
 	index int
 }
 
@@ -45,7 +45,7 @@ type Payload[T any] struct {
 	// stayed. Read-only.
 	Meta []byte
 
-	batch           *engine.Batch
+	batch           *execution.Batch
 	index, position int
 }
 
@@ -65,7 +65,7 @@ func (p *Payload[T]) SettleIn(ctx context.Context, settler ports.Settler) error 
 	if isNil(settler) {
 		return errNoSettler()
 	}
-	return engine.SettlePayloadIn(ctx, settler, p.batch, p.index, p.position)
+	return execution.SettlePayloadIn(ctx, settler, p.batch, p.index, p.position)
 }
 
 // Values returns the values of the payloads, in order.
@@ -85,7 +85,7 @@ func (j *Job[T]) Settle(err error) { j.batch.SetOutcome(j.index, err) }
 
 // Batch is the jobs of one call of a function of [Queue.BatchHandler].
 type Batch[T any] struct {
-	batch *engine.Batch
+	batch *execution.Batch
 	jobs  []*Job[T]
 }
 
@@ -93,7 +93,7 @@ type Batch[T any] struct {
 func (b *Batch[T]) Jobs() []*Job[T] { return b.jobs }
 
 // job decodes the payloads of a job, and returns the codec's last error.
-func (q *Queue[T]) job(b *engine.Batch, i int) (*Job[T], error) {
+func (q *Queue[T]) job(b *execution.Batch, i int) (*Job[T], error) {
 	claim := &b.Claims[i]
 	j := &Job[T]{
 		ID:         claim.ID,

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/internal/engine/guard"
 )
 
@@ -34,7 +34,7 @@ type RawJob struct {
 	// payload was done or buried.
 	Retries int
 
-	batch *engine.Batch
+	batch *execution.Batch
 	index int
 }
 
@@ -63,7 +63,7 @@ type Middleware func(next RunFunc) RunFunc
 // call is the argument of one call of a handler: a batch, and the position of the job in it, or
 // wholeBatch.
 type call struct {
-	batch *engine.Batch
+	batch *execution.Batch
 	job   int
 }
 

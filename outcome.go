@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/internal/engine/guard"
 	"github.com/skeinq/skein/ports"
 )
@@ -114,7 +114,7 @@ func SettleIn(ctx context.Context, settler ports.Settler) error {
 	if isNil(settler) {
 		return errNoSettler()
 	}
-	return engine.SettleIn(ctx, settler)
+	return execution.SettleIn(ctx, settler)
 }
 
 func errNoSettler() error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -285,8 +286,10 @@ func (q *Queue[T]) serve() *engine.Queue {
 		MaxRunning: o.MaxRunning,
 		PerJob:     o.MaxPayloads,
 		Bytes:      core.DefaultTurnBytes,
-		Earliest:   o.PushRule.rule.Kind == core.Earliest,
-		Policy:     core.RetryPolicy{MaxRetries: max(0, o.MaxRetries), MaxRecoveries: max(0, o.MaxRecoveries), Exhausted: o.Exhausted},
+		Queue: execution.Queue{
+			Policy:   core.RetryPolicy{MaxRetries: max(0, o.MaxRetries), MaxRecoveries: max(0, o.MaxRecoveries), Exhausted: o.Exhausted},
+			Earliest: o.PushRule.rule.Kind == core.Earliest,
+		},
 	}
 	if o.Backoff != nil {
 		served.Policy.Backoff = func(retry, _ int) time.Duration { return o.Backoff(retry) }

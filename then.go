@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/internal/engine/guard"
 )
 
@@ -59,7 +59,7 @@ func (q *Queue[T]) Then(ctx context.Context, c *Client, id string, payload T, op
 	if err != nil {
 		return fmt.Errorf("push to queue %q after the job: %w", q.name, err)
 	}
-	err = engine.Attach(ctx, func(kept any) (any, error) {
+	err = execution.Attach(ctx, func(kept any) (any, error) {
 		list, _ := kept.(*following)
 		if list == nil {
 			list = &following{}
@@ -106,7 +106,7 @@ func (f *following) add(c *Client, t target, e RawEntry) error {
 // pushFollowing makes the pushes that a handler has asked for, if the handler succeeded. ctx is the
 // job's context. The push has the queue's Timeout, because a store that hangs must not keep the
 // lane.
-func (q *Queue[T]) pushFollowing(ctx context.Context, b *engine.Batch, kept any, succeeded bool) error {
+func (q *Queue[T]) pushFollowing(ctx context.Context, b *execution.Batch, kept any, succeeded bool) error {
 	list, _ := kept.(*following)
 	if list == nil || !succeeded {
 		return nil

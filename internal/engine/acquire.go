@@ -84,7 +84,7 @@ func (s *shard) tryAcquire(within time.Duration) (ports.AcquireReply, error) {
 	ctx, cancel := context.WithTimeout(s.node.storeCtx, within)
 	defer cancel()
 	return s.node.store.Acquire(ctx, ports.AcquireRequest{
-		Shard:      s.id,
+		Shard:      s.ID,
 		Shards:     s.queue.Shards,
 		Generation: s.queue.generation.Load(),
 		Owner:      cfg.Owner,
@@ -116,13 +116,13 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 		s.assumeDue(r.Now)
 	}
 	s.mu.Unlock()
-	s.node.log.Debug("lease acquired", "shard", s.id.String(), "token", r.Token, "orphans", len(r.Claims))
+	s.node.log.Debug("lease acquired", "shard", s.ID.String(), "token", r.Token, "orphans", len(r.Claims))
 	if len(r.Claims) > 0 {
 		from = s.node.nameOf(from)
-		s.node.jobLog.TookOver(s.id, from, r.Token, len(r.Claims))
-		s.node.jobLog.Recovers(s.id, from, r.Claims, s.queue.Policy.MaxRecoveries)
+		s.node.jobLog.TookOver(s.ID, from, r.Token, len(r.Claims))
+		s.node.jobLog.Recovers(s.ID, from, r.Claims, s.queue.Policy.MaxRecoveries)
 	}
-	s.node.observer.LeaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseAcquired, Token: r.Token, Orphans: len(r.Claims)})
+	s.node.observer.LeaseChanged(ports.LeaseEvent{Shard: s.ID, Change: ports.LeaseAcquired, Token: r.Token, Orphans: len(r.Claims)})
 	s.checkLease(time.Now()) // after a slow call a renewal is due at once
 }
 

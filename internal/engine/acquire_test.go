@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -128,8 +127,8 @@ func TestADeadOwnersShardIsTakenWhenItsLeaseRunsOut(t *testing.T) {
 func TestFencingTokensGrowWithEachLease(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var tokens []int64
-		fenced := func(ctx context.Context, b *engine.Batch) error {
-			token, ok := engine.Fence(ctx)
+		fenced := func(ctx context.Context, b *execution.Batch) error {
+			token, ok := execution.Fence(ctx)
 			if !ok || token != b.Token() {
 				w.Errorf("Fence = %d, %v; want %d", token, ok, b.Token())
 			}

@@ -19,13 +19,13 @@ type audit struct {
 
 	mu      sync.Mutex
 	running map[string]bool
-	runs    map[string][]execution
+	runs    map[string][]auditedRun
 	handled map[string][]string
 	last    map[string]float64
 }
 
-// execution is one call of a handler.
-type execution struct {
+// auditedRun is one call of a handler.
+type auditedRun struct {
 	at         time.Duration
 	ended      time.Duration
 	payloads   []string
@@ -37,7 +37,7 @@ type execution struct {
 
 func (w *world) audit() *audit {
 	return &audit{
-		world: w, running: make(map[string]bool), runs: make(map[string][]execution),
+		world: w, running: make(map[string]bool), runs: make(map[string][]auditedRun),
 		handled: make(map[string][]string), last: make(map[string]float64),
 	}
 }
@@ -60,7 +60,7 @@ func (a *audit) enter(c *core.Claim) {
 		a.Errorf("at %v: two executions for %q overlap", a.elapsed(), c.ID)
 	}
 	a.running[c.ID] = true
-	e := execution{at: a.elapsed(), retry: c.RetryCount, recoveries: c.Recoveries}
+	e := auditedRun{at: a.elapsed(), retry: c.RetryCount, recoveries: c.Recoveries}
 	for _, p := range c.Payloads {
 		e.payloads = append(e.payloads, string(p.Data))
 	}
@@ -88,7 +88,7 @@ func (a *audit) leave(ctx context.Context, c *core.Claim, err error) {
 }
 
 // of lists the executions for an id.
-func (a *audit) of(id string) []execution {
+func (a *audit) of(id string) []auditedRun {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.runs[id])
@@ -104,7 +104,7 @@ func (a *audit) starts(id string) []time.Duration {
 }
 
 // wantRuns checks how often an id was executed, and returns the executions.
-func (a *audit) wantRuns(id string, n int) []execution {
+func (a *audit) wantRuns(id string, n int) []auditedRun {
 	a.Helper()
 	runs := a.of(id)
 	if len(runs) != n {

@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 )
 
 func TestTheJobsOfABatchEndEachInItsOwnWay(t *testing.T) {
@@ -37,7 +36,7 @@ func TestABatchHasSeveralIDsAtOnce(t *testing.T) {
 		w.declare(1)
 		w.pushEach(120)
 		var sizes []int
-		w.start(func(_ context.Context, b *engine.Batch) error {
+		w.start(func(_ context.Context, b *execution.Batch) error {
 			sizes = append(sizes, len(b.Claims))
 			return nil
 		}, batches(50))
@@ -53,7 +52,7 @@ func TestAnErrorOfTheWholeBatchFailsOnlyWhatIsUndecided(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(1)
 		w.pushEach(10)
-		w.start(func(_ context.Context, b *engine.Batch) error {
+		w.start(func(_ context.Context, b *execution.Batch) error {
 			b.SetOutcome(0, nil)
 			b.SetOutcome(1, nil)
 			b.SetOutcome(2, errors.New("its own"))
@@ -73,7 +72,7 @@ func TestAnErrorOfTheWholeBatchFailsOnlyWhatIsUndecided(t *testing.T) {
 
 func TestPayloadsCanBeMarkedByThemselves(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.start(func(_ context.Context, b *engine.Batch) error {
+		w.start(func(_ context.Context, b *execution.Batch) error {
 			b.MarkBuried(0, 2, errors.New("bad"))
 			b.MarkDone(0, 0)
 			b.MarkDone(0, 0)
@@ -94,7 +93,7 @@ func TestPayloadsCanBeMarkedByThemselves(t *testing.T) {
 func TestWhatAHandlerLeftBehindChangesNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		left := make(chan struct{})
-		w.start(func(ctx context.Context, b *engine.Batch) error {
+		w.start(func(ctx context.Context, b *execution.Batch) error {
 			go func() {
 				defer close(left)
 				<-ctx.Done()

@@ -1,19 +1,10 @@
 package engine
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
-)
-
-// Causes of the end of a handler's context, besides ports.ErrLeaseLost and the normal end.
-var (
-	// ErrShutdown means that the server stops and its ShutdownTimeout is over.
-	ErrShutdown = errors.New("server is shutting down")
-	// ErrCancelled means that an operator has cancelled the job.
-	ErrCancelled = errors.New("job was cancelled")
 )
 
 // cancelJobs ends the jobs that an operator has cancelled. A job that has not started is settled
@@ -39,27 +30,10 @@ func (s *shard) cancelRunning(k ports.Cancellation) {
 	for _, b := range s.running {
 		for i := range b.Claims {
 			if c := &b.Claims[i]; c.ID == k.ID && c.Receipt == k.Receipt.Whole() {
-				b.cancel(i, k.Drop)
+				b.Cancel(i, k.Drop)
 				return
 			}
 		}
-	}
-}
-
-// cancel ends the context of job i, once. A job that has its outcome is no longer cancelled.
-func (b *Batch) cancel(i int, drop bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	_, known := b.dropped[i]
-	if kind := b.outcomes[i].Kind; !known && kind != core.Undecided && kind != core.Untouched {
-		return
-	}
-	if b.dropped == nil {
-		b.dropped = make(map[int]bool)
-	}
-	b.dropped[i] = drop
-	if !known && (b.current == i || b.current == wholeBatch) {
-		b.ctx.end(ErrCancelled)
 	}
 }
 
@@ -69,16 +43,7 @@ func (s *shard) interrupt(cause error) int {
 	running := slices.Clone(s.running)
 	s.mu.Unlock()
 	for _, b := range running {
-		b.interrupt(cause)
+		b.Interrupt(cause)
 	}
 	return len(running)
-}
-
-// interrupt ends the handler's context with a cause. No other job of the batch starts.
-func (b *Batch) interrupt(cause error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.stopped = true
-	b.ctx.end(cause)
-	b.batchCtx.end(cause)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -58,7 +59,7 @@ func TestARunningJobThatIsCancelledEndsAsTheCancellerChose(t *testing.T) {
 					w.cancel(drop, "job")
 					w.sleep(2 * poll)
 					first := a.of("job")[0]
-					if !errors.Is(first.cause, engine.ErrCancelled) {
+					if !errors.Is(first.cause, execution.ErrCancelled) {
 						w.Errorf("the context ended with cause %v, want ErrCancelled", first.cause)
 					}
 					w.within("the job ended", first.ended, 10*poll, 12*poll)
@@ -158,7 +159,7 @@ func TestCancellingOneJobOfABatchLeavesTheOthers(t *testing.T) {
 		a.wantRuns("job-0", 1)
 		a.wantRuns("job-2", 1)
 		a.wantRuns("job-3", 0)
-		if e := a.wantRuns("job-1", 1)[0]; !errors.Is(e.cause, engine.ErrCancelled) {
+		if e := a.wantRuns("job-1", 1)[0]; !errors.Is(e.cause, execution.ErrCancelled) {
 			w.Errorf("the context of job-1 ended with cause %v, want ErrCancelled", e.cause)
 		}
 		w.wantCounts(0, 0, 2, 0)

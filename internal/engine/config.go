@@ -12,6 +12,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/dispatch"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
 )
@@ -45,18 +46,8 @@ type Queue struct {
 	// payload a turn claims.
 	PerJob int
 	Bytes  int
-	Policy core.RetryPolicy
-	// Earliest is true if pushes of this program use that rule, so that they run awaiting jobs.
-	Earliest bool
-	// Run handles a batch. Jobs to which it gave no outcome get that of its error or panic.
-	Run func(ctx context.Context, b *Batch) error
-	// Outcome returns what a non-nil error means for a job. It may panic, as the error's own methods
-	// may. Text returns the stored text of an error, and the group of the dead letters with that
-	// error. It does not panic.
-	Outcome func(err error) core.Outcome
-	Text    func(err error) (text, group string)
-	// Stored returns the error message that a stored text stands for. It does not panic.
-	Stored func(text string) string
+	// Queue is how its jobs run.
+	execution.Queue
 
 	generation atomic.Int64
 	// refused is set if the store meanwhile has the queue with another shard count.

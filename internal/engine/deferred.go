@@ -57,7 +57,7 @@ func settlementsAt(settled []core.Settlement, positions []int) []core.Settlement
 // overdueDeferrals notes since when settlements of a turn have had to wait. It returns a log line,
 // once, for each that has waited for longer than a TTL. A settlement that is deferred behind
 // others that were applied keeps waiting.
-func (s *shard) overdueDeferrals(settled []core.Settlement, deferred, waiting []int, now time.Time) (results []jobResult) {
+func (s *shard) overdueDeferrals(settled []core.Settlement, deferred, waiting []int, now time.Time) (lines []func()) {
 	if len(waiting) == 0 && len(s.deferrals) == 0 {
 		return nil
 	}
@@ -75,14 +75,14 @@ func (s *shard) overdueDeferrals(settled []core.Settlement, deferred, waiting []
 		}
 		if lasts := now.Sub(d.since); lasts > s.node.cfg.LeaseTTL && !d.logged {
 			d.logged = true
-			results = append(results, jobResult{lines: []func(){func() { s.logDeferral(c.ID, lasts) }}})
+			lines = append(lines, func() { s.logDeferral(c.ID, lasts) })
 		}
 		if s.deferrals == nil {
 			s.deferrals = make(map[core.ClaimRef]deferral)
 		}
 		s.deferrals[c] = d
 	}
-	return results
+	return lines
 }
 
 // logDeferral logs that a settlement has been deferred for long.
@@ -90,5 +90,5 @@ func (s *shardInfo) logDeferral(id string, lasts time.Duration) {
 	s.node.log.LogAttrs(context.Background(), slog.LevelWarn,
 		"a transaction that settles a job is still open, and the job waits for it; "+
 			"if its client has stopped, end its session, and set idle_in_transaction_session_timeout so that the database ends them",
-		append(report.JobAttrs(s.id, id), slog.Duration("for", lasts))...)
+		append(report.JobAttrs(s.ID, id), slog.Duration("for", lasts))...)
 }

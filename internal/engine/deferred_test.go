@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -105,7 +105,7 @@ func TestASettlementThatIsDeferredForLongIsInTheLog(t *testing.T) {
 		tx := &transaction{world: w}
 		n := w.start(each(func(ctx context.Context, c *core.Claim) error {
 			if c.ID == "slow" && tx.settle == nil {
-				return engine.SettleIn(ctx, tx)
+				return execution.SettleIn(ctx, tx)
 			}
 			return nil
 		}), func(s *setup) { s.link.deferSettlement = func(id string) bool { return id == "slow" } })
@@ -158,11 +158,11 @@ func TestASecondSettlementSaysWhatItIs(t *testing.T) {
 		w.declare(1)
 		w.push("job", "a")
 		var err error
-		w.start(func(ctx context.Context, _ *engine.Batch) error {
+		w.start(func(ctx context.Context, _ *execution.Batch) error {
 			if err := w.commit(ctx); err != nil {
 				return err
 			}
-			err = engine.SettleIn(ctx, w.store)
+			err = execution.SettleIn(ctx, w.store)
 			return nil
 		})
 		w.sleep(poll)

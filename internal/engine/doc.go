@@ -80,8 +80,9 @@
 // # Rooms and files
 //
 // Package report has the log of jobs and of the store's failures, and calls the hook of burials.
-// Package guard calls users' functions. Package membership decides which shards are the node's. The
-// other files, from callers to callees:
+// Package execution runs a batch and works out how its jobs ended. Package guard calls users'
+// functions. Package membership decides which shards are the node's. Package clock estimates the
+// store's clock. The other files, from callers to callees:
 //
 //	engine.go, rundue.go      Run and RunDue: start, serve, drain
 //	config.go, register.go    a node's configuration; how it declares its queues and retires
@@ -99,12 +100,8 @@
 //	putback.go, cancel.go     claimed jobs that go back, are recovered, or are cancelled
 //	orphans.go                jobs that dead nodes left in queues that no node serves
 //	deferred.go               settlements that the store carries out later
-//	results.go, stats.go      how jobs ended, as the store confirms it; what is counted of that
+//	stats.go                  what is counted of batches and of the ends of jobs
 //	serverlog.go              the log of the server's start and stop
-//	transaction.go            settling in the handler's transaction
-//	batch.go, outcome.go      a batch and its outcomes
-//	jobrun.go, overdue.go     jobs of a batch one after another; handlers that outlast their context
-//	runctx.go                 a handler's context
 //	node.go, loop.go          what all parts share; starting, waiting and ending loops
-//	estimate.go               the store's clock, its round trips, how long jobs take
+//	estimate.go               the store's round trips
 package engine

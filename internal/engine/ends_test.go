@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -64,7 +63,7 @@ func (o *seen) counts() map[ports.JobEnd]int {
 
 func TestAnObserverSeesHowEachJobEnds(t *testing.T) {
 	outcome := func(o core.Outcome) handler {
-		return func(context.Context, *engine.Batch) error { return errOutcome{o} }
+		return func(context.Context, *execution.Batch) error { return errOutcome{o} }
 	}
 	noRetries := func(s *setup) { s.queue.Policy.MaxRetries = 0 }
 	holds := func(s *setup) { s.queue.Policy.MaxRetries, s.queue.Policy.Exhausted = 0, core.Hold }
@@ -75,7 +74,7 @@ func TestAnObserverSeesHowEachJobEnds(t *testing.T) {
 		want   ports.EndedJob
 	}{
 		{"done", each(succeed), nil, ports.EndedJob{End: ports.EndDone, Attempt: 1}},
-		{"done but for a payload", func(_ context.Context, b *engine.Batch) error {
+		{"done but for a payload", func(_ context.Context, b *execution.Batch) error {
 			b.MarkBuried(0, 0, errors.New("bad"))
 			return nil
 		}, nil,
@@ -83,7 +82,7 @@ func TestAnObserverSeesHowEachJobEnds(t *testing.T) {
 		{"failed", each(fails), nil, ports.EndedJob{End: ports.EndFailed, Attempt: 1}},
 		{"failed for the last time", each(fails), noRetries, ports.EndedJob{End: ports.EndBuried, Attempt: 1, Buried: 1}},
 		{"failed for the last time, and held", each(fails), holds, ports.EndedJob{End: ports.EndHeld, Attempt: 1}},
-		{"held but for a payload", func(_ context.Context, b *engine.Batch) error {
+		{"held but for a payload", func(_ context.Context, b *execution.Batch) error {
 			b.MarkBuried(0, 1, errors.New("bad"))
 			return errors.New("boom")
 		}, holds,
@@ -91,7 +90,7 @@ func TestAnObserverSeesHowEachJobEnds(t *testing.T) {
 		{"buried by a queue that holds", outcome(core.Outcome{Kind: core.Buried, Error: "bad"}), holds,
 			ports.EndedJob{End: ports.EndBuried, Attempt: 1, Buried: 3}},
 		{"buried", outcome(core.Outcome{Kind: core.Buried, Error: "bad"}), nil, ports.EndedJob{End: ports.EndBuried, Attempt: 1, Buried: 3}},
-		{"buried, one by itself", func(_ context.Context, b *engine.Batch) error {
+		{"buried, one by itself", func(_ context.Context, b *execution.Batch) error {
 			b.MarkBuried(0, 0, errors.New("bad"))
 			return errOutcome{core.Outcome{Kind: core.Buried, Error: "bad"}}
 		}, nil,
@@ -147,7 +146,7 @@ func TestEndsHaveTheNumberOfTheAttempt(t *testing.T) {
 func TestTheAttemptsOfTheRestBeginAnew(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := &seen{}
-		w.start(func(_ context.Context, b *engine.Batch) error {
+		w.start(func(_ context.Context, b *execution.Batch) error {
 			if b.Claims[0].RetryCount == 1 {
 				b.MarkDone(0, 0)
 			}
@@ -207,7 +206,7 @@ func TestTheEndOfATransactionIsThatOfItsCommit(t *testing.T) {
 					if c.RetryCount >= 0 {
 						return nil
 					}
-					return engine.SettleIn(ctx, tx)
+					return execution.SettleIn(ctx, tx)
 				}), o.by, func(s *setup) { s.link.deferSettlement = func(string) bool { return true } })
 				w.sleep(poll)
 				w.push("job", "x")

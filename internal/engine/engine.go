@@ -10,6 +10,7 @@ import (
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/dispatch"
 	"github.com/skeinq/skein/internal/engine/clock"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/internal/engine/guard"
 	"github.com/skeinq/skein/internal/engine/membership"
 	"github.com/skeinq/skein/internal/engine/report"
@@ -220,9 +221,9 @@ func (e *Engine) wakeAll() {
 // interruptAll cancels the running handlers.
 func (e *Engine) interruptAll() {
 	for _, s := range e.shards() {
-		if n := s.interrupt(ErrShutdown); n > 0 {
+		if n := s.interrupt(execution.ErrShutdown); n > 0 {
 			e.ending.overdue.Add(int64(n))
-			e.log.Warn("cancelling batches that outlast the shutdown timeout", "shard", s.id.String(), "batches", n)
+			e.log.Warn("cancelling batches that outlast the shutdown timeout", "shard", s.ID.String(), "batches", n)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/internal/engine/report"
 )
 
@@ -119,8 +119,8 @@ func TestHooksEndWithTheShutdownTimeout(t *testing.T) {
 			w.Fatalf("%d hooks saw their context end, want 4", len(l.causes))
 		}
 		for _, cause := range l.causes {
-			if !errors.Is(cause, engine.ErrShutdown) {
-				w.Errorf("a hook's context ended for %v, want %v", cause, engine.ErrShutdown)
+			if !errors.Is(cause, execution.ErrShutdown) {
+				w.Errorf("a hook's context ended for %v, want %v", cause, execution.ErrShutdown)
 			}
 		}
 		if got := len(n.log.lines("OnBuried was not called for a burial", "the server's shutdown timeout has passed")); got != 6 {

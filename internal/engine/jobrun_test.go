@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/internal/engine/report"
 )
 
@@ -18,23 +17,23 @@ func TestEachJobOfABatchHasItsOwnTime(t *testing.T) {
 	took := []time.Duration{1 * s, 10 * s, 100 * s}
 	cases := []struct {
 		name string
-		run  func(ctx context.Context, b *engine.Batch) error
+		run  func(ctx context.Context, b *execution.Batch) error
 		size int
 		wait core.Histogram
 		took core.Histogram
 	}{
-		{"one after another", func(ctx context.Context, b *engine.Batch) error {
+		{"one after another", func(ctx context.Context, b *execution.Batch) error {
 			defer b.End()
 			return eachIndex(func(i int) { time.Sleep(took[i]) })(ctx, b)
 		}, 3, observed(0, 1*s, 11*s), observed(took...)},
-		{"one after another, alone", func(ctx context.Context, b *engine.Batch) error {
+		{"one after another, alone", func(ctx context.Context, b *execution.Batch) error {
 			defer b.End()
 			return eachIndex(func(int) { time.Sleep(10 * s) })(ctx, b)
 		}, 1, observed(0, 10*s, 20*s), observed(10*s, 10*s, 10*s)},
-		{"one after another, without an end", func(ctx context.Context, b *engine.Batch) error {
+		{"one after another, without an end", func(ctx context.Context, b *execution.Batch) error {
 			return eachIndex(func(i int) { time.Sleep(took[i]) })(ctx, b)
 		}, 3, observed(0, 1*s, 11*s), observed(took...)},
-		{"at once", func(context.Context, *engine.Batch) error {
+		{"at once", func(context.Context, *execution.Batch) error {
 			time.Sleep(10 * s)
 			return nil
 		}, 3, observed(0, 0, 0), observed(10*s, 10*s, 10*s)},
@@ -60,7 +59,7 @@ func TestEachJobOfABatchHasItsOwnTime(t *testing.T) {
 
 // eachIndex runs f for one job after another.
 func eachIndex(f func(i int)) handler {
-	return func(ctx context.Context, b *engine.Batch) error {
+	return func(ctx context.Context, b *execution.Batch) error {
 		for i := range b.Claims {
 			if _, ok := b.Begin(ctx, i); ok {
 				f(i)
@@ -127,12 +126,12 @@ func TestABurialByRecoveryIsInTheHistoryToo(t *testing.T) {
 // act while the next job of the batch runs.
 func TestAGoroutineLeftBehindSettlesNoOtherJob(t *testing.T) {
 	errOwn := errors.New("its own")
-	cases := map[string]func(ctx context.Context, w *world, b *engine.Batch){
-		"Settle as done": func(_ context.Context, _ *world, b *engine.Batch) { b.SetOutcome(0, nil) },
-		"MarkDone":       func(_ context.Context, _ *world, b *engine.Batch) { b.MarkDone(0, 0) },
-		"MarkBuried":     func(_ context.Context, _ *world, b *engine.Batch) { b.MarkBuried(0, 0, errOwn) },
-		"SettleIn": func(ctx context.Context, w *world, _ *engine.Batch) {
-			if err := engine.SettleIn(context.WithoutCancel(ctx), w.store); err == nil {
+	cases := map[string]func(ctx context.Context, w *world, b *execution.Batch){
+		"Settle as done": func(_ context.Context, _ *world, b *execution.Batch) { b.SetOutcome(0, nil) },
+		"MarkDone":       func(_ context.Context, _ *world, b *execution.Batch) { b.MarkDone(0, 0) },
+		"MarkBuried":     func(_ context.Context, _ *world, b *execution.Batch) { b.MarkBuried(0, 0, errOwn) },
+		"SettleIn": func(ctx context.Context, w *world, _ *execution.Batch) {
+			if err := execution.SettleIn(context.WithoutCancel(ctx), w.store); err == nil {
 				w.Error("it settles in a transaction, although its handler has returned")
 			}
 		},
@@ -142,7 +141,7 @@ func TestAGoroutineLeftBehindSettlesNoOtherJob(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.declare(1)
 				w.pushEach(2)
-				var batch *engine.Batch
+				var batch *execution.Batch
 				handle := each(func(ctx context.Context, c *core.Claim) error {
 					if c.ID == "job-0" {
 						go func() {
@@ -154,7 +153,7 @@ func TestAGoroutineLeftBehindSettlesNoOtherJob(t *testing.T) {
 					time.Sleep(2 * time.Second)
 					return errOwn
 				})
-				n := w.start(func(ctx context.Context, b *engine.Batch) error {
+				n := w.start(func(ctx context.Context, b *execution.Batch) error {
 					batch = b
 					return handle(ctx, b)
 				}, batches(2))

@@ -12,6 +12,7 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/internal/engine/guard"
 	"github.com/skeinq/skein/internal/errorgroup"
 	"github.com/skeinq/skein/ports"
@@ -76,12 +77,12 @@ func (w *world) sleepInHandler(until time.Duration) { time.Sleep(until - w.elaps
 func (w *world) sleepUntil(d time.Duration) { w.sleep(d - w.elapsed()) }
 
 // handler is a queue's Run.
-type handler func(ctx context.Context, b *engine.Batch) error
+type handler func(ctx context.Context, b *execution.Batch) error
 
 // each is a handler that calls f for one job after another, as the root package
 // does.
 func each(f func(ctx context.Context, c *core.Claim) error) handler {
-	return func(ctx context.Context, b *engine.Batch) error {
+	return func(ctx context.Context, b *execution.Batch) error {
 		for i := range b.Claims {
 			if job, ok := b.Begin(ctx, i); ok {
 				b.Return(i, guard.Call(func() error { return f(job, &b.Claims[i]) }))
@@ -108,13 +109,15 @@ type setup struct {
 func newQueue(name string, run handler) *engine.Queue {
 	return &engine.Queue{
 		Name: name, Shards: 1, BatchSize: 1, PerJob: core.MaxTurnPayloads, Bytes: core.DefaultTurnBytes,
-		Policy: core.RetryPolicy{MaxRetries: 25, MaxRecoveries: 3},
-		Run:    run,
-		Outcome: func(err error) core.Outcome {
-			return core.Outcome{Kind: core.Failed, Error: core.ErrorText(err.Error())}
+		Queue: execution.Queue{
+			Policy: core.RetryPolicy{MaxRetries: 25, MaxRecoveries: 3},
+			Run:    run,
+			Outcome: func(err error) core.Outcome {
+				return core.Outcome{Kind: core.Failed, Error: core.ErrorText(err.Error())}
+			},
+			Text:   func(err error) (string, string) { return core.ErrorText(err.Error()), errorgroup.Of("", err.Error()) },
+			Stored: func(text string) string { return text },
 		},
-		Text:   func(err error) (string, string) { return core.ErrorText(err.Error()), errorgroup.Of("", err.Error()) },
-		Stored: func(text string) string { return text },
 	}
 }
 

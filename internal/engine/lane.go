@@ -76,7 +76,7 @@ func (l *lane) round() bool {
 
 // awaitBegin waits until a turn has begun the recovered jobs of a batch, and returns the batch. It
 // returns nil if that takes too long, or if the jobs may no longer start.
-func (l *lane) awaitBegin(s *shard, begins *startingBatch) *Batch {
+func (l *lane) awaitBegin(s *shard, begins *startingBatch) *runningBatch {
 	for {
 		b, wait := s.takeBegun(begins)
 		if !wait {
@@ -91,21 +91,20 @@ func (l *lane) awaitBegin(s *shard, begins *startingBatch) *Batch {
 var errGoexit = errors.New("the handler called runtime.Goexit, as t.FailNow does; return an error instead")
 
 // execute runs a batch and hands its outcomes to the shard.
-func (l *lane) execute(s *shard, b *Batch) {
+func (l *lane) execute(s *shard, b *runningBatch) {
 	observer := l.node.observer
-	event := ports.BatchEvent{Shard: s.id, Lane: l.number, Now: l.node.clock.At(b.started), Claims: b.Claims}
-	ctx := observer.BatchStart(&b.batchCtx, event)
+	event := ports.BatchEvent{Shard: s.ID, Lane: l.number, Now: l.node.clock.At(b.Started()), Claims: b.Claims}
+	ctx := observer.BatchStart(b.Context(), event)
 	err := errGoexit
 	defer func() { // also when the handler ends the goroutine
 		l.now = l.node.clock.Local()
-		l.took = l.now.Sub(b.started)
-		b.close(err)
-		l.ran, l.succeeded = true, b.succeeded()
-		event.Outcomes, event.Took = b.outcomes, l.took
+		l.took = l.now.Sub(b.Started())
+		b.Close(err)
+		l.ran, l.succeeded = true, b.Succeeded()
+		event.Outcomes, event.Took = b.Outcomes(), l.took
 		observer.BatchEnd(ctx, event)
-		b.assumeNotCommitted()
-		l.settled = b.settlements(l.settled[:0])
+		l.settled = b.Settlements(l.settled[:0])
 		s.finish(b, l.settled, l.took)
 	}()
-	err = guard.Call(func() error { return s.queue.Run(ctx, b) })
+	err = guard.Call(func() error { return s.queue.Run(ctx, &b.Batch) })
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -90,7 +90,7 @@ func TestJobsOnTheirLastChanceShareNoBatch(t *testing.T) {
 		w.placeRecovered(1, "b", "d")
 		w.push("e", "x")
 		var batched [][]string
-		w.start(func(_ context.Context, b *engine.Batch) error {
+		w.start(func(_ context.Context, b *execution.Batch) error {
 			var ids []string
 			for i := range b.Claims {
 				ids = append(ids, b.Claims[i].ID)

@@ -135,7 +135,7 @@ func (s *shard) renew(token int64) {
 	defer cancel()
 	sent := time.Now()
 	reply, err := s.node.store.Renew(ctx, ports.RenewRequest{
-		Lease: ports.Lease{Shard: s.id, Owner: cfg.Owner, Token: token},
+		Lease: ports.Lease{Shard: s.ID, Owner: cfg.Owner, Token: token},
 		TTL:   cfg.LeaseTTL,
 	})
 	switch {
@@ -163,7 +163,7 @@ func (s *shard) renew(token int64) {
 // expires.
 func (s *shard) release() {
 	s.mu.Lock()
-	l, ctx := ports.Lease{Shard: s.id, Owner: s.node.cfg.Owner, Token: s.lease.token}, s.lease.ctx
+	l, ctx := ports.Lease{Shard: s.ID, Owner: s.node.cfg.Owner, Token: s.lease.token}, s.lease.ctx
 	s.mu.Unlock()
 	if ctx == nil { // it is lost
 		return
@@ -181,8 +181,8 @@ func (s *shard) release() {
 	s.mu.Unlock()
 	if held {
 		s.jobsEnded(lost)
-		s.node.log.Debug("lease released", "shard", s.id.String(), "token", l.Token)
-		s.node.observer.LeaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseReleased, Token: l.Token})
+		s.node.log.Debug("lease released", "shard", s.ID.String(), "token", l.Token)
+		s.node.observer.LeaseChanged(ports.LeaseEvent{Shard: s.ID, Change: ports.LeaseReleased, Token: l.Token})
 	}
 }
 
@@ -193,7 +193,7 @@ func (s *shard) tryRelease(ctx context.Context, l ports.Lease) error {
 	var retry backoff
 	err := s.node.store.Release(ctx, l)
 	for err != nil && !final(err) && pause(retry.next(), ctx.Done()) {
-		s.node.observer.StoreFailed(ports.FailureEvent{Call: "release", Shard: s.id, Kind: ports.FailureOf(err), Err: err})
+		s.node.observer.StoreFailed(ports.FailureEvent{Call: "release", Shard: s.ID, Kind: ports.FailureOf(err), Err: err})
 		err = s.node.store.Release(ctx, l)
 		if errors.Is(err, ports.ErrLeaseLost) { // the reply of an earlier call was lost
 			return nil
@@ -237,12 +237,12 @@ func (s *shard) dropLease(token int64, cause error) {
 	running := slices.Clone(s.running)
 	s.mu.Unlock()
 	for _, b := range running {
-		b.interrupt(ports.ErrLeaseLost)
+		b.Interrupt(ports.ErrLeaseLost)
 	}
 	signal(s.wake)
-	s.node.log.Log(context.Background(), level, "lease lost", "shard", s.id.String(), "token", token, "cancelled", len(running), "error", cause)
+	s.node.log.Log(context.Background(), level, "lease lost", "shard", s.ID.String(), "token", token, "cancelled", len(running), "error", cause)
 	s.jobsEnded(lost)
-	s.node.observer.LeaseChanged(ports.LeaseEvent{Shard: s.id, Change: ports.LeaseDropped, Token: token, Err: cause})
+	s.node.observer.LeaseChanged(ports.LeaseEvent{Shard: s.ID, Change: ports.LeaseDropped, Token: token, Err: cause})
 }
 
 // mostUnstarted is how many claims a shard remembers that lost their lease before their handlers
@@ -253,7 +253,7 @@ const mostUnstarted = 10_000
 // clearLease clears everything that belongs to the lease. It returns the jobs whose ends the store
 // will not confirm.
 func (s *shard) clearLease(cause error) []ports.EndedJob {
-	lost := s.loseEnds()
+	lost := s.ends.Lose()
 	s.lease.cancelCalls(cause)
 	s.lease = lease{}
 	s.turns = turns{}
@@ -265,7 +265,7 @@ func (s *shard) clearLease(cause error) []ports.EndedJob {
 		s.endStarting(b)
 	}
 	s.unstartedRefs = s.unstartedRefs[max(0, len(s.unstartedRefs)-mostUnstarted):]
-	s.finished, s.deferred, s.deferrals, s.groups = nil, nil, nil, nil
+	s.finished, s.deferred, s.deferrals = nil, nil, nil
 	s.storeHead = core.Head{}
 	s.paused = false
 	s.headNotBefore = 0

@@ -9,7 +9,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -53,7 +53,7 @@ func TestAHandlerThatIgnoresItsEndKeepsItsShardDuringShutdown(t *testing.T) {
 		}
 		n.awaitEnd()
 		w.within("Run returned", w.elapsed(), poll+3*time.Minute, poll+3*time.Minute)
-		if cause := a.wantRuns("job", 1)[0].cause; !errors.Is(cause, engine.ErrShutdown) {
+		if cause := a.wantRuns("job", 1)[0].cause; !errors.Is(cause, execution.ErrShutdown) {
 			w.Errorf("the context ended with cause %v, want ErrShutdown", cause)
 		}
 		w.wantCounts(0, 0, 1, 0)

@@ -56,8 +56,8 @@ func (e *Engine) share(members *membership.Members, answer *ports.AnnounceReply)
 	self := membership.Self{SplitNode: e.splitNode(served), All: served.all, Stopping: e.stopping()}
 	byID := make(map[core.Shard]*shard, len(served.shards))
 	for _, s := range served.shards {
-		self.Shards = append(self.Shards, membership.Shard{Shard: s.id, Assigned: s.isAssigned(), Removed: s.queue.removed.Load()})
-		byID[s.id] = s
+		self.Shards = append(self.Shards, membership.Shard{Shard: s.ID, Assigned: s.isAssigned(), Removed: s.queue.removed.Load()})
+		byID[s.ID] = s
 	}
 	change, wait := members.Share(&self, answer, now)
 	for _, id := range change.Gained {

@@ -11,9 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -78,7 +77,7 @@ func TestANodeAnnouncesWhatItIsAndDoes(t *testing.T) {
 // A node names the jobs that have run longest, not those that began last.
 func TestANodeAnnouncesTheJobsThatRunLongest(t *testing.T) {
 	inWorld(t, func(w *world) {
-		n := w.start(func(context.Context, *engine.Batch) error {
+		n := w.start(func(context.Context, *execution.Batch) error {
 			time.Sleep(time.Hour)
 			return nil
 		}, spread, shards(1), lanes(20), batches(2), polling(time.Minute))

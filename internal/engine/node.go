@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/dispatch"
 	"github.com/skeinq/skein/internal/engine/clock"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/internal/engine/guard"
 	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
@@ -69,6 +69,7 @@ type node struct {
 
 	lastChance lastChance
 	hooks      report.Hooks
+	batches    execution.Server
 
 	lanesRunning sync.WaitGroup
 	laneNumbers  atomic.Int32
@@ -78,8 +79,8 @@ type node struct {
 
 // shardInfo is the part of a shard that never changes on this node.
 type shardInfo struct {
+	execution.Shard
 	node  *node
-	id    core.Shard
 	queue *Queue
 }
 
@@ -88,7 +89,11 @@ func (n *node) makeContexts(ctx context.Context) {
 	n.runCtx, n.handlerCtx = ctx, context.WithoutCancel(ctx)
 	n.storeCtx, n.cancelCalls = context.WithCancel(n.handlerCtx)
 	n.outages = report.NewOutages(n.storeCtx, n.log, n.observer)
-	n.hooks.Start(n.handlerCtx, ctx, n.cfg.ShutdownTimeout, ErrShutdown)
+	n.hooks.Start(n.handlerCtx, ctx, n.cfg.ShutdownTimeout, execution.ErrShutdown)
+	n.batches = execution.Server{
+		Handlers: n.handlerCtx, Stop: ctx, Clock: n.clock, Logger: n.log, Jobs: n.jobLog, Jitter: n.cfg.Jitter,
+		CheckPool: n.checkPool, Observed: n.cfg.Observer != nil,
+	}
 }
 
 // callStarted calls Config.Started.

@@ -47,15 +47,15 @@ func (e *Engine) doing(now *served, queues []string) ports.NodeStatus {
 	for _, s := range now.shards {
 		part, running := s.doing()
 		st.Shards, st.Running, st.Busy, st.Claimed = st.Shards+part.Shards, st.Running+part.Running, st.Busy+part.Busy, st.Claimed+part.Claimed
-		if i := slices.IndexFunc(st.Queues, func(q ports.QueueStatus) bool { return q.Queue == s.id.Queue }); i >= 0 {
+		if i := slices.IndexFunc(st.Queues, func(q ports.QueueStatus) bool { return q.Queue == s.ID.Queue }); i >= 0 {
 			q := &st.Queues[i]
 			q.Shards, q.Running, q.Busy, q.Claimed = q.Shards+part.Shards, q.Running+part.Running, q.Busy+part.Busy, q.Claimed+part.Claimed
 			if part.Shards > 0 && s.laneBusy() {
-				q.LaneBusy = append(q.LaneBusy, s.id.Index)
+				q.LaneBusy = append(q.LaneBusy, s.ID.Index)
 			}
 		}
 		for _, b := range running {
-			st.Longest = b.appendRunning(st.Longest)
+			st.Longest = b.AppendRunning(st.Longest)
 		}
 	}
 	for i := range st.Queues {
@@ -69,7 +69,7 @@ func (e *Engine) doing(now *served, queues []string) ports.NodeStatus {
 }
 
 // doing returns what the shard is doing, and the batches that run.
-func (s *shard) doing() (status ports.QueueStatus, running []*Batch) {
+func (s *shard) doing() (status ports.QueueStatus, running []*runningBatch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lease.held {
@@ -86,26 +86,6 @@ func (s *shard) doing() (status ports.QueueStatus, running []*Batch) {
 // laneBusy reports whether the shard is pinned to a lane that runs a batch, or is about to.
 func (s *shard) laneBusy() bool {
 	return !s.pool.shared && s.pool.full()
-}
-
-// appendRunning appends the jobs of the batch that are in its handler: all of them, or, where they
-// run one after another, the one that has begun and not ended.
-func (b *Batch) appendRunning(to []ports.RunningJob) []ports.RunningJob {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for i := range b.Claims {
-		began := b.started
-		if b.runs != nil {
-			r := &b.runs[i]
-			if r.began.IsZero() || r.took != 0 || r.returned {
-				continue
-			}
-			began = r.began
-		}
-		c := &b.Claims[i]
-		to = append(to, ports.RunningJob{Shard: b.shard.id, ID: c.ID, Receipt: c.Receipt, Began: b.shard.node.clock.At(began)})
-	}
-	return to
 }
 
 // processMemory returns how many bytes the process has from the operating system for the Go

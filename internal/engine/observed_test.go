@@ -9,10 +9,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -31,7 +30,7 @@ func TestAnObserverSeesHandlersThatIgnoreTheEnd(t *testing.T) {
 		t.Run(tt.cause.String(), func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				o := &seen{}
-				n := w.start(func(ctx context.Context, b *engine.Batch) error {
+				n := w.start(func(ctx context.Context, b *execution.Batch) error {
 					if tt.cause == ports.OverrunTimeout {
 						_, cancel := b.WithTimeout(ctx, poll, timeout)
 						defer cancel()

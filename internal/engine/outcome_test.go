@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -43,26 +42,26 @@ func (o *lateObserver) BatchEnd(context.Context, ports.BatchEvent) { o.f() }
 // the handler left behind, at the last moment before the job is settled.
 func TestWhatComesAfterTheHandlersReturnChangesNothing(t *testing.T) {
 	errLate := errors.New("late")
-	cases := map[string]func(ctx context.Context, w *world, b *engine.Batch){
-		"Settle as done":   func(_ context.Context, _ *world, b *engine.Batch) { b.SetOutcome(0, nil) },
-		"Settle as failed": func(_ context.Context, _ *world, b *engine.Batch) { b.SetOutcome(0, errLate) },
-		"Return":           func(_ context.Context, _ *world, b *engine.Batch) { b.Return(0, errLate) },
-		"MarkDone":         func(_ context.Context, _ *world, b *engine.Batch) { b.MarkDone(0, 0) },
-		"MarkBuried":       func(_ context.Context, _ *world, b *engine.Batch) { b.MarkBuried(0, 0, errLate) },
-		"BuryUndecodable":  func(_ context.Context, _ *world, b *engine.Batch) { b.BuryUndecodable(0, 0, errLate) },
-		"FailUndecodable":  func(_ context.Context, _ *world, b *engine.Batch) { b.FailUndecodable(0, 1, errLate, true) },
-		"Begin": func(ctx context.Context, w *world, b *engine.Batch) {
+	cases := map[string]func(ctx context.Context, w *world, b *execution.Batch){
+		"Settle as done":   func(_ context.Context, _ *world, b *execution.Batch) { b.SetOutcome(0, nil) },
+		"Settle as failed": func(_ context.Context, _ *world, b *execution.Batch) { b.SetOutcome(0, errLate) },
+		"Return":           func(_ context.Context, _ *world, b *execution.Batch) { b.Return(0, errLate) },
+		"MarkDone":         func(_ context.Context, _ *world, b *execution.Batch) { b.MarkDone(0, 0) },
+		"MarkBuried":       func(_ context.Context, _ *world, b *execution.Batch) { b.MarkBuried(0, 0, errLate) },
+		"BuryUndecodable":  func(_ context.Context, _ *world, b *execution.Batch) { b.BuryUndecodable(0, 0, errLate) },
+		"FailUndecodable":  func(_ context.Context, _ *world, b *execution.Batch) { b.FailUndecodable(0, 1, errLate, true) },
+		"Begin": func(ctx context.Context, w *world, b *execution.Batch) {
 			if _, ok := b.Begin(ctx, 0); ok {
 				w.Error("a job begins in a batch that has ended")
 			}
 		},
-		"BeginPayload": func(_ context.Context, w *world, b *engine.Batch) {
+		"BeginPayload": func(_ context.Context, w *world, b *execution.Batch) {
 			if b.BeginPayload(0, 0) {
 				w.Error("a payload begins in a batch that has ended")
 			}
 		},
-		"SettleIn": func(ctx context.Context, w *world, _ *engine.Batch) {
-			if err := engine.SettleIn(context.WithoutCancel(ctx), w.store); err == nil {
+		"SettleIn": func(ctx context.Context, w *world, _ *execution.Batch) {
+			if err := execution.SettleIn(context.WithoutCancel(ctx), w.store); err == nil {
 				w.Error("a transaction settles in a batch that has ended")
 			}
 		},
@@ -76,7 +75,7 @@ func TestWhatComesAfterTheHandlersReturnChangesNothing(t *testing.T) {
 					close(returned)
 					<-over
 				}}
-				n := w.start(func(ctx context.Context, b *engine.Batch) error {
+				n := w.start(func(ctx context.Context, b *execution.Batch) error {
 					go func() {
 						defer close(over)
 						<-returned

@@ -14,6 +14,7 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -131,7 +132,7 @@ func TestAGoexitFailsOnlyWhatHasBegun(t *testing.T) {
 
 func TestAHandlerThatPanicsFailsWithItsStack(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.start(func(context.Context, *engine.Batch) error { panic("boom") })
+		w.start(func(context.Context, *execution.Batch) error { panic("boom") })
 		w.sleep(poll)
 		w.push("job", "x")
 		w.wantCounts(1, 0, 0, 1)

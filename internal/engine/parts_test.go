@@ -9,9 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/internal/engine/guard"
 	"github.com/skeinq/skein/ports"
 )
@@ -23,7 +22,7 @@ var errRefused = errors.New("refused")
 // package does. run counts the executions.
 func byPayload(f func(ctx context.Context, run int, payload string) error) handler {
 	run := -1
-	return func(ctx context.Context, b *engine.Batch) error {
+	return func(ctx context.Context, b *execution.Batch) error {
 		defer b.End()
 		run++
 		for i := range b.Claims {
@@ -61,7 +60,7 @@ func TestPayloadsEndInTheirTransactions(t *testing.T) {
 	type step func(w *world, ctx context.Context) error
 	commit := func(w *world, ctx context.Context) error { return w.commit(ctx) }
 	open := func(w *world, ctx context.Context) error { return w.open(ctx) }
-	atOnce := func(w *world, ctx context.Context) error { return engine.SettleIn(ctx, w.store) }
+	atOnce := func(w *world, ctx context.Context) error { return execution.SettleIn(ctx, w.store) }
 	plain := func(*world, context.Context) error { return nil }
 	then := func(first step, err error) step {
 		return func(w *world, ctx context.Context) error { return errors.Join(first(w, ctx), err) }
@@ -198,7 +197,7 @@ func TestAnOpenTransactionOfAPayloadDecidesLater(t *testing.T) {
 					if run > 0 {
 						return w.commit(ctx)
 					}
-					return errors.Join(engine.SettleIn(ctx, tx), errors.New("no answer to the commit"))
+					return errors.Join(execution.SettleIn(ctx, tx), errors.New("no answer to the commit"))
 				}), func(s *setup) { s.link.deferReceipt = func(r core.Receipt) bool { return r.Part() == 0 } })
 				w.push("job", "a", "b")
 				w.sleep(10 * poll)
@@ -234,7 +233,7 @@ func TestTheNextOwnerHasThePayloadsThatAreLeft(t *testing.T) {
 				return w.commit(ctx)
 			}
 			time.Sleep(3 * ttl)
-			late = engine.SettleIn(context.WithoutCancel(ctx), w.store)
+			late = execution.SettleIn(context.WithoutCancel(ctx), w.store)
 			return late
 		}))
 		w.push("job", "a", "b", "c")
@@ -274,8 +273,8 @@ func TestACancelFindsAJobWithSettledPayloads(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.sleep(time.Minute)
-		if !errors.Is(cause, engine.ErrCancelled) {
-			t.Errorf("the handler's context ended with %v, want %v", cause, engine.ErrCancelled)
+		if !errors.Is(cause, execution.ErrCancelled) {
+			t.Errorf("the handler's context ended with %v, want %v", cause, execution.ErrCancelled)
 		}
 		w.wantCounts(0, 0, 1, 0)
 	})

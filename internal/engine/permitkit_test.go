@@ -8,6 +8,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -62,7 +63,7 @@ func (l *permitLedger) of(node int) (running, ended int) {
 
 // queue is the test's queue on a node, whose jobs take so long.
 func (l *permitLedger) queue(node, shards int, took time.Duration) *engine.Queue {
-	q := newQueue(queueName, func(ctx context.Context, _ *engine.Batch) error {
+	q := newQueue(queueName, func(ctx context.Context, _ *execution.Batch) error {
 		l.change(node, 1)
 		defer l.change(node, -1)
 		select {

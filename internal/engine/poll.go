@@ -53,7 +53,7 @@ func (e *Engine) poll(status *report.Loop) (ok bool) {
 	e.clock.Sync(reply.Now)
 	missing := reply.Unreached
 	for i, s := range shards {
-		if len(missing) > 0 && s.id == missing[0] { // it stays quiet, so the next poll asks again
+		if len(missing) > 0 && s.ID == missing[0] { // it stays quiet, so the next poll asks again
 			missing = missing[1:]
 			continue
 		}
@@ -75,7 +75,7 @@ func (e *Engine) quietShards(now time.Time) (shards []*shard, ids []core.Shard) 
 	for _, s := range e.shards() {
 		if s.quiet(now) {
 			shards = append(shards, s)
-			ids = append(ids, s.id)
+			ids = append(ids, s.ID)
 		}
 	}
 	return shards, ids

@@ -213,7 +213,7 @@ func (p *pool) setShards(more []*shard, build core.SchedulerFunc, queues map[str
 	c := core.SchedulerConfig{PollInterval: p.node.cfg.PollInterval}
 	members := p.nextShards(more)
 	for _, m := range members {
-		c.Shards = append(c.Shards, m.Of.(*shard).id)
+		c.Shards = append(c.Shards, m.Of.(*shard).ID)
 	}
 	order, scheduler := dispatch.NewOrder(build, c)
 	if err := checkScheduler(scheduler, queues); err != nil {

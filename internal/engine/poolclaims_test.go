@@ -10,7 +10,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -77,7 +77,7 @@ func (m *claimMeter) startedLately() int {
 
 // watch is a handler that takes the time that length returns.
 func (m *claimMeter) watch(length func() time.Duration) handler {
-	return func(_ context.Context, b *engine.Batch) error {
+	return func(_ context.Context, b *execution.Batch) error {
 		m.mu.Lock()
 		m.busy++
 		for i := range b.Claims {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -88,7 +89,7 @@ func (w *world) record() *record {
 
 // watch is a handler of batches that calls f with the first job of each.
 func (r *record) watch(f func(ctx context.Context, c *core.Claim) error) handler {
-	return func(ctx context.Context, b *engine.Batch) error {
+	return func(ctx context.Context, b *execution.Batch) error {
 		shard := b.Shard()
 		r.mu.Lock()
 		r.starts = append(r.starts, started{r.elapsed(), shard, b.Claims[0].ID})

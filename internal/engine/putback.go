@@ -88,9 +88,7 @@ func (s *shard) settleOrphans(orphans []core.Claim, cancels []ports.Cancellation
 // a job that is held.
 func (s *shard) settleRecovered(c *core.Claim, settled core.Settlement) {
 	if settled.Failed {
-		s.ends = append(s.ends, awaitedEnd{
-			claim: c.Ref(), bySettlement: s.recoveryResult(c, &settled), observed: s.node.cfg.Observer != nil, uncounted: true,
-		})
+		s.ends.AwaitRecovered(&s.Shard, c, &settled)
 	}
 	s.finished = append(s.finished, settled)
 }
@@ -128,4 +126,12 @@ func orphanSettlement(policy core.RetryPolicy, c *core.Claim, cancels []ports.Ca
 		return policy.Settlement(c, &core.Outcome{Kind: core.Dropped}, 0)
 	}
 	return policy.Settlement(c, &core.Outcome{Kind: core.Untouched}, 0)
+}
+
+// settleUnstarted settles claims that have not started, all with the same kind of outcome.
+func (s *shard) settleUnstarted(claims []core.Claim, kind core.OutcomeKind) {
+	for i := range claims {
+		s.finished = append(s.finished, s.queue.Policy.Settlement(&claims[i], &core.Outcome{Kind: kind}, 0))
+	}
+	s.node.countEnding(s.finished[len(s.finished)-len(claims):])
 }

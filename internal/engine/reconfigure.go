@@ -151,7 +151,7 @@ func (e *Engine) serveQueues(p *pool, next *served) error {
 	}
 	known := make(map[core.Shard]bool, len(next.shards))
 	for _, s := range next.shards {
-		known[s.id] = true
+		known[s.ID] = true
 	}
 	more := slices.DeleteFunc(split.Shared, func(id core.Shard) bool { return known[id] })
 	return e.adopt(p, next, e.newShards(next, more))

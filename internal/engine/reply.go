@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -16,21 +17,21 @@ func (s *shard) takeReply(request *ports.TurnRequest, r *ports.TurnReply, sent, 
 		return
 	}
 	s.endTurn(request, r, sent, received)
-	s.answerParts(request.Settlements, r)
-	results := s.takeSettled(request.Settlements, r, received)
+	answer, overdue := s.takeSettled(request.Settlements, r, received)
 	s.confirmBegin(request, r)
 	s.buffer.push(s.buryRecovered(r.Claims), received)
 	s.settleOrphans(r.Orphans, r.Cancellations)
 	s.cancelJobs(r.Cancellations)
 	s.takeHead(request, r)
 	s.endGrant(request, r)
-	ended := s.ended
 	waits := len(r.Claims) > 0 || len(s.deferred) > 0 || len(request.Begin) > 0
 	s.mu.Unlock()
-	s.node.report(results)
-	s.jobsEnded(ended)
-	s.node.jobLog.Recovers(s.id, "", r.Orphans, s.queue.Policy.MaxRecoveries)
-	s.node.jobLog.Claimed(s.id, r.Claims, s.queue.PerJob)
+	s.report(&answer)
+	for _, log := range overdue {
+		log()
+	}
+	s.node.jobLog.Recovers(s.ID, "", r.Orphans, s.queue.Policy.MaxRecoveries)
+	s.node.jobLog.Claimed(s.ID, r.Claims, s.queue.PerJob)
 	if waits {
 		signal(s.node.tickNow)
 	}
@@ -51,24 +52,49 @@ func (s *shard) endTurn(request *ports.TurnRequest, r *ports.TurnReply, sent, re
 	s.trust()
 }
 
-// takeSettled returns the results that the reply confirms, with a log line for each settlement
-// that is deferred for too long. It keeps deferred settlements to send them again. Those that may
-// only not have fitted are sent at once and before others, so that they make progress. The reply
-// of a repeated turn does not show which are deferred, so all are kept: those that were settled
-// are skipped when they come again.
-func (s *shard) takeSettled(settled []core.Settlement, r *ports.TurnReply, now time.Time) []jobResult {
-	results := s.takeEnds(settled, r)
+// takeSettled takes the answers to settlements. It returns log lines for those that are deferred
+// for too long. It keeps deferred settlements to send them again. Those that may only not have
+// fitted are sent at once and before others, so that they make progress. The reply of a repeated
+// turn does not show which are deferred, so all are kept: those that were settled are skipped when
+// they come again.
+func (s *shard) takeSettled(settled []core.Settlement, r *ports.TurnReply, now time.Time) (answer execution.Answer, overdue []func()) {
+	answer = s.ends.Answer(settled, r)
+	s.deferred = append(s.deferred, answer.Again...)
 	if r.Repeat {
 		s.deferred = append(s.deferred, settled...)
-		return results
+		return answer, nil
 	}
 	unfit, waiting := splitDeferred(settled, r)
-	results = append(results, s.overdueDeferrals(settled, r.Deferred, waiting, now)...)
+	overdue = s.overdueDeferrals(settled, r.Deferred, waiting, now)
 	s.deferred = append(s.deferred, settlementsAt(settled, waiting)...)
 	if len(unfit) > 0 {
 		s.finished = append(settlementsAt(settled, unfit), s.finished...)
 	}
-	return results
+	return answer, overdue
+}
+
+// report counts and logs how jobs have ended, and passes burials to the hook and ends to the
+// observer.
+func (s *shard) report(answer *execution.Answer) {
+	for i := range answer.Results {
+		r := &answer.Results[i]
+		if r.Uncounted {
+			s.node.tallies.count(s.ID.Queue, s.node.clock, r.Processed, r.Failed)
+		}
+		s.node.jobLog.Take(r.Events)
+		for _, log := range r.Lines {
+			log()
+		}
+		s.node.hooks.Add(r.Buried)
+	}
+	s.jobsEnded(answer.Ended)
+}
+
+// jobsEnded notifies the observer.
+func (s *shardInfo) jobsEnded(jobs []ports.EndedJob) {
+	if len(jobs) > 0 {
+		s.node.observer.JobsEnded(ports.EndEvent{Shard: s.ID, Jobs: jobs})
+	}
 }
 
 // takeHead takes the store's head. A wake-up that came during the turn is still valid.

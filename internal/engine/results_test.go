@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
 )
@@ -19,26 +18,26 @@ func TestAnOutcomeAfterACommittedSettlementIsInTheLog(t *testing.T) {
 	snooze := errOutcome{core.Outcome{Kind: core.Snoozed, Delay: time.Hour}}
 	cases := []struct {
 		name string
-		run  func(w *world, ctx context.Context, b *engine.Batch) error
+		run  func(w *world, ctx context.Context, b *execution.Batch) error
 		want string
 	}{
-		{"snoozed", func(w *world, ctx context.Context, _ *engine.Batch) error {
+		{"snoozed", func(w *world, ctx context.Context, _ *execution.Batch) error {
 			return errors.Join(w.commit(ctx), snooze)
 		}, "Snooze"},
-		{"buried", func(w *world, ctx context.Context, _ *engine.Batch) error {
+		{"buried", func(w *world, ctx context.Context, _ *execution.Batch) error {
 			return errors.Join(w.commit(ctx), errOutcome{core.Outcome{Kind: core.Buried, Error: "bad"}})
 		}, "Bury"},
-		{"retried in its own time", func(w *world, ctx context.Context, _ *engine.Batch) error {
+		{"retried in its own time", func(w *world, ctx context.Context, _ *execution.Batch) error {
 			return errors.Join(w.commit(ctx), errOutcome{core.Outcome{Kind: core.Failed, OwnDelay: true, Delay: time.Hour}})
 		}, "RetryIn"},
-		{"an error alone", func(w *world, ctx context.Context, _ *engine.Batch) error {
+		{"an error alone", func(w *world, ctx context.Context, _ *execution.Batch) error {
 			return errors.Join(w.commit(ctx), errors.New("the answer to the commit was lost"))
 		}, ""},
-		{"settled by itself before", func(w *world, ctx context.Context, b *engine.Batch) error {
+		{"settled by itself before", func(w *world, ctx context.Context, b *execution.Batch) error {
 			b.SetOutcome(0, snooze)
 			return w.commit(ctx)
 		}, ""},
-		{"not committed", func(w *world, ctx context.Context, _ *engine.Batch) error {
+		{"not committed", func(w *world, ctx context.Context, _ *execution.Batch) error {
 			return errors.Join(w.open(ctx), snooze)
 		}, ""},
 	}
@@ -47,7 +46,7 @@ func TestAnOutcomeAfterACommittedSettlementIsInTheLog(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.declare(1)
 				w.push("job", "a")
-				n := w.start(func(ctx context.Context, b *engine.Batch) error { return tt.run(w, ctx, b) }, outcomes)
+				n := w.start(func(ctx context.Context, b *execution.Batch) error { return tt.run(w, ctx, b) }, outcomes)
 				w.sleep(5 * poll)
 				want := min(1, len(tt.want))
 				if got := n.log.count(said); got != want || want == 1 && n.log.count("outcome="+tt.want) != 1 {
@@ -72,7 +71,7 @@ func TestNothingIsReportedOfADeferredSettlementUntilItIsCarriedOut(t *testing.T)
 			inWorld(t, func(w *world) {
 				tx := &transaction{world: w}
 				buried := 0
-				n := w.start(each(func(ctx context.Context, _ *core.Claim) error { return engine.SettleIn(ctx, tx) }), func(s *setup) {
+				n := w.start(each(func(ctx context.Context, _ *core.Claim) error { return execution.SettleIn(ctx, tx) }), func(s *setup) {
 					s.queue.Policy.MaxRetries = 0
 					s.link.deferSettlement = func(string) bool { return true }
 					s.Buried = func(context.Context, report.Buried) error {
@@ -162,16 +161,16 @@ func TestTransactionsCountOnceThoughRepliesAreLost(t *testing.T) {
 func TestBurialsAreReportedAsTheTransactionEnds(t *testing.T) {
 	cases := []struct {
 		name string
-		run  func(w *world, ctx context.Context, b *engine.Batch) error
+		run  func(w *world, ctx context.Context, b *execution.Batch) error
 		want []string
 	}{
-		{"done and committed", func(w *world, ctx context.Context, _ *engine.Batch) error { return w.commit(ctx) }, nil},
-		{"committed, then an error", func(w *world, ctx context.Context, _ *engine.Batch) error {
+		{"done and committed", func(w *world, ctx context.Context, _ *execution.Batch) error { return w.commit(ctx) }, nil},
+		{"committed, then an error", func(w *world, ctx context.Context, _ *execution.Batch) error {
 			return errors.Join(w.commit(ctx), errors.New("late"))
 		}, nil},
-		{"not committed", func(w *world, ctx context.Context, _ *engine.Batch) error { return w.open(ctx) },
-			[]string{engine.ErrNotCommitted.Error()}},
-		{"failed and committed", func(w *world, ctx context.Context, b *engine.Batch) error {
+		{"not committed", func(w *world, ctx context.Context, _ *execution.Batch) error { return w.open(ctx) },
+			[]string{execution.ErrNotCommitted.Error()}},
+		{"failed and committed", func(w *world, ctx context.Context, b *execution.Batch) error {
 			b.SetOutcome(0, errors.New("boom"))
 			return w.commit(ctx)
 		}, []string{"boom"}},
@@ -181,7 +180,7 @@ func TestBurialsAreReportedAsTheTransactionEnds(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.declare(1)
 				var reported []string
-				w.start(func(ctx context.Context, b *engine.Batch) error { return tt.run(w, ctx, b) }, func(s *setup) {
+				w.start(func(ctx context.Context, b *execution.Batch) error { return tt.run(w, ctx, b) }, func(s *setup) {
 					s.queue.Policy.MaxRetries = 0
 					s.Buried = func(_ context.Context, b report.Buried) error {
 						reported = append(reported, b.Error)

@@ -56,7 +56,7 @@ func (e *Engine) rounds(ctx context.Context) (jobs int, err error) {
 		sent := time.Now()
 		reply, err := s.tryAcquire(e.longAcquire())
 		if err != nil {
-			return 0, fmt.Errorf("acquire shard %v: %w", s.id, err)
+			return 0, fmt.Errorf("acquire shard %v: %w", s.ID, err)
 		}
 		s.acquired(reply, sent)
 	}
@@ -103,7 +103,7 @@ func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
 		}
 		s.pool.lanes[0].execute(s, b)
 		for i := range b.Claims {
-			if _, ran := b.jobRun(i, 0); ran {
+			if _, _, ran := b.Execution(i, 0); ran {
 				jobs++
 			}
 		}
@@ -125,10 +125,10 @@ func (s *shard) grantByHand() {
 func (s *shard) turnOnce() error {
 	switch s.nextStep(time.Now()) {
 	case stepLost:
-		return fmt.Errorf("shard %v: %w", s.id, ports.ErrLeaseLost)
+		return fmt.Errorf("shard %v: %w", s.ID, ports.ErrLeaseLost)
 	case stepTurn:
 		if err := s.exchange(); err != nil {
-			return fmt.Errorf("turn of shard %v: %w", s.id, err)
+			return fmt.Errorf("turn of shard %v: %w", s.ID, err)
 		}
 	}
 	return nil

@@ -163,12 +163,12 @@ func (w *watcher) draining(now time.Time) {
 // runningBatches returns how many batches run, and the attributes of the one that has run longest,
 // or nil.
 func runningBatches(shards []*shard, now time.Time) (running int, longest []slog.Attr) {
-	var oldest *Batch
+	var oldest *runningBatch
 	for _, s := range shards {
 		s.mu.Lock()
 		running += len(s.running)
 		for _, b := range s.running {
-			if oldest == nil || b.started.Before(oldest.started) {
+			if oldest == nil || b.Started().Before(oldest.Started()) {
 				oldest = b
 			}
 		}
@@ -177,5 +177,5 @@ func runningBatches(shards []*shard, now time.Time) (running int, longest []slog
 	if oldest == nil {
 		return 0, nil
 	}
-	return running, append(report.JobAttrs(oldest.shard.id, oldest.Claims[0].ID), slog.Duration("took", now.Sub(oldest.started)))
+	return running, append(report.JobAttrs(oldest.Shard(), oldest.Claims[0].ID), slog.Duration("took", now.Sub(oldest.Started())))
 }

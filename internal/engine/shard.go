@@ -7,8 +7,8 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/dispatch"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/internal/engine/report"
-	"github.com/skeinq/skein/ports"
 )
 
 // shard is this node's side of one shard: its lease, the claimed jobs that have not started, the
@@ -57,7 +57,7 @@ type shard struct {
 	// unstartedRefs are the newest claims that lost their lease before their handlers started, at
 	// most mostUnstarted. The store may have marked them as begun by a turn whose answer was lost.
 	unstartedRefs []core.ClaimRef
-	running       []*Batch
+	running       []*runningBatch
 	// finished are the settlements that wait for the next turn.
 	finished []core.Settlement
 	// deferred are settlements that the store could not carry out yet. They wait for the next
@@ -65,13 +65,7 @@ type shard struct {
 	deferred []core.Settlement
 	// deferrals has how long the settlements of claims have been deferred.
 	deferrals map[core.ClaimRef]deferral
-	// groups are the jobs with payloads that handlers have settled by themselves, until the store has
-	// answered how they ended.
-	groups map[core.ClaimRef]*partGroup
-	// ends wait until the store answers their settlements. ended are those that the last turn has
-	// confirmed, for the observer.
-	ends  ends
-	ended []ports.EndedJob
+	ends      execution.Ends
 	// storeHead is the store's last known head. heardAt is when the store last answered for this
 	// shard. An answer does not count if it was asked for before listenedAt, when this node last
 	// began to listen for wake-ups. The head does not count while unresponsive is set: a turn has
@@ -93,7 +87,7 @@ type shard struct {
 }
 
 func newShard(node *node, id core.Shard, queue *Queue) *shard {
-	s := &shard{shardInfo: shardInfo{node, id, queue}, wake: make(chan struct{}, 1), released: make(chan struct{}, 1)}
+	s := &shard{shardInfo: shardInfo{execution.Shard{ID: id, Queue: &queue.Queue, Server: &node.batches}, node, queue}, wake: make(chan struct{}, 1), released: make(chan struct{}, 1)}
 	s.acquiring, s.turning, s.renewing = node.outages.Loop("acquire", id), node.outages.Loop("turn", id), node.outages.Loop("renew", id)
 	s.claimBytes = queue.Bytes
 	s.emptyClaims.longest = min(longestRetry, node.cfg.PollInterval)
@@ -169,7 +163,7 @@ func (s *shard) stock() int {
 
 // take starts the next batch, for a lane; lane is nil in RunDue. It returns nil if no batch may
 // start. begins is the batch that the lane has to wait for, if a turn has to begin its jobs first.
-func (s *shard) take(l *lane) (b *Batch, begins *startingBatch) {
+func (s *shard) take(l *lane) (b *runningBatch, begins *startingBatch) {
 	var now time.Time
 	if l != nil {
 		now = l.now
@@ -185,7 +179,7 @@ func (s *shard) take(l *lane) (b *Batch, begins *startingBatch) {
 }
 
 // tryTake is take at a time. It does not drop a lease that has ended.
-func (s *shard) tryTake(l *lane, now time.Time) (b *Batch, begins *startingBatch) {
+func (s *shard) tryTake(l *lane, now time.Time) (b *runningBatch, begins *startingBatch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mayStart(now) && s.freeToRun() > 0 {
@@ -206,7 +200,7 @@ func (s *shard) mayStart(now time.Time) bool {
 }
 
 // takeBegun starts a batch that a lane waits for. wait is true while the lane has to wait.
-func (s *shard) takeBegun(begins *startingBatch) (b *Batch, wait bool) {
+func (s *shard) takeBegun(begins *startingBatch) (b *runningBatch, wait bool) {
 	now := s.node.clock.Local()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,17 +222,25 @@ func (s *shard) takeBegun(begins *startingBatch) (b *Batch, wait bool) {
 	return b, false
 }
 
+// runningBatch is a batch that runs.
+type runningBatch struct {
+	execution.Batch
+	// chance is set if the batch is a job on its last chance. position is its place in shard.running.
+	chance   bool
+	position int
+}
+
 // start starts a batch.
-func (s *shard) start(claims []core.Claim, chance bool, now time.Time) *Batch {
-	b := newBatch(&s.shardInfo, s.lease.token, claims, now)
-	b.chance, b.position = chance, len(s.running)
+func (s *shard) start(claims []core.Claim, chance bool, now time.Time) *runningBatch {
+	b := &runningBatch{chance: chance, position: len(s.running)}
+	b.Start(&s.Shard, s.lease.token, claims, now)
 	s.running = append(s.running, b)
 	return b
 }
 
 // finish takes over a batch whose handler has returned. If the lease is lost, nothing is sent: the
 // next owner recovers the jobs.
-func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) {
+func (s *shard) finish(b *runningBatch, settled []core.Settlement, took time.Duration) {
 	s.mu.Lock()
 	last := len(s.running) - 1
 	s.running[b.position] = s.running[last]
@@ -246,14 +248,13 @@ func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) 
 	s.running[last] = nil
 	s.running = s.running[:last]
 	s.giveChanceBack(b.chance)
-	current := s.lease.held && s.lease.token == b.token
-	events := s.awaitEnds(b, settled, current)
+	current := s.lease.held && s.lease.token == b.Token()
+	events := s.ends.Await(&b.Batch, settled, current)
 	if current {
-		s.finished = append(s.finished, settled...)
-		s.addParts(b.groups)
+		s.finished = b.OtherSettlements(append(s.finished, settled...))
 		s.node.countEnding(settled)
 		s.pace.Observe(took, len(b.Claims))
-		s.node.tallies.observe(b, took, settled)
+		s.node.tallies.observe(s, b, took, settled)
 	}
 	if s.queue.Parallel > 0 || last == 0 && s.unstarted() == 0 {
 		s.publish()
@@ -262,8 +263,8 @@ func (s *shard) finish(b *Batch, settled []core.Settlement, took time.Duration) 
 	signal(s.wake)
 	s.node.jobLog.Take(events)
 	if !current {
-		s.jobsEnded(b.lostJobs())
+		s.jobsEnded(b.LostJobs())
 		s.node.log.Debug("the lease was lost while a batch ran; its jobs will run again, unless it settled them itself",
-			"queue", s.id.Queue, "shard", s.id.String(), "token", b.token, "jobs", len(b.Claims))
+			"queue", s.ID.Queue, "shard", s.ID.String(), "token", b.Token(), "jobs", len(b.Claims))
 	}
 }

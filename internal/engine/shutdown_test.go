@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -104,7 +104,7 @@ func TestAfterTheShutdownTimeoutHandlersAreInterrupted(t *testing.T) {
 		asked := w.elapsed()
 		n.stop()
 		w.within("Run returned", w.elapsed(), asked+7*time.Second, asked+7*time.Second)
-		if cause := a.wantRuns("job", 1)[0].cause; !errors.Is(cause, engine.ErrShutdown) {
+		if cause := a.wantRuns("job", 1)[0].cause; !errors.Is(cause, execution.ErrShutdown) {
 			w.Errorf("the context ended with cause %v, want ErrShutdown", cause)
 		}
 		job := w.find("job").Queued
@@ -255,7 +255,7 @@ func TestABatchThatIsClaimedWhileTheNodeStopsDoesNotStart(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(1)
 		var n *node
-		n = w.start(func(context.Context, *engine.Batch) error {
+		n = w.start(func(context.Context, *execution.Batch) error {
 			w.Error("the handler runs after the stop")
 			return nil
 		}, func(s *setup) {

@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -100,7 +99,7 @@ func TestOnlyTheRecoveredJobsOfABatchBegin(t *testing.T) {
 		w.placeRecovered(1, "a", "c")
 		w.push("d", "x")
 		begun := map[string]bool{}
-		w.start(func(_ context.Context, b *engine.Batch) error {
+		w.start(func(_ context.Context, b *execution.Batch) error {
 			for i := range b.Claims {
 				begun[b.Claims[i].ID] = w.find(b.Claims[i].ID).Claim.Begun
 			}

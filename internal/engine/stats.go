@@ -57,17 +57,17 @@ func (t *tallies) at(queue string, clock *clock.Clock) *tally {
 
 // observe counts a batch: for each job how long it waited, how long it ran by itself,
 // and how it ended. It leaves out ends that the handler's own transaction decides.
-func (t *tallies) observe(batch *Batch, took time.Duration, settled []core.Settlement) {
-	clock := batch.shard.node.clock
+func (t *tallies) observe(s *shard, batch *runningBatch, took time.Duration, settled []core.Settlement) {
+	clock := s.node.clock
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	stats := &t.at(batch.shard.id.Queue, clock).stats
+	stats := &t.at(s.ID.Queue, clock).stats
 	for i := range batch.Claims {
-		if run, began := batch.jobRun(i, took); began {
-			stats.ObserveWait(clock.At(run.began).Sub(batch.Claims[i].WaitsFrom()))
-			stats.ObserveRun(run.took)
+		if began, ran, ok := batch.Execution(i, took); ok {
+			stats.ObserveWait(clock.At(began).Sub(batch.Claims[i].WaitsFrom()))
+			stats.ObserveRun(ran)
 		}
-		if _, later := batch.transacted[i]; !later && batch.groups[i] == nil {
+		if !batch.EndsLater(i) {
 			countEnd(stats, settled[i].Processed, settled[i].Failed)
 		}
 	}

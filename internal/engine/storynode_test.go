@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 )
 
 // storyNode is a node of a story, with the process that it runs in.
@@ -99,7 +99,7 @@ func (s *story) eachJob(p *process) handler {
 // wholeBatch is a handler that runs the jobs of a batch at once, as long as the first one takes,
 // and lets them end each in its own way or all in one.
 func (s *story) wholeBatch(p *process) handler {
-	return func(ctx context.Context, b *engine.Batch) (err error) {
+	return func(ctx context.Context, b *execution.Batch) (err error) {
 		var begun []int
 		for i := range b.Claims {
 			if s.ledger.begin(ctx, p, &b.Claims[i]) {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -58,14 +58,16 @@ func (tx *transaction) commit() error {
 // commit settles the handler's jobs in a transaction that commits at once.
 func (w *world) commit(ctx context.Context) error {
 	tx := &transaction{world: w}
-	if err := engine.SettleIn(ctx, tx); err != nil {
+	if err := execution.SettleIn(ctx, tx); err != nil {
 		return err
 	}
 	return tx.commit()
 }
 
 // open settles the handler's jobs in a transaction that does not commit.
-func (w *world) open(ctx context.Context) error { return engine.SettleIn(ctx, &transaction{world: w}) }
+func (w *world) open(ctx context.Context) error {
+	return execution.SettleIn(ctx, &transaction{world: w})
+}
 
 // wantHistory checks the counts by minute.
 func (w *world) wantHistory(processed, failed uint64) {
@@ -88,53 +90,53 @@ func TestAJobEndsInItsTransactionOrFails(t *testing.T) {
 	errOwn := errors.New("the handler's own")
 	cases := []struct {
 		name string
-		run  func(w *world, ctx context.Context, b *engine.Batch) error
+		run  func(w *world, ctx context.Context, b *execution.Batch) error
 		// The job ends so; an error is that of the job that is back.
 		processed, failed int64
 		err               string
 		back, dead        int
 	}{
-		{"committed", func(w *world, ctx context.Context, _ *engine.Batch) error { return w.commit(ctx) },
+		{"committed", func(w *world, ctx context.Context, _ *execution.Batch) error { return w.commit(ctx) },
 			1, 0, "", 0, 0},
-		{"at once", func(w *world, ctx context.Context, _ *engine.Batch) error { return engine.SettleIn(ctx, w.store) },
+		{"at once", func(w *world, ctx context.Context, _ *execution.Batch) error { return execution.SettleIn(ctx, w.store) },
 			1, 0, "", 0, 0},
-		{"committed, then an error", func(w *world, ctx context.Context, _ *engine.Batch) error {
+		{"committed, then an error", func(w *world, ctx context.Context, _ *execution.Batch) error {
 			return errors.Join(w.commit(ctx), errOwn)
 		}, 1, 0, "", 0, 0},
-		{"committed, then a panic", func(w *world, ctx context.Context, _ *engine.Batch) error { panic(w.commit(ctx)) },
+		{"committed, then a panic", func(w *world, ctx context.Context, _ *execution.Batch) error { panic(w.commit(ctx)) },
 			1, 0, "", 0, 0},
-		{"committed, then Goexit", func(w *world, ctx context.Context, _ *engine.Batch) error {
+		{"committed, then Goexit", func(w *world, ctx context.Context, _ *execution.Batch) error {
 			defer runtime.Goexit()
 			return w.commit(ctx)
 		}, 1, 0, "", 0, 0},
-		{"committed by the second try", func(w *world, ctx context.Context, _ *engine.Batch) error {
+		{"committed by the second try", func(w *world, ctx context.Context, _ *execution.Batch) error {
 			return errors.Join(w.open(ctx), w.commit(ctx))
 		}, 1, 0, "", 0, 0},
-		{"not committed", func(w *world, ctx context.Context, _ *engine.Batch) error { return w.open(ctx) },
-			0, 1, engine.ErrNotCommitted.Error(), 3, 0},
-		{"not committed, although settled as done", func(w *world, ctx context.Context, b *engine.Batch) error {
+		{"not committed", func(w *world, ctx context.Context, _ *execution.Batch) error { return w.open(ctx) },
+			0, 1, execution.ErrNotCommitted.Error(), 3, 0},
+		{"not committed, although settled as done", func(w *world, ctx context.Context, b *execution.Batch) error {
 			b.SetOutcome(0, nil)
 			return w.open(ctx)
-		}, 0, 1, engine.ErrNotCommitted.Error(), 3, 0},
-		{"an error instead", func(w *world, ctx context.Context, _ *engine.Batch) error {
+		}, 0, 1, execution.ErrNotCommitted.Error(), 3, 0},
+		{"an error instead", func(w *world, ctx context.Context, _ *execution.Batch) error {
 			return errors.Join(w.open(ctx), errOwn)
 		}, 0, 1, errOwn.Error(), 3, 0},
-		{"a failure, committed", func(w *world, ctx context.Context, b *engine.Batch) error {
+		{"a failure, committed", func(w *world, ctx context.Context, b *execution.Batch) error {
 			b.SetOutcome(0, errOwn)
 			return w.commit(ctx)
 		}, 0, 1, errOwn.Error(), 3, 0},
-		{"payloads by themselves, committed", func(w *world, ctx context.Context, b *engine.Batch) error {
+		{"payloads by themselves, committed", func(w *world, ctx context.Context, b *execution.Batch) error {
 			b.MarkDone(0, 0)
 			b.MarkBuried(0, 1, errOwn)
 			b.SetOutcome(0, errOwn)
 			return w.commit(ctx)
 		}, 0, 1, errOwn.Error(), 1, 1},
-		{"payloads by themselves, not committed", func(w *world, ctx context.Context, b *engine.Batch) error {
+		{"payloads by themselves, not committed", func(w *world, ctx context.Context, b *execution.Batch) error {
 			b.MarkDone(0, 0)
 			b.MarkBuried(0, 1, errOwn)
 			return w.open(ctx)
-		}, 0, 1, engine.ErrNotCommitted.Error(), 2, 1},
-		{"payloads marked too late", func(w *world, ctx context.Context, b *engine.Batch) error {
+		}, 0, 1, execution.ErrNotCommitted.Error(), 2, 1},
+		{"payloads marked too late", func(w *world, ctx context.Context, b *execution.Batch) error {
 			err := w.commit(ctx)
 			b.MarkBuried(0, 1, errOwn)
 			return err
@@ -145,7 +147,7 @@ func TestAJobEndsInItsTransactionOrFails(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.declare(1)
 				w.push("job", "a", "b", "c")
-				n := w.start(func(ctx context.Context, b *engine.Batch) error { return tt.run(w, ctx, b) })
+				n := w.start(func(ctx context.Context, b *execution.Batch) error { return tt.run(w, ctx, b) })
 				w.sleep(5 * poll)
 				n.stop()
 				w.wantCounts(int64(min(tt.back, 1)), 0, tt.processed, tt.failed)
@@ -166,7 +168,7 @@ func TestOnlyTheJobThatRunsIsSettled(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(1)
 		w.pushEach(4)
-		w.start(func(ctx context.Context, b *engine.Batch) error {
+		w.start(func(ctx context.Context, b *execution.Batch) error {
 			return each(func(ctx context.Context, c *core.Claim) error {
 				if c.ID == "job-1" || c.ID == "job-2" {
 					return w.commit(ctx)
@@ -181,8 +183,8 @@ func TestOnlyTheJobThatRunsIsSettled(t *testing.T) {
 
 func TestAWholeBatchIsSettledAtOnce(t *testing.T) {
 	for name, run := range map[string]handler{
-		"by its handler": func(context.Context, *engine.Batch) error { return nil },
-		"around handlers of one job": func(ctx context.Context, b *engine.Batch) error {
+		"by its handler": func(context.Context, *execution.Batch) error { return nil },
+		"around handlers of one job": func(ctx context.Context, b *execution.Batch) error {
 			defer b.End()
 			return each(succeed)(ctx, b)
 		},
@@ -192,9 +194,9 @@ func TestAWholeBatchIsSettledAtOnce(t *testing.T) {
 				w.declare(1)
 				w.pushEach(4)
 				var settled int
-				w.start(func(ctx context.Context, b *engine.Batch) error {
+				w.start(func(ctx context.Context, b *execution.Batch) error {
 					tx := &transaction{world: w}
-					err := errors.Join(run(ctx, b), engine.SettleIn(ctx, tx), tx.commit())
+					err := errors.Join(run(ctx, b), execution.SettleIn(ctx, tx), tx.commit())
 					settled = len(tx.settle)
 					return err
 				}, batches(4))
@@ -217,7 +219,7 @@ func TestAnOpenTransactionHoldsItsJobAlone(t *testing.T) {
 				tx := &transaction{world: w}
 				n := w.start(each(func(ctx context.Context, c *core.Claim) error {
 					if c.ID == "slow" && tx.settle == nil {
-						return engine.SettleIn(ctx, tx)
+						return execution.SettleIn(ctx, tx)
 					}
 					return nil
 				}), func(s *setup) { s.link.deferSettlement = func(id string) bool { return id == "slow" } })
@@ -246,7 +248,7 @@ func TestAnOpenTransactionHoldsItsJobAlone(t *testing.T) {
 
 func TestASettlementInATransactionThatIsRefusedSaysWhy(t *testing.T) {
 	inWorld(t, func(w *world) {
-		if err := engine.SettleIn(w.Context(), w.store); err == nil {
+		if err := execution.SettleIn(w.Context(), w.store); err == nil {
 			w.Error("outside a handler: no error")
 		}
 		w.declare(1)
@@ -255,12 +257,12 @@ func TestASettlementInATransactionThatIsRefusedSaysWhy(t *testing.T) {
 			if c.ID == "leaves" {
 				go func() {
 					time.Sleep(time.Millisecond)
-					late = engine.SettleIn(ctx, w.store)
+					late = execution.SettleIn(ctx, w.store)
 				}()
 				return nil
 			}
 			<-ctx.Done()
-			cause = engine.SettleIn(ctx, w.store)
+			cause = execution.SettleIn(ctx, w.store)
 			return cause
 		}))
 		w.push("leaves", "x")
@@ -283,10 +285,10 @@ func TestTheClaimedJobIsTheFence(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(1)
 		var late error
-		first := w.start(func(ctx context.Context, b *engine.Batch) error {
+		first := w.start(func(ctx context.Context, b *execution.Batch) error {
 			ctx = context.WithoutCancel(ctx)
 			time.Sleep(2 * ttl)
-			late = engine.SettleIn(ctx, w.store)
+			late = execution.SettleIn(ctx, w.store)
 			return late
 		})
 		w.push("job", "x")

@@ -136,7 +136,7 @@ func (s *shard) request(now time.Time, leaving bool) {
 	t.due, t.firstSent, t.slow = false, now, 0
 	cfg := &s.node.cfg
 	t.request = ports.TurnRequest{
-		Lease:       ports.Lease{Shard: s.id, Owner: cfg.Owner, Token: s.lease.token},
+		Lease:       ports.Lease{Shard: s.ID, Owner: cfg.Owner, Token: s.lease.token},
 		Number:      t.last + 1,
 		TTL:         cfg.LeaseTTL,
 		Settlements: s.nextSettlements(),
@@ -176,7 +176,7 @@ func (s *shard) turn(ctx context.Context, request ports.TurnRequest, byWakeup bo
 	reply, err := s.node.store.Turn(ctx, request)
 	received := time.Now()
 	s.node.observer.TurnEnd(ports.TurnEvent{
-		Shard: s.id, Settled: len(request.Settlements), Claimed: len(reply.Claims), Recovered: len(reply.Orphans), Woken: byWakeup,
+		Shard: s.ID, Settled: len(request.Settlements), Claimed: len(reply.Claims), Recovered: len(reply.Orphans), Woken: byWakeup,
 		Took: received.Sub(sent), Err: err,
 	})
 	switch {

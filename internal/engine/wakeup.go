@@ -50,7 +50,7 @@ func (e *Engine) listen(ctx context.Context) {
 func (e *Engine) heardOf() (ids []core.Shard, byID map[core.Shard]*shard) {
 	byID = make(map[core.Shard]*shard)
 	for _, s := range e.shards() {
-		ids, byID[s.id] = append(ids, s.id), s
+		ids, byID[s.ID] = append(ids, s.ID), s
 	}
 	for _, q := range e.served.Load().queues {
 		if q.permits != nil {

@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"errors"
 	"slices"
 	"time"
 
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/internal/engine/report"
 	"github.com/skeinq/skein/ports"
 )
@@ -47,13 +49,13 @@ func (w *watcher) handlers(now time.Time) {
 		running := slices.Clone(s.running)
 		s.mu.Unlock()
 		for _, b := range running {
-			if o := b.overdue(now); o != nil {
-				if o.first {
-					s.overran(ports.OverrunEvent{IDs: o.ids, For: now.Sub(o.at)}, o.cause)
+			if o := b.Overdue(now); o != nil {
+				if o.First {
+					s.overran(ports.OverrunEvent{IDs: o.IDs, For: now.Sub(o.Since)}, o.Cause)
 				}
 				w.node.log.Warn("a handler still runs long after its context has ended; until it returns, it keeps its lane, and its shard can't move to another server",
-					"queue", s.id.Queue, "shard", s.id.String(), "id", o.ids[0], "jobs", len(o.ids), "cause", o.cause,
-					"since", o.at, "for", now.Sub(o.at).Round(time.Second))
+					"queue", s.ID.Queue, "shard", s.ID.String(), "id", o.IDs[0], "jobs", len(o.IDs), "cause", o.Cause,
+					"since", o.Since, "for", now.Sub(o.Since).Round(time.Second))
 			}
 		}
 	}
@@ -67,7 +69,7 @@ func (w *watcher) unowned(now time.Time) {
 		s.mu.Lock()
 		if o := &s.owner; !o.since.IsZero() && !o.logged && now.Sub(o.since) >= unownedLimit {
 			o.logged, cause = true, o.err
-			shards = append(shards, s.id.String())
+			shards = append(shards, s.ID.String())
 		}
 		s.mu.Unlock()
 	}
@@ -141,4 +143,18 @@ func (n *node) findName(owner string) (name string, found bool) {
 		return owner, false
 	}
 	return report.NodeName(&(*nodes)[at]), true
+}
+
+// overran notifies the observer of a handler that runs long after its context has ended.
+func (s *shardInfo) overran(event ports.OverrunEvent, cause error) {
+	event.Shard = s.ID
+	switch {
+	case errors.Is(cause, ports.ErrLeaseLost):
+		event.Cause = ports.OverrunLease
+	case errors.Is(cause, execution.ErrCancelled):
+		event.Cause = ports.OverrunCancel
+	case errors.Is(cause, execution.ErrShutdown):
+		event.Cause = ports.OverrunShutdown
+	}
+	s.node.observer.HandlerOverran(event)
 }

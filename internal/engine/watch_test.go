@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -17,7 +17,7 @@ import (
 func TestTheLogNamesTheJobThatGoesOn(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(1)
-		n := w.start(func(ctx context.Context, b *engine.Batch) error {
+		n := w.start(func(ctx context.Context, b *execution.Batch) error {
 			for i := range b.Claims {
 				job, ok := b.Begin(ctx, i)
 				if !ok {
@@ -143,17 +143,17 @@ func TestAHandlerThatIgnoresItsEndIsLoggedEachMinute(t *testing.T) {
 		end func(w *world, n *node, id string)
 	}{
 		"timeout": {cause: errLate.Error(), end: func(*world, *node, string) {}},
-		"cancel": {cause: engine.ErrCancelled.Error(), end: func(w *world, _ *node, id string) {
+		"cancel": {cause: execution.ErrCancelled.Error(), end: func(w *world, _ *node, id string) {
 			w.cancel(false, id)
 		}},
 		"lost lease": {cause: ports.ErrLeaseLost.Error(), end: func(w *world, n *node, _ string) {
 			n.link.change(func() { n.link.broken[shardOfQueue(0)] = ports.ErrLeaseLost })
 		}},
-		"shutdown": {cause: engine.ErrShutdown.Error(), end: func(w *world, n *node, _ string) { n.cancel() }},
+		"shutdown": {cause: execution.ErrShutdown.Error(), end: func(w *world, n *node, _ string) { n.cancel() }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				n := w.start(func(ctx context.Context, b *engine.Batch) error {
+				n := w.start(func(ctx context.Context, b *execution.Batch) error {
 					job, _ := b.Begin(ctx, 0)
 					if name == "timeout" {
 						_, cancel := b.WithTimeout(job, 9*time.Second, errLate)

@@ -1,8 +1,7 @@
-package engine
+package execution
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -16,13 +15,9 @@ type Batch struct {
 	// Claims are the jobs. They are read-only.
 	Claims []core.Claim
 
-	shard   *shardInfo
+	shard   *Shard
 	token   int64
 	started time.Time
-	// chance is set if the batch is a job on its last chance. position is its place in
-	// shard.running.
-	chance   bool
-	position int
 
 	mu       sync.Mutex
 	ctx      *runContext // the context that ends; it is replaced when a cancel ends it
@@ -66,20 +61,25 @@ type Batch struct {
 	oneRun     [1]jobRun
 }
 
-// newBatch returns a batch that starts now.
-func newBatch(s *shardInfo, token int64, claims []core.Claim, now time.Time) *Batch {
-	b := &Batch{Claims: claims, shard: s, token: token, started: now, current: wholeBatch}
-	b.batchCtx.parent, b.batchCtx.batch, b.batchCtx.job = s.node.handlerCtx, b, wholeBatch
+// Start starts a batch, which is zero.
+func (b *Batch) Start(s *Shard, token int64, claims []core.Claim, now time.Time) {
+	b.Claims, b.shard, b.token, b.started, b.current = claims, s, token, now, wholeBatch
+	b.batchCtx.parent, b.batchCtx.batch, b.batchCtx.job = s.Server.Handlers, b, wholeBatch
 	b.ctx = &b.batchCtx
 	b.outcomes = b.oneOutcome[:]
 	if len(claims) > 1 {
 		b.outcomes = make([]core.Outcome, len(claims))
 	}
-	return b
 }
 
+// Context returns the context of the batch's handler.
+func (b *Batch) Context() context.Context { return &b.batchCtx }
+
+// Started returns when the batch has started.
+func (b *Batch) Started() time.Time { return b.started }
+
 // Shard returns where the batch's jobs live.
-func (b *Batch) Shard() core.Shard { return b.shard.id }
+func (b *Batch) Shard() core.Shard { return b.shard.ID }
 
 // Token returns the fencing token of the lease that the batch runs under.
 func (b *Batch) Token() int64 { return b.token }
@@ -87,16 +87,16 @@ func (b *Batch) Token() int64 { return b.token }
 // LastError returns the text of job i's last failure, or "".
 func (b *Batch) LastError(i int) string {
 	if text := b.Claims[i].Error; text != "" {
-		return b.shard.queue.Stored(text)
+		return b.shard.Queue.Stored(text)
 	}
 	return ""
 }
 
-// close ends the batch after its handler has returned. Jobs without an outcome get that of the
+// Close ends the batch after its handler has returned. Jobs without an outcome get that of the
 // handler's error. Where jobs run one after another, jobs that have not begun are put back
 // untouched instead. Jobs that an operator has cancelled end as the operator chose. The outcomes
 // don't change after close.
-func (b *Batch) close(err error) {
+func (b *Batch) Close(err error) {
 	o, p := b.outcomeOf(err)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -124,8 +124,11 @@ func (b *Batch) close(err error) {
 	b.closed = true
 }
 
-// succeeded reports whether a job of the batch is done.
-func (b *Batch) succeeded() bool {
+// Outcomes returns the outcomes of a closed batch, one for each job. They are read-only.
+func (b *Batch) Outcomes() []core.Outcome { return b.outcomes }
+
+// Succeeded reports whether a job of the batch is done.
+func (b *Batch) Succeeded() bool {
 	for i := range b.outcomes {
 		if b.outcomes[i].Kind == core.Done {
 			return true
@@ -134,8 +137,10 @@ func (b *Batch) succeeded() bool {
 	return false
 }
 
-// settlements appends to a slice the settlements of a closed batch, one for each job, in order.
-func (b *Batch) settlements(to []core.Settlement) []core.Settlement {
+// Settlements appends to a slice the settlements of a closed batch, one for each job, in order. The
+// transactions of handlers are assumed not to have committed.
+func (b *Batch) Settlements(to []core.Settlement) []core.Settlement {
+	b.assumeNotCommitted()
 	b.groups = b.partGroups()
 	for i := range b.Claims {
 		if g := b.groups[i]; g != nil {
@@ -150,7 +155,7 @@ func (b *Batch) settlements(to []core.Settlement) []core.Settlement {
 // settlement returns the settlement of job i with outcome o. It does not panic.
 func (b *Batch) settlement(i int, o core.Outcome) core.Settlement {
 	c := &b.Claims[i]
-	policy := b.shard.queue.Policy
+	policy := b.shard.Queue.Policy
 	if o.Kind == core.Awaiting {
 		b.shard.checkAwaiting(c.ID)
 	}
@@ -161,10 +166,10 @@ func (b *Batch) settlement(i int, o core.Outcome) core.Settlement {
 }
 
 // checkAwaiting warns that a job awaits a push in a queue whose pushes don't run waiting jobs.
-func (s *shardInfo) checkAwaiting(id string) {
-	if !s.queue.Earliest && s.node.jobLog.Mishap("Await "+s.id.Queue) {
-		s.node.log.Warn("a handler awaits a push, but the queue's pushes don't run waiting jobs; set PushRule to skein.Earliest()",
-			"queue", s.id.Queue, "shard", s.id.String(), "id", id)
+func (s *Shard) checkAwaiting(id string) {
+	if !s.Queue.Earliest && s.Server.Jobs.Mishap("Await "+s.ID.Queue) {
+		s.Server.Logger.Warn("a handler awaits a push, but the queue's pushes don't run waiting jobs; set PushRule to skein.Earliest()",
+			"queue", s.ID.Queue, "shard", s.ID.String(), "id", id)
 	}
 }
 
@@ -196,42 +201,18 @@ type retryDelay struct {
 }
 
 // backoff calls the queue's Backoff. If that panics, the default is used.
-func (s *shardInfo) backoff(id string, retry int) (d time.Duration) {
-	jitter := s.node.jitter()
+func (s *Shard) backoff(id string, retry int) (d time.Duration) {
+	jitter := s.Server.jitter()
 	failed := guard.Goroutine(func() error {
-		d = s.queue.Policy.Wait(retry, jitter)
+		d = s.Queue.Policy.Wait(retry, jitter)
 		return nil
 	})
-	if failed != nil && s.node.jobLog.Mishap("Backoff "+s.id.Queue) {
-		s.node.log.Error("the queue's Backoff panicked; the default backoff is used",
-			"queue", s.id.Queue, "shard", s.id.String(), "id", id, "retry", retry, "error", failed)
+	if failed != nil && s.Server.Jobs.Mishap("Backoff "+s.ID.Queue) {
+		s.Server.Logger.Error("the queue's Backoff panicked; the default backoff is used",
+			"queue", s.ID.Queue, "shard", s.ID.String(), "id", id, "retry", retry, "error", failed)
 	}
 	if failed != nil {
 		return core.DefaultBackoff(retry, jitter)
 	}
 	return d
-}
-
-// jitter returns an integer from 0 to core.BackoffJitter-1, whatever the configured function
-// returns.
-func (n *node) jitter() (draw int) {
-	failed := guard.Goroutine(func() error {
-		draw = n.cfg.Jitter()
-		return nil
-	})
-	if failed != nil {
-		if n.jobLog.Mishap("Jitter") {
-			n.log.Error("Jitter panicked; a random one is used", "error", failed)
-		}
-		return rand.IntN(core.BackoffJitter)
-	}
-	return max(0, min(draw, core.BackoffJitter-1))
-}
-
-// settleUnstarted settles claims that have not started, all with the same kind of outcome.
-func (s *shard) settleUnstarted(claims []core.Claim, kind core.OutcomeKind) {
-	for i := range claims {
-		s.finished = append(s.finished, s.queue.Policy.Settlement(&claims[i], &core.Outcome{Kind: kind}, 0))
-	}
-	s.node.countEnding(s.finished[len(s.finished)-len(claims):])
 }

@@ -1,4 +1,4 @@
-package engine
+package execution
 
 import (
 	"context"
@@ -27,7 +27,7 @@ func (b *Batch) MarkDone(i, position int) {
 
 // MarkBuried sends one payload of job i to the morgue by itself.
 func (b *Batch) MarkBuried(i, position int, reason error) {
-	text, group := b.shard.queue.Text(reason)
+	text, group := b.shard.Queue.Text(reason)
 	b.markPayload(i, core.PayloadOutcome{Position: position, Bury: true, Error: text, Group: group})
 }
 
@@ -90,12 +90,12 @@ func (b *Batch) failureOf(err error) (o core.Outcome, p *guard.PanicError) {
 		if b.interrupted(err) {
 			o = core.Outcome{Kind: core.Untouched}
 		} else {
-			o = b.shard.queue.Outcome(err)
+			o = b.shard.Queue.Outcome(err)
 		}
 		return nil
 	})
 	if failed != nil {
-		o = b.shard.queue.failure(failed)
+		o = b.shard.Queue.failure(failed)
 		errors.As(failed, &p)
 	}
 	return o, p
@@ -145,7 +145,7 @@ func (b *Batch) BuryUndecodable(i, position int, reason error) {
 // retried for it. If alone, the job fails by the reason. Else the handler gets the payloads
 // before it, and the job fails if those are done or buried.
 func (b *Batch) FailUndecodable(i, position int, reason error, alone bool) {
-	r := decodeFailure{position: position, outcome: b.shard.queue.failure(reason), failed: alone}
+	r := decodeFailure{position: position, outcome: b.shard.Queue.failure(reason), failed: alone}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.returned(i) {

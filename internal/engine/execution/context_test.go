@@ -1,4 +1,4 @@
-package engine
+package execution
 
 import (
 	"context"
@@ -16,12 +16,17 @@ type (
 	otherKey struct{}
 )
 
-// testBatch is a batch of jobs under lease token 7, whose node was started with
-// a value in its context.
+// testShard is a shard of a server that was started with a context.
+func testShard(ctx context.Context) *Shard {
+	return &Shard{Queue: &Queue{}, Server: &Server{Handlers: context.WithoutCancel(ctx), Stop: ctx, Clock: clock.New()}}
+}
+
+// testBatch is a batch of jobs under lease token 7, whose server was started with a value in its
+// context.
 func testBatch(jobs int) *Batch {
-	n := &node{clock: clock.New()}
-	n.makeContexts(context.WithValue(context.Background(), valueKey{}, "value"))
-	return newBatch(&shardInfo{node: n, queue: &Queue{}}, 7, make([]core.Claim, jobs), time.Now())
+	b := new(Batch)
+	b.Start(testShard(context.WithValue(context.Background(), valueKey{}, "value")), 7, make([]core.Claim, jobs), time.Now())
+	return b
 }
 
 func ended(ctx context.Context) bool {
@@ -48,8 +53,8 @@ func TestAHandlersContextEndsWithItsCause(t *testing.T) {
 			if err, why := ctx.Err(), context.Cause(ctx); err != nil || why != nil {
 				t.Errorf("before the end: Err %v, Cause %v", err, why)
 			}
-			b.interrupt(cause)
-			b.interrupt(errors.New("a second one"))
+			b.Interrupt(cause)
+			b.Interrupt(errors.New("a second one"))
 			if !ended(ctx) || !errors.Is(ctx.Err(), context.Canceled) || !errors.Is(context.Cause(ctx), cause) {
 				t.Errorf("after the end: Done %v, Err %v, Cause %v", ended(ctx), ctx.Err(), context.Cause(ctx))
 			}
@@ -81,7 +86,7 @@ func TestContextsDerivedFromAHandlersEndWithIt(t *testing.T) {
 				b := testBatch(1)
 				before, cancel := derive(b.ctx)
 				defer cancel()
-				b.interrupt(cause)
+				b.Interrupt(cause)
 				after, cancelAfter := derive(b.ctx)
 				defer cancelAfter()
 				synctest.Wait()
@@ -121,7 +126,7 @@ func TestAfterFuncRunsWhenAHandlersContextEnds(t *testing.T) {
 		if ran {
 			t.Error("it ran before the end")
 		}
-		b.close(nil)
+		b.Close(nil)
 		synctest.Wait()
 		if !ran || !stopped {
 			t.Errorf("after the end: ran %v, stopped %v", ran, stopped)
@@ -133,9 +138,9 @@ func TestWhatAHandlersContextCarries(t *testing.T) {
 	for name, end := range map[string]func(b *Batch){
 		"while it runs":                  func(*Batch) {},
 		"while it runs, Done was asked":  func(b *Batch) { b.ctx.Done() },
-		"after its end":                  func(b *Batch) { b.close(nil) },
-		"after its end, Done was asked":  func(b *Batch) { b.ctx.Done(); b.close(nil) },
-		"after an interrupt by a cancel": func(b *Batch) { b.cancel(0, true) },
+		"after its end":                  func(b *Batch) { b.Close(nil) },
+		"after its end, Done was asked":  func(b *Batch) { b.ctx.Done(); b.Close(nil) },
+		"after an interrupt by a cancel": func(b *Batch) { b.Cancel(0, true) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := testBatch(1)
@@ -174,8 +179,8 @@ func TestEachJobOfABatchHasAContextOfItsOwn(t *testing.T) {
 	if !ok || ended(first) || first.Value(valueKey{}) != "the observer's" {
 		t.Fatalf("the first job's context: Done %v, Value %v", ended(first), first.Value(valueKey{}))
 	}
-	b.cancel(0, true)
-	b.cancel(1, false)
+	b.Cancel(0, true)
+	b.Cancel(1, false)
 	if !ended(first) || !errors.Is(context.Cause(first), ErrCancelled) {
 		t.Errorf("the first job's context: Done %v, Cause %v", ended(first), context.Cause(first))
 	}
@@ -190,24 +195,23 @@ func TestEachJobOfABatchHasAContextOfItsOwn(t *testing.T) {
 		t.Errorf("Fence = %d, %v; want 7", token, ok)
 	}
 	cause := errors.New("why")
-	b.interrupt(cause)
+	b.Interrupt(cause)
 	if !ended(third) || !errors.Is(context.Cause(third), cause) {
 		t.Errorf("interrupted: Done %v, Cause %v", ended(third), context.Cause(third))
 	}
 }
 
 func TestABatchOfOneJobCostsOneAllocation(t *testing.T) {
-	n := &node{clock: clock.New()}
-	n.makeContexts(context.Background())
-	s := &shardInfo{node: n, queue: &Queue{}}
+	s := testShard(context.Background())
 	claims, now := make([]core.Claim, 1), time.Now()
 	var b *Batch
 	if n := testing.AllocsPerRun(100, func() {
-		b = newBatch(s, 1, claims, now)
+		b = new(Batch)
+		b.Start(s, 1, claims, now)
 		ctx, _ := b.Begin(b.ctx, 0)
 		_ = ctx.Err()
 		b.SetOutcome(0, nil)
-		b.close(nil)
+		b.Close(nil)
 	}); n != 1 {
 		t.Errorf("%v allocations, want 1", n)
 	}

@@ -1,4 +1,4 @@
-package engine
+package execution
 
 import (
 	"context"
@@ -42,7 +42,7 @@ func SettlePayloadIn(ctx context.Context, settler ports.Settler, b *Batch, i, po
 	if ctx.Err() != nil {
 		return fmt.Errorf("settle in a transaction: %w", context.Cause(ctx))
 	}
-	b.shard.node.checkPool()
+	b.shard.Server.CheckPool()
 	return b.settlePayload(ctx, settler, i, position)
 }
 
@@ -54,10 +54,10 @@ func (b *Batch) settlePayload(ctx context.Context, settler ports.Settler, i, pos
 	if err != nil {
 		return err
 	}
-	err = settler.SettlePayload(ctx, b.shard.id, part)
+	err = settler.SettlePayload(ctx, b.shard.ID, part)
 	if errors.Is(err, ports.ErrLeaseLost) && b.dropBuriedPart(i, 1) {
 		if part, again, err = b.notePart(i, position); err == nil {
-			err = settler.SettlePayload(ctx, b.shard.id, part)
+			err = settler.SettlePayload(ctx, b.shard.ID, part)
 		}
 	}
 	switch {
@@ -305,7 +305,7 @@ func (b *Batch) partOutcome(i int, p *jobParts, n int) core.Outcome {
 	switch all := len(p.done); {
 	case n < all && o.Kind == core.Done:
 		marks := o.Payloads
-		o = b.shard.queue.failure(ErrNotCommitted)
+		o = b.shard.Queue.failure(ErrNotCommitted)
 		o.Payloads = marks
 	case n == all && n > 0 && o.Kind == core.Failed && p.last == p.done[n-1]:
 		// It failed after its payload was done. The others have not run.
@@ -315,30 +315,27 @@ func (b *Batch) partOutcome(i int, p *jobParts, n int) core.Outcome {
 	return o
 }
 
-// addParts sends the other versions of the jobs of a batch, and keeps them until they are answered.
-// The caller holds the lock.
-func (s *shard) addParts(groups map[int]*partGroup) {
-	for _, g := range groups {
+// OtherSettlements appends to a slice the settlements of the other versions of a closed batch's
+// jobs.
+func (b *Batch) OtherSettlements(to []core.Settlement) []core.Settlement {
+	for _, g := range b.groups {
 		for _, v := range g.versions[1:] {
-			s.finished = append(s.finished, v.sent)
+			to = append(to, v.sent)
 		}
-		if s.groups == nil {
-			s.groups = make(map[core.ClaimRef]*partGroup)
-		}
-		s.groups[g.batch.Claims[g.job].Ref()] = g
 	}
+	return to
 }
 
 // answerParts takes the answers to versions of jobs from the reply of a turn, before the results
 // are confirmed. If a version is deferred, a transaction is still open, so the skipped ones may
-// become right and are sent again. The caller holds the lock.
-func (s *shard) answerParts(settled []core.Settlement, r *ports.TurnReply) {
-	if len(s.groups) == 0 {
-		return
+// become right and are sent again.
+func (e *Ends) answerParts(settled []core.Settlement, r *ports.TurnReply) (again []core.Settlement) {
+	if len(e.groups) == 0 {
+		return nil
 	}
 	var answered []*partGroup
 	for i := range settled {
-		g := s.groups[core.ClaimRef{ID: settled[i].ID, Receipt: settled[i].Receipt.Whole()}]
+		g := e.groups[core.ClaimRef{ID: settled[i].ID, Receipt: settled[i].Receipt.Whole()}]
 		if g == nil || g.over {
 			continue
 		}
@@ -363,13 +360,14 @@ func (s *shard) answerParts(settled []core.Settlement, r *ports.TurnReply) {
 			g.redo, g.again = true, true
 		}
 		if g.redo && !g.over {
-			s.deferred = append(s.deferred, g.skipped...)
+			again = append(again, g.skipped...)
 			g.left, g.skipped, g.redo = g.left+len(g.skipped), nil, false
 		}
 		if g.over = g.over || g.left == 0; g.over {
-			delete(s.groups, g.batch.Claims[g.job].Ref())
+			delete(e.groups, g.batch.Claims[g.job].Ref())
 		}
 	}
+	return again
 }
 
 // find returns the version with a receipt.
@@ -391,14 +389,14 @@ func (g *partGroup) ended() (o *core.Outcome, s *core.Settlement, ok bool) {
 }
 
 // result returns how the job ended. ok is false if no version is right.
-func (g *partGroup) result() (r jobResult, ok bool) {
+func (g *partGroup) result() (r Result, ok bool) {
 	o, s, ok := g.ended()
 	if !ok {
 		return r, false
 	}
 	r = g.batch.result(g.job, o, s)
 	if t, whole := g.batch.transacted[g.job]; whole && g.applied < 0 {
-		r.lines = g.batch.ignoredOutcome(g.job, &t.outcome)
+		r.Lines = g.batch.ignoredOutcome(g.job, &t.outcome)
 	}
 	return r, true
 }

@@ -1,10 +1,11 @@
-package engine
+package execution
 
 import (
 	"context"
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 )
 
 // jobRun is the execution of one job of a batch whose jobs run one after another. It is zero
@@ -52,7 +53,7 @@ func (b *Batch) Begin(ctx context.Context, i int) (job context.Context, ok bool)
 // interrupted, or the node drains.
 func (b *Batch) halted(i int) bool {
 	_, cancelled := b.dropped[i]
-	return cancelled || b.stopped || b.shard.node.runCtx.Err() != nil
+	return cancelled || b.stopped || b.shard.Server.Stop.Err() != nil
 }
 
 // Return gives job i the outcome of its handler's return: that of err, which replaces what
@@ -113,7 +114,7 @@ func (b *Batch) now() time.Time {
 	if len(b.Claims) == 1 {
 		return b.started
 	}
-	return b.shard.node.clock.Local()
+	return b.shard.Server.Clock.Local()
 }
 
 func (b *Batch) beginRun(i int, now time.Time) {
@@ -142,14 +143,40 @@ func (b *Batch) endRun(now time.Time) {
 // notBegun reports whether jobs run one after another and job i has not begun.
 func (b *Batch) notBegun(i int) bool { return b.runs != nil && b.runs[i].began.IsZero() }
 
-// jobRun returns the execution of job i in a closed batch that took the given time. ok is false if
-// the job has not begun.
-func (b *Batch) jobRun(i int, took time.Duration) (r jobRun, ok bool) {
+// Execution returns when job i began in a closed batch that took the given time, and how long it
+// ran. ok is false if the job has not begun.
+func (b *Batch) Execution(i int, took time.Duration) (began time.Time, ran time.Duration, ok bool) {
 	switch {
-	case b.runs == nil:
-		return jobRun{began: b.started, took: took}, true
-	case len(b.runs) == 1:
-		return jobRun{began: b.started, took: took}, !b.runs[0].began.IsZero()
+	case len(b.runs) <= 1:
+		return b.started, took, !b.notBegun(i)
+	default:
+		return b.runs[i].began, b.runs[i].took, !b.notBegun(i)
 	}
-	return b.runs[i], !b.runs[i].began.IsZero()
+}
+
+// EndsLater reports whether the end of job i in a closed batch depends on its handler's
+// transactions, so that only the store's answer shows it.
+func (b *Batch) EndsLater(i int) bool {
+	_, transacted := b.transacted[i]
+	return transacted || b.groups[i] != nil
+}
+
+// AppendRunning appends the jobs of the batch that are in its handler: all of them, or, where they
+// run one after another, the one that has begun and not ended.
+func (b *Batch) AppendRunning(to []ports.RunningJob) []ports.RunningJob {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.Claims {
+		began := b.started
+		if b.runs != nil {
+			r := &b.runs[i]
+			if r.began.IsZero() || r.took != 0 || r.returned {
+				continue
+			}
+			began = r.began
+		}
+		c := &b.Claims[i]
+		to = append(to, ports.RunningJob{Shard: b.shard.ID, ID: c.ID, Receipt: c.Receipt, Began: b.shard.Server.Clock.At(began)})
+	}
+	return to
 }

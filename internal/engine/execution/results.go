@@ -1,4 +1,4 @@
-package engine
+package execution
 
 import (
 	"context"
@@ -9,22 +9,12 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// jobResult is how a job ended.
-type jobResult struct {
-	processed, failed bool
-	// ended is for the observer, buried for the hook; events and lines are for the log.
-	ended  ports.EndedJob
-	buried []report.Buried
-	events []report.Event
-	lines  []func()
-}
-
 // result returns how job i ended with outcome o.
-func (b *Batch) result(i int, o *core.Outcome, settled *core.Settlement) jobResult {
-	r := jobResult{processed: settled.Processed, failed: settled.Failed, ended: b.end(i, o, settled)}
+func (b *Batch) result(i int, o *core.Outcome, settled *core.Settlement) Result {
+	r := Result{Processed: settled.Processed, Failed: settled.Failed, ended: b.end(i, o, settled)}
 	if settled.Failed {
-		r.buried = b.burials(i, o)
-		r.events = b.events(i, o, settled, r.buried)
+		r.Buried = b.burials(i, o)
+		r.Events = b.events(i, o, settled, r.Buried)
 	}
 	return r
 }
@@ -49,10 +39,10 @@ func (b *Batch) ignoredOutcome(i int, committed *core.Outcome) []func() {
 		return nil
 	}
 	return []func(){func() {
-		b.shard.node.log.LogAttrs(context.Background(), slog.LevelWarn,
+		b.shard.Server.Logger.LogAttrs(context.Background(), slog.LevelWarn,
 			"a handler settled a job in a committed transaction and then gave it another outcome, "+
 				"which is ignored; set the outcome with job.Settle before skein.SettleIn",
-			append(report.JobAttrs(b.shard.id, b.Claims[i].ID), slog.String("outcome", name))...)
+			append(report.JobAttrs(b.shard.ID, b.Claims[i].ID), slog.String("outcome", name))...)
 	}}
 }
 
@@ -77,7 +67,7 @@ func (b *Batch) burials(i int, o *core.Outcome) []report.Buried {
 			list = append(list, b.shard.buried(c, open, report.ByHandler, o.Error, o.Group))
 		}
 	case core.Failed:
-		if at, ok := b.shard.queue.Policy.Exhausts(c, o); ok {
+		if at, ok := b.shard.Queue.Policy.Exhausts(c, o); ok {
 			reason := report.Exhausted
 			if b.decodeFailures[i].failed {
 				reason = report.Undecodable
@@ -104,8 +94,8 @@ func unmarked(payloads []core.Payload, marks []core.PayloadOutcome) []core.Paylo
 	return open
 }
 
-func (s *shardInfo) buried(c *core.Claim, payloads []core.Payload, reason report.BuryReason, text, group string) report.Buried {
-	return report.Buried{Shard: s.id, ID: c.ID, Payloads: payloads, Reason: reason, Error: text, Group: group}
+func (s *Shard) buried(c *core.Claim, payloads []core.Payload, reason report.BuryReason, text, group string) report.Buried {
+	return report.Buried{Shard: s.ID, ID: c.ID, Payloads: payloads, Reason: reason, Error: text, Group: group}
 }
 
 // events returns the events of how job i ended.
@@ -115,7 +105,7 @@ func (b *Batch) events(i int, o *core.Outcome, settled *core.Settlement, buried 
 	var list []report.Event
 	exhausted := false
 	for k := range buried {
-		exhausted = o.Kind == core.Failed && k == len(buried)-1 && exhausts(b.shard.queue.Policy, c, o)
+		exhausted = o.Kind == core.Failed && k == len(buried)-1 && exhausts(b.shard.Queue.Policy, c, o)
 		if buried[k].Reason == report.Undecodable && !exhausted {
 			refused := event
 			refused.Refused, refused.Text, refused.Group = true, buried[k].Error, buried[k].Group
@@ -136,7 +126,7 @@ func (b *Batch) events(i int, o *core.Outcome, settled *core.Settlement, buried 
 		event.Refused, event.Bytes = true, len(c.Payloads[refused.position].Pushed().Data)
 	}
 	switch {
-	case b.shard.queue.Policy.Holds(c, o):
+	case b.shard.Queue.Policy.Holds(c, o):
 		reason := report.Exhausted
 		if event.Refused {
 			reason = report.Undecodable
@@ -149,21 +139,21 @@ func (b *Batch) events(i int, o *core.Outcome, settled *core.Settlement, buried 
 }
 
 // event returns an event without its error.
-func (s *shardInfo) event(id string, attempt int) report.Event {
+func (s *Shard) event(id string, attempt int) report.Event {
 	return report.Event{
-		Shard: s.id, ID: id, Attempt: attempt, Of: s.queue.Policy.MaxRetries + 1, RetryIn: -1, Stored: s.queue.Stored,
+		Shard: s.ID, ID: id, Attempt: attempt, Of: s.Queue.Policy.MaxRetries + 1, RetryIn: -1, Stored: s.Queue.Stored,
 	}
 }
 
 // heldEvent returns the event of a job that is held.
-func (s *shardInfo) heldEvent(id string, attempts int, text string, reason report.BuryReason) report.Event {
+func (s *Shard) heldEvent(id string, attempts int, text string, reason report.BuryReason) report.Event {
 	e := s.event(id, attempts)
 	e.Text, e.Reason = text, reason
 	return e
 }
 
 // buriedEvent returns the event of payloads that went to the morgue.
-func (s *shardInfo) buriedEvent(b *report.Buried, attempts int) report.Event {
+func (s *Shard) buriedEvent(b *report.Buried, attempts int) report.Event {
 	e := s.event(b.ID, attempts)
 	e.Text, e.Payloads, e.Reason = b.Error, len(b.Payloads), b.Reason
 	return e
@@ -176,31 +166,20 @@ func exhausts(p core.RetryPolicy, c *core.Claim, o *core.Outcome) bool {
 }
 
 // recoveryResult returns the result of a job that has lost its owner too often.
-func (s *shardInfo) recoveryResult(c *core.Claim, settled *core.Settlement) jobResult {
-	r := jobResult{failed: true, ended: ports.EndedJob{
+func (s *Shard) recoveryResult(c *core.Claim, settled *core.Settlement) Result {
+	r := Result{Failed: true, ended: ports.EndedJob{
 		ID: c.ID, End: ports.EndHeld, Attempt: c.RetryCount + 1, Buried: buriedPayloads(settled, len(c.Payloads)),
 	}}
 	if r.ended.Buried > 0 {
 		r.ended.End = ports.EndBuried
 	}
 	if !settled.Buries() {
-		r.events = []report.Event{s.heldEvent(c.ID, c.RetryCount+1, settled.PutBack.Error, report.Recovered)}
+		r.Events = []report.Event{s.heldEvent(c.ID, c.RetryCount+1, settled.PutBack.Error, report.Recovered)}
 		return r
 	}
 	if len(c.Payloads) > 0 {
-		r.buried = []report.Buried{s.buried(c, c.Payloads[:1], report.Recovered, settled.BuryError, settled.Group)}
-		r.events = []report.Event{s.buriedEvent(&r.buried[0], c.RetryCount+1)}
+		r.Buried = []report.Buried{s.buried(c, c.Payloads[:1], report.Recovered, settled.BuryError, settled.Group)}
+		r.Events = []report.Event{s.buriedEvent(&r.Buried[0], c.RetryCount+1)}
 	}
 	return r
-}
-
-// report logs results, and passes burials to the hook.
-func (n *node) report(results []jobResult) {
-	for i := range results {
-		n.jobLog.Take(results[i].events)
-		for _, log := range results[i].lines {
-			log()
-		}
-		n.hooks.Add(results[i].buried)
-	}
 }

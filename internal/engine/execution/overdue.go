@@ -1,4 +1,4 @@
-package engine
+package execution
 
 import (
 	"context"
@@ -16,12 +16,15 @@ type overdueState struct {
 	logged  time.Time  // when it was last logged that the handler still runs
 }
 
-// overdue describes a handler that runs long after its context has ended.
-type overdue struct {
-	contextEnd
-	ids []string
-	// first is set if it is described for the first time.
-	first bool
+// Overdue describes a handler that runs long after its context has ended.
+type Overdue struct {
+	// Since and Cause are when and why its context has ended.
+	Since time.Time
+	Cause error
+	// IDs are those of the jobs that it works.
+	IDs []string
+	// First is set if it is described for the first time.
+	First bool
 }
 
 // WithTimeout is context.WithTimeoutCause for a context of the batch's handler. The batch notes the
@@ -44,9 +47,9 @@ func (b *Batch) setTimeout(l contextEnd) {
 	b.overdueState.timeout = l
 }
 
-// overdue returns what to log about the batch now, or nil. It returns the same again after
+// Overdue returns what to log about the batch now, or nil. It returns the same again after
 // overdueAfter.
-func (b *Batch) overdue(now time.Time) *overdue {
+func (b *Batch) Overdue(now time.Time) *Overdue {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	over, more := b.ctx.endInfo(), b.overdueState
@@ -61,7 +64,7 @@ func (b *Batch) overdue(now time.Time) *overdue {
 	}
 	first := more.logged.IsZero()
 	more.logged, b.overdueState = now, more
-	return &overdue{over, b.runningIDs(), first}
+	return &Overdue{over.at, over.cause, b.runningIDs(), first}
 }
 
 // runningIDs returns the ids that the handler works on: that of the job that has begun, or all.

@@ -1,4 +1,4 @@
-package engine
+package execution
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func SettleIn(ctx context.Context, settler ports.Settler) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("settle in a transaction: %w", context.Cause(ctx))
 	}
-	b.shard.node.checkPool()
+	b.shard.Server.CheckPool()
 	if job, position, ok := b.begunPayload(c.job); ok {
 		return b.settlePayload(ctx, settler, job, position)
 	}
@@ -60,10 +60,10 @@ func (b *Batch) settleJobs(ctx context.Context, settler ports.Settler, job int, 
 	if err != nil {
 		return err
 	}
-	err = settler.Settle(ctx, b.shard.id, settlements)
+	err = settler.Settle(ctx, b.shard.ID, settlements)
 	if errors.Is(err, ports.ErrLeaseLost) && only != noPayload && b.dropBuriedPart(only.job, 0) {
 		if settlements, again, err = b.noteTransaction(job, only); err == nil {
-			err = settler.Settle(ctx, b.shard.id, settlements)
+			err = settler.Settle(ctx, b.shard.ID, settlements)
 		}
 	}
 	switch {
@@ -196,7 +196,7 @@ func (b *Batch) assumeNotCommitted() {
 				b.presumed[i] = true
 			}
 			marks := o.Payloads
-			*o = b.shard.queue.failure(ErrNotCommitted)
+			*o = b.shard.Queue.failure(ErrNotCommitted)
 			o.Payloads = marks
 		}
 		o.Payloads = slices.DeleteFunc(slices.Clone(o.Payloads), func(p core.PayloadOutcome) bool {

@@ -1,4 +1,4 @@
-package engine
+package execution
 
 import (
 	"fmt"
@@ -16,14 +16,14 @@ import (
 func TestEndsAreFoundInAnyOrder(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		s := &shard{}
+		var s Ends
 		want := make(map[core.ClaimRef]bool)
 		var settled []core.Settlement
 		for n := range random.IntN(20) {
 			// The same id twice, by other receipts.
 			ref := core.ClaimRef{ID: fmt.Sprint("id", n/2), Receipt: core.Receipt{Token: 1, Number: int64(n)}}
 			if has := random.IntN(4); has > 0 {
-				s.ends = append(s.ends, awaitedEnd{claim: ref, observed: true, bySettlement: jobResult{ended: ports.EndedJob{ID: ref.ID, Attempt: n}}})
+				s.list = append(s.list, awaitedEnd{claim: ref, observed: true, bySettlement: Result{ended: ports.EndedJob{ID: ref.ID, Attempt: n}}})
 				want[ref] = true
 			}
 			settled = append(settled, core.Settlement{ID: ref.ID, Receipt: ref.Receipt})
@@ -46,17 +46,16 @@ func TestEndsAreFoundInAnyOrder(t *testing.T) {
 			}
 		}
 		var got []int
-		s.takeEnds(settled, r)
-		for _, ended := range s.ended {
+		for _, ended := range s.Answer(settled, r).Ended {
 			got = append(got, ended.Attempt)
 		}
-		if !slices.Equal(got, attempts) || len(s.ends) != len(want) {
-			t.Fatalf("seed %d: the ends %v were taken and %d are left, want %v and %d", seed, got, len(s.ends), attempts, len(want))
+		if !slices.Equal(got, attempts) || len(s.list) != len(want) {
+			t.Fatalf("seed %d: the ends %v were taken and %d are left, want %v and %d", seed, got, len(s.list), attempts, len(want))
 		}
-		for i := range s.ends {
-			resent := r.Repeat && slices.ContainsFunc(settled, func(one core.Settlement) bool { return one.Receipt == s.ends[i].claim.Receipt })
-			if !want[s.ends[i].claim] || s.ends[i].resent != resent || s.ends[i].taken {
-				t.Fatalf("seed %d: %+v is left", seed, s.ends[i])
+		for i := range s.list {
+			resent := r.Repeat && slices.ContainsFunc(settled, func(one core.Settlement) bool { return one.Receipt == s.list[i].claim.Receipt })
+			if !want[s.list[i].claim] || s.list[i].resent != resent || s.list[i].taken {
+				t.Fatalf("seed %d: %+v is left", seed, s.list[i])
 			}
 		}
 	}
