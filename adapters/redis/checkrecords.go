@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// recordsPerLook is the maximum number of shards' records that one exchange reads.
+	// recordsPerLook is the maximum number of shards that one exchange reads.
 	recordsPerLook = 256
-	// recordsNamed is the maximum number of wrong records that a row names.
+	// recordsNamed is the maximum number of faults that a row names.
 	recordsNamed = 5
 )
 
-// recordsRow reads the records of all queues and shards. Other read-only calls check only whether a
-// record exists, and the row leases names missing ones. A wrong record is read twice, because its
-// queue may have just been forgotten and declared anew.
+// recordsRow reads the records of all queues and shards, and the types of the shards' keys. Other
+// read-only calls meet only some of these faults. A fault is read twice, because its queue may have
+// just been forgotten and declared anew.
 func (s *Store) recordsRow(ctx context.Context) ports.Check {
 	row := ports.Check{Name: "records"}
 	ctx, stop := context.WithTimeout(ctx, checkPatience)
@@ -38,15 +38,16 @@ func (s *Store) recordsRow(ctx context.Context) ports.Check {
 	}
 	switch {
 	case len(found.wrong) > 0:
-		names := slices.Sorted(maps.Keys(found.wrong))
-		for i, name := range names {
-			names[i] = "the record of " + name + " " + found.wrong[name]
+		var texts []string
+		for _, name := range slices.Sorted(maps.Keys(found.wrong)) {
+			fault := found.wrong[name]
+			texts = append(texts, fault.text)
+			row.Status, row.Refuses = max(row.Status, fault.status), row.Refuses || fault.refuses
 		}
-		row.Value = strings.Join(names[:min(len(names), recordsNamed)], "; ")
-		if more := len(names) - recordsNamed; more > 0 {
+		row.Value = strings.Join(texts[:min(len(texts), recordsNamed)], "; ")
+		if more := len(texts) - recordsNamed; more > 0 {
 			row.Value += fmt.Sprintf("; and %d more", more)
 		}
-		row.Status, row.Refuses = ports.CheckFail, true
 		row.Advice = "run skein repair recount with the queue's name: it writes the records again, or names a key to delete or rename first; " +
 			"if it reports another shard count, copy the record of another shard of the queue by hand"
 	case err != nil:
@@ -60,10 +61,23 @@ func (s *Store) recordsRow(ctx context.Context) ports.Check {
 	return row
 }
 
+// recordFault is what is wrong with a queue or a shard.
+type recordFault struct {
+	text   string
+	status ports.CheckStatus
+	// refuses is true if pushes to the queue or the shard are refused.
+	refuses bool
+}
+
+// wrongRecord returns the fault of a record, of a queue or a shard, with which pushes are refused.
+func wrongRecord(of, why string) recordFault {
+	return recordFault{"the record of " + of + " " + why, ports.CheckFail, true}
+}
+
 // recordsFound is the result of reading records.
 type recordsFound struct {
-	// wrong describes, for queues and shards, what is wrong with their records.
-	wrong map[string]string
+	// wrong has the faults of queues and shards by their names in the text.
+	wrong map[string]recordFault
 	// read is the number of records that were read, and unread the number of those that could not
 	// be read.
 	read, unread int
@@ -71,15 +85,15 @@ type recordsFound struct {
 
 // readRecords reads the records of queues and their shards, or only the given ones. Together with
 // an error it returns what it has found so far.
-func (s *Store) readRecords(ctx context.Context, among map[string]string) (recordsFound, error) {
-	found := recordsFound{wrong: make(map[string]string)}
+func (s *Store) readRecords(ctx context.Context, among map[string]recordFault) (recordsFound, error) {
+	found := recordsFound{wrong: make(map[string]recordFault)}
 	queues, unread, err := s.readQueues(ctx)
 	if err != nil {
 		return found, err
 	}
 	found.read = len(queues) + len(unread)
 	for name, record := range unread {
-		found.wrong["the queue "+name] = fmt.Sprintf("can't be read: %q", core.CutText(record, 40))
+		found.wrong["the queue "+name] = wrongRecord("the queue "+name, fmt.Sprintf("can't be read: %q", core.CutText(record, 40)))
 	}
 	var all []core.Shard
 	for _, name := range slices.Sorted(maps.Keys(queues)) {
@@ -88,61 +102,148 @@ func (s *Store) readRecords(ctx context.Context, among map[string]string) (recor
 		}
 	}
 	if among != nil {
-		all = slices.DeleteFunc(all, func(shard core.Shard) bool { return among[shard.String()] == "" })
+		all = slices.DeleteFunc(all, func(shard core.Shard) bool { return among[shard.String()] == (recordFault{}) })
 	}
 	for shards := range slices.Chunk(all, recordsPerLook) {
-		replies, err := s.getRecords(ctx, shards)
+		looks, err := s.lookAtKeys(ctx, shards)
 		if err != nil {
 			return found, err
 		}
-		for i, reply := range replies {
+		for i := range looks {
 			q := queues[shards[i].Queue]
-			why, err := wrongRecord(&q, reply)
+			fault, there, err := looks[i].fault(&q, shards[i])
 			switch {
-			case errors.Is(err, goredis.Nil):
 			case err != nil:
 				found.unread++
-			default:
+				continue
+			case there:
 				found.read++
-				if why != "" {
-					found.wrong[shards[i].String()] = why
-				}
+			}
+			if fault != (recordFault{}) {
+				found.wrong[shards[i].String()] = fault
 			}
 		}
 	}
-	return found, nil
+	return found, s.addLostQueues(ctx, &found, queues, among)
 }
 
-// wrongRecord returns what is wrong with the record of a queue's shard, or "" if it is correct. It
-// returns an error if the record was not read.
-func wrongRecord(q *queueRecord, reply *goredis.StringCmd) (string, error) {
-	switch err := reply.Err(); {
-	case goredis.HasErrorPrefix(err, "WRONGTYPE"):
-		return "can't be read: " + err.Error(), nil
-	case err != nil:
-		return "", err
+// addLostQueues adds the queues that a server has announced within [ports.NodeKept], and whose
+// shards have a record although the list of queues has none.
+func (s *Store) addLostQueues(ctx context.Context, found *recordsFound, queues map[string]queueRecord, among map[string]recordFault) error {
+	reply, err := s.Nodes(ctx)
+	if err != nil {
+		return err
 	}
-	record, err := parseQueueRecord(q.Name, reply.Val())
-	switch {
-	case err != nil:
-		return fmt.Sprintf("can't be read: %q", core.CutText(reply.Val(), 40)), nil
-	case record.layout() != q.layout():
-		return fmt.Sprintf("has %d shards in generation %d, but its queue has %d in generation %d",
-			record.Shards, record.Generation, q.Shards, q.Generation), nil
+	announced := make(map[string]bool)
+	for i := range reply.Nodes {
+		for _, name := range reply.Nodes[i].Queues {
+			announced[name] = true
+		}
 	}
-	return "", nil
+	for name := range announced {
+		key := "the queue " + name
+		_, listed := queues[name]
+		if listed || found.wrong[key] != (recordFault{}) || among != nil && among[key] == (recordFault{}) {
+			continue
+		}
+		switch _, err := s.keptByShards(ctx, name, checkPatience); {
+		case err == nil:
+			found.wrong[key] = recordFault{"the record of " + key + " is lost, but its shards have theirs", ports.CheckWarn, false}
+		case !errors.Is(err, ports.ErrUnknownQueue):
+			return err
+		}
+	}
+	return nil
 }
 
-// getRecords reads the records of some shards; each reply has its own error. It fails if ctx ends
-// first.
-func (s *Store) getRecords(ctx context.Context, shards []core.Shard) ([]*goredis.StringCmd, error) {
-	return exchange.Await(ctx, s.link.Workers, func() []*goredis.StringCmd {
-		replies := make([]*goredis.StringCmd, len(shards))
+// typedKeys are the keys of a shard that are hashes, read with HLEN, and those that are sorted
+// sets, read with ZCARD.
+var typedKeys = [...]struct {
+	command, kind string
+	keys          []int
+}{
+	{"hlen", "hash", []int{keyJobs, keyClaims, keyMetas, keyDead, keyDeadMetas, keyGroups, keyLease, keyCancels, keyAside}},
+	{"zcard", "sorted set", []int{keyReady, keyParked, keyByID, keyRetriesByTime, keyRetriesByID, keyRetriesByCount, keyDeadByTime, keyDeadByID}},
+}
+
+// keysLook has the replies of a shard's keys. Each reply has its own error.
+type keysLook struct {
+	record *goredis.StringCmd
+	sizes  []keySize
+}
+
+// keySize is the reply to the command for the size of a key.
+type keySize struct {
+	name, kind string
+	key        int
+	reply      *goredis.Cmd
+}
+
+// lookAtKeys reads the records and the sizes of the keys of some shards in one exchange. It fails
+// if ctx ends first. It uses only commands that the scripts need too, since a user may have no
+// right to others, such as TYPE.
+func (s *Store) lookAtKeys(ctx context.Context, shards []core.Shard) ([]keysLook, error) {
+	return exchange.Await(ctx, s.link.Workers, func() []keysLook {
+		looks := make([]keysLook, len(shards))
 		pipe := s.client.Pipeline()
 		for i, shard := range shards {
-			replies[i] = pipe.Get(ctx, s.keys(shard)[keyMeta].(string))
+			names := s.keys(shard)
+			looks[i].record = pipe.Get(ctx, names[keyMeta].(string))
+			for _, typed := range typedKeys {
+				for _, key := range typed.keys {
+					looks[i].sizes = append(looks[i].sizes, keySize{names[key].(string), typed.kind, key, pipe.Do(ctx, typed.command, names[key])})
+				}
+			}
 		}
 		_, _ = pipe.Exec(ctx) // each command has its own error
-		return replies
+		return looks
 	})
+}
+
+// fault returns what is wrong with a queue's shard, or the zero value. there is true if the shard
+// has a record. It returns an error if a key was not read.
+func (l *keysLook) fault(q *queueRecord, shard core.Shard) (fault recordFault, there bool, err error) {
+	there = true
+	switch err := l.record.Err(); {
+	case goredis.HasErrorPrefix(err, wrongType):
+		fault = wrongRecord(shard.String(), "can't be read: "+err.Error())
+	case errors.Is(err, goredis.Nil):
+		there = false
+		if q.whole {
+			fault = wrongRecord(shard.String(), "is lost")
+		}
+	case err != nil:
+		return recordFault{}, false, err
+	default:
+		fault = recordOfAnother(q, shard, l.record.Val())
+	}
+	for i := range l.sizes {
+		size := &l.sizes[i]
+		switch err := size.reply.Err(); {
+		case !goredis.HasErrorPrefix(err, wrongType) && err != nil:
+			return recordFault{}, false, err
+		case err != nil && fault == (recordFault{}):
+			// The other keys are of dead letters, cancels and set-aside records, which pushes don't touch.
+			refuses := size.key < queueKeys || size.key == keyLease
+			fault = recordFault{fmt.Sprintf("the key %s of %v is not a %s", size.name, shard, size.kind), ports.CheckFail, refuses}
+		}
+	}
+	return fault, there, nil
+}
+
+// wrongType begins Redis's error for a command on a key of another type.
+const wrongType = "WRONGTYPE"
+
+// recordOfAnother returns the fault of a shard's record that can't be read, or that does not have
+// the layout of its queue.
+func recordOfAnother(q *queueRecord, shard core.Shard, text string) recordFault {
+	record, err := parseQueueRecord(q.Name, text)
+	switch {
+	case err != nil:
+		return wrongRecord(shard.String(), fmt.Sprintf("can't be read: %q", core.CutText(text, 40)))
+	case record.layout() != q.layout():
+		return wrongRecord(shard.String(), fmt.Sprintf("has %d shards in generation %d, but its queue has %d in generation %d",
+			record.Shards, record.Generation, q.Shards, q.Generation))
+	}
+	return recordFault{}
 }

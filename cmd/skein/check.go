@@ -90,7 +90,7 @@ func awayRow(shards []core.Shard) inspect.Check {
 	return inspect.Check{
 		Name: "leases", Status: inspect.CheckFail, Refuses: true,
 		Value:  fmt.Sprintf("shards that don't answer: %s", strings.Join(names, ", ")),
-		Advice: "repair the server that has them; if all servers answer, a shard has lost its record, and the log of the process that reads it names the shard",
+		Advice: "repair the server that has them; if all servers answer, see the row records",
 	}
 }
 

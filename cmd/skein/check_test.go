@@ -83,7 +83,7 @@ func TestDoctorAndCheckOfRedis(t *testing.T) {
 		key := "skein:{orders-" + shards + "/0}:m"
 		record := client.Get(t.Context(), key).Val()
 		must(t, client.Del(t.Context(), key).Err())
-		endsAs(t, "a shard has lost its record", at, endings{0, 6, []string{"orders-" + shards + "/0"}})
+		endsAs(t, "a shard has lost its record", at, endings{6, 6, []string{"\nrecords: the record of orders-" + shards + "/0 is lost"}})
 		must(t, client.Set(t.Context(), key, record, 0).Err())
 		endsAs(t, "the shard has its record", at, endings{0, 0, nil})
 		for what, text := range map[string]string{"can't be read": "garbage", "has 7 shards": "0 0 7 1 1"} {
@@ -100,6 +100,7 @@ func TestDoctorAndCheckOfRedis(t *testing.T) {
 		endsAs(t, "a queue has another record", at, endings{6, 6, []string{"\nrecords: the record of the queue orders-" + shards + " can't be read"}})
 		must(t, client.HSet(t.Context(), "skein:queues", "orders-"+shards, queue).Err())
 		endsAs(t, "all records are as they were", at, endings{0, 0, nil})
+		wrongKeys(t, client, at, "orders-"+shards+"/0")
 	}
 
 	set("save", "3600 1")
@@ -116,6 +117,21 @@ func TestDoctorAndCheckOfRedis(t *testing.T) {
 		}
 	}
 	endsAs(t, "no snapshot can be written", at, endings{6, 6, []string{"MISCONF", "free space on the disk"}})
+}
+
+// wrongKeys has a shard whose keys another program has written. Pushes need only some of the keys.
+func wrongKeys(t *testing.T, client *goredis.Client, at, shard string) {
+	for key, code := range map[string]int{"c": 6, "w": 6, "rt": 6, "xt": 0} {
+		key = "skein:{" + shard + "}:" + key
+		must(t, client.Set(t.Context(), key, "x", 0).Err())
+		var says []string
+		if code != 0 {
+			says = []string{"\nrecords: the key " + key + " of " + shard + " is not a ", "skein repair recount"}
+		}
+		endsAs(t, key+" is a string", at, endings{6, code, says})
+		must(t, client.Del(t.Context(), key).Err())
+	}
+	endsAs(t, "the keys are as they were", at, endings{0, 0, nil})
 }
 
 // One master that refuses is enough.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -74,4 +75,57 @@ func TestRedisRecordsOfManyQueuesAreChecked(t *testing.T) {
 		t.Errorf("the row without a shard is %+v, want the one that is wrong", row)
 	}
 	mend()
+}
+
+// A queue that has lost its record in the list is found if a server has announced it: the list does
+// not name it. One that was forgotten is not lost.
+func TestRedisAQueueWithoutARecordIsReported(t *testing.T) {
+	t.Parallel()
+	for name, client := range map[string]goredis.UniversalClient{"a server": testservers.OwnRedis(t), "a Cluster": testservers.OwnRedisCluster(t)} {
+		store := redis.New(client, redis.Options{})
+		records := func() ports.Check {
+			t.Helper()
+			rows, err := store.Check(t.Context())
+			must(t, err)
+			return rows[len(rows)-1]
+		}
+		for _, queue := range []string{"orders", "forgotten"} {
+			_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: queue, Shards: 2})
+			must(t, err)
+		}
+		_, err := store.Announce(t.Context(), ports.AnnounceRequest{
+			Node: ports.Node{Owner: "w", Name: "w", Lanes: 1, Queues: []string{"forgotten", "never", "orders"}}, TTL: time.Hour,
+		})
+		must(t, err)
+		must(t, store.Forget(t.Context(), "forgotten"))
+		if row := records(); row.Status != ports.CheckOK {
+			t.Errorf("%s: the row is %+v, want all in order", name, row)
+		}
+		must(t, client.HDel(t.Context(), "skein:queues", "orders").Err())
+		if row := records(); row.Status != ports.CheckWarn || row.Refuses || row.Value != "the record of the queue orders is lost, but its shards have theirs" {
+			t.Errorf("%s: the row is %+v, want a warning of the queue orders", name, row)
+		}
+	}
+}
+
+// A key of another type in a shard is found in each of the shard's keys, and in each shard of a
+// Cluster.
+func TestRedisKeysOfAnotherTypeAreReported(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedisCluster(t)
+	store := redis.New(client, redis.Options{})
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 4})
+	must(t, err)
+	for i, key := range strings.Fields("j r w c i t rt ri rc x xt xi xm xg l k q") {
+		name := fmt.Sprintf("skein:{orders/%d}:%s", i%4, key)
+		must(t, client.Set(t.Context(), name, "x", 0).Err())
+		rows, err := store.Check(t.Context())
+		must(t, err)
+		row := rows[len(rows)-1]
+		if refuses := !strings.Contains(" x xt xi xm xg k q ", " "+key+" "); row.Status != ports.CheckFail || row.Refuses != refuses ||
+			!strings.HasPrefix(row.Value, fmt.Sprintf("the key %s of orders/%d is not a ", name, i%4)) {
+			t.Errorf("%s: the row is %+v; want it to fail, and to refuse pushes: %v", name, row, refuses)
+		}
+		must(t, client.Del(t.Context(), name).Err())
+	}
 }
