@@ -3,6 +3,7 @@ package skein_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -120,4 +121,72 @@ func TestAJobWaitsUntilOthersAreSettled(t *testing.T) {
 		equal(t, "the end of the order that waits", ended["waits"], 5*time.Minute)
 		equal(t, "orders that ended", len(ended), len(needs))
 	})
+}
+
+// A job that waits for parts, as docs/guide/dependencies.md shows it, runs to its end once, and not
+// before every part is packed, however servers' runs lie between the pushes. Reports that come
+// before its own push, or again after its end, change nothing.
+func TestAJobRunsOnceAfterItsParts(t *testing.T) {
+	const allPushed = ""
+	needs := []string{"lamp", "table", "shade"}
+	for runs := range 1 << (len(needs) + 1) { // bit n: servers run after the push n
+		t.Run(fmt.Sprintf("%04b", runs), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := memory.New(memory.Options{})
+				client, inspector := skein.NewClient(store, skein.ClientOptions{}), inspect.New(store, inspect.Options{})
+				parts := skein.NewQueue("parts", skein.QueueOptions[string]{})
+				invoices := skein.NewQueue("invoices", skein.QueueOptions[string]{PushRule: skein.Earliest()})
+				var packed []string
+				sent := 0
+				pack := parts.Handler(func(ctx context.Context, part string, orders []string) error {
+					packed = append(packed, part)
+					return invoices.Then(ctx, client, orders[0], part)
+				})
+				invoice := invoices.Handler(func(ctx context.Context, _ string, got []string) error {
+					if !slices.Contains(got, allPushed) {
+						return nil
+					}
+					for _, part := range needs {
+						if slices.Contains(got, part) {
+							continue
+						}
+						settled, _, err := inspector.Settled(ctx, "parts", part, time.Time{})
+						if err != nil {
+							return err
+						}
+						if !settled {
+							return skein.Await(time.Minute)
+						}
+					}
+					sent++
+					equal(t, "packed parts", len(packed), len(needs))
+					return nil
+				})
+				work := func() {
+					for range 3 {
+						runDue(t, store, skein.ServerOptions{}, invoice)
+						runDue(t, store, skein.ServerOptions{}, pack)
+						runDue(t, store, skein.ServerOptions{}, invoice)
+					}
+				}
+				for n, part := range needs {
+					push(t, store, parts, part, "order-1")
+					if runs&(1<<n) != 0 {
+						work()
+					}
+				}
+				push(t, store, invoices, "order-1", allPushed)
+				if runs&(1<<len(needs)) != 0 {
+					work()
+				}
+				time.Sleep(time.Minute) // virtual time
+				work()
+				push(t, store, invoices, "order-1", needs[0]) // a report that is repeated
+				work()
+				equal(t, "invoices that were sent", sent, 1)
+				left := counts(t, store, "invoices")
+				equal(t, "jobs left", left.Entries(), 0)
+			})
+		})
+	}
 }

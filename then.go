@@ -25,13 +25,14 @@ const (
 //
 // The payload is encoded and checked at the call. After the handler has returned nil, the server
 // pushes everything that the handler asked for, in one call for each client and queue, and only
-// then reports the job as done. If [Job.Settle] has set another outcome than done, nothing is
-// pushed. If that push fails, the job fails with its error and is retried. So the push happens at
-// least once: after a crash the handler runs again and pushes again, and the payload merges with
-// the one that still waits. By [Every] it does so only with the same [Score]. If the handler
-// returns an error, nothing is pushed either. The exception is a handler that has marked a payload
-// as done: that payload does not run again, so everything is pushed. With [Queue.Each] this holds
-// for each payload by itself.
+// then reports the job as done. Queues are pushed to in the order of their first Then. If
+// [Job.Settle] has set another outcome than done, nothing is pushed. If a push fails, the later
+// ones are not made, and the job fails with its error and is retried. So each push happens at least
+// once: after a crash the handler runs again and pushes again, and the payload merges with the one
+// that still waits. By [Every] it does so only with the same [Score]. If the handler returns an
+// error, nothing is pushed either. The exception is a handler that has marked a payload as done:
+// that payload does not run again, so everything is pushed. With [Queue.Each] this holds for each
+// payload by itself.
 //
 // c must outlive the handler: a client that [Client.Via] made of the handler's own transaction
 // can't push after it. On Postgres, a push in the transaction of [SettleIn], through [Client.Via],

@@ -105,6 +105,30 @@ func TestThenPushesAfterSuccess(t *testing.T) {
 	}
 }
 
+// Queues are pushed to in the order of their first Then, and a push that fails ends it. So a push
+// to the last queue is a sign that the others were stored.
+func TestThenPushesQueuesInOrder(t *testing.T) {
+	w := newThenWorld(t)
+	var pushed []string
+	client := skein.NewClient(w.store, skein.ClientOptions{Middleware: []skein.PushMiddleware{func(next skein.PushFunc) skein.PushFunc {
+		return func(ctx context.Context, p *skein.RawPush) error {
+			pushed = append(pushed, fmt.Sprint(p.Queue, len(p.Entries)))
+			if p.Queue == "c" {
+				return errBoom
+			}
+			return next(ctx, p)
+		}
+	}}})
+	w.run(w.source.Handler(func(ctx context.Context, _ string, _ []string) error {
+		var failed error
+		for _, queue := range []string{"b", "a", "c", "b", "d", "a"} {
+			failed = errors.Join(failed, skein.NewQueue(queue, skein.QueueOptions[string]{}).Then(ctx, client, "id", queue))
+		}
+		return failed
+	}), "x")
+	equal(t, "pushes", pushed, []string{"b2", "a2", "c1"})
+}
+
 // Each pushes what a payload asked for when that payload is done, whatever becomes of others.
 func TestThenInEach(t *testing.T) {
 	w := newThenWorld(t)

@@ -26,5 +26,6 @@ var (
 	partsOf    func(order string) []string
 	childrenOf func(parent string) int
 	send       func(order string) error
+	finished   func(parent string) bool
 	finish     func(parent string, children []string) error
 )
