@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -162,10 +163,21 @@ func (s *halved) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply
 
 func TestQueuesRefuseInvalidMergeRules(t *testing.T) {
 	client := skein.NewClient(memory.New(memory.Options{}), skein.ClientOptions{})
-	for _, rule := range []skein.MergeRule{skein.Latest(-1), skein.Latest(0), skein.Latest(1001), {Keep: 1}} {
-		queue := skein.NewQueue("orders", skein.QueueOptions[string]{Merge: rule})
-		if err := queue.Push(t.Context(), client, "42", "a"); !errors.Is(err, skein.ErrInvalidQueue) {
-			t.Errorf("a queue with %v: %v", rule, err)
+	const all = "; to keep all payloads use union, newest or every"
+	for _, tt := range []struct {
+		rule skein.MergeRule
+		says string
+	}{
+		{skein.Latest(-1), "latest(-1): give 1 to 1000" + all},
+		{skein.Latest(0), "latest(0): give 1 to 1000" + all},
+		{skein.Every().Last(0), "every.last(0): give 1 to 1000" + all},
+		{skein.Latest(1001), "latest(1001): give 1 to 1000"},
+		{skein.Latest(math.MinInt), ": give 1 to 1000"},
+		{skein.MergeRule{Keep: 1}, "Keep 1 with the smaller score"},
+	} {
+		queue := skein.NewQueue("orders", skein.QueueOptions[string]{Merge: tt.rule})
+		if err := queue.Push(t.Context(), client, "42", "a"); !errors.Is(err, skein.ErrInvalidQueue) || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("a queue with %v: %v, want ErrInvalidQueue with %q", tt.rule, err, tt.says)
 		}
 	}
 }

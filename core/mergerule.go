@@ -72,7 +72,7 @@ func (r MergeRule) Last(n int) MergeRule {
 	}
 	r.Keep = n
 	if n < 1 {
-		r.Keep = -1 // 0 would keep all
+		r.Keep = n - 1 // 0 would keep all; Validate's error names n
 	}
 	return r
 }
@@ -87,14 +87,25 @@ func (r MergeRule) Validate() error {
 		return fmt.Errorf("%w: Same %d; use SameData or SamePush", ErrInvalidRule, r.Same)
 	case r.Stays > Highest:
 		return fmt.Errorf("%w: Stays %d; use Lowest or Highest", ErrInvalidRule, r.Stays)
-	case r.Keep < 0 || r.Keep > MaxTurnPayloads:
-		return fmt.Errorf("%w: Keep %d; use 1 to %d, or 0 for no limit", ErrInvalidRule, r.Keep, MaxTurnPayloads)
+	case r.Keep < 0:
+		return fmt.Errorf("%w: %s; to keep all payloads use union, newest or every", ErrInvalidRule, r.outOfRange(r.Keep+1))
+	case r.Keep > MaxTurnPayloads:
+		return fmt.Errorf("%w: %s", ErrInvalidRule, r.outOfRange(r.Keep))
 	case r.Keep > 0 && r.Stays == Lowest:
 		return fmt.Errorf("%w: Keep %d with the smaller score; the payloads that stay would depend on the order of merges; use Stays: Highest", ErrInvalidRule, r.Keep)
 	case r.Same == SamePush && r.Stays == Highest && r.Keep == 0:
 		return fmt.Errorf("%w: SamePush with Highest and no bound; leave Stays at Lowest", ErrInvalidRule)
 	}
 	return nil
+}
+
+// outOfRange describes a rule made by Last with an invalid n.
+func (r MergeRule) outOfRange(n int) string {
+	name := "latest"
+	if r.Same == SamePush {
+		name = "every.last"
+	}
+	return fmt.Sprintf("%s(%d): give 1 to %d", name, n, MaxTurnPayloads)
 }
 
 // String returns "union", "newest", "latest(n)", "every" or "every.last(n)". A rule that Validate
