@@ -117,8 +117,8 @@ func TestFewShardsMove(t *testing.T) {
 	}
 }
 
-// BenchmarkAssign deals for the largest queue that there may be among 100 nodes: about 12 ms of a
-// processor's time.
+// BenchmarkAssign assigns queues of three sizes. The largest queue that there may be takes about
+// 12 ms of a processor's time among 100 nodes.
 func BenchmarkAssign(b *testing.B) {
 	for _, size := range []struct{ shards, members int }{{24, 12}, {1000, 16}, {core.MaxShards, 100}} {
 		b.Run(fmt.Sprintf("%d shards %d members", size.shards, size.members), func(b *testing.B) {

@@ -19,7 +19,7 @@ type shares struct {
 	extra     int // how many get more than low
 }
 
-// sharesOf works out the shares of RULES 6 with numbers that can't overflow.
+// sharesOf computes the shares of RULES 6, with numbers that can't overflow.
 func sharesOf(shards int, members []core.Member) shares {
 	weights := make([]*big.Int, len(members))
 	sum := new(big.Int)
@@ -154,8 +154,9 @@ func TestWeightsOutOfBoundsCountAsTheBound(t *testing.T) {
 	}
 }
 
-// TestTheRestDiffersFromQueueToQueue deals 5 shards to 4 nodes in each of 400 queues. Each node
-// would have 100 of the remaining shards, give or take 26 in three of a thousand tries.
+// TestTheRestDiffersFromQueueToQueue assigns the 5 shards of each of 400 queues to 4 nodes. On
+// average each node gets 100 of the 400 remaining shards. By chance a node's number differs by more
+// than 26 in about three of a thousand tries.
 func TestTheRestDiffersFromQueueToQueue(t *testing.T) {
 	members := []core.Member{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}}
 	sum := make([]int, len(members))

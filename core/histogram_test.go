@@ -66,7 +66,7 @@ func TestBucketsReachFromMicrosecondsToHours(t *testing.T) {
 	}
 }
 
-// drawDuration is even over the octaves.
+// drawDuration returns a duration of a random order of magnitude.
 func drawDuration(t *rapid.T) time.Duration {
 	return time.Duration(rapid.Int64Range(0, math.MaxInt64).Draw(t, "nanoseconds") >> rapid.IntRange(0, 62).Draw(t, "octaves"))
 }

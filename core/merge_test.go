@@ -71,7 +71,8 @@ func TestMergeVectors(t *testing.T) {
 	}
 }
 
-// mergeKinds are all ways in which a coming job meets a queued one.
+// mergeKinds are the ways in which a coming job meets a queued one. A revive is not among them: it
+// has no coming state.
 var mergeKinds = map[string]func(queued, coming core.State) core.State{
 	"keep": func(q, c core.State) core.State { return core.MergePush(q, c, core.PushRule{}) },
 	"earliest": func(q, c core.State) core.State {
@@ -81,6 +82,7 @@ var mergeKinds = map[string]func(queued, coming core.State) core.State{
 		return core.MergePush(q, c, core.PushRule{Kind: core.Debounce})
 	},
 	"returned": core.MergeReturn,
+	"awaiting": func(q, c core.State) core.State { return core.PutBack{Awaits: true}.Merge(q, c) },
 	"imported": core.MergeImport,
 }
 

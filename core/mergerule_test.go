@@ -144,7 +144,7 @@ func TestABoundOnSmallestScoresDependsOnTheOrder(t *testing.T) {
 	}
 }
 
-// A rule word for word, at any cost: all payloads, then the ones that stay.
+// mergeOracle applies a rule word for word, and slowly: to all payloads at once.
 func mergeOracle(rule core.MergeRule, lists ...[]core.Payload) []core.Payload {
 	best := naiveSet{}
 	for _, p := range slices.Concat(lists...) {

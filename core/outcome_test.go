@@ -122,7 +122,7 @@ func TestRecoveryVectors(t *testing.T) {
 				lost++
 			}
 			if v.Outcome.BuryFirst && !strings.Contains(s.BuryError, fmt.Sprint(lost)) {
-				t.Errorf("the error %q does not say how often the owner was lost", s.BuryError)
+				t.Errorf("the error %q does not state how often the owner was lost", s.BuryError)
 			}
 		})
 	}

@@ -112,7 +112,7 @@ func TestSchedulersOfPools(t *testing.T) {
 			= = = > C
 			= = = > wait`},
 
-		{"Seq visits on while batches run", core.Seq, `
+		{"Seq continues while batches run", core.Seq, `
 			1 1 1 > A
 			= = = > B
 			1 1 = > C
@@ -135,7 +135,7 @@ func TestSchedulersOfPools(t *testing.T) {
 			A failed
 			1 1 > sleep
 			= = > A`},
-		{"Seq goes on for a round after a success of any batch", core.Seq, `
+		{"Seq continues for a round after a success of any batch", core.Seq, `
 			1 1 > A
 			1 = > B
 			= 1 > A

@@ -150,8 +150,9 @@ func checkRule(t *rapid.T, c schedulerCase) {
 	}
 }
 
-// TestOneLaneSeesNoHeapInSeqAndWeighted has a lane choose and run in turn, by all heads and by
-// those that changed.
+// TestOneLaneSeesNoHeapInSeqAndWeighted compares the first schedulers, which had no heap, with
+// those of today: given all heads, and given only the heads that changed. A lane runs one batch at
+// a time.
 func TestOneLaneSeesNoHeapInSeqAndWeighted(t *testing.T) {
 	weights := map[string]int{"A": 3, "B": 5, "C": 7, "D": -1}
 	first := map[string]func(shards []core.Shard) core.Scheduler{

@@ -60,7 +60,7 @@ func checkStarvation(t *rapid.T, build core.SchedulerFunc, bound func(shards []c
 			s.Ran(chosen, rapid.Bool().Draw(t, "ok"))
 			for i := range shards {
 				if by[i][chosen]++; waits[i] && by[i][chosen] > bound(shards, i, chosen) {
-					t.Fatalf("while shard %d waits, %d is chosen for the %d. time", i, chosen, by[i][chosen])
+					t.Fatalf("while shard %d waits, shard %d is chosen %d times", i, chosen, by[i][chosen])
 				}
 			}
 			set(chosen)
@@ -127,7 +127,7 @@ func TestSeqGoesOnWhateverRuns(t *testing.T) {
 				due[c.Index] = false
 				running, slept = running+1, false
 			case c.Sleep && (running > 0 || slept && work):
-				t.Fatalf("it sleeps while %d batches run; before: %v", running, slept)
+				t.Fatalf("it sleeps, with %d batches running; it slept just before: %v", running, slept)
 			case !c.Sleep && work:
 				t.Fatal("it waits although a shard is due")
 			default:

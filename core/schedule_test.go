@@ -9,11 +9,10 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// The transcripts below show a lane of shards A, B, C …, one of each queue. A
-// step is "heads > choice": a head is the second in which the shard's next job is
-// due, at second 10, or "-" where there is none; a choice is the shard whose
-// batch runs, "!" after it a batch without success, "wait" until a head changes,
-// or "sleep" for the poll interval.
+// The transcripts below show a lane of shards A, B, C …, one of each queue. A step is "heads >
+// choice", and it is always second 10. A head is the second at which the shard's next job is due,
+// or "-" if the shard has no job. A choice is the shard whose batch runs, with "!" if that batch
+// has no success, or "wait" until a head changes, or "sleep" for the poll interval.
 const pollInterval = time.Second
 
 func transcript(t *testing.T, newScheduler core.SchedulerFunc, steps string) {
@@ -85,7 +84,7 @@ func TestSchedulers(t *testing.T) {
 			9 1 5 > B
 			9 1 5 > C
 			9 1 5 > A`},
-		{"Seq passes over what is not due", core.Seq, `
+		{"Seq skips what is not due", core.Seq, `
 			9 - 11 10 > A
 			9 - 11 10 > D
 			9 - 11 10 > A`},
@@ -98,7 +97,7 @@ func TestSchedulers(t *testing.T) {
 			1 1 1 > B!
 			1 1 1 > C!
 			1 1 1 > sleep`},
-		{"Seq goes on for a round after each success", core.Seq, `
+		{"Seq continues for a round after each success", core.Seq, `
 			1 1 1 > A!
 			1 1 1 > B
 			1 1 1 > C!

@@ -37,7 +37,7 @@ func drawSettlement(t *rapid.T, payloads int) core.Settlement {
 	return s
 }
 
-// applyConservesPayloads lists where each payload must be, one by one.
+// applyConservesPayloads checks Apply with a list of where each payload must be.
 func applyConservesPayloads(t *rapid.T) {
 	claim := claimOf(rapid.IntRange(0, 12).Draw(t, "payloads"), rapid.IntRange(-1, 3).Draw(t, "retries"), 1)
 	s := drawSettlement(t, len(claim.Payloads))
@@ -71,7 +71,7 @@ func TestApplyConservesPayloads(t *testing.T) { rapid.Check(t, applyConservesPay
 
 func FuzzSettlementApply(f *testing.F) { f.Fuzz(rapid.MakeFuzz(applyConservesPayloads)) }
 
-// drawOutcome marks some payloads, as a handler would.
+// drawOutcome returns an outcome of a random kind that marks some payloads, as a handler does.
 func drawOutcome(t *rapid.T, payloads int) core.Outcome {
 	o := core.Outcome{
 		Kind:     rapid.SampledFrom([]core.OutcomeKind{core.Undecided, core.Done, core.Failed, core.Buried, core.Snoozed, core.Untouched, core.Dropped}).Draw(t, "kind"),
@@ -86,9 +86,9 @@ func drawOutcome(t *rapid.T, payloads int) core.Outcome {
 	return o
 }
 
-// TestSettleHeedsEveryMark: whatever becomes of the job, a payload marked done is
-// gone and one marked buried is in the morgue, and of the open ones at most the
-// first is buried by a failure: the one that Exhausts names.
+// TestSettleHeedsEveryMark: whatever the outcome of the job, a payload marked done is gone and one
+// marked buried is in the morgue. A failure buries at most the first of the other payloads: the one
+// that Exhausts returns.
 func TestSettleHeedsEveryMark(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		claim := claimOf(rapid.IntRange(1, 10).Draw(t, "payloads"), rapid.IntRange(-1, 3).Draw(t, "retries"), 1)
@@ -126,7 +126,7 @@ func TestSettleHeedsEveryMark(t *testing.T) {
 			t.Fatalf("buried %q, want %q", got, sorted(wantDead))
 		}
 		if at, ok := policy.Exhausts(claim, &outcome); ok != (exhausted != "") || ok && string(claim.Payloads[at].Data) != exhausted {
-			t.Fatalf("Exhausts says %d, %v; want that of %q", at, ok, exhausted)
+			t.Fatalf("Exhausts returned %d, %v; want the position of %q", at, ok, exhausted)
 		}
 	})
 }

@@ -83,7 +83,7 @@ func FuzzParseShard(f *testing.F) {
 			t.Fatalf("%q reads as %v", text, shard)
 		}
 		if err := core.ValidateQueue(shard.Queue, shard.Index+1); err != nil {
-			t.Fatalf("%q gives a shard that can't be: %v", text, err)
+			t.Fatalf("%q gives an invalid shard: %v", text, err)
 		}
 	})
 }

@@ -29,7 +29,7 @@ func TestWeightedIsRoundRobinWithEqualWeights(t *testing.T) {
 	}
 }
 
-// roundRobinFault runs one scheduler, and returns its fault.
+// roundRobinFault runs one scheduler, and returns its first fault, or "".
 func roundRobinFault(weights map[string]int, r *rand.Rand) string {
 	const turns = 300
 	shards := queueEach(2 + r.IntN(9))

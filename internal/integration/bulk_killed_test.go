@@ -22,7 +22,8 @@ const (
 	apiVariable      = "SKEIN_TEST_WORKER_API"
 )
 
-// bulkActs are the actions of bulk workers: on the half that match, and on all.
+// bulkActs are the actions of bulk workers: a revive of the even half of the dead letters, and a
+// delete of all failed jobs.
 var bulkActs = map[string]func(context.Context, *inspect.Inspector, inspect.BulkOptions) (inspect.Result, error){
 	"revive": func(ctx context.Context, i *inspect.Inspector, o inspect.BulkOptions) (inspect.Result, error) {
 		o.Filter = "even"
@@ -33,7 +34,8 @@ var bulkActs = map[string]func(context.Context, *inspect.Inspector, inspect.Bulk
 	},
 }
 
-// bulkWorker acts on all of a kind, and writes its checkpoints to the journal, and that it ended.
+// bulkWorker carries out a bulk action. It writes each checkpoint to the journal, and a line when
+// it has ended.
 func bulkWorker() int {
 	j := journal{os.Getenv(journalVariable)}
 	defer j.write(journalLine{what: lineEnded, pid: os.Getpid()})

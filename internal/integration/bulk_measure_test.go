@@ -10,8 +10,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// revive revives all dead letters by a filter, is stopped in the middle, and is continued by
-// another from the checkpoint: each is revived once.
+// revive revives all dead letters by a filter. The first call is stopped in the middle, and a
+// second one continues from its checkpoint. Each letter is revived once.
 func (m *measured) revive() {
 	m.t.Helper()
 	m.t.Run("revive", func(t *testing.T) {
@@ -28,7 +28,7 @@ func (m *measured) revive() {
 		all := func(d inspect.DeadLetter) bool { return d.PayloadCount > 0 }
 		first, err := inspect.New(m.store, inspect.Options{}).ReviveAll(ctx, "orders", all, o)
 		if !errors.Is(err, context.Canceled) || first.Handled == 0 || first.Checkpoint != text {
-			t.Fatalf("the first returned %+v, %v; want that it was stopped", first, err)
+			t.Fatalf("the first call returned %+v, %v; want context.Canceled, its checkpoint and a part of the letters", first, err)
 		}
 		second, err := inspect.New(m.store, inspect.Options{}).ReviveAll(t.Context(), "orders", all, inspect.BulkOptions{Filter: "all", Continue: text})
 		must(t, err)

@@ -21,7 +21,7 @@ import (
 	"github.com/skeinq/skein/internal/integration/testservers"
 )
 
-// checked returns the statuses by name, and by server where there are several.
+// checked returns the statuses by name, for a store of one server.
 func checked(t *testing.T, store inspect.Store) map[string]string {
 	t.Helper()
 	rows, err := inspect.New(store, inspect.Options{}).Checks(t.Context())
@@ -31,9 +31,12 @@ func checked(t *testing.T, store inspect.Store) map[string]string {
 	statuses := make(map[string]string)
 	for _, r := range rows {
 		if (r.Status == inspect.CheckOK) != (r.Advice == "") || r.Value == "" {
-			t.Errorf("a row with advice where none is needed, or without: %+v", r)
+			t.Errorf("a row without a value, or with advice although it is OK, or without although it is not: %+v", r)
 		}
-		statuses[r.Name] = max(statuses[r.Name], r.Status.String())
+		if _, twice := statuses[r.Name]; twice {
+			t.Errorf("a second row of one name: %+v", r)
+		}
+		statuses[r.Name] = r.Status.String()
 	}
 	return statuses
 }
@@ -202,7 +205,7 @@ func TestPostgresChecksSayWhatTheRoleMayNotSee(t *testing.T) {
 	}))
 }
 
-// A store without a server has nothing to look at, and one that does not answer fails.
+// A store without a server has no checks. A call whose context has ended returns an error.
 func TestChecksWithoutAServer(t *testing.T) {
 	t.Parallel()
 	if got := checked(t, memory.New(memory.Options{})); len(got) > 0 {

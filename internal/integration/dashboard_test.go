@@ -23,7 +23,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Every page that links lead to is there, of every store, while a server works.
+// With each store, every page that a link leads to exists while a server works.
 func TestDashboardOfEveryStore(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T) ports.ShardStore{

@@ -38,8 +38,8 @@ type deployment struct {
 	client *skein.Client
 	queue  *skein.Queue[string]
 	log    *logText
-	// ttl is the LeaseTTL of its servers: long, since a lease that is lost on a busy machine has a job
-	// handled again.
+	// ttl is the LeaseTTL of its servers. It is long: if a lease is lost on a busy machine, a job
+	// is handled twice.
 	ttl time.Duration
 
 	mu      sync.Mutex
@@ -114,7 +114,7 @@ func (d *deployment) refused(what string, err error, has int) {
 	}
 	for _, want := range wants {
 		if !strings.Contains(err.Error(), want) {
-			d.t.Errorf("%s of %s: %v; want it to say %q", what, d.name, err, want)
+			d.t.Errorf("%s of %s: %v; want an error with %q", what, d.name, err, want)
 		}
 	}
 }

@@ -34,14 +34,14 @@ var (
 )
 
 const (
-	// fanVariable is the number of a family's children, and fanCure the file that exists once those
-	// that always fail no longer do.
+	// fanVariable names the number of a family's children. fanCure is the end of the name of a
+	// file. Once the file exists, the children that have always failed succeed.
 	fanVariable = "SKEIN_TEST_WORKER_CHILDREN"
 	fanCure     = ".cured"
-	// fanFailures is how many of a hundred executions of a child fail by chance.
+	// fanFailures is the number of executions in a hundred that fail at random.
 	fanFailures = 10
-	// fanTTL is long enough for a busy machine, on which calls with a third of a short one take longer
-	// and are cancelled again and again.
+	// fanTTL is long enough for a busy machine, on which calls with a third of a short one take
+	// longer and are cancelled again and again.
 	fanTTL   = 3 * time.Second
 	fanLanes = 4
 )
@@ -161,8 +161,8 @@ type fan struct {
 	processes          []*process
 	kills              int
 	offset             int64
-	// done are the children that are done, and early for each parent that has ended those of its
-	// children that were not done by then.
+	// done has the children that are done. early has for each parent that has ended the children
+	// that were not done by then.
 	done  map[string]bool
 	early map[string][]string
 }
@@ -268,7 +268,7 @@ func (f *fan) await(what string, want int, count func() int) {
 	}
 }
 
-// read reads the journal on. Its lines are in the order in which they were written.
+// read reads the new lines of the journal, which are in the order in which they were written.
 func (f *fan) read() {
 	f.t.Helper()
 	var lines []journalLine
@@ -300,7 +300,8 @@ func (f *fan) dead() map[string]bool {
 	return dead
 }
 
-// reviveDead does what the operator of the families does that wait for their dead.
+// reviveDead acts as the operator for whom some families wait: it cures the children that always
+// fail and revives the dead ones.
 func (f *fan) reviveDead() {
 	f.t.Helper()
 	must(f.t, os.WriteFile(f.j.path+fanCure, nil, 0o600))

@@ -19,13 +19,13 @@ const (
 	flowShards = 8
 	flowLanes  = 2
 	flowTake   = 10 * time.Millisecond
-	// flowBacklog is how many jobs wait at all times, so that it is the nodes alone that
-	// make a shard's jobs come late.
+	// flowBacklog is how many jobs wait at all times. So if a shard's jobs come late, the cause is
+	// the nodes.
 	flowBacklog = 500
 	// flowStart is how long a node takes at most, on a quiet machine, from its start until a job is
 	// done.
 	flowStart = 100 * time.Millisecond
-	// flowShortTTL is the lease's of nodes that are killed. Others have the default.
+	// flowShortTTL is the LeaseTTL of nodes that are killed. Others have the default.
 	flowShortTTL = 2 * time.Second
 )
 
@@ -111,8 +111,7 @@ func (f *flow) look() {
 	}
 }
 
-// push fills the backlog up, by a few jobs at a time, so that the next one is each time another
-// shard's.
+// push fills the backlog, a few jobs in each call.
 func (f *flow) push() {
 	f.t.Helper()
 	for !f.drains && f.pushed-f.ended < flowBacklog {

@@ -63,7 +63,7 @@ func TestGitindexWhileItsNodesAreKilled(t *testing.T) {
 			t.Parallel()
 			out := runGitindex(t, program, append(slices.Clone(args), "-store", open(t))...)
 			if !strings.Contains(out, "killed and started again ") || strings.Contains(out, " again 0 times") {
-				t.Error("nobody was killed")
+				t.Error("no process was killed")
 			}
 		})
 	}

@@ -17,7 +17,8 @@ import (
 
 const (
 	handOvers = 20
-	// Without a wake-up a waiting server looks at a shard this much later, which no test waits for.
+	// handOverPoll is when a waiting server would look at a shard again without a wake-up. No test
+	// waits that long.
 	handOverPoll = time.Hour
 )
 

@@ -17,14 +17,14 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Nodes and minutes of the history that is measured.
+// The history that is measured: how many nodes recorded it, and for how long.
 const (
 	recordingNodes = 16
 	recordedTime   = 24 * time.Hour
 )
 
-// The time to read a history of 24 hours, which 16 nodes have recorded of a queue of
-// SKEIN_TEST_LIST_SHARDS shards, and how much Redis keeps of it, which is at most 8 MiB.
+// The test logs how long it takes to read a history of 24 hours, which 16 nodes have recorded for a
+// queue of SKEIN_TEST_LIST_SHARDS shards. Redis keeps at most 8 MiB of it.
 func TestRedisHistoryOfADay(t *testing.T) {
 	tier.Long(t, "measures")
 	client := testservers.OwnRedis(t)

@@ -23,7 +23,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// apiRoutes are looks over HTTP as a page and an operator make them.
+// apiRoutes are the requests by which a page or an operator reads over HTTP.
 var apiRoutes = []string{
 	"stats", "queues", "queues/orders", "queues/orders/history", "queues/orders/jobs", "queues/orders/jobs?sort=id&desc=true",
 	"queues/orders/jobs?sort=retrying", "queues/orders/jobs?sort=retries&desc=true", "queues/orders/jobs?shard=1&payloads=3",
@@ -31,7 +31,7 @@ var apiRoutes = []string{
 	"find?queue=orders&id=order-0000007", "find?id=order-0000007", "why?queue=orders&id=order-0000007", "nodes", "checks",
 }
 
-// routes times each look over HTTP.
+// routes times each of apiRoutes.
 func (m *measured) routes(what string) {
 	m.t.Helper()
 	server := serveAPI(m.t, m.store)
@@ -54,7 +54,7 @@ func (m *measured) routes(what string) {
 	}
 }
 
-// routesAtWork times them while a server works the queue and a client pushes to it.
+// routesAtWork times apiRoutes while a server works the queue and a client pushes to it.
 func (m *measured) routesAtWork() {
 	m.t.Helper()
 	w := startOwnWork(m.t, m)
@@ -72,7 +72,7 @@ func serveAPI(t *testing.T, store ports.ShardStore) string {
 	return server.URL
 }
 
-// overHTTP is a worker's act: it revives all that match over HTTP, call by call, as a page does.
+// overHTTP revives all dead letters that match over HTTP, call by call, as a page does.
 func overHTTP(j journal) error {
 	at := os.Getenv(continueVariable)
 	for {
@@ -180,7 +180,8 @@ func startOwnWork(t *testing.T, m *measured) *ownWork {
 	return w
 }
 
-// rate returns how many jobs of its own it does a second.
+// rate returns how many jobs a second the queue does, without the revived ones, measured for a time
+// d.
 func (w *ownWork) rate(d time.Duration) float64 {
 	before := w.own.Load()
 	time.Sleep(d)

@@ -48,7 +48,7 @@ func newAPIClient(t *testing.T, store ports.ShardStore) *apiClient {
 	return c
 }
 
-// ask returns the body of an answer that is done.
+// ask sends a request and returns the body of the answer, which must be a success.
 func (c *apiClient) ask(method, target, body string) []byte {
 	c.t.Helper()
 	r, err := http.NewRequestWithContext(c.t.Context(), method, c.server.URL+"/api/v1"+target, strings.NewReader(body))
@@ -176,7 +176,8 @@ func TestHTTPAPIOnEveryStore(t *testing.T) {
 	}
 }
 
-// pushHostile pushes them, and returns the token of a lease of the only shard.
+// pushHostile pushes apiIDs with apiPayloads, acquires the only shard, and returns the lease's
+// token.
 func pushHostile(t *testing.T, store ports.ShardStore) int64 {
 	t.Helper()
 	if _, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1, IndexIDs: true}); err != nil {
@@ -200,8 +201,7 @@ func pushHostile(t *testing.T, store ports.ShardStore) int64 {
 	return lease.Token
 }
 
-// unharmed takes each id through looking, burying, editing, purging of single payloads and
-// reviving.
+// unharmed reads, buries, edits and revives each id, and purges single payloads of it.
 func (c *apiClient) unharmed() {
 	c.t.Helper()
 	whole := slices.Sorted(slices.Values(apiPayloads))
@@ -244,7 +244,7 @@ func (c *apiClient) unharmed() {
 	c.handles(len(apiIDs), "/queues/{queue}/morgue/revive", map[string]any{"match": map[string]any{}})
 }
 
-// handles acts, and wants n to be handled.
+// handles sends an action, and checks how many entries it handled.
 func (c *apiClient) handles(want int, path string, body any) {
 	c.t.Helper()
 	var reply struct {

@@ -124,10 +124,10 @@ func (j journal) awaitOr(t *testing.T, last, what string, pid, count int) {
 	}
 }
 
-// executions are those of one id.
+// executions counts the executions of one id.
 type executions struct {
 	began, ended int
-	// died is how many ended with their process.
+	// died is how many ended by the death of their process.
 	died int
 	// recoveries are the recoveries that the handlers saw, in order.
 	recoveries []int

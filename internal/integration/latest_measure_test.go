@@ -17,9 +17,9 @@ import (
 	"github.com/skeinq/skein/internal/tier"
 )
 
-// How many pushes a second merge under Latest(1), beside Union: SKEIN_TEST_LIST_JOBS pushes, one in
-// a call from ten goroutines, and by calls of a hundred, over a thousand ids that are queued. The
-// two rules take turns. It logs the rates and their ratio.
+// The test logs how many pushes a second merge under Latest(1) and under Union, and the ratio.
+// There are SKEIN_TEST_LIST_JOBS pushes to a thousand queued ids: one push in each call, from ten
+// goroutines, and then a hundred in each call. The two rules take turns.
 func TestRedisLatestBesideUnion(t *testing.T) {
 	tier.Long(t, "measures")
 	client := testservers.OwnRedis(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/skeinq/skein/internal/tier"
 )
 
-// updatesOf are queues that keep only the latest payload of an id, one for each push rule.
+// updatesOf returns queues that keep only the latest payload of an id, one for each push rule.
 func updatesOf() map[string]*skein.Queue[[]byte] {
 	queues := map[string]*skein.Queue[[]byte]{}
 	for name, rule := range map[string]skein.PushRule{"keep": {}, "earliest": skein.Earliest(), "debounce": skein.Debounce(time.Hour, 2*time.Hour)} {
@@ -25,8 +25,8 @@ func updatesOf() map[string]*skein.Queue[[]byte] {
 	return queues
 }
 
-// updatesVariable is how often the id is updated under the push rule Keep. Under others it is a
-// tenth.
+// updatesVariable names the number of updates of the id under the push rule Keep. Under the other
+// rules there are a tenth as many.
 const updatesVariable = "SKEIN_TEST_UPDATES"
 
 func updatesUnder(t *testing.T, rule string, short int) int {

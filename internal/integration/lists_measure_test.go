@@ -30,9 +30,9 @@ type measured struct {
 	cpu func() time.Duration
 }
 
-// The time of lists, statistics and Find, with SKEIN_TEST_LIST_JOBS jobs, a fiftieth of them
-// retries, and a tenth as many dead letters, a claimed job in each shard, and a full audit, over
-// SKEIN_TEST_LIST_SHARDS shards. Without these variables they are few.
+// The test logs the time of lists, statistics and Find in a queue of SKEIN_TEST_LIST_SHARDS shards.
+// It has SKEIN_TEST_LIST_JOBS jobs, a tenth as many dead letters, a claimed job in each shard, and
+// a full audit. A fiftieth of the jobs are retries. Without these variables the queue is small.
 func TestRedisListsOfManyShards(t *testing.T) {
 	tier.Long(t, "measures")
 	client := testservers.OwnRedis(t)
@@ -149,7 +149,8 @@ func (m *measured) audit() {
 	}
 }
 
-// fail has n jobs of each shard fail, some more often than others, and leaves one claimed.
+// fail puts the given number of jobs of each shard back as failed, with different retry counts, and
+// leaves one job of each shard claimed.
 func (m *measured) fail(each int) {
 	m.t.Helper()
 	for _, shard := range core.Shards("orders", m.shards) {

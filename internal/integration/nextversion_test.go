@@ -18,9 +18,10 @@ import (
 // code, to run beside this one; by default the test makes one of the next version.
 const otherVariable = "SKEIN_TEST_OTHER_VERSION"
 
-// nextVersion is the changes of the next version of the code: its stored data have another number
-// on both servers, which older programs may use, its schema has a new column, and its scripts
-// another text. Texts are replaced in files, and files without an old text are new.
+// nextVersion has the changes that make the next version of the code. Its stored data have a higher
+// number on both servers, and older programs may use these data. The schema has a new column, and
+// the text of the scripts is different. In each file the old text is replaced by the new one; a
+// file without an old text is added.
 var nextVersion = []struct{ file, old, new string }{
 	{"adapters/redis/format.go", "storedFormat = 1\n", "storedFormat = 2\n"},
 	{"adapters/redis/lua/lib/base.lua", "-- ", "-- Next.\n-- "},
@@ -50,7 +51,7 @@ func otherVersion(t *testing.T) string {
 				t.Fatal(err)
 			}
 			if !strings.Contains(string(now), change.old) {
-				t.Fatalf("%s has no %q; say anew what the next version changes", change.file, change.old)
+				t.Fatalf("%s has no %q; correct nextVersion", change.file, change.old)
 			}
 			text = strings.Replace(string(now), change.old, change.new, 1)
 		}

@@ -23,8 +23,8 @@ var boardPages = []string{
 	"busy", "busy?q=orders", "morgue?q=orders", "morgue?q=orders&sort=id", "unreadable?q=orders", "nodes", "store", "audit", "audit?q=orders",
 }
 
-// pages times each page: of a process in which nobody has looked, and of one in which somebody
-// looks.
+// pages times each page twice: as the first page of a new process, and in a process that serves
+// others.
 func (m *measured) pages(what string) {
 	m.t.Helper()
 	warm := serveBoard(m.t, m.store)

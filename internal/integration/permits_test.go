@@ -68,8 +68,8 @@ func (g *gauge) end(server int) {
 	}
 }
 
-// Servers with stores of their own run as many of a queue's batches as its MaxRunning in all, and
-// never more.
+// Servers, each with its own store, together run MaxRunning batches of a queue at once, and never
+// more.
 func TestServersShareMaxRunning(t *testing.T) {
 	t.Parallel()
 	redis, cluster, postgres := testservers.Redis(t), testservers.RedisCluster(t), testservers.Postgres(t)
@@ -138,6 +138,6 @@ func wait(t *testing.T, what string, done <-chan struct{}) {
 	select {
 	case <-done:
 	case <-time.After(testservers.Patience):
-		t.Fatalf("%v have passed, but not yet: %s", testservers.Patience, what)
+		t.Fatalf("not within %v: %s", testservers.Patience, what)
 	}
 }

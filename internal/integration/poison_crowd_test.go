@@ -15,8 +15,8 @@ import (
 
 const (
 	crowdOrders = 300
-	// crowdTakes is how long a job of the crowd takes that runs alone, and crowdKills when
-	// the poison kills that does.
+	// crowdTakes is how long a harmless job takes if it runs alone. crowdKills is when the poison
+	// kills its process if it runs alone.
 	crowdTakes = 40 * time.Millisecond
 	crowdKills = 20 * time.Millisecond
 	// crowdGathers is how long the poison waits at most for all others to run beside it.

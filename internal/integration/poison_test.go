@@ -83,8 +83,8 @@ func stopWhenEmpty(ctx context.Context, store inspect.Store, queue string, stop 
 	}
 }
 
-// A job that kills its process ends in the morgue after MaxRecoveries + 1 crashes,
-// and takes nobody with it.
+// A job that kills its process is in the morgue after MaxRecoveries + 1 crashes, and no other job
+// is.
 func TestPoisonAloneEndsInTheMorgue(t *testing.T) {
 	tier.Long(t, "kills processes at length")
 	rounds := fromVariable(t, roundsVariable, poisonRounds)

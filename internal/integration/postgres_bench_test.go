@@ -25,7 +25,7 @@ type postgresLoad struct {
 	pushed int
 }
 
-// benchPool is of a server of the benchmark's own, with its defaults.
+// benchPool returns a pool on a server of the benchmark's own, which has the default settings.
 func benchPool(b *testing.B) *pgxpool.Pool { return testservers.OwnPostgres(b) }
 
 func newPostgresLoad(b *testing.B, pool *pgxpool.Pool) *postgresLoad {

@@ -14,7 +14,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// waits blocks until n sessions of that name wait for locks.
+// waits waits until the given number of sessions of that name wait for locks.
 func (g *guarded) waits(name string, sessions int) {
 	g.t.Helper()
 	for end := time.Now().Add(testservers.Patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
@@ -28,8 +28,8 @@ func (g *guarded) waits(name string, sessions int) {
 	g.t.Fatalf("%s: fewer than %d ever waited for locks", name, sessions)
 }
 
-// A turn that has seen an empty inbox claims nothing of an id for which a transaction
-// then commits a push, although a direct push follows: it is in the turn after.
+// While a turn that has seen an empty inbox waits, a transaction commits a push for an id, and
+// direct pushes for the same id follow. Their payloads are claimed in this order.
 func TestPostgresTurnIsNotOvertakenByWhatCommitsBesideIt(t *testing.T) {
 	t.Parallel()
 	type block func(g *guarded) (unlock func(), settle []core.Settlement)

@@ -29,8 +29,8 @@ func (w *workbench) queue(id string, payloads int, ties bool) {
 		FROM generate_series(1, {n}) g, LATERAL (SELECT lpad(g::text, 20, '0')::bytea AS d) d`))
 }
 
-// pages returns how many pages of tables and indexes a turn of the shard reads that is
-// then rolled back.
+// pages makes a turn of the shard and rolls it back. It returns how many pages of tables and
+// indexes the turn has read.
 func (w *workbench) pages(want int) int {
 	w.t.Helper()
 	return w.pagesOf(fmt.Sprintf(`
@@ -39,16 +39,15 @@ func (w *workbench) pages(want int) int {
 		w.schema, w.turn.Lease.Owner, w.turn.Lease.Token, w.turn.Number+1, want))
 }
 
-// pagesOf returns how many pages of the store's tables and indexes a statement reads that is then
-// rolled back.
+// pagesOf is pagesRead for the store's schema.
 func (w *workbench) pagesOf(statement string) int {
 	w.t.Helper()
 	return pagesRead(w.t, w.pool, w.schema, statement, pgx.QueryExecModeSimpleProtocol)
 }
 
-// pagesRead returns how many pages of the schema's tables and indexes a statement reads that is
-// then rolled back. Pages of the catalog are not counted: a session reads hundreds of them again
-// whenever others have changed many tables.
+// pagesRead executes a statement and rolls it back. It returns how many pages of the schema's
+// tables and indexes the statement has read. Pages of the catalog are not counted: a session reads
+// hundreds of them again whenever others have changed many tables.
 func pagesRead(t *testing.T, pool *pgxpool.Pool, schema, statement string, args ...any) int {
 	t.Helper()
 	tx, err := pool.Begin(t.Context())
@@ -129,7 +128,7 @@ func TestPostgresATurnCostsWhatItClaims(t *testing.T) {
 	}
 }
 
-// pushApart pushes payloads of a size in a transaction, which it commits.
+// pushApart pushes payloads of the given size in a transaction of its own.
 func (w *workbench) pushApart(rule core.PushRule, payloads, size int, id func(int) string) {
 	w.t.Helper()
 	tx, err := w.pool.Begin(w.t.Context())
@@ -183,7 +182,8 @@ func TestPostgresTurnsMergeTheInboxInParts(t *testing.T) {
 	}
 }
 
-// Pushes of one id by a rule that moves it are merged by one write of their job.
+// A turn merges many debounced pushes of one id with few reads for each, although each of them
+// moves the job.
 func TestPostgresMergesDebouncedPushesAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t, time.Minute)

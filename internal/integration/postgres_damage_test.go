@@ -17,8 +17,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// jobsCounted returns how many jobs the statistics have of the queue orders, and how many the
-// tables.
+// jobsCounted returns how many jobs the queue orders has by the statistics and by the tables.
 func (w *workbench) jobsCounted() (counted, there int64) {
 	w.t.Helper()
 	stats, err := w.store.Stats(w.t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
@@ -67,7 +66,7 @@ func TestPostgresATimeIsAnInstantAndAScoreANumber(t *testing.T) {
 	}
 }
 
-// A job whose payloads somebody has deleted stops nothing, and is not counted for ever.
+// A job whose payloads were deleted by another program stops nothing, and does not stay counted.
 func TestPostgresAJobWithoutPayloadsIsRemoved(t *testing.T) {
 	t.Parallel()
 	for _, retries := range []int{-1, 3} {
@@ -90,8 +89,8 @@ func TestPostgresAJobWithoutPayloadsIsRemoved(t *testing.T) {
 	}
 }
 
-// A dead letter whose payloads somebody has deleted is purged as any other, by its id and in steps
-// over all.
+// A dead letter whose payloads were deleted by another program is purged like any other: by its id,
+// and in steps over all.
 func TestPostgresADeadLetterWithoutPayloadsIsPurged(t *testing.T) {
 	t.Parallel()
 	for name, step := range map[string]ports.DeadLetterStep{
@@ -169,8 +168,8 @@ func TestPostgresAStepOf8MiBInManyJobs(t *testing.T) {
 	}
 }
 
-// processorTime returns how long the server's process of a pool's only connection has computed. It
-// skips the test where that is on another machine.
+// processorTime returns the processor time of the server's process for a pool's only connection. It
+// skips the test if that process is on another machine.
 func processorTime(t *testing.T, pool *pgxpool.Pool) time.Duration {
 	t.Helper()
 	var pid int

@@ -21,7 +21,7 @@ type dbasSettings struct {
 	name    string
 	set     []string
 	refused string
-	// late is set if it is refused only when a call needs what it forbids.
+	// late is set if the setting is refused only when a call needs what it forbids.
 	late bool
 }
 
@@ -49,7 +49,8 @@ var dbasTable = []dbasSettings{
 	{name: "too little room for sorts", set: []string{"work_mem = '64kB'", "temp_file_limit = 0"}, refused: "temp_file_limit", late: true},
 }
 
-// trap makes a schema with names of the store's and of the server's, which do something else.
+// trap makes a schema with objects that have names of the store's or of the server's objects, but
+// do something else.
 const trap = `
 CREATE SCHEMA trap;
 CREATE TABLE trap.jobs (x int); CREATE TABLE trap.queues (x int); CREATE TABLE trap.inbox (x int); CREATE TABLE trap.pg_class (x int);
@@ -123,7 +124,7 @@ func TestPostgresUnderADBAsSettings(t *testing.T) {
 	})
 }
 
-// A table that somebody else has made in the schema is none of the store's, and needs no rights.
+// Ping requires rights to the store's own tables, and not to another table in the schema.
 func TestPostgresPingAsksForItsOwnTablesOnly(t *testing.T) {
 	t.Parallel()
 	pool := testservers.OwnPostgres(t, "fsync=off")
@@ -134,6 +135,6 @@ func TestPostgresPingAsksForItsOwnTablesOnly(t *testing.T) {
 	must(t, app.Ping(t.Context()))
 	execAll(t, pool, `REVOKE DELETE ON skein.dead_groups FROM app`)
 	if err := app.Ping(t.Context()); err == nil {
-		t.Error("Ping is content without a right on a table of the store's")
+		t.Error("Ping returned no error without a right to a table of the store")
 	}
 }

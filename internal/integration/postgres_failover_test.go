@@ -24,21 +24,23 @@ const failoverShards = 4
 
 var failingOver = skein.NewQueue[int]("failing-over", skein.QueueOptions[int]{Shards: failoverShards})
 
-// failover is producers and servers on a Postgres whose standby takes its place. The pools of all
-// name both.
+// failover is producers and servers on a Postgres whose standby takes its place. The URL of each of
+// their pools names both servers.
 type failover struct {
 	*testing.T
 	pair *testservers.PostgresPair
 
 	mu sync.Mutex
-	// accepted are the pushes by their ids, and whether the first attempt was: then it is stored once.
+	// accepted has the ids of the accepted pushes. The value is true if the first attempt was
+	// accepted: then the job is stored once.
 	accepted map[string]bool
-	// lines are the handlers' results. ended is how often the store has kept that a job is done.
+	// lines are the journal lines of the handlers. ended is how often the store has stored that a
+	// job is done.
 	lines []journalLine
 	ended map[string]int
 	// dropped are the leases that ran out.
 	dropped int
-	// running are the handlers of a shard, highest its largest token.
+	// running is how many handlers of each shard run, and highest its largest token.
 	running [failoverShards]int
 	highest [failoverShards]int64
 }
@@ -100,7 +102,7 @@ func (f *failover) handle(l journalLine) {
 	f.running[shard]++
 }
 
-// failoverObserver notes which results of a server the store has kept.
+// failoverObserver notes which results of a server the store has stored.
 type failoverObserver struct {
 	ports.NopObserver
 	f *failover
@@ -126,7 +128,8 @@ func (o failoverObserver) LeaseChanged(e ports.LeaseEvent) {
 	}
 }
 
-// produce pushes until the context ends, alone or in a transaction, each job until it is accepted.
+// produce pushes jobs until the context ends, each in a call or a transaction of its own. It
+// repeats a push until it is accepted.
 func (f *failover) produce(ctx context.Context, name string, inTx bool) {
 	pool := f.connect()
 	store := postgres.New(pool, postgres.Options{})
@@ -167,7 +170,7 @@ func (f *failover) done() (accepted, waiting int) {
 	return len(f.accepted), waiting
 }
 
-// until waits until something is so.
+// until waits until so returns true.
 func (f *failover) until(what string, so func() bool) {
 	f.Helper()
 	for end := time.Now().Add(testservers.Patience); !so(); time.Sleep(10 * time.Millisecond) {
@@ -211,13 +214,13 @@ func TestPostgresAFailoverLosesNothing(t *testing.T) {
 	producers.Wait()
 	f.until("all is done", func() bool { _, waiting := f.done(); return waiting == 0 })
 	if now := f.inboxNumber(f.pair.Standby); now <= number {
-		t.Errorf("the inbox's numbers went on at %d, after %d", now, number)
+		t.Errorf("the inbox's numbers continued at %d, after %d", now, number)
 	}
 	f.passOn(first, second)
 	f.check()
 }
 
-// passOn stops all servers, and has another one work jobs of each shard, under new tokens.
+// passOn stops all servers and starts another one, which works jobs of each shard under new tokens.
 func (f *failover) passOn(stop ...func()) {
 	f.Helper()
 	for _, one := range stop {

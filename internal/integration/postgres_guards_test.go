@@ -23,8 +23,8 @@ type guarded struct {
 	turn  ports.TurnRequest
 }
 
-// newGuarded holds the shard and makes a turn that writes, so that those that follow are
-// usual ones.
+// newGuarded acquires the shard and makes a turn that writes, so that the turns after it are usual
+// ones.
 func newGuarded(t *testing.T) *guarded {
 	t.Helper()
 	g := &guarded{viewed: newViewed(t, 1)}
@@ -43,7 +43,7 @@ func still() postgres.Options {
 	return postgres.Options{NoWakeups: true, Clock: func() time.Time { return time.Unix(1_800_000_000, 0) }}
 }
 
-// next makes the next turn, which has to answer soon: it waits for nobody.
+// next makes the next turn. It ends the test if the turn waits for another session.
 func (g *guarded) next(want int, settle ...core.Settlement) ports.TurnReply {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(g.t.Context(), testservers.Patience)
@@ -96,7 +96,7 @@ func (g *guarded) lockRows(table string, ids ...string) (unlock func()) {
 	return g.lock(fmt.Sprintf("SELECT FROM %s.%s WHERE id = ANY ($1) FOR UPDATE", g.schema, table), ids)
 }
 
-// counts compares the counts with the lists.
+// counts checks the counts of the queue, except for the oldest job.
 func (g *guarded) counts(want ports.Counts) {
 	g.t.Helper()
 	stats, err := g.store.Stats(g.t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
@@ -225,8 +225,8 @@ func TestPostgresTakeOverPassesOverLockedClaims(t *testing.T) {
 	}
 }
 
-// An acquire of a shard that another session has locked gives each try up, and so
-// comes through when the shard is free.
+// If another session has locked a shard, an acquire of it gives up and tries again, so that it
+// succeeds when the shard is free.
 func TestPostgresAcquireBoundsItsWaits(t *testing.T) {
 	t.Parallel()
 	v := newViewed(t, 1)

@@ -13,8 +13,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// gate makes a table whose rows record that the gates of a test are open, and a function that
-// waits for one.
+// gate makes a table, and a function that waits until the table has a row: then the gate is open.
 func (w *workbench) gate() {
 	w.t.Helper()
 	execAll(w.t, w.pool, strings.ReplaceAll(`
@@ -27,7 +26,7 @@ func (w *workbench) gate() {
 		END $$`, "{schema}", w.schema))
 }
 
-// openGate lets the sessions that wait there continue.
+// openGate lets the sessions that wait at the gate continue.
 func (w *workbench) openGate() {
 	w.t.Helper()
 	execAll(w.t, w.pool, fmt.Sprintf(`INSERT INTO %s.gate VALUES (true)`, w.schema))
@@ -62,7 +61,7 @@ func (w *workbench) send(want int, settle ...core.Settlement) <-chan ports.TurnR
 	return replies
 }
 
-// pushOf pushes a payload of an id, in a transaction of its own or not.
+// pushOf pushes a payload of an id, in a caller's transaction if inTx is true.
 func (w *workbench) pushOf(id, data string, inTx bool, rule core.PushRule) {
 	w.t.Helper()
 	r := ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Rule: rule,
@@ -127,8 +126,8 @@ func TestPostgresClaimsAnIDThatTransactionsPushMeanwhile(t *testing.T) {
 	}
 }
 
-// The merge of an inbox is bounded by the TTL: a lease of a second is not kept waiting by as many
-// rows as a step may merge beside one of a minute.
+// The TTL bounds the merge of an inbox: a turn under a lease of a second merges fewer rows than one
+// under a lease of a minute, so that the lease does not end meanwhile.
 func TestPostgresMergesLessBesideAShortLease(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ payloads, size, left int }{
@@ -183,8 +182,8 @@ func TestPostgresAPutBackInPartsUndoesNoPush(t *testing.T) {
 	t.Error("the job that a push made due was not claimed")
 }
 
-// A turn that waits for a push has locked no job before: two that lock jobs out of order
-// wait for each other.
+// A turn that waits for a push holds no lock on another job. If a turn and a push locked jobs in
+// different orders, they would wait for each other.
 func TestPostgresATurnThatWaitsHoldsNoJob(t *testing.T) {
 	t.Parallel()
 	free := func(w *workbench, id string) {

@@ -81,7 +81,7 @@ func TestPostgresLooksSeeWhatTransactionsPush(t *testing.T) {
 	}
 }
 
-// pushLarge has a transaction push many jobs in one shard, and returns it open.
+// pushLarge pushes many jobs of one shard in a transaction, which it returns open.
 func (v *viewed) pushLarge(s *postgres.Store) (jobs int64, commit func()) {
 	v.t.Helper()
 	ids := make([]string, 20_000)
@@ -91,7 +91,7 @@ func (v *viewed) pushLarge(s *postgres.Store) (jobs int64, commit func()) {
 	return int64(len(ids)), v.pushApart(s, ids...)
 }
 
-// A reader merges a large transaction bit by bit, each bit in a transaction of its own.
+// A reader merges the pushes of a large transaction in parts, each in a transaction of its own.
 func TestPostgresLooksAtALargeTransactionBitByBit(t *testing.T) {
 	t.Parallel()
 	const most = 2000
@@ -119,7 +119,8 @@ func TestPostgresLooksAtALargeTransactionBitByBit(t *testing.T) {
 	}
 }
 
-// The holder's turns get in between, before the lease runs out.
+// While a reader merges the pushes of a large transaction, the holder makes turns between the
+// parts, before its lease ends.
 func TestPostgresLooksAtALargeTransactionKeepNoTurnWaiting(t *testing.T) {
 	t.Parallel()
 	const ttl = 10 * time.Second
@@ -177,8 +178,7 @@ func TestPostgresReviveMeetsWhatTransactionsPush(t *testing.T) {
 	}
 }
 
-// A job that somebody is settling may stay claimed for hours: an operator does not
-// wait for it.
+// A job that a transaction is settling may stay claimed for hours. A cancel does not wait for it.
 func TestPostgresCancelPassesOverWhatIsBeingSettled(t *testing.T) {
 	t.Parallel()
 	v := newViewed(t, 1)

@@ -39,11 +39,12 @@ func bookingQueue(name string, exhausted skein.Exhaustion) *skein.Queue[int] {
 
 const (
 	bookingRetries = 2
-	// bookingFailures is how many of a hundred bookings fail by chance.
+	// bookingFailures is the number of bookings in a hundred that fail at random.
 	bookingFailures = 20
-	// bookingVariable is the LeaseTTL of a booking worker. A short one lets the claims of a killed
-	// process be taken over soon. With many payloads the default serves better: where a machine is
-	// busy with something else, calls with a third of a short TTL are cancelled again and again.
+	// bookingVariable names the LeaseTTL of a booking worker. With a short one, the claims of a
+	// killed process are taken over soon. With many payloads the default is better: a call is
+	// cancelled after a third of the TTL, and on a busy machine this happens again and again if the
+	// TTL is short.
 	bookingVariable = "SKEIN_TEST_WORKER_TTL"
 )
 
@@ -133,7 +134,8 @@ func bookAll(t *testing.T, queue *skein.Queue[int]) {
 	}
 }
 
-// booked is how much a test books, and how often it kills the server, whose LeaseTTL is ttl.
+// booked has the numbers of a test: how much it books, how often it kills the server, and the
+// server's LeaseTTL.
 type booked struct {
 	payloads, ids, kills int
 	ttl                  time.Duration
@@ -182,7 +184,7 @@ func awaitBooked(t *testing.T, pool *pgxpool.Pool, store *postgres.Store, queue 
 	})
 }
 
-// releaseHeld does what the operator of a queue that holds does.
+// releaseHeld releases the held jobs, as an operator does, if the queue is the ledger.
 func releaseHeld(t *testing.T, store *postgres.Store, queue *skein.Queue[int]) {
 	t.Helper()
 	if queue != ledger {
@@ -205,7 +207,8 @@ func awaitEmpty(t *testing.T, store *postgres.Store, queue *skein.Queue[int]) {
 	})
 }
 
-// awaitProgress waits until a count is done. It gives up if the count stays the same.
+// awaitProgress waits until count returns done. It ends the test if the count does not change for a
+// long time.
 func awaitProgress(t *testing.T, count func() (have int, done bool)) {
 	t.Helper()
 	last, since := -1, time.Now()

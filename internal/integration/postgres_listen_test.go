@@ -15,8 +15,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// A connection of Options.Listen that names all servers, and which of them it wants, listens at
-// the new primary after a failover.
+// If Options.Listen names all servers and requires one that writes, its connection listens at the
+// new primary after a failover.
 func TestPostgresListenFollowsAFailover(t *testing.T) {
 	tier.Long(t, "waits for a failover")
 	t.Parallel()

@@ -57,7 +57,7 @@ func TestPostgresCanBeLookedAtByThoseWhoOnlyRead(t *testing.T) {
 	looksAround(t, writer, 2)
 }
 
-// looksAround makes all read-only calls, and wants n queued jobs.
+// looksAround makes the read-only calls, and checks the number of queued jobs.
 func looksAround(t *testing.T, store *postgres.Store, jobs int64) {
 	t.Helper()
 	ctx, page := t.Context(), ports.PageRequest{Queue: "orders", Payloads: 1}

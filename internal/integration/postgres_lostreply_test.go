@@ -16,7 +16,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// losing loses replies: the next one that the server sends, if armed.
+// losing loses the next reply of the server if it is armed.
 type losing struct{ armed atomic.Bool }
 
 func (l *losing) dial(c *pgxpool.Config) {
@@ -44,8 +44,8 @@ func (c *losingConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// The store does not repeat a turn whose reply is lost: the reply to the repeat would not report
-// deferred and skipped settlements, as if it had settled everything.
+// The store does not repeat a turn whose reply is lost. The reply to the repeat would report no
+// deferred and no skipped settlements, as if the turn had settled everything.
 func TestPostgresRepeatsNoTurnByItself(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)
@@ -99,8 +99,8 @@ func (c *counted) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQ
 
 func (*counted) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// Nor does it repeat a recount: the reply to the repeat would not have what the first call has
-// corrected.
+// The store does not repeat a recount whose reply is lost. The reply to the repeat would not
+// contain what the first call has corrected.
 func TestPostgresRepeatsNoRecountByItself(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/skeinq/skein/internal/tier"
 )
 
-// killsVariable is how often the process is killed, by default a few times.
+// killsVariable names how often the process is killed, by default a few times.
 const killsVariable = "SKEIN_TEST_KILLS"
 
 // A process that moves money is killed after a random number of entries in the accounts' histories,
@@ -76,7 +76,8 @@ func awaitEntries(t *testing.T, pool *pgxpool.Pool, schema string, want int) (ha
 	}
 }
 
-// withSearchPath has tables without a schema's name be in that schema.
+// withSearchPath returns the URL of a server with a search_path: names of tables without a schema
+// then belong to this one.
 func withSearchPath(t *testing.T, server, schema string) string {
 	t.Helper()
 	u, err := url.Parse(server)

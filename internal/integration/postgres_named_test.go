@@ -135,7 +135,8 @@ func TestPostgresMergesALongIDInParts(t *testing.T) {
 	w.same("payloads", found.Queued.Count, 2_200)
 }
 
-// sketch is a possible content of an inbox by transactions, as rows.
+// sketch is a row that a transaction may leave in the inbox. Rows with the same tx are of one
+// transaction.
 type sketch struct {
 	kind, id, data, grp            string
 	rule, limit, at, push          int
@@ -159,7 +160,7 @@ func sketches(r *rand.Rand) []sketch {
 	return list
 }
 
-// leave puts them into a shard that holds some jobs, one transaction after another.
+// leave puts rows into the inbox of a shard that has some jobs, one transaction after another.
 func (w *workbench) leave(list []sketch) {
 	w.t.Helper()
 	execAll(w.t, w.pool, fmt.Sprintf(`

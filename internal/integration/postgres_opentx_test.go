@@ -128,9 +128,9 @@ func TestPostgresOpenTransactionDelaysNobody(t *testing.T) {
 	}
 }
 
-// A client that stops inside a settling transaction keeps its job, and not its shard:
-// the next owner works the rest, and gets that job once the transaction is rolled
-// back, or never if it has committed.
+// A client stops inside a transaction that settles a job. It keeps this job, but not the shard: the
+// next owner works the other jobs. It gets this job once the transaction is rolled back, and never
+// if the transaction commits.
 func TestPostgresStoppedSettlementDoesNotKeepTheShard(t *testing.T) {
 	tier.Long(t, "waits for leases to end")
 	for _, committed := range []bool{true, false} {
@@ -203,7 +203,7 @@ func TestPostgresStoppedSettlementDoesNotKeepTheShard(t *testing.T) {
 	}
 }
 
-// soon is the next event, which takes no longer than several leases.
+// soon returns the next id that ran. It ends the test if none runs within Patience.
 func soon(t *testing.T, ran <-chan string) string {
 	t.Helper()
 	select {
@@ -215,7 +215,7 @@ func soon(t *testing.T, ran <-chan string) string {
 	}
 }
 
-// claimAll takes a shard for a node that then is heard of no more.
+// claimAll acquires a shard and claims its jobs, for a node that makes no further calls.
 func claimAll(t *testing.T, store *postgres.Store, shard core.Shard, ttl time.Duration) []core.Claim {
 	t.Helper()
 	a, err := store.Acquire(t.Context(), ports.AcquireRequest{

@@ -11,7 +11,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// parked returns how many jobs claims no longer meet.
+// parked returns how many jobs are parked: a turn that claims does not read them.
 func (w *workbench) parked() (n int) {
 	w.t.Helper()
 	w.must(w.pool.QueryRow(w.t.Context(), fmt.Sprintf(`SELECT count(*) FROM %s.jobs WHERE parked`, w.schema)).Scan(&n))
@@ -138,8 +138,8 @@ func TestPostgresParksBehindAPush(t *testing.T) {
 	w.same("claimed then", idsOf(w.next(9, done(c)).Claims), []string{"a"})
 }
 
-// Beside parked jobs turns take the short way again, but for those that settle one of
-// their ids.
+// If a shard has parked jobs, turns take the short way, except for those that settle one of their
+// ids.
 func TestPostgresTurnsFastBesideParkedJobs(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t, time.Minute)

@@ -23,7 +23,8 @@ import (
 
 var throughPooler = skein.NewQueue[int]("through-pooler", skein.QueueOptions[int]{Shards: 2})
 
-// pooler is a backend behind a PgBouncer in transaction mode, of a few connections to the server.
+// pooler is a backend behind a PgBouncer in transaction mode, which has a few connections to the
+// server.
 type pooler struct {
 	*testing.T
 	url     string
@@ -83,7 +84,7 @@ func (p *pooler) handles(what string, want int) {
 	}
 }
 
-// push pushes jobs, alone, many at once, and in a transaction of the caller's that wakes.
+// push pushes one job, many jobs at once, and one in a caller's transaction. It returns how many.
 func (p *pooler) push(pool *pgxpool.Pool, prefix string) (pushed int) {
 	p.Helper()
 	store := postgres.New(pool, postgres.Options{Schema: p.schema})
@@ -110,8 +111,8 @@ func (p *pooler) push(pool *pgxpool.Pool, prefix string) (pushed int) {
 	return len(entries) + 2
 }
 
-// Behind PgBouncer in transaction mode all works with each of the settings that the page names,
-// with wake-ups over a direct connection, and without by polls.
+// Behind PgBouncer in transaction mode, everything works with each of the settings that the page
+// names: with wake-ups over a direct connection, and by polls without them.
 func TestPostgresBehindPgBouncer(t *testing.T) {
 	tier.Long(t, "starts a pooler")
 	t.Parallel()
@@ -127,7 +128,7 @@ func TestPostgresBehindPgBouncer(t *testing.T) {
 			stop()
 			store := postgres.New(pool, postgres.Options{Schema: p.schema})
 			if _, err := store.Wakeups(t.Context(), core.Shards(throughPooler.Name(), 2)); err == nil || !strings.Contains(err.Error(), "set Options.Listen") {
-				t.Errorf("wake-ups through PgBouncer: %v; want an error that says what to set", err)
+				t.Errorf("wake-ups through PgBouncer: %v; want an error that names the option to set", err)
 			}
 			stop = p.serve(pool, postgres.Options{}, 50*time.Millisecond)
 			again := p.push(pool, "polled")

@@ -13,8 +13,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// plannedFor are the tables' contents at the last analyze: nothing, as after a quiet night, or the
-// present contents.
+// plannedFor are the contents of the tables at the last analyze: none, as after a quiet night, or
+// the present ones, for which the value is true.
 var plannedFor = map[string]bool{"an empty table": false, "what is there": true}
 
 // plansFor has the planner analyze the tables' present contents, and prevents another analyze.
@@ -108,9 +108,9 @@ func TestPostgresHeadsReadLittleBeforeTheFirstAnalyze(t *testing.T) {
 	}
 }
 
-// A page of any list reads little more than its entries before anybody has counted what the tables
-// hold, in both directions, the first page and the one behind it. The planner guesses rows by the
-// size of the file, so wide rows do for many.
+// Before the first analyze, a page of any list reads little more than its entries: the first page
+// and the second one, in both directions. The planner estimates the number of rows by the size of
+// the file, so a few wide rows replace many.
 func TestPostgresListsReadLittleBeforeTheFirstAnalyze(t *testing.T) {
 	t.Parallel()
 	const entries, most = 30_000, 2000

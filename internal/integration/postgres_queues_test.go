@@ -117,8 +117,8 @@ func TestPostgresRecountIsRightBesideTurns(t *testing.T) {
 	g.must(all.Wait())
 }
 
-// A push that is under way in a caller's transaction keeps its queue, whatever the
-// transaction's isolation; one to a queue that is forgotten fails.
+// While a caller's transaction with a push is open, the queue can't be forgotten, whatever the
+// transaction's isolation. A push to a forgotten queue fails.
 func TestPostgresForgetLosesNoTransaction(t *testing.T) {
 	t.Parallel()
 	for _, level := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead} {
@@ -163,7 +163,7 @@ func TestPostgresForgetLosesNoTransaction(t *testing.T) {
 	}
 }
 
-// A queue that was forgotten leaves nothing, and its shards' numbers are not given again. A vacuum
+// A vacuum
 // that waits to truncate the emptied table of queues, while a transaction reads that table, would
 // keep Declare waiting for longer than it repeats its call.
 func TestPostgresDeclaresBesideAVacuumOfNoQueues(t *testing.T) {
@@ -207,6 +207,7 @@ func TestPostgresDeclaresBesideAVacuumOfNoQueues(t *testing.T) {
 	}
 }
 
+// A forgotten queue leaves no rows, and its number is not given to another queue.
 func TestPostgresForgetLeavesNothing(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)
@@ -289,7 +290,8 @@ func TestPostgresPingSeesWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A connection of the pool that was cut reveals nothing about the server.
+// If Ping meets a connection of the pool that was cut, it tries another one: the server may be
+// well.
 func TestPostgresPingAsksAgainWhenItsConnectionWasCut(t *testing.T) {
 	t.Parallel()
 	pool := testservers.OwnPostgres(t, "fsync=off")

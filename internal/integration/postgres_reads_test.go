@@ -61,8 +61,8 @@ func TestPostgresLooksMergeTheirShardsOnly(t *testing.T) {
 	}
 }
 
-// A read of whole shards merges a bounded part of a long inbox, and shows the jobs of that moment.
-// Values whose counts must be complete are complete.
+// A read of whole shards merges only a bounded part of a long inbox and shows the jobs that are
+// merged then. A Recount and a Purge merge all of it.
 func TestPostgresLooksAtWholeShardsMergeSoMuch(t *testing.T) {
 	t.Parallel()
 	const step, jobs, most = 100, 2600, 2500

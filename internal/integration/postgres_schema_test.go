@@ -53,7 +53,7 @@ func TestPostgresMigratesAnySchemaForwardAndBack(t *testing.T) {
 	}
 }
 
-// useOnce declares a queue, pushes a job and works it.
+// useOnce declares a queue, pushes a job, claims it and settles it.
 func useOnce(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 	store := postgres.New(pool, postgres.Options{Schema: schema, NoWakeups: true})
 	if _, err := store.Declare(ctx, ports.DeclareRequest{Queue: "orders", Shards: 1}); err != nil {
@@ -147,13 +147,13 @@ func TestPostgresSaysWhatToDoAboutASchema(t *testing.T) {
 		}
 		execAll(t, pool, `INSERT INTO `+schema+`.migrations (version, oldest) VALUES (1000, 1000)`)
 		if err := postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{Schema: schema}); err == nil {
-			t.Error("Migrate went on")
+			t.Error("Migrate gave no error")
 		}
 	})
 }
 
-// While new programs are rolled out that have migrated the schema, old ones start, migrate and
-// work, if the new version lets them.
+// After a new program has migrated the schema, an old one still starts, migrates and works, if the
+// new version allows it.
 func TestPostgresOldProgramsUseANewerSchema(t *testing.T) {
 	pool := testservers.Postgres(t)
 	schema := testservers.Schema(t, pool)
@@ -234,8 +234,8 @@ func TestPostgresNeedsNoRightToCreate(t *testing.T) {
 	}
 }
 
-// Behind PgBouncer statements can't stay prepared, and each transaction may have
-// another session: here each has one of its own.
+// Behind PgBouncer statements can't stay prepared, and each transaction may have another session.
+// Here each has a new one.
 func TestPostgresWorksWithoutSessions(t *testing.T) {
 	t.Parallel()
 	pool := testservers.Postgres(t)

@@ -84,8 +84,8 @@ func TestPostgresFindsThePrimaryAgain(t *testing.T) {
 	}
 }
 
-// Calls that a server which only reads refuses have connections made anew, but not each of them
-// and each time.
+// When a read-only server refuses a call, the store replaces its connections, but not for each such
+// call.
 func TestPostgresLooksForThePrimaryNowAndThen(t *testing.T) {
 	tier.Long(t, "waits for a failover")
 	t.Parallel()
@@ -150,18 +150,18 @@ func TestPostgresTheFirstCallHeedsItsContext(t *testing.T) {
 	if _, err := store.Queues(short); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the second call: %v, want its deadline", err)
 	}
-	// A call that ignored its context would take minutes, which no slow machine needs.
+	// A call that ignores its context takes minutes, which even a slow machine does not need.
 	if took := time.Since(began); took > testservers.Patience/2 {
 		t.Errorf("the second call took %v, with 50ms to go", took)
 	}
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("the first call: %v, want that it was cancelled", err)
+		t.Errorf("the first call: %v, want context.Canceled", err)
 	}
 }
 
-// Pushes, declarations and pauses that meet a lock that stays don't hold their connections until
-// the caller gives up.
+// A push, a declaration or a pause that waits for a lock gives up by itself, so that it does not
+// keep a connection as long as its caller waits.
 func TestPostgresCallsWaitForLocksOnlySoLong(t *testing.T) {
 	tier.Long(t, "waits for locks")
 	t.Parallel()

@@ -50,8 +50,8 @@ func newOnStandby(t *testing.T) *onStandby {
 	return o
 }
 
-// looks are the port's read-only calls, with the values that a standby shows: all but rows that
-// wait to be merged.
+// looks are the port's read-only calls. Each returns a value from its reply, to which rows that are
+// not yet merged do not count.
 func (o *onStandby) looks() map[string]func(context.Context) (any, error) {
 	s, page := o.standby, ports.PageRequest{Queue: "orders"}
 	return map[string]func(context.Context) (any, error){
@@ -101,7 +101,7 @@ func (o *onStandby) looks() map[string]func(context.Context) (any, error) {
 			p, err := s.Quarantined(ctx, ports.QuarantineRequest{Shard: o.turn.Lease.Shard})
 			return len(p.Records), err
 		},
-		// There is nothing to discard, which needs no writing.
+		// This Discard writes nothing, since there is nothing to discard.
 		"Discard": func(ctx context.Context) (any, error) {
 			return s.Discard(ctx, ports.DiscardRequest{Shard: o.turn.Lease.Shard, Keys: []string{"queued"}})
 		},
@@ -244,7 +244,7 @@ func TestPostgresAHotStandbyCanBeLookedAt(t *testing.T) {
 				t.Errorf("%s on a standby: %v; want an error that says how to find the primary", name, err)
 			}
 			if got := errors.Is(err, ports.ErrUnusable); got != operatorsCall(name) {
-				t.Errorf("%s on a standby is ErrUnusable: %t; want it of what an operator calls, who is told at once", name, got)
+				t.Errorf("%s on a standby is ErrUnusable: %t; want true only for an operator's call, which is not repeated", name, got)
 			}
 		})
 	}
@@ -256,7 +256,7 @@ func TestPostgresAHotStandbyCanBeLookedAt(t *testing.T) {
 
 // While the standby that a primary waits for does not answer, a push waits too. If an operator then
 // ends the push's connection, its outcome is unknown, and it is not repeated: it is stored, once.
-// If he cancels its wait, it is accepted, as the page states.
+// If the operator cancels its wait, it is accepted, as docs/operations/postgres-dba.md states.
 func TestPostgresAPushWaitsForTheStandby(t *testing.T) {
 	tier.Long(t, "starts a standby")
 	t.Parallel()

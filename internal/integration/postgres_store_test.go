@@ -19,7 +19,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// bench is a backend in Postgres whose one shard a test works by hand.
+// workbench is a backend in Postgres with one shard, whose turns the test makes itself.
 type workbench struct {
 	t      *testing.T
 	pool   *pgxpool.Pool
@@ -143,8 +143,8 @@ func TestPostgresFullRefusesPushesAndDrains(t *testing.T) {
 	w.same("skipped", w.next(10, done(claims[0]), done(claims[1])).Skipped, []int(nil))
 }
 
-// However long a caller's transaction stays open that pushed for a queued, a
-// claimed and a failing id, pushes and turns take their course: none waits for its end.
+// While a caller's transaction stays open that has pushed for a queued, a claimed and a failing id,
+// no push and no turn waits for its end.
 func TestPostgresOpenPushHoldsNobodyUp(t *testing.T) {
 	w := newWorkbench(t, time.Hour)
 	w.acquire("n1")
@@ -211,7 +211,7 @@ func TestPostgresFindsTheInboxOfARestoredDatabase(t *testing.T) {
 	w.same("fresh", stats[0].Fresh, int64(1))
 }
 
-// So they do until somebody acquires the shard, when they may have come past that number.
+// The same holds if transactions have passed that number by the time a node acquires the shard.
 func TestPostgresAnAcquireFindsTheInboxOfARestoredDatabase(t *testing.T) {
 	w := newWorkbench(t, time.Minute)
 	execAll(t, w.pool, fmt.Sprintf(`UPDATE %s.shards SET inbox_from = (pg_snapshot_xmax(pg_current_snapshot())::text::bigint + 20)::text::xid8`, w.schema))
@@ -252,7 +252,8 @@ func (w *workbench) pushInTx(id string) {
 	w.must(pgx.BeginFunc(w.t.Context(), w.pool, func(tx pgx.Tx) error { return w.push(w.store.Tx(tx), id) }))
 }
 
-// slowPush leaves a job like a push that took long to commit: below the floor of claims.
+// slowPush stores a job as a push does that took long to commit: it is due before the floor of
+// claims.
 func (w *workbench) slowPush() {
 	w.t.Helper()
 	w.acquire("n1")
@@ -281,7 +282,8 @@ func (w *workbench) pushAtGate(id string) (pushed <-chan error) {
 	return done
 }
 
-// A shard that has just been acquired makes no turns before its head: the acquire looks.
+// After an acquire a shard makes no turn before its head is due. So the acquire looks for slow
+// pushes.
 func TestPostgresAnAcquireFindsASlowPush(t *testing.T) {
 	w := newWorkbench(t, time.Minute)
 	w.slowPush()
@@ -297,7 +299,7 @@ func TestPostgresAnAcquireFindsASlowPush(t *testing.T) {
 	w.same("what the next turn claims", idsOf(w.next(1).Claims), []string{"slow"})
 }
 
-// A shard that is idle makes no turns: its renewals look.
+// A shard that is idle makes no turns. So its renewals look for slow pushes.
 func TestPostgresRenewalsFindASlowPush(t *testing.T) {
 	w := newWorkbench(t, time.Minute)
 	w.slowPush()
@@ -318,7 +320,7 @@ func TestPostgresRenewalsFindASlowPush(t *testing.T) {
 	w.same("what the next turn claims", idsOf(w.next(1).Claims), []string{"slow"})
 }
 
-// The store that pushed it knows that it was slow, long before a server would look.
+// The store that made a slow push knows that, long before a server would look for slow pushes.
 func TestPostgresASlowPushTellsOfItself(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t, time.Minute)
@@ -352,7 +354,7 @@ func TestPostgresAPushIsSlowByItsStoresClock(t *testing.T) {
 	w.same("the oldest job", stats[0].Counts.Oldest, core.Head{Due: core.InstantOf(begun), OK: true})
 }
 
-// A shard that makes turns looks in them.
+// A shard that makes turns looks for slow pushes in them.
 func TestPostgresTurnsFindASlowPush(t *testing.T) {
 	w := newWorkbench(t, time.Minute)
 	w.slowPush()

@@ -105,7 +105,7 @@ func (s *dbasStory) next(want int, settle ...core.Settlement) []core.Claim {
 	return r.Claims
 }
 
-// work claims jobs, and settles them in each way there is.
+// work claims jobs and settles them in several ways, and makes the other calls of a node.
 func (s *dbasStory) work() {
 	a, err := s.store.Acquire(s.ctx, ports.AcquireRequest{Shard: s.turn.Lease.Shard, Shards: 1, Generation: 1,
 		Owner: s.turn.Lease.Owner, Attempt: 1, TTL: s.turn.TTL})
@@ -142,7 +142,7 @@ func (s *dbasStory) work() {
 		{Queue: "orders", Minute: n.Now.Minute(), Stats: core.Stats{Processed: 3, WaitSquares: 0.1 + 0.2, RunSquares: 1e-300}}}}))
 }
 
-// look looks at everything.
+// look makes the reading calls of an operator.
 func (s *dbasStory) look() {
 	page := ports.PageRequest{Queue: "orders", Payloads: 3}
 	st, err := s.store.Stats(s.ctx, ports.StatsRequest{Queues: []string{"orders"}})

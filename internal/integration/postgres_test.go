@@ -26,8 +26,8 @@ func TestPostgresConformance(t *testing.T) {
 
 // schemas gives backends a schema each, and an emptied one again to a later backend. A schema has a
 // pool of its own: a session plans the statements of each schema that it meets, which takes longer
-// than most cases, so each session meets one schema only. Each table that is made has sessions look
-// through all their plans, so those that make tables have none.
+// than most cases, so each session meets one schema only. When a table is made, each session
+// searches all its plans. So the sessions that make tables are closed after use and have no plans.
 type schemas struct {
 	t     testing.TB
 	pool  *pgxpool.Pool
@@ -110,7 +110,7 @@ func (s *schemas) giveBack(own schema) {
 	s.free = append(s.free, own)
 }
 
-// insist does something again if its connection is cut meanwhile.
+// insist repeats a function up to 20 times until it succeeds, since its connection may be cut.
 func (s *schemas) insist(do func(context.Context) error) {
 	var err error
 	for range 20 {
@@ -121,8 +121,7 @@ func (s *schemas) insist(do func(context.Context) error) {
 	s.t.Error(err)
 }
 
-// empty deletes all that a backend holds, which spares the sessions' plans as
-// truncating would not.
+// empty deletes all rows of a backend. A TRUNCATE would make the sessions' plans invalid.
 func empty(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 	rows, err := pool.Query(ctx, `SELECT tablename FROM pg_tables WHERE schemaname = $1
 		AND tablename <> 'migrations' ORDER BY tablename = 'queues'`, schema)

@@ -116,7 +116,7 @@ func (s throughTx) SettlePayload(ctx context.Context, shard core.Shard, p core.P
 	return s.within(ctx, s.Store, func(tx doer) error { return tx.SettlePayload(ctx, shard, p) })
 }
 
-// Pushes and settlements of transactions follow the rules.
+// Pushes and settlements in transactions follow the rules.
 func TestPostgresTransactionsConformance(t *testing.T) {
 	tier.Long(t, "runs the suite through transactions")
 	t.Parallel()
@@ -130,7 +130,8 @@ func TestPostgresTransactionsConformance(t *testing.T) {
 
 var errRollBack = errors.New("roll back")
 
-// A push in a transaction is there when that commits, and never if it doesn't.
+// A push in a transaction is visible once the transaction has committed, and never if it rolls
+// back.
 func TestPostgresPushIsVisibleWhenItsTransactionCommits(t *testing.T) {
 	pool := testservers.Postgres(t)
 	store := newTxStore(t, pool)
@@ -172,7 +173,7 @@ func TestPostgresPushIsVisibleWhenItsTransactionCommits(t *testing.T) {
 	}
 }
 
-// A handler's effect and its settlement are one.
+// A handler's effect and its settlement commit together or not at all.
 func TestPostgresHandlerSettlesInItsTransaction(t *testing.T) {
 	t.Parallel()
 	pool := testservers.Postgres(t)
@@ -202,7 +203,7 @@ func TestPostgresHandlerSettlesInItsTransaction(t *testing.T) {
 					return err
 				})
 				if errors.Is(err, errRollBack) {
-					return nil // as if it had forgotten
+					return nil // as if the handler ignored the error
 				}
 				return err
 			})
@@ -231,8 +232,8 @@ func TestPostgresHandlerSettlesInItsTransaction(t *testing.T) {
 	}
 }
 
-// An error of the driver stays to be seen, so that serialization failures can be
-// repeated.
+// A caller can find the driver's error in the returned one, for example to repeat a transaction
+// after a serialization failure.
 func TestPostgresTransactionKeepsTheDriversError(t *testing.T) {
 	pool := testservers.Postgres(t)
 	store := newTxStore(t, pool)

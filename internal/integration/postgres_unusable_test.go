@@ -18,8 +18,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// An error that waiting does not cure is reported at once, with its cure, by a store, in a
-// caller's transaction, and by Migrate.
+// A store reports an error that waiting does not cure at once, with its cure, also in a caller's
+// transaction.
 func TestPostgresSaysWhatNoWaitingCures(t *testing.T) {
 	t.Parallel()
 	pool := testservers.OwnPostgres(t, "fsync=off")
@@ -129,7 +129,7 @@ func letIn(t *testing.T, pool *pgxpool.Pool, lines ...string) {
 		}
 		_ = refused.Close(t.Context())
 	}
-	t.Fatal("the server lets everybody in")
+	t.Fatal("the server still lets every role in")
 }
 
 func shutOut(pool *pgxpool.Pool) *pgx.ConnConfig {
@@ -138,7 +138,7 @@ func shutOut(pool *pgxpool.Pool) *pgx.ConnConfig {
 	return c
 }
 
-// Migrate reports the same.
+// Migrate reports such errors too.
 func TestPostgresMigrateSaysWhatNoWaitingCures(t *testing.T) {
 	t.Parallel()
 	pool := testservers.OwnPostgres(t, "fsync=off")

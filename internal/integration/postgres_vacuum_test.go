@@ -66,7 +66,7 @@ func (failsVacuums) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.Trac
 
 func (failsVacuums) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// A vacuum that fails is logged, once for all that fail.
+// Vacuums that fail are logged once for each group of tables.
 func TestPostgresSaysThatAVacuumFailed(t *testing.T) {
 	t.Parallel()
 	w := newVacuumed(t)
@@ -101,7 +101,8 @@ func (w lineWriter) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// A vacuum of a table leaves rows that die meanwhile.
+// A table that is locked when its turn comes is vacuumed later, once the lock is gone, without more
+// claims.
 func TestPostgresVacuumsWhatWasBusy(t *testing.T) {
 	t.Parallel()
 	w := newVacuumed(t)
@@ -157,7 +158,7 @@ func (w *vacuumed) handle(n int) {
 	}
 }
 
-// vacuums is how often a table was vacuumed by somebody.
+// vacuums returns how often a table was vacuumed, without autovacuum.
 func (w *vacuumed) vacuums(table string) (n int) {
 	w.t.Helper()
 	w.must(w.pool.QueryRow(w.t.Context(), `SELECT vacuum_count FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = $2`,

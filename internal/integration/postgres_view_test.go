@@ -140,7 +140,7 @@ func TestPostgresLooksReadLittleOfALongQueue(t *testing.T) {
 	}
 }
 
-// Steps, turns and pushes lock the same jobs, and counts are kept by each.
+// Steps and pushes lock the same jobs, and each keeps the counts right.
 func TestPostgresCountsHoldBesideOperatorsAndPushes(t *testing.T) {
 	t.Parallel()
 	v := newViewed(t, 1)
@@ -200,8 +200,8 @@ func TestPostgresCountsHoldBesideOperatorsAndPushes(t *testing.T) {
 	}
 }
 
-// Changes of counts pile up while no server runs. Looks sum up ever fewer of them, and
-// miss none of a transaction that was open for long.
+// Changes of counts pile up while no server runs. Each look replaces a part of them by their sum,
+// so that later looks read fewer. No change of a transaction that was open for long is lost.
 func TestPostgresLooksFoldCounts(t *testing.T) {
 	t.Parallel()
 	v := newViewed(t, 1)

@@ -140,7 +140,7 @@ func TestPostgresListensOnTheConnectionItIsGiven(t *testing.T) {
 	v.wakes("a push", ch)
 }
 
-// A queue that is behind causes no wake-ups.
+// A push causes no wake-up if an older job is due.
 func TestPostgresWakesOnlyForWhatIsDueSooner(t *testing.T) {
 	t.Parallel()
 	v := newViewed(t, 1)
@@ -183,7 +183,7 @@ func dialPooler(dial pgconn.DialFunc) pgconn.DialFunc {
 
 type poolerConn struct {
 	net.Conn
-	read []byte // and not yet handed on
+	read []byte // read and not yet returned
 	done bool   // the number has been reported
 }
 
@@ -211,7 +211,8 @@ func (c *poolerConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// A store that listens in another database receives no NOTIFY.
+// A push wakes the holder of the shard if both use the same store, without a NOTIFY: this store
+// listens in another database.
 func TestPostgresWakesTheHolderInItsProcessAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t, time.Minute)

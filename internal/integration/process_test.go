@@ -15,7 +15,7 @@ import (
 	"github.com/skeinq/skein/internal/integration/testservers"
 )
 
-// process is one that a test has started, which is this program again.
+// process is a process that a test has started. It runs this program or another version of it.
 type process struct {
 	cmd *exec.Cmd
 	out strings.Builder
@@ -28,8 +28,8 @@ func startProcess(t *testing.T, name, url string, j journal) *process {
 	return startProgram(t, os.Args[0], name, url, j)
 }
 
-// startProgram starts one whose program is this one or another version of it, with more of an
-// environment.
+// startProgram is startProcess with the program to run, this one or another version of it, and
+// additional environment variables.
 func startProgram(t *testing.T, program, name, url string, j journal, env ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.CommandContext(t.Context(), program), j: j}

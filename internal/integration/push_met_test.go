@@ -11,8 +11,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Both servers' stores report what a push met, which the contract leaves open for producers that
-// don't know.
+// The stores on Redis and on Postgres report what a push met. The contract does not require it.
 func TestStoresSayWhatPushesMet(t *testing.T) {
 	t.Parallel()
 	redisServer := testservers.Redis(t)

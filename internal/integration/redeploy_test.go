@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// stopsVariable is how many nodes are stopped one after another, and redeploysVariable how often
-	// all nodes are replaced, by default a few times.
+	// stopsVariable is how many nodes are stopped one after another, and redeploysVariable how
+	// often all nodes are replaced, by default a few times.
 	stopsVariable     = "SKEIN_TEST_STOPS"
 	redeploysVariable = "SKEIN_TEST_REDEPLOYS"
 
-	// handOverWithin is how long after a node's last job of a shard the first one of the next
-	// owner begins, and flowGap for how long no job of a shard, or of none when nodes are
-	// replaced, begins; on a quiet machine.
+	// handOverWithin is the longest time from the end of a shard's last job on one node until its
+	// first job on the next node begins. flowGap is the longest time in which no job of a shard
+	// begins, or, if all nodes are replaced, in which no job ends. Both are for a quiet machine.
 	handOverWithin = 300 * time.Millisecond
 	flowGap        = time.Second
 )
@@ -34,7 +34,7 @@ func TestStoppedNodesHandTheirShardsOverUnderLoad(t *testing.T) {
 	}
 }
 
-// stopNodes returns how much longer than it may be a hand-over or a gap took.
+// stopNodes returns how much longer than allowed a hand-over or a gap took.
 func stopNodes(t *testing.T, url string, stops int) (late time.Duration) {
 	f := newFlow(t, url)
 	nodes, start := f.startAll("flow", 2)
@@ -49,14 +49,14 @@ func stopNodes(t *testing.T, url string, stops int) (late time.Duration) {
 	lines := f.lines
 	f.checkOnce(nodes)
 	ofStopped, ofOthers, gaps := handOversIn(lines, stopped)
-	t.Logf("a job done %v after the start; %d clean stops; hand-overs of a shard by a stopped node: %v; by one that goes on: %v; between two jobs of a shard: %v",
+	t.Logf("a job done %v after the start; %d clean stops; hand-overs of a shard by a stopped node: %v; by one that continues: %v; between two jobs of a shard: %v",
 		start, stops, ofStopped, ofOthers, gaps)
 	return max(ofStopped.at(99)-scaled(handOverWithin, start, flowStart), gaps.at(100)-scaled(flowGap, start, flowStart))
 }
 
-// handOversIn returns the times between the last end of a job of a shard by one node
-// and the first start by the next, for nodes that were stopped at a time before and for
-// others, and those between the starts of two jobs of a shard.
+// handOversIn returns the times from the end of a shard's last job on one node until its first job
+// on the next one begins: those of nodes that had been stopped, and those of other nodes. gaps are
+// the times between the beginnings of two jobs of a shard.
 func handOversIn(lines []journalLine, stopped map[int]time.Time) (ofStopped, ofOthers, gaps spread) {
 	var began, ended [flowShards]journalLine
 	for _, l := range lines {
@@ -102,7 +102,7 @@ func TestRedeploysUnderLoadRepeatNothing(t *testing.T) {
 	}
 }
 
-// redeploy returns how much longer than it may be no job was done.
+// redeploy returns how much longer than allowed no job ended.
 func redeploy(t *testing.T, url string, rounds int, newFirst bool) (late time.Duration) {
 	f := newFlow(t, url)
 	nodes, start := f.startAll("flow", 4)

@@ -174,18 +174,18 @@ func (b *bounds) repeat(name string, n int, step func(from int) (ports.StepReply
 			handled, from = handled+reply.Handled, from+reply.Reached
 		})
 		if calls > 10*n+*boundsHot/500 {
-			b.t.Fatalf("%s comes to no end", name)
+			b.t.Fatalf("%s does not end", name)
 		}
 	}
 	return handled
 }
 
-// within makes a call that must not take longer of the server.
+// within makes a call, which must not take more of the server's processor time than the limit.
 func (b *bounds) within(name string, limit time.Duration, do func()) {
 	b.t.Helper()
 	took := b.cpu(do)
 	if b.slowest[name] = max(b.slowest[name], took); took > limit {
-		b.t.Errorf("%s takes %v of the server, at most %v expected", name, took, limit)
+		b.t.Errorf("%s takes %v of the server's processor time, want %v at most", name, took, limit)
 	}
 }
 

@@ -60,7 +60,7 @@ func (b *bounds) again(r ports.TurnRequest) ports.TurnReply {
 	return reply
 }
 
-// settlements are those of claims under receipts of a turn that many turns later.
+// settlements returns a turn that settles claims, with receipts of the given number of turns later.
 func settlements(claims []core.Claim, o core.Outcome, later int64) ports.TurnRequest {
 	var r ports.TurnRequest
 	var policy core.RetryPolicy
@@ -178,7 +178,7 @@ func (b *bounds) monitored(call func()) (lines []string) {
 	}
 }
 
-// noNotes holds the store to remove the notes of claims that have ended.
+// noNotes checks that the store has removed all notes, after all claims have ended.
 func (b *bounds) noNotes() {
 	b.t.Helper()
 	fields, err := b.client.HKeys(b.t.Context(), leaseKey).Result()

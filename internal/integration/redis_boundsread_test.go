@@ -16,8 +16,9 @@ import (
 const (
 	// largeData is the size of payloads that follow small ones.
 	largeData = 256 << 10
-	// mostLua is the most that a call may leave in the memory of scripts, which have read 8 MiB and
-	// packed it again. It is generous: scripts that guessed from the small ones took 100 MiB and more.
+	// mostLua is the most that a call may leave in the memory of scripts. They have read 8 MiB and
+	// packed it again. It is generous: scripts that estimated sizes by the small payloads left 100
+	// MiB and more.
 	mostLua = 48 << 20
 )
 
@@ -99,7 +100,7 @@ func TestRedisSettlementsAreBoundedByWhatTheyRead(t *testing.T) {
 				}
 			})
 			if turns > 64 {
-				t.Fatalf("%s comes to no end", name)
+				t.Fatalf("%s does not end", name)
 			}
 			claims = left
 		}
@@ -134,8 +135,8 @@ func (b *bounds) mixed(name string, jobs, small, large int) {
 	}
 }
 
-// reads makes a call of one script. It compares the server's processor time with that of reading
-// as much, and the memory that it leaves with mostLua. The time is a loaded machine's.
+// reads makes a call of one script. It compares the server's processor time with 400 ms, in which a
+// loaded machine reads as much, and the memory that the call leaves with mostLua.
 func (b *bounds) reads(name string, do func()) {
 	b.t.Helper()
 	b.leaves(name, func() { b.within(name, 400*time.Millisecond, do) })

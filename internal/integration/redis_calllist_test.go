@@ -11,8 +11,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// scriptCalls run every script of the store, and each way through those that change
-// jobs.
+// scriptCalls returns calls that run every script of the store, and those that change jobs in
+// several ways.
 func scriptCalls() []scriptCall {
 	var all []scriptCall
 	for _, some := range [][]scriptCall{queueCalls(), nodeCalls(), pushCalls(), leaseCalls(), turnCalls(), stepCalls(), deadLetterCalls(), damageCalls(), readCalls()} {

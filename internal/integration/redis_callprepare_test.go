@@ -2,7 +2,7 @@ package integration_test
 
 import "strings"
 
-// prepare makes a call's preconditions beside the shard.
+// prepare makes what a call needs in addition to the worker's shard.
 func (w *worker) prepare(call scriptCall) {
 	w.t.Helper()
 	if strings.HasSuffix(call.name, "a known node") {
@@ -51,12 +51,13 @@ func (w *worker) prepare(call scriptCall) {
 	}
 }
 
-// losses are lost records, each with a call that sets them aside.
+// losses are commands that lose or damage a record, by the end of the name of the call that then
+// meets it.
 var losses = map[string]string{
 	"lost its record": "hdel x gone", "record of many payloads": "hset j whole ?", "lost its payloads": "del p:whole", "job anew": "zrem r plain", "letter anew": "zrem xt dead",
 }
 
-// lose runs a command whose second word is a key of the shard.
+// lose runs a command whose second word is the end of the name of a key of the shard.
 func (w *worker) lose(command []string) {
 	w.t.Helper()
 	args := []any{command[0], "skein:{" + w.shard.String() + "}:" + command[1]}

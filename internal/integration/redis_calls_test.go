@@ -12,14 +12,14 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// scriptCall is a call that runs one of the store's scripts, for the tests that
-// hold every script to a rule.
+// scriptCall is a call that runs one of the store's scripts, for tests that
+// check a rule for every script.
 type scriptCall struct {
 	name string
 	// script is the script's file below adapters/redis/lua.
 	script string
-	// filled makes the call in a shard that holds something of every kind. Otherwise the shard has two
-	// jobs, one of them claimed.
+	// filled makes the call in a shard that holds something of every kind. Otherwise the shard has
+	// two jobs, one of them claimed.
 	filled bool
 	// do is the call.
 	do func(*worker) error
@@ -109,7 +109,7 @@ func many(id string, n int) []core.Entry {
 	return entries
 }
 
-// untagged are as many, without Metas.
+// untagged is like many, without Metas.
 func untagged(id string, n int) []core.Entry {
 	entries := many(id, n)
 	for i := range entries {
@@ -174,7 +174,7 @@ func (w *worker) settle(id string, o core.Outcome) []core.Settlement {
 	return []core.Settlement{core.RetryPolicy{MaxRetries: 25, MaxRecoveries: 3}.Settlement(&c, &o, 0)}
 }
 
-// beginning is a turn that begins claimed jobs, or those that are not.
+// beginning is a turn that begins jobs, which may be claimed or not.
 func (w *worker) beginning(ids ...string) ports.TurnRequest {
 	var r ports.TurnRequest
 	for _, id := range ids {
@@ -222,7 +222,7 @@ func (w *worker) purge(s ports.DeadLetterStep) error {
 	return err
 }
 
-// some are the payloads of a dead id from one number up to another.
+// some is a step over the payloads of a dead letter with the numbers from … to.
 func (w *worker) some(id string, from, to int) ports.DeadLetterStep {
 	ref := ports.DeadLetterRef{ID: id}
 	for i := from; i <= to; i++ {

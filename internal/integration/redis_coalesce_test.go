@@ -12,8 +12,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// TestRedisCoalescesPushes checks that pushes from many goroutines are all stored, but for those
-// that are given up. That they share exchanges is tested in package redis.
+// TestRedisCoalescesPushes checks that pushes from many goroutines are all stored, except those
+// whose callers have given up. That they share exchanges is tested in package redis.
 func TestRedisCoalescesPushes(t *testing.T) {
 	t.Parallel()
 	const goroutines, each = 32, 200

@@ -16,8 +16,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// ownFactory is like redisFactory, on a server whose data end with it. A backend's remains are
-// passed to tidy, for tests that can't wait so long.
+// ownFactory is like redisFactory, on a server whose data end with it. It passes
+// the prefix of each backend to tidy when the backend's test has ended.
 func ownFactory(client goredis.UniversalClient, tidy func(prefix string)) conformance.Factory {
 	var backends atomic.Int64
 	return func(t testing.TB, clock func() time.Time) func() ports.ShardStore {

@@ -16,7 +16,7 @@ type damageable struct {
 	client goredis.UniversalClient
 }
 
-// forms are the damages of a record: what is kept of it, and the consequences.
+// forms are the forms of a damaged record: how many of its first bytes are kept, and what follows.
 var forms = []struct {
 	kept int
 	rest string

@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// record is where a record of the worker's shard lies.
+// record changes a stored record of the worker's shard.
 func (w *worker) record(key, id string, change func(stored string) string) {
 	w.t.Helper()
 	hash := "skein:{orders/0}:" + key
@@ -21,7 +21,8 @@ func (w *worker) record(key, id string, change func(stored string) string) {
 	w.must(w.client.HSet(w.t.Context(), hash, id, change(stored)).Err())
 }
 
-// aside checks that these ids are set aside, each as often as it is named.
+// aside checks that these ids are set aside, each as often as it is named, and returns their
+// records.
 func (w *worker) aside(ids ...string) []ports.QuarantinedRecord {
 	w.t.Helper()
 	page, err := w.store.Quarantined(w.t.Context(), ports.QuarantineRequest{Shard: w.shard})
@@ -36,7 +37,7 @@ func (w *worker) aside(ids ...string) []ports.QuarantinedRecord {
 	return page.Records
 }
 
-// Whatever of a record is not as it was written, a step does not move it, nor fails.
+// Whichever part of a record is damaged, a step neither moves it nor fails.
 func TestRedisEachDamageOfARecordIsSeen(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
@@ -105,7 +106,8 @@ func TestRedisEachDamageOfADeadLetterIsSeen(t *testing.T) {
 	}
 }
 
-// A claim that was set aside frees its id, whatever was requested for it.
+// A damaged claim is set aside by a turn and by a takeover. Its id is then free, without a cancel
+// and without a mark that it runs alone.
 func TestRedisDamagedClaimsFreeTheirID(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
@@ -168,7 +170,7 @@ func TestRedisRepeatedTurnPassesOverDamage(t *testing.T) {
 	w.aside("b")
 }
 
-// A turn takes no job whose flags nobody knows.
+// A turn claims no job with unknown flags.
 func TestRedisTurnTakesNoUnknownFlags(t *testing.T) {
 	t.Parallel()
 	w := newWorker(t, testservers.OwnRedis(t), false)
@@ -180,7 +182,7 @@ func TestRedisTurnTakesNoUnknownFlags(t *testing.T) {
 	w.aside("b")
 }
 
-// A claim with only its names unreadable is handed over.
+// A claim is handed over if only the name of its node can't be read.
 func TestRedisHandsOverAClaimOfNobody(t *testing.T) {
 	t.Parallel()
 	w := newWorker(t, testservers.OwnRedis(t), false)
@@ -202,7 +204,7 @@ func TestRedisDamagedHeadIsDue(t *testing.T) {
 		w.record("j", "b", func(string) string { return damaged })
 		heads, err := w.store.Heads(t.Context(), []core.Shard{w.shard})
 		if must(t, err); len(heads.Heads) != 1 || !heads.Heads[0].OK {
-			t.Errorf("the head behind %q is %+v, want now", damaged, heads)
+			t.Errorf("the head of a job that is %q is %+v, want it to be due", damaged, heads)
 		}
 	}
 }

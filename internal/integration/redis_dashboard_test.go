@@ -21,10 +21,10 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// The overview shows that a master of a Cluster is dead with the first look after its death, and
-// shows the rest with its figures, even if that master has the list of queues and servers, and
-// hangs. Each look ends by itself. So a browser shows it within 5 s: pages look each 2 s where
-// looks are quick, and wait for about a second for a master that can't be reached.
+// The first look after a master of a Cluster has died shows on the overview that its shards can't
+// be reached. The other shards have their figures. The same holds if that master hangs and has the
+// list of queues. Each look has a deadline. So a browser shows it within 5 s: a page looks every 2
+// s if looks are quick, and a look waits about a second for a master that can't be reached.
 func TestRedisDeadMasterIsOnTheDashboard(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
@@ -43,7 +43,7 @@ func TestRedisDeadMasterIsOnTheDashboard(t *testing.T) {
 	})
 }
 
-// looked counts the looks at statistics, each of which must have an end of its own.
+// looked counts the calls of Stats, each of which must have a deadline.
 type looked struct{ begun, unbounded atomic.Int64 }
 
 func (l *looked) count(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
@@ -115,14 +115,14 @@ func (o *outage) seenOnTheDashboard(lost, healthy []int, begin func()) {
 			if n := looks.begun.Load() - before; away < len(lost) || n > 1 {
 				o.Errorf("after %d looks the overview says that %d shards are away; want %d after one", n, away, len(lost))
 			}
-			o.Logf("it was said after %v", time.Since(began))
+			o.Logf("it was shown after %v", time.Since(began))
 		}
 		if time.Since(began) > testservers.Patience {
-			o.Fatal("nobody looks")
+			o.Fatal("the overview does not look again")
 		}
 	}
 	until(healthy)
 	if n := looks.unbounded.Load(); n > 0 {
-		o.Errorf("%d of %d looks had no end of their own", n, looks.begun.Load())
+		o.Errorf("%d of %d looks had no deadline", n, looks.begun.Load())
 	}
 }

@@ -38,9 +38,9 @@ func TestRedisForgetsAll(t *testing.T) {
 	}
 }
 
-// Whatever comes between the steps of a Forget: no job is ever in a queue that is
-// not listed, nothing of such a queue is left, and one that was declared after the
-// nonce is whole.
+// Whatever comes between the steps of a Forget, no job is in a queue that is not listed, and
+// nothing of such a queue is left. A queue that is declared after Forget has stored its nonce is
+// complete.
 func TestRedisForgetRaces(t *testing.T) {
 	t.Parallel()
 	pushes := func(w *worker) error { return w.push(one("new", 1)) }
@@ -72,7 +72,7 @@ func TestRedisForgetRaces(t *testing.T) {
 	}
 }
 
-// forgetWith forgets a queue while something comes before a step, and checks the remains.
+// forgetWith forgets a queue, calls between before one of the steps, and checks what is left.
 func forgetWith(t *testing.T, step int, between func(*worker) error) *worker {
 	t.Helper()
 	client := testservers.OwnRedis(t).(*goredis.Client)
@@ -117,7 +117,7 @@ func (w *worker) listed() {
 	}
 }
 
-// beforeStep calls do before the script of a number, of all that are sent.
+// beforeStep calls do before the script with the number step, from 0 on.
 type beforeStep struct {
 	step int
 	do   func()
@@ -142,7 +142,8 @@ func (b *beforeStep) ProcessPipelineHook(next goredis.ProcessPipelineHook) gored
 	return next
 }
 
-// beforeScript does something before the n-th script of a client.
+// beforeScript calls do before one command or pipeline of a client: the one that counts left down
+// to 0.
 type beforeScript struct {
 	left atomic.Int64
 	do   func()
@@ -203,7 +204,7 @@ func TestRedisAPauseOfAForgottenQueueIsLate(t *testing.T) {
 	}
 }
 
-// A shard that can't be reached keeps a Pause from no other.
+// A Pause reaches all shards except one that can't be reached.
 func TestRedisAPauseReachesTheOtherShards(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)

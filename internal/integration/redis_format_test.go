@@ -136,7 +136,7 @@ func TestRedisFormatBesideAHungRegistry(t *testing.T) {
 		t.Errorf("Announce after that = %v", err)
 	}
 	thaw()
-	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) { // by and by the format is read
+	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) { // until the store has read the format
 		if err = announce(); errors.Is(err, ports.ErrUnusable) {
 			break
 		}

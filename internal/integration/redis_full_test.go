@@ -19,9 +19,8 @@ func (c *scriptCall) refusedWhenFull() bool {
 	return c.script == "push" || c.script == "oldest" || c.script == "track" || c.script == "edit" || c.script == "import" || c.script == "import_jobs" || c.script == "recount" || strings.HasPrefix(c.name, "revive")
 }
 
-// TestRedisFullServer makes every call on a server that is beyond its maxmemory:
-// one whose script is refused is ErrFull and stores nothing, and any other does
-// its work.
+// TestRedisFullServer makes every call on a server that is beyond its maxmemory. A call whose
+// script is refused returns ErrFull and stores nothing. Any other call succeeds.
 func TestRedisFullServer(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)

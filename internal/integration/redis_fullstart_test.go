@@ -19,8 +19,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// A full Redis is drained by a server that starts then, in a process that has never spoken to
-// it and finds none of its scripts there, also where jobs fail first.
+// A server that starts while Redis is full and has none of its scripts drains the queue, even if
+// each job fails first.
 func TestRedisFullServerIsDrainedByANewOne(t *testing.T) {
 	t.Parallel()
 	const jobs = 500

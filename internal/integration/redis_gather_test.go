@@ -20,10 +20,10 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// pushGate is a hook of a client that holds pushes up, each exchange of them, until it is opened.
+// pushGate is a hook of a client that holds each exchange of pushes up until the gate is opened.
 type pushGate struct {
 	open chan struct{}
-	// arrived has the context of each exchange that waits, and its entries.
+	// arrived receives each exchange that waits.
 	arrived chan heldPush
 }
 
@@ -41,7 +41,7 @@ func newPushGate(client goredis.UniversalClient) *pushGate {
 	return g
 }
 
-// pass waits if the commands are pushes: those with an id that begins so.
+// pass waits if a command has an id that begins with "held-".
 func (g *pushGate) pass(ctx context.Context, cmds ...goredis.Cmder) {
 	var text strings.Builder
 	for _, cmd := range cmds {
@@ -119,7 +119,7 @@ func (g *gathering) push(ctx context.Context, id string, payloads, size int) err
 	return err
 }
 
-// pushes pushes in the background, and wants the push to succeed.
+// pushes pushes in the background. The push must succeed.
 func (g *gathering) pushes(pushing *sync.WaitGroup, id string, payloads, size int) {
 	pushing.Go(func() {
 		if err := g.push(g.Context(), id, payloads, size); err != nil {
@@ -128,8 +128,7 @@ func (g *gathering) pushes(pushing *sync.WaitGroup, id string, payloads, size in
 	})
 }
 
-// occupy makes as many exchanges of small pushes as may be under way at once. They come one after
-// another, or some go together.
+// occupy makes as many exchanges of small pushes as may be under way at once.
 func (g *gathering) occupy(callers context.Context, pushing *sync.WaitGroup) (sending []heldPush) {
 	g.Helper()
 	for range gatherSenders {
@@ -146,13 +145,13 @@ func (g *gathering) occupy(callers context.Context, pushing *sync.WaitGroup) (se
 const (
 	// gatherSenders is how many exchanges of small pushes may be under way at once.
 	gatherSenders = 4
-	// gatherBytes is from how many bytes on a push is not small.
+	// gatherBytes is the number of bytes from which a push is not small.
 	gatherBytes = 16 << 10
 )
 
-// Small pushes that come while others are under way go together, by a deadline that is no caller's:
-// a caller that gives up ends nothing for the others. A push of many bytes or entries neither waits
-// for them nor goes with them.
+// Small pushes that come while others are under way go together. Their deadline is the sender's and
+// not a caller's: if a caller gives up, the pushes of the others continue. A push of many bytes or
+// entries neither waits for them nor goes with them.
 func TestRedisGathersSmallPushesOnly(t *testing.T) {
 	t.Parallel()
 	g := newGathering(t)

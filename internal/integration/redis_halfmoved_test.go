@@ -41,9 +41,9 @@ type halfMoved struct {
 	slot     int
 	from, to *slotServer
 	call     []any
-	// dumps and before are the slot's keys before the call, after is them after it,
-	// and reply is its reply. blind is the reply of a renewal that can't look; nil for
-	// other calls.
+	// dumps and before are the slot's keys before the call, after is its keys after the call, and
+	// reply is the reply. blind is the reply of a renewal that can't look; it is nil for other
+	// calls.
 	dumps         map[string]string
 	before, after contents
 	reply, blind  []string
@@ -99,7 +99,7 @@ func (w *worker) shardKey(call scriptCall) string {
 	return "skein:{orders/0}:m"
 }
 
-// learn finds the slot's server and another.
+// findServers finds the slot's server and another one.
 func (h *halfMoved) findServers(client goredis.UniversalClient, key string) {
 	h.t.Helper()
 	ctx := h.t.Context()
@@ -140,8 +140,8 @@ func (h *halfMoved) keys() []string {
 	return keys
 }
 
-// try runs the script where one key is missing: on the server that the slot goes
-// to or on that which it comes from.
+// try runs the script with one key missing: on the server to which the slot moves if there is true,
+// and otherwise on the server from which it moves.
 func (h *halfMoved) try(missing string, there bool) {
 	h.t.Helper()
 	where := map[bool]string{false: "the old server without ", true: "the new server without "}[there] + missing
@@ -177,18 +177,18 @@ func (h *halfMoved) try(missing string, there bool) {
 			h.t.Errorf("on %s: the script failed with %v and has changed (-before +after):\n%s", where, err, diff)
 		}
 		if text := err.Error(); !strings.HasPrefix(text, "TRYAGAIN") && !strings.HasPrefix(text, "ASK") && !strings.Contains(text, "non local key") {
-			h.t.Errorf("on %s: the script failed with %v, which nobody repeats", where, err)
+			h.t.Errorf("on %s: the script failed with %v, which no client repeats", where, err)
 		}
 		return
 	}
 	if diff := cmp.Diff(h.after, got); diff != "" {
-		h.t.Errorf("on %s: the script did other than where all keys are (-there +here):\n%s", where, diff)
+		h.t.Errorf("on %s: the script has written other values than on a server with all keys (-with all +here):\n%s", where, diff)
 	}
 	if missing != "" && slices.Equal(h.blind, leaves(reply)) {
 		return
 	}
 	if diff := cmp.Diff(h.reply, leaves(reply)); diff != "" {
-		h.t.Errorf("on %s: the script said other than where all keys are (-there +here):\n%s", where, diff)
+		h.t.Errorf("on %s: the script has returned another reply than on a server with all keys (-with all +here):\n%s", where, diff)
 	}
 }
 

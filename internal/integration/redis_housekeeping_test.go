@@ -11,7 +11,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Only an hour of a history has a TTL. Other expired records are removed by later calls: nodes an
+// Only an hour of history has a TTL. Other expired records are removed by later calls: nodes an
 // hour after they expired, in case the clock steps back.
 func TestRedisRemovesWhatIsOver(t *testing.T) {
 	t.Parallel()

@@ -66,8 +66,8 @@ func declareOne(t *testing.T, store *redis.Store) {
 func TestRedisAPushThatIsTooLargeFailsAlone(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t, "--proto-max-bulk-len", "1mb")
-	// The data is dropped, since the server that has seen its length reads no more: the client
-	// reads the reply, and not that the connection was reset, in each run.
+	// The client does not send the data, since the server does not read it once it has seen its
+	// length. So in each run the client reads the reply, and never a reset of the connection.
 	store := redis.New(dialLarge(t, client, 2, bulkSize/2, func(_ net.Conn, b []byte) (int, error) { return len(b), nil }), redis.Options{})
 	declareOne(t, store)
 	const pushes = 20

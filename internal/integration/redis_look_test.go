@@ -12,8 +12,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// A look at many shards costs one server no script, and has the same result if a user may send no
-// transactions, in either version of the protocol. A shard that can't be read hides no other.
+// A look at many shards of one server sends no script. It has the same result if the user may not
+// send transactions, and in either version of the protocol. A shard that can't be read hides no
+// other.
 func TestRedisLooksByTransactionsAndByScripts(t *testing.T) {
 	t.Parallel()
 	admin := testservers.OwnRedis(t).(*goredis.Client)
@@ -82,7 +83,7 @@ func refusedOnce(t *testing.T, admin, client goredis.UniversalClient) {
 	}
 }
 
-// hides breaks one shard of two, and holds looks to show the other.
+// hides breaks one shard of two, and checks that looks show the other.
 func hides(t *testing.T, w *worker, admin *goredis.Client) {
 	t.Helper()
 	ctx := t.Context()

@@ -15,34 +15,34 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// loss is a part that a fault of Redis or a person has removed from a job or a dead letter.
+// loss is a part of a job or a dead letter that a fault of Redis or a person has removed or
+// replaced.
 type loss struct {
 	name string
 	do   []any // a command on keys of the shard
 	id   string
-	// aside is set if something is set aside for the id, rather than listed anew. stays is set if its
-	// record is good and stays.
-	aside, stays bool
+	// aside is set if something is set aside for the id, rather than listed anew.
+	aside bool
 }
 
 func key(suffix string) string { return "skein:{orders/0}:" + suffix }
 
-// losses are those of a shard that newWorker has filled.
+// lostParts returns losses of a shard that newWorker has filled.
 func lostParts() []loss {
 	return []loss{
-		{"a job's payloads", []any{"del", key("p:whole")}, "whole", true, false},
-		{"a job's payloads that have Metas", []any{"del", key("p:large")}, "large", true, false},
-		{"a job's payloads are a text", []any{"set", key("p:whole"), "text"}, "whole", true, false},
-		{"a job's payloads are a list", []any{"eval", "redis.call('del', KEYS[1]) return redis.call('rpush', KEYS[1], 'a')", 1, key("p:large")}, "large", true, false},
-		{"a job's record", []any{"hdel", key("j"), "plain"}, "plain", true, false},
-		{"the record of a job of many payloads", []any{"hdel", key("j"), "whole"}, "whole", true, false},
-		{"a job's place in the list", []any{"zrem", key("r"), "plain"}, "plain", false, false},
-		{"a failed job's place in the list", []any{"zrem", key("r"), "failed"}, "failed", false, false},
-		{"a waiting job's place in the list", []any{"zrem", key("w"), "a"}, "a", false, false},
-		{"a dead letter's payloads", []any{"del", key("d:gone")}, "gone", true, false},
-		{"a dead letter's payloads are a text", []any{"set", key("d:gone"), "text"}, "gone", true, false},
-		{"a dead letter's record", []any{"hdel", key("x"), "gone"}, "gone", true, false},
-		{"a dead letter's place in the list", []any{"zrem", key("xt"), "buried"}, "buried", false, false},
+		{"a job's payloads", []any{"del", key("p:whole")}, "whole", true},
+		{"a job's payloads that have Metas", []any{"del", key("p:large")}, "large", true},
+		{"a job's payloads are a text", []any{"set", key("p:whole"), "text"}, "whole", true},
+		{"a job's payloads are a list", []any{"eval", "redis.call('del', KEYS[1]) return redis.call('rpush', KEYS[1], 'a')", 1, key("p:large")}, "large", true},
+		{"a job's record", []any{"hdel", key("j"), "plain"}, "plain", true},
+		{"the record of a job of many payloads", []any{"hdel", key("j"), "whole"}, "whole", true},
+		{"a job's place in the list", []any{"zrem", key("r"), "plain"}, "plain", false},
+		{"a failed job's place in the list", []any{"zrem", key("r"), "failed"}, "failed", false},
+		{"a waiting job's place in the list", []any{"zrem", key("w"), "a"}, "a", false},
+		{"a dead letter's payloads", []any{"del", key("d:gone")}, "gone", true},
+		{"a dead letter's payloads are a text", []any{"set", key("d:gone"), "text"}, "gone", true},
+		{"a dead letter's record", []any{"hdel", key("x"), "gone"}, "gone", true},
+		{"a dead letter's place in the list", []any{"zrem", key("xt"), "buried"}, "buried", false},
 	}
 }
 
@@ -113,8 +113,7 @@ func lossCalls(l loss) map[string]func(*worker) error {
 	}
 }
 
-// exact checks that a Recount changes no count that it has not to, and that lists and counts agree
-// after it.
+// exact checks that lists and counts agree after a Recount.
 func (w *worker) exact(after string) {
 	w.t.Helper()
 	reply, err := recounted(w.t.Context(), w.store, w.shard)
@@ -132,8 +131,8 @@ func (w *worker) exact(after string) {
 	}
 }
 
-// Lost parts are shown, with the reason, and logged. The rest can be discarded, and Find reports
-// before that it is damaged.
+// The rest of a record with a lost part is shown with the reason. It can be discarded. Until
+// then Find reports that it is damaged.
 func TestRedisALostPartIsShown(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
@@ -146,7 +145,7 @@ func TestRedisALostPartIsShown(t *testing.T) {
 		must(t, client.Do(t.Context(), lost.do...).Err())
 		found, err := w.store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: lost.id, Payloads: 1000})
 		if err != nil || len(found.Damaged) != 1 || found.Queued != nil || found.DeadLetter != nil {
-			t.Errorf("%s is lost: Find returned %+v, %v; want that it is damaged", lost.name, found, err)
+			t.Errorf("%s is lost: Find returned %+v, %v; want one damaged record", lost.name, found, err)
 		}
 		must(t, w.turn(ports.TurnRequest{Want: 100}))
 		must(t, w.purge(ports.DeadLetterStep{Shard: w.shard, Before: core.MaxInstant}))

@@ -193,7 +193,7 @@ func TestRedisAPauseRacesARecount(t *testing.T) {
 	}
 }
 
-// So does one amid a recount that puts the queue's record back.
+// A Pause amid a recount that restores the queue's record holds for a lost shard too.
 func TestRedisAPauseRacesARecountOfALostQueue(t *testing.T) {
 	t.Parallel()
 	l := newLostShard(t)
@@ -237,7 +237,7 @@ func TestRedisAShardOfAnotherLayoutIsNamed(t *testing.T) {
 	}
 }
 
-// So is the only shard of a queue.
+// A Recount makes the lost record of a queue's only shard anew.
 func TestRedisTheOnlyShardIsMended(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
@@ -330,8 +330,8 @@ func TestRedisARecountMakesNoOtherShard(t *testing.T) {
 	}
 }
 
-// A declaration that has not reached a master does not record that all shards were declared: a
-// shard without a record is not lost.
+// A declaration that has not reached a master does not record that all shards were declared. So
+// a shard without a record does not count as lost.
 func TestRedisADeclarationOfAPartIsNotWhole(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedisCluster(t).(*goredis.ClusterClient)
@@ -396,8 +396,8 @@ func TestRedisADeclarationIsCompleted(t *testing.T) {
 	}
 }
 
-// A pause between the halves of the first declaration finds no shards. All the same they are
-// paused.
+// A pause between the halves of the first declaration finds no shards. They are paused
+// nevertheless.
 func TestRedisPauseRacesTheFirstDeclare(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)

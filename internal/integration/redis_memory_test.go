@@ -49,7 +49,8 @@ func (l *load) settleAll(n int, as core.Settlement) {
 	}
 }
 
-// logKeys logs the size of each key of a server for a job, the largest first.
+// logKeys logs how many bytes each key takes per job, the largest first. It leaves out keys of less
+// than a byte per job.
 func logKeys(b *testing.B, client goredis.UniversalClient, jobs int64) {
 	b.Helper()
 	type sized struct {

@@ -17,9 +17,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// TestRedisMergesAsMemoryDoes pushes more payloads for one id than a record
-// carries, and takes them back out in every way, beside the memory store: higher
-// and oftener than the suite's random test, which has to do everything else too.
+// TestRedisMergesAsMemoryDoes pushes more payloads for one id than a record has room for, removes
+// them by turns and steps, and compares each reply with the memory store's. It has more payloads of
+// one id than the suite's random test, which tests everything else too.
 func TestRedisMergesAsMemoryDoes(t *testing.T) {
 	t.Parallel()
 	client := testservers.Redis(t)

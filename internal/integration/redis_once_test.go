@@ -88,8 +88,8 @@ func flushAll(t *testing.T, client goredis.UniversalClient) {
 	must(t, client.FlushAll(t.Context()).Err())
 }
 
-// redisLink is a way to servers that loses the replies to all commands which hold
-// a text, and counts these.
+// redisLink is a connection to servers that loses the replies to commands that contain a text, and
+// counts these commands.
 type redisLink struct {
 	fault error
 
@@ -98,7 +98,7 @@ type redisLink struct {
 	count  int
 }
 
-// lose has the replies lost from now on.
+// lose makes the link lose the replies to commands that contain the marker.
 func (l *redisLink) lose(marker string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -231,7 +231,7 @@ func TestRedisHungMasterStopsOnlyItsShards(t *testing.T) {
 	}
 	o.wakes(wakeups, healthy)
 	thaw()
-	for _, shard := range lost { // accepted as soon as the Cluster takes it for well again
+	for _, shard := range lost { // accepted as soon as the Cluster sees it as healthy again
 		for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
 			if _, err := o.push(shard, promptly); err == nil {
 				break

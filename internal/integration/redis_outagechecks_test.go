@@ -40,7 +40,7 @@ func TestRedisChecksBesideAHungMaster(t *testing.T) {
 		if len(rows) != len(healthy) {
 			t.Errorf("a store %s has rows of %d servers, before the hang of %d", name, len(rows), len(healthy))
 		}
-		seen := 0 // how long one may take that is well is held by the adapter's own tests
+		seen := 0 // the adapter's own tests check how long a healthy one may take
 		for server, all := range rows {
 			switch first := all[0]; {
 			case server == hung && (len(all) != 1 || first.Name != "answers" || first.Status != inspect.CheckFail || first.Advice == ""):

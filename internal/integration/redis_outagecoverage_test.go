@@ -45,7 +45,7 @@ func TestRedisFullCoverageStopsAllShardsForAWhile(t *testing.T) {
 		t.Errorf("a push to a shard whose master is well gave %v after %v; want an error with CLUSTERDOWN, once it was repeated for 5s", err, took)
 	}
 	thaw()
-	for began := time.Now(); ; { // accepted as soon as the Cluster takes it for well again
+	for began := time.Now(); ; { // accepted as soon as the Cluster sees it as healthy again
 		if _, err := o.push(lost[0], testservers.Patience); err == nil {
 			break
 		} else if time.Since(began) > testservers.Patience {

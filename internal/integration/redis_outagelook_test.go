@@ -42,7 +42,7 @@ func TestRedisDeadRegistryHidesOnlyItsShards(t *testing.T) {
 	o.looksBesideAnOutage(lost, healthy, func() { testservers.Kill(t, failing) })
 }
 
-// And while it hangs.
+// The same holds while that master hangs.
 func TestRedisHungRegistryHidesOnlyItsShards(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
@@ -93,7 +93,7 @@ func TestRedisDeadRegistryHidesNoQueueThatWasSeen(t *testing.T) {
 		t.Errorf("statistics of all queues while the list is away: %+v", stats)
 	}
 	if _, err := inspect.New(redis.New(o.connect(), redis.Options{}), inspect.Options{}).Stats(t.Context()); err == nil {
-		t.Error("who has never seen the list has statistics of all queues")
+		t.Error("a store that has never seen the list has statistics of all queues")
 	}
 }
 
@@ -129,9 +129,9 @@ func (o *outage) fill(store *redis.Store) {
 	}
 }
 
-// muchTooLate is when a look that waits for a hanging server would have ended by itself in the
-// end, since the client waits for its reply again and again. A look that does not wait for it
-// takes a second or two of this, even on a busy machine.
+// muchTooLate is about when a look ends that waits for a hanging server, since its client waits for
+// the reply again and again. A look that does not wait takes a second or two, even on a busy
+// machine.
 const muchTooLate = 20 * time.Second
 
 // looksSoon checks that a look has the entries of the shards that it reaches, names the others,

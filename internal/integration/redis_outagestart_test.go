@@ -56,7 +56,7 @@ func (o *outage) logs(what string) {
 	}
 }
 
-// So they do while one hangs.
+// The same holds while a master hangs.
 func TestRedisServersStartBesideAHungMaster(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()

@@ -13,8 +13,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// A shard with more damaged records than one call sets aside continues call by call, and reports
-// it.
+// If a shard has more damaged records than one call sets aside, later calls set the others aside.
+// Each record is logged.
 func TestRedisAShardOfDamagedRecordsWorksOn(t *testing.T) {
 	t.Parallel()
 	const damaged = 2500

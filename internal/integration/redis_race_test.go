@@ -57,7 +57,7 @@ type beforeShards struct {
 	once sync.Once
 	do   func()
 	on   string // the beginning of a key of theirs; shard 0's by default
-	// scripts leaves out other commands.
+	// scripts is set if only scripts count, and no other commands.
 	scripts bool
 }
 

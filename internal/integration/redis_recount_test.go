@@ -19,7 +19,8 @@ func recounted(ctx context.Context, s ports.Operator, shard core.Shard) (ports.R
 	return recountedAround(ctx, s, ports.RecountRequest{Shard: shard}, func() {})
 }
 
-// recountedAround takes all steps of a recount, and calls between between them.
+// recountedAround takes all steps of a recount, and calls the function between before each step
+// except the first.
 func recountedAround(ctx context.Context, s ports.Operator, r ports.RecountRequest, between func()) (ports.RecountReply, error) {
 	sum, err := s.Recount(ctx, r)
 	for err == nil && sum.Next != "" {

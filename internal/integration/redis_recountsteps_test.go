@@ -49,7 +49,7 @@ func TestRedisRecountInStepsBesideWork(t *testing.T) {
 	}
 }
 
-// stepped is a shard that much happens to.
+// stepped is a shard whose jobs change at random.
 type stepped struct {
 	*worker
 	random *rand.Rand
@@ -117,8 +117,8 @@ func (w *stepped) disarrange() {
 	}
 }
 
-// agrees checks that each list has the ids that it should have, and none else, and that groups are
-// counted right.
+// agrees checks that each list has the ids that it should have, and no others, and that the counts
+// of groups are right.
 func (w *stepped) agrees(what string) {
 	w.t.Helper()
 	queued, failed, waiting, running := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}

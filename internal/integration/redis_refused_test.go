@@ -14,7 +14,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// refusedPushes is a hook of a client that counts the server's refusals.
+// refusedPushes is a hook of a client that sends the errors of scripts to a channel.
 type refusedPushes struct{ refused chan error }
 
 func (refusedPushes) DialHook(next goredis.DialHook) goredis.DialHook { return next }
@@ -62,7 +62,7 @@ func TestRedisPushWaitsForAServerThatRefuses(t *testing.T) {
 			_, err = store.Push(t.Context(), push)
 			must(t, err)
 			accept := tt.refuse(t, client)
-			for err = nil; err == nil || !strings.HasPrefix(err.Error(), tt.says); { // it refuses by now
+			for err = nil; err == nil || !strings.HasPrefix(err.Error(), tt.says); { // until it refuses
 				err = client.Set(t.Context(), "any", "", 0).Err()
 			}
 			hook := refusedPushes{refused: make(chan error, 10_000)}

@@ -14,7 +14,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// A record that can't be read fails no call for others: its writer writes it anew.
+// A record of a node or of a permit that can't be read makes no call of other nodes fail.
 func TestRedisADamagedNodeOrPermitIsPassedOver(t *testing.T) {
 	t.Parallel()
 	w := newWorker(t, testservers.OwnRedis(t), false)
@@ -37,7 +37,7 @@ func TestRedisADamagedNodeOrPermitIsPassedOver(t *testing.T) {
 }
 
 // A queue whose record can't be read hides no other, and looks at it use the copies in its shards.
-// It is logged once. A recount restores the record.
+// Each damage is logged once. A recount restores the record.
 func TestRedisADamagedQueueRecordHidesNoOther(t *testing.T) {
 	t.Parallel()
 	w := newWorker(t, testservers.OwnRedis(t), false)
@@ -89,7 +89,7 @@ func TestRedisADamagedRecordUnderAnOddIDIsSetAside(t *testing.T) {
 	}
 }
 
-// A job at a time that none can have is listed and found, and runs.
+// A job at an impossible time is listed and found, and makes no call fail.
 func TestRedisAnOddTimeStopsNothing(t *testing.T) {
 	t.Parallel()
 	for _, score := range []string{"-5", "1.5", "-inf", "inf", "1e300", "1e17"} {

@@ -19,8 +19,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// The suite passes for a user who has the rights that docs/operations/redis.md lists and no
-// others, but for the prefix, which the suite chooses.
+// The suite passes for a user who has the rights that docs/operations/redis.md lists and no others.
+// Only the prefix is different, because the suite chooses it.
 func TestRedisUserOfAPrefix(t *testing.T) {
 	tier.Long(t, "runs the suite with the rights of one prefix")
 	t.Parallel()

@@ -16,8 +16,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// A script that finds a key of another kind than its own fails with the file and the
-// line of the command.
+// If a script finds a key of a wrong type, its error names the file and the line of the command.
 func TestRedisErrorsNameTheLineOfAScript(t *testing.T) {
 	t.Parallel()
 	for name, client := range map[string]goredis.UniversalClient{"Redis": testservers.Redis(t), "Valkey": testservers.Valkey(t)} {

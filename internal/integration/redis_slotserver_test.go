@@ -14,13 +14,13 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// slotServer is a master that is called as by clients that ASK has redirected to it.
+// slotServer is a master, called as by a client that ASK has redirected to it.
 type slotServer struct {
 	id     string
 	client *goredis.Client
 }
 
-// do sends a command after ASKING, which counts only where the slot is coming.
+// do sends a command after ASKING, which has an effect only on the server to which the slot moves.
 func (s *slotServer) do(ctx context.Context, args ...any) (any, error) {
 	cmd := goredis.NewCmd(ctx, args...)
 	_, _ = s.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
@@ -85,7 +85,8 @@ func (s *slotServer) readKeys(t *testing.T, keys []string) contents {
 	return all
 }
 
-// leaves are the texts and numbers of a reply, whose order may be any in parts.
+// leaves returns the texts and numbers of a reply in order, since Redis returns some of them in any
+// order.
 func leaves(reply any) []string {
 	var all []string
 	switch r := reply.(type) {
@@ -104,8 +105,7 @@ func leaves(reply any) []string {
 	return all
 }
 
-// scriptRecorder remembers the last call of a script that was sent in full, also from beside the
-// test.
+// scriptRecorder keeps the last call of a script that was sent in full, by whichever goroutine.
 type scriptRecorder struct {
 	text string
 	mu   sync.Mutex
@@ -119,7 +119,7 @@ func (r *scriptRecorder) last() []any {
 	return r.args
 }
 
-// forget has the calls so far not count.
+// forget drops the call that was recorded.
 func (r *scriptRecorder) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// The most that each script may do, for TestRedisSlowest.
-
+// timePushes and the methods below make the calls of TestRedisSlowest: each script does the most
+// that it may.
 func (s *slow) timePushes() {
 	var entries []core.Entry
 	s.time("push of 500 new jobs", func() { entries = s.fresh(ports.MaxPush, core.When{}) }, func() { s.push(entries) })
@@ -41,7 +41,7 @@ func (s *slow) timeTurns() {
 	}
 	s.time("acquire with 256 claimed", nothing, func() { s.acquire(s.last + 1 + time.Now().UnixNano()) })
 	s.turn(done, 0)
-	// Jobs that are due at once are claimed first, and the rest of the shard waits.
+	// Jobs that are due at instant 0 are claimed before the other jobs of the shard.
 	oldest := core.At(0)
 	prepare := func(jobs, payloads int) func() {
 		return func() {
@@ -104,13 +104,13 @@ func (s *slow) queueStep() {
 	s.push(entries)
 }
 
-// buryStep buries as many.
+// buryStep buries as many jobs as a step handles.
 func (s *slow) buryStep() {
 	s.queueStep()
 	s.step(s.store.Bury(s.t.Context(), ports.JobStep{Shard: s.lease.Shard, IDs: s.ids}))
 }
 
-// failStep fails as many.
+// failStep fails as many jobs as a step handles.
 func (s *slow) failStep() {
 	s.ids = nil
 	for range 2 {
@@ -121,7 +121,7 @@ func (s *slow) failStep() {
 	}
 }
 
-// claimStep claims as many as a turn can.
+// claimStep claims as many jobs as a turn can.
 func (s *slow) claimStep() {
 	s.turn(&core.Outcome{Kind: core.Done}, core.MaxTurnJobs)
 	s.ids = nil
@@ -130,7 +130,7 @@ func (s *slow) claimStep() {
 	}
 }
 
-// step must have handled something.
+// step ends the test unless a step has handled something.
 func (s *slow) step(reply ports.StepReply, err error) {
 	s.t.Helper()
 	s.must(err)

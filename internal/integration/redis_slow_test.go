@@ -59,7 +59,7 @@ type slow struct {
 	rows []slowCall
 }
 
-// slowCall is a call, and how long its slowest script took, rising.
+// slowCall is a call, and how long its slowest script took in each repeat, the shortest time first.
 type slowCall struct {
 	name  string
 	times []time.Duration
@@ -86,7 +86,8 @@ func (s *slow) must(err error) {
 	}
 }
 
-// slowRepeats is how often each call is made: enough to measure its own time if that is requested.
+// slowRepeats is how often each call is made: often if there is a limit, so that the shortest time
+// is the script's own.
 func slowRepeats() int {
 	if *slowLimit == 0 {
 		return 2

@@ -14,8 +14,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// While a slot of a Cluster migrates, and does so for long, a look at all shards has those of its
-// server that are in other slots, and names the one that is in this slot.
+// While a slot of a Cluster migrates for a long time, a look at all shards still has the other
+// shards of the slot's server, and names the one in the slot as missing.
 func TestRedisASlotThatMovesHidesOnlyItsShard(t *testing.T) {
 	tier.Long(t, "waits for slots to move")
 	t.Parallel()

@@ -128,7 +128,7 @@ func replicatedCluster(t *testing.T) goredis.UniversalClient {
 	return client
 }
 
-// A full server refuses pushes, and is emptied all the same.
+// A full server refuses pushes, and its queue can still be drained.
 func TestRedisDrainsWhenFull(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t, "--maxmemory", "6mb")

@@ -15,7 +15,7 @@ import (
 
 // tornCall is a call that meets a shard with a missing key.
 type tornCall struct {
-	key  string // is missing
+	key  string // the missing key
 	name string
 	call func(*worker) error
 }
@@ -69,7 +69,8 @@ func TestRedisAShardElsewhereIsNotMadeAnew(t *testing.T) {
 	}
 }
 
-// A shard's keys on the slot's owner keep no recount from making its record anew.
+// If a shard's record is lost and its other keys are on the slot's owner, a recount makes the
+// record anew.
 func TestRedisAShardWithoutItsRecordIsMendedByItsOwner(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedisCluster(t).(*goredis.ClusterClient)
@@ -90,8 +91,8 @@ func (h *halfMoved) tear(key string) {
 	h.flag("STABLE")
 }
 
-// A shard's other keys for an id with a missing record are not overwritten, and not added to: they
-// are set aside, whole.
+// The stored payloads of an id whose record is missing are neither overwritten nor added to. They
+// are set aside, all of them.
 func TestRedisALostRecordKeepsPayloads(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)

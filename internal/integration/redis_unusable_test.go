@@ -60,8 +60,8 @@ func unusableRedises() []unusableRedis {
 	}
 }
 
-// An error that waiting does not end is ErrUnusable from the first call on, of whatever method,
-// names the cure, and stores nothing. After the cure, the same handle works.
+// If waiting does not help, the first call of any method returns ErrUnusable, which names the cure,
+// and nothing is stored. After the cure, the same handle works.
 func TestRedisUnusable(t *testing.T) {
 	for _, tt := range unusableRedises() {
 		t.Run(tt.name, func(t *testing.T) {
@@ -135,7 +135,7 @@ func callEach(t *testing.T, store *redis.Store) map[string]error {
 	return errs
 }
 
-// A user without the right to subscribe gets that error, and works without wake-ups.
+// A user without the right to subscribe gets an error from Wakeups, and works without wake-ups.
 func TestRedisWithoutChannelsIsPolled(t *testing.T) {
 	t.Parallel()
 	client := asUser(t, testservers.OwnRedis(t).(*goredis.Client), "on >secret ~* resetchannels +@all")
@@ -153,7 +153,7 @@ func TestRedisWithoutChannelsIsPolled(t *testing.T) {
 	}
 }
 
-// A client of a Cluster that finds none reports it.
+// A client of a Cluster whose server is in none reports which client to use.
 func TestRedisClusterClientWithoutACluster(t *testing.T) {
 	t.Parallel()
 	address := testservers.OwnRedis(t).(*goredis.Client).Options().Addr

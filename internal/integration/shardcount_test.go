@@ -55,7 +55,7 @@ func TestADeploymentWithAnotherShardCountIsRefused(t *testing.T) {
 		if diff := cmp.Diff(want, before.awaitHandled(2)); diff != "" {
 			t.Errorf("the old deployment has handled (-want +got):\n%s", diff)
 		}
-		if log := before.log.String(); strings.Count(log, "level=WARN") != strings.Count(log, `msg="needs attention"`) { // test servers keep nothing
+		if log := before.log.String(); strings.Count(log, "level=WARN") != strings.Count(log, `msg="needs attention"`) { // a warning that the test's server does not keep its data is expected
 			t.Errorf("the old deployment is disturbed:\n%s", log)
 		}
 	})
@@ -167,7 +167,7 @@ func awaitForgotten(t *testing.T, store ports.ShardStore) {
 	}
 }
 
-// awaitLog waits until some line of a log contains all of it.
+// awaitLog waits until a line of a log contains all of the texts.
 func awaitLog(t *testing.T, log *logText, says ...string) {
 	t.Helper()
 	for end := time.Now().Add(testservers.Patience); ; time.Sleep(countPoll) {

@@ -27,7 +27,7 @@ func TestSuccessorsStartSoonAfterAKill(t *testing.T) {
 	}
 }
 
-// killOwners returns how much later than it may be a job of a dead node's shard began.
+// killOwners returns how much later than allowed a job of a dead node's shard began.
 func killOwners(t *testing.T, url string, kills int) (late time.Duration) {
 	f := newFlow(t, url)
 	nodes, start := f.startAll("flow-short", 2)

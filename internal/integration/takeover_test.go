@@ -41,9 +41,8 @@ func takeoverWorker(work func()) int {
 	return journalWorker(takenOver, skein.ServerOptions{Lanes: takeoverJobs, LeaseTTL: takeoverTTL}, work)
 }
 
-// A server that dies with a thousand running jobs has a successor with as many lanes,
-// which stands by or starts at once, run them all again, each once, as soon as the leases
-// are over.
+// A server with a thousand running jobs dies. Its successor has as many lanes, and stands by or
+// starts at once. It runs each job once more as soon as the leases have ended.
 func TestSuccessorTakesOverAThousandRunningJobs(t *testing.T) {
 	tier.Long(t, "kills processes at length")
 	for name, open := range storeURLs(t) {
@@ -58,8 +57,8 @@ func TestSuccessorTakesOverAThousandRunningJobs(t *testing.T) {
 	}
 }
 
-// takeOver kills a server with all jobs running, and returns how much later than it may be
-// its successor had done them. It checks that each ran once more.
+// takeOver kills a server while all jobs run, and returns how much later than allowed its successor
+// has done them. It checks that each ran once more.
 func takeOver(t *testing.T, url string, standby bool) (late time.Duration) {
 	store, closeStore, err := backends.Open(t.Context(), url)
 	if err != nil {
@@ -106,7 +105,7 @@ func pushTakeoverJobs(t *testing.T, store ports.ShardStore) {
 }
 
 // checkTakeover checks that each job was running when its server died, was recovered once
-// and done once, and that the store has no other opinion.
+// and done once, and that the store's counts agree.
 func checkTakeover(t *testing.T, store ports.ShardStore, lines []journalLine) {
 	t.Helper()
 	all := replay(t, lines)

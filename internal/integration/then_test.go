@@ -25,7 +25,7 @@ var (
 
 // chainWorker works the chain until it is empty. It kills itself in one of its first 20 pushes,
 // before the push, after it, or a few milliseconds after it, in the turns that report the jobs as
-// done: in between lies what Then promises.
+// done.
 func chainWorker() int {
 	store, closeStore, err := backends.Open(context.Background(), os.Getenv(storeVariable))
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// transferred is a morgue of 300 ids over 7 shards, as lines: hostile ids, bytes, Metas, and one
-// with more payloads than a step moves.
+// transferred returns a morgue of 300 ids in 7 groups, as lines. It has hostile ids, bytes and
+// Metas, and one id has more payloads than a step moves.
 func transferred(t *testing.T) []byte {
 	var file bytes.Buffer
 	_, err := inspect.WriteDeadLetters(&file, func(yield func(core.DeadLetter, error) bool) {

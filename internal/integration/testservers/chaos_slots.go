@@ -14,8 +14,8 @@ import (
 // migrated is how many keys move in one command: redis-cli's default.
 const migrated = 10
 
-// MoveSlots moves the slots of the given keys from one master of a Cluster to the next, round and
-// round, until the test ends, as a resharding does: ten keys at a time while the slot belongs to
+// MoveSlots moves the slots of the given keys from one master of a Cluster to the next, again and
+// again, until the test ends, as a resharding does: ten keys at a time while the slot belongs to
 // both. Between moves it waits for as long as the last move took, plus the pause, so that each
 // shard is served at least half of the time. It fails the test if a move fails, or if there was no
 // move.

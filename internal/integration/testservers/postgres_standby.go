@@ -22,8 +22,7 @@ const (
 
 // PostgresPair is a Postgres and a hot standby that follows it, both a test's alone.
 type PostgresPair struct {
-	// Primary and Standby are pools on the one server and on the other, whichever of the
-	// two it is by now.
+	// Primary and Standby are pools on the first and on the second server, also after a promotion.
 	Primary, Standby *pgxpool.Pool
 
 	group *group

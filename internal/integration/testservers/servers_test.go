@@ -15,7 +15,7 @@ import (
 	"github.com/skeinq/skein/internal/tier"
 )
 
-// until asks again and again until ask agrees.
+// until calls ask again and again until it returns true.
 func until(t *testing.T, what string, ask func(context.Context) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testservers.Patience)
@@ -155,7 +155,7 @@ func TestChaosCutsConnections(t *testing.T) {
 			testservers.Chaos(t, client, 20*time.Millisecond)
 			until(t, "an idle connection is cut", func(context.Context) bool { return cut() })
 			if m, err := listener.Receive(t.Context()); err == nil {
-				t.Errorf("a subscriber got %v, want that its connection was cut", m)
+				t.Errorf("a subscriber got %v, want an error, since its connection is cut", m)
 			}
 		})
 	}
