@@ -69,5 +69,8 @@ var (
 // those again is safe.
 type PushError = ports.PushError
 
-// PanicError is the failure of a handler that panicked.
+// PanicError is the failure of a handler that panicked. Its field Value, of type any, is what was
+// passed to panic, and Stack, a []byte, is the trace as [runtime/debug.Stack] formats it. Unwrap
+// returns Value if that is an error. The method Function returns the name of the function that
+// panicked.
 type PanicError = guard.PanicError

@@ -94,8 +94,8 @@ type QueueOptions[T any] struct {
 	// MaxPayloads is the maximum number of payloads of one job that a handler is called with, 1 to
 	// 1000. The lowest scores come first, and the rest follows in the next execution. Default 1000.
 	MaxPayloads int
-	// MaxRetries is the number of retries of a job before Exhausted applies to it. [NoRetries]
-	// means one execution. Default 25, about 20 days with the default backoff.
+	// MaxRetries is the number of retries of a job before Exhausted applies to it. 2 means three
+	// executions, and [NoRetries] means one. Default 25, about 20 days with the default backoff.
 	MaxRetries int
 	// MaxRecoveries is the number of times that a job may lose its process before Exhausted applies
 	// to it. [NoRetries] allows none. Default 3.
@@ -129,14 +129,16 @@ const (
 	// Hold keeps the job queued and held, with its error, so that none of its payloads is skipped.
 	// A held job never runs by itself. Payloads that are pushed for its id wait behind it. An
 	// operator releases it, with all its retries anew, or buries or deletes its first payload, and
-	// the job continues with the others; see inspect.Inspector.Release and BuryFirst. [Bury] and
-	// [BuryUndecodable] still bury. ServerOptions.OnBuried is not called for a hold.
+	// the job continues with the others; see the methods Release, BuryFirst and DeleteFirst of
+	// inspect.Inspector. [Bury] and [BuryUndecodable] still bury. ServerOptions.OnBuried is not
+	// called for a hold.
 	Hold = core.Hold
 )
 
 // MergeRule decides what stays when payloads of an id meet: at a push, when a job is put back or
 // recovered, at a revive, and in the morgue. What stays does not depend on their order. The zero
-// value is [Union].
+// value is [Union]. The method Last(n) of [Newest] and [Every] keeps only the n payloads with the
+// highest scores: see core.MergeRule.
 type MergeRule = core.MergeRule
 
 // Union returns the [MergeRule] that keeps all payloads. Equal bytes are one payload, with the
@@ -145,7 +147,8 @@ func Union() MergeRule { return MergeRule{} }
 
 // Newest returns the [MergeRule] that keeps all payloads. Equal bytes are one payload, with the
 // larger of their scores. Pushes of a, b and a again run as b, a: the last push is handled last. It
-// suits payloads that set a state.
+// suits payloads that each set a part of a state. It drops no payload for a different one: to keep
+// only the newest state use [Latest].
 func Newest() MergeRule { return MergeRule{Stays: core.Highest} }
 
 // Latest returns the [MergeRule] that keeps the n payloads with the highest scores, 1 to 1000.

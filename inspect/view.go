@@ -157,8 +157,9 @@ type Counts struct {
 // [Inspector.Jobs] lists.
 func (c Counts) Length() int64 { return c.Fresh + c.Retrying }
 
-// Waiting returns the number of jobs that wait for a server: Length + Orphaned. If the only server
-// of a queue dies while it has claimed all jobs, Length is 0 and Waiting is not.
+// Waiting returns the number of jobs that no server works on: Length + Orphaned. It includes jobs
+// that are held or not due yet, which have no Lag. If the only server of a queue dies while it has
+// claimed all jobs, Length is 0 and Waiting is not.
 func (c Counts) Waiting() int64 { return c.Length() + c.Orphaned }
 
 // QueueStats is the state of a queue. Its [Counts] are the sums over its shards, except that Oldest

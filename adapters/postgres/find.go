@@ -48,7 +48,7 @@ const mostSkipped = math.MaxInt32 - core.MaxTurnPayloads - 1
 
 // Find implements [ports.Inspector]. It merges the rows for this id that transactions have left in
 // the shard's inbox. If the job is due, it also merges the first rows of the inbox, because some of
-// them may be ahead of the job: see [aheadMerges].
+// them may be ahead of the job.
 func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
 	if err := r.Validate(); err != nil {
 		return ports.Found{}, err

@@ -38,8 +38,9 @@ type Options struct {
 	// Clock. nil means the server's clock_timestamp().
 	Clock func() time.Time
 	// Listen configures the connection that receives wake-ups. It is for a pool that goes through
-	// PgBouncer in transaction mode, where LISTEN can't work. With nil the store takes a connection
-	// out of the pool. To follow a failover, it names all servers, with
+	// PgBouncer in transaction mode, where LISTEN can't work. With nil that connection has the
+	// pool's settings. In both cases it is one connection beside the pool, which does not count
+	// against MaxConns. To follow a failover, Listen names all servers, with
 	// target_session_attrs=read-write; pgx.ParseConfig makes such a configuration from a URL with
 	// several hosts.
 	Listen *pgx.ConnConfig

@@ -56,7 +56,7 @@ func ofJobs() []Metric {
 			Labels: []Label{queue()}, Help: "Jobs passed to handlers."},
 		{Name: "skein_jobs_total", Type: Counter, Source: Process, By: "JobsEnded", Unit: "jobs", Sharded: true,
 			Labels: []Label{queue(), one("outcome", "done", "failed", "snoozed", "buried", "putback", "cancelled", "lost", "awaiting", "held")},
-			Help:   "Executions of jobs by outcome, counted once the store has accepted the outcome; or lost, together with their lease."},
+			Help:   "Executions of jobs by outcome, once the store has accepted it: failed, and retried; buried, also after the last retry; held, instead of buried after it; or lost, together with their lease."},
 		{Name: "skein_payloads_total", Messaging: "messaging.client.consumed.messages", Type: Counter, Source: Process, By: "BatchStart", Unit: "payloads", Sharded: true,
 			Labels: []Label{queue()}, Help: "Payloads of the jobs passed to handlers."},
 		{Name: "skein_payloads_buried_total", Type: Counter, Source: Process, By: "JobsEnded", Unit: "payloads", Sharded: true,

@@ -35,7 +35,7 @@ func ofQueues() []Metric {
 	return []Metric{
 		{Name: "skein_queue_jobs", Type: Gauge, Source: Store, By: "Stats", Unit: "jobs",
 			Labels: []Label{queue(), one("state", "fresh", "retry", "claimed", "orphaned", "held", "dead", "quarantined")},
-			Help:   "Jobs of a queue. Fresh, retry and orphaned jobs wait for a server. Orphaned jobs are counted as claimed too: their server is gone. Held jobs wait for an operator. Dead counts ids in the morgue."},
+			Help:   "Jobs of a queue. Fresh and retry are queued, also if not due yet. Held wait for an operator. Orphaned are counted as claimed too: their server is gone. Dead counts ids in the morgue."},
 		{Name: "skein_queue_lag_seconds", Type: Gauge, Source: Store, By: "Stats", Unit: "seconds",
 			Labels: []Label{queue()}, Help: "The longest wait of a job for a server, from when it was due and pushed, or from the end of its server's lease."},
 		{Name: "skein_queue_processed_total", Type: Counter, Source: Store, By: "Stats", Unit: "jobs",

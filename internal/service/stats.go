@@ -19,7 +19,7 @@ func (q *statsQuery) about(a *Action) { a.Queue = q.Queue }
 type Counts struct {
 	Length       int64     `json:"length" doc:"queued jobs: fresh and retrying"`
 	MorgueLength int64     `json:"morgue_length" doc:"ids in the morgue"`
-	Waiting      int64     `json:"waiting" doc:"jobs that wait for a server: queued, with those that are held, and orphaned"`
+	Waiting      int64     `json:"waiting" doc:"jobs that no server works on: queued, with those that are held or not due yet, and orphaned"`
 	Lag          float64   `json:"lag" doc:"the longest wait of a job for a server in seconds, since it was due and pushed, or since its server's lease ended"`
 	Fresh        int64     `json:"fresh" doc:"queued jobs without a failure"`
 	Retrying     int64     `json:"retrying" doc:"queued jobs with a failure, with those that are held"`
