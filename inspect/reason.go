@@ -33,7 +33,8 @@ const (
 	QueuePaused
 	// BacksOff is a job that has failed and is not due yet.
 	BacksOff
-	// NotDueYet is a job that has not failed and is not due yet.
+	// NotDueYet is a job that has not failed and is not due yet. It was pushed for later, or merged
+	// with such a job, or its handler returned Snooze or Await. Stores don't keep which of these.
 	NotDueYet
 	// NobodyServes is a due job of a queue that no server serves, except servers that drain or are
 	// gone.

@@ -62,7 +62,7 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 		{"a paused queue", func(s *fixture) { s.pushAll("x"); _ = s.Pause(s.t.Context(), "orders") }, inspect.QueuePaused, "resume", 0},
 		{"a job that has failed", func(s *fixture) { s.failed("x"); s.advance(time.Minute) }, inspect.BacksOff, "backoff after failure 1, runs in 59m0s", time.Hour},
 		{"a held job of a paused queue", func(s *fixture) { s.held("x"); _ = s.Pause(s.t.Context(), "orders") }, inspect.Held, "it is held, since its retries or its recoveries are used up", 0},
-		{"a job of tomorrow", func(s *fixture) { s.push("x", 24*time.Hour, "p") }, inspect.NotDueYet, "it runs in 24h0m0s", 24 * time.Hour},
+		{"a job of tomorrow", func(s *fixture) { s.push("x", 24*time.Hour, "p") }, inspect.NotDueYet, "pushed for later, or its handler returned Snooze or Await; it runs in 24h0m0s", 24 * time.Hour},
 		{"nobody there", func(s *fixture) { s.pushAll("x") }, inspect.NobodyServes, "no server serves the queue", 0},
 		{"only servers that drain", func(s *fixture) { s.pushAll("x"); s.serve("blue", true) }, inspect.NobodyServes, "no server serves the queue, and these are draining: blue", 0},
 		{"servers that are gone", func(s *fixture) {

@@ -41,7 +41,7 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 	case BacksOff:
 		return fmt.Sprintf("backoff after failure %s, runs in %v", v.failures(), v.due()), v.Found.Queued.PerformAt
 	case NotDueYet:
-		return fmt.Sprintf("the job is not due yet; it runs in %v", v.due()), v.Found.Queued.PerformAt
+		return fmt.Sprintf("the job is not due yet: it was pushed for later, or its handler returned Snooze or Await; it runs in %v", v.due()), v.Found.Queued.PerformAt
 	case NobodyServes:
 		return v.nobody(), until
 	case ShardUnowned:
