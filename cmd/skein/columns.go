@@ -18,7 +18,8 @@ type column[T any] struct {
 	of func(*T) any
 }
 
-// columns are the values that a command shows, in every format.
+// columns are the values that a command shows, in every format. They are named like the fields of
+// the HTTP API, and are in the file of the command.
 type columns[T any] []column[T]
 
 // within returns the columns of a part of a T as columns of the T.

@@ -13,6 +13,16 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
+var deadColumns = columns[inspect.DeadLetter]{
+	{"id", false, func(d *inspect.DeadLetter) any { return d.ID }},
+	{"changed_at", false, func(d *inspect.DeadLetter) any { return d.ChangedAt }},
+	{"payload_count", false, func(d *inspect.DeadLetter) any { return d.PayloadCount }},
+	{"last_error", false, func(d *inspect.DeadLetter) any { return d.LastError }},
+	{"group", true, func(d *inspect.DeadLetter) any { return d.Group }},
+	{"payloads", true, func(d *inspect.DeadLetter) any { return payloadRows(d.Payloads) }},
+	{"cursor", true, func(d *inspect.DeadLetter) any { return d.Cursor.String() }},
+}
+
 var groupColumns = columns[inspect.Group]{
 	{"name", false, func(g *inspect.Group) any { return g.Name }},
 	{"count", false, func(g *inspect.Group) any { return g.Count }},

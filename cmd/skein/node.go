@@ -2,11 +2,52 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/skeinq/skein/inspect"
 )
+
+var nodeColumns = columns[inspect.Node]{
+	{"name", false, func(n *inspect.Node) any { return n.Name }},
+	{"state", false, func(n *inspect.Node) any { return n.State.String() }},
+	{"owner", true, func(n *inspect.Node) any { return n.Owner }},
+	{"host", false, func(n *inspect.Node) any { return n.Host }},
+	{"pid", false, func(n *inspect.Node) any { return n.PID }},
+	{"version", false, func(n *inspect.Node) any { return n.Version }},
+	{"lanes", false, func(n *inspect.Node) any { return n.Lanes }},
+	{"busy", false, func(n *inspect.Node) any { return n.Status.Busy }},
+	{"running", false, func(n *inspect.Node) any { return n.Status.Running }},
+	{"claimed", true, func(n *inspect.Node) any { return n.Status.Claimed }},
+	{"shards", false, func(n *inspect.Node) any { return n.Status.Shards }},
+	{"memory", true, func(n *inspect.Node) any { return n.Status.Memory }},
+	{"goroutines", true, func(n *inspect.Node) any { return n.Status.Goroutines }},
+	{"started_at", true, func(n *inspect.Node) any { return n.StartedAt }},
+	{"expires_at", true, func(n *inspect.Node) any { return n.ExpiresAt }},
+	{"queues", false, func(n *inspect.Node) any { return n.Queues }},
+	{"longest", true, func(n *inspect.Node) any { return longestRows(n) }},
+}
+
+// runningJob is one of the jobs that a server has run longest.
+type runningJob struct {
+	shard, id string
+	since     time.Time
+}
+
+var runningColumns = columns[runningJob]{
+	{"shard", false, func(j *runningJob) any { return j.shard }},
+	{"id", false, func(j *runningJob) any { return j.id }},
+	{"since", false, func(j *runningJob) any { return j.since }},
+}
+
+func longestRows(n *inspect.Node) []*object {
+	rows := []*object{}
+	for _, j := range n.Status.Longest {
+		rows = append(rows, runningColumns.row(&runningJob{j.Shard.String(), j.ID, j.Began.Time()}))
+	}
+	return rows
+}
 
 func (a *app) nodeCommand() *cobra.Command {
 	undo := false

@@ -8,6 +8,23 @@ import (
 	"github.com/skeinq/skein/inspect"
 )
 
+var queueColumns = columns[inspect.Queue]{
+	{"name", false, func(q *inspect.Queue) any { return q.Name }},
+	{"shards", false, func(q *inspect.Queue) any { return q.Shards }},
+	{"index_ids", false, func(q *inspect.Queue) any { return q.IndexIDs }},
+	{"merge", true, func(q *inspect.Queue) any { return q.Merge.String() }},
+	{"paused", false, func(q *inspect.Queue) any { return q.Paused }},
+}
+
+var shardColumns = append(append(columns[inspect.ShardStats]{
+	{"shard", false, func(s *inspect.ShardStats) any { return s.Shard.String() }},
+	{"index", true, func(s *inspect.ShardStats) any { return s.Shard.Index }},
+}, within(countColumns, func(s *inspect.ShardStats) *inspect.Counts { return &s.Counts })...), columns[inspect.ShardStats]{
+	{"owner", false, func(s *inspect.ShardStats) any { return s.Owner }},
+	{"token", true, func(s *inspect.ShardStats) any { return s.Token }},
+	{"expires_at", false, func(s *inspect.ShardStats) any { return s.ExpiresAt }},
+}...)
+
 // command returns a command that reads the store, or acts on it.
 func (a *app) command(
 	use, short, example string, args cobra.PositionalArgs,

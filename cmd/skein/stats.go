@@ -17,6 +17,23 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
+var countColumns = columns[inspect.Counts]{
+	{"length", false, func(c *inspect.Counts) any { return c.Length() }},
+	{"morgue_length", false, func(c *inspect.Counts) any { return c.Dead }},
+	{"waiting", false, func(c *inspect.Counts) any { return c.Waiting() }},
+	{"lag", false, func(c *inspect.Counts) any { return c.Lag }},
+	{"fresh", true, func(c *inspect.Counts) any { return c.Fresh }},
+	{"retrying", false, func(c *inspect.Counts) any { return c.Retrying }},
+	{"held", true, func(c *inspect.Counts) any { return c.Held }},
+	{"claimed", false, func(c *inspect.Counts) any { return c.Claimed }},
+	{"orphaned", true, func(c *inspect.Counts) any { return c.Orphaned }},
+	{"quarantined", true, func(c *inspect.Counts) any { return c.Quarantined }},
+	{"processed", false, func(c *inspect.Counts) any { return c.Processed }},
+	{"failed", false, func(c *inspect.Counts) any { return c.Failed }},
+	{"superseded", true, func(c *inspect.Counts) any { return c.Superseded }},
+	{"oldest", true, func(c *inspect.Counts) any { return c.Oldest }},
+}
+
 // statLine is the line of a queue in the output of stats.
 type statLine struct {
 	inspect.QueueStats
