@@ -64,20 +64,14 @@ func base64Of(data []byte) any {
 	return base64.StdEncoding.EncodeToString(data)
 }
 
-// foundIn is everything that a queue holds for an id.
-type foundIn struct {
-	queue string
-	inspect.Found
-}
-
-var foundColumns = columns[foundIn]{
-	{"queue", false, func(f *foundIn) any { return f.queue }},
-	{"id", false, func(f *foundIn) any { return f.ID }},
-	{"shard", false, func(f *foundIn) any { return f.Shard.String() }},
-	{"queued", false, func(f *foundIn) any { return jobColumns.row(f.Queued) }},
-	{"claimed", false, func(f *foundIn) any { return claimedColumns.row(f.Claimed) }},
-	{"dead", false, func(f *foundIn) any { return deadColumns.row(f.DeadLetter) }},
-	{"damaged", true, func(f *foundIn) any { return f.Damaged }},
+var foundColumns = columns[inspect.Found]{
+	{"queue", false, func(f *inspect.Found) any { return f.Shard.Queue }},
+	{"id", false, func(f *inspect.Found) any { return f.ID }},
+	{"shard", false, func(f *inspect.Found) any { return f.Shard.String() }},
+	{"queued", false, func(f *inspect.Found) any { return jobColumns.row(f.Queued) }},
+	{"claimed", false, func(f *inspect.Found) any { return claimedColumns.row(f.Claimed) }},
+	{"dead", false, func(f *inspect.Found) any { return deadColumns.row(f.DeadLetter) }},
+	{"damaged", true, func(f *inspect.Found) any { return f.Damaged }},
 }
 
 func (a *app) jobCommand() *cobra.Command {
@@ -159,7 +153,7 @@ func (a *app) getJob() *cobra.Command {
 			if nothing(&found) {
 				return nothingFor(args[0], args[1])
 			}
-			return one(a, foundColumns, &foundIn{args[0], found})
+			return one(a, foundColumns, &found)
 		})
 }
 
@@ -215,7 +209,7 @@ func (a *app) why() *cobra.Command {
 			if a.output == "table" {
 				return a.showVerdict(&v)
 			}
-			return one(a, verdictColumns, &verdict{v, foundIn{args[0], v.Found}})
+			return one(a, verdictColumns, &v)
 		})
 }
 

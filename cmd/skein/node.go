@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/ports"
 )
 
 var nodeColumns = columns[inspect.Node]{
@@ -29,22 +29,16 @@ var nodeColumns = columns[inspect.Node]{
 	{"longest", true, func(n *inspect.Node) any { return longestRows(n) }},
 }
 
-// runningJob is one of the jobs that a server has run longest.
-type runningJob struct {
-	shard, id string
-	since     time.Time
-}
-
-var runningColumns = columns[runningJob]{
-	{"shard", false, func(j *runningJob) any { return j.shard }},
-	{"id", false, func(j *runningJob) any { return j.id }},
-	{"since", false, func(j *runningJob) any { return j.since }},
+var runningColumns = columns[ports.RunningJob]{
+	{"shard", false, func(j *ports.RunningJob) any { return j.Shard.String() }},
+	{"id", false, func(j *ports.RunningJob) any { return j.ID }},
+	{"since", false, func(j *ports.RunningJob) any { return j.Began.Time() }},
 }
 
 func longestRows(n *inspect.Node) []*object {
 	rows := []*object{}
-	for _, j := range n.Status.Longest {
-		rows = append(rows, runningColumns.row(&runningJob{j.Shard.String(), j.ID, j.Began.Time()}))
+	for at := range n.Status.Longest {
+		rows = append(rows, runningColumns.row(&n.Status.Longest[at]))
 	}
 	return rows
 }

@@ -9,35 +9,29 @@ import (
 	"github.com/skeinq/skein/internal/figures"
 )
 
-// verdict is the result of why.
-type verdict struct {
-	inspect.Verdict
-	found foundIn
-}
-
-// announced returns a number that servers of the queue announce, or nil for unknown if no server
-// announces the queue.
-func (v *verdict) announced(n int) any {
+// announced returns a number that servers of a verdict's queue announce, or nil for unknown if no
+// server announces the queue.
+func announced(v *inspect.Verdict, n int) any {
 	if len(v.Servers)+len(v.Drains) == 0 {
 		return nil
 	}
 	return n
 }
 
-var verdictColumns = columns[verdict]{
-	{"reason", false, func(v *verdict) any { return v.Reason.String() }},
-	{"text", false, func(v *verdict) any { return v.Text }},
-	{"until", false, func(v *verdict) any { return v.Until }},
-	{"ahead", false, func(v *verdict) any { return v.Ahead }},
-	{"alone", false, func(v *verdict) any { return v.Alone }},
-	{"running_since", false, func(v *verdict) any { return v.RunningSince }},
-	{"max_retries", true, func(v *verdict) any { return v.announced(v.MaxRetries) }},
-	{"max_running", true, func(v *verdict) any { return v.announced(v.MaxRunning) }},
-	{"busy", true, func(v *verdict) any { return v.announced(v.Busy) }},
-	{"servers", false, func(v *verdict) any { return v.Servers }},
-	{"servers_unknown", true, func(v *verdict) any { return v.ServersUnknown }},
-	{"found", false, func(v *verdict) any { return foundColumns.row(&v.found) }},
-	{"as_of", true, func(v *verdict) any { return v.Now }},
+var verdictColumns = columns[inspect.Verdict]{
+	{"reason", false, func(v *inspect.Verdict) any { return v.Reason.String() }},
+	{"text", false, func(v *inspect.Verdict) any { return v.Text }},
+	{"until", false, func(v *inspect.Verdict) any { return v.Until }},
+	{"ahead", false, func(v *inspect.Verdict) any { return v.Ahead }},
+	{"alone", false, func(v *inspect.Verdict) any { return v.Alone }},
+	{"running_since", false, func(v *inspect.Verdict) any { return v.RunningSince }},
+	{"max_retries", true, func(v *inspect.Verdict) any { return announced(v, v.MaxRetries) }},
+	{"max_running", true, func(v *inspect.Verdict) any { return announced(v, v.MaxRunning) }},
+	{"busy", true, func(v *inspect.Verdict) any { return announced(v, v.Busy) }},
+	{"servers", false, func(v *inspect.Verdict) any { return v.Servers }},
+	{"servers_unknown", true, func(v *inspect.Verdict) any { return v.ServersUnknown }},
+	{"found", false, func(v *inspect.Verdict) any { return foundColumns.row(&v.Found) }},
+	{"as_of", true, func(v *inspect.Verdict) any { return v.Now }},
 }
 
 // fact is a line of the checklist behind a verdict.
