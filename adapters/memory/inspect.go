@@ -73,8 +73,7 @@ func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 	var page ports.JobsPage
 	page.Jobs, page.Next = p.Page()
 	for i := range page.Jobs {
-		page.Jobs[i].Count = r.Counted(page.Jobs[i].Count)
-		page.Jobs[i].Error = core.CutText(page.Jobs[i].Error, r.ErrorBytes)
+		shorten(&r.PageRequest, &page.Jobs[i].Count, &page.Jobs[i].Error)
 	}
 	if r.Fresh {
 		page.Jobs = storekit.FreshOf(page.Jobs)
@@ -130,10 +129,14 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 	var page ports.ClaimedPage
 	page.Claims, page.Next = p.Page()
 	for i := range page.Claims {
-		page.Claims[i].Count = r.Counted(page.Claims[i].Count)
-		page.Claims[i].Error = core.CutText(page.Claims[i].Error, r.ErrorBytes)
+		shorten(&r, &page.Claims[i].Count, &page.Claims[i].Error)
 	}
 	return page, nil
+}
+
+// shorten bounds the count and the error of an entry by the limits of a page's request.
+func shorten(r *ports.PageRequest, count *int, text *string) {
+	*count, *text = r.Counted(*count), core.CutText(*text, r.ErrorBytes)
 }
 
 // listed returns a queue and the shards that a list is about, unless the request is invalid.
@@ -166,8 +169,7 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	var page ports.MorguePage
 	page.DeadLetters, page.Next = p.Page()
 	for i := range page.DeadLetters {
-		page.DeadLetters[i].Count = r.Counted(page.DeadLetters[i].Count)
-		page.DeadLetters[i].Error = core.CutText(page.DeadLetters[i].Error, r.ErrorBytes)
+		shorten(&r.PageRequest, &page.DeadLetters[i].Count, &page.DeadLetters[i].Error)
 	}
 	return page, nil
 }

@@ -92,19 +92,13 @@ func (m *morgue) step(r *ports.DeadLetterStep, use func(id string, payloads []co
 		return len(taken) > 0, finished
 	}
 	if r.DeadLetters != nil {
-		for _, ref := range r.DeadLetters {
+		return namedStep(len(r.DeadLetters), func(at int) (changed, finished bool) {
+			ref := &r.DeadLetters[at]
 			if d := m.deadLetters[ref.ID]; d != nil && (r.Before == 0 || d.ChangedAt < r.Before) {
-				changed, finished := remove(d, ref.Payloads)
-				if !finished {
-					return reply
-				}
-				if changed {
-					reply.Handled++
-				}
+				return remove(d, ref.Payloads)
 			}
-			reply.Reached++
-		}
-		return reply
+			return false, true
+		})
 	}
 	for d, ok := m.oldest(r); ok; d, ok = m.oldest(r) {
 		reply.More = reply.Handled == r.Size()

@@ -153,15 +153,23 @@ type handleJob func(e *entity, at int) (changed, finished bool)
 
 // jobStep runs a step on the queued jobs that the request selects.
 func (s *shard) jobStep(r *ports.JobStep, handle handleJob) (reply ports.StepReply) {
-	for at, id := range r.IDs {
-		if e := s.queued(id); e != nil && r.About(&e.State) {
-			changed, finished := handle(e, at)
-			if !finished {
-				return reply
-			}
-			if changed {
-				reply.Handled++
-			}
+	return namedStep(len(r.IDs), func(at int) (changed, finished bool) {
+		if e := s.queued(r.IDs[at]); e != nil && r.About(&e.State) {
+			return handle(e, at)
+		}
+		return false, true
+	})
+}
+
+// namedStep runs a step on a number of named entries, until one is not finished.
+func namedStep(entries int, handle func(at int) (changed, finished bool)) (reply ports.StepReply) {
+	for at := range entries {
+		changed, finished := handle(at)
+		if !finished {
+			return reply
+		}
+		if changed {
+			reply.Handled++
 		}
 		reply.Reached++
 	}
