@@ -30,14 +30,10 @@ func backlogProbe(name string, sizeOf func(jobs int) int) *probe {
 			if err != nil {
 				return nil, err
 			}
-			if err := stored(ctx, l, s, jobs); err != nil {
-				return nil, err
-			}
-			d, err := l.drain(ctx, s, jobs)
+			d, err := l.storeAndDrain(ctx, s, jobs)
 			if err != nil {
 				return nil, err
 			}
-			l.noteTurns(s)
 			handled, took, cpu = handled+size, took+d.fromFirst, cpu.plus(d.cpu)
 		}
 		return []reading{{system: skeinName, setting: setting, unit: perSecond, value: rate(handled, took), cpu: cpu.per(handled)}}, nil

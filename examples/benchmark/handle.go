@@ -30,16 +30,24 @@ func handleAsynq(concurrency int) *probe {
 // handle measures how fast stored jobs are handled, from the server's start until the store has no
 // job.
 func handle(ctx context.Context, l *lab, s system, jobs []job, row reading) ([]reading, error) {
-	if err := stored(ctx, l, s, jobs); err != nil {
-		return nil, err
-	}
-	d, err := l.drain(ctx, s, jobs)
+	d, err := l.storeAndDrain(ctx, s, jobs)
 	if err != nil {
 		return nil, err
 	}
-	l.noteTurns(s)
 	row.unit, row.value, row.cpu = perSecond, rate(len(jobs), d.fromStart), d.cpu.per(len(jobs))
 	return []reading{row}, nil
+}
+
+// storeAndDrain drains jobs that it has stored.
+func (l *lab) storeAndDrain(ctx context.Context, s system, jobs []job) (drained, error) {
+	if err := stored(ctx, l, s, jobs); err != nil {
+		return drained{}, err
+	}
+	d, err := l.drain(ctx, s, jobs)
+	if err == nil {
+		l.noteTurns(s)
+	}
+	return d, err
 }
 
 // noteTurns logs how many jobs a turn has claimed, if the system counts that.
