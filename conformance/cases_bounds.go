@@ -211,7 +211,8 @@ func boundBuries(e *env, v volume) {
 	h.release()
 }
 
-func boundFirstSettles(e *env) {
+// claimAndPush claims jobs with more payloads than a turn moves, and pushes for each of them.
+func claimAndPush(e *env) (volume, *holder, []core.Claim) {
 	v := overPayloads()
 	e.pushVolume(v)
 	h := e.acquire("n1")
@@ -219,6 +220,11 @@ func boundFirstSettles(e *env) {
 	for _, id := range v.ids() {
 		e.push(core.Entry{ID: id, Payload: pay("pushed meanwhile", -1)})
 	}
+	return v, h, claims
+}
+
+func boundFirstSettles(e *env) {
+	v, h, claims := claimAndPush(e)
 	settle := settleAll(claims, untouched)
 	for sent := len(settle); len(settle) > 0; sent-- {
 		reply := h.settle(settle...)
@@ -236,13 +242,7 @@ func boundFirstSettles(e *env) {
 }
 
 func boundSkipsSettled(e *env) {
-	v := overPayloads()
-	e.pushVolume(v)
-	h := e.acquire("n1")
-	claims := h.claimAll()
-	for _, id := range v.ids() {
-		e.push(core.Entry{ID: id, Payload: pay("pushed meanwhile", -1)})
-	}
+	v, h, claims := claimAndPush(e)
 	reply := h.settle(append(settleAll(claims, untouched), buried(claims[0], "second"), done(claims[0]))...)
 	e.reported("the skipped", reply.Skipped, []int{v.jobs, v.jobs + 1})
 	e.reported("whether some were deferred", len(reply.Deferred) > 0, true)

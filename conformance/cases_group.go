@@ -119,19 +119,6 @@ func groupNames(e *env) {
 	e.same("what is buried by hand", e.morgueOf(core.BuriedByHand)(ports.PageRequest{Queue: orders}).ids, []string{"by hand", "failed"})
 }
 
-// morgueOf lists the dead letters of a group.
-func (e *env) morgueOf(group string) pager {
-	return func(r ports.PageRequest) listed {
-		page, err := e.store.Morgue(e.ctx, ports.MorgueRequest{PageRequest: r, Group: group})
-		e.must(err, "Morgue of a group")
-		l := listed{next: page.Next}
-		for _, d := range page.DeadLetters {
-			l.ids = append(l.ids, d.ID)
-		}
-		return l
-	}
-}
-
 func groupNewest(e *env) {
 	e.buryIn("first", "a", "b")
 	e.buryIn("second", "a")

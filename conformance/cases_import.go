@@ -304,6 +304,15 @@ func importPurged(e *env) {
 	e.same("the dead letter", e.deadLetter("a"), d)
 }
 
+// importRefused checks that an import is refused and changes nothing.
+func (e *env) importRefused(with string, r ports.ImportRequest, want error) {
+	e.tb.Helper()
+	e.unchanged("Import with "+with, func() {
+		_, err := e.store.Import(e.ctx, r)
+		e.refused("Import with "+with, err, want)
+	})
+}
+
 func importRefused(e *env) {
 	good := letter("a", 1, pay("p", 1))
 	change := func(change func(d *core.DeadLetter)) core.DeadLetter {
@@ -332,10 +341,7 @@ func importRefused(e *env) {
 		"no group":                      {change(func(d *core.DeadLetter) { d.Group = "" }), ports.ErrInvalidRequest},
 		"a long group":                  {change(func(d *core.DeadLetter) { d.Group = strings.Repeat("g", core.MaxGroupBytes+1) }), ports.ErrInvalidRequest},
 	} {
-		e.unchanged(name, func() {
-			_, err := e.store.Import(e.ctx, e.importRequest(good, bad.letter))
-			e.refused("Import with "+name, err, bad.want)
-		})
+		e.importRefused(name, e.importRequest(good, bad.letter), bad.want)
 	}
 }
 
@@ -349,10 +355,7 @@ func importTooMuch(e *env) {
 		"too many payloads":     e.importRequest(letter("a", 1, many(core.MaxTurnPayloads)...), letter("b", 1, pay("p", 1))),
 		"too many bytes":        e.importRequest(letter("a", 1, sized(core.MaxStepBytes, 1)), letter("b", 1, pay("p", 1))),
 	} {
-		e.unchanged(name, func() {
-			_, err := e.store.Import(e.ctx, r)
-			e.refused("Import of "+name, err, ports.ErrInvalidRequest)
-		})
+		e.importRefused(name, r, ports.ErrInvalidRequest)
 	}
 	e.reported("how many of the largest number of dead letters were imported", e.bringIn(letters[:ports.MaxStep]...), ports.MaxStep)
 	e.reported("how many dead letters with the largest number of payloads were imported", e.bringIn(letter("a", 1, many(core.MaxTurnPayloads)...)), 1)

@@ -274,10 +274,7 @@ func importOnlyPaused(e *env) {
 		"dead letters": {Shard: e.shard, Shards: 1, Generation: e.declared[orders].Generation, DeadLetters: []core.DeadLetter{letter("b", 1, pay("p", 1))}},
 	} {
 		r.OnlyPaused = true
-		e.unchanged("Import of "+what+" into a shard that runs", func() {
-			_, err := e.store.Import(e.ctx, r)
-			e.refused("Import of "+what, err, ports.ErrNotPaused)
-		})
+		e.importRefused(what+" into a shard that runs", r, ports.ErrNotPaused)
 		e.pause(orders)
 		reply, err := e.store.Import(e.ctx, r)
 		e.must(err, "Import of "+what+" into a paused shard")
@@ -349,17 +346,11 @@ func importJobsRefused(e *env) {
 		"a long error":                       {change(func(j *core.Job) { j.Error = strings.Repeat("e", core.MaxErrorBytes+1) }), ports.ErrInvalidRequest},
 		"an error with NUL":                  {change(func(j *core.Job) { j.Error = "\x00" }), ports.ErrInvalidRequest},
 	} {
-		e.unchanged(name, func() {
-			_, err := e.store.Import(e.ctx, e.importJobs(good, bad.job))
-			e.refused("Import with "+name, err, bad.want)
-		})
+		e.importRefused(name, e.importJobs(good, bad.job), bad.want)
 	}
 	both := e.importJobs(good)
 	both.DeadLetters = []core.DeadLetter{letter("b", 1, pay("p", 1))}
-	e.unchanged("jobs beside dead letters", func() {
-		_, err := e.store.Import(e.ctx, both)
-		e.refused("Import of jobs beside dead letters", err, ports.ErrInvalidRequest)
-	})
+	e.importRefused("jobs beside dead letters", both, ports.ErrInvalidRequest)
 }
 
 func importJobsTooMuch(e *env) {
@@ -372,10 +363,7 @@ func importJobsTooMuch(e *env) {
 		"too many payloads": e.importJobs(job("a", fresh(start), many(core.MaxTurnPayloads)...), job("b", fresh(start), pay("p", 1))),
 		"too many bytes":    e.importJobs(job("a", fresh(start), sized(core.MaxStepBytes, 1)), job("b", fresh(start), pay("p", 1))),
 	} {
-		e.unchanged(name, func() {
-			_, err := e.store.Import(e.ctx, r)
-			e.refused("Import of "+name, err, ports.ErrInvalidRequest)
-		})
+		e.importRefused(name, r, ports.ErrInvalidRequest)
 	}
 	e.bringInJobs(jobs[:ports.MaxStep]...)
 	e.bringInJobs(job("a", fresh(start), many(core.MaxTurnPayloads)...))

@@ -183,15 +183,22 @@ func payloadCancel(e *env) {
 	e.same("the cancellations", h.turn(0).Cancellations, want)
 }
 
+// beginPayload settles the first of a job's payloads in a transaction, and returns the claim and
+// what the transaction leaves of it.
+func beginPayload(e *env) (h *holder, tx Transaction, c, left core.Claim) {
+	h = e.acquire("n1")
+	c = e.pushThree(h)
+	s := c.SettlePayload(0)
+	left, _ = s.Apply(c)
+	tx = e.begin()
+	e.must(tx.SettlePayload(e.ctx, e.shard, s), "SettlePayload in a transaction")
+	return h, tx, c, left
+}
+
 // transactionPayload settles a payload in a transaction. The payload is removed when the
 // transaction commits. Until then no other call can change the job.
 func transactionPayload(e *env) {
-	h := e.acquire("n1")
-	c := e.pushThree(h)
-	s := c.SettlePayload(0)
-	left, _ := s.Apply(c)
-	tx := e.begin()
-	e.must(tx.SettlePayload(e.ctx, e.shard, s), "SettlePayload in a transaction")
+	h, tx, c, left := beginPayload(e)
 	reply := h.settle(done(left), done(c))
 	e.reported("the skipped settlements", reply.Skipped, []int{0})
 	e.reported("the deferred settlements", reply.Deferred, []int{1})
@@ -203,12 +210,7 @@ func transactionPayload(e *env) {
 }
 
 func transactionTwoPayloads(e *env) {
-	h := e.acquire("n1")
-	c := e.pushThree(h)
-	s := c.SettlePayload(0)
-	left, _ := s.Apply(c)
-	tx := e.begin()
-	e.must(tx.SettlePayload(e.ctx, e.shard, s), "SettlePayload in a transaction")
+	_, tx, _, left := beginPayload(e)
 	e.refused("SettlePayload of the next", tx.SettlePayload(e.ctx, e.shard, left.SettlePayload(0)), ports.ErrLeaseLost)
 	e.refused("Settle of the rest", tx.Settle(e.ctx, e.shard, []core.Settlement{done(left)}), ports.ErrLeaseLost)
 	e.must(tx.Commit(e.ctx), "Commit")

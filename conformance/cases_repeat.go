@@ -69,13 +69,19 @@ func repeatUsesNumber(e *env) {
 	e.same("whether its repeat is one", h.send(r).Repeat, true)
 }
 
-// repeatBeforeFirst delivers the first call of a turn after its repeat.
-func repeatBeforeFirst(e *env) {
-	h := e.acquire("n1")
-	late := h.request(1)
+// overtaken returns the first call of a turn, whose repeat has been delivered.
+func overtaken(e *env) (h *holder, late ports.TurnRequest) {
+	h = e.acquire("n1")
+	late = h.request(1)
 	again := late
 	again.Resent = true
 	h.send(again)
+	return h, late
+}
+
+// repeatBeforeFirst delivers the first call of a turn after its repeat.
+func repeatBeforeFirst(e *env) {
+	h, late := overtaken(e)
 	e.pushIDs("a")
 	reply := h.send(late)
 	e.same("whether the late call is a repeat", reply.Repeat, true)
@@ -86,11 +92,7 @@ func repeatBeforeFirst(e *env) {
 }
 
 func repeatStale(e *env) {
-	h := e.acquire("n1")
-	late := h.request(1)
-	again := late
-	again.Resent = true
-	h.send(again)
+	h, late := overtaken(e)
 	e.pushIDs("a", "b")
 	c := h.one()
 	e.unchanged("the late call", func() { h.refused("the late call", late, ports.ErrStaleTurn) })

@@ -207,13 +207,20 @@ func exhaustion(hold bool) core.Exhaustion {
 	return core.BuryFirst
 }
 
-func failureVector(e *env, id string, v *failureVectorCase) {
+// claimVector claims the job of a vector at a time.
+func (e *env) claimVector(id string, now core.Instant, v *jobVector) (*holder, core.Claim) {
 	e.tb.Helper()
-	e.clock.Set(v.Now.Time())
-	e.place(id, v.Job.state(), v.Job.payloads()...)
+	e.clock.Set(now.Time())
+	e.place(id, v.state(), v.payloads()...)
 	h := e.acquire("n1")
 	c := h.one()
-	e.sameJob("the claimed job", c.Job, id, &v.Job)
+	e.sameJob("the claimed job", c.Job, id, v)
+	return h, c
+}
+
+func failureVector(e *env, id string, v *failureVectorCase) {
+	e.tb.Helper()
+	h, c := e.claimVector(id, v.Now, &v.Job)
 	policy := core.RetryPolicy{MaxRetries: v.MaxRetries, Exhausted: exhaustion(v.Hold)}
 	h.settle(policy.Settlement(&c, v.outcome(), v.Jitter))
 	h.release()
@@ -239,11 +246,7 @@ type recoveryVectorCase struct {
 
 func recoveryVector(e *env, id string, v *recoveryVectorCase) {
 	e.tb.Helper()
-	e.clock.Set(v.Now.Time())
-	e.place(id, v.Job.state(), v.Job.payloads()...)
-	h := e.acquire("n1")
-	lost := h.one()
-	e.sameJob("the claimed job", lost.Job, id, &v.Job)
+	h, lost := e.claimVector(id, v.Now, &v.Job)
 	if v.Begun {
 		h.begin(lost)
 		lost.Begun = true

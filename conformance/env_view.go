@@ -207,37 +207,40 @@ type listed struct {
 // pager returns one page of a list.
 type pager func(r ports.PageRequest) listed
 
+// listedOf returns a page of views.
+func listedOf[V any](views []V, next ports.Cursor, id func(*V) string) listed {
+	l := listed{next: next}
+	for i := range views {
+		l.ids = append(l.ids, id(&views[i]))
+	}
+	return l
+}
+
 func (e *env) jobPages(order ports.SortBy) pager {
 	return func(r ports.PageRequest) listed {
 		page, err := e.store.Jobs(e.ctx, ports.JobsRequest{PageRequest: r, SortBy: order})
 		e.must(err, "Jobs")
-		l := listed{next: page.Next}
-		for _, j := range page.Jobs {
-			l.ids = append(l.ids, j.ID)
-		}
-		return l
+		return listedOf(page.Jobs, page.Next, func(j *ports.JobView) string { return j.ID })
 	}
 }
 
 func (e *env) claimedPages(r ports.PageRequest) listed {
 	page, err := e.store.Claimed(e.ctx, r)
 	e.must(err, "Claimed")
-	l := listed{next: page.Next}
-	for _, c := range page.Claims {
-		l.ids = append(l.ids, c.ID)
-	}
-	return l
+	return listedOf(page.Claims, page.Next, func(c *ports.ClaimView) string { return c.ID })
 }
 
-func (e *env) morguePages(byID bool) pager {
+func (e *env) morguePages(byID bool) pager { return e.morgueBy(ports.MorgueRequest{ByID: byID}) }
+
+// morgueOf lists the dead letters of a group.
+func (e *env) morgueOf(group string) pager { return e.morgueBy(ports.MorgueRequest{Group: group}) }
+
+func (e *env) morgueBy(m ports.MorgueRequest) pager {
 	return func(r ports.PageRequest) listed {
-		page, err := e.store.Morgue(e.ctx, ports.MorgueRequest{PageRequest: r, ByID: byID})
+		m.PageRequest = r
+		page, err := e.store.Morgue(e.ctx, m)
 		e.must(err, "Morgue")
-		l := listed{next: page.Next}
-		for _, d := range page.DeadLetters {
-			l.ids = append(l.ids, d.ID)
-		}
-		return l
+		return listedOf(page.DeadLetters, page.Next, func(d *ports.DeadLetterView) string { return d.ID })
 	}
 }
 

@@ -120,6 +120,11 @@ func (m *Store) listed(ctx context.Context, r *ports.PageRequest, invalid error)
 	return q, shards, err
 }
 
+// shorten bounds what a page shows of an entry.
+func shorten(r *ports.PageRequest, payloads *[]core.Payload, text *string, count *int) {
+	*payloads, *text, *count = first(*payloads, r.Payloads), core.CutText(*text, r.ErrorBytes), r.Counted(*count)
+}
+
 // Jobs implements ports.Inspector.
 func (m *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
 	m.mu.Lock()
@@ -149,9 +154,7 @@ func (m *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 		return ports.Cursor{Key: int64(v.PerformAt), ID: v.ID}
 	})
 	for i := range page {
-		page[i].Payloads = first(page[i].Payloads, r.Payloads)
-		page[i].Error = core.CutText(page[i].Error, r.ErrorBytes)
-		page[i].Count = r.Counted(page[i].Count)
+		shorten(&r.PageRequest, &page[i].Payloads, &page[i].Error, &page[i].Count)
 	}
 	return ports.JobsPage{Jobs: page, Next: next}, nil
 }
@@ -174,9 +177,7 @@ func (m *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 		return ports.Cursor{Key: int64(v.Since), ID: v.ID}
 	})
 	for i := range page {
-		page[i].Payloads = first(page[i].Payloads, r.Payloads)
-		page[i].Error = core.CutText(page[i].Error, r.ErrorBytes)
-		page[i].Count = r.Counted(page[i].Count)
+		shorten(&r, &page[i].Payloads, &page[i].Error, &page[i].Count)
 	}
 	return ports.ClaimedPage{Claims: page, Next: next}, nil
 }
@@ -211,9 +212,7 @@ func (m *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 		return ports.Cursor{Key: int64(v.ChangedAt), ID: v.ID}
 	})
 	for i := range page {
-		page[i].Payloads = first(page[i].Payloads, r.Payloads)
-		page[i].Error = core.CutText(page[i].Error, r.ErrorBytes)
-		page[i].Count = r.Counted(page[i].Count)
+		shorten(&r.PageRequest, &page[i].Payloads, &page[i].Error, &page[i].Count)
 	}
 	return ports.MorguePage{DeadLetters: page, Next: next}, nil
 }
