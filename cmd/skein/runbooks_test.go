@@ -104,9 +104,10 @@ func runLine(t *testing.T, rawURL, line string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = b.Close() }()
-	line, _, _ = strings.Cut(line, " > ") // which a shell carries out
+	line, _, _ = strings.Cut(line, " > ") // which a shell carries out, like what follows a backslash
+	line = strings.TrimSuffix(line, ` \`)
 	words := strings.Fields(line)[1:]
-	replaced := map[string]string{"QUEUE": "orders", "ID": "42", "NODE": "web-1", "PAYLOAD": "sent"}
+	replaced := map[string]string{"QUEUE": "orders", "ID": "42", "NODE": "web-1", `"$P"`: "sent"}
 	if strings.HasPrefix(line, "skein queue forget ") {
 		replaced["QUEUE"] = "unused"
 	}
