@@ -8,7 +8,6 @@ import (
 )
 
 var (
-	after      inspect.Cursor
 	timedOut   func(inspect.DeadLetter) bool
 	save       func(checkpoint string)
 	saved      string
