@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	ruleBounds   = "Consumer: what a call hands over, claims or moves is at most core.MaxTurnPayloads payloads and core.MaxStepBytes; the first payload always passes"
+	ruleBounds   = "Consumer: what a call hands over, claims or moves is at most core.MaxTurnPayloads payloads and core.MaxStepBytes; the first payload always passes, except in an acquire, which has core.AcquireBytes"
 	ruleRest     = "Acquire: the rest are TurnReply.Orphans of later turns; each is handed over once, except by repeats"
 	rulePartwise = "Operator: an entry with more payloads than a step moves is moved in parts, lowest scores first; the step that finishes it counts it"
 	ruleReached  = "StepReply: Reached is the number of the step's IDs or DeadLetters that it has handled, from the first"
@@ -67,15 +67,20 @@ func (h *holder) handedOver(left int) {
 		if len(h.inherited) >= left {
 			return
 		}
-		reply := h.turn(0)
+		r := h.request(0)
+		r.Bytes = 3 << 20
+		reply := h.send(r)
 		h.e.inBounds("what a turn hands over", payloadsOf(reply.Orphans...)...)
+		if _, bytes := sizeOf(slices.Concat(payloadsOf(reply.Orphans...)...)); len(reply.Orphans) > 1 && bytes > r.Bytes {
+			h.e.errorf("a turn of at most %d bytes handed over %d jobs of %d bytes", r.Bytes, len(reply.Orphans), bytes)
+		}
 	}
 }
 
 func boundHandsOver(e *env, v volume) {
 	left := leaveVolume(e, v)
 	h := e.acquire("n2")
-	e.inBounds("what an acquire hands over", payloadsOf(h.reply.Claims...)...)
+	e.inAcquireBounds("what an acquire hands over", h.reply.Claims)
 	if len(h.reply.Claims) < len(left) && (!h.reply.Head.OK || h.reply.Head.Due > h.reply.Now) {
 		e.errorf("Acquire left jobs to hand over, and its Head is %+v at %d, want now", h.reply.Head, h.reply.Now)
 	}
@@ -92,7 +97,7 @@ func boundRepeats(e *env, v volume) {
 	h := e.acquire("n2")
 	handed := slices.Clone(h.inherited)
 	again := h.reacquire()
-	e.inBounds("what a repeated acquire hands over", payloadsOf(again.Claims...)...)
+	e.inAcquireBounds("what a repeated acquire hands over", again.Claims)
 	e.same("the repeated acquire's claims", briefly(again.Claims), briefly(left[:len(again.Claims)]))
 	for range len(left) {
 		r := h.request(0)
@@ -106,7 +111,7 @@ func boundRepeats(e *env, v volume) {
 		e.same("the repeated turn's orphans", briefly(second.Orphans), briefly(first.Orphans))
 		handed = append(handed, first.Orphans...)
 		late := h.reacquire()
-		e.inBounds("what a late acquire hands over", payloadsOf(late.Claims...)...)
+		e.inAcquireBounds("what a late acquire hands over", late.Claims)
 		e.same("the late acquire's claims", briefly(late.Claims), briefly(left[:len(late.Claims)]))
 		if len(late.Claims) > len(handed) {
 			e.errorf("a repeated acquire handed over %d jobs, but only %d were handed over before it", len(late.Claims), len(handed))

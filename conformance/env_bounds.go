@@ -110,6 +110,15 @@ func (e *env) inBounds(what string, parts ...[]core.Payload) {
 	}
 }
 
+// inAcquireBounds reports claims beyond the bounds of an acquire.
+func (e *env) inAcquireBounds(what string, claims []core.Claim) {
+	e.tb.Helper()
+	e.inBounds(what, payloadsOf(claims...)...)
+	if _, bytes := sizeOf(slices.Concat(payloadsOf(claims...)...)); bytes > core.AcquireBytes {
+		e.errorf("%s: %d bytes, want %d at most", what, bytes, core.AcquireBytes)
+	}
+}
+
 // payloadsOf returns the payloads of claims, claim by claim.
 func payloadsOf(claims ...core.Claim) [][]core.Payload {
 	lists := make([][]core.Payload, len(claims))

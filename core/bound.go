@@ -4,16 +4,26 @@ package core
 // or moves. The first payload of a call is always within this limit, however large it is.
 const MaxStepBytes = 8 << 20
 
+// AcquireBytes is the maximum number of bytes of Data that an acquire hands over. It is small,
+// since an acquire must end well before the lease's TTL, on a slow link too.
+const AcquireBytes = 256 << 10
+
 // Bound counts the payloads that one call hands over or moves: at most MaxTurnPayloads payloads and
 // MaxStepBytes of their Data, but always the first payload. The zero value has counted no payload.
 type Bound struct {
+	// Bytes is the maximum number of bytes of Data. Values below 1 or above MaxStepBytes mean
+	// MaxStepBytes.
+	Bytes int
+	// Strict is true if the first payload must be within Bytes too.
+	Strict bool
+
 	payloads, bytes int
 	full            bool
 }
 
 // Take returns how many of an entry's ordered payloads fit, lowest first, and counts them. After an
 // entry that does not fit as a whole, nothing else fits. The very first payload of the call always
-// fits.
+// fits, unless the bound is strict.
 func (b *Bound) Take(payloads []Payload) int {
 	n := 0
 	for n < len(payloads) && b.fits(1, len(payloads[n].Data)) {
@@ -29,7 +39,7 @@ func (b *Bound) Full() bool { return b.full }
 
 // TakeWhole reports whether all payloads of the lists fit together, and counts them if they do.
 // After lists that do not fit, nothing else fits. If no payload was counted before, the lists
-// always fit.
+// always fit, unless the bound is strict.
 func (b *Bound) TakeWhole(lists ...[]Payload) bool {
 	n, bytes := 0, 0
 	for _, payloads := range lists {
@@ -46,7 +56,8 @@ func (b *Bound) TakeWhole(lists ...[]Payload) bool {
 
 // fits reports whether n payloads of the given size fit together.
 func (b *Bound) fits(n, bytes int) bool {
-	return b.payloads == 0 || !b.full && b.payloads+n <= MaxTurnPayloads && b.bytes+bytes <= MaxStepBytes
+	return b.payloads == 0 && !b.Strict ||
+		!b.full && b.payloads+n <= MaxTurnPayloads && b.bytes+bytes <= min(orDefault(b.Bytes, MaxStepBytes), MaxStepBytes)
 }
 
 func (b *Bound) count(n, bytes int) {

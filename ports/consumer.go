@@ -22,8 +22,8 @@ import (
 // Acquire and Turn do bounded work, whatever the shard holds. The jobs that one call hands over,
 // claims or moves have at most core.MaxTurnPayloads payloads and core.MaxStepBytes of Data in
 // total, as core.Bound counts them. The first payload is always within the bounds, however large it
-// is. The cost of a turn depends on what it settles and claims, not on the number of jobs that
-// wait.
+// is. Only an acquire is strict: it hands over at most core.AcquireBytes. The cost of a turn depends
+// on what it settles and claims, not on the number of jobs that wait.
 type Consumer interface {
 	// Acquire makes the caller the owner of a shard if the shard is free, if its lease has run out,
 	// or if the caller already owns it. It also returns when the next job could be claimed. It is
@@ -37,9 +37,9 @@ type Consumer interface {
 	//
 	// Jobs that an earlier lease left claimed stay claimed, with their receipts, and pass to the
 	// new lease. The new owner settles them as core.RetryPolicy.Recover decides. The reply has the
-	// first of them in order of id, as far as the bounds allow; a claim is never split. The
-	// remaining jobs, and those that the store can't reach now, are TurnReply.Orphans of later
-	// turns. A repeated call hands over no further job. It returns the jobs that were handed over
+	// first of them in order of id, as far as the bounds of an acquire allow. A claim is never
+	// split, so the reply may have no claim. The remaining jobs, and those that the store can't reach
+	// now, are TurnReply.Orphans of later turns. A repeated call hands over no further job. It returns the jobs that were handed over
 	// under this lease and are still claimed, in order of id, as far as the bounds allow. An
 	// Acquire does not count as a recovery.
 	//
@@ -91,8 +91,8 @@ type Consumer interface {
 	//
 	// Handing over. A turn, also of a paused shard, returns the next jobs that earlier leases left
 	// claimed and that were not handed over under this lease, in order of id, as far as the bounds
-	// allow: TurnReply.Orphans. Each is handed over once, except for repeats. A job that was
-	// settled meanwhile is skipped.
+	// and TurnRequest.Bytes allow: TurnReply.Orphans. The first of them always fits. Each is handed
+	// over once, except for repeats. A job that was settled meanwhile is skipped.
 	//
 	// Beginning. By docs/rules.md 4 a recovered job begins before its handler runs: each claimed
 	// job that Begin names is marked as begun until it is settled. A job whose (ID, Receipt) is not
@@ -215,7 +215,7 @@ type TurnRequest struct {
 	// PerJob is the maximum number of payloads to claim of one job. 0, and values above
 	// core.MaxTurnPayloads, mean core.MaxTurnPayloads.
 	PerJob int
-	// Bytes is the maximum size in bytes of the Data of all claimed payloads. Values above
+	// Bytes is the maximum size in bytes of the Data of all claims and orphans. Values above
 	// core.MaxStepBytes mean core.MaxStepBytes. 0 means core.DefaultTurnBytes.
 	Bytes int
 	// Node is the server's name, which lists show with the claims.

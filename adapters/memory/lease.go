@@ -56,10 +56,10 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	}
 	if o := &sh.lease.orphans; started {
 		*o = sh.claimed.orphansOf(reply.Token)
-		reply.Claims = sh.handOver(&core.Bound{})
+		reply.Claims = sh.handOver(&core.Bound{Bytes: core.AcquireBytes, Strict: true})
 		o.turned = o.next
 	} else {
-		reply.Claims, _ = sh.orphansAmong(o.refs[:o.next], &core.Bound{})
+		reply.Claims, _ = sh.orphansAmong(o.refs[:o.next], &core.Bound{Bytes: core.AcquireBytes, Strict: true})
 	}
 	reply.Head = sh.ownersHead(reply.Paused, now)
 	return reply, nil

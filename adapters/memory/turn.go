@@ -52,7 +52,7 @@ func (s *shard) turn(r *ports.TurnRequest, reply *ports.TurnReply) {
 		}
 	}
 	before := s.lease.orphans.next
-	reply.Orphans = s.handOver(&core.Bound{})
+	reply.Orphans = s.handOver(&core.Bound{Bytes: r.Budget().Bytes})
 	if !reply.Paused {
 		reply.Claims = s.claimDue(r, reply)
 	}

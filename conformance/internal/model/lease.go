@@ -77,7 +77,7 @@ func (m *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	case mine && r.Attempt == l.attempt && l.lasts(now):
 	default:
 		*l = lease{owner: r.Owner, token: max(l.token+1, int64(now)), attempt: r.Attempt, handedOver: map[string]bool{}}
-		m.handOver(s, 0)
+		m.handOver(s, 0, acquireBound)
 	}
 	l.renew(now, r.TTL)
 	return ports.AcquireReply{
@@ -91,12 +91,12 @@ func (m *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	}, nil
 }
 
+// acquireBound is the bound of what an acquire hands over.
+var acquireBound = core.Bound{Bytes: core.AcquireBytes, Strict: true}
+
 // inherited returns the orphans that were handed over under this lease, as far as the bounds allow.
 func (s *shard) inherited() []core.Claim {
-	var (
-		claims []core.Claim
-		bound  core.Bound
-	)
+	claims, bound := []core.Claim(nil), acquireBound
 	for _, c := range s.orphans() {
 		if !s.lease.handedOver[c.ID] {
 			continue

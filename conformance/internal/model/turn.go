@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -66,7 +67,7 @@ func (m *Store) carryOut(q *queue, s *shard, r ports.TurnRequest, now core.Insta
 	var reply ports.TurnReply
 	reply.Skipped, reply.Deferred = s.settle(r.Settlements, now)
 	reply.NotBegun = s.begin(r.Begin)
-	reply.Orphans = m.handOver(s, r.Number)
+	reply.Orphans = m.handOver(s, r.Number, core.Bound{Bytes: cmp.Or(r.Bytes, core.DefaultTurnBytes)})
 	if !q.record.Paused {
 		reply.Claims = s.claim(r, reply.Orphans, now)
 	}
@@ -127,12 +128,9 @@ func (s *shard) begin(refs []core.ClaimRef) (notBegun []int) {
 }
 
 // handOver returns the orphans that were not handed over under this lease and can be reached, as
-// far as the bounds allow. Number 0 is Acquire.
-func (m *Store) handOver(s *shard, turn int64) []core.Claim {
-	var (
-		claims []core.Claim
-		bound  core.Bound
-	)
+// far as the bound allows. Number 0 is Acquire.
+func (m *Store) handOver(s *shard, turn int64, bound core.Bound) []core.Claim {
+	var claims []core.Claim
 	for _, c := range s.orphans() {
 		if s.lease.handedOver[c.ID] || m.Reach != nil && !m.Reach(turn, c.ID) {
 			continue

@@ -5,13 +5,17 @@ local bounds
 do
   local MOST_PAYLOADS, MOST_BYTES = 1000, 8388608
 
-  -- new returns the bound of a script that has taken nothing.
-  local function new() return {payloads = 0, bytes = 0} end
+  -- new returns the bound of a script that has taken nothing. most is the number of bytes, nil for
+  -- the usual one. strict is true if the first payloads must fit too.
+  local function new(most, strict)
+    return {payloads = 0, bytes = 0, most = math.min(most or MOST_BYTES, MOST_BYTES), strict = strict}
+  end
 
   -- fits reports whether n payloads of size bytes together may be taken as well. The first payloads
-  -- always may.
+  -- always may, unless the bound is strict.
   local function fits(bound, n, size)
-    return bound.payloads == 0 or bound.payloads + n <= MOST_PAYLOADS and bound.bytes + size <= MOST_BYTES
+    return bound.payloads == 0 and not bound.strict
+      or bound.payloads + n <= MOST_PAYLOADS and bound.bytes + size <= bound.most
   end
 
   -- count counts payloads that are taken.

@@ -8,7 +8,8 @@
 --   last: the number of the token's last turn, 0 before the first. acquire, both turns.
 --   ttl, expires: the lease's length, and when it ends unless it is renewed. acquire, both turns,
 --     renew.
---   handed: the id up to which claims of earlier leases were handed over, '' for all.
+--   handed: the id up to which claims of earlier leases were handed over, '' for all, or for none
+--     while orphans is 1.
 --   orphans: 1 if there are more of these, or 0. acquire and turn.lua write both.
 --   turned: what a repeat of a turn returns as orphans: the number (8 bytes) of the last turn that
 --     handed something over, and handed as it was before; '' for none. acquire, turn.lua.

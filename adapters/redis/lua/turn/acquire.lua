@@ -11,6 +11,7 @@
 -- The acquire and, as orphans, the turns that follow hand over what earlier leases left. The file
 -- lib/lease.lua lists the fields of the lease.
 
+local ACQUIRE_BYTES = 262144 -- core.AcquireBytes
 local layout, owner, attempt, ttl = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local now = clock(ARGV[1])
 
@@ -34,7 +35,10 @@ end
 
 local again = mine and attempt == last and remaining > 0
 if not again then token = math.max(token + 1, now) end
-local claims, handed, rest = hand_over(token, '', again and lease[8] or '', bounds.new(), {})
+local claims, handed, rest = {}, '', true
+if not (again and lease[9] == '1' and lease[8] == '') then -- else nothing was handed over yet
+  claims, handed, rest = hand_over(token, '', again and lease[8] or '', bounds.new(ACQUIRE_BYTES, true), {})
+end
 local cancels = read_cancels()
 local paused = string.sub(record, 3, 3) == '1'
 local due = first_due(paused, tonumber(lease[7] or 0), JOBS, READY, CLAIMS)

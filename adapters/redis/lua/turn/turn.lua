@@ -73,7 +73,7 @@ local resent, begins = ARGV[settled.last + 1] == '1', ARGV[settled.last + 2] ~= 
 local begun, not_begun = begin_claims(settled.last + 2, settled.gone)
 local moved, dead = merge_left(settled.left, now)
 local waiting = free_parked(settled.freed)
-local bound, orphans, handed, rest = bounds.new(), {}, lease[10], false
+local bound, orphans, handed, rest = bounds.new(tonumber(ARGV[8])), {}, lease[10], false
 if lease[11] == '1' then orphans, handed, rest = hand_over(tonumber(token), handed, '', bound, settled.gone) end
 local claimed = claim_jobs({
   now = now, want = tonumber(ARGV[6]), per_job = tonumber(ARGV[7]), bytes = tonumber(ARGV[8]),

@@ -6,6 +6,7 @@ CREATE FUNCTION {schema}.acquire(p_queue text, p_index int, p_shards int, p_gene
 RETURNS SETOF {schema}.reply LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_bitmapscan = off AS {$}
 DECLARE
+  c_bytes   CONSTANT bigint := 262144; -- core.AcquireBytes
   v_shard   int := {schema}.find_shard(p_queue, p_index);
   v_row     record;
   v_now     bigint;
@@ -57,10 +58,10 @@ BEGIN
   SELECT * INTO v_lease.floor, v_lease.rescan FROM {schema}.rescan_if_due(v_shard, v_lease.floor, v_lease.rescan, v_now);
   PERFORM {schema}.fold(v_shard, v_now, v_lease.last, p_ttl, {schema}.later(v_now, p_ttl), v_lease.floor, v_lease.rescan);
   IF v_repeat THEN
-    v_ids := {schema}.handed_over(v_shard, v_lease.token);
+    v_ids := {schema}.handed_over(v_shard, v_lease.token, c_bytes);
     v_more := v_row.orphans;
   ELSE
-    SELECT h.ids, h.more INTO v_ids, v_more FROM {schema}.hand_over(v_shard, v_lease.token, 0) h;
+    SELECT h.ids, h.more INTO v_ids, v_more FROM {schema}.hand_over(v_shard, v_lease.token, 0, c_bytes) h;
   END IF;
   UPDATE {schema}.shards SET held = true, owner = p_owner, attempt = p_attempt, token = v_lease.token, orphans = v_more
   WHERE id = v_shard;

@@ -82,7 +82,7 @@ BEGIN
   END IF;
   SELECT NULL::text[] AS ids, 0 AS payloads, 0::bigint AS bytes, false AS more INTO v_handed;
   IF v_shard.orphans THEN
-    v_handed := {schema}.hand_over(v_shard.id, v_shard.token, p_number);
+    v_handed := {schema}.hand_over(v_shard.id, v_shard.token, p_number, p_bytes);
   END IF;
 
   -- Slow pushes may have come below the floor.
