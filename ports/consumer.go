@@ -22,8 +22,8 @@ import (
 // Acquire and Turn do bounded work, whatever the shard holds. The jobs that one call hands over,
 // claims or moves have at most core.MaxTurnPayloads payloads and core.MaxStepBytes of Data in
 // total, as core.Bound counts them. The first payload is always within the bounds, however large it
-// is. Only an acquire is strict: it hands over at most core.AcquireBytes. The cost of a turn depends
-// on what it settles and claims, not on the number of jobs that wait.
+// is. Only an acquire is strict: it hands over at most core.AcquireBytes. The cost of a turn
+// depends on what it settles and claims, not on the number of jobs that wait.
 type Consumer interface {
 	// Acquire makes the caller the owner of a shard if the shard is free, if its lease has run out,
 	// or if the caller already owns it. It also returns when the next job could be claimed. It is
@@ -38,10 +38,10 @@ type Consumer interface {
 	// Jobs that an earlier lease left claimed stay claimed, with their receipts, and pass to the
 	// new lease. The new owner settles them as core.RetryPolicy.Recover decides. The reply has the
 	// first of them in order of id, as far as the bounds of an acquire allow. A claim is never
-	// split, so the reply may have no claim. The remaining jobs, and those that the store can't reach
-	// now, are TurnReply.Orphans of later turns. A repeated call hands over no further job. It returns the jobs that were handed over
-	// under this lease and are still claimed, in order of id, as far as the bounds allow. An
-	// Acquire does not count as a recovery.
+	// split, so the reply may have no claim. The remaining jobs, and those that the store can't
+	// reach now, are TurnReply.Orphans of later turns. A repeated call hands over no further job.
+	// It returns the jobs that were handed over under this lease and are still claimed, in order of
+	// id, as far as the bounds allow. An Acquire does not count as a recovery.
 	//
 	// If the clock stepped back, the expiry of a lease can be further away than its own TTL. Such a
 	// lease expires that TTL from now; an Acquire that is refused stores the new expiry.

@@ -39,7 +39,7 @@ type link struct {
 	// takes, although its call's context has ended.
 	delay  time.Duration
 	linger map[string]time.Duration
-	// rate is how many bytes of payload of a turn's reply come back in a second, or 0 for no limit.
+	// rate is how many bytes of payload of a reply come back in a second, or 0 for no limit.
 	rate int
 	// connections are those that calls use, or nil if each call has its own.
 	connections *connections

@@ -29,8 +29,10 @@ func (l *link) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqui
 	l.mu.Unlock()
 	var reply ports.AcquireReply
 	err := l.call(ctx, "Acquire", func(ctx context.Context, s ports.ShardStore) (err error) {
-		reply, err = s.Acquire(ctx, r)
-		return err
+		if reply, err = s.Acquire(ctx, r); err != nil {
+			return err
+		}
+		return l.carry(ctx, sizeOf(reply.Claims))
 	})
 	if err != nil {
 		return ports.AcquireReply{}, err
@@ -104,23 +106,36 @@ func (l *link) turn(ctx context.Context, s ports.ShardStore, r ports.TurnRequest
 	if l.loseTurn(r) {
 		return ports.TurnReply{}, errLost
 	}
-	if rate := l.rate; rate > 0 && err == nil {
-		select {
-		case <-time.After(time.Duration(bytesOf(&reply)) * time.Second / time.Duration(rate)):
-		case <-ctx.Done():
-			return ports.TurnReply{}, fmt.Errorf("link: %w", ctx.Err())
-		}
+	if err == nil {
+		err = l.carry(ctx, bytesOf(&reply))
 	}
-	return reply, err
+	if err != nil {
+		return ports.TurnReply{}, err
+	}
+	return reply, nil
+}
+
+// carry waits for as long as the link takes for that many bytes of payload.
+func (l *link) carry(ctx context.Context, bytes int) error {
+	if l.rate == 0 || bytes == 0 {
+		return nil
+	}
+	select {
+	case <-time.After(time.Duration(bytes) * time.Second / time.Duration(l.rate)):
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("link: %w", ctx.Err())
+	}
 }
 
 // bytesOf returns the bytes of payload in a reply.
-func bytesOf(r *ports.TurnReply) (size int) {
-	for _, claims := range [][]core.Claim{r.Claims, r.Orphans} {
-		for i := range claims {
-			for k := range claims[i].Payloads {
-				size += len(claims[i].Payloads[k].Data)
-			}
+func bytesOf(r *ports.TurnReply) int { return sizeOf(r.Claims) + sizeOf(r.Orphans) }
+
+// sizeOf returns the bytes of payload of claims.
+func sizeOf(claims []core.Claim) (size int) {
+	for i := range claims {
+		for k := range claims[i].Payloads {
+			size += len(claims[i].Payloads[k].Data)
 		}
 	}
 	return size

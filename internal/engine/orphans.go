@@ -172,7 +172,7 @@ func (k *orphanKeeper) turn(lease ports.Lease, number int64, settlements []core.
 	defer cancel()
 	sent := time.Now()
 	reply, err := k.node.store.Turn(ctx, ports.TurnRequest{
-		Lease: lease, Number: number, TTL: k.node.cfg.LeaseTTL, Settlements: settlements, Node: k.node.cfg.Node,
+		Lease: lease, Number: number, TTL: k.node.cfg.LeaseTTL, Settlements: settlements, Bytes: leastClaimBytes, Node: k.node.cfg.Node,
 	})
 	k.node.observer.TurnEnd(ports.TurnEvent{
 		Shard: lease.Shard, Settled: len(settlements), Recovered: len(reply.Orphans), Took: time.Since(sent), Err: err,

@@ -230,19 +230,21 @@ func (s *shard) turnFailed(request *ports.TurnRequest, took time.Duration, calle
 // smaller, so one slow exchange does not split them.
 const leastClaimBytes = 256 << 10
 
-// adaptClaims bounds the bytes that the next turns claim by what the last one took: half if it took
-// more than a sixth of the TTL, or twice what came in less. reply is nil if there was none. The
-// caller holds shard.mu.
+// adaptClaims bounds the bytes that the next turns claim and are handed over by what the last one
+// took: half if it took more than a sixth of the TTL, or twice what came in less. reply is nil if
+// there was none. A reply that could bring no payload changes nothing. The caller holds shard.mu.
 func (s *shard) adaptClaims(request *ports.TurnRequest, reply *ports.TurnReply, took time.Duration) {
 	switch {
-	case request.Want == 0:
+	case request.Want == 0 && reply != nil && len(reply.Orphans) == 0:
 	case took > s.node.cfg.LeaseTTL/6:
 		s.claimBytes = min(s.claimBytes, max(s.claimBytes/2, leastClaimBytes))
 	case reply != nil && s.claimBytes < s.queue.Bytes:
 		size := 0
-		for i := range reply.Claims {
-			for k := range reply.Claims[i].Payloads {
-				size += len(reply.Claims[i].Payloads[k].Data)
+		for _, claims := range [][]core.Claim{reply.Claims, reply.Orphans} {
+			for i := range claims {
+				for k := range claims[i].Payloads {
+					size += len(claims[i].Payloads[k].Data)
+				}
 			}
 		}
 		s.claimBytes = max(s.claimBytes, min(2*size, s.queue.Bytes))
