@@ -3,6 +3,7 @@ package conformance
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/skeinq/skein/core"
@@ -24,6 +25,12 @@ func brokenMerges() []brokenStore {
 		{"counts superseded payloads as failed", "merge rule/counts superseded payloads as nothing else", wrapped(countsSupersededAsFailed)},
 		{"forgets a job that is pushed twice behind its claim", "merge rule/claims a job that was pushed twice behind its claim", wrapped(forgetsBehindClaims)},
 		{"counts superseded entries as duplicates", "merge rule/reports what entries met", wrapped(supersedesDuplicates)},
+		{"merges by the former rule", "merge rule/decides what pushes leave after a change", wrapped(ignoresMergeChanges)},
+		{"ignores a change of the rule", "merge rule/can be changed", wrapped(ignoresMergeChanges)},
+		{"resumes a queue whose rule is changed", "merge rule/can be changed", wrapped(resumesByMergeChanges)},
+		{"takes a rule with another Same", "merge rule/can't be changed to one with another Same", wrapped(takesAnyChange)},
+		{"bounds queued jobs when the rule is changed", "merge rule/keeps what is queued and dead at a change", wrapped(boundsAtChanges)},
+		{"forgets the new bound at a put-back", "merge rule/bounds a put-back after a change", wrapped(boundsOnlyPushes)},
 		{"does not count superseded payloads", "merge rule/decides what one push leaves", wrapped(countsNoneSuperseded)},
 	}
 }
@@ -67,6 +74,45 @@ func takesAnyMergeRule(s full) full {
 	})
 }
 
+func ignoresMergeChanges(s full) full {
+	return replaceErr(s, "SetMerge", func(context.Context, ports.SetMergeRequest) error { return nil })
+}
+
+func resumesByMergeChanges(s full) full {
+	return replaceErr(s, "SetMerge", func(ctx context.Context, r ports.SetMergeRequest) error {
+		return errors.Join(s.SetMerge(ctx, r), s.Resume(ctx, r.Queue))
+	})
+}
+
+// takesAnyChange takes the Same of the queue for that of the request.
+func takesAnyChange(s full) full {
+	return replaceErr(s, "SetMerge", func(ctx context.Context, r ports.SetMergeRequest) error {
+		queues, err := s.Queues(ctx)
+		for _, q := range queues {
+			if q.Name == r.Queue {
+				r.Merge = core.MergeRule{Same: q.Merge.Same}
+			}
+		}
+		return errors.Join(err, s.SetMerge(ctx, r))
+	})
+}
+
+// boundsAtChanges removes what the new rule does not keep of the queued jobs at once.
+func boundsAtChanges(s full) full {
+	return replaceErr(s, "SetMerge", func(ctx context.Context, r ports.SetMergeRequest) error {
+		if err := s.SetMerge(ctx, r); err != nil || r.Merge.Keep == 0 {
+			return err
+		}
+		page, err := s.Jobs(ctx, ports.JobsRequest{PageRequest: ports.PageRequest{Queue: r.Queue, Limit: 10}, SortBy: ports.ByTime})
+		for _, j := range page.Jobs {
+			if _, err := s.Delete(ctx, ports.JobStep{Shard: core.Shard{Queue: r.Queue}, IDs: []string{j.ID}}); err != nil {
+				return err
+			}
+		}
+		return err
+	})
+}
+
 // boundsOnlyPushes has no bound, but removes the payloads beyond it after each push.
 func boundsOnlyPushes(s full) full {
 	keep := map[string]int{}
@@ -74,6 +120,11 @@ func boundsOnlyPushes(s full) full {
 		keep[r.Queue] = r.Merge.Keep
 		r.Merge.Keep = 0
 		return s.Declare(ctx, r)
+	})
+	h = replaceErr(h, "SetMerge", func(ctx context.Context, r ports.SetMergeRequest) error {
+		keep[r.Queue] = r.Merge.Keep
+		r.Merge.Keep = 0
+		return s.SetMerge(ctx, r)
 	})
 	return replace(h, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 		reply, err := s.Push(ctx, r)

@@ -75,7 +75,7 @@ func groups(store ports.ShardStore) []group {
 	all := []group{
 		{"declare", declareCases()},
 		{"push", pushCases()},
-		{"merge rule", mergeRuleCases()},
+		{"merge rule", append(mergeRuleCases(), setMergeCases()...)},
 		{"urgent", urgentCases()},
 		{"input", inputCases()},
 		{"acquire", acquireCases()},

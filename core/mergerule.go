@@ -172,7 +172,8 @@ func PushedPayloads(stored []Payload) []Payload {
 
 // Merge returns the merge of two ordered lists, and the number of payloads that it superseded. The
 // payloads of coming merge one after another, lowest first. Merge does not change its arguments.
-// There may hold more payloads than the rule keeps.
+// If there has more payloads than the rule keeps, as after a change of the rule, merged has no
+// more than there.
 func (r MergeRule) Merge(there, coming []Payload) (merged []Payload, superseded int) {
 	s := NewPayloadSet(there)
 	superseded = s.MergeBy(r, coming)

@@ -69,29 +69,17 @@ func (s *PayloadSet) List() []Payload { return s.list }
 func (s *PayloadSet) Add(p Payload) (added bool) { return s.add(MergeRule{}, p) }
 
 // AddBy merges one payload into the set by a rule. It reports whether the set had no payload with
-// these bytes and has one now, and returns the number of payloads that were superseded. The given
-// payload counts as one of them if the rule keeps only higher ones.
+// these bytes and has one now, and returns the number of payloads that were superseded: 1 if the
+// set has one payload more and exceeds the rule's Keep, else 0. The given payload is that one if it
+// is the lowest.
 func (s *PayloadSet) AddBy(rule MergeRule, p Payload) (added bool, superseded int) {
-	added = s.add(rule, p)
-	if rule.Keep == 0 || len(s.list) <= rule.Keep {
+	if added = s.add(rule, p); !added || rule.Keep == 0 || len(s.list) <= rule.Keep {
 		return added, 0
 	}
-	superseded = len(s.list) - rule.Keep
-	s.drop(superseded)
-	if added {
-		_, added = s.find(p.Data)
-	}
-	return added, superseded
-}
-
-// drop removes the n lowest payloads.
-func (s *PayloadSet) drop(n int) {
-	if s.score != nil {
-		for _, p := range s.list[:n] {
-			delete(s.score, string(p.Data))
-		}
-	}
-	s.list = slices.Delete(s.list, 0, n)
+	lowest := s.list[0]
+	delete(s.score, string(lowest.Data))
+	s.list = slices.Delete(s.list, 0, 1)
+	return !bytes.Equal(lowest.Data, p.Data), 1
 }
 
 // MergeBy merges a list into the set by a rule, one payload after another, and returns the number

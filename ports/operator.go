@@ -40,6 +40,16 @@ type Operator interface {
 	// Resume ends a pause. A repeated call changes nothing.
 	Resume(ctx context.Context, queue string) error
 
+	// SetMerge changes the merge rule of a queue (docs/rules.md 2). The new rule holds for each merge
+	// after the call, and calls that are under way merge by either rule. SetMerge itself removes no
+	// payload: an id that has more payloads than the new rule keeps has no more after any merge, and
+	// fewer once they were handled or put back. It is atomic for each shard. A repeated call changes
+	// nothing.
+	//
+	// Errors: core.ErrInvalidRule for a rule that core.MergeRule.Validate refuses; ErrQueueMismatch
+	// for a rule with another Same, since the queue's payloads are stored by it.
+	SetMerge(ctx context.Context, r SetMergeRequest) error
+
 	// Forget removes a queue: its record, counters and history. The queue must have no queued,
 	// claimed or dead entry and no record in the [Quarantine], and no shard of it may be leased.
 	// After that the name can be declared anew, even with another shard count.
@@ -141,6 +151,16 @@ type Operator interface {
 	// paused; ErrFull.
 	Import(ctx context.Context, r ImportRequest) (StepReply, error)
 }
+
+// SetMergeRequest changes the merge rule of a queue.
+type SetMergeRequest struct {
+	Queue string
+	// Merge is the new rule. Its Same must be that of the queue.
+	Merge core.MergeRule
+}
+
+// Validate returns core.ErrInvalidRule for an invalid rule.
+func (r *SetMergeRequest) Validate() error { return r.Merge.Validate() }
 
 // JobStep selects queued jobs of one shard.
 type JobStep struct {

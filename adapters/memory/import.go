@@ -71,10 +71,7 @@ func (s *shard) bringIn(j core.Job, now core.Instant) {
 func (m *morgue) bringIn(d core.DeadLetter) bool {
 	known := m.deadLetters[d.ID]
 	if known == nil {
-		payloads, superseded := m.shard.rule().Merge(nil, d.Payloads)
-		m.shard.superseded += int64(superseded)
-		d.Payloads, d.Group = payloads, m.groups.Bury("", d.Group, d.ChangedAt)
-		m.add(d)
+		m.addNew(d)
 		return true
 	}
 	merged, changed, superseded := core.MergeImported(*known, d, m.shard.rule())

@@ -66,7 +66,8 @@ func (m *morgue) edit(r *ports.EditRequest, now core.Instant) int {
 	edited := d.Payloads[at]
 	edited.Data = r.New
 	rest := slices.Concat(d.Payloads[:at], d.Payloads[at+1:])
-	merged, _ := m.shard.rule().Merge(rest, []core.Payload{edited}) // as many as before, or fewer
+	merged, superseded := m.shard.rule().Merge(rest, []core.Payload{edited})
+	m.shard.superseded += int64(superseded)
 	m.replace(d, core.DeadLetter{
 		ID:        d.ID,
 		Payloads:  merged,
@@ -175,7 +176,14 @@ func (m *morgue) bury(d core.DeadLetter) {
 		m.replace(known, merged)
 		return
 	}
-	d.Group = m.groups.Bury("", d.Group, d.ChangedAt)
+	m.addNew(d)
+}
+
+// addNew adds a dead letter of an id that has none, as much of it as the merge rule keeps.
+func (m *morgue) addNew(d core.DeadLetter) {
+	payloads, superseded := m.shard.rule().Merge(nil, d.Payloads)
+	m.shard.superseded += int64(superseded)
+	d.Payloads, d.Group = payloads, m.groups.Bury("", d.Group, d.ChangedAt)
 	m.add(d)
 }
 

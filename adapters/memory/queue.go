@@ -16,8 +16,9 @@ const firstGeneration = 1
 // queue is a declared queue. Its record and its shards never change, except for fields with a lock
 // of their own.
 type queue struct {
-	record  ports.Queue // without Paused
+	record  ports.Queue // without Paused and Merge
 	paused  atomic.Bool
+	merge   atomic.Pointer[core.MergeRule]
 	shards  []*shard
 	history history
 	permits permits
@@ -43,7 +44,7 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 		q = newQueue(r)
 		s.b.queues[r.Queue] = q
 	}
-	if err := storekit.CheckDeclared(r, q.record); err != nil {
+	if err := storekit.CheckDeclared(r, q.view()); err != nil {
 		return ports.DeclareReply{}, err
 	}
 	return ports.DeclareReply{Generation: q.record.Generation}, nil
@@ -51,9 +52,10 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 
 func newQueue(r ports.DeclareRequest) *queue {
 	q := &queue{
-		record: ports.Queue{Name: r.Queue, Shards: r.Shards, Generation: firstGeneration, IndexIDs: r.IndexIDs, Merge: r.Merge},
+		record: ports.Queue{Name: r.Queue, Shards: r.Shards, Generation: firstGeneration, IndexIDs: r.IndexIDs},
 		shards: make([]*shard, r.Shards),
 	}
+	q.merge.Store(&r.Merge)
 	q.permits = permits{queue: q, byOwner: make(map[string]permit)}
 	for i, id := range core.Shards(r.Queue, r.Shards) {
 		q.shards[i] = newShard(q, id)
@@ -146,10 +148,26 @@ func (s *Store) Resume(ctx context.Context, name string) error {
 	return nil
 }
 
+// SetMerge implements [ports.Operator].
+func (s *Store) SetMerge(ctx context.Context, r ports.SetMergeRequest) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	q, err := s.b.queue(ctx, r.Queue)
+	if err != nil {
+		return err
+	}
+	if err := storekit.CheckMerge(r.Queue, *q.merge.Load(), r.Merge); err != nil {
+		return err
+	}
+	q.merge.Store(&r.Merge)
+	return nil
+}
+
 // view returns the queue's record as it is now.
 func (q *queue) view() ports.Queue {
 	v := q.record
-	v.Paused = q.paused.Load()
+	v.Paused, v.Merge = q.paused.Load(), *q.merge.Load()
 	return v
 }
 

@@ -62,7 +62,7 @@ type retryingLists struct {
 }
 
 // rule returns the merge rule of the shard's queue.
-func (s *shard) rule() core.MergeRule { return s.queue.record.Merge }
+func (s *shard) rule() core.MergeRule { return *s.queue.merge.Load() }
 
 // entity returns what the shard holds for an id, and adds an empty entity if it holds nothing.
 func (s *shard) entity(id string) *entity {

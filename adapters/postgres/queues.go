@@ -149,6 +149,30 @@ func (s *Store) setPaused(ctx context.Context, queue string, paused bool) (shard
 	return shards, nil
 }
 
+// SetMerge implements [ports.Operator].
+func (s *Store) SetMerge(ctx context.Context, r ports.SetMergeRequest) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	var was mergeRule
+	var shards int
+	err := s.query(ctx, idempotent|operated, func(rows pgx.Rows) error {
+		return readOne(rows, &was.code, &was.samePush, &shards)
+	}, `SELECT merge_rule, same_push, shards FROM {schema}.set_merge($1, $2, $3)`,
+		textOrNone(r.Queue), int32(storekit.MergeCode(r.Merge)), r.Merge.Same == core.SamePush)
+	if err == nil && shards == 0 {
+		err = storekit.UnknownQueue(r.Queue)
+	}
+	var rule core.MergeRule
+	if err == nil {
+		rule, err = was.rule()
+	}
+	if err != nil {
+		return err
+	}
+	return storekit.CheckMerge(r.Queue, rule, r.Merge)
+}
+
 // Forget implements [ports.Operator]. It is atomic for the queue. Pushes wait for it, and it waits
 // for pushes in progress. While a caller's transaction that has pushed stays open, it returns an
 // error.

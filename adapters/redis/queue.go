@@ -20,7 +20,7 @@ import (
 )
 
 // queueRecord is a queue's stored record, both the queue's own and each shard's, with the version
-// of its last pause.
+// of its last change.
 type queueRecord struct {
 	ports.Queue
 	// text is the record in the form in which a shard keeps it.
@@ -420,10 +420,29 @@ func (s *Store) Pause(ctx context.Context, name string) error { return s.setPaus
 // Resume implements [ports.Operator].
 func (s *Store) Resume(ctx context.Context, name string) error { return s.setPaused(ctx, name, false) }
 
-// setPaused changes the queue's record, which orders such calls, and then those of the shards. If
-// some shards can't be reached, it changes the others and returns an error.
 func (s *Store) setPaused(ctx context.Context, name string, paused bool) error {
-	value, err := s.run(ctx, exchange.Call{Script: pauseScript, Keys: []any{s.queuesKey()}, Args: []any{name, boolArg(paused)}})
+	return s.alter(ctx, name, boolArg(paused), "")
+}
+
+// SetMerge implements [ports.Operator].
+func (s *Store) SetMerge(ctx context.Context, r ports.SetMergeRequest) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	q, err := s.queue(ctx, r.Queue)
+	if err == nil {
+		err = storekit.CheckMerge(r.Queue, q.Merge, r.Merge)
+	}
+	if err != nil {
+		return err
+	}
+	return s.alter(ctx, r.Queue, "", cmp.Or(ruleArg(r.Merge), "="))
+}
+
+// alter changes the queue's record, as alter.lua describes, which orders such calls, and then
+// those of the shards. If some shards can't be reached, it changes the others and returns an error.
+func (s *Store) alter(ctx context.Context, name string, paused, rule any) error {
+	value, err := s.run(ctx, exchange.Call{Script: alterScript, Keys: []any{s.queuesKey()}, Args: []any{name, paused, rule}})
 	if err != nil {
 		return err
 	}
@@ -437,7 +456,7 @@ func (s *Store) setPaused(ctx context.Context, name string, paused bool) error {
 	}
 	var calls []exchange.Call
 	for _, shard := range core.Shards(q.Name, q.Shards) {
-		calls = append(calls, exchange.Call{Script: pauseShardScript, Keys: s.someKeys(shard, keyMeta, keyReady), Args: []any{q.text, q.version, s.channel(shard)}})
+		calls = append(calls, exchange.Call{Script: alterShardScript, Keys: s.someKeys(shard, keyMeta, keyReady), Args: []any{q.text, q.version, s.channel(shard)}})
 	}
 	for _, o := range s.runApart(ctx, calls) {
 		err = cmp.Or(err, o.Err)

@@ -12,6 +12,8 @@ const library = " lib/clock lib/base lib/shard lib/bounds lib/plan lib/packed li
 var (
 	acquireScript        = join(library + "lib/notes lib/claims lib/head turn/acquire")
 	actionsScript        = join("registry/actions")
+	alterScript          = join("registry/alter")
+	alterShardScript     = join("registry/alter_shard")
 	announceScript       = join("lib/clock registry/announce")
 	auditScript          = join("lib/clock registry/audit")
 	buryScript           = join(library + "lib/steps step/bury")
@@ -36,8 +38,6 @@ var (
 	importJobsScript     = join(library + "lib/steps step/import_jobs")
 	nodesScript          = join("lib/clock registry/nodes")
 	oldestScript         = join("lib/clock lib/base lib/packed lib/oldest look/oldest")
-	pauseScript          = join("registry/pause")
-	pauseShardScript     = join("registry/pause_shard")
 	permitScript         = join("lib/clock registry/permit")
 	placesScript         = join("lib/clock lib/base look/places")
 	purgeScript          = exchange.AllowOOM(reviveScript)

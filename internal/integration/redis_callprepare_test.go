@@ -10,7 +10,7 @@ func (w *worker) prepare(call scriptCall) {
 		w.must(w.audited("known"))
 	}
 	switch call.script {
-	case "pause_shard":
+	case "alter_shard":
 		if strings.HasPrefix(call.name, "resume") {
 			w.must(pausing(w))
 		}

@@ -42,6 +42,10 @@ func releasing(w *worker) error { return w.store.Release(w.t.Context(), w.lease)
 func pausing(w *worker) error  { return w.store.Pause(w.t.Context(), "orders") }
 func resuming(w *worker) error { return w.store.Resume(w.t.Context(), "orders") }
 
+func setMerge(w *worker) error {
+	return w.store.SetMerge(w.t.Context(), ports.SetMergeRequest{Queue: "orders", Merge: core.MergeRule{Stays: core.Highest}})
+}
+
 func cancelling(ids ...string) func(*worker) error {
 	return func(w *worker) error { return w.cancel(ids...) }
 }

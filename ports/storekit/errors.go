@@ -77,10 +77,23 @@ func CheckDeclared(r ports.DeclareRequest, record ports.Queue) error {
 		return fmt.Errorf("%w: %q was declared %s an index of ids (IndexIDs), which is permanent", ports.ErrQueueMismatch, r.Queue, was)
 	}
 	if record.Merge != r.Merge {
-		return fmt.Errorf("%w: %q has the merge rule %v, not %v; declare it with %v, or move its jobs and forget the queue first",
-			ports.ErrQueueMismatch, r.Queue, record.Merge, r.Merge, record.Merge)
+		err := fmt.Errorf("%w: %q has the merge rule %v, not %v; declare it with %v", ports.ErrQueueMismatch, r.Queue, record.Merge, r.Merge, record.Merge)
+		if other := CheckMerge(r.Queue, record.Merge, r.Merge); other != nil {
+			return fmt.Errorf("%w, or move its jobs and forget the queue first", err)
+		}
+		return fmt.Errorf("%w, or change the queue's rule first, by Inspector.SetMerge or skein queue merge", err)
 	}
 	return nil
+}
+
+// CheckMerge returns [ports.ErrQueueMismatch] if a queue's merge rule can't be changed to another
+// one: their Same differs.
+func CheckMerge(queue string, has, wanted core.MergeRule) error {
+	if has.Same == wanted.Same {
+		return nil
+	}
+	return fmt.Errorf("%w: %q has the merge rule %v, and its payloads are stored by it; move its jobs to a queue with the rule %v",
+		ports.ErrQueueMismatch, queue, has, wanted)
 }
 
 // StaleAttempt returns [ports.ErrStaleAttempt] for an acquire with an attempt below the owner's

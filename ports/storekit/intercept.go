@@ -248,6 +248,10 @@ func (s *intercepted) Resume(ctx context.Context, queue string) error {
 	return passOnly(ctx, s, "Resume", queue, ports.ShardStore.Resume)
 }
 
+func (s *intercepted) SetMerge(ctx context.Context, r ports.SetMergeRequest) error {
+	return passOnly(ctx, s, "SetMerge", r, ports.ShardStore.SetMerge)
+}
+
 func (s *intercepted) Forget(ctx context.Context, queue string) error {
 	return passOnly(ctx, s, "Forget", queue, ports.ShardStore.Forget)
 }

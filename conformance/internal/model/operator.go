@@ -31,6 +31,27 @@ func (m *Store) setPaused(ctx context.Context, queue string, paused bool) error 
 	return nil
 }
 
+// SetMerge implements ports.Operator.
+func (m *Store) SetMerge(ctx context.Context, r ports.SetMergeRequest) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	q, err := m.queue(ctx, r.Queue)
+	if err != nil {
+		return err
+	}
+	if r.Merge.Same != q.record.Merge.Same {
+		return fmt.Errorf("%w: the merge rule of %q is %v", ports.ErrQueueMismatch, r.Queue, q.record.Merge)
+	}
+	q.record.Merge = r.Merge
+	for _, s := range q.shards {
+		s.rule = r.Merge
+	}
+	return nil
+}
+
 // jobAction changes a queued job for Expedite, Bury or Delete, as far as the bounds of the step
 // allow. at is the position of the job's id in the step. changed reports whether the job has
 // changed, and finished whether the step has reached it.

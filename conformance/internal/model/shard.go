@@ -48,8 +48,9 @@ func (s *shard) enqueue(job core.Job, merge func(queued core.State) core.State) 
 	if len(job.Payloads) == 0 {
 		return
 	}
-	if queued, ok := s.queued[job.ID]; ok {
-		job.Payloads = s.merge(queued.Payloads, job.Payloads)
+	queued, ok := s.queued[job.ID]
+	job.Payloads = s.merge(queued.Payloads, job.Payloads)
+	if ok {
 		job.State = merge(queued.State)
 	}
 	s.queued[job.ID] = job
@@ -66,11 +67,9 @@ func (s *shard) bury(dead core.DeadLetter) {
 	if len(dead.Payloads) == 0 {
 		return
 	}
-	there, ok := s.dead[dead.ID]
+	there := s.dead[dead.ID]
 	dead.Group = s.enterGroup(there.Group, dead.Group, dead.ChangedAt)
-	if ok {
-		dead.Payloads = s.merge(there.Payloads, dead.Payloads)
-	}
+	dead.Payloads = s.merge(there.Payloads, dead.Payloads)
 	s.dead[dead.ID] = dead
 }
 

@@ -15,11 +15,13 @@ import (
 
 // operate makes one random call of an operator.
 func (d *driver) operate() {
-	switch pick(d, "operator", "pause", "resume", "resume", "expedite", "expedite", "bury", "delete", "cancel", "cancel", "revive", "revive", "purge", "edit", "import", "import", "recount", "forget") {
+	switch pick(d, "operator", "pause", "resume", "resume", "merge rule", "merge rule", "expedite", "expedite", "bury", "delete", "cancel", "cancel", "revive", "revive", "purge", "edit", "import", "import", "recount", "forget") {
 	case "pause":
 		compareErr(d, "Pause", d.queue().Name, ports.ShardStore.Pause)
 	case "resume":
 		compareErr(d, "Resume", d.queue().Name, ports.ShardStore.Resume)
+	case "merge rule":
+		d.setMerge()
 	case "expedite":
 		compare(d, "Expedite", d.jobStep(), ports.ShardStore.Expedite)
 	case "bury":
@@ -59,6 +61,15 @@ func (d *driver) forget() {
 			d.former = append(d.former, h)
 			delete(d.current, at)
 		}
+	}
+}
+
+// setMerge changes the merge rule of a queue.
+func (d *driver) setMerge() {
+	at := rapid.IntRange(0, len(d.queues)-1).Draw(d.t, "queue")
+	r := ports.SetMergeRequest{Queue: d.queues[at].Name, Merge: d.mergeRule()}
+	if compareErr(d, "SetMerge", r, ports.ShardStore.SetMerge) == nil {
+		d.queues[at].Merge = r.Merge
 	}
 }
 

@@ -89,8 +89,7 @@ func (d *driver) run() {
 	}
 	for _, name := range []string{"orders", "mail"}[:pick(d, "queues", 1, 1, 2)] {
 		q := ports.Queue{Name: name, Shards: pick(d, "shards", 1, 1, 2, 3), IndexIDs: rapid.Bool().Draw(d.t, "IndexIDs")}
-		q.Merge = pick(d, "merge rule", core.MergeRule{}, core.MergeRule{}, core.MergeRule{Stays: core.Highest},
-			core.MergeRule{Stays: core.Highest, Keep: 1}, core.MergeRule{Stays: core.Highest, Keep: 2}, core.MergeRule{Stays: core.Highest, Keep: 9})
+		q.Merge = d.mergeRule()
 		reply, _ := compare(d, "Declare", declaration(q), ports.ShardStore.Declare)
 		q.Generation = reply.Generation
 		d.queues = append(d.queues, q)
@@ -111,6 +110,12 @@ func (d *driver) run() {
 		"":          func(*rapid.T) { d.checkCounts() },
 	})
 	d.checkAll()
+}
+
+// mergeRule draws a merge rule, which is often the default.
+func (d *driver) mergeRule() core.MergeRule {
+	return pick(d, "merge rule", core.MergeRule{}, core.MergeRule{}, core.MergeRule{Stays: core.Highest},
+		core.MergeRule{Stays: core.Highest, Keep: 1}, core.MergeRule{Stays: core.Highest, Keep: 2}, core.MergeRule{Stays: core.Highest, Keep: 9})
 }
 
 func (d *driver) moveClock() {

@@ -132,6 +132,14 @@ do
     return added
   end
 
+  -- bound removes the payloads of a new item that the merge rule does not keep.
+  local function bound(item)
+    local coming = item.job.list
+    if merging.keep == 0 or #coming <= merging.keep then return end
+    item.job.list, item.by = {}, nil
+    unite_by_rule(item, coming)
+  end
+
   -- set_of returns the key of an item's payload set. It fails if another server has the set. It
   -- also fails if the record and the set contradict each other: one of them exists without the
   -- other, or the key has another type.
@@ -384,12 +392,12 @@ do
     plan.hset(item.area.hash, item.id, packed.encode(job, packed.group(job)))
   end
 
-  -- goes_whole reports whether an item's payloads can be moved or removed as one: they are
-  -- a set and have no Metas.
+  -- goes_whole reports whether an item's payloads can be moved or removed as one: they are a set,
+  -- have no Metas, and are not too many for the merge rule.
   local function goes_whole(item)
     if not item.job.many or item.job.tagged then return false end
-    set_of(item)
-    return true
+    local key = set_of(item)
+    return merging.keep == 0 or call('ZCARD', key) <= merging.keep
   end
 
   -- move plans to rename the set of one item to that of another, which is not stored yet.
@@ -408,6 +416,6 @@ do
     plan.unlink(set_of(item))
   end
 
-  items = {unite = unite, news = news, first = first, behind = behind, page = page, leave = leave, take = take, take_first = take_first, take_named = take_named, count = count, store = store,
+  items = {unite = unite, bound = bound, news = news, first = first, behind = behind, page = page, leave = leave, take = take, take_first = take_first, take_named = take_named, count = count, store = store,
     goes_whole = goes_whole, move = move, remove = remove}
 end

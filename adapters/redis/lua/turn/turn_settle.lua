@@ -163,6 +163,7 @@ local function merge_left(left, now)
       items.unite(item, job.list)
     elseif #job.list > 0 then
       item = queue.item(id, job)
+      items.bound(item)
     end
     if #job.list > 0 then moved[id] = item end
   end

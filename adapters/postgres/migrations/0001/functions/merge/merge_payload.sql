@@ -33,7 +33,7 @@ BEGIN
   added := coalesce(added, false);
   UPDATE {schema}.jobs q SET has_more = true, low = least(q.low, p_score) WHERE q.shard = p_shard AND q.id = p_id AND (NOT q.has_more OR p_score < q.low);
   IF NOT added OR p_merge_rule <= 0 OR p_merge_rule >= (v_job.data IS NOT NULL)::int + (
-    SELECT count(*) FROM {schema}.payloads p WHERE p.shard = p_shard AND p.id = p_id
+    SELECT count(*) FROM (SELECT FROM {schema}.payloads p WHERE p.shard = p_shard AND p.id = p_id LIMIT p_merge_rule + 1) most
   ) THEN
     RETURN;
   END IF;

@@ -13,13 +13,12 @@ BEGIN
   WHERE p_merge_rule = 0 AND excluded.score < p.score OR p_merge_rule <> 0 AND excluded.score > p.score
   RETURNING xmax = 0 INTO v_added; -- an existing row has the transaction that locked it
   changed := v_added IS NOT NULL;
-  IF p_merge_rule > 0 AND v_added THEN
-    WITH gone AS (
-      DELETE FROM {schema}.dead_letter_payloads p WHERE p.ctid = ANY (ARRAY(
-        SELECT x.ctid FROM {schema}.dead_letter_payloads x WHERE x.shard = p_shard AND x.id = p_id
-        ORDER BY x.score DESC, x.data DESC OFFSET p_merge_rule
-      )) RETURNING p.data
-    )
-    SELECT count(*), count(*) FILTER (WHERE g.data = p_data) = 0 INTO superseded, changed FROM gone g;
+  IF p_merge_rule > 0 AND v_added AND p_merge_rule < (
+    SELECT count(*) FROM (SELECT FROM {schema}.dead_letter_payloads x WHERE x.shard = p_shard AND x.id = p_id LIMIT p_merge_rule + 1) most
+  ) THEN
+    DELETE FROM {schema}.dead_letter_payloads p WHERE p.ctid = (
+      SELECT x.ctid FROM {schema}.dead_letter_payloads x WHERE x.shard = p_shard AND x.id = p_id ORDER BY x.score, substr(x.data, 1, 256), x.data LIMIT 1
+    ) RETURNING p.data <> p_data INTO changed;
+    superseded := 1;
   END IF;
 END {$};

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Pauses or resumes a shard, and wakes it if it has work again.
+-- Stores a changed record of a queue in a shard, and wakes the shard if it has work and is not
+-- paused.
 -- KEYS: meta ready
 -- ARGV: 1 the queue's record, 2 its version, 3 channel
 -- Returns {'ok'} or {'unknown'}

@@ -1,0 +1,18 @@
+#!lua flags=allow-oom
+-- Changes what a queue's record has for a pause or a merge rule. The version orders these calls, so
+-- that all shards end with the state of the last one.
+-- KEYS: queues
+-- ARGV: 1 name, 2 paused (1 or 0) or '' to keep it, 3 the merge rule as lib/shard.lua describes it,
+--   '=' for the default, or '' to keep it
+-- Returns the record, or nil
+
+local QUEUES = KEYS[1]
+local name, paused, rule = ARGV[1], ARGV[2], ARGV[3]
+local record = redis.call('HGET', QUEUES, name)
+if not record then return false end
+local index, was, layout, version, old, nonce = string.match(record, '^(%d) (%d) (%d+ %d+) (%d+)([=%d-]*)(.*)$') -- see declare.lua and forget.lua
+if paused == '' then paused = was end
+if rule == '' then rule = old elseif rule == '=' then rule = '' end
+record = index .. ' ' .. paused .. ' ' .. layout .. ' ' .. string.format('%.0f', version + 1) .. rule
+redis.call('HSET', QUEUES, name, record .. nonce)
+return record
