@@ -46,8 +46,9 @@ type QueueOptions[T any] struct {
 	// is permanent. Default false.
 	IndexIDs bool
 	// Merge decides what stays when payloads of an id meet: [Union], [Newest], [Latest] or [Every].
-	// The option is permanent: the store refuses another rule with [ErrQueueMismatch]. Invalid
-	// rules are [ErrInvalidQueue]. Default: Union (docs/rules.md 2).
+	// The store refuses another rule with [ErrQueueMismatch], until Inspector.SetMerge of package
+	// inspect changes the queue's. Invalid rules are [ErrInvalidQueue]. Default: Union (docs/rules.md
+	// 2).
 	Merge MergeRule
 	// Codec encodes and decodes payloads. Default [JSONCodec].
 	Codec Codec[T]

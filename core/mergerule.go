@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // With a new value of Same or Stays, what stays must still not depend on the order of merges
@@ -124,6 +125,25 @@ func (r MergeRule) String() string {
 		return "every.last(" + strconv.Itoa(r.Keep) + ")"
 	}
 	return "latest(" + strconv.Itoa(r.Keep) + ")"
+}
+
+// ParseMergeRule returns the rule that MergeRule.String writes as text. Another text is
+// [ErrInvalidRule].
+func ParseMergeRule(text string) (MergeRule, error) {
+	name, bound, bounded := strings.Cut(text, "(")
+	rules := map[string]MergeRule{"union": {}, "newest": {Stays: Highest}, "every": {Same: SamePush}}
+	if bounded {
+		rules = map[string]MergeRule{"latest": {Stays: Highest}, "every.last": {Same: SamePush}}
+	}
+	rule, known := rules[name]
+	if known && bounded {
+		n, err := strconv.Atoi(strings.TrimSuffix(bound, ")"))
+		rule, known = rule.Last(n), err == nil
+	}
+	if !known || rule.String() != text {
+		return MergeRule{}, fmt.Errorf("%w: %q; use union, newest, latest(n), every or every.last(n), with n from 1 to %d", ErrInvalidRule, text, MaxTurnPayloads)
+	}
+	return rule, nil
 }
 
 // stamp begins the stored bytes of a payload under SamePush. Its score follows, in 8 bytes.

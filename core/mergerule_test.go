@@ -29,6 +29,22 @@ func (v *mergeRuleVector) rule() core.MergeRule {
 	return core.MergeRule{Same: core.Same(v.Merge.Same), Stays: core.Stays(v.Merge.Stays), Keep: v.Merge.Keep}
 }
 
+func TestMergeRulesAreReadAsTheyAreWritten(t *testing.T) {
+	for _, rule := range []core.MergeRule{
+		{}, {Stays: core.Highest}, {Stays: core.Highest, Keep: 1}, {Stays: core.Highest, Keep: core.MaxTurnPayloads},
+		{Same: core.SamePush}, core.MergeRule{Same: core.SamePush}.Last(12),
+	} {
+		if got, err := core.ParseMergeRule(rule.String()); got != rule || err != nil {
+			t.Errorf("%v was read as %v, %v", rule, got, err)
+		}
+	}
+	for _, text := range []string{"", "Union", "union()", "newest(3)", "latest", "latest()", "latest(0)", "latest(-1)", "latest(+1)", "latest(01)", "latest(1", "latest(1))", "latest(1001)", "every(2)", "every.last", "every.last(0)", "last(2)", "latest(99999999999999999999)"} {
+		if got, err := core.ParseMergeRule(text); !errors.Is(err, core.ErrInvalidRule) {
+			t.Errorf("%q was read as %v, %v", text, got, err)
+		}
+	}
+}
+
 // vectorSame is written as "data" or "push", or left out for data. Another word can't be read.
 type vectorSame core.Same
 

@@ -26,8 +26,11 @@ func actions(ctx context.Context, i *inspect.Inspector) map[string]func() error 
 	first := []inspect.FirstPayload{{ID: "a", Data: []byte("p1")}}
 	named := []inspect.DeadLetterPayloads{{ID: "a", Payloads: [][]byte{[]byte("p1")}}}
 	return map[string]func() error{
-		"pause":           func() error { return i.Pause(ctx, "orders") },
-		"resume":          func() error { return i.Resume(ctx, "orders") },
+		"pause":  func() error { return i.Pause(ctx, "orders") },
+		"resume": func() error { return i.Resume(ctx, "orders") },
+		"set merge rule newest": func() error {
+			return i.SetMerge(ctx, "orders", core.MergeRule{Stays: core.Highest})
+		},
 		"forget":          func() error { return i.Forget(ctx, "orders") },
 		"recount":         func() error { _, err := i.Recount(ctx, "orders", nil); return err },
 		"drain":           func() error { return i.Drain(ctx, "no-node", true) },

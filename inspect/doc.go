@@ -37,7 +37,8 @@
 //
 // # Changing
 //
-//   - A queue: [Inspector.Pause], [Inspector.Resume], [Inspector.Forget], [Inspector.Recount].
+//   - A queue: [Inspector.Pause], [Inspector.Resume], [Inspector.SetMerge], [Inspector.Forget],
+//     [Inspector.Recount].
 //   - Jobs: [Inspector.RunNow], [Inspector.Release], [Inspector.Bury], [Inspector.Delete],
 //     [Inspector.BuryFirst], [Inspector.DeleteFirst], [Inspector.Cancel].
 //   - Dead letters: [Inspector.Revive], [Inspector.Purge], [Inspector.Edit].

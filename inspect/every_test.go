@@ -77,9 +77,12 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 			}
 			return last
 		},
-		"Discard":      func(ctx context.Context) error { _, err := i.Discard(ctx, core.Shard{Queue: queue}, "key"); return err },
-		"Pause":        func(ctx context.Context) error { return i.Pause(ctx, queue) },
-		"Resume":       func(ctx context.Context) error { return i.Resume(ctx, queue) },
+		"Discard": func(ctx context.Context) error { _, err := i.Discard(ctx, core.Shard{Queue: queue}, "key"); return err },
+		"Pause":   func(ctx context.Context) error { return i.Pause(ctx, queue) },
+		"Resume":  func(ctx context.Context) error { return i.Resume(ctx, queue) },
+		"SetMerge": func(ctx context.Context) error {
+			return i.SetMerge(ctx, queue, core.MergeRule{Stays: core.Highest})
+		},
 		"Forget":       func(ctx context.Context) error { return i.Forget(ctx, queue) },
 		"Recount":      func(ctx context.Context) error { _, err := i.Recount(ctx, queue, nil); return err },
 		"RunNow":       func(ctx context.Context) error { return result(i.RunNow(ctx, queue, ids)) },

@@ -22,6 +22,22 @@ func (i *Inspector) Resume(ctx context.Context, queue string) error {
 	return i.control(ctx, queue, "resume", Store.Resume)
 }
 
+// SetMerge changes the merge rule of a queue (docs/rules.md 2). The new rule holds from each id's
+// next merge on. SetMerge itself removes nothing: an id that has more payloads than the new rule
+// keeps has them until they are handled, put back, buried or revived, and has no more after other
+// merges. A repeated call changes nothing.
+//
+// Servers and clients that declare the queue with its former rule return [ErrQueueMismatch] when
+// they start, and continue if they run. So call SetMerge first, and then deploy the new rule.
+//
+// It returns [core.ErrInvalidRule] for an invalid rule, and [ErrQueueMismatch] for a change between
+// a rule that counts each push (Every) and one that does not. Move the jobs for that.
+func (i *Inspector) SetMerge(ctx context.Context, queue string, rule core.MergeRule) error {
+	return i.control(ctx, queue, "set merge rule "+rule.String(), func(s Store, ctx context.Context, queue string) error {
+		return s.SetMerge(ctx, ports.SetMergeRequest{Queue: queue, Merge: rule})
+	})
+}
+
 func (i *Inspector) control(
 	ctx context.Context, queue, verb string, call func(Store, context.Context, string) error,
 ) error {

@@ -35,6 +35,31 @@ func TestPauseStopsClaimsUntilResume(t *testing.T) {
 	}
 }
 
+func TestSetMergeHoldsFromTheNextMergeOn(t *testing.T) {
+	s := newFixture(t)
+	s.push("a", 0, "1", "2", "3")
+	for range 2 {
+		if err := s.SetMerge(t.Context(), "orders", core.MergeRule{Stays: core.Highest, Keep: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.push("b", 0, "1", "2", "3")
+	for id, want := range map[string]int{"a": 3, "b": 1} {
+		if found, err := s.Find(t.Context(), "orders", id); err != nil || found.Queued == nil || len(found.Queued.Payloads) != want {
+			t.Errorf("%s: %+v, %v; want %d payloads", id, found.Queued, err, want)
+		}
+	}
+	if err := s.SetMerge(t.Context(), "orders", core.MergeRule{Same: core.SamePush}); !errors.Is(err, inspect.ErrQueueMismatch) {
+		t.Errorf("a rule that counts each push: %v", err)
+	}
+	if err := s.SetMerge(t.Context(), "orders", core.MergeRule{Keep: 1}); !errors.Is(err, core.ErrInvalidRule) {
+		t.Errorf("an invalid rule: %v", err)
+	}
+	if err := s.SetMerge(t.Context(), "nosuch", core.MergeRule{}); !errors.Is(err, inspect.ErrUnknownQueue) {
+		t.Errorf("an unknown queue: %v", err)
+	}
+}
+
 // withEachKind returns a fixture with a job of each kind: fresh ones that are due and that are
 // not, one with a failure, a claimed one, and ids in two places.
 func withEachKind(t *testing.T) *fixture {

@@ -70,6 +70,12 @@ func TestActionsOnQueuesDoWhatTheySay(t *testing.T) {
 	if reply := post[service.Done](h, "/queues/orders/resume", service.NoBody{}); !reply.Done || get[service.QueueReply](h, "/queues/orders").Paused {
 		t.Error("not resumed")
 	}
+	post[service.Done](h, "/queues/orders/merge", service.MergeBody{Merge: "latest(2)"})
+	if got := get[service.List[service.QueueRow]](h, "/queues").Items[0].Merge; got != "latest(2)" {
+		t.Errorf("the merge rule is %s", got)
+	}
+	refused(t, "an unknown rule", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/merge", `{"merge":"last"}`)), 400, "bad-request")
+	refused(t, "a rule that counts each push", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/merge", `{"merge":"every"}`)), 409, "queue-mismatch")
 	if reply := post[service.RecountReply](h, "/queues/orders/recount", service.NoBody{}); len(reply.Corrected) != 0 {
 		t.Errorf("%+v", reply)
 	}

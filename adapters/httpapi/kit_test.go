@@ -230,6 +230,7 @@ var samples = map[string]sample{
 	"GET /openapi.json":                       {},
 	"POST /queues/{queue}/pause":              {body: `{}`},
 	"POST /queues/{queue}/resume":             {body: `{}`},
+	"POST /queues/{queue}/merge":              {body: `{"merge":"newest"}`},
 	"POST /queues/{queue}/forget":             {body: `{}`},
 	"POST /queues/{queue}/recount":            {body: `{}`},
 	"POST /queues/{queue}/jobs/run-now":       {body: `{"ids":["a"]}`},

@@ -22,6 +22,7 @@ const (
 	VerbViewPayload Verb = "view-payload"
 	VerbPause       Verb = "pause"
 	VerbResume      Verb = "resume"
+	VerbSetMerge    Verb = "set-merge"
 	VerbForget      Verb = "forget"
 	VerbRecount     Verb = "recount"
 	VerbDiscard     Verb = "discard"

@@ -105,6 +105,7 @@ func actions() []route {
 	return []route{
 		routeOf("/queues/{queue}/pause", "Stop claims from a queue", service.Pause),
 		routeOf("/queues/{queue}/resume", "End a pause", service.Resume),
+		routeOf("/queues/{queue}/merge", "Change the merge rule of a queue, for its next merges", service.SetMerge),
 		routeOf("/queues/{queue}/forget", "Remove an empty queue that no server runs", service.Forget),
 		routeOf("/queues/{queue}/recount", "Count a queue's jobs one by one and correct its figures", service.Recount),
 		routeOf("/queues/{queue}/jobs/run-now", "Make queued jobs due, by id or all that match; held jobs are released", service.RunNow),

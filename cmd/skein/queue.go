@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 )
 
@@ -59,7 +60,7 @@ func (a *app) queueCommand() *cobra.Command {
 			}),
 		a.onQueue("pause", "Stop claims from a queue; running jobs finish, and pushes are accepted", (*inspect.Inspector).Pause),
 		a.onQueue("resume", "End a pause", (*inspect.Inspector).Resume),
-		a.history(), a.purge(),
+		a.setMerge(), a.history(), a.purge(),
 		a.onQueue("forget", "Remove an empty queue that no server runs", (*inspect.Inspector).Forget),
 	)
 }
@@ -67,6 +68,20 @@ func (a *app) queueCommand() *cobra.Command {
 func (a *app) onQueue(name, short string, do func(*inspect.Inspector, context.Context, string) error) *cobra.Command {
 	return a.command(name+" QUEUE", short, "skein queue "+name+" orders", cobra.ExactArgs(1),
 		func(ctx context.Context, i *inspect.Inspector, args []string) error { return do(i, ctx, args[0]) })
+}
+
+func (a *app) setMerge() *cobra.Command {
+	cmd := a.command("merge QUEUE RULE", "Change the merge rule of a queue, for its next merges", "skein queue merge orders 'latest(1)'", cobra.ExactArgs(2),
+		func(ctx context.Context, i *inspect.Inspector, args []string) error {
+			rule, err := core.ParseMergeRule(args[1])
+			if err != nil {
+				return err
+			}
+			return i.SetMerge(ctx, args[0], rule)
+		})
+	cmd.Long = cmd.Short + ".\nRULE is union, newest, latest(n), every or every.last(n). Nothing is removed at once. Change the rule first,\n" +
+		"then deploy it: a server that declares another rule than the queue's fails when it starts, and continues if it runs."
+	return cmd
 }
 
 // firstOf returns the first error that is not nil.

@@ -28,7 +28,20 @@ func answered(err error) (*Done, error) {
 
 func (c *call) pause(*NoBody) (*Done, error)  { return answered(c.inspector.Pause(c.ctx, c.queue)) }
 func (c *call) resume(*NoBody) (*Done, error) { return answered(c.inspector.Resume(c.ctx, c.queue)) }
+func (c *call) setMerge(b *MergeBody) (*Done, error) {
+	rule, err := core.ParseMergeRule(b.Merge)
+	if err != nil {
+		return nil, ProblemBadRequest.With("%v", err)
+	}
+	return answered(c.inspector.SetMerge(c.ctx, c.queue, rule))
+}
+
 func (c *call) forget(*NoBody) (*Done, error) { return answered(c.inspector.Forget(c.ctx, c.queue)) }
+
+// MergeBody names a merge rule.
+type MergeBody struct {
+	Merge string `json:"merge" doc:"the new merge rule: union, newest, latest(n), every or every.last(n)"`
+}
 
 // RecountReply is the result of a recount.
 type RecountReply struct {

@@ -26,6 +26,7 @@ var (
 var (
 	Pause       = act("pause", (*call).pause)
 	Resume      = act("resume", (*call).resume)
+	SetMerge    = act("set-merge", (*call).setMerge)
 	Forget      = act("forget", (*call).forget)
 	Recount     = slow(act("recount", (*call).recount))
 	RunNow      = act("run-now", (*call).runNow)

@@ -55,7 +55,7 @@ var (
 		newProblem(http.StatusBadRequest, "invalid-id", "invalid id", inspect.ErrInvalidID, 0),
 		newProblem(http.StatusBadRequest, "invalid-cursor", "invalid cursor", inspect.ErrInvalidCursor, 0),
 		newProblem(http.StatusBadRequest, "invalid-checkpoint", "this action can't continue from there", inspect.ErrInvalidCheckpoint, 0),
-		newProblem(http.StatusConflict, "queue-mismatch", "the queue has no index of ids", inspect.ErrQueueMismatch, 0),
+		newProblem(http.StatusConflict, "queue-mismatch", "the queue has no index of ids, or can't have this merge rule", inspect.ErrQueueMismatch, 0),
 		newProblem(http.StatusConflict, "not-empty", "the queue is not empty", inspect.ErrNotEmpty, 0),
 		newProblem(http.StatusConflict, "not-paused", "the queue to move to is not paused", inspect.ErrNotPaused, 0),
 		newProblem(http.StatusConflict, "too-many-tracked", "the queue has too many tracked ids", inspect.ErrTooManyTracked, 0),
