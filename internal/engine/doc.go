@@ -95,7 +95,8 @@
 //	shard.go                  a shard's state, and the batches between it and lanes
 //	acquire.go, lease.go      a shard's life; its lease: extended, renewed, released, dropped
 //	turn.go, reply.go         the request of a turn; the effects of its reply
-//	inflight.go               how many turns are in flight; turns that take too long
+//	inflight.go               how many turns are in flight; turns that take too long, by the store's
+//	                          usual round trip
 //	begin.go, buffer.go       claimed jobs that wait to start, recovered ones among them
 //	putback.go, cancel.go     claimed jobs that go back, are recovered, or are cancelled
 //	orphans.go                jobs that dead nodes left in queues that no node serves
@@ -103,5 +104,4 @@
 //	stats.go                  what is counted of batches and of the ends of jobs
 //	serverlog.go              the log of the server's start and stop
 //	node.go, loop.go          what all parts share; starting, waiting and ending loops
-//	estimate.go               the store's round trips
 package engine

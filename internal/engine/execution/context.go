@@ -2,8 +2,11 @@ package execution
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
+
+	"github.com/skeinq/skein/core"
 )
 
 // runContext is a handler's context. It is part of the Batch and makes a real cancellable context
@@ -111,4 +114,112 @@ func Fence(ctx context.Context) (token int64, ok bool) {
 		return 0, false
 	}
 	return c.batch.token, true
+}
+
+// Causes of the end of a handler's context, besides ports.ErrLeaseLost and the normal end.
+var (
+	// ErrShutdown means that the server stops and its ShutdownTimeout is over.
+	ErrShutdown = errors.New("server is shutting down")
+	// ErrCancelled means that an operator has cancelled the job.
+	ErrCancelled = errors.New("job was cancelled")
+)
+
+// Cancel ends the context of job i, once. A job that has its outcome is no longer cancelled.
+func (b *Batch) Cancel(i int, drop bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, known := b.dropped[i]
+	if kind := b.outcomes[i].Kind; !known && kind != core.Undecided && kind != core.Untouched {
+		return
+	}
+	if b.dropped == nil {
+		b.dropped = make(map[int]bool)
+	}
+	b.dropped[i] = drop
+	if !known && (b.current == i || b.current == wholeBatch) {
+		b.ctx.end(ErrCancelled)
+	}
+}
+
+// Interrupt ends the handler's context with a cause. No other job of the batch starts.
+func (b *Batch) Interrupt(cause error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stopped = true
+	b.ctx.end(cause)
+	b.batchCtx.end(cause)
+}
+
+// overdueAfter is how long a handler may run after its context has ended before that is logged,
+// and the interval at which it is logged again.
+const overdueAfter = time.Minute
+
+// overdueState is the state that a batch needs if its handler has a timeout or runs on after the
+// end of its context.
+type overdueState struct {
+	timeout contextEnd // the handler's own; its cause is nil if it has no timeout
+	logged  time.Time  // when it was last logged that the handler still runs
+}
+
+// Overdue describes a handler that runs long after its context has ended.
+type Overdue struct {
+	// Since and Cause are when and why its context has ended.
+	Since time.Time
+	Cause error
+	// IDs are those of the jobs that it works.
+	IDs []string
+	// First is set if it is described for the first time.
+	First bool
+}
+
+// WithTimeout is context.WithTimeoutCause for a context of the batch's handler. The batch notes the
+// timeout, so that the log can report a handler that outlasts it.
+func (b *Batch) WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeoutCause(ctx, d, cause)
+	b.setTimeout(contextEnd{time.Now().Add(d), cause})
+	return ctx, func() {
+		b.setTimeout(contextEnd{})
+		cancel()
+	}
+}
+
+func (b *Batch) setTimeout(l contextEnd) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.overdueState == nil {
+		b.overdueState = new(overdueState)
+	}
+	b.overdueState.timeout = l
+}
+
+// Overdue returns what to log about the batch now, or nil. It returns the same again after
+// overdueAfter.
+func (b *Batch) Overdue(now time.Time) *Overdue {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	over, more := b.ctx.endInfo(), b.overdueState
+	if more == nil {
+		more = new(overdueState)
+	}
+	if t := more.timeout; t.cause != nil && !now.Before(t.at) && (over.cause == nil || t.at.Before(over.at)) {
+		over = t
+	}
+	if b.closed || over.cause == nil || now.Sub(over.at) < overdueAfter || now.Sub(more.logged) < overdueAfter {
+		return nil
+	}
+	first := more.logged.IsZero()
+	more.logged, b.overdueState = now, more
+	return &Overdue{over.at, over.cause, b.runningIDs(), first}
+}
+
+// runningIDs returns the ids that the handler works on: that of the job that has begun, or all.
+func (b *Batch) runningIDs() []string {
+	if b.current != wholeBatch {
+		return []string{b.Claims[b.current].ID}
+	}
+	ids := make([]string, len(b.Claims))
+	for i := range b.Claims {
+		ids[i] = b.Claims[i].ID
+	}
+	return ids
 }

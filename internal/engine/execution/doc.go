@@ -10,9 +10,8 @@
 //
 //	batch.go, queue.go        a batch, its queue and its server
 //	outcome.go, jobrun.go     outcomes; jobs of a batch one after another
-//	context.go, overdue.go    a handler's context; handlers that outlast it
-//	cancel.go                 contexts that end by a cancel or a shutdown
+//	context.go                a handler's context, how it ends, and handlers that outlast it
 //	transaction.go, parts.go  settling in the handler's transaction: jobs, and payloads by themselves
-//	attached.go, metas.go     what the root keeps with a job; the Metas of its payloads
+//	attached.go               what the root keeps with a job; the Metas of its payloads
 //	ends.go, results.go       how jobs ended, as the store confirms it; the log's and the hook's part
 package execution
