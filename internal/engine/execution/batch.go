@@ -78,6 +78,14 @@ func (b *Batch) Context() context.Context { return &b.batchCtx }
 // Started returns when the batch has started.
 func (b *Batch) Started() time.Time { return b.started }
 
+// put sets an entry of a map, which it makes if it is nil: few batches need one.
+func put[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = make(map[K]V)
+	}
+	(*m)[key] = value
+}
+
 // Shard returns where the batch's jobs live.
 func (b *Batch) Shard() core.Shard { return b.shard.ID }
 
@@ -178,26 +186,22 @@ func (s *Shard) checkAwaiting(id string) {
 // with the same outcome.
 func (b *Batch) retryDelay(i, retry int) time.Duration {
 	b.mu.Lock()
-	known := b.retryDelays[i]
+	known, made := b.retryDelays[i]
 	b.mu.Unlock()
-	if known.made && known.retry == retry {
+	if made && known.retry == retry {
 		return known.delay
 	}
 	d := b.shard.backoff(b.Claims[i].ID, retry)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.retryDelays == nil {
-		b.retryDelays = make(map[int]retryDelay)
-	}
-	b.retryDelays[i] = retryDelay{retry: retry, delay: d, made: true}
+	put(&b.retryDelays, i, retryDelay{retry, d})
 	return d
 }
 
-// retryDelay is the delay before a retry, once it was asked for.
+// retryDelay is the delay before a retry.
 type retryDelay struct {
 	retry int
 	delay time.Duration
-	made  bool
 }
 
 // backoff calls the queue's Backoff. If that panics, the default is used.

@@ -132,10 +132,7 @@ func (b *Batch) Cancel(i int, drop bool) {
 	if kind := b.outcomes[i].Kind; !known && kind != core.Undecided && kind != core.Untouched {
 		return
 	}
-	if b.dropped == nil {
-		b.dropped = make(map[int]bool)
-	}
-	b.dropped[i] = drop
+	put(&b.dropped, i, drop)
 	if !known && (b.current == i || b.current == wholeBatch) {
 		b.ctx.end(ErrCancelled)
 	}

@@ -109,10 +109,7 @@ func (e *Ends) Await(b *Batch, settled []core.Settlement, held bool) (now []repo
 	}
 	for i, g := range b.groups {
 		if held {
-			if e.groups == nil {
-				e.groups = make(map[core.ClaimRef]*partGroup)
-			}
-			e.groups[b.Claims[i].Ref()] = g
+			put(&e.groups, b.Claims[i].Ref(), g)
 		}
 	}
 	return now

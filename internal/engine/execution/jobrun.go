@@ -146,12 +146,10 @@ func (b *Batch) notBegun(i int) bool { return b.runs != nil && b.runs[i].began.I
 // Execution returns when job i began in a closed batch that took the given time, and how long it
 // ran. ok is false if the job has not begun.
 func (b *Batch) Execution(i int, took time.Duration) (began time.Time, ran time.Duration, ok bool) {
-	switch {
-	case len(b.runs) <= 1:
-		return b.started, took, !b.notBegun(i)
-	default:
+	if len(b.runs) > 1 {
 		return b.runs[i].began, b.runs[i].took, !b.notBegun(i)
 	}
+	return b.started, took, !b.notBegun(i)
 }
 
 // EndsLater reports whether the end of job i in a closed batch depends on its handler's

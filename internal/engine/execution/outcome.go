@@ -66,11 +66,8 @@ func (b *Batch) ended(job int) bool {
 func (b *Batch) set(i int, o core.Outcome, p *guard.PanicError) {
 	o.Payloads = b.outcomes[i].Payloads
 	b.outcomes[i] = o
-	if p != nil && b.panics == nil {
-		b.panics = make(map[int]*guard.PanicError)
-	}
-	if b.panics != nil {
-		b.panics[i] = p
+	if p != nil || b.panics != nil {
+		put(&b.panics, i, p)
 	}
 }
 
@@ -131,11 +128,8 @@ type decodeFailure struct {
 // BuryUndecodable sends a payload of job i to the morgue, since its codec refuses it.
 func (b *Batch) BuryUndecodable(i, position int, reason error) {
 	b.mu.Lock()
-	if b.undecodable == nil {
-		b.undecodable = make(map[payloadOf]bool)
-	}
 	if !b.returned(i) {
-		b.undecodable[payloadOf{i, position}] = true
+		put(&b.undecodable, payloadOf{i, position}, true)
 	}
 	b.mu.Unlock()
 	b.MarkBuried(i, position, reason)
@@ -148,13 +142,9 @@ func (b *Batch) FailUndecodable(i, position int, reason error, alone bool) {
 	r := decodeFailure{position: position, outcome: b.shard.Queue.failure(reason), failed: alone}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.returned(i) {
-		return
+	if !b.returned(i) {
+		put(&b.decodeFailures, i, r)
 	}
-	if b.decodeFailures == nil {
-		b.decodeFailures = make(map[int]decodeFailure)
-	}
-	b.decodeFailures[i] = r
 }
 
 // applyDecodeFailure returns the outcome of job i, given o for the payloads before one that its

@@ -35,14 +35,9 @@ type jobParts struct {
 // SettlePayloadIn settles in the settler's transaction the payload at a position of job i, which
 // the handler of ctx works. If no other payload of the job is open, it settles the job.
 func SettlePayloadIn(ctx context.Context, settler ports.Settler, b *Batch, i, position int) error {
-	c, ok := ctx.Value(batchKey{}).(*runContext)
-	if !ok || c.batch != b {
-		return errNoHandler
+	if _, err := settling(ctx, b); err != nil {
+		return err
 	}
-	if ctx.Err() != nil {
-		return fmt.Errorf("settle in a transaction: %w", context.Cause(ctx))
-	}
-	b.shard.Server.CheckPool()
 	return b.settlePayload(ctx, settler, i, position)
 }
 
@@ -158,10 +153,7 @@ func (b *Batch) notePart(i, position int) (part core.PayloadSettlement, again bo
 		if b.byPayload {
 			p.last = position
 		}
-		if b.parts == nil {
-			b.parts = make(map[int]*jobParts)
-		}
-		b.parts[i] = p
+		put(&b.parts, i, p)
 	}
 	before := p.done
 	if n := len(before); n > 0 && before[n-1] == position {

@@ -25,19 +25,29 @@ var (
 // next turn settles these jobs as if it had not; if it has, they are not claimed any more, and the
 // store skips those settlements.
 func SettleIn(ctx context.Context, settler ports.Settler) error {
-	c, ok := ctx.Value(batchKey{}).(*runContext)
-	if !ok {
-		return errNoHandler
+	c, err := settling(ctx, nil)
+	if err != nil {
+		return err
 	}
 	b := c.batch
-	if ctx.Err() != nil {
-		return fmt.Errorf("settle in a transaction: %w", context.Cause(ctx))
-	}
-	b.shard.Server.CheckPool()
 	if job, position, ok := b.begunPayload(c.job); ok {
 		return b.settlePayload(ctx, settler, job, position)
 	}
 	return b.settleJobs(ctx, settler, c.job, noPayload)
+}
+
+// settling returns the context of the handler that settles in a transaction, of a batch unless that
+// is nil.
+func settling(ctx context.Context, of *Batch) (*runContext, error) {
+	c, ok := ctx.Value(batchKey{}).(*runContext)
+	switch {
+	case !ok, of != nil && c.batch != of:
+		return nil, errNoHandler
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("settle in a transaction: %w", context.Cause(ctx))
+	}
+	c.batch.shard.Server.CheckPool()
+	return c, nil
 }
 
 // onePayload is the last open payload of a job, which settles the job, or noPayload.
@@ -124,13 +134,10 @@ func (b *Batch) noteTransaction(job int, only onePayload) (settlements []core.Se
 	case b.attached != nil:
 		return nil, false, errAttached
 	}
-	if b.transacted == nil {
-		b.transacted = make(map[int]transactedJob, len(outcomes))
-	}
 	for i := range outcomes {
 		_, before := b.transacted[first+i]
 		again = again || before
-		b.transacted[first+i] = transactedJob{outcome: outcomes[i], settlement: settlements[i], position: only.position}
+		put(&b.transacted, first+i, transactedJob{outcome: outcomes[i], settlement: settlements[i], position: only.position})
 		if p := b.parts[first+i]; p != nil {
 			settlements[i] = withoutPayloads(settlements[i], p.done)
 		}
