@@ -49,6 +49,10 @@ INTEGRATION := go -C internal/integration
 RACING := . ./adapters/dashboard ./adapters/httpapi ./adapters/memory ./adapters/redis/... ./internal/engine/... \
 	./internal/logs ./internal/service ./ports/storekit ./skeintest
 
+# The package whose tests read the files of the whole repository. Go would take a result from its
+# cache although such a file has changed.
+UNCACHED := ./internal/repository
+
 # The packages of the root module that match patterns, each as a path below this directory.
 packages = $(subst github.com/skeinq/skein,.,$(shell go list $(1)))
 
@@ -59,7 +63,8 @@ test:
 	@scripts/modules vet ./...
 	@$(TESTRUN) \
 		'. -short $(FLAGS) -vet=off -race -timeout 80m $(RACING)' \
-		'. -short $(FLAGS) -vet=off -timeout 80m $(filter-out $(call packages,$(RACING)),$(call packages,./...))' \
+		'. -short $(FLAGS) -vet=off -timeout 80m $(filter-out $(UNCACHED) $(call packages,$(RACING)),$(call packages,./...))' \
+		'. -short $(FLAGS) -vet=off -count=1 $(UNCACHED)' \
 		'internal/integration -short $(FLAGS) $(SERVERS) ./...' \
 		'adapters/prometheus -short $(FLAGS) $(SERVERS) ./...' \
 		'adapters/otel -short $(FLAGS) -vet=off ./...' \
@@ -99,7 +104,7 @@ test-postgres:
 # commands, runbooks, the sources of measured figures, and the patterns of prose.
 docs-check:
 	@scripts/need go
-	go test -run '^Test(Links|DeadLinks|Figures|Pages|GoOfPages|GoCommands|Prose|EachFault|Architecture|EveryExported)' ./internal/repository
+	go test -count=1 -run '^Test(Links|DeadLinks|Figures|Pages|GoOfPages|GoCommands|Prose|EachFault|Architecture|EveryExported)' $(UNCACHED)
 	go -C cmd/skein test -short -run '^Test(PagesShow|Runbooks|CommandsOfRunbooks|Reference)' .
 
 # Checks that read the code instead of running it.
