@@ -222,15 +222,20 @@ func (p RetryPolicy) LastChance(c *Claim) bool {
 // buries its first payload or holds it.
 func (p RetryPolicy) RecoveredTooOften(c *Claim) bool { return c.Recoveries > p.MaxRecoveries }
 
-// Recover returns the settlement of a claim whose owner is gone (docs/rules.md 4). The first
-// recovery counts whether or not the job had begun. Later recoveries count only if the job had
-// begun.
+// RecoveriesWithNext returns the job's Recoveries after one more recovery (docs/rules.md 4). The
+// first recovery counts whether or not the job had begun. Later recoveries count only if the job
+// had begun.
+func (c *Claim) RecoveriesWithNext() int {
+	if c.Recoveries == 0 || c.Begun {
+		return c.Recoveries + 1
+	}
+	return c.Recoveries
+}
+
+// Recover returns the settlement of a claim whose owner is gone (docs/rules.md 4).
 func (p RetryPolicy) Recover(c *Claim) Settlement {
 	s := Settlement{ID: c.ID, Receipt: c.Receipt, Rest: Requeue}
-	recoveries := c.Recoveries
-	if recoveries == 0 || c.Begun {
-		recoveries++
-	}
+	recoveries := c.RecoveriesWithNext()
 	if recoveries > p.MaxRecoveries {
 		if p.Exhausted == Hold {
 			s.PutBack = held(max(0, c.RetryCount), recoveredTooOften(recoveries))

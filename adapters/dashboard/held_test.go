@@ -17,9 +17,15 @@ func TestHeldJobsAreShownAndReleased(t *testing.T) {
 	list := h.get("/jobs?q=orders&list=held")
 	says(t, list, "● held", "boom", "Release", "skein job bury-first")
 	id := h.get("/id?q=orders&id=a")
-	says(t, id, "it is held, since its retries", "Release", "skein job bury-first")
+	says(t, id, "it is held, since its retries", "no: due never, until it is released", "Release", "skein job bury-first")
 	if strings.Contains(id, "2255") {
 		t.Error("the page of a held job shows the last instant")
+	}
+	h.advance(time.Second)
+	sheet := h.get("/sheet?q=orders&op=release")
+	says(t, sheet, "● held")
+	if strings.Contains(sheet, "2255") {
+		t.Error("the preview of a release shows the last instant")
 	}
 	says(t, h.do("op", "release", "q", "orders", "id", "a", "back", "jobs", "back.list", "held"), "1", "released")
 	h.advance(time.Second)

@@ -184,7 +184,11 @@ func facts(w *service.WhyReply, paused bool) (list []fact) {
 		}
 		paused = paused || w.Reason == inspect.QueuePaused.String()
 		add("queue", !paused, "%s", map[bool]string{true: "paused", false: "active"}[paused])
-		add("due", !q.PerformAt.After(w.AsOf), "%s", when{q.PerformAt, w.AsOf}.Text())
+		due := when{q.PerformAt, w.AsOf}.Text()
+		if q.Held {
+			due = figures.Never
+		}
+		add("due", !q.PerformAt.After(w.AsOf), "%s", due)
 		add("in front", w.Ahead == 0, "due jobs of the shard: %d", w.Ahead)
 		if w.Alone != "" {
 			add("alone", false, "%s runs alone, and comes first", shown(w.Alone))

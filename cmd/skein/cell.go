@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/width"
+
+	"github.com/skeinq/skein/internal/figures"
 )
 
 // octets adds bytes: as text if they are UTF-8, and otherwise in Base64 under the name with the
@@ -23,6 +25,12 @@ func (o *object) octets(name string, data []byte) {
 	}
 	o.heads = append(o.heads, head{name: name})
 	o.values = append(o.values, text)
+}
+
+// dueTime is when a job may run. A held job has a time that never comes, which only programs see.
+type dueTime struct {
+	at   time.Time
+	held bool
 }
 
 // forPeople returns a value as a table's cell shows it.
@@ -39,6 +47,11 @@ func forPeople(v any) string {
 			return "-"
 		}
 		return v.UTC().Format("2006-01-02T15:04:05.000Z")
+	case dueTime:
+		if v.held {
+			return figures.Never
+		}
+		return forPeople(v.at)
 	case time.Duration:
 		return span(v)
 	case float64:

@@ -14,7 +14,7 @@ import (
 
 var jobColumns = columns[inspect.QueuedJob]{
 	{"id", false, func(j *inspect.QueuedJob) any { return j.ID }},
-	{"perform_at", false, func(j *inspect.QueuedJob) any { return j.PerformAt }},
+	{"perform_at", false, func(j *inspect.QueuedJob) any { return dueTime{j.PerformAt, j.Held} }},
 	{"retries", false, func(j *inspect.QueuedJob) any { return j.Retries }},
 	{"held", true, func(j *inspect.QueuedJob) any { return j.Held }},
 	{"recoveries", true, func(j *inspect.QueuedJob) any { return j.Recoveries }},

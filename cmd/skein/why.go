@@ -86,8 +86,14 @@ func factsOf(v *inspect.Verdict) (list []fact) {
 		if v.Reason >= inspect.QueuePaused { // for the reasons before QueuePaused it is unknown whether the queue is paused
 			add("queue", v.Reason != inspect.QueuePaused, "%s", map[bool]string{true: "paused", false: "active"}[v.Reason == inspect.QueuePaused])
 		}
-		wait := q.PerformAt.Sub(v.Now).Round(time.Second)
-		add("due", !q.PerformAt.After(v.Now), "%s", map[bool]string{true: "in " + figures.Span(wait), false: "for " + figures.Span(-wait)}[q.PerformAt.After(v.Now)])
+		switch wait := q.PerformAt.Sub(v.Now).Round(time.Second); {
+		case q.Held:
+			add("due", false, figures.Never)
+		case q.PerformAt.After(v.Now):
+			add("due", false, "in %s", figures.Span(wait))
+		default:
+			add("due", true, "for %s", figures.Span(-wait))
+		}
 		add("in front", v.Ahead == 0, "due jobs of the shard: %s", figures.Exact(int64(v.Ahead)))
 		if v.Alone != "" {
 			add("alone", false, "%s runs alone, and comes first", v.Alone)

@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// Never is what stands in place of the time when a held job may run.
+const Never = "never, until it is released"
+
 // exact is the largest number that Count writes in full.
 const exact = 99_999
 

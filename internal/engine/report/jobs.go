@@ -240,15 +240,21 @@ func (l *Jobs) TookOver(shard core.Shard, from string, token int64, jobs int) {
 }
 
 // Recovers writes a line for each job that a shard's new owner recovers, within the rate. A job may
-// be recovered most times.
+// be recovered most times; one more recovery buries its first payload or holds it.
 func (l *Jobs) Recovers(shard core.Shard, from string, claims []core.Claim, most int) {
 	now := time.Now()
 	for i := range claims {
 		if !l.recovered.Pass(now, shard.Queue) {
 			continue
 		}
-		attrs := append(JobAttrs(shard, claims[i].ID), slog.Int("recoveries", claims[i].Recoveries+1), slog.Int("of", most))
-		l.log.LogAttrs(context.Background(), slog.LevelWarn, "job recovered", append(attrs, fromNode(from)...)...)
+		recoveries := claims[i].RecoveriesWithNext()
+		attrs := append(JobAttrs(shard, claims[i].ID), slog.Int("recoveries", recoveries), slog.Int("of", most))
+		attrs = append(attrs, fromNode(from)...)
+		if recoveries > most {
+			l.log.LogAttrs(context.Background(), slog.LevelWarn, "job recovered too often", attrs...)
+		} else {
+			l.log.LogAttrs(context.Background(), slog.LevelWarn, "job recovered", attrs...)
+		}
 	}
 }
 

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// hold pushes a job to a new queue, and has it held after its first failure.
+func hold(t *testing.T, store *memory.Store, queue, id string) {
+	t.Helper()
+	shard := core.Shard{Queue: queue}
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: queue, Shards: 1})
+	must(t, err)
+	_, err = store.Push(t.Context(), ports.PushRequest{Queue: queue, Shards: 1, Generation: 1, Entries: []core.Entry{{ID: id, Payload: core.Payload{Data: []byte("p")}}}})
+	must(t, err)
+	lease, err := store.Acquire(t.Context(), ports.AcquireRequest{Shard: shard, Shards: 1, Generation: 1, Owner: "w", Attempt: 1, TTL: time.Minute})
+	must(t, err)
+	turn := ports.TurnRequest{Lease: ports.Lease{Shard: shard, Owner: "w", Token: lease.Token}, Number: 1, TTL: time.Minute, Want: 1}
+	reply, err := store.Turn(t.Context(), turn)
+	must(t, err)
+	policy := core.RetryPolicy{Exhausted: core.Hold}
+	turn.Number, turn.Want = 2, 0
+	turn.Settlements = []core.Settlement{policy.Settlement(&reply.Claims[0], &core.Outcome{Kind: core.Failed, Error: "boom"}, 0)}
+	_, err = store.Turn(t.Context(), turn)
+	must(t, err)
+}
+
+// A held job has a time that never comes. People don't see it as a date; programs do, as in the
+// API.
+func TestAHeldJobNeverRuns(t *testing.T) {
+	store := memory.New(memory.Options{})
+	hold(t, store, "orders", "42")
+	for _, tt := range []struct {
+		command string
+		want    string
+		date    bool
+	}{
+		{"job why orders 42", "✗ due       never, until it is released\n", false},
+		{"job ls orders --held", "42  never, until it is released  ", false},
+		{"job ls orders", "42  never, until it is released  ", false},
+		{"job get orders 42", "never, until it is released", false},
+		{"job ls orders --held -o jsonl", `"perform_at":"2255-`, true},
+	} {
+		code, stdout, stderr := runOn(t, store, strings.Fields(tt.command)...)
+		if code != 0 || !strings.Contains(stdout, tt.want) || strings.Contains(stdout, "2255") != tt.date {
+			t.Errorf("%s ends with %d, want %q in: %s%s", tt.command, code, tt.want, stdout, stderr)
+		}
+	}
+}
