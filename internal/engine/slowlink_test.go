@@ -68,28 +68,35 @@ func TestPayloadsThatTakeLongerThanTheTTLAreHandled(t *testing.T) {
 // What a dead server had claimed is handed over in parts that arrive, and no job that no handler
 // has seen is buried.
 func TestOrphansThatTakeLongerThanTheTTLAreHandled(t *testing.T) {
-	inWorld(t, func(w *world) {
-		const size, jobs, short = 1 << 20, 8, 2 * time.Second
-		handled := make(map[string]int)
-		w.declare(1)
-		for i := range jobs {
-			w.pushEntries(core.Entry{ID: fmt.Sprintf("job-%d", i), Payload: core.Payload{Data: bytes.Repeat([]byte("x"), size)}})
+	for _, n := range []int{1, 20} {
+		t.Run(fmt.Sprintf("%d lanes", n), func(t *testing.T) {
+			inWorld(t, func(w *world) { w.handleLargeOrphans(n) })
+		})
+	}
+}
+
+// handleLargeOrphans lets a server with the given number of lanes recover jobs behind a slow link.
+func (w *world) handleLargeOrphans(most int) {
+	const size, jobs, short = 1 << 20, 8, 2 * time.Second
+	handled := make(map[string]int)
+	w.declare(1)
+	for i := range jobs {
+		w.pushEntries(core.Entry{ID: fmt.Sprintf("job-%d", i), Payload: core.Payload{Data: bytes.Repeat([]byte("x"), size)}})
+	}
+	w.leaveClaimed()
+	n := w.start(each(func(_ context.Context, c *core.Claim) error {
+		handled[c.ID]++
+		return nil
+	}), lanes(most), sharing, func(s *setup) { s.LeaseTTL, s.link.rate = short, size/5 })
+	w.sleep(10 * time.Minute)
+	w.wantCounts(0, 0, jobs, 0)
+	for i := range jobs {
+		if id := fmt.Sprintf("job-%d", i); handled[id] != 1 {
+			w.Errorf("%s was handled %d times, want once", id, handled[id])
 		}
-		w.leaveClaimed()
-		n := w.start(each(func(_ context.Context, c *core.Claim) error {
-			handled[c.ID]++
-			return nil
-		}), lanes(1), func(s *setup) { s.LeaseTTL, s.link.rate = short, size/5 })
-		w.sleep(10 * time.Minute)
-		w.wantCounts(0, 0, jobs, 0)
-		for i := range jobs {
-			if id := fmt.Sprintf("job-%d", i); handled[id] != 1 {
-				w.Errorf("%s was handled %d times, want once", id, handled[id])
-			}
-		}
-		// The first lease asks for as much as a claim may carry, and the second for what arrives.
-		if got := n.link.count("Acquire"); got != 2 {
-			w.Errorf("the shard was acquired %d times, want twice; the log:\n%v", got, n.log)
-		}
-	})
+	}
+	// The first lease asks for as much as a claim may carry, and the second for what arrives.
+	if got := n.link.count("Acquire"); got != 2 {
+		w.Errorf("the shard was acquired %d times, want twice; the log:\n%v", got, n.log)
+	}
 }

@@ -108,8 +108,13 @@ func (s *shard) nextStep(now time.Time) step {
 // needsTurn reports whether there is something to send or to claim.
 func (s *shard) needsTurn(now time.Time, leaving bool) bool {
 	return len(s.finished) > 0 || s.turns.due || s.needsBegin() ||
-		!leaving && s.pool.hasGrant(s)
+		!leaving && s.mayClaim() && s.pool.hasGrant(s)
 }
+
+// mayClaim reports whether a turn may claim. Behind a slow link a turn that claims takes long and
+// is repeated. Until it ends, jobs that have to begin first can't start, and the reply to a repeat
+// does not show which jobs began. So while claimed jobs wait to start there, turns claim nothing.
+func (s *shard) mayClaim() bool { return s.claimBytes >= s.queue.Bytes || s.unstarted() == 0 }
 
 // exchange makes the next turn, if the lease still lasts. After an error it is unknown whether the
 // turn was carried out.
@@ -141,10 +146,12 @@ func (s *shard) request(now time.Time, leaving bool) {
 		TTL:         cfg.LeaseTTL,
 		Settlements: s.nextSettlements(),
 		Begin:       s.beginRefs(t.last + 1),
-		Want:        s.want(leaving),
 		PerJob:      s.queue.PerJob,
 		Bytes:       s.claimBytes,
 		Node:        cfg.Node,
+	}
+	if s.mayClaim() {
+		t.request.Want = s.want(leaving)
 	}
 	if t.byWakeup = t.heard && t.request.Want > 0; t.byWakeup {
 		t.heard = false
