@@ -145,6 +145,10 @@ FROM p LEFT JOIN LATERAL (
   WHERE c.relnamespace = p.namespace AND t.relname = ANY (p.own) ORDER BY t.n_dead_tup DESC LIMIT 1
 ) t ON true`,
 		"see oldest_transaction; if no transaction is old, let the role that owns the tables vacuum them (docs/operations/postgres-dba.md)"},
+	{"autovacuum", params + `
+SELECT current_setting('autovacuum') || CASE WHEN current_setting('track_counts')::boolean THEN '' ELSE ', but track_counts off' END,
+  CASE WHEN current_setting('autovacuum')::boolean AND current_setting('track_counts')::boolean THEN 0 ELSE 2 END FROM p`,
+		"turn autovacuum and track_counts on: the store vacuums only its busiest tables, and analyzes none"},
 	{"indexes", params + `
 SELECT format('%s: %s of indexes, %s of rows', t.relname, pg_size_pretty(t.indexes), pg_size_pretty(t.rows)),
   CASE WHEN t.indexes > 268435456 AND t.indexes > 4 * t.rows THEN 2 ELSE 0 END

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -117,7 +118,7 @@ func TestPostgresChecksSeeWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	fine := map[string]string{"answers": "ok", "version": "ok", "schema_version": "ok", "writes": "ok", "durability": "ok", "connections": "ok", "oldest_transaction": "ok",
-		"replication_slots": "ok", "dead_rows": "ok", "indexes": "ok", "inbox": "ok"}
+		"replication_slots": "ok", "dead_rows": "ok", "autovacuum": "ok", "indexes": "ok", "inbox": "ok"}
 	if version := named(serversChecked(t, postgres.New(pool, postgres.Options{}))[""], "version").Value; !regexp.MustCompile(`^postgres .*, up for 0h\d+m$`).MatchString(version) {
 		t.Errorf("a server that has just begun: %q", version)
 	}
@@ -125,6 +126,10 @@ func TestPostgresChecksSeeWhatIsWrong(t *testing.T) {
 	fine["durability"] = got["durability"] // the tests' server may not sync
 	if diff := cmp.Diff(fine, got); diff != "" {
 		t.Errorf("a server as it should be (-want +got):\n%s", diff)
+	}
+	for _, setting := range []string{"autovacuum", "track_counts"} {
+		autovacuumIs(t, pool, "ALTER SYSTEM SET "+setting+" = off", "warn")
+		autovacuumIs(t, pool, "ALTER SYSTEM RESET "+setting, "ok")
 	}
 	execAll(t, pool, `CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA skein TO watcher; GRANT SELECT ON ALL TABLES IN SCHEMA skein TO watcher;
 		INSERT INTO skein.inbox (shard, kind, perform_at) SELECT -1, 'early', n FROM generate_series(1, 10001) n`)
@@ -141,6 +146,22 @@ func TestPostgresChecksSeeWhatIsWrong(t *testing.T) {
 	}
 	if got["durability"] != "warn" && got["durability"] != "fail" {
 		t.Errorf("durability: %s, want a warning at least", got["durability"])
+	}
+}
+
+// autovacuumIs changes a setting of a server, and waits until the check of autovacuum has a status.
+func autovacuumIs(t *testing.T, pool *pgxpool.Pool, change, want string) {
+	t.Helper()
+	execAll(t, pool, change)
+	execAll(t, pool, "SELECT pg_reload_conf()")
+	for deadline := time.Now().Add(testservers.Patience); ; time.Sleep(10 * time.Millisecond) {
+		got := checked(t, postgres.New(pool, postgres.Options{}))["autovacuum"]
+		if got == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after %s the check is %q, want %s", change, got, want)
+		}
 	}
 }
 
