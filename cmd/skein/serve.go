@@ -63,8 +63,9 @@ func (a *app) serveCommand() *cobra.Command {
 }
 
 const tokenText = "Clients that send the token of " + tokenVariable + " may read, and may act unless --read-only is given.\n" +
-	"They send it as Authorization: Bearer, or from a browser as the password of any user. TLS is for a\n" +
-	"proxy in front, which may strip a prefix. /livez and /readyz are for probes."
+	"They send it as Authorization: Bearer, or from a browser as the password of any user, whose name the\n" +
+	"audit then has as the actor, unproven. TLS is for a proxy in front, which may strip a prefix. /livez\n" +
+	"and /readyz are for probes."
 
 // log returns the logger of a serving command.
 func (a *app) log() *slog.Logger { return slog.New(slog.NewTextHandler(a.stderr, nil)) }
@@ -88,6 +89,7 @@ func (s *serving) handler(i *inspect.Inspector, title, token string) (http.Handl
 	options := httpapi.Options{ReadOnly: s.readOnly, TrustedOrigins: s.origins, Hosts: s.hosts}
 	if token != "" {
 		options.Authorize = func(r *http.Request, _ httpapi.Action) error { return allowed(r, token) }
+		options.Actor = func(r *http.Request) string { name, _, _ := r.BasicAuth(); return name }
 	}
 	board, err := dashboard.New(i, dashboard.Options{API: options, Title: title})
 	if err != nil {

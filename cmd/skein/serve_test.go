@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"sync"
@@ -15,8 +16,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/backends"
 	"github.com/skeinq/skein/internal/tier"
+	"github.com/skeinq/skein/ports"
 )
 
 // written is the output so far of a running command.
@@ -300,6 +304,27 @@ func TestDemo(t *testing.T) {
 				t.Fatalf("no line of the overview is %q: %s", sign, page)
 			case <-time.After(50 * time.Millisecond):
 			}
+		}
+	}
+}
+
+// The audit has the user name that a browser sends with the token. Without a token it has none,
+// since no name is asked for.
+func TestServeRecordsTheUserName(t *testing.T) {
+	for token, want := range map[string]string{"tok": `"actor":"ann"`, "": `"actor":""`} {
+		store := memory.New(memory.Options{})
+		_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
+		must(t, err)
+		handler, err := new(serving).handler(inspect.New(store, inspect.Options{}), "", token)
+		must(t, err)
+		r := httptest.NewRequest(http.MethodPost, "http://localhost/api/v1/queues/orders/pause", strings.NewReader("{}"))
+		r.Header.Set("Content-Type", "application/json")
+		r.SetBasicAuth("ann", "tok")
+		r.RemoteAddr = "127.0.0.1:1"
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		if _, stdout, stderr := runOn(t, store, "audit", "-o", "jsonl"); w.Code != http.StatusOK || !strings.Contains(stdout, want) {
+			t.Errorf("with the token %q: %d %s; the audit has %s%s, want %s", token, w.Code, w.Body, stdout, stderr, want)
 		}
 	}
 }
