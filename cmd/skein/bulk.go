@@ -185,6 +185,9 @@ func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do
 			return err
 		}
 	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%w: a signal or --timeout ended the command before its first step", errNothing)
+	}
 	p := newProgress(a, b.verb, b.done)
 	o.Progress, o.Checkpoint = p.progress, p.checkpoint
 	o.Stop = func(int) bool { return ctx.Err() != nil }

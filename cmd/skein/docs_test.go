@@ -177,3 +177,15 @@ func TestPagesShowCommandsThatThereAre(t *testing.T) {
 		t.Errorf("%d calls were found, fewer than there were", calls)
 	}
 }
+
+// The page of the command names each row of an action's result.
+func TestRowsOfAnActionAreInDocs(t *testing.T) {
+	page, err := os.ReadFile("../../docs/reference/cli.md")
+	must(t, err)
+	own, _, _ := strings.Cut(string(page), "\n## Exit codes\n")
+	for _, h := range allColumns.heads() {
+		if !strings.Contains(own, "`"+h.name+"`") {
+			t.Errorf("the page does not name the row %s", h.name)
+		}
+	}
+}

@@ -42,7 +42,7 @@ var exits = []struct {
 	{4, "stopped midway by a signal or, for an action on all that match, by --timeout; standard error then has the text to continue that action", []error{errStopped, context.Canceled}},
 	{exitAway, "the store, or the server that the command needs, does not answer, or not within --timeout; for doctor and check: no server answers", []error{errAway}},
 	{6, "doctor: a check warns or fails; check: the store refuses pushes; migrate status: the schema does not fit", []error{errFound}},
-	{7, "stopped by a signal or by --timeout before the question was answered; nothing was changed", []error{errNothing}},
+	{7, "stopped by a signal or by --timeout before the question was answered or the first step; nothing was changed", []error{errNothing}},
 }
 
 const (

@@ -30,6 +30,18 @@ func hold(t *testing.T, store *memory.Store, queue, id string) {
 	must(t, err)
 }
 
+// An action on all that match takes no step once --timeout is over.
+func TestAnActionTakesNoStepAfterItsTimeout(t *testing.T) {
+	store := memory.New(memory.Options{})
+	hold(t, store, "orders", "42")
+	if code, stdout, stderr := runOn(t, store, "job", "release", "orders", "--all", "--yes", "--timeout", "1ns"); code != 7 || !strings.Contains(stderr, "before its first step") {
+		t.Errorf("it ends with %d, want 7: %s%s", code, stdout, stderr)
+	}
+	if _, stdout, stderr := runOn(t, store, "job", "ls", "orders", "--held"); !strings.Contains(stdout, "42") {
+		t.Errorf("the job is no longer held: %s%s", stdout, stderr)
+	}
+}
+
 // A held job has a time that never comes. People don't see it as a date; programs do, as in the
 // API.
 func TestAHeldJobNeverRuns(t *testing.T) {

@@ -129,6 +129,9 @@ func (a *app) listJobs() *cobra.Command {
 			match := func(j *inspect.QueuedJob) bool {
 				return strings.Contains(j.LastError, l.errorText) && (before.IsZero() || j.FirstPush.Before(before))
 			}
+			if claimed && l.o.Prefix != "" {
+				return fmt.Errorf("%w: --claimed lists jobs in the order of their claims, so it has no --prefix; leave --prefix out", errUsage)
+			}
 			if claimed {
 				return list(a, claimedColumns, some(i.Claimed(ctx, args[0], o), func(j *inspect.ClaimedJob) bool { return match(&j.QueuedJob) }, l.o.Limit))
 			}
@@ -136,10 +139,10 @@ func (a *app) listJobs() *cobra.Command {
 		})
 	l.add(c.Flags())
 	c.Flags().StringVar(&l.sort, "sort", "", "time, when they may run; id, only with an index of ids; of jobs with a failure: retrying, by time; retrying_id, by id; retries, by the number of failures (default time, with --prefix id)")
-	c.Flags().StringVar(&l.o.Prefix, "prefix", "", "only ids with this prefix, in lists by id")
+	c.Flags().StringVar(&l.o.Prefix, "prefix", "", "only ids with this prefix, in lists by id; without --claimed")
 	c.Flags().BoolVar(&l.o.Fresh, "fresh", false, "only jobs without a failure")
 	c.Flags().BoolVar(&l.o.Held, "held", false, "only jobs that are held after their last retry, by id; without --prefix, --fresh, --desc and --from")
-	c.Flags().BoolVar(&claimed, "claimed", false, "list claimed jobs, in the order of their claims")
+	c.Flags().BoolVar(&claimed, "claimed", false, "list claimed jobs, in the order of their claims; without --prefix")
 	return c
 }
 

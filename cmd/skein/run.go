@@ -140,7 +140,7 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.urlFile, "url-file", "", "a `FILE` with the store's URL in its first line")
 	flags.StringVar(&a.reason, "reason", "", "`WHY` you act, for the audit")
 	flags.StringVarP(&a.output, "output", "o", "table", "the `FORMAT`: "+formatNames)
-	flags.DurationVar(&a.timeout, "timeout", 0, "the longest time that the command may take; 0 means no limit, and 2s for check")
+	flags.DurationVar(&a.timeout, "timeout", 0, "the longest time that the command may take; 0 means no limit, and 2s for check. An action on all that match ends with the step that it then takes, which may be its last")
 	flags.StringVar(&a.profile, "profile", "", "the store with this `NAME` in the file of profiles")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
