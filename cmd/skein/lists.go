@@ -26,7 +26,7 @@ type listFlags struct {
 
 func (l *listFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&l.after, "after", "", "begin after the row with this `CURSOR`, which -o wide and json show; --from is then ignored")
-	f.StringVar(&l.from, "from", "", "begin here, inclusive: a time, an id or a number of retries, by the order of the list")
+	f.StringVar(&l.from, "from", "", "begin here, inclusive: a time or an age such as 30m, an id, or a number of retries, by the order of the list")
 	f.StringVar(&l.errorText, "error", "", "only those whose error contains this `TEXT`")
 	f.StringVar(&l.before, "before", "", "only jobs first pushed, or dead letters last changed, before this `TIME`; an age such as 24h is a TIME too")
 	f.BoolVar(&l.o.Descending, "desc", false, "list backwards")
