@@ -12,7 +12,8 @@ import (
 
 // With a new value of Same or Stays, what stays must still not depend on the order of merges
 // (docs/rules.md 2, whose table gets a row); payloads carry no time of their push. A new value also
-// changes Validate, String and replaces in this file, and nothing in payload.go; MergeCode
+// changes Validate, String, ParseMergeRule, replaces and the table of MergeRule in this file, and
+// nothing in payload.go; MergeCode
 // and MergeRuleOf of ports/storekit, with the stores that read the code (the map of
 // docs/architecture.md lists their files; the comment in Postgres's tables/queues.sql lists the
 // codes); vectorSame and vectorStays in core's and in conformance's test of mergerules.json;

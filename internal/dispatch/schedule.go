@@ -19,8 +19,9 @@ type HeadScheduler interface {
 	// Choose is Next by the heads that were set. It takes the head of the shard that it returns:
 	// the shard is not chosen again before SetHead, and until then it counts as one that has work.
 	// Only Choose takes a shard, and it accounts for it: nothing is run or granted that was not
-	// chosen. A scheduler sees shards and never a lane; to run another shard than it chose, add a
-	// method here that takes that shard and accounts for it. now may be earlier than at the last
+	// chosen. A scheduler sees shards and never a lane; to keep a shard from a lane, hide the shard
+	// (part.start). To run another shard than it chose, add a method here that takes that shard and
+	// accounts for it. now may be earlier than at the last
 	// call, since clocks are estimates: a head that was due stays due until SetHead.
 	Choose(now core.Instant) core.Choice
 	// NextDue returns the earliest of the heads that no Choose has found due yet. It is

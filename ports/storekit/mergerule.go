@@ -8,8 +8,10 @@ const noMergeCode = -2
 // MergeCode returns a merge rule without its Same as the number that stores keep: 0 for union, -1
 // for newest and n for a bound of n. Stores keep Same beside it; no merge needs it. There is a code
 // for exactly the rules that Validate accepts; MergeRuleOf refuses the number that MergeCode
-// returns for another one. A new kind of rule needs a code here, in the Redis store's
-// lua/lib/shard.lua, and in the Postgres store's functions that read merge_rule.
+// returns for another one. Stores take each code but 0 for one by which the larger score stays. So
+// a third value of Stays changes merging in the Redis store's lua/lib/shard.lua, unite and
+// unite_by_rule in lib/items.lua, and each comparison of a merge rule with 0 in the functions of
+// the Postgres store.
 func MergeCode(r core.MergeRule) int {
 	switch {
 	case r.Validate() != nil:
