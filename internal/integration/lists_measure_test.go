@@ -195,6 +195,10 @@ func (m *measured) measure() {
 		_, err := m.store.Claimed(ctx, ports.PageRequest{Queue: "orders"})
 		return err
 	})
+	m.time("Groups", func(ctx context.Context) error {
+		_, err := m.store.Groups(ctx, ports.GroupsRequest{Queue: "orders"})
+		return err
+	})
 	for order := ports.ByTime; order <= ports.RetryingByCount; order++ {
 		m.list(order.String(), func(ctx context.Context, r ports.PageRequest) (ports.Cursor, error) {
 			page, err := m.store.Jobs(ctx, ports.JobsRequest{PageRequest: r, SortBy: order})
