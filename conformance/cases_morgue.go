@@ -36,7 +36,7 @@ func morgueCases() []namedCase {
 }
 
 // revived returns the state of a job that is revived now.
-func (e *env) revived() core.State { return core.Revived(e.now()) }
+func (e *env) revived() core.State { return core.Revived("", e.now()) }
 
 func reviveMakes(e *env) {
 	buryAll(e, "a", "b")

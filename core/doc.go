@@ -5,7 +5,7 @@
 // [Scheduler].
 //
 //	// What a store does when a push meets a queued job:
-//	state := core.MergePush(queued.State, core.Pushed(entry.When, now), entry.When.Rule(rule))
+//	state := core.MergePush(queued.State, entry.State(now), entry.When.Rule(rule))
 //	payloads := core.MergePayloads(queued.Payloads, []core.Payload{entry.Payload})
 //
 // # Where to begin

@@ -21,6 +21,8 @@ type State struct {
 	// Error is the text of the last failure, at most MaxErrorBytes. It is kept until the job
 	// succeeds, awaits a push, or is revived from the morgue.
 	Error string
+	// Tags are the tags of all pushes that merged into the job. They are gone once the job is done.
+	Tags Tags
 }
 
 // Fresh reports whether no failure counts for the job: RetryCount is FreshRetryCount.
@@ -143,6 +145,8 @@ type DeadLetter struct {
 	// dead letters with the same kind of error; see [GroupName]. It is never empty.
 	Error string
 	Group string
+	// Tags are those of the buried jobs.
+	Tags Tags
 }
 
 // BuriedByHand is the group of dead letters that an operator made of queued jobs. It is also their
@@ -151,22 +155,25 @@ const BuriedByHand = "buried by hand"
 
 // MergeImported returns the dead letter of an id after a dead letter of another store was added to
 // it (docs/rules.md 5), whether that changed it, and the number of payloads that the rule
-// superseded. The payloads merge by the rule. ChangedAt, Error and Group are those of the dead
-// letter that changed later, or on a tie those of there.
+// superseded. The payloads merge by the rule, and the tags unite. ChangedAt, Error and Group are
+// those of the dead letter that changed later, or on a tie those of there.
 func MergeImported(there, coming DeadLetter, rule MergeRule) (merged DeadLetter, changed bool, superseded int) {
 	payloads, superseded := rule.Merge(there.Payloads, coming.Payloads)
 	changed = !slices.EqualFunc(payloads, there.Payloads, func(a, b Payload) bool { return a.Compare(b) == 0 })
+	tags := there.Tags.Union(coming.Tags)
+	changed = changed || tags != there.Tags
 	if coming.ChangedAt > there.ChangedAt {
 		there, changed = coming, true
 	}
-	there.Payloads = payloads
+	there.Payloads, there.Tags = payloads, tags
 	return there, changed, superseded
 }
 
 // MergeDeadLetters returns the dead letter of an id after another one was added to it
 // (docs/rules.md 2, last paragraph), and the number of payloads that the rule superseded. The
-// payloads merge by the rule. ChangedAt, Error and Group are those of coming.
+// payloads merge by the rule, and the tags unite. ChangedAt, Error and Group are those of coming.
 func MergeDeadLetters(there, coming DeadLetter, rule MergeRule) (merged DeadLetter, superseded int) {
 	coming.Payloads, superseded = rule.Merge(there.Payloads, coming.Payloads)
+	coming.Tags = coming.Tags.Union(there.Tags)
 	return coming, superseded
 }

@@ -50,7 +50,8 @@ func (r PushRule) MaxDelay() time.Duration {
 	return r.Limit
 }
 
-// Pushed returns the state of the job that an entry creates if its id has no queued job.
+// Pushed returns the state of the job that an entry without tags creates if its id has no queued
+// job.
 func Pushed(w When, now Instant) State {
 	return State{PerformAt: w.Resolve(now), RetryCount: FreshRetryCount, FirstPush: now}
 }
@@ -92,18 +93,21 @@ func (b PutBack) Merge(queued, coming State) State {
 	return merged
 }
 
-// Revived returns the state of the job that a revive creates if the id has no queued job.
-func Revived(now Instant) State {
-	return State{PerformAt: now, RetryCount: FreshRetryCount, FirstPush: now}
+// Revived returns the state of the job that a revive creates from a dead letter with these tags if
+// the id has no queued job.
+func Revived(tags Tags, now Instant) State {
+	return State{PerformAt: now, RetryCount: FreshRetryCount, FirstPush: now, Tags: tags}
 }
 
-// MergeRevive returns the state of a queued job after payloads of its id were revived from the
-// morgue (docs/rules.md 2, the row about a job from the morgue). A held job stays held.
-func MergeRevive(queued State, now Instant) State {
+// MergeRevive returns the state of a queued job after payloads of a dead letter of its id with
+// these tags were revived (docs/rules.md 2, the row about a job from the morgue). A held job stays
+// held.
+func MergeRevive(queued State, tags Tags, now Instant) State {
+	revived := Revived(tags, now)
 	if queued.Held() {
-		return united(queued, queued, Revived(now))
+		return united(queued, queued, revived)
 	}
-	return united(Revived(now), queued, Revived(now))
+	return united(revived, queued, revived)
 }
 
 // MergeImport returns the state of a queued job after a job of the same id was imported into it
@@ -118,10 +122,11 @@ func MergeImport(queued, coming State) State {
 	return MergePush(queued, coming, PushRule{Kind: Earliest})
 }
 
-// united returns base with the Recoveries and the FirstPush of the merge of a and b, which every
-// merge computes in the same way.
+// united returns base with the Recoveries, the FirstPush and the Tags of the merge of a and b,
+// which every merge computes in the same way.
 func united(base, a, b State) State {
 	base.Recoveries = max(a.Recoveries, b.Recoveries)
 	base.FirstPush = min(a.FirstPush, b.FirstPush)
+	base.Tags = a.Tags.Union(b.Tags)
 	return base
 }

@@ -50,7 +50,7 @@ func (v *mergeVector) merge(t *testing.T) core.State {
 	case "failed", "returned", "recovered":
 		return core.MergeReturn(queued, coming)
 	case "revived":
-		return core.MergeRevive(queued, v.Now)
+		return core.MergeRevive(queued, "", v.Now)
 	case "imported":
 		return core.MergeImport(queued, coming)
 	}
@@ -120,9 +120,9 @@ func TestEveryMergeKeepsTheSmallerFirstPushAndTheLargerRecoveries(t *testing.T) 
 			}
 		}
 	}
-	revived := core.MergeRevive(young, 5)
+	revived := core.MergeRevive(young, "", 5)
 	equal(t, "revived onto a younger push", core.State{PerformAt: 5, RetryCount: -1, FirstPush: 5, Recoveries: 2}, revived)
-	revived = core.MergeRevive(old, 5)
+	revived = core.MergeRevive(old, "", 5)
 	equal(t, "revived onto an older push", core.State{PerformAt: 5, RetryCount: -1, FirstPush: 3, Recoveries: 1}, revived)
 }
 
@@ -182,7 +182,7 @@ func TestPushRuleMovesOnlyFreshJobs(t *testing.T) {
 func TestPushAndReviveMakeFreshJobs(t *testing.T) {
 	equal(t, "pushed now", core.State{PerformAt: 7, RetryCount: -1, FirstPush: 7}, core.Pushed(core.When{}, 7))
 	equal(t, "pushed for later", core.State{PerformAt: 90, RetryCount: -1, FirstPush: 7}, core.Pushed(core.At(90), 7))
-	equal(t, "revived", core.State{PerformAt: 7, RetryCount: -1, FirstPush: 7}, core.Revived(7))
+	equal(t, "revived", core.State{PerformAt: 7, RetryCount: -1, FirstPush: 7}, core.Revived("", 7))
 	if !core.Pushed(core.When{}, 7).Fresh() || (core.State{RetryCount: 0}).Fresh() {
 		t.Error("a pushed job is fresh, one that failed once is not")
 	}

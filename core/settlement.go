@@ -86,7 +86,7 @@ func (s *Settlement) Apply(claimed Job, now Instant) (back Job, dead DeadLetter)
 		return Job{}, DeadLetter{}
 	}
 	back = Job{ID: claimed.ID, State: s.PutBack.state(claimed.State, now)}
-	dead = DeadLetter{ID: claimed.ID, ChangedAt: now, Error: ErrorText(s.BuryError)}
+	dead = DeadLetter{ID: claimed.ID, ChangedAt: now, Error: ErrorText(s.BuryError), Tags: claimed.Tags}
 	if s.Buries() {
 		dead.Group = GroupName(s.Group)
 	}
@@ -116,6 +116,7 @@ func (b PutBack) state(claimed State, now Instant) State {
 		Recoveries: b.Recoveries,
 		FirstPush:  claimed.FirstPush,
 		Error:      ErrorText(b.Error),
+		Tags:       claimed.Tags,
 	}
 	if !b.SameTime {
 		s.PerformAt = now.Add(b.Delay)

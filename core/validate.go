@@ -51,11 +51,20 @@ type Entry struct {
 	// store's now. If the id has a queued job, the rule of the push decides the time, or the rule
 	// of an [Urgent] entry.
 	When When
+	// Tags are united with those of the job.
+	Tags Tags
 }
 
-// Validate returns [ErrInvalidID], [ErrInvalidPayload], [ErrInvalidScore] or [ErrInvalidTime] for
-// an entry that docs/rules.md 1 refuses. It does not check the length of Data, since its limit is
-// an option of the queue.
+// State returns the state of the job that the entry creates if its id has no queued job.
+func (e *Entry) State(now Instant) State {
+	s := Pushed(e.When, now)
+	s.Tags = e.Tags
+	return s
+}
+
+// Validate returns [ErrInvalidID], [ErrInvalidPayload], [ErrInvalidScore], [ErrInvalidTag] or
+// [ErrInvalidTime] for an entry that docs/rules.md 1 refuses. It does not check the length of Data,
+// since its limit is an option of the queue.
 func (e *Entry) Validate() error {
 	if err := ValidateID(e.ID); err != nil {
 		return err
@@ -65,6 +74,9 @@ func (e *Entry) Validate() error {
 	}
 	if len(e.Meta) > MaxMetaBytes {
 		return fmt.Errorf("%w: Meta has %d bytes, at most %d are allowed; shorten it", ErrInvalidPayload, len(e.Meta), MaxMetaBytes)
+	}
+	if err := e.Tags.Validate(); err != nil {
+		return err
 	}
 	return e.When.validate()
 }

@@ -24,26 +24,27 @@ type morgue struct {
 // Revive implements [ports.Operator].
 func (s *Store) Revive(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
 	return s.b.step(ctx, r.Shard, r.Validate(), func(sh *shard, now core.Instant) ports.StepReply {
-		return sh.morgue.step(&r, func(id string, payloads []core.Payload) {
-			sh.revive(id, payloads, now)
+		return sh.morgue.step(&r, func(d *core.DeadLetter, payloads []core.Payload) {
+			sh.revive(d, payloads, now)
 		})
 	})
 }
 
-func (s *shard) revive(id string, payloads []core.Payload, now core.Instant) {
-	e := s.entity(id)
+// revive puts payloads of a dead letter back into the queue.
+func (s *shard) revive(d *core.DeadLetter, payloads []core.Payload, now core.Instant) {
+	e := s.entity(d.ID)
 	s.superseded += int64(e.payloads.MergeBy(s.rule(), payloads))
 	if e.queued {
-		s.restate(e, core.MergeRevive(e.State, now))
+		s.restate(e, core.MergeRevive(e.State, d.Tags, now))
 		return
 	}
-	s.enqueue(e, core.Revived(now))
+	s.enqueue(e, core.Revived(d.Tags, now))
 }
 
 // Purge implements [ports.Operator].
 func (s *Store) Purge(ctx context.Context, r ports.DeadLetterStep) (ports.StepReply, error) {
 	return s.b.step(ctx, r.Shard, r.Validate(), func(sh *shard, _ core.Instant) ports.StepReply {
-		return sh.morgue.step(&r, func(string, []core.Payload) {})
+		return sh.morgue.step(&r, func(*core.DeadLetter, []core.Payload) {})
 	})
 }
 
@@ -74,13 +75,14 @@ func (m *morgue) edit(r *ports.EditRequest, now core.Instant) int {
 		ChangedAt: now,
 		Error:     d.Error,
 		Group:     d.Group,
+		Tags:      d.Tags,
 	})
 	return 1
 }
 
 // step removes the payloads that a step chooses, up to its bounds, and calls use with those of
-// each id.
-func (m *morgue) step(r *ports.DeadLetterStep, use func(id string, payloads []core.Payload)) ports.StepReply {
+// each dead letter.
+func (m *morgue) step(r *ports.DeadLetterStep, use func(d *core.DeadLetter, payloads []core.Payload)) ports.StepReply {
 	var (
 		reply ports.StepReply
 		bound core.Bound
@@ -88,7 +90,7 @@ func (m *morgue) step(r *ports.DeadLetterStep, use func(id string, payloads []co
 	remove := func(d *core.DeadLetter, named [][]byte) (changed, finished bool) {
 		taken, finished := m.remove(d, named, &bound)
 		if len(taken) > 0 {
-			use(d.ID, taken)
+			use(d, taken)
 		}
 		return len(taken) > 0, finished
 	}

@@ -31,6 +31,7 @@ func (s *Store) Bury(ctx context.Context, r ports.JobStep) (ports.StepReply, err
 				ChangedAt: now,
 				Error:     cmp.Or(e.Error, core.BuriedByHand),
 				Group:     core.BuriedByHand,
+				Tags:      e.Tags,
 			})
 		}))
 	})

@@ -53,7 +53,7 @@ func (s *shard) push(entry *core.Entry, rule core.PushRule, reply *ports.PushRep
 	now := reply.Now
 	p := entry.Payload
 	p.Score = core.NormalScore(p.Score)
-	pushed := core.Pushed(entry.When, now)
+	pushed := entry.State(now)
 	e := s.entity(entry.ID)
 	added, superseded := e.payloads.AddBy(s.rule(), p)
 	s.superseded += int64(superseded)

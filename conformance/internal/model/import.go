@@ -45,11 +45,13 @@ func (s *shard) bringIn(d core.DeadLetter) (changed bool) {
 	there := s.dead[d.ID]
 	payloads := s.merge(there.Payloads, d.Payloads)
 	changed = !slices.EqualFunc(there.Payloads, payloads, func(p, q core.Payload) bool { return p.Compare(q) == 0 })
+	tags := there.Tags.Union(d.Tags)
+	changed = changed || tags != there.Tags
 	if there.ID == "" || d.ChangedAt > there.ChangedAt {
 		group := s.enterGroup(there.Group, d.Group, d.ChangedAt)
 		there, changed = core.DeadLetter{ID: d.ID, ChangedAt: d.ChangedAt, Error: d.Error, Group: group}, true
 	}
-	there.Payloads = payloads
+	there.Payloads, there.Tags = payloads, tags
 	s.dead[d.ID] = there
 	return changed
 }

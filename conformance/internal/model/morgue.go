@@ -16,13 +16,13 @@ func (m *Store) Revive(ctx context.Context, step ports.DeadLetterStep) (ports.St
 
 // Purge implements ports.Operator.
 func (m *Store) Purge(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
-	return m.stepDeadLetters(ctx, step, func(*shard, string, []core.Payload, core.Instant) {})
+	return m.stepDeadLetters(ctx, step, func(*shard, core.DeadLetter, []core.Payload, core.Instant) {})
 }
 
 // stepDeadLetters removes the payloads that the step names from the morgue and passes them to do.
 func (m *Store) stepDeadLetters(
 	ctx context.Context, step ports.DeadLetterStep,
-	do func(s *shard, id string, taken []core.Payload, now core.Instant),
+	do func(s *shard, dead core.DeadLetter, taken []core.Payload, now core.Instant),
 ) (ports.StepReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -37,9 +37,10 @@ func (m *Store) stepDeadLetters(
 		if step.Before > 0 && s.dead[ref.ID].ChangedAt >= step.Before {
 			return false, true
 		}
+		dead := s.dead[ref.ID]
 		taken, finished := s.takeOut(ref, &bound)
 		if len(taken) > 0 {
-			do(s, ref.ID, taken, now)
+			do(s, dead, taken, now)
 		}
 		return len(taken) > 0, finished
 	}

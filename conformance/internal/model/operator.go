@@ -80,7 +80,7 @@ func (m *Store) Bury(ctx context.Context, step ports.JobStep) (ports.StepReply, 
 			return false, finished
 		}
 		reason := cmp.Or(job.Error, core.BuriedByHand)
-		s.bury(core.DeadLetter{ID: job.ID, Payloads: taken, ChangedAt: now, Error: reason, Group: core.BuriedByHand})
+		s.bury(core.DeadLetter{ID: job.ID, Payloads: taken, ChangedAt: now, Error: reason, Group: core.BuriedByHand, Tags: job.Tags})
 		return true, finished
 	})
 }

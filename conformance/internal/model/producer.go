@@ -78,11 +78,11 @@ func (m *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 	return reply, nil
 }
 
-// alike returns the number of leading entries with the same id and time. They merge together,
+// alike returns the number of leading entries with the same id, time and tags. They merge together,
 // because it would take long to merge each one with all payloads of the job.
 func alike(entries []core.Entry) int {
 	n := 1
-	for n < len(entries) && entries[n].ID == entries[0].ID && entries[n].When == entries[0].When {
+	for n < len(entries) && entries[n].ID == entries[0].ID && entries[n].When == entries[0].When && entries[n].Tags == entries[0].Tags {
 		n++
 	}
 	return n

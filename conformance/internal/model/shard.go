@@ -5,11 +5,11 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// push queues the payloads of entries with the same id and time by RULES 2, and counts the entries.
-// The first entry makes a job if no job is queued. An entry that adds no payload is a duplicate or
-// superseded.
+// push queues the payloads of entries with the same id, time and tags by RULES 2, and counts the
+// entries. The first entry makes a job if no job is queued. An entry that adds no payload is a
+// duplicate or superseded.
 func (s *shard) push(entries []core.Entry, rule core.PushRule, reply *ports.PushReply) {
-	id, state := entries[0].ID, core.Pushed(entries[0].When, reply.Now)
+	id, state := entries[0].ID, entries[0].State(reply.Now)
 	job, queued := s.queued[id]
 	payloads := core.NewPayloadSet(job.Payloads)
 	for i, e := range entries {
@@ -37,9 +37,9 @@ func (s *shard) putBack(job core.Job, by core.PutBack) {
 	s.enqueue(job, func(queued core.State) core.State { return by.Merge(queued, job.State) })
 }
 
-func (s *shard) revive(id string, payloads []core.Payload, now core.Instant) {
-	job := core.Job{ID: id, Payloads: payloads, State: core.Revived(now)}
-	s.enqueue(job, func(queued core.State) core.State { return core.MergeRevive(queued, now) })
+func (s *shard) revive(dead core.DeadLetter, payloads []core.Payload, now core.Instant) {
+	job := core.Job{ID: dead.ID, Payloads: payloads, State: core.Revived(dead.Tags, now)}
+	s.enqueue(job, func(queued core.State) core.State { return core.MergeRevive(queued, dead.Tags, now) })
 }
 
 // enqueue adds a job to the queue. If its id is queued already, their payloads merge by
@@ -70,6 +70,7 @@ func (s *shard) bury(dead core.DeadLetter) {
 	there := s.dead[dead.ID]
 	dead.Group = s.enterGroup(there.Group, dead.Group, dead.ChangedAt)
 	dead.Payloads = s.merge(there.Payloads, dead.Payloads)
+	dead.Tags = dead.Tags.Union(there.Tags)
 	s.dead[dead.ID] = dead
 }
 
