@@ -200,7 +200,7 @@ func brokenStores() []brokenStore {
 }
 
 func allBroken() []brokenStore {
-	return slices.Concat(brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds(), brokenRecounts(), brokenMerges(), brokenHolds(), brokenUrgency(), brokenTracked())
+	return slices.Concat(brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds(), brokenRecounts(), brokenMerges(), brokenHolds(), brokenUrgency(), brokenTags(), brokenTracked())
 }
 
 // TestBrokenStoresFail tests the suite: each broken store fails the case of the rule that it

@@ -97,6 +97,7 @@ func transactionCases() []namedCase {
 		{"shows a push when it commits", "Transactor: other callers see a transaction's changes once it has committed", transactionCommits},
 		{"is not overtaken by a later push", ruleCommitted, transactionPush},
 		{"an urgent push merges by Earliest", ruleUrgent, transactionUrgent},
+		{"tags are with what is pushed and settled", ruleTags, transactionTags},
 		{"keeps the backoff of a job put back", "RULES 2: a new push meets a queued job, whose PerformAt and RetryCount stay", transactionPutBack},
 		{"ends the wait of an awaiting job by a push", ruleAwait, transactionAwaiting},
 		{"ends the wait by a push that began before the job", ruleAwait, transactionAwaitingEarlier},

@@ -13,7 +13,7 @@ import (
 
 // vectors are the worked cases of docs/rules.md. The tests of core use them too.
 //
-//go:embed testdata/merge.json testdata/mergerules.json testdata/failure.json testdata/recovery.json
+//go:embed testdata/merge.json testdata/mergerules.json testdata/failure.json testdata/recovery.json testdata/tags.json
 var vectors embed.FS
 
 // vectorCases run the worked cases on the store: a backend for each file, and an id for each worked
@@ -23,6 +23,7 @@ func vectorCases() []namedCase {
 		{"merge", "RULES 2", func(e *env) { eachVector(e, "merge.json", mergeVector) }},
 		{"failure", "RULES 3", func(e *env) { eachVector(e, "failure.json", failureVector) }},
 		{"recovery", "RULES 4", func(e *env) { eachVector(e, "recovery.json", recoveryVector) }},
+		{"tags", "RULES 2: tags unite, and the 8 that are first in the order of their bytes stay", func(e *env) { eachVector(e, "tags.json", tagsVector) }},
 	}
 }
 

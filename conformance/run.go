@@ -77,6 +77,7 @@ func groups(store ports.ShardStore) []group {
 		{"push", pushCases()},
 		{"merge rule", append(mergeRuleCases(), setMergeCases()...)},
 		{"urgent", urgentCases()},
+		{"tags", tagsCases()},
 		{"input", inputCases()},
 		{"acquire", acquireCases()},
 		{"orphan", orphanCases()},

@@ -18,7 +18,7 @@ func TestMemory(t *testing.T) { Run(t, memoryStore) }
 
 // The suite's worked cases are copies of those of core.
 func TestVectorsAreThoseOfCore(t *testing.T) {
-	for _, name := range []string{"merge.json", "mergerules.json", "failure.json", "recovery.json"} {
+	for _, name := range []string{"merge.json", "mergerules.json", "failure.json", "recovery.json", "tags.json"} {
 		ours, err := vectors.ReadFile("testdata/" + name)
 		if err != nil {
 			t.Fatal(err)

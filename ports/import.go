@@ -19,8 +19,8 @@ type ImportRequest struct {
 	OnlyPaused bool
 	// DeadLetters are at most [MaxStep] dead letters of ids of this shard, each id once. Each has
 	// at least one payload, and all together have no more payloads and bytes than a step moves. A
-	// dead letter with more comes in parts, in several calls, each part with its ChangedAt, Error
-	// and Group. StepReply.Reached is how far the step came.
+	// dead letter with more comes in parts, in several calls, each part with its ChangedAt,
+	// Error, Group and Tags. StepReply.Reached is how far the step came.
 	DeadLetters []core.DeadLetter
 	// Jobs are jobs as another queue had them, within the same limits. A job with more payloads
 	// comes in parts too, each part with its State. A request with Jobs has no DeadLetters.
@@ -31,8 +31,8 @@ type ImportRequest struct {
 // DeadLetters, an id that occurs twice or belongs to another shard, an entry without payloads,
 // payloads that are out of order or equal, an error or a group that no entry can have, because
 // core.ErrorText or core.GroupName would change it, and a RetryCount or Recoveries out of range. It
-// returns core's error for a queue, an id, a payload, a score or a time that docs/rules.md refuses.
-// If the mistake is in a dead letter or a job, the error names its position.
+// returns core's error for a queue, an id, a payload, a score, a time or a tag that docs/rules.md
+// refuses. If the mistake is in a dead letter or a job, the error names its position.
 func (r *ImportRequest) Validate() error {
 	if err := validateStep(r.Shard, len(r.DeadLetters)+len(r.Jobs)); err != nil {
 		return err
@@ -99,7 +99,7 @@ func validateDead(d *core.DeadLetter) error {
 	if core.GroupName(d.Group) != d.Group {
 		return fmt.Errorf("%w: %q is not the name of a group; pass it through core.GroupName", ErrInvalidRequest, d.Group)
 	}
-	return errors.Join(validateInstant("ChangedAt", d.ID, d.ChangedAt), validateErrorText(d.ID, d.Error))
+	return errors.Join(validateInstant("ChangedAt", d.ID, d.ChangedAt), validateErrorText(d.ID, d.Error), d.Tags.Validate())
 }
 
 // validateState checks the fields of a job beside its id and its payloads.
@@ -108,7 +108,7 @@ func validateState(j *core.Job) error {
 		return fmt.Errorf("%w: job %q with RetryCount %d and %d Recoveries; give %d to %d, and 0 to %d",
 			ErrInvalidRequest, j.ID, j.RetryCount, j.Recoveries, core.FreshRetryCount, math.MaxInt32, math.MaxInt32)
 	}
-	return errors.Join(validateInstant("PerformAt", j.ID, j.PerformAt), validateInstant("FirstPush", j.ID, j.FirstPush), validateErrorText(j.ID, j.Error))
+	return errors.Join(validateInstant("PerformAt", j.ID, j.PerformAt), validateInstant("FirstPush", j.ID, j.FirstPush), validateErrorText(j.ID, j.Error), j.Tags.Validate())
 }
 
 func validateInstant(what, id string, at core.Instant) error {

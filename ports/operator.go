@@ -24,9 +24,9 @@ const MaxStep = 250
 // and core.MaxStepBytes of their Data, as core.Bound counts them; the first payload is always
 // within the bounds. Payloads that a store moves or removes without touching each of them need not
 // count. An entry with more payloads than a step moves is handled in parts, lowest payloads first.
-// The rest of a job keeps its State, and the rest of a dead letter keeps its ChangedAt, Error and
-// Group. The step that handles the last part counts the entry. Each step that has something to
-// handle makes progress.
+// The rest of a job keeps its State, and the rest of a dead letter keeps its ChangedAt, Error,
+// Group and Tags. The step that handles the last part counts the entry. Each step that has
+// something to handle makes progress.
 //
 // Every method returns [ErrUnknownQueue] for a queue that was not declared, and [ErrInvalidRequest]
 // for a step that its Validate refuses or a shard that the queue does not have. A call of unknown
@@ -116,21 +116,21 @@ type Operator interface {
 
 	// Edit replaces the Data of one dead payload and keeps its Score and Meta. If the dead letter
 	// already has the new bytes, the two payloads merge. The ChangedAt of the dead letter becomes
-	// now; its Error and Group stay. A payload that does not exist is not counted. A repeated call
-	// changes nothing more, unless the dead letter has received the old bytes again or Old and New
-	// are equal.
+	// now; its Error, Group and Tags stay. A payload that does not exist is not counted. A repeated
+	// call changes nothing more, unless the dead letter has received the old bytes again or Old and
+	// New are equal.
 	Edit(ctx context.Context, r EditRequest) (StepReply, error)
 
 	// Import adds dead letters of another morgue to this one, or jobs of another queue to this one,
 	// unchanged.
 	//
-	// A dead letter keeps its payloads with Score and Meta, ChangedAt, Error and Group. It does not
-	// run, and queued and claimed jobs of its id stay.
+	// A dead letter keeps its payloads with Score and Meta, ChangedAt, Error, Group and Tags. It does
+	// not run, and queued and claimed jobs of its id stay.
 	//
 	// If the morgue already has the id, the two dead letters are united. Their payloads merge by
-	// the queue's rule; on a tie the payload that was there stays. ChangedAt, Error and Group are
-	// those of the dead letter that changed later, or on a tie those of the dead letter that was
-	// there. The dead letter is counted in its group as buried at its ChangedAt, and in
+	// the queue's rule; on a tie the payload that was there stays. Tags unite. ChangedAt, Error and
+	// Group are those of the dead letter that changed later, or on a tie those of the dead letter
+	// that was there. The dead letter is counted in its group as buried at its ChangedAt, and in
 	// core.OtherGroup if the shard has core.MaxGroups other groups.
 	//
 	// Handled counts the dead letters that are new or were changed. So a repeated call changes and
@@ -300,7 +300,7 @@ type DeadLetterRef struct {
 	ID string
 	// Payloads are the Data of the payloads. nil means all payloads, and an empty list means no
 	// payload. Payloads that do not exist are ignored. A dead letter that loses its last payload is
-	// removed; otherwise it keeps its ChangedAt, Error and Group.
+	// removed; otherwise it keeps its ChangedAt, Error, Group and Tags.
 	Payloads [][]byte
 }
 

@@ -7,15 +7,16 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // The columns that are read from a row e of jobs, claimed or dead_letters. They are the same for
 // each, so that lists and look-ups share them: kind, shard, id, PerformAt, RetryCount, Recoveries,
-// FirstPush, error; for claims token, number, since, node, owner (for a dead letter its group),
-// whether cancelled, whether begun, whether the lease is over; then the number of payloads, and
-// the scores, data and meta of the first ones. $1 is the largest number of payloads to return, and
-// {counted} the number to count to, approximately, or NULL for all. The parameter for the clock
-// goes between claimColumns and claimPayloads.
+// FirstPush, error (behind the tags); for claims token, number, since, node, owner (for a dead
+// letter its group), whether cancelled, whether begun, whether the lease is over; then the number
+// of payloads, and the scores, data and meta of the first ones. $1 is the largest number of
+// payloads to return, and {counted} the number to count to, approximately, or NULL for all. The
+// parameter for the clock goes between claimColumns and claimPayloads.
 const (
 	jobColumns = `
   'j'::"char", e.shard, e.id, e.perform_at, e.retry_count, e.recoveries, e.first_push, e.error,
@@ -79,6 +80,7 @@ func readEntry(rows pgx.Rows, queue string, others ...any) (e entry, err error) 
 	if err != nil {
 		return entry{}, err
 	}
+	e.Tags, e.Error = storekit.CutTags(e.Error)
 	e.LeaseOver = e.kind == claimEntry && e.LeaseUntil == 0
 	e.Shard = core.Shard{Queue: queue, Index: shard % core.MaxShards}
 	e.Payloads, err = payloadsOf(scores, data, meta)
@@ -103,5 +105,5 @@ func payloadsOf(scores []float64, data, meta [][]byte) ([]core.Payload, error) {
 
 // deadLetter returns the entry as a dead letter.
 func (e *entry) deadLetter() core.DeadLetter {
-	return core.DeadLetter{ID: e.ID, Payloads: e.Payloads, ChangedAt: e.PerformAt, Error: e.Error, Group: e.Owner}
+	return core.DeadLetter{ID: e.ID, Payloads: e.Payloads, ChangedAt: e.PerformAt, Error: e.Error, Group: e.Owner, Tags: e.Tags}
 }

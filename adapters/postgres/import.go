@@ -52,7 +52,7 @@ func (s *Store) importJobs(ctx context.Context, r *ports.ImportRequest) (ports.S
 	)
 	for i := range r.Jobs {
 		j := &r.Jobs[i]
-		ids[i], times[i], firsts[i], errs[i] = j.ID, int64(j.PerformAt), int64(j.FirstPush), j.Error
+		ids[i], times[i], firsts[i], errs[i] = j.ID, int64(j.PerformAt), int64(j.FirstPush), storekit.WithTags(j.Tags, j.Error)
 		retries[i], recovers[i] = int32(j.RetryCount), int32(j.Recoveries)
 		p.add(i, j.Payloads)
 	}
@@ -106,7 +106,7 @@ func importArgs(letters []core.DeadLetter) []any {
 	)
 	for i := range letters {
 		d := &letters[i]
-		ids, times, errs, groups = append(ids, d.ID), append(times, int64(d.ChangedAt)), append(errs, d.Error), append(groups, d.Group)
+		ids, times, errs, groups = append(ids, d.ID), append(times, int64(d.ChangedAt)), append(errs, storekit.WithTags(d.Tags, d.Error)), append(groups, d.Group)
 		p.add(i, d.Payloads)
 	}
 	return []any{ids, times, errs, groups, p.places, p.scores, p.data, p.metas}

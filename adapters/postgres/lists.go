@@ -110,7 +110,7 @@ func (l list) placesSQL(start storekit.Start, descending bool) string {
 
 // pageSQL returns the statement for entries of the list.
 func (l list) pageSQL() string {
-	columns := strings.NewReplacer("e.error", "left(e.error, $5)", "{counted}", "$6::bigint").Replace(l.columns)
+	columns := strings.NewReplacer("e.error", "left(e.error, $5 + length(e.error) - length({schema}.error_text(e.error)))", "{counted}", "$6::bigint").Replace(l.columns)
 	return strings.NewReplacer("{columns}", columns, "{joins}", l.joins, "{table}", l.table).Replace(pageSQL)
 }
 
@@ -202,7 +202,7 @@ func (s *Store) entries(ctx context.Context, l list, r ports.PageRequest, places
 	for i, p := range places {
 		indexes[i], ids[i], at[p.At.ID] = int32(p.Shard.Index), p.At.ID, p.At.Key
 	}
-	errorChars := math.MaxInt32
+	errorChars := math.MaxInt32 / 2 // the tags are added to it
 	if r.ErrorBytes != 0 {
 		errorChars = max(0, r.ErrorBytes)
 	}

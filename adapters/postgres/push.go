@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -92,6 +93,9 @@ func (s *Store) pushByTheRule(ctx context.Context, r *ports.PushRequest, list []
 	if _, known := s.byRule.Load(r.Queue); known {
 		return s.pushEach(ctx, r, list)
 	}
+	if hasTags(r, list) { // the functions of other pushes have none
+		return s.pushEach(ctx, r, list)
+	}
 	if urgent := urgentOf(r, list); urgent == len(list) && urgent > 0 {
 		all := *r
 		all.Rule = core.PushRule{Kind: core.Earliest}
@@ -117,23 +121,35 @@ func urgentOf(r *ports.PushRequest, list []storekit.Routed) (n int) {
 	return n
 }
 
+// hasTags reports whether one of the entries has tags.
+func hasTags(r *ports.PushRequest, list []storekit.Routed) bool {
+	return slices.ContainsFunc(list, func(at storekit.Routed) bool { return r.Entries[at.Position].Tags != "" })
+}
+
 const pushByRuleSQL = `SELECT status, now, coalesce(index, -1), coalesce(earliest, 0), coalesce(new, 0), coalesce(merged, 0), coalesce(superseded, 0)
 FROM {schema}.push_by_rule(p_queue => $1, p_shards => $2, p_generation => $3, p_now => $4, p_rule => $5::smallint, p_limit => $6,
-  p_index => $7, p_ids => $8, p_at => $9, p_delay => $10, p_scores => $11, p_data => $12, p_meta => $13, p_urgent => $14)`
+  p_index => $7, p_ids => $8, p_at => $9, p_delay => $10, p_scores => $11, p_data => $12, p_meta => $13, p_urgent => $14, p_tags => $15)`
 
 // pushEach pushes by the function push_by_rule, which merges one entry after another by any rule.
 func (s *Store) pushEach(ctx context.Context, r *ports.PushRequest, list []storekit.Routed) (p pushResult, err error) {
 	var st pushStatement
 	var urgent []bool
+	var tags []string // nil if no entry has tags
+	if hasTags(r, list) {
+		tags = make([]string, 0, len(list))
+	}
 	for _, at := range inOrderOfIDs(r, list) {
 		en := &r.Entries[at.Position]
 		urgent = append(urgent, en.When.Urgent())
 		st.time(en.When)
 		st.add(at.Shard, en.ID, en.Payload)
+		if tags != nil {
+			tags = append(tags, storekit.WithTags(en.Tags, ""))
+		}
 	}
 	err = s.call(ctx, ifRolledBack, func(ctx context.Context) error {
 		p = pushResult{}
-		rows, err := s.pool.Query(ctx, s.sql(pushByRuleSQL), append(st.args(s, r)[:pushArgs], urgent)...)
+		rows, err := s.pool.Query(ctx, s.sql(pushByRuleSQL), append(st.args(s, r)[:pushArgs], urgent, tags)...)
 		if err != nil {
 			return err
 		}

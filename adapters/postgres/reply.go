@@ -8,6 +8,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // reply is the rows of the SQL type reply, to an acquire or a turn.
@@ -153,6 +154,7 @@ func headOf(due *int64) core.Head {
 // whole returns the row as a claim.
 func (r *replyRow) whole() core.Claim {
 	c := r.claim
+	c.Tags, c.Error = storekit.CutTags(c.Error)
 	c.Payloads = make([]core.Payload, 1, 1+len(r.moreData))
 	c.Payloads[0] = r.first
 	for i, data := range r.moreData {

@@ -71,8 +71,8 @@ func (s *settlementColumns) addDispositions(x *core.Settlement) {
 	s.delays = append(s.delays, x.PutBack.Delay.Microseconds())
 	s.retryCounts = append(s.retryCounts, int32(x.PutBack.RetryCount))
 	s.recoveries = append(s.recoveries, int32(x.PutBack.Recoveries))
-	s.errors = append(s.errors, core.ErrorText(x.PutBack.Error))
-	s.buryErrors = append(s.buryErrors, core.ErrorText(x.BuryError))
+	s.errors = append(s.errors, storekit.WithTags("", core.ErrorText(x.PutBack.Error)))
+	s.buryErrors = append(s.buryErrors, storekit.WithTags("", core.ErrorText(x.BuryError)))
 	if x.Buries() {
 		for len(s.groups) < len(s.ids)-1 {
 			s.groups = append(s.groups, "")

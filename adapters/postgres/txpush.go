@@ -45,6 +45,8 @@ type inboxEntry struct {
 	In    int64         `json:"in,omitempty"`
 	// Urgent is true if it merges by core.Earliest.
 	Urgent bool `json:"urgent,omitempty"`
+	// Tags are as the error of a job has them.
+	Tags string `json:"tags,omitempty"`
 }
 
 // pushTxSQL puts entries into the inbox, and returns a status and the time. It names the schema of
@@ -119,6 +121,7 @@ func inboxEntryOf(e *core.Entry, shards int) inboxEntry {
 	row := inboxEntry{
 		Shard: core.ShardOf(e.ID, shards), ID: e.ID, Data: e.Payload.Data, Meta: e.Meta,
 		Score: core.NormalScore(e.Score), In: e.When.Delay().Microseconds(), Urgent: e.When.Urgent(),
+		Tags: storekit.WithTags(e.Tags, ""),
 	}
 	if at, fixed := e.When.Fixed(); fixed {
 		row.At, row.In = &at, 0

@@ -157,7 +157,7 @@ func settlementsJSON(settlements []core.Settlement) (string, error) {
 		rows[i] = settlementRow{
 			ID: orNone(s.ID), Token: s.Receipt.Token, Number: s.Receipt.Number, Rest: int(s.Rest), TimeRule: int16(storekit.PutBackTime(&s.PutBack)),
 			Delay: s.PutBack.Delay.Microseconds(), RetryCount: s.PutBack.RetryCount, Recoveries: s.PutBack.Recoveries,
-			Error: core.ErrorText(s.PutBack.Error), BuryError: core.ErrorText(s.BuryError), Processed: s.Processed, Failed: s.Failed,
+			Error: storekit.WithTags("", core.ErrorText(s.PutBack.Error)), BuryError: storekit.WithTags("", core.ErrorText(s.BuryError)), Processed: s.Processed, Failed: s.Failed,
 		}
 		if s.Buries() {
 			rows[i].Group = core.GroupName(s.Group)

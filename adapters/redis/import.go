@@ -51,12 +51,12 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 
 // appendDeadLetter appends a dead letter as arguments of the import script.
 func appendDeadLetter(args []any, d *core.DeadLetter) []any {
-	return appendPayloads(append(args, d.ID, int64(d.ChangedAt), d.Error, d.Group), d.Payloads)
+	return appendPayloads(append(args, d.ID, int64(d.ChangedAt), storekit.WithTags(d.Tags, d.Error), d.Group), d.Payloads)
 }
 
 // appendJob appends a job as arguments of the script that imports jobs.
 func appendJob(args []any, j *core.Job) []any {
-	return appendPayloads(append(args, j.ID, int64(j.PerformAt), int64(j.FirstPush), j.RetryCount, j.Recoveries, j.Error), j.Payloads)
+	return appendPayloads(append(args, j.ID, int64(j.PerformAt), int64(j.FirstPush), j.RetryCount, j.Recoveries, storekit.WithTags(j.Tags, j.Error)), j.Payloads)
 }
 
 func appendPayloads(args []any, payloads []core.Payload) []any {

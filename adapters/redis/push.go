@@ -88,6 +88,9 @@ func (p *pushing) call(list []storekit.Routed) exchange.Call {
 	for k, at := range list {
 		e := &p.r.Entries[at.Position]
 		more := len(e.Data) + len(e.Meta) + 11
+		if e.Tags != "" {
+			more += len(e.Tags) + 14
+		}
 		if k == pushEntries || k > 0 && size+more > core.MaxStepBytes {
 			list = list[:k]
 			break
@@ -100,7 +103,7 @@ func (p *pushing) call(list []storekit.Routed) exchange.Call {
 	buffer := make([]byte, 0, size)
 	for _, at := range list {
 		e, from := &p.r.Entries[at.Position], len(buffer)
-		buffer = record.AppendPacked(buffer, &e.Payload)
+		buffer = record.AppendPacked(buffer, &e.Payload, e.Tags)
 		args = append(args, e.ID, buffer[from:len(buffer):len(buffer)])
 	}
 	return exchange.Call{Script: pushScript, Keys: p.store.someKeys(p.shard(list), keyMeta, keyJobs, keyReady, keyClaims), Args: args, Size: size + ids, Entries: len(list), NoRetry: true, Durable: true}

@@ -115,5 +115,14 @@ func (d *driver) entry() core.Entry {
 	if meta := pick(d, "meta", "", "", "m", "n"); meta != "" {
 		e.Meta = []byte(meta)
 	}
+	e.Tags = d.tags()
 	return e
+}
+
+// tags draws tags that meet, so that more than core.MaxTags come together. Their order by bytes is
+// not the order of any language.
+func (d *driver) tags() core.Tags {
+	some := pick(d, "tags", "", "", "", "", "b", "a B", "é 10 9", "c d e f g h i j", "Z Y X", "é")
+	tags, _ := core.NewTags(strings.Fields(some)...) // these are valid
+	return tags
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // Flags of a packed job; lua/lib/packed.lua describes it.
@@ -21,11 +22,14 @@ const (
 // ErrStored reports a stored value that none of the store's scripts has written.
 var ErrStored = errors.New("redis: a stored value can't be read; check whether another program writes to Skein's keys")
 
-// AppendPacked appends a packed fresh job with one payload that is due now.
-func AppendPacked(b []byte, p *core.Payload) []byte {
+// AppendPacked appends a packed fresh job with one payload and some tags that is due now.
+func AppendPacked(b []byte, p *core.Payload, tags core.Tags) []byte {
 	score, flags := core.NormalScore(p.Score), byte(0)
 	if len(p.Meta) > 0 {
 		flags = flagTagged
+	}
+	if tags != "" {
+		flags |= flagFailed
 	}
 	micros := math.Floor(float64(score*1e6) + 0.5)
 	if micros >= 0 && micros <= float64(core.MaxInstant) && micros/1e6 == score {
@@ -34,6 +38,14 @@ func AppendPacked(b []byte, p *core.Payload) []byte {
 	} else {
 		b = append(b, flags|flagWide)
 		b = binary.BigEndian.AppendUint64(b, math.Float64bits(score))
+	}
+	if tags != "" {
+		none := int32(core.FreshRetryCount)
+		text := storekit.WithTags(tags, "")
+		b = binary.BigEndian.AppendUint32(b, uint32(none))
+		b = binary.BigEndian.AppendUint32(b, 0) // Recoveries
+		b = binary.BigEndian.AppendUint32(b, uint32(len(text)))
+		b = append(b, text...)
 	}
 	if len(p.Meta) > 0 {
 		b = binary.BigEndian.AppendUint16(b, uint16(len(p.Meta)))
@@ -98,7 +110,7 @@ func (s *Stored) DeadLetter() *core.DeadLetter {
 	if s == nil {
 		return nil
 	}
-	return &core.DeadLetter{ID: s.ID, Payloads: s.Payloads, ChangedAt: s.PerformAt, Error: s.Error, Group: s.Group}
+	return &core.DeadLetter{ID: s.ID, Payloads: s.Payloads, ChangedAt: s.PerformAt, Error: s.Error, Group: s.Group, Tags: s.Tags}
 }
 
 // job reads a packed job to its end.
@@ -121,7 +133,7 @@ func (s *decoder) job(id string, at core.Instant) (core.Job, error) {
 	if flags&flagFailed != 0 {
 		job.RetryCount = int(int32(s.number(4)))
 		job.Recoveries = int(s.number(4))
-		job.Error = s.sized(4)
+		job.Tags, job.Error = storekit.CutTags(s.sized(4))
 	}
 	if flags&flagListed != 0 {
 		job.Payloads = s.payloads()

@@ -16,25 +16,28 @@ func TestRecordOfAPushIsRead(t *testing.T) {
 	tests := []struct {
 		name    string
 		payload core.Payload
+		tags    core.Tags
 		// header is how many bytes stand before the data.
 		header int
 	}{
-		{"time as score", core.Payload{Data: []byte("p"), Score: 1_800_000_000.123456}, 8},
-		{"small number", core.Payload{Data: []byte("p"), Score: 7}, 8},
-		{"0", core.Payload{Data: []byte("p")}, 8},
-		{"-0", core.Payload{Data: []byte("p"), Score: math.Copysign(0, -1)}, 8},
-		{"fraction below a microsecond", core.Payload{Data: []byte("p"), Score: 1e-7}, 9},
-		{"negative", core.Payload{Data: []byte("p"), Score: -1}, 9},
-		{"largest in micros", core.Payload{Data: []byte("p"), Score: float64(core.MaxInstant / 1e6)}, 8},
-		{"large", core.Payload{Data: []byte("p"), Score: 1 << 53}, 9},
-		{"largest", core.Payload{Data: []byte("p"), Score: math.MaxFloat64}, 9},
-		{"smallest", core.Payload{Data: []byte("p"), Score: math.SmallestNonzeroFloat64}, 9},
-		{"no data", core.Payload{Score: 1}, 8},
-		{"meta", core.Payload{Data: []byte("p"), Score: 1, Meta: []byte("trace")}, 15},
+		{"time as score", core.Payload{Data: []byte("p"), Score: 1_800_000_000.123456}, "", 8},
+		{"small number", core.Payload{Data: []byte("p"), Score: 7}, "", 8},
+		{"0", core.Payload{Data: []byte("p")}, "", 8},
+		{"-0", core.Payload{Data: []byte("p"), Score: math.Copysign(0, -1)}, "", 8},
+		{"fraction below a microsecond", core.Payload{Data: []byte("p"), Score: 1e-7}, "", 9},
+		{"negative", core.Payload{Data: []byte("p"), Score: -1}, "", 9},
+		{"largest in micros", core.Payload{Data: []byte("p"), Score: float64(core.MaxInstant / 1e6)}, "", 8},
+		{"large", core.Payload{Data: []byte("p"), Score: 1 << 53}, "", 9},
+		{"largest", core.Payload{Data: []byte("p"), Score: math.MaxFloat64}, "", 9},
+		{"smallest", core.Payload{Data: []byte("p"), Score: math.SmallestNonzeroFloat64}, "", 9},
+		{"no data", core.Payload{Score: 1}, "", 8},
+		{"tags", core.Payload{Data: []byte("p"), Score: 1}, "a\x1fb", 25},
+		{"tags and meta", core.Payload{Data: []byte("p"), Score: 1, Meta: []byte("trace")}, "a", 30},
+		{"meta", core.Payload{Data: []byte("p"), Score: 1, Meta: []byte("trace")}, "", 15},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			rec := AppendPacked(nil, &tt.payload)
+			rec := AppendPacked(nil, &tt.payload, tt.tags)
 			if got := len(rec) - len(tt.payload.Data); got != tt.header {
 				t.Errorf("the header has %d bytes, want %d", got, tt.header)
 			}
@@ -43,7 +46,8 @@ func TestRecordOfAPushIsRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := core.Job{ID: "a", Payloads: []core.Payload{tt.payload}, State: core.Pushed(core.At(5), 5)}
+			entry := core.Entry{When: core.At(5), Tags: tt.tags}
+			want := core.Job{ID: "a", Payloads: []core.Payload{tt.payload}, State: entry.State(5)}
 			want.Payloads[0].Score = core.NormalScore(tt.payload.Score)
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -99,7 +103,7 @@ func TestClaimIsRead(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			stored := string(ReceiptText(receipt)) + map[bool]string{false: "\x00", true: "\x01"}[tt.begun] + "\x00\x00\x00\x00\x00\x00\x05" +
-				tt.claimer + "\x00\x00\x00\x00\x00\x00\x00\x04" + string(AppendPacked(nil, &core.Payload{Data: []byte("p"), Score: 1}))
+				tt.claimer + "\x00\x00\x00\x00\x00\x00\x00\x04" + string(AppendPacked(nil, &core.Payload{Data: []byte("p"), Score: 1}, ""))
 			got, err := ParseClaim("a", stored)
 			if err != nil {
 				t.Fatal(err)

@@ -1,7 +1,7 @@
 -- The dead letters of a shard, as items. They are stored like jobs; at is when they changed, and
 -- group their group.
--- Uses: DEAD, DMETAS, DPAYLOADS, DTIME, DID, fetch, plan, missing, readable, packed, items,
---   groups.
+-- Uses: DEAD, DMETAS, DPAYLOADS, DTIME, DID, fetch, plan, missing, readable, unite_tags, packed,
+--   items, groups.
 -- Defines: morgue.
 
 local morgue
@@ -24,23 +24,24 @@ do
     return dead
   end
 
-  -- open returns the dead letter of an id in dead. If there is none, it adds one there, buried now,
-  -- in a group.
-  local function open(dead, id, reason, group, now)
+  -- open returns the dead letter of an id in dead, to which it adds tags. If there is none, it adds
+  -- one there, buried now, in a group.
+  local function open(dead, id, reason, group, now, tags)
     local item = dead[id]
     if not item then
-      item = {id = id, area = area, job = {list = {}, retry = -1, recoveries = 0, many = false, tagged = false}}
+      item = {id = id, area = area, job = {list = {}, retry = -1, recoveries = 0, tags = '', many = false, tagged = false}}
       dead[id] = item
     end
     item.job.at, item.job.first, item.job.error = now, now, reason
+    item.job.tags = unite_tags(item.job.tags, tags)
     item.job.group = groups.bury(item.job.group, group, now)
     return item
   end
 
   -- add adds payloads to the dead letter of an id in dead, which it makes if it is absent, and
   -- returns it. It plans nothing.
-  local function add(dead, id, payloads, reason, group, now)
-    local item = open(dead, id, reason, group, now)
+  local function add(dead, id, payloads, reason, group, now, tags)
+    local item = open(dead, id, reason, group, now, tags)
     items.unite(item, payloads)
     return item
   end

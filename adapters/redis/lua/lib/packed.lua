@@ -1,12 +1,14 @@
 -- How jobs and dead letters are packed to be stored.
--- Uses: sub, byte, char, pack, parse, band, floor, MAX_INSTANT.
+-- Uses: sub, byte, char, pack, parse, band, floor, precedes, MAX_INSTANT.
 -- Defines: WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, ALONE, damaged, missing, readable, passing,
---   packed.
+--   MARK, cut_tags, unite_tags, packed.
 --
 -- A packed job is one byte of flags, then the fields that they announce:
 --   score   7 bytes of whole microseconds, or a double (WIDE); for one payload
 --   first   8 bytes, FirstPush if that isn't the job's PerformAt (FIRST)
---   failure RetryCount, Recoveries and error (FAILED; with 2 Recoveries or more ALONE)
+--   failure RetryCount, Recoveries and error (FAILED; with 2 Recoveries or more ALONE). The tags
+--           stand before the error, as cut_tags has it, so programs that don't know tags take them
+--           for a part of it
 --   meta    2 bytes of length and the Meta (TAGGED); for one payload
 --   data    the rest
 -- With LISTED, for a few payloads and in claims, data is a count of 4 bytes, then the score as a
@@ -41,6 +43,30 @@ local function passing(f, ...)
   local ok, a, b = pcall(f, ...)
   if ok then return a, b end
   if type(a) ~= 'string' or not string.find(a, 'damaged: ', 1, true) then error(a, 0) end
+end
+
+-- MARK stands before and behind tags. No tag has a control character.
+local MARK = char(30)
+
+-- cut_tags returns the tags that stand before an error text, or '', and the text. ports/storekit
+-- has the form in its WithTags.
+local function cut_tags(text)
+  if byte(text) ~= 30 then return '', text end
+  local last = string.find(text, MARK, 2, true)
+  if not last then return '', text end
+  return sub(text, 2, last - 1), sub(text, last + 1)
+end
+
+-- unite_tags returns the first 8 tags, in order of their bytes, that one of two lists has.
+local function unite_tags(a, b)
+  if b == '' or a == b then return a end
+  if a == '' then return b end
+  local MOST, all, known = 8, {}, {}
+  for tag in string.gmatch(a .. char(31) .. b, '[^' .. char(31) .. ']+') do
+    if not known[tag] then known[tag], all[#all + 1] = true, tag end
+  end
+  table.sort(all, precedes)
+  return table.concat(all, char(31), 1, math.min(MOST, #all))
 end
 
 local packed
@@ -84,7 +110,7 @@ do
     local flags, pos, score, n = byte(packed_job, from), from + 1, nil, 0
     check(flags, 'it is empty')
     check(flags < 2 * ALONE, 'its flags are unknown')
-    local job = {at = at, first = at, retry = -1, recoveries = 0, error = '', list = {},
+    local job = {at = at, first = at, retry = -1, recoveries = 0, error = '', tags = '', list = {},
       many = band(flags, MANY) > 0, tagged = band(flags, TAGGED) > 0}
     local listed = band(flags, LISTED) > 0
     if not job.many and not listed then
@@ -97,7 +123,8 @@ do
     end
     if band(flags, FAILED) > 0 then
       job.retry, job.recoveries, n, pos = parse('>i4I4I4', packed_job, pos)
-      job.error, pos = sub(packed_job, pos, pos + n - 1), pos + n
+      job.tags, job.error = cut_tags(sub(packed_job, pos, pos + n - 1))
+      pos = pos + n
     end
     check(pos <= #packed_job + 1, 'it is cut short')
     check(not job.many or pos == #packed_job + 1, 'it has more than it says')
@@ -189,9 +216,11 @@ do
       if p.meta ~= '' then flags, rest = flags + TAGGED, pack('>I2', #p.meta) .. p.meta .. rest end
     end
     if job.first ~= job.at then flags, first = flags + FIRST, pack('>I8', job.first) end
-    if job.retry ~= -1 or job.recoveries > 0 or job.error ~= '' then
+    if job.retry ~= -1 or job.recoveries > 0 or job.error ~= '' or job.tags ~= '' then
+      local text = job.error
+      if job.tags ~= '' or byte(text) == 30 then text = MARK .. job.tags .. MARK .. text end
       flags = flags + FAILED + (job.recoveries >= 2 and ALONE or 0)
-      failure = pack('>i4I4I4', job.retry, job.recoveries, #job.error) .. job.error
+      failure = pack('>i4I4I4', job.retry, job.recoveries, #text) .. text
     end
     if listed then return encode_list(job.list, (before or '') .. char(flags) .. first .. failure) end
     return (before or '') .. char(flags) .. score .. first .. failure .. rest
@@ -215,7 +244,7 @@ do
   -- and replies do, after a text if one is given.
   local function encode_with(job, payloads, before)
     return encode({at = job.at, first = job.first, retry = job.retry, recoveries = job.recoveries,
-      error = job.error, list = payloads}, before)
+      error = job.error, tags = job.tags, list = payloads}, before)
   end
 
   -- decoded returns the result of decode, or of decode_dead, or nil if that fails.

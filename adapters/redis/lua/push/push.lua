@@ -11,7 +11,7 @@
 --   were superseded at once},
 --   {'unknown'}, {'mismatch', "shards generation"}
 -- Uses: JOBS, READY, PARKED, CLAIMS, BYID, METAS, WIDE, FIRST, call, sub, byte, char, pack, band,
---   clock, instant, read_meta, wake, bounds, plan, packed, items, queue.
+--   clock, instant, read_meta, wake, bounds, plan, unite_tags, packed, items, queue.
 
 local ARGV = ARGV
 call('EXISTS', PARKED, BYID, METAS) -- fails here, not in plan.write(), if another server has one of them
@@ -27,8 +27,8 @@ for how, n in string.gmatch(terms, '([@+!])(-?%d+)') do
 end
 
 -- merge changes the state of a queued job as a push for it does (rules 2).
-local function merge(job, coming, by)
-  job.first = math.min(job.first, now)
+local function merge(job, coming, by, tags)
+  job.first, job.tags = math.min(job.first, now), unite_tags(job.tags, tags)
   if job.retry >= 0 or (by or '0') == '0' then return end
   if by == '1' then job.at = math.min(job.at, coming)
   else job.at = math.max(job.at, math.min(coming, instant(job.first + limit))) end
@@ -74,8 +74,9 @@ for _, n in ipairs(merged) do
     item.job.first = now
     there[id] = item
   end
-  merge(item.job, times[n] or now, urgent[n] and '1' or rule)
-  local more, _, own = items.unite(item, packed.decode(ARGV[2 * n + 3], now).list)
+  local pushed = packed.decode(ARGV[2 * n + 3], now)
+  merge(item.job, times[n] or now, urgent[n] and '1' or rule, pushed.tags)
+  local more, _, own = items.unite(item, pushed.list)
   added, superseded = added + more, superseded + (own or 0)
 end
 

@@ -7,7 +7,7 @@
 --   letters are given (1 or 0); then for each: id, how many payloads or -1 for all, and these
 -- Returns {'ok', now, handled, more, reached} or {'unknown'}
 -- Uses: JOBS, READY, PARKED, CLAIMS, DEAD, DTIME, call, clock, read_meta, wake, bounds, plan,
---   missing, items, queue, groups, morgue, read_step.
+--   missing, unite_tags, items, queue, groups, morgue, read_step.
 
 local now, revive, most, before, group, given = clock(ARGV[1]), ARGV[2] == '1', tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], ARGV[6] == '1'
 local index, paused = read_meta()
@@ -35,16 +35,18 @@ local asked = #ids
 local buried, queued = read_step(DEAD, ids), revive and read_step(JOBS, ids) or {}
 local dead, jobs, bound, ready = morgue.load(ids, buried), queue.load(ids, queued), bounds.new(), false
 
--- requeue returns the queued job of an id, in the state for dead payloads to be merged into it.
-local function requeue(id)
+-- requeue returns the queued job of a dead letter's id, in the state for its payloads to be merged
+-- into it.
+local function requeue(letter)
+  local id = letter.id
   local item = jobs[id]
   if not item then
-    item = queue.item(id, {at = now, first = now, retry = -1, recoveries = 0, error = '', list = {}, many = false, tagged = false})
+    item = queue.item(id, {at = now, first = now, retry = -1, recoveries = 0, error = '', tags = '', list = {}, many = false, tagged = false})
     jobs[id] = item
   end
   if not queue.is_held(item.job) then item.job.at, item.job.retry, item.job.error = now, -1, '' end
   item.changed = true
-  item.job.first = math.min(item.job.first, now)
+  item.job.first, item.job.tags = math.min(item.job.first, now), unite_tags(item.job.tags, letter.job.tags)
   return item
 end
 
@@ -55,14 +57,14 @@ local function is_meant(item) return not given or before == 0 or item.old.at < b
 -- and whether these were all.
 local function handle(item, names)
   if not names and not (revive and jobs[item.id]) and items.goes_whole(item) then
-    if revive then items.move(item, requeue(item.id)) end
+    if revive then items.move(item, requeue(item)) end
     item.changed, item.whole = true, true
     return true, true
   end
   local part, whole
   if names then part, whole = items.take_named(item, names, bound) else part, whole = items.take(item, bound) end
   if #part == 0 then return false, whole end
-  if revive then items.unite(requeue(item.id), part) end
+  if revive then items.unite(requeue(item), part) end
   item.changed = true
   return true, whole
 end

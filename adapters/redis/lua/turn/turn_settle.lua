@@ -1,6 +1,6 @@
 -- The first half of a turn: claims end or begin, and the payloads that ended claims leave merge.
--- Uses: PARKED, JOBS, CLAIMS, DEAD, call, sub, byte, char, parse, instant, fetch, bounds,
---   readable, packed, items, queue, morgue, noted, claim_from, claim_weight, claim_alone.
+-- Uses: PARKED, JOBS, CLAIMS, DEAD, call, sub, byte, char, parse, instant, fetch, bounds, readable,
+--   unite_tags, packed, items, queue, morgue, noted, claim_from, claim_weight, claim_alone.
 -- Defines: settle_claims, begin_claims, merge_left, free_parked.
 
 -- kept returns the part of an error's text that is kept: all of it, or its first bytes on a server
@@ -32,7 +32,7 @@ local function dispose(claim_value, what, now)
   local back, dead, except = {}, {}, {}
   local others, time, delay, retry, recoveries, n, pos = parse('>BBi8i4I4I4', what)
   local job = {at = time == SAME and claim.at or instant(now + delay), awaits = time == AWAITS, first = claim.first, retry = retry,
-    recoveries = recoveries, error = kept(sub(what, pos, pos + n - 1)), many = false, tagged = false, list = back}
+    recoveries = recoveries, error = kept(sub(what, pos, pos + n - 1)), tags = claim.tags, many = false, tagged = false, list = back}
   n, pos = parse('>I4', what, pos + n)
   local reason, count = kept(sub(what, pos, pos + n - 1)), nil
   count, pos = parse('>I4', what, pos + n)
@@ -153,12 +153,12 @@ local function merge_left(left, now)
   local jobs, dead = queue.load(ids, fetch('HMGET', JOBS, ids)), morgue.load(dead_ids, fetch('HMGET', DEAD, dead_ids))
   for _, x in ipairs(left) do
     local id, job, item = x.id, x.job, jobs[x.id]
-    if #x.dead > 0 then changed[#changed + 1] = morgue.add(dead, id, x.dead, x.reason, x.group, now) end
+    if #x.dead > 0 then changed[#changed + 1] = morgue.add(dead, id, x.dead, x.reason, x.group, now, job.tags) end
     if #job.list > 0 and item then
       local there = item.job
       local awaits = job.awaits and there.first ~= job.first -- core.PutBack.Merge
       there.at = awaits and math.min(there.at, job.at) or job.at
-      there.retry, there.error = job.retry, job.error
+      there.retry, there.error, there.tags = job.retry, job.error, unite_tags(there.tags, job.tags)
       there.recoveries, there.first = math.max(there.recoveries, job.recoveries), math.min(there.first, job.first)
       items.unite(item, job.list)
     elseif #job.list > 0 then

@@ -10,4 +10,5 @@ CREATE TABLE {schema}.dead_letters (
 );
 CREATE INDEX dead_letters_time ON {schema}.dead_letters (shard, changed_at, id);
 CREATE INDEX dead_letters_group ON {schema}.dead_letters (shard, grp, changed_at, id);
+COMMENT ON COLUMN {schema}.dead_letters.error IS 'As jobs.error';
 COMMENT ON COLUMN {schema}.dead_letters.grp IS 'The group that it is counted in: see dead_groups';

@@ -30,4 +30,5 @@ CREATE INDEX inbox_settled ON {schema}.inbox (shard, id, tx, seq) WHERE kind IN 
 COMMENT ON COLUMN {schema}.inbox.rule IS 'core.RuleKind: 0 Keep, 1 Earliest, 2 Debounce';
 COMMENT ON COLUMN {schema}.inbox.rule_limit IS 'How far Debounce may move a job away from its first push';
 COMMENT ON COLUMN {schema}.inbox.perform_at IS 'PerformAt; of a dead letter its ChangedAt';
+COMMENT ON COLUMN {schema}.inbox.error IS 'As jobs.error; of a push only its tags';
 COMMENT ON COLUMN {schema}.inbox.grp IS 'The group of a dead letter; NULL of others';

@@ -17,4 +17,5 @@ CREATE TYPE {schema}.arrival AS (
 );
 COMMENT ON COLUMN {schema}.arrival.rule IS 'core.RuleKind: 0 Keep, 1 Earliest, 2 Debounce';
 COMMENT ON COLUMN {schema}.arrival.rule_limit IS 'How far Debounce may move a job away from its first push';
+COMMENT ON COLUMN {schema}.arrival.error IS 'As jobs.error; of a push only its tags';
 COMMENT ON COLUMN {schema}.arrival.grp IS 'The group of a dead letter; NULL of others';

@@ -18,7 +18,8 @@ BEGIN
   ON CONFLICT (shard, id) DO UPDATE SET
     prior_retry_count = j.retry_count,
     parked = j.parked AND a.kind = 'push', -- the id of another arrival may be free; if not, claims skip it again
-    recoveries = greatest(j.recoveries, excluded.recoveries)
+    recoveries = greatest(j.recoveries, excluded.recoveries),
+    error = {schema}.unite_tags(j.error, excluded.error)
   RETURNING j.perform_at, j.first_push, j.retry_count, j.error, j.prior_retry_count INTO v_job;
   is_new := v_job.prior_retry_count IS NULL;
   due := v_job.perform_at;
@@ -34,7 +35,8 @@ BEGIN
     END IF;
     fresh := (a.retry_count < 0)::int - (v_job.retry_count < 0)::int;
     retrying := - fresh;
-    UPDATE {schema}.jobs q SET perform_at = due, first_push = least(v_job.first_push, a.first_push), retry_count = a.retry_count, error = a.error
+    UPDATE {schema}.jobs q SET perform_at = due, first_push = least(v_job.first_push, a.first_push), retry_count = a.retry_count,
+      error = {schema}.unite_tags(a.error, v_job.error)
     WHERE q.shard = p_shard AND q.id = a.id;
   ELSE
     IF v_job.retry_count < 0 AND a.rule <> c_keep THEN

@@ -25,17 +25,21 @@ BEGIN
     END IF;
     CONTINUE WHEN a.n = 1 AND NOT j.met; -- inserted by merge
     IF a.nth > 1 OR j.met THEN
-      j.changed := j.changed OR a.kind <> 'push' OR a.rule <> c_keep OR a.first_push < j.first_push OR a.recoveries > j.recoveries;
+      j.changed := j.changed OR a.kind <> 'push' OR a.rule <> c_keep OR a.first_push < j.first_push OR a.recoveries > j.recoveries
+        OR starts_with(a.error, chr(30)); -- it has tags
       j.pushed_since := a.kind = 'put_back' AND a.rule = c_earliest AND (j.pushed_since OR j.first_push <> a.first_push);
       j.first_push := least(j.first_push, a.first_push);
       j.recoveries := greatest(j.recoveries, a.recoveries);
       IF a.kind = 'revived' AND j.retry_count >= 0 AND j.perform_at = c_never THEN
-        NULL; -- a held job stays held
+        j.error := {schema}.unite_tags(j.error, a.error); -- a held job stays held
       ELSIF a.kind <> 'push' THEN
         j.perform_at := CASE WHEN j.pushed_since THEN least(j.perform_at, a.perform_at) ELSE a.perform_at END;
-        j.retry_count := a.retry_count; j.error := a.error;
-      ELSIF j.retry_count < 0 AND a.rule <> c_keep THEN
-        j.perform_at := {schema}.apply_push_rule(a.rule, a.rule_limit, j.perform_at, a.perform_at, j.first_push);
+        j.retry_count := a.retry_count; j.error := {schema}.unite_tags(a.error, j.error);
+      ELSE
+        j.error := {schema}.unite_tags(j.error, a.error);
+        IF j.retry_count < 0 AND a.rule <> c_keep THEN
+          j.perform_at := {schema}.apply_push_rule(a.rule, a.rule_limit, j.perform_at, a.perform_at, j.first_push);
+        END IF;
       END IF;
     END IF;
     CONTINUE WHEN a.nth < a.n;

@@ -1,6 +1,6 @@
--- Adds dead letters to the morgue. If the id has one already, payloads merge, and the newest
--- error, group and time stay. Returns how many more ids the morgue has. The caller holds the
--- shard's lock.
+-- Adds dead letters to the morgue. If the id has one already, payloads merge, and the newest error,
+-- group and time stay, with all tags. Returns how many more ids the morgue has. The caller holds
+-- the shard's lock.
 CREATE FUNCTION {schema}.bury(p_shard int, p_arrivals {schema}.arrival[]) RETURNS int LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS {$}
 DECLARE
@@ -23,11 +23,16 @@ BEGIN
     SELECT d.grp FROM {schema}.dead_letters d WHERE d.shard = p_shard AND d.id = c.id
   ) d ON true;
   v_groups := {schema}.admit_groups(p_shard, v_groups);
+  IF EXISTS (SELECT FROM unnest(p_arrivals) a WHERE starts_with(a.error, chr(30))) THEN
+    v_errors := ARRAY(
+      SELECT {schema}.add_tags(u.error, ARRAY(SELECT a.error FROM unnest(p_arrivals) a WHERE a.id = u.id COLLATE "C"))
+      FROM unnest(v_ids, v_errors) WITH ORDINALITY u (id, error, place) ORDER BY u.place);
+  END IF;
 
-  INSERT INTO {schema}.dead_letters (shard, id, changed_at, error, grp)
+  INSERT INTO {schema}.dead_letters AS d (shard, id, changed_at, error, grp)
   SELECT p_shard, u.* FROM unnest(v_ids, v_times, v_errors, v_groups) u (id, changed_at, error, grp)
   ORDER BY u.id COLLATE "C"
-  ON CONFLICT (shard, id) DO UPDATE SET changed_at = excluded.changed_at, error = excluded.error, grp = excluded.grp;
+  ON CONFLICT (shard, id) DO UPDATE SET changed_at = excluded.changed_at, error = {schema}.unite_tags(excluded.error, d.error), grp = excluded.grp;
 
   IF v_rule <> 0 THEN
     PERFORM {schema}.count_superseded(p_shard, sum(m.superseded)::int) FROM unnest(p_arrivals) WITH ORDINALITY c,

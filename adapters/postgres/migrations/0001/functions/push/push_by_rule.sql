@@ -1,10 +1,11 @@
 -- Does what push does, for a queue with any merge rule: one entry after another, in the order
 -- given, which is that of (shard, id) and then of the call. Each entry has its PerformAt p_at, or
--- for -1 p_delay after now, and one of p_urgent merges by Earliest. superseded is how many entries
--- the rule has dropped at once.
+-- for -1 p_delay after now, and one of p_urgent merges by Earliest. p_tags is NULL, or has the tags
+-- of each entry, as the error of a job has them: see unite_tags. superseded is how many entries the
+-- rule has dropped at once.
 CREATE FUNCTION {schema}.push_by_rule(p_queue text, p_shards int, p_generation bigint, p_now bigint, p_rule smallint, p_limit bigint,
   p_index int[], p_ids text[], p_at bigint[], p_delay bigint[], p_scores double precision[], p_data bytea[], p_meta bytea[],
-  p_urgent boolean[])
+  p_urgent boolean[], p_tags text[] DEFAULT NULL)
 RETURNS TABLE (status text, now bigint, index int, earliest bigint, new bigint, merged bigint, superseded bigint) LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
 SET lock_timeout = '500ms' AS {$}
@@ -35,9 +36,9 @@ BEGIN
   FOR e IN
     SELECT v_first + u.index AS shard, lead(u.index) OVER w IS DISTINCT FROM u.index AS last,
       ROW('push', CASE WHEN u.urgent THEN c_earliest ELSE p_rule END, p_limit, CASE WHEN u.at >= 0 THEN u.at ELSE {schema}.later(v_now, coalesce(u.delay, 0)) END, v_now, u.score, -1, 0,
-        u.id, '', u.data, u.meta, NULL)::{schema}.arrival AS arrival
-    FROM unnest(p_index, p_ids, p_at, p_delay, p_scores, p_data, p_meta, p_urgent)
-      WITH ORDINALITY u (index, id, at, delay, score, data, meta, urgent, nth)
+        u.id, coalesce(u.tags, ''), u.data, u.meta, NULL)::{schema}.arrival AS arrival
+    FROM unnest(p_index, p_ids, p_at, p_delay, p_scores, p_data, p_meta, p_urgent, p_tags)
+      WITH ORDINALITY u (index, id, at, delay, score, data, meta, urgent, tags, nth)
     WINDOW w AS (ORDER BY u.nth) ORDER BY u.nth
   LOOP
     v_met := {schema}.merge_arrival(e.shard, v_rule, e.arrival);

@@ -1,6 +1,6 @@
--- Puts dead letters of another store into the morgue (ports.Operator.Import): the nth has
--- p_ids[n], p_times[n], p_errors[n] and p_groups[n], and the payloads whose p_places is n.
--- lock_target has the other arguments.
+-- Puts dead letters of another store into the morgue (ports.Operator.Import): the nth has p_ids[n],
+-- p_times[n], p_errors[n] with the tags (see unite_tags) and p_groups[n], and the payloads whose
+-- p_places is n. lock_target has the other arguments.
 CREATE FUNCTION {schema}.step_import(p_queue text, p_index int, p_now bigint, p_shards int, p_generation bigint, p_only_paused boolean, p_ids text[],
   p_times bigint[], p_errors text[], p_groups text[], p_places int[], p_scores double precision[], p_data bytea[], p_meta bytea[])
 RETURNS {schema}.step_reply LANGUAGE plpgsql VOLATILE
@@ -10,7 +10,7 @@ DECLARE
   v_reply  {schema}.step_reply;
   v_later  boolean[]; -- for each, whether it is new, or has changed later than the stored one
   v_buried {schema}.arrival[];
-  v_united int;
+  v_united text[]; -- ids of dead letters that stay as they are and have other payloads or tags now
   v_rule   int;
   v_superseded int;
 BEGIN
@@ -25,10 +25,10 @@ BEGIN
       SELECT l.changed_at FROM {schema}.dead_letters l WHERE l.shard = v_locked.shard AND l.id = u.id
     ) d ON true ORDER BY u.place);
 
-  -- Dead letters that stay as they are only get payloads.
+  -- Dead letters that stay as they are only get payloads and tags.
   v_rule := {schema}.rule_of(v_locked.shard);
   IF v_rule <> 0 THEN
-    SELECT count(DISTINCT w.id) FILTER (WHERE w.changed), coalesce(sum(w.superseded), 0) INTO v_united, v_superseded FROM (
+    SELECT array_agg(w.id) FILTER (WHERE w.changed), coalesce(sum(w.superseded), 0) INTO v_united, v_superseded FROM (
       SELECT p_ids[u.place] AS id, m.changed, m.superseded
       FROM unnest(p_places, p_scores, p_data, p_meta) WITH ORDINALITY u (place, score, data, meta, nth),
         LATERAL {schema}.merge_dead_payload(v_locked.shard, p_ids[u.place], v_rule, u.score, u.data, u.meta) m
@@ -42,8 +42,16 @@ BEGIN
       FROM unnest(p_places, p_scores, p_data, p_meta) u (place, score, data, meta) WHERE NOT v_later[u.place]
       ON CONFLICT (shard, id, digest) DO UPDATE SET score = excluded.score, meta = excluded.meta WHERE excluded.score < p.score
       RETURNING p.id
-    ) SELECT count(DISTINCT w.id) INTO v_united FROM united w;
+    ) SELECT array_agg(w.id) INTO v_united FROM united w;
   END IF;
+
+  WITH tagged AS (
+    UPDATE {schema}.dead_letters d SET error = {schema}.unite_tags(d.error, u.error)
+    FROM unnest(p_ids, p_errors) WITH ORDINALITY u (id, error, place)
+    WHERE d.shard = v_locked.shard AND d.id = u.id COLLATE "C" AND NOT v_later[u.place] AND starts_with(u.error, chr(30))
+      AND {schema}.unite_tags(d.error, u.error) <> d.error
+    RETURNING d.id
+  ) SELECT v_united || array_agg(t.id) INTO v_united FROM tagged t;
 
   v_buried := ARRAY(
     SELECT ROW('buried', 0, 0, p_times[u.place], p_times[u.place], u.score, -1, 0, p_ids[u.place], p_errors[u.place], u.data, u.meta,
@@ -53,6 +61,6 @@ BEGIN
   IF cardinality(v_buried) > 0 THEN
     PERFORM {schema}.change_counts(v_locked.shard, 0, 0, {schema}.bury(v_locked.shard, v_buried));
   END IF;
-  v_reply.handled := v_united + cardinality(array_positions(v_later, true));
+  v_reply.handled := (SELECT count(DISTINCT w) FROM unnest(v_united) w) + cardinality(array_positions(v_later, true));
   RETURN v_reply;
 END {$};

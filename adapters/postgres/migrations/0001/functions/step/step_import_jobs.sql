@@ -1,8 +1,9 @@
 -- Puts jobs of another queue into this one (ports.Operator.Import): the nth has p_ids[n],
--- p_times[n] as its PerformAt, p_firsts[n], p_retries[n], p_recoveries[n] and p_errors[n], and the
--- payloads whose p_places is n. lock_target has the other arguments. A held job, or one with more
--- failures than the queued one, merges like a job put back, any other one like a push by Earliest
--- (core.MergeImport). A push that comes meanwhile makes a fresh job only, so neither differs.
+-- p_times[n] as its PerformAt, p_firsts[n], p_retries[n], p_recoveries[n] and p_errors[n] with the
+-- tags (see unite_tags), and the payloads whose p_places is n. lock_target has the other arguments.
+-- A held job, or one with more failures than the queued one, merges like a job put back, any other
+-- one like a push by Earliest (core.MergeImport). A push that comes meanwhile makes a fresh job
+-- only, so neither differs.
 CREATE FUNCTION {schema}.step_import_jobs(p_queue text, p_index int, p_now bigint, p_shards int, p_generation bigint, p_only_paused boolean, p_ids text[],
   p_times bigint[], p_firsts bigint[], p_retries int[], p_recoveries int[], p_errors text[], p_places int[], p_scores double precision[],
   p_data bytea[], p_meta bytea[])

@@ -14,6 +14,7 @@ DECLARE
   v_reply    {schema}.step_reply;
   v_ids      text[] := p_ids;
   v_named    bytea[];
+  v_tags     text; -- those of a dead letter, as an error has them
   v_place    int := 0;
   p          record;
   v_payloads int := 0;
@@ -47,6 +48,9 @@ BEGIN
       v_reply.reached := v_reply.reached + 1;
       CONTINUE;
     END IF;
+    IF p_revive THEN
+      SELECT {schema}.unite_tags('', d.error) INTO v_tags FROM {schema}.dead_letters d WHERE d.shard = v_locked.shard AND d.id = v_ids[n];
+    END IF;
     p := {schema}.take_dead(v_locked.shard, v_ids[n], v_named, c_payloads - v_payloads, c_bytes - v_bytes, v_payloads = 0);
     v_payloads := v_payloads + p.n; v_bytes := v_bytes + p.size;
     IF p.gone THEN
@@ -54,7 +58,7 @@ BEGIN
     END IF;
     IF p_revive AND p.n > 0 THEN
       FOR m IN 1..p.n LOOP
-        v_taken := array_append(v_taken, ROW('revived', 0, 0, v_locked.now, v_locked.now, p.scores[m], -1, 0, v_ids[n], '',
+        v_taken := array_append(v_taken, ROW('revived', 0, 0, v_locked.now, v_locked.now, p.scores[m], -1, 0, v_ids[n], v_tags,
           p.data[m], p.meta[m], NULL)::{schema}.arrival);
       END LOOP;
     END IF;

@@ -64,8 +64,8 @@ BEGIN
     DELETE FROM {schema}.claimed c USING summed f
     WHERE c.ctid = f.at AND (NOT f.moves OR f.sum = f.payloads OR f.sum <= c_payloads AND f.bytes <= c_bytes)
     RETURNING f.id, f.place, coalesce(f.processed, true) AS processed, coalesce(f.failed, false) AS failed,
-      f.dispositions, f.time_rule, f.delay, f.retry_count, f.recoveries, f.error, f.bury_error, f.grp,
-      c.perform_at, c.first_push, c.score, c.data, c.meta, c.more_scores, c.more_data, c.more_meta
+      f.dispositions, f.time_rule, f.delay, f.retry_count, f.recoveries, {schema}.unite_tags(f.error, c.error) AS error,
+      {schema}.unite_tags(f.bury_error, c.error) AS bury_error, f.grp, c.perform_at, c.first_push, c.score, c.data, c.meta, c.more_scores, c.more_data, c.more_meta
   ), payloads AS (
     SELECT g.*, 0 AS position, g.score AS p_score, g.data AS p_data, g.meta AS p_meta FROM gone g
     UNION ALL

@@ -53,7 +53,7 @@ BEGIN
     LATERAL (SELECT c.ctid AS at FROM {schema}.claimed c WHERE c.shard = v_shard AND c.id = s.id COLLATE "C" FOR UPDATE) c
   ), gone AS (
     DELETE FROM {schema}.claimed c USING found s WHERE c.ctid = s.at
-    RETURNING s.*, c.perform_at, c.first_push, ARRAY[c.score] || c.more_scores AS scores, ARRAY[c.data] || c.more_data AS data,
+    RETURNING s.*, c.error AS tagged, c.perform_at, c.first_push, ARRAY[c.score] || c.more_scores AS scores, ARRAY[c.data] || c.more_data AS data,
       ARRAY[c.meta] || c.more_meta AS meta
   ), counted AS (
     INSERT INTO {schema}.count_changes (shard, fresh, retrying, claimed, dead, processed, failed)
@@ -75,7 +75,7 @@ BEGIN
     CASE WHEN d.disposition = c_bury THEN 'buried'
       WHEN row_number() OVER (PARTITION BY g.place, d.disposition ORDER BY p.position) = 1 THEN 'put_back' ELSE 'push' END::{schema}.arrival_kind,
     CASE WHEN d.disposition = c_bury THEN v_now WHEN g.time_rule = c_same THEN g.perform_at ELSE {schema}.later(v_now, g.delay) END,
-    g.first_push, p.score, g.retry_count, g.recoveries, g.id, CASE d.disposition WHEN c_requeue THEN g.error ELSE g.bury_error END,
+    g.first_push, p.score, g.retry_count, g.recoveries, g.id, {schema}.unite_tags(CASE d.disposition WHEN c_requeue THEN g.error ELSE g.bury_error END, g.tagged),
     p.data, p.meta, CASE d.disposition WHEN c_bury THEN g.grp END
   FROM gone g, unnest(g.scores, g.data, g.meta) WITH ORDINALITY AS p (score, data, meta, position),
     LATERAL (SELECT coalesce((g."except" ->> (p.position - 1)::text)::int, g.rest) AS disposition) d
