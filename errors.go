@@ -22,11 +22,12 @@ var (
 	ErrInvalidOptions = core.ErrInvalidOptions
 	// ErrSplit reports a Splitter that can't assign these shards to these lanes. Run returns it.
 	ErrSplit = core.ErrSplit
-	// ErrInvalidID, ErrInvalidPayload, ErrInvalidScore and ErrInvalidTime report a push outside the
-	// limits of docs/rules.md. Nothing of such a push is stored.
+	// ErrInvalidID, ErrInvalidPayload, ErrInvalidScore, ErrInvalidTag and ErrInvalidTime report a
+	// push outside the limits of docs/rules.md. Nothing of such a push is stored.
 	ErrInvalidID      = core.ErrInvalidID
 	ErrInvalidPayload = core.ErrInvalidPayload
 	ErrInvalidScore   = core.ErrInvalidScore
+	ErrInvalidTag     = core.ErrInvalidTag
 	ErrInvalidTime    = core.ErrInvalidTime
 	// ErrShardCountMismatch reports a queue that exists in the store with another shard count. The
 	// count is permanent; docs/guide/resharding.md describes how to move to another one.

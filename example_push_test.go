@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/skeinq/skein"
@@ -47,6 +49,37 @@ func show(ctx context.Context, store inspect.Store, queue string) {
 		}
 		fmt.Println()
 	}
+}
+
+// Operators find the jobs of an import, a tenant or a release by their tags.
+func ExampleTags() {
+	ctx, store := context.Background(), memory.New(memory.Options{})
+	orders := skein.NewQueue("orders", skein.QueueOptions[string]{})
+	client := skein.NewClient(store, skein.ClientOptions{})
+	for _, err := range []error{
+		orders.Push(ctx, client, "order-1", "placed", skein.Tags("import-7")),
+		orders.Push(ctx, client, "order-2", "placed"),
+		orders.Push(ctx, client, "order-1", "paid", skein.Tags("vip")),
+	} {
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+
+	inspector := inspect.New(store, inspect.Options{Logger: slog.New(slog.DiscardHandler)})
+	imported := func(j inspect.QueuedJob) bool { return slices.Contains(j.Tags, "import-7") }
+	for job, err := range inspector.Jobs(ctx, "orders", inspect.ListOptions{}) {
+		if err == nil && imported(job) {
+			fmt.Println(job.ID, job.Tags)
+		}
+	}
+	result, err := inspector.DeleteAll(ctx, "orders", imported, inspect.BulkOptions{Payloads: -1})
+	fmt.Println(result.Handled, err)
+	show(ctx, store, "orders")
+	// Output:
+	// order-1 [import-7 vip]
+	// 1 <nil>
+	// order-2: "placed"
 }
 
 // Where only some of the entries are known to be stored, a PushError names the

@@ -29,6 +29,9 @@ type Job[T any] struct {
 	Recoveries int
 	// LastError is the text of the last failure. It is empty if the job has not failed.
 	LastError string
+	// Tags are the tags of the pushes that merged into the job, in the order of their bytes; see
+	// [Tags]. nil means no tags.
+	Tags []string
 
 	batch *execution.Batch
 	index int
@@ -103,6 +106,7 @@ func (q *Queue[T]) job(b *execution.Batch, i int) (*Job[T], error) {
 		Retries:    claim.RetryCount + 1,
 		Recoveries: claim.Recoveries,
 		LastError:  b.LastError(i),
+		Tags:       claim.Tags.List(),
 		batch:      b,
 		index:      i,
 	}

@@ -33,6 +33,8 @@ type RawJob struct {
 	// Retries is the number of failures of the job so far: 0 at first, and again after its first
 	// payload was done or buried.
 	Retries int
+	// Tags are the tags of the job; see [Tags]. nil means no tags.
+	Tags []string
 
 	batch *execution.Batch
 	index int
@@ -85,7 +87,8 @@ func (c call) raw() *RawBatch {
 	for i := first; i < end; i++ {
 		claim := &c.batch.Claims[i]
 		raw.Jobs = append(raw.Jobs, RawJob{
-			ID: claim.ID, Payloads: core.PushedPayloads(claim.Payloads), Retries: claim.RetryCount + 1, batch: c.batch, index: i,
+			ID: claim.ID, Payloads: core.PushedPayloads(claim.Payloads), Retries: claim.RetryCount + 1,
+			Tags: claim.Tags.List(), batch: c.batch, index: i,
 		})
 	}
 	return raw

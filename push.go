@@ -12,7 +12,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// PushOption is an option of one push: [Score], [Meta], [At], [In], [Urgent] or [Tell].
+// PushOption is an option of one push: [Score], [Meta], [Tags], [At], [In], [Urgent] or [Tell].
 type PushOption interface {
 	set(e *optioned)
 }
@@ -21,6 +21,8 @@ type PushOption interface {
 type optioned struct {
 	RawEntry
 	tell *Met
+	// tags are those of all options Tags.
+	tags []string
 	// urgent is set by Urgent, and timed by At and In.
 	urgent, timed bool
 }
@@ -42,6 +44,22 @@ func Score(score float64) PushOption {
 // default the one with the smaller score (see QueueOptions.Merge).
 func Meta(meta []byte) PushOption {
 	return pushOption(func(e *optioned) { e.Meta = meta })
+}
+
+// Tags adds tags to the job: texts that operators find jobs by, such as "import-7" or "vip".
+// Package inspect, the dashboard, the HTTP API and the command list jobs and dead letters by tag,
+// and act on those that have a tag. Tags belong to the job, not to the payload, and do not change
+// when or how it runs. They are gone once the job is done. A dead letter has the tags of its job,
+// and a revived job gets them again.
+//
+// A job has at most 8 tags. When pushes for an id merge, the job has the tags of all of them; of
+// more than 8 those stay that are first in the order of their bytes. A push with an empty tag, one
+// of more than 64 bytes, that is not UTF-8 or has a control character, or with more than 8 tags, is
+// refused with [ErrInvalidTag].
+//
+// On Postgres a push with tags merges its entries one by one, as in a queue with a merge rule.
+func Tags(tags ...string) PushOption {
+	return pushOption(func(e *optioned) { e.tags = append(e.tags, tags...) })
 }
 
 // At sets when a new job may run. If the push merges into a queued job, the payload waits for that
@@ -296,6 +314,11 @@ func (q *Queue[T]) encode(to *optioned, from *Entry[T]) error {
 	}
 	if to.urgent && to.timed {
 		return fmt.Errorf("%w: Urgent together with At or In; give one of them", ErrInvalidOptions)
+	}
+	if len(to.tags) > 0 {
+		if to.Tags, err = core.NewTags(to.tags...); err != nil {
+			return err
+		}
 	}
 	to.Score = core.NormalScore(to.Score)
 	checked := to.RawEntry

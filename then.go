@@ -15,7 +15,7 @@ import (
 const (
 	// MaxThenEntries is the maximum number of entries.
 	MaxThenEntries = 500
-	// MaxThenBytes is the maximum size of their ids, payloads and Metas in bytes.
+	// MaxThenBytes is the maximum size of their ids, payloads, Metas and tags in bytes.
 	MaxThenBytes = 1 << 20
 )
 
@@ -88,7 +88,7 @@ type followingPush struct {
 
 // add adds an entry within the limits.
 func (f *following) add(c *Client, t target, e RawEntry) error {
-	size := len(e.ID) + len(e.Data) + len(e.Meta)
+	size := len(e.ID) + len(e.Data) + len(e.Meta) + len(e.Tags)
 	if f.entries == MaxThenEntries || f.bytes+size > MaxThenBytes {
 		return fmt.Errorf("the job has %d entries of %d bytes, at most %d and %d are possible; call PushMany in the handler",
 			f.entries, f.bytes, MaxThenEntries, MaxThenBytes)

@@ -15,7 +15,7 @@ func refusals() []error {
 	return []error{
 		ErrUnknownQueue, ErrUnknownNode, ErrShardCountMismatch, ErrQueueMismatch, ErrLeaseHeld,
 		ErrLeaseLost, ErrStaleTurn, ErrStaleAttempt, ErrInvalidRequest, ErrUnusable, ErrNotEmpty, ErrNotPaused, ErrTooManyTracked, ErrNotBegun,
-		core.ErrInvalidID, core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTime, core.ErrInvalidRule,
+		core.ErrInvalidID, core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTag, core.ErrInvalidTime, core.ErrInvalidRule,
 		core.ErrInvalidOptions, core.ErrInvalidQueue,
 	}
 }
