@@ -26,6 +26,7 @@ type letterLine struct {
 	ChangedAt core.Instant  `json:"changed_at_us"`
 	Error     string        `json:"error,omitempty"`
 	Group     string        `json:"group,omitempty"`
+	Tags      []string      `json:"tags,omitempty"`
 	Payloads  []linePayload `json:"payloads"`
 }
 
@@ -62,7 +63,7 @@ func WriteDeadLetters(w io.Writer, letters iter.Seq2[core.DeadLetter, error]) (w
 }
 
 func lineOf(d *core.DeadLetter) letterLine {
-	line := letterLine{ID: d.ID, ChangedAt: d.ChangedAt, Error: d.Error, Group: d.Group}
+	line := letterLine{ID: d.ID, ChangedAt: d.ChangedAt, Error: d.Error, Group: d.Group, Tags: d.Tags.List()}
 	for _, p := range d.Payloads {
 		own := linePayload{Score: core.NormalScore(p.Score)}
 		own.Data, own.DataBase64 = textOrBytes(p.Data)
@@ -136,7 +137,11 @@ func parseLine(text []byte) (core.DeadLetter, error) {
 	if !utf8.Valid(text) {
 		return core.DeadLetter{}, errors.New("it is not UTF-8; write bytes that are not UTF-8 into data_base64 and meta_base64")
 	}
-	d := core.DeadLetter{ID: line.ID, ChangedAt: line.ChangedAt, Error: line.Error, Group: line.Group}
+	tags, err := core.NewTags(line.Tags...)
+	if err != nil {
+		return core.DeadLetter{}, err
+	}
+	d := core.DeadLetter{ID: line.ID, ChangedAt: line.ChangedAt, Error: line.Error, Group: line.Group, Tags: tags}
 	for i, p := range line.Payloads {
 		data, twice := oneOf(p.Data, p.DataBase64)
 		meta, again := oneOf(p.Meta, p.MetaBase64)

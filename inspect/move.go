@@ -26,8 +26,9 @@ type Target struct {
 }
 
 // Move moves the queued jobs and dead letters of these ids from a queue to another one: the jobs
-// with payloads, scores, Meta, time, retries, recoveries and error, and the dead letters with their
-// time, error and group. Claimed jobs are not touched; jobs that are queued behind them move.
+// with payloads, scores, Meta, time, retries, recoveries, error and tags, and the dead letters with
+// their time, error, group and tags. Claimed jobs are not touched; jobs that are queued behind them
+// move.
 //
 // Both queues must have been declared, and the target must be paused (otherwise [ErrNotPaused]): a
 // job that ran there before its original is deleted could miss a push. Pause the source too.

@@ -54,10 +54,10 @@ func contents(t testing.TB, store *memory.Store, queue string) map[string]string
 		return b.String()
 	}
 	for j := range must(t, i.Jobs(t.Context(), queue, inspect.ListOptions{})) {
-		all["queued "+j.ID] = fmt.Sprint(j.PerformAt, j.Retries, j.Recoveries, j.FirstPush, j.LastError, text(j.ID, inspect.PlaceQueued))
+		all["queued "+j.ID] = fmt.Sprint(j.PerformAt, j.Retries, j.Recoveries, j.FirstPush, j.LastError, j.Tags, text(j.ID, inspect.PlaceQueued))
 	}
 	for d := range must(t, i.Morgue(t.Context(), queue, inspect.ListOptions{})) {
-		all["dead "+d.ID] = fmt.Sprint(d.ChangedAt, d.LastError, d.Group, text(d.ID, inspect.PlaceDead))
+		all["dead "+d.ID] = fmt.Sprint(d.ChangedAt, d.LastError, d.Group, d.Tags, text(d.ID, inspect.PlaceDead))
 	}
 	return all
 }
@@ -87,7 +87,7 @@ func oddJobs() []core.Job {
 	state := func(retry int) core.State {
 		return core.State{PerformAt: at.Add(-time.Hour), RetryCount: retry, FirstPush: at - 77}
 	}
-	failed := core.State{PerformAt: at.Add(time.Hour), RetryCount: 24, Recoveries: 3, FirstPush: 12345, Error: "é\n\"<\u2028"}
+	failed := core.State{PerformAt: at.Add(time.Hour), RetryCount: 24, Recoveries: 3, FirstPush: 12345, Error: "é\n\"<\u2028", Tags: "B\x1fa, b\x1fé"}
 	many := core.Job{ID: "many", State: failed}
 	for n := range 2*core.MaxTurnPayloads + 500 {
 		p := core.Payload{Data: fmt.Appendf(nil, "p%05d", n), Score: float64(n)}

@@ -29,6 +29,9 @@ type QueuedJob struct {
 	// LastError is the text of the last failure. It is empty if the job has not failed, and after
 	// skein.Await or a revival.
 	LastError string
+	// Tags are the tags of the pushes that merged into the job, in the order of their bytes; see
+	// skein.Tags. nil means no tags.
+	Tags []string
 	// Payloads are the first of its PayloadCount payloads, lowest score first, at most
 	// ListOptions.Payloads. [Inspector.Payloads] lists all of them.
 	Payloads     []core.Payload
@@ -75,6 +78,9 @@ type DeadLetter struct {
 	// error; see [Inspector.Groups].
 	LastError string
 	Group     string
+	// Tags are the tags of the jobs that were buried, in the order of their bytes. nil means no
+	// tags.
+	Tags []string
 	// Payloads are the first of its PayloadCount payloads, lowest score first, at most
 	// ListOptions.Payloads. [Inspector.Payloads] lists all of them.
 	Payloads     []core.Payload
@@ -220,6 +226,7 @@ func (w viewer) queuedJob(v *ports.JobView, order SortBy) QueuedJob {
 		Recoveries:   v.Recoveries,
 		FirstPush:    v.FirstPush.Time(),
 		LastError:    w.errorText(v.Error),
+		Tags:         v.Tags.List(),
 		Payloads:     core.PushedPayloads(v.Payloads),
 		PayloadCount: v.Count,
 		Cursor:       Cursor{id: v.ID},
@@ -259,6 +266,7 @@ func (w viewer) deadLetter(v *ports.DeadLetterView, order SortBy) DeadLetter {
 		ChangedAt:    v.ChangedAt.Time(),
 		LastError:    w.errorText(v.Error),
 		Group:        v.Group,
+		Tags:         v.Tags.List(),
 		Payloads:     core.PushedPayloads(v.Payloads),
 		PayloadCount: v.Count,
 		Cursor:       Cursor{id: v.ID},
