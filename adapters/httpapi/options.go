@@ -100,7 +100,8 @@ type Options struct {
 	// queue and id may be empty. nil shows everything.
 	RedactError func(queue, id, text string) string
 	// RedactID returns the text to show of an id. A client that knows an id can still ask for it.
-	// nil shows ids.
+	// If it is set, no tags are shown, since tags may name what ids name. A client that knows a tag
+	// can still list its entries. nil shows ids and tags.
 	RedactID func(queue, id string) string
 	// CursorKey encrypts cursors, checkpoints and keys if RedactID or RedactError is set, because
 	// they contain ids and names of groups. It also encrypts the names of groups if RedactError is

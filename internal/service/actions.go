@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -170,17 +171,25 @@ type Match struct {
 	Prefix Given `json:"prefix,omitempty" doc:"ids with this prefix; run-now needs a queue with an index of ids for it, and release refuses it"`
 	Group  Given `json:"group,omitempty" doc:"dead letters of this group, from the list of groups; not together with prefix"`
 	Error  Given `json:"error,omitempty" doc:"entries whose error, as stored or as decoded, contains this text"`
+	Tag    Given `json:"tag,omitempty" doc:"entries with this tag"`
 }
 
 // filter names the match in the log and in checkpoints. It is empty for a match of all.
 func (m *Match) filter() string {
-	if m.Error == "" {
-		return ""
+	var filters []string
+	if m.Error != "" {
+		filters = append(filters, "error has "+strconv.Quote(string(m.Error)))
 	}
-	return "error has " + strconv.Quote(string(m.Error))
+	if m.Tag != "" {
+		filters = append(filters, "tag is "+strconv.Quote(string(m.Tag)))
+	}
+	return strings.Join(filters, ", ")
 }
 
-func (m *Match) holds(text string) bool { return strings.Contains(text, string(m.Error)) }
+// holds reports whether an entry with an error and some tags matches.
+func (m *Match) holds(text string, tags []string) bool {
+	return strings.Contains(text, string(m.Error)) && (m.Tag == "" || slices.Contains(tags, string(m.Tag)))
+}
 
 // Given is a text that is not empty if it is given: a text that a client has lost must not match
 // everything.

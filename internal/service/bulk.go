@@ -135,15 +135,15 @@ func (b *BulkBody) options(c *call) (o inspect.BulkOptions, err error) {
 // onAll acts on all entries of an inspector's queue that match.
 type onAll[E any] func(ctx context.Context, queue string, match func(E) bool, o inspect.BulkOptions) (inspect.Result, error)
 
-// matching acts on all entries that match. text returns the error of an entry.
-func matching[E any](c *call, b *BulkBody, text func(*E) string, on onAll[E]) (*BulkReply, error) {
+// matching acts on all entries that match. of returns the error and the tags of an entry.
+func matching[E any](c *call, b *BulkBody, of func(*E) (text string, tags []string), on onAll[E]) (*BulkReply, error) {
 	o, err := b.options(c)
 	if err != nil {
 		return nil, err
 	}
 	var chosen func(E) bool
 	if b.Match.filter() != "" {
-		chosen = func(e E) bool { return b.Match.holds(text(&e)) }
+		chosen = func(e E) bool { return b.Match.holds(of(&e)) }
 	}
 	result, err := on(c.ctx, c.queue, chosen, o)
 	return c.bulkReply(&result, err)
@@ -156,7 +156,7 @@ func (c *call) onJobs(b *BulkBody, named onNamed, all onAll[inspect.QueuedJob]) 
 	if b.Match == nil {
 		return c.named(b.IDs, named)
 	}
-	return matching(c, b, func(j *inspect.QueuedJob) string { return j.LastError }, all)
+	return matching(c, b, func(j *inspect.QueuedJob) (string, []string) { return j.LastError, j.Tags }, all)
 }
 
 func (c *call) runNow(b *BulkBody) (*BulkReply, error) {
@@ -235,7 +235,7 @@ func (c *call) onDead(b *MorgueBody, named onNamed, payloads onPayloads, all onA
 	case b.Payloads != nil:
 		return c.onPayloads(b.Payloads, payloads)
 	}
-	return matching(c, &b.BulkBody, func(d *inspect.DeadLetter) string { return d.LastError }, all)
+	return matching(c, &b.BulkBody, func(d *inspect.DeadLetter) (string, []string) { return d.LastError, d.Tags }, all)
 }
 
 func (c *call) onPayloads(letters []LetterPayloads, on onPayloads) (*BulkReply, error) {

@@ -13,6 +13,7 @@ type JobsQuery struct {
 	From   string `query:"from" doc:"where to begin, inclusive: a time, an id or a number of retries, according to sort"`
 	Prefix string `query:"prefix" doc:"only ids with this prefix, in lists by id"`
 	Fresh  bool   `query:"fresh" doc:"only jobs without a failure, sorted by time or id"`
+	Tag    string `query:"tag" doc:"only jobs with this tag; a page then ends after 10,000 jobs, or 1,000 with payloads, and may be empty and have a next one"`
 	Held   bool   `query:"held" doc:"only held jobs, sorted by time or retrying, ascending, without from, prefix and fresh"`
 }
 
@@ -25,6 +26,7 @@ type JobRow struct {
 	Recoveries   int       `json:"recoveries" doc:"the number of times that its process was lost since its last settlement"`
 	FirstPush    time.Time `json:"first_push" doc:"the time of the oldest push that merged into it"`
 	LastError    string    `json:"last_error,omitempty" doc:"the text of its last failure"`
+	Tags         []string  `json:"tags,omitempty" doc:"its tags, in the order of their bytes; absent if ids are redacted"`
 	PayloadCount int       `json:"payload_count" doc:"the number of its payloads"`
 	Payloads     []Payload `json:"payloads,omitempty" doc:"its first payloads, if the request has payloads"`
 	Cursor       string    `json:"cursor,omitempty" doc:"its place in the list; after this cursor the next row begins"`
@@ -33,7 +35,7 @@ type JobRow struct {
 func (c *call) job(queue string, j *inspect.QueuedJob, payloads int) JobRow {
 	return JobRow{
 		ID: c.ID(queue, j.ID), PerformAt: j.PerformAt.UTC(), Retries: j.Retries, Held: j.Held, Recoveries: j.Recoveries, FirstPush: j.FirstPush.UTC(),
-		LastError: c.ErrorText(queue, j.ID, j.LastError), PayloadCount: j.PayloadCount,
+		LastError: c.ErrorText(queue, j.ID, j.LastError), Tags: c.tags(j.Tags), PayloadCount: j.PayloadCount,
 		Payloads: c.payloads(queue, j.ID, j.Payloads, payloads), Cursor: c.sealed(j.Cursor.String()),
 	}
 }
@@ -44,7 +46,11 @@ func (c *call) jobs(q *JobsQuery) (*List[JobRow], error) {
 		return nil, err
 	}
 	o.Fresh, o.Held = q.Fresh, q.Held
-	return page(c, q.Limit, c.inspector.Jobs(c.ctx, c.queue, o), func(j *inspect.QueuedJob) (JobRow, shown) {
+	f, err := tagged(&o, q.Tag, func(j *inspect.QueuedJob) ([]string, inspect.Cursor) { return j.Tags, j.Cursor })
+	if err != nil {
+		return nil, err
+	}
+	return page(c, q.Limit, f, c.inspector.Jobs(c.ctx, c.queue, o), func(j *inspect.QueuedJob) (JobRow, shown) {
 		return c.job(c.queue, j, q.Payloads), shown{j.Cursor, sizeOf(j.Payloads)}
 	})
 }
@@ -53,6 +59,7 @@ func (c *call) jobs(q *JobsQuery) (*List[JobRow], error) {
 type ClaimedQuery struct {
 	PageQuery
 	From string `query:"from" doc:"begin at claims of this time, inclusive"`
+	Tag  string `query:"tag" doc:"only jobs with this tag; a page then ends after 10,000 jobs, or 1,000 with payloads, and may be empty and have a next one"`
 }
 
 // ClaimedRow is a job that a server has claimed.
@@ -82,7 +89,11 @@ func (c *call) claimed(q *ClaimedQuery) (*List[ClaimedRow], error) {
 	if err != nil {
 		return nil, err
 	}
-	return page(c, q.Limit, c.inspector.Claimed(c.ctx, c.queue, o), func(j *inspect.ClaimedJob) (ClaimedRow, shown) {
+	f, err := tagged(&o, q.Tag, func(j *inspect.ClaimedJob) ([]string, inspect.Cursor) { return j.Tags, j.Cursor })
+	if err != nil {
+		return nil, err
+	}
+	return page(c, q.Limit, f, c.inspector.Claimed(c.ctx, c.queue, o), func(j *inspect.ClaimedJob) (ClaimedRow, shown) {
 		return c.claimedJob(c.queue, j, q.Payloads), shown{j.Cursor, sizeOf(j.Payloads)}
 	})
 }

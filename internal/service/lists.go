@@ -3,6 +3,7 @@ package service
 import (
 	"iter"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -94,10 +95,44 @@ type shown struct {
 	bytes  int
 }
 
-// page makes a page of a list. It ends early if payloads are large.
-func page[V, R any](c *call, limit int, elements iter.Seq2[V, error], of func(*V) (R, shown)) (*List[R], error) {
+// maxLooked is the maximum number of elements that a page of a list by tag looks at, and
+// maxLookedPayloads the same for a page that reads payloads.
+const (
+	maxLooked         = 10_000
+	maxLookedPayloads = 1_000
+)
+
+// tagFilter limits a page to the elements with a tag. The zero value is no filter.
+type tagFilter[V any] struct {
+	tag string
+	// most is the maximum number of elements to look at.
+	most int
+	// of returns the tags of an element, and its place in the list.
+	of func(*V) ([]string, inspect.Cursor)
+}
+
+// tagged returns the filter for a tag, and sets the limit of the options to the number of elements
+// that the filter looks at. It returns an error for a tag that no job can have.
+func tagged[V any](o *inspect.ListOptions, tag string, of func(*V) ([]string, inspect.Cursor)) (f tagFilter[V], err error) {
+	if tag == "" {
+		return f, nil
+	}
+	if err := core.ValidateTag(tag); err != nil {
+		return f, ProblemBadRequest.With("%v", err)
+	}
+	f = tagFilter[V]{tag: tag, most: maxLooked, of: of}
+	if o.Payloads > 0 {
+		f.most = maxLookedPayloads
+	}
+	o.Limit = f.most
+	return f, nil
+}
+
+// page makes a page of a list. It ends early if payloads are large, or once the filter has looked
+// at the most elements.
+func page[V, R any](c *call, limit int, filter tagFilter[V], elements iter.Seq2[V, error], of func(*V) (R, shown)) (*List[R], error) {
 	reply := newList[R](nil)
-	bytes := 0
+	bytes, looked := 0, 0
 	for v, err := range elements {
 		if err != nil {
 			unreached, err := c.partial(err)
@@ -107,6 +142,15 @@ func page[V, R any](c *call, limit int, elements iter.Seq2[V, error], of func(*V
 			reply.Unreached = shardNames(unreached)
 			break
 		}
+		if looked++; filter.tag != "" {
+			tags, at := filter.of(&v)
+			if looked == filter.most {
+				reply.Next = c.sealed(at.String())
+			}
+			if !slices.Contains(tags, filter.tag) {
+				continue
+			}
+		}
 		row, s := of(&v)
 		reply.Items = append(reply.Items, row)
 		bytes += s.bytes
@@ -114,7 +158,7 @@ func page[V, R any](c *call, limit int, elements iter.Seq2[V, error], of func(*V
 		if full {
 			reply.Next = c.sealed(s.cursor.String())
 		}
-		if full && len(reply.Items) < limit {
+		if full && (len(reply.Items) < limit || filter.tag != "") {
 			break // more rows may follow; the next page reports shards that can't be reached
 		}
 	}

@@ -53,7 +53,7 @@ func (c *call) moveMorgue(b *MoveBody) (*BulkReply, error) {
 	if err := b.BulkBody.check(0); err != nil {
 		return nil, err
 	}
-	return matching(c, &b.BulkBody, func(d *inspect.DeadLetter) string { return d.LastError },
+	return matching(c, &b.BulkBody, func(d *inspect.DeadLetter) (string, []string) { return d.LastError, d.Tags },
 		func(ctx context.Context, queue string, match func(inspect.DeadLetter) bool, o inspect.BulkOptions) (inspect.Result, error) {
 			o.Payloads = movedPayloads
 			return c.inspector.MoveMorgue(ctx, queue, inspect.Target{Queue: b.To}, match, o)

@@ -14,6 +14,14 @@ func (s *Service) ID(queue, id string) string {
 	return strings.ToValidUTF8(s.o.RedactID(queue, id), "\uFFFD")
 }
 
+// tags returns the tags of an entry as they may be shown. They may name what ids name.
+func (s *Service) tags(tags []string) []string {
+	if s.o.RedactID != nil {
+		return nil
+	}
+	return tags
+}
+
 // bytes returns a payload as it may be shown.
 func (s *Service) bytes(queue, id string, data []byte) []byte {
 	if s.o.RedactPayload == nil {

@@ -21,7 +21,7 @@ type Options struct {
 	// RedactError returns the text to show of an error. queue and id may be empty. nil shows
 	// everything.
 	RedactError func(queue, id, text string) string
-	// RedactID returns the text to show of an id. nil shows ids.
+	// RedactID returns the text to show of an id. If it is set, no tags are shown. nil shows ids.
 	RedactID func(queue, id string) string
 	// CursorKey encrypts cursors, checkpoints and keys if RedactID or RedactError is set. It has 32
 	// bytes; nil means a random key.

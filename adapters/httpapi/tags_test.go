@@ -1,0 +1,115 @@
+package httpapi
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/service"
+	"github.com/skeinq/skein/ports"
+)
+
+// pushTagged pushes jobs with tags, which spaces separate.
+func (h *house) pushTagged(tags string, ids ...string) {
+	h.t.Helper()
+	set, err := core.NewTags(strings.Fields(tags)...)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	r := ports.PushRequest{Queue: "orders", Shards: houseShards, Generation: 1}
+	for _, id := range ids {
+		r.Entries = append(r.Entries, core.Entry{ID: id, Payload: core.Payload{Data: []byte("p"), Score: 1}, Tags: set})
+	}
+	if _, err := h.store.Push(h.t.Context(), r); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func jobIDs(rows []service.JobRow) (ids []string) {
+	for _, row := range rows {
+		ids = append(ids, row.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func TestTagsAreShownAndFilterListsAndActions(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.pushTagged("vip import-7", "a", "b")
+	h.pushTagged("import-7", "c")
+	h.push("d", 0, "p")
+	all := get[service.List[service.JobRow]](h, "/queues/orders/jobs?sort=id")
+	if row := all.Items[0]; row.ID != "a" || !slices.Equal(row.Tags, []string{"import-7", "vip"}) || all.Items[3].Tags != nil {
+		t.Errorf("jobs %+v", all.Items)
+	}
+	for query, want := range map[string]string{"tag=vip": "[a b]", "tag=import-7&sort=id": "[a b c]", "tag=none": "[]", "tag=import-7&fresh=true&payloads=3": "[a b c]"} {
+		page := get[service.List[service.JobRow]](h, "/queues/orders/jobs?"+query)
+		if got := fmt.Sprint(jobIDs(page.Items)); got != want || page.Next != "" {
+			t.Errorf("%s: %s and next %q; want %s", query, got, page.Next, want)
+		}
+	}
+	first := get[service.List[service.JobRow]](h, "/queues/orders/jobs?tag=import-7&sort=id&limit=2")
+	second := get[service.List[service.JobRow]](h, "/queues/orders/jobs?tag=import-7&sort=id&limit=2&after="+first.Next)
+	if len(first.Items) != 2 || fmt.Sprint(jobIDs(second.Items)) != "[c]" || second.Next != "" {
+		t.Errorf("pages of two: %+v, then %+v", first, second)
+	}
+	match := func(tag string) service.BulkBody {
+		return service.BulkBody{Match: &service.Match{Tag: service.Given(tag)}}
+	}
+	if r := post[service.BulkReply](h, "/queues/orders/jobs/bury", match("vip")); r.Handled != 0 {
+		t.Errorf("jobs that have not failed were buried: %+v", r)
+	}
+	h.end(core.Failed, "boom")
+	if r := post[service.BulkReply](h, "/queues/orders/jobs/bury", match("vip")); r.Handled != 2 {
+		t.Errorf("buried by a tag: %+v; want 2", r)
+	}
+	dead := get[service.List[service.DeadRow]](h, "/queues/orders/morgue?tag=vip&sort=id")
+	if len(dead.Items) != 2 || !slices.Equal(dead.Items[1].Tags, []string{"import-7", "vip"}) {
+		t.Errorf("dead letters by a tag: %+v", dead.Items)
+	}
+	both := service.BulkBody{Match: &service.Match{Tag: "vip", Error: "another"}}
+	if r := post[service.BulkReply](h, "/queues/orders/morgue/revive", both); r.Handled != 0 {
+		t.Errorf("revived by a tag and another error: %+v", r)
+	}
+	both.Match.Error = "boom"
+	if r := post[service.BulkReply](h, "/queues/orders/morgue/revive", both); r.Handled != 2 {
+		t.Errorf("revived by a tag and an error: %+v; want 2", r)
+	}
+	for index := range houseShards {
+		h.turn(index, 10)
+	}
+	if page := get[service.List[service.ClaimedRow]](h, "/queues/orders/claimed?tag=vip"); len(page.Items) != 2 || len(page.Items[0].Tags) != 2 {
+		t.Errorf("claimed by a tag: %+v", page.Items)
+	}
+}
+
+// A list by a rare tag does not read a whole queue for one page.
+func TestAPageByTagIsBounded(t *testing.T) {
+	h := newHouse(t, Options{})
+	var ids []string
+	for n := range 1_500 {
+		ids = append(ids, fmt.Sprintf("j%04d", n))
+	}
+	h.pushTagged("", ids...)
+	h.pushTagged("rare", "z")
+	pages := 0
+	var found []string
+	for next := ""; pages == 0 || next != ""; pages++ {
+		page := get[service.List[service.JobRow]](h, "/queues/orders/jobs?tag=rare&payloads=1&after="+next)
+		found, next = append(found, jobIDs(page.Items)...), page.Next
+	}
+	if pages != 2 || fmt.Sprint(found) != "[z]" {
+		t.Errorf("%d pages found %q; want 2 pages that find z", pages, found)
+	}
+}
+
+func TestTagsAreNotShownWithRedactedIDs(t *testing.T) {
+	h := newHouse(t, Options{RedactID: func(_, id string) string { return "#" }})
+	h.pushTagged("ann", "a")
+	page := get[service.List[service.JobRow]](h, "/queues/orders/jobs?tag=ann")
+	if len(page.Items) != 1 || page.Items[0].Tags != nil || page.Items[0].ID != "#" {
+		t.Errorf("%+v; want a job without its id and its tags", page.Items)
+	}
+}
