@@ -16,8 +16,8 @@ import (
 
 // bulkFlags select all matching entries instead of named ids, and how an action handles them.
 type bulkFlags struct {
-	all, fresh   bool
-	errorText    string
+	all, fresh bool
+	entryFilter
 	before, goOn string
 	o            inspect.BulkOptions
 	yes          bool
@@ -42,7 +42,7 @@ func (b *bulkFlags) add(f *pflag.FlagSet) {
 	if b.verb != "release" { // ReleaseAll accepts no Prefix
 		f.StringVar(&b.o.Prefix, "prefix", "", with+"only ids with this prefix"+b.prefixNeeds)
 	}
-	f.StringVar(&b.errorText, "error", "", with+"only those whose error contains this `TEXT`")
+	b.entryFilter.add(f, with)
 	f.StringVar(&b.before, "before", "", with+"only jobs first pushed, or dead letters last changed, before this `TIME`; an age such as 24h is a TIME too")
 	f.IntVar(&b.o.Rate, "rate", 0, with+"at most this many entries a second; 0 is no limit")
 	f.BoolVar(&b.o.DryRun, "dry-run", false, with+"change nothing, and show what would change")
@@ -57,7 +57,7 @@ func (b *bulkFlags) options(ids []string) (o inspect.BulkOptions, err error) {
 	if b.all = b.all || b.fresh; b.all {
 		o.Payloads = -1 // the action selects by ids, times and errors
 	}
-	for _, name := range []string{"prefix", "error", "group", "before", "continue"} {
+	for _, name := range []string{"prefix", "error", "tag", "group", "before", "continue"} {
 		// The variable of a script may be unset: an empty filter would match everything.
 		if f := b.set.Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
 			return o, fmt.Errorf("%w: --%s is empty; remove the flag to match everything", errUsage, name)
@@ -68,17 +68,15 @@ func (b *bulkFlags) options(ids []string) (o inspect.BulkOptions, err error) {
 		return o, fmt.Errorf("%w: --fresh acts on all fresh jobs; leave it out, or the ids", errUsage)
 	case b.all == (len(ids) > 0):
 		return o, fmt.Errorf("%w: name ids, or give --all", errUsage)
-	case !b.all && (o.Prefix != "" || o.Group != "" || b.errorText != "" || b.before != "" || o.Rate != 0 || o.DryRun || b.yes || b.goOn != ""):
-		return o, fmt.Errorf("%w: --prefix, --error, --group, --before, --rate, --dry-run, --yes and --continue need --all", errUsage)
+	case !b.all && (o.Prefix != "" || o.Group != "" || b.entryFilter != (entryFilter{}) || b.before != "" || o.Rate != 0 || o.DryRun || b.yes || b.goOn != ""):
+		return o, fmt.Errorf("%w: --prefix, --error, --tag, --group, --before, --rate, --dry-run, --yes and --continue need --all", errUsage)
 	case o.Rate < 0:
 		return o, fmt.Errorf("%w: --rate %d; give the number of entries a second; 0 is no limit", errUsage, o.Rate)
 	case b.goOn != "" && (b.before != "" || o.DryRun):
 		return o, fmt.Errorf("%w: --continue keeps the --before of the first call; leave out --before and --dry-run", errUsage)
 	}
 	o.Continue = inspect.Checkpoint(b.goOn)
-	if b.errorText != "" {
-		o.Filter = fmt.Sprintf("error has %q", b.errorText)
-	}
+	o.Filter = b.entryFilter.text()
 	if b.before != "" {
 		o.Before, err = parseTime("--before", b.before)
 	}
@@ -348,11 +346,11 @@ func (a *app) onJobs(name, short, example, done string, named onJobs, every, fre
 		b.prefixNeeds = "; with --fresh" + strings.TrimPrefix(needsIndex, ";")
 	}
 	c := a.bulk(b, name+" QUEUE [ID...]", short, example, named,
-		func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error) {
+		func(ctx context.Context, i *inspect.Inspector, queue string, m entryFilter, o inspect.BulkOptions) (inspect.Result, error) {
 			if b.fresh {
-				return fresh(i, ctx, queue, jobsWith(text), o)
+				return fresh(i, ctx, queue, m.jobs(), o)
 			}
-			return every(i, ctx, queue, jobsWith(text), o)
+			return every(i, ctx, queue, m.jobs(), o)
 		})
 	if fresh != nil {
 		c.Flags().BoolVar(&b.fresh, "fresh", false, "act on all jobs that match and have not failed, not on named ids")
@@ -360,13 +358,45 @@ func (a *app) onJobs(name, short, example, done string, named onJobs, every, fre
 	return c
 }
 
-// jobsWith returns a filter for the jobs whose error contains text. It returns nil, which matches
-// all jobs, for an empty text.
-func jobsWith(text string) func(inspect.QueuedJob) bool {
-	if text == "" {
+// entryFilter selects entries by their errors and tags. The zero value selects all.
+type entryFilter struct{ errorText, tag string }
+
+func (m *entryFilter) add(f *pflag.FlagSet, with string) {
+	f.StringVar(&m.errorText, "error", "", with+"only those whose error contains this `TEXT`")
+	f.StringVar(&m.tag, "tag", "", with+"only those with this `TAG`")
+}
+
+// matches reports whether the filter selects an entry.
+func (m entryFilter) matches(text string, tags []string) bool {
+	return strings.Contains(text, m.errorText) && (m.tag == "" || slices.Contains(tags, m.tag))
+}
+
+// jobs returns the filter for jobs. It is nil, which matches all jobs, for the zero value.
+func (m entryFilter) jobs() func(inspect.QueuedJob) bool {
+	if m == (entryFilter{}) {
 		return nil
 	}
-	return func(j inspect.QueuedJob) bool { return strings.Contains(j.LastError, text) }
+	return func(j inspect.QueuedJob) bool { return m.matches(j.LastError, j.Tags) }
+}
+
+// letters returns the filter for dead letters, nil for all.
+func (m entryFilter) letters() func(inspect.DeadLetter) bool {
+	if m == (entryFilter{}) {
+		return nil
+	}
+	return func(d inspect.DeadLetter) bool { return m.matches(d.LastError, d.Tags) }
+}
+
+// text identifies the filter in checkpoints. It is empty for the zero value.
+func (m entryFilter) text() string {
+	var parts []string
+	if m.errorText != "" {
+		parts = append(parts, fmt.Sprintf("error has %q", m.errorText))
+	}
+	if m.tag != "" {
+		parts = append(parts, fmt.Sprintf("tag is %q", m.tag))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // purge returns the command that removes all queued jobs that match.
@@ -374,8 +404,8 @@ func (a *app) purge() *cobra.Command {
 	b := &bulkFlags{verb: "purge", done: "removed", has: hasQueued, all: true, prefixNeeds: needsIndex}
 	c := a.bulk(b, "purge QUEUE", "Remove all queued jobs that match, failed or not; claimed jobs and dead letters stay",
 		"skein queue purge orders --before 24h --dry-run", nil,
-		func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error) {
-			return i.DeleteAll(ctx, queue, jobsWith(text), o)
+		func(ctx context.Context, i *inspect.Inspector, queue string, m entryFilter, o inspect.BulkOptions) (inspect.Result, error) {
+			return i.DeleteAll(ctx, queue, m.jobs(), o)
 		})
 	c.Args = arguments(cobra.ExactArgs(1))
 	return c
@@ -384,7 +414,7 @@ func (a *app) purge() *cobra.Command {
 // bulk returns a command that acts on named ids or on all that match.
 func (a *app) bulk(
 	b *bulkFlags, use, short, example string, named onJobs,
-	every func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error),
+	every func(ctx context.Context, i *inspect.Inspector, queue string, m entryFilter, o inspect.BulkOptions) (inspect.Result, error),
 ) *cobra.Command {
 	c := a.command(use, short, example, cobra.MinimumNArgs(1), nil)
 	b.add(c.Flags())
@@ -405,7 +435,7 @@ func (a *app) bulk(
 			return a.named(b.done, &r, err)
 		}
 		return a.onAll(cmd.Context(), b, o, func(ctx context.Context, o inspect.BulkOptions) (inspect.Result, error) {
-			return every(ctx, i, args[0], b.errorText, o)
+			return every(ctx, i, args[0], b.entryFilter, o)
 		})
 	}
 	return c

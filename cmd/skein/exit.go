@@ -35,7 +35,7 @@ var exits = []struct {
 	{exitFailed, "it failed, or a part of the store can't be reached and the rest is shown; standard error has the reason", []error{errPart}},
 	{2, "a mistake in the command's arguments, or the store's URL", []error{
 		errUsage, inspect.ErrInvalidID, inspect.ErrInvalidOptions, inspect.ErrInvalidCheckpoint, inspect.ErrInvalidCursor,
-		inspect.ErrInvalidRequest, core.ErrInvalidRule, core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTime, core.ErrInvalidQueue,
+		inspect.ErrInvalidRequest, core.ErrInvalidRule, core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTag, core.ErrInvalidTime, core.ErrInvalidQueue,
 		inspect.ErrInvalidLine,
 	}},
 	{3, "there is no such queue, server or id", []error{errNotFound, inspect.ErrUnknownQueue, inspect.ErrUnknownNode}},

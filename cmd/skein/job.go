@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -21,6 +20,7 @@ var jobColumns = columns[inspect.QueuedJob]{
 	{"first_push", true, func(j *inspect.QueuedJob) any { return j.FirstPush }},
 	{"payload_count", false, func(j *inspect.QueuedJob) any { return j.PayloadCount }},
 	{"last_error", false, func(j *inspect.QueuedJob) any { return j.LastError }},
+	{"tags", true, func(j *inspect.QueuedJob) any { return j.Tags }},
 	{"payloads", true, func(j *inspect.QueuedJob) any { return payloadRows(j.Payloads) }},
 	{"cursor", true, func(j *inspect.QueuedJob) any { return j.Cursor.String() }},
 }
@@ -127,7 +127,7 @@ func (a *app) listJobs() *cobra.Command {
 				return err
 			}
 			match := func(j *inspect.QueuedJob) bool {
-				return strings.Contains(j.LastError, l.errorText) && (before.IsZero() || j.FirstPush.Before(before))
+				return l.matches(j.LastError, j.Tags) && (before.IsZero() || j.FirstPush.Before(before))
 			}
 			if claimed && l.o.Prefix != "" {
 				return fmt.Errorf("%w: --claimed lists jobs in the order of their claims, so it has no --prefix; leave --prefix out", errUsage)

@@ -20,14 +20,15 @@ var orders = map[string]inspect.SortBy{
 // listFlags are the common flags of a queue's lists.
 type listFlags struct {
 	sort, after, from string
-	errorText, before string
-	o                 inspect.ListOptions
+	entryFilter
+	before string
+	o      inspect.ListOptions
 }
 
 func (l *listFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&l.after, "after", "", "begin after the row with this `CURSOR`, which -o wide and json show; --from is then ignored")
 	f.StringVar(&l.from, "from", "", "begin here, inclusive: a time or an age such as 30m, an id, or a number of retries, by the order of the list")
-	f.StringVar(&l.errorText, "error", "", "only those whose error contains this `TEXT`")
+	l.entryFilter.add(f, "")
 	f.StringVar(&l.before, "before", "", "only jobs first pushed, or dead letters last changed, before this `TIME`; an age such as 24h is a TIME too")
 	f.BoolVar(&l.o.Descending, "desc", false, "list backwards")
 	f.IntVar(&l.o.Limit, "limit", 100, "the largest number of rows; 0 is no limit")
@@ -61,13 +62,13 @@ func (l *listFlags) options() (o inspect.ListOptions, err error) {
 	return o, err
 }
 
-// filter returns the time of --before. Stores can't filter by --before and --error. With these
-// flags the command itself filters the list, so filter removes the limit from o.
+// filter returns the time of --before. Stores can't filter by --before, --error and --tag. With
+// these flags the command itself filters the list, so filter removes the limit from o.
 func (l *listFlags) filter(o *inspect.ListOptions) (before time.Time, err error) {
 	if l.before != "" {
 		before, err = parseTime("--before", l.before)
 	}
-	if l.before != "" || l.errorText != "" {
+	if l.before != "" || l.entryFilter != (entryFilter{}) {
 		o.Limit = 0
 	}
 	return before, err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +17,7 @@ var deadColumns = columns[inspect.DeadLetter]{
 	{"changed_at", false, func(d *inspect.DeadLetter) any { return d.ChangedAt }},
 	{"payload_count", false, func(d *inspect.DeadLetter) any { return d.PayloadCount }},
 	{"last_error", false, func(d *inspect.DeadLetter) any { return d.LastError }},
+	{"tags", true, func(d *inspect.DeadLetter) any { return d.Tags }},
 	{"group", true, func(d *inspect.DeadLetter) any { return d.Group }},
 	{"payloads", true, func(d *inspect.DeadLetter) any { return payloadRows(d.Payloads) }},
 	{"cursor", true, func(d *inspect.DeadLetter) any { return d.Cursor.String() }},
@@ -56,7 +56,7 @@ func (a *app) listMorgue() *cobra.Command {
 				return err
 			}
 			return list(a, deadColumns, some(i.Morgue(ctx, args[0], o), func(d *inspect.DeadLetter) bool {
-				return strings.Contains(d.LastError, l.errorText) && (before.IsZero() || d.ChangedAt.Before(before))
+				return l.matches(d.LastError, d.Tags) && (before.IsZero() || d.ChangedAt.Before(before))
 			}, l.o.Limit))
 		})
 	l.add(c.Flags())
@@ -81,22 +81,14 @@ func (a *app) listGroups() *cobra.Command {
 func (a *app) onDead(name, short, example, done string, named onJobs, every onAllDead) *cobra.Command {
 	b := &bulkFlags{verb: name, done: done, has: hasDead}
 	c := a.bulk(b, name+" QUEUE [ID...]", short, example, named,
-		func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error) {
-			return every(i, ctx, queue, lettersWith(text), o)
+		func(ctx context.Context, i *inspect.Inspector, queue string, m entryFilter, o inspect.BulkOptions) (inspect.Result, error) {
+			return every(i, ctx, queue, m.letters(), o)
 		})
 	if name == "rm" {
 		c.SuggestFor = []string{"purge", "delete"} // purge is its name in the HTTP API
 	}
 	c.Flags().StringVar(&b.o.Group, "group", "", "with --all: only those of this group of errors; skein morgue groups lists them")
 	return c
-}
-
-// lettersWith matches the dead letters whose error has a text in it; nil matches all.
-func lettersWith(text string) func(inspect.DeadLetter) bool {
-	if text == "" {
-		return nil
-	}
-	return func(d inspect.DeadLetter) bool { return strings.Contains(d.LastError, text) }
 }
 
 func (a *app) edit() *cobra.Command {

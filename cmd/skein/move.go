@@ -71,9 +71,9 @@ func (a *app) moveJobs() *cobra.Command {
 			}
 			return i.Move(ctx, queue, to, ids)
 		},
-		func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error) {
+		func(ctx context.Context, i *inspect.Inspector, queue string, f entryFilter, o inspect.BulkOptions) (inspect.Result, error) {
 			return a.moveAll(ctx, &m, b, o, func(to inspect.Target, o inspect.BulkOptions) (inspect.Result, error) {
-				return i.MoveAll(ctx, queue, to, jobsWith(text), o)
+				return i.MoveAll(ctx, queue, to, f.jobs(), o)
 			})
 		})
 	m.add(c)
@@ -85,9 +85,9 @@ func (a *app) moveMorgue() *cobra.Command {
 	b := &bulkFlags{verb: "move", done: "moved", has: hasDead, all: true}
 	c := a.bulk(b, "move QUEUE --to QUEUE", "Move all dead letters that match to the morgue of a paused queue",
 		"skein morgue move orders --to orders-2", nil,
-		func(ctx context.Context, i *inspect.Inspector, queue, text string, o inspect.BulkOptions) (inspect.Result, error) {
+		func(ctx context.Context, i *inspect.Inspector, queue string, f entryFilter, o inspect.BulkOptions) (inspect.Result, error) {
 			return a.moveAll(ctx, &m, b, o, func(to inspect.Target, o inspect.BulkOptions) (inspect.Result, error) {
-				return i.MoveMorgue(ctx, queue, to, lettersWith(text), o)
+				return i.MoveMorgue(ctx, queue, to, f.letters(), o)
 			})
 		})
 	c.Args = arguments(cobra.ExactArgs(1))

@@ -105,6 +105,7 @@ func (a *app) push() *cobra.Command {
 	var score float64
 	var at string
 	var in, urgent time.Duration
+	var tags []string
 	c := a.command("push QUEUE ID", "Push a payload, in exactly the bytes that the queue's codec would write", `skein job push orders 42 --payload '{"paid":true}'`, cobra.ExactArgs(2), nil)
 	f := c.Flags()
 	payload.add(f, "payload", "the payload")
@@ -113,6 +114,7 @@ func (a *app) push() *cobra.Command {
 	f.StringVar(&at, "at", "", "when it may run, a `TIME` such as 2026-01-02T15:04:05Z; now without it")
 	f.DurationVar(&in, "in", 0, "the job may run after this time from now")
 	f.DurationVar(&urgent, "urgent", 0, "overtake the jobs that became due up to this time earlier, at most 24h; not with --at or --in")
+	f.StringArrayVar(&tags, "tag", nil, "add this `TAG` to the job; may be repeated, up to 8 tags")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		entry := core.Entry{ID: args[1], Payload: core.Payload{Score: score}, When: core.In(in)}
 		if !f.Changed("score") {
@@ -132,6 +134,9 @@ func (a *app) push() *cobra.Command {
 			entry.When = core.Urgent(urgent)
 		}
 		data, there, err := payload.bytes(a.stdin)
+		if err == nil {
+			entry.Tags, err = core.NewTags(tags...)
+		}
 		if err != nil {
 			return err
 		}
