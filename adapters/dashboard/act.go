@@ -278,8 +278,8 @@ func (b *confirmBody) stays(c *call, o *op) {
 
 // backs are the pages that have forms, and the parameters of these that are kept.
 var backs = map[string][]string{
-	"queue": {"by", "span"}, "nodes": nil, "busy": nil, "unreadable": nil, "tracked": {"after"}, "jobs": {"list", "sort", "desc", "shard", "prefix", "from", "after"}, "id": {"id"},
-	"morgue": {"group", "error", "sort", "desc", "asc", "prefix", "from", "after"},
+	"queue": {"by", "span"}, "nodes": nil, "busy": nil, "unreadable": nil, "tracked": {"after"}, "jobs": {"list", "sort", "desc", "shard", "prefix", "tag", "from", "after"}, "id": {"id"},
+	"morgue": {"group", "error", "tag", "sort", "desc", "asc", "prefix", "from", "after"},
 }
 
 // back returns the address of the page after a form: the form's page, or else that of the action's

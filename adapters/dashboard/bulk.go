@@ -13,6 +13,7 @@ import (
 func matchOf(values url.Values) service.Match {
 	return service.Match{
 		Prefix: service.Given(values.Get("prefix")), Group: service.Given(values.Get("group")), Error: service.Given(values.Get("error")),
+		Tag: service.Given(values.Get("tag")),
 	}
 }
 
@@ -24,8 +25,11 @@ func chosen(m service.Match, things, queue string) string {
 		text = things + " of a group of " + queue
 	case m.Prefix != "":
 		text += " whose id begins with “" + shown(string(m.Prefix)) + "”"
-	case m.Error == "":
+	case m.Error == "" && m.Tag == "":
 		text = "all " + text
+	}
+	if m.Tag != "" {
+		text += " with the tag “" + shown(string(m.Tag)) + "”"
 	}
 	if m.Error != "" {
 		text += " whose error contains “" + shown(string(m.Error)) + "”"
@@ -57,7 +61,7 @@ func (c *call) sheetOf(name string, o *op, m service.Match, before time.Time) *s
 		Linked: c.o.API.RedactID == nil, Stood: c.stood(o.back),
 	}
 	if len(b.Stood) == 0 && o.back == "morgue" {
-		b.Stood = fields("back.group", string(m.Group), "back.error", string(m.Error), "back.prefix", string(m.Prefix))
+		b.Stood = fields("back.group", string(m.Group), "back.error", string(m.Error), "back.tag", string(m.Tag), "back.prefix", string(m.Prefix))
 	}
 	b.Back = b.to(o)
 	return b
@@ -161,7 +165,7 @@ func (c *call) actOnAll(name string, o *op) (*view, error) {
 	for _, f := range b.Stood {
 		stood = append(stood, f.Name, f.Value)
 	}
-	return &view{to: href("steps", append(stood, "q", c.queue, "op", name, "group", string(b.Match.Group), "error", string(b.Match.Error), "prefix", string(b.Match.Prefix),
+	return &view{to: href("steps", append(stood, "q", c.queue, "op", name, "group", string(b.Match.Group), "error", string(b.Match.Error), "tag", string(b.Match.Tag), "prefix", string(b.Match.Prefix),
 		"before", form.Get("before"), "continue", reply.Continue, "looked", strconv.Itoa(reply.LookedAt), "handled", strconv.Itoa(reply.Handled),
 		"total", strconv.Itoa(reply.Total), "was", form.Get("looked"), "reason", form.Get("reason"), "away", strconv.Itoa(len(reply.Unreached)), "failed", failed)...)}, nil
 }

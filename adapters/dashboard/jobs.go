@@ -49,6 +49,7 @@ type jobsBody struct {
 	From       string
 	Shard      string
 	Prefix     string
+	Tag        string
 	Rows       []service.JobRow
 	Of         int64
 	Next       string
@@ -75,7 +76,7 @@ func (b *jobsBody) choose(q url.Values) (order sorting) {
 		}
 	}
 	b.Sort, b.Desc = order.Name, q.Get("desc") != ""
-	b.From, b.Shard, b.Prefix = q.Get("from"), q.Get("shard"), q.Get("prefix")
+	b.From, b.Shard, b.Prefix, b.Tag = q.Get("from"), q.Get("shard"), q.Get("prefix"), q.Get("tag")
 	return order
 }
 
@@ -89,7 +90,7 @@ func (c *call) jobsPage() (*view, error) {
 	b := &jobsBody{Queue: c.queue, Now: stats.Now, Linked: c.o.API.RedactID == nil, May: c.may()}
 	order := b.choose(q)
 	ask := &service.JobsQuery{
-		Sort: order.api, From: b.From, Fresh: b.List.Name == "fresh", Held: b.List.Name == "held",
+		Sort: order.api, From: b.From, Fresh: b.List.Name == "fresh", Held: b.List.Name == "held", Tag: b.Tag,
 		PageQuery: service.PageQuery{After: q.Get("after"), Desc: b.Desc, Limit: pageRows, ErrorBytes: 500},
 	}
 	if ask.Held { // all have the same time
@@ -119,7 +120,7 @@ func (c *call) jobsPage() (*view, error) {
 			reply.Next = ""
 		}
 	}
-	if reply.Next != "" && len(b.Rows) > 0 {
+	if reply.Next != "" && (len(b.Rows) > 0 || b.Tag != "") {
 		b.Next = c.with("after", reply.Next)
 	}
 	if q.Get("after") != "" {
@@ -139,10 +140,12 @@ func (b *jobsBody) Marks() bool {
 
 // tabs makes the links to the other lists and orders.
 func (b *jobsBody) tabs(c *call, of map[string]int64) {
-	b.Of = of[b.List.Name]
+	if b.Of = of[b.List.Name]; b.Tag != "" {
+		b.Of = -1 // unknown
+	}
 	for at := range jobLists {
 		l := &jobLists[at]
-		b.Lists = append(b.Lists, tab{l.Title, href("jobs", "q", c.queue, "list", l.Name, "shard", b.Shard), l == b.List})
+		b.Lists = append(b.Lists, tab{l.Title, href("jobs", "q", c.queue, "list", l.Name, "shard", b.Shard, "tag", b.Tag), l == b.List})
 	}
 	for _, s := range b.List.sorts {
 		b.Sorts = append(b.Sorts, tab{s.Title, c.with("sort", s.Name, "after", "", "from", "", "prefix", ""), s.Name == b.Sort})

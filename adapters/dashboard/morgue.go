@@ -31,6 +31,7 @@ type morgueBody struct {
 	Counted       int   // the number of newest dead letters that Hour and Day cover; 0 means all
 	CountFailed   string
 	Group, Error  string
+	Tag           string
 	GroupName     string
 	Sort, Prefix  string
 	From          string
@@ -55,14 +56,14 @@ func (c *call) morguePage() (*view, error) {
 	}
 	q := c.r.URL.Query()
 	b := &morgueBody{
-		Queue: c.queue, Now: stats.Now, Dead: stats.Dead, Group: q.Get("group"), Error: q.Get("error"), Sort: "time", Prefix: q.Get("prefix"), From: q.Get("from"),
+		Queue: c.queue, Now: stats.Now, Dead: stats.Dead, Group: q.Get("group"), Error: q.Get("error"), Tag: q.Get("tag"), Sort: "time", Prefix: q.Get("prefix"), From: q.Get("from"),
 		Desc: q.Get("asc") == "", Linked: c.o.API.RedactID == nil, May: c.may(), All: href("morgue", "q", c.queue),
 	}
 	if q.Get("sort") == "id" && b.Group == "" {
 		b.Sort, b.Desc = "id", q.Get("desc") != ""
 	}
 	ask := &service.MorgueQuery{
-		Sort: b.Sort, From: b.From, Group: b.Group,
+		Sort: b.Sort, From: b.From, Group: b.Group, Tag: b.Tag,
 		PageQuery: service.PageQuery{After: q.Get("after"), Desc: b.Desc, Limit: pageRows, ErrorBytes: 1000},
 	}
 	if b.Sort == "id" {
@@ -110,8 +111,8 @@ func (b *morgueBody) links(c *call, next string) {
 	if b.Sort == "id" {
 		prefix = b.Prefix
 	}
-	b.Revive = href("sheet", "op", "revive", "q", c.queue, "group", b.Group, "error", b.Error, "prefix", prefix)
-	b.Purge = href("sheet", "op", "purge", "q", c.queue, "group", b.Group, "error", b.Error, "prefix", prefix)
+	b.Revive = href("sheet", "op", "revive", "q", c.queue, "group", b.Group, "error", b.Error, "tag", b.Tag, "prefix", prefix)
+	b.Purge = href("sheet", "op", "purge", "q", c.queue, "group", b.Group, "error", b.Error, "tag", b.Tag, "prefix", prefix)
 }
 
 // groups reads the groups, and counts the dead letters of the last hour and day. The list may
@@ -123,7 +124,7 @@ func (b *morgueBody) groups(c *call, list *service.List[service.DeadRow]) {
 		return
 	}
 	b.MoreGroups = reply.Total - len(reply.Items)
-	if q := c.r.URL.Query(); b.Sort != "time" || !b.Desc || b.Group != "" || q.Get("after") != "" || q.Get("from") != "" {
+	if q := c.r.URL.Query(); b.Sort != "time" || !b.Desc || b.Group != "" || b.Tag != "" || q.Get("after") != "" || q.Get("from") != "" {
 		list = nil
 	}
 	recent := c.newest(b.Now, reply, list)
