@@ -211,6 +211,9 @@ func (a *action) log(ctx context.Context, i *Inspector, queue string, ids []stri
 			failed = errPanicked
 		}
 		d.end(ctx, a.progress.Handled, failed)
+		if a.arrival != nil {
+			a.arrival.end(ctx, a.progress.Handled, failed)
+		}
 	}
 }
 

@@ -23,6 +23,9 @@ type Target struct {
 	Queue string
 	// Inspector is an inspector of the store that has the queue. nil means the store of the source.
 	Inspector *Inspector
+	// Store and FromStore are names for the target's store and for that of the source. Both audits
+	// have them. They may be empty.
+	Store, FromStore string
 }
 
 // Move moves the queued jobs and dead letters of these ids from a queue to another one: the jobs
@@ -56,7 +59,7 @@ func (i *Inspector) Move(ctx context.Context, from string, to Target, ids []stri
 	if err := validateIDs(ids); err != nil {
 		return a.end(err)
 	}
-	m, err := i.mover(ctx, a, from, to)
+	m, err := i.mover(ctx, a, "move", from, to)
 	if err != nil {
 		return a.end(err)
 	}
@@ -89,7 +92,7 @@ func (i *Inspector) MoveAll(
 ) (r Result, err error) {
 	a := o.onAll(moveVerb("move all", to), from, match != nil, true)
 	defer a.log(ctx, i, from, nil)(&err)
-	m, err := i.mover(ctx, a, from, to)
+	m, err := i.mover(ctx, a, "move all", from, to)
 	if err != nil {
 		return a.end(err)
 	}
@@ -105,7 +108,7 @@ func (i *Inspector) MoveMorgue(
 	a := o.onAll(moveVerb("move morgue", to), from, match != nil, true)
 	defer a.log(ctx, i, from, nil)(&err)
 	defer func() { i.sayLater(ctx, a, &r, err) }()
-	m, err := i.mover(ctx, a, from, to)
+	m, err := i.mover(ctx, a, "move morgue", from, to)
 	if err != nil {
 		return a.end(err)
 	}
@@ -114,7 +117,30 @@ func (i *Inspector) MoveMorgue(
 
 // moveVerb names the target too, so a Checkpoint of a move to a queue of another name is refused,
 // and the audit has it.
-func moveVerb(verb string, to Target) string { return auditText(verb + " to " + to.Queue) }
+func moveVerb(verb string, to Target) string {
+	return auditText(verb + " to " + to.Queue + inStore(to.Store))
+}
+
+// inStore returns the part of a verb that names a store, if it has a name.
+func inStore(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " in " + name
+}
+
+// arriveIn begins the deed of a move in the audit of the target's store, if that is another one
+// than the source's. It is the same deed in all calls of a continued move.
+func (m *mover) arriveIn(ctx context.Context, kind string, to Target) {
+	if m.into == m.inspector {
+		return
+	}
+	from := m.action.deed.action
+	d := m.into.begin(ctx, auditText(kind+" from "+m.from+inStore(to.FromStore)), to.Queue, nil)
+	d.action.ID, d.action.IDs, d.action.Named, d.action.Handled = from.ID+"-to", from.IDs, from.Named, from.Handled
+	d.action.Prefix, d.action.Group, d.action.Filter = from.Prefix, from.Group, from.Filter
+	m.action.arrival = d.start(ctx)
+}
 
 // mover moves entries of one queue to another. It copies them first, so that a crash loses nothing,
 // and then deletes what it has copied.
@@ -127,7 +153,7 @@ type mover struct {
 }
 
 // mover prepares a move, and refuses one that could lose something.
-func (i *Inspector) mover(ctx context.Context, a *action, from string, to Target) (*mover, error) {
+func (i *Inspector) mover(ctx context.Context, a *action, kind, from string, to Target) (*mover, error) {
 	if a.invalid != nil {
 		return nil, a.invalid
 	}
@@ -147,8 +173,11 @@ func (i *Inspector) mover(ctx context.Context, a *action, from string, to Target
 		return nil, fmt.Errorf("%w: %q; pause it before something is moved to it, and resume it afterwards", ErrNotPaused, to.Queue)
 	}
 	if from == to.Queue {
-		return m, m.otherStore(ctx)
+		if err := m.otherStore(ctx); err != nil {
+			return nil, err
+		}
 	}
+	m.arriveIn(ctx, kind, to)
 	return m, nil
 }
 

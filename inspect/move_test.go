@@ -213,6 +213,41 @@ func TestAMoveGoesIntoAnotherStore(t *testing.T) {
 	holdsAll(t, other.store, "orders", want)
 }
 
+// A move to another store is in both audits, each with the name of the other store. The calls of a
+// continued move are one action there too. A dry run is in no audit.
+func TestAMoveToAnotherStoreIsInBothAudits(t *testing.T) {
+	s, other := newFixture(t), newFixture(t)
+	s.pushAll("a", "b", "c")
+	if err := other.Pause(t.Context(), "orders"); err != nil {
+		t.Fatal(err)
+	}
+	to := inspect.Target{Queue: "orders", Inspector: other.Inspector, Store: "prod", FromStore: "staging"}
+	ctx := inspect.WithActor(t.Context(), inspect.Actor{Name: "ann", Reason: "test"})
+	for _, o := range []inspect.BulkOptions{{DryRun: true}, {Limit: 1}, {}} {
+		r, err := s.MoveAll(ctx, "orders", to, nil, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Limit == 1 {
+			if r, err = s.MoveAll(ctx, "orders", to, nil, inspect.BulkOptions{Continue: r.Checkpoint}); err != nil || r.Handled != 3 {
+				t.Fatalf("continued: %+v, %v", r, err)
+			}
+		}
+	}
+	for at, want := range map[*fixture][]string{s: {"move all to orders in prod 0", "move all to orders in prod 3"}, other: {"move all from orders in staging 0", "move all from orders in staging 3", "pause 0"}} {
+		var got []string
+		for a := range must(t, at.Actions(t.Context(), inspect.ActionsOptions{})) {
+			got = append(got, fmt.Sprint(a.Verb, " ", a.Handled))
+			if a.Verb != "pause" && (!a.Ended || a.Queue != "orders" || a.Actor.Name != "ann" || a.Actor.Reason != "test") {
+				t.Errorf("the audit has %+v", a)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("the audit (-want +got):\n%s", diff)
+		}
+	}
+}
+
 // A queue that is moved into itself would be deleted. It is recognized by the audit, even by
 // another inspector of the same store.
 func TestAMoveIntoItselfIsRefused(t *testing.T) {

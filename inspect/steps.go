@@ -146,6 +146,8 @@ type action struct {
 	going *going
 	// deed is the action in the audit.
 	deed *deed
+	// arrival is a move in the audit of its target, or nil.
+	arrival *deed
 }
 
 // newAction makes an action on named entries. It has no options except report, which may be nil.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -34,7 +35,7 @@ func (a *app) target(ctx context.Context, m *moveFlags, look bool) (inspect.Targ
 				return t, fmt.Errorf("%w: %w", errUsage, err)
 			}
 		}
-		t.Inspector = a.inspectorOf(a.other)
+		t.Inspector, t.Store, t.FromStore = a.inspectorOf(a.other), m.profile, cmp.Or(a.profile, a.title())
 	}
 	if look {
 		return t, nil
