@@ -63,6 +63,6 @@ var auditColumns = columns[inspect.Action]{
 	{"reason", false, func(a *inspect.Action) any { return a.Actor.Reason }},
 	{"ended", false, func(a *inspect.Action) any { return a.Ended }},
 	{"handled", false, func(a *inspect.Action) any { return a.Handled }},
-	{"took", true, func(a *inspect.Action) any { return a.Took }},
+	{"took_seconds", true, func(a *inspect.Action) any { return a.Took }},
 	{"error", false, func(a *inspect.Action) any { return a.Error }},
 }

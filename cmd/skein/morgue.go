@@ -24,6 +24,7 @@ var deadColumns = columns[inspect.DeadLetter]{
 }
 
 var groupColumns = columns[inspect.Group]{
+	{"group", true, func(g *inspect.Group) any { return g.Name }},
 	{"name", false, func(g *inspect.Group) any { return g.Name }},
 	{"count", false, func(g *inspect.Group) any { return g.Count }},
 	{"first", false, func(g *inspect.Group) any { return g.First }},

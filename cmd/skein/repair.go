@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +13,7 @@ import (
 )
 
 var quarantineColumns = columns[inspect.QuarantinedRecord]{
+	{"shard", true, func(q *inspect.QuarantinedRecord) any { return q.Shard.String() }},
 	{"index", false, func(q *inspect.QuarantinedRecord) any { return q.Shard.Index }},
 	{"key", false, func(q *inspect.QuarantinedRecord) any { return q.Key }},
 	{"id", false, func(q *inspect.QuarantinedRecord) any { return q.ID }},
@@ -18,14 +21,18 @@ var quarantineColumns = columns[inspect.QuarantinedRecord]{
 	{"since", false, func(q *inspect.QuarantinedRecord) any { return q.Since }},
 	{"reason", false, func(q *inspect.QuarantinedRecord) any { return q.Reason }},
 	{"size", false, func(q *inspect.QuarantinedRecord) any { return q.Size }},
-	{"stored", true, func(q *inspect.QuarantinedRecord) any { return storedRow(q.Stored) }},
+	{"data", true, func(q *inspect.QuarantinedRecord) any { return textIf(utf8.Valid(q.Stored), string(q.Stored)) }},
+	{"data_base64", true, func(q *inspect.QuarantinedRecord) any {
+		return textIf(!utf8.Valid(q.Stored), base64.StdEncoding.EncodeToString(q.Stored))
+	}},
 }
 
-// storedRow returns the bytes of a record, as they are stored.
-func storedRow(stored []byte) *object {
-	o := new(object)
-	o.octets("data", stored)
-	return o
+// textIf returns a text if it is there, else an unknown value.
+func textIf(there bool, text string) any {
+	if !there {
+		return nil
+	}
+	return text
 }
 
 var recountColumns = columns[inspect.Recounted]{
