@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -288,7 +289,7 @@ func tagsImportedAgain(e *env) {
 
 func tagsBesideErrors(e *env) {
 	h := e.acquire("n1")
-	for i, text := range []string{"boom", "\x1eboom", "\x1e", "\x1e\x1e", "\x1evip\x1eboom", "\x1f", "boom\x1e", strings.Repeat("é", core.MaxErrorBytes/2)} {
+	for i, text := range []string{"", "boom", "\x1eboom", "\x1e", "\x1e\x1e", "\x1evip\x1eboom", "\x1f", "boom\x1e", strings.Repeat("é", core.MaxErrorBytes/2)} {
 		for k, list := range []string{"", "x", "x y"} {
 			id := fmt.Sprint(i, " ", k)
 			e.push(tagged(id, "p", 1, list), entry(id, "q", 2))
@@ -303,7 +304,10 @@ func tagsBesideErrors(e *env) {
 				e.must(err, "Jobs")
 				e.same("a cut error, with the tags", fmt.Sprintf("%q %q", page.Jobs[0].Error, page.Jobs[0].Tags), fmt.Sprintf("%q %q", want, tags(list)))
 			}
-			e.byIDs(e.store.Delete, id)
+			e.byIDs(e.store.Bury, id)
+			letter := e.deadLetter(id)
+			want := cmp.Or(text, core.BuriedByHand)
+			e.same("those of a job buried by hand", fmt.Sprintf("%q %q", letter.Error, letter.Tags), fmt.Sprintf("%q %q", want, tags(list)))
 		}
 	}
 }

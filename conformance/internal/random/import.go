@@ -31,7 +31,7 @@ func (d *driver) imported() ports.ImportRequest {
 			r.Jobs = append(r.Jobs, core.Job{ID: id, Payloads: d.somePayloads(), State: core.State{
 				PerformAt: now.Add(pick(d, "performs", -time.Hour, -time.Second, 0, time.Second)), RetryCount: pick(d, "retries", -1, -1, 0, 2),
 				Recoveries: pick(d, "recoveries", 0, 0, 1, 2), FirstPush: now.Add(pick(d, "first", -time.Hour, 0, time.Second)),
-				Error: pick(d, "error", "", "boom"), Tags: d.tags(),
+				Error: pick(d, "error", "", "boom", "\x1eboom"), Tags: d.tags(),
 			}})
 			if rarely(d, "held") {
 				r.Jobs[len(r.Jobs)-1].PerformAt = core.MaxInstant
@@ -40,7 +40,7 @@ func (d *driver) imported() ports.ImportRequest {
 		}
 		letter := core.DeadLetter{
 			ID: id, ChangedAt: now.Add(pick(d, "changed", -time.Hour, -time.Second, 0, 0, time.Second)),
-			Error: pick(d, "error", "", "boom"), Group: core.GroupName(pick(d, "group", randomGroups()...)),
+			Error: pick(d, "error", "", "boom", "\x1eboom"), Group: core.GroupName(pick(d, "group", randomGroups()...)),
 			Tags: d.tags(),
 		}
 		letter.Payloads = d.somePayloads()

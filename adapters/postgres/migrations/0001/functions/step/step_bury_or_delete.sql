@@ -49,7 +49,7 @@ BEGIN
       IF p_group IS NOT NULL THEN
         FOR m IN 1..p.n LOOP
           v_taken := array_append(v_taken, ROW('buried', 0, 0, v_locked.now, j.first_push, p.scores[m], j.retry_count, j.recoveries, v_id,
-            {schema}.unite_tags(coalesce(nullif({schema}.error_text(j.error), ''), p_group), j.error), p.data[m], p.meta[m], p_group)::{schema}.arrival);
+            CASE WHEN {schema}.error_text(j.error) = '' THEN {schema}.unite_tags(p_group, j.error) ELSE j.error END, p.data[m], p.meta[m], p_group)::{schema}.arrival);
         END LOOP;
       END IF;
       EXIT WHEN p.stays AND (p_first IS NULL OR p.n = 0);
