@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -111,5 +112,10 @@ func TestTagsAreNotShownWithRedactedIDs(t *testing.T) {
 	page := get[service.List[service.JobRow]](h, "/queues/orders/jobs?tag=ann")
 	if len(page.Items) != 1 || page.Items[0].Tags != nil || page.Items[0].ID != "#" {
 		t.Errorf("%+v; want a job without its id and its tags", page.Items)
+	}
+	body := service.BulkBody{Match: &service.Match{Tag: "ann", Error: "boom"}}
+	post[service.BulkReply](h, "/queues/orders/jobs/run-now", body)
+	if text := answerOf(h.api, request(http.MethodGet, base+"/audit", "")).Body.String(); strings.Contains(text, "ann") || !strings.Contains(text, "tag is") {
+		t.Errorf("the audit is %s; want the filter without the tag", text)
 	}
 }

@@ -50,8 +50,8 @@ func (c *call) audit(q *AuditQuery) (*List[AuditRow], error) {
 // quotations are quoted texts, such as ids, in the text of an error.
 var quotations = regexp.MustCompile(`"(?:[^"\\]|\\.)*"?`)
 
-// withoutIDs replaces all quotations in an action's error if ids are redacted, because the text
-// doesn't show which quotations are ids.
+// withoutIDs replaces all quotations in an action's error or filter if ids are redacted. The text
+// of an error doesn't show which quotations are ids, and a filter may name a tag.
 func (s *Service) withoutIDs(text string) string {
 	if s.o.RedactID == nil {
 		return text
@@ -62,7 +62,7 @@ func (s *Service) withoutIDs(text string) string {
 func (c *call) auditRow(a *inspect.Action) AuditRow {
 	row := AuditRow{
 		At: a.At.UTC(), Action: a.Verb, Actor: a.Actor.Name, From: a.Actor.From, Reason: a.Actor.Reason, Queue: a.Queue, Named: a.Named,
-		Prefix: c.ID(a.Queue, a.Prefix), Group: c.ErrorText(a.Queue, "", a.Group), Filter: c.ErrorText(a.Queue, "", a.Filter),
+		Prefix: c.ID(a.Queue, a.Prefix), Group: c.ErrorText(a.Queue, "", a.Group), Filter: c.ErrorText(a.Queue, "", c.withoutIDs(a.Filter)),
 		Ended: a.Ended, Handled: a.Handled, Took: a.Took.Seconds(), Error: c.ErrorText(a.Queue, "", c.withoutIDs(a.Error)),
 	}
 	for _, id := range a.IDs {
