@@ -25,8 +25,9 @@ BEGIN
   v_groups := {schema}.admit_groups(p_shard, v_groups);
   IF EXISTS (SELECT FROM unnest(p_arrivals) a WHERE starts_with(a.error, chr(30))) THEN
     v_errors := ARRAY(
-      SELECT {schema}.add_tags(u.error, ARRAY(SELECT a.error FROM unnest(p_arrivals) a WHERE a.id = u.id COLLATE "C"))
-      FROM unnest(v_ids, v_errors) WITH ORDINALITY u (id, error, place) ORDER BY u.place);
+      SELECT {schema}.add_tags((array_agg(a.error ORDER BY a.ordinality DESC))[1],
+        coalesce(array_agg(DISTINCT a.error COLLATE "C") FILTER (WHERE starts_with(a.error, chr(30))), '{}'))
+      FROM unnest(p_arrivals) WITH ORDINALITY a GROUP BY a.id ORDER BY max(a.ordinality)); -- the order of v_ids
   END IF;
 
   INSERT INTO {schema}.dead_letters AS d (shard, id, changed_at, error, grp)
