@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -299,7 +300,7 @@ func tagsBesideErrors(e *env) {
 			e.same("the error and the tags of the job", fmt.Sprintf("%q %q", e.queued(id).Error, e.queued(id).Tags), fmt.Sprintf("%q %q", text, tags(list)))
 			dead := e.deadLetter(id)
 			e.same("those of the dead letter", fmt.Sprintf("%q %q", dead.Error, dead.Tags), fmt.Sprintf("%q %q", text, tags(list)))
-			for bytes, want := range map[int]string{-1: "", 1: core.CutText(text, 1), 3: core.CutText(text, 3)} {
+			for bytes, want := range map[int]string{-1: "", 1: core.CutText(text, 1), 3: core.CutText(text, 3), math.MaxInt32: text, math.MaxInt: text} {
 				page, err := e.store.Jobs(e.ctx, ports.JobsRequest{PageRequest: ports.PageRequest{Queue: orders, Limit: 1, ErrorBytes: bytes}})
 				e.must(err, "Jobs")
 				e.same("a cut error, with the tags", fmt.Sprintf("%q %q", page.Jobs[0].Error, page.Jobs[0].Tags), fmt.Sprintf("%q %q", want, tags(list)))

@@ -204,7 +204,7 @@ func (s *Store) entries(ctx context.Context, l list, r ports.PageRequest, places
 	}
 	errorChars := math.MaxInt32 / 2 // the tags are added to it
 	if r.ErrorBytes != 0 {
-		errorChars = max(0, r.ErrorBytes)
+		errorChars = min(max(0, r.ErrorBytes), errorChars)
 	}
 	args := []any{min(max(0, r.Payloads), math.MaxInt32), r.Queue, indexes, ids, errorChars, countLimit(r.MaxCount)}
 	if l.joins == claimLease {

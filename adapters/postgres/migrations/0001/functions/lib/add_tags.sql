@@ -6,7 +6,7 @@ CREATE FUNCTION {schema}.add_tags(p_error text, p_others text[]) RETURNS text LA
     SELECT coalesce(string_agg(t.tag, chr(31) ORDER BY t.tag), '') FROM (
       SELECT DISTINCT s.tag COLLATE "C" AS tag FROM unnest(p_others || p_error) e (error),
         LATERAL unnest(string_to_array(split_part(e.error, chr(30), 2), chr(31))) s (tag)
-      WHERE starts_with(e.error, chr(30)) AND s.tag <> ''
+      WHERE e.error LIKE E'\x1e%\x1e%' AND s.tag <> ''
       ORDER BY tag LIMIT 8 /* core.MaxTags */
     ) t
   ) u (tags)
