@@ -21,6 +21,7 @@ func tagsCases() []namedCase {
 	return []namedCase{
 		{"are with the job in every place", "RULES 1: a job has the tags of its pushes", tagsEverywhere},
 		{"of pushes unite", ruleTags, tagsOfPushes},
+		{"change nothing in what a push reports", "PushReply: New, Merged and Duplicate, in the order of the entries", tagsMet},
 		{"of a superseded push stay", ruleTags, tagsByMergeRule},
 		{"of a put-back and a push unite", ruleTags, tagsOfPutBacks},
 		{"stay when a lease is lost", ruleTags, tagsRecovered},
@@ -99,8 +100,6 @@ func tagsOfPushes(e *env) {
 	e.pushBy(core.PushRule{Kind: core.Earliest}, entryAt("a", "t", 5, 0))
 	e.same("after pushes without tags", e.queued("a"), job("a", core.State{RetryCount: core.FreshRetryCount, FirstPush: start, Tags: tags("a b c")},
 		pay("p", 1), pay("q", 2), pay("r", 3), pay("s", 4), pay("t", 5)))
-	e.met("what tagged entries meet", e.pushRequest(orders, tagged("a", "p", 1, "d"), tagged("a", "u", 6, "e"), tagged("c", "p", 1, "f"), entry("c", "q", 2)),
-		ports.PushReply{New: 1, Merged: 2, Duplicate: 1})
 	e.push(entry("d", "p", 1))
 	e.push(tagged("d", "p", 1, "late"))
 	e.same("after a push without", e.queued("d").Tags, tags("late"))
@@ -111,6 +110,12 @@ func tagsOfPushes(e *env) {
 		PerformAt: start.Add(-time.Minute), RetryCount: core.FreshRetryCount, FirstPush: start, Tags: tags("late urgent"),
 	})
 	e.same("another id", e.queued("b").Tags, tags("x"))
+}
+
+func tagsMet(e *env) {
+	e.push(entry("a", "p", 1))
+	e.met("what tagged entries meet", e.pushRequest(orders, tagged("a", "p", 1, "d"), tagged("a", "u", 6, "e"), tagged("c", "p", 1, "f"), entry("c", "q", 2)),
+		ports.PushReply{New: 1, Merged: 2, Duplicate: 1})
 }
 
 func tagsByMergeRule(e *env) {

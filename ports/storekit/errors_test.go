@@ -129,7 +129,7 @@ func TestSentinelsHaveAKnownOutcome(t *testing.T) {
 			"ErrNotBegun": ports.ErrNotBegun, "ErrNotPaused": ports.ErrNotPaused, "ErrTooManyTracked": ports.ErrTooManyTracked,
 		},
 		"../../core/validate.go": {
-			"ErrInvalidID": core.ErrInvalidID, "ErrInvalidPayload": core.ErrInvalidPayload, "ErrInvalidScore": core.ErrInvalidScore,
+			"ErrInvalidID": core.ErrInvalidID, "ErrInvalidPayload": core.ErrInvalidPayload, "ErrInvalidScore": core.ErrInvalidScore, "ErrInvalidTag": core.ErrInvalidTag,
 			"ErrInvalidTime": core.ErrInvalidTime, "ErrInvalidRule": core.ErrInvalidRule, "ErrInvalidOptions": core.ErrInvalidOptions, "ErrInvalidQueue": core.ErrInvalidQueue,
 		},
 	} {

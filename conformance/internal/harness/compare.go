@@ -46,7 +46,7 @@ func ClassOf(err error) ErrorClass {
 		ports.ErrUnknownQueue, ports.ErrUnknownNode, ports.ErrShardCountMismatch, ports.ErrQueueMismatch,
 		ports.ErrLeaseHeld, ports.ErrLeaseLost, ports.ErrStaleTurn, ports.ErrStaleAttempt,
 		ports.ErrInvalidRequest, ports.ErrFull, ports.ErrNotEmpty, ports.ErrNotPaused, ports.ErrTooManyTracked, ports.ErrUnusable,
-		core.ErrInvalidID, core.ErrInvalidPayload, core.ErrInvalidScore,
+		core.ErrInvalidID, core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTag,
 		core.ErrInvalidTime, core.ErrInvalidRule, core.ErrInvalidQueue,
 	} {
 		if errors.Is(err, sentinel) {
