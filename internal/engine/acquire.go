@@ -107,7 +107,10 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 	s.lease.resetContext(s.node.storeCtx)
 	s.lease.extend(sent, r.Remaining, s.node.cfg.LeaseTTL)
 	s.settleOrphans(r.Claims, r.Cancellations)
-	s.turns.due = s.unresponsive // a shard that did not answer last time gets no grant
+	// A shard that did not answer last time gets no grant. An acquire hands over no large claim of an
+	// earlier lease, and a turn for it needs no grant either: the queue may be paused, and the lanes
+	// may be busy.
+	s.turns.due = s.unresponsive || len(r.Claims) == 0 && (r.Paused || r.Head.OK && r.Head.Due <= r.Now)
 	s.heard(sent, time.Now())
 	s.storeHead, s.paused = r.Head, r.Paused
 	if s.turns.wokenAt.Before(sent) {

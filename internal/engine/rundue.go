@@ -96,7 +96,7 @@ func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
 		}
 		switch {
 		case b != nil:
-		case begins != nil: // its jobs may no longer start; others may wait
+		case begins != nil, s.hasFinished(): // its jobs may no longer start, or were recovered; others may wait
 			continue
 		default:
 			return jobs, nil
@@ -109,6 +109,13 @@ func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
 		}
 	}
 	return jobs, nil
+}
+
+// hasFinished reports whether the shard has settlements to send under its lease.
+func (s *shard) hasFinished() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lease.held && len(s.finished) > 0
 }
 
 // grantByHand lets the next turn claim a batch, and those that will start soon, unless some

@@ -118,7 +118,7 @@ func (e *Ends) Await(b *Batch, settled []core.Settlement, held bool) (now []repo
 // AwaitRecovered keeps the end of a job that has lost its owner too often.
 func (e *Ends) AwaitRecovered(s *Shard, c *core.Claim, settled *core.Settlement) {
 	e.list = append(e.list, awaitedEnd{
-		claim: c.Ref(), bySettlement: s.recoveryResult(c, settled), observed: s.Server.Observed, uncounted: true,
+		claim: core.ClaimRef{ID: c.ID, Receipt: c.Receipt.Whole()}, bySettlement: s.recoveryResult(c, settled), observed: s.Server.Observed, uncounted: true,
 	})
 }
 
