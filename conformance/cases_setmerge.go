@@ -27,6 +27,7 @@ func setMergeCases() []namedCase {
 		{"bounds large jobs and dead letters after a change", ruleOverBound, setMergeLarge},
 		{"leaves a claimed job whole at a change", "SetMerge itself removes no payload", setMergeClaimed},
 		{"counts what an edit drops after a change", ruleSuperseded, setMergeEdit},
+		{"counts what an edit of a large dead letter drops after a change", ruleSuperseded, setMergeEditLarge},
 	}
 }
 
@@ -220,4 +221,18 @@ func setMergeEdit(e *env) {
 	e.edit("a", "p03", "new")
 	e.same("the dead letter", e.deadLetter("a").Payloads, []core.Payload{pay("p02", 2), pay("new", 3), pay("p04", 4)})
 	e.countedOnce("how many are superseded", e.counts().Superseded, int64(1))
+}
+
+// setMergeEditLarge edits a dead letter that has more payloads than a store may keep in one record,
+// also to the bytes that a payload has.
+func setMergeEditLarge(e *env) {
+	all := numbered(99)
+	e.pushList("a", all)
+	e.byIDs(e.store.Bury, "a")
+	e.setMerge(lastOf(2))
+	e.edit("a", "p50", "p50")
+	e.edit("a", "p60", "new")
+	all[59].Data = []byte("new")
+	e.same("the dead letter", brief(e.deadLetter("a").Payloads), brief(all[2:]))
+	e.countedOnce("how many are superseded", e.counts().Superseded, int64(2))
 }

@@ -421,7 +421,8 @@ func (s *Store) Pause(ctx context.Context, name string) error { return s.setPaus
 func (s *Store) Resume(ctx context.Context, name string) error { return s.setPaused(ctx, name, false) }
 
 func (s *Store) setPaused(ctx context.Context, name string, paused bool) error {
-	return s.alter(ctx, name, boolArg(paused), "")
+	_, err := s.alter(ctx, name, boolArg(paused), "")
+	return err
 }
 
 // SetMerge implements [ports.Operator].
@@ -429,30 +430,28 @@ func (s *Store) SetMerge(ctx context.Context, r ports.SetMergeRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	q, err := s.queue(ctx, r.Queue)
-	if err == nil {
-		err = storekit.CheckMerge(r.Queue, q.Merge, r.Merge)
-	}
+	q, err := s.alter(ctx, r.Queue, "", cmp.Or(ruleArg(r.Merge), "="))
 	if err != nil {
 		return err
 	}
-	return s.alter(ctx, r.Queue, "", cmp.Or(ruleArg(r.Merge), "="))
+	return storekit.CheckMerge(r.Queue, q.Merge, r.Merge) // alter.lua leaves a rule with another Same
 }
 
 // alter changes the queue's record, as alter.lua describes, which orders such calls, and then
-// those of the shards. If some shards can't be reached, it changes the others and returns an error.
-func (s *Store) alter(ctx context.Context, name string, paused, rule any) error {
+// those of the shards. It returns the record. If some shards can't be reached, it changes the
+// others and returns an error.
+func (s *Store) alter(ctx context.Context, name string, paused, rule any) (queueRecord, error) {
 	value, err := s.run(ctx, exchange.Call{Script: alterScript, Keys: []any{s.queuesKey()}, Args: []any{name, paused, rule}})
 	if err != nil {
-		return err
+		return queueRecord{}, err
 	}
 	text, ok := value.(string)
 	if !ok {
-		return storekit.UnknownQueue(name)
+		return queueRecord{}, storekit.UnknownQueue(name)
 	}
 	q, err := parseQueueRecord(name, text)
 	if err != nil {
-		return err
+		return queueRecord{}, err
 	}
 	var calls []exchange.Call
 	for _, shard := range core.Shards(q.Name, q.Shards) {
@@ -461,5 +460,5 @@ func (s *Store) alter(ctx context.Context, name string, paused, rule any) error 
 	for _, o := range s.runApart(ctx, calls) {
 		err = cmp.Or(err, o.Err)
 	}
-	return err
+	return q, err
 }
