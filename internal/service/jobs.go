@@ -13,7 +13,7 @@ type JobsQuery struct {
 	From   string `query:"from" doc:"where to begin, inclusive: a time, an id or a number of retries, according to sort"`
 	Prefix string `query:"prefix" doc:"only ids with this prefix, in lists by id"`
 	Fresh  bool   `query:"fresh" doc:"only jobs without a failure, sorted by time or id"`
-	Tag    string `query:"tag" doc:"only jobs with this tag; a page then ends after 10,000 jobs, or 1,000 with payloads, and may be empty and have a next one"`
+	Tag    string `query:"tag" doc:"only jobs with this tag; a page then ends after 10,000 jobs, 1,000 with payloads, or 2.5 s, and may be empty and have a next one"`
 	Held   bool   `query:"held" doc:"only held jobs, sorted by time or retrying, ascending, without from, prefix and fresh"`
 }
 
@@ -46,12 +46,12 @@ func (c *call) jobs(q *JobsQuery) (*List[JobRow], error) {
 		return nil, err
 	}
 	o.Fresh, o.Held = q.Fresh, q.Held
-	f, err := tagged(&o, q.Tag, func(j *inspect.QueuedJob) ([]string, inspect.Cursor) { return j.Tags, j.Cursor })
+	f, err := tagged(&o, q.Tag, func(j *inspect.QueuedJob) ([]string, shown) { return j.Tags, shown{j.Cursor, sizeOf(j.Payloads)} })
 	if err != nil {
 		return nil, err
 	}
-	return page(c, q.Limit, f, c.inspector.Jobs(c.ctx, c.queue, o), func(j *inspect.QueuedJob) (JobRow, shown) {
-		return c.job(c.queue, j, q.Payloads), shown{j.Cursor, sizeOf(j.Payloads)}
+	return page(c, q.Limit, f, c.inspector.Jobs(c.ctx, c.queue, o), func(j *inspect.QueuedJob) JobRow {
+		return c.job(c.queue, j, q.Payloads)
 	})
 }
 
@@ -59,7 +59,7 @@ func (c *call) jobs(q *JobsQuery) (*List[JobRow], error) {
 type ClaimedQuery struct {
 	PageQuery
 	From string `query:"from" doc:"begin at claims of this time, inclusive"`
-	Tag  string `query:"tag" doc:"only jobs with this tag; a page then ends after 10,000 jobs, or 1,000 with payloads, and may be empty and have a next one"`
+	Tag  string `query:"tag" doc:"only jobs with this tag; a page then ends after 10,000 jobs, 1,000 with payloads, or 2.5 s, and may be empty and have a next one"`
 }
 
 // ClaimedRow is a job that a server has claimed.
@@ -89,11 +89,11 @@ func (c *call) claimed(q *ClaimedQuery) (*List[ClaimedRow], error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := tagged(&o, q.Tag, func(j *inspect.ClaimedJob) ([]string, inspect.Cursor) { return j.Tags, j.Cursor })
+	f, err := tagged(&o, q.Tag, func(j *inspect.ClaimedJob) ([]string, shown) { return j.Tags, shown{j.Cursor, sizeOf(j.Payloads)} })
 	if err != nil {
 		return nil, err
 	}
-	return page(c, q.Limit, f, c.inspector.Claimed(c.ctx, c.queue, o), func(j *inspect.ClaimedJob) (ClaimedRow, shown) {
-		return c.claimedJob(c.queue, j, q.Payloads), shown{j.Cursor, sizeOf(j.Payloads)}
+	return page(c, q.Limit, f, c.inspector.Claimed(c.ctx, c.queue, o), func(j *inspect.ClaimedJob) ClaimedRow {
+		return c.claimedJob(c.queue, j, q.Payloads)
 	})
 }

@@ -95,11 +95,12 @@ type shown struct {
 	bytes  int
 }
 
-// maxLooked is the maximum number of elements that a page of a list by tag looks at, and
-// maxLookedPayloads the same for a page that reads payloads.
+// A page of a list by tag ends after maxLooked elements, after maxLookedPayloads if it reads
+// payloads, and after tagTime.
 const (
 	maxLooked         = 10_000
 	maxLookedPayloads = 1_000
+	tagTime           = LookTime / 2
 )
 
 // tagFilter limits a page to the elements with a tag. The zero value is no filter.
@@ -107,18 +108,18 @@ type tagFilter[V any] struct {
 	tag string
 	// most is the maximum number of elements to look at.
 	most int
-	// of returns the tags of an element, and its place in the list.
-	of func(*V) ([]string, inspect.Cursor)
+	// of returns the tags of an element, and its access.
+	of func(*V) ([]string, shown)
 }
 
 // tagged returns the filter for a tag, and sets the limit of the options to the number of elements
 // that the filter looks at. It returns an error for a tag that no job can have.
-func tagged[V any](o *inspect.ListOptions, tag string, of func(*V) ([]string, inspect.Cursor)) (f tagFilter[V], err error) {
+func tagged[V any](o *inspect.ListOptions, tag string, of func(*V) ([]string, shown)) (f tagFilter[V], err error) {
 	if tag == "" {
-		return f, nil
+		return tagFilter[V]{of: of}, nil
 	}
-	if err := core.ValidateTag(tag); err != nil {
-		return f, ProblemBadRequest.With("%v", err)
+	if err := checkTag(tag); err != nil {
+		return f, err
 	}
 	f = tagFilter[V]{tag: tag, most: maxLooked, of: of}
 	if o.Payloads > 0 {
@@ -128,10 +129,19 @@ func tagged[V any](o *inspect.ListOptions, tag string, of func(*V) ([]string, in
 	return f, nil
 }
 
-// page makes a page of a list. It ends early if payloads are large, or once the filter has looked
-// at the most elements.
-func page[V, R any](c *call, limit int, filter tagFilter[V], elements iter.Seq2[V, error], of func(*V) (R, shown)) (*List[R], error) {
+// checkTag returns a problem for a tag that no job can have.
+func checkTag(tag string) error {
+	if err := core.ValidateTag(tag); err != nil {
+		return ProblemBadRequest.With("%v", err)
+	}
+	return nil
+}
+
+// page makes a page of a list. It ends early if the payloads that were read are large. By a tag it
+// also ends once the filter has looked at the most elements, or for tagTime.
+func page[V, R any](c *call, limit int, filter tagFilter[V], elements iter.Seq2[V, error], row func(*V) R) (*List[R], error) {
 	reply := newList[R](nil)
+	began, byTag := time.Now(), filter.tag != ""
 	bytes, looked := 0, 0
 	for v, err := range elements {
 		if err != nil {
@@ -142,23 +152,15 @@ func page[V, R any](c *call, limit int, filter tagFilter[V], elements iter.Seq2[
 			reply.Unreached = shardNames(unreached)
 			break
 		}
-		if looked++; filter.tag != "" {
-			tags, at := filter.of(&v)
-			if looked == filter.most {
-				reply.Next = c.sealed(at.String())
-			}
-			if !slices.Contains(tags, filter.tag) {
-				continue
-			}
+		tags, s := filter.of(&v)
+		if looked, bytes = looked+1, bytes+s.bytes; !byTag || slices.Contains(tags, filter.tag) {
+			reply.Items = append(reply.Items, row(&v))
 		}
-		row, s := of(&v)
-		reply.Items = append(reply.Items, row)
-		bytes += s.bytes
-		full := len(reply.Items) == limit || bytes >= maxPageBytes
-		if full {
+		full := len(reply.Items) == limit || bytes >= maxPageBytes || byTag && time.Since(began) >= tagTime
+		if full || looked == filter.most {
 			reply.Next = c.sealed(s.cursor.String())
 		}
-		if full && (len(reply.Items) < limit || filter.tag != "") {
+		if full && (len(reply.Items) < limit || byTag) {
 			break // more rows may follow; the next page reports shards that can't be reached
 		}
 	}

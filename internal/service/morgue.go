@@ -12,7 +12,7 @@ type MorgueQuery struct {
 	PageQuery
 	From   string `query:"from" doc:"where to begin, inclusive: a time or an id, according to sort"`
 	Prefix string `query:"prefix" doc:"only ids with this prefix, sorted by id"`
-	Tag    string `query:"tag" doc:"only dead letters with this tag; a page then ends after 10,000 dead letters, or 1,000 with payloads, and may be empty and have a next one"`
+	Tag    string `query:"tag" doc:"only dead letters with this tag; a page then ends after 10,000 dead letters, 1,000 with payloads, or 2.5 s, and may be empty and have a next one"`
 	Group  string `query:"group" doc:"only dead letters of this group, from the list of groups, sorted by time"`
 }
 
@@ -43,11 +43,11 @@ func (c *call) morgue(q *MorgueQuery) (*List[DeadRow], error) {
 	if o.Group, err = c.group(q.Group); err != nil {
 		return nil, err
 	}
-	f, err := tagged(&o, q.Tag, func(d *inspect.DeadLetter) ([]string, inspect.Cursor) { return d.Tags, d.Cursor })
+	f, err := tagged(&o, q.Tag, func(d *inspect.DeadLetter) ([]string, shown) { return d.Tags, shown{d.Cursor, sizeOf(d.Payloads)} })
 	if err != nil {
 		return nil, err
 	}
-	return page(c, q.Limit, f, c.inspector.Morgue(c.ctx, c.queue, o), func(d *inspect.DeadLetter) (DeadRow, shown) {
-		return c.deadLetter(c.queue, d, q.Payloads), shown{d.Cursor, sizeOf(d.Payloads)}
+	return page(c, q.Limit, f, c.inspector.Morgue(c.ctx, c.queue, o), func(d *inspect.DeadLetter) DeadRow {
+		return c.deadLetter(c.queue, d, q.Payloads)
 	})
 }

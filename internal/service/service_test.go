@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/inspect"
@@ -118,5 +120,41 @@ func TestAPreviewKeepsTheSharedStatistics(t *testing.T) {
 		if kept := len(s.snapshots.byQueue) > 0; kept != dry {
 			t.Errorf("dry run %v: the statistics are kept: %v", dry, kept)
 		}
+	}
+}
+
+// A page by a tag ends after the bytes and the time that it may take, also if no element has the
+// tag.
+func TestAPageByTagEndsAlsoIfItFindsNothing(t *testing.T) {
+	s, err := New(inspect.New(nil, inspect.Options{}), Options{}) // a call of the store would panic
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, size := range map[string]int{"bytes": maxPageBytes / 4, "time": 0} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				read := 0
+				elements := func(yield func(string, error) bool) {
+					for ok := true; ok && read < 100; read++ {
+						if size == 0 {
+							time.Sleep(tagTime / 4)
+						}
+						ok = yield("", nil)
+					}
+				}
+				cursor, err := s.cursor("AGQwMDAwMg")
+				if err != nil {
+					t.Fatal(err)
+				}
+				filter := tagFilter[string]{tag: "rare", most: 50, of: func(*string) ([]string, shown) { return nil, shown{cursor, size} }}
+				reply, err := page(&call{Service: s, ctx: t.Context()}, 10, filter, elements, func(*string) string { return "row" })
+				if err != nil {
+					t.Fatal(err)
+				}
+				if read != 4 || reply.Next != cursor.String() || len(reply.Items) > 0 {
+					t.Errorf("%d elements were read; next %q, items %q; want 4 elements, then a next page", read, reply.Next, reply.Items)
+				}
+			})
+		})
 	}
 }
