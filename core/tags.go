@@ -50,7 +50,7 @@ func ValidateTag(tag string) error {
 	case tag == "":
 		return fmt.Errorf("%w: it is empty; give a text", ErrInvalidTag)
 	case len(tag) > MaxTagBytes:
-		return fmt.Errorf("%w: %q has %d bytes, at most %d are allowed; shorten it", ErrInvalidTag, tag, len(tag), MaxTagBytes)
+		return fmt.Errorf("%w: it has %d bytes, at most %d are allowed; shorten it", ErrInvalidTag, len(tag), MaxTagBytes)
 	case !utf8.ValidString(tag):
 		return fmt.Errorf("%w: %q is not UTF-8; encode it", ErrInvalidTag, tag)
 	case strings.ContainsFunc(tag, unicode.IsControl):

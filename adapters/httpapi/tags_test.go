@@ -86,6 +86,21 @@ func TestTagsAreShownAndFilterListsAndActions(t *testing.T) {
 	}
 }
 
+// A tag that no job can have is a mistake of the caller, in a list and in an action.
+func TestATagThatNoJobCanHaveIsRefused(t *testing.T) {
+	h := newHouse(t, Options{})
+	long := strings.Repeat("x", core.MaxTagBytes+1)
+	for _, r := range []*http.Request{
+		request(http.MethodGet, base+"/queues/orders/jobs?tag="+long, ""),
+		request(http.MethodPost, base+"/queues/orders/jobs/run-now", `{"match": {"tag": "`+long+`"}}`),
+		request(http.MethodPost, base+"/queues/orders/morgue/purge", `{"match": {"tag": "a\nb"}}`),
+	} {
+		if w := answerOf(h.api, r); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "invalid tag") || strings.Contains(w.Body.String(), long) {
+			t.Errorf("%s: %d %s; want a refusal that names the limit", r.URL.Path, w.Code, w.Body)
+		}
+	}
+}
+
 // A list by a rare tag does not read a whole queue for one page.
 func TestAPageByTagIsBounded(t *testing.T) {
 	h := newHouse(t, Options{})

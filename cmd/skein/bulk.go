@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/figures"
 )
@@ -62,6 +63,9 @@ func (b *bulkFlags) options(ids []string) (o inspect.BulkOptions, err error) {
 		if f := b.set.Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
 			return o, fmt.Errorf("%w: --%s is empty; remove the flag to match everything", errUsage, name)
 		}
+	}
+	if err := b.entryFilter.check(); err != nil {
+		return o, err
 	}
 	switch {
 	case b.fresh && len(ids) > 0:
@@ -364,6 +368,17 @@ type entryFilter struct{ errorText, tag string }
 func (m *entryFilter) add(f *pflag.FlagSet, with string) {
 	f.StringVar(&m.errorText, "error", "", with+"only those whose error contains this `TEXT`")
 	f.StringVar(&m.tag, "tag", "", with+"only those with this `TAG`")
+}
+
+// check returns an error for a tag that no job can have.
+func (m entryFilter) check() error {
+	if m.tag == "" {
+		return nil
+	}
+	if err := core.ValidateTag(m.tag); err != nil {
+		return fmt.Errorf("%w: --tag: %w", errUsage, err)
+	}
+	return nil
 }
 
 // matches reports whether the filter selects an entry.

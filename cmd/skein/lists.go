@@ -65,6 +65,9 @@ func (l *listFlags) options() (o inspect.ListOptions, err error) {
 // filter returns the time of --before. Stores can't filter by --before, --error and --tag. With
 // these flags the command itself filters the list, so filter removes the limit from o.
 func (l *listFlags) filter(o *inspect.ListOptions) (before time.Time, err error) {
+	if err := l.entryFilter.check(); err != nil {
+		return before, err
+	}
 	if l.before != "" {
 		before, err = parseTime("--before", l.before)
 	}

@@ -141,6 +141,11 @@ func matching[E any](c *call, b *BulkBody, of func(*E) (text string, tags []stri
 	if err != nil {
 		return nil, err
 	}
+	if tag := string(b.Match.Tag); tag != "" {
+		if err := checkTag(tag); err != nil {
+			return nil, err
+		}
+	}
 	var chosen func(E) bool
 	if b.Match.filter() != "" {
 		chosen = func(e E) bool { return b.Match.holds(of(&e)) }
