@@ -87,11 +87,11 @@ func on(a *service.AuditRow) string {
 	case a.Group != "":
 		return "group " + a.Group
 	case a.Prefix != "" && a.Filter != "":
-		return "prefix " + a.Prefix + ", error " + a.Filter
+		return "prefix " + a.Prefix + ", " + a.Filter
 	case a.Prefix != "":
 		return "prefix " + a.Prefix
 	case a.Filter != "":
-		return "error " + a.Filter
+		return a.Filter
 	case chooses(a):
 		return "all"
 	}

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -51,4 +52,35 @@ func TestTagsAreShownAndFilter(t *testing.T) {
 	has(letters, "op=revive&amp;q=orders&amp;tag=%3Cvip%3E")
 	says(t, h.get("/morgue?q=orders&tag=none"), "No dead letters match")
 	says(t, h.get("/id?q=orders&id=tagged"), "Dead", "tags <vip> import-7")
+}
+
+// A page by a rare tag that has found nothing yet does not claim that no job has the tag.
+func TestAnEmptyPageByTagHasANextOne(t *testing.T) {
+	h := newHouse(t, Options{})
+	r := ports.PushRequest{Queue: "orders", Shards: houseShards, Generation: 1}
+	for n := range 10_001 {
+		r.Entries = append(r.Entries, core.Entry{ID: fmt.Sprint(n), Payload: core.Payload{Data: []byte("p"), Score: 1}})
+		if len(r.Entries) == 1_000 || n == 10_000 {
+			if _, err := h.store.Push(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			r.Entries = nil
+		}
+	}
+	h.advance(time.Second)
+	says(t, h.get("/jobs?q=orders&tag=rare"), "None of the jobs read so far match; more follow.")
+}
+
+// An action by a tag is listed in the audit with the tag.
+func TestTheAuditShowsTheTag(t *testing.T) {
+	h := newHouse(t, Options{})
+	for id, a := range map[string]ports.Action{"1": {Filter: `tag is "vip"`}, "2": {Filter: `error has "boom"`, Prefix: "a"}} {
+		a.ID, a.Verb, a.Queue, a.Ended = id, "revive all", "orders", true
+		if err := h.store.Audit(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := h.get("/audit")
+	says(t, page, `revive all orders tag is "vip"`)
+	says(t, page, `revive all orders prefix a, error has "boom"`)
 }
