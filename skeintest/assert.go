@@ -38,7 +38,7 @@ func AssertPushed[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
 			return
 		}
 		got = append(got, view{
-			id: job.ID, payloads: job.Payloads, in: job.PerformAt.Sub(s.Now()), retries: job.Retries, lastError: job.LastError,
+			id: job.ID, payloads: job.Payloads, in: job.PerformAt.Sub(s.Now()), retries: job.Retries, lastError: job.LastError, tags: job.Tags,
 		})
 	}
 	compare(t, "jobs of queue "+q.Name(), q, got, want)
@@ -57,7 +57,7 @@ func AssertMorgue[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
 			t.Fatalf("assert morgue: %v", err)
 			return
 		}
-		got = append(got, view{id: dead.ID, payloads: dead.Payloads, lastError: dead.LastError})
+		got = append(got, view{id: dead.ID, payloads: dead.Payloads, lastError: dead.LastError, tags: dead.Tags})
 	}
 	want = slices.Clone(want)
 	for i := range want {
@@ -78,6 +78,7 @@ type view struct {
 	in        time.Duration
 	retries   int
 	lastError string
+	tags      []string // sorted
 }
 
 func compare[P any](t TB, what string, q *skein.Queue[P], got []view, want []Job[P]) {
@@ -104,7 +105,7 @@ func viewOf[P any](ctx context.Context, q *skein.Queue[P], job *Job[P]) (view, e
 	if err != nil {
 		return view{}, err
 	}
-	v := view{id: job.ID, scored: job.Scores != nil, in: job.In, retries: job.Retries, lastError: job.LastError}
+	v := view{id: job.ID, scored: job.Scores != nil, in: job.In, retries: job.Retries, lastError: job.LastError, tags: sortedTags(job.Tags)}
 	encode := func(skein.PushFunc) skein.PushFunc {
 		return func(_ context.Context, push *skein.RawPush) error {
 			for _, e := range push.Entries {
@@ -115,6 +116,11 @@ func viewOf[P any](ctx context.Context, q *skein.Queue[P], job *Job[P]) (view, e
 	}
 	client := skein.NewClient(nil, skein.ClientOptions{Middleware: []skein.PushMiddleware{encode}})
 	return v, q.PushMany(ctx, client, entries)
+}
+
+// sortedTags returns tags in the order in which a job has them, nil for none.
+func sortedTags(tags []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(tags)))
 }
 
 // lines returns the views in order of id, each with the fields that its mask sets.
@@ -145,6 +151,9 @@ func (v *view) line(mask view) string {
 	}
 	if mask.lastError != "" {
 		fmt.Fprintf(&b, " last error %q", v.lastError)
+	}
+	if mask.tags != nil {
+		fmt.Fprintf(&b, " tags %q", v.tags)
 	}
 	return b.String()
 }

@@ -2,7 +2,9 @@ package skeintest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -157,10 +159,21 @@ func TestAssertPushed(t *testing.T) {
   b [{"Number":3}]
 `,
 		},
+		{"with tags", []skeintest.Job[item]{job("a", 1, 2), with(job("b", 3), func(j *skeintest.Job[item]) { j.Tags = []string{"vip", "import-7", "vip"} })}, ""},
+		{
+			"other tags", []skeintest.Job[item]{
+				with(job("a", 1, 2), func(j *skeintest.Job[item]) { j.Tags = []string{"x"} }), with(job("b", 3), func(j *skeintest.Job[item]) { j.Tags = []string{"vip"} }),
+			}, `
+- a [{"Number":1} {"Number":2}] tags ["x"]
+- b [{"Number":3}] tags ["vip"]
++ a [{"Number":1} {"Number":2}] tags []
++ b [{"Number":3}] tags ["import-7" "vip"]
+`,
+		},
 	}
 	s := skeintest.New()
 	err := q.PushMany(t.Context(), s.Client, []skein.Entry[item]{
-		{ID: "b", Payload: item{3}, Options: []skein.PushOption{skein.In(time.Minute)}},
+		{ID: "b", Payload: item{3}, Options: []skein.PushOption{skein.In(time.Minute), skein.Tags("vip", "import-7")}},
 		{ID: "a", Payload: item{2}},
 		{ID: "a", Payload: item{1}},
 	})
@@ -179,6 +192,32 @@ func TestAssertPushed(t *testing.T) {
 				t.Errorf("failures (-want +got):\n%s%q", diff, f.fatals)
 			}
 		})
+	}
+}
+
+func TestTagsOfAJobThatRunsAndOfADeadLetter(t *testing.T) {
+	q := plain("q", skein.QueueOptions[[]byte]{MaxRetries: 1, Backoff: every(time.Minute)})
+	job := skeintest.Job[[]byte]{ID: "a", Payloads: [][]byte{[]byte("p")}, Tags: []string{"vip", "import-7"}}
+	var got []string
+	h := q.JobHandler(func(_ context.Context, j *skein.Job[[]byte]) error {
+		got = j.Tags
+		return errors.New("boom")
+	})
+	skeintest.Run(t, q, h, job)
+	if want := []string{"import-7", "vip"}; !slices.Equal(got, want) {
+		t.Errorf("the handler saw the tags %q, want %q", got, want)
+	}
+	s := skeintest.New()
+	if err := q.Push(t.Context(), s.Client, "a", []byte("p"), skein.Tags("vip", "import-7")); err != nil {
+		t.Fatal(err)
+	}
+	s.Drain(t, time.Hour, h)
+	skeintest.AssertMorgue(t, s, q, job)
+	f := newFake(t)
+	job.Tags = []string{"vip"}
+	skeintest.AssertMorgue(f, s, q, job)
+	if len(f.errors) != 1 || !strings.Contains(f.errors[0], `+ a [p] tags ["import-7" "vip"]`) {
+		t.Errorf("another tag: %q", f.errors)
 	}
 }
 

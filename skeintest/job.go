@@ -26,6 +26,8 @@ type Job[P any] struct {
 	// Retries is the number of failures of the job, and LastError the text of the last one.
 	Retries   int
 	LastError string
+	// Tags are the tags of the job, in any order.
+	Tags []string
 }
 
 // Run runs a handler once on a job of its queue, in a store of its own, and returns the execution.
@@ -79,9 +81,10 @@ func (j *Job[P]) entries() ([]skein.Entry[P], error) {
 	for i, p := range j.Payloads {
 		entries[i] = skein.Entry[P]{ID: j.ID, Payload: p}
 		if j.Scores != nil {
-			entries[i].Options = []skein.PushOption{skein.Score(j.Scores[i])}
+			entries[i].Options = append(entries[i].Options, skein.Score(j.Scores[i]))
 		}
 	}
+	entries[0].Options = append(entries[0].Options, skein.Tags(j.Tags...))
 	return entries, nil
 }
 
