@@ -57,7 +57,8 @@ func Meta(meta []byte) PushOption {
 // of more than 64 bytes, that is not UTF-8 or has a control character, or with more than 8 tags, is
 // refused with [ErrInvalidTag].
 //
-// On Postgres a push with tags merges its entries one by one, as in a queue with a merge rule.
+// On Postgres a push with tags merges its entries one by one, as in a queue with a merge rule. On
+// Redis a turn that claims a job with tags takes two to three times as long for all that it claims.
 func Tags(tags ...string) PushOption {
 	return pushOption(func(e *optioned) { e.tags = append(e.tags, tags...) })
 }

@@ -23,6 +23,8 @@ type load struct {
 	store  *redis.Store
 	queue  ports.DeclareRequest
 	pushed int
+	// tagged is n if each nth job has a tag, and 0 if no job has one.
+	tagged int
 }
 
 func newLoad(b *testing.B, client goredis.UniversalClient, shards int) *load {
@@ -52,6 +54,9 @@ func (l *load) push(n int) {
 		data := fmt.Sprintf("%088d", l.pushed) + id
 		entries[i] = core.Entry{ID: id, Payload: core.Payload{Data: []byte(data), Score: score}}
 		l.pushed++
+		if l.tagged > 0 && l.pushed%l.tagged == 0 {
+			entries[i].Tags = "vip"
+		}
 	}
 	_, err := l.store.Push(l.b.Context(), ports.PushRequest{Queue: l.queue.Queue, Shards: l.queue.Shards, Generation: 1, Entries: entries})
 	if err != nil {
@@ -99,11 +104,17 @@ func (l *load) turn(r *ports.TurnRequest, as core.Settlement) (claimed int) {
 	return len(reply.Claims)
 }
 
-// BenchmarkRedisTurn settles as many jobs as it claims.
+// BenchmarkRedisTurn settles as many jobs as it claims. Of some turns of 256 jobs one or two have a
+// tag, or all.
 func BenchmarkRedisTurn(b *testing.B) {
-	for _, size := range []int{1, 64, 256} {
-		b.Run(strconv.Itoa(size), func(b *testing.B) {
+	for _, of := range []struct {
+		name         string
+		size, tagged int
+	}{{"1", 1, 0}, {"64", 64, 0}, {"256", 256, 0}, {"256-few-tagged", 256, 200}, {"256-all-tagged", 256, 1}} {
+		size := of.size
+		b.Run(of.name, func(b *testing.B) {
 			l := newLoad(b, testservers.Redis(b), 1)
+			l.tagged = of.tagged
 			l.declare(false)
 			turn := l.acquire(size)
 			for b.Loop() {
