@@ -138,7 +138,7 @@ func (m *mover) arriveIn(ctx context.Context, kind string, to Target) {
 	from := m.action.deed.action
 	d := m.into.begin(ctx, auditText(kind+" from "+m.from+inStore(to.FromStore)), to.Queue, nil)
 	d.action.ID, d.action.IDs, d.action.Named, d.action.Handled = from.ID+"-to", from.IDs, from.Named, from.Handled
-	d.action.Prefix, d.action.Group, d.action.Filter = from.Prefix, from.Group, from.Filter
+	d.action.Prefix, d.action.Group, d.action.Filter, d.action.Reason = from.Prefix, from.Group, from.Filter, from.Reason
 	m.action.arrival = d.start(ctx)
 }
 

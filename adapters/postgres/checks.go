@@ -146,7 +146,7 @@ FROM p LEFT JOIN LATERAL (
 ) t ON true`,
 		"see oldest_transaction; if no transaction is old, let the role that owns the tables vacuum them (docs/operations/postgres-dba.md)"},
 	{"autovacuum", params + `
-SELECT current_setting('autovacuum') || CASE WHEN current_setting('track_counts')::boolean THEN '' ELSE ', but track_counts off' END,
+SELECT current_setting('autovacuum') || CASE WHEN current_setting('track_counts')::boolean THEN '' ELSE ', track_counts off' END,
   CASE WHEN current_setting('autovacuum')::boolean AND current_setting('track_counts')::boolean THEN 0 ELSE 2 END FROM p`,
 		"turn autovacuum and track_counts on: the store vacuums only its busiest tables, and analyzes none"},
 	{"indexes", params + `

@@ -98,11 +98,20 @@ func (s *Store) queue(ctx context.Context, name string) (queueRecord, error) {
 		s.seen.note(name, queueRecord{}, false)
 		return queueRecord{}, storekit.UnknownQueue(name)
 	}
+	q, err := readQueueRecord(name, text)
+	if err != nil {
+		return q, err
+	}
+	s.seen.note(name, q, true)
+	return q, nil
+}
+
+// readQueueRecord parses a queue's own record.
+func readQueueRecord(name, text string) (queueRecord, error) {
 	q, err := parseQueueRecord(name, text)
 	if err != nil {
 		return q, fmt.Errorf("%w: %q, the record of queue %q; skein repair recount restores it", err, text, name)
 	}
-	s.seen.note(name, q, true)
 	return q, nil
 }
 
@@ -421,8 +430,7 @@ func (s *Store) Pause(ctx context.Context, name string) error { return s.setPaus
 func (s *Store) Resume(ctx context.Context, name string) error { return s.setPaused(ctx, name, false) }
 
 func (s *Store) setPaused(ctx context.Context, name string, paused bool) error {
-	_, err := s.alter(ctx, name, boolArg(paused), "")
-	return err
+	return s.alter(ctx, name, boolArg(paused), "", func(queueRecord) error { return nil })
 }
 
 // SetMerge implements [ports.Operator].
@@ -430,28 +438,29 @@ func (s *Store) SetMerge(ctx context.Context, r ports.SetMergeRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	q, err := s.alter(ctx, r.Queue, "", cmp.Or(ruleArg(r.Merge), "="))
-	if err != nil {
-		return err
-	}
-	return storekit.CheckMerge(r.Queue, q.Merge, r.Merge) // alter.lua leaves a rule with another Same
+	return s.alter(ctx, r.Queue, "", cmp.Or(ruleArg(r.Merge), "="), func(q queueRecord) error {
+		return storekit.CheckMerge(r.Queue, q.Merge, r.Merge) // alter.lua leaves a rule with another Same
+	})
 }
 
 // alter changes the queue's record, as alter.lua describes, which orders such calls, and then
-// those of the shards. It returns the record. If some shards can't be reached, it changes the
-// others and returns an error.
-func (s *Store) alter(ctx context.Context, name string, paused, rule any) (queueRecord, error) {
+// those of the shards, unless check refuses the record. If some shards can't be reached, it changes
+// the others and returns an error.
+func (s *Store) alter(ctx context.Context, name string, paused, rule any, check func(queueRecord) error) error {
 	value, err := s.run(ctx, exchange.Call{Script: alterScript, Keys: []any{s.queuesKey()}, Args: []any{name, paused, rule}})
 	if err != nil {
-		return queueRecord{}, err
+		return err
 	}
 	text, ok := value.(string)
 	if !ok {
-		return queueRecord{}, storekit.UnknownQueue(name)
+		return storekit.UnknownQueue(name)
 	}
-	q, err := parseQueueRecord(name, text)
+	q, err := readQueueRecord(name, text)
+	if err == nil {
+		err = check(q)
+	}
 	if err != nil {
-		return queueRecord{}, err
+		return err
 	}
 	var calls []exchange.Call
 	for _, shard := range core.Shards(q.Name, q.Shards) {
@@ -460,5 +469,5 @@ func (s *Store) alter(ctx context.Context, name string, paused, rule any) (queue
 	for _, o := range s.runApart(ctx, calls) {
 		err = cmp.Or(err, o.Err)
 	}
-	return q, err
+	return err
 }

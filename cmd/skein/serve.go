@@ -83,13 +83,22 @@ func (a *app) title() string {
 	return u.Scheme + " " + u.Host
 }
 
+// userName returns the user name of a request, unless somebody has given the token as that too.
+func userName(r *http.Request, token string) string {
+	name, _, _ := r.BasicAuth()
+	if subtle.ConstantTimeCompare([]byte(name), []byte(token)) == 1 {
+		return ""
+	}
+	return name
+}
+
 // handler returns the handler of the server: the dashboard with the API, the probes, and metrics if
 // the flag requests them.
 func (s *serving) handler(i *inspect.Inspector, title, token string) (http.Handler, error) {
 	options := httpapi.Options{ReadOnly: s.readOnly, TrustedOrigins: s.origins, Hosts: s.hosts}
 	if token != "" {
 		options.Authorize = func(r *http.Request, _ httpapi.Action) error { return allowed(r, token) }
-		options.Actor = func(r *http.Request) string { name, _, _ := r.BasicAuth(); return name }
+		options.Actor = func(r *http.Request) string { return userName(r, token) }
 	}
 	board, err := dashboard.New(i, dashboard.Options{API: options, Title: title})
 	if err != nil {

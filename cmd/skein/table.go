@@ -28,7 +28,7 @@ type tableWriter struct {
 // headWords are the headings of columns whose names are not readable headings.
 var headWords = map[string]string{
 	"morgue_length": "MORGUE", "payload_count": "PAYLOADS", "payloads": "FIRST PAYLOADS",
-	"done_per_second": "DONE/S", "failed_per_second": "FAILED/S",
+	"took_seconds": "TOOK", "done_per_second": "DONE/S", "failed_per_second": "FAILED/S",
 }
 
 // longest is the largest width of some columns in a short table. Without it, the stack of a panic

@@ -439,3 +439,22 @@ func TestRedisAShardWhoseRecordCanNotBeReadIsMended(t *testing.T) {
 		}
 	}
 }
+
+func TestRedisAnUnreadableRecordOfAQueueIsNotChanged(t *testing.T) {
+	client := testservers.OwnRedis(t)
+	store := redis.New(client, redis.Options{})
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
+	must(t, err)
+	must(t, client.HSet(t.Context(), "skein:queues", "orders", "x").Err())
+	for what, err := range map[string]error{
+		"Pause":    store.Pause(t.Context(), "orders"),
+		"SetMerge": store.SetMerge(t.Context(), ports.SetMergeRequest{Queue: "orders", Merge: core.MergeRule{Stays: core.Highest}}),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "skein repair recount restores it") {
+			t.Errorf("%s returned %v, want the cure", what, err)
+		}
+	}
+	if left := client.HGet(t.Context(), "skein:queues", "orders").Val(); left != "x" {
+		t.Errorf("the record is %q", left)
+	}
+}

@@ -4,13 +4,15 @@
 -- KEYS: queues
 -- ARGV: 1 name, 2 paused (1 or 0) or '' to keep it, 3 the merge rule as lib/shard.lua describes it,
 --   '=' for the default, or '' to keep it
--- Returns the record, or nil. It stays if the rule differs from the queue's in core.Same.
+-- Returns the record, or nil. It stays if it can't be read, or if the rule differs from the queue's
+--   in core.Same.
 
 local QUEUES = KEYS[1]
 local name, paused, rule = ARGV[1], ARGV[2], ARGV[3]
 local record = redis.call('HGET', QUEUES, name)
 if not record then return false end
 local index, was, layout, version, old, nonce = string.match(record, '^(%d) (%d) (%d+ %d+) (%d+)([=%d-]*)(.*)$') -- see declare.lua and forget.lua
+if not index then return record end
 local function same_push(of) return string.match(of, '^=%-?%d+=1$') ~= nil end
 if rule ~= '' and same_push(rule) ~= same_push(old) then return record end
 if paused == '' then paused = was end
