@@ -74,7 +74,7 @@ func (r MergeRule) Last(n int) MergeRule {
 	}
 	r.Keep = n
 	if n < 1 {
-		r.Keep = n - 1 // 0 would keep all; Validate's error names n
+		r.Keep = max(n, math.MinInt+1) - 1 // 0 would keep all; Validate's error names n
 	}
 	return r
 }

@@ -16,7 +16,7 @@ import (
 var ErrNotPaused = ports.ErrNotPaused
 
 // Target is the queue to which a move moves. A Checkpoint of a move is refused for a target with
-// another name, but it does not contain the store: continue a move with an Inspector of the same
+// another Queue or Store. Store is a name only: continue a move with an Inspector of the same
 // store, and do not change the target until the move was repeated to its end.
 type Target struct {
 	// Queue is the name of the queue.

@@ -64,8 +64,8 @@ type BulkOptions struct {
 	// call. Progress and Result count from the first call on. EditAll can't be continued: a dead
 	// letter with some payloads already edited has changed, so the action would skip its other
 	// payloads. A DryRun can't be continued either. A Checkpoint of another action is refused with
-	// [ErrInvalidCheckpoint]. The Checkpoint of a move does not contain the store of its [Target],
-	// so give the same store.
+	// [ErrInvalidCheckpoint]. The Checkpoint of a move contains the Store of its [Target], which is
+	// a name only, so give the same name and the same store.
 	Continue Checkpoint
 }
 
