@@ -22,9 +22,9 @@ const (
 	recordsNamed = 5
 )
 
-// recordsRow reads the records of all queues and shards, and the types of the shards' keys. Other
-// read-only calls meet only some of these faults. A fault is read twice, because its queue may have
-// just been forgotten and declared anew.
+// recordsRow reads the records of all queues and shards, and then, in the time that is left, the
+// types of the shards' keys. Other read-only calls meet only some of these faults. A wrong record
+// is read twice, because its queue may have just been forgotten and declared anew.
 func (s *Store) recordsRow(ctx context.Context) ports.Check {
 	row := ports.Check{Name: "records"}
 	ctx, stop := context.WithTimeout(ctx, checkPatience)
@@ -34,6 +34,12 @@ func (s *Store) recordsRow(ctx context.Context) ports.Check {
 		var again recordsFound
 		if again, err = s.readRecords(ctx, found.wrong); err == nil {
 			found.wrong, found.unread = again.wrong, max(found.unread, again.unread)
+		}
+	}
+	untyped := ""
+	if err == nil {
+		if n := s.addWrongTypes(ctx, &found); n > 0 {
+			untyped = fmt.Sprintf("; types of the keys of %d shards not looked at", n)
 		}
 	}
 	switch {
@@ -48,15 +54,19 @@ func (s *Store) recordsRow(ctx context.Context) ports.Check {
 		if more := len(texts) - recordsNamed; more > 0 {
 			row.Value += fmt.Sprintf("; and %d more", more)
 		}
+		row.Value += untyped
 		row.Advice = "run skein repair recount with the queue's name: it writes the records again, or names a key to delete or rename first; " +
 			"if it reports another shard count, copy the record of another shard of the queue by hand"
 	case err != nil:
 		row.Status, row.Value, row.Advice = ports.CheckUnknown, err.Error(), "see the other checks, or run the checks again"
 	case found.unread > 0:
 		row.Status, row.Advice = ports.CheckUnknown, "see the other checks, or run the checks again"
-		row.Value = fmt.Sprintf("%d could not be read; the other %d are correct", found.unread, found.read)
+		row.Value = fmt.Sprintf("%d could not be read; the other %d are correct", found.unread, found.read) + untyped
 	default:
-		row.Value = fmt.Sprintf("all %d records of queues and shards can be read", found.read)
+		row.Value = fmt.Sprintf("all %d records of queues and shards can be read", found.read) + untyped
+		if untyped != "" {
+			row.Status, row.Advice = ports.CheckUnknown, "run the checks again when the store is less busy"
+		}
 	}
 	return row
 }
@@ -81,6 +91,8 @@ type recordsFound struct {
 	// read is the number of records that were read, and unread the number of those that could not
 	// be read.
 	read, unread int
+	// shards are the shards whose records were read, and those that have no record.
+	shards []core.Shard
 }
 
 // readRecords reads the records of queues and their shards, or only the given ones. Together with
@@ -105,13 +117,13 @@ func (s *Store) readRecords(ctx context.Context, among map[string]recordFault) (
 		all = slices.DeleteFunc(all, func(shard core.Shard) bool { return among[shard.String()] == (recordFault{}) })
 	}
 	for shards := range slices.Chunk(all, recordsPerLook) {
-		looks, err := s.lookAtKeys(ctx, shards)
+		replies, err := s.getRecords(ctx, shards)
 		if err != nil {
 			return found, err
 		}
-		for i := range looks {
+		for i, reply := range replies {
 			q := queues[shards[i].Queue]
-			fault, there, err := looks[i].fault(&q, shards[i])
+			fault, there, err := faultOfRecord(&q, shards[i], reply)
 			switch {
 			case err != nil:
 				found.unread++
@@ -119,6 +131,7 @@ func (s *Store) readRecords(ctx context.Context, among map[string]recordFault) (
 			case there:
 				found.read++
 			}
+			found.shards = append(found.shards, shards[i])
 			if fault != (recordFault{}) {
 				found.wrong[shards[i].String()] = fault
 			}
@@ -166,10 +179,58 @@ var typedKeys = [...]struct {
 	{"zcard", "sorted set", []int{keyReady, keyParked, keyByID, keyRetriesByTime, keyRetriesByID, keyRetriesByCount, keyDeadByTime, keyDeadByID}},
 }
 
-// keysLook has the replies of a shard's keys. Each reply has its own error.
-type keysLook struct {
-	record *goredis.StringCmd
-	sizes  []keySize
+// getRecords reads the records of some shards; each reply has its own error. It fails if ctx ends
+// first.
+func (s *Store) getRecords(ctx context.Context, shards []core.Shard) ([]*goredis.StringCmd, error) {
+	return exchange.Await(ctx, s.link.Workers, func() []*goredis.StringCmd {
+		replies := make([]*goredis.StringCmd, len(shards))
+		pipe := s.client.Pipeline()
+		for i, shard := range shards {
+			replies[i] = pipe.Get(ctx, s.keys(shard)[keyMeta].(string))
+		}
+		_, _ = pipe.Exec(ctx) // each command has its own error
+		return replies
+	})
+}
+
+// faultOfRecord returns what is wrong with the record of a queue's shard, or the zero value. there
+// is true if the shard has a record. It returns an error if the record was not read.
+func faultOfRecord(q *queueRecord, shard core.Shard, reply *goredis.StringCmd) (fault recordFault, there bool, err error) {
+	switch err := reply.Err(); {
+	case goredis.HasErrorPrefix(err, wrongType):
+		return wrongRecord(shard.String(), "can't be read: "+err.Error()), true, nil
+	case errors.Is(err, goredis.Nil) && q.whole:
+		return wrongRecord(shard.String(), "is lost"), false, nil
+	case errors.Is(err, goredis.Nil):
+		return recordFault{}, false, nil
+	case err != nil:
+		return recordFault{}, false, err
+	}
+	return recordOfAnother(q, shard, reply.Val()), true, nil
+}
+
+// addWrongTypes adds the shards that have a key of another type to those with a wrong record. It
+// returns the number of shards whose keys it has not looked at, because ctx has ended or their
+// server has not answered.
+func (s *Store) addWrongTypes(ctx context.Context, found *recordsFound) (unseen int) {
+	right := slices.DeleteFunc(found.shards, func(shard core.Shard) bool { return found.wrong[shard.String()] != (recordFault{}) })
+	unseen = len(right)
+	for shards := range slices.Chunk(right, recordsPerLook) {
+		sizes, err := s.lookAtKeys(ctx, shards)
+		if err != nil {
+			return unseen
+		}
+		for i, shard := range shards {
+			fault, err := wrongKey(shard, sizes[i])
+			if err == nil {
+				unseen--
+			}
+			if fault != (recordFault{}) {
+				found.wrong[shard.String()] = fault
+			}
+		}
+	}
+	return unseen
 }
 
 // keySize is the reply to the command for the size of a key.
@@ -179,56 +240,43 @@ type keySize struct {
 	reply      *goredis.Cmd
 }
 
-// lookAtKeys reads the records and the sizes of the keys of some shards in one exchange. It fails
-// if ctx ends first. It uses only commands that the scripts need too, since a user may have no
-// right to others, such as TYPE.
-func (s *Store) lookAtKeys(ctx context.Context, shards []core.Shard) ([]keysLook, error) {
-	return exchange.Await(ctx, s.link.Workers, func() []keysLook {
-		looks := make([]keysLook, len(shards))
+// lookAtKeys reads the sizes of the keys of some shards in one exchange; each reply has its own
+// error. It fails if ctx ends first. It uses only commands that the scripts need too, since a user
+// may have no right to others, such as TYPE.
+func (s *Store) lookAtKeys(ctx context.Context, shards []core.Shard) ([][]keySize, error) {
+	return exchange.Await(ctx, s.link.Workers, func() [][]keySize {
+		sizes := make([][]keySize, len(shards))
 		pipe := s.client.Pipeline()
 		for i, shard := range shards {
 			names := s.keys(shard)
-			looks[i].record = pipe.Get(ctx, names[keyMeta].(string))
 			for _, typed := range typedKeys {
 				for _, key := range typed.keys {
-					looks[i].sizes = append(looks[i].sizes, keySize{names[key].(string), typed.kind, key, pipe.Do(ctx, typed.command, names[key])})
+					sizes[i] = append(sizes[i], keySize{names[key].(string), typed.kind, key, pipe.Do(ctx, typed.command, names[key])})
 				}
 			}
 		}
 		_, _ = pipe.Exec(ctx) // each command has its own error
-		return looks
+		return sizes
 	})
 }
 
-// fault returns what is wrong with a queue's shard, or the zero value. there is true if the shard
-// has a record. It returns an error if a key was not read.
-func (l *keysLook) fault(q *queueRecord, shard core.Shard) (fault recordFault, there bool, err error) {
-	there = true
-	switch err := l.record.Err(); {
-	case goredis.HasErrorPrefix(err, wrongType):
-		fault = wrongRecord(shard.String(), "can't be read: "+err.Error())
-	case errors.Is(err, goredis.Nil):
-		there = false
-		if q.whole {
-			fault = wrongRecord(shard.String(), "is lost")
-		}
-	case err != nil:
-		return recordFault{}, false, err
-	default:
-		fault = recordOfAnother(q, shard, l.record.Val())
-	}
-	for i := range l.sizes {
-		size := &l.sizes[i]
-		switch err := size.reply.Err(); {
-		case !goredis.HasErrorPrefix(err, wrongType) && err != nil:
-			return recordFault{}, false, err
-		case err != nil && fault == (recordFault{}):
+// wrongKey returns the fault of the first key of a shard that has another type, or the zero value.
+// If there is no such key, it returns an error if a key was not read.
+func wrongKey(shard core.Shard, sizes []keySize) (recordFault, error) {
+	var unread error
+	for i := range sizes {
+		size := &sizes[i]
+		err := size.reply.Err()
+		if goredis.HasErrorPrefix(err, wrongType) {
 			// The other keys are of dead letters, cancels and set-aside records, which pushes don't touch.
 			refuses := size.key < queueKeys || size.key == keyLease
-			fault = recordFault{fmt.Sprintf("the key %s of %v is not a %s", size.name, shard, size.kind), ports.CheckFail, refuses}
+			return recordFault{fmt.Sprintf("the key %s of %v is not a %s", size.name, shard, size.kind), ports.CheckFail, refuses}, nil
+		}
+		if err != nil {
+			unread = err
 		}
 	}
-	return fault, there, nil
+	return recordFault{}, unread
 }
 
 // wrongType begins Redis's error for a command on a key of another type.

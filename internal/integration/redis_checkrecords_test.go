@@ -129,3 +129,49 @@ func TestRedisKeysOfAnotherTypeAreReported(t *testing.T) {
 		must(t, client.Del(t.Context(), name).Err())
 	}
 }
+
+// heldSizes holds the pipelines that read the size of a hash of a shard, until their contexts end.
+type heldSizes struct{ shard string }
+
+func (heldSizes) DialHook(next goredis.DialHook) goredis.DialHook          { return next }
+func (heldSizes) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook { return next }
+func (h heldSizes) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []goredis.Cmder) error {
+		for _, cmd := range cmds {
+			if cmd.Name() == "hlen" && strings.Contains(fmt.Sprint(cmd.Args()...), h.shard) {
+				<-ctx.Done()
+				for _, cmd := range cmds {
+					cmd.SetErr(ctx.Err())
+				}
+				return ctx.Err()
+			}
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// If there is no time left for the types of all keys, the row names the lost records and the keys
+// that were found, and the number of shards that were not looked at.
+func TestRedisRecordsAreReadBeforeTypes(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	looking := goredis.NewClient(client.Options())
+	defer looking.Close()
+	looking.AddHook(heldSizes{"{orders/298}"})
+	store := redis.New(looking, redis.Options{})
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 300})
+	must(t, err)
+	check := func(status ports.CheckStatus, want string) {
+		t.Helper()
+		rows, err := store.Check(t.Context())
+		must(t, err)
+		if row := rows[len(rows)-1]; row.Status != status || row.Value != want {
+			t.Errorf("the row is %+v, want %v, %s", row, status, want)
+		}
+	}
+	check(ports.CheckUnknown, "all 301 records of queues and shards can be read; types of the keys of 44 shards not looked at")
+	must(t, client.Del(t.Context(), "skein:{orders/299}:m").Err())
+	must(t, client.Set(t.Context(), "skein:{orders/3}:j", "x", 0).Err())
+	check(ports.CheckFail, "the record of orders/299 is lost; the key skein:{orders/3}:j of orders/3 is not a hash; "+
+		"types of the keys of 43 shards not looked at")
+}
