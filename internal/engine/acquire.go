@@ -123,7 +123,7 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 	if len(r.Claims) > 0 {
 		from = s.node.nameOf(from)
 		s.node.jobLog.TookOver(s.ID, from, r.Token, len(r.Claims))
-		s.node.jobLog.Recovers(s.ID, from, r.Claims, s.queue.Policy.MaxRecoveries)
+		s.node.jobLog.Recovers(s.ID, from, uncancelled(r.Claims, r.Cancellations), s.queue.Policy.MaxRecoveries)
 	}
 	s.node.observer.LeaseChanged(ports.LeaseEvent{Shard: s.ID, Change: ports.LeaseAcquired, Token: r.Token, Orphans: len(r.Claims)})
 	s.checkLease(time.Now()) // after a slow call a renewal is due at once

@@ -118,7 +118,7 @@ func (s *shard) buryRecovered(claims []core.Claim) []core.Claim {
 // orphanSettlement returns the settlement of a job that an earlier lease left claimed. If an
 // operator has cancelled the job, it ends as the operator chose, else by RULES 4.
 func orphanSettlement(policy core.RetryPolicy, c *core.Claim, cancels []ports.Cancellation) core.Settlement {
-	at := slices.IndexFunc(cancels, func(k ports.Cancellation) bool { return k.ID == c.ID && k.Receipt == c.Receipt })
+	at := cancelled(c, cancels)
 	switch {
 	case at < 0:
 		return policy.Recover(c)
@@ -126,6 +126,19 @@ func orphanSettlement(policy core.RetryPolicy, c *core.Claim, cancels []ports.Ca
 		return policy.Settlement(c, &core.Outcome{Kind: core.Dropped}, 0)
 	}
 	return policy.Settlement(c, &core.Outcome{Kind: core.Untouched}, 0)
+}
+
+// cancelled returns the position of the cancellation of a claim, or -1.
+func cancelled(c *core.Claim, cancels []ports.Cancellation) int {
+	return slices.IndexFunc(cancels, func(k ports.Cancellation) bool { return k.ID == c.ID && k.Receipt == c.Receipt })
+}
+
+// uncancelled returns the orphans that are recovered: an operator's cancellation ends the others.
+func uncancelled(orphans []core.Claim, cancels []ports.Cancellation) []core.Claim {
+	if len(cancels) == 0 {
+		return orphans
+	}
+	return slices.DeleteFunc(slices.Clone(orphans), func(c core.Claim) bool { return cancelled(&c, cancels) >= 0 })
 }
 
 // settleUnstarted settles claims that have not started, all with the same kind of outcome.

@@ -30,7 +30,7 @@ func (s *shard) takeReply(request *ports.TurnRequest, r *ports.TurnReply, sent, 
 	for _, log := range overdue {
 		log()
 	}
-	s.node.jobLog.Recovers(s.ID, "", r.Orphans, s.queue.Policy.MaxRecoveries)
+	s.node.jobLog.Recovers(s.ID, "", uncancelled(r.Orphans, r.Cancellations), s.queue.Policy.MaxRecoveries)
 	s.node.jobLog.Claimed(s.ID, r.Claims, s.queue.PerJob)
 	if waits {
 		signal(s.node.tickNow)

@@ -114,3 +114,21 @@ func TestABurialOfARecoveredRestIsCountedAndLogged(t *testing.T) {
 		}
 	})
 }
+
+// An operator's cancel ends a job that its dead owner left claimed. It is no recovery.
+func TestACancelledOrphanIsNotLoggedAsRecovered(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.push("job", "x")
+		w.leaveClaimed()
+		if _, err := w.store.Cancel(w.Context(), ports.CancelRequest{Shard: shardOfQueue(0), IDs: []string{"job"}}); err != nil {
+			w.Fatal(err)
+		}
+		n := w.start(each(succeed), lanes(1), func(s *setup) { s.queue.Policy.MaxRecoveries = 0 })
+		w.sleep(time.Minute)
+		w.wantCounts(0, 0, 1, 0)
+		if n.log.count("job recovered") > 0 {
+			w.Errorf("the log has a recovery:\n%v", n.log)
+		}
+	})
+}
