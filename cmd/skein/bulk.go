@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -170,8 +171,11 @@ type everything func(context.Context, inspect.BulkOptions) (inspect.Result, erro
 // patience is how long a step may run on after a signal or the end of --timeout.
 const patience = 10 * time.Second
 
+// errNoStep is the error of an action that a signal or --timeout has ended before its first step.
+var errNoStep = fmt.Errorf("%w: a signal or --timeout ended the command before its first step", errNothing)
+
 // onAll acts on all matching entries. It first shows some of them and asks for confirmation, unless
-// --yes or --continue is given. A signal stops it between two steps.
+// --yes or --continue is given. A signal stops it before the first step or between two steps.
 func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do everything) error {
 	if o.DryRun {
 		r, err := do(ctx, o)
@@ -188,17 +192,28 @@ func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("%w: a signal or --timeout ended the command before its first step", errNothing)
+		return errNoStep
 	}
 	p := newProgress(a, b.verb, b.done)
-	o.Progress, o.Checkpoint = p.progress, p.checkpoint
 	o.Stop = func(int) bool { return ctx.Err() != nil }
 	// A step that has begun may finish, so that the counts are exact.
 	steps, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(patience, stop) })()
+	o.Progress, o.Checkpoint = p.progress, func(c inspect.Checkpoint) {
+		if !p.told && ctx.Err() != nil { // between the preparations and the first step
+			stop()
+			if b.goOn == "" {
+				return
+			}
+		}
+		p.checkpoint(c)
+	}
 	r, err := do(steps, o)
 	p.end()
+	if b.goOn == "" && !p.told && errors.Is(err, context.Canceled) {
+		return errNoStep
+	}
 	a.sayLater(&r)
 	a.sayGone(b, &r, err)
 	shown := one(a, allColumns, &r)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // hold pushes a job to a new queue, and has it held after its first failure.
@@ -39,6 +41,53 @@ func TestAnActionTakesNoStepAfterItsTimeout(t *testing.T) {
 	}
 	if _, stdout, stderr := runOn(t, store, "job", "ls", "orders", "--held"); !strings.Contains(stdout, "42") {
 		t.Errorf("the job is no longer held: %s%s", stdout, stderr)
+	}
+}
+
+// If a signal or --timeout comes while an action makes its preparations, the action takes no step.
+// If it continues another call, it prints the text to continue from.
+func TestAnActionTakesNoStepIfItEndsBeforeTheFirst(t *testing.T) {
+	store := memory.New(memory.Options{})
+	hold(t, store, "orders", "42")
+	hold(t, store, "mails", "43")
+	if code, stdout, stderr := runOn(t, store, "job", "bury", "mails", "43"); code != 0 {
+		t.Fatalf("it ends with %d: %s%s", code, stdout, stderr)
+	}
+	// stopped runs a command that ends during its first call of a method.
+	stopped := func(method, command string) (code int, said string) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		slow := storekit.Intercept(store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+			if call.Method == method {
+				stop()
+			}
+			return next(ctx)
+		})
+		code, stdout, stderr := runUntil(ctx, slow, strings.Fields(command)...)
+		return code, stdout + stderr
+	}
+	for _, method := range []string{"Audit", "Stats"} {
+		for _, command := range []string{"job release orders --all --yes", "queue purge orders --yes", "morgue rm mails --all --yes"} {
+			if code, said := stopped(method, command); code != 7 || !strings.Contains(said, "before its first step") || strings.Contains(said, "--continue") {
+				t.Errorf("%s, stopped in %s, ends with %d, want 7: %s", command, method, code, said)
+			}
+		}
+	}
+	full := storekit.Intercept(store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		if call.Method == "Expedite" {
+			return ports.ErrFull
+		}
+		return next(ctx)
+	})
+	_, _, said := runOn(t, full, "job", "release", "orders", "--all", "--yes")
+	text := goOn.FindString(said)
+	if code, said := stopped("Stats", "job release orders --all "+text); code != 4 || !strings.Contains(said, "stopped after 0 of 1; to continue") {
+		t.Errorf("with %s it ends with %d, want 4: %s", text, code, said)
+	}
+	for command, want := range map[string]string{"job ls orders --held": "42", "morgue ls mails": "43"} {
+		if _, stdout, stderr := runOn(t, store, strings.Fields(command)...); !strings.Contains(stdout, want) {
+			t.Errorf("%s lacks %s: %s%s", command, want, stdout, stderr)
+		}
 	}
 }
 

@@ -63,12 +63,17 @@ func (m *memories) connect(ctx context.Context, rawURL string) (*backends.Backen
 // runOn runs a command on a store.
 func runOn(t *testing.T, store ports.ShardStore, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
+	return runUntil(t.Context(), store, args...)
+}
+
+// runUntil runs a command on a store, until ctx ends.
+func runUntil(ctx context.Context, store ports.ShardStore, args ...string) (code int, stdout, stderr string) {
 	connect := func(context.Context, string) (*backends.Backend, error) {
 		return &backends.Backend{Store: store, Close: func() error { return nil }}, nil
 	}
 	var out, problems strings.Builder
 	p := process{stdin: strings.NewReader(""), stdout: &out, stderr: &problems, env: func(string) string { return "" }, connect: connect}
-	code = p.run(t.Context(), append(args, "--url", "memory://"))
+	code = p.run(ctx, append(args, "--url", "memory://"))
 	return code, out.String(), problems.String()
 }
 
