@@ -342,6 +342,12 @@ func (c *apiClient) theRest(store ports.ShardStore) {
 	if len(audit.Items) != 1 || audit.Items[0].Action != "end drain" {
 		c.t.Errorf("the audit says %+v last, want the end of the drain", audit.Items)
 	}
+	c.do(http.MethodPost, "/queues/{queue}/merge", "", map[string]any{"merge": "latest(2)"}, nil)
+	var shown struct{ Merge string }
+	c.do(http.MethodGet, "/queues/{queue}", "", nil, &shown)
+	if shown.Merge != "latest(2)" {
+		c.t.Errorf("the queue's merge rule is %q", shown.Merge)
+	}
 	c.do(http.MethodPost, "/queues/{queue}/quarantine/discard", "", map[string]any{"shard": 0, "keys": []string{"k"}}, nil)
 	c.do(http.MethodPost, "/queues/{queue}/tracked/add", "", map[string]any{"id": "a"}, nil)
 	var tracked struct {
