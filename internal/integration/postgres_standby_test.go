@@ -101,6 +101,10 @@ func (o *onStandby) looks() map[string]func(context.Context) (any, error) {
 			p, err := s.Quarantined(ctx, ports.QuarantineRequest{Shard: o.turn.Lease.Shard})
 			return len(p.Records), err
 		},
+		"Tracked": func(ctx context.Context) (any, error) {
+			t, err := s.Tracked(ctx, "orders")
+			return len(t), err
+		},
 		// This Discard writes nothing, since there is nothing to discard.
 		"Discard": func(ctx context.Context) (any, error) {
 			return s.Discard(ctx, ports.DiscardRequest{Shard: o.turn.Lease.Shard, Keys: []string{"queued"}})
@@ -157,9 +161,16 @@ func (o *onStandby) writes() map[string]func(context.Context) error {
 		"Record": func(ctx context.Context) error {
 			return s.Record(ctx, ports.RecordRequest{Owner: "owner", Records: []ports.Record{{Queue: "orders", Stats: core.Stats{Processed: 1}}}})
 		},
-		"Pause":    func(ctx context.Context) error { return s.Pause(ctx, "orders") },
-		"Resume":   func(ctx context.Context) error { return s.Resume(ctx, "orders") },
-		"Forget":   func(ctx context.Context) error { return s.Forget(ctx, "orders") },
+		"Pause":  func(ctx context.Context) error { return s.Pause(ctx, "orders") },
+		"Resume": func(ctx context.Context) error { return s.Resume(ctx, "orders") },
+		"Forget": func(ctx context.Context) error { return s.Forget(ctx, "orders") },
+		"SetMerge": func(ctx context.Context) error {
+			return s.SetMerge(ctx, ports.SetMergeRequest{Queue: "orders", Merge: core.MergeRule{Stays: core.Highest}})
+		},
+		"Track": func(ctx context.Context) error {
+			_, err := s.Track(ctx, ports.TrackRequest{Queue: "orders", ID: "claimed"})
+			return err
+		},
 		"Recount":  func(ctx context.Context) error { _, err := recounted(ctx, s, lease.Shard); return err },
 		"Expedite": step(s.Expedite), "Bury": step(s.Bury), "Delete": step(s.Delete),
 		"Cancel": func(ctx context.Context) error {
@@ -198,7 +209,7 @@ func pushOn(ctx context.Context, p ports.Producer, ids ...string) error {
 // operatorsCall reports whether a call of the port that writes is an operator's.
 func operatorsCall(name string) bool {
 	_, of := reflect.TypeFor[ports.Operator]().MethodByName(name)
-	return of || name == "DrainNode" || name == "Audit"
+	return of || name == "Import of jobs" || name == "DrainNode" || name == "Audit" || name == "Track"
 }
 
 // A hot standby shows everything that has been merged to readers, also through an inspector, and
@@ -215,7 +226,7 @@ func TestPostgresAHotStandbyCanBeLookedAt(t *testing.T) {
 	}
 	want := map[string]any{
 		"Queues": 1, "Nodes": 1, "Actions": 1, "Stats": []int64{1, 1, 1}, "History": uint64(7), "Jobs": 1, "Claimed": 1, "Morgue": 1, "Groups": int64(1),
-		"Find": true, "QuarantinedShards": 0, "Quarantined": 0, "Discard": 0,
+		"Find": true, "QuarantinedShards": 0, "Quarantined": 0, "Discard": 0, "Tracked": 0,
 	}
 	got := map[string]any{}
 	for name, look := range looks {
