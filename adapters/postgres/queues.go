@@ -149,9 +149,13 @@ func (s *Store) setPaused(ctx context.Context, queue string, paused bool) (shard
 	return shards, nil
 }
 
-// SetMerge implements [ports.Operator].
+// SetMerge implements [ports.Operator]. What transactions have left until then merges by the former
+// rule first.
 func (s *Store) SetMerge(ctx context.Context, r ports.SetMergeRequest) error {
 	if err := r.Validate(); err != nil {
+		return err
+	}
+	if err := s.mergeInboxes(ctx, r.Queue, nil); err != nil {
 		return err
 	}
 	var was mergeRule

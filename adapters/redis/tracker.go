@@ -23,7 +23,8 @@ func (s *Store) track(ctx context.Context, queue string, script *exchange.Script
 		return nil, err
 	}
 	keys := append(s.someKeys(core.Shard{Queue: queue}, keyMeta), s.trackedKey(queue))
-	value, err := s.run(ctx, exchange.Call{Script: script, Keys: keys, Args: args})
+	once := script == trackScript // a repeat would report that nothing has changed
+	value, err := s.run(ctx, exchange.Call{Script: script, Keys: keys, Args: args, NoRetry: once})
 	if err == nil && value == nil {
 		err = storekit.UnknownQueue(queue)
 	}
