@@ -331,6 +331,12 @@ func tagsRefused(e *env) {
 			if !errors.Is(err, core.ErrInvalidTag) {
 				e.tb.Errorf("Import of the tags %q: error %v\nthe rule: %s", bad, err, e.rule)
 			}
+			r := e.importRequest()
+			r.DeadLetters = []core.DeadLetter{letter("b", 1, pay("p", 1))}
+			r.DeadLetters[0].Tags = bad
+			if _, err = e.store.Import(e.ctx, r); !errors.Is(err, core.ErrInvalidTag) {
+				e.tb.Errorf("Import of a dead letter with the tags %q: error %v\nthe rule: %s", bad, err, e.rule)
+			}
 		}
 	})
 }

@@ -216,6 +216,7 @@ func TestAddByReportsWhatItAddedAndSuperseded(t *testing.T) {
 		{"latest: there, and rises", latest, payload("a", 9), false, 0},
 		{"latest: above the bound", latest, payload("c", 9), true, 1},
 		{"latest: below the bound", latest, payload("c", 0), false, 1},
+		{"latest: there, and rises, in a set with too many", core.MergeRule{Stays: core.Highest, Keep: 1}, payload("a", 9), false, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

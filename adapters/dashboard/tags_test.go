@@ -35,7 +35,11 @@ func TestTagsAreShownAndFilter(t *testing.T) {
 	list := h.get("/jobs?q=orders&tag=import-7")
 	says(t, list, "tagged <vip> import-7", "With the tag import-7: All: run now")
 	has(list, `name="tag" value="import-7"`)
-	has(list, `op=run-now&amp;q=orders&amp;tag=import-7`)
+	for _, op := range []string{"run-now", "bury", "delete"} {
+		has(list, `op=`+op+`&amp;q=orders&amp;tag=import-7"`)
+	}
+	has(h.get("/jobs?q=orders&list=held&tag=import-7"), `op=release&amp;q=orders&amp;tag=import-7"`)
+	has(list, `list=fresh&amp;q=orders&amp;tag=import-7"`)
 	if strings.Contains(list, ">other<") {
 		t.Error("the list by a tag has a job without it")
 	}
@@ -50,6 +54,7 @@ func TestTagsAreShownAndFilter(t *testing.T) {
 	letters := h.get("/morgue?q=orders&tag=%3Cvip%3E")
 	says(t, letters, "tagged <vip> import-7", "All with the tag <vip>: revive")
 	has(letters, "op=revive&amp;q=orders&amp;tag=%3Cvip%3E")
+	has(letters, "op=purge&amp;q=orders&amp;tag=%3Cvip%3E")
 	says(t, h.get("/morgue?q=orders&tag=none"), "No dead letters match")
 	says(t, h.get("/id?q=orders&id=tagged"), "Dead", "tags <vip> import-7")
 }

@@ -134,3 +134,41 @@ func TestTagsAreNotShownWithRedactedIDs(t *testing.T) {
 		t.Errorf("the audit is %s; want the filter without the tag", text)
 	}
 }
+
+func TestClaimedJobsByTag(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.target()
+	h.pushTagged("vip", "a", "b")
+	h.pushTagged("", "c", "d")
+	for index := range houseShards {
+		h.turn(index, 10)
+	}
+	if page := get[service.List[service.ClaimedRow]](h, "/queues/orders/claimed?tag=vip"); len(page.Items) != 2 {
+		t.Errorf("claimed by a tag: %+v; want 2 of 4", page.Items)
+	}
+}
+
+func TestAMoveOfDeadLettersByTag(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.target()
+	h.pushTagged("vip", "a", "b")
+	h.pushTagged("", "c", "d")
+	h.end(core.Buried, "boom")
+	if page := get[service.List[service.DeadRow]](h, "/queues/orders/morgue?tag=vip"); len(page.Items) != 2 {
+		t.Errorf("dead letters by a tag: %+v; want 2 of 4", page.Items)
+	}
+	body := service.MoveBody{BulkBody: service.BulkBody{Match: &service.Match{Tag: "vip"}}, To: "moved"}
+	if r := post[service.BulkReply](h, "/queues/orders/morgue/move", body); r.Handled != 2 {
+		t.Errorf("moved by a tag: %+v; want 2", r)
+	}
+}
+
+func TestTagsOfDeadLettersAreNotShownWithRedactedIDs(t *testing.T) {
+	h := newHouse(t, Options{RedactID: func(_, id string) string { return "#" }})
+	h.pushTagged("ann", "a")
+	h.end(core.Buried, "boom")
+	page := get[service.List[service.DeadRow]](h, "/queues/orders/morgue?tag=ann")
+	if len(page.Items) != 1 || page.Items[0].Tags != nil {
+		t.Errorf("%+v; want a dead letter without its tags", page.Items)
+	}
+}

@@ -115,11 +115,18 @@ func TestABurialOfARecoveredRestIsCountedAndLogged(t *testing.T) {
 	})
 }
 
-// An operator's cancel ends a job that its dead owner left claimed. It is no recovery.
+// An operator's cancel ends a job that its dead owner left claimed. It is no recovery, whether an
+// acquire or a turn hands the job over.
 func TestACancelledOrphanIsNotLoggedAsRecovered(t *testing.T) {
+	for name, entry := range map[string]core.Entry{"by an acquire": {ID: "job", Payload: core.Payload{Data: []byte("x")}}, "by a turn": large("job")} {
+		t.Run(name, func(t *testing.T) { cancelOrphan(t, entry) })
+	}
+}
+
+func cancelOrphan(t *testing.T, entry core.Entry) {
 	inWorld(t, func(w *world) {
 		w.declare(1)
-		w.push("job", "x")
+		w.pushEntries(entry)
 		w.leaveClaimed()
 		if _, err := w.store.Cancel(w.Context(), ports.CancelRequest{Shard: shardOfQueue(0), IDs: []string{"job"}}); err != nil {
 			w.Fatal(err)
