@@ -14,6 +14,7 @@ import (
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/figures"
+	"github.com/skeinq/skein/internal/service"
 )
 
 // bulkFlags select all matching entries instead of named ids, and how an action handles them.
@@ -81,7 +82,7 @@ func (b *bulkFlags) options(ids []string) (o inspect.BulkOptions, err error) {
 		return o, fmt.Errorf("%w: --continue keeps the --before of the first call; leave out --before and --dry-run", errUsage)
 	}
 	o.Continue = inspect.Checkpoint(b.goOn)
-	o.Filter = b.entryFilter.text()
+	o.Filter = b.Text()
 	if b.before != "" {
 		o.Before, err = parseTime("--before", b.before)
 	}
@@ -377,28 +378,23 @@ func (a *app) onJobs(name, short, example, done string, named onJobs, every, fre
 	return c
 }
 
-// entryFilter selects entries by their errors and tags. The zero value selects all.
-type entryFilter struct{ errorText, tag string }
+// entryFilter is the flags that select entries by their errors and tags.
+type entryFilter struct{ service.EntryFilter }
 
 func (m *entryFilter) add(f *pflag.FlagSet, with string) {
-	f.StringVar(&m.errorText, "error", "", with+"only those whose error contains this `TEXT`")
-	f.StringVar(&m.tag, "tag", "", with+"only those with this `TAG`")
+	f.StringVar(&m.Error, "error", "", with+"only those whose error contains this `TEXT`")
+	f.StringVar(&m.Tag, "tag", "", with+"only those with this `TAG`")
 }
 
 // check returns an error for a tag that no job can have.
 func (m entryFilter) check() error {
-	if m.tag == "" {
+	if m.Tag == "" {
 		return nil
 	}
-	if err := core.ValidateTag(m.tag); err != nil {
+	if err := core.ValidateTag(m.Tag); err != nil {
 		return fmt.Errorf("%w: --tag: %w", errUsage, err)
 	}
 	return nil
-}
-
-// matches reports whether the filter selects an entry.
-func (m entryFilter) matches(text string, tags []string) bool {
-	return strings.Contains(text, m.errorText) && (m.tag == "" || slices.Contains(tags, m.tag))
 }
 
 // jobs returns the filter for jobs. It is nil, which matches all jobs, for the zero value.
@@ -406,7 +402,7 @@ func (m entryFilter) jobs() func(inspect.QueuedJob) bool {
 	if m == (entryFilter{}) {
 		return nil
 	}
-	return func(j inspect.QueuedJob) bool { return m.matches(j.LastError, j.Tags) }
+	return func(j inspect.QueuedJob) bool { return m.Holds(j.LastError, j.Tags) }
 }
 
 // letters returns the filter for dead letters, nil for all.
@@ -414,19 +410,7 @@ func (m entryFilter) letters() func(inspect.DeadLetter) bool {
 	if m == (entryFilter{}) {
 		return nil
 	}
-	return func(d inspect.DeadLetter) bool { return m.matches(d.LastError, d.Tags) }
-}
-
-// text identifies the filter in checkpoints. It is empty for the zero value.
-func (m entryFilter) text() string {
-	var parts []string
-	if m.errorText != "" {
-		parts = append(parts, fmt.Sprintf("error has %q", m.errorText))
-	}
-	if m.tag != "" {
-		parts = append(parts, fmt.Sprintf("tag is %q", m.tag))
-	}
-	return strings.Join(parts, ", ")
+	return func(d inspect.DeadLetter) bool { return m.Holds(d.LastError, d.Tags) }
 }
 
 // purge returns the command that removes all queued jobs that match.

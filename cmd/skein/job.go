@@ -127,7 +127,7 @@ func (a *app) listJobs() *cobra.Command {
 				return err
 			}
 			match := func(j *inspect.QueuedJob) bool {
-				return l.matches(j.LastError, j.Tags) && (before.IsZero() || j.FirstPush.Before(before))
+				return l.Holds(j.LastError, j.Tags) && (before.IsZero() || j.FirstPush.Before(before))
 			}
 			if claimed && l.o.Prefix != "" {
 				return fmt.Errorf("%w: --claimed lists jobs in the order of their claims, so it has no --prefix; leave --prefix out", errUsage)

@@ -57,7 +57,7 @@ func (a *app) listMorgue() *cobra.Command {
 				return err
 			}
 			return list(a, deadColumns, some(i.Morgue(ctx, args[0], o), func(d *inspect.DeadLetter) bool {
-				return l.matches(d.LastError, d.Tags) && (before.IsZero() || d.ChangedAt.Before(before))
+				return l.Holds(d.LastError, d.Tags) && (before.IsZero() || d.ChangedAt.Before(before))
 			}, l.o.Limit))
 		})
 	l.add(c.Flags())

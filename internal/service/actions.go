@@ -174,21 +174,27 @@ type Match struct {
 	Tag    Given `json:"tag,omitempty" doc:"entries with this tag"`
 }
 
-// filter names the match in the log and in checkpoints. It is empty for a match of all.
-func (m *Match) filter() string {
-	var filters []string
-	if m.Error != "" {
-		filters = append(filters, "error has "+strconv.Quote(string(m.Error)))
+// filter returns the part of the match that is about errors and tags.
+func (m *Match) filter() EntryFilter { return EntryFilter{string(m.Error), string(m.Tag)} }
+
+// EntryFilter selects entries by a part of their error and by a tag. The zero value selects all.
+type EntryFilter struct{ Error, Tag string }
+
+// Text names the filter in the log and in checkpoints. It is empty for the zero value.
+func (f EntryFilter) Text() string {
+	var parts []string
+	if f.Error != "" {
+		parts = append(parts, "error has "+strconv.Quote(f.Error))
 	}
-	if m.Tag != "" {
-		filters = append(filters, "tag is "+strconv.Quote(string(m.Tag)))
+	if f.Tag != "" {
+		parts = append(parts, "tag is "+strconv.Quote(f.Tag))
 	}
-	return strings.Join(filters, ", ")
+	return strings.Join(parts, ", ")
 }
 
-// holds reports whether an entry with an error and some tags matches.
-func (m *Match) holds(text string, tags []string) bool {
-	return strings.Contains(text, string(m.Error)) && (m.Tag == "" || slices.Contains(tags, string(m.Tag)))
+// Holds reports whether the filter selects an entry with an error and some tags.
+func (f EntryFilter) Holds(text string, tags []string) bool {
+	return strings.Contains(text, f.Error) && (f.Tag == "" || slices.Contains(tags, f.Tag))
 }
 
 // Given is a text that is not empty if it is given: a text that a client has lost must not match

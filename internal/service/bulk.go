@@ -118,7 +118,7 @@ func (c *call) named(ids []string, on onNamed) (*BulkReply, error) {
 func (b *BulkBody) options(c *call) (o inspect.BulkOptions, err error) {
 	began := time.Now()
 	o = inspect.BulkOptions{
-		Prefix: string(b.Match.Prefix), Filter: b.Match.filter(), Limit: BulkSteps, DryRun: b.DryRun, Payloads: -1,
+		Prefix: string(b.Match.Prefix), Filter: b.Match.filter().Text(), Limit: BulkSteps, DryRun: b.DryRun, Payloads: -1,
 		Stop: func(done int) bool { return done >= BulkSteps || time.Since(began) >= BulkTime },
 	}
 	if b.Before != nil {
@@ -147,8 +147,8 @@ func matching[E any](c *call, b *BulkBody, of func(*E) (text string, tags []stri
 		}
 	}
 	var chosen func(E) bool
-	if b.Match.filter() != "" {
-		chosen = func(e E) bool { return b.Match.holds(of(&e)) }
+	if filter := b.Match.filter(); filter != (EntryFilter{}) {
+		chosen = func(e E) bool { return filter.Holds(of(&e)) }
 	}
 	result, err := on(c.ctx, c.queue, chosen, o)
 	return c.bulkReply(&result, err)
