@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 // Limits of tags (docs/rules.md 1).
@@ -46,17 +44,7 @@ func NewTags(tags ...string) (Tags, error) {
 // ValidateTag returns [ErrInvalidTag] unless tag is non-empty UTF-8 of at most [MaxTagBytes]
 // without control characters.
 func ValidateTag(tag string) error {
-	switch {
-	case tag == "":
-		return fmt.Errorf("%w: it is empty; give a text", ErrInvalidTag)
-	case len(tag) > MaxTagBytes:
-		return fmt.Errorf("%w: it has %d bytes, at most %d are allowed; shorten it", ErrInvalidTag, len(tag), MaxTagBytes)
-	case !utf8.ValidString(tag):
-		return fmt.Errorf("%w: %q is not UTF-8; encode it", ErrInvalidTag, tag)
-	case strings.ContainsFunc(tag, unicode.IsControl):
-		return fmt.Errorf("%w: %q has a control character; encode it", ErrInvalidTag, tag)
-	}
-	return nil
+	return validateText(tag, MaxTagBytes, ErrInvalidTag, "give a text", "shorten it")
 }
 
 // sortedTags sorts tags by their bytes, and removes repeated ones.

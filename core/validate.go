@@ -84,15 +84,22 @@ func (e *Entry) Validate() error {
 // ValidateID returns [ErrInvalidID] unless id is non-empty UTF-8 of at most
 // [MaxIDBytes] without control characters.
 func ValidateID(id string) error {
+	return validateText(id, MaxIDBytes, ErrInvalidID, "give the id of the entity that the job is about", "use a hash of it")
+}
+
+// validateText returns an error of the given kind unless text is non-empty UTF-8 of at most a
+// number of bytes without control characters. The error names the cure for an empty text, or for
+// one that is too long.
+func validateText(text string, most int, kind error, ifEmpty, ifLong string) error {
 	switch {
-	case id == "":
-		return fmt.Errorf("%w: it is empty; give the id of the entity that the job is about", ErrInvalidID)
-	case len(id) > MaxIDBytes:
-		return fmt.Errorf("%w: it has %d bytes, at most %d are allowed; use a hash of it", ErrInvalidID, len(id), MaxIDBytes)
-	case !utf8.ValidString(id):
-		return fmt.Errorf("%w: %q is not UTF-8; encode it", ErrInvalidID, id)
-	case strings.ContainsFunc(id, unicode.IsControl):
-		return fmt.Errorf("%w: %q has a control character; encode it", ErrInvalidID, id)
+	case text == "":
+		return fmt.Errorf("%w: it is empty; %s", kind, ifEmpty)
+	case len(text) > most:
+		return fmt.Errorf("%w: it has %d bytes, at most %d are allowed; %s", kind, len(text), most, ifLong)
+	case !utf8.ValidString(text):
+		return fmt.Errorf("%w: %q is not UTF-8; encode it", kind, text)
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return fmt.Errorf("%w: %q has a control character; encode it", kind, text)
 	}
 	return nil
 }
