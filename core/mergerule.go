@@ -13,12 +13,12 @@ import (
 // With a new value of Same or Stays, what stays must still not depend on the order of merges
 // (docs/rules.md 2, whose table gets a row); payloads carry no time of their push. A new value also
 // changes Validate, String, ParseMergeRule, replaces and the table of MergeRule in this file, and
-// nothing in payload.go; MergeCode
-// and MergeRuleOf of ports/storekit, with the stores that read the code (the map of
-// docs/architecture.md lists their files; the comment in Postgres's tables/queues.sql lists the
-// codes); vectorSame and vectorStays in core's and in conformance's test of mergerules.json;
-// mergeOracle in core's test; the rules that conformance's cases_mergerule.go refuses and
-// internal/random draws; and the constructors in queue.go of the root.
+// nothing in payload.go; MergeCode and MergeRuleOf of ports/storekit, with the stores that read the
+// code (the map of docs/architecture.md lists their files; the comment in Postgres's
+// tables/queues.sql lists the codes); vectorSame and vectorStays in core's and in conformance's
+// test of mergerules.json; mergeOracle in core's test; the rules that conformance's
+// cases_mergerule.go refuses and internal/random draws; and the constructors in queue.go of the
+// root.
 
 // Same chooses which payloads of an id are one payload (docs/rules.md 2).
 type Same uint8

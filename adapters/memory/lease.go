@@ -54,12 +54,13 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 		Cancellations: sh.claimed.cancellations(),
 		Paused:        q.paused.Load(),
 	}
+	bound := &core.Bound{Bytes: core.AcquireBytes, Strict: true}
 	if o := &sh.lease.orphans; started {
 		*o = sh.claimed.orphansOf(reply.Token)
-		reply.Claims = sh.handOver(&core.Bound{Bytes: core.AcquireBytes, Strict: true})
+		reply.Claims = sh.handOver(bound)
 		o.turned = o.next
 	} else {
-		reply.Claims, _ = sh.orphansAmong(o.refs[:o.next], &core.Bound{Bytes: core.AcquireBytes, Strict: true})
+		reply.Claims, _ = sh.orphansAmong(o.refs[:o.next], bound)
 	}
 	reply.Head = sh.ownersHead(reply.Paused, now)
 	return reply, nil

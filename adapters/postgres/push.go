@@ -90,10 +90,7 @@ type due struct {
 // pushByTheRule pushes entries as the queue's merge rule requires. The store learns from the first
 // push to a queue that the queue has another merge rule than union.
 func (s *Store) pushByTheRule(ctx context.Context, r *ports.PushRequest, list []storekit.Routed) (pushResult, error) {
-	if _, known := s.byRule.Load(r.Queue); known {
-		return s.pushEach(ctx, r, list)
-	}
-	if hasTags(r, list) { // the functions of other pushes have none
+	if _, known := s.byRule.Load(r.Queue); known || hasTags(r, list) { // the functions of other pushes have no tags
 		return s.pushEach(ctx, r, list)
 	}
 	if urgent := urgentOf(r, list); urgent == len(list) && urgent > 0 {

@@ -78,7 +78,7 @@ func CheckDeclared(r ports.DeclareRequest, record ports.Queue) error {
 	}
 	if record.Merge != r.Merge {
 		err := fmt.Errorf("%w: %q has the merge rule %v, not %v; declare it with %v", ports.ErrQueueMismatch, r.Queue, record.Merge, r.Merge, record.Merge)
-		if other := CheckMerge(r.Queue, record.Merge, r.Merge); other != nil {
+		if record.Merge.Same != r.Merge.Same {
 			return fmt.Errorf("%w, or move its jobs and forget the queue first", err)
 		}
 		return fmt.Errorf("%w, or change the queue's rule first, by Inspector.SetMerge or skein queue merge", err)
