@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -75,13 +73,7 @@ func TestRunDueRunsLargeOrphans(t *testing.T) {
 		w.declare(1)
 		w.pushEntries(large("a"), large("b"), large("c"))
 		w.leaveClaimed()
-		l := newLink(w.store.Open())
-		l.spin.t = w.T
-		jobs, err := engine.New(l, engine.Config{
-			Queues: []*engine.Queue{newQueue(queueName, each(succeed))}, Owner: "owner", Node: "node", Lanes: 1, PollInterval: poll, LeaseTTL: ttl,
-			ShutdownTimeout: ttl, Prefetch: core.MaxTurnJobs, Splitter: core.SpreadSplitter{}, Scheduler: core.Lag,
-			Logger: slog.New(slog.DiscardHandler), Jitter: func() int { return 0 },
-		}).RunDue(w.Context())
+		jobs, err := w.runDue(newLink(w.store.Open()), newQueue(queueName, each(succeed)), "owner")
 		if jobs != 3 || err != nil {
 			w.Errorf("RunDue ran %d jobs, %v; want 3", jobs, err)
 		}

@@ -13,6 +13,16 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
+// runDue calls RunDue of a server of one queue, over a link.
+func (w *world) runDue(l *link, q *engine.Queue, owner string) (jobs int, err error) {
+	l.spin.t = w.T
+	return engine.New(l, engine.Config{
+		Queues: []*engine.Queue{q}, Owner: owner, Node: "node", Lanes: 1, PollInterval: poll, LeaseTTL: ttl,
+		ShutdownTimeout: ttl, Prefetch: core.MaxTurnJobs, Splitter: core.SpreadSplitter{}, Scheduler: core.Lag,
+		Logger: slog.New(slog.DiscardHandler), Jitter: func() int { return 0 },
+	}).RunDue(w.Context())
+}
+
 // RunDue continues with the waiting jobs when another owner has settled the job that it is about
 // to run.
 func TestRunDueGoesOnAfterAJobThatDoesNotBegin(t *testing.T) {
@@ -25,13 +35,8 @@ func TestRunDueGoesOnAfterAJobThatDoesNotBegin(t *testing.T) {
 			ran = append(ran, c.ID)
 			return nil
 		}))}
-		s.link.spin.t = w.T
 		onFirstBegin(func(r ports.TurnRequest) { w.settleElsewhere(r.Begin[0], r.Lease.Shard) })(s)
-		jobs, err := engine.New(s.link, engine.Config{
-			Queues: []*engine.Queue{s.queue}, Owner: "owner", Node: "node", Lanes: 1, PollInterval: poll, LeaseTTL: ttl,
-			ShutdownTimeout: ttl, Prefetch: core.MaxTurnJobs, Splitter: core.SpreadSplitter{}, Scheduler: core.Lag,
-			Logger: slog.New(slog.DiscardHandler), Jitter: func() int { return 0 },
-		}).RunDue(w.Context())
+		jobs, err := w.runDue(s.link, s.queue, "owner")
 		slices.Sort(ran)
 		if diff := cmp.Diff([]string{"b", "c", "d"}, ran); jobs != 3 || err != nil || diff != "" {
 			w.Errorf("RunDue: %d jobs, %v; what ran (-want +got):\n%s", jobs, err, diff)
@@ -45,14 +50,7 @@ func TestRunDueSendsWhatItHasCounted(t *testing.T) {
 		w.declare(1)
 		for _, owner := range []string{"first", "second"} {
 			w.push(owner, "x")
-			l := newLink(w.store.Open())
-			l.spin.t = w.T
-			_, err := engine.New(l, engine.Config{
-				Queues: []*engine.Queue{newQueue(queueName, each(succeed))}, Owner: owner, Node: "node", Lanes: 1, PollInterval: poll, LeaseTTL: ttl,
-				ShutdownTimeout: ttl, Prefetch: core.MaxTurnJobs, Splitter: core.SpreadSplitter{}, Scheduler: core.Lag,
-				Logger: slog.New(slog.DiscardHandler), Jitter: func() int { return 0 },
-			}).RunDue(w.Context())
-			if err != nil {
+			if _, err := w.runDue(newLink(w.store.Open()), newQueue(queueName, each(succeed)), owner); err != nil {
 				w.Fatal(err)
 			}
 		}

@@ -146,12 +146,10 @@ func (s *shard) request(now time.Time, leaving bool) {
 		TTL:         cfg.LeaseTTL,
 		Settlements: s.nextSettlements(),
 		Begin:       s.beginRefs(t.last + 1),
+		Want:        s.want(leaving),
 		PerJob:      s.queue.PerJob,
 		Bytes:       s.claimBytes,
 		Node:        cfg.Node,
-	}
-	if s.mayClaim() {
-		t.request.Want = s.want(leaving)
 	}
 	if t.byWakeup = t.heard && t.request.Want > 0; t.byWakeup {
 		t.heard = false
@@ -160,7 +158,7 @@ func (s *shard) request(now time.Time, leaving bool) {
 
 // want returns how many jobs the turn claims: those of the batches that the pool has granted.
 func (s *shard) want(leaving bool) int {
-	if leaving {
+	if leaving || !s.mayClaim() {
 		return 0
 	}
 	return min(s.pool.takeGrant(s)*s.queue.BatchSize, core.MaxTurnJobs)
