@@ -87,20 +87,6 @@ func (d *drain) shard(ctx context.Context, shard core.Shard, left int) (limited 
 	return false, nil
 }
 
-// queueStats returns the state of one queue.
-func (i *Inspector) queueStats(ctx context.Context, queue string) (ports.QueueStats, error) {
-	return persist(ctx, i, func(s Store) (none ports.QueueStats, err error) {
-		stats, err := s.Stats(ctx, ports.StatsRequest{Queues: []string{queue}})
-		if err != nil {
-			return none, err
-		}
-		if len(stats) != 1 {
-			return none, fmt.Errorf("%w: %q", ErrUnknownQueue, queue)
-		}
-		return stats[0], nil
-	})
-}
-
 // endOf returns the end of the microsecond in which an action began. Dead letters that were buried
 // in the same microsecond, before the action began, belong to the action.
 func endOf(began core.Instant) core.Instant { return began + 1 }

@@ -11,45 +11,6 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// Pause stops claims of a queue on all servers until Resume. Claimed jobs continue, and pushes are
-// accepted. A repeated call changes nothing.
-func (i *Inspector) Pause(ctx context.Context, queue string) error {
-	return i.control(ctx, queue, "pause", Store.Pause)
-}
-
-// Resume ends a Pause. A repeated call changes nothing.
-func (i *Inspector) Resume(ctx context.Context, queue string) error {
-	return i.control(ctx, queue, "resume", Store.Resume)
-}
-
-// SetMerge changes the merge rule of a queue (docs/rules.md 2). The new rule holds from each id's
-// next merge on. SetMerge itself removes nothing: an id that has more payloads than the new rule
-// keeps has them until they are handled, put back, buried or revived, and has no more after other
-// merges. A repeated call changes nothing.
-//
-// Servers and clients that declare the queue with its former rule return [ErrQueueMismatch] when
-// they start, and continue if they run. So call SetMerge first, and then deploy the new rule.
-//
-// It returns [core.ErrInvalidRule] for an invalid rule, and [ErrQueueMismatch] for a change between
-// a rule that counts each push (Every) and one that does not. Move the jobs for that.
-func (i *Inspector) SetMerge(ctx context.Context, queue string, rule core.MergeRule) error {
-	return i.control(ctx, queue, "set merge rule "+rule.String(), func(s Store, ctx context.Context, queue string) error {
-		return s.SetMerge(ctx, ports.SetMergeRequest{Queue: queue, Merge: rule})
-	})
-}
-
-func (i *Inspector) control(
-	ctx context.Context, queue, verb string, call func(Store, context.Context, string) error,
-) error {
-	d := i.begin(ctx, verb, queue, nil).start(ctx)
-	_, err := persist(ctx, i, func(s Store) (struct{}, error) { return struct{}{}, call(s, ctx, queue) })
-	d.end(ctx, 0, err)
-	if err != nil {
-		return fmt.Errorf("%s: %w", verb, err)
-	}
-	return nil
-}
-
 // RunNow makes the queued jobs of these ids due. Jobs that are already due are not counted. It
 // releases held jobs, as [Inspector.Release] does.
 func (i *Inspector) RunNow(ctx context.Context, queue string, ids []string) (Result, error) {
@@ -299,4 +260,152 @@ func (i *Inspector) onIDs(
 	self := func(id string) string { return id }
 	chunks := func(ids []string) iter.Seq[[]string] { return slices.Chunk(ids, ports.MaxStep) }
 	return a.end(onEntries(ctx, i, a, queue, ids, self, chunks, step))
+}
+
+// jobStep is a method of a store that makes a step on jobs.
+type jobStep func(Store, context.Context, ports.JobStep) (ports.StepReply, error)
+
+// whichJobs selects the queued jobs that an action on all jobs handles.
+type whichJobs uint8
+
+const (
+	allJobs whichJobs = iota
+	// failedJobs and freshJobs are the jobs with and without a failure, laterJobs are the jobs that
+	// are not due, and heldJobs are the held jobs.
+	failedJobs
+	freshJobs
+	laterJobs
+	heldJobs
+)
+
+// jobKind is the queued jobs of a sweep.
+type jobKind struct {
+	inspector *Inspector
+	*action
+	sortBy SortBy
+	which  whichJobs
+	step   jobStep
+	// move is set if the action moves the jobs.
+	move *mover
+	// matches is true if the action has a match.
+	matches bool
+}
+
+// onAllJobs acts on the matching queued jobs of each shard, in the order of the list that has the
+// fewest other jobs. That is the list by time, backwards for jobs to run now, or the list by id if
+// there is a Prefix.
+func (i *Inspector) onAllJobs(
+	ctx context.Context, a *action, queue string, which whichJobs, match func(QueuedJob) bool, step jobStep,
+) (r Result, err error) {
+	defer a.log(ctx, i, queue, nil)(&err)
+	return i.sweepJobs(ctx, &jobKind{action: a, which: which, step: step}, queue, match)
+}
+
+// sweepJobs is onAllJobs for an action that is already in the audit.
+func (i *Inspector) sweepJobs(ctx context.Context, k *jobKind, queue string, match func(QueuedJob) bool) (Result, error) {
+	k.inspector, k.sortBy = i, ByTime
+	a, which := k.action, k.which
+	if a.going.o.Group != "" && a.invalid == nil {
+		a.invalid = fmt.Errorf("%w: jobs have no Group; only dead letters have one", ErrInvalidOptions)
+	}
+	a.going.at.Part = a.going.at.Part || which == laterJobs
+	k.matches = match != nil
+	prefix := a.going.o.Prefix
+	switch {
+	case which == failedJobs && prefix != "":
+		k.sortBy = RetryingByID
+	case which == failedJobs, which == heldJobs:
+		k.sortBy = RetryingByTime
+	case prefix != "":
+		k.sortBy = ByID
+	}
+	page := ports.PageRequest{Limit: ports.MaxStep, ErrorBytes: -1, MaxCount: -1, Prefix: prefix, Descending: which == laterJobs && k.sortBy == ByTime}
+	if which == heldJobs {
+		page.From = heldFrom()
+	}
+	if k.matches || a.going.o.DryRun || k.move != nil {
+		page.ErrorBytes, page.MaxCount = 0, 0
+		page.Limit, page.Payloads = a.going.o.page()
+	}
+	if k.move != nil && !k.matches && !a.going.o.DryRun {
+		page.MaxCount = page.Payloads + 1 // it matters only whether a job came whole
+	}
+	s := &sweep[ports.JobView, QueuedJob]{action: a, kind: k, queue: queue, page: page, match: match}
+	return s.run(ctx, i)
+}
+
+// whole reports whether match needs all payloads.
+func (k *jobKind) whole() bool { return k.matches && k.going.o.Payloads == 0 }
+
+func (k *jobKind) count(c *ports.Counts) int64 {
+	switch k.which {
+	case failedJobs:
+		return c.Retrying
+	case freshJobs:
+		return c.Fresh
+	case heldJobs:
+		return c.Held
+	}
+	return c.Fresh + c.Retrying
+}
+
+func (k *jobKind) list(ctx context.Context, r ports.PageRequest) ([]ports.JobView, ports.Cursor, error) {
+	page, err := persist(ctx, k.inspector, func(s Store) (ports.JobsPage, error) {
+		return s.Jobs(ctx, ports.JobsRequest{PageRequest: r, SortBy: ports.SortBy(k.sortBy), Fresh: k.which == freshJobs})
+	})
+	return page.Jobs, page.Next, err
+}
+
+func (k *jobKind) place(v *ports.JobView) ports.Cursor {
+	return k.inspector.views.queuedJob(v, k.sortBy).Cursor.port()
+}
+
+func (k *jobKind) fate(v *ports.JobView, before, now core.Instant) fate {
+	switch {
+	case k.which == laterJobs && v.PerformAt <= now && k.sortBy == ByTime:
+		return beyond
+	case k.which == laterJobs && v.PerformAt <= now, v.FirstPush >= before:
+		return passed
+	}
+	return looked
+}
+
+func (k *jobKind) complete(ctx context.Context, v *ports.JobView, before core.Instant) (bool, error) {
+	if !k.whole() || len(v.Payloads) == v.Count {
+		return true, nil
+	}
+	found, _, err := k.inspector.whole(ctx, k.going.at.Queue, v.ID, ports.PlaceQueued)
+	if err != nil || found.Queued == nil || found.Queued.FirstPush >= before {
+		return false, err
+	}
+	if fresh := found.Queued.Fresh(); k.which == failedJobs && fresh || k.which == freshJobs && !fresh || k.which == heldJobs && !found.Queued.Held() {
+		return false, nil
+	}
+	*v = *found.Queued
+	v.Count = len(v.Payloads)
+	return true, nil
+}
+
+func (k *jobKind) show(v *ports.JobView) QueuedJob { return k.inspector.views.queuedJob(v, k.sortBy) }
+
+func (k *jobKind) sample(chosen []QueuedJob) {
+	k.going.jobs = append(k.going.jobs, chosen[:min(len(chosen), maxSamples-len(k.going.jobs))]...)
+}
+
+func (k *jobKind) act(ctx context.Context, shard core.Shard, chosen []QueuedJob, stored []ports.JobView) error {
+	if k.move != nil {
+		return k.move.jobs(ctx, shard, stored, k.going.at.Before)
+	}
+	ids := convert(chosen, func(j *QueuedJob) string { return j.ID })
+	for chunk := range slices.Chunk(ids, ports.MaxStep) {
+		err := onChunk(ctx, k.inspector, k.action, chunk, func(s Store, ids []string) (ports.StepReply, error) {
+			return k.step(s, ctx, ports.JobStep{
+				Shard: shard, IDs: ids, Before: k.going.at.Before, Failed: k.which == failedJobs || k.which == heldJobs, Held: k.which == heldJobs,
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

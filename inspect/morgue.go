@@ -121,9 +121,6 @@ func (i *Inspector) EditAll(
 	return i.sweepDeadLetters(ctx, k, queue, match)
 }
 
-// deadLetterStep is a method of a store.
-type deadLetterStep func(Store, context.Context, ports.DeadLetterStep) (ports.StepReply, error)
-
 func (i *Inspector) onRefs(
 	ctx context.Context, a *action, queue string, refs []ports.DeadLetterRef, invalid error, step deadLetterStep,
 ) (r Result, err error) {

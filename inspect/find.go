@@ -9,6 +9,62 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
+// Find returns everything that a queue holds for an id: the queued job, the claimed job and the
+// dead letter, with the first of their payloads, together at most 1,000 payloads and 8 MiB.
+// PayloadCount is the number of payloads in each place, and [Inspector.Payloads] lists all of them.
+// If the queue holds nothing for the id, Find returns no error. It returns [ErrInvalidID] if no job
+// can have the id.
+func (i *Inspector) Find(ctx context.Context, queue, id string) (Found, error) {
+	return i.FindSome(ctx, queue, id, core.MaxTurnPayloads)
+}
+
+// FindSome is [Inspector.Find] with at most the given number of payloads of each place. 0 means no
+// payload.
+func (i *Inspector) FindSome(ctx context.Context, queue, id string, payloads int) (Found, error) {
+	r := ports.FindRequest{Queue: queue, ID: id, Payloads: payloads}
+	stored, err := ask(i, func(s Store) (ports.Found, error) { return s.Find(ctx, r) })
+	if err != nil {
+		return Found{}, err
+	}
+	return i.views.found(id, &stored), nil
+}
+
+// Found is everything that a queue holds for an id. A nil field means that this place has nothing
+// of the id. An id can be in all three places, with different payloads.
+type Found struct {
+	ID    string
+	Shard core.Shard
+
+	Queued     *QueuedJob
+	Claimed    *ClaimedJob
+	DeadLetter *DeadLetter
+	// Damaged are the places ("queued", "claimed", "dead") where the store has a record of the id
+	// that it can't read. The field of such a place is nil. The record will be set aside: see
+	// [Inspector.Quarantined].
+	Damaged []string
+}
+
+// found returns what the store has found for an id.
+func (w viewer) found(id string, stored *ports.Found) Found {
+	found := Found{ID: id, Shard: stored.Shard}
+	for _, place := range stored.Damaged {
+		found.Damaged = append(found.Damaged, place.String())
+	}
+	if q := stored.Queued; q != nil {
+		job := w.queuedJob(q, ByTime)
+		found.Queued = &job
+	}
+	if stored.Claim != nil {
+		job := w.claimedJob(stored.Claim)
+		found.Claimed = &job
+	}
+	if d := stored.DeadLetter; d != nil {
+		view := w.deadLetter(d, ByTime)
+		found.DeadLetter = &view
+	}
+	return found
+}
+
 // Settled reports whether all payloads that were pushed for an id until since are settled: they are
 // done, dropped or in the morgue. dead reports whether the id has a dead letter; the caller then
 // decides whether to wait for an operator. An id for which nothing was ever pushed is settled. For
