@@ -282,8 +282,8 @@ func wrongKey(shard core.Shard, sizes []keySize) (recordFault, error) {
 // wrongType begins Redis's error for a command on a key of another type.
 const wrongType = "WRONGTYPE"
 
-// recordOfAnother returns the fault of a shard's record that can't be read, or that does not have
-// the layout of its queue.
+// recordOfAnother returns the fault of a shard's record that can't be read, that does not have the
+// layout of its queue, or that is older than the queue's.
 func recordOfAnother(q *queueRecord, shard core.Shard, text string) recordFault {
 	record, err := parseQueueRecord(q.Name, text)
 	switch {
@@ -292,6 +292,8 @@ func recordOfAnother(q *queueRecord, shard core.Shard, text string) recordFault 
 	case record.layout() != q.layout():
 		return wrongRecord(shard.String(), fmt.Sprintf("has %d shards in generation %d, but its queue has %d in generation %d",
 			record.Shards, record.Generation, q.Shards, q.Generation))
+	case record.version < q.version:
+		return recordFault{fmt.Sprintf("%v has missed the last pause, resume or merge rule of its queue", shard), ports.CheckWarn, false}
 	}
 	return recordFault{}
 }

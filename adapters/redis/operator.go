@@ -154,7 +154,8 @@ func (s *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply,
 // Recount implements [ports.Operator]. Stats counts by lists that scripts write together with the
 // jobs, so the counts are wrong only after a fault of Redis or of an operator. After such a fault
 // the first step also stores two lost records again: that of the queue, if its shards have kept it,
-// and that of the shard, unless another master of a Cluster has keys of the shard. Recount returns
+// and that of the shard, unless another master of a Cluster has keys of the shard. A shard that a
+// Pause, Resume or SetMerge did not reach gets the queue's record. Recount returns
 // [ports.ErrUnusable] for a key that another program has overwritten.
 func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
 	if err := r.Validate(); err != nil {
@@ -183,8 +184,9 @@ func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.Reco
 	return all, nil
 }
 
-// restore stores the record of a shard's queue and that of the shard if they are lost. Like
-// Declare, it then reads the queue's record again: a Pause or a Forget may have come in between.
+// restore stores the record of a shard's queue and that of the shard if they are lost, and that of
+// the shard if it is older than the queue's. Like Declare, it then reads the queue's record again:
+// a Pause or a Forget may have come in between.
 func (s *Store) restore(ctx context.Context, shard core.Shard) error {
 	q, err := s.queueOrKept(ctx, shard.Queue, exchange.LongestPatience)
 	if err == nil && (shard.Index < 0 || shard.Index >= q.Shards) {
@@ -199,7 +201,7 @@ func (s *Store) restore(ctx context.Context, shard core.Shard) error {
 		return err
 	case there && record.layout() != q.layout():
 		return q.check(record.layout())
-	case there && !q.kept:
+	case there && !q.kept && record.version >= q.version:
 		return nil
 	}
 	for lost, made := q.kept, false; ; {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 )
@@ -174,4 +175,52 @@ func TestRedisRecordsAreReadBeforeTypes(t *testing.T) {
 	must(t, client.Set(t.Context(), "skein:{orders/3}:j", "x", 0).Err())
 	check(ports.CheckFail, "the record of orders/299 is lost; the key skein:{orders/3}:j of orders/3 is not a hash; "+
 		"types of the keys of 43 shards not looked at")
+}
+
+// A shard whose master did not answer at a pause, resume or change of the merge rule has the former
+// record of its queue. The check names it, and a Recount completes the call.
+func TestRedisAShardThatMissedAChangeIsReported(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	cutting := goredis.NewClient(client.Options())
+	defer cutting.Close()
+	cuts := new(cutShards)
+	cutting.AddHook(cuts)
+	store := redis.New(cutting, redis.Options{})
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 2})
+	must(t, err)
+	missed := core.Shard{Queue: "orders", Index: 1}
+	records := func() ports.Check {
+		t.Helper()
+		rows, err := store.Check(t.Context())
+		must(t, err)
+		return rows[len(rows)-1]
+	}
+	s := severable{store, cuts, "skein:"}
+	for name, change := range map[string]func() error{
+		"a pause":  func() error { return store.Pause(t.Context(), "orders") },
+		"a resume": func() error { return store.Resume(t.Context(), "orders") },
+		"a merge rule": func() error {
+			return store.SetMerge(t.Context(), ports.SetMergeRequest{Queue: "orders", Merge: core.MergeRule{Stays: core.Highest, Keep: 1}})
+		},
+	} {
+		mend := s.Sever(missed)
+		if err := change(); err == nil {
+			t.Errorf("%s that did not reach %v gave no error", name, missed)
+		}
+		mend()
+		want := "orders/1 has missed the last pause, resume or merge rule of its queue"
+		if row := records(); row.Status != ports.CheckWarn || row.Refuses || row.Value != want {
+			t.Errorf("after %s the row is %+v, want a warning of %v", name, row, missed)
+		}
+		_, err := inspect.New(store, inspect.Options{}).Recount(t.Context(), "orders", nil)
+		must(t, err)
+		if row := records(); row.Status != ports.CheckOK {
+			t.Errorf("after %s and a Recount the row is %+v, want all in order", name, row)
+		}
+		queue, shard := client.HGet(t.Context(), "skein:queues", "orders").Val(), client.Get(t.Context(), "skein:{orders/1}:m").Val()
+		if shard == "" || queue != shard+" +" {
+			t.Errorf("after %s and a Recount the queue's record is %q and the shard's %q", name, queue, shard)
+		}
+	}
 }
