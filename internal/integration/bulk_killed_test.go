@@ -76,18 +76,18 @@ func TestABulkActionGoesOnAfterKills(t *testing.T) {
 			store, closeStore, err := backends.Open(t.Context(), url)
 			must(t, err)
 			t.Cleanup(func() { must(t, closeStore()) })
-			m := &measured{t: t, store: store, shards: tier.Count(6, 20)}
-			_, err = store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: m.shards, IndexIDs: true})
+			o := orders{t: t, store: store, shards: tier.Count(6, 20)}
+			_, err = store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: o.shards, IndexIDs: true})
 			must(t, err)
-			m.push("dead", tier.Count(600, 2000))
-			m.bury()
-			m.push("order", tier.Count(900, 3000))
-			m.fail(50)
-			before := m.counts(t)
-			comes := func(act string) func(int) { return func(kill int) { m.push(fmt.Sprint(act, kill), 10) } }
+			o.push("dead", tier.Count(600, 2000))
+			o.bury()
+			o.push("order", tier.Count(900, 3000))
+			o.fail(50)
+			before := o.counts(t)
+			comes := func(act string) func(int) { return func(kill int) { o.push(fmt.Sprint(act, kill), 10) } }
 			revived := killActing(t, url, "revive", comes("revive"))
 			deleted := killActing(t, url, "delete", comes("delete"))
-			after, half := m.counts(t), before.Dead/2
+			after, half := o.counts(t), before.Dead/2
 			if late := int64(10 * (revived + deleted)); after.Dead != half || after.Retrying != 0 || after.Fresh != before.Fresh+half+late {
 				t.Errorf("from %+v to %+v beside %d pushes; want half of the letters revived and the failed deleted", before, after, late)
 			}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/inspect"
-	"github.com/skeinq/skein/ports"
 )
 
 // revive revives all dead letters by a filter. The first call is stopped in the middle, and a
@@ -39,11 +38,4 @@ func (m *measured) revive() {
 			t.Errorf("%d letters are dead and %d jobs fresh, of %d and %d before", after.Dead, after.Fresh, before.Dead, before.Fresh)
 		}
 	})
-}
-
-func (m *measured) counts(t *testing.T) ports.Counts {
-	t.Helper()
-	stats, err := m.store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
-	must(t, err)
-	return stats[0].Counts
 }

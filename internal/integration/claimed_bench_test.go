@@ -24,7 +24,7 @@ func BenchmarkBesideClaims(b *testing.B) {
 			return redis.New(client, redis.Options{Prefix: testservers.Prefix(b, client)})
 		},
 		"postgres": func(b *testing.B) ports.ShardStore {
-			pool := benchPool(b)
+			pool := testservers.OwnPostgres(b)
 			schema := testservers.Schema(b, pool)
 			must(b, postgres.Migrate(b.Context(), pool, postgres.MigrateOptions{Schema: schema}))
 			return postgres.New(pool, postgres.Options{Schema: schema})

@@ -57,7 +57,7 @@ func (m *measured) routes(what string) {
 // routesAtWork times apiRoutes while a server works the queue and a client pushes to it.
 func (m *measured) routesAtWork() {
 	m.t.Helper()
-	w := startOwnWork(m.t, m)
+	w := startOwnWork(m.t, m.orders)
 	m.routes("at work: ")
 	w.end(m.t)
 }
@@ -110,14 +110,14 @@ func TestRevivingOverHTTPGoesOnAfterKills(t *testing.T) {
 			store, closeStore, err := backends.Open(t.Context(), newURL(t))
 			must(t, err)
 			t.Cleanup(func() { must(t, closeStore()) })
-			m := &measured{t: t, store: store, shards: fromVariable(t, "SKEIN_TEST_LIST_SHARDS", 20)}
-			_, err = store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: m.shards, IndexIDs: true})
+			o := orders{t: t, store: store, shards: fromVariable(t, "SKEIN_TEST_LIST_SHARDS", 20)}
+			_, err = store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: o.shards, IndexIDs: true})
 			must(t, err)
 			letters := fromVariable(t, "SKEIN_TEST_LIST_JOBS", 20_000) / 10
-			m.push("dead", letters)
-			m.bury()
+			o.push("dead", letters)
+			o.bury()
 
-			w := startOwnWork(t, m)
+			w := startOwnWork(t, o)
 			alone := w.rate(2 * time.Second)
 			began, sum := time.Now(), w.own.Load()
 			kills := killActing(t, "", "revive over HTTP", func(int) {}, apiVariable+"="+serveAPI(t, store))
@@ -127,11 +127,11 @@ func TestRevivingOverHTTPGoesOnAfterKills(t *testing.T) {
 				time.Sleep(10 * time.Millisecond)
 			}
 			w.end(t)
-			if dead := m.counts(t).Dead; dead != 0 || w.revived.Load() != int64(letters) || w.twice.Load() != 0 {
+			if dead := o.counts(t).Dead; dead != 0 || w.revived.Load() != int64(letters) || w.twice.Load() != 0 {
 				t.Errorf("%d letters are dead, %d ran, %d of them twice; want 0, %d and 0", dead, w.revived.Load(), w.twice.Load(), letters)
 			}
 			t.Logf("%d letters over %d shards revived in %v by %d clients, of which all but the last were killed; the queue did %.0f jobs a second before, and %.0f meanwhile beside the revived",
-				letters, m.shards, took.Round(10*time.Millisecond), kills, alone, meanwhile)
+				letters, o.shards, took.Round(10*time.Millisecond), kills, alone, meanwhile)
 		})
 	}
 }
@@ -144,12 +144,12 @@ type ownWork struct {
 	ended               chan error
 }
 
-func startOwnWork(t *testing.T, m *measured) *ownWork {
+func startOwnWork(t *testing.T, o orders) *ownWork {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	w := &ownWork{stop: stop, ended: make(chan error, 2)}
-	queue := skein.NewQueue("orders", skein.QueueOptions[[]byte]{Shards: m.shards, IndexIDs: true, Codec: skein.RawCodec{}})
-	server := skein.NewServer(m.store, skein.ServerOptions{Lanes: 50}, queue.Handler(func(_ context.Context, id string, _ [][]byte) error {
+	queue := skein.NewQueue("orders", skein.QueueOptions[[]byte]{Shards: o.shards, IndexIDs: true, Codec: skein.RawCodec{}})
+	server := skein.NewServer(o.store, skein.ServerOptions{Lanes: 50}, queue.Handler(func(_ context.Context, id string, _ [][]byte) error {
 		if strings.HasPrefix(id, "dead-") {
 			if _, again := w.seen.LoadOrStore(id, true); again {
 				w.twice.Add(1)
@@ -162,7 +162,7 @@ func startOwnWork(t *testing.T, m *measured) *ownWork {
 		return nil
 	}))
 	go func() { w.ended <- server.Run(ctx) }()
-	client := skein.NewClient(m.store, skein.ClientOptions{})
+	client := skein.NewClient(o.store, skein.ClientOptions{})
 	go func() {
 		for n := 0; ctx.Err() == nil; n++ {
 			entries := make([]skein.Entry[[]byte], 400)

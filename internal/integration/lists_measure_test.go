@@ -14,7 +14,6 @@ import (
 
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/adapters/redis"
-	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
@@ -22,10 +21,8 @@ import (
 
 // measured is a queue of many shards, whose lists and statistics are timed.
 type measured struct {
-	t      *testing.T
-	store  ports.ShardStore
-	shards int
-	jobs   int
+	orders
+	jobs int
 	// cpu returns the processor time that the server has used, nil if that isn't known.
 	cpu func() time.Duration
 }
@@ -93,8 +90,8 @@ func mainThread(t *testing.T, client goredis.UniversalClient) time.Duration {
 // newMeasured fills a queue: a tenth more is pushed than stays, and goes to the morgue.
 func newMeasured(t *testing.T, store ports.ShardStore, cpu func() time.Duration) *measured {
 	t.Helper()
-	m := &measured{t: t, store: store, cpu: cpu,
-		shards: fromVariable(t, "SKEIN_TEST_LIST_SHARDS", 50), jobs: fromVariable(t, "SKEIN_TEST_LIST_JOBS", 5000)}
+	o := orders{t: t, store: store, shards: fromVariable(t, "SKEIN_TEST_LIST_SHARDS", 50)}
+	m := &measured{orders: o, jobs: fromVariable(t, "SKEIN_TEST_LIST_JOBS", 5000), cpu: cpu}
 	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: m.shards, IndexIDs: true})
 	must(t, err)
 	m.push("dead", m.jobs/10)
@@ -105,39 +102,6 @@ func newMeasured(t *testing.T, store ports.ShardStore, cpu func() time.Duration)
 	return m
 }
 
-func (m *measured) push(name string, n int) {
-	m.t.Helper()
-	entries := make([]core.Entry, 0, 1000)
-	for i := range n {
-		entries = append(entries, core.Entry{ID: fmt.Sprintf("%s-%07d", name, 7919*i%n), Payload: core.Payload{Data: make([]byte, 100)}})
-		if len(entries) == cap(entries) || i == n-1 {
-			_, err := m.store.Push(m.t.Context(), ports.PushRequest{Queue: "orders", Shards: m.shards, Generation: 1, Entries: entries})
-			must(m.t, err)
-			entries = entries[:0]
-		}
-	}
-}
-
-// bury buries the queued jobs.
-func (m *measured) bury() {
-	m.t.Helper()
-	for _, shard := range core.Shards("orders", m.shards) {
-		for {
-			page, err := m.store.Jobs(m.t.Context(), ports.JobsRequest{PageRequest: ports.PageRequest{Queue: "orders", Shards: []int{shard.Index}, Limit: ports.MaxStep}})
-			must(m.t, err)
-			if len(page.Jobs) == 0 {
-				break
-			}
-			var ids []string
-			for _, j := range page.Jobs {
-				ids = append(ids, j.ID)
-			}
-			_, err = m.store.Bury(m.t.Context(), ports.JobStep{Shard: shard, IDs: ids})
-			must(m.t, err)
-		}
-	}
-}
-
 // audit fills the audit, which keeps a thousand actions.
 func (m *measured) audit() {
 	m.t.Helper()
@@ -146,26 +110,6 @@ func (m *measured) audit() {
 		must(m.t, m.store.Audit(m.t.Context(), ports.Action{
 			ID: fmt.Sprint(n), Verb: "revive", Queue: "orders", IDs: ids, Named: 1, Handled: 1, Actor: "ann", Ended: true,
 		}))
-	}
-}
-
-// fail puts the given number of jobs of each shard back as failed, with different retry counts, and
-// leaves one job of each shard claimed.
-func (m *measured) fail(each int) {
-	m.t.Helper()
-	for _, shard := range core.Shards("orders", m.shards) {
-		acquired, err := m.store.Acquire(m.t.Context(), ports.AcquireRequest{Shard: shard, Shards: m.shards, Generation: 1, Owner: "measures", Attempt: 1, TTL: time.Hour})
-		must(m.t, err)
-		r := ports.TurnRequest{Lease: ports.Lease{Shard: shard, Owner: "measures", Token: acquired.Token}, Number: 1, TTL: time.Hour, Want: each}
-		reply, err := m.store.Turn(m.t.Context(), r)
-		must(m.t, err)
-		r.Number, r.Want = 2, 1
-		for i, c := range reply.Claims {
-			back := core.PutBack{Delay: time.Duration(i) * time.Minute, RetryCount: i % 25, Error: "dial tcp 10.0.0.1:443: connection refused"}
-			r.Settlements = append(r.Settlements, core.Settlement{ID: c.ID, Receipt: c.Receipt, Rest: core.Requeue, PutBack: back, Failed: true})
-		}
-		_, err = m.store.Turn(m.t.Context(), r)
-		must(m.t, err)
 	}
 }
 

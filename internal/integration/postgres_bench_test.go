@@ -25,9 +25,6 @@ type postgresLoad struct {
 	pushed int
 }
 
-// benchPool returns a pool on a server of the benchmark's own, which has the default settings.
-func benchPool(b *testing.B) *pgxpool.Pool { return testservers.OwnPostgres(b) }
-
 func newPostgresLoad(b *testing.B, pool *pgxpool.Pool) *postgresLoad {
 	b.Helper()
 	schema := testservers.Schema(b, pool)
@@ -57,7 +54,7 @@ func (l *postgresLoad) push(n int) {
 }
 
 func BenchmarkPostgresPush(b *testing.B) {
-	pool := benchPool(b)
+	pool := testservers.OwnPostgres(b)
 	for _, size := range []int{1, 100, 500} {
 		b.Run(strconv.Itoa(size), func(b *testing.B) {
 			l := newPostgresLoad(b, pool)
@@ -72,7 +69,7 @@ func BenchmarkPostgresPush(b *testing.B) {
 // BenchmarkPostgresPushInTransactions pushes one entry in each transaction. Ten transactions are
 // open at a time.
 func BenchmarkPostgresPushInTransactions(b *testing.B) {
-	pool := benchPool(b)
+	pool := testservers.OwnPostgres(b)
 	for name, tx := range map[string]func(*postgres.Tx) *postgres.Tx{
 		"wakeups":    func(tx *postgres.Tx) *postgres.Tx { return tx },
 		"no-wakeups": (*postgres.Tx).NoWakeups,
@@ -97,7 +94,7 @@ func BenchmarkPostgresPushInTransactions(b *testing.B) {
 }
 
 func BenchmarkPostgresTurn(b *testing.B) {
-	pool := benchPool(b)
+	pool := testservers.OwnPostgres(b)
 	for _, size := range []int{1, 64, 256} {
 		b.Run(strconv.Itoa(size), func(b *testing.B) {
 			l := newPostgresLoad(b, pool)
