@@ -79,7 +79,7 @@ test-all: test
 	@$(TESTRUN) \
 		'. $(FLAGS) -vet=off -race -timeout 80m ./...' \
 		'internal/integration $(FLAGS) $(SERVERS) -race -skip $(TWISTED) ./...' \
-		'internal/integration $(FLAGS) $(SERVERS) -race -run $(TWISTED) -rapid.checks=20 .' \
+		'internal/integration $(FLAGS) $(SERVERS) -race -run $(TWISTED) -rapid.checks=20 ./redis ./postgres' \
 		'adapters/prometheus $(FLAGS) $(SERVERS) -race ./...' \
 		'adapters/otel $(FLAGS) -vet=off -race ./...' \
 		'examples/benchmark $(FLAGS) $(SERVERS) -race ./...' \
@@ -97,7 +97,7 @@ test-postgres:
 	@scripts/need go cc npm
 	@for version in $(POSTGRES_VERSIONS); do \
 		scripts/other-postgres $$version scripts/ran \
-			$(INTEGRATION) test $(SERVERS) -run '$(POSTGRES_TESTS)' -skip '$(STANDBYS)' . ./testservers || exit; \
+			$(INTEGRATION) test $(SERVERS) -run '$(POSTGRES_TESTS)' -skip '$(STANDBYS)' . ./postgres ./kills ./testservers || exit; \
 	done
 
 # The tests of the pages, which are part of make test: links and anchors, Go blocks, go and skein
@@ -124,8 +124,8 @@ fuzz:
 # make measure MEASURED='ListsOfManyShards$$/pages' JOBS=1000000 SHARDS=1000
 measure:
 	@scripts/need go cc redis-server postgres
-	SKEIN_TEST_LIST_JOBS=$(JOBS) SKEIN_TEST_LIST_SHARDS=$(SHARDS) scripts/measured $(INTEGRATION) test -vet=off -count=1 -parallel 1 \
-		-timeout 180m -v -run '$(MEASURED)' .
+	SKEIN_TEST_LIST_JOBS=$(JOBS) SKEIN_TEST_LIST_SHARDS=$(SHARDS) scripts/measured $(INTEGRATION) test -vet=off -count=1 -p 1 -parallel 1 \
+		-timeout 180m -v -run '$(MEASURED)' . ./redis ./postgres
 
 # The pictures docs/images/dashboard-*.png, of skein demo in Chromium.
 images:

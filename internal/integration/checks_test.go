@@ -19,28 +19,9 @@ import (
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/internal/integration/testservers"
 )
-
-// checked returns the statuses by name, for a store of one server.
-func checked(t *testing.T, store inspect.Store) map[string]string {
-	t.Helper()
-	rows, err := inspect.New(store, inspect.Options{}).Checks(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	statuses := make(map[string]string)
-	for _, r := range rows {
-		if (r.Status == inspect.CheckOK) != (r.Advice == "") || r.Value == "" {
-			t.Errorf("a row without a value, or with advice although it is OK, or without although it is not: %+v", r)
-		}
-		if _, twice := statuses[r.Name]; twice {
-			t.Errorf("a second row of one name: %+v", r)
-		}
-		statuses[r.Name] = r.Status.String()
-	}
-	return statuses
-}
 
 func TestRedisChecksSeeWhatIsWrong(t *testing.T) {
 	t.Parallel()
@@ -49,7 +30,7 @@ func TestRedisChecksSeeWhatIsWrong(t *testing.T) {
 	store := redis.New(client, redis.Options{})
 	fine := map[string]string{"answers": "ok", "version": "ok", "writes": "ok", "maxmemory_policy": "ok", "memory": "ok", "append_only": "ok",
 		"snapshots": "ok", "replicas": "ok", "slow_commands": "ok", "evicted_keys": "ok", "clients": "ok", "records": "ok"}
-	if diff := cmp.Diff(fine, checked(t, store)); diff != "" {
+	if diff := cmp.Diff(fine, kit.Checked(t, store)); diff != "" {
 		t.Errorf("a server as it should be (-want +got):\n%s", diff)
 	}
 	do := func(command ...any) {
@@ -67,7 +48,7 @@ func TestRedisChecksSeeWhatIsWrong(t *testing.T) {
 	}
 	want := map[string]string{"answers": "ok", "version": "ok", "writes": "ok", "maxmemory_policy": "fail", "memory": "fail", "append_only": "warn",
 		"snapshots": "ok", "replicas": "ok", "slow_commands": "warn", "evicted_keys": "fail", "clients": "ok", "records": "ok"}
-	if diff := cmp.Diff(want, checked(t, store)); diff != "" {
+	if diff := cmp.Diff(want, kit.Checked(t, store)); diff != "" {
 		t.Errorf("a server with faults (-want +got):\n%s", diff)
 	}
 }
@@ -83,7 +64,7 @@ func TestRedisChecksWithFewRights(t *testing.T) {
 	o.Username, o.Password = "few", "any"
 	few := goredis.NewClient(&o)
 	defer few.Close()
-	got := checked(t, redis.New(few, redis.Options{}))
+	got := kit.Checked(t, redis.New(few, redis.Options{}))
 	if got["maxmemory_policy"] != "unknown" || got["slow_commands"] != "unknown" || got["memory"] != "warn" {
 		t.Errorf("got %v; want two that are unknown, and a warning that there is no maxmemory", got)
 	}
@@ -119,10 +100,10 @@ func TestPostgresChecksSeeWhatIsWrong(t *testing.T) {
 	}
 	fine := map[string]string{"answers": "ok", "version": "ok", "schema_version": "ok", "writes": "ok", "durability": "ok", "connections": "ok", "oldest_transaction": "ok",
 		"replication_slots": "ok", "dead_rows": "ok", "autovacuum": "ok", "indexes": "ok", "inbox": "ok"}
-	if version := named(serversChecked(t, postgres.New(pool, postgres.Options{}))[""], "version").Value; !regexp.MustCompile(`^postgres .*, up for 0h\d+m$`).MatchString(version) {
+	if version := kit.Named(kit.CheckedServers(t, postgres.New(pool, postgres.Options{}))[""], "version").Value; !regexp.MustCompile(`^postgres .*, up for 0h\d+m$`).MatchString(version) {
 		t.Errorf("a server that has just begun: %q", version)
 	}
-	got := checked(t, postgres.New(pool, postgres.Options{}))
+	got := kit.Checked(t, postgres.New(pool, postgres.Options{}))
 	fine["durability"] = got["durability"] // the tests' server may not sync
 	if diff := cmp.Diff(fine, got); diff != "" {
 		t.Errorf("a server as it should be (-want +got):\n%s", diff)
@@ -131,14 +112,14 @@ func TestPostgresChecksSeeWhatIsWrong(t *testing.T) {
 		autovacuumIs(t, pool, "ALTER SYSTEM SET "+setting+" = off", "warn")
 		autovacuumIs(t, pool, "ALTER SYSTEM RESET "+setting, "ok")
 	}
-	execAll(t, pool, `CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA skein TO watcher; GRANT SELECT ON ALL TABLES IN SCHEMA skein TO watcher;
+	kit.Exec(t, pool, `CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA skein TO watcher; GRANT SELECT ON ALL TABLES IN SCHEMA skein TO watcher;
 		INSERT INTO skein.inbox (shard, kind, perform_at) SELECT -1, 'early', n FROM generate_series(1, 10001) n`)
-	watcher := poolLike(t, pool, func(c *pgxpool.Config) {
+	watcher := kit.PoolLike(t, pool, func(c *pgxpool.Config) {
 		c.ConnConfig.User = "watcher"
 		c.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
 		c.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
 	})
-	got = checked(t, postgres.New(watcher, postgres.Options{}))
+	got = kit.Checked(t, postgres.New(watcher, postgres.Options{}))
 	for _, name := range []string{"writes", "inbox"} {
 		if got[name] != "warn" {
 			t.Errorf("%s: %s, want warn", name, got[name])
@@ -152,10 +133,10 @@ func TestPostgresChecksSeeWhatIsWrong(t *testing.T) {
 // autovacuumIs changes a setting of a server, and waits until the check of autovacuum has a status.
 func autovacuumIs(t *testing.T, pool *pgxpool.Pool, change, want string) {
 	t.Helper()
-	execAll(t, pool, change)
-	execAll(t, pool, "SELECT pg_reload_conf()")
+	kit.Exec(t, pool, change)
+	kit.Exec(t, pool, "SELECT pg_reload_conf()")
 	for deadline := time.Now().Add(testservers.Patience); ; time.Sleep(10 * time.Millisecond) {
-		got := checked(t, postgres.New(pool, postgres.Options{}))["autovacuum"]
+		got := kit.Checked(t, postgres.New(pool, postgres.Options{}))["autovacuum"]
 		if got == want {
 			return
 		}
@@ -178,10 +159,10 @@ func TestPostgresChecksOfAServerThatIsAway(t *testing.T) {
 	for name, l := range map[string]net.Listener{"nobody listens": gone, "it accepts and is silent": silent} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := poolLike(t, testservers.Postgres(t), func(c *pgxpool.Config) {
+			pool := kit.PoolLike(t, testservers.Postgres(t), func(c *pgxpool.Config) {
 				c.ConnConfig.Host, c.ConnConfig.Port, c.ConnConfig.Fallbacks = "127.0.0.1", uint16(l.Addr().(*net.TCPAddr).Port), nil
 			})
-			got := checked(t, postgres.New(pool, postgres.Options{NoWakeups: true}))
+			got := kit.Checked(t, postgres.New(pool, postgres.Options{NoWakeups: true}))
 			if diff := cmp.Diff(map[string]string{"answers": "fail"}, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -194,8 +175,8 @@ func TestPostgresChecksSayWhatTheRoleMayNotSee(t *testing.T) {
 	t.Parallel()
 	pool := testservers.OwnPostgres(t, "fsync=off")
 	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}))
-	execAll(t, pool, `CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA skein TO watcher; GRANT SELECT ON ALL TABLES IN SCHEMA skein TO watcher`)
-	watcher := poolLike(t, pool, func(c *pgxpool.Config) { c.ConnConfig.User, c.MaxConns = "watcher", 1 })
+	kit.Exec(t, pool, `CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA skein TO watcher; GRANT SELECT ON ALL TABLES IN SCHEMA skein TO watcher`)
+	watcher := kit.PoolLike(t, pool, func(c *pgxpool.Config) { c.ConnConfig.User, c.MaxConns = "watcher", 1 })
 	must(t, watcher.Ping(t.Context()))
 	look := func(pool *pgxpool.Pool) map[string]inspect.Check {
 		rows, err := inspect.New(postgres.New(pool, postgres.Options{NoWakeups: true}), inspect.Options{}).Checks(t.Context())
@@ -218,7 +199,7 @@ func TestPostgresChecksSayWhatTheRoleMayNotSee(t *testing.T) {
 		if owner, watcher := look(pool)["connections"].Value, look(watcher)["connections"].Value; watcher != owner {
 			t.Errorf("the watcher sees %s connections, the owner %s", watcher, owner)
 		}
-		execAll(t, pool, `GRANT pg_monitor TO watcher`)
+		kit.Exec(t, pool, `GRANT pg_monitor TO watcher`)
 		if row := look(watcher)["oldest_transaction"]; row.Status != inspect.CheckOK || row.Value == "none" {
 			t.Errorf("with pg_monitor: %+v", row)
 		}
@@ -229,7 +210,7 @@ func TestPostgresChecksSayWhatTheRoleMayNotSee(t *testing.T) {
 // A store without a server has no checks. A call whose context has ended returns an error.
 func TestChecksWithoutAServer(t *testing.T) {
 	t.Parallel()
-	if got := checked(t, memory.New(memory.Options{})); len(got) > 0 {
+	if got := kit.Checked(t, memory.New(memory.Options{})); len(got) > 0 {
 		t.Errorf("memory has checks: %v", got)
 	}
 	ended, cancel := context.WithCancel(t.Context())

@@ -1,7 +1,6 @@
 package integration_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/backends"
+	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 )
@@ -37,7 +37,7 @@ type deployment struct {
 	store  ports.ShardStore
 	client *skein.Client
 	queue  *skein.Queue[string]
-	log    *logText
+	log    *kit.Log
 	// ttl is the LeaseTTL of its servers. It is long: if a lease is lost on a busy machine, a job
 	// is handled twice.
 	ttl time.Duration
@@ -46,27 +46,9 @@ type deployment struct {
 	handled []string
 }
 
-// logText is a log that may be read while it is written.
-type logText struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logText) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(line)
-}
-
-func (l *logText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 func newDeployment(t *testing.T, name string, shards int, store ports.ShardStore) *deployment {
 	return &deployment{
-		t: t, name: name, ttl: time.Minute, store: store, client: skein.NewClient(store, skein.ClientOptions{}), log: &logText{},
+		t: t, name: name, ttl: time.Minute, store: store, client: skein.NewClient(store, skein.ClientOptions{}), log: &kit.Log{},
 		queue: skein.NewQueue("orders", skein.QueueOptions[string]{Shards: shards}),
 	}
 }
@@ -138,7 +120,7 @@ func holdsNothing(t *testing.T, store ports.ShardStore, shards int) {
 
 // onEachStore runs a test on memory, Redis and Postgres.
 func onEachStore(t *testing.T, test func(t *testing.T, store ports.ShardStore)) {
-	urls := storeURLs(t)
+	urls := kit.StoreURLs(t)
 	urls["memory"] = func(*testing.T) string { return "memory://" }
 	for name, open := range urls {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 )
@@ -100,7 +101,7 @@ func TestEveryPushOfEqualBytesIsHandled(t *testing.T) {
 func TestEveryPushInATransactionCounts(t *testing.T) {
 	t.Parallel()
 	pool := testservers.Postgres(t)
-	store := newTxStore(t, pool)
+	store := kit.NewPostgres(t, pool)
 	client := skein.NewClient(store, skein.ClientOptions{})
 	queue := skein.NewQueue("counter", skein.QueueOptions[int]{Shards: 1, Merge: skein.Every().Last(3)})
 	must(t, queue.Push(t.Context(), client, "a", 5, skein.Score(1)))

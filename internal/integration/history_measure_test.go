@@ -12,6 +12,7 @@ import (
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
@@ -62,13 +63,13 @@ func TestPostgresHistoryOfADay(t *testing.T) {
 	var kept int64
 	must(t, pool.QueryRow(t.Context(), `SELECT pg_total_relation_size('skein.minute_records')`).Scan(&kept))
 	t.Logf("kept: %.2f MiB, with indexes", float64(kept)/(1<<20))
-	execAll(t, pool, `VACUUM ANALYZE skein.minute_records`)
+	kit.Exec(t, pool, `VACUUM ANALYZE skein.minute_records`)
 	measureHistory(t, store)
 }
 
 func declareRecorded(t *testing.T, store ports.ShardStore) {
 	t.Helper()
-	shards := fromVariable(t, "SKEIN_TEST_LIST_SHARDS", 50)
+	shards := kit.FromVariable(t, "SKEIN_TEST_LIST_SHARDS", 50)
 	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: shards})
 	must(t, err)
 	t.Logf("%d nodes, %d shards, %v", recordingNodes, shards, recordedTime)

@@ -20,6 +20,7 @@ import (
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/backends"
+	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -150,7 +151,7 @@ type apiFound struct {
 // TestHTTPAPIOnEveryStore sends hostile ids and payloads through every route, and holds each
 // answer to the OpenAPI document.
 func TestHTTPAPIOnEveryStore(t *testing.T) {
-	for name, newURL := range storeURLs(t) {
+	for name, newURL := range kit.StoreURLs(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store, closeStore, err := backends.Open(t.Context(), newURL(t))

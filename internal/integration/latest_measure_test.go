@@ -13,6 +13,7 @@ import (
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/adapters/redis"
+	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/internal/tier"
 )
@@ -31,7 +32,7 @@ func TestRedisLatestBesideUnion(t *testing.T) {
 // As TestRedisLatestBesideUnion.
 func TestPostgresLatestBesideUnion(t *testing.T) {
 	tier.Long(t, "measures")
-	pool := poolLike(t, testservers.OwnPostgres(t), func(c *pgxpool.Config) { c.MaxConns = 12 })
+	pool := kit.PoolLike(t, testservers.OwnPostgres(t), func(c *pgxpool.Config) { c.MaxConns = 12 })
 	latestBesideUnion(t, func(round int) skein.Store {
 		schema := fmt.Sprint("r", round)
 		must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{Schema: schema}))
@@ -41,7 +42,7 @@ func TestPostgresLatestBesideUnion(t *testing.T) {
 
 func latestBesideUnion(t *testing.T, open func(round int) skein.Store) {
 	const rounds, ids = 5, 1000
-	pushes := fromVariable(t, "SKEIN_TEST_LIST_JOBS", 20_000)
+	pushes := kit.FromVariable(t, "SKEIN_TEST_LIST_JOBS", 20_000)
 	for _, size := range []int{1, 100} {
 		var rates [2][]float64
 		var ratios []float64

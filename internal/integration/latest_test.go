@@ -12,6 +12,7 @@ import (
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/internal/tier"
 )
@@ -30,7 +31,7 @@ func updatesOf() map[string]*skein.Queue[[]byte] {
 const updatesVariable = "SKEIN_TEST_UPDATES"
 
 func updatesUnder(t *testing.T, rule string, short int) int {
-	n := fromVariable(t, updatesVariable, tier.Count(short, 1_000_000))
+	n := kit.FromVariable(t, updatesVariable, tier.Count(short, 1_000_000))
 	if rule != "keep" {
 		n /= 10
 	}
@@ -126,8 +127,8 @@ func TestPostgresUpdatesOfWhichTheLatestStaysAreOneRow(t *testing.T) {
 	store := postgres.New(pool, postgres.Options{NoWakeups: true})
 	for name, queue := range updatesOf() {
 		updates := updatesUnder(t, name, 2000)
-		execAll(t, pool, "TRUNCATE skein.jobs, skein.payloads, skein.inbox")
-		pushUpdates(t, store, queue, updates, func() { execAll(t, pool, "VACUUM skein.jobs") }) // as autovacuum does
+		kit.Exec(t, pool, "TRUNCATE skein.jobs, skein.payloads, skein.inbox")
+		pushUpdates(t, store, queue, updates, func() { kit.Exec(t, pool, "VACUUM skein.jobs") }) // as autovacuum does
 		var rows [3]int
 		var pages int
 		must(t, pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM skein.jobs), (SELECT count(*) FROM skein.payloads),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/adapters/redis"
+	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
@@ -21,7 +22,7 @@ import (
 
 // measured is a queue of many shards, whose lists and statistics are timed.
 type measured struct {
-	orders
+	kit.Orders
 	jobs int
 	// cpu returns the processor time that the server has used, nil if that isn't known.
 	cpu func() time.Duration
@@ -44,7 +45,7 @@ func TestPostgresListsOfManyShards(t *testing.T) {
 	pool := testservers.OwnPostgres(t, "fsync=off")
 	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}))
 	m := newMeasured(t, postgres.New(pool, postgres.Options{NoWakeups: true}), nil)
-	execAll(t, pool, `VACUUM ANALYZE`)
+	kit.Exec(t, pool, `VACUUM ANALYZE`)
 	m.parts()
 }
 
@@ -62,9 +63,9 @@ func (m *measured) parts() {
 		{"revive", (*measured).revive},
 		{"at work", (*measured).routesAtWork},
 	} {
-		m.t.Run(part.name, func(t *testing.T) {
+		m.T.Run(part.name, func(t *testing.T) {
 			of := *m
-			of.t = t
+			of.T = t
 			part.run(&of)
 		})
 	}
@@ -90,24 +91,24 @@ func mainThread(t *testing.T, client goredis.UniversalClient) time.Duration {
 // newMeasured fills a queue: a tenth more is pushed than stays, and goes to the morgue.
 func newMeasured(t *testing.T, store ports.ShardStore, cpu func() time.Duration) *measured {
 	t.Helper()
-	o := orders{t: t, store: store, shards: fromVariable(t, "SKEIN_TEST_LIST_SHARDS", 50)}
-	m := &measured{orders: o, jobs: fromVariable(t, "SKEIN_TEST_LIST_JOBS", 5000), cpu: cpu}
-	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: m.shards, IndexIDs: true})
+	o := kit.Orders{T: t, Store: store, Shards: kit.FromVariable(t, "SKEIN_TEST_LIST_SHARDS", 50)}
+	m := &measured{Orders: o, jobs: kit.FromVariable(t, "SKEIN_TEST_LIST_JOBS", 5000), cpu: cpu}
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: m.Shards, IndexIDs: true})
 	must(t, err)
-	m.push("dead", m.jobs/10)
-	m.bury()
-	m.push("order", m.jobs)
-	m.fail(m.jobs / 50 / m.shards)
+	m.Push("dead", m.jobs/10)
+	m.Bury()
+	m.Push("order", m.jobs)
+	m.Fail(m.jobs / 50 / m.Shards)
 	m.audit()
 	return m
 }
 
 // audit fills the audit, which keeps a thousand actions.
 func (m *measured) audit() {
-	m.t.Helper()
+	m.T.Helper()
 	for n := range 1000 {
 		ids := []string{fmt.Sprintf("order-%07d", n)}
-		must(m.t, m.store.Audit(m.t.Context(), ports.Action{
+		must(m.T, m.Store.Audit(m.T.Context(), ports.Action{
 			ID: fmt.Sprint(n), Verb: "revive", Queue: "orders", IDs: ids, Named: 1, Handled: 1, Actor: "ann", Ended: true,
 		}))
 	}
@@ -122,36 +123,36 @@ func (m *measured) rounds() int {
 }
 
 func (m *measured) measure() {
-	m.t.Logf("%d jobs, %d retries, %d dead letters, %d shards; %d calls of each", m.jobs, m.jobs/50, m.jobs/10, m.shards, m.rounds())
+	m.T.Logf("%d jobs, %d retries, %d dead letters, %d shards; %d calls of each", m.jobs, m.jobs/50, m.jobs/10, m.Shards, m.rounds())
 	m.time("Stats", func(ctx context.Context) error {
-		_, err := m.store.Stats(ctx, ports.StatsRequest{Queues: []string{"orders"}})
+		_, err := m.Store.Stats(ctx, ports.StatsRequest{Queues: []string{"orders"}})
 		return err
 	})
 	m.time("Stats of a shard", func(ctx context.Context) error {
-		_, err := m.store.Stats(ctx, ports.StatsRequest{Queues: []string{"orders"}, Shards: []int{m.shards / 2}})
+		_, err := m.Store.Stats(ctx, ports.StatsRequest{Queues: []string{"orders"}, Shards: []int{m.Shards / 2}})
 		return err
 	})
 	m.time("Find", func(ctx context.Context) error {
-		_, err := m.store.Find(ctx, ports.FindRequest{Queue: "orders", ID: "order-0000007", Payloads: 1000})
+		_, err := m.Store.Find(ctx, ports.FindRequest{Queue: "orders", ID: "order-0000007", Payloads: 1000})
 		return err
 	})
 	m.time("Claimed", func(ctx context.Context) error {
-		_, err := m.store.Claimed(ctx, ports.PageRequest{Queue: "orders"})
+		_, err := m.Store.Claimed(ctx, ports.PageRequest{Queue: "orders"})
 		return err
 	})
 	m.time("Groups", func(ctx context.Context) error {
-		_, err := m.store.Groups(ctx, ports.GroupsRequest{Queue: "orders"})
+		_, err := m.Store.Groups(ctx, ports.GroupsRequest{Queue: "orders"})
 		return err
 	})
 	for order := ports.ByTime; order <= ports.RetryingByCount; order++ {
 		m.list(order.String(), func(ctx context.Context, r ports.PageRequest) (ports.Cursor, error) {
-			page, err := m.store.Jobs(ctx, ports.JobsRequest{PageRequest: r, SortBy: order})
+			page, err := m.Store.Jobs(ctx, ports.JobsRequest{PageRequest: r, SortBy: order})
 			return page.Next, err
 		})
 	}
 	for _, byID := range []bool{false, true} {
 		m.list(fmt.Sprintf("Morgue, by id %t", byID), func(ctx context.Context, r ports.PageRequest) (ports.Cursor, error) {
-			page, err := m.store.Morgue(ctx, ports.MorgueRequest{PageRequest: r, ByID: byID})
+			page, err := m.Store.Morgue(ctx, ports.MorgueRequest{PageRequest: r, ByID: byID})
 			return page.Next, err
 		})
 	}
@@ -163,12 +164,12 @@ var errNoMiddle = errors.New("the list has one page only")
 // list times a list's first page, both ways, and pages from the middle of it, which it finds by
 // pages of the largest size.
 func (m *measured) list(name string, page func(context.Context, ports.PageRequest) (ports.Cursor, error)) {
-	m.t.Helper()
+	m.T.Helper()
 	var middle []ports.Cursor
 	r := ports.PageRequest{Queue: "orders", Limit: ports.MaxPage}
 	for range 30 {
-		next, err := page(m.t.Context(), r)
-		must(m.t, err)
+		next, err := page(m.T.Context(), r)
+		must(m.T, err)
 		if next == (ports.Cursor{}) {
 			break
 		}
@@ -178,7 +179,7 @@ func (m *measured) list(name string, page func(context.Context, ports.PageReques
 		r := ports.PageRequest{Queue: "orders", Descending: descending}
 		m.time(fmt.Sprintf("%s, down %t, first page", name, descending), func(ctx context.Context) error { _, err := page(ctx, r); return err })
 		if len(middle) == 0 {
-			m.t.Logf("%s: %v", name, errNoMiddle)
+			m.T.Logf("%s: %v", name, errNoMiddle)
 			continue
 		}
 		n := 0
@@ -193,21 +194,21 @@ func (m *measured) list(name string, page func(context.Context, ports.PageReques
 
 // time logs how long a call takes.
 func (m *measured) time(what string, call func(context.Context) error) {
-	m.t.Helper()
-	must(m.t, call(m.t.Context())) // the server may not know a script or a plan yet
-	var took spread
+	m.T.Helper()
+	must(m.T, call(m.T.Context())) // the server may not know a script or a plan yet
+	var took kit.Spread
 	var before time.Duration
 	if m.cpu != nil {
 		before = m.cpu()
 	}
 	for range m.rounds() {
 		began := time.Now()
-		must(m.t, call(m.t.Context()))
+		must(m.T, call(m.T.Context()))
 		took = append(took, time.Since(began))
 	}
-	line := fmt.Sprintf("%-40s p50 %8v  p99 %8v  most %8v", what, took.at(50).Round(10*time.Microsecond), took.at(99).Round(10*time.Microsecond), slices.Max(took).Round(10*time.Microsecond))
+	line := fmt.Sprintf("%-40s p50 %8v  p99 %8v  most %8v", what, took.At(50).Round(10*time.Microsecond), took.At(99).Round(10*time.Microsecond), slices.Max(took).Round(10*time.Microsecond))
 	if m.cpu != nil {
 		line += fmt.Sprintf("  server %8v", ((m.cpu() - before) / time.Duration(m.rounds())).Round(10*time.Microsecond))
 	}
-	m.t.Log(line)
+	m.T.Log(line)
 }

@@ -26,11 +26,11 @@ var boardPages = []string{
 // pages times each page twice: as the first page of a new process, and in a process that serves
 // others.
 func (m *measured) pages(what string) {
-	m.t.Helper()
-	warm := serveBoard(m.t, m.store)
+	m.T.Helper()
+	warm := serveBoard(m.T, m.Store)
 	for _, page := range boardPages {
 		m.time(what+"first page /"+page, func(ctx context.Context) error {
-			server := serveBoard(m.t, m.store)
+			server := serveBoard(m.T, m.Store)
 			defer server.Close()
 			return getPage(ctx, server.URL+"/"+page)
 		})
@@ -41,22 +41,22 @@ func (m *measured) pages(what string) {
 // polled logs the share of a core that the server spends when ten people look at the overview, and
 // ten at a queue, for a minute if the measurement is large.
 func (m *measured) polled() {
-	m.t.Helper()
+	m.T.Helper()
 	if m.cpu == nil {
 		return
 	}
-	server := serveBoard(m.t, m.store)
+	server := serveBoard(m.T, m.Store)
 	polls := max(1, m.rounds()*3/10)
 	began, before := time.Now(), m.cpu()
 	for range polls {
 		for n := range 20 {
-			must(m.t, getPage(m.t.Context(), server.URL+[]string{"/", "/queue?q=orders"}[n%2]))
+			must(m.T, getPage(m.T.Context(), server.URL+[]string{"/", "/queue?q=orders"}[n%2]))
 		}
 		time.Sleep(2 * time.Second) // the pace of a page that polls, on a slow machine too
 	}
 	// They are logged, and compared with nothing: a slow machine prints more.
 	took, used := time.Since(began), m.cpu()-before
-	m.t.Logf("20 pages polled for %v take %.2f %% of a core of the server", took.Round(time.Second), 100*used.Seconds()/took.Seconds())
+	m.T.Logf("20 pages polled for %v take %.2f %% of a core of the server", took.Round(time.Second), 100*used.Seconds()/took.Seconds())
 }
 
 func serveBoard(t *testing.T, store ports.ShardStore) *httptest.Server {

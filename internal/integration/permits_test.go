@@ -10,6 +10,7 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/internal/backends"
+	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 )
@@ -74,9 +75,9 @@ func TestServersShareMaxRunning(t *testing.T) {
 	t.Parallel()
 	redis, cluster, postgres := testservers.Redis(t), testservers.RedisCluster(t), testservers.Postgres(t)
 	for name, url := range map[string]string{
-		"Redis":         storeURL(redis) + "?prefix=" + testservers.Prefix(t, redis),
-		"Redis Cluster": storeURL(cluster) + "&prefix=" + testservers.Prefix(t, cluster),
-		"Postgres":      postgresStoreURL(t, testservers.Schema(t, postgres)),
+		"Redis":         kit.RedisURL(redis) + "?prefix=" + testservers.Prefix(t, redis),
+		"Redis Cluster": kit.RedisURL(cluster) + "&prefix=" + testservers.Prefix(t, cluster),
+		"Postgres":      kit.PostgresURL(t, testservers.Schema(t, postgres)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -104,7 +105,7 @@ func TestServersShareMaxRunning(t *testing.T) {
 func (g *gauge) serve(t *testing.T, url string, server int) {
 	t.Helper()
 	holds := make(chan struct{})
-	t.Cleanup(serving(t, skein.NewServer(openStore(t, url), skein.ServerOptions{
+	t.Cleanup(kit.Serve(t, skein.NewServer(openStore(t, url), skein.ServerOptions{
 		LeaseTTL: time.Minute, Observer: &firstLease{acquired: holds}, Logger: slog.New(slog.DiscardHandler),
 	}, g.run(server))))
 	wait(t, "a server has a shard", holds)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 )
@@ -17,7 +18,7 @@ func TestStoresSayWhatPushesMet(t *testing.T) {
 	redisServer := testservers.Redis(t)
 	for name, store := range map[string]ports.ShardStore{
 		"Redis":    redis.New(redisServer, redis.Options{Prefix: testservers.Prefix(t, redisServer)}),
-		"Postgres": newTxStore(t, testservers.Postgres(t)),
+		"Postgres": kit.NewPostgres(t, testservers.Postgres(t)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			declared, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 4})

@@ -1,4 +1,6 @@
-// Package integration has tests of the stores on real servers. Its go.mod also requires what only
-// tests of the published modules import: those modules must not, for their users would inherit it.
-// The workspace, go.work, gives them to the tests.
+// Package integration has the tests on real servers that run on every store. Tests of one store and
+// of processes that end are in the rooms below: redis, cluster, postgres, kills.
+//
+// The go.mod also requires what only tests of the published modules import: those modules must not,
+// for their users would inherit it. The workspace, go.work, gives them to the tests.
 package integration

@@ -15,6 +15,7 @@ import (
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -29,7 +30,7 @@ func TestADeploymentWithAnotherShardCountIsRefused(t *testing.T) {
 	}
 	onEachStore(t, func(t *testing.T, store ports.ShardStore) {
 		before, after := newDeployment(t, "old", oldShards, store), newDeployment(t, "new", newShards, store)
-		stop := serving(t, before.server())
+		stop := kit.Serve(t, before.server())
 		defer stop()
 		if err := before.push(movedID, "first"); err != nil {
 			t.Fatal(err)
@@ -108,13 +109,13 @@ func TestAProcessThatMissedANewShardCountIsRefused(t *testing.T) {
 		var process gate
 		before, after := newDeployment(t, "old", oldShards, process.guard(store)), newDeployment(t, "new", newShards, store)
 		before.ttl = 3 * time.Second // the test waits for its leases to end
-		stop := serving(t, before.server())
+		stop := kit.Serve(t, before.server())
 		defer stop()
 		if err := before.push(movedID, "first"); err != nil {
 			t.Fatal(err)
 		}
 		before.awaitHandled(1)
-		awaitCounts(t, store, "orders", 0, 0, 0, testservers.Patience)
+		kit.AwaitCounts(t, store, "orders", 0, 0, 0, testservers.Patience)
 		reopen := process.shut()
 		defer reopen()
 		awaitForgotten(t, store)
@@ -133,7 +134,7 @@ func TestAProcessThatMissedANewShardCountIsRefused(t *testing.T) {
 			}
 		}
 		awaitLog(t, before.log, "restart this server", "docs/guide/resharding.md", fmt.Sprintf("has %d shards", newShards))
-		stopNew := serving(t, after.server())
+		stopNew := kit.Serve(t, after.server())
 		defer stopNew()
 		after.awaitHandled(1)
 		if err := after.push(movedID, "third"); err != nil {
@@ -148,7 +149,7 @@ func TestAProcessThatMissedANewShardCountIsRefused(t *testing.T) {
 				t.Errorf("the old deployment has handled %q, want only %q", got, want)
 			}
 		}
-		awaitCounts(t, store, "orders", 0, 0, 0, testservers.Patience)
+		kit.AwaitCounts(t, store, "orders", 0, 0, 0, testservers.Patience)
 		holdsNothing(t, store, newShards)
 	})
 }
@@ -168,7 +169,7 @@ func awaitForgotten(t *testing.T, store ports.ShardStore) {
 }
 
 // awaitLog waits until a line of a log contains all of the texts.
-func awaitLog(t *testing.T, log *logText, says ...string) {
+func awaitLog(t *testing.T, log *kit.Log, says ...string) {
 	t.Helper()
 	for end := time.Now().Add(testservers.Patience); ; time.Sleep(countPoll) {
 		for line := range strings.Lines(log.String()) {
@@ -196,7 +197,7 @@ func TestAQueueIsForgottenAndDeclaredWithAnotherShardCount(t *testing.T) {
 	onEachStore(t, func(t *testing.T, store ports.ShardStore) {
 		inspector := inspect.New(store, inspect.Options{})
 		before, after := newDeployment(t, "old", oldShards, store), newDeployment(t, "new", newShards, store)
-		stop := serving(t, before.server())
+		stop := kit.Serve(t, before.server())
 		defer stop()
 		for n := range 20 {
 			if err := before.push(fmt.Sprint("order-", n), "old"); err != nil {
@@ -216,7 +217,7 @@ func TestAQueueIsForgottenAndDeclaredWithAnotherShardCount(t *testing.T) {
 			t.Fatal(err)
 		}
 		before.awaitHandled(21)
-		awaitCounts(t, store, "orders", 0, 0, 0, testservers.Patience)
+		kit.AwaitCounts(t, store, "orders", 0, 0, 0, testservers.Patience)
 		if err := inspector.Forget(t.Context(), "orders"); !errors.Is(err, inspect.ErrLeaseHeld) {
 			t.Errorf("Forget of a queue that is served: %v; want ErrLeaseHeld", err)
 		}
@@ -224,7 +225,7 @@ func TestAQueueIsForgottenAndDeclaredWithAnotherShardCount(t *testing.T) {
 		if err := inspector.Forget(t.Context(), "orders"); err != nil {
 			t.Fatalf("Forget: %v", err)
 		}
-		stopNew := serving(t, after.server())
+		stopNew := kit.Serve(t, after.server())
 		defer stopNew()
 		if err := after.push(movedID, "new"); err != nil {
 			t.Fatal(err)
@@ -233,7 +234,7 @@ func TestAQueueIsForgottenAndDeclaredWithAnotherShardCount(t *testing.T) {
 
 		before.refused("push", before.push(movedID, "overlooked"), newShards)
 		before.refused("Run", before.server().Run(t.Context()), newShards)
-		awaitCounts(t, store, "orders", 0, 0, 0, testservers.Patience)
+		kit.AwaitCounts(t, store, "orders", 0, 0, 0, testservers.Patience)
 		holdsNothing(t, store, newShards)
 	})
 }

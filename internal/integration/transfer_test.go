@@ -13,6 +13,7 @@ import (
 	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 )
@@ -51,7 +52,7 @@ func TestAMorgueMovesBetweenStores(t *testing.T) {
 	for at, store := range []ports.ShardStore{
 		memory.New(memory.Options{}),
 		redis.New(redisServer, redis.Options{Prefix: testservers.Prefix(t, redisServer)}),
-		newTxStore(t, testservers.Postgres(t)),
+		kit.NewPostgres(t, testservers.Postgres(t)),
 		memory.New(memory.Options{}),
 	} {
 		_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 3 + 2*at})
@@ -107,7 +108,7 @@ func TestAQueueMovesBetweenStores(t *testing.T) {
 		shards int
 	}
 	first, second := memory.New(memory.Options{}), redis.New(redisServer, redis.Options{Prefix: testservers.Prefix(t, redisServer)})
-	third := newTxStore(t, testservers.Postgres(t))
+	third := kit.NewPostgres(t, testservers.Postgres(t))
 	places := []place{{first, "orders", 3}, {second, "orders", 5}, {second, "wide", 16}, {third, "wide", 2}, {third, "orders", 7}, {first, "back", 1}}
 	for _, p := range places {
 		_, err := p.store.Declare(t.Context(), ports.DeclareRequest{Queue: p.queue, Shards: p.shards})

@@ -281,7 +281,7 @@ func measures(t *testing.T, line string) (bool, error) {
 		if m[2] == "" {
 			return true, nil
 		}
-		return true, isTest(t, "internal/integration", "Test", strings.ReplaceAll(m[2], "$$", "$"))
+		return true, isTest(t, "internal/integration/...", "Test", strings.ReplaceAll(m[2], "$$", "$"))
 	}
 	if m := testCommand.FindStringSubmatch(line); m != nil {
 		return measuringTest(t, m[1], m[2])
@@ -318,7 +318,8 @@ func measuringTest(t *testing.T, dir, args string) (bool, error) {
 	return true, isTest(t, dir, map[string]string{"bench": "Benchmark", "run": "Test"}[kind], pattern)
 }
 
-// isTest returns an error if no test or benchmark of a directory has a name of a pattern.
+// isTest returns an error if no test or benchmark of a directory has a name of a pattern. If the
+// directory ends in "/...", those of the directories below count too.
 func isTest(t *testing.T, dir, kind, pattern string) error {
 	t.Helper()
 	top, _, _ := strings.Cut(pattern, "/")
@@ -329,7 +330,8 @@ func isTest(t *testing.T, dir, kind, pattern string) error {
 	function := regexp.MustCompile(`(?m)^func (` + kind + `\w*)\(`)
 	found := false
 	eachFileOf(t, func(name string) bool {
-		return filepath.Dir(name) == filepath.Clean(dir) && strings.HasSuffix(name, "_test.go")
+		below, all := strings.CutSuffix(dir, "...")
+		return (all && strings.HasPrefix(name, below) || filepath.Dir(name) == filepath.Clean(dir)) && strings.HasSuffix(name, "_test.go")
 	}, func(_, text string) {
 		for _, m := range function.FindAllStringSubmatch(text, -1) {
 			found = found || wanted.MatchString(m[1])

@@ -1,0 +1,141 @@
+package postgres_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// losing loses the next reply of the server if it is armed.
+type losing struct{ armed atomic.Bool }
+
+func (l *losing) dial(c *pgxpool.Config) {
+	// The reply to a ping of an idle connection would be lost instead of the turn's.
+	c.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
+	dial := c.ConnConfig.DialFunc
+	c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		return &losingConn{conn, l}, err
+	}
+}
+
+type losingConn struct {
+	net.Conn
+	by *losing
+}
+
+// Read waits for the server's reply, and may then break the connection instead of returning it.
+func (c *losingConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 && c.by.armed.CompareAndSwap(true, false) {
+		_ = c.Conn.Close()
+		return 0, io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// The store does not repeat a turn whose reply is lost. The reply to the repeat would report no
+// deferred and no skipped settlements, as if the turn had settled everything.
+func TestPostgresRepeatsNoTurnByItself(t *testing.T) {
+	t.Parallel()
+	g := newGuarded(t)
+	wire, turns := &losing{}, &counted{of: ".turn", seen: make(chan struct{}, 100)}
+	g.store = g.openAs("loses replies", still(), wire.dial, turns.trace)
+	g.push(g.store, core.When{}, "locked", "gone", "settled")
+	claims := g.claim(3)
+	byID := map[string]core.Claim{}
+	for _, c := range claims {
+		byID[c.ID] = c
+	}
+	settle := []core.Settlement{done(byID["locked"]), done(byID["gone"]), done(byID["settled"])}
+	settle[1].Receipt.Number += 100
+	g.lockRows("claimed", "locked")
+	for len(turns.seen) > 0 {
+		<-turns.seen
+	}
+
+	wire.armed.Store(true)
+	g.turn.Number++
+	g.turn.Want, g.turn.Settlements = 0, settle
+	reply, err := g.store.Turn(t.Context(), g.turn)
+	if err == nil {
+		t.Errorf("the turn whose reply was lost returned deferred %v and skipped %v, and no error", reply.Deferred, reply.Skipped)
+	}
+	if n := len(turns.seen); n != 1 {
+		t.Errorf("the turn was sent %d times, want once", n)
+	}
+	reply, err = g.store.Turn(t.Context(), g.turn)
+	g.must(err)
+	if diff := cmp.Diff(g.turn.Number, reply.Last); diff != "" {
+		t.Errorf("the last turn after a repeat (-want +got):\n%s", diff)
+	}
+	g.counts(ports.Counts{Fresh: 0, Claimed: 2, Processed: 2})
+}
+
+// counted reports each statement that contains a text when it is sent.
+type counted struct {
+	of   string
+	seen chan struct{}
+}
+
+func (c *counted) trace(config *pgxpool.Config) { config.ConnConfig.Tracer = c }
+
+func (c *counted) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	if strings.Contains(q.SQL, c.of) {
+		c.seen <- struct{}{}
+	}
+	return ctx
+}
+
+func (*counted) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// The store does not repeat a recount whose reply is lost. The reply to the repeat would not
+// contain what the first call has corrected.
+func TestPostgresRepeatsNoRecountByItself(t *testing.T) {
+	t.Parallel()
+	g := newGuarded(t)
+	wire := &losing{}
+	recounts := &arming{wire: wire, of: ".recount("}
+	g.store = g.openAs("loses replies", still(), wire.dial, func(c *pgxpool.Config) { c.ConnConfig.Tracer = recounts })
+	g.push(g.store, core.When{}, "a")
+	r := ports.RecountRequest{Shard: g.turn.Lease.Shard}
+	_, err := g.store.Recount(t.Context(), r)
+	g.must(err) // from now on the connection has prepared the statement
+
+	recounts.active.Store(true)
+	if reply, err := g.store.Recount(t.Context(), r); err == nil {
+		t.Errorf("the recount whose reply was lost returned %+v, and no error", reply)
+	}
+	if n := recounts.sent.Load(); n != 1 {
+		t.Errorf("the recount was sent %d times, want once", n)
+	}
+}
+
+// arming loses the replies to the statements that contain a text while it is active, and counts
+// these.
+type arming struct {
+	wire   *losing
+	of     string
+	active atomic.Bool
+	sent   atomic.Int32
+}
+
+func (a *arming) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	if a.active.Load() && strings.Contains(q.SQL, a.of) {
+		a.sent.Add(1)
+		a.wire.armed.Store(true)
+	}
+	return ctx
+}
+
+func (*arming) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}

@@ -1,0 +1,245 @@
+package redis_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/adapters/redis"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// scriptCall is a call that runs one of the store's scripts, for tests that
+// check a rule for every script.
+type scriptCall struct {
+	name string
+	// script is the script's file below adapters/redis/lua.
+	script string
+	// filled makes the call in a shard that holds something of every kind. Otherwise the shard has
+	// two jobs, one of them claimed.
+	filled bool
+	// do is the call.
+	do func(*worker) error
+}
+
+// worker is a store with one shard, whose lease it holds.
+type worker struct {
+	t      *testing.T
+	client goredis.UniversalClient
+	store  *redis.Store
+	shard  core.Shard
+	lease  ports.Lease
+	number int64
+	claims map[string]core.Claim
+}
+
+var frozenNow = time.UnixMicro(1_700_000_000_000_000)
+
+// openFrozen returns a store whose clock stands still.
+func openFrozen(client goredis.UniversalClient) *redis.Store {
+	return redis.New(client, redis.Options{Clock: func() time.Time { return frozenNow }})
+}
+
+// newWorker declares a queue and fills its shard.
+func newWorker(t *testing.T, client goredis.UniversalClient, filled bool) *worker {
+	t.Helper()
+	w := &worker{
+		t: t, client: client, store: openFrozen(client),
+		shard: core.Shard{Queue: "orders"}, claims: map[string]core.Claim{},
+	}
+	w.must(w.declare("orders"))
+	w.must(w.push(one("a", 1), one("b", 1)))
+	w.must(w.acquire("test", 1))
+	w.must(w.turn(ports.TurnRequest{Want: 1}))
+	if filled {
+		w.fill()
+	}
+	return w
+}
+
+// fill adds a failed job, one that is claimed in part and parked, one of many
+// payloads, dead letters of one payload, of many, and of one that is left of many,
+// a claimed job whose id is dead, a job and a dead letter of many payloads without Metas, a
+// cancel and a history.
+func (w *worker) fill() {
+	w.t.Helper()
+	w.must(w.push(one("failed", 1), one("buried", 1)))
+	w.must(w.turn(ports.TurnRequest{Want: 3}))
+	w.must(w.recorded(1, 1, 2))
+	w.must(w.turn(ports.TurnRequest{Settlements: w.settle("failed", failure())}))
+	w.must(w.turn(ports.TurnRequest{Settlements: w.settle("buried", core.Outcome{Kind: core.Buried, Error: "bad", Group: "bad"})}))
+	w.must(w.push(many("dead", 20)...))
+	w.must(w.bury("dead"))
+	w.must(w.push(many("rest", 20)...))
+	w.must(w.bury("rest"))
+	w.must(w.purge(w.some("rest", 1, 19)))
+	w.must(w.push(many("dead", 21)[20]))
+	w.must(w.turn(ports.TurnRequest{Want: 1}))
+	w.must(w.push(many("cut", 3)...))
+	w.must(w.turn(ports.TurnRequest{Want: 1, PerJob: 1}))
+	w.must(w.push(many("large", 20)...))
+	w.must(w.push(one("a", 2)))
+	w.must(w.push(one("plain", 1)))
+	w.must(w.push(untagged("gone", 20)...))
+	w.must(w.bury("gone"))
+	w.must(w.push(untagged("whole", 20)...))
+	w.must(w.cancel("b"))
+}
+
+func failure() core.Outcome {
+	return core.Outcome{Kind: core.Failed, Error: "boom", OwnDelay: true, Delay: time.Hour}
+}
+
+// one is an entry with a payload that its score names.
+func one(id string, score float64) core.Entry {
+	return core.Entry{ID: id, Payload: core.Payload{Data: fmt.Appendf(nil, "p%v", score), Score: score}}
+}
+
+// many are entries of one id with payloads that have a Meta; more than eight do
+// not fit in a record.
+func many(id string, n int) []core.Entry {
+	entries := make([]core.Entry, n)
+	for i := range entries {
+		entries[i] = one(id, float64(i))
+		entries[i].Meta = []byte("meta")
+	}
+	return entries
+}
+
+// untagged is like many, without Metas.
+func untagged(id string, n int) []core.Entry {
+	entries := many(id, n)
+	for i := range entries {
+		entries[i].Meta = nil
+	}
+	return entries
+}
+
+func (w *worker) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *worker) declare(queue string) error {
+	_, err := w.store.Declare(w.t.Context(), ports.DeclareRequest{Queue: queue, Shards: 1, IndexIDs: true})
+	return err
+}
+
+func (w *worker) push(entries ...core.Entry) error {
+	_, err := w.store.Push(w.t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries})
+	return err
+}
+
+func (w *worker) acquire(owner string, attempt int64) error {
+	reply, err := w.store.Acquire(w.t.Context(), ports.AcquireRequest{
+		Shard: w.shard, Shards: 1, Generation: 1, Owner: owner, Attempt: attempt, TTL: time.Minute})
+	w.lease, w.number = ports.Lease{Shard: w.shard, Owner: owner, Token: reply.Token}, 0
+	return err
+}
+
+// permit has an owner hold the given number of five permits and want one more, unless it holds
+// none.
+func (w *worker) permit(owner string, hold int) error {
+	_, err := w.store.Permit(w.t.Context(), ports.PermitRequest{
+		Queue: "orders", Owner: owner, Attempt: 1, Limit: 5, Hold: hold, Want: hold + min(hold, 1), TTL: time.Minute})
+	return err
+}
+
+// turn sends the next turn and keeps its claims.
+func (w *worker) turn(r ports.TurnRequest) error {
+	r.Lease, r.Number, r.TTL, r.Node = w.lease, w.number+1, time.Minute, "node"
+	reply, err := w.store.Turn(w.t.Context(), r)
+	if err != nil {
+		return err
+	}
+	w.number = reply.Last
+	for _, c := range reply.Claims {
+		w.claims[c.ID] = c
+	}
+	return nil
+}
+
+// settle ends a claimed job.
+func (w *worker) settle(id string, o core.Outcome) []core.Settlement {
+	w.t.Helper()
+	c, ok := w.claims[id]
+	if !ok {
+		w.t.Fatalf("%s is not claimed", id)
+	}
+	return []core.Settlement{core.RetryPolicy{MaxRetries: 25, MaxRecoveries: 3}.Settlement(&c, &o, 0)}
+}
+
+// beginning is a turn that begins jobs, which may be claimed or not.
+func (w *worker) beginning(ids ...string) ports.TurnRequest {
+	var r ports.TurnRequest
+	for _, id := range ids {
+		r.Begin = append(r.Begin, core.ClaimRef{ID: id, Receipt: w.claims[id].Receipt})
+	}
+	return r
+}
+
+// recorded records the given number of jobs for minutes of the present hour and of the previous
+// one.
+func (w *worker) recorded(jobs uint64, minutes ...int) error {
+	r := ports.RecordRequest{Owner: "n"}
+	for _, minute := range minutes {
+		at := core.InstantOf(frozenNow).Minute().Add(-time.Duration(minute) * time.Minute)
+		r.Records = append(r.Records, ports.Record{Queue: "orders", Minute: at, Stats: core.Stats{Processed: jobs}})
+	}
+	return w.store.Record(w.t.Context(), r)
+}
+
+// announce announces a node with the given number of lanes.
+func (w *worker) announce(lanes int) error {
+	n := ports.Node{Owner: "n", Name: "n", Lanes: lanes}
+	_, err := w.store.Announce(w.t.Context(), ports.AnnounceRequest{Node: n, TTL: time.Minute})
+	return err
+}
+
+func (w *worker) audited(id string) error {
+	return w.store.Audit(w.t.Context(), ports.Action{ID: id, Verb: "pause", Queue: "orders"})
+}
+
+func (w *worker) step(ids ...string) ports.JobStep { return ports.JobStep{Shard: w.shard, IDs: ids} }
+
+func (w *worker) bury(ids ...string) error {
+	_, err := w.store.Bury(w.t.Context(), w.step(ids...))
+	return err
+}
+
+func (w *worker) cancel(ids ...string) error {
+	_, err := w.store.Cancel(w.t.Context(), ports.CancelRequest{Shard: w.shard, IDs: ids})
+	return err
+}
+
+func (w *worker) purge(s ports.DeadLetterStep) error {
+	_, err := w.store.Purge(w.t.Context(), s)
+	return err
+}
+
+// some is a step over the payloads of a dead letter with the numbers from … to.
+func (w *worker) some(id string, from, to int) ports.DeadLetterStep {
+	ref := ports.DeadLetterRef{ID: id}
+	for i := from; i <= to; i++ {
+		ref.Payloads = append(ref.Payloads, fmt.Appendf(nil, "p%d", i))
+	}
+	return ports.DeadLetterStep{Shard: w.shard, DeadLetters: []ports.DeadLetterRef{ref}}
+}
+
+func (w *worker) dead(ids ...string) ports.DeadLetterStep {
+	s := ports.DeadLetterStep{Shard: w.shard, DeadLetters: []ports.DeadLetterRef{}}
+	for _, id := range ids {
+		s.DeadLetters = append(s.DeadLetters, ports.DeadLetterRef{ID: id})
+	}
+	return s
+}
+
+// group is a step over dead letters that were buried by hand.
+func (w *worker) group() ports.DeadLetterStep {
+	return ports.DeadLetterStep{Shard: w.shard, Group: core.BuriedByHand, Before: core.MaxInstant}
+}

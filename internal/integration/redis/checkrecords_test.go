@@ -1,0 +1,230 @@
+package redis_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/adapters/redis"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/ports"
+)
+
+// getPipelines counts the pipelines that begin with GET.
+type getPipelines struct{ atomic.Int64 }
+
+func (*getPipelines) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (*getPipelines) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook { return next }
+
+func (n *getPipelines) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []goredis.Cmder) error {
+		if cmds[0].Name() == "get" {
+			n.Add(1)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// The records of many small queues are read together. One that can't be read hides no other that is
+// wrong.
+func TestRedisRecordsOfManyQueuesAreChecked(t *testing.T) {
+	t.Parallel()
+	const queues = 300
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	looking := goredis.NewClient(client.Options())
+	defer looking.Close()
+	gets, cuts := new(getPipelines), new(cutShards)
+	looking.AddHook(gets)
+	looking.AddHook(cuts)
+	store := redis.New(looking, redis.Options{})
+	for n := range queues {
+		_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: fmt.Sprint("queue-", n), Shards: 1})
+		must(t, err)
+	}
+	records := func() ports.Check {
+		t.Helper()
+		rows, err := store.Check(t.Context())
+		must(t, err)
+		for _, row := range rows {
+			if row.Name == "records" {
+				return row
+			}
+		}
+		t.Fatal("no row is of the records")
+		return ports.Check{}
+	}
+	gets.Store(0)
+	if row := records(); row.Status != ports.CheckOK || row.Value != "all 600 records of queues and shards can be read" {
+		t.Errorf("the row is %+v, want 600 records that can be read", row)
+	}
+	if n := gets.Load(); n != 2 {
+		t.Errorf("the records of %d shards were read in %d exchanges, want 2", queues, n)
+	}
+	s := severable{store, cuts, "skein:"}
+	mend := s.Sever(core.Shard{Queue: "queue-7"})
+	if row := records(); row.Status != ports.CheckUnknown || !strings.HasPrefix(row.Value, "1 could not be read") {
+		t.Errorf("the row without a shard is %+v, want 1 record that could not be read", row)
+	}
+	must(t, client.Set(t.Context(), "skein:{queue-8/0}:m", "garbage", 0).Err())
+	if row := records(); row.Status != ports.CheckFail || !strings.Contains(row.Value, "queue-8/0 can't be read") {
+		t.Errorf("the row without a shard is %+v, want the one that is wrong", row)
+	}
+	mend()
+}
+
+// A queue that has lost its record in the list is found if a server has announced it: the list does
+// not name it. One that was forgotten is not lost.
+func TestRedisAQueueWithoutARecordIsReported(t *testing.T) {
+	t.Parallel()
+	for name, client := range map[string]goredis.UniversalClient{"a server": testservers.OwnRedis(t), "a Cluster": testservers.OwnRedisCluster(t)} {
+		store := redis.New(client, redis.Options{})
+		records := func() ports.Check {
+			t.Helper()
+			rows, err := store.Check(t.Context())
+			must(t, err)
+			return rows[len(rows)-1]
+		}
+		for _, queue := range []string{"orders", "forgotten"} {
+			_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: queue, Shards: 2})
+			must(t, err)
+		}
+		_, err := store.Announce(t.Context(), ports.AnnounceRequest{
+			Node: ports.Node{Owner: "w", Name: "w", Lanes: 1, Queues: []string{"forgotten", "never", "orders"}}, TTL: time.Hour,
+		})
+		must(t, err)
+		must(t, store.Forget(t.Context(), "forgotten"))
+		if row := records(); row.Status != ports.CheckOK {
+			t.Errorf("%s: the row is %+v, want all in order", name, row)
+		}
+		must(t, client.HDel(t.Context(), "skein:queues", "orders").Err())
+		if row := records(); row.Status != ports.CheckWarn || row.Refuses || row.Value != "the record of the queue orders is lost, but its shards have theirs" {
+			t.Errorf("%s: the row is %+v, want a warning of the queue orders", name, row)
+		}
+	}
+}
+
+// A key of another type in a shard is found in each of the shard's keys, and in each shard of a
+// Cluster.
+func TestRedisKeysOfAnotherTypeAreReported(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedisCluster(t)
+	store := redis.New(client, redis.Options{})
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 4})
+	must(t, err)
+	for i, key := range strings.Fields("j r w c i t rt ri rc x xt xi xm xg l k q") {
+		name := fmt.Sprintf("skein:{orders/%d}:%s", i%4, key)
+		must(t, client.Set(t.Context(), name, "x", 0).Err())
+		rows, err := store.Check(t.Context())
+		must(t, err)
+		row := rows[len(rows)-1]
+		if refuses := !strings.Contains(" x xt xi xm xg k q ", " "+key+" "); row.Status != ports.CheckFail || row.Refuses != refuses ||
+			!strings.HasPrefix(row.Value, fmt.Sprintf("the key %s of orders/%d is not a ", name, i%4)) {
+			t.Errorf("%s: the row is %+v; want it to fail, and to refuse pushes: %v", name, row, refuses)
+		}
+		must(t, client.Del(t.Context(), name).Err())
+	}
+}
+
+// heldSizes holds the pipelines that read the size of a hash of a shard, until their contexts end.
+type heldSizes struct{ shard string }
+
+func (heldSizes) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (heldSizes) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook { return next }
+
+func (h heldSizes) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []goredis.Cmder) error {
+		for _, cmd := range cmds {
+			if cmd.Name() == "hlen" && strings.Contains(fmt.Sprint(cmd.Args()...), h.shard) {
+				<-ctx.Done()
+				for _, cmd := range cmds {
+					cmd.SetErr(ctx.Err())
+				}
+				return ctx.Err()
+			}
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// If there is no time left for the types of all keys, the row names the lost records and the keys
+// that were found, and the number of shards that were not looked at.
+func TestRedisRecordsAreReadBeforeTypes(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	looking := goredis.NewClient(client.Options())
+	defer looking.Close()
+	looking.AddHook(heldSizes{"{orders/298}"})
+	store := redis.New(looking, redis.Options{})
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 300})
+	must(t, err)
+	check := func(status ports.CheckStatus, want string) {
+		t.Helper()
+		rows, err := store.Check(t.Context())
+		must(t, err)
+		if row := rows[len(rows)-1]; row.Status != status || row.Value != want {
+			t.Errorf("the row is %+v, want %v, %s", row, status, want)
+		}
+	}
+	check(ports.CheckUnknown, "all 301 records of queues and shards can be read; types of the keys of 44 shards not looked at")
+	must(t, client.Del(t.Context(), "skein:{orders/299}:m").Err())
+	must(t, client.Set(t.Context(), "skein:{orders/3}:j", "x", 0).Err())
+	check(ports.CheckFail, "the record of orders/299 is lost; the key skein:{orders/3}:j of orders/3 is not a hash; "+
+		"types of the keys of 43 shards not looked at")
+}
+
+// A shard whose master did not answer at a pause, resume or change of the merge rule has the former
+// record of its queue. The check names it, and a Recount completes the call.
+func TestRedisAShardThatMissedAChangeIsReported(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	cutting := goredis.NewClient(client.Options())
+	defer cutting.Close()
+	cuts := new(cutShards)
+	cutting.AddHook(cuts)
+	store := redis.New(cutting, redis.Options{})
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 2})
+	must(t, err)
+	missed := core.Shard{Queue: "orders", Index: 1}
+	records := func() ports.Check {
+		t.Helper()
+		rows, err := store.Check(t.Context())
+		must(t, err)
+		return rows[len(rows)-1]
+	}
+	s := severable{store, cuts, "skein:"}
+	for name, change := range map[string]func() error{
+		"a pause":  func() error { return store.Pause(t.Context(), "orders") },
+		"a resume": func() error { return store.Resume(t.Context(), "orders") },
+		"a merge rule": func() error {
+			return store.SetMerge(t.Context(), ports.SetMergeRequest{Queue: "orders", Merge: core.MergeRule{Stays: core.Highest, Keep: 1}})
+		},
+	} {
+		mend := s.Sever(missed)
+		if err := change(); err == nil {
+			t.Errorf("%s that did not reach %v gave no error", name, missed)
+		}
+		mend()
+		want := "orders/1 has missed the last pause, resume or merge rule of its queue"
+		if row := records(); row.Status != ports.CheckWarn || row.Refuses || row.Value != want {
+			t.Errorf("after %s the row is %+v, want a warning of %v", name, row, missed)
+		}
+		_, err := inspect.New(store, inspect.Options{}).Recount(t.Context(), "orders", nil)
+		must(t, err)
+		if row := records(); row.Status != ports.CheckOK {
+			t.Errorf("after %s and a Recount the row is %+v, want all in order", name, row)
+		}
+		queue, shard := client.HGet(t.Context(), "skein:queues", "orders").Val(), client.Get(t.Context(), "skein:{orders/1}:m").Val()
+		if shard == "" || queue != shard+" +" {
+			t.Errorf("after %s and a Recount the queue's record is %q and the shard's %q", name, queue, shard)
+		}
+	}
+}

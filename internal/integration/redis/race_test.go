@@ -1,0 +1,132 @@
+package redis_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/adapters/redis"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/ports"
+)
+
+// A pause, a resume and a declaration change the queue's record and then each shard. A pause or
+// resume between the two halves of another call is the last: all shards end in its state.
+func TestRedisPauseRacesResume(t *testing.T) {
+	t.Parallel()
+	declaring := func(w *worker) error { return w.declare("orders") }
+	for name, tt := range map[string]struct {
+		before, first, second func(*worker) error
+		paused                bool
+	}{
+		"a resume between a pause":   {resuming, pausing, resuming, false},
+		"a pause between a resume":   {pausing, resuming, pausing, true},
+		"a pause between a declare":  {unprepared, declaring, pausing, true},
+		"a resume between a declare": {pausing, declaring, resuming, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, first, second, paused := testservers.OwnRedis(t).(*goredis.Client), tt.first, tt.second, tt.paused
+			w := newWorker(t, client, false)
+			must(t, tt.before(w))
+			late := goredis.NewClient(client.Options())
+			defer late.Close()
+			late.AddHook(&beforeShards{do: func() { must(t, second(w)) }})
+			must(t, first(&worker{t: t, store: openFrozen(late)}))
+
+			queues, err := w.store.Queues(t.Context())
+			must(t, err)
+			if queues[0].Paused != paused {
+				t.Errorf("the queue's record says paused %t, want %t", queues[0].Paused, paused)
+			}
+			must(t, w.turn(ports.TurnRequest{Want: 1}))
+			if _, claimed := w.claims["b"]; claimed == paused {
+				t.Errorf("its shard gives a job: %t, but the queue's record says paused %t", claimed, paused)
+			}
+		})
+	}
+}
+
+// beforeShards calls do once, before the first command that names a shard's key.
+type beforeShards struct {
+	once sync.Once
+	do   func()
+	on   string // the beginning of a key of theirs; shard 0's by default
+	// scripts is set if only scripts count, and no other commands.
+	scripts bool
+}
+
+func (b *beforeShards) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (b *beforeShards) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		b.see(cmd)
+		return next(ctx, cmd)
+	}
+}
+
+func (b *beforeShards) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []goredis.Cmder) error {
+		for _, cmd := range cmds {
+			b.see(cmd)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+func (b *beforeShards) see(cmd goredis.Cmder) {
+	if b.scripts && !strings.HasPrefix(cmd.Name(), "eval") {
+		return
+	}
+	for _, arg := range cmd.Args() {
+		if text, ok := arg.(string); ok && strings.HasPrefix(text, cmp.Or(b.on, "skein:{orders/0}:")) {
+			b.once.Do(b.do)
+		}
+	}
+}
+
+// A shard whose record is stored while a call checks why it had none is not taken for lost.
+func TestRedisAShardDeclaredMeanwhileIsNotLost(t *testing.T) {
+	t.Parallel()
+	own := testservers.OwnRedis(t).(*goredis.Client)
+	store := redis.New(own, redis.Options{})
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
+	must(t, err)
+	record := own.GetDel(t.Context(), key("m")).Val()
+	hooked := goredis.NewClient(own.Options())
+	defer hooked.Close()
+	hooked.AddHook(&beforeQueueRecord{do: func() { must(t, own.Set(t.Context(), key("m"), record, 0).Err()) }})
+	push := ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: "a"}}}
+	late := redis.New(hooked, redis.Options{})
+	if _, err := late.Push(t.Context(), push); !errors.Is(err, ports.ErrUnknownQueue) || errors.Is(err, redis.ErrTorn) {
+		t.Errorf("a push that a Declare has overtaken gave %v, want %v", err, ports.ErrUnknownQueue)
+	}
+	_, err = late.Push(t.Context(), push)
+	must(t, err)
+}
+
+// beforeQueueRecord calls do once, before the first command that reads the record of orders.
+type beforeQueueRecord struct {
+	once sync.Once
+	do   func()
+}
+
+func (b *beforeQueueRecord) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (b *beforeQueueRecord) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		if args := cmd.Args(); len(args) == 3 && args[0] == "hget" && args[2] == "orders" {
+			b.once.Do(b.do)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (b *beforeQueueRecord) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return next
+}

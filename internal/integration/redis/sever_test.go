@@ -1,0 +1,159 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/skeinq/skein/adapters/redis"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/ports"
+)
+
+// cutShards is a hook of a client whose commands on the keys of some shards fail, as if the
+// server that has them could not be reached.
+type cutShards struct {
+	tags  sync.Map // the beginning of the names of the shards' keys
+	reads bool     // GETs get through
+}
+
+var errCutOff = errors.New("the shard is cut off")
+
+// replyAborted is the reply of a server to a transaction, some of whose keys it can't read.
+type replyAborted struct{}
+
+func (replyAborted) Error() string { return "EXECABORT a shard of the transaction is cut off" }
+
+// RedisError implements goredis.Error.
+func (replyAborted) RedisError() {}
+
+// cuts reports whether a command has a key of a shard that is cut off.
+func (c *cutShards) cuts(cmd goredis.Cmder) bool {
+	cut := false
+	if c.reads && cmd.Name() == "get" {
+		return false
+	}
+	for _, arg := range cmd.Args()[1:] {
+		text, _ := arg.(string)
+		c.tags.Range(func(tag, _ any) bool {
+			cut = cut || strings.HasPrefix(text, tag.(string))
+			return !cut
+		})
+	}
+	return cut
+}
+
+func (c *cutShards) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (c *cutShards) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		if c.cuts(cmd) {
+			cmd.SetErr(errCutOff)
+			return errCutOff
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (c *cutShards) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []goredis.Cmder) error {
+		if cmds[0].Name() == "multi" && slices.ContainsFunc(cmds, c.cuts) {
+			for _, cmd := range cmds {
+				cmd.SetErr(replyAborted{})
+			}
+			return replyAborted{}
+		}
+		var rest []goredis.Cmder
+		for _, cmd := range cmds {
+			if c.cuts(cmd) {
+				cmd.SetErr(errCutOff)
+			} else {
+				rest = append(rest, cmd)
+			}
+		}
+		if len(rest) == 0 {
+			return errCutOff
+		}
+		return next(ctx, rest)
+	}
+}
+
+// severable is a store from which the suite cuts shards off. Its looks are patient: on a busy
+// machine a master of a Cluster may take longer than a look waits for it, which the port allows and
+// the suite does not expect of a shard that it has not cut off.
+type severable struct {
+	*redis.Store
+	cuts   *cutShards
+	prefix string
+}
+
+// Sever implements conformance.Severer.
+func (s severable) Sever(shard core.Shard) (mend func()) {
+	tag := s.tag(shard)
+	s.cuts.tags.Store(tag, true)
+	return func() { s.cuts.tags.Delete(tag) }
+}
+
+func (s severable) tag(shard core.Shard) string { return s.prefix + "{" + shard.String() + "}" }
+
+// slow reports whether a shard that was not reached is not cut off.
+func (s severable) slow(unreached []core.Shard) bool {
+	return slices.ContainsFunc(unreached, func(shard core.Shard) bool {
+		_, cut := s.cuts.tags.Load(s.tag(shard))
+		return !cut
+	})
+}
+
+// patient repeats a look until it has reached all shards that are not cut off.
+func patient[R, T any](ctx context.Context, s severable, r R, look func(*redis.Store, context.Context, R) (T, error), unreached func(T) []core.Shard) (T, error) {
+	for end := time.Now().Add(testservers.Patience); ; {
+		reply, err := look(s.Store, ctx, r)
+		slow := err != nil && strings.Contains(err.Error(), "long after another call was answered") || s.slow(unreached(reply))
+		if !slow || ctx.Err() != nil || time.Now().After(end) {
+			return reply, err
+		}
+	}
+}
+
+func (s severable) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
+	return patient(ctx, s, r, (*redis.Store).Stats, func(all []ports.QueueStats) (unreached []core.Shard) {
+		for _, q := range all {
+			unreached = append(unreached, q.Unreached...)
+		}
+		return unreached
+	})
+}
+
+func (s severable) History(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
+	return patient(ctx, s, r, (*redis.Store).History, func(reply ports.HistoryReply) []core.Shard { return reply.Unreached })
+}
+
+func (s severable) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
+	return patient(ctx, s, r, (*redis.Store).Jobs, func(page ports.JobsPage) []core.Shard { return page.Unreached })
+}
+
+func (s severable) Claimed(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
+	return patient(ctx, s, r, (*redis.Store).Claimed, func(page ports.ClaimedPage) []core.Shard { return page.Unreached })
+}
+
+func (s severable) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
+	return patient(ctx, s, r, (*redis.Store).Morgue, func(page ports.MorguePage) []core.Shard { return page.Unreached })
+}
+
+func (s severable) Groups(ctx context.Context, r ports.GroupsRequest) (ports.GroupsReply, error) {
+	return patient(ctx, s, r, (*redis.Store).Groups, func(reply ports.GroupsReply) []core.Shard { return reply.Unreached })
+}
+
+func (s severable) QuarantinedShards(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+	return patient(ctx, s, r, (*redis.Store).QuarantinedShards, func(reply ports.QuarantinedShards) []core.Shard { return reply.Unreached })
+}
+
+func (s severable) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsReply, error) {
+	return patient(ctx, s, shards, (*redis.Store).Heads, func(reply ports.HeadsReply) []core.Shard { return reply.Unreached })
+}
