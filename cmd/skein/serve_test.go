@@ -19,7 +19,6 @@ import (
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/backends"
-	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -221,33 +220,28 @@ func TestServeClosesOnlySilentConnections(t *testing.T) {
 
 // A request that does not end, as beside a store that hangs, keeps no command from ending.
 func TestServeEndsBesideARequestThatHangs(t *testing.T) {
-	tier.Long(t, "waits for as long as requests may take to end")
-	ctx, stop := context.WithCancel(t.Context())
-	listener, err := listen(ctx, "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var said written
-	asked, release := make(chan struct{}), make(chan struct{})
-	defer close(release)
-	ended := make(chan error, 1)
-	go func() {
-		ended <- serveAt(ctx, slog.New(slog.NewTextHandler(&said, nil)), listener, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-			close(asked)
-			<-release
-		}))
-	}()
-	go func() {
-		if answer, err := http.Get(urlOf(listener)); err == nil {
-			_ = answer.Body.Close()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		ended, l := make(chan error, 1), &pipes{conns: make(chan net.Conn)}
+		var said written
+		release := make(chan struct{})
+		go func() {
+			ended <- serveAt(ctx, slog.New(slog.NewTextHandler(&said, nil)), l, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+		}()
+		asking, far := net.Pipe()
+		l.conns <- far
+		_, err := io.WriteString(asking, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		must(t, err)
+		synctest.Wait()
+		stop()
+		if err := <-ended; err != nil || !strings.Contains(said.String(), "were cut off") {
+			t.Errorf("it ended with %v and said %s", err, said.String())
+		}
+		if answer, err := http.ReadResponse(bufio.NewReader(asking), nil); err == nil {
 			t.Errorf("a request that hangs was answered: %s", answer.Status)
 		}
-	}()
-	<-asked
-	stop()
-	if err := <-ended; err != nil || !strings.Contains(said.String(), "requests were cut off") {
-		t.Errorf("it ended with %v and said %s", err, said.String())
-	}
+		close(release)
+	})
 }
 
 // Stopped before its past is made, the demo ends like any command that serves.
