@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/skeinq/skein/conformance/internal/env"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
@@ -41,9 +42,22 @@ type Damager interface {
 }
 
 // Transaction is a caller's transaction. It is used by one goroutine.
-type Transaction interface {
+type Transaction = interface {
 	ports.Producer
 	ports.Settler
 	// Commit ends the transaction. No change takes effect before.
 	Commit(ctx context.Context) error
 }
+
+// The rooms beneath this package find the optional interfaces by their copies in env.
+var (
+	_ interface {
+		env.Transactor
+		env.Severer
+		env.Damager
+	} = interface {
+		Transactor
+		Severer
+		Damager
+	}(nil)
+)

@@ -3,9 +3,11 @@ package conformance
 import (
 	"slices"
 	"testing"
-	"time"
 
-	"github.com/skeinq/skein/conformance/internal/harness"
+	"github.com/skeinq/skein/conformance/internal/cases"
+	"github.com/skeinq/skein/conformance/internal/env"
+	"github.com/skeinq/skein/conformance/internal/faults"
+	"github.com/skeinq/skein/conformance/internal/racing"
 	"github.com/skeinq/skein/conformance/internal/random"
 	"github.com/skeinq/skein/ports"
 )
@@ -16,29 +18,26 @@ import (
 // each call meets two of the six faults, and the largest cases are skipped.
 func Run(t *testing.T, f Factory) {
 	t.Helper()
-	store := probe(t, f)
-	run(t, f, store, groups(store))
+	store := env.Probe(t, f)
+	run(t, f, store, cases.Groups(store))
 }
 
-func run(t *testing.T, f Factory, store ports.ShardStore, all []group) {
+func run(t *testing.T, f env.Factory, store ports.ShardStore, all []env.Group) {
 	t.Helper()
 	for _, g := range all {
 		t.Run(g.Name, func(t *testing.T) {
 			for _, c := range g.Cases {
 				t.Run(c.Name, func(t *testing.T) {
 					t.Parallel()
-					g.run(c, t, f)
+					g.Run(c, t, f)
 				})
 			}
 		})
 	}
 	t.Run("random", func(t *testing.T) { random.Test(t, f) })
-	t.Run("racing", func(t *testing.T) { testRacing(t, f, store) })
-	t.Run("faults", func(t *testing.T) { testFaults(t, f) })
+	t.Run("racing", func(t *testing.T) { racing.Test(t, f, store) })
+	t.Run("faults", func(t *testing.T) { faults.Test(t, f) })
 }
-
-// probe opens a store to see which optional interfaces it implements.
-func probe(t testing.TB, f Factory) ports.ShardStore { return f(t, harness.NewClock().Now)() }
 
 // RunDisturbed is [Run] for a backend whose connections break during the test: the program that
 // started its servers cuts connections, pauses servers, or moves data. Each call of unknown outcome
@@ -56,91 +55,7 @@ func probe(t testing.TB, f Factory) ports.ShardStore { return f(t, harness.NewCl
 // breaks so often. Without any disturbance RunDisturbed is otherwise the same as Run.
 func RunDisturbed(t *testing.T, f Factory) {
 	t.Helper()
-	f = repeating(f)
-	store := probe(t, f)
-	run(t, f, store, slices.DeleteFunc(groups(store), func(g group) bool { return g.Name == "bytes" }))
-}
-
-// repeating returns a factory of handles that repeat calls of unknown outcome.
-func repeating(f Factory) Factory {
-	return func(t testing.TB, clock func() time.Time) func() ports.ShardStore {
-		open := f(t, clock)
-		return func() ports.ShardStore { return harness.Repeating(open()) }
-	}
-}
-
-// groups returns the named cases for a store, also those of the optional interfaces that it
-// implements.
-func groups(store ports.ShardStore) []group {
-	all := []group{
-		{"declare", declareCases()},
-		{"push", pushCases()},
-		{"merge rule", append(mergeRuleCases(), setMergeCases()...)},
-		{"urgent", urgentCases()},
-		{"tags", tagsCases()},
-		{"input", inputCases()},
-		{"acquire", acquireCases()},
-		{"orphan", orphanCases()},
-		{"lease", leaseCases()},
-		{"turn", turnCases()},
-		{"usual", usualCases()},
-		{"large", largeCases()},
-		{"mixed", mixedCases()},
-		{"bounds", boundCases()},
-		{"bytes", slices.Concat(byteCases(), findByteCases())},
-		{"repeat", repeatCases()},
-		{"skip", skipCases()},
-		{"settle", settleCases()},
-		{"claim", claimCases()},
-		{"recovered", recoveredCases()},
-		{"begin", beginCases()},
-		{"head", headCases()},
-		{"pause", pauseCases()},
-		{"cancel", cancelCases()},
-		{"registry", registryCases()},
-		{"audit", auditCases()},
-		{"tracked", trackedCases()},
-		{"permits", permitCases()},
-		{"stats", statsCases()},
-		{"history", historyCases()},
-		{"list", slices.Concat(listCases(), pageCases(), pageOtherCases())},
-		{"standing", standingCases()},
-		{"step", stepCases()},
-		{"hold", holdCases()},
-		{"morgue", morgueCases()},
-		{"group", groupCases()},
-		{"import", importCases()},
-		{"import jobs", importJobsCases()},
-		{"delete payloads", deletePayloadsCases()},
-		{"forget", forgetCases()},
-		{"recount", recountCases()},
-		{"quarantine", quarantineCases()},
-		{"store", storeCases()},
-		{"find", findCases()},
-		{"vectors", vectorCases()},
-	}
-	return append(all, optionalGroups(store)...)
-}
-
-// optionalGroups returns the named cases of the optional interfaces that a store implements.
-func optionalGroups(store ports.ShardStore) (all []group) {
-	if _, ok := store.(ports.Notifier); ok {
-		all = append(all, group{"wakeups", wakeupCases()}, group{"permit wakeups", permitWakeupCases()})
-	}
-	if _, ok := store.(ports.Settler); ok {
-		all = append(all, group{"settler", settlerCases()})
-	}
-	if _, ok := store.(ports.TurnLimiter); ok {
-		all = append(all, group{"limiter", limiterCases()})
-	}
-	if _, ok := store.(Transactor); ok {
-		all = append(all, group{"transaction", transactionCases()})
-	}
-	if _, ok := store.(Severer); ok {
-		all = append(all, group{"unreached", slices.Concat(unreachedCases(), unreachedListCases())})
-	}
-	if _, ok := store.(Damager); ok {
-		all = append(all, group{"damaged", damageCases()})
-	}
-	return all
+	repeating := env.Repeating(f)
+	store := env.Probe(t, repeating)
+	run(t, repeating, store, slices.DeleteFunc(cases.Groups(store), func(g env.Group) bool { return g.Name == "bytes" }))
 }

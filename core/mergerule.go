@@ -16,9 +16,9 @@ import (
 // nothing in payload.go; MergeCode and MergeRuleOf of ports/storekit, with the stores that read the
 // code (the map of docs/architecture.md lists their files; the comment in Postgres's
 // tables/queues.sql lists the codes); vectorSame and vectorStays in core's and in conformance's
-// test of mergerules.json; mergeOracle in core's test; the rules that conformance's
-// cases_mergerule.go refuses and internal/random draws; and the constructors in queue.go of the
-// root.
+// test of mergerules.json; mergeOracle in core's test; the rules that mergerule.go in
+// conformance/internal/cases/merge refuses and conformance/internal/random draws; and the
+// constructors in queue.go of the root.
 
 // Same chooses which payloads of an id are one payload (docs/rules.md 2).
 type Same uint8

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"io/fs"
 	"os"
@@ -178,30 +177,22 @@ func testNames(t *testing.T) map[string]bool {
 	return names
 }
 
-// caseNames returns the strings of package conformance, the names of its cases and groups among
-// them.
+// caseNames returns the strings of package conformance and of the rooms of its cases, the names of
+// its cases and groups among them.
 func caseNames(t *testing.T) map[string]bool {
 	t.Helper()
+	const rooms = "./conformance/internal/"
 	names := map[string]bool{}
-	files, err := filepath.Glob(filepath.Join("conformance", "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-				if s, err := strconv.Unquote(lit.Value); err == nil {
-					names[s] = true
+	for _, p := range goList(t, "./conformance", rooms+"cases/...", rooms+"racing", rooms+"faults") {
+		eachFile(t, p, func(_ *token.FileSet, file *ast.File) {
+			ast.Inspect(file, func(n ast.Node) bool {
+				if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+					if s, err := strconv.Unquote(lit.Value); err == nil {
+						names[s] = true
+					}
 				}
-			}
-			return true
+				return true
+			})
 		})
 	}
 	return names

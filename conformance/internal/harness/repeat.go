@@ -126,6 +126,9 @@ func repeat(call func() error, before func()) error {
 	return err
 }
 
+// ErrNoReply is an error of unknown outcome.
+var ErrNoReply = errors.New("the connection broke")
+
 // unknown reports whether an error leaves the outcome open, and is not the error of the caller's
 // context.
 func unknown(err error) bool {

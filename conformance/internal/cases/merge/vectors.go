@@ -1,0 +1,268 @@
+package merge
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/skeinq/skein/conformance/internal/env"
+	"github.com/skeinq/skein/core"
+)
+
+// vectors are the worked cases of docs/rules.md. The tests of core use them too.
+//
+//go:embed testdata/merge.json testdata/mergerules.json testdata/failure.json testdata/recovery.json testdata/tags.json
+var vectors embed.FS
+
+// vectorCases run the worked cases on the store: a backend for each file, and an id for each worked
+// case. The group merge rule runs those of mergerules.json.
+func vectorCases() []env.Case {
+	return []env.Case{
+		{Name: "merge", Rule: "RULES 2", Check: func(e *env.Env) { eachVector(e, "merge.json", mergeVector) }},
+		{Name: "failure", Rule: "RULES 3", Check: func(e *env.Env) { eachVector(e, "failure.json", failureVector) }},
+		{Name: "recovery", Rule: "RULES 4", Check: func(e *env.Env) { eachVector(e, "recovery.json", recoveryVector) }},
+		{Name: "tags", Rule: "RULES 2: tags unite, and the 8 that are first in the order of their bytes stay", Check: func(e *env.Env) { eachVector(e, "tags.json", tagsVector) }},
+	}
+}
+
+// eachVector checks every case of a file and removes what it left.
+func eachVector[T any](e *env.Env, name string, check func(*env.Env, string, *T)) {
+	e.TB.Helper()
+	text, err := vectors.ReadFile("testdata/" + name)
+	e.Must(err, "reading the vectors")
+	var file struct{ Cases []T }
+	e.Must(json.Unmarshal(text, &file), "reading the vectors")
+	if len(file.Cases) == 0 {
+		e.TB.Fatalf("%s has no cases", name)
+	}
+	rule := e.Rule
+	for i := range file.Cases {
+		e.Rule = fmt.Sprintf("%s, testdata/%s, case %d", rule, name, i)
+		id := fmt.Sprint(i)
+		check(e, id, &file.Cases[i])
+		e.ByIDs(e.Store.Delete, id)
+		e.ByRefs(e.Store.Purge, env.Whole(id))
+	}
+}
+
+// payloadVector is a payload as [data, score].
+type payloadVector core.Payload
+
+func (p *payloadVector) UnmarshalJSON(text []byte) error {
+	var data string
+	if err := json.Unmarshal(text, &[]any{&data, &p.Score}); err != nil {
+		return err
+	}
+	p.Data = []byte(data)
+	return nil
+}
+
+type jobVector struct {
+	Payloads   []payloadVector
+	PerformAt  core.Instant `json:"perform_at_us"`
+	RetryCount int          `json:"retry_count"`
+	Recoveries int
+	Error      string
+}
+
+func (v *jobVector) payloads() []core.Payload {
+	var out []core.Payload
+	for _, p := range v.Payloads {
+		out = append(out, core.Payload(p))
+	}
+	return out
+}
+
+func (v *jobVector) entries(id string) []core.Entry {
+	var out []core.Entry
+	for _, p := range v.payloads() {
+		out = append(out, core.Entry{ID: id, Payload: p, When: core.At(v.PerformAt)})
+	}
+	return out
+}
+
+func (v *jobVector) state() core.State {
+	return core.State{PerformAt: v.PerformAt, RetryCount: v.RetryCount, Recoveries: v.Recoveries, Error: v.Error}
+}
+
+// sameJob compares a queued job with a vector, which does not contain FirstPush.
+func sameJob(e *env.Env, what string, got core.Job, id string, v *jobVector) {
+	e.TB.Helper()
+	want := core.Job{}
+	if v != nil {
+		want = env.Job(id, v.state(), v.payloads()...)
+		want.FirstPush = got.FirstPush
+	}
+	e.Same(what, got, want)
+}
+
+type mergeVectorCase struct {
+	Kind, Policy           string
+	Now                    core.Instant `json:"now_us"`
+	FirstPush              core.Instant `json:"first_push_us"`
+	Limit                  int64        `json:"limit_us"`
+	Urgency                int64        `json:"urgency_us"`
+	Queued, Coming, Merged jobVector
+}
+
+func mergeVector(e *env.Env, id string, v *mergeVectorCase) {
+	e.TB.Helper()
+	switch v.Kind {
+	case "push":
+		mergePush(e, id, v)
+	case "revived":
+		mergeRevived(e, id, v)
+	case "failed", "returned", "recovered":
+		mergeReturned(e, id, v)
+	case "imported":
+		e.BringInJobs(env.Job(id, v.Queued.state(), v.Queued.payloads()...))
+		e.BringInJobs(env.Job(id, v.Coming.state(), v.Coming.payloads()...))
+	default:
+		e.TB.Fatalf("unknown kind of merge %q", v.Kind)
+	}
+	sameJob(e, "the merged job", e.Queued(id), id, &v.Merged)
+}
+
+func mergePush(e *env.Env, id string, v *mergeVectorCase) {
+	e.TB.Helper()
+	if v.FirstPush != 0 {
+		e.Clock.Set(v.FirstPush.Time())
+	}
+	e.Place(id, v.Queued.state(), v.Queued.payloads()...)
+	e.Clock.Set(v.Now.Time())
+	kinds := map[string]core.RuleKind{"keep": core.Keep, "earliest": core.Earliest, "debounce": core.Debounce}
+	rule := core.PushRule{Kind: kinds[v.Policy], Limit: time.Duration(v.Limit) * time.Microsecond}
+	// The payloads of one push for an id merge one after another, with the same result.
+	entries := v.Coming.entries(id)
+	for i := range entries {
+		if v.Policy == "urgent" {
+			entries[i].When = core.Urgent(time.Duration(v.Urgency) * time.Microsecond)
+		}
+	}
+	e.PushBy(rule, entries...)
+}
+
+func mergeRevived(e *env.Env, id string, v *mergeVectorCase) {
+	e.TB.Helper()
+	e.Clock.Set(v.Now.Time())
+	e.Push(v.Coming.entries(id)...)
+	e.ByIDs(e.Store.Bury, id)
+	e.Place(id, v.Queued.state(), v.Queued.payloads()...)
+	e.ByRefs(e.Store.Revive, env.Whole(id))
+}
+
+// mergeReturned needs a queued job with retries and an error while its id is claimed. A cut claim
+// leaves such a job: a last payload is added to the coming ones, the claim is cut in front of it,
+// and the queued payloads are pushed onto the rest. The merged job has the added payload too.
+func mergeReturned(e *env.Env, id string, v *mergeVectorCase) {
+	e.TB.Helper()
+	added := env.Pay("added", math.MaxFloat64)
+	e.Clock.Set(max(v.Now, v.Queued.PerformAt).Time())
+	e.Place(id, v.Queued.state(), append(v.Coming.payloads(), added)...)
+	h := e.Acquire("merger")
+	c := h.Cut(len(v.Coming.Payloads))
+	e.Push(v.Queued.entries(id)...)
+	e.Clock.Set(v.Now.Time())
+	h.Settle(core.Settlement{ID: id, Receipt: c.Receipt, Rest: core.Requeue, PutBack: core.PutBack{
+		Delay: v.Coming.PerformAt.Sub(v.Now), RetryCount: v.Coming.RetryCount, Error: v.Coming.Error,
+	}})
+	h.Release()
+	v.Merged.Payloads = append(v.Merged.Payloads, payloadVector(added))
+}
+
+type failureVectorCase struct {
+	Job        jobVector
+	Now        core.Instant `json:"now_us"`
+	Error      string
+	MaxRetries int `json:"max_retries"`
+	Hold       bool
+	Jitter     int
+	// Done and Buried are the positions of payloads with an outcome of their own.
+	Done    []int
+	Buried  []int
+	Outcome struct {
+		Requeue *jobVector
+		Bury    *jobVector
+	}
+}
+
+// outcome returns the outcome of the worked case's handler.
+func (v *failureVectorCase) outcome() *core.Outcome {
+	o := &core.Outcome{Kind: core.Failed, Error: v.Error}
+	for _, at := range v.Done {
+		o.Payloads = append(o.Payloads, core.PayloadOutcome{Position: at})
+	}
+	for _, at := range v.Buried {
+		o.Payloads = append(o.Payloads, core.PayloadOutcome{Position: at, Bury: true, Error: "by hand"})
+	}
+	slices.SortFunc(o.Payloads, func(a, b core.PayloadOutcome) int { return a.Position - b.Position })
+	return o
+}
+
+func exhaustion(hold bool) core.Exhaustion {
+	if hold {
+		return core.Hold
+	}
+	return core.BuryFirst
+}
+
+// claimVector claims the job of a vector at a time.
+func claimVector(e *env.Env, id string, now core.Instant, v *jobVector) (*env.Holder, core.Claim) {
+	e.TB.Helper()
+	e.Clock.Set(now.Time())
+	e.Place(id, v.state(), v.payloads()...)
+	h := e.Acquire("n1")
+	c := h.One()
+	sameJob(e, "the claimed job", c.Job, id, v)
+	return h, c
+}
+
+func failureVector(e *env.Env, id string, v *failureVectorCase) {
+	e.TB.Helper()
+	h, c := claimVector(e, id, v.Now, &v.Job)
+	policy := core.RetryPolicy{MaxRetries: v.MaxRetries, Exhausted: exhaustion(v.Hold)}
+	h.Settle(policy.Settlement(&c, v.outcome(), v.Jitter))
+	h.Release()
+	sameJob(e, "what was put back", e.Queued(id), id, v.Outcome.Requeue)
+	want := core.DeadLetter{}
+	if b := v.Outcome.Bury; b != nil {
+		want = core.DeadLetter{ID: id, ChangedAt: v.Now, Error: b.Error, Group: core.OtherGroup, Payloads: b.payloads()}
+	}
+	e.Same("what was buried", e.DeadLetter(id), want)
+}
+
+type recoveryVectorCase struct {
+	Job           jobVector
+	Now           core.Instant `json:"now_us"`
+	MaxRecoveries int          `json:"max_recoveries"`
+	Hold          bool
+	Begun         bool
+	Outcome       struct {
+		Requeue *jobVector
+		Buried  []payloadVector
+	}
+}
+
+func recoveryVector(e *env.Env, id string, v *recoveryVectorCase) {
+	e.TB.Helper()
+	h, lost := claimVector(e, id, v.Now, &v.Job)
+	if v.Begun {
+		h.Begin(lost)
+		lost.Begun = true
+	}
+	h = e.Acquire("n1")
+	left := h.Orphans()
+	e.Same("the job left", left, []core.Claim{lost})
+	s := core.RetryPolicy{MaxRecoveries: v.MaxRecoveries, Exhausted: exhaustion(v.Hold)}.Recover(&left[0])
+	h.Settle(s)
+	h.Release()
+	sameJob(e, "what was put back", e.Queued(id), id, v.Outcome.Requeue)
+	want := core.DeadLetter{}
+	if b := (&jobVector{Payloads: v.Outcome.Buried}).payloads(); b != nil {
+		want = core.DeadLetter{ID: id, ChangedAt: v.Now, Error: s.BuryError, Group: core.RecoveredGroup, Payloads: b}
+	}
+	e.Same("what was buried", e.DeadLetter(id), want)
+}

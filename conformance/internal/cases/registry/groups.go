@@ -1,0 +1,33 @@
+// Package registry has the cases of what a store keeps beside jobs, and of the store as a whole.
+//
+//   - declare.go is about queues: how they are declared and forgotten.
+//   - registry.go is about the list of servers.
+//   - permits.go is about the permits of a queue with a limit.
+//   - history.go is about the counts of servers by minute.
+//   - audit.go is about the log of operators' actions, and tracked.go about ids to watch.
+//   - wakeups.go is about hints of earlier work.
+//   - store.go is about handles, backends, requests, replies and contexts.
+package registry
+
+import (
+	"github.com/skeinq/skein/conformance/internal/env"
+	"github.com/skeinq/skein/ports"
+)
+
+// Groups returns the cases of the room. The groups of wake-ups are for a [ports.Notifier].
+func Groups(store ports.ShardStore) []env.Group {
+	all := []env.Group{
+		{Name: "declare", Cases: declareCases()},
+		{Name: "forget", Cases: forgetCases()},
+		{Name: "registry", Cases: registryCases()},
+		{Name: "audit", Cases: auditCases()},
+		{Name: "tracked", Cases: trackedCases()},
+		{Name: "permits", Cases: permitCases()},
+		{Name: "history", Cases: historyCases()},
+		{Name: "store", Cases: storeCases()},
+	}
+	if _, ok := store.(ports.Notifier); ok {
+		all = append(all, env.Group{Name: "wakeups", Cases: wakeupCases()}, env.Group{Name: "permit wakeups", Cases: permitWakeupCases()})
+	}
+	return all
+}
