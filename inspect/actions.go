@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect/internal/bulk"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -192,16 +193,18 @@ func (d *deed) audit(ctx context.Context, wait time.Duration) error {
 	return err
 }
 
-// log begins the deed of a bulk action on named entries, or on all entries. The returned function
-// ends it. A DryRun changes nothing, so it is neither logged nor audited.
+// log begins an action of an inspector on a queue, on named ids or on all entries, and its deed.
+// The returned function ends the deed. A DryRun changes nothing, so it is neither logged nor
+// audited.
 func (a *action) log(ctx context.Context, i *Inspector, queue string, ids []string) (end func(*error)) {
+	a.inspector, a.queue = i, queue
 	d := i.begin(ctx, a.verb, queue, ids)
-	if a.going != nil {
-		d.action.Prefix, d.action.Group, d.action.Filter = auditText(a.going.o.Prefix), auditText(a.going.o.Group), auditText(a.going.o.Filter)
-		if a.going.o.DryRun {
+	if o := a.all; o != nil {
+		d.action.Prefix, d.action.Group, d.action.Filter = auditText(o.Prefix), auditText(o.Group), auditText(o.Filter)
+		if o.DryRun {
 			d.inspector = nil
 		}
-		d.goesOn(&a.going.at)
+		d.goesOn(&a.run.At)
 	}
 	d.start(ctx)
 	a.deed = d
@@ -210,9 +213,9 @@ func (a *action) log(ctx context.Context, i *Inspector, queue string, ids []stri
 		if !a.ended {
 			failed = errPanicked
 		}
-		d.end(ctx, a.progress.Handled, failed)
+		d.end(ctx, a.Handled, failed)
 		if a.arrival != nil {
-			a.arrival.end(ctx, a.progress.Handled, failed)
+			a.arrival.end(ctx, a.Handled, failed)
 		}
 	}
 }
@@ -220,8 +223,8 @@ func (a *action) log(ctx context.Context, i *Inspector, queue string, ids []stri
 // goesOn makes the calls of a continued action one action of the audit, as long as the same actor
 // makes them. Such a call keeps the first call's reason unless it has its own, and begins with the
 // number of entries that earlier calls have handled.
-func (d *deed) goesOn(at *standing) {
-	actor := digest(d.action.Actor)
+func (d *deed) goesOn(at *bulk.Standing) {
+	actor := bulk.Digest(d.action.Actor)
 	if at.Audit != "" && at.Actor == actor {
 		d.action.ID, d.action.Handled = at.Audit, at.Handled
 		d.action.Reason = cmp.Or(d.action.Reason, at.Reason)

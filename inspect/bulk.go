@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect/internal/bulk"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -69,16 +71,54 @@ type BulkOptions struct {
 	Continue Checkpoint
 }
 
-// page returns the maximum number of entries of a page of a sweep, and the maximum number of
+// action makes an action on all entries of a kind. keeps is true if it can be continued.
+func (o *BulkOptions) action(verb, queue string, filtered, keeps bool) *action {
+	a := newAction(verb, o.Progress)
+	a.all = o
+	at := bulk.Standing{Action: verb, Queue: queue, Prefix: o.Prefix, Group: o.Group, Part: o.Prefix != "" || o.Group != "" || !o.Before.IsZero()}
+	if filtered {
+		at.Filter = bulk.Digest(o.Filter)
+	}
+	limits := bulk.Options{
+		Before: core.MaxInstant, Limit: o.Limit, Rate: o.Rate, Stop: o.Stop, DryRun: o.DryRun, Keeps: keeps && !o.DryRun && (!filtered || o.Filter != ""),
+	}
+	if !o.Before.IsZero() {
+		limits.Before = core.InstantOf(o.Before)
+	}
+	if o.Checkpoint != nil {
+		limits.Checkpoint = func(text string) { o.Checkpoint(Checkpoint(text)) }
+	}
+	a.run = bulk.New(at, limits, a.Tally)
+	if a.invalid = o.check(); a.invalid == nil && o.Continue != "" {
+		a.invalid = a.run.Continue(string(o.Continue))
+	}
+	return a
+}
+
+func (o *BulkOptions) check() error {
+	if o.Limit < 0 || o.Rate < 0 {
+		return fmt.Errorf("%w: Limit %d, Rate %d; neither may be negative, 0 means no limit", ErrInvalidOptions, o.Limit, o.Rate)
+	}
+	if o.Group != "" && o.Prefix != "" {
+		return fmt.Errorf("%w: Group %q beside Prefix %q; give only one of them", ErrInvalidOptions, o.Group, o.Prefix)
+	}
+	return checkGroup(o.Group)
+}
+
+// pagePayloads is the usual maximum number of payloads of each entry of a page. Entries with more
+// payloads are read one by one; most entries have only a few.
+const pagePayloads = 16
+
+// page returns the maximum number of entries of a page of a visit, and the maximum number of
 // payloads of each entry. The second is the number that match gets or, if match gets all payloads,
 // a number that suffices for most entries. The more payloads an entry may have, the fewer entries a
 // page has.
 func (o *BulkOptions) page() (entries, payloads int) {
-	payloads = sweepPayloads
+	payloads = pagePayloads
 	if o.Payloads != 0 {
 		payloads = min(max(0, o.Payloads), core.MaxTurnPayloads)
 	}
-	return sweepPage * sweepPayloads / max(payloads, sweepPayloads), payloads
+	return ports.DefaultPage * pagePayloads / max(payloads, pagePayloads), payloads
 }
 
 // Progress is the progress of an action.
@@ -129,21 +169,42 @@ type Result struct {
 	Jobs    []QueuedJob
 }
 
+// ErrInvalidCheckpoint reports a text that is not a [Checkpoint], a Checkpoint of another version
+// of this package, or the Checkpoint of another action: one with another kind, queue, shard count,
+// Prefix, Group or Filter.
+var ErrInvalidCheckpoint = bulk.ErrInvalidCheckpoint
+
+// Checkpoint is the progress of an action on all entries of a kind, as a text of letters, digits, -
+// and _. If BulkOptions.Continue is set to it, the action continues from there, in any process. The
+// store keeps no state for it.
+//
+// An action may also be continued from an older Checkpoint: entries that were handled since are
+// gone and are skipped. Only RunAllNow and ReleaseAll may then make a job due twice. The empty text
+// is no Checkpoint: a finished action has none. The content may change between versions of this
+// package. A Checkpoint of another version is refused with [ErrInvalidCheckpoint].
+type Checkpoint string
+
 // action is the state of a bulk action.
 type action struct {
+	*bulk.Tally
 	// verb is the beginning of its errors.
-	verb     string
-	report   func(Progress)
-	progress Progress
+	verb string
+	// inspector and queue are set by log.
+	inspector *Inspector
+	queue     string
 	// ended is set once the action has a result.
 	ended bool
 	// invalid is why the action can't begin.
 	invalid error
-	// met is the number of entries that the action has found as they were when it began: those that
-	// it handled, and those that don't match.
-	met int
-	// going is set for actions on all entries of a kind.
-	going *going
+	// run and all, its options, are set for actions on all entries of a kind.
+	run *bulk.Run
+	all *BulkOptions
+	// samples or sampleJobs are the first entries that a DryRun would handle.
+	samples    []DeadLetter
+	sampleJobs []QueuedJob
+	// unreached are all shards that the store can't reach, nil before the first failure of an action
+	// on named entries. skipped are those of them that have named entries.
+	unreached, skipped []core.Shard
 	// deed is the action in the audit.
 	deed *deed
 	// arrival is a move in the audit of its target, or nil.
@@ -152,87 +213,85 @@ type action struct {
 
 // newAction makes an action on named entries. It has no options except report, which may be nil.
 func newAction(verb string, report func(Progress)) *action {
-	return &action{verb: verb, report: report}
+	a := &action{verb: verb, Tally: new(bulk.Tally)}
+	if report != nil {
+		a.Report = func() { report(Progress{Done: a.Done, Total: a.Total, Handled: a.Handled}) }
+	}
+	return a
 }
 
-// pass counts done entries as dealt with, and handled entries as handled.
-func (a *action) pass(done, handled int) {
-	a.progress.Handled += handled
-	if done <= 0 {
-		return
-	}
-	a.progress.Done = min(a.progress.Done+done, a.progress.Total) // a continued action may meet more
-	if a.report != nil {
-		a.report(a.progress)
-	}
-}
-
-// end returns the action's result. An action without an error has finished with all entries: those
-// that it did not meet no longer exist.
+// end returns the action's result. An action without an error has finished with all entries, unless
+// it was limited: those that it did not meet no longer exist.
 func (a *action) end(err error) (Result, error) {
-	if err == nil {
-		a.pass(a.progress.Total-a.progress.Done, 0)
-		r := a.result("")
-		if a.going != nil && !a.going.at.Part {
-			r.Gone = max(0, r.Total-a.met)
+	last, missed := Checkpoint(""), a.skipped
+	if a.run != nil {
+		last = Checkpoint(a.run.Last)
+		if err == nil && a.run.Limited {
+			return a.result(last), nil
 		}
-		return r, nil
-	}
-	var last Checkpoint
-	if a.going != nil {
-		last = a.going.last
 		if errors.Is(err, ports.ErrInvalidRequest) {
 			err = fmt.Errorf("%w: %w", ErrInvalidOptions, err)
 		}
+		missed = a.run.Missed
 	}
-	return a.result(last), fmt.Errorf("%s: %w", a.verb, err)
+	if err = cmp.Or(err, partial(missed)); err != nil {
+		return a.result(last), fmt.Errorf("%s: %w", a.verb, err)
+	}
+	a.Pass(a.Total-a.Done, 0)
+	r := a.result("")
+	if a.run != nil && !a.run.At.Part {
+		r.Gone = max(0, r.Total-a.Met)
+	}
+	return r, nil
 }
-
-// limited returns the result of an action that Limit or Stop has ended.
-func (a *action) limited() (Result, error) { return a.result(a.going.last), nil }
 
 func (a *action) result(c Checkpoint) Result {
 	a.ended = true
-	r := Result{Handled: a.progress.Handled, Done: a.progress.Done, Total: a.progress.Total, Checkpoint: c}
-	if a.going != nil {
-		r.Samples, r.Jobs, r.Earlier = a.going.samples, a.going.jobs, a.going.earlier
+	r := Result{Handled: a.Handled, Done: a.Done, Total: a.Total, Checkpoint: c}
+	if a.run != nil {
+		r.Samples, r.Jobs, r.Earlier = a.samples, a.sampleJobs, a.run.Earlier
 		r.Gone = -1
 	}
 	return r
 }
 
-// onEntries acts on named entries, shard by shard, in the steps into which chunks divides the
-// entries of a shard.
-func onEntries[E any](
-	ctx context.Context, i *Inspector, a *action, queue string, entries []E,
-	id func(E) string, chunks func([]E) iter.Seq[[]E], step func(Store, core.Shard, []E) (ports.StepReply, error),
-) error {
-	away := &absent{inspector: i, queue: queue}
-	if err := onReached(ctx, i, a, away, entries, id, chunks, step); err != nil {
-		return err
+// onAll acts on all entries by carry, which gets the present state of the queue.
+func (a *action) onAll(ctx context.Context, carry func(*ports.QueueStats) error) (Result, error) {
+	if a.invalid != nil {
+		return a.end(a.invalid)
 	}
-	return partial(away.met)
+	stats, err := a.inspector.queueStats(ctx, a.queue)
+	if err == nil {
+		err = carry(&stats)
+	}
+	return a.end(err)
 }
 
-// onReached is onEntries, except that it skips the shards that can't be reached, and notes them in
-// away.
+// sampled adds the views of chosen entries to the samples of a DryRun, up to maxSamples.
+func sampled[V, E any](samples []E, chosen []V, show func(*V) E) []E {
+	return append(samples, convert(chosen[:min(len(chosen), maxSamples-len(samples))], show)...)
+}
+
+// maxSamples is the maximum number of jobs or dead letters that a DryRun returns.
+const maxSamples = 10
+
+// onReached acts on named entries, shard by shard, in the steps into which chunks divides the
+// entries of a shard. It skips the shards that can't be reached.
 func onReached[E any](
-	ctx context.Context, i *Inspector, a *action, away *absent, entries []E,
-	id func(E) string, chunks func([]E) iter.Seq[[]E], step func(Store, core.Shard, []E) (ports.StepReply, error),
+	ctx context.Context, a *action, entries []E,
+	id func(*E) string, chunks func([]E) iter.Seq[[]E], step func(Store, core.Shard, []E) (ports.StepReply, error),
 ) error {
-	queue := away.queue
-	shards, err := i.shards(ctx, queue)
+	shards, err := a.inspector.shards(ctx, a.queue)
 	if err != nil {
 		return err
 	}
-	for at, entries := range byShard(entries, shards, id) {
-		shard := core.Shard{Queue: queue, Index: at}
+	for at, entries := range bulk.ByShard(entries, shards, id) {
+		shard := core.Shard{Queue: a.queue, Index: at}
 		for chunk := range chunks(entries) {
-			if away.has(shard) {
-				break
-			}
-			err := onChunk(ctx, i, a, chunk, func(s Store, chunk []E) (ports.StepReply, error) { return step(s, shard, chunk) })
-			if err != nil && !away.are(ctx, shard, err) {
+			err := a.try(ctx, shard, func() error {
+				return onChunk(ctx, a, chunk, func(s Store, chunk []E) (ports.StepReply, error) { return step(s, shard, chunk) })
+			})
+			if err != nil {
 				return fmt.Errorf("shard %v: %w", shard, err)
 			}
 		}
@@ -240,104 +299,29 @@ func onReached[E any](
 	return nil
 }
 
-// absent are the shards that an action on named entries skips, since they can't be reached now.
-type absent struct {
-	inspector *Inspector
-	queue     string
-	// unreached are all shards that the store can't reach, nil before the first failure. met are
-	// those of them that have named entries.
-	unreached, met []core.Shard
-}
-
-func (b *absent) has(shard core.Shard) bool {
-	if !slices.Contains(b.unreached, shard) {
-		return false
-	}
-	b.met = append(b.met, shard)
-	return true
-}
-
-// are reports whether a step on a shard has failed with err because the shard can't be reached now.
-func (b *absent) are(ctx context.Context, shard core.Shard, err error) bool {
-	if refused(err) || ctx.Err() != nil {
-		return false
-	}
-	stats, err := b.inspector.queueStats(ctx, b.queue)
-	if err != nil || !slices.Contains(stats.Unreached, shard) {
-		return false
-	}
-	b.unreached = stats.Unreached
-	return b.has(shard)
-}
-
-// onChunk repeats a step with the entries that the previous step did not reach.
-func onChunk[E any](
-	ctx context.Context, i *Inspector, a *action, chunk []E, step func(Store, []E) (ports.StepReply, error),
-) error {
-	for unfinished := 0; len(chunk) > 0; unfinished++ {
-		if unfinished == partSteps {
-			return fmt.Errorf("%d steps have not finished %d large entries; call the action again", unfinished, len(chunk))
-		}
-		reply, err := persist(ctx, i, func(s Store) (ports.StepReply, error) { return step(s, chunk) })
-		if err != nil {
+// try makes a call on a shard. It skips the call if the shard can't be reached. If the call has
+// failed because of that, it returns no error.
+func (a *action) try(ctx context.Context, shard core.Shard, call func() error) error {
+	if !slices.Contains(a.unreached, shard) {
+		err := call()
+		if err == nil || refused(err) || ctx.Err() != nil {
 			return err
 		}
-		a.met += reply.Handled
-		a.pass(reply.Reached, reply.Handled)
-		chunk = chunk[min(reply.Reached, len(chunk)):]
-		if reply.Reached > 0 {
-			unfinished = -1
+		stats, failed := a.inspector.queueStats(ctx, a.queue)
+		if failed != nil || !slices.Contains(stats.Unreached, shard) {
+			return err
 		}
+		a.unreached = stats.Unreached
 	}
+	a.skipped = append(a.skipped, shard)
 	return nil
 }
 
-// byShard returns the entries of each shard, by the index of the shard.
-func byShard[E any](entries []E, shards int, id func(E) string) [][]E {
-	groups := make([][]E, max(1, shards))
-	for _, e := range entries {
-		at := core.ShardOf(id(e), shards)
-		groups[at] = append(groups[at], e)
-	}
-	return groups
-}
-
-// shards returns the shard count of a queue.
-func (i *Inspector) shards(ctx context.Context, queue string) (int, error) {
-	record, err := i.record(ctx, queue)
-	return record.Shards, err
-}
-
-// wholeSteps returns a function that divides entries into steps of at most ports.MaxStep entries,
-// and of at most the payloads and bytes that a step moves. A larger entry has a step for itself. No
-// id occurs twice in a step.
-func wholeSteps[E any](of func(*E) (id string, payloads []core.Payload)) func([]E) iter.Seq[[]E] {
-	return func(entries []E) iter.Seq[[]E] {
-		return func(yield func([]E) bool) {
-			for len(entries) > 0 {
-				n := wholeStep(entries, of)
-				if !yield(entries[:n]) {
-					return
-				}
-				entries = entries[n:]
-			}
-		}
-	}
-}
-
-// wholeStep returns the number of entries in the first of these steps.
-func wholeStep[E any](entries []E, of func(*E) (id string, payloads []core.Payload)) (n int) {
-	var bound core.Bound
-	there := make(map[string]bool)
-	for n < min(len(entries), ports.MaxStep) {
-		id, payloads := of(&entries[n])
-		if there[id] || !bound.TakeWhole(payloads) {
-			break
-		}
-		there[id] = true
-		n++
-	}
-	return n
+// onChunk repeats a step with the entries that the previous step did not reach.
+func onChunk[E any](ctx context.Context, a *action, chunk []E, step func(Store, []E) (ports.StepReply, error)) error {
+	return bulk.Steps(a.Tally, chunk, func(chunk []E) (ports.StepReply, error) {
+		return persist(ctx, a.inspector, func(s Store) (ports.StepReply, error) { return step(s, chunk) })
+	})
 }
 
 func validateIDs(ids []string) error {

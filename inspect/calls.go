@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect/internal/bulk"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -39,7 +40,7 @@ const (
 func persist[R any](ctx context.Context, i *Inspector, call func(Store) (R, error)) (reply R, err error) {
 	for repeat := range callTries {
 		if repeat > 0 {
-			if ended := pause(ctx, callPause<<(repeat-1)); ended != nil {
+			if ended := bulk.Wait(ctx, callPause<<(repeat-1)); ended != nil {
 				return reply, fmt.Errorf("%w while repeating after: %w", ended, err)
 			}
 		}
@@ -51,18 +52,6 @@ func persist[R any](ctx context.Context, i *Inspector, call func(Store) (R, erro
 		}
 	}
 	return reply, fmt.Errorf("tried %d times: %w", callTries, err)
-}
-
-// pause waits for d. If ctx ends before that, it returns the context's error.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // refused reports whether an error means that the store did nothing, and would do nothing if the

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect/internal/bulk"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -30,7 +31,7 @@ func (i *Inspector) RunNow(ctx context.Context, queue string, ids []string) (Res
 func (i *Inspector) RunAllNow(
 	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
 ) (Result, error) {
-	return i.onAllJobs(ctx, o.onAll("run all now", queue, match != nil, true), queue, laterJobs, match, Store.Expedite)
+	return i.onAllJobs(ctx, o.action("run all now", queue, match != nil, true), queue, laterJobs, match, Store.Expedite)
 }
 
 // Release releases the held jobs of these ids. They become due, have all their retries and
@@ -49,7 +50,7 @@ func (i *Inspector) Release(ctx context.Context, queue string, ids []string) (Re
 func (i *Inspector) ReleaseAll(
 	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
 ) (Result, error) {
-	a := o.onAll("release all", queue, match != nil, true)
+	a := o.action("release all", queue, match != nil, true)
 	if o.Prefix != "" && a.invalid == nil {
 		a.invalid = fmt.Errorf("%w: release all accepts no Prefix; name the ids, or give a match", ErrInvalidOptions)
 	}
@@ -92,7 +93,7 @@ func (i *Inspector) Bury(ctx context.Context, queue string, ids []string) (Resul
 func (i *Inspector) BuryFailed(
 	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
 ) (Result, error) {
-	return i.onAllJobs(ctx, o.onAll("bury failed", queue, match != nil, true), queue, failedJobs, match, Store.Bury)
+	return i.onAllJobs(ctx, o.action("bury failed", queue, match != nil, true), queue, failedJobs, match, Store.Bury)
 }
 
 // BuryFresh moves all queued jobs without a failure for which match returns true, or all of them if
@@ -103,7 +104,7 @@ func (i *Inspector) BuryFailed(
 func (i *Inspector) BuryFresh(
 	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
 ) (Result, error) {
-	return i.onAllJobs(ctx, o.onAll("bury fresh", queue, match != nil, true), queue, freshJobs, match, Store.Bury)
+	return i.onAllJobs(ctx, o.action("bury fresh", queue, match != nil, true), queue, freshJobs, match, Store.Bury)
 }
 
 // Delete removes the queued jobs of these ids. A claimed job is not touched and may be requeued
@@ -117,7 +118,7 @@ func (i *Inspector) Delete(ctx context.Context, queue string, ids []string) (Res
 func (i *Inspector) DeleteFailed(
 	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
 ) (Result, error) {
-	return i.onAllJobs(ctx, o.onAll("delete failed", queue, match != nil, true), queue, failedJobs, match, Store.Delete)
+	return i.onAllJobs(ctx, o.action("delete failed", queue, match != nil, true), queue, failedJobs, match, Store.Delete)
 }
 
 // DeleteFresh removes all queued jobs without a failure for which match returns true, or all of
@@ -125,7 +126,7 @@ func (i *Inspector) DeleteFailed(
 func (i *Inspector) DeleteFresh(
 	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
 ) (Result, error) {
-	return i.onAllJobs(ctx, o.onAll("delete fresh", queue, match != nil, true), queue, freshJobs, match, Store.Delete)
+	return i.onAllJobs(ctx, o.action("delete fresh", queue, match != nil, true), queue, freshJobs, match, Store.Delete)
 }
 
 // DeleteAll removes all queued jobs for which match returns true, or all of them if match is nil,
@@ -133,7 +134,7 @@ func (i *Inspector) DeleteFresh(
 func (i *Inspector) DeleteAll(
 	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
 ) (Result, error) {
-	return i.onAllJobs(ctx, o.onAll("delete all", queue, match != nil, true), queue, allJobs, match, Store.Delete)
+	return i.onAllJobs(ctx, o.action("delete all", queue, match != nil, true), queue, allJobs, match, Store.Delete)
 }
 
 // CancelMode decides what happens to a cancelled job when its handler has returned, whatever the
@@ -185,52 +186,47 @@ func (i *Inspector) onFirst(
 	if at, twice := repeated(ids); twice {
 		return a.end(fmt.Errorf("%w: id %q is named twice; a job has one first payload", ErrInvalidRequest, ids[at]))
 	}
-	a.progress.Total = len(first)
-	away := &absent{inspector: i, queue: queue}
-	if first, err = i.storedFirst(ctx, away, first); err != nil {
+	a.Total = len(first)
+	if first, err = a.storedFirst(ctx, first); err != nil {
 		return a.end(err)
 	}
-	id := func(f FirstPayload) string { return f.ID }
-	steps := wholeSteps(func(f *FirstPayload) (string, []core.Payload) { return f.ID, []core.Payload{{Data: f.Data}} })
-	err = onReached(ctx, i, a, away, first, id, steps, func(s Store, shard core.Shard, chunk []FirstPayload) (ports.StepReply, error) {
+	id := func(f *FirstPayload) string { return f.ID }
+	steps := bulk.Whole(func(f *FirstPayload) (string, []core.Payload) { return f.ID, []core.Payload{{Data: f.Data}} })
+	return a.end(onReached(ctx, a, first, id, steps, func(s Store, shard core.Shard, chunk []FirstPayload) (ports.StepReply, error) {
 		named := ports.JobStep{Shard: shard, First: make([][]byte, len(chunk))}
 		for at := range chunk {
 			named.IDs, named.First[at] = append(named.IDs, chunk[at].ID), chunk[at].Data
 		}
 		return step(s, ctx, named)
-	})
-	if err != nil {
-		return a.end(err)
-	}
-	return a.end(partial(away.met))
+	}))
 }
 
 // storedFirst returns first payloads as they are stored, from first payloads as they were pushed.
-// Where these differ, it reads the jobs, and leaves out those of shards that can't be reached,
-// which it notes in away. It is called once for an action: after a step of unknown outcome it could
-// find the next payload of the same bytes.
-func (i *Inspector) storedFirst(ctx context.Context, away *absent, first []FirstPayload) (stored []FirstPayload, err error) {
-	record, err := i.record(ctx, away.queue)
+// Where these differ, it reads the jobs, and leaves out those of shards that can't be reached.
+// It is called once for an action: after a step of unknown outcome it could find the next payload
+// of the same bytes.
+func (a *action) storedFirst(ctx context.Context, first []FirstPayload) (stored []FirstPayload, err error) {
+	record, err := a.inspector.record(ctx, a.queue)
 	if err != nil || record.Merge.Same != core.SamePush {
 		return first, err
 	}
 	for _, f := range first {
-		shard := core.Shard{Queue: away.queue, Index: core.ShardOf(f.ID, record.Shards)}
-		if away.has(shard) {
-			continue
-		}
-		r := ports.FindRequest{Queue: away.queue, ID: f.ID, Payloads: 1, MaxCount: -1}
-		found, err := persist(ctx, i, func(s Store) (ports.Found, error) { return s.Find(ctx, r) })
-		switch {
-		case err != nil && away.are(ctx, shard, err):
-			continue
-		case err != nil:
+		shard := core.Shard{Queue: a.queue, Index: core.ShardOf(f.ID, record.Shards)}
+		err := a.try(ctx, shard, func() error {
+			r := ports.FindRequest{Queue: a.queue, ID: f.ID, Payloads: 1, MaxCount: -1}
+			found, err := persist(ctx, a.inspector, func(s Store) (ports.Found, error) { return s.Find(ctx, r) })
+			if err != nil {
+				return err
+			}
+			if payloads := payloadsIn(&found, ports.PlaceQueued); len(payloads) > 0 && bytes.Equal(payloads[0].Pushed().Data, f.Data) {
+				f.Data = payloads[0].Data
+			}
+			stored = append(stored, f)
+			return nil
+		})
+		if err != nil {
 			return nil, err
 		}
-		if payloads := payloadsIn(&found, ports.PlaceQueued); len(payloads) > 0 && bytes.Equal(payloads[0].Pushed().Data, f.Data) {
-			f.Data = payloads[0].Data
-		}
-		stored = append(stored, f)
 	}
 	return stored, nil
 }
@@ -256,10 +252,10 @@ func (i *Inspector) onIDs(
 	if err := validateIDs(ids); err != nil {
 		return a.end(err)
 	}
-	a.progress.Total = len(ids)
-	self := func(id string) string { return id }
+	a.Total = len(ids)
+	self := func(id *string) string { return *id }
 	chunks := func(ids []string) iter.Seq[[]string] { return slices.Chunk(ids, ports.MaxStep) }
-	return a.end(onEntries(ctx, i, a, queue, ids, self, chunks, step))
+	return a.end(onReached(ctx, a, ids, self, chunks, step))
 }
 
 // jobStep is a method of a store that makes a step on jobs.
@@ -278,17 +274,16 @@ const (
 	heldJobs
 )
 
-// jobKind is the queued jobs of a sweep.
+// jobKind is a visit's access to queued jobs.
 type jobKind struct {
-	inspector *Inspector
 	*action
 	sortBy SortBy
 	which  whichJobs
 	step   jobStep
 	// move is set if the action moves the jobs.
 	move *mover
-	// matches is true if the action has a match.
-	matches bool
+	// match chooses jobs; nil chooses all.
+	match func(QueuedJob) bool
 }
 
 // onAllJobs acts on the matching queued jobs of each shard, in the order of the list that has the
@@ -298,19 +293,17 @@ func (i *Inspector) onAllJobs(
 	ctx context.Context, a *action, queue string, which whichJobs, match func(QueuedJob) bool, step jobStep,
 ) (r Result, err error) {
 	defer a.log(ctx, i, queue, nil)(&err)
-	return i.sweepJobs(ctx, &jobKind{action: a, which: which, step: step}, queue, match)
+	return visitJobs(ctx, &jobKind{action: a, which: which, step: step, match: match})
 }
 
-// sweepJobs is onAllJobs for an action that is already in the audit.
-func (i *Inspector) sweepJobs(ctx context.Context, k *jobKind, queue string, match func(QueuedJob) bool) (Result, error) {
-	k.inspector, k.sortBy = i, ByTime
-	a, which := k.action, k.which
-	if a.going.o.Group != "" && a.invalid == nil {
+// visitJobs is onAllJobs for an action that is already in the audit.
+func visitJobs(ctx context.Context, k *jobKind) (Result, error) {
+	k.sortBy = ByTime
+	a, which, prefix := k.action, k.which, k.all.Prefix
+	if a.all.Group != "" && a.invalid == nil {
 		a.invalid = fmt.Errorf("%w: jobs have no Group; only dead letters have one", ErrInvalidOptions)
 	}
-	a.going.at.Part = a.going.at.Part || which == laterJobs
-	k.matches = match != nil
-	prefix := a.going.o.Prefix
+	a.run.At.Part = a.run.At.Part || which == laterJobs
 	switch {
 	case which == failedJobs && prefix != "":
 		k.sortBy = RetryingByID
@@ -323,21 +316,17 @@ func (i *Inspector) sweepJobs(ctx context.Context, k *jobKind, queue string, mat
 	if which == heldJobs {
 		page.From = heldFrom()
 	}
-	if k.matches || a.going.o.DryRun || k.move != nil {
+	if k.match != nil || a.all.DryRun || k.move != nil {
 		page.ErrorBytes, page.MaxCount = 0, 0
-		page.Limit, page.Payloads = a.going.o.page()
+		page.Limit, page.Payloads = a.all.page()
 	}
-	if k.move != nil && !k.matches && !a.going.o.DryRun {
+	if k.move != nil && k.match == nil && !a.all.DryRun {
 		page.MaxCount = page.Payloads + 1 // it matters only whether a job came whole
 	}
-	s := &sweep[ports.JobView, QueuedJob]{action: a, kind: k, queue: queue, page: page, match: match}
-	return s.run(ctx, i)
+	return k.onAll(ctx, func(stats *ports.QueueStats) error { return bulk.Visit(ctx, a.run, stats, page, k) })
 }
 
-// whole reports whether match needs all payloads.
-func (k *jobKind) whole() bool { return k.matches && k.going.o.Payloads == 0 }
-
-func (k *jobKind) count(c *ports.Counts) int64 {
+func (k *jobKind) Count(c *ports.Counts) int64 {
 	switch k.which {
 	case failedJobs:
 		return c.Retrying
@@ -349,32 +338,30 @@ func (k *jobKind) count(c *ports.Counts) int64 {
 	return c.Fresh + c.Retrying
 }
 
-func (k *jobKind) list(ctx context.Context, r ports.PageRequest) ([]ports.JobView, ports.Cursor, error) {
+func (k *jobKind) List(ctx context.Context, r ports.PageRequest) ([]ports.JobView, ports.Cursor, error) {
 	page, err := persist(ctx, k.inspector, func(s Store) (ports.JobsPage, error) {
 		return s.Jobs(ctx, ports.JobsRequest{PageRequest: r, SortBy: ports.SortBy(k.sortBy), Fresh: k.which == freshJobs})
 	})
 	return page.Jobs, page.Next, err
 }
 
-func (k *jobKind) place(v *ports.JobView) ports.Cursor {
-	return k.inspector.views.queuedJob(v, k.sortBy).Cursor.port()
-}
+func (k *jobKind) Place(v *ports.JobView) ports.Cursor { return k.show(v).Cursor.port() }
 
-func (k *jobKind) fate(v *ports.JobView, before, now core.Instant) fate {
+func (k *jobKind) Fate(v *ports.JobView, before, now core.Instant) bulk.Fate {
 	switch {
 	case k.which == laterJobs && v.PerformAt <= now && k.sortBy == ByTime:
-		return beyond
+		return bulk.Beyond
 	case k.which == laterJobs && v.PerformAt <= now, v.FirstPush >= before:
-		return passed
+		return bulk.Passed
 	}
-	return looked
+	return bulk.Looked
 }
 
-func (k *jobKind) complete(ctx context.Context, v *ports.JobView, before core.Instant) (bool, error) {
-	if !k.whole() || len(v.Payloads) == v.Count {
+func (k *jobKind) Complete(ctx context.Context, v *ports.JobView, before core.Instant) (bool, error) {
+	if k.match == nil || k.all.Payloads != 0 || len(v.Payloads) == v.Count {
 		return true, nil
 	}
-	found, _, err := k.inspector.whole(ctx, k.going.at.Queue, v.ID, ports.PlaceQueued)
+	found, _, err := k.inspector.whole(ctx, k.queue, v.ID, ports.PlaceQueued)
 	if err != nil || found.Queued == nil || found.Queued.FirstPush >= before {
 		return false, err
 	}
@@ -388,19 +375,22 @@ func (k *jobKind) complete(ctx context.Context, v *ports.JobView, before core.In
 
 func (k *jobKind) show(v *ports.JobView) QueuedJob { return k.inspector.views.queuedJob(v, k.sortBy) }
 
-func (k *jobKind) sample(chosen []QueuedJob) {
-	k.going.jobs = append(k.going.jobs, chosen[:min(len(chosen), maxSamples-len(k.going.jobs))]...)
+func (k *jobKind) Match(v *ports.JobView) bool { return k.match == nil || k.match(k.show(v)) }
+
+func (k *jobKind) Sample(chosen []ports.JobView) {
+	k.sampleJobs = sampled(k.sampleJobs, chosen, k.show)
 }
 
-func (k *jobKind) act(ctx context.Context, shard core.Shard, chosen []QueuedJob, stored []ports.JobView) error {
+func (k *jobKind) Act(ctx context.Context, shard core.Shard, chosen []ports.JobView) error {
+	before := k.run.At.Before
 	if k.move != nil {
-		return k.move.jobs(ctx, shard, stored, k.going.at.Before)
+		return k.move.jobs(ctx, shard, chosen, before)
 	}
-	ids := convert(chosen, func(j *QueuedJob) string { return j.ID })
+	ids := convert(chosen, func(v *ports.JobView) string { return v.ID })
 	for chunk := range slices.Chunk(ids, ports.MaxStep) {
-		err := onChunk(ctx, k.inspector, k.action, chunk, func(s Store, ids []string) (ports.StepReply, error) {
+		err := onChunk(ctx, k.action, chunk, func(s Store, ids []string) (ports.StepReply, error) {
 			return k.step(s, ctx, ports.JobStep{
-				Shard: shard, IDs: ids, Before: k.going.at.Before, Failed: k.which == failedJobs || k.which == heldJobs, Held: k.which == heldJobs,
+				Shard: shard, IDs: ids, Before: before, Failed: k.which == failedJobs || k.which == heldJobs, Held: k.which == heldJobs,
 			})
 		})
 		if err != nil {

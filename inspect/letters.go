@@ -2,69 +2,66 @@ package inspect
 
 import (
 	"context"
-	"iter"
 	"slices"
 	"strings"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect/internal/bulk"
 	"github.com/skeinq/skein/ports"
 )
 
-// deadKind is the dead letters of a sweep.
+// deadKind is a visit's access to dead letters.
 type deadKind struct {
-	inspector *Inspector
 	*action
 	sortBy SortBy
-	// matches is true if the action has a match.
-	matches bool
+	// match chooses dead letters; nil chooses all.
+	match func(DeadLetter) bool
 	// do acts on the chosen dead letters of a shard.
 	do func(context.Context, core.Shard, []ports.DeadLetterView) error
-	// move is set if the action moves the dead letters.
-	move *mover
-	// edited has the ids of the dead letters that the sweep has changed and may meet again.
+	// moves is true if the action moves the dead letters.
+	moves bool
+	// edited has the ids of the dead letters that the visit has changed and may meet again.
 	edited map[string]bool
 }
 
-// sweepDeadLetters acts on the matching dead letters. In each shard it begins with the one that has
+// visitDeadLetters acts on the matching dead letters. In each shard it begins with the one that has
 // been unchanged for longest. With a Prefix it acts in order of id.
-func (i *Inspector) sweepDeadLetters(ctx context.Context, k *deadKind, queue string, match func(DeadLetter) bool) (Result, error) {
-	k.inspector, k.sortBy, k.matches = i, ByTime, match != nil
-	prefix := k.going.o.Prefix
-	if prefix != "" {
+func visitDeadLetters(ctx context.Context, k *deadKind) (Result, error) {
+	k.sortBy = ByTime
+	page := ports.PageRequest{Prefix: k.all.Prefix}
+	if page.Prefix != "" {
 		k.sortBy = ByID
 	}
-	r := ports.PageRequest{Prefix: prefix}
-	r.Limit, r.Payloads = k.going.o.page()
-	s := &sweep[ports.DeadLetterView, DeadLetter]{action: k.action, kind: k, queue: queue, page: r, match: match}
-	return s.run(ctx, i)
+	page.Limit, page.Payloads = k.all.page()
+	return k.onAll(ctx, func(stats *ports.QueueStats) error { return bulk.Visit(ctx, k.run, stats, page, k) })
 }
 
-func (k *deadKind) count(c *ports.Counts) int64 { return c.Dead }
+func (k *deadKind) Count(c *ports.Counts) int64 { return c.Dead }
 
-func (k *deadKind) list(ctx context.Context, r ports.PageRequest) ([]ports.DeadLetterView, ports.Cursor, error) {
+func (k *deadKind) List(ctx context.Context, r ports.PageRequest) ([]ports.DeadLetterView, ports.Cursor, error) {
 	page, err := persist(ctx, k.inspector, func(s Store) (ports.MorguePage, error) {
-		return s.Morgue(ctx, ports.MorgueRequest{PageRequest: r, ByID: k.sortBy == ByID, Group: k.going.at.Group})
+		return s.Morgue(ctx, ports.MorgueRequest{PageRequest: r, ByID: k.sortBy == ByID, Group: k.run.At.Group})
 	})
 	return page.DeadLetters, page.Next, err
 }
 
-func (k *deadKind) place(v *ports.DeadLetterView) ports.Cursor { return k.show(v).Cursor.port() }
+func (k *deadKind) Place(v *ports.DeadLetterView) ports.Cursor { return k.show(v).Cursor.port() }
 
-func (k *deadKind) fate(v *ports.DeadLetterView, before, _ core.Instant) fate {
+func (k *deadKind) Fate(v *ports.DeadLetterView, before, _ core.Instant) bulk.Fate {
 	switch {
 	case v.ChangedAt >= before && k.sortBy == ByTime:
-		return beyond
+		return bulk.Beyond
 	case v.ChangedAt >= before, k.edited[v.ID]:
-		return passed
+		return bulk.Passed
 	}
-	return looked
+	return bulk.Looked
 }
 
-func (k *deadKind) complete(ctx context.Context, v *ports.DeadLetterView, before core.Instant) (bool, error) {
-	if k.going.o.Payloads != 0 || (k.going.o.DryRun || k.move != nil) && !k.matches {
+func (k *deadKind) Complete(ctx context.Context, v *ports.DeadLetterView, before core.Instant) (bool, error) {
+	if k.all.Payloads != 0 || (k.all.DryRun || k.moves) && k.match == nil {
 		return true, nil
 	}
-	there, err := k.inspector.complete(ctx, k.going.at.Queue, v)
+	there, err := k.inspector.complete(ctx, k.queue, v)
 	return there && v.ChangedAt < before, err
 }
 
@@ -72,21 +69,20 @@ func (k *deadKind) show(v *ports.DeadLetterView) DeadLetter {
 	return k.inspector.views.deadLetter(v, k.sortBy)
 }
 
-func (k *deadKind) sample(chosen []DeadLetter) {
-	k.going.samples = append(k.going.samples, chosen[:min(len(chosen), maxSamples-len(k.going.samples))]...)
+func (k *deadKind) Match(v *ports.DeadLetterView) bool { return k.match == nil || k.match(k.show(v)) }
+
+func (k *deadKind) Sample(chosen []ports.DeadLetterView) {
+	k.samples = sampled(k.samples, chosen, k.show)
 }
 
-func (k *deadKind) act(ctx context.Context, shard core.Shard, _ []DeadLetter, stored []ports.DeadLetterView) error {
-	if k.move != nil {
-		return k.move.letters(ctx, shard, stored, k.going.at.Before)
-	}
-	return k.do(ctx, shard, stored)
+func (k *deadKind) Act(ctx context.Context, shard core.Shard, chosen []ports.DeadLetterView) error {
+	return k.do(ctx, shard, chosen)
 }
 
 // noteEdit remembers that an edit has changed a dead letter. If the clock stands still or steps
-// back, the sweep may meet the dead letter again.
+// back, the visit may meet the dead letter again.
 func (k *deadKind) noteEdit(id string, changed core.Instant) {
-	if changed == 0 || changed >= k.going.at.Before && k.sortBy == ByTime {
+	if changed == 0 || changed >= k.run.At.Before && k.sortBy == ByTime {
 		return
 	}
 	if k.edited == nil {
@@ -99,12 +95,12 @@ func (k *deadKind) noteEdit(id string, changed core.Instant) {
 // skipped because they changed after it began, whether they match or not. It reads only the newest
 // dead letters, and only if there were more dead letters than the action has handled. If they can't
 // be read, it adds nothing.
-func (i *Inspector) sayLater(ctx context.Context, a *action, r *Result, failed error) {
+func (a *action) sayLater(ctx context.Context, r *Result, failed error) {
 	if failed != nil || r.Handled >= r.Total || r.Checkpoint != "" {
 		return
 	}
-	at := &a.going.at
-	page, err := ask(i, func(s Store) (ports.MorguePage, error) {
+	at := &a.run.At
+	page, err := ask(a.inspector, func(s Store) (ports.MorguePage, error) {
 		newest := ports.PageRequest{Queue: at.Queue, Descending: true, ErrorBytes: -1, MaxCount: -1}
 		return s.Morgue(ctx, ports.MorgueRequest{PageRequest: newest, Group: at.Group})
 	})
@@ -147,14 +143,14 @@ func payloadRefs(payloads []DeadLetterPayloads) ([]ports.DeadLetterRef, error) {
 
 // storedRefs returns references to payloads as they are stored, from references to payloads as they
 // were pushed. Where these differ, it reads the dead letters, and leaves out those of shards that
-// can't be reached, which it notes in away. A reference names at most as many payloads as a step
-// handles: further ones of the same dead letter are in later rounds.
-func (i *Inspector) storedRefs(ctx context.Context, away *absent, refs []ports.DeadLetterRef) (rounds [][]ports.DeadLetterRef, err error) {
+// can't be reached. A reference names at most as many payloads as a step handles: further ones of
+// the same dead letter are in later rounds.
+func (a *action) storedRefs(ctx context.Context, refs []ports.DeadLetterRef) (rounds [][]ports.DeadLetterRef, err error) {
 	named := func(r ports.DeadLetterRef) bool { return r.Payloads != nil }
 	if !slices.ContainsFunc(refs, named) {
 		return [][]ports.DeadLetterRef{refs}, nil
 	}
-	record, err := i.record(ctx, away.queue)
+	record, err := a.inspector.record(ctx, a.queue)
 	if err != nil || record.Merge.Same != core.SamePush {
 		return [][]ports.DeadLetterRef{refs}, err
 	}
@@ -169,25 +165,25 @@ func (i *Inspector) storedRefs(ctx context.Context, away *absent, refs []ports.D
 			add(0, ref)
 			continue
 		}
-		shard := core.Shard{Queue: away.queue, Index: core.ShardOf(ref.ID, record.Shards)}
-		if away.has(shard) {
-			continue
-		}
-		found, err := i.wholeLetter(ctx, away.queue, ref.ID)
-		switch {
-		case err != nil && away.are(ctx, shard, err):
-			continue
-		case err != nil:
+		shard := core.Shard{Queue: a.queue, Index: core.ShardOf(ref.ID, record.Shards)}
+		err := a.try(ctx, shard, func() error {
+			found, err := a.inspector.wholeLetter(ctx, a.queue, ref.ID)
+			if err != nil {
+				return err
+			}
+			copies := [][]byte{} // nil would mean all payloads
+			if found.DeadLetter != nil {
+				copies = append(copies, dataOf(withData(found.DeadLetter.Payloads, ref.Payloads))...)
+			}
+			for round, more := 0, true; more; round, more = round+1, len(copies) > 0 {
+				n := min(len(copies), core.MaxTurnPayloads)
+				add(round, ports.DeadLetterRef{ID: ref.ID, Payloads: copies[:n:n]})
+				copies = copies[n:]
+			}
+			return nil
+		})
+		if err != nil {
 			return nil, err
-		}
-		copies := [][]byte{} // nil would mean all payloads
-		if found.DeadLetter != nil {
-			copies = append(copies, dataOf(withData(found.DeadLetter.Payloads, ref.Payloads))...)
-		}
-		for round, more := 0, true; more; round, more = round+1, len(copies) > 0 {
-			n := min(len(copies), core.MaxTurnPayloads)
-			add(round, ports.DeadLetterRef{ID: ref.ID, Payloads: copies[:n:n]})
-			copies = copies[n:]
 		}
 	}
 	return rounds, nil
@@ -210,32 +206,33 @@ func refOf(d *ports.DeadLetterView) ports.DeadLetterRef {
 	if n := len(d.Payloads); n > core.MaxTurnPayloads || n < d.Count {
 		return ports.DeadLetterRef{ID: d.ID}
 	}
-	return ports.DeadLetterRef{
-		ID:       d.ID,
-		Payloads: dataOf(d.Payloads),
-	}
+	return payloadsOf(&d.DeadLetter)
+}
+
+// payloadsOf returns a reference to the payloads of a dead letter.
+func payloadsOf(d *core.DeadLetter) ports.DeadLetterRef {
+	return ports.DeadLetterRef{ID: d.ID, Payloads: dataOf(d.Payloads)}
 }
 
 // stepRefs makes steps on named dead letters, or on payloads of them as they were pushed.
-func (i *Inspector) stepRefs(
-	ctx context.Context, a *action, queue string, refs []ports.DeadLetterRef, step deadLetterStep,
-) error {
-	id := func(r ports.DeadLetterRef) string { return r.ID }
-	onShard := func(s Store, shard core.Shard, refs []ports.DeadLetterRef) (ports.StepReply, error) {
-		return stepOn(ctx, shard, step, 0)(s, refs)
-	}
-	away := &absent{inspector: i, queue: queue}
-	rounds, err := i.storedRefs(ctx, away, refs)
+func (a *action) stepRefs(ctx context.Context, refs []ports.DeadLetterRef, step deadLetterStep) error {
+	rounds, err := a.storedRefs(ctx, refs)
 	if err != nil {
 		return err
 	}
+	id := func(r *ports.DeadLetterRef) string { return r.ID }
+	counts := a.Tally
+	defer func() { a.Tally = counts }()
 	for _, refs := range rounds {
-		if err := onReached(ctx, i, a, away, refs, id, refChunks, onShard); err != nil {
+		err := onReached(ctx, a, refs, id, bulk.Refs, func(s Store, shard core.Shard, refs []ports.DeadLetterRef) (ports.StepReply, error) {
+			return stepOn(ctx, shard, step, 0)(s, refs)
+		})
+		if err != nil {
 			return err
 		}
-		a = newAction(a.verb, nil) // counts nothing: the first round has counted each dead letter
+		a.Tally = new(bulk.Tally) // counts nothing: the first round has counted each dead letter
 	}
-	return partial(away.met)
+	return nil
 }
 
 // stepOn returns a function that makes a step on named dead letters of a shard which last changed
@@ -243,31 +240,5 @@ func (i *Inspector) stepRefs(
 func stepOn(ctx context.Context, shard core.Shard, step deadLetterStep, before core.Instant) func(Store, []ports.DeadLetterRef) (ports.StepReply, error) {
 	return func(s Store, refs []ports.DeadLetterRef) (ports.StepReply, error) {
 		return step(s, ctx, ports.DeadLetterStep{Shard: shard, DeadLetters: refs, Before: before})
-	}
-}
-
-// maxStepBytes is the approximate maximum of the bytes of payload that a step names.
-const maxStepBytes = 1 << 20
-
-// refChunks divides references into steps by number and by size.
-func refChunks(refs []ports.DeadLetterRef) iter.Seq[[]ports.DeadLetterRef] {
-	return func(yield func([]ports.DeadLetterRef) bool) {
-		start, size := 0, 0
-		for at, r := range refs {
-			named := 0
-			for _, data := range r.Payloads {
-				named += len(data)
-			}
-			if at > start && (at-start == ports.MaxStep || size+named > maxStepBytes) {
-				if !yield(refs[start:at]) {
-					return
-				}
-				start, size = at, 0
-			}
-			size += named
-		}
-		if start < len(refs) {
-			yield(refs[start:])
-		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect/internal/bulk"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -43,7 +44,7 @@ func (i *Inspector) RevivePayloads(ctx context.Context, queue string, payloads [
 func (i *Inspector) ReviveAll(
 	ctx context.Context, queue string, match func(DeadLetter) bool, o BulkOptions,
 ) (Result, error) {
-	return i.onAllDeadLetters(ctx, o.onAll("revive all", queue, match != nil, true), queue, match, Store.Revive)
+	return i.onAllDeadLetters(ctx, o.action("revive all", queue, match != nil, true), queue, match, Store.Revive)
 }
 
 // Purge removes the dead letters of these ids permanently.
@@ -64,7 +65,7 @@ func (i *Inspector) PurgePayloads(ctx context.Context, queue string, payloads []
 func (i *Inspector) PurgeAll(
 	ctx context.Context, queue string, match func(DeadLetter) bool, o BulkOptions,
 ) (Result, error) {
-	return i.onAllDeadLetters(ctx, o.onAll("purge all", queue, match != nil, true), queue, match, Store.Purge)
+	return i.onAllDeadLetters(ctx, o.action("purge all", queue, match != nil, true), queue, match, Store.Purge)
 }
 
 // EditFunc edits one payload of a dead letter. It returns the new Data of the payload and true, or
@@ -96,7 +97,7 @@ func (i *Inspector) EditPayloads(ctx context.Context, queue string, payloads []D
 func (i *Inspector) EditAll(
 	ctx context.Context, queue string, match func(DeadLetter) bool, edit EditFunc, o BulkOptions,
 ) (r Result, err error) {
-	a := o.onAll("edit all", queue, match != nil, false)
+	a := o.action("edit all", queue, match != nil, false)
 	defer a.log(ctx, i, queue, nil)(&err)
 	switch {
 	case edit == nil:
@@ -104,21 +105,21 @@ func (i *Inspector) EditAll(
 	case o.Payloads != 0:
 		return a.end(fmt.Errorf("%w: Payloads is %d; leave it 0, since an edit gets all payloads", ErrInvalidOptions, o.Payloads))
 	}
-	k := &deadKind{action: a}
+	k := &deadKind{action: a, match: match}
 	k.do = func(ctx context.Context, shard core.Shard, chosen []ports.DeadLetterView) error {
 		for at := range chosen {
 			d := &chosen[at]
-			changed, err := i.editDeadLetter(ctx, a, shard, d.ID, d.Payloads, edit)
+			changed, err := a.editDeadLetter(ctx, shard, d.ID, d.Payloads, edit)
 			if err != nil {
 				return err
 			}
 			k.noteEdit(d.ID, changed)
-			a.met++
-			a.pass(1, 0)
+			a.Met++
+			a.Pass(1, 0)
 		}
 		return nil
 	}
-	return i.sweepDeadLetters(ctx, k, queue, match)
+	return visitDeadLetters(ctx, k)
 }
 
 func (i *Inspector) onRefs(
@@ -128,29 +129,35 @@ func (i *Inspector) onRefs(
 	if invalid != nil {
 		return a.end(invalid)
 	}
-	a.progress.Total = len(refs)
-	return a.end(i.stepRefs(ctx, a, queue, refs, step))
+	a.Total = len(refs)
+	return a.end(a.stepRefs(ctx, refs, step))
 }
 
 func (i *Inspector) onAllDeadLetters(
 	ctx context.Context, a *action, queue string, match func(DeadLetter) bool, step deadLetterStep,
 ) (r Result, err error) {
 	defer a.log(ctx, i, queue, nil)(&err)
-	defer func() { i.sayLater(ctx, a, &r, err) }()
-	if o := &a.going.o; match == nil && !o.DryRun && o.Prefix == "" {
-		d := &drain{inspector: i, action: a, step: step}
-		return d.run(ctx, queue)
+	defer func() { a.sayLater(ctx, &r, err) }()
+	at := &a.run.At
+	if match == nil && !a.all.DryRun && a.all.Prefix == "" {
+		return a.onAll(ctx, func(stats *ports.QueueStats) error {
+			return bulk.Repeat(ctx, a.run, stats, func(shard core.Shard, limit int) (ports.StepReply, error) {
+				return persist(ctx, i, func(s Store) (ports.StepReply, error) {
+					return step(s, ctx, ports.DeadLetterStep{Shard: shard, Before: at.Before, Limit: limit, Group: at.Group})
+				})
+			})
+		})
 	}
-	k := &deadKind{action: a}
+	k := &deadKind{action: a, match: match}
 	k.do = func(ctx context.Context, shard core.Shard, chosen []ports.DeadLetterView) error {
-		for chunk := range refChunks(convert(chosen, refOf)) {
-			if err := onChunk(ctx, i, a, chunk, stepOn(ctx, shard, step, a.going.at.Before)); err != nil {
+		for chunk := range bulk.Refs(convert(chosen, refOf)) {
+			if err := onChunk(ctx, a, chunk, stepOn(ctx, shard, step, at.Before)); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return i.sweepDeadLetters(ctx, k, queue, match)
+	return visitDeadLetters(ctx, k)
 }
 
 var errNoEdit = fmt.Errorf("%w: no EditFunc; pass one that returns the new bytes", ErrInvalidOptions)
@@ -169,11 +176,11 @@ func (i *Inspector) editRefs(
 		_, err := i.shards(ctx, queue)
 		return a.end(err)
 	}
-	a.progress.Total = len(refs)
+	a.Total = len(refs)
 	whole := make(map[string]bool)
 	for _, ref := range refs {
 		if whole[ref.ID] { // named twice
-			a.pass(1, 0)
+			a.Pass(1, 0)
 			continue
 		}
 		whole[ref.ID] = ref.Payloads == nil
@@ -183,11 +190,11 @@ func (i *Inspector) editRefs(
 		}
 		if found.DeadLetter != nil {
 			chosen := withData(found.DeadLetter.Payloads, ref.Payloads)
-			if _, err := i.editDeadLetter(ctx, a, found.Shard, ref.ID, chosen, edit); err != nil {
+			if _, err := a.editDeadLetter(ctx, found.Shard, ref.ID, chosen, edit); err != nil {
 				return a.end(err)
 			}
 		}
-		a.pass(1, 0)
+		a.Pass(1, 0)
 	}
 	return a.end(nil)
 }
@@ -216,8 +223,8 @@ func edited(stored core.Payload, data []byte) core.Payload {
 
 // editDeadLetter edits stored payloads of a dead letter. It returns when it last changed a payload,
 // or 0 if it changed no payload.
-func (i *Inspector) editDeadLetter(
-	ctx context.Context, a *action, shard core.Shard, id string, payloads []core.Payload, edit EditFunc,
+func (a *action) editDeadLetter(
+	ctx context.Context, shard core.Shard, id string, payloads []core.Payload, edit EditFunc,
 ) (changed core.Instant, err error) {
 	for _, p := range payloads {
 		pushed := p.Pushed()
@@ -231,11 +238,11 @@ func (i *Inspector) editDeadLetter(
 			continue
 		}
 		r := ports.EditRequest{Shard: shard, ID: id, Old: p.Data, New: edited.Data}
-		reply, err := persist(ctx, i, func(s Store) (ports.StepReply, error) { return s.Edit(ctx, r) })
+		reply, err := persist(ctx, a.inspector, func(s Store) (ports.StepReply, error) { return s.Edit(ctx, r) })
 		if err != nil {
 			return changed, fmt.Errorf("payload of %q: %w", id, err)
 		}
-		a.pass(0, reply.Handled)
+		a.Pass(0, reply.Handled)
 		changed = reply.Now
 	}
 	return changed, nil

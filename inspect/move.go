@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect/internal/bulk"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -67,18 +69,14 @@ func (i *Inspector) Move(ctx context.Context, from string, to Target, ids []stri
 	if err != nil {
 		return a.end(err)
 	}
-	a.progress.Total = len(ids)
-	away := &absent{inspector: i, queue: from}
+	a.Total = len(ids)
 	for _, id := range ids {
 		shard := core.Shard{Queue: from, Index: core.ShardOf(id, shards)}
-		if away.has(shard) {
-			continue
-		}
-		if err := m.id(ctx, shard, id); err != nil && !away.are(ctx, shard, err) {
+		if err := a.try(ctx, shard, func() error { return m.id(ctx, shard, id) }); err != nil {
 			return a.end(fmt.Errorf("shard %v: %w", shard, err))
 		}
 	}
-	return a.end(partial(away.met))
+	return a.end(nil)
 }
 
 // MoveAll moves all queued jobs of a queue for which match returns true, or all of them if match is
@@ -90,13 +88,13 @@ func (i *Inspector) Move(ctx context.Context, from string, to Target, ids []stri
 func (i *Inspector) MoveAll(
 	ctx context.Context, from string, to Target, match func(QueuedJob) bool, o BulkOptions,
 ) (r Result, err error) {
-	a := o.onAll(moveVerb("move all", to), from, match != nil, true)
+	a := o.action(moveVerb("move all", to), from, match != nil, true)
 	defer a.log(ctx, i, from, nil)(&err)
 	m, err := i.mover(ctx, a, "move all", from, to)
 	if err != nil {
 		return a.end(err)
 	}
-	return i.sweepJobs(ctx, &jobKind{action: a, which: allJobs, move: m}, from, match)
+	return visitJobs(ctx, &jobKind{action: a, which: allJobs, move: m, match: match})
 }
 
 // MoveMorgue moves all dead letters of a queue for which match returns true, or all of them if
@@ -105,14 +103,17 @@ func (i *Inspector) MoveAll(
 func (i *Inspector) MoveMorgue(
 	ctx context.Context, from string, to Target, match func(DeadLetter) bool, o BulkOptions,
 ) (r Result, err error) {
-	a := o.onAll(moveVerb("move morgue", to), from, match != nil, true)
+	a := o.action(moveVerb("move morgue", to), from, match != nil, true)
 	defer a.log(ctx, i, from, nil)(&err)
-	defer func() { i.sayLater(ctx, a, &r, err) }()
+	defer func() { a.sayLater(ctx, &r, err) }()
 	m, err := i.mover(ctx, a, "move morgue", from, to)
 	if err != nil {
 		return a.end(err)
 	}
-	return i.sweepDeadLetters(ctx, &deadKind{action: a, move: m}, from, match)
+	move := func(ctx context.Context, shard core.Shard, chosen []ports.DeadLetterView) error {
+		return m.letters(ctx, shard, chosen, a.run.At.Before)
+	}
+	return visitDeadLetters(ctx, &deadKind{action: a, match: match, do: move, moves: true})
 }
 
 // moveVerb names the target too, so a Checkpoint of a move to a queue of another name is refused,
@@ -135,21 +136,19 @@ func (m *mover) arriveIn(ctx context.Context, kind string, to Target) {
 	if m.into == m.inspector {
 		return
 	}
-	from := m.action.deed.action
-	d := m.into.begin(ctx, auditText(kind+" from "+m.from+inStore(to.FromStore)), to.Queue, nil)
+	from := m.deed.action
+	d := m.into.begin(ctx, auditText(kind+" from "+m.queue+inStore(to.FromStore)), to.Queue, nil)
 	d.action.ID, d.action.IDs, d.action.Named, d.action.Handled = from.ID+"-to", from.IDs, from.Named, from.Handled
 	d.action.Prefix, d.action.Group, d.action.Filter, d.action.Reason = from.Prefix, from.Group, from.Filter, from.Reason
-	m.action.arrival = d.start(ctx)
+	m.arrival = d.start(ctx)
 }
 
 // mover moves entries of one queue to another. It copies them first, so that a crash loses nothing,
 // and then deletes what it has copied.
 type mover struct {
-	// inspector is that of the source, and into that of the target.
-	inspector, into *Inspector
-	action          *action
-	from            string
-	to              ports.Queue
+	*action // its inspector and queue are those of the source
+	into    *Inspector
+	to      ports.Queue
 }
 
 // mover prepares a move, and refuses one that could lose something.
@@ -157,7 +156,7 @@ func (i *Inspector) mover(ctx context.Context, a *action, kind, from string, to 
 	if a.invalid != nil {
 		return nil, a.invalid
 	}
-	m := &mover{inspector: i, into: cmp.Or(to.Inspector, i), action: a, from: from}
+	m := &mover{action: a, into: cmp.Or(to.Inspector, i)}
 	if from == to.Queue && m.into == i {
 		return nil, fmt.Errorf("%w: %q is the source and the target; name two queues", ErrInvalidOptions, from)
 	}
@@ -166,7 +165,7 @@ func (i *Inspector) mover(ctx context.Context, a *action, kind, from string, to 
 		return nil, fmt.Errorf("the target: %w", err)
 	}
 	m.to = stats.Queue
-	if a.going != nil && a.going.o.DryRun {
+	if a.all != nil && a.all.DryRun {
 		return m, nil
 	}
 	if !m.to.Paused {
@@ -185,8 +184,8 @@ func (i *Inspector) mover(ctx context.Context, a *action, kind, from string, to 
 // that is the source: a queue that is moved into itself would be deleted. The audit of the source
 // has the action already, so the target's must not have it.
 func (m *mover) otherStore(ctx context.Context) error {
-	if m.action.deed.silent {
-		return fmt.Errorf("%w: the audit can't be written, so it is unknown whether both queues %q are the same; call again", ErrInvalidOptions, m.from)
+	if m.deed.silent {
+		return fmt.Errorf("%w: the audit can't be written, so it is unknown whether both queues %q are the same; call again", ErrInvalidOptions, m.queue)
 	}
 	for r := (ports.ActionsRequest{}); ; {
 		page, err := persist(ctx, m.into, func(s Store) ([]ports.Action, error) { return s.Actions(ctx, r) })
@@ -194,8 +193,8 @@ func (m *mover) otherStore(ctx context.Context) error {
 			return err
 		}
 		for at := range page {
-			if r.Before = page[at].At; page[at].ID == m.action.deed.action.ID {
-				return fmt.Errorf("%w: both inspectors have the same queue %q of one store; name two queues", ErrInvalidOptions, m.from)
+			if r.Before = page[at].At; page[at].ID == m.deed.action.ID {
+				return fmt.Errorf("%w: both inspectors have the same queue %q of one store; name two queues", ErrInvalidOptions, m.queue)
 			}
 		}
 	}
@@ -204,35 +203,25 @@ func (m *mover) otherStore(ctx context.Context) error {
 // id moves what the source has of one id.
 func (m *mover) id(ctx context.Context, shard core.Shard, id string) error {
 	moved, err := m.job(ctx, shard, id, 0)
-	m.action.pass(0, moved)
+	m.Pass(0, moved)
 	if err != nil {
 		return err
 	}
 	moved, err = m.letter(ctx, shard, id, 0)
-	m.action.pass(1, moved)
+	m.Pass(1, moved)
 	return err
 }
 
 // jobs moves queued jobs of a shard that were first pushed before an instant.
 func (m *mover) jobs(ctx context.Context, shard core.Shard, jobs []ports.JobView, before core.Instant) error {
-	whole, err := withoutParts(m, jobs,
-		func(v *ports.JobView) (core.Job, bool) { return v.Job, len(v.Payloads) == v.Count && fits(v.Payloads) },
-		func(v *ports.JobView) (int, error) { return m.job(ctx, shard, v.ID, before) })
-	if err != nil {
-		return err
-	}
-	for chunk := range wholeSteps(payloadsOfJob)(whole) {
-		if err := m.putJobs(ctx, chunk); err != nil {
-			return err
-		}
-		err := onChunk(ctx, m.inspector, m.action, chunk, func(s Store, jobs []core.Job) (ports.StepReply, error) {
-			return s.Delete(ctx, deletion(shard, jobs, before))
+	return carry(ctx, m, &jobCargo, jobs,
+		func(v *ports.JobView) (core.Job, int) { return v.Job, v.Count },
+		func(id string) (int, error) { return m.job(ctx, shard, id, before) },
+		func(chunk []core.Job) error {
+			return onChunk(ctx, m.action, chunk, func(s Store, jobs []core.Job) (ports.StepReply, error) {
+				return s.Delete(ctx, deletion(shard, jobs, before))
+			})
 		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // deletion is the step that deletes exactly the payloads of copied jobs.
@@ -252,7 +241,7 @@ func (m *mover) job(ctx context.Context, shard core.Shard, id string, before cor
 			return p, nil
 		}
 		jobs := []core.Job{v.Job}
-		if err := m.putJobs(ctx, jobs); err != nil {
+		if err := put(ctx, m, &jobCargo, jobs); err != nil {
 			return p, err
 		}
 		reply, err := persist(ctx, m.inspector, func(s Store) (ports.StepReply, error) { return s.Delete(ctx, deletion(shard, jobs, before)) })
@@ -260,59 +249,19 @@ func (m *mover) job(ctx context.Context, shard core.Shard, id string, before cor
 	})
 }
 
-// asStored returns entries with their payloads as the target stores them. An entry that then
-// exceeds a step comes in parts.
-func asStored[E any](m *mover, entries []E, payloads func(*E) *[]core.Payload) (parts []E) {
-	for _, e := range entries {
-		rest := storedIn(m.to.Merge, *payloads(&e))
-		for more := true; more; more = len(rest) > 0 {
-			var bound core.Bound
-			n := bound.Take(rest)
-			*payloads(&e), rest = rest[:n:n], rest[n:]
-			parts = append(parts, e)
-		}
-	}
-	return parts
-}
-
-// putJobs copies jobs, or parts of jobs, to the target.
-func (m *mover) putJobs(ctx context.Context, jobs []core.Job) error {
-	parts := asStored(m, jobs, func(j *core.Job) *[]core.Payload { return &j.Payloads })
-	for chunk := range wholeSteps(payloadsOfJob)(parts) {
-		err := put(ctx, m, chunk, func(j core.Job) string { return j.ID }, func(r *ports.ImportRequest, some []core.Job) { r.Jobs = some })
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // letters moves dead letters of a shard that last changed before an instant.
 func (m *mover) letters(ctx context.Context, shard core.Shard, letters []ports.DeadLetterView, before core.Instant) error {
-	whole, err := withoutParts(m, letters,
-		func(v *ports.DeadLetterView) (core.DeadLetter, bool) {
-			return v.DeadLetter, len(v.Payloads) == v.Count && fits(v.Payloads)
-		},
-		func(v *ports.DeadLetterView) (int, error) { return m.letter(ctx, shard, v.ID, before) })
-	if err != nil {
-		return err
-	}
-	for chunk := range wholeSteps(payloadsOfLetter)(whole) {
-		if err := m.putLetters(ctx, chunk); err != nil {
-			return err
-		}
-		for refs := range refChunks(convert(chunk, copied)) {
-			if err := onChunk(ctx, m.inspector, m.action, refs, stepOn(ctx, shard, Store.Purge, before)); err != nil {
-				return err
+	return carry(ctx, m, &letterCargo, letters,
+		func(v *ports.DeadLetterView) (core.DeadLetter, int) { return v.DeadLetter, v.Count },
+		func(id string) (int, error) { return m.letter(ctx, shard, id, before) },
+		func(chunk []core.DeadLetter) error {
+			for refs := range bulk.Refs(convert(chunk, payloadsOf)) {
+				if err := onChunk(ctx, m.action, refs, stepOn(ctx, shard, Store.Purge, before)); err != nil {
+					return err
+				}
 			}
-		}
-	}
-	return nil
-}
-
-// copied refers to the payloads of a dead letter that were copied.
-func copied(d *core.DeadLetter) ports.DeadLetterRef {
-	return ports.DeadLetterRef{ID: d.ID, Payloads: convert(d.Payloads, func(p *core.Payload) []byte { return p.Data })}
+			return nil
+		})
 }
 
 // letter moves one dead letter in parts, unless it has changed at or after an instant; 0 is the
@@ -326,26 +275,13 @@ func (m *mover) letter(ctx context.Context, shard core.Shard, id string, before 
 		if before == 0 {
 			before = v.ChangedAt + 1
 		}
-		if err := m.putLetters(ctx, []core.DeadLetter{v.DeadLetter}); err != nil {
+		if err := put(ctx, m, &letterCargo, []core.DeadLetter{v.DeadLetter}); err != nil {
 			return p, err
 		}
-		refs := []ports.DeadLetterRef{copied(&v.DeadLetter)}
+		refs := []ports.DeadLetterRef{payloadsOf(&v.DeadLetter)}
 		reply, err := persist(ctx, m.inspector, func(s Store) (ports.StepReply, error) { return stepOn(ctx, shard, Store.Purge, before)(s, refs) })
 		return part{of: v.Count, payloads: len(v.Payloads), handled: reply.Handled}, err
 	})
-}
-
-// putLetters copies dead letters, or parts of them, to the target.
-func (m *mover) putLetters(ctx context.Context, letters []core.DeadLetter) error {
-	parts := asStored(m, letters, func(d *core.DeadLetter) *[]core.Payload { return &d.Payloads })
-	for chunk := range wholeSteps(payloadsOfLetter)(parts) {
-		err := put(ctx, m, chunk, func(d core.DeadLetter) string { return d.ID },
-			func(r *ports.ImportRequest, some []core.DeadLetter) { r.DeadLetters = some })
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // part is what was moved of an entry that had a number of payloads. The zero value is that nothing
@@ -357,7 +293,7 @@ type part struct{ of, payloads, handled int }
 func (m *mover) inParts(
 	ctx context.Context, id string, place ports.Place, move func(*ports.Found) (part, error),
 ) (moved int, err error) {
-	r := ports.FindRequest{Queue: m.from, ID: id, Payloads: core.MaxTurnPayloads, After: &ports.PayloadCursor{Place: place}}
+	r := ports.FindRequest{Queue: m.queue, ID: id, Payloads: core.MaxTurnPayloads, After: &ports.PayloadCursor{Place: place}}
 	for left := 0; ; r.MaxCount = -1 {
 		found, err := persist(ctx, m.inspector, func(s Store) (ports.Found, error) { return s.Find(ctx, r) })
 		if err != nil {
@@ -365,7 +301,7 @@ func (m *mover) inParts(
 		}
 		if slices.Contains(found.Damaged, place) {
 			return 0, fmt.Errorf("id %q of queue %q is not moved: the store can't read its record in %v; "+
-				"its next use sets it aside, then see Quarantined", id, m.from, place)
+				"its next use sets it aside, then see Quarantined", id, m.queue, place)
 		}
 		p, err := move(&found)
 		if err != nil {
@@ -381,51 +317,96 @@ func (m *mover) inParts(
 	}
 }
 
-// withoutParts moves one by one, in parts, the entries that don't fit into a step or came without
-// all payloads. It returns the others.
-func withoutParts[V, E any](m *mover, views []V, whole func(*V) (E, bool), move func(*V) (int, error)) (rest []E, err error) {
-	for at := range views {
-		if e, ok := whole(&views[at]); ok {
-			rest = append(rest, e)
-			continue
-		}
-		moved, err := move(&views[at])
-		m.action.met += moved
-		m.action.pass(1, moved)
-		if err != nil {
-			return nil, err
-		}
-	}
-	return rest, nil
+// cargo is a kind of entries that a mover moves.
+type cargo[E any] struct {
+	id       func(*E) string
+	payloads func(*E) *[]core.Payload
+	set      func(*ports.ImportRequest, []E)
 }
 
-// put imports entries into the shards of the target.
-func put[E any](ctx context.Context, m *mover, entries []E, id func(E) string, set func(*ports.ImportRequest, []E)) error {
-	for at, some := range byShard(entries, m.to.Shards, id) {
-		r := ports.ImportRequest{Shard: core.Shard{Queue: m.to.Name, Index: at}, Shards: m.to.Shards, Generation: m.to.Generation, OnlyPaused: true}
-		for len(some) > 0 {
-			set(&r, some)
-			reply, err := persist(ctx, m.into, func(s Store) (ports.StepReply, error) { return s.Import(ctx, r) })
-			if err != nil {
-				return fmt.Errorf("the target %v: %w", r.Shard, err)
-			}
-			if reply.Reached == 0 {
-				return fmt.Errorf("the target %v: the store has imported none of %d entries", r.Shard, len(some))
-			}
-			some = some[min(reply.Reached, len(some)):]
+var (
+	jobCargo = cargo[core.Job]{
+		func(j *core.Job) string { return j.ID }, func(j *core.Job) *[]core.Payload { return &j.Payloads },
+		func(r *ports.ImportRequest, jobs []core.Job) { r.Jobs = jobs },
+	}
+	letterCargo = cargo[core.DeadLetter]{
+		func(d *core.DeadLetter) string { return d.ID }, func(d *core.DeadLetter) *[]core.Payload { return &d.Payloads },
+		func(r *ports.ImportRequest, letters []core.DeadLetter) { r.DeadLetters = letters },
+	}
+)
+
+// steps divides entries into steps.
+func (c *cargo[E]) steps(entries []E) iter.Seq[[]E] {
+	return bulk.Whole(func(e *E) (string, []core.Payload) { return c.id(e), *c.payloads(e) })(entries)
+}
+
+// carry moves entries of a shard. It moves one by one, in parts, those that don't fit into a step
+// or came without all payloads. The others it copies in steps, and removes what it has copied.
+func carry[V, E any](
+	ctx context.Context, m *mover, c *cargo[E], views []V, of func(*V) (e E, count int), one func(id string) (int, error), remove func([]E) error,
+) error {
+	var whole []E
+	for at := range views {
+		e, count := of(&views[at])
+		var bound core.Bound
+		if p := *c.payloads(&e); len(p) == count && bound.Take(p) == count {
+			whole = append(whole, e)
+			continue
+		}
+		moved, err := one(c.id(&e))
+		m.Met += moved
+		m.Pass(1, moved)
+		if err != nil {
+			return err
+		}
+	}
+	for chunk := range c.steps(whole) {
+		if err := put(ctx, m, c, chunk); err != nil {
+			return err
+		}
+		if err := remove(chunk); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// fits reports whether the payloads of one entry fit into one step.
-func fits(payloads []core.Payload) bool {
-	var bound core.Bound
-	return bound.Take(payloads) == len(payloads)
+// put imports entries into the shards of the target, with their payloads as the target stores them.
+// An entry that then exceeds a step goes in parts.
+func put[E any](ctx context.Context, m *mover, c *cargo[E], entries []E) error {
+	var parts []E
+	for _, e := range entries {
+		rest := storedIn(m.to.Merge, *c.payloads(&e))
+		for more := true; more; more = len(rest) > 0 {
+			var bound core.Bound
+			n := bound.Take(rest)
+			*c.payloads(&e), rest = rest[:n:n], rest[n:]
+			parts = append(parts, e)
+		}
+	}
+	for chunk := range c.steps(parts) {
+		for at, some := range bulk.ByShard(chunk, m.to.Shards, c.id) {
+			if err := putIn(ctx, m, c, at, some); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
-func payloadsOfJob(j *core.Job) (id string, payloads []core.Payload) { return j.ID, j.Payloads }
-
-func payloadsOfLetter(d *core.DeadLetter) (id string, payloads []core.Payload) {
-	return d.ID, d.Payloads
+// putIn imports the entries of a step into one shard of the target.
+func putIn[E any](ctx context.Context, m *mover, c *cargo[E], at int, entries []E) error {
+	r := ports.ImportRequest{Shard: core.Shard{Queue: m.to.Name, Index: at}, Shards: m.to.Shards, Generation: m.to.Generation, OnlyPaused: true}
+	for len(entries) > 0 {
+		c.set(&r, entries)
+		reply, err := persist(ctx, m.into, func(s Store) (ports.StepReply, error) { return s.Import(ctx, r) })
+		if err != nil {
+			return fmt.Errorf("the target %v: %w", r.Shard, err)
+		}
+		if reply.Reached == 0 {
+			return fmt.Errorf("the target %v: the store has imported none of %d entries", r.Shard, len(entries))
+		}
+		entries = entries[min(reply.Reached, len(entries)):]
+	}
+	return nil
 }

@@ -143,3 +143,23 @@ func (i *Inspector) queueStats(ctx context.Context, queue string) (ports.QueueSt
 		return stats[0], nil
 	})
 }
+
+// record returns the store's record of a queue.
+func (i *Inspector) record(ctx context.Context, queue string) (ports.Queue, error) {
+	queues, err := persist(ctx, i, func(s Store) ([]ports.Queue, error) { return s.Queues(ctx) })
+	if err != nil {
+		return ports.Queue{}, err
+	}
+	for at := range queues {
+		if queues[at].Name == queue {
+			return queues[at], nil
+		}
+	}
+	return ports.Queue{}, fmt.Errorf("%w: %q", ErrUnknownQueue, queue)
+}
+
+// shards returns the shard count of a queue.
+func (i *Inspector) shards(ctx context.Context, queue string) (int, error) {
+	record, err := i.record(ctx, queue)
+	return record.Shards, err
+}

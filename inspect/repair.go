@@ -52,7 +52,7 @@ func (i *Inspector) Recount(ctx context.Context, queue string, progress func(Pro
 	if err != nil {
 		return nil, fmt.Errorf("recount: %w", err)
 	}
-	a.progress.Total = stats.Entries()
+	a.Total = stats.Entries()
 	for at := range stats.Shards {
 		s := stats.Shards[at]
 		r, err := i.recountShard(ctx, a, &s, stats.Now)
@@ -102,12 +102,12 @@ func (i *Inspector) recountShard(ctx context.Context, a *action, s *ports.ShardS
 			if shard.corrected() {
 				wrong = 1
 			}
-			a.pass(left, wrong) // entries that were not counted no longer exist
+			a.Pass(left, wrong) // entries that were not counted no longer exist
 			return shard, nil
 		}
 		done := max(0, min(reply.Counted, left-1)) // the last step has something to report
 		left -= done
-		a.pass(done, 0)
+		a.Pass(done, 0)
 	}
 }
 

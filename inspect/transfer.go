@@ -21,7 +21,7 @@ func (i *Inspector) Export(ctx context.Context, queue string, o ListOptions) ite
 	if o.SortBy == ByTime && o.Group == "" && o.FromTime.IsZero() && o.After == (Cursor{}) {
 		o.SortBy = ByID
 	}
-	o.Payloads, o.ErrorBytes = sweepPayloads, 0
+	o.Payloads, o.ErrorBytes = pagePayloads, 0
 	err := o.check("the morgue", morgueOrders...)
 	list := pages(o, err, func(r ports.PageRequest) (listPage[ports.DeadLetterView], error) {
 		r.Queue = queue
@@ -84,7 +84,7 @@ func (i *Inspector) Import(ctx context.Context, queue string, letters iter.Seq2[
 	if err != nil {
 		return a.end(err)
 	}
-	b := importBatch{inspector: i, action: a, record: record, away: absent{inspector: i, queue: queue}}
+	b := importBatch{action: a, record: record}
 	for d, err := range letters {
 		if err == nil {
 			err = b.add(ctx, d)
@@ -94,20 +94,6 @@ func (i *Inspector) Import(ctx context.Context, queue string, letters iter.Seq2[
 		}
 	}
 	return a.end(b.end(ctx))
-}
-
-// record returns the store's record of a queue.
-func (i *Inspector) record(ctx context.Context, queue string) (ports.Queue, error) {
-	queues, err := persist(ctx, i, func(s Store) ([]ports.Queue, error) { return s.Queues(ctx) })
-	if err != nil {
-		return ports.Queue{}, err
-	}
-	for at := range queues {
-		if queues[at].Name == queue {
-			return queues[at], nil
-		}
-	}
-	return ports.Queue{}, fmt.Errorf("%w: %q", ErrUnknownQueue, queue)
 }
 
 // storedIn returns payloads as a queue with a merge rule stores them, in order and merged by the
@@ -123,15 +109,12 @@ func storedIn(rule core.MergeRule, payloads []core.Payload) []core.Payload {
 
 // importBatch has the dead letters that an import has read and not sent.
 type importBatch struct {
-	inspector *Inspector
-	action    *action
-	record    ports.Queue
-	read      int
-	letters   []core.DeadLetter
-	payloads  int
-	bytes     int
-	// away are the shards that can't be reached.
-	away absent
+	action   *action
+	record   ports.Queue
+	read     int
+	letters  []core.DeadLetter
+	payloads int
+	bytes    int
 }
 
 // end sends the rest, and returns which shards could not be reached.
@@ -139,7 +122,7 @@ func (b *importBatch) end(ctx context.Context) error {
 	if err := b.flush(ctx); err != nil {
 		return err
 	}
-	return partial(b.away.met)
+	return partial(b.action.skipped)
 }
 
 // add takes one dead letter, in parts if it is more than a step moves, and sends the batch once it
@@ -196,9 +179,8 @@ func (b *importBatch) flush(ctx context.Context) error {
 	if len(letters) == 0 {
 		return nil
 	}
-	b.action.progress.Total += len(letters)
-	id := func(d core.DeadLetter) string { return d.ID }
-	return onReached(ctx, b.inspector, b.action, &b.away, letters, id, wholeSteps(payloadsOfLetter),
+	b.action.Total += len(letters)
+	return onReached(ctx, b.action, letters, letterCargo.id, letterCargo.steps,
 		func(s Store, shard core.Shard, some []core.DeadLetter) (ports.StepReply, error) {
 			return s.Import(ctx, b.request(shard, some))
 		})

@@ -1,4 +1,4 @@
-package inspect
+package bulk
 
 import (
 	"crypto/sha256"
@@ -13,30 +13,18 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// ErrInvalidCheckpoint reports a text that is not a [Checkpoint], a Checkpoint of another version
-// of this package, or the Checkpoint of another action: one with another kind, queue, shard count,
-// Prefix, Group or Filter.
+// ErrInvalidCheckpoint is inspect.ErrInvalidCheckpoint.
 var ErrInvalidCheckpoint = errors.New("invalid checkpoint")
 
-// Checkpoint is the progress of an action on all entries of a kind, as a text of letters, digits, -
-// and _. If BulkOptions.Continue is set to it, the action continues from there, in any process. The
-// store keeps no state for it.
-//
-// An action may also be continued from an older Checkpoint: entries that were handled since are
-// gone and are skipped. Only RunAllNow and ReleaseAll may then make a job due twice. The empty text
-// is no Checkpoint: a finished action has none. The content may change between versions of this
-// package. A Checkpoint of another version is refused with [ErrInvalidCheckpoint].
-type Checkpoint string
-
-// checkpointVersion is the version of the text.
-const checkpointVersion = 2
+// version is the version of the text.
+const version = 2
 
 // maxCheckpoint is the maximum size of the text in bytes. The text has an id, a prefix, a reason
 // and the name of a queue, escaped, and some numbers.
 const maxCheckpoint = 16 << 10
 
-// standing is the content of a Checkpoint.
-type standing struct {
+// Standing is the content of a checkpoint: the action, and how far it is.
+type Standing struct {
 	Version int    `json:"v"`
 	Action  string `json:"a"`
 	Queue   string `json:"q"`
@@ -56,7 +44,7 @@ type standing struct {
 	Done    int    `json:"d"`
 	Total   int    `json:"t"`
 	Handled int    `json:"h"`
-	// Met is action.met. Part is true if Total counts more entries than the action applies to.
+	// Met is that of the Tally. Part is true if Total counts more entries than the action applies to.
 	Met  int  `json:"m"`
 	Part bool `json:"u,omitempty"`
 	// Audit is the ID of the action in the audit, where all calls of the action are one action.
@@ -67,25 +55,25 @@ type standing struct {
 	Reason string `json:"y,omitempty"`
 }
 
-// text returns the Checkpoint.
-func (s standing) text() (Checkpoint, error) {
+// text returns the checkpoint.
+func (s *Standing) text() (string, error) {
 	data, err := json.Marshal(s)
 	if err != nil {
 		return "", fmt.Errorf("checkpoint: %w", err)
 	}
 	data = binary.BigEndian.AppendUint32(data, crc32.ChecksumIEEE(data))
-	return Checkpoint(base64.RawURLEncoding.EncodeToString(data)), nil
+	return base64.RawURLEncoding.EncodeToString(data), nil
 }
 
-// parseCheckpoint parses a Checkpoint, which must not be empty.
-func parseCheckpoint(c Checkpoint) (s standing, err error) {
-	invalid := func(why string) (standing, error) {
-		return standing{}, fmt.Errorf("%w: %s; pass it as it was returned, unchanged", ErrInvalidCheckpoint, why)
+// parse parses the text of a checkpoint.
+func parse(text string) (s Standing, err error) {
+	invalid := func(why string) (Standing, error) {
+		return Standing{}, fmt.Errorf("%w: %s; pass it as it was returned, unchanged", ErrInvalidCheckpoint, why)
 	}
-	if len(c) > maxCheckpoint {
+	if len(text) > maxCheckpoint {
 		return invalid("it is too long")
 	}
-	data, err := base64.RawURLEncoding.DecodeString(string(c))
+	data, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(data) < crc32.Size {
 		return invalid("it is damaged")
 	}
@@ -93,9 +81,9 @@ func parseCheckpoint(c Checkpoint) (s standing, err error) {
 	if crc32.ChecksumIEEE(body) != binary.BigEndian.Uint32(data[len(body):]) || json.Unmarshal(body, &s) != nil {
 		return invalid("it is damaged")
 	}
-	if s.Version != checkpointVersion {
-		return standing{}, fmt.Errorf("%w: it has version %d, this package reads %d; start the action again with the same Before",
-			ErrInvalidCheckpoint, s.Version, checkpointVersion)
+	if s.Version != version {
+		return Standing{}, fmt.Errorf("%w: it has version %d, this package reads %d; start the action again with the same Before",
+			ErrInvalidCheckpoint, s.Version, version)
 	}
 	if s.Shard < 0 || s.Shard >= s.Shards || s.Before < 0 || s.Before > core.MaxInstant ||
 		s.Key < 0 || s.Done < 0 || s.Done > s.Total || s.Handled < 0 || s.Met < 0 || s.ID != "" && core.ValidateID(s.ID) != nil {
@@ -105,7 +93,7 @@ func parseCheckpoint(c Checkpoint) (s standing, err error) {
 }
 
 // sameAction returns [ErrInvalidCheckpoint] if s was written by another action.
-func (s *standing) sameAction(now *standing) error {
+func (s *Standing) sameAction(now *Standing) error {
 	for _, c := range []struct {
 		what     string
 		was, now any
@@ -123,10 +111,10 @@ func (s *standing) sameAction(now *standing) error {
 	return nil
 }
 
-func (s *standing) cursor() ports.Cursor { return ports.Cursor{Key: s.Key, ID: s.ID} }
+func (s *Standing) cursor() ports.Cursor { return ports.Cursor{Key: s.Key, ID: s.ID} }
 
-// digest returns the form in which a checkpoint keeps the name of a filter or an actor.
-func digest(name string) string {
+// Digest returns the form in which a checkpoint keeps the name of a filter or an actor.
+func Digest(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
