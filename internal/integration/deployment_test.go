@@ -14,7 +14,6 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/inspect"
-	"github.com/skeinq/skein/internal/backends"
 	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
@@ -125,11 +124,7 @@ func onEachStore(t *testing.T, test func(t *testing.T, store ports.ShardStore)) 
 	for name, open := range urls {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store, closeStore, err := backends.Open(t.Context(), open(t))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = closeStore() }()
+			store := kit.Open(t, open(t))
 			test(t, store)
 		})
 	}

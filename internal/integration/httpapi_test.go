@@ -19,7 +19,6 @@ import (
 	"github.com/skeinq/skein/adapters/httpapi"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
-	"github.com/skeinq/skein/internal/backends"
 	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/ports"
 )
@@ -154,11 +153,7 @@ func TestHTTPAPIOnEveryStore(t *testing.T) {
 	for name, newURL := range kit.StoreURLs(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store, closeStore, err := backends.Open(t.Context(), newURL(t))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = closeStore() })
+			store := kit.Open(t, newURL(t))
 			token := pushHostile(t, store)
 			c := newAPIClient(t, store)
 			c.ask(http.MethodGet, "/queues/orders/jobs?sort=id&payloads=1000&limit=3", "")

@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,8 +16,10 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/dashboard"
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/adapters/redis"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/internal/tier"
@@ -211,4 +217,143 @@ func (m *measured) time(what string, call func(context.Context) error) {
 		line += fmt.Sprintf("  server %8v", ((m.cpu() - before) / time.Duration(m.rounds())).Round(10*time.Microsecond))
 	}
 	m.T.Log(line)
+}
+
+// revive revives all dead letters by a filter. The first call is stopped in the middle, and a
+// second one continues from its checkpoint. Each letter is revived once.
+func (m *measured) revive() {
+	m.T.Helper()
+	m.T.Run("revive", func(t *testing.T) {
+		before := m.Counts(t)
+		began := time.Now()
+		ctx, stop := context.WithCancel(t.Context())
+		var text inspect.Checkpoint
+		o := inspect.BulkOptions{Filter: "all", Checkpoint: func(c inspect.Checkpoint) { text = c }}
+		o.Progress = func(p inspect.Progress) {
+			if p.Done > p.Total/2 {
+				stop()
+			}
+		}
+		all := func(d inspect.DeadLetter) bool { return d.PayloadCount > 0 }
+		first, err := inspect.New(m.Store, inspect.Options{}).ReviveAll(ctx, "orders", all, o)
+		if !errors.Is(err, context.Canceled) || first.Handled == 0 || first.Checkpoint != text {
+			t.Fatalf("the first call returned %+v, %v; want context.Canceled, its checkpoint and a part of the letters", first, err)
+		}
+		second, err := inspect.New(m.Store, inspect.Options{}).ReviveAll(t.Context(), "orders", all, inspect.BulkOptions{Filter: "all", Continue: text})
+		must(t, err)
+		// It is logged, and compared with nothing: a slow machine prints more.
+		t.Logf("%d of %d dead letters over %d shards revived in %v, %d by the first", second.Handled, before.Dead, m.Shards, time.Since(began), first.Handled)
+		after := m.Counts(t)
+		if after.Dead != 0 || after.Fresh != before.Fresh+before.Dead {
+			t.Errorf("%d letters are dead and %d jobs fresh, of %d and %d before", after.Dead, after.Fresh, before.Dead, before.Fresh)
+		}
+	})
+}
+
+// apiRoutes are the requests by which a page or an operator reads over HTTP.
+var apiRoutes = []string{
+	"stats", "queues", "queues/orders", "queues/orders/history", "queues/orders/jobs", "queues/orders/jobs?sort=id&desc=true",
+	"queues/orders/jobs?sort=retrying", "queues/orders/jobs?sort=retries&desc=true", "queues/orders/jobs?shard=1&payloads=3",
+	"queues/orders/claimed", "queues/orders/morgue", "queues/orders/morgue?sort=id", "queues/orders/groups", "queues/orders/quarantine",
+	"find?queue=orders&id=order-0000007", "find?id=order-0000007", "why?queue=orders&id=order-0000007", "nodes", "checks",
+}
+
+// routes times each of apiRoutes.
+func (m *measured) routes(what string) {
+	m.T.Helper()
+	server := kit.ServeAPI(m.T, m.Store)
+	for _, route := range apiRoutes {
+		m.time(what+route, func(ctx context.Context) error {
+			r, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/api/v1/"+route, nil)
+			if err != nil {
+				return err
+			}
+			reply, err := http.DefaultClient.Do(r)
+			if err != nil {
+				return err
+			}
+			text, err := io.ReadAll(reply.Body)
+			if err == nil && reply.StatusCode != http.StatusOK {
+				err = fmt.Errorf("%s: %s", reply.Status, text)
+			}
+			return err
+		})
+	}
+}
+
+// routesAtWork times apiRoutes while a server works the queue and a client pushes to it.
+func (m *measured) routesAtWork() {
+	m.T.Helper()
+	w := kit.StartOwnWork(m.T, m.Orders)
+	m.routes("at work: ")
+	w.End(m.T)
+}
+
+// boardPages are pages of the dashboard as people open them.
+var boardPages = []string{
+	"", "queue?q=orders", "shards?q=orders", "jobs?q=orders", "jobs?q=orders&list=fresh", "jobs?q=orders&list=retries&sort=failures",
+	"jobs?q=orders&list=scheduled", "jobs?q=orders&sort=id&desc=1", "jobs?q=orders&shard=1", "id?q=orders&id=order-0000007", "search?id=order-0000007",
+	"busy", "busy?q=orders", "morgue?q=orders", "morgue?q=orders&sort=id", "unreadable?q=orders", "nodes", "store", "audit", "audit?q=orders",
+}
+
+// pages times each page twice: as the first page of a new process, and in a process that serves
+// others.
+func (m *measured) pages(what string) {
+	m.T.Helper()
+	warm := serveBoard(m.T, m.Store)
+	for _, page := range boardPages {
+		m.time(what+"first page /"+page, func(ctx context.Context) error {
+			server := serveBoard(m.T, m.Store)
+			defer server.Close()
+			return getPage(ctx, server.URL+"/"+page)
+		})
+		m.time(what+"page /"+page, func(ctx context.Context) error { return getPage(ctx, warm.URL+"/"+page) })
+	}
+}
+
+// polled logs the share of a core that the server spends when ten people look at the overview, and
+// ten at a queue, for a minute if the measurement is large.
+func (m *measured) polled() {
+	m.T.Helper()
+	if m.cpu == nil {
+		return
+	}
+	server := serveBoard(m.T, m.Store)
+	polls := max(1, m.rounds()*3/10)
+	began, before := time.Now(), m.cpu()
+	for range polls {
+		for n := range 20 {
+			must(m.T, getPage(m.T.Context(), server.URL+[]string{"/", "/queue?q=orders"}[n%2]))
+		}
+		time.Sleep(2 * time.Second) // the pace of a page that polls, on a slow machine too
+	}
+	// They are logged, and compared with nothing: a slow machine prints more.
+	took, used := time.Since(began), m.cpu()-before
+	m.T.Logf("20 pages polled for %v take %.2f %% of a core of the server", took.Round(time.Second), 100*used.Seconds()/took.Seconds())
+}
+
+func serveBoard(t *testing.T, store ports.ShardStore) *httptest.Server {
+	t.Helper()
+	board, err := dashboard.New(inspect.New(store, inspect.Options{Logger: slog.New(slog.DiscardHandler)}), dashboard.Options{})
+	must(t, err)
+	server := httptest.NewServer(board)
+	t.Cleanup(server.Close)
+	return server
+}
+
+func getPage(ctx context.Context, url string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	reply, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = reply.Body.Close() }()
+	text, err := io.ReadAll(reply.Body)
+	if err == nil && !slices.Contains([]int{http.StatusOK, http.StatusSeeOther}, reply.StatusCode) {
+		err = fmt.Errorf("%s: %s: %s", url, reply.Status, text)
+	}
+	return err
 }

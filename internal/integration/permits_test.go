@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/skeinq/skein"
-	"github.com/skeinq/skein/internal/backends"
 	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
@@ -73,19 +72,18 @@ func (g *gauge) end(server int) {
 // more.
 func TestServersShareMaxRunning(t *testing.T) {
 	t.Parallel()
-	redis, cluster, postgres := testservers.Redis(t), testservers.RedisCluster(t), testservers.Postgres(t)
-	for name, url := range map[string]string{
-		"Redis":         kit.RedisURL(redis) + "?prefix=" + testservers.Prefix(t, redis),
-		"Redis Cluster": kit.RedisURL(cluster) + "&prefix=" + testservers.Prefix(t, cluster),
-		"Postgres":      kit.PostgresURL(t, testservers.Schema(t, postgres)),
-	} {
+	stores := kit.StoreURLs(t)
+	cluster := testservers.RedisCluster(t)
+	stores["Redis Cluster"] = func(t *testing.T) string { return kit.RedisURL(cluster) + "&prefix=" + testservers.Prefix(t, cluster) }
+	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			url := open(t)
 			g := newGauge()
 			for i := range permitServers {
 				g.serve(t, url, i)
 			}
-			store := openStore(t, url)
+			store := kit.Open(t, url)
 			client := skein.NewClient(store, skein.ClientOptions{})
 			for i := range permitJobs {
 				must(t, calls.Push(t.Context(), client, fmt.Sprint("id-", i), i))
@@ -105,7 +103,7 @@ func TestServersShareMaxRunning(t *testing.T) {
 func (g *gauge) serve(t *testing.T, url string, server int) {
 	t.Helper()
 	holds := make(chan struct{})
-	t.Cleanup(kit.Serve(t, skein.NewServer(openStore(t, url), skein.ServerOptions{
+	t.Cleanup(kit.Serve(t, skein.NewServer(kit.Open(t, url), skein.ServerOptions{
 		LeaseTTL: time.Minute, Observer: &firstLease{acquired: holds}, Logger: slog.New(slog.DiscardHandler),
 	}, g.run(server))))
 	wait(t, "a server has a shard", holds)
@@ -122,15 +120,6 @@ func (f *firstLease) LeaseChanged(e ports.LeaseEvent) {
 	if e.Change == ports.LeaseAcquired {
 		f.once.Do(func() { close(f.acquired) })
 	}
-}
-
-// openStore opens a store by its URL until the test ends.
-func openStore(t *testing.T, url string) ports.ShardStore {
-	t.Helper()
-	store, closeStore, err := backends.Open(t.Context(), url)
-	must(t, err)
-	t.Cleanup(func() { _ = closeStore() })
-	return store
 }
 
 // wait ends the test unless the channel is closed.

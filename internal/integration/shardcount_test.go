@@ -115,7 +115,7 @@ func TestAProcessThatMissedANewShardCountIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		before.awaitHandled(1)
-		kit.AwaitCounts(t, store, "orders", 0, 0, 0, testservers.Patience)
+		kit.AwaitCounts(t, store, "orders", 0, 0, 0)
 		reopen := process.shut()
 		defer reopen()
 		awaitForgotten(t, store)
@@ -149,7 +149,7 @@ func TestAProcessThatMissedANewShardCountIsRefused(t *testing.T) {
 				t.Errorf("the old deployment has handled %q, want only %q", got, want)
 			}
 		}
-		kit.AwaitCounts(t, store, "orders", 0, 0, 0, testservers.Patience)
+		kit.AwaitCounts(t, store, "orders", 0, 0, 0)
 		holdsNothing(t, store, newShards)
 	})
 }
@@ -217,7 +217,7 @@ func TestAQueueIsForgottenAndDeclaredWithAnotherShardCount(t *testing.T) {
 			t.Fatal(err)
 		}
 		before.awaitHandled(21)
-		kit.AwaitCounts(t, store, "orders", 0, 0, 0, testservers.Patience)
+		kit.AwaitCounts(t, store, "orders", 0, 0, 0)
 		if err := inspector.Forget(t.Context(), "orders"); !errors.Is(err, inspect.ErrLeaseHeld) {
 			t.Errorf("Forget of a queue that is served: %v; want ErrLeaseHeld", err)
 		}
@@ -234,7 +234,7 @@ func TestAQueueIsForgottenAndDeclaredWithAnotherShardCount(t *testing.T) {
 
 		before.refused("push", before.push(movedID, "overlooked"), newShards)
 		before.refused("Run", before.server().Run(t.Context()), newShards)
-		kit.AwaitCounts(t, store, "orders", 0, 0, 0, testservers.Patience)
+		kit.AwaitCounts(t, store, "orders", 0, 0, 0)
 		holdsNothing(t, store, newShards)
 	})
 }

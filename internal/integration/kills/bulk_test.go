@@ -37,21 +37,16 @@ var bulkActs = map[string]func(context.Context, *inspect.Inspector, inspect.Bulk
 
 // bulkWorker carries out a bulk action. It writes each checkpoint to the journal, and a line when
 // it has ended.
-func bulkWorker() int {
+func bulkWorker() error {
 	j := journal{os.Getenv(journalVariable)}
 	defer j.write(journalLine{what: lineEnded, pid: os.Getpid()})
 	if os.Getenv(apiVariable) != "" {
-		if err := overHTTP(j); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 2
-		}
-		return 0
+		return overHTTP(j)
 	}
 	ctx := context.Background()
 	store, closeStore, err := backends.Open(ctx, os.Getenv(storeVariable))
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
+		return err
 	}
 	defer func() { _ = closeStore() }()
 	o := inspect.BulkOptions{
@@ -59,10 +54,9 @@ func bulkWorker() int {
 		Checkpoint: func(c inspect.Checkpoint) { j.write(journalLine{what: lineReady, pid: os.Getpid(), id: string(c)}) },
 	}
 	if _, err := bulkActs[os.Getenv(bulkVariable)](ctx, inspect.New(store, inspect.Options{}), o); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
+		return err
 	}
-	return 0
+	return nil
 }
 
 // TestABulkActionGoesOnAfterKills kills the processes of an action after a random number of steps.
@@ -74,11 +68,9 @@ func TestABulkActionGoesOnAfterKills(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url := newURL(t)
-			store, closeStore, err := backends.Open(t.Context(), url)
-			must(t, err)
-			t.Cleanup(func() { must(t, closeStore()) })
+			store := kit.Open(t, url)
 			o := kit.Orders{T: t, Store: store, Shards: tier.Count(6, 20)}
-			_, err = store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: o.Shards, IndexIDs: true})
+			_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: o.Shards, IndexIDs: true})
 			must(t, err)
 			o.Push("dead", tier.Count(600, 2000))
 			o.Bury()

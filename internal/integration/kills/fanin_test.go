@@ -63,19 +63,17 @@ func waitsForDead(family string) bool { return (family[len(family)-1]-'0')%2 == 
 
 // fanWorker serves children and parents until an interrupt. It writes a line for each child that is
 // done, before it reports, and one for each parent that ends.
-func fanWorker() int {
+func fanWorker() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	store, closeStore, err := backends.Open(ctx, os.Getenv(storeVariable))
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
+		return err
 	}
 	defer func() { _ = closeStore() }()
 	children, err := strconv.Atoi(os.Getenv(fanVariable))
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
+		return err
 	}
 	w := &fanProcess{
 		j: journal{os.Getenv(journalVariable)}, children: children,
@@ -86,11 +84,7 @@ func fanWorker() int {
 		w.j.write(journalLine{what: lineReady, pid: os.Getpid()})
 		return nil
 	}
-	if err := skein.NewServer(store, options, fanChildren.Each(w.child), fanParents.Handler(w.parent)).Run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
-	}
-	return 0
+	return skein.NewServer(store, options, fanChildren.Each(w.child), fanParents.Handler(w.parent)).Run(ctx)
 }
 
 type fanProcess struct {
@@ -169,9 +163,7 @@ type fan struct {
 }
 
 func newFan(t *testing.T, url string, families, children int) *fan {
-	store, closeStore, err := backends.Open(t.Context(), url)
-	must(t, err)
-	t.Cleanup(func() { _ = closeStore() })
+	store := kit.Open(t, url)
 	return &fan{
 		t: t, url: url, store: store, j: newJournal(t), families: families, children: children,
 		client:    skein.NewClient(store, skein.ClientOptions{}),

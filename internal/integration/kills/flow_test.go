@@ -10,7 +10,7 @@ import (
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
-	"github.com/skeinq/skein/internal/backends"
+	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 )
@@ -31,11 +31,11 @@ const (
 
 var flowing = skein.NewQueue[int]("flowing", skein.QueueOptions[int]{Shards: flowShards})
 
-func flowWorker() int {
+func flowWorker() error {
 	return journalWorker(flowing, skein.ServerOptions{Lanes: flowLanes}, workForFlow)
 }
 
-func shortFlowWorker() int {
+func shortFlowWorker() error {
 	return journalWorker(flowing, skein.ServerOptions{Lanes: flowLanes, LeaseTTL: flowShortTTL}, workForFlow)
 }
 
@@ -60,11 +60,7 @@ type flow struct {
 
 func newFlow(t *testing.T, url string) *flow {
 	t.Helper()
-	store, closeStore, err := backends.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = closeStore() })
+	store := kit.Open(t, url)
 	return &flow{
 		t: t, url: url, store: store, client: skein.NewClient(store, skein.ClientOptions{}),
 		j: newJournal(t), ready: map[int]bool{},

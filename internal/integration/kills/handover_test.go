@@ -9,7 +9,6 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/backends"
 	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
@@ -28,13 +27,10 @@ var handed = skein.NewQueue[int]("handed", skein.QueueOptions[int]{Shards: 5})
 // them. The log has how long it took until the first job of each shard ran.
 func TestHandOverNeedsNoPoll(t *testing.T) {
 	t.Parallel()
-	redis, postgres := testservers.Redis(t), testservers.Postgres(t)
-	for name, url := range map[string]string{
-		"Redis":    kit.RedisURL(redis) + "?prefix=" + testservers.Prefix(t, redis),
-		"Postgres": kit.PostgresURL(t, testservers.Schema(t, postgres)),
-	} {
+	for name, open := range kit.StoreURLs(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			url := open(t)
 			var took kit.Spread
 			standby := newHandOverServer(t, url)
 			for range handOvers {
@@ -88,10 +84,7 @@ func (r refusals) Acquire(ctx context.Context, a ports.AcquireRequest) (ports.Ac
 
 func newHandOverServer(t *testing.T, url string) *handOverServer {
 	t.Helper()
-	store, closeStore, err := backends.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := kit.Open(t, url)
 	s := &handOverServer{
 		leases: make(chan ports.LeaseEvent, 100), refused: make(chan struct{}, 100),
 		ran: make(chan int, 100), ended: make(chan error, 1),
@@ -109,10 +102,7 @@ func newHandOverServer(t *testing.T, url string) *handOverServer {
 		Observer: leaseWatcher{leases: s.leases}, Logger: slog.New(slog.DiscardHandler),
 	}, handler)
 	go func() { s.ended <- server.Run(ctx) }()
-	t.Cleanup(func() {
-		s.cancel()
-		_ = closeStore()
-	})
+	t.Cleanup(s.cancel)
 	return s
 }
 

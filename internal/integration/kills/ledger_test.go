@@ -56,13 +56,12 @@ CREATE TABLE %[1]s.refused (id text NOT NULL, number int NOT NULL)`
 // bookingWorker is a server that books each number in a transaction of its own, in which it also
 // settles it. One booking in five fails, before or after that, and is noted first. It ends by an
 // interrupt.
-func bookingWorker() int {
+func bookingWorker() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	b, err := backends.Connect(ctx, os.Getenv(storeVariable))
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
+		return err
 	}
 	defer func() { _ = b.Close() }()
 	store := b.Store.(*postgres.Store)
@@ -71,15 +70,10 @@ func bookingWorker() int {
 	}
 	ttl, err := time.ParseDuration(os.Getenv(bookingVariable))
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
+		return err
 	}
 	options := skein.ServerOptions{LeaseTTL: ttl, Logger: slog.New(slog.DiscardHandler)}
-	if err := skein.NewServer(store, options, bookings.Each(booking), ledger.Each(booking)).Run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
-	}
-	return 0
+	return skein.NewServer(store, options, bookings.Each(booking), ledger.Each(booking)).Run(ctx)
 }
 
 func book(ctx context.Context, pool *pgxpool.Pool, store *postgres.Store, schema, id string, number int) error {

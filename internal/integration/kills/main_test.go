@@ -3,6 +3,7 @@
 package kills_test
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -14,11 +15,16 @@ import (
 // A process that a test starts to be killed is this program again, and does the work that
 // workerVariable names instead of running tests.
 func TestMain(m *testing.M) {
-	if work := workers[os.Getenv(workerVariable)]; work != nil {
-		logging.Disable()
-		os.Exit(work())
+	work := workers[os.Getenv(workerVariable)]
+	if work == nil {
+		kit.Main(m)
+		return
 	}
-	kit.Main(m)
+	logging.Disable()
+	if err := work(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
 }
 
 var must = kit.Must
@@ -30,8 +36,8 @@ const (
 	storeVariable  = "SKEIN_TEST_WORKER_STORE"
 )
 
-// workers are the works of such processes; each returns the exit code.
-var workers = map[string]func() int{
+// workers are the works of such processes.
+var workers = map[string]func() error{
 	"bulk":         bulkWorker,
 	"chain":        chainWorker,
 	"fan":          fanWorker,

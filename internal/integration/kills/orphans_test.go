@@ -8,7 +8,6 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/backends"
 	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
@@ -50,21 +49,17 @@ func TestOrphansOfADeadServerArePutBackWithoutItsQueuesServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url := open(t)
-			store, closeStore, err := backends.Open(t.Context(), url)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = closeStore() }()
+			store := kit.Open(t, url)
 			pushTakeoverJobs(t, store)
 			j := newJournal(t)
 			victim := startProcess(t, "victim", url, j)
 			j.await(t, lineBegan, victim.pid(), takeoverJobs)
-			kit.AwaitCounts(t, store, takenOver.Name(), 0, takeoverJobs, 0, testservers.Patience)
+			kit.AwaitCounts(t, store, takenOver.Name(), 0, takeoverJobs, 0)
 			victim.kill(t)
-			kit.AwaitCounts(t, store, takenOver.Name(), 0, takeoverJobs, takeoverJobs, testservers.Patience)
+			kit.AwaitCounts(t, store, takenOver.Name(), 0, takeoverJobs, takeoverJobs)
 			stop, _ := keeping(t, store, ttl)
 			defer stop()
-			kit.AwaitCounts(t, store, takenOver.Name(), takeoverJobs, 0, 0, testservers.Patience)
+			kit.AwaitCounts(t, store, takenOver.Name(), takeoverJobs, 0, 0)
 			found, err := store.Find(t.Context(), ports.FindRequest{Queue: takenOver.Name(), ID: "job-7", Payloads: 1000})
 			if err != nil || found.Queued == nil || found.Queued.Recoveries != 1 {
 				t.Errorf("job-7 is %+v, %v; want it queued, recovered once", found.Queued, err)
@@ -95,7 +90,7 @@ func TestPostgresOrphanThatATransactionSettlesWaitsForIt(t *testing.T) {
 			stop, leases := keeping(t, store, ttl)
 			defer stop()
 			awaitAcquired(t, leases, "orders", 2)
-			kit.AwaitCounts(t, store, "orders", 2, 1, 1, testservers.Patience) // not while the shard is held for another look
+			kit.AwaitCounts(t, store, "orders", 2, 1, 1) // not while the shard is held for another look
 			left := int64(2)
 			if commits {
 				err = tx.Commit(t.Context())
@@ -105,7 +100,7 @@ func TestPostgresOrphanThatATransactionSettlesWaitsForIt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			kit.AwaitCounts(t, store, "orders", left, 0, 0, testservers.Patience)
+			kit.AwaitCounts(t, store, "orders", left, 0, 0)
 		})
 	}
 }

@@ -2,7 +2,6 @@ package kills_test
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -81,13 +80,12 @@ func (p *process) wasKilled(t *testing.T) bool {
 
 // journalWorker is a server that does some work for each job, and keeps a journal of it. It
 // ends by an interrupt.
-func journalWorker(queue *skein.Queue[int], options skein.ServerOptions, work func()) int {
+func journalWorker(queue *skein.Queue[int], options skein.ServerOptions, work func()) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	store, closeStore, err := backends.Open(ctx, os.Getenv(storeVariable))
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
+		return err
 	}
 	defer func() { _ = closeStore() }()
 	j := journal{os.Getenv(journalVariable)}
@@ -96,7 +94,7 @@ func journalWorker(queue *skein.Queue[int], options skein.ServerOptions, work fu
 		j.write(journalLine{what: lineReady, pid: os.Getpid()})
 		return nil
 	}
-	err = skein.NewServer(store, options, queue.JobHandler(func(ctx context.Context, job *skein.Job[int]) error {
+	return skein.NewServer(store, options, queue.JobHandler(func(ctx context.Context, job *skein.Job[int]) error {
 		token, _ := skein.Fence(ctx)
 		line := journalLine{what: lineBegan, pid: os.Getpid(), id: job.ID, token: token, recoveries: job.Recoveries}
 		j.write(line)
@@ -105,9 +103,4 @@ func journalWorker(queue *skein.Queue[int], options skein.ServerOptions, work fu
 		j.write(line)
 		return nil
 	})).Run(ctx)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
-	}
-	return 0
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/skeinq/skein/internal/backends"
 	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
@@ -50,11 +49,9 @@ func TestRevivingOverHTTPGoesOnAfterKills(t *testing.T) {
 	t.Parallel()
 	for name, newURL := range kit.StoreURLs(t) {
 		t.Run(name, func(t *testing.T) {
-			store, closeStore, err := backends.Open(t.Context(), newURL(t))
-			must(t, err)
-			t.Cleanup(func() { must(t, closeStore()) })
+			store := kit.Open(t, newURL(t))
 			o := kit.Orders{T: t, Store: store, Shards: kit.FromVariable(t, "SKEIN_TEST_LIST_SHARDS", 20)}
-			_, err = store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: o.Shards, IndexIDs: true})
+			_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: o.Shards, IndexIDs: true})
 			must(t, err)
 			letters := kit.FromVariable(t, "SKEIN_TEST_LIST_JOBS", 20_000) / 10
 			o.Push("dead", letters)

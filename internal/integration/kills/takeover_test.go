@@ -9,7 +9,6 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/inspect"
-	"github.com/skeinq/skein/internal/backends"
 	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
@@ -29,16 +28,16 @@ const (
 var takenOver = skein.NewQueue[int]("taken-over", skein.QueueOptions[int]{})
 
 // victimWorker is a server whose jobs never end.
-func victimWorker() int {
+func victimWorker() error {
 	return takeoverWorker(func() { select {} })
 }
 
 // successorWorker is a server whose jobs take a while. It ends by an interrupt.
-func successorWorker() int {
+func successorWorker() error {
 	return takeoverWorker(func() { time.Sleep(takeoverTake) })
 }
 
-func takeoverWorker(work func()) int {
+func takeoverWorker(work func()) error {
 	return journalWorker(takenOver, skein.ServerOptions{Lanes: takeoverJobs, LeaseTTL: takeoverTTL}, work)
 }
 
@@ -61,11 +60,7 @@ func TestSuccessorTakesOverAThousandRunningJobs(t *testing.T) {
 // takeOver kills a server while all jobs run, and returns how much later than allowed its successor
 // has done them. It checks that each ran once more.
 func takeOver(t *testing.T, url string, standby bool) (late time.Duration) {
-	store, closeStore, err := backends.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = closeStore() }()
+	store := kit.Open(t, url)
 	pushTakeoverJobs(t, store)
 	j, began := newJournal(t), time.Now()
 	victim := startProcess(t, "victim", url, j)

@@ -27,11 +27,10 @@ var (
 // chainWorker works the chain until it is empty. It kills itself in one of its first 20 pushes,
 // before the push, after it, or a few milliseconds after it, in the turns that report the jobs as
 // done.
-func chainWorker() int {
+func chainWorker() error {
 	store, closeStore, err := backends.Open(context.Background(), os.Getenv(storeVariable))
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
+		return err
 	}
 	defer func() { _ = closeStore() }()
 	var pushes atomic.Int64
@@ -55,16 +54,11 @@ func chainWorker() int {
 	}}})
 	ctx, stop := context.WithCancel(context.Background())
 	go stopWhenEmpty(ctx, store, chained.Name(), stop)
-	err = skein.NewServer(store, skein.ServerOptions{
+	return skein.NewServer(store, skein.ServerOptions{
 		Lanes: 4, LeaseTTL: chainTTL, PollInterval: 50 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 	}, chained.Handler(func(ctx context.Context, id string, numbers []int) error {
 		return follows.Then(ctx, client, id, numbers[0])
 	})).Run(ctx)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
-	}
-	return 0
 }
 
 const (
@@ -91,11 +85,7 @@ func TestThenLosesNothingByKills(t *testing.T) {
 
 // killChain works a chain whose processes kill themselves, the given number of times.
 func killChain(t *testing.T, url string, kills int) {
-	store, closeStore, err := backends.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = closeStore() })
+	store := kit.Open(t, url)
 	client, ids := skein.NewClient(store, skein.ClientOptions{}), 40*kills
 	entries := make([]skein.Entry[int], ids)
 	for n := range entries {

@@ -7,15 +7,16 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 )
 
-// AwaitCounts waits until a queue has the given numbers of queued, claimed and orphaned jobs, and
-// ends the test after a while.
-func AwaitCounts(t *testing.T, store ports.ShardStore, queue string, queued, claimed, orphaned int64, within time.Duration) {
+// AwaitCounts waits until a queue has the given numbers of queued, claimed and orphaned jobs. It
+// ends the test after Patience.
+func AwaitCounts(t *testing.T, store ports.ShardStore, queue string, queued, claimed, orphaned int64) {
 	t.Helper()
 	inspector := inspect.New(store, inspect.Options{})
-	for end := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(testservers.Patience); ; time.Sleep(20 * time.Millisecond) {
 		stats, err := inspector.Stats(t.Context(), queue)
 		if err != nil {
 			t.Fatal(err)
@@ -26,7 +27,7 @@ func AwaitCounts(t *testing.T, store ports.ShardStore, queue string, queued, cla
 		}
 		if time.Now().After(end) {
 			t.Fatalf("%d queued, %d claimed and %d orphaned after %v; want %d, %d and %d",
-				c.Length(), c.Claimed, c.Orphaned, within, queued, claimed, orphaned)
+				c.Length(), c.Claimed, c.Orphaned, testservers.Patience, queued, claimed, orphaned)
 		}
 	}
 }

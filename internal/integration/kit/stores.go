@@ -6,8 +6,19 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/internal/backends"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/ports"
 )
+
+// Open opens a store by its URL until the test ends.
+func Open(t *testing.T, url string) ports.ShardStore {
+	t.Helper()
+	store, closeStore, err := backends.Open(t.Context(), url)
+	Must(t, err)
+	t.Cleanup(func() { Must(t, closeStore()) })
+	return store
+}
 
 // RedisURL is the argument by which a command uses the client's servers.
 func RedisURL(client redis.UniversalClient) string {

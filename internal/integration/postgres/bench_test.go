@@ -18,21 +18,21 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// postgresLoad is a queue on a Postgres as it comes, for benchmarks: ids of 12
+// load is a queue on a Postgres as it comes, for benchmarks: ids of 12
 // bytes, each with one payload of 100 bytes of its own.
-type postgresLoad struct {
+type load struct {
 	b      *testing.B
 	store  *postgres.Store
 	pushed int
 }
 
-func newPostgresLoad(b *testing.B, pool *pgxpool.Pool) *postgresLoad {
+func newLoad(b *testing.B, pool *pgxpool.Pool) *load {
 	b.Helper()
 	schema := testservers.Schema(b, pool)
 	if err := postgres.Migrate(b.Context(), pool, postgres.MigrateOptions{Schema: schema}); err != nil {
 		b.Fatal(err)
 	}
-	l := &postgresLoad{b: b, store: postgres.New(pool, postgres.Options{Schema: schema})}
+	l := &load{b: b, store: postgres.New(pool, postgres.Options{Schema: schema})}
 	if _, err := l.store.Declare(b.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1}); err != nil {
 		b.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func newPostgresLoad(b *testing.B, pool *pgxpool.Pool) *postgresLoad {
 }
 
 // push pushes n new jobs in one call.
-func (l *postgresLoad) push(n int) {
+func (l *load) push(n int) {
 	entries := make([]core.Entry, n)
 	for i := range entries {
 		id := fmt.Sprintf("order-%06d", l.pushed%1_000_000)
@@ -58,7 +58,7 @@ func BenchmarkPostgresPush(b *testing.B) {
 	pool := testservers.OwnPostgres(b)
 	for _, size := range []int{1, 100, 500} {
 		b.Run(strconv.Itoa(size), func(b *testing.B) {
-			l := newPostgresLoad(b, pool)
+			l := newLoad(b, pool)
 			for b.Loop() {
 				l.push(size)
 			}
@@ -76,7 +76,7 @@ func BenchmarkPostgresPushInTransactions(b *testing.B) {
 		"no-wakeups": (*postgres.Tx).NoWakeups,
 	} {
 		b.Run(name, func(b *testing.B) {
-			l := newPostgresLoad(b, pool)
+			l := newLoad(b, pool)
 			var pushed atomic.Int64
 			b.SetParallelism(10 / runtime.GOMAXPROCS(0))
 			b.RunParallel(func(pb *testing.PB) {
@@ -98,7 +98,7 @@ func BenchmarkPostgresTurn(b *testing.B) {
 	pool := testservers.OwnPostgres(b)
 	for _, size := range []int{1, 64, 256} {
 		b.Run(strconv.Itoa(size), func(b *testing.B) {
-			l := newPostgresLoad(b, pool)
+			l := newLoad(b, pool)
 			a, err := l.store.Acquire(b.Context(), ports.AcquireRequest{
 				Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1, Owner: "bench", Attempt: 1, TTL: 30 * time.Second})
 			if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// redisFactory makes each backend below a prefix of its own.
-func redisFactory(client goredis.UniversalClient) conformance.Factory {
+// factory makes each backend below a prefix of its own.
+func factory(client goredis.UniversalClient) conformance.Factory {
 	cuts := &cutShards{}
 	client.AddHook(cuts)
 	return func(t testing.TB, clock func() time.Time) func() ports.ShardStore {
@@ -33,17 +33,17 @@ func redisFactory(client goredis.UniversalClient) conformance.Factory {
 
 func TestRedisConformance(t *testing.T) {
 	t.Parallel()
-	conformance.Run(t, redisFactory(testservers.Redis(t)))
+	conformance.Run(t, factory(testservers.Redis(t)))
 }
 
 func TestRedisClusterConformance(t *testing.T) {
 	t.Parallel()
-	conformance.Run(t, redisFactory(testservers.RedisCluster(t)))
+	conformance.Run(t, factory(testservers.RedisCluster(t)))
 }
 
 func TestValkeyConformance(t *testing.T) {
 	t.Parallel()
-	conformance.Run(t, redisFactory(testservers.Valkey(t)))
+	conformance.Run(t, factory(testservers.Valkey(t)))
 }
 
 // A push or an acquire that no replica confirms is carried out, but its outcome is

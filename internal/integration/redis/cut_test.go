@@ -16,7 +16,7 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// ownFactory is like redisFactory, on a server whose data end with it. It passes
+// ownFactory is like factory, on a server whose data end with it. It passes
 // the prefix of each backend to tidy when the backend's test has ended.
 func ownFactory(client goredis.UniversalClient, tidy func(prefix string)) conformance.Factory {
 	var backends atomic.Int64

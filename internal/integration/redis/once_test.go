@@ -34,34 +34,34 @@ func TestRedisSendsOnce(t *testing.T) {
 
 func checkSentOnce(t *testing.T, client goredis.UniversalClient, fault error) {
 	ctx := t.Context()
-	calls := map[string]func(*worker, *redisLink) error{
-		"turn": func(w *worker, l *redisLink) error {
+	calls := map[string]func(*worker, *lossyLink) error{
+		"turn": func(w *worker, l *lossyLink) error {
 			l.lose(w.lease.Owner)
 			return w.turn(ports.TurnRequest{Want: 1, Settlements: w.settle("a", core.Outcome{Kind: core.Done})})
 		},
-		"push": func(w *worker, l *redisLink) error {
+		"push": func(w *worker, l *lossyLink) error {
 			l.lose("new-id")
 			return w.push(one("new-id", 1))
 		},
-		"push of some": func(w *worker, l *redisLink) error {
+		"push of some": func(w *worker, l *lossyLink) error {
 			l.lose("new-id")
 			return w.push(many("new-id", 30)...)
 		},
-		"track": func(w *worker, l *redisLink) error {
+		"track": func(w *worker, l *lossyLink) error {
 			l.lose("tracked")
 			_, err := w.store.Track(w.t.Context(), ports.TrackRequest{Queue: "orders", ID: "a"})
 			return err
 		},
-		"release": func(w *worker, l *redisLink) error {
+		"release": func(w *worker, l *lossyLink) error {
 			l.lose(w.lease.Owner)
 			return w.store.Release(ctx, w.lease)
 		},
-		"step": func(w *worker, l *redisLink) error {
+		"step": func(w *worker, l *lossyLink) error {
 			l.lose("queued-id")
 			_, err := w.store.Delete(ctx, w.step("queued-id"))
 			return err
 		},
-		"recount": func(w *worker, l *redisLink) error {
+		"recount": func(w *worker, l *lossyLink) error {
 			l.lose("}:q") // the key that only this call names
 			_, err := w.store.Recount(ctx, ports.RecountRequest{Shard: w.shard})
 			return err
@@ -69,9 +69,9 @@ func checkSentOnce(t *testing.T, client goredis.UniversalClient, fault error) {
 	}
 	for name, call := range calls {
 		flushAll(t, client)
-		must(t, call(newWorker(t, client, false), &redisLink{})) // from now on the servers know the script
+		must(t, call(newWorker(t, client, false), &lossyLink{})) // from now on the servers know the script
 		flushAll(t, client)
-		link := &redisLink{fault: fault}
+		link := &lossyLink{fault: fault}
 		own := link.open(t, client)
 		w := newWorker(t, own, false)
 		must(t, w.push(one("queued-id", 1)))
@@ -93,9 +93,9 @@ func flushAll(t *testing.T, client goredis.UniversalClient) {
 	must(t, client.FlushAll(t.Context()).Err())
 }
 
-// redisLink is a connection to servers that loses the replies to commands that contain a text, and
+// lossyLink is a connection to servers that loses the replies to commands that contain a text, and
 // counts these commands.
-type redisLink struct {
+type lossyLink struct {
 	fault error
 
 	mu     sync.Mutex
@@ -104,20 +104,20 @@ type redisLink struct {
 }
 
 // lose makes the link lose the replies to commands that contain the marker.
-func (l *redisLink) lose(marker string) {
+func (l *lossyLink) lose(marker string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.marker, l.count = []byte(marker), 0
 }
 
-func (l *redisLink) sent() int {
+func (l *lossyLink) sent() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.count
 }
 
 // open is a client of the same servers over the link, with its retries on.
-func (l *redisLink) open(t *testing.T, client goredis.UniversalClient) goredis.UniversalClient {
+func (l *lossyLink) open(t *testing.T, client goredis.UniversalClient) goredis.UniversalClient {
 	t.Helper()
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
@@ -137,7 +137,7 @@ func (l *redisLink) open(t *testing.T, client goredis.UniversalClient) goredis.U
 // lossyConn loses the data after a command that the link knows, once the server has answered.
 type lossyConn struct {
 	net.Conn
-	link *redisLink
+	link *lossyLink
 	lost bool
 }
 
