@@ -47,6 +47,7 @@ func TestADeploymentWithAnotherShardCountIsRefused(t *testing.T) {
 		}
 		_, err = after.server().RunDue(t.Context())
 		after.refused("RunDue", err, oldShards)
+		kit.AwaitCounts(t, store, "orders", 0, 0, 0) // the handler's end precedes the store's
 		holdsNothing(t, store, oldShards)
 
 		if err := before.push(movedID, "second"); err != nil {
