@@ -20,13 +20,14 @@ type Case struct {
 type Group struct {
 	Name  string
 	Cases []Case
+	// Once is true if no case needs a warm shard of its own.
+	Once bool
 }
 
-// Run runs a case of the group on a cold shard and on a warm one. The vectors run once: each file
-// has dozens or hundreds of jobs for one queue, so most of the turns are warm.
+// Run runs a case of the group on a cold shard and, unless Once is true, on a warm one.
 func (g Group) Run(c Case, tb testing.TB, f Factory) {
 	tb.Helper()
-	if g.Name == "vectors" {
+	if g.Once {
 		c.Run(tb, f)
 		return
 	}

@@ -10,7 +10,7 @@
 //   - operate.go declares queues and makes the steps of operators.
 //   - morgue.go buries in groups and imports.
 //   - look.go reads lists and compares them with counts.
-//   - registry.go records history and asks for permits, and wakeups.go receives wake-ups.
+//   - registry.go records history and asks for permits.
 //   - volume.go has more payloads or bytes than a call may carry.
 //   - rules.go has the rules that cases of several rooms quote.
 package env
@@ -21,7 +21,6 @@ import (
 	"reflect"
 	"runtime"
 	"runtime/debug"
-	"sync"
 	"testing"
 
 	"github.com/skeinq/skein/conformance/internal/harness"
@@ -38,9 +37,9 @@ type Env struct {
 	Clock *virtual.Clock
 	Open  func() ports.ShardStore
 	Store ports.ShardStore
-	// another makes a second backend and opens it.
+	// Another makes a second backend and opens it.
 	Another func() ports.ShardStore
-	// repeats counts the calls that were repeated. undecided is set if the case can have no verdict
+	// Repeats counts the calls that were repeated. undecided is set if the case can have no verdict
 	// because of them.
 	Repeats   *harness.Repeats
 	undecided bool
@@ -48,7 +47,7 @@ type Env struct {
 	// warmUp.
 	warm map[ports.Lease]bool
 
-	// shard is the one shard of the queue orders, which most cases work on.
+	// Shard is the one shard of the queue orders, which most cases work on.
 	Shard    core.Shard
 	Declared map[string]ports.Queue
 	attempts int64
@@ -179,24 +178,6 @@ func (e *Env) With(store ports.ShardStore) *Env {
 	other := *e
 	other.Store = store
 	return &other
-}
-
-// Racers is the number of goroutines in a race.
-const Racers = 8
-
-// Race runs one goroutine for each racer, with a handle of its own.
-func (e *Env) Race(run func(racer int, store ports.ShardStore)) {
-	var wg sync.WaitGroup
-	begin := make(chan struct{})
-	for i := range Racers {
-		store := e.Open()
-		wg.Go(func() {
-			<-begin
-			run(i, store)
-		})
-	}
-	close(begin)
-	wg.Wait()
 }
 
 // Count returns 1 for true and 0 for false.

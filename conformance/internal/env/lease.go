@@ -11,21 +11,6 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// BuriedAs buries a claim in a group.
-func BuriedAs(c core.Claim, group string) core.Settlement {
-	return Outcome(c, core.Outcome{Kind: core.Buried, Error: "no use", Group: group})
-}
-
-// SameHead checks the heads in the replies of Heads, of a turn that has nothing to do, of a
-// renewal and of a repeated acquire.
-func (e *Env) SameHead(what string, h *Holder, want core.Head) {
-	e.TB.Helper()
-	e.Same(what+": Heads", e.Head(), want)
-	e.Same(what+": the turn's Head", Plain(h.Turn(0).Head), want)
-	e.Same(what+": the renewal's Head", Plain(h.Renew().Head), want)
-	e.Same(what+": the repeated acquire's Head", Plain(h.Reacquire().Head), want)
-}
-
 // TTL is the duration of leases.
 const TTL = 30 * time.Second
 
@@ -33,9 +18,9 @@ const TTL = 30 * time.Second
 type Holder struct {
 	Env   *Env
 	Lease ports.Lease
-	// number is the number of the last turn that was carried out.
+	// Number is the number of the last turn that was carried out.
 	Number int64
-	// acquired is the request of Acquire, and reply is its reply. inherited are the jobs of earlier
+	// acquired is the request of Acquire, and Reply is its reply. Inherited are the jobs of earlier
 	// leases that the store has handed over until now.
 	acquired  ports.AcquireRequest
 	Reply     ports.AcquireReply
@@ -209,13 +194,14 @@ func (h *Holder) Renew() ports.RenewReply {
 	return reply
 }
 
-// CheckLost checks that the lease is over: its turn, renewal and release are refused.
-func (h *Holder) CheckLost() {
-	h.Env.TB.Helper()
-	h.Refused("Turn of a lease that is over", h.Request(1), ports.ErrLeaseLost)
-	_, err := h.Env.Store.Renew(h.Env.Ctx, ports.RenewRequest{Lease: h.Lease, TTL: TTL})
-	h.Env.Refused("Renew of a lease that is over", err, ports.ErrLeaseLost)
-	h.Env.Refused("Release of a lease that is over", h.Env.Store.Release(h.Env.Ctx, h.Lease), ports.ErrLeaseLost)
+// SameHead checks the heads in the replies of Heads, of a turn that has nothing to do, of a
+// renewal and of a repeated acquire.
+func (e *Env) SameHead(what string, h *Holder, want core.Head) {
+	e.TB.Helper()
+	e.Same(what+": Heads", e.Head(), want)
+	e.Same(what+": the turn's Head", Plain(h.Turn(0).Head), want)
+	e.Same(what+": the renewal's Head", Plain(h.Renew().Head), want)
+	e.Same(what+": the repeated acquire's Head", Plain(h.Reacquire().Head), want)
 }
 
 // IDs returns the ids of claims, in their order.
@@ -253,17 +239,9 @@ func (h *Holder) warmUp() {
 	h.Settle(core.Settlement{ID: "not claimed", Receipt: core.Receipt{Token: h.Lease.Token, Number: 1}})
 }
 
-// BytesTurn makes a turn that claims at most the given number of bytes.
-func BytesTurn(h *Holder, size int) ports.TurnReply {
-	h.Env.TB.Helper()
-	r := h.Request(10)
-	r.Bytes = size
-	return h.Send(r)
-}
-
 // ClaimedJob returns a claim of a job with the payloads p1, p2 and p3, pushed at the start and
 // claimed a second later.
-func ClaimedJob(e *Env) (*Holder, core.Claim) {
+func (e *Env) ClaimedJob() (*Holder, core.Claim) {
 	e.TB.Helper()
 	e.Push(Entry("a", "p1", 1), Entry("a", "p2", 2), Entry("a", "p3", 3))
 	e.Clock.Advance(time.Second)
@@ -272,7 +250,7 @@ func ClaimedJob(e *Env) (*Holder, core.Claim) {
 }
 
 // ClaimAndCrash claims all due jobs for the owner, and lets the lease expire.
-func ClaimAndCrash(e *Env, owner string) []core.Claim {
+func (e *Env) ClaimAndCrash(owner string) []core.Claim {
 	e.TB.Helper()
 	claims := e.Acquire(owner).Claim(core.MaxTurnJobs)
 	e.Clock.Advance(TTL + time.Microsecond)
@@ -303,6 +281,11 @@ func Awaiting(c core.Claim, d time.Duration) core.Settlement {
 // Buried moves a claim to the morgue.
 func Buried(c core.Claim, reason string) core.Settlement {
 	return Outcome(c, core.Outcome{Kind: core.Buried, Error: reason})
+}
+
+// BuriedAs buries a claim in a group.
+func BuriedAs(c core.Claim, group string) core.Settlement {
+	return Outcome(c, core.Outcome{Kind: core.Buried, Error: "no use", Group: group})
 }
 
 // Failed settles a claim as failed. Its job is due again after d.

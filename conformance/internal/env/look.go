@@ -8,46 +8,6 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// FoundPages requests the payloads of a place, n at a time, until Find reports no more. It checks
-// that each page has the total number of payloads, and no payload of another place.
-func (e *Env) FoundPages(id string, place ports.Place, n, count int) (pages [][]core.Payload) {
-	e.TB.Helper()
-	after := ports.PayloadCursor{Place: place}
-	for range 2 + 2*count {
-		found := e.FindSome(ports.FindRequest{Queue: Orders, ID: id, Payloads: n, After: &after})
-		e.Same("the count of "+place.String(), CountIn(&found, place), count)
-		for _, other := range []ports.Place{ports.PlaceQueued, ports.PlaceClaimed, ports.PlaceDead} {
-			if payloads := *PayloadsIn(&found, other); other != place && len(payloads) > 0 {
-				e.Errorf("a page of %v has %d payloads of %v", place, len(payloads), other)
-			}
-		}
-		pages = append(pages, *PayloadsIn(&found, place))
-		if len(found.Next) == 0 {
-			return pages
-		}
-		if len(found.Next) != 1 || found.Next[0].Place != place {
-			e.Errorf("Next of a page of %v is %+v, want one cursor of it", place, found.Next)
-			return pages
-		}
-		after = found.Next[0]
-	}
-	e.Errorf("the pages of %v don't end", place)
-	return pages
-}
-
-// CountIn returns the number of payloads that the id has in a place.
-func CountIn(found *ports.Found, place ports.Place) int {
-	switch {
-	case place == ports.PlaceQueued && found.Queued != nil:
-		return found.Queued.Count
-	case place == ports.PlaceClaimed && found.Claim != nil:
-		return found.Claim.Count
-	case place == ports.PlaceDead && found.DeadLetter != nil:
-		return found.DeadLetter.Count
-	}
-	return 0
-}
-
 // AllPayloads is more payloads than any job of the suite has.
 const AllPayloads = 1 << 20
 
@@ -93,6 +53,46 @@ func PayloadsIn(found *ports.Found, place ports.Place) *[]core.Payload {
 		return &found.DeadLetter.Payloads
 	}
 	return new([]core.Payload)
+}
+
+// FoundPages requests the payloads of a place, n at a time, until Find reports no more. It checks
+// that each page has the total number of payloads, and no payload of another place.
+func (e *Env) FoundPages(id string, place ports.Place, n, count int) (pages [][]core.Payload) {
+	e.TB.Helper()
+	after := ports.PayloadCursor{Place: place}
+	for range 2 + 2*count {
+		found := e.FindSome(ports.FindRequest{Queue: Orders, ID: id, Payloads: n, After: &after})
+		e.Same("the count of "+place.String(), CountIn(&found, place), count)
+		for _, other := range []ports.Place{ports.PlaceQueued, ports.PlaceClaimed, ports.PlaceDead} {
+			if payloads := *PayloadsIn(&found, other); other != place && len(payloads) > 0 {
+				e.Errorf("a page of %v has %d payloads of %v", place, len(payloads), other)
+			}
+		}
+		pages = append(pages, *PayloadsIn(&found, place))
+		if len(found.Next) == 0 {
+			return pages
+		}
+		if len(found.Next) != 1 || found.Next[0].Place != place {
+			e.Errorf("Next of a page of %v is %+v, want one cursor of it", place, found.Next)
+			return pages
+		}
+		after = found.Next[0]
+	}
+	e.Errorf("the pages of %v don't end", place)
+	return pages
+}
+
+// CountIn returns the number of payloads that the id has in a place.
+func CountIn(found *ports.Found, place ports.Place) int {
+	switch {
+	case place == ports.PlaceQueued && found.Queued != nil:
+		return found.Queued.Count
+	case place == ports.PlaceClaimed && found.Claim != nil:
+		return found.Claim.Count
+	case place == ports.PlaceDead && found.DeadLetter != nil:
+		return found.DeadLetter.Count
+	}
+	return 0
 }
 
 // Queued returns the queued job of an id, or an empty one.

@@ -10,6 +10,32 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
+// Declare declares a queue, whose record the other helpers then use.
+func (e *Env) Declare(name string, shards int) {
+	e.TB.Helper()
+	e.DeclareWith(ports.DeclareRequest{Queue: name, Shards: shards})
+}
+
+// DeclareWith declares a queue with options.
+func (e *Env) DeclareWith(r ports.DeclareRequest) {
+	e.TB.Helper()
+	reply, err := e.Store.Declare(e.Ctx, r)
+	e.Must(err, "Declare")
+	e.Declared[r.Queue] = ports.Queue{
+		Name: r.Queue, Shards: r.Shards, Generation: reply.Generation, IndexIDs: r.IndexIDs, Merge: r.Merge,
+	}
+}
+
+// Newest is the merge rule newest.
+var Newest = core.MergeRule{Stays: core.Highest}
+
+// By declares the queue orders again with a merge rule. The queue must be empty.
+func (e *Env) By(rule core.MergeRule) {
+	e.TB.Helper()
+	e.Forget()
+	e.DeclareWith(ports.DeclareRequest{Queue: Orders, Shards: 1, Merge: rule})
+}
+
 // Forget forgets the queue orders.
 func (e *Env) Forget() {
 	e.TB.Helper()
@@ -27,59 +53,23 @@ func (e *Env) ForgetQueue(queue string) {
 	e.Must(err, "Forget")
 }
 
-// HeldState is the state of a job that env.hold has made held, pushed at the start.
-func HeldState() core.State {
-	return core.State{PerformAt: core.MaxInstant, RetryCount: 2, FirstPush: Start, Error: "boom"}
+// Pause pauses a queue.
+func (e *Env) Pause(queue string) {
+	e.TB.Helper()
+	e.Must(e.Store.Pause(e.Ctx, queue), "Pause")
 }
 
-// Hold pushes a job and makes it held.
-func (e *Env) Hold(id string, payloads ...core.Payload) {
+// Resume resumes a queue.
+func (e *Env) Resume(queue string) {
 	e.TB.Helper()
-	e.Place(id, HeldState(), payloads...)
+	e.Must(e.Store.Resume(e.Ctx, queue), "Resume")
 }
 
-// Firsts handles first payloads of jobs. named has two elements for each job: its id, and the Data
-// of its first payload.
-func (e *Env) Firsts(do JobStep, named ...string) ports.StepReply {
+// Cancel cancels claimed jobs, and drops them if drop is true.
+func (e *Env) Cancel(drop bool, ids ...string) ports.StepReply {
 	e.TB.Helper()
-	step := ports.JobStep{Shard: e.Shard, First: [][]byte{}}
-	for i := 0; i < len(named); i += 2 {
-		step.IDs, step.First = append(step.IDs, named[i]), append(step.First, []byte(named[i+1]))
-	}
-	reply, err := do(e.Ctx, step)
-	e.Must(err, "a step over first payloads")
-	return reply
-}
-
-// The merge rules other than the default.
-var (
-	Newest = core.MergeRule{Stays: core.Highest}
-	Latest = core.MergeRule{Stays: core.Highest, Keep: 1}
-	Every  = core.MergeRule{Same: core.SamePush}
-)
-
-// By declares the queue orders again with a merge rule. The queue must be empty.
-func (e *Env) By(rule core.MergeRule) {
-	e.TB.Helper()
-	e.Forget()
-	e.DeclareWith(ports.DeclareRequest{Queue: Orders, Shards: 1, Merge: rule})
-}
-
-// Edit replaces a payload of a dead letter, and returns the number of handled ones.
-func (e *Env) Edit(id, old, new string) int {
-	e.TB.Helper()
-	reply, err := e.Store.Edit(e.Ctx, ports.EditRequest{Shard: e.Shard, ID: id, Old: []byte(old), New: []byte(new)})
-	e.Must(err, "Edit")
-	e.Same("the store's clock", reply.Now, e.Now())
-	return reply.Handled
-}
-
-// Recount makes all steps of a recount of the shard, with about limit entries a step. It calls
-// between after each step except the last.
-func (e *Env) Recount(limit int, between func()) ports.RecountReply {
-	e.TB.Helper()
-	reply, err := harness.RecountAround(e.Store, e.Ctx, ports.RecountRequest{Shard: e.Shard, Limit: limit}, between)
-	e.Must(err, "Recount")
+	reply, err := e.Store.Cancel(e.Ctx, ports.CancelRequest{Shard: e.Shard, IDs: ids, Drop: drop})
+	e.Must(err, "Cancel")
 	return reply
 }
 
@@ -94,6 +84,19 @@ func (e *Env) ByIDs(do JobStep, ids ...string) ports.StepReply {
 	e.TB.Helper()
 	reply, err := do(e.Ctx, ports.JobStep{Shard: e.Shard, IDs: ids})
 	e.Must(err, "a step by ids")
+	return reply
+}
+
+// Firsts handles first payloads of jobs. named has two elements for each job: its id, and the Data
+// of its first payload.
+func (e *Env) Firsts(do JobStep, named ...string) ports.StepReply {
+	e.TB.Helper()
+	step := ports.JobStep{Shard: e.Shard, First: [][]byte{}}
+	for i := 0; i < len(named); i += 2 {
+		step.IDs, step.First = append(step.IDs, named[i]), append(step.First, []byte(named[i+1]))
+	}
+	reply, err := do(e.Ctx, step)
+	e.Must(err, "a step over first payloads")
 	return reply
 }
 
@@ -127,9 +130,32 @@ func Parts(id string, data ...string) ports.DeadLetterRef {
 	return ref
 }
 
+// DeadLetterSteps are the methods that handle dead payloads.
+func (e *Env) DeadLetterSteps() map[string]DeadLetterStep {
+	return map[string]DeadLetterStep{"Revive": e.Store.Revive, "Purge": e.Store.Purge}
+}
+
+// Edit replaces a payload of a dead letter, and returns the number of handled ones.
+func (e *Env) Edit(id, old, new string) int {
+	e.TB.Helper()
+	reply, err := e.Store.Edit(e.Ctx, ports.EditRequest{Shard: e.Shard, ID: id, Old: []byte(old), New: []byte(new)})
+	e.Must(err, "Edit")
+	e.Same("the store's clock", reply.Now, e.Now())
+	return reply.Handled
+}
+
+// Recount makes all steps of a recount of the shard, with about limit entries a step. It calls
+// between after each step except the last.
+func (e *Env) Recount(limit int, between func()) ports.RecountReply {
+	e.TB.Helper()
+	reply, err := harness.RecountAround(e.Store, e.Ctx, ports.RecountRequest{Shard: e.Shard, Limit: limit}, between)
+	e.Must(err, "Recount")
+	return reply
+}
+
 // FailAll pushes a job for each id and fails it with the error "boom". The first job is due again
 // in a second, and each other one a second after the one before it.
-func FailAll(e *Env, ids ...string) {
+func (e *Env) FailAll(ids ...string) {
 	e.TB.Helper()
 	e.PushIDs(ids...)
 	h := e.Acquire("failer")
@@ -143,7 +169,7 @@ func FailAll(e *Env, ids ...string) {
 
 // BuryAll buries a job with the payloads p and q for each id, and advances the clock by a second
 // after each burial.
-func BuryAll(e *Env, ids ...string) {
+func (e *Env) BuryAll(ids ...string) {
 	e.TB.Helper()
 	for _, id := range ids {
 		e.Push(EntryAt(id, "p", 1, 0), EntryAt(id, "q", 2, 0))
@@ -158,58 +184,15 @@ func (e *Env) DeadIDs() []string {
 	return e.MorguePages(false)(WholePage(Orders)).IDs
 }
 
-// Pause pauses a queue.
-func (e *Env) Pause(queue string) {
+// HeldState is the state of a job that Hold has made held, pushed at the start.
+func HeldState() core.State {
+	return core.State{PerformAt: core.MaxInstant, RetryCount: 2, FirstPush: Start, Error: "boom"}
+}
+
+// Hold pushes a job and makes it held.
+func (e *Env) Hold(id string, payloads ...core.Payload) {
 	e.TB.Helper()
-	e.Must(e.Store.Pause(e.Ctx, queue), "Pause")
-}
-
-// Resume resumes a queue.
-func (e *Env) Resume(queue string) {
-	e.TB.Helper()
-	e.Must(e.Store.Resume(e.Ctx, queue), "Resume")
-}
-
-// Cancel cancels claimed jobs, and drops them if drop is true.
-func (e *Env) Cancel(drop bool, ids ...string) ports.StepReply {
-	e.TB.Helper()
-	reply, err := e.Store.Cancel(e.Ctx, ports.CancelRequest{Shard: e.Shard, IDs: ids, Drop: drop})
-	e.Must(err, "Cancel")
-	return reply
-}
-
-// DeadLetterSteps are the methods that handle dead payloads.
-func (e *Env) DeadLetterSteps() map[string]DeadLetterStep {
-	return map[string]DeadLetterStep{"Revive": e.Store.Revive, "Purge": e.Store.Purge}
-}
-
-// JobSteps are the methods that handle queued jobs.
-func (e *Env) JobSteps() map[string]JobStep {
-	return map[string]JobStep{"Expedite": e.Store.Expedite, "Bury": e.Store.Bury, "Delete": e.Store.Delete}
-}
-
-// Declare declares a queue, whose record the other helpers then use.
-func (e *Env) Declare(name string, shards int) {
-	e.TB.Helper()
-	e.DeclareWith(ports.DeclareRequest{Queue: name, Shards: shards})
-}
-
-// DeclareWith declares a queue with options.
-func (e *Env) DeclareWith(r ports.DeclareRequest) {
-	e.TB.Helper()
-	reply, err := e.Store.Declare(e.Ctx, r)
-	e.Must(err, "Declare")
-	e.Declared[r.Queue] = ports.Queue{
-		Name: r.Queue, Shards: r.Shards, Generation: reply.Generation, IndexIDs: r.IndexIDs, Merge: r.Merge,
-	}
-}
-
-// Announce announces a server.
-func (e *Env) Announce(n ports.Node) ports.AnnounceReply {
-	e.TB.Helper()
-	reply, err := e.Store.Announce(e.Ctx, ports.AnnounceRequest{Node: n, TTL: TTL})
-	e.Must(err, "Announce")
-	return reply
+	e.Place(id, HeldState(), payloads...)
 }
 
 // Nodes lists the nodes that run and those that are gone.
@@ -219,16 +202,6 @@ func (e *Env) Nodes() []ports.Node {
 	e.Must(err, "Nodes")
 	e.Same("the time of the nodes", reply.Now, e.Now())
 	return reply.Nodes
-}
-
-// States lists the owners of the nodes, each with its state.
-func (e *Env) States() []string {
-	e.TB.Helper()
-	var out []string
-	for _, n := range e.Nodes() {
-		out = append(out, n.Owner+" "+n.State(e.Now()).String())
-	}
-	return out
 }
 
 // Drain makes a server drain, or ends that.

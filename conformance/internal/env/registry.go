@@ -27,20 +27,6 @@ func Measured(n uint64) *core.Stats {
 	return s
 }
 
-// Added returns the sum of statistics.
-func Added(all ...*core.Stats) core.Stats {
-	var sum core.Stats
-	for _, s := range all {
-		sum.Add(s)
-	}
-	return sum
-}
-
-// ThisMinute returns the entry of the history for the present minute.
-func (e *Env) ThisMinute(s ...*core.Stats) ports.MinuteStats {
-	return ports.MinuteStats{At: e.Now().Minute(), Stats: Added(s...)}
-}
-
 // FivePermits is the limit of permits in most cases.
 const FivePermits = 5
 
@@ -68,7 +54,7 @@ func (e *Env) PermitRequest(owner string, hold, want int) ports.PermitRequest {
 
 // UndeclaredCalls returns the errors of all methods of ports.ShardStore that refuse an unknown
 // queue, except Push.
-func UndeclaredCalls(e *Env, queue string) map[string]error {
+func (e *Env) UndeclaredCalls(queue string) map[string]error {
 	ctx, s := e.Ctx, core.Shard{Queue: queue}
 	lease := ports.Lease{Shard: s, Owner: "n1", Token: 1}
 	page := ports.PageRequest{Queue: queue}

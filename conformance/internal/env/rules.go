@@ -3,14 +3,7 @@ package env
 // Rules that the cases of several subjects quote.
 const (
 	RulePayloads  = "RULES 2: payloads are united; for equal bytes the smaller score stays, whichever side it is on"
-	RuleEmpty     = "Turn: one that has nothing to settle or begin, finds nothing to claim and hands over no orphan writes nothing, does not renew and does not use up its number"
-	RuleSkip      = "Turn: a settlement whose (ID, Receipt) is not claimed is skipped, not counted, and reported; so is the second one of an id in a turn"
-	RuleReturn    = "RULES 2: a failed, untouched or recovered job put back: PerformAt, RetryCount and error are the returning job's; Recoveries is the larger; FirstPush is the smaller"
 	RuleMorgue    = "RULES 2: a payload that enters the morgue when its id has a dead letter: united the same way, newest error and time"
-	RuleBudget    = "RULES 1: a claim takes lowest scores first, within a byte budget over all payloads, at least one; it takes no job after one that it split"
-	RuleBegin     = "Turn: each claimed job that Begin names is marked as begun until it is settled"
-	RuleHead      = "TurnReply: Head is when the shard's next job could be claimed, if nothing were pushed or settled"
-	RuleStepBack  = "Acquire: a lease whose expiry is further away than its own TTL, because the clock stepped back, expires that TTL from now"
 	RuleCommitted = "Push, Settle: what has committed before a later call of the same id is never overtaken by it (payloads are handed over oldest first, RULES 1)"
 	RuleForget    = "Forget removes a queue with no queued, claimed or dead entry and no leased shard: its record, counters and history"
 	RuleFindBound = "FindRequest: at most Payloads of each place, and at most core.MaxTurnPayloads payloads and core.MaxStepBytes of all together; the very first payload is always returned"

@@ -9,42 +9,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// LeaveVolume lets the server n1 claim a volume and crash.
-func LeaveVolume(e *Env, v Volume) []core.Claim {
-	e.TB.Helper()
-	e.PushVolume(v)
-	h := e.Acquire("n1")
-	left := h.ClaimAll()
-	e.Clock.Advance(2 * TTL)
-	return left
-}
-
-// HandedOver makes turns until the given number of jobs have been handed over.
-func (h *Holder) HandedOver(left int) {
-	h.Env.TB.Helper()
-	for range left + 1 {
-		if len(h.Inherited) >= left {
-			return
-		}
-		r := h.Request(0)
-		r.Bytes = 3 << 20
-		reply := h.Send(r)
-		h.Env.InBounds("what a turn hands over", PayloadsOf(reply.Orphans...)...)
-		if _, bytes := SizeOf(slices.Concat(PayloadsOf(reply.Orphans...)...)); len(reply.Orphans) > 1 && bytes > r.Bytes {
-			h.Env.Errorf("a turn of at most %d bytes handed over %d jobs of %d bytes", r.Bytes, len(reply.Orphans), bytes)
-		}
-	}
-}
-
 // Volume is a number of jobs with the same number of payloads of the same size. Their ids are in
 // order.
 type Volume struct{ Jobs, Payloads, Size int }
-
-// OverPayloads is a volume with more payloads than any call may carry or move.
-func OverPayloads() Volume { return Volume{Jobs: 8, Payloads: 250, Size: 4} }
-
-// OverBytes is a volume with more bytes than any call may carry or move.
-func OverBytes() Volume { return Volume{Jobs: 5, Payloads: 4, Size: 512 << 10} }
 
 // String describes the volume.
 func (v Volume) String() string {
@@ -93,6 +60,33 @@ func (e *Env) PushList(id string, payloads []core.Payload) {
 	}
 }
 
+// LeaveVolume lets the server n1 claim a volume and crash.
+func (e *Env) LeaveVolume(v Volume) []core.Claim {
+	e.TB.Helper()
+	e.PushVolume(v)
+	h := e.Acquire("n1")
+	left := h.ClaimAll()
+	e.Clock.Advance(2 * TTL)
+	return left
+}
+
+// HandedOver makes turns until the given number of jobs have been handed over.
+func (h *Holder) HandedOver(left int) {
+	h.Env.TB.Helper()
+	for range left + 1 {
+		if len(h.Inherited) >= left {
+			return
+		}
+		r := h.Request(0)
+		r.Bytes = 3 << 20
+		reply := h.Send(r)
+		h.Env.InBounds("what a turn hands over", PayloadsOf(reply.Orphans...)...)
+		if _, bytes := SizeOf(slices.Concat(PayloadsOf(reply.Orphans...)...)); len(reply.Orphans) > 1 && bytes > r.Bytes {
+			h.Env.Errorf("a turn of at most %d bytes handed over %d jobs of %d bytes", r.Bytes, len(reply.Orphans), bytes)
+		}
+	}
+}
+
 // Brief describes each payload by its first 16 bytes, its size and its score. To compare all bytes
 // would take longer than the case.
 func Brief(payloads []core.Payload) []string {
@@ -103,7 +97,7 @@ func Brief(payloads []core.Payload) []string {
 	return list
 }
 
-// Briefly describes claims, and their payloads as brief does.
+// Briefly describes claims, and their payloads as Brief does.
 func Briefly(claims []core.Claim) []string {
 	list := make([]string, len(claims))
 	for i, c := range claims {
@@ -135,15 +129,6 @@ func (e *Env) InBounds(what string, parts ...[]core.Payload) {
 	}
 	if entries > 1 && (n > core.MaxTurnPayloads || bytes > core.MaxStepBytes) {
 		e.Errorf("%s: %d payloads with %d bytes, want at most %d and %d", what, n, bytes, core.MaxTurnPayloads, core.MaxStepBytes)
-	}
-}
-
-// InAcquireBounds reports claims beyond the bounds of an acquire.
-func (e *Env) InAcquireBounds(what string, claims []core.Claim) {
-	e.TB.Helper()
-	e.InBounds(what, PayloadsOf(claims...)...)
-	if _, bytes := SizeOf(slices.Concat(PayloadsOf(claims...)...)); bytes > core.AcquireBytes {
-		e.Errorf("%s: %d bytes, want %d at most", what, bytes, core.AcquireBytes)
 	}
 }
 
@@ -181,37 +166,6 @@ func (h *Holder) Served() core.Claim {
 	}
 	h.Env.TB.Fatalf("%d turns claimed nothing\nthe rule: %s", MaxSteps, h.Env.Rule)
 	return core.Claim{}
-}
-
-// SettleInParts settles claims. It sends deferred settlements again until no settlement is
-// deferred, and returns the number of turns.
-func (h *Holder) SettleInParts(claims []core.Claim, how func(core.Claim) core.Settlement) (turns int) {
-	h.Env.TB.Helper()
-	for left := SettleAll(claims, how); len(left) > 0; turns++ {
-		if turns > len(claims) {
-			h.Env.Errorf("%d jobs are still not settled after %d turns", len(left), turns)
-			return turns
-		}
-		reply := h.Settle(left...)
-		if reply.Repeat {
-			continue // a repeat reports no deferrals; the next turn skips settled jobs
-		}
-		var later []core.Settlement
-		var moved [][]core.Payload
-		for i, x := range left {
-			if slices.Contains(reply.Deferred, i) {
-				later = append(later, x)
-				continue
-			}
-			at := slices.IndexFunc(claims, func(c core.Claim) bool { return c.ID == x.ID })
-			if !x.Plain() && !slices.Contains(reply.Skipped, i) {
-				moved = append(moved, claims[at].Payloads)
-			}
-		}
-		h.Env.InBounds("what a turn settles", moved...)
-		left = later
-	}
-	return turns
 }
 
 // RepeatedSince reports whether calls were repeated since Repeats.Lossy had the given value. Then

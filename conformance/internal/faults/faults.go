@@ -255,11 +255,11 @@ func scenarioCrash(e *env.Env, s *finalState) {
 func scenarioOperate(e *env.Env, _ *finalState) {
 	e.TB.Helper()
 	begun := e.Now()
-	env.FailAll(e, "j", "k", "l")
+	e.FailAll("j", "k", "l")
 	e.ByIDs(e.Store.Expedite, "j", "k", "l")
 	e.ByIDs(e.Store.Bury, "j", "k")
 	e.ByIDs(e.Store.Delete, "l")
-	env.BuryAll(e, "m", "n", "o")
+	e.BuryAll("m", "n", "o")
 	e.Push(env.Entry("m", "p", 3))
 	e.ByRefs(e.Store.Revive, env.Parts("m", "p"), env.Whole("j"))
 	_, err := e.Store.Edit(e.Ctx, ports.EditRequest{Shard: e.Shard, ID: "n", Old: []byte("p"), New: []byte("z")})

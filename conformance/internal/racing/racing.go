@@ -54,8 +54,8 @@ func Cases(store ports.ShardStore) []env.Case {
 func declaresAgree(e *env.Env) {
 	for round := range 10 {
 		name := "queue-" + strconv.Itoa(round)
-		errs := make([]error, env.Racers)
-		e.Race(func(i int, store ports.ShardStore) {
+		errs := make([]error, racers)
+		race(e, func(i int, store ports.ShardStore) {
 			_, errs[i] = store.Declare(e.Ctx, ports.DeclareRequest{Queue: name, Shards: 1 + i%2})
 		})
 		for i, err := range errs {
@@ -72,8 +72,8 @@ func declaresAgree(e *env.Env) {
 func oneAcquireWins(e *env.Env) {
 	var last int64
 	for round := range 20 {
-		replies, errs := make([]ports.AcquireReply, env.Racers), make([]error, env.Racers)
-		e.Race(func(i int, store ports.ShardStore) {
+		replies, errs := make([]ports.AcquireReply, racers), make([]error, racers)
+		race(e, func(i int, store ports.ShardStore) {
 			replies[i], errs[i] = store.Acquire(e.Ctx, ports.AcquireRequest{
 				Shard: e.Shard, Shards: 1, Generation: e.Declared[env.Orders].Generation,
 				Owner: "n" + strconv.Itoa(i), Attempt: int64(round + 1), TTL: env.TTL,
@@ -92,7 +92,7 @@ func oneAcquireWins(e *env.Env) {
 			}
 		}
 		if winners != 1 {
-			e.Errorf("%d of %d racing Acquires won, want 1", winners, env.Racers)
+			e.Errorf("%d of %d racing Acquires won, want 1", winners, racers)
 		}
 		e.Clock.Advance(env.TTL)
 	}
@@ -100,16 +100,16 @@ func oneAcquireWins(e *env.Env) {
 
 func pushesLoseNothing(e *env.Env) {
 	const each = 10
-	e.Race(func(i int, store ports.ShardStore) {
+	race(e, func(i int, store ports.ShardStore) {
 		for k := range each {
 			n := i*each + k
 			_, err := store.Push(e.Ctx, e.PushRequest(env.Orders,
-				env.Entry("a", "common", float64(env.Racers*each-n)), env.Entry("a", strconv.Itoa(n), float64(n+2))))
+				env.Entry("a", "common", float64(racers*each-n)), env.Entry("a", strconv.Itoa(n), float64(n+2))))
 			e.Check(err, "a racing Push")
 		}
 	})
 	want := []core.Payload{env.Pay("common", 1)}
-	for n := range env.Racers * each {
+	for n := range racers * each {
 		want = append(want, env.Pay(strconv.Itoa(n), float64(n+2)))
 	}
 	e.Same("what racing pushes left", e.Queued("a").Payloads, want)
@@ -120,8 +120,8 @@ func turnsCountOnce(e *env.Env) {
 	h := e.Acquire("n1")
 	first := h.Claim(2)
 	r := h.Request(2, env.Done(first[0]), env.Buried(first[1], "bad"))
-	replies := make([]ports.TurnReply, env.Racers)
-	e.Race(func(i int, store ports.ShardStore) {
+	replies := make([]ports.TurnReply, racers)
+	race(e, func(i int, store ports.ShardStore) {
 		var err error
 		replies[i], err = store.Turn(e.Ctx, r)
 		e.Check(err, "a racing Turn")
@@ -140,11 +140,11 @@ func revivePurge(e *env.Env) {
 	for n := range entries {
 		all = append(all, fmt.Sprintf("%02d", n))
 	}
-	env.BuryAll(e, all...)
+	e.BuryAll(all...)
 	var mu sync.Mutex
 	handled := map[bool]int{}
 	before, since := e.Now(), e.Repeats.Lossy.Load()
-	e.Race(func(i int, store ports.ShardStore) {
+	race(e, func(i int, store ports.ShardStore) {
 		step, revives := store.Purge, i%2 == 0
 		if revives {
 			step = store.Revive
@@ -194,7 +194,7 @@ func countsHold(e *env.Env) {
 	e.Push(entries(0)...)
 	h := e.Acquire("n1")
 	var processed, failures int64
-	e.Race(func(i int, store ports.ShardStore) {
+	race(e, func(i int, store ports.ShardStore) {
 		switch i {
 		case 0:
 			worker := *h
@@ -271,7 +271,7 @@ func stepOver(e *env.Env, store ports.ShardStore) {
 // racer may use.
 func permitsStayWithin(e *env.Env) {
 	var mu sync.Mutex
-	used := make([]int, env.Racers)
+	used := make([]int, racers)
 	use := func(i, n int) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -284,7 +284,7 @@ func permitsStayWithin(e *env.Env) {
 			e.Errorf("racers may use %d permits at once, want at most %d", sum, env.FivePermits)
 		}
 	}
-	e.Race(func(i int, store ports.ShardStore) {
+	race(e, func(i int, store ports.ShardStore) {
 		for round := range 20 {
 			hold := (i + round) % 4
 			mu.Lock()
@@ -300,4 +300,22 @@ func permitsStayWithin(e *env.Env) {
 			use(i, reply.Held)
 		}
 	})
+}
+
+// racers is the number of goroutines in a race.
+const racers = 8
+
+// race runs one goroutine for each racer, with a handle of its own.
+func race(e *env.Env, run func(racer int, store ports.ShardStore)) {
+	var wg sync.WaitGroup
+	begin := make(chan struct{})
+	for i := range racers {
+		store := e.Open()
+		wg.Go(func() {
+			<-begin
+			run(i, store)
+		})
+	}
+	close(begin)
+	wg.Wait()
 }

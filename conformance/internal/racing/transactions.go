@@ -25,7 +25,7 @@ func transactionsInOrder(e *env.Env) {
 		w.Env = e.With(e.Open())
 		handled <- w.work(stop)
 	}()
-	e.Race(func(i int, store ports.ShardStore) {
+	race(e, func(i int, store ports.ShardStore) {
 		if i >= clients {
 			return
 		}

@@ -18,7 +18,7 @@ const (
 
 // boundCases are about more payloads than one call may carry or move.
 func boundCases() []env.Case {
-	return append(volumeCases(env.OverPayloads()),
+	return append(volumeCases(overPayloads()),
 		env.Case{Name: "skips jobs that were settled meanwhile", Rule: "Turn: a job settled meanwhile is skipped", Check: boundSettledMeanwhile},
 		env.Case{Name: "hands over while the queue is paused", Rule: "Turn: a turn, also of a paused shard, returns the next jobs that earlier leases left", Check: boundPaused},
 		env.Case{Name: "defers settlements, but never the first", Rule: "Turn: the first settlement that is applied always fits", Check: boundFirstSettles},
@@ -32,7 +32,7 @@ func boundCases() []env.Case {
 
 // byteCases are about more bytes than one call may carry or move.
 func byteCases() []env.Case {
-	return append(volumeCases(env.OverBytes()),
+	return append(volumeCases(overBytes()),
 		env.Case{Name: "moves the first payload whatever its size", Rule: ruleBounds, Check: boundFirst},
 		env.Case{Name: "accepts a push for a job larger than a step", Rule: "Push stores entries: each makes a new job for its id or merges into the queued one", Check: boundPushed})
 }
@@ -52,26 +52,26 @@ func volumeCases(v env.Volume) []env.Case {
 }
 
 func boundHandsOver(e *env.Env, v env.Volume) {
-	left := env.LeaveVolume(e, v)
+	left := e.LeaveVolume(v)
 	h := e.Acquire("n2")
-	e.InAcquireBounds("what an acquire hands over", h.Reply.Claims)
+	inAcquireBounds(e, "what an acquire hands over", h.Reply.Claims)
 	if len(h.Reply.Claims) < len(left) && (!h.Reply.Head.OK || h.Reply.Head.Due > h.Reply.Now) {
 		e.Errorf("Acquire left jobs to hand over, and its Head is %+v at %d, want now", h.Reply.Head, h.Reply.Now)
 	}
 	h.HandedOver(len(left))
 	e.Same("the jobs handed over", env.Briefly(h.Inherited), env.Briefly(left))
 	e.Same("the orphans after them", h.Turn(0).Orphans, nil)
-	h.SettleInParts(h.Inherited, env.Dropped)
+	settleInParts(h, h.Inherited, env.Dropped)
 	e.Same("what is claimed", e.Counts().Claimed, int64(0))
 	h.Release()
 }
 
 func boundRepeats(e *env.Env, v env.Volume) {
-	left := env.LeaveVolume(e, v)
+	left := e.LeaveVolume(v)
 	h := e.Acquire("n2")
 	handed := slices.Clone(h.Inherited)
 	again := h.Reacquire()
-	e.InAcquireBounds("what a repeated acquire hands over", again.Claims)
+	inAcquireBounds(e, "what a repeated acquire hands over", again.Claims)
 	e.Same("the repeated acquire's claims", env.Briefly(again.Claims), env.Briefly(left[:len(again.Claims)]))
 	for range len(left) {
 		r := h.Request(0)
@@ -85,7 +85,7 @@ func boundRepeats(e *env.Env, v env.Volume) {
 		e.Same("the repeated turn's orphans", env.Briefly(second.Orphans), env.Briefly(first.Orphans))
 		handed = append(handed, first.Orphans...)
 		late := h.Reacquire()
-		e.InAcquireBounds("what a late acquire hands over", late.Claims)
+		inAcquireBounds(e, "what a late acquire hands over", late.Claims)
 		e.Same("the late acquire's claims", env.Briefly(late.Claims), env.Briefly(left[:len(late.Claims)]))
 		if len(late.Claims) > len(handed) {
 			e.Errorf("a repeated acquire handed over %d jobs, but only %d were handed over before it", len(late.Claims), len(handed))
@@ -96,12 +96,12 @@ func boundRepeats(e *env.Env, v env.Volume) {
 	h = e.Acquire("n3")
 	h.HandedOver(len(left))
 	e.Same("the jobs handed over to the next", env.Briefly(h.Inherited), env.Briefly(left))
-	h.SettleInParts(left, env.Dropped)
+	settleInParts(h, left, env.Dropped)
 	h.Release()
 }
 
 func boundSettledMeanwhile(e *env.Env) {
-	left := env.LeaveVolume(e, env.OverPayloads())
+	left := e.LeaveVolume(overPayloads())
 	h := e.Acquire("n2")
 	last := left[len(left)-1]
 	h.Settle(env.Done(last))
@@ -111,7 +111,7 @@ func boundSettledMeanwhile(e *env.Env) {
 }
 
 func boundPaused(e *env.Env) {
-	left := env.LeaveVolume(e, env.OverPayloads())
+	left := e.LeaveVolume(overPayloads())
 	e.Pause(env.Orders)
 	h := e.Acquire("n2")
 	e.Same("the head while it is paused", h.Reply.Head.OK, false)
@@ -127,13 +127,13 @@ func boundClaims(e *env.Env, v env.Volume) {
 	for _, c := range claims {
 		e.Same("its payloads", env.Brief(c.Payloads), env.Brief(v.List()))
 	}
-	h.SettleInParts(claims, env.Done)
+	settleInParts(h, claims, env.Done)
 	h.Release()
 }
 
 // boundClaimsBeside claims jobs while orphans are still to be handed over.
 func boundClaimsBeside(e *env.Env, v env.Volume) {
-	left := env.LeaveVolume(e, v)
+	left := e.LeaveVolume(v)
 	others := env.Volume{Jobs: v.Jobs, Payloads: v.Payloads - 1, Size: v.Size}
 	e.PushVolume(others)
 	h := e.Acquire("n2")
@@ -147,7 +147,7 @@ func boundClaimsBeside(e *env.Env, v env.Volume) {
 	}
 	e.Same("the jobs handed over", env.Briefly(h.Inherited), env.Briefly(left))
 	e.Reported("whether some were claimed beside", len(claims) > 0, true)
-	h.SettleInParts(slices.Concat(left, claims), env.Dropped)
+	settleInParts(h, slices.Concat(left, claims), env.Dropped)
 	h.Release()
 }
 
@@ -161,13 +161,13 @@ func boundPutsBack(e *env.Env, v env.Volume) {
 	for _, id := range v.IDs() {
 		e.Push(core.Entry{ID: id, Payload: more})
 	}
-	turns := h.SettleInParts(claims, func(c core.Claim) core.Settlement { return env.Failed(c, "boom", 0) })
+	turns := settleInParts(h, claims, func(c core.Claim) core.Settlement { return env.Failed(c, "boom", 0) })
 	e.Reported(v.String()+" were put back in several turns", turns > 1, true)
 	for _, id := range v.IDs() {
 		e.Same("the job "+id, env.Brief(e.Queued(id).Payloads), env.Brief(append([]core.Payload{more}, v.List()...)))
 	}
 	e.Reported("failed", e.Counts().Failed >= int64(v.Jobs), true)
-	h.SettleInParts(h.ClaimAll(), env.Dropped)
+	settleInParts(h, h.ClaimAll(), env.Dropped)
 	h.Release()
 }
 
@@ -182,7 +182,7 @@ func boundBuries(e *env.Env, v env.Volume) {
 	h := e.Acquire("n1")
 	claims := h.ClaimAll()
 	e.Same("the claims", env.IDs(claims), v.IDs())
-	turns := h.SettleInParts(claims, func(c core.Claim) core.Settlement { return env.Buried(c, "boom") })
+	turns := settleInParts(h, claims, func(c core.Claim) core.Settlement { return env.Buried(c, "boom") })
 	e.Reported(v.String()+" were buried in several turns", turns > 1, true)
 	for _, id := range v.IDs() {
 		e.Same("the dead letter "+id, env.Brief(e.DeadLetter(id).Payloads), env.Brief(append([]core.Payload{before}, v.List()...)))
@@ -192,7 +192,7 @@ func boundBuries(e *env.Env, v env.Volume) {
 
 // claimAndPush claims jobs with more payloads than a turn moves, and pushes for each of them.
 func claimAndPush(e *env.Env) (env.Volume, *env.Holder, []core.Claim) {
-	v := env.OverPayloads()
+	v := overPayloads()
 	e.PushVolume(v)
 	h := e.Acquire("n1")
 	claims := h.ClaimAll()
@@ -269,4 +269,50 @@ func boundFirst(e *env.Env) {
 		e.StepIDs([]string{"large"}, do, func(int, bool) {})
 	}
 	e.Same("the payloads", env.Brief(e.Queued("large").Payloads), env.Brief(all))
+}
+
+// overPayloads is a volume with more payloads than any call may carry or move.
+func overPayloads() env.Volume { return env.Volume{Jobs: 8, Payloads: 250, Size: 4} }
+
+// overBytes is a volume with more bytes than any call may carry or move.
+func overBytes() env.Volume { return env.Volume{Jobs: 5, Payloads: 4, Size: 512 << 10} }
+
+// inAcquireBounds reports claims beyond the bounds of an acquire.
+func inAcquireBounds(e *env.Env, what string, claims []core.Claim) {
+	e.TB.Helper()
+	e.InBounds(what, env.PayloadsOf(claims...)...)
+	if _, bytes := env.SizeOf(slices.Concat(env.PayloadsOf(claims...)...)); bytes > core.AcquireBytes {
+		e.Errorf("%s: %d bytes, want %d at most", what, bytes, core.AcquireBytes)
+	}
+}
+
+// settleInParts settles claims. It sends deferred settlements again until no settlement is
+// deferred, and returns the number of turns.
+func settleInParts(h *env.Holder, claims []core.Claim, how func(core.Claim) core.Settlement) (turns int) {
+	h.Env.TB.Helper()
+	for left := env.SettleAll(claims, how); len(left) > 0; turns++ {
+		if turns > len(claims) {
+			h.Env.Errorf("%d jobs are still not settled after %d turns", len(left), turns)
+			return turns
+		}
+		reply := h.Settle(left...)
+		if reply.Repeat {
+			continue // a repeat reports no deferrals; the next turn skips settled jobs
+		}
+		var later []core.Settlement
+		var moved [][]core.Payload
+		for i, x := range left {
+			if slices.Contains(reply.Deferred, i) {
+				later = append(later, x)
+				continue
+			}
+			at := slices.IndexFunc(claims, func(c core.Claim) bool { return c.ID == x.ID })
+			if !x.Plain() && !slices.Contains(reply.Skipped, i) {
+				moved = append(moved, claims[at].Payloads)
+			}
+		}
+		h.Env.InBounds("what a turn settles", moved...)
+		left = later
+	}
+	return turns
 }

@@ -34,14 +34,14 @@ func findCases() []env.Case {
 // from the queue and the claim.
 func inAllPlaces(e *env.Env, id string, payloads ...core.Payload) (end func()) {
 	e.TB.Helper()
-	env.PushLarge(e, id, payloads...)
+	e.PushLarge(id, payloads...)
 	e.ByIDs(e.Store.Bury, id)
-	env.PushLarge(e, id, payloads...)
+	e.PushLarge(id, payloads...)
 	h := e.Acquire("n1")
 	r := h.Request(1)
 	r.PerJob = core.MaxTurnPayloads
 	c := h.Only(r)
-	env.PushLarge(e, id, payloads...)
+	e.PushLarge(id, payloads...)
 	return func() {
 		e.ByIDs(e.Store.Delete, id)
 		h.Settle(env.Dropped(c))
@@ -134,7 +134,7 @@ func findShared(e *env.Env) {
 func findStays(e *env.Env) {
 	for _, n := range []int{5, env.LargeJob} {
 		id, all := fmt.Sprintf("of-%d", n), env.Tied(n)
-		env.PushLarge(e, id, all...)
+		e.PushLarge(id, all...)
 		e.ByIDs(e.Store.Bury, id)
 		r := ports.FindRequest{Queue: env.Orders, ID: id, Payloads: 4} // three of 0.5, one of 1.5
 		first := e.FindSome(r)
@@ -144,7 +144,7 @@ func findStays(e *env.Env) {
 		}
 		r.After, r.Payloads = &first.Next[0], core.MaxTurnPayloads
 		e.ByRefs(e.Store.Purge, env.Parts(id, string(all[0].Data), string(all[1].Data)))
-		env.PushLarge(e, id, env.WithScore(core.Payload{Data: []byte("lowest")}, -3, "new"))
+		e.PushLarge(id, env.WithScore(core.Payload{Data: []byte("lowest")}, -3, "new"))
 		e.ByIDs(e.Store.Bury, id)
 		found := e.FindSome(r)
 		e.Same("the payloads that follow", found.DeadLetter.Payloads, all[4:])
@@ -154,7 +154,7 @@ func findStays(e *env.Env) {
 
 func findGone(e *env.Env) {
 	all := env.Tied(env.LargeJob)
-	env.PushLarge(e, "a", all...)
+	e.PushLarge("a", all...)
 	e.ByIDs(e.Store.Bury, "a")
 	e.ByRefs(e.Store.Purge, env.Parts("a", string(all[3].Data), string(all[4].Data), string(all[5].Data)))
 	after := ports.PayloadCursor{Place: ports.PlaceDead, Score: 1.5, Skip: 3}
@@ -171,7 +171,7 @@ func findGone(e *env.Env) {
 }
 
 func findInvalid(e *env.Env) {
-	env.PushLarge(e, "a", env.Tied(1)...)
+	e.PushLarge("a", env.Tied(1)...)
 	for _, after := range []ports.PayloadCursor{
 		{Place: ports.PlaceDead + 1}, {Skip: -1}, {Score: math.NaN(), Skip: 1}, {Score: math.Inf(1), Skip: 1}, {Score: math.Inf(-1)},
 	} {

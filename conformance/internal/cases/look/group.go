@@ -68,7 +68,7 @@ func groupNames(e *env.Env) {
 		e.ByRefs(e.Store.Purge, env.Whole(id))
 	}
 	e.PushIDs("by hand")
-	env.FailAll(e, "failed")
+	e.FailAll("failed")
 	e.ByIDs(e.Store.Bury, "by hand", "failed")
 	e.Same("what is buried by hand", e.MorgueOf(core.BuriedByHand)(ports.PageRequest{Queue: env.Orders}).IDs, []string{"by hand", "failed"})
 }
@@ -135,7 +135,7 @@ func groupTogether(e *env.Env) {
 }
 
 func groupMost(e *env.Env) {
-	env.PushMany(e, core.MaxGroups)
+	e.PushMany(core.MaxGroups)
 	h := e.Acquire("n1")
 	for done := 0; done < core.MaxGroups; {
 		claims := h.Claim(core.MaxTurnJobs)

@@ -118,7 +118,7 @@ func listJobsFrom(e *env.Env) {
 }
 
 func listPageSizes(e *env.Env) {
-	env.PushMany(e, ports.MaxPage+1)
+	e.PushMany(ports.MaxPage + 1)
 	for limit, want := range map[int]int{
 		-1: ports.DefaultPage, 0: ports.DefaultPage, 7: 7, ports.MaxPage: ports.MaxPage, ports.MaxPage + 1: ports.MaxPage,
 	} {
@@ -174,7 +174,7 @@ func listClaimed(e *env.Env) {
 
 func listClaimViews(e *env.Env) {
 	e.Push(env.Entry("a", "p", 1), env.Entry("a", "q", 2))
-	c := env.ClaimAndCrash(e, "n1")[0]
+	c := e.ClaimAndCrash("n1")[0]
 	e.Acquire("n2")
 	c.Payloads = c.Payloads[:1]
 	want := ports.ClaimView{
@@ -189,7 +189,7 @@ func listClaimViews(e *env.Env) {
 // listClaimedAgain lets a server crash, and the next server recover and claim its job.
 func listClaimedAgain(e *env.Env) {
 	e.PushIDs("a")
-	env.ClaimAndCrash(e, "n1")
+	e.ClaimAndCrash("n1")
 	h := e.Acquire("n2")
 	c := h.One(env.SettleAll(h.Orphans(), env.Recovered)...)
 	page, err := e.Store.Claimed(e.Ctx, ports.PageRequest{Queue: env.Orders, Payloads: 1})
@@ -220,7 +220,7 @@ func listMorgue(e *env.Env) {
 }
 
 func listDeadPayloads(e *env.Env) {
-	h, c := env.ClaimedJob(e)
+	h, c := e.ClaimedJob()
 	h.Settle(env.Buried(c, "no use"))
 	for limit := range 5 {
 		page, err := e.Store.Morgue(e.Ctx, ports.MorgueRequest{PageRequest: ports.PageRequest{Queue: env.Orders, Payloads: limit}})

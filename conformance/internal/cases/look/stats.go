@@ -200,7 +200,7 @@ func recountOf(e *env.Env) (*env.Holder, []core.Claim) {
 	for i, id := range some("dead") {
 		e.BuryIn(fmt.Sprintf("group %d", i%5), id)
 	}
-	env.FailAll(e, some("failed")...)
+	e.FailAll(some("failed")...)
 	e.PushIDs(some("claimed")...)
 	h := e.Acquire("n1")
 	claims := h.Claim(recounted)
@@ -209,7 +209,7 @@ func recountOf(e *env.Env) (*env.Holder, []core.Claim) {
 }
 
 func recountAgrees(e *env.Env) {
-	env.BuryAll(e, "dead1", "dead2")
+	e.BuryAll("dead1", "dead2")
 	e.PushIDs("a", "b", "c", "d", "e")
 	h := e.Acquire("n1")
 	claims := h.Claim(3)

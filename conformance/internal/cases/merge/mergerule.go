@@ -1,7 +1,6 @@
 package merge
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -12,6 +11,12 @@ import (
 )
 
 const ruleSuperseded = "Counts: Superseded is the number of payloads that the queue's merge rule has dropped"
+
+// Merge rules other than the default and env.Newest.
+var (
+	latest = core.MergeRule{Stays: core.Highest, Keep: 1}
+	every  = core.MergeRule{Same: core.SamePush}
+)
 
 func mergeRuleCases() []env.Case {
 	return []env.Case{
@@ -43,11 +48,11 @@ func mergeRuleCases() []env.Case {
 func mergeRuleKept(e *env.Env) {
 	e.DeclareWith(ports.DeclareRequest{Queue: "newest", Shards: 3, IndexIDs: true, Merge: env.Newest})
 	e.DeclareWith(ports.DeclareRequest{Queue: "latest", Shards: 1, Merge: core.MergeRule{Stays: core.Highest, Keep: core.MaxTurnPayloads}})
-	e.DeclareWith(ports.DeclareRequest{Queue: "every", Shards: 2, IndexIDs: true, Merge: env.Every})
-	e.DeclareWith(ports.DeclareRequest{Queue: "every.last", Shards: 1, Merge: env.Every.Last(12)})
+	e.DeclareWith(ports.DeclareRequest{Queue: "every", Shards: 2, IndexIDs: true, Merge: every})
+	e.DeclareWith(ports.DeclareRequest{Queue: "every.last", Shards: 1, Merge: every.Last(12)})
 	want := []ports.Queue{
-		{Name: "every", Shards: 2, Generation: 1, IndexIDs: true, Merge: env.Every},
-		{Name: "every.last", Shards: 1, Generation: 1, Merge: env.Every.Last(12)},
+		{Name: "every", Shards: 2, Generation: 1, IndexIDs: true, Merge: every},
+		{Name: "every.last", Shards: 1, Generation: 1, Merge: every.Last(12)},
 		{Name: "latest", Shards: 1, Generation: 1, Merge: core.MergeRule{Stays: core.Highest, Keep: core.MaxTurnPayloads}},
 		{Name: "newest", Shards: 3, Generation: 1, IndexIDs: true, Merge: env.Newest},
 		{Name: env.Orders, Shards: 1, Generation: 1},
@@ -82,9 +87,9 @@ func mergeRuleKept(e *env.Env) {
 
 func mergeRuleMismatch(e *env.Env) {
 	e.DeclareWith(ports.DeclareRequest{Queue: "newest", Shards: 1, Merge: env.Newest})
-	e.DeclareWith(ports.DeclareRequest{Queue: "every", Shards: 1, Merge: env.Every.Last(1)})
+	e.DeclareWith(ports.DeclareRequest{Queue: "every", Shards: 1, Merge: every.Last(1)})
 	for queue, rules := range map[string][]core.MergeRule{
-		env.Orders: {env.Newest, env.Latest, env.Every}, "newest": {{}, env.Latest}, "every": {env.Every, env.Every.Last(2), env.Latest},
+		env.Orders: {env.Newest, latest, every}, "newest": {{}, latest}, "every": {every, every.Last(2), latest},
 	} {
 		for _, rule := range rules {
 			_, err := e.Store.Declare(e.Ctx, ports.DeclareRequest{Queue: queue, Shards: 1, Merge: rule})
@@ -173,15 +178,12 @@ type mergeRuleRun struct {
 // returns those that the id has at the end, in the queue or in the morgue.
 func eachMergeRule(e *env.Env, do func(e *env.Env, r *mergeRuleRun) []core.Payload) {
 	e.TB.Helper()
-	text, err := vectors.ReadFile("testdata/mergerules.json")
-	e.Must(err, "reading the vectors")
-	var file struct{ Cases []mergeRuleVector }
-	e.Must(json.Unmarshal(text, &file), "reading the vectors")
+	list := readVectors[mergeRuleVector](e, "mergerules.json")
 	stated := e.Rule
 	byRule := map[core.MergeRule][]int{}
 	var rules []core.MergeRule
-	for i := range file.Cases {
-		rule := file.Cases[i].rule()
+	for i := range list {
+		rule := list[i].rule()
 		if byRule[rule] == nil {
 			rules = append(rules, rule)
 		}
@@ -190,7 +192,7 @@ func eachMergeRule(e *env.Env, do func(e *env.Env, r *mergeRuleRun) []core.Paylo
 	for _, rule := range rules {
 		e.By(rule)
 		for _, i := range byRule[rule] {
-			v := &file.Cases[i]
+			v := &list[i]
 			e.Rule = fmt.Sprintf("%s, testdata/mergerules.json, case %d, %s", stated, i, v.About)
 			r := &mergeRuleRun{
 				id: fmt.Sprint(i), there: v.stored(v.There), coming: v.stored(v.Coming),
@@ -247,7 +249,7 @@ func mergeByPutBack(e *env.Env, r *mergeRuleRun) []core.Payload {
 func mergeByRecovery(e *env.Env, r *mergeRuleRun) []core.Payload {
 	kept(e, r)
 	e.Push(env.EntriesOf(r.id, r.coming)...)
-	env.ClaimAndCrash(e, "n1")
+	e.ClaimAndCrash("n1")
 	e.Push(env.EntriesOf(r.id, r.there)...)
 	h := e.Acquire("n2")
 	h.Settle(env.Recovered(h.Orphans()[0]))
@@ -398,7 +400,7 @@ func mergeRuleLarge(e *env.Env) {
 }
 
 func mergeRuleState(e *env.Env) {
-	e.By(env.Latest)
+	e.By(latest)
 	e.Push(env.Entry("a", "p", 1))
 	h := e.Acquire("n1")
 	c := h.One()
@@ -425,7 +427,7 @@ func mergeRuleMet(e *env.Env) {
 }
 
 func mergeRuleCounts(e *env.Env) {
-	e.By(env.Latest)
+	e.By(latest)
 	e.Push(env.Entry("a", "p", 1), env.Entry("a", "q", 2), env.Entry("a", "o", 0), env.Entry("a", "q", 3))
 	h := e.Acquire("n1")
 	c := h.One()

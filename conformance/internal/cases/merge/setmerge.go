@@ -56,7 +56,7 @@ func numbered(n int) []core.Payload {
 func setMergeRecord(e *env.Env) {
 	e.Declare("other", 2)
 	e.Pause(env.Orders)
-	for _, rule := range []core.MergeRule{env.Newest, lastOf(core.MaxTurnPayloads), env.Latest, {}, env.Latest} {
+	for _, rule := range []core.MergeRule{env.Newest, lastOf(core.MaxTurnPayloads), latest, {}, latest} {
 		for range 2 {
 			setMerge(e, rule)
 			queues, err := e.Store.Queues(e.Ctx)
@@ -71,21 +71,21 @@ func setMergeRecord(e *env.Env) {
 	_, err := e.Store.Declare(e.Ctx, ports.DeclareRequest{Queue: env.Orders, Shards: 1})
 	e.Refused("Declare with the former rule", err, ports.ErrQueueMismatch)
 	e.Resume(env.Orders)
-	e.Same("the rule after a resume", e.Stats(env.Orders).Queue.Merge, env.Latest)
+	e.Same("the rule after a resume", e.Stats(env.Orders).Queue.Merge, latest)
 
-	e.DeclareWith(ports.DeclareRequest{Queue: "every", Shards: 1, Merge: env.Every})
-	e.Must(e.Store.SetMerge(e.Ctx, ports.SetMergeRequest{Queue: "every", Merge: env.Every.Last(3)}), "SetMerge")
-	e.Same("the rule of a queue that counts each push", e.Stats("every").Queue.Merge, env.Every.Last(3))
+	e.DeclareWith(ports.DeclareRequest{Queue: "every", Shards: 1, Merge: every})
+	e.Must(e.Store.SetMerge(e.Ctx, ports.SetMergeRequest{Queue: "every", Merge: every.Last(3)}), "SetMerge")
+	e.Same("the rule of a queue that counts each push", e.Stats("every").Queue.Merge, every.Last(3))
 	e.Refused("SetMerge of a queue that was not declared", e.Store.SetMerge(e.Ctx, ports.SetMergeRequest{Queue: "none"}), ports.ErrUnknownQueue)
 }
 
 func setMergeMismatch(e *env.Env) {
-	e.DeclareWith(ports.DeclareRequest{Queue: "every", Shards: 1, Merge: env.Every})
-	for _, r := range []ports.SetMergeRequest{{Queue: env.Orders, Merge: env.Every}, {Queue: env.Orders, Merge: env.Every.Last(2)}, {Queue: "every"}, {Queue: "every", Merge: env.Latest}} {
+	e.DeclareWith(ports.DeclareRequest{Queue: "every", Shards: 1, Merge: every})
+	for _, r := range []ports.SetMergeRequest{{Queue: env.Orders, Merge: every}, {Queue: env.Orders, Merge: every.Last(2)}, {Queue: "every"}, {Queue: "every", Merge: latest}} {
 		e.Refused(fmt.Sprintf("SetMerge of %s to %v", r.Queue, r.Merge), e.Store.SetMerge(e.Ctx, r), ports.ErrQueueMismatch)
 	}
 	e.Same("the rule of one queue", e.Stats(env.Orders).Queue.Merge, core.MergeRule{})
-	e.Same("the rule of the other", e.Stats("every").Queue.Merge, env.Every)
+	e.Same("the rule of the other", e.Stats("every").Queue.Merge, every)
 	e.Push(env.Entry("a", "p", 1), env.Entry("a", "q", 2))
 	e.Same("the payloads", len(e.Queued("a").Payloads), 2)
 }
@@ -119,7 +119,7 @@ func setMergeKeeps(e *env.Env) {
 	e.Push(env.EntriesOf("a", numbered(5))...)
 	e.Push(env.EntriesOf("b", numbered(4))...)
 	e.ByIDs(e.Store.Bury, "b")
-	setMerge(e, env.Latest)
+	setMerge(e, latest)
 	e.Same("the queued job", e.Queued("a").Payloads, numbered(5))
 	e.Same("the dead letter", e.DeadLetter("b").Payloads, numbered(4))
 	h := e.Acquire("n1")

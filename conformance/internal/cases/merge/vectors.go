@@ -28,8 +28,8 @@ func vectorCases() []env.Case {
 	}
 }
 
-// eachVector checks every case of a file and removes what it left.
-func eachVector[T any](e *env.Env, name string, check func(*env.Env, string, *T)) {
+// readVectors returns the worked cases of a file.
+func readVectors[T any](e *env.Env, name string) []T {
 	e.TB.Helper()
 	text, err := vectors.ReadFile("testdata/" + name)
 	e.Must(err, "reading the vectors")
@@ -38,11 +38,18 @@ func eachVector[T any](e *env.Env, name string, check func(*env.Env, string, *T)
 	if len(file.Cases) == 0 {
 		e.TB.Fatalf("%s has no cases", name)
 	}
+	return file.Cases
+}
+
+// eachVector checks every case of a file and removes what it left.
+func eachVector[T any](e *env.Env, name string, check func(*env.Env, string, *T)) {
+	e.TB.Helper()
 	rule := e.Rule
-	for i := range file.Cases {
+	list := readVectors[T](e, name)
+	for i := range list {
 		e.Rule = fmt.Sprintf("%s, testdata/%s, case %d", rule, name, i)
 		id := fmt.Sprint(i)
-		check(e, id, &file.Cases[i])
+		check(e, id, &list[i])
 		e.ByIDs(e.Store.Delete, id)
 		e.ByRefs(e.Store.Purge, env.Whole(id))
 	}

@@ -253,7 +253,7 @@ func inputOddOwners(e *env.Env) {
 
 func inputOddQueues(e *env.Env) {
 	for _, odd := range env.NoTexts() {
-		calls := env.UndeclaredCalls(e, odd)
+		calls := e.UndeclaredCalls(odd)
 		delete(calls, "Import") // like Push, Import refuses such a name with another error
 		for what, err := range calls {
 			e.Refused(fmt.Sprintf("%s on queue %q", what, odd), err, ports.ErrUnknownQueue)
@@ -262,7 +262,7 @@ func inputOddQueues(e *env.Env) {
 }
 
 func inputOddReceipts(e *env.Env) {
-	h, c := env.ClaimedJob(e)
+	h, c := e.ClaimedJob()
 	var odd []core.Settlement
 	r := h.Request(0)
 	for _, id := range env.NoTexts() {

@@ -104,7 +104,7 @@ func declareTakesOddNames(e *env.Env) {
 }
 
 func declareMustComeFirst(e *env.Env) {
-	for what, err := range env.UndeclaredCalls(e, "nowhere") {
+	for what, err := range e.UndeclaredCalls("nowhere") {
 		e.Refused(what+" on a queue that was not declared", err, ports.ErrUnknownQueue)
 	}
 	_, err := e.Store.Push(e.Ctx, ports.PushRequest{

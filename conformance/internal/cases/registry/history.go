@@ -39,39 +39,39 @@ func historyCases() []env.Case {
 func historySums(e *env.Env) {
 	e.History(ports.HistoryRequest{Queue: env.Orders})
 	e.Record("n1", e.Recorded(env.Measured(3)))
-	first := e.ThisMinute(env.Measured(3))
+	first := thisMinute(e, env.Measured(3))
 	e.History(ports.HistoryRequest{Queue: env.Orders}, first)
 	e.Record("n2", e.Recorded(env.Measured(5)))
-	first = e.ThisMinute(env.Measured(3), env.Measured(5))
+	first = thisMinute(e, env.Measured(3), env.Measured(5))
 	e.History(ports.HistoryRequest{Queue: env.Orders}, first)
 	e.Clock.Advance(time.Minute)
 	e.Record("n1", e.Recorded(env.Measured(7)))
-	e.History(ports.HistoryRequest{Queue: env.Orders}, first, e.ThisMinute(env.Measured(7)))
+	e.History(ports.HistoryRequest{Queue: env.Orders}, first, thisMinute(e, env.Measured(7)))
 }
 
 func historyRepeats(e *env.Env) {
 	for range 3 {
 		e.Record("n1", e.Recorded(env.Measured(3)))
 	}
-	e.History(ports.HistoryRequest{Queue: env.Orders}, e.ThisMinute(env.Measured(3)))
+	e.History(ports.HistoryRequest{Queue: env.Orders}, thisMinute(e, env.Measured(3)))
 	e.Record("n1", e.Recorded(env.Measured(4)))
-	e.History(ports.HistoryRequest{Queue: env.Orders}, e.ThisMinute(env.Measured(4)))
+	e.History(ports.HistoryRequest{Queue: env.Orders}, thisMinute(e, env.Measured(4)))
 }
 
 func historyLate(e *env.Env) {
-	more := env.Added(env.Measured(300), env.Measured(5))
+	more := added(env.Measured(300), env.Measured(5))
 	e.Record("n1", e.Recorded(&more))
 	e.Record("n1", e.Recorded(env.Measured(300)))
-	e.History(ports.HistoryRequest{Queue: env.Orders}, e.ThisMinute(&more))
+	e.History(ports.HistoryRequest{Queue: env.Orders}, thisMinute(e, &more))
 	late := e.Recorded(env.Measured(301))
 	e.Clock.Advance(time.Minute)
 	e.Record("n1", late, e.Recorded(env.Measured(1)))
 	first := ports.MinuteStats{At: late.Minute, Stats: more}
-	e.History(ports.HistoryRequest{Queue: env.Orders}, first, e.ThisMinute(env.Measured(1)))
+	e.History(ports.HistoryRequest{Queue: env.Orders}, first, thisMinute(e, env.Measured(1)))
 	more.Failed++ // counted late, in a minute that is over
 	late.Stats, first.Stats = more, more
 	e.Record("n1", late)
-	e.History(ports.HistoryRequest{Queue: env.Orders}, first, e.ThisMinute(env.Measured(1)))
+	e.History(ports.HistoryRequest{Queue: env.Orders}, first, thisMinute(e, env.Measured(1)))
 }
 
 func historyApart(e *env.Env) {
@@ -83,8 +83,8 @@ func historyApart(e *env.Env) {
 	}
 	e.Record("n1", other)
 	e.History(ports.HistoryRequest{Queue: env.Orders},
-		e.ThisMinute(env.Measured(1), env.Measured(2), env.Measured(3), env.Measured(4), env.Measured(5)))
-	e.History(ports.HistoryRequest{Queue: "order"}, e.ThisMinute(env.Measured(9)))
+		thisMinute(e, env.Measured(1), env.Measured(2), env.Measured(3), env.Measured(4), env.Measured(5)))
+	e.History(ports.HistoryRequest{Queue: "order"}, thisMinute(e, env.Measured(9)))
 }
 
 func historyMany(e *env.Env) {
@@ -106,7 +106,7 @@ func historyMany(e *env.Env) {
 		e.History(ports.HistoryRequest{Queue: queue}, minutes...)
 	}
 	e.Record("n2", e.Recorded(env.Measured(2)), e.Recorded(env.Measured(3)), e.Recorded(env.Measured(1)))
-	first := e.ThisMinute(&core.Stats{Processed: uint64(len(env.Orders))}, env.Measured(3))
+	first := thisMinute(e, &core.Stats{Processed: uint64(len(env.Orders))}, env.Measured(3))
 	e.History(ports.HistoryRequest{Queue: env.Orders, From: first.At}, first)
 }
 
@@ -114,7 +114,7 @@ func historyUndeclared(e *env.Env) {
 	r := e.Recorded(env.Measured(1))
 	r.Queue = "nowhere"
 	e.Record("n1", r, e.Recorded(env.Measured(2)))
-	e.History(ports.HistoryRequest{Queue: env.Orders}, e.ThisMinute(env.Measured(2)))
+	e.History(ports.HistoryRequest{Queue: env.Orders}, thisMinute(e, env.Measured(2)))
 	_, err := e.Store.History(e.Ctx, ports.HistoryRequest{Queue: "nowhere"})
 	e.Refused("History of an unknown queue", err, ports.ErrUnknownQueue)
 	e.Declare("nowhere", 1)
@@ -125,7 +125,7 @@ func historyBounds(e *env.Env) {
 	var all []ports.MinuteStats
 	for n := uint64(1); n <= 4; n++ {
 		e.Record("n1", e.Recorded(env.Measured(n)))
-		all = append(all, e.ThisMinute(env.Measured(n)))
+		all = append(all, thisMinute(e, env.Measured(n)))
 		e.Clock.Advance(2 * time.Minute)
 	}
 	e.History(ports.HistoryRequest{Queue: env.Orders}, all...)
@@ -144,29 +144,29 @@ func historySteps(e *env.Env) {
 	for n := uint64(1); n <= 5; n++ { // at :58, :59, :00, :01 and :02
 		e.Record("n1", e.Recorded(env.Measured(n)))
 		e.Record("n2", e.Recorded(env.Measured(10*n)))
-		sum := env.Added(env.Measured(n), env.Measured(10*n))
+		sum := added(env.Measured(n), env.Measured(10*n))
 		all = append(all, &sum)
 		e.Clock.Advance(time.Minute)
 	}
 	next := begin.Add(2 * time.Minute)
 	e.History(ports.HistoryRequest{Queue: env.Orders, Step: time.Minute, To: begin + 1}, ports.MinuteStats{At: begin, Stats: *all[0]})
 	e.History(ports.HistoryRequest{Queue: env.Orders, Step: 5 * time.Minute},
-		ports.MinuteStats{At: next.Add(-5 * time.Minute), Stats: env.Added(all[:2]...)}, ports.MinuteStats{At: next, Stats: env.Added(all[2:]...)})
+		ports.MinuteStats{At: next.Add(-5 * time.Minute), Stats: added(all[:2]...)}, ports.MinuteStats{At: next, Stats: added(all[2:]...)})
 	e.History(ports.HistoryRequest{Queue: env.Orders, Step: time.Hour, From: begin + 1, To: next.Add(2 * time.Minute)},
-		ports.MinuteStats{At: next - hour, Stats: *all[1]}, ports.MinuteStats{At: next, Stats: env.Added(all[2:4]...)})
+		ports.MinuteStats{At: next - hour, Stats: *all[1]}, ports.MinuteStats{At: next, Stats: added(all[2:4]...)})
 	day := core.Instant(ports.HistoryKept.Microseconds())
 	if next%day == 0 {
 		return // the hour is the first of a day, so the history has two days
 	}
-	e.History(ports.HistoryRequest{Queue: env.Orders, Step: ports.HistoryKept}, ports.MinuteStats{At: next - next%day, Stats: env.Added(all...)})
+	e.History(ports.HistoryRequest{Queue: env.Orders, Step: ports.HistoryKept}, ports.MinuteStats{At: next - next%day, Stats: added(all...)})
 }
 
 func historyKeeps(e *env.Env) {
 	e.Record("n1", e.Recorded(env.Measured(1)))
-	first := e.ThisMinute(env.Measured(1))
+	first := thisMinute(e, env.Measured(1))
 	e.Clock.Set(first.At.Add(ports.HistoryKept + time.Minute - time.Microsecond).Time())
 	e.Record("n1", e.Recorded(env.Measured(2)))
-	second := e.ThisMinute(env.Measured(2))
+	second := thisMinute(e, env.Measured(2))
 	e.History(ports.HistoryRequest{Queue: env.Orders}, first, second)
 	e.Clock.Advance(time.Microsecond)
 	e.History(ports.HistoryRequest{Queue: env.Orders}, second)
@@ -174,7 +174,7 @@ func historyKeeps(e *env.Env) {
 		e.Clock.Advance(9 * time.Hour)
 		e.Record("n1", e.Recorded(env.Measured(3)))
 	}
-	third := e.ThisMinute(env.Measured(3))
+	third := thisMinute(e, env.Measured(3))
 	e.History(ports.HistoryRequest{Queue: env.Orders},
 		ports.MinuteStats{At: third.At.Add(-18 * time.Hour), Stats: third.Stats},
 		ports.MinuteStats{At: third.At.Add(-9 * time.Hour), Stats: third.Stats}, third)
@@ -182,10 +182,10 @@ func historyKeeps(e *env.Env) {
 
 func historyOfAClockSetBack(e *env.Env) {
 	e.Record("n1", e.Recorded(env.Measured(1)))
-	first := e.ThisMinute(env.Measured(1))
+	first := thisMinute(e, env.Measured(1))
 	e.Clock.Set(first.At.Add(ports.HistoryKept + time.Hour).Time())
 	e.Record("n1", e.Recorded(env.Measured(2)))
-	second := e.ThisMinute(env.Measured(2))
+	second := thisMinute(e, env.Measured(2))
 	e.History(ports.HistoryRequest{Queue: env.Orders}, second)
 	e.Clock.Advance(-time.Hour)
 	e.History(ports.HistoryRequest{Queue: env.Orders}, first, second)
@@ -213,7 +213,7 @@ func historyForgotten(e *env.Env) {
 	e.Declare(env.Orders, 3)
 	e.History(ports.HistoryRequest{Queue: env.Orders})
 	e.Record("n1", e.Recorded(env.Measured(1)))
-	e.History(ports.HistoryRequest{Queue: env.Orders}, e.ThisMinute(env.Measured(1)))
+	e.History(ports.HistoryRequest{Queue: env.Orders}, thisMinute(e, env.Measured(1)))
 }
 
 func historyInvalid(e *env.Env) {
@@ -232,4 +232,18 @@ func historyInvalid(e *env.Env) {
 		_, err := e.Store.History(e.Ctx, ports.HistoryRequest{Queue: env.Orders, Step: step})
 		e.Refused("History with a step of "+step.String(), err, ports.ErrInvalidRequest)
 	}
+}
+
+// added returns the sum of statistics.
+func added(all ...*core.Stats) core.Stats {
+	var sum core.Stats
+	for _, s := range all {
+		sum.Add(s)
+	}
+	return sum
+}
+
+// thisMinute returns the entry of the history for the present minute.
+func thisMinute(e *env.Env, s ...*core.Stats) ports.MinuteStats {
+	return ports.MinuteStats{At: e.Now().Minute(), Stats: added(s...)}
 }

@@ -194,27 +194,27 @@ func permitInvalid(e *env.Env) {
 func permitWakes(e *env.Env) {
 	e.Permit("n1", 5, 5)
 	e.Permit("n2", 0, 1)
-	ch := e.Wakeups(ports.PermitsOf(env.Orders))
+	ch := wakeups(e, ports.PermitsOf(env.Orders))
 	e.Permit("n1", 4, 5)
-	e.Wakes("one permit fewer", ch, ports.PermitsOf(env.Orders))
+	wakes(e, "one permit fewer", ch, ports.PermitsOf(env.Orders))
 	e.Permit("n1", 0, 0)
-	e.Wakes("all given back", ch, ports.PermitsOf(env.Orders))
+	wakes(e, "all given back", ch, ports.PermitsOf(env.Orders))
 }
 
 func permitWakesOther(e *env.Env) {
 	e.Permit("n1", 5, 5)
 	e.Permit("n2", 0, 1)
-	ch := e.With(e.Open()).Wakeups(ports.PermitsOf(env.Orders))
+	ch := wakeups(e.With(e.Open()), ports.PermitsOf(env.Orders))
 	e.Permit("n1", 4, 4)
-	e.Wakes("one permit fewer", ch, ports.PermitsOf(env.Orders))
+	wakes(e, "one permit fewer", ch, ports.PermitsOf(env.Orders))
 }
 
 func permitWakesBeside(e *env.Env) {
 	e.Permit("n1", 5, 5)
 	e.Permit("n2", 0, 1)
-	ch := e.Wakeups(e.Shard, ports.PermitsOf(env.Orders))
+	ch := wakeups(e, e.Shard, ports.PermitsOf(env.Orders))
 	e.PushIDs("a")
-	e.Wakes("a push", ch, e.Shard)
+	wakes(e, "a push", ch, e.Shard)
 	e.Permit("n1", 4, 4)
-	e.Wakes("one permit fewer", ch, ports.PermitsOf(env.Orders))
+	wakes(e, "one permit fewer", ch, ports.PermitsOf(env.Orders))
 }

@@ -40,7 +40,7 @@ func registryLists(e *env.Env) {
 		Owner: "n1", Name: "web-1", Host: "host.example", PID: 4711, Lanes: 16, Queues: []string{"z", "a"}, Version: "v1.2.3-é",
 		StartedAt: 5, ExpiresAt: 6,
 	}
-	reply := e.Announce(n)
+	reply := announce(e, n)
 	n.StartedAt, n.ExpiresAt = env.Start, env.Start.Add(env.TTL)
 	e.Same("the reply", reply, ports.AnnounceReply{Now: env.Start, Nodes: []ports.Node{n}})
 	e.Same("the nodes", e.Nodes(), []ports.Node{n})
@@ -55,43 +55,43 @@ func owners(nodes []ports.Node) []string {
 }
 
 func registryOrder(e *env.Env) {
-	e.Announce(ports.Node{Owner: "3", Name: "b"})
-	e.Announce(ports.Node{Owner: "9", Name: "a"})
-	e.Announce(ports.Node{Owner: "10", Name: "a"})
-	reply := e.Announce(ports.Node{Owner: "1", Name: "é"})
+	announce(e, ports.Node{Owner: "3", Name: "b"})
+	announce(e, ports.Node{Owner: "9", Name: "a"})
+	announce(e, ports.Node{Owner: "10", Name: "a"})
+	reply := announce(e, ports.Node{Owner: "1", Name: "é"})
 	e.Same("the owners", owners(e.Nodes()), []string{"10", "9", "3", "1"})
 	e.Same("the owners in the reply", owners(reply.Nodes), []string{"10", "9", "3", "1"})
 }
 
 func registryGone(e *env.Env) {
-	e.Announce(ports.Node{Owner: "1"})
+	announce(e, ports.Node{Owner: "1"})
 	e.Clock.Advance(20 * time.Second)
-	e.Announce(ports.Node{Owner: "2"})
+	announce(e, ports.Node{Owner: "2"})
 	e.Clock.Advance(10*time.Second - time.Microsecond)
-	e.Same("the nodes while it lasts", e.States(), []string{"1 alive", "2 alive"})
+	e.Same("the nodes while it lasts", states(e), []string{"1 alive", "2 alive"})
 	e.Clock.Advance(time.Microsecond)
-	e.Same("the nodes when it has run out", e.States(), []string{"1 gone", "2 alive"})
-	e.Same("the owners in a reply", owners(e.Announce(ports.Node{Owner: "3"}).Nodes), []string{"2", "3"})
+	e.Same("the nodes when it has run out", states(e), []string{"1 gone", "2 alive"})
+	e.Same("the owners in a reply", owners(announce(e, ports.Node{Owner: "3"}).Nodes), []string{"2", "3"})
 	e.Clock.Advance(ports.NodeKept)
-	e.Same("the nodes an hour later", e.States(), []string{"1 gone", "2 gone", "3 gone"})
+	e.Same("the nodes an hour later", states(e), []string{"1 gone", "2 gone", "3 gone"})
 	e.Clock.Advance(time.Microsecond)
-	e.Same("the nodes after an hour", e.States(), []string{"2 gone", "3 gone"})
+	e.Same("the nodes after an hour", states(e), []string{"2 gone", "3 gone"})
 }
 
 func registryForgets(e *env.Env) {
-	e.Announce(ports.Node{Owner: "1"})
-	e.Same("the nodes at first", e.States(), []string{"1 alive"})
+	announce(e, ports.Node{Owner: "1"})
+	e.Same("the nodes at first", states(e), []string{"1 alive"})
 	e.Clock.Advance(env.TTL + ports.NodeKept + time.Second)
-	e.Announce(ports.Node{Owner: "2"})
-	e.Same("the nodes", e.States(), []string{"2 alive"})
+	announce(e, ports.Node{Owner: "2"})
+	e.Same("the nodes", states(e), []string{"2 alive"})
 	e.Clock.Advance(-time.Minute)
-	e.Same("the nodes when the clock steps back", e.States(), []string{"2 alive"})
+	e.Same("the nodes when the clock steps back", states(e), []string{"2 alive"})
 }
 
 func registryRenews(e *env.Env) {
-	e.Announce(ports.Node{Owner: "1", Lanes: 1})
+	announce(e, ports.Node{Owner: "1", Lanes: 1})
 	e.Clock.Advance(20 * time.Second)
-	e.Announce(ports.Node{Owner: "1", Lanes: 2, Queues: []string{env.Orders}})
+	announce(e, ports.Node{Owner: "1", Lanes: 2, Queues: []string{env.Orders}})
 	e.Clock.Advance(20 * time.Second)
 	e.Same("the nodes", e.Nodes(), []ports.Node{{
 		Owner: "1", Lanes: 2, Queues: []string{env.Orders},
@@ -100,16 +100,16 @@ func registryRenews(e *env.Env) {
 }
 
 func registryRetires(e *env.Env) {
-	e.Announce(ports.Node{Owner: "1"})
-	e.Announce(ports.Node{Owner: "2"})
+	announce(e, ports.Node{Owner: "1"})
+	announce(e, ports.Node{Owner: "2"})
 	e.Retire("1")
 	e.Retire("1")
 	e.Retire("never")
 	e.Same("the owners", owners(e.Nodes()), []string{"2"})
 	e.Clock.Advance(env.TTL)
-	e.Same("before the retirement of one that is gone", e.States(), []string{"2 gone"})
+	e.Same("before the retirement of one that is gone", states(e), []string{"2 gone"})
 	e.Retire("2")
-	e.Same("after it", e.States(), nil)
+	e.Same("after it", states(e), nil)
 }
 
 func registryInvalid(e *env.Env) {
@@ -155,17 +155,17 @@ func registryStatus(e *env.Env) {
 			{Shard: e.Shard, ID: "b", Receipt: core.Receipt{Token: 1, Number: 2}, Began: env.Start},
 		},
 	}}
-	for _, reply := range []ports.AnnounceReply{e.Announce(n), e.Announce(ports.Node{Owner: "2"})} {
+	for _, reply := range []ports.AnnounceReply{announce(e, n), announce(e, ports.Node{Owner: "2"})} {
 		e.Same("the status in a reply", reply.Nodes[0].Status, ports.NodeStatus{})
 	}
 	e.Same("the status", e.Nodes()[0].Status, n.Status)
 	n.Status = ports.NodeStatus{Running: 7}
-	e.Announce(n)
+	announce(e, n)
 	e.Same("the next status", e.Nodes()[0].Status, n.Status)
 	e.Clock.Advance(env.TTL)
 	e.Same("the status of a node that is gone", e.Nodes()[0].Status, n.Status)
 	n.Status = ports.NodeStatus{}
-	e.Announce(n)
+	announce(e, n)
 	e.Same("the status of a node that does nothing", e.Nodes()[0].Status, n.Status)
 }
 
@@ -174,7 +174,7 @@ func registryStatusBound(e *env.Env) {
 	for i := range ports.MaxLongest {
 		n.Status.Longest = append(n.Status.Longest, ports.RunningJob{Shard: e.Shard, ID: strings.Repeat("i", 512), Began: core.Instant(i)})
 	}
-	e.Announce(n)
+	announce(e, n)
 	e.Same("the jobs of the status", e.Nodes()[0].Status.Longest, n.Status.Longest)
 	n.Status.Longest = append(n.Status.Longest, n.Status.Longest[0])
 	_, err := e.Store.Announce(e.Ctx, ports.AnnounceRequest{Node: n, TTL: env.TTL})
@@ -185,7 +185,7 @@ func registryStatusBound(e *env.Env) {
 		busy[i] = i
 	}
 	n.Status.Longest, n.Status.Queues = n.Status.Longest[:ports.MaxLongest], []ports.QueueStatus{{Queue: env.Orders, LaneBusy: busy[1:]}}
-	e.Announce(n)
+	announce(e, n)
 	e.Same("the busy lanes of the status", e.Nodes()[0].Status.Queues, n.Status.Queues)
 	n.Status.Queues[0].LaneBusy = busy
 	_, err = e.Store.Announce(e.Ctx, ports.AnnounceRequest{Node: n, TTL: env.TTL})
@@ -199,39 +199,39 @@ func registryCut(e *env.Env) {
 	e.Drain("1", true)
 	e.Clock.Advance(-10 * env.TTL)
 	ends := e.Now().Add(short.TTL)
-	reply := e.Announce(ports.Node{Owner: "2"})
+	reply := announce(e, ports.Node{Owner: "2"})
 	e.Same("the end in a reply", reply.Nodes[0].ExpiresAt, ends)
 	e.Clock.Advance(short.TTL - time.Microsecond)
-	e.Same("the nodes before that", e.States(), []string{"1 draining", "2 alive"})
+	e.Same("the nodes before that", states(e), []string{"1 draining", "2 alive"})
 	e.Clock.Advance(time.Microsecond)
-	e.Same("the nodes then", e.States(), []string{"1 gone", "2 alive"})
-	e.Same("the owners in a reply", owners(e.Announce(ports.Node{Owner: "2"}).Nodes), []string{"2"})
+	e.Same("the nodes then", states(e), []string{"1 gone", "2 alive"})
+	e.Same("the owners in a reply", owners(announce(e, ports.Node{Owner: "2"}).Nodes), []string{"2"})
 }
 
 func registryDrains(e *env.Env) {
-	e.Announce(ports.Node{Owner: "1"})
-	e.Announce(ports.Node{Owner: "2"})
+	announce(e, ports.Node{Owner: "1"})
+	announce(e, ports.Node{Owner: "2"})
 	for range 2 {
 		e.Drain("1", true)
-		e.Same("the nodes", e.States(), []string{"1 draining", "2 alive"})
+		e.Same("the nodes", states(e), []string{"1 draining", "2 alive"})
 	}
-	e.Same("a draining node in a reply", e.Announce(ports.Node{Owner: "2"}).Nodes[0].Draining, true)
+	e.Same("a draining node in a reply", announce(e, ports.Node{Owner: "2"}).Nodes[0].Draining, true)
 	for range 2 {
 		e.Drain("1", false)
-		e.Same("the nodes after it", e.States(), []string{"1 alive", "2 alive"})
+		e.Same("the nodes after it", states(e), []string{"1 alive", "2 alive"})
 	}
 }
 
 func registryDrainKept(e *env.Env) {
-	e.Announce(ports.Node{Owner: "1"})
+	announce(e, ports.Node{Owner: "1"})
 	e.Drain("1", true)
 	for range 3 {
 		e.Clock.Advance(env.TTL - time.Microsecond)
-		e.Same("the reply to a renewal", e.Announce(ports.Node{Owner: "1", Lanes: 2}).Nodes[0].Draining, true)
-		e.Same("the nodes after it", e.States(), []string{"1 draining"})
+		e.Same("the reply to a renewal", announce(e, ports.Node{Owner: "1", Lanes: 2}).Nodes[0].Draining, true)
+		e.Same("the nodes after it", states(e), []string{"1 draining"})
 	}
 	e.Drain("1", false)
-	e.Same("the reply to the next", e.Announce(ports.Node{Owner: "1"}).Nodes[0].Draining, false)
+	e.Same("the reply to the next", announce(e, ports.Node{Owner: "1"}).Nodes[0].Draining, false)
 }
 
 func registryDrainEnds(e *env.Env) {
@@ -239,28 +239,28 @@ func registryDrainEnds(e *env.Env) {
 		func() { e.Clock.Advance(env.TTL) },
 		func() { e.Retire("1") },
 	} {
-		e.Announce(ports.Node{Owner: "1"})
+		announce(e, ports.Node{Owner: "1"})
 		e.Drain("1", true)
 		end()
-		e.Same("the reply to the next announcement", e.Announce(ports.Node{Owner: "1"}).Nodes[0].Draining, false)
-		e.Same("the nodes", e.States(), []string{"1 alive"})
+		e.Same("the reply to the next announcement", announce(e, ports.Node{Owner: "1"}).Nodes[0].Draining, false)
+		e.Same("the nodes", states(e), []string{"1 alive"})
 	}
 }
 
 func registryStops(e *env.Env) {
-	e.Announce(ports.Node{Owner: "1"})
-	e.Same("the reply", e.Announce(ports.Node{Owner: "1", Draining: true}).Nodes[0].Draining, true)
+	announce(e, ports.Node{Owner: "1"})
+	e.Same("the reply", announce(e, ports.Node{Owner: "1", Draining: true}).Nodes[0].Draining, true)
 	for _, asked := range []bool{false, true, false} {
 		e.Drain("1", asked)
-		e.Same("the nodes", e.States(), []string{"1 draining"})
+		e.Same("the nodes", states(e), []string{"1 draining"})
 	}
-	e.Announce(ports.Node{Owner: "1"})
-	e.Same("the nodes when it no longer stops", e.States(), []string{"1 alive"})
+	announce(e, ports.Node{Owner: "1"})
+	e.Same("the nodes when it no longer stops", states(e), []string{"1 alive"})
 }
 
 func registryDrainUnknown(e *env.Env) {
 	for _, owner := range []string{"retired", "gone"} {
-		e.Announce(ports.Node{Owner: owner})
+		announce(e, ports.Node{Owner: owner})
 	}
 	e.Retire("retired")
 	e.Clock.Advance(env.TTL)
@@ -269,34 +269,34 @@ func registryDrainUnknown(e *env.Env) {
 			e.Refused(fmt.Sprintf("DrainNode of %q", owner), e.Store.DrainNode(e.Ctx, owner, asked), ports.ErrUnknownNode)
 		}
 	}
-	e.Same("the nodes", e.States(), []string{"gone gone"})
+	e.Same("the nodes", states(e), []string{"gone gone"})
 }
 
 // wakeupNodes changes the list of servers in each way, through another handle.
 func wakeupNodes(e *env.Env) {
-	ch := e.Wakeups(e.Shard, core.Shard{})
+	ch := wakeups(e, e.Shard, core.Shard{})
 	other := *e
 	other.Store = e.Open()
 	n := ports.Node{Owner: "1", Lanes: 1}
-	announce := func() { other.Announce(n) }
+	again := func() { announce(&other, n) }
 	for _, change := range []struct {
 		what string
 		do   func()
 	}{
-		{"a new node", announce},
-		{"another count of lanes", func() { n.Lanes = 2; announce() }},
-		{"another list of queues", func() { n.Queues = []string{env.Orders}; announce() }},
-		{"a queue more", func() { n.Queues = append(n.Queues, "mail"); announce() }},
-		{"a node that stops", func() { n.Draining = true; announce() }},
-		{"a node that no longer stops", func() { n.Draining = false; announce() }},
+		{"a new node", again},
+		{"another count of lanes", func() { n.Lanes = 2; again() }},
+		{"another list of queues", func() { n.Queues = []string{env.Orders}; again() }},
+		{"a queue more", func() { n.Queues = append(n.Queues, "mail"); again() }},
+		{"a node that stops", func() { n.Draining = true; again() }},
+		{"a node that no longer stops", func() { n.Draining = false; again() }},
 		{"a drain", func() { other.Drain("1", true) }},
 		{"the end of a drain", func() { other.Drain("1", false) }},
-		{"a node that is back after it was gone", func() { e.Clock.Advance(env.TTL); announce() }},
+		{"a node that is back after it was gone", func() { e.Clock.Advance(env.TTL); again() }},
 		{"a retirement", func() { other.Retire("1") }},
-		{"a node that is back after its retirement", announce},
+		{"a node that is back after its retirement", again},
 	} {
 		change.do()
-		e.Wakes(change.what, ch, core.Shard{})
+		wakes(e, change.what, ch, core.Shard{})
 	}
 }
 
@@ -304,17 +304,17 @@ func wakeupNodes(e *env.Env) {
 // wake-ups, so the case fails only if there is one for each renewal.
 func wakeupNodesQuiet(e *env.Env) {
 	const rounds = 8
-	ch := e.Wakeups(core.Shard{}, e.Shard)
+	ch := wakeups(e, core.Shard{}, e.Shard)
 	n := ports.Node{Owner: "1", Lanes: 1, Queues: []string{env.Orders}}
-	e.Announce(n)
-	e.Wakes("a new node", ch, core.Shard{})
+	announce(e, n)
+	wakes(e, "a new node", ch, core.Shard{})
 	woken := 0
 	for i := range rounds {
 		e.Clock.Advance(time.Second)
 		n.Status.Running = i + 1
-		e.Announce(n)
+		announce(e, n)
 		e.Push(env.EntryAt(fmt.Sprint("job", i), "p", 1, env.Start.Add(-time.Duration(i)*time.Second)))
-		for _, s := range e.WokenUntil("a push", ch, e.Shard) {
+		for _, s := range wokenUntil(e, "a push", ch, e.Shard) {
 			if s == (core.Shard{}) {
 				woken++
 			}
@@ -326,10 +326,28 @@ func wakeupNodesQuiet(e *env.Env) {
 }
 
 func wakeupNodesUnasked(e *env.Env) {
-	ch := e.Wakeups(e.Shard)
-	e.Announce(ports.Node{Owner: "1"})
+	ch := wakeups(e, e.Shard)
+	announce(e, ports.Node{Owner: "1"})
 	e.PushIDs("a")
-	for _, s := range e.WokenUntil("a push", ch, e.Shard) {
+	for _, s := range wokenUntil(e, "a push", ch, e.Shard) {
 		e.Errorf("a wake-up of %v, which was not asked for", s)
 	}
+}
+
+// announce announces a server.
+func announce(e *env.Env, n ports.Node) ports.AnnounceReply {
+	e.TB.Helper()
+	reply, err := e.Store.Announce(e.Ctx, ports.AnnounceRequest{Node: n, TTL: env.TTL})
+	e.Must(err, "announce")
+	return reply
+}
+
+// states lists the owners of the nodes, each with its state.
+func states(e *env.Env) []string {
+	e.TB.Helper()
+	var out []string
+	for _, n := range e.Nodes() {
+		out = append(out, n.Owner+" "+n.State(e.Now()).String())
+	}
+	return out
 }

@@ -45,7 +45,7 @@ func storeHandles(e *env.Env) {
 
 func storeBackends(e *env.Env) {
 	e.PushIDs("a")
-	e.Announce(ports.Node{Owner: "1"})
+	announce(e, ports.Node{Owner: "1"})
 	other := e.Another()
 	queues, err := other.Queues(e.Ctx)
 	e.Must(err, "Queues")
@@ -97,7 +97,7 @@ func storeFinds(e *env.Env) {
 		return f
 	}
 	e.Same("nothing", found(), ports.Found{Shard: e.Shard})
-	env.BuryAll(e, "a")
+	e.BuryAll("a")
 	e.Push(env.EntryAt("a", "c", 1, 5), env.EntryAt("a", "d", 2, 5))
 	at := e.Now()
 	c := e.Acquire("n1").One()
@@ -141,9 +141,9 @@ func storeRequests(e *env.Env) {
 	records := []ports.Record{e.Recorded(env.Measured(1))}
 	e.Record("n1", records...)
 	clear(records)
-	e.History(ports.HistoryRequest{Queue: env.Orders}, e.ThisMinute(env.Measured(1)))
+	e.History(ports.HistoryRequest{Queue: env.Orders}, thisMinute(e, env.Measured(1)))
 	n := ports.Node{Owner: "1", Queues: []string{env.Orders}}
-	e.Announce(n)
+	announce(e, n)
 	clear(n.Queues)
 	e.Same("the node's queues", e.Nodes()[0].Queues, []string{env.Orders})
 }
@@ -160,7 +160,7 @@ func storeReplies(e *env.Env) {
 	e.Cancel(true, "a")
 	clear(h.Turn(0).Cancellations)
 	e.Same("the cancels again", h.Turn(0).Cancellations[0].ID, "a")
-	e.Announce(ports.Node{Owner: "1", Queues: []string{env.Orders}})
+	announce(e, ports.Node{Owner: "1", Queues: []string{env.Orders}})
 	nodes := e.Nodes()
 	clear(nodes[0].Queues)
 	clear(nodes)

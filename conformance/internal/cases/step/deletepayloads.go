@@ -42,7 +42,7 @@ func deletePayloads(e *env.Env, id string, payloads ...core.Payload) int {
 
 func deletePayloadsNamed(e *env.Env) {
 	for _, n := range []int{3, 8, 20, 300} {
-		id, all := "a", env.Many(n)
+		id, all := "a", many(n)
 		e.BringInJobs(env.Job(id, env.Fresh(env.Start), all...), env.Job("b", env.Fresh(env.Start), all...))
 		e.Unchanged("no payload", func() { e.Reported("how many were handled", deletePayloads(e, id), 0) })
 		e.Unchanged("payloads with other scores, or that are not there", func() {
@@ -76,7 +76,7 @@ func deletePayloadsSinceHigher(e *env.Env) {
 func pushedSince(e *env.Env, left ...core.Payload) {
 	e.TB.Helper()
 	for _, n := range []int{3, 20} {
-		all := env.Many(n)
+		all := many(n)
 		e.BringInJobs(env.Job("a", env.Fresh(env.Start), all...))
 		e.Push(env.Entry("a", "0001", 0.5), env.Entry("a", "0002", 99), env.Entry("a", "new", 1))
 		e.Reported("how many were handled", deletePayloads(e, "a", all...), 1)
@@ -91,13 +91,13 @@ func deletePayloadsLast(e *env.Env) {
 	before := e.Snapshot(env.Orders)
 	for _, n := range []int{1, 8, 20} {
 		for _, state := range []core.State{env.Fresh(env.Start), env.Retrying(env.Start, 2)} {
-			e.BringInJobs(env.Job("a", state, env.Many(n)...))
-			e.Reported("how many were handled", deletePayloads(e, "a", env.Many(n)...), 1)
+			e.BringInJobs(env.Job("a", state, many(n)...))
+			e.Reported("how many were handled", deletePayloads(e, "a", many(n)...), 1)
 			e.Same("the queue", e.Snapshot(env.Orders), before)
 		}
 	}
-	e.BringInJobs(env.Job("a", env.Retrying(env.Start, 2), env.Many(20)...))
-	for _, p := range env.Many(20) {
+	e.BringInJobs(env.Job("a", env.Retrying(env.Start, 2), many(20)...))
+	for _, p := range many(20) {
 		e.Reported("how many were handled", deletePayloads(e, "a", p), 1)
 	}
 	e.Same("the queue", e.Snapshot(env.Orders), before)
@@ -109,12 +109,12 @@ func deletePayloadsState(e *env.Env) {
 	want := env.Retrying(env.Start.Add(-time.Minute), 3)
 	want.Recoveries = 1
 	for _, n := range []int{3, 20} {
-		e.BringInJobs(env.Job("a", want, env.Many(n)...))
-		deletePayloads(e, "a", env.Many(n)[1:]...)
-		e.Same("the job", e.Queued("a"), env.Job("a", want, env.Many(n)[:1]...))
+		e.BringInJobs(env.Job("a", want, many(n)...))
+		deletePayloads(e, "a", many(n)[1:]...)
+		e.Same("the job", e.Queued("a"), env.Job("a", want, many(n)[:1]...))
 		h := e.Acquire("n1")
 		c := h.One()
-		e.Same("the claimed job", c.Job, env.Job("a", want, env.Many(n)[:1]...))
+		e.Same("the claimed job", c.Job, env.Job("a", want, many(n)[:1]...))
 		h.Settle(env.Done(c))
 		h.Release()
 	}
@@ -125,9 +125,9 @@ func deletePayloadsFirst(e *env.Env) {
 	for _, n := range []int{3, 20} {
 		for _, state := range []core.State{env.Retrying(later, 3), env.Retrying(env.Start.Add(-time.Minute), 3), env.HeldState(), env.Fresh(later)} {
 			state.Recoveries = 1
-			e.BringInJobs(env.Job("a", state, env.Many(n)...))
-			e.Reported("how many were handled", deletePayloads(e, "a", append(env.Many(n)[2:3:3], env.Many(n)[0])...), 1)
-			left := slices.Concat(env.Many(n)[1:2], env.Many(n)[3:])
+			e.BringInJobs(env.Job("a", state, many(n)...))
+			e.Reported("how many were handled", deletePayloads(e, "a", append(many(n)[2:3:3], many(n)[0])...), 1)
+			left := slices.Concat(many(n)[1:2], many(n)[3:])
 			want := env.Job("a", state.WithoutFirst(e.Now()), left...)
 			e.Same("the job", e.Queued("a"), want)
 			h := e.Acquire("n1")
@@ -143,9 +143,9 @@ func deletePayloadsFirst(e *env.Env) {
 	e.Push(env.Entry("c", "p", 1))
 	h := e.Acquire("n1")
 	c := h.One()
-	e.BringInJobs(env.Job("c", env.Retrying(later, 3), env.Many(3)...))
-	deletePayloads(e, "c", env.Many(1)...)
-	e.Same("the job behind a claimed one", e.Queued("c"), env.Job("c", env.Retrying(later, 3).WithoutFirst(e.Now()), env.Many(3)[1:]...))
+	e.BringInJobs(env.Job("c", env.Retrying(later, 3), many(3)...))
+	deletePayloads(e, "c", many(1)...)
+	e.Same("the job behind a claimed one", e.Queued("c"), env.Job("c", env.Retrying(later, 3).WithoutFirst(e.Now()), many(3)[1:]...))
 	h.Settle(env.Done(c))
 	e.Same("the next", h.One().ID, "c")
 	recount := e.Recount(0, func() {})
@@ -179,9 +179,9 @@ func deletePayloadsConditions(e *env.Env) {
 }
 
 func deletePayloadsRepeat(e *env.Env) {
-	e.BringInJobs(env.Job("a", env.Fresh(env.Start), env.Many(20)...))
-	e.Reported("how many were handled", deletePayloads(e, "a", env.Many(20)[:5]...), 1)
-	e.Unchanged("a repeated Delete", func() { e.Reported("how many it handled again", deletePayloads(e, "a", env.Many(20)[:5]...), 0) })
+	e.BringInJobs(env.Job("a", env.Fresh(env.Start), many(20)...))
+	e.Reported("how many were handled", deletePayloads(e, "a", many(20)[:5]...), 1)
+	e.Unchanged("a repeated Delete", func() { e.Reported("how many it handled again", deletePayloads(e, "a", many(20)[:5]...), 0) })
 }
 
 func deletePayloadsInvalid(e *env.Env) {
@@ -191,7 +191,7 @@ func deletePayloadsInvalid(e *env.Env) {
 		"too few":           {IDs: []string{"a", "b"}, Payloads: [][]core.Payload{one}},
 		"too many":          {IDs: []string{"a"}, Payloads: [][]core.Payload{one, one}},
 		"an id twice":       {IDs: []string{"a", "a"}, Payloads: [][]core.Payload{one, one}},
-		"too many payloads": {IDs: []string{"a", "b"}, Payloads: [][]core.Payload{env.Many(core.MaxTurnPayloads), one}},
+		"too many payloads": {IDs: []string{"a", "b"}, Payloads: [][]core.Payload{many(core.MaxTurnPayloads), one}},
 		"too many bytes":    {IDs: []string{"a", "b"}, Payloads: [][]core.Payload{{env.Sized(core.MaxStepBytes, 1)}, one}},
 	} {
 		step.Shard = e.Shard

@@ -99,7 +99,7 @@ func holdImport(e *env.Env) {
 func holdCounts(e *env.Env) {
 	e.Hold("a", env.Pay("p", 1))
 	e.Hold("b", env.Pay("p", 1))
-	env.FailAll(e, "failed")
+	e.FailAll("failed")
 	e.Push(env.EntryAt("never", "p", 1, core.MaxInstant), env.Entry("now", "p", 1))
 	e.CountsMatch(env.Orders, e.Counts().Processed, e.Counts().Failed)
 	c := e.Counts()
@@ -114,7 +114,7 @@ func holdCounts(e *env.Env) {
 func holdList(e *env.Env) {
 	e.Hold("b", env.Pay("p", 1))
 	e.Hold("a", env.Pay("p", 1))
-	env.FailAll(e, "failed")
+	e.FailAll("failed")
 	e.Push(env.EntryAt("never", "p", 1, core.MaxInstant))
 	page := e.JobPages(ports.RetryingByTime)(ports.PageRequest{Queue: env.Orders, From: &ports.Cursor{Key: int64(core.MaxInstant)}})
 	e.Same("the held jobs", page.IDs, []string{"a", "b"})
@@ -122,7 +122,7 @@ func holdList(e *env.Env) {
 
 func holdExpedite(e *env.Env) {
 	e.Hold("a", env.Pay("p", 1), env.Pay("q", 2))
-	env.FailAll(e, "failed")
+	e.FailAll("failed")
 	e.Push(env.EntryAt("never", "p", 1, core.MaxInstant))
 	e.Clock.Advance(time.Minute)
 	h := e.Acquire("n1")
@@ -142,7 +142,7 @@ func holdExpedite(e *env.Env) {
 
 // holdSteps checks steps on a held job, and on jobs that have only one property of a held job.
 func holdSteps(e *env.Env) {
-	steps := e.JobSteps()
+	steps := jobSteps(e)
 	for name, do := range firstSteps(e) {
 		steps[name+" of first payloads"] = do
 	}
@@ -151,7 +151,7 @@ func holdSteps(e *env.Env) {
 	for name, do := range steps {
 		e.Hold("held", env.Pay("p", 1), env.Pay("q", 2))
 		e.Place("backoff", core.State{PerformAt: e.Now().Add(time.Hour), RetryCount: 3, Error: "boom"}, env.Pay("p", 1), env.Pay("q", 2))
-		env.FailAll(e, "failed")
+		e.FailAll("failed")
 		e.Push(env.EntryAt("never", "p", 1, core.MaxInstant))
 		var others []core.Job
 		for _, id := range []string{"backoff", "failed", "never"} {

@@ -91,12 +91,12 @@ func importOddIDs(e *env.Env) {
 // importExported imports three dead letters after two of them were purged. The import restores
 // these two.
 func importExported(e *env.Env) {
-	env.PushPayloads(e, 20, "large")
+	e.PushPayloads(20, "large")
 	e.Push(core.Entry{ID: "meta", Payload: core.Payload{Data: []byte("p"), Score: 2, Meta: []byte("m")}})
 	h := e.Acquire("burier")
 	h.Settle(env.SettleAll(h.Claim(2), func(c core.Claim) core.Settlement { return env.BuriedAs(c, "of "+c.ID) })...)
 	h.Release()
-	env.BuryAll(e, "x")
+	e.BuryAll("x")
 	before := e.Snapshot(env.Orders)
 	var letters []core.DeadLetter
 	for _, id := range e.DeadIDs() {
@@ -140,7 +140,7 @@ func importLater(e *env.Env) {
 	e.Same("after a later one", e.DeadLetter("a"), env.Letter("a", 6, env.TwoPayloads()...))
 	e.HaveGroups("then", core.Group{Name: "group at 6", Count: 1, First: env.Seconds(6), Last: env.Seconds(6)})
 	e.Clock.Advance(time.Minute)
-	env.BuryAll(e, "a")
+	e.BuryAll("a")
 	e.BringIn(env.Letter("a", 30, env.Pay("r", 3)))
 	want := core.DeadLetter{ID: "a", ChangedAt: env.Seconds(60), Error: core.BuriedByHand, Group: core.BuriedByHand, Payloads: []core.Payload{env.Pay("p", 1), env.Pay("q", 2), env.Pay("r", 3)}}
 	e.Same("after an earlier one was imported onto one that was buried here", e.DeadLetter("a"), want)
@@ -175,12 +175,12 @@ func importLarge(e *env.Env) {
 }
 
 func importRepeats(e *env.Env) {
-	letters := append(oddLetters(), env.Letter("d", 3, env.Many(20)...))
+	letters := append(oddLetters(), env.Letter("d", 3, many(20)...))
 	e.BringIn(letters...)
 	e.Clock.Advance(time.Minute)
 	e.Unchanged("a repeated Import", func() {
 		e.Reported("how many it counted", e.BringIn(letters...), 0)
-		e.Reported("how many parts it counted", e.BringIn(env.Letter("d", 3, env.Many(20)[7:9]...)), 0)
+		e.Reported("how many parts it counted", e.BringIn(env.Letter("d", 3, many(20)[7:9]...)), 0)
 	})
 }
 
@@ -233,12 +233,12 @@ func importBeside(e *env.Env) {
 }
 
 func importRevived(e *env.Env) {
-	e.BringIn(env.Letter("a", 1, env.TwoPayloads()...), env.Letter("b", 2, env.Pay("p", 1)), env.Letter("c", 3, env.Many(20)...))
+	e.BringIn(env.Letter("a", 1, env.TwoPayloads()...), env.Letter("b", 2, env.Pay("p", 1)), env.Letter("c", 3, many(20)...))
 	e.Clock.Advance(time.Minute)
 	e.Reported("how many of a group were purged", byGroup(e, e.Store.Purge, "group at 2"), 1)
 	e.Reported("how many were revived", e.ByAge(e.Store.Revive, e.Now(), 0).Handled, 2)
 	e.Same("the job", e.Queued("a"), env.Job("a", revived(e), env.TwoPayloads()...))
-	e.Same("the payloads of the other", e.Queued("c").Payloads, env.Many(20))
+	e.Same("the payloads of the other", e.Queued("c").Payloads, many(20))
 	e.Same("the dead", e.DeadIDs(), nil)
 	e.HaveGroups("then")
 }
@@ -309,13 +309,13 @@ func importTooMuch(e *env.Env) {
 	}
 	for name, r := range map[string]ports.ImportRequest{
 		"too many dead letters": e.ImportRequest(letters...),
-		"too many payloads":     e.ImportRequest(env.Letter("a", 1, env.Many(core.MaxTurnPayloads)...), env.Letter("b", 1, env.Pay("p", 1))),
+		"too many payloads":     e.ImportRequest(env.Letter("a", 1, many(core.MaxTurnPayloads)...), env.Letter("b", 1, env.Pay("p", 1))),
 		"too many bytes":        e.ImportRequest(env.Letter("a", 1, env.Sized(core.MaxStepBytes, 1)), env.Letter("b", 1, env.Pay("p", 1))),
 	} {
 		importRefused(e, name, r, ports.ErrInvalidRequest)
 	}
 	e.Reported("how many of the largest number of dead letters were imported", e.BringIn(letters[:ports.MaxStep]...), ports.MaxStep)
-	e.Reported("how many dead letters with the largest number of payloads were imported", e.BringIn(env.Letter("a", 1, env.Many(core.MaxTurnPayloads)...)), 1)
+	e.Reported("how many dead letters with the largest number of payloads were imported", e.BringIn(env.Letter("a", 1, many(core.MaxTurnPayloads)...)), 1)
 }
 
 func importLayout(e *env.Env) {

@@ -52,7 +52,7 @@ func oddJobs() []core.Job {
 			meta(env.Pay("r", 0.1), strings.Repeat("m", core.MaxMetaBytes)), env.Pay("s", 1.7e9+1e-6), env.Pay("t", 1<<53), env.Pay("u", math.MaxFloat64)),
 		env.Job("c", core.State{PerformAt: env.Start.Add(time.Hour), RetryCount: core.FreshRetryCount, Recoveries: 5, FirstPush: env.Start.Add(time.Minute), Error: "of the rest"},
 			meta(env.Pay("p", 1), "only")),
-		env.Job("d", env.Retrying(env.Start.Add(time.Hour), 3), env.Many(20)...),
+		env.Job("d", env.Retrying(env.Start.Add(time.Hour), 3), many(20)...),
 		env.Job("e", core.State{PerformAt: core.MaxInstant, RetryCount: math.MaxInt32, Recoveries: math.MaxInt32, FirstPush: core.MaxInstant,
 			Error: strings.Repeat("e", core.MaxErrorBytes)}, env.Pay("p", 1)),
 	}
@@ -82,9 +82,9 @@ func importJobsStores(e *env.Env) {
 func importJobsRestores(e *env.Env) {
 	e.Forget()
 	e.DeclareWith(ports.DeclareRequest{Queue: env.Orders, Shards: 1, IndexIDs: true})
-	env.FailAll(e, "x", "y")
+	e.FailAll("x", "y")
 	e.Push(core.Entry{ID: "meta", Payload: core.Payload{Data: []byte("p"), Score: 2, Meta: []byte("m")}})
-	env.PushPayloads(e, 20, "large")
+	e.PushPayloads(20, "large")
 	before := e.Snapshot(env.Orders)
 	var jobs []core.Job
 	for _, id := range e.QueuedIDs() {
@@ -134,7 +134,7 @@ func importJobsState(e *env.Env) {
 		for _, more := range []int{0, 1, 20} {
 			id := fmt.Sprint(name, " ", more)
 			e.BringInJobs(env.Job(id, c.there, env.Pay("p", 1)))
-			coming := env.Job(id, c.coming, append([]core.Payload{env.Pay("p", 0.5)}, env.Many(20)[20-more:]...)...)
+			coming := env.Job(id, c.coming, append([]core.Payload{env.Pay("p", 0.5)}, many(20)[20-more:]...)...)
 			slices.SortFunc(coming.Payloads, core.Payload.Compare)
 			e.BringInJobs(coming)
 			e.Same("the state after "+name, e.Queued(id).State, c.want)
@@ -181,7 +181,7 @@ func importJobsRepeat(e *env.Env) {
 	e.Clock.Advance(time.Minute)
 	e.Unchanged("a repeated Import", func() {
 		e.BringInJobs(jobs...)
-		e.BringInJobs(env.Job("d", env.Retrying(env.Start.Add(time.Hour), 3), env.Many(20)[7:9]...))
+		e.BringInJobs(env.Job("d", env.Retrying(env.Start.Add(time.Hour), 3), many(20)[7:9]...))
 	})
 }
 
@@ -226,7 +226,7 @@ func importJobsBesideClaim(e *env.Env) {
 }
 
 func importJobsBesideDead(e *env.Env) {
-	env.BuryAll(e, "a")
+	e.BuryAll("a")
 	before := e.DeadLetter("a")
 	e.BringInJobs(env.Job("a", env.Fresh(env.Start), env.Pay("p", 1), env.Pay("z", 9)))
 	e.Same("the dead letter", e.DeadLetter("a"), before)
@@ -279,7 +279,7 @@ func importJobsHeld(e *env.Env) {
 	} {
 		for _, more := range []int{0, 20} {
 			id := fmt.Sprint(name, " ", more)
-			coming := env.Job(id, c.coming, append([]core.Payload{env.Pay("p", -1)}, env.Many(more)...)...)
+			coming := env.Job(id, c.coming, append([]core.Payload{env.Pay("p", -1)}, many(more)...)...)
 			e.BringInJobs(env.Job(id, c.there, env.Pay("p", 1)))
 			for range 2 {
 				e.BringInJobs(coming)
@@ -336,13 +336,13 @@ func importJobsTooMuch(e *env.Env) {
 	}
 	for name, r := range map[string]ports.ImportRequest{
 		"too many jobs":     e.ImportJobs(jobs...),
-		"too many payloads": e.ImportJobs(env.Job("a", env.Fresh(env.Start), env.Many(core.MaxTurnPayloads)...), env.Job("b", env.Fresh(env.Start), env.Pay("p", 1))),
+		"too many payloads": e.ImportJobs(env.Job("a", env.Fresh(env.Start), many(core.MaxTurnPayloads)...), env.Job("b", env.Fresh(env.Start), env.Pay("p", 1))),
 		"too many bytes":    e.ImportJobs(env.Job("a", env.Fresh(env.Start), env.Sized(core.MaxStepBytes, 1)), env.Job("b", env.Fresh(env.Start), env.Pay("p", 1))),
 	} {
 		importRefused(e, name, r, ports.ErrInvalidRequest)
 	}
 	e.BringInJobs(jobs[:ports.MaxStep]...)
-	e.BringInJobs(env.Job("a", env.Fresh(env.Start), env.Many(core.MaxTurnPayloads)...))
+	e.BringInJobs(env.Job("a", env.Fresh(env.Start), many(core.MaxTurnPayloads)...))
 	e.Same("how many are queued", e.Counts().Fresh, int64(ports.MaxStep+1))
 }
 
@@ -369,4 +369,17 @@ func importJobsLayout(e *env.Env) {
 	_, err := e.Store.Import(e.Ctx, ports.ImportRequest{Shard: s[1], Shards: 2, Generation: q.Generation, Jobs: []core.Job{other}})
 	e.Must(err, "Import into the second shard")
 	e.Same("its job", e.FindIn("wide", other.ID).Queued, &ports.JobView{Job: other, Count: len(other.Payloads)})
+}
+
+// many returns n payloads, some with a Meta.
+func many(n int) []core.Payload {
+	var all []core.Payload
+	for i := range n {
+		p := env.Pay(fmt.Sprintf("%04d", i), float64(i))
+		if i%3 == 0 {
+			p.Meta = []byte{byte(i)}
+		}
+		all = append(all, p)
+	}
+	return all
 }

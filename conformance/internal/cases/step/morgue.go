@@ -40,7 +40,7 @@ func morgueCases() []env.Case {
 func revived(e *env.Env) core.State { return core.Revived("", e.Now()) }
 
 func reviveMakes(e *env.Env) {
-	env.BuryAll(e, "a", "b")
+	e.BuryAll("a", "b")
 	e.Reported("the reply", e.ByRefs(e.Store.Revive, env.Whole("a"), env.Whole("never")), ports.StepReply{Handled: 1, Reached: 2, Now: e.Now()})
 	e.Same("the jobs", e.Jobs(), []core.Job{env.Job("a", revived(e), env.TwoPayloads()...)})
 	e.Same("the dead", e.DeadIDs(), []string{"b"})
@@ -48,8 +48,8 @@ func reviveMakes(e *env.Env) {
 }
 
 func reviveMerges(e *env.Env) {
-	env.BuryAll(e, "a")
-	env.FailAll(e, "a")
+	e.BuryAll("a")
+	e.FailAll("a")
 	first := e.Now()
 	e.Push(env.Entry("a", "q", 1), env.Entry("a", "r", 3))
 	e.Clock.Advance(time.Minute)
@@ -62,7 +62,7 @@ func reviveMerges(e *env.Env) {
 }
 
 func reviveKeepsRecoveries(e *env.Env) {
-	env.BuryAll(e, "a")
+	e.BuryAll("a")
 	e.PlaceAlone("a", 10)
 	first := e.Queued("a").FirstPush
 	e.ByRefs(e.Store.Revive, env.Whole("a"))
@@ -72,7 +72,7 @@ func reviveKeepsRecoveries(e *env.Env) {
 }
 
 func reviveClaimed(e *env.Env) {
-	env.BuryAll(e, "a")
+	e.BuryAll("a")
 	e.Push(env.Entry("a", "r", 3))
 	h := e.Acquire("n1")
 	c := h.One()
@@ -86,7 +86,7 @@ func reviveClaimed(e *env.Env) {
 }
 
 func reviveParts(e *env.Env) {
-	env.BuryAll(e, "a")
+	e.BuryAll("a")
 	before := e.DeadLetter("a")
 	e.Reported("how many were revived", e.ByRefs(e.Store.Revive, env.Parts("a", "q", "never")).Handled, 1)
 	e.Same("the job", e.Queued("a").Payloads, []core.Payload{env.Pay("q", 2)})
@@ -98,7 +98,7 @@ func reviveParts(e *env.Env) {
 }
 
 func reviveRepeats(e *env.Env) {
-	env.BuryAll(e, "a")
+	e.BuryAll("a")
 	e.ByRefs(e.Store.Revive, env.Whole("a"))
 	h := e.Acquire("n1")
 	h.Settle(env.Done(h.One()))
@@ -110,7 +110,7 @@ func reviveRepeats(e *env.Env) {
 }
 
 func purgeRemoves(e *env.Env) {
-	env.BuryAll(e, "a", "b", "c")
+	e.BuryAll("a", "b", "c")
 	before := e.DeadLetter("b")
 	reply := e.ByRefs(e.Store.Purge, env.Whole("a"), env.Parts("b", "p"), env.Whole("never"), env.Parts("c", "never"))
 	e.Reported("the reply", reply, ports.StepReply{Handled: 2, Reached: 4, Now: e.Now()})
@@ -124,7 +124,7 @@ func purgeRemoves(e *env.Env) {
 
 func deadInOrder(e *env.Env) {
 	for name, do := range e.DeadLetterSteps() {
-		env.BuryAll(e, "z", "y", "x")
+		e.BuryAll("z", "y", "x")
 		now := e.Now()
 		e.Reported("the first step of "+name, e.ByAge(do, now, 2), ports.StepReply{Handled: 2, More: true, Now: now})
 		e.Same("the dead", e.DeadIDs(), []string{"x"})
@@ -137,7 +137,7 @@ func deadInOrder(e *env.Env) {
 
 func deadBefore(e *env.Env) {
 	for name, do := range e.DeadLetterSteps() {
-		env.BuryAll(e, "a", "b", "c")
+		e.BuryAll("a", "b", "c")
 		before := e.DeadLetter("b").ChangedAt
 		e.Reported("what "+name+" handled", e.ByAge(do, before, 0), ports.StepReply{Handled: 1, Now: e.Now()})
 		e.Same("the dead", e.DeadIDs(), []string{"b", "c"})
@@ -151,10 +151,10 @@ func deadBefore(e *env.Env) {
 func deadNamedBefore(e *env.Env) {
 	for name, do := range e.DeadLetterSteps() {
 		for _, payloads := range [][][]byte{nil, {[]byte("p"), []byte("q")}} {
-			env.BuryAll(e, "a", "b", "c")
+			e.BuryAll("a", "b", "c")
 			e.Clock.Advance(time.Second)
 			before := e.DeadLetter("b").ChangedAt
-			env.BuryAll(e, "c")
+			e.BuryAll("c")
 			step := ports.DeadLetterStep{Shard: e.Shard, Before: before}
 			for _, id := range []string{"b", "a", "c", "none"} {
 				step.DeadLetters = append(step.DeadLetters, ports.DeadLetterRef{ID: id, Payloads: payloads})
@@ -171,7 +171,7 @@ func deadNamedBefore(e *env.Env) {
 }
 
 func deadLimit(e *env.Env) {
-	env.PushMany(e, ports.MaxStep+1)
+	e.PushMany(ports.MaxStep + 1)
 	h := e.Acquire("n1")
 	for range 2 {
 		h.Settle(env.SettleAll(h.Claim(core.MaxTurnJobs), func(c core.Claim) core.Settlement { return env.Buried(c, "no") })...)
@@ -199,7 +199,7 @@ func deadOtherShards(e *env.Env) {
 }
 
 func deadNone(e *env.Env) {
-	env.BuryAll(e, "a")
+	e.BuryAll("a")
 	for name, do := range e.DeadLetterSteps() {
 		e.Unchanged(name, func() {
 			reply, err := do(e.Ctx, ports.DeadLetterStep{Shard: e.Shard, DeadLetters: []ports.DeadLetterRef{}, Before: e.Now()})
@@ -229,7 +229,7 @@ func editReplaces(e *env.Env) {
 func editMerges(e *env.Env) {
 	for _, old := range []string{"p", "q"} {
 		other := map[string]string{"p": "q", "q": "p"}[old]
-		env.BuryAll(e, "a")
+		e.BuryAll("a")
 		e.Reported("how many were edited", e.Edit("a", old, other), 1)
 		e.Same("the dead letter after "+old+" became "+other, e.DeadLetter("a").Payloads, []core.Payload{env.Pay(other, 1)})
 		e.ByRefs(e.Store.Purge, env.Whole("a"))
@@ -237,7 +237,7 @@ func editMerges(e *env.Env) {
 }
 
 func editMissing(e *env.Env) {
-	env.BuryAll(e, "a")
+	e.BuryAll("a")
 	e.Unchanged("Edit of what is not there", func() {
 		for _, r := range [][2]string{{"a", "never"}, {"never", "p"}, {"a", ""}} {
 			e.Reported(fmt.Sprintf("how many %q of %q were edited", r[1], r[0]), e.Edit(r[0], r[1], "new"), 0)
@@ -246,7 +246,7 @@ func editMissing(e *env.Env) {
 }
 
 func editRepeats(e *env.Env) {
-	env.BuryAll(e, "a")
+	e.BuryAll("a")
 	e.Edit("a", "p", "new")
 	e.Clock.Advance(time.Second)
 	e.Unchanged("a repeated Edit", func() { e.Reported("how many it edited", e.Edit("a", "p", "new"), 0) })

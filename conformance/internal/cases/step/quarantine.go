@@ -79,8 +79,8 @@ func discard(e *env.Env, keys ...string) int {
 }
 
 func quarantineEmpty(e *env.Env) {
-	env.ClaimedJob(e)
-	env.BuryAll(e, "x")
+	e.ClaimedJob()
+	e.BuryAll("x")
 	e.PushIDs("y")
 	e.Same("what was set aside", quarantined(e), []ports.QuarantinedRecord(nil))
 	e.Same("its count", e.Counts().Quarantined, int64(0))
@@ -126,8 +126,8 @@ func damagedPushed(e *env.Env) {
 }
 
 func damagedSteps(e *env.Env) {
-	for name, do := range e.JobSteps() {
-		env.FailAll(e, name+"-a", name+"-b", name+"-c")
+	for name, do := range jobSteps(e) {
+		e.FailAll(name+"-a", name+"-b", name+"-c")
 		damage(e, ports.PlaceQueued, name+"-a", name+"-b")
 		e.ByIDs(do, name+"-a")
 		for range 5 {
@@ -160,7 +160,7 @@ func damagedClaim(e *env.Env) {
 
 func damagedOrphan(e *env.Env) {
 	e.PushIDs("a", "b", "c")
-	env.ClaimAndCrash(e, "n1")
+	e.ClaimAndCrash("n1")
 	damage(e, ports.PlaceClaimed, "a", "c")
 	h := e.Acquire("n2")
 	e.Same("the jobs left", env.IDs(h.Orphans()), []string{"b"})
@@ -170,7 +170,7 @@ func damagedOrphan(e *env.Env) {
 
 func damagedDead(e *env.Env) {
 	for name, do := range e.DeadLetterSteps() {
-		env.BuryAll(e, name+"-a", name+"-b", name+"-c")
+		e.BuryAll(name+"-a", name+"-b", name+"-c")
 		damage(e, ports.PlaceDead, name+"-a", name+"-b")
 		e.ByRefs(do, env.Whole(name+"-a"))
 		for range 5 {
@@ -183,9 +183,9 @@ func damagedDead(e *env.Env) {
 		}
 	}
 	e.Same("the jobs that wait", e.QueuedIDs(), []string{"Revive-c"})
-	env.BuryAll(e, "x")
+	e.BuryAll("x")
 	damage(e, ports.PlaceDead, "x")
-	env.BuryAll(e, "x")
+	e.BuryAll("x")
 	e.Same("the dead letters", e.DeadIDs(), []string{"x"})
 	aside(e, ports.PlaceDead, "x")
 }
@@ -208,7 +208,7 @@ func damagedLists(e *env.Env) {
 	e.PushIDs("c1", "c2")
 	h := e.Acquire("n1")
 	h.Claim(10)
-	env.BuryAll(e, "d1", "d2")
+	e.BuryAll("d1", "d2")
 	e.PushIDs("q1", "q2")
 	damage(e, ports.PlaceQueued, "q1")
 	damage(e, ports.PlaceClaimed, "c1")

@@ -37,7 +37,7 @@ func stepCases() []env.Case {
 }
 
 func expediteMakesDue(e *env.Env) {
-	env.FailAll(e, "failed")
+	e.FailAll("failed")
 	e.Push(env.EntryAt("later", "p", 1, env.Start.Add(time.Hour)), env.EntryAt("old", "p", 1, 12345), env.EntryAt("other", "p", 1, env.Start.Add(time.Hour)))
 	before := e.Queued("failed")
 	reply := e.ByIDs(e.Store.Expedite, "later", "failed", "old", "never")
@@ -51,7 +51,7 @@ func expediteMakesDue(e *env.Env) {
 }
 
 func buryMoves(e *env.Env) {
-	env.FailAll(e, "failed")
+	e.FailAll("failed")
 	e.Push(env.Entry("failed", "q", 0), env.Entry("fresh", "p", 1), env.Entry("fresh", "q", 2), env.Entry("other", "p", 1))
 	e.Clock.Advance(time.Second)
 	e.Reported("the reply", e.ByIDs(e.Store.Bury, "fresh", "failed", "never"), ports.StepReply{Handled: 2, Reached: 3, Now: e.Now()})
@@ -65,7 +65,7 @@ func buryMoves(e *env.Env) {
 }
 
 func buryMerges(e *env.Env) {
-	h, c := env.ClaimedJob(e)
+	h, c := e.ClaimedJob()
 	h.Settle(env.Buried(c, "first"))
 	e.Push(env.Entry("a", "p3", 1), env.Entry("a", "p4", 4))
 	e.Clock.Advance(time.Second)
@@ -77,7 +77,7 @@ func buryMerges(e *env.Env) {
 }
 
 func deleteRemoves(e *env.Env) {
-	env.FailAll(e, "failed")
+	e.FailAll("failed")
 	e.PushIDs("a", "b")
 	e.Reported("the reply", e.ByIDs(e.Store.Delete, "b", "failed", "never"), ports.StepReply{Handled: 2, Reached: 3, Now: env.Start})
 	e.Same("the queued jobs", e.QueuedIDs(), []string{"a"})
@@ -89,7 +89,7 @@ func deleteRemoves(e *env.Env) {
 func stepLeavesClaimed(e *env.Env) {
 	e.PushIDs("a")
 	e.Acquire("n1").One()
-	for name, do := range e.JobSteps() {
+	for name, do := range jobSteps(e) {
 		e.Unchanged(name, func() {
 			e.Reported("how many "+name+" handled", e.ByIDs(do, "a").Handled, 0)
 		})
@@ -99,7 +99,7 @@ func stepLeavesClaimed(e *env.Env) {
 func stepQueuedOfClaimed(e *env.Env) {
 	e.PushIDs("a")
 	c := e.Acquire("n1").One()
-	for name, do := range e.JobSteps() {
+	for name, do := range jobSteps(e) {
 		e.Push(env.EntryAt("a", "q", 2, env.Start.Add(time.Hour)))
 		e.Reported("how many "+name+" handled", e.ByIDs(do, "a").Handled, 1)
 		e.Same("the claimed job after "+name, e.Claimed("a"), c)
@@ -111,7 +111,7 @@ func stepOtherShards(e *env.Env) {
 	e.Declare("wide", 2)
 	s := core.Shards("wide", 2)
 	mine, other := env.IDsOf(s[0], 2, 1)[0], env.IDsOf(s[1], 2, 1)[0]
-	for name, do := range e.JobSteps() {
+	for name, do := range jobSteps(e) {
 		for _, id := range []string{mine, other} {
 			e.PushTo("wide", env.EntryAt(id, "p", 1, env.Start.Add(time.Hour)))
 		}
@@ -130,7 +130,7 @@ func impossibleIDs() []string {
 }
 
 func stepImpossibleIDs(e *env.Env) {
-	for name, do := range e.JobSteps() {
+	for name, do := range jobSteps(e) {
 		e.Push(env.EntryAt("a", "p", 1, env.Start.Add(time.Hour)))
 		reply, err := do(e.Ctx, ports.JobStep{Shard: e.Shard, IDs: append(impossibleIDs(), "a")})
 		e.Must(err, name)
@@ -156,9 +156,9 @@ func stepImpossibleIDs(e *env.Env) {
 }
 
 func stepNoIDs(e *env.Env) {
-	env.FailAll(e, "a")
+	e.FailAll("a")
 	e.Push(env.EntryAt("b", "p", 1, env.Start.Add(time.Hour)))
-	for name, do := range e.JobSteps() {
+	for name, do := range jobSteps(e) {
 		e.Unchanged(name, func() {
 			for _, ids := range [][]string{nil, {}} {
 				reply, err := do(e.Ctx, ports.JobStep{Shard: e.Shard, IDs: ids})
@@ -175,7 +175,7 @@ func stepMost(e *env.Env) {
 		ids[i] = fmt.Sprint(i)
 		entries[i] = env.EntryAt(ids[i], "p", 1, env.Start.Add(time.Hour))
 	}
-	for name, do := range e.JobSteps() {
+	for name, do := range jobSteps(e) {
 		e.Push(entries...)
 		most := ports.StepReply{Handled: ports.MaxStep, Reached: ports.MaxStep, Now: env.Start}
 		e.Reported("a step of "+name, e.ByIDs(do, ids[:ports.MaxStep]...), most)
@@ -194,7 +194,7 @@ func before(e *env.Env, do env.JobStep, before core.Instant, ids ...string) port
 // stepBefore pushes two jobs, a second apart. A step with Before handles no job, or only the first
 // one.
 func stepBefore(e *env.Env) {
-	for name, do := range e.JobSteps() {
+	for name, do := range jobSteps(e) {
 		later, pushed := e.Now().Add(time.Hour), e.Now()
 		e.Push(env.EntryAt("a", "p", 1, later))
 		e.Clock.Advance(time.Second)
@@ -212,8 +212,8 @@ func stepBefore(e *env.Env) {
 
 // stepPushedAnew selects a failed job. Before the step the job is done, and its id is pushed again.
 func stepPushedAnew(e *env.Env) {
-	for name, do := range e.JobSteps() {
-		env.FailAll(e, "a")
+	for name, do := range jobSteps(e) {
+		e.FailAll("a")
 		chosen := e.Now() + 1
 		e.Clock.Advance(time.Minute)
 		h := e.Acquire("n1")
@@ -226,7 +226,7 @@ func stepPushedAnew(e *env.Env) {
 }
 
 func stepMergedLater(e *env.Env) {
-	for name, do := range e.JobSteps() {
+	for name, do := range jobSteps(e) {
 		later := e.Now().Add(time.Hour)
 		e.Push(env.EntryAt("a", "p", 1, later))
 		e.Clock.Advance(time.Second)
@@ -237,8 +237,8 @@ func stepMergedLater(e *env.Env) {
 }
 
 func stepFailed(e *env.Env) {
-	for name, do := range e.JobSteps() {
-		env.FailAll(e, "failed")
+	for name, do := range jobSteps(e) {
+		e.FailAll("failed")
 		e.Push(env.EntryAt("fresh", "p", 1, e.Now().Add(time.Hour)))
 		want := e.Queued("fresh")
 		reply, err := do(e.Ctx, ports.JobStep{Shard: e.Shard, IDs: []string{"fresh", "failed", "none"}, Failed: true})
@@ -250,8 +250,8 @@ func stepFailed(e *env.Env) {
 }
 
 func stepRepeats(e *env.Env) {
-	for name, do := range e.JobSteps() {
-		env.FailAll(e, name)
+	for name, do := range jobSteps(e) {
+		e.FailAll(name)
 		e.Reported("how many "+name+" handled", e.ByIDs(do, name).Handled, 1)
 		e.Unchanged(name+" repeated", func() {
 			e.Reported("how many it handled again", e.ByIDs(do, name).Handled, 0)
@@ -262,7 +262,7 @@ func stepRepeats(e *env.Env) {
 
 func stepInvalid(e *env.Env) {
 	below := core.Shard{Queue: env.Orders, Index: -1}
-	for name, do := range e.JobSteps() {
+	for name, do := range jobSteps(e) {
 		_, err := do(e.Ctx, ports.JobStep{Shard: below})
 		e.Refused(name+" of a shard below 0", err, ports.ErrInvalidRequest)
 		_, err = do(e.Ctx, ports.JobStep{Shard: e.Shard, IDs: make([]string, ports.MaxStep+1)})
@@ -276,4 +276,9 @@ func stepInvalid(e *env.Env) {
 	}
 	_, err := e.Store.Edit(e.Ctx, ports.EditRequest{Shard: below, ID: "a"})
 	e.Refused("Edit in a shard below 0", err, ports.ErrInvalidRequest)
+}
+
+// jobSteps are the methods that handle queued jobs.
+func jobSteps(e *env.Env) map[string]env.JobStep {
+	return map[string]env.JobStep{"Expedite": e.Store.Expedite, "Bury": e.Store.Bury, "Delete": e.Store.Delete}
 }

@@ -159,7 +159,7 @@ func payloadHandedOver(e *env.Env) {
 // lease gets the job without the payload. There are more jobs than an acquire and a turn may hand
 // over.
 func payloadNotHandedOver(e *env.Env) {
-	left := env.LeaveVolume(e, env.Volume{Jobs: 12, Payloads: 250, Size: 4})
+	left := e.LeaveVolume(env.Volume{Jobs: 12, Payloads: 250, Size: 4})
 	h := e.Acquire("n2")
 	last := len(left) - 1
 	if len(h.Inherited) > last {

@@ -102,7 +102,7 @@ func settlerOnce(e *env.Env) {
 
 func settlerTakesNoLease(e *env.Env) {
 	e.PushIDs("a")
-	c := env.ClaimAndCrash(e, "n1")[0]
+	c := e.ClaimAndCrash("n1")[0]
 	h := e.Acquire("n2")
 	h.Orphans()
 	e.Must(settleOutside(e, env.Done(c)), "Settle of a job whose lease is over")

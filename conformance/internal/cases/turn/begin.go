@@ -17,13 +17,13 @@ const (
 // claims whose owner is gone.
 func beginCases() []env.Case {
 	return []env.Case{
-		{Name: "is passed to the next owner", Rule: env.RuleBegin, Check: beginPasses},
-		{Name: "is passed on however often the shard is acquired", Rule: env.RuleBegin, Check: beginPassesOn},
-		{Name: "does not mark jobs that were only claimed", Rule: env.RuleBegin, Check: beginNotByClaim},
-		{Name: "ends when the job is settled", Rule: env.RuleBegin, Check: beginEnds},
+		{Name: "is passed to the next owner", Rule: ruleBegin, Check: beginPasses},
+		{Name: "is passed on however often the shard is acquired", Rule: ruleBegin, Check: beginPassesOn},
+		{Name: "does not mark jobs that were only claimed", Rule: ruleBegin, Check: beginNotByClaim},
+		{Name: "ends when the job is settled", Rule: ruleBegin, Check: beginEnds},
 		{Name: "is done after the settlements of its turn", Rule: ruleNotBegun, Check: beginAfterSettle},
 		{Name: "reports jobs that are not claimed", Rule: ruleNotBegun, Check: beginReports},
-		{Name: "works in a turn that settles and claims", Rule: env.RuleBegin, Check: beginWithOthers},
+		{Name: "works in a turn that settles and claims", Rule: ruleBegin, Check: beginWithOthers},
 		{Name: "uses up the turn's number", Rule: "Turn: last+1: settle, begin, renew, claim; the number is used up", Check: beginUsesNumber},
 		{Name: "counts nothing and renews", Rule: "Turn: last+1: settle, begin, renew, claim", Check: beginRenews},
 		{Name: "needs the lease", Rule: "Turn: ErrLeaseLost if the owner or the token is not the shard's", Check: beginNeedsLease},

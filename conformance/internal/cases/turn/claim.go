@@ -22,12 +22,12 @@ func claimCases() []env.Case {
 		{Name: "takes the number of jobs wanted", Rule: ruleClaim, Check: claimWanted},
 		{Name: "takes 256 jobs at most", Rule: "TurnRequest: Want above core.MaxTurnJobs means core.MaxTurnJobs", Check: claimAtMost},
 		{Name: "takes 1,000 payloads at most", Rule: "core.MaxTurnPayloads is the most payloads that one turn claims", Check: claimPayloads},
-		{Name: "splits a job at the limit of payloads", Rule: env.RuleBudget, Check: claimPerJob},
-		{Name: "splits a job at the limit of bytes", Rule: env.RuleBudget, Check: claimBytes},
-		{Name: "leaves a job that does not fit", Rule: env.RuleBudget, Check: claimBytesBetween},
+		{Name: "splits a job at the limit of payloads", Rule: ruleBudget, Check: claimPerJob},
+		{Name: "splits a job at the limit of bytes", Rule: ruleBudget, Check: claimBytes},
+		{Name: "leaves a job that does not fit", Rule: ruleBudget, Check: claimBytesBetween},
 		{Name: "takes the first payload whatever its size", Rule: "core.Budget: the very first payload is always taken", Check: claimFirstExempt},
 		{Name: "takes 4 MiB by default", Rule: "core.DefaultTurnBytes is the default limit of a turn's bytes of payload", Check: claimDefaultBytes},
-		{Name: "takes all payloads in a later turn, whatever the bytes", Rule: env.RuleBudget, Check: claimLater},
+		{Name: "takes all payloads in a later turn, whatever the bytes", Rule: ruleBudget, Check: claimLater},
 		{Name: "leaves the state of a split job with the rest of its payloads", Rule: "Turn: the payloads of a job that do not fit stay queued with Rest of its State", Check: claimLeavesState},
 		{Name: "skips claimed ids", Rule: "Turn: ids that are claimed after this turn's settlements are skipped", Check: claimPassesOver},
 		{Name: "skips the rest of a split job", Rule: "Turn: ids that are claimed are skipped", Check: claimPassesOverRest},
@@ -66,14 +66,14 @@ func claimWanted(e *env.Env) {
 }
 
 func claimAtMost(e *env.Env) {
-	env.PushMany(e, core.MaxTurnJobs+4)
+	e.PushMany(core.MaxTurnJobs + 4)
 	h := e.Acquire("n1")
 	e.Same("the number of claims", len(h.Claim(10*core.MaxTurnJobs)), core.MaxTurnJobs)
 	e.Same("the next turn", env.IDs(h.Claim(10*core.MaxTurnJobs)), []string{"0256", "0257", "0258", "0259"})
 }
 
 func claimPayloads(e *env.Env) {
-	env.PushPayloads(e, 600, "a", "b", "c")
+	e.PushPayloads(600, "a", "b", "c")
 	claims := e.Acquire("n1").Claim(10)
 	e.Same("the claims", env.IDs(claims), []string{"a", "b"})
 	e.Same("the payloads of the first", len(claims[0].Payloads), 600)
@@ -82,8 +82,8 @@ func claimPayloads(e *env.Env) {
 }
 
 func claimPerJob(e *env.Env) {
-	env.PushPayloads(e, 2, "a")
-	env.PushPayloads(e, 3, "b", "c")
+	e.PushPayloads(2, "a")
+	e.PushPayloads(3, "b", "c")
 	h := e.Acquire("n1")
 	r := h.Request(10)
 	r.PerJob = 2
@@ -97,7 +97,7 @@ func claimPerJob(e *env.Env) {
 func claimBytes(e *env.Env) {
 	e.Push(core.Entry{ID: "a", Payload: env.Sized(60, 1), When: core.At(1)}, core.Entry{ID: "b", Payload: env.Sized(40, 1), When: core.At(2)},
 		core.Entry{ID: "b", Payload: env.Sized(1, 2), When: core.At(2)}, core.Entry{ID: "c", Payload: env.Pay("", 1), When: core.At(3)})
-	claims := env.BytesTurn(e.Acquire("n1"), 100).Claims
+	claims := bytesTurn(e.Acquire("n1"), 100).Claims
 	e.Same("the claims", env.IDs(claims), []string{"a", "b"})
 	e.Same("the cut job's payloads", claims[1].Payloads, []core.Payload{env.Sized(40, 1)})
 	e.Same("what is left of it", e.Queued("b").Payloads, []core.Payload{env.Sized(1, 2)})
@@ -107,17 +107,17 @@ func claimBytesBetween(e *env.Env) {
 	e.Push(core.Entry{ID: "a", Payload: env.Sized(60, 1), When: core.At(1)}, core.Entry{ID: "b", Payload: env.Sized(41, 1), When: core.At(2)},
 		core.Entry{ID: "c", Payload: env.Sized(1, 1), When: core.At(3)})
 	h := e.Acquire("n1")
-	e.Same("the claims", env.IDs(env.BytesTurn(h, 100).Claims), []string{"a"})
+	e.Same("the claims", env.IDs(bytesTurn(h, 100).Claims), []string{"a"})
 	e.Same("the queued jobs", e.QueuedIDs(), []string{"b", "c"})
-	e.Same("the next turn", env.IDs(env.BytesTurn(h, 100).Claims), []string{"b", "c"})
+	e.Same("the next turn", env.IDs(bytesTurn(h, 100).Claims), []string{"b", "c"})
 }
 
 func claimLater(e *env.Env) {
 	e.PushIDs("first")
 	h := e.Acquire("n1")
 	h.Claim(1)
-	env.PushPayloads(e, 3, "a", "b")
-	claims := env.BytesTurn(h, math.MaxInt).Claims
+	e.PushPayloads(3, "a", "b")
+	claims := bytesTurn(h, math.MaxInt).Claims
 	e.Same("the claims", env.IDs(claims), []string{"a", "b"})
 	e.Same("the payloads", []int{len(claims[0].Payloads), len(claims[1].Payloads)}, []int{3, 3})
 }
@@ -125,7 +125,7 @@ func claimLater(e *env.Env) {
 func claimFirstExempt(e *env.Env) {
 	e.Push(core.Entry{ID: "a", Payload: env.Sized(200, 1)}, core.Entry{ID: "a", Payload: env.Sized(1, 2)}, env.Entry("b", "", 1))
 	h := e.Acquire("n1")
-	claims := env.BytesTurn(h, 100).Claims
+	claims := bytesTurn(h, 100).Claims
 	e.Same("the claims", env.IDs(claims), []string{"a"})
 	e.Same("the payloads", claims[0].Payloads, []core.Payload{env.Sized(200, 1)})
 }
@@ -226,4 +226,12 @@ func claimOldPush(e *env.Env) {
 	e.Push(env.EntryAt("sooner", "p", 1, env.Start.Add(time.Hour)))
 	e.PushBy(core.PushRule{Kind: core.Earliest}, env.EntryAt("sooner", "q", 2, env.Start.Add(-time.Hour)))
 	e.Same("the claims", env.IDs(h.Claim(1)), []string{"sooner"})
+}
+
+// bytesTurn makes a turn that claims at most the given number of bytes.
+func bytesTurn(h *env.Holder, size int) ports.TurnReply {
+	h.Env.TB.Helper()
+	r := h.Request(10)
+	r.Bytes = size
+	return h.Send(r)
 }

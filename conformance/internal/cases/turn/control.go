@@ -16,7 +16,7 @@ func pauseCases() []env.Case {
 		{Name: "lets claimed jobs settle", Rule: rulePause, Check: pauseSettles},
 		{Name: "accepts pushes", Rule: rulePause, Check: pausePushes},
 		{Name: "applies to all shards of its queue and to no other queue", Rule: rulePause, Check: pauseReaches},
-		{Name: "uses no number for a turn that only wants jobs", Rule: env.RuleEmpty, Check: pauseUsesNoNumber},
+		{Name: "uses no number for a turn that only wants jobs", Rule: ruleEmpty, Check: pauseUsesNoNumber},
 		{Name: "ends with resume", Rule: "Resume ends a pause", Check: pauseEnds},
 		{Name: "changes nothing when it is repeated", Rule: "Pause, Resume: repeating it changes nothing", Check: pauseRepeats},
 	}
@@ -152,7 +152,7 @@ func cancelOrder(e *env.Env) {
 
 func cancelPasses(e *env.Env) {
 	e.PushIDs("a")
-	c := env.ClaimAndCrash(e, "n1")[0]
+	c := e.ClaimAndCrash("n1")[0]
 	e.Cancel(true, "a")
 	want := []ports.Cancellation{{ID: "a", Receipt: c.Receipt, Drop: true}}
 	r := e.AcquireRequest(e.Shard, "n2")

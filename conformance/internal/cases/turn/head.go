@@ -9,14 +9,14 @@ import (
 
 func headCases() []env.Case {
 	return []env.Case{
-		{Name: "is absent for an empty shard", Rule: env.RuleHead, Check: headEmpty},
-		{Name: "is the earliest time, due or not", Rule: env.RuleHead, Check: headEarliest},
-		{Name: "skips claimed ids", Rule: env.RuleHead, Check: headPassesOver},
+		{Name: "is absent for an empty shard", Rule: ruleHead, Check: headEmpty},
+		{Name: "is the earliest time, due or not", Rule: ruleHead, Check: headEarliest},
+		{Name: "skips claimed ids", Rule: ruleHead, Check: headPassesOver},
 		{Name: "is absent while the queue is paused", Rule: "TurnReply: Head is not OK while the queue is paused", Check: headPaused},
 		{Name: "is absent while a recovered job is claimed", Rule: "Turn: while a recovered job is claimed, no other job is", Check: headRecoveredClaimed},
-		{Name: "is the time of a recovered job if nothing is claimed", Rule: env.RuleHead, Check: headRecovered},
-		{Name: "is absent behind a recovered job that waits", Rule: env.RuleHead, Check: headParked},
-		{Name: "is the time of a job before a recovered one that waits", Rule: env.RuleHead, Check: headBeforeParked},
+		{Name: "is the time of a recovered job if nothing is claimed", Rule: ruleHead, Check: headRecovered},
+		{Name: "is absent behind a recovered job that waits", Rule: ruleHead, Check: headParked},
+		{Name: "is the time of a job before a recovered one that waits", Rule: ruleHead, Check: headBeforeParked},
 		{Name: "needs no lease and writes nothing", Rule: "Heads: it writes nothing; it needs no lease", Check: headReads},
 		{Name: "is listed in the order of the request", Rule: "Heads: in the order asked", Check: headOrder},
 		{Name: "is returned with a new lease", Rule: "AcquireReply: Head and Paused are as in TurnReply", Check: headOfAcquire},

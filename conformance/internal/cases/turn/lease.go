@@ -64,13 +64,13 @@ func leaseReleases(e *env.Env) {
 	h := e.Acquire("n1")
 	h.Release()
 	e.Acquire("n2")
-	h.CheckLost()
+	checkLost(h)
 }
 
 func leaseReleasesOnce(e *env.Env) {
 	h := e.Acquire("n1")
 	h.Release()
-	h.CheckLost()
+	checkLost(h)
 }
 
 func leaseReleaseLeaves(e *env.Env) {
@@ -94,7 +94,7 @@ func leaseMustMatch(e *env.Env) {
 	} {
 		other := *h
 		change(&other.Lease)
-		e.Unchanged("a call with a lease that does not match", other.CheckLost)
+		e.Unchanged("a call with a lease that does not match", func() { checkLost(&other) })
 	}
 	h.One()
 }
@@ -184,7 +184,7 @@ func acquireExpired(e *env.Env) {
 	e.Refused("Acquire a moment before the end", err, ports.ErrLeaseHeld)
 	e.Clock.Advance(2 * time.Microsecond)
 	e.Acquire("n2")
-	h.CheckLost()
+	checkLost(h)
 }
 
 func acquireRepeats(e *env.Env) {
@@ -216,7 +216,7 @@ func acquireOverOwn(e *env.Env) {
 	next := e.Acquire("n1")
 	e.Same("the new token", next.Lease.Token, h.Lease.Token+1)
 	e.Same("the jobs left", next.Orphans(), []core.Claim{c})
-	h.CheckLost()
+	checkLost(h)
 }
 
 func acquireSameAfterExpiry(e *env.Env) {
@@ -228,7 +228,7 @@ func acquireSameAfterExpiry(e *env.Env) {
 	next := e.AcquireBy(r)
 	e.Same("the new token", next.Lease.Token, int64(e.Now()))
 	e.Same("the jobs left", next.Orphans(), []core.Claim{c})
-	h.CheckLost()
+	checkLost(h)
 }
 
 func acquireOlder(e *env.Env) {
@@ -301,7 +301,7 @@ func acquireClamps(e *env.Env) {
 	held(env.TTL - 10*time.Second)
 	e.Clock.Advance(env.TTL - 10*time.Second + time.Microsecond)
 	e.Acquire("n2")
-	h.CheckLost()
+	checkLost(h)
 }
 
 func acquireLayout(e *env.Env) {
@@ -344,4 +344,13 @@ func acquireApart(e *env.Env) {
 	e.AcquireBy(e.AcquireRequest(shards[1], "n2"))
 	_, err := e.Store.Acquire(e.Ctx, e.AcquireRequest(shards[0], "n2"))
 	e.Refused("Acquire of the other's shard", err, ports.ErrLeaseHeld)
+}
+
+// checkLost checks that the lease is over: its turn, renewal and release are refused.
+func checkLost(h *env.Holder) {
+	h.Env.TB.Helper()
+	h.Refused("Turn of a lease that is over", h.Request(1), ports.ErrLeaseLost)
+	_, err := h.Env.Store.Renew(h.Env.Ctx, ports.RenewRequest{Lease: h.Lease, TTL: env.TTL})
+	h.Env.Refused("Renew of a lease that is over", err, ports.ErrLeaseLost)
+	h.Env.Refused("Release of a lease that is over", h.Env.Store.Release(h.Env.Ctx, h.Lease), ports.ErrLeaseLost)
 }

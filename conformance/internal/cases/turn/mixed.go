@@ -15,16 +15,16 @@ import (
 // mixedCases are about calls with several entries of one kind. No entry affects the others.
 func mixedCases() []env.Case {
 	return []env.Case{
-		{Name: "a skipped settlement leaves the next one its own outcome", Rule: env.RuleSkip, Check: mixedSkipped},
-		{Name: "the head is the earliest of what was put back", Rule: env.RuleHead, Check: mixedHead},
-		{Name: "a returning job keeps its larger recoveries", Rule: env.RuleReturn, Check: mixedRecoveries},
-		{Name: "the smaller first push stays, whichever side it is on", Rule: env.RuleReturn, Check: mixedFirst},
-		{Name: "a repeat returns the present head", Rule: env.RuleHead, Check: mixedRepeatHead},
-		{Name: "a repeat returns the head beside a job that runs alone", Rule: env.RuleHead, Check: mixedRepeatAlone},
+		{Name: "a skipped settlement leaves the next one its own outcome", Rule: ruleSkip, Check: mixedSkipped},
+		{Name: "the head is the earliest of what was put back", Rule: ruleHead, Check: mixedHead},
+		{Name: "a returning job keeps its larger recoveries", Rule: ruleReturn, Check: mixedRecoveries},
+		{Name: "the smaller first push stays, whichever side it is on", Rule: ruleReturn, Check: mixedFirst},
+		{Name: "a repeat returns the present head", Rule: ruleHead, Check: mixedRepeatHead},
+		{Name: "a repeat returns the head beside a job that runs alone", Rule: ruleHead, Check: mixedRepeatAlone},
 		{Name: "a server whose announcement expired starts anew", Rule: "Node: StartedAt is the time of the first announcement since the server was unknown", Check: mixedStarted},
-		{Name: "a job that begins twice has begun", Rule: env.RuleBegin, Check: mixedBegins},
+		{Name: "a job that begins twice has begun", Rule: ruleBegin, Check: mixedBegins},
 		{Name: "forget checks all shards before it removes the first", Rule: "Forget checks all shards before it removes the first", Check: mixedForget},
-		{Name: "forget returns the rest of a lease after the clock stepped back", Rule: env.RuleStepBack, Check: mixedForgetStepBack},
+		{Name: "forget returns the rest of a lease after the clock stepped back", Rule: ruleStepBack, Check: mixedForgetStepBack},
 		{Name: "an id cancelled twice in a call is cancelled once", Rule: "Cancel requests that claimed jobs end", Check: mixedCancel},
 	}
 }
@@ -167,20 +167,20 @@ const ruleLease = "Consumer: owner and token decide who may call Turn, until the
 func usualCases() []env.Case {
 	return []env.Case{
 		{Name: "a released lease can neither settle nor claim", Rule: ruleLease, Check: usualReleased},
-		{Name: "a job is settled once", Rule: env.RuleSkip, Check: usualTwice},
-		{Name: "each settlement names its own receipt", Rule: env.RuleSkip, Check: usualReceipts},
-		{Name: "the bytes are those of the payloads", Rule: env.RuleBudget, Check: usualBytes},
-		{Name: "Meta and times do not count as bytes", Rule: env.RuleBudget, Check: usualBytesOnly},
-		{Name: "the first payload is taken whatever its size", Rule: env.RuleBudget, Check: usualFirst},
-		{Name: "the head is absent before a job that runs alone", Rule: env.RuleHead, Check: usualHeadAlone},
+		{Name: "a job is settled once", Rule: ruleSkip, Check: usualTwice},
+		{Name: "each settlement names its own receipt", Rule: ruleSkip, Check: usualReceipts},
+		{Name: "the bytes are those of the payloads", Rule: ruleBudget, Check: usualBytes},
+		{Name: "Meta and times do not count as bytes", Rule: ruleBudget, Check: usualBytesOnly},
+		{Name: "the first payload is taken whatever its size", Rule: ruleBudget, Check: usualFirst},
+		{Name: "the head is absent before a job that runs alone", Rule: ruleHead, Check: usualHeadAlone},
 		{Name: "a turn that settles counts what failed", Rule: "Settlement: Processed and Failed report whether the queue's counters increase", Check: usualCounts},
 		{Name: "ids are listed while they are queued", Rule: "DeclareRequest: IndexIDs keeps every queued job listed by id", Check: usualIndex},
 		{Name: "a claimed job is not counted as a retry", Rule: "RULES 7: retries are queued jobs with RetryCount >= 0", Check: usualRetry},
 		{Name: "one of several entries is of a claimed id", Rule: ruleClaimedPush, Check: usualClaimedEntry},
 		{Name: "the second job of an id is claimed when the first is done", Rule: ruleClaimedPush, Check: usualSecond},
 		{Name: "a lease ends at the last instant at the latest", Rule: "Instant.Add: limited to the range of an Instant", Check: usualForever},
-		{Name: "a lease lasts for the turn's TTL after the clock stepped back", Rule: env.RuleStepBack, Check: usualStepBack},
-		{Name: "an empty turn returns the rest of a lease after the clock stepped back", Rule: env.RuleStepBack, Check: usualLookBack},
+		{Name: "a lease lasts for the turn's TTL after the clock stepped back", Rule: ruleStepBack, Check: usualStepBack},
+		{Name: "an empty turn returns the rest of a lease after the clock stepped back", Rule: ruleStepBack, Check: usualLookBack},
 	}
 }
 
@@ -248,11 +248,11 @@ func usualBytes(e *env.Env) {
 func usualBytesOnly(e *env.Env) {
 	pushSized(e, []byte(strings.Repeat("m", core.MaxMetaBytes)), env.Start, 50, 50)
 	h := e.Acquire("n1")
-	claims := env.BytesTurn(h, 100).Claims
+	claims := bytesTurn(h, 100).Claims
 	e.Same("the claims with Meta", env.IDs(claims), []string{"0", "1"})
 	h.Settle(env.SettleAll(claims, env.Done)...)
 	pushSized(e, nil, 5, 50, 50)
-	e.Same("the claims of an earlier time", env.IDs(env.BytesTurn(h, 100).Claims), []string{"0", "1"})
+	e.Same("the claims of an earlier time", env.IDs(bytesTurn(h, 100).Claims), []string{"0", "1"})
 }
 
 func usualFirst(e *env.Env) {
@@ -315,7 +315,7 @@ func usualIndex(e *env.Env) {
 }
 
 func usualRetry(e *env.Env) {
-	env.FailAll(e, "a")
+	e.FailAll("a")
 	e.Clock.Advance(time.Minute)
 	c := e.Acquire("n1").One()
 	e.Same("the claimed job's retries", c.RetryCount, 0)

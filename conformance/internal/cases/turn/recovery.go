@@ -29,7 +29,7 @@ func orphanCases() []env.Case {
 
 func orphansPass(e *env.Env) {
 	e.Push(core.Entry{ID: "a", Payload: core.Payload{Data: []byte("p"), Score: 1, Meta: []byte("m")}})
-	left := env.ClaimAndCrash(e, "n1")
+	left := e.ClaimAndCrash("n1")
 	e.Same("the jobs left", e.Acquire("n2").Orphans(), left)
 	e.Clock.Advance(env.TTL + time.Microsecond)
 	e.Same("the jobs left, a lease on", e.Acquire("n3").Orphans(), left)
@@ -37,7 +37,7 @@ func orphansPass(e *env.Env) {
 
 func orphansInOrder(e *env.Env) {
 	e.PushIDs("c", "a", "é", "Z", "b")
-	env.ClaimAndCrash(e, "n1")
+	e.ClaimAndCrash("n1")
 	h := e.Acquire("n2")
 	for i, c := range h.Inherited[:max(0, len(h.Inherited)-1)] {
 		if c.ID >= h.Inherited[i+1].ID {
@@ -49,7 +49,7 @@ func orphansInOrder(e *env.Env) {
 
 func orphansComeAgain(e *env.Env) {
 	e.PushIDs("a", "b", "c")
-	left := env.ClaimAndCrash(e, "n1")
+	left := e.ClaimAndCrash("n1")
 	r := e.AcquireRequest(e.Shard, "n2")
 	_, err := e.Store.Acquire(e.Ctx, r)
 	e.Must(err, "Acquire")
@@ -65,7 +65,7 @@ func orphansComeAgain(e *env.Env) {
 
 func orphansOfATurn(e *env.Env) {
 	e.PushIDs("a", "b")
-	env.ClaimAndCrash(e, "n1")
+	e.ClaimAndCrash("n1")
 	e.Push(env.Entry("c", "p", 1))
 	h := e.Acquire("n2")
 	r := h.Request(1)
@@ -77,7 +77,7 @@ func orphansOfATurn(e *env.Env) {
 
 func orphansCountNothing(e *env.Env) {
 	e.PushIDs("a")
-	want := env.ClaimAndCrash(e, "n1")
+	want := e.ClaimAndCrash("n1")
 	for _, owner := range []string{"n2", "n3", "n4"} {
 		h := e.Acquire(owner)
 		e.Same("the job left", h.Orphans(), want)
@@ -90,7 +90,7 @@ func orphansCountNothing(e *env.Env) {
 
 func orphansSettle(e *env.Env) {
 	e.PushIDs("a", "b")
-	left := env.ClaimAndCrash(e, "n1")
+	left := e.ClaimAndCrash("n1")
 	h := e.Acquire("n2")
 	h.Orphans()
 	reply := h.Settle(env.Recovered(left[0]), env.Done(left[1]))
@@ -115,7 +115,7 @@ func orphansOfTheOld(e *env.Env) {
 
 func orphansClaimedOnce(e *env.Env) {
 	e.PushIDs("a")
-	env.ClaimAndCrash(e, "n1")
+	e.ClaimAndCrash("n1")
 	e.Push(env.Entry("a", "q", 2))
 	h := e.Acquire("n2")
 	h.Orphans()
@@ -225,7 +225,7 @@ func recoveredCleared(e *env.Env) {
 func recoveredOrphan(e *env.Env) {
 	e.PlaceAlone("r", 10)
 	e.Push(env.EntryAt("a", "p", 1, 20))
-	left := env.ClaimAndCrash(e, "n1")
+	left := e.ClaimAndCrash("n1")
 	h := e.Acquire("n2")
 	e.Same("the jobs left", h.Orphans(), left)
 	e.Same("the claims beside it", h.Claim(10), nil)

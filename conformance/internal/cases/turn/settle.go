@@ -10,7 +10,7 @@ import (
 )
 
 func settleErrorTexts(e *env.Env) {
-	h, c := env.ClaimedJob(e)
+	h, c := e.ClaimedJob()
 	for _, odd := range append(env.NoTexts(), strings.Repeat("é", core.MaxErrorBytes)) {
 		c = h.One(env.Failed(c, odd, 0))
 		e.Same("the job's error", c.Error, core.ErrorText(odd))
@@ -39,8 +39,8 @@ func settleCases() []env.Case {
 		{Name: "keeps scores and Meta", Rule: "RULES 1: the copy that stays keeps its Meta", Check: settleKeepsMeta},
 		{Name: "keeps the error until the job succeeds", Rule: "RULES 1: error: text of the last failure, kept until the job succeeds", Check: settleKeepsError},
 		{Name: "forgets the failures of a job that is done", Rule: "RULES 1: error: kept until the job succeeds; RULES 2: a push for an id that is not queued makes a fresh job", Check: settleForgets},
-		{Name: "merges a returning job into the queued one", Rule: env.RuleReturn, Check: settleMerges},
-		{Name: "keeps the larger recoveries", Rule: env.RuleReturn, Check: settleMergesRecoveries},
+		{Name: "merges a returning job into the queued one", Rule: ruleReturn, Check: settleMerges},
+		{Name: "keeps the larger recoveries", Rule: ruleReturn, Check: settleMergesRecoveries},
 		{Name: "merges buried payloads into the morgue", Rule: env.RuleMorgue, Check: settleMergesDead},
 		{Name: "counts as the settlement says", Rule: "Settlement: Processed and Failed report whether the queue's counters increase", Check: settleCounts},
 		{Name: "limits times to their range", Rule: "Instant.Add: limited to the range of an Instant", Check: settleClamps},
@@ -50,7 +50,7 @@ func settleCases() []env.Case {
 }
 
 func settleDone(e *env.Env) {
-	h, c := env.ClaimedJob(e)
+	h, c := e.ClaimedJob()
 	reply := h.Settle(env.Done(c))
 	e.Reported("the skipped", reply.Skipped, nil)
 	found := e.Find("a")
@@ -61,7 +61,7 @@ func settleDone(e *env.Env) {
 }
 
 func settleFailed(e *env.Env) {
-	h, c := env.ClaimedJob(e)
+	h, c := e.ClaimedJob()
 	h.Settle(env.Failed(c, "boom", time.Minute))
 	e.Same("the job", e.Queued("a"), env.Job("a", core.State{
 		PerformAt: e.Now().Add(time.Minute), RetryCount: 0, FirstPush: env.Start, Error: "boom",
@@ -70,21 +70,21 @@ func settleFailed(e *env.Env) {
 }
 
 func settleUntouched(e *env.Env) {
-	h, c := env.ClaimedJob(e)
+	h, c := e.ClaimedJob()
 	h.Settle(env.Untouched(c))
 	e.Same("the job", e.Queued("a"), env.Job("a", env.Fresh(env.Start), env.ThreePayloads()...))
 	e.Same("the job by itself", e.Queued("a"), c.Job)
 }
 
 func settleSnoozed(e *env.Env) {
-	h, c := env.ClaimedJob(e)
+	h, c := e.ClaimedJob()
 	h.Settle(env.Snoozed(c, time.Hour))
 	e.Same("the job", e.Queued("a"), env.Job("a", env.Fresh(e.Now().Add(time.Hour)), env.ThreePayloads()...))
 }
 
 // settleAwaiting lets a failed job await a push. After that the job is fresh and has no error.
 func settleAwaiting(e *env.Env) {
-	h, c := env.ClaimedJob(e)
+	h, c := e.ClaimedJob()
 	c = h.One(env.Failed(c, "boom", 0))
 	h.Settle(env.Awaiting(c, time.Hour))
 	e.Same("the job", e.Queued("a"), env.Job("a", env.Fresh(e.Now().Add(time.Hour)), env.ThreePayloads()...))
@@ -96,7 +96,7 @@ func settleAwaiting(e *env.Env) {
 }
 
 func settleAwaitingAfterPush(e *env.Env) {
-	h, c := env.ClaimedJob(e)
+	h, c := e.ClaimedJob()
 	e.Push(env.EntryAt("a", "p2", 1, e.Now()), env.EntryAt("a", "p4", 4, e.Now()))
 	h.Settle(env.Awaiting(c, time.Hour))
 	e.Same("the merged job", e.Queued("a"), env.Job("a", env.Fresh(e.Now()), env.Pay("p1", 1), env.Pay("p2", 1), env.Pay("p3", 3), env.Pay("p4", 4)))
@@ -104,7 +104,7 @@ func settleAwaitingAfterPush(e *env.Env) {
 }
 
 func settleAwaitingBeforePush(e *env.Env) {
-	h, c := env.ClaimedJob(e)
+	h, c := e.ClaimedJob()
 	e.Push(env.EntryAt("a", "p4", 4, e.Now().Add(time.Hour)))
 	h.Settle(env.Awaiting(c, time.Minute))
 	e.Same("the merged job", e.Queued("a"), env.Job("a", env.Fresh(e.Now().Add(time.Minute)), append(env.ThreePayloads(), env.Pay("p4", 4))...))
@@ -119,7 +119,7 @@ func settleAwaitingWithRest(e *env.Env) {
 }
 
 func settleRecovered(e *env.Env) {
-	h, c := env.ClaimedJob(e)
+	h, c := e.ClaimedJob()
 	for n := 1; n <= 3; n++ {
 		c.Begun = true
 		h.Settle(env.Recovered(c))
@@ -134,7 +134,7 @@ func settleRecovered(e *env.Env) {
 }
 
 func settleBuried(e *env.Env) {
-	h, c := env.ClaimedJob(e)
+	h, c := e.ClaimedJob()
 	h.Settle(env.Buried(c, "no use"))
 	e.Same("the dead letter", e.DeadLetter("a"), core.DeadLetter{
 		ID: "a", ChangedAt: e.Now(), Error: "no use", Group: core.OtherGroup, Payloads: env.ThreePayloads(),
@@ -144,7 +144,7 @@ func settleBuried(e *env.Env) {
 }
 
 func settleDropped(e *env.Env) {
-	h, c := env.ClaimedJob(e)
+	h, c := e.ClaimedJob()
 	h.Settle(env.Dropped(c))
 	e.Same("the jobs", e.Jobs(), nil)
 	counts := e.Counts()
@@ -152,7 +152,7 @@ func settleDropped(e *env.Env) {
 }
 
 func settleDivides(e *env.Env) {
-	h, c := env.ClaimedJob(e)
+	h, c := e.ClaimedJob()
 	h.Settle(env.Outcome(c, core.Outcome{
 		Kind: core.Snoozed, Delay: time.Hour,
 		Payloads: []core.PayloadOutcome{{Position: 0}, {Position: 2, Bury: true, Error: "third", Group: "of the third"}},
@@ -164,7 +164,7 @@ func settleDivides(e *env.Env) {
 }
 
 func settleBeyond(e *env.Env) {
-	h, c := env.ClaimedJob(e)
+	h, c := e.ClaimedJob()
 	s := env.Untouched(c)
 	s.Except = []core.PayloadDisposition{{Position: 3, Disposition: core.Bury}, {Position: 99}}
 	h.Settle(s)
@@ -183,7 +183,7 @@ func settleKeepsMeta(e *env.Env) {
 }
 
 func settleKeepsError(e *env.Env) {
-	h, c := env.ClaimedJob(e)
+	h, c := e.ClaimedJob()
 	c = h.One(env.Failed(c, "boom", 0))
 	e.Same("the claimed job's error", c.Error, "boom")
 	c = h.One(env.Snoozed(c, 0))
@@ -194,7 +194,7 @@ func settleKeepsError(e *env.Env) {
 
 // settleForgets pushes for an id whose job failed, was recovered, and then was done.
 func settleForgets(e *env.Env) {
-	h, c := env.ClaimedJob(e)
+	h, c := e.ClaimedJob()
 	c = h.One(env.Failed(c, "boom", 0))
 	c = h.One(env.Recovered(c))
 	e.Same("the retries and recoveries before", [2]int{c.RetryCount, c.Recoveries}, [2]int{0, 1})
@@ -206,7 +206,7 @@ func settleForgets(e *env.Env) {
 }
 
 func settleMerges(e *env.Env) {
-	h, c := env.ClaimedJob(e)
+	h, c := e.ClaimedJob()
 	e.Push(env.EntryAt("a", "p2", 1, 5), env.EntryAt("a", "p3", 9, 5), env.EntryAt("a", "p4", 4, 5))
 	h.Settle(env.Failed(c, "boom", time.Minute))
 	e.Same("the merged job", e.Queued("a"), env.Job("a", core.State{
@@ -228,7 +228,7 @@ func settleMergesRecoveries(e *env.Env) {
 }
 
 func settleMergesDead(e *env.Env) {
-	h, c := env.ClaimedJob(e)
+	h, c := e.ClaimedJob()
 	h.Settle(env.Buried(c, "first"))
 	e.Push(env.Entry("a", "p1", 2), env.Entry("a", "p2", 1), env.Entry("a", "p0", 0))
 	e.Clock.Advance(time.Minute)
@@ -263,7 +263,7 @@ func settleClamps(e *env.Env) {
 }
 
 func settleLongError(e *env.Env) {
-	h, c := env.ClaimedJob(e)
+	h, c := e.ClaimedJob()
 	text := core.ErrorText(strings.Repeat("é'\"\\%s\n\t", core.MaxErrorBytes))
 	c = h.One(env.Failed(c, text, 0))
 	e.Same("the job's error", c.Error, text)
@@ -274,15 +274,15 @@ func settleLongError(e *env.Env) {
 // skipCases are about settlements of claims that don't exist.
 func skipCases() []env.Case {
 	return []env.Case{
-		{Name: "a job that was never claimed", Rule: env.RuleSkip, Check: skipNeverClaimed},
-		{Name: "a job that is not due", Rule: env.RuleSkip, Check: skipNotDue},
-		{Name: "a job of another queue", Rule: env.RuleSkip, Check: skipOtherQueue},
-		{Name: "a job that is settled already", Rule: env.RuleSkip, Check: skipSettled},
-		{Name: "the second settlement of an id in a turn", Rule: env.RuleSkip, Check: skipTwice},
-		{Name: "another receipt", Rule: env.RuleSkip, Check: skipOtherReceipt},
+		{Name: "a job that was never claimed", Rule: ruleSkip, Check: skipNeverClaimed},
+		{Name: "a job that is not due", Rule: ruleSkip, Check: skipNotDue},
+		{Name: "a job of another queue", Rule: ruleSkip, Check: skipOtherQueue},
+		{Name: "a job that is settled already", Rule: ruleSkip, Check: skipSettled},
+		{Name: "the second settlement of an id in a turn", Rule: ruleSkip, Check: skipTwice},
+		{Name: "another receipt", Rule: ruleSkip, Check: skipOtherReceipt},
 		{Name: "another receipt beside the right one", Rule: env.RuleReceipts, Check: skipBesideTheRight},
 		{Name: "the receipt of an earlier claim", Rule: "Receipt: a settlement names the receipt, so that an old settlement can't change a later claim", Check: skipEarlierReceipt},
-		{Name: "skipped settlements count nothing", Rule: env.RuleSkip, Check: skipCountsNothing},
+		{Name: "skipped settlements count nothing", Rule: ruleSkip, Check: skipCountsNothing},
 		{Name: "the other settlements are applied", Rule: "TurnReply: Skipped are the positions in Settlements whose jobs were not claimed, ascending", Check: skipOthers},
 	}
 }

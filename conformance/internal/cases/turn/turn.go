@@ -15,9 +15,9 @@ func turnCases() []env.Case {
 		{Name: "refuses an older number", Rule: "Turn: below last: ErrStaleTurn, nothing is written", Check: turnStale},
 		{Name: "refuses a number ahead", Rule: "Turn: above last+1: ErrLeaseLost, nothing is written: the store has lost turns", Check: turnAhead},
 		{Name: "starts again at 1 with a new lease", Rule: "Turn: the last number carried out under this lease, 0 after Acquire", Check: turnNewLease},
-		{Name: "uses no number when there is nothing to do", Rule: env.RuleEmpty, Check: turnEmpty},
-		{Name: "does not renew when there is nothing to do", Rule: env.RuleEmpty, Check: turnEmptyRenewsNot},
-		{Name: "uses its number even if all its settlements are skipped", Rule: env.RuleEmpty, Check: turnSkippedOnly},
+		{Name: "uses no number when there is nothing to do", Rule: ruleEmpty, Check: turnEmpty},
+		{Name: "does not renew when there is nothing to do", Rule: ruleEmpty, Check: turnEmptyRenewsNot},
+		{Name: "uses its number even if all its settlements are skipped", Rule: ruleEmpty, Check: turnSkippedOnly},
 		{Name: "settles before it claims", Rule: "Turn: due jobs in order of (PerformAt, id), put-backs of this turn included", Check: turnSettlesFirst},
 		{Name: "works after the expiry", Rule: "Consumer: a late call works until another owner acquires the shard", Check: turnLate},
 		{Name: "is refused after another owner acquired the shard", Rule: "Turn: ErrLeaseLost if the owner or the token is not the shard's", Check: turnTakenOver},
@@ -156,7 +156,7 @@ func turnTakenOver(e *env.Env) {
 	e.Unchanged("a turn after the take-over", func() {
 		h.Refused("the next turn", h.Request(1, env.Done(c)), ports.ErrLeaseLost)
 		h.Refused("the last turn again", repeat, ports.ErrLeaseLost)
-		h.CheckLost()
+		checkLost(h)
 	})
 }
 
@@ -177,7 +177,7 @@ func turnInvalid(e *env.Env) {
 }
 
 func turnSettlesMany(e *env.Env) {
-	env.PushMany(e, core.MaxTurnJobs)
+	e.PushMany(core.MaxTurnJobs)
 	h := e.Acquire("n1")
 	reply := h.Turn(1, env.SettleAll(h.Claim(core.MaxTurnJobs), env.Done)...)
 	e.Reported("the skipped", reply.Skipped, nil)
