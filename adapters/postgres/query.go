@@ -48,12 +48,33 @@ func (s *Store) query(ctx context.Context, mode retry, read func(pgx.Rows) error
 			return err
 		}
 		defer rows.Close()
-		if err := read(rows); err != nil {
-			return err
+		conn := rows.Conn().PgConn()
+		if err = read(rows); err == nil {
+			rows.Close()
+			err = rows.Err()
 		}
-		rows.Close()
-		return rows.Err()
+		if storekit.Interrupted(ctx, err) != nil {
+			go hangUp(conn)
+		}
+		return err
 	})
+}
+
+// drainTime is how long the driver may read the rest of a reply after the call was given up.
+const drainTime = 100 * time.Millisecond
+
+// hangUp closes the connection of a call that was given up. The driver closes it too, but first it
+// reads for up to 15 s what the server still sends. Behind a slow link a large reply lasts that
+// long. It would fill the link and occupy a connection of the pool, and so would the reply to each
+// repeat of the call. Then renewals of leases find no connection.
+func hangUp(conn *pgconn.PgConn) {
+	timer := time.NewTimer(drainTime)
+	defer timer.Stop()
+	select {
+	case <-conn.CleanupDone():
+	case <-timer.C:
+		conn.Conn().Close()
+	}
 }
 
 // call calls do once the schema is known to be usable, and repeats it as the mode allows. The
