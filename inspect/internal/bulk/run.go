@@ -33,15 +33,13 @@ type Run struct {
 	Last string
 	// Earlier is the Handled of earlier calls.
 	Earlier int
-	// Missed are the shards that could not be reached, without those that are finished.
+	// Missed are the shards that could not be reached, in order, without those that are finished. No
+	// checkpoint is behind the first of them.
 	Missed []core.Shard
 	// Limited is true if Limit or Stop has ended the run.
 	Limited bool
 
 	o Options
-	// hole is the index of the first shard that could not be reached, or below 0 if there is no
-	// such shard. No checkpoint is behind it.
-	hole int
 	// before is the Done of earlier calls. taken is the number of entries that this call has
 	// handled, for Limit.
 	before, taken int
@@ -54,7 +52,7 @@ type Run struct {
 // New returns a run that counts in t. at describes the action.
 func New(at Standing, o Options, t *Tally) *Run {
 	at.Version = version
-	return &Run{Tally: t, At: at, o: o, hole: -1}
+	return &Run{Tally: t, At: at, o: o}
 }
 
 // Continue makes the run continue from a checkpoint. It returns [ErrInvalidCheckpoint] for the
@@ -122,12 +120,8 @@ func (r *Run) begin(stats *ports.QueueStats, count func(*ports.Counts) int64) er
 			ErrInvalidCheckpoint, r.At.Shards, shards)
 	}
 	for _, shard := range stats.Unreached {
-		if shard.Index < r.At.Shard { // it is finished
-			continue
-		}
-		r.Missed = append(r.Missed, shard)
-		if r.hole < 0 || shard.Index < r.hole {
-			r.hole = shard.Index
+		if shard.Index >= r.At.Shard {
+			r.Missed = append(r.Missed, shard)
 		}
 	}
 	return nil
@@ -176,8 +170,8 @@ func (r *Run) step(ctx context.Context, n, shard int, from ports.Cursor) error {
 // note makes the checkpoint of a position. Behind the last shard it makes none, since the action is
 // finished there.
 func (r *Run) note(shard int, from ports.Cursor) error {
-	if r.hole >= 0 && shard >= r.hole {
-		shard, from = r.hole, ports.Cursor{}
+	if len(r.Missed) > 0 && shard >= r.Missed[0].Index {
+		shard, from = r.Missed[0].Index, ports.Cursor{}
 	}
 	if !r.o.Keeps || shard >= r.At.Shards {
 		return nil
