@@ -19,4 +19,10 @@
 // store can't opt out of a case. Only -short and [RunDisturbed], which is for backends whose
 // connections break during the test, leave out the largest cases. docs/contributing/stores.md
 // describes how to read the failures, and what the suite can't prove.
+//
+// # Rooms
+//
+// The cases are in internal/cases, in rooms by the caller of the store. A case works with
+// internal/env. The other tests that [Run] makes are in internal/random, internal/racing and
+// internal/faults. internal/broken shows that the suite finds faults.
 package conformance
