@@ -2,7 +2,7 @@
 //
 //   - bounds.go is about turns and acquires.
 //   - steps.go is about the steps of operators.
-//   - find.go is about look-ups of an id.
+//   - findbounds.go is about look-ups of an id.
 package bounds
 
 import (
