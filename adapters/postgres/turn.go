@@ -26,6 +26,7 @@ const (
   p_settle_recoveries => $21, p_settle_errors => $22, p_settle_bury_errors => $23,
   p_resent => $24, p_begin_ids => $25, p_begin_tokens => $26, p_begin_numbers => $27,
   p_settle_groups => $28)`
+	turnClaimsSQL = `SELECT * FROM {schema}.turn_claims(p_queue => $1, p_index => $2, p_token => $3, p_number => $4)`
 )
 
 // Turn implements [ports.Consumer]. It defers the settlement of a job that a caller's transaction
@@ -43,6 +44,9 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	h := &got.header
 	if err == nil {
 		err = turnError(h, &r)
+	}
+	if err == nil && r.Resent {
+		err = s.readClaims(ctx, &r, &got)
 	}
 	if err != nil {
 		s.idle.set(r.Lease.Shard, false)
@@ -64,6 +68,15 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	}
 	s.idle.observe(r.Lease.Shard, &reply)
 	return reply, nil
+}
+
+// readClaims reads what a turn that was sent again has claimed and was handed. The payloads may
+// take long to arrive, so the statement locks nothing.
+func (s *Store) readClaims(ctx context.Context, r *ports.TurnRequest, got *reply) error {
+	var read reply
+	err := s.query(ctx, idempotent, read.read, turnClaimsSQL, r.Lease.Shard.Queue, index(r.Lease.Shard), r.Lease.Token, r.Number)
+	got.claims, got.orphans = read.claims, read.orphans
+	return err
 }
 
 // turnCall returns the statement for a turn and its parameters.

@@ -13,15 +13,13 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// SlowRate is the rate of a slow link for [HandleThroughSlowLink], in bytes a second.
-const SlowRate = 1 << 20
-
 // HandleThroughSlowLink checks that payloads that a link carries for longer than the lease's TTL
 // are handled all the same, those that a dead server had claimed too, and that no job is buried
-// before a handler has seen it. The server has the slow store, which is behind a link of SlowRate.
-func HandleThroughSlowLink(t *testing.T, direct, slow ports.ShardStore) {
+// before a handler has seen it. The slow store is behind the link, and each id has the given number
+// of payloads.
+func HandleThroughSlowLink(t *testing.T, direct, slow ports.ShardStore, ids, each, size int) {
 	t.Helper()
-	const ids, each, size, ttl = 4, 2, 1 << 20, 2 * time.Second
+	const ttl = 2 * time.Second
 	queue := skein.NewQueue("slow", skein.QueueOptions[[]byte]{Shards: 1, MaxPayloadBytes: size, Codec: skein.RawCodec{}})
 	client := skein.NewClient(direct, skein.ClientOptions{})
 	name := func(i int) string { return string(rune('a' + i)) }

@@ -1,6 +1,7 @@
 -- Returns the reply to a repeated turn, and renews the lease. p_last, p_floor and p_rescan are of
--- the newest row of turn_log.
-CREATE FUNCTION {schema}.repeat_turn(p_shard {schema}.shards, p_now bigint, p_last bigint, p_ttl bigint, p_floor bigint, p_rescan bigint)
+-- the newest row of turn_log, p_resent is as in turn.
+CREATE FUNCTION {schema}.repeat_turn(p_shard {schema}.shards, p_now bigint, p_last bigint, p_ttl bigint, p_floor bigint, p_rescan bigint,
+  p_resent boolean)
 RETURNS SETOF {schema}.reply LANGUAGE plpgsql VOLATILE AS {$}
 DECLARE
   v_expires bigint := {schema}.later(p_now, p_ttl);
@@ -14,9 +15,8 @@ BEGIN
   RETURN NEXT {schema}.reply_header('repeated', p_paused => p_shard.paused, p_now => p_now, p_last => p_last,
     p_remaining => {schema}.remaining(v_expires, p_ttl, p_now),
     p_head => v_head, p_lease_token => p_shard.token, p_lease_owner => p_shard.owner);
-  RETURN QUERY SELECT * FROM {schema}.reply_claims('c', p_shard.id, ARRAY(
-    SELECT c.id FROM {schema}.claimed c WHERE c.shard = p_shard.id AND c.token = p_shard.token AND c.number = p_last));
-  RETURN QUERY SELECT * FROM {schema}.reply_claims('o', p_shard.id, ARRAY(
-    SELECT c.id FROM {schema}.claimed c WHERE c.shard = p_shard.id AND c.handed_token = p_shard.token AND c.handed_number = p_last));
+  IF NOT p_resent THEN
+    RETURN QUERY SELECT * FROM {schema}.turn_claims(p_shard.queue, p_shard.index, p_shard.token, p_last);
+  END IF;
   RETURN QUERY SELECT * FROM {schema}.reply_cancellations(p_shard.id);
 END {$};

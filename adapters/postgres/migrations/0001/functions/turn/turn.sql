@@ -1,7 +1,8 @@
 -- Carries out any turn (ports.Consumer.Turn). p_settle arguments are settlements, as in
 -- settle_claimed, NULL for none; p_begin arguments are claims to mark as begun, NULL for none.
 -- p_want is within 0 and core.MaxTurnJobs. Returns the header and, if its status is ok or
--- repeated, the rest of the reply.
+-- repeated, the rest of the reply. If p_resent, the reply lacks what it claimed and handed over,
+-- which turn_claims returns.
 CREATE FUNCTION {schema}.turn(p_queue text, p_index int, p_owner text, p_token bigint, p_number bigint, p_ttl bigint, p_now bigint,
   p_want int, p_per_job bigint, p_bytes bigint, p_node text,
   p_settle_ids text[] DEFAULT NULL, p_settle_tokens bigint[] DEFAULT NULL, p_settle_numbers bigint[] DEFAULT NULL,
@@ -62,7 +63,7 @@ BEGIN
       p_lease_token => v_shard.token, p_lease_owner => v_shard.owner);
     RETURN;
   ELSIF p_number = v_log.last THEN
-    RETURN QUERY SELECT * FROM {schema}.repeat_turn(v_shard, v_now, v_log.last, p_ttl, v_log.floor, v_log.rescan);
+    RETURN QUERY SELECT * FROM {schema}.repeat_turn(v_shard, v_now, v_log.last, p_ttl, v_log.floor, v_log.rescan, p_resent);
     RETURN;
   END IF;
 
@@ -144,10 +145,10 @@ BEGIN
   IF v_not_begun IS NOT NULL THEN
     RETURN NEXT {schema}.reply_places('n', v_not_begun);
   END IF;
-  IF v_count > 0 THEN
+  IF v_count > 0 AND NOT p_resent THEN
     RETURN QUERY SELECT * FROM {schema}.reply_claims('c', v_shard.id, v_claimed.ids);
   END IF;
-  IF v_handed.ids IS NOT NULL THEN
+  IF v_handed.ids IS NOT NULL AND NOT p_resent THEN
     RETURN QUERY SELECT * FROM {schema}.reply_claims('o', v_shard.id, v_handed.ids);
   END IF;
   IF v_exceptional THEN
