@@ -12,13 +12,19 @@ import (
 
 // With a new value of Same or Stays, what stays must still not depend on the order of merges
 // (docs/rules.md 2, whose table gets a row); payloads carry no time of their push. A new value also
-// changes Validate, String, ParseMergeRule, replaces and the table of MergeRule in this file, and
-// nothing in payload.go; MergeCode and MergeRuleOf of ports/storekit, with the stores that read the
-// code (the map of docs/architecture.md lists their files; the comment in Postgres's
-// tables/queues.sql lists the codes); vectorSame and vectorStays in core's and in conformance's
-// test of mergerules.json; mergeOracle in core's test; the rules that mergerule.go in
-// conformance/internal/cases/merge refuses and conformance/internal/random draws; and the
-// constructors in queue.go of the root.
+// changes:
+//
+//   - Validate, String, ParseMergeRule, replaces and the table of MergeRule in this file. A bound
+//     that keeps the lowest changes AddBy in payload.go.
+//   - MergeCode and MergeRuleOf of ports/storekit, with the stores that read the code. The map of
+//     docs/architecture.md lists their files, and the comment in Postgres's tables/queues.sql the
+//     codes.
+//   - vectorSame and vectorStays in core's and in conformance's test of mergerules.json, and
+//     mergeOracle in core's test.
+//   - The rules that mergerule.go and setmerge.go in conformance/internal/cases/merge refuse and
+//     conformance/internal/random draws.
+//   - The constructors in queue.go of the root, and the texts that list the rules: find them with
+//     git grep 'every.last(n)'.
 
 // Same chooses which payloads of an id are one payload (docs/rules.md 2).
 type Same uint8
@@ -80,9 +86,9 @@ func (r MergeRule) Last(n int) MergeRule {
 }
 
 // Validate returns [ErrInvalidRule] if Same or Stays is unknown, if Keep is out of range, or if a
-// rule with a bound keeps the smaller score: what such a rule keeps would depend on the order of
-// merges. It also refuses SamePush with Highest and no bound, since payloads that merge by such a
-// rule have one score.
+// rule keeps the highest payloads, but the smaller score of equal bytes: what such a rule keeps
+// would depend on the order of merges. It also refuses SamePush with Highest and no bound, since
+// payloads that merge by such a rule have one score.
 func (r MergeRule) Validate() error {
 	switch {
 	case r.Same > SamePush:

@@ -43,6 +43,11 @@
 // (Pool.dispatch). So a lane waits only while nothing is runnable for it, except where pools share
 // a limit: there it may wait until something else changes in one of them.
 //
+// What keeps a shard from free lanes hides it from the scheduler: see part.start and part.mayStart.
+// What may not start must not count in Pool.short, or turns claim it without end. A limit also
+// bounds grants: shard.go, grant.go and schedule.go ask Limit.claimable. What a decision must know
+// of a shard is a field of View.
+//
 // # Files
 //
 //	pool.go      actions; lanes, and what they do next
@@ -50,6 +55,6 @@
 //	grant.go     what turns are to claim; estimates of how many batches will start
 //	schedule.go  the order of shards: by a scheduler that keeps the heads, or by a user's; it
 //	             gets the lane
-//	limit.go     how many batches of a queue run at once
+//	limit.go     how many batches of a queue run at once, and how many may be claimed
 //	permits.go   how many permits of a queue to hold, and how servers share them
 package dispatch

@@ -4,7 +4,7 @@
 //   - registry: queues, servers, permits, wake-ups, and the store as a whole.
 //   - push: what pushes store, and what requests may contain.
 //   - merge: payloads and tags that meet for one id, and the worked cases of docs/rules.md.
-//   - turn: leases and turns, the calls of the engine.
+//   - turn: leases and turns, the calls of the engine, also for paused queues and cancelled jobs.
 //   - bounds: calls that would carry, move or return too much.
 //   - step: what operators change.
 //   - look: what operators read.

@@ -7,4 +7,8 @@
 //   - visit.go: [Visit], a run that lists the entries and chooses among them.
 //   - repeat.go: [Repeat], a run that repeats a step for which the store chooses the entries.
 //   - steps.go: [Steps], [ByShard], [Whole] and [Refs], which divide named entries into steps.
+//
+// The size of a step is set in repeat.go if the store chooses the entries; in visit.go, with the
+// page of package inspect's bulk.go, if the action does; and in steps.go for named entries, or in
+// inspect's jobs.go if a step names ids only. ports.MaxStep, the contract of stores, limits all.
 package bulk

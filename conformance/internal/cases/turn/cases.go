@@ -1,4 +1,5 @@
-// Package turn has the cases of the engine: leases, and the turns that settle and claim.
+// Package turn has the cases of the engine: leases, and the turns that settle and claim, also those
+// of a paused queue or with cancelled jobs.
 //
 //   - lease.go is about acquiring, renewing and releasing a lease.
 //   - recovery.go is about the jobs that an earlier lease left claimed: how they are handed over,

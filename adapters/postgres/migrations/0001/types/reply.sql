@@ -4,6 +4,10 @@
 -- 'f' settlements that were deferred since a caller's transaction has locked their job, 'n' claims
 -- that could not be marked as begun. Columns that a kind does not have are NULL.
 CREATE TYPE {schema}.reply AS (
+  -- A new column goes to the end of its kind. It changes the ROW or the list of NULLs of each file
+  -- in functions/reply, the list of NULLs in turn_fast.sql, and in reply.go the numbers of columns
+  -- and the columns of its kind. A column of the header is an argument of reply_header.sql, which
+  -- turn.sql, turn_fast.sql (twice), repeat_turn.sql and acquire.sql call; turn.go reads it.
   kind        "char",
   -- Of claims, orphans and cancelled claims.
   id          text,
