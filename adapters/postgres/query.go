@@ -53,7 +53,7 @@ func (s *Store) query(ctx context.Context, mode retry, read func(pgx.Rows) error
 			rows.Close()
 			err = rows.Err()
 		}
-		if storekit.Interrupted(ctx, err) != nil {
+		if storekit.Interrupted(ctx, err) != nil && !pgconn.SafeToRetry(err) {
 			go hangUp(conn)
 		}
 		return err
@@ -63,10 +63,11 @@ func (s *Store) query(ctx context.Context, mode retry, read func(pgx.Rows) error
 // drainTime is how long the driver may read the rest of a reply after the call was given up.
 const drainTime = 100 * time.Millisecond
 
-// hangUp closes the connection of a call that was given up. The driver closes it too, but first it
-// reads for up to 15 s what the server still sends. Behind a slow link a large reply lasts that
-// long. It would fill the link and occupy a connection of the pool, and so would the reply to each
-// repeat of the call. Then renewals of leases find no connection.
+// hangUp closes the connection of a call that was given up after its statement was sent. The driver
+// closes it too, but first it reads for up to 15 s what the server still sends. Behind a slow link
+// a large reply lasts that long. It would fill the link and occupy a connection of the pool, and so
+// would the reply to each repeat of the call. Then renewals of leases find no connection. A
+// connection on which nothing was sent is back in the pool, and hangUp must not close it.
 func hangUp(conn *pgconn.PgConn) {
 	timer := time.NewTimer(drainTime)
 	defer timer.Stop()

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -12,7 +13,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -139,3 +142,42 @@ func (a *arming) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQu
 }
 
 func (*arming) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// givesUp ends a call's context when its statement is about to be sent, if it is armed.
+type givesUp struct {
+	armed atomic.Pointer[context.CancelFunc]
+}
+
+func (g *givesUp) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	if end := g.armed.Swap(nil); end != nil {
+		(*end)()
+	}
+	return ctx
+}
+
+func (g *givesUp) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// A call that is given up before its statement is sent leaves its connection to the pool, where the
+// next caller, such as a transaction of the application, takes it.
+func TestPostgresACallThatSentNothingLeavesItsConnection(t *testing.T) {
+	t.Parallel()
+	g, ends := newGuarded(t), &givesUp{}
+	one := kit.PoolLike(t, g.pool, func(c *pgxpool.Config) { c.MaxConns, c.ConnConfig.Tracer = 1, ends })
+	store := postgres.New(one, postgres.Options{Schema: g.schema, NoWakeups: true})
+	for range 2 { // afterwards the connection knows the statement
+		_, err := store.Queues(t.Context())
+		must(t, err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	ends.armed.Store(&end)
+	if _, err := store.Queues(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the call ended with %v, want that it was given up", err)
+	}
+	tx, err := one.Begin(t.Context())
+	must(t, err)
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := tx.Exec(t.Context(), "SELECT pg_sleep(0.5)"); err != nil { // longer than the store waits before it hangs up
+		t.Errorf("a transaction on the connection of that call fails: %v", err)
+	}
+}
