@@ -78,3 +78,14 @@ func intercept(s full, method string, do func(context.Context, storekit.Call) er
 		return next(ctx)
 	}).(interceptable), s, s, s}
 }
+
+// afterwards calls do after each successful call of a method that returns nothing but an error.
+func afterwards[Q any](s full, method string, do func(Q)) full {
+	return intercept(s, method, func(ctx context.Context, call storekit.Call) error {
+		err := call.On(ctx, s)
+		if err == nil {
+			do(*call.Request.(*Q))
+		}
+		return err
+	})
+}

@@ -240,3 +240,14 @@ func brokenPages() []brokenStore {
 		{"forgets a prefix after the first page", "list/a prefix limits each list by id, after any cursor", wrapped(forgetsPrefixBehind)},
 	}
 }
+
+// pagesOverlap returns cursors before the last entry of the page.
+func pagesOverlap(s full) full {
+	return replace(s, "Jobs", func(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
+		page, err := s.Jobs(ctx, r)
+		if page.Next.ID != "" {
+			page.Next.ID = page.Next.ID[:len(page.Next.ID)-1]
+		}
+		return page, err
+	})
+}

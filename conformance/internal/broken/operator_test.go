@@ -6,14 +6,11 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/skeinq/skein/conformance/internal/env"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
-	"github.com/skeinq/skein/ports/storekit"
 )
 
 func ignoresPause(s full) full {
@@ -54,139 +51,6 @@ func stumblesOverIDs(s full) full {
 	})
 }
 
-// pagesOverlap returns cursors before the last entry of the page.
-func pagesOverlap(s full) full {
-	return replace(s, "Jobs", func(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
-		page, err := s.Jobs(ctx, r)
-		if page.Next.ID != "" {
-			page.Next.ID = page.Next.ID[:len(page.Next.ID)-1]
-		}
-		return page, err
-	})
-}
-
-func wakesNobody(s full) full {
-	return replace(s, "Wakeups", func(context.Context, []core.Shard) (<-chan core.Shard, error) {
-		return make(chan core.Shard), nil
-	})
-}
-
-func settlesOneByOne(s full) full {
-	return replaceErr(s, "Settle", func(ctx context.Context, r storekit.SettleRequest) error {
-		for _, one := range r.Settlements {
-			if err := s.Settle(ctx, r.Shard, []core.Settlement{one}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// keepsReceipts applies settlements with the receipt that a claim had before one of its payloads
-// was settled.
-func keepsReceipts(s full) full {
-	parts := map[string]int64{}
-	var mu sync.Mutex
-	h := afterwards(s, "SettlePayload", func(r storekit.SettlePayloadRequest) {
-		mu.Lock()
-		defer mu.Unlock()
-		parts[r.Settlement.ID] = r.Settlement.Receipt.NextPart().Number
-	})
-	return beforeTurn(h, func(_ context.Context, r *ports.TurnRequest) {
-		mu.Lock()
-		defer mu.Unlock()
-		r.Settlements = slices.Clone(r.Settlements)
-		for i := range r.Settlements {
-			if number, known := parts[r.Settlements[i].ID]; known {
-				r.Settlements[i].Receipt.Number = number
-			}
-		}
-	})
-}
-
-// afterwards calls do after each successful call of a method that returns nothing but an error.
-func afterwards[Q any](s full, method string, do func(Q)) full {
-	return intercept(s, method, func(ctx context.Context, call storekit.Call) error {
-		err := call.On(ctx, s)
-		if err == nil {
-			do(*call.Request.(*Q))
-		}
-		return err
-	})
-}
-
-// changesPayload changes the requests of SettlePayload.
-func changesPayload(s full, change func(*core.PayloadSettlement)) full {
-	return replaceErr(s, "SettlePayload", func(ctx context.Context, r storekit.SettlePayloadRequest) error {
-		change(&r.Settlement)
-		return s.SettlePayload(ctx, r.Shard, r.Settlement)
-	})
-}
-
-func settlesTheFirstPayload(s full) full {
-	return changesPayload(s, func(p *core.PayloadSettlement) { p.Position = min(p.Position, 0) })
-}
-
-func keepsTheCount(s full) full {
-	return changesPayload(s, func(p *core.PayloadSettlement) { p.RetryCount = max(p.RetryCount, 3) })
-}
-
-// settlesTheLastPayload ends a job with its last payload, without counting it.
-func settlesTheLastPayload(s full) full {
-	return replaceErr(s, "SettlePayload", func(ctx context.Context, r storekit.SettlePayloadRequest) error {
-		p := &r.Settlement
-		err := s.SettlePayload(ctx, r.Shard, *p)
-		if errors.Is(err, ports.ErrInvalidRequest) && p.Position == 0 {
-			return s.Settle(ctx, r.Shard, []core.Settlement{{ID: p.ID, Receipt: p.Receipt}})
-		}
-		return err
-	})
-}
-
-func settlesPayloadsAgain(s full) full {
-	return replaceErr(s, "SettlePayload", func(ctx context.Context, r storekit.SettlePayloadRequest) error {
-		err := s.SettlePayload(ctx, r.Shard, r.Settlement)
-		if errors.Is(err, ports.ErrLeaseLost) {
-			return nil
-		}
-		return err
-	})
-}
-
-// settlesPayloadsUnderTheLease refuses the payloads of jobs that an earlier lease claimed.
-func settlesPayloadsUnderTheLease(s full) full {
-	var token atomic.Int64
-	leased := replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
-		reply, err := s.Acquire(ctx, r)
-		if err == nil {
-			token.Store(reply.Token)
-		}
-		return reply, err
-	})
-	return replaceErr(leased, "SettlePayload", func(ctx context.Context, r storekit.SettlePayloadRequest) error {
-		if r.Settlement.Receipt.Token != token.Load() {
-			return ports.ErrLeaseLost
-		}
-		return s.SettlePayload(ctx, r.Shard, r.Settlement)
-	})
-}
-
-// appliesTheFirst skips each settlement of an id after the first one, also if it skips the first.
-func appliesTheFirst(s full) full {
-	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
-		seen := map[string]bool{}
-		r.Settlements = slices.Clone(r.Settlements)
-		for i := range r.Settlements {
-			if id := r.Settlements[i].ID; seen[id] {
-				r.Settlements[i].Receipt.Number = -1
-			} else {
-				seen[id] = true
-			}
-		}
-		return s.Turn(ctx, r)
-	})
-}
-
 func forgetsJobs(s full) full { return forgetsDespite(s, ports.ErrNotEmpty) }
 
 func forgetsLeased(s full) full { return forgetsDespite(s, ports.ErrLeaseHeld) }
@@ -198,38 +62,6 @@ func forgetsDespite(s full, refusal error) full {
 			return err
 		}
 		return nil
-	})
-}
-
-// releasesSilently drops the wake-ups of shards that have no queued job.
-func releasesSilently(s full) full {
-	return withoutWakeups(s, func(ctx context.Context, shard core.Shard) bool {
-		heads, err := s.Heads(ctx, []core.Shard{shard})
-		return err != nil || !slices.ContainsFunc(heads.Heads, func(h core.Head) bool { return h.OK })
-	})
-}
-
-// withoutWakeups drops some of the wake-ups.
-func withoutWakeups(s full, drops func(context.Context, core.Shard) bool) full {
-	return replace(s, "Wakeups", func(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
-		in, err := s.Wakeups(ctx, shards)
-		if err != nil {
-			return nil, err
-		}
-		out := make(chan core.Shard)
-		go func() {
-			defer close(out)
-			for shard := range in {
-				if drops(ctx, shard) {
-					continue
-				}
-				select {
-				case out <- shard:
-				case <-ctx.Done():
-				}
-			}
-		}()
-		return out, nil
 	})
 }
 

@@ -464,3 +464,51 @@ func makesRoom(s full) full {
 		return s.Track(ctx, r)
 	})
 }
+
+func wakesNobody(s full) full {
+	return replace(s, "Wakeups", func(context.Context, []core.Shard) (<-chan core.Shard, error) {
+		return make(chan core.Shard), nil
+	})
+}
+
+// releasesSilently drops the wake-ups of shards that have no queued job.
+func releasesSilently(s full) full {
+	return withoutWakeups(s, func(ctx context.Context, shard core.Shard) bool {
+		heads, err := s.Heads(ctx, []core.Shard{shard})
+		return err != nil || !slices.ContainsFunc(heads.Heads, func(h core.Head) bool { return h.OK })
+	})
+}
+
+// withoutWakeups drops some of the wake-ups.
+func withoutWakeups(s full, drops func(context.Context, core.Shard) bool) full {
+	return replace(s, "Wakeups", func(ctx context.Context, shards []core.Shard) (<-chan core.Shard, error) {
+		in, err := s.Wakeups(ctx, shards)
+		if err != nil {
+			return nil, err
+		}
+		out := make(chan core.Shard)
+		go func() {
+			defer close(out)
+			for shard := range in {
+				if drops(ctx, shard) {
+					continue
+				}
+				select {
+				case out <- shard:
+				case <-ctx.Done():
+				}
+			}
+		}()
+		return out, nil
+	})
+}
+
+// namesFewJobs keeps only the first ten of the running jobs in a server's status.
+func namesFewJobs(s full) full {
+	return replace(s, "Announce", func(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {
+		if jobs := r.Node.Status.Longest; len(jobs) <= ports.MaxLongest {
+			r.Node.Status.Longest = jobs[:min(len(jobs), 10)]
+		}
+		return s.Announce(ctx, r)
+	})
+}

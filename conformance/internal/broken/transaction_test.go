@@ -12,6 +12,7 @@ import (
 	"github.com/skeinq/skein/conformance/internal/env"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
 // choosesFirst merges the entries of transactions after a turn has claimed, instead of before.
@@ -127,35 +128,6 @@ func miscountsBesidePushes(s full) full {
 	return h
 }
 
-// pausesLate lets turns of a paused queue claim once a turn has claimed a job.
-func pausesLate(s full) full {
-	busy := false
-	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
-		queue := r.Lease.Shard.Queue
-		queues, err := s.Queues(ctx)
-		at := slices.IndexFunc(queues, func(q ports.Queue) bool { return q.Name == queue })
-		if err == nil && busy && queues[at].Paused {
-			_ = s.Resume(ctx, queue)
-			defer func() { _ = s.Pause(ctx, queue) }()
-		}
-		reply, err := s.Turn(ctx, r)
-		busy = busy || len(reply.Claims) > 0
-		return reply, err
-	})
-}
-
-// losesOldPutBacks delays jobs that are put back with their time by a day, like a store that
-// searches only for jobs that are due later than the last claimed one.
-func losesOldPutBacks(s full) full {
-	return beforeTurn(s, func(_ context.Context, r *ports.TurnRequest) {
-		for i := range r.Settlements {
-			if r.Settlements[i].PutBack.SameTime {
-				r.Settlements[i].PutBack.SameTime, r.Settlements[i].PutBack.Delay = false, 24*time.Hour
-			}
-		}
-	})
-}
-
 // failsThirdTurn fails one turn, like a server whose disk is full.
 func failsThirdTurn(s full) full {
 	var turns atomic.Int64
@@ -254,4 +226,93 @@ type settlingAtOnce struct {
 
 func (tx settlingAtOnce) SettlePayload(ctx context.Context, at core.Shard, s core.PayloadSettlement) error {
 	return tx.store.SettlePayload(ctx, at, s)
+}
+
+func settlesOneByOne(s full) full {
+	return replaceErr(s, "Settle", func(ctx context.Context, r storekit.SettleRequest) error {
+		for _, one := range r.Settlements {
+			if err := s.Settle(ctx, r.Shard, []core.Settlement{one}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// keepsReceipts applies settlements with the receipt that a claim had before one of its payloads
+// was settled.
+func keepsReceipts(s full) full {
+	parts := map[string]int64{}
+	var mu sync.Mutex
+	h := afterwards(s, "SettlePayload", func(r storekit.SettlePayloadRequest) {
+		mu.Lock()
+		defer mu.Unlock()
+		parts[r.Settlement.ID] = r.Settlement.Receipt.NextPart().Number
+	})
+	return beforeTurn(h, func(_ context.Context, r *ports.TurnRequest) {
+		mu.Lock()
+		defer mu.Unlock()
+		r.Settlements = slices.Clone(r.Settlements)
+		for i := range r.Settlements {
+			if number, known := parts[r.Settlements[i].ID]; known {
+				r.Settlements[i].Receipt.Number = number
+			}
+		}
+	})
+}
+
+// changesPayload changes the requests of SettlePayload.
+func changesPayload(s full, change func(*core.PayloadSettlement)) full {
+	return replaceErr(s, "SettlePayload", func(ctx context.Context, r storekit.SettlePayloadRequest) error {
+		change(&r.Settlement)
+		return s.SettlePayload(ctx, r.Shard, r.Settlement)
+	})
+}
+
+func settlesTheFirstPayload(s full) full {
+	return changesPayload(s, func(p *core.PayloadSettlement) { p.Position = min(p.Position, 0) })
+}
+
+func keepsTheCount(s full) full {
+	return changesPayload(s, func(p *core.PayloadSettlement) { p.RetryCount = max(p.RetryCount, 3) })
+}
+
+// settlesTheLastPayload ends a job with its last payload, without counting it.
+func settlesTheLastPayload(s full) full {
+	return replaceErr(s, "SettlePayload", func(ctx context.Context, r storekit.SettlePayloadRequest) error {
+		p := &r.Settlement
+		err := s.SettlePayload(ctx, r.Shard, *p)
+		if errors.Is(err, ports.ErrInvalidRequest) && p.Position == 0 {
+			return s.Settle(ctx, r.Shard, []core.Settlement{{ID: p.ID, Receipt: p.Receipt}})
+		}
+		return err
+	})
+}
+
+func settlesPayloadsAgain(s full) full {
+	return replaceErr(s, "SettlePayload", func(ctx context.Context, r storekit.SettlePayloadRequest) error {
+		err := s.SettlePayload(ctx, r.Shard, r.Settlement)
+		if errors.Is(err, ports.ErrLeaseLost) {
+			return nil
+		}
+		return err
+	})
+}
+
+// settlesPayloadsUnderTheLease refuses the payloads of jobs that an earlier lease claimed.
+func settlesPayloadsUnderTheLease(s full) full {
+	var token atomic.Int64
+	leased := replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
+		reply, err := s.Acquire(ctx, r)
+		if err == nil {
+			token.Store(reply.Token)
+		}
+		return reply, err
+	})
+	return replaceErr(leased, "SettlePayload", func(ctx context.Context, r storekit.SettlePayloadRequest) error {
+		if r.Settlement.Receipt.Token != token.Load() {
+			return ports.ErrLeaseLost
+		}
+		return s.SettlePayload(ctx, r.Shard, r.Settlement)
+	})
 }

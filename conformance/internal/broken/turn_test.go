@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/skeinq/skein/conformance/internal/env"
 	"github.com/skeinq/skein/core"
@@ -239,16 +240,6 @@ func keepsLeaseEnds(s full) full {
 	})
 }
 
-// namesFewJobs keeps only the first ten of the running jobs in a server's status.
-func namesFewJobs(s full) full {
-	return replace(s, "Announce", func(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {
-		if jobs := r.Node.Status.Longest; len(jobs) <= ports.MaxLongest {
-			r.Node.Status.Longest = jobs[:min(len(jobs), 10)]
-		}
-		return s.Announce(ctx, r)
-	})
-}
-
 func hidesLeaseOver(s full) full {
 	return replace(s, "Claimed", func(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
 		page, err := s.Claimed(ctx, r)
@@ -256,5 +247,50 @@ func hidesLeaseOver(s full) full {
 			page.Claims[i].LeaseOver = false
 		}
 		return page, err
+	})
+}
+
+// pausesLate lets turns of a paused queue claim once a turn has claimed a job.
+func pausesLate(s full) full {
+	busy := false
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		queue := r.Lease.Shard.Queue
+		queues, err := s.Queues(ctx)
+		at := slices.IndexFunc(queues, func(q ports.Queue) bool { return q.Name == queue })
+		if err == nil && busy && queues[at].Paused {
+			_ = s.Resume(ctx, queue)
+			defer func() { _ = s.Pause(ctx, queue) }()
+		}
+		reply, err := s.Turn(ctx, r)
+		busy = busy || len(reply.Claims) > 0
+		return reply, err
+	})
+}
+
+// losesOldPutBacks delays jobs that are put back with their time by a day, like a store that
+// searches only for jobs that are due later than the last claimed one.
+func losesOldPutBacks(s full) full {
+	return beforeTurn(s, func(_ context.Context, r *ports.TurnRequest) {
+		for i := range r.Settlements {
+			if r.Settlements[i].PutBack.SameTime {
+				r.Settlements[i].PutBack.SameTime, r.Settlements[i].PutBack.Delay = false, 24*time.Hour
+			}
+		}
+	})
+}
+
+// appliesTheFirst skips each settlement of an id after the first one, also if it skips the first.
+func appliesTheFirst(s full) full {
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		seen := map[string]bool{}
+		r.Settlements = slices.Clone(r.Settlements)
+		for i := range r.Settlements {
+			if id := r.Settlements[i].ID; seen[id] {
+				r.Settlements[i].Receipt.Number = -1
+			} else {
+				seen[id] = true
+			}
+		}
+		return s.Turn(ctx, r)
 	})
 }
