@@ -1,5 +1,11 @@
-// Package kit has what tests of several rooms share: stores and their URLs, servers, checks,
-// counts, and filled queues.
+// Package kit has what tests of several rooms share.
+//
+//   - kit.go: [Main], which each room's TestMain calls, and helpers of any test.
+//   - stores.go: stores of each kind and their URLs; postgres.go: pools and statements.
+//   - orders.go: [Orders], a queue to fill; counts.go: its counts, awaited or recounted.
+//   - serve.go: a server of Skein and its log; work.go: the API, and work beside a test.
+//   - slowlink.go: payloads through a slow link, a test of each store.
+//   - checks.go: the results of a store's checks; spread.go: times of a benchmark.
 package kit
 
 import (

@@ -104,3 +104,21 @@ func (o failedTurns) TurnEnd(e ports.TurnEvent) {
 	default:
 	}
 }
+
+// A full disk refuses pushes, by name, and lets the queue drain.
+func TestPostgresFullRefusesPushesAndDrains(t *testing.T) {
+	w := newWorkbench(t, time.Minute)
+	w.must(w.push(w.store, "a", "b"))
+	kit.Exec(t, w.pool, fmt.Sprintf(`
+		CREATE FUNCTION %[1]s.full() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no room'' USING ERRCODE = ''disk_full''; END';
+		CREATE TRIGGER full_disk BEFORE INSERT ON %[1]s.jobs FOR EACH ROW EXECUTE FUNCTION %[1]s.full()`, w.schema))
+	err := w.push(w.store, "c", "d")
+	var partial *ports.PushError
+	if !errors.Is(err, ports.ErrFull) || !errors.As(err, &partial) || len(partial.Entries) != 2 {
+		t.Errorf("a push onto a full disk gave %v, want ErrFull for 2 entries", err)
+	}
+	w.acquire("n1")
+	claims := w.next(10).Claims
+	w.same("claimed", idsOf(claims), []string{"a", "b"})
+	w.same("skipped", w.next(10, done(claims[0]), done(claims[1])).Skipped, []int(nil))
+}

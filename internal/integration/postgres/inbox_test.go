@@ -12,6 +12,7 @@ import (
 
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -214,4 +215,56 @@ func TestPostgresCancelPassesOverWhatIsBeingSettled(t *testing.T) {
 			t.Errorf("%s is not cancelled although its settlement was given up", claim.ID)
 		}
 	}
+}
+
+// In a database that was restored elsewhere, transactions count from a smaller
+// number than the shards have seen.
+func TestPostgresFindsTheInboxOfARestoredDatabase(t *testing.T) {
+	w := newWorkbench(t, time.Minute)
+	w.acquire("n1")
+	kit.Exec(t, w.pool, fmt.Sprintf(`UPDATE %s.shards SET inbox_from = '9000000000000', counts_from = '9000000000000'`, w.schema))
+	tx, err := w.pool.Begin(t.Context())
+	w.must(err)
+	w.must(w.push(w.store.Tx(tx), "a"))
+	w.must(tx.Commit(t.Context()))
+	w.same("claimed", idsOf(w.next(1).Claims), []string{"a"})
+	w.must(w.push(w.store, "b"))
+	stats, err := w.store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
+	w.must(err)
+	w.same("fresh", stats[0].Fresh, int64(1))
+}
+
+// The same holds if transactions have passed that number by the time a node acquires the shard.
+func TestPostgresAnAcquireFindsTheInboxOfARestoredDatabase(t *testing.T) {
+	w := newWorkbench(t, time.Minute)
+	kit.Exec(t, w.pool, fmt.Sprintf(`UPDATE %s.shards SET inbox_from = (pg_snapshot_xmax(pg_current_snapshot())::text::bigint + 20)::text::xid8`, w.schema))
+	w.pushInTx("a")
+	for range 40 {
+		kit.Exec(t, w.pool, `SELECT pg_current_xact_id()`)
+	}
+	w.acquire("n1")
+	w.same("claimed", idsOf(w.next(1).Claims), []string{"a"})
+}
+
+// Rows that commit while a transaction stays open are not left behind once that one has ended.
+func TestPostgresMergesWhatFollowsATransactionThatWasOpen(t *testing.T) {
+	w := newWorkbench(t, time.Minute)
+	w.acquire("n1")
+	long, err := w.pool.Begin(t.Context())
+	w.must(err)
+	defer long.Rollback(context.WithoutCancel(t.Context())) // or the pool waits for it
+	w.must(w.push(w.store.Tx(long), "long"))
+	for range 2 { // then the shard knows that it is open
+		_, err := w.store.Renew(t.Context(), ports.RenewRequest{Lease: w.turn.Lease, TTL: time.Minute})
+		w.must(err)
+	}
+	w.pushInTx("beside")
+	w.must(long.Commit(t.Context()))
+	found, err := w.store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "beside", Payloads: 1000})
+	w.must(err)
+	w.same("whether it is found", found.Queued != nil, true)
+	reply, err := w.store.Delete(t.Context(), ports.JobStep{Shard: core.Shard{Queue: "orders"}, IDs: []string{"beside"}})
+	w.must(err)
+	w.same("how many are deleted", reply.Handled, 1)
+	w.same("claimed", idsOf(w.next(2).Claims), []string{"long"})
 }

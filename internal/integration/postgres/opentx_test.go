@@ -231,3 +231,54 @@ func claimAll(t *testing.T, store *postgres.Store, shard core.Shard, ttl time.Du
 	}
 	return reply.Claims
 }
+
+// While a caller's transaction stays open that has pushed for a queued, a claimed and a failing id,
+// no push and no turn waits for its end.
+func TestPostgresOpenPushHoldsNobodyUp(t *testing.T) {
+	w := newWorkbench(t, time.Hour)
+	w.acquire("n1")
+	w.must(w.push(w.store, "claimed", "failing"))
+	claims := w.next(2).Claims
+	w.must(w.push(w.store, "queued"))
+	tx, err := w.pool.Begin(t.Context())
+	w.must(err)
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	w.must(w.push(w.store.Tx(tx), "claimed", "failing", "queued"))
+
+	settle := []core.Settlement{done(claims[0]), failed(claims[1])}
+	for n := range 20 {
+		w.must(w.push(w.store, fmt.Sprint(n), "queued"))
+		reply := w.next(10, settle...)
+		settle = settle[:0]
+		for _, c := range reply.Claims {
+			settle = append(settle, done(c))
+		}
+	}
+	w.next(0, settle...)
+	w.same("claimed before the commit", idsOf(w.next(10).Claims), []string(nil))
+	w.must(tx.Commit(t.Context()))
+	w.same("claimed after it", idsOf(w.next(10).Claims), []string{"claimed", "failing", "queued"})
+}
+
+// A job that a caller's transaction is settling is out of reach, for its owner and
+// for the next, until the transaction has ended.
+func TestPostgresOpenSettlementIsHeldAndHandedOverLater(t *testing.T) {
+	w := newWorkbench(t, time.Minute)
+	w.acquire("n1")
+	w.must(w.push(w.store, "a", "b"))
+	claims := w.next(2).Claims
+	tx, err := w.pool.Begin(t.Context())
+	w.must(err)
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	w.must(w.store.Tx(tx).Settle(t.Context(), w.turn.Lease.Shard, []core.Settlement{done(claims[0])}))
+
+	w.same("deferred", w.next(0, done(claims[0])).Deferred, []int{0})
+	w.must(w.store.Release(t.Context(), w.turn.Lease))
+	acquired := w.acquire("n2")
+	w.same("left to the next owner", idsOf(acquired.Claims), []string{"b"})
+	w.same("a turn is to look for others", acquired.Head.DueBy(acquired.Now), true)
+	w.same("orphans while the transaction is open", idsOf(w.next(0).Orphans), []string(nil))
+	w.must(tx.Rollback(t.Context()))
+	w.same("orphans once it has ended", idsOf(w.next(0).Orphans), []string{"a"})
+	w.same("skipped", w.next(0, done(claims[0]), done(claims[1])).Skipped, []int(nil))
+}

@@ -178,3 +178,43 @@ func (v *viewed) column(table, name string) []int {
 	v.must(err)
 	return indexes
 }
+
+func TestPostgresLooksReadLittleOfALongQueue(t *testing.T) {
+	t.Parallel()
+	const shards, jobs, most = 3, 40_000, 300
+	v := newViewed(t, shards)
+	all := v.open(postgres.Options{NoWakeups: true})
+	ids := make([]string, jobs)
+	for i := range ids {
+		ids[i] = fmt.Sprint("order-", i)
+	}
+	v.push(all, core.When{}, ids...)
+	var size int
+	v.must(v.pool.QueryRow(t.Context(), `SELECT pg_relation_size(($1 || '.jobs')::regclass) / 8192`, v.schema).Scan(&size))
+	if size < most {
+		t.Fatalf("the jobs fill %d blocks; more must be pushed", size)
+	}
+	tracer := &seen{}
+	s := v.openAs("looks", postgres.Options{}, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer })
+	for order := ports.ByTime; order <= ports.RetryingByCount; order++ {
+		for _, descending := range []bool{false, true} {
+			r := ports.JobsRequest{SortBy: order, PageRequest: ports.PageRequest{
+				Queue: "orders", Descending: descending, Limit: 20, Payloads: 1,
+			}}
+			for range 2 {
+				page, err := s.Jobs(t.Context(), r)
+				v.must(err)
+				r.After = page.Next
+			}
+		}
+	}
+	_, err := s.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
+	v.must(err)
+	_, err = s.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "order-17", Payloads: 1000})
+	v.must(err)
+	for _, q := range tracer.sent() {
+		if n := pagesRead(t, v.pool, v.schema, q.SQL, q.Args...); n > most {
+			t.Errorf("%d blocks are read by %s", n, q.SQL)
+		}
+	}
+}
