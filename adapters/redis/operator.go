@@ -206,11 +206,14 @@ func (s *Store) restore(ctx context.Context, shard core.Shard) error {
 	}
 	for lost, made := q.kept, false; ; {
 		madeNow := false
-		if lost {
+		switch {
+		case lost:
 			if q, err = s.declareKept(ctx, q); err == nil {
 				err = s.declareShards(ctx, q)
 			}
-		} else {
+		case there:
+			_, err = s.run(ctx, s.alterShard(q, shard))
+		default:
 			madeNow, err = s.restoreShard(ctx, q, shard)
 		}
 		if err != nil {
@@ -230,9 +233,8 @@ func (s *Store) restore(ctx context.Context, shard core.Shard) error {
 	}
 }
 
-// restoreShard stores the queue's record in a shard that has lost its own or has an older one,
-// unless another master of a Cluster has keys of the shard. made reports whether the shard had no
-// record.
+// restoreShard stores the queue's record in a shard that has lost its own, unless another master of
+// a Cluster has keys of the shard. made reports whether the shard had no record.
 func (s *Store) restoreShard(ctx context.Context, q queueRecord, shard core.Shard) (made bool, err error) {
 	meta := s.keys(shard)[keyMeta].(string)
 	owner, others, err := s.mastersWith(ctx, meta)

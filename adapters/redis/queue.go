@@ -445,29 +445,45 @@ func (s *Store) SetMerge(ctx context.Context, r ports.SetMergeRequest) error {
 
 // alter changes the queue's record, as alter.lua describes, which orders such calls, and then
 // those of the shards, unless check refuses the record. If some shards can't be reached, it changes
-// the others and returns an error.
+// the others and returns an error. A failover may have lost the last changes of the queue's record
+// and not those of the shards. Then alter changes the record again, to a version above theirs.
 func (s *Store) alter(ctx context.Context, name string, paused, rule any, check func(queueRecord) error) error {
-	value, err := s.run(ctx, exchange.Call{Script: alterScript, Keys: []any{s.queuesKey()}, Args: []any{name, paused, rule}})
-	if err != nil {
-		return err
+	for above := int64(0); ; {
+		value, err := s.run(ctx, exchange.Call{Script: alterScript, Keys: []any{s.queuesKey()}, Args: []any{name, paused, rule, above}})
+		if err != nil {
+			return err
+		}
+		text, ok := value.(string)
+		if !ok {
+			return storekit.UnknownQueue(name)
+		}
+		q, err := readQueueRecord(name, text)
+		if err == nil {
+			err = check(q)
+		}
+		if err != nil {
+			return err
+		}
+		var calls []exchange.Call
+		for _, shard := range core.Shards(q.Name, q.Shards) {
+			calls = append(calls, s.alterShard(q, shard))
+		}
+		for _, o := range s.runApart(ctx, calls) {
+			err = cmp.Or(err, o.Err)
+			if r := record.ReplyOf(o.Value); o.Err == nil && r.Text() == "newer" {
+				above = max(above, r.Int())
+			}
+		}
+		if above <= q.version {
+			return err
+		}
+		if again, failed := s.queue(ctx, name); failed != nil || again.version >= above {
+			return cmp.Or(err, failed) // another call has changed the queue since
+		}
 	}
-	text, ok := value.(string)
-	if !ok {
-		return storekit.UnknownQueue(name)
-	}
-	q, err := readQueueRecord(name, text)
-	if err == nil {
-		err = check(q)
-	}
-	if err != nil {
-		return err
-	}
-	var calls []exchange.Call
-	for _, shard := range core.Shards(q.Name, q.Shards) {
-		calls = append(calls, exchange.Call{Script: alterShardScript, Keys: s.someKeys(shard, keyMeta, keyReady), Args: []any{q.text, q.version, s.channel(shard)}})
-	}
-	for _, o := range s.runApart(ctx, calls) {
-		err = cmp.Or(err, o.Err)
-	}
-	return err
+}
+
+// alterShard returns the call that stores a queue's changed record in a shard.
+func (s *Store) alterShard(q queueRecord, shard core.Shard) exchange.Call {
+	return exchange.Call{Script: alterShardScript, Keys: s.someKeys(shard, keyMeta, keyReady), Args: []any{q.text, q.version, s.channel(shard)}}
 }

@@ -200,6 +200,14 @@ func TestRedisAShardThatMissedAChangeIsReported(t *testing.T) {
 		must(t, err)
 		return rows[len(rows)-1]
 	}
+	var entries []core.Entry
+	for i := range 20 { // some of them are in each shard
+		entries = append(entries, core.Entry{ID: fmt.Sprint(i)})
+	}
+	_, err = store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 2, Generation: 1, Entries: entries})
+	must(t, err)
+	woken, err := store.Wakeups(t.Context(), []core.Shard{missed})
+	must(t, err)
 	s := severable{store, cuts, "skein:"}
 	for name, change := range map[string]func() error{
 		"a pause":  func() error { return store.Pause(t.Context(), "orders") },
@@ -217,6 +225,9 @@ func TestRedisAShardThatMissedAChangeIsReported(t *testing.T) {
 		if row := records(); row.Status != ports.CheckWarn || row.Refuses || row.Value != want {
 			t.Errorf("after %s the row is %+v, want a warning of %v", name, row, missed)
 		}
+		for len(woken) > 0 {
+			<-woken
+		}
 		_, err := inspect.New(store, inspect.Options{}).Recount(t.Context(), "orders", nil)
 		must(t, err)
 		if row := records(); row.Status != ports.CheckOK {
@@ -225,6 +236,36 @@ func TestRedisAShardThatMissedAChangeIsReported(t *testing.T) {
 		queue, shard := client.HGet(t.Context(), "skein:queues", "orders").Val(), client.Get(t.Context(), "skein:{orders/1}:m").Val()
 		if shard == "" || queue != shard+" +" {
 			t.Errorf("after %s and a Recount the queue's record is %q and the shard's %q", name, queue, shard)
+		}
+		if strings.HasPrefix(shard, "0 0 ") {
+			<-woken // its job can be claimed
+		}
+	}
+}
+
+// A failover can lose the last changes of a queue's record and keep those of its shards. The check
+// names such a queue, and the next pause reaches the shards all the same.
+func TestRedisAQueueThatLostAChangeIsPaused(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t)
+	store := redis.New(client, redis.Options{})
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 2})
+	must(t, err)
+	lost := client.HGet(t.Context(), "skein:queues", "orders").Val()
+	must(t, store.Pause(t.Context(), "orders"))
+	must(t, store.Resume(t.Context(), "orders"))
+	must(t, client.HSet(t.Context(), "skein:queues", "orders", lost).Err())
+	rows, err := store.Check(t.Context())
+	must(t, err)
+	want := "the record of the queue orders is older than that of orders/0: "
+	if row := rows[len(rows)-1]; row.Status != ports.CheckWarn || row.Refuses || !strings.HasPrefix(row.Value, want) {
+		t.Errorf("the row is %+v, want a warning of the queue", row)
+	}
+	must(t, store.Pause(t.Context(), "orders"))
+	queue := client.HGet(t.Context(), "skein:queues", "orders").Val()
+	for _, shard := range core.Shards("orders", 2) {
+		if record := client.Get(t.Context(), fmt.Sprintf("skein:{%v}:m", shard)).Val(); !strings.HasPrefix(record, "0 1 ") || queue != record+" +" {
+			t.Errorf("after a pause the queue's record is %q and that of %v %q", queue, shard, record)
 		}
 	}
 }

@@ -3,12 +3,12 @@
 -- that all shards end with the state of the last one.
 -- KEYS: queues
 -- ARGV: 1 name, 2 paused (1 or 0) or '' to keep it, 3 the merge rule as lib/shard.lua describes it,
---   '=' for the default, or '' to keep it
+--   '=' for the default, or '' to keep it, 4 a version that the new one is above
 -- Returns the record, or nil. It stays if it can't be read, or if the rule differs from the queue's
 --   in core.Same.
 
 local QUEUES = KEYS[1]
-local name, paused, rule = ARGV[1], ARGV[2], ARGV[3]
+local name, paused, rule, above = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local record = redis.call('HGET', QUEUES, name)
 if not record then return false end
 local index, was, layout, version, old, nonce = string.match(record, '^(%d) (%d) (%d+ %d+) (%d+)([=%d-]*)(.*)$') -- see declare.lua and forget.lua
@@ -17,6 +17,6 @@ local function same_push(of) return string.match(of, '^=%-?%d+=1$') ~= nil end
 if rule ~= '' and same_push(rule) ~= same_push(old) then return record end
 if paused == '' then paused = was end
 if rule == '' then rule = old elseif rule == '=' then rule = '' end
-record = index .. ' ' .. paused .. ' ' .. layout .. ' ' .. string.format('%.0f', version + 1) .. rule
+record = index .. ' ' .. paused .. ' ' .. layout .. ' ' .. string.format('%.0f', math.max(version, above) + 1) .. rule
 redis.call('HSET', QUEUES, name, record .. nonce)
 return record
