@@ -79,7 +79,7 @@ test-all: test
 	@$(TESTRUN) \
 		'. $(FLAGS) -vet=off -race -timeout 80m ./...' \
 		'internal/integration $(FLAGS) $(SERVERS) -race -skip $(TWISTED) ./...' \
-		'internal/integration $(FLAGS) $(SERVERS) -race -run $(TWISTED) -rapid.checks=20 ./redis ./postgres' \
+		'internal/integration $(FLAGS) $(SERVERS) -race -run $(TWISTED) ./redis ./postgres -rapid.checks=20' \
 		'adapters/prometheus $(FLAGS) $(SERVERS) -race ./...' \
 		'adapters/otel $(FLAGS) -vet=off -race ./...' \
 		'examples/benchmark $(FLAGS) $(SERVERS) -race ./...' \
