@@ -22,7 +22,10 @@ import (
 func TestRedisMovingConformance(t *testing.T) {
 	tier.Long(t, "runs the suite while slots move")
 	t.Parallel()
-	client := testservers.OwnRedisCluster(t).(*goredis.ClusterClient)
+	o := *testservers.OwnRedisCluster(t).(*goredis.ClusterClient).Options()
+	o.ReadTimeout, o.WriteTimeout = testservers.Patience, testservers.Patience // the largest cases move 64 MiB
+	client := goredis.NewClusterClient(&o)
+	t.Cleanup(func() { client.Close() })
 	testservers.MoveSlots(t, client, 50*time.Millisecond, "{orders/0}", "{orders/1}", "{day/0}", "{mail/0}", "{/nodes}")
 	conformance.Run(t, ownFactory(client, func(prefix string) { unlink(client, prefix) }))
 }
