@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
@@ -251,4 +253,18 @@ func TestPostgresAcquireBoundsItsWaits(t *testing.T) {
 	}
 	unlock()
 	v.must(<-acquired)
+}
+
+// A standby may not have a turn yet whose claims are read after its commit, and would return none.
+func TestPostgresTurnClaimsAreOfThePrimary(t *testing.T) {
+	t.Parallel()
+	g := newGuarded(t)
+	tx, err := g.pool.BeginTx(t.Context(), pgx.TxOptions{AccessMode: pgx.ReadOnly})
+	g.must(err)
+	defer func() { g.must(tx.Rollback(context.WithoutCancel(t.Context()))) }()
+	_, err = tx.Exec(t.Context(), "SELECT * FROM "+pgx.Identifier{g.schema, "turn_claims"}.Sanitize()+"('orders', 0, 1, 1)")
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) || refused.Code != "25006" {
+		t.Errorf("in a read-only transaction the claims of a turn give %v, want the error 25006, as from a turn", err)
+	}
 }
