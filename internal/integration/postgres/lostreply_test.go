@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -16,6 +17,7 @@ import (
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/kit"
+	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -125,10 +127,11 @@ func TestPostgresRepeatsNoRecountByItself(t *testing.T) {
 }
 
 // arming loses the replies to the statements that contain a text while it is active, and counts
-// these.
+// these. If once is set, it is active until the first of them.
 type arming struct {
 	wire   *losing
 	of     string
+	once   bool
 	active atomic.Bool
 	sent   atomic.Int32
 }
@@ -136,6 +139,7 @@ type arming struct {
 func (a *arming) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
 	if a.active.Load() && strings.Contains(q.SQL, a.of) {
 		a.sent.Add(1)
+		a.active.Store(!a.once)
 		a.wire.armed.Store(true)
 	}
 	return ctx
@@ -179,5 +183,85 @@ func TestPostgresACallThatSentNothingLeavesItsConnection(t *testing.T) {
 	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
 	if _, err := tx.Exec(t.Context(), "SELECT pg_sleep(0.5)"); err != nil { // longer than the store waits before it hangs up
 		t.Errorf("a transaction on the connection of that call fails: %v", err)
+	}
+}
+
+// hearsNothing is a link that carries nothing once it is armed: what a client writes gets lost,
+// nothing arrives, and no timeout of the future ends a read. Only the client ends it.
+type hearsNothing struct {
+	armed atomic.Bool
+	// written is called when something gets lost, and closed is closed once the client hangs up.
+	written func()
+	closed  chan struct{}
+}
+
+func (h *hearsNothing) dial(c *pgxpool.Config) {
+	c.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
+	dial := c.ConnConfig.DialFunc
+	c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if h.armed.Load() {
+			return nil, net.ErrClosed
+		}
+		conn, err := dial(ctx, network, addr)
+		return &deafConn{conn, h}, err
+	}
+}
+
+type deafConn struct {
+	net.Conn
+	by *hearsNothing
+}
+
+func (c *deafConn) Read(p []byte) (int, error) {
+	for {
+		if n, err := c.Conn.Read(p); err != nil || !c.by.armed.Load() {
+			return n, err
+		}
+	}
+}
+
+func (c *deafConn) Write(p []byte) (int, error) {
+	if !c.by.armed.Load() {
+		return c.Conn.Write(p)
+	}
+	c.by.written()
+	return len(p), nil
+}
+
+func (c *deafConn) SetDeadline(at time.Time) error {
+	if c.by.armed.Load() && at.After(time.Now()) {
+		at = time.Time{}
+	}
+	return c.Conn.SetDeadline(at)
+}
+
+func (c *deafConn) Close() error {
+	if c.by.armed.CompareAndSwap(true, false) {
+		close(c.by.closed)
+	}
+	return c.Conn.Close()
+}
+
+// The connection of a call that is given up after its statement was sent is closed, although the
+// driver still waits for the reply.
+func TestPostgresACallThatIsGivenUpHangsUp(t *testing.T) {
+	t.Parallel()
+	g := newGuarded(t)
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	link := &hearsNothing{written: end, closed: make(chan struct{})}
+	store := postgres.New(kit.PoolLike(t, g.pool, link.dial), postgres.Options{Schema: g.schema, NoWakeups: true})
+	for range 2 { // afterwards a connection knows the statement
+		_, err := store.Queues(t.Context())
+		must(t, err)
+	}
+	link.armed.Store(true)
+	if _, err := store.Queues(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("the call ended with %v, want that it was given up", err)
+	}
+	select {
+	case <-link.closed:
+	case <-time.After(testservers.Patience):
+		t.Fatal("the connection of a call that was given up is still open")
 	}
 }

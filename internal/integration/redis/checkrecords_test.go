@@ -244,16 +244,18 @@ func TestRedisAShardThatMissedAChangeIsReported(t *testing.T) {
 }
 
 // A failover can lose the last changes of a queue's record and keep those of its shards. The check
-// names such a queue, and the next pause reaches the shards all the same.
+// names such a queue, and the next pause reaches the shards all the same, with a later version than
+// theirs. If the queue's record can't be read again, the pause returns an error.
 func TestRedisAQueueThatLostAChangeIsPaused(t *testing.T) {
 	t.Parallel()
-	client := testservers.OwnRedis(t)
+	client := testservers.OwnRedis(t).(*goredis.Client)
 	store := redis.New(client, redis.Options{})
 	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 2})
 	must(t, err)
 	lost := client.HGet(t.Context(), "skein:queues", "orders").Val()
 	must(t, store.Pause(t.Context(), "orders"))
 	must(t, store.Resume(t.Context(), "orders"))
+	later := versionOf(t, client.HGet(t.Context(), "skein:queues", "orders").Val())
 	must(t, client.HSet(t.Context(), "skein:queues", "orders", lost).Err())
 	rows, err := store.Check(t.Context())
 	must(t, err)
@@ -261,11 +263,29 @@ func TestRedisAQueueThatLostAChangeIsPaused(t *testing.T) {
 	if row := rows[len(rows)-1]; row.Status != ports.CheckWarn || row.Refuses || !strings.HasPrefix(row.Value, want) {
 		t.Errorf("the row is %+v, want a warning of the queue", row)
 	}
+	blind := goredis.NewClient(client.Options())
+	defer blind.Close()
+	blind.AddHook(&beforeQueueRecord{err: errCutOff})
+	if err := redis.New(blind, redis.Options{}).Pause(t.Context(), "orders"); err == nil {
+		t.Error("a pause that reached no shard gave no error")
+	}
+	must(t, client.HSet(t.Context(), "skein:queues", "orders", lost).Err())
 	must(t, store.Pause(t.Context(), "orders"))
 	queue := client.HGet(t.Context(), "skein:queues", "orders").Val()
+	if version := versionOf(t, queue); version <= later {
+		t.Errorf("after a pause the queue has version %d, want one above %d", version, later)
+	}
 	for _, shard := range core.Shards("orders", 2) {
 		if record := client.Get(t.Context(), fmt.Sprintf("skein:{%v}:m", shard)).Val(); !strings.HasPrefix(record, "0 1 ") || queue != record+" +" {
 			t.Errorf("after a pause the queue's record is %q and that of %v %q", queue, shard, record)
 		}
 	}
+}
+
+// versionOf returns the version of a queue's record.
+func versionOf(t *testing.T, record string) (version int64) {
+	t.Helper()
+	_, err := fmt.Sscanf(record, "%d %d %d %d %d", new(int), new(int), new(int), new(int), &version)
+	must(t, err)
+	return version
 }

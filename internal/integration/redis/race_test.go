@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -49,6 +50,35 @@ func TestRedisPauseRacesResume(t *testing.T) {
 				t.Errorf("its shard gives a job: %t, but the queue's record says paused %t", claimed, paused)
 			}
 		})
+	}
+}
+
+// A change of the merge rule that overtakes another one between its two halves is the last: its
+// rule holds in the queue and in all shards.
+func TestRedisSetMergeRacesSetMerge(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	store := redis.New(client, redis.Options{})
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 2})
+	must(t, err)
+	set := func(s *redis.Store, last int) {
+		must(t, s.SetMerge(t.Context(), ports.SetMergeRequest{Queue: "orders", Merge: core.MergeRule{Stays: core.Highest, Keep: last}}))
+	}
+	late := goredis.NewClient(client.Options())
+	defer late.Close()
+	late.AddHook(&beforeShards{do: func() { set(store, 7) }})
+	set(redis.New(late, redis.Options{}), 3)
+
+	queues, err := store.Queues(t.Context())
+	must(t, err)
+	if rule := queues[0].Merge; rule.Keep != 7 {
+		t.Errorf("the queue has the rule %v, want the later one", rule)
+	}
+	queue := client.HGet(t.Context(), "skein:queues", "orders").Val()
+	for _, shard := range core.Shards("orders", 2) {
+		if record := client.Get(t.Context(), fmt.Sprintf("skein:{%v}:m", shard)).Val(); queue != record+" +" {
+			t.Errorf("the queue's record is %q and that of %v %q", queue, shard, record)
+		}
 	}
 }
 
@@ -110,10 +140,12 @@ func TestRedisAShardDeclaredMeanwhileIsNotLost(t *testing.T) {
 	must(t, err)
 }
 
-// beforeQueueRecord calls do once, before the first command that reads the record of orders.
+// beforeQueueRecord calls do once, before the first command that reads the record of orders. If err
+// is set, each such command fails with it instead.
 type beforeQueueRecord struct {
 	once sync.Once
 	do   func()
+	err  error
 }
 
 func (b *beforeQueueRecord) DialHook(next goredis.DialHook) goredis.DialHook { return next }
@@ -121,6 +153,10 @@ func (b *beforeQueueRecord) DialHook(next goredis.DialHook) goredis.DialHook { r
 func (b *beforeQueueRecord) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	return func(ctx context.Context, cmd goredis.Cmder) error {
 		if args := cmd.Args(); len(args) == 3 && args[0] == "hget" && args[2] == "orders" {
+			if b.err != nil {
+				cmd.SetErr(b.err)
+				return b.err
+			}
 			b.once.Do(b.do)
 		}
 		return next(ctx, cmd)
