@@ -45,8 +45,8 @@ type Run struct {
 	before, taken int
 	// stopped is the last result of Stop.
 	stopped bool
-	// due is when Rate allows the next step, and began is when the last step began.
-	due, began time.Time
+	// began is when the last step began.
+	began time.Time
 }
 
 // New returns a run that counts in t. at describes the action.
@@ -79,7 +79,7 @@ func (r *Run) Continue(text string) error {
 
 // shards begins or continues the run with the queue's present state. It calls shard for each shard
 // that is left: with the maximum number of its entries to handle, by count, and with the position
-// in its list to begin behind.
+// in its list to begin behind. Once the run is Limited, there is room for no entry of any shard.
 func (r *Run) shards(
 	stats *ports.QueueStats, count func(*ports.Counts) int64, shard func(s core.Shard, left int, after ports.Cursor) error,
 ) error {
@@ -100,7 +100,7 @@ func (r *Run) shards(
 		if s.Shard.Index == start.Shard {
 			after = start.cursor()
 		}
-		if err := shard(s.Shard, left, after); err != nil || r.Limited {
+		if err := shard(s.Shard, left, after); err != nil {
 			return err
 		}
 	}
@@ -154,14 +154,11 @@ func (r *Run) step(ctx context.Context, n, shard int, from ports.Cursor) error {
 		return err
 	}
 	r.stopped = r.o.Stop != nil && r.o.Stop(r.Done-r.before)
-	if r.o.Rate == 0 || n == 0 || r.stopped {
+	if r.o.Rate == 0 || r.stopped {
 		return nil
 	}
-	if r.due.Before(r.began) { // a step that took too long is not made up for
-		r.due = r.began
-	}
-	r.due = r.due.Add(time.Duration(float64(n) / float64(r.o.Rate) * float64(time.Second)))
-	if wait := time.Until(r.due); wait > 0 {
+	due := r.began.Add(time.Duration(float64(n) / float64(r.o.Rate) * float64(time.Second)))
+	if wait := time.Until(due); wait > 0 { // a step that took too long is not made up for
 		return Wait(ctx, wait)
 	}
 	return nil
