@@ -1,12 +1,15 @@
 package dashboard
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/service"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -57,6 +60,67 @@ func TestTagsAreShownAndFilter(t *testing.T) {
 	has(letters, "op=purge&amp;q=orders&amp;tag=%3Cvip%3E")
 	says(t, h.get("/morgue?q=orders&tag=none"), "No dead letters match")
 	says(t, h.get("/id?q=orders&id=tagged"), "Dead", "tags <vip> import-7")
+}
+
+// An action on all with a tag that takes several steps keeps the tag until it has ended, and then
+// leads back to the list by that tag.
+func TestStepsKeepTheTag(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		set, err := core.NewTags("vip")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := ports.PushRequest{Queue: "orders", Shards: houseShards, Generation: 1}
+		for n := range 900 {
+			r.Entries = append(r.Entries, core.Entry{ID: fmt.Sprint(n), Payload: core.Payload{Data: []byte("p"), Score: 1}, Tags: set})
+		}
+		r.Entries = append(r.Entries, core.Entry{ID: "other", Payload: core.Payload{Data: []byte("p"), Score: 1}})
+		if _, err := h.store.Push(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		h.end("orders", core.Buried, "boom")
+		h.advance(time.Second)
+		page := h.get("/sheet?q=orders&op=revive&tag=vip")
+		form := []string{"op", "revive", "q", "orders", "bulk", "1", "before", field(t, page, "before"), "tag", field(t, page, "tag"), "back.tag", field(t, page, "back.tag")}
+		h.store.revives, h.store.fails = 1, errors.New("connection reset")
+		page = h.do(form...)
+		h.store.fails = nil
+		if tag, back := field(t, page, "tag"), field(t, page, "back.tag"); tag != "vip" || back != "vip" {
+			t.Errorf("the next step has the tag %q and leads back to %q", tag, back)
+		}
+		w := h.form(append(form, "continue", field(t, page, "continue"))...)
+		if to := w.Header().Get("Location"); !strings.HasPrefix(to, "morgue?") || !strings.Contains(to, "tag=vip") {
+			t.Errorf("the action has led to %q, want the morgue by the tag", to)
+		}
+		if n := h.stats().Dead; n != 1 {
+			t.Errorf("%d dead letters are left, want the one without the tag", n)
+		}
+	})
+}
+
+// The length of a list by a tag is unknown.
+func TestAListByTagShowsNoLength(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.push("orders", "queued", time.Hour, "p")
+	says(t, h.get("/jobs?q=orders"), "1 of 1 ")
+	saysNot(t, h.get("/jobs?q=orders&tag=vip"), " of 1 ")
+}
+
+// The words of an action name the entries that it chooses. Only without any filter are they all.
+func TestTheChosenEntriesAreNamed(t *testing.T) {
+	for want, m := range map[string]service.Match{
+		"all jobs of orders":                                            {},
+		"jobs of orders with the tag “vip”":                             {Tag: "vip"},
+		"jobs of a group of orders":                                     {Group: "g"},
+		"jobs of orders whose error contains “boom”":                    {Error: "boom"},
+		"jobs of orders whose id begins with “a” with the tag “vip”":    {Prefix: "a", Tag: "vip"},
+		"jobs of orders with the tag “vip” whose error contains “boom”": {Tag: "vip", Error: "boom"},
+	} {
+		if got := chosen(m, "jobs", "orders"); got != want {
+			t.Errorf("%+v are named %q, want %q", m, got, want)
+		}
+	}
 }
 
 // A page by a rare tag that has found nothing yet does not claim that no job has the tag.

@@ -10,8 +10,8 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// numbers are entries of shards, listed in pages of two. Odd ones match. One above 90 has come since
-// and so has all behind one above 100; 7 is gone when it is completed.
+// numbers are entries of shards, listed in pages of two. Odd ones match. One above 90 has come
+// since, and so have all behind one above 100. The entry 7 is gone when it is completed.
 type numbers struct {
 	shards [][]int
 	// failed is the call that returns lost.
