@@ -1,5 +1,6 @@
 -- An item is the stored data of an id in the queue or in the morgue: a job or a dead letter.
--- Uses: META, LEASE, merging, call, floor, fetch, precedes, bounds, plan, damaged, missing, packed.
+-- Uses: META, LEASE, merge_rule, call, floor, fetch, precedes, bounds, plan, damaged, missing,
+--   packed.
 -- Defines: items.
 --
 -- Its fields are id; area, where it is stored (the hash of packed jobs, metas, sets, the beginning
@@ -29,9 +30,12 @@ do
 
   -- replaces reports whether a payload replaces one with equal bytes and another score.
   local function replaces(p, score)
-    if merging.highest then return p.score > score end
+    if merge_rule ~= 0 then return p.score > score end
     return p.score < score
   end
+
+  -- exceeds reports whether an id may not have n payloads. Then the lowest are superseded.
+  local function exceeds(n) return merge_rule > 0 and n > merge_rule end
 
   -- place returns where in a sorted list a payload belongs.
   local function place(list, p)
@@ -48,7 +52,6 @@ do
     if not item.by then
       item.by = {}
       for _, p in ipairs(item.job.list) do item.by[p.data] = p end
-      if merging.highest then sort(item.job.list) end
     end
     return item.by
   end
@@ -80,19 +83,24 @@ do
     return p.data
   end
 
-  -- unite_by_rule is unite for a queue in which the larger score stays. The item's list stays
-  -- sorted. It reads few of the payloads of a set.
-  local function unite_by_rule(item, coming)
+  -- merge adds payloads to the item's by the queue's merge rule. Among payloads with equal bytes
+  -- and equal scores the existing one stays. It returns how many the item did not have, whether the
+  -- item has changed, and how many were superseded at once. It sorts the item's list, and reads few
+  -- of the payloads of a set.
+  local function merge(item, coming)
     local added, changed, own, list, by, many = 0, false, 0, item.job.list, indexed(item), item.job.many
-    if not item.total then item.total = many and call('ZCARD', set_of(item)) - #(item.taken or {}) + #list or #list end
+    if not item.total then
+      sort(list)
+      item.total = many and call('ZCARD', set_of(item)) - #(item.taken or {}) + #list or #list
+    end
     for _, p in ipairs(coming) do
       local q, score, dropped = by[p.data], nil, nil
       if not q and many and not (item.gone and item.gone[p.data]) then score = tonumber(call('ZSCORE', set_of(item), p.data) or nil) end
-      if q and p.score > q.score then
+      if q and replaces(p, q.score) then
         table.remove(list, place(list, q))
         q.score, q.meta, changed = p.score, p.meta, true
         table.insert(list, place(list, q), q)
-      elseif not q and (not score or p.score > score) then
+      elseif not q and (not score or replaces(p, score)) then
         q = {score = p.score, data = p.data, meta = p.meta, stored = score ~= nil}
         if many and item.gone and item.gone[p.data] then
           return_stored(item, p.data)
@@ -102,7 +110,7 @@ do
         by[p.data] = q
         if not score then
           item.total = item.total + 1
-          if merging.keep > 0 and item.total > merging.keep then dropped = supersede(item) end
+          if exceeds(item.total) then dropped = supersede(item) end
         end
         if dropped == p.data then own = own + 1 else changed = true end
         if not score and dropped ~= p.data then added = added + 1 end
@@ -112,12 +120,10 @@ do
     return added, changed, own
   end
 
-  -- unite adds payloads to the item's by the queue's merge rule. Among payloads with equal bytes
-  -- and equal scores the existing one stays. It returns how many the item did not have. If the
-  -- larger score stays, it also returns whether the item has changed, and how many of the added
-  -- payloads were superseded at once. If not, the number includes payloads that the item's set has.
+  -- unite is merge without reads of a set if the rule is the default. Then it returns only how many
+  -- payloads the item did not have, and that includes those of the item's set.
   local function unite(item, coming)
-    if merging.highest then return unite_by_rule(item, coming) end
+    if merge_rule ~= 0 then return merge(item, coming) end
     local added, there, by = 0, item.job.list, indexed(item)
     for _, p in ipairs(coming) do
       local q = by[p.data]
@@ -135,9 +141,9 @@ do
   -- bound removes the payloads of a new item that the merge rule does not keep.
   local function bound(item)
     local coming = item.job.list
-    if merging.keep == 0 or #coming <= merging.keep then return end
+    if not exceeds(#coming) then return end
     item.job.list, item.by = {}, nil
-    unite_by_rule(item, coming)
+    merge(item, coming)
   end
 
   -- set_of returns the key of an item's payload set. It fails if another server has the set. It
@@ -345,22 +351,6 @@ do
     return call('ZCARD', set_of(item)) - #(item.taken or {})
   end
 
-  -- news returns those of some payloads that a stored item lacks, or has with a larger score.
-  local function news(item, coming)
-    local scores, new = {}, {}
-    for _, p in ipairs(item.job.list) do scores[p.data] = p.score end
-    if item.job.many then
-      local datas = {}
-      for i, p in ipairs(coming) do datas[i] = p.data end
-      local there = fetch('ZMSCORE', set_of(item), datas)
-      for i, data in ipairs(datas) do scores[data] = tonumber(there[i] or nil) end
-    end
-    for _, p in ipairs(coming) do
-      if not scores[p.data] or p.score < scores[p.data] then new[#new + 1] = p end
-    end
-    return new
-  end
-
   -- store_set plans to add an item's payloads to its set, and to remove those of item.taken from
   -- it.
   local function store_set(item)
@@ -370,7 +360,7 @@ do
     item.known = 0
     for i, p in ipairs(job.list) do
       local there = tonumber(scores[i] or nil)
-      if there and not merging.highest then item.known = item.known + 1 end
+      if there and not item.total then item.known = item.known + 1 end
       if not there or replaces(p, there) then
         plan.zadd(key, p.score, p.data)
         if p.meta ~= '' then plan.hset(metas, item.id .. '\0' .. p.data, p.meta)
@@ -396,8 +386,7 @@ do
   -- have no Metas, and are not too many for the merge rule.
   local function goes_whole(item)
     if not item.job.many or item.job.tagged then return false end
-    local key = set_of(item)
-    return merging.keep == 0 or call('ZCARD', key) <= merging.keep
+    return not exceeds(call('ZCARD', set_of(item)))
   end
 
   -- move plans to rename the set of one item to that of another, which is not stored yet.
@@ -416,6 +405,6 @@ do
     plan.unlink(set_of(item))
   end
 
-  items = {unite = unite, bound = bound, news = news, first = first, behind = behind, page = page, leave = leave, take = take, take_first = take_first, take_named = take_named, count = count, store = store,
+  items = {merge = merge, unite = unite, bound = bound, first = first, behind = behind, page = page, leave = leave, take = take, take_first = take_first, take_named = take_named, count = count, store = store,
     goes_whole = goes_whole, move = move, remove = remove}
 end

@@ -1,8 +1,8 @@
 -- The keys of a shard; KEYS[1] is the first.
 -- Uses: call, sub.
 -- Defines: base, META, JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME,
---   DID, DMETAS, GROUPS, LEASE, CANCELS, ASIDE, PAYLOADS, DPAYLOADS, GROUPED, merging, read_meta,
---   wake.
+--   DID, DMETAS, GROUPS, LEASE, CANCELS, ASIDE, PAYLOADS, DPAYLOADS, GROUPED, merge_rule,
+--   read_meta, wake.
 --
 -- META is the record of the shard, a string: "index paused shards generation version", and at its
 -- end without a space the merge rule unless it is the default, '=' and the number of
@@ -27,17 +27,15 @@ local ASIDE = base .. 'q' -- set-aside records
 local PAYLOADS, DPAYLOADS = base .. 'p:', base .. 'd:' -- an id follows
 local GROUPED = base .. 'g:' -- the name of a group follows: its dead letters by time
 
--- merging has the merge rule of the shard's queue once read_meta has been called: whether the
--- larger score stays, and how many payloads of an id do, 0 for all.
-local merging = {highest = false, keep = 0}
+-- merge_rule is that of the shard's queue once read_meta has been called; lib/items.lua reads it.
+local merge_rule = 0
 
 -- read_meta returns whether the shard's queue lists its jobs by id, whether it is
 -- paused, and its layout, "shards generation"; nil if there is no such shard.
 local function read_meta()
   local record = call('GET', META) or ''
   local index, paused, layout = string.match(record, '^(%d) (%d) (%d+ %d+)')
-  local rule = tonumber(string.match(record, '=(-?%d+)=?1?$') or 0)
-  merging.highest, merging.keep = rule ~= 0, math.max(0, rule)
+  merge_rule = tonumber(string.match(record, '=(-?%d+)=?1?$') or 0)
   if index then return index == '1', paused == '1', layout end
 end
 

@@ -4,7 +4,7 @@
 --   dead, its times, ids, metas and groups
 -- ARGV: 1 now or '', 2 id, 3 old data, 4 new data
 -- Returns {'ok', now, handled, 0, 0} or {'unknown'}
--- Uses: DEAD, merging, call, clock, read_meta, bounds, plan, items, morgue.
+-- Uses: DEAD, call, clock, read_meta, bounds, plan, items, morgue.
 
 local now, id, old, new = clock(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 if read_meta() == nil then return {'unknown'} end
@@ -13,11 +13,7 @@ local edited = item and items.take_named(item, {old}, bounds.new())[1]
 if not edited then return {'ok', now, 0, 0, 0} end
 
 item.job.at, item.job.first = now, now
-if old ~= new then items.unite(item, {{score = edited.score, data = new, meta = edited.meta}})
-else
-  items.unite(item, {edited})
-  if not merging.highest then item.taken = nil end -- by the larger score it is in its place again
-end
+items.merge(item, {{score = edited.score, data = new, meta = edited.meta}})
 morgue.store(item)
 plan.write()
 return {'ok', now, 1, 0, 0}

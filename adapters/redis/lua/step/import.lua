@@ -7,8 +7,7 @@
 --   each of these: score, data, Meta or ''
 -- Returns {'ok', now, handled, 0, reached}, {'unknown'}, {'mismatch', "shards generation"} or
 --   {'running'}
--- Uses: DEAD, merging, clock, read_meta, plan, cut_tags, unite_tags, items, groups, morgue,
---   read_step.
+-- Uses: DEAD, clock, read_meta, plan, cut_tags, unite_tags, items, groups, morgue, read_step.
 
 local now, believed = clock(ARGV[1]), ARGV[2]
 local index, paused, layout = read_meta()
@@ -30,14 +29,13 @@ local buried = read_step(DEAD, ids) -- may leave some ids for another step
 local dead, handled = morgue.load(ids, buried), 0
 for n, id in ipairs(ids) do
   local letter, item = letters[n], dead[id]
-  local news, later = letter.payloads, item == nil or letter.at > item.job.at
-  if item and not merging.highest then news = items.news(item, news) end
+  local later = item == nil or letter.at > item.job.at
   local tags = item and unite_tags(item.job.tags, letter.tags)
   local tagged = item and tags ~= item.job.tags
   if later then item = morgue.open(dead, id, letter.error, letter.group, letter.at, letter.tags)
   else item.job.tags = tags end
-  local _, changed = items.unite(item, news)
-  if later or tagged or changed or not merging.highest and #news > 0 then
+  local _, changed = items.merge(item, letter.payloads)
+  if later or tagged or changed then
     morgue.store(item)
     handled = handled + 1
   end

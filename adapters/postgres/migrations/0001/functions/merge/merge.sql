@@ -9,7 +9,7 @@ DECLARE
   v_met  boolean;
   v_more boolean;
   v_rest record;
-  v_rule int := {schema}.rule_of(p_shard);
+  v_rule int := (SELECT s.merge_rule FROM {schema}.shards s WHERE s.id = p_shard);
 BEGIN
   IF v_rule <> 0 THEN
     SELECT m.fresh, m.retrying, m.earliest INTO fresh, retrying, earliest FROM {schema}.merge_by_rule(p_shard, v_rule, p_arrivals) m;

@@ -12,7 +12,7 @@ BEGIN
   superseded := 0;
   SELECT q.score, q.data, q.has_more INTO v_job FROM {schema}.jobs q WHERE q.shard = p_shard AND q.id = p_id;
   IF v_job.data = p_data THEN
-    IF p_merge_rule = 0 AND p_score < v_job.score OR p_merge_rule <> 0 AND p_score > v_job.score THEN
+    IF {schema}.replaces(p_merge_rule, p_score, v_job.score) THEN
       UPDATE {schema}.jobs q SET score = p_score, meta = p_meta, low = least(q.low, p_score) WHERE q.shard = p_shard AND q.id = p_id;
     END IF;
     RETURN;
@@ -28,7 +28,7 @@ BEGIN
   INSERT INTO {schema}.payloads AS p (shard, id, digest, score, data, meta)
   VALUES (p_shard, p_id, sha256(p_data), p_score, p_data, p_meta)
   ON CONFLICT (shard, id, digest) DO UPDATE SET score = excluded.score, meta = excluded.meta
-  WHERE p_merge_rule = 0 AND excluded.score < p.score OR p_merge_rule <> 0 AND excluded.score > p.score
+  WHERE {schema}.replaces(p_merge_rule, excluded.score, p.score)
   RETURNING xmax = 0 INTO added; -- an existing row has the transaction that locked it
   added := coalesce(added, false);
   UPDATE {schema}.jobs q SET has_more = true, low = least(q.low, p_score) WHERE q.shard = p_shard AND q.id = p_id AND (NOT q.has_more OR p_score < q.low);

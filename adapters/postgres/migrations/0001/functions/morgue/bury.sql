@@ -9,7 +9,6 @@ DECLARE
   v_errors text[];
   v_groups text[];
   v_had    text[]; -- their former groups, NULL for new ones
-  v_rule   int := {schema}.rule_of(p_shard);
   n        record;
 BEGIN
   SELECT array_agg(c.id ORDER BY c.place), array_agg(c.perform_at ORDER BY c.place), array_agg(c.error ORDER BY c.place),
@@ -35,18 +34,7 @@ BEGIN
   ORDER BY u.id COLLATE "C"
   ON CONFLICT (shard, id) DO UPDATE SET changed_at = excluded.changed_at, error = {schema}.unite_tags(excluded.error, d.error), grp = excluded.grp;
 
-  IF v_rule <> 0 THEN
-    PERFORM {schema}.count_superseded(p_shard, sum(m.superseded)::int) FROM unnest(p_arrivals) WITH ORDINALITY c,
-      LATERAL {schema}.merge_dead_payload(p_shard, c.id, v_rule, c.score, c.data, c.meta) m;
-  ELSE
-    INSERT INTO {schema}.dead_letter_payloads AS p (shard, id, digest, score, data, meta)
-    SELECT DISTINCT ON (id, data) p_shard, id, sha256(data), score, data, meta
-    FROM unnest(p_arrivals) WITH ORDINALITY c
-    ORDER BY id, data, score, ordinality
-    ON CONFLICT (shard, id, digest) DO UPDATE SET score = excluded.score, meta = excluded.meta
-    WHERE excluded.score < p.score;
-  END IF;
-
+  PERFORM {schema}.merge_dead_payloads(p_shard, p_arrivals);
   SELECT array_agg(c.grp) AS names, array_agg(c.change) AS changes, array_agg(c.at) AS times INTO n FROM (
     SELECT u.grp, (u.had IS DISTINCT FROM u.grp)::int AS change, u.at FROM unnest(v_groups, v_had, v_times) u (grp, had, at)
     UNION ALL

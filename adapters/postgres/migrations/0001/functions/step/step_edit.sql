@@ -19,8 +19,8 @@ BEGIN
   IF NOT FOUND THEN
     RETURN v_reply;
   END IF;
-  PERFORM {schema}.count_superseded(v_locked.shard, m.superseded)
-  FROM {schema}.merge_dead_payload(v_locked.shard, p_id, {schema}.rule_of(v_locked.shard), v_old.score, p_new, v_old.meta) m;
+  PERFORM {schema}.merge_dead_payloads(v_locked.shard,
+    ARRAY[ROW('buried', 0, 0, 0, 0, v_old.score, -1, 0, p_id, '', p_new, v_old.meta, NULL)::{schema}.arrival]);
   UPDATE {schema}.dead_letters d SET changed_at = v_locked.now WHERE d.shard = v_locked.shard AND d.id = p_id;
   v_reply.handled := 1;
   RETURN v_reply;

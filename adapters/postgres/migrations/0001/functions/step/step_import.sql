@@ -10,9 +10,8 @@ DECLARE
   v_reply  {schema}.step_reply;
   v_later  boolean[]; -- for each, whether it is new, or has changed later than the stored one
   v_buried {schema}.arrival[];
-  v_united text[]; -- ids of dead letters that stay as they are and have other payloads or tags now
-  v_rule   int;
-  v_superseded int;
+  v_kept   {schema}.arrival[]; -- of dead letters that stay as they are and only get payloads and tags
+  v_united text[]; -- ids of those that have other payloads or tags now
 BEGIN
   SELECT * INTO v_locked FROM {schema}.lock_target(p_queue, p_index, p_now, p_shards, p_generation, p_only_paused);
   v_reply.status := v_locked.status; v_reply.now := v_locked.now; v_reply.handled := 0; v_reply.more := false;
@@ -25,26 +24,15 @@ BEGIN
       SELECT l.changed_at FROM {schema}.dead_letters l WHERE l.shard = v_locked.shard AND l.id = u.id
     ) d ON true ORDER BY u.place);
 
-  -- Dead letters that stay as they are only get payloads and tags.
-  v_rule := {schema}.rule_of(v_locked.shard);
-  IF v_rule <> 0 THEN
-    SELECT array_agg(w.id) FILTER (WHERE w.changed), coalesce(sum(w.superseded), 0) INTO v_united, v_superseded FROM (
-      SELECT p_ids[u.place] AS id, m.changed, m.superseded
-      FROM unnest(p_places, p_scores, p_data, p_meta) WITH ORDINALITY u (place, score, data, meta, nth),
-        LATERAL {schema}.merge_dead_payload(v_locked.shard, p_ids[u.place], v_rule, u.score, u.data, u.meta) m
-      WHERE NOT v_later[u.place]
-    ) w;
-    PERFORM {schema}.count_superseded(v_locked.shard, v_superseded);
-  ELSE
-    WITH united AS (
-      INSERT INTO {schema}.dead_letter_payloads AS p (shard, id, digest, score, data, meta)
-      SELECT v_locked.shard, p_ids[u.place], sha256(u.data), u.score, u.data, u.meta
-      FROM unnest(p_places, p_scores, p_data, p_meta) u (place, score, data, meta) WHERE NOT v_later[u.place]
-      ON CONFLICT (shard, id, digest) DO UPDATE SET score = excluded.score, meta = excluded.meta WHERE excluded.score < p.score
-      RETURNING p.id
-    ) SELECT array_agg(w.id) INTO v_united FROM united w;
+  SELECT array_agg(a.arrival ORDER BY a.nth) FILTER (WHERE a.later), array_agg(a.arrival ORDER BY a.nth) FILTER (WHERE NOT a.later)
+  INTO v_buried, v_kept FROM (
+    SELECT u.nth, v_later[u.place] AS later, ROW('buried', 0, 0, p_times[u.place], p_times[u.place], u.score, -1, 0, p_ids[u.place],
+      p_errors[u.place], u.data, u.meta, p_groups[u.place])::{schema}.arrival AS arrival
+    FROM unnest(p_places, p_scores, p_data, p_meta) WITH ORDINALITY u (place, score, data, meta, nth)
+  ) a;
+  IF v_kept IS NOT NULL THEN
+    v_united := {schema}.merge_dead_payloads(v_locked.shard, v_kept);
   END IF;
-
   WITH tagged AS (
     UPDATE {schema}.dead_letters d SET error = {schema}.unite_tags(d.error, u.error)
     FROM unnest(p_ids, p_errors) WITH ORDINALITY u (id, error, place)
@@ -52,13 +40,7 @@ BEGIN
       AND {schema}.unite_tags(d.error, u.error) <> d.error
     RETURNING d.id
   ) SELECT v_united || array_agg(t.id) INTO v_united FROM tagged t;
-
-  v_buried := ARRAY(
-    SELECT ROW('buried', 0, 0, p_times[u.place], p_times[u.place], u.score, -1, 0, p_ids[u.place], p_errors[u.place], u.data, u.meta,
-      p_groups[u.place])::{schema}.arrival
-    FROM unnest(p_places, p_scores, p_data, p_meta) WITH ORDINALITY u (place, score, data, meta, nth)
-    WHERE v_later[u.place] ORDER BY u.nth);
-  IF cardinality(v_buried) > 0 THEN
+  IF v_buried IS NOT NULL THEN
     PERFORM {schema}.change_counts(v_locked.shard, 0, 0, {schema}.bury(v_locked.shard, v_buried));
   END IF;
   v_reply.handled := (SELECT count(DISTINCT w) FROM unnest(v_united) w) + cardinality(array_positions(v_later, true));
