@@ -3,8 +3,6 @@ package postgres
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -23,9 +21,8 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 		reply = ports.StepReply{Reached: len(r.DeadLetters)}
 	)
 	args := append([]any{textOrNone(r.Shard.Queue), r.Shard.Index, s.now(), r.Shards, r.Generation, r.OnlyPaused}, importArgs(r.DeadLetters)...)
-	err := s.query(ctx, ifRolledBack|operated, func(rows pgx.Rows) error {
-		return readOne(rows, &st, &reply.Now, &reply.Handled)
-	}, `SELECT status, coalesce(now, 0), handled FROM {schema}.step_import($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`, args...)
+	err := s.queryOne(ctx, ifRolledBack|operated, []any{&st, &reply.Now, &reply.Handled},
+		`SELECT status, coalesce(now, 0), handled FROM {schema}.step_import($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`, args...)
 	if err == nil {
 		err = st.layoutErr(r.Shard, storekit.Layout{Shards: r.Shards, Generation: r.Generation})
 	}
@@ -59,9 +56,8 @@ func (s *Store) importJobs(ctx context.Context, r *ports.ImportRequest) (ports.S
 	if err := s.mergeIDs(ctx, r.Shard, ids...); err != nil {
 		return ports.StepReply{}, err
 	}
-	err := s.query(ctx, ifRolledBack|operated, func(rows pgx.Rows) error {
-		return readOne(rows, &st, &reply.Now, &reply.Handled, &earliest)
-	}, `SELECT status, coalesce(now, 0), handled, earliest
+	err := s.queryOne(ctx, ifRolledBack|operated, []any{&st, &reply.Now, &reply.Handled, &earliest},
+		`SELECT status, coalesce(now, 0), handled, earliest
 		FROM {schema}.step_import_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
 		textOrNone(r.Shard.Queue), r.Shard.Index, s.now(), r.Shards, r.Generation, r.OnlyPaused,
 		ids, times, firsts, retries, recovers, errs, p.places, p.scores, p.data, p.metas)

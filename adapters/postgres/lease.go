@@ -69,9 +69,8 @@ func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 		remaining int64
 		due       *int64
 	)
-	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
-		return readOne(rows, &st, &reply.Now, &remaining, &reply.Paused, &due)
-	}, renewSQL, textOrNone(r.Lease.Shard.Queue), index(r.Lease.Shard), textOrNone(r.Lease.Owner), r.Lease.Token, r.TTL.Microseconds(), s.now())
+	err := s.queryOne(ctx, idempotent, []any{&st, &reply.Now, &remaining, &reply.Paused, &due}, renewSQL,
+		textOrNone(r.Lease.Shard.Queue), index(r.Lease.Shard), textOrNone(r.Lease.Owner), r.Lease.Token, r.TTL.Microseconds(), s.now())
 	if err == nil {
 		err = st.leaseErr(r.Lease)
 	}
@@ -89,9 +88,7 @@ const releaseSQL = `SELECT {schema}.release(p_queue => $1, p_index => $2, p_owne
 func (s *Store) Release(ctx context.Context, l ports.Lease) error {
 	s.idle.set(l.Shard, false)
 	var st status
-	err := s.query(ctx, ifRolledBack, func(rows pgx.Rows) error {
-		return readOne(rows, &st)
-	}, releaseSQL, textOrNone(l.Shard.Queue), index(l.Shard), textOrNone(l.Owner), l.Token, s.now(), s.channelOrNull())
+	err := s.queryOne(ctx, ifRolledBack, []any{&st}, releaseSQL, textOrNone(l.Shard.Queue), index(l.Shard), textOrNone(l.Owner), l.Token, s.now(), s.channelOrNull())
 	if err != nil {
 		return err
 	}

@@ -116,17 +116,13 @@ func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 // Retire implements [ports.Registry].
 func (s *Store) Retire(ctx context.Context, owner string) error {
 	var woken int
-	return s.query(ctx, idempotent, func(rows pgx.Rows) error {
-		return readOne(rows, &woken)
-	}, retireSQL, textOrNone(owner), s.channelOrNull())
+	return s.queryOne(ctx, idempotent, []any{&woken}, retireSQL, textOrNone(owner), s.channelOrNull())
 }
 
 // DrainNode implements [ports.Registry].
 func (s *Store) DrainNode(ctx context.Context, owner string, drain bool) error {
 	var known bool
-	err := s.query(ctx, idempotent|operated, func(rows pgx.Rows) error {
-		return readOne(rows, &known)
-	}, drainSQL, s.now(), textOrNone(owner), drain, s.channelOrNull())
+	err := s.queryOne(ctx, idempotent|operated, []any{&known}, drainSQL, s.now(), textOrNone(owner), drain, s.channelOrNull())
 	if err == nil && !known {
 		return storekit.UnknownNode(owner)
 	}

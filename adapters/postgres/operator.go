@@ -3,8 +3,6 @@ package postgres
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
@@ -27,9 +25,8 @@ func (s *Store) step(ctx context.Context, shard core.Shard, named int, call stri
 		reached  *int
 		earliest *core.Instant
 	)
-	err := s.query(ctx, ifRolledBack|operated, func(rows pgx.Rows) error {
-		return readOne(rows, &st, &reply.Now, &reply.Handled, &reached, &reply.More, &earliest)
-	}, `SELECT status, coalesce(now, 0), handled, reached, more, earliest FROM {schema}.`+call,
+	err := s.queryOne(ctx, ifRolledBack|operated, []any{&st, &reply.Now, &reply.Handled, &reached, &reply.More, &earliest},
+		`SELECT status, coalesce(now, 0), handled, reached, more, earliest FROM {schema}.`+call,
 		append([]any{textOrNone(shard.Queue), shard.Index, s.now()}, args...)...)
 	if err == nil {
 		err = st.err(shard)

@@ -3,8 +3,6 @@ package postgres
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 	"github.com/skeinq/skein/ports/storekit"
@@ -26,9 +24,8 @@ func (s *Store) Permit(ctx context.Context, r ports.PermitRequest) (ports.Permit
 		owners       []string
 		holds, wants []int
 	)
-	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
-		return readOne(rows, &st, &reply.Now, &remaining, &reply.Held, &freed, &owners, &holds, &wants)
-	}, permitSQL, textOrNone(r.Queue), r.Owner, r.Attempt, r.Limit, r.Hold, r.Want, r.TTL.Microseconds(), s.now())
+	err := s.queryOne(ctx, idempotent, []any{&st, &reply.Now, &remaining, &reply.Held, &freed, &owners, &holds, &wants}, permitSQL,
+		textOrNone(r.Queue), r.Owner, r.Attempt, r.Limit, r.Hold, r.Want, r.TTL.Microseconds(), s.now())
 	switch {
 	case err != nil:
 	case st == statusStaleAttempt:

@@ -60,6 +60,16 @@ func (s *Store) query(ctx context.Context, mode retry, read func(pgx.Rows) error
 	})
 }
 
+// queryOne is query for a statement that returns one row, which it reads.
+func (s *Store) queryOne(ctx context.Context, mode retry, into []any, template string, args ...any) error {
+	return s.query(ctx, mode, func(rows pgx.Rows) error {
+		if !rows.Next() {
+			return cmp.Or(rows.Err(), errNoRow)
+		}
+		return rows.Scan(into...)
+	}, template, args...)
+}
+
 // drainTime is how long the driver may read the rest of a reply after the call was given up.
 const drainTime = 100 * time.Millisecond
 
@@ -204,14 +214,6 @@ const (
 )
 
 var errNoRow = errors.New("the reply has no row")
-
-// readOne scans the only row of a reply.
-func readOne(rows pgx.Rows, into ...any) error {
-	if !rows.Next() {
-		return cmp.Or(rows.Err(), errNoRow)
-	}
-	return rows.Scan(into...)
-}
 
 // eachRow calls scan for one row after another.
 func eachRow(rows pgx.Rows, scan func() error) error {

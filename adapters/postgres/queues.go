@@ -18,9 +18,8 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 	}
 	var record ports.Queue
 	var rule mergeRule
-	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
-		return readOne(rows, &record.Shards, &record.Generation, &record.IndexIDs, &rule.code, &rule.samePush)
-	}, `SELECT shards, generation, index_ids, merge_rule, same_push FROM {schema}.declare($1, $2, $3, $4, $5)`,
+	err := s.queryOne(ctx, idempotent, []any{&record.Shards, &record.Generation, &record.IndexIDs, &rule.code, &rule.samePush},
+		`SELECT shards, generation, index_ids, merge_rule, same_push FROM {schema}.declare($1, $2, $3, $4, $5)`,
 		r.Queue, int32(r.Shards), r.IndexIDs, int32(storekit.MergeCode(r.Merge)), r.Merge.Same == core.SamePush)
 	if err == nil {
 		record.Merge, err = rule.rule()
@@ -137,9 +136,7 @@ func (s *Store) Resume(ctx context.Context, queue string) error {
 
 // setPaused pauses or resumes a queue, and returns the number of its shards.
 func (s *Store) setPaused(ctx context.Context, queue string, paused bool) (shards int, err error) {
-	err = s.query(ctx, idempotent|operated, func(rows pgx.Rows) error {
-		return readOne(rows, &shards)
-	}, `SELECT {schema}.set_paused($1, $2)`, textOrNone(queue), paused)
+	err = s.queryOne(ctx, idempotent|operated, []any{&shards}, `SELECT {schema}.set_paused($1, $2)`, textOrNone(queue), paused)
 	if err == nil && shards == 0 {
 		err = storekit.UnknownQueue(queue)
 	}
@@ -160,9 +157,8 @@ func (s *Store) SetMerge(ctx context.Context, r ports.SetMergeRequest) error {
 	}
 	var was mergeRule
 	var shards int
-	err := s.query(ctx, idempotent|operated, func(rows pgx.Rows) error {
-		return readOne(rows, &was.code, &was.samePush, &shards)
-	}, `SELECT merge_rule, same_push, shards FROM {schema}.set_merge($1, $2, $3)`,
+	err := s.queryOne(ctx, idempotent|operated, []any{&was.code, &was.samePush, &shards},
+		`SELECT merge_rule, same_push, shards FROM {schema}.set_merge($1, $2, $3)`,
 		textOrNone(r.Queue), int32(storekit.MergeCode(r.Merge)), r.Merge.Same == core.SamePush)
 	if err == nil && shards == 0 {
 		err = storekit.UnknownQueue(r.Queue)
@@ -190,9 +186,8 @@ func (s *Store) Forget(ctx context.Context, queue string) error {
 		owner     string
 		remaining int64
 	)
-	err := s.query(ctx, ifRolledBack|operated, func(rows pgx.Rows) error {
-		return readOne(rows, &st, &at.Index, &owner, &remaining)
-	}, `SELECT status, coalesce(index, 0), coalesce(owner, ''), coalesce(remaining, 0) FROM {schema}.forget($1, $2)`, textOrNone(queue), s.now())
+	err := s.queryOne(ctx, ifRolledBack|operated, []any{&st, &at.Index, &owner, &remaining},
+		`SELECT status, coalesce(index, 0), coalesce(owner, ''), coalesce(remaining, 0) FROM {schema}.forget($1, $2)`, textOrNone(queue), s.now())
 	switch {
 	case err != nil:
 		return fmt.Errorf("forget %q, which waits for open transactions that have pushed: %w", queue, err)

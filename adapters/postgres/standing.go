@@ -3,8 +3,6 @@ package postgres
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
@@ -47,8 +45,7 @@ FROM s LEFT JOIN j ON true`
 
 // standing returns the values that decide when the queued job of an id runs.
 func (s *Store) standing(ctx context.Context, shard core.Shard, id string) (st ports.Standing, err error) {
-	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
-		return readOne(rows, &st.Now, &st.Paused, &st.Owner, &st.Token, &st.ExpiresAt, &st.Claimed, &st.Ahead, &st.Alone, &st.Unmerged)
-	}, standingSQL, shard.Queue, shard.Index, id, s.now(), ports.MaxAhead)
+	err = s.queryOne(ctx, idempotent, []any{&st.Now, &st.Paused, &st.Owner, &st.Token, &st.ExpiresAt, &st.Claimed, &st.Ahead, &st.Alone, &st.Unmerged}, standingSQL,
+		shard.Queue, shard.Index, id, s.now(), ports.MaxAhead)
 	return st, err
 }

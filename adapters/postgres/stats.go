@@ -108,10 +108,8 @@ func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.Reco
 	if r.After != "" {
 		return ports.RecountReply{}, storekit.NoSuchStep(&r)
 	}
-	err := s.query(ctx, ifRolledBack|operated, func(rows pgx.Rows) error {
-		return readOne(rows, &st, &before.Fresh, &before.Retrying, &before.Claimed, &before.Dead,
-			&after.Fresh, &after.Retrying, &after.Claimed, &after.Dead, &after.Processed, &after.Failed, &after.Superseded, &after.Held, &oldest)
-	}, recountSQL, textOrNone(shard.Queue), index(shard))
+	err := s.queryOne(ctx, ifRolledBack|operated, []any{&st, &before.Fresh, &before.Retrying, &before.Claimed, &before.Dead,
+		&after.Fresh, &after.Retrying, &after.Claimed, &after.Dead, &after.Processed, &after.Failed, &after.Superseded, &after.Held, &oldest}, recountSQL, textOrNone(shard.Queue), index(shard))
 	if err == nil {
 		err = st.err(shard)
 	}

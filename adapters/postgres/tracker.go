@@ -16,9 +16,9 @@ func (s *Store) Track(ctx context.Context, r ports.TrackRequest) (changed bool, 
 		return false, err
 	}
 	var st status
-	err = s.query(ctx, ifRolledBack|operated, func(rows pgx.Rows) error { // a repeat would report that nothing has changed
-		return readOne(rows, &st, &changed)
-	}, `SELECT status, changed FROM {schema}.track(p_queue => $1, p_id => $2, p_untrack => $3, p_now => $4)`,
+	// A repeat would report that nothing has changed.
+	err = s.queryOne(ctx, ifRolledBack|operated, []any{&st, &changed},
+		`SELECT status, changed FROM {schema}.track(p_queue => $1, p_id => $2, p_untrack => $3, p_now => $4)`,
 		textOrNone(r.Queue), r.ID, r.Untrack, s.now())
 	switch {
 	case err != nil:

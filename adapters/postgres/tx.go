@@ -134,6 +134,17 @@ func (t *Tx) ask(ctx context.Context, template string, args ...any) interface{ S
 	return t.row(ctx, t.store.sql(template), args...)
 }
 
+// askOne runs a statement's template and reads its row, once the schema has been checked.
+func (t *Tx) askOne(ctx context.Context, into []any, template string, args ...any) error {
+	if err := t.ready(ctx); err != nil {
+		return err
+	}
+	if err := t.ask(ctx, template, args...).Scan(into...); err != nil {
+		return translateTx(err)
+	}
+	return nil
+}
+
 // ready checks the schema's version at the store's first use, in the transaction: its connection
 // may be the only one.
 func (t *Tx) ready(ctx context.Context) error {

@@ -62,9 +62,6 @@ FROM {schema}.push_in_tx(p_queue => $1::pg_catalog.text, p_shards => $2::int, p_
 
 // insert puts entries into the inbox.
 func (t *Tx) insert(ctx context.Context, r *ports.PushRequest, entries []core.Entry) (core.Instant, error) {
-	if err := t.ready(ctx); err != nil {
-		return 0, err
-	}
 	rows := make([]inboxEntry, len(entries))
 	for i := range entries {
 		rows[i] = inboxEntryOf(&entries[i], r.Shards)
@@ -76,10 +73,10 @@ func (t *Tx) insert(ctx context.Context, r *ports.PushRequest, entries []core.En
 	}
 	var st status
 	var now core.Instant
-	err = t.ask(ctx, pushTxSQL, textOrNone(r.Queue), r.Shards, r.Generation, t.store.now(),
-		int(r.Rule.Kind), r.Rule.MaxDelay().Microseconds(), string(text), t.store.channel(), notified).Scan(&st, &now)
+	err = t.askOne(ctx, []any{&st, &now}, pushTxSQL, textOrNone(r.Queue), r.Shards, r.Generation, t.store.now(),
+		int(r.Rule.Kind), r.Rule.MaxDelay().Microseconds(), string(text), t.store.channel(), notified)
 	if err != nil {
-		return 0, translateTx(err)
+		return 0, err
 	}
 	if err := st.layoutErr(core.Shard{Queue: r.Queue}, layoutOf(r)); err != nil {
 		return 0, err

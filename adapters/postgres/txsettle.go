@@ -5,35 +5,34 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports/storekit"
 )
 
 // Settle implements [ports.Settler] in the caller's transaction.
 func (t *Tx) Settle(ctx context.Context, shard core.Shard, settlements []core.Settlement) error {
-	if err := t.ready(ctx); err != nil {
-		return err
-	}
-	text, err := settlementsJSON(settlements)
-	if err != nil {
-		return err
-	}
-	var (
-		st    status
-		found int
-	)
-	err = t.ask(ctx, settleTxSQL, textOrNone(shard.Queue), shard.Index, t.store.now(), text).Scan(&st, &found)
-	if err != nil {
-		return translateTx(err)
-	}
-	return settleError(st, shard, found, len(settlements))
+	return t.store.settle(ctx, t.askOne, shard, settlements)
 }
 
-// Settle implements [ports.Settler] in a transaction of its own. It is not repeated
-// after a lost connection: it may have been carried out.
+// Settle implements [ports.Settler] in a transaction of its own.
 func (s *Store) Settle(ctx context.Context, shard core.Shard, settlements []core.Settlement) error {
+	err := s.settle(ctx, s.settleOnce, shard, settlements)
+	if err == nil {
+		s.wake(shard, wakeAlways) // ids have become free, and some jobs may be back
+	}
+	return err
+}
+
+// settleOnce runs a statement's template and reads its row. It is not repeated after a lost
+// connection: it may have been carried out.
+func (s *Store) settleOnce(ctx context.Context, into []any, template string, args ...any) error {
+	return s.queryOne(ctx, ifRolledBack, into, template, args...)
+}
+
+// oneRow runs a statement's template, and reads the row that it returns.
+type oneRow func(ctx context.Context, into []any, template string, args ...any) error
+
+func (s *Store) settle(ctx context.Context, ask oneRow, shard core.Shard, settlements []core.Settlement) error {
 	text, err := settlementsJSON(settlements)
 	if err != nil {
 		return err
@@ -42,17 +41,14 @@ func (s *Store) Settle(ctx context.Context, shard core.Shard, settlements []core
 		st    status
 		found int
 	)
-	err = s.query(ctx, ifRolledBack, func(rows pgx.Rows) error {
-		return readOne(rows, &st, &found)
-	}, settleTxSQL, textOrNone(shard.Queue), int(index(shard)), s.now(), text)
-	if err == nil {
-		err = settleError(st, shard, found, len(settlements))
-	}
-	if err != nil {
+	err = ask(ctx, []any{&st, &found}, settleTxSQL, textOrNone(shard.Queue), int(index(shard)), s.now(), text)
+	switch {
+	case err != nil:
 		return err
+	case st == statusOK && found != len(settlements):
+		return storekit.NotClaimed(shard, found, len(settlements))
 	}
-	s.wake(shard, wakeAlways) // ids have become free, and some jobs may be back
-	return nil
+	return st.err(shard)
 }
 
 // settleTxSQL settles claimed jobs of a shard, all or none, and returns a status and how many are
@@ -65,34 +61,13 @@ FROM {schema}.settle_in_tx(p_queue => $1::pg_catalog.text, p_index => $2::int, p
   p_settlements => $4::pg_catalog.text::pg_catalog.jsonb)`
 
 // SettlePayload implements [ports.Settler] in the caller's transaction.
-func (t *Tx) SettlePayload(ctx context.Context, shard core.Shard, s core.PayloadSettlement) error {
-	if err := t.ready(ctx); err != nil {
-		return err
-	}
-	var (
-		st      status
-		settled *int
-	)
-	if err := t.ask(ctx, settlePayloadTxSQL, settlePayloadArgs(shard, &s)...).Scan(&st, &settled); err != nil {
-		return translateTx(err)
-	}
-	return settlePayloadError(st, shard, &s, settled)
+func (t *Tx) SettlePayload(ctx context.Context, shard core.Shard, p core.PayloadSettlement) error {
+	return settlePayload(ctx, t.askOne, shard, &p)
 }
 
-// SettlePayload implements [ports.Settler] in a transaction of its own. It is not repeated after a
-// lost connection: it may have been carried out.
+// SettlePayload implements [ports.Settler] in a transaction of its own.
 func (s *Store) SettlePayload(ctx context.Context, shard core.Shard, p core.PayloadSettlement) error {
-	var (
-		st      status
-		settled *int
-	)
-	err := s.query(ctx, ifRolledBack, func(rows pgx.Rows) error {
-		return readOne(rows, &st, &settled)
-	}, settlePayloadTxSQL, settlePayloadArgs(shard, &p)...)
-	if err != nil {
-		return err
-	}
-	return settlePayloadError(st, shard, &p, settled)
+	return settlePayload(ctx, s.settleOnce, shard, &p)
 }
 
 // settlePayloadTxSQL settles one payload of a claimed job, and returns a status and how many
@@ -105,30 +80,24 @@ SELECT status, settled
 FROM {schema}.settle_payload_in_tx(p_queue => $1::pg_catalog.text, p_index => $2::int, p_id => $3::pg_catalog.text,
   p_token => $4::bigint, p_number => $5::bigint, p_position => $6::int, p_retry_count => $7::int)`
 
-func settlePayloadArgs(shard core.Shard, s *core.PayloadSettlement) []any {
-	return []any{textOrNone(shard.Queue), int(index(shard)), orNone(s.ID), s.Receipt.Token, s.Receipt.Number, s.Position, s.RetryCount}
-}
-
-// settlePayloadError returns the port's error for a payload that was not settled, or nil. settled
-// is nil if the claim has no such payload or no other one.
-func settlePayloadError(st status, shard core.Shard, s *core.PayloadSettlement, settled *int) error {
+func settlePayload(ctx context.Context, ask oneRow, shard core.Shard, p *core.PayloadSettlement) error {
+	var (
+		st      status
+		settled *int // nil if the claim has no such payload or no other one
+	)
+	err := ask(ctx, []any{&st, &settled}, settlePayloadTxSQL, textOrNone(shard.Queue), int(index(shard)), orNone(p.ID),
+		p.Receipt.Token, p.Receipt.Number, p.Position, p.RetryCount)
 	switch {
+	case err != nil:
+		return err
 	case st != statusOK:
 		return st.err(shard)
 	case settled == nil:
-		return storekit.NoOtherPayload(shard, s)
+		return storekit.NoOtherPayload(shard, p)
 	case *settled == 0:
 		return storekit.NotClaimed(shard, 0, 1)
 	}
 	return nil
-}
-
-// settleError returns the port's error for settlements that were refused, or nil.
-func settleError(st status, shard core.Shard, found, settlements int) error {
-	if st == statusOK && found != settlements {
-		return storekit.NotClaimed(shard, found, settlements)
-	}
-	return st.err(shard)
 }
 
 // settlementRow is a settlement as JSON. Except has, by position, the dispositions that differ

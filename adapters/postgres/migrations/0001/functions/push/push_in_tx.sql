@@ -3,8 +3,7 @@
 -- at, in, urgent, tags}: data and meta in base64, the PerformAt either at, or in microseconds from
 -- now, and tags as in the error of a job (see unite_tags). An urgent one merges by Earliest. When
 -- the transaction commits, a wake-up for each shard in p_wake is sent through p_channel. status is
--- ok, unknown_queue, layout_mismatch, not_utf8 for a caller's session that would turn ids into
--- other texts, or search_path for a session in which functions would not call the server's own.
+-- ok, unknown_queue, layout_mismatch, or of unfit_session.
 CREATE FUNCTION {schema}.push_in_tx(p_queue text, p_shards int, p_generation bigint, p_now bigint, p_rule smallint, p_limit bigint,
   p_entries json, p_channel text, p_wake int[], OUT status text, OUT now bigint)
 LANGUAGE plpgsql VOLATILE AS {$}
@@ -12,12 +11,8 @@ DECLARE
   v_first int;
 BEGIN
   now := {schema}.clock(p_now);
-  IF pg_catalog.array_position(pg_catalog.current_schemas(false), 'pg_catalog'::pg_catalog.name) OPERATOR(pg_catalog.>) 1 THEN
-    status := 'search_path';
-    RETURN;
-  END IF;
-  IF current_setting('client_encoding') <> 'UTF8' THEN
-    status := 'not_utf8';
+  status := {schema}.unfit_session();
+  IF status IS NOT NULL THEN
     RETURN;
   END IF;
   -- In the snapshot of the call; a change of the layout waits for older transactions.

@@ -3,7 +3,7 @@
 -- dispositions by position. It locks only these rows of claimed, and waits for another transaction
 -- that settles one of them. Payloads that are put back or buried go into the inbox, and so does a
 -- note for each id that has a parked job. status is ok, unknown_queue, no_such_shard, not_utf8 or
--- search_path as of push_in_tx; settled is how many are claimed with these receipts, and have
+-- search_path of unfit_session; settled is how many are claimed with these receipts, and have
 -- not lost a payload in this transaction: if it is fewer than given, no job is settled.
 CREATE FUNCTION {schema}.settle_in_tx(p_queue text, p_index int, p_now bigint, p_settlements jsonb,
   OUT status text, OUT settled int)
@@ -20,16 +20,8 @@ DECLARE
   v_shard int := {schema}.find_shard(p_queue, p_index);
   v_now   bigint := {schema}.clock(p_now);
 BEGIN
-  IF pg_catalog.array_position(pg_catalog.current_schemas(false), 'pg_catalog'::pg_catalog.name) OPERATOR(pg_catalog.>) 1 THEN
-    status := 'search_path';
-    RETURN;
-  END IF;
-  IF current_setting('client_encoding') <> 'UTF8' THEN
-    status := 'not_utf8';
-    RETURN;
-  END IF;
-  IF v_shard IS NULL THEN
-    status := {schema}.missing_shard(p_queue);
+  status := coalesce({schema}.unfit_session(), CASE WHEN v_shard IS NULL THEN {schema}.missing_shard(p_queue) END);
+  IF status IS NOT NULL THEN
     RETURN;
   END IF;
   status := 'ok';

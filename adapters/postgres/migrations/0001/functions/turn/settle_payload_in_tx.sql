@@ -2,7 +2,7 @@
 -- stays, without that payload, with another number (core.Receipt.NextPart) and with p_retry_count.
 -- p_position is the payload's position in the claimed job, from 0. The function locks only this
 -- row, and waits for another transaction that settles it. status is ok, unknown_queue,
--- no_such_shard, not_utf8 or search_path as of push_in_tx. settled is how many payloads were
+-- no_such_shard, not_utf8 or search_path of unfit_session. settled is how many payloads were
 -- settled: 0 if the job is not claimed with this receipt, was handed over to a later lease, or has
 -- lost another payload in this transaction; NULL if it has no such payload or no other one.
 CREATE FUNCTION {schema}.settle_payload_in_tx(p_queue text, p_index int, p_id text, p_token bigint, p_number bigint,
@@ -14,16 +14,8 @@ DECLARE
   v_shard int := {schema}.find_shard(p_queue, p_index);
   c       record;
 BEGIN
-  IF pg_catalog.array_position(pg_catalog.current_schemas(false), 'pg_catalog'::pg_catalog.name) OPERATOR(pg_catalog.>) 1 THEN
-    status := 'search_path';
-    RETURN;
-  END IF;
-  IF current_setting('client_encoding') <> 'UTF8' THEN
-    status := 'not_utf8';
-    RETURN;
-  END IF;
-  IF v_shard IS NULL THEN
-    status := {schema}.missing_shard(p_queue);
+  status := coalesce({schema}.unfit_session(), CASE WHEN v_shard IS NULL THEN {schema}.missing_shard(p_queue) END);
+  IF status IS NOT NULL THEN
     RETURN;
   END IF;
   status := 'ok';
