@@ -66,20 +66,25 @@ func (e *Env) ImportRequest(letters ...core.DeadLetter) ports.ImportRequest {
 	return ports.ImportRequest{Shard: e.Shard, Shards: q.Shards, Generation: q.Generation, DeadLetters: letters}
 }
 
-// BringIn imports dead letters. If a call has reached only some, it continues with the others. It
-// returns the number of handled dead letters.
+// BringIn imports dead letters. It returns the number of handled dead letters.
 func (e *Env) BringIn(letters ...core.DeadLetter) int {
 	e.TB.Helper()
-	handled := 0
-	for left := letters; ; {
-		reply, err := e.Store.Import(e.Ctx, e.ImportRequest(left...))
+	return e.bringIn(len(letters), func(done int) ports.ImportRequest { return e.ImportRequest(letters[done:]...) })
+}
+
+// bringIn imports n entries. If a call has reached only some, it continues with the others. request
+// returns an import of those behind the given number. It returns the number of handled entries.
+func (e *Env) bringIn(n int, request func(done int) ports.ImportRequest) (handled int) {
+	e.TB.Helper()
+	for done := 0; ; {
+		reply, err := e.Store.Import(e.Ctx, request(done))
 		e.Must(err, "Import")
 		handled += reply.Handled
-		if left = left[reply.Reached:]; len(left) == 0 {
+		if done += reply.Reached; done == n {
 			return handled
 		}
 		if reply.Reached == 0 {
-			e.TB.Fatalf("Import has reached none of %d dead letters\nthe rule: %s", len(left), e.Rule)
+			e.TB.Fatalf("Import has reached none of %d entries\nthe rule: %s", n-done, e.Rule)
 		}
 	}
 }
@@ -91,16 +96,9 @@ func (e *Env) ImportJobs(jobs ...core.Job) ports.ImportRequest {
 	return r
 }
 
-// BringInJobs imports jobs. If a call has reached only some, it continues with the others.
+// BringInJobs imports jobs.
 func (e *Env) BringInJobs(jobs ...core.Job) {
 	e.TB.Helper()
-	for left := jobs; len(left) > 0; {
-		reply, err := e.Store.Import(e.Ctx, e.ImportJobs(left...))
-		e.Must(err, "Import")
-		e.Same("how many jobs are handled, of those reached", reply.Handled, reply.Reached)
-		if reply.Reached == 0 {
-			e.TB.Fatalf("Import has reached none of %d jobs\nthe rule: %s", len(left), e.Rule)
-		}
-		left = left[reply.Reached:]
-	}
+	handled := e.bringIn(len(jobs), func(done int) ports.ImportRequest { return e.ImportJobs(jobs[done:]...) })
+	e.Same("how many jobs are handled", handled, len(jobs))
 }

@@ -158,13 +158,7 @@ func importJobsUnite(e *env.Env) {
 }
 
 func importJobsParts(e *env.Env) {
-	all := make([]core.Payload, 2500)
-	for i := range all {
-		all[i] = core.Payload{Data: fmt.Appendf(nil, "%05d", i), Score: float64(i)}
-		if i%100 == 7 {
-			all[i].Meta = []byte("meta")
-		}
-	}
+	all := many(2500)
 	want := env.Job("a", env.Retrying(env.Start, 3), all...)
 	for range 2 {
 		for part := range slices.Chunk(all, core.MaxTurnPayloads) {
@@ -347,28 +341,9 @@ func importJobsTooMuch(e *env.Env) {
 }
 
 func importJobsLayout(e *env.Env) {
-	e.Declare("wide", 2)
-	q, s := e.Declared["wide"], core.Shards("wide", 2)
-	own, other := env.Job(env.IDsOf(s[0], 2, 1)[0], env.Fresh(env.Start), env.Pay("p", 1)), env.Job(env.IDsOf(s[1], 2, 1)[0], env.Fresh(env.Start), env.Pay("p", 1))
-	for name, c := range map[string]struct {
-		change func(r *ports.ImportRequest)
-		want   error
-	}{
-		"another generation": {func(r *ports.ImportRequest) { r.Generation++ }, ports.ErrShardCountMismatch},
-		"an unknown queue":   {func(r *ports.ImportRequest) { r.Shard.Queue = "never" }, ports.ErrUnknownQueue},
-		"an id of another":   {func(r *ports.ImportRequest) { r.Jobs = append(r.Jobs, other) }, ports.ErrInvalidRequest},
-	} {
-		r := ports.ImportRequest{Shard: s[0], Shards: 2, Generation: q.Generation, Jobs: []core.Job{own}}
-		c.change(&r)
-		_, err := e.Store.Import(e.Ctx, r)
-		e.Refused("Import with "+name, err, c.want)
-		if found := e.FindIn("wide", own.ID); found.Queued != nil {
-			e.Errorf("Import with %s has stored %+v", name, found.Queued)
-		}
-	}
-	_, err := e.Store.Import(e.Ctx, ports.ImportRequest{Shard: s[1], Shards: 2, Generation: q.Generation, Jobs: []core.Job{other}})
-	e.Must(err, "Import into the second shard")
-	e.Same("its job", e.FindIn("wide", other.ID).Queued, &ports.JobView{Job: other, Count: len(other.Payloads)})
+	importIntoLayouts(e, func(r *ports.ImportRequest, id string) {
+		r.Jobs = append(r.Jobs, env.Job(id, env.Fresh(env.Start), env.Pay("p", 1)))
+	}, func(f ports.Found) bool { return f.Queued != nil })
 }
 
 // many returns n payloads, some with a Meta.
