@@ -283,7 +283,7 @@ func wrongKey(shard core.Shard, sizes []keySize) (recordFault, error) {
 const wrongType = "WRONGTYPE"
 
 // recordOfAnother returns the fault of a shard's record that can't be read, that does not have the
-// layout of its queue, or that has another version than the queue's.
+// layout of its queue, or that differs from the queue's.
 func recordOfAnother(q *queueRecord, shard core.Shard, text string) recordFault {
 	record, err := parseQueueRecord(q.Name, text)
 	switch {
@@ -294,8 +294,8 @@ func recordOfAnother(q *queueRecord, shard core.Shard, text string) recordFault 
 			record.Shards, record.Generation, q.Shards, q.Generation))
 	case record.version < q.version:
 		return recordFault{fmt.Sprintf("%v has missed the last pause, resume or merge rule of its queue", shard), ports.CheckWarn, false}
-	case record.version > q.version:
-		return recordFault{fmt.Sprintf("the record of the queue %s is older than that of %v: pause it, resume it or change its merge rule again", q.Name, shard), ports.CheckWarn, false}
+	case record.text != q.text:
+		return recordFault{fmt.Sprintf("the queue %s has lost a pause, resume or merge rule that %v has", q.Name, shard), ports.CheckWarn, false}
 	}
 	return recordFault{}
 }

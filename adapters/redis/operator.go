@@ -155,7 +155,8 @@ func (s *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply,
 // jobs, so the counts are wrong only after a fault of Redis or of an operator. After such a fault
 // the first step also stores two lost records again: that of the queue, if its shards have kept it,
 // and that of the shard, unless another master of a Cluster has keys of the shard. A shard that a
-// Pause, Resume or SetMerge did not reach gets the queue's record. Recount returns
+// Pause, Resume or SetMerge did not reach gets the queue's record, and a queue that has lost such a
+// change the shard's. Recount returns
 // [ports.ErrUnusable] for a key that another program has overwritten.
 func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.RecountReply, error) {
 	if err := r.Validate(); err != nil {
@@ -184,9 +185,9 @@ func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.Reco
 	return all, nil
 }
 
-// restore stores the record of a shard's queue and that of the shard if they are lost, and that of
-// the shard if it is older than the queue's. Like Declare, it then reads the queue's record again:
-// a Pause or a Forget may have come in between.
+// restore stores the record of a shard's queue and that of the shard if they are lost. If one of
+// them lacks changes that the other has, it gets them. Like Declare, it then reads the queue's
+// record again: a Pause or a Forget may have come in between.
 func (s *Store) restore(ctx context.Context, shard core.Shard) error {
 	q, err := s.queueOrKept(ctx, shard.Queue, exchange.LongestPatience)
 	if err == nil && (shard.Index < 0 || shard.Index >= q.Shards) {
@@ -201,8 +202,12 @@ func (s *Store) restore(ctx context.Context, shard core.Shard) error {
 		return err
 	case there && record.layout() != q.layout():
 		return q.check(record.layout())
-	case there && !q.kept && record.version >= q.version:
+	case there && !q.kept && record.text == q.text:
 		return nil
+	case there && !q.kept && record.version >= q.version:
+		if q, err = s.adopt(ctx, record, q); err != nil {
+			return err
+		}
 	}
 	for lost, made := q.kept, false; ; {
 		madeNow := false

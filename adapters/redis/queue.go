@@ -445,19 +445,12 @@ func (s *Store) SetMerge(ctx context.Context, r ports.SetMergeRequest) error {
 
 // alter changes the queue's record, as alter.lua describes, which orders such calls, and then
 // those of the shards, unless check refuses the record. If some shards can't be reached, it changes
-// the others and returns an error. A failover may have lost the last changes of the queue's record
-// and not those of the shards. Then alter changes the record again, to a version above theirs.
+// the others and returns an error. A shard keeps a later record than the call's. If that is no
+// later call's, a failover has lost it for the queue: then alter gives the queue the state of the
+// shard, and changes that.
 func (s *Store) alter(ctx context.Context, name string, paused, rule any, check func(queueRecord) error) error {
-	for above := int64(0); ; {
-		value, err := s.run(ctx, exchange.Call{Script: alterScript, Keys: []any{s.queuesKey()}, Args: []any{name, paused, rule, above}})
-		if err != nil {
-			return err
-		}
-		text, ok := value.(string)
-		if !ok {
-			return storekit.UnknownQueue(name)
-		}
-		q, err := readQueueRecord(name, text)
+	for {
+		q, err := s.alterRecord(ctx, name, paused, rule, 0)
 		if err == nil {
 			err = check(q)
 		}
@@ -468,19 +461,48 @@ func (s *Store) alter(ctx context.Context, name string, paused, rule any, check 
 		for _, shard := range core.Shards(q.Name, q.Shards) {
 			calls = append(calls, s.alterShard(q, shard))
 		}
+		var newest queueRecord
 		for _, o := range s.runApart(ctx, calls) {
 			err = cmp.Or(err, o.Err)
-			if r := record.ReplyOf(o.Value); o.Err == nil && r.Text() == "newer" {
-				above = max(above, r.Int())
+			if r := record.ReplyOf(o.Value); o.Err == nil && r.Text() == "later" {
+				if later, unread := parseQueueRecord(name, r.Text()); unread == nil && later.version >= newest.version {
+					newest = later
+				}
 			}
 		}
-		if above <= q.version {
+		if newest.text == "" {
 			return err
 		}
-		if again, failed := s.queue(ctx, name); failed != nil || again.version >= above {
-			return cmp.Or(err, failed) // another call has changed the queue since
+		again, failed := s.queue(ctx, name)
+		if failed != nil || again.version > newest.version || again.text == newest.text {
+			return cmp.Or(err, failed)
+		}
+		if _, err := s.adopt(ctx, newest, again); err != nil {
+			return err
 		}
 	}
+}
+
+// alterRecord changes the queue's record as alter.lua describes.
+func (s *Store) alterRecord(ctx context.Context, name string, paused, rule any, kept int64) (queueRecord, error) {
+	value, err := s.run(ctx, exchange.Call{Script: alterScript, Keys: []any{s.queuesKey()}, Args: []any{name, paused, rule, kept}})
+	if err != nil {
+		return queueRecord{}, err
+	}
+	text, ok := value.(string)
+	if !ok {
+		return queueRecord{}, storekit.UnknownQueue(name)
+	}
+	return readQueueRecord(name, text)
+}
+
+// adopt gives a queue that has lost its last changes the state that a shard has kept, unless the
+// queue has changed since. It returns an error if the shard has another layout than the queue.
+func (s *Store) adopt(ctx context.Context, kept, q queueRecord) (queueRecord, error) {
+	if err := q.check(kept.layout()); err != nil {
+		return queueRecord{}, err
+	}
+	return s.alterRecord(ctx, q.Name, boolArg(kept.Paused), cmp.Or(ruleArg(kept.Merge), "="), kept.version)
 }
 
 // alterShard returns the call that stores a queue's changed record in a shard.

@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -244,48 +245,74 @@ func TestRedisAShardThatMissedAChangeIsReported(t *testing.T) {
 }
 
 // A failover can lose the last changes of a queue's record and keep those of its shards. The check
-// names such a queue, and the next pause reaches the shards all the same, with a later version than
-// theirs. If the queue's record can't be read again, the pause returns an error.
-func TestRedisAQueueThatLostAChangeIsPaused(t *testing.T) {
+// names such a queue. A Recount restores its record, and so does the next change, which would else
+// write the former state over that of the shards.
+func TestRedisAQueueThatLostChangesIsRestored(t *testing.T) {
 	t.Parallel()
-	client := testservers.OwnRedis(t).(*goredis.Client)
+	client := testservers.OwnRedis(t)
 	store := redis.New(client, redis.Options{})
-	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 2})
-	must(t, err)
-	lost := client.HGet(t.Context(), "skein:queues", "orders").Val()
-	must(t, store.Pause(t.Context(), "orders"))
-	must(t, store.Resume(t.Context(), "orders"))
-	later := versionOf(t, client.HGet(t.Context(), "skein:queues", "orders").Val())
-	must(t, client.HSet(t.Context(), "skein:queues", "orders", lost).Err())
-	rows, err := store.Check(t.Context())
-	must(t, err)
-	want := "the record of the queue orders is older than that of orders/0: "
-	if row := rows[len(rows)-1]; row.Status != ports.CheckWarn || row.Refuses || !strings.HasPrefix(row.Value, want) {
-		t.Errorf("the row is %+v, want a warning of the queue", row)
+	recount := func(queue string) error {
+		_, err := inspect.New(store, inspect.Options{}).Recount(t.Context(), queue, nil)
+		return err
 	}
-	blind := goredis.NewClient(client.Options())
-	defer blind.Close()
-	blind.AddHook(&beforeQueueRecord{err: errCutOff})
-	if err := redis.New(blind, redis.Options{}).Pause(t.Context(), "orders"); err == nil {
-		t.Error("a pause that reached no shard gave no error")
+	change := func(queue string) error {
+		return store.SetMerge(t.Context(), ports.SetMergeRequest{Queue: queue, Merge: core.MergeRule{Stays: core.Highest, Keep: 1}})
 	}
-	must(t, client.HSet(t.Context(), "skein:queues", "orders", lost).Err())
-	must(t, store.Pause(t.Context(), "orders"))
-	queue := client.HGet(t.Context(), "skein:queues", "orders").Val()
-	if version := versionOf(t, queue); version <= later {
-		t.Errorf("after a pause the queue has version %d, want one above %d", version, later)
-	}
-	for _, shard := range core.Shards("orders", 2) {
-		if record := client.Get(t.Context(), fmt.Sprintf("skein:{%v}:m", shard)).Val(); !strings.HasPrefix(record, "0 1 ") || queue != record+" +" {
-			t.Errorf("after a pause the queue's record is %q and that of %v %q", queue, shard, record)
+	for queue, mend := range map[string]func(string) error{"recount-1": recount, "recount-2": recount, "change-1": change, "change-2": change} {
+		lost := int(queue[len(queue)-1] - '0')
+		_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: queue, Shards: 2})
+		must(t, err)
+		must(t, store.Pause(t.Context(), queue))
+		must(t, store.Resume(t.Context(), queue))
+		records := []string{client.HGet(t.Context(), "skein:queues", queue).Val()}
+		for range lost {
+			must(t, store.Pause(t.Context(), queue))
+			records = append(records, client.HGet(t.Context(), "skein:queues", queue).Val())
+		}
+		must(t, client.HSet(t.Context(), "skein:queues", queue, records[0]).Err())
+
+		rows, err := store.Check(t.Context())
+		must(t, err)
+		want := fmt.Sprintf("the queue %[1]s has lost a pause, resume or merge rule that %[1]s/0 has", queue)
+		if row := rows[len(rows)-1]; row.Status != ports.CheckWarn || row.Refuses || !strings.HasPrefix(row.Value, want) {
+			t.Errorf("the row is %+v, want a warning of the queue", row)
+		}
+		must(t, mend(queue))
+		record := client.HGet(t.Context(), "skein:queues", queue).Val()
+		if !strings.HasPrefix(record, "0 1 ") {
+			t.Errorf("the record of %s is %q, want that it is paused still", queue, record)
+		}
+		if changed := strings.Contains(record, "="); changed != strings.HasPrefix(queue, "change") {
+			t.Errorf("the record of %s is %q", queue, record)
+		}
+		for _, shard := range core.Shards(queue, 2) {
+			if own := client.Get(t.Context(), fmt.Sprintf("skein:{%v}:m", shard)).Val(); record != own+" +" {
+				t.Errorf("the record of %s is %q, and that of %v %q", queue, record, shard, own)
+			}
 		}
 	}
 }
 
-// versionOf returns the version of a queue's record.
-func versionOf(t *testing.T, record string) (version int64) {
-	t.Helper()
-	_, err := fmt.Sscanf(record, "%d %d %d %d %d", new(int), new(int), new(int), new(int), &version)
+// A queue that has lost its last declaration does not give its shards the former layout.
+func TestRedisAPauseKeepsALaterLayout(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t)
+	store := redis.New(client, redis.Options{})
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 2})
 	must(t, err)
-	return version
+	lost := client.HGet(t.Context(), "skein:queues", "orders").Val()
+	must(t, store.Forget(t.Context(), "orders"))
+	_, err = store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 4})
+	must(t, err)
+	must(t, client.HSet(t.Context(), "skein:queues", "orders", lost).Err())
+	before := client.Get(t.Context(), "skein:{orders/0}:m").Val()
+	if err := store.Pause(t.Context(), "orders"); !errors.Is(err, ports.ErrShardCountMismatch) {
+		t.Errorf("a pause gives %v, want ErrShardCountMismatch", err)
+	}
+	if _, err := inspect.New(store, inspect.Options{}).Recount(t.Context(), "orders", nil); err == nil {
+		t.Error("a Recount by the former layout gives no error")
+	}
+	if after := client.Get(t.Context(), "skein:{orders/0}:m").Val(); after != before {
+		t.Errorf("the record of a shard was %q and is %q", before, after)
+	}
 }
