@@ -99,12 +99,49 @@ func TestStepsKeepTheTag(t *testing.T) {
 	})
 }
 
-// The length of a list by a tag is unknown.
-func TestAListByTagShowsNoLength(t *testing.T) {
+// The length of a list by a tag is unknown, and an action on its rows leads back to it.
+func TestAListByTag(t *testing.T) {
 	h := newHouse(t, Options{})
-	h.push("orders", "queued", time.Hour, "p")
-	says(t, h.get("/jobs?q=orders"), "1 of 1 ")
-	saysNot(t, h.get("/jobs?q=orders&tag=vip"), " of 1 ")
+	set, err := core.NewTags("vip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := ports.PushRequest{Queue: "orders", Shards: houseShards, Generation: 1, Entries: []core.Entry{
+		{ID: "tagged", Payload: core.Payload{Data: []byte("p"), Score: 1}, Tags: set}, {ID: "other", Payload: core.Payload{Data: []byte("p"), Score: 1}},
+	}}
+	if _, err := h.store.Push(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	says(t, h.get("/jobs?q=orders"), "2 of 2 ")
+	saysNot(t, h.get("/jobs?q=orders&tag=vip"), "1 of ")
+	for page, op := range map[string]string{"jobs": "run-now", "morgue": "revive"} {
+		w := h.form("op", op, "q", "orders", "id", "tagged", "back.tag", "vip")
+		if to := w.Header().Get("Location"); !strings.HasPrefix(to, page+"?") || !strings.Contains(to, "tag=vip") {
+			t.Errorf("%s has led to %q, want the page %s by the tag", op, to, page)
+		}
+	}
+}
+
+// The counts of the last hour and day are those of the queue, also beside a list by a tag.
+func TestTheLastDayOfAListByTagIsThatOfTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		set, err := core.NewTags("vip")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := ports.PushRequest{Queue: "orders", Shards: houseShards, Generation: 1, Entries: []core.Entry{
+			{ID: "tagged", Payload: core.Payload{Data: []byte("p"), Score: 1}, Tags: set},
+		}}
+		if _, err := h.store.Push(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		h.end("orders", core.Buried, "boom")
+		h.advance(25 * time.Hour)
+		h.ended(core.Buried, "boom", "other")
+		h.advance(2 * time.Hour)
+		says(t, h.get("/morgue?q=orders&tag=vip"), "all 0 1 2 ")
+	})
 }
 
 // The words of an action name the entries that it chooses. Only without any filter are they all.
