@@ -39,6 +39,16 @@ func losesOrphans(s full) full {
 	})
 }
 
+func forgetsResentOrphans(s full) full {
+	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
+		reply, err := s.Turn(ctx, r)
+		if r.Resent {
+			reply.Orphans = nil
+		}
+		return reply, err
+	})
+}
+
 // handsOverTwice hands over the orphans of the turn before again with each turn.
 func handsOverTwice(s full) full {
 	var before []core.Claim

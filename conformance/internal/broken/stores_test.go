@@ -186,6 +186,7 @@ func brokenStores() []brokenStore {
 		{"hands over a job twice", "bounds/hands over orphans in parts", wrapped(handsOverTwice)},
 		{"hides orphans that are still to be handed over", "bounds/hands over orphans in parts", wrapped(hidesTheRest)},
 		{"hands over nothing when a turn is repeated", "bounds/hands over the same orphans when it is repeated", wrapped(forgetsOrphansOnRepeat)},
+		{"hands over nothing when a turn is resent", "bounds/hands over the same orphans when it is repeated", wrapped(forgetsResentOrphans)},
 		{"uses no number for a turn that only hands over", "bounds/hands over the same orphans when it is repeated", wrapped(countsNoHandOver)},
 		{"claims without counting the orphans it hands over", "bounds/claims less when it hands over orphans", wrapped(claimsBesideOrphans)},
 		{"claims without counting the orphans it hands over, in bytes", "bytes/claims less when it hands over orphans", wrapped(claimsBesideOrphans)},

@@ -83,6 +83,9 @@ func boundRepeats(e *env.Env, v env.Volume) {
 		}
 		second := h.Send(r)
 		e.Same("the repeated turn's orphans", env.Briefly(second.Orphans), env.Briefly(first.Orphans))
+		r.Resent = true
+		third := h.Send(r)
+		e.Same("the orphans of the turn that is resent", env.Briefly(third.Orphans), env.Briefly(first.Orphans))
 		handed = append(handed, first.Orphans...)
 		late := h.Reacquire()
 		inAcquireBounds(e, "what a late acquire hands over", late.Claims)
