@@ -293,6 +293,27 @@ func TestRedisAQueueThatLostChangesIsRestored(t *testing.T) {
 	}
 }
 
+// A change that reaches no shard, since all have a later record, is no success if the queue's
+// record can't be read again.
+func TestRedisAChangeThatReachesNoShardFails(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	store := redis.New(client, redis.Options{})
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
+	must(t, err)
+	lost := client.HGet(t.Context(), "skein:queues", "orders").Val()
+	for range 2 {
+		must(t, store.Resume(t.Context(), "orders"))
+	}
+	must(t, client.HSet(t.Context(), "skein:queues", "orders", lost).Err())
+	blind := goredis.NewClient(client.Options())
+	defer blind.Close()
+	blind.AddHook(&beforeQueueRecord{err: errCutOff})
+	if err := redis.New(blind, redis.Options{}).Pause(t.Context(), "orders"); err == nil {
+		t.Error("the pause gave no error")
+	}
+}
+
 // A queue that has lost its last declaration does not give its shards the former layout.
 func TestRedisAPauseKeepsALaterLayout(t *testing.T) {
 	t.Parallel()
