@@ -497,9 +497,14 @@ func (s *Store) alterRecord(ctx context.Context, name string, paused, rule any, 
 }
 
 // adopt gives a queue that has lost its last changes the state that a shard has kept, unless the
-// queue has changed since. It returns an error if the shard has another layout than the queue.
+// queue has changed since. It returns an error if the queue has lost more: its shard is of another
+// declaration.
 func (s *Store) adopt(ctx context.Context, kept, q queueRecord) (queueRecord, error) {
-	if err := q.check(kept.layout()); err != nil {
+	err := cmp.Or(q.check(kept.layout()), storekit.CheckMerge(q.Name, q.Merge, kept.Merge))
+	if err == nil && kept.IndexIDs != q.IndexIDs {
+		err = fmt.Errorf("redis: %w: the queue %s and its shards differ in IndexIDs, as after a failover that lost a Forget and a Declare", ErrTorn, q.Name)
+	}
+	if err != nil {
 		return queueRecord{}, err
 	}
 	return s.alterRecord(ctx, q.Name, boolArg(kept.Paused), cmp.Or(ruleArg(kept.Merge), "="), kept.version)

@@ -337,3 +337,27 @@ func TestRedisAPauseKeepsALaterLayout(t *testing.T) {
 		t.Errorf("the record of a shard was %q and is %q", before, after)
 	}
 }
+
+// Nor does one that has lost a declaration with another Same, whose payloads are stored otherwise.
+func TestRedisAPauseKeepsALaterSame(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t)
+	store := redis.New(client, redis.Options{})
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
+	must(t, err)
+	lost := client.HGet(t.Context(), "skein:queues", "orders").Val()
+	must(t, store.Forget(t.Context(), "orders"))
+	_, err = store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1, Merge: core.MergeRule{Same: core.SamePush}})
+	must(t, err)
+	must(t, client.HSet(t.Context(), "skein:queues", "orders", lost).Err())
+	before := client.Get(t.Context(), "skein:{orders/0}:m").Val()
+	if err := store.Pause(t.Context(), "orders"); !errors.Is(err, ports.ErrQueueMismatch) {
+		t.Errorf("a pause gives %v, want ErrQueueMismatch", err)
+	}
+	if _, err := inspect.New(store, inspect.Options{}).Recount(t.Context(), "orders", nil); !errors.Is(err, ports.ErrQueueMismatch) {
+		t.Errorf("a Recount gives %v, want ErrQueueMismatch", err)
+	}
+	if after := client.Get(t.Context(), "skein:{orders/0}:m").Val(); after != before {
+		t.Errorf("the record of the shard was %q and is %q", before, after)
+	}
+}
