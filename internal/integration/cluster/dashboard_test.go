@@ -35,10 +35,7 @@ func TestRedisDeadMasterIsOnTheDashboard(t *testing.T) {
 	})
 	t.Run("of the list, which hangs", func(t *testing.T) {
 		o := newOutage(t)
-		node, err := o.cluster.MasterForKey(t.Context(), "skein:queues")
-		must(t, err)
-		failing := testservers.RedisNode(t, node.Options().Addr)
-		lost, healthy := o.divideBy(failing)
+		failing, lost, healthy := o.registry()
 		o.seenOnTheDashboard(lost, healthy, func() { testservers.Freeze(t, failing) })
 	})
 }

@@ -35,10 +35,7 @@ func TestRedisDeadRegistryHidesOnlyItsShards(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
 	o := newOutage(t)
-	node, err := o.cluster.MasterForKey(t.Context(), "skein:queues")
-	must(t, err)
-	failing := testservers.RedisNode(t, node.Options().Addr)
-	lost, healthy := o.divideBy(failing)
+	failing, lost, healthy := o.registry()
 	o.looksBesideAnOutage(lost, healthy, func() { testservers.Kill(t, failing) })
 }
 
@@ -47,10 +44,7 @@ func TestRedisHungRegistryHidesOnlyItsShards(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
 	o := newOutage(t)
-	node, err := o.cluster.MasterForKey(t.Context(), "skein:queues")
-	must(t, err)
-	failing := testservers.RedisNode(t, node.Options().Addr)
-	lost, healthy := o.divideBy(failing)
+	failing, lost, healthy := o.registry()
 	o.looksBesideAnOutage(lost, healthy, func() { testservers.Freeze(t, failing) })
 }
 
@@ -60,20 +54,17 @@ func TestRedisDeadRegistryHidesNoQueueThatWasSeen(t *testing.T) {
 	tier.Long(t, "waits for a master's outage")
 	t.Parallel()
 	o := newOutage(t)
-	node, err := o.cluster.MasterForKey(t.Context(), "skein:queues")
-	must(t, err)
-	failing := testservers.RedisNode(t, node.Options().Addr)
-	lost, healthy := o.divideBy(failing)
+	failing, lost, healthy := o.registry()
 	all := inspect.New(redis.New(o.connect(), redis.Options{}), inspect.Options{})
 	single := ""
 	for i := 0; single == ""; i++ {
 		name := fmt.Sprint("single-", i)
-		if at, err := o.cluster.MasterForKey(t.Context(), "skein:{"+name+"/0}:meta"); err == nil && at.Options().Addr == node.Options().Addr {
+		if at, err := o.cluster.MasterForKey(t.Context(), "skein:{"+name+"/0}:meta"); err == nil && at.Options().Addr == failing.Options().Addr {
 			single = name
 		}
 	}
 	store := redis.New(o.connect(), redis.Options{})
-	_, err = store.Declare(t.Context(), ports.DeclareRequest{Queue: "outages", Shards: outageShards})
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "outages", Shards: outageShards})
 	must(t, err)
 	_, err = store.Declare(t.Context(), ports.DeclareRequest{Queue: single, Shards: 1})
 	must(t, err)
