@@ -338,7 +338,7 @@ func TestRedisAPauseKeepsALaterLayout(t *testing.T) {
 	}
 }
 
-// Nor does one that has lost a declaration with another Same, whose payloads are stored otherwise.
+// A queue that has lost a declaration with another Same does not give its shards the former rule.
 func TestRedisAPauseKeepsALaterSame(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t)

@@ -15,13 +15,15 @@ BEGIN
     -- fits has to hold for a prefix of the free jobs, so that none is overtaken: each of its
     -- conditions must be on such a running count.
     --
-    -- What skips a job for a time belongs in free, and in passed as f.inbox does, which keeps the
-    -- floor down; and with it in choose_due, claim_each, head and turn_fast. What skips a job until
-    -- a call ends that is a condition beside NOT j.parked in all of these and in rescan_if_due. The
-    -- floor passes such a job, so that call uses lower_floor and wakes the shard. The value is a
-    -- column of shards, since head is called without a turn. Both change oldest (the lag) and
-    -- standing.go (the jobs ahead), and, if a push can change the value, claim_together and the
-    -- DELETE of turn_fast.
+    -- A condition that skips a job for a time belongs in free, and in passed as f.inbox does, which
+    -- keeps the floor down. It also belongs in choose_due, claim_each, head and turn_fast.
+    --
+    -- A condition that skips a job until some call ends the condition stands beside NOT j.parked in
+    -- all of these and in rescan_if_due. The floor passes such a job, so that call uses lower_floor
+    -- and wakes the shard. The value is a column of shards, since head is called without a turn.
+    --
+    -- Both kinds change oldest (the lag) and standing.go (the jobs ahead). If a push can change the
+    -- value, they change claim_together and the DELETE of turn_fast too.
     SELECT count(*), min(f.perform_at) FILTER (WHERE f.inbox),
       array_agg(f.at) FILTER (WHERE f.claimed), min(f.perform_at) FILTER (WHERE f.claimed),
       array_agg(f.at) FILTER (WHERE f.take), min(f.perform_at) FILTER (WHERE f.take), max(f.perform_at) FILTER (WHERE f.take),
