@@ -14,7 +14,7 @@ type State struct {
 	RetryCount int
 	// Recoveries is the number of counted recoveries of the job from dead owners, as
 	// [RetryPolicy.Recover] counts them, since it last ended. If the job is put back untouched, the
-	// number stays.
+	// number stays. Like RetryCount it belongs to the job's first payload; see [State.Rest].
 	Recoveries int
 	// FirstPush is the time of the oldest push that merged into the job.
 	FirstPush Instant
@@ -59,11 +59,12 @@ func (s State) WithoutFirst(now Instant) State {
 	return s
 }
 
-// Rest returns the state of the payloads that stay queued if only the first payloads of a job are
-// claimed. It is fresh, since RetryCount belongs to the job's first payload. All other fields stay
-// the same (docs/rules.md 1).
+// Rest returns the state of a job's payloads without its first one: of those that stay queued if
+// only the first payloads are claimed, and of those that stay claimed when the first one has ended
+// by itself. RetryCount and all Recoveries but one belong to the first payload. So the rest is
+// fresh and has at most one recovery. All other fields stay the same (docs/rules.md 1 and 4).
 func (s State) Rest() State {
-	s.RetryCount = FreshRetryCount
+	s.RetryCount, s.Recoveries = FreshRetryCount, min(s.Recoveries, 1)
 	return s
 }
 

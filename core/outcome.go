@@ -125,14 +125,15 @@ func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
 		}
 	case Snoozed:
 		s.Rest = Requeue
-		s.PutBack = PutBack{Delay: o.Delay, RetryCount: failures(c, o), Error: c.Error}
+		s.PutBack = PutBack{Delay: o.Delay, RetryCount: left(c, o).RetryCount, Error: c.Error}
 	case Awaiting:
 		s.Rest = Requeue
 		s.PutBack = PutBack{Delay: o.Delay, Awaits: true, RetryCount: FreshRetryCount}
 	case Dropped:
 	default:
 		s.Rest = Requeue
-		s.PutBack = PutBack{SameTime: true, RetryCount: failures(c, o), Recoveries: c.Recoveries, Error: c.Error}
+		after := left(c, o)
+		s.PutBack = PutBack{SameTime: true, RetryCount: after.RetryCount, Recoveries: after.Recoveries, Error: c.Error}
 	}
 	return s
 }
@@ -163,15 +164,14 @@ func (p RetryPolicy) fail(s *Settlement, c *Claim, o *Outcome, jitter int) {
 // or not the policy allows that retry. The first retry is number 0. The count belongs to the job's
 // first payload. So the number is 0 as well if that payload is done or buried by an outcome of its
 // own (docs/rules.md 3).
-func (p RetryPolicy) Retry(c *Claim, o *Outcome) int { return failures(c, o) + 1 }
+func (p RetryPolicy) Retry(c *Claim, o *Outcome) int { return left(c, o).RetryCount + 1 }
 
-// failures returns the RetryCount, before this outcome, of the first payload that the outcome
-// leaves.
-func failures(c *Claim, o *Outcome) int {
+// left returns the state, before this outcome, of the payloads that the outcome leaves open.
+func left(c *Claim, o *Outcome) State {
 	if len(o.Payloads) > 0 && o.Payloads[0].Position == 0 {
-		return FreshRetryCount
+		return c.Rest()
 	}
-	return c.RetryCount
+	return c.State
 }
 
 // BacksOff reports whether [RetryPolicy.Settlement] calls the policy's [Backoff] for this claim and

@@ -133,18 +133,25 @@ type PayloadSettlement struct {
 	Receipt Receipt
 	// Position is the payload's position in the claimed job.
 	Position int
-	// RetryCount is the RetryCount of the claim after this settlement.
+	// RetryCount and Recoveries are those of the claim after this settlement.
 	RetryCount int
+	Recoveries int
 }
 
 // SettlePayload returns the settlement that ends the payload at a position of the claimed job as
-// done. If that is the first payload, RetryCount becomes FreshRetryCount.
+// done. If that is the first payload, RetryCount and Recoveries are those of [State.Rest].
 func (c *Claim) SettlePayload(position int) PayloadSettlement {
-	s := PayloadSettlement{ID: c.ID, Receipt: c.Receipt, Position: position, RetryCount: c.RetryCount}
+	after := c.State
 	if position == 0 {
-		s.RetryCount = FreshRetryCount
+		after = c.Rest()
 	}
-	return s
+	return PayloadSettlement{
+		ID:         c.ID,
+		Receipt:    c.Receipt,
+		Position:   position,
+		RetryCount: after.RetryCount,
+		Recoveries: after.Recoveries,
+	}
 }
 
 // Apply returns the claim after the settlement. ok is false if the claim has no payload at this
@@ -156,6 +163,6 @@ func (s *PayloadSettlement) Apply(claimed Claim) (left Claim, ok bool) {
 	}
 	left = claimed
 	left.Payloads = slices.Concat(claimed.Payloads[:at], claimed.Payloads[at+1:])
-	left.Receipt, left.RetryCount = claimed.Receipt.NextPart(), s.RetryCount
+	left.Receipt, left.RetryCount, left.Recoveries = claimed.Receipt.NextPart(), s.RetryCount, s.Recoveries
 	return left, true
 }

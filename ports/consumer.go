@@ -55,17 +55,17 @@ type Consumer interface {
 	// store compares Number with the number of the last turn that it carried out under this lease
 	// (0 after an Acquire that started the lease):
 	//
-	//   last+1  settle, begin, renew, claim; the number is used up
+	//   last+1  settle, end parts, begin, renew, claim; the number is used up
 	//   last    a repeat: apply, count and claim nothing, ignore the request's
 	//           other fields except TTL, renew, and return in their first order
 	//           the jobs that still carry this receipt, with the same orphans as
-	//           far as they are still claimed, and no Skipped, Deferred or
-	//           NotBegun; TurnReply.Repeat is true
+	//           far as they are still claimed, and no Skipped, Deferred,
+	//           SkippedParts or NotBegun; TurnReply.Repeat is true
 	//   less    ErrStaleTurn, nothing is written
 	//   more    ErrLeaseLost, nothing is written: the store has lost turns
 	//
-	// A turn with number last+1 that has nothing to settle or begin, finds no job to claim and
-	// hands over no orphan writes nothing, does not renew and does not use up its number, as
+	// A turn with number last+1 that has no settlement, part or job to begin, finds no job to claim
+	// and hands over no orphan writes nothing, does not renew and does not use up its number, as
 	// TurnReply.Last shows. A turn that is Resent always uses up its number. So if its first call
 	// arrives late, that call is a repeat or stale, and a number never has two contents.
 	//
@@ -89,6 +89,16 @@ type Consumer interface {
 	// applied by it. Payloads that a store moves without touching each of them need not count, for
 	// example those of a whole job whose id has no queued job. A paused shard settles jobs too.
 	//
+	// Parts. A part ends one payload of a claimed job as done, as core.PayloadSettlement.Apply
+	// defines, and marks the job as begun, since its next payload runs when the turn has been
+	// answered. No count changes. Parts are applied after the settlements. A part is skipped, and
+	// reported as SkippedParts, if its (ID, Receipt) is not claimed, if the claim has no payload at
+	// this position or no other payload, if the store can't reach the job now, or if an earlier
+	// part of the turn was of the same job. A store may also skip a part, except the first one, to
+	// bound the bytes that it writes. A part that was applied before has given its claim the
+	// receipt core.Receipt.NextPart. Then it is not applied again, and is not skipped: the job is
+	// marked as begun.
+	//
 	// Handing over. A turn, also of a paused shard, returns the next jobs that earlier leases left
 	// claimed and that were not handed over under this lease, in order of id, as far as the bounds
 	// and TurnRequest.Bytes allow: TurnReply.Orphans. The first of them always fits. Each is handed
@@ -96,7 +106,8 @@ type Consumer interface {
 	//
 	// Beginning. By docs/rules.md 4 a recovered job begins before its handler runs: each claimed
 	// job that Begin names is marked as begun until it is settled. A job whose (ID, Receipt) is not
-	// claimed after the settlements, or that the store can't reach now, is reported as NotBegun.
+	// claimed after the settlements and parts, or that the store can't reach now, is reported as
+	// NotBegun.
 	//
 	// Claiming. Due jobs (PerformAt <= now) are claimed in order of (PerformAt, id), including jobs
 	// that this turn requeued, as core.Budget allows. A turn that hands over orphans may claim
@@ -206,6 +217,9 @@ type TurnRequest struct {
 	Resent bool
 	// Settlements are applied in order. There are at most core.MaxTurnJobs.
 	Settlements []core.Settlement
+	// Parts end payloads of recovered jobs that run payload by payload, and begin the next payload
+	// of each. There are at most core.MaxTurnJobs.
+	Parts []core.PayloadSettlement
 	// Begin names the recovered jobs whose handlers start when this turn has been answered. There
 	// are at most core.MaxTurnJobs.
 	Begin []core.ClaimRef
@@ -222,14 +236,18 @@ type TurnRequest struct {
 	Node string
 }
 
-// Validate returns [ErrInvalidRequest] for a number below 1, a TTL below 1 ms, too many settlements
-// or jobs to begin, or a Node that is not a [core.Text].
+// Validate returns [ErrInvalidRequest] for a number below 1, a TTL below 1 ms, too many
+// settlements, parts or jobs to begin, or a Node that is not a [core.Text].
 func (r *TurnRequest) Validate() error {
 	if r.Number < 1 {
 		return fmt.Errorf("%w: turn %d; turns count from 1", ErrInvalidRequest, r.Number)
 	}
 	if len(r.Settlements) > core.MaxTurnJobs {
 		return fmt.Errorf("%w: the turn has %d settlements; send at most %d, and the others with later turns", ErrInvalidRequest, len(r.Settlements), core.MaxTurnJobs)
+	}
+	if len(r.Parts) > core.MaxTurnJobs {
+		return fmt.Errorf("%w: the turn has %d parts; send at most %d, and the others with later turns", ErrInvalidRequest,
+			len(r.Parts), core.MaxTurnJobs)
 	}
 	if len(r.Begin) > core.MaxTurnJobs {
 		return fmt.Errorf("%w: the turn begins %d jobs; send at most %d, and the others with later turns", ErrInvalidRequest, len(r.Begin), core.MaxTurnJobs)
@@ -238,6 +256,11 @@ func (r *TurnRequest) Validate() error {
 		return err
 	}
 	return validateTTL(r.TTL)
+}
+
+// OnlyClaims reports whether the turn has no settlement, no part and no job to begin.
+func (r *TurnRequest) OnlyClaims() bool {
+	return len(r.Settlements)+len(r.Parts)+len(r.Begin) == 0
 }
 
 // Budget returns the limits of what the turn may claim.
@@ -268,6 +291,9 @@ type TurnReply struct {
 	// it again at once. Any other deferred settlement waits for something else to end first, such
 	// as a caller's transaction.
 	Deferred []int
+	// SkippedParts are the positions in Parts of payloads that were not ended, ascending. The next
+	// payload of such a job must not start.
+	SkippedParts []int
 	// NotBegun are the positions in Begin of jobs that were not marked as begun, ascending. Their
 	// handlers must not start.
 	NotBegun []int

@@ -91,6 +91,21 @@ func (l *claimList) remove(c *claim) {
 	l.free = c
 }
 
+// endPayload ends one payload of a claim as done. It returns false if the claim has no such
+// payload, or no other one.
+func (l *claimList) endPayload(c *claim, p *core.PayloadSettlement) bool {
+	left, ok := p.Apply(c.Claim)
+	if !ok {
+		return false
+	}
+
+	if c.Alone() && !left.Alone() {
+		l.alone--
+	}
+	c.Claim = left
+	return true
+}
+
 // cancel marks a claim as cancelled and reports whether that changed it.
 func (l *claimList) cancel(c *claim, drop bool) bool {
 	if c.cancelled && c.drop == drop {

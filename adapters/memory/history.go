@@ -15,8 +15,8 @@ import (
 type history struct {
 	mu      sync.Mutex
 	records map[recordKey]core.Stats
-	// pruned is the first minute that was kept when records were last removed. Records are kept for an
-	// hour longer than they are listed, so that a clock that is set back hides nothing.
+	// pruned is the first minute that was kept when records were last removed. Records are kept for
+	// an hour longer than they are listed, so that a clock that is set back hides nothing.
 	pruned core.Instant
 }
 

@@ -43,12 +43,31 @@ func (s *Store) SettlePayload(ctx context.Context, id core.Shard, p core.Payload
 	if e == nil || e.claim.handed {
 		return storekit.NotClaimed(id, 0, 1)
 	}
-	left, ok := p.Apply(e.claim.Claim)
-	if !ok {
+
+	before := sh.head()
+	if !sh.claimed.endPayload(e.claim, &p) {
 		return storekit.NoOtherPayload(id, &p)
 	}
-	e.claim.Claim = left
+	sh.wakeIfEarlier(before)
 	return nil
+}
+
+// endParts ends the payloads that a turn names, begins the next payload of each job, and returns
+// the positions of the parts that it has skipped.
+func (s *shard) endParts(parts []core.PayloadSettlement) (skipped []int) {
+	for i := range parts {
+		p := &parts[i]
+		e := s.claimedWith(p.ID, p.Receipt)
+		switch {
+		case e != nil && s.claimed.endPayload(e.claim, p):
+			e.claim.Begun = true
+		case s.claimedWith(p.ID, p.Receipt.NextPart()) != nil: // it was applied before
+			s.ids[p.ID].claim.Begun = true
+		default:
+			skipped = append(skipped, i)
+		}
+	}
+	return skipped
 }
 
 // countClaimed returns the number of settlements that can be applied. The second settlement of an

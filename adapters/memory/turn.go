@@ -40,10 +40,11 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	return reply, nil
 }
 
-// turn settles, begins, hands over, claims and renews. A turn without settlements and begins that
+// turn settles, ends parts, begins, hands over, claims and renews. A turn that only claims and
 // finds nothing to hand over or claim changes nothing, unless it was sent before.
 func (s *shard) turn(r *ports.TurnRequest, reply *ports.TurnReply) {
 	s.settleAll(r.Settlements, reply)
+	reply.SkippedParts = s.endParts(r.Parts)
 	for i, ref := range r.Begin {
 		if e := s.claimedWith(ref.ID, ref.Receipt); e != nil {
 			e.claim.Begun = true
@@ -56,7 +57,7 @@ func (s *shard) turn(r *ports.TurnRequest, reply *ports.TurnReply) {
 	if !reply.Paused {
 		reply.Claims = s.claimDue(r, reply)
 	}
-	idle := len(r.Settlements) == 0 && len(r.Begin) == 0 && len(reply.Claims) == 0 && len(reply.Orphans) == 0
+	idle := r.OnlyClaims() && len(reply.Claims) == 0 && len(reply.Orphans) == 0
 	if idle && !r.Resent {
 		return
 	}

@@ -18,7 +18,7 @@ type reply struct {
 	orphans       []core.Claim
 	cancellations []ports.Cancellation
 	// Places of the request, from 1.
-	skipped, deferred, notBegun []int32
+	skipped, deferred, skippedParts, notBegun []int32
 }
 
 // header is the part of a reply besides its jobs.
@@ -42,6 +42,7 @@ const (
 	droppedKind   = 'd' // a cancelled claim whose job is dropped when it ends
 	skippedKind   = 's'
 	deferredKind  = 'f'
+	partKind      = 'p'
 	notBegunKind  = 'n'
 )
 
@@ -60,7 +61,7 @@ func (r *reply) read(rows pgx.Rows) error {
 			into = header
 		case cancelledKind, droppedKind:
 			into = ref
-		case skippedKind, deferredKind, notBegunKind:
+		case skippedKind, deferredKind, partKind, notBegunKind:
 			into = places
 		}
 		if err := rows.Scan(into...); err != nil {
@@ -87,6 +88,8 @@ func (r *reply) add(kind byte, row *replyRow) {
 		r.skipped = row.places
 	case deferredKind:
 		r.deferred = row.places
+	case partKind:
+		r.skippedParts = row.places
 	case notBegunKind:
 		r.notBegun = row.places
 	}

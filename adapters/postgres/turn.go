@@ -11,7 +11,7 @@ import (
 )
 
 // turnArgs is how many parameters turnSQL has.
-const turnArgs = 28
+const turnArgs = 34
 
 // Most turns are usual, as described in the function turn_fast. Others need twice as many
 // parameters, and each parameter costs time.
@@ -25,7 +25,8 @@ const (
   p_settle_dispositions => $17, p_settle_times => $18, p_settle_delays => $19, p_settle_retry_counts => $20,
   p_settle_recoveries => $21, p_settle_errors => $22, p_settle_bury_errors => $23,
   p_resent => $24, p_begin_ids => $25, p_begin_tokens => $26, p_begin_numbers => $27,
-  p_settle_groups => $28)`
+  p_settle_groups => $28, p_part_ids => $29, p_part_tokens => $30, p_part_numbers => $31, p_part_positions => $32,
+  p_part_retry_counts => $33, p_part_recoveries => $34)`
 	turnClaimsSQL = `SELECT * FROM {schema}.turn_claims(p_queue => $1, p_index => $2, p_token => $3, p_number => $4)`
 )
 
@@ -62,9 +63,7 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	}
 	if !repeated {
 		reply.Skipped, reply.Deferred = settlements.skipped(got.skipped), settlements.positions(got.deferred)
-		for _, place := range got.notBegun {
-			reply.NotBegun = append(reply.NotBegun, int(place)-1)
-		}
+		reply.SkippedParts, reply.NotBegun = positions(got.skippedParts), positions(got.notBegun)
 	}
 	s.idle.observe(r.Lease.Shard, &reply)
 	return reply, nil
@@ -86,13 +85,22 @@ func (s *Store) turnCall(r *ports.TurnRequest, settlements *settlementColumns) (
 		textOrNone(r.Lease.Shard.Queue), index(r.Lease.Shard), textOrNone(r.Lease.Owner), r.Lease.Token, r.Number, r.TTL.Microseconds(), s.now(),
 		int32(budget.Jobs), int64(budget.PerJob), int64(budget.Bytes), r.Node)
 	args = append(args, settlements.receiptArgs()...)
-	if settlements.usual() && !r.Resent && len(r.Begin) == 0 {
+	if settlements.usual() && !r.Resent && len(r.Parts)+len(r.Begin) == 0 {
 		return turnFastSQL, args
 	}
 	args = append(args, settlements.outcomeArgs()...)
 	args = append(args, r.Resent)
 	args = append(args, beginArgs(r.Begin)...)
-	return turnSQL, append(args, settlements.groups)
+	args = append(args, settlements.groups)
+	return turnSQL, append(args, partArgs(r.Parts)...)
+}
+
+// positions returns the positions of a request, from 0, for places of a reply, from 1.
+func positions(places []int32) (list []int) {
+	for _, place := range places {
+		list = append(list, int(place)-1)
+	}
+	return list
 }
 
 func byTime(a, b core.Claim) int {
@@ -122,4 +130,19 @@ func beginArgs(refs []core.ClaimRef) []any {
 		ids[i], tokens[i], numbers[i] = orNone(ref.ID), ref.Receipt.Token, ref.Receipt.Number
 	}
 	return []any{ids, tokens, numbers}
+}
+
+// partArgs returns parts as parameters, NULL for none.
+func partArgs(parts []core.PayloadSettlement) []any {
+	n := len(parts)
+	if n == 0 {
+		return []any{nil, nil, nil, nil, nil, nil}
+	}
+	ids, tokens, numbers := make([]string, n), make([]int64, n), make([]int64, n)
+	places, retryCounts, recoveries := make([]int32, n), make([]int32, n), make([]int32, n)
+	for i, p := range parts {
+		ids[i], tokens[i], numbers[i] = orNone(p.ID), p.Receipt.Token, p.Receipt.Number
+		places[i], retryCounts[i], recoveries[i] = int32(p.Position), int32(p.RetryCount), int32(p.Recoveries)
+	}
+	return []any{ids, tokens, numbers, places, retryCounts, recoveries}
 }

@@ -74,11 +74,12 @@ func (s *Store) SettlePayload(ctx context.Context, shard core.Shard, p core.Payl
 // payloads were settled. Its types are written as in pushTxSQL.
 //
 //	$1 the queue, $2 the shard's index, $3 the id, $4 and $5 the receipt's token and number, $6 the
-//	payload's position, $7 the claim's RetryCount afterwards
+//	payload's position, $7 and $8 the claim's RetryCount and Recoveries afterwards
 const settlePayloadTxSQL = `
 SELECT status, settled
 FROM {schema}.settle_payload_in_tx(p_queue => $1::pg_catalog.text, p_index => $2::int, p_id => $3::pg_catalog.text,
-  p_token => $4::bigint, p_number => $5::bigint, p_position => $6::int, p_retry_count => $7::int)`
+  p_token => $4::bigint, p_number => $5::bigint, p_position => $6::int,
+  p_retry_count => $7::int, p_recoveries => $8::int)`
 
 func settlePayload(ctx context.Context, ask oneRow, shard core.Shard, p *core.PayloadSettlement) error {
 	var (
@@ -86,7 +87,7 @@ func settlePayload(ctx context.Context, ask oneRow, shard core.Shard, p *core.Pa
 		settled *int // nil if the claim has no such payload or no other one
 	)
 	err := ask(ctx, []any{&st, &settled}, settlePayloadTxSQL, textOrNone(shard.Queue), int(index(shard)), orNone(p.ID),
-		p.Receipt.Token, p.Receipt.Number, p.Position, p.RetryCount)
+		p.Receipt.Token, p.Receipt.Number, p.Position, p.RetryCount, p.Recoveries)
 	switch {
 	case err != nil:
 		return err

@@ -61,8 +61,13 @@ func turnArgs(r *ports.TurnRequest, now any) ([]any, error) {
 		b.Jobs, b.PerJob, b.Bytes,
 		record.ReceiptText(core.Receipt{Token: r.Lease.Token, Number: r.Number}), by)
 	args = record.AppendSettlements(args, r.Settlements)
-	if r.Resent || len(r.Begin) > 0 {
-		args = append(args, boolArg(r.Resent))
+	if r.Resent || len(r.Parts)+len(r.Begin) > 0 {
+		args = append(args, boolArg(r.Resent), len(r.Parts))
+	}
+	for i := range r.Parts {
+		p := &r.Parts[i]
+		args = append(args, p.ID, record.ReceiptText(p.Receipt), record.ReceiptText(p.Receipt.NextPart()),
+			p.Position, p.RetryCount, p.Recoveries)
 	}
 	for _, ref := range r.Begin {
 		args = append(args, ref.ID, record.ReceiptText(ref.Receipt))
@@ -103,6 +108,10 @@ func turned(r *record.Reply, again bool) (ports.TurnReply, error) {
 	if t.Orphans, err = record.ParseClaims(&orphans); err != nil {
 		return ports.TurnReply{}, err
 	}
-	r.Join(&deferred)
+	skippedParts := r.List()
+	for skippedParts.More() {
+		t.SkippedParts = append(t.SkippedParts, int(skippedParts.Int()))
+	}
+	r.Join(&deferred, &skippedParts)
 	return t, r.Err()
 }

@@ -66,12 +66,13 @@ func (s *shard) repeat(r ports.TurnRequest, now core.Instant) ports.TurnReply {
 func (m *Store) carryOut(q *queue, s *shard, r ports.TurnRequest, now core.Instant) ports.TurnReply {
 	var reply ports.TurnReply
 	reply.Skipped, reply.Deferred = s.settle(r.Settlements, now)
+	reply.SkippedParts = s.endParts(r.Parts)
 	reply.NotBegun = s.begin(r.Begin)
 	reply.Orphans = m.handOver(s, r.Number, core.Bound{Bytes: cmp.Or(r.Bytes, core.DefaultTurnBytes)})
 	if !q.record.Paused {
 		reply.Claims = s.claim(r, reply.Orphans, now)
 	}
-	idle := len(r.Settlements) == 0 && len(r.Begin) == 0 && len(reply.Claims) == 0 && len(reply.Orphans) == 0
+	idle := r.OnlyClaims() && len(reply.Claims) == 0 && len(reply.Orphans) == 0
 	if idle && !r.Resent {
 		return reply
 	}
@@ -111,6 +112,25 @@ func (s *shard) settle(settlements []core.Settlement, now core.Instant) (skipped
 		}
 	}
 	return skipped, deferred
+}
+
+// endParts ends single payloads, begins the next ones and returns the positions of skipped parts. A
+// part that was applied before only begins.
+func (s *shard) endParts(parts []core.PayloadSettlement) (skipped []int) {
+	for i, part := range parts {
+		c, claimed := s.claimed[part.ID]
+		left, ok := part.Apply(c.Claim)
+		switch {
+		case claimed && ok && c.Receipt == part.Receipt:
+			c.Claim, c.Count = left, len(left.Payloads)
+		case !claimed || c.Receipt != part.Receipt.NextPart():
+			skipped = append(skipped, i)
+			continue
+		}
+		c.Begun = true
+		s.claimed[part.ID] = c
+	}
+	return skipped
 }
 
 // begin marks jobs as begun and returns the positions of those that are not claimed.

@@ -95,8 +95,26 @@ func (d *driver) send(h *leaseView, r ports.TurnRequest) {
 			}
 		}
 	}
+	h.endParts(&r, &reply)
 	h.addClaims(reply.Claims)
 	h.addClaims(reply.Orphans)
+}
+
+// endParts changes the claims that have lost a payload. Those whose part was skipped, or that were
+// settled by the same turn, do not change.
+func (h *leaseView) endParts(r *ports.TurnRequest, reply *ports.TurnReply) {
+	if reply.Repeat {
+		return
+	}
+	for i, part := range r.Parts {
+		at := slices.IndexFunc(h.claims, func(c core.Claim) bool { return c.ID == part.ID && c.Receipt == part.Receipt })
+		if at < 0 || slices.Contains(reply.SkippedParts, i) {
+			continue
+		}
+		if left, ok := part.Apply(h.claims[at]); ok {
+			h.claims[at] = left
+		}
+	}
 }
 
 // work acquires the shard if no caller has leased it, and claims all jobs that it can get.
@@ -141,6 +159,9 @@ func (d *driver) turnRequest(h *leaseView) ports.TurnRequest {
 	for _, c := range h.claims {
 		if rapid.Bool().Draw(d.t, "begin") {
 			r.Begin = append(r.Begin, c.Ref())
+		}
+		if len(c.Payloads) > 1 && rarely(d, "part") {
+			r.Parts = append(r.Parts, c.SettlePayload(rapid.IntRange(0, len(c.Payloads)).Draw(d.t, "position")))
 		}
 	}
 	r.Resent = rarely(d, "resent")

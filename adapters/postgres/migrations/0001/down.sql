@@ -3,6 +3,7 @@ DROP VIEW {schema}.counts, {schema}.leases;
 DROP FUNCTION {schema}.acquire, {schema}.add_payloads, {schema}.add_tags, {schema}.admit_groups, {schema}.audit,
   {schema}.apply_push_rule, {schema}.begin_claimed, {schema}.bury, {schema}.change_counts, {schema}.change_groups, {schema}.changed_here, {schema}.choose_due,
   {schema}.choose_some_due, {schema}.claim_due, {schema}.claim_each, {schema}.claim_together, {schema}.clock,
+  {schema}.cut_payload, {schema}.end_parts,
   {schema}.dead_payloads_of, {schema}.declare, {schema}.error_text, {schema}.find_payloads, {schema}.find_shard, {schema}.first_shard, {schema}.fold, {schema}.fold_counts, {schema}.forget,
   {schema}.hand_over, {schema}.handed_over, {schema}.head, {schema}.heads, {schema}.held, {schema}.inbox_mark, {schema}.inbox_rows, {schema}.inbox_rows_of, {schema}.later, {schema}.limit_lock_waits, {schema}.list_places,
   {schema}.lock_lease, {schema}.lock_shard, {schema}.lock_target, {schema}.lower_floor, {schema}.count_superseded, {schema}.merge, {schema}.merge_arrival, {schema}.merge_by_rule, {schema}.merge_dead_payloads, {schema}.merge_payload, {schema}.push_by_rule, {schema}.merge_and_look, {schema}.merge_bounds, {schema}.merge_ids, {schema}.merge_inbox,

@@ -200,9 +200,23 @@ do
     return join(parts, size)
   end
 
+  -- encode_state returns the flags of a job's FirstPush and failure, and both as they are packed.
+  local function encode_state(job)
+    local flags, first, failure = 0, '', ''
+    if job.first ~= job.at then flags, first = FIRST, pack('>I8', job.first) end
+
+    if job.retry ~= -1 or job.recoveries > 0 or job.error ~= '' or job.tags ~= '' then
+      local text = job.error
+      if job.tags ~= '' or byte(text) == 30 then text = MARK .. job.tags .. MARK .. text end
+      flags = flags + FAILED + (job.recoveries >= 2 and ALONE or 0)
+      failure = pack('>i4I4I4', job.retry, job.recoveries, #text) .. text
+    end
+    return flags, first, failure
+  end
+
   -- encode returns a job packed, after a text if one is given.
   local function encode(job, before)
-    local flags, score, first, failure, rest, listed = 0, '', '', '', '', false
+    local flags, score, rest, listed = 0, '', '', false
     if job.many then
       flags = MANY + (job.tagged and TAGGED or 0)
     elseif #job.list ~= 1 then
@@ -215,15 +229,32 @@ do
       rest = p.data
       if p.meta ~= '' then flags, rest = flags + TAGGED, pack('>I2', #p.meta) .. p.meta .. rest end
     end
-    if job.first ~= job.at then flags, first = flags + FIRST, pack('>I8', job.first) end
-    if job.retry ~= -1 or job.recoveries > 0 or job.error ~= '' or job.tags ~= '' then
-      local text = job.error
-      if job.tags ~= '' or byte(text) == 30 then text = MARK .. job.tags .. MARK .. text end
-      flags = flags + FAILED + (job.recoveries >= 2 and ALONE or 0)
-      failure = pack('>i4I4I4', job.retry, job.recoveries, #text) .. text
-    end
+
+    local state, first, failure = encode_state(job)
+    flags = flags + state
     if listed then return encode_list(job.list, (before or '') .. char(flags) .. first .. failure) end
     return (before or '') .. char(flags) .. score .. first .. failure .. rest
+  end
+
+  -- without returns the packed job of a claim, which begins at from behind its PerformAt, without
+  -- the payload at a position, from 0, and with another RetryCount and Recoveries. It returns nil
+  -- if the claim has no such payload, or no other one. Payloads are not decoded, since claims may
+  -- be large.
+  local function without(value, from, position, retry, recoveries)
+    local job, listed, _, pos = decode_head(value, (parse('>I8', value, from - 8)), from)
+    local count = listed and parse('>I4', value, pos) or 1
+    if count == 1 or position < 0 or position >= count then return end
+
+    local list = pos + 4
+    local ended, behind = list, list
+    for _ = 0, position do
+      local _, n, m, data = parse('>dI4I2', value, behind)
+      ended, behind = behind, data + n + m
+    end
+
+    job.retry, job.recoveries = retry, recoveries
+    local flags, first, failure = encode_state(job)
+    return char(LISTED + flags) .. first .. failure .. pack('>I4', count - 1) .. sub(value, list, ended - 1) .. sub(value, behind)
   end
 
   -- group returns what precedes a packed job: the group of a dead letter, or nothing for a queued
@@ -253,6 +284,6 @@ do
     return ok and job or nil
   end
 
-  packed = {fits = fits, decoded = decoded, decode = decode, weigh = weigh, encode = encode, encode_with = encode_with,
+  packed = {fits = fits, decoded = decoded, decode = decode, weigh = weigh, encode = encode, encode_with = encode_with, without = without,
     group = group, decode_dead = decode_dead}
 end

@@ -4,25 +4,25 @@
 -- ARGV: 1 now or '', 2 owner, 3 token, 4 number, 5 ttl in µs, 6 jobs wanted, 7 payloads per job,
 --   8 bytes, 9 receipt of the claims, 10 claimer, 11 how many settlements; then their ids, their
 --   receipts in one text, or one that all have, a byte of code each, and a text for each whose
---   code requires one; then, if it is resent or jobs begin, whether it is resent (1 or 0), and id
---   and receipt of each job that begins
+--   code requires one; then, if it is resent, parts end or jobs begin, whether it is resent (1 or
+--   0), the parts as end_parts has them, and id and receipt of each job that begins
 -- Returns {'ok', last, now, remaining, paused, head or -1, skipped, claims, cancels, not begun,
---   deferred, orphans}; claims, cancels and orphans are id and value as they are stored. Or
---   {'again', ...} for a repeat, {'unknown'}, {'lost'}, {'stale', last}, {'ahead', last}
+--   deferred, orphans, skipped parts}; claims, cancels and orphans are id and value as they are
+--   stored. Or {'again', ...} for a repeat, {'unknown'}, {'lost'}, {'stale', last}, {'ahead', last}
 -- Uses: JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID, DMETAS,
 --   GROUPS, LEASE, CANCELS, call, sub, pack, parse, clock, instant, read_meta, bounds, plan,
 --   queue, groups, morgue, first_due, readable, noted, claim_weight, claims_after, read_cancels,
---   hand_over, settle_claims, begin_claims, merge_left, free_parked, claim_jobs.
+--   hand_over, settle_claims, end_parts, begin_claims, merge_left, free_parked, claim_jobs.
 --
 -- lib/lease.lua lists the fields of the lease. A field that every turn changes has to change in
 -- turn_plain.lua as well: last, ttl, expires, processed, failed, large and the notes. The usual
 -- turn leaves alone, handed, orphans and turned as they are: nothing in it would change them.
 --
 -- A claim is stored as receipt, begun (a byte), since (7 bytes), claimer, PerformAt, packed job.
--- turn_claim.lua and turn_plain.lua write it; begin_claims in turn_settle.lua, claim_from in
--- lib/claims.lua and claim.go of internal/record read it. lib/packed.lua and packed.go there have
--- the job. Claims of snapshots before 2026-11-22 have 8 bytes of since, the first of them 0: they
--- have not begun.
+-- turn_claim.lua and turn_plain.lua write it; end_parts and begin_claims in turn_settle.lua change
+-- it; claim_from in lib/claims.lua and claim.go of internal/record read it. lib/packed.lua and
+-- packed.go there have the job. Claims of snapshots before 2026-11-22 have 8 bytes of since, the
+-- first of them 0: they have not begun.
 
 local ARGV = ARGV
 -- Fails here, not in plan.write(), if another server has one of them.
@@ -64,13 +64,18 @@ local function repeated()
   end
   local head = head_of(first_due(paused, alone, JOBS, READY, CLAIMS), lease[11] == '1')
   call('HSET', LEASE, 'ttl', ttl, 'expires', expires)
-  return {'again', last, now, expires - now, paused and 1 or 0, head, {}, list, cancels, {}, {}, orphans}
+  return {'again', last, now, expires - now, paused and 1 or 0, head, {}, list, cancels, {}, {}, orphans, {}}
 end
 if number == last then return repeated() end
 
 local settled = settle_claims(alone, now)
-local resent, begins = ARGV[settled.last + 1] == '1', ARGV[settled.last + 2] ~= nil
-local begun, not_begun = begin_claims(settled.last + 2, settled.gone)
+local resent, only_claims = ARGV[settled.last + 1] == '1', ARGV[11] == '0'
+local changed, not_begun = {claims = {}, notes = {}, skipped = {}}, {}
+if ARGV[settled.last + 2] then
+  changed = end_parts(settled.last + 2, settled, cancels)
+  not_begun = begin_claims(changed.last + 1, settled.gone, changed)
+  only_claims = only_claims and #ARGV == settled.last + 2
+end
 local moved, dead = merge_left(settled.left, now)
 local waiting = free_parked(settled.freed)
 local bound, orphans, handed, rest = bounds.new(tonumber(ARGV[8])), {}, lease[10], false
@@ -88,12 +93,13 @@ for i = 1, #cancels, 2 do
   if settled.gone[cancels[i]] then plan.hdel(CANCELS, cancels[i])
   else open[#open + 1] = cancels[i]; open[#open + 1] = cancels[i + 1] end
 end
-if ARGV[11] == '0' and claimed.count == 0 and #orphans == 0 and not resent and not begins then
+if only_claims and claimed.count == 0 and #orphans == 0 and not resent then
   local remaining = math.max(0, math.min(tonumber(lease[6]), now + tonumber(lease[5])) - now)
-  return {'ok', last, now, remaining, paused and 1 or 0, head, settled.skipped, claimed.list, open, not_begun, {}, {}}
+  return {'ok', last, now, remaining, paused and 1 or 0, head, settled.skipped, claimed.list, open, not_begun, {}, {}, {}}
 end
 
-local claims = begun -- that change or come
+local claims = {} -- that change or come
+for id, value in pairs(changed.claims) do claims[#claims + 1], claims[#claims + 2] = id, value end
 for _, value in ipairs(claimed.list) do claims[#claims + 1] = value end
 if #claims > 0 then plan.hset_all(CLAIMS, claims) end
 for _, id in ipairs(settled.freed) do if not claimed.chosen[id] then plan.hdel(CLAIMS, id) end end
@@ -110,9 +116,12 @@ if lease[11] == '1' then
   for _, v in ipairs({'handed', handed, 'orphans', rest and 1 or 0, 'turned', pack('>I8', number) .. lease[10]}) do fields[#fields + 1] = v end
 end
 for _, id in ipairs(settled.notes) do if not claimed.notes[id] then plan.hdel(LEASE, ':' .. id) end end
+for id, text in pairs(changed.notes) do
+  if text then fields[#fields + 1], fields[#fields + 2] = ':' .. id, text else plan.hdel(LEASE, ':' .. id) end
+end
 for id, text in pairs(claimed.notes) do fields[#fields + 1], fields[#fields + 2] = ':' .. id, text end
 if next(claimed.notes) then fields[#fields + 1], fields[#fields + 2] = 'large', 1 end
 for i = 1, #fields, 2 do plan.hset(LEASE, fields[i], fields[i + 1]) end
 plan.write()
 return {'ok', number, now, expires - now, paused and 1 or 0, head, settled.skipped, claimed.list, open, not_begun,
-  settled.deferred, orphans}
+  settled.deferred, orphans, changed.skipped}

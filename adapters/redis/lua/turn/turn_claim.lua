@@ -76,8 +76,7 @@ local function claim_jobs(turn)
   local function nothing_claimed() return taken == 0 and call('HLEN', CLAIMS) == #turn.freed end
 
   -- claim_part claims as many payloads of candidate k as fit, and returns the claim in its stored
-  -- form, or nil if no payload fits. The rest stays, parked and fresh: the count of retries belongs
-  -- to the first payload.
+  -- form, or nil if no payload fits. The rest stays, parked, with the state core.State.Rest.
   local function claim_part(k, item)
     local id = ids[k]
     item = item or queue.stored(id, packed_at(k), times[k], waiting[id] and PARKED or READY)
@@ -93,7 +92,7 @@ local function claim_jobs(turn)
     cut = #got < total
     items.leave(item, got, true)
     if cut then
-      item.job.retry = -1
+      item.job.retry, item.job.recoveries = -1, math.min(item.job.recoveries, 1)
       queue.store(item, PARKED, index)
     elseif item.old then queue.remove(item, index) end
     return claim

@@ -1,7 +1,9 @@
--- The first half of a turn: claims end or begin, and the payloads that ended claims leave merge.
+-- The first half of a turn: claims end, lose single payloads or begin, and the payloads that ended
+-- claims leave merge.
 -- Uses: PARKED, JOBS, CLAIMS, DEAD, call, sub, byte, char, parse, instant, fetch, bounds, readable,
---   unite_tags, packed, items, queue, morgue, noted, claim_from, claim_weight, claim_alone.
--- Defines: settle_claims, begin_claims, merge_left, free_parked.
+--   unite_tags, packed, items, queue, morgue, noted, claim_from, claim_weight, claim_alone,
+--   plan, CANCELS, NOTED, note.
+-- Defines: settle_claims, end_parts, begin_claims, merge_left, free_parked.
 
 -- kept returns the part of an error's text that is kept: all of it, or its first bytes on a server
 -- that is beyond its maxmemory. Turns run there all the same and may add little.
@@ -121,23 +123,81 @@ local function settle_claims(alone, now)
   return s
 end
 
--- begin_claims finds the claims that have begun, from ARGV[from] on; gone are the ids whose claims
--- end. It returns the values to be stored, as id, claim, ..., and the positions of those whose
--- claim is absent, or is too large to write in this turn.
-local function begin_claims(from, gone)
-  local begun, not_begun, size = {}, {}, 0
+-- begun_value returns a stored claim as it is once it has begun, with the given receipt.
+local function begun_value(value, receipt) return receipt .. char(1) .. sub(value, 18) end
+
+-- end_parts ends single payloads of claims. ARGV[from] is their number. Behind it are, for each,
+-- its id, receipt, receipt afterwards, the payload's position, and RetryCount and Recoveries
+-- afterwards. settled is the result of settle_claims, whose gone it reads and whose alone it
+-- changes. cancels are the cancels of the shard as id, value, ..., whose receipts it changes. It
+-- returns
+--   claims: the values to be stored by id
+--   size: how many bytes they have, which bounds the claims that change in one turn
+--   notes: by id the notes of these claims, or false for a note to be removed
+--   skipped: the positions of parts whose claim is absent, has no such payload or no other one, or
+--     is too large to write in this turn
+--   last: the index of the last ARGV that is about parts
+local function end_parts(from, settled, cancels)
+  local changed = {claims = {}, size = 0, notes = {}, skipped = {}, last = from + 6 * ARGV[from]}
+  local claims = changed.claims
+
+  -- store keeps a claim that has lost a payload, its note and its cancel.
+  local function store(id, value, after, was_alone)
+    claims[id] = value
+    local count, size = readable('c', id, claim_weight, value)
+    local alone = claim_alone(value)
+    if was_alone and not alone then settled.alone = settled.alone - 1 end
+    if #value > NOTED then changed.notes[id] = note(after, #value, count, size, alone)
+    elseif changed.notes[id] or noted(id) then changed.notes[id] = false end
+    for i = 1, #cancels, 2 do
+      if cancels[i] == id then
+        cancels[i + 1] = after .. sub(cancels[i + 1], 17)
+        plan.hset(CANCELS, id, cancels[i + 1])
+      end
+    end
+  end
+
+  for i = from + 1, changed.last, 6 do
+    local id, before, after = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+    local fits = not settled.gone[id] and changed.size < bounds.most_bytes
+    local value = fits and (claims[id] or call('HGET', CLAIMS, id))
+    local receipt = value and sub(value, 1, 16)
+    if receipt == before then
+      changed.size = changed.size + #value
+      local from_job = claim_from(value) + 8
+      local packed_job = packed.without(value, from_job, tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5]))
+      if packed_job then
+        store(id, begun_value(sub(value, 1, from_job - 1) .. packed_job, after), after, claim_alone(value))
+      end
+      receipt = packed_job and after
+    elseif receipt == after then -- it was applied before
+      changed.size = changed.size + #value
+      claims[id] = begun_value(value, after)
+    end
+    if receipt ~= after then changed.skipped[#changed.skipped + 1] = (i - from - 1) / 6 end
+  end
+  return changed
+end
+
+-- begin_claims marks the claims as begun that ARGV names from the index from on; gone are the ids
+-- whose claims end, and changed is the result of end_parts, to whose claims it adds. It returns the
+-- positions of those whose claim is absent, or is too large to write in this turn.
+local function begin_claims(from, gone, changed)
+  local not_begun = {}
   for i = from, #ARGV, 2 do
     local id = ARGV[i]
-    local receipt = noted(id)
+    local value = changed.claims[id]
+    local receipt = not value and noted(id)
     local ours = not gone[id] and (not receipt or receipt == ARGV[i + 1])
-    local value = ours and size < bounds.most_bytes and call('HGET', CLAIMS, id)
-    size = size + (value and #value or 0)
-    if value and sub(value, 1, 16) == ARGV[i + 1] then
-      begun[#begun + 1] = id
-      begun[#begun + 1] = sub(value, 1, 16) .. char(1) .. sub(value, 18)
+    if ours and not value and changed.size < bounds.most_bytes then
+      value = call('HGET', CLAIMS, id)
+      changed.size = changed.size + (value and #value or 0)
+    end
+    if ours and value and sub(value, 1, 16) == ARGV[i + 1] then
+      changed.claims[id] = begun_value(value, ARGV[i + 1])
     else not_begun[#not_begun + 1] = (i - from) / 2 end
   end
-  return begun, not_begun
+  return not_begun
 end
 
 -- merge_left merges the payloads that ended claims leave with the stored jobs and dead letters of

@@ -246,8 +246,10 @@ type recoveryVectorCase struct {
 	Now           core.Instant `json:"now_us"`
 	MaxRecoveries int          `json:"max_recoveries"`
 	Hold          bool
-	Begun         bool
-	Outcome       struct {
+	// Ended is how many payloads, from the first on, ended by themselves before the owner was lost.
+	Ended   int
+	Begun   bool
+	Outcome struct {
 		Requeue *jobVector
 		Buried  []payloadVector
 	}
@@ -256,6 +258,14 @@ type recoveryVectorCase struct {
 func recoveryVector(e *env.Env, id string, v *recoveryVectorCase) {
 	e.TB.Helper()
 	h, lost := claimVector(e, id, v.Now, &v.Job)
+	for range v.Ended {
+		part := lost.SettlePayload(0)
+		r := h.Request(0)
+		r.Parts = []core.PayloadSettlement{part}
+		h.Send(r)
+		lost, _ = part.Apply(lost)
+		lost.Begun = true
+	}
 	if v.Begun {
 		h.Begin(lost)
 		lost.Begun = true

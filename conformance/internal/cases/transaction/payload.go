@@ -193,6 +193,22 @@ func beginPayload(e *env.Env) (h *env.Holder, tx env.Transaction, c, left core.C
 	return h, tx, c, left
 }
 
+// transactionPart sends a part of a job while a transaction has settled a payload of it, and again
+// after the transaction has committed.
+func transactionPart(e *env.Env) {
+	h, tx, c, left := beginPayload(e)
+	for _, s := range []core.PayloadSettlement{c.SettlePayload(0), left.SettlePayload(0)} {
+		r := h.Request(0)
+		r.Parts = []core.PayloadSettlement{s}
+		e.Reported("the skipped parts", h.Send(r).SkippedParts, []int{0})
+	}
+	e.Must(tx.Commit(e.Ctx), "Commit")
+	r := h.Request(0)
+	r.Parts = []core.PayloadSettlement{left.SettlePayload(0)}
+	e.Reported("the skipped parts after the commit", h.Send(r).SkippedParts, nil)
+	e.Same("the payloads", e.Claimed("a").Payloads, left.Payloads[1:])
+}
+
 // transactionPayload settles a payload in a transaction. The payload is removed when the
 // transaction commits. Until then no other call can change the job.
 func transactionPayload(e *env.Env) {

@@ -140,6 +140,7 @@ func transactionCases() []env.Case {
 		{Name: "merges by the queue's rule", Rule: env.RuleMerge, Check: transactionMerges},
 		{Name: "locks a job that it settles", Rule: "Turn: a settlement whose job a caller's transaction has locked is reported as deferred, and changes nothing", Check: transactionLocks},
 		{Name: "removes a payload when it commits", Rule: "SettlePayload: while a transaction that has settled a payload is open, the job can't be reached", Check: transactionPayload},
+		{Name: "keeps turns from ending another payload", Rule: "Turn: a part is skipped if the store can't reach the job now", Check: transactionPart},
 		{Name: "settles one payload of a job", Rule: "SettlePayload: in the transaction that has settled a payload, the job counts as not claimed", Check: transactionTwoPayloads},
 	}
 }

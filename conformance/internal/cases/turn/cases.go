@@ -7,8 +7,8 @@
 //   - turn.go is about a turn as a whole and its number, and repeat.go about a turn that is
 //     repeated.
 //   - settle.go is about settlements, and about those that a turn must skip.
-//   - claim.go is about what a turn claims, begin.go about the mark of a job that has begun, and
-//     head.go about the time of the next job.
+//   - claim.go is about what a turn claims, begin.go about the mark of a job that has begun,
+//     parts.go about payloads that end one by one, and head.go about the time of the next job.
 //   - control.go is about a paused queue and cancelled jobs.
 //   - mixed.go is about the most frequent turns, and about several entries of one kind in a turn.
 //   - large.go is about jobs with many payloads.
@@ -35,6 +35,7 @@ func Groups(store ports.ShardStore) []env.Group {
 		{Name: "claim", Cases: claimCases()},
 		{Name: "recovered", Cases: recoveredCases()},
 		{Name: "begin", Cases: beginCases()},
+		{Name: "part", Cases: partCases()},
 		{Name: "head", Cases: headCases()},
 		{Name: "pause", Cases: pauseCases()},
 		{Name: "cancel", Cases: cancelCases()},

@@ -223,7 +223,7 @@ func settleMergesRecoveries(e *env.Env) {
 	c := h.Cut(1)
 	h.Settle(env.Failed(c, "crash", time.Minute))
 	e.Same("the merged job", e.Queued("a"), env.Job("a", core.State{
-		PerformAt: env.Start.Add(time.Minute), RetryCount: 3, Recoveries: 2, FirstPush: env.Start, Error: "crash",
+		PerformAt: env.Start.Add(time.Minute), RetryCount: 3, Recoveries: 1, FirstPush: env.Start, Error: "crash",
 	}, env.Pay("p", 1), env.Pay("q", 2)))
 }
 

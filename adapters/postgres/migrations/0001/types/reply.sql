@@ -1,8 +1,9 @@
 -- One row of the reply to an acquire or a turn. kind is its kind: 'h' the header, 'c' a claim, 'o'
 -- an orphan, 'x' a cancelled claim, 'd' a cancelled claim whose job is dropped when it ends; and
 -- places of the request, from 1: 's' settlements that were skipped since their job is not claimed,
--- 'f' settlements that were deferred since a caller's transaction has locked their job, 'n' claims
--- that could not be marked as begun. Columns that a kind does not have are NULL.
+-- 'f' settlements that were deferred since a caller's transaction has locked their job, 'p' parts
+-- that were skipped, 'n' claims that could not be marked as begun. Columns that a kind does not
+-- have are NULL.
 CREATE TYPE {schema}.reply AS (
   -- A new column goes to the end of its kind. It changes the ROW or the list of NULLs of each file
   -- in functions/reply, the list of NULLs in turn_fast.sql, and in reply.go the numbers of columns

@@ -1,8 +1,8 @@
 -- Takes the lowest payloads out of a queued job, which the caller has locked: at most p_most, and
 -- as many as fit into p_bytes, but the first in any case if p_first is set. Returns them, NULL for
 -- none; their number n and size in bytes; and whether the job stays, which it does as long as it
--- has others. If p_fresh is set, a job that stays counts as not failed from then on. A job without
--- payloads, as if a person had deleted them, is deleted as well.
+-- has others. If p_fresh is set, a job that stays has the state core.State.Rest from then on. A job
+-- without payloads, as if a person had deleted them, is deleted as well.
 CREATE FUNCTION {schema}.take_payloads(p_shard int, p_id text, p_most int, p_bytes bigint, p_first boolean, p_fresh boolean,
   OUT scores double precision[], OUT data bytea[], OUT meta bytea[], OUT n int, OUT size bigint, OUT stays boolean)
 LANGUAGE plpgsql VOLATILE AS {$}
@@ -36,6 +36,7 @@ BEGIN
     DELETE FROM {schema}.jobs j WHERE j.shard = p_shard AND j.id = p_id;
   ELSIF n > 0 THEN
     UPDATE {schema}.jobs j SET low = v_low, retry_count = CASE WHEN p_fresh THEN -1 ELSE j.retry_count END,
+      recoveries = CASE WHEN p_fresh THEN least(j.recoveries, 1) ELSE j.recoveries END,
       data = CASE WHEN NOT v_inline THEN j.data END, meta = CASE WHEN NOT v_inline THEN j.meta END
     WHERE j.shard = p_shard AND j.id = p_id;
   END IF;

@@ -1,12 +1,13 @@
 -- Settles one payload of a claimed job as done, in a caller's transaction. The row of claimed
--- stays, without that payload, with another number (core.Receipt.NextPart) and with p_retry_count.
--- p_position is the payload's position in the claimed job, from 0. The function locks only this
--- row, and waits for another transaction that settles it. status is ok, unknown_queue,
--- no_such_shard, not_utf8 or search_path of unfit_session. settled is how many payloads were
--- settled: 0 if the job is not claimed with this receipt, was handed over to a later lease, or has
--- lost another payload in this transaction; NULL if it has no such payload or no other one.
+-- stays, without that payload, with another number (core.Receipt.NextPart), and with p_retry_count
+-- and p_recoveries. p_position is the payload's position in the claimed job, from 0. The function
+-- locks only this row, and waits for another transaction that settles it. status is ok,
+-- unknown_queue, no_such_shard, not_utf8 or search_path of unfit_session. settled is how many
+-- payloads were settled: 0 if the job is not claimed with this receipt, was handed over to a later
+-- lease, or has lost another payload in this transaction; NULL if it has no such payload or no
+-- other one.
 CREATE FUNCTION {schema}.settle_payload_in_tx(p_queue text, p_index int, p_id text, p_token bigint, p_number bigint,
-  p_position int, p_retry_count int, OUT status text, OUT settled int)
+  p_position int, p_retry_count int, p_recoveries int, OUT status text, OUT settled int)
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off AS {$}
 DECLARE
@@ -20,25 +21,12 @@ BEGIN
   END IF;
   status := 'ok';
   settled := 0;
-  SELECT l.ctid AS at, p_number >= c_part AND {schema}.changed_here(l.xmin) AS own, ARRAY[l.score] || l.more_scores AS scores, ARRAY[l.data] || l.more_data AS data,
-    ARRAY[l.meta] || l.more_meta AS meta INTO c
+  SELECT l.ctid AS at, l.begun, p_number >= c_part AND {schema}.changed_here(l.xmin) AS own INTO c
   FROM {schema}.claimed l
   WHERE l.shard = v_shard AND l.id = p_id COLLATE "C" AND l.token = p_token AND l.number = p_number AND l.handed_token IS NULL
   FOR UPDATE;
   IF NOT FOUND OR c.own THEN
     RETURN;
   END IF;
-  IF p_position NOT BETWEEN 0 AND cardinality(c.data) - 1 OR cardinality(c.data) = 1 THEN
-    settled := NULL;
-    RETURN;
-  END IF;
-  c.scores := c.scores[:p_position] || c.scores[p_position + 2:];
-  c.data := c.data[:p_position] || c.data[p_position + 2:];
-  c.meta := c.meta[:p_position] || c.meta[p_position + 2:];
-  UPDATE {schema}.claimed l SET number = p_number + c_part, retry_count = p_retry_count,
-    score = c.scores[1], data = c.data[1], meta = c.meta[1],
-    more_scores = nullif(c.scores[2:], '{}'), more_data = nullif(c.data[2:], '{}'), more_meta = nullif(c.meta[2:], '{}'),
-    size = CASE WHEN cardinality(c.data) > 1 THEN (SELECT sum(octet_length(d)) FROM unnest(c.data) d) END
-  WHERE l.ctid = c.at;
-  settled := 1;
+  settled := CASE WHEN {schema}.cut_payload(c.at, p_position, p_retry_count, p_recoveries, c.begun) THEN 1 END;
 END {$};

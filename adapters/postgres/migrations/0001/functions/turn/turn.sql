@@ -1,5 +1,6 @@
 -- Carries out any turn (ports.Consumer.Turn). p_settle arguments are settlements, as in
--- settle_claimed, NULL for none; p_begin arguments are claims to mark as begun, NULL for none.
+-- settle_claimed, NULL for none; p_part arguments are payloads to end, as in end_parts, and p_begin
+-- arguments claims to mark as begun, NULL for none.
 -- p_want is within 0 and core.MaxTurnJobs. Returns the header and, if its status is ok or
 -- repeated, the rest of the reply. If p_resent, the reply lacks what it claimed and handed over,
 -- which turn_claims returns.
@@ -12,7 +13,9 @@ CREATE FUNCTION {schema}.turn(p_queue text, p_index int, p_owner text, p_token b
   p_settle_errors text[] DEFAULT NULL, p_settle_bury_errors text[] DEFAULT NULL,
   p_resent boolean DEFAULT false,
   p_begin_ids text[] DEFAULT NULL, p_begin_tokens bigint[] DEFAULT NULL, p_begin_numbers bigint[] DEFAULT NULL,
-  p_settle_groups text[] DEFAULT NULL)
+  p_settle_groups text[] DEFAULT NULL,
+  p_part_ids text[] DEFAULT NULL, p_part_tokens bigint[] DEFAULT NULL, p_part_numbers bigint[] DEFAULT NULL,
+  p_part_positions int[] DEFAULT NULL, p_part_retry_counts int[] DEFAULT NULL, p_part_recoveries int[] DEFAULT NULL)
 RETURNS SETOF {schema}.reply LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_bitmapscan = off SET enable_material = off
 SET plan_cache_mode = force_generic_plan SET jit = off SET lock_timeout = '500ms' AS {$}
@@ -25,6 +28,7 @@ DECLARE
   v_rescan_at   timestamptz;
   v_from        bigint;
   v_settled     record;
+  v_skipped_parts int[];
   v_not_begun   int[];
   v_exceptional boolean := false;
   v_alone       boolean := false;
@@ -71,6 +75,10 @@ BEGIN
     p_settle_ids, p_settle_tokens, p_settle_numbers, p_settle_processed, p_settle_failed,
     p_settle_dispositions, p_settle_times, p_settle_delays, p_settle_retry_counts, p_settle_recoveries, p_settle_errors, p_settle_bury_errors, p_settle_groups);
   v_floor := least(v_log.floor, v_settled.early, v_now - c_slow_push);
+  IF p_part_ids IS NOT NULL THEN
+    v_skipped_parts := {schema}.end_parts(v_shard.id, p_part_ids, p_part_tokens, p_part_numbers, p_part_positions,
+      p_part_retry_counts, p_part_recoveries);
+  END IF;
   IF p_begin_ids IS NOT NULL THEN
     v_not_begun := {schema}.begin_claimed(v_shard.id, p_begin_ids, p_begin_tokens, p_begin_numbers);
   END IF;
@@ -114,7 +122,7 @@ BEGIN
     v_head := {schema}.head(v_shard.id, v_from);
   END IF;
 
-  IF p_settle_ids IS NOT NULL OR p_begin_ids IS NOT NULL OR v_count > 0 OR v_handed.ids IS NOT NULL OR p_resent THEN
+  IF p_settle_ids IS NOT NULL OR p_part_ids IS NOT NULL OR p_begin_ids IS NOT NULL OR v_count > 0 OR v_handed.ids IS NOT NULL OR p_resent THEN
     v_log.last := p_number; v_log.ttl := p_ttl; v_log.expires := {schema}.later(v_now, p_ttl);
     INSERT INTO {schema}.turn_log (shard, token, number, ttl, expires, floor, rescan, fresh, retrying, claimed, dead, processed, failed)
     VALUES (v_shard.id, v_shard.token, p_number, p_ttl, v_log.expires, v_floor, v_log.rescan,
@@ -141,6 +149,9 @@ BEGIN
   END IF;
   IF v_settled.deferred IS NOT NULL THEN
     RETURN NEXT {schema}.reply_places('f', v_settled.deferred);
+  END IF;
+  IF v_skipped_parts IS NOT NULL THEN
+    RETURN NEXT {schema}.reply_places('p', v_skipped_parts);
   END IF;
   IF v_not_begun IS NOT NULL THEN
     RETURN NEXT {schema}.reply_places('n', v_not_begun);
