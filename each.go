@@ -25,6 +25,12 @@ import (
 // After a crash f may be called again with payloads that were done in the same execution, so f
 // should be idempotent, or settle each payload in its own transaction by [SettleIn].
 //
+// A job that has lost its process runs more carefully: the end of each payload is stored before f
+// is called with the next one. So a payload that kills its process again is the one that goes to
+// the morgue or is held after MaxRecoveries, payloads before it run at most twice, and those behind
+// it run once (docs/rules.md 4). There a payload for which f returned Bury ends the execution: the
+// others run in the next one.
+//
 // The context is as in [Queue.Handler]. Middleware is called once per job.
 func (q *Queue[T]) Each(f func(ctx context.Context, id string, payload T) error) Handler {
 	if err := q.refuse("Each", f == nil); err != nil {

@@ -27,6 +27,12 @@ func (w *world) placeRecoveredIn(delay time.Duration, recoveries int, ids ...str
 	for _, id := range ids {
 		w.push(id, "x")
 	}
+	w.makeRecovered(delay, recoveries, ids...)
+}
+
+// makeRecovered makes queued jobs such that were recovered so often, and queues them for later.
+func (w *world) makeRecovered(delay time.Duration, recoveries int, ids ...string) {
+	w.Helper()
 	for index := range w.queueRecord().Shards {
 		lease := w.holdLease(shardOfQueue(index))
 		reply := w.turn(ports.TurnRequest{Lease: lease, Number: 1, TTL: ttl, Want: core.MaxTurnJobs})

@@ -38,7 +38,8 @@
 // the pool works other shards.
 //
 // A recovered job starts after a turn has begun it (begin.go). A lane waits for that turn, so that
-// each begun job runs.
+// each begun job runs. A handler that takes the payloads of a recovered job one after another waits
+// for a turn between them, which ends a payload and begins the next (parts.go).
 //
 // Loops of the node cause turns, too. Polls, renewals and wake-ups bring news of due jobs. The tick
 // looks at shards that wait for time to pass, such as a shard with jobs that go back because no
@@ -98,6 +99,7 @@
 //	inflight.go               how many turns are in flight; turns that take too long, by the store's
 //	                          usual round trip
 //	begin.go, buffer.go       claimed jobs that wait to start, recovered ones among them
+//	parts.go                  payloads of recovered jobs that end in the store one by one
 //	putback.go, cancel.go     claimed jobs that go back, are recovered, or are cancelled
 //	orphans.go                jobs that dead nodes left in queues that no node serves
 //	deferred.go               settlements that the store carries out later

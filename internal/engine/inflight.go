@@ -100,11 +100,12 @@ func (s *shard) turnOverdue() {
 	}
 }
 
-// stopTrusting hides the store's jobs of the shard until a turn is answered. Lanes no longer wait
-// for it.
+// stopTrusting hides the store's jobs of the shard until a turn is answered. Lanes and handlers no
+// longer wait for it.
 func (s *shard) stopTrusting() {
 	s.unresponsive = true
 	s.leaveStarting()
+	s.giveUpParts()
 	s.pool.revokeGrant(s)
 }
 
@@ -152,8 +153,8 @@ func (r *roundTrips) observe(took time.Duration) {
 }
 
 const (
-	// minAnswerTimeout is the least time that the pool counts on a turn's answer, unless other turns
-	// hang.
+	// minAnswerTimeout is the least time that the pool counts on a turn's answer, unless other
+	// turns hang.
 	minAnswerTimeout = 100 * time.Millisecond
 	// answerTrips is how many usual exchanges a turn may take at least.
 	answerTrips = 4

@@ -18,8 +18,8 @@ import (
 type lease struct {
 	held  bool
 	token int64
-	// until is when this node acts as if the lease had ended. renewAt is when the renewal loop renews
-	// it, unless a turn renews it earlier.
+	// until is when this node acts as if the lease had ended. renewAt is when the renewal loop
+	// renews it, unless a turn renews it earlier.
 	until   time.Time
 	renewAt time.Time
 	// ctx is the context of the turns under the lease; cancelCalls ends it.
@@ -245,10 +245,17 @@ func (s *shard) dropLease(token int64, cause error) {
 	s.node.observer.LeaseChanged(ports.LeaseEvent{Shard: s.ID, Change: ports.LeaseDropped, Token: token, Err: cause})
 }
 
-// mostUnstarted is how many claims a shard remembers that lost their lease before their handlers
-// started. It is more than are lost with one lease. Each claim has its own receipt, so remembering
-// one that has been settled since does no harm.
+// mostUnstarted is how many claims a shard remembers whose handlers did not start. It is more than
+// are lost with one lease. Each claim has its own receipt, so remembering one that has been settled
+// since does no harm.
 const mostUnstarted = 10_000
+
+// rememberUnstarted notes a claim whose handler does not start although the store may have marked
+// it as begun.
+func (s *shard) rememberUnstarted(ref core.ClaimRef) {
+	s.unstartedRefs = append(s.unstartedRefs, ref)
+	s.unstartedRefs = s.unstartedRefs[max(0, len(s.unstartedRefs)-mostUnstarted):]
+}
 
 // clearLease clears everything that belongs to the lease. It returns the jobs whose ends the store
 // will not confirm.
@@ -260,11 +267,11 @@ func (s *shard) clearLease(cause error) []ports.EndedJob {
 	s.buffer.reset()
 	for _, b := range slices.Clone(s.starting) {
 		for i := range b.claims {
-			s.unstartedRefs = append(s.unstartedRefs, b.claims[i].Ref())
+			s.rememberUnstarted(b.claims[i].Ref())
 		}
 		s.endStarting(b)
 	}
-	s.unstartedRefs = s.unstartedRefs[max(0, len(s.unstartedRefs)-mostUnstarted):]
+	s.giveUpParts()
 	s.finished, s.deferred, s.deferrals = nil, nil, nil
 	s.storeHead = core.Head{}
 	s.paused = false

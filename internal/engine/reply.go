@@ -18,6 +18,7 @@ func (s *shard) takeReply(request *ports.TurnRequest, r *ports.TurnReply, sent, 
 	}
 	s.endTurn(request, r, sent, received)
 	answer, overdue := s.takeSettled(request.Settlements, r, received)
+	s.confirmParts(request, r)
 	s.confirmBegin(request, r)
 	s.buffer.push(s.buryRecovered(r.Claims), received)
 	s.settleOrphans(r.Orphans, r.Cancellations)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,10 +55,13 @@ type shard struct {
 	// starting are the batches that wait for a turn to begin them, in order. running are those that
 	// run.
 	starting []*startingBatch
-	// unstartedRefs are the newest claims that lost their lease before their handlers started, at
-	// most mostUnstarted. The store may have marked them as begun by a turn whose answer was lost.
+	// unstartedRefs are the newest claims whose handlers did not start, since their lease was lost
+	// or the store did not answer, at most mostUnstarted. The store may have marked them as begun
+	// by a turn whose answer was lost.
 	unstartedRefs []core.ClaimRef
 	running       []*runningBatch
+	// parts are the ends of payloads that handlers wait for the store to receive, in order.
+	parts []*awaitedPart
 	// finished are the settlements that wait for the next turn.
 	finished []core.Settlement
 	// deferred are settlements that the store could not carry out yet. They wait for the next
@@ -225,7 +229,8 @@ func (s *shard) takeBegun(begins *startingBatch) (b *runningBatch, wait bool) {
 // runningBatch is a batch that runs.
 type runningBatch struct {
 	execution.Batch
-	// chance is set if the batch is a job on its last chance. position is its place in shard.running.
+	// chance is set if the batch is a job on its last chance. position is its place in
+	// shard.running.
 	chance   bool
 	position int
 }
@@ -234,6 +239,9 @@ type runningBatch struct {
 func (s *shard) start(claims []core.Claim, chance bool, now time.Time) *runningBatch {
 	b := &runningBatch{chance: chance, position: len(s.running)}
 	b.Start(&s.Shard, s.lease.token, claims, now)
+	if slices.ContainsFunc(claims, isRecovered) {
+		b.SendPart = func(part core.PayloadSettlement) bool { return s.sendPart(b, part) }
+	}
 	s.running = append(s.running, b)
 	return b
 }

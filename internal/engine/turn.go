@@ -107,7 +107,7 @@ func (s *shard) nextStep(now time.Time) step {
 
 // needsTurn reports whether there is something to send or to claim.
 func (s *shard) needsTurn(now time.Time, leaving bool) bool {
-	return len(s.finished) > 0 || s.turns.due || s.needsBegin() ||
+	return len(s.finished) > 0 || s.turns.due || s.needsPart() || s.needsBegin() ||
 		!leaving && s.mayClaim() && s.pool.hasGrant(s)
 }
 
@@ -145,6 +145,7 @@ func (s *shard) request(now time.Time, leaving bool) {
 		Number:      t.last + 1,
 		TTL:         cfg.LeaseTTL,
 		Settlements: s.nextSettlements(),
+		Parts:       s.nextParts(t.last + 1),
 		Begin:       s.beginRefs(t.last + 1),
 		Want:        s.want(leaving),
 		PerJob:      s.queue.PerJob,

@@ -14,6 +14,10 @@ import (
 type Batch struct {
 	// Claims are the jobs. They are read-only.
 	Claims []core.Claim
+	// SendPart ends a payload of a job in the store, while the job stays claimed. It waits for the
+	// store, and returns false if the next payload must not start. It is called for recovered jobs
+	// only, and is nil if the batch has none.
+	SendPart func(core.PayloadSettlement) bool
 
 	shard   *Shard
 	token   int64
@@ -29,8 +33,8 @@ type Batch struct {
 	// transacted are the jobs that the handler settled in a transaction, and how they end if it
 	// commits.
 	transacted map[int]transactedJob
-	// parts are the jobs with payloads that the handler has settled by themselves. presumed are those
-	// whose rest it then settled as well before it returned nil.
+	// parts are the jobs with payloads that the handler has settled by themselves. presumed are
+	// those whose rest it then settled as well before it returned nil.
 	parts    map[int]*jobParts
 	presumed map[int]bool
 	// groups are the settlements of the jobs of parts, once the batch is closed.
@@ -49,8 +53,8 @@ type Batch struct {
 	// attached is what the root keeps with the job that runs; see Attach.
 	attached    any
 	attachEnded bool
-	// byPayload is set while a handler runs that settles payload by payload. payload is the position
-	// of the payload that it has begun.
+	// byPayload is set while a handler runs that settles payload by payload. payload is the
+	// position of the payload that it has begun.
 	byPayload bool
 	payload   int
 

@@ -75,8 +75,13 @@ func (b *Batch) Return(i int, err error) {
 
 // BeginPayload precedes the payload at each position, for a handler that takes the payloads of job
 // i one after another. It returns false if no other payload may start, for the reasons of Begin:
-// those of the job that have no outcome of their own go back untouched.
+// those of the job that have no outcome of their own go back untouched. If the job is recovered,
+// the store receives the end of the payload before, so that this one is blamed for a crash.
 func (b *Batch) BeginPayload(i, position int) bool {
+	if b.Claims[i].Recoveries > 0 && position > 0 && !b.endBefore(i, position) {
+		return false
+	}
+
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {

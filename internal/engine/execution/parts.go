@@ -21,12 +21,15 @@ var (
 	errSettledWhole  = errors.New("settle in a transaction: the handler has settled the whole job before")
 )
 
-// jobParts are the payloads of a job that its handler has settled one by one.
+// jobParts are the payloads of a job that were settled one by one: by its handler, or by turns.
 type jobParts struct {
-	// done are their positions in the claim, in the order of the calls. The transactions of the
-	// first proven ones have committed, since the store has settled another payload behind them.
+	// done are their positions in the claim, in the order of the calls. The store has settled the
+	// first proven ones: it has answered, or it has settled another payload behind them.
 	done   []int
 	proven int
+	// byTurn are the positions of those that turns settle. They are done, whether or not the store
+	// has received that.
+	byTurn []int
 	// last is the position of the payload that the handler has begun last, if it takes payloads one
 	// after another, else -1.
 	last int
@@ -147,14 +150,7 @@ func (b *Batch) notePart(i, position int) (part core.PayloadSettlement, again bo
 	if _, whole := b.transacted[i]; whole {
 		return part, false, errSettledWhole
 	}
-	p := b.parts[i]
-	if p == nil {
-		p = &jobParts{last: -1}
-		if b.byPayload {
-			p.last = position
-		}
-		put(&b.parts, i, p)
-	}
+	p := b.partsOf(i)
 	before := p.done
 	if n := len(before); n > 0 && before[n-1] == position {
 		before, again = before[:n-1], true
@@ -162,12 +158,85 @@ func (b *Batch) notePart(i, position int) (part core.PayloadSettlement, again bo
 	if slices.Contains(before, position) {
 		return part, false, errSettledBefore
 	}
-	p.done = append(before[:len(before):len(before)], position)
-	c := core.Claim{Job: core.Job{ID: b.Claims[i].ID, State: b.Claims[i].State}, Receipt: partReceipt(b.Claims[i].Receipt, len(before))}
-	if slices.Contains(before, 0) {
-		c.RetryCount = core.FreshRetryCount
+	return b.addPart(i, p, before, position), again, nil
+}
+
+// partsOf returns the parts of job i, which it makes if there are none. The Batch is locked.
+func (b *Batch) partsOf(i int) *jobParts {
+	p := b.parts[i]
+	if p == nil {
+		p = &jobParts{last: -1}
+		if b.byPayload {
+			p.last = b.payload
+		}
+		put(&b.parts, i, p)
 	}
-	return c.SettlePayload(position - countBelow(before, position)), again, nil
+	return p
+}
+
+// addPart adds the payload at a position to the parts of job i, behind those of before, and returns
+// its settlement. The Batch is locked.
+func (b *Batch) addPart(i int, p *jobParts, before []int, position int) core.PayloadSettlement {
+	p.done = append(before[:len(before):len(before)], position)
+
+	c := core.Claim{
+		Job:     core.Job{ID: b.Claims[i].ID, State: b.Claims[i].State},
+		Receipt: partReceipt(b.Claims[i].Receipt, len(before)),
+	}
+	if slices.Contains(before, 0) {
+		c.State = c.Rest()
+	}
+	return c.SettlePayload(position - countBelow(before, position))
+}
+
+// endBefore ends the payload before a position of a recovered job in the store, for a handler that
+// takes the payloads one after another. It returns false if the payload at the position must not
+// start. Then the payloads without an outcome go back untouched, unless the store has skipped the
+// end because a transaction before it has not committed: then the job fails.
+func (b *Batch) endBefore(i, position int) bool {
+	part, stored, ok := b.partBefore(i, position-1)
+	if !ok || stored {
+		return ok
+	}
+	sent := b.SendPart(part)
+
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.parts[i]
+	switch {
+	case sent:
+		p.proven = len(p.done)
+	case b.closed:
+	case p.proven < len(p.done)-1:
+		b.set(i, b.shard.Queue.failure(ErrNotCommitted), nil)
+	default:
+		b.set(i, core.Outcome{Kind: core.Untouched}, nil)
+	}
+	return sent
+}
+
+// partBefore returns the settlement of the payload at a position of job i, which has ended. stored
+// is true if the handler has settled it in a transaction. ok is false if no other payload may
+// start: the job is halted, or the payload is to be buried, which only the job's settlement does.
+func (b *Batch) partBefore(i, position int) (part core.PayloadSettlement, stored, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return part, false, false
+	}
+	marks := b.outcomes[i].Payloads
+	m, marked := findMark(marks, position)
+	if b.halted(i) || marked && marks[m].Bury {
+		b.set(i, core.Outcome{Kind: core.Untouched}, nil)
+		return part, false, false
+	}
+	if b.isPart(i, position) {
+		return part, true, true
+	}
+
+	p := b.partsOf(i)
+	p.byTurn = append(p.byTurn, position)
+	return b.addPart(i, p, p.done, position), false, true
 }
 
 // partReceipt returns the receipt of a claim after n of its payloads were settled by themselves.
@@ -234,9 +303,9 @@ type partGroup struct {
 	batch    *Batch
 	job      int
 	versions []partVersion
-	// left is the number of versions that are not answered, and skipped are the settlements that the
-	// store has skipped. redo is set if a settlement was deferred, so that the skipped ones have to be
-	// sent again.
+	// left is the number of versions that are not answered, and skipped are the settlements that
+	// the store has skipped. redo is set if a settlement was deferred, so that the skipped ones
+	// have to be sent again.
 	left    int
 	skipped []core.Settlement
 	redo    bool
@@ -292,7 +361,7 @@ func (b *Batch) likelyParts(i int, p *jobParts) []int {
 func (b *Batch) partOutcome(i int, p *jobParts, n int) core.Outcome {
 	o := b.outcomes[i]
 	o.Payloads = slices.DeleteFunc(slices.Clone(o.Payloads), func(m core.PayloadOutcome) bool {
-		return !m.Bury && slices.Contains(p.done, m.Position)
+		return !m.Bury && slices.Contains(p.done, m.Position) && !slices.Contains(p.byTurn, m.Position)
 	})
 	switch all := len(p.done); {
 	case n < all && o.Kind == core.Done:

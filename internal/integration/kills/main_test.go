@@ -43,6 +43,7 @@ var workers = map[string]func() error{
 	"fan":          fanWorker,
 	"poison":       poisonWorker,
 	"poison-crowd": poisonCrowdWorker,
+	"poison-each":  poisonEachWorker,
 	"booking":      bookingWorker,
 	"victim":       victimWorker,
 	"successor":    successorWorker,

@@ -38,18 +38,18 @@ var poisoned = skein.NewQueue[string]("poisoned", skein.QueueOptions[string]{Sha
 // poisonWorker is a process that works the queue until nothing is left in it. The
 // poisonous job kills it 50 ms after it has started, beside jobs of 150 to 300 ms.
 func poisonWorker() error {
-	return workPoisoned(5, func(_ context.Context, job *skein.Job[string]) error {
+	return workPoisoned(5, poisoned.JobHandler(func(_ context.Context, job *skein.Job[string]) error {
 		if job.ID == poisonID {
 			time.Sleep(50 * time.Millisecond)
 			killMyself()
 		}
 		time.Sleep(150*time.Millisecond + time.Duration(len(job.ID)%4)*50*time.Millisecond)
 		return nil
-	})
+	}))
 }
 
 // workPoisoned works the queue by the given number of lanes until nothing is left in it.
-func workPoisoned(lanes int, handle func(context.Context, *skein.Job[string]) error) error {
+func workPoisoned(lanes int, handler skein.Handler) error {
 	store, closeStore, err := backends.Open(context.Background(), os.Getenv(storeVariable))
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func workPoisoned(lanes int, handle func(context.Context, *skein.Job[string]) er
 	return skein.NewServer(store, skein.ServerOptions{
 		Lanes: lanes, LeaseTTL: poisonTTL, PollInterval: 100 * time.Millisecond,
 		Logger: slog.New(slog.DiscardHandler),
-	}, poisoned.JobHandler(handle)).Run(ctx)
+	}, handler).Run(ctx)
 }
 
 // killMyself ends this process as SIGKILL from elsewhere does.
@@ -111,14 +111,7 @@ func poisonRound(t *testing.T, url string) {
 func workPoisonBeside(t *testing.T, worker, url string, j journal, innocent []string) (killed []int) {
 	t.Helper()
 	store := kit.Open(t, url)
-	entries := []skein.Entry[string]{{ID: poisonID, Payload: "kill"}}
-	for _, id := range innocent {
-		entries = append(entries, skein.Entry[string]{ID: id, Payload: "work"})
-	}
-	client := skein.NewClient(store, skein.ClientOptions{})
-	if err := poisoned.PushMany(t.Context(), client, entries); err != nil {
-		t.Fatal(err)
-	}
+	pushPoison(t, store, []string{"kill"}, innocent)
 	killed = workUntilEmpty(t, worker, url, j)
 	inspector := inspect.New(store, inspect.Options{})
 	var dead []string
@@ -139,6 +132,23 @@ func workPoisonBeside(t *testing.T, worker, url string, j journal, innocent []st
 		t.Errorf("processed %d, failed %d, %v; want %d and 1", stats[0].Processed, stats[0].Failed, err, len(innocent))
 	}
 	return killed
+}
+
+// pushPoison pushes the payloads of the poisonous id in their order, and a payload for each
+// innocent one.
+func pushPoison(t *testing.T, store skein.Store, poison, innocent []string) {
+	t.Helper()
+	var entries []skein.Entry[string]
+	for i, payload := range poison {
+		entries = append(entries, skein.Entry[string]{ID: poisonID, Payload: payload, Options: []skein.PushOption{skein.Score(float64(i))}})
+	}
+	for _, id := range innocent {
+		entries = append(entries, skein.Entry[string]{ID: id, Payload: "work"})
+	}
+	client := skein.NewClient(store, skein.ClientOptions{})
+	if err := poisoned.PushMany(t.Context(), client, entries); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // workUntilEmpty starts the worker again and again until it ends by itself, and
@@ -174,7 +184,7 @@ func poisonCrowdWorker() error {
 	journal := journal{os.Getenv(journalVariable)}
 	var together atomic.Int64
 	gathered := make(chan struct{})
-	return workPoisoned(2*crowdOrders, func(ctx context.Context, job *skein.Job[string]) error {
+	return workPoisoned(2*crowdOrders, poisoned.JobHandler(func(ctx context.Context, job *skein.Job[string]) error {
 		token, _ := skein.Fence(ctx)
 		line := journalLine{what: lineBegan, pid: os.Getpid(), id: job.ID, token: token, recoveries: job.Recoveries}
 		journal.write(line)
@@ -201,7 +211,7 @@ func poisonCrowdWorker() error {
 		line.what = lineEnded
 		journal.write(line)
 		return nil
-	})
+	}))
 }
 
 // A job that kills its process while hundreds run beside it is found, and buried alone.
@@ -247,4 +257,84 @@ func rises(numbers []int) bool {
 		}
 	}
 	return true
+}
+
+const (
+	eachOrders   = 1000
+	eachPayloads = 10
+	// eachCulprit is the payload that kills its process.
+	eachCulprit = "p05"
+)
+
+// poisonEachWorker is a process that works payload by payload. One payload of the poisonous id
+// kills it 20 ms after its start.
+func poisonEachWorker() error {
+	journal := journal{os.Getenv(journalVariable)}
+	return workPoisoned(20, poisoned.Each(func(_ context.Context, id, payload string) error {
+		if id != poisonID {
+			time.Sleep(time.Millisecond)
+			return nil
+		}
+		line := journalLine{what: lineBegan, pid: os.Getpid(), id: payload}
+		journal.write(line)
+		if payload == eachCulprit {
+			time.Sleep(20 * time.Millisecond)
+			killMyself()
+		}
+		line.what = lineEnded
+		journal.write(line)
+		return nil
+	}))
+}
+
+// Under Each only the payload that kills its process is buried, after MaxRecoveries + 1 crashes. Of
+// the other payloads of its id, those before it have run at most twice, and those behind it once.
+func TestAPoisonousPayloadIsBuriedAlone(t *testing.T) {
+	tier.Long(t, "kills processes at length")
+	for name, open := range kit.StoreURLs(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, j := open(t), newJournal(t)
+			store := kit.Open(t, url)
+			var payloads, orders []string
+			for i := range eachPayloads {
+				payloads = append(payloads, fmt.Sprintf("p%02d", i+1))
+			}
+			for i := range eachOrders {
+				orders = append(orders, fmt.Sprint("order-", i))
+			}
+			pushPoison(t, store, payloads, orders)
+
+			killed := workUntilEmpty(t, "poison-each", url, j)
+			began := map[string]int{}
+			for _, line := range j.read(t) {
+				if line.what == lineBegan {
+					began[line.id]++
+				}
+			}
+			t.Logf("%d crashes; executions by payload: %v", len(killed), began)
+			if want := skein.DefaultMaxRecoveries + 1; len(killed) != want || began[eachCulprit] != want {
+				t.Errorf("%d crashes and %d executions of the culprit, want %d", len(killed), began[eachCulprit], want)
+			}
+			for _, payload := range payloads {
+				most := 1
+				if payload < eachCulprit {
+					most = 2
+				}
+				if payload != eachCulprit && (began[payload] == 0 || began[payload] > most) {
+					t.Errorf("%s ran %d times, want at most %d", payload, began[payload], most)
+				}
+			}
+
+			found, err := inspect.New(store, inspect.Options{}).Find(t.Context(), poisoned.Name(), poisonID)
+			if err != nil || found.DeadLetter == nil || len(found.DeadLetter.Payloads) != 1 ||
+				!strings.Contains(string(found.DeadLetter.Payloads[0].Data), eachCulprit) {
+				t.Errorf("found %+v, %v; want %s alone in the morgue", found.DeadLetter, err, eachCulprit)
+			}
+			stats, err := inspect.New(store, inspect.Options{}).Stats(t.Context(), poisoned.Name())
+			if err != nil || stats[0].Processed != eachOrders+1 || stats[0].Failed != 1 {
+				t.Errorf("processed %d, failed %d, %v; want %d and 1", stats[0].Processed, stats[0].Failed, err, eachOrders+1)
+			}
+		})
+	}
 }
