@@ -123,6 +123,7 @@ func TestABulkActionGoesOnUntilItIsDone(t *testing.T) {
 				t.Errorf("call %d looked at %d: %+v", calls, looked, reply)
 			}
 			body.Continue = reply.Continue
+			body.Before = &epoch // the time of the first call holds
 			more = body.Continue != ""
 		}
 		if reply.Handled != 1700 || reply.LookedAt != reply.Total || calls < 3 {
@@ -179,8 +180,24 @@ func TestBodiesThatSayNothingOrTooMuchAreRefused(t *testing.T) {
 			t.Errorf("%s: %d", body, w.Code)
 		}
 	}
+	many := strings.Repeat(`{"id":"a","payloads":[{"data":"q"}]},`, service.MaxNamed) + `{"id":"a","payloads":[{"data":"q"}]}`
+	refused(t, "too many payloads", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/purge", `{"payloads":[`+many+`]}`)), 400, "bad-request")
 	if h.letters() != 1 {
 		t.Error("something was purged")
+	}
+}
+
+// An action on first payloads names 1 to 1,000 ids.
+func TestFirstPayloadsOfNoIDOrTooManyAreRefused(t *testing.T) {
+	h := newHouse(t, Options{})
+	first := `{"id":"a","payload":{"data":"p"}}`
+	for _, path := range []string{"bury-first", "delete-first"} {
+		for _, body := range []string{`{}`, `{"first":[]}`, `{"first":[` + strings.Repeat(first+",", service.MaxNamed) + first + `]}`} {
+			p := refused(t, path+" "+body[:min(len(body), 20)], answerOf(h.api, request(http.MethodPost, base+"/queues/orders/jobs/"+path, body)), 400, "bad-request")
+			if !strings.Contains(p.Detail, "name 1 to 1000") {
+				t.Errorf("%s: %s", path, p.Detail)
+			}
+		}
 	}
 }
 
@@ -268,6 +285,11 @@ func TestAFailedBulkActionSaysHowFarItCame(t *testing.T) {
 		if p.Result == nil || p.Result.Handled == 0 || p.Result.Continue == "" || strings.Contains(p.Detail, "store") {
 			t.Fatalf("%s", w.Body)
 		}
+		steps = 3 // and now the first one fails
+		again := `{"ids":["a00699"]}`
+		if p := refused(t, again, answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/revive", again)), 503, "store"); p.Result != nil {
+			t.Errorf("an action that did nothing has the result %+v", p.Result)
+		}
 		h.api = h.over(h.store, o)
 		reply := post[service.BulkReply](h, "/queues/orders/morgue/revive", service.BulkBody{Match: &service.Match{}, Continue: p.Result.Continue})
 		if reply.Handled != 700 || reply.Continue != "" {
@@ -325,6 +347,7 @@ func TestABulkCallEndsAfterTwoSeconds(t *testing.T) {
 			began := time.Now()
 			reply = post[service.BulkReply](h, "/queues/orders/morgue/revive", body)
 			body.Continue = reply.Continue
+			body.Before = &epoch // the time of the first call holds
 			more = body.Continue != ""
 			if took := time.Since(began); took >= service.BulkTime+step || more && took < service.BulkTime {
 				t.Errorf("call %d took %v", calls, took)

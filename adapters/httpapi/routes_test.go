@@ -114,45 +114,6 @@ func TestReadOnlyHasNoActions(t *testing.T) {
 	}
 }
 
-// Every route checks its own verb, before it does anything.
-func TestEveryRouteAsksForItsRight(t *testing.T) {
-	var asked []Action
-	h := newHouse(t, Options{Authorize: func(_ *http.Request, a Action) error { asked = append(asked, a); return nil }})
-	h.dead("boom", "a")
-	for _, route := range table() {
-		target, body := route.target(t)
-		asked = nil
-		r := request(route.method, target, body)
-		r.RemoteAddr, r.Host = "192.0.2.7:1", "any.example"
-		answerOf(h.api, r)
-		if strings.HasSuffix(route.path, "/move") { // it changes two queues
-			if len(asked) != 2 || asked[1].Verb != VerbMove || asked[1].Queue != "moved" {
-				t.Errorf("%s: asked %v, want both queues", target, asked)
-				continue
-			}
-			asked = asked[:1]
-		}
-		if len(asked) != 1 {
-			t.Errorf("%s: asked %v", target, asked)
-			continue
-		}
-		a := asked[0]
-		want := route.verb
-		if strings.HasSuffix(route.path, "/quarantine") || strings.HasSuffix(route.path, "/payloads") || strings.Contains(target, "payloads=1") {
-			want = VerbViewPayload
-		}
-		if a.Verb != want || strings.Contains(route.path, "{queue}") != (a.Queue == "orders" && route.path != "/why") && route.path != "/why" {
-			t.Errorf("%s asked for %+v, want %s", target, a, want)
-		}
-		if named := strings.Contains(body, `"a"`) || strings.Contains(target, "id=a"); named != (len(a.IDs) == 1 && a.IDs[0] == "a") {
-			t.Errorf("%s asked for %+v", target, a)
-		}
-		if a.Bulk != strings.Contains(body, "match") || (a.Node == "blue") != strings.Contains(body, "blue") {
-			t.Errorf("%s asked for %+v", target, a)
-		}
-	}
-}
-
 // The routes are available wherever the API is mounted, and the document matches.
 func TestEveryRouteIsServedWhereverItIsMounted(t *testing.T) {
 	open := Options{Authorize: func(*http.Request, Action) error { return nil }}
