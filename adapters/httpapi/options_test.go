@@ -130,6 +130,40 @@ func TestWhatIsRedactedIsInNoAnswer(t *testing.T) {
 	})
 }
 
+// The id of the job that must run alone first is redacted in the verdict on a job behind it, in the
+// field and in the sentence. No payload is shown.
+func TestTheJobInFrontIsRedactedInAVerdict(t *testing.T) {
+	h := newHouse(t, Options{})
+	const behind, alone, secret = "behind", "maria.jones@example.com", "payload-secret"
+	shard := core.Shard{Queue: "orders", Index: core.ShardOf(alone, houseShards)}
+	id := behind
+	for n := 0; core.ShardOf(id, houseShards) != shard.Index; n++ {
+		id = fmt.Sprint(behind, n)
+	}
+	suspect := core.Job{ID: alone, State: core.State{PerformAt: core.InstantOf(epoch), RetryCount: -1, Recoveries: core.AloneRecoveries}}
+	suspect.Payloads = []core.Payload{{Data: []byte(secret)}}
+	if _, err := h.store.Import(t.Context(), ports.ImportRequest{Shard: shard, Shards: houseShards, Generation: 1, Jobs: []core.Job{suspect}}); err != nil {
+		t.Fatal(err)
+	}
+	h.advance(time.Second)
+	h.push(id, 0, secret)
+	h.turn(shard.Index, 0)
+	node := ports.Node{Owner: "owner", Name: "blue", Lanes: 1, Queues: []string{"orders"}}
+	if _, err := h.store.Announce(t.Context(), ports.AnnounceRequest{Node: node, TTL: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	target := "/why?queue=orders&id=" + id
+	if v := get[service.WhyReply](h, target); v.Alone != alone || !strings.Contains(v.Text, alone) || v.Found.Queued == nil || v.Found.Queued.Payloads != nil {
+		t.Fatalf("%+v", v)
+	}
+	h.api = h.over(h.store, Options{RedactID: func(string, string) string { return "someone" }})
+	w := answerOf(h.api, request(http.MethodGet, base+target, ""))
+	holdsNoSecret(t, target, w.Body.String(), alone, secret)
+	if v := read[service.WhyReply](t, w); v.Alone != "someone" || !strings.Contains(v.Text, `"someone"`) {
+		t.Errorf("%+v; want someone in front", v)
+	}
+}
+
 // holdsNoSecret looks for secrets in a text, and in possible Base64 in it.
 func holdsNoSecret(t *testing.T, what, text string, secrets ...string) {
 	t.Helper()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -174,6 +175,50 @@ func TestFindInAllSaysWhichQueuesDoNotAnswer(t *testing.T) {
 	finds, lost = 0, []string{"orders"}
 	refused(t, "the one that is asked for", answerOf(h.api, request(http.MethodGet, base+"/find?id=a&queue=orders", "")), 503, "store")
 	refused(t, "an id that none can have", answerOf(h.over(h.store, Options{}), request(http.MethodGet, base+"/find?id=", "")), 400, "invalid-id")
+}
+
+// Only a store that does not answer makes a search partial: an error that says more is the answer.
+func TestASearchReturnsAnErrorThatIsNoSilence(t *testing.T) {
+	h := newHouse(t, Options{})
+	if _, err := h.store.Declare(t.Context(), declarePlain); err != nil {
+		t.Fatal(err)
+	}
+	h.push("a", 0, "p")
+	h.api = h.over(storekit.Intercept(h.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		if r, ok := call.Request.(*ports.FindRequest); ok && r.Queue == "plain" {
+			return ports.ErrUnusable
+		}
+		return next(ctx)
+	}), Options{})
+	refused(t, "/find", answerOf(h.api, request(http.MethodGet, base+"/find?id=a", "")), 503, "store-unusable")
+}
+
+// Once the queues so far have 8 MiB together, the others come without payloads. Their counts remain.
+func TestASearchInAllQueuesIsBoundedInBytes(t *testing.T) {
+	h := newHouse(t, Options{})
+	large := make([]string, 20)
+	for i := range large {
+		large[i] = fmt.Sprintf("%02d", i) + strings.Repeat("x", 1<<20)
+	}
+	var entries []core.Entry
+	for n, p := range large {
+		entries = append(entries, core.Entry{ID: "a", Payload: core.Payload{Data: []byte(p), Score: float64(n)}})
+	}
+	for _, queue := range []string{"one", "two", "three"} {
+		if _, err := h.store.Declare(t.Context(), ports.DeclareRequest{Queue: queue, Shards: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.store.Push(t.Context(), ports.PushRequest{Queue: queue, Shards: 1, Generation: 1, Entries: entries}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shown, counted := 0, 0
+	for _, row := range get[service.List[service.FoundRow]](h, "/find?id=a&payloads=1000").Items {
+		shown, counted = shown+len(row.Queued.Payloads), counted+row.Queued.PayloadCount
+	}
+	if shown != 14 || counted != 60 {
+		t.Errorf("%d payloads of %d are shown; want those of the two queues that have 8 MiB together, 14 of 60", shown, counted)
+	}
 }
 
 // A search whose time is over has not asked all queues: it is not a partial answer.
