@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
@@ -66,11 +67,89 @@ func TestActionsOnChosenJobs(t *testing.T) {
 	if s := h.stats(); s.Length() != 3 || s.Dead != 1 {
 		t.Errorf("%d jobs and %d dead letters", s.Length(), s.Dead)
 	}
-	for _, form := range [][]string{{"op", "nix", "q", "orders"}, {"op", "pause"}, {"op", "delete", "q", "orders"}, {"op", "pause", "bulk", "1", "q", ".."}} {
-		if w := h.form(form...); w.Code != http.StatusBadRequest && w.Code != http.StatusNotFound {
-			t.Errorf("%q: status %d", form, w.Code)
+}
+
+// A form that names no action, no target, or an action that it can't have, changes nothing.
+func TestFormsThatNameNoActionOrTarget(t *testing.T) {
+	h := furnished(t, Options{})
+	const before = "2030-01-02T15:04:05Z"
+	for _, tt := range []struct {
+		form   []string
+		status int
+		want   string
+	}{
+		{[]string{"op", "nix", "q", "orders"}, http.StatusBadRequest, "The form can't be read"},
+		{[]string{"op", "pause"}, http.StatusBadRequest, "The form can't be read"},
+		{[]string{"op", "pause", "q", ".."}, http.StatusNotFound, "There is no such queue"},
+		{[]string{"op", "delete", "q", "orders"}, http.StatusBadRequest, "No rows are marked"},
+		{[]string{"op", "drop", "q", "orders", "confirm", "0"}, http.StatusBadRequest, "No rows are marked"},
+		{[]string{"op", "cancel", "q", "orders", "bulk", "1", "before", before}, http.StatusBadRequest, "No rows are marked"},
+		{[]string{"op", "discard", "q", "orders", "shard", "0", "confirm", "0"}, http.StatusBadRequest, "The form can't be read"},
+		{[]string{"op", "discard", "q", "orders", "key", "k", "confirm", "0"}, http.StatusBadRequest, "The form can't be read"},
+		{[]string{"op", "edit", "q", "orders", "id", "dead", "old", "cQ!", "new", "x"}, http.StatusBadRequest, "The form can't be read"},
+	} {
+		w := h.form(tt.form...)
+		if w.Code != tt.status || !strings.Contains(words(w.Body.String()), tt.want) {
+			t.Errorf("%q: status %d, want %d with %q: %s", tt.form, w.Code, tt.status, tt.want, words(w.Body.String()))
 		}
 	}
+	if s := h.stats(); s.Queue.Paused || s.Dead != 1 || s.Length() != 2 || s.Quarantined != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// Only an edit takes a second action: another form that asks for a revive gets none.
+func TestOnlyAnEditIsFollowedByARevive(t *testing.T) {
+	h := furnished(t, Options{})
+	h.do("op", "track", "q", "orders", "id", "dead", "then", "revive")
+	if n := h.stats().Dead; n != 1 {
+		t.Errorf("%d dead letters are left, want 1", n)
+	}
+}
+
+// A confirmation is for the number of ids that the question named: one for fewer or more asks again.
+func TestAConfirmationIsForTheNumberOfIDs(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.ended(core.Buried, "boom", numbered("a", 20)...)
+	form := []string{"op", "purge", "q", "orders"}
+	for _, id := range numbered("a", 20) {
+		form = append(form, "id", id)
+	}
+	for _, confirmed := range []string{"", "0", "1", "19", "21", "x", "020"} {
+		w := h.form(append(form, "confirm", confirmed)...)
+		page := w.Body.String()
+		says(t, page, "Purge 20 ids?")
+		if asked := strings.Count(page, `name="confirm"`); w.Code != http.StatusOK || asked != 1 || field(t, page, "confirm") != "20" {
+			t.Errorf("confirmed %q: status %d, %d fields to confirm, want 1 for 20 ids", confirmed, w.Code, asked)
+		}
+		if n := h.stats().Dead; n != 20 {
+			t.Fatalf("confirmed %q: %d dead letters are left, want 20", confirmed, n)
+		}
+	}
+	says(t, h.do(append(form, "confirm", "20")...), "20 removed permanently")
+}
+
+// deadlines is a response whose deadlines of reading are recorded.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	set []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(at time.Time) error {
+	d.set = append(d.set, at)
+	return nil
+}
+
+// A browser that sends a form slowly is cut off, and only until the form has come.
+func TestAFormHasADeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+		h.board.ServeHTTP(w, request(http.MethodPost, "/act", url.Values{"op": {"pause"}, "q": {"orders"}}))
+		if len(w.set) != 2 || !w.set[0].Equal(time.Now().Add(bodyTime)) || !w.set[1].IsZero() {
+			t.Errorf("deadlines %v, want %v from now and then none", w.set, bodyTime)
+		}
+	})
 }
 
 func TestCancelWhatRuns(t *testing.T) {
@@ -244,6 +323,12 @@ func TestAddressesSayNothingOfTheirOwn(t *testing.T) {
 	h := newHouse(t, Options{})
 	saysNot(t, h.get("/?did=<b>&n=3"), "flash", "<b>")
 	saysNot(t, h.get("/?did=revive&n=x"), "<b>x")
+	const counts = `role="status"><b>`
+	saysNot(t, h.get("/?did=revive&n=-3"), counts)
+	saysNot(t, h.get("/queue?q=orders&did=pause&n=3"), counts)
+	if page := h.get("/morgue?q=orders&did=revive&n=3"); !strings.Contains(page, counts+"3") {
+		t.Error("no count of an action on named entries")
+	}
 	for _, back := range []string{"//evil.example", "https://evil.example", "../x", "queue?x"} {
 		w := h.form("op", "pause", "q", "orders", "back", back, "back.q", "x")
 		if to := w.Header().Get("Location"); to != "queue?did=pause&q=orders" {
@@ -330,7 +415,10 @@ func (h *house) sent(from string, form ...string) (location, page string) {
 		values.Add(form[at], form[at+1])
 	}
 	r := request(http.MethodPost, "/act", values)
-	r.Header.Set("Referer", "http://localhost:8080/skein/"+from)
+	if !strings.Contains(from, "//") {
+		from = "http://localhost:8080/skein/" + from
+	}
+	r.Header.Set("Referer", from)
 	w := answerOf(h.board, r)
 	return w.Header().Get("Location"), w.Body.String()
 }
@@ -348,6 +436,7 @@ func TestAnActionReturnsToWhereOneWas(t *testing.T) {
 			{"busy", []string{"op", "cancel", "q", "orders", "id", "a", "back", "busy"}, "busy?did=cancel&n=0"},
 			{"busy?q=orders", []string{"op", "cancel", "q", "orders", "id", "a", "back", "busy"}, "busy?did=cancel&n=0&q=orders"},
 			{"morgue?q=orders&sort=id&prefix=a", []string{"op", "revive", "q", "orders", "id", "zz", "back", "morgue"}, "morgue?did=revive&n=0&prefix=a&q=orders&sort=id"},
+			{"http://evil.example/skein/morgue?sort=id", []string{"op", "revive", "q", "orders", "id", "zz", "back", "morgue"}, "morgue?did=revive&n=0&q=orders"},
 			{"elsewhere?sort=id", []string{"op", "revive", "q", "orders", "id", "zz", "back", "morgue"}, "morgue?did=revive&n=0&q=orders"},
 		} {
 			if to, page := h.sent(tt.from, tt.form...); to != tt.want {

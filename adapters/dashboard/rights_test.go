@@ -85,6 +85,56 @@ func TestPagesOfferWhatIsAllowed(t *testing.T) {
 	}
 }
 
+// Rights for a queue are offered on that queue's pages and rows alone, and rights for servers on
+// theirs, whatever queue the address names.
+func TestPagesOfferWhatIsAllowedOnTheirQueue(t *testing.T) {
+	only := "orders"
+	h := furnished(t, Options{API: httpapi.Options{Authorize: func(_ *http.Request, a httpapi.Action) error {
+		if a.Verb != httpapi.VerbView && a.Verb != httpapi.VerbViewPayload && a.Queue != only {
+			return errors.New("not there")
+		}
+		return nil
+	}}})
+	h.declare("mails", 1)
+	h.push("mails", "letter", 0, "p")
+	h.turn("mails", 0, 9)
+	offered := func(target string) (list []string) {
+		for _, found := range offer.FindAllStringSubmatch(h.get(target), -1) {
+			list = append(list, strings.Join(found[1:], ""))
+		}
+		slices.Sort(list)
+		return slices.Compact(list)
+	}
+	row := func(page, id string) string {
+		_, from, found := strings.Cut(page, ">"+id+"<")
+		if !found {
+			t.Fatalf("no row of %s in %s", id, words(page))
+		}
+		row, _, _ := strings.Cut(from, "</tr>")
+		return row
+	}
+
+	for target, want := range map[string][]string{
+		"/queue?q=orders": {"pause", "recount"}, "/queue?q=mails": nil, "/morgue?q=mails": nil, "/jobs?q=mails": nil,
+		"/nodes": nil, "/nodes?q=orders": nil,
+	} {
+		if got := offered(target); !slices.Equal(got, want) {
+			t.Errorf("%s offers %q, want %q", target, got, want)
+		}
+	}
+	busy := h.get("/busy")
+	if !strings.Contains(row(busy, "runs"), `value="cancel"`) || strings.Contains(row(busy, "letter"), `value="cancel"`) {
+		t.Errorf("of the jobs of all queues, those of orders alone can be cancelled: %s", busy)
+	}
+
+	only = "" // actions on servers
+	for target, want := range map[string][]string{"/nodes": {"drain"}, "/nodes?q=orders": {"drain"}, "/queue?q=orders": nil, "/busy": nil} {
+		if got := offered(target); !slices.Equal(got, want) {
+			t.Errorf("with rights for servers alone %s offers %q, want %q", target, got, want)
+		}
+	}
+}
+
 // A page checks the same rights as the API does when a form is sent.
 func TestRightsAreThoseOfTheAPI(t *testing.T) {
 	for op, o := range ops {
@@ -207,21 +257,25 @@ func TestAPreviewIsNotForAnotherSite(t *testing.T) {
 
 // An action that is refused makes no page look at the store again.
 func TestARefusedActionCausesNoLook(t *testing.T) {
+	refusal := errors.New("only look")
 	h := furnished(t, Options{API: httpapi.Options{Authorize: func(_ *http.Request, a httpapi.Action) error {
 		if a.Verb != httpapi.VerbView {
-			return errors.New("only look")
+			return refusal
 		}
 		return nil
 	}}})
 	h.get("/queue?q=orders")
 	looks := h.store.looks
-	for range 3 {
-		if w := h.form("q", "orders", "op", "pause"); w.Code != http.StatusForbidden {
-			t.Fatalf("status %d", w.Code)
+	for status, of := range map[int]error{http.StatusForbidden: refusal, http.StatusUnauthorized: httpapi.ErrUnauthenticated, http.StatusBadRequest: nil} {
+		refusal = of
+		for range 3 {
+			if w := h.form("q", "orders", "op", "cancel", "id", "\x01"); w.Code != status {
+				t.Fatalf("status %d, want %d: %s", w.Code, status, words(w.Body.String()))
+			}
+			answerOf(h.board, request(http.MethodGet, "/queue?q=orders", nil))
 		}
-		answerOf(h.board, request(http.MethodGet, "/queue?q=orders", nil))
-	}
-	if h.store.looks != looks {
-		t.Errorf("%d looks at the store, want %d", h.store.looks, looks)
+		if h.store.looks != looks {
+			t.Errorf("after status %d: %d looks at the store, want %d", status, h.store.looks, looks)
+		}
 	}
 }
