@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -162,4 +163,53 @@ func TestWhatIsToStartGoesBackAtOnce(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A batch that waits for a turn to begin it when the pause becomes known goes back without beginning.
+// If it began, a crash before it is back would count as another recovery, though it never ran.
+func TestAPauseReturnsAStartingBatchBeforeItBegins(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const due, slow = 5 * poll, 20 * time.Millisecond
+		w.declare(1)
+		w.placeRecoveredIn(due, 1, "recovered")
+		w.pushLater("a", due)
+		w.pushLater("b", due)
+		reports := 0 // the number of the turn that settles a and reports the pause
+		n := w.start(each(func(_ context.Context, c *core.Claim) error {
+			switch c.ID {
+			case "b": // ends during the turn that settles a, so the lane takes the next batch meanwhile
+				time.Sleep(slow / 2)
+			case "recovered":
+				w.Error("the handler of a job of a paused queue runs")
+			}
+			return nil
+		}), lanes(1), func(s *setup) {
+			s.link.beforeTurn = func(r ports.TurnRequest) {
+				if len(r.Settlements) > 0 && r.Settlements[0].ID == "a" {
+					reports = int(r.Number)
+					if err := w.store.Pause(context.Background(), queueName); err != nil {
+						w.Error(err)
+					}
+					time.Sleep(slow)
+				}
+			}
+		})
+		w.sleepUntil(due - 200*time.Millisecond)
+		for range 19 { // so that the node learns to claim ahead
+			w.sleep(10 * time.Millisecond)
+			w.pushEach(1)
+		}
+		w.sleepUntil(due + poll/4)
+		sent := n.link.turnsSent()
+		at := slices.IndexFunc(sent, func(turn turnRecord) bool { return int(turn.request.Number) == reports })
+		if at < 1 || !sent[at].reply.Paused || len(sent[at-1].reply.Claims) != 3 {
+			w.Fatalf("the turns are %+v; want one that claims all three jobs and one that reports the pause", sent)
+		}
+		for _, turn := range sent {
+			if len(turn.request.Begin) > 0 {
+				w.Errorf("turn %d begins %+v of a paused queue", turn.request.Number, turn.request.Begin)
+			}
+		}
+		w.wantCounts(1, 0, 21, 0)
+	})
 }
