@@ -51,6 +51,7 @@ type Store interface {
 	ports.Quarantine
 	ports.Auditor
 	ports.Tracker
+	ports.Identity
 }
 
 // Options are the options of an inspector. The zero value is ready.

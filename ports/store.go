@@ -13,4 +13,5 @@ type ShardStore interface {
 	Quarantine
 	Auditor
 	Tracker
+	Identity
 }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"sync"
 	"time"
@@ -42,6 +43,7 @@ func New(o Options) *Store {
 	}
 	return &Store{b: &backend{
 		clock:  o.Clock,
+		id:     rand.Text(),
 		queues: make(map[string]*queue),
 		nodes:  make(map[string]node),
 	}}
@@ -57,6 +59,7 @@ type backend struct {
 	clock func() time.Time
 
 	mu     sync.RWMutex
+	id     string
 	queues map[string]*queue
 	nodes  map[string]node
 	audit  audit

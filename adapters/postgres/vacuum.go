@@ -111,7 +111,7 @@ func ownTables(g tableGroup) []string {
 	if g == backlogTables {
 		return []string{"jobs", "payloads"}
 	}
-	return []string{"actions", "claimed", "count_changes", "dead_groups", "dead_letter_payloads", "dead_letters", "inbox", "minute_records",
+	return []string{"actions", "claimed", "count_changes", "dead_groups", "dead_letter_payloads", "dead_letters", "identity", "inbox", "minute_records",
 		"nodes", "permits", "queues", "shards", "tracked", "turn_log"}
 }
 

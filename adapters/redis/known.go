@@ -159,6 +159,7 @@ func (s *Store) readQueues(ctx context.Context) (records map[string]queueRecord,
 		return nil, nil, err
 	}
 	delete(all, formatField)
+	delete(all, identityField)
 	records, unread = make(map[string]queueRecord, len(all)), make(map[string]string)
 	for name, text := range all {
 		if q, err := parseQueueRecord(name, text); err == nil {

@@ -3,6 +3,7 @@ package redis
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -282,7 +283,7 @@ func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (queueRecor
 func (s *Store) declareRecord(ctx context.Context, r ports.DeclareRequest, kept string) (queueRecord, error) {
 	value, err := s.run(ctx, exchange.Call{
 		Script: declareScript, Keys: []any{s.queuesKey()},
-		Args: []any{r.Queue, r.Shards, boolArg(r.IndexIDs), storedFormat, oldestReader, s.now(), kept, ruleArg(r.Merge)},
+		Args: []any{r.Queue, r.Shards, boolArg(r.IndexIDs), storedFormat, oldestReader, s.now(), kept, ruleArg(r.Merge), rand.Text()},
 	})
 	if err != nil {
 		return queueRecord{}, err

@@ -34,6 +34,7 @@ var (
 	groupsScript         = join("lib/clock look/groups")
 	headsScript          = join("lib/clock lib/head turn/heads")
 	historyScript        = join("lib/clock registry/history")
+	identifyScript       = join("registry/identify")
 	importScript         = join(library + "lib/steps step/import")
 	importJobsScript     = join(library + "lib/steps step/import_jobs")
 	nodesScript          = join("lib/clock registry/nodes")

@@ -49,6 +49,7 @@ var scriptFlags = map[string]struct {
 	"history":         {historyScript, onlyReads},
 	"places":          {placesScript, onlyReads},
 	"rows":            {rowsScript, onlyReads},
+	"identify":        {identifyScript, passesWhenFull},
 	"import":          {importScript, refusedWhenFull},
 	"import_jobs":     {importJobsScript, refusedWhenFull},
 	"nodes":           {nodesScript, onlyReads},

@@ -226,6 +226,14 @@ func (s *intercepted) Tracked(ctx context.Context, queue string) ([]ports.Tracke
 	return pass(ctx, s, "Tracked", queue, ports.ShardStore.Tracked)
 }
 
+func (s *intercepted) StoreID(ctx context.Context) (string, error) {
+	return passBare(ctx, s, "StoreID", ports.ShardStore.StoreID)
+}
+
+func (s *intercepted) SetStoreID(ctx context.Context, id string) error {
+	return passOnly(ctx, s, "SetStoreID", id, ports.ShardStore.SetStoreID)
+}
+
 func (s *intercepted) DrainNode(ctx context.Context, owner string, drain bool) error {
 	return passOnly(ctx, s, "DrainNode", DrainNodeRequest{owner, drain}, func(store ports.ShardStore, ctx context.Context, r DrainNodeRequest) error {
 		return store.DrainNode(ctx, r.Owner, r.Drain)

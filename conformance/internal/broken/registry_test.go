@@ -2,8 +2,13 @@ package broken
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"slices"
+	"sync"
+	"testing"
+	"time"
 
 	"github.com/skeinq/skein/conformance/internal/env"
 	"github.com/skeinq/skein/core"
@@ -397,6 +402,79 @@ func brokenTracked() []brokenStore {
 		{"keeps the tracked ids of a forgotten queue", "tracked/belongs to its queue and ends with it", wrapped(tracksForever)},
 		{"makes room for a tracked id", "tracked/refuses more ids than MaxTracked", wrapped(makesRoom)},
 	}
+}
+
+func brokenIdentity() []brokenStore {
+	return []brokenStore{
+		{"draws another id for each handle", "identity/has an id that stays", drawsForEachHandle},
+		{"draws another id at each declaration", "identity/has an id that stays", wrapped(drawsAtDeclare)},
+		{"has one id for all stores", "identity/is another one for each store", wrapped(hasOneID)},
+		{"lets the last of many creators replace the id", "identity/is one for callers that create the store at once", wrapped(drawsForEachCreator)},
+		{"keeps its id whatever an operator does", "identity/is replaced by an operator", wrapped(keepsID)},
+		{"accepts any id", "identity/refuses a bad id", wrapped(takesAnyID)},
+	}
+}
+
+// drawsForEachHandle is a backend whose handles have an id each.
+func drawsForEachHandle(_ testing.TB, clock func() time.Time) func() ports.ShardStore {
+	store := withTransactions(clock)
+	handles := 0
+	return func() ports.ShardStore {
+		handles++
+		return returnsID(store, fmt.Sprint("handle-", handles))
+	}
+}
+
+// returnsID is a store that has the given id.
+func returnsID(s full, id string) full {
+	return intercept(s, "StoreID", func(_ context.Context, call storekit.Call) error {
+		*call.Reply.(*string) = id
+		return nil
+	})
+}
+
+func hasOneID(s full) full { return returnsID(s, "store") }
+
+func drawsAtDeclare(s full) full {
+	return replace(s, "Declare", func(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
+		reply, err := s.Declare(ctx, r)
+		return reply, errors.Join(err, s.SetStoreID(ctx, rand.Text()))
+	})
+}
+
+// drawsForEachCreator draws an id at each declaration, and returns each of them once before it
+// stays with the last.
+func drawsForEachCreator(s full) full {
+	var mu sync.Mutex
+	var ids []string
+	h := replace(s, "Declare", func(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
+		mu.Lock()
+		ids = append(ids, rand.Text())
+		mu.Unlock()
+		return s.Declare(ctx, r)
+	})
+	return intercept(h, "StoreID", func(_ context.Context, call storekit.Call) error {
+		mu.Lock()
+		defer mu.Unlock()
+		*call.Reply.(*string) = ids[0]
+		if len(ids) > 1 {
+			ids = ids[1:]
+		}
+		return nil
+	})
+}
+
+func keepsID(s full) full {
+	return replaceErr(s, "SetStoreID", func(_ context.Context, id string) error { return ports.ValidateStoreID(id) })
+}
+
+func takesAnyID(s full) full {
+	return replaceErr(s, "SetStoreID", func(ctx context.Context, id string) error {
+		if ports.ValidateStoreID(id) != nil {
+			return nil
+		}
+		return s.SetStoreID(ctx, id)
+	})
 }
 
 func changesTracked(change func([]ports.TrackedID)) func(s full) full {

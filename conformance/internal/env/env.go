@@ -37,8 +37,8 @@ type Env struct {
 	Clock *virtual.Clock
 	Open  func() ports.ShardStore
 	Store ports.ShardStore
-	// Another makes a second backend and opens it.
-	Another func() ports.ShardStore
+	// Another makes a second backend.
+	Another func() (open func() ports.ShardStore)
 	// Repeats counts the calls that were repeated. undecided is set if the case can have no verdict
 	// because of them.
 	Repeats   *harness.Repeats
@@ -67,7 +67,7 @@ func New(ctx context.Context, tb testing.TB, f Factory, rule string) *Env {
 	open := f(tb, clock.Now)
 	e := &Env{
 		TB: tb, Ctx: ctx, Rule: rule, Repeats: repeats, Clock: clock, Open: open, Store: open(),
-		Another:  func() ports.ShardStore { return f(tb, clock.Now)() },
+		Another:  func() func() ports.ShardStore { return f(tb, clock.Now) },
 		Shard:    core.Shard{Queue: Orders},
 		Declared: map[string]ports.Queue{},
 	}

@@ -5,6 +5,7 @@ package model
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,6 +26,7 @@ type Store struct {
 	Reach func(turn int64, id string) bool
 
 	mu      sync.Mutex
+	id      string
 	queues  map[string]*queue
 	nodes   map[string]node
 	actions map[string]ports.Action
@@ -72,6 +74,7 @@ var _ ports.ShardStore = (*Store)(nil)
 func New(clock func() time.Time) *Store {
 	return &Store{
 		clock:  clock,
+		id:     rand.Text(),
 		queues: map[string]*queue{},
 		nodes:  map[string]node{}, actions: map[string]ports.Action{},
 	}

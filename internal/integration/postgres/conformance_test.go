@@ -100,10 +100,11 @@ func (s *schemas) insist(do func(context.Context) error) {
 	s.t.Error(err)
 }
 
-// empty deletes all rows of a backend. A TRUNCATE would make the sessions' plans invalid.
+// empty deletes all rows of a backend, except those of Migrate. A TRUNCATE would make the sessions'
+// plans invalid.
 func empty(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 	rows, err := pool.Query(ctx, `SELECT tablename FROM pg_tables WHERE schemaname = $1
-		AND tablename <> 'migrations' ORDER BY tablename = 'queues'`, schema)
+		AND tablename NOT IN ('migrations', 'identity') ORDER BY tablename = 'queues'`, schema)
 	if err != nil {
 		return err
 	}

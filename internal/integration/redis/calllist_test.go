@@ -100,6 +100,7 @@ func nodeCalls() []scriptCall {
 			_, err := w.store.Actions(w.t.Context(), ports.ActionsRequest{})
 			return err
 		}},
+		{"replace the store's id", "identify", false, func(w *worker) error { return w.store.SetStoreID(w.t.Context(), "other") }},
 		{"track an id", "track", true, func(w *worker) error {
 			_, err := w.store.Track(w.t.Context(), ports.TrackRequest{Queue: "orders", ID: "a"})
 			return err

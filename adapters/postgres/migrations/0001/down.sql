@@ -17,6 +17,6 @@ DROP FUNCTION {schema}.acquire, {schema}.add_payloads, {schema}.add_tags, {schem
   {schema}.unfit_session, {schema}.unite_tags, {schema}.unpark;
 DROP TYPE {schema}.reply, {schema}.step_reply, {schema}.arrival;
 DROP TABLE {schema}.actions, {schema}.tracked, {schema}.claimed, {schema}.count_changes, {schema}.dead_groups, {schema}.dead_letter_payloads, {schema}.dead_letters,
-  {schema}.minute_records, {schema}.inbox, {schema}.jobs, {schema}.nodes, {schema}.payloads, {schema}.permits, {schema}.turn_log,
+  {schema}.identity, {schema}.minute_records, {schema}.inbox, {schema}.jobs, {schema}.nodes, {schema}.payloads, {schema}.permits, {schema}.turn_log,
   {schema}.shards, {schema}.queues;
 DROP TYPE {schema}.arrival_kind;

@@ -5,6 +5,7 @@
 //   - permits.go is about the permits of a queue with a limit.
 //   - history.go is about the counts of servers by minute.
 //   - audit.go is about the log of operators' actions, and tracked.go about ids to watch.
+//   - identity.go is about the id of the store.
 //   - wakeups.go is about hints of earlier work.
 //   - store.go is about handles, backends, requests, replies and contexts.
 package registry
@@ -22,6 +23,7 @@ func Groups(store ports.ShardStore) []env.Group {
 		{Name: "registry", Cases: registryCases()},
 		{Name: "audit", Cases: auditCases()},
 		{Name: "tracked", Cases: trackedCases()},
+		{Name: "identity", Cases: identityCases(), Once: true},
 		{Name: "permits", Cases: permitCases()},
 		{Name: "history", Cases: historyCases()},
 		{Name: "store", Cases: storeCases()},

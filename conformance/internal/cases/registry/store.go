@@ -46,7 +46,7 @@ func storeHandles(e *env.Env) {
 func storeBackends(e *env.Env) {
 	e.PushIDs("a")
 	announce(e, ports.Node{Owner: "1"})
-	other := e.Another()
+	other := e.Another()()
 	queues, err := other.Queues(e.Ctx)
 	e.Must(err, "Queues")
 	e.Same("the queues of a new backend", queues, nil)
