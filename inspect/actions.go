@@ -43,7 +43,7 @@ type Action struct {
 	Verb string
 	// Actor is the author of the action; see [WithActor].
 	Actor Actor
-	// Queue is the name of the queue. It is empty for an action on a server.
+	// Queue is the name of the queue. It is empty for an action on a server or on the store.
 	Queue string
 	// IDs are the first of the ids that the action named, at most [ports.MaxActionIDs]. For a drain
 	// IDs has the name or the Owner of the server, as the caller gave it. Named is the number of

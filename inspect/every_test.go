@@ -145,6 +145,8 @@ func TestEveryCallRefusesAMissingStore(t *testing.T) {
 		calls["Queues"] = func(ctx context.Context) error { _, err := inspector.Queues(ctx); return err }
 		calls["Nodes"] = func(ctx context.Context) error { _, err := inspector.Nodes(ctx); return err }
 		calls["Checks"] = func(ctx context.Context) error { _, err := inspector.Checks(ctx); return err }
+		calls["StoreID"] = func(ctx context.Context) error { _, err := inspector.StoreID(ctx); return err }
+		calls["RenewStoreID"] = func(ctx context.Context) error { _, err := inspector.RenewStoreID(ctx); return err }
 		calls["Drain"] = func(ctx context.Context) error { return inspector.Drain(ctx, "blue", true) }
 		calls["Stats of all"] = func(ctx context.Context) error { _, err := inspector.Stats(ctx); return err }
 		calls["Revive of none"] = func(ctx context.Context) error {

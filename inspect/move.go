@@ -38,7 +38,9 @@ type Target struct {
 // Both queues must have been declared, and the target must be paused (otherwise [ErrNotPaused]): a
 // job that ran there before its original is deleted could miss a push. Pause the source too.
 // Otherwise a job may run in both queues, and payloads that are pushed there may run before those
-// that have moved. A target that is resumed during the move ends it with [ErrNotPaused].
+// that have moved. A target that is resumed during the move ends it with [ErrNotPaused]. If both
+// queues have the same name, the ids of their stores must differ (otherwise [ErrInvalidOptions]):
+// a queue that is moved into itself would be deleted. See [Inspector.RenewStoreID].
 //
 // Each step copies at most 250 jobs, 1,000 payloads or 8 MiB and then deletes at the source exactly
 // the payloads that it has copied. So an interrupted move loses nothing. Call it again with the
@@ -157,8 +159,10 @@ func (i *Inspector) mover(ctx context.Context, a *action, kind, from string, to 
 		return nil, a.invalid
 	}
 	m := &mover{action: a, into: cmp.Or(to.Inspector, i)}
-	if from == to.Queue && m.into == i {
-		return nil, fmt.Errorf("%w: %q is the source and the target; name two queues", ErrInvalidOptions, from)
+	if from == to.Queue {
+		if err := m.otherStore(ctx); err != nil {
+			return nil, err
+		}
 	}
 	stats, err := m.into.queueStats(ctx, to.Queue)
 	if err != nil {
@@ -171,33 +175,36 @@ func (i *Inspector) mover(ctx context.Context, a *action, kind, from string, to 
 	if !m.to.Paused {
 		return nil, fmt.Errorf("%w: %q; pause it before something is moved to it, and resume it afterwards", ErrNotPaused, to.Queue)
 	}
-	if from == to.Queue {
-		if err := m.otherStore(ctx); err != nil {
-			return nil, err
-		}
-	}
 	m.arriveIn(ctx, kind, to)
 	return m, nil
 }
 
 // otherStore returns an error unless the target is in another store than the queue of the same name
-// that is the source: a queue that is moved into itself would be deleted. The audit of the source
-// has the action already, so the target's must not have it.
+// that is the source: a queue that is moved into itself would be deleted.
 func (m *mover) otherStore(ctx context.Context) error {
-	if m.deed.silent {
-		return fmt.Errorf("%w: the audit can't be written, so it is unknown whether both queues %q are the same; call again", ErrInvalidOptions, m.queue)
+	if m.into == m.inspector {
+		return fmt.Errorf("%w: %q is the source and the target; name two queues", ErrInvalidOptions, m.queue)
 	}
-	for r := (ports.ActionsRequest{}); ; {
-		page, err := persist(ctx, m.into, func(s Store) ([]ports.Action, error) { return s.Actions(ctx, r) })
-		if err != nil || len(page) == 0 {
+	var ids [2]string
+	for at, side := range []*Inspector{m.inspector, m.into} {
+		id, err := persist(ctx, side, func(s Store) (string, error) { return s.StoreID(ctx) })
+		if err == nil && id == "" {
+			_, err = side.record(ctx, m.queue) // a store without queues need not have an id
+		}
+		if err != nil {
 			return err
 		}
-		for at := range page {
-			if r.Before = page[at].At; page[at].ID == m.deed.action.ID {
-				return fmt.Errorf("%w: both inspectors have the same queue %q of one store; name two queues", ErrInvalidOptions, m.queue)
-			}
+		if id == "" {
+			return fmt.Errorf("%w: a store has lost its id, so it is unknown whether both queues %q are the same; "+
+				"run skein repair identity on the store for which skein doctor shows none", ErrInvalidOptions, m.queue)
 		}
+		ids[at] = id
 	}
+	if ids[0] == ids[1] {
+		return fmt.Errorf("%w: both stores have the id %s, so both queues %q may be the same; name two queues or, if one store is a copy "+
+			"of the other, run skein repair identity on the copy", ErrInvalidOptions, ids[0], m.queue)
+	}
+	return nil
 }
 
 // id moves what the source has of one id.

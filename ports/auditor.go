@@ -51,7 +51,7 @@ type Action struct {
 	// Actor is the operator's name, From is the address of the request, and Reason is the
 	// operator's reason. Each may be empty.
 	Actor, From, Reason string
-	// Queue is the name of the queue. It is empty for an action on a server.
+	// Queue is the name of the queue. It is empty for an action on a server or on the store.
 	Queue string
 	// IDs are the first of the ids that the action named, or the server's owner; at most
 	// [MaxActionIDs]. Named is the number of ids that it named. If Named is 0, the action selected

@@ -45,6 +45,7 @@ type storeState struct {
 	unusable error
 	checks   []inspect.Check
 	leases   inspect.Check
+	identity inspect.Check
 }
 
 // lookAtStore makes all calls concurrently, so that a call that hangs does not delay the others.
@@ -55,8 +56,24 @@ func lookAtStore(ctx context.Context, i *inspect.Inspector) (s storeState) {
 	// used.
 	looks.Go(func() { s.checks, _ = i.Checks(ctx) })
 	looks.Go(func() { s.leases = lookAtLeases(ctx, i) })
+	looks.Go(func() { s.identity = lookAtIdentity(ctx, i) })
 	looks.Wait()
 	return s
+}
+
+// lookAtIdentity returns the row with the id of the store.
+func lookAtIdentity(ctx context.Context, i *inspect.Inspector) inspect.Check {
+	row := inspect.Check{Name: "store_id"}
+	id, err := i.StoreID(ctx)
+	switch {
+	case err != nil:
+		row.Status, row.Value, row.Advice = inspect.CheckUnknown, err.Error(), "see the other rows"
+	case id == "":
+		row.Value = "none: it is drawn when a queue is declared"
+	default:
+		row.Value = id
+	}
+	return row
 }
 
 // lookAtLeases counts the shards that have an owner, in the queues that a server serves.
@@ -123,7 +140,7 @@ func leasesRow(lines []statLine) inspect.Check {
 }
 
 // rows returns the rows of check, worst first: whether the store can be used, the checks of doctor,
-// and the leases.
+// the leases, and the id of the store.
 func (s *storeState) rows() []inspect.Check {
 	usable := inspect.Check{Name: "usable", Value: "its format, its settings and the user's rights fit"}
 	if s.unusable != nil {
@@ -132,7 +149,7 @@ func (s *storeState) rows() []inspect.Check {
 			usable.Status, usable.Advice, usable.Refuses = inspect.CheckFail, "follow the error's advice", true
 		}
 	}
-	rows := slices.Concat([]inspect.Check{usable}, s.checks, []inspect.Check{s.leases})
+	rows := slices.Concat([]inspect.Check{usable}, s.checks, []inspect.Check{s.leases, s.identity})
 	worstFirst(rows)
 	return rows
 }

@@ -27,8 +27,14 @@ func (a *app) doctorCommand() *cobra.Command {
 			if away != nil && (err != nil || len(checks) == 0) {
 				return away
 			}
-			worstFirst(checks)
-			if shown := list(a, checkColumns, all(checks, err)); shown != nil {
+			rows := slices.Clone(checks)
+			if away == nil {
+				brief, stop := context.WithTimeout(ctx, a.answerTime())
+				rows = append(rows, lookAtIdentity(brief, i))
+				stop()
+			}
+			worstFirst(rows)
+			if shown := list(a, checkColumns, all(rows, err)); shown != nil {
 				return shown
 			}
 			wrong := 0

@@ -122,7 +122,8 @@ func with(rawURL, name, value string) string {
 // a signal as soon as it has written the text; $FIRST and $CONTINUE are the first and the last
 // text to continue with that it has printed. "damage QUEUE ID" overwrites the job's record in
 // Redis, and "key" makes $KEY of the first key in the JSON that was written last. "schema" sets
-// $SCHEMA to the schema of the store's URL. "other" makes a second store, the profile "other".
+// $SCHEMA to the schema of the store's URL. "other" makes a second store, the profile "other",
+// and "same" makes the profile "same" of the store of the script.
 func TestScripts(t *testing.T) {
 	for name, newURL := range storesOfTests() {
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +141,8 @@ func TestScripts(t *testing.T) {
 					"interrupted": func(ts *testscript.TestScript, neg bool, args []string) { interrupt(ts, neg, args, kept) },
 					"damage":      damage,
 					"key":         findKey,
-					"other":       func(ts *testscript.TestScript, _ bool, _ []string) { otherStore(ts, newURL(t)) },
+					"other":       func(ts *testscript.TestScript, _ bool, _ []string) { writeProfile(ts, "other", newURL(t)) },
+					"same":        func(ts *testscript.TestScript, _ bool, _ []string) { writeProfile(ts, "same", ts.Getenv("SKEIN_URL")) },
 					"schema":      findSchema,
 					"serve":       func(ts *testscript.TestScript, neg bool, args []string) { serveJobs(ts, args[0], args[1], kept) },
 				},
@@ -149,10 +151,10 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// otherStore is "other".
-func otherStore(ts *testscript.TestScript, url string) {
+// writeProfile is "other" and "same": it makes a file of profiles with one store.
+func writeProfile(ts *testscript.TestScript, name, url string) {
 	file := ts.MkAbs("profiles")
-	ts.Check(os.WriteFile(file, []byte("other "+url+"\n"), 0o600))
+	ts.Check(os.WriteFile(file, []byte(name+" "+url+"\n"), 0o600))
 	ts.Setenv("SKEIN_PROFILES", file)
 }
 

@@ -48,15 +48,20 @@ var recountColumns = columns[inspect.Recounted]{
 	{"repeated", false, func(r *inspect.Recounted) any { return r.Repeated }},
 }
 
+// identity is the result of repair identity.
+type identity struct{ id string }
+
+var identityColumns = columns[identity]{{"store_id", false, func(d *identity) any { return d.id }}}
+
 // discarded is the result of repair discard.
 type discarded struct{ count int }
 
 var discardedColumns = columns[discarded]{{"discarded", false, func(d *discarded) any { return d.count }}}
 
 // repairCommand returns the commands for a store with damaged records, for example because another
-// program has written to it by mistake.
+// program has written to it by mistake, and for a store that is a copy of another one.
 func (a *app) repairCommand() *cobra.Command {
-	return group("repair", "Show damaged records, remove them, and recount",
+	return group("repair", "Show damaged records, remove them, recount, and draw a new id for a copied store",
 		a.command("ls QUEUE", "List the records that can't be read and were set aside", "skein repair ls orders", cobra.ExactArgs(1),
 			func(ctx context.Context, i *inspect.Inspector, args []string) error {
 				return list(a, quarantineColumns, i.Quarantined(ctx, args[0]))
@@ -69,6 +74,11 @@ func (a *app) repairCommand() *cobra.Command {
 				wrong, err := i.Recount(ctx, args[0], p.progress)
 				p.end()
 				return list(a, recountColumns, all(wrong, err))
+			}),
+		a.command("identity", "Draw a new id for a store whose data was copied from another one, so that queues of one name move between the two", "skein repair identity --profile restored", cobra.NoArgs,
+			func(ctx context.Context, i *inspect.Inspector, _ []string) error {
+				id, err := i.RenewStoreID(ctx)
+				return firstOf(err, one(a, identityColumns, &identity{id}))
 			}),
 	)
 }

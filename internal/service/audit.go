@@ -22,7 +22,7 @@ type AuditRow struct {
 	Actor   string    `json:"actor,omitempty" doc:"who did it"`
 	From    string    `json:"from,omitempty" doc:"where the request came from"`
 	Reason  string    `json:"reason,omitempty" doc:"the reason that the actor gave"`
-	Queue   string    `json:"queue,omitempty" doc:"the queue; empty for an action on a server"`
+	Queue   string    `json:"queue,omitempty" doc:"the queue; empty for an action on a server or on the store"`
 	IDs     []string  `json:"ids,omitempty" doc:"the first of the named ids, at most 20; for a drain the server"`
 	Named   int       `json:"named" doc:"the number of named ids; 0 if the action named no id"`
 	Prefix  string    `json:"prefix,omitempty" doc:"the prefix of ids that chose entries"`
