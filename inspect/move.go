@@ -223,6 +223,12 @@ func (m *mover) id(ctx context.Context, shard core.Shard, id string) error {
 func (m *mover) jobs(ctx context.Context, shard core.Shard, jobs []ports.JobView, before core.Instant) error {
 	return carry(ctx, m, &jobCargo, jobs,
 		func(v *ports.JobView) (core.Job, int) { return v.Job, v.Count },
+		func(found *ports.Found) *core.Job {
+			if v := queuedBefore(found, before); v != nil {
+				return &v.Job
+			}
+			return nil
+		},
 		func(id string) (int, error) { return m.job(ctx, shard, id, before) },
 		func(chunk []core.Job) error {
 			return onChunk(ctx, m.action, chunk, func(s Store, jobs []core.Job) (ports.StepReply, error) {
@@ -243,8 +249,8 @@ func deletion(shard core.Shard, jobs []core.Job, before core.Instant) ports.JobS
 // job moves one queued job in parts, unless it was first pushed at or after an instant, 0 for any.
 func (m *mover) job(ctx context.Context, shard core.Shard, id string, before core.Instant) (moved int, err error) {
 	return m.inParts(ctx, id, ports.PlaceQueued, func(found *ports.Found) (p part, err error) {
-		v := found.Queued
-		if v == nil || len(v.Payloads) == 0 || before > 0 && v.FirstPush >= before {
+		v := queuedBefore(found, before)
+		if v == nil {
 			return p, nil
 		}
 		jobs := []core.Job{v.Job}
@@ -256,10 +262,26 @@ func (m *mover) job(ctx context.Context, shard core.Shard, id string, before cor
 	})
 }
 
+// queuedBefore returns the queued job of a reply, or nil if there is none, or if it was first
+// pushed at or after an instant, 0 for any.
+func queuedBefore(found *ports.Found, before core.Instant) *ports.JobView {
+	v := found.Queued
+	if v == nil || len(v.Payloads) == 0 || before > 0 && v.FirstPush >= before {
+		return nil
+	}
+	return v
+}
+
 // letters moves dead letters of a shard that last changed before an instant.
 func (m *mover) letters(ctx context.Context, shard core.Shard, letters []ports.DeadLetterView, before core.Instant) error {
 	return carry(ctx, m, &letterCargo, letters,
 		func(v *ports.DeadLetterView) (core.DeadLetter, int) { return v.DeadLetter, v.Count },
+		func(found *ports.Found) *core.DeadLetter {
+			if v := deadBefore(found, before); v != nil {
+				return &v.DeadLetter
+			}
+			return nil
+		},
 		func(id string) (int, error) { return m.letter(ctx, shard, id, before) },
 		func(chunk []core.DeadLetter) error {
 			for refs := range bulk.Refs(convert(chunk, payloadsOf)) {
@@ -275,8 +297,8 @@ func (m *mover) letters(ctx context.Context, shard core.Shard, letters []ports.D
 // time of its first part.
 func (m *mover) letter(ctx context.Context, shard core.Shard, id string, before core.Instant) (moved int, err error) {
 	return m.inParts(ctx, id, ports.PlaceDead, func(found *ports.Found) (p part, err error) {
-		v := found.DeadLetter
-		if v == nil || len(v.Payloads) == 0 || before > 0 && v.ChangedAt >= before {
+		v := deadBefore(found, before)
+		if v == nil {
 			return p, nil
 		}
 		if before == 0 {
@@ -289,6 +311,16 @@ func (m *mover) letter(ctx context.Context, shard core.Shard, id string, before 
 		reply, err := persist(ctx, m.inspector, func(s Store) (ports.StepReply, error) { return stepOn(ctx, shard, Store.Purge, before)(s, refs) })
 		return part{of: v.Count, payloads: len(v.Payloads), handled: reply.Handled}, err
 	})
+}
+
+// deadBefore returns the dead letter of a reply, or nil if there is none, or if it has changed at
+// or after an instant, 0 for any.
+func deadBefore(found *ports.Found, before core.Instant) *ports.DeadLetterView {
+	v := found.DeadLetter
+	if v == nil || len(v.Payloads) == 0 || before > 0 && v.ChangedAt >= before {
+		return nil
+	}
+	return v
 }
 
 // part is what was moved of an entry that had a number of payloads. The zero value is that nothing
@@ -326,6 +358,7 @@ func (m *mover) inParts(
 
 // cargo is a kind of entries that a mover moves.
 type cargo[E any] struct {
+	place    ports.Place
 	id       func(*E) string
 	payloads func(*E) *[]core.Payload
 	set      func(*ports.ImportRequest, []E)
@@ -333,11 +366,11 @@ type cargo[E any] struct {
 
 var (
 	jobCargo = cargo[core.Job]{
-		func(j *core.Job) string { return j.ID }, func(j *core.Job) *[]core.Payload { return &j.Payloads },
+		ports.PlaceQueued, func(j *core.Job) string { return j.ID }, func(j *core.Job) *[]core.Payload { return &j.Payloads },
 		func(r *ports.ImportRequest, jobs []core.Job) { r.Jobs = jobs },
 	}
 	letterCargo = cargo[core.DeadLetter]{
-		func(d *core.DeadLetter) string { return d.ID }, func(d *core.DeadLetter) *[]core.Payload { return &d.Payloads },
+		ports.PlaceDead, func(d *core.DeadLetter) string { return d.ID }, func(d *core.DeadLetter) *[]core.Payload { return &d.Payloads },
 		func(r *ports.ImportRequest, letters []core.DeadLetter) { r.DeadLetters = letters },
 	}
 )
@@ -347,35 +380,76 @@ func (c *cargo[E]) steps(entries []E) iter.Seq[[]E] {
 	return bulk.Whole(func(e *E) (string, []core.Payload) { return c.id(e), *c.payloads(e) })(entries)
 }
 
-// carry moves entries of a shard. It moves one by one, in parts, those that don't fit into a step
-// or came without all payloads. The others it copies in steps, and removes what it has copied.
+// carry moves entries of a shard. It copies them in steps, and removes what each step has copied.
+// What came without all payloads it reads again. It moves one by one, in parts, what does not fit
+// into a step.
 func carry[V, E any](
-	ctx context.Context, m *mover, c *cargo[E], views []V, of func(*V) (e E, count int), one func(id string) (int, error), remove func([]E) error,
+	ctx context.Context, m *mover, c *cargo[E], views []V, of func(*V) (e E, count int), in func(*ports.Found) *E,
+	one func(id string) (int, error), remove func([]E) error,
 ) error {
 	var whole []E
+	var bound core.Bound
+	step := func() error {
+		for chunk := range c.steps(whole) {
+			if err := put(ctx, m, c, chunk); err != nil {
+				return err
+			}
+			if err := remove(chunk); err != nil {
+				return err
+			}
+		}
+		whole, bound = whole[:0], core.Bound{}
+		return nil
+	}
+
 	for at := range views {
 		e, count := of(&views[at])
-		var bound core.Bound
-		if p := *c.payloads(&e); len(p) == count && bound.Take(p) == count {
-			whole = append(whole, e)
+		there := true
+		if len(*c.payloads(&e)) < count {
+			again, err := read(ctx, m, c, c.id(&e), in)
+			if err != nil {
+				return err
+			}
+			if there = again != nil; there {
+				e = *again
+			}
+		}
+		payloads := *c.payloads(&e)
+		if !there || !fits(payloads) {
+			moved, err := one(c.id(&e))
+			m.Met += moved
+			m.Pass(1, moved)
+			if err != nil {
+				return err
+			}
 			continue
 		}
-		moved, err := one(c.id(&e))
-		m.Met += moved
-		m.Pass(1, moved)
-		if err != nil {
-			return err
+		if !bound.TakeWhole(payloads) {
+			if err := step(); err != nil {
+				return err
+			}
+			bound.TakeWhole(payloads)
 		}
+		whole = append(whole, e)
 	}
-	for chunk := range c.steps(whole) {
-		if err := put(ctx, m, c, chunk); err != nil {
-			return err
-		}
-		if err := remove(chunk); err != nil {
-			return err
-		}
+	return step()
+}
+
+// fits reports whether all payloads of an entry fit into a step.
+func fits(payloads []core.Payload) bool {
+	var bound core.Bound
+	return bound.Take(payloads) == len(payloads)
+}
+
+// read returns an entry with all payloads, or nil if it has more than one call returns, is gone or
+// can't be read.
+func read[E any](ctx context.Context, m *mover, c *cargo[E], id string, in func(*ports.Found) *E) (*E, error) {
+	r := ports.FindRequest{Queue: m.queue, ID: id, Payloads: core.MaxTurnPayloads, MaxCount: -1, After: &ports.PayloadCursor{Place: c.place}}
+	found, err := persist(ctx, m.inspector, func(s Store) (ports.Found, error) { return s.Find(ctx, r) })
+	if err != nil || len(found.Next) > 0 {
+		return nil, err
 	}
-	return nil
+	return in(&found), nil
 }
 
 // put imports entries into the shards of the target, with their payloads as the target stores them.

@@ -775,6 +775,51 @@ func TestAMoveEndsOnceItsTargetIsResumed(t *testing.T) {
 	holdsAll(t, s.store, "moved", map[string]string{})
 }
 
+// A step takes what fits into it, also of entries that don't come whole with their page: 28 of 35
+// payloads each.
+func TestAMoveFillsItsSteps(t *testing.T) {
+	const entries, payloads = 200, 35
+	s := newFixture(t)
+	for _, queue := range []string{"from", "to"} {
+		s.declare(queue, 1)
+		if err := s.Pause(t.Context(), queue); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var jobs []core.Job
+	for n, id := range numbered("j", entries) {
+		j := core.Job{ID: id, State: core.State{PerformAt: core.InstantOf(epoch), RetryCount: -1, FirstPush: core.Instant(n)}}
+		for k := range payloads {
+			j.Payloads = append(j.Payloads, core.Payload{Data: fmt.Append(nil, k), Score: float64(k)})
+		}
+		jobs = append(jobs, j)
+	}
+	bring(t, s.store, "from", 1, jobs...)
+	if _, err := s.Import(t.Context(), "from", sequence(lettersOf(numbered("d", entries), payloads), nil), nil); err != nil {
+		t.Fatal(err)
+	}
+	want := contents(t, s.store, "from")
+
+	calls := map[string]int{}
+	s.intercept().before = func(method string) error { calls[method]++; return nil }
+	for _, name := range []string{"jobs", "dead letters"} {
+		clear(calls)
+		to, o := inspect.Target{Queue: "to"}, inspect.BulkOptions{Payloads: -1}
+		move := func() (inspect.Result, error) { return s.MoveAll(t.Context(), "from", to, nil, o) }
+		if name == "dead letters" {
+			move = func() (inspect.Result, error) { return s.MoveMorgue(t.Context(), "from", to, nil, o) }
+		}
+		if r, err := move(); err != nil || r.Handled != entries {
+			t.Fatalf("%s: %+v, %v", name, r, err)
+		}
+		if copies, deletions := calls["Import"], calls["Delete"]+calls["Purge"]; copies != 8 || deletions != 8 || calls["Find"] > entries {
+			t.Errorf("%s: %d copies, %d deletions, %d reads of one id; want 4 steps for each page of 100", name, copies, deletions, calls["Find"])
+		}
+	}
+	holdsAll(t, s.store, "from", map[string]string{})
+	holdsAll(t, s.store, "to", want)
+}
+
 // Some stores read what they count. Of a job that does not come whole with its page, a move needs
 // no more than that.
 func TestAMoveCountsNoMoreThanItReads(t *testing.T) {
