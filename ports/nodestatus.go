@@ -31,6 +31,10 @@ type NodeStatus struct {
 	Queues []QueueStatus
 	// Longest are the jobs whose handlers had run longest, longest first, at most [MaxLongest].
 	Longest []RunningJob
+	// LastChance is the job on its last chance that the server ran or was about to run. Others wait
+	// for its end, in whatever queue they are (docs/rules.md 4). The zero value means that there was
+	// no such job.
+	LastChance LastChance
 }
 
 // QueueStatus is the configuration and the state of one queue on one server.
@@ -39,6 +43,9 @@ type QueueStatus struct {
 	// MaxRetries is the number of times that the server retries a job of the queue. After that the
 	// job is exhausted: its first payload goes to the morgue, or the job is held.
 	MaxRetries int
+	// MaxRecoveries is the number of times that a job of the queue may lose its process. A job with
+	// as many recoveries is on its last chance. 0 means that no job is, or unknown.
+	MaxRecoveries int
 	// MaxRunning is the maximum number of batches of the queue that may run at once over all
 	// servers. 0 means no limit.
 	MaxRunning int
@@ -69,4 +76,11 @@ type RunningJob struct {
 	// Began is when its handler began, by the server's estimate of the store's clock. If a handler
 	// takes all jobs of a batch at once, all of them begin at the same time.
 	Began core.Instant
+}
+
+// LastChance is a job on its last chance: if its process is lost once more, its recoveries are
+// exhausted (docs/rules.md 4).
+type LastChance struct {
+	Shard core.Shard
+	ID    string
 }

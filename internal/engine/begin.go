@@ -107,7 +107,7 @@ func (s *shard) nextBatch(l *lane, now time.Time) (claims []core.Claim, chance b
 func (s *shard) takeBatch() (claims []core.Claim, chance bool) {
 	first := s.buffer.head()
 	if s.queue.Policy.LastChance(first) {
-		if !s.node.lastChance.take(s) {
+		if !s.node.lastChance.take(s, first.ID) {
 			return nil, false
 		}
 		return s.buffer.take(1), true
@@ -217,16 +217,24 @@ func (s *shard) giveChanceBack(held bool) {
 type lastChance struct {
 	mu      sync.Mutex
 	taken   bool
+	of      ports.LastChance
 	waiting []*shard
+}
+
+// job returns the job that has the chance, or the zero value.
+func (l *lastChance) job() ports.LastChance {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.of
 }
 
 // take reports whether a job of the shard gets the chance now. If not, the shard's heads are
 // hidden from its pool until the chance is given back or the shard has news.
-func (l *lastChance) take(s *shard) bool {
+func (l *lastChance) take(s *shard, id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.taken {
-		l.taken = true
+		l.taken, l.of = true, ports.LastChance{Shard: s.ID, ID: id}
 		return true
 	}
 	s.pool.awaitChance(s, true)
@@ -240,7 +248,7 @@ func (l *lastChance) take(s *shard) bool {
 func (l *lastChance) giveBack() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.taken = false
+	l.taken, l.of = false, ports.LastChance{}
 	for _, s := range l.waiting {
 		s.pool.awaitChance(s, false)
 	}

@@ -40,6 +40,36 @@ func TestOneJobOnItsLastChanceRunsAtATime(t *testing.T) {
 	})
 }
 
+// While a job on its last chance runs, its node announces it, and no longer.
+func TestANodeAnnouncesItsJobOnTheLastChance(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(2)
+		w.placeRecovered(3, idIn(0, 2), idIn(1, 2))
+		var ran []string
+		n := w.start(each(func(_ context.Context, c *core.Claim) error {
+			ran = append(ran, c.ID)
+			w.sleepInHandler(time.Duration(len(ran)) * 2 * announceInterval)
+			return nil
+		}), spread, shards(2), lanes(2))
+		for run := range 2 {
+			w.sleepUntil(time.Duration(run+1)*2*announceInterval - time.Millisecond)
+			got, _ := w.announced(n)
+			if len(ran) != run+1 {
+				w.Fatalf("%d jobs have begun, want %d", len(ran), run+1)
+			}
+			want := ports.LastChance{Shard: shardOfQueue(core.ShardOf(ran[run], 2)), ID: ran[run]}
+			if got.Status.LastChance != want {
+				w.Errorf("while %q runs, %+v is announced", ran[run], got.Status.LastChance)
+			}
+		}
+		w.sleep(2 * announceInterval)
+		if got, _ := w.announced(n); got.Status.LastChance != (ports.LastChance{}) {
+			w.Errorf("%+v is announced while no job runs", got.Status.LastChance)
+		}
+		w.wantCounts(0, 0, 2, 0)
+	})
+}
+
 func TestAShardGoesOnWhenItsJobOnTheLastChanceIsDeleted(t *testing.T) {
 	for name, how := range map[string]struct {
 		option func(*setup)

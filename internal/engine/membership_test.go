@@ -52,7 +52,7 @@ func TestANodeAnnouncesWhatItIsAndDoes(t *testing.T) {
 			StartedAt: began, ExpiresAt: got.ExpiresAt,
 			Status: ports.NodeStatus{
 				Shards: 1, Running: 6, Busy: 2, Claimed: claimed - 6,
-				Queues: []ports.QueueStatus{{Queue: queueName, MaxRetries: got.Status.Queues[0].MaxRetries, MaxLanes: 2, Parallel: 3, BatchSize: 3, Shards: 1, Running: 6, Busy: 2, Claimed: claimed - 6}},
+				Queues: []ports.QueueStatus{{Queue: queueName, MaxRetries: got.Status.Queues[0].MaxRetries, MaxRecoveries: 3, MaxLanes: 2, Parallel: 3, BatchSize: 3, Shards: 1, Running: 6, Busy: 2, Claimed: claimed - 6}},
 			},
 		}
 		if st := &got.Status; st.Memory < 1<<20 || st.Goroutines < 2 {

@@ -35,11 +35,11 @@ func (e *Engine) self() ports.Node {
 
 // doing returns what the node is doing.
 func (e *Engine) doing(now *served, queues []string) ports.NodeStatus {
-	st := ports.NodeStatus{Memory: processMemory(), Goroutines: runtime.NumGoroutine()}
+	st := ports.NodeStatus{Memory: processMemory(), Goroutines: runtime.NumGoroutine(), LastChance: e.lastChance.job()}
 	for _, q := range now.queues {
 		if slices.Contains(queues, q.Name) {
 			st.Queues = append(st.Queues, ports.QueueStatus{
-				Queue: q.Name, MaxRetries: q.Policy.MaxRetries, MaxRunning: q.MaxRunning,
+				Queue: q.Name, MaxRetries: q.Policy.MaxRetries, MaxRecoveries: q.Policy.MaxRecoveries, MaxRunning: q.MaxRunning,
 				MaxLanes: q.MaxLanes, Parallel: q.Parallel, BatchSize: q.BatchSize,
 			})
 		}

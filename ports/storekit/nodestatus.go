@@ -19,20 +19,22 @@ type nodeStatus struct {
 	Goroutines int           `json:"goroutines,omitempty"`
 	Queues     []queueStatus `json:"queues,omitempty"`
 	Longest    []runningJob  `json:"longest,omitempty"`
+	LastChance *lastChance   `json:"last_chance,omitempty"`
 }
 
 type queueStatus struct {
-	Queue      string `json:"queue"`
-	MaxRetries int    `json:"max_retries"`
-	MaxRunning int    `json:"max_running,omitempty"`
-	MaxLanes   int    `json:"max_lanes,omitempty"`
-	Parallel   int    `json:"parallel,omitempty"`
-	BatchSize  int    `json:"batch_size,omitempty"`
-	Shards     int    `json:"shards"`
-	Running    int    `json:"running"`
-	Busy       int    `json:"busy"`
-	Claimed    int    `json:"claimed"`
-	LaneBusy   []int  `json:"lane_busy,omitempty"`
+	Queue         string `json:"queue"`
+	MaxRetries    int    `json:"max_retries"`
+	MaxRecoveries int    `json:"max_recoveries,omitempty"`
+	MaxRunning    int    `json:"max_running,omitempty"`
+	MaxLanes      int    `json:"max_lanes,omitempty"`
+	Parallel      int    `json:"parallel,omitempty"`
+	BatchSize     int    `json:"batch_size,omitempty"`
+	Shards        int    `json:"shards"`
+	Running       int    `json:"running"`
+	Busy          int    `json:"busy"`
+	Claimed       int    `json:"claimed"`
+	LaneBusy      []int  `json:"lane_busy,omitempty"`
 }
 
 type runningJob struct {
@@ -42,6 +44,12 @@ type runningJob struct {
 	Token  int64        `json:"token"`
 	Number int64        `json:"number"`
 	Began  core.Instant `json:"began"`
+}
+
+type lastChance struct {
+	Queue string `json:"queue"`
+	Shard int    `json:"shard"`
+	ID    string `json:"id"`
 }
 
 // EncodeNodeStatus returns a server's status as a text for [DecodeNodeStatus].
@@ -56,6 +64,9 @@ func EncodeNodeStatus(s *ports.NodeStatus) (string, error) {
 		stored.Longest = append(stored.Longest, runningJob{
 			Queue: j.Shard.Queue, Shard: j.Shard.Index, ID: j.ID, Token: j.Receipt.Token, Number: j.Receipt.Number, Began: j.Began,
 		})
+	}
+	if c := s.LastChance; c != (ports.LastChance{}) {
+		stored.LastChance = &lastChance{Queue: c.Shard.Queue, Shard: c.Shard.Index, ID: c.ID}
 	}
 	text, err := json.Marshal(stored)
 	return string(text), err
@@ -79,6 +90,9 @@ func DecodeNodeStatus(text string) (ports.NodeStatus, error) {
 			Shard: core.Shard{Queue: j.Queue, Index: j.Shard}, ID: j.ID,
 			Receipt: core.Receipt{Token: j.Token, Number: j.Number}, Began: j.Began,
 		})
+	}
+	if c := stored.LastChance; c != nil {
+		s.LastChance = ports.LastChance{Shard: core.Shard{Queue: c.Queue, Index: c.Shard}, ID: c.ID}
 	}
 	return s, nil
 }

@@ -91,6 +91,14 @@ func forgetsBoundsOfNodes(s full) full {
 	})
 }
 
+func forgetsLastChances(s full) full {
+	return showsNodes(s, func(r *ports.NodesReply) {
+		for i := range r.Nodes {
+			r.Nodes[i].Status.LastChance = ports.LastChance{}
+		}
+	})
+}
+
 func endsDrainsByRenewal(s full) full {
 	return beforeAnnounce(s, func(ctx context.Context, owner string) error {
 		if err := s.DrainNode(ctx, owner, false); !errors.Is(err, ports.ErrUnknownNode) {

@@ -148,12 +148,13 @@ func registryStatus(e *env.Env) {
 	n := ports.Node{Owner: "1", Queues: []string{env.Orders, "mail"}, Status: ports.NodeStatus{
 		Shards: 1, Running: 2, Busy: 3, Claimed: 4, Memory: math.MaxInt64, Goroutines: 5,
 		Queues: []ports.QueueStatus{
-			{Queue: env.Orders, MaxRetries: 25, MaxRunning: 6, MaxLanes: 7, Parallel: 8, BatchSize: 9, Shards: 1, Running: 2, Busy: 3, Claimed: 4, LaneBusy: []int{0, 7, 16383}}, {Queue: "mail"},
+			{Queue: env.Orders, MaxRetries: 25, MaxRecoveries: 3, MaxRunning: 6, MaxLanes: 7, Parallel: 8, BatchSize: 9, Shards: 1, Running: 2, Busy: 3, Claimed: 4, LaneBusy: []int{0, 7, 16383}}, {Queue: "mail"},
 		},
 		Longest: []ports.RunningJob{
 			{Shard: e.Shard, ID: "\x00é\\\"", Receipt: core.Receipt{Token: math.MaxInt64, Number: 7}, Began: core.MaxInstant},
 			{Shard: e.Shard, ID: "b", Receipt: core.Receipt{Token: 1, Number: 2}, Began: env.Start},
 		},
+		LastChance: ports.LastChance{Shard: core.Shard{Queue: "mail", Index: 16383}, ID: "\x00é\\\""},
 	}}
 	for _, reply := range []ports.AnnounceReply{announce(e, n), announce(e, ports.Node{Owner: "2"})} {
 		e.Same("the status in a reply", reply.Nodes[0].Status, ports.NodeStatus{})
