@@ -23,7 +23,7 @@ func (s *Store) runAll(ctx context.Context, calls []exchange.Call) []exchange.Ou
 	if len(calls) == 0 {
 		return nil
 	}
-	outcomes, err := exchange.Await(ctx, s.link.Workers, func() []exchange.Outcome { return s.exchangeReadable(ctx, calls) })
+	outcomes, err := exchange.Await(ctx, s.link, func() []exchange.Outcome { return s.exchangeReadable(ctx, calls) })
 	if err != nil {
 		return exchange.Failed(len(calls), err)
 	}

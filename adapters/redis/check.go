@@ -153,7 +153,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil || first && s.server.done.Load() {
 		return err
 	}
-	err, ended := exchange.Await(ctx, s.link.Workers, func() error {
+	err, ended := exchange.Await(ctx, s.link, func() error {
 		return cmp.Or(s.link.EachMaster(ctx, checkPatience, func(ctx context.Context, master goredis.UniversalClient) error {
 			return cmp.Or(s.checkPolicy(ctx, master), s.checkRights(ctx, master))
 		}), s.checkFormat(ctx))

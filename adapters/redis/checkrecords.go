@@ -182,7 +182,7 @@ var typedKeys = [...]struct {
 // getRecords reads the records of some shards; each reply has its own error. It fails if ctx ends
 // first.
 func (s *Store) getRecords(ctx context.Context, shards []core.Shard) ([]*goredis.StringCmd, error) {
-	return exchange.Await(ctx, s.link.Workers, func() []*goredis.StringCmd {
+	return exchange.Await(ctx, s.link, func() []*goredis.StringCmd {
 		replies := make([]*goredis.StringCmd, len(shards))
 		pipe := s.client.Pipeline()
 		for i, shard := range shards {
@@ -244,7 +244,7 @@ type keySize struct {
 // error. It fails if ctx ends first. It uses only commands that the scripts need too, since a user
 // may have no right to others, such as TYPE.
 func (s *Store) lookAtKeys(ctx context.Context, shards []core.Shard) ([][]keySize, error) {
-	return exchange.Await(ctx, s.link.Workers, func() [][]keySize {
+	return exchange.Await(ctx, s.link, func() [][]keySize {
 		sizes := make([][]keySize, len(shards))
 		pipe := s.client.Pipeline()
 		for i, shard := range shards {

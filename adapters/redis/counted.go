@@ -41,7 +41,7 @@ func (s *Store) lookAt(ctx context.Context, l shardLook, shards []core.Shard, lo
 	for len(shards) > 0 && !s.link.OnCluster() && !s.noTransactions.Load() {
 		part := shards[:min(len(shards), shardsPerLook)]
 		calls := s.callsOf(l, part)
-		t, err := exchange.Await(ctx, s.link.Workers, func() transacted { return s.transact(ctx, calls) })
+		t, err := exchange.Await(ctx, s.link, func() transacted { return s.transact(ctx, calls) })
 		if err != nil {
 			return err
 		}

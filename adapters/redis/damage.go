@@ -64,7 +64,7 @@ func shardOf(base string) string {
 
 // setAllAside sets records aside in the shard whose first key is given.
 func (s *Store) setAllAside(ctx context.Context, meta string, all []*exchange.DamagedError) error {
-	set, err := exchange.Await(ctx, s.link.Workers, func() error {
+	set, err := exchange.Await(ctx, s.link, func() error {
 		if err := s.torn(ctx, meta); err != nil {
 			return err
 		}

@@ -51,7 +51,7 @@ func (s *Store) Permit(ctx context.Context, r ports.PermitRequest) (ports.Permit
 
 // forgetPermits removes all permits of a queue.
 func (s *Store) forgetPermits(ctx context.Context, queue string) error {
-	err, ended := exchange.Await(ctx, s.link.Workers, func() error { return exchange.Translate(ctx, s.client.Unlink(ctx, s.permitsKey(queue)).Err()) })
+	err, ended := exchange.Await(ctx, s.link, func() error { return exchange.Translate(ctx, s.client.Unlink(ctx, s.permitsKey(queue)).Err()) })
 	return cmp.Or(err, ended)
 }
 

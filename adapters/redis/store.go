@@ -65,7 +65,9 @@ type Options struct {
 //
 // The client remains the caller's, who closes it. The client's options decide how long a call waits
 // for a server that does not answer, and how often a call is repeated if that is safe. A call whose
-// context ends returns at once.
+// context ends returns at once. If a call meets its deadline, and the server answers on a new
+// connection while that of the call is still silent, the client's other connections to the server
+// that were not heard since the call began are dropped too.
 type Store struct {
 	client goredis.UniversalClient
 	link   *exchange.Link
@@ -90,6 +92,9 @@ const defaultWaitTimeout = time.Second
 // advice in the text, if the client has another type, if the options are invalid, if a server is
 // too old or may evict keys, if the user lacks a right, or if the data needs a newer program. In a
 // Cluster the first call checks the masters that it can reach.
+//
+// New adds a hook to the client, which drops connections that have gone silent. It covers
+// connections that the client dials afterwards, so make the store before the client's first call.
 func New(client goredis.UniversalClient, o Options) *Store {
 	s := &Store{
 		client: client, prefix: o.Prefix, clock: o.Clock, logger: logs.New(o.Logger),

@@ -36,12 +36,18 @@ func (s *Link) RunApart(ctx context.Context, by Apart, calls []Call) []Outcome {
 	for _, group := range s.byServer(ctx, calls) {
 		all = append(all, func(report func([]answer)) { s.exchangeBy(ctx, by.Most, group, report) })
 	}
+	began := time.Now()
 	err := Together(ctx, s.Workers, by.Patience, all, func(answers []answer) (bool, error) {
 		for _, a := range answers {
 			outcomes[a.at] = a.Outcome
 		}
 		return len(answers) > 0, nil
 	})
+	if err == ErrStraggler {
+		s.connections.unanswered(began)
+	} else if err != nil {
+		s.connections.gaveUp(ctx, began)
+	}
 	for i := range outcomes {
 		if outcomes[i].Err == ErrStraggler {
 			outcomes[i].Err = err

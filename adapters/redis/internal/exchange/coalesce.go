@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"slices"
 	"sync"
@@ -54,15 +55,15 @@ func (s *Link) RunCoalesced(ctx context.Context, c Call) Outcome {
 	if err := ctx.Err(); err != nil {
 		return Outcome{Err: Translate(ctx, err)}
 	}
-	g := &waitingCall{ctx: ctx, call: c, done: make(chan Outcome, 1)}
+	began, g := time.Now(), &waitingCall{ctx: ctx, call: c, done: make(chan Outcome, 1)}
 	if s.pushes.add(g) {
 		sending := context.WithoutCancel(ctx)
 		s.Workers.Do(func() { s.sendWaiting(sending) })
 	}
 	select {
 	case o := <-g.done:
-		if Retryable(o.Err) || goredis.HasErrorPrefix(o.Err, "NOSCRIPT") {
-			all, err := Await(ctx, s.Workers, func() []Outcome { return s.Run(ctx, []Call{c}) })
+		if Retryable(o.Err) || errors.Is(o.Err, errDropped) || goredis.HasErrorPrefix(o.Err, "NOSCRIPT") {
+			all, err := Await(ctx, s, func() []Outcome { return s.Run(ctx, []Call{c}) })
 			if err != nil {
 				return Outcome{Err: err}
 			}
@@ -71,6 +72,7 @@ func (s *Link) RunCoalesced(ctx context.Context, c Call) Outcome {
 		o.Err = Translate(ctx, c.Script.Locate(o.Err))
 		return o
 	case <-ctx.Done():
+		s.connections.gaveUp(ctx, began)
 		return Outcome{Err: Translate(ctx, ctx.Err())}
 	}
 }

@@ -9,6 +9,7 @@
 //   - durable.go waits for replicas.
 //   - script.go joins the parts of a script, and finds the part that an error is about.
 //   - errors.go translates the errors of servers into those of package ports.
+//   - silence.go closes connections that have gone silent, so that no later call waits for them.
 //   - workers.go has the goroutines of calls, which end when their server answers, not with the
 //     context of a caller.
 package exchange

@@ -14,6 +14,8 @@ type Link struct {
 	// large bounds the large pushes that may be under way to each server.
 	large   largeShares
 	cluster mastersList
+	// connections finds those that have gone silent.
+	connections *connections
 
 	replicas    int
 	waitTimeout time.Duration
@@ -21,7 +23,10 @@ type Link struct {
 
 // New returns a link whose durable calls wait for the given number of replicas.
 func New(client goredis.UniversalClient, replicas int, waitTimeout time.Duration) *Link {
-	return &Link{client: client, Workers: make(workerPool), replicas: replicas, waitTimeout: waitTimeout}
+	return &Link{
+		client: client, Workers: make(workerPool), connections: connectionsOf(client),
+		replicas: replicas, waitTimeout: waitTimeout,
+	}
 }
 
 // OnCluster reports whether the client is that of a Cluster.

@@ -98,6 +98,8 @@ func (s *Link) exchangeBy(ctx context.Context, most int, x *exchanging, report f
 			switch err := outcomes[i].Err; {
 			case goredis.HasErrorPrefix(err, "NOSCRIPT"):
 				unknown, left = true, append(left, i)
+			case errors.Is(err, errDropped):
+				left = append(left, i)
 			case Retryable(err) && (until.IsZero() || time.Now().Before(until)) && ctx.Err() == nil:
 				if until.IsZero() {
 					until = time.Now().Add(RetryFor)
@@ -172,6 +174,8 @@ func RunOn(ctx context.Context, server sender, c Call) (any, error) {
 		err := server.Process(ctx, cmd)
 		if goredis.HasErrorPrefix(err, "NOSCRIPT") && !full {
 			full = true
+		} else if errors.Is(err, errDropped) {
+			continue
 		} else if !Retryable(err) || time.Now().After(until) || !sleep(ctx, wait) {
 			return cmd.Val(), Translate(ctx, c.Script.Locate(cmd.Err()))
 		}
@@ -224,7 +228,7 @@ func Ask[T any](ctx context.Context, s *Link, cmd interface {
 		value T
 		err   error
 	}
-	a, err := Await(ctx, s.Workers, func() answer {
+	a, err := Await(ctx, s, func() answer {
 		_ = s.client.Process(ctx, ofOneServer(goredis.Cmder(cmd))) // the command has the error too
 		value, err := cmd.Result()
 		if errors.Is(err, goredis.Nil) {

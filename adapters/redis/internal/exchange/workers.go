@@ -37,7 +37,7 @@ func (c workerPool) serve(work func()) {
 
 // Await returns the result of do, or the context's error if the context ends first. In the latter
 // case do continues in its goroutine, and its result is dropped.
-func Await[T any](ctx context.Context, c workerPool, do func() T) (T, error) {
+func Await[T any](ctx context.Context, s *Link, do func() T) (T, error) {
 	var zero T
 	if err := ctx.Err(); err != nil {
 		return zero, Translate(ctx, err)
@@ -45,12 +45,13 @@ func Await[T any](ctx context.Context, c workerPool, do func() T) (T, error) {
 	if ctx.Done() == nil {
 		return do(), nil
 	}
-	done := make(chan T, 1)
-	c.Do(func() { done <- do() })
+	began, done := time.Now(), make(chan T, 1)
+	s.Workers.Do(func() { done <- do() })
 	select {
 	case v := <-done:
 		return v, nil
 	case <-ctx.Done():
+		s.connections.gaveUp(ctx, began)
 		return zero, Translate(ctx, ctx.Err())
 	}
 }
