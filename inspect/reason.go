@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 )
 
 // Reason is the reason why the job of an id does not run, or the information that it runs.
@@ -46,6 +47,9 @@ const (
 	// RunsAlone is a due job that must run alone and waits while other jobs of its shard are
 	// claimed.
 	RunsAlone
+	// BehindLastChance is a due or claimed job on its last chance, while another such job runs on the
+	// server that owns its shard: at most one runs in a process at a time (docs/rules.md 4).
+	BehindLastChance
 	// AtLimit is a due job of a queue with as many running batches over all servers as its limit
 	// allows.
 	AtLimit
@@ -70,7 +74,7 @@ var reasonNames = [...]string{
 	NothingQueued: "nothing queued", Unreadable: "damaged", OnlyDead: "dead", RunsNow: "running", OwnerGone: "owner gone", InBuffer: "claimed",
 	PredecessorRuns: "predecessor runs", Held: "held", QueuePaused: "paused", BacksOff: "backoff", NotDueYet: "not due",
 	NobodyServes: "nobody serves", ShardUnowned: "no owner", WaitsForAlone: "behind a job that runs alone",
-	RunsAlone: "runs alone", AtLimit: "limit", OwnerDrains: "owner drains", LanesFull: "lane limit", ShardFull: "shard limit", LanesBusy: "lanes busy", BehindOthers: "behind others", IsNext: "next",
+	RunsAlone: "runs alone", BehindLastChance: "behind a last chance", AtLimit: "limit", OwnerDrains: "owner drains", LanesFull: "lane limit", ShardFull: "shard limit", LanesBusy: "lanes busy", BehindOthers: "behind others", IsNext: "next",
 }
 
 // String returns the reason in a few words.
@@ -113,6 +117,9 @@ type facts struct {
 	LimitReached bool
 	// ShardClaims is the number of claimed jobs of the shard.
 	ShardClaims int
+	// BehindLastChance is true if the job is on its last chance, and the shard's owner runs another
+	// such job.
+	BehindLastChance bool
 	// Owner is what the shard's owner last announced.
 	Owner OwnerFacts
 }
@@ -132,6 +139,17 @@ type OwnerFacts struct {
 	Parallel, BatchSize int
 	// LaneBusy is true if a splitter pins the shard to a lane and that lane runs a batch.
 	LaneBusy bool
+	// MaxRecoveries is the number of recoveries from which a job of the queue is on its last chance
+	// there; 0 means that no job is, or unknown. LastChance is the job on its last chance that the
+	// server runs, of any queue.
+	MaxRecoveries int
+	LastChance    ports.LastChance
+}
+
+// behindLastChance reports whether a job of a shard waits for another job on its last chance.
+func (o *OwnerFacts) behindLastChance(shard core.Shard, id string, st *core.State) bool {
+	other := o.LastChance != ports.LastChance{} && o.LastChance != ports.LastChance{Shard: shard, ID: id}
+	return other && o.MaxRecoveries > 0 && st.Recoveries >= o.MaxRecoveries
 }
 
 // shardFull reports whether the given number of claimed jobs of a shard makes at least as many
@@ -148,6 +166,7 @@ var whyTable = [...]struct {
 }{
 	{RunsNow, func(f *facts) bool { return f.Claimed && f.Running && !f.LeaseOver && !f.Queued }},
 	{OwnerGone, func(f *facts) bool { return f.Claimed && f.LeaseOver }},
+	{BehindLastChance, func(f *facts) bool { return f.Claimed && !f.Queued && f.BehindLastChance }},
 	{InBuffer, func(f *facts) bool { return f.Claimed && !f.Queued }},
 	{PredecessorRuns, func(f *facts) bool { return f.Claimed }},
 	{Unreadable, func(f *facts) bool { return !f.Queued && f.Damaged }},
@@ -162,6 +181,7 @@ var whyTable = [...]struct {
 	{OwnerDrains, func(f *facts) bool { return f.Owner.Draining }},
 	{WaitsForAlone, func(f *facts) bool { return f.BehindAlone }},
 	{RunsAlone, func(f *facts) bool { return f.State.Alone() && f.ShardClaims > 0 && f.Ahead == 0 }},
+	{BehindLastChance, func(f *facts) bool { return f.BehindLastChance && f.Ahead == 0 }},
 	{AtLimit, func(f *facts) bool { return f.LimitReached }},
 	{LanesFull, func(f *facts) bool { return f.Owner.MaxLanes > 0 && f.Owner.QueueBusy >= f.Owner.MaxLanes }},
 	{ShardFull, func(f *facts) bool { return f.Owner.shardFull(f.ShardClaims) }},

@@ -40,6 +40,15 @@ func TestWhyAJobDoesNotRun(t *testing.T) {
 		{"a job that runs alone, first, while others run", with(func(f *facts) { f.ShardClaims, f.State.Recoveries = 1, core.AloneRecoveries }), RunsAlone},
 		{"a job that runs alone, first", with(func(f *facts) { f.State.Recoveries = core.AloneRecoveries }), IsNext},
 		{"a job behind one that runs alone", with(func(f *facts) { f.Ahead, f.BehindAlone = 3, true }), WaitsForAlone},
+		{"a job on its last chance, while another has it", with(func(f *facts) {
+			f.BehindLastChance, f.LimitReached, f.Owner = true, true, OwnerFacts{Lanes: 1, Busy: 1}
+		}), BehindLastChance},
+		{"a job on its last chance, with others in front", with(func(f *facts) { f.BehindLastChance, f.Ahead = true, 3 }), BehindOthers},
+		{"a job on its last chance, behind one that runs alone", with(func(f *facts) { f.BehindLastChance, f.BehindAlone = true, true }), WaitsForAlone},
+		{"a job on its last chance that must run alone too", with(func(f *facts) {
+			f.BehindLastChance, f.ShardClaims, f.State.Recoveries = true, 1, core.AloneRecoveries
+		}), RunsAlone},
+		{"a job on its last chance of a paused queue", with(func(f *facts) { f.BehindLastChance, f.Paused = true, true }), QueuePaused},
 		{"a job of a shard whose owner drains", with(func(f *facts) { f.Owner.Draining, f.Ahead, f.BehindAlone, f.LimitReached = true, 3, true, true }), OwnerDrains},
 		{"a job that only an owner serves that drains", with(func(f *facts) { f.Owner.Draining, f.Served = true, 0 }), NobodyServes},
 		{"a job of a queue that has no more lanes of its owner", with(func(f *facts) { f.Owner, f.Ahead = OwnerFacts{Lanes: 8, Busy: 8, MaxLanes: 2, QueueBusy: 2}, 3 }), LanesFull},
@@ -65,6 +74,9 @@ func TestWhyAJobDoesNotRun(t *testing.T) {
 		{"a job of a paused queue", with(func(f *facts) { f.State.PerformAt, f.Paused = now+1, true }), QueuePaused},
 		{"a claimed job", claimed, InBuffer},
 		{"a claimed job of a paused queue", func() facts { f := claimed; f.Paused = true; return f }(), InBuffer},
+		{"a claimed job on its last chance, while another has it", func() facts { f := claimed; f.BehindLastChance = true; return f }(), BehindLastChance},
+		{"a running job on its last chance, while another had it", func() facts { f := claimed; f.BehindLastChance, f.Running = true, true; return f }(), RunsNow},
+		{"a job on its last chance that a dead node had", func() facts { f := claimed; f.BehindLastChance, f.LeaseOver = true, true; return f }(), OwnerGone},
 		{"a running job", func() facts { f := claimed; f.Running = true; return f }(), RunsNow},
 		{"a job that a dead node had", func() facts { f := claimed; f.Running, f.LeaseOver = true, true; return f }(), OwnerGone},
 		{"a push for a running job", func() facts { f := claimed; f.Queued, f.Running = true, true; return f }(), PredecessorRuns},

@@ -100,6 +100,12 @@ func (i *Inspector) Why(ctx context.Context, queue, id string) (Verdict, error) 
 	f := factsOf(&stored, served)
 	f.LimitReached = v.MaxRunning > 0 && v.Busy >= v.MaxRunning
 	f.Owner = v.OwnerFacts
+	switch shard, o := stored.Shard, &v.OwnerFacts; {
+	case stored.Queued != nil:
+		f.BehindLastChance = o.behindLastChance(shard, id, &stored.Queued.State)
+	case stored.Claim != nil:
+		f.BehindLastChance = o.behindLastChance(shard, id, &stored.Claim.State)
+	}
 	f.Running = f.Running || !v.RunningSince.IsZero()
 	v.Reason = reasonOf(&f)
 	v.Text, v.Until = v.say(&stored)
@@ -114,7 +120,7 @@ func (v *Verdict) take(n *ports.Node, queue string, stored *ports.Found) {
 	owns := n.Owner == st.Owner && st.ExpiresAt > st.Now
 	if owns {
 		v.Owner = n.Name
-		v.OwnerFacts = OwnerFacts{Draining: n.Draining, Lanes: n.Lanes, Busy: n.Status.Busy}
+		v.OwnerFacts = OwnerFacts{Draining: n.Draining, Lanes: n.Lanes, Busy: n.Status.Busy, LastChance: n.Status.LastChance}
 	}
 	if slices.Contains(n.Queues, queue) {
 		if n.Draining {
@@ -131,7 +137,7 @@ func (v *Verdict) take(n *ports.Node, queue string, stored *ports.Found) {
 			}
 			if owns {
 				o := &v.OwnerFacts
-				o.MaxLanes, o.QueueBusy, o.Parallel, o.BatchSize = q.MaxLanes, q.Busy, q.Parallel, q.BatchSize
+				o.MaxLanes, o.QueueBusy, o.Parallel, o.BatchSize, o.MaxRecoveries = q.MaxLanes, q.Busy, q.Parallel, q.BatchSize, q.MaxRecoveries
 				o.LaneBusy = slices.Contains(q.LaneBusy, stored.Shard.Index)
 			}
 		}

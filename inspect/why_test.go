@@ -126,6 +126,34 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			s.serveAs(ports.Node{Owner: "other", Name: "blue", Status: ports.NodeStatus{Busy: 1}})
 			s.pushAll("x")
 		}, inspect.IsNext, "the job is next", 0},
+		{"a job on its last chance, which another job of the queue has", func(s *fixture) {
+			s.recovered("x", 3)
+			s.hasLastChance(3, ports.LastChance{Shard: core.Shard{Queue: "orders", Index: 2}, ID: "y"})
+		}, inspect.BehindLastChance, `one more crash of its process uses up its recoveries, and server red runs one such job at a time; it runs after job "y" of orders/2`, 0},
+		{"a job on its last chance, which a job of another queue has", func(s *fixture) {
+			s.recovered("x", 3)
+			s.hasLastChance(3, ports.LastChance{Shard: core.Shard{Queue: "mail"}, ID: "y"})
+		}, inspect.BehindLastChance, "it runs after a job of mail/0", 0},
+		{"a claimed job on its last chance, which another job has", func(s *fixture) {
+			s.recovered("x", 3)
+			s.claim()
+			s.hasLastChance(3, ports.LastChance{Shard: core.Shard{Queue: "orders", Index: 2}, ID: "y"})
+		}, inspect.BehindLastChance, `it runs after job "y" of orders/2`, 0},
+		{"a claimed job that has the last chance", func(s *fixture) {
+			s.recovered("x", 3)
+			s.claim()
+			s.hasLastChance(3, ports.LastChance{Shard: core.Shard{Queue: "orders", Index: core.ShardOf("x", fixtureShards)}, ID: "x"})
+		}, inspect.InBuffer, "its handler runs, or is about to run", 0},
+		{"a claimed job that is not on its last chance", func(s *fixture) {
+			s.recovered("x", 2)
+			s.claim()
+			s.hasLastChance(3, ports.LastChance{Shard: core.Shard{Queue: "orders", Index: 2}, ID: "y"})
+		}, inspect.InBuffer, "its handler runs, or is about to run", 0},
+		{"a job on its last chance on a server that runs no other", func(s *fixture) { s.recovered("x", 3); s.hasLastChance(3, ports.LastChance{}) }, inspect.IsNext, "the job is next", 0},
+		{"a recovered job on a server that announces no bound", func(s *fixture) {
+			s.recovered("x", 3)
+			s.hasLastChance(0, ports.LastChance{Shard: core.Shard{Queue: "orders", Index: 2}, ID: "y"})
+		}, inspect.IsNext, "the job is next", 0},
 		{"others in front", func(s *fixture) {
 			s.serve("blue", false)
 			s.claim() // takes the leases
@@ -204,6 +232,27 @@ func (s *fixture) owns(draining bool, busy int, of ports.QueueStatus) {
 	s.claim()
 	of.Queue = "orders"
 	s.serveAs(ports.Node{Owner: "owner", Name: "red", Draining: draining, Status: ports.NodeStatus{Busy: busy, Queues: []ports.QueueStatus{of}}})
+}
+
+// recovered queues a job that was recovered so often.
+func (s *fixture) recovered(id string, recoveries int) {
+	s.t.Helper()
+	s.pushAll(id)
+	c := s.claim()[0]
+	s.turn(core.Shard{Queue: "orders", Index: core.ShardOf(id, fixtureShards)}, 0, core.Settlement{
+		ID: c.ID, Receipt: c.Receipt, Rest: core.Requeue,
+		PutBack: core.PutBack{SameTime: true, RetryCount: c.RetryCount, Recoveries: recoveries},
+	})
+}
+
+// hasLastChance has the server with all leases announce the job on its last chance that it runs,
+// and how often a job of the queue may be recovered.
+func (s *fixture) hasLastChance(most int, of ports.LastChance) {
+	s.t.Helper()
+	s.serve("blue", false)
+	s.serveAs(ports.Node{Owner: "owner", Name: "red", Status: ports.NodeStatus{
+		Queues: []ports.QueueStatus{{Queue: "orders", MaxRecoveries: most}}, LastChance: of,
+	}})
 }
 
 // busy announces two servers that run the given numbers of batches of a queue with a limit that

@@ -25,6 +25,8 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 		return "the id is only in the morgue; revive its dead letter to run it again", until
 	case RunsNow:
 		return "the job runs on " + v.running(), until
+	case BehindLastChance:
+		return v.behindLastChance(), until
 	case InBuffer:
 		return "the job is claimed by " + v.taken() + "; its handler runs, or is about to run", until
 	case PredecessorRuns:
@@ -58,6 +60,17 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 		return v.front(), until
 	}
 	return "the job is next; the server that has the shard claims it", until
+}
+
+// behindLastChance describes for which other job this one waits. It names a job of the same queue.
+func (v *Verdict) behindLastChance() string {
+	other := v.OwnerFacts.LastChance
+	what := fmt.Sprintf("a job of %v", other.Shard)
+	if other.Shard.Queue == v.Found.Shard.Queue {
+		what = fmt.Sprintf("job %q of %v", other.ID, other.Shard)
+	}
+	return fmt.Sprintf("the job is on its last chance, since one more crash of its process uses up its recoveries, "+
+		"and server %s runs one such job at a time; it runs after %s", v.Owner, what)
 }
 
 // atLimit describes how many batches run and how many may run. More may run than that, because some

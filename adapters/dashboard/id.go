@@ -194,10 +194,21 @@ func facts(w *service.WhyReply, paused bool) (list []fact) {
 			add("alone", false, "%s runs alone, and comes first", shown(w.Alone))
 		}
 	}
+	if w.Reason == inspect.BehindLastChance.String() && w.Owner != nil && w.Owner.LastChance != nil {
+		add("last chance", false, "taken by %s", lastChance(w.Owner.LastChance))
+	}
 	if w.MaxRunning > 0 {
 		add("limit", running || w.Busy < w.MaxRunning, "%s", inUse(w, w.Busy, w.MaxRunning, "running on all servers (MaxRunning)", ", or the servers' reports are of different moments"))
 	}
 	return list
+}
+
+// lastChance names the job that has the last chance of a server.
+func lastChance(of *service.LastChanceRow) string {
+	if of.ID == "" {
+		return "a job of " + of.Shard
+	}
+	return shown(of.ID) + " of " + of.Shard
 }
 
 // runs reports whether the id itself is known to run, so that it is one of those in use.

@@ -27,12 +27,22 @@ var nodeColumns = columns[inspect.Node]{
 	{"expires_at", true, func(n *inspect.Node) any { return n.ExpiresAt }},
 	{"queues", false, func(n *inspect.Node) any { return n.Queues }},
 	{"longest", true, func(n *inspect.Node) any { return longestRows(n) }},
+	{"last_chance", true, func(n *inspect.Node) any { return lastChanceOf(n) }},
 }
 
 var runningColumns = columns[ports.RunningJob]{
 	{"shard", false, func(j *ports.RunningJob) any { return j.Shard.String() }},
 	{"id", false, func(j *ports.RunningJob) any { return j.ID }},
 	{"since", false, func(j *ports.RunningJob) any { return j.Began.Time() }},
+}
+
+// lastChanceOf returns the shard and the id of the server's job on its last chance, or nil.
+func lastChanceOf(n *inspect.Node) any {
+	of := n.Status.LastChance
+	if of == (ports.LastChance{}) {
+		return nil
+	}
+	return of.Shard.String() + " " + of.ID
 }
 
 func longestRows(n *inspect.Node) []*object {

@@ -102,6 +102,9 @@ func factsOf(v *inspect.Verdict) (list []fact) {
 			add("failures", false, "%d, the last: %s", q.Retries, shortened(q.LastError, 60))
 		}
 	}
+	if of := o.LastChance; v.Reason == inspect.BehindLastChance {
+		add("last chance", false, "taken by %s of %v", of.ID, of.Shard)
+	}
 	if v.MaxRunning > 0 {
 		add("limit", runs || v.Busy < v.MaxRunning, "%d of %d running on all servers (MaxRunning)", v.Busy, v.MaxRunning)
 	}

@@ -165,6 +165,23 @@ type OwnerRow struct {
 	Parallel  int    `json:"parallel" doc:"the maximum number of batches of a shard that run at once on that server; 0 is no limit"`
 	BatchSize int    `json:"batch_size" doc:"the maximum number of jobs in a batch"`
 	LaneBusy  bool   `json:"lane_busy" doc:"whether the one lane that a splitter gives this shard is busy"`
+	// MaxRecoveries and LastChance are as in inspect.OwnerFacts.
+	MaxRecoveries int            `json:"max_recoveries" doc:"the recoveries from which a job of the queue is on its last chance; 0 if no job is, or if the server does not announce it"`
+	LastChance    *LastChanceRow `json:"last_chance,omitempty" doc:"the job on its last chance that the server runs; others wait for its end"`
+}
+
+// LastChanceRow is a job on its last chance.
+type LastChanceRow struct {
+	Shard string `json:"shard" doc:"its shard"`
+	ID    string `json:"id,omitempty" doc:"the entity that it is about; in a reply about an id it is left out if the job is of another queue"`
+}
+
+// lastChance returns the row of a job on its last chance, or nil if there is none.
+func (c *call) lastChance(shard core.Shard, id string) *LastChanceRow {
+	if id == "" {
+		return nil
+	}
+	return &LastChanceRow{shard.String(), c.ID(shard.Queue, id)}
 }
 
 // WhyReply has the reason why the job of an id does not run.
@@ -200,10 +217,17 @@ func (c *call) why(q *WhyQuery) (*WhyReply, error) {
 	}
 	var owner *OwnerRow
 	if o := v.OwnerFacts; v.Owner != "" {
-		owner = &OwnerRow{v.Owner, o.Draining, o.Lanes, o.Busy, o.MaxLanes, o.QueueBusy, o.Parallel, o.BatchSize, o.LaneBusy}
+		owner = &OwnerRow{
+			Name: v.Owner, Draining: o.Draining, Lanes: o.Lanes, Busy: o.Busy, MaxLanes: o.MaxLanes, QueueBusy: o.QueueBusy,
+			Parallel: o.Parallel, BatchSize: o.BatchSize, LaneBusy: o.LaneBusy, MaxRecoveries: o.MaxRecoveries, LastChance: c.lastChance(o.LastChance.Shard, o.LastChance.ID),
+		}
+		if o.LastChance.Shard.Queue != q.Queue && owner.LastChance != nil { // which the caller need not have the right to see
+			owner.LastChance.ID = ""
+		}
 	}
 	return &WhyReply{
-		Reason: v.Reason.String(), Text: c.redactedText(v.Text, v.Alone), Until: v.Until.UTC(), Ahead: v.Ahead, Alone: c.ID(q.Queue, v.Alone),
+		Reason: v.Reason.String(), Text: c.redactedText(q.Queue, v.Text, v.Alone, v.OwnerFacts.LastChance.ID), Until: v.Until.UTC(),
+		Ahead: v.Ahead, Alone: c.ID(q.Queue, v.Alone),
 		RunningSince: v.RunningSince.UTC(), MaxRetries: v.MaxRetries, MaxRunning: v.MaxRunning, Busy: v.Busy, Servers: servers, ServersUnknown: v.ServersUnknown, Owner: owner,
 		Found: c.foundIn(q.Queue, &v.Found, 0), AsOf: v.Now.UTC(),
 	}, nil

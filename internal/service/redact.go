@@ -38,7 +38,11 @@ func (s *Service) ErrorText(queue, id, text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// redactedText returns a text of package inspect with a quoted id as it may be shown.
-func (c *call) redactedText(text, id string) string {
-	return strings.ReplaceAll(text, strconv.Quote(id), strconv.Quote(c.ID(c.queue, id)))
+// redactedText returns a text of package inspect with the quoted ids of a queue as they may be
+// shown.
+func (c *call) redactedText(queue, text string, ids ...string) string {
+	for _, id := range ids {
+		text = strings.ReplaceAll(text, strconv.Quote(id), strconv.Quote(c.ID(queue, id)))
+	}
+	return text
 }

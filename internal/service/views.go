@@ -107,16 +107,17 @@ func (c *call) quarantine(q *QuarantineQuery) (*List[QuarantineRow], error) {
 }
 
 type nodeQueue struct {
-	Queue      string `json:"queue" doc:"the queue"`
-	MaxRetries int    `json:"max_retries" doc:"the retries of a job on that server"`
-	MaxRunning int    `json:"max_running" doc:"the maximum number of batches of the queue that run at once on all servers; 0 is no limit"`
-	MaxLanes   int    `json:"max_lanes" doc:"the maximum number of lanes of the server that run this queue at once; 0 is no limit"`
-	Parallel   int    `json:"parallel" doc:"the maximum number of batches of one of its shards that run at once on the server; 0 is no limit"`
-	BatchSize  int    `json:"batch_size" doc:"the maximum number of jobs in a batch of this queue"`
-	Shards     int    `json:"shards" doc:"leases of the queue that the server holds"`
-	Running    int    `json:"running" doc:"jobs in handlers"`
-	Busy       int    `json:"busy" doc:"lanes that run a batch of the queue"`
-	Claimed    int    `json:"claimed" doc:"jobs that are claimed and have not started"`
+	Queue         string `json:"queue" doc:"the queue"`
+	MaxRetries    int    `json:"max_retries" doc:"the retries of a job on that server"`
+	MaxRecoveries int    `json:"max_recoveries" doc:"the recoveries from which a job is on its last chance there"`
+	MaxRunning    int    `json:"max_running" doc:"the maximum number of batches of the queue that run at once on all servers; 0 is no limit"`
+	MaxLanes      int    `json:"max_lanes" doc:"the maximum number of lanes of the server that run this queue at once; 0 is no limit"`
+	Parallel      int    `json:"parallel" doc:"the maximum number of batches of one of its shards that run at once on the server; 0 is no limit"`
+	BatchSize     int    `json:"batch_size" doc:"the maximum number of jobs in a batch of this queue"`
+	Shards        int    `json:"shards" doc:"leases of the queue that the server holds"`
+	Running       int    `json:"running" doc:"jobs in handlers"`
+	Busy          int    `json:"busy" doc:"lanes that run a batch of the queue"`
+	Claimed       int    `json:"claimed" doc:"jobs that are claimed and have not started"`
 }
 
 type runningRow struct {
@@ -127,23 +128,24 @@ type runningRow struct {
 
 // NodeRow is a server.
 type NodeRow struct {
-	Owner      string       `json:"owner" doc:"its owner id, new with each start"`
-	Name       string       `json:"name" doc:"its name"`
-	Host       string       `json:"host" doc:"the host on which it runs"`
-	PID        int          `json:"pid" doc:"the id of its process"`
-	Version    string       `json:"version,omitempty" doc:"the version of its program"`
-	State      string       `json:"state" doc:"alive, draining or gone"`
-	Lanes      int          `json:"lanes" doc:"the maximum number of batches that it runs at once"`
-	Busy       int          `json:"busy" doc:"lanes that ran a batch at its last announcement"`
-	Running    int          `json:"running" doc:"jobs in handlers"`
-	Claimed    int          `json:"claimed" doc:"jobs that are claimed and have not started"`
-	Shards     int          `json:"shards" doc:"leases that it holds"`
-	Memory     int64        `json:"memory,omitempty" doc:"the memory of its process in bytes"`
-	Goroutines int          `json:"goroutines,omitempty" doc:"the number of its goroutines"`
-	StartedAt  time.Time    `json:"started_at" doc:"when it first announced itself"`
-	ExpiresAt  time.Time    `json:"expires_at" doc:"when it counts as gone unless it announces itself again"`
-	Queues     []nodeQueue  `json:"queues" doc:"its work for each queue"`
-	Longest    []runningRow `json:"longest" doc:"the running jobs that began first"`
+	Owner      string         `json:"owner" doc:"its owner id, new with each start"`
+	Name       string         `json:"name" doc:"its name"`
+	Host       string         `json:"host" doc:"the host on which it runs"`
+	PID        int            `json:"pid" doc:"the id of its process"`
+	Version    string         `json:"version,omitempty" doc:"the version of its program"`
+	State      string         `json:"state" doc:"alive, draining or gone"`
+	Lanes      int            `json:"lanes" doc:"the maximum number of batches that it runs at once"`
+	Busy       int            `json:"busy" doc:"lanes that ran a batch at its last announcement"`
+	Running    int            `json:"running" doc:"jobs in handlers"`
+	Claimed    int            `json:"claimed" doc:"jobs that are claimed and have not started"`
+	Shards     int            `json:"shards" doc:"leases that it holds"`
+	Memory     int64          `json:"memory,omitempty" doc:"the memory of its process in bytes"`
+	Goroutines int            `json:"goroutines,omitempty" doc:"the number of its goroutines"`
+	StartedAt  time.Time      `json:"started_at" doc:"when it first announced itself"`
+	ExpiresAt  time.Time      `json:"expires_at" doc:"when it counts as gone unless it announces itself again"`
+	Queues     []nodeQueue    `json:"queues" doc:"its work for each queue"`
+	Longest    []runningRow   `json:"longest" doc:"the running jobs that began first"`
+	LastChance *LastChanceRow `json:"last_chance,omitempty" doc:"the job on its last chance that it runs; others wait for its end"`
 }
 
 func (c *call) nodes(*NoQuery) (*List[NodeRow], error) {
@@ -164,10 +166,11 @@ func (c *call) node(n *inspect.Node) NodeRow {
 		Owner: n.Owner, Name: n.Name, Host: n.Host, PID: n.PID, Version: n.Version, State: n.State.String(), Lanes: n.Lanes,
 		Busy: s.Busy, Running: s.Running, Claimed: s.Claimed, Shards: s.Shards, Memory: s.Memory, Goroutines: s.Goroutines,
 		StartedAt: n.StartedAt.UTC(), ExpiresAt: n.ExpiresAt.UTC(), Queues: []nodeQueue{}, Longest: []runningRow{},
+		LastChance: c.lastChance(s.LastChance.Shard, s.LastChance.ID),
 	}
 	for _, q := range s.Queues {
 		row.Queues = append(row.Queues, nodeQueue{
-			q.Queue, q.MaxRetries, q.MaxRunning, q.MaxLanes, q.Parallel, q.BatchSize, q.Shards, q.Running, q.Busy, q.Claimed,
+			q.Queue, q.MaxRetries, q.MaxRecoveries, q.MaxRunning, q.MaxLanes, q.Parallel, q.BatchSize, q.Shards, q.Running, q.Busy, q.Claimed,
 		})
 	}
 	for _, j := range s.Longest {
