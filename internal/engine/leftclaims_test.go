@@ -131,3 +131,27 @@ func cancelOrphan(t *testing.T, entry core.Entry) {
 		}
 	})
 }
+
+// Jobs that were recovered more often than their queue allows, as in a queue with a larger bound from
+// which they were moved, are buried without a run, however many a turn claims. Others run.
+func TestWhatWasRecoveredTooOftenElsewhereIsBuriedWithoutARun(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		w.placeRecovered(1, "a", "c")
+		w.push("b", "x")
+		w.push("d", "x")
+		a := w.audit()
+		n := w.start(a.watch(succeed), batches(10), func(s *setup) { s.queue.Policy.MaxRecoveries = 0 })
+		w.sleep(poll)
+		for id, runs := range map[string]int{"a": 0, "b": 1, "c": 0, "d": 1} {
+			a.wantRuns(id, runs)
+			if dead := w.find(id).DeadLetter != nil; dead != (runs == 0) {
+				w.Errorf("%s is in the morgue: %v", id, dead)
+			}
+		}
+		w.wantCounts(0, 0, 2, 2)
+		if lines := n.log.count("job buried"); lines != 2 {
+			w.Errorf("the log has %d burials, want 2:\n%v", lines, n.log)
+		}
+	})
+}

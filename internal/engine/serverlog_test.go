@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
 	"github.com/skeinq/skein/ports"
 )
@@ -94,4 +95,33 @@ func (w *world) acquireFor(ttl time.Duration, owner string) {
 	if err != nil || len(reply.Claims) != 1 {
 		w.Fatalf("%d claims, %v", len(reply.Claims), err)
 	}
+}
+
+// The last line of a server counts the jobs that it settled, and those that it put back because it
+// stopped: claimed ones that had not started too.
+func TestTheLastLineCountsWhatWasPutBack(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(1)
+		n := w.start(each(func(ctx context.Context, c *core.Claim) error {
+			if c.ID == "slow" {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			time.Sleep(time.Millisecond)
+			return nil
+		}), lanes(1), func(s *setup) { s.ShutdownTimeout = time.Second })
+		w.sleep(poll)
+		w.pushEach(100) // teaches the node to claim ahead
+		w.push("slow", "x")
+		for _, id := range []string{"x", "y", "z"} {
+			w.push(id, "x")
+		}
+		w.sleep(poll / 2)
+		if s := w.stats(); s.Claimed != 4 || s.Processed != 100 {
+			w.Fatalf("%d jobs are claimed and %d done, want 4 and 100", s.Claimed, s.Processed)
+		}
+		n.stop()
+		n.wantLines(1, "server stopped", "settled=100", "put_back=4")
+		w.wantCounts(4, 0, 100, 0)
+	})
 }
