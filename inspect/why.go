@@ -144,7 +144,8 @@ func (v *Verdict) take(n *ports.Node, queue string, stored *ports.Found) {
 	}
 	claim := stored.Claim
 	for _, j := range n.Status.Longest {
-		if claim != nil && n.Owner == claim.Owner && j.Shard == claim.Shard && j.ID == claim.ID && j.Receipt == claim.Receipt {
+		if claim != nil && n.Owner == claim.Owner && j.Shard == claim.Shard && j.ID == claim.ID &&
+			j.Receipt == claim.Receipt.Whole() {
 			v.RunningSince = j.Began.Time()
 		}
 	}

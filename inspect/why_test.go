@@ -224,6 +224,23 @@ func (s *fixture) runs(later int64) {
 	s.advance(2 * time.Second)
 }
 
+// A handler runs although payloads of its job were settled by themselves, which changes the receipt
+// of the claim.
+func TestWhyFindsTheHandlerOfAJobWithSettledPayloads(t *testing.T) {
+	s := newFixture(t)
+	s.push("x", 0, "p", "q")
+	c := s.claim()[0]
+	s.runs(0)
+	shard := core.Shard{Queue: "orders", Index: core.ShardOf("x", fixtureShards)}
+	if err := s.store.SettlePayload(t.Context(), shard, c.SettlePayload(0)); err != nil {
+		t.Fatal(err)
+	}
+	v, err := s.Why(t.Context(), "orders", "x")
+	if err != nil || v.Reason != inspect.RunsNow || v.RunningSince.IsZero() {
+		t.Errorf("Why: %v since %v, %v; want %v", v.Reason, v.RunningSince, err, inspect.RunsNow)
+	}
+}
+
 // owns has a server take all shards and their due jobs, and announce that the given number of its
 // lanes are busy; it has one lane. Another server serves the queue too.
 func (s *fixture) owns(draining bool, busy int, of ports.QueueStatus) {

@@ -71,7 +71,8 @@ type QueueStatus struct {
 type RunningJob struct {
 	Shard core.Shard
 	ID    string
-	// Receipt is the receipt of its claim.
+	// Receipt is the receipt that its claim had first. If payloads of the job were settled by
+	// themselves, compare it with core.Receipt.Whole of the claim's receipt.
 	Receipt core.Receipt
 	// Began is when its handler began, by the server's estimate of the store's clock. If a handler
 	// takes all jobs of a batch at once, all of them begin at the same time.

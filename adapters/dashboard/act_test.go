@@ -107,7 +107,8 @@ func TestOnlyAnEditIsFollowedByARevive(t *testing.T) {
 	}
 }
 
-// A confirmation is for the number of ids that the question named: one for fewer or more asks again.
+// A confirmation is for the number of ids that the question named: one for fewer or more asks
+// again.
 func TestAConfirmationIsForTheNumberOfIDs(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.ended(core.Buried, "boom", numbered("a", 20)...)

@@ -177,7 +177,7 @@ func TestFindInAllSaysWhichQueuesDoNotAnswer(t *testing.T) {
 	refused(t, "an id that none can have", answerOf(h.over(h.store, Options{}), request(http.MethodGet, base+"/find?id=", "")), 400, "invalid-id")
 }
 
-// Only a store that does not answer makes a search partial: an error that says more is the answer.
+// Only a store that does not answer makes a search partial. Any other error is the answer.
 func TestASearchReturnsAnErrorThatIsNoSilence(t *testing.T) {
 	h := newHouse(t, Options{})
 	if _, err := h.store.Declare(t.Context(), declarePlain); err != nil {
@@ -193,7 +193,8 @@ func TestASearchReturnsAnErrorThatIsNoSilence(t *testing.T) {
 	refused(t, "/find", answerOf(h.api, request(http.MethodGet, base+"/find?id=a", "")), 503, "store-unusable")
 }
 
-// Once the queues so far have 8 MiB together, the others come without payloads. Their counts remain.
+// Once the queues so far have 8 MiB together, the others come without payloads. Their counts
+// remain.
 func TestASearchInAllQueuesIsBoundedInBytes(t *testing.T) {
 	h := newHouse(t, Options{})
 	large := make([]string, 20)

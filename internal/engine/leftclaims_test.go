@@ -132,8 +132,8 @@ func cancelOrphan(t *testing.T, entry core.Entry) {
 	})
 }
 
-// Jobs that were recovered more often than their queue allows, as in a queue with a larger bound from
-// which they were moved, are buried without a run, however many a turn claims. Others run.
+// Jobs that were recovered more often than their queue allows, as in a queue with a larger bound
+// from which they were moved, are buried without a run, however many a turn claims. Others run.
 func TestWhatWasRecoveredTooOftenElsewhereIsBuriedWithoutARun(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(1)

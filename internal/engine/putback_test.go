@@ -165,8 +165,9 @@ func TestWhatIsToStartGoesBackAtOnce(t *testing.T) {
 	}
 }
 
-// A batch that waits for a turn to begin it when the pause becomes known goes back without beginning.
-// If it began, a crash before it is back would count as another recovery, though it never ran.
+// A batch that waits for a turn to begin it when the pause becomes known goes back without
+// beginning. If it began, a crash before it is back would count as another recovery, though it
+// never ran.
 func TestAPauseReturnsAStartingBatchBeforeItBegins(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const due, slow = 5 * poll, 20 * time.Millisecond
