@@ -151,8 +151,9 @@ const (
 
 // Cancel ends the claimed jobs of these ids. The contexts of their handlers end with the next turn
 // of their shard, with the cause skein.ErrCancelled. When a handler has returned, its job ends as
-// mode decides. After several calls the mode of the last one applies. Queued jobs of these ids are
-// not touched. For an unknown mode Cancel returns [ErrInvalidOptions].
+// mode decides. If a handler ignores its context and its process is killed, the next owner of the
+// shard ends the job in the same way. After several calls the mode of the last one applies. Queued
+// jobs of these ids are not touched. For an unknown mode Cancel returns [ErrInvalidOptions].
 func (i *Inspector) Cancel(ctx context.Context, queue string, ids []string, mode CancelMode) (Result, error) {
 	verb := "cancel"
 	if mode == CancelModeDrop {

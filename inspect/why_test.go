@@ -87,8 +87,10 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			s.pushAll("x")
 			s.serve("blue", false)
 		}, inspect.ShardUnowned, "since the lease of owner ended 1h0m0s ago", 0},
-		{"a job that runs", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(0) }, inspect.RunsNow, "the job runs on server blue for 2s", 0},
-		{"a push for a job that runs", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(0); s.pushAll("x") }, inspect.PredecessorRuns, "an earlier job of this id runs on server blue for 2s", 0},
+		{"a job that runs", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(0) }, inspect.RunsNow, "the job runs on server blue for 2s; if its handler hangs, cancel and drop the job before its process is killed, or it runs again", 0},
+		{"a job that runs and is to be dropped", func(s *fixture) { s.pushAll("x"); s.claim(); s.cancel(inspect.CancelModeDrop); s.runs(0) }, inspect.RunsNow, "the job is cancelled, and is dropped once its handler returns or its process ends", 0},
+		{"a job that runs and is to be put back", func(s *fixture) { s.pushAll("x"); s.claim(); s.cancel(inspect.CancelModePutBack); s.runs(0) }, inspect.RunsNow, "the job is cancelled, and runs again once its handler returns or its process ends, unless you drop it", 0},
+		{"a push for a job that runs", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(0); s.pushAll("x") }, inspect.PredecessorRuns, "an earlier job of this id runs on server blue for 2s; the queued payloads run after it; if its handler hangs, cancel and drop the earlier job", 0},
 		{"a job that another claim of it ran", func(s *fixture) { s.pushAll("x"); s.claim(); s.runs(1) }, inspect.InBuffer, "claimed by server blue", 0},
 		{"a job that has failed, of a queue that says how often it may", func(s *fixture) {
 			s.failed("x")
@@ -126,6 +128,13 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 			s.serveAs(ports.Node{Owner: "other", Name: "blue", Status: ports.NodeStatus{Busy: 1}})
 			s.pushAll("x")
 		}, inspect.IsNext, "the job is next", 0},
+		{"a job behind one that runs alone", func(s *fixture) {
+			alone := sameShard("x", 1)[0]
+			s.recovered(alone, core.AloneRecoveries)
+			s.claim()
+			s.serve("blue", false)
+			s.pushAll("x")
+		}, inspect.WaitsForAlone, "runs alone, because it was recovered repeatedly; if its handler hangs, cancel and drop that job before its process is killed", 0},
 		{"a job on its last chance, which another job of the queue has", func(s *fixture) {
 			s.recovered("x", 3)
 			s.hasLastChance(3, ports.LastChance{Shard: core.Shard{Queue: "orders", Index: 2}, ID: "y"})
@@ -238,6 +247,14 @@ func TestWhyFindsTheHandlerOfAJobWithSettledPayloads(t *testing.T) {
 	v, err := s.Why(t.Context(), "orders", "x")
 	if err != nil || v.Reason != inspect.RunsNow || v.RunningSince.IsZero() {
 		t.Errorf("Why: %v since %v, %v; want %v", v.Reason, v.RunningSince, err, inspect.RunsNow)
+	}
+}
+
+// cancel cancels x.
+func (s *fixture) cancel(mode inspect.CancelMode) {
+	s.t.Helper()
+	if r, err := s.Cancel(s.t.Context(), "orders", []string{"x"}, mode); err != nil || r.Handled != 1 {
+		s.t.Fatalf("%+v, %v", r, err)
 	}
 }
 

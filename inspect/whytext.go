@@ -24,14 +24,14 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 	case OnlyDead:
 		return "the id is only in the morgue; revive its dead letter to run it again", until
 	case RunsNow:
-		return "the job runs on " + v.running(), until
+		return "the job runs on " + v.running() + v.hanging("the job"), until
 	case BehindLastChance:
 		return v.behindLastChance(), until
 	case InBuffer:
 		return "the job is claimed by " + v.taken() + "; its handler runs, or is about to run", until
 	case PredecessorRuns:
 		if !v.RunningSince.IsZero() {
-			return "an earlier job of this id runs on " + v.running() + "; the queued payloads run after it", until
+			return "an earlier job of this id runs on " + v.running() + "; the queued payloads run after it" + v.hanging("the earlier job"), until
 		}
 		return "an earlier job of this id is claimed by " + v.taken() + "; the queued payloads run after it", until
 	case OwnerGone:
@@ -49,7 +49,8 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 	case ShardUnowned:
 		return fmt.Sprintf("no server has shard %v%s; %s", v.Found.Shard, v.unowned(st), v.successor()), until
 	case WaitsForAlone:
-		return fmt.Sprintf("job %q comes first and runs alone, because it was recovered repeatedly", v.Alone), until
+		return fmt.Sprintf("job %q comes first and runs alone, because it was recovered repeatedly; "+
+			"if its handler hangs, cancel and drop that job before its process is killed, or it runs again", v.Alone), until
 	case RunsAlone:
 		return fmt.Sprintf("the job runs alone, because it was recovered repeatedly, and %d jobs of its shard are still claimed", st.Claimed), until
 	case AtLimit:
@@ -136,6 +137,18 @@ func (v *Verdict) running() string {
 		return v.taken()
 	}
 	return fmt.Sprintf("server %s for %v", v.Found.Claimed.Node, v.Now.Sub(v.RunningSince).Round(time.Millisecond))
+}
+
+// hanging describes what becomes of a running job if its handler hangs. Such a handler ends only
+// with its process, and then the job is recovered, unless it was cancelled and dropped.
+func (v *Verdict) hanging(job string) string {
+	switch c := v.Found.Claimed; {
+	case c.Cancelled && c.Drop:
+		return fmt.Sprintf("; %s is cancelled, and is dropped once its handler returns or its process ends", job)
+	case c.Cancelled:
+		return fmt.Sprintf("; %s is cancelled, and runs again once its handler returns or its process ends, unless you drop it", job)
+	}
+	return fmt.Sprintf("; if its handler hangs, cancel and drop %s before its process is killed, or it runs again", job)
 }
 
 // failures describes how often the queued job has failed, and how often it is retried, if that is

@@ -53,7 +53,8 @@ func (w *watcher) handlers(now time.Time) {
 				if o.First {
 					s.overran(ports.OverrunEvent{IDs: o.IDs, For: now.Sub(o.Since)}, o.Cause)
 				}
-				w.node.log.Warn("a handler still runs long after its context has ended; until it returns, it keeps its lane, and its shard can't move to another server",
+				w.node.log.Warn("a handler still runs long after its context has ended; until it returns, it keeps its lane and its shard; "+
+					"before you kill its process, run skein job cancel --drop, or the job runs again",
 					"queue", s.ID.Queue, "shard", s.ID.String(), "id", o.IDs[0], "jobs", len(o.IDs), "cause", o.Cause,
 					"since", o.Since, "for", now.Sub(o.Since).Round(time.Second))
 			}

@@ -45,6 +45,7 @@ var workers = map[string]func() error{
 	"poison-crowd": poisonCrowdWorker,
 	"poison-each":  poisonEachWorker,
 	"booking":      bookingWorker,
+	"hung":         hungWorker,
 	"victim":       victimWorker,
 	"successor":    successorWorker,
 	"flow":         flowWorker,

@@ -23,6 +23,7 @@ func payloadCases() []env.Case {
 		{Name: "refuses a payload of a job that was handed over", Rule: "SettlePayload: the job must not have been handed over to a later lease", Check: payloadHandedOver},
 		{Name: "settles a payload of a job that is not handed over yet", Rule: "SettlePayload: the claimed job is the fence until it is handed over to a later lease", Check: payloadNotHandedOver},
 		{Name: "reports a cancel with the receipt of the claim", Rule: rulePayload, Check: payloadCancel},
+		{Name: "keeps an earlier cancel of the claim, for the next owner too", Rule: rulePayload, Check: payloadCancelledBefore},
 	}
 }
 
@@ -179,6 +180,19 @@ func payloadCancel(e *env.Env) {
 	e.Cancel(true, "a")
 	want := []ports.Cancellation{{ID: "a", Receipt: left.Receipt, Drop: true}}
 	e.Same("the cancellations", h.Turn(0).Cancellations, want)
+}
+
+func payloadCancelledBefore(e *env.Env) {
+	h := e.Acquire("n1")
+	c := pushThree(e, h)
+	e.Cancel(true, "a")
+	left := settlePayload(e, c, 0)
+	want := []ports.Cancellation{{ID: "a", Receipt: left.Receipt, Drop: true}}
+	e.Same("the cancellations", h.Turn(0).Cancellations, want)
+	e.Clock.Advance(2 * env.TTL)
+	next := e.AcquireBy(e.AcquireRequest(e.Shard, "n2")).Reply
+	e.Same("the jobs handed over", env.Briefly(next.Claims), env.Briefly([]core.Claim{left}))
+	e.Same("the cancellations handed over", next.Cancellations, want)
 }
 
 // beginPayload settles the first of a job's payloads in a transaction, and returns the claim and
