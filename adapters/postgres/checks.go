@@ -99,7 +99,10 @@ FROM p, (SELECT up, extract(day FROM up) AS days FROM (SELECT clock_timestamp() 
 	{"schema_version", params + `SELECT format('version %s', (SELECT max(version) FROM {schema}.migrations)), 0 FROM p`, ""},
 	{writesCheck, params + `
 SELECT CASE WHEN pg_is_in_recovery() THEN 'a standby' WHEN current_setting('transaction_read_only')::boolean THEN 'read only' ELSE 'yes' END,
-  CASE WHEN current_setting('transaction_read_only')::boolean THEN 2 ELSE 0 END FROM p`,
+  CASE WHEN NOT current_setting('transaction_read_only')::boolean THEN 0
+    -- A role or a connection that only looks may be read only on purpose.
+    WHEN pg_is_in_recovery() OR s.source IN ('client', 'user', 'database user') THEN 2 ELSE 3 END
+FROM p, pg_settings s WHERE s.name = 'default_transaction_read_only'`,
 		"servers and producers need the primary: " + findPrimary},
 	{"durability", params + `
 SELECT format('fsync %s, synchronous_commit %s', current_setting('fsync'), current_setting('synchronous_commit')),

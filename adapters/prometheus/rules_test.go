@@ -39,6 +39,9 @@ func well() values {
 		`skein_lanes_busy{}`: "3x70",
 		`skein_store_errors_total{call="turn",kind="unreachable"}`:    "0x70",
 		`skein_store_errors_total{call="turn",kind="full"}`:           "0x70",
+		`skein_pushes_total{queue="orders",result="stored"}`:          "0+60x70",
+		`skein_pushes_total{queue="orders",result="refused"}`:         "0x70",
+		`skein_pushes_total{queue="orders",result="unknown"}`:         "0x70",
 		`skein_pushes_total{queue="orders",result="full"}`:            "0x70",
 		`skein_store_check{check="memory"}`:                           "1x70",
 		`skein_handler_overrun_total{queue="orders",cause="timeout"}`: "0x70",
@@ -212,9 +215,46 @@ var firings = []firing{
 		"SkeinStoreFull", values{`skein_store_errors_total{call="turn",kind="full"}`: "0+60x70"},
 		"", "20m", nil, "The store is full: pushes are refused.",
 	},
+	{ // none of a pusher's payloads is stored
+		"SkeinPushesFail",
+		values{
+			`skein_pushes_total{queue="orders",result="stored"}`:  "0x70",
+			`skein_pushes_total{queue="orders",result="refused"}`: "0+1x70",
+		},
+		"", "10m", ofOrders, "10 pushes to queue orders failed within 10 minutes, at least half of them.",
+	},
+	{ // and nothing was ever stored
+		"SkeinPushesFail",
+		values{
+			`skein_pushes_total{queue="orders",result="stored"}`:  "",
+			`skein_pushes_total{queue="orders",result="unknown"}`: "0+60x70",
+		},
+		"", "20m", ofOrders, "600 pushes to queue orders failed within 10 minutes, at least half of them.",
+	},
 	{
-		"SkeinCheckFailed", values{`skein_store_check{check="memory"}`: "2x70"},
-		"4m", "5m", map[string]string{"check": "memory"}, "The store's check memory warns or fails.",
+		"SkeinPushesRefused", values{`skein_pushes_total{queue="orders",result="refused"}`: "0+1x70"},
+		"", "10m", map[string]string{"queue": "orders", "result": "refused"},
+		"10 pushes to queue orders ended as refused within 10 minutes.",
+	},
+	{
+		"SkeinCheckFailed", values{`skein_store_check{check="memory"}`: "3x70"},
+		"0m", "1m", map[string]string{"check": "memory"}, "The store's check memory fails: jobs may be lost, or no job runs.",
+	},
+	{ // and the exporter has ended
+		"SkeinCheckFailed", values{`skein_store_check{check="memory"}`: "3x10"},
+		"0m", "1h", map[string]string{"check": "memory"}, "The store's check memory fails: jobs may be lost, or no job runs.",
+	},
+	{
+		"SkeinCheckWarns", values{`skein_store_check{check="memory"}`: "2x70"},
+		"4m", "5m", map[string]string{"check": "memory"}, "The store's check memory warns.",
+	},
+	{ // and the exporter has ended
+		"SkeinCheckWarns", values{`skein_store_check{check="memory"}`: "2x10"},
+		"4m", "1h", map[string]string{"check": "memory"}, "The store's check memory warns.",
+	},
+	{ // and the exporter has ended
+		"SkeinJobsHeld", values{`skein_queue_jobs{queue="orders",state="held"}`: "2x10"},
+		"", "1h", ofOrders, "2 jobs of queue orders are held after their last retry, and their ids wait.",
 	},
 	{
 		"SkeinHandlerOverrun", values{`skein_handler_overrun_total{queue="orders",cause="timeout"}`: "0+1x70"},
@@ -252,7 +292,10 @@ var silences = map[string][]values{
 		with(notServed("orders"), values{`skein_queue_paused{queue="orders"}`: "1x70"}),
 		{`skein_queue_jobs{queue="orders",state="orphaned"}`: "600x70"}, // of one server of several
 	},
-	"SkeinJobsHeld":    {{`skein_queue_jobs{queue="orders",state="held"}`: "_x5 0x64"}},
+	"SkeinJobsHeld": {
+		{`skein_queue_jobs{queue="orders",state="held"}`: "_x5 0x64"},
+		{`skein_queue_jobs{queue="orders",state="held"}`: "0x10"}, // and the exporter has ended
+	},
 	"SkeinQuarantined": {{`skein_queue_jobs{queue="orders",state="quarantined"}`: "_x5 0x64"}},
 	"SkeinNotMoving": {
 		{ // jobs only fail, and too few for a ratio
@@ -299,7 +342,10 @@ var silences = map[string][]values{
 	},
 	"SkeinStoreErrors":    {{`skein_store_errors_total{call="turn",kind="unreachable"}`: "0+2x70"}},
 	"SkeinStoreFull":      {{`skein_pushes_total{queue="orders",result="full"}`: "40x70"}},
-	"SkeinCheckFailed":    {{`skein_store_check{check="memory"}`: "2 2 2 2 1x70"}},
+	"SkeinPushesFail":     {{`skein_pushes_total{queue="orders",result="refused"}`: "40x70"}},
+	"SkeinPushesRefused":  {{`skein_pushes_total{queue="orders",result="unknown"}`: "40x70"}},
+	"SkeinCheckFailed":    {{`skein_store_check{check="memory"}`: "0x4 3 0x65"}, {`skein_store_check{check="memory"}`: "0x10"}},
+	"SkeinCheckWarns":     {{`skein_store_check{check="memory"}`: "2 2 2 2 1x70"}},
 	"SkeinHandlerOverrun": {{`skein_handler_overrun_total{queue="orders",cause="timeout"}`: "40x70"}},
 	"SkeinExporterStale":  {{`skein_exporter_age_seconds{}`: "290x70"}},
 }

@@ -128,6 +128,15 @@ func TestPostgresChecksSeeWhatIsWrong(t *testing.T) {
 	if got["durability"] != "warn" && got["durability"] != "fail" {
 		t.Errorf("durability: %s, want a warning at least", got["durability"])
 	}
+
+	kit.Exec(t, pool, "ALTER SYSTEM SET default_transaction_read_only = on")
+	kit.Exec(t, pool, "SELECT pg_reload_conf()")
+	readOnly := postgres.New(kit.PoolLike(t, pool, func(*pgxpool.Config) {}), postgres.Options{})
+	for deadline := time.Now().Add(testservers.Patience); kit.Checked(t, readOnly)["writes"] != "fail"; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("writes of a server that became read only: %s, want fail", kit.Checked(t, readOnly)["writes"])
+		}
+	}
 }
 
 // autovacuumIs changes a setting of a server, and waits until the check of autovacuum has a status.
