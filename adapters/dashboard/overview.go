@@ -61,6 +61,7 @@ var signs = map[wrong.Kind][3]string{
 	wrong.ServerGone: {"nobody", "▨", "server gone"}, wrong.Unreadable: {"late", "▲", "unreadable"}, wrong.MorgueGrows: {"bad", "●", "dying"},
 	wrong.NoAnswer: {"bad", "●", "no answer"}, wrong.PartAway: {"bad", "●", "unreachable"}, wrong.CheckFails: {"bad", "●", "check fails"},
 	wrong.OwnerGone: {"bad", "●", "owner gone"}, wrong.NotMoving: {"bad", "●", "not moving"}, wrong.Failing: {"bad", "●", "failing"},
+	wrong.RunsLong:   {"late", "▲", "runs long"},
 	wrong.NearMorgue: {"late", "▲", "last retry"}, wrong.Holds: {"bad", "●", "held"}, wrong.Versions: {"muted", "◦", "versions"},
 }
 

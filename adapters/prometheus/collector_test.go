@@ -129,3 +129,28 @@ func TestAStoreThatPanicsIsALookThatFailed(t *testing.T) {
 		t.Errorf("skein_exporter_up is %v", up)
 	}
 }
+
+// The longest run of a queue is that of the handler that began first, on whatever server it is, and
+// 0 in a queue where no handler runs.
+func TestCollectorShowsTheLongestRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := declared(t, 3, "orders", "mails")
+		began := core.InstantOf(time.Now())
+		for i, at := range []core.Instant{began.Add(10 * time.Second), began, began.Add(20 * time.Second)} {
+			name := string(rune('a' + i))
+			status := ports.NodeStatus{Longest: []ports.RunningJob{{Shard: core.Shard{Queue: "orders"}, ID: name, Began: at}}}
+			node := ports.Node{Owner: name, Name: name, Queues: []string{"orders"}, Lanes: 1, Status: status}
+			if _, err := store.Announce(t.Context(), ports.AnnounceRequest{Node: node, TTL: time.Hour}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		longest := map[string]float64{}
+		for _, m := range gather(t, newCollector(t, store))["skein_queue_longest_run_seconds"].Metric {
+			longest[m.Label[0].GetValue()] = m.GetGauge().GetValue()
+		}
+		if longest["orders"] != 60 || longest["mails"] != 0 {
+			t.Errorf("%v, want 60 s and 0", longest)
+		}
+	})
+}

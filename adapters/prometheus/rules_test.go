@@ -27,6 +27,7 @@ func well() values {
 		`skein_queue_nodes{queue="orders"}`:                         "2x70",
 		`skein_queue_processed_total{queue="orders"}`:               "0+600x70",
 		`skein_queue_failed_total{queue="orders"}`:                  "0+6x70",
+		`skein_queue_longest_run_seconds{queue="orders"}`:           "40x70",
 		`skein_queue_paused{queue="orders"}`:                        "0x70",
 		`skein_queue_shards{queue="orders",state="owned"}`:          "8x70",
 		`skein_queue_shards{queue="orders",state="free"}`:           "0x70",
@@ -257,6 +258,10 @@ var firings = []firing{
 		"", "1h", ofOrders, "2 jobs of queue orders are held after their last retry, and their ids wait.",
 	},
 	{
+		"SkeinJobRunsLong", values{`skein_queue_longest_run_seconds{queue="orders"}`: "10+60x70"},
+		"59m", "1h", ofOrders, "A handler of queue orders has run for 1h 0m 10s, and may hang.",
+	},
+	{
 		"SkeinHandlerOverrun", values{`skein_handler_overrun_total{queue="orders",cause="timeout"}`: "0+1x70"},
 		"", "5m", map[string]string{"queue": "orders", "cause": "timeout"},
 		"Handlers of queue orders ignore the end of their context (timeout).",
@@ -346,6 +351,7 @@ var silences = map[string][]values{
 	"SkeinPushesRefused":  {{`skein_pushes_total{queue="orders",result="unknown"}`: "40x70"}},
 	"SkeinCheckFailed":    {{`skein_store_check{check="memory"}`: "0x4 3 0x65"}, {`skein_store_check{check="memory"}`: "0x10"}},
 	"SkeinCheckWarns":     {{`skein_store_check{check="memory"}`: "2 2 2 2 1x70"}},
+	"SkeinJobRunsLong":    {{`skein_queue_longest_run_seconds{queue="orders"}`: "3600x70"}},
 	"SkeinHandlerOverrun": {{`skein_handler_overrun_total{queue="orders",cause="timeout"}`: "40x70"}},
 	"SkeinExporterStale":  {{`skein_exporter_age_seconds{}`: "290x70"}},
 }

@@ -55,5 +55,7 @@ func ofQueues() []Metric {
 			Labels: []Label{queue()}, Help: "The largest number of waiting jobs in one shard."},
 		{Name: "skein_queue_nodes", Type: Gauge, Source: Store, By: "Nodes", Unit: "nodes",
 			Labels: []Label{queue()}, Help: "Servers that serve the queue and don't drain."},
+		{Name: "skein_queue_longest_run_seconds", Type: Gauge, Source: Store, By: "Nodes", Unit: "seconds",
+			Labels: []Label{queue()}, Help: "For how long the handler has run that runs longest in the queue, as its servers have announced; 0 if none runs."},
 	}
 }

@@ -13,6 +13,9 @@ import (
 const (
 	// longRun is the time from which a running job is named as the cause of a lag.
 	longRun = 30 * time.Second
+	// hungRun is the time from which a handler may hang, also if nothing waits for its job. The alert
+	// SkeinJobRunsLong has the same.
+	hungRun = time.Hour
 	// mostNames is the largest number of names in a text, and mostOfID the largest number of
 	// characters of an id.
 	mostNames = 3
@@ -74,6 +77,22 @@ func (r *rules) held(s *inspect.QueueStats) (job *culprit, limit string) {
 func (r *rules) blamed(k Kind, s *inspect.QueueStats, weight int64, job *culprit, format string, args ...any) {
 	r.of(k, s, weight, behindSince(s), "%s"+format, append([]any{r.hasRun(job)}, args...)...)
 	r.lines[len(r.lines)-1].ID = r.shownID(job.queue, job.id)
+}
+
+// runsLong adds a line about a job that may hang, unless another line of the queue names it.
+func (r *rules) runsLong(s *inspect.QueueStats) {
+	job := r.longest(s.Queue.Name, -1, hungRun)
+	if job == nil {
+		return
+	}
+	id := r.shownID(job.queue, job.id)
+	for at := range r.lines {
+		if l := &r.lines[at]; l.Queue == s.Queue.Name && l.ID == id {
+			return
+		}
+	}
+	r.of(RunsLong, s, int64(r.ran(job)), job.began, "%s: its handler may hang", r.hasRun(job))
+	r.lines[len(r.lines)-1].ID = id
 }
 
 // hasRun describes for how long a job has run.

@@ -116,6 +116,7 @@ func (r *rules) queue(s *inspect.QueueStats) {
 		r.of(MorgueGrows, s, int64(d.Count), d.First, "%d%s buried within the last hour, the newest %s ago", d.Count, more, figures.Span(max(0, r.Now.Sub(d.Last)).Round(time.Second)))
 	}
 	r.lastRetry(s)
+	r.runsLong(s)
 	if s.Quarantined > 0 {
 		r.of(Unreadable, s, s.Quarantined, time.Time{}, "%s can't be read: set aside", plural(s.Quarantined, "record"))
 	}

@@ -47,6 +47,8 @@ const (
 	NearMorgue
 	// Unreadable are records that were set aside because they can't be read.
 	Unreadable
+	// RunsLong is a job whose handler has run for an hour or more and may hang.
+	RunsLong
 	// Paused is a paused queue in which jobs wait.
 	Paused
 	// CheckWarns is a check of the store that warns.
@@ -59,7 +61,7 @@ const (
 
 var names = [...]string{
 	"no answer", "part away", "check fails", "nobody serves", "owner gone", "not moving", "failing", "hot shard", "late", "unowned",
-	"held jobs", "morgue grows", "near morgue", "unreadable", "paused", "check warns", "server gone", "versions",
+	"held jobs", "morgue grows", "near morgue", "unreadable", "runs long", "paused", "check warns", "server gone", "versions",
 }
 
 // String returns the kind in a few words.

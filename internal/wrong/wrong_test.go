@@ -307,6 +307,13 @@ var tests = []struct {
 		v.Stats[0] = queue("orders", 4, 12*time.Minute, 300)
 		v.Nodes[0].Status = runs(0, 1, "catalog", 1, 56*time.Second)
 	}, []string{"hot shard orders/0 since 12m0s: shard 0 is 12 min behind, half of the others 0 s or less"}},
+	{"a long job, and nothing waits", func(v *View) { v.Nodes[0].Status = runs(0, 1, "export", 1, 61*time.Minute) },
+		[]string{"runs long orders since 1h1m0s: export has run for 1 h 1 min: its handler may hang (export)"}},
+	{"a job that is not long yet", func(v *View) { v.Nodes[0].Status = runs(0, 1, "export", 1, 59*time.Minute) }, nil},
+	{"a long job that holds others up", func(v *View) {
+		v.Stats[0] = queue("orders", 4, 2*time.Minute, 12)
+		v.Nodes[0].Status = runs(1, 1, "export", 1, 2*time.Hour)
+	}, []string{"late orders since 2m0s: export has run for 2 h and is the only job that may run (MaxRunning 1); 2 min behind, 12 waiting (export)"}},
 	{"an id that may not be seen", func(v *View) {
 		v.Stats[0] = queue("orders", 2, 2*time.Minute, 12)
 		v.Nodes[0].Status = runs(1, 1, "export", 1, 40*time.Second)

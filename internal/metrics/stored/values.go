@@ -71,12 +71,18 @@ func leaseState(s *inspect.ShardStats, now time.Time) string {
 func (put sink) servers(v *view) {
 	states := map[string]int{inspect.NodeAlive.String(): 0, inspect.NodeDraining.String(): 0}
 	serving := make(map[string]int)
+	began := make(map[string]time.Time) // of the handler that runs longest
 	for i := range v.nodes {
 		n := &v.nodes[i]
 		if n.State == inspect.NodeGone {
 			continue
 		}
 		states[n.State.String()]++
+		for _, job := range n.Status.Longest {
+			if at, known := began[job.Shard.Queue]; !known || job.Began.Time().Before(at) {
+				began[job.Shard.Queue] = job.Began.Time()
+			}
+		}
 		if n.State == inspect.NodeAlive {
 			for _, queue := range n.Queues {
 				serving[queue]++
@@ -89,6 +95,11 @@ func (put sink) servers(v *view) {
 	for i := range v.stats {
 		name := v.stats[i].Queue.Name
 		put("skein_queue_nodes", float64(serving[name]), name)
+		longest := time.Duration(0)
+		if at, running := began[name]; running {
+			longest = max(0, v.stats[i].Now.Sub(at))
+		}
+		put("skein_queue_longest_run_seconds", longest.Seconds(), name)
 	}
 }
 
