@@ -28,13 +28,19 @@ const (
 )
 
 // Checks examines the settings and the state of the store's servers, and returns the results in an
-// order that does not change. Read them first when no job runs. A store without a server, such as
-// the store in memory, has no results. It returns an error only if no check was possible.
+// order that does not change. The last one, "clocks", compares the clocks of this process and of
+// the announced servers with the store's. Read them first when no job runs. A store without a
+// server, such as the store in memory, has no results. It returns an error only if no check was
+// possible.
 func (i *Inspector) Checks(ctx context.Context) ([]Check, error) {
-	return ask(i, func(s Store) ([]ports.Check, error) {
+	rows, err := ask(i, func(s Store) ([]ports.Check, error) {
 		if checker, ok := s.(ports.Checker); ok {
 			return checker.Check(ctx)
 		}
 		return nil, nil
 	})
+	if err != nil || len(rows) == 0 || len(rows) == 1 && rows[0].Status == CheckFail { // it does not answer
+		return rows, err
+	}
+	return append(rows, i.checkClocks(ctx)), nil
 }

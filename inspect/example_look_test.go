@@ -133,7 +133,7 @@ func ExampleInspector_Checks() {
 		log.Fatal(err)
 	}
 	for _, c := range checks {
-		if c.Status > inspect.CheckOK {
+		if c.Status == inspect.CheckFail {
 			fmt.Printf("%v: %s is %s: %s\n", c.Status, c.Name, c.Value, c.Advice)
 		}
 	}

@@ -1,6 +1,10 @@
 package ports
 
-import "github.com/skeinq/skein/core"
+import (
+	"time"
+
+	"github.com/skeinq/skein/core"
+)
 
 // MaxLongest is the maximum number of running jobs that a server's status names.
 const MaxLongest = 32
@@ -26,6 +30,9 @@ type NodeStatus struct {
 	// system. Goroutines is the number of its goroutines. 0 means unknown.
 	Memory     int64
 	Goroutines int
+	// ClockAhead is how far the clock of its process was ahead of the store's. It is negative if the
+	// clock was behind, and 0 if the difference is unknown. Its error is the time of an exchange.
+	ClockAhead time.Duration
 	// Queues are the configuration and the state of each queue that it serves, in the order of
 	// [Node.Queues].
 	Queues []QueueStatus

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"slices"
+	"time"
 
 	"github.com/skeinq/skein/ports"
 )
@@ -35,7 +36,12 @@ func (e *Engine) self() ports.Node {
 
 // doing returns what the node is doing.
 func (e *Engine) doing(now *served, queues []string) ports.NodeStatus {
-	st := ports.NodeStatus{Memory: processMemory(), Goroutines: runtime.NumGoroutine(), LastChance: e.lastChance.job()}
+	st := ports.NodeStatus{
+		Memory:     processMemory(),
+		Goroutines: runtime.NumGoroutine(),
+		ClockAhead: e.clock.Ahead(time.Now()),
+		LastChance: e.lastChance.job(),
+	}
 	for _, q := range now.queues {
 		if slices.Contains(queues, q.Name) {
 			st.Queues = append(st.Queues, ports.QueueStatus{

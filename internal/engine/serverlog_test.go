@@ -3,9 +3,11 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
 	"github.com/skeinq/skein/ports"
@@ -50,6 +52,39 @@ func TestAServerThatCannotBeCheckedIsNoWarning(t *testing.T) {
 		n.wantLines(0, "level=WARN")
 		n.wantLines(1, "level=DEBUG", "the store can't be checked", "no answer")
 	})
+}
+
+// A clock that differs from the store's is one line an hour, and is announced. The store in this
+// process has no clock of its own.
+func TestAClockThatDiffersFromTheStoresIsLogged(t *testing.T) {
+	for _, tt := range []struct {
+		off    time.Duration // of the store's clock
+		remote bool
+		lines  int
+		says   string
+	}{
+		{-10 * time.Minute, true, 3, "the clock of this process is 10m0s ahead of the store's"},
+		{time.Second, true, 3, "the clock of this process is 1s behind the store's"},
+		{999 * time.Millisecond, true, 0, ""},
+		{-10 * time.Minute, false, 0, ""},
+	} {
+		t.Run(fmt.Sprint(tt.off, tt.remote), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.store = memory.New(memory.Options{Clock: func() time.Time { return time.Now().Add(tt.off) }})
+				n := w.start(each(succeed), spread, func(s *setup) {
+					if tt.remote {
+						s.wrap = func(l notifyingLink) engine.Store { return checkedStore{l, errors.New("no answer")} }
+					}
+				})
+				w.sleep(2*time.Hour + time.Minute)
+				n.wantLines(tt.lines, "level=WARN", "needs attention", "check=clocks", tt.says)
+				n.wantLines(tt.lines, "level=WARN")
+				if got, _ := w.announced(n); got.Status.ClockAhead != -tt.off {
+					t.Errorf("the clock is announced as %v ahead, want %v", got.Status.ClockAhead, -tt.off)
+				}
+			})
+		})
+	}
 }
 
 // A server that was never refused the shard does not know its last owner, and logs no empty name.

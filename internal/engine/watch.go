@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -19,12 +20,20 @@ type watcher struct {
 	// other nodes have held all shards.
 	holders    []string
 	standingBy time.Time
+	// saidClock is when it was last logged that the clock differs from the store's.
+	saidClock time.Time
 	// saidWaiting is when it was last logged that a stop waits for handlers.
 	saidWaiting time.Time
 }
 
 // waitingEach is how often it is logged that a stop waits for handlers.
 const waitingEach = 10 * time.Second
+
+// clockLimit is the difference from the store's clock that is logged, and clockEach is how often.
+const (
+	clockLimit = time.Second
+	clockEach  = time.Hour
+)
 
 // unownedLimit is how long a shard may be without an owner before that is logged.
 const unownedLimit = 30 * time.Second
@@ -39,6 +48,7 @@ func (e *Engine) watch(stop <-chan struct{}) {
 		w.unowned(now)
 		w.standby(now)
 		w.draining(now)
+		w.clock(now)
 	})
 }
 
@@ -60,6 +70,24 @@ func (w *watcher) handlers(now time.Time) {
 			}
 		}
 	}
+}
+
+// clock logs, once each clockEach, that the clock of this process differs from the store's. A store
+// in this process has the same clock, unless a test has given it another one.
+func (w *watcher) clock(now time.Time) {
+	_, remote := w.node.store.(ports.Checker)
+	ahead := w.node.clock.Ahead(now)
+	if !remote || ahead.Abs() < clockLimit || now.Sub(w.saidClock) < clockEach {
+		return
+	}
+	w.saidClock = now
+	direction := "ahead of"
+	if ahead < 0 {
+		direction = "behind"
+	}
+	w.node.log.Warn("needs attention", "check", "clocks", "server", "",
+		"value", fmt.Sprintf("the clock of this process is %v %s the store's", ahead.Abs().Round(time.Millisecond), direction),
+		"advice", "synchronise the clocks of this host and of the store, as NTP does")
 }
 
 // unowned logs, once each, the shards that this node can't acquire although it knows of no holder.

@@ -29,7 +29,7 @@ func TestRedisChecksSeeWhatIsWrong(t *testing.T) {
 	client := testservers.OwnRedis(t, "--appendonly", "yes", "--maxmemory", "100mb", "--slowlog-log-slower-than", "-1").(*goredis.Client)
 	store := redis.New(client, redis.Options{})
 	fine := map[string]string{"answers": "ok", "version": "ok", "writes": "ok", "maxmemory_policy": "ok", "memory": "ok", "append_only": "ok",
-		"snapshots": "ok", "replicas": "ok", "slow_commands": "ok", "evicted_keys": "ok", "clients": "ok", "records": "ok"}
+		"snapshots": "ok", "replicas": "ok", "slow_commands": "ok", "evicted_keys": "ok", "clients": "ok", "records": "ok", "clocks": "ok"}
 	if diff := cmp.Diff(fine, kit.Checked(t, store)); diff != "" {
 		t.Errorf("a server as it should be (-want +got):\n%s", diff)
 	}
@@ -47,7 +47,7 @@ func TestRedisChecksSeeWhatIsWrong(t *testing.T) {
 		do("SET", fmt.Sprint("large", n), strings.Repeat("x", 1<<20))
 	}
 	want := map[string]string{"answers": "ok", "version": "ok", "writes": "ok", "maxmemory_policy": "fail", "memory": "fail", "append_only": "warn",
-		"snapshots": "ok", "replicas": "ok", "slow_commands": "warn", "evicted_keys": "fail", "clients": "ok", "records": "ok"}
+		"snapshots": "ok", "replicas": "ok", "slow_commands": "warn", "evicted_keys": "fail", "clients": "ok", "records": "ok", "clocks": "ok"}
 	if diff := cmp.Diff(want, kit.Checked(t, store)); diff != "" {
 		t.Errorf("a server with faults (-want +got):\n%s", diff)
 	}
@@ -99,7 +99,7 @@ func TestPostgresChecksSeeWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	fine := map[string]string{"answers": "ok", "version": "ok", "schema_version": "ok", "writes": "ok", "durability": "ok", "connections": "ok", "oldest_transaction": "ok",
-		"replication_slots": "ok", "dead_rows": "ok", "autovacuum": "ok", "indexes": "ok", "inbox": "ok"}
+		"replication_slots": "ok", "dead_rows": "ok", "autovacuum": "ok", "indexes": "ok", "inbox": "ok", "clocks": "ok"}
 	if version := kit.Named(kit.CheckedServers(t, postgres.New(pool, postgres.Options{}))[""], "version").Value; !regexp.MustCompile(`^postgres .*, up for 0h\d+m$`).MatchString(version) {
 		t.Errorf("a server that has just begun: %q", version)
 	}

@@ -141,6 +141,7 @@ type NodeRow struct {
 	Shards     int            `json:"shards" doc:"leases that it holds"`
 	Memory     int64          `json:"memory,omitempty" doc:"the memory of its process in bytes"`
 	Goroutines int            `json:"goroutines,omitempty" doc:"the number of its goroutines"`
+	ClockAhead float64        `json:"clock_ahead_seconds,omitempty" doc:"how far its clock is ahead of the store's, negative if it is behind"`
 	StartedAt  time.Time      `json:"started_at" doc:"when it first announced itself"`
 	ExpiresAt  time.Time      `json:"expires_at" doc:"when it counts as gone unless it announces itself again"`
 	Queues     []nodeQueue    `json:"queues" doc:"its work for each queue"`
@@ -165,7 +166,8 @@ func (c *call) node(n *inspect.Node) NodeRow {
 	row := NodeRow{
 		Owner: n.Owner, Name: n.Name, Host: n.Host, PID: n.PID, Version: n.Version, State: n.State.String(), Lanes: n.Lanes,
 		Busy: s.Busy, Running: s.Running, Claimed: s.Claimed, Shards: s.Shards, Memory: s.Memory, Goroutines: s.Goroutines,
-		StartedAt: n.StartedAt.UTC(), ExpiresAt: n.ExpiresAt.UTC(), Queues: []nodeQueue{}, Longest: []runningRow{},
+		ClockAhead: s.ClockAhead.Seconds(),
+		StartedAt:  n.StartedAt.UTC(), ExpiresAt: n.ExpiresAt.UTC(), Queues: []nodeQueue{}, Longest: []runningRow{},
 		LastChance: c.lastChance(s.LastChance.Shard, s.LastChance.ID),
 	}
 	for _, q := range s.Queues {

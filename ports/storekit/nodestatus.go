@@ -2,6 +2,7 @@ package storekit
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
@@ -17,6 +18,7 @@ type nodeStatus struct {
 	Claimed    int           `json:"claimed"`
 	Memory     int64         `json:"memory,omitempty"`
 	Goroutines int           `json:"goroutines,omitempty"`
+	ClockAhead int64         `json:"clock_ahead_us,omitempty"`
 	Queues     []queueStatus `json:"queues,omitempty"`
 	Longest    []runningJob  `json:"longest,omitempty"`
 	LastChance *lastChance   `json:"last_chance,omitempty"`
@@ -56,6 +58,7 @@ type lastChance struct {
 func EncodeNodeStatus(s *ports.NodeStatus) (string, error) {
 	stored := nodeStatus{
 		Shards: s.Shards, Running: s.Running, Busy: s.Busy, Claimed: s.Claimed, Memory: s.Memory, Goroutines: s.Goroutines,
+		ClockAhead: s.ClockAhead.Microseconds(),
 	}
 	for _, q := range s.Queues {
 		stored.Queues = append(stored.Queues, queueStatus(q))
@@ -80,7 +83,7 @@ func DecodeNodeStatus(text string) (ports.NodeStatus, error) {
 	}
 	s := ports.NodeStatus{
 		Shards: stored.Shards, Running: stored.Running, Busy: stored.Busy, Claimed: stored.Claimed,
-		Memory: stored.Memory, Goroutines: stored.Goroutines,
+		Memory: stored.Memory, Goroutines: stored.Goroutines, ClockAhead: time.Duration(stored.ClockAhead) * time.Microsecond,
 	}
 	for _, q := range stored.Queues {
 		s.Queues = append(s.Queues, ports.QueueStatus(q))

@@ -99,6 +99,14 @@ func forgetsLastChances(s full) full {
 	})
 }
 
+func forgetsClocks(s full) full {
+	return showsNodes(s, func(r *ports.NodesReply) {
+		for i := range r.Nodes {
+			r.Nodes[i].Status.ClockAhead = 0
+		}
+	})
+}
+
 func endsDrainsByRenewal(s full) full {
 	return beforeAnnounce(s, func(ctx context.Context, owner string) error {
 		if err := s.DrainNode(ctx, owner, false); !errors.Is(err, ports.ErrUnknownNode) {

@@ -77,6 +77,7 @@ func brokenStores() []brokenStore {
 		{"lets a clock lengthen announcements", "registry/shortens an announcement that a clock has lengthened", wrapped(stretchesNodes)},
 		{"returns the status of servers to other servers", "registry/returns only from Nodes what servers are doing", wrapped(tellsNodesTheStatus)},
 		{"forgets the limits of a server's queues", "registry/returns only from Nodes what servers are doing", wrapped(forgetsBoundsOfNodes)},
+		{"forgets the clock of a server", "registry/returns only from Nodes what servers are doing", wrapped(forgetsClocks)},
 		{"forgets the last chance of a server", "registry/returns only from Nodes what servers are doing", wrapped(forgetsLastChances)},
 		{"ends a drain by a renewal", "registry/keeps a drain while a server renews", wrapped(endsDrainsByRenewal)},
 		{"never ends a drain by itself", "registry/ends a drain with the announcement", wrapped(remembersDrains)},

@@ -54,6 +54,16 @@ func (c *Clock) Steady(t time.Time) core.Instant {
 	return core.Instant(first + t.Sub(c.Start).Microseconds())
 }
 
+// Ahead returns how far the clock of this process, which shows now, is ahead of the store's. It is
+// 0 before the first reply. A step of the process's clock changes it, since the estimate of the
+// store's clock is monotonic.
+func (c *Clock) Ahead(now time.Time) time.Duration {
+	if c.first.Load() == 0 {
+		return 0
+	}
+	return core.InstantOf(now).Sub(c.At(now))
+}
+
 // At returns the estimate for t, a time of this process.
 func (c *Clock) At(t time.Time) core.Instant {
 	return core.Instant(c.offset.Load() + t.Sub(c.Start).Microseconds())

@@ -146,7 +146,7 @@ const (
 
 func registryStatus(e *env.Env) {
 	n := ports.Node{Owner: "1", Queues: []string{env.Orders, "mail"}, Status: ports.NodeStatus{
-		Shards: 1, Running: 2, Busy: 3, Claimed: 4, Memory: math.MaxInt64, Goroutines: 5,
+		Shards: 1, Running: 2, Busy: 3, Claimed: 4, Memory: math.MaxInt64, Goroutines: 5, ClockAhead: -90 * time.Minute,
 		Queues: []ports.QueueStatus{
 			{Queue: env.Orders, MaxRetries: 25, MaxRecoveries: 3, MaxRunning: 6, MaxLanes: 7, Parallel: 8, BatchSize: 9, Shards: 1, Running: 2, Busy: 3, Claimed: 4, LaneBusy: []int{0, 7, 16383}}, {Queue: "mail"},
 		},
