@@ -27,6 +27,8 @@ type shardLook struct {
 	script *exchange.Script
 	// read gets the replies of the other commands, for each shard that can be reached.
 	read func(now core.Instant, shard core.Shard, replies []any) error
+	// newlyLost are the shards that this look is the first to find without a record.
+	newlyLost *[]core.Shard
 }
 
 // lookAt reads each of the shards. A single server gets transactions of plain commands, which cost
@@ -38,6 +40,9 @@ func (s *Store) lookAt(ctx context.Context, l shardLook, shards []core.Shard, lo
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
+	l.newlyLost = new([]core.Shard)
+	defer func() { s.logLost(*l.newlyLost) }()
+
 	for len(shards) > 0 && !s.link.OnCluster() && !s.noTransactions.Load() {
 		part := shards[:min(len(shards), shardsPerLook)]
 		calls := s.callsOf(l, part)
@@ -115,9 +120,9 @@ func (s *Store) readPart(ctx context.Context, l shardLook, part []core.Shard, re
 func (s *Store) readShard(ctx context.Context, l shardLook, now core.Instant, shard core.Shard, replies []any, lost *storekit.Lost) error {
 	if len(replies) == 0 || replies[0] == int64(0) {
 		err := s.absent(ctx, shard)
-		if errors.Is(err, ErrTorn) {
+		if errors.Is(err, ErrLostRecord) {
 			if s.seen.isNewDamage(shard.String(), err.Error()) {
-				s.logLost(shard, err)
+				*l.newlyLost = append(*l.newlyLost, shard)
 			}
 			return lost.Add(ctx, shard, err)
 		}

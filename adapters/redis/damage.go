@@ -16,12 +16,17 @@ import (
 
 // ErrTorn reports a shard with contradictory keys. It is wrapped by an error of unknown outcome.
 //
-// One cause is a failover during the migration of the shard's slot: two masters of a Cluster then
-// have keys of the shard, and a call misses a key that another key refers to. Another cause is a
-// declared shard whose record is gone. The queue's other shards continue to work.
-// docs/operations/redis.md describes the repair. If a key was lost and no other master has it, the
-// store sets the record aside instead.
+// The cause is a failover during the migration of the shard's slot: two masters of a Cluster then
+// have keys of the shard, and a call misses a key that another key refers to. The queue's other
+// shards continue to work. docs/operations/redis.md describes the repair. If a key was lost and no
+// other master has it, the store sets the record aside instead.
 var ErrTorn = exchange.ErrTorn
+
+// ErrLostRecord reports a declared shard whose record is gone or can't be read. Nothing was
+// written. Its jobs are still there, and the queue's other shards continue to work. A recount of
+// the queue, as by `skein repair recount`, writes a new record. It is wrapped by an error of
+// unknown outcome, so that servers try again until then.
+var ErrLostRecord = errors.New("its record is lost or can't be read, so nothing works there; run skein repair recount with the queue's name")
 
 // mostSetAside is the maximum number of records that one call sets aside. A shard with more of them
 // needs several calls.

@@ -174,7 +174,7 @@ func (s *Store) absent(ctx context.Context, shard core.Shard) error {
 			return err
 		}
 		if !there {
-			return tornShard(shard)
+			return lostRecord(shard)
 		}
 	}
 	return fmt.Errorf("%w: %v had no record; declare the queue again", ports.ErrUnknownQueue, shard)
@@ -190,12 +190,25 @@ func (s *Store) recordOf(ctx context.Context, shard core.Shard) (record queueRec
 	return record, unread == nil, nil
 }
 
-func tornShard(shard core.Shard) error {
-	return fmt.Errorf("redis: %w: %v has lost its record", ErrTorn, shard)
+func lostRecord(shard core.Shard) error {
+	return fmt.Errorf("redis: shard %v: %w", shard, ErrLostRecord)
 }
 
-func (s *Store) logLost(shard core.Shard, err error) {
-	s.logger.Error("a shard has lost its record; skein repair recount writes a new one", "shard", shard.String(), "error", err)
+// mostNamed is the largest number of shards that a line of the log names.
+const mostNamed = 8
+
+// logLost logs, in one line, the shards of a queue that a call has found without a record that can
+// be read.
+func (s *Store) logLost(shards []core.Shard) {
+	if len(shards) == 0 {
+		return
+	}
+	var names []string
+	for _, shard := range shards[:min(len(shards), mostNamed)] {
+		names = append(names, shard.String())
+	}
+	s.logger.Error("shards have lost their records, so nothing works there; skein repair recount of the queue writes new ones",
+		"queue", shards[0].Queue, "count", len(shards), "shards", strings.Join(names, ", "))
 }
 
 // Declare implements [ports.Producer]. It writes the record of the queue, which is authoritative,
@@ -370,6 +383,8 @@ func (s *Store) declareShards(ctx context.Context, q queueRecord) error {
 		calls[i] = exchange.Call{Script: declareShardScript, Keys: s.someKeys(shard, keyMeta), Args: []any{q.text, boolArg(q.whole || q.kept)}}
 	}
 	all := true
+	var lost []core.Shard
+	defer func() { s.logLost(lost) }()
 	var failure error
 	for i, o := range s.runApart(ctx, calls) {
 		if o.Err != nil && (!s.link.OnCluster() || storekit.HasKnownOutcome(o.Err)) {
@@ -383,12 +398,12 @@ func (s *Store) declareShards(ctx context.Context, q queueRecord) error {
 			err = mismatched(&r, q.Name, q.layout())
 			failure = cmp.Or(failure, err)
 		case text == "torn":
-			err = tornShard(shards[i])
+			err = lostRecord(shards[i])
 			if q.kept {
 				_, err = s.restoreShard(ctx, q, shards[i])
 			}
-			if errors.Is(err, ErrTorn) {
-				s.logLost(shards[i], err)
+			if errors.Is(err, ErrLostRecord) {
+				lost = append(lost, shards[i])
 			}
 		}
 		all = all && err == nil

@@ -76,7 +76,7 @@ func TestRedisALostShardIsNotDeclaredAnew(t *testing.T) {
 	if !l.missing() {
 		t.Error("a declaration has made a shard anew that had lost its record")
 	}
-	if n := strings.Count(l.log.String(), "has lost its record; skein repair recount"); n != 2 {
+	if n := strings.Count(l.log.String(), "lost their records, so nothing works there; skein repair recount"); n != 2 {
 		t.Errorf("the log has it %d times, want it with each of 2 declarations", n)
 	}
 	shard := core.Shard{Queue: "orders", Index: 1}
@@ -91,8 +91,8 @@ func TestRedisALostShardIsNotDeclaredAnew(t *testing.T) {
 			return err
 		},
 	} {
-		if err := call(t.Context()); !errors.Is(err, redis.ErrTorn) || errors.Is(err, ports.ErrUnknownQueue) {
-			t.Errorf("%s gave %v, want %v", name, err, redis.ErrTorn)
+		if err := call(t.Context()); !errors.Is(err, redis.ErrLostRecord) || errors.Is(err, ports.ErrUnknownQueue) {
+			t.Errorf("%s gave %v, want %v", name, err, redis.ErrLostRecord)
 		}
 	}
 	heads, err := l.store.Heads(t.Context(), core.Shards("orders", lostShards))
@@ -128,7 +128,7 @@ func TestRedisALostShardIsMended(t *testing.T) {
 		must(t, l.declare())
 		must(t, l.push(1))
 		must(t, l.client.Del(t.Context(), lostMeta).Err())
-		if err := l.push(1); !errors.Is(err, redis.ErrTorn) {
+		if err := l.push(1); !errors.Is(err, redis.ErrLostRecord) {
 			t.Errorf("lost again after it was mended %s, a push gave %v", name, err)
 		}
 	}
@@ -149,8 +149,8 @@ func TestRedisALostShardOfALostQueueIsMended(t *testing.T) {
 		must(t, l.push(0))
 		must(t, l.client.Del(t.Context(), lostMeta).Err())
 		must(t, damage(l))
-		if err := l.push(1); !errors.Is(err, redis.ErrTorn) {
-			t.Errorf("before, a push gave %v, want %v", err, redis.ErrTorn)
+		if err := l.push(1); !errors.Is(err, redis.ErrLostRecord) {
+			t.Errorf("before, a push gave %v, want %v", err, redis.ErrLostRecord)
 		}
 		_, err := inspect.New(l.store, inspect.Options{}).Recount(t.Context(), "orders", nil)
 		must(t, err)
@@ -159,8 +159,8 @@ func TestRedisALostShardOfALostQueueIsMended(t *testing.T) {
 		}
 		must(t, l.push(1))
 		must(t, l.client.Del(t.Context(), lostMeta).Err())
-		if err := l.push(1); !errors.Is(err, redis.ErrTorn) {
-			t.Errorf("lost again, a push gave %v, want %v", err, redis.ErrTorn)
+		if err := l.push(1); !errors.Is(err, redis.ErrLostRecord) {
+			t.Errorf("lost again, a push gave %v, want %v", err, redis.ErrLostRecord)
 		}
 	}
 }
@@ -416,6 +416,35 @@ func TestRedisPauseRacesTheFirstDeclare(t *testing.T) {
 	}
 }
 
+// However many shards of a queue have lost their records, a look logs one line, and another look by
+// the same process none.
+func TestRedisLostShardsOfAQueueAreOneLine(t *testing.T) {
+	t.Parallel()
+	l := newLostShard(t)
+	for _, queue := range []string{"mails", "exports"} {
+		_, err := l.store.Declare(t.Context(), ports.DeclareRequest{Queue: queue, Shards: lostShards})
+		must(t, err)
+	}
+	for _, queue := range []string{"orders", "mails"} {
+		for _, shard := range core.Shards(queue, lostShards) {
+			meta := strings.ReplaceAll(lostMeta, "orders/1", shard.String())
+			must(t, l.client.Del(t.Context(), meta).Err())
+		}
+	}
+	for range 2 {
+		_, err := l.store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders", "mails", "exports"}})
+		must(t, err)
+	}
+	if lines := strings.Count(l.log.String(), "lost their records"); lines != 2 {
+		t.Errorf("%d lines, want one for each queue:\n%s", lines, l.log.String())
+	}
+	for _, queue := range []string{"orders", "mails"} {
+		if want := fmt.Sprintf("queue=%[1]s count=%[2]d shards=\"%[1]s/0, %[1]s/1", queue, lostShards); !strings.Contains(l.log.String(), want) {
+			t.Errorf("no line has %s:\n%s", want, l.log.String())
+		}
+	}
+}
+
 // A record that can't be read is treated like a lost one: calls report it, a Pause skips it, a
 // declaration leaves it, and a Recount makes it anew and keeps the jobs.
 func TestRedisAShardWhoseRecordCanNotBeReadIsMended(t *testing.T) {
@@ -427,8 +456,8 @@ func TestRedisAShardWhoseRecordCanNotBeReadIsMended(t *testing.T) {
 		must(t, l.declare())
 		must(t, l.store.Pause(t.Context(), "orders"))
 		must(t, l.store.Resume(t.Context(), "orders"))
-		if err := l.push(1); !errors.Is(err, redis.ErrTorn) || errors.Is(err, ports.ErrUnknownQueue) {
-			t.Errorf("%q: a push gave %v, want %v", damage, err, redis.ErrTorn)
+		if err := l.push(1); !errors.Is(err, redis.ErrLostRecord) || errors.Is(err, ports.ErrUnknownQueue) {
+			t.Errorf("%q: a push gave %v, want %v", damage, err, redis.ErrLostRecord)
 		}
 		if _, err := inspect.New(l.store, inspect.Options{}).Recount(t.Context(), "orders", nil); err != nil {
 			t.Errorf("%q: a recount gave %v", damage, err)

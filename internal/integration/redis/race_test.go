@@ -133,7 +133,7 @@ func TestRedisAShardDeclaredMeanwhileIsNotLost(t *testing.T) {
 	hooked.AddHook(&beforeQueueRecord{do: func() { must(t, own.Set(t.Context(), key("m"), record, 0).Err()) }})
 	push := ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: "a"}}}
 	late := redis.New(hooked, redis.Options{})
-	if _, err := late.Push(t.Context(), push); !errors.Is(err, ports.ErrUnknownQueue) || errors.Is(err, redis.ErrTorn) {
+	if _, err := late.Push(t.Context(), push); !errors.Is(err, ports.ErrUnknownQueue) || errors.Is(err, redis.ErrLostRecord) {
 		t.Errorf("a push that a Declare has overtaken gave %v, want %v", err, ports.ErrUnknownQueue)
 	}
 	_, err = late.Push(t.Context(), push)
