@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/skeinq/skein/inspect"
@@ -80,6 +81,65 @@ func TestTheSchemaIsRemovedWhenItsNameIsTyped(t *testing.T) {
 		}
 		if code, said := run(t, address, "migrate status"); code != want {
 			t.Errorf("typed %q: migrate status ends with %d, want %d: %s", tt.typed, code, want, said)
+		}
+	}
+}
+
+// The preview before the question changes nothing, reads as fast as the store answers, for two
+// seconds at most, and matches what the action matches. The action then keeps its rate.
+func TestThePreviewHasNoRateAndTheActionHas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		given := inspect.BulkOptions{Rate: 7, Prefix: "a", Filter: "f", Before: time.Now(), Payloads: -1}
+		var calls []inspect.BulkOptions
+		a := &app{process: process{stdin: strings.NewReader("y\n"), stdout: io.Discard, stderr: io.Discard}, output: "table"}
+		must(t, a.onAll(t.Context(), &bulkFlags{verb: "revive", done: "revived"}, given, func(_ context.Context, o inspect.BulkOptions) (inspect.Result, error) {
+			if calls = append(calls, o); len(calls) == 1 {
+				early := o.Stop(1)
+				time.Sleep(previewTime + time.Millisecond)
+				if late := o.Stop(1); early || !late {
+					t.Errorf("the preview stops at its begin: %v, after its time: %v", early, late)
+				}
+			}
+			return inspect.Result{Handled: 1, Done: 1, Total: 1}, nil
+		}))
+		if len(calls) != 2 {
+			t.Fatalf("%d calls, want a preview and the action", len(calls))
+		}
+		for at, want := range []struct {
+			dry  bool
+			rate int
+		}{{true, 0}, {false, 7}} {
+			o := calls[at]
+			if o.DryRun != want.dry || o.Rate != want.rate {
+				t.Errorf("call %d: dry run %v with rate %d, want %v with %d", at, o.DryRun, o.Rate, want.dry, want.rate)
+			}
+			if o.Prefix != given.Prefix || o.Filter != given.Filter || !o.Before.Equal(given.Before) || o.Payloads != given.Payloads {
+				t.Errorf("call %d matches %+v, want %+v", at, o, given)
+			}
+		}
+	})
+}
+
+// Only yes and y are a confirmation. --yes and --continue need none.
+func TestOnlyYesConfirms(t *testing.T) {
+	for answer, confirmed := range map[string]bool{"yes\n": true, "y\n": true, " y \n": true, "Y\n": false, "no\n": false, "\n": false, "": false, "yess\n": false} {
+		ok, _, err := askAbout(t.Context(), inspect.Result{Handled: 1, Done: 1, Total: 1}, strings.NewReader(answer))
+		if ok != confirmed || (err == nil) != confirmed {
+			t.Errorf("answer %q: confirmed %v, %v; want %v", answer, ok, err, confirmed)
+		}
+	}
+	for name, tt := range map[string]struct {
+		b     bulkFlags
+		calls int
+	}{"asked": {bulkFlags{}, 1}, "--yes": {bulkFlags{yes: true}, 1}, "--continue": {bulkFlags{goOn: "text"}, 1}} {
+		calls, dry := 0, false
+		a := &app{process: process{stdin: strings.NewReader("no\n"), stdout: io.Discard, stderr: io.Discard}, output: "table"}
+		err := a.onAll(t.Context(), &tt.b, inspect.BulkOptions{}, func(_ context.Context, o inspect.BulkOptions) (inspect.Result, error) {
+			calls, dry = calls+1, o.DryRun
+			return inspect.Result{Handled: 1, Done: 1, Total: 1}, nil
+		})
+		if refused := name == "asked"; calls != tt.calls || dry != refused || (err != nil) != refused {
+			t.Errorf("%s: %d calls, the last one dry: %v, %v", name, calls, dry, err)
 		}
 	}
 }
