@@ -70,13 +70,16 @@ func (w viewer) found(id string, stored *ports.Found) Found {
 // decides whether to wait for an operator. An id for which nothing was ever pushed is settled. For
 // an unknown queue Settled returns [ErrUnknownQueue].
 //
-// since is by the store's clock, to the microsecond, so a job's own FirstPush or PerformAt is safe
-// to use. The zero time includes every push until now. If a payload is pushed again while it waits,
-// or merges into a waiting job, settled stays false for longer, but it is never true too early. The
-// same holds for a payload that a transaction has pushed, if the Inspector may only read and so the
-// store can't merge it into its job. A payload that is revived from the morgue counts as pushed
-// when it was revived. Settled reads one queue: an id that was moved to another queue is settled in
-// the queue that it left.
+// since is by the store's clock, to the microsecond; on a Redis Cluster each master has a clock of
+// its own. The zero time includes every push until now. If a payload is pushed again
+// while it waits, or merges into a waiting job, settled stays false for longer. The same holds for
+// a payload that a transaction has pushed, if the Inspector may only read and so the store can't
+// merge it into its job.
+//
+// After a call has returned dead, ask with the zero time. A payload that is revived from the morgue
+// counts as pushed when it was revived. So for an earlier since the id is then settled and not
+// dead, although its job waits again. Settled reads one queue: an id that was moved to another
+// queue is settled in the queue that it left.
 //
 // A handler can wait for other ids with Settled and skein.Await. Settled reads no payload. Errors
 // are those of [Inspector.Find]. It also returns an error if the store can't read a record of the

@@ -54,6 +54,32 @@ func TestSettled(t *testing.T) {
 	s.settledAt("dead, and pushed again", "b", all, false, true)
 }
 
+// A revive counts as a push at its time. So after dead only the zero time finds that the job waits
+// again: until the push of another id, which came before the revive, nothing of it waits.
+func TestSettledAfterARevive(t *testing.T) {
+	s := newFixture(t)
+	s.push("a", 0, "p")
+	s.advance(time.Second)
+	s.push("b", time.Hour, "p")
+	since := s.clock.Now()
+	s.advance(time.Second)
+	s.settle(s.claim(), core.Outcome{Kind: core.Buried, Error: "no use"})
+	s.settledAt("dead, asked until b's push", "a", since, true, true)
+
+	s.advance(time.Second)
+	result, err := s.Revive(s.t.Context(), "orders", []string{"a"})
+	if err != nil || result.Handled != 1 {
+		t.Fatalf("revived %d, %v", result.Handled, err)
+	}
+	revived := s.clock.Now()
+	s.settledAt("revived, asked with the zero time", "a", time.Time{}, false, false)
+	s.settledAt("revived, asked until the revive", "a", revived, false, false)
+	s.settledAt("revived, asked until b's push", "a", since, true, false)
+
+	s.settle(s.claim(), core.Outcome{Kind: core.Done})
+	s.settledAt("done after the revive", "a", time.Time{}, true, false)
+}
+
 // A record that the store can't read may hold pushes, so nothing is settled.
 func TestSettledOfADamagedRecord(t *testing.T) {
 	s := newFixture(t)
