@@ -87,7 +87,7 @@ func lookAtLeases(ctx context.Context, i *inspect.Inspector) inspect.Check {
 	if err == nil {
 		var nodes []inspect.Node
 		if nodes, err = i.Nodes(ctx); err == nil {
-			return leasesRow(linesOf(stats, nodes, nil))
+			return leasesRow(linesOf(stats, nodes, true, nil))
 		}
 	}
 	row.Status, row.Value, row.Advice = inspect.CheckUnknown, err.Error(), "see the other rows"

@@ -37,21 +37,37 @@ var countColumns = columns[inspect.Counts]{
 // statLine is the line of a queue in the output of stats.
 type statLine struct {
 	inspect.QueueStats
-	// servers is the number of servers that serve the queue and don't drain. unowned is the number of
-	// shards without a valid lease.
+	// servers is the number of servers that serve the queue and don't drain. It is negative if the
+	// servers are not known. unowned is the number of shards without a valid lease.
 	servers, unowned int
-	// done and failed are jobs a second since the previous look. They are negative after the first
-	// look.
+	// done and failed are jobs a second since the previous look. They are negative if they are not
+	// known: after the first look, and if other shards can be reached than at the previous look.
 	done, failed float64
+}
+
+// reached reports whether a shard of the queue could be read. Otherwise the counts are not known.
+func (s *statLine) reached() bool { return len(s.Shards) > 0 || s.Queue.Shards == 0 }
+
+// ofReached returns columns whose values are unknown if no shard of the queue could be read.
+func ofReached(cols columns[statLine]) columns[statLine] {
+	for at, c := range cols {
+		cols[at].of = func(s *statLine) any {
+			if !s.reached() {
+				return nil
+			}
+			return c.of(s)
+		}
+	}
+	return cols
 }
 
 var statColumns = append(append(columns[statLine]{
 	{"name", false, func(s *statLine) any { return s.Queue.Name }},
 	{"paused", false, func(s *statLine) any { return s.Queue.Paused }},
-}, within(countColumns, func(s *statLine) *inspect.Counts { return &s.Counts })...), columns[statLine]{
-	{"servers", false, func(s *statLine) any { return s.servers }},
+}, ofReached(within(countColumns, func(s *statLine) *inspect.Counts { return &s.Counts }))...), columns[statLine]{
+	{"servers", false, func(s *statLine) any { return known(s.servers) }},
 	{"shards", false, func(s *statLine) any { return s.Queue.Shards }},
-	{"unowned", false, func(s *statLine) any { return s.unowned }},
+	{"unowned", false, func(s *statLine) any { return known(s.unowned) }},
 	{"index_ids", true, func(s *statLine) any { return s.Queue.IndexIDs }},
 	{"merge", true, func(s *statLine) any { return s.Queue.Merge.String() }},
 	{"as_of", true, func(s *statLine) any { return s.Now }},
@@ -64,9 +80,9 @@ var watchColumns = append(slices.Clone(statColumns), columns[statLine]{
 }...)
 
 // leftOut are the columns that a watch leaves out, from the first to the last, until the others fit
-// the terminal. The columns that always stay show how many jobs wait, for how long, and how fast
-// they are done.
-var leftOut = []string{"processed", "failed", "shards", "retrying", "unowned", "paused", "claimed", "servers", "morgue_length"}
+// the terminal. The columns that always stay show how many jobs wait, for how long, how fast they
+// are done, and whether the queue is paused.
+var leftOut = []string{"processed", "failed", "shards", "retrying", "unowned", "claimed", "servers", "morgue_length"}
 
 // fitting returns the columns that fit the width of the terminal. Without a terminal, and in
 // formats other than table, it returns all columns.
@@ -75,8 +91,16 @@ func (a *app) fitting(cols columns[statLine], lines []statLine) columns[statLine
 	if f, ok := a.screen.(*os.File); ok && a.output == "table" && terminal(f) {
 		most = columnsOf(f)
 	}
+	if most == 0 {
+		return cols
+	}
+	return fittingWidth(cols, lines, most)
+}
+
+// fittingWidth returns the columns that fit a width. The columns that always stay may take more.
+func fittingWidth(cols columns[statLine], lines []statLine, most int) columns[statLine] {
 	for _, name := range leftOut {
-		if most == 0 || widthOf(cols, lines) <= most {
+		if widthOf(cols, lines) <= most {
 			break
 		}
 		cols = slices.DeleteFunc(slices.Clone(cols), func(c column[statLine]) bool { return c.name == name })
@@ -96,6 +120,14 @@ func widthOf[T any](cols columns[T], items []T) (n int) {
 	})
 	for line := range strings.Lines(table.String()) {
 		n = max(n, columnsOfText(strings.TrimSuffix(line, "\n")))
+	}
+	return n
+}
+
+// known returns a number, or nil if it is negative, which stands for an unknown number.
+func known(n int) any {
+	if n < 0 {
+		return nil
 	}
 	return n
 }
@@ -230,7 +262,7 @@ func (a *app) statLines(ctx context.Context, i *inspect.Inspector, queues []stri
 		return nil, err
 	}
 	nodes, unlisted := nodesSoon(ctx, i, a.answerTime())
-	return linesOf(stats, nodes, before), errors.Join(err, unlisted)
+	return linesOf(stats, nodes, unlisted == nil, before), errors.Join(err, unlisted)
 }
 
 // nodesSoon lists the servers. If the store does not return them within the given time, for example
@@ -248,22 +280,31 @@ func nodesSoon(ctx context.Context, i *inspect.Inspector, within time.Duration) 
 	return nil, fmt.Errorf("%w: the servers are not known: %w", errPart, err)
 }
 
-// linesOf returns the lines of stats, the queue with the largest lag first. before has the lines of
-// the previous look, for the rates.
-func linesOf(stats []inspect.QueueStats, nodes []inspect.Node, before []statLine) []statLine {
+// linesOf returns the lines of stats, the queue with the largest lag first. listed is false if the
+// servers are not known. before has the lines of the previous look, for the rates.
+func linesOf(stats []inspect.QueueStats, nodes []inspect.Node, listed bool, before []statLine) []statLine {
 	lines := make([]statLine, len(stats))
 	for at, s := range stats {
 		line := statLine{QueueStats: s, done: -1, failed: -1}
+		if !listed {
+			line.servers = -1
+		}
+		if !line.reached() {
+			line.unowned = -1
+		}
+
 		for _, n := range nodes {
 			if n.State == inspect.NodeAlive && slices.Contains(n.Queues, s.Queue.Name) {
 				line.servers++
 			}
 		}
+
 		for _, shard := range s.Shards {
 			if shard.Owner == "" || shard.ExpiresAt.Before(s.Now) {
 				line.unowned++
 			}
 		}
+
 		line.since(before)
 		lines[at] = line
 	}
@@ -271,11 +312,15 @@ func linesOf(stats []inspect.QueueStats, nodes []inspect.Node, before []statLine
 	return lines
 }
 
-// since computes the rates since the previous look.
+// since computes the rates since the previous look, if both looks have read the same number of
+// shards.
 func (s *statLine) since(before []statLine) {
 	for at := range before {
 		b := &before[at]
-		if seconds := s.Now.Sub(b.Now).Seconds(); b.Queue.Name == s.Queue.Name && seconds > 0 {
+		if b.Queue.Name != s.Queue.Name || len(b.Shards) != len(s.Shards) || !s.reached() {
+			continue
+		}
+		if seconds := s.Now.Sub(b.Now).Seconds(); seconds > 0 {
 			s.done = max(float64(s.Processed-b.Processed)/seconds, 0)
 			s.failed = max(float64(s.Failed-b.Failed)/seconds, 0)
 		}

@@ -107,12 +107,8 @@ func (t *top) ask(ctx context.Context, v *wrong.View, stats []inspect.QueueStats
 	if unlisted == nil {
 		t.nodes = nodes
 	}
-	t.lines = linesOf(stats, t.nodes, t.lines)
-	if t.nodes == nil && unlisted != nil { // the servers have never been read
-		for at := range t.lines {
-			t.lines[at].servers = -1
-		}
-	}
+	listed := t.nodes != nil || unlisted == nil // otherwise the servers have never been read
+	t.lines = linesOf(stats, t.nodes, listed, t.lines)
 	checks, unchecked := t.inspector.Checks(ctx)
 	for at := range stats {
 		if now := stats[at].Now; !now.IsZero() {

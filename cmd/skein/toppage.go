@@ -51,25 +51,30 @@ type topCell[T any] struct {
 
 func (m *topModel) queueCells() []topCell[statLine] {
 	count := func(of func(*statLine) int64) func(*statLine) string {
-		return func(s *statLine) string { return figures.Count(of(s)) }
+		return func(s *statLine) string {
+			if !s.reached() {
+				return "-"
+			}
+			return figures.Count(of(s))
+		}
 	}
 	return []topCell[statLine]{
 		{"QUEUE", 0, 0, true, func(s *statLine) string { return quoted(s.Queue.Name) }},
 		{"STATE", 0, 8, true, queueState},
 		{"WAITING", 0, 7, false, count(func(s *statLine) int64 { return s.Waiting() })},
 		{"MORGUE", 0, 6, false, count(func(s *statLine) int64 { return s.Dead })},
-		{"LAG", 0, 9, false, func(s *statLine) string { return figures.Span(s.Lag.Round(time.Second)) }},
+		{"LAG", 0, 9, false, func(s *statLine) string {
+			if !s.reached() {
+				return "-"
+			}
+			return figures.Span(s.Lag.Round(time.Second))
+		}},
 		{"RETRYING", 120, 8, false, count(func(s *statLine) int64 { return s.Retrying })},
 		{"CLAIMED", 120, 7, false, count(func(s *statLine) int64 { return s.Claimed })},
 		{"ORPHANED", 160, 8, false, count(func(s *statLine) int64 { return s.Orphaned })},
 		{"DONE/S", 0, 6, false, func(s *statLine) string { return perSecond(s.done) }},
 		{"FAILED/S", 100, 8, false, func(s *statLine) string { return perSecond(s.failed) }},
-		{"SERVERS", 120, 7, false, func(s *statLine) string {
-			if s.servers < 0 {
-				return "-"
-			}
-			return fmt.Sprint(s.servers)
-		}},
+		{"SERVERS", 120, 7, false, func(s *statLine) string { return forPeople(known(s.servers)) }},
 		{"DONE", 160, 8, false, count(func(s *statLine) int64 { return s.Processed })},
 		{"LAST HOUR", 0, m.sparkColumns(), true, func(s *statLine) string {
 			return spark(m.frame.recent[s.Queue.Name], m.frame.seen, m.sparkColumns())
