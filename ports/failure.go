@@ -23,21 +23,28 @@ func refusals() []error {
 // FailureOf returns the kind of failure for an error that a method of a store returned. err must
 // not be nil.
 func FailureOf(err error) FailureKind {
-	var network net.Error
 	switch {
 	case errors.Is(err, ErrFull):
 		return FailureFull
 	case slices.ContainsFunc(refusals(), func(sentinel error) bool { return errors.Is(err, sentinel) }):
 		return FailureRefused
-	case errors.As(err, &network) && !network.Timeout(), broken(err), dialed(err):
+	case broken(err), dialed(err):
 		return FailureUnreachable
 	}
 	return FailureUnknown
 }
 
-// broken reports whether a connection broke.
+// broken reports whether a connection broke, or could not be made. The error of a file, such as one
+// on a full disk or of a closed pipe, has only a [syscall.Errno]. That is a [net.Error] too, but
+// package net returns it inside a [net.OpError].
 func broken(err error) bool {
-	for _, cause := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE} {
+	var network net.Error
+	if errors.As(err, &network) && !network.Timeout() {
+		if _, ofFile := network.(syscall.Errno); !ofFile {
+			return true
+		}
+	}
+	for _, cause := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
 		if errors.Is(err, cause) {
 			return true
 		}

@@ -297,7 +297,7 @@ func (a *app) confirm(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, 
 		return false, err
 	}
 	if answer != "yes" && answer != "y" {
-		return false, fmt.Errorf("nothing was %s: the action was not confirmed; use --yes to act without a question", b.done)
+		return false, fmt.Errorf("%w: the action was not confirmed; use --yes to act without a question", errNothing)
 	}
 	return true, nil
 }

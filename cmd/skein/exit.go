@@ -33,16 +33,16 @@ var exits = []struct {
 }{
 	{0, "all is done", nil},
 	{exitFailed, "it failed, or a part of the store can't be reached and the rest is shown; standard error has the reason", []error{errPart}},
-	{2, "a mistake in the command's arguments, or the store's URL", []error{
+	{2, "a mistake in the command's arguments or the store's URL, or the queue can't do that: it has no index of ids, or another layout or merge rule", []error{
 		errUsage, inspect.ErrInvalidID, inspect.ErrInvalidOptions, inspect.ErrInvalidCheckpoint, inspect.ErrInvalidCursor,
 		inspect.ErrInvalidRequest, core.ErrInvalidRule, core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTag, core.ErrInvalidTime, core.ErrInvalidQueue,
-		inspect.ErrInvalidLine,
+		inspect.ErrInvalidLine, inspect.ErrQueueMismatch,
 	}},
 	{3, "there is no such queue, server or id", []error{errNotFound, inspect.ErrUnknownQueue, inspect.ErrUnknownNode}},
 	{4, "stopped midway by a signal or, for an action on all that match, by --timeout; standard error then has the text to continue that action", []error{errStopped, context.Canceled}},
 	{exitAway, "the store, or the server that the command needs, does not answer, or not within --timeout; for doctor and check: no server answers", []error{errAway}},
 	{6, "doctor: a check warns or fails; check: the store refuses pushes; migrate status: the schema does not fit", []error{errFound}},
-	{7, "stopped by a signal or by --timeout before the question was answered or the first step; nothing was changed", []error{errNothing}},
+	{7, "the question was not answered with yes, or a signal or --timeout ended the command before its first step; nothing was changed", []error{errNothing}},
 }
 
 const (

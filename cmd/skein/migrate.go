@@ -106,7 +106,7 @@ func (a *app) schemaTyped(ctx context.Context) error {
 	case err != nil:
 		return err
 	case answer != a.schemaName():
-		return errors.New("nothing was removed: the schema's name was not typed; use --yes with --schema to remove it without a question")
+		return fmt.Errorf("%w: the schema's name was not typed; use --yes with --schema to remove it without a question", errNothing)
 	}
 	return nil
 }

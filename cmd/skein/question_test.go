@@ -51,6 +51,17 @@ func TestSignalAtTheQuestionDoesNothing(t *testing.T) {
 	}
 }
 
+// Any answer but yes, and the end of standard input, leave everything as it is. Scripts tell that
+// from a failure by the exit code.
+func TestNoAtTheQuestionEndsWithItsOwnCode(t *testing.T) {
+	for _, answer := range []string{"no\n", "n\n", "YES\n", ""} {
+		ok, _, err := askAbout(t.Context(), inspect.Result{Handled: 1, Done: 1, Total: 1}, strings.NewReader(answer))
+		if ok || exitCode(err) != 7 || !strings.Contains(err.Error(), "not confirmed; use --yes") {
+			t.Errorf("%q: %v, %v with exit code %d", answer, ok, err, exitCode(err))
+		}
+	}
+}
+
 // The schema goes when its name is typed, and for no other answer.
 func TestTheSchemaIsRemovedWhenItsNameIsTyped(t *testing.T) {
 	t.Parallel()
@@ -62,9 +73,9 @@ func TestTheSchemaIsRemovedWhenItsNameIsTyped(t *testing.T) {
 		typed, says string
 		code        int
 	}{
-		{"yes\n", "nothing was removed: the schema's name was not typed", exitFailed},
-		{strings.ToUpper(name) + "\n", "nothing was removed", exitFailed},
-		{"", "nothing was removed", exitFailed},
+		{"yes\n", "nothing was changed: the schema's name was not typed", 7},
+		{strings.ToUpper(name) + "\n", "nothing was changed", 7},
+		{"", "nothing was changed", 7},
 		{" " + name + " \n", "Type the schema's name to remove it: ", 0},
 	} {
 		var stderr bytes.Buffer
