@@ -41,7 +41,7 @@ var exits = []struct {
 	{3, "there is no such queue, server or id", []error{errNotFound, inspect.ErrUnknownQueue, inspect.ErrUnknownNode}},
 	{4, "stopped midway by a signal or, for an action on all that match, by --timeout; standard error then has the text to continue that action", []error{errStopped, context.Canceled}},
 	{exitAway, "the store, or the server that the command needs, does not answer, or not within --timeout; for doctor and check: no server answers", []error{errAway}},
-	{6, "doctor: a check warns or fails; check: the store refuses pushes; migrate status: the schema does not fit", []error{errFound}},
+	{6, "doctor: a check warns or fails; check: the store refuses pushes; wrong: something is wrong; migrate status: the schema does not fit", []error{errFound}},
 	{7, "the question was not answered with yes, or a signal or --timeout ended the command before its first step; nothing was changed", []error{errNothing}},
 }
 

@@ -15,10 +15,10 @@ import (
 
 func (a *app) topCommand() *cobra.Command {
 	interval := 2 * time.Second
-	c := a.command("top [QUEUE...]", "Show problems, queues and servers live, and act by keys (? lists the keys); programs use stats --watch", "skein top", cobra.ArbitraryArgs,
+	c := a.command("top [QUEUE...]", "Show problems, queues and servers live, and act by keys (? lists the keys); programs use wrong, and stats --watch", "skein top", cobra.ArbitraryArgs,
 		func(ctx context.Context, i *inspect.Inspector, queues []string) error {
 			if !a.asTable() {
-				return fmt.Errorf("%w: top shows tables; use stats --watch -o %s", errUsage, a.output)
+				return fmt.Errorf("%w: top shows tables; use wrong -o %[2]s, or stats --watch -o %[2]s", errUsage, a.output)
 			}
 			if interval <= 0 {
 				return fmt.Errorf("%w: --interval %v; give more than 0", errUsage, interval)
@@ -57,14 +57,20 @@ type top struct {
 	took time.Duration
 
 	memory wrong.Memory
+	// first is the time of the first look. Faults that it saw may have begun earlier.
+	first time.Time
 	// recent has the minutes of the last hour of each queue, and last its jobs that wait for their
 	// last retry. Both were read at read.
 	recent map[string][]inspect.MinuteStats
 	last   map[string]wrong.LastRetry
 	read   time.Time
+	// pauses are the actions that paused the queues that are paused. They were searched at searched.
+	pauses   map[string]inspect.Action
+	searched time.Time
 }
 
-// recentRest is the shortest time between two reads of recent and last.
+// recentRest is the shortest time between two reads of recent and last, and between two searches
+// for pauses.
 const recentRest = 10 * time.Second
 
 // topPatience is how long a look or an action may take. The page reports a store that does not
@@ -97,7 +103,19 @@ func (t *top) look(ctx context.Context) {
 	for at := range t.lines {
 		v.Stats = append(v.Stats, t.lines[at].QueueStats)
 	}
+	if t.first.IsZero() {
+		t.first = v.Now
+	}
 	t.wrong, t.memory = wrong.Now(&v, t.memory)
+}
+
+// since returns when a fault began. It is zero if that is unknown: the first look saw the fault,
+// and nothing in the store shows its beginning.
+func (t *top) since(l *wrong.Line) time.Time {
+	if l.Seen && l.Since.Equal(t.first) {
+		return time.Time{}
+	}
+	return l.Since
 }
 
 // ask reads what the page shows beside stats, the sizes of the queues. Its errors concern only
@@ -121,7 +139,33 @@ func (t *top) ask(ctx context.Context, v *wrong.View, stats []inspect.QueueStats
 		t.failed = errors.Join(t.failed, fmt.Errorf("%w: the store's checks are not known: %w", errPart, unchecked))
 	}
 	t.details(ctx, v.Now)
-	v.Recent, v.LastRetries = t.recent, t.last
+	t.findPauses(ctx, stats)
+	v.Recent, v.LastRetries, v.Pauses = t.recent, t.last, t.pauses
+}
+
+// findPauses searches the audit for the actions that paused the paused queues, if one of them is
+// not known. A search may find none: the audit keeps only the newest actions.
+func (t *top) findPauses(ctx context.Context, stats []inspect.QueueStats) {
+	known, unknown := map[string]inspect.Action{}, false
+	for at := range stats {
+		q := &stats[at].Queue
+		if a, found := t.pauses[q.Name]; q.Paused && found {
+			known[q.Name] = a
+		} else if q.Paused {
+			unknown = true
+		}
+	}
+	if t.pauses = known; !unknown || time.Since(t.searched) < recentRest {
+		return
+	}
+
+	pauses, err := wrong.PausesOf(stats, t.inspector.Actions(ctx, inspect.ActionsOptions{}))
+	t.searched = time.Now()
+	if err != nil {
+		t.failed = errors.Join(t.failed, fmt.Errorf("%w: who paused queues is not known: %w", errPart, err))
+		return
+	}
+	t.pauses = pauses
 }
 
 // details reads recent and last again if they are older than recentRest. A queue whose details
@@ -152,18 +196,6 @@ func (t *top) details(ctx context.Context, now time.Time) {
 	}
 }
 
-var wrongColumns = columns[wrong.Line]{
-	{"wrong", false, func(l *wrong.Line) any { return l.Kind.String() }},
-	{"of", false, func(l *wrong.Line) any {
-		if l.Queue == "" {
-			return l.Server
-		}
-		return l.Queue
-	}},
-	{"since", false, func(l *wrong.Line) any { return l.Since }},
-	{"what", false, func(l *wrong.Line) any { return l.Text }},
-}
-
 // mostWrong is the largest number of faults that are shown, the worst ones first, so that the
 // queues stay visible.
 const mostWrong = 6
@@ -174,7 +206,7 @@ func (a *app) showTop(t *top) error {
 	}
 	if len(t.wrong) > 0 {
 		shown := t.wrong[:min(len(t.wrong), mostWrong)]
-		if err := list(a, wrongColumns, all(shown, nil)); err != nil {
+		if err := list(a, t.wrongColumns(), all(shown, nil)); err != nil {
 			return err
 		}
 		if more := len(t.wrong) - len(shown); more > 0 {

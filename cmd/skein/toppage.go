@@ -197,8 +197,8 @@ func (m *topModel) wrongLines() (lines []string) {
 		l := &m.frame.wrong[at]
 		of := cmp.Or(l.Queue, l.Server, "-")
 		since := "-"
-		if !l.Since.IsZero() {
-			since = figures.Span(max(0, m.frame.now.Sub(l.Since)).Round(time.Second))
+		if began := m.frame.since(l); !began.IsZero() {
+			since = figures.Span(max(0, m.frame.now.Sub(began)).Round(time.Second))
 		}
 		lines = append(lines, m.paint(m.fit(fmt.Sprintf("%s  %s  %s  %s", filled(l.Kind.String(), 14), filled(escaped(of), 16), filled(since, 10), escaped(l.Text))), colourBad))
 	}
