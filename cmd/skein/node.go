@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +14,12 @@ import (
 var nodeColumns = columns[inspect.Node]{
 	{"name", false, func(n *inspect.Node) any { return n.Name }},
 	{"state", false, func(n *inspect.Node) any { return n.State.String() }},
+	{"gone_at", false, func(n *inspect.Node) any {
+		if n.State != inspect.NodeGone {
+			return nil
+		}
+		return n.ExpiresAt
+	}},
 	{"owner", true, func(n *inspect.Node) any { return n.Owner }},
 	{"host", false, func(n *inspect.Node) any { return n.Host }},
 	{"pid", false, func(n *inspect.Node) any { return n.PID }},
@@ -45,6 +53,22 @@ func lastChanceOf(n *inspect.Node) any {
 	return of.Shard.String() + " " + of.ID
 }
 
+// lastGoneFirst sorts servers: first those that run, by name, then those that are gone, the last
+// one to go first.
+func lastGoneFirst(nodes []inspect.Node) {
+	slices.SortStableFunc(nodes, func(a, b inspect.Node) int {
+		switch aGone, bGone := a.State == inspect.NodeGone, b.State == inspect.NodeGone; {
+		case aGone && bGone:
+			return cmp.Or(b.ExpiresAt.Compare(a.ExpiresAt), cmp.Compare(a.Name, b.Name))
+		case aGone:
+			return 1
+		case bGone:
+			return -1
+		}
+		return cmp.Compare(a.Name, b.Name)
+	})
+}
+
 func longestRows(n *inspect.Node) []*object {
 	rows := []*object{}
 	for at := range n.Status.Longest {
@@ -61,9 +85,10 @@ func (a *app) nodeCommand() *cobra.Command {
 		})
 	drain.Flags().BoolVar(&undo, "undo", false, "end the drain: the server takes shards again")
 	return group("node", "Show servers, and drain them",
-		a.command("ls", "List the servers, and those that ended within the last hour", "skein node ls", cobra.NoArgs,
+		a.command("ls", "List the servers, and then those that stopped responding within the last hour, the last one first", "skein node ls", cobra.NoArgs,
 			func(ctx context.Context, i *inspect.Inspector, _ []string) error {
 				nodes, err := i.Nodes(ctx)
+				lastGoneFirst(nodes)
 				return list(a, nodeColumns, all(nodes, err))
 			}),
 		drain)

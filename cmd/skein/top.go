@@ -123,6 +123,7 @@ func (t *top) since(l *wrong.Line) time.Time {
 func (t *top) ask(ctx context.Context, v *wrong.View, stats []inspect.QueueStats) {
 	nodes, unlisted := nodesSoon(ctx, t.inspector, t.answerTime)
 	if unlisted == nil {
+		lastGoneFirst(nodes)
 		t.nodes = nodes
 	}
 	listed := t.nodes != nil || unlisted == nil // otherwise the servers have never been read
