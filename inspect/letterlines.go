@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/jsonerror"
 )
 
 // ErrInvalidLine reports a line that is not a dead letter. The error has the number of the line.
@@ -129,7 +130,7 @@ func parseLine(text []byte) (core.DeadLetter, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&line); err != nil {
-		return core.DeadLetter{}, err
+		return core.DeadLetter{}, jsonerror.Plain(err)
 	}
 	if dec.More() {
 		return core.DeadLetter{}, errors.New("the line continues after the dead letter")

@@ -11,6 +11,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/skeinq/skein/internal/jsonerror"
 	"github.com/skeinq/skein/internal/service"
 )
 
@@ -35,7 +36,7 @@ func decodeBody(h http.Header, body io.Reader, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
-		return service.ProblemBadRequest.With("the body can't be read: %v", err)
+		return service.ProblemBadRequest.With("the body can't be read: %v", jsonerror.Plain(err))
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return service.ProblemBadRequest.With("the body has more than one JSON value")

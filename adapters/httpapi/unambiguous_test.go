@@ -37,6 +37,10 @@ func TestBodiesThatMayMeanAnotherThingAreRefused(t *testing.T) {
 	if want := "the body can't be read: an empty text in match; omit the field, and send {} to match everything"; p.Detail != want {
 		t.Errorf("an empty text is refused by %q, want %q", p.Detail, want)
 	}
+	p = refused(t, "a field of another type", answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/purge", `{"match":{"prefix":5}}`)), 400, "bad-request")
+	if want := "the body can't be read: the field match.prefix is a number; give a text"; p.Detail != want {
+		t.Errorf("a field of another type is refused by %q, want %q", p.Detail, want)
+	}
 	for _, route := range table() {
 		if route.action() {
 			target, _ := route.target(t)

@@ -68,11 +68,16 @@ func runOn(t *testing.T, store ports.ShardStore, args ...string) (code int, stdo
 
 // runUntil runs a command on a store, until ctx ends.
 func runUntil(ctx context.Context, store ports.ShardStore, args ...string) (code int, stdout, stderr string) {
+	return runFrom(ctx, "", store, args...)
+}
+
+// runFrom runs a command on a store, with a standard input.
+func runFrom(ctx context.Context, stdin string, store ports.ShardStore, args ...string) (code int, stdout, stderr string) {
 	connect := func(context.Context, string) (*backends.Backend, error) {
 		return &backends.Backend{Store: store, Close: func() error { return nil }}, nil
 	}
 	var out, problems strings.Builder
-	p := process{stdin: strings.NewReader(""), stdout: &out, stderr: &problems, env: func(string) string { return "" }, connect: connect}
+	p := process{stdin: strings.NewReader(stdin), stdout: &out, stderr: &problems, env: func(string) string { return "" }, connect: connect}
 	code = p.run(ctx, append(args, "--url", "memory://"))
 	return code, out.String(), problems.String()
 }

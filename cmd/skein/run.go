@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/backends"
@@ -133,7 +134,7 @@ func (a *app) root() *cobra.Command {
 		if cmd.HasSubCommands() && cmd.Flags().NArg() > 0 { // the flag follows an unknown command
 			return unknown(cmd, cmd.Flags().Arg(0))
 		}
-		return usage(cmd, err)
+		return usage(cmd, plainFlag(err))
 	})
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.url, "url", "", "the store's `URL`")
@@ -163,6 +164,22 @@ func (a *app) root() *cobra.Command {
 	root.SetHelpCommand(helpCommand(root))
 	a.complete(root)
 	return root
+}
+
+// plainFlag returns the error of a flag's value as what the flag wants.
+func plainFlag(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	wanted := map[string]string{
+		"int": "a whole number", "intSlice": "a whole number", "float64": "a number", "bool": "true or false",
+		"duration": "a duration such as 90s or 24h",
+	}[invalid.GetFlag().Value.Type()]
+	if wanted == "" {
+		return err
+	}
+	return fmt.Errorf("--%s %q; give %s", invalid.GetFlag().Name, invalid.GetValue(), wanted)
 }
 
 // group returns a command that only has other commands below it.
