@@ -36,7 +36,7 @@ func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 	for _, c := range checks {
 		row := ports.Check{Name: c.name}
 		err := once(looking, func() error {
-			return s.pool.QueryRow(looking, s.sql(c.sql), s.inbox(), ownTables(backlogTables), ownTables(otherTables)).Scan(&row.Value, &row.Status)
+			return s.current().QueryRow(looking, s.sql(c.sql), s.inbox(), ownTables(backlogTables), ownTables(otherTables)).Scan(&row.Value, &row.Status)
 		})
 		var refused *pgconn.PgError
 		switch {

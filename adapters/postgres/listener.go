@@ -191,7 +191,7 @@ func (s *Store) listen(ctx context.Context) (*pgx.Conn, error) {
 // takeConnection takes a connection out of the pool for a long time. So the connection has the
 // pool's settings, and no call waits for its return.
 func (s *Store) takeConnection(ctx context.Context) (*pgx.Conn, error) {
-	pooled, err := s.pool.Acquire(ctx)
+	pooled, err := s.current().Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}

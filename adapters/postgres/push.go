@@ -146,11 +146,8 @@ func (s *Store) pushEach(ctx context.Context, r *ports.PushRequest, list []store
 	}
 	err = s.call(ctx, ifRolledBack, func(ctx context.Context) error {
 		p = pushResult{}
-		rows, err := s.pool.Query(ctx, s.sql(pushByRuleSQL), append(st.args(s, r)[:pushArgs], urgent, tags)...)
-		if err != nil {
-			return err
-		}
-		return p.read(rows, r)
+		read := func(rows pgx.Rows) error { return p.read(rows, r) }
+		return s.send(ctx, read, pushByRuleSQL, append(st.args(s, r)[:pushArgs], urgent, tags)...)
 	})
 	return p, err
 }
@@ -166,18 +163,22 @@ func (s *Store) pushAll(ctx context.Context, r *ports.PushRequest, statements []
 	err = s.call(ctx, ifRolledBack, func(ctx context.Context) error {
 		p = pushResult{}
 		if len(statements) == 1 {
-			rows, err := s.pool.Query(ctx, s.sql(pushSQL), statements[0].args(s, r)...)
-			if err != nil {
-				return err
-			}
-			return read(rows)
+			return s.send(ctx, read, pushSQL, statements[0].args(s, r)...)
 		}
+
 		// Without a BEGIN, a batch is a transaction.
 		var batch pgx.Batch
 		for _, st := range statements {
 			batch.Queue(s.sql(pushSQL), st.args(s, r)...).Query(read)
 		}
-		return s.pool.SendBatch(ctx, &batch).Close()
+		conn, err := s.current().Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+		err = conn.SendBatch(ctx, &batch).Close()
+		s.release(ctx, conn.Conn().PgConn(), err)
+		return err
 	})
 	return p, err
 }

@@ -6,12 +6,10 @@ import (
 	"errors"
 	"io"
 	"net"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/skeinq/skein/ports/storekit"
 )
@@ -42,22 +40,24 @@ const (
 // read with its rows, anew at each try. The template's {schema} becomes the store's. The error is
 // the port's.
 func (s *Store) query(ctx context.Context, mode retry, read func(pgx.Rows) error, template string, args ...any) error {
-	return s.call(ctx, mode, func(ctx context.Context) error {
-		rows, err := s.pool.Query(ctx, s.sql(template), args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		conn := rows.Conn().PgConn()
-		if err = read(rows); err == nil {
-			rows.Close()
-			err = rows.Err()
-		}
-		if storekit.Interrupted(ctx, err) != nil && !pgconn.SafeToRetry(err) {
-			go hangUp(conn)
-		}
+	return s.call(ctx, mode, func(ctx context.Context) error { return s.send(ctx, read, template, args...) })
+}
+
+// send sends one statement once, and calls read with its rows.
+func (s *Store) send(ctx context.Context, read func(pgx.Rows) error, template string, args ...any) error {
+	rows, err := s.current().Query(ctx, s.sql(template), args...)
+	if err != nil {
 		return err
-	})
+	}
+	defer rows.Close()
+
+	conn := rows.Conn().PgConn()
+	if err = read(rows); err == nil {
+		rows.Close()
+		err = rows.Err()
+	}
+	s.release(ctx, conn, err)
+	return err
 }
 
 // queryOne is query for a statement that returns one row, which it reads.
@@ -68,24 +68,6 @@ func (s *Store) queryOne(ctx context.Context, mode retry, into []any, template s
 		}
 		return rows.Scan(into...)
 	}, template, args...)
-}
-
-// drainTime is how long the driver may read the rest of a reply after the call was given up.
-const drainTime = 100 * time.Millisecond
-
-// hangUp closes the connection of a call that was given up after its statement was sent. The driver
-// closes it too, but first it reads for up to 15 s what the server still sends. Behind a slow link
-// a large reply lasts that long. It would fill the link and occupy a connection of the pool, and so
-// would the reply to each repeat of the call. Then renewals of leases find no connection. A
-// connection on which nothing was sent is back in the pool, and hangUp must not close it.
-func hangUp(conn *pgconn.PgConn) {
-	timer := time.NewTimer(drainTime)
-	defer timer.Stop()
-	select {
-	case <-conn.CleanupDone():
-	case <-timer.C:
-		conn.Conn().Close()
-	}
 }
 
 // call calls do once the schema is known to be usable, and repeats it as the mode allows. The
@@ -104,6 +86,7 @@ func attempt(ctx context.Context, pool *pooled, mode retry, do func(context.Cont
 	began, anew := time.Now(), false
 	for wait := firstBackoff; ; wait = min(2*wait, lastBackoff) {
 		err := do(ctx)
+		pool.note(ctx, began, err)
 		if onlyReads(err) {
 			if anew && mode&operated != 0 {
 				return errReadOnlyHere
@@ -124,28 +107,6 @@ func once(ctx context.Context, do func() error) error {
 		err = do()
 	}
 	return err
-}
-
-// pooled is a pool whose connections are made anew when they lead to the wrong server.
-type pooled struct {
-	pool *pgxpool.Pool
-	// last is when they were made anew, in nanoseconds since the epoch.
-	last atomic.Int64
-}
-
-// resetEvery is the shortest time between resets. A standby that becomes the primary refuses all
-// calls of a store at once, and each of them again and again: the connections that one call has
-// made are left to the others.
-const resetEvery = time.Second
-
-// reset makes the connections anew, unless that was done a moment ago, and returns when it was
-// last done.
-func (p *pooled) reset() time.Time {
-	last, now := p.last.Load(), time.Now().UnixNano()
-	if now-last >= int64(resetEvery) && p.last.CompareAndSwap(last, now) {
-		p.pool.Reset()
-	}
-	return time.Unix(0, p.last.Load())
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {

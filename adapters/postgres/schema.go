@@ -134,13 +134,13 @@ func (s *Store) look(ctx context.Context) error {
 		settings session
 		v        schemaVersion
 	)
-	if err := s.pool.QueryRow(ctx, `SELECT `+sessionColumns).Scan(settings.columns()...); err != nil {
+	if err := s.current().QueryRow(ctx, `SELECT `+sessionColumns).Scan(settings.columns()...); err != nil {
 		return err
 	}
 	if err := settings.check(); err != nil {
 		return err
 	}
-	switch err := s.pool.QueryRow(ctx, s.sql(versionSQL)).Scan(&v.version, &v.oldest); {
+	switch err := s.current().QueryRow(ctx, s.sql(versionSQL)).Scan(&v.version, &v.oldest); {
 	case schemaMissing(err):
 		return s.unfit(schemaVersion{})
 	case err != nil:
@@ -218,7 +218,7 @@ func (s *Store) Ping(ctx context.Context) error {
 		forbidden []string
 	)
 	err := once(ctx, func() error {
-		return s.pool.QueryRow(ctx, s.sql(pingSQL), schema, slices.Concat(ownTables(backlogTables), ownTables(otherTables))).
+		return s.current().QueryRow(ctx, s.sql(pingSQL), schema, slices.Concat(ownTables(backlogTables), ownTables(otherTables))).
 			Scan(append([]any{&v.version, &v.oldest, &readOnly, &forbidden}, settings.columns()...)...)
 	})
 	switch {

@@ -207,7 +207,7 @@ func (s *Store) vacuumTable(ctx context.Context, conn *pgx.Conn, name string) er
 
 // dirtyTables returns the group's tables that have many dead rows.
 func (s *Store) dirtyTables(ctx context.Context, g tableGroup, d deadRows) ([]dirtyTable, error) {
-	rows, err := s.pool.Query(ctx, deadSQL, pgx.QueryExecModeSimpleProtocol, s.schema, d.many, ownTables(g), d.atLeast)
+	rows, err := s.current().Query(ctx, deadSQL, pgx.QueryExecModeSimpleProtocol, s.schema, d.many, ownTables(g), d.atLeast)
 	if err != nil {
 		return nil, err
 	}

@@ -8,10 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 )
@@ -39,6 +43,7 @@ func TestPushesOutliveSilentConnections(t *testing.T) {
 				must(t, pushTo(t, store, 0))
 				store.fill(t)
 				link.Silence()
+				defer link.Cut()
 
 				var all sync.WaitGroup
 				for i := range pushers {
@@ -63,6 +68,9 @@ type silentStore struct {
 	ports.ShardStore
 	// fill opens connections until the client has pooledConnections to each server.
 	fill func(*testing.T)
+	// pool and schema are those of Postgres.
+	pool   *pgxpool.Pool
+	schema string
 }
 
 func silentStores() map[string]func(*testing.T, *testservers.SilentLink) silentStore {
@@ -74,6 +82,7 @@ func silentStores() map[string]func(*testing.T, *testservers.SilentLink) silentS
 		},
 		"Redis without ReadTimeout": func(t *testing.T, l *testservers.SilentLink) silentStore { return silentRedis(t, l, -1) },
 		"Redis Cluster":             silentCluster,
+		"Postgres":                  silentPostgres,
 	}
 }
 
@@ -120,6 +129,32 @@ func fillClient(t *testing.T, client *goredis.Client) {
 	}
 }
 
+func silentPostgres(t *testing.T, l *testservers.SilentLink) silentStore {
+	shared := testservers.Postgres(t)
+	schema := testservers.Schema(t, shared)
+	must(t, postgres.Migrate(t.Context(), shared, postgres.MigrateOptions{Schema: schema}))
+	pool := kit.PoolLike(t, shared, func(c *pgxpool.Config) {
+		c.MaxConns = pooledConnections
+		c.ConnConfig.DialFunc = l.Dial
+	})
+	return silentStore{
+		ShardStore: postgres.New(pool, postgres.Options{Schema: schema}),
+		pool:       pool,
+		schema:     schema,
+		fill: func(t *testing.T) {
+			conns := make([]*pgxpool.Conn, pooledConnections)
+			for i := range conns {
+				conn, err := pool.Acquire(t.Context())
+				must(t, err)
+				conns[i] = conn
+			}
+			for _, conn := range conns {
+				conn.Release()
+			}
+		},
+	}
+}
+
 var silentPushes atomic.Int64
 
 // pushTo pushes to the id of a number, with a deadline.
@@ -136,3 +171,44 @@ func silentPush(n int) ports.PushRequest {
 	entry := core.Entry{ID: fmt.Sprintf("id-%d", n), Payload: payload}
 	return ports.PushRequest{Queue: "silent", Shards: 4, Generation: 1, Entries: []core.Entry{entry}}
 }
+
+// Pushes that meet their deadlines, since another session has locked their job, cost Postgres no
+// other connection as long as the server answers others.
+func TestPostgresALockedJobCostsNoOtherConnection(t *testing.T) {
+	t.Parallel()
+	store := silentPostgres(t, new(testservers.SilentLink))
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "silent", Shards: 4})
+	must(t, err)
+	must(t, pushTo(t, store, 0))
+	store.fill(t)
+
+	tx, err := store.pool.Begin(t.Context())
+	must(t, err)
+	defer tx.Rollback(context.WithoutCancel(t.Context()))
+	_, err = tx.Exec(t.Context(), "SELECT FROM "+pgx.Identifier{store.schema, "jobs"}.Sanitize()+" FOR UPDATE")
+	must(t, err)
+
+	const locked = 3
+	for n := range locked {
+		ctx, cancel := context.WithTimeout(t.Context(), lockedDeadline)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := store.Push(ctx, silentPush(0))
+			ended <- err
+		}()
+		for err = nil; err == nil; {
+			must(t, pushTo(t, store, n+1))
+			select {
+			case err = <-ended:
+			default:
+			}
+		}
+		cancel()
+	}
+	if kept := store.pool.Stat().TotalConns(); kept < pooledConnections-locked {
+		t.Errorf("the pool has %d connections, and had %d before %d pushes met their deadlines", kept, pooledConnections, locked)
+	}
+}
+
+// lockedDeadline is shorter than the time that a statement of the store waits for a lock.
+const lockedDeadline = 400 * time.Millisecond
