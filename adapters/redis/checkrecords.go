@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -215,6 +217,9 @@ func faultOfRecord(q *queueRecord, shard core.Shard, reply *goredis.StringCmd) (
 func (s *Store) addWrongTypes(ctx context.Context, found *recordsFound) (unseen int) {
 	right := slices.DeleteFunc(found.shards, func(shard core.Shard) bool { return found.wrong[shard.String()] != (recordFault{}) })
 	unseen = len(right)
+	leases := leasesFound{served: make(map[string][]core.Shard), without: make(map[string][]core.Shard)}
+	defer func() { s.addLostLeases(ctx, found, &leases) }()
+
 	for shards := range slices.Chunk(right, recordsPerLook) {
 		sizes, err := s.lookAtKeys(ctx, shards)
 		if err != nil {
@@ -224,6 +229,7 @@ func (s *Store) addWrongTypes(ctx context.Context, found *recordsFound) (unseen 
 			fault, err := wrongKey(shard, sizes[i])
 			if err == nil {
 				unseen--
+				leases.add(shard, sizes[i])
 			}
 			if fault != (recordFault{}) {
 				found.wrong[shard.String()] = fault
@@ -231,6 +237,51 @@ func (s *Store) addWrongTypes(ctx context.Context, found *recordsFound) (unseen 
 		}
 	}
 	return unseen
+}
+
+// leasesFound are the shards of queues that have a lease record, and those that have none.
+type leasesFound struct{ served, without map[string][]core.Shard }
+
+func (l *leasesFound) add(shard core.Shard, sizes []keySize) {
+	at := slices.IndexFunc(sizes, func(size keySize) bool { return size.key == keyLease })
+	if fields, _ := sizes[at].reply.Int64(); fields > 0 {
+		l.served[shard.Queue] = append(l.served[shard.Queue], shard)
+	} else {
+		l.without[shard.Queue] = append(l.without[shard.Queue], shard)
+	}
+}
+
+// servedFor is for how long other shards of a queue must have been served before a shard that has no
+// lease record counts as one that has lost it. A server that starts acquires its shards within that
+// time.
+const servedFor = time.Minute
+
+// addLostLeases adds shards that have no lease record although other shards of their queue have been
+// served for a while. The record has the shard's counts of processed and failed jobs too.
+func (s *Store) addLostLeases(ctx context.Context, found *recordsFound, leases *leasesFound) {
+	for queue, without := range leases.without {
+		served := leases.served[queue]
+		if len(served) == 0 || !s.servedLong(ctx, served[0]) {
+			continue
+		}
+		for _, shard := range without {
+			text := fmt.Sprintf("%v has no lease record although other shards of its queue are served: if it was served before, "+
+				"its counts of processed and failed jobs are lost", shard)
+			found.wrong[shard.String()] = recordFault{text, ports.CheckWarn, false}
+		}
+	}
+}
+
+// servedLong reports whether the lease of a shard began more than servedFor ago. A token is the time
+// of its acquire, in microseconds, or one more than the token before.
+func (s *Store) servedLong(ctx context.Context, shard core.Shard) bool {
+	key := s.keys(shard)[keyLease].(string)
+	token, err := exchange.Ask(ctx, s.link, goredis.NewStringCmd(ctx, "hget", key, "token"))
+	if err != nil {
+		return false
+	}
+	began, err := strconv.ParseInt(token, 10, 64)
+	return err == nil && time.Since(core.Instant(began).Time()) > servedFor
 }
 
 // keySize is the reply to the command for the size of a key.

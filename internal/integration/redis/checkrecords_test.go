@@ -14,6 +14,7 @@ import (
 	"github.com/skeinq/skein/adapters/redis"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/internal/integration/testservers"
 	"github.com/skeinq/skein/ports"
 )
@@ -79,6 +80,40 @@ func TestRedisRecordsOfManyQueuesAreChecked(t *testing.T) {
 		t.Errorf("the row without a shard is %+v, want the one that is wrong", row)
 	}
 	mend()
+}
+
+// A shard that has lost its lease record has lost its counts too, which nothing else shows. Shards
+// that a server which starts has not acquired yet have no such record either.
+func TestRedisALostLeaseIsReported(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		ago  time.Duration
+		want ports.CheckStatus
+	}{
+		"served for long": {10 * time.Minute, ports.CheckWarn},
+		"served since":    {0, ports.CheckOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := testservers.OwnRedis(t).(*goredis.Client)
+			store := redis.New(client, redis.Options{Clock: func() time.Time { return time.Now().Add(-tt.ago) }})
+			_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 3})
+			must(t, err)
+			for _, shard := range core.Shards("orders", 3) {
+				_, err := store.Acquire(t.Context(), ports.AcquireRequest{
+					Shard: shard, Shards: 3, Generation: 1, Owner: "n", Attempt: 1, TTL: time.Minute,
+				})
+				must(t, err)
+			}
+			if row := kit.Named(kit.CheckedServers(t, store)[""], "records"); row.Status != ports.CheckOK {
+				t.Errorf("the row of a healthy queue is %+v", row)
+			}
+			must(t, client.Del(t.Context(), "skein:{orders/1}:l").Err())
+			row := kit.Named(kit.CheckedServers(t, store)[""], "records")
+			if row.Status != tt.want || row.Refuses || strings.Contains(row.Value, "orders/1 has no lease record") != (tt.want == ports.CheckWarn) {
+				t.Errorf("the row is %+v, want status %v", row, tt.want)
+			}
+		})
+	}
 }
 
 // A queue that has lost its record in the list is found if a server has announced it: the list does
