@@ -251,13 +251,13 @@ func (l *leasesFound) add(shard core.Shard, sizes []keySize) {
 	}
 }
 
-// servedFor is for how long other shards of a queue must have been served before a shard that has no
-// lease record counts as one that has lost it. A server that starts acquires its shards within that
-// time.
+// servedFor is for how long other shards of a queue must have been served before a shard that has
+// no lease record counts as one that has lost it. A server that starts acquires its shards within
+// that time.
 const servedFor = time.Minute
 
-// addLostLeases adds shards that have no lease record although other shards of their queue have been
-// served for a while. The record has the shard's counts of processed and failed jobs too.
+// addLostLeases adds shards that have no lease record although other shards of their queue have
+// been served for a while. The record has the shard's counts of processed and failed jobs too.
 func (s *Store) addLostLeases(ctx context.Context, found *recordsFound, leases *leasesFound) {
 	for queue, without := range leases.without {
 		served := leases.served[queue]
@@ -272,8 +272,8 @@ func (s *Store) addLostLeases(ctx context.Context, found *recordsFound, leases *
 	}
 }
 
-// servedLong reports whether the lease of a shard began more than servedFor ago. A token is the time
-// of its acquire, in microseconds, or one more than the token before.
+// servedLong reports whether the lease of a shard began more than servedFor ago. A token is the
+// time of its acquire, in microseconds, or one more than the token before.
 func (s *Store) servedLong(ctx context.Context, shard core.Shard) bool {
 	key := s.keys(shard)[keyLease].(string)
 	token, err := exchange.Ask(ctx, s.link, goredis.NewStringCmd(ctx, "hget", key, "token"))
