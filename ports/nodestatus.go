@@ -47,6 +47,9 @@ type NodeStatus struct {
 // QueueStatus is the configuration and the state of one queue on one server.
 type QueueStatus struct {
 	Queue string
+	// Merge is the merge rule that the server's program has for the queue. The queue's own may have
+	// been changed since.
+	Merge core.MergeRule
 	// MaxRetries is the number of times that the server retries a job of the queue. After that the
 	// job is exhausted: its first payload goes to the morgue, or the job is held.
 	MaxRetries int

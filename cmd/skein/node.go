@@ -29,11 +29,14 @@ var nodeColumns = columns[inspect.Node]{
 	{"running", false, func(n *inspect.Node) any { return n.Status.Running }},
 	{"claimed", true, func(n *inspect.Node) any { return n.Status.Claimed }},
 	{"shards", false, func(n *inspect.Node) any { return n.Status.Shards }},
+	{"longest_since", false, func(n *inspect.Node) any { return longestSince(n) }},
 	{"memory", true, func(n *inspect.Node) any { return n.Status.Memory }},
 	{"goroutines", true, func(n *inspect.Node) any { return n.Status.Goroutines }},
 	{"started_at", true, func(n *inspect.Node) any { return n.StartedAt }},
 	{"expires_at", true, func(n *inspect.Node) any { return n.ExpiresAt }},
 	{"queues", false, func(n *inspect.Node) any { return n.Queues }},
+	{"merge_rules", true, func(n *inspect.Node) any { return mergeRules(n) }},
+	{"clock_ahead_seconds", true, func(n *inspect.Node) any { return n.Status.ClockAhead.Seconds() }},
 	{"longest", true, func(n *inspect.Node) any { return longestRows(n) }},
 	{"last_chance", true, func(n *inspect.Node) any { return lastChanceOf(n) }},
 }
@@ -42,6 +45,24 @@ var runningColumns = columns[ports.RunningJob]{
 	{"shard", false, func(j *ports.RunningJob) any { return j.Shard.String() }},
 	{"id", false, func(j *ports.RunningJob) any { return j.ID }},
 	{"since", false, func(j *ports.RunningJob) any { return j.Began.Time() }},
+}
+
+// mergeRules returns the merge rule that the server's program has for each of its queues.
+func mergeRules(n *inspect.Node) []string {
+	rules := []string{}
+	for at := range n.Status.Queues {
+		q := &n.Status.Queues[at]
+		rules = append(rules, q.Queue+" "+q.Merge.String())
+	}
+	return rules
+}
+
+// longestSince returns when the handler began that has run longest on the server, or nil.
+func longestSince(n *inspect.Node) any {
+	if len(n.Status.Longest) == 0 {
+		return nil
+	}
+	return n.Status.Longest[0].Began.Time()
 }
 
 // lastChanceOf returns the shard and the id of the server's job on its last chance, or nil.

@@ -164,6 +164,7 @@ func (e *Engine) serve(ctx context.Context) {
 		func(<-chan struct{}) { e.checkSettings() },
 		e.tickAll,
 		e.watch,
+		e.watchRules,
 		func(<-chan struct{}) { e.recoverOrphans() },
 		func(<-chan struct{}) { e.pollAll(e.stop) },
 		func(<-chan struct{}) { e.listen(ctx) },

@@ -54,6 +54,30 @@ func TestAServerThatCannotBeCheckedIsNoWarning(t *testing.T) {
 	})
 }
 
+// A server whose merge rule an operator has replaced logs that once, and again after another
+// change.
+func TestAChangedMergeRuleIsLogged(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n := w.start(each(succeed))
+		set := func(rule core.MergeRule) {
+			if err := w.store.SetMerge(w.Context(), ports.SetMergeRequest{Queue: queueName, Merge: rule}); err != nil {
+				w.Fatal(err)
+			}
+		}
+		w.sleep(5 * time.Minute)
+		n.wantLines(0, "merge rule")
+		newest, union := core.MergeRule{Stays: core.Highest}, core.MergeRule{}
+		for _, step := range []struct {
+			rule  core.MergeRule
+			lines int
+		}{{newest, 1}, {union, 1}, {newest, 2}} {
+			set(step.rule)
+			w.sleep(5 * time.Minute)
+			n.wantLines(step.lines, "level=WARN", "the merge rule of a queue was changed", "queue=orders rule=newest own=union")
+		}
+	})
+}
+
 // A clock that differs from the store's is one line an hour, and is announced. The store in this
 // process has no clock of its own.
 func TestAClockThatDiffersFromTheStoresIsLogged(t *testing.T) {

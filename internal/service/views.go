@@ -108,6 +108,7 @@ func (c *call) quarantine(q *QuarantineQuery) (*List[QuarantineRow], error) {
 
 type nodeQueue struct {
 	Queue         string `json:"queue" doc:"the queue"`
+	Merge         string `json:"merge" doc:"the merge rule that the server's program has; the queue's own may have been changed since"`
 	MaxRetries    int    `json:"max_retries" doc:"the retries of a job on that server"`
 	MaxRecoveries int    `json:"max_recoveries" doc:"the recoveries from which a job is on its last chance there"`
 	MaxRunning    int    `json:"max_running" doc:"the maximum number of batches of the queue that run at once on all servers; 0 is no limit"`
@@ -172,7 +173,7 @@ func (c *call) node(n *inspect.Node) NodeRow {
 	}
 	for _, q := range s.Queues {
 		row.Queues = append(row.Queues, nodeQueue{
-			q.Queue, q.MaxRetries, q.MaxRecoveries, q.MaxRunning, q.MaxLanes, q.Parallel, q.BatchSize, q.Shards, q.Running, q.Busy, q.Claimed,
+			q.Queue, q.Merge.String(), q.MaxRetries, q.MaxRecoveries, q.MaxRunning, q.MaxLanes, q.Parallel, q.BatchSize, q.Shards, q.Running, q.Busy, q.Claimed,
 		})
 	}
 	for _, j := range s.Longest {

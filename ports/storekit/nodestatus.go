@@ -25,18 +25,19 @@ type nodeStatus struct {
 }
 
 type queueStatus struct {
-	Queue         string `json:"queue"`
-	MaxRetries    int    `json:"max_retries"`
-	MaxRecoveries int    `json:"max_recoveries,omitempty"`
-	MaxRunning    int    `json:"max_running,omitempty"`
-	MaxLanes      int    `json:"max_lanes,omitempty"`
-	Parallel      int    `json:"parallel,omitempty"`
-	BatchSize     int    `json:"batch_size,omitempty"`
-	Shards        int    `json:"shards"`
-	Running       int    `json:"running"`
-	Busy          int    `json:"busy"`
-	Claimed       int    `json:"claimed"`
-	LaneBusy      []int  `json:"lane_busy,omitempty"`
+	Queue         string         `json:"queue"`
+	Merge         core.MergeRule `json:"merge,omitzero"`
+	MaxRetries    int            `json:"max_retries"`
+	MaxRecoveries int            `json:"max_recoveries,omitempty"`
+	MaxRunning    int            `json:"max_running,omitempty"`
+	MaxLanes      int            `json:"max_lanes,omitempty"`
+	Parallel      int            `json:"parallel,omitempty"`
+	BatchSize     int            `json:"batch_size,omitempty"`
+	Shards        int            `json:"shards"`
+	Running       int            `json:"running"`
+	Busy          int            `json:"busy"`
+	Claimed       int            `json:"claimed"`
+	LaneBusy      []int          `json:"lane_busy,omitempty"`
 }
 
 type runningJob struct {

@@ -86,6 +86,7 @@ func forgetsBoundsOfNodes(s full) full {
 		for _, n := range r.Nodes {
 			for i := range n.Status.Queues {
 				n.Status.Queues[i].MaxLanes, n.Status.Queues[i].Parallel = 0, 0
+				n.Status.Queues[i].Merge = core.MergeRule{}
 			}
 		}
 	})

@@ -148,7 +148,7 @@ func registryStatus(e *env.Env) {
 	n := ports.Node{Owner: "1", Queues: []string{env.Orders, "mail"}, Status: ports.NodeStatus{
 		Shards: 1, Running: 2, Busy: 3, Claimed: 4, Memory: math.MaxInt64, Goroutines: 5, ClockAhead: -90 * time.Minute,
 		Queues: []ports.QueueStatus{
-			{Queue: env.Orders, MaxRetries: 25, MaxRecoveries: 3, MaxRunning: 6, MaxLanes: 7, Parallel: 8, BatchSize: 9, Shards: 1, Running: 2, Busy: 3, Claimed: 4, LaneBusy: []int{0, 7, 16383}}, {Queue: "mail"},
+			{Queue: env.Orders, Merge: core.MergeRule{Stays: core.Highest, Keep: 3}, MaxRetries: 25, MaxRecoveries: 3, MaxRunning: 6, MaxLanes: 7, Parallel: 8, BatchSize: 9, Shards: 1, Running: 2, Busy: 3, Claimed: 4, LaneBusy: []int{0, 7, 16383}}, {Queue: "mail"},
 		},
 		Longest: []ports.RunningJob{
 			{Shard: e.Shard, ID: "\x00é\\\"", Receipt: core.Receipt{Token: math.MaxInt64, Number: 7}, Began: core.MaxInstant},

@@ -1,0 +1,41 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// rulesEach is how often a server compares its merge rules with those of the queues.
+const rulesEach = time.Minute
+
+// watchRules logs that the merge rule of a queue is no longer the one that this program has, until
+// stop is closed. An operator can change it, and then the program's pushes are refused, and so is
+// its next start. It logs each difference once.
+func (e *Engine) watchRules(stop <-chan struct{}) {
+	logged := make(map[string]core.MergeRule)
+	for pause(rulesEach, stop) {
+		ctx, cancel := e.callContext()
+		queues, err := e.store.Queues(ctx)
+		cancel()
+		if err != nil {
+			continue // the outage is logged by other loops
+		}
+		for _, q := range e.served.Load().queues {
+			at := slices.IndexFunc(queues, func(stored ports.Queue) bool { return stored.Name == q.Name })
+			if at < 0 {
+				continue
+			}
+			rule := queues[at].Merge
+			if known, differs := logged[q.Name]; rule == q.Merge {
+				delete(logged, q.Name)
+			} else if !differs || known != rule {
+				logged[q.Name] = rule
+				e.log.Warn("the merge rule of a queue was changed: deploy this program with the queue's rule, since its pushes and its next start are refused",
+					"queue", q.Name, "rule", rule.String(), "own", q.Merge.String())
+			}
+		}
+	}
+}
