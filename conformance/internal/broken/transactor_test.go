@@ -65,7 +65,7 @@ func (s transacted) setLocked(settle []core.Settlement, locked bool) {
 	}
 }
 
-// Turn defers the settlements of claims that a transaction has locked.
+// Turn defers the settlements of claims that a transaction has locked, and skips parts of them.
 func (s transacted) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 	var sent, deferred []int
 	all := r.Settlements
@@ -77,7 +77,22 @@ func (s transacted) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnRe
 		}
 		sent, r.Settlements = append(sent, i), append(r.Settlements, x)
 	}
+	var parts, skipped []int
+	ends := r.Parts
+	r.Parts = nil
+	for i, p := range ends {
+		if s.isLocked(core.Settlement{ID: p.ID, Receipt: p.Receipt}) {
+			skipped = append(skipped, i)
+			continue
+		}
+		parts, r.Parts = append(parts, i), append(r.Parts, p)
+	}
+
 	reply, err := s.Store.Turn(ctx, r)
+	for _, position := range reply.SkippedParts {
+		skipped = append(skipped, parts[position])
+	}
+	reply.SkippedParts = slices.Sorted(slices.Values(skipped))
 	for i, position := range reply.Skipped {
 		reply.Skipped[i] = sent[position]
 	}
