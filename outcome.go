@@ -75,7 +75,9 @@ func RetryIn(d time.Duration, reason error) error {
 //
 // The queue's PushRule must be [Earliest], or the push [Urgent], for a push after the handler's
 // return to run the job. Otherwise such a push waits for d too, and a warning is logged once per
-// minute. If more payloads wait than one call takes, the job runs again after d only.
+// minute. If more payloads wait than one call takes, the job runs again after d only. The same
+// holds for a push in the microsecond of the claimed job's first push, which is taken for the rest
+// of that job's payloads.
 //
 // To wait for other ids, ask Inspector.Settled of package inspect; docs/guide/dependencies.md shows
 // it.

@@ -62,6 +62,22 @@ func TestExpeditedAndWithoutFirst(t *testing.T) {
 	}
 }
 
+func TestFirstVectors(t *testing.T) {
+	type vector struct {
+		About string
+		Job   vectorJob
+		Now   core.Instant `json:"now_us"`
+		Rest  *vectorJob
+	}
+	for _, v := range vectors[vector](t, "first.json") {
+		if v.Rest == nil {
+			continue // there is no state
+		}
+		equal(t, v.About, v.Rest.state(), v.Job.state().WithoutFirst(v.Now))
+		equal(t, v.About+": payloads", v.Rest.Payloads.payloads(), v.Job.Payloads.payloads()[1:])
+	}
+}
+
 // The state of a returning job stays, so an import or a late push can't hold it. If the returning
 // job is held, the queued job becomes held.
 func TestReturningJobsDecideWhetherTheJobIsHeld(t *testing.T) {

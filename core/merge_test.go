@@ -71,6 +71,34 @@ func TestMergeVectors(t *testing.T) {
 	}
 }
 
+func TestAwaitVectors(t *testing.T) {
+	type times struct {
+		PerformAt core.Instant `json:"perform_at_us"`
+		FirstPush core.Instant `json:"first_push_us"`
+	}
+	type vector struct {
+		About     string
+		Now       core.Instant `json:"now_us"`
+		FirstPush core.Instant `json:"first_push_us"`
+		Delay     int64        `json:"delay_us"`
+		Queued    *times
+		Merged    times
+	}
+	for _, v := range vectors[vector](t, "awaits.json") {
+		claim := &core.Claim{Job: core.Job{ID: "id", State: core.State{RetryCount: 3, FirstPush: v.FirstPush, Error: "boom"}}}
+		claim.Payloads = []core.Payload{payload("p", 1)}
+		delay := time.Duration(v.Delay) * time.Microsecond
+		s := core.RetryPolicy{}.Settlement(claim, &core.Outcome{Kind: core.Awaiting, Delay: delay}, 0)
+		back, _ := s.Apply(claim.Job, v.Now)
+		got := back.State
+		if v.Queued != nil {
+			queued := core.State{RetryCount: core.FreshRetryCount, PerformAt: v.Queued.PerformAt, FirstPush: v.Queued.FirstPush}
+			got = s.PutBack.Merge(queued, got)
+		}
+		equal(t, v.About, core.State{RetryCount: core.FreshRetryCount, PerformAt: v.Merged.PerformAt, FirstPush: v.Merged.FirstPush}, got)
+	}
+}
+
 // mergeKinds are the ways in which a coming job meets a queued one. A revive is not among them: it
 // has no coming state.
 var mergeKinds = map[string]func(queued, coming core.State) core.State{

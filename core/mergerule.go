@@ -206,6 +206,19 @@ func (r MergeRule) Merge(there, coming []Payload) (merged []Payload, superseded 
 	return s.list, superseded
 }
 
+// Imported returns payloads of another queue or of a list of dead letters as a queue of this rule
+// imports them: as it stores them, in order, and as a set by this rule (docs/rules.md 2). The
+// rule's Keep does not bound the set: the store drops what exceeds it. payloads may be in any
+// order, and with equal bytes.
+func (r MergeRule) Imported(payloads []Payload) []Payload {
+	r.Keep = 0
+	var set PayloadSet
+	for _, p := range payloads {
+		set.AddBy(r, r.Stored(p))
+	}
+	return set.List()
+}
+
 // replaces reports whether a payload replaces one with equal bytes and another score.
 func (r MergeRule) replaces(there, coming float64) bool {
 	if r.Stays == Highest {

@@ -102,6 +102,27 @@ func TestMergeRuleVectors(t *testing.T) {
 	}
 }
 
+// Imported payloads become a set without the rule's bound, and then merge.
+func TestImportVectors(t *testing.T) {
+	type vector struct {
+		mergeRuleVector
+		Set vectorPayloads
+	}
+	for i, v := range vectors[vector](t, "imports.json") {
+		t.Run(fmt.Sprintf("%d_%v_%s", i, v.rule(), v.About), func(t *testing.T) {
+			there := v.There.payloads()
+			for i := range there {
+				there[i] = v.rule().Stored(there[i])
+			}
+			set := v.rule().Imported(v.Coming.payloads())
+			equal(t, "the set", v.Set.payloads(), core.PushedPayloads(set))
+			merged, superseded := v.rule().Merge(there, set)
+			equal(t, "payloads", v.Merged.payloads(), core.PushedPayloads(merged))
+			equal(t, "superseded", v.Superseded, superseded)
+		})
+	}
+}
+
 var drawMergeRule = rapid.Custom(func(t *rapid.T) core.MergeRule {
 	return core.MergeRule{
 		Same:  core.Same(rapid.IntRange(0, 2).Draw(t, "same")),

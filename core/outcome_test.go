@@ -140,6 +140,36 @@ func TestRecoveryVectors(t *testing.T) {
 	}
 }
 
+// A job that was recovered more often than its queue allows, as in the queue that it was moved
+// from, does not run.
+func TestMovedVectors(t *testing.T) {
+	type vector struct {
+		About         string
+		Job           vectorJob
+		Now           core.Instant `json:"now_us"`
+		MaxRecoveries int          `json:"max_recoveries"`
+		Hold, Runs    bool
+		Outcome       struct {
+			Requeue *vectorJob
+			Buried  vectorPayloads
+		}
+	}
+	for _, v := range vectors[vector](t, "moved.json") {
+		t.Run(v.About, func(t *testing.T) {
+			policy := core.RetryPolicy{MaxRetries: 25, MaxRecoveries: v.MaxRecoveries, Exhausted: exhaustion(v.Hold)}
+			claim := &core.Claim{Job: v.Job.job()}
+			equal(t, "whether it runs", v.Runs, !policy.RecoveredTooOften(claim))
+			if v.Runs {
+				return
+			}
+			s := policy.Recover(claim)
+			back, dead := s.Apply(claim.Job, v.Now)
+			equalJobs(t, "put back", v.Outcome.Requeue.back(), back)
+			equal(t, "buried", v.Outcome.Buried.payloads(), dead.Payloads)
+		})
+	}
+}
+
 // end is the result of an outcome: which payloads go where, and how they return.
 type end struct {
 	back, dead string

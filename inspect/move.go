@@ -457,7 +457,7 @@ func read[E any](ctx context.Context, m *mover, c *cargo[E], id string, in func(
 func put[E any](ctx context.Context, m *mover, c *cargo[E], entries []E) error {
 	var parts []E
 	for _, e := range entries {
-		rest := storedIn(m.to.Merge, *c.payloads(&e))
+		rest := m.to.Merge.Imported(*c.payloads(&e))
 		for more := true; more; more = len(rest) > 0 {
 			var bound core.Bound
 			n := bound.Take(rest)

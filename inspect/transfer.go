@@ -69,11 +69,12 @@ func (i *Inspector) complete(ctx context.Context, queue string, v *ports.DeadLet
 // back. That is how to continue an interrupted import. A ChangedAt in the future is kept. Until
 // then actions on all entries skip that dead letter; actions by its id handle it.
 //
-// Payloads may be in any order, and the dead letters of one id may come in parts. Result.Handled
-// counts the dead letters that are new or were changed; a dead letter with more than 1,000 payloads
-// or 8 MiB counts once for each part. An error of letters ends the import after the elements before
-// it. Dead letters of shards that can't be reached are skipped, and the error is then a
-// *[PartialError]: import the same list again when the shards are back.
+// Payloads may be in any order. Those of a dead letter with equal bytes unite by the queue's rule.
+// The dead letters of one id may come in parts. Result.Handled counts the dead letters that are new
+// or were changed; a dead letter with more than 1,000 payloads or 8 MiB counts once for each part.
+// An error of letters ends the import after the elements before it. Dead letters of shards that
+// can't be reached are skipped, and the error is then a *[PartialError]: import the same list again
+// when the shards are back.
 //
 // progress is called after each step, from the caller's goroutine; its Total is the number of dead
 // letters read so far. nil means no call.
@@ -94,17 +95,6 @@ func (i *Inspector) Import(ctx context.Context, queue string, letters iter.Seq2[
 		}
 	}
 	return a.end(b.end(ctx))
-}
-
-// storedIn returns payloads as a queue with a merge rule stores them, in order and merged by the
-// rule, except that the store itself drops what the rule's bound drops.
-func storedIn(rule core.MergeRule, payloads []core.Payload) []core.Payload {
-	rule.Keep = 0
-	var set core.PayloadSet
-	for _, p := range payloads {
-		set.AddBy(rule, rule.Stored(p))
-	}
-	return set.List()
 }
 
 // importBatch has the dead letters that an import has read and not sent.
@@ -130,7 +120,7 @@ func (b *importBatch) end(ctx context.Context) error {
 func (b *importBatch) add(ctx context.Context, d core.DeadLetter) error {
 	b.read++
 	d.Error, d.Group = core.ErrorText(d.Error), core.GroupName(d.Group)
-	for rest := storedIn(b.record.Merge, d.Payloads); ; {
+	for rest := b.record.Merge.Imported(d.Payloads); ; {
 		var bound core.Bound
 		part := d
 		part.Payloads = rest[:bound.Take(rest)]

@@ -137,6 +137,9 @@ type Operator interface {
 	// counts nothing more, except that payloads that were revived or purged meanwhile come back. A
 	// ChangedAt may be in the future; until then a step with a Before skips the dead letter.
 	//
+	// Payloads that come from a queue with another rule are made a set first, by
+	// core.MergeRule.Imported.
+	//
 	// A job keeps its payloads with Score and Meta, and its State, except that a FirstPush in the
 	// future becomes now. Otherwise steps with a Before would skip the job until that time. If the
 	// id has a queued job, the payloads merge into it by the queue's rule, and the State becomes

@@ -22,6 +22,7 @@ func brokenHolds() []brokenStore {
 		{"takes jobs that are not held", "hold/a step can be limited to held jobs", wrapped(takesOthers)},
 		{"takes all failed jobs as held", "hold/a step can be limited to held jobs", wrapped(takesFailed)},
 		{"makes fresh jobs due without their first payload", "hold/a step over first payloads keeps the time of a fresh job", wrapped(expeditesRests)},
+		{"makes the rest due now though it was due before", "vectors/first", wrapped(delaysRests)},
 		{"expedites first payloads", "hold/refuses an invalid step over first payloads", wrapped(expeditesFirst)},
 	}
 }
@@ -141,4 +142,28 @@ func expeditesFirst(s full) full {
 		step.First = nil
 		return s.Expedite(ctx, step)
 	})
+}
+
+// delaysRests queues the rest of a job that was due before as if it became due now.
+func delaysRests(s full) full {
+	broken := func(do func(context.Context, ports.JobStep) (ports.StepReply, error)) func(context.Context, ports.JobStep) (ports.StepReply, error) {
+		return func(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
+			reply, err := do(ctx, step)
+			if err != nil || step.First == nil {
+				return reply, err
+			}
+			found, err := s.Find(ctx, ports.FindRequest{Queue: step.Shard.Queue, ID: step.IDs[0], Payloads: 1000})
+			if err != nil || found.Queued == nil || found.Queued.PerformAt >= reply.Now {
+				return reply, err
+			}
+			late := found.Queued.Job
+			late.PerformAt = reply.Now
+			if _, err := s.Delete(ctx, ports.JobStep{Shard: step.Shard, IDs: step.IDs}); err != nil {
+				return reply, err
+			}
+			_, err = s.Import(ctx, ports.ImportRequest{Shard: step.Shard, Shards: 1, Generation: 1, Jobs: []core.Job{late}})
+			return reply, err
+		}
+	}
+	return replace(replace(s, "Bury", broken(s.Bury)), "Delete", broken(s.Delete))
 }

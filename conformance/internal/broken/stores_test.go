@@ -97,6 +97,7 @@ func brokenStores() []brokenStore {
 		{"lets a stale settlement touch a later claim", "skip/the receipt of an earlier claim", wrapped(ignoresReceipts)},
 		{"counts a skipped settlement", "skip/skipped settlements count nothing", wrapped(countsSkipped)},
 		{"lets an awaiting job sleep past a push", "settle/an awaiting job runs with what was pushed since its claim", wrapped(sleepsPastPushes)},
+		{"ends a wait by the rest of its claim", "vectors/awaits", wrapped(endsWaitsByAnyJob)},
 		{"claims in order of id", "claim/takes the oldest first", wrapped(claimsByID)},
 		{"claims a claimed id", "claim/skips claimed ids", wrapped(claimsClaimed)},
 		{"ignores the bytes", "claim/splits a job at the limit of bytes", wrapped(ignoresBytes)},

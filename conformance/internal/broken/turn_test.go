@@ -106,6 +106,19 @@ func sleepsPastPushes(s full) full {
 	})
 }
 
+// endsWaitsByAnyJob takes every queued job for one that was pushed since the claim.
+func endsWaitsByAnyJob(s full) full {
+	return beforeTurn(s, func(ctx context.Context, r *ports.TurnRequest) {
+		for i := range r.Settlements {
+			back := &r.Settlements[i].PutBack
+			found, err := s.Find(ctx, ports.FindRequest{Queue: r.Lease.Shard.Queue, ID: r.Settlements[i].ID})
+			if err == nil && back.Awaits && found.Queued != nil {
+				back.Delay = min(back.Delay, max(0, found.Queued.PerformAt.Sub(found.Standing.Now)))
+			}
+		}
+	})
+}
+
 func claimsByID(s full) full {
 	return afterTurn(s, func(_ ports.TurnRequest, reply *ports.TurnReply, _ bool) {
 		slices.SortFunc(reply.Claims, func(a, b core.Claim) int { return cmp.Compare(a.ID, b.ID) })

@@ -12,6 +12,8 @@ import (
 
 const ruleSuperseded = "Counts: Superseded is the number of payloads that the queue's merge rule has dropped"
 
+const ruleImported = "RULES 2: imported payloads become a set by the queue's rule, without its bound, and then merge one after another"
+
 // Merge rules other than the default and env.Newest.
 var (
 	latest = core.MergeRule{Stays: core.Highest, Keep: 1}
@@ -32,6 +34,8 @@ func mergeRuleCases() []env.Case {
 		{Name: "decides what a burial by a handler leaves", Rule: env.RuleMerge, Check: func(e *env.Env) { eachMergeRule(e, mergeByHandlersBurial) }},
 		{Name: "decides what an import leaves", Rule: env.RuleMerge, Check: func(e *env.Env) { eachMergeRule(e, mergeByImport) }},
 		{Name: "decides what an import of jobs leaves", Rule: env.RuleMerge, Check: func(e *env.Env) { eachMergeRule(e, mergeByImportOfJobs) }},
+		{Name: "decides what a move leaves", Rule: ruleImported, Check: func(e *env.Env) { eachVectorOfRule(e, "imports.json", mergeByMove) }},
+		{Name: "decides what a move of the morgue leaves", Rule: ruleImported, Check: func(e *env.Env) { eachVectorOfRule(e, "imports.json", mergeByMoveOfMorgue) }},
 		{Name: "decides what an edit leaves", Rule: env.RuleMerge, Check: mergeByEdit},
 		{Name: "bounds what is imported", Rule: env.RuleMerge, Check: mergeRuleBoundsImports},
 		{Name: "keeps the Meta of the payload that stays", Rule: "RULES 2: on a tie the payload that was there stays", Check: mergeRuleMeta},
@@ -110,7 +114,7 @@ func mergeRuleInvalid(e *env.Env) {
 	e.Same("how many queues there are", len(queues), 1)
 }
 
-// mergeRuleVector is a case of testdata/mergerules.json.
+// mergeRuleVector is a case of testdata/mergerules.json or imports.json.
 type mergeRuleVector struct {
 	About string
 	Merge struct {
@@ -174,11 +178,16 @@ type mergeRuleRun struct {
 	superseded            int
 }
 
-// eachMergeRule runs the worked cases, each on an id of its own. do merges the payloads, and
-// returns those that the id has at the end, in the queue or in the morgue.
 func eachMergeRule(e *env.Env, do func(e *env.Env, r *mergeRuleRun) []core.Payload) {
 	e.TB.Helper()
-	list := readVectors[mergeRuleVector](e, "mergerules.json")
+	eachVectorOfRule(e, "mergerules.json", do)
+}
+
+// eachVectorOfRule runs the worked cases of a file, each on an id of its own. do merges the
+// payloads, and returns those that the id has at the end, in the queue or in the morgue.
+func eachVectorOfRule(e *env.Env, file string, do func(e *env.Env, r *mergeRuleRun) []core.Payload) {
+	e.TB.Helper()
+	list := readVectors[mergeRuleVector](e, file)
 	stated := e.Rule
 	byRule := map[core.MergeRule][]int{}
 	var rules []core.MergeRule
@@ -193,7 +202,7 @@ func eachMergeRule(e *env.Env, do func(e *env.Env, r *mergeRuleRun) []core.Paylo
 		e.By(rule)
 		for _, i := range byRule[rule] {
 			v := &list[i]
-			e.Rule = fmt.Sprintf("%s, testdata/mergerules.json, case %d, %s", stated, i, v.About)
+			e.Rule = fmt.Sprintf("%s, testdata/%s, case %d, %s", stated, file, i, v.About)
 			r := &mergeRuleRun{
 				id: fmt.Sprint(i), there: v.stored(v.There), coming: v.stored(v.Coming),
 				merged: v.stored(v.Merged), superseded: v.Superseded,
@@ -307,6 +316,23 @@ func mergeByImportOfJobs(e *env.Env, r *mergeRuleRun) []core.Payload {
 	}
 	e.BringInJobs(env.Job(r.id, env.Retrying(env.Start, 1+len(r.there)%2), coming...))
 	return e.Queued(r.id).Payloads
+}
+
+// mergeByMove imports a job as a move does.
+func mergeByMove(e *env.Env, r *mergeRuleRun) []core.Payload {
+	if len(r.there) > 0 {
+		e.BringInJobs(env.Job(r.id, env.Retrying(env.Start, 1), r.there...))
+	}
+	e.BringInJobs(env.Job(r.id, env.Fresh(env.Start), e.Declared[env.Orders].Merge.Imported(r.coming)...))
+	return e.Queued(r.id).Payloads
+}
+
+func mergeByMoveOfMorgue(e *env.Env, r *mergeRuleRun) []core.Payload {
+	if len(r.there) > 0 {
+		e.BringIn(env.Letter(r.id, 1, r.there...))
+	}
+	e.BringIn(env.Letter(r.id, 2, e.Declared[env.Orders].Merge.Imported(r.coming)...))
+	return e.DeadLetter(r.id).Payloads
 }
 
 func mergeByEdit(e *env.Env) {

@@ -10,20 +10,24 @@ import (
 
 	"github.com/skeinq/skein/conformance/internal/env"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
 )
 
 // vectors are the worked cases of docs/rules.md. The tests of core use them too.
 //
-//go:embed testdata/merge.json testdata/mergerules.json testdata/failure.json testdata/recovery.json testdata/tags.json
+//go:embed testdata/*.json
 var vectors embed.FS
 
 // vectorCases run the worked cases on the store: a backend for each file, and an id for each worked
-// case. The group merge rule runs those of mergerules.json.
+// case. The group merge rule runs those of mergerules.json and imports.json.
 func vectorCases() []env.Case {
 	return []env.Case{
 		{Name: "merge", Rule: "RULES 2", Check: func(e *env.Env) { eachVector(e, "merge.json", mergeVector) }},
 		{Name: "failure", Rule: "RULES 3", Check: func(e *env.Env) { eachVector(e, "failure.json", failureVector) }},
 		{Name: "recovery", Rule: "RULES 4", Check: func(e *env.Env) { eachVector(e, "recovery.json", recoveryVector) }},
+		{Name: "first", Rule: "RULES 3: the burial or deletion of a job's first payload by hand", Check: func(e *env.Env) { eachVector(e, "first.json", firstVector) }},
+		{Name: "awaits", Rule: env.RuleAwait, Check: func(e *env.Env) { eachVector(e, "awaits.json", awaitVector) }},
+		{Name: "moved", Rule: "RULES 4: a job that was recovered more often than its queue allows does not run", Check: func(e *env.Env) { eachVector(e, "moved.json", movedVector) }},
 		{Name: "tags", Rule: "RULES 2: tags unite, and the 8 that are first in the order of their bytes stay", Check: func(e *env.Env) { eachVector(e, "tags.json", tagsVector) }},
 	}
 }
@@ -237,6 +241,106 @@ func failureVector(e *env.Env, id string, v *failureVectorCase) {
 	want := core.DeadLetter{}
 	if b := v.Outcome.Bury; b != nil {
 		want = core.DeadLetter{ID: id, ChangedAt: v.Now, Error: b.Error, Group: core.OtherGroup, Payloads: b.payloads()}
+	}
+	e.Same("what was buried", e.DeadLetter(id), want)
+}
+
+type firstVectorCase struct {
+	Job  jobVector
+	Now  core.Instant `json:"now_us"`
+	Rest *jobVector
+}
+
+// firstVector buries the first payload of a job, deletes it, and deletes it by its bytes and score.
+func firstVector(e *env.Env, id string, v *firstVectorCase) {
+	e.TB.Helper()
+	e.Clock.Set(v.Now.Time())
+	first := v.Job.payloads()[0]
+	for _, way := range []struct {
+		name string
+		do   env.JobStep
+		step ports.JobStep
+		dead bool
+	}{
+		{"Bury", e.Store.Bury, ports.JobStep{First: [][]byte{first.Data}}, true},
+		{"Delete", e.Store.Delete, ports.JobStep{First: [][]byte{first.Data}}, false},
+		{"Delete of payloads", e.Store.Delete, ports.JobStep{Payloads: [][]core.Payload{{first}}}, false},
+	} {
+		e.BringInJobs(env.Job(id, v.Job.state(), v.Job.payloads()...))
+		way.step.Shard, way.step.IDs = e.Shard, []string{id}
+		reply, err := way.do(e.Ctx, way.step)
+		e.Must(err, way.name)
+		e.Reported("how many "+way.name+" handled", reply.Handled, 1)
+		sameJob(e, "the job after "+way.name, e.Queued(id), id, v.Rest)
+		var dead []core.Payload
+		if way.dead {
+			dead = []core.Payload{first}
+		}
+		e.Same("what is dead after "+way.name, e.DeadLetter(id).Payloads, dead)
+		e.ByIDs(e.Store.Delete, id)
+		e.ByRefs(e.Store.Purge, env.Whole(id))
+	}
+}
+
+type awaitVectorCase struct {
+	Now            core.Instant `json:"now_us"`
+	FirstPush      core.Instant `json:"first_push_us"`
+	Delay          int64        `json:"delay_us"`
+	Queued, Merged *struct {
+		PerformAt core.Instant `json:"perform_at_us"`
+		FirstPush core.Instant `json:"first_push_us"`
+	}
+}
+
+func awaitVector(e *env.Env, id string, v *awaitVectorCase) {
+	e.TB.Helper()
+	e.Clock.Set(v.Now.Time())
+	e.BringInJobs(env.Job(id, core.State{RetryCount: 3, FirstPush: v.FirstPush, Error: "boom"}, env.Pay("p", 1)))
+	h := e.Acquire("n1")
+	c := h.One()
+	payloads := []core.Payload{env.Pay("p", 1)}
+	if q := v.Queued; q != nil {
+		queued := core.State{RetryCount: core.FreshRetryCount, PerformAt: q.PerformAt, FirstPush: q.FirstPush}
+		e.BringInJobs(env.Job(id, queued, env.Pay("q", 2)))
+		payloads = append(payloads, env.Pay("q", 2))
+	}
+	h.Settle(env.Awaiting(c, time.Duration(v.Delay)*time.Microsecond))
+	want := core.State{RetryCount: core.FreshRetryCount, PerformAt: v.Merged.PerformAt, FirstPush: v.Merged.FirstPush}
+	e.Same("the job that awaits", e.Queued(id), env.Job(id, want, payloads...))
+	h.Release()
+}
+
+type movedVectorCase struct {
+	Job           jobVector
+	Now           core.Instant `json:"now_us"`
+	MaxRecoveries int          `json:"max_recoveries"`
+	Hold, Runs    bool
+	Outcome       struct {
+		Requeue *jobVector
+		Buried  []payloadVector
+	}
+}
+
+// movedVector claims an imported job, and ends it without a run if it was recovered too often.
+func movedVector(e *env.Env, id string, v *movedVectorCase) {
+	e.TB.Helper()
+	e.Clock.Set(v.Now.Time())
+	e.BringInJobs(env.Job(id, v.Job.state(), v.Job.payloads()...))
+	h := e.Acquire("n1")
+	c := h.One()
+	sameJob(e, "the claimed job", c.Job, id, &v.Job)
+	policy := core.RetryPolicy{MaxRecoveries: v.MaxRecoveries, Exhausted: exhaustion(v.Hold)}
+	e.Same("whether it runs", !policy.RecoveredTooOften(&c), v.Runs)
+	requeue, s := &v.Job, policy.Settlement(&c, &core.Outcome{Kind: core.Untouched}, 0)
+	if !v.Runs {
+		requeue, s = v.Outcome.Requeue, policy.Recover(&c)
+	}
+	h.Settle(s)
+	h.Release()
+	sameJob(e, "what was put back", e.Queued(id), id, requeue)
+	want := core.DeadLetter{}
+	if b := (&jobVector{Payloads: v.Outcome.Buried}).payloads(); b != nil {
+		want = core.DeadLetter{ID: id, ChangedAt: v.Now, Error: s.BuryError, Group: core.RecoveredGroup, Payloads: b}
 	}
 	e.Same("what was buried", e.DeadLetter(id), want)
 }
