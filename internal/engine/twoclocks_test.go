@@ -104,3 +104,34 @@ func TestHeadsAreExpectedByTheClocksOfTheirServers(t *testing.T) {
 		})
 	}
 }
+
+// A shard of a Cluster fails over from a master whose clock is ahead to one whose clock is right.
+// Jobs that wait, fresh ones too, are due once the new clock has reached their times, so the queue
+// empties later by the difference. New jobs run at once, and so do waiting ones that are expedited.
+func TestJobsOfAClockAheadWaitForTheClockBehind(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const ahead = 2 * time.Minute
+		clock := &jumpingClock{}
+		w.store = memory.New(memory.Options{Clock: clock.now})
+		w.declare(1)
+		clock.ahead.Store(int64(ahead))
+		w.push("old", "x")
+		w.push("expedited", "x")
+		clock.ahead.Store(0) // the failover
+		a := w.audit()
+		w.start(a.watch(succeed))
+		w.push("new", "x")
+		w.sleep(poll)
+		w.within("a job that was pushed since", a.wantRuns("new", 1)[0].at, 0, poll)
+
+		_, err := w.store.Expedite(w.Context(), ports.JobStep{Shard: shardOfQueue(0), IDs: []string{"expedited"}})
+		w.must(err)
+		w.sleep(5 * poll)
+		w.within("a job that was expedited", a.wantRuns("expedited", 1)[0].at, poll, 6*poll)
+
+		w.sleepUntil(ahead - poll)
+		a.wantRuns("old", 0)
+		w.sleepUntil(ahead + poll)
+		w.within("a job of the clock ahead", a.wantRuns("old", 1)[0].at, ahead, ahead+poll)
+	})
+}
