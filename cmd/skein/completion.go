@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/skeinq/skein/inspect"
 )
@@ -18,18 +21,22 @@ const (
 )
 
 // complete lets shells complete names that only the store knows: queues, servers and groups of dead
-// letters. If the store does not answer soon, nothing is completed. No error is printed, because
-// the shell would write it into the line that is being typed.
+// letters. Names of files are completed only where a file belongs. If the store does not answer
+// soon, nothing is completed. No error is printed, because the shell would write it into the line
+// that is being typed.
 func (a *app) complete(c *cobra.Command) {
 	for _, inner := range c.Commands() {
 		a.complete(inner)
 	}
 	switch _, argument, _ := strings.Cut(c.Use, " "); {
 	case strings.HasPrefix(argument, "QUEUE"), strings.HasPrefix(argument, "[QUEUE...]"):
-		many := strings.HasPrefix(argument, "[")
+		many, file := strings.HasPrefix(argument, "["), strings.HasSuffix(argument, "[FILE]")
 		c.ValidArgsFunction = func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 && !many {
-				return nil, cobra.ShellCompDirectiveDefault // an id, or a file
+			switch {
+			case file && len(args) == 1:
+				return nil, cobra.ShellCompDirectiveDefault
+			case len(args) > 0 && !many: // ids are too many to list
+				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
 			return a.completed(c, args, begun, queueNames)
 		}
@@ -49,7 +56,15 @@ func (a *app) complete(c *cobra.Command) {
 		}
 	}
 	flag("group", groupNames)
+	flag("to", queueNames)
+	flag("queue", queueNames)
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if strings.HasSuffix(f.Name, "-file") {
+			_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
+		}
+	})
 	if !c.HasParent() {
+		c.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 		_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formatList(), cobra.ShellCompDirectiveNoFileComp))
 		_ = c.RegisterFlagCompletionFunc("profile", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			list, _ := a.profiles()
@@ -110,4 +125,55 @@ func groupNames(ctx context.Context, i *inspect.Inspector, args []string) (names
 		names = append(names, g.Name)
 	}
 	return names, err
+}
+
+// The package bash-completion has the function that splits the line. Many machines lack the
+// package, and cobra's script does not work without it, so bashCompletion adds a split of its own.
+const (
+	packagedSplit = `    _get_comp_words_by_ref "$@" cur prev words cword
+`
+	eitherSplit = `    if declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
+        _get_comp_words_by_ref "$@" cur prev words cword
+    else
+        __skein_split
+    fi
+`
+	ownSplit = `
+# Sets words, cword, cur and prev without the package bash-completion. Words that bash has split at
+# = or a colon are one word.
+__skein_split()
+{
+    local line=${COMP_LINE:0:COMP_POINT} at word
+    words=()
+    for ((at = 0; at <= COMP_CWORD; at++)); do
+        word=${COMP_WORDS[at]}
+        if ((at == 0)) || [[ ${line} == [[:space:]]* ]]; then
+            line=${line#"${line%%[![:space:]]*}"}
+            words[${#words[@]}]=
+        fi
+        if ((at == COMP_CWORD)); then
+            word=${line}
+        fi
+        words[${#words[@]} - 1]+=${word}
+        line=${line:${#word}}
+    done
+    cword=$((${#words[@]} - 1))
+    cur=${words[cword]}
+    prev=
+    if ((cword > 0)); then
+        prev=${words[cword - 1]}
+    fi
+}
+`
+)
+
+// bashCompletion writes a script for bash with or without the package bash-completion.
+func bashCompletion(root *cobra.Command, w io.Writer) error {
+	var script bytes.Buffer
+	if err := root.GenBashCompletionV2(&script, true); err != nil {
+		return err
+	}
+	text := strings.Replace(script.String(), packagedSplit, eitherSplit, 1)
+	_, err := io.WriteString(w, text+ownSplit)
+	return err
 }

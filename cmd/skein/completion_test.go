@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
@@ -76,6 +80,76 @@ func TestShellsCompleteWhatTheStoreKnows(t *testing.T) {
 			if got := strings.Join(names, " "); code != 0 || got != want || strings.Contains(said, "skein:") {
 				t.Errorf("%q, away %v: %q, want %q; exit code %d: %s", line, away, got, want, code, said)
 			}
+		}
+	}
+}
+
+// The script completes in a bash without the package bash-completion, also words that bash splits:
+// at a colon and at =.
+func TestBashCompletesWithoutItsPackage(t *testing.T) {
+	program, err := os.Executable()
+	must(t, err)
+	file := filepath.Join(t.TempDir(), "profiles")
+	must(t, os.WriteFile(file, []byte("blue memory://\ngreen memory://\n"), 0o600))
+	for _, tt := range []struct {
+		line  string
+		words []string // the last one is under the cursor, as bash splits the line
+		want  string
+	}{
+		{"skein queue pu", []string{"skein", "queue", "pu"}, "purge"},
+		{"skein  morgue ", []string{"skein", "morgue", ""}, "edit export groups import ls move revive rm"},
+		{"skein stats --profile ", []string{"skein", "stats", "--profile", ""}, "blue green"},
+		{"skein stats --profile=g", []string{"skein", "stats", "--profile", "=", "g"}, "green"},
+		{"skein stats --url memory://x:1 --profile b", []string{"skein", "stats", "--url", "memory", ":", "//x", ":", "1", "--profile", "b"}, "blue"},
+		{"skein job ls orders 4", []string{"skein", "job", "ls", "orders", "4"}, ""},
+	} {
+		c := exec.CommandContext(t.Context(), "bash", append([]string{"--noprofile", "--norc", "-c", `
+			skein() { "$PROGRAM" "$@"; }
+			eval "$(skein completion bash)"
+			COMP_LINE=$1 COMP_POINT=${#1} COMP_CWORD=$(($# - 2)) COMP_TYPE=63
+			COMP_WORDS=("${@:2}")
+			__start_skein 2>/dev/null # compopt complains outside of a real completion
+			for word in "${COMPREPLY[@]}"; do echo "${word%% *}"; done
+		`, "bash", tt.line}, tt.words...)...)
+		c.Env = append(os.Environ(), mainVariable+"=1", "PROGRAM="+program, "SKEIN_PROFILES="+file, "SKEIN_URL=memory://", "BASH_ENV=")
+		out, err := c.CombinedOutput()
+		if got := strings.Join(strings.Fields(string(out)), " "); err != nil || got != tt.want {
+			t.Errorf("%s: %v, %q, want %q", tt.line, err, got, tt.want)
+		}
+	}
+}
+
+// Shells offer names of files only where a file belongs.
+func TestFilesAreCompletedOnlyWhereTheyBelong(t *testing.T) {
+	store := memory.New(memory.Options{})
+	declaredIn(t, store, "orders")
+	for line, files := range map[string]bool{
+		"morgue import orders ":             true,
+		"job push orders 1 --payload-file ": true,
+		"morgue edit orders 1 --old-file ":  true,
+		"stats --url-file ":                 true,
+		"morgue import ":                    false,
+		"morgue import orders a.jsonl ":     false,
+		"job get orders ":                   false,
+		"job why orders 4":                  false,
+		"morgue revive orders a ":           false,
+		"queue merge orders ":               false,
+		"doctor ":                           false,
+		"job ls orders --limit ":            false,
+		"job push orders 1 --payload ":      false,
+		"stats --url ":                      false,
+		"node drain ":                       false,
+	} {
+		words := strings.Fields(line)
+		if strings.HasSuffix(line, " ") {
+			words = append(words, "")
+		}
+		_, out, _ := callOn(t, store, map[string]string{"SKEIN_URL": "memory://"}, append([]string{"__complete"}, words...)...)
+		directives := strings.Split(strings.TrimSpace(out), ":")
+		directive, err := strconv.Atoi(directives[len(directives)-1])
+		must(t, err)
+		if got := cobra.ShellCompDirective(directive)&cobra.ShellCompDirectiveNoFileComp == 0; got != files {
+			t.Errorf("%q offers files: %v, want %v", line, got, files)
 		}
 	}
 }

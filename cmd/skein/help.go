@@ -28,14 +28,14 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 // completionCommand returns the command that writes completion scripts for shells.
 func (a *app) completionCommand() *cobra.Command {
 	shells := map[string]func(*cobra.Command, io.Writer) error{
-		"bash":       func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) },
+		"bash":       bashCompletion,
 		"zsh":        (*cobra.Command).GenZshCompletion,
 		"fish":       func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) },
 		"powershell": (*cobra.Command).GenPowerShellCompletionWithDesc,
 	}
 	return &cobra.Command{
 		Use: "completion SHELL", Short: "Write a script that completes commands and flags in bash, zsh, fish or powershell",
-		Example:   "  source <(skein completion bash)",
+		Example:   `  eval "$(skein completion bash)"`,
 		Args:      arguments(cobra.ExactArgs(1)),
 		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
 		RunE: func(cmd *cobra.Command, args []string) error {
