@@ -53,7 +53,8 @@ func ParseCursor(text string) (Cursor, error) {
 	}
 	c, err := decodeCursor(text)
 	if err != nil {
-		return Cursor{}, fmt.Errorf("%w: %w; use a cursor that a list returned, unchanged", ErrInvalidCursor, err)
+		// Not %w: a damaged cursor may contain an invalid id, which is not the id of a request.
+		return Cursor{}, fmt.Errorf("%w: %v; use a cursor that a list returned, unchanged", ErrInvalidCursor, err)
 	}
 	return c, nil
 }

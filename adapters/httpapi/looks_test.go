@@ -187,7 +187,7 @@ func TestListsTakeTheirParameters(t *testing.T) {
 	}
 	for query, want := range map[string]string{
 		"limt=1": "bad-request", "limit=0": "bad-request", "limit=1001": "bad-request", "limit=-1": "bad-request", "limit=a": "bad-request",
-		"limit=1&limit=2": "bad-request", "desc=maybe": "bad-request", "sort=size": "bad-request", "after=!": "invalid-cursor", "shard=3": "invalid-options",
+		"limit=1&limit=2": "bad-request", "desc=maybe": "bad-request", "sort=size": "bad-request", "after=!": "invalid-cursor", "after=AA": "invalid-cursor", "shard=3": "invalid-options",
 		"from=yesterday": "bad-request", "sort=retries&from=x": "bad-request", "prefix=a": "invalid-options", "sort=retries&fresh=1": "invalid-options",
 		"%zz": "bad-request", "sort=id&from=%ff": "bad-request", "a;b": "bad-request", "payloads=a": "bad-request", "payloads=-1": "bad-request", "payloads=1001": "bad-request",
 		"shard=a": "bad-request", "after=!&from=2026-01-02T15:04:05Z": "invalid-cursor",
