@@ -30,6 +30,8 @@ var (
 	// ErrUnusable reports a store that answers but can't be used as it is configured. Waiting does
 	// not help.
 	ErrUnusable = ports.ErrUnusable
+	// ErrFull reports a store without room for what a call writes. Nothing was written.
+	ErrFull = ports.ErrFull
 	// ErrQueueMismatch reports a list [ByID] of a queue that was declared without IndexIDs.
 	ErrQueueMismatch = ports.ErrQueueMismatch
 	// ErrTooManyTracked reports a queue with [MaxTracked] tracked ids. Untrack one of them before

@@ -281,13 +281,13 @@ func TestAFailedBulkActionSaysHowFarItCame(t *testing.T) {
 			return next(ctx)
 		}), o)
 		w := answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/revive", `{"match":{}}`))
-		p := refused(t, "revive", w, 503, "store")
+		p := refused(t, "revive", w, 507, "store-full")
 		if p.Result == nil || p.Result.Handled == 0 || p.Result.Continue == "" || strings.Contains(p.Detail, "store") {
 			t.Fatalf("%s", w.Body)
 		}
 		steps = 3 // and now the first one fails
 		again := `{"ids":["a00699"]}`
-		if p := refused(t, again, answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/revive", again)), 503, "store"); p.Result != nil {
+		if p := refused(t, again, answerOf(h.api, request(http.MethodPost, base+"/queues/orders/morgue/revive", again)), 507, "store-full"); p.Result != nil {
 			t.Errorf("an action that did nothing has the result %+v", p.Result)
 		}
 		h.api = h.over(h.store, o)
@@ -317,7 +317,7 @@ func TestEachErrorHasItsProblem(t *testing.T) {
 		refused(t, p.Name, w, p.Status, p.Name)
 	}
 	for _, err := range []error{
-		inspect.ErrUnknownQueue, inspect.ErrUnknownNode, inspect.ErrInvalidID, inspect.ErrInvalidOptions, inspect.ErrInvalidRequest, inspect.ErrUnusable,
+		inspect.ErrUnknownQueue, inspect.ErrUnknownNode, inspect.ErrInvalidID, inspect.ErrInvalidOptions, inspect.ErrInvalidRequest, inspect.ErrUnusable, inspect.ErrFull,
 		inspect.ErrQueueMismatch, inspect.ErrTooManyTracked, inspect.ErrNotEmpty, inspect.ErrLeaseHeld, inspect.ErrInvalidCheckpoint, inspect.ErrInvalidCursor,
 	} {
 		if p := new(service.Service).ProblemOf("", err); p.Name == "store" {

@@ -23,7 +23,7 @@ func (a *API) register() {
 		a.routes = append(a.routes, r)
 		a.mux.HandleFunc(r.method+" "+base+r.path, func(w http.ResponseWriter, q *http.Request) { a.serve(w, q, &r) })
 	}
-	a.document = json.RawMessage(document(a.routes))
+	a.document = json.RawMessage(document(a.routes, a.o.Authorize != nil))
 }
 
 // ServeHTTP implements [http.Handler].

@@ -14,8 +14,9 @@ import (
 type object = map[string]any
 
 // document returns the routes as an OpenAPI 3.1 document. Its server is the document's own
-// directory, so that it is correct wherever the API is mounted.
-func document(routes []route) []byte {
+// directory, so that it is correct wherever the API is mounted. Requests need credentials if
+// authorized is true.
+func document(routes []route, authorized bool) []byte {
 	s := schemas{}
 	paths := object{}
 	for at := range routes {
@@ -30,6 +31,14 @@ func document(routes []route) []byte {
 	failed := object{"description": "a problem; its type is one of " + problemNames(), "content": object{
 		"application/problem+json": object{"schema": s.of(reflect.TypeFor[service.Problem]())},
 	}}
+	components, credentials := object{"schemas": s, "responses": object{"problem": failed}}, []any{}
+	if authorized {
+		components["securitySchemes"] = object{
+			"basic":  object{"type": "http", "scheme": "basic", "description": "a name and a password; skein serve takes its token as the password of any name"},
+			"bearer": object{"type": "http", "scheme": "bearer", "description": "a token, such as that of skein serve"},
+		}
+		credentials = []any{object{"basic": []string{}}, object{"bearer": []string{}}}
+	}
 	text, err := json.MarshalIndent(object{
 		"openapi": "3.1.0",
 		"info": object{
@@ -38,7 +47,8 @@ func document(routes []route) []byte {
 		},
 		"servers":    []any{object{"url": "."}},
 		"paths":      paths,
-		"components": object{"schemas": s, "responses": object{"problem": failed}},
+		"security":   credentials,
+		"components": components,
 	}, "", "  ")
 	if err != nil {
 		return nil // maps of strings can be marshalled

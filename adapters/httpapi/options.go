@@ -57,8 +57,8 @@ type Action struct {
 	Node string
 }
 
-// ErrUnauthenticated reports a request without valid credentials of HTTP basic authentication.
-// Options.Authorize returns it, wrapped or not.
+// ErrUnauthenticated reports a request without valid credentials, such as a name and a password of
+// HTTP basic authentication, or a bearer token. Options.Authorize returns it, wrapped or not.
 var ErrUnauthenticated = service.ErrUnauthenticated
 
 // Challenge is the header WWW-Authenticate of a response to a request that Options.Authorize

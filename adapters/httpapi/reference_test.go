@@ -23,21 +23,54 @@ var update = flag.Bool("update", false, "write testdata/openapi.json and the ref
 
 // Clients are generated from the document, so that each change of it has to be seen.
 func TestReferenceOpenAPIDocument(t *testing.T) {
-	h := newHouse(t, Options{})
+	h := newHouse(t, Options{Authorize: func(*http.Request, Action) error { return nil }})
 	w := answerOf(h.api, request(http.MethodGet, base+"/openapi.json", ""))
 	var indented any
 	if err := json.Unmarshal(w.Body.Bytes(), &indented); err != nil {
 		t.Fatal(err)
 	}
-	holds(t, filepath.Join("testdata", "openapi.json"), string(document(table())))
+	holds(t, filepath.Join("testdata", "openapi.json"), string(document(table(), true)))
 	var golden any
-	if err := json.Unmarshal(document(table()), &golden); err != nil {
+	if err := json.Unmarshal(document(table(), true), &golden); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(golden, indented); diff != "" {
 		t.Errorf("what is served differs (-want +got):\n%s", diff)
 	}
 	checkReferences(t, golden.(map[string]any), golden)
+}
+
+// The document names the ways to send credentials if the API asks for any, and states otherwise
+// that none are needed.
+func TestTheDocumentNamesCredentials(t *testing.T) {
+	for _, tt := range []struct {
+		o        Options
+		security []map[string][]string
+		schemes  []string
+	}{
+		{Options{}, []map[string][]string{}, nil},
+		{Options{Authorize: func(*http.Request, Action) error { return nil }}, []map[string][]string{{"basic": {}}, {"bearer": {}}}, []string{"basic", "bearer"}},
+	} {
+		h := newHouse(t, tt.o)
+		var document struct {
+			Security   []map[string][]string
+			Components struct {
+				SecuritySchemes map[string]struct{ Type, Scheme string }
+			}
+		}
+		if err := json.Unmarshal(answerOf(h.api, request(http.MethodGet, base+"/openapi.json", "")).Body.Bytes(), &document); err != nil {
+			t.Fatal(err)
+		}
+		schemes := document.Components.SecuritySchemes
+		if diff := cmp.Diff(tt.security, document.Security); diff != "" || len(schemes) != len(tt.schemes) {
+			t.Errorf("security (-want +got):\n%s and %v, want %v", diff, schemes, tt.schemes)
+		}
+		for _, name := range tt.schemes {
+			if schemes[name].Type != "http" || schemes[name].Scheme != name {
+				t.Errorf("the scheme %s is %+v", name, schemes[name])
+			}
+		}
+	}
 }
 
 // checkReferences holds that each $ref of the document leads somewhere.

@@ -122,8 +122,6 @@ func (s *serving) handler(i *inspect.Inspector, title, token string) (http.Handl
 	return mux, nil
 }
 
-var errToken = errors.New("no such token")
-
 // allowed returns an error for a request without the token. A request carries the token as a bearer
 // token or, from a browser, as a password.
 func allowed(r *http.Request, token string) error {
@@ -132,16 +130,17 @@ func allowed(r *http.Request, token string) error {
 		_, given, found = r.BasicAuth()
 	}
 	if !found || subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {
-		return errToken
+		return httpapi.ErrUnauthenticated
 	}
 	return nil
 }
 
 // asked makes a browser ask for the token: without the token, a page is answered with a challenge.
+// The API has a problem for that, with the same status.
 func asked(next http.Handler, token string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if token != "" && !strings.HasPrefix(r.URL.Path, "/api/") && allowed(r, token) != nil { // also for a wrong token, which browsers would otherwise send again and again
-			w.Header().Set("WWW-Authenticate", `Basic realm="skein", charset="UTF-8"`)
+			w.Header().Set("WWW-Authenticate", httpapi.Challenge)
 			http.Error(w, "log in with any user name, and with the token as the password", http.StatusUnauthorized)
 			return
 		}

@@ -124,7 +124,7 @@ func TestServe(t *testing.T) {
 		path, authorization string
 		want                int
 	}{
-		{"/", "", http.StatusUnauthorized}, {"/", "Bearer no", http.StatusUnauthorized}, {"/api/v1/stats", "", http.StatusForbidden},
+		{"/", "", http.StatusUnauthorized}, {"/", "Bearer no", http.StatusUnauthorized}, {"/api/v1/stats", "", http.StatusUnauthorized}, {"/api/v1/stats", "Bearer no", http.StatusUnauthorized},
 		{"/api/v1/stats", "Bearer open sesame", http.StatusOK}, {"/", "Basic OnNlc2FtZQ==", http.StatusUnauthorized},
 		{"/metrics", "", http.StatusUnauthorized}, {"/metrics", "Bearer no", http.StatusUnauthorized}, {"/metrics", "Bearer open sesame", http.StatusOK},
 		{"/", "Basic bWU6b3BlbiBzZXNhbWU=", http.StatusOK}, {"/livez", "", http.StatusOK},

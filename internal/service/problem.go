@@ -37,7 +37,7 @@ var (
 	ProblemCrossOrigin     = newProblem(http.StatusForbidden, "cross-origin", "the request comes from another site", nil, 0)
 	ProblemClosed          = newProblem(http.StatusForbidden, "closed", "only requests from this machine are served", nil, 0)
 	problemForbidden       = newProblem(http.StatusForbidden, "forbidden", "not allowed", nil, 0)
-	problemUnauthenticated = newProblem(http.StatusUnauthorized, "unauthenticated", "the name or the password is missing or wrong", nil, 0)
+	problemUnauthenticated = newProblem(http.StatusUnauthorized, "unauthenticated", "the name, the password or the token is missing or wrong", nil, 0)
 	ProblemHeaderTooLarge  = newProblem(http.StatusRequestHeaderFieldsTooLarge, "header-too-large", "URL and headers are too large", nil, 0)
 	ProblemBodyTooLarge    = newProblem(http.StatusRequestEntityTooLarge, "body-too-large", "the body is too large", nil, 0)
 	ProblemMediaType       = newProblem(http.StatusUnsupportedMediaType, "unsupported-media-type", "the body is not JSON", nil, 0)
@@ -60,6 +60,7 @@ var (
 		newProblem(http.StatusConflict, "not-paused", "the queue to move to is not paused", inspect.ErrNotPaused, 0),
 		newProblem(http.StatusConflict, "too-many-tracked", "the queue has too many tracked ids", inspect.ErrTooManyTracked, 0),
 		newProblem(http.StatusConflict, "lease-held", "a server runs the queue", inspect.ErrLeaseHeld, 0),
+		newProblem(http.StatusInsufficientStorage, "store-full", "the store has no room", inspect.ErrFull, 0),
 		newProblem(http.StatusServiceUnavailable, "store-unusable", "the store can't be used with its present settings, rights or format", inspect.ErrUnusable, 0),
 		newProblem(http.StatusBadRequest, "invalid-options", "a value is invalid, or does not go with another one", inspect.ErrInvalidOptions, 0),
 		newProblem(http.StatusBadRequest, "invalid-request", "the request is invalid", inspect.ErrInvalidRequest, 0),
