@@ -58,8 +58,9 @@ type BulkOptions struct {
 	// Filter has no checkpoints. Filter is ignored without a match.
 	Filter string
 	// Checkpoint is called at the start and after each step, before the wait for Rate, with the
-	// position to continue from, from the caller's goroutine. EditAll, a DryRun, and an action with
-	// a match and without a Filter never call it. nil means no call.
+	// position to continue from, from the caller's goroutine. It is not called if the queue has no
+	// entry of the kind at the start. EditAll, a DryRun, and an action with a match and without a
+	// Filter never call it. nil means no call.
 	Checkpoint func(Checkpoint)
 	// Continue continues an action from a Checkpoint. The method, the queue, Prefix, Group, match
 	// and Filter must be the same as in the first call; the action keeps the Before of the first

@@ -67,6 +67,18 @@ func TestAnyCheckpointOfAnInterruptedActionLeadsToItsEnd(t *testing.T) {
 	}
 }
 
+// An action that finds nothing at its start has nothing to continue.
+func TestNoCheckpointIsMadeOfNothing(t *testing.T) {
+	s := newFixture(t)
+	for name, act := range reviving(s.Inspector) {
+		made := 0
+		result, err := act(t.Context(), inspect.BulkOptions{Checkpoint: func(inspect.Checkpoint) { made++ }})
+		if err != nil || made != 0 || result.Checkpoint != "" {
+			t.Errorf("%s: %d checkpoints, %+v, %v", name, made, result, err)
+		}
+	}
+}
+
 func TestLimitAndContinueTakeEachOnce(t *testing.T) {
 	for _, name := range []string{"filter", "all"} {
 		t.Run(name, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/figures"
 	"github.com/skeinq/skein/internal/service"
+	"github.com/skeinq/skein/ports"
 )
 
 // bulkFlags select all matching entries instead of named ids, and how an action handles them.
@@ -218,12 +219,12 @@ func (a *app) onAll(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, do
 	a.sayLater(&r)
 	a.sayGone(b, &r, err)
 	shown := one(a, allColumns, &r)
-	goOn := ""
-	if r.Checkpoint != "" {
+	goOn := "" // an action that the store refused before it did anything is not continued, but corrected
+	if r.Checkpoint != "" && (r.Done > 0 || err == nil || !ports.FailureOf(err).NoEffect()) {
 		goOn = fmt.Sprintf("; to continue, give the same arguments and --continue %s", r.Checkpoint)
 	}
 	switch {
-	case ctx.Err() != nil && r.Checkpoint != "":
+	case ctx.Err() != nil && goOn != "":
 		return fmt.Errorf("%w after %d of %d%s", errStopped, r.Done, r.Total, goOn)
 	case err != nil:
 		return fmt.Errorf("%w%s", err, goOn)

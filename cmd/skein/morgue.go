@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -119,7 +120,11 @@ func (a *app) edit() *cobra.Command {
 				return err
 			}
 		}
-		r, err := replace(cmd.Context(), i, args[0], args[1], old, data)
+		r, same, err := replace(cmd.Context(), i, args[0], args[1], old, data)
+		if same && err == nil {
+			_, _ = fmt.Fprintln(a.stderr, "The payload has these bytes already: nothing was changed.")
+			return one(a, resultColumns, &r)
+		}
 		return a.named("edited", &r, err)
 	}
 	return c
@@ -142,10 +147,15 @@ func onlyPayload(ctx context.Context, i *inspect.Inspector, queue, id string) ([
 }
 
 // replace replaces the bytes of the payload that has exactly the old bytes. A payload that changed
-// meanwhile stays as it is.
-func replace(ctx context.Context, i *inspect.Inspector, queue, id string, old, data []byte) (inspect.Result, error) {
-	return i.EditPayloads(ctx, queue, []inspect.DeadLetterPayloads{{ID: id, Payloads: [][]byte{old}}},
-		func(string, core.Payload) ([]byte, bool, error) { return data, true, nil })
+// meanwhile stays as it is. same reports whether the payload was found and already has the new
+// bytes.
+func replace(ctx context.Context, i *inspect.Inspector, queue, id string, old, data []byte) (r inspect.Result, same bool, err error) {
+	r, err = i.EditPayloads(ctx, queue, []inspect.DeadLetterPayloads{{ID: id, Payloads: [][]byte{old}}},
+		func(_ string, p core.Payload) ([]byte, bool, error) {
+			same = bytes.Equal(p.Data, data)
+			return data, true, nil
+		})
+	return r, same, err
 }
 
 func (a *app) export() *cobra.Command {

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/backends"
 )
@@ -59,6 +61,17 @@ func TestNoAtTheQuestionEndsWithItsOwnCode(t *testing.T) {
 		if ok || exitCode(err) != 7 || !strings.Contains(err.Error(), "not confirmed; use --yes") {
 			t.Errorf("%q: %v, %v with exit code %d", answer, ok, err, exitCode(err))
 		}
+	}
+}
+
+// An action that was refused before its first entry is not one to continue: its call has a mistake.
+func TestARefusedActionIsNotToBeContinued(t *testing.T) {
+	store := memory.New(memory.Options{})
+	q := skein.NewQueue[int]("orders", skein.QueueOptions[int]{})
+	must(t, q.Push(t.Context(), skein.NewClient(store, skein.ClientOptions{}), "42", 1))
+	code, out, said := runOn(t, store, "job", "run-now", "orders", "--all", "--prefix", "4", "--yes")
+	if code != 2 || !strings.Contains(said, "without an index of ids") || strings.Contains(said, "to continue") {
+		t.Errorf("exit code %d: %s%s", code, out, said)
 	}
 }
 

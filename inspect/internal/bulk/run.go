@@ -164,13 +164,13 @@ func (r *Run) step(ctx context.Context, n, shard int, from ports.Cursor) error {
 	return nil
 }
 
-// note makes the checkpoint of a position. Behind the last shard it makes none, since the action is
-// finished there.
+// note makes the checkpoint of a position. It makes none behind the last shard, where the action is
+// finished, and none for an action that found no entry.
 func (r *Run) note(shard int, from ports.Cursor) error {
 	if len(r.Missed) > 0 && shard >= r.Missed[0].Index {
 		shard, from = r.Missed[0].Index, ports.Cursor{}
 	}
-	if !r.o.Keeps || shard >= r.At.Shards {
+	if nothing := r.Total == 0 && len(r.Missed) == 0; nothing || !r.o.Keeps || shard >= r.At.Shards {
 		return nil
 	}
 	r.At.Shard, r.At.Key, r.At.ID = shard, from.Key, from.ID
