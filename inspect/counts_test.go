@@ -60,3 +60,31 @@ func TestABurialByRecoveryCountsAsAFailure(t *testing.T) {
 		t.Errorf("Groups = %+v, %v; want %q alone", groups, err, core.RecoveredGroup)
 	}
 }
+
+// A job that has lost its last server is dead, and nothing else of it is left. It can be pushed and
+// revived, and its dead letter can be purged.
+func TestAJobThatLostItsLastServerIsPushedAndPurged(t *testing.T) {
+	s := newFixture(t)
+	found := func(when string, queued, dead bool) {
+		t.Helper()
+		f, err := s.Find(t.Context(), "orders", "a")
+		if err != nil || (f.Queued != nil) != queued || f.Claimed != nil || (f.DeadLetter != nil) != dead {
+			t.Errorf("%s: %+v, %v; want queued %v, dead %v and not claimed", when, f, err, queued, dead)
+		}
+	}
+	s.pushAll("a")
+	s.lastChance(core.RetryPolicy.Recover)
+	found("after the last recovery", false, true)
+	s.pushAll("a")
+	found("after a push", true, true)
+	s.lastChance(core.RetryPolicy.Recover)
+	if r, err := s.Revive(t.Context(), "orders", []string{"a"}); err != nil || r.Handled != 1 {
+		t.Errorf("revived %d, %v", r.Handled, err)
+	}
+	found("after a revive", true, false)
+	s.lastChance(core.RetryPolicy.Recover)
+	if r, err := s.Purge(t.Context(), "orders", []string{"a"}); err != nil || r.Handled != 1 {
+		t.Errorf("purged %d, %v", r.Handled, err)
+	}
+	found("after a purge", false, false)
+}

@@ -86,6 +86,39 @@ func TestTagsAreShownAndFilterListsAndActions(t *testing.T) {
 	}
 }
 
+// A tag finds a job from the push that adds it until the job is gone: cancelled while it waits, or
+// while it runs.
+func TestATagFindsAJobWhileItIsThere(t *testing.T) {
+	h := newHouse(t, Options{})
+	found := func(when, list string, want ...string) {
+		t.Helper()
+		var ids []string
+		for _, row := range get[service.List[service.JobRow]](h, "/queues/orders/"+list+"?tag=foo").Items {
+			ids = append(ids, row.ID)
+		}
+		if !slices.Equal(ids, want) {
+			t.Errorf("%s the tag finds %q among the %s, want %q", when, ids, list, want)
+		}
+	}
+	h.pushTagged("", "a")
+	found("before it is added", "jobs")
+	h.pushTagged("foo", "a")
+	found("once it is added", "jobs", "a")
+	post[service.BulkReply](h, "/queues/orders/jobs/delete", service.BulkBody{IDs: []string{"a"}})
+	found("after the job was deleted", "jobs")
+
+	h.pushTagged("foo", "a")
+	index := core.ShardOf("a", houseShards)
+	claim := h.turn(index, 1)[0]
+	found("while the job runs", "claimed", "a")
+	post[service.BulkReply](h, "/queues/orders/claimed/cancel", service.CancelBody{IDs: []string{"a"}, Drop: true})
+	h.turn(index, 0, core.RetryPolicy{}.Settlement(&claim, &core.Outcome{Kind: core.Dropped}, 0))
+	found("after the running job was cancelled", "claimed")
+	found("after the running job was cancelled", "jobs")
+	h.pushTagged("", "a")
+	found("in a new job of the id", "jobs")
+}
+
 // A tag that no job can have is a mistake of the caller, in a list and in an action.
 func TestATagThatNoJobCanHaveIsRefused(t *testing.T) {
 	h := newHouse(t, Options{})

@@ -321,6 +321,29 @@ func TestAnObserverSeesWhatIsRecovered(t *testing.T) {
 	}
 }
 
+// A job that runs again after its server was lost is counted once, by the server that recovers it.
+func TestAJobThatRanAgainIsCounted(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.audit()
+		first, second := &seen{}, &seen{}
+		n := w.start(a.watch(untilCancelled), first.by)
+		w.sleep(poll)
+		w.push("job", "x")
+		w.sleep(poll)
+		a.wantRuns("job", 1)
+		if first.recovered != 0 {
+			t.Errorf("%d jobs were recovered at the first run, want none", first.recovered)
+		}
+		n.cutOff()
+		w.start(a.watch(succeed), second.by)
+		w.sleep(3 * ttl)
+		a.wantRuns("job", 2)
+		if first.recovered != 0 || second.recovered != 1 {
+			t.Errorf("the servers have counted %d and %d recovered jobs, want 0 and 1", first.recovered, second.recovered)
+		}
+	})
+}
+
 // claimAll claims n jobs of the only shard for an owner that is not heard of again.
 func (w *world) claimAll(jobs int) {
 	w.Helper()
