@@ -280,7 +280,7 @@ func TestAReadThatTimesOutIsACallWithoutAnswer(t *testing.T) {
 func TestStoresOfAClientShareItsConnections(t *testing.T) {
 	client := goredis.NewClient(&goredis.Options{})
 	defer client.Close()
-	if connectionsOf(client) != connectionsOf(client) {
+	if first, second := connectionsOf(client), connectionsOf(client); first != second {
 		t.Error("two stores of a client watch its connections, want one")
 	}
 }
