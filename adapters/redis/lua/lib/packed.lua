@@ -238,23 +238,24 @@ do
 
   -- without returns the packed job of a claim, which begins at from behind its PerformAt, without
   -- the payload at a position, from 0, and with another RetryCount and Recoveries. It returns nil
-  -- if the claim has no such payload, or no other one. Payloads are not decoded, since claims may
-  -- be large.
+  -- if the claim has no such payload, or no other one; else also the bytes of that payload.
+  -- Payloads are not decoded, since claims may be large.
   local function without(value, from, position, retry, recoveries)
     local job, listed, _, pos = decode_head(value, (parse('>I8', value, from - 8)), from)
     local count = listed and parse('>I4', value, pos) or 1
     if count == 1 or position < 0 or position >= count then return end
 
-    local list = pos + 4
+    local list, size = pos + 4, 0
     local ended, behind = list, list
     for _ = 0, position do
       local _, n, m, data = parse('>dI4I2', value, behind)
-      ended, behind = behind, data + n + m
+      ended, behind, size = behind, data + n + m, n
     end
 
     job.retry, job.recoveries = retry, recoveries
     local flags, first, failure = encode_state(job)
-    return char(LISTED + flags) .. first .. failure .. pack('>I4', count - 1) .. sub(value, list, ended - 1) .. sub(value, behind)
+    local head = char(LISTED + flags) .. first .. failure .. pack('>I4', count - 1)
+    return head .. sub(value, list, ended - 1) .. sub(value, behind), size
   end
 
   -- group returns what precedes a packed job: the group of a dead letter, or nothing for a queued

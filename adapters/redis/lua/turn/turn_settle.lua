@@ -139,15 +139,23 @@ local function begun_value(value, receipt) return receipt .. char(1) .. sub(valu
 --   last: the index of the last ARGV that is about parts
 local function end_parts(from, settled, cancels)
   local changed = {claims = {}, size = 0, notes = {}, skipped = {}, last = from + 6 * ARGV[from]}
-  local claims = changed.claims
+  local claims, weights = changed.claims, {}
+
+  -- weigh returns the number of payloads of a claim and their bytes. The note of a large claim has
+  -- both.
+  local function weigh(id, value)
+    if weights[id] then return unpack(weights[id]) end
+    local receipt, count, size = noted(id)
+    if receipt then return count, size end
+    return readable('c', id, claim_weight, value)
+  end
 
   -- store keeps a claim that has lost a payload, its note and its cancel.
   local function store(id, value, after, was_alone)
     claims[id] = value
-    local count, size = readable('c', id, claim_weight, value)
     local alone = claim_alone(value)
     if was_alone and not alone then settled.alone = settled.alone - 1 end
-    if #value > NOTED then changed.notes[id] = note(after, #value, count, size, alone)
+    if #value > NOTED then changed.notes[id] = note(after, #value, weights[id][1], weights[id][2], alone)
     elseif changed.notes[id] or noted(id) then changed.notes[id] = false end
     for i = 1, #cancels, 2 do
       if cancels[i] == id then
@@ -164,9 +172,12 @@ local function end_parts(from, settled, cancels)
     local receipt = value and sub(value, 1, 16)
     if receipt == before then
       changed.size = changed.size + #value
+      local count, size = weigh(id, value)
       local from_job = claim_from(value) + 8
-      local packed_job = packed.without(value, from_job, tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5]))
+      local packed_job, ended = readable('c', id, packed.without, value, from_job, tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]),
+        tonumber(ARGV[i + 5]))
       if packed_job then
+        weights[id] = {count - 1, size - ended}
         store(id, begun_value(sub(value, 1, from_job - 1) .. packed_job, after), after, claim_alone(value))
       end
       receipt = packed_job and after
