@@ -197,12 +197,13 @@ func PushedPayloads(stored []Payload) []Payload {
 }
 
 // Merge returns the merge of two ordered lists, and the number of payloads that it superseded. The
-// payloads of coming merge one after another, lowest first. Merge does not change its arguments.
-// If there has more payloads than the rule keeps, as after a change of the rule, merged has no
-// more than there.
-func (r MergeRule) Merge(there, coming []Payload) (merged []Payload, superseded int) {
-	s := NewPayloadSet(there)
-	superseded = s.MergeBy(r, coming)
+// incoming payloads merge one after another, lowest first. Merge does not change its arguments.
+//
+// After a change of the rule, an id can have more payloads than the rule keeps. Then Merge returns
+// no more payloads than kept has.
+func (r MergeRule) Merge(kept, incoming []Payload) (merged []Payload, superseded int) {
+	s := NewPayloadSet(kept)
+	superseded = s.MergeBy(r, incoming)
 	return s.list, superseded
 }
 

@@ -13,11 +13,11 @@
 //   - running: a lane runs the batch, or is about to.
 //   - limit: how many batches of one queue may run at once on this server.
 //
-// A lane without a batch waits, or it has been woken and is on its way. A pool is short of batches
-// by the lanes for which nothing is runnable or granted. The stock of a shard is what may be
-// claimed before lanes are free for it. Jobs are shown to the scheduler, or hidden from it: while
-// the limit is reached, while the shard needs no grant, or while a job on its last chance waits
-// for another.
+// A lane without a batch waits, or it has been woken and is about to ask for one. A pool lacks a
+// batch for each waiting lane for which no batch is runnable or granted. The stock of a shard is
+// the number of batches that may be claimed before lanes are free for them. Jobs are shown to the
+// scheduler, or hidden from it: while the limit is reached, while the shard needs no grant, or
+// while a job on its last chance waits for another.
 //
 // # Events
 //

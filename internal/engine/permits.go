@@ -214,7 +214,7 @@ func (p *permits) giveBack() {
 	}
 }
 
-// obtain gets the one permit that RunDue needs to work a queue. ok is false if other nodes hold
+// obtain requests the one permit that RunDue needs to work a queue. ok is false if other nodes hold
 // all permits.
 func (p *permits) obtain(ctx context.Context) (ok bool, err error) {
 	if p == nil {

@@ -9,11 +9,7 @@ const noMergeCode = -2
 // for newest and n for a bound of n. Stores keep Same beside it; no merge needs it. There is a code
 // for exactly the rules that Validate accepts; MergeRuleOf refuses the number that MergeCode
 // returns for another one. Stores take each code but 0 for one by which the larger score stays, and
-// supersede the lowest payload. So a third value of Stays, or a bound that keeps the lowest,
-// changes merging in the Redis store's lua/lib/shard.lua and its uses: in lib/items.lua replaces,
-// indexed, supersede, unite, unite_by_rule, bound and store_set, and in lua/step the files
-// import.lua and edit.lua. In the functions of the Postgres store it changes each comparison of a
-// merge rule with 0.
+// supersede the lowest payload. The map in docs/architecture.md lists where they do so.
 func MergeCode(r core.MergeRule) int {
 	switch {
 	case r.Validate() != nil:
