@@ -256,6 +256,7 @@ func (s *shard) finish(b *runningBatch, settled []core.Settlement, took time.Dur
 	s.running[last] = nil
 	s.running = s.running[:last]
 	s.giveChanceBack(b.chance)
+	b.chance = false // a part of the batch may be answered later
 	current := s.lease.held && s.lease.token == b.Token()
 	events := s.ends.Await(&b.Batch, settled, current)
 	if current {

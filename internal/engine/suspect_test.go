@@ -15,6 +15,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine"
+	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -338,6 +339,39 @@ func TestALastChanceEndsWithItsPayload(t *testing.T) {
 		defer mu.Unlock()
 		if want := []string{"first", "endless", "x"}; !slices.Equal(ran, want) {
 			t.Errorf("ran %q, want %q", ran, want)
+		}
+	})
+}
+
+// A handler may return while a goroutine that it has left behind waits for the end of a payload. The
+// answer does not give the chance to another job once more.
+func TestALastChanceIsGivenBackOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(3)
+		left, second, third := idIn(0, 3), idIn(1, 3), idIn(2, 3)
+		w.push(left, "first", "next")
+		w.makeRecovered(0, 3, left)
+		w.placeRecoveredIn(poll/100, 3, second)
+		w.placeRecoveredIn(poll/50, 3, third)
+		ran := 0
+		work := byPayload(func(_ context.Context, _ int, payload string) error {
+			if payload == "x" {
+				ran++
+				time.Sleep(100 * poll)
+			}
+			return nil
+		})
+		w.start(func(ctx context.Context, b *execution.Batch) error {
+			if b.Claims[0].ID != left {
+				return work(ctx, b)
+			}
+			go func() { _ = work(ctx, b) }()
+			time.Sleep(poll / 50)
+			return errors.New("returned early")
+		}, shards(3), lanes(3), onFirstPart(func(*link, ports.TurnRequest) { time.Sleep(poll / 20) }))
+		w.sleep(5 * poll)
+		if ran != 1 {
+			t.Errorf("%d jobs ran on their last chance at once, want 1", ran)
 		}
 	})
 }
