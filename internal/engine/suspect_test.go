@@ -343,8 +343,8 @@ func TestALastChanceEndsWithItsPayload(t *testing.T) {
 	})
 }
 
-// A handler may return while a goroutine that it has left behind waits for the end of a payload. The
-// answer does not give the chance to another job once more.
+// A handler may return while a goroutine that it has left behind waits for the end of a payload.
+// The answer does not give the chance to another job once more.
 func TestALastChanceIsGivenBackOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(3)
