@@ -153,6 +153,45 @@ func TestRedisDamagedClaimsFreeTheirID(t *testing.T) {
 	}
 }
 
+// Whichever part of a claim is damaged, a turn that ends one of its payloads sets it aside and
+// settles the others.
+func TestRedisAPartMeetsADamagedClaim(t *testing.T) {
+	t.Parallel()
+	client := testservers.OwnRedis(t).(*goredis.Client)
+	job := func(s string) int { return 34 + int(s[24])<<8 + int(s[25]) }
+	for name, change := range map[string]func(string) string{
+		"a receipt alone":         func(s string) string { return s[:16] },
+		"no time":                 func(s string) string { return s[:job(s)-8] },
+		"no job":                  func(s string) string { return s[:job(s)] },
+		"unknown flags":           func(s string) string { return s[:job(s)] + "\xa0" + s[job(s)+1:] },
+		"a cut list":              func(s string) string { return s[:job(s)+3] },
+		"a cut payload behind it": func(s string) string { return s[:len(s)-3] },
+		"a payload beyond the end": func(s string) string {
+			return s[:job(s)+13] + "\xff\xff\xff\xff" + s[job(s)+17:]
+		},
+		"more behind": func(s string) string { return s + "more" },
+	} {
+		must(t, client.FlushAll(t.Context()).Err())
+		w := newWorker(t, client, false)
+		must(t, w.push(many("m", 3)...))
+		must(t, w.turn(ports.TurnRequest{Want: 10}))
+		m := w.claims["m"]
+		w.record("c", "m", change)
+		err := w.turn(ports.TurnRequest{
+			Settlements: w.settle("b", core.Outcome{Kind: core.Done}), Parts: []core.PayloadSettlement{m.SettlePayload(1)},
+		})
+		if err != nil {
+			t.Errorf("%s: the turn failed: %v", name, err)
+			continue
+		}
+		w.aside("m")
+		stats, err := w.store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
+		if must(t, err); stats[0].Processed != 1 {
+			t.Errorf("%s: %d jobs were processed, want b", name, stats[0].Processed)
+		}
+	}
+}
+
 // A turn that is repeated leaves out records that were damaged in between.
 func TestRedisRepeatedTurnPassesOverDamage(t *testing.T) {
 	t.Parallel()

@@ -126,6 +126,14 @@ end
 -- begun_value returns a stored claim as it is once it has begun, with the given receipt.
 local function begun_value(value, receipt) return receipt .. char(1) .. sub(value, 18) end
 
+-- without returns a stored claim without the payload at a position, and the bytes that the payload
+-- had, as packed.without does. It fails if the claim can't be read that far.
+local function without(value, position, retry, recoveries)
+  local from = claim_from(value) + 8
+  local packed_job, ended = packed.without(value, from, position, retry, recoveries)
+  return packed_job and sub(value, 1, from - 1) .. packed_job, ended
+end
+
 -- end_parts ends single payloads of claims. ARGV[from] is their number. Behind it are, for each,
 -- its id, receipt, receipt afterwards, the payload's position, and RetryCount and Recoveries
 -- afterwards. settled is the result of settle_claims, whose gone it reads and whose alone it
@@ -173,14 +181,12 @@ local function end_parts(from, settled, cancels)
     if receipt == before then
       changed.size = changed.size + #value
       local count, size = weigh(id, value)
-      local from_job = claim_from(value) + 8
-      local packed_job, ended = readable('c', id, packed.without, value, from_job, tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]),
-        tonumber(ARGV[i + 5]))
-      if packed_job then
+      local left, ended = readable('c', id, without, value, tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5]))
+      if left then
         weights[id] = {count - 1, size - ended}
-        store(id, begun_value(sub(value, 1, from_job - 1) .. packed_job, after), after, claim_alone(value))
+        store(id, begun_value(left, after), after, claim_alone(value))
       end
-      receipt = packed_job and after
+      receipt = left and after
     elseif receipt == after then -- it was applied before
       changed.size = changed.size + #value
       claims[id] = begun_value(value, after)
