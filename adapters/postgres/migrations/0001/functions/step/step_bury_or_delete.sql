@@ -44,7 +44,7 @@ BEGIN
         END IF;
       END IF;
       p := {schema}.take_payloads(v_locked.shard, v_id, CASE WHEN p_first IS NULL THEN c_payloads - v_payloads ELSE least(1, c_payloads - v_payloads) END,
-        c_bytes - v_bytes, v_payloads = 0, p_first IS NOT NULL);
+        c_bytes - v_bytes, v_payloads = 0, p_first IS NOT NULL AND j.retry_count >= 0);
       v_payloads := v_payloads + p.n; v_bytes := v_bytes + p.size;
       IF p_group IS NOT NULL THEN
         FOR m IN 1..p.n LOOP
