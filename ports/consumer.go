@@ -93,8 +93,8 @@ type Consumer interface {
 	// defines, and marks the job as begun, since its next payload runs when the turn has been
 	// answered. No count changes. Parts are applied after the settlements. A part is skipped, and
 	// reported as SkippedParts, if its (ID, Receipt) is not claimed, if the claim has no payload at
-	// this position or no other payload, if the store can't reach the job now, or if an earlier
-	// part of the turn was of the same job. A store may also skip a part, except the first one, to
+	// this position or no other payload, or if the store can't reach the job now. Parts are applied
+	// in order, so a job may have several. A store may also skip a part, except the first one, to
 	// bound the bytes that it writes. A part that was applied before has given its claim the
 	// receipt core.Receipt.NextPart. Then it is not applied again, and is not skipped: the job is
 	// marked as begun.
