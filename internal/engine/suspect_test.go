@@ -343,6 +343,60 @@ func TestALastChanceEndsWithItsPayload(t *testing.T) {
 	})
 }
 
+// With MaxRecoveries 1 each payload of a recovered job is on the job's last chance, so the next job
+// waits for all of them.
+func TestALastChanceLastsWhileOneRecoveryIsTheMost(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.declare(2)
+		long, next := idIn(0, 2), idIn(1, 2)
+		w.push(long, "first", "endless")
+		w.makeRecovered(0, 1, long)
+		w.placeRecoveredIn(poll, 1, next)
+		var ran []string
+		w.start(byPayload(func(_ context.Context, _ int, payload string) error {
+			ran = append(ran, payload)
+			if payload == "endless" {
+				time.Sleep(100 * poll)
+			}
+			return nil
+		}), shards(2), lanes(2), func(s *setup) { s.queue.Policy.MaxRecoveries = 1 })
+		w.sleep(10 * poll)
+		if want := []string{"first", "endless"}; !slices.Equal(ran, want) {
+			t.Errorf("ran %q, want %q", ran, want)
+		}
+	})
+}
+
+// A store that repeats a turn by itself answers it as a repeat. Its part is sent again, so a
+// skipped one is not taken for stored.
+func TestARepeatedAnswerDoesNotEndAPayload(t *testing.T) {
+	for skipped, want := range map[bool]string{false: "abc", true: "a"} {
+		t.Run(fmt.Sprintf("skipped %t", skipped), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.declare(1)
+				w.push("job", "a", "b", "c")
+				w.makeRecovered(0, 1, "job")
+				var calls string
+				w.start(byPayload(func(_ context.Context, _ int, payload string) error {
+					calls += payload
+					return nil
+				}), onFirstPart(func(l *link, r ports.TurnRequest) {
+					if skipped {
+						w.settleElsewhere(core.ClaimRef{ID: r.Parts[0].ID, Receipt: r.Parts[0].Receipt}, r.Lease.Shard)
+					}
+					if _, err := l.store().Turn(w.Context(), r); err != nil {
+						w.Error(err)
+					}
+				}))
+				w.sleep(5 * poll)
+				if calls != want {
+					t.Errorf("calls %q, want %q", calls, want)
+				}
+			})
+		})
+	}
+}
+
 // A handler may return while a goroutine that it has left behind waits for the end of a payload.
 // The answer does not give the chance to another job once more.
 func TestALastChanceIsGivenBackOnce(t *testing.T) {
