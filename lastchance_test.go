@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,9 +39,9 @@ func TestWhyNamesTheJobThatHasTheLastChance(t *testing.T) {
 			}
 		}
 
-		var runs string
+		var running atomic.Value
 		server := skein.NewServer(store, skein.ServerOptions{Lanes: 4, Logger: quiet}, q.Handler(func(_ context.Context, id string, _ []string) error {
-			runs = id
+			running.Store(id)
 			time.Sleep(time.Minute)
 			return nil
 		}))
@@ -51,7 +52,7 @@ func TestWhyNamesTheJobThatHasTheLastChance(t *testing.T) {
 		time.Sleep(10 * time.Second) // the server has announced its job
 		i := inspect.New(store, inspect.Options{})
 		for range 100 {
-			waits := ids[0]
+			runs, waits := running.Load().(string), ids[0]
 			if runs == waits {
 				waits = ids[1]
 			}

@@ -45,21 +45,28 @@ func TestANodeAnnouncesItsJobOnTheLastChance(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(2)
 		w.placeRecovered(3, idIn(0, 2), idIn(1, 2))
+		var mu sync.Mutex
 		var ran []string
 		n := w.start(each(func(_ context.Context, c *core.Claim) error {
+			mu.Lock()
 			ran = append(ran, c.ID)
-			w.sleepInHandler(time.Duration(len(ran)) * 2 * announceInterval)
+			length := time.Duration(len(ran)) * 2 * announceInterval
+			mu.Unlock()
+			w.sleepInHandler(length)
 			return nil
 		}), spread, shards(2), lanes(2))
 		for run := range 2 {
 			w.sleepUntil(time.Duration(run+1)*2*announceInterval - time.Millisecond)
 			got, _ := w.announced(n)
-			if len(ran) != run+1 {
-				w.Fatalf("%d jobs have begun, want %d", len(ran), run+1)
+			mu.Lock()
+			begun := slices.Clone(ran)
+			mu.Unlock()
+			if len(begun) != run+1 {
+				w.Fatalf("%d jobs have begun, want %d", len(begun), run+1)
 			}
-			want := ports.LastChance{Shard: shardOfQueue(core.ShardOf(ran[run], 2)), ID: ran[run]}
+			want := ports.LastChance{Shard: shardOfQueue(core.ShardOf(begun[run], 2)), ID: begun[run]}
 			if got.Status.LastChance != want {
-				w.Errorf("while %q runs, %+v is announced", ran[run], got.Status.LastChance)
+				w.Errorf("while %q runs, %+v is announced", begun[run], got.Status.LastChance)
 			}
 		}
 		w.sleep(2 * announceInterval)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,10 +22,10 @@ var errRefused = errors.New("refused")
 // byPayload is a handler that takes the payloads of each job one after another, as Each of the root
 // package does. run counts the executions.
 func byPayload(f func(ctx context.Context, run int, payload string) error) handler {
-	run := -1
+	var runs atomic.Int64
 	return func(ctx context.Context, b *execution.Batch) error {
 		defer b.End()
-		run++
+		run := int(runs.Add(1)) - 1
 		for i := range b.Claims {
 			job, ok := b.Begin(ctx, i)
 			if !ok {

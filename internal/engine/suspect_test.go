@@ -352,15 +352,20 @@ func TestALastChanceLastsWhileOneRecoveryIsTheMost(t *testing.T) {
 		w.push(long, "first", "endless")
 		w.makeRecovered(0, 1, long)
 		w.placeRecoveredIn(poll, 1, next)
+		var mu sync.Mutex
 		var ran []string
 		w.start(byPayload(func(_ context.Context, _ int, payload string) error {
+			mu.Lock()
 			ran = append(ran, payload)
+			mu.Unlock()
 			if payload == "endless" {
 				time.Sleep(100 * poll)
 			}
 			return nil
 		}), shards(2), lanes(2), func(s *setup) { s.queue.Policy.MaxRecoveries = 1 })
 		w.sleep(10 * poll)
+		mu.Lock()
+		defer mu.Unlock()
 		if want := []string{"first", "endless"}; !slices.Equal(ran, want) {
 			t.Errorf("ran %q, want %q", ran, want)
 		}
