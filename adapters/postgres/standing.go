@@ -40,7 +40,7 @@ SELECT s.now, s.paused, CASE WHEN s.held THEN s.owner ELSE '' END, CASE WHEN s.h
          AND NOT EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = a.shard AND c.id = a.id)
        ORDER BY a.perform_at, a.id LIMIT 1) f
      WHERE f.recoveries > 1 AND f.id <> j.id), '') ELSE '' END,
-  EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.id = $3 AND i.kind IN ('push', 'put_back'))
+  EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard + 0 = s.id AND i.id = $3 AND i.kind IN ('push', 'put_back'))
 FROM s LEFT JOIN j ON true`
 
 // standing returns the values that decide when the queued job of an id runs.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/postgres"
@@ -281,4 +283,79 @@ func TestPostgresOpenSettlementIsHeldAndHandedOverLater(t *testing.T) {
 	w.must(tx.Rollback(t.Context()))
 	w.same("orphans once it has ended", idsOf(w.next(0).Orphans), []string{"a"})
 	w.same("skipped", w.next(0, done(claims[0]), done(claims[1])).Skipped, []int(nil))
+}
+
+// While somebody's transaction stays open, nothing that a turn has deleted since can be vacuumed.
+// By the server's statistics the tables are empty, and then any index looks as good as another. A
+// turn passes few of the dead rows nevertheless: in the look into the inbox, in those for an id,
+// and where it replies its claims. It leaves the look for slow pushes to renewals.
+func TestPostgresTurnsPassFewDeadRowsBesideAnOpenTransaction(t *testing.T) {
+	t.Parallel()
+	const dead, batch = 12_000, 250
+	long := strings.Repeat("dead", 100) // indexes of ids are the largest
+	pool := testservers.OwnPostgres(t, "fsync=off", "autovacuum=off")
+	w := workbenchOn(t, pool, time.Minute)
+	now := time.Now()
+	tracer := &seen{}
+	w.store = postgres.New(kit.PoolLike(t, pool, func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer }), postgres.Options{
+		Schema: w.schema, NoWakeups: true, VacuumEvery: -1, Clock: func() time.Time { return now },
+	})
+	w.acquire("me")
+
+	kit.Exec(t, pool, "CREATE TABLE mine (id int)")
+	tx, err := pool.Begin(t.Context())
+	w.must(err)
+	defer func() { w.must(tx.Rollback(context.WithoutCancel(t.Context()))) }()
+	_, err = tx.Exec(t.Context(), "INSERT INTO mine VALUES (1)")
+	w.must(err)
+
+	for n := 0; n < dead; n += batch {
+		w.pushInTx(numbered(fmt.Sprint(long, n, "-"), batch)...)
+		w.next(0, dones(w.next(batch))...)
+		now = now.Add(10 * time.Millisecond)
+	}
+	kit.Exec(t, pool, strings.ReplaceAll("ANALYZE {schema}.inbox; ANALYZE {schema}.jobs; ANALYZE {schema}.claimed", "{schema}", w.schema))
+	renew := func() {
+		_, err := w.store.Renew(t.Context(), ports.RenewRequest{Lease: w.turn.Lease, TTL: w.turn.TTL})
+		w.must(err)
+	}
+	now = now.Add(2 * time.Second)
+	renew()
+	w.next(batch)
+	turn := tracer.last()
+	few := func(most int, what string) {
+		t.Helper()
+		if n := pagesRead(t, pool, w.schema, turn.SQL, turn.Args...); n > most {
+			t.Errorf("%s reads %d pages beside %d dead rows, want at most %d", what, n, dead, most)
+		}
+	}
+
+	few(100, "an empty turn")
+	now = now.Add(2 * time.Second)
+	turn.Args[6] = int64(core.InstantOf(now))
+	few(100, "an empty turn that is to look for slow pushes")
+	renew()
+	few(100, "an empty turn after a renewal")
+	w.must(w.push(w.store, numbered("pushed-", 10)...))
+	few(300, "a turn that claims")
+	w.pushInTx(numbered("in-tx-", 10)...)
+	few(600, "a turn that merges and claims")
+}
+
+// numbered returns ids.
+func numbered(prefix string, n int) []string {
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = prefix + fmt.Sprint(i)
+	}
+	return ids
+}
+
+// dones returns settlements of all claims of a turn.
+func dones(r ports.TurnReply) []core.Settlement {
+	settlements := make([]core.Settlement, len(r.Claims))
+	for i, c := range r.Claims {
+		settlements[i] = done(c)
+	}
+	return settlements
 }

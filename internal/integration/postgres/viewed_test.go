@@ -94,6 +94,12 @@ func (s *seen) sent() []pgx.TraceQueryStartData {
 	return slices.Clone(s.queries)
 }
 
+// last returns the last statement.
+func (s *seen) last() pgx.TraceQueryStartData {
+	all := s.sent()
+	return all[len(all)-1]
+}
+
 func (*seen) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 // errgroup runs functions and joins their errors.

@@ -121,7 +121,7 @@ func failed(c core.Claim) core.Settlement {
 }
 
 // pushInTx pushes in a transaction of its own.
-func (w *workbench) pushInTx(id string) {
+func (w *workbench) pushInTx(ids ...string) {
 	w.t.Helper()
-	w.must(pgx.BeginFunc(w.t.Context(), w.pool, func(tx pgx.Tx) error { return w.push(w.store.Tx(tx), id) }))
+	w.must(pgx.BeginFunc(w.t.Context(), w.pool, func(tx pgx.Tx) error { return w.push(w.store.Tx(tx), ids...) }))
 }

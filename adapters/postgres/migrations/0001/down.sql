@@ -6,7 +6,7 @@ DROP FUNCTION {schema}.acquire, {schema}.add_payloads, {schema}.add_tags, {schem
   {schema}.cut_payload, {schema}.end_parts,
   {schema}.dead_payloads_of, {schema}.declare, {schema}.error_text, {schema}.find_payloads, {schema}.find_shard, {schema}.first_shard, {schema}.fold, {schema}.fold_counts, {schema}.forget,
   {schema}.hand_over, {schema}.handed_over, {schema}.head, {schema}.heads, {schema}.held, {schema}.inbox_mark, {schema}.inbox_rows, {schema}.inbox_rows_of, {schema}.later, {schema}.limit_lock_waits, {schema}.list_places,
-  {schema}.lock_lease, {schema}.lock_shard, {schema}.lock_target, {schema}.lower_floor, {schema}.count_superseded, {schema}.merge, {schema}.merge_arrival, {schema}.merge_by_rule, {schema}.merge_dead_payloads, {schema}.merge_payload, {schema}.push_by_rule, {schema}.merge_and_look, {schema}.merge_bounds, {schema}.merge_ids, {schema}.merge_inbox,
+  {schema}.lock_lease, {schema}.lock_shard, {schema}.lock_target, {schema}.lower_floor, {schema}.count_superseded, {schema}.dead_jobs, {schema}.merge, {schema}.merge_arrival, {schema}.merge_by_rule, {schema}.merge_dead_payloads, {schema}.merge_payload, {schema}.push_by_rule, {schema}.merge_and_look, {schema}.merge_bounds, {schema}.merge_ids, {schema}.merge_inbox,
   {schema}.merge_inboxes, {schema}.merge_rest, {schema}.merge_taken, {schema}.merge_waiting, {schema}.missing_layout, {schema}.missing_shard, {schema}.next_rescan, {schema}.next_scan, {schema}.oldest, {schema}.park,
   {schema}.notify_wakeups, {schema}.payloads_of, {schema}.permit, {schema}.push, {schema}.push_in_tx, {schema}.record, {schema}.recount, {schema}.release,
   {schema}.remaining, {schema}.renew, {schema}.replaces, {schema}.repeat_turn,

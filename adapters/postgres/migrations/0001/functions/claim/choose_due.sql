@@ -27,7 +27,7 @@ BEGIN
     SELECT j.ctid AS at, j.perform_at, octet_length(j.data) AS size, NOT j.has_more AND j.recoveries < c_alone
       AND (SELECT c.shard FROM {schema}.claimed c WHERE c.shard = j.shard AND c.id = j.id) IS NULL
       AND CASE WHEN p_inbox THEN (
-        SELECT i.shard FROM {schema}.inbox i WHERE i.shard = j.shard AND i.id = j.id AND i.kind IN ('push', 'put_back') LIMIT 1
+        SELECT i.shard FROM {schema}.inbox i WHERE i.shard + 0 = j.shard AND i.id = j.id AND i.kind IN ('push', 'put_back') LIMIT 1
       ) IS NULL ELSE true END AS together
     FROM {schema}.jobs j
     WHERE j.shard = p_shard AND NOT j.parked AND j.perform_at >= p_from AND j.perform_at <= p_now

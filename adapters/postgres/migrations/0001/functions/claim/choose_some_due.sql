@@ -41,7 +41,7 @@ BEGIN
           SELECT j.ctid AS at, j.perform_at, j.id, j.has_more OR j.recoveries >= c_alone AS single, octet_length(j.data) AS size,
             (SELECT c.shard FROM {schema}.claimed c WHERE c.shard = j.shard AND c.id = j.id) IS NOT NULL AS claimed,
             CASE WHEN p_inbox THEN (
-              SELECT i.shard FROM {schema}.inbox i WHERE i.shard = j.shard AND i.id = j.id AND i.kind IN ('push', 'put_back') LIMIT 1
+              SELECT i.shard FROM {schema}.inbox i WHERE i.shard + 0 = j.shard AND i.id = j.id AND i.kind IN ('push', 'put_back') LIMIT 1
             ) IS NOT NULL ELSE false END AS inbox
           FROM {schema}.jobs j
           WHERE j.shard = p_shard AND NOT j.parked AND j.perform_at >= p_from AND j.perform_at <= p_now

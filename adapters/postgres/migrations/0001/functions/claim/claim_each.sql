@@ -36,7 +36,7 @@ BEGIN
     WHERE q.shard = p_shard AND NOT q.parked AND (q.perform_at, q.id) > (v_at, v_id COLLATE "C") AND q.perform_at <= p_until
       AND (SELECT c.shard FROM {schema}.claimed c WHERE c.shard = q.shard AND c.id = q.id) IS NULL
       AND CASE WHEN p_inbox THEN (
-        SELECT i.shard FROM {schema}.inbox i WHERE i.shard = q.shard AND i.id = q.id AND i.kind IN ('push', 'put_back') LIMIT 1
+        SELECT i.shard FROM {schema}.inbox i WHERE i.shard + 0 = q.shard AND i.id = q.id AND i.kind IN ('push', 'put_back') LIMIT 1
       ) IS NULL ELSE true END
     ORDER BY q.perform_at, q.id LIMIT 1;
     EXIT WHEN NOT FOUND OR v_recoveries >= c_alone AND EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = p_shard);

@@ -11,8 +11,9 @@ BEGIN
   -- A push may have changed a job after it was chosen and before it was locked.
   WITH taken AS (
     DELETE FROM {schema}.jobs j
-    WHERE j.ctid = ANY (v_locked) AND j.shard = p_shard AND j.perform_at <= p_now AND NOT j.has_more AND j.recoveries < c_alone
-      AND (SELECT i.shard FROM {schema}.inbox i WHERE i.shard = j.shard AND i.id = j.id
+    WHERE j.ctid = ANY (v_locked)
+      AND (j.shard = p_shard AND j.perform_at <= p_now AND NOT j.has_more AND j.recoveries < c_alone) IS TRUE -- for no index
+      AND (SELECT i.shard FROM {schema}.inbox i WHERE i.shard + 0 = j.shard AND i.id = j.id
         AND i.kind IN ('push', 'put_back') LIMIT 1) IS NULL
     RETURNING j.*
   ), put AS (

@@ -9,10 +9,11 @@ DECLARE
   v_parked int;
 BEGIN
   WITH found AS MATERIALIZED (
-    SELECT j.ctid AS at, j.id FROM {schema}.jobs j WHERE j.ctid = ANY (p_places) AND j.shard = p_shard FOR UPDATE SKIP LOCKED
+    SELECT j.ctid AS at, j.id FROM {schema}.jobs j WHERE j.ctid = ANY (p_places) AND (j.shard = p_shard) IS TRUE FOR UPDATE SKIP LOCKED
   ), held AS MATERIALIZED (
-    SELECT c.id FROM {schema}.claimed c
-    WHERE c.shard = p_shard AND c.id = ANY (ARRAY(SELECT f.id FROM found f)) FOR KEY SHARE SKIP LOCKED
+    SELECT c.id FROM found f, LATERAL (
+      SELECT c.id FROM {schema}.claimed c WHERE c.shard = p_shard AND c.id = f.id FOR KEY SHARE SKIP LOCKED
+    ) c
   )
   UPDATE {schema}.jobs j SET parked = true
   WHERE j.ctid = ANY (ARRAY(SELECT f.at FROM found f, held h WHERE h.id = f.id));

@@ -7,15 +7,20 @@ DECLARE
   v_parked text[];
 BEGIN
   more := false;
-  SELECT array_agg(j.id), min(j.perform_at) INTO v_parked, earliest FROM {schema}.jobs j
-  WHERE j.shard = p_shard AND j.id = ANY (p_ids) AND j.parked;
+  SELECT array_agg(j.id), min(j.perform_at) INTO v_parked, earliest
+  FROM (SELECT DISTINCT u.id FROM unnest(p_ids) u (id)) u, LATERAL (
+    SELECT j.id, j.perform_at, j.parked FROM {schema}.jobs j WHERE j.shard = p_shard AND j.id = u.id LIMIT 1
+  ) j
+  WHERE j.parked;
   IF v_parked IS NULL THEN
     RETURN;
   END IF;
   WITH freed AS (
     UPDATE {schema}.jobs j SET parked = false
     WHERE j.ctid = ANY (ARRAY(
-      SELECT f.ctid FROM {schema}.jobs f WHERE f.shard = p_shard AND f.id = ANY (v_parked) AND f.parked FOR UPDATE SKIP LOCKED))
+      SELECT f.at FROM unnest(v_parked) u (id), LATERAL (
+        SELECT f.ctid AS at FROM {schema}.jobs f WHERE f.shard = p_shard AND f.id = u.id AND f.parked FOR UPDATE SKIP LOCKED
+      ) f))
     RETURNING j.id
   )
   INSERT INTO {schema}.inbox (shard, kind, perform_at, id)

@@ -2,6 +2,5 @@
 -- a million dead rows only two minutes ago. That finds jobs of pushes that took a minute at most:
 -- such a look must end long before a lease does.
 CREATE FUNCTION {schema}.rescan_from(p_now bigint) RETURNS bigint LANGUAGE sql STABLE AS {$}
-  SELECT CASE WHEN pg_stat_get_dead_tuples(t.typrelid) < 1000000 THEN 0 ELSE greatest(0, p_now - 120000000) END
-  FROM pg_type t WHERE t.oid = pg_typeof(NULL::{schema}.jobs)::oid
+  SELECT CASE WHEN {schema}.dead_jobs() < 1000000 THEN 0 ELSE greatest(0, p_now - 120000000) END
 {$};

@@ -10,13 +10,13 @@ BEGIN
   SELECT r.place, r.size FROM (SELECT DISTINCT n.id FROM unnest(p_ids) n (id)) u, LATERAL (
     SELECT * FROM (
       SELECT i.ctid AS place, octet_length(i.data) AS size FROM {schema}.inbox i
-      WHERE i.shard = p_shard AND i.id = u.id COLLATE "C" AND i.kind IN ('push', 'put_back') AND i.tx < p_until
+      WHERE i.shard + 0 = p_shard AND i.id = u.id COLLATE "C" AND i.kind IN ('push', 'put_back') AND i.tx < p_until
       ORDER BY i.tx, i.seq LIMIT p_limit
     ) queued
     UNION ALL
     SELECT * FROM (
       SELECT i.ctid, octet_length(i.data) FROM {schema}.inbox i
-      WHERE i.shard = p_shard AND i.id = u.id COLLATE "C" AND i.kind IN ('buried', 'freed') AND i.tx < p_until
+      WHERE i.shard + 0 = p_shard AND i.id = u.id COLLATE "C" AND i.kind IN ('buried', 'freed') AND i.tx < p_until
       ORDER BY i.tx, i.seq LIMIT p_limit
     ) settled
   ) r LIMIT p_limit;

@@ -12,7 +12,7 @@ DECLARE
 BEGIN
   SELECT array_agg(w.place), count(*), coalesce(sum(w.size), 0) INTO v_places, n, size FROM (
     SELECT i.ctid AS place, octet_length(i.data) AS size FROM {schema}.inbox i
-    WHERE i.shard = p_shard AND i.id = p_id COLLATE "C" AND i.kind IN ('push', 'put_back') LIMIT p_most + 1
+    WHERE i.shard + 0 = p_shard AND i.id = p_id COLLATE "C" AND i.kind IN ('push', 'put_back') LIMIT p_most + 1
   ) w;
   finished := n = 0 OR n <= p_most AND (n = 1 AND p_first OR size <= p_bytes);
   fresh := 0; retrying := 0;

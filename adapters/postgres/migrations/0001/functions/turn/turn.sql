@@ -22,6 +22,7 @@ SET plan_cache_mode = force_generic_plan SET jit = off SET lock_timeout = '500ms
 DECLARE
   c_short_ttl CONSTANT bigint := 5000000; -- below it, a tenth of the TTL is less than lock_timeout
   c_slow_push CONSTANT bigint := 1000000; -- rescans look for pushes that take longer to commit
+  c_few_dead  CONSTANT bigint := 10000; -- passed in some ms
   v_shard       {schema}.shards;
   v_now         bigint;
   v_log         record; -- the newest row of turn_log, or the same of the shard's row
@@ -37,6 +38,7 @@ DECLARE
   v_claimed     record;
   v_head        bigint;
   v_floor       bigint;
+  v_fold        boolean; -- whether the turn is to fold, if it does something
 BEGIN
   IF p_ttl < c_short_ttl THEN
     PERFORM {schema}.limit_lock_waits(p_ttl);
@@ -94,12 +96,18 @@ BEGIN
     v_handed := {schema}.hand_over(v_shard.id, v_shard.token, p_number, p_bytes);
   END IF;
 
-  -- Slow pushes may have come below the floor.
+  -- Slow pushes may have come below the floor. Beside many dead rows a look takes long, so only
+  -- turns that fold look, and renewals.
   v_from := v_floor;
+  v_fold := NOT v_now - v_shard.renewed BETWEEN 0 AND p_ttl / 3;
   SELECT NULL::text[] AS ids, 0 AS fresh, 0 AS retrying, false AS missed, false AS merged, NULL::bigint AS next_due INTO v_claimed;
   IF {schema}.rescan_due(v_log.rescan, v_now) THEN
-    v_from := least(v_floor, {schema}.rescan_from(v_now));
-    v_rescan_at := clock_timestamp();
+    IF v_fold AND p_settle_ids IS NOT NULL OR {schema}.dead_jobs() < c_few_dead THEN
+      v_from := least(v_floor, {schema}.rescan_from(v_now));
+      v_rescan_at := clock_timestamp();
+    ELSE
+      v_log.rescan := least(v_shard.renewed + p_ttl / 3, v_now + 50000000);
+    END IF;
   END IF;
   IF NOT v_shard.paused AND NOT v_alone THEN
     v_claimed := {schema}.claim_due(v_shard.id, v_from, v_now, p_token, p_number, p_owner, p_node,
@@ -128,7 +136,7 @@ BEGIN
     VALUES (v_shard.id, v_shard.token, p_number, p_ttl, v_log.expires, v_floor, v_log.rescan,
       v_settled.fresh + v_claimed.fresh, v_settled.retrying + v_claimed.retrying,
       v_count - v_settled.settled, v_settled.dead, v_settled.processed, v_settled.failed);
-    IF NOT v_now - v_shard.renewed BETWEEN 0 AND p_ttl / 3 THEN
+    IF v_fold THEN
       PERFORM {schema}.fold(v_shard.id, v_now, p_number, p_ttl, v_log.expires, v_floor, v_log.rescan);
     END IF;
   ELSIF v_log.inbox OR v_claimed.merged OR v_rescan_at IS NOT NULL AND v_log.rescan > v_now + c_slow_push THEN

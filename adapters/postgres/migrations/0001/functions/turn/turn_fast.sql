@@ -36,7 +36,7 @@ BEGIN
     SELECT s.id, s.renewed, s.inbox_from, s.inbox_seq, s.inbox_open, s.parked
     INTO v_shard, v_renewed, v_from, v_seq, v_open, v_parked FROM {schema}.shards s
     WHERE s.queue = p_queue COLLATE "C" AND s.index = p_index AND s.token = p_token AND s.owner = p_owner AND s.usual
-      AND NOT EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND (i.tx, i.seq) >= (s.inbox_from, s.inbox_seq))
+      AND (SELECT i.shard FROM {schema}.inbox i WHERE i.shard = s.id AND (i.tx, i.seq) >= (s.inbox_from, s.inbox_seq) LIMIT 1) IS NULL
       AND (s.inbox_open IS NULL OR NOT EXISTS (SELECT FROM unnest(s.inbox_open) o (tx), LATERAL (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.tx = o.tx LIMIT 1) i))
     FOR UPDATE SKIP LOCKED;
     v_now := {schema}.clock(p_now);
@@ -46,7 +46,8 @@ BEGIN
       OR NOT v_now - v_renewed BETWEEN 0 AND p_ttl / 3;
     v_floor := least(v_floor, v_now - c_slow_push);
     IF v_parked AND v_settle > 0 THEN
-      EXIT usual WHEN EXISTS (SELECT FROM {schema}.jobs j WHERE j.shard = v_shard AND j.id = ANY (p_settle_ids) AND j.parked);
+      EXIT usual WHEN EXISTS (SELECT FROM unnest(p_settle_ids) u (id)
+        WHERE (SELECT j.parked FROM {schema}.jobs j WHERE j.shard = v_shard AND j.id = u.id));
     END IF;
 
     IF v_settle = 1 THEN
@@ -90,7 +91,7 @@ BEGIN
       IF EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = v_shard AND (i.tx, i.seq) >= (v_from, v_seq))
         OR v_open IS NOT NULL AND EXISTS (SELECT FROM unnest(v_open) o (tx), LATERAL (SELECT FROM {schema}.inbox i WHERE i.shard = v_shard AND i.tx = o.tx LIMIT 1) i) THEN
         v_locked := ARRAY(SELECT j.ctid FROM {schema}.jobs j WHERE j.ctid = ANY (v_locked) AND (
-          SELECT i.shard FROM {schema}.inbox i WHERE i.shard = j.shard AND i.id = j.id AND i.kind IN ('push', 'put_back') LIMIT 1) IS NULL);
+          SELECT i.shard FROM {schema}.inbox i WHERE i.shard + 0 = j.shard AND i.id = j.id AND i.kind IN ('push', 'put_back') LIMIT 1) IS NULL);
       END IF;
     END IF;
     IF v_settle > 0 THEN
@@ -100,8 +101,8 @@ BEGIN
       RETURN QUERY
       WITH taken AS (
         DELETE FROM {schema}.jobs j
-        WHERE j.ctid = ANY (v_locked) AND j.shard = v_shard AND j.perform_at <= v_now
-          AND NOT j.has_more AND j.recoveries = 0 AND j.retry_count < 0
+        WHERE j.ctid = ANY (v_locked)
+          AND (j.shard = v_shard AND j.perform_at <= v_now AND NOT j.has_more AND j.recoveries = 0 AND j.retry_count < 0) IS TRUE -- for no index
         RETURNING j.perform_at, j.first_push, j.score, j.id, j.error, j.data, j.meta
       )
       INSERT INTO {schema}.claimed AS c (token, number, perform_at, first_push, since, score, shard, retry_count, recoveries, id,
