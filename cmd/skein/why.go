@@ -50,66 +50,91 @@ func (a *app) showVerdict(v *inspect.Verdict) error {
 	return err
 }
 
-// factsOf returns the checks of a verdict, as the dashboard shows them.
-func factsOf(v *inspect.Verdict) (list []fact) {
-	add := func(name string, good bool, format string, args ...any) {
-		list = append(list, fact{map[bool]string{true: "✓", false: "✗"}[good], name, fmt.Sprintf(format, args...)})
+// facts are the checks of a verdict, as the dashboard shows them.
+type facts []fact
+
+func (f *facts) add(name string, good bool, format string, args ...any) {
+	sign := map[bool]string{true: "✓", false: "✗"}[good]
+	*f = append(*f, fact{sign, name, fmt.Sprintf(format, args...)})
+}
+
+// factsOf returns the checks of a verdict.
+func factsOf(v *inspect.Verdict) (list facts) {
+	runs := v.Reason == inspect.RunsNow || !v.RunningSince.IsZero()
+	list.addServers(v, runs)
+	list.addQueued(v)
+
+	if of := v.OwnerFacts.LastChance; v.Reason == inspect.BehindLastChance {
+		list.add("last chance", false, "taken by %s of %v", of.ID, of.Shard)
 	}
+	if v.MaxRunning > 0 {
+		list.add("limit", runs || v.Busy < v.MaxRunning, "%d of %d running on all servers (MaxRunning)", v.Busy, v.MaxRunning)
+	}
+	if d := v.Found.DeadLetter; d != nil {
+		list.add("morgue", v.Reason != inspect.OnlyDead, "payloads there: %d, the last error: %s", d.PayloadCount, shortened(d.LastError, 60))
+	}
+	return list
+}
+
+// addServers adds what is known of the servers of the queue and of the owner of the job's shard.
+// runs is set if the job runs.
+func (f *facts) addServers(v *inspect.Verdict, runs bool) {
 	switch {
 	case v.ServersUnknown:
-		list = append(list, fact{"?", "served", "the list of servers can't be read now"})
+		*f = append(*f, fact{"?", "served", "the list of servers can't be read now"})
 	case len(v.Servers) == 0:
-		add("served", false, "no server runs this queue")
+		f.add("served", false, "no server runs this queue")
 	default:
-		add("served", true, "by %s", strings.Join(v.Servers, ", "))
+		f.add("served", true, "by %s", strings.Join(v.Servers, ", "))
 	}
-	runs := v.Reason == inspect.RunsNow || !v.RunningSince.IsZero()
+
 	o := &v.OwnerFacts
 	switch c := v.Found.Claimed; {
 	case v.Owner != "":
-		add("shard", !o.Draining, "%v, held by %s%s", v.Found.Shard, v.Owner, map[bool]string{true: ", which is draining"}[o.Draining])
+		draining := map[bool]string{true: ", which is draining"}[o.Draining]
+		f.add("shard", !o.Draining, "%v, held by %s%s", v.Found.Shard, v.Owner, draining)
 		if o.Lanes > 0 {
-			add("lane", runs || o.Busy < o.Lanes, "%d of %d lanes there are busy", o.Busy, o.Lanes)
+			f.add("lane", runs || o.Busy < o.Lanes, "%d of %d lanes there are busy", o.Busy, o.Lanes)
 		}
 		if o.MaxLanes > 0 {
-			add("lanes", runs || o.QueueBusy < o.MaxLanes, "%d of %d of the queue there are busy", o.QueueBusy, o.MaxLanes)
+			f.add("lanes", runs || o.QueueBusy < o.MaxLanes, "%d of %d of the queue there are busy", o.QueueBusy, o.MaxLanes)
 		}
 	case c != nil && !c.LeaseOver:
-		add("shard", true, "%v, held by %s", v.Found.Shard, c.Node)
+		f.add("shard", true, "%v, held by %s", v.Found.Shard, c.Node)
 	default:
-		add("shard", v.ServersUnknown, "%v: no known running server has it", v.Found.Shard)
+		f.add("shard", v.ServersUnknown, "%v: no known running server has it", v.Found.Shard)
 	}
-	if q := v.Found.Queued; q != nil {
-		if v.Found.Claimed != nil {
-			add("id free", false, "its previous run must end first")
-		}
-		if v.Reason >= inspect.QueuePaused { // for the reasons before QueuePaused it is unknown whether the queue is paused
-			add("queue", v.Reason != inspect.QueuePaused, "%s", map[bool]string{true: "paused", false: "active"}[v.Reason == inspect.QueuePaused])
-		}
-		switch wait := q.PerformAt.Sub(v.Now).Round(time.Second); {
-		case q.Held:
-			add("due", false, figures.Never)
-		case q.PerformAt.After(v.Now):
-			add("due", false, "in %s", figures.Span(wait))
-		default:
-			add("due", true, "for %s", figures.Span(-wait))
-		}
-		add("in front", v.Ahead == 0, "due jobs of the shard: %s", figures.Exact(int64(v.Ahead)))
-		if v.Alone != "" {
-			add("alone", false, "%s runs alone, and comes first", v.Alone)
-		}
-		if q.Retries > 0 {
-			add("failures", false, "%d, the last: %s", q.Retries, shortened(q.LastError, 60))
-		}
+}
+
+// addQueued adds what the queued job waits for, if there is one.
+func (f *facts) addQueued(v *inspect.Verdict) {
+	q := v.Found.Queued
+	if q == nil {
+		return
 	}
-	if of := o.LastChance; v.Reason == inspect.BehindLastChance {
-		add("last chance", false, "taken by %s of %v", of.ID, of.Shard)
+
+	if v.Found.Claimed != nil {
+		f.add("id free", false, "its previous run must end first")
 	}
-	if v.MaxRunning > 0 {
-		add("limit", runs || v.Busy < v.MaxRunning, "%d of %d running on all servers (MaxRunning)", v.Busy, v.MaxRunning)
+	if v.Reason >= inspect.QueuePaused { // for the reasons before QueuePaused it is unknown whether the queue is paused
+		paused := v.Reason == inspect.QueuePaused
+		f.add("queue", !paused, "%s", map[bool]string{true: "paused", false: "active"}[paused])
 	}
-	if d := v.Found.DeadLetter; d != nil {
-		add("morgue", v.Reason != inspect.OnlyDead, "payloads there: %d, the last error: %s", d.PayloadCount, shortened(d.LastError, 60))
+
+	switch wait := q.PerformAt.Sub(v.Now).Round(time.Second); {
+	case q.Held:
+		f.add("due", false, figures.Never)
+	case q.PerformAt.After(v.Now):
+		f.add("due", false, "in %s", figures.Span(wait))
+	default:
+		f.add("due", true, "for %s", figures.Span(-wait))
 	}
-	return list
+
+	f.add("in front", v.Ahead == 0, "due jobs of the shard: %s", figures.Exact(int64(v.Ahead)))
+	if v.Alone != "" {
+		f.add("alone", false, "%s runs alone, and comes first", v.Alone)
+	}
+	if q.Retries > 0 {
+		f.add("failures", false, "%d, the last: %s", q.Retries, shortened(q.LastError, 60))
+	}
 }
