@@ -10,10 +10,6 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// ClockLimit is the difference between a process's clock and the store's from which the check
-// "clocks" warns.
-const ClockLimit = time.Second
-
 // clocksFor is how long the list of servers may take.
 const clocksFor = 2 * time.Second
 
@@ -26,6 +22,7 @@ func (i *Inspector) checkClocks(ctx context.Context) Check {
 	row := Check{Name: "clocks"}
 	ctx, cancel := context.WithTimeout(ctx, clocksFor)
 	defer cancel()
+
 	before := time.Now()
 	reply, err := ask(i, func(s Store) (ports.NodesReply, error) { return s.Nodes(ctx) })
 	if err != nil {
@@ -34,13 +31,13 @@ func (i *Inspector) checkClocks(ctx context.Context) Check {
 	}
 
 	var wrong []string
-	if off := aheadOf(reply.Now, before, time.Now()); off.Abs() >= ClockLimit {
+	if off := aheadOf(reply.Now, before, time.Now()); off.Abs() >= ports.ClockLimit {
 		wrong = append(wrong, "this process "+offText(off))
 	}
 	servers := 0
 	for at := range reply.Nodes {
 		n := &reply.Nodes[at]
-		if n.State(reply.Now) == ports.NodeGone || n.Status.ClockAhead.Abs() < ClockLimit {
+		if n.State(reply.Now) == ports.NodeGone || n.Status.ClockAhead.Abs() < ports.ClockLimit {
 			continue
 		}
 		if servers++; servers <= mostClocks {
@@ -51,7 +48,7 @@ func (i *Inspector) checkClocks(ctx context.Context) Check {
 		wrong = append(wrong, fmt.Sprintf("%d more servers", servers-mostClocks))
 	}
 
-	row.Value = fmt.Sprintf("all within %v of the store's clock", ClockLimit)
+	row.Value = fmt.Sprintf("all within %v of the store's clock", ports.ClockLimit)
 	if len(wrong) > 0 {
 		row.Status, row.Value = CheckWarn, strings.Join(wrong, ", ")
 		row.Advice = "synchronise the clocks of these hosts and of the store, as NTP does: default scores come from the clocks of pushers, " +

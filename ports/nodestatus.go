@@ -13,6 +13,10 @@ const MaxLongest = 32
 // lane.
 const MaxLaneBusy = 1000
 
+// ClockLimit is the difference between a process's clock and the store's from which operators are
+// warned: by the check "clocks" and by the server's log.
+const ClockLimit = time.Second
+
 // NodeStatus is the state of a server at its last announcement. A server announces itself at each
 // third of its lease TTL and when the list of servers changes. For a server that is gone it is the
 // last known state. The zero value means that the server has no shard and runs nothing.

@@ -29,11 +29,8 @@ type watcher struct {
 // waitingEach is how often it is logged that a stop waits for handlers.
 const waitingEach = 10 * time.Second
 
-// clockLimit is the difference from the store's clock that is logged, and clockEach is how often.
-const (
-	clockLimit = time.Second
-	clockEach  = time.Hour
-)
+// clockEach is how often it is logged that the clock differs from the store's.
+const clockEach = time.Hour
 
 // unownedLimit is how long a shard may be without an owner before that is logged.
 const unownedLimit = 30 * time.Second
@@ -77,7 +74,7 @@ func (w *watcher) handlers(now time.Time) {
 func (w *watcher) clock(now time.Time) {
 	_, remote := w.node.store.(ports.Checker)
 	ahead := w.node.clock.Ahead(now)
-	if !remote || ahead.Abs() < clockLimit || now.Sub(w.saidClock) < clockEach {
+	if !remote || ahead.Abs() < ports.ClockLimit || now.Sub(w.saidClock) < clockEach {
 		return
 	}
 	w.saidClock = now
