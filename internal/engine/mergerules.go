@@ -23,19 +23,28 @@ func (e *Engine) watchRules(stop <-chan struct{}) {
 		if err != nil {
 			continue // the outage is logged by other loops
 		}
+
 		for _, q := range e.served.Load().queues {
 			at := slices.IndexFunc(queues, func(stored ports.Queue) bool { return stored.Name == q.Name })
-			if at < 0 {
-				continue
-			}
-			rule := queues[at].Merge
-			if known, differs := logged[q.Name]; rule == q.Merge {
-				delete(logged, q.Name)
-			} else if !differs || known != rule {
-				logged[q.Name] = rule
-				e.log.Warn("the merge rule of a queue was changed: deploy this program with the queue's rule, since its pushes and its next start are refused",
-					"queue", q.Name, "rule", rule.String(), "own", q.Merge.String())
+			if at >= 0 {
+				e.compareRule(q, queues[at].Merge, logged)
 			}
 		}
 	}
+}
+
+// compareRule logs that the stored rule of a queue differs from this program's, unless logged, the
+// rules that were logged by queue, has it.
+func (e *Engine) compareRule(q *Queue, rule core.MergeRule, logged map[string]core.MergeRule) {
+	if rule == q.Merge {
+		delete(logged, q.Name)
+		return
+	}
+	if known, differs := logged[q.Name]; differs && known == rule {
+		return
+	}
+
+	logged[q.Name] = rule
+	e.log.Warn("the merge rule of a queue was changed: deploy this program with the queue's rule, "+
+		"since its pushes and its next start are refused", "queue", q.Name, "rule", rule.String(), "own", q.Merge.String())
 }

@@ -45,8 +45,9 @@ func (e *Engine) doing(now *served, queues []string) ports.NodeStatus {
 	for _, q := range now.queues {
 		if slices.Contains(queues, q.Name) {
 			st.Queues = append(st.Queues, ports.QueueStatus{
-				Queue: q.Name, Merge: q.Merge, MaxRetries: q.Policy.MaxRetries, MaxRecoveries: q.Policy.MaxRecoveries, MaxRunning: q.MaxRunning,
-				MaxLanes: q.MaxLanes, Parallel: q.Parallel, BatchSize: q.BatchSize,
+				Queue: q.Name, Merge: q.Merge,
+				MaxRetries: q.Policy.MaxRetries, MaxRecoveries: q.Policy.MaxRecoveries,
+				MaxRunning: q.MaxRunning, MaxLanes: q.MaxLanes, Parallel: q.Parallel, BatchSize: q.BatchSize,
 			})
 		}
 	}

@@ -315,61 +315,42 @@ func TestALaneDoesNotWaitLongForTheEndOfAPayload(t *testing.T) {
 }
 
 // A payload that ends on the job's last chance gives the chance to the next job, since the others
-// of its job are no longer on theirs.
+// of its job are no longer on theirs. With MaxRecoveries 1 each of them is, so the next job waits
+// for all of them.
 func TestALastChanceEndsWithItsPayload(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.declare(2)
-		long, next := idIn(0, 2), idIn(1, 2)
-		w.push(long, "first", "endless")
-		w.makeRecovered(0, 3, long)
-		w.placeRecoveredIn(poll, 3, next)
-		var mu sync.Mutex
-		var ran []string
-		w.start(byPayload(func(_ context.Context, _ int, payload string) error {
-			mu.Lock()
-			ran = append(ran, payload)
-			mu.Unlock()
-			if payload == "endless" {
-				time.Sleep(100 * poll)
-			}
-			return nil
-		}), shards(2), lanes(2))
-		w.sleep(10 * poll)
-		mu.Lock()
-		defer mu.Unlock()
-		if want := []string{"first", "endless", "x"}; !slices.Equal(ran, want) {
-			t.Errorf("ran %q, want %q", ran, want)
-		}
-	})
-}
+	for most, want := range map[int][]string{
+		3: {"first", "endless", "x"},
+		1: {"first", "endless"},
+	} {
+		t.Run(fmt.Sprint("MaxRecoveries ", most), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.declare(2)
+				long, next := idIn(0, 2), idIn(1, 2)
+				w.push(long, "first", "endless")
+				w.makeRecovered(0, most, long)
+				w.placeRecoveredIn(poll, most, next)
 
-// With MaxRecoveries 1 each payload of a recovered job is on the job's last chance, so the next job
-// waits for all of them.
-func TestALastChanceLastsWhileOneRecoveryIsTheMost(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.declare(2)
-		long, next := idIn(0, 2), idIn(1, 2)
-		w.push(long, "first", "endless")
-		w.makeRecovered(0, 1, long)
-		w.placeRecoveredIn(poll, 1, next)
-		var mu sync.Mutex
-		var ran []string
-		w.start(byPayload(func(_ context.Context, _ int, payload string) error {
-			mu.Lock()
-			ran = append(ran, payload)
-			mu.Unlock()
-			if payload == "endless" {
-				time.Sleep(100 * poll)
-			}
-			return nil
-		}), shards(2), lanes(2), func(s *setup) { s.queue.Policy.MaxRecoveries = 1 })
-		w.sleep(10 * poll)
-		mu.Lock()
-		defer mu.Unlock()
-		if want := []string{"first", "endless"}; !slices.Equal(ran, want) {
-			t.Errorf("ran %q, want %q", ran, want)
-		}
-	})
+				var mu sync.Mutex
+				var ran []string
+				w.start(byPayload(func(_ context.Context, _ int, payload string) error {
+					mu.Lock()
+					ran = append(ran, payload)
+					mu.Unlock()
+					if payload == "endless" {
+						time.Sleep(100 * poll)
+					}
+					return nil
+				}), shards(2), lanes(2), func(s *setup) { s.queue.Policy.MaxRecoveries = most })
+				w.sleep(10 * poll)
+
+				mu.Lock()
+				defer mu.Unlock()
+				if !slices.Equal(ran, want) {
+					t.Errorf("ran %q, want %q", ran, want)
+				}
+			})
+		})
+	}
 }
 
 // A store that repeats a turn by itself answers it as a repeat. Its part is sent again, so a
