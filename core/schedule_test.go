@@ -1,0 +1,363 @@
+package core_test
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/skeinq/skein/core"
+)
+
+// parsed returns a schedule's spec.
+func parsed(t testing.TB, s *core.Schedule) core.Spec {
+	t.Helper()
+	spec, err := core.ParseSpec(s.Spec, time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
+
+// everyMinute returns a schedule of an interval of one minute, whose next tick is at an instant.
+func everyMinute(next core.Instant) core.Schedule {
+	return core.Schedule{
+		ScheduleKey: core.ScheduleKey{ID: "order-1", Name: "sync"},
+		Recurrence:  core.Recurrence{Spec: "every 1m0s 0", Data: []byte("go")},
+		Next:        next,
+		Revision:    1,
+	}
+}
+
+const minute = core.Instant(time.Minute / time.Microsecond)
+
+// TestFiringVectors holds Fire to core/testdata/firing.json.
+func TestFiringVectors(t *testing.T) {
+	type vector struct {
+		About       string
+		Spec        string
+		TickUS      core.Instant `json:"tick_us"`
+		SinceUS     core.Instant `json:"spec_since_us"`
+		NowUS       core.Instant `json:"now_us"`
+		Most        int
+		WithinUS    int64 `json:"within_us"`
+		Skip        bool
+		Paused      bool
+		FiresUS     []core.Instant `json:"fires_us"`
+		Missed      int64
+		NextUS      core.Instant `json:"next_us"`
+		IfBusySkips int64        `json:"skipped_if_busy"`
+	}
+	for _, v := range vectors[vector](t, "firing.json") {
+		t.Run(v.About, func(t *testing.T) {
+			s := everyMinute(v.TickUS)
+			s.Spec, s.SpecSince, s.Skip, s.Paused = v.Spec, v.SinceUS, v.Skip, v.Paused
+			s.Catchup = core.Catchup{Most: v.Most, Within: time.Duration(v.WithinUS) * time.Microsecond}
+
+			f, ok := s.Fire(parsed(t, &s), v.NowUS)
+			if ok != (v.FiresUS != nil) {
+				t.Fatalf("fires: %v, want %v", ok, v.FiresUS != nil)
+			}
+			if !ok {
+				return
+			}
+			if diff := cmp.Diff(v.FiresUS, ticksOf(f.Entries)); diff != "" {
+				t.Errorf("fired ticks (-want +got):\n%s", diff)
+			}
+			if f.After.Missed != v.Missed || f.After.Next != v.NextUS || f.After.Fired != int64(len(v.FiresUS)) {
+				t.Errorf("missed %d, next %d, fired %d; want %d, %d, %d",
+					f.After.Missed, f.After.Next, f.After.Fired, v.Missed, v.NextUS, len(v.FiresUS))
+			}
+			if v.Skip && (f.Busy.Skipped != v.IfBusySkips || f.Busy.Fired != 0 || f.Busy.Next != v.NextUS) {
+				t.Errorf("if busy: skipped %d, fired %d, next %d", f.Busy.Skipped, f.Busy.Fired, f.Busy.Next)
+			}
+		})
+	}
+}
+
+// ticksOf returns the ticks of entries by their scores.
+func ticksOf(entries []core.Entry) []core.Instant {
+	ticks := make([]core.Instant, len(entries))
+	for i := range entries {
+		ticks[i] = core.Instant(entries[i].Score * 1e6)
+	}
+	return ticks
+}
+
+// TestFiringsPartitionTicks fires a schedule at random times. Each tick is fired, missed or left,
+// once, in order, whatever the catch-up is.
+func TestFiringsPartitionTicks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := everyMinute(minute)
+		s.Catchup.Most = rapid.IntRange(0, 300).Draw(t, "most")
+		s.Catchup.Within = time.Duration(rapid.IntRange(0, 400).Draw(t, "within")) * time.Minute
+		spec, err := core.ParseSpec(s.Spec, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		var now, last core.Instant
+		var fired int64
+		for range rapid.IntRange(1, 10).Draw(t, "firings") {
+			now += minute * core.Instant(rapid.IntRange(0, 500).Draw(t, "minutes"))
+			revision := s.Revision
+			f, ok := s.Fire(spec, now)
+			if !ok {
+				if s.Next <= now {
+					t.Fatalf("tick %d is due at %d and not fired", s.Next, now)
+				}
+				continue
+			}
+			for _, tick := range ticksOf(f.Entries) {
+				if tick <= last || tick > now {
+					t.Fatalf("tick %d fired at %d after tick %d", tick, now, last)
+				}
+				last = tick
+			}
+			fired += int64(len(f.Entries))
+			s = f.After
+			if s.Revision <= revision || len(f.Entries) > core.MaxFiringEntries || len(s.Recent) > core.MaxRecentTicks {
+				t.Fatalf("revision %d after %d, %d entries, %d recent ticks", s.Revision, revision, len(f.Entries), len(s.Recent))
+			}
+		}
+		if s.Fired != fired || (s.Fired+s.Missed+1)*int64(minute) != int64(s.Next) {
+			t.Fatalf("%d fired, of them %d pushed, %d missed, next %d", s.Fired, fired, s.Missed, s.Next/minute)
+		}
+	})
+}
+
+func TestAFiringPushesWhatTheScheduleSays(t *testing.T) {
+	s := everyMinute(minute)
+	s.Meta, s.Tags = []byte("trace"), "nightly"
+	f, _ := s.Fire(parsed(t, &s), minute+5)
+	want := core.Entry{
+		ID:      "order-1",
+		Payload: core.Payload{Data: []byte("go"), Score: 60, Meta: []byte("trace")},
+		When:    core.At(minute),
+		Tags:    "nightly",
+	}
+	if diff := cmp.Diff([]core.Entry{want}, f.Entries, cmp.AllowUnexported(core.When{})); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+	recent := []core.Tick{{Due: minute, Outcome: core.TickFired, Late: 5 * time.Microsecond}}
+	if diff := cmp.Diff(recent, f.After.Recent); diff != "" {
+		t.Errorf("recent ticks (-want +got):\n%s", diff)
+	}
+
+	s.Score, s.FixedScore = 7, true
+	if f, _ = s.Fire(parsed(t, &s), minute); f.Entries[0].Score != 7 {
+		t.Errorf("score %v with a score of its own, want 7", f.Entries[0].Score)
+	}
+}
+
+func TestJitterSpreadsTicks(t *testing.T) {
+	seen := map[core.Instant]bool{}
+	for _, id := range []string{"a", "b", "c", "d"} {
+		s := everyMinute(minute)
+		s.ID, s.Jitter = id, time.Hour
+		due := s.Head().Due
+		seen[due] = true
+		if due < minute || due >= minute+60*minute {
+			t.Errorf("id %s is due at %d", id, due)
+		}
+		if _, ok := s.Fire(parsed(t, &s), due-1); ok {
+			t.Errorf("id %s fires before its jitter", id)
+		}
+		f, ok := s.Fire(parsed(t, &s), due)
+		if !ok || f.After.Recent[0].Late != 0 {
+			t.Errorf("id %s does not fire at its jitter, or late: %v", id, f.After.Recent)
+		}
+	}
+	if len(seen) != 4 {
+		t.Errorf("4 ids are due at %d times", len(seen))
+	}
+}
+
+func TestAnotherSpecKeepsTheTickThatHasCome(t *testing.T) {
+	hourly := core.Recurrence{Spec: "every 1h0m0s 0", Data: []byte("go")}
+	spec, err := core.ParseSpec(hourly.Spec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	now := 10 * minute
+	s := everyMinute(now + 1)
+	if changed := s.Recurring(&hourly, spec, now); changed.Next != 60*minute {
+		t.Errorf("next tick after a change %d, want that of the new spec", changed.Next)
+	}
+	s.Next = now
+	changed := s.Recurring(&hourly, spec, now)
+	if changed.Next != now {
+		t.Errorf("the tick that has come was replaced by %d", changed.Next)
+	}
+	if f, _ := changed.Fire(spec, now); len(f.Entries) != 1 || f.After.Next != 60*minute {
+		t.Errorf("%d entries, next %d", len(f.Entries), f.After.Next)
+	}
+	same := s.Recurrence
+	same.Data = []byte("other")
+	s.SpecSince = 1
+	if kept := s.Recurring(&same, spec, now); kept.SpecSince != 1 || kept.Next != now {
+		t.Errorf("another payload changed the ticks: %+v", kept)
+	}
+}
+
+func TestDeclarations(t *testing.T) {
+	spec, err := core.ParseSpec("every 1m0s 0", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := core.Declaration{
+		ScheduleKey: core.ScheduleKey{ID: "order-1", Name: "sync"},
+		Recurrence:  core.Recurrence{Spec: "every 1m0s 0", Data: []byte("go")},
+		Paused:      true, Set: "billing", Version: 2,
+	}
+	first, changed := d.Apply(core.Schedule{}, spec, "worker", 5)
+	if !changed || !first.Paused || first.Next != minute || first.Revision != 5 || first.By != "worker" {
+		t.Fatalf("a new schedule: changed %v, %+v", changed, first)
+	}
+
+	other := d
+	other.Data, other.Paused = []byte("other"), false
+	edited := first
+	edited.Data, edited.Edited = []byte("by hand"), true
+	older, newer, unset := other, other, other
+	older.Version, newer.Version = 1, 3
+	unset.Set, unset.Version = "", 0
+	for _, test := range []struct {
+		name    string
+		current core.Schedule
+		d       core.Declaration
+		want    string
+	}{
+		{"an equal one", first, d, ""},
+		{"another payload", first, other, "other"},
+		{"a lower version", first, older, ""},
+		{"a higher version", first, newer, "other"},
+		{"the same version of an edited one", edited, other, ""},
+		{"a higher version of an edited one", edited, newer, "other"},
+		{"outside the set", edited, unset, "other"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			next, changed := test.d.Apply(test.current, spec, "worker", 9)
+			if changed != (test.want != "") {
+				t.Fatalf("changed: %v", changed)
+			}
+			if !changed {
+				return
+			}
+			if string(next.Data) != test.want || !next.Paused || next.Edited || next.Version != test.d.Version ||
+				next.Revision <= test.current.Revision {
+				t.Errorf("declared: %+v", next)
+			}
+		})
+	}
+}
+
+// TestEqualComparesEachField changes one field after the other.
+func TestEqualComparesEachField(t *testing.T) {
+	kind := reflect.TypeFor[core.Recurrence]()
+	for i := range kind.NumField() {
+		var a, b core.Recurrence
+		field := reflect.ValueOf(&b).Elem().Field(i)
+		switch field.Kind() {
+		case reflect.String:
+			field.SetString("x")
+		case reflect.Bool:
+			field.SetBool(true)
+		case reflect.Int64:
+			field.SetInt(1)
+		case reflect.Float64:
+			field.SetFloat(1)
+		case reflect.Slice:
+			field.SetBytes([]byte("x"))
+		case reflect.Struct:
+			b.Catchup.Most = 2
+		default:
+			t.Fatalf("field %s has kind %v; extend this test", kind.Field(i).Name, field.Kind())
+		}
+		if a.Equal(&b) || !b.Equal(&b) {
+			t.Errorf("Equal does not compare %s", kind.Field(i).Name)
+		}
+	}
+}
+
+func TestABrokenScheduleIsTriedAgain(t *testing.T) {
+	s := everyMinute(minute)
+	broken := s.Break("no such zone", 2*minute)
+	if head := broken.Head(); head != (core.Head{Due: 3 * minute, OK: true}) || broken.Next != minute {
+		t.Errorf("head %+v, next %d", head, broken.Next)
+	}
+	f, ok := broken.Fire(parsed(t, &broken), 3*minute)
+	if !ok || f.After.Broken != "" || f.After.Head() != (core.Head{Due: 4 * minute, OK: true}) {
+		t.Errorf("after its spec was read: %v, %+v", ok, f.After)
+	}
+}
+
+func TestInvalidSchedules(t *testing.T) {
+	every := core.MergeRule{Same: core.SamePush}
+	for _, test := range []struct {
+		name string
+		edit func(*core.Schedule)
+		rule core.MergeRule
+		want string
+	}{
+		{"spec", func(s *core.Schedule) { s.Spec = "sometimes" }, every, "neither a cron expression"},
+		{"name", func(s *core.Schedule) { s.Name = "a b" }, every, "letters, digits"},
+		{"no name", func(s *core.Schedule) { s.Name = "" }, every, "give one"},
+		{"payload", func(s *core.Schedule) { s.Data = make([]byte, core.MaxScheduleDataBytes+1) }, every, "65537 bytes"},
+		{"jitter", func(s *core.Schedule) { s.Jitter = 25 * time.Hour }, every, "give 0 to 24h"},
+		{"most", func(s *core.Schedule) { s.Catchup.Most = 1001 }, every, "give 1 to 1000"},
+		{"within", func(s *core.Schedule) { s.Catchup.Within = -1 }, every, "give an age"},
+		{"most by union", func(s *core.Schedule) { s.Catchup.Most = 2 }, core.MergeRule{}, "merges by every"},
+		{"most of one score", func(s *core.Schedule) { s.Catchup.Most, s.FixedScore = 2, true }, every, "leave the score"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := everyMinute(0)
+			test.edit(&s)
+			err := s.ScheduleKey.Validate()
+			if err == nil {
+				err = s.Recurrence.Validate(test.rule)
+			}
+			if !errors.Is(err, core.ErrInvalidSchedule) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want one with %q", err, test.want)
+			}
+		})
+	}
+
+	s := everyMinute(0)
+	s.Catchup.Most = 2
+	if err := s.Validate(); err != nil {
+		t.Errorf("error %v by any merge rule", err)
+	}
+	s.Note = strings.Repeat("x", core.MaxScheduleNoteBytes+1)
+	if err := s.Validate(); !errors.Is(err, core.ErrInvalidSchedule) {
+		t.Errorf("error %v for a long note", err)
+	}
+}
+
+// TestASchedulesFormat fixes the names of the stored fields.
+func TestASchedulesFormat(t *testing.T) {
+	s := everyMinute(minute)
+	s.Recent = []core.Tick{{Due: 1, Outcome: core.TickMissed, Late: 2}}
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"id":"order-1","name":"sync","spec":"every 1m0s 0","data":"Z28=","spec_since":0,"next":60000000,` +
+		`"changed_at":0,"revision":1,"recent":[{"due":1,"outcome":"missed","late_ns":2}]}`
+	if string(text) != want {
+		t.Errorf("stored as %s\nwant %s", text, want)
+	}
+	var read core.Schedule
+	if err := json.Unmarshal(text, &read); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(s, read); diff != "" {
+		t.Errorf("read (-want +got):\n%s", diff)
+	}
+}
