@@ -1,7 +1,7 @@
 // Package ports is the interface between Skein and its environment: [ShardStore], the contract of
 // every backend, and [Observer], which receives events.
 //
-// To write a store, implement the nine interfaces of ShardStore as their doc comments demand, and
+// To write a store, implement the interfaces of ShardStore as their doc comments demand, and
 // run package [github.com/skeinq/skein/conformance] against it:
 //
 //	func TestStore(t *testing.T) {
@@ -20,8 +20,8 @@
 //   - [Consumer] leases shards, claims jobs and settles them. Its Turn is the heart of a store.
 //   - [Observer] is the interface for metrics and traces; embed [NopObserver] to write one.
 //
-// [Registry], [Permitter], [Inspector], [Operator], [Quarantine], [Auditor] and [Tracker] are the
-// rest of a store. [Notifier], [Checker], [Settler], [Pooled] and [TurnLimiter] are optional: a
+// [Registry], [Permitter], [Inspector], [Operator], [Quarantine], [Auditor], [Tracker],
+// [Identity] and [Calendar] are the rest of a store. [Notifier], [Checker], [Settler], [Pooled] and [TurnLimiter] are optional: a
 // type assertion finds them.
 //
 // # Terms

@@ -45,8 +45,8 @@ var (
 	// ErrNotPaused reports an import into a shard that is not paused, although the request demands
 	// it. Nothing was written. Pause the queue and repeat the call.
 	ErrNotPaused = errors.New("queue is not paused")
-	// ErrNotEmpty reports a queue that can't be forgotten because it holds jobs, dead letters or
-	// records in the [Quarantine].
+	// ErrNotEmpty reports a queue that can't be forgotten because it holds jobs, dead letters,
+	// schedules or records in the [Quarantine].
 	ErrNotEmpty = errors.New("queue is not empty")
 	// ErrTooManyTracked reports a queue with [MaxTracked] tracked ids. Nothing was written. Untrack
 	// an id before another one is tracked.

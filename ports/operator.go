@@ -51,7 +51,8 @@ type Operator interface {
 	SetMerge(ctx context.Context, r SetMergeRequest) error
 
 	// Forget removes a queue: its record, counters and history. The queue must have no queued,
-	// claimed or dead entry and no record in the [Quarantine], and no shard of it may be leased.
+	// claimed or dead entry, no schedule and no record in the [Quarantine], and no shard of it may be
+	// leased.
 	// After that the name can be declared anew, even with another shard count.
 	//
 	// Forget examines all shards before it removes the first, and removes a shard only if the shard

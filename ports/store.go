@@ -14,4 +14,5 @@ type ShardStore interface {
 	Auditor
 	Tracker
 	Identity
+	Calendar
 }

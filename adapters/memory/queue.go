@@ -96,7 +96,7 @@ func (s *Store) Forget(ctx context.Context, name string) error {
 func (s *shard) checkEmpty() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.counts(); c.Fresh+c.Retrying+c.Claimed+c.Dead > 0 {
+	if c := s.counts(); c.Fresh+c.Retrying+c.Claimed+c.Dead > 0 || len(s.calendar.byKey) > 0 {
 		return storekit.NotEmpty(s.id)
 	}
 	return nil

@@ -26,9 +26,10 @@ type shard struct {
 	retrying retryingLists
 	byID     sorted[*entity] // only if the queue has IndexIDs
 
-	claimed claimList
-	lease   lease
-	morgue  morgue
+	claimed  claimList
+	lease    lease
+	morgue   morgue
+	calendar calendar
 
 	processed, failed, superseded int64
 

@@ -32,6 +32,22 @@ func (s *intercepted) Groups(ctx context.Context, r ports.GroupsRequest) (ports.
 	return pass(ctx, s, "Groups", r, ports.ShardStore.Groups)
 }
 
+func (s *intercepted) ChangeSchedules(ctx context.Context, r ports.ChangeSchedulesRequest) (ports.ChangeSchedulesReply, error) {
+	return pass(ctx, s, "ChangeSchedules", r, ports.ShardStore.ChangeSchedules)
+}
+
+func (s *intercepted) Ticks(ctx context.Context, r ports.TicksRequest) (ports.TicksReply, error) {
+	return pass(ctx, s, "Ticks", r, ports.ShardStore.Ticks)
+}
+
+func (s *intercepted) Schedules(ctx context.Context, r ports.SchedulesRequest) (ports.SchedulesPage, error) {
+	return pass(ctx, s, "Schedules", r, ports.ShardStore.Schedules)
+}
+
+func (s *intercepted) ScheduleNames(ctx context.Context, r ports.ScheduleNamesRequest) (ports.ScheduleNamesPage, error) {
+	return pass(ctx, s, "ScheduleNames", r, ports.ShardStore.ScheduleNames)
+}
+
 func (s *intercepted) Find(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
 	return pass(ctx, s, "Find", r, ports.ShardStore.Find)
 }

@@ -49,6 +49,7 @@ type shard struct {
 	claimed    map[string]claimedJob
 	dead       map[string]core.DeadLetter
 	groups     map[string]core.Group
+	schedules  map[core.ScheduleKey]core.Schedule
 	rule       core.MergeRule
 	superseded int64
 	processed  int64

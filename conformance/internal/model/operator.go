@@ -218,7 +218,7 @@ func (m *Store) Forget(ctx context.Context, queue string) error {
 		return err
 	}
 	for _, s := range q.shards {
-		if len(s.queued)+len(s.claimed)+len(s.dead) > 0 {
+		if len(s.queued)+len(s.claimed)+len(s.dead)+len(s.schedules) > 0 {
 			return fmt.Errorf("%w: %v", ports.ErrNotEmpty, s.at)
 		}
 	}

@@ -49,6 +49,8 @@ func newQueue(r ports.DeclareRequest) *queue {
 			claimed: map[string]claimedJob{},
 			dead:    map[string]core.DeadLetter{},
 			groups:  map[string]core.Group{},
+
+			schedules: map[core.ScheduleKey]core.Schedule{},
 		})
 	}
 	return q
