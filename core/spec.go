@@ -98,6 +98,9 @@ func ParseSpec(text string, zone *time.Location) (Spec, error) {
 		ErrInvalidSchedule, text)
 }
 
+// Every returns the interval of the spec, or 0 for a cron expression.
+func (s Spec) Every() time.Duration { return s.every }
+
 // String returns the text that the spec was read from.
 func (s Spec) String() string { return s.text }
 

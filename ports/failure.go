@@ -16,6 +16,7 @@ func refusals() []error {
 		ErrUnknownQueue, ErrUnknownNode, ErrShardCountMismatch, ErrQueueMismatch, ErrLeaseHeld,
 		ErrLeaseLost, ErrStaleTurn, ErrStaleAttempt, ErrInvalidRequest, ErrUnusable, ErrNotEmpty, ErrNotPaused, ErrTooManyTracked, ErrNotBegun,
 		core.ErrInvalidID, core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTag, core.ErrInvalidTime, core.ErrInvalidRule,
+		core.ErrInvalidSchedule,
 		core.ErrInvalidOptions, core.ErrInvalidQueue,
 	}
 }
