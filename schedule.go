@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine/ticks"
+	"github.com/skeinq/skein/internal/specs"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -213,6 +213,6 @@ func (q *Queue[T]) declaration(
 	if err := r.Validate(q.options.Merge); err != nil {
 		return d, err
 	}
-	_, err = new(ticks.Specs).Parse(r.Spec)
+	_, err = new(specs.Specs).Parse(r.Spec)
 	return d, err
 }

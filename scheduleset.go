@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/engine/ticks"
+	"github.com/skeinq/skein/internal/specs"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -183,7 +183,7 @@ var errSchedulesChange = errors.New("the schedules were changed by others each t
 // declareSchedules declares schedules of one queue, all of one set and version or of none. If the
 // queue has a schedule of the set in a higher version, it changes nothing and returns their number.
 func (c *Client) declareSchedules(ctx context.Context, t target, declarations []core.Declaration) (outdated int, err error) {
-	var specs ticks.Specs
+	var parsed specs.Specs
 	for range mostTries {
 		stored, err := c.storedSchedules(ctx, t, declarations)
 		if err != nil {
@@ -198,7 +198,7 @@ func (c *Client) declareSchedules(ctx context.Context, t target, declarations []
 		for i := range declarations {
 			d := &declarations[i]
 			current := stored.byKey[d.ScheduleKey]
-			spec, err := specs.Parse(d.Spec)
+			spec, err := parsed.Parse(d.Spec)
 			if err != nil {
 				return 0, err
 			}

@@ -9,5 +9,4 @@
 //
 //	firer.go  the loop over all shards
 //	shard.go  the firing of one shard
-//	specs.go  the specs of schedules, with their time zones
 package ticks

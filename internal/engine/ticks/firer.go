@@ -10,6 +10,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/engine/report"
+	"github.com/skeinq/skein/internal/specs"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -53,7 +54,7 @@ type Config struct {
 // Firer fires the schedules of shards. Make it with [New].
 type Firer struct {
 	cfg   Config
-	specs Specs
+	specs specs.Specs
 	// status is that of looks at all shards.
 	status *report.Loop
 	// changed wakes the loop: a look or a firing has ended.
@@ -84,7 +85,7 @@ type shard struct {
 func New(cfg Config) *Firer {
 	return &Firer{
 		cfg:     cfg,
-		specs:   Specs{Zone: cfg.Zone},
+		specs:   specs.Specs{Zone: cfg.Zone},
 		status:  cfg.Outages.Loop("ticks", core.Shard{}),
 		changed: make(chan struct{}, 1),
 		byShard: make(map[core.Shard]*shard),

@@ -1,4 +1,5 @@
-package ticks
+// Package specs parses the specs of schedules with their time zones, which package core can't load.
+package specs
 
 import (
 	"fmt"
