@@ -197,7 +197,7 @@ func translateTx(err error) error {
 		return fmt.Errorf("postgres: in a transaction: %w; %s", err, giveTime)
 	case code == readOnlyServer:
 		return fmt.Errorf("postgres: in a transaction: %w; %s", err, findPrimary)
-	case lacksRoom(code):
+	case lacksRoom(code, err.Error()):
 		return fmt.Errorf("%w: %w; %s", ports.ErrFull, err, giveRoom(code))
 	}
 	return fmt.Errorf("postgres: in a transaction: %w", err)
