@@ -220,6 +220,17 @@ FROM p LEFT JOIN LATERAL (
 SELECT CASE WHEN n > 10000 THEN 'more than 10000 rows wait to be merged' ELSE format('%s rows wait to be merged', n) END, CASE WHEN n > 10000 THEN 2 ELSE 0 END
 FROM p, (SELECT count(*) AS n FROM (SELECT FROM {schema}.inbox LIMIT 10001) i) c`,
 		"check that servers run for all queues: their turns merge the rows that transactions have pushed"},
+	{"records", params + `
+SELECT coalesce(left(l.text, 400), format('all %s shards have their rows', l.shards)), CASE WHEN l.text IS NULL THEN 0 ELSE 3 END
+FROM p, (
+  SELECT coalesce(sum(m.shards), 0) AS shards,
+    string_agg(format('%s lacks the rows of %s of its %s shards', m.name, m.lost, m.shards), '; ' ORDER BY m.name) FILTER (WHERE m.lost > 0) AS text
+  FROM (
+    SELECT q.name, q.shards, q.shards - count(s.id) AS lost FROM {schema}.queues q LEFT JOIN {schema}.shards s ON s.queue = q.name GROUP BY q.id
+  ) m
+) l`,
+		"insert the rows as docs/operations/postgres-dba.md shows, under lost rows, and run skein repair recount with the queue's name: " +
+			"until then no server works these shards, and the queue has no statistics"},
 }
 
 // params is the common beginning of the statements of checks.
