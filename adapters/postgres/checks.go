@@ -83,8 +83,8 @@ func (s *Store) tryDisk(ctx context.Context, row *ports.Check) {
 	}
 }
 
-// spillSQL lets a transaction write the rows of a function to a temporary file, in the tablespace of
-// a table. A role without the right to create objects there gets the tablespace of the database.
+// spillSQL lets a transaction write the rows of a function to a temporary file, in the tablespace
+// of a table. A role without the right to create objects there gets the tablespace of the database.
 //
 //	$1 the name of the table
 const spillSQL = `SELECT set_config('work_mem', '64kB', true), set_config('temp_tablespaces', coalesce((

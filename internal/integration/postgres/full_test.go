@@ -89,8 +89,8 @@ func TestPostgresAFullDiskStopsTurnsAndLosesNothing(t *testing.T) {
 	}
 }
 
-// The check of writes tries the disk that has the jobs, also in a tablespace of its own: while it is
-// full, the check fails, since pushes do.
+// The check of writes tries the disk that has the jobs, also in a tablespace of its own. It fails
+// while that disk is full, since pushes do.
 func TestPostgresTheCheckOfWritesSeesAFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := testservers.SmallDisk(t, 12)
