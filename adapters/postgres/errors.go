@@ -99,7 +99,7 @@ func translate(ctx context.Context, err error) error {
 	case pg.Code == queryCanceled:
 		return fmt.Errorf("postgres: %s (SQLSTATE %s); %s", pg.Message, pg.Code, giveTime)
 	case pg.Code == readOnlyServer:
-		return fmt.Errorf("postgres: %s (SQLSTATE %s); %s", pg.Message, pg.Code, findPrimary)
+		return fmt.Errorf("postgres: %w: %s (SQLSTATE %s); %s", ports.ErrReadOnly, pg.Message, pg.Code, findPrimary)
 	}
 	return fmt.Errorf("postgres: %s (SQLSTATE %s)", pg.Message, pg.Code)
 }

@@ -35,6 +35,7 @@ func TestTranslate(t *testing.T) {
 		{"another internal error", pgError("XX000", "ERROR"), nil},
 		{"a limit of the role's", pgError("53400", "ERROR"), ports.ErrUnusable},
 		{"too many connections", pgError("53300", "FATAL"), nil},
+		{"a server that only reads", pgError("25006", "ERROR"), ports.ErrReadOnly},
 		{"a timeout of the role's", pgError("57014", "ERROR"), nil},
 		{"serialization failure", pgError("40001", "ERROR"), nil},
 		{"wrong password", pgError("28P01", "FATAL"), ports.ErrUnusable},

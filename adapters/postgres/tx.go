@@ -196,7 +196,7 @@ func translateTx(err error) error {
 	case code == queryCanceled:
 		return fmt.Errorf("postgres: in a transaction: %w; %s", err, giveTime)
 	case code == readOnlyServer:
-		return fmt.Errorf("postgres: in a transaction: %w; %s", err, findPrimary)
+		return fmt.Errorf("postgres: in a transaction: %w: %w; %s", ports.ErrReadOnly, err, findPrimary)
 	case lacksRoom(code, err.Error()):
 		return fmt.Errorf("%w: %w; %s", ports.ErrFull, err, giveRoom(code))
 	}

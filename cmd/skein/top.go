@@ -70,8 +70,8 @@ type top struct {
 	searched time.Time
 }
 
-// recentRest is the shortest time between two reads of recent and the like, and between two searches
-// for pauses.
+// recentRest is the shortest time between two reads of recent and the like, and between two
+// searches for pauses.
 const recentRest = 10 * time.Second
 
 // topPatience is how long a look or an action may take. The page reports a store that does not
@@ -170,8 +170,8 @@ func (t *top) findPauses(ctx context.Context, stats []inspect.QueueStats) {
 	t.pauses = pauses
 }
 
-// details reads recent, last and suspects again if they are older than recentRest. A queue whose details
-// can't be read is missing in them.
+// details reads recent, last and suspects again if they are older than recentRest. A queue whose
+// details can't be read is missing in them.
 func (t *top) details(ctx context.Context, now time.Time) {
 	if time.Since(t.read) < recentRest {
 		return
