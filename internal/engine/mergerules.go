@@ -12,8 +12,9 @@ import (
 const rulesEach = time.Minute
 
 // watchRules logs that the merge rule of a queue is no longer the one that this program has, until
-// stop is closed. An operator can change it. The server and the clients that have declared the queue
-// continue by its new rule, but each new declaration is refused. It logs each difference once.
+// stop is closed. An operator can change it. The server and the clients that have declared the
+// queue continue by its new rule, but each new declaration is refused. It logs each difference
+// once.
 func (e *Engine) watchRules(stop <-chan struct{}) {
 	logged := make(map[string]core.MergeRule)
 	for pause(rulesEach, stop) {
