@@ -11,7 +11,7 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-const changeSchedulesSQL = `SELECT status, now, results, stored, coalesce(new, 0), coalesce(merged, 0), coalesce(superseded, 0), earliest, head
+const changeSchedulesSQL = `SELECT status, now, results, coalesce(new, 0), coalesce(merged, 0), coalesce(superseded, 0), earliest, head
 FROM {schema}.change_schedules(p_queue => $1, p_index => $2, p_shards => $3, p_generation => $4, p_now => $5, p_firing => $6,
   p_ids => $7, p_names => $8, p_revisions => $9, p_records => $10, p_new_revisions => $11, p_ticks => $12,
   p_busy => $13, p_busy_revisions => $14, p_busy_ticks => $15,
@@ -24,21 +24,78 @@ func (s *Store) ChangeSchedules(ctx context.Context, r ports.ChangeSchedulesRequ
 	if err := r.Validate(); err != nil {
 		return ports.ChangeSchedulesReply{}, err
 	}
-	columns, err := newScheduleColumns(r.Changes)
+	if _, err := s.setUnreadableAside(ctx, &r, nil); err != nil {
+		return ports.ChangeSchedulesReply{}, err
+	}
+	reply, err := s.changeSchedules(ctx, &r)
 	if err != nil {
 		return ports.ChangeSchedulesReply{}, err
 	}
 
+	// A refusal may be due to a record that can't be read. If that can't be found out, it stays one.
+	if moved, err := s.setUnreadableAside(ctx, &r, reply.Results); err == nil && moved > 0 {
+		s.repeatRefused(ctx, &r, &reply)
+	}
+	return reply, nil
+}
+
+// repeatRefused repeats the changes that were refused. If that fails, the reply stays as it is.
+func (s *Store) repeatRefused(ctx context.Context, r *ports.ChangeSchedulesRequest, reply *ports.ChangeSchedulesReply) {
+	again := *r
+	again.Changes = nil
+	var places []int
+	for i, result := range reply.Results {
+		if result == ports.ScheduleRefused {
+			again.Changes, places = append(again.Changes, r.Changes[i]), append(places, i)
+		}
+	}
+	next, err := s.changeSchedules(ctx, &again)
+	if err != nil {
+		return
+	}
+
+	for i, result := range next.Results {
+		reply.Results[places[i]] = result
+	}
+	reply.Now, reply.Head = next.Now, next.Head
+	reply.Met.Add(next.Met)
+}
+
+// setUnreadableAside sets the records of changes aside that can't be read: those of the changes that
+// were refused, or without results those of the changes by any revision, which no refusal shows.
+func (s *Store) setUnreadableAside(ctx context.Context, r *ports.ChangeSchedulesRequest, results []ports.ScheduleResult) (moved int, err error) {
+	var places []storekit.Listed
+	for i := range r.Changes {
+		c := &r.Changes[i]
+		if results == nil && c.Revision == ports.AnyRevision || i < len(results) && results[i] == ports.ScheduleRefused {
+			places = append(places, storekit.Listed{Shard: r.Shard, At: ports.Cursor{ID: storekit.ScheduleByName(c.ScheduleKey)}})
+		}
+	}
+	if len(places) == 0 {
+		return 0, nil
+	}
+	_, records, err := s.readSchedules(ctx, r.Shard.Queue, places)
+	if err != nil {
+		return 0, err
+	}
+	return s.setAside(ctx, unreadable(records))
+}
+
+// changeSchedules changes schedules by one call of the function change_schedules.
+func (s *Store) changeSchedules(ctx context.Context, r *ports.ChangeSchedulesRequest) (ports.ChangeSchedulesReply, error) {
+	columns, err := newScheduleColumns(r.Changes)
+	if err != nil {
+		return ports.ChangeSchedulesReply{}, err
+	}
 	var (
 		st             status
 		results        []scheduleResult
-		stored         []*string
 		earliest, head *int64
 		reply          ports.ChangeSchedulesReply
 	)
 	args := []any{textOrNone(r.Shard.Queue), index(r.Shard), int32(r.Shards), r.Generation, s.now(), r.Firing}
 	err = s.queryOne(ctx, ifRolledBack,
-		[]any{&st, &reply.Now, &results, &stored, &reply.Met.New, &reply.Met.Merged, &reply.Met.Superseded, &earliest, &head},
+		[]any{&st, &reply.Now, &results, &reply.Met.New, &reply.Met.Merged, &reply.Met.Superseded, &earliest, &head},
 		changeSchedulesSQL, append(args, columns.args()...)...)
 	if err == nil {
 		err = st.layoutErr(r.Shard, storekit.Layout{Shards: r.Shards, Generation: r.Generation})
@@ -181,47 +238,63 @@ func (c *scheduleColumns) args() []any {
 const ticksSQL = `SELECT place, status, now, head, id, name, record
 FROM {schema}.ticks(p_queues => $1, p_indexes => $2, p_now => $3, p_limit => $4)`
 
-// Ticks implements [ports.Calendar].
+// mostSetAside is the maximum number of times that Ticks reads again because it has set records
+// aside.
+const mostSetAside = 1000
+
+// Ticks implements [ports.Calendar]. It writes only to set records aside that it can't read.
 func (s *Store) Ticks(ctx context.Context, r ports.TicksRequest) (ports.TicksReply, error) {
+	for range mostSetAside {
+		reply, due, err := s.ticks(ctx, &r)
+		if err != nil {
+			return ports.TicksReply{}, err
+		}
+		faults := unreadable(due)
+		if len(faults) == 0 {
+			return reply, nil
+		}
+		if _, err := s.setAside(ctx, faults); err != nil {
+			return ports.TicksReply{}, err
+		}
+	}
+	return ports.TicksReply{}, errManyUnreadable
+}
+
+var errManyUnreadable = fmt.Errorf("postgres: records of schedules that can't be read came faster than %d calls could set them aside; "+
+	"find the program that writes them", mostSetAside)
+
+// ticks is Ticks without those of the returned records that can't be read.
+func (s *Store) ticks(ctx context.Context, r *ports.TicksRequest) (reply ports.TicksReply, due []storedSchedule, err error) {
 	queues, indexes := make([]string, len(r.Shards)), make([]int32, len(r.Shards))
 	for i, shard := range r.Shards {
 		queues[i], indexes[i] = textOrNone(shard.Queue), index(shard)
 	}
-	var reply ports.TicksReply
-	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
-		reply = ports.TicksReply{Shards: make([]ports.ShardTicks, len(r.Shards))}
-		return eachRow(rows, func() error { return readTick(rows, &r, &reply) })
-	}, ticksSQL, queues, indexes, s.now(), r.Size())
-	if err != nil {
-		return ports.TicksReply{}, err
-	}
-	return reply, nil
-}
+	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
+		reply, due = ports.TicksReply{Shards: make([]ports.ShardTicks, len(r.Shards))}, nil
+		return eachRow(rows, func() error {
+			var (
+				place            int
+				st               status
+				now              core.Instant
+				head             *int64
+				id, name, record *string
+			)
+			if err := rows.Scan(&place, &st, &now, &head, &id, &name, &record); err != nil {
+				return err
+			}
+			shard, ticks := r.Shards[place-1], &reply.Shards[place-1]
+			if record == nil {
+				ticks.Now, ticks.Head = now, headOf(head)
+				return st.err(shard)
+			}
 
-// readTick reads a row of the function ticks: a shard, or one of its schedules.
-func readTick(rows pgx.Rows, r *ports.TicksRequest, reply *ports.TicksReply) error {
-	var (
-		place            int
-		st               status
-		now              core.Instant
-		head             *int64
-		id, name, record *string
-	)
-	if err := rows.Scan(&place, &st, &now, &head, &id, &name, &record); err != nil {
-		return err
-	}
-	if err := st.err(r.Shards[place-1]); err != nil {
-		return err
-	}
-	ticks := &reply.Shards[place-1]
-	if record == nil {
-		ticks.Now, ticks.Head = now, headOf(head)
-		return nil
-	}
-	due, err := storekit.DecodeSchedule(*record)
-	if err != nil {
-		return fmt.Errorf("schedule %q of id %q: %w", *name, *id, err)
-	}
-	ticks.Due = append(ticks.Due, due)
-	return nil
+			stored := storedSchedule{shard: shard, key: core.ScheduleKey{ID: *id, Name: *name}, text: *record}
+			due = append(due, stored)
+			if schedule, err := stored.read(); err == nil {
+				ticks.Due = append(ticks.Due, schedule)
+			}
+			return nil
+		})
+	}, ticksSQL, queues, indexes, s.now(), r.Size())
+	return reply, due, err
 }

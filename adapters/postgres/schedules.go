@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -34,14 +33,14 @@ const (
 	afterOfID     = `t.id = $7 COLLATE "C" AND t.name >= $6 AND (t.name, t.id) > ($6, $4)`
 )
 
-// schedulesSQL reads schedules, in the order asked, and the clock in a row of its own kind if none is
-// left.
+// schedulesSQL reads the records of schedules that exist, with their places in the request, from 1,
+// or the clock alone if none exists.
 //
 //	$1 now, $2 the queue, $3 the indexes of the shards, $4 the ids, $5 the names
 const schedulesSQL = `
-SELECT n.now, e.id, e.name, e.record
+SELECT n.now, e.place, e.record
 FROM (SELECT {schema}.clock($1) AS now) n LEFT JOIN (
-  SELECT w.place, e.id, e.name, e.record::text
+  SELECT w.place, e.record::text
   FROM (SELECT {schema}.first_shard(q.id) AS first FROM {schema}.queues q WHERE q.name = $2) q
   CROSS JOIN unnest($3::int[], $4::text[], $5::text[]) WITH ORDINALITY w (index, id, name, place)
   CROSS JOIN LATERAL (
@@ -72,27 +71,30 @@ func (s *Store) Schedules(ctx context.Context, r ports.SchedulesRequest) (ports.
 	if err != nil {
 		return ports.SchedulesPage{}, err
 	}
-	page, err := s.readSchedules(ctx, r.Queue, places)
-	page.Next = next
-	return page, err
+	now, records, err := s.readSchedules(ctx, r.Queue, places)
+	if err != nil {
+		return ports.SchedulesPage{}, err
+	}
+	page := ports.SchedulesPage{Now: now, Next: next}
+	for i := range records {
+		if schedule, err := records[i].read(); err == nil {
+			page.Schedules = append(page.Schedules, schedule)
+		}
+	}
+	return page, nil
 }
 
 // schedulePlaces finds the places of a page, and the key behind which the next page begins.
 func (s *Store) schedulePlaces(ctx context.Context, r *ports.SchedulesRequest, shards []core.Shard) ([]storekit.Listed, core.ScheduleKey, error) {
-	page := ports.PageRequest{Queue: r.Queue, Limit: r.Size()}
-	if r.After != (core.ScheduleKey{}) {
-		page.After.ID = storekit.ScheduleByName(r.After)
-	}
 	after, only := afterSchedule, ""
-	if r.Name != "" {
-		page.Prefix = storekit.ScheduleByName(core.ScheduleKey{Name: r.Name})
+	switch {
+	case r.ID != "":
+		after, only = afterOfID, r.ID
+	case r.Name != "":
 		after, only = afterOfName, r.Name
 	}
-	if r.ID != "" {
-		after, only = afterOfID, r.ID
-	}
 
-	p := storekit.NewPager[storekit.Listed](page, true)
+	p := storekit.NewPager[storekit.Listed](storekit.SchedulePageRequest(r), true)
 	query := s.sql(strings.ReplaceAll(scheduleRows, "{after}", after))
 	var lost storekit.Lost
 	err := storekit.FindPlaces(ctx, p, shards, &lost, func(ctx context.Context, asks []storekit.Ask) []storekit.Answer {
@@ -115,32 +117,42 @@ func schedulePlace(row ports.Cursor) ports.Cursor {
 	return ports.Cursor{ID: storekit.ScheduleByName(core.ScheduleKey{ID: id, Name: name})}
 }
 
-// readSchedules reads the schedules at places that still exist.
-func (s *Store) readSchedules(ctx context.Context, queue string, places []storekit.Listed) (page ports.SchedulesPage, err error) {
+// readSchedules reads the records at places of a list that still exist, and the clock.
+func (s *Store) readSchedules(ctx context.Context, queue string, places []storekit.Listed) (now core.Instant, records []storedSchedule, err error) {
 	indexes, ids, names := make([]int32, len(places)), make([]string, len(places)), make([]string, len(places))
 	for i, p := range places {
 		key := storekit.ScheduleOfName(p.At.ID)
-		indexes[i], ids[i], names[i] = int32(p.Shard.Index), key.ID, key.Name
+		indexes[i], ids[i], names[i] = index(p.Shard), key.ID, key.Name
 	}
 	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
-		page = ports.SchedulesPage{}
+		records = nil
 		return eachRow(rows, func() error {
-			var id, name, record *string
-			if err := rows.Scan(&page.Now, &id, &name, &record); err != nil || record == nil {
+			var place *int
+			var text *string
+			if err := rows.Scan(&now, &place, &text); err != nil || place == nil {
 				return err
 			}
-			schedule, err := storekit.DecodeSchedule(*record)
-			if err == nil {
-				page.Schedules = append(page.Schedules, schedule)
-			}
+			at := places[*place-1]
+			records = append(records, storedSchedule{shard: at.Shard, key: storekit.ScheduleOfName(at.At.ID), text: *text})
 			return nil
 		})
-	}, schedulesSQL, s.now(), queue, indexes, ids, names)
-	return page, err
+	}, schedulesSQL, s.now(), textOrNone(queue), indexes, ids, names)
+	return now, records, err
 }
 
+// unreadable returns the records that can't be read.
+func unreadable(records []storedSchedule) []storedSchedule {
+	return slices.DeleteFunc(slices.Clone(records), func(r storedSchedule) bool {
+		_, err := r.read()
+		return err == nil
+	})
+}
+
+// scheduleNamesSQL lists names of schedules, or the clock alone if there is none.
+//
+//	$1 now, $2 the queue, $3 the indexes of the shards, $4 the name that they begin behind, $5 the most names
 const scheduleNamesSQL = `
-SELECT n.now, e.name, coalesce(e.count, 0), e.record
+SELECT n.now, e.name, coalesce(e.count, 0), coalesce(e.index, 0), e.id, e.record
 FROM (SELECT {schema}.clock($1) AS now) n
 LEFT JOIN {schema}.list_schedule_names(p_queue => $2, p_indexes => $3, p_after => $4, p_most => $5) e ON true
 ORDER BY e.name COLLATE "C"`
@@ -151,31 +163,53 @@ func (s *Store) ScheduleNames(ctx context.Context, r ports.ScheduleNamesRequest)
 	if err != nil {
 		return ports.ScheduleNamesPage{}, err
 	}
-	var (
-		page ports.ScheduleNamesPage
-		sums storekit.ScheduleNameSums
-	)
-	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
-		page, sums = ports.ScheduleNamesPage{}, storekit.ScheduleNameSums{}
-		return eachRow(rows, func() error {
-			var (
-				name, record *string
-				sum          ports.ScheduleName
-			)
-			if err := rows.Scan(&page.Now, &name, &sum.Count, &record); err != nil || name == nil {
-				return err
-			}
-			sum.Name = *name
-			if sum.First, err = storekit.DecodeSchedule(*record); err != nil {
-				return fmt.Errorf("a schedule with the name %q: %w", sum.Name, err)
-			}
-			sums.Add(sum)
-			return nil
-		})
-	}, scheduleNamesSQL, s.now(), r.Queue, indexesOf(shards), r.After, r.Size()+1)
+	page, records, err := s.scheduleNames(ctx, &r, shards)
 	if err != nil {
 		return ports.ScheduleNamesPage{}, err
 	}
-	page.Names, page.Next = sums.Page(r.Size())
+
+	names := page.Names
+	page.Names = nil
+	for i := range names {
+		n := &names[i]
+		first, err := records[i].read()
+		if err != nil { // then the next one that can be read
+			next, err := s.Schedules(ctx, ports.SchedulesRequest{Queue: r.Queue, Shards: r.Shards, Name: n.Name})
+			if err != nil {
+				return ports.ScheduleNamesPage{}, err
+			}
+			if len(next.Schedules) == 0 {
+				continue
+			}
+			first = next.Schedules[0]
+		}
+		n.First = first
+		page.Names = append(page.Names, *n)
+	}
 	return page, nil
+}
+
+// scheduleNames returns a page of names without their First, and the records of those.
+func (s *Store) scheduleNames(ctx context.Context, r *ports.ScheduleNamesRequest, shards []core.Shard) (page ports.ScheduleNamesPage, records []storedSchedule, err error) {
+	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
+		page, records = ports.ScheduleNamesPage{}, nil
+		return eachRow(rows, func() error {
+			var (
+				sum            ports.ScheduleName
+				first          = storedSchedule{shard: core.Shard{Queue: r.Queue}}
+				name, id, text *string
+			)
+			if err := rows.Scan(&page.Now, &name, &sum.Count, &first.shard.Index, &id, &text); err != nil || name == nil {
+				return err
+			}
+			sum.Name, first.key, first.text = *name, core.ScheduleKey{ID: *id, Name: *name}, *text
+			page.Names, records = append(page.Names, sum), append(records, first)
+			return nil
+		})
+	}, scheduleNamesSQL, s.now(), r.Queue, indexesOf(shards), r.After, r.Size()+1)
+	if size := r.Size(); len(page.Names) > size {
+		page.Names = page.Names[:size]
+		page.Next = page.Names[size-1].Name
+	}
+	return page, records, err
 }

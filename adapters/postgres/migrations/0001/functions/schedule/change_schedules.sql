@@ -5,14 +5,13 @@
 -- makes no difference. The other arguments are entries, as in push_by_rule, each of the change
 -- p_changes. If p_firing, nothing is changed in a paused queue.
 -- status is ok, unknown_queue, no_such_shard or layout_mismatch. results has changed, busy, refused
--- or paused for each change; stored has the stored record of each that was refused. new, merged,
--- superseded and earliest are those of push_by_rule, and head is the next tick of the shard, NULL
--- for none.
+-- or paused for each change. new, merged, superseded and earliest are those of push_by_rule, and
+-- head is the next tick of the shard, NULL for none.
 CREATE FUNCTION {schema}.change_schedules(p_queue text, p_index int, p_shards int, p_generation bigint, p_now bigint, p_firing boolean,
   p_ids text[], p_names text[], p_revisions bigint[], p_records text[], p_new_revisions bigint[], p_ticks bigint[],
   p_busy text[], p_busy_revisions bigint[], p_busy_ticks bigint[],
   p_changes int[], p_at bigint[], p_delay bigint[], p_scores double precision[], p_data bytea[], p_meta bytea[], p_urgent boolean[], p_tags text[],
-  OUT status text, OUT now bigint, OUT results text[], OUT stored text[], OUT new bigint, OUT merged bigint, OUT superseded bigint,
+  OUT status text, OUT now bigint, OUT results text[], OUT new bigint, OUT merged bigint, OUT superseded bigint,
   OUT earliest bigint, OUT head bigint)
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -23,7 +22,7 @@ DECLARE
   v_shard    int;
   v_paused   boolean;
   c          record;
-  v_stored   record;
+  v_revision bigint;
   v_exists   boolean;
   v_queued   boolean;         -- whether the table jobs has a job of the id
   v_busy     boolean;
@@ -44,7 +43,6 @@ BEGIN
     RETURN;
   END IF;
   results := array_fill('refused'::text, ARRAY[cardinality(p_ids)]);
-  stored := array_fill(NULL::text, ARRAY[cardinality(p_ids)]);
   new := 0; merged := 0; superseded := 0;
   v_paused := (SELECT s.paused FROM {schema}.shards s WHERE s.id = v_shard);
   IF v_paused AND p_firing THEN
@@ -59,13 +57,10 @@ BEGIN
       WITH ORDINALITY u (id, name, revision, record, new_revision, tick, busy, busy_revision, busy_tick, nth)
     ORDER BY u.id COLLATE "C", u.nth
   LOOP
-    SELECT t.revision, t.record INTO v_stored FROM {schema}.schedules t
+    SELECT t.revision INTO v_revision FROM {schema}.schedules t
     WHERE t.shard = v_shard AND t.id = c.id COLLATE "C" AND t.name = c.name COLLATE "C";
     v_exists := FOUND;
-    IF c.revision <> coalesce(v_stored.revision, 0) AND NOT (c.revision = c_any AND v_exists) THEN
-      stored[c.nth] := v_stored.record;
-      CONTINUE;
-    END IF;
+    CONTINUE WHEN c.revision <> coalesce(v_revision, 0) AND NOT (c.revision = c_any AND v_exists);
     results[c.nth] := 'changed';
     IF c.record IS NULL THEN
       DELETE FROM {schema}.schedules t WHERE t.shard = v_shard AND t.id = c.id COLLATE "C" AND t.name = c.name COLLATE "C";
