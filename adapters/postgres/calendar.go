@@ -18,8 +18,9 @@ FROM {schema}.change_schedules(p_queue => $1, p_index => $2, p_shards => $3, p_g
   p_changes => $16, p_at => $17, p_delay => $18, p_scores => $19, p_data => $20, p_meta => $21, p_urgent => $22, p_tags => $23)`
 
 // ChangeSchedules implements [ports.Calendar]. It handles all changes in one transaction, or the
-// first ones that fit into the bounds of a turn. It holds the lock of the shard's row, so a turn and
-// a change of the shard follow one another, and of two callers that create a schedule one is refused.
+// first ones that fit into the bounds of a turn. It holds the lock of the shard's row, so turns and
+// changes of the shard follow one another, and of two callers that create a schedule one is
+// refused.
 func (s *Store) ChangeSchedules(ctx context.Context, r ports.ChangeSchedulesRequest) (ports.ChangeSchedulesReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.ChangeSchedulesReply{}, err
@@ -61,8 +62,9 @@ func (s *Store) repeatRefused(ctx context.Context, r *ports.ChangeSchedulesReque
 	reply.Met.Add(next.Met)
 }
 
-// setUnreadableAside sets the records of changes aside that can't be read: those of the changes that
-// were refused, or without results those of the changes by any revision, which no refusal shows.
+// setUnreadableAside sets the records of changes aside that can't be read: those of the changes
+// that were refused, or without results those of the changes by any revision, which no refusal
+// shows.
 func (s *Store) setUnreadableAside(ctx context.Context, r *ports.ChangeSchedulesRequest, results []ports.ScheduleResult) (moved int, err error) {
 	var places []storekit.Listed
 	for i := range r.Changes {
@@ -149,8 +151,8 @@ type scheduleColumns struct {
 	tags    []string
 }
 
-// scheduleRecords are records with their revisions and ticks, which are nil for no record, and for a
-// schedule without a next tick.
+// scheduleRecords are records with their revisions and ticks, which are nil for no record, and for
+// a schedule without a next tick.
 type scheduleRecords struct {
 	records   []*string
 	revisions []*int64

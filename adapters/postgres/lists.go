@@ -168,8 +168,8 @@ func (s *Store) places(ctx context.Context, l list, p *storekit.Pager[storekit.L
 	return s.answers(ctx, asks, func(at ports.Cursor) ports.Cursor { return at }, query, id, key, end, l.group)
 }
 
-// answers asks shards of a queue for the places that a query lists, the same number of each. placeOf
-// returns the place that a row stands for.
+// answers asks shards of a queue for the places that a query lists, the same number of each.
+// placeOf returns the place that a row stands for.
 //
 //	id, key, end and group are the parameters of placesSQL from $4 on
 func (s *Store) answers(ctx context.Context, asks []storekit.Ask, placeOf func(ports.Cursor) ports.Cursor,

@@ -75,8 +75,8 @@ func TestPostgresAScheduleIsCreatedOnce(t *testing.T) {
 	}
 }
 
-// Changes of schedules, turns and pushes of the same ids never wait for one another in a circle, and
-// each firing pushes once.
+// Changes of schedules, turns and pushes of the same ids never wait for one another in a circle,
+// and each revision is fired once.
 func TestPostgresFiringsMeetTurnsAndPushes(t *testing.T) {
 	t.Parallel()
 	const ids, rounds, firers = 12, 60, 3
@@ -181,8 +181,8 @@ func (w *workbench) revisions() []int64 {
 	return list
 }
 
-// A firing that must not meet a job waits for a push of its id that is under way, and then meets its
-// job.
+// A firing that must not meet a job waits for a push of its id that is under way, and then meets
+// the job of that push.
 func TestPostgresAFiringMeetsAPushUnderWay(t *testing.T) {
 	t.Parallel()
 	for name, commit := range map[string]bool{"that commits": true, "that is rolled back": false} {
@@ -246,8 +246,8 @@ func TestPostgresAFiringMeetsWhatTransactionsLeft(t *testing.T) {
 	w.same("beside nothing", w.change(skipping("a", 6)), []ports.ScheduleResult{ports.ScheduleChanged})
 }
 
-// fillSchedules makes schedules of one shard, whose ids and ticks are from 1 to n: of the given number of
-// names, and each of 1,000 bytes, so that a table that was not analyzed looks small.
+// fillSchedules makes n schedules in a shard, with the given number of names and the ticks 1 to n.
+// Each has 1,000 bytes, so that they fill many pages.
 func (v *viewed) fillSchedules(shard, n, names int) {
 	v.t.Helper()
 	kit.Exec(v.t, v.pool, fmt.Sprintf(`
@@ -260,7 +260,8 @@ func (v *viewed) fillSchedules(shard, n, names int) {
 		v.schema, shard, n, names))
 }
 
-// Ticks, pages and changes read little beside many schedules, before the first analyze and after it.
+// Ticks, pages and changes read little beside many schedules, before the first analyze and after
+// it.
 func TestPostgresSchedulesAreReadByIndex(t *testing.T) {
 	t.Parallel()
 	const schedules, most = 30_000, 1500

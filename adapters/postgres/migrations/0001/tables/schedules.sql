@@ -1,5 +1,5 @@
--- Schedules, which push for their ids at their ticks (ports.Calendar). Every change of one holds the
--- lock of its shard's row, so that turns and changes of a shard follow one another.
+-- Schedules, which push for their ids at their ticks (ports.Calendar). Every change of one holds
+-- the lock of its shard's row, so that turns and changes of a shard follow one another.
 CREATE TABLE {schema}.schedules (
   shard    int NOT NULL,
   id       text COLLATE "C" NOT NULL,
