@@ -99,11 +99,8 @@ type ChangeSchedulesRequest struct {
 // Validate returns [ErrInvalidRequest] for too many changes, an id of another shard, two changes of
 // one schedule, a Schedule or Busy of another key or without a higher Revision, too many entries or
 // entries of another id, and a Revision below [AnyRevision] or AnyRevision with a Schedule. It
-// returns the error of package core for an invalid queue, schedule or entry.
+// returns the error of package core for an invalid schedule or entry.
 func (r *ChangeSchedulesRequest) Validate() error {
-	if err := core.ValidateQueue(r.Shard.Queue, r.Shards); err != nil {
-		return err
-	}
 	if len(r.Changes) > MaxScheduleChanges {
 		return fmt.Errorf("%w: %d changes of schedules; send at most %d, and the others in another call",
 			ErrInvalidRequest, len(r.Changes), MaxScheduleChanges)

@@ -214,7 +214,7 @@ func brokenStores() []brokenStore {
 }
 
 func allBroken() []brokenStore {
-	return slices.Concat(brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds(), brokenRecounts(), brokenMerges(), brokenHolds(), brokenUrgency(), brokenTags(), brokenTracked(), brokenIdentity())
+	return slices.Concat(brokenStores(), brokenLists(), brokenPages(), brokenGroups(), brokenFinds(), brokenRecounts(), brokenMerges(), brokenHolds(), brokenUrgency(), brokenTags(), brokenTracked(), brokenIdentity(), brokenCalendars())
 }
 
 // TestBrokenStoresFail tests the suite: each broken store fails the case of the rule that it

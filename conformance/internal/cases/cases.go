@@ -5,6 +5,7 @@
 //   - push: what pushes store, and what requests may contain.
 //   - merge: payloads and tags that meet for one id, and the worked cases of docs/rules.md.
 //   - turn: leases and turns, the calls of the engine, also for paused queues and cancelled jobs.
+//   - calendar: schedules and their ticks.
 //   - bounds: calls that would carry, move or return too much.
 //   - step: what operators change.
 //   - look: what operators read.
@@ -15,6 +16,7 @@ import (
 	"slices"
 
 	"github.com/skeinq/skein/conformance/internal/cases/bounds"
+	"github.com/skeinq/skein/conformance/internal/cases/calendar"
 	"github.com/skeinq/skein/conformance/internal/cases/look"
 	"github.com/skeinq/skein/conformance/internal/cases/merge"
 	"github.com/skeinq/skein/conformance/internal/cases/push"
@@ -34,6 +36,7 @@ func Groups(store ports.ShardStore) []env.Group {
 		push.Groups(),
 		merge.Groups(),
 		turn.Groups(store),
+		calendar.Groups(store),
 		bounds.Groups(),
 		step.Groups(store),
 		look.Groups(store),

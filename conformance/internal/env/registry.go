@@ -93,6 +93,10 @@ func (e *Env) UndeclaredCalls(queue string) map[string]error {
 	_, errs["Revive"] = e.Store.Revive(ctx, ports.DeadLetterStep{Shard: s, Before: e.Now()})
 	_, errs["Purge"] = e.Store.Purge(ctx, ports.DeadLetterStep{Shard: s, Before: e.Now()})
 	_, errs["Edit"] = e.Store.Edit(ctx, ports.EditRequest{Shard: s, ID: "a", Old: []byte("x"), New: []byte("y")})
+	_, errs["ChangeSchedules"] = e.Store.ChangeSchedules(ctx, ports.ChangeSchedulesRequest{Shard: s, Shards: 1, Generation: 1})
+	_, errs["Ticks"] = e.Store.Ticks(ctx, ports.TicksRequest{Shards: []core.Shard{s}})
+	_, errs["Schedules"] = e.Store.Schedules(ctx, ports.SchedulesRequest{Queue: queue})
+	_, errs["ScheduleNames"] = e.Store.ScheduleNames(ctx, ports.ScheduleNamesRequest{Queue: queue})
 	_, errs["Import"] = e.Store.Import(ctx, ports.ImportRequest{Shard: s, Shards: 1, Generation: 1, DeadLetters: []core.DeadLetter{Letter("a", 1, Pay("p", 1))}})
 	return errs
 }

@@ -47,7 +47,7 @@ func ClassOf(err error) ErrorClass {
 		ports.ErrLeaseHeld, ports.ErrLeaseLost, ports.ErrStaleTurn, ports.ErrStaleAttempt,
 		ports.ErrInvalidRequest, ports.ErrFull, ports.ErrNotEmpty, ports.ErrNotPaused, ports.ErrTooManyTracked, ports.ErrUnusable,
 		core.ErrInvalidID, core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTag,
-		core.ErrInvalidTime, core.ErrInvalidRule, core.ErrInvalidQueue,
+		core.ErrInvalidTime, core.ErrInvalidRule, core.ErrInvalidQueue, core.ErrInvalidSchedule,
 	} {
 		if errors.Is(err, sentinel) {
 			c.Sentinels = append(c.Sentinels, sentinel.Error())

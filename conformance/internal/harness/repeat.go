@@ -54,6 +54,12 @@ func unreached(call storekit.Call) error {
 		missing = len(reply.Unreached)
 	case *ports.GroupsReply:
 		missing = len(reply.Unreached)
+	case *ports.TicksReply:
+		missing = len(reply.Unreached)
+	case *ports.SchedulesPage:
+		missing = len(reply.Unreached)
+	case *ports.ScheduleNamesPage:
+		missing = len(reply.Unreached)
 	case *ports.QuarantinedShards:
 		missing = len(reply.Unreached)
 	}
@@ -97,7 +103,8 @@ func count(ctx context.Context, method string) {
 	for ; r != nil; r = r.parent {
 		r.All.Add(1)
 		switch method {
-		case "Turn", "Expedite", "Bury", "Delete", "Cancel", "Revive", "Purge", "Edit", "Import", "Forget", "Recount", "Discard":
+		case "Turn", "Expedite", "Bury", "Delete", "Cancel", "Revive", "Purge", "Edit", "Import", "Forget", "Recount", "Discard",
+			"ChangeSchedules":
 			r.Lossy.Add(1)
 		}
 	}

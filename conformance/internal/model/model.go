@@ -98,6 +98,13 @@ func (m *Store) DeadIDs(at core.Shard) []string {
 	return slices.Sorted(maps.Keys(m.queues[at.Queue].shards[at.Index].dead))
 }
 
+// Schedule returns a schedule of a shard. It is the zero value if there is none.
+func (m *Store) Schedule(at core.Shard, k core.ScheduleKey) core.Schedule {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.queues[at.Queue].shards[at.Index].schedules[k]
+}
+
 func (m *Store) queue(ctx context.Context, name string) (*queue, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("queue %q: %w", name, err)

@@ -105,6 +105,7 @@ func (d *driver) run() {
 		"operate":   func(*rapid.T) { d.operate() },
 		"permits":   func(*rapid.T) { d.permit() },
 		"registry":  func(*rapid.T) { d.registry() },
+		"schedules": func(*rapid.T) { d.changeSchedules() },
 		"time":      func(*rapid.T) { d.moveClock() },
 		"check":     func(*rapid.T) { d.checkAll() },
 		"":          func(*rapid.T) { d.checkCounts() },
