@@ -203,14 +203,14 @@ func ticksOf(value any) (ticks ports.ShardTicks, faults []*exchange.DamagedError
 	return ticks, faults, r.Err()
 }
 
-// errOtherSchedule reports a record in the place of another one.
-var errOtherSchedule = errors.New("it is the record of another schedule")
+// errNotItsRecord is the reason for a record that can be decoded, and is still damaged.
+var errNotItsRecord = errors.New("it is not of its id and name, or has no revision")
 
 // scheduleOf reads the record of a field.
 func scheduleOf(field, text string) (core.Schedule, error) {
 	schedule, err := storekit.DecodeSchedule(text)
-	if err == nil && storekit.ScheduleByID(schedule.ScheduleKey) != field {
-		err = errOtherSchedule
+	if err == nil && (storekit.ScheduleByID(schedule.ScheduleKey) != field || schedule.Revision < 1) {
+		err = errNotItsRecord
 	}
 	return schedule, err
 }
