@@ -41,6 +41,18 @@ func created(s core.Schedule) ports.ScheduleChange {
 	return ports.ScheduleChange{ScheduleKey: s.ScheduleKey, Schedule: &s}
 }
 
+// openQuiet is openFrozen without a log.
+func openQuiet(client goredis.UniversalClient) *redis.Store {
+	clock := func() time.Time { return frozenNow }
+	return redis.New(client, redis.Options{Clock: clock, Logger: slog.New(slog.DiscardHandler)})
+}
+
+// withEntries is a change with entries.
+func withEntries(c ports.ScheduleChange, entries ...core.Entry) ports.ScheduleChange {
+	c.Entries = entries
+	return c
+}
+
 // removed is a change that removes a schedule.
 func removed(id, name string) ports.ScheduleChange {
 	return ports.ScheduleChange{ScheduleKey: core.ScheduleKey{ID: id, Name: name}, Revision: ports.AnyRevision}
@@ -50,7 +62,8 @@ func removed(id, name string) ports.ScheduleChange {
 func fired(id, name string, entries ...core.Entry) ports.ScheduleChange {
 	s := scheduled(id, name, frozenNow.Add(time.Hour))
 	s.Revision = 2
-	return ports.ScheduleChange{ScheduleKey: s.ScheduleKey, Revision: 1, Schedule: &s, Entries: entries}
+	c := ports.ScheduleChange{ScheduleKey: s.ScheduleKey, Revision: 1, Schedule: &s}
+	return withEntries(c, entries...)
 }
 
 // skipping is a change that does not push if its id is busy.
@@ -89,15 +102,16 @@ func calendarCalls() []scriptCall {
 	late.When = core.At(core.InstantOf(frozenNow.Add(-time.Minute)))
 	return []scriptCall{
 		change("create the first schedule", false, created(scheduled("new", "nightly", frozenNow))),
-		change("create schedules", true, created(scheduled("new", "nightly", frozenNow)), created(scheduled("a", "other", time.Time{}))),
+		change("create schedules", true,
+			created(scheduled("new", "nightly", frozenNow)), created(scheduled("a", "other", time.Time{}))),
 		change("remove a schedule", true, removed("a", "due"), removed("nobody", "x")),
 		change("remove all schedules", true, removed("a", "due"), removed("idle", "never")),
 		change("fire onto a claimed job", true, fired("a", "due", late)),
 		change("fire onto a large job", true, created(scheduled("large", "x", frozenNow)), fired("a", "due"),
-			ports.ScheduleChange{ScheduleKey: core.ScheduleKey{ID: "large", Name: "y"}, Schedule: ptr(scheduled("large", "y", frozenNow)), Entries: many("large", 21)}),
+			withEntries(created(scheduled("large", "y", frozenNow)), many("large", 21)...)),
 		change("fire beside a busy id", true, skipping(fired("a", "due", late))),
 		change("fire for a new id", true,
-			ports.ScheduleChange{ScheduleKey: core.ScheduleKey{ID: "c", Name: "y"}, Schedule: ptr(scheduled("c", "y", frozenNow)), Entries: []core.Entry{one("c", 1)}}),
+			withEntries(created(scheduled("c", "y", frozenNow)), one("c", 1))),
 		{"ticks", "ticks", true, func(w *worker) error {
 			_, err := w.store.Ticks(w.t.Context(), ports.TicksRequest{Shards: []core.Shard{w.shard}, Limit: 10})
 			return err
@@ -110,15 +124,15 @@ func calendarCalls() []scriptCall {
 			_, err := w.store.ScheduleNames(w.t.Context(), ports.ScheduleNamesRequest{Queue: "orders"})
 			return err
 		}},
-		{"set aside a schedule", "set_aside_schedule", true, func(w *worker) error { return w.changeSchedules(removed("a", "due")) }},
+		{"set aside a schedule", "set_aside_schedule", true, func(w *worker) error {
+			return w.changeSchedules(removed("a", "due"))
+		}},
 		{"lose a schedule", "set_aside_schedule", true, func(w *worker) error {
 			_, err := w.store.Ticks(w.t.Context(), ports.TicksRequest{Shards: []core.Shard{w.shard}, Limit: 10})
 			return err
 		}},
 	}
 }
-
-func ptr[T any](v T) *T { return &v }
 
 // Damaged schedules are set aside by the call that meets them, and the others of the shard still
 // tick.
@@ -149,8 +163,9 @@ func TestRedisADamagedScheduleStopsNoOther(t *testing.T) {
 			}
 			must(t, client.FlushAll(t.Context()).Err())
 			w := newWorker(t, client, false)
-			w.store = redis.New(client, redis.Options{Clock: func() time.Time { return frozenNow }, Logger: slog.New(slog.DiscardHandler)})
-			must(t, w.changeSchedules(created(scheduled("a", "x", frozenNow.Add(-time.Hour))), created(scheduled("c", "x", frozenNow))))
+			w.store = openQuiet(client)
+			must(t, w.changeSchedules(
+				created(scheduled("a", "x", frozenNow.Add(-time.Hour))), created(scheduled("c", "x", frozenNow))))
 			must(t, client.HSet(t.Context(), key("s"), field("a", "x"), damaged).Err())
 
 			meet(w)
@@ -159,7 +174,8 @@ func TestRedisADamagedScheduleStopsNoOther(t *testing.T) {
 				t.Errorf("%s, beside a record that is %s: the ticks are %+v", meets, name, ticks)
 			}
 			for _, r := range w.aside("a") {
-				if r.Place != ports.PlaceSchedule || string(r.Stored) != damaged || !strings.HasPrefix(r.Reason, "schedule x: ") || strings.Contains(r.Key, "\x00") {
+				if r.Place != ports.PlaceSchedule || string(r.Stored) != damaged ||
+					!strings.HasPrefix(r.Reason, "schedule x: ") || strings.Contains(r.Key, "\x00") {
 					t.Errorf("%s: a record that is %s is set aside as %+v", meets, name, r)
 				}
 				n, err := w.store.Discard(t.Context(), ports.DiscardRequest{Shard: w.shard, Keys: []string{r.Key}})
@@ -181,9 +197,10 @@ func TestRedisListsLeaveOutDamagedSchedules(t *testing.T) {
 	t.Parallel()
 	client := testservers.OwnRedis(t).(*goredis.Client)
 	w := newWorker(t, client, false)
-	w.store = redis.New(client, redis.Options{Clock: func() time.Time { return frozenNow }, Logger: slog.New(slog.DiscardHandler)})
-	must(t, w.changeSchedules(
-		created(scheduled("a", "x", frozenNow)), created(scheduled("b", "x", frozenNow)), created(scheduled("c", "x", frozenNow))))
+	w.store = openQuiet(client)
+	for _, id := range []string{"a", "b", "c"} {
+		must(t, w.changeSchedules(created(scheduled(id, "x", frozenNow))))
+	}
 	must(t, client.HSet(t.Context(), key("s"), field("a", "x"), "?").Err())
 	must(t, client.HDel(t.Context(), key("s"), field("b", "x")).Err())
 
@@ -218,12 +235,15 @@ func TestRedisRecountRebuildsTheListsOfSchedules(t *testing.T) {
 		"a missing name":  {{"zrem", key("sn"), "nx\x00id-007"}, {"zrem", key("sn"), "i" + field("id-008", "x")}},
 		"other ticks":     {{"zadd", key("st"), 5, field("id-001", "x")}, {"zadd", key("st"), 7, field("nobody", "x")}},
 		"a tick too many": {{"zadd", key("st"), 5, field("idle", "x")}},
-		"names of nobody": {{"zadd", key("sn"), 0, "nx\x00nobody"}, {"zadd", key("sn"), 0, "inobody\x00x"}, {"zadd", key("sn"), 0, "other"}},
+		"names of nobody": {
+			{"zadd", key("sn"), 0, "nx\x00nobody"}, {"zadd", key("sn"), 0, "inobody\x00x"}, {"zadd", key("sn"), 0, "other"},
+		},
 	} {
 		must(t, client.FlushAll(t.Context()).Err())
 		w := newWorker(t, client, false)
 		for i := range 250 {
-			must(t, w.changeSchedules(created(scheduled(fmt.Sprintf("id-%03d", i), "x", frozenNow.Add(time.Duration(i-100)*time.Minute)))))
+			next := frozenNow.Add(time.Duration(i-100) * time.Minute)
+			must(t, w.changeSchedules(created(scheduled(fmt.Sprintf("id-%03d", i), "x", next))))
 		}
 		must(t, w.changeSchedules(created(scheduled("idle", "x", time.Time{}))))
 		before := allContents(t, client)
@@ -232,7 +252,8 @@ func TestRedisRecountRebuildsTheListsOfSchedules(t *testing.T) {
 		}
 
 		steps := 0
-		_, err := kit.RecountedAround(t.Context(), w.store, ports.RecountRequest{Shard: w.shard, Limit: 50}, func() { steps++ })
+		r := ports.RecountRequest{Shard: w.shard, Limit: 50}
+		_, err := kit.RecountedAround(t.Context(), w.store, r, func() { steps++ })
 		must(t, err)
 		if steps < 5 {
 			t.Errorf("%s: %d steps, want several", name, steps)
@@ -273,9 +294,7 @@ func TestRedisChangesOfSchedulesAreBounded(t *testing.T) {
 		return entries
 	}
 	firing := func(id string, n, size int) ports.ScheduleChange {
-		c := created(scheduled(id, "x", frozenNow))
-		c.Entries = large(id, n, size)
-		return c
+		return withEntries(created(scheduled(id, "x", frozenNow)), large(id, n, size)...)
 	}
 	for _, e := range large("huge", 1, 9<<20) {
 		must(t, w.push(e))
@@ -287,8 +306,9 @@ func TestRedisChangesOfSchedulesAreBounded(t *testing.T) {
 		handled int
 	}{
 		{"the job of the first is huge", []ports.ScheduleChange{firing("huge", 100, 10), firing("huge-2", 1, 10)}, 1},
-		{"many entries", []ports.ScheduleChange{firing("b1", 100, 1), firing("b2", 100, 1), firing("b3", 100, 1), firing("b4", 100, 1),
-			firing("b5", 100, 1), firing("b6", 1, 1)}, 5},
+		{"many entries", []ports.ScheduleChange{
+			firing("b1", 100, 1), firing("b2", 100, 1), firing("b3", 100, 1), firing("b4", 100, 1), firing("b5", 100, 1), firing("b6", 1, 1),
+		}, 5},
 		{"large entries", []ports.ScheduleChange{firing("c1", 100, 60<<10), firing("c2", 100, 60<<10)}, 1},
 	} {
 		reply, err := w.store.ChangeSchedules(t.Context(), w.changesOf(tt.changes...))
