@@ -2,10 +2,10 @@
 -- Changes schedules of one shard, in order, with the pushes of their entries, and wakes the shard
 -- if it is due earlier. All changes are planned together and then written.
 -- KEYS: meta jobs ready claims schedules ticks named
--- ARGV: 1 now or '', 2 "shards generation", 3 whether the changes fire ticks (1 or 0); then for each
---   change: id, name, the revision that it replaces, or -1 for any, the record or '' for a removal,
---   the record's tick or '', the record if the id is busy or '', its tick or '', when the entries
---   are due, as in push.lua, how many they are, each packed as a job that is due now
+-- ARGV: 1 now or '', 2 "shards generation", 3 whether the changes fire ticks (1 or 0); then for
+--   each change: id, name, the revision that it replaces, or -1 for any, the record or '' for a
+--   removal, the record's tick or '', the record if the id is busy or '', its tick or '', when the
+--   entries are due, as in push.lua, how many they are, each packed as a job that is due now
 -- Returns {'ok', now, when the next schedule is due or -1, how many entries it has pushed, how many
 --   of them have made jobs, how many have added a payload to one, how many were superseded at once,
 --   the ports.ScheduleResult of each change that it has handled},

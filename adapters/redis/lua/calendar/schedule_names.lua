@@ -3,7 +3,8 @@
 -- it does not read the schedules of a name.
 -- KEYS: meta named
 -- ARGV: 1 now or '', 2 the name, or '', 3 how many at most
--- Returns {'ok', now, name, how many schedules have it, the smallest id of them, ...} or {'unknown'}
+-- Returns {'ok', now, name, how many schedules have it, the smallest id of them, ...} or
+--   {'unknown'}
 -- Uses: clock.
 
 local META, NAMED = KEYS[1], KEYS[2] -- lib/schedules.lua has its members

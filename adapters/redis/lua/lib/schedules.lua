@@ -4,8 +4,8 @@
 --
 -- SCHEDULES is a hash of their records by field. A record is JSON, which ports/storekit has in
 -- EncodeSchedule. TICKS is a sorted set of the fields of those that have a tick, by its time. NAMED
--- is a sorted set without scores that has each schedule twice: as n, name, NUL and id, and as i, id,
--- NUL and name. Each script that needs these keys declares them.
+-- is a sorted set without scores that has each schedule twice: as n, name, NUL and id, and as i,
+-- id, NUL and name. Each script that needs these keys declares them.
 
 local SCHEDULES, TICKS, NAMED = base .. 's', base .. 'st', base .. 'sn'
 

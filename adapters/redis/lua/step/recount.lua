@@ -7,9 +7,9 @@
 --   entries to visit
 -- Returns {'ok', counts before, counts after, how many entries it has counted, the place to
 --   continue from or '', what can't be read}, counts as in lib/counts.lua, and the last as place
---   and id, as lib/faults.lua has them, or s and the field of a schedule; {'type', a key, what it should be}, if another program has
---   written it; {'place'} for an invalid place; or {'unknown'}. It skips records that can't be
---   read.
+--   and id, as lib/faults.lua has them, or s and the field of a schedule; {'type', a key, what it
+--   should be}, if another program has written it; {'place'} for an invalid place; or {'unknown'}.
+--   It skips records that can't be read.
 -- Uses: META, JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID,
 --   DMETAS, GROUPS, LEASE, CANCELS, ASIDE, PAYLOADS, DPAYLOADS, SCHEDULES, TICKS, NAMED, call, sub,
 --   byte, pack, parse, precedes, clock, fetch, read_meta, bounds, plan, packed, groups, noted,
