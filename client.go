@@ -176,14 +176,13 @@ func (c *Client) send(ctx context.Context, t target, entries []RawEntry, tell te
 	if err := ctx.Err(); err != nil { // stores can't distinguish it from a call that was given up
 		return fmt.Errorf("push to queue %q: %w, nothing is stored: %w", t.name, ErrNotBegun, err)
 	}
-	generation, known := c.generations.Load(t.declaration())
-	if !known {
-		if generation, err = c.declare(ctx, t); err != nil {
-			return err
-		}
+	_, known := c.generations.Load(t.declaration())
+	generation, err := c.generation(ctx, t)
+	if err != nil {
+		return err
 	}
 	request := ports.PushRequest{
-		Queue: t.name, Shards: t.shards, Generation: generation.(int64), Rule: t.rule, Entries: stored(t.merge, entries),
+		Queue: t.name, Shards: t.shards, Generation: generation, Rule: t.rule, Entries: stored(t.merge, entries),
 	}
 	if met, err = c.store.Push(ctx, request); known && outdated(err) {
 		var again ports.PushReply
@@ -225,7 +224,7 @@ func (c *Client) sendAgain(ctx context.Context, t target, r ports.PushRequest, c
 	case err != nil:
 		return ports.PushReply{}, err
 	}
-	r.Generation = generation.(int64)
+	r.Generation = generation
 	if !part {
 		return c.store.Push(ctx, r)
 	}
@@ -252,10 +251,19 @@ func renumber(err error, part []int) error {
 	return whole
 }
 
-func (c *Client) declare(ctx context.Context, t target) (any, error) {
+// generation returns the generation of the queue, which it declares if this client has not done so.
+func (c *Client) generation(ctx context.Context, t target) (int64, error) {
+	if known, ok := c.generations.Load(t.declaration()); ok {
+		return known.(int64), nil
+	}
+	return c.declare(ctx, t)
+}
+
+// declare declares the queue, and returns its generation.
+func (c *Client) declare(ctx context.Context, t target) (int64, error) {
 	r, err := c.store.Declare(ctx, t.declaration())
 	if err != nil {
-		return nil, report.DeclareError(t.name, err)
+		return 0, report.DeclareError(t.name, err)
 	}
 	c.generations.Store(t.declaration(), r.Generation)
 	return r.Generation, nil

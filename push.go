@@ -15,6 +15,7 @@ import (
 // PushOption is an option of one push: [Score], [Meta], [Tags], [At], [In], [Urgent] or [Tell].
 type PushOption interface {
 	set(e *optioned)
+	ScheduleOption
 }
 
 // optioned is an entry and the values that its options set.
@@ -23,6 +24,8 @@ type optioned struct {
 	tell *Met
 	// tags are those of all options Tags.
 	tags []string
+	// scored is set by Score.
+	scored bool
 	// urgent is set by Urgent, and timed by At and In.
 	urgent, timed bool
 }
@@ -31,12 +34,14 @@ type pushOption func(*optioned)
 
 func (o pushOption) set(e *optioned) { o(e) }
 
+func (o pushOption) schedule(s *scheduled) { o(&s.optioned) }
+
 // Score sets the payload's place among those of its job: the lowest score is handled first. A
 // payload that is pushed after a server has claimed the job runs in a later call, whatever its
 // score. Default: the client's time in seconds, so payloads are in order of pushing. Integers are
 // exact up to 2^53.
 func Score(score float64) PushOption {
-	return pushOption(func(e *optioned) { e.Score = score })
+	return pushOption(func(e *optioned) { e.Score, e.scored = score, true })
 }
 
 // Meta stores at most 256 bytes with the payload, such as a trace context. Meta is not part of the

@@ -72,6 +72,10 @@ type ServerOptions struct {
 	// batch with a BatchHandler. NewServer builds the chain once per handler. Default: no
 	// middleware.
 	Middleware []Middleware
+	// Schedules are declared when Run or RunDue starts, before OnStart is called. If the store can't be
+	// reached, Run waits. Run returns [ErrInvalidSchedule] or [ErrInvalidOptions] for an invalid
+	// set. To change schedules while a program runs, use [Queue.Schedule]. Default: none.
+	Schedules ScheduleSet
 	// OnStart is called once by Run, after the store has answered and before a job is claimed. Each
 	// RunDue calls it too. If it returns an error, Run or RunDue returns that error. nil means no
 	// call.
@@ -209,13 +213,23 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	if s.started.Swap(true) {
 		return fmt.Errorf("%w: a server runs once; make another server", ErrInvalidOptions)
 	}
-	running := engine.New(s.store, s.config())
+	config := s.config()
+	config.Started = func(ctx context.Context) error { return s.start(ctx, s.awaitSchedules) }
+	running := engine.New(s.store, config)
 	s.running.Store(running)
 	return running.Run(ctx)
 }
 
-// RunDue runs the jobs that are due, and those that become due meanwhile, and returns how many jobs
-// ran. It returns when nothing is due, or when ctx has ended and the current batch has ended as in
+// start declares the server's schedules, and calls OnStart.
+func (s *Server) start(ctx context.Context, declare func(context.Context) error) error {
+	if err := declare(ctx); err != nil || s.options.OnStart == nil {
+		return err
+	}
+	return s.options.OnStart(ctx)
+}
+
+// RunDue runs the jobs that are due, those of due schedules, and those that become due meanwhile. It
+// returns how many jobs ran. It returns when nothing is due, or when ctx has ended and the current batch has ended as in
 // Run. It is for programs that a timer starts, and for tests. It runs one batch at a time in the
 // caller's goroutine, shard after shard whatever the [Scheduler] is. It notices a cancelled job
 // only between batches.
@@ -227,7 +241,9 @@ func (s *Server) RunDue(ctx context.Context) (jobs int, err error) {
 	if err := s.check(); err != nil {
 		return 0, err
 	}
-	return engine.New(s.store, s.config()).RunDue(ctx)
+	config := s.config()
+	config.Started = func(ctx context.Context) error { return s.start(ctx, s.declareSchedules) }
+	return engine.New(s.store, config).RunDue(ctx)
 }
 
 // check returns all mistakes in one error.
@@ -245,7 +261,7 @@ func (s *Server) check() error {
 	refuse(o.LeaseTTL < minLeaseTTL, "LeaseTTL %v; at least %v", o.LeaseTTL, minLeaseTTL)
 	refuse(o.Prefetch < NoPrefetch, "Prefetch %d; use NoPrefetch for no prefetching", o.Prefetch)
 	refuse(o.ShutdownTimeout < 0, "ShutdownTimeout %v is negative", o.ShutdownTimeout)
-	errs = append(errs, s.invalid)
+	errs = append(errs, s.invalid, o.Schedules.check())
 	refuse(len(s.handlers) == 0, "no handlers; pass at least one")
 	seen := make(map[string]bool)
 	for i, h := range s.handlers {

@@ -18,7 +18,7 @@ import (
 type askingObserver struct {
 	skein.NopObserver
 	ask   func(method string)
-	calls [10]atomic.Int64
+	calls [11]atomic.Int64
 }
 
 func (o *askingObserver) count(at int, method string) { o.calls[at].Add(1); o.ask(method) }

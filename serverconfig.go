@@ -33,7 +33,6 @@ func (s *Server) config() engine.Config {
 		Scheduler:       o.Scheduler,
 		Logger:          o.Logger,
 		Observer:        o.Observer,
-		Started:         o.OnStart,
 		Fatal:           o.OnFatal,
 		Buried:          buriedHook(o.OnBuried, o.ErrorCodec),
 		Jitter:          o.Jitter,

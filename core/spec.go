@@ -98,6 +98,17 @@ func ParseSpec(text string, zone *time.Location) (Spec, error) {
 		ErrInvalidSchedule, text)
 }
 
+// Local returns a tick in the spec's time zone, or in UTC for an interval.
+func (s Spec) Local(tick Instant) time.Time {
+	if s.zone == nil {
+		return tick.Time()
+	}
+	return tick.Time().In(s.zone)
+}
+
+// Every returns the interval of the spec, or 0 for a cron expression.
+func (s Spec) Every() time.Duration { return s.every }
+
 // String returns the text that the spec was read from.
 func (s Spec) String() string { return s.text }
 

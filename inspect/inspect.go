@@ -37,8 +37,8 @@ var (
 	// ErrTooManyTracked reports a queue with [MaxTracked] tracked ids. Untrack one of them before
 	// another id is tracked.
 	ErrTooManyTracked = ports.ErrTooManyTracked
-	// ErrNotEmpty reports a queue that can't be forgotten because it holds jobs, dead letters or
-	// records that were set aside ([Inspector.Quarantined]).
+	// ErrNotEmpty reports a queue that can't be forgotten because it holds jobs, dead letters,
+	// schedules or records that were set aside ([Inspector.Quarantined]).
 	ErrNotEmpty = ports.ErrNotEmpty
 	// ErrLeaseHeld reports a queue that can't be forgotten because a server has leased a shard of
 	// it.
@@ -54,6 +54,7 @@ type Store interface {
 	ports.Auditor
 	ports.Tracker
 	ports.Identity
+	ports.Calendar
 }
 
 // Options are the options of an inspector. The zero value is ready.

@@ -30,6 +30,9 @@ type Observer interface {
 	// JobsEnded is called after the store has confirmed how jobs of a shard ended, or after the
 	// server has lost the lease before that. It reports each execution of a job at most once.
 	JobsEnded(e EndEvent)
+	// TicksFired is called after a server has fired schedules of a shard, with the sums of what it
+	// has done. It is not called for a server that found nothing to fire.
+	TicksFired(e TickEvent)
 	// HandlerOverran is called, once for a batch, if its handler still runs a minute after its
 	// context has ended. Such a handler keeps its lane busy.
 	HandlerOverran(e OverrunEvent)
@@ -202,6 +205,9 @@ func (NopObserver) TurnEnd(TurnEvent) {}
 
 // JobsEnded implements [Observer].
 func (NopObserver) JobsEnded(EndEvent) {}
+
+// TicksFired implements [Observer].
+func (NopObserver) TicksFired(TickEvent) {}
 
 // HandlerOverran implements [Observer].
 func (NopObserver) HandlerOverran(OverrunEvent) {}

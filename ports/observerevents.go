@@ -67,6 +67,17 @@ type EndEvent struct {
 	Jobs []EndedJob
 }
 
+// TickEvent is the firing of schedules of a shard (docs/rules.md 10).
+type TickEvent struct {
+	Shard core.Shard
+	// Fired, Missed and Skipped are the numbers of ticks with that outcome: see core.TickFired.
+	Fired, Missed, Skipped int
+	// Broken is the number of schedules whose spec the server could not read.
+	Broken int
+	// Late has, for each tick that was fired or skipped, the time since it was due.
+	Late []time.Duration
+}
+
 // OverrunCause is the reason why the context of a handler had ended.
 type OverrunCause uint8
 

@@ -16,8 +16,8 @@ import (
 // leaseTTL is longer than any test, so that no lease runs out at a breakpoint.
 const leaseTTL = 24 * time.Hour
 
-// Drain runs the jobs that are due now. Then it moves the clock to the next job that becomes due
-// within d and runs that, until there is no such job. At the end the clock is d later than at the
+// Drain runs the jobs that are due now. Then it moves the clock to the next job or tick of a schedule
+// that becomes due within d and runs that, until there is none. At the end the clock is d later than at the
 // start, or even later if a handler has advanced it. Drain returns the executions in order, after
 // the calls of OnBuried have returned. Retries, snoozes and jobs that handlers push to each other's
 // queues run in the same Drain.
@@ -36,6 +36,13 @@ func (s *Store) Drain(t TB, d time.Duration, handlers ...skein.Handler) Events {
 		t.Fatalf("drain: %v", err)
 	}
 	return events
+}
+
+// DrainUntil is [Store.Drain] up to a time of the store's clock, for example the end of a day on
+// which a time zone changes its clock.
+func (s *Store) DrainUntil(t TB, until time.Time, handlers ...skein.Handler) Events {
+	t.Helper()
+	return s.Drain(t, until.Sub(s.Now()), handlers...)
 }
 
 // errLimit is the error of a drain that has reached its limit.

@@ -171,18 +171,24 @@ func (r *recorder) intercept(ctx context.Context, call storekit.Call, next func(
 	return nil
 }
 
-// nextDue returns when the next job of the declared queues is due.
+// nextDue returns when the next job or tick of the declared queues is due.
 func (r *recorder) nextDue(ctx context.Context) (core.Head, error) {
 	var all []core.Shard
 	for _, shards := range r.shards {
 		all = append(all, shards...)
 	}
-	reply, err := r.store.Heads(ctx, all)
-	var next core.Head
-	for _, h := range reply.Heads {
-		if h.OK && (!next.OK || h.Due < next.Due) {
-			next = h
-		}
+	jobs, err := r.store.Heads(ctx, all)
+	if err != nil {
+		return core.Head{}, err
 	}
-	return next, err
+	ticks, err := r.store.Ticks(ctx, ports.TicksRequest{Shards: all})
+	if err != nil {
+		return core.Head{}, err
+	}
+
+	var next core.Head
+	for i := range all {
+		next = next.Earlier(jobs.Heads[i]).Earlier(ticks.Shards[i].Head)
+	}
+	return next, nil
 }

@@ -119,6 +119,7 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 		s.assumeDue(r.Now)
 	}
 	s.mu.Unlock()
+	signal(s.node.ticksNow)
 	s.node.log.Debug("lease acquired", "shard", s.ID.String(), "token", r.Token, "orphans", len(r.Claims))
 	if len(r.Claims) > 0 {
 		from = s.node.nameOf(from)

@@ -14,6 +14,7 @@ import (
 	"github.com/skeinq/skein/internal/dispatch"
 	"github.com/skeinq/skein/internal/engine/execution"
 	"github.com/skeinq/skein/internal/engine/report"
+	"github.com/skeinq/skein/internal/engine/ticks"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -23,6 +24,7 @@ type Store interface {
 	ports.Consumer
 	ports.Permitter
 	ports.Registry
+	ticks.Store
 	// Stats is that of ports.Inspector. A node with Config.RecoverOrphans calls it.
 	Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error)
 }

@@ -80,7 +80,8 @@
 //
 // # Rooms and files
 //
-// Package report has the log of jobs and of the store's failures, and calls the hook of burials.
+// Package ticks fires the schedules of the held shards, beside lanes and turns (schedules.go). Package
+// report has the log of jobs and of the store's failures, and calls the hook of burials.
 // Package execution runs a batch and works out how its jobs ended. Package guard calls users'
 // functions. Package membership decides which shards are the node's. Package clock estimates the
 // store's clock. The other files, from callers to callees:
@@ -99,6 +100,7 @@
 //	inflight.go               how many turns are in flight; turns that take too long, by the store's
 //	                          usual round trip
 //	begin.go, buffer.go       claimed jobs that wait to start, recovered ones among them
+//	schedules.go              the shards whose schedules package ticks fires
 //	parts.go                  payloads of recovered jobs that end in the store one by one
 //	putback.go, cancel.go     claimed jobs that go back, are recovered, or are cancelled
 //	orphans.go                jobs that dead nodes left in queues that no node serves

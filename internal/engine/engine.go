@@ -55,6 +55,7 @@ func New(store Store, cfg Config) *Engine {
 
 			nodesChanged: make(chan struct{}, 1),
 			permitsNow:   make(chan struct{}, 1),
+			ticksNow:     make(chan struct{}, 1),
 
 			dispatcher: dispatch.Node{Config: dispatch.Config{
 				Owner: cfg.Owner, PollInterval: cfg.PollInterval, LeaseTTL: cfg.LeaseTTL, Prefetch: cfg.Prefetch,
@@ -165,6 +166,7 @@ func (e *Engine) serve(ctx context.Context) {
 		e.tickAll,
 		e.watch,
 		e.watchRules,
+		e.fireTicks,
 		func(<-chan struct{}) { e.recoverOrphans() },
 		func(<-chan struct{}) { e.pollAll(e.stop) },
 		func(<-chan struct{}) { e.listen(ctx) },

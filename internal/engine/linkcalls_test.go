@@ -23,6 +23,33 @@ func (l *link) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decla
 	return reply, nil
 }
 
+func (l *link) Ticks(ctx context.Context, r ports.TicksRequest) (ports.TicksReply, error) {
+	var reply ports.TicksReply
+	err := l.call(ctx, "Ticks", func(ctx context.Context, s ports.ShardStore) (err error) {
+		if err := l.reach(ctx, r.Shards); err != nil {
+			return err
+		}
+		reply, err = s.Ticks(ctx, r)
+		return err
+	})
+	if err != nil {
+		return ports.TicksReply{}, err
+	}
+	return reply, nil
+}
+
+func (l *link) ChangeSchedules(ctx context.Context, r ports.ChangeSchedulesRequest) (ports.ChangeSchedulesReply, error) {
+	var reply ports.ChangeSchedulesReply
+	err := l.call(ctx, "ChangeSchedules", func(ctx context.Context, s ports.ShardStore) (err error) {
+		reply, err = s.ChangeSchedules(ctx, r)
+		return err
+	})
+	if err != nil {
+		return ports.ChangeSchedulesReply{}, err
+	}
+	return reply, nil
+}
+
 func (l *link) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
 	l.mu.Lock()
 	l.acquires = append(l.acquires, r)

@@ -74,7 +74,7 @@ func TestAnOutageIsOneLineForEachLoopAndCauseRepeatedEachMinute(t *testing.T) {
 		w.sleep(10 * time.Millisecond)
 		n.link.set(up)
 		w.sleep(20 * time.Second)
-		if diff := cmp.Diff(map[string]int{"poll": 1, "announce": 1, "record": 1, "acquire": 1, "renew": 1, "turn": 1}, n.log.countByLoop("answers again")); diff != "" {
+		if diff := cmp.Diff(map[string]int{"poll": 1, "look": 1, "announce": 1, "record": 1, "acquire": 1, "renew": 1, "turn": 1}, n.log.countByLoop("answers again")); diff != "" {
 			w.Errorf("lines that say that the store is back (-want +got):\n%s\n%v", diff, n.log)
 		}
 	})
@@ -128,7 +128,7 @@ func TestATurnThatHangsIsLoggedAsSuch(t *testing.T) {
 		n.link.change(func() { n.link.stuck[shardOfQueue(0)] = true })
 		w.push("job", "x")
 		w.sleep(3 * ttl)
-		got := n.log.lines("the store fails")
+		got := n.log.lines("the store fails", "doing=turn")
 		if len(got) < 2 || len(got) > 4 || !strings.Contains(got[0], "takes too long") || !strings.Contains(got[0], "shard=orders/0") {
 			w.Errorf("lines %q, want 2 to 4 in %v, which name the shard and say that its turn takes too long", got, 3*ttl)
 		}

@@ -49,7 +49,8 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 	return jobs, err
 }
 
-// rounds acquires the shards, and works them one after another until no shard has a due job.
+// rounds acquires the shards, and works them one after another until no shard has a due schedule or
+// job.
 func (e *Engine) rounds(ctx context.Context) (jobs int, err error) {
 	for _, s := range e.shards() {
 		s.attempt++
@@ -60,9 +61,13 @@ func (e *Engine) rounds(ctx context.Context) (jobs int, err error) {
 		}
 		s.acquired(reply, sent)
 	}
+	firer := e.newFirer()
 	for {
 		before := jobs
 		for _, s := range e.shards() {
+			if err := s.fireDue(firer); err != nil {
+				return jobs, err
+			}
 			n, err := s.runDue(ctx)
 			jobs += n
 			if err != nil || ctx.Err() != nil {

@@ -32,7 +32,7 @@ func ofProcess() []Metric {
 			Help:   "Servers that started, drained, ended a drain and stopped, as seen by this process, its own servers included."},
 		{Name: "skein_store_errors_total", Type: Counter, Source: Process, By: "StoreFailed", Unit: "calls",
 			Labels: []Label{
-				one("call", "acquire", "turn", "renew", "release", "declare", "announce", "record", "permits", "orphans", "poll", "listen"),
+				one("call", "acquire", "turn", "renew", "release", "declare", "announce", "record", "permits", "orphans", "poll", "ticks", "fire", "listen"),
 				one("kind", "refused", "full", "unreachable", "unknown"),
 			},
 			Help: "Calls of servers to the store that failed. Pushes are in skein_pushes_total."},
@@ -70,6 +70,12 @@ func ofJobs() []Metric {
 			Help: "Durations of handlers, one per batch; error if any of its jobs failed or was buried."},
 		{Name: "skein_recovered_jobs_total", Type: Counter, Source: Process, By: "LeaseChanged, TurnEnd", Unit: "jobs", Sharded: true,
 			Labels: []Label{queue()}, Help: "Jobs recovered from servers that died or lost their lease."},
+		{Name: "skein_ticks_total", Type: Counter, Source: Process, By: "TicksFired", Unit: "ticks",
+			Labels: []Label{queue(), one("outcome", "fired", "missed", "skipped", "broken")},
+			Help: "Ticks of schedules: fired; missed, because no server fired them in time and the schedule does not catch up on them; " +
+				"skipped, because a job of the id was queued or ran; or broken, a look at a schedule whose spec the server can't read."},
+		{Name: "skein_tick_late_seconds", Type: Histogram, Source: Process, By: "TicksFired", Unit: "seconds",
+			Labels: []Label{queue()}, Buckets: waits(), Help: "The time from when a tick was due to its push, by the store's clock."},
 		{Name: "skein_handler_overrun_total", Type: Counter, Source: Process, By: "HandlerOverran", Unit: "batches", Sharded: true,
 			Labels: []Label{queue(), one("cause", "timeout", "cancel", "lease", "shutdown")},
 			Help:   "Handlers that still ran a minute after their context had ended. Each keeps a lane."},

@@ -69,6 +69,11 @@ func (g observer) JobsEnded(e ports.EndEvent) {
 	g.call("JobsEnded", func() { g.observer.JobsEnded(e) })
 }
 
+// TicksFired implements ports.Observer.
+func (g observer) TicksFired(e ports.TickEvent) {
+	g.call("TicksFired", func() { g.observer.TicksFired(e) })
+}
+
 // HandlerOverran implements ports.Observer.
 func (g observer) HandlerOverran(e ports.OverrunEvent) {
 	g.call("HandlerOverran", func() { g.observer.HandlerOverran(e) })

@@ -71,6 +71,10 @@ func (s *Loop) doing() string {
 		return "hold permits"
 	case "orphans":
 		return "recover orphans"
+	case "ticks":
+		return "look for due schedules"
+	case "fire":
+		return "fire schedules"
 	}
 	return s.call
 }
@@ -83,6 +87,9 @@ func (s *Loop) Called(err error) {
 		s.answered()
 	}
 }
+
+// Left notes that the loop has nothing to call any more, so that its last failure no longer counts.
+func (s *Loop) Left() { s.over() }
 
 // digits are cut out of errors before their causes are compared: they are ports, shards,
 // durations.
@@ -139,22 +146,25 @@ func (o *outage) due(cause string) bool {
 }
 
 func (s *Loop) answered() {
+	if o := s.over(); o != nil {
+		s.outages.log.LogAttrs(context.Background(), slog.LevelInfo, s.answering(), append(s.about(), slog.Duration("for", o.lasted()))...)
+	}
+}
+
+// over ends the loop's part in its outage. It returns the outage if that has ended.
+func (s *Loop) over() *outage {
 	outages := s.outages
 	outages.mu.Lock()
+	defer outages.mu.Unlock()
 	if !s.down.CompareAndSwap(true, false) {
-		outages.mu.Unlock()
-		return
+		return nil
 	}
 	o := outages.byLoop[s.call]
-	o.failing--
-	over := o.failing == 0
-	if over {
-		delete(outages.byLoop, s.call)
+	if o.failing--; o.failing > 0 {
+		return nil
 	}
-	outages.mu.Unlock()
-	if over {
-		outages.log.LogAttrs(context.Background(), slog.LevelInfo, s.answering(), append(s.about(), slog.Duration("for", o.lasted()))...)
-	}
+	delete(outages.byLoop, s.call)
+	return o
 }
 
 // answering returns what the end of an outage means.

@@ -172,6 +172,18 @@ func (o *Observer) JobsEnded(e ports.EndEvent) {
 	}
 }
 
+// TicksFired implements [ports.Observer].
+func (o *Observer) TicksFired(e ports.TickEvent) {
+	ticks := o.queue(e.Shard.Queue).ticks()
+	add(ticks.outcomes, "fired", e.Fired)
+	add(ticks.outcomes, "missed", e.Missed)
+	add(ticks.outcomes, "skipped", e.Skipped)
+	add(ticks.outcomes, "broken", e.Broken)
+	for _, late := range e.Late {
+		ticks.late.Observe(late.Seconds())
+	}
+}
+
 // HandlerOverran implements [ports.Observer].
 func (o *Observer) HandlerOverran(e ports.OverrunEvent) {
 	add(o.jobsOf(e.Shard).overruns, e.Cause.String(), 1)

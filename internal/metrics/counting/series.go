@@ -38,6 +38,9 @@ type queueSeries struct {
 	jobs         *jobSeries
 	maker        maker
 	name         string
+	// ticks returns the series of the queue's schedules. They are made with the first tick, since
+	// most queues have no schedule.
+	ticks func() *tickSeries
 	// shards has a *jobSeries by index, if series are by shard.
 	shards sync.Map
 }
@@ -50,12 +53,21 @@ type jobSeries struct {
 	payloadsEach, wait, ok, failed       Measure
 }
 
+// tickSeries are the series of the schedules of a queue.
+type tickSeries struct {
+	outcomes map[string]Counter
+	late     Measure
+}
+
 func newQueueSeries(v maker, name string) *queueSeries {
 	labels := []string{name}
 	q := &queueSeries{
 		pushes: v.counted("skein_pushes_total", labels, nil), met: v.counted("skein_pushed_total", labels, nil),
 		pushDuration: v.Measure("skein_push_duration_seconds", name), maker: v, name: name,
 	}
+	q.ticks = sync.OnceValue(func() *tickSeries {
+		return &tickSeries{v.counted("skein_ticks_total", labels, nil), v.Measure("skein_tick_late_seconds", name)}
+	})
 	if !v.perShard {
 		q.jobs = newJobSeries(v, name, nil)
 	}

@@ -1,0 +1,384 @@
+package skein_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/skeinq/skein"
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
+)
+
+// reports is a queue with schedules.
+func reports(o skein.QueueOptions[string]) *skein.Queue[string] { return skein.NewQueue("reports", o) }
+
+// storedSchedules returns the schedules of the queue reports, in order of name and id.
+func storedSchedules(t *testing.T, store skein.Store) []core.Schedule {
+	t.Helper()
+	page, err := store.Schedules(t.Context(), ports.SchedulesRequest{Queue: "reports"})
+	if errors.Is(err, ports.ErrUnknownQueue) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page.Schedules
+}
+
+func TestAScheduleRunsItsHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		client := skein.NewClient(store, skein.ClientOptions{})
+		q := reports(skein.QueueOptions[string]{Merge: skein.Every()})
+		spec := skein.Interval(10 * time.Minute).From(time.Now().Add(time.Minute))
+		if err := q.Schedule(t.Context(), client, "nightly", spec, "tenant-1", "totals"); err != nil {
+			t.Fatal(err)
+		}
+
+		began := time.Now()
+		var ran []string
+		server := skein.NewServer(store, skein.ServerOptions{}, q.Each(func(_ context.Context, id, payload string) error {
+			ran = append(ran, fmt.Sprintf("%v %s %s", time.Since(began).Truncate(time.Second), id, payload))
+			return nil
+		}))
+		ctx, cancel := context.WithTimeout(t.Context(), 25*time.Minute)
+		defer cancel()
+		if err := server.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"1m0s tenant-1 totals", "11m0s tenant-1 totals", "21m0s tenant-1 totals"}, ran); diff != "" {
+			t.Errorf("runs (-want +got):\n%s", diff)
+		}
+
+		if err := q.Unschedule(t.Context(), client, "nightly", "tenant-1"); err != nil {
+			t.Fatal(err)
+		}
+		if err := q.Unschedule(t.Context(), client, "nightly", "tenant-1"); err != nil {
+			t.Errorf("Unschedule of no schedule: %v", err)
+		}
+		if left := storedSchedules(t, store); len(left) > 0 {
+			t.Errorf("left: %+v", left)
+		}
+	})
+}
+
+// countingChanges returns a store that counts changes of schedules.
+func countingChanges(store skein.Store, changes *atomic.Int64) skein.Store {
+	return storekit.Intercept(store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		if call.Method == "ChangeSchedules" {
+			changes.Add(1)
+		}
+		return next(ctx)
+	})
+}
+
+func TestAnEqualScheduleWritesNothing(t *testing.T) {
+	var changes atomic.Int64
+	store := countingChanges(memory.New(memory.Options{}), &changes)
+	client := skein.NewClient(store, skein.ClientOptions{})
+	q := reports(skein.QueueOptions[string]{})
+	schedule := func(spec skein.Spec, payload string, options ...skein.ScheduleOption) core.Schedule {
+		t.Helper()
+		if err := q.Schedule(t.Context(), client, "nightly", spec, "a", payload, options...); err != nil {
+			t.Fatal(err)
+		}
+		return storedSchedules(t, store)[0]
+	}
+
+	nightly := skein.Cron("0 6 * * mon-fri", "Europe/Berlin")
+	first := schedule(nightly, "totals", skein.Tags("vip"))
+	same := schedule(skein.Cron(" 0  6 * * 1-5", "Europe/Berlin"), "totals", skein.Tags("vip"))
+	if diff := cmp.Diff(first, same); diff != "" || changes.Load() != 1 {
+		t.Errorf("%d changes; the schedule (-first +again):\n%s", changes.Load(), diff)
+	}
+	other := schedule(nightly, "other", skein.Tags("vip"))
+	if string(other.Data) != `"other"` || other.Next != first.Next || other.Revision <= first.Revision {
+		t.Errorf("with another payload: %+v", other)
+	}
+	if paused := schedule(nightly, "other", skein.Tags("vip"), skein.Paused()); paused.Paused {
+		t.Error("Paused has paused a schedule that exists")
+	}
+}
+
+func TestScheduleOptions(t *testing.T) {
+	store := memory.New(memory.Options{})
+	client := skein.NewClient(store, skein.ClientOptions{})
+	q := reports(skein.QueueOptions[string]{Merge: skein.Every()})
+	err := q.Schedule(t.Context(), client, "nightly", skein.Interval(time.Hour), "a", "totals",
+		skein.Catchup(24, 48*time.Hour), skein.Jitter(time.Minute), skein.Skip(), skein.Paused(),
+		skein.Meta([]byte("trace")), skein.Tags("vip", "night"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := core.Recurrence{
+		Spec: "every 1h0m0s 0", Data: []byte(`"totals"`), Meta: []byte("trace"), Tags: "night\x1fvip",
+		Jitter: time.Minute, Catchup: core.Catchup{Most: 24, Within: 48 * time.Hour}, Skip: true,
+	}
+	got := storedSchedules(t, store)[0]
+	if diff := cmp.Diff(want, got.Recurrence); diff != "" || !got.Paused {
+		t.Errorf("paused %v; the recurrence (-want +got):\n%s", got.Paused, diff)
+	}
+
+	scored := reports(skein.QueueOptions[string]{Merge: skein.Every(), Score: func(string) float64 { return 7 }})
+	if err := scored.Schedule(t.Context(), client, "weekly", skein.Interval(time.Hour), "a", "totals"); err != nil {
+		t.Fatal(err)
+	}
+	if s := storedSchedules(t, store)[1]; s.Score != 7 || !s.FixedScore {
+		t.Errorf("score %v of QueueOptions.Score, fixed %v", s.Score, s.FixedScore)
+	}
+	if err := scored.Schedule(t.Context(), client, "weekly", skein.Interval(time.Hour), "a", "totals", skein.Score(9)); err != nil {
+		t.Fatal(err)
+	}
+	if s := storedSchedules(t, store)[1]; s.Score != 9 {
+		t.Errorf("score %v of the option Score", s.Score)
+	}
+}
+
+func TestInvalidSchedulesAreRefused(t *testing.T) {
+	store := memory.New(memory.Options{})
+	client := skein.NewClient(store, skein.ClientOptions{})
+	q := reports(skein.QueueOptions[string]{})
+	hourly := skein.Interval(time.Hour)
+	for _, test := range []struct {
+		about   string
+		name    string
+		spec    skein.Spec
+		id      string
+		options []skein.ScheduleOption
+		want    error
+		text    string
+	}{
+		{"a cron expression", "n", skein.Cron("0 25 * * *", "UTC"), "a", nil, skein.ErrInvalidSchedule, "field 2, hour"},
+		{"no zone", "n", skein.Cron("0 6 * * *", ""), "a", nil, skein.ErrInvalidSchedule, "time zone"},
+		{"an unknown zone", "n", skein.Cron("0 6 * * *", "Europe/Atlantis"), "a", nil, skein.ErrInvalidSchedule, "import time/tzdata"},
+		{"a short interval", "n", skein.Interval(time.Millisecond), "a", nil, skein.ErrInvalidSchedule, "at least 1s"},
+		{"From of a cron expression", "n", skein.Cron("0 6 * * *", "UTC").From(time.Now()), "a", nil, skein.ErrInvalidSchedule, "From"},
+		{"no spec", "n", skein.Spec{}, "a", nil, skein.ErrInvalidSchedule, "neither"},
+		{"no name", "", hourly, "a", nil, skein.ErrInvalidSchedule, "name"},
+		{"no id", "n", hourly, "", nil, skein.ErrInvalidID, "id"},
+		{"catch-up without Every", "n", hourly, "a", []skein.ScheduleOption{skein.Catchup(2, 0)}, skein.ErrInvalidSchedule, "every"},
+		{"a negative jitter", "n", hourly, "a", []skein.ScheduleOption{skein.Jitter(-1)}, skein.ErrInvalidSchedule, "jitter"},
+		{"a time", "n", hourly, "a", []skein.ScheduleOption{skein.In(time.Hour)}, skein.ErrInvalidOptions, "the spec decides"},
+		{"Tell", "n", hourly, "a", []skein.ScheduleOption{skein.Tell(new(skein.Met))}, skein.ErrInvalidOptions, "the spec decides"},
+		{"a nil option", "n", hourly, "a", []skein.ScheduleOption{nil}, skein.ErrInvalidOptions, "nil"},
+		{"a tag", "n", hourly, "a", []skein.ScheduleOption{skein.Tags("")}, skein.ErrInvalidTag, "tag"},
+	} {
+		t.Run(test.about, func(t *testing.T) {
+			err := q.Schedule(t.Context(), client, test.name, test.spec, test.id, "totals", test.options...)
+			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
+				t.Errorf("error %v, want %v with %q", err, test.want, test.text)
+			}
+			set := skein.ScheduleSet{Name: "s", Schedules: []skein.Schedule{
+				q.NewSchedule(test.name, test.spec, test.id, "totals", test.options...),
+			}}
+			server := skein.NewServer(store, skein.ServerOptions{Schedules: set}, q.Each(ignore))
+			if err := server.Run(t.Context()); !errors.Is(err, test.want) {
+				t.Errorf("Run: error %v, want %v", err, test.want)
+			}
+		})
+	}
+	if got := storedSchedules(t, store); len(got) > 0 {
+		t.Errorf("stored: %+v", got)
+	}
+	large := strings.Repeat("x", core.MaxScheduleDataBytes)
+	if err := q.Schedule(t.Context(), client, "n", hourly, "a", large); !errors.Is(err, skein.ErrInvalidSchedule) {
+		t.Errorf("error %v for a large payload", err)
+	}
+}
+
+func ignore(context.Context, string, string) error { return nil }
+
+// onlyProducer is a store that keeps no schedules, as a transaction is.
+type onlyProducer struct{ ports.Producer }
+
+func TestATransactionStoresNoSchedule(t *testing.T) {
+	store := memory.New(memory.Options{})
+	q := reports(skein.QueueOptions[string]{})
+	client := skein.NewClient(store, skein.ClientOptions{}).Via(onlyProducer{store})
+	err := q.Schedule(t.Context(), client, "nightly", skein.Interval(time.Hour), "a", "totals")
+	if !errors.Is(err, skein.ErrInvalidOptions) || !strings.Contains(err.Error(), "transaction") {
+		t.Errorf("Schedule: %v", err)
+	}
+	if err := q.Unschedule(t.Context(), client, "nightly", "a"); !errors.Is(err, skein.ErrInvalidOptions) {
+		t.Errorf("Unschedule: %v", err)
+	}
+}
+
+// runWith runs a server with a set for a moment, and returns its log.
+func runWith(t *testing.T, store skein.Store, set skein.ScheduleSet) string {
+	t.Helper()
+	var log bytes.Buffer
+	options := skein.ServerOptions{Schedules: set, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	if _, err := skein.NewServer(store, options, reports(skein.QueueOptions[string]{}).Each(ignore)).RunDue(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return log.String()
+}
+
+func TestASetIsDeclaredByVersion(t *testing.T) {
+	store := memory.New(memory.Options{})
+	q := reports(skein.QueueOptions[string]{})
+	set := func(version int64, payload string, ids ...string) skein.ScheduleSet {
+		s := skein.ScheduleSet{Name: "billing", Version: version, Prune: true}
+		for _, id := range ids {
+			s.Schedules = append(s.Schedules, q.NewSchedule("nightly", skein.Interval(time.Hour), id, payload))
+		}
+		return s
+	}
+	want := func(what string, ids string, payload string) {
+		t.Helper()
+		var got []string
+		for _, s := range storedSchedules(t, store) {
+			got = append(got, s.ID)
+			if s.Set == "billing" && string(s.Data) != payload {
+				t.Errorf("%s: payload %s of %s, want %s", what, s.Data, s.ID, payload)
+			}
+		}
+		if fmt.Sprint(got) != ids {
+			t.Errorf("%s: schedules of %v, want %s", what, got, ids)
+		}
+	}
+
+	client := skein.NewClient(store, skein.ClientOptions{})
+	if err := q.Schedule(t.Context(), client, "own", skein.Interval(time.Hour), "z", "own"); err != nil {
+		t.Fatal(err)
+	}
+	runWith(t, store, set(1, "one", "a", "b"))
+	want("version 1", "[a b z]", `"one"`)
+	runWith(t, store, set(2, "two", "b", "c"))
+	want("version 2", "[b c z]", `"two"`)
+	if log := runWith(t, store, set(1, "one", "a", "b")); !strings.Contains(log, "a higher version") {
+		t.Errorf("the log of an old program: %s", log)
+	}
+	want("version 1 again", "[b c z]", `"two"`)
+}
+
+func TestAServerDeclaresManySchedules(t *testing.T) {
+	var changes atomic.Int64
+	store := countingChanges(memory.New(memory.Options{}), &changes)
+	q := reports(skein.QueueOptions[string]{})
+	set := skein.ScheduleSet{Name: "billing"}
+	for i := range 1234 {
+		set.Schedules = append(set.Schedules, q.NewSchedule("nightly", skein.Interval(time.Hour), fmt.Sprint("tenant-", i), "totals"))
+	}
+
+	var servers sync.WaitGroup // two servers declare at once
+	for range 2 {
+		servers.Go(func() {
+			server := skein.NewServer(store, skein.ServerOptions{Schedules: set}, q.Each(ignore))
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err := server.Run(ctx); err != nil {
+				t.Error(err)
+			}
+			if _, err := server.RunDue(t.Context()); err != nil && !errors.Is(err, skein.ErrLeaseHeld) {
+				t.Error(err)
+			}
+		})
+	}
+	servers.Wait()
+	page, err := store.ScheduleNames(t.Context(), ports.ScheduleNamesRequest{Queue: "reports"})
+	if err != nil || len(page.Names) != 1 || page.Names[0].Count != 1234 {
+		t.Errorf("names %+v, %v", page.Names, err)
+	}
+	before := changes.Load()
+	runWith(t, store, set)
+	if changes.Load() != before {
+		t.Errorf("an equal set made %d changes", changes.Load()-before)
+	}
+}
+
+func TestInvalidSetsAreRefused(t *testing.T) {
+	q := reports(skein.QueueOptions[string]{})
+	one := q.NewSchedule("nightly", skein.Interval(time.Hour), "a", "totals")
+	for about, set := range map[string]skein.ScheduleSet{
+		"no name":          {Schedules: []skein.Schedule{one}},
+		"a bad name":       {Name: "a b", Schedules: []skein.Schedule{one}},
+		"two of one key":   {Name: "s", Schedules: []skein.Schedule{one, one}},
+		"an empty one":     {Name: "s", Schedules: []skein.Schedule{{}}},
+		"a low version":    {Name: "s", Version: -1},
+		"prune, no name":   {Prune: true},
+		"version, no name": {Version: 1},
+	} {
+		server := skein.NewServer(memory.New(memory.Options{}), skein.ServerOptions{Schedules: set}, q.Each(ignore))
+		err := server.Run(t.Context())
+		if !errors.Is(err, skein.ErrInvalidOptions) && !errors.Is(err, skein.ErrInvalidSchedule) {
+			t.Errorf("%s: error %v", about, err)
+		}
+	}
+}
+
+// A store that can't be reached at the start delays a server. An invalid reply does not.
+func TestAServerWaitsToDeclareItsSchedules(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fails := errors.New("connection refused")
+		var calls atomic.Int64
+		store := storekit.Intercept(memory.New(memory.Options{}), func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+			if call.Method == "Schedules" && calls.Add(1) < 100 {
+				return fails
+			}
+			return next(ctx)
+		})
+		q := reports(skein.QueueOptions[string]{})
+		set := skein.ScheduleSet{Name: "s", Schedules: []skein.Schedule{q.NewSchedule("nightly", skein.Interval(time.Hour), "a", "totals")}}
+		var log bytes.Buffer
+		server := skein.NewServer(store, skein.ServerOptions{Schedules: set, Logger: slog.New(slog.NewTextHandler(&log, nil))}, q.Each(ignore))
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		if err := server.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(log.String(), "can't be declared"); n != 2 {
+			t.Errorf("%d lines in 99 s, want 2:\n%s", n, &log)
+		}
+		if got := storedSchedules(t, store); len(got) != 1 || got[0].Set != "s" || got[0].By != "code" {
+			t.Errorf("stored: %+v", got)
+		}
+
+		calls.Store(0)
+		if _, err := server.RunDue(t.Context()); !errors.Is(err, fails) {
+			t.Errorf("RunDue: %v, want the store's error", err)
+		}
+	})
+}
+
+func TestAScheduleSurvivesAConflict(t *testing.T) {
+	inner := memory.New(memory.Options{})
+	q := reports(skein.QueueOptions[string]{})
+	other := skein.NewClient(inner, skein.ClientOptions{})
+	var once sync.Once
+	store := storekit.Intercept(inner, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		if call.Method == "ChangeSchedules" {
+			once.Do(func() {
+				if err := q.Schedule(ctx, other, "nightly", skein.Interval(time.Minute), "a", "first"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		return next(ctx)
+	})
+	if err := q.Schedule(t.Context(), skein.NewClient(store, skein.ClientOptions{}), "nightly", skein.Interval(time.Hour), "a", "last"); err != nil {
+		t.Fatal(err)
+	}
+	got := storedSchedules(t, store)
+	if len(got) != 1 || string(got[0].Data) != `"last"` || got[0].Spec != "every 1h0m0s 0" {
+		t.Errorf("stored: %+v", got)
+	}
+	if slices.ContainsFunc(got, func(s core.Schedule) bool { return s.Next == 0 }) {
+		t.Error("a schedule has no next tick")
+	}
+}

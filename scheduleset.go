@@ -1,0 +1,342 @@
+package skein
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/specs"
+	"github.com/skeinq/skein/ports"
+)
+
+// ScheduleSet is the schedules that a program declares at its start: see
+// [ServerOptions].Schedules. The zero value declares none.
+type ScheduleSet struct {
+	// Name identifies the set in the store, such as "billing": 1 to 128 ASCII letters, digits and
+	// "_-.:". A set without schedules needs a Name only to prune.
+	Name string
+	// Version is the version of the set. Raise it with each change of the schedules. A program that
+	// declares a lower version than a queue has changes nothing in that queue, so an old process that
+	// starts again during a deployment does not turn schedules back. With the same version, a change that
+	// an operator has made to a schedule stays, and otherwise the last program wins. A higher
+	// version replaces what operators have changed. No version pauses or resumes a schedule.
+	Version int64
+	// Schedules are the schedules of the set, made by [Queue.NewSchedule].
+	Schedules []Schedule
+	// Prune removes the schedules of the set that are stored and not in Schedules. It removes none of
+	// a higher version, and none of another set.
+	Prune bool
+}
+
+// check returns all mistakes of the set in one error.
+func (set *ScheduleSet) check() error {
+	var errs []error
+	if set.Name == "" && (len(set.Schedules) > 0 || set.Prune || set.Version != 0) {
+		errs = append(errs, fmt.Errorf("%w: the ScheduleSet has no Name; give it one that does not change", ErrInvalidOptions))
+	}
+	if set.Name != "" {
+		if err := (core.ScheduleKey{ID: "any", Name: set.Name}).Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("the Name of the ScheduleSet: %w", err))
+		}
+	}
+	if set.Version < 0 {
+		errs = append(errs, fmt.Errorf("%w: Version %d of the ScheduleSet; give 0 or more", ErrInvalidOptions, set.Version))
+	}
+
+	type place struct {
+		queue string
+		key   core.ScheduleKey
+	}
+	seen := make(map[place]bool)
+	for i := range set.Schedules {
+		s := &set.Schedules[i]
+		at := place{s.target.name, s.core.ScheduleKey}
+		switch {
+		case s.err != nil:
+			errs = append(errs, s.err)
+		case s.target.name == "":
+			errs = append(errs, fmt.Errorf("%w: schedule %d of the set is empty; make it with Queue.NewSchedule", ErrInvalidOptions, i+1))
+		case seen[at]:
+			errs = append(errs, fmt.Errorf("%w: the set has two schedules %q of id %q in queue %q; give one another name",
+				ErrInvalidOptions, s.core.Name, s.core.ID, s.target.name))
+		}
+		seen[at] = true
+	}
+	return errors.Join(errs...)
+}
+
+// awaitSchedules declares the server's set. It waits for a store that can't be reached or has no
+// room, until ctx ends.
+func (s *Server) awaitSchedules(ctx context.Context) error {
+	for logged := (time.Time{}); ; {
+		err := s.declareSchedules(ctx)
+		switch {
+		case err == nil || ports.FailureOf(err) == ports.FailureRefused:
+			return err
+		case ctx.Err() != nil:
+			return nil
+		}
+
+		if now := time.Now(); now.Sub(logged) >= time.Minute {
+			logged = now
+			s.options.Logger.Warn("the schedules of this program can't be declared; retrying until the store answers",
+				"set", s.options.Schedules.Name, "error", err)
+		}
+		select {
+		case <-time.After(s.options.PollInterval):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// declareSchedules declares the server's set.
+func (s *Server) declareSchedules(ctx context.Context) error {
+	set := &s.options.Schedules
+	if set.Name == "" {
+		return nil
+	}
+	outdated, err := set.declare(ctx, NewClient(s.store, ClientOptions{}))
+	if err != nil {
+		return fmt.Errorf("declare the schedules of set %q: %w", set.Name, err)
+	}
+	if outdated > 0 {
+		s.options.Logger.Warn("the store has a higher version of the schedules that this program declares; they are left as they are",
+			"set", set.Name, "version", set.Version, "schedules", outdated)
+	}
+	return nil
+}
+
+// declare declares the schedules of the set, queue by queue. It returns how many of them it has left
+// as they are, because their queue has a higher version of the set.
+func (set *ScheduleSet) declare(ctx context.Context, c *Client) (outdated int, err error) {
+	var queues []target
+	byQueue := make(map[string][]core.Declaration)
+	for i := range set.Schedules {
+		s := &set.Schedules[i]
+		if byQueue[s.target.name] == nil {
+			queues = append(queues, s.target)
+		}
+		d := s.core
+		d.Set, d.Version = set.Name, set.Version
+		byQueue[s.target.name] = append(byQueue[s.target.name], d)
+	}
+	for _, t := range queues {
+		n, err := c.declareSchedules(ctx, t, byQueue[t.name])
+		if err != nil {
+			return 0, err
+		}
+		outdated += n
+	}
+	if set.Prune {
+		err = set.prune(ctx, c, byQueue)
+	}
+	return outdated, err
+}
+
+// prune removes what is stored of the set and was not declared.
+func (set *ScheduleSet) prune(ctx context.Context, c *Client, declared map[string][]core.Declaration) error {
+	store, ok := c.store.(ports.ShardStore)
+	if !ok {
+		return noCalendar()
+	}
+	queues, err := store.Queues(ctx)
+	if err != nil {
+		return err
+	}
+	for _, q := range queues {
+		keep := make(map[core.ScheduleKey]bool)
+		for _, d := range declared[q.Name] {
+			keep[d.ScheduleKey] = true
+		}
+		var removals []ports.ScheduleChange
+		stored, err := schedulesOf(ctx, store, ports.SchedulesRequest{Queue: q.Name})
+		if err != nil {
+			return err
+		}
+		for i := range stored.all {
+			if s := &stored.all[i]; s.Set == set.Name && s.Version <= set.Version && !keep[s.ScheduleKey] {
+				removals = append(removals, ports.ScheduleChange{ScheduleKey: s.ScheduleKey, Revision: s.Revision})
+			}
+		}
+		t := target{name: q.Name, shards: q.Shards, indexIDs: q.IndexIDs, merge: q.Merge}
+		if _, err := c.changeSchedules(ctx, t, removals); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func noCalendar() error {
+	return fmt.Errorf("%w: the client's store keeps no schedules; make the client with a Store, since a transaction can't store them",
+		ErrInvalidOptions)
+}
+
+// mostTries is how often a declaration is computed anew because a schedule has changed meanwhile.
+const mostTries = 20
+
+// errSchedulesChange is the error of a declaration whose schedules change all the time.
+var errSchedulesChange = errors.New("the schedules were changed by others each time that they were to be declared; declare them from one program")
+
+// declareSchedules declares schedules of one queue, all of one set and version or of none. If the
+// queue has a schedule of the set in a higher version, it changes nothing and returns their number.
+func (c *Client) declareSchedules(ctx context.Context, t target, declarations []core.Declaration) (outdated int, err error) {
+	var parsed specs.Specs
+	for range mostTries {
+		stored, err := c.storedSchedules(ctx, t, declarations)
+		if err != nil {
+			return 0, err
+		}
+
+		if stored.hasLater(&declarations[0]) {
+			return len(declarations), nil
+		}
+
+		var changes []ports.ScheduleChange
+		for i := range declarations {
+			d := &declarations[i]
+			current := stored.byKey[d.ScheduleKey]
+			spec, err := parsed.Parse(d.Spec)
+			if err != nil {
+				return 0, err
+			}
+			if next, changed := d.Apply(current, spec, changedByCode, stored.now); changed {
+				changes = append(changes, ports.ScheduleChange{ScheduleKey: d.ScheduleKey, Revision: current.Revision, Schedule: &next})
+			}
+		}
+		refused, err := c.changeSchedules(ctx, t, changes)
+		if err != nil || refused == 0 {
+			return 0, err
+		}
+	}
+	return 0, errSchedulesChange
+}
+
+// changedByCode is who changed a schedule that a program has declared.
+const changedByCode = "code"
+
+// storedSet is schedules as they were read, and the store's time before that.
+type storedSet struct {
+	now   core.Instant
+	all   []core.Schedule
+	byKey map[core.ScheduleKey]core.Schedule
+}
+
+// hasLater reports whether a schedule of the declared set has a higher version.
+func (s *storedSet) hasLater(d *core.Declaration) bool {
+	return d.Set != "" && slices.ContainsFunc(s.all, func(stored core.Schedule) bool {
+		return stored.Set == d.Set && stored.Version > d.Version
+	})
+}
+
+// fewSchedules is the number of schedules up to which each is read by itself. More of them are read
+// together with the others of the queue.
+const fewSchedules = 20
+
+// storedSchedules returns the stored schedules that are declared, perhaps among others. For a set it
+// returns all schedules of the queue, since one that is not declared may have a higher version.
+func (c *Client) storedSchedules(ctx context.Context, t target, declarations []core.Declaration) (*storedSet, error) {
+	calendar, ok := c.store.(ports.Calendar)
+	if !ok {
+		return nil, noCalendar()
+	}
+	if _, err := c.generation(ctx, t); err != nil {
+		return nil, err
+	}
+	if len(declarations) > fewSchedules || declarations[0].Set != "" {
+		return schedulesOf(ctx, calendar, ports.SchedulesRequest{Queue: t.name})
+	}
+
+	sum := &storedSet{byKey: make(map[core.ScheduleKey]core.Schedule)}
+	for i := range declarations {
+		k := declarations[i].ScheduleKey
+		one, err := schedulesOf(ctx, calendar, ports.SchedulesRequest{
+			Queue: t.name, Shards: []int{core.ShardOf(k.ID, t.shards)}, ID: k.ID, Name: k.Name,
+		})
+		if err != nil {
+			return nil, err
+		}
+		sum.now = one.now
+		for _, s := range one.all {
+			sum.byKey[s.ScheduleKey] = s
+		}
+	}
+	return sum, nil
+}
+
+// schedulesOf reads all pages of a list.
+func schedulesOf(ctx context.Context, calendar ports.Calendar, r ports.SchedulesRequest) (*storedSet, error) {
+	list := &storedSet{byKey: make(map[core.ScheduleKey]core.Schedule)}
+	for {
+		page, err := calendar.Schedules(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		if len(page.Unreached) > 0 {
+			return nil, fmt.Errorf("%d shards of queue %q can't be reached, the first is %v", len(page.Unreached), r.Queue, page.Unreached[0])
+		}
+		list.now, list.all = page.Now, append(list.all, page.Schedules...)
+		for _, s := range page.Schedules {
+			list.byKey[s.ScheduleKey] = s
+		}
+		if r.After = page.Next; r.After == (core.ScheduleKey{}) {
+			return list, nil
+		}
+	}
+}
+
+// changeSchedules makes changes of a queue's schedules, shard by shard. It returns how many were
+// refused, because a schedule has changed meanwhile.
+func (c *Client) changeSchedules(ctx context.Context, t target, changes []ports.ScheduleChange) (refused int, err error) {
+	calendar, ok := c.store.(ports.Calendar)
+	if !ok {
+		return 0, noCalendar()
+	}
+	byShard := make([][]ports.ScheduleChange, t.shards)
+	for _, change := range changes {
+		at := core.ShardOf(change.ID, t.shards)
+		byShard[at] = append(byShard[at], change)
+	}
+	for at, rest := range byShard {
+		for len(rest) > 0 {
+			r := ports.ChangeSchedulesRequest{
+				Shard: core.Shard{Queue: t.name, Index: at}, Shards: t.shards,
+				Changes: rest[:min(len(rest), ports.MaxScheduleChanges)],
+			}
+			reply, err := c.changeShard(ctx, calendar, t, r)
+			if err != nil {
+				return refused, err
+			}
+			for _, result := range reply.Results {
+				if result == ports.ScheduleRefused {
+					refused++
+				}
+			}
+			rest = rest[len(reply.Results):]
+		}
+	}
+	return refused, nil
+}
+
+// changeShard makes one call. If the store's record of the queue has changed, it declares the queue
+// anew and repeats the call.
+func (c *Client) changeShard(
+	ctx context.Context, calendar ports.Calendar, t target, r ports.ChangeSchedulesRequest,
+) (reply ports.ChangeSchedulesReply, err error) {
+	if r.Generation, err = c.generation(ctx, t); err != nil {
+		return reply, err
+	}
+	reply, err = calendar.ChangeSchedules(ctx, r)
+	if outdated(err) {
+		if r.Generation, err = c.declare(ctx, t); err != nil {
+			return reply, err
+		}
+		reply, err = calendar.ChangeSchedules(ctx, r)
+	}
+	if err == nil && len(reply.Results) == 0 {
+		err = errors.New("the store handled no change of a schedule")
+	}
+	return reply, err
+}
