@@ -317,7 +317,7 @@ func (s *Store) recount(ctx context.Context, r *ports.RecountRequest) (step port
 func overwritten(key, kind string) error {
 	what := "the recount then writes it again"
 	switch suffix := key[strings.LastIndexByte(key, '}')+1:]; suffix {
-	case ":j", ":c", ":l", ":k", ":t", ":x", ":xm", ":q":
+	case ":j", ":c", ":l", ":k", ":t", ":x", ":xm", ":q", ":s":
 		what = "the data that Skein kept in it is lost"
 	}
 	return fmt.Errorf("%w: the key %s is not a %s, so another program has overwritten it; delete or rename it with redis-cli, "+
