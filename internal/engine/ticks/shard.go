@@ -11,7 +11,7 @@ import (
 // errUnreached is the error of a look that has not reached a shard.
 var errUnreached = errors.New("the shard can't be reached")
 
-// errNothingFired is the error of a look that finds due schedules of which none can be fired. That
+// errNothingFired is the error of a look that finds due schedules and can fire none of them. That
 // happens if other servers fire them, or if the clock of the store steps back.
 var errNothingFired = errors.New("due schedules were not fired, since they changed meanwhile")
 
