@@ -28,6 +28,8 @@ const (
 	tickingFaultsVariable = "SKEIN_TEST_SCHEDULE_FAULTS"
 
 	tickingShards = 8
+	// tickingTake is how long a payload takes, so that kills meet running handlers.
+	tickingTake = 5 * time.Millisecond
 	// tickingNames is the number of schedules of an id.
 	tickingNames = 4
 	// tickingQuiet is how long the long test measures lateness before its first fault.
@@ -87,6 +89,7 @@ func tickingWorker() error {
 					what: lineTick, pid: os.Getpid(), recoveries: job.Recoveries,
 					id: fmt.Sprintf(tickRunFormat, job.ID, p.Value, int64(math.Round(p.Score*1e6))),
 				})
+				time.Sleep(tickingTake) // no test counts how much a slow machine does
 			}
 			return nil
 		})
