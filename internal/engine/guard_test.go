@@ -138,8 +138,8 @@ const realTimeout = 10 * time.Minute
 // limitRealTime ends the process, naming the test, if the returned function is not
 // called in time: virtual time stands still while a goroutine computes for ever or
 // waits for a mutex, and nothing within the test can end that.
-func limitRealTime(t *testing.T) (stop func() bool) {
-	return time.AfterFunc(realTimeout, func() {
+func limitRealTime(t *testing.T, limit time.Duration) (stop func() bool) {
+	return time.AfterFunc(limit, func() {
 		panic(t.Name() + ": virtual time stands still; see the goroutine that runs or waits for a mutex:\n" + stacks())
 	}).Stop
 }

@@ -55,7 +55,13 @@ type world struct {
 // inWorld runs a test in virtual time.
 func inWorld(t *testing.T, test func(w *world)) {
 	t.Helper()
-	defer limitRealTime(t)()
+	inWorldFor(t, realTimeout, test)
+}
+
+// inWorldFor runs a test in virtual time, which may take the given real time.
+func inWorldFor(t *testing.T, limit time.Duration, test func(w *world)) {
+	t.Helper()
+	defer limitRealTime(t, limit)()
 	synctest.Test(t, func(t *testing.T) {
 		test(&world{T: t, store: memory.New(memory.Options{}), began: time.Now()})
 	})
