@@ -210,8 +210,8 @@ type Tick struct {
 }
 
 // Validate returns the error of [ScheduleKey.Validate] or of [Recurrence.Validate] by any merge
-// rule, or [ErrInvalidSchedule] for a Revision above [MaxInstant], too many Earlier specs, or a Note
-// that is too long or no [Text].
+// rule, or [ErrInvalidSchedule] for a Revision above [MaxInstant], too many Earlier specs, or a
+// Note that is too long or no [Text].
 func (s *Schedule) Validate() error {
 	if err := s.ScheduleKey.Validate(); err != nil {
 		return err
@@ -373,8 +373,8 @@ type Firing struct {
 // downtime. The next Fire continues.
 const ticksInFiring = 100_000
 
-// Fire returns the firing of the ticks that are due at now. spec is the one that Ticks returns. ok is
-// false if no tick is due. If more ticks are due than one firing may have, the first of them are
+// Fire returns the firing of the ticks that are due at now. spec is the one that Ticks returns. ok
+// is false if no tick is due. If more ticks are due than one firing may have, the first of them are
 // fired, and Next is the first of the others.
 func (s *Schedule) Fire(spec Spec, now Instant) (f Firing, ok bool) {
 	if s.Paused || s.Next >= MaxInstant || s.dueAt(s.Next) > now {

@@ -17,9 +17,9 @@ import (
 )
 
 // A year of schedules. What takes time is ticks and servers, which look at their handlers each
-// second. So most schedules are weekly and monthly, one in a thousand is hourly, and the servers run
-// on weekends, when clocks are changed: for 20 hours if a clock is, and else for 90 minutes. On Saturdays they
-// catch up on the ticks of the week.
+// second. So most schedules are weekly and monthly, one in a thousand is hourly, and the servers
+// run on weekends, when clocks are changed: for 20 hours if a clock is, and else for 90 minutes. On
+// Saturdays they catch up on the ticks of the week.
 //
 // Two cores take a minute and a half for it, and with the race detector several times as much.
 const (
@@ -34,8 +34,8 @@ const (
 	shortWeekend  = 90 * time.Minute
 )
 
-// yearZones have changes of the clock in both directions in 2000, by an hour at 1:00 UTC, at 2:00, by
-// half an hour, and at midnight, or no changes.
+// yearZones have changes of the clock in both directions in 2000, by an hour at 1:00 UTC, at 2:00,
+// by half an hour, and at midnight, or no changes.
 var yearZones = []string{
 	"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo", "Asia/Kolkata", "UTC",
 }
