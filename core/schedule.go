@@ -199,13 +199,18 @@ type Tick struct {
 }
 
 // Validate returns the error of [ScheduleKey.Validate] or of [Recurrence.Validate] by any merge
-// rule, or [ErrInvalidSchedule] for a Note that is too long or no [Text].
+// rule, or [ErrInvalidSchedule] for a Revision above [MaxInstant] or a Note that is too long or no
+// [Text].
 func (s *Schedule) Validate() error {
 	if err := s.ScheduleKey.Validate(); err != nil {
 		return err
 	}
 	if err := s.Recurrence.Validate(MergeRule{Same: SamePush}); err != nil {
 		return err
+	}
+	if s.Revision > int64(MaxInstant) {
+		return fmt.Errorf("%w: the revision %d; it comes from the store's clock, so it is at most %d",
+			ErrInvalidSchedule, s.Revision, MaxInstant)
 	}
 	if len(s.Note) > MaxScheduleNoteBytes || Text(s.Note) != s.Note {
 		return fmt.Errorf("%w: the note %.40q; give at most %d bytes of UTF-8 without NUL",

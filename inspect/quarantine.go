@@ -10,14 +10,14 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// QuarantinedRecord is the record of a job or a dead letter that the store can't read. The store
-// has set it aside, so that the other jobs of its shard still run.
+// QuarantinedRecord is the record of a job, a dead letter or a schedule that the store can't read.
+// The store has set it aside, so that the other jobs and schedules of its shard still run.
 type QuarantinedRecord struct {
 	Shard core.Shard
 	// Key identifies the record in its shard, for [Inspector.Discard].
 	Key string
 	ID  string
-	// Place is where the record was stored: "queued", "claimed" or "dead".
+	// Place is where the record was stored: "queued", "claimed", "dead" or "schedule".
 	Place string
 	// Since is when the record was set aside, by the store's clock.
 	Since time.Time

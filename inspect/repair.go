@@ -39,7 +39,8 @@ func (i *Inspector) Forget(ctx context.Context, queue string) error {
 //
 // progress is called after each step, from the caller's goroutine: Done and Total are entries, and
 // Handled is the number of shards whose counts were wrong, or may have been: see
-// [Recounted.Repeated]. nil means no call. Recount returns these shards. If there is an error, it
+// [Recounted.Repeated]. A shard whose recount has restored records counts as well. nil means no
+// call. Recount returns these shards. If there is an error, it
 // returns those before the error.
 //
 // Recount returns [ErrUnknownQueue], the cause of a context that has ended, and errors of the
@@ -52,6 +53,12 @@ func (i *Inspector) Recount(ctx context.Context, queue string, progress func(Pro
 	if err != nil {
 		return nil, fmt.Errorf("recount: %w", err)
 	}
+	restored := 0
+	defer func() {
+		if restored > 0 {
+			i.log.Warn("shards that had lost their records have new ones; their jobs may be lost", "queue", queue, "count", restored)
+		}
+	}()
 	a.Total = stats.Entries()
 	for at := range stats.Shards {
 		s := stats.Shards[at]
@@ -59,6 +66,7 @@ func (i *Inspector) Recount(ctx context.Context, queue string, progress func(Pro
 		if err != nil {
 			return wrong, fmt.Errorf("recount %v: %w", s.Shard, err)
 		}
+		restored += r.RestoredShards
 		if r.corrected() {
 			wrong = append(wrong, r)
 		}
@@ -98,6 +106,7 @@ func (i *Inspector) recountShard(ctx context.Context, a *action, s *ports.ShardS
 		}
 		if sum.Next == "" {
 			shard.Before, shard.After = counts(sum.Before), counts(sum.After)
+			shard.RestoredShards, shard.RestoredQueue = sum.RestoredShards, sum.RestoredQueue
 			wrong := 0
 			if shard.corrected() {
 				wrong = 1
@@ -130,7 +139,8 @@ func (i *Inspector) recountable(ctx context.Context, queue string) (stats ports.
 	return stats, blind, nil
 }
 
-// Recounted is a shard whose counts Recount has corrected, or may have corrected.
+// Recounted is a shard whose counts Recount has corrected, or may have corrected, or whose recount
+// has restored lost records.
 type Recounted struct {
 	Shard core.Shard
 	// Before is what Stats would return without the recount. After is what it returns now.
@@ -138,7 +148,15 @@ type Recounted struct {
 	// Repeated is true if a call without a reply was repeated. If the first call had corrected the
 	// counts, Before has that correction already, and may equal After.
 	Repeated bool
+	// RestoredShards is the number of shards that had lost their records and have new ones since the
+	// recount of this shard. If the queue had lost its own record as well, RestoredQueue is true, and
+	// the recount of one shard has restored the records of all.
+	RestoredShards int
+	RestoredQueue  bool
 }
 
-// corrected reports whether the counts of the shard were corrected, as far as is known.
-func (r *Recounted) corrected() bool { return r.Repeated || r.Before != r.After }
+// corrected reports whether the counts of the shard were corrected, or records restored, as far as
+// is known.
+func (r *Recounted) corrected() bool {
+	return r.Repeated || r.Before != r.After || r.RestoredShards > 0 || r.RestoredQueue
+}

@@ -56,6 +56,9 @@ var (
 	// that the [PushError] names. Whether servers can still handle jobs, and so make room, depends
 	// on the store: they can on a full Redis, but not on a full disk of Postgres.
 	ErrFull = errors.New("store is full")
+	// ErrReadOnly reports a store whose server refuses all writes, such as a Postgres that became a
+	// standby. Nothing was written. Repeat the call once the store's connections lead to the primary.
+	ErrReadOnly = errors.New("store is read-only")
 	// ErrNotBegun reports a call whose context had ended before the call began. Nothing was sent,
 	// and nothing was written.
 	ErrNotBegun = errors.New("the call was not begun")

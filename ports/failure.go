@@ -14,7 +14,7 @@ import (
 func refusals() []error {
 	return []error{
 		ErrUnknownQueue, ErrUnknownNode, ErrShardCountMismatch, ErrQueueMismatch, ErrLeaseHeld,
-		ErrLeaseLost, ErrStaleTurn, ErrStaleAttempt, ErrInvalidRequest, ErrUnusable, ErrNotEmpty, ErrNotPaused, ErrTooManyTracked, ErrNotBegun,
+		ErrLeaseLost, ErrStaleTurn, ErrStaleAttempt, ErrInvalidRequest, ErrUnusable, ErrNotEmpty, ErrNotPaused, ErrTooManyTracked, ErrNotBegun, ErrReadOnly,
 		core.ErrInvalidID, core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTag, core.ErrInvalidTime, core.ErrInvalidRule,
 		core.ErrInvalidSchedule,
 		core.ErrInvalidOptions, core.ErrInvalidQueue,

@@ -25,6 +25,7 @@ func TestFailuresHaveAKind(t *testing.T) {
 		"an end before the beginning":        {fmt.Errorf("%w: %w", ports.ErrNotBegun, context.Canceled), ports.FailureRefused},
 		"bad input":                          {core.ErrInvalidID, ports.FailureRefused},
 		"a part of a push":                   {&ports.PushError{Err: ports.ErrUnknownQueue}, ports.FailureRefused},
+		"a server that only reads":           {&ports.PushError{Err: ports.ErrReadOnly}, ports.FailureRefused},
 		"no room":                            {fmt.Errorf("%w: OOM", ports.ErrFull), ports.FailureFull},
 		"nobody listens":                     {dial(syscall.ECONNREFUSED), ports.FailureUnreachable},
 		"no connection in time":              {dial(os.ErrDeadlineExceeded), ports.FailureUnreachable},

@@ -382,13 +382,21 @@ type RecountReply struct {
 	// Next is the position at which the next step continues. It is empty when all entries are
 	// counted. Only the same store can read it.
 	Next string
+	// RestoredShards is the number of shards that had lost their records and have new ones since the
+	// step. It may include other shards of the queue. RestoredQueue is true if the step has restored
+	// the record of the queue. Only some stores can lose records.
+	RestoredShards int
+	RestoredQueue  bool
 }
 
 // Then returns the sum of two steps; next is the later one. Changes that other calls made between
 // the steps are in both Before and After. If a step has changed Oldest, Before has the Oldest that
 // the first such step found. Otherwise it has that of the last step.
 func (r RecountReply) Then(next RecountReply) RecountReply {
-	sum := RecountReply{Before: r.Before, After: next.After, Counted: r.Counted + next.Counted, Next: next.Next}
+	sum := RecountReply{
+		Before: r.Before, After: next.After, Counted: r.Counted + next.Counted, Next: next.Next,
+		RestoredShards: r.RestoredShards + next.RestoredShards, RestoredQueue: r.RestoredQueue || next.RestoredQueue,
+	}
 	before := &sum.Before
 	before.Fresh += next.Before.Fresh - r.After.Fresh
 	before.Retrying += next.Before.Retrying - r.After.Retrying

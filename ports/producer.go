@@ -36,8 +36,8 @@ type Producer interface {
 	//
 	// Errors: those of PushRequest.Validate, with nothing stored. Any other error is a *PushError,
 	// which names the entries that are not known to be stored. Its cause is a sentinel such as
-	// ErrUnknownQueue, ErrShardCountMismatch, ErrFull or ErrUnusable if none of these entries was
-	// stored, or else an error of unknown outcome.
+	// ErrUnknownQueue, ErrShardCountMismatch, ErrFull, ErrReadOnly or ErrUnusable if none of these
+	// entries was stored, or else an error of unknown outcome.
 	Push(ctx context.Context, r PushRequest) (PushReply, error)
 }
 

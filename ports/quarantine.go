@@ -12,8 +12,9 @@ import (
 // its shard. The first call that would change or take the record sets it aside instead, with its
 // stored bytes. The call then does the rest of its work as if the record did not exist: a turn
 // claims the other jobs, an acquire hands over the others, a step handles the others, and a push of
-// the id makes a new job. A settlement of a claim that was set aside is skipped. Lists and Find
-// leave out records that they can't read, and write nothing.
+// the id makes a new job. A settlement of a claim that was set aside is skipped. Ticks returns the
+// other schedules, and a change finds no schedule. Lists and Find leave out records that they can't
+// read, and write nothing.
 //
 // Counts.Quarantined is the number of records that were set aside. Such a record never runs, and
 // stays until Discard removes it. Before that, an operator should read the stored bytes and, if
@@ -89,7 +90,7 @@ const MaxQuarantinedBytes = 16 << 10
 type QuarantinedRecord struct {
 	// Key identifies the record in its shard. It is never used for another record.
 	Key string
-	// ID is the id of its job or dead letter.
+	// ID is the id of its job, dead letter or schedule. The Reason has the schedule's name.
 	ID string
 	// Place is where the record was stored.
 	Place Place
@@ -114,9 +115,11 @@ const (
 	PlaceClaimed
 	// PlaceDead is a dead letter.
 	PlaceDead
+	// PlaceSchedule is a schedule. It holds no payloads of its id.
+	PlaceSchedule
 )
 
-// String returns "queued", "claimed" or "dead".
+// String returns "queued", "claimed", "dead" or "schedule".
 func (p Place) String() string {
 	switch p {
 	case PlaceQueued:
@@ -125,6 +128,8 @@ func (p Place) String() string {
 		return "claimed"
 	case PlaceDead:
 		return "dead"
+	case PlaceSchedule:
+		return "schedule"
 	}
 	return fmt.Sprintf("Place(%d)", uint8(p))
 }

@@ -28,6 +28,8 @@ type details struct {
 	lacks []core.Shard
 	died  wrong.Deaths
 	last  wrong.LastRetry
+	// suspects are the claimed jobs that may crash their servers.
+	suspects wrong.Suspects
 }
 
 // whole reports whether the history is complete, so that rates may be derived from it.
@@ -55,7 +57,8 @@ func (l *looker) detail(ctx context.Context, s *snapshot) {
 	}
 	slices.SortStableFunc(queues, func(a, b int) int { return was(a).Compare(was(b)) })
 	s.details = make(map[string]*details, len(queues))
-	s.view.Recent, s.view.Died, s.view.LastRetries = map[string][]inspect.MinuteStats{}, map[string]wrong.Deaths{}, map[string]wrong.LastRetry{}
+	s.view.Recent, s.view.Died = map[string][]inspect.MinuteStats{}, map[string]wrong.Deaths{}
+	s.view.LastRetries, s.view.Suspects = map[string]wrong.LastRetry{}, map[string]wrong.Suspects{}
 	var total time.Duration
 	for _, d := range old {
 		total += d.cost
@@ -77,7 +80,7 @@ func (l *looker) detail(ctx context.Context, s *snapshot) {
 			s.view.Recent[name] = d.hour
 		}
 		if d.failed == nil {
-			s.view.Died[name], s.view.LastRetries[name] = d.died, d.last
+			s.view.Died[name], s.view.LastRetries[name], s.view.Suspects[name] = d.died, d.last, d.suspects
 		}
 	}
 }
@@ -85,7 +88,7 @@ func (l *looker) detail(ctx context.Context, s *snapshot) {
 func (l *looker) detailsOf(ctx context.Context, stats *inspect.QueueStats, v *wrong.View) *details {
 	queue, began, now := stats.Queue.Name, l.clock(), v.Now
 	d := &details{}
-	var errDay, errDied, errLast error
+	var errDay, errDied, errLast, errSuspects error
 	d.hour, d.failed = l.inspector.History(ctx, queue, inspect.HistoryOptions{From: now.Add(-time.Hour).Truncate(time.Minute)})
 	if d.lacks, d.failed = service.Partial(d.failed); len(d.lacks) == 0 {
 		d.day, errDay = l.inspector.History(ctx, queue, inspect.HistoryOptions{From: now.Add(-24 * time.Hour).Truncate(quarter), Step: quarter})
@@ -98,7 +101,10 @@ func (l *looker) detailsOf(ctx context.Context, stats *inspect.QueueStats, v *wr
 	if d.retries = o.FromRetries; ok {
 		d.last, errLast = wrong.LastRetryOf(o, l.inspector.Jobs(ctx, queue, o))
 	}
-	d.failed = cmp.Or(d.failed, errDay, errDied, errLast)
+	if o, ok := wrong.SuspectsList(stats, v.Nodes); ok {
+		d.suspects, errSuspects = wrong.SuspectsOf(l.inspector.Claimed(ctx, queue, o))
+	}
+	d.failed = cmp.Or(d.failed, errDay, errDied, errLast, errSuspects)
 	d.at, d.cost = l.clock(), l.clock().Sub(began)
 	return d
 }

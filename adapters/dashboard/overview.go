@@ -61,7 +61,7 @@ var signs = map[wrong.Kind][3]string{
 	wrong.ServerGone: {"nobody", "▨", "server gone"}, wrong.Unreadable: {"late", "▲", "unreadable"}, wrong.MorgueGrows: {"bad", "●", "dying"},
 	wrong.NoAnswer: {"bad", "●", "no answer"}, wrong.PartAway: {"bad", "●", "unreachable"}, wrong.CheckFails: {"bad", "●", "check fails"},
 	wrong.OwnerGone: {"bad", "●", "owner gone"}, wrong.NotMoving: {"bad", "●", "not moving"}, wrong.Failing: {"bad", "●", "failing"},
-	wrong.RunsLong:   {"late", "▲", "runs long"},
+	wrong.RunsLong: {"late", "▲", "runs long"}, wrong.Crashes: {"bad", "●", "crashes"}, wrong.OtherRule: {"bad", "●", "other rule"},
 	wrong.NearMorgue: {"late", "▲", "last retry"}, wrong.Holds: {"bad", "●", "held"}, wrong.Versions: {"muted", "◦", "versions"},
 }
 
@@ -73,11 +73,11 @@ func wrongLineOf(l *wrong.Line, now time.Time, page string) wrongLine {
 	switch l.Kind {
 	case wrong.NoAnswer, wrong.PartAway, wrong.CheckFails, wrong.CheckWarns:
 		w.Href, w.Link = "store", "store"
-	case wrong.NobodyServes, wrong.ServerGone:
+	case wrong.NobodyServes, wrong.ServerGone, wrong.OtherRule:
 		w.Href, w.Link = "nodes", "servers"
 	case wrong.Versions:
 		w.Href, w.Link, w.Server = "nodes", "servers", "servers"
-	case wrong.OwnerGone:
+	case wrong.OwnerGone, wrong.Crashes:
 		w.Href, w.Link = href("busy", "q", l.Queue), "running"
 	case wrong.Failing:
 		w.Href, w.Link = href("jobs", "q", l.Queue, "list", "retries"), "retries"

@@ -3,8 +3,10 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/skeinq/skein/ports"
@@ -20,7 +22,7 @@ const (
 
 // Check implements [ports.Checker]. A role with only the right to SELECT sees most rows; to see
 // what other roles run, it must be a member of pg_monitor. Each count of table rows has a limit,
-// and no query is repeated.
+// and no query is repeated. One check writes a temporary file.
 func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 	if err := s.configured(); err != nil {
 		return nil, err
@@ -48,10 +50,52 @@ func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 			row.Advice = "grant pg_monitor to the role, or run the checks with a role that has it"
 		case row.Status != ports.CheckOK:
 			row.Advice, row.Refuses = c.advice, c.name == writesCheck
+		case c.name == writesCheck:
+			s.tryDisk(looking, &row)
 		}
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// tryDisk writes a temporary file on the disk of the jobs, and changes the row of writes if that
+// fails. Only an attempt shows that a disk is full. The file needs no right and no transaction id,
+// and leaves no dead rows.
+func (s *Store) tryDisk(ctx context.Context, row *ports.Check) {
+	err := once(ctx, func() error {
+		return pgx.BeginFunc(ctx, s.current(), func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, spillSQL, s.schema+".jobs"); err != nil {
+				return err
+			}
+			_, err := tx.Exec(ctx, `SELECT count(*) FROM generate_series(1, 20000)`)
+			return err
+		})
+	})
+
+	var refused *pgconn.PgError
+	switch {
+	case err == nil:
+	case errors.As(err, &refused) && outOfRoom(refused):
+		row.Status, row.Refuses = ports.CheckFail, true
+		row.Value, row.Advice = fmt.Sprintf("no: %s (SQLSTATE %s)", refused.Message, refused.Code), giveRoom(refused.Code)
+	default:
+		row.Status, row.Value, row.Advice = ports.CheckUnknown, translate(ctx, err).Error(), unknownAdvice(err)
+	}
+}
+
+// spillSQL lets a transaction write the rows of a function to a temporary file, in the tablespace
+// of a table. A role without the right to create objects there gets the tablespace of the database.
+//
+//	$1 the name of the table
+const spillSQL = `SELECT set_config('work_mem', '64kB', true), set_config('temp_tablespaces', coalesce((
+  SELECT quote_ident(t.spcname) FROM pg_class c JOIN pg_tablespace t ON t.oid = c.reltablespace
+  WHERE c.oid = $1::text::regclass AND has_tablespace_privilege(t.oid, 'CREATE')
+), ''), true)`
+
+// outOfRoom reports whether a server is full. A limit that is configured for the role is not one of
+// the server.
+func outOfRoom(e *pgconn.PgError) bool {
+	return lacksRoom(e.Code, e.Message) && remedyFor(e.Code) == ""
 }
 
 // moreTime is the advice for a check that ran out of time.
@@ -68,10 +112,19 @@ func unknownAdvice(err error) string {
 	return "check this by hand"
 }
 
-// unanswered returns the only row for a server that could not be asked. It returns the error
-// instead if the cause is the caller, the schema or the store's settings.
+// unanswered returns the rows for a server that could not be asked: one, or two if the server
+// answers that it has no room. It returns the error instead if the cause is the caller, the schema
+// or the store's settings.
 func unanswered(ctx context.Context, err error) ([]ports.Check, error) {
-	interrupted, advice := storekit.Interrupted(ctx, err), "start the server, or make it reachable for this process"
+	interrupted, advice := storekit.Interrupted(ctx, err), notReached
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && outOfRoom(refused) {
+		return []ports.Check{
+			{Name: "answers", Value: "yes, but only that it has no room"},
+			{Name: writesCheck, Status: ports.CheckFail, Refuses: true,
+				Value: fmt.Sprintf("no: %s (SQLSTATE %s)", refused.Message, refused.Code), Advice: giveRoom(refused.Code)},
+		}, nil
+	}
 	if codeOf(err) == queryCanceled {
 		advice = moreTime
 	}
@@ -80,6 +133,9 @@ func unanswered(ctx context.Context, err error) ([]ports.Check, error) {
 	}
 	return []ports.Check{{Name: "answers", Status: ports.CheckFail, Refuses: true, Value: err.Error(), Advice: advice}}, nil
 }
+
+// notReached is the advice for a server that does not answer.
+const notReached = "start the server, or make it reachable for this process; if it does not start, see its log: it needs free disk space to start"
 
 // check is a statement that returns a text and a ports.CheckStatus: 0 ok, 1 unknown, 2 warn, 3
 // fail.
@@ -164,6 +220,17 @@ FROM p LEFT JOIN LATERAL (
 SELECT CASE WHEN n > 10000 THEN 'more than 10000 rows wait to be merged' ELSE format('%s rows wait to be merged', n) END, CASE WHEN n > 10000 THEN 2 ELSE 0 END
 FROM p, (SELECT count(*) AS n FROM (SELECT FROM {schema}.inbox LIMIT 10001) i) c`,
 		"check that servers run for all queues: their turns merge the rows that transactions have pushed"},
+	{"records", params + `
+SELECT coalesce(left(l.text, 400), format('all %s shards have their rows', l.shards)), CASE WHEN l.text IS NULL THEN 0 ELSE 3 END
+FROM p, (
+  SELECT coalesce(sum(m.shards), 0) AS shards,
+    string_agg(format('%s lacks the rows of %s of its %s shards', m.name, m.lost, m.shards), '; ' ORDER BY m.name) FILTER (WHERE m.lost > 0) AS text
+  FROM (
+    SELECT q.name, q.shards, q.shards - count(s.id) AS lost FROM {schema}.queues q LEFT JOIN {schema}.shards s ON s.queue = q.name GROUP BY q.id
+  ) m
+) l`,
+		"insert the rows as docs/operations/postgres-dba.md shows, under lost rows, and run skein repair recount with the queue's name: " +
+			"until then no server works these shards, and the queue has no statistics"},
 }
 
 // params is the common beginning of the statements of checks.

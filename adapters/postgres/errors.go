@@ -88,18 +88,18 @@ func translate(ctx context.Context, err error) error {
 		return fmt.Errorf("postgres: %w: %s (SQLSTATE %s); %s", ports.ErrUnusable, pg.Message, pg.Code, remedy)
 	}
 	switch {
-	case lacksRoom(pg.Code) && pg.SeverityUnlocalized == "PANIC":
+	case lacksRoom(pg.Code, pg.Message) && pg.SeverityUnlocalized == "PANIC":
 		// Work that was committed just before may be on disk.
 		return fmt.Errorf("postgres: the server has stopped: %s (SQLSTATE %s); free disk space, without which it can't start",
 			pg.Message, pg.Code)
-	case lacksRoom(pg.Code):
+	case lacksRoom(pg.Code, pg.Message):
 		return fmt.Errorf("postgres: %w: %s (SQLSTATE %s); %s", ports.ErrFull, pg.Message, pg.Code, giveRoom(pg.Code))
 	case pg.Code == notText:
 		return fmt.Errorf("postgres: %w: %s (SQLSTATE %s)", ports.ErrInvalidRequest, pg.Message, pg.Code)
 	case pg.Code == queryCanceled:
 		return fmt.Errorf("postgres: %s (SQLSTATE %s); %s", pg.Message, pg.Code, giveTime)
 	case pg.Code == readOnlyServer:
-		return fmt.Errorf("postgres: %s (SQLSTATE %s); %s", pg.Message, pg.Code, findPrimary)
+		return fmt.Errorf("postgres: %w: %s (SQLSTATE %s); %s", ports.ErrReadOnly, pg.Message, pg.Code, findPrimary)
 	}
 	return fmt.Errorf("postgres: %s (SQLSTATE %s)", pg.Message, pg.Code)
 }
@@ -123,14 +123,24 @@ const diskFull = "53100"
 // turn copies the jobs that it claims before it deletes any. A vacuum frees the space of deleted
 // rows, and it writes as well.
 func giveRoom(code string) string {
-	if code == diskFull {
+	if code == diskFull || code == internalError {
 		return "give the server more disk: until then no queue shrinks, because a turn writes before it deletes"
 	}
 	return "give the server more memory or other resources"
 }
 
-// lacksRoom reports whether a code is of a server without disk or memory for a statement.
-func lacksRoom(code string) bool { return strings.HasPrefix(code, "53") && code != tooManyConnections }
+// lacksRoom reports whether an error is of a server without disk or memory for a statement or a
+// session. A server that has started on a full disk refuses each session that can't write its cache
+// of the catalog, by an error without a code of its own.
+func lacksRoom(code, message string) bool {
+	if code == internalError {
+		return strings.Contains(message, "could not write init file")
+	}
+	return strings.HasPrefix(code, "53") && code != tooManyConnections
+}
+
+// internalError is the code of errors that have no code of their own.
+const internalError = "XX000"
 
 // remedyFor returns, by SQLSTATE, the advice for an error that waiting does not end. It returns ""
 // for any other error.

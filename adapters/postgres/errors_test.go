@@ -31,8 +31,11 @@ func TestTranslate(t *testing.T) {
 		{"disk full", pgError("53100", "ERROR"), ports.ErrFull},
 		{"a server that stops since its WAL finds no disk", pgError("53100", "PANIC"), nil},
 		{"out of memory", pgError("53200", "ERROR"), ports.ErrFull},
+		{"no disk for a session's cache", &pgconn.PgError{Code: "XX000", Message: "could not write init file"}, ports.ErrFull},
+		{"another internal error", pgError("XX000", "ERROR"), nil},
 		{"a limit of the role's", pgError("53400", "ERROR"), ports.ErrUnusable},
 		{"too many connections", pgError("53300", "FATAL"), nil},
+		{"a server that only reads", pgError("25006", "ERROR"), ports.ErrReadOnly},
 		{"a timeout of the role's", pgError("57014", "ERROR"), nil},
 		{"serialization failure", pgError("40001", "ERROR"), nil},
 		{"wrong password", pgError("28P01", "FATAL"), ports.ErrUnusable},
@@ -148,5 +151,27 @@ func TestTheRemedyForAServerWithoutRoom(t *testing.T) {
 		if err := translate(t.Context(), pgError(code, "ERROR")); strings.Contains(err.Error(), "no queue shrinks") != want {
 			t.Errorf("%s: %v", code, err)
 		}
+	}
+}
+
+// A server that has no room for a session has answered, and refuses pushes. That its disk is full
+// is the reason, and not that it does not run.
+func TestAServerWithoutRoomForASessionHasAnswered(t *testing.T) {
+	for name, err := range map[string]error{
+		"a session's cache": &pgconn.PgError{Code: "XX000", Message: "could not write init file"},
+		"a statement":       pgError("53100", "ERROR"),
+		"the WAL":           pgError("53100", "PANIC"),
+	} {
+		rows, failed := unanswered(t.Context(), err)
+		if failed != nil || len(rows) != 2 || rows[0].Status != ports.CheckOK {
+			t.Errorf("%s: %+v, %v; want a row that it answers", name, rows, failed)
+			continue
+		}
+		if full := rows[1]; full.Name != "writes" || full.Status != ports.CheckFail || !full.Refuses || !strings.Contains(full.Advice, "more disk") {
+			t.Errorf("%s: %+v, want that it needs disk", name, full)
+		}
+	}
+	if rows, failed := unanswered(t.Context(), pgError("53400", "ERROR")); failed == nil {
+		t.Errorf("a limit of the role's gives %+v, want an error", rows)
 	}
 }

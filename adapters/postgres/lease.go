@@ -49,7 +49,7 @@ func acquireError(h *header, r *ports.AcquireRequest) error {
 
 // index returns a shard's index for SQL: -1, which no queue has, if it is out of range.
 func index(s core.Shard) int32 {
-	if s.Index >= core.MaxShards {
+	if s.Index < 0 || s.Index >= core.MaxShards {
 		return -1
 	}
 	return int32(s.Index)

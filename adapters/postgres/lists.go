@@ -163,26 +163,35 @@ func (s *Store) page(ctx context.Context, l list, r ports.PageRequest, shards []
 
 // places finds the first places of shards, the same number for each.
 func (s *Store) places(ctx context.Context, l list, p *storekit.Pager[storekit.Listed], asks []storekit.Ask) []storekit.Answer {
+	id, key, end := l.bounds(p)
+	query := s.sql(l.placesSQL(p.Start(), p.Descending()))
+	return s.answers(ctx, asks, func(at ports.Cursor) ports.Cursor { return at }, query, id, key, end, l.group)
+}
+
+// answers asks shards of a queue for the places that a query lists, the same number of each.
+// placeOf returns the place that a row stands for.
+//
+//	id, key, end and group are the parameters of placesSQL from $4 on
+func (s *Store) answers(ctx context.Context, asks []storekit.Ask, placeOf func(ports.Cursor) ports.Cursor,
+	query, id string, key int64, end, group string) []storekit.Answer {
 	answers := make([]storekit.Answer, len(asks))
 	indexes, at := make([]int32, len(asks)), make(map[int]int, len(asks))
 	for i, ask := range asks {
 		indexes[i], at[ask.Shard.Index] = int32(ask.Shard.Index), i
 	}
 	most := asks[0].Most
-	id, key, end := l.bounds(p)
-	places := s.sql(l.placesSQL(p.Start(), p.Descending()))
 	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		clear(answers)
 		return eachRow(rows, func() error {
 			var index int
-			var place ports.Cursor
-			err := rows.Scan(&index, &place.Key, &place.ID)
+			var row ports.Cursor
+			err := rows.Scan(&index, &row.Key, &row.ID)
 			answer := &answers[at[index]]
-			answer.Places = append(answer.Places, place)
+			answer.Places = append(answer.Places, placeOf(row))
 			answer.More = len(answer.Places) >= most
 			return err
 		})
-	}, listPlacesSQL, places, asks[0].Shard.Queue, indexes, most, id, key, end, l.group)
+	}, listPlacesSQL, query, asks[0].Shard.Queue, indexes, most, id, key, end, group)
 	if err != nil {
 		for i := range answers {
 			answers[i] = storekit.Answer{Err: err}

@@ -16,7 +16,7 @@ import (
 const statsSQL = `
 SELECT q.shards, q.generation, q.index_ids, s.paused, {schema}.clock($1), s.index,
   c.fresh, c.retrying, c.claimed, c.dead, c.processed, c.failed, c.superseded,
-  {schema}.held(s.id), {schema}.oldest(s.id, l.floor),
+  {schema}.held(s.id), {schema}.oldest(s.id, l.floor), (SELECT count(*) FROM {schema}.quarantine x WHERE x.shard = s.id),
   CASE WHEN l.held THEN l.owner ELSE '' END, l.token, l.expires
 FROM {schema}.queues q
 JOIN {schema}.shards s ON s.queue = q.name
@@ -85,7 +85,7 @@ func readStats(rows pgx.Rows, q *ports.QueueStats) (shard ports.ShardStats, err 
 	c := &shard.Counts
 	shard.Shard.Queue = q.Queue.Name
 	err = rows.Scan(&q.Queue.Shards, &q.Queue.Generation, &q.Queue.IndexIDs, &q.Queue.Paused, &q.Now, &shard.Shard.Index,
-		&c.Fresh, &c.Retrying, &c.Claimed, &c.Dead, &c.Processed, &c.Failed, &c.Superseded, &c.Held, &oldest,
+		&c.Fresh, &c.Retrying, &c.Claimed, &c.Dead, &c.Processed, &c.Failed, &c.Superseded, &c.Held, &oldest, &c.Quarantined,
 		&shard.Owner, &shard.Token, &shard.ExpiresAt)
 	c.Oldest = headOf(oldest)
 	return shard, err
@@ -109,7 +109,7 @@ func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.Reco
 		return ports.RecountReply{}, storekit.NoSuchStep(&r)
 	}
 	err := s.queryOne(ctx, ifRolledBack|operated, []any{&st, &before.Fresh, &before.Retrying, &before.Claimed, &before.Dead,
-		&after.Fresh, &after.Retrying, &after.Claimed, &after.Dead, &after.Processed, &after.Failed, &after.Superseded, &after.Held, &oldest}, recountSQL, textOrNone(shard.Queue), index(shard))
+		&after.Fresh, &after.Retrying, &after.Claimed, &after.Dead, &after.Processed, &after.Failed, &after.Superseded, &after.Held, &oldest, &after.Quarantined}, recountSQL, textOrNone(shard.Queue), index(shard))
 	if err == nil {
 		err = st.err(shard)
 	}
@@ -118,7 +118,7 @@ func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.Reco
 	}
 	after.Oldest = headOf(oldest)
 	before.Processed, before.Failed, before.Superseded = after.Processed, after.Failed, after.Superseded
-	before.Held, before.Oldest = after.Held, after.Oldest
+	before.Held, before.Oldest, before.Quarantined = after.Held, after.Oldest, after.Quarantined
 	reply.Counted = after.Entries()
 	return reply, nil
 }
@@ -129,5 +129,6 @@ func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.Reco
 const recountSQL = `
 SELECT status, coalesce(before_fresh, 0), coalesce(before_retrying, 0), coalesce(before_claimed, 0), coalesce(before_dead, 0),
   coalesce(fresh, 0), coalesce(retrying, 0), coalesce(claimed, 0), coalesce(dead, 0),
-  coalesce(processed, 0), coalesce(failed, 0), coalesce(superseded, 0), coalesce(held, 0), oldest
+  coalesce(processed, 0), coalesce(failed, 0), coalesce(superseded, 0), coalesce(held, 0), oldest,
+  (SELECT count(*) FROM {schema}.quarantine x WHERE x.shard = {schema}.find_shard($1, $2))
 FROM {schema}.recount($1, $2)`

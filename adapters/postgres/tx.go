@@ -196,8 +196,8 @@ func translateTx(err error) error {
 	case code == queryCanceled:
 		return fmt.Errorf("postgres: in a transaction: %w; %s", err, giveTime)
 	case code == readOnlyServer:
-		return fmt.Errorf("postgres: in a transaction: %w; %s", err, findPrimary)
-	case lacksRoom(code):
+		return fmt.Errorf("postgres: in a transaction: %w: %w; %s", ports.ErrReadOnly, err, findPrimary)
+	case lacksRoom(code, err.Error()):
 		return fmt.Errorf("%w: %w; %s", ports.ErrFull, err, giveRoom(code))
 	}
 	return fmt.Errorf("postgres: in a transaction: %w", err)

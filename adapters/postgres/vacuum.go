@@ -112,7 +112,7 @@ func ownTables(g tableGroup) []string {
 		return []string{"jobs", "payloads"}
 	}
 	return []string{"actions", "claimed", "count_changes", "dead_groups", "dead_letter_payloads", "dead_letters", "identity", "inbox", "minute_records",
-		"nodes", "permits", "queues", "shards", "tracked", "turn_log"}
+		"nodes", "permits", "quarantine", "queues", "schedule_names", "schedules", "shards", "tracked", "turn_log"}
 }
 
 // runVacuum vacuums a group of tables. If it can't, autovacuum does.

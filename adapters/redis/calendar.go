@@ -1,24 +1,220 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"strconv"
 
+	"github.com/skeinq/skein/adapters/redis/internal/exchange"
+	"github.com/skeinq/skein/adapters/redis/internal/record"
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
 )
 
-func (s *Store) ChangeSchedules(context.Context, ports.ChangeSchedulesRequest) (r ports.ChangeSchedulesReply, err error) {
-	return r, errors.ErrUnsupported
+// ChangeSchedules implements [ports.Calendar]. One script handles the first changes whose entries
+// are at most 500 of at most 8 MiB, if the records that it reads have at most 8 MiB, and at least
+// one change. Changes that only remove schedules pass on a full server. The client does not repeat
+// the call after an error of unknown outcome, because the repeated call would refuse what the first
+// has applied.
+func (s *Store) ChangeSchedules(
+	ctx context.Context,
+	r ports.ChangeSchedulesRequest,
+) (ports.ChangeSchedulesReply, error) {
+	if err := r.Validate(); err != nil {
+		return ports.ChangeSchedulesReply{}, err
+	}
+	asked := storekit.Layout{Shards: r.Shards, Generation: r.Generation}
+	call, err := s.changeCall(&r, asked)
+	if err != nil {
+		return ports.ChangeSchedulesReply{}, err
+	}
+	value, err := s.run(ctx, call)
+	if err != nil {
+		return ports.ChangeSchedulesReply{}, err
+	}
+
+	switch reply := record.ReplyOf(value); reply.Text() {
+	case "ok":
+		return changesOf(&reply, len(r.Changes))
+	case "unknown":
+		return ports.ChangeSchedulesReply{}, s.noShard(ctx, r.Shard, asked)
+	case "mismatch":
+		return ports.ChangeSchedulesReply{}, mismatched(&reply, r.Shard.Queue, asked)
+	}
+	return ports.ChangeSchedulesReply{}, record.ErrReply
 }
 
-func (s *Store) Ticks(context.Context, ports.TicksRequest) (r ports.TicksReply, err error) {
-	return r, errors.ErrUnsupported
+// changeCall returns the call for the first changes.
+func (s *Store) changeCall(r *ports.ChangeSchedulesRequest, asked storekit.Layout) (exchange.Call, error) {
+	call := exchange.Call{
+		Script:  removeSchedulesScript,
+		Keys:    s.someKeys(r.Shard, keyMeta, keyJobs, keyReady, keyClaims, keySchedules, keyTicks, keyScheduleNames),
+		Args:    []any{s.now(), layoutText(asked), boolArg(r.Firing)},
+		NoRetry: true,
+		Durable: true,
+	}
+	for i := range r.Changes {
+		c := &r.Changes[i]
+		args, size, err := changeArgs(c)
+		if err != nil {
+			return call, err
+		}
+		if i > 0 && (call.Entries+len(c.Entries) > pushEntries || call.Size+size > core.MaxStepBytes) {
+			break
+		}
+		if c.Schedule != nil {
+			call.Script = changeSchedulesScript
+		}
+		call.Args = append(call.Args, args...)
+		call.Entries, call.Size = call.Entries+len(c.Entries), call.Size+size
+	}
+	return call, nil
 }
 
-func (s *Store) Schedules(context.Context, ports.SchedulesRequest) (r ports.SchedulesPage, err error) {
-	return r, errors.ErrUnsupported
+// changeArgs returns a change as the script takes it, and the size of its texts.
+func changeArgs(c *ports.ScheduleChange) (args []any, size int, err error) {
+	next, tick, err := scheduleArgs(c.Schedule)
+	if err != nil {
+		return nil, 0, err
+	}
+	busy, busyTick, err := scheduleArgs(c.Busy)
+	if err != nil {
+		return nil, 0, err
+	}
+	size = len(c.ID) + len(c.Name) + len(next) + len(busy)
+
+	var times []byte
+	args = []any{c.ID, c.Name, c.Revision, next, tick, busy, busyTick, nil, len(c.Entries)}
+	for i := range c.Entries {
+		e := &c.Entries[i]
+		times = appendWhen(times, e.When)
+		packed := record.AppendPacked(nil, &e.Payload, e.Tags)
+		size += len(packed)
+		args = append(args, packed)
+	}
+	args[7] = times
+	return args, size, nil
 }
 
-func (s *Store) ScheduleNames(context.Context, ports.ScheduleNamesRequest) (r ports.ScheduleNamesPage, err error) {
-	return r, errors.ErrUnsupported
+// scheduleArgs returns the record of a schedule and its tick as scripts take them: "" for none.
+func scheduleArgs(s *core.Schedule) (text, tick string, err error) {
+	if s == nil {
+		return "", "", nil
+	}
+	if head := s.Head(); head.OK {
+		tick = strconv.FormatInt(int64(head.Due), 10)
+	}
+	text, err = storekit.EncodeSchedule(s)
+	return text, tick, err
+}
+
+// changesOf reads the script's reply to the given number of changes, behind its first word.
+func changesOf(r *record.Reply, given int) (ports.ChangeSchedulesReply, error) {
+	reply := ports.ChangeSchedulesReply{Now: core.Instant(r.Int()), Head: r.Head()}
+	pushed := int(r.Int())
+	reply.Met = ports.PushReply{Now: reply.Now, New: int(r.Int()), Merged: int(r.Int()), Superseded: int(r.Int())}
+	reply.Met.Duplicate = pushed - reply.Met.New - reply.Met.Merged - reply.Met.Superseded
+	for r.More() {
+		reply.Results = append(reply.Results, ports.ScheduleResult(r.Int()))
+	}
+
+	handled := len(reply.Results)
+	if r.Err() != nil || handled > given || handled == 0 && given > 0 || reply.Met.Duplicate < 0 {
+		return ports.ChangeSchedulesReply{}, record.ErrReply
+	}
+	return reply, nil
+}
+
+// Ticks implements [ports.Calendar]. A shard returns its first due schedules up to about a MiB, and
+// at least one. Ticks writes nothing, but sets aside a due record that can't be read, since no
+// server could fire it.
+func (s *Store) Ticks(ctx context.Context, r ports.TicksRequest) (ports.TicksReply, error) {
+	calls := make([]exchange.Call, len(r.Shards))
+	for i, shard := range r.Shards {
+		calls[i] = exchange.Call{
+			Script: ticksScript,
+			Keys:   s.someKeys(shard, keyMeta, keySchedules, keyTicks),
+			Args:   []any{s.now(), r.Size()},
+		}
+	}
+
+	reply := ports.TicksReply{Shards: make([]ports.ShardTicks, len(r.Shards))}
+	var failure error
+	for i, o := range s.runApart(ctx, calls) {
+		ticks, err := s.ticks(ctx, r.Shards[i], &calls[i], o)
+		switch {
+		case err == nil:
+			reply.Shards[i] = ticks
+		case storekit.HasKnownOutcome(err):
+			return ports.TicksReply{}, err
+		default:
+			reply.Unreached, failure = append(reply.Unreached, r.Shards[i]), cmp.Or(failure, err)
+		}
+	}
+	if failure != nil && len(reply.Unreached) == len(r.Shards) {
+		return ports.TicksReply{}, failure
+	}
+	return reply, nil
+}
+
+// ticks returns the ticks of a shard whose call has the given outcome. If some due records can't be
+// read, it sets them aside and calls again.
+func (s *Store) ticks(
+	ctx context.Context,
+	shard core.Shard,
+	call *exchange.Call,
+	o exchange.Outcome,
+) (ticks ports.ShardTicks, err error) {
+	var faults []*exchange.DamagedError
+	for range mostSetAside {
+		if o.Err != nil {
+			return ticks, o.Err
+		}
+		if noRecord(&o) {
+			return ticks, s.absent(ctx, shard)
+		}
+		if ticks, faults, err = ticksOf(o.Value); err != nil || len(faults) == 0 {
+			return ticks, err
+		}
+		if err := s.setAllAside(ctx, call.Keys[0].(string), faults); err != nil {
+			return ticks, err
+		}
+		o = s.runApart(ctx, []exchange.Call{*call})[0]
+	}
+	return ticks, faults[0]
+}
+
+// ticksOf reads the reply of the ticks script. It returns the schedules that it can't read as
+// faults.
+func ticksOf(value any) (ticks ports.ShardTicks, faults []*exchange.DamagedError, err error) {
+	r := record.ReplyOf(value)
+	_ = r.Text()
+	ticks = ports.ShardTicks{Now: core.Instant(r.Int()), Head: r.Head()}
+	for r.More() {
+		field := r.Text()
+		text, _ := r.Optional()
+		schedule, err := scheduleOf(field, text)
+		if err != nil {
+			faults = append(faults, &exchange.DamagedError{
+				Place: record.PlaceSchedule, ID: field, Stored: text, Text: err.Error(),
+			})
+			continue
+		}
+		ticks.Due = append(ticks.Due, schedule)
+	}
+	return ticks, faults, r.Err()
+}
+
+// errNotItsRecord is the reason for a record that can be decoded, and is still damaged.
+var errNotItsRecord = errors.New("it is not of its id and name, or has no revision")
+
+// scheduleOf reads the record of a field.
+func scheduleOf(field, text string) (core.Schedule, error) {
+	schedule, err := storekit.DecodeSchedule(text)
+	if err == nil && (storekit.ScheduleByID(schedule.ScheduleKey) != field || schedule.Revision < 1) {
+		err = errNotItsRecord
+	}
+	return schedule, err
 }

@@ -118,11 +118,21 @@ func (s *Store) readRecords(ctx context.Context, among map[string]recordFault) (
 	if among != nil {
 		all = slices.DeleteFunc(all, func(shard core.Shard) bool { return among[shard.String()] == (recordFault{}) })
 	}
+	if _, err := s.addShards(ctx, &found, queues, all); err != nil {
+		return found, err
+	}
+	return found, s.addLostQueues(ctx, &found, queues, among)
+}
+
+// addShards adds the results for the records of some shards, whose queues have the given records.
+// It returns the number of shards that have lost theirs.
+func (s *Store) addShards(ctx context.Context, found *recordsFound, queues map[string]queueRecord, all []core.Shard) (lost int, err error) {
 	for shards := range slices.Chunk(all, recordsPerLook) {
 		replies, err := s.getRecords(ctx, shards)
 		if err != nil {
-			return found, err
+			return lost, err
 		}
+
 		for i, reply := range replies {
 			q := queues[shards[i].Queue]
 			fault, there, err := faultOfRecord(&q, shards[i], reply)
@@ -132,6 +142,8 @@ func (s *Store) readRecords(ctx context.Context, among map[string]recordFault) (
 				continue
 			case there:
 				found.read++
+			case fault != (recordFault{}):
+				lost++
 			}
 			found.shards = append(found.shards, shards[i])
 			if fault != (recordFault{}) {
@@ -139,7 +151,7 @@ func (s *Store) readRecords(ctx context.Context, among map[string]recordFault) (
 			}
 		}
 	}
-	return found, s.addLostQueues(ctx, &found, queues, among)
+	return lost, nil
 }
 
 // addLostQueues adds the queues that a server has announced within [ports.NodeKept], and whose
@@ -161,13 +173,35 @@ func (s *Store) addLostQueues(ctx context.Context, found *recordsFound, queues m
 		if listed || found.wrong[key] != (recordFault{}) || among != nil && among[key] == (recordFault{}) {
 			continue
 		}
-		switch _, err := s.keptByShards(ctx, name, checkPatience); {
-		case err == nil:
-			found.wrong[key] = recordFault{"the record of " + key + " is lost, but its shards have theirs", ports.CheckWarn, false}
-		case !errors.Is(err, ports.ErrUnknownQueue):
+		kept, err := s.keptByShards(ctx, name, checkPatience)
+		if errors.Is(err, ports.ErrUnknownQueue) {
+			continue
+		}
+		if err == nil {
+			err = s.addLostQueue(ctx, found, kept)
+		}
+		if err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// addLostQueue adds a queue whose record only its shards have kept, and those of its shards that
+// have lost theirs as well.
+func (s *Store) addLostQueue(ctx context.Context, found *recordsFound, kept queueRecord) error {
+	kept.whole = true // a server has announced the queue, and servers declare their queues first
+	lost, err := s.addShards(ctx, found, map[string]queueRecord{kept.Name: kept}, core.Shards(kept.Name, kept.Shards))
+	if err != nil {
+		return err
+	}
+
+	key := "the queue " + kept.Name
+	text := "the record of " + key + " is lost, but its shards have theirs"
+	if lost > 0 {
+		text = fmt.Sprintf("the record of %s is lost, and %d of its %d shards have lost theirs", key, lost, kept.Shards)
+	}
+	found.wrong[key] = recordFault{text, ports.CheckWarn, false}
 	return nil
 }
 

@@ -89,7 +89,15 @@ func (s *Store) setAside(ctx context.Context, meta string, damaged *exchange.Dam
 	for i, suffix := range keySuffixes {
 		keys[i] = base + suffix
 	}
-	calls := []exchange.Call{{Script: setAsideScript, Keys: keys, Args: []any{s.now(), damaged.Place, damaged.ID}}}
+
+	calls := []exchange.Call{{Script: setAsideScript, Keys: keys[:jobKeys], Args: []any{s.now(), damaged.Place, damaged.ID}}}
+	if damaged.Place == record.PlaceSchedule {
+		calls = []exchange.Call{{
+			Script: setAsideScheduleScript,
+			Keys:   []any{keys[keyMeta], keys[keyAside], keys[keySchedules], keys[keyTicks], keys[keyScheduleNames]},
+			Args:   []any{s.now(), damaged.ID, damaged.Stored, damaged.Text},
+		}}
+	}
 	if err := s.readyFor(ctx, calls); err != nil {
 		return err // records of a newer program are not damaged
 	}

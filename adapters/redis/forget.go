@@ -39,7 +39,8 @@ func (s *Store) Forget(ctx context.Context, name string) error {
 		return err
 	}
 	q.whole = false // removed shards are declared anew
-	return s.declareShards(ctx, q)
+	_, err = s.declareShards(ctx, q)
+	return err
 }
 
 // forget adds the nonce to the queue's record, or removes the record. If the record has lost the

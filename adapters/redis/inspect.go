@@ -158,7 +158,7 @@ func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 	if r.After != nil {
 		args[5], args[6] = strconv.FormatFloat(r.After.Score, 'g', -1, 64), r.After.Skip
 	}
-	value, err := s.run(ctx, exchange.Call{Script: findScript, Keys: s.firstKeys(shard, allKeys), Args: args})
+	value, err := s.run(ctx, exchange.Call{Script: findScript, Keys: s.firstKeys(shard, jobKeys), Args: args})
 	if err != nil {
 		return ports.Found{}, err
 	}

@@ -28,22 +28,26 @@ const (
 	keyLease
 	keyCancels
 	keyAside
+	keySchedules
+	keyTicks
+	keyScheduleNames
 	allKeys
 )
 
-// The number of first keys for scripts that change queued jobs, and for scripts that change dead
-// letters too.
+// The number of first keys for scripts that change queued jobs, for scripts that change dead
+// letters too, and for scripts that need all keys of jobs.
 const (
 	queueKeys = keyRetriesByCount + 1
 	deadKeys  = keyGroups + 1
+	jobKeys   = keyAside + 1
 )
 
-// keySuffixes are the names of the keys within a shard, the same as in lua/lib/shard.lua. There
-// are also p: and an id, its payloads if they are many; d: and an id, those of its dead letter; q:
-// and its key, those of a set-aside record; and g: and the name of a group, its dead letters by
-// time.
+// keySuffixes are the names of the keys within a shard, the same as in lua/lib/shard.lua and
+// lua/lib/schedules.lua. There are also p: and an id, its payloads if they are many; d: and an id,
+// those of its dead letter; q: and its key, those of a set-aside record; and g: and the name of a
+// group, its dead letters by time.
 var keySuffixes = [allKeys]string{
-	"m", "j", "r", "w", "c", "i", "t", "rt", "ri", "rc", "x", "xt", "xi", "xm", "xg", "l", "k", "q",
+	"m", "j", "r", "w", "c", "i", "t", "rt", "ri", "rc", "x", "xt", "xi", "xm", "xg", "l", "k", "q", "s", "st", "sn",
 }
 
 // channelSuffix is the name of the shard's channel for wake-ups.

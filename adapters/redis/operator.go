@@ -162,8 +162,11 @@ func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.Reco
 	if err := r.Validate(); err != nil {
 		return ports.RecountReply{}, err
 	}
+	var restored restoredRecords
 	if r.After == "" {
-		if err := s.restore(ctx, r.Shard); err != nil {
+		var err error
+		if restored, err = s.restore(ctx, r.Shard); err != nil {
+			s.logRestored(r.Shard.Queue, restored.shards) // there is no reply that could report it
 			return ports.RecountReply{}, cmp.Or(s.recordOverwritten(ctx, r.Shard), err)
 		}
 	}
@@ -180,33 +183,42 @@ func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.Reco
 		all.Before = before
 	}
 	if err != nil {
+		s.logRestored(r.Shard.Queue, restored.shards)
 		return ports.RecountReply{}, err
 	}
+	all.RestoredShards, all.RestoredQueue = restored.shards, restored.queue
 	return all, nil
+}
+
+// restoredRecords are the lost records that a call has written anew: those of a number of shards,
+// and that of their queue.
+type restoredRecords struct {
+	shards int
+	queue  bool
 }
 
 // restore stores the record of a shard's queue and that of the shard if they are lost. If one of
 // them lacks changes that the other has, it gets them. Like Declare, it then reads the queue's
 // record again: a Pause or a Forget may have come in between.
-func (s *Store) restore(ctx context.Context, shard core.Shard) error {
+func (s *Store) restore(ctx context.Context, shard core.Shard) (restored restoredRecords, err error) {
 	q, err := s.queueOrKept(ctx, shard.Queue, exchange.LongestPatience)
 	if err == nil && (shard.Index < 0 || shard.Index >= q.Shards) {
 		err = storekit.NoSuchShard(shard)
 	}
 	if err != nil {
-		return err
+		return restored, err
 	}
 	record, there, err := s.recordOf(ctx, shard)
 	switch {
 	case err != nil || q.forgetting:
-		return err
+		return restored, err
 	case there && record.layout() != q.layout():
-		return q.check(record.layout())
+		return restored, q.check(record.layout())
 	case there && !q.kept && record.text == q.text:
-		return nil
+		return restored, nil
 	case there && !q.kept && record.version >= q.version:
 		if q, err = s.adopt(ctx, record, q); err != nil {
-			return err
+			return restored, err
 		}
 	}
 	for lost, made := q.kept, false; ; {
@@ -214,15 +226,20 @@ func (s *Store) restore(ctx context.Context, shard core.Shard) error {
 		switch {
 		case lost:
 			if q, err = s.declareKept(ctx, q); err == nil {
-				err = s.declareShards(ctx, q)
+				restored.queue = true
+				var shards int
+				shards, err = s.declareShards(ctx, q)
+				restored.shards += shards
 			}
 		case there:
 			_, err = s.run(ctx, s.alterShard(q, shard))
 		default:
-			madeNow, err = s.restoreShard(ctx, q, shard)
+			if madeNow, err = s.restoreShard(ctx, q, shard); madeNow && (q.whole || q.kept) {
+				restored.shards++
+			}
 		}
 		if err != nil {
-			return err
+			return restored, err
 		}
 		made = made || madeNow
 		again, err := s.queue(ctx, shard.Queue)
@@ -230,9 +247,9 @@ func (s *Store) restore(ctx context.Context, shard core.Shard) error {
 		case made && (again.forgetting || errors.Is(err, ports.ErrUnknownQueue)):
 			// A Forget has skipped the shards that were made since, so this removes the shard.
 			_, failed := s.run(ctx, exchange.Call{Script: forgetShardScript, Keys: s.firstKeys(shard, allKeys), Args: []any{s.now(), boolArg(true)}})
-			return cmp.Or(err, failed)
+			return restoredRecords{}, cmp.Or(err, failed)
 		case err != nil || again.version == q.version:
-			return err
+			return restored, err
 		}
 		q = again
 	}
@@ -254,9 +271,6 @@ func (s *Store) restoreShard(ctx context.Context, q queueRecord, shard core.Shar
 	case "layout":
 		return false, mismatched(&r, q.Name, q.layout())
 	case "new":
-		if q.whole || q.kept {
-			s.logger.Warn("a shard that had lost its record has a new one; its jobs may be lost", "shard", shard.String())
-		}
 		return true, nil
 	}
 	return false, nil
@@ -303,7 +317,7 @@ func (s *Store) recount(ctx context.Context, r *ports.RecountRequest) (step port
 func overwritten(key, kind string) error {
 	what := "the recount then writes it again"
 	switch suffix := key[strings.LastIndexByte(key, '}')+1:]; suffix {
-	case ":j", ":c", ":l", ":k", ":t", ":x", ":xm", ":q":
+	case ":j", ":c", ":l", ":k", ":t", ":x", ":xm", ":q", ":s":
 		what = "the data that Skein kept in it is lost"
 	}
 	return fmt.Errorf("%w: the key %s is not a %s, so another program has overwritten it; delete or rename it with redis-cli, "+

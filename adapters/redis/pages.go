@@ -72,7 +72,7 @@ func (s *Store) rows(ctx context.Context, l list, r ports.PageRequest, places []
 		calls := make([]exchange.Call, len(some))
 		for i, w := range some {
 			args := append([]any{boolArg(l.dead), max(0, r.Payloads), r.ErrorBytes}, w.ids...)
-			calls[i] = exchange.Call{Script: rowsScript, Keys: s.firstKeys(w.shard, allKeys), Args: args}
+			calls[i] = exchange.Call{Script: rowsScript, Keys: s.firstKeys(w.shard, jobKeys), Args: args}
 		}
 		for i, o := range s.runApartBy(ctx, scriptApart, calls) {
 			reached, missing, err := addRows(&o, l.dead, found)

@@ -121,17 +121,20 @@ func terms(r *ports.PushRequest, list []storekit.Routed) []byte {
 		return b
 	}
 	for _, at := range list {
-		w := r.Entries[at.Position].When
-		switch at, fixed := w.Fixed(); {
-		case fixed:
-			b = fmt.Appendf(b, " @%d", at)
-		case w.Urgent():
-			b = fmt.Appendf(b, " !%d", w.Delay().Microseconds())
-		default:
-			b = fmt.Appendf(b, " +%d", w.Delay().Microseconds())
-		}
+		b = appendWhen(b, r.Entries[at.Position].When)
 	}
 	return b
+}
+
+// appendWhen appends the time of an entry, as scripts take it.
+func appendWhen(b []byte, w core.When) []byte {
+	switch at, fixed := w.Fixed(); {
+	case fixed:
+		return fmt.Appendf(b, " @%d", at)
+	case w.Urgent():
+		return fmt.Appendf(b, " !%d", w.Delay().Microseconds())
+	}
+	return fmt.Appendf(b, " +%d", w.Delay().Microseconds())
 }
 
 // settle removes from p.left the entries that calls have stored, and those that failed.

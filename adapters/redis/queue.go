@@ -211,6 +211,14 @@ func (s *Store) logLost(shards []core.Shard) {
 		"queue", shards[0].Queue, "count", len(shards), "shards", strings.Join(names, ", "))
 }
 
+// logRestored logs, in one line, how many shards of a queue had lost their records and have new
+// ones.
+func (s *Store) logRestored(queue string, count int) {
+	if count > 0 {
+		s.logger.Warn("shards that had lost their records have new ones; their jobs may be lost", "queue", queue, "count", count)
+	}
+}
+
 // Declare implements [ports.Producer]. It writes the record of the queue, which is authoritative,
 // and then that of each shard. So the next Declare completes an interrupted one. A Forget in
 // between leaves shards without a queue, and a Pause skips shards without a record. So Declare
@@ -288,7 +296,9 @@ func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (queueRecor
 	if err := storekit.CheckDeclared(r, q.Queue); err != nil {
 		return queueRecord{}, err
 	}
-	return q, s.declareShards(ctx, q)
+	restored, err := s.declareShards(ctx, q)
+	s.logRestored(q.Name, restored)
+	return q, err
 }
 
 // declareRecord stores the queue's record if it has none, as declare.lua describes, and returns
@@ -375,8 +385,9 @@ func (s *Store) shardRecordCalls(name string) []exchange.Call {
 // declareShards stores the record of each shard that has none, or an older one. Shards whose
 // master can't be reached now are skipped: a caller that meets one without a record declares the
 // queue again. A shard that has lost its record is skipped and logged, and is no error for the
-// others. If the queue has lost its own record as well, the shard is made anew.
-func (s *Store) declareShards(ctx context.Context, q queueRecord) error {
+// others. If the queue has lost its own record as well, the shard is made anew; restored is the
+// number of these shards.
+func (s *Store) declareShards(ctx context.Context, q queueRecord) (restored int, err error) {
 	shards := core.Shards(q.Name, q.Shards)
 	calls := make([]exchange.Call, len(shards))
 	for i, shard := range shards {
@@ -388,7 +399,7 @@ func (s *Store) declareShards(ctx context.Context, q queueRecord) error {
 	var failure error
 	for i, o := range s.runApart(ctx, calls) {
 		if o.Err != nil && (!s.link.OnCluster() || storekit.HasKnownOutcome(o.Err)) {
-			return o.Err
+			return restored, o.Err
 		}
 		err := o.Err
 		r := record.ReplyOf(o.Value)
@@ -400,7 +411,10 @@ func (s *Store) declareShards(ctx context.Context, q queueRecord) error {
 		case text == "torn":
 			err = lostRecord(shards[i])
 			if q.kept {
-				_, err = s.restoreShard(ctx, q, shards[i])
+				var made bool
+				if made, err = s.restoreShard(ctx, q, shards[i]); made {
+					restored++
+				}
 			}
 			if errors.Is(err, ErrLostRecord) {
 				lost = append(lost, shards[i])
@@ -409,10 +423,10 @@ func (s *Store) declareShards(ctx context.Context, q queueRecord) error {
 		all = all && err == nil
 	}
 	if failure != nil || q.whole || !all {
-		return failure
+		return restored, failure
 	}
-	_, err := s.run(ctx, exchange.Call{Script: declaredScript, Keys: []any{s.queuesKey()}, Args: []any{q.Name, q.text}})
-	return err
+	_, err = s.run(ctx, exchange.Call{Script: declaredScript, Keys: []any{s.queuesKey()}, Args: []any{q.Name, q.text}})
+	return restored, err
 }
 
 // shardsPerExchange is the largest number of scripts in one exchange, each short and for one

@@ -42,10 +42,10 @@ type Options struct {
 	// Prefix is the prefix of every key and channel. It lets several backends share one Redis.
 	// Empty means [DefaultPrefix]. It must not have braces.
 	Prefix string
-	// WaitReplicas is the number of replicas that must have a push, an import, an acquired lease or
-	// granted permits before the call succeeds. 0 waits for no replica. If fewer replicas confirm
-	// within WaitTimeout, the call returns an error of unknown outcome: the server has stored the
-	// change, and may lose it in a failover.
+	// WaitReplicas is the number of replicas that must have a push, a change of schedules, an
+	// import, an acquired lease or granted permits before the call succeeds. 0 waits for no replica.
+	// If fewer replicas confirm within WaitTimeout, the call returns an error of unknown outcome: the
+	// server has stored the change, and may lose it in a failover.
 	WaitReplicas int
 	// WaitTimeout is the maximum time of that wait. 0 means 1 s. With WaitReplicas it must be below
 	// the client's ReadTimeout; otherwise the first call returns [ports.ErrUnusable].

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,16 +80,16 @@ func lookAtIdentity(ctx context.Context, i *inspect.Inspector) inspect.Check {
 // lookAtLeases counts the shards that have an owner, in the queues that a server serves.
 func lookAtLeases(ctx context.Context, i *inspect.Inspector) inspect.Check {
 	row := inspect.Check{Name: "leases"}
+	// A server declares its queues before it announces them, so those of the servers that are read
+	// first are in the statistics.
+	nodes, failed := i.Nodes(ctx)
 	stats, err := i.Stats(ctx)
 	var some *inspect.PartialError
 	if errors.As(err, &some) {
 		return awayRow(some.Unreached)
 	}
-	if err == nil {
-		var nodes []inspect.Node
-		if nodes, err = i.Nodes(ctx); err == nil {
-			return leasesRow(linesOf(stats, nodes, true, nil))
-		}
+	if err = cmp.Or(err, failed); err == nil {
+		return leasesRow(linesOf(stats, nodes, true, nil), unlisted(stats, nodes))
 	}
 	row.Status, row.Value, row.Advice = inspect.CheckUnknown, err.Error(), "see the other rows"
 	return row
@@ -114,7 +115,23 @@ func awayRow(shards []core.Shard) inspect.Check {
 // shardsNamed is the largest number of shards that check names.
 const shardsNamed = 5
 
-func leasesRow(lines []statLine) inspect.Check {
+// unlisted returns the queues that servers serve although the store does not list them.
+func unlisted(stats []inspect.QueueStats, nodes []inspect.Node) []string {
+	var names []string
+	for _, n := range nodes {
+		if n.State == inspect.NodeAlive {
+			names = append(names, n.Queues...)
+		}
+	}
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool {
+		return slices.ContainsFunc(stats, func(s inspect.QueueStats) bool { return s.Queue.Name == name })
+	})
+}
+
+// leasesRow returns the row for the lines of all queues, and for the queues that are served but not
+// listed.
+func leasesRow(lines []statLine, unlisted []string) inspect.Check {
 	row := inspect.Check{Name: "leases", Value: "no server runs"}
 	shards, unowned := 0, 0
 	var bare []string
@@ -129,6 +146,14 @@ func leasesRow(lines []statLine) inspect.Check {
 	}
 	if shards > 0 {
 		row.Value = fmt.Sprintf("%d of %d shards have an owner", shards-unowned, shards)
+	}
+	if len(unlisted) > 0 {
+		if shards == 0 {
+			row.Value = "servers run"
+		}
+		row.Status = inspect.CheckWarn
+		row.Value += "; queues that they serve but the store does not list: " + strings.Join(unlisted, ", ")
+		row.Advice = "see the row records; if it is ok, the queue was forgotten: stop its servers, or let them declare it again"
 	}
 	if unowned > 0 {
 		slices.Sort(bare)

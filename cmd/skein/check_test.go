@@ -274,19 +274,37 @@ func TestCheckCountsLeases(t *testing.T) {
 		return statLine{QueueStats: inspect.QueueStats{Queue: inspect.Queue{Name: name, Shards: shards}}, servers: servers, unowned: unowned}
 	}
 	for _, tt := range []struct {
-		lines  []statLine
-		status ports.CheckStatus
-		value  string
+		lines    []statLine
+		unlisted []string
+		status   ports.CheckStatus
+		value    string
 	}{
-		{nil, ports.CheckOK, "no server runs"},
-		{[]statLine{line("a", 0, 5, 5)}, ports.CheckOK, "no server runs"},
-		{[]statLine{line("a", 1, 5, 0), line("b", 2, 7, 0), line("c", 0, 5, 5)}, ports.CheckOK, "12 of 12 shards have an owner"},
-		{[]statLine{line("b", 1, 5, 2), line("a", 1, 5, 1)}, ports.CheckWarn, "7 of 10 shards have an owner; without: a, b"},
+		{nil, nil, ports.CheckOK, "no server runs"},
+		{[]statLine{line("a", 0, 5, 5)}, nil, ports.CheckOK, "no server runs"},
+		{[]statLine{line("a", 1, 5, 0), line("b", 2, 7, 0), line("c", 0, 5, 5)}, nil, ports.CheckOK, "12 of 12 shards have an owner"},
+		{[]statLine{line("b", 1, 5, 2), line("a", 1, 5, 1)}, nil, ports.CheckWarn, "7 of 10 shards have an owner; without: a, b"},
+		{nil, []string{"d", "e"}, ports.CheckWarn, "servers run; queues that they serve but the store does not list: d, e"},
+		{[]statLine{line("a", 1, 5, 1)}, []string{"d"}, ports.CheckWarn,
+			"4 of 5 shards have an owner; queues that they serve but the store does not list: d; without: a"},
 	} {
-		got := leasesRow(tt.lines)
+		got := leasesRow(tt.lines, tt.unlisted)
 		if got.Status != tt.status || got.Value != tt.value || got.Refuses || (got.Advice == "") != (got.Status == ports.CheckOK) {
 			t.Errorf("%v: %+v; want %v, %q", tt.lines, got, tt.status, tt.value)
 		}
+	}
+}
+
+// A server whose queue is not in the list of queues is named, and not taken for none.
+func TestCheckNamesServedQueuesThatAreNotListed(t *testing.T) {
+	store := memory.New(memory.Options{})
+	declaredIn(t, store, "listed")
+	_, err := store.Announce(t.Context(), ports.AnnounceRequest{
+		Node: ports.Node{Owner: "w", Name: "w", Lanes: 1, Queues: []string{"listed", "lost"}}, TTL: time.Hour,
+	})
+	must(t, err)
+	got := lookAtLeases(t.Context(), inspect.New(store, inspect.Options{}))
+	if got.Status != inspect.CheckWarn || !strings.Contains(got.Value, "does not list: lost") {
+		t.Errorf("the row is %+v, want a warning of the queue lost", got)
 	}
 }
 

@@ -113,3 +113,36 @@ func TestAHeldJobNeverRuns(t *testing.T) {
 		}
 	}
 }
+
+// A burial by hand replaces the error of the id's dead letter, by rule. The command prints the
+// error that is lost, unless it stays the same.
+func TestABurialPrintsTheErrorThatItReplaces(t *testing.T) {
+	store := memory.New(memory.Options{})
+	shard := core.Shard{Queue: "orders"}
+	_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
+	must(t, err)
+	push := func(data string) {
+		_, err := store.Push(t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: "42", Payload: core.Payload{Data: []byte(data)}}}})
+		must(t, err)
+	}
+	push("first")
+	lease, err := store.Acquire(t.Context(), ports.AcquireRequest{Shard: shard, Shards: 1, Generation: 1, Owner: "w", Attempt: 1, TTL: time.Minute})
+	must(t, err)
+	turn := ports.TurnRequest{Lease: ports.Lease{Shard: shard, Owner: "w", Token: lease.Token}, Number: 1, TTL: time.Minute, Want: 1}
+	reply, err := store.Turn(t.Context(), turn)
+	must(t, err)
+	turn.Number, turn.Want = 2, 0
+	turn.Settlements = []core.Settlement{core.RetryPolicy{}.Recover(&reply.Claims[0])}
+	_, err = store.Turn(t.Context(), turn)
+	must(t, err)
+
+	const says = "the burial replaces the earlier error of the dead letter 42: its server was lost "
+	push("second")
+	if code, _, stderr := runOn(t, store, "job", "bury", "orders", "42"); code != 0 || !strings.Contains(stderr, says) {
+		t.Errorf("it ends with %d: %q, want %q", code, stderr, says)
+	}
+	push("third")
+	if code, _, stderr := runOn(t, store, "job", "bury-first", "orders", "42", "third"); code != 0 || strings.Contains(stderr, "replaces") {
+		t.Errorf("a burial with the same error ends with %d: %q", code, stderr)
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
 )
 
@@ -83,11 +85,11 @@ func (a *app) jobCommand() *cobra.Command {
 			(*inspect.Inspector).Release, (*inspect.Inspector).ReleaseAll, nil),
 		a.cancelJobs(),
 		a.onJobs("bury", "Move queued jobs to the morgue, with all payloads: --all takes jobs that have failed, held ones too, --fresh the others", "skein job bury orders 42 43", "buried",
-			(*inspect.Inspector).Bury, (*inspect.Inspector).BuryFailed, (*inspect.Inspector).BuryFresh),
+			a.bury, (*inspect.Inspector).BuryFailed, (*inspect.Inspector).BuryFresh),
 		a.onJobs("rm", "Remove queued jobs, with all payloads; --all takes only jobs that have failed, held ones too, --fresh only those that have not", "skein job rm orders 42", "removed",
 			(*inspect.Inspector).Delete, (*inspect.Inspector).DeleteFailed, (*inspect.Inspector).DeleteFresh),
 		a.onFirst("bury-first", "Move the first payload of a queued job to the morgue; a held job continues with the others. By the merge rule every, a second call takes the next payload if it has the same bytes", `skein job bury-first ledger account-7 '{"number":17,"amount":-70}'`, "buried",
-			(*inspect.Inspector).BuryFirst),
+			a.buryFirst),
 		a.onFirst("rm-first", "Remove the first payload of a queued job; a held job continues with the others. By the merge rule every, a second call takes the next payload if it has the same bytes", `skein job rm-first ledger account-7 '{"number":17,"amount":-70}'`, "removed",
 			(*inspect.Inspector).DeleteFirst),
 		a.moveJobs(),
@@ -111,6 +113,52 @@ func (a *app) onFirst(
 		}
 		return a.named(done, &r, err)
 	})
+}
+
+// bury buries jobs, and prints the errors that their dead letters lose.
+func (a *app) bury(i *inspect.Inspector, ctx context.Context, queue string, ids []string) (inspect.Result, error) {
+	replaced := replacedErrors(ctx, i, queue, ids)
+	r, err := i.Bury(ctx, queue, ids)
+	a.sayReplaced(replaced, &r)
+	return r, err
+}
+
+// buryFirst is bury for the first payloads of jobs.
+func (a *app) buryFirst(i *inspect.Inspector, ctx context.Context, queue string, first []inspect.FirstPayload) (inspect.Result, error) {
+	var ids []string
+	for _, f := range first {
+		ids = append(ids, f.ID)
+	}
+	replaced := replacedErrors(ctx, i, queue, ids)
+	r, err := i.BuryFirst(ctx, queue, first)
+	a.sayReplaced(replaced, &r)
+	return r, err
+}
+
+// replacedErrors returns, for each id whose burial replaces the error of its dead letter, a text
+// with that error. The payload that came to the morgue last gives a dead letter its error.
+func replacedErrors(ctx context.Context, i *inspect.Inspector, queue string, ids []string) (texts []string) {
+	for _, id := range ids {
+		found, err := i.FindSome(ctx, queue, id, 0)
+		if err != nil {
+			return texts // the burial gets the same error
+		}
+		if found.Queued == nil || found.DeadLetter == nil || found.DeadLetter.LastError == cmp.Or(found.Queued.LastError, core.BuriedByHand) {
+			continue
+		}
+		texts = append(texts, fmt.Sprintf("the burial replaces the earlier error of the dead letter %s: %s", quoted(id), quoted(core.CutText(found.DeadLetter.LastError, 400))))
+	}
+	return texts
+}
+
+// sayReplaced prints the texts of replacedErrors, unless nothing was buried.
+func (a *app) sayReplaced(texts []string, r *inspect.Result) {
+	if r.Handled == 0 {
+		return
+	}
+	for _, text := range texts {
+		_, _ = fmt.Fprintln(a.stderr, text)
+	}
 }
 
 func (a *app) listJobs() *cobra.Command {

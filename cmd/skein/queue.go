@@ -79,8 +79,10 @@ func (a *app) setMerge() *cobra.Command {
 			}
 			return i.SetMerge(ctx, args[0], rule)
 		})
-	cmd.Long = cmd.Short + ".\nRULE is union, newest, latest(n), every or every.last(n). Nothing is removed at once. Change the rule first,\n" +
-		"then deploy it: a server that declares another rule than the queue's fails when it starts, and continues if it runs."
+	cmd.Long = cmd.Short + ".\nRULE is union, newest or latest(n), if the queue has one of these; it is every or every.last(n), if the queue has one\n" +
+		"of those. Other changes end with 2, since payloads are stored in another way: move the jobs to a queue with the new rule.\n" +
+		"Nothing is removed at once. Change the rule first, then deploy it: a server that declares another rule than the queue's\n" +
+		"fails when it starts, and continues if it runs."
 	return cmd
 }
 

@@ -46,6 +46,8 @@ var recountColumns = columns[inspect.Recounted]{
 	{"dead_was", false, func(r *inspect.Recounted) any { return r.Before.Dead }},
 	{"dead", false, func(r *inspect.Recounted) any { return r.After.Dead }},
 	{"repeated", false, func(r *inspect.Recounted) any { return r.Repeated }},
+	{"restored_shards", false, func(r *inspect.Recounted) any { return r.RestoredShards }},
+	{"restored_queue", false, func(r *inspect.Recounted) any { return r.RestoredQueue }},
 }
 
 // identity is the result of repair identity.
@@ -68,7 +70,7 @@ func (a *app) repairCommand() *cobra.Command {
 			}),
 		a.command("discard QUEUE INDEX KEY...", "Remove quarantined records permanently, by the index of their shard and their keys, as repair ls shows them",
 			"skein repair discard orders 3 1700000000000000q42", cobra.MinimumNArgs(3), a.discard),
-		a.command("recount QUEUE", "Recount a queue, restore the records that Redis has lost, and show the shards whose counts were wrong, or may have been if a call was repeated; reads the whole queue", "skein repair recount orders",
+		a.command("recount QUEUE", "Recount a queue, restore the records that Redis has lost, and show the shards whose counts were wrong, or may have been if a call was repeated, and how many records were restored with them; reads the whole queue", "skein repair recount orders",
 			cobra.ExactArgs(1), func(ctx context.Context, i *inspect.Inspector, args []string) error {
 				p := newProgress(a, "recount", "shards corrected")
 				wrong, err := i.Recount(ctx, args[0], p.progress)

@@ -59,18 +59,19 @@ type top struct {
 	memory wrong.Memory
 	// first is the time of the first look. Faults that it saw may have begun earlier.
 	first time.Time
-	// recent has the minutes of the last hour of each queue, and last its jobs that wait for their
-	// last retry. Both were read at read.
-	recent map[string][]inspect.MinuteStats
-	last   map[string]wrong.LastRetry
-	read   time.Time
+	// recent has the minutes of the last hour of each queue, last its jobs that wait for their last
+	// retry, and suspects its claimed jobs that may crash their servers. All were read at read.
+	recent   map[string][]inspect.MinuteStats
+	last     map[string]wrong.LastRetry
+	suspects map[string]wrong.Suspects
+	read     time.Time
 	// pauses are the actions that paused the queues that are paused. They were searched at searched.
 	pauses   map[string]inspect.Action
 	searched time.Time
 }
 
-// recentRest is the shortest time between two reads of recent and last, and between two searches
-// for pauses.
+// recentRest is the shortest time between two reads of recent and the like, and between two
+// searches for pauses.
 const recentRest = 10 * time.Second
 
 // topPatience is how long a look or an action may take. The page reports a store that does not
@@ -141,7 +142,7 @@ func (t *top) ask(ctx context.Context, v *wrong.View, stats []inspect.QueueStats
 	}
 	t.details(ctx, v.Now)
 	t.findPauses(ctx, stats)
-	v.Recent, v.LastRetries, v.Pauses = t.recent, t.last, t.pauses
+	v.Recent, v.LastRetries, v.Suspects, v.Pauses = t.recent, t.last, t.suspects, t.pauses
 }
 
 // findPauses searches the audit for the actions that paused the paused queues, if one of them is
@@ -169,14 +170,15 @@ func (t *top) findPauses(ctx context.Context, stats []inspect.QueueStats) {
 	t.pauses = pauses
 }
 
-// details reads recent and last again if they are older than recentRest. A queue whose details
-// can't be read is missing in them.
+// details reads recent, last and suspects again if they are older than recentRest. A queue whose
+// details can't be read is missing in them.
 func (t *top) details(ctx context.Context, now time.Time) {
 	if time.Since(t.read) < recentRest {
 		return
 	}
 	n := len(t.lines)
 	t.recent, t.last, t.read = make(map[string][]inspect.MinuteStats, n), make(map[string]wrong.LastRetry, n), time.Now()
+	t.suspects = make(map[string]wrong.Suspects)
 	for at := range t.lines {
 		stats := &t.lines[at].QueueStats
 		name := stats.Queue.Name
@@ -189,6 +191,11 @@ func (t *top) details(ctx context.Context, now time.Time) {
 		if o, ok := wrong.LastRetryList(stats, t.nodes); ok && ctx.Err() == nil {
 			if t.last[name], err = wrong.LastRetryOf(o, t.inspector.Jobs(ctx, name, o)); err != nil {
 				t.failed = errors.Join(t.failed, fmt.Errorf("%w: the retries of %s are not known: %w", errPart, name, err))
+			}
+		}
+		if o, ok := wrong.SuspectsList(stats, t.nodes); ok && ctx.Err() == nil {
+			if t.suspects[name], err = wrong.SuspectsOf(t.inspector.Claimed(ctx, name, o)); err != nil {
+				t.failed = errors.Join(t.failed, fmt.Errorf("%w: the recoveries of the claimed jobs of %s are not known: %w", errPart, name, err))
 			}
 		}
 		if ctx.Err() != nil {

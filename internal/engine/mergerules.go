@@ -12,8 +12,9 @@ import (
 const rulesEach = time.Minute
 
 // watchRules logs that the merge rule of a queue is no longer the one that this program has, until
-// stop is closed. An operator can change it, and then the program's pushes are refused, and so is
-// its next start. It logs each difference once.
+// stop is closed. An operator can change it. The server and the clients that have declared the
+// queue continue by its new rule, but each new declaration is refused. It logs each difference
+// once.
 func (e *Engine) watchRules(stop <-chan struct{}) {
 	logged := make(map[string]core.MergeRule)
 	for pause(rulesEach, stop) {
@@ -45,6 +46,6 @@ func (e *Engine) compareRule(q *Queue, rule core.MergeRule, logged map[string]co
 	}
 
 	logged[q.Name] = rule
-	e.log.Warn("the merge rule of a queue was changed: deploy this program with the queue's rule, "+
-		"since its pushes and its next start are refused", "queue", q.Name, "rule", rule.String(), "own", q.Merge.String())
+	e.log.Warn("the merge rule of a queue was changed: deploy this program with the queue's rule; "+
+		"until then it continues by that rule, but its next start and its new clients are refused", "queue", q.Name, "rule", rule.String(), "own", q.Merge.String())
 }

@@ -99,7 +99,7 @@ func TestPostgresChecksSeeWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	fine := map[string]string{"answers": "ok", "version": "ok", "schema_version": "ok", "writes": "ok", "durability": "ok", "connections": "ok", "oldest_transaction": "ok",
-		"replication_slots": "ok", "dead_rows": "ok", "autovacuum": "ok", "indexes": "ok", "inbox": "ok", "clocks": "ok"}
+		"replication_slots": "ok", "dead_rows": "ok", "autovacuum": "ok", "indexes": "ok", "inbox": "ok", "records": "ok", "clocks": "ok"}
 	if version := kit.Named(kit.CheckedServers(t, postgres.New(pool, postgres.Options{}))[""], "version").Value; !regexp.MustCompile(`^postgres .*, up for 0h\d+m$`).MatchString(version) {
 		t.Errorf("a server that has just begun: %q", version)
 	}

@@ -82,7 +82,7 @@ type QuarantineRow struct {
 	Index  int       `json:"index" doc:"the index of that shard, for discard"`
 	Key    string    `json:"key" doc:"its key within the shard, for discard"`
 	ID     string    `json:"id" doc:"the entity of the record, as far as it can be read"`
-	Place  string    `json:"place" doc:"the place of the record: queued, claimed or dead"`
+	Place  string    `json:"place" doc:"the place of the record: queued, claimed, dead or schedule"`
 	Since  time.Time `json:"since" doc:"when it was set aside"`
 	Reason string    `json:"reason" doc:"why the record can't be read"`
 	Size   int       `json:"size" doc:"its size in bytes"`

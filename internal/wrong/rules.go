@@ -104,7 +104,9 @@ func (r *rules) queue(s *inspect.QueueStats) {
 	if s.Orphaned > 0 && served {
 		r.of(OwnerGone, s, s.Orphaned, orphanedSince(s), "%s left by %s: the next owner of the shard recovers them", jobs(s.Orphaned), r.leavers(s))
 	}
+	r.crashes(s)
 	r.failing(s)
+	r.otherRule(s)
 	if s.Held > 0 {
 		r.of(Holds, s, s.Held, time.Time{}, "%s held after the last retry, and their ids wait: release them, or bury their first payloads", jobs(s.Held))
 	}

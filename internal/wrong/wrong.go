@@ -28,11 +28,15 @@ const (
 	NobodyServes
 	// OwnerGone are claimed jobs whose server is gone.
 	OwnerGone
+	// Crashes is a claimed job that has lost its servers repeatedly and may crash them.
+	Crashes
 	// NotMoving is a served queue with due jobs in which no job ends.
 	NotMoving
 	// Failing is a queue in which more than a fifth of the jobs of the last ten minutes failed, and
 	// more than ten jobs.
 	Failing
+	// OtherRule are servers whose program has another merge rule than the queue.
+	OtherRule
 	// HotShard is a shard that lags far behind the others of its queue.
 	HotShard
 	// Late is a queue whose lag is a minute or more.
@@ -60,7 +64,7 @@ const (
 )
 
 var names = [...]string{
-	"no answer", "part away", "check fails", "nobody serves", "owner gone", "not moving", "failing", "hot shard", "late", "unowned",
+	"no answer", "part away", "check fails", "nobody serves", "owner gone", "crashes", "not moving", "failing", "other rule", "hot shard", "late", "unowned",
 	"held jobs", "morgue grows", "near morgue", "unreadable", "runs long", "paused", "check warns", "server gone", "versions",
 }
 
@@ -94,6 +98,9 @@ type View struct {
 	// LastRetries are the jobs that wait for their last retry, by queue, as [LastRetryOf] counts them.
 	// Queues may be missing.
 	LastRetries map[string]LastRetry
+	// Suspects are the claimed jobs that may crash their servers, by queue, as [SuspectsOf] finds
+	// them. Queues may be missing.
+	Suspects map[string]Suspects
 	// Pauses are the actions that paused the paused queues, by queue, as [PausesOf] finds them. Queues
 	// may be missing.
 	Pauses map[string]inspect.Action

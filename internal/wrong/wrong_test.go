@@ -319,6 +319,63 @@ var tests = []struct {
 		v.Nodes[0].Status = runs(1, 1, "export", 1, 40*time.Second)
 		v.ShowID = func(queue, id string) string { return queue + " hidden" }
 	}, []string{"late orders since 2m0s: orders hidden has run for 40 s and is the only job that may run (MaxRunning 1); 2 min behind, 12 waiting (orders hidden)"}},
+	{"a job that keeps losing its servers", func(v *View) {
+		v.Stats[0].Claimed = 3
+		v.Suspects = map[string]Suspects{"orders": {Count: 1, ID: "export", Recoveries: 2}}
+		v.Nodes[0].Status.Queues = []ports.QueueStatus{{Queue: "emails", MaxRecoveries: 9}, {Queue: "orders", MaxRecoveries: 3}}
+	}, []string{"crashes orders since 0s: export may crash its server: it has lost its server 2 times, of 3 at most (export)"}},
+	{"jobs that keep losing their servers, whose ids may not be seen", func(v *View) {
+		v.Stats[0].Claimed = 3
+		v.Suspects = map[string]Suspects{"orders": {Count: 3, ID: "export", Recoveries: 3}}
+		v.Nodes[0].Status.Queues = []ports.QueueStatus{{Queue: "orders", MaxRecoveries: 3}}
+		v.ShowID = func(string, string) string { return "hidden" }
+	}, []string{"crashes orders since 0s: hidden may crash its server: it has lost its server 3 times, " +
+		"and with the next its first payload goes to the morgue or the job is held; so may 2 more (hidden)"}},
+	{"a job that keeps losing its servers, while none runs", func(v *View) {
+		v.Nodes, v.Stats[0].Claimed, v.Stats[0].Queue.Paused = nil, 1, true
+		v.Suspects = map[string]Suspects{"orders": {Count: 1, ID: "export", Recoveries: 2}}
+	}, []string{"crashes orders since 0s: export may crash its server: it has lost its server 2 times (export)"}},
+	{"a job that kept losing its servers and has ended", func(v *View) {
+		v.Suspects = map[string]Suspects{"orders": {Count: 1, ID: "export", Recoveries: 2}}
+	}, nil},
+	{"a job on its last chance", func(v *View) {
+		v.Stats[0].Claimed = 1
+		v.Nodes[0].Status.Queues = []ports.QueueStatus{{Queue: "orders", MaxRecoveries: 3}}
+		v.Nodes[0].Status.LastChance = ports.LastChance{Shard: core.Shard{Queue: "orders", Index: 1}, ID: "export"}
+	}, []string{"crashes orders since 0s: export may crash its server: it has lost its server 3 times, " +
+		"and with the next its first payload goes to the morgue or the job is held (export)"}},
+	{"a job whose first loss is its last chance", func(v *View) {
+		v.Stats[0].Claimed = 1
+		v.Nodes[0].Status.Queues = []ports.QueueStatus{{Queue: "orders", MaxRecoveries: 1}}
+		v.Nodes[0].Status.LastChance = ports.LastChance{Shard: core.Shard{Queue: "orders", Index: 1}, ID: "export"}
+	}, nil},
+	{"a job of another queue on its last chance", func(v *View) {
+		v.Stats[0].Claimed = 1
+		v.Nodes[0].Status.Queues = []ports.QueueStatus{{Queue: "orders", MaxRecoveries: 3}}
+		v.Nodes[0].Status.LastChance = ports.LastChance{Shard: core.Shard{Queue: "emails"}, ID: "export"}
+	}, nil},
+	{"a server with another merge rule", func(v *View) {
+		v.Stats[0].Queue.Merge = core.MergeRule{Stays: core.Highest}
+		v.Nodes[0].Status.Queues = []ports.QueueStatus{{Queue: "emails"}, {Queue: "orders"}}
+	}, []string{"other rule orders since 0s: the merge rule is newest, but blue declares another, such as union: " +
+		"deploy such programs with the queue's rule, since their next starts are refused"}},
+	{"servers with other merge rules", func(v *View) {
+		gone := server("old", inspect.NodeGone, "orders")
+		v.Nodes = append(v.Nodes, server("red", inspect.NodeAlive, "orders"), server("green", inspect.NodeDraining, "orders"), server("blue", inspect.NodeAlive, "orders"), gone)
+		for at, keep := range []int{0, 3, 1, 1, 1} {
+			rule := core.MergeRule{}
+			if keep > 0 {
+				rule = core.MergeRule{Stays: core.Highest, Keep: keep}
+			}
+			v.Nodes[at].Status.Queues = []ports.QueueStatus{{Queue: "orders", Merge: rule}}
+		}
+	}, []string{"other rule orders since 0s: the merge rule is union, but blue, green, red declare another, such as latest(3): " +
+		"deploy such programs with the queue's rule, since their next starts are refused",
+		"server gone @old since 3m0s: server stopped responding"}},
+	{"servers with the queue's merge rule", func(v *View) {
+		v.Stats[0].Queue.Merge = core.MergeRule{Stays: core.Highest}
+		v.Nodes[0].Status.Queues = []ports.QueueStatus{{Queue: "orders", Merge: v.Stats[0].Queue.Merge}}
+	}, nil},
 	{"worst first, then most", func(v *View) {
 		small, large, late := queue("small", 1, time.Second, 1), queue("large", 1, time.Second, 9), queue("late", 1, 2*time.Minute, 1)
 		v.Stats = []inspect.QueueStats{late, small, large}

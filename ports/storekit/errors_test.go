@@ -127,6 +127,7 @@ func TestSentinelsHaveAKnownOutcome(t *testing.T) {
 			"ErrLeaseHeld": &ports.HeldError{}, "ErrLeaseLost": ports.ErrLeaseLost, "ErrStaleTurn": ports.ErrStaleTurn, "ErrStaleAttempt": ports.ErrStaleAttempt,
 			"ErrInvalidRequest": ports.ErrInvalidRequest, "ErrUnusable": ports.ErrUnusable, "ErrNotEmpty": ports.ErrNotEmpty, "ErrFull": ports.ErrFull,
 			"ErrNotBegun": ports.ErrNotBegun, "ErrNotPaused": ports.ErrNotPaused, "ErrTooManyTracked": ports.ErrTooManyTracked,
+			"ErrReadOnly": ports.ErrReadOnly,
 		},
 		"../../core/validate.go": {
 			"ErrInvalidID": core.ErrInvalidID, "ErrInvalidPayload": core.ErrInvalidPayload, "ErrInvalidScore": core.ErrInvalidScore, "ErrInvalidTag": core.ErrInvalidTag,

@@ -61,6 +61,11 @@ func ScheduleOfName(text string) core.ScheduleKey {
 // NewSchedulePager returns a [Pager] for the page that r requests. The place of a schedule is the
 // ID of a cursor: the text of [ScheduleByName]. Add only schedules that r matches.
 func NewSchedulePager(r *ports.SchedulesRequest) *Pager[core.Schedule] {
+	return NewPager[core.Schedule](SchedulePageRequest(r), true)
+}
+
+// SchedulePageRequest returns the request of [NewSchedulePager], for a [Pager] of other values.
+func SchedulePageRequest(r *ports.SchedulesRequest) ports.PageRequest {
 	page := ports.PageRequest{Limit: r.Size()}
 	if r.After != (core.ScheduleKey{}) {
 		page.After.ID = ScheduleByName(r.After)
@@ -68,7 +73,7 @@ func NewSchedulePager(r *ports.SchedulesRequest) *Pager[core.Schedule] {
 	if r.Name != "" {
 		page.Prefix = r.Name + keySeparator
 	}
-	return NewPager[core.Schedule](page, true)
+	return page
 }
 
 // SchedulesPageOf returns the page of a pager.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -85,6 +86,36 @@ func TestPostgresAFullDiskStopsTurnsAndLosesNothing(t *testing.T) {
 	must(t, <-ended)
 	if diff := cmp.Diff(stored, handled); diff != "" {
 		t.Errorf("stored and handled jobs differ (-stored +handled):\n%s", diff)
+	}
+}
+
+// The check of writes tries the disk that has the jobs, also in a tablespace of its own. It fails
+// while that disk is full, since pushes do.
+func TestPostgresTheCheckOfWritesSeesAFullDisk(t *testing.T) {
+	t.Parallel()
+	disk := testservers.SmallDisk(t, 12)
+	pool := testservers.OwnPostgres(t, "fsync=off", "autovacuum=off")
+	kit.Exec(t, pool, fmt.Sprintf("CREATE TABLESPACE small LOCATION '%s'", disk.Path))
+	kit.Exec(t, pool, "ALTER DATABASE postgres SET default_tablespace = small")
+	pool.Reset() // connections take the setting when they begin
+	must(t, postgres.Migrate(t.Context(), pool, postgres.MigrateOptions{}))
+	store := postgres.New(pool, postgres.Options{})
+	if row := kit.Named(kit.CheckedServers(t, store)[""], "writes"); row.Status != ports.CheckOK {
+		t.Errorf("with room on the disk the row is %+v", row)
+	}
+
+	kit.Exec(t, pool, "CREATE TABLE filler (data text) TABLESPACE small; ALTER TABLE filler ALTER data SET STORAGE PLAIN")
+	for err := error(nil); err == nil; {
+		_, err = pool.Exec(t.Context(), "INSERT INTO filler SELECT repeat('x', 7900) FROM generate_series(1, 10)")
+	}
+	row := kit.Named(kit.CheckedServers(t, store)[""], "writes")
+	if row.Status != ports.CheckFail || !row.Refuses || !strings.Contains(row.Value, "53100") || !strings.Contains(row.Advice, "more disk") {
+		t.Errorf("on a full disk the row is %+v", row)
+	}
+
+	disk.Grow(t, 50)
+	if row := kit.Named(kit.CheckedServers(t, store)[""], "writes"); row.Status != ports.CheckOK {
+		t.Errorf("with room again the row is %+v", row)
 	}
 }
 

@@ -109,8 +109,8 @@ func TestPostgresPageForTheDBA(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := strings.Split(string(page), "```sql\n")[1:]
-	if len(blocks) != 2 {
-		t.Fatalf("the page has %d blocks of SQL, want 2: roles and queries", len(blocks))
+	if len(blocks) != 3 {
+		t.Fatalf("the page has %d blocks of SQL, want 3: roles, queries and lost rows", len(blocks))
 	}
 	roles, _, _ := strings.Cut(blocks[0], "```")
 	queries, _, _ := strings.Cut(blocks[1], "```")
@@ -132,6 +132,7 @@ func TestPostgresPageForTheDBA(t *testing.T) {
 			t.Error(err)
 		}
 		kit.Exec(t, pool, queries)
+		kit.Exec(t, pool, lostRowsStatement(t))
 		for row := range strings.Lines(string(page)) {
 			if _, query, found := strings.Cut(row, "`SELECT count"); found {
 				query, _, _ = strings.Cut(query, "`")

@@ -54,7 +54,7 @@ func TestPostgresMigratesAnySchemaForwardAndBack(t *testing.T) {
 	}
 }
 
-// useOnce declares a queue, pushes a job, claims it and settles it.
+// useOnce declares a queue, pushes a job, claims it and settles it, and uses a schedule.
 func useOnce(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 	store := postgres.New(pool, postgres.Options{Schema: schema, NoWakeups: true})
 	if _, err := store.Declare(ctx, ports.DeclareRequest{Queue: "orders", Shards: 1}); err != nil {
@@ -86,7 +86,38 @@ func useOnce(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 	if len(reply.Skipped) > 0 {
 		return errors.New("the settlement was skipped")
 	}
+	if err := useSchedule(ctx, store); err != nil {
+		return err
+	}
 	return store.Release(ctx, turn.Lease)
+}
+
+// useSchedule creates a schedule, lists it and removes it.
+func useSchedule(ctx context.Context, store *postgres.Store) error {
+	if _, err := store.ChangeSchedules(ctx, changing(firing("a", "nightly", 0))); err != nil {
+		return err
+	}
+	ticks, err := store.Ticks(ctx, ports.TicksRequest{Shards: core.Shards("orders", 1), Limit: 1})
+	if err != nil {
+		return err
+	}
+	page, err := store.Schedules(ctx, ports.SchedulesRequest{Queue: "orders"})
+	if err != nil {
+		return err
+	}
+	names, err := store.ScheduleNames(ctx, ports.ScheduleNamesRequest{Queue: "orders"})
+	if err != nil {
+		return err
+	}
+	if len(ticks.Shards[0].Due) != 1 || len(page.Schedules) != 1 || len(names.Names) != 1 {
+		return fmt.Errorf("of one schedule %d are due, %d are listed, and %d names", len(ticks.Shards[0].Due), len(page.Schedules), len(names.Names))
+	}
+	removal := ports.ScheduleChange{ScheduleKey: page.Schedules[0].ScheduleKey, Revision: ports.AnyRevision}
+	reply, err := store.ChangeSchedules(ctx, changing(removal))
+	if err == nil && reply.Results[0] != ports.ScheduleChanged {
+		err = errors.New("the schedule was not removed")
+	}
+	return err
 }
 
 func namespaces(t *testing.T, pool *pgxpool.Pool, schema string) (n int) {

@@ -16,7 +16,7 @@ import (
 // several ways.
 func scriptCalls() []scriptCall {
 	var all []scriptCall
-	for _, some := range [][]scriptCall{queueCalls(), nodeCalls(), pushCalls(), leaseCalls(), turnCalls(), stepCalls(), deadLetterCalls(), damageCalls(), readCalls()} {
+	for _, some := range [][]scriptCall{queueCalls(), nodeCalls(), pushCalls(), leaseCalls(), turnCalls(), stepCalls(), deadLetterCalls(), damageCalls(), calendarCalls(), readCalls()} {
 		all = append(all, some...)
 	}
 	return all

@@ -64,7 +64,7 @@ func newWorker(t *testing.T, client goredis.UniversalClient, filled bool) *worke
 // fill adds a failed job, one that is claimed in part and parked, one of many
 // payloads, dead letters of one payload, of many, and of one that is left of many,
 // a claimed job whose id is dead, a job and a dead letter of many payloads without Metas, a
-// cancel and a history.
+// cancel, a history, a schedule that is due and one that has no tick.
 func (w *worker) fill() {
 	w.t.Helper()
 	w.must(w.push(one("failed", 1), one("buried", 1)))
@@ -88,6 +88,7 @@ func (w *worker) fill() {
 	w.must(w.bury("gone"))
 	w.must(w.push(untagged("whole", 20)...))
 	w.must(w.cancel("b"))
+	w.must(w.changeSchedules(created(scheduled("a", "due", frozenNow)), created(scheduled("idle", "never", time.Time{}))))
 }
 
 func failure() core.Outcome {
@@ -262,7 +263,7 @@ func (w *worker) prepare(call scriptCall) {
 		w.must(w.permit("wanting", 2))
 	case "recount":
 		if strings.HasSuffix(call.name, "what is wrong") {
-			for _, fault := range []string{"zrem r plain", "zrem rt failed", "zadd i 0 never", "zrem xt dead", "zadd g:bad 0 gone", "hdel xg bad", "hset l alone 1"} {
+			for _, fault := range []string{"zrem r plain", "zrem rt failed", "zadd i 0 never", "zrem xt dead", "zadd g:bad 0 gone", "hdel xg bad", "hset l alone 1", "zrem st " + field("a", "due"), "zadd st 5 " + field("idle", "never"), "del sn", "zadd sn 0 other"} {
 				w.lose(strings.Fields(fault))
 			}
 		}
@@ -289,6 +290,12 @@ func (w *worker) prepare(call scriptCall) {
 			w.must(w.client.HSet(w.t.Context(), base+key, id, "?").Err())
 		}
 		w.must(w.store.Release(w.t.Context(), w.lease))
+	case "set_aside_schedule":
+		lost := "hset s " + field("a", "due") + " ?"
+		if strings.HasPrefix(call.name, "lose") {
+			lost = "hdel s " + field("a", "due")
+		}
+		w.lose(strings.Fields(lost))
 	case "forget", "forget_shard":
 		w.must(w.declare("other"))
 	}

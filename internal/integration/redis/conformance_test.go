@@ -89,6 +89,15 @@ func TestRedisWaitsForReplicas(t *testing.T) {
 				t.Errorf("Push gave %v, want a *PushError that names 3 entries", err)
 			}
 			shards := core.Shards("orders", 3)
+			err = confirmed(func() error {
+				change := removed("a", "x")
+				_, err := store.ChangeSchedules(t.Context(), ports.ChangeSchedulesRequest{
+					Shard: shards[core.ShardOf("a", 3)], Shards: 3, Generation: 1, Changes: []ports.ScheduleChange{change}})
+				return err
+			})
+			if (err == nil) != tt.confirmed {
+				t.Errorf("ChangeSchedules gave %v", err)
+			}
 			for _, shard := range shards {
 				err := confirmed(func() error {
 					_, err := store.Acquire(t.Context(), ports.AcquireRequest{

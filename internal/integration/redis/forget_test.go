@@ -32,6 +32,10 @@ func TestRedisForgetsAll(t *testing.T) {
 	}
 	must(t, w.turn(r))
 	must(t, releasing(w))
+	if err := w.store.Forget(t.Context(), "orders"); !errors.Is(err, ports.ErrNotEmpty) {
+		t.Errorf("with schedules, Forget returned %v, want %v", err, ports.ErrNotEmpty)
+	}
+	must(t, w.changeSchedules(removed("a", "due"), removed("idle", "never")))
 	must(t, w.store.Forget(t.Context(), "orders"))
 	if left := allContents(t, client); len(left) > 0 {
 		t.Errorf("it left %v", left)

@@ -24,6 +24,9 @@ import (
 // than it removes. All others pass, so that servers can start, and handle the queued jobs. The call
 // of oldest pushes first.
 func (c *scriptCall) refusedWhenFull() bool {
+	if c.script == "change_schedules" {
+		return !strings.HasPrefix(c.name, "remove")
+	}
 	return c.script == "push" || c.script == "oldest" || c.script == "track" || c.script == "edit" || c.script == "import" || c.script == "import_jobs" || c.script == "recount" || strings.HasPrefix(c.name, "revive")
 }
 

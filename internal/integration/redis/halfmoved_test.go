@@ -87,7 +87,7 @@ func newHalfMoved(t *testing.T, client *goredis.ClusterClient, call scriptCall) 
 // shardKey is a key of the slot that a call concerns.
 func (w *worker) shardKey(call scriptCall) string {
 	switch call.script {
-	case "declare", "declared", "alter", "rights", "forget":
+	case "declare", "declared", "alter", "rights", "forget", "identify":
 		return "skein:queues"
 	case "forget_shard":
 		return "skein:{other/0}:m"

@@ -152,16 +152,63 @@ func TestRedisALostShardOfALostQueueIsMended(t *testing.T) {
 		if err := l.push(1); !errors.Is(err, redis.ErrLostRecord) {
 			t.Errorf("before, a push gave %v, want %v", err, redis.ErrLostRecord)
 		}
-		_, err := inspect.New(l.store, inspect.Options{}).Recount(t.Context(), "orders", nil)
-		must(t, err)
-		if n := strings.Count(l.log.String(), "has a new one"); n != 1 || l.missing() {
-			t.Errorf("the log has %d shards with a new record, want one:\n%s", n, l.log.String())
-		}
+		l.recounts(1, true)
 		must(t, l.push(1))
 		must(t, l.client.Del(t.Context(), lostMeta).Err())
 		if err := l.push(1); !errors.Is(err, redis.ErrLostRecord) {
 			t.Errorf("lost again, a push gave %v, want %v", err, redis.ErrLostRecord)
 		}
+	}
+}
+
+// recounts recounts the queue, and expects that this restores some records and is logged once.
+func (l *lostShard) recounts(shards int, queue bool) {
+	l.Helper()
+	l.log.Reset()
+	logged := slog.New(slog.NewTextHandler(&l.log, nil))
+	wrong, err := inspect.New(l.store, inspect.Options{Logger: logged}).Recount(l.Context(), "orders", nil)
+	must(l.T, err)
+	restored, queues := 0, 0
+	for _, r := range wrong {
+		restored += r.RestoredShards
+		if r.RestoredQueue {
+			queues++
+		}
+	}
+	if restored != shards || queues > 1 || (queues == 1) != queue {
+		l.Errorf("the recount reports %+v, want %d restored shards, and the queue: %v", wrong, shards, queue)
+	}
+	lines := strings.Count(l.log.String(), "have new ones")
+	if want := min(shards, 1); lines != want || shards > 0 && !strings.Contains(l.log.String(), fmt.Sprintf("queue=orders count=%d", shards)) || l.missing() {
+		l.Errorf("the log has %d lines of %d restored shards, want %d:\n%s", lines, shards, want, l.log.String())
+	}
+}
+
+// A recount reports the records that it has restored, and logs one line for all shards.
+func TestRedisARecountReportsRestoredRecords(t *testing.T) {
+	t.Parallel()
+	l := newLostShard(t)
+	remove := func(queue bool, shards ...int) {
+		for _, shard := range shards {
+			must(t, l.client.Del(t.Context(), fmt.Sprintf("skein:{orders/%d}:m", shard)).Err())
+		}
+		if queue {
+			must(t, l.client.HDel(t.Context(), "skein:queues", "orders").Err())
+		}
+	}
+	l.recounts(0, false)
+	remove(false, 1, 2, 3)
+	l.recounts(3, false)
+	remove(true, 1, 2, 3)
+	l.recounts(3, true)
+	remove(true)
+	l.recounts(0, true)
+
+	remove(true, 1, 2, 3)
+	l.log.Reset()
+	must(t, l.declare())
+	if n := strings.Count(l.log.String(), "have new ones"); n != 1 || !strings.Contains(l.log.String(), "queue=orders count=3") {
+		t.Errorf("the log of a declaration has %d lines, want one for 3 shards:\n%s", n, l.log.String())
 	}
 }
 

@@ -19,8 +19,8 @@ import (
 )
 
 // A call that counts its work is sent once, whatever becomes of its reply: neither the store nor
-// its client repeats a turn, a push, a track, a release, a step or a recount. A caller that
-// repeats it knows that it is a repeat.
+// its client repeats a turn, a push, a change of schedules, a track, a release, a step or a
+// recount. A caller that repeats it knows that it is a repeat.
 func TestRedisSendsOnce(t *testing.T) {
 	t.Parallel()
 	for name, client := range map[string]goredis.UniversalClient{
@@ -46,6 +46,10 @@ func checkSentOnce(t *testing.T, client goredis.UniversalClient, fault error) {
 		"push of some": func(w *worker, l *lossyLink) error {
 			l.lose("new-id")
 			return w.push(many("new-id", 30)...)
+		},
+		"change of schedules": func(w *worker, l *lossyLink) error {
+			l.lose("new-id")
+			return w.changeSchedules(created(scheduled("new-id", "x", frozenNow)))
 		},
 		"track": func(w *worker, l *lossyLink) error {
 			l.lose("tracked")

@@ -71,13 +71,16 @@ func Translate(ctx context.Context, err error) error {
 
 // damagedRecord matches the error of a script that can't read the record of an id: place and id, in
 // hex, and whether a part of it is missing.
-var damagedRecord = regexp.MustCompile(`damaged: ([qckd]) ([0-9a-f]*) (missing: )?`)
+var damagedRecord = regexp.MustCompile(`damaged: ([qckds]) ([0-9a-f]*) (missing: )?`)
 
 // DamagedError is the error of a script that can't read a record, or misses a part of it, and so
 // has written nothing.
 type DamagedError struct {
+	// Place is a key of record.Places. ID is the id, or the field of a schedule.
 	Place, ID string
 	Text      string
+	// Stored is the record of a schedule that a script could read, but the store could not.
+	Stored string
 	// Missing is true if a part is missing.
 	Missing bool
 }

@@ -2,10 +2,19 @@ package record
 
 import "github.com/skeinq/skein/ports"
 
-// Places are the scripts' names for where a record stood. k is the cancel of a claimed job.
-var Places = map[string]ports.Place{"q": ports.PlaceQueued, "c": ports.PlaceClaimed, "k": ports.PlaceClaimed, "d": ports.PlaceDead}
+// PlaceSchedule is the scripts' name for a schedule in Places.
+const PlaceSchedule = "s"
 
-// ParseQuarantined reads a value that lua/step/set_aside.lua has stored; only the beginning of its
+// Places are the scripts' names for where a record stood. k is the cancel of a claimed job.
+var Places = map[string]ports.Place{
+	"q":           ports.PlaceQueued,
+	"c":           ports.PlaceClaimed,
+	"k":           ports.PlaceClaimed,
+	"d":           ports.PlaceDead,
+	PlaceSchedule: ports.PlaceSchedule,
+}
+
+// ParseQuarantined reads a value that lua/lib/aside.lua has made; only the beginning of its
 // record is here.
 func ParseQuarantined(key string, size int, text string) (ports.QuarantinedRecord, error) {
 	d := decoder{rest: text}

@@ -21,8 +21,9 @@
 local WIDE, MANY, TAGGED, FIRST, FAILED, LISTED, ALONE = 1, 2, 4, 8, 16, 32, 64
 
 -- damaged ends the script, which has not written anything, because the record of an id in a place
--- can't be read: q for queued, c for claimed, k for the cancel of a claimed one, d for dead. The
--- caller sets the record aside and runs the script again.
+-- can't be read: q for queued, c for claimed, k for the cancel of a claimed one, d for dead, s for
+-- a schedule, whose id is its field in lib/schedules.lua. The caller sets the record aside and runs
+-- the script again.
 local function damaged(place, id, why)
   error('damaged: ' .. place .. ' ' .. string.gsub(id, '.', function(c) return string.format('%02x', byte(c)) end) .. ' ' .. tostring(why))
 end

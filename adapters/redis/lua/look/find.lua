@@ -1,6 +1,6 @@
 #!lua flags=no-writes
 -- Finds an id everywhere.
--- KEYS: all of the shard
+-- KEYS: all of the jobs of the shard
 -- ARGV: 1 now or '', 2 id, 3 payloads of the queued job, 4 of the claim and 5 of the dead letter
 --   to return at most, 6 the score that they follow and 7 how many payloads of that score they
 --   follow, or 0 for the first ones

@@ -1,6 +1,6 @@
 #!lua flags=no-writes
 -- Reads queued jobs or dead letters of a shard by their ids.
--- KEYS: all of the shard
+-- KEYS: all of the jobs of the shard
 -- ARGV: 1 whether dead letters (1 or 0), 2 payloads of each, 3 bytes of each error, as
 --   lib/text.lua has it, 4... ids
 -- Returns {'ok', how many of the ids it has read, how many of them lack the record or the

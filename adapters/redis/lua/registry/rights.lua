@@ -6,7 +6,7 @@
 
 local QUEUES = ARGV[1]
 local commands = {'EXISTS', 'GET', 'HDEL', 'HEXISTS', 'HGET', 'HGETALL', 'HINCRBY', 'HKEYS', 'HLEN', 'HMGET', 'HSCAN', 'HSET',
-  'HSETNX', 'HSTRLEN', 'INFO', 'PEXPIRE', 'RENAME', 'SET', 'TIME', 'UNLINK', 'ZADD', 'ZCARD', 'ZCOUNT', 'ZMSCORE', 'ZRANGE', 'ZRANGEBYSCORE',
+  'HSETNX', 'HSTRLEN', 'INFO', 'PEXPIRE', 'RENAME', 'SET', 'TIME', 'UNLINK', 'ZADD', 'ZCARD', 'ZCOUNT', 'ZLEXCOUNT', 'ZMSCORE', 'ZRANGE', 'ZRANGEBYSCORE',
   'ZRANK', 'ZREM', 'ZREMRANGEBYRANK', 'ZSCAN', 'ZSCORE'}
 local missing = {}
 for _, command in ipairs(commands) do

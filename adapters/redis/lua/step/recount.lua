@@ -1,18 +1,19 @@
 #!lua
 -- Takes a step of a recount. It visits some entries of a shard and of its lists, and corrects the
--- lists that have, or should have, their ids, and the counts of groups.
+-- lists that have, or should have, their ids, and the counts of groups. It does the same for the
+-- lists of schedules.
 -- KEYS: all of the shard
 -- ARGV: 1 now or '', 2 the place that the step before has returned, or '', 3 about how many
 --   entries to visit
 -- Returns {'ok', counts before, counts after, how many entries it has counted, the place to
 --   continue from or '', what can't be read}, counts as in lib/counts.lua, and the last as place
---   and id, as lib/faults.lua has them; {'type', a key, what it should be}, if another program has
---   written it; {'place'} for an invalid place; or {'unknown'}. It skips records that can't be
---   read.
+--   and id, as lib/faults.lua has them, or s and the field of a schedule; {'type', a key, what it
+--   should be}, if another program has written it; {'place'} for an invalid place; or {'unknown'}.
+--   It skips records that can't be read.
 -- Uses: META, JOBS, READY, PARKED, CLAIMS, BYID, METAS, RTIME, RID, RCOUNT, DEAD, DTIME, DID,
---   DMETAS, GROUPS, LEASE, CANCELS, ASIDE, PAYLOADS, DPAYLOADS, call, sub, byte, pack, parse,
---   precedes, clock, fetch, read_meta, bounds, plan, packed, groups, noted, claim_weight,
---   claim_alone, claims_after, counts.
+--   DMETAS, GROUPS, LEASE, CANCELS, ASIDE, PAYLOADS, DPAYLOADS, SCHEDULES, TICKS, NAMED, call, sub,
+--   byte, pack, parse, precedes, clock, fetch, read_meta, bounds, plan, packed, groups, noted,
+--   claim_weight, claim_alone, claims_after, counts, schedules.
 --
 -- The step that meets an id corrects all lists by the id's record, and other scripts change
 -- records and lists together. So once all records and then all lists have been visited, they
@@ -36,8 +37,8 @@ local function typed(command, key)
   return type(size) == 'number'
 end
 
-for _, key in ipairs({JOBS, DEAD, CLAIMS, LEASE, CANCELS, GROUPS, METAS, DMETAS, ASIDE}) do typed('HLEN', key) end
-for _, key in ipairs({READY, PARKED, RTIME, RID, RCOUNT, BYID, DTIME, DID}) do typed('ZCARD', key) end
+for _, key in ipairs({JOBS, DEAD, CLAIMS, LEASE, CANCELS, GROUPS, METAS, DMETAS, ASIDE, SCHEDULES}) do typed('HLEN', key) end
+for _, key in ipairs({READY, PARKED, RTIME, RID, RCOUNT, BYID, DTIME, DID, TICKS, NAMED}) do typed('ZCARD', key) end
 if wrong then return wrong end
 
 local function spent() return left <= 0 or bytes <= 0 end
@@ -146,18 +147,45 @@ local function mend_dead(all, packed_jobs)
   end
 end
 
+local function mend_schedules(fields, records)
+  local ticks, named, zeros = {}, {}, {}
+  local sound_ones = {}
+  for i, field in ipairs(fields) do
+    local record, ok, s = records[i], true, nil
+    if record then
+      bytes = bytes - #record
+      ok, s = pcall(schedules.decode, record, field)
+    end
+    if not ok then fault('s', field)
+    else
+      sound_ones[#sound_ones + 1] = field
+      ticks[#sound_ones] = s and s.tick or false
+      for _, member in ipairs({schedules.named(field)}) do
+        named[#named + 1] = member
+        zeros[#named] = s and 0
+      end
+    end
+  end
+  correct(TICKS, sound_ones, ticks)
+  correct(NAMED, named, zeros)
+end
+
 -- Phases continue from a cursor, a group or claim, and a member that scan has reached. They return
 -- the next ones, or nothing at the end.
 
-local counted = 0
-local function entries(hash, mend)
+local function records(hash, mend)
   return function(cursor, _, last)
-    local at, member = scan('HSCAN', hash, cursor, last, function(ids, packed_jobs)
-      counted = counted + #ids
-      mend(ids, packed_jobs)
-    end)
+    local at, member = scan('HSCAN', hash, cursor, last, mend)
     if at then return at, '', member end
   end
+end
+
+local counted = 0
+local function entries(hash, mend)
+  return records(hash, function(ids, packed_jobs)
+    counted = counted + #ids
+    mend(ids, packed_jobs)
+  end)
 end
 
 local function listed(list, hash, mend)
@@ -165,6 +193,20 @@ local function listed(list, hash, mend)
     local at, member = scan('ZSCAN', list, cursor, last, function(ids) mend(ids, fetch('HMGET', hash, ids)) end)
     if at then return at, '', member end
   end
+end
+
+-- named_schedules visits the members of NAMED, two of each schedule.
+local function named_schedules(cursor, _, last)
+  local at, member = scan('ZSCAN', NAMED, cursor, last, function(members)
+    local fields = {}
+    for i, m in ipairs(members) do
+      fields[i] = schedules.field_of(m)
+      local by_name, by_id = schedules.named(fields[i])
+      if m ~= by_name and m ~= by_id then plan.zrem(NAMED, m) end
+    end
+    mend_schedules(fields, fetch('HMGET', SCHEDULES, fields))
+  end)
+  if at then return at, '', member end
 end
 
 local function grouped(cursor, from, last)
@@ -240,6 +282,7 @@ local phases = {
   {'r', listed(READY, JOBS, mend_jobs)}, {'w', listed(PARKED, JOBS, mend_jobs)}, {'rt', listed(RTIME, JOBS, mend_jobs)},
   {'ri', listed(RID, JOBS, mend_jobs)}, {'rc', listed(RCOUNT, JOBS, mend_jobs)}, {'i', listed(BYID, JOBS, mend_jobs)},
   {'xt', listed(DTIME, DEAD, mend_dead)}, {'xi', listed(DID, DEAD, mend_dead)}, {'xg', grouped}, {'c', claimed},
+  {'s', records(SCHEDULES, mend_schedules)}, {'st', listed(TICKS, SCHEDULES, mend_schedules)}, {'sn', named_schedules},
 }
 
 local function server() return string.match(call('INFO', 'server'), 'run_id:(%x+)') or '' end

@@ -2,18 +2,16 @@
 -- Sets aside the record of an id in a place if the record can't be read or lacks a part, and lists
 -- a sound record anew if no list has it. If the record is lost, it also sets aside other ids that
 -- have lost theirs, among the first of each list.
--- KEYS: all of the shard
+-- KEYS: all of the jobs of the shard
 -- ARGV: 1 now or '', 2 place: q for queued, c for claimed, k for the cancel of a claimed one, d
 --   for dead; 3 id
 -- Returns {}, if nothing is wrong, or what is at fault and why, as in lib/faults.lua, and the ids
 -- Uses: READY, PARKED, CLAIMS, BYID, RTIME, RID, RCOUNT, DTIME, DID, GROUPS, LEASE, CANCELS,
---   ASIDE, META, GROUPED, call, pack, clock, read_meta, wake, plan, packed, groups, claim_alone,
---   hash_of, set_key, lists_of, fault_of.
+--   ASIDE, META, GROUPED, call, clock, read_meta, wake, plan, packed, groups, claim_alone, hash_of,
+--   set_key, lists_of, fault_of, put_aside.
 --
--- A set-aside record is a field of ASIDE. Its key is the time in 16 digits, the place and the id.
--- Its value is the time, the lengths of id and reason, place, id, reason, and the record
--- unchanged, or '' if it is lost or stays. Payloads in a set of their own stay in that set, which
--- is renamed to ASIDE, a colon and the key.
+-- lib/aside.lua has the form of a set-aside record. Payloads in a set of their own stay in that
+-- set, which is renamed to ASIDE, a colon and the record's key.
 
 local now, place, id = clock(ARGV[1]), ARGV[2], ARGV[3]
 local MOST, hash = 250, hash_of[place]
@@ -54,12 +52,8 @@ end
 
 -- aside sets aside the faulty record of an id.
 local function aside(other, fault)
-  local at, key, stored = now, nil, call('HGET', hash, other)
-  repeat
-    key = string.format('%016.0f', at) .. place .. other
-    at = at + 1
-  until call('HEXISTS', ASIDE, key) == 0
-  plan.hset(ASIDE, key, pack('>I8I2I2', now, #other, #why) .. place .. other .. why .. (fault == 'record' and stored or ''))
+  local stored = call('HGET', hash, other)
+  local key = put_aside(now, place, other, why, fault == 'record' and stored or '')
   local set = set_key[place] and set_key[place] .. other
   if set and call('EXISTS', set, META) == 2 then
     call('EXISTS', ASIDE .. ':' .. key, META) -- fails here, not in plan.write(), while the slot migrates

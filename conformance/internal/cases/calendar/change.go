@@ -53,7 +53,7 @@ func full() core.Schedule {
 		Edited:    true,
 		By:        "ann",
 		ChangedAt: env.Start,
-		Revision:  1<<62 + 1,
+		Revision:  int64(core.MaxInstant) - 1,
 		Fired:     1, Missed: 2, Skipped: 3,
 		Recent: []core.Tick{
 			{Due: 1, Outcome: core.TickMissed},

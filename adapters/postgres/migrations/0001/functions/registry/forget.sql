@@ -1,7 +1,8 @@
--- Deletes a queue that holds nothing and that no server works (ports.Operator.Forget). status is
--- ok, unknown_queue, not_empty or lease_held; index, owner and remaining name the place. A push
--- locks the table of queues until its transaction ends, so no push to a deleted queue can be under
--- way. A push in a caller's transaction that stays open makes this fail.
+-- Deletes a queue that holds nothing, not even a schedule, and that no server works
+-- (ports.Operator.Forget). status is ok, unknown_queue, not_empty or lease_held; index, owner and
+-- remaining name the place. A push locks the table of queues until its transaction ends, so no push
+-- to a deleted queue can be under way. A push in a caller's transaction that stays open makes this
+-- fail.
 CREATE FUNCTION {schema}.forget(p_queue text, p_now bigint,
   OUT status text, OUT index int, OUT owner text, OUT remaining bigint)
 LANGUAGE plpgsql VOLATILE
@@ -24,6 +25,8 @@ BEGIN
     EXISTS (SELECT FROM {schema}.jobs j WHERE j.shard = s.id)
     OR EXISTS (SELECT FROM {schema}.claimed c WHERE c.shard = s.id)
     OR EXISTS (SELECT FROM {schema}.dead_letters d WHERE d.shard = s.id)
+    OR EXISTS (SELECT FROM {schema}.schedules t WHERE t.shard = s.id)
+    OR EXISTS (SELECT FROM {schema}.quarantine x WHERE x.shard = s.id)
     OR EXISTS (SELECT FROM {schema}.inbox i WHERE i.shard = s.id AND i.kind NOT IN ('early', 'freed')))
   ORDER BY s.id LIMIT 1;
   IF FOUND THEN
@@ -38,6 +41,7 @@ BEGIN
   END IF;
   DELETE FROM {schema}.turn_log t WHERE t.shard BETWEEN v_from AND v_to;
   DELETE FROM {schema}.dead_groups g WHERE g.shard BETWEEN v_from AND v_to;
+  DELETE FROM {schema}.schedule_names n WHERE n.shard BETWEEN v_from AND v_to;
   DELETE FROM {schema}.count_changes t WHERE t.shard BETWEEN v_from AND v_to;
   DELETE FROM {schema}.inbox i WHERE i.shard BETWEEN v_from AND v_to;
   DELETE FROM {schema}.minute_records h WHERE h.queue = v_queue;
