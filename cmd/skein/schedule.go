@@ -63,6 +63,7 @@ var scheduleNameColumns = columns[inspect.ScheduleName]{
 	{"words", false, func(n *inspect.ScheduleName) any { return specs.Words(n.First.Spec) }},
 	{"zone", false, func(n *inspect.ScheduleName) any { return specs.Zone(n.First.Spec) }},
 	{"first_id", false, func(n *inspect.ScheduleName) any { return n.First.ID }},
+	{"first_late_seconds", false, func(n *inspect.ScheduleName) any { return n.First.Late }},
 	{"first_next", true, func(n *inspect.ScheduleName) any { return nextOf(&n.First) }},
 	{"first_paused", true, func(n *inspect.ScheduleName) any { return n.First.Paused }},
 }
