@@ -14,8 +14,8 @@ import (
 	"github.com/skeinq/skein/ports/storekit"
 )
 
-// scheduleStore is a store whose clock stands at noon of a day in winter, with a schedule at 06:00 in
-// Berlin.
+// scheduleStore is a store whose clock stands at noon of a day in winter, with a schedule at 06:00
+// in Berlin.
 func scheduleStore(t *testing.T) (store *memory.Store, advance func(time.Duration)) {
 	t.Helper()
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
