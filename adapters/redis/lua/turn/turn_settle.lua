@@ -84,7 +84,6 @@ local function settle_claims(alone, now)
   -- may meet in queue and morgue, and keeps what it leaves if so. n and weight come from its note,
   -- if it has one.
   local function leave(id, value, n, weight)
-
     local beside = call('HSTRLEN', JOBS, id) + call('HSTRLEN', DEAD, id)
     if n and not bounds.fits(bound, n, weight + beside) then return false end
     value = value or call('HGET', CLAIMS, id)
