@@ -109,7 +109,6 @@ func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 		return err
 	}, announceSQL, s.now(), n.Owner, n.Name, n.Host, n.PID, n.Lanes, queues, n.Version, n.Draining,
 		status, r.TTL.Microseconds(), s.channelOrNull())
-
 	if err != nil {
 		return ports.AnnounceReply{}, err
 	}

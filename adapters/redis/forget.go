@@ -83,7 +83,6 @@ func (s *Store) forgetShards(ctx context.Context, q queueRecord, remove bool) er
 		}
 		return record.ErrReply
 	})
-
 	if err != nil {
 		return err
 	}

@@ -241,7 +241,7 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 		return ports.DeclareReply{}, err
 	}
 
-	// The server with the list may be unreachable. Then the shards tell whether the queue exists.
+	// The server with the list may be unreachable. Then the records of the shards decide.
 	if s.link.OnCluster() && !s.server.done.Load() {
 		if kept, none := s.keptByShards(ctx, r.Queue, exchange.LongestPatience); none == nil {
 			return declaredBefore(r, kept)

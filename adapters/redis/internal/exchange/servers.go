@@ -39,10 +39,10 @@ func (s *Link) EachMaster(
 		reached = reached || err == nil
 		return err == nil, nil
 	})
-
 	if err != nil && err != ErrStraggler {
 		return err
 	}
+
 	if reached {
 		return nil
 	}
