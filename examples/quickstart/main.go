@@ -24,19 +24,16 @@ func main() {
 	ctx, stop := context.WithCancel(context.Background())
 	store := memory.New(memory.Options{})
 	client := skein.NewClient(store, skein.ClientOptions{})
-
 	for _, e := range []Event{{3, "shipped"}, {1, "placed"}, {2, "paid"}} {
 		if err := Orders.Push(ctx, client, "order-42", e, skein.Score(float64(e.Number))); err != nil {
 			log.Fatal(err)
 		}
 	}
-
 	handler := Orders.Handler(func(_ context.Context, id string, events []Event) error {
 		fmt.Println(id, "in one call:", events)
 		stop() // There is nothing more to come: the server shuts down and returns.
 		return nil
 	})
-
 	if err := skein.NewServer(store, skein.ServerOptions{}, handler).Run(ctx); err != nil {
 		log.Fatal(err)
 	}
