@@ -33,14 +33,14 @@ type Schedule struct {
 // An interval's are in UTC. It returns [core.ErrInvalidSchedule] if this process can't read the
 // spec.
 func (s *Schedule) NextTicks(n int) ([]time.Time, error) {
-	spec, err := new(specs.Specs).Parse(s.Spec)
+	spec, err := s.Ticks(new(specs.Specs).Parse)
 	if err != nil {
 		return nil, err
 	}
 	var ticks []time.Time
 	for tick := s.Next; len(ticks) < n && tick < core.MaxInstant; {
 		ticks = append(ticks, spec.Local(tick))
-		next, ok := spec.Next(max(tick, s.SpecSince))
+		next, ok := spec.Next(tick)
 		if !ok {
 			break
 		}

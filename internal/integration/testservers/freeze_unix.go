@@ -33,6 +33,13 @@ func Freeze(t testing.TB, server *redis.Client) (thaw func()) {
 	if err != nil || pid <= 1 {
 		t.Fatalf("the server reports the process id %q", rest)
 	}
+	return FreezeProcess(t, pid)
+}
+
+// FreezeProcess makes a process of this machine stand still until thaw is called. It skips the test
+// on a system where no process can.
+func FreezeProcess(t testing.TB, pid int) (thaw func()) {
+	t.Helper()
 
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)

@@ -65,6 +65,7 @@ func full() core.Schedule {
 			Skip:       true,
 		},
 		SpecSince: env.Start - 1,
+		Earlier:   []core.EarlierSpec{{Spec: "every 1m0s 0", Until: env.Start - 1}},
 		Next:      env.Start.Add(time.Hour),
 		Paused:    true,
 		Note:      "bank maintenance – \"ann\"",
