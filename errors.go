@@ -29,8 +29,8 @@ var (
 	ErrInvalidScore   = core.ErrInvalidScore
 	ErrInvalidTag     = core.ErrInvalidTag
 	ErrInvalidTime    = core.ErrInvalidTime
-	// ErrInvalidSchedule reports a schedule outside the limits of docs/rules.md, such as one whose spec
-	// can't be read. Nothing is stored.
+	// ErrInvalidSchedule reports a schedule outside the limits of docs/rules.md, such as one whose
+	// spec can't be read. Nothing is stored.
 	ErrInvalidSchedule = core.ErrInvalidSchedule
 	// ErrShardCountMismatch reports a queue that exists in the store with another shard count. The
 	// count is permanent; docs/guide/resharding.md describes how to move to another one.

@@ -55,8 +55,8 @@ func (s Spec) From(t time.Time) Spec {
 	return Spec{text, err}
 }
 
-// String returns the text with which the spec is stored, such as "every 15m0s 0" or "cron 0 6 * * 1-5
-// Europe/Berlin".
+// String returns the text with which the spec is stored, such as "every 15m0s 0" or "cron 0 6 * *
+// 1-5 Europe/Berlin".
 func (s Spec) String() string { return s.text }
 
 // ScheduleOption is an option of a schedule: [Catchup], [Jitter], [Skip], [Paused], or one of the

@@ -19,10 +19,10 @@ type ScheduleSet struct {
 	// "_-.:". A set without schedules needs a Name only to prune.
 	Name string
 	// Version is the version of the set. Raise it with each change of the schedules. A program that
-	// declares a lower version than a queue has changes nothing in that queue, so an old process that
-	// starts again during a deployment does not turn schedules back. With the same version, a change that
-	// an operator has made to a schedule stays, and otherwise the last program wins. A higher
-	// version replaces what operators have changed. No version pauses or resumes a schedule.
+	// declares a lower version than a queue has changes nothing in that queue, so an old process
+	// that starts again during a deployment does not turn schedules back. With the same version, a
+	// change that an operator has made to a schedule stays, and otherwise the last program wins. A
+	// higher version replaces what operators have changed. No version pauses or resumes a schedule.
 	Version int64
 	// Schedules are the schedules of the set, made by [Queue.NewSchedule].
 	Schedules []Schedule
@@ -109,8 +109,8 @@ func (s *Server) declareSchedules(ctx context.Context) error {
 	return nil
 }
 
-// declare declares the schedules of the set, queue by queue. It returns how many of them it has left
-// as they are, because their queue has a higher version of the set.
+// declare declares the schedules of the set, queue by queue. It returns how many of them it has
+// left as they are, because their queue has a higher version of the set.
 func (set *ScheduleSet) declare(ctx context.Context, c *Client) (outdated int, err error) {
 	var queues []target
 	byQueue := make(map[string][]core.Declaration)
@@ -235,8 +235,8 @@ func (s *storedSet) hasLater(d *core.Declaration) bool {
 // together with the others of the queue.
 const fewSchedules = 20
 
-// storedSchedules returns the stored schedules that are declared, perhaps among others. For a set it
-// returns all schedules of the queue, since one that is not declared may have a higher version.
+// storedSchedules returns the stored schedules that are declared, perhaps among others. For a set
+// it returns all schedules of the queue, since one that is not declared may have a higher version.
 func (c *Client) storedSchedules(ctx context.Context, t target, declarations []core.Declaration) (*storedSet, error) {
 	calendar, ok := c.store.(ports.Calendar)
 	if !ok {

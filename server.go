@@ -72,9 +72,9 @@ type ServerOptions struct {
 	// batch with a BatchHandler. NewServer builds the chain once per handler. Default: no
 	// middleware.
 	Middleware []Middleware
-	// Schedules are declared when Run or RunDue starts, before OnStart is called. If the store can't be
-	// reached, Run waits. Run returns [ErrInvalidSchedule] or [ErrInvalidOptions] for an invalid
-	// set. To change schedules while a program runs, use [Queue.Schedule]. Default: none.
+	// Schedules are declared when Run or RunDue starts, before OnStart is called. If the store
+	// can't be reached, Run waits. Run returns [ErrInvalidSchedule] or [ErrInvalidOptions] for an
+	// invalid set. To change schedules while a program runs, use [Queue.Schedule]. Default: none.
 	Schedules ScheduleSet
 	// OnStart is called once by Run, after the store has answered and before a job is claimed. Each
 	// RunDue calls it too. If it returns an error, Run or RunDue returns that error. nil means no
@@ -228,11 +228,11 @@ func (s *Server) start(ctx context.Context, declare func(context.Context) error)
 	return s.options.OnStart(ctx)
 }
 
-// RunDue runs the jobs that are due, those of due schedules, and those that become due meanwhile. It
-// returns how many jobs ran. It returns when nothing is due, or when ctx has ended and the current batch has ended as in
-// Run. It is for programs that a timer starts, and for tests. It runs one batch at a time in the
-// caller's goroutine, shard after shard whatever the [Scheduler] is. It notices a cancelled job
-// only between batches.
+// RunDue runs the jobs that are due, those of due schedules, and those that become due meanwhile.
+// It returns how many jobs ran. It returns when nothing is due, or when ctx has ended and the
+// current batch has ended as in Run. It is for programs that a timer starts, and for tests. It runs
+// one batch at a time in the caller's goroutine, shard after shard whatever the [Scheduler] is. It
+// notices a cancelled job only between batches.
 //
 // Unlike Run, RunDue may be called repeatedly. It returns at the first error of the store, such as
 // [ErrLeaseHeld] for a shard that another server has leased. A queue with MaxRunning is skipped

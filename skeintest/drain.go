@@ -16,11 +16,11 @@ import (
 // leaseTTL is longer than any test, so that no lease runs out at a breakpoint.
 const leaseTTL = 24 * time.Hour
 
-// Drain runs the jobs that are due now. Then it moves the clock to the next job or tick of a schedule
-// that becomes due within d and runs that, until there is none. At the end the clock is d later than at the
-// start, or even later if a handler has advanced it. Drain returns the executions in order, after
-// the calls of OnBuried have returned. Retries, snoozes and jobs that handlers push to each other's
-// queues run in the same Drain.
+// Drain runs the jobs that are due now. Then it moves the clock to the next job or tick of a
+// schedule that becomes due within d and runs that, until there is none. At the end the clock is d
+// later than at the start, or even later if a handler has advanced it. Drain returns the executions
+// in order, after the calls of OnBuried have returned. Retries, snoozes and jobs that handlers push
+// to each other's queues run in the same Drain.
 //
 // Handlers run one at a time in the caller's goroutine, so they may end the test. Jobs that are due
 // at the same time run shard by shard. The jitter is 0, unless the Server's options have a Jitter.

@@ -80,8 +80,8 @@
 //
 // # Rooms and files
 //
-// Package ticks fires the schedules of the held shards, beside lanes and turns (schedules.go). Package
-// report has the log of jobs and of the store's failures, and calls the hook of burials.
+// Package ticks fires the schedules of the held shards, beside lanes and turns (schedules.go).
+// Package report has the log of jobs and of the store's failures, and calls the hook of burials.
 // Package execution runs a batch and works out how its jobs ended. Package guard calls users'
 // functions. Package membership decides which shards are the node's. Package clock estimates the
 // store's clock. The other files, from callers to callees:

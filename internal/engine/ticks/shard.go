@@ -11,7 +11,7 @@ import (
 // errUnreached is the error of a look that has not reached a shard.
 var errUnreached = errors.New("the shard can't be reached")
 
-// errNothingFired is the error of a look that finds due schedules of which none can be fired. That
+// errNothingFired is the error of a look that finds due schedules and can fire none of them. That
 // happens if other servers fire them, or if the clock of the store steps back.
 var errNothingFired = errors.New("due schedules were not fired, since they changed meanwhile")
 
@@ -170,12 +170,13 @@ func (f *Firer) report(s Shard, sum *total) {
 	if sum.changed == 0 {
 		return
 	}
+	log := f.cfg.Log
 	if sum.event.Broken > 0 {
-		f.cfg.Log.Warn("the spec of a schedule can't be read, so its ticks wait; correct the schedule, or this server's zone data",
+		log.Warn("the spec of a schedule can't be read, so its ticks wait; correct the schedule, or this server's zone data",
 			"queue", s.ID.Queue, "id", sum.broken.ID, "schedule", sum.broken.Name, "schedules", sum.event.Broken, "error", sum.cause)
 	}
 	if sum.event.Missed > 0 {
-		f.cfg.Log.Warn("ticks were missed, since no server fired them in time and Catchup does not make up for them",
+		log.Warn("ticks were missed, since no server fired them in time and Catchup does not make up for them",
 			"queue", s.ID.Queue, "shard", s.ID.String(), "ticks", sum.event.Missed, "id", sum.first.ID, "schedule", sum.first.Name)
 	}
 	sum.event.Shard = s.ID
