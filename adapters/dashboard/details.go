@@ -30,6 +30,7 @@ type details struct {
 	last  wrong.LastRetry
 	// suspects are the claimed jobs that may crash their servers.
 	suspects wrong.Suspects
+	ticks    wrong.Ticks
 }
 
 // whole reports whether the history is complete, so that rates may be derived from it.
@@ -59,6 +60,7 @@ func (l *looker) detail(ctx context.Context, s *snapshot) {
 	s.details = make(map[string]*details, len(queues))
 	s.view.Recent, s.view.Died = map[string][]inspect.MinuteStats{}, map[string]wrong.Deaths{}
 	s.view.LastRetries, s.view.Suspects = map[string]wrong.LastRetry{}, map[string]wrong.Suspects{}
+	s.view.Ticks = map[string]wrong.Ticks{}
 	var total time.Duration
 	for _, d := range old {
 		total += d.cost
@@ -80,7 +82,7 @@ func (l *looker) detail(ctx context.Context, s *snapshot) {
 			s.view.Recent[name] = d.hour
 		}
 		if d.failed == nil {
-			s.view.Died[name], s.view.LastRetries[name], s.view.Suspects[name] = d.died, d.last, d.suspects
+			s.view.Died[name], s.view.LastRetries[name], s.view.Suspects[name], s.view.Ticks[name] = d.died, d.last, d.suspects, d.ticks
 		}
 	}
 }
@@ -104,9 +106,26 @@ func (l *looker) detailsOf(ctx context.Context, stats *inspect.QueueStats, v *wr
 	if o, ok := wrong.SuspectsList(stats, v.Nodes); ok {
 		d.suspects, errSuspects = wrong.SuspectsOf(l.inspector.Claimed(ctx, queue, o))
 	}
+	if !stats.Queue.Paused {
+		d.ticks = l.ticks(ctx, queue, now)
+	}
 	d.failed = cmp.Or(d.failed, errDay, errDied, errLast, errSuspects)
 	d.at, d.cost = l.clock(), l.clock().Sub(began)
 	return d
+}
+
+// ticks returns what is known of the schedules of a queue: nothing if it can't be read, which the
+// page of schedules reports. A queue without a next tick costs one call, and the others two.
+func (l *looker) ticks(ctx context.Context, queue string, now time.Time) wrong.Ticks {
+	late, err := l.inspector.LateTick(ctx, queue)
+	if _, err = service.Partial(err); err != nil || !late.Scheduled {
+		return wrong.Ticks{}
+	}
+	names, err := l.inspector.ScheduleNames(ctx, queue, "", 0)
+	if _, err = service.Partial(err); err != nil {
+		names.Names = nil
+	}
+	return wrong.TicksOf(late, now, names.Names)
 }
 
 // quarter is the length of time that a point of the day's charts sums up.
