@@ -38,7 +38,7 @@ var house = []room{
 	{"inspect/internal/bulk", []string{"core", "ports"}},
 	{"internal/jsonerror", nil},
 	{"inspect", []string{"core", "ports", "inspect/internal/bulk", "internal/jsonerror", "internal/logs", "internal/specs"}},
-	{"internal/service", []string{"inspect", "core"}},
+	{"internal/service", []string{"inspect", "core", "internal/specs"}},
 	{"adapters/httpapi", []string{"internal/service", "inspect", "internal/jsonerror"}},
 	{"internal/figures", nil},
 	{"internal/wrong", []string{"inspect", "core", "internal/figures"}},
