@@ -36,7 +36,7 @@ func everyMinute(next core.Instant) core.Schedule {
 
 const minute = core.Instant(time.Minute / time.Microsecond)
 
-// TestFiringVectors holds Fire to core/testdata/firing.json.
+// TestFiringVectors holds Fire to firing.json.
 func TestFiringVectors(t *testing.T) {
 	type vector struct {
 		About       string

@@ -2,33 +2,22 @@ package core_test
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/skeinq/skein/core"
+	rules "github.com/skeinq/skein/internal/vectors"
 )
 
-// vectors reads the cases of one file of testdata: the rules as data.
+// vectors returns the cases of one file of package vectors: the rules as data.
 func vectors[T any](t *testing.T, name string) []T {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name))
+	cases, err := rules.Read[T](name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var file struct {
-		About string
-		Cases []T
-	}
-	if err := json.Unmarshal(text, &file); err != nil {
-		t.Fatal(err)
-	}
-	if len(file.Cases) == 0 {
-		t.Fatalf("%s holds no cases", name)
-	}
-	return file.Cases
+	return cases
 }
 
 // vectorPayload is written as [text, score].

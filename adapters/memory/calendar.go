@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/skeinq/skein/core"
@@ -14,6 +15,8 @@ type calendar struct {
 	byKey map[core.ScheduleKey]*core.Schedule
 	// byTick has those with a Head, by its time.
 	byTick, byID, byName sorted[*core.Schedule]
+	// count has the number of schedules of each name.
+	count map[string]int64
 }
 
 func scheduleByTick(s *core.Schedule) place {
@@ -28,9 +31,10 @@ func scheduleByName(s *core.Schedule) place {
 func (c *calendar) put(s *core.Schedule) {
 	c.remove(s.ScheduleKey)
 	if c.byKey == nil {
-		c.byKey = make(map[core.ScheduleKey]*core.Schedule)
+		c.byKey, c.count = make(map[core.ScheduleKey]*core.Schedule), make(map[string]int64)
 	}
 	c.byKey[s.ScheduleKey] = s
+	c.count[s.Name]++
 	c.byID.Insert(scheduleByID(s), s)
 	c.byName.Insert(scheduleByName(s), s)
 	if s.Head().OK {
@@ -45,6 +49,9 @@ func (c *calendar) remove(key core.ScheduleKey) {
 		return
 	}
 	delete(c.byKey, key)
+	if c.count[key.Name]--; c.count[key.Name] == 0 {
+		delete(c.count, key.Name)
+	}
 	c.byID.Delete(scheduleByID(s))
 	c.byName.Delete(scheduleByName(s))
 	if s.Head().OK {
@@ -220,15 +227,17 @@ func (s *Store) ScheduleNames(ctx context.Context, r ports.ScheduleNamesRequest)
 
 // names returns the first names behind one.
 func (c *calendar) names(after string, most int) (names []ports.ScheduleName) {
-	for it := range c.byName.Scan(storekit.Start{}, false) {
-		switch last := len(names) - 1; {
-		case it.value.Name <= after:
-		case last >= 0 && names[last].Name == it.value.Name:
-			names[last].Count++
-		case len(names) == most:
-			return names
-		default:
-			names = append(names, ports.ScheduleName{Name: it.value.Name, Count: 1, First: copyOf(it.value)})
+	for _, name := range slices.Sorted(maps.Keys(c.count)) {
+		if name <= after {
+			continue
+		}
+		if len(names) == most {
+			break
+		}
+		start := ports.Cursor{ID: storekit.ScheduleByName(core.ScheduleKey{Name: name})}
+		for it := range c.byName.Scan(storekit.Start{Behind: true, At: start, Inclusive: true}, false) {
+			names = append(names, ports.ScheduleName{Name: name, Count: c.count[name], First: copyOf(it.value)})
+			break
 		}
 	}
 	return names

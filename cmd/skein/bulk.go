@@ -289,18 +289,30 @@ func (a *app) confirm(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, 
 		_, _ = fmt.Fprintf(a.stderr, "%s: at least %d match, at most %d; %d of %d checked",
 			b.verb, r.Handled, r.Handled+r.Total-r.Done, r.Done, r.Total)
 	}
-	for at, id := range sampleIDs(&r) {
+	a.sayIDs(sampleIDs(&r))
+	_, _ = fmt.Fprintln(a.stderr, ".")
+	err = a.ask(ctx, b.done)
+	return err == nil, err
+}
+
+// sayIDs prints ids as examples.
+func (a *app) sayIDs(ids []string) {
+	for at, id := range ids {
 		_, _ = fmt.Fprint(a.stderr, map[bool]string{true: ", such as ", false: ", "}[at == 0], quoted(id))
 	}
-	_, _ = fmt.Fprintf(a.stderr, ".\nThey will be %s. Type yes or y to continue: ", b.done)
+}
+
+// ask asks whether entries are to be changed. An answer other than yes or y is an error.
+func (a *app) ask(ctx context.Context, done string) error {
+	_, _ = fmt.Fprintf(a.stderr, "They will be %s. Type yes or y to continue: ", done)
 	answer, err := readLine(ctx, a.stdin)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if answer != "yes" && answer != "y" {
-		return false, fmt.Errorf("%w: the action was not confirmed; use --yes to act without a question", errNothing)
+		return fmt.Errorf("%w: the action was not confirmed; use --yes to act without a question", errNothing)
 	}
-	return true, nil
+	return nil
 }
 
 // readLine reads a line. It returns errNothing if ctx ends first.

@@ -254,7 +254,7 @@ func (a *app) why() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if nothing(&v.Found) {
+			if nothing(&v.Found) && len(v.Schedules) == 0 {
 				return nothingFor(args[0], args[1])
 			}
 			if a.output == "table" {

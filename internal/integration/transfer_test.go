@@ -15,6 +15,7 @@ import (
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/integration/kit"
 	"github.com/skeinq/skein/internal/integration/testservers"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -115,13 +116,14 @@ func TestAQueueMovesBetweenStores(t *testing.T) {
 		must(t, err)
 		must(t, p.store.Pause(t.Context(), p.queue))
 	}
+	queued := tier.Count(40, 300) // two rounds of payloads, or more than one step
 	var want []string
 	for at, p := range places {
 		i := inspect.New(p.store, inspect.Options{})
 		if at == 0 {
 			_, err := i.Import(t.Context(), p.queue, inspect.ReadDeadLetters(bytes.NewReader(transferred(t))), nil)
 			must(t, err)
-			for n := range 300 {
+			for n := range queued {
 				j := core.Job{ID: fmt.Sprintf("%03d/é %%{}", n), State: core.State{
 					PerformAt: core.Instant(1_700_000_000_000_000 + n), RetryCount: n%4 - 1, Recoveries: n % 3, FirstPush: core.Instant(n), Error: "boom\n",
 				}}
@@ -146,7 +148,7 @@ func TestAQueueMovesBetweenStores(t *testing.T) {
 		}
 		to := inspect.Target{Queue: places[at+1].queue, Inspector: inspect.New(places[at+1].store, inspect.Options{})}
 		jobs, err := i.MoveAll(t.Context(), p.queue, to, nil, inspect.BulkOptions{})
-		if err != nil || jobs.Handled != 300 {
+		if err != nil || jobs.Handled != queued {
 			t.Fatalf("from queue %d: %+v, %v", at, jobs, err)
 		}
 		dead, err := i.MoveMorgue(t.Context(), p.queue, to, nil, inspect.BulkOptions{})

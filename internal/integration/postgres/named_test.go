@@ -13,6 +13,7 @@ import (
 	"github.com/skeinq/skein/adapters/postgres"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/integration/kit"
+	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -216,7 +217,7 @@ func (w *workbench) dump() []string {
 // as a whole: jobs, dead letters, counts, groups and where claims look.
 func TestPostgresMergesIDsAsItMergesAll(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(8) {
+	for seed := range uint64(tier.Count(2, 8)) {
 		list := sketches(rand.New(rand.NewPCG(seed, 1)))
 		whole, named := newWorkbench(t, time.Minute), newWorkbench(t, time.Minute)
 		whole.leave(list)

@@ -3,7 +3,7 @@
 //   - mergerule.go is about the merge rule of a queue, in every place where payloads merge.
 //   - setmerge.go is about a change of that rule.
 //   - tags.go is about the tags of jobs that merge.
-//   - vectors.go runs the worked cases of docs/rules.md, which are in testdata, copied from core.
+//   - vectors.go runs the worked cases of docs/rules.md, which are in package vectors.
 package merge
 
 import "github.com/skeinq/skein/conformance/internal/env"

@@ -114,7 +114,7 @@ func mergeRuleInvalid(e *env.Env) {
 	e.Same("how many queues there are", len(queues), 1)
 }
 
-// mergeRuleVector is a case of testdata/mergerules.json or imports.json.
+// mergeRuleVector is a case of mergerules.json or imports.json.
 type mergeRuleVector struct {
 	About string
 	Merge struct {
@@ -202,7 +202,7 @@ func eachVectorOfRule(e *env.Env, file string, do func(e *env.Env, r *mergeRuleR
 		e.By(rule)
 		for _, i := range byRule[rule] {
 			v := &list[i]
-			e.Rule = fmt.Sprintf("%s, testdata/%s, case %d, %s", stated, file, i, v.About)
+			e.Rule = fmt.Sprintf("%s, %s, case %d, %s", stated, file, i, v.About)
 			r := &mergeRuleRun{
 				id: fmt.Sprint(i), there: v.stored(v.There), coming: v.stored(v.Coming),
 				merged: v.stored(v.Merged), superseded: v.Superseded,

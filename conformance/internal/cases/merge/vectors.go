@@ -1,7 +1,6 @@
 package merge
 
 import (
-	"embed"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -10,13 +9,9 @@ import (
 
 	"github.com/skeinq/skein/conformance/internal/env"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/vectors"
 	"github.com/skeinq/skein/ports"
 )
-
-// vectors are the worked cases of docs/rules.md. The tests of core use them too.
-//
-//go:embed testdata/*.json
-var vectors embed.FS
 
 // vectorCases run the worked cases on the store: a backend for each file, and an id for each worked
 // case. The group merge rule runs those of mergerules.json and imports.json.
@@ -35,14 +30,9 @@ func vectorCases() []env.Case {
 // readVectors returns the worked cases of a file.
 func readVectors[T any](e *env.Env, name string) []T {
 	e.TB.Helper()
-	text, err := vectors.ReadFile("testdata/" + name)
+	list, err := vectors.Read[T](name)
 	e.Must(err, "reading the vectors")
-	var file struct{ Cases []T }
-	e.Must(json.Unmarshal(text, &file), "reading the vectors")
-	if len(file.Cases) == 0 {
-		e.TB.Fatalf("%s has no cases", name)
-	}
-	return file.Cases
+	return list
 }
 
 // eachVector checks every case of a file and removes what it left.
@@ -51,7 +41,7 @@ func eachVector[T any](e *env.Env, name string, check func(*env.Env, string, *T)
 	rule := e.Rule
 	list := readVectors[T](e, name)
 	for i := range list {
-		e.Rule = fmt.Sprintf("%s, testdata/%s, case %d", rule, name, i)
+		e.Rule = fmt.Sprintf("%s, %s, case %d", rule, name, i)
 		id := fmt.Sprint(i)
 		check(e, id, &list[i])
 		e.ByIDs(e.Store.Delete, id)
