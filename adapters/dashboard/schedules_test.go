@@ -104,7 +104,7 @@ func TestThePageOfASchedule(t *testing.T) {
 	says(t, page, "nightly ✓ fine schedule of tenant 7 in orders Each day at 23:00 Europe/Madrid",
 		"Last tick: The queue has nothing of it any more: it is done, or was removed.",
 		"fired 1,234 missed 5 skipped 6", "rule cron 0 23 * * * Europe/Madrid", "jitter 60 s", "the newest 1, not older than 3600 s",
-		"ticks then are skipped", "reports, version 3, edited", "changed 0 s ago by ann", "tags monthly",
+		"when busy skips the tick", "reports, version 3, edited", "changed 0 s ago by ann", "tags monthly",
 		"Fri 29 Mar 23:00 CET 2030-03-29 22:00:00 UTC", "Sat 30 Mar 23:00 CET 2030-03-30 22:00:00 UTC",
 		"Sun 31 Mar 23:00 CEST 2030-03-31 21:00:00 UTC", "Tue 2 Apr 23:00 CEST",
 		"Tue 1 Jan 04:04 CET 2030-01-01 03:04:00 UTC ✓ fired 1.5 s", "Mon 31 Dec 2029 04:04 CET 2029-12-31 03:04:00 UTC ↷ skipped, the id had a job",
