@@ -51,10 +51,10 @@ type op struct {
 	verb, did string
 	// things names the kind of entries, for an action on all.
 	things string
-	// question is the question of the confirmation. If it is nil, verb and the ids make it. says tells
+	// question is the question of the confirmation. If it is nil, verb and the ids make it. effect is
 	// what the action does, if it can be undone.
 	question func(*call) string
-	says     string
+	effect   string
 	// do takes the action and returns the number of changed entries.
 	do func(*call) (int, error)
 	// all acts on all entries that match. It is nil if the action has no such form.
@@ -84,11 +84,11 @@ var ops = map[string]op{
 	}),
 	"pause-schedule": onSchedules(pauseSchedules, op{
 		back: "schedules", sure: true, verb: "Pause", did: "Paused. No tick fires until it is resumed.",
-		says: "No tick fires until it is resumed. The reason is shown with the schedule.",
+		effect: "No tick fires until it is resumed. The reason is shown with the schedule.",
 	}),
 	"resume-schedule": onSchedules(selectedBy(service.ResumeSchedules), op{
 		back: "schedules", sure: true, verb: "Resume", did: "Resumed.",
-		says: "Ticks that were due meanwhile fire at once, as many as its catch-up allows.",
+		effect: "Ticks that were due meanwhile fire at once, as many as its catch-up allows.",
 	}),
 	"remove-schedule": onSchedules(selectedBy(service.RemoveSchedules), op{
 		back: "schedules", sure: true, verb: "Remove", did: "The schedule is removed. What it has pushed stays.",
@@ -195,8 +195,8 @@ func (c *call) flash() *flash {
 // confirmBody asks for confirmation of an action that can't be undone.
 type confirmBody struct {
 	Question, Verb string
-	// Says tells what the action does. It is empty if that can't be undone.
-	Says   string
+	// Effect is what the action does. It is empty if that can't be undone.
+	Effect string
 	IDs    []string
 	More   int
 	Hidden []hiddenField
@@ -255,7 +255,7 @@ func (c *call) do(name string, o *op) (*view, error) {
 func (c *call) confirm(o *op) (*view, error) {
 	const most = 20
 	ids := c.ids()
-	b := &confirmBody{Verb: o.verb, Says: o.says, Question: o.verb + "?", Back: c.back(o, "", 0)}
+	b := &confirmBody{Verb: o.verb, Effect: o.effect, Question: o.verb + "?", Back: c.back(o, "", 0)}
 	if n := len(ids); n > 0 {
 		b.Question = o.verb + " " + strconv.Itoa(n) + map[bool]string{true: " id?", false: " ids?"}[n == 1]
 		b.IDs, b.More = ids[:min(n, most)], max(0, n-most)

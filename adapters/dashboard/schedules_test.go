@@ -258,7 +258,7 @@ func TestActionsOnAllSchedulesOfAName(t *testing.T) {
 	}
 }
 
-// An action on schedules of which some can't be reached is no success.
+// An action that does not reach all schedules is no success.
 func TestAnActionThatDoesNotReachAllSchedules(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.schedule("orders", "a", "nightly", nil)

@@ -33,7 +33,7 @@ func TestNoPageHidesAnErrorOfTheStore(t *testing.T) {
 				return !strings.HasPrefix(target, "/morgue")
 			case "Morgue":
 				return !strings.HasPrefix(target, "/morgue") && !strings.HasSuffix(target, "=revive") && !strings.HasSuffix(target, "=purge")
-			case "ScheduleNames": // of which a part of the page is made, or a fault of a queue
+			case "ScheduleNames": // also for what is wrong
 				return !strings.HasPrefix(target, "/schedules") && !strings.HasPrefix(target, "/queue")
 			case "Stats", "Queues":
 				return strings.HasPrefix(target, "/id")

@@ -105,7 +105,8 @@ type View struct {
 	// Suspects are the claimed jobs that may crash their servers, by queue, as [SuspectsOf] finds
 	// them. Queues may be missing.
 	Suspects map[string]Suspects
-	// Ticks are the facts of the schedules, by queue, as [TicksOf] returns them. Queues may be missing.
+	// Ticks are the facts of the schedules, by queue, as [TicksOf] returns them. Queues may be
+	// missing.
 	Ticks map[string]Ticks
 	// Pauses are the actions that paused the paused queues, by queue, as [PausesOf] finds them. Queues
 	// may be missing.
