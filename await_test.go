@@ -22,11 +22,13 @@ func TestAwaitRunsAtTheNextPush(t *testing.T) {
 		store := memory.New(memory.Options{})
 		client := skein.NewClient(store, skein.ClientOptions{})
 		parents := skein.NewQueue("parents", skein.QueueOptions[int]{PushRule: skein.Earliest()})
+
 		push := func(child int) {
 			if err := parents.Push(t.Context(), client, "p", child); err != nil {
 				t.Error(err)
 			}
 		}
+
 		var runs, failures int
 		var done atomic.Bool
 		handler := parents.Handler(func(_ context.Context, _ string, reports []int) error {
@@ -44,6 +46,7 @@ func TestAwaitRunsAtTheNextPush(t *testing.T) {
 			done.Store(true)
 			return nil
 		})
+
 		log := newRecorder(slog.LevelInfo)
 		stop := serveLogged(t, store, skein.ServerOptions{}, log, handler)
 		start := time.Now()
@@ -52,6 +55,7 @@ func TestAwaitRunsAtTheNextPush(t *testing.T) {
 			time.Sleep(3 * time.Second)
 		}
 		stop()
+
 		if !done.Load() || failures != 1 || time.Since(start) > time.Hour {
 			t.Errorf("done %v after %v, %d runs, %d failures", done.Load(), time.Since(start), runs, failures)
 		}
@@ -69,16 +73,19 @@ func TestAwaitWarnsWithoutEarliest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New(memory.Options{})
 		queue := skein.NewQueue("q", skein.QueueOptions[string]{})
+
 		runs := 0
 		handler := queue.Each(func(_ context.Context, _, _ string) error {
 			runs++
 			return fmt.Errorf("not yet: %w", skein.Await(10*time.Second))
 		})
+
 		log := newRecorder(slog.LevelInfo)
 		pushMany(t, store, queue, 1)
 		stop := serveLogged(t, store, skein.ServerOptions{}, log, handler)
 		time.Sleep(35 * time.Second)
 		stop()
+
 		warned := log.of(slog.LevelWarn, "a handler awaits a push, but the queue's pushes don't run waiting jobs; set PushRule to skein.Earliest()")
 		if runs != 4 || len(warned) != 1 {
 			t.Errorf("%d runs and %d warnings, want 4 and 1", runs, len(warned))

@@ -59,6 +59,7 @@ func BenchmarkMemory(b *testing.B) {
 	store := memory.New(memory.Options{})
 	var handing time.Duration
 	b.ReportAllocs()
+
 	for left := b.N; left > 0; left -= backlog {
 		b.StopTimer()
 		n := min(left, backlog)
@@ -71,6 +72,7 @@ func BenchmarkMemory(b *testing.B) {
 		handing += time.Since(start)
 		b.StartTimer()
 	}
+
 	reportRate(b)
 	b.ReportMetric(100*handing.Seconds()/b.Elapsed().Seconds(), "%channel")
 }

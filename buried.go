@@ -65,7 +65,12 @@ func buriedHook(hook func(context.Context, Buried) error, codec ErrorCodec) func
 	}
 	return func(ctx context.Context, b report.Buried) error {
 		return hook(ctx, Buried{
-			Queue: b.Shard.Queue, ID: b.ID, Payloads: core.PushedPayloads(b.Payloads), Reason: b.Reason, Error: codec.decode(b.Error), Group: b.Group,
+			Queue:    b.Shard.Queue,
+			ID:       b.ID,
+			Payloads: core.PushedPayloads(b.Payloads),
+			Reason:   b.Reason,
+			Error:    codec.decode(b.Error),
+			Group:    b.Group,
 		})
 	}
 }

@@ -81,6 +81,7 @@ func TestOnBuriedIsToldWhatWentToTheMorgueAndWhy(t *testing.T) {
 			[]string{"q a codec [<bad>]: decode payload: it is bad"}},
 		{"nothing", options{}, []string{"1"}, func(*skein.Job[string]) error { return errBoom }, nil},
 	}
+
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			store := memory.New(memory.Options{})
@@ -89,10 +90,13 @@ func TestOnBuriedIsToldWhatWentToTheMorgueAndWhy(t *testing.T) {
 			for i, p := range c.pushed {
 				push(t, store, q, "a", p, skein.Score(float64(i)))
 			}
-			got := reportedBurials(t, store, q.JobHandler(func(_ context.Context, j *skein.Job[string]) error { return c.handle(j) }))
+			got := reportedBurials(t, store, q.JobHandler(func(_ context.Context, j *skein.Job[string]) error {
+				return c.handle(j)
+			}))
 			equal(t, "reported", got, c.want)
 		})
 	}
+
 	t.Run("recoveries used up", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store := memory.New(memory.Options{})
@@ -115,15 +119,19 @@ func TestARollbackSavesWhatTheCodecRefused(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := memory.New(memory.Options{})
 				options := skein.QueueOptions[string]{
-					Codec: bracketed{}, Undecodable: skein.RetryUndecodable, Backoff: func(int) time.Duration { return time.Hour },
+					Codec:       bracketed{},
+					Undecodable: skein.RetryUndecodable,
+					Backoff:     func(int) time.Duration { return time.Hour },
 				}
 				broken := skein.NewQueue("q", options)
 				for i, p := range []string{"1", "bad", "3"} {
 					push(t, store, broken, "a", p, skein.Score(float64(i)))
 				}
+
 				runDue(t, store, skein.ServerOptions{}, kinds(nil)[kind](broken))
 				equal(t, "after the deploy", stateOf(t, store, "q", "a"),
 					`queued [<bad> <3>], retry 0, in 1h0m0s, error "decode payload: it is bad"`)
+
 				time.Sleep(time.Hour)
 				options.Codec = mended{}
 				runDue(t, store, skein.ServerOptions{}, kinds(nil)[kind](skein.NewQueue("q", options)))
@@ -149,12 +157,15 @@ func TestWithRetryUndecodableTheHandlersOutcomeIsForWhatItSaw(t *testing.T) {
 		{"bury", skein.Bury(errBoom),
 			`queued [<bad> <3>], retry 0, in 1h0m0s, error "decode payload: it is bad"; dead [<1>], error "boom"`},
 	}
+
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := memory.New(memory.Options{})
 				q := skein.NewQueue("q", skein.QueueOptions[string]{
-					Codec: bracketed{}, Undecodable: skein.RetryUndecodable, Backoff: func(int) time.Duration { return time.Hour },
+					Codec:       bracketed{},
+					Undecodable: skein.RetryUndecodable,
+					Backoff:     func(int) time.Duration { return time.Hour },
 				})
 				for i, p := range []string{"1", "bad", "3"} {
 					push(t, store, q, "a", p, skein.Score(float64(i)))
@@ -175,10 +186,12 @@ func lines(t *testing.T, log []byte) (all []string) {
 		if err := json.Unmarshal(line, &attrs); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
+
 		text := fmt.Sprintf("%v %v", attrs["level"], attrs["msg"])
 		delete(attrs, "time")
 		delete(attrs, "level")
 		delete(attrs, "msg")
+
 		keys := make([]string, 0, len(attrs))
 		for key := range attrs {
 			keys = append(keys, key)
@@ -238,6 +251,7 @@ func TestFailuresAreHeardOf(t *testing.T) {
 		{"undecodable after the retries", options{Undecodable: skein.RetryUndecodable, MaxRetries: skein.NoRetries}, "bad", func() error { return nil },
 			[]string{"WARN job buried attempts=1 by=codec error=decode payload: it is bad id=a lib=skein payloads=1 queue=q shard=q/0", "WARN payload refused by the codec bytes=5 count=1 error=decode payload: it is bad group=decode payload: it is bad id=a lib=skein queue=q shard=q/0"}},
 	}
+
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -246,6 +260,7 @@ func TestFailuresAreHeardOf(t *testing.T) {
 				c.options.Backoff = func(int) time.Duration { return time.Hour }
 				q := skein.NewQueue("q", c.options)
 				push(t, store, q, "a", c.payload)
+
 				var log bytes.Buffer
 				o := skein.ServerOptions{Logger: slog.New(slog.NewJSONHandler(&log, nil))}
 				h := q.Handler(func(context.Context, string, []string) error { return c.handle() })
@@ -276,9 +291,14 @@ func TestABurialByRecoveryIsHeardOf(t *testing.T) {
 func TestAHoldByRecoveryIsHeardOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New(memory.Options{})
-		q := skein.NewQueue("q", skein.QueueOptions[string]{Shards: 1, MaxRecoveries: skein.NoRetries, Exhausted: skein.Hold})
+		q := skein.NewQueue("q", skein.QueueOptions[string]{
+			Shards:        1,
+			MaxRecoveries: skein.NoRetries,
+			Exhausted:     skein.Hold,
+		})
 		push(t, store, q, "a", "x")
 		abandon(t, store, "q")
+
 		log := logged(t, store, skein.ServerOptions{}, nop(q))
 		for _, want := range []string{"level=WARN", "job held", "id=a", "by=recovery"} {
 			if !strings.Contains(log, want) {
@@ -310,6 +330,7 @@ func TestAFailureInATransactionIsHeardOfOnce(t *testing.T) {
 			return skein.SettleIn(ctx, &recordingSettler{})
 		}, 1},
 	}
+
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			store := memory.New(memory.Options{})

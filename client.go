@@ -88,7 +88,8 @@ func wrapPush(middleware []PushMiddleware) (PushFunc, error) {
 			return nil, fmt.Errorf("%w: client middleware %d of %d is nil", ErrInvalidOptions, i+1, len(middleware))
 		}
 		if next = middleware[i](next); next == nil {
-			return nil, fmt.Errorf("%w: client middleware %d of %d returned a nil PushFunc", ErrInvalidOptions, i+1, len(middleware))
+			return nil, fmt.Errorf("%w: client middleware %d of %d returned a nil PushFunc",
+				ErrInvalidOptions, i+1, len(middleware))
 		}
 	}
 	return next, nil
@@ -98,8 +99,10 @@ func wrapPush(middleware []PushMiddleware) (PushFunc, error) {
 func send(ctx context.Context, p *RawPush) error {
 	switch {
 	case p == nil || p.client == nil:
-		return fmt.Errorf("%w: middleware called the next PushFunc with a RawPush of its own; call it with the one that it received",
-			ErrInvalidOptions)
+		return fmt.Errorf(
+			"%w: middleware called the next PushFunc with a RawPush of its own; call it with the one that it received",
+			ErrInvalidOptions,
+		)
 	case p.Queue != p.target.name:
 		return fmt.Errorf("%w: middleware set the Queue of a push to %q from %q; push to that queue instead",
 			ErrInvalidOptions, p.Queue, p.target.name)
@@ -162,11 +165,18 @@ func (c *Client) send(ctx context.Context, t target, entries []RawEntry, tell te
 		start := time.Now()
 		defer func() {
 			o.Pushed(ctx, ports.PushEvent{
-				Queue: t.name, Entries: len(entries), Took: time.Since(start), Err: err,
-				New: met.New, Merged: met.Merged, Duplicate: met.Duplicate, Superseded: met.Superseded,
+				Queue:      t.name,
+				Entries:    len(entries),
+				Took:       time.Since(start),
+				Err:        err,
+				New:        met.New,
+				Merged:     met.Merged,
+				Duplicate:  met.Duplicate,
+				Superseded: met.Superseded,
 			})
 		}()
 	}
+
 	if len(entries) == 0 {
 		return nil
 	}
@@ -176,19 +186,27 @@ func (c *Client) send(ctx context.Context, t target, entries []RawEntry, tell te
 	if err := ctx.Err(); err != nil { // stores can't distinguish it from a call that was given up
 		return fmt.Errorf("push to queue %q: %w, nothing is stored: %w", t.name, ErrNotBegun, err)
 	}
+
+	// A declaration that is made for this push can't be outdated, only a known one can.
 	_, known := c.generations.Load(t.declaration())
 	generation, err := c.generation(ctx, t)
 	if err != nil {
 		return err
 	}
+
 	request := ports.PushRequest{
-		Queue: t.name, Shards: t.shards, Generation: generation, Rule: t.rule, Entries: stored(t.merge, entries),
+		Queue:      t.name,
+		Shards:     t.shards,
+		Generation: generation,
+		Rule:       t.rule,
+		Entries:    stored(t.merge, entries),
 	}
 	if met, err = c.store.Push(ctx, request); known && outdated(err) {
 		var again ports.PushReply
 		again, err = c.sendAgain(ctx, t, request, err)
 		met.Add(again)
 	}
+
 	tell.told(met, len(entries), err)
 	return err
 }
@@ -217,6 +235,7 @@ func outdated(err error) bool {
 func (c *Client) sendAgain(ctx context.Context, t target, r ports.PushRequest, cause error) (ports.PushReply, error) {
 	var partly *PushError
 	part := errors.As(cause, &partly) && len(partly.Entries) < len(r.Entries)
+
 	generation, err := c.declare(ctx, t)
 	switch {
 	case err != nil && part:
@@ -224,15 +243,18 @@ func (c *Client) sendAgain(ctx context.Context, t target, r ports.PushRequest, c
 	case err != nil:
 		return ports.PushReply{}, err
 	}
+
 	r.Generation = generation
 	if !part {
 		return c.store.Push(ctx, r)
 	}
+
 	all := r.Entries
 	r.Entries = make([]core.Entry, len(partly.Entries))
 	for i, at := range partly.Entries {
 		r.Entries[i] = all[at]
 	}
+
 	met, err := c.store.Push(ctx, r)
 	return met, renumber(err, partly.Entries)
 }

@@ -45,6 +45,7 @@ func TestPushOptions(t *testing.T) {
 		{"in a while", []skein.PushOption{skein.Score(1), skein.In(time.Minute)}, core.Payload{Score: 1}, time.Minute},
 		{"the last wins", []skein.PushOption{skein.Score(1), skein.Score(2), skein.In(1), skein.At(now)}, core.Payload{Score: 2}, 0},
 	}
+
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			store := memory.New(memory.Options{Clock: func() time.Time { return now }})
@@ -77,6 +78,7 @@ func TestBadInputIsRefusedAndNothingOfItIsStored(t *testing.T) {
 		{"long meta", skein.Entry[string]{ID: "a", Options: []skein.PushOption{skein.Meta(make([]byte, 257))}}, skein.ErrInvalidPayload},
 		{"a large payload", skein.Entry[string]{ID: "a", Payload: strings.Repeat("a", 512<<10)}, skein.ErrInvalidPayload},
 	}
+
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			store := memory.New(memory.Options{})
@@ -86,6 +88,7 @@ func TestBadInputIsRefusedAndNothingOfItIsStored(t *testing.T) {
 			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), "push 2 of 2") {
 				t.Errorf("PushMany = %v, want %v that names the entry", err, c.want)
 			}
+
 			stats, err := store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"plain"}})
 			if err != nil || stats[0].Fresh != 1 {
 				t.Errorf("Stats = %+v, %v; want only the job from before", stats, err)
@@ -110,6 +113,7 @@ func defaultScoresOfAClientRise(t *testing.T) {
 	store := memory.New(memory.Options{})
 	client := skein.NewClient(store, skein.ClientOptions{})
 	start := float64(time.Now().UnixMicro()) / 1e6
+
 	var entries []skein.Entry[string]
 	for i := range 400 {
 		entries = append(entries, skein.Entry[string]{ID: "a", Payload: fmt.Sprint(i)})
@@ -119,6 +123,7 @@ func defaultScoresOfAClientRise(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	last := math.Nextafter(start, 0)
 	for i, p := range queued(t, store, "plain", "a").Payloads {
 		if string(p.Data) != fmt.Sprintf("%q", fmt.Sprint(i)) {
@@ -129,6 +134,7 @@ func defaultScoresOfAClientRise(t *testing.T) {
 		}
 		last = p.Score
 	}
+
 	if now := float64(time.Now().UnixMicro())/1e6 + 400e-6; last < start || last > now {
 		t.Errorf("last score %v, want the time in seconds, %v to %v", last, start, now)
 	}
@@ -150,17 +156,20 @@ func TestClientMiddlewareSeesAndChangesEntries(t *testing.T) {
 			}
 		}
 	}
+
 	seen := &watcher{}
 	client := skein.NewClient(store, skein.ClientOptions{
 		Middleware: []skein.PushMiddleware{note("outer"), note("inner")},
 		Observer:   seen,
 	})
+
 	if err := plain.Push(t.Context(), client, "a", "x"); err != nil {
 		t.Fatal(err)
 	}
 	if err := plain.Push(t.Context(), client, "secret", "x"); !errors.Is(err, refused) {
 		t.Errorf("Push = %v, want what the middleware returned", err)
 	}
+
 	equal(t, "notes", notes, []string{`outer plain a "x"`, `inner plain a "x"`, `outer plain secret "x"`})
 	equal(t, "meta", string(queued(t, store, "plain", "a").Payloads[0].Meta), "outerinner")
 	equal(t, "pushed", seen.counts, map[string]int{"pushed": 1})
@@ -196,13 +205,16 @@ func TestAPushToAStoreThatLostTheQueueDeclaresItAnew(t *testing.T) {
 				}
 				return nil
 			}}
+
 			client := skein.NewClient(f, skein.ClientOptions{})
 			push := func() error {
 				return plain.PushMany(t.Context(), client, []skein.Entry[string]{{ID: "a"}, {ID: "b"}, {ID: "c"}})
 			}
+
 			if err := errors.Join(push(), push()); err != nil {
 				t.Fatal(err)
 			}
+
 			again := 3
 			if name == "some entries" {
 				again = 2
@@ -238,11 +250,13 @@ func TestAPartlyFailedPushNamesItsEntries(t *testing.T) {
 		}
 		return nil
 	}}
+
 	client := skein.NewClient(f, skein.ClientOptions{})
 	entries := []skein.Entry[string]{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}}
 	if err := plain.PushMany(t.Context(), client, entries); err != nil {
 		t.Fatal(err)
 	}
+
 	err := plain.PushMany(t.Context(), client, entries)
 	var partly *skein.PushError
 	if !errors.As(err, &partly) || !errors.Is(err, down) {
@@ -254,7 +268,10 @@ func TestAPartlyFailedPushNamesItsEntries(t *testing.T) {
 // The stored entries of a push are not among the failed ones, whatever keeps the client from
 // sending the rest again.
 func TestARestThatCannotBeSentAgainIsNamed(t *testing.T) {
-	for name, cause := range map[string]error{"of unknown outcome": errors.New("connection refused"), "refused": ports.ErrUnusable} {
+	for name, cause := range map[string]error{
+		"of unknown outcome": errors.New("connection refused"),
+		"refused":            ports.ErrUnusable,
+	} {
 		for _, method := range []string{"Push", "Declare"} {
 			t.Run(method+" "+name, func(t *testing.T) {
 				store := skeintest.NewFailingStore(memory.New(memory.Options{}))
@@ -263,8 +280,14 @@ func TestARestThatCannotBeSentAgainIsNamed(t *testing.T) {
 				if err := plain.PushMany(t.Context(), client, entries); err != nil {
 					t.Fatal(err)
 				}
-				store.Fail(skeintest.Fault{Method: "Push", Times: 1, Err: &ports.PushError{Entries: []int{1, 2}, Err: ports.ErrUnknownQueue}})
+
+				store.Fail(skeintest.Fault{
+					Method: "Push",
+					Times:  1,
+					Err:    &ports.PushError{Entries: []int{1, 2}, Err: ports.ErrUnknownQueue},
+				})
 				store.Fail(skeintest.Fault{Method: method, Err: cause})
+
 				err := plain.PushMany(t.Context(), client, entries)
 				var partly *skein.PushError
 				if !errors.As(err, &partly) || !errors.Is(err, cause) {
@@ -293,6 +316,7 @@ func TestViaPushesThroughTheOtherProducer(t *testing.T) {
 			}
 		},
 	}})
+
 	if err := plain.Push(t.Context(), client.Via(other), "a", "x"); err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,8 @@ func (c ErrorCodec) encode(text string) (stored string, err error) {
 	})
 	if err != nil {
 		const reserved = 1 << 10 // for the panic and the beginning of its stack
-		stored = core.ErrorText(text[:min(len(text), core.MaxErrorBytes-reserved)] + "\n\nErrorCodec.Encode: " + err.Error())
+		stored = core.ErrorText(text[:min(len(text), core.MaxErrorBytes-reserved)] +
+			"\n\nErrorCodec.Encode: " + err.Error())
 	}
 	return stored, err
 }

@@ -22,6 +22,7 @@ func TestThenKeepsTheDelayOfItsPush(t *testing.T) {
 			return w.next.Then(ctx, w.client, id, "p", skein.In(time.Hour))
 		}), "x")
 		equal(t, "after the success", stateOf(t, w.store, "next", "id"), `queued ["p"], retry -1, in 1h0m0s, error ""`)
+
 		runs := 0
 		count := w.next.Handler(func(context.Context, string, []string) error { runs++; return nil })
 		for _, c := range []struct {
@@ -51,13 +52,16 @@ func TestAChainOfThenRunsInOrder(t *testing.T) {
 			}
 		},
 	}})
+
 	queues := make([]*skein.Queue[int], steps)
 	for n := range queues {
 		queues[n] = skein.NewQueue(fmt.Sprint("step-", n), skein.QueueOptions[int]{})
 	}
+
 	if err := queues[0].Push(t.Context(), client, "id", 0); err != nil {
 		t.Fatal(err)
 	}
+
 	var want []string
 	for n, queue := range queues {
 		want = append(want, queue.Name()+" id")
@@ -66,6 +70,7 @@ func TestAChainOfThenRunsInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		equal(t, "queues", len(known), n+1)
+
 		runDue(t, store, skein.ServerOptions{}, queue.Handler(func(ctx context.Context, id string, _ []int) error {
 			ran = append(ran, queue.Name()+" "+id)
 			if n+1 == steps {
@@ -75,6 +80,7 @@ func TestAChainOfThenRunsInOrder(t *testing.T) {
 		}))
 		equal(t, "runs", ran, want)
 	}
+
 	equal(t, "pushes", pushed, want)
 }
 
@@ -87,13 +93,16 @@ func TestAJobWaitsUntilOthersAreSettled(t *testing.T) {
 		parts := skein.NewQueue("parts", skein.QueueOptions[time.Duration]{})
 		orders := skein.NewQueue("orders", skein.QueueOptions[string]{PushRule: skein.Earliest()})
 		needs := map[string][]string{"unknown": {"never"}, "done": {"early"}, "waits": {"early", "short", "long"}}
+
 		start := time.Now()
 		var mu sync.Mutex
 		ended := map[string]time.Duration{}
+
 		pack := parts.Handler(func(_ context.Context, _ string, takes []time.Duration) error {
 			time.Sleep(takes[0]) // virtual time
 			return nil
 		})
+
 		ship := orders.Handler(func(ctx context.Context, id string, _ []string) error {
 			for _, part := range needs[id] {
 				settled, _, err := inspector.Settled(ctx, "parts", part, time.Time{})
@@ -109,6 +118,7 @@ func TestAJobWaitsUntilOthersAreSettled(t *testing.T) {
 			ended[id] = time.Since(start)
 			return nil
 		})
+
 		push(t, store, parts, "early", 0)
 		runDue(t, store, skein.ServerOptions{}, pack)
 		push(t, store, parts, "short", 10*time.Second)
@@ -116,6 +126,7 @@ func TestAJobWaitsUntilOthersAreSettled(t *testing.T) {
 		for id := range needs {
 			push(t, store, orders, id, "x")
 		}
+
 		run(t, skein.NewServer(store, skein.ServerOptions{Logger: quiet}, pack, ship), func() { time.Sleep(time.Hour) })
 		equal(t, "orders that ended at once", []time.Duration{ended["unknown"], ended["done"]}, []time.Duration{0, 0})
 		equal(t, "the end of the order that waits", ended["waits"], 5*time.Minute)
@@ -136,12 +147,15 @@ func TestAJobRunsOnceAfterItsParts(t *testing.T) {
 				client, inspector := skein.NewClient(store, skein.ClientOptions{}), inspect.New(store, inspect.Options{})
 				parts := skein.NewQueue("parts", skein.QueueOptions[string]{})
 				invoices := skein.NewQueue("invoices", skein.QueueOptions[string]{PushRule: skein.Earliest()})
+
 				var packed []string
 				sent := 0
+
 				pack := parts.Handler(func(ctx context.Context, part string, orders []string) error {
 					packed = append(packed, part)
 					return invoices.Then(ctx, client, orders[0], part)
 				})
+
 				invoice := invoices.Handler(func(ctx context.Context, _ string, got []string) error {
 					if !slices.Contains(got, allPushed) {
 						return nil
@@ -162,6 +176,7 @@ func TestAJobRunsOnceAfterItsParts(t *testing.T) {
 					equal(t, "packed parts", len(packed), len(needs))
 					return nil
 				})
+
 				work := func() {
 					for range 3 {
 						runDue(t, store, skein.ServerOptions{}, invoice)
@@ -169,6 +184,7 @@ func TestAJobRunsOnceAfterItsParts(t *testing.T) {
 						runDue(t, store, skein.ServerOptions{}, invoice)
 					}
 				}
+
 				for n, part := range needs {
 					push(t, store, parts, part, "order-1")
 					if runs&(1<<n) != 0 {
@@ -179,10 +195,12 @@ func TestAJobRunsOnceAfterItsParts(t *testing.T) {
 				if runs&(1<<len(needs)) != 0 {
 					work()
 				}
+
 				time.Sleep(time.Minute) // virtual time
 				work()
 				push(t, store, invoices, "order-1", needs[0]) // a report that is repeated
 				work()
+
 				equal(t, "invoices that were sent", sent, 1)
 				left := counts(t, store, "invoices")
 				equal(t, "jobs left", left.Entries(), 0)

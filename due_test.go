@@ -18,6 +18,7 @@ func TestRunDueRunsWhatAnotherHasLost(t *testing.T) {
 		store := memory.New(memory.Options{})
 		q := skein.NewQueue("q", skein.QueueOptions[string]{Shards: 1})
 		push(t, store, q, "a", "x")
+
 		shard := core.Shard{Queue: "q"}
 		reply, err := store.Acquire(t.Context(), ports.AcquireRequest{
 			Shard: shard, Shards: 1, Generation: 1, Owner: "lost", Attempt: 1, TTL: time.Second,
@@ -25,10 +26,17 @@ func TestRunDueRunsWhatAnotherHasLost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		claim := ports.TurnRequest{Lease: ports.Lease{Shard: shard, Owner: "lost", Token: reply.Token}, Number: 1, TTL: time.Second, Want: 1}
+
+		claim := ports.TurnRequest{
+			Lease:  ports.Lease{Shard: shard, Owner: "lost", Token: reply.Token},
+			Number: 1,
+			TTL:    time.Second,
+			Want:   1,
+		}
 		if turn, err := store.Turn(t.Context(), claim); err != nil || len(turn.Claims) != 1 {
 			t.Fatalf("claimed %v, %v", turn.Claims, err)
 		}
+
 		time.Sleep(2 * time.Second)
 		begun := false
 		jobs, err := skein.NewServer(store, skein.ServerOptions{}, q.Handler(func(ctx context.Context, id string, _ []string) error {
@@ -36,6 +44,7 @@ func TestRunDueRunsWhatAnotherHasLost(t *testing.T) {
 			begun = err == nil && found.Claim != nil && found.Claim.Begun
 			return err
 		})).RunDue(t.Context())
+
 		if err != nil || jobs != 1 || !begun {
 			t.Errorf("RunDue = %d, %v, and the job had begun: %t; want 1 and true", jobs, err, begun)
 		}
@@ -53,6 +62,7 @@ func TestRunDueRunsManyJobsAndClaimsFewAhead(t *testing.T) {
 		for i := range pushed {
 			push(t, store, q, fmt.Sprint(i), "x")
 		}
+
 		started := 0
 		jobs, err := skein.NewServer(store, skein.ServerOptions{}, q.Handler(func(ctx context.Context, _ string, _ []string) error {
 			if started++; started < pushed/4 {
@@ -66,6 +76,7 @@ func TestRunDueRunsManyJobsAndClaimsFewAhead(t *testing.T) {
 			}
 			return err
 		})).RunDue(t.Context())
+
 		if err != nil || jobs != pushed {
 			t.Errorf("RunDue = %d, %v; want %d", jobs, err, pushed)
 		}

@@ -43,11 +43,13 @@ func (q *Queue[T]) Each(f func(ctx context.Context, id string, payload T) error)
 			if !c.batch.BeginPayload(c.job, position) {
 				return nil // the job's outcome is set
 			}
+
 			var bury *BuryError
 			decoded, err := q.onePayload(ctx, c, position, f)
 			if failed := q.pushFollowing(ctx, c.batch, c.batch.Detach(), err == nil); failed != nil {
 				err = failed
 			}
+
 			switch {
 			case !decoded && q.options.Undecodable == RetryUndecodable:
 				c.batch.FailUndecodable(c.job, position, err, true)
@@ -65,6 +67,7 @@ func (q *Queue[T]) Each(f func(ctx context.Context, id string, payload T) error)
 				return err
 			}
 		}
+
 		if done {
 			return nil
 		}
@@ -83,17 +86,20 @@ func (q *Queue[T]) onePayload(
 			c.batch.Detach()
 		}
 	}()
+
 	claim := &c.batch.Claims[c.job]
 	payload, err := q.decode(claim.Payloads[position])
 	if err != nil {
 		returned = true
 		return false, err
 	}
+
 	if q.options.Timeout != 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = c.batch.WithTimeout(ctx, q.options.Timeout, ErrTimeout)
 		defer cancel()
 	}
+
 	err = f(ctx, claim.ID, payload)
 	returned = true
 	return true, err

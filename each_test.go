@@ -33,19 +33,23 @@ func eachRunIn(
 	if options.Backoff == nil {
 		options.Backoff = func(int) time.Duration { return time.Hour }
 	}
+
 	q := skein.NewQueue("q", options)
 	for payload := 1; payload <= 4; payload++ {
 		push(t, store, q, "a", payload)
 	}
+
 	execution := 0
 	count := mapping(func(_ *skein.RawBatch, err error) error {
 		execution++
 		return err
 	})
+
 	h := q.Each(func(ctx context.Context, id string, payload int) error {
 		calls = append(calls, fmt.Sprintf("%s%d/%d", id, payload, execution))
 		return f(ctx, execution, payload)
 	})
+
 	for range executions {
 		time.Sleep(time.Hour)
 		runDue(t, store, skein.ServerOptions{Middleware: []skein.Middleware{count}}, h)
@@ -99,6 +103,7 @@ func TestEachMarksItsPayloadsAsItGoes(t *testing.T) {
 		{"retry in puts back what is left", skein.QueueOptions[int]{}, 1, on(skein.RetryIn(2*time.Hour, errBoom)),
 			"a1/0 a2/0 a3/0", `queued [3 4], retry 0, in 2h0m0s, error "boom"`, 0, 1},
 	}
+
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -130,9 +135,11 @@ func TestEachCountsTheRetriesOfEachPayload(t *testing.T) {
 		})
 		return calls, state
 	}
+
 	calls, state := run(t, map[int]int{1: 2, 2: 1, 3: 2})
 	equal(t, "calls", strings.Join(calls, " "), "a1/0 a1/1 a1/2 a2/2 a2/3 a3/3 a3/4 a3/5 a4/5")
 	equal(t, "state", state, "")
+
 	calls, state = run(t, map[int]int{1: 2, 2: 3, 3: 1})
 	equal(t, "calls", strings.Join(calls, " "), "a1/0 a1/1 a1/2 a2/2 a2/3 a2/4 a3/5 a3/6 a4/6")
 	equal(t, "state", state, `dead [2], error "boom"`)
@@ -173,10 +180,15 @@ func TestEachBuriesWhatItsCodecRefuses(t *testing.T) {
 func TestTheTimeoutOfEachIsForAPayload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New(memory.Options{})
-		q := skein.NewQueue("q", skein.QueueOptions[int]{Timeout: time.Minute, Backoff: func(int) time.Duration { return time.Hour }})
+		q := skein.NewQueue("q", skein.QueueOptions[int]{
+			Timeout: time.Minute,
+			Backoff: func(int) time.Duration { return time.Hour },
+		})
+
 		for payload := 1; payload <= 4; payload++ {
 			push(t, store, q, "a", payload)
 		}
+
 		runDue(t, store, skein.ServerOptions{}, q.Each(func(ctx context.Context, _ string, payload int) error {
 			took := 40 * time.Second
 			if payload == 4 {
@@ -189,6 +201,7 @@ func TestTheTimeoutOfEachIsForAPayload(t *testing.T) {
 				return context.Cause(ctx)
 			}
 		}))
+
 		equal(t, "state", stateOf(t, store, "q", "a"), `queued [4], retry 0, in 1h0m0s, error "handler timeout"`)
 	})
 }
@@ -206,6 +219,7 @@ func TestEachStartsNoPayloadOfAJobThatIsToEnd(t *testing.T) {
 			"queued [3 4], retry -1,"},
 		{"the job is cancelled and dropped", func(t *testing.T, store *memory.Store, _ func()) { cancelJob(t, store, true) }, ""},
 	}
+
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -214,8 +228,10 @@ func TestEachStartsNoPayloadOfAJobThatIsToEnd(t *testing.T) {
 				for payload := 1; payload <= 4; payload++ {
 					push(t, store, q, "a", payload, skein.At(time.Now()))
 				}
+
 				ctx, stop := context.WithCancel(t.Context())
 				defer stop()
+
 				var calls []int
 				h := q.Each(func(_ context.Context, _ string, payload int) error {
 					calls = append(calls, payload)
@@ -225,15 +241,18 @@ func TestEachStartsNoPayloadOfAJobThatIsToEnd(t *testing.T) {
 					}
 					return nil
 				})
+
 				done := make(chan error)
 				s := skein.NewServer(store, skein.ServerOptions{Lanes: 1, ShutdownTimeout: time.Hour, Logger: quiet}, h)
 				go func() { done <- s.Run(ctx) }()
 				time.Sleep(2 * time.Minute)
 				synctest.Wait()
+
 				equal(t, "calls", calls, []int{1, 2})
 				if got := stateOf(t, store, "q", "a"); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
 					t.Errorf("state %s, want %s …", got, c.want)
 				}
+
 				stop()
 				if err := <-done; err != nil {
 					t.Errorf("Run: %v", err)
@@ -276,6 +295,7 @@ func TestSettleInSettlesThePayloadOfEach(t *testing.T) {
 			}
 			return nil
 		})
+
 		equal(t, "calls", strings.Join(calls, " "), "a1/0 a2/0 a3/1 a4/1")
 		equal(t, "payloads that stayed claimed", strings.Join(during, " "), "3 2 1")
 		equal(t, "state", stateOf(t, store, "q", "a"), "")
@@ -314,10 +334,15 @@ func TestAPayloadSettlesItself(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := memory.New(memory.Options{})
-				q := skein.NewQueue("q", skein.QueueOptions[int]{MaxRetries: 2, Backoff: func(int) time.Duration { return time.Minute }})
+				q := skein.NewQueue("q", skein.QueueOptions[int]{
+					MaxRetries: 2,
+					Backoff:    func(int) time.Duration { return time.Minute },
+				})
+
 				for payload := 1; payload <= 4; payload++ {
 					push(t, store, q, "a", payload)
 				}
+
 				var calls [][]int
 				h := make(q, func(ctx context.Context, job *skein.Job[int]) error {
 					calls = append(calls, job.Values())
@@ -336,10 +361,12 @@ func TestAPayloadSettlesItself(t *testing.T) {
 					}
 					return job.Payloads[1].SettleIn(ctx, store)
 				})
+
 				for range 2 {
 					runDue(t, store, skein.ServerOptions{}, h)
 					time.Sleep(time.Minute)
 				}
+
 				equal(t, "calls", calls, [][]int{{1, 2, 3, 4}, {3, 4}})
 				equal(t, "state", stateOf(t, store, "q", "a"), `dead [2], error "boom"`)
 			})

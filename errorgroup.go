@@ -25,14 +25,17 @@ func (s *Server) errorGroup(err error, text string) string {
 			s.options.Logger.Error("ErrorGroup panicked; the error has its default group", "error", failed)
 		}
 	}
+
 	if s.options.ErrorCodec.Encode != nil {
 		text = "" // a text that is stored encrypted must not stand beside it in plain text
 	}
+
 	group := errorgroup.Of(fmt.Sprintf("%T", err), text) // if its methods panic
 	_ = guard.Goroutine(func() error {
 		group = defaultGroup(err, text)
 		return nil
 	})
+
 	return group
 }
 
@@ -58,6 +61,7 @@ func innermost(err error) error {
 				inner = all[0]
 			}
 		}
+
 		if inner == nil {
 			return err
 		}

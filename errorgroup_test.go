@@ -72,6 +72,7 @@ func TestDeadLettersHaveTheGroupOfTheirError(t *testing.T) {
 		{name: "a hook that leaves it", options: skein.ServerOptions{ErrorGroup: func(error) string { return "" }}, err: noOrder{1}, want: "skein_test.noOrder: no order #"},
 		{name: "a hook that panics", options: skein.ServerOptions{ErrorGroup: func(error) string { panic("boom") }}, err: noOrder{1}, want: "skein_test.noOrder: no order #"},
 	}
+
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			store := memory.New(memory.Options{})
@@ -79,12 +80,14 @@ func TestDeadLettersHaveTheGroupOfTheirError(t *testing.T) {
 			push(t, store, q, "a", 1)
 			hook := make(chan string, 1)
 			c.options.OnBuried = func(_ context.Context, b skein.Buried) error { hook <- b.Group; return nil }
+
 			log := logged(t, store, c.options, q.Handler(func(_ context.Context, id string, _ []int) error {
 				if c.err == nil {
 					panicsHere(id)
 				}
 				return c.err
 			}))
+
 			reply, err := store.Groups(t.Context(), ports.GroupsRequest{Queue: "q"})
 			if err != nil || len(reply.Groups) != 1 || reply.Groups[0].Name != c.want {
 				t.Errorf("groups %+v, %v; want %q alone", reply.Groups, err, c.want)
@@ -104,12 +107,14 @@ func TestAPayloadHasTheGroupOfItsOwnError(t *testing.T) {
 	q := skein.NewQueue("q", skein.QueueOptions[int]{})
 	push(t, store, q, "a", 1)
 	push(t, store, skein.NewQueue("q", skein.QueueOptions[string]{}), "b", "no number")
+
 	logged(t, store, skein.ServerOptions{}, q.JobHandler(func(_ context.Context, j *skein.Job[int]) error {
 		for i := range j.Payloads {
 			j.Payloads[i].Bury(noOrder{17})
 		}
 		return nil
 	}))
+
 	got := map[string]string{}
 	for _, id := range []string{"a", "b"} {
 		found, err := store.Find(t.Context(), ports.FindRequest{Queue: "q", ID: id, Payloads: 1000})

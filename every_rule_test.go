@@ -26,6 +26,7 @@ func TestEveryPushIsHandled(t *testing.T) {
 		Merge: skein.Every(), MaxPayloadBytes: 2,
 		Backoff: func(int) time.Duration { return time.Minute },
 	}
+
 	handlers := map[string]func(q *skein.Queue[int], add func(p int, score float64), fail func() error) skein.Handler{
 		"Each": func(q *skein.Queue[int], add func(int, float64), fail func() error) skein.Handler {
 			return q.Each(func(_ context.Context, _ string, p int) error {
@@ -59,11 +60,13 @@ func TestEveryPushIsHandled(t *testing.T) {
 			})
 		},
 	}
+
 	for name, handler := range handlers {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := memory.New(memory.Options{})
 				queue := skein.NewQueue("counter", options)
+
 				var got []seen
 				var raw []string
 				failed := false
@@ -75,7 +78,9 @@ func TestEveryPushIsHandled(t *testing.T) {
 					push(t, store, queue, "a", 5, skein.Score(4)) // while the others are claimed
 					return errors.New("once")
 				}
+
 				h := handler(queue, func(p int, score float64) { got = append(got, seen{p, score}) }, fail)
+
 				look := func(next skein.RunFunc) skein.RunFunc {
 					return func(ctx context.Context, b *skein.RawBatch) error {
 						for _, p := range b.Jobs[0].Payloads {
@@ -84,6 +89,7 @@ func TestEveryPushIsHandled(t *testing.T) {
 						return next(ctx, b)
 					}
 				}
+
 				for i, p := range []int{5, -1, 5, 5} {
 					push(t, store, queue, "a", p, skein.Score(float64(min(i, 2)))) // the last one repeats a push
 				}
@@ -91,12 +97,14 @@ func TestEveryPushIsHandled(t *testing.T) {
 					runDue(t, store, skein.ServerOptions{Middleware: []skein.Middleware{look}}, h)
 					time.Sleep(time.Hour)
 				}
+
 				want := []seen{{5, 0}, {-1, 1}, {5, 2}, {5, 4}}
 				if name != "JobHandler" {
 					for i := range want {
 						want[i].Score = 0
 					}
 				}
+
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("handled (-want +got):\n%s", diff)
 				}
@@ -112,7 +120,11 @@ func TestEveryPushIsHandled(t *testing.T) {
 func TestEveryPushIsBuriedAsItWasPushed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New(memory.Options{})
-		queue := skein.NewQueue("counter", skein.QueueOptions[int]{Merge: skein.Every().Last(3), MaxRetries: skein.NoRetries})
+		queue := skein.NewQueue("counter", skein.QueueOptions[int]{
+			Merge:      skein.Every().Last(3),
+			MaxRetries: skein.NoRetries,
+		})
+
 		var buried []string
 		options := skein.ServerOptions{OnBuried: func(_ context.Context, b skein.Buried) error {
 			for _, p := range b.Payloads {
@@ -120,6 +132,7 @@ func TestEveryPushIsBuriedAsItWasPushed(t *testing.T) {
 			}
 			return nil
 		}}
+
 		for i := range 5 {
 			push(t, store, queue, "a", 7, skein.Score(float64(i)))
 		}
@@ -127,10 +140,12 @@ func TestEveryPushIsBuriedAsItWasPushed(t *testing.T) {
 			runDue(t, store, options, queue.Each(func(context.Context, string, int) error { return errors.New("no") }))
 			time.Sleep(time.Hour)
 		}
+
 		want := []string{"7@2", "7@3", "7@4"}
 		if diff := cmp.Diff(want, buried); diff != "" {
 			t.Errorf("OnBuried got (-want +got):\n%s", diff)
 		}
+
 		var dead []string
 		found, err := inspect.New(store, inspect.Options{Logger: quiet}).Find(t.Context(), "counter", "a")
 		if err != nil || found.DeadLetter == nil {

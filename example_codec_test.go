@@ -117,15 +117,18 @@ func ExampleErrorCodec() {
 	if _, err := skein.NewServer(store, options, handler).RunDue(ctx); err != nil {
 		log.Fatal(err)
 	}
+
 	found, err := store.Find(ctx, ports.FindRequest{Queue: "orders", ID: "order-42", Payloads: 1000})
 	if err != nil {
 		log.Fatal(err)
 	}
+
 	inspector := inspect.New(store, inspect.Options{DecodeError: decompress})
 	shown, err := inspector.Find(ctx, "orders", "order-42")
 	if err != nil {
 		log.Fatal(err)
 	}
+
 	fmt.Println("stored:", len(found.DeadLetter.Error) < 200, strings.HasPrefix(found.DeadLetter.Error, compressed))
 	fmt.Println("shown:", len(shown.DeadLetter.LastError), shown.DeadLetter.LastError[:18])
 	// Output:

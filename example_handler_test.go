@@ -97,6 +97,7 @@ func ExampleQueue_JobHandler() {
 		}
 		return nil
 	})
+
 	if _, err := skein.NewServer(store, skein.ServerOptions{}, handler).RunDue(ctx); err != nil {
 		log.Fatal(err)
 	}
@@ -176,6 +177,7 @@ func ExampleSnooze() {
 		fmt.Println(now.Format(time.Kitchen), job.Values(), "after", job.Retries, "retries")
 		return nil
 	})
+
 	server := skein.NewServer(store, skein.ServerOptions{}, handler)
 	for range 3 {
 		if _, err := server.RunDue(ctx); err != nil {
@@ -205,6 +207,7 @@ func ExampleRetryIn() {
 		fmt.Println(now.Format(time.Kitchen), job.Values(), "after:", job.LastError)
 		return nil
 	})
+
 	server := skein.NewServer(store, skein.ServerOptions{}, handler)
 	for range 3 {
 		if _, err := server.RunDue(ctx); err != nil {
@@ -252,10 +255,12 @@ func ExampleFence() {
 		highest = token
 		return nil
 	}
+
 	handler := orders.Handler(func(ctx context.Context, _ string, _ []string) error {
 		token, _ := skein.Fence(ctx)
 		return write(token)
 	})
+
 	var tokens []int64
 	for range 2 { // each RunDue is another lease
 		if err := orders.Push(ctx, client, "order-42", "paid"); err != nil {
@@ -266,6 +271,7 @@ func ExampleFence() {
 		}
 		tokens = append(tokens, highest)
 	}
+
 	fmt.Println("the token has risen:", tokens[1] > tokens[0])
 	fmt.Println("a late write:", write(tokens[0]))
 	// Output:

@@ -17,18 +17,22 @@ func ExampleLatest() {
 		Version int
 		At      string
 	}
+
 	ctx, store := context.Background(), memory.New(memory.Options{})
 	positions := skein.NewQueue("positions", skein.QueueOptions[position]{
 		Merge: skein.Latest(1),
 		Score: func(p position) float64 { return float64(p.Version) },
 	})
 	client := skein.NewClient(store, skein.ClientOptions{})
+
 	for _, p := range []position{{1, "depot"}, {3, "customer"}, {2, "road"}} {
 		if err := positions.Push(ctx, client, "van-7", p); err != nil {
 			log.Fatal(err)
 		}
 	}
+
 	show(ctx, store, "positions")
+
 	stats, err := inspect.New(store, inspect.Options{}).Stats(ctx, "positions")
 	if err != nil {
 		log.Fatal(err)
@@ -75,6 +79,7 @@ func ExampleTellAll() {
 	ctx, store := context.Background(), memory.New(memory.Options{})
 	client := skein.NewClient(store, skein.ClientOptions{})
 	reports := skein.NewQueue("reports", skein.QueueOptions[string]{})
+
 	var met skein.MetCounts
 	err := reports.PushMany(ctx, client, []skein.Entry[string]{
 		{ID: "account-1", Payload: "May"},
@@ -85,6 +90,7 @@ func ExampleTellAll() {
 	if err != nil {
 		log.Fatal(err)
 	}
+
 	fmt.Printf("%d new, %d merged, %d duplicate\n", met.New, met.Merged, met.Duplicate)
 	// Output: 2 new, 1 merged, 1 duplicate
 }

@@ -45,11 +45,13 @@ func ExampleObserver() {
 	store, seen := memory.New(memory.Options{}), &tally{}
 	client := skein.NewClient(store, skein.ClientOptions{Observer: seen})
 	orders := skein.NewQueue("orders", skein.QueueOptions[string]{})
+
 	for _, id := range []string{"order-1", "order-2", "order-2", "order-3"} {
 		if err := orders.Push(ctx, client, id, "paid"); err != nil {
 			log.Fatal(err)
 		}
 	}
+
 	handler := orders.Each(func(_ context.Context, id, _ string) error {
 		switch id {
 		case "order-1":
@@ -59,11 +61,13 @@ func ExampleObserver() {
 		}
 		return nil
 	})
+
 	options := skein.ServerOptions{Observer: seen, Logger: slog.New(slog.DiscardHandler)}
 	if _, err := skein.NewServer(store, options, handler).RunDue(ctx); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("merged", seen.merged.Load(), "done", seen.done.Load(), "failed", seen.failed.Load(), "buried", seen.buried.Load())
+	fmt.Println("merged", seen.merged.Load(), "done", seen.done.Load(),
+		"failed", seen.failed.Load(), "buried", seen.buried.Load())
 	// Output:
 	// merged 1 done 1 failed 1 buried 1
 }

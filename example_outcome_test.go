@@ -51,6 +51,7 @@ func ExampleHold() {
 			log.Fatal(err)
 		}
 	}
+
 	credit := false
 	handler := entries.Each(func(_ context.Context, account, entry string) error {
 		if entry == "18 -70" && !credit {
@@ -59,6 +60,7 @@ func ExampleHold() {
 		fmt.Println(account, entry)
 		return nil
 	})
+
 	run := func() {
 		if _, err := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.DiscardHandler)}, handler).RunDue(ctx); err != nil {
 			log.Fatal(err)
@@ -73,6 +75,7 @@ func ExampleHold() {
 		}
 		fmt.Printf("held: %s at %s: %s\n", job.ID, job.Payloads[0].Data, job.LastError)
 	}
+
 	credit = true
 	if _, err := inspector.Release(ctx, "entries", []string{"account-7"}); err != nil {
 		log.Fatal(err)

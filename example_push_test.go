@@ -113,6 +113,7 @@ func ExampleQueue_PushMany() {
 			log.Fatal(err)
 		}
 	}
+
 	show(ctx, store, "orders")
 	// Output:
 	// 1 pushed entry is not stored: store is full
@@ -143,16 +144,19 @@ func ExampleQueueOptions_score() {
 		Version int
 		What    string
 	}
+
 	ctx, store := context.Background(), memory.New(memory.Options{})
 	orders := skein.NewQueue("orders", skein.QueueOptions[event]{
 		Score: func(e event) float64 { return float64(e.Version) },
 	})
 	client := skein.NewClient(store, skein.ClientOptions{})
+
 	for _, e := range []event{{2, "paid"}, {1, "placed"}} {
 		if err := orders.Push(ctx, client, "order-42", e); err != nil {
 			log.Fatal(err)
 		}
 	}
+
 	show(ctx, store, "orders")
 	// Output:
 	// order-42: {"Version":1,"What":"placed"} {"Version":2,"What":"paid"}
@@ -164,6 +168,7 @@ func ExampleAt() {
 	store := memory.New(memory.Options{Clock: func() time.Time { return nine }})
 	mails := skein.NewQueue("mails", skein.QueueOptions[string]{})
 	client := skein.NewClient(store, skein.ClientOptions{})
+
 	err := mails.PushMany(ctx, client, []skein.Entry[string]{
 		{ID: "ann", Payload: "hello", Options: []skein.PushOption{skein.At(nine.AddDate(0, 0, 1))}},
 		{ID: "bob", Payload: "hello", Options: []skein.PushOption{skein.In(time.Hour)}},
@@ -172,6 +177,7 @@ func ExampleAt() {
 	if err != nil {
 		log.Fatal(err)
 	}
+
 	for job, err := range inspect.New(store, inspect.Options{}).Jobs(ctx, "mails", inspect.ListOptions{}) {
 		fmt.Println(job.ID, job.PerformAt.Format(time.DateTime), err)
 	}
@@ -214,16 +220,19 @@ func ExampleUrgent() {
 		}
 		store.Advance(time.Minute)
 	}
+
 	if err := accounts.Push(ctx, store.Client, "dan", "report", skein.In(24*time.Hour)); err != nil {
 		log.Fatal(err)
 	}
 	if err := accounts.Push(ctx, store.Client, "dan", "password changed", skein.Urgent(10*time.Minute)); err != nil {
 		log.Fatal(err)
 	}
+
 	handler := accounts.Handler(func(_ context.Context, id string, payloads []string) error {
 		fmt.Println(id, payloads)
 		return nil
 	})
+
 	if _, err := skein.NewServer(store, skein.ServerOptions{Lanes: 1}, handler).RunDue(ctx); err != nil {
 		log.Fatal(err)
 	}
@@ -292,6 +301,7 @@ func ExampleClientOptions_middleware() {
 			return err
 		}
 	}
+
 	refuse := func(next skein.PushFunc) skein.PushFunc {
 		return func(ctx context.Context, push *skein.RawPush) error {
 			if push.Entries[0].ID == "order-13" {
@@ -300,6 +310,7 @@ func ExampleClientOptions_middleware() {
 			return next(ctx, push)
 		}
 	}
+
 	client := skein.NewClient(store, skein.ClientOptions{Middleware: []skein.PushMiddleware{trace, refuse}})
 	for _, id := range []string{"order-13", "order-42"} {
 		if err := orders.Push(ctx, client, id, "paid"); err != nil {

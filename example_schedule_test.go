@@ -50,6 +50,7 @@ func ExampleScheduleSet() {
 		fmt.Println(what, cache)
 		return nil
 	}))
+
 	if _, err := server.RunDue(context.Background()); err != nil {
 		log.Fatal(err)
 	}

@@ -38,6 +38,7 @@ func ExampleServer_RunDue() {
 	ctx, store := context.Background(), memory.New(memory.Options{})
 	steps := skein.NewQueue("steps", skein.QueueOptions[string]{})
 	client := skein.NewClient(store, skein.ClientOptions{})
+
 	handler := steps.Handler(func(ctx context.Context, id string, names []string) error {
 		fmt.Println(id, names)
 		if names[0] == "first" {
@@ -45,9 +46,11 @@ func ExampleServer_RunDue() {
 		}
 		return steps.Push(ctx, client, id, "tomorrow's", skein.In(24*time.Hour))
 	})
+
 	if err := steps.Push(ctx, client, "cake", "first"); err != nil {
 		log.Fatal(err)
 	}
+
 	jobs, err := skein.NewServer(store, skein.ServerOptions{}, handler).RunDue(ctx)
 	fmt.Println(jobs, "jobs", err)
 	// Output:
@@ -61,6 +64,7 @@ func ExampleServerOptions_middleware() {
 	ctx, store := context.Background(), memory.New(memory.Options{})
 	orders := skein.NewQueue("orders", skein.QueueOptions[string]{MaxRetries: skein.NoRetries})
 	client := skein.NewClient(store, skein.ClientOptions{})
+
 	trace := func(next skein.RunFunc) skein.RunFunc {
 		return func(ctx context.Context, batch *skein.RawBatch) error {
 			job := &batch.Jobs[0]
@@ -70,6 +74,7 @@ func ExampleServerOptions_middleware() {
 			return err
 		}
 	}
+
 	// The outcome of an error can be decided for all queues at once.
 	forgive := func(next skein.RunFunc) skein.RunFunc {
 		return func(ctx context.Context, batch *skein.RawBatch) error {
@@ -80,8 +85,10 @@ func ExampleServerOptions_middleware() {
 			return err
 		}
 	}
+
 	options := skein.ServerOptions{Middleware: []skein.Middleware{trace, forgive}}
 	handler := orders.Handler(func(context.Context, string, []string) error { return context.DeadlineExceeded })
+
 	if err := orders.Push(ctx, client, "order-42", "paid"); err != nil {
 		log.Fatal(err)
 	}
@@ -101,6 +108,7 @@ func ExampleServerOptions_onBuried() {
 		MaxRetries: 2, Backoff: func(int) time.Duration { return 0 },
 	})
 	client := skein.NewClient(store, skein.ClientOptions{})
+
 	options := skein.ServerOptions{
 		OnStart: func(context.Context) error {
 			fmt.Println("the store is there")
@@ -111,10 +119,12 @@ func ExampleServerOptions_onBuried() {
 			return nil
 		},
 	}
+
 	handler := orders.JobHandler(func(_ context.Context, job *skein.Job[string]) error {
 		fmt.Println("execution", job.Retries+1)
 		return errors.New("the bank is closed")
 	})
+
 	if err := orders.Push(ctx, client, "order-42", "paid"); err != nil {
 		log.Fatal(err)
 	}
@@ -154,11 +164,13 @@ func ExampleQueueOptions_parallel() {
 	client := skein.NewClient(store, skein.ClientOptions{})
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
+
 	for n := range 100 {
 		if err := orders.Push(ctx, client, fmt.Sprint("order-", n), "paid"); err != nil {
 			log.Fatal(err)
 		}
 	}
+
 	paid := 0
 	handler := orders.Handler(func(context.Context, string, []string) error {
 		if paid++; paid == 100 {
@@ -166,6 +178,7 @@ func ExampleQueueOptions_parallel() {
 		}
 		return nil
 	})
+
 	if err := skein.NewServer(store, skein.ServerOptions{Lanes: 10}, handler).Run(ctx); err != nil {
 		log.Fatal(err)
 	}

@@ -39,6 +39,7 @@ func TestWhatEndsItsGoroutineAroundAHandlerFailsItsJobAlone(t *testing.T) {
 		"ErrorCodec.Encode": {options: skein.ServerOptions{ErrorCodec: skein.ErrorCodec{Encode: encode}}},
 		"ErrorCodec.Decode": {options: skein.ServerOptions{ErrorCodec: skein.ErrorCodec{Decode: encode}}},
 	}
+
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -57,13 +58,16 @@ func TestWhatEndsItsGoroutineAroundAHandlerFailsItsJobAlone(t *testing.T) {
 					}
 					return errBoom
 				}))
+
 				ctx, stop := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
 				go func() { ended <- server.Run(ctx) }()
 				time.Sleep(10 * time.Second)
+
 				job := queued(t, store, "q", "a")
 				equal(t, "retry", job.RetryCount, 0)
 				equal(t, "the other job of the batch", stateOf(t, store, "q", "b"), "")
+
 				stop()
 				select {
 				case err := <-ended:

@@ -80,6 +80,7 @@ func (q *Queue[T]) BatchHandler(f func(ctx context.Context, batch *Batch[T]) err
 	if err := q.refuse("BatchHandler", f == nil); err != nil {
 		return noHandler(err)
 	}
+
 	run := q.timed(func(ctx context.Context, c call) error {
 		b := c.batch
 		batch := &Batch[T]{batch: b, jobs: make([]*Job[T], 0, len(b.Claims))}
@@ -91,11 +92,13 @@ func (q *Queue[T]) BatchHandler(f func(ctx context.Context, batch *Batch[T]) err
 			}
 			batch.jobs = append(batch.jobs, job)
 		}
+
 		if len(batch.jobs) == 0 {
 			return nil
 		}
 		return f(ctx, batch)
 	})
+
 	return q.handler(run, func(run runCall) runBatch {
 		return func(ctx context.Context, b *execution.Batch) error { return run(ctx, call{b, wholeBatch}) }
 	})

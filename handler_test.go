@@ -25,6 +25,7 @@ func stateOf(t *testing.T, store *memory.Store, queue, id string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var parts []string
 	if q := found.Queued; q != nil {
 		wait := q.PerformAt.Sub(core.InstantOf(time.Now()))
@@ -36,6 +37,7 @@ func stateOf(t *testing.T, store *memory.Store, queue, id string) string {
 	if found.Claim != nil {
 		parts = append(parts, "claimed")
 	}
+
 	return strings.Join(parts, "; ")
 }
 
@@ -69,6 +71,7 @@ func TestAnOutcomeIsAnErrorValue(t *testing.T) {
 		{"bury comes before the others", errors.Join(skein.Snooze(1), skein.RetryIn(1, errBoom), skein.Bury(errBoom)), 5, `dead [1 2 3], error "snooze for 1ns\nretry in 1ns: boom\nbury: boom"`, 1},
 		{"retry in comes before snooze", errors.Join(skein.Snooze(1), skein.RetryIn(time.Second, errBoom)), 5, `queued [1 2 3], retry 0, in 1s, error "snooze for 1ns\nretry in 1s: boom"`, 1},
 	}
+
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -79,6 +82,7 @@ func TestAnOutcomeIsAnErrorValue(t *testing.T) {
 				for i := 1; i <= 3; i++ {
 					push(t, store, q, "a", i)
 				}
+
 				calls := 0
 				runDue(t, store, skein.ServerOptions{}, q.Handler(func(context.Context, string, []int) error {
 					if calls++; calls > 1 { // payloads left after exhaustion are due at once
@@ -86,6 +90,7 @@ func TestAnOutcomeIsAnErrorValue(t *testing.T) {
 					}
 					return c.err
 				}))
+
 				equal(t, "state", stateOf(t, store, "q", "a"), c.want)
 				stats, err := store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"q"}})
 				if err != nil {
@@ -101,6 +106,7 @@ func TestAPanicIsAFailureWithItsStack(t *testing.T) {
 	store := memory.New(memory.Options{})
 	q := skein.NewQueue("q", skein.QueueOptions[string]{})
 	push(t, store, q, "a", "x")
+
 	var seen error
 	note := func(next skein.RunFunc) skein.RunFunc {
 		return func(ctx context.Context, b *skein.RawBatch) error {
@@ -108,12 +114,15 @@ func TestAPanicIsAFailureWithItsStack(t *testing.T) {
 			return seen
 		}
 	}
+
 	o := skein.ServerOptions{Middleware: []skein.Middleware{note}}
 	runDue(t, store, o, q.Handler(func(context.Context, string, []string) error { panic(errBoom) }))
+
 	var caught *skein.PanicError
 	if !errors.As(seen, &caught) || !errors.Is(seen, errBoom) {
 		t.Errorf("middleware saw %v, want a PanicError around what was thrown", seen)
 	}
+
 	text := lastError(t, store, "a")
 	if !strings.HasPrefix(text, "panic: boom") || !strings.Contains(text, "handler_test.go") {
 		t.Errorf("kept %q, want the value and the stack", text)
@@ -126,6 +135,7 @@ func TestAHandlerThatEndsItsGoroutineFails(t *testing.T) {
 		q := skein.NewQueue("q", skein.QueueOptions[string]{Shards: 1})
 		push(t, store, q, "a", "x")
 		push(t, store, q, "b", "x")
+
 		h := q.Handler(func(_ context.Context, id string, _ []string) error {
 			if id == "a" {
 				runtime.Goexit()
@@ -133,6 +143,7 @@ func TestAHandlerThatEndsItsGoroutineFails(t *testing.T) {
 			return nil
 		})
 		run(t, skein.NewServer(store, skein.ServerOptions{Lanes: 1, Logger: quiet}, h), synctest.Wait)
+
 		if text := lastError(t, store, "a"); !strings.Contains(text, "Goexit") {
 			t.Errorf("kept %q, want it to speak of Goexit", text)
 		}
@@ -162,6 +173,7 @@ func TestAJobHandlerSeesItsJob(t *testing.T) {
 		push(t, store, q, "a", 1, skein.Score(10), skein.Meta([]byte("trace")))
 		time.Sleep(time.Minute)
 		push(t, store, q, "a", 2, skein.Score(20))
+
 		var seen []skein.Job[int]
 		h := q.JobHandler(func(_ context.Context, j *skein.Job[int]) error {
 			equal(t, "values", j.Values(), []int{1, 2})
@@ -172,9 +184,11 @@ func TestAJobHandlerSeesItsJob(t *testing.T) {
 			})
 			return errBoom
 		})
+
 		runDue(t, store, skein.ServerOptions{}, h)
 		time.Sleep(time.Hour)
 		runDue(t, store, skein.ServerOptions{}, h)
+
 		want := []skein.Job[int]{
 			{ID: "a", PerformAt: start, FirstPush: start},
 			{ID: "a", PerformAt: start.Add(time.Hour + time.Minute), FirstPush: start, Retries: 1, LastError: "boom"},
@@ -217,6 +231,7 @@ func TestPayloadsCanBeSettledByThemselves(t *testing.T) {
 			return skein.Snooze(time.Minute)
 		}, `queued [2 3], retry -1, in 1m0s, error ""`},
 	}
+
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -243,6 +258,7 @@ func TestABatchHandlerSettlesJobByJob(t *testing.T) {
 		for _, id := range []string{"done", "failed", "open 1", "open 2"} {
 			push(t, store, q, id, 1)
 		}
+
 		runDue(t, store, skein.ServerOptions{}, q.BatchHandler(func(_ context.Context, b *skein.Batch[int]) error {
 			for _, j := range b.Jobs() {
 				switch j.ID {
@@ -254,6 +270,7 @@ func TestABatchHandlerSettlesJobByJob(t *testing.T) {
 			}
 			return skein.Snooze(time.Minute)
 		}))
+
 		equal(t, "done", stateOf(t, store, "q", "done"), "")
 		equal(t, "failed", stateOf(t, store, "q", "failed"), `queued [1], retry 0, in 1h0m0s, error "boom"`)
 		equal(t, "open 1", stateOf(t, store, "q", "open 1"), `queued [1], retry -1, in 1m0s, error ""`)
@@ -270,6 +287,7 @@ func TestTheIDsOfABatchHaveOutcomesOfTheirOwn(t *testing.T) {
 		for _, id := range []string{"a", "b", "c"} {
 			push(t, store, q, id, 1)
 		}
+
 		seen := make(map[string]error)
 		rescue := func(next skein.RunFunc) skein.RunFunc {
 			return func(ctx context.Context, b *skein.RawBatch) error {
@@ -282,6 +300,7 @@ func TestTheIDsOfABatchHaveOutcomesOfTheirOwn(t *testing.T) {
 				return err
 			}
 		}
+
 		o := skein.ServerOptions{Middleware: []skein.Middleware{rescue}}
 		runDue(t, store, o, q.Handler(func(_ context.Context, id string, _ []int) error {
 			switch id {
@@ -292,11 +311,13 @@ func TestTheIDsOfABatchHaveOutcomesOfTheirOwn(t *testing.T) {
 			}
 			return nil
 		}))
+
 		if text := lastError(t, store, "a"); !strings.HasPrefix(text, "panic: in a") {
 			t.Errorf("a kept %q, want its panic", text)
 		}
 		equal(t, "b", stateOf(t, store, "q", "b"), "")
 		equal(t, "c, as the middleware settled it", stateOf(t, store, "q", "c"), `dead [1], error "boom"`)
+
 		var caught *skein.PanicError
 		if !errors.As(seen["a"], &caught) || seen["b"] != nil || seen["c"] != errBoom {
 			t.Errorf("the middleware saw %v, want the panic of a, nil and the error of c", seen)
@@ -328,9 +349,11 @@ func TestFenceIsTheTokenOfTheLease(t *testing.T) {
 	if _, ok := skein.Fence(t.Context()); ok {
 		t.Error("a context that is no handler's has a token")
 	}
+
 	store := memory.New(memory.Options{})
 	q := skein.NewQueue("q", skein.QueueOptions[string]{Shards: 1, Backoff: func(int) time.Duration { return 0 }})
 	push(t, store, q, "a", "x")
+
 	var tokens []int64
 	h := q.Handler(func(ctx context.Context, _ string, _ []string) error {
 		ctx, cancel := context.WithTimeout(ctx, time.Hour)
@@ -343,9 +366,11 @@ func TestFenceIsTheTokenOfTheLease(t *testing.T) {
 		tokens = append(tokens, token)
 		return nil
 	})
+
 	runDue(t, store, skein.ServerOptions{}, h)
 	push(t, store, q, "a", "x")
 	runDue(t, store, skein.ServerOptions{}, h)
+
 	if len(tokens) != 2 || tokens[1] <= tokens[0] {
 		t.Errorf("tokens %v, want two that rise", tokens)
 	}

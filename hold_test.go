@@ -71,23 +71,28 @@ func TestHoldSkipsNoPayload(t *testing.T) {
 		h.run()
 		equal(t, "booked", h.booked, []int{1})
 		equal(t, "calls", h.calls, 3)
+
 		found, err := h.inspector().Find(t.Context(), "ledger", "account")
 		if err != nil || found.DeadLetter != nil || !found.Queued.Held || found.Queued.LastError != "payload 2 can't be booked" || found.Queued.PayloadCount != 3 {
 			t.Fatalf("found %+v, %v; want a held job of three payloads", found, err)
 		}
+
 		release := func() {
 			t.Helper()
 			if r, err := h.inspector().Release(t.Context(), "ledger", []string{"account"}); err != nil || r.Handled != 1 {
 				t.Fatalf("Release: %+v, %v", r, err)
 			}
 		}
+
 		release() // too early
 		h.run()
 		equal(t, "calls once it was released too early", h.calls, 5)
 		equal(t, "held again", counts(t, h.store, "ledger").Held, 1)
+
 		h.broken[2] = false
 		release()
 		h.run()
+
 		equal(t, "booked in the end", h.booked, []int{1, 2, 3, 4})
 		got := counts(t, h.store, "ledger")
 		equal(t, "queued, held and dead", []int64{got.Fresh + got.Retrying, got.Held, got.Dead}, []int64{0, 0, 0})
@@ -104,18 +109,22 @@ func TestAHeldJobContinuesWithoutItsFirstPayload(t *testing.T) {
 		if r, err := h.inspector().BuryFirst(t.Context(), "ledger", first); err != nil || r.Handled != 0 {
 			t.Errorf("BuryFirst of a later payload: %+v, %v; want nothing", r, err)
 		}
+
 		first[0].Data = []byte("2")
 		if r, err := h.inspector().BuryFirst(t.Context(), "ledger", first); err != nil || r.Handled != 1 {
 			t.Errorf("BuryFirst: %+v, %v", r, err)
 		}
 		h.run()
+
 		equal(t, "booked", h.booked, []int{1, 3})
 		equal(t, "calls, two for each broken payload", h.calls, 2+2*2)
+
 		first[0].Data = []byte("4")
 		if r, err := h.inspector().DeleteFirst(t.Context(), "ledger", first); err != nil || r.Handled != 1 {
 			t.Errorf("DeleteFirst: %+v, %v", r, err)
 		}
 		h.run()
+
 		equal(t, "booked in the end", h.booked, []int{1, 3, 5})
 		equal(t, "state", stateOf(t, h.store, "ledger", "account"), `dead [2], error "payload 2 can't be booked"`)
 	})
@@ -131,6 +140,7 @@ func TestALedgerThatHoldsIsComplete(t *testing.T) {
 			queue := skein.NewQueue("ledger", skein.QueueOptions[int]{
 				MaxRetries: 2, Exhausted: exhausted, Backoff: func(int) time.Duration { return time.Minute },
 			})
+
 			chance := rand.New(rand.NewPCG(1, 2))
 			books = map[string][]int{}
 			handler := queue.Each(func(_ context.Context, id string, booking int) error {
@@ -140,11 +150,13 @@ func TestALedgerThatHoldsIsComplete(t *testing.T) {
 				books[id] = append(books[id], booking)
 				return nil
 			})
+
 			inspector := inspect.New(store, inspect.Options{Logger: quiet})
 			for booking := 0; booking < bookings || counts(t, store, "ledger").Fresh+counts(t, store, "ledger").Retrying > 0; booking++ {
 				for a := 0; a < accounts && booking < bookings; a++ {
 					push(t, store, queue, fmt.Sprint(a), booking)
 				}
+
 				time.Sleep(time.Minute)
 				runDue(t, store, skein.ServerOptions{}, handler)
 				released, err := inspector.ReleaseAll(t.Context(), "ledger", nil, inspect.BulkOptions{})
@@ -157,6 +169,7 @@ func TestALedgerThatHoldsIsComplete(t *testing.T) {
 		})
 		return books, holds, dead
 	}
+
 	complete := func(books map[string][]int) (n int) {
 		for _, booked := range books {
 			whole := len(booked) == bookings
@@ -172,10 +185,12 @@ func TestALedgerThatHoldsIsComplete(t *testing.T) {
 		}
 		return n
 	}
+
 	books, holds, dead := run(t, skein.Hold)
 	if n := complete(books); n != accounts || holds == 0 || dead != 0 {
 		t.Errorf("Hold: %d of %d accounts are complete, %d holds, %d dead; want all, some, none", n, accounts, holds, dead)
 	}
+
 	books, holds, dead = run(t, skein.BuryFirst)
 	if n := complete(books); n == accounts || holds != 0 || dead == 0 {
 		t.Errorf("BuryFirst: %d of %d accounts are complete, %d holds, %d dead; want some, none, some", n, accounts, holds, dead)

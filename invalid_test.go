@@ -19,6 +19,7 @@ func TestWhatCannotBeIsAnErrorOfRun(t *testing.T) {
 	store := memory.New(memory.Options{})
 	ok := nop(q)
 	type options = skein.ServerOptions
+
 	cases := []struct {
 		name    string
 		server  *skein.Server
@@ -43,6 +44,7 @@ func TestWhatCannotBeIsAnErrorOfRun(t *testing.T) {
 		{"a Scheduler that builds nil", skein.NewServer(store, options{Scheduler: func(skein.SchedulerConfig) skein.Scheduler { return nil }}, ok),
 			skein.ErrInvalidOptions, "nil scheduler"},
 	}
+
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			ended, end := context.WithCancel(t.Context())
@@ -55,6 +57,7 @@ func TestWhatCannotBeIsAnErrorOfRun(t *testing.T) {
 			}
 		})
 	}
+
 	if queues, err := store.Queues(t.Context()); err != nil || len(queues) != 0 {
 		t.Errorf("Queues = %v, %v; want nothing declared", queues, err)
 	}
@@ -80,14 +83,17 @@ func TestWhatCannotBeIsAnErrorOfPush(t *testing.T) {
 	wrapped := func(m ...skein.PushMiddleware) *skein.Client {
 		return skein.NewClient(store, skein.ClientOptions{Middleware: middleware(m)})
 	}
+
 	passing := func(change func(*skein.RawPush) *skein.RawPush) *skein.Client {
 		return wrapped(func(next skein.PushFunc) skein.PushFunc {
 			return func(ctx context.Context, p *skein.RawPush) error { return next(ctx, change(p)) }
 		})
 	}
+
 	good := wrapped()
 	q := skein.NewQueue("q", skein.QueueOptions[string]{})
 	far := time.Unix(math.MaxInt64/1_000_000*30, 0) // its microseconds are no int64
+
 	cases := []struct {
 		name    string
 		queue   *skein.Queue[string]
@@ -125,6 +131,7 @@ func TestWhatCannotBeIsAnErrorOfPush(t *testing.T) {
 		{"very far in the future", q, good, []skein.PushOption{skein.At(far)}, skein.ErrInvalidTime, "to 2255-06-05"},
 		{"very far in the past", q, good, []skein.PushOption{skein.At(time.Unix(-far.Unix(), 0))}, skein.ErrInvalidTime, "from 1970-01-01"},
 	}
+
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			err := c.queue.PushMany(t.Context(), c.client, []skein.Entry[string]{{ID: "a"}, {ID: "b", Options: c.options}})
@@ -133,6 +140,7 @@ func TestWhatCannotBeIsAnErrorOfPush(t *testing.T) {
 			}
 		})
 	}
+
 	if queues, err := store.Queues(t.Context()); err != nil || len(queues) != 0 {
 		t.Errorf("Queues = %v, %v; want nothing stored", queues, err)
 	}

@@ -110,11 +110,18 @@ func (q *Queue[T]) job(b *execution.Batch, i int) (*Job[T], error) {
 		batch:      b,
 		index:      i,
 	}
+
 	err := q.decodeAll(b, i, func(position int, value T) {
 		p := &claim.Payloads[position]
 		j.Payloads = append(j.Payloads, Payload[T]{
-			Value: value, Score: p.Score, Meta: p.Meta, batch: b, index: i, position: position,
+			Value:    value,
+			Score:    p.Score,
+			Meta:     p.Meta,
+			batch:    b,
+			index:    i,
+			position: position,
 		})
 	})
+
 	return j, err
 }

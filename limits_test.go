@@ -20,6 +20,7 @@ func TestAFailedJobMakesRoomUnderMaxRunning(t *testing.T) {
 				queue := skein.NewQueue("q", skein.QueueOptions[string]{
 					Shards: 1, MaxRunning: 1, Backoff: func(int) time.Duration { return 24 * time.Hour },
 				})
+
 				var mu sync.Mutex
 				var events []string
 				note := func(event string) {
@@ -27,6 +28,7 @@ func TestAFailedJobMakesRoomUnderMaxRunning(t *testing.T) {
 					defer mu.Unlock()
 					events = append(events, event)
 				}
+
 				handler := queue.Handler(func(_ context.Context, id string, _ []string) error {
 					note(id + " begins")
 					time.Sleep(time.Second) // virtual time
@@ -36,6 +38,7 @@ func TestAFailedJobMakesRoomUnderMaxRunning(t *testing.T) {
 					}
 					return nil
 				})
+
 				push(t, store, queue, "a", "x")
 				push(t, store, queue, "b", "x")
 				run(t, skein.NewServer(store, skein.ServerOptions{Lanes: 2, Logger: quiet}, handler), func() { time.Sleep(time.Hour) })

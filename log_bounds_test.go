@@ -47,6 +47,7 @@ func TestMishapsAreFewRecords(t *testing.T) {
 				store, log := memory.New(memory.Options{}), newRecorder(slog.LevelInfo)
 				q := skein.NewQueue("q", c.queue)
 				pushMany(t, store, q, 1000)
+
 				stop := serveLogged(t, store, c.server, log, q.Each(func(context.Context, string, string) error {
 					if name == "OnBuried" {
 						return skein.Bury(errBoom)
@@ -55,6 +56,7 @@ func TestMishapsAreFewRecords(t *testing.T) {
 				}))
 				time.Sleep(5 * time.Second)
 				stop()
+
 				said := len(log.of(slog.LevelError, c.message))
 				if said == 0 || said > 10 {
 					t.Errorf("%d records of %q", said, c.message)

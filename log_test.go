@@ -106,9 +106,11 @@ func TestFailuresAreSummedUp(t *testing.T) {
 			}
 			return fmt.Errorf("request %d of 10.0.0.%d failed", runs, runs%250)
 		}))
+
 		pushMany(t, store, q, 200)
 		time.Sleep(150 * time.Second)
 		stop()
+
 		failed := log.of(slog.LevelWarn, "job failed")
 		if len(failed) < 4 || len(failed) > 8 {
 			t.Errorf("%d lines of %d failures in 150 s, want 8 at most: two groups, at once, after each minute and at the end", len(failed), runs)
@@ -116,6 +118,7 @@ func TestFailuresAreSummedUp(t *testing.T) {
 		if got := total(failed); got != runs {
 			t.Errorf("the lines count %d failures, want all %d", got, runs)
 		}
+
 		groups := make(map[string]bool)
 		for _, attrs := range failed {
 			groups[attrs["group"].String()] = true
@@ -123,9 +126,11 @@ func TestFailuresAreSummedUp(t *testing.T) {
 		if len(groups) != 2 || !groups["request # of # failed"] {
 			t.Errorf("groups %v, want two", groups)
 		}
+
 		if first := failed[0]; first["retry_in"].Duration() != time.Second || first["of"].Int64() != 1001 || !strings.HasPrefix(first["shard"].String(), "q/") {
 			t.Errorf("the first line has %v", first)
 		}
+
 		if debug := log.of(slog.LevelDebug, "job failed"); len(debug) > 0 {
 			t.Errorf("%d lines at Debug, which is off", len(debug))
 		}
@@ -150,6 +155,7 @@ func TestPanicsAreSummedUpByPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, log := memory.New(memory.Options{}), newRecorder(slog.LevelInfo)
 		q := skein.NewQueue("q", skein.QueueOptions[string]{MaxRetries: skein.NoRetries})
+
 		var none map[string]int
 		stop := serveLogged(t, store, skein.ServerOptions{}, log, q.Each(func(_ context.Context, id, _ string) error {
 			if len(id)%2 == 0 {
@@ -157,9 +163,11 @@ func TestPanicsAreSummedUpByPlace(t *testing.T) {
 			}
 			panic(id)
 		}))
+
 		pushMany(t, store, q, 300)
 		time.Sleep(5 * time.Second)
 		stop()
+
 		panicked := log.of(slog.LevelError, "handler panicked")
 		if len(panicked) != 4 || total(panicked) != 300 {
 			t.Fatalf("%d lines that count %d, want each of two places at once and at the end, of 300", len(panicked), total(panicked))
@@ -181,6 +189,7 @@ func TestBurialsAreTenASecondAndACount(t *testing.T) {
 		push(t, store, q, "refused", "bad")
 		time.Sleep(5 * time.Second)
 		stop()
+
 		buried, more := log.of(slog.LevelWarn, "job buried"), log.of(slog.LevelWarn, "more jobs buried")
 		if len(buried) != 10 || len(more) != 1 || len(buried)+total(more) != 301 {
 			t.Errorf("%d burials, and %v, want 10 and a count of the 291 others", len(buried), more)
@@ -188,6 +197,7 @@ func TestBurialsAreTenASecondAndACount(t *testing.T) {
 		if attrs := buried[0]; attrs["by"].String() != "handler" || attrs["payloads"].Int64() != 1 {
 			t.Errorf("a burial has %v", attrs)
 		}
+
 		refused := log.of(slog.LevelWarn, "payload refused by the codec")
 		if len(refused) != 1 || refused[0]["bytes"].Int64() != int64(len("<bad>")) || refused[0]["id"].String() != "refused" {
 			t.Errorf("refused payloads: %v", refused)
@@ -204,6 +214,7 @@ func TestWhatADeadServerLeftIsInTheLog(t *testing.T) {
 		stop := serveLogged(t, store, skein.ServerOptions{}, log, nop(q))
 		time.Sleep(time.Minute)
 		stop()
+
 		recovered := log.of(slog.LevelWarn, "job recovered")
 		if len(recovered) != 1 || recovered[0]["id"].String() != "a" || recovered[0]["recoveries"].Int64() != 1 || recovered[0]["of"].Int64() != 3 {
 			t.Errorf("recovered: %v", recovered)
@@ -224,11 +235,13 @@ func TestTheStoryOfAServerIsInTheLog(t *testing.T) {
 			time.Sleep(35 * time.Second)
 			return nil
 		}))
+
 		push(t, store, q, "before", "x")
 		time.Sleep(40 * time.Second)
 		push(t, store, q, "slow", "x")
 		time.Sleep(time.Second)
 		stop()
+
 		started := log.of(slog.LevelInfo, "server started")
 		if len(started) != 1 || started[0]["node"].String() != "n" || started[0]["version"].String() != "v1" || started[0]["lanes"].Int64() != 1 ||
 			started[0]["ttl"].Duration() != skein.DefaultLeaseTTL || !strings.Contains(started[0]["store"].String(), "memory") {
@@ -237,10 +250,12 @@ func TestTheStoryOfAServerIsInTheLog(t *testing.T) {
 		if draining := log.of(slog.LevelInfo, "shutting down"); len(draining) != 1 || draining[0]["running"].Int64() != 1 {
 			t.Errorf("draining: %v", draining)
 		}
+
 		waiting := log.of(slog.LevelWarn, "still waiting for handlers")
 		if len(waiting) != 3 || waiting[0]["running"].Int64() != 1 || !strings.Contains(waiting[0]["longest"].String(), "id=slow") {
 			t.Errorf("still waiting: %v, want three of 34 s", waiting)
 		}
+
 		stopped := log.of(slog.LevelInfo, "server stopped")
 		if len(stopped) != 1 || stopped[0]["settled"].Int64() != 2 || stopped[0]["put_back"].Int64() != 0 || stopped[0]["still_running"].Int64() != 1 ||
 			stopped[0]["took"].Duration() < 33*time.Second {
@@ -254,6 +269,7 @@ func TestAnEntityWithTooManyPayloadsIsNamedOnceAnHour(t *testing.T) {
 		store, log := memory.New(memory.Options{}), newRecorder(slog.LevelInfo)
 		q := skein.NewQueue("q", skein.QueueOptions[string]{MaxPayloads: 100})
 		stop := serveLogged(t, store, skein.ServerOptions{}, log, nop(q))
+
 		for range 5 {
 			entries := make([]skein.Entry[string], 350)
 			for i := range entries {
@@ -264,6 +280,7 @@ func TestAnEntityWithTooManyPayloadsIsNamedOnceAnHour(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 		}
+
 		stop()
 		if many := log.of(slog.LevelWarn, "entity has more payloads than a claim takes"); len(many) != 1 || many[0]["id"].String() != "hot" {
 			t.Errorf("lines: %v, want one", many)

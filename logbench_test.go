@@ -34,6 +34,7 @@ func BenchmarkFailures(b *testing.B) {
 	if err := q.PushMany(b.Context(), c, entries); err != nil {
 		b.Fatal(err)
 	}
+
 	var out counting
 	var runs atomic.Int64
 	ctx, stop := context.WithCancel(b.Context())
@@ -44,10 +45,12 @@ func BenchmarkFailures(b *testing.B) {
 		return fmt.Errorf("charge %s: the bank is closed, try again in %d ms", id, runs.Load())
 	})
 	server := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.NewJSONHandler(&out, nil))}, h)
+
 	b.ResetTimer()
 	if err := server.Run(ctx); err != nil {
 		b.Fatal(err)
 	}
+
 	b.ReportMetric(float64(out.lines.Load()), "lines")
 	b.ReportMetric(float64(out.bytes.Load())/float64(b.N), "logbytes/op")
 }

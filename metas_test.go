@@ -26,6 +26,7 @@ func TestHandlersGetTheMetasOfTheirPayloads(t *testing.T) {
 		}
 		return string(meta)
 	}
+
 	var got []string
 	note := func(words ...string) { got = append(got, strings.Join(words, " ")) }
 	cases := []struct {
@@ -59,6 +60,7 @@ func TestHandlersGetTheMetasOfTheirPayloads(t *testing.T) {
 			})
 		}, []string{"none "}},
 	}
+
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			got = nil
@@ -72,6 +74,7 @@ func TestHandlersGetTheMetasOfTheirPayloads(t *testing.T) {
 			equal(t, "seen", got, c.want)
 		})
 	}
+
 	if _, ok := skein.MetaOf(t.Context()); ok || skein.Metas(t.Context()) != nil {
 		t.Error("there are Metas outside a handler")
 	}
@@ -82,11 +85,13 @@ func TestMetasOfAJobThatHasEnded(t *testing.T) {
 	store := memory.New(memory.Options{})
 	client := skein.NewClient(store, skein.ClientOptions{})
 	queue := skein.NewQueue("q", skein.QueueOptions[int]{BatchSize: 2, Shards: 1})
+
 	for n, id := range []string{"a", "b", "b"} {
 		if err := queue.Push(t.Context(), client, id, n, skein.Meta([]byte("m"))); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	var ended context.Context
 	calls := 0
 	runDue(t, store, skein.ServerOptions{}, queue.Each(func(ctx context.Context, id string, _ int) error {
@@ -103,6 +108,7 @@ func TestMetasOfAJobThatHasEnded(t *testing.T) {
 		}
 		return nil
 	}))
+
 	if calls != 3 {
 		t.Errorf("%d calls, want 3", calls)
 	}

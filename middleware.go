@@ -80,41 +80,58 @@ func (c call) raw() *RawBatch {
 	if c.job == wholeBatch {
 		first, end = 0, len(c.batch.Claims)
 	}
+
 	shard := c.batch.Shard()
 	raw := &RawBatch{
-		Queue: shard.Queue, Shard: shard.Index, Token: c.batch.Token(), Jobs: make([]RawJob, 0, end-first), call: c,
+		Queue: shard.Queue,
+		Shard: shard.Index,
+		Token: c.batch.Token(),
+		Jobs:  make([]RawJob, 0, end-first),
+		call:  c,
 	}
+
 	for i := first; i < end; i++ {
 		claim := &c.batch.Claims[i]
 		raw.Jobs = append(raw.Jobs, RawJob{
-			ID: claim.ID, Payloads: core.PushedPayloads(claim.Payloads), Retries: claim.RetryCount + 1,
-			Tags: claim.Tags.List(), batch: c.batch, index: i,
+			ID:       claim.ID,
+			Payloads: core.PushedPayloads(claim.Payloads),
+			Retries:  claim.RetryCount + 1,
+			Tags:     claim.Tags.List(),
+			batch:    c.batch,
+			index:    i,
 		})
 	}
+
 	return raw
 }
 
-var errForeignBatch = errors.New("middleware called the next RunFunc with a RawBatch of its own; call it with the one that it received")
+var errForeignBatch = errors.New(
+	"middleware called the next RunFunc with a RawBatch of its own; call it with the one that it received",
+)
 
 // wrapRun returns run within the middleware, the first outermost.
 func wrapRun(run runCall, middleware []Middleware) (runCall, error) {
 	if len(middleware) == 0 {
 		return run, nil
 	}
+
 	next := RunFunc(func(ctx context.Context, raw *RawBatch) error {
 		if raw == nil || raw.call.batch == nil {
 			return errForeignBatch
 		}
 		return run(ctx, raw.call)
 	})
+
 	for i := len(middleware) - 1; i >= 0; i-- {
 		if middleware[i] == nil {
 			return run, fmt.Errorf("%w: middleware %d of %d is nil", ErrInvalidOptions, i+1, len(middleware))
 		}
 		if next = middleware[i](next); next == nil {
-			return run, fmt.Errorf("%w: middleware %d of %d returned a nil RunFunc", ErrInvalidOptions, i+1, len(middleware))
+			return run, fmt.Errorf("%w: middleware %d of %d returned a nil RunFunc",
+				ErrInvalidOptions, i+1, len(middleware))
 		}
 	}
+
 	return func(ctx context.Context, c call) error {
 		return guard.Call(func() error { return next(ctx, c.raw()) })
 	}, nil

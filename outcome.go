@@ -152,6 +152,7 @@ func outcomeOf(err error, text func(error) (text, group string)) core.Outcome {
 	case errors.As(err, &snooze):
 		return core.Outcome{Kind: core.Snoozed, Delay: snooze.Delay}
 	}
+
 	o := core.Outcome{Kind: core.Failed}
 	o.Error, o.Group = text(err)
 	return o

@@ -72,6 +72,7 @@ func TestEachKindOfHandlerSettlesWhatItWorks(t *testing.T) {
 			}
 		}, func(ports.Settler) skein.Handler { return nop(queue) }},
 	}
+
 	for _, tt := range cases {
 		for _, committed := range []bool{true, false} {
 			t.Run(tt.name, func(t *testing.T) {
@@ -80,19 +81,23 @@ func TestEachKindOfHandlerSettlesWhatItWorks(t *testing.T) {
 				if !committed {
 					settler = &recordingSettler{}
 				}
+
 				for _, id := range []string{"a", "b", "c"} {
 					push(t, store, queue, id, "x")
 				}
+
 				o := skein.ServerOptions{}
 				if tt.middleware != nil {
 					o.Middleware = append(o.Middleware, tt.middleware(settler))
 				}
 				runDue(t, store, o, tt.handler(settler))
+
 				want := ports.Counts{Processed: 3}
 				if !committed {
 					want = ports.Counts{Retrying: 3, Failed: 3}
 				}
 				equal(t, "counts", counts(t, store, "orders"), want)
+
 				found, err := store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "a", Payloads: 1000})
 				if err != nil {
 					t.Fatal(err)

@@ -34,11 +34,13 @@ func TestAnOutcomeDoesNotDependOnTheSizeOfTheBatch(t *testing.T) {
 		snoozed  = `queued [1], retry -1, in 1m0s, error ""`
 		panicked = `queued [1], retry 0, in 1h0m0s, error "panic: boom`
 	)
+
 	byHandler := func(f func(j *job) error) func(*skein.Queue[int]) skein.Handler {
 		return func(q *skein.Queue[int]) skein.Handler {
 			return q.JobHandler(func(_ context.Context, j *job) error { return f(j) })
 		}
 	}
+
 	byBatch := func(f func(j *job), err error) func(*skein.Queue[int]) skein.Handler {
 		return func(q *skein.Queue[int]) skein.Handler {
 			return q.BatchHandler(func(_ context.Context, b *skein.Batch[int]) error {
@@ -49,6 +51,7 @@ func TestAnOutcomeDoesNotDependOnTheSizeOfTheBatch(t *testing.T) {
 			})
 		}
 	}
+
 	cases := []struct {
 		name       string
 		handler    func(*skein.Queue[int]) skein.Handler
@@ -107,6 +110,7 @@ func TestAnOutcomeDoesNotDependOnTheSizeOfTheBatch(t *testing.T) {
 				return err
 			}), snoozed},
 	}
+
 	for _, c := range cases {
 		for _, jobs := range []int{1, 3} {
 			t.Run(fmt.Sprintf("%s, %d jobs", c.name, jobs), func(t *testing.T) {
@@ -115,6 +119,7 @@ func TestAnOutcomeDoesNotDependOnTheSizeOfTheBatch(t *testing.T) {
 					q := skein.NewQueue("q", skein.QueueOptions[int]{
 						Shards: 1, BatchSize: 10, Backoff: func(int) time.Duration { return time.Hour },
 					})
+
 					var o skein.ServerOptions
 					if c.middleware != nil {
 						o.Middleware = []skein.Middleware{c.middleware}
@@ -123,6 +128,7 @@ func TestAnOutcomeDoesNotDependOnTheSizeOfTheBatch(t *testing.T) {
 						push(t, store, q, fmt.Sprint(id), 1)
 					}
 					runDue(t, store, o, c.handler(q))
+
 					for id := range jobs {
 						got := stateOf(t, store, "q", fmt.Sprint(id))
 						if strings.HasSuffix(c.want, `"`) || c.want == done {
@@ -146,6 +152,7 @@ func TestOneJobOfABatchThatPanicsFailsAlone(t *testing.T) {
 		for _, id := range []string{"a", "b", "c"} {
 			push(t, store, q, id, 1)
 		}
+
 		var ran []string
 		runDue(t, store, skein.ServerOptions{}, q.JobHandler(func(_ context.Context, j *job) error {
 			ran = append(ran, j.ID)
@@ -154,6 +161,7 @@ func TestOneJobOfABatchThatPanicsFailsAlone(t *testing.T) {
 			}
 			return nil
 		}))
+
 		equal(t, "jobs that ran", ran, []string{"a", "b", "c"})
 		equal(t, "a", stateOf(t, store, "q", "a"), "")
 		if text := lastError(t, store, "b"); !strings.HasPrefix(text, "panic: in b") || !strings.Contains(text, "outcome_test.go") {
@@ -170,6 +178,7 @@ func TestMiddlewareIsBuiltOnce(t *testing.T) {
 	queues := []*skein.Queue[int]{
 		skein.NewQueue("a", skein.QueueOptions[int]{}), skein.NewQueue("b", skein.QueueOptions[int]{}),
 	}
+
 	built, calls := 0, 0
 	count := func(next skein.RunFunc) skein.RunFunc {
 		built++
@@ -178,6 +187,7 @@ func TestMiddlewareIsBuiltOnce(t *testing.T) {
 			return next(ctx, b)
 		}
 	}
+
 	var handlers []skein.Handler
 	for _, q := range queues {
 		for id := range 3 {
@@ -185,12 +195,14 @@ func TestMiddlewareIsBuiltOnce(t *testing.T) {
 		}
 		handlers = append(handlers, q.Handler(func(context.Context, string, []int) error { return nil }))
 	}
+
 	s := skein.NewServer(store, skein.ServerOptions{Middleware: []skein.Middleware{count}, Logger: quiet}, handlers...)
 	for range 2 {
 		if _, err := s.RunDue(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	equal(t, "times it was built", built, 2)
 	equal(t, "calls", calls, 6)
 }
@@ -210,6 +222,7 @@ func TestBadMiddlewareIsRefused(t *testing.T) {
 			}
 		})
 	}
+
 	t.Run("that passes on a batch of its own", func(t *testing.T) {
 		store := memory.New(memory.Options{})
 		push(t, store, q, "a", "x")

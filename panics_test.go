@@ -41,6 +41,7 @@ func (e *selfish) As(any) bool   { return e.inner != nil }
 func TestWhatPanicsAroundAHandlerFailsItsJobAlone(t *testing.T) {
 	boom := func() { panic("boom") }
 	hour := func(int) time.Duration { return time.Hour }
+
 	cases := []struct {
 		name    string
 		queue   skein.QueueOptions[int]
@@ -69,6 +70,7 @@ func TestWhatPanicsAroundAHandlerFailsItsJobAlone(t *testing.T) {
 			options: skein.ServerOptions{ErrorCodec: skein.ErrorCodec{Encode: func(string) string { panic("in Encode") }}},
 			err:     errors.New(strings.Repeat("long ", 2000)), wait: time.Hour, text: "ErrorCodec.Encode: panic: in Encode", log: "Encode panicked"},
 	}
+
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -77,12 +79,14 @@ func TestWhatPanicsAroundAHandlerFailsItsJobAlone(t *testing.T) {
 				q := skein.NewQueue("q", c.queue)
 				push(t, store, q, "a", 1)
 				push(t, store, q, "b", 1)
+
 				log := logged(t, store, c.options, q.Handler(func(_ context.Context, id string, _ []int) error {
 					if id == "a" {
 						return c.err
 					}
 					return nil
 				}))
+
 				job := queued(t, store, "q", "a")
 				equal(t, "wait", job.PerformAt.Sub(core.InstantOf(time.Now())), c.wait)
 				equal(t, "retry", job.RetryCount, 0)
@@ -146,10 +150,12 @@ func TestTheDefaultJitterIsWithinItsRange(t *testing.T) {
 		for i := range 256 {
 			ids = append(ids, skein.Entry[string]{ID: strings.Repeat("a", i+1)})
 		}
+
 		if err := q.PushMany(t.Context(), skein.NewClient(store, skein.ClientOptions{}), ids); err != nil {
 			t.Fatal(err)
 		}
 		runDue(t, store, skein.ServerOptions{}, failing(q, errBoom))
+
 		waits := make(map[time.Duration]int)
 		for _, e := range ids {
 			wait := queued(t, store, "q", e.ID).PerformAt.Sub(core.InstantOf(time.Now()))
@@ -158,6 +164,7 @@ func TestTheDefaultJitterIsWithinItsRange(t *testing.T) {
 			}
 			waits[wait]++
 		}
+
 		if len(waits) < 2 {
 			t.Errorf("256 failures wait %v, want them apart", waits)
 		}
@@ -185,6 +192,7 @@ func TestBackoffIsAskedOnceForAFailure(t *testing.T) {
 				return skein.SettleIn(ctx, store)
 			}, []int{0}},
 	}
+
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -194,6 +202,7 @@ func TestBackoffIsAskedOnceForAFailure(t *testing.T) {
 					asked = append(asked, retry)
 					return time.Hour
 				}})
+
 				push(t, store, q, "a", 1)
 				runDue(t, store, c.options, q.JobHandler(func(ctx context.Context, j *skein.Job[int]) error {
 					return c.handle(ctx, store, j)
@@ -220,6 +229,7 @@ func TestOtherFunctionsOfTheUserMayPanic(t *testing.T) {
 		}))
 		equal(t, "errors that the handler saw", last, []string{"", "boom"})
 	})
+
 	t.Run("Codec.Decode", func(t *testing.T) {
 		store := memory.New(memory.Options{})
 		q := skein.NewQueue("q", skein.QueueOptions[string]{Codec: panicky{}, Shards: 1, BatchSize: 2})
@@ -231,6 +241,7 @@ func TestOtherFunctionsOfTheUserMayPanic(t *testing.T) {
 		}
 		equal(t, "the other job", stateOf(t, store, "q", "b"), "")
 	})
+
 	t.Run("Codec.Encode", func(t *testing.T) {
 		q := skein.NewQueue("q", skein.QueueOptions[string]{Codec: panicky{}})
 		err := q.Push(t.Context(), skein.NewClient(memory.New(memory.Options{}), skein.ClientOptions{}), "a", "unencodable")
@@ -239,6 +250,7 @@ func TestOtherFunctionsOfTheUserMayPanic(t *testing.T) {
 			t.Errorf("Push = %v, want ErrInvalidPayload and the panic", err)
 		}
 	})
+
 	t.Run("OnStart", func(t *testing.T) {
 		q := skein.NewQueue("q", skein.QueueOptions[string]{})
 		o := skein.ServerOptions{Logger: quiet, OnStart: func(context.Context) error { panic("boom") }}

@@ -248,6 +248,7 @@ func (q *Queue[T]) PushMany(ctx context.Context, c *Client, entries []Entry[T], 
 	if err := errors.Join(q.check(), c.check()); err != nil {
 		return err
 	}
+
 	var tell telling
 	for i, option := range options {
 		if option == nil {
@@ -258,9 +259,11 @@ func (q *Queue[T]) PushMany(ctx context.Context, c *Client, entries []Entry[T], 
 	if tell.all != nil {
 		*tell.all = MetCounts{}
 	}
+
 	if len(entries) == 0 {
 		return nil
 	}
+
 	encoded := make([]RawEntry, len(entries))
 	c.scores.fill(encoded, time.Now())
 	var e optioned // one for all entries, since options make it escape
@@ -268,13 +271,17 @@ func (q *Queue[T]) PushMany(ctx context.Context, c *Client, entries []Entry[T], 
 		e = optioned{RawEntry: encoded[i]}
 		err := q.encode(&e, &entries[i])
 		if err == nil && e.tell != nil && len(entries) > 1 {
-			err = fmt.Errorf("%w: Tell is for a push of one entry; push this one by itself, or count what all met with TellAll", ErrInvalidOptions)
+			err = fmt.Errorf(
+				"%w: Tell is for a push of one entry; push this one by itself, or count what all met with TellAll",
+				ErrInvalidOptions,
+			)
 		}
 		if err != nil {
 			return fmt.Errorf("push %d of %d to queue %q: %w", i+1, len(entries), q.name, err)
 		}
 		encoded[i], tell.one = e.RawEntry, e.tell
 	}
+
 	return c.push(ctx, q.target(), encoded, tell)
 }
 
@@ -294,10 +301,14 @@ func (q *Queue[T]) encode(to *optioned, from *Entry[T]) error {
 	if err != nil {
 		return fmt.Errorf("%w: encode: %w", ErrInvalidPayload, err)
 	}
+
 	if len(data) > q.options.MaxPayloadBytes {
-		return fmt.Errorf("%w: it has %d bytes, at most %d are allowed; push a reference to the data, or raise MaxPayloadBytes",
-			ErrInvalidPayload, len(data), q.options.MaxPayloadBytes)
+		return fmt.Errorf(
+			"%w: it has %d bytes, at most %d are allowed; push a reference to the data, or raise MaxPayloadBytes",
+			ErrInvalidPayload, len(data), q.options.MaxPayloadBytes,
+		)
 	}
+
 	to.ID = from.ID
 	to.Data = data
 	if q.options.Score != nil {
@@ -312,6 +323,7 @@ func (q *Queue[T]) encode(to *optioned, from *Entry[T]) error {
 	if quiet := q.options.PushRule.quiet; quiet > 0 {
 		to.When = core.In(quiet)
 	}
+
 	for i, option := range from.Options {
 		if option == nil {
 			return fmt.Errorf("%w: option %d of the push is nil", ErrInvalidOptions, i+1)
@@ -326,6 +338,7 @@ func (q *Queue[T]) encode(to *optioned, from *Entry[T]) error {
 			return err
 		}
 	}
+
 	to.Score = core.NormalScore(to.Score)
 	checked := to.RawEntry
 	if d := to.When.Delay(); d > 0 && !to.When.Urgent() {

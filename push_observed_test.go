@@ -55,15 +55,18 @@ func TestAnObserverSeesWhatAPushMet(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	push(skein.Entry[string]{ID: "a", Payload: "p"})
 	push(skein.Entry[string]{ID: "b", Payload: "p"}, skein.Entry[string]{ID: "a", Payload: "q"}, skein.Entry[string]{ID: "a", Payload: "p"})
 	want := []skein.PushEvent{
 		{Queue: "orders", Entries: 1, New: 1},
 		{Queue: "orders", Entries: 3, New: 1, Merged: 1, Duplicate: 1},
 	}
+
 	if diff := cmp.Diff(want, o.all, cmpopts.IgnoreFields(skein.PushEvent{}, "Took")); diff != "" {
 		t.Errorf("pushes (-want +got):\n%s", diff)
 	}
+
 	if !store.said {
 		t.Error("no part of a push was sent again; the test needs one")
 	}

@@ -197,8 +197,10 @@ func (r PushRule) check() error {
 	case r.quiet < 0:
 		return fmt.Errorf("%w: Debounce: quiet %v is negative", core.ErrInvalidRule, r.quiet)
 	case r.quiet > 0 && r.quiet > r.rule.MaxDelay():
-		return fmt.Errorf("%w: Debounce: quiet %v exceeds the limit %v, so no push would delay a job; give a longer limit",
-			core.ErrInvalidRule, r.quiet, r.rule.MaxDelay())
+		return fmt.Errorf(
+			"%w: Debounce: quiet %v exceeds the limit %v, so no push would delay a job; give a longer limit",
+			core.ErrInvalidRule, r.quiet, r.rule.MaxDelay(),
+		)
 	}
 	return nil
 }
@@ -253,6 +255,7 @@ func (o *QueueOptions[T]) check(name string) error {
 			errs = append(errs, fmt.Errorf("%w: %q: "+format, append([]any{ErrInvalidQueue, name}, args...)...))
 		}
 	}
+
 	refuse(o.BatchSize < 1 || o.BatchSize > core.MaxTurnJobs,
 		"BatchSize %d; give 1 to %d", o.BatchSize, core.MaxTurnJobs)
 	refuse(o.Parallel < 0, "Parallel %d is negative; 0 means no limit", o.Parallel)
@@ -264,15 +267,18 @@ func (o *QueueOptions[T]) check(name string) error {
 	refuse(o.MaxPayloads < 1 || o.MaxPayloads > core.MaxTurnPayloads,
 		"MaxPayloads %d; give 1 to %d", o.MaxPayloads, core.MaxTurnPayloads)
 	refuse(o.Timeout < 0, "Timeout %v is negative", o.Timeout)
+
 	if err := o.PushRule.check(); err != nil {
 		refuse(true, "PushRule: %v", err)
 	}
 	if err := o.Merge.Validate(); err != nil {
 		refuse(true, "Merge: %v", err)
 	}
+
 	refuse(o.Exhausted > Hold, "Exhausted %d; use BuryFirst or Hold", o.Exhausted)
 	refuse(o.Undecodable > RetryUndecodable, "Undecodable %d; use BuryUndecodable or RetryUndecodable", o.Undecodable)
 	refuse(o.MaxPayloadBytes < 0, "MaxPayloadBytes %d is negative", o.MaxPayloadBytes)
+
 	return errors.Join(errs...)
 }
 
@@ -291,13 +297,19 @@ func (q *Queue[T]) serve() *engine.Queue {
 		PerJob:     o.MaxPayloads,
 		Bytes:      core.DefaultTurnBytes,
 		Queue: execution.Queue{
-			Policy:   core.RetryPolicy{MaxRetries: max(0, o.MaxRetries), MaxRecoveries: max(0, o.MaxRecoveries), Exhausted: o.Exhausted},
+			Policy: core.RetryPolicy{
+				MaxRetries:    max(0, o.MaxRetries),
+				MaxRecoveries: max(0, o.MaxRecoveries),
+				Exhausted:     o.Exhausted,
+			},
 			Earliest: o.PushRule.rule.Kind == core.Earliest,
 		},
 	}
+
 	if o.Backoff != nil {
 		served.Policy.Backoff = func(retry, _ int) time.Duration { return o.Backoff(retry) }
 	}
+
 	return served
 }
 

@@ -36,6 +36,7 @@ func TestEachQueueOptionCounts(t *testing.T) {
 			for i := range 5 {
 				push(t, store, q, fmt.Sprint(i), "x")
 			}
+
 			var sizes []int
 			runDue(t, store, skein.ServerOptions{}, q.BatchHandler(func(_ context.Context, b *skein.Batch[string]) error {
 				sizes = append(sizes, len(b.Jobs()))
@@ -46,6 +47,7 @@ func TestEachQueueOptionCounts(t *testing.T) {
 		{"Parallel", func(t *testing.T, store *memory.Store) {
 			bounded := skein.NewQueue("bounded", options{Shards: 2, Parallel: 1})
 			equal(t, "batches at once of two shards, one of each", mostAtOnce(t, store, bounded), 2)
+
 			free := skein.NewQueue("free", options{Shards: 2})
 			equal(t, "batches at once without a bound", mostAtOnce(t, store, free), 8)
 		}},
@@ -62,11 +64,13 @@ func TestEachQueueOptionCounts(t *testing.T) {
 			for i := range 20 {
 				push(t, store, q, fmt.Sprint(i), "x")
 			}
+
 			push(t, store, free, "a", "x")
 			other := ports.PermitRequest{Queue: "q", Owner: "other", Attempt: 1, Limit: 1, Hold: 1, Want: 1, TTL: time.Hour}
 			if _, err := store.Permit(t.Context(), other); err != nil {
 				t.Fatal(err)
 			}
+
 			ran := func() int {
 				jobs, err := skein.NewServer(store, skein.ServerOptions{Logger: quiet}, nop(q), nop(free)).RunDue(t.Context())
 				if err != nil {
@@ -74,12 +78,14 @@ func TestEachQueueOptionCounts(t *testing.T) {
 				}
 				return jobs
 			}
+
 			equal(t, "jobs while another server has the permit", ran(), 1)
 			other.Hold, other.Want, other.Attempt = 0, 0, 2
 			if _, err := store.Permit(t.Context(), other); err != nil {
 				t.Fatal(err)
 			}
 			equal(t, "jobs with the permit", ran(), 20)
+
 			other.Hold, other.Want, other.Attempt = 1, 1, 3
 			if reply, err := store.Permit(t.Context(), other); err != nil || reply.Held != 1 {
 				t.Errorf("after RunDue another server gets %+v, %v", reply, err)
@@ -126,6 +132,7 @@ func TestEachQueueOptionCounts(t *testing.T) {
 			for i := range 5 {
 				push(t, store, q, "a", fmt.Sprint(i))
 			}
+
 			var calls [][]string
 			runDue(t, store, skein.ServerOptions{}, q.Handler(func(_ context.Context, _ string, p []string) error {
 				calls = append(calls, p)
@@ -164,6 +171,7 @@ func TestEachQueueOptionCounts(t *testing.T) {
 				}
 				return found.Queued.PerformAt.Sub(core.InstantOf(start))
 			}
+
 			keep := skein.NewQueue("keep", options{})
 			earliest := skein.NewQueue("earliest", options{PushRule: skein.Earliest()})
 			debounce := skein.NewQueue("debounce", options{PushRule: skein.Debounce(0, 30*time.Second)})
@@ -171,10 +179,12 @@ func TestEachQueueOptionCounts(t *testing.T) {
 			equal(t, "the sooner time", at(earliest, 20*time.Second, 10*time.Second, 15*time.Second), 10*time.Second)
 			equal(t, "the later time", at(debounce, 10*time.Second, 20*time.Second, 15*time.Second), 20*time.Second)
 			equal(t, "at most the limit", at(debounce, 50*time.Second), 30*time.Second)
+
 			quiet := skein.NewQueue("quiet", options{PushRule: skein.Debounce(5*time.Second, 30*time.Second)})
 			push(t, store, quiet, "a", "first")
 			equal(t, "the queue's own delay", at(quiet), 5*time.Second)
 			equal(t, "a push's own time", at(quiet, 10*time.Second), 10*time.Second)
+
 			push(t, store, quiet, "now", "no delay", skein.At(time.Time{}))
 			found, err := store.Find(t.Context(), ports.FindRequest{Queue: "quiet", ID: "now", Payloads: 1})
 			if err != nil || found.Queued == nil || found.Queued.PerformAt != found.Queued.FirstPush {
@@ -187,6 +197,7 @@ func TestEachQueueOptionCounts(t *testing.T) {
 				push(t, store, q, "a", p)
 			}
 			push(t, store, q, "a", "one's own", skein.Score(-10))
+
 			var got []string
 			runDue(t, store, skein.ServerOptions{}, q.Handler(func(_ context.Context, _ string, p []string) error {
 				got = p
@@ -198,6 +209,7 @@ func TestEachQueueOptionCounts(t *testing.T) {
 			q := skein.NewQueue("q", options{BatchSize: 2, Shards: 1, Timeout: 3 * time.Second})
 			push(t, store, q, "a", "x")
 			push(t, store, q, "b", "x")
+
 			var took []time.Duration
 			runDue(t, store, skein.ServerOptions{}, q.Handler(func(ctx context.Context, _ string, _ []string) error {
 				start := time.Now()
@@ -212,11 +224,13 @@ func TestEachQueueOptionCounts(t *testing.T) {
 			q := skein.NewQueue("q", options{Codec: bracketed{}})
 			push(t, store, q, "a", "good")
 			push(t, store, q, "a", "bad")
+
 			var got []string
 			runDue(t, store, skein.ServerOptions{}, q.Handler(func(_ context.Context, _ string, p []string) error {
 				got = p
 				return nil
 			}))
+
 			equal(t, "decoded", got, []string{"good"})
 			found, err := store.Find(t.Context(), ports.FindRequest{Queue: "q", ID: "a", Payloads: 1000})
 			if err != nil || found.DeadLetter == nil || string(found.DeadLetter.Payloads[0].Data) != "<bad>" {
@@ -224,6 +238,7 @@ func TestEachQueueOptionCounts(t *testing.T) {
 			}
 		}},
 	}
+
 	for _, c := range cases {
 		t.Run(c.option, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { c.check(t, memory.New(memory.Options{})) })
@@ -238,6 +253,7 @@ func mostAtOnce(t *testing.T, store *memory.Store, q *skein.Queue[string]) (most
 	for i := range 20 {
 		push(t, store, q, fmt.Sprint(i), "x")
 	}
+
 	var mu sync.Mutex
 	running, done := 0, 0
 	count := func(n int) {
@@ -249,12 +265,14 @@ func mostAtOnce(t *testing.T, store *memory.Store, q *skein.Queue[string]) (most
 			done++
 		}
 	}
+
 	h := q.Handler(func(context.Context, string, []string) error {
 		count(1)
 		time.Sleep(time.Second)
 		count(-1)
 		return nil
 	})
+
 	run(t, skein.NewServer(store, skein.ServerOptions{Lanes: 8, Logger: quiet}, h), func() { time.Sleep(time.Minute) })
 	equal(t, "jobs done", done, 20)
 	return most
@@ -321,12 +339,14 @@ func TestBadQueuesAreRefusedByEveryPushAndByRun(t *testing.T) {
 		{"quiet time beyond the limit", "q", options{PushRule: skein.Debounce(2*time.Minute, 0)}, "exceeds the limit 1m0s"},
 		{"two mistakes", "q", options{BatchSize: -1, Timeout: -1}, "Timeout"},
 	}
+
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			q := skein.NewQueue(c.queue, c.options)
 			store := memory.New(memory.Options{})
 			pushed := q.Push(t.Context(), skein.NewClient(store, skein.ClientOptions{}), "a", "x")
 			ran := skein.NewServer(store, skein.ServerOptions{}, nop(q)).Run(t.Context())
+
 			for _, err := range []error{pushed, ran} {
 				if !errors.Is(err, skein.ErrInvalidQueue) || !strings.Contains(err.Error(), c.says) {
 					t.Errorf("error %v, want ErrInvalidQueue that says %q", err, c.says)
@@ -341,15 +361,18 @@ func TestBadServersSayAllMistakesAtOnce(t *testing.T) {
 	o := skein.ServerOptions{
 		Lanes: -1, PollInterval: -1, LeaseTTL: time.Millisecond, Prefetch: -2, ShutdownTimeout: -1,
 	}
+
 	err := skein.NewServer(nil, o, nop(q), nop(q), skein.Handler{}).Run(t.Context())
 	if !errors.Is(err, skein.ErrInvalidOptions) {
 		t.Fatalf("Run = %v, want ErrInvalidOptions", err)
 	}
+
 	for _, says := range []string{"no store", "Lanes", "PollInterval", "TTL", "Prefetch", "ShutdownTimeout", "two handlers", "handler 3 of 3"} {
 		if !strings.Contains(err.Error(), says) {
 			t.Errorf("error does not speak of %q: %v", says, err)
 		}
 	}
+
 	store := memory.New(memory.Options{})
 	if err := skein.NewServer(store, skein.ServerOptions{}).Run(t.Context()); !errors.Is(err, skein.ErrInvalidOptions) {
 		t.Errorf("Run without handlers = %v, want ErrInvalidOptions", err)

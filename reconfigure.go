@@ -23,16 +23,19 @@ func (s *Server) AddHandler(h Handler) error {
 	if err != nil {
 		return err
 	}
+
 	switch {
 	case h.err != nil:
 		return h.err
 	case h.serve == nil:
 		return fmt.Errorf("%w: the handler is empty; make it with Queue.Handler", ErrInvalidOptions)
 	}
+
 	run, err := h.bind(s.options.Middleware)
 	if err != nil {
 		return err
 	}
+
 	return e.AddQueue(s.queue(h, run))
 }
 

@@ -55,6 +55,7 @@ func TestLanesOfARunningServerChange(t *testing.T) {
 		for i := range 200 {
 			push(t, store, queue, fmt.Sprint(i), "x")
 		}
+
 		var running, most atomic.Int64
 		h := queue.Handler(func(context.Context, string, []string) error {
 			now := running.Add(1)
@@ -64,6 +65,7 @@ func TestLanesOfARunningServerChange(t *testing.T) {
 			running.Add(-1)
 			return nil
 		})
+
 		server := skein.NewServer(store, skein.ServerOptions{Lanes: 2, Logger: quiet}, h)
 		run(t, server, func() {
 			time.Sleep(1500 * time.Millisecond)
@@ -72,6 +74,7 @@ func TestLanesOfARunningServerChange(t *testing.T) {
 			}
 			time.Sleep(5 * time.Second)
 		})
+
 		if most.Load() != 7 {
 			t.Errorf("%d jobs ran at once at most, want 7", most.Load())
 		}
@@ -87,12 +90,14 @@ func TestWhatAServerRefusesToChange(t *testing.T) {
 		invalid := skein.NewQueue("no\x00name", skein.QueueOptions[string]{}).Handler(func(context.Context, string, []string) error { return nil })
 		o := skein.ServerOptions{Logger: quiet, Scheduler: skein.StrictBy("a", "b")}
 		server := skein.NewServer(store, o, handler("a"), handler("b"))
+
 		want := func(what string, err, want error) {
 			t.Helper()
 			if !errors.Is(err, want) {
 				t.Errorf("%s: %v, want %v", what, err, want)
 			}
 		}
+
 		want("a queue before Run", server.AddHandler(handler("c")), skein.ErrInvalidOptions)
 		want("lanes before Run", server.SetLanes(3), skein.ErrInvalidOptions)
 		run(t, server, func() {
@@ -105,6 +110,7 @@ func TestWhatAServerRefusesToChange(t *testing.T) {
 			want("a queue more", server.AddHandler(handler("c")), nil)
 			want("and none more", server.RemoveQueue(t.Context(), "c"), nil)
 		})
+
 		want("a queue after Run", server.RemoveQueue(t.Context(), "a"), skein.ErrInvalidOptions)
 	})
 }
@@ -117,22 +123,27 @@ func TestNodeOfARunningServer(t *testing.T) {
 		for i := range 7 {
 			push(t, store, queue, fmt.Sprint(i), "x")
 		}
+
 		server := skein.NewServer(store, skein.ServerOptions{Logger: quiet, Lanes: 3, Name: "here"},
 			queue.Each(func(context.Context, string, string) error {
 				time.Sleep(time.Hour)
 				return nil
 			}))
+
 		if n := server.Node(); n.Name != "" || n.Lanes != 0 {
 			t.Errorf("before Run the node is %+v", n)
 		}
+
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- server.Run(ctx) }()
 		time.Sleep(time.Minute)
+
 		n := server.Node()
 		if n.Name != "here" || n.Lanes != 3 || n.Status.Busy != 3 || n.Status.Running != 3 || n.Status.Shards != 4 || len(n.Status.Queues) != 1 || n.Status.Queues[0].Shards != 4 {
 			t.Errorf("the node is %+v, want three busy lanes and four leases", n)
 		}
+
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)

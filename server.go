@@ -157,6 +157,7 @@ func NewServer(store Store, options ServerOptions, handlers ...Handler) *Server 
 	orDefault(&o.LeaseTTL, DefaultLeaseTTL)
 	orDefault(&o.Prefetch, DefaultPrefetch)
 	orDefault(&o.ShutdownTimeout, DefaultShutdownTimeout)
+
 	if o.Splitter == nil {
 		o.Splitter = SpreadSplitter{}
 	}
@@ -169,6 +170,7 @@ func NewServer(store Store, options ServerOptions, handlers ...Handler) *Server 
 	if o.FormatError == nil {
 		o.FormatError = error.Error
 	}
+
 	o.Logger = logs.New(o.Logger)
 	s := &Server{store: store, options: o, handlers: handlers, mishaps: logs.NewOnce(time.Minute, 10)}
 	s.bind()
@@ -207,12 +209,14 @@ func (s *Server) Run(ctx context.Context) (err error) {
 			s.options.OnFatal(err)
 		}
 	}()
+
 	if err := s.check(); err != nil {
 		return err
 	}
 	if s.started.Swap(true) {
 		return fmt.Errorf("%w: a server runs once; make another server", ErrInvalidOptions)
 	}
+
 	config := s.config()
 	config.Started = func(ctx context.Context) error { return s.start(ctx, s.awaitSchedules) }
 	running := engine.New(s.store, config)
@@ -255,14 +259,17 @@ func (s *Server) check() error {
 			errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrInvalidOptions}, args...)...))
 		}
 	}
+
 	refuse(isNil(s.store), "no store; pass one to NewServer")
 	refuse(o.Lanes < 1, "%d Lanes; give at least one", o.Lanes)
 	refuse(o.PollInterval < time.Millisecond, "PollInterval %v; at least 1ms", o.PollInterval)
 	refuse(o.LeaseTTL < minLeaseTTL, "LeaseTTL %v; at least %v", o.LeaseTTL, minLeaseTTL)
 	refuse(o.Prefetch < NoPrefetch, "Prefetch %d; use NoPrefetch for no prefetching", o.Prefetch)
 	refuse(o.ShutdownTimeout < 0, "ShutdownTimeout %v is negative", o.ShutdownTimeout)
+
 	errs = append(errs, s.invalid, o.Schedules.check())
 	refuse(len(s.handlers) == 0, "no handlers; pass at least one")
+
 	seen := make(map[string]bool)
 	for i, h := range s.handlers {
 		if h.err != nil {
@@ -276,5 +283,6 @@ func (s *Server) check() error {
 		refuse(seen[h.name], "queue %q has two handlers", h.name)
 		seen[h.name] = true
 	}
+
 	return errors.Join(errs...)
 }

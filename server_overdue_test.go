@@ -52,22 +52,26 @@ func TestAHandlerThatIgnoresItsTimeoutIsLoggedEachMinute(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := memory.New(memory.Options{})
 				var log syncedBuffer
+
 				ctx, stop := context.WithCancel(t.Context())
 				defer stop()
 				server := skein.NewServer(store, skein.ServerOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}, h)
 				done := make(chan error, 1)
 				go func() { done <- server.Run(ctx) }()
+
 				synctest.Wait()
 				if err := q.Push(t.Context(), skein.NewClient(store, skein.ClientOptions{}), "order-1", "x"); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(4 * time.Minute)
+
 				if got := log.count("still runs long after its context has ended"); got != 2 {
 					t.Errorf("%d lines, want 2", got)
 				}
 				if log.count(`id=order-1 jobs=1 cause="`+skein.ErrTimeout.Error()+`"`) != 2 {
 					t.Errorf("the log has not the id and the cause:\n%s", log.text.String())
 				}
+
 				stop()
 				if err := <-done; err != nil {
 					t.Error(err)

@@ -38,6 +38,7 @@ func TestAPoolThatLanesCanUseUpIsInTheLogOnce(t *testing.T) {
 				inner, log := memory.New(memory.Options{}), newRecorder(slog.LevelInfo)
 				q := skein.NewQueue("q", skein.QueueOptions[string]{})
 				pushMany(t, inner, q, 20)
+
 				ctx, stop := context.WithCancel(t.Context())
 				defer stop()
 				server := skein.NewServer(pooledStore{inner, c.connections}, skein.ServerOptions{Lanes: 8, Logger: slog.New(log)},
@@ -47,6 +48,7 @@ func TestAPoolThatLanesCanUseUpIsInTheLogOnce(t *testing.T) {
 						}
 						return nil
 					}))
+
 				done := make(chan error, 1)
 				go func() { done <- server.Run(ctx) }()
 				time.Sleep(time.Second)
@@ -54,6 +56,7 @@ func TestAPoolThatLanesCanUseUpIsInTheLogOnce(t *testing.T) {
 				if err := <-done; err != nil {
 					t.Error(err)
 				}
+
 				if got := log.of(slog.LevelWarn, "needs attention"); len(got) != c.want || c.want > 0 && got[0]["check"].String() != "pool" {
 					t.Errorf("the log says %v; want %d rows of the pool", got, c.want)
 				}

@@ -47,6 +47,7 @@ func TestAnObserverMayAskBack(t *testing.T) {
 		o := &askingObserver{}
 		client := skein.NewClient(store, skein.ClientOptions{Observer: o})
 		var server *skein.Server
+
 		o.ask = func(method string) {
 			server.Node()
 			if _, err := looks.Stats(t.Context()); err != nil {
@@ -58,12 +59,14 @@ func TestAnObserverMayAskBack(t *testing.T) {
 				}
 			}
 		}
+
 		server = skein.NewServer(store, skein.ServerOptions{Observer: o, Lanes: 2}, q.Each(func(_ context.Context, id, _ string) error {
 			if id == "hangs" {
 				time.Sleep(2 * time.Minute)
 			}
 			return errBoom
 		}))
+
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- server.Run(ctx) }()
@@ -73,6 +76,7 @@ func TestAnObserverMayAskBack(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
+
 		for i := range o.calls[:9] { // the store fails nothing
 			if o.calls[i].Load() == 0 {
 				t.Errorf("method %d was never called", i)
@@ -118,24 +122,28 @@ func TestAnObserverThatBlocksLosesNothing(t *testing.T) {
 				store := memory.New(memory.Options{})
 				q := skein.NewQueue("q", skein.QueueOptions[string]{Shards: 8})
 				o := &slowObserver{method: method}
+
 				var runs atomic.Int64
 				log := newRecorder(slog.LevelWarn)
 				stop := serveLogged(t, store, skein.ServerOptions{Observer: o, Lanes: 4}, log, q.Each(func(context.Context, string, string) error {
 					runs.Add(1)
 					return nil
 				}))
+
 				pushMany(t, store, q, 100)
 				time.Sleep(30 * time.Second)
 				got := runs.Load()
 				if of := method == "BatchStart" || method == "BatchEnd" || method == "JobsEnded"; of && got < 50 || got == 100 && method == "BatchStart" {
 					t.Errorf("%d of 100 jobs have run while it blocks; want those of other lanes", got)
 				}
+
 				time.Sleep(time.Minute)
 				stop()
 				lost := int64(0)
 				if method == "TurnEnd" { // it blocks renewals
 					lost = 1
 				}
+
 				if got = runs.Load(); got != 100 || o.lost.Load() != lost || !o.slept.Load() {
 					t.Errorf("%d runs, %d leases lost; want 100 and %d", got, o.lost.Load(), lost)
 				}

@@ -88,14 +88,17 @@ func TestAFailedJobIsRetriedUntilTheMorgue(t *testing.T) {
 			Backoff:    func(retry int) time.Duration { return time.Duration(retry+1) * time.Hour },
 		})
 		push(t, store, queue, "order-1", "a")
+
 		var at []time.Duration
 		h := queue.Handler(func(context.Context, string, []string) error {
 			at = append(at, time.Since(start))
 			return errors.New("boom")
 		})
+
 		run(t, skein.NewServer(store, skein.ServerOptions{Logger: quiet}, h), func() {
 			time.Sleep(24 * time.Hour)
 		})
+
 		equal(t, "executions", at, []time.Duration{0, time.Hour, 3 * time.Hour})
 		found, err := store.Find(t.Context(), ports.FindRequest{Queue: "orders", ID: "order-1", Payloads: 1000})
 		if err != nil || found.DeadLetter == nil || found.DeadLetter.Error != "boom" {
@@ -115,6 +118,7 @@ func TestEachServerOptionCounts(t *testing.T) {
 		{"Lanes", func(t *testing.T, store *memory.Store) {
 			var most, now int
 			var mu sync.Mutex
+
 			h := queue.Handler(func(context.Context, string, []string) error {
 				mu.Lock()
 				now++
@@ -126,9 +130,11 @@ func TestEachServerOptionCounts(t *testing.T) {
 				mu.Unlock()
 				return nil
 			})
+
 			for _, id := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
 				push(t, store, queue, id, "x")
 			}
+
 			run(t, skein.NewServer(store, skein.ServerOptions{Lanes: 2, Logger: quiet}, h), func() { time.Sleep(time.Minute) })
 			equal(t, "batches at once", most, 2)
 		}},
@@ -171,11 +177,13 @@ func TestEachServerOptionCounts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			if _, err := store.Turn(t.Context(), ports.TurnRequest{
 				Lease: ports.Lease{Shard: shard, Owner: "dead", Token: lease.Token}, Number: 1, TTL: time.Second, Want: 1,
 			}); err != nil {
 				t.Fatal(err)
 			}
+
 			for recovers, claimed := range []int64{1, 0} {
 				o := skein.ServerOptions{RecoverOrphans: recovers == 1, Logger: quiet}
 				run(t, skein.NewServer(store, o, nop(queue)), func() { time.Sleep(time.Minute) })
@@ -190,6 +198,7 @@ func TestEachServerOptionCounts(t *testing.T) {
 			push(t, store, queue, "a", "x")
 			var took time.Duration
 			var cause error
+
 			h := queue.Handler(func(ctx context.Context, _ string, _ []string) error {
 				time.Sleep(time.Second)
 				stopped := time.Now()
@@ -197,12 +206,14 @@ func TestEachServerOptionCounts(t *testing.T) {
 				took, cause = time.Since(stopped), context.Cause(ctx)
 				return ctx.Err()
 			})
+
 			s := skein.NewServer(store, skein.ServerOptions{ShutdownTimeout: 9 * time.Second, Logger: quiet}, h)
 			run(t, s, func() { time.Sleep(time.Second); synctest.Wait() })
 			equal(t, "patience", took, 9*time.Second)
 			if !errors.Is(cause, skein.ErrShutdown) {
 				t.Errorf("cause = %v, want ErrShutdown", cause)
 			}
+
 			found, err := store.Find(t.Context(), ports.FindRequest{Queue: "q", ID: "a", Payloads: 1000})
 			if err != nil || found.Queued == nil || found.Queued.RetryCount != core.FreshRetryCount {
 				t.Errorf("Find = %+v, %v; want it back untouched", found, err)
@@ -227,11 +238,13 @@ func TestEachServerOptionCounts(t *testing.T) {
 			low := skein.NewQueue("low", skein.QueueOptions[string]{Shards: 1})
 			high := skein.NewQueue("high", skein.QueueOptions[string]{Shards: 1})
 			var order []string
+
 			note := func(_ context.Context, id string, _ []string) error {
 				order = append(order, id)
 				time.Sleep(time.Second)
 				return nil
 			}
+
 			o := skein.ServerOptions{Lanes: 1, Scheduler: skein.StrictBy("high", "low"), Logger: quiet}
 			run(t, skein.NewServer(store, o, low.Handler(note), high.Handler(note)), func() {
 				synctest.Wait() // both shards are this server's now
@@ -244,11 +257,13 @@ func TestEachServerOptionCounts(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 			})
+
 			equal(t, "order", order, []string{"low 1", "high 1", "high 2", "low 2"})
 		}},
 		{"Middleware", func(t *testing.T, store *memory.Store) {
 			push(t, store, queue, "a", "x", skein.Score(1))
 			var notes []string
+
 			note := func(name string) skein.Middleware {
 				return func(next skein.RunFunc) skein.RunFunc {
 					return func(ctx context.Context, b *skein.RawBatch) error {
@@ -257,10 +272,12 @@ func TestEachServerOptionCounts(t *testing.T) {
 					}
 				}
 			}
+
 			h := queue.Handler(func(ctx context.Context, _ string, _ []string) error {
 				notes = append(notes, "handler in "+ctx.Value(noteKey{}).(string))
 				return nil
 			})
+
 			runDue(t, store, skein.ServerOptions{Middleware: []skein.Middleware{note("outer"), note("inner")}}, h)
 			equal(t, "notes", notes, []string{
 				"outer", "q", "a", `"x"`, "inner", "q", "a", `"x"`, "handler in inner",
@@ -282,11 +299,13 @@ func TestEachServerOptionCounts(t *testing.T) {
 			once := skein.NewQueue("once", skein.QueueOptions[string]{MaxRetries: skein.NoRetries})
 			push(t, store, once, "a", "x", skein.Score(1))
 			push(t, store, once, "done", "x")
+
 			var got []skein.Buried
 			o := skein.ServerOptions{OnBuried: func(_ context.Context, b skein.Buried) error {
 				got = append(got, b)
 				panic("this stops nothing")
 			}}
+
 			runDue(t, store, o, once.Handler(func(_ context.Context, id string, _ []string) error {
 				switch id {
 				case "done":
@@ -294,6 +313,7 @@ func TestEachServerOptionCounts(t *testing.T) {
 				}
 				return errors.New("boom")
 			}))
+
 			equal(t, "buried", got, []skein.Buried{{
 				Queue: "once", ID: "a", Payloads: []core.Payload{{Data: []byte(`"x"`), Score: 1}},
 				Reason: skein.BuriedExhausted, Error: "boom", Group: "boom",
@@ -331,15 +351,18 @@ func TestEachServerOptionCounts(t *testing.T) {
 				Encode: func(s string) string { return strings.ToUpper(s) },
 				Decode: func(s string) string { return strings.ToLower(s) },
 			}}
+
 			h := queue.JobHandler(func(_ context.Context, j *skein.Job[string]) error {
 				last = j.LastError
 				return skein.RetryIn(0, errors.New("boom "+last))
 			})
+
 			s := skein.NewServer(store, skein.ServerOptions{Logger: quiet, ErrorCodec: o.ErrorCodec}, h)
 			run(t, s, synctest.Wait)
 			if last == "" || !strings.HasPrefix(last, "boom ") {
 				t.Errorf("LastError = %q, want it decoded", last)
 			}
+
 			found, err := store.Find(t.Context(), ports.FindRequest{Queue: "q", ID: "a", Payloads: 1000})
 			if err != nil || found.DeadLetter == nil || !strings.HasPrefix(found.DeadLetter.Error, "BOOM ") {
 				t.Errorf("Find = %+v, %v; want the error stored encoded", found, err)
@@ -374,6 +397,7 @@ func TestEachServerOptionCounts(t *testing.T) {
 			})
 		}},
 	}
+
 	for _, c := range cases {
 		t.Run(c.option, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { c.check(t, memory.New(memory.Options{})) })

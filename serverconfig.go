@@ -17,6 +17,7 @@ func (s *Server) config() engine.Config {
 	if err != nil {
 		host = "unknown"
 	}
+
 	c := engine.Config{
 		Owner:           rand.Text(),
 		Node:            core.Text(cmp.Or(o.Name, host)),
@@ -37,9 +38,11 @@ func (s *Server) config() engine.Config {
 		Buried:          buriedHook(o.OnBuried, o.ErrorCodec),
 		Jitter:          o.Jitter,
 	}
+
 	for i, h := range s.handlers {
 		c.Queues = append(c.Queues, s.queue(h, s.runs[i]))
 	}
+
 	return c
 }
 

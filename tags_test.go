@@ -30,6 +30,7 @@ func TestHandlersGetTheTagsOfTheirJob(t *testing.T) {
 		}
 		return errors.New("boom")
 	})
+
 	var seen [][]string
 	o := skein.ServerOptions{Logger: quiet, Middleware: []skein.Middleware{func(next skein.RunFunc) skein.RunFunc {
 		return func(ctx context.Context, b *skein.RawBatch) error {
@@ -37,6 +38,7 @@ func TestHandlersGetTheTagsOfTheirJob(t *testing.T) {
 			return next(ctx, b)
 		}
 	}}}
+
 	ctx := t.Context()
 	for _, push := range []struct {
 		id   string
@@ -52,6 +54,7 @@ func TestHandlersGetTheTagsOfTheirJob(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	server := skein.NewServer(store, o, handler)
 	for range 2 {
 		if _, err := server.RunDue(ctx); err != nil {
@@ -59,6 +62,7 @@ func TestHandlersGetTheTagsOfTheirJob(t *testing.T) {
 		}
 		store.Advance(24 * time.Hour)
 	}
+
 	want := []string{"a0 [A b import-7 vip]", "none0 []", "a1 [A b import-7 vip]"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("jobs (-want +got):\n%s", diff)
@@ -66,6 +70,7 @@ func TestHandlersGetTheTagsOfTheirJob(t *testing.T) {
 	if len(seen) != 3 || len(seen[0]) != 4 || seen[1] != nil {
 		t.Errorf("the middleware saw %q", seen)
 	}
+
 	found, err := inspect.New(store, inspect.Options{}).Find(ctx, "q", "a")
 	if err != nil || found.DeadLetter == nil || !slices.Equal(found.DeadLetter.Tags, []string{"A", "b", "import-7", "vip"}) {
 		t.Errorf("the dead letter is %+v, %v", found.DeadLetter, err)
@@ -76,6 +81,7 @@ func TestInvalidTagsAreRefused(t *testing.T) {
 	store := memory.New(memory.Options{})
 	q := skein.NewQueue("q", skein.QueueOptions[string]{})
 	client := skein.NewClient(store, skein.ClientOptions{})
+
 	for name, o := range map[string][]skein.PushOption{
 		"empty": {skein.Tags("a", "")}, "long": {skein.Tags(strings.Repeat("é", 33))}, "not UTF-8": {skein.Tags("\xff")}, "control": {skein.Tags("a\nb")},
 		"nine": {skein.Tags("a", "b", "c", "d", "e"), skein.Tags("f", "g", "h", "i")},
@@ -88,6 +94,7 @@ func TestInvalidTagsAreRefused(t *testing.T) {
 			t.Errorf("%s, by Then: %v; want ErrInvalidTag", name, err)
 		}
 	}
+
 	queues, err := inspect.New(store, inspect.Options{}).Queues(t.Context())
 	if err != nil || len(queues) > 0 {
 		t.Errorf("a refused push has declared %v, %v", queues, err)

@@ -56,12 +56,14 @@ func TestTellWithoutAnAnswer(t *testing.T) {
 		got = queue.Push(t.Context(), client, "42", "a", skein.Tell(&met))
 		return met, got
 	}
+
 	if met, err := push(nil); err != nil || met != skein.MetLater || met.String() != "later" {
 		t.Errorf("a push that is decided later met %v, %v", met, err)
 	}
 	if met, err := push(errors.New("lost")); err == nil || met != skein.MetUnknown || met.String() != "unknown" {
 		t.Errorf("a push of unknown outcome met %v, %v", met, err)
 	}
+
 	twice := func(next skein.PushFunc) skein.PushFunc {
 		return func(ctx context.Context, p *skein.RawPush) error {
 			p.Entries = append(p.Entries, p.Entries[0])
@@ -99,6 +101,7 @@ func TestTellAllCountsWhatEachEntryMet(t *testing.T) {
 	store := &forgetful{Store: memory.New(memory.Options{})}
 	client := skein.NewClient(store, skein.ClientOptions{})
 	queue := skein.NewQueue("orders", skein.QueueOptions[string]{Merge: skein.Latest(2)})
+
 	entry := func(id, payload string, score float64) skein.Entry[string] {
 		return skein.Entry[string]{ID: id, Payload: payload, Options: []skein.PushOption{skein.Score(score)}}
 	}
@@ -121,6 +124,7 @@ func TestTellAllCountsWhatEachEntryMet(t *testing.T) {
 		}
 		equal(t, fmt.Sprintf("what %d entries met", len(tt.entries)), counts, tt.want)
 	}
+
 	if !store.said {
 		t.Error("no part of a push was sent again; the test needs one")
 	}

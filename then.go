@@ -50,6 +50,7 @@ func (q *Queue[T]) Then(ctx context.Context, c *Client, id string, payload T, op
 	if err := errors.Join(q.check(), c.check()); err != nil {
 		return err
 	}
+
 	scored := make([]RawEntry, 1)
 	c.scores.fill(scored, time.Now())
 	encoded := optioned{RawEntry: scored[0]}
@@ -57,9 +58,11 @@ func (q *Queue[T]) Then(ctx context.Context, c *Client, id string, payload T, op
 	if err == nil && encoded.tell != nil {
 		err = fmt.Errorf("%w: Tell is for a push that happens at once; leave it out", ErrInvalidOptions)
 	}
+
 	if err != nil {
 		return fmt.Errorf("push to queue %q after the job: %w", q.name, err)
 	}
+
 	err = execution.Attach(ctx, func(kept any) (any, error) {
 		list, _ := kept.(*following)
 		if list == nil {
@@ -67,6 +70,7 @@ func (q *Queue[T]) Then(ctx context.Context, c *Client, id string, payload T, op
 		}
 		return list, list.add(c, q.target(), encoded.RawEntry)
 	})
+
 	if err != nil {
 		return fmt.Errorf("%w: push to queue %q after the job: %w", ErrInvalidOptions, q.name, err)
 	}
@@ -90,16 +94,20 @@ type followingPush struct {
 func (f *following) add(c *Client, t target, e RawEntry) error {
 	size := len(e.ID) + len(e.Data) + len(e.Meta) + len(e.Tags)
 	if f.entries == MaxThenEntries || f.bytes+size > MaxThenBytes {
-		return fmt.Errorf("the job has %d entries of %d bytes, at most %d and %d are possible; call PushMany in the handler",
-			f.entries, f.bytes, MaxThenEntries, MaxThenBytes)
+		return fmt.Errorf(
+			"the job has %d entries of %d bytes, at most %d and %d are possible; call PushMany in the handler",
+			f.entries, f.bytes, MaxThenEntries, MaxThenBytes,
+		)
 	}
 	f.entries, f.bytes = f.entries+1, f.bytes+size
+
 	for i := range f.pushes {
 		if p := &f.pushes[i]; p.client == c && p.target == t {
 			p.entries = append(p.entries, e)
 			return nil
 		}
 	}
+
 	f.pushes = append(f.pushes, followingPush{client: c, target: t, entries: []RawEntry{e}})
 	return nil
 }
@@ -112,17 +120,20 @@ func (q *Queue[T]) pushFollowing(ctx context.Context, b *execution.Batch, kept a
 	if list == nil || !succeeded {
 		return nil
 	}
+
 	if q.options.Timeout != 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = b.WithTimeout(ctx, q.options.Timeout, ErrTimeout)
 		defer cancel()
 	}
+
 	for i := range list.pushes {
 		p := &list.pushes[i]
 		if err := guard.Call(func() error { return p.client.push(ctx, p.target, p.entries, telling{}) }); err != nil {
 			return fmt.Errorf("push after the job: %w", err)
 		}
 	}
+
 	return nil
 }
 

@@ -157,6 +157,7 @@ func TestThenOfABatchAndMiddleware(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	refuses := func(next skein.RunFunc) skein.RunFunc {
 		return func(ctx context.Context, b *skein.RawBatch) error {
 			err := next(ctx, b)
@@ -166,6 +167,7 @@ func TestThenOfABatchAndMiddleware(t *testing.T) {
 			return err
 		}
 	}
+
 	handler := w.source.Handler(func(ctx context.Context, id string, _ []string) error {
 		w.then(ctx, id, "p")
 		if id == "b" {
@@ -173,6 +175,7 @@ func TestThenOfABatchAndMiddleware(t *testing.T) {
 		}
 		return nil
 	})
+
 	runDue(t, w.store, skein.ServerOptions{Middleware: []skein.Middleware{refuses}}, handler)
 	w.pushed("a", "p")
 	w.pushed("b")
@@ -187,6 +190,7 @@ func TestThenRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %v", what, err, want)
 		}
 	}
+
 	refused("no handler's context", w.next.Then(t.Context(), w.client, "id", "p"), skein.ErrInvalidOptions)
 	var kept context.Context
 	w.run(w.source.Handler(func(ctx context.Context, _ string, _ []string) error {
@@ -203,6 +207,7 @@ func TestThenRefuses(t *testing.T) {
 		}
 		return nil
 	}), "x")
+
 	refused("after the handler", w.next.Then(kept, w.client, "id", "p"), skein.ErrInvalidOptions)
 	w.run(w.source.Handler(func(ctx context.Context, _ string, _ []string) error {
 		w.then(ctx, "large", strings.Repeat("x", 500<<10))
@@ -210,6 +215,7 @@ func TestThenRefuses(t *testing.T) {
 		refused("too large", w.next.Then(ctx, w.client, "large", strings.Repeat("z", 100<<10)), skein.ErrInvalidOptions)
 		return nil
 	}), "x")
+
 	w.run(w.source.Handler(func(ctx context.Context, _ string, _ []string) error {
 		if err := skein.SettleIn(ctx, w.store); err != nil {
 			return err
@@ -217,6 +223,7 @@ func TestThenRefuses(t *testing.T) {
 		refused("Then after SettleIn", w.next.Then(ctx, w.client, "id", "p"), skein.ErrInvalidOptions)
 		return nil
 	}), "x")
+
 	w.run(w.source.JobHandler(func(ctx context.Context, job *skein.Job[string]) error {
 		if err := job.Payloads[0].SettleIn(ctx, w.store); err != nil {
 			return err
@@ -224,6 +231,7 @@ func TestThenRefuses(t *testing.T) {
 		refused("Then after a payload's SettleIn", w.next.Then(ctx, w.client, "id", "p"), skein.ErrInvalidOptions)
 		return nil
 	}), "x", "y")
+
 	w.run(w.source.BatchHandler(func(ctx context.Context, _ *skein.Batch[string]) error {
 		err := w.next.Then(ctx, w.client, "id", "p")
 		refused("a batch", err, skein.ErrInvalidOptions)
@@ -242,10 +250,12 @@ func TestABatchHandlerPushesAtItsEnd(t *testing.T) {
 		w.source = skein.NewQueue("source", skein.QueueOptions[string]{
 			BatchSize: 4, Shards: 1, Backoff: func(int) time.Duration { return time.Minute },
 		})
+
 		shaky := skein.NewClient(&unsteady{Store: w.store}, skein.ClientOptions{})
 		for _, id := range []string{"a", "b", "fails", "c"} {
 			push(t, w.store, w.source, id, "p")
 		}
+
 		handler := w.source.BatchHandler(func(ctx context.Context, batch *skein.Batch[string]) error {
 			var entries []skein.Entry[string]
 			for _, job := range batch.Jobs() {
@@ -257,6 +267,7 @@ func TestABatchHandlerPushesAtItsEnd(t *testing.T) {
 			}
 			return w.next.PushMany(ctx, shaky, entries)
 		})
+
 		for _, want := range []struct {
 			processed, failed int64
 			pushed            string
@@ -264,6 +275,7 @@ func TestABatchHandlerPushesAtItsEnd(t *testing.T) {
 			runDue(t, w.store, skein.ServerOptions{}, handler)
 			got := counts(t, w.store, "source")
 			equal(t, "processed, failed", []int64{got.Processed, got.Failed}, []int64{want.processed, want.failed})
+
 			for _, id := range []string{"a", "b", "c", "fails"} {
 				if strings.Contains(want.pushed, id) {
 					w.pushed(id, "p")
@@ -291,6 +303,7 @@ func TestThenThatFailsIsAFailure(t *testing.T) {
 				}
 				return result
 			}), "a", "b")
+
 			found, err := inspect.New(w.store, inspect.Options{}).Find(t.Context(), "source", "id")
 			if err != nil {
 				t.Fatal(err)
@@ -376,21 +389,25 @@ func TestThenLosesNothing(t *testing.T) {
 		w := newThenWorld(t)
 		w.source = skein.NewQueue("source", skein.QueueOptions[string]{Backoff: func(int) time.Duration { return time.Second }})
 		shaky := skein.NewClient(&unsteady{Store: w.store}, skein.ClientOptions{})
+
 		const ids = 100
 		for n := range ids {
 			if err := w.source.Push(t.Context(), w.client, fmt.Sprint("id-", n), "p"); err != nil {
 				t.Fatal(err)
 			}
 		}
+
 		handler := w.source.JobHandler(func(ctx context.Context, job *skein.Job[string]) error {
 			if job.Retries == 0 {
 				job.Payloads[0].Done()
 			}
 			return w.next.Then(ctx, shaky, job.ID, "after "+job.ID)
 		})
+
 		stop := serveLogged(t, w.store, skein.ServerOptions{Lanes: 1}, newRecorder(0), handler)
 		time.Sleep(time.Minute)
 		stop()
+
 		stats, err := inspect.New(w.store, inspect.Options{}).Stats(t.Context(), "source")
 		if err != nil {
 			t.Fatal(err)
@@ -398,6 +415,7 @@ func TestThenLosesNothing(t *testing.T) {
 		if stats[0].Processed != ids || stats[0].Failed == 0 {
 			t.Errorf("%d processed and %d failures; want %d and some", stats[0].Processed, stats[0].Failed, ids)
 		}
+
 		for n := range ids {
 			w.pushed(fmt.Sprint("id-", n), fmt.Sprint("after id-", n))
 		}
@@ -449,15 +467,18 @@ func TestThenHasTheTimeoutOfItsQueue(t *testing.T) {
 					<-ctx.Done()
 					return context.Cause(ctx)
 				}), skein.ClientOptions{})
+
 				source := skein.NewQueue("source", skein.QueueOptions[string]{Timeout: time.Second})
 				next := skein.NewQueue("next", skein.QueueOptions[string]{})
 				push(t, store, source, "id", "x")
+
 				began := time.Now()
 				runDue(t, store, skein.ServerOptions{}, handler(source, func(ctx context.Context, id string) {
 					if err := next.Then(ctx, hung, id, "y"); err != nil {
 						t.Error(err)
 					}
 				}))
+
 				equal(t, "how long the lane was kept", time.Since(began), time.Second)
 				found, err := inspect.New(store, inspect.Options{}).Find(t.Context(), "source", "id")
 				if err != nil || found.Queued == nil {

@@ -27,11 +27,13 @@ func TestUrgentJobsStarveNothing(t *testing.T) {
 			pushes = 3_000
 			every  = 10 // of how many urgent pushes one is followed by another job
 		)
+
 		store := memory.New(memory.Options{})
 		q := skein.NewQueue("q", skein.QueueOptions[int]{Shards: 3})
 		begin := time.Now()
 		var ran atomic.Int64
 		var latest, urgentLatest time.Duration
+
 		handler := q.Handler(func(_ context.Context, id string, turns []int) error {
 			late := time.Since(begin) - time.Duration(turns[0])*took
 			if id[0] == 'u' {
@@ -43,6 +45,7 @@ func TestUrgentJobsStarveNothing(t *testing.T) {
 			ran.Add(1)
 			return nil
 		})
+
 		server := skein.NewServer(store, skein.ServerOptions{Logger: quiet, Lanes: 1, PollInterval: 100 * time.Millisecond}, handler)
 		run(t, server, func() {
 			n := 0
@@ -59,6 +62,7 @@ func TestUrgentJobsStarveNothing(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 		})
+
 		if latest > d+time.Second {
 			t.Errorf("a job started %v after its turn, want at most %v", latest, d+time.Second)
 		}

@@ -36,12 +36,14 @@ func assign(queue string, shards int, members []member) []int {
 	if len(members) == 0 {
 		return nil
 	}
+
 	d := newDeal(queue, shards, members)
 	owners := make([]int, max(0, shards))
 	for shard := range owners {
 		d.choose(shard)
 		d.order.put(shard)
 	}
+
 	for shard := d.order.first(); shard >= 0; shard = d.order.first() {
 		hand := &d.hands[d.best[shard].hand]
 		if !d.hasRoom(hand) {
@@ -49,10 +51,12 @@ func assign(queue string, shards int, members []member) []int {
 			d.order.fix(shard)
 			continue
 		}
+
 		d.order.remove(shard)
 		d.give(hand)
 		owners[shard] = hand.position
 	}
+
 	return owners
 }
 
@@ -88,16 +92,21 @@ func newDeal(queue string, shards int, members []member) *deal {
 		d.hands[i] = hand{position: i, weight: weight, seed: seedOf(queue, m.ID)}
 		sum += weight
 	}
+
 	for i := range d.hands {
 		h := &d.hands[i]
 		exact := uint64(max(0, shards)) * h.weight
 		h.share, h.fraction = int(exact/sum), exact%sum != 0
 		d.extra -= h.share
 	}
-	slices.SortStableFunc(d.hands, func(a, b hand) int { return cmp.Compare(members[a.position].ID, members[b.position].ID) })
+
+	slices.SortStableFunc(d.hands, func(a, b hand) int {
+		return cmp.Compare(members[a.position].ID, members[b.position].ID)
+	})
 	d.order = newIndexHeap(len(d.best), func(a, b int) bool {
 		return d.best[a].rank < d.best[b].rank || d.best[a].rank == d.best[b].rank && a < b
 	})
+
 	return d
 }
 

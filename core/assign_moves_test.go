@@ -100,6 +100,7 @@ func TestFewShardsMove(t *testing.T) {
 			for range 6 {
 				c.join()
 			}
+
 			var moves, least int
 			for range steps {
 				for _, queue := range []string{"orders", "mails", "invoices"} {
@@ -108,6 +109,7 @@ func TestFewShardsMove(t *testing.T) {
 				}
 				c.step()
 			}
+
 			ratio := float64(moves) / float64(least)
 			t.Logf("%d shards moved in %d steps, the least possible is %d: %.3f times that", moves, steps, least, ratio)
 			if ratio > tt.limit {

@@ -39,6 +39,7 @@ func TestBackoffVectors(t *testing.T) {
 			}
 			continue
 		}
+
 		var total time.Duration
 		for jitter := range core.BackoffJitter {
 			total += untilMorgue(t, v.MaxRetries, jitter)

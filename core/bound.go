@@ -57,7 +57,8 @@ func (b *Bound) TakeWhole(lists ...[]Payload) bool {
 // fits reports whether n payloads of the given size fit together.
 func (b *Bound) fits(n, bytes int) bool {
 	return b.payloads == 0 && !b.Strict ||
-		!b.full && b.payloads+n <= MaxTurnPayloads && b.bytes+bytes <= min(orDefault(b.Bytes, MaxStepBytes), MaxStepBytes)
+		!b.full && b.payloads+n <= MaxTurnPayloads &&
+			b.bytes+bytes <= min(orDefault(b.Bytes, MaxStepBytes), MaxStepBytes)
 }
 
 func (b *Bound) count(n, bytes int) {

@@ -11,12 +11,14 @@ import (
 func TestBound(t *testing.T) {
 	const mib = 1 << 20
 	take := func(b *core.Bound, payloads []core.Payload) int { return b.Take(payloads) }
+
 	whole := func(b *core.Bound, payloads []core.Payload) int {
 		if b.TakeWhole(payloads[:1], payloads[1:]) {
 			return len(payloads)
 		}
 		return 0
 	}
+
 	tests := []struct {
 		name string
 		take func(*core.Bound, []core.Payload) int
@@ -35,6 +37,7 @@ func TestBound(t *testing.T) {
 		{"whole: the first passes, however much it is", whole, jobs(2, 2000, mib/100), []int{2000, 0}, true},
 		{"whole: nothing fits after what did not", whole, append(jobs(2, 5, mib), job(1)), []int{5, 0, 0}, true},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var (
@@ -57,6 +60,7 @@ func TestABudgetCarriesWhatATurnHandsOver(t *testing.T) {
 	handedOver := func(payloads, size int) []core.Claim {
 		return []core.Claim{{Job: core.Job{Payloads: jobs(1, payloads, size)[0]}}}
 	}
+
 	tests := []struct {
 		name       string
 		handedOver []core.Claim
@@ -68,6 +72,7 @@ func TestABudgetCarriesWhatATurnHandsOver(t *testing.T) {
 		{"bytes", handedOver(1, 94), []int{5, 1}},
 		{"all bytes", handedOver(1, 100), nil},
 	}
+
 	for _, tt := range tests {
 		b := core.Budget{Jobs: 9, Bytes: 100}
 		b.Carry(tt.handedOver)

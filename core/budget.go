@@ -49,16 +49,19 @@ func (b *Budget) Take(payloads []Payload) int {
 	if !b.Open() {
 		return 0
 	}
+
 	n := 0
 	for n < len(payloads) && b.fits(n, len(payloads[n].Data)) {
 		b.payloads++
 		b.bytes += len(payloads[n].Data)
 		n++
 	}
+
 	if n > 0 {
 		b.jobs++
 	}
 	b.cut = n < len(payloads)
+
 	return n
 }
 

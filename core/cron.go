@@ -59,8 +59,10 @@ func parseCron(expression string) (*cron, error) {
 	if len(fields) == 1 && strings.HasPrefix(fields[0], "@") {
 		known, ok := cronShorthand(fields[0])
 		if !ok {
-			return nil, fmt.Errorf("%w: the shorthand %q; use @hourly, @daily, @weekly, @monthly, @yearly or five fields",
-				ErrInvalidSchedule, fields[0])
+			return nil, fmt.Errorf(
+				"%w: the shorthand %q; use @hourly, @daily, @weekly, @monthly, @yearly or five fields",
+				ErrInvalidSchedule, fields[0],
+			)
 		}
 		fields = strings.Fields(known)
 	}
@@ -112,6 +114,7 @@ func (f *cronField) parseItem(item string) (set uint64, text string, err error) 
 	if f.max == 7 {
 		last = 6 // all days of the week, once
 	}
+
 	if values != "*" {
 		low, high, ranged := strings.Cut(values, "-")
 		if first, err = f.value(low); err != nil {
@@ -131,6 +134,7 @@ func (f *cronField) parseItem(item string) (set uint64, text string, err error) 
 			last = first
 		}
 	}
+
 	if first > last {
 		return 0, "", fmt.Errorf("the range ends before it begins; write it as two ranges, %d-%d,%d-%d",
 			first, f.max, f.min, last)
@@ -144,9 +148,11 @@ func (f *cronField) parseItem(item string) (set uint64, text string, err error) 
 		}
 		text += "/" + strconv.Itoa(by)
 	}
+
 	for v := first; v <= last; v += by {
 		set |= 1 << v
 	}
+
 	return set, text, nil
 }
 
@@ -157,10 +163,12 @@ func (f *cronField) value(text string) (int, error) {
 			return f.min + i, nil
 		}
 	}
+
 	v, err := strconv.Atoi(text)
 	if err == nil && v >= f.min && v <= f.max && text[0] != '+' {
 		return v, nil
 	}
+
 	cure := fmt.Sprintf("give a number from %d to %d", f.min, f.max)
 	if len(f.names) > 0 {
 		cure += fmt.Sprintf(" or a name from %s to %s", f.names[0], f.names[len(f.names)-1])
@@ -168,6 +176,7 @@ func (f *cronField) value(text string) (int, error) {
 	if strings.ContainsAny(text, "lw#?") {
 		cure += "; L, W, # and ? are not supported, let the handler decide on such days"
 	}
+
 	return 0, fmt.Errorf("the value %q; %s", text, cure)
 }
 

@@ -115,22 +115,26 @@ func TestGroupsBeyondTheMostAreOther(t *testing.T) {
 			t.Fatalf("%s is of %q", name(i), got)
 		}
 	}
+
 	bury := func(had, name, want string) {
 		t.Helper()
 		if got := g.Bury(had, name, 2); got != want {
 			t.Errorf("%s is of %q, want %q", name, got, want)
 		}
 	}
+
 	bury("", "new", core.OtherGroup)
 	bury("", name(7), name(7))
 	bury(core.OtherGroup, "newer", core.OtherGroup)
 	bury(name(8), "newest", core.OtherGroup) // its old group stays until the end of the call
+
 	g.Tidy()
 	bury("", "yet another", core.OtherGroup) // with OtherGroup there are as many
 	g.Leave(name(9))
 	g.Tidy()
 	bury("", "at last", "at last")
 	g.Tidy()
+
 	if g.Len() != core.MaxGroups {
 		t.Errorf("%d groups", g.Len())
 	}

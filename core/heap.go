@@ -82,6 +82,7 @@ func (h *indexHeap) down(at int) {
 		if right := child + 1; right < len(h.items) && h.less(h.items[right], h.items[child]) {
 			child = right
 		}
+
 		if !h.less(h.items[child], h.items[at]) {
 			return
 		}

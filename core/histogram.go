@@ -73,8 +73,10 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	if total == 0 {
 		return 0
 	}
+
 	q = max(0, min(q, 1))
 	want := max(1, uint64(math.Ceil(q*float64(total))))
+
 	var seen uint64
 	for i, c := range h {
 		seen += c
@@ -86,5 +88,6 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 			return to
 		}
 	}
+
 	return bucketStart(HistogramBuckets - 1)
 }

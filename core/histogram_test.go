@@ -51,16 +51,19 @@ func TestBucketsReachFromMicrosecondsToHours(t *testing.T) {
 		{10 * time.Hour, 1 << 35 * time.Microsecond, math.MaxInt64},
 		{math.MaxInt64, 1 << 35 * time.Microsecond, math.MaxInt64},
 	}
+
 	for _, tt := range tests {
 		if from, to := core.BucketBounds(bucketOf(tt.duration)); from != tt.from || to != tt.to {
 			t.Errorf("%v is counted in %v … %v, want %v … %v", tt.duration, from, to, tt.from, tt.to)
 		}
 	}
+
 	for _, outside := range []int{math.MinInt, -1} {
 		if from, _ := core.BucketBounds(outside); from != 0 {
 			t.Errorf("bucket %d starts at %v", outside, from)
 		}
 	}
+
 	if from, to := core.BucketBounds(math.MaxInt); from != 1<<35*time.Microsecond || to != math.MaxInt64 {
 		t.Errorf("a bucket past the last is %v … %v", from, to)
 	}
@@ -75,12 +78,15 @@ func TestQuantileIsTheEndOfTheBucketThatHoldsIt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		durations := rapid.SliceOfN(rapid.Custom(drawDuration), 1, 50).Draw(t, "durations")
 		q := rapid.Float64Range(0, 1).Draw(t, "q")
+
 		var h core.Histogram
 		for _, d := range durations {
 			h.Observe(d)
 		}
+
 		slices.Sort(durations)
 		exact := durations[max(0, int(math.Ceil(q*float64(len(durations))))-1)]
+
 		got := h.Quantile(q)
 		from, to := core.BucketBounds(bucketOf(exact))
 		switch {
@@ -102,8 +108,10 @@ func TestQuantileEdges(t *testing.T) {
 		h.Observe(time.Millisecond)
 	}
 	h.Observe(time.Minute)
+
 	_, ms := core.BucketBounds(bucketOf(time.Millisecond))
 	_, minute := core.BucketBounds(bucketOf(time.Minute))
+
 	tests := []struct {
 		name string
 		of   *core.Histogram
@@ -118,6 +126,7 @@ func TestQuantileEdges(t *testing.T) {
 		{"below 0 is the smallest", &h, -3, ms},
 		{"above 1 is the largest", &h, 3, minute},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := tt.of.Quantile(tt.q); got != tt.want {

@@ -18,11 +18,13 @@ func TestHeldJobs(t *testing.T) {
 		{"failed, just before", core.State{PerformAt: core.MaxInstant - 1, RetryCount: 25}, false},
 		{"fresh, at the last instant", core.State{PerformAt: core.MaxInstant, RetryCount: core.FreshRetryCount}, false},
 	}
+
 	for _, tt := range tests {
 		if got := tt.state.Held(); got != tt.held {
 			t.Errorf("%s: held %t, want %t", tt.name, got, tt.held)
 		}
 	}
+
 	for _, at := range []core.Instant{0, 1, now, core.MaxInstant - 1, core.MaxInstant} {
 		if got := at.Add(core.Forever); got != core.MaxInstant {
 			t.Errorf("%d + Forever = %d, want the last instant", at, got)
@@ -42,6 +44,7 @@ func TestExpeditedAndWithoutFirst(t *testing.T) {
 		s.Recoveries = 0
 		return s
 	}
+
 	tests := []struct {
 		name                    string
 		before, expedited, rest core.State
@@ -54,6 +57,7 @@ func TestExpeditedAndWithoutFirst(t *testing.T) {
 		{"fresh, for later", state(now+1, -1), state(now, -1), state(now+1, -1), true},
 		{"fresh, at the last instant", state(core.MaxInstant, -1), state(now, -1), state(core.MaxInstant, -1), true},
 	}
+
 	for _, tt := range tests {
 		got, ok := tt.before.Expedited(now)
 		equal(t, tt.name+", expedited", tt.expedited, got)
@@ -105,6 +109,7 @@ func TestExhaustionHoldsOrBuries(t *testing.T) {
 		{"snoozed", 1, core.Outcome{Kind: core.Snoozed}, false, false},
 		{"every payload with an outcome of its own", 1, core.Outcome{Kind: core.Failed, Payloads: []core.PayloadOutcome{{Position: 0}, {Position: 1}}}, false, false},
 	}
+
 	for _, tt := range tests {
 		claim := claimOf(2, tt.retries, 0)
 		bury, hold := core.RetryPolicy{MaxRetries: 2}, core.RetryPolicy{MaxRetries: 2, Exhausted: core.Hold}
@@ -114,6 +119,7 @@ func TestExhaustionHoldsOrBuries(t *testing.T) {
 		if _, got := hold.Exhausts(claim, &tt.outcome); got || hold.Holds(claim, &tt.outcome) != tt.hold {
 			t.Errorf("%s: Hold buries %t, and holds %t", tt.name, got, hold.Holds(claim, &tt.outcome))
 		}
+
 		s := hold.Settlement(claim, &tt.outcome, 0)
 		back, dead := s.Apply(claim.Job, now)
 		if back.Held() != tt.hold || tt.hold && (len(back.Payloads) != 2 || len(dead.Payloads) != 0) {

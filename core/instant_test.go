@@ -120,6 +120,7 @@ func TestWhen(t *testing.T) {
 		{"urgently", core.Urgent(time.Millisecond), view{Delay: -time.Millisecond}},
 		{"in the longest while", core.In(math.MaxInt64), view{Delay: math.MaxInt64, Resolve: core.MaxInstant}},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			at, fixed := tt.when.Fixed()

@@ -75,6 +75,7 @@ func StrictBy(queues ...string) SchedulerFunc {
 			named = append(named, q)
 		}
 	}
+
 	return func(c SchedulerConfig) Scheduler {
 		ranks := make([]int, len(c.Shards))
 		for i, s := range c.Shards {
@@ -82,8 +83,11 @@ func StrictBy(queues ...string) SchedulerFunc {
 				ranks[i] = len(named)
 			}
 		}
+
 		return &strict{
-			lag: newLag(len(ranks), func(i int) int { return ranks[i] }), named: named, ranks: ranks,
+			lag:   newLag(len(ranks), func(i int) int { return ranks[i] }),
+			named: named,
+			ranks: ranks,
 			taken: newIndexHeap(len(ranks), func(a, b int) bool { return ranks[a] < ranks[b] }),
 		}
 	}

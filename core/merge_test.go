@@ -88,13 +88,16 @@ func TestAwaitVectors(t *testing.T) {
 		claim := &core.Claim{Job: core.Job{ID: "id", State: core.State{RetryCount: 3, FirstPush: v.FirstPush, Error: "boom"}}}
 		claim.Payloads = []core.Payload{payload("p", 1)}
 		delay := time.Duration(v.Delay) * time.Microsecond
+
 		s := core.RetryPolicy{}.Settlement(claim, &core.Outcome{Kind: core.Awaiting, Delay: delay}, 0)
 		back, _ := s.Apply(claim.Job, v.Now)
 		got := back.State
+
 		if v.Queued != nil {
 			queued := core.State{RetryCount: core.FreshRetryCount, PerformAt: v.Queued.PerformAt, FirstPush: v.Queued.FirstPush}
 			got = s.PutBack.Merge(queued, got)
 		}
+
 		equal(t, v.About, core.State{RetryCount: core.FreshRetryCount, PerformAt: v.Merged.PerformAt, FirstPush: v.Merged.FirstPush}, got)
 	}
 }
@@ -193,6 +196,7 @@ func TestPushRuleMovesOnlyFreshJobs(t *testing.T) {
 		{"debounce moves it within its limit", core.PushRule{Kind: core.Debounce, Limit: time.Hour}, 30 * minute, 30 * minute},
 		{"debounce stops at its limit", core.PushRule{Kind: core.Debounce, Limit: 5 * time.Minute}, 30 * minute, 14 * minute},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			coming := core.State{PerformAt: tt.coming, RetryCount: -1, FirstPush: 11 * minute}
@@ -244,6 +248,7 @@ func TestPushRuleValidate(t *testing.T) {
 		{"an unknown kind", core.PushRule{Kind: core.Debounce + 1}, false},
 		{"a negative limit", core.PushRule{Kind: core.Debounce, Limit: -1}, false},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if err := tt.rule.Validate(); errors.Is(err, core.ErrInvalidRule) == tt.valid || (err == nil) != tt.valid {

@@ -95,11 +95,15 @@ func (r MergeRule) Validate() error {
 	case r.Stays > Highest:
 		return fmt.Errorf("%w: Stays %d; use Lowest or Highest", ErrInvalidRule, r.Stays)
 	case r.Keep < 0:
-		return fmt.Errorf("%w: %s; to keep all payloads use union, newest or every", ErrInvalidRule, r.outOfRange(r.Keep+1))
+		return fmt.Errorf("%w: %s; to keep all payloads use union, newest or every",
+			ErrInvalidRule, r.outOfRange(r.Keep+1))
 	case r.Keep > MaxTurnPayloads:
 		return fmt.Errorf("%w: %s", ErrInvalidRule, r.outOfRange(r.Keep))
 	case r.Keep > 0 && r.Stays == Lowest:
-		return fmt.Errorf("%w: Keep %d with the smaller score; the payloads that stay would depend on the order of merges; use Stays: Highest", ErrInvalidRule, r.Keep)
+		return fmt.Errorf(
+			"%w: Keep %d with the smaller score; the payloads that stay would depend on the order of merges; use Stays: Highest",
+			ErrInvalidRule, r.Keep,
+		)
 	case r.Same == SamePush && r.Stays == Highest && r.Keep == 0:
 		return fmt.Errorf("%w: SamePush with Highest and no bound; leave Stays at Lowest", ErrInvalidRule)
 	}
@@ -141,13 +145,19 @@ func ParseMergeRule(text string) (MergeRule, error) {
 	if bounded {
 		rules = map[string]MergeRule{"latest": {Stays: Highest}, "every.last": {Same: SamePush}}
 	}
+
 	rule, known := rules[name]
 	if known && bounded {
 		n, err := strconv.Atoi(strings.TrimSuffix(bound, ")"))
 		rule, known = rule.Last(n), err == nil
 	}
+
+	// The comparison refuses numbers that Atoi reads and String does not write, such as +2.
 	if !known || rule.String() != text {
-		return MergeRule{}, fmt.Errorf("%w: %q; use union, newest, latest(n), every or every.last(n), with n from 1 to %d", ErrInvalidRule, text, MaxTurnPayloads)
+		return MergeRule{}, fmt.Errorf(
+			"%w: %q; use union, newest, latest(n), every or every.last(n), with n from 1 to %d",
+			ErrInvalidRule, text, MaxTurnPayloads,
+		)
 	}
 	return rule, nil
 }

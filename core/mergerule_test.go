@@ -239,6 +239,7 @@ func TestAddByReportsWhatItAddedAndSuperseded(t *testing.T) {
 		{"latest: below the bound", latest, payload("c", 0), false, 1},
 		{"latest: there, and rises, in a set with too many", core.MergeRule{Stays: core.Highest, Keep: 1}, payload("a", 9), false, 0},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			set := core.NewPayloadSet([]core.Payload{payload("a", 1), payload("b", 2)})
@@ -271,6 +272,7 @@ func TestMergeRuleValidate(t *testing.T) {
 		{core.MergeRule{Same: 2}, "invalid(same 2, stays 0, keep 0)", false},
 		{core.MergeRule{}.Last(2), "invalid(same 0, stays 0, keep 2)", false},
 	}
+
 	for _, tt := range tests {
 		err := tt.rule.Validate()
 		if (err == nil) != tt.valid || errors.Is(err, core.ErrInvalidRule) == tt.valid {
@@ -317,9 +319,11 @@ func TestStoredPayloadsComeBackAsTheyWerePushed(t *testing.T) {
 				t.Errorf("%v stores a stored payload in another way:\n%s", rule, diff)
 			}
 		}
+
 		if got, want := every.Stored(p).Compare(every.Stored(q)), p.Compare(q); got != want {
 			t.Errorf("the order is %d, want %d", got, want)
 		}
+
 		other := every.Stored(p)
 		other.Score = q.Score
 		if len(other.Pushed().Data) != len(other.Data) && q.Score != p.Score {

@@ -113,6 +113,7 @@ func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
 		}
 		s.Except = append(s.Except, d)
 	}
+
 	switch o.Kind {
 	case Done:
 		s.Processed = true
@@ -133,14 +134,21 @@ func (p RetryPolicy) Settlement(c *Claim, o *Outcome, jitter int) Settlement {
 	default:
 		s.Rest = Requeue
 		after := left(c, o)
-		s.PutBack = PutBack{SameTime: true, RetryCount: after.RetryCount, Recoveries: after.Recoveries, Error: c.Error}
+		s.PutBack = PutBack{
+			SameTime:   true,
+			RetryCount: after.RetryCount,
+			Recoveries: after.Recoveries,
+			Error:      c.Error,
+		}
 	}
+
 	return s
 }
 
 func (p RetryPolicy) fail(s *Settlement, c *Claim, o *Outcome, jitter int) {
 	s.Failed = true
 	s.Rest = Requeue
+
 	retry := p.Retry(c, o)
 	if retry >= p.MaxRetries {
 		if p.Exhausted == Hold {
@@ -153,6 +161,7 @@ func (p RetryPolicy) fail(s *Settlement, c *Claim, o *Outcome, jitter int) {
 		s.PutBack = PutBack{RetryCount: FreshRetryCount, Error: o.Error}
 		return
 	}
+
 	delay := o.Delay
 	if !o.OwnDelay {
 		delay = p.Wait(retry, jitter)
@@ -235,6 +244,7 @@ func (c *Claim) RecoveriesWithNext() int {
 // Recover returns the settlement of a claim whose owner is gone (docs/rules.md 4).
 func (p RetryPolicy) Recover(c *Claim) Settlement {
 	s := Settlement{ID: c.ID, Receipt: c.Receipt, Rest: Requeue}
+
 	recoveries := c.RecoveriesWithNext()
 	if recoveries > p.MaxRecoveries {
 		if p.Exhausted == Hold {
@@ -242,6 +252,7 @@ func (p RetryPolicy) Recover(c *Claim) Settlement {
 			s.Failed = true
 			return s
 		}
+
 		if len(c.Payloads) > 0 {
 			buryAt(&s, 0, recoveredTooOften(recoveries), RecoveredGroup)
 		}
@@ -249,6 +260,7 @@ func (p RetryPolicy) Recover(c *Claim) Settlement {
 		s.Failed = true
 		return s
 	}
+
 	s.PutBack = PutBack{SameTime: true, RetryCount: c.RetryCount, Recoveries: recoveries, Error: c.Error}
 	return s
 }

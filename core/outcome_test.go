@@ -57,6 +57,7 @@ func TestFailureVectors(t *testing.T) {
 			}
 		}
 	}
+
 	for i, v := range vectors[vector](t, "failure.json") {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			policy := core.RetryPolicy{MaxRetries: v.MaxRetries, Exhausted: exhaustion(v.Hold)}
@@ -64,6 +65,7 @@ func TestFailureVectors(t *testing.T) {
 			outcome := &core.Outcome{Kind: core.Failed, Error: v.Error, Payloads: vectorMarks(v.Done, v.Buried)}
 			s := policy.Settlement(claim, outcome, v.Jitter)
 			back, dead := s.Apply(claim.Job, v.Now)
+
 			equalJobs(t, "put back", v.Outcome.Requeue.back(), back)
 			equal(t, "buried", v.Outcome.Bury.Payloads.payloads(), dead.Payloads)
 			equal(t, "error of what is buried", v.Outcome.Bury.Error, s.BuryError)
@@ -108,10 +110,12 @@ func TestRecoveryVectors(t *testing.T) {
 			Buried    vectorPayloads
 		}
 	}
+
 	for i, v := range vectors[vector](t, "recovery.json") {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			policy := core.RetryPolicy{MaxRetries: 25, MaxRecoveries: v.MaxRecoveries, Exhausted: exhaustion(v.Hold)}
 			claim := &core.Claim{Job: v.Job.job()}
+
 			for range v.Ended {
 				part := claim.SettlePayload(0)
 				left, ok := part.Apply(*claim)
@@ -120,15 +124,18 @@ func TestRecoveryVectors(t *testing.T) {
 				}
 				claim = &left
 			}
+
 			recoveries := claim.Recoveries
 			claim.Begun = v.Begun
 			s := policy.Recover(claim)
 			back, dead := s.Apply(claim.Job, v.Now)
+
 			equalJobs(t, "put back", v.Outcome.Requeue.back(), back)
 			equal(t, "buried", v.Outcome.Buried.payloads(), dead.Payloads)
 			if buried := len(dead.Payloads) > 0; buried != v.Outcome.BuryFirst {
 				t.Errorf("buried: %v, want %v", buried, v.Outcome.BuryFirst)
 			}
+
 			lost := recoveries
 			if v.Begun || lost == 0 {
 				lost++
@@ -154,6 +161,7 @@ func TestMovedVectors(t *testing.T) {
 			Buried  vectorPayloads
 		}
 	}
+
 	for _, v := range vectors[vector](t, "moved.json") {
 		t.Run(v.About, func(t *testing.T) {
 			policy := core.RetryPolicy{MaxRetries: 25, MaxRecoveries: v.MaxRecoveries, Exhausted: exhaustion(v.Hold)}
@@ -162,6 +170,7 @@ func TestMovedVectors(t *testing.T) {
 			if v.Runs {
 				return
 			}
+
 			s := policy.Recover(claim)
 			back, dead := s.Apply(claim.Job, v.Now)
 			equalJobs(t, "put back", v.Outcome.Requeue.back(), back)
@@ -362,6 +371,7 @@ func TestRecover(t *testing.T) {
 		{"the fourth", begun(claimOf(3, 1, 3)), end{back: "bc", dead: "a", state: as(now, -1, 0, "before"),
 			buryError: "its server was lost 4 times while it ran: the job may be crashing its process", failed: true}},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := policy.Recover(tt.claim)

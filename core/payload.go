@@ -105,12 +105,15 @@ func (s *PayloadSet) add(rule MergeRule, p Payload) (added bool) {
 		at, _ := slices.BinarySearchFunc(s.list, Payload{Data: p.Data, Score: old}, Payload.Compare)
 		s.list = slices.Delete(s.list, at, at+1)
 	}
+
 	at := len(s.list)
 	if at > 0 && p.Compare(s.list[at-1]) < 0 {
 		at, _ = slices.BinarySearchFunc(s.list, p, Payload.Compare)
 	}
+
 	s.list = slices.Insert(s.list, at, p)
 	s.remember(p)
+
 	return !there
 }
 
@@ -126,6 +129,7 @@ func (s *PayloadSet) Merge(coming []Payload) {
 		}
 		return
 	}
+
 	better := make([]Payload, 0, len(coming))
 	replaced := false
 	for _, p := range coming {
@@ -137,10 +141,13 @@ func (s *PayloadSet) Merge(coming []Payload) {
 		better = append(better, p)
 		s.remember(p)
 	}
+
+	// A replaced payload is found by its score, which is no longer the remembered one.
 	there := s.list
 	if replaced {
 		there = slices.DeleteFunc(there, func(p Payload) bool { return s.score[string(p.Data)] != p.Score })
 	}
+
 	s.list = inOrder(there, better)
 }
 

@@ -63,8 +63,10 @@ func setEqualsOracle(t *rapid.T) {
 	for _, p := range start {
 		oracle.add(p)
 	}
+
 	type taken struct{ got, want []core.Payload }
 	var all []taken
+
 	t.Repeat(map[string]func(*rapid.T){
 		"add": func(t *rapid.T) {
 			p := drawPayload(t)
@@ -189,21 +191,25 @@ func TestMergeIsAddingOneByOne(t *testing.T) {
 			Meta:  fmt.Append(nil, rapid.Uint32().Draw(t, "meta")),
 		}
 	})
+
 	payloads := rapid.Custom(func(t *rapid.T) []core.Payload {
 		least := rapid.SampledFrom([]int{0, 64}).Draw(t, "least")
 		set := core.NewPayloadSet(rapid.SliceOfN(payload, least, 128).Draw(t, "payloads"))
 		return set.List()
 	})
+
 	rapid.Check(t, func(t *rapid.T) {
 		there, coming := payloads.Draw(t, "there"), payloads.Draw(t, "coming")
 		oneByOne, atOnce := core.NewPayloadSet(there), core.NewPayloadSet(there)
 		for _, p := range coming {
 			oneByOne.Add(p)
 		}
+
 		taken := atOnce.TakeFirst(len(there) / 3)
 		before := slices.Clone(taken)
 		atOnce.Merge(taken)
 		atOnce.Merge(coming)
+
 		if diff := cmp.Diff(oneByOne.List(), atOnce.List()); diff != "" {
 			t.Fatalf("merged (-one by one +at once):\n%s", diff)
 		}

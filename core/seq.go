@@ -41,15 +41,19 @@ func (s *seq) Choose(now Instant) Choice {
 		s.visit[i] = s.place + (int64(i)+shards-s.place%shards)%shards
 		s.ready.put(i)
 	}
+
 	roundEnd := s.fruitless + shards
 	if i := s.ready.first(); i >= 0 && (s.running > 0 || s.visit[i] < roundEnd) {
 		s.place = s.visit[i] + 1
 		s.running++
 		return Choice{Index: s.take()}
 	}
+
 	if s.running > 0 {
 		return idle
 	}
+
+	// The round is over and no batch has succeeded.
 	s.place = max(s.place, roundEnd)
 	s.fruitless = s.place
 	return Choice{Index: -1, Wait: s.poll, Sleep: true}

@@ -90,6 +90,7 @@ func (s *Settlement) Apply(claimed Job, now Instant) (back Job, dead DeadLetter)
 	if s.Buries() {
 		dead.Group = GroupName(s.Group)
 	}
+
 	except := s.Except
 	for i, p := range claimed.Payloads {
 		d := s.Rest
@@ -99,6 +100,7 @@ func (s *Settlement) Apply(claimed Job, now Instant) (back Job, dead DeadLetter)
 		if len(except) > 0 && except[0].Position == i {
 			d = except[0].Disposition
 		}
+
 		switch d {
 		case Requeue:
 			back.Payloads = append(back.Payloads, p)
@@ -106,6 +108,7 @@ func (s *Settlement) Apply(claimed Job, now Instant) (back Job, dead DeadLetter)
 			dead.Payloads = append(dead.Payloads, p)
 		}
 	}
+
 	return back, dead
 }
 

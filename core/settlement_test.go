@@ -52,6 +52,7 @@ func applyConservesPayloads(t *rapid.T) {
 		}
 		ends[d] = append(ends[d], p)
 	}
+
 	back, dead := s.Apply(claim.Job, now)
 	if diff := cmp.Diff(ends[core.Requeue], back.Payloads); diff != "" {
 		t.Fatalf("put back (-want +got):\n%s", diff)
@@ -59,6 +60,7 @@ func applyConservesPayloads(t *rapid.T) {
 	if diff := cmp.Diff(ends[core.Bury], dead.Payloads); diff != "" {
 		t.Fatalf("buried (-want +got):\n%s", diff)
 	}
+
 	if s.Plain() && len(back.Payloads)+len(dead.Payloads) > 0 {
 		t.Fatalf("Plain, with %d put back and %d buried", len(back.Payloads), len(dead.Payloads))
 	}
@@ -101,6 +103,7 @@ func TestSettleHeedsEveryMark(t *testing.T) {
 		for _, m := range outcome.Payloads {
 			marked[m.Position] = m
 		}
+
 		for i, p := range claim.Payloads {
 			switch m, ok := marked[i]; {
 			case !ok:
@@ -109,6 +112,7 @@ func TestSettleHeedsEveryMark(t *testing.T) {
 				buried += string(p.Data)
 			}
 		}
+
 		wantBack, wantDead, exhausted := open, buried, ""
 		switch {
 		case outcome.Kind == core.Done || outcome.Kind == core.Dropped:
@@ -118,6 +122,7 @@ func TestSettleHeedsEveryMark(t *testing.T) {
 		case outcome.Kind == core.Failed && claim.RetryCount+1 >= 2 && open != "" && open[0] == 'a':
 			wantBack, wantDead, exhausted = open[1:], buried+open[:1], open[:1]
 		}
+
 		back, dead := s.Apply(claim.Job, now)
 		if got := names(back.Payloads); got != wantBack {
 			t.Fatalf("put back %q, want %q", got, wantBack)
@@ -141,6 +146,7 @@ func TestSettlementIsPlain(t *testing.T) {
 	except := func(d core.Disposition) []core.PayloadDisposition {
 		return []core.PayloadDisposition{{Position: 1, Disposition: d}}
 	}
+
 	tests := []struct {
 		name       string
 		settlement core.Settlement
@@ -153,6 +159,7 @@ func TestSettlementIsPlain(t *testing.T) {
 		{"one buried", core.Settlement{Except: except(core.Bury)}, false},
 		{"one put back", core.Settlement{Except: except(core.Requeue)}, false},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := tt.settlement.Plain(); got != tt.plain {

@@ -79,6 +79,7 @@ func ParseSpec(text string, zone *time.Location) (Spec, error) {
 		if err != nil {
 			return Spec{}, err
 		}
+
 		if zone == nil {
 			return Spec{}, fmt.Errorf("%w: %q has no time zone; load %s", ErrInvalidSchedule, text, fields[6])
 		}
@@ -89,11 +90,13 @@ func ParseSpec(text string, zone *time.Location) (Spec, error) {
 		if err != nil || notNumber != nil {
 			break
 		}
+
 		if _, err := IntervalSpec(every, Instant(anchor)); err != nil {
 			return Spec{}, err
 		}
 		return Spec{text: text, every: every, anchor: Instant(anchor)}, nil
 	}
+
 	return Spec{}, fmt.Errorf("%w: %q is neither a cron expression with a zone nor an interval with an anchor",
 		ErrInvalidSchedule, text)
 }

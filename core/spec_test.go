@@ -148,27 +148,32 @@ func TestSpecsThatAreRefused(t *testing.T) {
 			t.Errorf("CronSpec(%q): %v, want ErrInvalidSchedule", expression, err)
 			continue
 		}
+
 		for _, part := range parts {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("CronSpec(%q): %v; it does not mention %q", expression, err, part)
 			}
 		}
 	}
+
 	for _, zone := range []string{"", " ", "Europe/ Berlin", "a\nb"} {
 		if _, err := core.CronSpec("@daily", zone); !errors.Is(err, core.ErrInvalidSchedule) {
 			t.Errorf("CronSpec in the zone %q: %v, want ErrInvalidSchedule", zone, err)
 		}
 	}
+
 	for _, every := range []time.Duration{0, -time.Hour, core.MinInterval - 1, time.Second + 1} {
 		if _, err := core.IntervalSpec(every, 0); !errors.Is(err, core.ErrInvalidSchedule) {
 			t.Errorf("IntervalSpec(%v): %v, want ErrInvalidSchedule", every, err)
 		}
 	}
+
 	for _, anchor := range []core.Instant{-1, core.MaxInstant + 1} {
 		if _, err := core.IntervalSpec(time.Hour, anchor); !errors.Is(err, core.ErrInvalidSchedule) {
 			t.Errorf("IntervalSpec with the anchor %d: %v, want ErrInvalidSchedule", anchor, err)
 		}
 	}
+
 	for _, text := range []string{
 		"", "cron", "cron * * * * *", "cron * * * * * UTC more", "cron 60 * * * * UTC", "every", "every 1h", "every 1 0", "every 1h x",
 		"every 1ms 0", "every 1h -1", "daily 0 0",
@@ -177,6 +182,7 @@ func TestSpecsThatAreRefused(t *testing.T) {
 			t.Errorf("ParseSpec(%q): %v, want ErrInvalidSchedule", text, err)
 		}
 	}
+
 	if _, err := core.ParseSpec("cron * * * * * UTC", nil); !errors.Is(err, core.ErrInvalidSchedule) {
 		t.Errorf("ParseSpec without a zone: %v, want ErrInvalidSchedule", err)
 	}
@@ -231,6 +237,7 @@ func randomExpression(r *rand.Rand) expression {
 			add(first, last, step)
 			return fmt.Sprintf("*/%d", step), values
 		}
+
 		var items []string
 		for range 1 + r.IntN(3) {
 			from := first + r.IntN(last-first+1)
@@ -250,6 +257,7 @@ func randomExpression(r *rand.Rand) expression {
 		}
 		return strings.Join(items, ","), values
 	}
+
 	var e expression
 	var texts [5]string
 	texts[0], e.minute = field(0, 59)

@@ -72,12 +72,14 @@ func (SpreadSplitter) Split(r SplitRequest) (Split, error) {
 	if err := checkLanes(r.Lanes); err != nil {
 		return Split{}, err
 	}
+
 	var split Split
 	for rest := r.Shards; len(rest) > 0; {
 		queue, count := rest[0].Queue, 1
 		for count < len(rest) && rest[count].Queue == queue {
 			count++
 		}
+
 		for i, at := range assign(queue, count, r.members(queue)) {
 			if at == 0 {
 				split.Shared = append(split.Shared, rest[i])
@@ -85,8 +87,10 @@ func (SpreadSplitter) Split(r SplitRequest) (Split, error) {
 				split.Elsewhere = append(split.Elsewhere, rest[i])
 			}
 		}
+
 		rest = rest[count:]
 	}
+
 	return split, nil
 }
 
@@ -148,6 +152,7 @@ func (n NodeSplitter) Split(r SplitRequest) (Split, error) {
 	if err := checkLanes(r.Lanes); err != nil {
 		return Split{}, err
 	}
+
 	var mine, others []Shard
 	for i, s := range r.Shards {
 		if i%n.Nodes == n.Node {
@@ -156,6 +161,7 @@ func (n NodeSplitter) Split(r SplitRequest) (Split, error) {
 			others = append(others, s)
 		}
 	}
+
 	if n.Share {
 		return Split{Shared: mine, Elsewhere: others}, nil
 	}
@@ -174,11 +180,15 @@ func (s Split) Check(shards []Shard) error {
 	for _, shard := range dealt {
 		count[shard]++
 	}
+
 	var errs []error
 	if len(pinned) > 0 && len(s.Shared) > 0 {
-		errs = append(errs, fmt.Errorf("%w: %d shards are pinned to lanes and %d are shared by them; put all shards of a server in Lanes, or all in Shared",
-			ErrSplit, len(pinned), len(s.Shared)))
+		errs = append(errs, fmt.Errorf(
+			"%w: %d shards are pinned to lanes and %d are shared by them; put all shards of a server in Lanes, or all in Shared",
+			ErrSplit, len(pinned), len(s.Shared),
+		))
 	}
+
 	for _, shard := range shards {
 		switch n := count[shard]; {
 		case n == 0:
@@ -188,11 +198,14 @@ func (s Split) Check(shards []Shard) error {
 		}
 		delete(count, shard)
 	}
+
+	// A shard that is still counted is not one of the given shards.
 	for _, shard := range dealt {
 		if _, stray := count[shard]; stray {
 			errs = append(errs, fmt.Errorf("%w: shard %v does not exist", ErrSplit, shard))
 			delete(count, shard)
 		}
 	}
+
 	return errors.Join(errs...)
 }

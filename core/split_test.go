@@ -42,6 +42,7 @@ func TestSplitterVectors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			var got [][]string
 			for _, lane := range split.Lanes {
 				var names []string
@@ -50,6 +51,7 @@ func TestSplitterVectors(t *testing.T) {
 				}
 				got = append(got, names)
 			}
+
 			if len(v.Split) == 0 {
 				v.Split = nil
 			}
@@ -67,7 +69,10 @@ func TestNodesShareTheShardsWithoutOverlap(t *testing.T) {
 		nodes := rapid.IntRange(1, 8).Draw(t, "nodes")
 		all := core.Split{}
 		for node := range nodes {
-			split, err := core.NodeSplitter{Nodes: nodes, Node: node}.Split(core.SplitRequest{Shards: shards, Lanes: rapid.IntRange(1, 8).Draw(t, "lanes")})
+			split, err := core.NodeSplitter{Nodes: nodes, Node: node}.Split(core.SplitRequest{
+				Shards: shards,
+				Lanes:  rapid.IntRange(1, 8).Draw(t, "lanes"),
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,6 +86,7 @@ func TestNodesShareTheShardsWithoutOverlap(t *testing.T) {
 			}
 			all.Lanes = append(all.Lanes, split.Lanes...)
 		}
+
 		if err := all.Check(shards); err != nil {
 			t.Fatal(err)
 		}
@@ -105,6 +111,7 @@ func TestSharedShardsAreThoseThatWouldBePinned(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			for _, lanes := range []int{1, 4} {
 				shared, err := pair.shared.Split(core.SplitRequest{Shards: shards, Lanes: lanes})
 				if err != nil {
@@ -138,6 +145,7 @@ func TestSplittersRefuseImpossibleSettings(t *testing.T) {
 		{"a node below 0", core.NodeSplitter{Nodes: 2, Node: -1}, 1},
 		{"a node past the last", core.NodeSplitter{Nodes: 2, Node: 2}, 1},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := tt.splitter.Split(core.SplitRequest{Shards: core.Shards("orders", 3), Lanes: tt.lanes}); !errors.Is(err, core.ErrSplit) {
@@ -204,21 +212,28 @@ func TestLiveNodesSpreadTheShards(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		counts := map[string]int{"orders": 7, "mails": 24, "invoices": 5}
 		queues := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"orders", "mails", "invoices"}), 1, 3, rapid.ID[string])
+
 		var nodes []core.SplitNode
 		members := map[string][]core.Member{}
 		for i := range rapid.IntRange(1, 12).Draw(t, "nodes") {
-			n := core.SplitNode{ID: fmt.Sprint("node-", i), Lanes: rapid.IntRange(1, 40).Draw(t, "lanes"), Queues: queues.Draw(t, "queues")}
+			n := core.SplitNode{
+				ID:     fmt.Sprint("node-", i),
+				Lanes:  rapid.IntRange(1, 40).Draw(t, "lanes"),
+				Queues: queues.Draw(t, "queues"),
+			}
 			nodes = append(nodes, n)
 			for _, q := range n.Queues {
 				members[q] = append(members[q], core.Member{ID: n.ID, Weight: n.Lanes})
 			}
 		}
+
 		got := map[core.Shard]string{}
 		for _, n := range nodes {
 			var mine []core.Shard
 			for _, q := range n.Queues {
 				mine = append(mine, core.Shards(q, counts[q])...)
 			}
+
 			split, err := core.SpreadSplitter{}.Split(core.SplitRequest{Shards: mine, Lanes: n.Lanes, Self: n.ID, Nodes: nodes})
 			if err != nil {
 				t.Fatal(err)
@@ -226,6 +241,7 @@ func TestLiveNodesSpreadTheShards(t *testing.T) {
 			if err := split.Check(mine); err != nil || len(split.Lanes) != 0 {
 				t.Fatalf("%s: %d lanes have shards, %v; want all shared", n.ID, len(split.Lanes), err)
 			}
+
 			for _, s := range split.Shared {
 				if got[s] != "" {
 					t.Fatalf("%v belongs to %s and to %s", s, got[s], n.ID)
@@ -233,6 +249,7 @@ func TestLiveNodesSpreadTheShards(t *testing.T) {
 				got[s] = n.ID
 			}
 		}
+
 		for q, m := range members {
 			for shard, owner := range core.Assign(q, counts[q], m) {
 				if s := (core.Shard{Queue: q, Index: shard}); got[s] != m[owner].ID {
@@ -251,6 +268,7 @@ func TestANodeCountsItselfWhateverTheListSays(t *testing.T) {
 	if err != nil || len(want.Shared) == 0 || len(want.Elsewhere) == 0 {
 		t.Fatalf("Split = %v, %v; want some here and some elsewhere", want, err)
 	}
+
 	for name, nodes := range map[string][]core.SplitNode{
 		"not in the list":       {other},
 		"with no queue":         {other, {ID: "self", Lanes: 3}},
@@ -264,6 +282,7 @@ func TestANodeCountsItselfWhateverTheListSays(t *testing.T) {
 			equal(t, "split", want, got)
 		})
 	}
+
 	alone, err := core.SpreadSplitter{}.Split(core.SplitRequest{Shards: shards, Lanes: 1, Self: "self"})
 	if err != nil {
 		t.Fatal(err)

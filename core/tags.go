@@ -36,7 +36,8 @@ func NewTags(tags ...string) (Tags, error) {
 	}
 	sorted := sortedTags(slices.Clone(tags))
 	if len(sorted) > MaxTags {
-		return "", fmt.Errorf("%w: there are %d tags, at most %d are allowed; leave some out", ErrInvalidTag, len(sorted), MaxTags)
+		return "", fmt.Errorf("%w: there are %d tags, at most %d are allowed; leave some out",
+			ErrInvalidTag, len(sorted), MaxTags)
 	}
 	return Tags(strings.Join(sorted, tagSeparator)), nil
 }
@@ -60,7 +61,8 @@ func (t Tags) Validate() error {
 	}
 	made, err := NewTags(t.split()...)
 	if err == nil && made != t {
-		err = fmt.Errorf("%w: %q is not in the form that core.NewTags returns; make the set with it", ErrInvalidTag, string(t))
+		err = fmt.Errorf("%w: %q is not in the form that core.NewTags returns; make the set with it",
+			ErrInvalidTag, string(t))
 	}
 	return err
 }

@@ -73,7 +73,8 @@ func (e *Entry) Validate() error {
 		return err
 	}
 	if len(e.Meta) > MaxMetaBytes {
-		return fmt.Errorf("%w: Meta has %d bytes, at most %d are allowed; shorten it", ErrInvalidPayload, len(e.Meta), MaxMetaBytes)
+		return fmt.Errorf("%w: Meta has %d bytes, at most %d are allowed; shorten it",
+			ErrInvalidPayload, len(e.Meta), MaxMetaBytes)
 	}
 	if err := e.Tags.Validate(); err != nil {
 		return err
@@ -84,7 +85,8 @@ func (e *Entry) Validate() error {
 // ValidateID returns [ErrInvalidID] unless id is non-empty UTF-8 of at most
 // [MaxIDBytes] without control characters.
 func ValidateID(id string) error {
-	return validateText(id, MaxIDBytes, ErrInvalidID, "give the id of the entity that the job is about", "use a hash of it")
+	return validateText(id, MaxIDBytes, ErrInvalidID,
+		"give the id of the entity that the job is about", "use a hash of it")
 }
 
 // validateText returns an error of the given kind unless text is non-empty UTF-8 of at most a
@@ -122,7 +124,8 @@ func NormalScore(score float64) float64 {
 func ValidateQueue(name string, shards int) error {
 	err := validateQueueName(name)
 	if shards < 1 || shards > MaxShards {
-		err = errors.Join(err, fmt.Errorf("%w: %q with %d shards; give 1 to %d", ErrInvalidQueue, name, shards, MaxShards))
+		err = errors.Join(err, fmt.Errorf("%w: %q with %d shards; give 1 to %d",
+			ErrInvalidQueue, name, shards, MaxShards))
 	}
 	return err
 }
@@ -132,9 +135,11 @@ func validateQueueName(name string) error {
 	case name == "":
 		return fmt.Errorf("%w: the name is empty; give one", ErrInvalidQueue)
 	case len(name) > MaxQueueNameBytes:
-		return fmt.Errorf("%w: the name has %d bytes, at most %d are allowed; choose a shorter one", ErrInvalidQueue, len(name), MaxQueueNameBytes)
+		return fmt.Errorf("%w: the name has %d bytes, at most %d are allowed; choose a shorter one",
+			ErrInvalidQueue, len(name), MaxQueueNameBytes)
 	case name == "." || name == "..":
-		return fmt.Errorf("%w: name %q, which means a directory in paths and URLs; choose another", ErrInvalidQueue, name)
+		return fmt.Errorf("%w: name %q, which means a directory in paths and URLs; choose another",
+			ErrInvalidQueue, name)
 	case strings.ContainsFunc(name, notInQueueName):
 		return fmt.Errorf("%w: name %q; use letters, digits and _ - . : only", ErrInvalidQueue, name)
 	}

@@ -21,6 +21,7 @@ func TestValidateID(t *testing.T) {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
+
 	invalid := map[string]string{
 		"empty":                     "",
 		"too long":                  strings.Repeat("a", core.MaxIDBytes+1),
@@ -33,6 +34,7 @@ func TestValidateID(t *testing.T) {
 		"delete":                    "a\x7f",
 		"a control character of C1": "a\u0085",
 	}
+
 	for name, id := range invalid {
 		if err := core.ValidateID(id); !errors.Is(err, core.ErrInvalidID) {
 			t.Errorf("%s: got %v, want ErrInvalidID", name, err)
@@ -81,6 +83,7 @@ func TestValidateQueue(t *testing.T) {
 		{"negative shards", "orders", -1, false},
 		{"too many shards", "orders", core.MaxShards + 1, false},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if err := core.ValidateQueue(tt.queue, tt.shards); (err == nil) != tt.valid || !tt.valid && !errors.Is(err, core.ErrInvalidQueue) {
@@ -140,6 +143,7 @@ func TestEntryValidate(t *testing.T) {
 		{"before the epoch", func(e *core.Entry) { e.When = core.At(-1) }, core.ErrInvalidTime},
 		{"after the last instant", func(e *core.Entry) { e.When = core.At(core.MaxInstant + 1) }, core.ErrInvalidTime},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			entry := valid

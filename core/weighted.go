@@ -43,6 +43,8 @@ func WeightedBy(weights map[string]int) SchedulerFunc {
 		w := &weighted{named: named, lasts: make([]int64, n), begins: make([]int64, n)}
 		w.init(n, func(a, b int) int { return cmp.Compare(w.begins[a]+w.lasts[a], w.begins[b]+w.lasts[b]) })
 		w.active = newIndexHeap(n, func(a, b int) bool { return w.begins[a] < w.begins[b] })
+
+		// The lengths of turns are whole numbers, in inverse proportion to the weights.
 		whole := int64(1)
 		for i, s := range c.Shards {
 			w.lasts[i] = int64(max(1, weights[s.Queue]))
@@ -51,6 +53,7 @@ func WeightedBy(weights map[string]int) SchedulerFunc {
 		for i := range w.lasts {
 			w.lasts[i] = max(1, whole/w.lasts[i])
 		}
+
 		return w
 	}
 }
@@ -90,14 +93,17 @@ func (w *weighted) Choose(now Instant) Choice {
 		w.ready.put(i)
 		w.active.put(i)
 	}
+
 	i := w.take()
 	if i < 0 {
 		return idle
 	}
+
 	w.begins[i] = min(w.begins[i]+w.lasts[i], w.start+farthest)
 	w.active.fix(i)
 	w.start = w.begins[w.active.first()]
 	w.rebase()
+
 	return Choice{Index: i}
 }
 

@@ -35,9 +35,11 @@ func roundRobinFault(weights map[string]int, r *rand.Rand) string {
 	shards := queueEach(2 + r.IntN(9))
 	lane := core.WeightedBy(weights)(core.SchedulerConfig{Shards: shards})
 	heads := make([]core.Head, len(shards))
+
 	// passed[i] are the shards that ran since shard i has waited with work.
 	passed := make([]map[int]bool, len(shards))
 	flicker := 1 + r.IntN(10)
+
 	for turn := range turns {
 		for i := range heads {
 			if r.IntN(flicker) == 0 {
@@ -47,12 +49,14 @@ func roundRobinFault(weights map[string]int, r *rand.Rand) string {
 				passed[i] = make(map[int]bool)
 			}
 		}
+
 		chosen := lane.Next(10, heads).Index
 		if chosen < 0 {
 			continue
 		}
 		lane.Ran(chosen, true)
 		passed[chosen] = make(map[int]bool)
+
 		for i := range heads {
 			if i == chosen || !heads[i].OK {
 				continue
@@ -63,6 +67,7 @@ func roundRobinFault(weights map[string]int, r *rand.Rand) string {
 			passed[i][chosen] = true
 		}
 	}
+
 	return ""
 }
 
@@ -108,6 +113,7 @@ func TestWeightsAndChargesAreBounded(t *testing.T) {
 	} {
 		s := core.WeightedBy(c.weights)(core.SchedulerConfig{Shards: queueEach(2)}).(core.HeadScheduler)
 		got := ""
+
 		for len(got) < len(c.want) {
 			s.SetHead(0, core.Head{OK: true})
 			s.SetHead(1, core.Head{OK: true})
@@ -116,6 +122,7 @@ func TestWeightsAndChargesAreBounded(t *testing.T) {
 				s.Charge(1, c.charge)
 			}
 		}
+
 		if got != c.want {
 			t.Errorf("%s: chose %s, want %s", name, got, c.want)
 		}

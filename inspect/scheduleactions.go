@@ -127,13 +127,13 @@ const MaxBackfill = core.MaxCatchup
 // Backfill pushes the payload of a schedule for each tick from one time on and before another, in
 // order, as if those ticks were due now. It changes neither the next tick nor the counts. It
 // returns the ticks that it has pushed; with dryRun, those that it would push. In a queue that does
-// not merge by every, the payloads of all ticks become one. In any queue a tick that is pushed again
-// while its payload is queued is one payload.
+// not merge by every, the payloads of all ticks become one. In any queue a tick that is pushed
+// again while its payload is queued is one payload.
 //
-// It returns [ErrUnknownSchedule]; [ErrInvalidOptions] for a range without ticks, one with more than
-// [MaxBackfill] ticks, or one that ends in the future; and [ErrScheduleChanged] if the schedule is
-// edited meanwhile. If the outcome of a step is unknown, up to [core.MaxFiringEntries] ticks more
-// may be pushed than it returns.
+// It returns [ErrUnknownSchedule]; [ErrInvalidOptions] for a range without ticks, one with more
+// than [MaxBackfill] ticks, or one that ends in the future; and [ErrScheduleChanged] if the
+// schedule is edited meanwhile. If the outcome of a step is unknown, up to [core.MaxFiringEntries]
+// ticks more may be pushed than it returns.
 func (i *Inspector) Backfill(ctx context.Context, queue, id, name string, from, to time.Time, dryRun bool) (ticks []time.Time, err error) {
 	b := backfill{inspector: i}
 	if b.schedule, err = i.Schedule(ctx, queue, id, name); err != nil {
@@ -296,8 +296,8 @@ type scheduleWork struct {
 	record ports.Queue
 }
 
-// run changes the selected schedules, shard by shard, so that a call changes as many schedules as it
-// may.
+// run changes the selected schedules, shard by shard, so that a call changes as many schedules as
+// it may.
 func (w *scheduleWork) run(ctx context.Context, queue string, sel ScheduleSelection) (err error) {
 	if w.record, err = w.inspector.record(ctx, queue); err != nil {
 		return err

@@ -19,6 +19,9 @@ var (
 	ErrUnknownSchedule = errors.New("unknown schedule; the list of schedules has their names and ids")
 	// ErrScheduleChanged reports a schedule that others have changed while an action was under way.
 	ErrScheduleChanged = errors.New("the schedule was changed meanwhile")
+	// ErrScheduleExists reports schedules that were not moved because the target has others with
+	// their ids and names.
+	ErrScheduleExists = errors.New("the target has other schedules with the same ids and names")
 	// ErrInvalidSchedule reports a change that no schedule can have, or a spec that this process
 	// can't read.
 	ErrInvalidSchedule = core.ErrInvalidSchedule
@@ -41,8 +44,8 @@ type Schedule struct {
 }
 
 // NextTicks returns the next ticks, at most n, in the schedule's time zone and before their jitter.
-// An interval's are in UTC. Of several overdue ticks only the first is among them. NextTicks returns
-// [ErrInvalidSchedule] if this process can't read the spec.
+// An interval's are in UTC. Of several overdue ticks only the first is among them. NextTicks
+// returns [ErrInvalidSchedule] if this process can't read the spec.
 func (s *Schedule) NextTicks(n int) ([]time.Time, error) {
 	spec, err := new(specs.Specs).Parse(s.Spec)
 	if err != nil {

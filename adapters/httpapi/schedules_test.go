@@ -205,7 +205,7 @@ func TestBadChangesOfSchedulesAreRefused(t *testing.T) {
 	}
 }
 
-// What is redacted of jobs is redacted of schedules too, also in errors and cursors.
+// Schedules are redacted as jobs are, also in errors and cursors.
 func TestSchedulesAreRedacted(t *testing.T) {
 	h := newHouse(t, Options{
 		RedactID:      func(string, string) string { return "someone" },

@@ -24,10 +24,12 @@ func (p *Pool) grantDemand(now Now) {
 		} else if short+starting < max(1, min(starting/2, core.MaxTurnJobs)) {
 			return
 		}
+
 		s := p.order.claim(p, now)
 		if s == nil {
 			return
 		}
+
 		switch n := min(short+starting, max(short, s.lacks()), s.claimable()); {
 		case n > 0:
 			p.grant(s, n)
@@ -38,6 +40,7 @@ func (p *Pool) grantDemand(now Now) {
 			s.hidden |= passedBy
 			p.passed++
 		}
+
 		p.order.unclaim(s)
 		p.recount(s)
 	}

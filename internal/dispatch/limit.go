@@ -144,6 +144,7 @@ func (l *Limit) reserve(now Now) {
 		if t.runnable == 0 || len(t.pool.waiting) == 0 {
 			continue
 		}
+
 		t.place = placeReserved
 		l.reserved++
 		t.pool.dispatch(now)

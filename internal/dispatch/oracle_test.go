@@ -60,6 +60,7 @@ func (s *sim) check() {
 				counts[h.queue] = c
 			}
 		}
+
 		var idle, waiting, woken, elsewhere int
 		chosen := false
 		for _, l := range s.lanes {
@@ -78,11 +79,13 @@ func (s *sim) check() {
 				}
 			}
 		}
+
 		startable, supplied := 0, 0
 		for q, c := range counts {
 			startable += min(c.runnable, max(0, s.mayStart(q)-elsewhere))
 			supplied += min(c.runnable+c.granted, s.mayStart(q))
 		}
+
 		if s.sees && waiting > 0 && woken < startable {
 			s.Fatalf("%d lanes wait and %d are woken, although %d batches could start", waiting, woken, startable)
 		}

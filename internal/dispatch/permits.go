@@ -72,6 +72,7 @@ func (p *Permits) need(more int) int {
 	if p.node.stopped || p.node.ByHand {
 		return need
 	}
+
 	for _, t := range p.limit.parts {
 		batches := t.runnable + t.granted
 		if t.holdsClaims() {
@@ -79,6 +80,7 @@ func (p *Permits) need(more int) int {
 		}
 		need += min(batches, t.lanesToCome())
 	}
+
 	if p.limit.lanes > 0 {
 		need = min(need, p.limit.lanes)
 	}
@@ -123,6 +125,7 @@ func (p *Permits) review() {
 	if p == nil {
 		return
 	}
+
 	switch target := p.target(); {
 	case target < p.held:
 		if p.inFlight || !p.unusedSince.IsZero() && p.held <= p.share && !p.node.stopped {
@@ -134,6 +137,7 @@ func (p *Permits) review() {
 		p.unusedSince = time.Time{}
 		return
 	}
+
 	p.node.act(Action{Kind: ReviewPermits})
 }
 
@@ -168,11 +172,13 @@ func (p *Permits) plan(now time.Time) (hold int, call bool, wait time.Duration) 
 	if left := p.retryAt.Sub(now); left > 0 {
 		return 0, false, min(wait, left)
 	}
+
 	hold, target := p.held, p.target()
 	if p.listed || p.held > 0 {
 		left := p.callAt.Sub(now)
 		call, wait = left <= 0, min(wait, left)
 	}
+
 	switch {
 	case target < p.held:
 		if p.unusedSince.IsZero() {
@@ -188,6 +194,7 @@ func (p *Permits) plan(now time.Time) (hold int, call bool, wait time.Duration) 
 	default:
 		p.unusedSince = time.Time{}
 	}
+
 	return hold, call, wait
 }
 
@@ -298,10 +305,12 @@ func FairPermits(limit int, holders []core.PermitHolder, now core.Instant) []int
 		if len(open) == 0 {
 			break
 		}
+
 		if left < len(open) {
 			dealRest(shares, open, left, holders, now)
 			break
 		}
+
 		each := left / len(open)
 		for _, i := range open {
 			more := min(each, holders[i].Want-shares[i])
@@ -309,6 +318,7 @@ func FairPermits(limit int, holders []core.PermitHolder, now core.Instant) []int
 			left -= more
 		}
 	}
+
 	return shares
 }
 

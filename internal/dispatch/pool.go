@@ -201,6 +201,7 @@ func (p *Pool) unpark(l *Lane) {
 			}
 		}
 	}
+
 	l.state = laneCalls
 }
 
@@ -233,14 +234,17 @@ func (p *Pool) BatchEnded(l *Lane, ran, ok bool, took time.Duration, now Now) {
 	if s == nil {
 		return
 	}
+
 	l.shard = nil
 	s.running--
 	p.running--
 	if ran {
 		p.pace.Observe(took, 1)
 	}
+
 	p.order.ended(s, ok)
 	p.recount(s)
+
 	if limit := s.part.limit; limit != nil {
 		limit.running--
 		s.part.running--

@@ -28,6 +28,7 @@ func TestRandomHistories(t *testing.T) {
 				for range rapid.IntRange(0, 400).Draw(t, "steps") {
 					s.step(true)
 				}
+
 				for range 200_000 {
 					if s.done() {
 						return
@@ -123,6 +124,7 @@ func newSim(t *rapid.T, build core.SchedulerFunc) *sim {
 		Owner: "self", PollInterval: time.Second, LeaseTTL: 30 * time.Second,
 		Prefetch: rapid.SampledFrom([]int{0, 256}).Draw(t, "prefetch"),
 	}
+
 	for range rapid.IntRange(1, 3).Draw(t, "queues") {
 		q := &simQueue{most: rapid.IntRange(0, 3).Draw(t, "most")}
 		if q.most > 0 && rapid.Bool().Draw(t, "permits") {
@@ -133,6 +135,7 @@ func newSim(t *rapid.T, build core.SchedulerFunc) *sim {
 		}
 		s.queues = append(s.queues, q)
 	}
+
 	pools, lanes := 1, rapid.IntRange(1, 8).Draw(t, "lanes")
 	if rapid.IntRange(0, 3).Draw(t, "pinned") == 0 {
 		pools, lanes = lanes, 1
@@ -140,6 +143,7 @@ func newSim(t *rapid.T, build core.SchedulerFunc) *sim {
 	for range pools {
 		s.addPool(build, lanes)
 	}
+
 	return s
 }
 
@@ -218,6 +222,7 @@ func (s *sim) step(busy bool) {
 			s.push(rapid.SampledFrom(s.shards).Draw(s.T, "shard"), rapid.IntRange(1, 20).Draw(s.T, "jobs"))
 		})
 	}
+
 	for _, l := range s.lanes {
 		switch {
 		case l.asks != nil:
@@ -230,6 +235,7 @@ func (s *sim) step(busy bool) {
 			may = append(may, func() { s.next(l) })
 		}
 	}
+
 	for _, h := range s.shards {
 		switch {
 		case h.inFlight:
@@ -238,6 +244,7 @@ func (s *sim) step(busy bool) {
 			may = append(may, func() { s.makeTurn(h) })
 		}
 	}
+
 	for _, q := range s.queues {
 		switch {
 		case q.asked != nil:
@@ -246,11 +253,13 @@ func (s *sim) step(busy bool) {
 			may = append(may, func() { s.plan(q) })
 		}
 	}
+
 	if len(may) == 0 || rapid.IntRange(0, 9).Draw(s.T, "time passes") == 0 {
 		s.pass()
 	} else {
 		rapid.SampledFrom(may).Draw(s.T, "event")()
 	}
+
 	s.carryOut()
 	s.check()
 	s.grants = nil

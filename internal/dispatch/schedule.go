@@ -113,6 +113,7 @@ func (h *byHeads) claim(p *Pool, now Now) *Shard {
 	if now.Local.Before(h.asleep) {
 		return nil
 	}
+
 	choice := h.claims.Choose(now.Store)
 	if choice.Index >= 0 {
 		s := p.shards[choice.Index]
@@ -120,6 +121,7 @@ func (h *byHeads) claim(p *Pool, now Now) *Shard {
 		s.shownClaim = taken
 		return s
 	}
+
 	if choice.Sleep && !p.active() { // otherwise the scheduler does not see all jobs
 		h.asleep = now.Local.Add(choice.Wait)
 	} else {
@@ -176,7 +178,8 @@ func (h *byHeads) nextLook(p *Pool, now Now) time.Time {
 	case h.nextDue.OK:
 		at = now.Local.Add(h.nextDue.Due.Sub(now.Store))
 	}
-	if again := now.Local.Add(p.node.PollInterval); h.declined && p.runnable() > 0 && (at.IsZero() || again.Before(at)) {
+	if again := now.Local.Add(p.node.PollInterval); h.declined && p.runnable() > 0 &&
+		(at.IsZero() || again.Before(at)) {
 		return again
 	}
 	return at
@@ -313,6 +316,7 @@ func (u *byUser) ask(p *Pool, now Now) Step {
 		u.changed = false
 		return Step{}
 	}
+
 	u.asking, u.changed, u.again = true, false, time.Time{}
 	q := &u.question
 	q.Now = now
@@ -322,6 +326,7 @@ func (u *byUser) ask(p *Pool, now Now) Step {
 			q.Heads[i] = core.Head{Due: min(s.shownRun.Due, now.Store), OK: true}
 		}
 	}
+
 	q.Ends, u.ends = u.ends, q.Ends[:0]
 	return Step{Ask: q}
 }

@@ -67,7 +67,11 @@ var taken = core.Head{Due: math.MinInt64, OK: true}
 // limit may be nil.
 func (p *Pool) NewShard(of any, batch int, limit *Limit) *Shard {
 	return &Shard{
-		Of: of, view: View{Idle: true}, part: p.partOf(limit), size: firstGrant, perTurn: max(1, core.MaxTurnJobs/batch),
+		Of:      of,
+		view:    View{Idle: true},
+		part:    p.partOf(limit),
+		size:    firstGrant,
+		perTurn: max(1, core.MaxTurnJobs/batch),
 	}
 }
 
@@ -144,11 +148,13 @@ func (p *Pool) recount(s *Shard) {
 	if v.Run.OK && s.hidden&awaits == 0 {
 		runnable = max(0, min(v.Waiting, v.Free)-s.chosen)
 	}
+
 	s.part.change(runnable-s.runnable, 0)
 	s.runnable = runnable
 	if s.visits > 0 && !s.Active() {
 		p.order.idle(s)
 	}
+
 	var run, claim core.Head
 	if runnable > 0 && s.hidden&heldRun == 0 {
 		run = v.Run
@@ -156,6 +162,7 @@ func (p *Pool) recount(s *Shard) {
 	if s.granted == 0 && s.mayClaim() > 0 && s.hidden&(heldClaim|passedBy|awaits) == 0 {
 		claim = v.Claim
 	}
+
 	if run != s.shownRun {
 		s.shownRun = run
 		p.order.showRun(s)

@@ -27,6 +27,7 @@ func TestTranscripts(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
+
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			want, err := os.ReadFile(file)
@@ -34,6 +35,7 @@ func TestTranscripts(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := replay(t, string(want))
+
 			if *update {
 				err = os.WriteFile(file, []byte(got), 0o644)
 			} else if diff := cmp.Diff(string(want), got); diff != "" {
@@ -241,6 +243,7 @@ func (w *script) change(name string, args []string) (*scriptShard, dispatch.View
 	if v.Free == 0 && v.Stock == 0 {
 		v.Free, v.Stock = math.MaxInt32, 256
 	}
+
 	for _, arg := range args {
 		key, value, _ := strings.Cut(arg, "=")
 		switch key {

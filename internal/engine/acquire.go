@@ -46,12 +46,14 @@ func (s *shard) acquire() bool {
 	s.attempt++
 	usual := s.node.cfg.LeaseTTL / 3
 	within := usual
+
 	for !s.leavingNow() {
 		sent := time.Now()
 		reply, err := s.tryAcquire(within)
 		if within = usual; err != nil && time.Since(sent) >= usual {
 			within = s.node.longAcquire()
 		}
+
 		wait := retry.next()
 		switch held := (*ports.HeldError)(nil); {
 		case err == nil:
@@ -65,6 +67,7 @@ func (s *shard) acquire() bool {
 		default:
 			s.notAcquired(err)
 		}
+
 		if !s.awaitRetry(wait, woken.next()) {
 			return false
 		}
@@ -99,6 +102,7 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 	received := time.Now()
 	s.node.clock.Sync(r.Now)
 	s.node.roundTrips.observe(received.Sub(sent))
+
 	s.mu.Lock()
 	s.syncClock(r.Now, received)
 	from := s.owner.holder
@@ -107,10 +111,12 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 	s.lease.resetContext(s.node.storeCtx)
 	s.lease.extend(sent, r.Remaining, s.node.cfg.LeaseTTL)
 	s.settleOrphans(r.Claims, r.Cancellations)
+
 	// A shard that did not answer last time gets no grant. An acquire hands over no large claim of an
 	// earlier lease, and a turn for it needs no grant either: the queue may be paused, and the lanes
 	// may be busy.
 	s.turns.due = s.unresponsive || len(r.Claims) == 0 && (r.Paused || r.Head.OK && r.Head.Due <= r.Now)
+
 	s.heard(sent, time.Now())
 	s.storeHead, s.paused = r.Head, r.Paused
 	if s.turns.wokenAt.Before(sent) {
@@ -119,14 +125,21 @@ func (s *shard) acquired(r ports.AcquireReply, sent time.Time) {
 		s.assumeDue(r.Now)
 	}
 	s.mu.Unlock()
+
 	signal(s.node.ticksNow)
 	s.node.log.Debug("lease acquired", "shard", s.ID.String(), "token", r.Token, "orphans", len(r.Claims))
+
 	if len(r.Claims) > 0 {
 		from = s.node.nameOf(from)
 		s.node.jobLog.TookOver(s.ID, from, r.Token, len(r.Claims))
 		s.node.jobLog.Recovers(s.ID, from, uncancelled(r.Claims, r.Cancellations), s.queue.Policy.MaxRecoveries)
 	}
-	s.node.observer.LeaseChanged(ports.LeaseEvent{Shard: s.ID, Change: ports.LeaseAcquired, Token: r.Token, Orphans: len(r.Claims)})
+	s.node.observer.LeaseChanged(ports.LeaseEvent{
+		Shard:   s.ID,
+		Change:  ports.LeaseAcquired,
+		Token:   r.Token,
+		Orphans: len(r.Claims),
+	})
 	s.checkLease(time.Now()) // after a slow call a renewal is due at once
 }
 

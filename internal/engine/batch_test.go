@@ -127,17 +127,21 @@ func TestAfterALostLeaseNoOtherJobOfTheBatchStarts(t *testing.T) {
 					}
 					return nil
 				}
+
 				w.declare(1)
 				w.pushEach(3)
 				n := w.start(a.watch(slow), batches(3))
 				w.sleep(poll)
+
 				if cancelled {
 					w.cancel(true, "job-0")
 					w.sleep(2 * poll)
 				}
+
 				n.link.set(hanging)
 				w.start(a.watch(slow), batches(3))
 				w.sleep(59 * time.Second)
+
 				for i := range 3 {
 					for _, e := range a.of(fmt.Sprintf("job-%d", i)) {
 						if e.recoveries == 0 && i > 0 {
@@ -145,6 +149,7 @@ func TestAfterALostLeaseNoOtherJobOfTheBatchStarts(t *testing.T) {
 						}
 					}
 				}
+
 				w.sleep(2 * time.Minute)
 				w.wantCounts(0, 0, w.stats().Processed, 0)
 			})

@@ -89,13 +89,17 @@ func (s *shard) nextBatch(l *lane, now time.Time) (claims []core.Claim, chance b
 		s.removeStarting(b)
 		return b.claims, b.chance, nil
 	}
+
 	if s.nextBuffered() == nil {
 		return nil, false, nil
 	}
+
 	claims, chance = s.takeBatch()
 	if !slices.ContainsFunc(claims, isRecovered) {
 		return claims, chance, nil
 	}
+
+	// A recovered job may kill its process, so the store must know that it begins before it does.
 	begins = &startingBatch{claims: claims, since: now, lane: l, chance: chance}
 	s.starting = append(s.starting, begins)
 	signal(s.wake)
@@ -145,6 +149,7 @@ func (s *shard) confirmBegin(request *ports.TurnRequest, r *ports.TurnReply) {
 	for _, at := range r.NotBegun {
 		s.dropStarting(request.Begin[at], core.Untouched)
 	}
+
 	for _, b := range s.starting {
 		if b.turn != request.Number {
 			continue

@@ -100,6 +100,7 @@ func TestOnlyRunningJobsAreCountedAgainAfterTheFirstCrash(t *testing.T) {
 		w.placeRecovered(1, ids...)
 		n := w.start(each(untilCancelled))
 		w.sleep(poll / 2)
+
 		running := ""
 		for _, id := range ids {
 			if c := w.find(id).Claim; c != nil && c.Begun {
@@ -109,9 +110,11 @@ func TestOnlyRunningJobsAreCountedAgainAfterTheFirstCrash(t *testing.T) {
 		if running != "a" {
 			w.Fatalf("%q has begun while one lane runs a", running)
 		}
+
 		n.cutOff()
 		w.start(each(untilCancelled))
 		w.sleep(2 * ttl)
+
 		recoveries := map[string]int{}
 		for _, id := range ids {
 			found := w.find(id)
@@ -122,6 +125,7 @@ func TestOnlyRunningJobsAreCountedAgainAfterTheFirstCrash(t *testing.T) {
 				recoveries[id] = found.Queued.Recoveries
 			}
 		}
+
 		if diff := cmp.Diff(map[string]int{"a": 2, "b": 1, "c": 1}, recoveries); diff != "" {
 			w.Errorf("Recoveries (-want +got):\n%s", diff)
 		}
@@ -133,14 +137,17 @@ func TestANodeKilledWithClaimedJobsDelaysNobody(t *testing.T) {
 		const waiting = 100
 		w.declare(1)
 		var done sync.Map
+
 		block := func(ctx context.Context, c *core.Claim) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}
+
 		quick := func(_ context.Context, c *core.Claim) error {
 			done.Store(c.ID, w.elapsed())
 			return nil
 		}
+
 		// Short jobs make the node claim ahead; then one hangs.
 		var hang atomic.Bool
 		n := w.start(each(func(ctx context.Context, c *core.Claim) error {
@@ -150,6 +157,7 @@ func TestANodeKilledWithClaimedJobsDelaysNobody(t *testing.T) {
 			time.Sleep(100 * time.Microsecond)
 			return nil
 		}))
+
 		w.sleep(poll)
 		w.pushEach(1000)
 		time.Sleep(20 * time.Millisecond)
@@ -158,6 +166,7 @@ func TestANodeKilledWithClaimedJobsDelaysNobody(t *testing.T) {
 		if s := w.stats(); s.Claimed < waiting {
 			w.Fatalf("only %d jobs are claimed; the test needs %d", s.Claimed, waiting)
 		}
+
 		n.cutOff()
 		w.start(each(quick), roundTrip(time.Millisecond))
 		w.sleepUntil(ttl + poll)
@@ -165,6 +174,7 @@ func TestANodeKilledWithClaimedJobsDelaysNobody(t *testing.T) {
 			w.sleep(poll)
 		}
 		taken := w.elapsed()
+
 		w.push("new", "x")
 		w.sleep(poll)
 		at, ok := done.Load("new")
@@ -185,6 +195,7 @@ func TestALostAnswerBeginsTheJobAgain(t *testing.T) {
 				w.declare(1)
 				w.placeRecovered(1, "recovered")
 				runs := 0
+
 				n := w.start(each(func(_ context.Context, c *core.Claim) error {
 					runs++
 					if !w.find(c.ID).Claim.Begun {
@@ -200,6 +211,7 @@ func TestALostAnswerBeginsTheJobAgain(t *testing.T) {
 						return method == "Turn" && (turns == 2 || turns == 3)
 					})
 				})
+
 				w.sleep(2 * poll)
 				if runs != 1 {
 					w.Errorf("the handler ran %d times", runs)

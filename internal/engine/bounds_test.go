@@ -163,10 +163,12 @@ func TestADoneJobThatDoesNotFitATurnIsSentAgainAtOnce(t *testing.T) {
 			time.Sleep(time.Until(end))
 			return nil
 		}), lanes(3), sharing, func(s *setup) { s.link.delay = way })
+
 		w.sleep(2 * poll)
 		w.pushEach(3)
 		w.sleep(poll / 20)
 		w.wantCounts(0, 3, 0, 0)
+
 		var turn time.Time
 		deferred := false
 		n.link.change(func() {
@@ -178,6 +180,7 @@ func TestADoneJobThatDoesNotFitATurnIsSentAgainAtOnce(t *testing.T) {
 				return now
 			}
 		})
+
 		w.sleep(time.Until(end) + 10*way)
 		w.wantCounts(0, 0, 3, 0)
 		if !deferred {
@@ -198,6 +201,7 @@ func TestWhatDoesNotFitATurnLeadsTheNext(t *testing.T) {
 		w.sleep(poll)
 		w.pushLarge(jobs, payloads)
 		w.sleep(poll)
+
 		led := 0
 		turns := n.link.turnsSent()
 		for i := range turns[:len(turns)-1] {
@@ -215,6 +219,7 @@ func TestWhatDoesNotFitATurnLeadsTheNext(t *testing.T) {
 				led++
 			}
 		}
+
 		if led == 0 {
 			w.Error("no turn had other settlements beside those that had not fitted")
 		}

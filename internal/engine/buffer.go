@@ -103,6 +103,7 @@ func (b *buffer) remove(id string, receipt core.Receipt) (core.Claim, bool) {
 		if i < 0 {
 			continue
 		}
+
 		found := c.claims[i]
 		c.claims = slices.Concat(c.claims[:i], c.claims[i+1:])
 		b.jobs--

@@ -88,6 +88,7 @@ func TestTheBufferIsAQueue(t *testing.T) {
 		var b buffer
 		want := []string{}
 		next := 0
+
 		t.Repeat(map[string]func(*rapid.T){
 			"push": func(t *rapid.T) {
 				var ids []string

@@ -53,16 +53,19 @@ func TestARunningJobThatIsCancelledEndsAsTheCancellerChose(t *testing.T) {
 						}
 						return untilCancelled(ctx, c)
 					}), option)
+
 					w.sleep(poll)
 					w.push("job", "x")
 					w.sleepUntil(10 * poll)
 					w.cancel(drop, "job")
 					w.sleep(2 * poll)
+
 					first := a.of("job")[0]
 					if !errors.Is(first.cause, execution.ErrCancelled) {
 						w.Errorf("the context ended with cause %v, want ErrCancelled", first.cause)
 					}
 					w.within("the job ended", first.ended, 10*poll, 12*poll)
+
 					w.sleep(2 * poll)
 					if drop {
 						a.wantRuns("job", 1)
@@ -85,22 +88,27 @@ func TestAJobThatWaitsInTheBufferIsCancelledAtOnce(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.declare(1)
 				a := w.audit()
+
 				w.start(a.watch(func(_ context.Context, c *core.Claim) error {
 					if c.ID == "slow" {
 						time.Sleep(poll)
 					}
 					return nil
 				}))
+
 				w.sleep(poll)
 				w.pushEach(100) // teaches the shard to claim ahead
 				w.sleep(poll)
+
 				w.pushEntries(entry("slow"), entry("waits-1"), entry("waits-2"))
 				synctest.Wait()
 				w.cancel(drop, "waits-1")
 				synctest.Wait()
+
 				if found := w.find("waits-1"); drop && found.Claim != nil {
 					w.Errorf("the cancelled job is still claimed: %+v", found)
 				}
+
 				w.sleep(3 * poll)
 				a.wantRuns("waits-2", 1)
 				if drop {

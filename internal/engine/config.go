@@ -132,14 +132,18 @@ func checkScheduler(s core.Scheduler, served map[string]*Queue) error {
 	if s == nil {
 		return fmt.Errorf("%w: the Scheduler returned a nil scheduler", core.ErrInvalidOptions)
 	}
+
 	naming, ok := s.(QueueNamer)
 	if !ok {
 		return nil
 	}
+
 	for _, name := range naming.QueueNames() {
 		if served[name] == nil {
-			return fmt.Errorf("%w: the Scheduler names queue %q, for which the server has no handler; it has one for each of %q",
-				core.ErrInvalidOptions, name, slices.Sorted(maps.Keys(served)))
+			return fmt.Errorf(
+				"%w: the Scheduler names queue %q, for which the server has no handler; it has one for each of %q",
+				core.ErrInvalidOptions, name, slices.Sorted(maps.Keys(served)),
+			)
 		}
 	}
 	return nil

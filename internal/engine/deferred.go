@@ -30,11 +30,13 @@ func splitDeferred(settled []core.Settlement, r *ports.TurnReply) (unfit, waitin
 	if len(r.Deferred) == 0 {
 		return nil, nil
 	}
+
 	applied := func(i int) bool { return !slices.Contains(r.Deferred, i) && !slices.Contains(r.Skipped, i) }
 	first := 0
 	for first < len(settled) && !applied(first) {
 		first++
 	}
+
 	for _, i := range r.Deferred {
 		if i > first {
 			unfit = append(unfit, i)
@@ -61,6 +63,7 @@ func (s *shard) overdueDeferrals(settled []core.Settlement, deferred, waiting []
 	if len(waiting) == 0 && len(s.deferrals) == 0 {
 		return nil
 	}
+
 	for i := range settled {
 		c := core.ClaimRef{ID: settled[i].ID, Receipt: settled[i].Receipt}
 		if !slices.Contains(waiting, i) {
@@ -69,6 +72,7 @@ func (s *shard) overdueDeferrals(settled []core.Settlement, deferred, waiting []
 			}
 			continue
 		}
+
 		d, known := s.deferrals[c]
 		if !known {
 			d.since = now
@@ -77,6 +81,7 @@ func (s *shard) overdueDeferrals(settled []core.Settlement, deferred, waiting []
 			d.logged = true
 			lines = append(lines, func() { s.logDeferral(c.ID, lasts) })
 		}
+
 		if s.deferrals == nil {
 			s.deferrals = make(map[core.ClaimRef]deferral)
 		}

@@ -59,20 +59,24 @@ func TestShutdownWaitsForWhatTheStoreCannotReachNowAsLongAsForHandlers(t *testin
 					s.link.deferSettlement = func(string) bool { return true }
 					s.ShutdownTimeout = 10 * time.Second
 				})
+
 				w.sleep(poll)
 				w.push("job", "x")
 				n.cancel()
 				asked := w.elapsed()
 				w.sleep(5 * time.Second)
+
 				if freed {
 					n.link.change(func() { n.link.deferSettlement = func(string) bool { return false } })
 				}
 				n.awaitEnd()
+
 				if freed {
 					w.within("Run returned", w.elapsed(), asked+5*time.Second, asked+6*time.Second)
 					w.wantCounts(0, 0, 1, 0)
 					return
 				}
+
 				w.within("Run returned", w.elapsed(), asked+10*time.Second, asked+11*time.Second)
 				w.wantCounts(0, 1, 0, 0)
 				if owner := w.stats().Shards[0].Owner; owner != "" {
@@ -109,6 +113,7 @@ func TestASettlementThatIsDeferredForLongIsInTheLog(t *testing.T) {
 			}
 			return nil
 		}), func(s *setup) { s.link.deferSettlement = func(id string) bool { return id == "slow" } })
+
 		w.sleep(poll)
 		w.push("slow", "x")
 		w.push("other", "x")
@@ -116,13 +121,16 @@ func TestASettlementThatIsDeferredForLongIsInTheLog(t *testing.T) {
 		if n.log.count(said) > 0 {
 			w.Errorf("half a TTL is no time to speak of:\n%s", n.log)
 		}
+
 		w.sleep(5 * ttl)
 		if got := n.log.count(said); got != 1 || n.log.count("id=slow") == 0 {
 			w.Errorf("the log says %d times what to do, want once, with the job's id:\n%s", got, n.log)
 		}
+
 		if err := tx.commit(); err != nil {
 			w.Fatal(err)
 		}
+
 		n.link.change(func() { n.link.deferSettlement = func(string) bool { return false } })
 		w.sleep(5 * ttl)
 		if got := n.log.count(said); got != 1 {

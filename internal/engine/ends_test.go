@@ -67,6 +67,7 @@ func TestAnObserverSeesHowEachJobEnds(t *testing.T) {
 	}
 	noRetries := func(s *setup) { s.queue.Policy.MaxRetries = 0 }
 	holds := func(s *setup) { s.queue.Policy.MaxRetries, s.queue.Policy.Exhausted = 0, core.Hold }
+
 	cases := []struct {
 		name   string
 		run    handler
@@ -99,6 +100,7 @@ func TestAnObserverSeesHowEachJobEnds(t *testing.T) {
 		{"awaiting", outcome(core.Outcome{Kind: core.Awaiting, Delay: time.Hour}), nil, ports.EndedJob{End: ports.EndAwaiting, Attempt: 1}},
 		{"panicked", each(func(context.Context, *core.Claim) error { panic("boom") }), nil, ports.EndedJob{End: ports.EndFailed, Attempt: 1}},
 	}
+
 	for _, tt := range cases {
 		t.Run(tt.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -108,9 +110,11 @@ func TestAnObserverSeesHowEachJobEnds(t *testing.T) {
 						tt.option(s)
 					}
 				})
+
 				w.sleep(poll)
 				w.push("job", "a", "b", "c")
 				w.sleep(poll)
+
 				tt.want.ID = "job"
 				if len(o.ended) == 0 {
 					t.Fatal("no end was seen")
@@ -208,17 +212,20 @@ func TestTheEndOfATransactionIsThatOfItsCommit(t *testing.T) {
 					}
 					return execution.SettleIn(ctx, tx)
 				}), o.by, func(s *setup) { s.link.deferSettlement = func(string) bool { return true } })
+
 				w.sleep(poll)
 				w.push("job", "x")
 				w.sleep(3 * ttl)
 				if len(o.ended) > 0 {
 					t.Errorf("an end was seen before the transaction's: %v", o.ended)
 				}
+
 				if want.committed {
 					if err := tx.commit(); err != nil {
 						t.Fatal(err)
 					}
 				}
+
 				n.link.change(func() { n.link.deferSettlement = func(string) bool { return false } })
 				w.sleep(5 * poll)
 				if len(o.ended) == 0 || o.ended[0].End != want.end {
@@ -259,15 +266,18 @@ func TestWhatIsNotKeptIsLost(t *testing.T) {
 			}
 		}},
 	}
+
 	for _, tt := range cases {
 		t.Run(tt.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				o := &seen{}
 				n := w.start(each(lasting(3*poll)), o.by)
+
 				w.sleep(poll)
 				w.push("job", "x")
 				tt.play(w, n)
 				w.sleep(5 * poll)
+
 				if len(o.ended) == 0 || o.ended[0] != (ports.EndedJob{ID: "job", End: ports.EndLost, Attempt: 1}) {
 					t.Errorf("ends %v, want that the job is lost", o.ended)
 				}

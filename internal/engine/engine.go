@@ -78,24 +78,29 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.makeContexts(ctx)
 	defer e.cancelCalls()
 	defer e.hooks.Close()
+
 	if err := e.makePools(); err != nil {
 		return err
 	}
 	if len(e.shards()) == 0 {
 		e.log.Warn("the splitter assigns no shard to this server, so it runs no jobs", "queues", len(e.cfg.Queues))
 	}
+
 	if err := e.declareAll(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
 	if err := e.callStarted(ctx); err != nil {
 		return err
 	}
+
 	e.logStarted()
 	e.serve(ctx)
+
 	e.hooks.Wait()
 	e.leave()
 	e.jobLog.FlushAll()
 	e.logStopped()
+
 	return nil
 }
 
@@ -106,14 +111,17 @@ func (e *Engine) makePools() error {
 	for _, q := range now.queues {
 		q.limit = e.limitOf(q)
 	}
+
 	split, err := e.split(now)
 	if err != nil {
 		return err
 	}
+
 	pinned, lanes := split.Lanes, 1
 	if len(split.Shared) > 0 {
 		pinned, lanes = [][]core.Shard{split.Shared}, now.lanes
 	}
+
 	for _, ids := range pinned {
 		if len(ids) == 0 {
 			continue
@@ -127,6 +135,7 @@ func (e *Engine) makePools() error {
 		}
 		now.shards = append(now.shards, shards...)
 	}
+
 	e.served.Store(now)
 	return nil
 }
@@ -171,6 +180,7 @@ func (e *Engine) serve(ctx context.Context) {
 		func(<-chan struct{}) { e.pollAll(e.stop) },
 		func(<-chan struct{}) { e.listen(ctx) },
 	)
+
 	e.reconfiguring.Lock()
 	e.serving = true
 	e.startShards(e.shards())
@@ -178,6 +188,7 @@ func (e *Engine) serve(ctx context.Context) {
 		p.startLanes(p.lanes)
 	}
 	e.reconfiguring.Unlock()
+
 	<-ctx.Done()
 	e.drain()
 	endLoops()

@@ -161,10 +161,12 @@ func TestAHookThatFailsStopsNoOther(t *testing.T) {
 						return fail()
 					}
 				})
+
 				w.sleep(poll)
 				w.pushEach(20)
 				w.sleep(poll)
 				n.stop()
+
 				if l.calls() != 20 {
 					w.Errorf("%d hooks were called, want 20", l.calls())
 				}

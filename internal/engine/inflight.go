@@ -27,12 +27,14 @@ func (t turnSlots) take(s *shard) {
 	if t == nil {
 		return
 	}
+
 	s.mu.Lock()
 	suspect := s.unresponsive
 	s.mu.Unlock()
 	if suspect {
 		return
 	}
+
 	if t.wait(s.node) {
 		s.mu.Lock()
 		s.hasSlot = true
@@ -47,6 +49,7 @@ func (t turnSlots) wait(n *node) bool {
 		return true
 	default:
 	}
+
 	ticker := time.NewTicker(minAnswerTimeout)
 	defer ticker.Stop()
 	for n.hangs.count(time.Now()) == 0 {

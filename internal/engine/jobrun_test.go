@@ -38,6 +38,7 @@ func TestEachJobOfABatchHasItsOwnTime(t *testing.T) {
 			return nil
 		}, 3, observed(0, 0, 0), observed(10*s, 10*s, 10*s)},
 	}
+
 	for _, tt := range cases {
 		t.Run(tt.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -45,6 +46,7 @@ func TestEachJobOfABatchHasItsOwnTime(t *testing.T) {
 				w.pushEach(3)
 				w.start(tt.run, batches(tt.size), lanes(1))
 				w.sleep(5 * time.Minute)
+
 				got := w.history()
 				if diff := cmp.Diff(tt.took, got.Run); diff != "" {
 					w.Errorf("run times (-want +got):\n%s", diff)
@@ -136,11 +138,13 @@ func TestAGoroutineLeftBehindSettlesNoOtherJob(t *testing.T) {
 			}
 		},
 	}
+
 	for name, late := range cases {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.declare(1)
 				w.pushEach(2)
+
 				var batch *execution.Batch
 				handle := each(func(ctx context.Context, c *core.Claim) error {
 					if c.ID == "job-0" {
@@ -153,10 +157,12 @@ func TestAGoroutineLeftBehindSettlesNoOtherJob(t *testing.T) {
 					time.Sleep(2 * time.Second)
 					return errOwn
 				})
+
 				n := w.start(func(ctx context.Context, b *execution.Batch) error {
 					batch = b
 					return handle(ctx, b)
 				}, batches(2))
+
 				w.sleep(5 * time.Second)
 				n.stop()
 				w.wantCounts(2, 0, 0, 2)

@@ -141,6 +141,7 @@ func (w *world) start(run handler, options ...func(*setup)) *node {
 	n := &node{world: w, owner: "owner-of-" + name, log: &logBuffer{}, ended: make(chan struct{})}
 	s := &setup{queue: newQueue(queueName, run), link: newLink(w.store.Open())}
 	s.link.spin.t = w.T
+
 	s.Config = engine.Config{
 		Owner: n.owner, Node: name, Host: "host", PID: 1, Lanes: 5,
 		PollInterval: poll, LeaseTTL: ttl, ShutdownTimeout: ttl, Prefetch: core.MaxTurnJobs,
@@ -148,6 +149,7 @@ func (w *world) start(run handler, options ...func(*setup)) *node {
 		Logger: slog.New(slog.NewTextHandler(n.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Jitter: func() int { return 0 },
 	}
+
 	for _, option := range options {
 		option(s)
 	}
@@ -155,6 +157,7 @@ func (w *world) start(run handler, options ...func(*setup)) *node {
 	if s.Queues == nil {
 		s.Queues = []*engine.Queue{s.queue}
 	}
+
 	n.link = s.link
 	var store engine.Store = notifyingLink{n.link}
 	switch {
@@ -165,6 +168,7 @@ func (w *world) start(run handler, options ...func(*setup)) *node {
 	case s.wrap != nil:
 		store = s.wrap(notifyingLink{n.link})
 	}
+
 	var ctx context.Context
 	ctx, n.cancel = context.WithCancel(context.Background())
 	n.engine = engine.New(store, s.Config)
@@ -172,6 +176,7 @@ func (w *world) start(run handler, options ...func(*setup)) *node {
 		defer close(n.ended)
 		n.err = n.engine.Run(ctx)
 	}()
+
 	w.Cleanup(func() { n.stop() })
 	return n
 }

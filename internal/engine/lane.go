@@ -52,6 +52,7 @@ func (l *lane) run() {
 		}
 		go l.run()
 	}()
+
 	for l.round() {
 	}
 	stopped = true
@@ -94,6 +95,7 @@ var errGoexit = errors.New("the handler called runtime.Goexit, as t.FailNow does
 func (l *lane) execute(s *shard, b *runningBatch) {
 	observer := l.node.observer
 	event := ports.BatchEvent{Shard: s.ID, Lane: l.number, Now: l.node.clock.At(b.Started()), Claims: b.Claims}
+
 	ctx := observer.BatchStart(b.Context(), event)
 	err := errGoexit
 	defer func() { // also when the handler ends the goroutine

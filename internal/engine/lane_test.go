@@ -45,6 +45,7 @@ func TestABadSplitEndsRunBeforeAnythingIsDeclared(t *testing.T) {
 					Queues: []*engine.Queue{queue}, Owner: "owner", Lanes: 1, PollInterval: poll, LeaseTTL: ttl,
 					Splitter: c.split, Scheduler: core.Lag,
 				})
+
 				if err := e.Run(w.Context()); !errors.Is(err, c.want) {
 					w.Errorf("Run: %v, want %v", err, c.want)
 				}
@@ -76,6 +77,7 @@ func TestASplitterMayLeaveALaneWithoutShards(t *testing.T) {
 func (w *world) inOrder(scheduler core.SchedulerFunc) []string {
 	var mu sync.Mutex
 	var order []string
+
 	names := []string{"a", "b", "c"}
 	var queues []*engine.Queue
 	for _, name := range names {
@@ -86,9 +88,11 @@ func (w *world) inOrder(scheduler core.SchedulerFunc) []string {
 			order = append(order, name)
 			return nil
 		})))
+
 		if _, err := w.store.Declare(w.Context(), ports.DeclareRequest{Queue: name, Shards: 1}); err != nil {
 			w.Fatal(err)
 		}
+
 		for i := range 4 {
 			r := ports.PushRequest{Queue: name, Shards: 1, Generation: 1, Entries: []core.Entry{entry(string(rune('0' + i)))}}
 			if _, err := w.store.Push(w.Context(), r); err != nil {
@@ -96,12 +100,14 @@ func (w *world) inOrder(scheduler core.SchedulerFunc) []string {
 			}
 		}
 	}
+
 	w.start(nil, lanes(1), func(s *setup) {
 		s.Queues, s.Scheduler = queues, func(c core.SchedulerConfig) core.Scheduler {
 			// The lane is to see all queues from its first choice on.
 			return startLate{scheduler(c), w.began.Add(poll / 2)}
 		}
 	})
+
 	w.sleep(30 * time.Second)
 	mu.Lock()
 	defer mu.Unlock()
@@ -195,6 +201,7 @@ func TestALaneIsAnsweredByATurnThatWasMadeForIt(t *testing.T) {
 		var missed atomic.Int64
 		a := w.audit()
 		here, elsewhere := idIn(0, 2), idIn(1, 2)
+
 		w.start(a.watch(func(_ context.Context, c *core.Claim) error {
 			if c.ID == elsewhere {
 				w.sleepInHandler(at + 1150*time.Millisecond)
@@ -206,6 +213,7 @@ func TestALaneIsAnsweredByATurnThatWasMadeForIt(t *testing.T) {
 				return w.elapsed() > at+400*time.Millisecond && w.elapsed() < at+time.Second
 			}
 		})
+
 		w.sleepUntil(at)
 		w.push(here, "1")
 		w.sleepUntil(at + 300*time.Millisecond)
@@ -216,6 +224,7 @@ func TestALaneIsAnsweredByATurnThatWasMadeForIt(t *testing.T) {
 		w.push(here, "3")
 		before := missed.Load()
 		w.sleepUntil(at + 2*time.Second)
+
 		runs := a.wantRuns(here, 3)
 		w.within("the third job", runs[2].at, at+1300*time.Millisecond, at+1300*time.Millisecond)
 		if got := missed.Load() - before; got != 0 {
@@ -228,6 +237,7 @@ func TestSeqVisitsTheNextShardAlsoAfterAHandlerEndedItsGoroutine(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(2)
 		bad, good := idIn(0, 2), idIn(1, 2)
+
 		a := w.audit()
 		run := a.watch(func(_ context.Context, c *core.Claim) error {
 			time.Sleep(time.Millisecond)
@@ -236,6 +246,7 @@ func TestSeqVisitsTheNextShardAlsoAfterAHandlerEndedItsGoroutine(t *testing.T) {
 			}
 			return nil
 		})
+
 		w.push(bad, "x")
 		other := "other"
 		for i := 0; core.ShardOf(other, 2) != 0; i++ {
@@ -243,11 +254,13 @@ func TestSeqVisitsTheNextShardAlsoAfterAHandlerEndedItsGoroutine(t *testing.T) {
 		}
 		w.push(other, "x")
 		w.push(good, "x")
+
 		w.start(run, shards(2), lanes(1), func(s *setup) {
 			s.Scheduler = func(c core.SchedulerConfig) core.Scheduler {
 				return startLate{core.Seq(c), w.began.Add(poll / 2)}
 			}
 		})
+
 		w.sleep(3 * poll)
 		ran := a.starts(good)
 		if len(ran) != 1 || ran[0] >= max(a.starts(bad)[0], a.starts(other)[0]) {

@@ -45,6 +45,7 @@ func TestANodeAnnouncesItsJobOnTheLastChance(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.declare(2)
 		w.placeRecovered(3, idIn(0, 2), idIn(1, 2))
+
 		var mu sync.Mutex
 		var ran []string
 		n := w.start(each(func(_ context.Context, c *core.Claim) error {
@@ -55,12 +56,14 @@ func TestANodeAnnouncesItsJobOnTheLastChance(t *testing.T) {
 			w.sleepInHandler(length)
 			return nil
 		}), spread, shards(2), lanes(2))
+
 		for run := range 2 {
 			w.sleepUntil(time.Duration(run+1)*2*announceInterval - time.Millisecond)
 			got, _ := w.announced(n)
 			mu.Lock()
 			begun := slices.Clone(ran)
 			mu.Unlock()
+
 			if len(begun) != run+1 {
 				w.Fatalf("%d jobs have begun, want %d", len(begun), run+1)
 			}
@@ -69,6 +72,7 @@ func TestANodeAnnouncesItsJobOnTheLastChance(t *testing.T) {
 				w.Errorf("while %q runs, %+v is announced", begun[run], got.Status.LastChance)
 			}
 		}
+
 		w.sleep(2 * announceInterval)
 		if got, _ := w.announced(n); got.Status.LastChance != (ports.LastChance{}) {
 			w.Errorf("%+v is announced while no job runs", got.Status.LastChance)
@@ -90,6 +94,7 @@ func TestAShardGoesOnWhenItsJobOnTheLastChanceIsDeleted(t *testing.T) {
 				w.declare(2)
 				long, deleted := idIn(0, 2), idIn(1, 2)
 				w.placeRecovered(3, long, deleted)
+
 				var ran sync.Map
 				w.start(each(func(_ context.Context, c *core.Claim) error {
 					ran.Store(string(c.Payloads[0].Data), w.elapsed())
@@ -98,11 +103,13 @@ func TestAShardGoesOnWhenItsJobOnTheLastChanceIsDeleted(t *testing.T) {
 					}
 					return nil
 				}), shards(2), lanes(2), how.option)
+
 				w.sleep(5 * poll)
 				running := w.find(long).Claim
 				if running == nil || !running.Begun {
 					long, deleted = deleted, long
 				}
+
 				index := core.ShardOf(deleted, 2)
 				if w.find(deleted).Queued == nil {
 					w.Fatalf("%q was not put back", deleted)
@@ -110,6 +117,7 @@ func TestAShardGoesOnWhenItsJobOnTheLastChanceIsDeleted(t *testing.T) {
 				if _, err := w.store.Delete(context.Background(), ports.JobStep{Shard: shardOfQueue(index), IDs: []string{deleted}}); err != nil {
 					w.Fatal(err)
 				}
+
 				w.push(deleted, "other")
 				w.sleep(how.within)
 				if _, ok := ran.Load("other"); !ok {

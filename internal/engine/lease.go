@@ -75,25 +75,30 @@ func (e *Engine) checkLeases(now time.Time) time.Duration {
 // checkLease does what is due for one lease, and returns how long to wait until the next check.
 func (s *shard) checkLease(now time.Time) time.Duration {
 	ttl := s.node.cfg.LeaseTTL
+
 	s.mu.Lock()
 	l := &s.lease
 	if !l.held {
 		s.mu.Unlock()
 		return ttl / 3
 	}
+
 	token, cause := l.token, s.leaseEnded(now)
 	if cause != nil {
 		s.mu.Unlock()
 		s.dropLease(token, cause)
 		return ttl / 3
 	}
+
 	if s.turns.inFlight && now.Sub(s.turns.sentAt) >= ttl/3<<min(s.turns.slow, mostSlow) {
 		l.cancelCalls(errTurnHangs)
 	}
+
 	if !now.Before(l.renewAt) {
 		l.renewAt = now.Add(ttl / 15) // until the answer is here
 		s.node.start(&s.node.renewals, func() { s.renew(token) })
 	}
+
 	wait := min(l.renewAt.Sub(now), l.until.Sub(now))
 	if left := ttl - s.turns.unanswered(now); left > 0 {
 		wait = min(wait, left)
@@ -119,8 +124,8 @@ func (s *shard) leaseEnded(now time.Time) error {
 	case !now.Before(s.lease.until):
 		return fmt.Errorf("%w: the store did not answer for most of the lease's TTL of %v", ports.ErrLeaseLost, ttl)
 	case s.turns.unanswered(now) >= ttl && (s.turns.slow == 0 || s.turns.slow > mostSlow || s.leaving()):
-		return fmt.Errorf("%w: given up, since turn %d failed or got no answer for %v, and the TTL is %v", ports.ErrLeaseLost,
-			s.turns.request.Number, s.turns.unanswered(now).Round(time.Millisecond), ttl)
+		return fmt.Errorf("%w: given up, since turn %d failed or got no answer for %v, and the TTL is %v",
+			ports.ErrLeaseLost, s.turns.request.Number, s.turns.unanswered(now).Round(time.Millisecond), ttl)
 	}
 	return nil
 }
@@ -138,11 +143,13 @@ func (s *shard) renew(token int64) {
 		Lease: ports.Lease{Shard: s.ID, Owner: cfg.Owner, Token: token},
 		TTL:   cfg.LeaseTTL,
 	})
+
 	switch {
 	case err == nil:
 		s.renewing.Called(nil)
 		received := time.Now()
 		s.node.clock.Sync(reply.Now)
+
 		s.mu.Lock()
 		s.syncClock(reply.Now, received)
 		if s.lease.held && s.lease.token == token {
@@ -150,6 +157,7 @@ func (s *shard) renew(token int64) {
 			s.turns.due = s.turns.due || reply.Paused && s.unstarted() > 0 // jobs are put back
 		}
 		s.mu.Unlock()
+
 		s.polled(reply.Head, reply.Now, sent)
 	case final(err):
 		s.renewing.Called(nil)
@@ -168,10 +176,12 @@ func (s *shard) release() {
 	if ctx == nil { // it is lost
 		return
 	}
+
 	if err := s.tryRelease(ctx, l); err != nil {
 		s.dropLease(l.Token, err)
 		return
 	}
+
 	s.mu.Lock()
 	held := s.lease.held && s.lease.token == l.Token // it may have expired meanwhile
 	var lost []ports.EndedJob
@@ -179,6 +189,7 @@ func (s *shard) release() {
 		lost = s.clearLease(context.Canceled)
 	}
 	s.mu.Unlock()
+
 	if held {
 		s.jobsEnded(lost)
 		s.node.log.Debug("lease released", "shard", s.ID.String(), "token", l.Token)
@@ -190,10 +201,16 @@ func (s *shard) release() {
 func (s *shard) tryRelease(ctx context.Context, l ports.Lease) error {
 	ctx, cancel := context.WithTimeout(ctx, s.node.cfg.LeaseTTL/3)
 	defer cancel()
+
 	var retry backoff
 	err := s.node.store.Release(ctx, l)
 	for err != nil && !final(err) && pause(retry.next(), ctx.Done()) {
-		s.node.observer.StoreFailed(ports.FailureEvent{Call: "release", Shard: s.ID, Kind: ports.FailureOf(err), Err: err})
+		s.node.observer.StoreFailed(ports.FailureEvent{
+			Call:  "release",
+			Shard: s.ID,
+			Kind:  ports.FailureOf(err),
+			Err:   err,
+		})
 		err = s.node.store.Release(ctx, l)
 		if errors.Is(err, ports.ErrLeaseLost) { // the reply of an earlier call was lost
 			return nil
@@ -227,6 +244,7 @@ func (s *shard) dropLease(token int64, cause error) {
 		s.mu.Unlock()
 		return
 	}
+
 	lost := s.clearLease(cause)
 	level := slog.LevelWarn
 	if now := time.Now(); now.Sub(s.lostAt) < report.Reminder { // a store that grants leases and breaks them
@@ -234,13 +252,16 @@ func (s *shard) dropLease(token int64, cause error) {
 	} else {
 		s.lostAt = now
 	}
+
 	running := slices.Clone(s.running)
 	s.mu.Unlock()
+
 	for _, b := range running {
 		b.Interrupt(ports.ErrLeaseLost)
 	}
 	signal(s.wake)
-	s.node.log.Log(context.Background(), level, "lease lost", "shard", s.ID.String(), "token", token, "cancelled", len(running), "error", cause)
+	s.node.log.Log(context.Background(), level, "lease lost",
+		"shard", s.ID.String(), "token", token, "cancelled", len(running), "error", cause)
 	s.jobsEnded(lost)
 	s.node.observer.LeaseChanged(ports.LeaseEvent{Shard: s.ID, Change: ports.LeaseDropped, Token: token, Err: cause})
 }
@@ -265,17 +286,20 @@ func (s *shard) clearLease(cause error) []ports.EndedJob {
 	s.lease = lease{}
 	s.turns = turns{}
 	s.buffer.reset()
+
 	for _, b := range slices.Clone(s.starting) {
 		for i := range b.claims {
 			s.rememberUnstarted(b.claims[i].Ref())
 		}
 		s.endStarting(b)
 	}
+
 	s.giveUpParts()
 	s.finished, s.deferred, s.deferrals = nil, nil, nil
 	s.storeHead = core.Head{}
 	s.paused = false
 	s.headNotBefore = 0
 	s.pool.revokeGrant(s)
+
 	return lost
 }

@@ -155,6 +155,7 @@ func TestNoBatchStartsAfterTheLocalEndOfItsLease(t *testing.T) {
 		for core.ShardOf(slow, 2) != 1 || slow > "id" {
 			slow = "a" + slow
 		}
+
 		const cut = 2*poll + poll/4 // when the store is last reached
 		a := w.audit()
 		n := w.start(a.watch(func(_ context.Context, c *core.Claim) error {
@@ -163,24 +164,29 @@ func TestNoBatchStartsAfterTheLocalEndOfItsLease(t *testing.T) {
 			}
 			return nil
 		}), shards(2), lanes(2), roundTrip(2*time.Millisecond), func(s *setup) { s.Observer = slowObserver{shard: shardOfQueue(0), takes: ttl} })
+
 		w.sleep(poll)
 		for _, id := range ids[4:] { // the shard learns that jobs are short, and claims ahead
 			w.pushEntries(entry(id))
 		}
+
 		w.sleepUntil(2 * poll)
 		w.pushEntries(entry(slow), entry(ids[0]), entry(ids[1]), entry(ids[2]))
 		w.sleepUntil(cut)
 		if claimed := w.stats().Claimed; claimed < 2 {
 			w.Fatalf("%d jobs are claimed; the test needs one that waits behind the one that runs", claimed)
 		}
+
 		w.push(ids[3], "x") // a turn is under way, so that nothing can go back
 		n.link.set(down)
 		w.sleepUntil(cut + 3*ttl/2)
+
 		for _, id := range ids[:4] {
 			for _, run := range a.of(id) {
 				w.within(id+" started", run.at, 0, cut+ttl*4/5)
 			}
 		}
+
 		n.link.set(up)
 		w.sleep(2 * ttl)
 		w.wantCounts(0, 0, 105, 0)
@@ -201,13 +207,16 @@ func TestALeaseWhoseTurnIsNotAnsweredForATTLIsGivenUp(t *testing.T) {
 					return nil
 				}
 				n := w.start(a.watch(long), shards(2))
+
 				w.sleep(poll)
 				w.push(idIn(0, 2), "x") // it runs, and turns look whether it was cancelled
 				n.link.change(func() { breaks(n.link) })
+
 				broke, after, late := w.elapsed(), ttl, 2*poll
 				if name == "its turns hang" {
 					after, late = 31*ttl/3, 5*ttl/6+5*poll
 				}
+
 				w.sleep(after + 2*ttl)
 				runs := a.wantRuns(idIn(0, 2), 1)
 				w.within("the handler was cancelled", runs[0].ended, broke+after, broke+after+late)
@@ -217,6 +226,7 @@ func TestALeaseWhoseTurnIsNotAnsweredForATTLIsGivenUp(t *testing.T) {
 				if acquired := n.link.count("Acquire"); acquired < 3 || acquired > 5 {
 					w.Errorf("%d calls of Acquire for 2 shards, one of which was given up twice", acquired)
 				}
+
 				n.link.heal()
 				w.sleep(2 * poll)
 				a.wantRuns(idIn(0, 2), 2)

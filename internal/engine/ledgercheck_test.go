@@ -17,11 +17,13 @@ func (l *ledger) begin(ctx context.Context, p *process, claim *core.Claim) bool 
 	if p.killed {
 		return false
 	}
+
 	c := l.claims[claim.Ref()]
 	if c == nil {
 		l.Errorf("at %v: %v runs, which no turn claimed", l.elapsed(), claim.Ref())
 		return false
 	}
+
 	l.starts[c.shard]++
 	lease := leaseKey{c.shard, c.Receipt.Token}
 	for _, rule := range []struct {
@@ -41,6 +43,7 @@ func (l *ledger) begin(ctx context.Context, p *process, claim *core.Claim) bool 
 			l.Errorf("at %v: %v starts: %s\nclaim: %+v\nbefore: %+v", l.elapsed(), claim.Ref(), rule.rule, c, l.running[c.ID])
 		}
 	}
+
 	c.run = &run{process: p, ctx: ctx}
 	l.running[c.ID] = c
 	l.leaseRuns[lease]++
@@ -161,11 +164,13 @@ func (l *ledger) close() {
 	l.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	for ref, c := range l.claims {
 		if !c.settled || !c.run.over() {
 			l.Errorf("%v is open: %+v", ref, c)
 		}
 	}
+
 	var sum ports.Counts
 	for queue, shards := range l.queues {
 		stats := l.statsOf(queue)
@@ -177,6 +182,7 @@ func (l *ledger) close() {
 			}
 		}
 	}
+
 	queued := sum.Fresh + sum.Retrying
 	buriedIDs := make(map[string]bool)
 	for key, f := range l.payloads {
@@ -187,6 +193,7 @@ func (l *ledger) close() {
 			buriedIDs[key.id] = true
 		}
 	}
+
 	got := [...]int64{queued, sum.Claimed, sum.Dead, sum.Processed, sum.Failed}
 	if want := [...]int64{0, 0, int64(len(buriedIDs)), l.processed, l.failed}; got != want {
 		l.Errorf("queued, claimed, dead, processed, failed are %v, want %v", got, want)

@@ -41,6 +41,7 @@ func TestALargeOrphanIsPutBackWhileAllLanesAreBusy(t *testing.T) {
 			id := fmt.Sprint("job-", i)
 			ids[core.ShardOf(id, 2)] = id
 		}
+
 		w.pushEntries(large(ids[0]))
 		ghost := ports.Lease{Shard: shardOfQueue(0), Owner: "ghost"}
 		acquired, err := w.store.Acquire(w.Context(), ports.AcquireRequest{
@@ -50,9 +51,11 @@ func TestALargeOrphanIsPutBackWhileAllLanesAreBusy(t *testing.T) {
 		if err == nil {
 			_, err = w.store.Turn(w.Context(), ports.TurnRequest{Lease: ghost, Number: 1, TTL: time.Minute, Want: 1})
 		}
+
 		if err != nil {
 			w.Fatal(err)
 		}
+
 		w.push(ids[1], "x")
 		w.start(each(func(ctx context.Context, c *core.Claim) error {
 			if c.ID == ids[1] {
@@ -60,10 +63,12 @@ func TestALargeOrphanIsPutBackWhileAllLanesAreBusy(t *testing.T) {
 			}
 			return nil
 		}), lanes(1), shards(2))
+
 		w.sleep(10 * time.Minute)
 		if c := w.stats().Shards[0].Counts; c.Claimed != 0 || c.Fresh != 1 {
 			w.Errorf("%d jobs of the dead owner's shard are claimed and %d wait, want 0 and 1", c.Claimed, c.Fresh)
 		}
+
 		w.sleep(time.Hour)
 	})
 }

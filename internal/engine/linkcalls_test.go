@@ -110,6 +110,7 @@ func (l *link) turn(ctx context.Context, s ports.ShardStore, r ports.TurnRequest
 	if err := l.reach(ctx, []core.Shard{r.Lease.Shard}); err != nil {
 		return ports.TurnReply{}, err
 	}
+
 	var passed []core.Settlement
 	var deferred, positions []int
 	l.mu.Lock()
@@ -121,6 +122,7 @@ func (l *link) turn(ctx context.Context, s ports.ShardStore, r ports.TurnRequest
 		}
 	}
 	l.mu.Unlock()
+
 	r.Settlements = passed
 	reply, err := s.Turn(ctx, r)
 	for k, at := range reply.Skipped {
@@ -130,9 +132,11 @@ func (l *link) turn(ctx context.Context, s ports.ShardStore, r ports.TurnRequest
 		deferred = append(deferred, positions[at])
 	}
 	reply.Deferred = slices.Sorted(slices.Values(deferred))
+
 	if l.loseTurn(r) {
 		return ports.TurnReply{}, errLost
 	}
+
 	if err == nil {
 		err = l.carry(ctx, bytesOf(&reply))
 	}

@@ -74,14 +74,17 @@ func TestNodesShareAQueueEvenlyAndHandOverAsTheyComeAndGo(t *testing.T) {
 					nodes[i] = w.start(a.watch(lasting(time.Millisecond)), options...)
 					w.sleep(time.Second)
 				}
+
 				w.sleep(4 * memberTTL)
 				w.wantOwners(even(24, nodes...))
+
 				nodes[3].stop()
 				w.sleep(2*announceInterval + maxHeldPause)
 				w.wantOwners(even(24, nodes[:3]...))
 				nodes[2].cutOff()
 				w.sleep(memberTTL + 2*announceInterval + maxHeldPause)
 				w.wantOwners(even(24, nodes[:2]...))
+
 				w.pushEach(200)
 				w.sleep(5 * poll)
 				w.wantCounts(0, 0, 200, 0)
@@ -126,6 +129,7 @@ func TestFewShardsMoveBesideThoseThatANodeGets(t *testing.T) {
 func TestAShardChangesHandsWhenItsHandlersHaveReturned(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const long = 20 * time.Second
+
 		a := w.audit()
 		first := w.start(a.watch(func(ctx context.Context, c *core.Claim) error {
 			if c.ID == "long" {
@@ -133,22 +137,27 @@ func TestAShardChangesHandsWhenItsHandlersHaveReturned(t *testing.T) {
 			}
 			return nil
 		}), spread, shards(1))
+
 		w.sleep(poll)
 		w.push("long", "x")
 		began := w.elapsed()
+
 		// One of the nodes that join gets the only shard.
 		for w.ownedNext() == first.owner {
 			w.start(a.watch(lasting(time.Millisecond)), spread, shards(1))
 			w.sleep(100 * time.Millisecond)
 		}
+
 		w.sleep(announceInterval - 500*time.Millisecond)
 		w.push("early", "x")
 		w.wantCounts(0, 1, 1, 0) // the first still works it
+
 		w.sleepUntil(began + 10*time.Second)
 		w.push("late", "x")
 		w.sleep(5 * time.Second)
 		w.wantCounts(1, 1, 1, 0) // the shard waits for the long handler
 		w.wantOwners(map[string]int{first.owner: 1})
+
 		w.sleepUntil(began + long + 300*time.Millisecond)
 		w.wantCounts(0, 0, 3, 0)
 		if owner := w.stats().Shards[0].Owner; owner == first.owner {

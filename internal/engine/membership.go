@@ -19,8 +19,13 @@ const announcePause = 10 * time.Millisecond
 // shareShards announces the node and shares the shards, until stop is closed.
 func (e *Engine) shareShards(stop <-chan struct{}) {
 	members := &membership.Members{
-		Owner: e.cfg.Owner, Interval: e.announceInterval(), Splitter: e.cfg.Splitter, Logger: e.log, Observer: e.observer,
+		Owner:    e.cfg.Owner,
+		Interval: e.announceInterval(),
+		Splitter: e.cfg.Splitter,
+		Logger:   e.log,
+		Observer: e.observer,
 	}
+
 	status, retry := e.outages.Loop("announce", core.Shard{}), backoff{longest: e.announceInterval()}
 	for ok := true; ok; ok = ok && pause(announcePause, stop) {
 		answer, err := e.announce()
@@ -31,6 +36,7 @@ func (e *Engine) shareShards(stop <-chan struct{}) {
 		} else {
 			retry.reset()
 		}
+
 		timer := time.NewTimer(max(wait, 1))
 		ok = await(timer.C, e.nodesChanged, stop)
 		timer.Stop()
@@ -56,9 +62,14 @@ func (e *Engine) share(members *membership.Members, answer *ports.AnnounceReply)
 	self := membership.Self{SplitNode: e.splitNode(served), All: served.all, Stopping: e.stopping()}
 	byID := make(map[core.Shard]*shard, len(served.shards))
 	for _, s := range served.shards {
-		self.Shards = append(self.Shards, membership.Shard{Shard: s.ID, Assigned: s.isAssigned(), Removed: s.queue.removed.Load()})
+		self.Shards = append(self.Shards, membership.Shard{
+			Shard:    s.ID,
+			Assigned: s.isAssigned(),
+			Removed:  s.queue.removed.Load(),
+		})
 		byID[s.ID] = s
 	}
+
 	change, wait := members.Share(&self, answer, now)
 	for _, id := range change.Gained {
 		byID[id].assign(true, now)
@@ -66,6 +77,7 @@ func (e *Engine) share(members *membership.Members, answer *ports.AnnounceReply)
 	for _, id := range change.Lost {
 		byID[id].assign(false, now)
 	}
+
 	members.Assigned(change, &self)
 	return wait
 }

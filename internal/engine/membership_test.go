@@ -34,17 +34,20 @@ func TestANodeAnnouncesWhatItIsAndDoes(t *testing.T) {
 	inWorld(t, func(w *world) {
 		began := core.InstantOf(time.Now())
 		version := func(s *setup) { s.Version = "v1.2.3" }
+
 		var length atomic.Int64
 		length.Store(int64(time.Millisecond))
 		n := w.start(each(func(context.Context, *core.Claim) error {
 			time.Sleep(time.Duration(length.Load()))
 			return nil
 		}), spread, shards(1), lanes(2), batches(3), polling(time.Minute), version, func(s *setup) { s.queue.MaxLanes, s.queue.Parallel = 2, 3 })
+
 		w.sleep(time.Millisecond)
 		w.pushEach(1000)
 		w.sleep(50 * time.Millisecond) // jobs are claimed ahead by now
 		length.Store(int64(time.Minute))
 		w.sleep(2 * announceInterval)
+
 		got, _ := w.announced(n)
 		claimed := int(w.stats().Claimed)
 		want := ports.Node{
@@ -55,6 +58,7 @@ func TestANodeAnnouncesWhatItIsAndDoes(t *testing.T) {
 				Queues: []ports.QueueStatus{{Queue: queueName, MaxRetries: got.Status.Queues[0].MaxRetries, MaxRecoveries: 3, MaxLanes: 2, Parallel: 3, BatchSize: 3, Shards: 1, Running: 6, Busy: 2, Claimed: claimed - 6}},
 			},
 		}
+
 		if st := &got.Status; st.Memory < 1<<20 || st.Goroutines < 2 {
 			w.Errorf("%d bytes and %d goroutines are announced", st.Memory, st.Goroutines)
 		}
@@ -65,6 +69,7 @@ func TestANodeAnnouncesWhatItIsAndDoes(t *testing.T) {
 		if claimed <= 6 {
 			w.Errorf("%d jobs are claimed, want more than the 6 that run", claimed)
 		}
+
 		w.drain(n, true)
 		w.sleep(2 * announceInterval)
 		got, _ = w.announced(n)
@@ -153,19 +158,23 @@ func TestADeadNodeIsMissedWhenItsAnnouncementEnds(t *testing.T) {
 		lives := w.start(each(succeed), spread, shards(2))
 		w.sleep(poll / 2)
 		dies := w.start(each(succeed), spread, shards(2))
+
 		w.sleep(2*memberTTL + poll/4)
 		dies.cutOff()
 		node, now := w.announced(dies)
 		left := node.ExpiresAt.Sub(now)
 		heard := len(events.heard())
+
 		w.sleep(left - time.Millisecond)
 		if more := events.heard()[heard:]; len(more) > 0 {
 			w.Errorf("before the announcement ends the others hear %q", more)
 		}
+
 		w.sleep(3 * announcePause)
 		if got, want := events.heard()[heard:], []string{"node-3 left"}; !cmp.Equal(got, want) {
 			w.Errorf("when the announcement has ended the others hear %q, want %q", got, want)
 		}
+
 		lives.stop()
 		w.sleep(poll)
 		before := n.link.count("Announce")
@@ -217,25 +226,30 @@ func TestANodeThatDrainsAloneWorksNothing(t *testing.T) {
 			inWorld(t, func(w *world) {
 				events := &memberEvents{}
 				n := w.start(each(succeed), spread, shards(4), func(s *setup) { s.Splitter, s.Observer = splitter, events })
+
 				w.sleep(poll)
 				w.wantOwners(even(4, n))
 				w.drain(n, true)
 				w.sleep(100 * time.Millisecond)
 				w.wantOwners(map[string]int{})
+
 				w.push("waits", "x")
 				w.sleep(10 * announceInterval)
 				w.wantCounts(1, 0, 0, 0)
 				if told := n.log.count("an operator drains this server"); told != 1 {
 					w.Errorf("the log says %d times that the node drains, want once", told)
 				}
+
 				w.drain(n, false)
 				w.sleep(100 * time.Millisecond)
 				w.wantOwners(even(4, n))
 				w.wantCounts(0, 0, 1, 0)
+
 				want := []string{"node-1 joined", "gained 4", "node-1 drains", "lost 4", "node-1 resumed", "gained 4"}
 				if diff := cmp.Diff(want, events.heard()); diff != "" {
 					w.Errorf("what the observer heard (-want +got):\n%s", diff)
 				}
+
 				n.wantLines(0, "it is a standby")
 				n.wantLines(3, "share of a queue has changed")
 				n.wantLines(1, "share of a queue has changed", "INFO", "shards=0 of=4")
@@ -289,6 +303,7 @@ func (f splitFunc) Split(r core.SplitRequest) (core.Split, error) { return f(r) 
 func TestAUsersSplitterSeesTheNodesAndMayFail(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var fails atomic.Bool
+
 		split := func(s *setup) {
 			s.Splitter = splitFunc(func(r core.SplitRequest) (core.Split, error) {
 				ids := make([]string, len(r.Nodes))
@@ -304,6 +319,7 @@ func TestAUsersSplitterSeesTheNodesAndMayFail(t *testing.T) {
 				return core.SpreadSplitter{}.Split(r)
 			})
 		}
+
 		first := w.start(each(succeed), spread, shards(8), split)
 		w.sleep(poll)
 		fails.Store(true)
@@ -311,6 +327,7 @@ func TestAUsersSplitterSeesTheNodesAndMayFail(t *testing.T) {
 		w.sleep(2 * memberTTL)
 		w.wantOwners(even(8, first))
 		first.wantLines(1, "the splitter failed; this server keeps the shards that it has", "no idea")
+
 		fails.Store(false)
 		w.start(each(succeed), spread, shards(8))
 		w.sleep(2 * memberTTL)

@@ -66,11 +66,13 @@ func (s *memberStory) run() {
 	for range 2 + s.n(3) {
 		s.startMember()
 	}
+
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
 		s.watch.run(s.over)
 	}()
+
 	s.sleep(poll) // the queues are declared
 	for range s.steps {
 		s.pushSome()
@@ -83,11 +85,13 @@ func (s *memberStory) run() {
 		}
 		s.sleep(time.Duration(s.n(int(length))))
 	}
+
 	s.healAll()
 	s.sleep(memberTTL + 3*announceInterval + s.long + maxHeldPause)
 	s.wantShared()
 	s.awaitNothingLeft()
 	s.endDelays()
+
 	<-watched
 	for _, n := range s.members {
 		n.stop()

@@ -47,5 +47,6 @@ func (e *Engine) compareRule(q *Queue, rule core.MergeRule, logged map[string]co
 
 	logged[q.Name] = rule
 	e.log.Warn("the merge rule of a queue was changed: deploy this program with the queue's rule; "+
-		"until then it continues by that rule, but its next start and its new clients are refused", "queue", q.Name, "rule", rule.String(), "own", q.Merge.String())
+		"until then it continues by that rule, but its next start and its new clients are refused",
+		"queue", q.Name, "rule", rule.String(), "own", q.Merge.String())
 }

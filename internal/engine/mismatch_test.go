@@ -29,6 +29,7 @@ func TestAnotherShardCountNamesWhoServesTheQueue(t *testing.T) {
 				w.announceAs("gone", queueName, time.Second)
 				w.sleep(2 * time.Second)
 				w.announceAs("elsewhere", "other", time.Hour)
+
 				for i := range c.serving {
 					n := ports.Node{Owner: fmt.Sprint(i), Name: fmt.Sprintf("node-%d", i), Host: "h", PID: i, Queues: []string{queueName}}
 					if i == 1 {
@@ -36,12 +37,14 @@ func TestAnotherShardCountNamesWhoServesTheQueue(t *testing.T) {
 					}
 					w.announceNode(n, time.Hour)
 				}
+
 				link := newLink(w.store.Open())
 				link.spin.t, link.refuse = w.T, c.refuse
 				run := engine.New(link, engine.Config{
 					Queues: []*engine.Queue{newQueue(queueName, each(succeed))}, Owner: "owner", Lanes: 1, PollInterval: poll, LeaseTTL: ttl,
 					Splitter: core.LaneSplitter{}, Scheduler: core.Lag, Logger: discard,
 				}).Run
+
 				err := run(w.Context())
 				if err == nil || !strings.Contains(err.Error(), c.want) {
 					w.Fatalf("Run: %v; want it to say %q", err, c.want)

@@ -87,6 +87,7 @@ func randomHistory(w *world, random *rand.Rand) {
 		defer mu.Unlock()
 		return random.IntN(n)
 	}
+
 	a := w.audit()
 	run := a.watch(func(ctx context.Context, c *core.Claim) error {
 		select {
@@ -104,6 +105,7 @@ func randomHistory(w *world, random *rand.Rand) {
 		}
 		return nil
 	})
+
 	start := func() *node {
 		size := 1 + draw(4)
 		return w.start(run, shards(queueShards), batches(size), lanes(1+draw(4)),
@@ -115,14 +117,17 @@ func randomHistory(w *world, random *rand.Rand) {
 				s.link.lose = func(string) bool { return draw(20) == 0 }
 			})
 	}
+
 	w.declare(queueShards)
 	h := history{pushed: make(map[string][]string)}
 	nodes := []*node{start(), start(), start()}
+
 	for range 600 {
 		for range draw(8) {
 			h.push(w, fmt.Sprintf("id-%d", draw(ids)))
 		}
 		w.sleep(time.Duration(draw(200)) * time.Millisecond)
+
 		i := draw(len(nodes))
 		switch draw(40) {
 		case 0:
@@ -138,6 +143,7 @@ func randomHistory(w *world, random *rand.Rand) {
 			nodes[i].link.set(up)
 		}
 	}
+
 	for _, n := range nodes {
 		n.link.set(up)
 	}

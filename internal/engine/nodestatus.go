@@ -42,36 +42,50 @@ func (e *Engine) doing(now *served, queues []string) ports.NodeStatus {
 		ClockAhead: e.clock.Ahead(time.Now()),
 		LastChance: e.lastChance.job(),
 	}
+
 	for _, q := range now.queues {
 		if slices.Contains(queues, q.Name) {
 			st.Queues = append(st.Queues, ports.QueueStatus{
-				Queue: q.Name, Merge: q.Merge,
-				MaxRetries: q.Policy.MaxRetries, MaxRecoveries: q.Policy.MaxRecoveries,
-				MaxRunning: q.MaxRunning, MaxLanes: q.MaxLanes, Parallel: q.Parallel, BatchSize: q.BatchSize,
+				Queue:         q.Name,
+				Merge:         q.Merge,
+				MaxRetries:    q.Policy.MaxRetries,
+				MaxRecoveries: q.Policy.MaxRecoveries,
+				MaxRunning:    q.MaxRunning,
+				MaxLanes:      q.MaxLanes,
+				Parallel:      q.Parallel,
+				BatchSize:     q.BatchSize,
 			})
 		}
 	}
+
 	for _, s := range now.shards {
 		part, running := s.doing()
-		st.Shards, st.Running, st.Busy, st.Claimed = st.Shards+part.Shards, st.Running+part.Running, st.Busy+part.Busy, st.Claimed+part.Claimed
+		st.Shards, st.Running, st.Busy, st.Claimed =
+			st.Shards+part.Shards, st.Running+part.Running, st.Busy+part.Busy, st.Claimed+part.Claimed
+
 		if i := slices.IndexFunc(st.Queues, func(q ports.QueueStatus) bool { return q.Queue == s.ID.Queue }); i >= 0 {
 			q := &st.Queues[i]
-			q.Shards, q.Running, q.Busy, q.Claimed = q.Shards+part.Shards, q.Running+part.Running, q.Busy+part.Busy, q.Claimed+part.Claimed
+			q.Shards, q.Running, q.Busy, q.Claimed =
+				q.Shards+part.Shards, q.Running+part.Running, q.Busy+part.Busy, q.Claimed+part.Claimed
 			if part.Shards > 0 && s.laneBusy() {
 				q.LaneBusy = append(q.LaneBusy, s.ID.Index)
 			}
 		}
+
 		for _, b := range running {
 			st.Longest = b.AppendRunning(st.Longest)
 		}
 	}
+
 	for i := range st.Queues {
 		q := &st.Queues[i]
 		slices.Sort(q.LaneBusy)
 		q.LaneBusy = q.LaneBusy[:min(len(q.LaneBusy), ports.MaxLaneBusy)]
 	}
+
 	slices.SortStableFunc(st.Longest, func(a, b ports.RunningJob) int { return cmp.Compare(a.Began, b.Began) })
 	st.Longest = st.Longest[:min(len(st.Longest), ports.MaxLongest)]
+
 	return st
 }
 

@@ -26,6 +26,7 @@ func TestAnObserverSeesHandlersThatIgnoreTheEnd(t *testing.T) {
 		{ports.OverrunLease, func(w *world, n *node) { n.link.set(down) }},
 		{ports.OverrunShutdown, func(_ *world, n *node) { n.cancel() }},
 	}
+
 	for _, tt := range cases {
 		t.Run(tt.cause.String(), func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -40,6 +41,7 @@ func TestAnObserverSeesHandlersThatIgnoreTheEnd(t *testing.T) {
 					}
 					return nil
 				}, o.by)
+
 				w.sleep(poll)
 				w.push("job", "x")
 				tt.play(w, n)
@@ -47,6 +49,7 @@ func TestAnObserverSeesHandlersThatIgnoreTheEnd(t *testing.T) {
 				n.link.set(up)
 				w.sleep(10 * time.Minute)
 				n.stop()
+
 				if len(o.overruns) != 1 {
 					t.Fatalf("%d overruns were seen, want one: %v", len(o.overruns), o.overruns)
 				}
@@ -64,6 +67,7 @@ func TestAnObserverSeesWhatTheStoreFails(t *testing.T) {
 		o := &seen{}
 		n := w.start(each(lasting(poll/2)), o.by)
 		w.sleep(poll)
+
 		for range 3 {
 			w.push("job", "x")
 			w.sleep(poll)
@@ -71,6 +75,7 @@ func TestAnObserverSeesWhatTheStoreFails(t *testing.T) {
 		if len(o.failures) != 0 {
 			t.Errorf("failures of a store that is well: %v", o.failures)
 		}
+
 		n.link.set(down)
 		w.push("job", "x")
 		w.sleep(2 * ttl)
@@ -78,6 +83,7 @@ func TestAnObserverSeesWhatTheStoreFails(t *testing.T) {
 		w.sleep(ttl)
 		n.link.change(func() { n.link.refuse = func(method string) bool { return method == "Release" } })
 		n.stop()
+
 		calls := make(map[string]bool)
 		for _, e := range o.failures {
 			calls[e.Call] = true
@@ -101,6 +107,7 @@ func TestFailedCallsHaveTheirNames(t *testing.T) {
 			s.queue.MaxRunning, s.RecoverOrphans = 5, true
 			s.link.refuse = func(method string) bool { return method == "Declare" }
 		})
+
 		w.sleep(ttl)
 		n.link.change(func() { n.link.refuse = func(method string) bool { return method == "Wakeups" } })
 		w.sleep(ttl) // it works, and can't listen
@@ -109,16 +116,19 @@ func TestFailedCallsHaveTheirNames(t *testing.T) {
 				return method == "Wakeups" || method == "Permit" || method == "Stats" || method == "Queues"
 			}
 		})
+
 		for range 10 {
 			w.push("job", "x")
 			w.sleep(ttl)
 		}
+
 		calls := make(map[string]bool)
 		o.do(func() {
 			for _, e := range o.failures {
 				calls[e.Call] = true
 			}
 		})
+
 		want := map[string]bool{"declare": true, "listen": true, "permits": true, "orphans": true}
 		if diff := cmp.Diff(want, calls); diff != "" {
 			t.Errorf("calls that failed (-want +got):\n%s", diff)
@@ -178,6 +188,7 @@ func TestEachLossIsSeenOnce(t *testing.T) {
 func TestAnObserverSeesWhatWakeUpsBring(t *testing.T) {
 	woken := func(w *world, option func(*setup)) (work, spurious int) {
 		o := &seen{}
+
 		n := w.start(each(func(_ context.Context, c *core.Claim) error {
 			time.Sleep(3 * poll)
 			if c.ID == "b" && c.RetryCount < 0 {
@@ -185,6 +196,7 @@ func TestAnObserverSeesWhatWakeUpsBring(t *testing.T) {
 			}
 			return nil
 		}), spread, o.by, option)
+
 		w.sleep(memberTTL)
 		w.push("a", "x")
 		w.sleep(poll)
@@ -193,6 +205,7 @@ func TestAnObserverSeesWhatWakeUpsBring(t *testing.T) {
 		w.push("b", "x")
 		w.sleep(time.Hour) // it is retried, for which nobody wakes
 		n.stop()
+
 		for _, turn := range o.turns {
 			switch {
 			case turn.Woken && turn.Claimed > 0:
@@ -203,6 +216,7 @@ func TestAnObserverSeesWhatWakeUpsBring(t *testing.T) {
 		}
 		return work, spurious
 	}
+
 	inWorld(t, func(w *world) {
 		if work, spurious := woken(w, func(*setup) {}); work != 2 || spurious != 1 {
 			t.Errorf("%d wake-ups brought work and %d none, want two and one", work, spurious)

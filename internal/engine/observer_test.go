@@ -49,10 +49,12 @@ func TestAnObserverSeesBatchesTurnsAndLeases(t *testing.T) {
 			time.Sleep(time.Millisecond)
 			return nil
 		}), func(s *setup) { s.Observer = o }, noWakeups)
+
 		w.sleep(poll)
 		w.push("job", "x")
 		w.sleep(2 * poll)
 		n.stop()
+
 		batch := <-o.batches
 		if len(batch.Claims) != 1 || batch.Claims[0].ID != "job" || batch.Outcomes[0].Kind != core.Done || batch.Took != time.Millisecond {
 			w.Errorf("BatchEnd with %+v", batch)
@@ -60,6 +62,7 @@ func TestAnObserverSeesBatchesTurnsAndLeases(t *testing.T) {
 		if first, last := <-o.leases, <-o.leases; first.Change != ports.LeaseAcquired || last.Change != ports.LeaseReleased {
 			w.Errorf("leases %+v and %+v, want one acquired and released", first, last)
 		}
+
 		claimed, settled := 0, 0
 		for range len(o.turns) {
 			turn := <-o.turns

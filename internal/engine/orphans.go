@@ -55,6 +55,7 @@ func (k *orphanKeeper) unserved() ([]string, error) {
 	if nodes == nil { // the node has not announced itself yet
 		return nil, nil
 	}
+
 	served := make(map[string]bool)
 	for i := range *nodes {
 		if n := &(*nodes)[i]; !n.Draining { // a draining node takes no shard, so it recovers no orphans
@@ -63,9 +64,11 @@ func (k *orphanKeeper) unserved() ([]string, error) {
 			}
 		}
 	}
+
 	ctx, cancel := k.node.callContext()
 	defer cancel()
 	queues, err := k.node.store.Queues(ctx)
+
 	var names []string
 	for i := range queues {
 		if !served[queues[i].Name] {
@@ -86,6 +89,7 @@ func (k *orphanKeeper) queue(name string) error {
 	if err != nil {
 		return err
 	}
+
 	q := &stats[0]
 	recovered := 0
 	var errs []error
@@ -97,13 +101,16 @@ func (k *orphanKeeper) queue(name string) error {
 		recovered += jobs
 		errs = append(errs, err)
 	}
+
 	if recovered > 0 {
 		k.node.log.Warn("put back the jobs of dead servers in a queue that no server runs; the jobs wait for a server",
 			"queue", name, "jobs", recovered)
 	}
 	if len(q.Unreached) > 0 {
-		errs = append(errs, fmt.Errorf("%d shards of %q can't be reached, the first is %v", len(q.Unreached), name, q.Unreached[0]))
+		errs = append(errs, fmt.Errorf("%d shards of %q can't be reached, the first is %v",
+			len(q.Unreached), name, q.Unreached[0]))
 	}
+
 	return errors.Join(errs...)
 }
 
@@ -112,10 +119,15 @@ func (k *orphanKeeper) queue(name string) error {
 func (k *orphanKeeper) shard(q ports.Queue, id core.Shard) (jobs int, err error) {
 	ctx, cancel := context.WithTimeout(k.node.storeCtx, k.node.longAcquire())
 	defer cancel()
+
 	k.attempt++
 	reply, err := k.node.store.Acquire(ctx, ports.AcquireRequest{
-		Shard: id, Shards: q.Shards, Generation: q.Generation,
-		Owner: k.owner, Attempt: k.attempt, TTL: k.node.cfg.LeaseTTL,
+		Shard:      id,
+		Shards:     q.Shards,
+		Generation: q.Generation,
+		Owner:      k.owner,
+		Attempt:    k.attempt,
+		TTL:        k.node.cfg.LeaseTTL,
 	})
 	switch {
 	case errors.Is(err, ports.ErrLeaseHeld):
@@ -123,7 +135,14 @@ func (k *orphanKeeper) shard(q ports.Queue, id core.Shard) (jobs int, err error)
 	case err != nil:
 		return 0, fmt.Errorf("shard %v: %w", id, err)
 	}
-	k.node.observer.LeaseChanged(ports.LeaseEvent{Shard: id, Change: ports.LeaseAcquired, Token: reply.Token, Orphans: len(reply.Claims)})
+
+	k.node.observer.LeaseChanged(ports.LeaseEvent{
+		Shard:   id,
+		Change:  ports.LeaseAcquired,
+		Token:   reply.Token,
+		Orphans: len(reply.Claims),
+	})
+
 	lease := ports.Lease{Shard: id, Owner: k.owner, Token: reply.Token}
 	jobs, err = k.settle(lease, recoveries(reply.Claims, reply.Cancellations))
 	if err = errors.Join(err, k.release(lease)); err != nil {
@@ -156,9 +175,15 @@ func (k *orphanKeeper) settle(lease ports.Lease, pending []core.Settlement) (job
 		if err != nil {
 			return jobs, err
 		}
+
 		jobs += len(now) - len(reply.Skipped) - len(reply.Deferred)
 		unfit, _ := splitDeferred(now, &reply)
-		pending = slices.Concat(settlementsAt(now, unfit), pending[len(now):], recoveries(reply.Orphans, reply.Cancellations))
+		pending = slices.Concat(
+			settlementsAt(now, unfit),
+			pending[len(now):],
+			recoveries(reply.Orphans, reply.Cancellations),
+		)
+
 		if len(pending) == 0 {
 			return jobs, nil
 		}
@@ -170,13 +195,25 @@ func (k *orphanKeeper) settle(lease ports.Lease, pending []core.Settlement) (job
 func (k *orphanKeeper) turn(lease ports.Lease, number int64, settlements []core.Settlement) (ports.TurnReply, error) {
 	ctx, cancel := k.node.callContext()
 	defer cancel()
+
 	sent := time.Now()
 	reply, err := k.node.store.Turn(ctx, ports.TurnRequest{
-		Lease: lease, Number: number, TTL: k.node.cfg.LeaseTTL, Settlements: settlements, Bytes: leastClaimBytes, Node: k.node.cfg.Node,
+		Lease:       lease,
+		Number:      number,
+		TTL:         k.node.cfg.LeaseTTL,
+		Settlements: settlements,
+		Bytes:       leastClaimBytes,
+		Node:        k.node.cfg.Node,
 	})
+
 	k.node.observer.TurnEnd(ports.TurnEvent{
-		Shard: lease.Shard, Settled: len(settlements), Recovered: len(reply.Orphans), Took: time.Since(sent), Err: err,
+		Shard:     lease.Shard,
+		Settled:   len(settlements),
+		Recovered: len(reply.Orphans),
+		Took:      time.Since(sent),
+		Err:       err,
 	})
+
 	return reply, err
 }
 

@@ -75,11 +75,13 @@ func TestOrphansOfAQueueThatNobodyServesArePutBackByWhoMay(t *testing.T) {
 				other := w.startKeeper(func(s *setup) { s.RecoverOrphans = may })
 				w.leaveOrphans(queueShards, jobs)
 				killed := w.elapsed()
+
 				w.sleepUntil(killed + ttl/2)
 				w.wantOrphans(jobs, 0)
 				w.sleepUntil(killed + ttl)
 				w.wantOrphans(jobs, jobs)
 				w.sleepUntil(killed + lookWithin)
+
 				if !may {
 					w.sleep(10 * ttl)
 					w.wantOrphans(jobs, jobs)
@@ -88,6 +90,7 @@ func TestOrphansOfAQueueThatNobodyServesArePutBackByWhoMay(t *testing.T) {
 					}
 					return
 				}
+
 				w.wantOrphans(0, 0)
 				w.wantCounts(jobs, 0, 0, 0)
 				w.wantFree()
@@ -97,6 +100,7 @@ func TestOrphansOfAQueueThatNobodyServesArePutBackByWhoMay(t *testing.T) {
 				if got := other.log.count("that no server runs"); got != 1 || other.log.count("jobs=40") != 1 {
 					w.Errorf("the log says it %d times, want once, with how many:\n%s", got, other.log)
 				}
+
 				a := w.audit()
 				w.start(a.watch(succeed), shards(queueShards))
 				w.sleep(poll)
@@ -132,8 +136,10 @@ func TestAServerThatComesWhileOrphansArePutBackWaitsForThat(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.leaveOrphans(1, jobs)
+
 				var came, last time.Duration
 				a := w.audit()
+
 				w.startKeeper(func(s *setup) {
 					s.link.beforeTurn = func(r ports.TurnRequest) {
 						if r.Lease.Shard.Queue != queueName {
@@ -147,6 +153,7 @@ func TestAServerThatComesWhileOrphansArePutBackWaitsForThat(t *testing.T) {
 						last = w.elapsed()
 					}
 				})
+
 				w.sleep(lookWithin + ttl)
 				w.wantCounts(0, 0, jobs, 0)
 				a.wantHandledOnce(jobs, "x")
@@ -203,21 +210,25 @@ func TestWhatALookLeavesTheNextOnePutsBack(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.leaveOrphans(1, 3)
 				w.sleep(2 * ttl) // it looks while no announcement of the dead node lasts
+
 				keeper := w.startKeeper()
 				w.sleep(poll)
 				keeper.link.change(func() { c.befalls(keeper.link) })
 				w.sleep(ttl)
+
 				orphaned := c.left
 				if !c.free {
 					orphaned = 0
 				}
 				w.wantOrphans(c.left, orphaned)
+
 				keeper.link.change(func() {
 					keeper.link.deferSettlement = func(string) bool { return false }
 					keeper.link.loseTurn = func(ports.TurnRequest) bool { return false }
 					keeper.link.refuse = func(string) bool { return false }
 					keeper.link.lose = keeper.link.refuse
 				})
+
 				w.sleep(2 * ttl) // it may wait for a lease of its own
 				w.wantCounts(3, 0, 0, 0)
 				w.wantFree()

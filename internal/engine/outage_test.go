@@ -18,6 +18,7 @@ func TestAStoreThatFailsForAMinuteStopsNothingForLonger(t *testing.T) {
 				a := w.audit()
 				n := w.start(a.watch(lasting(50*time.Millisecond)), shards(5))
 				synctest.Wait()
+
 				for i := range jobs {
 					w.push(fmt.Sprintf("job-%d", i), "x")
 					w.sleep(100 * time.Millisecond)
@@ -34,6 +35,7 @@ func TestAStoreThatFailsForAMinuteStopsNothingForLonger(t *testing.T) {
 						}
 					}
 				}
+
 				w.sleep(time.Minute)
 				w.wantCounts(0, 0, jobs, 0)
 			})

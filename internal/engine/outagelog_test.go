@@ -57,6 +57,7 @@ func TestAnOutageIsOneLineForEachLoopAndCauseRepeatedEachMinute(t *testing.T) {
 		for i := range 5 {
 			w.push(idIn(i, 5), "x")
 		}
+
 		n.link.set(down)
 		w.sleep(200 * time.Second)
 		fails := n.log.countByLoop("the store fails")
@@ -71,6 +72,7 @@ func TestAnOutageIsOneLineForEachLoopAndCauseRepeatedEachMinute(t *testing.T) {
 		if lost := n.log.count(`msg="lease lost"`); lost != 5 {
 			w.Errorf("%d lines of lost leases, want 5", lost)
 		}
+
 		w.sleep(10 * time.Millisecond)
 		n.link.set(up)
 		w.sleep(20 * time.Second)
@@ -85,6 +87,7 @@ func TestEachCauseOfAnOutageIsALineOfItsOwn(t *testing.T) {
 		calls := 0
 		n := w.start(each(succeed), shards(4))
 		w.sleep(poll)
+
 		n.link.change(func() {
 			for i := range 4 { // shards, ports and the like are no causes of their own
 				n.link.broken[shardOfQueue(i)] = fmt.Errorf("dial tcp 10.0.0.1:%d: connection refused", 4000+i)
@@ -94,24 +97,29 @@ func TestEachCauseOfAnOutageIsALineOfItsOwn(t *testing.T) {
 			w.push(idIn(i, 4), "x")
 		}
 		w.sleep(5 * time.Second)
+
 		if got := n.log.lines("the store fails", "doing=turn"); len(got) != 1 {
 			w.Errorf("lines %q, want one", got)
 		}
+
 		n.link.change(func() {
 			for i := range 4 {
 				n.link.broken[shardOfQueue(i)] = errors.New("wrong password")
 			}
 		})
+
 		w.sleep(5 * time.Second)
 		if got := n.log.lines("the store fails", "doing=turn"); len(got) != 2 || !strings.Contains(got[1], "wrong password") {
 			w.Errorf("lines %q, want a second one for the new cause", got)
 		}
+
 		n.link.change(func() {
 			for i := range 4 {
 				n.link.broken[shardOfQueue(i)] = fmt.Errorf("request %q failed", strings.Repeat("x", calls))
 				calls++
 			}
 		})
+
 		w.sleep(10 * time.Second)
 		n.link.heal()
 		w.sleep(2 * poll)

@@ -66,15 +66,18 @@ func TestWhatComesAfterTheHandlersReturnChangesNothing(t *testing.T) {
 			}
 		},
 	}
+
 	for name, late := range cases {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.declare(1)
+
 				returned, over := make(chan struct{}), make(chan struct{})
 				observer := &lateObserver{f: func() {
 					close(returned)
 					<-over
 				}}
+
 				n := w.start(func(ctx context.Context, b *execution.Batch) error {
 					go func() {
 						defer close(over)
@@ -83,10 +86,12 @@ func TestWhatComesAfterTheHandlersReturnChangesNothing(t *testing.T) {
 					}()
 					return errors.New("its own")
 				}, func(s *setup) { s.Observer = observer })
+
 				w.push("job", "a", "b")
 				w.sleep(poll)
 				n.stop()
 				w.wantCounts(1, 0, 0, 1)
+
 				found := w.find("job")
 				if found.Queued == nil || found.DeadLetter != nil {
 					w.Fatalf("found %+v, want the job back", found)

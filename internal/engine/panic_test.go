@@ -87,6 +87,7 @@ func TestAPanicOutsideOfHandlersEndsTheProcessAndIsReportedOnce(t *testing.T) {
 		runFatally(mistake)
 		os.Exit(0)
 	}
+
 	for _, mistake := range []string{"Scheduler", "Announce", "Acquire", "Renew"} {
 		t.Run(mistake, func(t *testing.T) {
 			t.Parallel()
@@ -96,9 +97,11 @@ func TestAPanicOutsideOfHandlersEndsTheProcessAndIsReportedOnce(t *testing.T) {
 			child.Env = append(os.Environ(), fatalEnv+"="+mistake)
 			var out, crash strings.Builder
 			child.Stdout, child.Stderr = &out, &crash
+
 			if err := child.Run(); err == nil || child.ProcessState.ExitCode() != 2 {
 				t.Errorf("the process ended with %v, want a panic", err)
 			}
+
 			said := "the store's mistake"
 			if mistake == "Scheduler" {
 				said = "the scheduler's mistake"

@@ -26,6 +26,7 @@ func (s *shard) sendPart(b *runningBatch, settlement core.PayloadSettlement) boo
 	if !s.addPart(part) {
 		return false
 	}
+
 	if s.node.dispatcher.ByHand { // no loop makes turns
 		if s.turnOnce() != nil {
 			s.mu.Lock()
@@ -35,6 +36,7 @@ func (s *shard) sendPart(b *runningBatch, settlement core.PayloadSettlement) boo
 	} else {
 		signal(s.wake)
 	}
+
 	return <-part.stored
 }
 
@@ -71,6 +73,7 @@ func (s *shard) nextParts(turn int64) (parts []core.PayloadSettlement) {
 func (s *shard) confirmParts(request *ports.TurnRequest, r *ports.TurnReply) {
 	waiting := s.parts
 	s.parts = nil
+
 	for _, p := range waiting {
 		switch {
 		case p.turn != request.Number:

@@ -31,6 +31,7 @@ func byPayload(f func(ctx context.Context, run int, payload string) error) handl
 			if !ok {
 				continue
 			}
+
 			b.Return(i, func() error {
 				for position, p := range b.Claims[i].Payloads {
 					if !b.BeginPayload(i, position) {
@@ -40,6 +41,7 @@ func byPayload(f func(ctx context.Context, run int, payload string) error) handl
 						defer b.EndPayload()
 						return f(job, run, string(p.Data))
 					})
+
 					switch {
 					case errors.Is(err, errRefused):
 						b.MarkBuried(i, position, err)
@@ -67,6 +69,7 @@ func TestPayloadsEndInTheirTransactions(t *testing.T) {
 		return func(w *world, ctx context.Context) error { return errors.Join(first(w, ctx), err) }
 	}
 	again := func(w *world, ctx context.Context) error { return errors.Join(w.open(ctx), w.commit(ctx)) }
+
 	cases := []struct {
 		name string
 		// first are the steps of the first execution, by payload. The later ones commit.
@@ -99,17 +102,20 @@ func TestPayloadsEndInTheirTransactions(t *testing.T) {
 		{"one returns nil without a commit, the others have no transaction",
 			map[string]step{"a": open, "b": plain, "c": plain}, "abc a", 1, "a"},
 	}
+
 	for _, tt := range cases {
 		for _, lossy := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, lossy %t", tt.name, lossy), func(t *testing.T) {
 				inWorld(t, func(w *world) {
 					w.declare(1)
 					w.push("job", "a", "b", "c")
+
 					var calls []string
 					options := []func(*setup){func(s *setup) { s.queue.Policy.MaxRetries = 1 }}
 					if lossy {
 						options = append(options, loseReplies("Turn"))
 					}
+
 					w.start(byPayload(func(ctx context.Context, run int, payload string) error {
 						for len(calls) <= run {
 							calls = append(calls, "")
@@ -120,6 +126,7 @@ func TestPayloadsEndInTheirTransactions(t *testing.T) {
 						}
 						return w.commit(ctx)
 					}), options...)
+
 					w.sleep(5 * time.Minute)
 					if diff := cmp.Diff(tt.calls, strings.Join(calls, " ")); diff != "" {
 						t.Errorf("calls (-want +got):\n%s", diff)
@@ -131,6 +138,7 @@ func TestPayloadsEndInTheirTransactions(t *testing.T) {
 				})
 			})
 		}
+
 		t.Run(tt.name+", without retries", func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.declare(1)
@@ -142,6 +150,7 @@ func TestPayloadsEndInTheirTransactions(t *testing.T) {
 					return w.commit(ctx)
 				}), func(s *setup) { s.queue.Policy.MaxRetries = 0 })
 				w.sleep(5 * time.Minute)
+
 				dead := ""
 				if found := w.find("job"); found.DeadLetter != nil {
 					for _, p := range found.DeadLetter.Payloads {
@@ -190,6 +199,7 @@ func TestAnOpenTransactionOfAPayloadDecidesLater(t *testing.T) {
 				w.declare(1)
 				tx := &transaction{world: w}
 				var runs []string
+
 				n := w.start(byPayload(func(ctx context.Context, run int, payload string) error {
 					for len(runs) <= run {
 						runs = append(runs, "")
@@ -200,15 +210,18 @@ func TestAnOpenTransactionOfAPayloadDecidesLater(t *testing.T) {
 					}
 					return errors.Join(execution.SettleIn(ctx, tx), errors.New("no answer to the commit"))
 				}), func(s *setup) { s.link.deferReceipt = func(r core.Receipt) bool { return r.Part() == 0 } })
+
 				w.push("job", "a", "b")
 				w.sleep(10 * poll)
 				w.wantCounts(0, 1, 0, 0)
+
 				if committed {
 					if err := tx.commit(); err != nil {
 						t.Fatal(err)
 					}
 				}
 				n.link.change(func() { n.link.deferReceipt = func(core.Receipt) bool { return false } })
+
 				w.sleep(5 * time.Minute)
 				want := "a ab"
 				if committed {
@@ -237,13 +250,16 @@ func TestTheNextOwnerHasThePayloadsThatAreLeft(t *testing.T) {
 			late = execution.SettleIn(context.WithoutCancel(ctx), w.store)
 			return late
 		}))
+
 		w.push("job", "a", "b", "c")
 		w.sleep(poll)
 		lost.cutOff()
+
 		w.start(byPayload(func(ctx context.Context, _ int, payload string) error {
 			second += payload
 			return w.commit(ctx)
 		}))
+
 		w.sleep(5 * ttl)
 		if first != "ab" || second != "bc" {
 			t.Errorf("the first server handled %q, the second %q", first, second)

@@ -14,6 +14,7 @@ func permitHistory(w *world, seed uint64) {
 	const nodes, shards, jobs = 3, 6, 1500
 	random := rand.New(rand.NewPCG(seed, 3))
 	l := w.permitLedger(1 + random.IntN(5))
+
 	start := func(i int) *node {
 		return w.start(nil, serving(l.queue(i, shards, time.Duration(1+random.IntN(200))*time.Millisecond)),
 			roundTrip(time.Duration(random.IntN(10))*time.Millisecond), func(s *setup) {
@@ -25,12 +26,15 @@ func permitHistory(w *world, seed uint64) {
 				s.link.lose = func(method string) bool { return method == "Permit" && loses.IntN(5) == 0 }
 			})
 	}
+
 	all := make([]*node, nodes)
 	for i := range all {
 		all[i] = start(i)
 	}
+
 	w.sleep(2 * poll)
 	w.pushEach(jobs)
+
 	for range 200 {
 		w.sleep(time.Duration(random.IntN(400)) * time.Millisecond)
 		i := random.IntN(nodes)
@@ -48,10 +52,12 @@ func permitHistory(w *world, seed uint64) {
 			all[i].link.set(up)
 		}
 	}
+
 	for _, n := range all {
 		n.link.set(up)
 	}
 	w.sleep(10 * time.Minute)
+
 	if s := w.stats(); s.Fresh+s.Retrying+s.Claimed+s.Dead != 0 {
 		w.Errorf("left over: %+v", s.Counts)
 	}

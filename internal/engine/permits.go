@@ -50,8 +50,13 @@ func (n *node) permitsOf(queue string) *permits {
 			return p
 		}
 	}
+
 	p := &permits{
-		node: n, queue: queue, state: n.dispatcher.NewPermits(), status: n.outages.Loop("permits", core.Shard{}), answered: make(chan error, 1),
+		node:     n,
+		queue:    queue,
+		state:    n.dispatcher.NewPermits(),
+		status:   n.outages.Loop("permits", core.Shard{}),
+		answered: make(chan error, 1),
 	}
 	n.permits = append(n.permits, p)
 	return p
@@ -70,6 +75,7 @@ func (n *node) maintainPermits(stop <-chan struct{}) {
 	var calls sync.WaitGroup
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
+
 	for ok := true; ok; ok = await(timer.C, n.permitsNow, stop) {
 		wait := time.Hour
 		for _, p := range n.allPermits() {
@@ -77,6 +83,7 @@ func (n *node) maintainPermits(stop <-chan struct{}) {
 		}
 		timer.Reset(max(wait, time.Millisecond))
 	}
+
 	calls.Wait()
 	for _, p := range n.allPermits() {
 		n.start(&calls, p.giveBack)
@@ -113,7 +120,13 @@ func (p *permits) maintain(calls *sync.WaitGroup) time.Duration {
 func (p *permits) request(c dispatch.PermitCall) ports.PermitRequest {
 	cfg := &p.node.cfg
 	return ports.PermitRequest{
-		Queue: p.queue, Owner: cfg.Owner, Attempt: c.Attempt, Limit: c.Limit, Hold: c.Hold, Want: c.Want, TTL: cfg.LeaseTTL,
+		Queue:   p.queue,
+		Owner:   cfg.Owner,
+		Attempt: c.Attempt,
+		Limit:   c.Limit,
+		Hold:    c.Hold,
+		Want:    c.Want,
+		TTL:     cfg.LeaseTTL,
 	}
 }
 
@@ -181,15 +194,18 @@ func (p *permits) drop(cause error) {
 	p.until.Store(0)
 	lost := p.state.Drop()
 	p.node.pooling.Unlock()
+
 	cancelled := 0
 	for _, m := range lost {
 		cancelled += m.Of.(*shard).interrupt(ports.ErrLeaseLost)
 	}
+
 	level := slog.LevelWarn
 	if cancelled == 0 {
 		level = slog.LevelDebug
 	}
-	p.node.log.Log(context.Background(), level, "permits lost", "queue", p.queue, "cancelled", cancelled, "error", cause)
+	p.node.log.Log(context.Background(), level, "permits lost",
+		"queue", p.queue, "cancelled", cancelled, "error", cause)
 }
 
 // onWakeup takes a wake-up: other nodes have returned permits.
@@ -220,9 +236,11 @@ func (p *permits) obtain(ctx context.Context) (ok bool, err error) {
 	if p == nil {
 		return true, nil
 	}
+
 	p.node.pooling.Lock()
 	p.state.ByHand(true)
 	p.node.pooling.Unlock()
+
 	for {
 		p.node.pooling.Lock()
 		held, over := p.state.Held() > 0 && p.last(p.node.clock.Local()), p.state.Denied()
@@ -230,9 +248,11 @@ func (p *permits) obtain(ctx context.Context) (ok bool, err error) {
 			p.state.ByHand(false)
 		}
 		p.node.pooling.Unlock()
+
 		if held || over {
 			return held, nil
 		}
+
 		signal(p.node.permitsNow)
 		select {
 		case err := <-p.answered:

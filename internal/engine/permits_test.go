@@ -34,9 +34,11 @@ func TestNoMoreBatchesRunOverAllNodesThanMaxRunning(t *testing.T) {
 				l := w.permitLedger(c.limit)
 				l.startNodes(c.nodes, c.shards, c.took, c.options...)
 				w.pushEach(c.jobs)
+
 				most := min(c.limit, 10*c.nodes)
 				ideal := time.Duration(c.jobs) * c.took / time.Duration(most)
 				w.sleep(3*ideal + 10*poll)
+
 				w.wantCounts(0, 0, int64(c.jobs), 0)
 				if c.name != "pinned lanes" && l.most != most {
 					w.Errorf("%d batches ran at once at most, want %d", l.most, most)
@@ -87,6 +89,7 @@ func TestNodesSharePermits(t *testing.T) {
 		const limit, shards = 6, 4
 		l := w.permitLedger(limit)
 		l.startNodes(2, shards, 100*time.Millisecond)
+
 		push := func(node, jobs int) {
 			for shard := node; shard < shards; shard += 2 {
 				for _, id := range idsIn(shard, shards, jobs) {
@@ -94,11 +97,13 @@ func TestNodesSharePermits(t *testing.T) {
 				}
 			}
 		}
+
 		push(0, 1000)
 		w.sleep(5 * poll)
 		if running, _ := l.of(0); running != limit {
 			w.Errorf("a node alone runs %d batches, want %d", running, limit)
 		}
+
 		push(1, 1000)
 		halved := func() bool {
 			for node := range 2 {
@@ -108,12 +113,14 @@ func TestNodesSharePermits(t *testing.T) {
 			}
 			return true
 		}
+
 		for asked := 0; asked < 10 && (asked < 3 || !halved()); asked++ { // how soon depends on who asks first
 			w.sleep(poll)
 		}
 		if _, holders := w.held(); !halved() {
 			w.Errorf("not half of %d permits each: %v", limit, holders)
 		}
+
 		_, before := l.of(1)
 		w.sleep(10 * poll)
 		if _, after := l.of(1); after-before < 280 {

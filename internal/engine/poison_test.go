@@ -97,6 +97,7 @@ func TestAJobThatKillsEachServerOfItsQueueIsBuried(t *testing.T) {
 		w.push("poison", "deadly", "harmless")
 		w.sleep(time.Millisecond)
 		w.pushEach(5)
+
 		for range 6 {
 			var process *link
 			server := w.start(a.watch(func(ctx context.Context, c *core.Claim) error {
@@ -110,11 +111,13 @@ func TestAJobThatKillsEachServerOfItsQueueIsBuried(t *testing.T) {
 				<-ctx.Done()
 				return nil
 			}), func(s *setup) { process = s.link })
+
 			w.sleep(poll)
 			server.cutOff()
 			w.sleep(lookWithin)
 			w.wantOrphans(0, 0)
 		}
+
 		var recoveries []int
 		for _, run := range a.of("poison") {
 			recoveries = append(recoveries, run.recoveries)
@@ -122,6 +125,7 @@ func TestAJobThatKillsEachServerOfItsQueueIsBuried(t *testing.T) {
 		if diff := cmp.Diff([]int{0, 1, 2, 3, 0}, recoveries); diff != "" {
 			w.Errorf("Recoveries of its executions (-want +got):\n%s", diff)
 		}
+
 		dead := w.find("poison").DeadLetter
 		if dead == nil || !slices.Equal(texts(dead.Payloads), []string{"deadly"}) {
 			w.Errorf("the morgue has %+v, want the deadly payload", dead)

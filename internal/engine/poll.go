@@ -39,6 +39,7 @@ func (e *Engine) poll(status *report.Loop) (ok bool) {
 		}
 		return true
 	}
+
 	ctx, cancel := context.WithTimeout(e.storeCtx, e.pollTimeout())
 	defer cancel()
 	reply, err := e.store.Heads(ctx, ids)
@@ -50,6 +51,7 @@ func (e *Engine) poll(status *report.Loop) (ok bool) {
 		}
 		return false
 	}
+
 	e.clock.Sync(reply.Now)
 	missing := reply.Unreached
 	for i, s := range shards {
@@ -59,12 +61,14 @@ func (e *Engine) poll(status *report.Loop) (ok bool) {
 		}
 		s.polled(reply.Heads[i], reply.Now, since)
 	}
+
 	if n := len(reply.Unreached); n > 0 {
 		e.pollFailed = time.Now()
 		status.Called(fmt.Errorf("%d of %d shards can't be reached, the first is %v", n, len(ids), reply.Unreached[0]))
 	} else {
 		status.Called(nil)
 	}
+
 	return true
 }
 
@@ -124,14 +128,17 @@ func (s *shard) heard(asked, answered time.Time) {
 func (s *shard) polled(h core.Head, now core.Instant, asked time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	t := &s.turns
 	if !s.lease.held || t.inFlight || s.heardAt.After(asked) || !t.wokenAt.Before(asked) {
 		return
 	}
+
 	s.heard(asked, time.Now())
 	if h == s.storeHead || s.headNotBefore > 0 && !h.DueBy(s.headNotBefore) {
 		return
 	}
+
 	s.storeHead = h
 	if h.DueBy(now) {
 		s.storeHead.Due = min(h.Due, s.now())

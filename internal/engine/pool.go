@@ -46,6 +46,7 @@ func (n *node) unlockPools() {
 		n.pooling.Unlock()
 		return
 	}
+
 	var buf [4]dispatch.Action
 	actions := n.dispatcher.Actions(buf[:0])
 	for i := range actions {
@@ -53,6 +54,7 @@ func (n *node) unlockPools() {
 			a.Pool.Of.(*pool).timer.Reset(max(0, time.Until(a.Pool.LookAt())))
 		}
 	}
+
 	n.pooling.Unlock()
 	for i := range actions {
 		switch a := &actions[i]; a.Kind {

@@ -76,14 +76,17 @@ func TestFewTurnsBeginManyRecoveredJobs(t *testing.T) {
 				b := &begins{world: w, begun: make(map[core.ClaimRef]bool), ran: make(map[core.ClaimRef]bool)}
 				b.loses = c.lose
 				w.declare(c.shards)
+
 				w.placeEachRecovered(1, jobs)
 				n := w.start(b.watch(lasting(c.length)), shards(c.shards), pooled(c.lanes), roundTrip(time.Millisecond),
 					func(s *setup) { s.link.beforeTurn, s.link.lose = b.note, b.lose })
+
 				w.sleep(10*time.Second + c.length/2)
 				if !c.stop {
 					w.sleep(2 * jobs / time.Duration(c.lanes) * c.length)
 				}
 				n.stop()
+
 				if got := n.link.count("Acquire"); got != c.shards {
 					w.Errorf("%d shards were acquired %d times", c.shards, got)
 				}
@@ -91,11 +94,13 @@ func TestFewTurnsBeginManyRecoveredJobs(t *testing.T) {
 				if stats.Claimed != 0 || !c.stop && stats.Processed != jobs {
 					w.Errorf("in the end %+v", stats.Counts)
 				}
+
 				for ref := range b.begun {
 					if !b.ran[ref] {
 						w.Errorf("%v has begun and did not run", ref)
 					}
 				}
+
 				if b.turns > c.turns || b.most > c.lanes {
 					w.Errorf("%d turns began jobs, want at most %d; %d jobs at once had begun and not started, want at most %d",
 						b.turns, c.turns, b.most, c.lanes)

@@ -88,11 +88,13 @@ func TestAUsersSchedulerClaimsNoMoreThanALimitLets(t *testing.T) {
 // A scheduler that insists on a shard, whatever its head, makes no turn until a job of it is due.
 func TestASchedulerThatInsistsOnAShardCostsNothing(t *testing.T) {
 	first := func(core.Instant, []core.Head) core.Choice { return core.Choice{} }
+
 	at := 0
 	blind := func(_ core.Instant, heads []core.Head) core.Choice {
 		at++
 		return core.Choice{Index: at % len(heads)}
 	}
+
 	for name, f := range map[string]choosing{"one": first, "each in turn": blind} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -103,17 +105,21 @@ func TestASchedulerThatInsistsOnAShardCostsNothing(t *testing.T) {
 					}
 					return nil
 				}), shards(4), pooled(4), choose(f))
+
 				w.sleep(5 * poll)
 				w.push(idIn(0, 4), "x")
 				pushed := w.elapsed()
+
 				w.sleep(5 * poll)
 				if runs.Load() != 1 {
 					w.Errorf("the job ran %d times by %v, want once", runs.Load(), w.elapsed())
 				}
+
 				w.sleepUntil(pushed + 15*time.Second + poll/10)
 				if runs.Load() != 2 {
 					w.Errorf("the job ran %d times by %v, want twice", runs.Load(), w.elapsed())
 				}
+
 				if turns := n.link.count("Turn"); turns > 20 {
 					w.Errorf("%d turns in %v for one job", turns, w.elapsed())
 				}

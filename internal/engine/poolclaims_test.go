@@ -110,6 +110,7 @@ func longest(length func() time.Duration) (most time.Duration) {
 func TestWhatANodeClaimsIsBounded(t *testing.T) {
 	t.Parallel()
 	const exchange = time.Millisecond
+
 	var mu sync.Mutex
 	seeded := rand.New(rand.NewPCG(1, 2)) // A rare draw of lengths would break the bound.
 	anyLength := func() time.Duration {
@@ -118,6 +119,7 @@ func TestWhatANodeClaimsIsBounded(t *testing.T) {
 		return time.Duration(seeded.Int64N(int64(100 * time.Millisecond)))
 	}
 	byLanes := func(n int) func(int) int { return func(started int) int { return min(started, n) } }
+
 	for name, c := range map[string]struct {
 		shards, lanes, batch, jobs int
 		prefetch                   int
@@ -146,9 +148,11 @@ func TestWhatANodeClaimsIsBounded(t *testing.T) {
 					s.Prefetch = c.prefetch
 					s.link.swap(m)
 				})
+
 				w.sleep(2 * poll)
 				w.fill(queueName, c.shards, c.jobs)
 				w.sleep(time.Duration(c.jobs) * time.Second / time.Duration(c.atLeast))
+
 				m.mu.Lock()
 				defer m.mu.Unlock()
 				if len(m.starts) < c.jobs {

@@ -78,6 +78,7 @@ func TestWeightsShareTheStarts(t *testing.T) {
 					w.start(nil, serving(r.queue("heavy", perQueue, run), r.queue("light", perQueue, run)), pooled(c.lanes),
 						roundTrip(time.Millisecond), scheduled(core.WeightedBy(map[string]int{"heavy": 3, "light": 1})),
 						func(s *setup) { s.Prefetch = c.starts })
+
 					w.sleep(poll/2 + time.Duration(c.starts/c.lanes)*c.length*5/4)
 					settled := int(25*time.Millisecond/c.length) * c.lanes
 					r.wantShare("heavy", 0.75, max(settled, c.starts/5), c.starts)
@@ -115,11 +116,13 @@ func TestStrictStartsTheFirstQueueNext(t *testing.T) {
 				const length, urgent = 10 * time.Millisecond, 20
 				r := w.record()
 				run := lasting(length)
+
 				w.start(nil, serving(r.queue("later", 5, run), r.queue("first", 5, run)), pooled(lanes),
 					roundTrip(time.Millisecond), scheduled(core.StrictBy("first", "later")))
 				w.sleep(2 * poll)
 				w.fill("later", 5, 400*lanes)
 				w.sleep(500 * time.Millisecond)
+
 				ahead := lanes * int(lookAhead/length)
 				for i := range urgent {
 					before, at := len(r.of("later")), w.elapsed()
@@ -129,6 +132,7 @@ func TestStrictStartsTheFirstQueueNext(t *testing.T) {
 							break
 						}
 					}
+
 					if passed := len(r.of("later")) - before; passed > ahead+2*lanes {
 						w.Errorf("%d jobs of the other queue, in %v, started before the urgent one; at most %d were claimed",
 							passed, w.elapsed()-at, ahead)

@@ -30,11 +30,13 @@ func TestShardsThatHangDelayNoOther(t *testing.T) {
 				a := w.audit()
 				n := w.start(a.watch(succeed), shards(c.shards), pooled(c.lanes), maxTurns(c.maxTurns), roundTrip(time.Millisecond))
 				w.sleep(2 * poll)
+
 				n.link.change(func() {
 					for shard := range c.hang {
 						n.link.stuck[shardOfQueue(shard)] = true
 					}
 				})
+
 				pushed := make(map[string]time.Duration)
 				for i := range int(ttl * 3 / 2 / between) {
 					id := fmt.Sprintf("id-%d", i)
@@ -44,6 +46,7 @@ func TestShardsThatHangDelayNoOther(t *testing.T) {
 					}
 					w.sleep(between)
 				}
+
 				w.sleep(poll)
 				a.wantStartedWithin(most, pushed)
 			})
@@ -80,6 +83,7 @@ func TestAGrantWithoutAnAnswerStopsCounting(t *testing.T) {
 				a := w.audit()
 				n := w.start(a.watch(succeed), shards(healthy+1), pooled(lanes), roundTrip(time.Millisecond))
 				w.sleep(2 * poll)
+
 				n.link.change(func() {
 					for shard := range hangs {
 						n.link.stuck[shardOfQueue(shard)] = true
@@ -88,6 +92,7 @@ func TestAGrantWithoutAnAnswerStopsCounting(t *testing.T) {
 				for shard := range hangs {
 					w.pushTo(queueName, healthy+1, idsIn(shard, healthy+1, 2*lanes)...)
 				}
+
 				w.sleep(10 * time.Millisecond)
 				at := w.elapsed()
 				pushed := make(map[string]time.Duration)
@@ -95,6 +100,7 @@ func TestAGrantWithoutAnAnswerStopsCounting(t *testing.T) {
 					pushed[id] = at
 				}
 				w.pushTo(queueName, healthy+1, idsIn(healthy, healthy+1, lanes)...)
+
 				w.sleep(poll / 2)
 				a.wantStartedWithin(most, pushed)
 			})

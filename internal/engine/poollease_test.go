@@ -36,6 +36,7 @@ func TestALostLeaseCancelsTheHandlersOfItsShardAlone(t *testing.T) {
 
 func loseOneLease(w *world, breaks func(n *node)) {
 	const returning = 5 * time.Second
+
 	var mu sync.Mutex
 	var cancelled, returned []time.Duration
 	n := w.start(each(func(ctx context.Context, c *core.Claim) error {
@@ -57,10 +58,12 @@ func loseOneLease(w *world, breaks func(n *node)) {
 		returned = append(returned, w.elapsed())
 		return context.Cause(ctx)
 	}), shards(3), pooled(100), roundTrip(time.Millisecond))
+
 	w.sleep(poll)
 	for shard := range 3 {
 		w.pushTo(queueName, 3, idsIn(shard, 3, perShard)...)
 	}
+
 	w.sleep(poll)
 	acquires := n.link.count("Acquire")
 	breaks(n)
@@ -69,15 +72,18 @@ func loseOneLease(w *world, breaks func(n *node)) {
 		w.Errorf("%d handlers are cancelled, want the %d of shard 1", len(cancelled), perShard)
 	}
 	mu.Unlock()
+
 	n.link.heal()
 	w.sleep((perShard-1)*returning - 2*poll)
 	if got := n.link.count("Acquire"); got != acquires {
 		w.Errorf("the shard was acquired %d times before its handlers had returned", got-acquires)
 	}
+
 	w.sleep(returning + 4*poll)
 	if got := n.link.count("Acquire"); got != acquires+1 || len(returned) < perShard {
 		w.Errorf("the shard was acquired %d times once its %d handlers had returned, want once", got-acquires, len(returned))
 	}
+
 	w.sleep(3 * ttl)
 	w.wantCounts(0, 0, 3*perShard+1, 0)
 }

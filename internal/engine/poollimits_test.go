@@ -20,14 +20,17 @@ func TestParallelBoundsTheBatchesOfAShard(t *testing.T) {
 				r := w.record()
 				q := r.queue(queueName, queueShards, lasting(10*time.Millisecond))
 				q.Parallel = parallel
+
 				w.start(nil, serving(q), pooled(lanes), roundTrip(time.Millisecond))
 				w.sleep(2 * poll)
+
 				for i := range perShard { // each has a time of its own
 					for shard := range queueShards {
 						w.pushTo(queueName, queueShards, idsIn(shard, queueShards, perShard)[i])
 					}
 					time.Sleep(time.Millisecond)
 				}
+
 				w.sleep(10 * poll)
 				w.wantCounts(0, 0, queueShards*perShard, 0)
 				for shard, most := range r.most {
@@ -73,6 +76,7 @@ func TestASlowQueueThatIsBoundedLeavesLanesToOthers(t *testing.T) {
 			inWorld(t, func(w *world) {
 				const lanes, jobs = 10, 300
 				r := w.record()
+
 				var length atomic.Int64
 				length.Store(int64(10 * time.Millisecond))
 				slow := r.queue("slow", c.shards, func(context.Context, *core.Claim) error {
@@ -81,18 +85,22 @@ func TestASlowQueueThatIsBoundedLeavesLanesToOthers(t *testing.T) {
 				})
 				slow.Parallel, slow.MaxLanes = c.parallel, c.maxLanes
 				fast := r.queue("fast", 5, lasting(10*time.Millisecond))
+
 				w.start(nil, serving(slow, fast), pooled(lanes), roundTrip(time.Millisecond))
 				w.sleep(2 * poll)
 				w.fill("slow", c.shards, 5*jobs)
 				w.sleep(200 * time.Millisecond) // jobs are claimed ahead by now
+
 				length.Store(int64(10 * time.Second))
 				w.sleep(50 * time.Millisecond)
 				from := w.elapsed()
 				w.fill("fast", 5, jobs)
+
 				w.sleep(5 * time.Second)
 				if got := r.runningNow("slow"); got != c.most {
 					w.Errorf("%d lanes run the slow queue, want %d", got, c.most)
 				}
+
 				ideal := jobs * 10 * time.Millisecond / time.Duration(lanes-c.most)
 				if got := between(r.of("fast"), from, from+ideal*5/4+20*time.Millisecond); got != jobs {
 					w.Errorf("%d of %d jobs of the fast queue have started within %v", got, jobs, ideal*5/4)

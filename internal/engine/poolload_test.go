@@ -48,11 +48,13 @@ func TestFewLongJobsDelayNoShortOnes(t *testing.T) {
 				const lanes, jobs, oneIn = 100, 6000, 100
 				const short, long = 10 * time.Millisecond, time.Second
 				mean := (short*(oneIn-1) + long) / oneIn
+
 				r := w.record()
 				isLong := func(id string) bool {
 					n, _ := strconv.Atoi(id)
 					return n%oneIn == 0
 				}
+
 				w.start(r.watch(func(_ context.Context, c *core.Claim) error {
 					if isLong(c.ID) {
 						time.Sleep(long)
@@ -62,6 +64,7 @@ func TestFewLongJobsDelayNoShortOnes(t *testing.T) {
 					return nil
 				}), shards(queueShards), pooled(lanes), roundTrip(time.Millisecond))
 				w.sleep(2 * poll)
+
 				pushed := make(map[string]time.Duration, jobs)
 				random := rand.New(rand.NewPCG(1, 2))
 				for i, at := 0, w.elapsed(); i < jobs; i++ {
@@ -71,6 +74,7 @@ func TestFewLongJobsDelayNoShortOnes(t *testing.T) {
 					pushed[id] = w.elapsed()
 					w.pushTo(queueName, queueShards, id)
 				}
+
 				w.sleep(5 * poll)
 				var waits []time.Duration
 				for _, s := range r.all() {
@@ -78,10 +82,12 @@ func TestFewLongJobsDelayNoShortOnes(t *testing.T) {
 						waits = append(waits, s.at-pushed[s.id])
 					}
 				}
+
 				slices.Sort(waits)
 				if len(waits) != jobs*(oneIn-1)/oneIn {
 					w.Fatalf("%d short jobs have started", len(waits))
 				}
+
 				p99 := waits[int(math.Ceil(0.99*float64(len(waits))))-1]
 				w.Logf("p50 %v, p99 %v, most %v", waits[len(waits)/2], p99, waits[len(waits)-1])
 				if p99 >= 50*time.Millisecond {

@@ -113,21 +113,26 @@ func TestAUsersSchedulerThatDawdlesHoldsUpNothing(t *testing.T) {
 				time.Sleep(think)
 			}
 		})
+
 		a := w.audit()
 		n := w.start(a.watch(lasting(10*time.Second)), shards(3), pooled(lanes), roundTrip(time.Millisecond), with,
 			func(s *setup) { s.LeaseTTL = ttl })
+
 		w.sleep(poll)
 		for shard := range 3 {
 			w.push(idIn(shard, 3), "x")
 		}
 		w.sleep(poll)
+
 		thinking.Store(true)
 		w.push("another", "x")
 		w.sleep(10*time.Second + poll)
 		w.wantCounts(1, 0, 3, 0)
+
 		w.sleep(think / 2)
 		thinking.Store(false)
 		w.sleep(think)
+
 		a.wantRuns("another", 1)
 		w.wantCounts(0, 0, 4, 0)
 		if n.link.count("Acquire") != 3 {

@@ -20,6 +20,7 @@ func TestABoundedQueueStartsWhileAnotherKeepsAllLanesBusy(t *testing.T) {
 	schedulers := map[string]core.SchedulerFunc{
 		"seq": core.Seq, "strict": core.StrictBy("bounded", "busy"), "weighted": core.WeightedBy(nil),
 	}
+
 	for bound, set := range bounds {
 		for name, scheduler := range schedulers {
 			t.Run(bound+", "+name, func(t *testing.T) {
@@ -28,12 +29,15 @@ func TestABoundedQueueStartsWhileAnotherKeepsAllLanesBusy(t *testing.T) {
 					r := w.record()
 					bounded := r.queue("bounded", 1, lasting(100*time.Millisecond))
 					set(bounded)
+
 					w.fill("busy", 1, int(2*span/length)*lanes)
 					w.start(nil, serving(r.queue("busy", 1, lasting(length)), bounded), pooled(lanes),
 						roundTrip(2*time.Millisecond), scheduled(scheduler))
+
 					w.sleep(span)
 					w.fill("bounded", 1, 5)
 					w.sleep(span / 2)
+
 					starts := r.of("bounded")
 					if len(starts) != 5 {
 						w.Fatalf("%d of 5 jobs have started at %v", len(starts), w.elapsed())

@@ -29,15 +29,18 @@ func (s *shard) tick(now time.Time) (again bool) {
 	if !s.lease.held {
 		return false
 	}
+
 	poll := s.node.cfg.PollInterval
 	if len(s.running) > 0 && now.Sub(s.turns.ended) >= poll {
 		s.turns.due = true
 	}
 	s.finished, s.deferred = append(s.finished, s.deferred...), nil
+
 	since, waiting := s.oldestUnstarted()
 	if s.turns.due || len(s.finished) > 0 || waiting && now.Sub(since) >= poll {
 		signal(s.wake)
 	}
+
 	return len(s.running) > 0 || waiting
 }
 
@@ -48,6 +51,7 @@ func (s *shard) putBack(now time.Time, leaving bool) {
 	if before == 0 {
 		return
 	}
+
 	for {
 		since, ok := s.buffer.oldest()
 		if !ok || !leaving && !s.paused && now.Sub(since) < s.node.cfg.PollInterval {
@@ -55,11 +59,13 @@ func (s *shard) putBack(now time.Time, leaving bool) {
 		}
 		s.settleUnstarted(s.buffer.takeFromFirst(s.buffer.jobs), core.Untouched)
 	}
+
 	for at := len(s.starting) - 1; at >= 0; at-- {
 		if b := s.starting[at]; leaving || s.paused || now.Sub(b.since) >= s.node.cfg.PollInterval {
 			s.returnStarting(b)
 		}
 	}
+
 	if s.unstarted() != before {
 		s.publish()
 	}
@@ -101,9 +107,11 @@ func (s *shard) buryRecovered(claims []core.Claim) []core.Claim {
 	for first < len(claims) && !s.queue.Policy.RecoveredTooOften(&claims[first]) {
 		first++
 	}
+
 	if first == len(claims) {
 		return claims
 	}
+
 	others := slices.Clone(claims[:first])
 	for i := first; i < len(claims); i++ {
 		if c := &claims[i]; s.queue.Policy.RecoveredTooOften(c) {
@@ -112,6 +120,7 @@ func (s *shard) buryRecovered(claims []core.Claim) []core.Claim {
 			others = append(others, *c)
 		}
 	}
+
 	return others
 }
 

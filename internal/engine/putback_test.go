@@ -145,6 +145,7 @@ func TestWhatIsToStartGoesBackAtOnce(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.declare(1)
 				w.placeRecovered(1, "recovered")
+
 				started := make(chan *node, 1)
 				n := w.start(each(func(context.Context, *core.Claim) error {
 					w.Error("the handler runs")
@@ -153,10 +154,12 @@ func TestWhatIsToStartGoesBackAtOnce(t *testing.T) {
 					end(w, <-started)
 					time.Sleep(time.Millisecond) // so that the node knows before the answer comes
 				}))
+
 				started <- n
 				w.sleep(poll / 4)
 				w.wantCounts(1, 0, 0, 0)
 				n.stop()
+
 				if got := w.find("recovered").Queued; got == nil || got.Recoveries != 1 {
 					w.Errorf("in the queue is %+v, want the job as it was", got)
 				}
@@ -175,6 +178,7 @@ func TestAPauseReturnsAStartingBatchBeforeItBegins(t *testing.T) {
 		w.placeRecoveredIn(due, 1, "recovered")
 		w.pushLater("a", due)
 		w.pushLater("b", due)
+
 		reports := 0 // the number of the turn that settles a and reports the pause
 		n := w.start(each(func(_ context.Context, c *core.Claim) error {
 			switch c.ID {
@@ -195,17 +199,20 @@ func TestAPauseReturnsAStartingBatchBeforeItBegins(t *testing.T) {
 				}
 			}
 		})
+
 		w.sleepUntil(due - 200*time.Millisecond)
 		for range 19 { // so that the node learns to claim ahead
 			w.sleep(10 * time.Millisecond)
 			w.pushEach(1)
 		}
 		w.sleepUntil(due + poll/4)
+
 		sent := n.link.turnsSent()
 		at := slices.IndexFunc(sent, func(turn turnRecord) bool { return int(turn.request.Number) == reports })
 		if at < 1 || !sent[at].reply.Paused || len(sent[at-1].reply.Claims) != 3 {
 			w.Fatalf("the turns are %+v; want one that claims all three jobs and one that reports the pause", sent)
 		}
+
 		for _, turn := range sent {
 			if len(turn.request.Begin) > 0 {
 				w.Errorf("turn %d begins %+v of a paused queue", turn.request.Number, turn.request.Begin)

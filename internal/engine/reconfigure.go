@@ -10,7 +10,9 @@ import (
 )
 
 // errNotRunning is the error of a change to a node that does not run.
-var errNotRunning = fmt.Errorf("%w: the server is not running; call this between the start and the end of Run", core.ErrInvalidOptions)
+var errNotRunning = fmt.Errorf(
+	"%w: the server is not running; call this between the start and the end of Run", core.ErrInvalidOptions,
+)
 
 // AddQueue makes the running node serve one more queue. It returns the error of the queue's
 // declaration. It returns core.ErrInvalidOptions if the node does not run, serves the queue
@@ -19,20 +21,27 @@ var errNotRunning = fmt.Errorf("%w: the server is not running; call this between
 func (e *Engine) AddQueue(q *Queue) error {
 	e.reconfiguring.Lock()
 	defer e.reconfiguring.Unlock()
+
 	p, err := e.changeable()
 	if err != nil {
 		return err
 	}
+
 	now := e.served.Load()
 	switch {
 	case now.byName()[q.Name] != nil:
 		return fmt.Errorf("%w: the server already has a handler for queue %q", core.ErrInvalidOptions, q.Name)
 	case e.leavingQueues[q.Name]:
-		return fmt.Errorf("%w: the server still runs jobs of queue %q since it was removed; wait for RemoveQueue to return", core.ErrInvalidOptions, q.Name)
+		return fmt.Errorf(
+			"%w: the server still runs jobs of queue %q since it was removed; wait for RemoveQueue to return",
+			core.ErrInvalidOptions, q.Name,
+		)
 	}
+
 	if err := e.declare(q); err != nil {
 		return e.nameServers(err)
 	}
+
 	q.limit = e.limitOf(q)
 	return e.serveQueues(p, now.change(append(slices.Clone(now.queues), q), now.lanes))
 }
@@ -59,34 +68,41 @@ func (e *Engine) RemoveQueue(ctx context.Context, name string) error {
 func (e *Engine) beginRemoval(name string) (ended chan struct{}, err error) {
 	e.reconfiguring.Lock()
 	defer e.reconfiguring.Unlock()
+
 	p, err := e.changeable()
 	if err != nil {
 		return nil, err
 	}
+
 	now := e.served.Load()
 	q := now.byName()[name]
 	switch {
 	case q == nil:
 		return nil, fmt.Errorf("%w: the server has no handler for queue %q", core.ErrInvalidOptions, name)
 	case len(now.queues) == 1:
-		return nil, fmt.Errorf("%w: queue %q is the server's last; stop the server instead", core.ErrInvalidOptions, name)
+		return nil, fmt.Errorf("%w: queue %q is the server's last; stop the server instead",
+			core.ErrInvalidOptions, name)
 	}
+
 	rest := slices.DeleteFunc(slices.Clone(now.queues), func(other *Queue) bool { return other == q })
 	if err := e.serveQueues(p, now.change(rest, now.lanes)); err != nil {
 		return nil, fmt.Errorf("remove queue %q: %w", name, err)
 	}
+
 	q.removed.Store(true)
 	e.leavingQueues[name] = true
 	signal(e.nodesChanged)
 	for _, s := range e.shards() { // shards of another node end at once
 		signal(s.wake)
 	}
+
 	ended = make(chan struct{})
 	e.start(&e.renewals, func() {
 		defer close(ended)
 		q.loops.Wait()
 		e.endRemoval(q)
 	})
+
 	return ended, nil
 }
 
@@ -94,12 +110,15 @@ func (e *Engine) beginRemoval(name string) (ended chan struct{}, err error) {
 func (e *Engine) endRemoval(q *Queue) {
 	e.reconfiguring.Lock()
 	defer e.reconfiguring.Unlock()
+
 	q.gone.Store(true)
 	delete(e.leavingQueues, q.Name)
+
 	p, err := e.changeable()
 	if err != nil { // the node stops
 		return
 	}
+
 	now := e.served.Load()
 	next := now.change(now.queues, now.lanes)
 	next.shards = slices.DeleteFunc(next.shards, func(s *shard) bool { return s.queue == q })
@@ -115,12 +134,14 @@ func (e *Engine) SetLanes(n int) error {
 	if n < 1 {
 		return fmt.Errorf("%w: %d Lanes; give at least one", core.ErrInvalidOptions, n)
 	}
+
 	e.reconfiguring.Lock()
 	defer e.reconfiguring.Unlock()
 	p, err := e.changeable()
 	if err != nil {
 		return err
 	}
+
 	now := e.served.Load()
 	e.served.Store(now.change(now.queues, n))
 	p.setLanes(n)
@@ -134,7 +155,10 @@ func (e *Engine) changeable() (*pool, error) {
 	case !e.serving:
 		return nil, errNotRunning
 	case len(e.pools) != 1 || !e.pools[0].shared:
-		return nil, fmt.Errorf("%w: the Splitter pins shards to lanes; queues and lanes of a running server change only where lanes share its shards", core.ErrInvalidOptions)
+		return nil, fmt.Errorf(
+			"%w: the Splitter pins shards to lanes; queues and lanes of a running server change only where lanes share its shards",
+			core.ErrInvalidOptions,
+		)
 	}
 	return e.pools[0], nil
 }

@@ -66,6 +66,7 @@ func TestARemovedQueuesHandlersFinishAndItsJobsStayForOthers(t *testing.T) {
 		red, blue := rec.queue("red", 4, lasting(10*time.Millisecond)), rec.queue("blue", 2, lasting(5*time.Second))
 		n := w.start(nil, spread, serving(red, blue))
 		w.fill("blue", 2, 50)
+
 		w.sleep(time.Second) // 20 lanes run jobs of blue
 		began := w.elapsed()
 		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
@@ -76,14 +77,17 @@ func TestARemovedQueuesHandlersFinishAndItsJobsStayForOthers(t *testing.T) {
 		if err := n.engine.AddQueue(rec.queue("blue", 2, succeed)); !errors.Is(err, core.ErrInvalidOptions) {
 			w.Errorf("the queue is added while handlers of it run: %v, want %v", err, core.ErrInvalidOptions)
 		}
+
 		w.fill("red", 4, 100)
 		w.sleepUntil(began + 6*time.Second)
 		w.wantQueue("blue", 30, 0, 20)
 		w.wantQueue("red", 0, 0, 100)
+
 		other := w.start(nil, spread, serving(rec.queue("blue", 2, lasting(10*time.Millisecond))))
 		w.sleep(time.Second)
 		w.wantQueue("blue", 0, 0, 50)
 		other.stop()
+
 		w.fill("blue", 2, 3)
 		w.sleep(time.Second)
 		w.must(n.engine.AddQueue(rec.queue("blue", 2, succeed)))
@@ -139,8 +143,10 @@ func TestWhatCannotChangeOnARunningNode(t *testing.T) {
 		stopped := w.start(nil, spread, serving(queue("red")))
 		onePinned := w.start(nil, serving(queue("red")), lanes(1))
 		idle := w.start(nil, serving(queue("red")), func(s *setup) { s.Splitter = core.NodeSplitter{Nodes: 3, Node: 2} })
+
 		w.sleep(poll)
 		stopped.stop()
+
 		got := make(map[string]bool)
 		for name, change := range map[string]error{
 			"a queue beside pinned lanes":   pinned.engine.AddQueue(queue("green")),
@@ -155,15 +161,18 @@ func TestWhatCannotChangeOnARunningNode(t *testing.T) {
 		} {
 			got[name] = errors.Is(change, core.ErrInvalidOptions)
 		}
+
 		for name, refused := range got {
 			if !refused {
 				w.Errorf("%s: not refused with %v", name, core.ErrInvalidOptions)
 			}
 		}
+
 		w.must(shared.engine.RemoveQueue(w.Context(), "blue"))
 		if err := shared.engine.RemoveQueue(w.Context(), "red"); !errors.Is(err, core.ErrInvalidOptions) {
 			w.Errorf("the last queue: %v, want %v", err, core.ErrInvalidOptions)
 		}
+
 		w.fill("blue", 2, 10)
 		w.sleep(poll)
 		w.wantQueue("blue", 0, 0, 10) // the others work it
@@ -185,9 +194,11 @@ func TestJobsRunOnceWhileANodeIsReconfigured(t *testing.T) {
 					return rec.queue(fmt.Sprintf("queue-%d", i), 1+i, lasting(time.Duration(i*5)*time.Millisecond))
 				}
 				n := w.start(nil, spread, serving(rec.queue("red", 3, lasting(3*time.Millisecond)), queue(0)), scheduler)
+
 				w.sleep(poll)
 				has := map[int]bool{0: true}
 				pushed := make(map[string]int64)
+
 				for step := range 200 {
 					w.pushTo("red", 3, fmt.Sprintf("id-%d", step))
 					pushed["red"]++
@@ -198,6 +209,7 @@ func TestJobsRunOnceWhileANodeIsReconfigured(t *testing.T) {
 							pushed[name]++
 						}
 					}
+
 					switch i := random.IntN(4); random.IntN(6) {
 					case 0:
 						w.must(n.engine.SetLanes(1 + random.IntN(30)))
@@ -211,11 +223,13 @@ func TestJobsRunOnceWhileANodeIsReconfigured(t *testing.T) {
 					}
 					w.sleep(time.Duration(random.IntN(20)) * time.Millisecond)
 				}
+
 				for i := range 4 {
 					if !has[i] {
 						w.must(n.engine.AddQueue(queue(i)))
 					}
 				}
+
 				w.sleep(10 * poll)
 				got := make(map[string]int64)
 				for name := range pushed {
@@ -225,6 +239,7 @@ func TestJobsRunOnceWhileANodeIsReconfigured(t *testing.T) {
 						w.Errorf("of %s %d jobs wait and %d are claimed", name, waiting, claimed)
 					}
 				}
+
 				if diff := cmp.Diff(pushed, got); diff != "" {
 					w.Errorf("jobs done of each queue (-want +got):\n%s", diff)
 				}

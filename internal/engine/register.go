@@ -14,12 +14,14 @@ import (
 func (n *node) declareAll(ctx context.Context) error {
 	status := n.outages.Loop("declare", core.Shard{})
 	var retry backoff
+
 	for _, q := range n.cfg.Queues {
 		for {
 			err := n.declare(q)
 			if err == nil {
 				break
 			}
+
 			if permanent(err) {
 				return n.nameServers(err)
 			}
@@ -44,13 +46,20 @@ func permanent(err error) bool {
 func (n *node) declare(q *Queue) error {
 	ctx, cancel := n.callContext()
 	defer cancel()
-	r, err := n.store.Declare(ctx, ports.DeclareRequest{Queue: q.Name, Shards: q.Shards, IndexIDs: q.IndexIDs, Merge: q.Merge})
+	r, err := n.store.Declare(ctx, ports.DeclareRequest{
+		Queue:    q.Name,
+		Shards:   q.Shards,
+		IndexIDs: q.IndexIDs,
+		Merge:    q.Merge,
+	})
+
 	if refused := errors.Is(err, ports.ErrShardCountMismatch); q.refused.Swap(refused) != refused {
 		signal(n.nodesChanged) // the node no longer serves it, or serves it again
 	}
 	if err != nil {
 		return report.DeclareError(q.Name, err)
 	}
+
 	q.generation.Store(r.Generation)
 	return nil
 }

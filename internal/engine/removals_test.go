@@ -18,6 +18,7 @@ func TestTwoQueuesAreRemovedAtOnce(t *testing.T) {
 		n := w.start(nil, spread, roundTrip(20*time.Millisecond),
 			serving(rec.queue("red", 2, succeed), rec.queue("green", 2, succeed), rec.queue("blue", 2, succeed)))
 		w.sleep(time.Second)
+
 		for _, q := range []string{"green", "blue"} {
 			for i := range 20 {
 				e := entry(fmt.Sprint("id-", i))
@@ -27,6 +28,7 @@ func TestTwoQueuesAreRemovedAtOnce(t *testing.T) {
 				}
 			}
 		}
+
 		w.sleep(time.Second)
 		removed := make(chan error, 2)
 		for _, q := range []string{"green", "blue"} {
@@ -34,10 +36,12 @@ func TestTwoQueuesAreRemovedAtOnce(t *testing.T) {
 		}
 		w.must(<-removed)
 		w.must(<-removed)
+
 		w.sleep(time.Second)
 		if _, err := w.store.Push(w.Context(), ports.PushRequest{Queue: "red", Shards: 2, Generation: 1, Entries: []core.Entry{entry("after")}}); err != nil {
 			w.Fatal(err)
 		}
+
 		w.sleep(time.Second)
 		if runs := rec.all(); len(runs) != 1 {
 			t.Errorf("the queue that stays ran %d jobs, want 1", len(runs))

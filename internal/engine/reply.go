@@ -16,6 +16,7 @@ func (s *shard) takeReply(request *ports.TurnRequest, r *ports.TurnReply, sent, 
 		s.mu.Unlock()
 		return
 	}
+
 	s.endTurn(request, r, sent, received)
 	answer, overdue := s.takeSettled(request.Settlements, r, received)
 	s.confirmParts(request, r)
@@ -25,12 +26,15 @@ func (s *shard) takeReply(request *ports.TurnRequest, r *ports.TurnReply, sent, 
 	s.cancelJobs(r.Cancellations)
 	s.takeHead(request, r)
 	s.endGrant(request, r)
+
 	waits := len(r.Claims) > 0 || len(s.deferred) > 0 || len(request.Begin) > 0
 	s.mu.Unlock()
+
 	s.report(&answer)
 	for _, log := range overdue {
 		log()
 	}
+
 	s.node.jobLog.Recovers(s.ID, "", uncancelled(r.Orphans, r.Cancellations), s.queue.Policy.MaxRecoveries)
 	s.node.jobLog.Claimed(s.ID, r.Claims, s.queue.PerJob)
 	if waits {
@@ -58,19 +62,23 @@ func (s *shard) endTurn(request *ports.TurnRequest, r *ports.TurnReply, sent, re
 // fitted are sent at once and before others, so that they make progress. The reply of a repeated
 // turn does not show which are deferred, so all are kept: those that were settled are skipped when
 // they come again.
-func (s *shard) takeSettled(settled []core.Settlement, r *ports.TurnReply, now time.Time) (answer execution.Answer, overdue []func()) {
+func (s *shard) takeSettled(
+	settled []core.Settlement, r *ports.TurnReply, now time.Time,
+) (answer execution.Answer, overdue []func()) {
 	answer = s.ends.Answer(settled, r)
 	s.deferred = append(s.deferred, answer.Again...)
 	if r.Repeat {
 		s.deferred = append(s.deferred, settled...)
 		return answer, nil
 	}
+
 	unfit, waiting := splitDeferred(settled, r)
 	overdue = s.overdueDeferrals(settled, r.Deferred, waiting, now)
 	s.deferred = append(s.deferred, settlementsAt(settled, waiting)...)
 	if len(unfit) > 0 {
 		s.finished = append(settlementsAt(settled, unfit), s.finished...)
 	}
+
 	return answer, overdue
 }
 

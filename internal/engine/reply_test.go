@@ -140,6 +140,7 @@ func TestLostRepliesLoseAndRepeatNothing(t *testing.T) {
 			inWorld(t, func(w *world) {
 				const jobs = 100
 				a := w.audit()
+
 				run := a.watch(func(_ context.Context, c *core.Claim) error {
 					if c.ID == "job-7" {
 						time.Sleep(2 * ttl) // so that leases are renewed
@@ -147,19 +148,23 @@ func TestLostRepliesLoseAndRepeatNothing(t *testing.T) {
 					time.Sleep(5 * time.Millisecond)
 					return nil
 				})
+
 				w.declare(3)
 				for i := range jobs {
 					id := fmt.Sprintf("job-%d", i)
 					w.push(id, "a", "b", "c")
 				}
+
 				for range 4 { // several lives, so that leases are acquired and released
 					n := w.start(run, shards(3), roundTrip(time.Millisecond), loseReplies(methods...))
 					w.sleep(100 * time.Millisecond)
 					n.stop()
 				}
+
 				n := w.start(run, shards(3), roundTrip(time.Millisecond), loseReplies(methods...))
 				w.sleep(5 * time.Minute)
 				n.stop()
+
 				w.wantCounts(0, 0, jobs, 0)
 				a.wantHandledOnce(jobs, "a", "b", "c")
 				for i := range jobs {

@@ -41,12 +41,14 @@ func TestAnOutcomeAfterACommittedSettlementIsInTheLog(t *testing.T) {
 			return errors.Join(w.open(ctx), snooze)
 		}, ""},
 	}
+
 	for _, tt := range cases {
 		t.Run(tt.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.declare(1)
 				w.push("job", "a")
 				n := w.start(func(ctx context.Context, b *execution.Batch) error { return tt.run(w, ctx, b) }, outcomes)
+
 				w.sleep(5 * poll)
 				want := min(1, len(tt.want))
 				if got := n.log.count(said); got != want || want == 1 && n.log.count("outcome="+tt.want) != 1 {
@@ -79,6 +81,7 @@ func TestNothingIsReportedOfADeferredSettlementUntilItIsCarriedOut(t *testing.T)
 						return nil
 					}
 				})
+
 				w.sleep(poll)
 				w.push("job", "x")
 				w.sleep(3 * ttl)
@@ -86,11 +89,13 @@ func TestNothingIsReportedOfADeferredSettlementUntilItIsCarriedOut(t *testing.T)
 				if buried != 0 {
 					w.Error("a burial was reported before the store carried it out")
 				}
+
 				if c.committed {
 					if err := tx.commit(); err != nil {
 						w.Fatal(err)
 					}
 				}
+
 				n.link.change(func() { n.link.deferSettlement = func(string) bool { return false } })
 				w.sleep(5 * poll)
 				n.stop()
@@ -121,9 +126,11 @@ func TestNothingIsReportedOfASkippedSettlement(t *testing.T) {
 				return nil
 			}
 		})
+
 		w.sleep(poll)
 		w.push("job", "x")
 		w.sleep(5 * poll)
+
 		if reported != 0 {
 			w.Errorf("%d burials were reported of a job that was done", reported)
 		}
@@ -175,6 +182,7 @@ func TestBurialsAreReportedAsTheTransactionEnds(t *testing.T) {
 			return w.commit(ctx)
 		}, []string{"boom"}},
 	}
+
 	for _, tt := range cases {
 		t.Run(tt.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -187,8 +195,10 @@ func TestBurialsAreReportedAsTheTransactionEnds(t *testing.T) {
 						return nil
 					}
 				})
+
 				w.push("job", "x")
 				w.sleep(5 * poll)
+
 				if diff := cmp.Diff(tt.want, reported); diff != "" {
 					w.Errorf("burials (-want +got):\n%s", diff)
 				}
@@ -224,14 +234,17 @@ func TestABurialIsReportedAndCountedOnceAlthoughTheReplyIsLost(t *testing.T) {
 						return loses
 					}
 				})
+
 				w.push("job", "x")
 				w.sleep(5 * poll)
+
 				if diff := cmp.Diff([]string{"boom"}, reported); diff != "" {
 					w.Errorf("burials (-want +got):\n%s", diff)
 				}
 				if losing != (lost == 1) {
 					w.Errorf("%d replies were lost", lost)
 				}
+
 				n.stop()
 				w.wantHistory(0, 1)
 			})

@@ -16,10 +16,12 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 	e.makeContexts(ctx)
 	defer e.cancelCalls()
 	defer e.hooks.Close()
+
 	e.hooks.MaxWorkers, e.cfg.Lanes, e.dispatcher.ByHand = 1, 1, true
 	if err := e.makePools(); err != nil {
 		return 0, err
 	}
+
 	for _, s := range e.shards() {
 		s.assigned = true
 	}
@@ -28,9 +30,11 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 			return 0, e.nameServers(err)
 		}
 	}
+
 	if err := e.callStarted(ctx); err != nil {
 		return 0, err
 	}
+
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(e.cfg.ShutdownTimeout, e.interruptAll) })()
 	endLoops := e.startLoops(e.maintainLeases, e.maintainPermits, e.watch)
 	defer func() {
@@ -38,11 +42,13 @@ func (e *Engine) RunDue(ctx context.Context) (jobs int, err error) {
 		e.hooks.Wait()
 		e.jobLog.FlushAll()
 	}()
+
 	jobs, err = e.rounds(ctx)
 	close(e.stop)
 	for _, s := range e.shards() {
 		s.settleUp()
 	}
+
 	last, cancel := e.lastContext()
 	defer cancel()
 	e.sendLastTallies(last)
@@ -61,6 +67,7 @@ func (e *Engine) rounds(ctx context.Context) (jobs int, err error) {
 		}
 		s.acquired(reply, sent)
 	}
+
 	firer := e.newFirer()
 	for {
 		before := jobs
@@ -74,6 +81,7 @@ func (e *Engine) rounds(ctx context.Context) (jobs int, err error) {
 				return jobs, err
 			}
 		}
+
 		if jobs == before {
 			return jobs, nil
 		}
@@ -88,10 +96,12 @@ func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
 		if ok, err := s.queue.permits.obtain(ctx); err != nil || !ok {
 			return jobs, err
 		}
+
 		s.grantByHand()
 		if err := s.turnOnce(); err != nil {
 			return jobs, err
 		}
+
 		b, begins := s.take(nil)
 		if begins != nil {
 			if err := s.turnOnce(); err != nil {
@@ -99,6 +109,7 @@ func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
 			}
 			b, _ = s.take(nil)
 		}
+
 		switch {
 		case b != nil:
 		case begins != nil, s.hasFinished(): // its jobs may no longer start, or were recovered; others may wait
@@ -106,6 +117,7 @@ func (s *shard) runDue(ctx context.Context) (jobs int, err error) {
 		default:
 			return jobs, nil
 		}
+
 		s.pool.lanes[0].execute(s, b)
 		for i := range b.Claims {
 			if _, _, ran := b.Execution(i, 0); ran {

@@ -42,14 +42,30 @@ func (e *Engine) logStarted() {
 	for i, q := range cfg.Queues {
 		names[i] = q.Name
 	}
-	e.log.Info("server started", "node", cfg.Node, "owner", cfg.Owner, "version", cfg.Version, "store", storeName(e.store),
-		"lanes", cfg.Lanes, "queues", names, "ttl", cfg.LeaseTTL)
+
+	e.log.Info(
+		"server started",
+		"node", cfg.Node,
+		"owner", cfg.Owner,
+		"version", cfg.Version,
+		"store", storeName(e.store),
+		"lanes", cfg.Lanes,
+		"queues", names,
+		"ttl", cfg.LeaseTTL,
+	)
 }
 
 // logStopped logs how the stop went.
 func (e *Engine) logStopped() {
-	e.log.Info("server stopped", "node", e.cfg.Node, "owner", e.cfg.Owner, "took", time.Since(e.stoppedAt).Round(time.Millisecond),
-		"settled", e.ending.settled.Load(), "put_back", e.ending.putBack.Load(), "still_running", e.ending.overdue.Load())
+	e.log.Info(
+		"server stopped",
+		"node", e.cfg.Node,
+		"owner", e.cfg.Owner,
+		"took", time.Since(e.stoppedAt).Round(time.Millisecond),
+		"settled", e.ending.settled.Load(),
+		"put_back", e.ending.putBack.Load(),
+		"still_running", e.ending.overdue.Load(),
+	)
 }
 
 // storeName returns the store's own description, or the name of its package.
@@ -69,8 +85,11 @@ const kubernetesGrace = 30 * time.Second
 func (e *Engine) checkSettings() {
 	var found []ports.Check
 	if e.cfg.ShutdownTimeout >= kubernetesGrace && os.Getenv("KUBERNETES_SERVICE_HOST") != "" {
-		found = append(found, ports.Check{Name: "shutdown_timeout", Value: e.cfg.ShutdownTimeout.String(),
-			Advice: "set terminationGracePeriodSeconds, 30 by default, to a longer time, or jobs are killed before they are put back"})
+		found = append(found, ports.Check{
+			Name:   "shutdown_timeout",
+			Value:  e.cfg.ShutdownTimeout.String(),
+			Advice: "set terminationGracePeriodSeconds, 30 by default, to a longer time, or jobs are killed before they are put back",
+		})
 	}
 	found = append(found, e.checkStore()...)
 	if len(found) > 0 {
@@ -104,10 +123,12 @@ func (e *Engine) logFound(found []ports.Check) {
 			*to = append(*to, text)
 		}
 	}
+
 	for _, r := range found {
 		add(&names, r.Name)
 		add(&servers, r.Server)
 	}
+
 	for _, r := range found {
 		value := r.Value
 		if len(names) > 1 {
@@ -119,6 +140,7 @@ func (e *Engine) logFound(found []ports.Check) {
 		add(&values, value)
 		add(&advice, r.Advice)
 	}
+
 	e.log.Warn("needs attention", "check", strings.Join(names, ", "), "server", strings.Join(servers, ", "),
 		"value", strings.Join(values, "; "), "advice", strings.Join(advice, "; "))
 }
@@ -131,9 +153,18 @@ func (n *node) checkPool() {
 		if !ok {
 			return
 		}
+
 		if most, lanes := pooled.Connections(), n.cfg.Lanes; most > 0 && most <= lanes {
-			n.log.Warn("needs attention", "check", "pool", "server", "", "value", fmt.Sprintf("%d connections, %d lanes", most, lanes),
-				"advice", fmt.Sprintf("handlers settle in transactions; if the transactions use the store's pool, each lane may hold a connection, and none is left to renew leases: set its size to %d", lanes+4))
+			n.log.Warn(
+				"needs attention",
+				"check", "pool",
+				"server", "",
+				"value", fmt.Sprintf("%d connections, %d lanes", most, lanes),
+				"advice", fmt.Sprintf(
+					"handlers settle in transactions; if the transactions use the store's pool, each lane may hold a connection, and none is left to renew leases: set its size to %d",
+					lanes+4,
+				),
+			)
 		}
 	})
 }
@@ -174,8 +205,12 @@ func runningBatches(shards []*shard, now time.Time) (running int, longest []slog
 		}
 		s.mu.Unlock()
 	}
+
 	if oldest == nil {
 		return 0, nil
 	}
-	return running, append(report.JobAttrs(oldest.Shard(), oldest.Claims[0].ID), slog.Duration("took", now.Sub(oldest.Started())))
+	return running, append(
+		report.JobAttrs(oldest.Shard(), oldest.Claims[0].ID),
+		slog.Duration("took", now.Sub(oldest.Started())),
+	)
 }

@@ -100,6 +100,7 @@ func TestAClockThatDiffersFromTheStoresIsLogged(t *testing.T) {
 						s.wrap = func(l notifyingLink) engine.Store { return checkedStore{l, errors.New("no answer")} }
 					}
 				})
+
 				w.sleep(2*time.Hour + time.Minute)
 				n.wantLines(tt.lines, "level=WARN", "needs attention", "check=clocks", tt.says)
 				n.wantLines(tt.lines, "level=WARN")

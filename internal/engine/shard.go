@@ -91,8 +91,13 @@ type shard struct {
 }
 
 func newShard(node *node, id core.Shard, queue *Queue) *shard {
-	s := &shard{shardInfo: shardInfo{execution.Shard{ID: id, Queue: &queue.Queue, Server: &node.batches}, node, queue}, wake: make(chan struct{}, 1), released: make(chan struct{}, 1)}
-	s.acquiring, s.turning, s.renewing = node.outages.Loop("acquire", id), node.outages.Loop("turn", id), node.outages.Loop("renew", id)
+	s := &shard{
+		shardInfo: shardInfo{execution.Shard{ID: id, Queue: &queue.Queue, Server: &node.batches}, node, queue},
+		wake:      make(chan struct{}, 1),
+		released:  make(chan struct{}, 1),
+	}
+	s.acquiring, s.turning, s.renewing =
+		node.outages.Loop("acquire", id), node.outages.Loop("turn", id), node.outages.Loop("renew", id)
 	s.claimBytes = queue.Bytes
 	s.emptyClaims.longest = min(longestRetry, node.cfg.PollInterval)
 	return s
@@ -111,15 +116,19 @@ func (s *shard) view() dispatch.View {
 	if !s.lease.held || s.leaving() {
 		return v
 	}
+
 	var first *core.Claim
 	v.Waiting, first = s.waiting()
 	v.Free, v.Stock = s.freeToRun(), s.stock()
+
 	if first != nil && !s.paused {
 		v.Run = core.Head{Due: s.steady(first.PerformAt), OK: true}
 	}
+
 	if !s.unresponsive {
 		v.Claim = core.Head{Due: s.steady(max(s.storeHead.Due, s.headNotBefore)), OK: s.storeHead.OK}
 	}
+
 	return v
 }
 
@@ -208,12 +217,14 @@ func (s *shard) takeBegun(begins *startingBatch) (b *runningBatch, wait bool) {
 	now := s.node.clock.Local()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	switch {
 	case begins.lane == nil: // the lane no longer waits
 		return nil, false
 	case !begins.begun:
 		return nil, true
 	}
+
 	s.removeStarting(begins)
 	if !s.mayStart(now) {
 		s.settleUnstarted(begins.claims, core.Untouched)
@@ -221,6 +232,7 @@ func (s *shard) takeBegun(begins *startingBatch) (b *runningBatch, wait bool) {
 		signal(s.wake)
 		return nil, false
 	}
+
 	b = s.start(begins.claims, begins.chance, now)
 	s.pool.taken(s, false, true, now)
 	return b, false
@@ -255,8 +267,10 @@ func (s *shard) finish(b *runningBatch, settled []core.Settlement, took time.Dur
 	s.running[b.position].position = b.position
 	s.running[last] = nil
 	s.running = s.running[:last]
+
 	s.giveChanceBack(b.chance)
 	b.chance = false // a part of the batch may be answered later
+
 	current := s.lease.held && s.lease.token == b.Token()
 	events := s.ends.Await(&b.Batch, settled, current)
 	if current {
@@ -265,10 +279,12 @@ func (s *shard) finish(b *runningBatch, settled []core.Settlement, took time.Dur
 		s.pace.Observe(took, len(b.Claims))
 		s.node.tallies.observe(s, b, took, settled)
 	}
+
 	if s.queue.Parallel > 0 || last == 0 && s.unstarted() == 0 {
 		s.publish()
 	}
 	s.mu.Unlock()
+
 	signal(s.wake)
 	s.node.jobLog.Take(events)
 	if !current {

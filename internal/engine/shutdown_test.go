@@ -21,19 +21,23 @@ func TestShutdownLetsHandlersFinishAndReturnsWhatNeverStarted(t *testing.T) {
 			time.Sleep(time.Duration(takes.Load()))
 			return nil
 		}))
+
 		w.sleep(poll)
 		w.pushEach(100) // teaches the node that jobs are short, so that it claims ahead
 		w.sleep(101 * time.Millisecond)
+
 		takes.Store(int64(100 * time.Millisecond))
 		w.pushEach(50)
 		w.sleep(50 * time.Millisecond)
 		if claimed := w.stats().Claimed; claimed < 10 {
 			w.Fatalf("%d jobs are claimed; the test needs some that did not start", claimed)
 		}
+
 		asked := w.elapsed()
 		n.stop()
 		w.within("Run returned", w.elapsed(), asked, asked+100*time.Millisecond)
 		w.wantCounts(49, 0, 101, 0)
+
 		for _, view := range w.jobs() {
 			if !view.Fresh() || view.Recoveries != 0 || view.Error != "" {
 				w.Errorf("%q came back as %+v, want it untouched", view.ID, view.State)
@@ -142,6 +146,7 @@ func (s pausingScheduler) Next(now core.Instant, heads []core.Head) core.Choice 
 func TestNothingStartsOnceTheNodeIsToStop(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var stop atomic.Pointer[context.CancelFunc]
+
 		a := w.audit()
 		n := w.start(a.watch(func(ctx context.Context, c *core.Claim) error {
 			if w.elapsed() < 2*poll {
@@ -159,15 +164,18 @@ func TestNothingStartsOnceTheNodeIsToStop(t *testing.T) {
 				}}
 			}
 		})
+
 		w.sleepUntil(2*poll - 10*time.Millisecond)
 		w.pushEach(100) // teaches the node to claim ahead
 		w.sleepUntil(2 * poll)
 		w.pushEach(20)
 		w.sleep(50 * time.Millisecond)
+
 		n.link.set(down) // so that nothing can go back for now
 		w.sleep(100 * time.Millisecond)
 		stop.Store(&n.cancel)
 		w.sleep(time.Second)
+
 		n.link.set(up)
 		n.awaitEnd()
 		w.wantCounts(18, 0, 102, 0)

@@ -34,12 +34,14 @@ func TestPayloadsThatTakeLongerThanTheTTLAreHandled(t *testing.T) {
 				handled := make(map[byte]int)
 				w.declare(1)
 				w.pushBytes(payloads, size)
+
 				n := w.start(each(func(_ context.Context, c *core.Claim) error {
 					for i := range c.Payloads {
 						handled[c.Payloads[i].Data[size-1]]++
 					}
 					return nil
 				}), lanes(1), func(s *setup) { s.LeaseTTL, s.link.rate = short, size/seconds })
+
 				// The calls of a turn take less than four times what its reply takes.
 				w.sleep(payloads * 4 * time.Duration(seconds) * time.Second)
 				for i := range byte(payloads) {
@@ -47,9 +49,11 @@ func TestPayloadsThatTakeLongerThanTheTTLAreHandled(t *testing.T) {
 						w.Errorf("payload %d was handled %d times, want once", i, handled[i])
 					}
 				}
+
 				if got := n.link.count("Acquire"); got != 1 {
 					w.Errorf("the shard was acquired %d times, want once; the log:\n%v", got, n.log)
 				}
+
 				var carried []int
 				for _, turn := range n.link.turnsSent() {
 					if got := bytesOf(&turn.reply); got > 0 {

@@ -22,6 +22,7 @@ func TestAShardThatCannotBeginItsJobStopsNoLane(t *testing.T) {
 		ids, other := idsIn(0, 2, 23), idIn(1, 2)
 		slices.Sort(ids)
 		quick, slow, recovered := ids[:20], ids[20:22], ids[22]
+
 		w.push(recovered, "x")
 		lease := w.holdLease(shardOfQueue(0))
 		claim := w.turn(ports.TurnRequest{Lease: lease, Number: 1, TTL: ttl, Want: 1}).Claims[0]
@@ -32,9 +33,11 @@ func TestAShardThatCannotBeginItsJobStopsNoLane(t *testing.T) {
 		if err := w.store.Release(t.Context(), lease); err != nil {
 			w.Fatal(err)
 		}
+
 		for _, id := range slow { // all three are due at once, this one last
 			w.pushLater(id, due)
 		}
+
 		a := w.audit()
 		var n *node
 		n = w.start(a.watch(func(_ context.Context, c *core.Claim) error {
@@ -44,17 +47,20 @@ func TestAShardThatCannotBeginItsJobStopsNoLane(t *testing.T) {
 			}
 			return nil
 		}), shards(2), lanes(1))
+
 		w.sleepUntil(due - 200*time.Millisecond)
 		for _, id := range quick { // so that the node learns to claim ahead
 			w.sleep(10 * time.Millisecond)
 			w.push(id, "x")
 		}
+
 		w.sleepUntil(due + 500*time.Millisecond)
 		a.wantRuns(slow[1], 1)
 		a.wantRuns(recovered, 0)
 		w.push(other, "x")
 		w.sleep(100 * time.Millisecond)
 		a.wantRuns(other, 1)
+
 		n.link.change(func() { clear(n.link.broken) })
 		w.sleep(3 * poll)
 		a.wantRuns(recovered, 1)

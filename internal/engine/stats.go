@@ -144,6 +144,7 @@ func (n *node) sendTallies(ctx context.Context) error {
 // sendLastTallies sends the counts since the last time, after counting has ended.
 func (n *node) sendLastTallies(ctx context.Context) {
 	if err := n.sendTallies(ctx); err != nil {
-		n.log.Warn("the store did not accept the last counts; they are missing in the history of this minute", "error", err)
+		n.log.Warn("the store did not accept the last counts; they are missing in the history of this minute",
+			"error", err)
 	}
 }

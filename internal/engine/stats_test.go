@@ -43,19 +43,23 @@ func TestHistoryCountsJobsWithTheirWaitAndRunTimes(t *testing.T) {
 			}
 			return nil
 		}))
+
 		w.sleep(poll)
 		w.pushEach(10) // the last of them waits for 900 ms
 		w.sleep(3 * poll)
 		n.stop()
+
 		got := w.minute(0)
 		if got.Processed != 9 || got.Failed != 1 {
 			w.Errorf("processed %d, failed %d; want 9 and 1", got.Processed, got.Failed)
 		}
+
 		var wait, run core.Histogram
 		for i := range 10 {
 			wait.Observe(time.Duration(i) * 100 * time.Millisecond)
 			run.Observe(100 * time.Millisecond)
 		}
+
 		if diff := cmp.Diff(wait, got.Wait); diff != "" {
 			w.Errorf("waits (-want +got):\n%s", diff)
 		}

@@ -135,6 +135,7 @@ func (s *story) handle(ctx context.Context, c *core.Claim) error {
 	s.runs[c.ID]++
 	r := rand.New(rand.NewPCG(s.seed, hash.Sum64()+s.runs[c.ID]))
 	s.mu.Unlock()
+
 	length, end := r.IntN(20), r.IntN(40)
 	switch {
 	case length < 10:
@@ -150,6 +151,7 @@ func (s *story) handle(ctx context.Context, c *core.Claim) error {
 	default: // its context is nothing to it
 		time.Sleep(time.Duration(r.Int64N(int64(s.long) / 3)))
 	}
+
 	if ctx.Err() != nil && end < 35 {
 		return context.Cause(ctx)
 	}

@@ -124,6 +124,7 @@ func TestPayloadsOfARecoveredJobEndAsOthers(t *testing.T) {
 	open := func(w *world, ctx context.Context) error { return w.open(ctx) }
 	fail := func(*world, context.Context) error { return boom }
 	bury := func(*world, context.Context) error { return errRefused }
+
 	cases := []struct {
 		name string
 		// first are the first steps of payloads. Their later ones succeed.
@@ -143,6 +144,7 @@ func TestPayloadsOfARecoveredJobEndAsOthers(t *testing.T) {
 		{"some commit", map[string]func(*world, context.Context) error{"b": commit, "d": commit}, "abcd", 1, 0, "", 2},
 		{"one does not commit", map[string]func(*world, context.Context) error{"a": open, "b": plain}, "ab acd", 1, 1, "", 1},
 	}
+
 	for _, tt := range cases {
 		for _, lossy := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, lossy %t", tt.name, lossy), func(t *testing.T) {
@@ -150,11 +152,13 @@ func TestPayloadsOfARecoveredJobEndAsOthers(t *testing.T) {
 					w.declare(1)
 					w.push("job", "a", "b", "c", "d")
 					w.makeRecovered(0, 2, "job")
+
 					var calls []string
 					options := []func(*setup){}
 					if lossy {
 						options = append(options, loseReplies("Turn"))
 					}
+
 					n := w.start(byPayload(func(ctx context.Context, run int, payload string) error {
 						for len(calls) <= run {
 							calls = append(calls, "")
@@ -172,6 +176,7 @@ func TestPayloadsOfARecoveredJobEndAsOthers(t *testing.T) {
 						t.Errorf("calls %q (-want +got):\n%s", calls, diff)
 					}
 					w.wantCounts(0, 0, tt.processed, tt.failed)
+
 					dead := ""
 					if found := w.find("job"); found.DeadLetter != nil {
 						dead = strings.Join(texts(found.DeadLetter.Payloads), "")
@@ -259,12 +264,14 @@ func TestThePayloadsBehindAnEndThatTheStoreDoesNotConfirm(t *testing.T) {
 			}
 		}, "abc", 1},
 	}
+
 	for name, tt := range cases {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.declare(1)
 				w.push("job", "a", "b", "c")
 				w.makeRecovered(0, 1, "job")
+
 				var calls string
 				n := w.start(byPayload(func(_ context.Context, _ int, payload string) error {
 					calls += payload
@@ -393,6 +400,7 @@ func TestALastChanceIsGivenBackOnce(t *testing.T) {
 		w.makeRecovered(0, 3, left)
 		w.placeRecoveredIn(poll/100, 3, second)
 		w.placeRecoveredIn(poll/50, 3, third)
+
 		ran := 0
 		work := byPayload(func(_ context.Context, _ int, payload string) error {
 			if payload == "x" {
@@ -401,6 +409,7 @@ func TestALastChanceIsGivenBackOnce(t *testing.T) {
 			}
 			return nil
 		})
+
 		w.start(func(ctx context.Context, b *execution.Batch) error {
 			if b.Claims[0].ID != left {
 				return work(ctx, b)
@@ -409,6 +418,7 @@ func TestALastChanceIsGivenBackOnce(t *testing.T) {
 			time.Sleep(poll / 50)
 			return errors.New("returned early")
 		}, shards(3), lanes(3), onFirstPart(func(*link, ports.TurnRequest) { time.Sleep(poll / 20) }))
+
 		w.sleep(5 * poll)
 		if ran != 1 {
 			t.Errorf("%d jobs ran on their last chance at once, want 1", ran)

@@ -16,12 +16,14 @@ func TestStatisticsAreAddedToAMinuteThatComesAgain(t *testing.T) {
 	clock := clock.New()
 	var tallies tallies
 	at := core.InstantOf(clock.Start).Minute()
+
 	count := func(minute, jobs int) {
 		for range jobs {
 			clock.Sync(at.Add(time.Duration(minute) * time.Minute))
 			tallies.count("orders", clock, true, false)
 		}
 	}
+
 	counted := func(after time.Duration) map[core.Instant]uint64 {
 		got := map[core.Instant]uint64{}
 		records := tallies.unsent(clock.Local().Add(after))
@@ -31,6 +33,7 @@ func TestStatisticsAreAddedToAMinuteThatComesAgain(t *testing.T) {
 		tallies.sent(records)
 		return got
 	}
+
 	count(0, 5)
 	count(1, 3)
 	first := counted(0)
@@ -38,6 +41,7 @@ func TestStatisticsAreAddedToAMinuteThatComesAgain(t *testing.T) {
 	second, none := counted(0), counted(0)
 	third := counted(tallyKept + time.Second)
 	count(0, 1)
+
 	if diff := cmp.Diff([]map[core.Instant]uint64{
 		{at: 5, at.Add(time.Minute): 3}, {at: 7}, {}, {}, {at: 1},
 	}, []map[core.Instant]uint64{first, second, none, third, counted(0)}); diff != "" {

@@ -142,6 +142,7 @@ func TestAJobEndsInItsTransactionOrFails(t *testing.T) {
 			return err
 		}, 1, 0, "", 0, 0},
 	}
+
 	for _, tt := range cases {
 		t.Run(tt.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -150,8 +151,10 @@ func TestAJobEndsInItsTransactionOrFails(t *testing.T) {
 				n := w.start(func(ctx context.Context, b *execution.Batch) error { return tt.run(w, ctx, b) })
 				w.sleep(5 * poll)
 				n.stop()
+
 				w.wantCounts(int64(min(tt.back, 1)), 0, tt.processed, tt.failed)
 				w.wantHistory(uint64(tt.processed), uint64(tt.failed))
+
 				found := w.find("job")
 				if tt.back > 0 && (found.Queued == nil || len(found.Queued.Payloads) != tt.back || !strings.Contains(found.Queued.Error, tt.err)) {
 					w.Errorf("queued %+v; want %d payloads and an error that says %q", found.Queued, tt.back, tt.err)
@@ -223,17 +226,20 @@ func TestAnOpenTransactionHoldsItsJobAlone(t *testing.T) {
 					}
 					return nil
 				}), func(s *setup) { s.link.deferSettlement = func(id string) bool { return id == "slow" } })
+
 				w.sleep(poll)
 				w.push("slow", "x")
 				w.push("other", "x")
 				w.push("slow", "y")
 				w.sleep(3 * ttl)
 				w.wantCounts(1, 1, 1, 0)
+
 				if committed {
 					if err := tx.commit(); err != nil {
 						w.Fatal(err)
 					}
 				}
+
 				n.link.change(func() { n.link.deferSettlement = func(string) bool { return false } })
 				w.sleep(5 * poll)
 				if committed {
@@ -251,6 +257,7 @@ func TestASettlementInATransactionThatIsRefusedSaysWhy(t *testing.T) {
 		if err := execution.SettleIn(w.Context(), w.store); err == nil {
 			w.Error("outside a handler: no error")
 		}
+
 		w.declare(1)
 		var cause, late error
 		n := w.start(each(func(ctx context.Context, c *core.Claim) error {
@@ -265,11 +272,13 @@ func TestASettlementInATransactionThatIsRefusedSaysWhy(t *testing.T) {
 			cause = execution.SettleIn(ctx, w.store)
 			return cause
 		}))
+
 		w.push("leaves", "x")
 		w.sleep(poll)
 		if late == nil {
 			w.Error("after the handler has returned: no error")
 		}
+
 		w.push("loses", "x")
 		n.link.set(down)
 		w.sleep(ttl)

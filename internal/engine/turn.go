@@ -75,6 +75,7 @@ func (s *shard) turnLoop() {
 			s.node.turnSlots.take(s)
 			err := s.exchange()
 			s.node.turnSlots.giveBack(s)
+
 			if err == nil {
 				retry.reset()
 				continue
@@ -88,14 +89,17 @@ func (s *shard) turnLoop() {
 func (s *shard) nextStep(now time.Time) step {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if !s.lease.held {
 		return stepLost
 	}
 	if s.turns.unknown {
 		return stepTurn
 	}
+
 	leaving := s.leaving()
 	s.putBack(now, leaving)
+
 	switch {
 	case s.needsTurn(now, leaving):
 		return stepTurn
@@ -120,11 +124,13 @@ func (s *shard) mayClaim() bool { return s.claimBytes >= s.queue.Bytes || s.unst
 // turn was carried out.
 func (s *shard) exchange() error {
 	now := time.Now()
+
 	s.mu.Lock()
 	if !s.lease.held {
 		s.mu.Unlock()
 		return nil
 	}
+
 	if !s.turns.unknown {
 		s.request(now, s.leaving())
 	}
@@ -132,6 +138,7 @@ func (s *shard) exchange() error {
 	request, byWakeup, ctx := s.turns.request, s.turns.byWakeup, s.lease.ctx
 	s.startOverdue()
 	s.mu.Unlock()
+
 	return s.turn(ctx, request, byWakeup)
 }
 
@@ -139,6 +146,7 @@ func (s *shard) exchange() error {
 func (s *shard) request(now time.Time, leaving bool) {
 	t := &s.turns
 	t.due, t.firstSent, t.slow = false, now, 0
+
 	cfg := &s.node.cfg
 	t.request = ports.TurnRequest{
 		Lease:       ports.Lease{Shard: s.ID, Owner: cfg.Owner, Token: s.lease.token},
@@ -152,6 +160,7 @@ func (s *shard) request(now time.Time, leaving bool) {
 		Bytes:       s.claimBytes,
 		Node:        cfg.Node,
 	}
+
 	if t.byWakeup = t.heard && t.request.Want > 0; t.byWakeup {
 		t.heard = false
 	}
@@ -181,10 +190,17 @@ func (s *shard) turn(ctx context.Context, request ports.TurnRequest, byWakeup bo
 	sent := time.Now()
 	reply, err := s.node.store.Turn(ctx, request)
 	received := time.Now()
+
 	s.node.observer.TurnEnd(ports.TurnEvent{
-		Shard: s.ID, Settled: len(request.Settlements), Claimed: len(reply.Claims), Recovered: len(reply.Orphans), Woken: byWakeup,
-		Took: received.Sub(sent), Err: err,
+		Shard:     s.ID,
+		Settled:   len(request.Settlements),
+		Claimed:   len(reply.Claims),
+		Recovered: len(reply.Orphans),
+		Woken:     byWakeup,
+		Took:      received.Sub(sent),
+		Err:       err,
 	})
+
 	switch {
 	case err == nil:
 		s.turning.Called(nil)
@@ -200,6 +216,7 @@ func (s *shard) turn(ctx context.Context, request ports.TurnRequest, byWakeup bo
 		pause(s.refusals.next(), s.node.stop) // a store may grant leases and refuse all turns
 		return nil
 	}
+
 	calledOff := false
 	switch cause := context.Cause(ctx); {
 	case cause == nil:
@@ -208,6 +225,7 @@ func (s *shard) turn(ctx context.Context, request ports.TurnRequest, byWakeup bo
 		calledOff = true
 		s.turning.Called(fmt.Errorf("%w: %w", cause, err))
 	} // else the lease was dropped, which is logged
+
 	s.turnFailed(&request, received.Sub(sent), calledOff)
 	return err
 }
@@ -217,15 +235,18 @@ func (s *shard) turn(ctx context.Context, request ports.TurnRequest, byWakeup bo
 func (s *shard) turnFailed(request *ports.TurnRequest, took time.Duration, calledOff bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	s.adaptClaims(request, nil, took)
 	if !s.lease.held || s.lease.token != request.Lease.Token {
 		return
 	}
+
 	if calledOff {
 		s.turns.slow++
 	} else {
 		s.turns.slow = 0
 	}
+
 	s.turns.unknown, s.turns.inFlight = true, false
 	s.turns.request.Resent = true
 	s.lease.resetContext(s.node.storeCtx)
@@ -253,6 +274,7 @@ func (s *shard) adaptClaims(request *ports.TurnRequest, reply *ports.TurnReply, 
 				}
 			}
 		}
+
 		s.claimBytes = max(s.claimBytes, min(2*size, s.queue.Bytes))
 	}
 }

@@ -66,21 +66,25 @@ func TestJobsClaimedAheadThatDoNotStartGoBackUntouched(t *testing.T) {
 			}
 			return nil
 		}))
+
 		w.sleep(poll)
 		w.pushEach(100) // teaches the shard to claim ahead
 		w.sleep(poll)
+
 		w.pushEntries(entry("long"), entry("waits-1"), entry("waits-2"))
 		pushed := core.InstantOf(time.Now())
 		synctest.Wait()
 		if w.find("waits-1").Claim == nil {
 			w.Fatal("nothing was claimed ahead; the test needs it")
 		}
+
 		w.sleep(2 * poll)
 		w.wantCounts(2, 1, 100, 0)
 		job := w.find("waits-1").Queued
 		if job == nil || job.PerformAt != pushed || !job.Fresh() || job.Recoveries != 0 || job.Error != "" {
 			w.Errorf("the job is %+v, want it queued and untouched", job)
 		}
+
 		w.push("waits-1", "later")
 		w.sleep(10 * poll)
 		if diff := cmp.Diff([]string{"x", "later"}, a.wantRuns("waits-1", 1)[0].payloads); diff != "" {

@@ -67,27 +67,32 @@ func TestHeadsAreExpectedByTheClocksOfTheirServers(t *testing.T) {
 			inWorld(t, func(w *world) {
 				const delayed, stream = 20, 5000
 				second := memory.New(memory.Options{Clock: func() time.Time { return time.Now().Add(ahead) }})
+
 				a := w.audit()
 				n := w.start(a.watch(lasting(10*time.Millisecond)), shards(2), lanes(2), roundTrip(2*time.Millisecond), func(s *setup) {
 					s.link.ShardStore = twoServers{w.store, second}
 				})
+
 				w.sleep(poll)
 				late := idsIn(0, 2, delayed)
 				pushed := w.elapsed()
 				for i, id := range late {
 					w.pushEntries(core.Entry{ID: id, When: core.In(time.Duration(i+1) * time.Second)})
 				}
+
 				r := ports.PushRequest{Queue: queueName, Shards: 2, Generation: 1}
 				for _, id := range idsIn(1, 2, stream) {
 					r.Entries = append(r.Entries, entry(id))
 				}
 				_, err := second.Push(w.Context(), r)
 				w.must(err)
+
 				w.sleep((delayed + 2) * time.Second)
 				for i, id := range late {
 					due := pushed + time.Duration(i+1)*time.Second
 					w.within(id, a.wantRuns(id, 1)[0].at, due, due+30*time.Millisecond)
 				}
+
 				turns, empty := 0, 0
 				for _, turn := range n.link.turnsSent() {
 					if turn.request.Lease.Shard.Index == 0 && turn.request.Want > 0 {

@@ -30,10 +30,12 @@ func TestAShardThatAPollDoesNotReachIsAskedAgainAndStopsNoOther(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const from = 10*time.Second + poll/2
 		active := false
+
 		a := w.audit()
 		n := w.start(a.watch(succeed), shards(3), noWakeups, func(s *setup) {
 			s.link.ShardStore = partlyReached{s.link.ShardStore.(*memory.Store), shardOfQueue(1), func() bool { return active }}
 		})
+
 		w.sleepUntil(from)
 		n.link.change(func() { active = true })
 		turns := len(n.link.turnsSent())
@@ -41,6 +43,7 @@ func TestAShardThatAPollDoesNotReachIsAskedAgainAndStopsNoOther(t *testing.T) {
 		if more := n.link.turnsSent()[turns:]; len(more) > 0 {
 			w.Errorf("the poll missed a shard and %d turns were made, want none: %+v", len(more), more)
 		}
+
 		for i := range 3 {
 			w.push(idIn(i, 3), "x")
 		}
@@ -49,6 +52,7 @@ func TestAShardThatAPollDoesNotReachIsAskedAgainAndStopsNoOther(t *testing.T) {
 			w.within("a job beside it", a.wantRuns(idIn(i, 3), 1)[0].at, from+3*poll, from+4*poll)
 		}
 		a.wantRuns(idIn(1, 3), 0)
+
 		w.sleepUntil(from + 6*poll)
 		n.wantLines(1, "the store fails", "1 of 3 shards", "orders/1")
 		n.link.change(func() { active = false })

@@ -21,6 +21,7 @@ func TestAHangingShardDelaysOthersOfItsLaneByLittle(t *testing.T) {
 			inWorld(t, func(w *world) {
 				a := w.audit()
 				n := w.start(a.watch(succeed), append(options, shards(6), lanes(1), roundTrip(time.Millisecond))...)
+
 				w.sleep(poll)
 				n.link.change(func() {
 					for shard := range 5 {
@@ -30,6 +31,7 @@ func TestAHangingShardDelaysOthersOfItsLaneByLittle(t *testing.T) {
 				for shard := range 5 {
 					w.push(idIn(shard, 6), "x")
 				}
+
 				worst := time.Duration(0)
 				healthy, pushed := idsIn(5, 6, 600), map[string]time.Duration{}
 				for _, id := range healthy {
@@ -37,10 +39,12 @@ func TestAHangingShardDelaysOthersOfItsLaneByLittle(t *testing.T) {
 					pushed[id] = w.elapsed()
 					w.sleep(210 * time.Millisecond)
 				}
+
 				w.sleep(2 * poll)
 				for _, id := range healthy {
 					worst = max(worst, a.wantRuns(id, 1)[0].at-pushed[id])
 				}
+
 				limit := most
 				if options != nil {
 					limit += 3 * poll
@@ -48,6 +52,7 @@ func TestAHangingShardDelaysOthersOfItsLaneByLittle(t *testing.T) {
 				if worst > limit {
 					w.Errorf("a job of a healthy shard waited %v, want at most %v", worst, limit)
 				}
+
 				if turns := n.link.count("Turn"); turns > 2*len(healthy)+5*100 {
 					w.Errorf("%d turns in %v", turns, w.elapsed())
 				}

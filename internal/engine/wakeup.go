@@ -14,14 +14,17 @@ func (e *Engine) listen(ctx context.Context) {
 	if !ok {
 		return
 	}
+
 	status := e.outages.Loop("listen", core.Shard{})
 	var retry backoff
 	for ctx.Err() == nil {
 		began := time.Now()
 		subscription, cancel := context.WithCancel(ctx)
 		e.resubscribe.Store(&cancel) // before the topics are read, or a change in between is missed
+
 		ids, byID := e.heardOf()
 		wakeups, err := notifier.Wakeups(subscription, ids)
+
 		switch {
 		case err == nil:
 			status.Called(nil)
@@ -32,12 +35,14 @@ func (e *Engine) listen(ctx context.Context) {
 		case subscription.Err() == nil:
 			status.Called(err)
 		}
+
 		ended := subscription.Err() != nil
 		cancel()
 		if ended { // the topics have changed, or the node stops
 			retry.reset()
 			continue
 		}
+
 		if time.Since(began) > longestRetry { // it has listened for a while
 			retry.reset()
 		}

@@ -195,16 +195,19 @@ func TestAWakeUpDuringAnAcquireIsNotLost(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.declare(1)
 				lease := ports.Lease{Shard: shardOfQueue(0), Owner: "ghost", Token: w.acquire("ghost", time.Hour).Token}
+
 				a := w.audit()
 				n := w.start(a.watch(succeed), roundTrip(trip), polling(time.Minute))
 				w.sleep(10 * time.Second)
 				refused := n.link.count("Acquire")
+
 				if err := w.store.Release(w.Context(), lease); err != nil {
 					w.Fatal(err)
 				}
 				for n.link.count("Acquire") == refused {
 					w.sleep(time.Millisecond)
 				}
+
 				w.sleep(after)
 				w.push("job", "x")
 				pushed := w.elapsed()

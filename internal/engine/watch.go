@@ -55,15 +55,23 @@ func (w *watcher) handlers(now time.Time) {
 		s.mu.Lock()
 		running := slices.Clone(s.running)
 		s.mu.Unlock()
+
 		for _, b := range running {
 			if o := b.Overdue(now); o != nil {
 				if o.First {
 					s.overran(ports.OverrunEvent{IDs: o.IDs, For: now.Sub(o.Since)}, o.Cause)
 				}
-				w.node.log.Warn("a handler still runs long after its context has ended; until it returns, it keeps its lane and its shard; "+
-					"before you kill its process, run skein job cancel --drop, or the job runs again",
-					"queue", s.ID.Queue, "shard", s.ID.String(), "id", o.IDs[0], "jobs", len(o.IDs), "cause", o.Cause,
-					"since", o.Since, "for", now.Sub(o.Since).Round(time.Second))
+				w.node.log.Warn(
+					"a handler still runs long after its context has ended; until it returns, it keeps its lane and its shard; "+
+						"before you kill its process, run skein job cancel --drop, or the job runs again",
+					"queue", s.ID.Queue,
+					"shard", s.ID.String(),
+					"id", o.IDs[0],
+					"jobs", len(o.IDs),
+					"cause", o.Cause,
+					"since", o.Since,
+					"for", now.Sub(o.Since).Round(time.Second),
+				)
 			}
 		}
 	}
@@ -77,13 +85,15 @@ func (w *watcher) clock(now time.Time) {
 	if !remote || ahead.Abs() < ports.ClockLimit || now.Sub(w.saidClock) < clockEach {
 		return
 	}
+
 	w.saidClock = now
 	direction := "ahead of"
 	if ahead < 0 {
 		direction = "behind"
 	}
 	w.node.log.Warn("needs attention", "check", "clocks", "server", "",
-		"value", fmt.Sprintf("the clock of this process is %v %s the store's", ahead.Abs().Round(time.Millisecond), direction),
+		"value", fmt.Sprintf("the clock of this process is %v %s the store's",
+			ahead.Abs().Round(time.Millisecond), direction),
 		"advice", "synchronise the clocks of this host and of the store, as NTP does")
 }
 
@@ -99,8 +109,10 @@ func (w *watcher) unowned(now time.Time) {
 		}
 		s.mu.Unlock()
 	}
+
 	if len(shards) > 0 {
-		w.node.log.Warn("shards have no owner, and their jobs wait", "shards", shards, "for", unownedLimit, "error", cause)
+		w.node.log.Warn("shards have no owner, and their jobs wait",
+			"shards", shards, "for", unownedLimit, "error", cause)
 	}
 }
 
@@ -112,9 +124,11 @@ func (w *watcher) standby(now time.Time) {
 		s.mu.Lock()
 		assigned, held, holder := s.assigned, s.lease.held, s.owner.holder
 		s.mu.Unlock()
+
 		if !assigned {
 			continue
 		}
+
 		if held {
 			w.holders = nil
 		}
@@ -122,20 +136,25 @@ func (w *watcher) standby(now time.Time) {
 			w.standingBy = time.Time{}
 			return
 		}
+
 		holders = append(holders, holder)
 	}
+
 	slices.Sort(holders)
 	holders = slices.Compact(holders)
 	if w.standingBy.IsZero() {
 		w.standingBy = now
 	}
+
 	if len(holders) == 0 || slices.Equal(holders, w.holders) {
 		return
 	}
+
 	names, known := w.names(holders)
 	if !known && now.Sub(w.standingBy) < w.node.cfg.LeaseTTL { // they announce themselves within it
 		return
 	}
+
 	w.holders = holders
 	w.node.log.Info("this server waits for its shards, which other servers hold", "holders", names)
 }

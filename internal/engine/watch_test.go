@@ -23,6 +23,7 @@ func TestTheLogNamesTheJobThatGoesOn(t *testing.T) {
 				if !ok {
 					continue
 				}
+
 				switch b.Claims[i].ID {
 				case "job-0": // in time
 					_, cancel := b.WithTimeout(job, time.Second, errors.New("timeout"))
@@ -38,6 +39,7 @@ func TestTheLogNamesTheJobThatGoesOn(t *testing.T) {
 			}
 			return nil
 		}, batches(3), func(s *setup) { s.Lanes = 1 })
+
 		w.pushEach(3)
 		w.sleep(5 * time.Minute)
 		w.wantCounts(0, 0, 3, 0)
@@ -162,10 +164,12 @@ func TestAHandlerThatIgnoresItsEndIsLoggedEachMinute(t *testing.T) {
 					w.sleepInHandler(10*time.Second + 200*time.Second)
 					return nil
 				}, func(s *setup) { s.ShutdownTimeout = time.Millisecond })
+
 				w.sleep(time.Second)
 				w.push("stuck", "x")
 				w.sleepUntil(10 * time.Second)
 				c.end(w, n, "stuck")
+
 				w.sleepUntil(10*time.Second + 55*time.Second)
 				n.wantLines(0, "still runs")
 				w.sleepUntil(10*time.Second + 65*time.Second)

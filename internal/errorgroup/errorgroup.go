@@ -26,13 +26,17 @@ func Of(kind, text string) string {
 	if !saysNothing(kind) {
 		n.size = copy(n.name[:], core.CutText(kind, core.MaxGroupBytes))
 	}
+
 	typed := n.size
 	if typed > 0 {
 		n.write(':')
 		n.write(' ')
 	}
+
 	start := n.size
 	n.add(text)
+
+	// Without anything of the text, the name is the type alone, without its colon.
 	kept := bytes.TrimRight(n.name[:n.size], " ")
 	if len(kept) <= start {
 		kept = n.name[:typed]
@@ -88,6 +92,7 @@ func (n *groupNamer) add(text string) {
 	if end := strings.IndexAny(text, "\r\n"); end >= 0 {
 		text, cut = text[:end], false
 	}
+
 	before := rune(' ')
 	for i := 0; i < len(text); {
 		if skip := variable(text[i:], before, cut); skip > 0 {
@@ -98,9 +103,11 @@ func (n *groupNamer) add(text string) {
 			i += skip
 			continue
 		}
+
 		r, size := utf8.DecodeRuneInString(text[i:])
 		before = r
 		i += size
+
 		switch {
 		case r == utf8.RuneError:
 			continue
@@ -141,6 +148,7 @@ func quoted(text string, before rune, cut bool) int {
 	if quote == '\'' && isWordRune(before) {
 		return 0
 	}
+
 	for i := 1; i < len(text); i++ {
 		if text[i] == '\\' && quote == '"' {
 			i++
@@ -150,6 +158,7 @@ func quoted(text string, before rune, cut bool) int {
 			return i + 1
 		}
 	}
+
 	if cut && quote != '\'' {
 		return len(text)
 	}
@@ -165,7 +174,8 @@ func path(text string) int {
 	}
 	token := strings.TrimRight(text[:end], ".:!?")
 	separators := strings.Count(token, "/") + strings.Count(token, `\`)
-	rooted := strings.HasPrefix(token, "/") || strings.HasPrefix(token, "./") || strings.HasPrefix(token, "~/") || strings.Contains(token, `:\`)
+	rooted := strings.HasPrefix(token, "/") || strings.HasPrefix(token, "./") ||
+		strings.HasPrefix(token, "~/") || strings.Contains(token, `:\`)
 	if separators >= 2 || rooted && len(token) > 1 {
 		return len(token)
 	}
@@ -184,6 +194,7 @@ func hex(text string) int {
 	if prefixed {
 		end = 2
 	}
+
 	for ; end < len(text); end++ {
 		c := text[end]
 		if c == '-' && end+1 < len(text) && isHex(text[end+1]) {
@@ -195,6 +206,7 @@ func hex(text string) int {
 		digits++
 		decimal = decimal || isDigit(c)
 	}
+
 	if !decimal || end < len(text) && isWordByte(text[end]) || digits < minHex && !prefixed {
 		return 0
 	}

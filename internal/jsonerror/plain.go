@@ -28,6 +28,7 @@ func Plain(err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return errors.New("the JSON ends too early")
 	}
+
 	if text, unknown := strings.CutPrefix(err.Error(), "json: "); unknown {
 		return errors.New(text)
 	}
@@ -48,6 +49,7 @@ func given(value string) string {
 	if number, found := strings.CutPrefix(value, "number "); found {
 		return number
 	}
+
 	switch value {
 	case "array":
 		return "a list"

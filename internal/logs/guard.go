@@ -39,7 +39,11 @@ type said struct {
 func (s *said) recover() {
 	if v := recover(); v != nil {
 		s.once.Do(func() {
-			_, _ = fmt.Fprintf(s.to, "skein: the slog.Handler of the log panicked, and a record is lost; repair the handler; further panics are not reported: %v\n", v)
+			_, _ = fmt.Fprintf(
+				s.to,
+				"skein: the slog.Handler of the log panicked, and a record is lost; repair the handler; further panics are not reported: %v\n",
+				v,
+			)
 		})
 	}
 }

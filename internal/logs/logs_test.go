@@ -22,6 +22,7 @@ func TestSumsPassTheFirstAndCountTheRest(t *testing.T) {
 			t.Errorf("Add of %s/%s is %q, %v, want %q, %v", space, key, gotAs, gotFirst, as, first)
 		}
 	}
+
 	due := func(got []Sum[int], want ...Sum[int]) {
 		t.Helper()
 		slices.SortFunc(got, func(a, b Sum[int]) int { return strings.Compare(a.Space+a.Key, b.Space+b.Key) })
@@ -29,6 +30,7 @@ func TestSumsPassTheFirstAndCountTheRest(t *testing.T) {
 			t.Errorf("got %v, want %v", got, want)
 		}
 	}
+
 	add(0, "q", "a", 1, "a", true)
 	add(1, "q", "a", 2, "a", false)
 	add(2, "q", "a", 3, "a", false)
@@ -39,6 +41,7 @@ func TestSumsPassTheFirstAndCountTheRest(t *testing.T) {
 	due(s.Due(at(59)))
 	due(s.Due(at(60)), Sum[int]{"q", "a", 2, 3})
 	due(s.Due(at(64)), Sum[int]{"q", "", 1, 7}) // and b and other/a, which were quiet, are gone
+
 	add(65, "q", "b", 8, "b", true)
 	add(65, "other", "a", 9, "a", true)
 	due(s.Due(at(119)))
@@ -47,6 +50,7 @@ func TestSumsPassTheFirstAndCountTheRest(t *testing.T) {
 	add(121, "q", "a", 11, "a", false)
 	due(s.Due(at(200)), Sum[int]{"q", "a", 1, 11})
 	due(s.Due(at(260)))
+
 	if len(s.sums)+len(s.keys) > 0 {
 		t.Errorf("after quiet windows it keeps %v, %v", s.sums, s.keys)
 	}
@@ -79,6 +83,7 @@ func TestSumsAreBoundedAndLoseNothing(t *testing.T) {
 func TestARateHoldsBackWhatIsTooMuch(t *testing.T) {
 	r := NewRate(time.Second, 10)
 	now, passed, held := start, 0, 0
+
 	for range 1000 { // a hundred a second, ten seconds
 		now = now.Add(10 * time.Millisecond)
 		if r.Pass(now, "q") {
@@ -91,9 +96,11 @@ func TestARateHoldsBackWhatIsTooMuch(t *testing.T) {
 	for _, h := range r.Due(now.Add(time.Second)) {
 		held += h.Count
 	}
+
 	if passed < 100 || passed > 110 || passed+held != 1000 {
 		t.Errorf("%d passed and %d were held back, want 10 a second of 1000", passed, held)
 	}
+
 	if !r.Pass(now, "q") || !r.Pass(now, "other") {
 		t.Error("after a rest a key is held back")
 	}

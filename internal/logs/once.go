@@ -24,9 +24,11 @@ func NewOnce(window time.Duration, most int) *Once {
 func (o *Once) Pass(now time.Time, key string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+
 	if last, known := o.keys[key]; known && now.Sub(last) < o.window {
 		return false
 	}
+
 	if len(o.keys) >= o.most {
 		for k, last := range o.keys {
 			if now.Sub(last) >= o.window {
@@ -37,6 +39,7 @@ func (o *Once) Pass(now time.Time, key string) bool {
 	if len(o.keys) >= o.most {
 		return false
 	}
+
 	o.keys[key] = now
 	return true
 }

@@ -35,11 +35,13 @@ func NewRate(window time.Duration, most int) *Rate {
 func (r *Rate) Pass(now time.Time, key string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	one := r.keys[key]
 	if one == nil {
 		one = &rate{since: now}
 		r.keys[key] = one
 	}
+
 	if now.Sub(one.since) >= r.window {
 		one.since, one.passed = now, 0
 	}
@@ -47,6 +49,7 @@ func (r *Rate) Pass(now time.Time, key string) bool {
 		one.held++
 		return false
 	}
+
 	one.passed++
 	return true
 }

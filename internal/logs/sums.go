@@ -44,16 +44,19 @@ func NewSums[E any](window time.Duration, most int) *Sums[E] {
 func (s *Sums[E]) Add(now time.Time, space, key string, event E) (as string, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	one := s.sums[sumKey{space, key}]
 	if one == nil && key != "" && s.keys[space] >= s.most {
 		key = ""
 		one = s.sums[sumKey{space, key}]
 	}
+
 	if one != nil {
 		one.count++
 		one.last = event
 		return key, false
 	}
+
 	s.sums[sumKey{space, key}] = &sum[E]{since: now}
 	if key != "" {
 		s.keys[space]++

@@ -94,7 +94,7 @@ var house = []room{
 	{"internal/backends", []string{"core", "ports", "adapters/memory", "adapters/redis", "adapters/postgres",
 		"github.com/redis/go-redis/v9/...", "github.com/jackc/pgx/v5/..."}},
 	{"cmd/skein", []string{"inspect", "core", "ports", "adapters/postgres", "adapters/httpapi", "adapters/dashboard", "adapters/prometheus", "internal/backends", "internal/service", "internal/wrong",
-		"internal/command", "internal/figures", "cmd/skein/internal/shop", "charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/prometheus/client_golang/...",
+		"internal/command", "internal/figures", "internal/specs", "cmd/skein/internal/shop", "charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/prometheus/client_golang/...",
 		"github.com/redis/go-redis/v9/logging", "golang.org/x/sys/unix", "golang.org/x/text/width"}},
 	{"cmd/skein/internal/shop", []string{".", "inspect", "core", "ports", "ports/storekit", "adapters/memory", "golang.org/x/sync/errgroup"}},
 	{"internal/integration/...", []string{"..."}},

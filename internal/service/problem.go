@@ -54,6 +54,7 @@ var (
 		newProblem(http.StatusNotFound, "unknown-node", "no such server", inspect.ErrUnknownNode, 0),
 		newProblem(http.StatusNotFound, "unknown-schedule", "no such schedule", inspect.ErrUnknownSchedule, 0),
 		newProblem(http.StatusConflict, "schedule-changed", "others change the schedule", inspect.ErrScheduleChanged, 0),
+		newProblem(http.StatusConflict, "schedule-exists", "the target has other schedules", inspect.ErrScheduleExists, 0),
 		newProblem(http.StatusBadRequest, "invalid-schedule", "no schedule can be so", inspect.ErrInvalidSchedule, 0),
 		newProblem(http.StatusBadRequest, "invalid-id", "invalid id", inspect.ErrInvalidID, 0),
 		newProblem(http.StatusBadRequest, "invalid-cursor", "invalid cursor", inspect.ErrInvalidCursor, 0),

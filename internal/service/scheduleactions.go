@@ -35,8 +35,8 @@ func (c *call) scheduleResult(changed int, err error) (*ScheduleResult, error) {
 	return &ScheduleResult{changed, shardNames(unreached)}, nil
 }
 
-// withoutIDsIn returns the problem of an error, without the ids of schedules that the caller has not
-// named if ids are redacted.
+// withoutIDsIn returns the problem of an error, without the ids of schedules that the caller has
+// not named if ids are redacted.
 func (c *call) withoutIDsIn(err error) error {
 	p := *c.ProblemOf(c.queue, err)
 	p.Detail = c.withoutIDs(p.Detail)

@@ -10,8 +10,10 @@ import (
 
 var (
 	errNotAJob = errors.New("the context is not that of a handler; pass the one that the handler was given")
-	errBatch   = errors.New("the context is that of a whole batch, as a BatchHandler and middleware have it, and its jobs may " +
-		"end differently; call PushMany at the handler's end and return its error, or use a JobHandler")
+	errBatch   = errors.New(
+		"the context is that of a whole batch, as a BatchHandler and middleware have it, and its jobs may " +
+			"end differently; call PushMany at the handler's end and return its error, or use a JobHandler",
+	)
 	errReturned = errors.New("the handler has returned; call Then before it does")
 	errSettled  = errors.New("the handler has settled its job in a transaction; push in that transaction instead, " +
 		"through client.Via with the transaction")
@@ -20,16 +22,17 @@ var (
 // Attach changes the value that the root keeps with a job. ctx is the context of the handler that
 // works the job. The value is nil at first, and all goroutines of the handler share it. Attach
 // refuses the context of a whole batch, and that of a job whose handler has returned, or that was
-// settled in a transaction. A
-// payload that a handler takes by itself counts as such a job.
+// settled in a transaction. A payload that a handler takes by itself counts as such a job.
 func Attach(ctx context.Context, change func(kept any) (any, error)) error {
 	c, ok := ctx.Value(batchKey{}).(*runContext)
 	if !ok {
 		return errNotAJob
 	}
+
 	b := c.batch
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	i := b.current
 	switch {
 	case b.attachEnded, b.ended(c.job):
@@ -40,6 +43,7 @@ func Attach(ctx context.Context, change func(kept any) (any, error)) error {
 	if _, transacted := b.transacted[i]; transacted || b.parts[i] != nil && (!b.byPayload || b.isPart(i, b.payload)) {
 		return errSettled
 	}
+
 	kept, err := change(b.attached)
 	if err == nil {
 		b.attached = kept
@@ -67,7 +71,9 @@ func (b *Batch) EndAttach() (kept any) {
 func (b *Batch) UnmarkDone(i int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.outcomes[i].Payloads = slices.DeleteFunc(b.outcomes[i].Payloads, func(p core.PayloadOutcome) bool { return !p.Bury })
+	b.outcomes[i].Payloads = slices.DeleteFunc(b.outcomes[i].Payloads, func(p core.PayloadOutcome) bool {
+		return !p.Bury
+	})
 }
 
 // Settles reports whether the job that runs, job i, is done if its handler returns err, or has a
@@ -105,18 +111,21 @@ func Metas(ctx context.Context) [][]byte {
 	if job == wholeBatch {
 		return nil
 	}
+
 	payloads := b.Claims[job].Payloads
 	if b.byPayload {
 		payloads = payloads[b.payload : b.payload+1]
 	} else if r, refused := b.decodeFailures[job]; refused {
 		payloads = payloads[:r.position]
 	}
+
 	metas := make([][]byte, 0, len(payloads))
 	for position := range payloads {
 		if b.byPayload || !b.undecodable[payloadOf{job, position}] {
 			metas = append(metas, payloads[position].Meta)
 		}
 	}
+
 	return metas
 }
 

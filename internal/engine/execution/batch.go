@@ -110,10 +110,13 @@ func (b *Batch) LastError(i int) string {
 // don't change after close.
 func (b *Batch) Close(err error) {
 	o, p := b.outcomeOf(err)
+
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	b.endRun(b.now())
 	b.batchCtx.end(context.Canceled)
+
 	for i := range b.outcomes {
 		switch {
 		case b.outcomes[i].Kind != core.Undecided:
@@ -126,6 +129,8 @@ func (b *Batch) Close(err error) {
 			b.outcomes[i] = b.applyDecodeFailure(i, b.outcomes[i])
 		}
 	}
+
+	// Cancelled jobs come last, since their end overrides what the handler has set.
 	for i, drop := range b.dropped {
 		o := core.Outcome{Kind: core.Untouched}
 		if drop {
@@ -133,6 +138,7 @@ func (b *Batch) Close(err error) {
 		}
 		b.set(i, o, nil)
 	}
+
 	b.closed = true
 }
 
@@ -180,8 +186,10 @@ func (b *Batch) settlement(i int, o core.Outcome) core.Settlement {
 // checkAwaiting warns that a job awaits a push in a queue whose pushes don't run waiting jobs.
 func (s *Shard) checkAwaiting(id string) {
 	if !s.Queue.Earliest && s.Server.Jobs.Mishap("Await "+s.ID.Queue) {
-		s.Server.Logger.Warn("a handler awaits a push, but the queue's pushes don't run waiting jobs; set PushRule to skein.Earliest()",
-			"queue", s.ID.Queue, "shard", s.ID.String(), "id", id)
+		s.Server.Logger.Warn(
+			"a handler awaits a push, but the queue's pushes don't run waiting jobs; set PushRule to skein.Earliest()",
+			"queue", s.ID.Queue, "shard", s.ID.String(), "id", id,
+		)
 	}
 }
 

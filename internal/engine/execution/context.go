@@ -194,6 +194,7 @@ func (b *Batch) setTimeout(l contextEnd) {
 func (b *Batch) Overdue(now time.Time) *Overdue {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	over, more := b.ctx.endInfo(), b.overdueState
 	if more == nil {
 		more = new(overdueState)
@@ -201,9 +202,11 @@ func (b *Batch) Overdue(now time.Time) *Overdue {
 	if t := more.timeout; t.cause != nil && !now.Before(t.at) && (over.cause == nil || t.at.Before(over.at)) {
 		over = t
 	}
+
 	if b.closed || over.cause == nil || now.Sub(over.at) < overdueAfter || now.Sub(more.logged) < overdueAfter {
 		return nil
 	}
+
 	first := more.logged.IsZero()
 	more.logged, b.overdueState = now, more
 	return &Overdue{over.at, over.cause, b.runningIDs(), first}

@@ -86,10 +86,12 @@ func TestContextsDerivedFromAHandlersEndWithIt(t *testing.T) {
 				b := testBatch(1)
 				before, cancel := derive(b.ctx)
 				defer cancel()
+
 				b.Interrupt(cause)
 				after, cancelAfter := derive(b.ctx)
 				defer cancelAfter()
 				synctest.Wait()
+
 				for when, ctx := range map[string]context.Context{"before": before, "after": after} {
 					if !ended(ctx) || !errors.Is(context.Cause(ctx), cause) {
 						t.Errorf("derived %s the end: Done %v, Cause %v", when, ended(ctx), context.Cause(ctx))
@@ -145,6 +147,7 @@ func TestWhatAHandlersContextCarries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := testBatch(1)
 			end(b)
+
 			for which, ctx := range map[string]context.Context{
 				"itself": b.ctx, "without its cancel": context.WithoutCancel(b.ctx),
 				"derived": context.WithValue(b.ctx, otherKey{}, 1),
@@ -159,6 +162,7 @@ func TestWhatAHandlersContextCarries(t *testing.T) {
 					t.Errorf("%s: it has a deadline", which)
 				}
 			}
+
 			if ctx := context.WithoutCancel(b.ctx); ctx.Err() != nil || ctx.Done() != nil || context.Cause(ctx) != nil {
 				t.Error("without its cancel it still ends")
 			}

@@ -85,7 +85,11 @@ func (e *Ends) Await(b *Batch, settled []core.Settlement, held bool) (now []repo
 	observes := b.shard.Server.Observed
 	for i := range b.Claims {
 		t, transacted := b.transacted[i]
-		one := awaitedEnd{group: b.groups[i], observed: observes && !b.notBegun(i), uncounted: transacted || b.groups[i] != nil}
+		one := awaitedEnd{
+			group:     b.groups[i],
+			observed:  observes && !b.notBegun(i),
+			uncounted: transacted || b.groups[i] != nil,
+		}
 		switch {
 		case one.group != nil:
 			one.bySettlement.ended = b.end(i, &b.outcomes[i], &settled[i])
@@ -94,6 +98,7 @@ func (e *Ends) Await(b *Batch, settled []core.Settlement, held bool) (now []repo
 		default:
 			continue
 		}
+
 		if !one.uncounted {
 			now = append(now, one.bySettlement.Events...)
 			one.bySettlement.Events = nil
@@ -102,23 +107,29 @@ func (e *Ends) Await(b *Batch, settled []core.Settlement, held bool) (now []repo
 			r.Lines = b.ignoredOutcome(i, &t.outcome)
 			one.byTransaction = &r
 		}
+
 		if held && (one.observed || one.uncounted || len(one.bySettlement.Buried) > 0) {
 			one.claim = b.Claims[i].Ref()
 			e.list = append(e.list, one)
 		}
 	}
+
 	for i, g := range b.groups {
 		if held {
 			put(&e.groups, b.Claims[i].Ref(), g)
 		}
 	}
+
 	return now
 }
 
 // AwaitRecovered keeps the end of a job that has lost its owner too often.
 func (e *Ends) AwaitRecovered(s *Shard, c *core.Claim, settled *core.Settlement) {
 	e.list = append(e.list, awaitedEnd{
-		claim: core.ClaimRef{ID: c.ID, Receipt: c.Receipt.Whole()}, bySettlement: s.recoveryResult(c, settled), observed: s.Server.Observed, uncounted: true,
+		claim:        core.ClaimRef{ID: c.ID, Receipt: c.Receipt.Whole()},
+		bySettlement: s.recoveryResult(c, settled),
+		observed:     s.Server.Observed,
+		uncounted:    true,
 	})
 }
 
@@ -126,6 +137,7 @@ func (e *Ends) AwaitRecovered(s *Shard, c *core.Claim, settled *core.Settlement)
 func (b *Batch) end(i int, o *core.Outcome, settled *core.Settlement) ports.EndedJob {
 	c := &b.Claims[i]
 	ended := ports.EndedJob{ID: c.ID, Attempt: b.attempt(i, o), Buried: buriedPayloads(settled, len(c.Payloads))}
+
 	_, cancelled := b.dropped[i]
 	switch {
 	case cancelled:
@@ -145,6 +157,7 @@ func (b *Batch) end(i int, o *core.Outcome, settled *core.Settlement) ports.Ende
 	default:
 		ended.End = ports.EndPutBack
 	}
+
 	return ended
 }
 
@@ -177,6 +190,7 @@ func (e *Ends) Answer(settled []core.Settlement, r *ports.TurnReply) (a Answer) 
 	if len(e.list) == 0 {
 		return a
 	}
+
 	e.ended = e.ended[:0]
 	find := e.finder()
 	for i := range settled {
@@ -190,6 +204,7 @@ func (e *Ends) Answer(settled []core.Settlement, r *ports.TurnReply) (a Answer) 
 		case one.group != nil && !one.group.over:
 			continue
 		}
+
 		one.taken = true
 		end := one.result(slices.Contains(r.Skipped, i))
 		if one.observed {
@@ -200,6 +215,7 @@ func (e *Ends) Answer(settled []core.Settlement, r *ports.TurnReply) (a Answer) 
 			a.Results = append(a.Results, end)
 		}
 	}
+
 	e.list = slices.DeleteFunc(e.list, func(one awaitedEnd) bool { return one.taken })
 	a.Ended = e.ended
 	return a
@@ -218,11 +234,13 @@ func (e *Ends) finder() func(core.ClaimRef) *awaitedEnd {
 				places[e.list[i].claim] = i
 			}
 		}
+
 		if !known {
 			if at, known = places[c]; !known {
 				return nil
 			}
 		}
+
 		next = at + 1
 		return &e.list[at]
 	}
@@ -245,7 +263,11 @@ func (e *Ends) Lose() (lost []ports.EndedJob) {
 func (b *Batch) LostJobs() (lost []ports.EndedJob) {
 	for i := 0; i < len(b.Claims) && b.shard.Server.Observed; i++ {
 		if !b.notBegun(i) {
-			lost = append(lost, ports.EndedJob{ID: b.Claims[i].ID, End: ports.EndLost, Attempt: b.Claims[i].RetryCount + 2})
+			lost = append(lost, ports.EndedJob{
+				ID:      b.Claims[i].ID,
+				End:     ports.EndLost,
+				Attempt: b.Claims[i].RetryCount + 2,
+			})
 		}
 	}
 	return lost

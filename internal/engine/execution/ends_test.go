@@ -28,11 +28,13 @@ func TestEndsAreFoundInAnyOrder(t *testing.T) {
 			}
 			settled = append(settled, core.Settlement{ID: ref.ID, Receipt: ref.Receipt})
 		}
+
 		if seed%2 == 1 {
 			random.Shuffle(len(settled), func(i, j int) { settled[i], settled[j] = settled[j], settled[i] })
 		}
 		settled = settled[:random.IntN(len(settled)+1)]
 		r := &ports.TurnReply{Repeat: seed%5 == 0}
+
 		var attempts []int
 		for i := range settled {
 			ref := core.ClaimRef{ID: settled[i].ID, Receipt: settled[i].Receipt}
@@ -45,6 +47,7 @@ func TestEndsAreFoundInAnyOrder(t *testing.T) {
 				attempts = append(attempts, int(settled[i].Receipt.Number))
 			}
 		}
+
 		var got []int
 		for _, ended := range s.Answer(settled, r).Ended {
 			got = append(got, ended.Attempt)
@@ -52,6 +55,7 @@ func TestEndsAreFoundInAnyOrder(t *testing.T) {
 		if !slices.Equal(got, attempts) || len(s.list) != len(want) {
 			t.Fatalf("seed %d: the ends %v were taken and %d are left, want %v and %d", seed, got, len(s.list), attempts, len(want))
 		}
+
 		for i := range s.list {
 			resent := r.Repeat && slices.ContainsFunc(settled, func(one core.Settlement) bool { return one.Receipt == s.list[i].claim.Receipt })
 			if !want[s.list[i].claim] || s.list[i].resent != resent || s.list[i].taken {

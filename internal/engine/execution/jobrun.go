@@ -27,20 +27,24 @@ func (b *Batch) Begin(ctx context.Context, i int) (job context.Context, ok bool)
 	now := b.now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	if b.closed {
 		return nil, false
 	}
+
 	b.endRun(now)
 	b.current = i
 	if b.halted(i) {
 		b.outcomes[i].Kind = core.Untouched
 		return nil, false
 	}
+
 	b.beginRun(i, now)
 	b.attachEnded = false
 	if len(b.Claims) == 1 {
 		return ctx, true
 	}
+
 	if b.contexts == nil {
 		b.contexts = make([]runContext, len(b.Claims))
 	}
@@ -178,8 +182,14 @@ func (b *Batch) AppendRunning(to []ports.RunningJob) []ports.RunningJob {
 			}
 			began = r.began
 		}
+
 		c := &b.Claims[i]
-		to = append(to, ports.RunningJob{Shard: b.shard.ID, ID: c.ID, Receipt: c.Receipt, Began: b.shard.Server.Clock.At(began)})
+		to = append(to, ports.RunningJob{
+			Shard:   b.shard.ID,
+			ID:      c.ID,
+			Receipt: c.Receipt,
+			Began:   b.shard.Server.Clock.At(began),
+		})
 	}
 	return to
 }

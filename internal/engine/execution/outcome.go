@@ -91,6 +91,7 @@ func (b *Batch) failureOf(err error) (o core.Outcome, p *guard.PanicError) {
 		}
 		return nil
 	})
+
 	if failed != nil {
 		o = b.shard.Queue.failure(failed)
 		errors.As(failed, &p)
@@ -154,8 +155,10 @@ func (b *Batch) applyDecodeFailure(i int, o core.Outcome) core.Outcome {
 	if !ok || o.Kind != core.Done && o.Kind != core.Buried {
 		return o
 	}
+
 	r.failed = true
 	b.decodeFailures[i] = r
+
 	marks := slices.Clone(o.Payloads)
 	for position := range r.position {
 		at, marked := findMark(marks, position)
@@ -164,6 +167,7 @@ func (b *Batch) applyDecodeFailure(i int, o core.Outcome) core.Outcome {
 			marks = slices.Insert(marks, at, m)
 		}
 	}
+
 	o = r.outcome
 	o.Payloads = marks
 	return o

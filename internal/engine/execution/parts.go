@@ -17,8 +17,10 @@ import (
 // others.
 
 var (
-	errSettledBefore = errors.New("settle in a transaction: the handler has settled this payload before, and then another one")
-	errSettledWhole  = errors.New("settle in a transaction: the handler has settled the whole job before")
+	errSettledBefore = errors.New(
+		"settle in a transaction: the handler has settled this payload before, and then another one",
+	)
+	errSettledWhole = errors.New("settle in a transaction: the handler has settled the whole job before")
 )
 
 // jobParts are the payloads of a job that were settled one by one: by its handler, or by turns.
@@ -48,16 +50,19 @@ func (b *Batch) settlePayload(ctx context.Context, settler ports.Settler, i, pos
 	if b.isLastOpen(i, position) {
 		return b.settleJobs(ctx, settler, wholeBatch, onePayload{i, position})
 	}
+
 	part, again, err := b.notePart(i, position)
 	if err != nil {
 		return err
 	}
+
 	err = settler.SettlePayload(ctx, b.shard.ID, part)
 	if errors.Is(err, ports.ErrLeaseLost) && b.dropBuriedPart(i, 1) {
 		if part, again, err = b.notePart(i, position); err == nil {
 			err = settler.SettlePayload(ctx, b.shard.ID, part)
 		}
 	}
+
 	switch {
 	case err == nil:
 		b.proveParts(i, 1)
@@ -76,18 +81,22 @@ func (b *Batch) settlePayload(ctx context.Context, settler ports.Settler, i, pos
 func (b *Batch) dropBuriedPart(i, behind int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	p := b.parts[i]
 	if p == nil {
 		return false
 	}
+
 	at := len(p.done) - 1 - behind
 	if at < p.proven {
 		return false
 	}
+
 	marks := b.outcomes[i].Payloads
 	if m, found := findMark(marks, p.done[at]); !found || !marks[m].Bury {
 		return false
 	}
+
 	p.done = slices.Delete(slices.Clone(p.done), at, at+1)
 	return true
 }
@@ -107,14 +116,18 @@ func errSettledAgain(err error) error {
 }
 
 func errBehindPart(err error) error {
-	return fmt.Errorf("settle in a transaction: either another server has the job, or the transaction of an earlier payload "+
-		"has not committed; commit each before the next payload: %w", err)
+	return fmt.Errorf(
+		"settle in a transaction: either another server has the job, or the transaction of an earlier payload "+
+			"has not committed; commit each before the next payload: %w",
+		err,
+	)
 }
 
 // isLastOpen reports whether each other payload of job i is settled or has an outcome of its own.
 func (b *Batch) isLastOpen(i, position int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	settled := 0
 	if p := b.parts[i]; p != nil {
 		settled = len(p.done)
@@ -122,11 +135,13 @@ func (b *Batch) isLastOpen(i, position int) bool {
 			return false
 		}
 	}
+
 	for _, m := range b.outcomes[i].Payloads {
 		if m.Position != position && !b.isPart(i, m.Position) {
 			settled++
 		}
 	}
+
 	return settled == len(b.Claims[i].Payloads)-1
 }
 
@@ -141,6 +156,7 @@ func (b *Batch) isPart(i, position int) bool {
 func (b *Batch) notePart(i, position int) (part core.PayloadSettlement, again bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	if b.closed || b.current != wholeBatch && b.current != i || b.returned(i) {
 		return part, false, errTooLate
 	}
@@ -150,6 +166,7 @@ func (b *Batch) notePart(i, position int) (part core.PayloadSettlement, again bo
 	if _, whole := b.transacted[i]; whole {
 		return part, false, errSettledWhole
 	}
+
 	p := b.partsOf(i)
 	before := p.done
 	if n := len(before); n > 0 && before[n-1] == position {
@@ -158,6 +175,7 @@ func (b *Batch) notePart(i, position int) (part core.PayloadSettlement, again bo
 	if slices.Contains(before, position) {
 		return part, false, errSettledBefore
 	}
+
 	return b.addPart(i, p, before, position), again, nil
 }
 
@@ -326,6 +344,7 @@ func (b *Batch) partGroups() map[int]*partGroup {
 	if b.parts == nil {
 		return nil
 	}
+
 	groups := make(map[int]*partGroup, len(b.parts))
 	for i, p := range b.parts {
 		g := &partGroup{batch: b, job: i, applied: -1}
@@ -337,6 +356,7 @@ func (b *Batch) partGroups() map[int]*partGroup {
 		g.left = len(g.versions)
 		groups[i] = g
 	}
+
 	return groups
 }
 
@@ -363,6 +383,7 @@ func (b *Batch) partOutcome(i int, p *jobParts, n int) core.Outcome {
 	o.Payloads = slices.DeleteFunc(slices.Clone(o.Payloads), func(m core.PayloadOutcome) bool {
 		return !m.Bury && slices.Contains(p.done, m.Position) && !slices.Contains(p.byTurn, m.Position)
 	})
+
 	switch all := len(p.done); {
 	case n < all && o.Kind == core.Done:
 		marks := o.Payloads
@@ -372,6 +393,7 @@ func (b *Batch) partOutcome(i int, p *jobParts, n int) core.Outcome {
 		// It failed after its payload was done. The others have not run.
 		o.Kind = core.Untouched
 	}
+
 	o.Payloads = withDone(o.Payloads, p.done[:n])
 	return o
 }
@@ -394,6 +416,7 @@ func (e *Ends) answerParts(settled []core.Settlement, r *ports.TurnReply) (again
 	if len(e.groups) == 0 {
 		return nil
 	}
+
 	var answered []*partGroup
 	for i := range settled {
 		g := e.groups[core.ClaimRef{ID: settled[i].ID, Receipt: settled[i].Receipt.Whole()}]
@@ -404,6 +427,7 @@ func (e *Ends) answerParts(settled []core.Settlement, r *ports.TurnReply) (again
 			answered = append(answered, g)
 			g.replies++
 		}
+
 		switch {
 		case r.Repeat: // it is sent again
 			g.resent = true
@@ -416,6 +440,7 @@ func (e *Ends) answerParts(settled []core.Settlement, r *ports.TurnReply) (again
 			g.over, g.applied = true, g.find(settled[i].Receipt)
 		}
 	}
+
 	for _, g := range answered {
 		if g.left == 0 && g.replies > 1 && !g.again && !g.over {
 			g.redo, g.again = true, true
@@ -428,6 +453,7 @@ func (e *Ends) answerParts(settled []core.Settlement, r *ports.TurnReply) (again
 			delete(e.groups, g.batch.Claims[g.job].Ref())
 		}
 	}
+
 	return again
 }
 

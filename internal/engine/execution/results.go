@@ -35,9 +35,11 @@ func (b *Batch) ignoredOutcome(i int, committed *core.Outcome) []func() {
 	case o.Kind == core.Failed && o.OwnDelay:
 		name = "RetryIn"
 	}
+
 	if name == "" || o.Kind == committed.Kind {
 		return nil
 	}
+
 	return []func(){func() {
 		b.shard.Server.Logger.LogAttrs(context.Background(), slog.LevelWarn,
 			"a handler settled a job in a committed transaction and then gave it another outcome, "+
@@ -51,6 +53,7 @@ func (b *Batch) ignoredOutcome(i int, committed *core.Outcome) []func() {
 func (b *Batch) burials(i int, o *core.Outcome) []report.Buried {
 	c := &b.Claims[i]
 	var list []report.Buried
+
 	for _, m := range o.Payloads {
 		if !m.Bury {
 			continue
@@ -61,6 +64,7 @@ func (b *Batch) burials(i int, o *core.Outcome) []report.Buried {
 		}
 		list = append(list, b.shard.buried(c, c.Payloads[m.Position:m.Position+1], reason, m.Error, m.Group))
 	}
+
 	switch o.Kind {
 	case core.Buried:
 		if open := unmarked(c.Payloads, o.Payloads); len(open) > 0 {
@@ -75,6 +79,7 @@ func (b *Batch) burials(i int, o *core.Outcome) []report.Buried {
 			list = append(list, b.shard.buried(c, c.Payloads[at:at+1], reason, o.Error, o.Group))
 		}
 	}
+
 	return list
 }
 
@@ -94,14 +99,24 @@ func unmarked(payloads []core.Payload, marks []core.PayloadOutcome) []core.Paylo
 	return open
 }
 
-func (s *Shard) buried(c *core.Claim, payloads []core.Payload, reason report.BuryReason, text, group string) report.Buried {
-	return report.Buried{Shard: s.ID, ID: c.ID, Payloads: payloads, Reason: reason, Error: text, Group: group}
+func (s *Shard) buried(
+	c *core.Claim, payloads []core.Payload, reason report.BuryReason, text, group string,
+) report.Buried {
+	return report.Buried{
+		Shard:    s.ID,
+		ID:       c.ID,
+		Payloads: payloads,
+		Reason:   reason,
+		Error:    text,
+		Group:    group,
+	}
 }
 
 // events returns the events of how job i ended.
 func (b *Batch) events(i int, o *core.Outcome, settled *core.Settlement, buried []report.Buried) []report.Event {
 	c := &b.Claims[i]
 	event := b.shard.event(c.ID, b.attempt(i, o))
+
 	var list []report.Event
 	exhausted := false
 	for k := range buried {
@@ -112,19 +127,23 @@ func (b *Batch) events(i int, o *core.Outcome, settled *core.Settlement, buried 
 			refused.Bytes = len(buried[k].Payloads[0].Pushed().Data)
 			list = append(list, refused)
 		}
+
 		attempts := c.RetryCount + 2
 		if exhausted {
 			attempts = event.Attempt
 		}
 		list = append(list, b.shard.buriedEvent(&buried[k], attempts))
 	}
+
 	if o.Kind != core.Failed || len(o.Payloads) == len(c.Payloads) {
 		return list
 	}
+
 	event.Text, event.Group, event.Panicked = o.Error, o.Group, b.panics[i]
 	if refused := b.decodeFailures[i]; refused.failed {
 		event.Refused, event.Bytes = true, len(c.Payloads[refused.position].Pushed().Data)
 	}
+
 	switch {
 	case b.shard.Queue.Policy.Holds(c, o):
 		reason := report.Exhausted
@@ -135,6 +154,7 @@ func (b *Batch) events(i int, o *core.Outcome, settled *core.Settlement, buried 
 	case !exhausted:
 		event.RetryIn = settled.PutBack.Delay
 	}
+
 	return append(list, event)
 }
 
@@ -173,10 +193,12 @@ func (s *Shard) recoveryResult(c *core.Claim, settled *core.Settlement) Result {
 	if r.ended.Buried > 0 {
 		r.ended.End = ports.EndBuried
 	}
+
 	if !settled.Buries() {
 		r.Events = []report.Event{s.heldEvent(c.ID, c.RetryCount+1, settled.PutBack.Error, report.Recovered)}
 		return r
 	}
+
 	if len(c.Payloads) > 0 {
 		r.Buried = []report.Buried{s.buried(c, c.Payloads[:1], report.Recovered, settled.BuryError, settled.Group)}
 		r.Events = []report.Event{s.buriedEvent(&r.Buried[0], c.RetryCount+1)}

@@ -12,12 +12,16 @@ import (
 
 // ErrNotCommitted is the failure of a job whose handler settled it in a transaction and returned
 // nil, but has not committed.
-var ErrNotCommitted = errors.New("the handler returned without having committed the transaction in which it settled the job")
+var ErrNotCommitted = errors.New(
+	"the handler returned without having committed the transaction in which it settled the job",
+)
 
 var (
 	errNoHandler = errors.New("settle in a transaction: the context is not a handler's; pass the handler's context")
-	errAttached  = errors.New("settle in a transaction: the handler has called Then, which pushes after the job's end; push in the transaction instead, with client.Via")
-	errTooLate   = errors.New("settle in a transaction: the handler has returned; settle and commit before it does")
+	errAttached  = errors.New(
+		"settle in a transaction: the handler has called Then, which pushes after the job's end; push in the transaction instead, with client.Via",
+	)
+	errTooLate = errors.New("settle in a transaction: the handler has returned; settle and commit before it does")
 )
 
 // SettleIn settles in the settler's transaction what the handler of ctx works: the payload or the
@@ -70,12 +74,14 @@ func (b *Batch) settleJobs(ctx context.Context, settler ports.Settler, job int, 
 	if err != nil {
 		return err
 	}
+
 	err = settler.Settle(ctx, b.shard.ID, settlements)
 	if errors.Is(err, ports.ErrLeaseLost) && only != noPayload && b.dropBuriedPart(only.job, 0) {
 		if settlements, again, err = b.noteTransaction(job, only); err == nil {
 			err = settler.Settle(ctx, b.shard.ID, settlements)
 		}
 	}
+
 	switch {
 	case err == nil:
 		b.noteSettled(settlements)
@@ -122,10 +128,12 @@ func (b *Batch) noteTransaction(job int, only onePayload) (settlements []core.Se
 	if err != nil {
 		return nil, false, err
 	}
+
 	settlements = make([]core.Settlement, len(outcomes))
 	for i := range outcomes {
 		settlements[i] = b.settlement(first+i, outcomes[i])
 	}
+
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -134,14 +142,20 @@ func (b *Batch) noteTransaction(job int, only onePayload) (settlements []core.Se
 	case b.attached != nil:
 		return nil, false, errAttached
 	}
+
 	for i := range outcomes {
 		_, before := b.transacted[first+i]
 		again = again || before
-		put(&b.transacted, first+i, transactedJob{outcome: outcomes[i], settlement: settlements[i], position: only.position})
+		put(&b.transacted, first+i, transactedJob{
+			outcome:    outcomes[i],
+			settlement: settlements[i],
+			position:   only.position,
+		})
 		if p := b.parts[first+i]; p != nil {
 			settlements[i] = withoutPayloads(settlements[i], p.done)
 		}
 	}
+
 	return settlements, again, nil
 }
 
@@ -151,6 +165,7 @@ func (b *Batch) noteTransaction(job int, only onePayload) (settlements []core.Se
 func (b *Batch) transactionOutcomes(job int, only onePayload) (first int, outcomes []core.Outcome, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	switch {
 	case b.ended(job),
 		only != noPayload && b.current != wholeBatch && b.current != only.job:
@@ -158,6 +173,7 @@ func (b *Batch) transactionOutcomes(job int, only onePayload) (first int, outcom
 	case b.attached != nil:
 		return 0, nil, errAttached
 	}
+
 	end := b.current + 1
 	switch first = b.current; {
 	case only != noPayload:
@@ -165,6 +181,7 @@ func (b *Batch) transactionOutcomes(job int, only onePayload) (first int, outcom
 	case first == wholeBatch:
 		first, end = 0, len(b.Claims)
 	}
+
 	for i := first; i < end; i++ {
 		o := b.outcomes[i]
 		o.Payloads = slices.Clone(o.Payloads)
@@ -174,12 +191,14 @@ func (b *Batch) transactionOutcomes(job int, only onePayload) (first int, outcom
 		if only != noPayload {
 			o = core.Outcome{Kind: core.Done, Payloads: withDone(o.Payloads, []int{only.position})}
 		}
+
 		o = b.applyDecodeFailure(i, o)
 		if p := b.parts[i]; p != nil {
 			o.Payloads = withDone(o.Payloads, p.done)
 		}
 		outcomes = append(outcomes, o)
 	}
+
 	return first, outcomes, nil
 }
 
@@ -189,13 +208,16 @@ func (b *Batch) transactionOutcomes(job int, only onePayload) (first int, outcom
 func (b *Batch) assumeNotCommitted() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	if b.transacted == nil {
 		return
 	}
+
 	b.outcomes = slices.Clone(b.outcomes)
 	if b.parts != nil {
 		b.presumed = make(map[int]bool)
 	}
+
 	for i, t := range b.transacted {
 		o := &b.outcomes[i]
 		if o.Kind == core.Done {

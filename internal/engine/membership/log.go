@@ -16,6 +16,7 @@ func (m *Members) report(nodes []ports.Node) {
 	for _, n := range m.known {
 		before[n.Owner] = n
 	}
+
 	for _, n := range nodes {
 		was, known := before[n.Owner]
 		delete(before, n.Owner)
@@ -28,6 +29,7 @@ func (m *Members) report(nodes []ports.Node) {
 			m.nodeChanged(n, ports.NodeResumed)
 		}
 	}
+
 	for _, n := range m.known {
 		if _, left := before[n.Owner]; left {
 			m.nodeChanged(n, ports.NodeLeft)
@@ -42,7 +44,14 @@ func (m *Members) nodeChanged(n ports.Node, change ports.NodeChange) {
 	if n.Owner == m.Owner || m.known == nil {
 		level = slog.LevelDebug
 	}
-	m.Logger.Log(context.Background(), level, "servers changed", "change", change.String(), "server", report.NodeName(&n), "owner", n.Owner, "queues", n.Queues, "lanes", n.Lanes)
+	m.Logger.Log(
+		context.Background(), level, "servers changed",
+		"change", change.String(),
+		"server", report.NodeName(&n),
+		"owner", n.Owner,
+		"queues", n.Queues,
+		"lanes", n.Lanes,
+	)
 	m.Observer.NodeChanged(ports.NodeEvent{Node: n, Change: change})
 }
 
@@ -52,19 +61,23 @@ func (m *Members) Assigned(event ports.AssignEvent, self *Self) {
 	if len(event.Gained)+len(event.Lost) == 0 {
 		return
 	}
+
 	level := slog.LevelInfo
 	if event.Nodes <= 1 && len(event.Lost) == 0 || self.Stopping { // as expected
 		level = slog.LevelDebug
 	}
+
 	changed := make(map[string]bool)
 	for _, id := range slices.Concat(event.Gained, event.Lost) {
 		changed[id.Queue] = true
 	}
+
 	for _, queue := range slices.Sorted(maps.Keys(changed)) {
 		mine, all := m.shardsOf(queue, self)
 		m.Logger.Log(context.Background(), level, "this server's share of a queue has changed",
 			"queue", queue, "shards", mine, "of", all, "servers", m.serversOf(queue))
 	}
+
 	m.Observer.ShardsAssigned(event)
 }
 

@@ -63,7 +63,9 @@ func Split(s core.Splitter, all []core.Shard, self core.SplitNode, nodes []core.
 // Share takes the answer to an announcement, or nil if it failed. It splits the shards anew if the
 // nodes that share them have changed. It returns the shards to assign to this node and to take from
 // it, and how long to wait until the next announcement.
-func (m *Members) Share(self *Self, answer *ports.AnnounceReply, now time.Time) (change ports.AssignEvent, wait time.Duration) {
+func (m *Members) Share(
+	self *Self, answer *ports.AnnounceReply, now time.Time,
+) (change ports.AssignEvent, wait time.Duration) {
 	wait = m.Interval
 	if answer != nil {
 		others, lasts := m.take(answer)
@@ -85,11 +87,13 @@ func (m *Members) take(answer *ports.AnnounceReply) (others []core.SplitNode, la
 			m.draining = n.Draining
 			continue
 		}
+
 		lasts = min(lasts, n.ExpiresAt.Sub(answer.Now))
 		if !n.Draining {
 			others = append(others, core.SplitNode{ID: n.Owner, Lanes: n.Lanes, Queues: n.Queues})
 		}
 	}
+
 	m.report(answer.Nodes)
 	m.known = answer.Nodes
 	return others, lasts
@@ -119,15 +123,18 @@ func (m *Members) split(self *Self) {
 	if !m.draining {
 		split, err := Split(m.Splitter, self.All, self.SplitNode, m.sharing)
 		if err != nil {
-			m.Logger.Error("the splitter failed; this server keeps the shards that it has", "nodes", len(m.sharing), "error", err)
+			m.Logger.Error("the splitter failed; this server keeps the shards that it has",
+				"nodes", len(m.sharing), "error", err)
 			return
 		}
+
 		for _, ids := range append(split.Lanes, split.Shared) {
 			for _, id := range ids {
 				mine[id] = true
 			}
 		}
 	}
+
 	m.mine = mine
 }
 
@@ -136,6 +143,7 @@ func (m *Members) split(self *Self) {
 func (m *Members) assign(self *Self, now time.Time) (change ports.AssignEvent, givesUp time.Duration) {
 	change.Nodes, givesUp = len(m.sharing), m.Interval
 	settles := m.changedAt.Add(m.Interval).Sub(now)
+
 	for _, s := range self.Shards {
 		switch mine := m.mine[s.Shard]; {
 		case mine == s.Assigned:
@@ -147,5 +155,6 @@ func (m *Members) assign(self *Self, now time.Time) (change ports.AssignEvent, g
 			givesUp = settles
 		}
 	}
+
 	return change, givesUp
 }

@@ -89,6 +89,7 @@ func (h *Hooks) Add(buried []Buried) {
 	if h.Hook == nil || len(buried) == 0 {
 		return
 	}
+
 	h.mu.Lock()
 	room := min(len(buried), maxWaitingHooks-len(h.waiting))
 	h.waiting = append(h.waiting, buried[:room]...)
@@ -97,6 +98,7 @@ func (h *Hooks) Add(buried []Buried) {
 		h.running.Go(h.work)
 	}
 	h.mu.Unlock()
+
 	for i := range buried[room:] {
 		h.logMissed(&buried[room+i], "too many calls wait")
 	}
@@ -129,7 +131,8 @@ func (h *Hooks) call(b *Buried) {
 		h.logMissed(b, "the server's shutdown timeout has passed")
 		return
 	}
-	if err := guard.Goroutine(func() error { return h.Hook(h.ctx, *b) }); err != nil && h.Jobs.failedHooks.Pass(time.Now(), b.Shard.Queue) {
+	if err := guard.Goroutine(func() error { return h.Hook(h.ctx, *b) }); err != nil &&
+		h.Jobs.failedHooks.Pass(time.Now(), b.Shard.Queue) {
 		h.Jobs.log.Error("OnBuried failed", keyQueue, b.Shard.Queue, keyShard, b.Shard.String(), keyID, b.ID,
 			"by", b.Reason.String(), keyError, err)
 	}

@@ -56,11 +56,18 @@ type Jobs struct {
 func NewJobs(log *slog.Logger) *Jobs {
 	sums := func() *logs.Sums[Event] { return logs.NewSums[Event](sumWindow, sumKeys) }
 	return &Jobs{
-		log: log, failures: sums(), panics: sums(), refusals: sums(),
-		burials: logs.NewRate(rateWindow, ratePassed), recovered: logs.NewRate(rateWindow, ratePassed),
-		takeovers: logs.NewRate(rateWindow, ratePassed), holds: logs.NewRate(rateWindow, ratePassed), full: logs.NewOnce(fullWindow, fullIDs),
-		failedHooks: logs.NewRate(rateWindow, ratePassed), missedHooks: logs.NewRate(rateWindow, ratePassed),
-		mishaps: logs.NewOnce(sumWindow, mostMishaps),
+		log:         log,
+		failures:    sums(),
+		panics:      sums(),
+		refusals:    sums(),
+		burials:     logs.NewRate(rateWindow, ratePassed),
+		recovered:   logs.NewRate(rateWindow, ratePassed),
+		takeovers:   logs.NewRate(rateWindow, ratePassed),
+		holds:       logs.NewRate(rateWindow, ratePassed),
+		full:        logs.NewOnce(fullWindow, fullIDs),
+		failedHooks: logs.NewRate(rateWindow, ratePassed),
+		missedHooks: logs.NewRate(rateWindow, ratePassed),
+		mishaps:     logs.NewOnce(sumWindow, mostMishaps),
 	}
 }
 
@@ -91,12 +98,14 @@ func (l *Jobs) Take(events []Event) {
 	if len(events) == 0 {
 		return
 	}
+
 	now := time.Now()
 	for i := range events {
 		e := &events[i]
 		if e.Reason == 0 && l.log.Enabled(context.Background(), slog.LevelDebug) {
 			l.each(e)
 		}
+
 		switch queue := e.Shard.Queue; {
 		case e.Payloads > 0:
 			if l.burials.Pass(now, queue) {
@@ -170,7 +179,11 @@ func (l *Jobs) hooks(failed, missed []logs.Held) {
 
 // JobAttrs returns the attributes that name a job.
 func JobAttrs(shard core.Shard, id string) []slog.Attr {
-	return []slog.Attr{slog.String(keyQueue, shard.Queue), slog.String(keyShard, shard.String()), slog.String(keyID, id)}
+	return []slog.Attr{
+		slog.String(keyQueue, shard.Queue),
+		slog.String(keyShard, shard.String()),
+		slog.String(keyID, id),
+	}
 }
 
 // error returns the message of the event's error: the one that its stored text stands for or, of a
@@ -205,13 +218,24 @@ func (l *Jobs) failed(e *Event, group string, count int) {
 // panickedAt writes the line of one or more panics at a place.
 func (l *Jobs) panickedAt(e *Event, place string, count int) {
 	l.log.LogAttrs(context.Background(), slog.LevelError, "handler panicked",
-		append(e.attemptAttrs(), slog.String("place", place), slog.Int(keyCount, count), slog.String("stack", string(e.Panicked.Stack)))...)
+		append(
+			e.attemptAttrs(),
+			slog.String("place", place),
+			slog.Int(keyCount, count),
+			slog.String("stack", string(e.Panicked.Stack)),
+		)...)
 }
 
 // refused writes the line of one or more payloads that the codec refuses.
 func (l *Jobs) refused(e *Event, group string, count int) {
 	l.log.LogAttrs(context.Background(), slog.LevelWarn, "payload refused by the codec",
-		append(JobAttrs(e.Shard, e.ID), slog.Int("bytes", e.Bytes), slog.String(keyError, e.error()), slog.String("group", group), slog.Int(keyCount, count))...)
+		append(
+			JobAttrs(e.Shard, e.ID),
+			slog.Int("bytes", e.Bytes),
+			slog.String(keyError, e.error()),
+			slog.String("group", group),
+			slog.Int(keyCount, count),
+		)...)
 }
 
 // buried writes the line of a burial.
@@ -224,7 +248,12 @@ func (l *Jobs) buried(e *Event) {
 // holdsJob writes the line of a job that is held.
 func (l *Jobs) holdsJob(e *Event) {
 	l.log.LogAttrs(context.Background(), slog.LevelWarn, "job held",
-		append(JobAttrs(e.Shard, e.ID), slog.Int("attempts", e.Attempt), slog.String("by", e.Reason.String()), slog.String(keyError, e.error()))...)
+		append(
+			JobAttrs(e.Shard, e.ID),
+			slog.Int("attempts", e.Attempt),
+			slog.String("by", e.Reason.String()),
+			slog.String(keyError, e.error()),
+		)...)
 }
 
 // Mishap reports whether to log now that a user's function has panicked or is misused. It is true
@@ -234,7 +263,12 @@ func (l *Jobs) Mishap(key string) bool { return l.mishaps.Pass(time.Now(), key) 
 // TookOver writes the line of a lease that recovers jobs of an earlier one, within the rate.
 func (l *Jobs) TookOver(shard core.Shard, from string, token int64, jobs int) {
 	if l.takeovers.Pass(time.Now(), shard.Queue) {
-		attrs := []slog.Attr{slog.String(keyQueue, shard.Queue), slog.String(keyShard, shard.String()), slog.Int64("token", token), slog.Int("jobs", jobs)}
+		attrs := []slog.Attr{
+			slog.String(keyQueue, shard.Queue),
+			slog.String(keyShard, shard.String()),
+			slog.Int64("token", token),
+			slog.Int("jobs", jobs),
+		}
 		l.log.LogAttrs(context.Background(), slog.LevelInfo, "lease taken over", append(attrs, fromNode(from)...)...)
 	}
 }
@@ -247,9 +281,11 @@ func (l *Jobs) Recovers(shard core.Shard, from string, claims []core.Claim, most
 		if !l.recovered.Pass(now, shard.Queue) {
 			continue
 		}
+
 		recoveries := claims[i].RecoveriesWithNext()
 		attrs := append(JobAttrs(shard, claims[i].ID), slog.Int("recoveries", recoveries), slog.Int("of", most))
 		attrs = append(attrs, fromNode(from)...)
+
 		if recoveries > most {
 			l.log.LogAttrs(context.Background(), slog.LevelWarn, "job recovered too often", attrs...)
 		} else {

@@ -100,6 +100,7 @@ func (s *Loop) failed(err error) {
 	if outages.callCtx.Err() != nil {
 		return
 	}
+
 	outages.mu.Lock()
 	o := outages.byLoop[s.call]
 	if o == nil {
@@ -111,6 +112,7 @@ func (s *Loop) failed(err error) {
 	}
 	due, began, failing := o.due(digits.ReplaceAllString(err.Error(), "#")), o.began, o.failing
 	outages.mu.Unlock()
+
 	outages.observer.StoreFailed(ports.FailureEvent{Call: s.call, Shard: s.shard, Kind: ports.FailureOf(err), Err: err})
 	if due {
 		outages.log.LogAttrs(context.Background(), slog.LevelWarn, s.failing(err), append(s.about(),
@@ -147,7 +149,8 @@ func (o *outage) due(cause string) bool {
 
 func (s *Loop) answered() {
 	if o := s.over(); o != nil {
-		s.outages.log.LogAttrs(context.Background(), slog.LevelInfo, s.answering(), append(s.about(), slog.Duration("for", o.lasted()))...)
+		s.outages.log.LogAttrs(context.Background(), slog.LevelInfo, s.answering(),
+			append(s.about(), slog.Duration("for", o.lasted()))...)
 	}
 }
 

@@ -1,0 +1,409 @@
+package ticks_test
+
+import (
+	"bytes"
+	"context"
+
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/skeinq/skein/adapters/memory"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/internal/engine/report"
+	"github.com/skeinq/skein/internal/engine/ticks"
+	"github.com/skeinq/skein/ports"
+	"github.com/skeinq/skein/ports/storekit"
+)
+
+// bench is a store with a queue of two shards, and a firer of the shards in held.
+type bench struct {
+	*testing.T
+	store *memory.Store
+	// around intercepts the firer's calls.
+	around storekit.Interceptor
+
+	mu    sync.Mutex
+	held  []ticks.Shard
+	calls map[string]int
+	log   bytes.Buffer
+	event ports.TickEvent
+
+	acquired chan struct{}
+	stop     chan struct{}
+	ended    chan struct{}
+}
+
+// TicksFired sums up events.
+func (b *bench) TicksFired(e ports.TickEvent) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.event.Fired += e.Fired
+	b.event.Missed += e.Missed
+	b.event.Skipped += e.Skipped
+	b.event.Broken += e.Broken
+	b.event.Late = append(b.event.Late, e.Late...)
+}
+
+type observer struct {
+	ports.NopObserver
+	*bench
+}
+
+func (o observer) TicksFired(e ports.TickEvent) { o.bench.TicksFired(e) }
+
+// onBench runs a test in virtual time.
+func onBench(t *testing.T, test func(b *bench)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{
+			T: t, store: memory.New(memory.Options{}), calls: map[string]int{},
+			acquired: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
+		}
+		if _, err := b.store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 2}); err != nil {
+			t.Fatal(err)
+		}
+		b.hold(0, 1)
+		test(b)
+	})
+}
+
+// hold sets the shards that the server holds.
+func (b *bench) hold(shards ...int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held = nil
+	for _, i := range shards {
+		b.held = append(b.held, ticks.Shard{ID: core.Shard{Queue: "orders", Index: i}, Shards: 2, Generation: 1})
+	}
+}
+
+// run starts the firer. It ends with the test at the latest.
+func (b *bench) run() {
+	log := slog.New(slog.NewTextHandler(&b.log, nil))
+	ctx, cancel := context.WithCancel(context.Background())
+	call := func() (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, 10*time.Second) }
+	store := storekit.Intercept(b.store, func(ctx context.Context, c storekit.Call, next func(context.Context) error) error {
+		b.mu.Lock()
+		b.calls[c.Method]++
+		b.mu.Unlock()
+		if b.around != nil {
+			return b.around(ctx, c, next)
+		}
+		return next(ctx)
+	})
+	firer := ticks.New(ticks.Config{
+		Store: store,
+		Held: func() []ticks.Shard {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return b.held
+		},
+		Acquired: b.acquired, PollInterval: time.Second, Call: call, Look: call,
+		Start: func(group *sync.WaitGroup, f func()) { group.Go(f) },
+		Log:   log, Observer: observer{bench: b}, Outages: report.NewOutages(ctx, log, ports.NopObserver{}),
+	})
+	go func() {
+		defer close(b.ended)
+		firer.Run(b.stop)
+	}()
+	b.Cleanup(func() { b.end(cancel) })
+}
+
+// end stops the firer as an engine does.
+func (b *bench) end(cancel context.CancelFunc) {
+	select {
+	case <-b.stop:
+	default:
+		close(b.stop)
+	}
+	cancel()
+	<-b.ended
+}
+
+func (b *bench) count(method string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.calls[method]
+}
+
+// schedule stores n schedules of an interval in a shard.
+func (b *bench) schedule(shard, n int, every time.Duration) {
+	b.Helper()
+	text, err := core.IntervalSpec(every, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	spec, err := core.ParseSpec(text, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := 0; n > 0; i++ {
+		id := fmt.Sprint("id-", i)
+		if core.ShardOf(id, 2) != shard {
+			continue
+		}
+		n--
+		d := core.Declaration{ScheduleKey: core.ScheduleKey{ID: id, Name: "x"}, Recurrence: core.Recurrence{Spec: text}}
+		s, _ := d.Apply(core.Schedule{}, spec, "test", core.InstantOf(time.Now()))
+		reply, err := b.store.ChangeSchedules(b.Context(), ports.ChangeSchedulesRequest{
+			Shard: core.Shard{Queue: "orders", Index: shard}, Shards: 2, Generation: 1,
+			Changes: []ports.ScheduleChange{{ScheduleKey: s.ScheduleKey, Schedule: &s}},
+		})
+		if err != nil || reply.Results[0] != ports.ScheduleChanged {
+			b.Fatal(reply.Results, err)
+		}
+	}
+}
+
+// A shard that can't be fired is tried again less and less often, up to every five seconds. Looks go
+// on, and other shards are fired.
+func TestAFailingShardIsTriedLessOften(t *testing.T) {
+	onBench(t, func(b *bench) {
+		b.around = func(ctx context.Context, c storekit.Call, next func(context.Context) error) error {
+			if r, ok := c.Request.(*ports.ChangeSchedulesRequest); ok && r.Shard.Index == 0 {
+				return ports.ErrFull
+			}
+			return next(ctx)
+		}
+		b.schedule(0, 1, 10*time.Second)
+		b.schedule(1, 1, 10*time.Second)
+		b.run()
+		time.Sleep(110 * time.Second)
+		synctest.Wait()
+		// 10 of the healthy shard; in 100 s some 7 within the first 10 s, and 18 after that.
+		if n := b.count("ChangeSchedules"); n < 25 || n > 40 {
+			b.Errorf("%d changes in 100 s, want 25 to 40", n)
+		}
+		if b.event.Fired != 11 && b.event.Fired != 10 {
+			b.Errorf("%d ticks of the healthy shard were fired, want 10 or 11", b.event.Fired)
+		}
+		if n := strings.Count(b.log.String(), "the store fails"); n != 2 {
+			b.Errorf("%d lines, want one a minute:\n%s", n, &b.log)
+		}
+	})
+}
+
+// The outage of a shard that is no longer held is over for this server, and says nothing of the
+// store.
+func TestAFailingShardThatIsGivenUpIsForgotten(t *testing.T) {
+	onBench(t, func(b *bench) {
+		b.around = func(ctx context.Context, c storekit.Call, next func(context.Context) error) error {
+			if c.Method == "ChangeSchedules" {
+				return ports.ErrFull
+			}
+			return next(ctx)
+		}
+		b.schedule(0, 1, 10*time.Second)
+		b.run()
+		time.Sleep(15 * time.Second)
+		b.hold(1)
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		before := b.count("ChangeSchedules")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := b.count("ChangeSchedules"); n != before {
+			b.Errorf("%d changes of a shard that is not held", n-before)
+		}
+		if strings.Contains(b.log.String(), "answers again") {
+			b.Errorf("the log reports an answer:\n%s", &b.log)
+		}
+		b.hold(0)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if n := strings.Count(b.log.String(), "the store fails"); n != 2 {
+			b.Errorf("%d lines, want a second one once the shard is held again:\n%s", n, &b.log)
+		}
+	})
+}
+
+// One goroutine fires a shard at a time, whatever the looks find meanwhile.
+func TestAShardIsFiredOnceAtATime(t *testing.T) {
+	onBench(t, func(b *bench) {
+		running, most := 0, 0
+		b.around = func(ctx context.Context, c storekit.Call, next func(context.Context) error) error {
+			if c.Method != "ChangeSchedules" {
+				return next(ctx)
+			}
+			b.mu.Lock()
+			running++
+			most = max(most, running)
+			b.mu.Unlock()
+			time.Sleep(3 * time.Second)
+			b.mu.Lock()
+			running--
+			b.mu.Unlock()
+			return next(ctx)
+		}
+		b.schedule(0, 5, time.Second)
+		b.run()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if most != 1 {
+			b.Errorf("%d changes of one shard at once", most)
+		}
+	})
+}
+
+// A lease that was acquired is looked at at once, not with the next poll.
+func TestANewShardIsLookedAtAtOnce(t *testing.T) {
+	onBench(t, func(b *bench) {
+		b.schedule(0, 1, time.Second)
+		time.Sleep(10 * time.Second)
+		b.hold()
+		b.run()
+		time.Sleep(100 * time.Millisecond)
+		b.hold(0)
+		b.acquired <- struct{}{}
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		if b.event.Fired != 1 {
+			b.Errorf("%d ticks were fired, want 1", b.event.Fired)
+		}
+	})
+}
+
+// More schedules than a call may change are fired in several calls, also if the store handles only
+// one change of each.
+func TestABacklogIsFiredInSeveralCalls(t *testing.T) {
+	for _, most := range []int{1, ports.MaxScheduleChanges} {
+		onBench(t, func(b *bench) {
+			b.around = func(ctx context.Context, c storekit.Call, next func(context.Context) error) error {
+				if r, ok := c.Request.(*ports.ChangeSchedulesRequest); ok {
+					r.Changes = r.Changes[:min(most, len(r.Changes))]
+				}
+				return next(ctx)
+			}
+			b.schedule(0, 250, time.Hour)
+			b.run()
+			time.Sleep(time.Hour + time.Second)
+			synctest.Wait()
+			if b.event.Fired != 250 || b.event.Missed != 0 {
+				b.Errorf("%d fired and %d missed, want 250 and 0", b.event.Fired, b.event.Missed)
+			}
+			if n, want := b.count("ChangeSchedules"), (250+most-1)/most; n != want {
+				b.Errorf("%d changes, want %d", n, want)
+			}
+		})
+	}
+}
+
+// A store that reports schedules as due and refuses each change is not asked without a pause.
+func TestRefusedFiringsWait(t *testing.T) {
+	onBench(t, func(b *bench) {
+		b.around = func(ctx context.Context, c storekit.Call, next func(context.Context) error) error {
+			if r, ok := c.Request.(*ports.ChangeSchedulesRequest); ok {
+				*c.Reply.(*ports.ChangeSchedulesReply) = ports.ChangeSchedulesReply{
+					Results: make([]ports.ScheduleResult, len(r.Changes)), Head: core.Head{OK: true},
+				}
+				for i := range r.Changes {
+					c.Reply.(*ports.ChangeSchedulesReply).Results[i] = ports.ScheduleRefused
+				}
+				return nil
+			}
+			return next(ctx)
+		}
+		b.schedule(0, 1, 10*time.Second)
+		b.run()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := b.count("ChangeSchedules"); n < 10 || n > 50 {
+			b.Errorf("%d changes in 50 s, want 10 to 50", n)
+		}
+		if b.event.Fired != 0 {
+			b.Errorf("%d refused ticks count as fired", b.event.Fired)
+		}
+	})
+}
+
+// A firer that is stopped ends although a store hangs and a backlog is left.
+func TestStopEndsABacklog(t *testing.T) {
+	onBench(t, func(b *bench) {
+		b.around = func(ctx context.Context, c storekit.Call, next func(context.Context) error) error {
+			if c.Method == "ChangeSchedules" {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return next(ctx)
+		}
+		b.schedule(0, 250, time.Second)
+		b.run()
+		time.Sleep(3 * time.Second)
+		// The cleanup stops it; a firer that does not end is a deadlock of the bubble.
+	})
+}
+
+// Shards that the store can't reach are looked at again, and the others fire.
+func TestUnreachedShardsAreLookedAtAgain(t *testing.T) {
+	onBench(t, func(b *bench) {
+		away := true
+		b.around = func(ctx context.Context, c storekit.Call, next func(context.Context) error) error {
+			err := next(ctx)
+			if reply, ok := c.Reply.(*ports.TicksReply); ok && err == nil {
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				for i, id := range c.Request.(*ports.TicksRequest).Shards {
+					if id.Index == 0 && away {
+						reply.Shards[i] = ports.ShardTicks{}
+						reply.Unreached = append(reply.Unreached, id)
+					}
+				}
+			}
+			return err
+		}
+		b.schedule(0, 1, 10*time.Second)
+		b.schedule(1, 1, 10*time.Second)
+		b.run()
+		time.Sleep(25 * time.Second)
+		synctest.Wait()
+		if b.event.Fired != 2 {
+			b.Errorf("%d ticks were fired, want 2 of the shard that is reached", b.event.Fired)
+		}
+		b.mu.Lock()
+		away = false
+		b.mu.Unlock()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if b.event.Fired != 3 || b.event.Missed != 1 {
+			b.Errorf("%d fired and %d missed, want 3 and 1", b.event.Fired, b.event.Missed)
+		}
+		if log := b.log.String(); !strings.Contains(log, "1 of 2 shards can't be reached") || !strings.Contains(log, "answers again") {
+			b.Errorf("log:\n%s", log)
+		}
+	})
+}
+
+// The zone of a spec is loaded once. A zone that can't be loaded is tried again after a minute.
+func TestABrokenSpecIsTriedOnceAMinute(t *testing.T) {
+	onBench(t, func(b *bench) {
+		b.schedule(0, 1, 10*time.Second)
+		page, err := b.store.Schedules(b.Context(), ports.SchedulesRequest{Queue: "orders"})
+		if err != nil {
+			b.Fatal(err)
+		}
+		s := page.Schedules[0]
+		revision := s.Revision
+		s.Spec, s.Revision = "cron * * * * * Nowhere/Land", revision+1
+		_, err = b.store.ChangeSchedules(b.Context(), ports.ChangeSchedulesRequest{
+			Shard: core.Shard{Queue: "orders"}, Shards: 2, Generation: 1,
+			Changes: []ports.ScheduleChange{{ScheduleKey: s.ScheduleKey, Revision: revision, Schedule: &s}},
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.run()
+		time.Sleep(10*time.Second + 5*core.BrokenRetry + time.Second)
+		synctest.Wait()
+		if b.event.Broken != 6 || b.count("ChangeSchedules") != 6 {
+			b.Errorf("%d broken in %d changes, want 6 in 6", b.event.Broken, b.count("ChangeSchedules"))
+		}
+		if b.event.Fired+b.event.Missed+b.event.Skipped > 0 {
+			b.Errorf("event %+v", b.event)
+		}
+	})
+}
