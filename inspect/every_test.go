@@ -21,6 +21,8 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 	first := []inspect.FirstPayload{{ID: "order-1", Data: []byte("p")}}
 	edit := func(string, core.Payload) ([]byte, bool, error) { return []byte("q"), true, nil }
 	result := func(_ inspect.Result, err error) error { return err }
+	sel, jitter := inspect.ScheduleSelection{ID: "order-1"}, time.Second
+	changed := func(_ int, err error) error { return err }
 	return map[string]func(context.Context) error{
 		"Stats": func(ctx context.Context) error { _, err := i.Stats(ctx, queue); return err },
 		"History": func(ctx context.Context) error {
@@ -119,6 +121,25 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 		"Edit":                 func(ctx context.Context) error { return result(i.Edit(ctx, queue, ids, edit)) },
 		"EditPayloads":         func(ctx context.Context) error { return result(i.EditPayloads(ctx, queue, some, edit)) },
 		"EditAll":              func(ctx context.Context) error { return result(i.EditAll(ctx, queue, nil, edit, o)) },
+		"Schedules": func(ctx context.Context) (last error) {
+			for _, last = range i.Schedules(ctx, queue, inspect.ScheduleOptions{}) {
+			}
+			return last
+		},
+		"Schedule":        func(ctx context.Context) error { _, err := i.Schedule(ctx, queue, "order-1", "nightly"); return err },
+		"ScheduleNames":   func(ctx context.Context) error { _, err := i.ScheduleNames(ctx, queue, "", 0); return err },
+		"LateTick":        func(ctx context.Context) error { _, err := i.LateTick(ctx, queue); return err },
+		"PauseSchedules":  func(ctx context.Context) error { return changed(i.PauseSchedules(ctx, queue, sel, "")) },
+		"ResumeSchedules": func(ctx context.Context) error { return changed(i.ResumeSchedules(ctx, queue, sel)) },
+		"RemoveSchedules": func(ctx context.Context) error { return changed(i.RemoveSchedules(ctx, queue, sel)) },
+		"RunSchedules":    func(ctx context.Context) error { return changed(i.RunSchedules(ctx, queue, sel)) },
+		"EditSchedules": func(ctx context.Context) error {
+			return changed(i.EditSchedules(ctx, queue, sel, inspect.ScheduleEdit{Jitter: &jitter}))
+		},
+		"Backfill": func(ctx context.Context) error {
+			_, err := i.Backfill(ctx, queue, "order-1", "nightly", epoch.Add(-time.Hour), epoch, false)
+			return err
+		},
 	}
 }
 
