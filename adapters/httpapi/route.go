@@ -117,7 +117,7 @@ func actions() []route {
 		routeOf("/queues/{queue}/jobs/delete-first", "Remove the first payloads of queued jobs; held jobs continue with the others", service.DeleteFirst),
 		routeOf("/queues/{queue}/jobs/bury", "Move whole queued jobs to the morgue, by id or all that match and have failed or are held", service.Bury),
 		routeOf("/queues/{queue}/jobs/delete", "Remove queued jobs, by id or all that match and have failed or are held", service.Delete),
-		routeOf("/queues/{queue}/jobs/move", "Move queued jobs to a paused queue: by id, with their dead letters and schedules, or all that match; {} matches all jobs and takes all schedules", service.Move),
+		routeOf("/queues/{queue}/jobs/move", "Move queued jobs to a paused queue: by id, with dead letters and schedules, or all that match", service.Move),
 		routeOf("/queues/{queue}/claimed/cancel", "Cancel claimed jobs", service.Cancel),
 		routeOf("/queues/{queue}/morgue/revive", "Revive dead letters, by id or all that match", service.Revive),
 		routeOf("/queues/{queue}/morgue/purge", "Remove dead letters permanently, by id or all that match", service.Purge),

@@ -238,12 +238,13 @@ func oneSchedule(ctx context.Context, i *inspect.Inspector, queue, name, id stri
 	return found[0], nil
 }
 
-// schedulesNamed returns schedules of a name, at most limit; 0 is no limit. There is at least one.
+// schedulesNamed returns schedules of a name, at most limit; 0 is no limit. If a part of the store
+// can't be reached, it returns the others and that error. Without an error there is at least one.
 func schedulesNamed(ctx context.Context, i *inspect.Inspector, queue string, sel inspect.ScheduleSelection, limit int) (found []inspect.Schedule, err error) {
 	o := inspect.ScheduleOptions{ScheduleSelection: sel, Limit: limit}
 	for s, err := range i.Schedules(ctx, queue, o) {
 		if err != nil {
-			return nil, err
+			return found, err
 		}
 		found = append(found, s)
 	}
@@ -265,10 +266,10 @@ func (a *app) nextOfSchedules() *cobra.Command {
 				return fmt.Errorf("%w: -n %d, --limit %d; give at least 1 tick, and 0 or more schedules", errUsage, n, limit)
 			}
 			found, err := schedulesNamed(ctx, i, args[0], inspect.ScheduleSelection{ID: id, Name: args[1]}, limit)
-			if err != nil {
+			if len(found) == 0 {
 				return err
 			}
-			return list(a, nextTickColumns, func(yield func(nextTick, error) bool) {
+			return firstOf(list(a, nextTickColumns, func(yield func(nextTick, error) bool) {
 				for at := range found {
 					ticks, err := a.nextTicks(&found[at], n)
 					for _, t := range ticks {
@@ -280,7 +281,7 @@ func (a *app) nextOfSchedules() *cobra.Command {
 						return
 					}
 				}
-			})
+			}), err)
 		})
 	oneID(c, &id, "the schedule of this `ID` alone")
 	c.Flags().IntVarP(&n, "number", "n", n, "the number of ticks of each schedule")
