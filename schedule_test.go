@@ -382,3 +382,58 @@ func TestAScheduleSurvivesAConflict(t *testing.T) {
 		t.Error("a schedule has no next tick")
 	}
 }
+
+// A set moves a schedule to another queue by a version that declares it there and prunes.
+func TestAScheduleMovesWithItsSet(t *testing.T) {
+	store := memory.New(memory.Options{})
+	for version, name := range []string{"reports", "letters", "reports"} {
+		q := skein.NewQueue(name, skein.QueueOptions[string]{})
+		runWith(t, store, skein.ScheduleSet{
+			Name: "billing", Version: int64(version), Prune: true,
+			Schedules: []skein.Schedule{q.NewSchedule("nightly", skein.Interval(time.Hour), "a", "totals")},
+		})
+
+		var queues []string
+		for _, queue := range []string{"letters", "reports"} {
+			page, err := store.Schedules(t.Context(), ports.SchedulesRequest{Queue: queue})
+			if err != nil && !errors.Is(err, ports.ErrUnknownQueue) {
+				t.Fatal(err)
+			}
+			for range page.Schedules {
+				queues = append(queues, queue)
+			}
+		}
+		if fmt.Sprint(queues) != fmt.Sprint([]string{name}) {
+			t.Errorf("version %d: the schedule is in %v, want %s", version, queues, name)
+		}
+	}
+}
+
+// Another declaration changes the tags of the jobs that follow, and the ticks are counted on.
+func TestADeclarationChangesTags(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New(memory.Options{})
+		client := skein.NewClient(store, skein.ClientOptions{})
+		q := reports(skein.QueueOptions[string]{})
+		var ran []string
+		handler := q.JobHandler(func(_ context.Context, job *skein.Job[string]) error {
+			ran = append(ran, fmt.Sprint(job.Tags))
+			return nil
+		})
+		for _, tags := range [][]string{{"night"}, {"night", "vip"}, {"vip"}, nil} {
+			if err := q.Schedule(t.Context(), client, "nightly", skein.Interval(time.Hour), "a", "totals", skein.Tags(tags...)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Hour)
+			if _, err := skein.NewServer(store, skein.ServerOptions{}, handler).RunDue(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff([]string{"[night]", "[night vip]", "[vip]", "[]"}, ran); diff != "" {
+			t.Errorf("tags of the jobs (-want +got):\n%s", diff)
+		}
+		if s := storedSchedules(t, store)[0]; s.Fired != 4 {
+			t.Errorf("%d ticks were counted, want 4", s.Fired)
+		}
+	})
+}

@@ -26,6 +26,8 @@ const (
 	MaxFiringEntries = 100
 	// MaxRecentTicks is the number of ticks that a schedule remembers.
 	MaxRecentTicks = 12
+	// MaxEarlierSpecs is the number of earlier specs that a schedule remembers.
+	MaxEarlierSpecs = 10
 )
 
 // BrokenRetry is how long a server waits before it tries again to read a spec that it could not
@@ -144,6 +146,9 @@ type Schedule struct {
 	Recurrence
 	// SpecSince is when the spec was set. Its ticks are those after that.
 	SpecSince Instant `json:"spec_since"`
+	// Earlier are specs before the present one, at most MaxEarlierSpecs, oldest first. Their ticks had
+	// come when the spec was changed, and are not all fired.
+	Earlier []EarlierSpec `json:"earlier,omitempty"`
 	// Next is the time of the next tick, before its jitter. It is MaxInstant if there is none.
 	Next Instant `json:"next"`
 	// Paused keeps the schedule from firing. Note is the reason that its operator gave.
@@ -175,6 +180,12 @@ type Schedule struct {
 	RetryAt Instant `json:"retry_at,omitzero"`
 }
 
+// EarlierSpec is a spec that a schedule had until a change.
+type EarlierSpec struct {
+	Spec  string  `json:"spec"`
+	Until Instant `json:"until"`
+}
+
 // TickOutcome is what became of a tick.
 type TickOutcome string
 
@@ -199,8 +210,8 @@ type Tick struct {
 }
 
 // Validate returns the error of [ScheduleKey.Validate] or of [Recurrence.Validate] by any merge
-// rule, or [ErrInvalidSchedule] for a Revision above [MaxInstant] or a Note that is too long or no
-// [Text].
+// rule, or [ErrInvalidSchedule] for a Revision above [MaxInstant], too many Earlier specs, or a Note
+// that is too long or no [Text].
 func (s *Schedule) Validate() error {
 	if err := s.ScheduleKey.Validate(); err != nil {
 		return err
@@ -211,6 +222,9 @@ func (s *Schedule) Validate() error {
 	if s.Revision > int64(MaxInstant) {
 		return fmt.Errorf("%w: the revision %d; it comes from the store's clock, so it is at most %d",
 			ErrInvalidSchedule, s.Revision, MaxInstant)
+	}
+	if len(s.Earlier) > MaxEarlierSpecs {
+		return fmt.Errorf("%w: %d earlier specs; keep the last %d", ErrInvalidSchedule, len(s.Earlier), MaxEarlierSpecs)
 	}
 	if len(s.Note) > MaxScheduleNoteBytes || Text(s.Note) != s.Note {
 		return fmt.Errorf("%w: the note %.40q; give at most %d bytes of UTF-8 without NUL",
@@ -245,19 +259,42 @@ func (s *Schedule) dueAt(tick Instant) Instant {
 }
 
 // Recurring returns the schedule with another recurrence at an instant. spec is the recurrence's
-// Spec, parsed. If the spec is another one, its ticks after now follow. A tick of the old spec that
-// has come and was not fired stays the next one.
+// Spec, parsed. If the spec is another one, its ticks after now follow. Ticks of the old spec that
+// have come and were not fired stay due.
 func (s Schedule) Recurring(r *Recurrence, spec Spec, now Instant) Schedule {
-	changed, pending := s.Spec != r.Spec, s.Revision > 0 && s.Next <= now
+	old, pending := s.Spec, s.Revision > 0 && s.Next <= now
 	s.Recurrence = *r
 	s.Broken, s.RetryAt = "", 0
-	if changed {
-		s.SpecSince = now
+	if old == r.Spec {
+		return s
 	}
-	if changed && !pending {
-		s.Next = nextOr(spec, now)
+
+	s.SpecSince = now
+	if !pending {
+		s.Earlier, s.Next = nil, nextOr(spec, now)
+		return s
+	}
+	s.Earlier = append(slices.Clone(s.Earlier), EarlierSpec{old, now})
+	if over := len(s.Earlier) - MaxEarlierSpecs; over > 0 {
+		s.Earlier = slices.Delete(s.Earlier, 0, over)
 	}
 	return s
+}
+
+// Ticks returns the spec of the schedule's ticks from Next on: up to SpecSince those of the Earlier
+// specs, and after that those of Spec. parse reads the text of a spec. It returns the error of
+// parse for Spec. The other ticks of an earlier spec that can't be read are left out.
+func (s *Schedule) Ticks(parse func(text string) (Spec, error)) (Spec, error) {
+	var earlier Spec
+	var until Instant
+	for _, e := range s.Earlier {
+		if spec, err := parse(e.Spec); err == nil {
+			earlier, until = spec.after(earlier, until), e.Until
+		}
+	}
+
+	spec, err := parse(s.Spec)
+	return spec.after(earlier, s.SpecSince), err
 }
 
 // nextOr returns the next tick of a spec, or MaxInstant if there is none.
@@ -336,9 +373,9 @@ type Firing struct {
 // downtime. The next Fire continues.
 const ticksInFiring = 100_000
 
-// Fire returns the firing of the ticks that are due at now. ok is false if no tick is due. If more
-// ticks are due than one firing may have, the first of them are fired, and Next is the first of the
-// others.
+// Fire returns the firing of the ticks that are due at now. spec is the one that Ticks returns. ok is
+// false if no tick is due. If more ticks are due than one firing may have, the first of them are
+// fired, and Next is the first of the others.
 func (s *Schedule) Fire(spec Spec, now Instant) (f Firing, ok bool) {
 	if s.Paused || s.Next >= MaxInstant || s.dueAt(s.Next) > now {
 		return Firing{}, false
@@ -346,6 +383,9 @@ func (s *Schedule) Fire(spec Spec, now Instant) (f Firing, ok bool) {
 	after := s.revised(now)
 	after.Broken, after.RetryAt = "", 0
 	after.Recent = slices.Clone(s.Recent)
+	if spec.earlier == nil {
+		spec = spec.after(Spec{}, s.SpecSince)
+	}
 
 	// Older ticks than the newest of the window are missed.
 	var window []Instant
@@ -356,7 +396,7 @@ func (s *Schedule) Fire(spec Spec, now Instant) (f Firing, ok bool) {
 			after.record(window[0], TickMissed, now)
 			window = window[1:]
 		}
-		tick = nextOr(spec, max(tick, s.SpecSince))
+		tick = nextOr(spec, tick)
 	}
 	if more := tick < MaxInstant && s.dueAt(tick) <= now; more && len(window) > 0 {
 		tick, window = window[0], nil // they are the newest of those that were looked at
@@ -365,6 +405,9 @@ func (s *Schedule) Fire(spec Spec, now Instant) (f Firing, ok bool) {
 		tick, window = window[MaxFiringEntries], window[:MaxFiringEntries]
 	}
 	after.Next = tick
+	if tick > s.SpecSince {
+		after.Earlier = nil
+	}
 
 	f.Entries = s.entriesFor(window)
 	if s.Skip {

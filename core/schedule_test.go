@@ -3,6 +3,7 @@ package core_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -14,10 +15,16 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// parsed returns a schedule's spec.
+// parsed returns the spec of a schedule's ticks.
 func parsed(t testing.TB, s *core.Schedule) core.Spec {
 	t.Helper()
-	spec, err := core.ParseSpec(s.Spec, time.UTC)
+	spec, err := s.Ticks(func(text string) (core.Spec, error) {
+		zone, err := time.LoadLocation(core.SpecZone(text))
+		if err != nil {
+			return core.Spec{}, err
+		}
+		return core.ParseSpec(text, zone)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,6 +50,7 @@ func TestFiringVectors(t *testing.T) {
 		Spec        string
 		TickUS      core.Instant `json:"tick_us"`
 		SinceUS     core.Instant `json:"spec_since_us"`
+		Earlier     []core.EarlierSpec
 		NowUS       core.Instant `json:"now_us"`
 		Most        int
 		WithinUS    int64 `json:"within_us"`
@@ -56,7 +64,7 @@ func TestFiringVectors(t *testing.T) {
 	for _, v := range vectors[vector](t, "firing.json") {
 		t.Run(v.About, func(t *testing.T) {
 			s := everyMinute(v.TickUS)
-			s.Spec, s.SpecSince, s.Skip, s.Paused = v.Spec, v.SinceUS, v.Skip, v.Paused
+			s.Spec, s.SpecSince, s.Earlier, s.Skip, s.Paused = v.Spec, v.SinceUS, v.Earlier, v.Skip, v.Paused
 			s.Catchup = core.Catchup{Most: v.Most, Within: time.Duration(v.WithinUS) * time.Microsecond}
 
 			f, ok := s.Fire(parsed(t, &s), v.NowUS)
@@ -195,14 +203,72 @@ func TestAnotherSpecKeepsTheTickThatHasCome(t *testing.T) {
 	if changed.Next != now {
 		t.Errorf("the tick that has come was replaced by %d", changed.Next)
 	}
-	if f, _ := changed.Fire(spec, now); len(f.Entries) != 1 || f.After.Next != 60*minute {
-		t.Errorf("%d entries, next %d", len(f.Entries), f.After.Next)
+	if f, _ := changed.Fire(parsed(t, &changed), now); len(f.Entries) != 1 || f.After.Next != 60*minute || f.After.Earlier != nil {
+		t.Errorf("%d entries, next %d, earlier %v", len(f.Entries), f.After.Next, f.After.Earlier)
 	}
 	same := s.Recurrence
 	same.Data = []byte("other")
 	s.SpecSince = 1
 	if kept := s.Recurring(&same, spec, now); kept.SpecSince != 1 || kept.Next != now {
 		t.Errorf("another payload changed the ticks: %+v", kept)
+	}
+}
+
+// Specs change while no server fires. Each tick of each of them is fired, in several firings.
+func TestAnotherSpecKeepsAllTicksThatHaveCome(t *testing.T) {
+	s := everyMinute(minute)
+	s.Catchup.Most = core.MaxCatchup
+	var want []core.Instant
+	since := core.Instant(0)
+	for i, now := range []core.Instant{70 * minute, 155 * minute, 155*minute + 1, 200 * minute} {
+		for tick := since; tick < now; {
+			if tick, _ = parsed(t, &core.Schedule{Recurrence: s.Recurrence}).Next(tick); tick <= now {
+				want = append(want, tick)
+			}
+		}
+		other := s.Recurrence
+		other.Spec = fmt.Sprintf("every %dm0s 0", i+2)
+		s = s.Recurring(&other, parsed(t, &core.Schedule{Recurrence: other}), now).Changed("ann", now)
+		since = now
+	}
+	if len(s.Earlier) != 4 || s.Next != minute {
+		t.Fatalf("%d earlier specs, next %d", len(s.Earlier), s.Next)
+	}
+
+	var fired []core.Instant
+	for now := since; ; now++ {
+		f, ok := s.Fire(parsed(t, &s), now)
+		if !ok {
+			break
+		}
+		s, fired = f.After, append(fired, ticksOf(f.Entries)...)
+	}
+	if diff := cmp.Diff(want, fired); diff != "" || s.Missed != 0 || s.Next != 205*minute || s.Earlier != nil {
+		t.Errorf("%d missed, next %d, earlier %v; fired ticks (-want +got):\n%s", s.Missed, s.Next/minute, s.Earlier, diff)
+	}
+}
+
+// A schedule remembers a bounded number of specs, and none once it has no tick left of them.
+func TestEarlierSpecsAreBounded(t *testing.T) {
+	s := everyMinute(minute)
+	change := func(now core.Instant) {
+		other := s.Recurrence
+		other.Spec = fmt.Sprintf("every 1h0m0s %d", now)
+		s = s.Recurring(&other, parsed(t, &core.Schedule{Recurrence: other}), now).Changed("ann", now)
+	}
+	for i := range core.Instant(2 * core.MaxEarlierSpecs) {
+		change(minute + i)
+	}
+	last := core.EarlierSpec{Spec: fmt.Sprintf("every 1h0m0s %d", s.SpecSince-1), Until: s.SpecSince}
+	if n := len(s.Earlier); n != core.MaxEarlierSpecs || s.Earlier[n-1] != last || s.Validate() != nil {
+		t.Errorf("earlier specs %v, want %d, the last one %v", s.Earlier, core.MaxEarlierSpecs, last)
+	}
+	s.Earlier = append(s.Earlier, last)
+	if err := s.Validate(); !errors.Is(err, core.ErrInvalidSchedule) {
+		t.Errorf("with too many: %v", err)
+	}
+	if change(0); s.Earlier != nil { // the clock of the store has stepped back, and no tick has come
+		t.Errorf("earlier specs %v without a tick of them", s.Earlier)
 	}
 }
 

@@ -23,6 +23,10 @@ type Spec struct {
 
 	every  time.Duration
 	anchor Instant
+
+	// earlier has the ticks up to since, if it is not nil.
+	earlier *Spec
+	since   Instant
 }
 
 // CronSpec returns the text of a cron expression in a time zone, as [ParseSpec] reads it and as it
@@ -118,6 +122,12 @@ func (s Spec) String() string { return s.text }
 // Next returns the first tick after an instant. ok is false if there is none: the expression names
 // a day that no month has, or the tick would be after [MaxInstant].
 func (s Spec) Next(after Instant) (tick Instant, ok bool) {
+	if s.earlier != nil && after < s.since {
+		if tick, ok := s.earlier.Next(after); ok && tick <= s.since {
+			return tick, true
+		}
+		after = s.since
+	}
 	switch {
 	case s.cron != nil:
 		return s.nextOfCron(after)
@@ -125,6 +135,12 @@ func (s Spec) Next(after Instant) (tick Instant, ok bool) {
 		return s.nextOfInterval(after)
 	}
 	return 0, false
+}
+
+// after returns the spec with the ticks of another one up to an instant.
+func (s Spec) after(earlier Spec, since Instant) Spec {
+	s.earlier, s.since = &earlier, since
+	return s
 }
 
 func (s Spec) nextOfInterval(after Instant) (Instant, bool) {

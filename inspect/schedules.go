@@ -47,7 +47,7 @@ type Schedule struct {
 // An interval's are in UTC. Of several overdue ticks only the first is among them. NextTicks
 // returns [ErrInvalidSchedule] if this process can't read the spec.
 func (s *Schedule) NextTicks(n int) ([]time.Time, error) {
-	spec, err := new(specs.Specs).Parse(s.Spec)
+	spec, err := s.Ticks(new(specs.Specs).Parse)
 	if err != nil {
 		return nil, err
 	}

@@ -198,11 +198,7 @@ func (c *call) scheduleNames(q *ScheduleNamesQuery) (*List[ScheduleNameRow], err
 	if err != nil {
 		return nil, err
 	}
-	reply := newList[ScheduleNameRow](nil)
-	for at := range names.Names {
-		n := &names.Names[at]
-		reply.Items = append(reply.Items, ScheduleNameRow{n.Name, n.Count, c.schedule(&n.First, 0)})
-	}
+	reply := newList(c.ScheduleNameRows(names.Names))
 	reply.Next, reply.Unreached = names.Next, shardNames(unreached)
 	return reply, nil
 }

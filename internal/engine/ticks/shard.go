@@ -83,7 +83,7 @@ func (f *Firer) changes(s Shard, due []core.Schedule, now core.Instant) []firing
 	for i := range due {
 		before := &due[i]
 		c := ports.ScheduleChange{ScheduleKey: before.ScheduleKey, Revision: before.Revision}
-		spec, err := f.specs.Parse(before.Spec)
+		spec, err := before.Ticks(f.specs.Parse)
 		if err != nil {
 			broken := before.Break(err.Error(), now)
 			c.Schedule = &broken

@@ -23,6 +23,7 @@ const (
 	lineBegan = "began" // of a handler
 	lineEnded = "ended" // of a handler
 	lineDied  = "died"  // of a process, by the one that has waited for it
+	lineTick  = "tick"  // of a handler that has the payload of a tick; id is the text of a tickRun
 )
 
 // journal is a file that several processes append to. Written lines survive the death of their

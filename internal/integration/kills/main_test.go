@@ -50,4 +50,5 @@ var workers = map[string]func() error{
 	"successor":    successorWorker,
 	"flow":         flowWorker,
 	"flow-short":   shortFlowWorker,
+	"ticking":      tickingWorker,
 }

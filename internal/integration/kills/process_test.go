@@ -81,6 +81,21 @@ func (p *process) wasKilled(t *testing.T) bool {
 // journalWorker is a server that does some work for each job, and keeps a journal of it. It
 // ends by an interrupt.
 func journalWorker(queue *skein.Queue[int], options skein.ServerOptions, work func()) error {
+	return serveWithJournal(options, func(j journal) skein.Handler {
+		return queue.JobHandler(func(ctx context.Context, job *skein.Job[int]) error {
+			token, _ := skein.Fence(ctx)
+			line := journalLine{what: lineBegan, pid: os.Getpid(), id: job.ID, token: token, recoveries: job.Recoveries}
+			j.write(line)
+			work()
+			line.what = lineEnded
+			j.write(line)
+			return nil
+		})
+	})
+}
+
+// serveWithJournal runs a server with a handler that writes to the journal, until an interrupt.
+func serveWithJournal(options skein.ServerOptions, handler func(j journal) skein.Handler) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	store, closeStore, err := backends.Open(ctx, os.Getenv(storeVariable))
@@ -88,19 +103,12 @@ func journalWorker(queue *skein.Queue[int], options skein.ServerOptions, work fu
 		return err
 	}
 	defer func() { _ = closeStore() }()
+
 	j := journal{os.Getenv(journalVariable)}
 	options.Logger = slog.New(slog.DiscardHandler)
 	options.OnStart = func(context.Context) error {
 		j.write(journalLine{what: lineReady, pid: os.Getpid()})
 		return nil
 	}
-	return skein.NewServer(store, options, queue.JobHandler(func(ctx context.Context, job *skein.Job[int]) error {
-		token, _ := skein.Fence(ctx)
-		line := journalLine{what: lineBegan, pid: os.Getpid(), id: job.ID, token: token, recoveries: job.Recoveries}
-		j.write(line)
-		work()
-		line.what = lineEnded
-		j.write(line)
-		return nil
-	})).Run(ctx)
+	return skein.NewServer(store, options, handler(j)).Run(ctx)
 }

@@ -327,3 +327,39 @@ func TestRedisChangesOfSchedulesAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// A shard that has a schedule takes the same commands for pushes, turns and renewals as one without.
+func TestRedisAScheduleAddsNoCommandToTurns(t *testing.T) {
+	t.Parallel()
+	commands := func(schedules ...ports.ScheduleChange) map[string]string {
+		client := testservers.OwnRedis(t).(*goredis.Client)
+		w := newWorker(t, client, false)
+		w.must(w.changeSchedules(schedules...))
+		must(t, client.ConfigResetStat(t.Context()).Err())
+
+		for i := range 20 {
+			w.must(w.push(one(fmt.Sprint("id-", i), 1), one("a", float64(i))))
+			w.must(w.turn(ports.TurnRequest{Want: 2}))
+			w.must(w.turn(ports.TurnRequest{Settlements: w.settle(fmt.Sprint("id-", i), core.Outcome{})}))
+			_, err := w.store.Renew(t.Context(), ports.RenewRequest{Lease: w.lease, TTL: time.Minute})
+			w.must(err)
+		}
+		info, err := client.Info(t.Context(), "commandstats").Result()
+		must(t, err)
+		calls := map[string]string{}
+		for line := range strings.Lines(info) {
+			if command, rest, ok := strings.Cut(line, ":calls="); ok {
+				calls[command], _, _ = strings.Cut(rest, ",")
+			}
+		}
+		if len(calls) < 5 {
+			t.Errorf("few commands were counted: %v", calls)
+		}
+		return calls
+	}
+	none := commands()
+	with := commands(created(scheduled("a", "nightly", frozenNow.Add(time.Hour))), created(scheduled("id-3", "x", frozenNow.Add(time.Hour))))
+	if diff := cmp.Diff(none, with); diff != "" {
+		t.Errorf("commands without schedules and with two (-without +with):\n%s", diff)
+	}
+}
