@@ -164,6 +164,7 @@ func TestEveryCallRefusesAMissingStore(t *testing.T) {
 		calls := everyCall(inspector, "orders")
 		calls["Ping"] = func(ctx context.Context) error { return inspector.Ping(ctx) }
 		calls["Queues"] = func(ctx context.Context) error { _, err := inspector.Queues(ctx); return err }
+		calls["LateTicks"] = func(ctx context.Context) error { _, err := inspector.LateTicks(ctx); return err }
 		calls["Nodes"] = func(ctx context.Context) error { _, err := inspector.Nodes(ctx); return err }
 		calls["Checks"] = func(ctx context.Context) error { _, err := inspector.Checks(ctx); return err }
 		calls["StoreID"] = func(ctx context.Context) error { _, err := inspector.StoreID(ctx); return err }
@@ -217,11 +218,12 @@ func TestEveryCallHeedsItsContext(t *testing.T) {
 		}
 	}
 	for name, call := range map[string]func() error{
-		"Ping":   func() error { return s.Ping(ended) },
-		"Queues": func() error { _, err := s.Queues(ended); return err },
-		"Nodes":  func() error { _, err := s.Nodes(ended); return err },
-		"Drain":  func() error { return s.Drain(ended, "blue", true) },
-		"Stats":  func() error { _, err := s.Stats(ended); return err },
+		"Ping":      func() error { return s.Ping(ended) },
+		"Queues":    func() error { _, err := s.Queues(ended); return err },
+		"Nodes":     func() error { _, err := s.Nodes(ended); return err },
+		"LateTicks": func() error { _, err := s.LateTicks(ended); return err },
+		"Drain":     func() error { return s.Drain(ended, "blue", true) },
+		"Stats":     func() error { _, err := s.Stats(ended); return err },
 	} {
 		if err := call(); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v; want context.Canceled", name, err)
