@@ -29,8 +29,8 @@ const (
 	yearWeekend   = 20 * time.Hour
 )
 
-// yearZones have changes of the clock in both directions in 2000, by an hour at 1:00 UTC, at 2:00, by
-// half an hour, and at midnight, or no changes.
+// yearZones have changes of the clock in both directions in 2000, by an hour at 1:00 UTC, at 2:00,
+// by half an hour, and at midnight, or no changes.
 var yearZones = []string{
 	"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo", "Asia/Kolkata", "UTC",
 }

@@ -42,8 +42,8 @@ var ticking = skein.NewQueue[string]("ticking", skein.QueueOptions[string]{
 	Shards: tickingShards, Merge: skein.Every(), MaxRecoveries: 1000,
 })
 
-// tickingSet returns a version of the declared schedules. Each version changes the specs of three in
-// four of them.
+// tickingSet returns a version of the declared schedules. Each version changes the specs of three
+// in four of them.
 func tickingSet(version, count int) skein.ScheduleSet {
 	set := skein.ScheduleSet{Name: "clocks", Version: int64(version)}
 	for i := range count {
