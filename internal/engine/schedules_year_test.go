@@ -17,9 +17,9 @@ import (
 )
 
 // A year of schedules. What takes time is ticks and servers, which look at their handlers each
-// second. So most schedules are weekly and monthly, one in a thousand is hourly, and the servers run
-// on weekends, when clocks are changed: for 20 hours if a clock is, and else for 4. On Saturdays they
-// catch up on the ticks of the week.
+// second. So most schedules are weekly and monthly, one in a thousand is hourly, and the servers
+// run on weekends, when clocks are changed: for 20 hours if a clock is, and else for 4. On
+// Saturdays they catch up on the ticks of the week.
 const (
 	yearSchedules = 10_000
 	yearServers   = 16
