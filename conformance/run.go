@@ -34,6 +34,7 @@ func run(t *testing.T, f env.Factory, store ports.ShardStore, all []env.Group) {
 			}
 		})
 	}
+
 	t.Run("random", func(t *testing.T) { random.Test(t, f) })
 	t.Run("racing", func(t *testing.T) { racing.Test(t, f, store) })
 	t.Run("faults", func(t *testing.T) { faults.Test(t, f) })
@@ -57,5 +58,7 @@ func RunDisturbed(t *testing.T, f Factory) {
 	t.Helper()
 	repeating := env.Repeating(f)
 	store := env.Probe(t, repeating)
-	run(t, repeating, store, slices.DeleteFunc(cases.Groups(store), func(g env.Group) bool { return g.Name == "bytes" }))
+	run(t, repeating, store, slices.DeleteFunc(cases.Groups(store), func(g env.Group) bool {
+		return g.Name == "bytes"
+	}))
 }

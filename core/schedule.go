@@ -30,6 +30,9 @@ const (
 	MaxEarlierSpecs = 10
 )
 
+// maxSpecBytes is the maximum size of the text of a spec in bytes.
+const maxSpecBytes = 1 << 10
+
 // BrokenRetry is how long a server waits before it tries again to read a spec that it could not
 // read.
 const BrokenRetry = time.Minute
@@ -113,12 +116,32 @@ func (r *Recurrence) Validate(rule MergeRule) error {
 	if _, err := ParseSpec(r.Spec, time.UTC); err != nil {
 		return err
 	}
+	if err := r.validateStored(); err != nil {
+		return err
+	}
+
+	switch {
+	case r.Catchup.Most > 1 && rule.Same != SamePush:
+		return fmt.Errorf("%w: catching up on %d ticks in a queue that merges by %v, where their equal payloads are one; "+
+			"use a queue that merges by every, or catch up on 1", ErrInvalidSchedule, r.Catchup.Most, rule)
+	case r.Catchup.Most > 1 && r.FixedScore:
+		return fmt.Errorf("%w: catching up on %d ticks with a score of its own, which makes their payloads one; "+
+			"leave the score to the ticks, or catch up on 1", ErrInvalidSchedule, r.Catchup.Most)
+	}
+	return nil
+}
+
+// validateStored checks what a program of any version can check. It does not read the spec, which
+// may be of a newer version.
+func (r *Recurrence) validateStored() error {
 	entry := Entry{ID: "any", Payload: Payload{Data: r.Data, Score: r.Score, Meta: r.Meta}, Tags: r.Tags}
 	if err := entry.Validate(); err != nil {
 		return err
 	}
 
 	switch {
+	case r.Spec == "" || len(r.Spec) > maxSpecBytes || Text(r.Spec) != r.Spec:
+		return fmt.Errorf("%w: the spec %.40q; give a text that CronSpec or IntervalSpec returns", ErrInvalidSchedule, r.Spec)
 	case len(r.Data) > MaxScheduleDataBytes:
 		return fmt.Errorf("%w: the payload has %d bytes, at most %d are allowed; let the handler read the rest",
 			ErrInvalidSchedule, len(r.Data), MaxScheduleDataBytes)
@@ -130,12 +153,6 @@ func (r *Recurrence) Validate(rule MergeRule) error {
 	case r.Catchup.Within < 0:
 		return fmt.Errorf("%w: catching up on ticks of the last %v; give an age, 0 means any age",
 			ErrInvalidSchedule, r.Catchup.Within)
-	case r.Catchup.Most > 1 && rule.Same != SamePush:
-		return fmt.Errorf("%w: catching up on %d ticks in a queue that merges by %v, where their equal payloads are one; "+
-			"use a queue that merges by every, or catch up on 1", ErrInvalidSchedule, r.Catchup.Most, rule)
-	case r.Catchup.Most > 1 && r.FixedScore:
-		return fmt.Errorf("%w: catching up on %d ticks with a score of its own, which makes their payloads one; "+
-			"leave the score to the ticks, or catch up on 1", ErrInvalidSchedule, r.Catchup.Most)
 	}
 	return nil
 }
@@ -209,14 +226,15 @@ type Tick struct {
 	Late time.Duration `json:"late_ns,omitzero"`
 }
 
-// Validate returns the error of [ScheduleKey.Validate] or of [Recurrence.Validate] by any merge
-// rule, or [ErrInvalidSchedule] for a Revision above [MaxInstant], too many Earlier specs, or a
-// Note that is too long or no [Text].
+// Validate returns the error of [ScheduleKey.Validate], that of [Recurrence.Validate] except for
+// what a merge rule or a spec forbids, since the spec may be of a newer version, or
+// [ErrInvalidSchedule] for a Revision above [MaxInstant], too many Earlier specs, or a Note that is
+// too long or no [Text].
 func (s *Schedule) Validate() error {
 	if err := s.ScheduleKey.Validate(); err != nil {
 		return err
 	}
-	if err := s.Recurrence.Validate(MergeRule{Same: SamePush}); err != nil {
+	if err := s.Recurrence.validateStored(); err != nil {
 		return err
 	}
 	if s.Revision > int64(MaxInstant) {

@@ -353,6 +353,12 @@ func TestEqualComparesEachField(t *testing.T) {
 }
 
 func TestABrokenScheduleIsTriedAgain(t *testing.T) {
+	newer := everyMinute(minute)
+	newer.Spec = "moon full Europe/Berlin" // of a newer version
+	if marked := newer.Break("what is a moon?", minute); marked.Validate() != nil {
+		t.Errorf("a server can't mark a schedule of a newer version: %v", marked.Validate())
+	}
+
 	s := everyMinute(minute)
 	broken := s.Break("no such zone", 2*minute)
 	if head := broken.Head(); head != (core.Head{Due: 3 * minute, OK: true}) || broken.Next != minute {

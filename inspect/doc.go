@@ -31,6 +31,8 @@
 //   - Lists: [Inspector.Jobs], [Inspector.Claimed], [Inspector.Morgue], [Inspector.Quarantined].
 //   - One id: [Inspector.Find], [Inspector.Payloads], [Inspector.Why], [Inspector.Settled].
 //   - Tracked ids of a queue: [Inspector.Tracked].
+//   - Schedules: [Inspector.Schedules], [Inspector.ScheduleNames], [Inspector.Schedule],
+//     [Inspector.LateTick].
 //
 // If a part of the store can't be reached, the result of the other parts comes with a
 // *[PartialError].
@@ -44,6 +46,8 @@
 //   - Dead letters: [Inspector.Revive], [Inspector.Purge], [Inspector.Edit].
 //   - Unreadable records: [Inspector.Discard].
 //   - Tracked ids: [Inspector.Track], [Inspector.Untrack].
+//   - Schedules: [Inspector.PauseSchedules], [Inspector.ResumeSchedules], [Inspector.RunSchedules],
+//     [Inspector.EditSchedules], [Inspector.Backfill], [Inspector.RemoveSchedules].
 //   - Servers: [Inspector.Drain].
 //
 // Most actions on jobs and dead letters have a variant for all entries of a queue, such as

@@ -21,6 +21,8 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 	first := []inspect.FirstPayload{{ID: "order-1", Data: []byte("p")}}
 	edit := func(string, core.Payload) ([]byte, bool, error) { return []byte("q"), true, nil }
 	result := func(_ inspect.Result, err error) error { return err }
+	sel, jitter := inspect.ScheduleSelection{ID: "order-1"}, time.Second
+	changed := func(_ int, err error) error { return err }
 	return map[string]func(context.Context) error{
 		"Stats": func(ctx context.Context) error { _, err := i.Stats(ctx, queue); return err },
 		"History": func(ctx context.Context) error {
@@ -119,6 +121,25 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 		"Edit":                 func(ctx context.Context) error { return result(i.Edit(ctx, queue, ids, edit)) },
 		"EditPayloads":         func(ctx context.Context) error { return result(i.EditPayloads(ctx, queue, some, edit)) },
 		"EditAll":              func(ctx context.Context) error { return result(i.EditAll(ctx, queue, nil, edit, o)) },
+		"Schedules": func(ctx context.Context) (last error) {
+			for _, last = range i.Schedules(ctx, queue, inspect.ScheduleOptions{}) {
+			}
+			return last
+		},
+		"Schedule":        func(ctx context.Context) error { _, err := i.Schedule(ctx, queue, "order-1", "nightly"); return err },
+		"ScheduleNames":   func(ctx context.Context) error { _, err := i.ScheduleNames(ctx, queue, "", 0); return err },
+		"LateTick":        func(ctx context.Context) error { _, err := i.LateTick(ctx, queue); return err },
+		"PauseSchedules":  func(ctx context.Context) error { return changed(i.PauseSchedules(ctx, queue, sel, "")) },
+		"ResumeSchedules": func(ctx context.Context) error { return changed(i.ResumeSchedules(ctx, queue, sel)) },
+		"RemoveSchedules": func(ctx context.Context) error { return changed(i.RemoveSchedules(ctx, queue, sel)) },
+		"RunSchedules":    func(ctx context.Context) error { return changed(i.RunSchedules(ctx, queue, sel)) },
+		"EditSchedules": func(ctx context.Context) error {
+			return changed(i.EditSchedules(ctx, queue, sel, inspect.ScheduleEdit{Jitter: &jitter}))
+		},
+		"Backfill": func(ctx context.Context) error {
+			_, err := i.Backfill(ctx, queue, "order-1", "nightly", epoch.Add(-time.Hour), epoch, false)
+			return err
+		},
 	}
 }
 
@@ -143,6 +164,7 @@ func TestEveryCallRefusesAMissingStore(t *testing.T) {
 		calls := everyCall(inspector, "orders")
 		calls["Ping"] = func(ctx context.Context) error { return inspector.Ping(ctx) }
 		calls["Queues"] = func(ctx context.Context) error { _, err := inspector.Queues(ctx); return err }
+		calls["LateTicks"] = func(ctx context.Context) error { _, err := inspector.LateTicks(ctx); return err }
 		calls["Nodes"] = func(ctx context.Context) error { _, err := inspector.Nodes(ctx); return err }
 		calls["Checks"] = func(ctx context.Context) error { _, err := inspector.Checks(ctx); return err }
 		calls["StoreID"] = func(ctx context.Context) error { _, err := inspector.StoreID(ctx); return err }
@@ -196,11 +218,12 @@ func TestEveryCallHeedsItsContext(t *testing.T) {
 		}
 	}
 	for name, call := range map[string]func() error{
-		"Ping":   func() error { return s.Ping(ended) },
-		"Queues": func() error { _, err := s.Queues(ended); return err },
-		"Nodes":  func() error { _, err := s.Nodes(ended); return err },
-		"Drain":  func() error { return s.Drain(ended, "blue", true) },
-		"Stats":  func() error { _, err := s.Stats(ended); return err },
+		"Ping":      func() error { return s.Ping(ended) },
+		"Queues":    func() error { _, err := s.Queues(ended); return err },
+		"Nodes":     func() error { _, err := s.Nodes(ended); return err },
+		"LateTicks": func() error { _, err := s.LateTicks(ended); return err },
+		"Drain":     func() error { return s.Drain(ended, "blue", true) },
+		"Stats":     func() error { _, err := s.Stats(ended); return err },
 	} {
 		if err := call(); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v; want context.Canceled", name, err)

@@ -30,10 +30,10 @@ type Target struct {
 	Store, FromStore string
 }
 
-// Move moves the queued jobs and dead letters of these ids from a queue to another one: the jobs
-// with payloads, scores, Meta, time, retries, recoveries, error and tags, and the dead letters with
-// their time, error, group and tags. Claimed jobs are not touched; jobs that are queued behind them
-// move.
+// Move moves the queued jobs, dead letters and schedules of these ids from a queue to another one:
+// the jobs with payloads, scores, Meta, time, retries, recoveries, error and tags, the dead letters
+// with their time, error, group and tags, and the schedules with their next tick and their counts.
+// Claimed jobs are not touched; jobs that are queued behind them move.
 //
 // Both queues must have been declared, and the target must be paused (otherwise [ErrNotPaused]): a
 // job that ran there before its original is deleted could miss a push. Pause the source too.
@@ -55,8 +55,13 @@ type Target struct {
 // of an id a held one stays, else the one with more failures, on a tie that of the target; of two
 // fresh ones the earlier time stays.
 //
-// Result.Handled counts jobs and dead letters. An entry that another operator or a server has taken
-// meanwhile is not counted.
+// A schedule that changes at the source between its copy and its removal, for example by a tick, is
+// copied again. If the target has another schedule with the same id and name, both stay. The move
+// continues, and ends with [ErrScheduleExists]. A schedule that the target's merge rule refuses
+// ends the move.
+//
+// Result.Handled counts jobs, dead letters and schedules. An entry that another operator or a
+// server has taken meanwhile is not counted.
 func (i *Inspector) Move(ctx context.Context, from string, to Target, ids []string) (r Result, err error) {
 	a := newAction(moveVerb("move", to), nil)
 	defer a.log(ctx, i, from, ids)(&err)
@@ -78,7 +83,7 @@ func (i *Inspector) Move(ctx context.Context, from string, to Target, ids []stri
 			return a.end(fmt.Errorf("shard %v: %w", shard, err))
 		}
 	}
-	return a.end(nil)
+	return a.end(m.errDifferent())
 }
 
 // MoveAll moves all queued jobs of a queue for which match returns true, or all of them if match is
@@ -87,6 +92,10 @@ func (i *Inspector) Move(ctx context.Context, from string, to Target, ids []stri
 // order of id, which needs a source with IndexIDs (otherwise [ErrQueueMismatch]). It handles the
 // jobs that were first pushed before it began. match is called as by [Inspector.RunAllNow]. Dead
 // letters stay; [Inspector.MoveMorgue] moves them.
+//
+// A move of all jobs, without match, Prefix and Before, then moves all schedules of the queue too,
+// also those of ids without a job. Any other one leaves the schedules, since their ids may have
+// other jobs.
 func (i *Inspector) MoveAll(
 	ctx context.Context, from string, to Target, match func(QueuedJob) bool, o BulkOptions,
 ) (r Result, err error) {
@@ -96,7 +105,22 @@ func (i *Inspector) MoveAll(
 	if err != nil {
 		return a.end(err)
 	}
-	return visitJobs(ctx, &jobKind{action: a, which: allJobs, move: m, match: match})
+	r, err = visitJobs(ctx, &jobKind{action: a, which: allJobs, move: m, match: match})
+	if err != nil || r.Checkpoint != "" || match != nil || a.run.At.Part {
+		return r, err
+	}
+
+	moved := 0
+	if o.DryRun {
+		moved, err = i.countSchedules(ctx, from)
+	} else {
+		moved, err = m.allSchedules(ctx)
+	}
+	r.Handled, r.Done, r.Total = r.Handled+moved, r.Done+moved, r.Total+moved
+	if err = cmp.Or(err, m.errDifferent()); err != nil {
+		return r, fmt.Errorf("%s: %w", a.verb, err)
+	}
+	return r, nil
 }
 
 // MoveMorgue moves all dead letters of a queue for which match returns true, or all of them if
@@ -151,6 +175,8 @@ type mover struct {
 	*action // its inspector and queue are those of the source
 	into    *Inspector
 	to      ports.Queue
+	// different is the number of schedules that stay since the target has others by their keys.
+	different int
 }
 
 // mover prepares a move, and refuses one that could lose something.
@@ -215,7 +241,12 @@ func (m *mover) id(ctx context.Context, shard core.Shard, id string) error {
 		return err
 	}
 	moved, err = m.letter(ctx, shard, id, 0)
-	m.Pass(1, moved)
+	m.Pass(0, moved)
+	if err != nil {
+		return err
+	}
+	_, err = m.schedules(ctx, shard, id)
+	m.Pass(1, 0)
 	return err
 }
 

@@ -12,8 +12,10 @@ type Reason uint8
 
 // Reasons.
 const (
-	// NothingQueued is an id without a queued job, a claimed job or a dead letter.
+	// NothingQueued is an id without a queued job, a claimed job, a dead letter or a schedule.
 	NothingQueued Reason = iota
+	// Scheduled is an id without a queued job, a claimed job or a dead letter that has a schedule.
+	Scheduled
 	// Unreadable is an id whose record the store can't read. The record does not run, and will be
 	// set aside.
 	Unreadable
@@ -71,7 +73,7 @@ const (
 )
 
 var reasonNames = [...]string{
-	NothingQueued: "nothing queued", Unreadable: "damaged", OnlyDead: "dead", RunsNow: "running", OwnerGone: "owner gone", InBuffer: "claimed",
+	NothingQueued: "nothing queued", Scheduled: "scheduled", Unreadable: "damaged", OnlyDead: "dead", RunsNow: "running", OwnerGone: "owner gone", InBuffer: "claimed",
 	PredecessorRuns: "predecessor runs", Held: "held", QueuePaused: "paused", BacksOff: "backoff", NotDueYet: "not due",
 	NobodyServes: "nobody serves", ShardUnowned: "no owner", WaitsForAlone: "behind a job that runs alone",
 	RunsAlone: "runs alone", BehindLastChance: "behind a last chance", AtLimit: "limit", OwnerDrains: "owner drains", LanesFull: "lane limit", ShardFull: "shard limit", LanesBusy: "lanes busy", BehindOthers: "behind others", IsNext: "next",
@@ -93,6 +95,8 @@ type facts struct {
 	// Queued, Claimed and Dead are true if the id has a queued job, a claimed job and a dead
 	// letter.
 	Queued, Claimed, Dead bool
+	// Scheduled is true if the id has a schedule. It is looked up only if the id has nothing else.
+	Scheduled bool
 	// Damaged is true if the store has a record of the id that it can't read.
 	Damaged bool
 	// State is the queued job's state.
@@ -171,6 +175,7 @@ var whyTable = [...]struct {
 	{PredecessorRuns, func(f *facts) bool { return f.Claimed }},
 	{Unreadable, func(f *facts) bool { return !f.Queued && f.Damaged }},
 	{OnlyDead, func(f *facts) bool { return !f.Queued && f.Dead }},
+	{Scheduled, func(f *facts) bool { return !f.Queued && f.Scheduled }},
 	{NothingQueued, func(f *facts) bool { return !f.Queued }},
 	{Held, func(f *facts) bool { return f.State.Held() }},
 	{QueuePaused, func(f *facts) bool { return f.Paused }},

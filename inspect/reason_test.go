@@ -28,6 +28,8 @@ func TestWhyAJobDoesNotRun(t *testing.T) {
 		{"an id whose job can't be read, with a dead letter", facts{Damaged: true, Dead: true}, Unreadable},
 		{"a due job whose dead letter can't be read", with(func(f *facts) { f.Damaged = true }), IsNext},
 		{"a dead letter", facts{Dead: true, Paused: true}, OnlyDead},
+		{"an id with a schedule", facts{Scheduled: true, Paused: true}, Scheduled},
+		{"a dead letter of an id with a schedule", facts{Scheduled: true, Dead: true}, OnlyDead},
 		{"a due job", due, IsNext},
 		{"a due job whose id is dead too", with(func(f *facts) { f.Dead = true }), IsNext},
 		{"a job of a queue at its limit", with(func(f *facts) { f.LimitReached, f.Ahead = true, 3 }), AtLimit},

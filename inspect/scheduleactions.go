@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,43 +12,48 @@ import (
 )
 
 // PauseSchedules pauses the selected schedules until ResumeSchedules, with a note for people, at
-// most 1 KiB. A schedule that is paused gets the note. Each action on schedules returns how many it
-// has changed, returns [ErrInvalidOptions] for an empty selection, and is audited. If it fails
-// midway, it can be repeated.
+// most 1 KiB. A schedule that is paused gets the note.
+//
+// Each action on schedules returns how many it has changed. It returns [ErrInvalidOptions] for an
+// empty selection, and [ErrUnknownSchedule] if it selects no schedule. It is audited. If it fails
+// midway, it can be repeated. Schedules of shards that can't be reached are left out, and the error
+// is then a *[PartialError].
 func (i *Inspector) PauseSchedules(ctx context.Context, queue string, sel ScheduleSelection, note string) (changed int, err error) {
-	return i.onSchedules(ctx, "pause schedule", queue, sel, func(s *core.Schedule, a *scheduleAct) bool {
-		if s.Paused && s.Note == note {
-			return false
-		}
+	if len(note) > core.MaxScheduleNoteBytes || core.Text(note) != note {
+		return 0, fmt.Errorf("pause schedule: %w: the note %.40q; give at most %d bytes of UTF-8 without NUL",
+			ErrInvalidOptions, note, core.MaxScheduleNoteBytes)
+	}
+	return i.onSchedules(ctx, "pause schedule", queue, sel, func(s *core.Schedule, _ *scheduleAct) (bool, error) {
+		changed := !s.Paused || s.Note != note
 		s.Paused, s.Note = true, note
-		return true
+		return changed, nil
 	})
 }
 
 // ResumeSchedules ends a pause. What became due meanwhile is up to the Catchup of each schedule.
 func (i *Inspector) ResumeSchedules(ctx context.Context, queue string, sel ScheduleSelection) (changed int, err error) {
-	return i.onSchedules(ctx, "resume schedule", queue, sel, func(s *core.Schedule, a *scheduleAct) bool {
-		was := s.Paused
+	return i.onSchedules(ctx, "resume schedule", queue, sel, func(s *core.Schedule, _ *scheduleAct) (bool, error) {
+		changed := s.Paused
 		s.Paused, s.Note = false, ""
-		return was
+		return changed, nil
 	})
 }
 
 // RemoveSchedules removes the selected schedules. What they have pushed stays.
 func (i *Inspector) RemoveSchedules(ctx context.Context, queue string, sel ScheduleSelection) (changed int, err error) {
-	return i.onSchedules(ctx, "remove schedule", queue, sel, func(_ *core.Schedule, a *scheduleAct) bool {
+	return i.onSchedules(ctx, "remove schedule", queue, sel, func(_ *core.Schedule, a *scheduleAct) (bool, error) {
 		a.remove = true
-		return true
+		return true, nil
 	})
 }
 
 // RunSchedules pushes the payload of each selected schedule once, now, also if the schedule or the
-// queue is paused. The next tick stays as it is.
+// queue is paused. The next tick stays as it is. A repeated call pushes again.
 func (i *Inspector) RunSchedules(ctx context.Context, queue string, sel ScheduleSelection) (changed int, err error) {
-	return i.onSchedules(ctx, "run schedule", queue, sel, func(s *core.Schedule, a *scheduleAct) bool {
+	return i.onSchedules(ctx, "run schedule", queue, sel, func(s *core.Schedule, a *scheduleAct) (bool, error) {
 		f := s.RunNow(a.by, a.now)
 		*s, a.entries = f.After, f.Entries
-		return true
+		return true, nil
 	})
 }
 
@@ -62,31 +68,37 @@ type ScheduleEdit struct {
 	Skip    *bool
 }
 
-// EditSchedules changes the selected schedules. A program that declares them in the same version of
-// their set leaves the change as it is. One that raises the version, or calls Queue.Schedule,
-// overwrites it. It returns [core.ErrInvalidSchedule] for a change that a schedule can't have.
+// EditSchedules changes the selected schedules. A tick that is due stays due. A program that
+// declares the schedules in the same version of their set leaves the change as it is. One that
+// raises the version, or calls Queue.Schedule, overwrites it.
+//
+// It returns [ErrInvalidSchedule], or another error of package core, for a change that a schedule
+// can't have, and [ErrInvalidOptions] for an edit without a field.
 func (i *Inspector) EditSchedules(ctx context.Context, queue string, sel ScheduleSelection, edit ScheduleEdit) (changed int, err error) {
-	record, err := i.record(ctx, queue)
-	if err != nil {
-		return 0, fmt.Errorf("edit schedule: %w", err)
+	if edit == (ScheduleEdit{}) {
+		return 0, fmt.Errorf("edit schedule: %w: the edit changes nothing; set a field of it", ErrInvalidOptions)
 	}
 	var parsed specs.Specs
-	return i.onSchedules(ctx, "edit schedule", queue, sel, func(s *core.Schedule, a *scheduleAct) bool {
+	return i.onSchedules(ctx, "edit schedule", queue, sel, func(s *core.Schedule, a *scheduleAct) (bool, error) {
 		r := s.Recurrence
 		edit.apply(&r)
 		if r.Equal(&s.Recurrence) {
-			return false
+			return false, nil
 		}
-		if a.err = r.Validate(record.Merge); a.err != nil {
-			return false
+		if err := r.Validate(a.queue.Merge); err != nil {
+			return false, err
 		}
-		var spec core.Spec
-		if spec, a.err = parsed.Parse(r.Spec); a.err != nil {
-			return false
+
+		var spec core.Spec // Recurring reads it only if it is another one
+		if r.Spec != s.Spec {
+			var err error
+			if spec, err = parsed.Parse(r.Spec); err != nil {
+				return false, err
+			}
 		}
 		*s = s.Recurring(&r, spec, a.now)
 		s.Edited = true
-		return true
+		return true, nil
 	})
 }
 
@@ -113,93 +125,138 @@ func (e *ScheduleEdit) apply(r *core.Recurrence) {
 const MaxBackfill = core.MaxCatchup
 
 // Backfill pushes the payload of a schedule for each tick from one time on and before another, in
-// order, as if those ticks were due now. It changes neither the next tick nor the counts. With
-// dryRun it pushes nothing. It returns the ticks. In a queue that does not merge by every, ticks
-// with equal payloads become one payload.
+// order, as if those ticks were due now. It changes neither the next tick nor the counts. It
+// returns the ticks that it has pushed; with dryRun, those that it would push. In a queue that does
+// not merge by every, the payloads of all ticks become one. In any queue a tick that is pushed
+// again while its payload is queued is one payload.
 //
-// It returns [ErrUnknownSchedule], or [ErrInvalidOptions] for a range without ticks, one with more
-// than [MaxBackfill] ticks, or one that ends in the future.
+// It returns [ErrUnknownSchedule]; [ErrInvalidOptions] for a range without ticks, one with more
+// than [MaxBackfill] ticks, or one that ends in the future; and [ErrScheduleChanged] if the
+// schedule is edited meanwhile. If the outcome of a step is unknown, up to [core.MaxFiringEntries]
+// ticks more may be pushed than it returns.
 func (i *Inspector) Backfill(ctx context.Context, queue, id, name string, from, to time.Time, dryRun bool) (ticks []time.Time, err error) {
-	s, err := i.Schedule(ctx, queue, id, name)
-	if err != nil {
+	b := backfill{inspector: i}
+	if b.schedule, err = i.Schedule(ctx, queue, id, name); err != nil {
 		return nil, fmt.Errorf("backfill: %w", err)
 	}
-	spec, err := new(specs.Specs).Parse(s.Spec)
-	if err != nil {
+	if b.queue, err = i.record(ctx, queue); err != nil {
 		return nil, fmt.Errorf("backfill: %w", err)
 	}
-	record, err := i.record(ctx, queue)
-	if err != nil {
+	if err := b.find(from, to); err != nil {
 		return nil, fmt.Errorf("backfill: %w", err)
-	}
-
-	var entries []core.Entry
-	end := core.InstantOf(to)
-	for tick, ok := spec.Next(core.InstantOf(from) - 1); ok && tick < end; tick, ok = spec.Next(tick) {
-		if len(entries) == MaxBackfill {
-			return nil, fmt.Errorf("%w: the range has more than %d ticks; give a shorter one", ErrInvalidOptions, MaxBackfill)
-		}
-		e := s.Entry(0, tick)
-		e.When, e.Payload = core.When{}, record.Merge.Stored(e.Payload)
-		entries, ticks = append(entries, e), append(ticks, spec.Local(tick))
-	}
-	if len(entries) == 0 {
-		return nil, fmt.Errorf("%w: the schedule has no tick from %v on and before %v", ErrInvalidOptions, from, to)
 	}
 	if dryRun {
-		return ticks, nil
+		return b.ticks, nil
 	}
-	return ticks, i.pushBackfill(ctx, &record, &s, entries)
-}
 
-// pushBackfill pushes entries with an unchanged schedule, so that it is pushed once and only if the
-// schedule did not change.
-func (i *Inspector) pushBackfill(ctx context.Context, q *ports.Queue, s *Schedule, entries []core.Entry) error {
-	d := i.begin(ctx, "backfill schedule", q.Name, []string{s.ID}).start(ctx)
-	pushed := 0
-	var err error
-	for pushed < len(entries) && err == nil {
-		next := s.Changed(s.By, s.ChangedAt)
-		part := entries[pushed:min(len(entries), pushed+core.MaxFiringEntries)]
-		var reply ports.ChangeSchedulesReply
-		reply, err = i.changeSchedules(ctx, q, s.Shard, []ports.ScheduleChange{
-			{ScheduleKey: s.ScheduleKey, Revision: s.Revision, Schedule: &next, Entries: part},
-		})
-		switch {
-		case err != nil:
-		case reply.Results[0] != ports.ScheduleChanged:
-			err = fmt.Errorf("%w: the schedule has changed meanwhile; look at what is queued, and repeat the call for the ticks that are missing", ErrInvalidOptions)
-		default:
-			s.Schedule = next
-			pushed += len(part)
-		}
-	}
+	d := i.begin(ctx, "backfill schedule", queue, []string{id})
+	d.action.Filter = auditText(fmt.Sprintf("schedule %s from %s to %s", name, from.UTC().Format(time.RFC3339), to.UTC().Format(time.RFC3339)))
+	d.start(ctx)
+	pushed, err := b.push(ctx)
 	d.end(ctx, pushed, err)
 	if err != nil {
-		return fmt.Errorf("backfill: %d of %d ticks are pushed: %w", pushed, len(entries), err)
+		return b.ticks[:pushed], fmt.Errorf("backfill: %d of %d ticks are pushed: %w", pushed, len(b.ticks), err)
 	}
+	return b.ticks, nil
+}
+
+// backfill is the ticks of a schedule that are to be pushed, with an entry for each.
+type backfill struct {
+	inspector *Inspector
+	queue     ports.Queue
+	schedule  Schedule
+	ticks     []time.Time
+	entries   []core.Entry
+}
+
+// find finds the ticks from one time on and before another.
+func (b *backfill) find(from, to time.Time) error {
+	if now := b.schedule.now.Time(); to.After(now) {
+		return fmt.Errorf("%w: the range ends at %s, in the future; end it at %s or before",
+			ErrInvalidOptions, to.Format(time.RFC3339Nano), now.Format(time.RFC3339Nano))
+	}
+	spec, err := new(specs.Specs).Parse(b.schedule.Spec)
+	if err != nil {
+		return err
+	}
+
+	end := core.InstantOf(to)
+	for tick, ok := spec.Next(core.InstantOf(from) - 1); ok && tick < end; tick, ok = spec.Next(tick) {
+		if len(b.entries) == MaxBackfill {
+			return fmt.Errorf("%w: the range has more than %d ticks; give a shorter one", ErrInvalidOptions, MaxBackfill)
+		}
+		e := b.schedule.Entry(0, tick)
+		e.When, e.Payload = core.When{}, b.queue.Merge.Stored(e.Payload)
+		b.entries, b.ticks = append(b.entries, e), append(b.ticks, spec.Local(tick))
+	}
+	if len(b.entries) == 0 {
+		return fmt.Errorf("%w: the schedule has no tick from %s on and before %s",
+			ErrInvalidOptions, from.Format(time.RFC3339Nano), to.Format(time.RFC3339Nano))
+	}
+	return nil
+}
+
+// push pushes the entries, in steps. Each step replaces the schedule by itself with another
+// revision, so it happens once. A step that met another revision, such as one after a firing, is
+// tried again.
+func (b *backfill) push(ctx context.Context) (pushed int, err error) {
+	for refused := 0; pushed < len(b.entries); {
+		next := b.schedule.Changed(b.schedule.By, b.schedule.ChangedAt)
+		part := b.entries[pushed:min(len(b.entries), pushed+core.MaxFiringEntries)]
+		reply, err := b.inspector.changeSchedules(ctx, &b.queue, b.schedule.Shard, []ports.ScheduleChange{
+			{ScheduleKey: b.schedule.ScheduleKey, Revision: b.schedule.Revision, Schedule: &next, Entries: part},
+		})
+		if err != nil {
+			return pushed, err
+		}
+		if reply.Results[0] == ports.ScheduleChanged {
+			pushed, b.schedule.Schedule = pushed+len(part), next
+			continue
+		}
+		if refused++; refused == scheduleTries {
+			return pushed, fmt.Errorf("%w, %d times; repeat the call for the other ticks", ErrScheduleChanged, refused)
+		}
+		if err := b.reread(ctx); err != nil {
+			return pushed, err
+		}
+	}
+	return pushed, nil
+}
+
+// reread reads the present state of the schedule, which must push the same at the same times.
+func (b *backfill) reread(ctx context.Context) error {
+	s, err := b.inspector.Schedule(ctx, b.queue.Name, b.schedule.ID, b.schedule.Name)
+	if err != nil {
+		return err
+	}
+	if !s.Recurrence.Equal(&b.schedule.Recurrence) {
+		return fmt.Errorf("%w: it pushes something else, or at other times; repeat the call for the other ticks if they are wanted", ErrScheduleChanged)
+	}
+	b.schedule = s
 	return nil
 }
 
 // scheduleAct is the action on one schedule.
 type scheduleAct struct {
-	now core.Instant
-	by  string
-	// remove, entries and err are results: the schedule is removed, entries are pushed with it, or
-	// the action ends with an error.
+	queue *ports.Queue
+	now   core.Instant
+	by    string
+	// remove and entries are results: the schedule is removed, and entries are pushed with the
+	// change.
 	remove  bool
 	entries []core.Entry
-	err     error
 }
 
-// scheduleTries is how often an action on a schedule is tried again because the schedule has
-// changed, for example by a tick.
+// scheduleChange changes a schedule, and reports whether it did. An error ends the action.
+type scheduleChange func(*core.Schedule, *scheduleAct) (bool, error)
+
+// scheduleTries is how often an action on a schedule is tried because the schedule has changed, for
+// example by a tick.
 const scheduleTries = 10
 
-// onSchedules changes the selected schedules, page by page. change changes a schedule, and reports
-// whether it did.
+// onSchedules changes the selected schedules.
 func (i *Inspector) onSchedules(
-	ctx context.Context, verb, queue string, sel ScheduleSelection, change func(*core.Schedule, *scheduleAct) bool,
+	ctx context.Context, verb, queue string, sel ScheduleSelection, change scheduleChange,
 ) (changed int, err error) {
 	if sel == (ScheduleSelection{}) {
 		return 0, fmt.Errorf("%s: %w: no schedule is selected; give an id or a name", verb, ErrInvalidOptions)
@@ -211,12 +268,17 @@ func (i *Inspector) onSchedules(
 	d := i.begin(ctx, verb, queue, ids)
 	d.action.Filter = auditText(sel.filter())
 	d.start(ctx)
-	changed, err = i.changeSelected(ctx, queue, sel, change)
-	d.end(ctx, changed, err)
-	if err != nil {
-		return changed, fmt.Errorf("%s: %w", verb, err)
+	w := scheduleWork{action: newAction(verb, nil), change: change}
+	w.inspector = i
+	err = w.run(ctx, queue, sel)
+	d.end(ctx, w.Handled, err)
+	switch {
+	case err != nil && w.Handled > 0:
+		return w.Handled, fmt.Errorf("%s: %d are changed: %w", verb, w.Handled, err)
+	case err != nil:
+		return 0, fmt.Errorf("%s: %w", verb, err)
 	}
-	return changed, nil
+	return w.Handled, nil
 }
 
 // filter returns the selection for the audit.
@@ -227,98 +289,151 @@ func (sel ScheduleSelection) filter() string {
 	return "schedule " + sel.Name
 }
 
-func (i *Inspector) changeSelected(
-	ctx context.Context, queue string, sel ScheduleSelection, change func(*core.Schedule, *scheduleAct) bool,
-) (changed int, err error) {
-	record, err := i.record(ctx, queue)
-	if err != nil {
-		return 0, err
+// scheduleWork is an action on schedules. Its tally counts those that it has met and changed.
+type scheduleWork struct {
+	*action
+	change scheduleChange
+	record ports.Queue
+}
+
+// run changes the selected schedules, shard by shard, so that a call changes as many schedules as
+// it may.
+func (w *scheduleWork) run(ctx context.Context, queue string, sel ScheduleSelection) (err error) {
+	if w.record, err = w.inspector.record(ctx, queue); err != nil {
+		return err
 	}
-	r := ports.SchedulesRequest{Queue: queue, ID: sel.ID, Name: sel.Name}
+	w.queue = queue
+
+	r := sel.request(queue, w.record.Shards)
+	shards := r.Shards
+	for index := range w.record.Shards {
+		if r.ID == "" {
+			shards = append(shards, index)
+		}
+	}
+	for _, index := range shards {
+		r.Shards, r.After = []int{index}, core.ScheduleKey{}
+		if err := w.try(ctx, core.Shard{Queue: queue, Index: index}, func() error { return w.shard(ctx, r) }); err != nil {
+			return err
+		}
+	}
+	if err := partial(w.skipped); err != nil {
+		return err
+	}
+	if w.Met == 0 {
+		return fmt.Errorf("%w: %s in queue %q", ErrUnknownSchedule, sel.unknown(), queue)
+	}
+	return nil
+}
+
+// unknown states that the selection has no schedule.
+func (sel ScheduleSelection) unknown() string {
+	switch {
+	case sel.ID == "":
+		return fmt.Sprintf("there is no schedule %q", sel.Name)
+	case sel.Name == "":
+		return fmt.Sprintf("id %q has no schedule", sel.ID)
+	}
+	return fmt.Sprintf("id %q has no schedule %q", sel.ID, sel.Name)
+}
+
+// shard changes the selected schedules of one shard, page by page.
+func (w *scheduleWork) shard(ctx context.Context, r ports.SchedulesRequest) error {
 	for {
-		page, _, err := i.schedulesPage(ctx, r)
+		page, err := w.page(ctx, r)
 		if err != nil {
-			return changed, err
+			return err
 		}
-		n, err := i.changePage(ctx, &record, page, change)
-		changed += n
-		if err != nil {
-			return changed, err
+		if len(page.Unreached) > 0 {
+			w.skipped = append(w.skipped, page.Unreached...)
+			return nil
 		}
-		if err := partial(page.Unreached); err != nil {
-			return changed, err
+		w.Met += len(page.Schedules)
+		if err := w.changePage(ctx, r.Shards[0], page); err != nil {
+			return err
 		}
 		if r.After = page.Next; r.After == (core.ScheduleKey{}) {
-			return changed, nil
+			return nil
 		}
 	}
 }
 
-// changePage changes the schedules of a page, shard by shard. Schedules that have changed meanwhile
-// are read and tried again.
-func (i *Inspector) changePage(
-	ctx context.Context, q *ports.Queue, page ports.SchedulesPage, change func(*core.Schedule, *scheduleAct) bool,
-) (changed int, err error) {
-	who, _ := ctx.Value(actorKey{}).(Actor)
+func (w *scheduleWork) page(ctx context.Context, r ports.SchedulesRequest) (ports.SchedulesPage, error) {
+	page, err := persist(ctx, w.inspector, func(s Store) (ports.SchedulesPage, error) { return s.Schedules(ctx, r) })
+	return page, invalidSelection(err)
+}
+
+// changePage changes the schedules of a page. Schedules that have changed meanwhile are read and
+// tried again.
+func (w *scheduleWork) changePage(ctx context.Context, shard int, page ports.SchedulesPage) error {
 	for range scheduleTries {
-		byShard := make(map[int][]ports.ScheduleChange)
-		for at := range page.Schedules {
-			s := page.Schedules[at]
-			act := scheduleAct{now: page.Now, by: auditText(who.Name)}
-			did := change(&s, &act)
-			switch {
-			case act.err != nil:
-				return changed, fmt.Errorf("schedule %q of id %q: %w", s.Name, s.ID, act.err)
-			case !did:
-				continue
-			}
-			c := ports.ScheduleChange{ScheduleKey: s.ScheduleKey, Revision: page.Schedules[at].Revision, Entries: act.entries}
-			if !act.remove {
-				next := s
-				if next.Revision == c.Revision {
-					next = s.Changed(act.by, page.Now)
-				}
-				for k := range c.Entries {
-					c.Entries[k].Payload = q.Merge.Stored(c.Entries[k].Payload)
-				}
-				c.Schedule = &next
-			}
-			shard := core.ShardOf(s.ID, q.Shards)
-			byShard[shard] = append(byShard[shard], c)
+		changes, err := w.changes(ctx, &page)
+		if err != nil {
+			return err
 		}
 
 		var refused []core.ScheduleKey
-		for shard, changes := range byShard {
-			for len(changes) > 0 {
-				reply, err := i.changeSchedules(ctx, q, shard, changes)
-				if err != nil {
-					return changed, err
-				}
-				for at, result := range reply.Results {
-					if result == ports.ScheduleRefused {
-						refused = append(refused, changes[at].ScheduleKey)
-					} else {
-						changed++
-					}
-				}
-				changes = changes[len(reply.Results):]
+		for len(changes) > 0 {
+			reply, err := w.inspector.changeSchedules(ctx, &w.record, shard, changes)
+			if err != nil {
+				return err
 			}
+			for at, result := range reply.Results {
+				if result == ports.ScheduleRefused {
+					refused = append(refused, changes[at].ScheduleKey)
+				} else {
+					w.Handled++
+				}
+			}
+			changes = changes[len(reply.Results):]
 		}
-		if len(refused) == 0 {
-			return changed, nil
-		}
-		if page, err = i.reread(ctx, q, refused); err != nil {
-			return changed, err
+
+		if page, err = w.reread(ctx, shard, refused); err != nil || len(page.Schedules) == 0 {
+			return err
 		}
 	}
-	return changed, fmt.Errorf("%d schedules change all the time; repeat the call", len(page.Schedules))
+	return fmt.Errorf("%w, %d times, such as %q of id %q; repeat the call",
+		ErrScheduleChanged, scheduleTries, page.Schedules[0].Name, page.Schedules[0].ID)
+}
+
+// changes returns the changes of the schedules of a page.
+func (w *scheduleWork) changes(ctx context.Context, page *ports.SchedulesPage) (changes []ports.ScheduleChange, err error) {
+	who, _ := ctx.Value(actorKey{}).(Actor)
+	for at := range page.Schedules {
+		s, was := page.Schedules[at], page.Schedules[at].Revision
+		act := scheduleAct{queue: &w.record, now: page.Now, by: auditText(who.Name)}
+		changed, err := w.change(&s, &act)
+		if err != nil {
+			return nil, fmt.Errorf("schedule %q of id %q: %w", s.Name, s.ID, err)
+		}
+		if !changed {
+			continue
+		}
+
+		c := ports.ScheduleChange{ScheduleKey: s.ScheduleKey, Revision: was}
+		if !act.remove {
+			if s.Revision == was {
+				s = s.Changed(act.by, page.Now)
+			}
+			c.Schedule = &s
+		}
+		for _, e := range act.entries {
+			e.Payload = w.record.Merge.Stored(e.Payload)
+			c.Entries = append(c.Entries, e)
+		}
+		changes = append(changes, c)
+	}
+	return changes, nil
 }
 
 // reread returns the present state of schedules. Those that are gone are left out.
-func (i *Inspector) reread(ctx context.Context, q *ports.Queue, keys []core.ScheduleKey) (all ports.SchedulesPage, err error) {
+func (w *scheduleWork) reread(ctx context.Context, shard int, keys []core.ScheduleKey) (all ports.SchedulesPage, err error) {
 	for _, k := range keys {
-		page, _, err := i.schedulesPage(ctx, ports.SchedulesRequest{Queue: q.Name, ID: k.ID, Name: k.Name})
+		page, err := w.page(ctx, ports.SchedulesRequest{Queue: w.queue, Shards: []int{shard}, ID: k.ID, Name: k.Name})
 		if err != nil {
+			return all, err
+		}
+		if err := partial(page.Unreached); err != nil {
 			return all, err
 		}
 		all.Now, all.Schedules = page.Now, append(all.Schedules, page.Schedules...)
@@ -337,7 +452,10 @@ func (i *Inspector) changeSchedules(
 	}
 	reply, err := ask(i, func(s Store) (ports.ChangeSchedulesReply, error) { return s.ChangeSchedules(ctx, r) })
 	if err == nil && len(reply.Results) == 0 {
-		err = fmt.Errorf("shard %v: the store handled no change of a schedule", r.Shard)
+		err = errors.New("the store handled no change of a schedule")
 	}
-	return reply, err
+	if err != nil {
+		return reply, fmt.Errorf("shard %v: %w", r.Shard, err)
+	}
+	return reply, nil
 }

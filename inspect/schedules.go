@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -13,8 +12,20 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// ErrUnknownSchedule reports a schedule that the store does not have.
-var ErrUnknownSchedule = errors.New("unknown schedule: the id has none of this name; the list of schedules has the names")
+// Errors of schedules, each returned wrapped.
+var (
+	// ErrUnknownSchedule reports a schedule that the store does not have, or a selection without a
+	// schedule.
+	ErrUnknownSchedule = errors.New("unknown schedule; the list of schedules has their names and ids")
+	// ErrScheduleChanged reports a schedule that others have changed while an action was under way.
+	ErrScheduleChanged = errors.New("the schedule was changed meanwhile")
+	// ErrScheduleExists reports schedules that were not moved because the target has others with
+	// their ids and names.
+	ErrScheduleExists = errors.New("the target has other schedules with the same ids and names")
+	// ErrInvalidSchedule reports a change that no schedule can have, or a spec that this process
+	// can't read.
+	ErrInvalidSchedule = core.ErrInvalidSchedule
+)
 
 // Schedule is a schedule of a queue (docs/rules.md 10), as the store has it.
 type Schedule struct {
@@ -27,29 +38,29 @@ type Schedule struct {
 	Due time.Time
 	// Late is how long the next tick has been due, by the store's clock.
 	Late time.Duration
+
+	// now is the store's clock when the schedule was read.
+	now core.Instant
 }
 
 // NextTicks returns the next ticks, at most n, in the schedule's time zone and before their jitter.
-// An interval's are in UTC. It returns [core.ErrInvalidSchedule] if this process can't read the
-// spec.
+// An interval's are in UTC. Of several overdue ticks only the first is among them. NextTicks
+// returns [ErrInvalidSchedule] if this process can't read the spec.
 func (s *Schedule) NextTicks(n int) ([]time.Time, error) {
 	spec, err := s.Ticks(new(specs.Specs).Parse)
 	if err != nil {
 		return nil, err
 	}
+
 	var ticks []time.Time
-	for tick := s.Next; len(ticks) < n && tick < core.MaxInstant; {
+	after := max(s.SpecSince, s.now.Add(-s.Jitter)) // ticks up to then are due by now
+	for tick, ok := s.Next, s.Next < core.MaxInstant; ok && len(ticks) < n; tick, ok = spec.Next(max(tick, after)) {
 		ticks = append(ticks, spec.Local(tick))
-		next, ok := spec.Next(tick)
-		if !ok {
-			break
-		}
-		tick = next
 	}
 	return ticks, nil
 }
 
-// ScheduleSelection selects schedules of a queue. At least one field must be set for an action.
+// ScheduleSelection selects schedules of a queue. An action needs at least one of the fields.
 type ScheduleSelection struct {
 	// ID selects the schedules of an id, and Name those of a name. Both together select one.
 	ID, Name string
@@ -71,11 +82,19 @@ func (i *Inspector) Schedules(ctx context.Context, queue string, o ScheduleOptio
 			yield(Schedule{}, fmt.Errorf("%w: a limit of %d rows; give 0 or more, 0 means no limit", ErrInvalidOptions, o.Limit))
 			return
 		}
+		shards, err := i.shards(ctx, queue)
+		if err != nil {
+			yield(Schedule{}, err)
+			return
+		}
+
 		var unreached []core.Shard
-		r := ports.SchedulesRequest{Queue: queue, ID: o.ID, Name: o.Name, After: o.After, Limit: o.Limit}
+		r := o.request(queue, shards)
+		r.After, r.Limit = o.After, o.Limit
 		for listed := 0; ; {
-			page, shards, err := i.schedulesPage(ctx, r)
+			page, err := ask(i, func(s Store) (ports.SchedulesPage, error) { return s.Schedules(ctx, r) })
 			if err != nil {
+				err = invalidSelection(err)
 				yield(Schedule{}, err)
 				return
 			}
@@ -87,35 +106,54 @@ func (i *Inspector) Schedules(ctx context.Context, queue string, o ScheduleOptio
 					return
 				}
 			}
-			unreached = append(unreached, page.Unreached...)
+			unreached = mergeShards(unreached, page.Unreached)
 			r.After = page.Next
 			if r.After == (core.ScheduleKey{}) || o.Limit > 0 && listed >= o.Limit {
 				break
 			}
 		}
-		if err := partial(slices.Compact(unreached)); err != nil {
+		if err := partial(unreached); err != nil {
 			yield(Schedule{}, err)
 		}
 	}
 }
 
-// schedulesPage returns a page of schedules, and the shard count of the queue.
-func (i *Inspector) schedulesPage(ctx context.Context, r ports.SchedulesRequest) (page ports.SchedulesPage, shards int, err error) {
-	if shards, err = i.shards(ctx, r.Queue); err != nil {
-		return page, 0, err
-	}
+// request returns the request for the selected schedules of a queue.
+func (sel ScheduleSelection) request(queue string, shards int) ports.SchedulesRequest {
+	r := ports.SchedulesRequest{Queue: queue, ID: sel.ID, Name: sel.Name}
 	if r.ID != "" {
 		r.Shards = []int{core.ShardOf(r.ID, shards)}
 	}
-	page, err = ask(i, func(s Store) (ports.SchedulesPage, error) { return s.Schedules(ctx, r) })
+	return r
+}
+
+// invalidSelection adds ErrInvalidOptions to the error for an id or a name that nothing can have.
+func invalidSelection(err error) error {
 	if errors.Is(err, ports.ErrInvalidRequest) {
-		err = fmt.Errorf("%w: %w", ErrInvalidOptions, err)
+		return fmt.Errorf("%w: %w", ErrInvalidOptions, err)
 	}
-	return page, shards, err
+	return err
+}
+
+// schedulesOf returns the first schedules of an id, whose shard is known.
+func (i *Inspector) schedulesOf(ctx context.Context, shard core.Shard, id string) (list []Schedule, err error) {
+	r := ports.SchedulesRequest{Queue: shard.Queue, Shards: []int{shard.Index}, ID: id}
+	page, err := ask(i, func(s Store) (ports.SchedulesPage, error) { return s.Schedules(ctx, r) })
+	if err == nil {
+		err = partial(page.Unreached)
+	}
+	for at := range page.Schedules {
+		list = append(list, scheduleIn(&page.Schedules[at], shard, page.Now))
+	}
+	return list, err
 }
 
 func scheduleOf(s *core.Schedule, queue string, shards int, now core.Instant) Schedule {
-	view := Schedule{Schedule: *s, Queue: queue, Shard: core.ShardOf(s.ID, shards)}
+	return scheduleIn(s, core.Shard{Queue: queue, Index: core.ShardOf(s.ID, shards)}, now)
+}
+
+func scheduleIn(s *core.Schedule, shard core.Shard, now core.Instant) Schedule {
+	view := Schedule{Schedule: *s, Queue: shard.Queue, Shard: shard.Index, now: now}
 	if head := s.Head(); head.OK {
 		view.Due, view.Late = head.Due.Time(), head.Lag(now)
 	}
@@ -131,7 +169,7 @@ func (i *Inspector) Schedule(ctx context.Context, queue, id, name string) (Sched
 	for s, err := range i.Schedules(ctx, queue, ScheduleOptions{ScheduleSelection: ScheduleSelection{ID: id, Name: name}}) {
 		return s, err
 	}
-	return Schedule{}, fmt.Errorf("%w: %q of id %q in queue %q", ErrUnknownSchedule, name, id, queue)
+	return Schedule{}, fmt.Errorf("%w: %s in queue %q", ErrUnknownSchedule, ScheduleSelection{ID: id, Name: name}.unknown(), queue)
 }
 
 // ScheduleName is the schedules of one name in a queue.
@@ -168,7 +206,7 @@ func (i *Inspector) ScheduleNames(ctx context.Context, queue, after string, limi
 		return s.ScheduleNames(ctx, ports.ScheduleNamesRequest{Queue: queue, After: after, Limit: limit})
 	})
 	if err != nil {
-		return ScheduleNames{}, err
+		return ScheduleNames{}, invalidSelection(err)
 	}
 	view := func(n *ports.ScheduleName) ScheduleName {
 		return ScheduleName{Name: n.Name, Count: n.Count, First: scheduleOf(&n.First, queue, shards, page.Now)}

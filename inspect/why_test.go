@@ -54,6 +54,34 @@ func TestWhySaysWhatHoldsAJob(t *testing.T) {
 		until  time.Duration // since the epoch
 	}{
 		{"nothing", func(*fixture) {}, inspect.NothingQueued, "nothing is queued", 0},
+		{"a schedule", func(s *fixture) { s.hourly("x", "nightly"); s.serve("blue", false) }, inspect.Scheduled, "its schedule nightly pushes at 2030-01-02T03:30:00Z, in 26m0s", 26 * time.Minute},
+		{"a schedule of another id", func(s *fixture) { s.hourly(sameShard("x", 1)[0], "nightly") }, inspect.NothingQueued, "nothing is queued", 0},
+		{"two schedules", func(s *fixture) {
+			s.hourly("x", "a-later")
+			s.schedule("orders", "x", "b-sooner", "cron 15 * * * * UTC")
+			s.schedule("orders", "x", "c-paused", "cron 5 * * * * UTC", func(d *core.Declaration) { d.Paused = true })
+		}, inspect.Scheduled, "its schedule b-sooner pushes at 2030-01-02T03:15:00Z", 11 * time.Minute},
+		{"a paused schedule", func(s *fixture) {
+			s.schedule("orders", "x", "a-never", "cron 0 0 30 2 * UTC", func(d *core.Declaration) { d.Paused = true })
+			s.hourly("x", "nightly", func(d *core.Declaration) { d.Paused = true })
+		}, inspect.Scheduled, "its schedule nightly is paused; resume it", 0},
+		{"a schedule without a tick", func(s *fixture) { s.schedule("orders", "x", "never", "cron 0 0 30 2 * UTC") }, inspect.Scheduled, "its schedule never has no next tick", 0},
+		{"a schedule of a paused queue", func(s *fixture) { s.hourly("x", "nightly"); _ = s.Pause(s.t.Context(), "orders") }, inspect.Scheduled, "the queue is paused, and its schedule nightly does not push until it is resumed; its next tick is at 2030-01-02T03:30:00Z", 0},
+		{"a late schedule that nobody serves", func(s *fixture) { s.hourly("x", "nightly"); s.advance(time.Hour) }, inspect.Scheduled, "the tick of its schedule nightly is late, due for 34m0s; no server serves the queue", 0},
+		{"a late schedule of a shard without an owner", func(s *fixture) { s.hourly("x", "nightly"); s.advance(time.Hour); s.serve("blue", false) }, inspect.Scheduled, "due for 34m0s; no server has shard orders/0; one of 1 servers", 0},
+		{"a late schedule of a shard with an owner", func(s *fixture) {
+			s.hourly("x", "nightly")
+			s.advance(time.Hour)
+			s.serve("blue", false)
+			s.claim()
+		}, inspect.Scheduled, "the server that has the shard pushes it within a poll interval", 0},
+		{"a schedule whose spec can't be read", func(s *fixture) {
+			stored := s.hourly("x", "nightly")
+			s.advance(time.Hour)
+			broken := stored.Break("no such zone", core.InstantOf(s.clock.Now()))
+			s.change("orders", ports.ScheduleChange{ScheduleKey: stored.ScheduleKey, Revision: stored.Revision, Schedule: &broken})
+		}, inspect.Scheduled, "a server can't read the spec of its schedule nightly", 0},
+		{"a schedule of a job", func(s *fixture) { s.hourly("x", "nightly"); s.push("x", time.Hour, "p") }, inspect.NotDueYet, "it runs in 1h0m0s", time.Hour},
 		{"a record that can't be read", func(s *fixture) { s.damage("x", ports.PlaceQueued, ports.PlaceDead) }, inspect.Unreadable, "can't be read (queued, dead)", 0},
 		{"a dead letter", func(s *fixture) { s.dead("x") }, inspect.OnlyDead, "revive it", 0},
 		{"a taken job", func(s *fixture) { s.pushAll("x"); s.claim(); s.advance(time.Second) }, inspect.InBuffer, "server blue for 1s", 0},

@@ -3,10 +3,12 @@ package inspect
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -19,6 +21,8 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 	switch v.Reason {
 	case NothingQueued:
 		return "nothing is queued, claimed or dead for this id", until
+	case Scheduled:
+		return v.scheduled(st)
 	case Unreadable:
 		return fmt.Sprintf("the record of this id can't be read (%s); its next use sets it aside, and the list of unreadable records then has it", strings.Join(v.Found.Damaged, ", ")), until
 	case OnlyDead:
@@ -61,6 +65,42 @@ func (v *Verdict) say(stored *ports.Found) (text string, until time.Time) {
 		return v.front(), until
 	}
 	return "the job is next; the server that has the shard claims it", until
+}
+
+// scheduled describes which schedule of the id pushes next, and when, or why none does.
+func (v *Verdict) scheduled(st *ports.Standing) (text string, until time.Time) {
+	var s *Schedule
+	for at := range v.Schedules {
+		if next := &v.Schedules[at]; !next.Due.IsZero() && (s == nil || next.Due.Before(s.Due)) {
+			s = next
+		}
+	}
+
+	switch text = "nothing is queued for this id; "; {
+	case s == nil && slices.ContainsFunc(v.Schedules, func(s Schedule) bool { return s.Paused && s.Next < core.MaxInstant }):
+		paused := slices.IndexFunc(v.Schedules, func(s Schedule) bool { return s.Paused && s.Next < core.MaxInstant })
+		return text + fmt.Sprintf("its schedule %s is paused; resume it", v.Schedules[paused].Name), until
+	case s == nil:
+		return text + fmt.Sprintf("its schedule %s has no next tick; edit it", v.Schedules[0].Name), until
+	case st.Paused:
+		return text + fmt.Sprintf("the queue is paused, and its schedule %s does not push until it is resumed; its next tick is at %s",
+			s.Name, s.Next.Time().Format(time.RFC3339)), until
+	case s.Broken != "":
+		return text + fmt.Sprintf("a server can't read the spec of its schedule %s, and tries again each minute; look at the schedule", s.Name), until
+	case s.Late == 0:
+		return text + fmt.Sprintf("its schedule %s pushes at %s, in %v", s.Name, s.Due.Format(time.RFC3339), s.Due.Sub(v.Now).Round(time.Millisecond)), s.Due
+	}
+
+	text += fmt.Sprintf("the tick of its schedule %s is late, due for %v; ", s.Name, s.Late.Round(time.Millisecond))
+	switch {
+	case v.ServersUnknown:
+		return text + "the server that has the shard pushes it", until
+	case len(v.Servers) == 0:
+		return text + v.nobody(), until
+	case st.Owner == "" || st.ExpiresAt <= st.Now:
+		return text + fmt.Sprintf("no server has shard %v%s; %s", v.Found.Shard, v.unowned(st), v.successor()), until
+	}
+	return text + "the server that has the shard pushes it within a poll interval", until
 }
 
 // behindLastChance describes for which other job this one waits. It names a job of the same queue.

@@ -85,12 +85,16 @@ func (a *Action) Validate() error {
 	case len(a.IDs) > MaxActionIDs:
 		return fmt.Errorf("%w: the action lists %d ids; the maximum is %d", ErrInvalidRequest, len(a.IDs), MaxActionIDs)
 	}
-	texts := append([]string{a.ID, a.Verb, a.Actor, a.From, a.Reason, a.Queue, a.Prefix, a.Group, a.Filter, a.Error}, a.IDs...)
+
+	texts := append([]string{a.ID, a.Verb, a.Actor, a.From, a.Reason, a.Queue, a.Prefix, a.Group, a.Filter, a.Error},
+		a.IDs...)
 	for _, text := range texts {
 		if len(text) > MaxActionText {
-			return fmt.Errorf("%w: the action has a text of %d bytes; truncate it to %d", ErrInvalidRequest, len(text), MaxActionText)
+			return fmt.Errorf("%w: the action has a text of %d bytes; truncate it to %d",
+				ErrInvalidRequest, len(text), MaxActionText)
 		}
 	}
+
 	return validateTexts("the text of the action", texts...)
 }
 

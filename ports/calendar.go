@@ -143,11 +143,13 @@ func (c *ScheduleChange) validate() error {
 
 	switch {
 	case c.Revision < AnyRevision || c.Revision == AnyRevision && c.Schedule != nil:
-		return fmt.Errorf("%w: revision %d; give the revision of the schedule that was read", ErrInvalidRequest, c.Revision)
+		return fmt.Errorf("%w: revision %d; give the revision of the schedule that was read",
+			ErrInvalidRequest, c.Revision)
 	case c.Schedule == nil && (c.Busy != nil || len(c.Entries) > 0):
 		return fmt.Errorf("%w: a removal with entries; push them", ErrInvalidRequest)
 	case len(c.Entries) > core.MaxFiringEntries:
-		return fmt.Errorf("%w: %d entries; push at most %d with one change", ErrInvalidRequest, len(c.Entries), core.MaxFiringEntries)
+		return fmt.Errorf("%w: %d entries; push at most %d with one change",
+			ErrInvalidRequest, len(c.Entries), core.MaxFiringEntries)
 	}
 	for i := range c.Entries {
 		if c.Entries[i].ID != c.ID {

@@ -242,16 +242,20 @@ func (r *TurnRequest) Validate() error {
 	if r.Number < 1 {
 		return fmt.Errorf("%w: turn %d; turns count from 1", ErrInvalidRequest, r.Number)
 	}
+
 	if len(r.Settlements) > core.MaxTurnJobs {
-		return fmt.Errorf("%w: the turn has %d settlements; send at most %d, and the others with later turns", ErrInvalidRequest, len(r.Settlements), core.MaxTurnJobs)
+		return fmt.Errorf("%w: the turn has %d settlements; send at most %d, and the others with later turns",
+			ErrInvalidRequest, len(r.Settlements), core.MaxTurnJobs)
 	}
 	if len(r.Parts) > core.MaxTurnJobs {
-		return fmt.Errorf("%w: the turn has %d parts; send at most %d, and the others with later turns", ErrInvalidRequest,
-			len(r.Parts), core.MaxTurnJobs)
+		return fmt.Errorf("%w: the turn has %d parts; send at most %d, and the others with later turns",
+			ErrInvalidRequest, len(r.Parts), core.MaxTurnJobs)
 	}
 	if len(r.Begin) > core.MaxTurnJobs {
-		return fmt.Errorf("%w: the turn begins %d jobs; send at most %d, and the others with later turns", ErrInvalidRequest, len(r.Begin), core.MaxTurnJobs)
+		return fmt.Errorf("%w: the turn begins %d jobs; send at most %d, and the others with later turns",
+			ErrInvalidRequest, len(r.Begin), core.MaxTurnJobs)
 	}
+
 	if err := validateTexts("the name of the server", r.Node); err != nil {
 		return err
 	}

@@ -40,12 +40,14 @@ func TestPushErrorNamesTheEntriesAndItsCause(t *testing.T) {
 		{"a store that can't be used", ports.ErrUnusable, "not stored"},
 		{"an unknown outcome", context.DeadlineExceeded, "not known to be stored"},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			err := fmt.Errorf("push: %w", &ports.PushError{Entries: []int{1, 4}, Err: tt.cause})
 			if !errors.Is(err, tt.cause) {
 				t.Errorf("%v does not match its cause", err)
 			}
+
 			var push *ports.PushError
 			if !errors.As(err, &push) {
 				t.Fatalf("%v is no PushError", err)
@@ -62,7 +64,8 @@ func TestPushErrorNamesTheEntriesAndItsCause(t *testing.T) {
 
 func TestSentinelsAreDistinct(t *testing.T) {
 	sentinels := []error{
-		ports.ErrUnknownQueue, ports.ErrShardCountMismatch, ports.ErrQueueMismatch, ports.ErrLeaseHeld, ports.ErrLeaseLost,
+		ports.ErrUnknownQueue, ports.ErrShardCountMismatch, ports.ErrQueueMismatch, ports.ErrLeaseHeld,
+		ports.ErrLeaseLost,
 		ports.ErrStaleTurn, ports.ErrStaleAttempt, ports.ErrInvalidRequest, ports.ErrFull,
 		ports.ErrNotBegun,
 	}
@@ -90,7 +93,8 @@ func TestNopObserverWatchesNothing(t *testing.T) {
 }
 
 func TestConstantsHaveNames(t *testing.T) {
-	got := fmt.Sprint(ports.ByTime, ports.ByID, ports.RetryingByTime, ports.RetryingByID, ports.RetryingByCount, ports.SortBy(9),
+	got := fmt.Sprint(ports.ByTime, ports.ByID, ports.RetryingByTime, ports.RetryingByID, ports.RetryingByCount,
+		ports.SortBy(9),
 		ports.LeaseAcquired, ports.LeaseReleased, ports.LeaseDropped, ports.LeaseChange(9))
 	if want := "ByTime ByID RetryingByTime RetryingByID RetryingByCount SortBy(9) acquired released dropped LeaseChange(9)"; got != want {
 		t.Errorf("got %s, want %s", got, want)

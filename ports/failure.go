@@ -13,11 +13,12 @@ import (
 // refusals are the sentinels of calls that had no effect.
 func refusals() []error {
 	return []error{
-		ErrUnknownQueue, ErrUnknownNode, ErrShardCountMismatch, ErrQueueMismatch, ErrLeaseHeld,
-		ErrLeaseLost, ErrStaleTurn, ErrStaleAttempt, ErrInvalidRequest, ErrUnusable, ErrNotEmpty, ErrNotPaused, ErrTooManyTracked, ErrNotBegun, ErrReadOnly,
-		core.ErrInvalidID, core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTag, core.ErrInvalidTime, core.ErrInvalidRule,
-		core.ErrInvalidSchedule,
-		core.ErrInvalidOptions, core.ErrInvalidQueue,
+		ErrUnknownQueue, ErrUnknownNode, ErrShardCountMismatch, ErrQueueMismatch,
+		ErrLeaseHeld, ErrLeaseLost, ErrStaleTurn, ErrStaleAttempt,
+		ErrInvalidRequest, ErrUnusable, ErrNotEmpty, ErrNotPaused,
+		ErrTooManyTracked, ErrNotBegun, ErrReadOnly,
+		core.ErrInvalidID, core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTag, core.ErrInvalidTime,
+		core.ErrInvalidRule, core.ErrInvalidSchedule, core.ErrInvalidOptions, core.ErrInvalidQueue,
 	}
 }
 

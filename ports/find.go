@@ -69,7 +69,8 @@ func (r *FindRequest) Validate() error {
 	case c.Place > PlaceDead:
 		return fmt.Errorf("%w: payloads of %v; use a constant of ports.Place", ErrInvalidRequest, c.Place)
 	case c.Skip < 0 || math.IsNaN(c.Score) || math.IsInf(c.Score, 0):
-		return fmt.Errorf("%w: payloads after %d of score %v; use a cursor of Found.Next", ErrInvalidRequest, c.Skip, c.Score)
+		return fmt.Errorf("%w: payloads after %d of score %v; use a cursor of Found.Next",
+			ErrInvalidRequest, c.Skip, c.Score)
 	}
 	return nil
 }

@@ -42,9 +42,12 @@ func (r *RecordRequest) Validate() error {
 	if err := validateTexts("the owner", r.Owner); err != nil {
 		return err
 	}
+
 	if len(r.Records) > MaxRecords {
-		return fmt.Errorf("%w: the call has %d records; send at most %d, and the others in another call", ErrInvalidRequest, len(r.Records), MaxRecords)
+		return fmt.Errorf("%w: the call has %d records; send at most %d, and the others in another call",
+			ErrInvalidRequest, len(r.Records), MaxRecords)
 	}
+
 	for i := range r.Records {
 		if at := r.Records[i].Minute; at < 0 || at > core.MaxInstant || at != at.Minute() {
 			return fmt.Errorf("%w: %d µs is not the start of a minute; use Instant.Minute", ErrInvalidRequest, at)
@@ -69,7 +72,8 @@ type HistoryRequest struct {
 // minutes.
 func (r *HistoryRequest) Validate() error {
 	if r.Step < 0 || r.Step > HistoryKept || r.Step%time.Minute != 0 {
-		return fmt.Errorf("%w: a step of %v; give 1 minute to %v, in whole minutes", ErrInvalidRequest, r.Step, HistoryKept)
+		return fmt.Errorf("%w: a step of %v; give 1 minute to %v, in whole minutes",
+			ErrInvalidRequest, r.Step, HistoryKept)
 	}
 	return nil
 }

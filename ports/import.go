@@ -40,12 +40,14 @@ func (r *ImportRequest) Validate() error {
 	if len(r.DeadLetters) > 0 && len(r.Jobs) > 0 {
 		return fmt.Errorf("%w: the request has both jobs and dead letters; import them by two calls", ErrInvalidRequest)
 	}
+
 	if err := core.ValidateQueue(r.Shard.Queue, r.Shards); err != nil {
 		return err
 	}
 	if r.Shard.Index >= r.Shards {
 		return fmt.Errorf("%w: shard %v of a queue of %d", ErrInvalidRequest, r.Shard, r.Shards)
 	}
+
 	b := importBounds{request: r, ids: make(map[string]bool, len(r.DeadLetters)+len(r.Jobs))}
 	for i := range r.DeadLetters {
 		d := &r.DeadLetters[i]
@@ -53,12 +55,14 @@ func (r *ImportRequest) Validate() error {
 			return fmt.Errorf("dead letter %d: %w", i, err)
 		}
 	}
+
 	for i := range r.Jobs {
 		j := &r.Jobs[i]
 		if err := errors.Join(validateState(j), b.take(j.ID, j.Payloads)); err != nil {
 			return fmt.Errorf("job %d: %w", i, err)
 		}
 	}
+
 	return nil
 }
 
@@ -74,22 +78,28 @@ func (b *importBounds) take(id string, payloads []core.Payload) error {
 	if err := core.ValidateID(id); err != nil {
 		return err
 	}
+
 	if at := core.ShardOf(id, b.request.Shards); at != b.request.Shard.Index {
 		return fmt.Errorf("%w: id %q belongs to shard %d, not to %v", ErrInvalidRequest, id, at, b.request.Shard)
 	}
+
 	if len(payloads) == 0 {
 		return fmt.Errorf("%w: id %q has no payload", ErrInvalidRequest, id)
 	}
 	if err := validatePayloads(id, payloads); err != nil {
 		return err
 	}
+
 	if b.bound.Take(payloads) < len(payloads) {
 		return fmt.Errorf("%w: id %q exceeds the %d payloads or %d bytes of a step; import the rest by another call",
 			ErrInvalidRequest, id, core.MaxTurnPayloads, core.MaxStepBytes)
 	}
+
 	if b.ids[id] {
-		return fmt.Errorf("%w: id %q occurs twice; unite its payloads, or import them by another call", ErrInvalidRequest, id)
+		return fmt.Errorf("%w: id %q occurs twice; unite its payloads, or import them by another call",
+			ErrInvalidRequest, id)
 	}
+
 	b.ids[id] = true
 	return nil
 }
@@ -97,18 +107,22 @@ func (b *importBounds) take(id string, payloads []core.Payload) error {
 // validateDead checks the fields of a dead letter beside its id and its payloads.
 func validateDead(d *core.DeadLetter) error {
 	if core.GroupName(d.Group) != d.Group {
-		return fmt.Errorf("%w: %q is not the name of a group; pass it through core.GroupName", ErrInvalidRequest, d.Group)
+		return fmt.Errorf("%w: %q is not the name of a group; pass it through core.GroupName",
+			ErrInvalidRequest, d.Group)
 	}
-	return errors.Join(validateInstant("ChangedAt", d.ID, d.ChangedAt), validateErrorText(d.ID, d.Error), d.Tags.Validate())
+	return errors.Join(validateInstant("ChangedAt", d.ID, d.ChangedAt),
+		validateErrorText(d.ID, d.Error), d.Tags.Validate())
 }
 
 // validateState checks the fields of a job beside its id and its payloads.
 func validateState(j *core.Job) error {
-	if j.RetryCount < core.FreshRetryCount || j.RetryCount > math.MaxInt32 || j.Recoveries < 0 || j.Recoveries > math.MaxInt32 {
+	if j.RetryCount < core.FreshRetryCount || j.RetryCount > math.MaxInt32 || j.Recoveries < 0 ||
+		j.Recoveries > math.MaxInt32 {
 		return fmt.Errorf("%w: job %q with RetryCount %d and %d Recoveries; give %d to %d, and 0 to %d",
 			ErrInvalidRequest, j.ID, j.RetryCount, j.Recoveries, core.FreshRetryCount, math.MaxInt32, math.MaxInt32)
 	}
-	return errors.Join(validateInstant("PerformAt", j.ID, j.PerformAt), validateInstant("FirstPush", j.ID, j.FirstPush), validateErrorText(j.ID, j.Error), j.Tags.Validate())
+	return errors.Join(validateInstant("PerformAt", j.ID, j.PerformAt),
+		validateInstant("FirstPush", j.ID, j.FirstPush), validateErrorText(j.ID, j.Error), j.Tags.Validate())
 }
 
 func validateInstant(what, id string, at core.Instant) error {
@@ -120,7 +134,8 @@ func validateInstant(what, id string, at core.Instant) error {
 
 func validateErrorText(id, text string) error {
 	if core.ErrorText(text) != text {
-		return fmt.Errorf("%w: the error of id %q is not text that a store accepts; pass it through core.ErrorText", ErrInvalidRequest, id)
+		return fmt.Errorf("%w: the error of id %q is not text that a store accepts; pass it through core.ErrorText",
+			ErrInvalidRequest, id)
 	}
 	return nil
 }
@@ -128,13 +143,17 @@ func validateErrorText(id, text string) error {
 // validatePayloads checks the payloads of an entry, and their order.
 func validatePayloads(id string, payloads []core.Payload) error {
 	there := make(map[string]bool, len(payloads))
+
 	for i, p := range payloads {
 		entry := core.Entry{ID: id, Payload: p}
 		if err := entry.Validate(); err != nil {
 			return fmt.Errorf("payload %d of id %q: %w", i, id, err)
 		}
+
 		if there[string(p.Data)] || i > 0 && payloads[i-1].Compare(p) > 0 {
-			return fmt.Errorf("%w: payload %d of id %q occurs twice or is out of order; pass them through core.NewPayloadSet", ErrInvalidRequest, i, id)
+			return fmt.Errorf(
+				"%w: payload %d of id %q occurs twice or is out of order; pass them through core.NewPayloadSet",
+				ErrInvalidRequest, i, id)
 		}
 		there[string(p.Data)] = true
 	}

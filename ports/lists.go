@@ -116,7 +116,8 @@ func (r *PageRequest) Validate() error { return r.validate(false) }
 // validate checks the request for a list that is by id or not.
 func (r *PageRequest) validate(byID bool) error {
 	if !byID && r.Prefix != "" {
-		return fmt.Errorf("%w: prefix %q in a list that is not sorted by id; sort it by id", ErrInvalidRequest, r.Prefix)
+		return fmt.Errorf("%w: prefix %q in a list that is not sorted by id; sort it by id",
+			ErrInvalidRequest, r.Prefix)
 	}
 	if err := validatePrefix(r.Prefix); err != nil {
 		return err
@@ -132,7 +133,8 @@ func (r *PageRequest) validate(byID bool) error {
 // validatePrefix refuses a text that no id can begin with.
 func validatePrefix(prefix string) error {
 	if !utf8.ValidString(prefix) || strings.ContainsFunc(prefix, unicode.IsControl) {
-		return fmt.Errorf("%w: no id can begin with %q, which is not UTF-8 or has a control character", ErrInvalidRequest, prefix)
+		return fmt.Errorf("%w: no id can begin with %q, which is not UTF-8 or has a control character",
+			ErrInvalidRequest, prefix)
 	}
 	return nil
 }

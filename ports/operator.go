@@ -201,14 +201,18 @@ func (s *JobStep) Validate() error {
 	if err := validateStep(s.Shard, len(s.IDs)); err != nil || s.Payloads == nil && s.First == nil {
 		return err
 	}
+
 	switch {
 	case s.Payloads != nil && s.First != nil:
 		return fmt.Errorf("%w: Payloads and First in one step; give one of them", ErrInvalidRequest)
 	case s.First == nil && len(s.Payloads) != len(s.IDs):
-		return fmt.Errorf("%w: payloads of %d jobs for %d ids; give one element for each id", ErrInvalidRequest, len(s.Payloads), len(s.IDs))
+		return fmt.Errorf("%w: payloads of %d jobs for %d ids; give one element for each id",
+			ErrInvalidRequest, len(s.Payloads), len(s.IDs))
 	case s.First != nil && len(s.First) != len(s.IDs):
-		return fmt.Errorf("%w: %d first payloads for %d ids; give one for each id", ErrInvalidRequest, len(s.First), len(s.IDs))
+		return fmt.Errorf("%w: %d first payloads for %d ids; give one for each id",
+			ErrInvalidRequest, len(s.First), len(s.IDs))
 	}
+
 	var bound core.Bound
 	ids := make(map[string]bool, len(s.IDs))
 	for i, id := range s.IDs {
@@ -228,6 +232,7 @@ func (s *JobStep) Validate() error {
 		}
 		ids[id] = true
 	}
+
 	return nil
 }
 
@@ -288,7 +293,8 @@ type DeadLetterStep struct {
 // with DeadLetters, or a Group that no dead letter can have.
 func (s *DeadLetterStep) Validate() error {
 	if s.Group != "" && s.DeadLetters != nil {
-		return fmt.Errorf("%w: group %q together with named dead letters; name only one of them", ErrInvalidRequest, s.Group)
+		return fmt.Errorf("%w: group %q together with named dead letters; name only one of them",
+			ErrInvalidRequest, s.Group)
 	}
 	if err := validateGroup(s.Group); err != nil {
 		return err
@@ -397,6 +403,7 @@ func (r RecountReply) Then(next RecountReply) RecountReply {
 		Before: r.Before, After: next.After, Counted: r.Counted + next.Counted, Next: next.Next,
 		RestoredShards: r.RestoredShards + next.RestoredShards, RestoredQueue: r.RestoredQueue || next.RestoredQueue,
 	}
+
 	before := &sum.Before
 	before.Fresh += next.Before.Fresh - r.After.Fresh
 	before.Retrying += next.Before.Retrying - r.After.Retrying
@@ -407,9 +414,11 @@ func (r RecountReply) Then(next RecountReply) RecountReply {
 	before.Failed += next.Before.Failed - r.After.Failed
 	before.Superseded += next.Before.Superseded - r.After.Superseded
 	before.Held += next.Before.Held - r.After.Held
+
 	if r.Before.Oldest == r.After.Oldest {
 		before.Oldest = next.Before.Oldest
 	}
+
 	return sum
 }
 
@@ -425,7 +434,8 @@ func validateStep(shard core.Shard, entries int) error {
 		return fmt.Errorf("%w: shard %v; shards are numbered from 0", ErrInvalidRequest, shard)
 	}
 	if entries > MaxStep {
-		return fmt.Errorf("%w: the step has %d entries; name at most %d, and the others in another step", ErrInvalidRequest, entries, MaxStep)
+		return fmt.Errorf("%w: the step has %d entries; name at most %d, and the others in another step",
+			ErrInvalidRequest, entries, MaxStep)
 	}
 	return nil
 }

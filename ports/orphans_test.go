@@ -26,6 +26,7 @@ func TestOrphansAreTheClaimedJobsOfShardsWhoseLeaseIsOver(t *testing.T) {
 			if got := shard.Orphaned(now); got != c.want {
 				t.Errorf("%d orphans in the shard, want %d", got, c.want)
 			}
+
 			lasting := ports.ShardStats{Owner: "n2", ExpiresAt: now + 1}
 			lasting.Claimed = 5
 			q := ports.QueueStats{Now: now, Shards: []ports.ShardStats{lasting, shard, shard}}

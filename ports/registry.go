@@ -151,18 +151,25 @@ func (r *AnnounceRequest) Validate() error {
 	if r.Node.Owner == "" {
 		return errNoOwner
 	}
+
 	n := &r.Node
-	if err := cmp.Or(validateTexts("the text of the server", n.Owner, n.Name, n.Host, n.Version), validateTexts("the name of the queue", n.Queues...)); err != nil {
+	if err := cmp.Or(
+		validateTexts("the text of the server", n.Owner, n.Name, n.Host, n.Version),
+		validateTexts("the name of the queue", n.Queues...),
+	); err != nil {
 		return err
 	}
+
 	if n := len(n.Status.Longest); n > MaxLongest {
 		return fmt.Errorf("%w: the status names %d running jobs; the maximum is %d", ErrInvalidRequest, n, MaxLongest)
 	}
 	for i := range n.Status.Queues {
 		if busy := len(n.Status.Queues[i].LaneBusy); busy > MaxLaneBusy {
-			return fmt.Errorf("%w: the status names %d shards of %q whose lane is busy; the maximum is %d", ErrInvalidRequest, busy, n.Status.Queues[i].Queue, MaxLaneBusy)
+			return fmt.Errorf("%w: the status names %d shards of %q whose lane is busy; the maximum is %d",
+				ErrInvalidRequest, busy, n.Status.Queues[i].Queue, MaxLaneBusy)
 		}
 	}
+
 	return validateTTL(r.TTL)
 }
 

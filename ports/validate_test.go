@@ -32,22 +32,50 @@ func TestValidate(t *testing.T) {
 		{"push", &ports.PushRequest{Queue: "orders", Shards: 5, Entries: entries}, nil},
 		{"push nothing", &ports.PushRequest{Queue: "orders", Shards: 5}, nil},
 		{"push to no queue", &ports.PushRequest{Shards: 5, Entries: entries}, core.ErrInvalidQueue},
-		{"push by an unknown rule", &ports.PushRequest{Queue: "orders", Shards: 5, Rule: core.PushRule{Kind: 99}}, core.ErrInvalidRule},
-		{"push by a negative limit", &ports.PushRequest{Queue: "orders", Shards: 5, Rule: core.PushRule{Limit: -1}}, core.ErrInvalidRule},
-		{"push for no id", &ports.PushRequest{Queue: "orders", Shards: 5, Entries: []core.Entry{{}}}, core.ErrInvalidID},
+		{
+			"push by an unknown rule",
+			&ports.PushRequest{Queue: "orders", Shards: 5, Rule: core.PushRule{Kind: 99}},
+			core.ErrInvalidRule,
+		},
+		{
+			"push by a negative limit",
+			&ports.PushRequest{Queue: "orders", Shards: 5, Rule: core.PushRule{Limit: -1}},
+			core.ErrInvalidRule,
+		},
+		{
+			"push for no id",
+			&ports.PushRequest{Queue: "orders", Shards: 5, Entries: []core.Entry{{}}},
+			core.ErrInvalidID,
+		},
 		{"push no number", &ports.PushRequest{Queue: "orders", Shards: 5,
 			Entries: []core.Entry{{ID: "a", Payload: core.Payload{Score: math.NaN()}}}}, core.ErrInvalidScore},
 
 		{"acquire", &ports.AcquireRequest{Shard: shard, Owner: "me", Attempt: 1, TTL: time.Millisecond}, nil},
-		{"acquire without an owner", &ports.AcquireRequest{Shard: shard, Attempt: 1, TTL: time.Second}, ports.ErrInvalidRequest},
-		{"acquire before the first attempt", &ports.AcquireRequest{Shard: shard, Owner: "me", TTL: time.Second}, ports.ErrInvalidRequest},
+		{
+			"acquire without an owner",
+			&ports.AcquireRequest{Shard: shard, Attempt: 1, TTL: time.Second},
+			ports.ErrInvalidRequest,
+		},
+		{
+			"acquire before the first attempt",
+			&ports.AcquireRequest{Shard: shard, Owner: "me", TTL: time.Second},
+			ports.ErrInvalidRequest,
+		},
 		{"acquire for no time", &ports.AcquireRequest{Shard: shard, Owner: "me", Attempt: 1}, ports.ErrInvalidRequest},
-		{"acquire for less than 1 ms", &ports.AcquireRequest{Shard: shard, Owner: "me", Attempt: 1, TTL: time.Millisecond - 1}, ports.ErrInvalidRequest},
+		{
+			"acquire for less than 1 ms",
+			&ports.AcquireRequest{Shard: shard, Owner: "me", Attempt: 1, TTL: time.Millisecond - 1},
+			ports.ErrInvalidRequest,
+		},
 
 		{"turn", &ports.TurnRequest{Number: 1, TTL: time.Second, Settlements: settle[:core.MaxTurnJobs]}, nil},
 		{"turn 0", &ports.TurnRequest{TTL: time.Second}, ports.ErrInvalidRequest},
 		{"turn for a negative time", &ports.TurnRequest{Number: 1, TTL: -time.Second}, ports.ErrInvalidRequest},
-		{"turn with too many settlements", &ports.TurnRequest{Number: 1, TTL: time.Second, Settlements: settle}, ports.ErrInvalidRequest},
+		{
+			"turn with too many settlements",
+			&ports.TurnRequest{Number: 1, TTL: time.Second, Settlements: settle},
+			ports.ErrInvalidRequest,
+		},
 
 		{"renew", &ports.RenewRequest{TTL: time.Second}, nil},
 		{"renew for no time", &ports.RenewRequest{}, ports.ErrInvalidRequest},
@@ -56,13 +84,33 @@ func TestValidate(t *testing.T) {
 		{"announce nobody", &ports.AnnounceRequest{TTL: time.Second}, ports.ErrInvalidRequest},
 		{"announce for no time", &ports.AnnounceRequest{Node: ports.Node{Owner: "me"}}, ports.ErrInvalidRequest},
 
-		{"permit", &ports.PermitRequest{Owner: "me", Attempt: 1, Limit: 5, Hold: 9, Want: 9, TTL: time.Millisecond}, nil},
+		{
+			"permit",
+			&ports.PermitRequest{Owner: "me", Attempt: 1, Limit: 5, Hold: 9, Want: 9, TTL: time.Millisecond},
+			nil,
+		},
 		{"permit nobody", &ports.PermitRequest{Attempt: 1, Limit: 5, TTL: time.Second}, ports.ErrInvalidRequest},
-		{"permit before the first attempt", &ports.PermitRequest{Owner: "me", Limit: 5, TTL: time.Second}, ports.ErrInvalidRequest},
+		{
+			"permit before the first attempt",
+			&ports.PermitRequest{Owner: "me", Limit: 5, TTL: time.Second},
+			ports.ErrInvalidRequest,
+		},
 		{"permit none", &ports.PermitRequest{Owner: "me", Attempt: 1, TTL: time.Second}, ports.ErrInvalidRequest},
-		{"permit more than there can be", &ports.PermitRequest{Owner: "me", Attempt: 1, Limit: ports.MaxPermits + 1, TTL: time.Second}, ports.ErrInvalidRequest},
-		{"permit fewer than none", &ports.PermitRequest{Owner: "me", Attempt: 1, Limit: 5, Hold: -1, TTL: time.Second}, ports.ErrInvalidRequest},
-		{"permit more than are wanted", &ports.PermitRequest{Owner: "me", Attempt: 1, Limit: 5, Hold: 2, Want: 1, TTL: time.Second}, ports.ErrInvalidRequest},
+		{
+			"permit more than there can be",
+			&ports.PermitRequest{Owner: "me", Attempt: 1, Limit: ports.MaxPermits + 1, TTL: time.Second},
+			ports.ErrInvalidRequest,
+		},
+		{
+			"permit fewer than none",
+			&ports.PermitRequest{Owner: "me", Attempt: 1, Limit: 5, Hold: -1, TTL: time.Second},
+			ports.ErrInvalidRequest,
+		},
+		{
+			"permit more than are wanted",
+			&ports.PermitRequest{Owner: "me", Attempt: 1, Limit: 5, Hold: 2, Want: 1, TTL: time.Second},
+			ports.ErrInvalidRequest,
+		},
 		{"permit for no time", &ports.PermitRequest{Owner: "me", Attempt: 1, Limit: 5}, ports.ErrInvalidRequest},
 
 		{"step over jobs", &ports.JobStep{Shard: shard}, nil},
@@ -70,7 +118,11 @@ func TestValidate(t *testing.T) {
 		{"step over too many jobs", &ports.JobStep{Shard: shard, IDs: tooMany}, ports.ErrInvalidRequest},
 		{"step over the jobs of no shard", &ports.JobStep{Shard: noShard}, ports.ErrInvalidRequest},
 		{"step over the dead", &ports.DeadLetterStep{Shard: shard, DeadLetters: deadRefs[:ports.MaxStep]}, nil},
-		{"step over too many dead", &ports.DeadLetterStep{Shard: shard, DeadLetters: deadRefs}, ports.ErrInvalidRequest},
+		{
+			"step over too many dead",
+			&ports.DeadLetterStep{Shard: shard, DeadLetters: deadRefs},
+			ports.ErrInvalidRequest,
+		},
 		{"step over the dead of no shard", &ports.DeadLetterStep{Shard: noShard}, ports.ErrInvalidRequest},
 		{"cancel", &ports.CancelRequest{Shard: shard, IDs: tooMany[:ports.MaxStep]}, nil},
 		{"cancel too many", &ports.CancelRequest{Shard: shard, IDs: tooMany}, ports.ErrInvalidRequest},
@@ -78,6 +130,7 @@ func TestValidate(t *testing.T) {
 		{"edit", &ports.EditRequest{Shard: shard, ID: "a"}, nil},
 		{"edit in no shard", &ports.EditRequest{Shard: noShard, ID: "a"}, ports.ErrInvalidRequest},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if err := tt.r.Validate(); !errors.Is(err, tt.want) {
@@ -106,11 +159,13 @@ func TestSizesHaveDefaultsAndBounds(t *testing.T) {
 		{ports.MaxPage, ports.MaxPage, ports.MaxStep},
 		{math.MaxInt, ports.MaxPage, ports.MaxStep},
 	}
+
 	for _, tt := range tests {
 		page := ports.PageRequest{Limit: tt.limit}
 		dead := ports.DeadLetterStep{Limit: tt.limit}
 		if page.Size() != tt.page || dead.Size() != tt.step {
-			t.Errorf("a limit of %d: page %d, want %d; step %d, want %d", tt.limit, page.Size(), tt.page, dead.Size(), tt.step)
+			t.Errorf("a limit of %d: page %d, want %d; step %d, want %d",
+				tt.limit, page.Size(), tt.page, dead.Size(), tt.step)
 		}
 	}
 }

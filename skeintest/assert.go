@@ -28,6 +28,7 @@ func AssertEvents(t TB, got Events, want ...string) {
 // order. These are the jobs that were pushed and have not run, and those that were requeued.
 func AssertPushed[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
 	t.Helper()
+
 	var got []view
 	for job, err := range s.Inspector.Jobs(t.Context(), q.Name(), inspect.ListOptions{Payloads: math.MaxInt32}) {
 		if unknown(err) {
@@ -38,9 +39,15 @@ func AssertPushed[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
 			return
 		}
 		got = append(got, view{
-			id: job.ID, payloads: job.Payloads, in: job.PerformAt.Sub(s.Now()), retries: job.Retries, lastError: job.LastError, tags: job.Tags,
+			id:        job.ID,
+			payloads:  job.Payloads,
+			in:        job.PerformAt.Sub(s.Now()),
+			retries:   job.Retries,
+			lastError: job.LastError,
+			tags:      job.Tags,
 		})
 	}
+
 	compare(t, "jobs of queue "+q.Name(), q, got, want)
 }
 
@@ -48,6 +55,7 @@ func AssertPushed[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
 // compared, because the morgue doesn't keep them.
 func AssertMorgue[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
 	t.Helper()
+
 	var got []view
 	for dead, err := range s.Inspector.Morgue(t.Context(), q.Name(), inspect.ListOptions{Payloads: math.MaxInt32}) {
 		if unknown(err) {
@@ -59,10 +67,12 @@ func AssertMorgue[P any](t TB, s *Store, q *skein.Queue[P], want ...Job[P]) {
 		}
 		got = append(got, view{id: dead.ID, payloads: dead.Payloads, lastError: dead.LastError, tags: dead.Tags})
 	}
+
 	want = slices.Clone(want)
 	for i := range want {
 		want[i].In, want[i].Retries = 0, 0
 	}
+
 	compare(t, "morgue of queue "+q.Name(), q, got, want)
 }
 
@@ -83,6 +93,7 @@ type view struct {
 
 func compare[P any](t TB, what string, q *skein.Queue[P], got []view, want []Job[P]) {
 	t.Helper()
+
 	masks := make(map[string]view, len(want))
 	expected := make([]view, 0, len(want))
 	for i := range want {
@@ -94,6 +105,7 @@ func compare[P any](t TB, what string, q *skein.Queue[P], got []view, want []Job
 		masks[w.id] = w
 		expected = append(expected, w)
 	}
+
 	if d := diff(lines(expected, masks), lines(got, masks)); d != "" {
 		t.Errorf("%s (-want +got):\n%s", what, d)
 	}
@@ -105,7 +117,16 @@ func viewOf[P any](ctx context.Context, q *skein.Queue[P], job *Job[P]) (view, e
 	if err != nil {
 		return view{}, err
 	}
-	v := view{id: job.ID, scored: job.Scores != nil, in: job.In, retries: job.Retries, lastError: job.LastError, tags: sortedTags(job.Tags)}
+
+	v := view{
+		id:        job.ID,
+		scored:    job.Scores != nil,
+		in:        job.In,
+		retries:   job.Retries,
+		lastError: job.LastError,
+		tags:      sortedTags(job.Tags),
+	}
+
 	encode := func(skein.PushFunc) skein.PushFunc {
 		return func(_ context.Context, push *skein.RawPush) error {
 			for _, e := range push.Entries {
@@ -114,6 +135,7 @@ func viewOf[P any](ctx context.Context, q *skein.Queue[P], job *Job[P]) (view, e
 			return nil
 		}
 	}
+
 	client := skein.NewClient(nil, skein.ClientOptions{Middleware: []skein.PushMiddleware{encode}})
 	return v, q.PushMany(ctx, client, entries)
 }
@@ -136,6 +158,7 @@ func lines(views []view, masks map[string]view) []string {
 func (v *view) line(mask view) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %v", v.id, printed(v.payloads))
+
 	if mask.scored {
 		scores := make([]float64, len(v.payloads))
 		for i := range v.payloads {
@@ -143,6 +166,7 @@ func (v *view) line(mask view) string {
 		}
 		fmt.Fprintf(&b, " scores %v", scores)
 	}
+
 	if mask.in != 0 {
 		fmt.Fprintf(&b, " in %v", v.in)
 	}
@@ -155,5 +179,6 @@ func (v *view) line(mask view) string {
 	if mask.tags != nil {
 		fmt.Fprintf(&b, " tags %q", v.tags)
 	}
+
 	return b.String()
 }

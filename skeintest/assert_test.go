@@ -20,6 +20,7 @@ func TestRunTellsWhatCameOfAJob(t *testing.T) {
 	job := skeintest.Job[string]{ID: "id", Payloads: []string{"a", "b"}}
 	failed := job
 	failed.Retries, failed.LastError = 2, "boom before"
+
 	tests := []struct {
 		name    string
 		job     skeintest.Job[string]
@@ -49,10 +50,12 @@ func TestRunTellsWhatCameOfAJob(t *testing.T) {
 			skeintest.Event{Outcome: skeintest.Done, Error: "boom", Buried: []string{`"b"`}},
 		},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			h := q.JobHandler(func(_ context.Context, j *skein.Job[string]) error { return tt.handler(j) })
 			tt.want.Queue, tt.want.ID, tt.want.Payloads = "q", "id", []string{`"a"`, `"b"`}
+
 			got := skeintest.Run(t, q, h, tt.job)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("event (-want +got):\n%s", diff)
@@ -63,7 +66,11 @@ func TestRunTellsWhatCameOfAJob(t *testing.T) {
 
 func TestRunHandsOverScores(t *testing.T) {
 	q := plain("q", skein.QueueOptions[[]byte]{})
-	job := skeintest.Job[[]byte]{ID: "id", Payloads: [][]byte{[]byte("second"), []byte("first")}, Scores: []float64{2, 1}}
+	job := skeintest.Job[[]byte]{
+		ID:       "id",
+		Payloads: [][]byte{[]byte("second"), []byte("first")},
+		Scores:   []float64{2, 1},
+	}
 	got := skeintest.Run(t, q, always(q, nil), job)
 	if diff := cmp.Diff([]string{"first", "second"}, got.Payloads); diff != "" {
 		t.Errorf("payloads (-want +got):\n%s", diff)
@@ -73,21 +80,29 @@ func TestRunHandsOverScores(t *testing.T) {
 func TestRunFailsTheTestForWhatIsNoJobOfTheHandler(t *testing.T) {
 	q := plain("q", skein.QueueOptions[[]byte]{})
 	good := skeintest.Job[[]byte]{ID: "id", Payloads: [][]byte{nil}}
+
 	tests := []struct {
 		name    string
 		handler skein.Handler
 		job     skeintest.Job[[]byte]
 		want    string
 	}{
-		{"another queue's handler", always(plain("other", skein.QueueOptions[[]byte]{}), nil), good, `not one of queue "q"`},
+		{
+			"another queue's handler",
+			always(plain("other", skein.QueueOptions[[]byte]{}), nil),
+			good,
+			`not one of queue "q"`,
+		},
 		{"no handler", skein.Handler{}, good, "handler 1 of 1 is empty"},
 		{"no payloads", always(q, nil), skeintest.Job[[]byte]{ID: "id"}, "no payloads"},
 		{"no id", always(q, nil), skeintest.Job[[]byte]{Payloads: good.Payloads}, "id"},
 		{
 			"too many scores", always(q, nil),
-			skeintest.Job[[]byte]{ID: "id", Payloads: good.Payloads, Scores: []float64{1, 2}}, "1 payloads and 2 scores",
+			skeintest.Job[[]byte]{ID: "id", Payloads: good.Payloads, Scores: []float64{1, 2}},
+			"1 payloads and 2 scores",
 		},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFake(t)
@@ -100,7 +115,8 @@ func TestRunFailsTheTestForWhatIsNoJobOfTheHandler(t *testing.T) {
 }
 
 func TestAssertPushed(t *testing.T) {
-	q := skein.NewQueue[item]("items", skein.QueueOptions[item]{Score: func(i item) float64 { return float64(i.Number) }})
+	q := skein.NewQueue[item]("items",
+		skein.QueueOptions[item]{Score: func(i item) float64 { return float64(i.Number) }})
 	job := func(id string, numbers ...int) skeintest.Job[item] {
 		j := skeintest.Job[item]{ID: id}
 		for _, n := range numbers {
@@ -112,7 +128,9 @@ func TestAssertPushed(t *testing.T) {
 		change(&j)
 		return j
 	}
+
 	exactly := with(job("b", 3), func(j *skeintest.Job[item]) { j.Scores, j.In = []float64{3}, time.Minute })
+
 	tests := []struct {
 		name string
 		want []skeintest.Job[item]
@@ -159,10 +177,18 @@ func TestAssertPushed(t *testing.T) {
   b [{"Number":3}]
 `,
 		},
-		{"with tags", []skeintest.Job[item]{job("a", 1, 2), with(job("b", 3), func(j *skeintest.Job[item]) { j.Tags = []string{"vip", "import-7", "vip"} })}, ""},
+		{
+			"with tags",
+			[]skeintest.Job[item]{
+				job("a", 1, 2),
+				with(job("b", 3), func(j *skeintest.Job[item]) { j.Tags = []string{"vip", "import-7", "vip"} }),
+			},
+			"",
+		},
 		{
 			"other tags", []skeintest.Job[item]{
-				with(job("a", 1, 2), func(j *skeintest.Job[item]) { j.Tags = []string{"x"} }), with(job("b", 3), func(j *skeintest.Job[item]) { j.Tags = []string{"vip"} }),
+				with(job("a", 1, 2), func(j *skeintest.Job[item]) { j.Tags = []string{"x"} }),
+				with(job("b", 3), func(j *skeintest.Job[item]) { j.Tags = []string{"vip"} }),
 			}, `
 - a [{"Number":1} {"Number":2}] tags ["x"]
 - b [{"Number":3}] tags ["vip"]
@@ -171,6 +197,7 @@ func TestAssertPushed(t *testing.T) {
 `,
 		},
 	}
+
 	s := skeintest.New()
 	err := q.PushMany(t.Context(), s.Client, []skein.Entry[item]{
 		{ID: "b", Payload: item{3}, Options: []skein.PushOption{skein.In(time.Minute), skein.Tags("vip", "import-7")}},
@@ -180,10 +207,12 @@ func TestAssertPushed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFake(t)
 			skeintest.AssertPushed(f, s, q, tt.want...)
+
 			var want []string
 			if tt.diff != "" {
 				want = []string{"jobs of queue items (-want +got):" + tt.diff}
@@ -204,15 +233,18 @@ func TestTagsOfAJobThatRunsAndOfADeadLetter(t *testing.T) {
 		return errors.New("boom")
 	})
 	skeintest.Run(t, q, h, job)
+
 	if want := []string{"import-7", "vip"}; !slices.Equal(got, want) {
 		t.Errorf("the handler saw the tags %q, want %q", got, want)
 	}
+
 	s := skeintest.New()
 	if err := q.Push(t.Context(), s.Client, "a", []byte("p"), skein.Tags("vip", "import-7")); err != nil {
 		t.Fatal(err)
 	}
 	s.Drain(t, time.Hour, h)
 	skeintest.AssertMorgue(t, s, q, job)
+
 	f := newFake(t)
 	job.Tags = []string{"vip"}
 	skeintest.AssertMorgue(f, s, q, job)
@@ -256,8 +288,11 @@ func TestADiffShowsWhereItChanges(t *testing.T) {
 		}
 		return events
 	}
+
 	f := newFake(t)
-	skeintest.AssertEvents(f, lines(20, map[int]string{4: "x", 15: "y"}), strings.Split(lines(20, nil).String(), "\n")...)
+	skeintest.AssertEvents(f, lines(20, map[int]string{4: "x", 15: "y"}),
+		strings.Split(lines(20, nil).String(), "\n")...)
+
 	want := []string{`events (-want +got):
   ...
   0s q 2 [] done
@@ -275,6 +310,7 @@ func TestADiffShowsWhereItChanges(t *testing.T) {
   0s q 17 [] done
   ...
 `}
+
 	if diff := cmp.Diff(want, f.errors); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
@@ -291,6 +327,7 @@ func TestALongDiffIsMade(t *testing.T) {
 
 func TestPayloadsArePrintedSoThatTheyCanBeToldApart(t *testing.T) {
 	q := plain("q", skein.QueueOptions[[]byte]{})
+
 	for payload, want := range map[string]string{
 		"":               `""`,
 		"plain":          "plain",

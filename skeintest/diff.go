@@ -28,8 +28,10 @@ func diff(want, got []string) string {
 	if !slices.ContainsFunc(edits, edit.changes) {
 		return ""
 	}
+
 	var b strings.Builder
 	skipping := false
+
 	for i, e := range edits {
 		near := edits[max(0, i-around):min(len(edits), i+around+1)]
 		switch {
@@ -41,6 +43,7 @@ func diff(want, got []string) string {
 			b.WriteString("  ...\n")
 		}
 	}
+
 	return b.String()
 }
 
@@ -51,14 +54,17 @@ func compareLines(want, got []string) []edit {
 		head = append(head, edit{' ', want[0]})
 		want, got = want[1:], got[1:]
 	}
+
 	for len(want) > 0 && len(got) > 0 && want[len(want)-1] == got[len(got)-1] {
 		tail = append(tail, edit{' ', want[len(want)-1]})
 		want, got = want[:len(want)-1], got[:len(got)-1]
 	}
+
 	edits := append(head, compareMiddle(want, got)...)
 	for i := len(tail) - 1; i >= 0; i-- {
 		edits = append(edits, tail[i])
 	}
+
 	return edits
 }
 
@@ -68,6 +74,7 @@ func compareMiddle(want, got []string) []edit {
 		edits = append(edits, edit{sign, (*from)[0]})
 		*from = (*from)[1:]
 	}
+
 	if (len(want)+1)*(len(got)+1) <= tableLimit {
 		common := commonLengths(want, got)
 		for len(want) > 0 && len(got) > 0 {
@@ -83,12 +90,14 @@ func compareMiddle(want, got []string) []edit {
 			}
 		}
 	}
+
 	for len(want) > 0 {
 		take('-', &want)
 	}
 	for len(got) > 0 {
 		take('+', &got)
 	}
+
 	return edits
 }
 

@@ -52,8 +52,10 @@ var errLimit = errors.New("its limit of jobs was reached")
 func (s *Store) drain(t TB, until time.Time, limit int, handlers []skein.Handler) (Events, error) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
+
 	r := newRecorder(s, limit, stop)
 	server := skein.NewServer(storekit.Intercept(s, r.intercept), s.options(t, r), handlers...)
+
 	for idle := 0; ; {
 		jobs, err := server.RunDue(ctx)
 		switch {
@@ -64,20 +66,24 @@ func (s *Store) drain(t TB, until time.Time, limit int, handlers []skein.Handler
 		case ctx.Err() != nil:
 			return r.events, ctx.Err()
 		}
+
 		next, err := r.nextDue(ctx)
 		if err != nil {
 			return r.events, err
 		}
+
 		if !next.OK || next.Due.Time().After(until) {
 			s.clock.Pass(until)
 			return r.events, nil
 		}
+
 		if idle++; jobs > 0 || next.Due.Time().After(s.Now()) {
 			idle = 0
 		}
 		if idle > 1 {
 			return r.events, errors.New("the store does not return a job that is due")
 		}
+
 		s.clock.Pass(next.Due.Time())
 	}
 }
@@ -88,12 +94,14 @@ func (s *Store) options(t TB, r *recorder) skein.ServerOptions {
 	o.Lanes, o.Prefetch, o.LeaseTTL = 1, skein.NoPrefetch, leaseTTL
 	o.Splitter, o.Scheduler = nil, nil
 	o.Observer = r
+
 	if o.Jitter == nil {
 		o.Jitter = func() int { return 0 }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
+
 	if start := s.Server.OnStart; start != nil {
 		var once sync.Once
 		o.OnStart = func(ctx context.Context) (err error) {
@@ -101,6 +109,7 @@ func (s *Store) options(t TB, r *recorder) skein.ServerOptions {
 			return err
 		}
 	}
+
 	return o
 }
 

@@ -90,6 +90,7 @@ func TestDrainTellsHowEachExecutionEnded(t *testing.T) {
 			want: []string{"0s q id [a b] done: boom; buried [b]"},
 		},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s, q := skeintest.New(), plain("q", tt.options)
@@ -104,14 +105,18 @@ func TestWhatTheCodecRefusesIsBuried(t *testing.T) {
 	raw := plain("numbers", skein.QueueOptions[[]byte]{})
 	push(t, s, raw, "some", "1", "x")
 	push(t, s, raw, "all", "x")
+
 	numbers := skein.NewQueue[int]("numbers", skein.QueueOptions[int]{})
 	events := s.Drain(t, time.Hour, numbers.Handler(func(context.Context, string, []int) error { return nil }))
+
 	if len(events) != 2 {
 		t.Fatalf("events:\n%v", events)
 	}
+
 	for id, want := range map[string]skeintest.Outcome{"some": skeintest.Done, "all": skeintest.Buried} {
 		e := events.Of(id)[0]
-		if e.Outcome != want || !slices.Equal(e.Buried, []string{"x"}) || !strings.HasPrefix(e.Error, "decode payload: ") {
+		if e.Outcome != want || !slices.Equal(e.Buried, []string{"x"}) ||
+			!strings.HasPrefix(e.Error, "decode payload: ") {
 			t.Errorf("%v; want %s, with x buried", e, want)
 		}
 	}
@@ -125,19 +130,23 @@ func TestDrainKeepsToItsTime(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	var seen []time.Duration
 	h := q.Handler(func(context.Context, string, [][]byte) error {
 		seen = append(seen, s.Now().Sub(start))
 		return nil
 	})
+
 	skeintest.AssertEvents(t, s.Drain(t, 0, h), "0s q 0s [p] done")
 	skeintest.AssertEvents(t, s.Drain(t, time.Hour, h), "1m0s q 1m0s [p] done", "1h0m0s q 1h0m0s [p] done")
+
 	if got := s.Now().Sub(start); got != time.Hour {
 		t.Errorf("it left the clock at %v, want 1h", got)
 	}
 	if diff := cmp.Diff([]time.Duration{0, time.Minute, time.Hour}, seen); diff != "" {
 		t.Errorf("the handler saw the clock at (-want +got):\n%s", diff)
 	}
+
 	s.Advance(time.Minute)
 	skeintest.AssertEvents(t, s.Drain(t, 0, h), "1h1m0s q 1h0m0.000001s [p] done")
 }
@@ -146,16 +155,19 @@ func TestTheDefaultBackoffComesAtKnownTimes(t *testing.T) {
 	s, q := skeintest.New(), plain("q", skein.QueueOptions[[]byte]{})
 	push(t, s, q, "id", "p")
 	events := s.Drain(t, 60*24*time.Hour, always(q, errBoom))
+
 	var want []time.Duration
 	at := time.Duration(0)
 	for n := range skein.DefaultMaxRetries + 1 {
 		want = append(want, at)
 		at += time.Duration(n*n*n*n+15) * time.Second
 	}
+
 	var got []time.Duration
 	for _, e := range events {
 		got = append(got, e.At)
 	}
+
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("executions (-want +got):\n%s", diff)
 	}

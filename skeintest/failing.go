@@ -142,6 +142,7 @@ func (f *Fault) applies(method string) bool {
 func (f *Fault) push(ctx context.Context, r *ports.PushRequest, next func(context.Context) error) error {
 	all := len(r.Entries)
 	var partly *ports.PushError
+
 	switch named := errors.As(f.Err, &partly); {
 	case f.ReplyLost:
 	case named:
@@ -149,11 +150,13 @@ func (f *Fault) push(ctx context.Context, r *ports.PushRequest, next func(contex
 	default:
 		r.Entries = nil
 	}
+
 	if len(r.Entries) > 0 {
 		if err := next(ctx); err != nil {
 			return storekit.NothingStored(all, err)
 		}
 	}
+
 	if partly != nil {
 		return f.Err
 	}

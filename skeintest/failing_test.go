@@ -44,14 +44,17 @@ func TestEveryMethodFailsOnDemand(t *testing.T) {
 		t.Run(method, func(t *testing.T) {
 			s := skeintest.NewFailingStore(memory.New(memory.Options{}))
 			healthy := callMethod(s, method)
+
 			s.Fail(skeintest.Fault{Method: method, Err: errBoom})
 			if err := callMethod(s, method); !errors.Is(err, errBoom) {
 				t.Errorf("it returned %v", err)
 			}
+
 			s.Heal()
 			if err := callMethod(s, method); !errors.Is(err, healthy) && err.Error() != healthy.Error() {
 				t.Errorf("healed it returned %v, before %v", err, healthy)
 			}
+
 			if n := s.Calls(method); n != 3 {
 				t.Errorf("it counted %d calls, want 3", n)
 			}
@@ -76,17 +79,20 @@ func TestAFaultMeetsTheCallsItNames(t *testing.T) {
 		{"one after the other", []skeintest.Fault{{Times: 1}, {Times: 1}}, []bool{down, down, up}},
 		{"a method that is misspelt", []skeintest.Fault{{Method: "Pusj", After: 5, Times: 1}}, []bool{down, down}},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := skeintest.NewFailingStore(memory.New(memory.Options{}))
 			for _, f := range tt.faults {
 				s.Fail(f)
 			}
+
 			var got []bool
 			for range tt.want {
 				_, err := s.Queues(t.Context())
 				got = append(got, err == nil)
 			}
+
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("calls that went through (-want +got):\n%s", diff)
 			}
@@ -111,7 +117,12 @@ func TestAPushFails(t *testing.T) {
 	}{
 		{"whole", skeintest.Fault{Method: "Push"}, []int{0, 1, 2}, nil},
 		{"for a known reason", skeintest.Fault{Method: "Push", Err: skein.ErrFull}, []int{0, 1, 2}, nil},
-		{"with its reply lost", skeintest.Fault{Method: "Push", ReplyLost: true}, []int{0, 1, 2}, []string{"a", "b", "c"}},
+		{
+			"with its reply lost",
+			skeintest.Fault{Method: "Push", ReplyLost: true},
+			[]int{0, 1, 2},
+			[]string{"a", "b", "c"},
+		},
 		{
 			"partly", skeintest.Fault{Method: "Push", Err: &skein.PushError{Entries: []int{1}, Err: errBoom}},
 			[]int{1}, []string{"a", "c"},
@@ -122,25 +133,30 @@ func TestAPushFails(t *testing.T) {
 			[]int{1}, []string{"a", "b", "c"},
 		},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s, q := skeintest.New(), plain("q", skein.QueueOptions[[]byte]{})
 			s.Fail(tt.fault)
+
 			var entries []skein.Entry[[]byte]
 			for _, id := range []string{"a", "b", "c"} {
 				entries = append(entries, skein.Entry[[]byte]{ID: id, Payload: []byte("p")})
 			}
+
 			err := q.PushMany(t.Context(), s.Client, entries)
 			var failed *skein.PushError
 			if !errors.As(err, &failed) {
 				t.Fatalf("the push returned %v", err)
 			}
+
 			if tt.fault.Err != nil && !errors.Is(err, tt.fault.Err) {
 				t.Errorf("%v is not %v", err, tt.fault.Err)
 			}
 			if diff := cmp.Diff(tt.lost, failed.Entries); diff != "" {
 				t.Errorf("not known to be stored (-want +got):\n%s", diff)
 			}
+
 			var want []skeintest.Job[[]byte]
 			for _, id := range tt.stored {
 				want = append(want, skeintest.Job[[]byte]{ID: id, Payloads: [][]byte{[]byte("p")}})
@@ -170,16 +186,24 @@ func TestAStoreBehindAFaultMayFailToo(t *testing.T) {
 	if _, err := s.Declare(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
+
 	inner.Fail(skeintest.Fault{Err: errBoom})
 	partly := &ports.PushError{Entries: []int{1}, Err: ports.ErrFull}
 	s.Fail(skeintest.Fault{ReplyLost: true, Err: partly})
 	if _, err := s.Declare(t.Context(), r); !errors.Is(err, errBoom) {
 		t.Errorf("Declare returned %v, want %v", err, errBoom)
 	}
+
 	for _, lost := range []bool{true, false} {
 		s.Heal()
 		s.Fail(skeintest.Fault{ReplyLost: lost, Err: partly})
-		_, err := s.Push(t.Context(), ports.PushRequest{Queue: "q", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: "a"}, {ID: "b"}}})
+		_, err := s.Push(t.Context(), ports.PushRequest{
+			Queue:      "q",
+			Shards:     1,
+			Generation: 1,
+			Entries:    []core.Entry{{ID: "a"}, {ID: "b"}},
+		})
+
 		var failed *ports.PushError
 		if !errors.As(err, &failed) || !errors.Is(err, errBoom) || len(failed.Entries) != 2 {
 			t.Errorf("with its reply lost (%t) Push returned %v, want %v for both entries", lost, err, errBoom)

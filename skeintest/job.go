@@ -36,20 +36,24 @@ type Job[P any] struct {
 // number of scores, if the job or the queue is invalid, or if the handler is not one of the queue.
 func Run[P any](t TB, q *skein.Queue[P], h skein.Handler, job Job[P]) Event {
 	t.Helper()
+
 	s := New()
 	if err := enter(t.Context(), s, q, job); err != nil {
 		t.Fatalf("run: %v", err)
 		return Event{}
 	}
+
 	events, err := s.drain(t, s.Now(), 1, []skein.Handler{h})
 	if err != nil && !errors.Is(err, errLimit) {
 		t.Fatalf("run: %v", err)
 		return Event{}
 	}
+
 	if len(events) == 0 {
 		t.Fatalf("run: the handler is not one of queue %q", q.Name())
 		return Event{}
 	}
+
 	return events[0]
 }
 
@@ -77,6 +81,7 @@ func (j *Job[P]) entries() ([]skein.Entry[P], error) {
 	if len(j.Payloads) == 0 {
 		return nil, fmt.Errorf("job %q has no payloads", j.ID)
 	}
+
 	entries := make([]skein.Entry[P], len(j.Payloads))
 	for i, p := range j.Payloads {
 		entries[i] = skein.Entry[P]{ID: j.ID, Payload: p}
@@ -84,6 +89,7 @@ func (j *Job[P]) entries() ([]skein.Entry[P], error) {
 			entries[i].Options = append(entries[i].Options, skein.Score(j.Scores[i]))
 		}
 	}
+
 	entries[0].Options = append(entries[0].Options, skein.Tags(j.Tags...))
 	return entries, nil
 }
@@ -98,6 +104,7 @@ func putBack(ctx context.Context, s *Store, queue, id string, back core.PutBack)
 	if err != nil {
 		return err
 	}
+
 	const owner = "skeintest"
 	lease, err := s.Acquire(ctx, ports.AcquireRequest{
 		Shard: at.Shard, Shards: queues[0].Shards, Generation: queues[0].Generation,
@@ -106,6 +113,7 @@ func putBack(ctx context.Context, s *Store, queue, id string, back core.PutBack)
 	if err != nil {
 		return err
 	}
+
 	turn := ports.TurnRequest{
 		Lease:  ports.Lease{Shard: at.Shard, Owner: owner, Token: lease.Token},
 		Number: 1, TTL: leaseTTL, Want: 1,
@@ -114,10 +122,17 @@ func putBack(ctx context.Context, s *Store, queue, id string, back core.PutBack)
 	if err != nil {
 		return err
 	}
+
 	turn.Number, turn.Want = 2, 0
 	for _, c := range claimed.Claims {
-		turn.Settlements = append(turn.Settlements, core.Settlement{ID: id, Receipt: c.Receipt, Rest: core.Requeue, PutBack: back})
+		turn.Settlements = append(turn.Settlements, core.Settlement{
+			ID:      id,
+			Receipt: c.Receipt,
+			Rest:    core.Requeue,
+			PutBack: back,
+		})
 	}
+
 	if _, err := s.Turn(ctx, turn); err != nil {
 		return err
 	}

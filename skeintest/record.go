@@ -57,6 +57,7 @@ func (r *recorder) BatchStart(ctx context.Context, e ports.BatchEvent) context.C
 // BatchEnd implements ports.Observer.
 func (r *recorder) BatchEnd(ctx context.Context, e ports.BatchEvent) {
 	r.Observer.BatchEnd(ctx, e)
+
 	for i := range e.Claims {
 		c := &e.Claims[i]
 		r.unsettled[execution{e.Shard, c.ID, c.Receipt}] = unsettled{len(r.events), *c}
@@ -69,6 +70,7 @@ func (r *recorder) BatchEnd(ctx context.Context, e ports.BatchEvent) {
 			Error:    r.store.decodeError(errorOf(&e.Outcomes[i])),
 		})
 	}
+
 	if len(r.events) >= r.limit {
 		r.stop()
 	}
@@ -111,13 +113,17 @@ func (r *recorder) settled(shard core.Shard, s *core.Settlement, skipped bool, n
 	if !ok { // a job of an earlier server, which this one recovers
 		return
 	}
+
 	before, transacted := r.store.transacted.LoadAndDelete(key)
 	if skipped && !transacted { // another settlement of the job may be right
 		return
 	}
+
 	delete(r.unsettled, key)
+
 	event := &r.events[open.event]
 	claim := r.withoutParts(key, open.claim)
+
 	switch {
 	case skipped:
 		s = before.(*core.Settlement)
@@ -127,11 +133,13 @@ func (r *recorder) settled(shard core.Shard, s *core.Settlement, skipped bool, n
 	case event.Outcome == Done && !s.Processed: // the transaction has not committed
 		event.Outcome, event.Error = Failed, r.store.decodeError(s.PutBack.Error)
 	}
+
 	back, dead := s.Apply(claim.Job, now)
 	event.Buried = printed(dead.Payloads)
 	if len(back.Payloads) > 0 {
 		event.Next = sinceStart(back.PerformAt)
 	}
+
 	switch {
 	case event.Outcome != Failed, s.PutBack.SameTime: // else the payload that failed was settled before
 	case s.PutBack.RetryCount == core.FreshRetryCount:
@@ -159,6 +167,7 @@ func (r *recorder) intercept(ctx context.Context, call storekit.Call, next func(
 	if err != nil {
 		return err
 	}
+
 	switch request := call.Request.(type) {
 	case *ports.DeclareRequest:
 		r.shards[request.Queue] = core.Shards(request.Queue, request.Shards)

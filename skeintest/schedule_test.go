@@ -23,7 +23,9 @@ func TestDrainFiresTicks(t *testing.T) {
 	s.Advance(time.Date(2026, 3, 28, 0, 0, 0, 0, berlin).Sub(s.Now()))
 	reports := skein.NewQueue("reports", skein.QueueOptions[string]{})
 	for name, expression := range map[string]string{"night": "30 2 * * *", "hours": "0 1-4 * * *"} {
-		if err := reports.Schedule(t.Context(), s.Client, name, skein.Cron(expression, "Europe/Berlin"), "id", name); err != nil {
+		if err := reports.Schedule(
+			t.Context(), s.Client, name, skein.Cron(expression, "Europe/Berlin"), "id", name,
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -54,11 +56,13 @@ func TestDrainDeclaresSchedules(t *testing.T) {
 	s.Server.Schedules = skein.ScheduleSet{Name: "reports", Schedules: []skein.Schedule{
 		reports.NewSchedule("hourly", skein.Interval(time.Hour), "a", "totals"),
 	}}
+
 	var ran []string
 	events := s.Drain(t, 150*time.Minute, reports.Handler(func(_ context.Context, id string, payloads []string) error {
 		ran = append(ran, fmt.Sprint(id, payloads))
 		return nil
 	}))
+
 	skeintest.AssertEvents(t, events, `1h0m0s reports a ["totals"] done`, `2h0m0s reports a ["totals"] done`)
 	if len(ran) != 2 {
 		t.Errorf("ran %v, want two", ran)

@@ -18,12 +18,15 @@ import (
 
 func TestQueuesPushToEachOtherInOneDrain(t *testing.T) {
 	s := skeintest.New()
-	a, b, c := plain("a", skein.QueueOptions[[]byte]{}), plain("b", skein.QueueOptions[[]byte]{}), plain("c", skein.QueueOptions[[]byte]{})
+	a, b, c := plain("a", skein.QueueOptions[[]byte]{}), plain("b", skein.QueueOptions[[]byte]{}),
+		plain("c", skein.QueueOptions[[]byte]{})
+
 	forward := func(from, to *skein.Queue[[]byte], in time.Duration) skein.Handler {
 		return from.Handler(func(ctx context.Context, id string, payloads [][]byte) error {
 			return to.Push(ctx, s.Client, id, payloads[0], skein.In(in))
 		})
 	}
+
 	push(t, s, a, "id", "p")
 	skeintest.AssertEvents(t, s.Drain(t, time.Hour, forward(b, c, time.Minute), forward(a, b, 0)),
 		"0s a id [p] done",
@@ -43,11 +46,13 @@ func TestADrainEnds(t *testing.T) {
 		{"retrying at once", skein.RetryIn(0, errBoom)},
 		{"snoozing by a microsecond", skein.Snooze(time.Microsecond)},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s, f := skeintest.New(), newFake(t)
 			s.MaxJobs = 100
 			push(t, s, q, "id", "p")
+
 			events := s.Drain(f, time.Hour, always(q, tt.outcome))
 			if len(events) != 100 {
 				t.Errorf("%d jobs ran, want 100", len(events))
@@ -77,6 +82,7 @@ func TestAHandlerMayTakeAWhile(t *testing.T) {
 	s, q := skeintest.New(), plain("q", skein.QueueOptions[[]byte]{Shards: 1, Backoff: every(time.Minute)})
 	push(t, s, q, "a", "p")
 	push(t, s, q, "b", "p")
+
 	h := q.JobHandler(func(_ context.Context, j *skein.Job[[]byte]) error {
 		s.Advance(48 * time.Hour)
 		if j.ID == "a" && j.Retries == 0 {
@@ -84,11 +90,13 @@ func TestAHandlerMayTakeAWhile(t *testing.T) {
 		}
 		return nil
 	})
+
 	skeintest.AssertEvents(t, s.Drain(t, time.Hour, h),
 		"0s q a [p] failed: boom",
 		"48h0m0s q b [p] done",
 		"96h0m0s q a [p] done",
 	)
+
 	start := time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
 	if got := s.Now().Sub(start); got != 144*time.Hour {
 		t.Errorf("the clock is at %v, want 144h", got)
@@ -99,6 +107,7 @@ func TestDrainWorksWithTheServersOptions(t *testing.T) {
 	s, q := skeintest.New(), plain("q", skein.QueueOptions[[]byte]{MaxRetries: 1, Backoff: every(time.Minute)})
 	var log []string
 	note := func(format string, args ...any) { log = append(log, fmt.Sprintf(format, args...)) }
+
 	s.Server = skein.ServerOptions{
 		Middleware: []skein.Middleware{func(next skein.RunFunc) skein.RunFunc {
 			return func(ctx context.Context, b *skein.RawBatch) error {
@@ -110,11 +119,13 @@ func TestDrainWorksWithTheServersOptions(t *testing.T) {
 		OnBuried: func(_ context.Context, b skein.Buried) error { note("%v %s", b.Reason, b.ID); return nil },
 		Observer: &turns{note: note},
 	}
+
 	push(t, s, q, "id", "p")
 	events := s.Drain(t, time.Hour, always(q, errBoom))
 	if len(events) != 2 || events[1].Outcome != skeintest.Exhausted {
 		t.Errorf("events:\n%v", events)
 	}
+
 	want := []string{"start", "start of id", "run id", "end of id", "start of id", "run id", "end of id", "retries id"}
 	if diff := cmp.Diff(want, log); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
@@ -123,7 +134,8 @@ func TestDrainWorksWithTheServersOptions(t *testing.T) {
 
 func TestWhatAHookPushesRunsToo(t *testing.T) {
 	s := skeintest.New()
-	work, alarms := plain("work", skein.QueueOptions[[]byte]{MaxRetries: skein.NoRetries}), plain("alarms", skein.QueueOptions[[]byte]{})
+	work, alarms := plain("work", skein.QueueOptions[[]byte]{MaxRetries: skein.NoRetries}),
+		plain("alarms", skein.QueueOptions[[]byte]{})
 	s.Server.OnBuried = func(ctx context.Context, b skein.Buried) error {
 		return alarms.Push(ctx, s.Client, b.ID, []byte(b.Error))
 	}
@@ -143,6 +155,7 @@ func TestAJobThatADeadServerLeftIsRecovered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	claimed, err := s.Turn(t.Context(), ports.TurnRequest{
 		Lease:  ports.Lease{Shard: core.Shard{Queue: "q"}, Owner: "dead", Token: lease.Token},
 		Number: 1, TTL: time.Minute, Want: 1,
@@ -150,17 +163,20 @@ func TestAJobThatADeadServerLeftIsRecovered(t *testing.T) {
 	if err != nil || len(claimed.Claims) != 1 {
 		t.Fatalf("claimed %v, %v", claimed.Claims, err)
 	}
+
 	h := q.JobHandler(func(_ context.Context, j *skein.Job[[]byte]) error {
 		if j.Recoveries != 1 {
 			t.Errorf("it was recovered %d times, want 1", j.Recoveries)
 		}
 		return nil
 	})
+
 	f := newFake(t)
 	s.Drain(f, 0, h)
 	if len(f.fatals) != 1 || !strings.Contains(f.fatals[0], ports.ErrLeaseHeld.Error()) {
 		t.Errorf("while the lease lasts: %q", f.fatals)
 	}
+
 	s.Advance(time.Minute)
 	skeintest.AssertEvents(t, s.Drain(t, 0, h), "1m0s q id [p] done")
 }
@@ -198,10 +214,21 @@ func TestDrainFailsTheTestForWhatIsWrong(t *testing.T) {
 		handler skein.Handler
 		want    string
 	}{
-		{"a bad queue", skeintest.Fault{Method: "Nodes"}, always(plain("{}", skein.QueueOptions[[]byte]{}), nil), "invalid queue"},
+		{
+			"a bad queue",
+			skeintest.Fault{Method: "Nodes"},
+			always(plain("{}", skein.QueueOptions[[]byte]{}), nil),
+			"invalid queue",
+		},
 		{"a store that fails", skeintest.Fault{Method: "Turn"}, always(good, nil), skeintest.ErrInjected.Error()},
-		{"a store that can't tell what is due", skeintest.Fault{Method: "Heads"}, always(good, nil), skeintest.ErrInjected.Error()},
+		{
+			"a store that can't tell what is due",
+			skeintest.Fault{Method: "Heads"},
+			always(good, nil),
+			skeintest.ErrInjected.Error(),
+		},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s, f := skeintest.New(), newFake(t)
@@ -212,6 +239,7 @@ func TestDrainFailsTheTestForWhatIsWrong(t *testing.T) {
 			}
 		})
 	}
+
 	t.Run("a test that is over", func(t *testing.T) {
 		s, f := skeintest.New(), newFake(t)
 		ctx, end := context.WithCancel(t.Context())
@@ -228,6 +256,7 @@ func TestAHandlerMayEndTheTest(t *testing.T) {
 	s, q := skeintest.New(), plain("q", skein.QueueOptions[[]byte]{})
 	push(t, s, q, "id", "p")
 	over := make(chan bool)
+
 	go func() {
 		ended := true
 		defer func() { over <- ended }()
@@ -237,6 +266,7 @@ func TestAHandlerMayEndTheTest(t *testing.T) {
 		}))
 		ended = false
 	}()
+
 	if !<-over {
 		t.Error("the drain went on")
 	}
@@ -251,7 +281,8 @@ func TestEncodedErrorsAreReadable(t *testing.T) {
 	push(t, s, q, "id", "p")
 	skeintest.AssertEvents(t, s.Drain(t, 0, always(q, skein.Bury(errBoom))), "0s q id [p] buried: boom")
 	skeintest.AssertMorgue(t, s, q, skeintest.Job[[]byte]{ID: "id", Payloads: [][]byte{[]byte("p")}, LastError: "boom"})
-	if found, err := s.Find(t.Context(), ports.FindRequest{Queue: "q", ID: "id", Payloads: 1000}); err != nil || found.DeadLetter.Error != "<boom" {
+	if found, err := s.Find(t.Context(), ports.FindRequest{Queue: "q", ID: "id", Payloads: 1000}); err != nil ||
+		found.DeadLetter.Error != "<boom" {
 		t.Errorf("stored: %+v, %v", found.DeadLetter, err)
 	}
 }

@@ -30,17 +30,20 @@ func TestEventsTellHowTransactionsOfPayloadsEnded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	events := s.Drain(t, time.Hour, q.Each(func(ctx context.Context, _ string, payload []byte) error {
 		if string(payload) == "y" {
 			return errors.Join(skein.SettleIn(ctx, rolledBack{}), errors.New("no"))
 		}
 		return skein.SettleIn(ctx, s)
 	}))
+
 	skeintest.AssertEvents(t, events,
 		"0s q id [x y z] failed: no",
 		"15s q id [y z] exhausted: no; buried [y]",
 		"15s q id [z] done",
 	)
+
 	want := []time.Duration{15 * time.Second, 15 * time.Second, 0}
 	for i, next := range want {
 		if events[i].Next != next {
@@ -67,12 +70,14 @@ func TestEventsTellHowTransactionsEnded(t *testing.T) {
 			"15s q id [x] exhausted: " + skein.ErrNotCommitted.Error(),
 		}},
 	}
+
 	for _, tt := range cases {
 		t.Run(tt.name, func(t *testing.T) {
 			s := skeintest.New()
 			if tt.prepare != nil {
 				tt.prepare(s)
 			}
+
 			if err := q.Push(t.Context(), s.Client, "id", []byte("x")); err != nil {
 				t.Fatal(err)
 			}

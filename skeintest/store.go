@@ -94,6 +94,7 @@ func (s *Store) noteSettled(ctx context.Context, call storekit.Call, next func(c
 	if err != nil {
 		return err
 	}
+
 	switch r := call.Request.(type) {
 	case *storekit.SettleRequest:
 		for i := range r.Settlements {

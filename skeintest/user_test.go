@@ -21,5 +21,6 @@ func TestOrders(t *testing.T) {
 		`15s orders order-1 [{"Number":0} {"Number":1} {"Number":2}] exhausted: no item 0; buried [{"Number":0}]`,
 		`15s orders order-1 [{"Number":1} {"Number":2}] done`,
 	)
-	skeintest.AssertMorgue(t, s, orders, skeintest.Job[item]{ID: "order-1", Payloads: []item{{0}}, Retries: 3, LastError: "no item 0"})
+	skeintest.AssertMorgue(t, s, orders,
+		skeintest.Job[item]{ID: "order-1", Payloads: []item{{0}}, Retries: 3, LastError: "no item 0"})
 }

@@ -51,6 +51,10 @@ type op struct {
 	verb, did string
 	// things names the kind of entries, for an action on all.
 	things string
+	// question is the question of the confirmation. If it is nil, verb and the ids make it. effect is
+	// what the action does, if it can be undone.
+	question func(*call) string
+	effect   string
 	// do takes the action and returns the number of changed entries.
 	do func(*call) (int, error)
 	// all acts on all entries that match. It is nil if the action has no such form.
@@ -75,8 +79,22 @@ var ops = map[string]op{
 	"discard": {do: (*call).discard, ofQueue: true, back: "unreadable", sure: true, verb: "Discard", did: "The record is removed."},
 	"track":   {do: onTracked(service.Track), ofQueue: true, back: "tracked", verb: "Track", did: "The id is tracked."},
 	"untrack": {do: onTracked(service.Untrack), ofQueue: true, back: "tracked", verb: "Untrack", did: "The id is no longer tracked."},
-	"drain":   {do: onNode(service.Drain), back: "nodes", verb: "Drain", did: "The server drains. It gives up its shards."},
-	"work":    {do: onNode(service.ResumeNode), back: "nodes", did: "The server takes shards again."},
+	"run-schedule": onSchedules(selectedBy(service.RunSchedules), op{
+		back: "schedules", sure: true, verb: "Push now for", did: "Pushed. The next tick stays as it is.",
+	}),
+	"pause-schedule": onSchedules(pauseSchedules, op{
+		back: "schedules", sure: true, verb: "Pause", did: "Paused. No tick fires until it is resumed.",
+		effect: "No tick fires until it is resumed. The reason is shown with the schedule.",
+	}),
+	"resume-schedule": onSchedules(selectedBy(service.ResumeSchedules), op{
+		back: "schedules", sure: true, verb: "Resume", did: "Resumed.",
+		effect: "Ticks that were due meanwhile fire at once, as many as its catch-up allows.",
+	}),
+	"remove-schedule": onSchedules(selectedBy(service.RemoveSchedules), op{
+		back: "schedules", sure: true, verb: "Remove", did: "The schedule is removed. What it has pushed stays.",
+	}),
+	"drain": {do: onNode(service.Drain), back: "nodes", verb: "Drain", did: "The server drains. It gives up its shards."},
+	"work":  {do: onNode(service.ResumeNode), back: "nodes", did: "The server takes shards again."},
 }
 
 // plain returns the function of an action that needs only the queue.
@@ -177,10 +195,12 @@ func (c *call) flash() *flash {
 // confirmBody asks for confirmation of an action that can't be undone.
 type confirmBody struct {
 	Question, Verb string
-	IDs            []string
-	More           int
-	Hidden         []hiddenField
-	Back           string
+	// Effect is what the action does. It is empty if that can't be undone.
+	Effect string
+	IDs    []string
+	More   int
+	Hidden []hiddenField
+	Back   string
 }
 
 // act carries out a form's action. A refusal leads back to the form's page.
@@ -235,10 +255,13 @@ func (c *call) do(name string, o *op) (*view, error) {
 func (c *call) confirm(o *op) (*view, error) {
 	const most = 20
 	ids := c.ids()
-	b := &confirmBody{Verb: o.verb, Question: o.verb + "?", Back: c.back(o, "", 0)}
+	b := &confirmBody{Verb: o.verb, Effect: o.effect, Question: o.verb + "?", Back: c.back(o, "", 0)}
 	if n := len(ids); n > 0 {
 		b.Question = o.verb + " " + strconv.Itoa(n) + map[bool]string{true: " id?", false: " ids?"}[n == 1]
 		b.IDs, b.More = ids[:min(n, most)], max(0, n-most)
+	}
+	if o.question != nil {
+		b.Question = o.question(c)
 	}
 	for field, values := range c.r.PostForm {
 		if field == "confirm" {
@@ -268,7 +291,7 @@ func (b *confirmBody) stays(c *call, o *op) {
 			b.Hidden = append(b.Hidden, hiddenField{"back." + name, value})
 		}
 	}
-	if to.Path == "busy" && !values.Has("q") {
+	if ofAll[to.Path] && !values.Has("q") {
 		b.Hidden = append(b.Hidden, hiddenField{"back.all", "1"})
 	}
 	if _, known := backs[sent.Get("back")]; !known {
@@ -278,9 +301,13 @@ func (b *confirmBody) stays(c *call, o *op) {
 
 // backs are the pages that have forms, and the parameters of these that are kept.
 var backs = map[string][]string{
+	"schedules": {"after"}, "named": {"name", "after"}, "schedule": {"name", "id"},
 	"queue": {"by", "span"}, "nodes": nil, "busy": nil, "unreadable": nil, "tracked": {"after"}, "jobs": {"list", "sort", "desc", "shard", "prefix", "tag", "from", "after"}, "id": {"id"},
 	"morgue": {"group", "error", "tag", "sort", "desc", "asc", "prefix", "from", "after"},
 }
+
+// ofAll are the pages with forms that show all queues if the address names none.
+var ofAll = map[string]bool{"busy": true, "schedules": true}
 
 // back returns the address of the page after a form: the form's page, or else that of the action's
 // result. The address has only names of the dashboard's own routes and their parameters. Values
@@ -297,7 +324,7 @@ func (c *call) back(o *op, did string, handled int) string {
 	stood := c.stoodOn(page)
 	params := []string{"did", did}
 	queue := c.queue
-	if page == "busy" && (form.Get("back.all") != "" || stood != nil && stood.Get("q") == "") { // the page of all queues
+	if ofAll[page] && (form.Get("back.all") != "" || stood != nil && stood.Get("q") == "") { // the page of all queues
 		queue = ""
 	}
 	if core.ValidateQueue(queue, 1) == nil {

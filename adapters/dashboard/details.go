@@ -30,6 +30,10 @@ type details struct {
 	last  wrong.LastRetry
 	// suspects are the claimed jobs that may crash their servers.
 	suspects wrong.Suspects
+	ticks    wrong.Ticks
+	// schedules are the first names of the queue's schedules. schedulesFailed is why they are missing.
+	schedules       []inspect.ScheduleName
+	schedulesFailed error
 }
 
 // whole reports whether the history is complete, so that rates may be derived from it.
@@ -48,9 +52,10 @@ func (l *looker) detail(ctx context.Context, s *snapshot) {
 	for at := range queues {
 		queues[at] = at
 	}
-	old := s.details
+	old, again := s.details, l.takeAgain()
 	was := func(at int) time.Time {
-		if d := old[s.view.Stats[at].Queue.Name]; d != nil {
+		name := s.view.Stats[at].Queue.Name
+		if d := old[name]; d != nil && !again[name] {
 			return d.at
 		}
 		return time.Time{}
@@ -59,6 +64,7 @@ func (l *looker) detail(ctx context.Context, s *snapshot) {
 	s.details = make(map[string]*details, len(queues))
 	s.view.Recent, s.view.Died = map[string][]inspect.MinuteStats{}, map[string]wrong.Deaths{}
 	s.view.LastRetries, s.view.Suspects = map[string]wrong.LastRetry{}, map[string]wrong.Suspects{}
+	s.view.Ticks = map[string]wrong.Ticks{}
 	var total time.Duration
 	for _, d := range old {
 		total += d.cost
@@ -68,7 +74,7 @@ func (l *looker) detail(ctx context.Context, s *snapshot) {
 		name := stats.Queue.Name
 		d := old[name]
 		known, _ := wrong.LastRetryList(stats, s.view.Nodes)
-		rested := d == nil || d.retries != known.FromRetries || !l.clock().Before(d.at.Add(service.RestAfter(total, detailRest, maxDetail)))
+		rested := d == nil || again[name] || d.retries != known.FromRetries || !l.clock().Before(d.at.Add(service.RestAfter(total, detailRest, maxDetail)))
 		if rested && l.clock().Sub(began) < detailTime && ctx.Err() == nil {
 			d = l.detailsOf(ctx, stats, &s.view)
 		}
@@ -80,7 +86,7 @@ func (l *looker) detail(ctx context.Context, s *snapshot) {
 			s.view.Recent[name] = d.hour
 		}
 		if d.failed == nil {
-			s.view.Died[name], s.view.LastRetries[name], s.view.Suspects[name] = d.died, d.last, d.suspects
+			s.view.Died[name], s.view.LastRetries[name], s.view.Suspects[name], s.view.Ticks[name] = d.died, d.last, d.suspects, d.ticks
 		}
 	}
 }
@@ -104,9 +110,28 @@ func (l *looker) detailsOf(ctx context.Context, stats *inspect.QueueStats, v *wr
 	if o, ok := wrong.SuspectsList(stats, v.Nodes); ok {
 		d.suspects, errSuspects = wrong.SuspectsOf(l.inspector.Claimed(ctx, queue, o))
 	}
+	l.calendar(ctx, d, stats, now)
 	d.failed = cmp.Or(d.failed, errDay, errDied, errLast, errSuspects)
 	d.at, d.cost = l.clock(), l.clock().Sub(began)
 	return d
+}
+
+// calendar reads the first names of a queue's schedules and, if there are any, how late their ticks
+// are. A failure does not concern the queue's other details.
+func (l *looker) calendar(ctx context.Context, d *details, stats *inspect.QueueStats, now time.Time) {
+	queue := stats.Queue.Name
+	names, err := l.inspector.ScheduleNames(ctx, queue, "", 0)
+	if _, d.schedulesFailed = service.Partial(err); d.schedulesFailed != nil {
+		return
+	}
+	if d.schedules = names.Names; len(d.schedules) == 0 || stats.Queue.Paused {
+		return
+	}
+
+	late, err := l.inspector.LateTick(ctx, queue)
+	if _, d.schedulesFailed = service.Partial(err); d.schedulesFailed == nil {
+		d.ticks = wrong.TicksOf(late, now, d.schedules)
+	}
 }
 
 // quarter is the length of time that a point of the day's charts sums up.

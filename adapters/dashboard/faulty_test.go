@@ -25,6 +25,8 @@ type faulty struct {
 	fails   error
 	// unreadable are records of the first shard of orders that can't be read.
 	unreadable []ports.QuarantinedRecord
+	// schedulesAway are shards whose schedules can't be reached.
+	schedulesAway []core.Shard
 	// groups changes the groups.
 	groups func(*ports.GroupsReply)
 }
@@ -35,6 +37,18 @@ func (s *faulty) Groups(ctx context.Context, r ports.GroupsRequest) (ports.Group
 		s.groups(&reply)
 	}
 	return reply, err
+}
+
+func (s *faulty) Schedules(ctx context.Context, r ports.SchedulesRequest) (ports.SchedulesPage, error) {
+	page, err := s.Store.Schedules(ctx, r)
+	page.Unreached = s.schedulesAway
+	return page, err
+}
+
+func (s *faulty) ScheduleNames(ctx context.Context, r ports.ScheduleNamesRequest) (ports.ScheduleNamesPage, error) {
+	page, err := s.Store.ScheduleNames(ctx, r)
+	page.Unreached = s.schedulesAway
+	return page, err
 }
 
 func (s *faulty) QuarantinedShards(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {

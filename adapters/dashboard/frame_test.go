@@ -32,6 +32,9 @@ var samples = map[string]struct {
 	"GET morgue":     {query: "q=orders"},
 	"GET unreadable": {query: "q=orders"},
 	"GET tracked":    {query: "q=orders"},
+	"GET schedules":  {},
+	"GET named":      {query: "q=orders&name=nightly"},
+	"GET schedule":   {query: "q=orders&name=nightly&id=a"},
 	"GET nodes":      {},
 	"GET store":      {},
 	"GET audit":      {},
@@ -63,6 +66,7 @@ func checkHeaders(t testing.TB, what string, h http.Header) {
 
 func TestEveryPageIsAPage(t *testing.T) {
 	h := newHouse(t, Options{})
+	h.schedule("orders", "a", "nightly", nil)
 	for _, r := range table() {
 		w := answerOf(h.board, sampled(t, &r))
 		checkHeaders(t, r.path, w.Header())
@@ -193,6 +197,7 @@ func TestReadOnlyHasNothingThatActs(t *testing.T) {
 	h := newHouse(t, readOnly)
 	h.ended(core.Buried, "boom", "a")
 	h.push("orders", "runs", 0, "x")
+	h.schedule("orders", "a", "nightly", nil)
 	for index := range h.shards("orders") {
 		h.turn("orders", index, 1)
 	}

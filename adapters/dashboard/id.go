@@ -29,6 +29,7 @@ type idBody struct {
 	Others    []foundIn
 	May       *rights
 	Editable  bool
+	Schedules *scheduleBlock
 	// Pages are the payloads of each place where the id is.
 	Pages map[string]*payloadPage
 }
@@ -75,6 +76,9 @@ func (c *call) idPage() (*view, error) {
 	b.Now, b.Class = b.Why.AsOf, classes[b.Why.Reason]
 	b.Verdict = b.verdict()
 	b.Facts = facts(b.Why, c.paused())
+	if s, err := c.looker.look(c.r.Context()); err == nil {
+		b.Schedules = c.blockOfID(s, id)
+	}
 	return &view{page: "id", title: shown(id), live: true, body: b}, nil
 }
 
@@ -120,7 +124,7 @@ func (c *call) paused() bool {
 // waits reports whether a reason is one for a job that waits.
 func waits(reason string) bool {
 	switch reason {
-	case inspect.NothingQueued.String(), inspect.Unreadable.String(), inspect.OnlyDead.String(), inspect.RunsNow.String(), inspect.InBuffer.String(), inspect.IsNext.String():
+	case inspect.NothingQueued.String(), inspect.Scheduled.String(), inspect.Unreadable.String(), inspect.OnlyDead.String(), inspect.RunsNow.String(), inspect.InBuffer.String(), inspect.IsNext.String():
 		return false
 	}
 	return true

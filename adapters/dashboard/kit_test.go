@@ -64,6 +64,37 @@ func (h *house) declare(queue string, shards int) {
 	}
 }
 
+// schedule stores a schedule of an id in orders: each day at 23:00 in Madrid, or as changed.
+func (h *house) schedule(queue, id, name string, change func(*core.Schedule)) {
+	h.t.Helper()
+	spec, err := core.CronSpec("0 23 * * *", "Europe/Madrid")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	s := core.Schedule{
+		ScheduleKey: core.ScheduleKey{ID: id, Name: name},
+		Recurrence:  core.Recurrence{Spec: spec, Data: []byte("p")},
+		Next:        core.InstantOf(time.Date(2030, 1, 2, 22, 0, 0, 0, time.UTC)),
+		By:          "code",
+		ChangedAt:   core.InstantOf(epoch),
+		SpecSince:   core.InstantOf(epoch),
+		Revision:    1,
+	}
+	if change != nil {
+		change(&s)
+	}
+	n := h.shards(queue)
+	reply, err := h.store.ChangeSchedules(h.t.Context(), ports.ChangeSchedulesRequest{
+		Shard:      core.Shard{Queue: queue, Index: core.ShardOf(id, n)},
+		Shards:     n,
+		Generation: 1,
+		Changes:    []ports.ScheduleChange{{ScheduleKey: s.ScheduleKey, Schedule: &s}},
+	})
+	if err != nil || reply.Results[0] != ports.ScheduleChanged {
+		h.t.Fatalf("schedule %s of %s: %v, %v", name, id, reply.Results, err)
+	}
+}
+
 func (h *house) advance(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -118,7 +118,13 @@ func TestAnUpdateHasWhatHasChanged(t *testing.T) {
 // come, go and change places.
 func TestUpdatesAddUpToThePage(t *testing.T) {
 	h := newHouse(t, Options{})
+	h.schedule("orders", "w1", "nightly", nil)
 	changes := []func(){
+		func() { h.schedule("orders", "w0", "nightly", func(s *core.Schedule) { s.Paused = true }) },
+		func() { h.schedule("orders", "w0", "before", func(s *core.Schedule) { ticks(core.TickFired)(s) }) },
+		func() {
+			h.do("q", "orders", "op", "run-schedule", "name", "nightly", "id", "w1", "confirm", "1")
+		},
 		func() { h.push("orders", "w1", time.Hour, "p"); h.push("orders", "w2", 2*time.Hour, "p", "q") },
 		func() {
 			for _, id := range hostileIDs() {
@@ -142,6 +148,7 @@ func TestUpdatesAddUpToThePage(t *testing.T) {
 	var open []*script
 	for _, path := range []string{
 		"/", "/?sort=waiting", "/queue?q=orders", "/queue?q=orders&by=owner", "/shards?q=orders", "/jobs?q=orders", "/jobs?q=orders&list=retries", "/id?q=orders&id=w1",
+		"/schedules", "/schedules?q=orders", "/named?q=orders&name=nightly", "/schedule?q=orders&name=nightly&id=w1",
 		"/id?q=orders&id=now", "/busy", "/busy?q=orders", "/morgue?q=orders", "/unreadable?q=orders", "/tracked?q=orders", "/nodes", "/store", "/audit",
 	} {
 		open = append(open, h.opens(path))

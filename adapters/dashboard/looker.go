@@ -45,6 +45,8 @@ type looker struct {
 	acts   int
 	memory wrong.Memory
 	newest map[string]*newest
+	// again are the queues whose details the next look reads, however old they are.
+	again map[string]bool
 }
 
 func newLooker(inspector *inspect.Inspector, shown *service.Service) *looker {
@@ -79,6 +81,25 @@ func (l *looker) acted() {
 	defer l.mu.Unlock()
 	l.acts++
 	l.stale, l.newest = true, nil
+}
+
+// detailAgain makes the next look read the details of a queue: an action has changed them.
+func (l *looker) detailAgain(queue string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.again == nil {
+		l.again = map[string]bool{}
+	}
+	l.again[queue] = true
+}
+
+// takeAgain returns the queues of detailAgain since its last call.
+func (l *looker) takeAgain() map[string]bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	again := l.again
+	l.again = nil
+	return again
 }
 
 // known returns the last snapshot, whether it is to be shown instead of a new one, and the number

@@ -62,6 +62,7 @@ var signs = map[wrong.Kind][3]string{
 	wrong.NoAnswer: {"bad", "●", "no answer"}, wrong.PartAway: {"bad", "●", "unreachable"}, wrong.CheckFails: {"bad", "●", "check fails"},
 	wrong.OwnerGone: {"bad", "●", "owner gone"}, wrong.NotMoving: {"bad", "●", "not moving"}, wrong.Failing: {"bad", "●", "failing"},
 	wrong.RunsLong: {"late", "▲", "runs long"}, wrong.Crashes: {"bad", "●", "crashes"}, wrong.OtherRule: {"bad", "●", "other rule"},
+	wrong.TicksLate: {"bad", "◷", "ticks late"}, wrong.BrokenSchedule: {"bad", "●", "broken schedule"},
 	wrong.NearMorgue: {"late", "▲", "last retry"}, wrong.Holds: {"bad", "●", "held"}, wrong.Versions: {"muted", "◦", "versions"},
 }
 
@@ -83,6 +84,8 @@ func wrongLineOf(l *wrong.Line, now time.Time, page string) wrongLine {
 		w.Href, w.Link = href("jobs", "q", l.Queue, "list", "retries"), "retries"
 	case wrong.NearMorgue:
 		w.Href, w.Link = href("jobs", "q", l.Queue, "list", "retries", "sort", "count", "desc", "1"), "retries"
+	case wrong.TicksLate, wrong.BrokenSchedule:
+		w.Href, w.Link = href("schedules", "q", l.Queue), "schedules"
 	case wrong.Holds:
 		w.Href, w.Link = href("jobs", "q", l.Queue, "list", "held"), "held jobs"
 	case wrong.MorgueGrows:

@@ -34,6 +34,7 @@ type queueBody struct {
 	Done      *chart
 	Wait      *chart
 	Why       string
+	Schedules *scheduleBlock
 	// Span is the time that the charts show, and Spans are the choices.
 	Span  string
 	Spans []tab
@@ -113,6 +114,7 @@ func (c *call) queuePage() (*view, error) {
 		}
 	}
 	b.Servers = s.serversOf(c.queue)
+	b.Schedules = c.blockOfQueue(s)
 	if d := s.details[c.queue]; d != nil {
 		switch {
 		case d.failed != nil:

@@ -63,6 +63,8 @@ func verbOf(op string) httpapi.Verb {
 	switch op {
 	case "drop":
 		return httpapi.VerbCancel
+	case "resume-schedule":
+		return httpapi.VerbPauseSchedule
 	case "untrack":
 		return httpapi.VerbTrack
 	case "work":

@@ -29,6 +29,8 @@ func furnished(t testing.TB, o Options) *house {
 	if _, err := h.store.Track(t.Context(), ports.TrackRequest{Queue: "orders", ID: "waits"}); err != nil {
 		t.Fatal(err)
 	}
+	h.schedule("orders", "a", "nightly", nil)
+	h.schedule("orders", "b", "weekly", func(s *core.Schedule) { s.Paused = true })
 	h.store.unreadable = []ports.QuarantinedRecord{{Key: "k", ID: "x", Reason: "torn", Stored: []byte("s")}}
 	return h
 }
@@ -36,7 +38,7 @@ func furnished(t testing.TB, o Options) *house {
 // pagesThatAct are the pages with forms and links of actions.
 var pagesThatAct = []string{
 	"/queue?q=orders", "/jobs?q=orders&list=retries", "/jobs?q=orders", "/morgue?q=orders", "/id?q=orders&id=dead", "/id?q=orders&id=waits", "/id?q=orders&id=runs", "/busy", "/nodes",
-	"/unreadable?q=orders", "/tracked?q=orders",
+	"/unreadable?q=orders", "/tracked?q=orders", "/schedules", "/named?q=orders&name=nightly", "/schedule?q=orders&name=nightly&id=a",
 }
 
 var offer = regexp.MustCompile(`name="op" value="([a-z-]+)"|name="then" value="([a-z-]+)"|sheet\?[^"]*op=([a-z-]+)`)
@@ -54,7 +56,10 @@ func (h *house) offers() (list []string) {
 
 // An action is offered only to users who may take it.
 func TestPagesOfferWhatIsAllowed(t *testing.T) {
-	all := []string{"bury", "cancel", "delete", "discard", "drain", "drop", "edit", "pause", "purge", "recount", "revive", "run-now", "track", "untrack"}
+	all := []string{
+		"bury", "cancel", "delete", "discard", "drain", "drop", "edit", "pause", "pause-schedule", "purge", "recount", "remove-schedule",
+		"resume-schedule", "revive", "run-now", "run-schedule", "track", "untrack",
+	}
 	if got := furnished(t, Options{}).offers(); !slices.Equal(got, all) {
 		t.Errorf("all are allowed, and offered are %q, want %q", got, all)
 	}
@@ -115,7 +120,7 @@ func TestPagesOfferWhatIsAllowedOnTheirQueue(t *testing.T) {
 	}
 
 	for target, want := range map[string][]string{
-		"/queue?q=orders": {"pause", "recount"}, "/queue?q=mails": nil, "/morgue?q=mails": nil, "/jobs?q=mails": nil,
+		"/queue?q=orders": {"pause", "pause-schedule", "recount", "resume-schedule", "run-schedule"}, "/queue?q=mails": nil, "/morgue?q=mails": nil, "/jobs?q=mails": nil,
 		"/nodes": nil, "/nodes?q=orders": nil,
 	} {
 		if got := offered(target); !slices.Equal(got, want) {
@@ -144,16 +149,16 @@ func TestRightsAreThoseOfTheAPI(t *testing.T) {
 			return nil
 		}}})
 		asked = nil
-		form := []string{"op", op, "confirm", "1", "id", "dead", "node", "owner", "shard", "0", "key", "k", "old", "cA==", "new", "x"}
+		form := []string{"name", "nightly", "all", "1", "op", op, "confirm", "1", "id", "dead", "node", "owner", "shard", "0", "key", "k", "old", "cA==", "new", "x"}
 		if o.ofQueue {
 			form = append(form, "q", "orders")
 		}
 		if !o.named {
-			form[3] = "0"
-			form[4] = "unused"
+			form[7] = "0"
+			form[8] = "unused"
 		}
 		if op == "edit" {
-			form[4] = "id"
+			form[8] = "id"
 		}
 		h.form(form...)
 		if !slices.ContainsFunc(asked, func(a httpapi.Action) bool { return a.Verb == verbOf(op) && (a.Queue == "orders") == o.ofQueue }) {

@@ -27,12 +27,14 @@ func TestNoPageHidesAnErrorOfTheStore(t *testing.T) {
 		// the frame around it.
 		silent := func(target, method string) bool {
 			switch method {
-			case "History", "Nodes", "Permit":
+			case "History", "Nodes", "Permit", "Ticks":
 				return true
 			case "Groups": // also for how many died of late
 				return !strings.HasPrefix(target, "/morgue")
 			case "Morgue":
 				return !strings.HasPrefix(target, "/morgue") && !strings.HasSuffix(target, "=revive") && !strings.HasSuffix(target, "=purge")
+			case "ScheduleNames": // also for what is wrong
+				return !strings.HasPrefix(target, "/schedules") && !strings.HasPrefix(target, "/queue")
 			case "Stats", "Queues":
 				return strings.HasPrefix(target, "/id")
 			}
@@ -40,11 +42,13 @@ func TestNoPageHidesAnErrorOfTheStore(t *testing.T) {
 		}
 		for _, target := range []string{
 			"/", "/queue?q=orders", "/jobs?q=orders", "/jobs?q=orders&list=retries", "/jobs?q=orders&list=scheduled", "/morgue?q=orders", "/morgue?q=orders&sort=id", "/morgue?q=orders&error=x",
+			"/schedules", "/schedules?q=orders", "/named?q=orders&name=nightly", "/schedule?q=orders&name=nightly&id=a",
 			"/busy", "/busy?q=orders", "/id?q=orders&id=a", "/search?id=a", "/store", "/unreadable?q=orders", "/sheet?q=orders&op=revive", "/sheet?q=orders&op=purge", "/sheet?q=orders&op=delete",
 		} {
 			h := newHouse(t, Options{})
 			h.ended(core.Buried, "boom", "a")
 			h.ended(core.Failed, "boom", "b")
+			h.schedule("orders", "a", "nightly", func(s *core.Schedule) { s.Recent = []core.Tick{{Outcome: core.TickFired}} })
 			h.push("orders", "c", 0, "p")
 			h.turn("orders", core.ShardOf("c", houseShards), 1)
 			var called sync.Map // some calls are made at once

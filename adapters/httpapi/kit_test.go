@@ -79,6 +79,27 @@ func (h *house) push(id string, in time.Duration, payloads ...string) {
 	}
 }
 
+// schedule declares a schedule at minute 30 of each hour.
+func (h *house) schedule(id, name string, alter ...func(*core.Declaration)) {
+	h.t.Helper()
+	d := core.Declaration{ScheduleKey: core.ScheduleKey{ID: id, Name: name}, Recurrence: core.Recurrence{Spec: "cron 30 * * * * UTC", Data: []byte("p")}}
+	for _, f := range alter {
+		f(&d)
+	}
+	spec, err := core.ParseSpec(d.Spec, time.UTC)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	next, _ := d.Apply(core.Schedule{}, spec, "code", core.InstantOf(epoch))
+	_, err = h.store.ChangeSchedules(h.t.Context(), ports.ChangeSchedulesRequest{
+		Shard:  core.Shard{Queue: "orders", Index: core.ShardOf(id, houseShards)},
+		Shards: houseShards, Generation: 1, Changes: []ports.ScheduleChange{{ScheduleKey: d.ScheduleKey, Schedule: &next}},
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
 // turn makes the next turn of a shard under a lease of an hour.
 func (h *house) turn(index, want int, settle ...core.Settlement) []core.Claim {
 	h.t.Helper()
@@ -222,6 +243,15 @@ var samples = map[string]sample{
 	"POST /queues/{queue}/tracked/add":        {body: `{"id":"a"}`},
 	"POST /queues/{queue}/tracked/remove":     {body: `{"id":"a"}`},
 	"GET /queues/{queue}/payloads":            {query: "id=a&place=dead"},
+	"GET /queues/{queue}/schedules":           {query: "name=nightly&payloads=1"},
+	"GET /queues/{queue}/schedules/names":     {},
+	"GET /queues/{queue}/schedule":            {query: "name=nightly&id=a"},
+	"POST /queues/{queue}/schedules/pause":    {body: `{"name":"nightly","note":"audit"}`},
+	"POST /queues/{queue}/schedules/resume":   {body: `{"id":"a"}`},
+	"POST /queues/{queue}/schedules/run":      {body: `{"id":"a","name":"nightly"}`},
+	"POST /queues/{queue}/schedules/edit":     {body: `{"id":"a","jitter_seconds":60}`},
+	"POST /queues/{queue}/schedules/backfill": {body: `{"id":"a","name":"nightly","from":"2030-01-01T00:00:00Z","to":"2030-01-02T00:00:00Z"}`},
+	"POST /queues/{queue}/schedules/remove":   {body: `{"id":"a"}`},
 	"GET /find":                               {query: "id=a"},
 	"GET /why":                                {query: "queue=orders&id=a"},
 	"GET /nodes":                              {},

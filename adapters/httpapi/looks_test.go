@@ -271,6 +271,7 @@ func idsIn(t *testing.T, kind, text string) (ids []string) {
 func TestWhatIsPolledHasAnETag(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.dead("boom", "a")
+	h.schedule("a", "nightly")
 	for _, route := range table() {
 		if route.action() {
 			continue

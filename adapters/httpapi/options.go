@@ -40,6 +40,13 @@ const (
 	// VerbTrack starts or ends the tracking of ids.
 	VerbTrack Verb = "track"
 	VerbDrain Verb = "drain"
+	// VerbPauseSchedule pauses or resumes schedules.
+	VerbPauseSchedule Verb = "pause-schedule"
+	// VerbRunSchedule pushes the payloads of schedules, now or for past ticks.
+	VerbRunSchedule Verb = "run-schedule"
+	// VerbEditSchedule changes the payloads and the times of schedules.
+	VerbEditSchedule   Verb = "edit-schedule"
+	VerbRemoveSchedule Verb = "remove-schedule"
 )
 
 // Action is the action that a request asks for. Options.Authorize permits or refuses it.

@@ -96,6 +96,7 @@ func TestABodyThatGrowsTooLargeIsRefused(t *testing.T) {
 func TestReadOnlyHasNoActions(t *testing.T) {
 	h := newHouse(t, Options{ReadOnly: true})
 	h.dead("boom", "a")
+	h.schedule("a", "nightly")
 	for _, route := range table() {
 		target, body := route.target(t)
 		w := answerOf(h.api, request(route.method, target, body))
@@ -183,8 +184,8 @@ func eachRouteAnswers(t *testing.T, at string) {
 			t.Errorf("%s: %v", target, err)
 		}
 		reply.Body.Close()
-		// No server runs, and the queue is forgotten on the way.
-		known := p.Type == "urn:skein:problem:unknown-node" || p.Type == "urn:skein:problem:unknown-queue"
+		// No server runs, there is no schedule, and the queue is forgotten on the way.
+		known := p.Type == "urn:skein:problem:unknown-node" || p.Type == "urn:skein:problem:unknown-queue" || p.Type == "urn:skein:problem:unknown-schedule"
 		if reply.StatusCode != http.StatusOK && !known {
 			t.Errorf("%s %s: %s %+v", route.method, target, reply.Status, p)
 		}

@@ -48,6 +48,7 @@ func calledBy(t *testing.T, route *route, failing string, answered ...func(int, 
 	h.dead("boom", "a")
 	h.failed("boom", "b")
 	h.push("a", 0, "p")
+	h.schedule("a", "nightly")
 	node := ports.AnnounceRequest{Node: ports.Node{Owner: "o", Name: "blue"}, TTL: 1e9}
 	if _, err := h.store.Announce(t.Context(), node); err != nil {
 		t.Fatal(err)

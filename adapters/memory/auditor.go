@@ -23,15 +23,19 @@ func (s *Store) Audit(ctx context.Context, a ports.Action) error {
 	if err := checkContext(ctx); err != nil {
 		return err
 	}
+
 	a.IDs = slices.Clone(a.IDs)
 	l := &s.b.audit
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
+	// A repeated call keeps the time of the first one.
 	if i := slices.IndexFunc(l.actions, func(known ports.Action) bool { return known.ID == a.ID }); i >= 0 {
 		a.At = l.actions[i].At
 		l.actions[i] = a
 		return nil
 	}
+
 	a.At = s.b.now()
 	if n := len(l.actions); n > 0 {
 		a.At = max(a.At, l.actions[n-1].At+1)
@@ -48,6 +52,7 @@ func (s *Store) Actions(ctx context.Context, r ports.ActionsRequest) ([]ports.Ac
 	if err := checkContext(ctx); err != nil {
 		return nil, err
 	}
+
 	before := r.Before
 	if before == 0 {
 		before = core.MaxInstant + 1
@@ -55,6 +60,7 @@ func (s *Store) Actions(ctx context.Context, r ports.ActionsRequest) ([]ports.Ac
 	l := &s.b.audit
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	var page []ports.Action
 	for _, a := range slices.Backward(l.actions) {
 		if len(page) == r.Size() {

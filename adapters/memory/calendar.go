@@ -86,10 +86,14 @@ func copyOf(s *core.Schedule) core.Schedule {
 }
 
 // ChangeSchedules implements [ports.Calendar].
-func (s *Store) ChangeSchedules(ctx context.Context, r ports.ChangeSchedulesRequest) (ports.ChangeSchedulesReply, error) {
+func (s *Store) ChangeSchedules(
+	ctx context.Context,
+	r ports.ChangeSchedulesRequest,
+) (ports.ChangeSchedulesReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.ChangeSchedulesReply{}, err
 	}
+
 	q, err := s.b.queue(ctx, r.Shard.Queue)
 	if err != nil {
 		return ports.ChangeSchedulesReply{}, err
@@ -109,6 +113,7 @@ func (s *Store) ChangeSchedules(ctx context.Context, r ports.ChangeSchedulesRequ
 	before, paused := sh.head(), q.paused.Load()
 	reply := ports.ChangeSchedulesReply{Now: s.b.now()}
 	reply.Met.Now = reply.Now
+
 	for i := range r.Changes {
 		result := ports.SchedulePaused
 		if !paused || !r.Firing {
@@ -116,6 +121,7 @@ func (s *Store) ChangeSchedules(ctx context.Context, r ports.ChangeSchedulesRequ
 		}
 		reply.Results = append(reply.Results, result)
 	}
+
 	sh.wakeIfEarlier(before)
 	if !paused {
 		reply.Head = sh.calendar.head()
@@ -142,6 +148,7 @@ func (s *shard) changeSchedule(c *ports.ScheduleChange, met *ports.PushReply) po
 		s.calendar.put(&busy)
 		return ports.ScheduleBusy
 	}
+
 	next := copyOf(c.Schedule)
 	s.calendar.put(&next)
 	for i := range c.Entries {
@@ -158,6 +165,7 @@ func (s *Store) Ticks(ctx context.Context, r ports.TicksRequest) (ports.TicksRep
 		if err != nil {
 			return ports.TicksReply{}, err
 		}
+
 		sh.mu.Lock()
 		ticks := ports.ShardTicks{Now: s.b.now()}
 		if !sh.queue.paused.Load() {
@@ -175,6 +183,7 @@ func (s *Store) Schedules(ctx context.Context, r ports.SchedulesRequest) (ports.
 	if err != nil {
 		return ports.SchedulesPage{}, err
 	}
+
 	p := storekit.NewSchedulePager(&r)
 	for _, shard := range shards {
 		sh := q.shards[shard.Index]
@@ -186,6 +195,7 @@ func (s *Store) Schedules(ctx context.Context, r ports.SchedulesRequest) (ports.
 		}
 		sh.mu.Unlock()
 	}
+
 	page := ports.SchedulesPage{Now: s.b.now()}
 	page.Schedules, page.Next = storekit.SchedulesPageOf(p)
 	return page, nil
@@ -211,6 +221,7 @@ func (s *Store) ScheduleNames(ctx context.Context, r ports.ScheduleNamesRequest)
 	if err != nil {
 		return ports.ScheduleNamesPage{}, err
 	}
+
 	var sums storekit.ScheduleNameSums
 	for _, shard := range shards {
 		sh := q.shards[shard.Index]
@@ -220,6 +231,7 @@ func (s *Store) ScheduleNames(ctx context.Context, r ports.ScheduleNamesRequest)
 		}
 		sh.mu.Unlock()
 	}
+
 	page := ports.ScheduleNamesPage{Now: s.b.now()}
 	page.Names, page.Next = sums.Page(r.Size())
 	return page, nil
@@ -234,6 +246,7 @@ func (c *calendar) names(after string, most int) (names []ports.ScheduleName) {
 		if len(names) == most {
 			break
 		}
+
 		start := ports.Cursor{ID: storekit.ScheduleByName(core.ScheduleKey{Name: name})}
 		for it := range c.byName.Scan(storekit.Start{Behind: true, At: start, Inclusive: true}, false) {
 			names = append(names, ports.ScheduleName{Name: name, Count: c.count[name], First: copyOf(it.value)})

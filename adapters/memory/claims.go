@@ -54,12 +54,14 @@ func (l *claimList) add(c core.Claim, by *claimer) *claim {
 	} else {
 		l.free = kept.next
 	}
+
 	*kept = claim{Claim: c, by: by, prev: l.last}
 	if l.last == nil {
 		l.first = kept
 	} else {
 		l.last.next = kept
 	}
+
 	l.last = kept
 	l.size++
 	if c.Alone() {
@@ -80,6 +82,7 @@ func (l *claimList) remove(c *claim) {
 	} else {
 		c.next.prev = c.prev
 	}
+
 	l.size--
 	if c.Alone() {
 		l.alone--
@@ -87,6 +90,7 @@ func (l *claimList) remove(c *claim) {
 	if c.cancelled {
 		l.cancelled--
 	}
+
 	*c = claim{next: l.free}
 	l.free = c
 }

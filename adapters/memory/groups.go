@@ -15,6 +15,7 @@ func (s *Store) Groups(ctx context.Context, r ports.GroupsRequest) (ports.Groups
 	if err != nil {
 		return ports.GroupsReply{}, err
 	}
+
 	var sums storekit.GroupSums
 	for _, shard := range shards {
 		sh := q.shards[shard.Index]
@@ -24,6 +25,7 @@ func (s *Store) Groups(ctx context.Context, r ports.GroupsRequest) (ports.Groups
 		}
 		sh.mu.Unlock()
 	}
+
 	reply := ports.GroupsReply{Now: s.b.now()}
 	sums.Fill(&reply, r.Size())
 	return reply, nil

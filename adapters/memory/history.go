@@ -34,6 +34,7 @@ func (s *Store) Record(ctx context.Context, r ports.RecordRequest) error {
 	if err := checkContext(ctx); err != nil {
 		return err
 	}
+
 	s.b.mu.RLock()
 	defer s.b.mu.RUnlock()
 	now := s.b.now()
@@ -59,12 +60,14 @@ func (h *history) record(owner string, r *ports.Record, now core.Instant) {
 	if !takesRecord(r.Minute, now) {
 		return
 	}
+
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if kept := listedFrom(now).Add(-time.Hour); kept > h.pruned {
 		maps.DeleteFunc(h.records, func(k recordKey, _ core.Stats) bool { return k.minute < kept })
 		h.pruned = kept
 	}
+
 	key := recordKey{r.Minute, owner}
 	if known := h.records[key]; r.Stats.Counted() <= known.Counted() {
 		return
@@ -84,6 +87,7 @@ func (s *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.Hist
 	if err != nil {
 		return ports.HistoryReply{}, err
 	}
+
 	sums := storekit.NewHistory(r, s.b.now())
 	q.history.mu.Lock()
 	defer q.history.mu.Unlock()

@@ -17,6 +17,7 @@ func TestHistoryKeepsADayAndAnHour(t *testing.T) {
 		end = start.Minute().Add(time.Duration(i) * time.Minute)
 		h.record("n1", &ports.Record{Queue: "orders", Minute: end, Stats: core.Stats{Processed: 1}}, end)
 	}
+
 	if want := 25*60 + 1; len(h.records) != want {
 		t.Fatalf("%d minutes are kept, want %d", len(h.records), want)
 	}

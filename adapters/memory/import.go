@@ -18,16 +18,19 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 	if err != nil {
 		return ports.StepReply{}, err
 	}
+
 	q.forgetMu.RLock()
 	defer q.forgetMu.RUnlock()
 	if err := q.checkLayout(r.Shards, r.Generation); err != nil {
 		return ports.StepReply{}, err
 	}
+
 	running := false
 	reply, err := s.b.step(ctx, r.Shard, nil, func(sh *shard, now core.Instant) ports.StepReply {
 		if running = r.OnlyPaused && !q.paused.Load(); running {
 			return ports.StepReply{}
 		}
+
 		reply := ports.StepReply{Reached: len(r.DeadLetters) + len(r.Jobs), Handled: len(r.Jobs)}
 		for i := range r.Jobs {
 			sh.bringIn(r.Jobs[i], now)
@@ -40,6 +43,7 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 		}
 		return reply
 	})
+
 	if running {
 		return ports.StepReply{}, storekit.NotPaused(r.Shard)
 	}
@@ -74,6 +78,7 @@ func (m *morgue) bringIn(d core.DeadLetter) bool {
 		m.addNew(d)
 		return true
 	}
+
 	merged, changed, superseded := core.MergeImported(*known, d, m.shard.rule())
 	m.shard.superseded += int64(superseded)
 	if !changed {
@@ -82,6 +87,7 @@ func (m *morgue) bringIn(d core.DeadLetter) bool {
 	if merged.ChangedAt > known.ChangedAt {
 		merged.Group = m.groups.Bury(known.Group, d.Group, d.ChangedAt)
 	}
+
 	m.replace(known, merged)
 	return true
 }

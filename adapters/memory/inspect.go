@@ -15,6 +15,7 @@ func (s *Store) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueS
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
+
 	stats := make([]ports.QueueStats, len(r.Queues))
 	for i, name := range r.Queues {
 		q, err := s.b.queue(ctx, name)
@@ -25,6 +26,7 @@ func (s *Store) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueS
 		if err != nil {
 			return nil, err
 		}
+
 		stats[i] = q.stats(shards)
 		stats[i].Now = s.b.now()
 	}
@@ -61,6 +63,7 @@ func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 	if err != nil {
 		return ports.JobsPage{}, err
 	}
+
 	p := storekit.NewPager[ports.JobView](r.PageRequest, r.ByID())
 	for _, shard := range shards {
 		sh := q.shards[shard.Index]
@@ -70,6 +73,7 @@ func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 		}
 		sh.mu.Unlock()
 	}
+
 	var page ports.JobsPage
 	page.Jobs, page.Next = p.Page()
 	for i := range page.Jobs {
@@ -114,6 +118,7 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 	if err != nil {
 		return ports.ClaimedPage{}, err
 	}
+
 	p := storekit.NewPager[ports.ClaimView](r, false)
 	for _, shard := range shards {
 		sh := q.shards[shard.Index]
@@ -126,6 +131,7 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 		}
 		sh.mu.Unlock()
 	}
+
 	var page ports.ClaimedPage
 	page.Claims, page.Next = p.Page()
 	for i := range page.Claims {
@@ -155,6 +161,7 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	if err != nil {
 		return ports.MorguePage{}, err
 	}
+
 	p := storekit.NewPager[ports.DeadLetterView](r.PageRequest, r.ByID)
 	for _, shard := range shards {
 		sh := q.shards[shard.Index]
@@ -166,6 +173,7 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 		gather(p, l, func(d *core.DeadLetter) ports.DeadLetterView { return deadLetterView(d, r.Payloads) })
 		sh.mu.Unlock()
 	}
+
 	var page ports.MorguePage
 	page.DeadLetters, page.Next = p.Page()
 	for i := range page.DeadLetters {
@@ -183,9 +191,11 @@ func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 	if err != nil {
 		return ports.Found{}, err
 	}
+
 	sh := q.shards[core.ShardOf(r.ID, len(q.shards))]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+
 	found := ports.Found{Shard: sh.id, Standing: sh.standing(r.ID, q.view().Paused, s.b.now())}
 	var bound core.Bound
 	some := func(p ports.Place, list []core.Payload) []core.Payload {
@@ -194,18 +204,21 @@ func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 		found.AddNext(&r, p, some, len(some) < len(rest))
 		return some
 	}
+
 	if e := sh.queued(r.ID); e != nil {
 		job := e.view(0)
 		job.Count = r.Counted(job.Count)
 		job.Payloads = some(ports.PlaceQueued, e.payloads.List())
 		found.Queued = &job
 	}
+
 	if e := sh.ids[r.ID]; e != nil && e.claim != nil {
 		view := sh.claimView(e.claim, 0, s.b.now())
 		view.Count = r.Counted(view.Count)
 		view.Payloads = some(ports.PlaceClaimed, e.claim.Payloads)
 		found.Claim = &view
 	}
+
 	if d := sh.morgue.deadLetters[r.ID]; d != nil {
 		view := deadLetterView(d, 0)
 		view.Count = r.Counted(view.Count)
@@ -251,6 +264,7 @@ func (s *shard) claimView(c *claim, n int, now core.Instant) ports.ClaimView {
 		Cancelled: c.cancelled,
 		Drop:      c.drop,
 	}
+
 	if !view.LeaseOver {
 		view.LeaseUntil = s.lease.expires
 	}

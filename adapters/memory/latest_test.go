@@ -14,22 +14,31 @@ import (
 // A million updates of one id take no more memory than a few, if the queue keeps only the latest.
 func TestUpdatesOfWhichTheLatestStaysTakeNoMemory(t *testing.T) {
 	updates := tier.Count(20_000, 1_000_000)
-	for name, rule := range map[string]core.PushRule{"Keep": {}, "Earliest": {Kind: core.Earliest}, "Debounce": {Kind: core.Debounce}} {
+	for name, rule := range map[string]core.PushRule{
+		"Keep":     {},
+		"Earliest": {Kind: core.Earliest},
+		"Debounce": {Kind: core.Debounce},
+	} {
 		t.Run(name, func(t *testing.T) {
 			store := memory.New(memory.Options{})
-			_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "states", Shards: 1, Merge: core.MergeRule{Stays: core.Highest, Keep: 1}})
+			_, err := store.Declare(t.Context(), ports.DeclareRequest{
+				Queue: "states", Shards: 1, Merge: core.MergeRule{Stays: core.Highest, Keep: 1},
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			push := func(version int) {
 				t.Helper()
 				r := ports.PushRequest{Queue: "states", Shards: 1, Generation: 1, Rule: rule, Entries: []core.Entry{{
-					ID: "hot", Payload: core.Payload{Data: fmt.Appendf(nil, "%0100d", version), Score: float64(version)},
+					ID:      "hot",
+					Payload: core.Payload{Data: fmt.Appendf(nil, "%0100d", version), Score: float64(version)},
 				}}}
 				if _, err := store.Push(t.Context(), r); err != nil {
 					t.Fatal(err)
 				}
 			}
+
 			push(0)
 			before := allocated()
 			for version := 1; version < updates; version++ {
@@ -38,6 +47,7 @@ func TestUpdatesOfWhichTheLatestStaysTakeNoMemory(t *testing.T) {
 			if grown, most := allocated()-before, int64(256<<10); grown > most {
 				t.Errorf("%d updates have left %d bytes, at most %d are wanted", updates, grown, most)
 			}
+
 			stats, err := store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"states"}})
 			if err != nil {
 				t.Fatal(err)

@@ -31,6 +31,7 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	if err != nil {
 		return ports.AcquireReply{}, err
 	}
+
 	q.forgetMu.RLock()
 	defer q.forgetMu.RUnlock()
 	if err := q.checkLayout(r.Shards, r.Generation); err != nil {
@@ -40,6 +41,7 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	if err != nil {
 		return ports.AcquireReply{}, err
 	}
+
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	now := s.b.now()
@@ -47,6 +49,7 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	if err != nil {
 		return ports.AcquireReply{}, err
 	}
+
 	reply := ports.AcquireReply{
 		Token:         sh.lease.token,
 		Now:           now,
@@ -54,6 +57,7 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 		Cancellations: sh.claimed.cancellations(),
 		Paused:        q.paused.Load(),
 	}
+
 	bound := &core.Bound{Bytes: core.AcquireBytes, Strict: true}
 	if o := &sh.lease.orphans; started {
 		*o = sh.claimed.orphansOf(reply.Token)
@@ -62,6 +66,7 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	} else {
 		reply.Claims, _ = sh.orphansAmong(o.refs[:o.next], bound)
 	}
+
 	reply.Head = sh.ownersHead(reply.Paused, now)
 	return reply, nil
 }
@@ -88,11 +93,13 @@ func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 	if err != nil {
 		return ports.RenewReply{}, err
 	}
+
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if err := sh.lease.check(r.Lease); err != nil {
 		return ports.RenewReply{}, err
 	}
+
 	now := s.b.now()
 	sh.lease.renew(r.TTL, now)
 	reply := ports.RenewReply{Now: now, Remaining: sh.lease.remaining(now)}

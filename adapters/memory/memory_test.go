@@ -136,9 +136,11 @@ func BenchmarkTurn(b *testing.B) {
 			for n := 0; n < len(all); n += batch {
 				h.push(all[n:min(n+batch, len(all))]...)
 			}
+
 			settle := make([]core.Settlement, 0, size)
 			r := ports.TurnRequest{Lease: h.lease, TTL: ttl, Want: size}
 			ctx := context.Background()
+
 			b.ReportAllocs()
 			b.ResetTimer()
 			for n := 0; n < b.N; n += size {
@@ -148,6 +150,7 @@ func BenchmarkTurn(b *testing.B) {
 				if err != nil || len(reply.Claims) == 0 {
 					b.Fatal(err, len(reply.Claims))
 				}
+
 				settle = settle[:0]
 				for i := range reply.Claims {
 					c := &reply.Claims[i]
@@ -169,6 +172,7 @@ func BenchmarkHotID(b *testing.B) {
 		}
 		return list
 	}
+
 	b.Run("push", func(b *testing.B) {
 		h := hold(b, memory.New(memory.Options{}), "orders", 1)
 		all := payloads(waiting + b.N)
@@ -179,6 +183,7 @@ func BenchmarkHotID(b *testing.B) {
 			h.push(all[waiting+n])
 		}
 	})
+
 	b.Run("claim and put back", func(b *testing.B) {
 		h := hold(b, memory.New(memory.Options{}), "orders", 1)
 		h.push(payloads(waiting)...)

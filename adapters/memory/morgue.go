@@ -64,6 +64,7 @@ func (m *morgue) edit(r *ports.EditRequest, now core.Instant) int {
 	if at < 0 {
 		return 0
 	}
+
 	edited := d.Payloads[at]
 	edited.Data = r.New
 	rest := slices.Concat(d.Payloads[:at], d.Payloads[at+1:])
@@ -87,6 +88,7 @@ func (m *morgue) step(r *ports.DeadLetterStep, use func(d *core.DeadLetter, payl
 		reply ports.StepReply
 		bound core.Bound
 	)
+
 	remove := func(d *core.DeadLetter, named [][]byte) (changed, finished bool) {
 		taken, finished := m.remove(d, named, &bound)
 		if len(taken) > 0 {
@@ -94,6 +96,7 @@ func (m *morgue) step(r *ports.DeadLetterStep, use func(d *core.DeadLetter, payl
 		}
 		return len(taken) > 0, finished
 	}
+
 	if r.DeadLetters != nil {
 		return namedStep(len(r.DeadLetters), func(at int) (changed, finished bool) {
 			ref := &r.DeadLetters[at]
@@ -103,6 +106,7 @@ func (m *morgue) step(r *ports.DeadLetterStep, use func(d *core.DeadLetter, payl
 			return false, true
 		})
 	}
+
 	for d, ok := m.oldest(r); ok; d, ok = m.oldest(r) {
 		reply.More = reply.Handled == r.Size()
 		if !reply.More {
@@ -132,6 +136,7 @@ func (m *morgue) remove(d *core.DeadLetter, named [][]byte, bound *core.Bound) (
 	if named != nil {
 		chosen, rest = partition(d.Payloads, named)
 	}
+
 	n := bound.Take(chosen)
 	taken, finished = chosen[:n:n], n == len(chosen)
 	switch {

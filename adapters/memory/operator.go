@@ -76,10 +76,12 @@ func (s *shard) taking(first [][]byte, now core.Instant, use func(e *entity, tak
 			}
 			list = list[:1]
 		}
+
 		n := bound.Take(list)
 		if n == 0 {
 			return false, false
 		}
+
 		use(e, e.payloads.TakeFirst(n))
 		switch {
 		case e.payloads.Len() == 0:
@@ -137,8 +139,10 @@ func (b *backend) step(
 	if err != nil {
 		return ports.StepReply{}, err
 	}
+
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+
 	now, before := b.now(), sh.head()
 	reply := do(sh, now)
 	reply.Now = now

@@ -38,11 +38,13 @@ func (s *Store) Permit(ctx context.Context, r ports.PermitRequest) (ports.Permit
 	if err != nil {
 		return ports.PermitReply{}, err
 	}
+
 	q.forgetMu.RLock()
 	defer q.forgetMu.RUnlock()
 	if q.forgotten {
 		return ports.PermitReply{}, storekit.UnknownQueue(r.Queue)
 	}
+
 	q.permits.mu.Lock()
 	defer q.permits.mu.Unlock()
 	return q.permits.permit(&r, s.b.now())
@@ -54,6 +56,7 @@ func (p *permits) permit(r *ports.PermitRequest, now core.Instant) (ports.Permit
 	if known && now < mine.expires && r.Attempt < mine.attempt {
 		return ports.PermitReply{}, storekit.StalePermit(r)
 	}
+
 	p.expire(now)
 	mine = p.byOwner[r.Owner] // zero if it has just expired
 	taken, wanted := 0, false
@@ -63,15 +66,20 @@ func (p *permits) permit(r *ports.PermitRequest, now core.Instant) (ports.Permit
 			wanted = wanted || other.want > other.held
 		}
 	}
+
 	next := permit{
-		attempt: r.Attempt, want: r.Want, ttl: r.TTL, expires: now.Add(r.TTL),
-		held: min(r.Hold, max(mine.held, r.Limit-taken)),
+		attempt: r.Attempt,
+		want:    r.Want,
+		ttl:     r.TTL,
+		expires: now.Add(r.TTL),
+		held:    min(r.Hold, max(mine.held, r.Limit-taken)),
 	}
 	if r.Want == 0 {
 		delete(p.byOwner, r.Owner)
 	} else {
 		p.byOwner[r.Owner] = next
 	}
+
 	if next.held < mine.held && wanted {
 		p.wake()
 	}

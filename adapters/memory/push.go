@@ -14,6 +14,7 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 	if err := r.Validate(); err != nil {
 		return ports.PushReply{}, err
 	}
+
 	q, err := s.b.queue(ctx, r.Queue)
 	if err == nil {
 		q.forgetMu.RLock()
@@ -26,6 +27,7 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 	if len(r.Entries) == 0 {
 		return ports.PushReply{Now: s.b.now()}, nil
 	}
+
 	var reply ports.PushReply
 	var room [16]storekit.Routed // so that small pushes don't allocate a list
 	for rest := storekit.Route(room[:0], r.Entries, r.Shards); len(rest) > 0; {
@@ -40,6 +42,7 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 func (b *backend) pushTo(sh *shard, r *ports.PushRequest, entries []storekit.Routed, reply *ports.PushReply) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+
 	before := sh.head()
 	reply.Now = b.now()
 	for _, entry := range entries {
@@ -54,9 +57,11 @@ func (s *shard) push(entry *core.Entry, rule core.PushRule, reply *ports.PushRep
 	p := entry.Payload
 	p.Score = core.NormalScore(p.Score)
 	pushed := entry.State(now)
+
 	e := s.entity(entry.ID)
 	added, superseded := e.payloads.AddBy(s.rule(), p)
 	s.superseded += int64(superseded)
+
 	switch {
 	case !e.queued:
 		reply.New++
@@ -69,5 +74,6 @@ func (s *shard) push(entry *core.Entry, rule core.PushRule, reply *ports.PushRep
 	default:
 		reply.Duplicate++
 	}
+
 	s.restate(e, core.MergePush(e.State, pushed, entry.When.Rule(rule)))
 }

@@ -8,7 +8,10 @@ import (
 )
 
 // QuarantinedShards implements [ports.Quarantine]: none has set anything aside.
-func (s *Store) QuarantinedShards(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+func (s *Store) QuarantinedShards(
+	ctx context.Context,
+	r ports.QuarantinedShardsRequest,
+) (ports.QuarantinedShards, error) {
 	q, err := s.b.queue(ctx, r.Queue)
 	if err == nil {
 		err = r.Validate()

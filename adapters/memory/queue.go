@@ -37,6 +37,7 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 	if err := checkContext(ctx); err != nil {
 		return ports.DeclareReply{}, err
 	}
+
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
 	q := s.b.queues[r.Queue]
@@ -44,6 +45,7 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 		q = newQueue(r)
 		s.b.queues[r.Queue] = q
 	}
+
 	if err := storekit.CheckDeclared(r, q.view()); err != nil {
 		return ports.DeclareReply{}, err
 	}
@@ -68,12 +70,14 @@ func (s *Store) Forget(ctx context.Context, name string) error {
 	if err := checkContext(ctx); err != nil {
 		return err
 	}
+
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
 	q := s.b.queues[name]
 	if q == nil {
 		return storekit.UnknownQueue(name)
 	}
+
 	q.forgetMu.Lock()
 	defer q.forgetMu.Unlock()
 	for _, check := range []func(*shard) error{(*shard).checkEmpty, s.b.checkUnleased} {
@@ -83,6 +87,7 @@ func (s *Store) Forget(ctx context.Context, name string) error {
 			}
 		}
 	}
+
 	q.forgotten = true
 	delete(s.b.queues, name)
 	for _, sh := range q.shards {

@@ -45,8 +45,10 @@ func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 	if err := checkContext(ctx); err != nil {
 		return ports.AnnounceReply{}, err
 	}
+
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
+
 	now := s.b.now()
 	maps.DeleteFunc(s.b.nodes, func(_ string, known node) bool {
 		return known.ExpiresAt.Add(ports.NodeKept) < now
@@ -55,6 +57,7 @@ func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 		known.ExpiresAt = min(known.ExpiresAt, now.Add(known.ttl))
 		s.b.nodes[owner] = known
 	}
+
 	next := node{Node: r.Node, ttl: r.TTL}
 	next.Node = next.view() // a copy; no operator wants it to drain
 	next.StartedAt, next.ExpiresAt = now, now.Add(r.TTL)
@@ -62,6 +65,7 @@ func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 	if ok = ok && known.ExpiresAt > now; ok {
 		next.StartedAt, next.asked = known.StartedAt, known.asked
 	}
+
 	s.b.nodes[next.Owner] = next
 	if !ok || !alike(known.view(), next.view()) {
 		nodeList{s.b}.wake()
@@ -93,12 +97,14 @@ func (s *Store) DrainNode(ctx context.Context, owner string, drain bool) error {
 	if err := checkContext(ctx); err != nil {
 		return err
 	}
+
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
 	n, ok := s.b.nodes[owner]
 	if !ok || n.ExpiresAt <= s.b.now() {
 		return storekit.UnknownNode(owner)
 	}
+
 	if n.asked != drain {
 		n.asked = drain
 		s.b.nodes[owner] = n

@@ -80,7 +80,9 @@ func (h *holder) push(payloads ...string) {
 			entries = append(entries, core.Entry{ID: id, Payload: core.Payload{Data: []byte(data)}})
 		}
 	}
-	_, err := h.store.Push(h.t.Context(), ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: entries})
+	_, err := h.store.Push(h.t.Context(), ports.PushRequest{
+		Queue: "orders", Shards: 1, Generation: 1, Entries: entries,
+	})
 	h.ok(err)
 }
 
@@ -97,6 +99,7 @@ func (h *holder) work(how core.Settlement) {
 		if h.number = reply.Last; len(reply.Claims) == 0 {
 			return
 		}
+
 		settlements = settlements[:0]
 		for _, claim := range reply.Claims {
 			how.ID, how.Receipt = claim.ID, claim.Receipt
@@ -145,6 +148,7 @@ func TestASettledJobLeavesNothing(t *testing.T) {
 			h.work(core.Settlement{})
 		}},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newHolder(t)
@@ -153,6 +157,7 @@ func TestASettledJobLeavesNothing(t *testing.T) {
 			if diff := cmp.Diff(nothing, h.shard.sizes()); diff != "" {
 				t.Errorf("left behind (-before +after):\n%s", diff)
 			}
+
 			for free := h.shard.claimed.free; free != nil; free = free.next {
 				if diff := cmp.Diff(core.Claim{}, free.Claim); diff != "" || free.by != nil {
 					t.Fatalf("a settled claim is kept alive by the free list:\n%s", diff)

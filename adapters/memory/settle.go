@@ -14,11 +14,13 @@ func (s *Store) Settle(ctx context.Context, id core.Shard, settlements []core.Se
 	if err != nil {
 		return err
 	}
+
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if claimed := sh.countClaimed(settlements); claimed < len(settlements) {
 		return storekit.NotClaimed(id, claimed, len(settlements))
 	}
+
 	now, before := s.b.now(), sh.head()
 	for i := range settlements {
 		x := &settlements[i]
@@ -26,6 +28,7 @@ func (s *Store) Settle(ctx context.Context, id core.Shard, settlements []core.Se
 		back, dead := x.Apply(e.claim.Job, now)
 		sh.settle(e, x, back, dead)
 	}
+
 	sh.morgue.groups.Tidy()
 	sh.wakeIfEarlier(before)
 	return nil
@@ -37,6 +40,7 @@ func (s *Store) SettlePayload(ctx context.Context, id core.Shard, p core.Payload
 	if err != nil {
 		return err
 	}
+
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	e := sh.claimedWith(p.ID, p.Receipt)
@@ -97,6 +101,7 @@ func (s *shard) settleAll(settlements []core.Settlement, reply *ports.TurnReply)
 			reply.Deferred = append(reply.Deferred, i)
 			continue
 		}
+
 		back, dead := x.Apply(e.claim.Job, reply.Now)
 		if !x.Plain() && !bound.TakeWhole(back.Payloads, dead.Payloads) {
 			reply.Deferred = append(reply.Deferred, i)
@@ -104,6 +109,7 @@ func (s *shard) settleAll(settlements []core.Settlement, reply *ports.TurnReply)
 		}
 		s.settle(e, x, back, dead)
 	}
+
 	s.morgue.groups.Tidy()
 }
 
@@ -117,6 +123,7 @@ func (s *shard) settle(e *entity, x *core.Settlement, back core.Job, dead core.D
 		s.morgue.bury(dead)
 	}
 	s.forget(e)
+
 	if x.Processed {
 		s.processed++
 	}

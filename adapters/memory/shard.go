@@ -197,6 +197,7 @@ func (s *shard) oldest() core.Head {
 			if n++; n > storekit.OldestJobs {
 				since = it.value.PerformAt
 			}
+
 			if head.OK && it.value.PerformAt >= head.Due {
 				break
 			}

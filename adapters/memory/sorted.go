@@ -91,10 +91,12 @@ func (l *sorted[V]) Insert(at place, v V) {
 	if len(l.chunks) == 0 {
 		l.chunks = append(l.chunks, l.newChunk())
 	}
+
 	i := l.chunkOf(at)
 	c := l.chunks[i]
 	n, _ := c.find(at)
 	tail := i == len(l.chunks)-1 && n == c.len()
+
 	switch {
 	case tail && c.to == chunkLen:
 		c, n = l.newChunk(), 0
@@ -107,6 +109,7 @@ func (l *sorted[V]) Insert(at place, v V) {
 			c, n = upper, n-c.len()
 		}
 	}
+
 	c.insert(n, item[V]{at, v})
 	l.size++
 }
@@ -141,6 +144,7 @@ func (l *sorted[V]) ascend(start storekit.Start) iter.Seq[item[V]] {
 		if l.size == 0 {
 			return
 		}
+
 		i, n := 0, 0
 		if start.Behind {
 			i = l.chunkOf(place(start.At))
@@ -149,6 +153,7 @@ func (l *sorted[V]) ascend(start storekit.Start) iter.Seq[item[V]] {
 				n++
 			}
 		}
+
 		for ; i < len(l.chunks); i, n = i+1, 0 {
 			for _, it := range l.chunks[i].live()[n:] {
 				if !yield(it) {
@@ -164,6 +169,7 @@ func (l *sorted[V]) descend(start storekit.Start) iter.Seq[item[V]] {
 		if l.size == 0 {
 			return
 		}
+
 		i := len(l.chunks) - 1
 		n := l.chunks[i].len()
 		if start.Behind {
@@ -173,6 +179,7 @@ func (l *sorted[V]) descend(start storekit.Start) iter.Seq[item[V]] {
 				n++
 			}
 		}
+
 		for {
 			for _, it := range slices.Backward(l.chunks[i].live()[:n]) {
 				if !yield(it) {
@@ -197,6 +204,7 @@ func (l *sorted[V]) chunkOf(at place) int {
 	if at.compare(l.chunks[last].first()) >= 0 {
 		return last
 	}
+
 	i, found := slices.BinarySearchFunc(l.chunks, at, func(c *chunk[V], at place) int {
 		return c.first().compare(at)
 	})

@@ -61,16 +61,19 @@ func same(t interface {
 	if l.Len() != len(want) {
 		t.Fatalf("Len is %d, want %d", l.Len(), len(want))
 	}
+
 	for _, descending := range []bool{false, true} {
 		if diff := cmp.Diff(want.scan(place{}, descending), scan(l, place{}, descending)); diff != "" {
 			t.Fatalf("values, descending %t (-want +got):\n%s", descending, diff)
 		}
 	}
+
 	first, ok := l.First()
 	last, _ := l.Last()
 	if ok != (len(want) > 0) || ok && (first != want[0].value || last != want[len(want)-1].value) {
 		t.Fatalf("First is %d, %t and Last %d; want the ends of %v", first, ok, last, want)
 	}
+
 	for _, c := range l.chunks {
 		for i, it := range c.items {
 			if (i < c.from || i >= c.to) && it != (item[int]{}) {
@@ -92,6 +95,7 @@ func TestSortedTakesItemsInAnyOrder(t *testing.T) {
 		{"scattered", func(i int) int64 { return int64(i * 7919 % n) }},
 		{"all at one time", func(int) int64 { return 1 }},
 	}
+
 	for _, insert := range orders {
 		for _, remove := range orders {
 			t.Run(insert.name+", removed "+remove.name, func(t *testing.T) {
@@ -103,6 +107,7 @@ func TestSortedTakesItemsInAnyOrder(t *testing.T) {
 					want.insert(at(i), i)
 				}
 				same(t, &l, want)
+
 				leaving := slices.Clone(want)
 				slices.SortFunc(leaving, func(a, b item[int]) int {
 					return place{remove.key(a.value), a.ID}.compare(place{remove.key(b.value), b.ID})
@@ -115,6 +120,7 @@ func TestSortedTakesItemsInAnyOrder(t *testing.T) {
 						same(t, &l, want)
 					}
 				}
+
 				same(t, &l, want)
 			})
 		}
@@ -125,6 +131,7 @@ func TestSortedIsASortedSlice(t *testing.T) {
 	places := rapid.Custom(func(t *rapid.T) place {
 		return place{rapid.Int64Range(0, 30).Draw(t, "key"), strconv.Itoa(rapid.IntRange(0, 30).Draw(t, "id"))}
 	})
+
 	rapid.Check(t, func(t *rapid.T) {
 		var l sorted[int]
 		var want plain
@@ -168,6 +175,7 @@ func TestSortedStopsScanningWhenTold(t *testing.T) {
 	for i := range 3 * chunkLen {
 		l.Insert(place{int64(i), "id"}, i)
 	}
+
 	for _, descending := range []bool{false, true} {
 		seen := 0
 		for range l.Scan(storekit.Start{}, descending) {
@@ -193,6 +201,7 @@ func TestSortedShrinks(t *testing.T) {
 			l.Delete(place{int64(i), "id"})
 		}
 	}
+
 	left := n / every
 	if most := 4*left/(chunkLen/2) + 2; l.Len() != left || len(l.chunks) > most {
 		t.Errorf("%d items, want %d, in %d chunks, want %d at most", l.Len(), left, len(l.chunks), most)
@@ -204,6 +213,7 @@ func TestSortedAllocatesNothingInSteadyState(t *testing.T) {
 	var l sorted[int]
 	next := int64(0)
 	push := func() { l.Insert(place{next, "id"}, 0); next++ }
+
 	for _, waiting := range []int64{1, chunkLen / 2, 5 * chunkLen} {
 		for int64(l.Len()) < waiting {
 			push()

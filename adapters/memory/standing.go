@@ -12,6 +12,7 @@ func (s *shard) standing(id string, paused bool, now core.Instant) ports.Standin
 	if s.lease.held {
 		st.Owner, st.Token, st.ExpiresAt = s.lease.owner, s.lease.token, s.lease.expires
 	}
+
 	e := s.queued(id)
 	if e == nil || e.claim != nil || e.PerformAt > now {
 		return st
@@ -19,12 +20,14 @@ func (s *shard) standing(id string, paused bool, now core.Instant) ports.Standin
 	if first, _ := s.ready.First(); first.id != id && first.Alone() {
 		st.Alone = first.id
 	}
+
 	for ahead := range s.ready.Scan(storekit.Start{}, false) {
 		if ahead.value.id == id || st.Ahead == ports.MaxAhead {
 			break
 		}
 		st.Ahead++
 	}
+
 	if alone := s.claimed.firstAlone(); alone != "" {
 		st.Alone = alone
 	}

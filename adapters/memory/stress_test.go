@@ -38,13 +38,18 @@ type stress struct {
 // once. No payload is lost or handled twice, and no id runs twice at a time.
 func TestManyHandlesLoseNothing(t *testing.T) {
 	s := &stress{
-		t: t, store: memory.New(memory.Options{}), stop: make(chan struct{}),
-		running: map[string]bool{}, handled: map[string]int{}, left: stressIDs * stressPerID,
+		t:       t,
+		store:   memory.New(memory.Options{}),
+		stop:    make(chan struct{}),
+		running: map[string]bool{},
+		handled: map[string]int{},
+		left:    stressIDs * stressPerID,
 	}
 	_, err := s.store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: stressShards, IndexIDs: true})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var others, workers sync.WaitGroup
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -54,9 +59,11 @@ func TestManyHandlesLoseNothing(t *testing.T) {
 		workers.Go(func() { s.produce(s.store.Open(), i) })
 		workers.Go(func() { s.work(s.store.Open(), i) })
 	}
+
 	workers.Wait()
 	cancel()
 	others.Wait()
+
 	for i := range stressIDs {
 		for n := range stressPerID {
 			data := fmt.Sprintf(stressPayload, stressID(i), n)
@@ -65,6 +72,7 @@ func TestManyHandlesLoseNothing(t *testing.T) {
 			}
 		}
 	}
+
 	stats, err := s.store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}})
 	if err != nil {
 		t.Fatal(err)
@@ -88,9 +96,15 @@ func (s *stress) produce(store *memory.Store, owner int) {
 		var entries []core.Entry
 		for i := owner; i < stressIDs; i += stressOwners {
 			data := fmt.Sprintf(stressPayload, stressID(i), n)
-			entries = append(entries, core.Entry{ID: stressID(i), Payload: core.Payload{Data: []byte(data), Score: float64(n)}})
+			entries = append(entries, core.Entry{
+				ID:      stressID(i),
+				Payload: core.Payload{Data: []byte(data), Score: float64(n)},
+			})
 		}
-		_, err := store.Push(s.t.Context(), ports.PushRequest{Queue: "orders", Shards: stressShards, Generation: 1, Entries: entries})
+
+		_, err := store.Push(s.t.Context(), ports.PushRequest{
+			Queue: "orders", Shards: stressShards, Generation: 1, Entries: entries,
+		})
 		s.check("push", err)
 	}
 }
@@ -105,6 +119,7 @@ func (s *stress) work(store *memory.Store, owner int) {
 			return
 		default:
 		}
+
 		shard := core.Shard{Queue: "orders", Index: rand.IntN(stressShards)}
 		got, err := store.Acquire(s.t.Context(), ports.AcquireRequest{
 			Shard: shard, Shards: stressShards, Generation: 1, Owner: name, Attempt: attempt, TTL: time.Hour,
@@ -113,6 +128,7 @@ func (s *stress) work(store *memory.Store, owner int) {
 			continue
 		}
 		s.check("acquire", err)
+
 		lease := ports.Lease{Shard: shard, Owner: name, Token: got.Token}
 		s.turns(store, lease, got.Claims)
 		s.check("release", store.Release(s.t.Context(), lease))
@@ -128,6 +144,7 @@ func (s *stress) turns(store *memory.Store, lease ports.Lease, orphans []core.Cl
 		settle = append(settle, policy.Recover(&orphans[i]))
 		s.end(orphans[i].ID)
 	}
+
 	number := int64(0)
 	for range 1 + rand.IntN(5) {
 		reply, err := store.Turn(s.t.Context(), ports.TurnRequest{
@@ -135,6 +152,7 @@ func (s *stress) turns(store *memory.Store, lease ports.Lease, orphans []core.Cl
 		})
 		s.check("turn", err)
 		number, settle = reply.Last, nil
+
 		if len(reply.Skipped) > 0 {
 			s.t.Errorf("positions %v were not claimed any more", reply.Skipped)
 		}
@@ -142,6 +160,7 @@ func (s *stress) turns(store *memory.Store, lease ports.Lease, orphans []core.Cl
 		if rand.IntN(4) == 0 {
 			return
 		}
+
 		for i := range reply.Claims {
 			settle = append(settle, s.run(policy, &reply.Claims[i]))
 			s.end(reply.Claims[i].ID)
@@ -175,6 +194,7 @@ func (s *stress) run(policy core.RetryPolicy, c *core.Claim) core.Settlement {
 	case 1:
 		return policy.Settlement(c, &core.Outcome{Kind: core.Untouched}, 0)
 	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range c.Payloads {
@@ -196,7 +216,10 @@ func (s *stress) operate(ctx context.Context, store *memory.Store) {
 		ids := []string{stressID(rand.IntN(stressIDs)), stressID(rand.IntN(stressIDs))}
 		_, err := store.Bury(background, ports.JobStep{Shard: shard, IDs: ids, Failed: true})
 		s.check("bury", err)
-		_, err = store.Cancel(background, ports.CancelRequest{Shard: shard, IDs: []string{stressID(rand.IntN(stressIDs))}})
+		_, err = store.Cancel(background, ports.CancelRequest{
+			Shard: shard,
+			IDs:   []string{stressID(rand.IntN(stressIDs))},
+		})
 		s.check("cancel", err)
 		s.check("resume", store.Resume(background, "orders"))
 		_, err = store.Revive(background, ports.DeadLetterStep{Shard: shard, Before: core.MaxInstant})
@@ -204,6 +227,7 @@ func (s *stress) operate(ctx context.Context, store *memory.Store) {
 		_, err = store.Expedite(background, ports.JobStep{Shard: shard, IDs: ids})
 		s.check("expedite", err)
 	}
+
 	for _, shard := range core.Shards("orders", stressShards) {
 		_, err := store.Revive(background, ports.DeadLetterStep{Shard: shard, Before: core.MaxInstant})
 		s.check("revive", err)
@@ -216,6 +240,7 @@ func (s *stress) inspect(ctx context.Context, store *memory.Store) {
 	wakeups, err := store.Wakeups(ctx, core.Shards("orders", stressShards))
 	s.check("wakeups", err)
 	page := ports.PageRequest{Queue: "orders", Limit: 5, Payloads: 2}
+
 	for range wakeups {
 		for order := ports.ByTime; order <= ports.RetryingByCount; order++ {
 			_, err := store.Jobs(background, ports.JobsRequest{PageRequest: page, SortBy: order})
@@ -225,7 +250,9 @@ func (s *stress) inspect(ctx context.Context, store *memory.Store) {
 		s.check("claimed", err)
 		_, err = store.Morgue(background, ports.MorgueRequest{PageRequest: page})
 		s.check("morgue", err)
-		_, err = store.Find(background, ports.FindRequest{Queue: "orders", ID: stressID(rand.IntN(stressIDs)), Payloads: 1000})
+		_, err = store.Find(background, ports.FindRequest{
+			Queue: "orders", ID: stressID(rand.IntN(stressIDs)), Payloads: 1000,
+		})
 		s.check("find", err)
 		_, err = store.Heads(background, core.Shards("orders", stressShards))
 		s.check("heads", err)

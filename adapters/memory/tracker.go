@@ -26,9 +26,11 @@ func (s *Store) Track(ctx context.Context, r ports.TrackRequest) (changed bool, 
 	if err != nil {
 		return false, err
 	}
+
 	l := &q.tracked
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	switch _, known := l.since[r.ID]; {
 	case known == !r.Untrack:
 		return false, nil

@@ -17,11 +17,13 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	if err != nil {
 		return ports.TurnReply{}, err
 	}
+
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if err := sh.lease.check(r.Lease); err != nil {
 		return ports.TurnReply{}, err
 	}
+
 	reply := ports.TurnReply{Now: s.b.now(), Paused: sh.queue.paused.Load()}
 	switch last := sh.lease.last; {
 	case r.Number == last+1:
@@ -33,6 +35,7 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	default:
 		return ports.TurnReply{}, storekit.TurnsLost(&r, last)
 	}
+
 	reply.Last = sh.lease.last
 	reply.Remaining = sh.lease.remaining(reply.Now)
 	reply.Cancellations = sh.claimed.cancellations()
@@ -52,11 +55,13 @@ func (s *shard) turn(r *ports.TurnRequest, reply *ports.TurnReply) {
 			reply.NotBegun = append(reply.NotBegun, i)
 		}
 	}
+
 	before := s.lease.orphans.next
 	reply.Orphans = s.handOver(&core.Bound{Bytes: r.Budget().Bytes})
 	if !reply.Paused {
 		reply.Claims = s.claimDue(r, reply)
 	}
+
 	idle := r.OnlyClaims() && len(reply.Claims) == 0 && len(reply.Orphans) == 0
 	if idle && !r.Resent {
 		return
@@ -85,6 +90,7 @@ func (s *shard) claimDue(r *ports.TurnRequest, reply *ports.TurnReply) []core.Cl
 		budget  = r.Budget()
 		receipt = core.Receipt{Token: r.Lease.Token, Number: r.Number}
 	)
+
 	budget.Carry(reply.Orphans)
 	for budget.Open() {
 		e, ok := s.ready.First()
@@ -95,6 +101,7 @@ func (s *shard) claimDue(r *ports.TurnRequest, reply *ports.TurnReply) []core.Cl
 		if n == 0 {
 			break
 		}
+
 		if claims == nil {
 			claims = make([]core.Claim, 0, s.ready.CountTo(int64(now), min(r.Want, core.MaxTurnJobs)))
 			by = &claimer{owner: r.Lease.Owner, node: r.Node, since: now}

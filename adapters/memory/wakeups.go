@@ -20,6 +20,7 @@ func (s *Store) Wakeups(ctx context.Context, ids []core.Shard) (<-chan core.Shar
 		}
 		sources[i] = source
 	}
+
 	sub := storekit.NewSubscriber(ids)
 	for _, source := range sources {
 		source.subscribe(sub)
@@ -27,6 +28,7 @@ func (s *Store) Wakeups(ctx context.Context, ids []core.Shard) (<-chan core.Shar
 			sub.End()
 		}
 	}
+
 	return sub.Channel(ctx, func() {
 		for _, source := range sources {
 			source.unsubscribe(sub)

@@ -97,10 +97,12 @@ func testWakeups(t *testing.T, wakes bool, cases []wakeCase) {
 				if c.before != nil {
 					c.before(h)
 				}
+
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				wakeups, err := h.store.Wakeups(ctx, []core.Shard{h.shard})
 				h.ok(err)
+
 				c.do(h)
 				if woken := len(received(wakeups)) > 0; woken != wakes {
 					t.Errorf("woken: %t, want %t", woken, wakes)
@@ -127,14 +129,17 @@ func TestWakeupsCoalesceForASlowReader(t *testing.T) {
 		defer cancel()
 		wakeups, err := store.Open().Wakeups(ctx, core.Shards("orders", shards))
 		h.ok(err)
+
 		for i, e := range entries(1000) {
 			e.When = core.In(time.Hour - time.Duration(i)*time.Second)
 			h.push(e)
 		}
+
 		times := map[core.Shard]int{}
 		for _, shard := range received(wakeups) {
 			times[shard]++
 		}
+
 		most := 2
 		for _, shard := range core.Shards("orders", shards) {
 			if n := times[shard]; n < 1 || n > most {
@@ -169,10 +174,12 @@ func TestWakeupsEndWithTheirContext(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				wakeups, err := h.store.Wakeups(ctx, core.Shards("orders", 4))
 				h.ok(err)
+
 				h.push(entries(pushes)...)
 				synctest.Wait()
 				cancel()
 				synctest.Wait()
+
 				if shard, open := <-wakeups; open {
 					t.Errorf("%v came after the context ended, want the channel closed", shard)
 				}
@@ -186,6 +193,7 @@ func TestWakeupsRefuse(t *testing.T) {
 	h := hold(t, memory.New(memory.Options{}), "orders", 1)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
+
 	tests := []struct {
 		name  string
 		ctx   context.Context
@@ -197,6 +205,7 @@ func TestWakeupsRefuse(t *testing.T) {
 		{"a context that ended", ended, core.Shard{Queue: "orders"}, context.Canceled},
 		{"a context that ended, for nodes", ended, core.Shard{}, context.Canceled},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := h.store.Wakeups(tt.ctx, []core.Shard{tt.shard}); !errors.Is(err, tt.want) {
@@ -216,6 +225,7 @@ func TestForgettingAQueueEndsItsReaders(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		listen := func(names ...string) <-chan core.Shard {
 			var ids []core.Shard
 			for _, name := range names {
@@ -227,10 +237,12 @@ func TestForgettingAQueueEndsItsReaders(t *testing.T) {
 			}
 			return wakeups
 		}
+
 		both, kept := listen("forgotten", "kept"), listen("kept")
 		if err := store.Forget(t.Context(), "forgotten"); err != nil {
 			t.Fatal(err)
 		}
+
 		synctest.Wait()
 		if !ended(both) {
 			t.Error("a reader of the forgotten queue still waits")

@@ -87,6 +87,7 @@ func play(m ports.Observer, shard core.Shard) {
 	}
 	m.JobsEnded(ports.EndEvent{Shard: shard, Jobs: []ports.EndedJob{{ID: "a", End: ports.EndDone, Buried: 1}}})
 	m.HandlerOverran(ports.OverrunEvent{Shard: shard, Cause: ports.OverrunTimeout})
+	m.TicksFired(ports.TickEvent{Shard: shard, Fired: 2, Missed: 1, Late: []time.Duration{time.Second, time.Minute}})
 	m.TurnEnd(ports.TurnEvent{Shard: shard, Claimed: 1, Recovered: 1, Woken: true})
 	m.StoreFailed(ports.FailureEvent{Call: "renew", Kind: ports.FailureUnreachable})
 	m.LeaseChanged(ports.LeaseEvent{Shard: shard, Change: ports.LeaseAcquired})
@@ -113,6 +114,25 @@ func (checked) Check(context.Context) ([]ports.Check, error) {
 	return []ports.Check{{Name: "answers"}}, nil
 }
 
+// schedule gives the queue orders of three shards a schedule.
+func schedule(t *testing.T, store inspect.Store) {
+	t.Helper()
+	spec, err := core.IntervalSpec(time.Hour, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := core.ScheduleKey{ID: "a", Name: "hourly"}
+	change := ports.ScheduleChange{ScheduleKey: key, Schedule: &core.Schedule{
+		ScheduleKey: key, Recurrence: core.Recurrence{Spec: spec}, Next: core.InstantOf(time.Now().Add(time.Hour)), Revision: 1,
+	}}
+	_, err = store.ChangeSchedules(t.Context(), ports.ChangeSchedulesRequest{
+		Shard: core.Shard{Queue: "orders", Index: core.ShardOf("a", 3)}, Shards: 3, Generation: 1, Changes: []ports.ScheduleChange{change},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestEveryMetricOfTheTableIsExported compares the collected metrics with the table, in both
 // directions. A resource has the build's information instead.
 func TestEveryMetricOfTheTableIsExported(t *testing.T) {
@@ -124,6 +144,7 @@ func TestEveryMetricOfTheTableIsExported(t *testing.T) {
 	if _, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 3}); err != nil {
 		t.Fatal(err)
 	}
+	schedule(t, store)
 	if _, err := otel.NewStoreMetrics(inspect.New(checked{store}, inspect.Options{}), otel.StoreOptions{MeterProvider: provider}); err != nil {
 		t.Fatal(err)
 	}
@@ -169,6 +190,11 @@ func TestValuesAndAttributes(t *testing.T) {
 		"skein.lanes":        {"": 16},
 		"skein.jobs.running": {"messaging.destination.name=orders": 4},
 		"skein.job.payloads": {"messaging.destination.name=orders": 2},
+		"skein.ticks": {
+			"messaging.destination.name=orders,skein.outcome=fired": 2, "messaging.destination.name=orders,skein.outcome=missed": 1,
+			"messaging.destination.name=orders,skein.outcome=skipped": 0, "messaging.destination.name=orders,skein.outcome=broken": 0,
+		},
+		"skein.tick.late": {"messaging.destination.name=orders": 2},
 	} {
 		if diff := cmp.Diff(want, series(got[name])); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

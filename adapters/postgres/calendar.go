@@ -21,7 +21,10 @@ FROM {schema}.change_schedules(p_queue => $1, p_index => $2, p_shards => $3, p_g
 // first ones that fit into the bounds of a turn. It holds the lock of the shard's row, so turns and
 // changes of the shard follow one another, and of two callers that create a schedule one is
 // refused.
-func (s *Store) ChangeSchedules(ctx context.Context, r ports.ChangeSchedulesRequest) (ports.ChangeSchedulesReply, error) {
+func (s *Store) ChangeSchedules(
+	ctx context.Context,
+	r ports.ChangeSchedulesRequest,
+) (ports.ChangeSchedulesReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.ChangeSchedulesReply{}, err
 	}
@@ -65,17 +68,26 @@ func (s *Store) repeatRefused(ctx context.Context, r *ports.ChangeSchedulesReque
 // setUnreadableAside sets the records of changes aside that can't be read: those of the changes
 // that were refused, or without results those of the changes by any revision, which no refusal
 // shows.
-func (s *Store) setUnreadableAside(ctx context.Context, r *ports.ChangeSchedulesRequest, results []ports.ScheduleResult) (moved int, err error) {
+func (s *Store) setUnreadableAside(
+	ctx context.Context,
+	r *ports.ChangeSchedulesRequest,
+	results []ports.ScheduleResult,
+) (moved int, err error) {
 	var places []storekit.Listed
 	for i := range r.Changes {
 		c := &r.Changes[i]
-		if results == nil && c.Revision == ports.AnyRevision || i < len(results) && results[i] == ports.ScheduleRefused {
-			places = append(places, storekit.Listed{Shard: r.Shard, At: ports.Cursor{ID: storekit.ScheduleByName(c.ScheduleKey)}})
+		if results == nil && c.Revision == ports.AnyRevision ||
+			i < len(results) && results[i] == ports.ScheduleRefused {
+			places = append(places, storekit.Listed{
+				Shard: r.Shard,
+				At:    ports.Cursor{ID: storekit.ScheduleByName(c.ScheduleKey)},
+			})
 		}
 	}
 	if len(places) == 0 {
 		return 0, nil
 	}
+
 	_, records, err := s.readSchedules(ctx, r.Shard.Queue, places)
 	if err != nil {
 		return 0, err
@@ -84,17 +96,22 @@ func (s *Store) setUnreadableAside(ctx context.Context, r *ports.ChangeSchedules
 }
 
 // changeSchedules changes schedules by one call of the function change_schedules.
-func (s *Store) changeSchedules(ctx context.Context, r *ports.ChangeSchedulesRequest) (ports.ChangeSchedulesReply, error) {
+func (s *Store) changeSchedules(
+	ctx context.Context,
+	r *ports.ChangeSchedulesRequest,
+) (ports.ChangeSchedulesReply, error) {
 	columns, err := newScheduleColumns(r.Changes)
 	if err != nil {
 		return ports.ChangeSchedulesReply{}, err
 	}
+
 	var (
 		st             status
 		results        []scheduleResult
 		earliest, head *int64
 		reply          ports.ChangeSchedulesReply
 	)
+
 	args := []any{textOrNone(r.Shard.Queue), index(r.Shard), int32(r.Shards), r.Generation, s.now(), r.Firing}
 	err = s.queryOne(ctx, ifRolledBack,
 		[]any{&st, &reply.Now, &results, &reply.Met.New, &reply.Met.Merged, &reply.Met.Superseded, &earliest, &head},
@@ -113,9 +130,11 @@ func (s *Store) changeSchedules(ctx context.Context, r *ports.ChangeSchedulesReq
 			pushed += len(r.Changes[i].Entries)
 		}
 	}
+
 	reply.Met.Now = reply.Now
 	reply.Met.Duplicate = pushed - reply.Met.New - reply.Met.Merged - reply.Met.Superseded
 	reply.Head = headOf(head)
+
 	if earliest != nil {
 		s.wakeAfterPush(r.Shard, core.Instant(*earliest), reply.Now)
 	}
@@ -165,10 +184,12 @@ func (r *scheduleRecords) add(s *core.Schedule) (size int, err error) {
 		r.records, r.revisions, r.ticks = append(r.records, nil), append(r.revisions, nil), append(r.ticks, nil)
 		return 0, nil
 	}
+
 	text, err := storekit.EncodeSchedule(s)
 	if err != nil {
 		return 0, err
 	}
+
 	var tick *int64
 	if head := s.Head(); head.OK {
 		due := int64(head.Due)
@@ -189,6 +210,7 @@ func newScheduleColumns(changes []ports.ScheduleChange) (*scheduleColumns, error
 		if i > 0 && (entries > core.MaxTurnPayloads || bytes > core.MaxStepBytes) {
 			break
 		}
+
 		size, err := c.add(&changes[i])
 		if err != nil {
 			return nil, err
@@ -251,6 +273,7 @@ func (s *Store) Ticks(ctx context.Context, r ports.TicksRequest) (ports.TicksRep
 		if err != nil {
 			return ports.TicksReply{}, err
 		}
+
 		faults := unreadable(due)
 		if len(faults) == 0 {
 			return reply, nil
@@ -262,15 +285,21 @@ func (s *Store) Ticks(ctx context.Context, r ports.TicksRequest) (ports.TicksRep
 	return ports.TicksReply{}, errManyUnreadable
 }
 
-var errManyUnreadable = fmt.Errorf("postgres: records of schedules that can't be read came faster than %d calls could set them aside; "+
-	"find the program that writes them", mostSetAside)
+var errManyUnreadable = fmt.Errorf(
+	"postgres: records of schedules that can't be read came faster than %d calls could set them aside; "+
+		"find the program that writes them",
+	mostSetAside)
 
 // ticks is Ticks without those of the returned records that can't be read.
-func (s *Store) ticks(ctx context.Context, r *ports.TicksRequest) (reply ports.TicksReply, due []storedSchedule, err error) {
+func (s *Store) ticks(
+	ctx context.Context,
+	r *ports.TicksRequest,
+) (reply ports.TicksReply, due []storedSchedule, err error) {
 	queues, indexes := make([]string, len(r.Shards)), make([]int32, len(r.Shards))
 	for i, shard := range r.Shards {
 		queues[i], indexes[i] = textOrNone(shard.Queue), index(shard)
 	}
+
 	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		reply, due = ports.TicksReply{Shards: make([]ports.ShardTicks, len(r.Shards))}, nil
 		return eachRow(rows, func() error {

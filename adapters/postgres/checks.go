@@ -27,6 +27,7 @@ func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 	if err := s.configured(); err != nil {
 		return nil, err
 	}
+
 	looking, cancel := context.WithTimeout(ctx, checkedFor)
 	defer cancel()
 	first, done := context.WithTimeout(looking, answersFor)
@@ -34,12 +35,16 @@ func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 	if err := once(first, func() error { return s.look(first) }); err != nil {
 		return unanswered(ctx, err)
 	}
+
 	rows := []ports.Check{{Name: "answers", Value: "yes"}}
 	for _, c := range checks {
 		row := ports.Check{Name: c.name}
 		err := once(looking, func() error {
-			return s.current().QueryRow(looking, s.sql(c.sql), s.inbox(), ownTables(backlogTables), ownTables(otherTables)).Scan(&row.Value, &row.Status)
+			return s.current().
+				QueryRow(looking, s.sql(c.sql), s.inbox(), ownTables(backlogTables), ownTables(otherTables)).
+				Scan(&row.Value, &row.Status)
 		})
+
 		var refused *pgconn.PgError
 		switch {
 		case err != nil && looking.Err() == nil && !errors.As(err, &refused):
@@ -53,6 +58,7 @@ func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 		case c.name == writesCheck:
 			s.tryDisk(looking, &row)
 		}
+
 		rows = append(rows, row)
 	}
 	return rows, nil
@@ -77,7 +83,8 @@ func (s *Store) tryDisk(ctx context.Context, row *ports.Check) {
 	case err == nil:
 	case errors.As(err, &refused) && outOfRoom(refused):
 		row.Status, row.Refuses = ports.CheckFail, true
-		row.Value, row.Advice = fmt.Sprintf("no: %s (SQLSTATE %s)", refused.Message, refused.Code), giveRoom(refused.Code)
+		row.Value, row.Advice =
+			fmt.Sprintf("no: %s (SQLSTATE %s)", refused.Message, refused.Code), giveRoom(refused.Code)
 	default:
 		row.Status, row.Value, row.Advice = ports.CheckUnknown, translate(ctx, err).Error(), unknownAdvice(err)
 	}
@@ -117,21 +124,35 @@ func unknownAdvice(err error) string {
 // or the store's settings.
 func unanswered(ctx context.Context, err error) ([]ports.Check, error) {
 	interrupted, advice := storekit.Interrupted(ctx, err), notReached
+
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && outOfRoom(refused) {
 		return []ports.Check{
 			{Name: "answers", Value: "yes, but only that it has no room"},
-			{Name: writesCheck, Status: ports.CheckFail, Refuses: true,
-				Value: fmt.Sprintf("no: %s (SQLSTATE %s)", refused.Message, refused.Code), Advice: giveRoom(refused.Code)},
+			{
+				Name:    writesCheck,
+				Status:  ports.CheckFail,
+				Refuses: true,
+				Value:   fmt.Sprintf("no: %s (SQLSTATE %s)", refused.Message, refused.Code),
+				Advice:  giveRoom(refused.Code),
+			},
 		}, nil
 	}
+
 	if codeOf(err) == queryCanceled {
 		advice = moreTime
 	}
 	if err = translate(ctx, err); interrupted != nil || storekit.HasKnownOutcome(err) {
 		return nil, err
 	}
-	return []ports.Check{{Name: "answers", Status: ports.CheckFail, Refuses: true, Value: err.Error(), Advice: advice}}, nil
+
+	return []ports.Check{{
+		Name:    "answers",
+		Status:  ports.CheckFail,
+		Refuses: true,
+		Value:   err.Error(),
+		Advice:  advice,
+	}}, nil
 }
 
 // notReached is the advice for a server that does not answer.

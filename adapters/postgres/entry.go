@@ -74,12 +74,15 @@ func readEntry(rows pgx.Rows, queue string, others ...any) (e entry, err error) 
 	var shard int
 	var scores []float64
 	var data, meta [][]byte
-	err = rows.Scan(append([]any{&e.kind, &shard, &e.ID, &e.PerformAt, &e.RetryCount, &e.Recoveries, &e.FirstPush, &e.Error,
-		&e.Receipt.Token, &e.Receipt.Number, &e.Since, &e.Node, &e.Owner, &e.Cancelled, &e.Drop, &e.Begun, &e.LeaseUntil,
-		&e.Count, &scores, &data, &meta}, others...)...)
+	err = rows.Scan(append([]any{
+		&e.kind, &shard, &e.ID, &e.PerformAt, &e.RetryCount, &e.Recoveries, &e.FirstPush, &e.Error,
+		&e.Receipt.Token, &e.Receipt.Number, &e.Since, &e.Node, &e.Owner, &e.Cancelled, &e.Drop, &e.Begun,
+		&e.LeaseUntil, &e.Count, &scores, &data, &meta,
+	}, others...)...)
 	if err != nil {
 		return entry{}, err
 	}
+
 	e.Tags, e.Error = storekit.CutTags(e.Error)
 	e.LeaseOver = e.kind == claimEntry && e.LeaseUntil == 0
 	e.Shard = core.Shard{Queue: queue, Index: shard % core.MaxShards}
@@ -105,5 +108,12 @@ func payloadsOf(scores []float64, data, meta [][]byte) ([]core.Payload, error) {
 
 // deadLetter returns the entry as a dead letter.
 func (e *entry) deadLetter() core.DeadLetter {
-	return core.DeadLetter{ID: e.ID, Payloads: e.Payloads, ChangedAt: e.PerformAt, Error: e.Error, Group: e.Owner, Tags: e.Tags}
+	return core.DeadLetter{
+		ID:        e.ID,
+		Payloads:  e.Payloads,
+		ChangedAt: e.PerformAt,
+		Error:     e.Error,
+		Group:     e.Owner,
+		Tags:      e.Tags,
+	}
 }

@@ -52,7 +52,8 @@ func (s status) err(shard core.Shard) error {
 	case statusSearchPath:
 		return errSearchPath
 	}
-	return fmt.Errorf("postgres: the schema returned the status %q for shard %v, which this program does not support; update the program", string(s), shard)
+	return fmt.Errorf("postgres: the schema returned the status %q for shard %v, which this program does not support; update the program",
+		string(s), shard)
 }
 
 // layoutErr is err for a call that carries the queue's layout.
@@ -80,6 +81,7 @@ func translate(ctx context.Context, err error) error {
 	if interrupted := storekit.Interrupted(ctx, err); interrupted != nil {
 		return fmt.Errorf("postgres: %w", interrupted)
 	}
+
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
 		return storekit.UnknownOutcome("postgres", err)
@@ -87,10 +89,12 @@ func translate(ctx context.Context, err error) error {
 	if remedy := remedyFor(pg.Code); remedy != "" {
 		return fmt.Errorf("postgres: %w: %s (SQLSTATE %s); %s", ports.ErrUnusable, pg.Message, pg.Code, remedy)
 	}
+
 	switch {
 	case lacksRoom(pg.Code, pg.Message) && pg.SeverityUnlocalized == "PANIC":
 		// Work that was committed just before may be on disk.
-		return fmt.Errorf("postgres: the server has stopped: %s (SQLSTATE %s); free disk space, without which it can't start",
+		return fmt.Errorf(
+			"postgres: the server has stopped: %s (SQLSTATE %s); free disk space, without which it can't start",
 			pg.Message, pg.Code)
 	case lacksRoom(pg.Code, pg.Message):
 		return fmt.Errorf("postgres: %w: %s (SQLSTATE %s); %s", ports.ErrFull, pg.Message, pg.Code, giveRoom(pg.Code))

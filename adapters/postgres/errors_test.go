@@ -19,7 +19,12 @@ import (
 )
 
 func pgError(code, severity string) error {
-	return fmt.Errorf("wrapped: %w", &pgconn.PgError{Code: code, Severity: severity, SeverityUnlocalized: severity, Message: "why"})
+	return fmt.Errorf("wrapped: %w", &pgconn.PgError{
+		Code:                code,
+		Severity:            severity,
+		SeverityUnlocalized: severity,
+		Message:             "why",
+	})
 }
 
 func TestTranslate(t *testing.T) {
@@ -31,7 +36,11 @@ func TestTranslate(t *testing.T) {
 		{"disk full", pgError("53100", "ERROR"), ports.ErrFull},
 		{"a server that stops since its WAL finds no disk", pgError("53100", "PANIC"), nil},
 		{"out of memory", pgError("53200", "ERROR"), ports.ErrFull},
-		{"no disk for a session's cache", &pgconn.PgError{Code: "XX000", Message: "could not write init file"}, ports.ErrFull},
+		{
+			"no disk for a session's cache",
+			&pgconn.PgError{Code: "XX000", Message: "could not write init file"},
+			ports.ErrFull,
+		},
 		{"another internal error", pgError("XX000", "ERROR"), nil},
 		{"a limit of the role's", pgError("53400", "ERROR"), ports.ErrUnusable},
 		{"too many connections", pgError("53300", "FATAL"), nil},
@@ -49,18 +58,21 @@ func TestTranslate(t *testing.T) {
 		{"lost connection", io.ErrUnexpectedEOF, nil},
 		{"the port's own", fmt.Errorf("x: %w", ports.ErrLeaseLost), ports.ErrLeaseLost},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := translate(t.Context(), tt.err)
 			if tt.want != nil && !errors.Is(got, tt.want) {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
+
 			var pg *pgconn.PgError
 			if errors.As(got, &pg) || tt.want == nil && storekit.HasKnownOutcome(got) {
 				t.Errorf("got %v, want an error of unknown outcome without the driver's type", got)
 			}
 		})
 	}
+
 	if translate(t.Context(), nil) != nil {
 		t.Error("no error became one")
 	}
@@ -84,6 +96,7 @@ func TestRepeatable(t *testing.T) {
 		{"never connected", &pgconn.ConnectError{Config: &pgconn.Config{}}, true, true},
 		{"arguments that can't be sent", errors.New("failed to encode"), false, false},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := repeatable(t.Context(), tt.err, ifRolledBack); got != tt.ifRolledBack {
@@ -100,6 +113,7 @@ func TestStatusIsTheSentinelOfThePort(t *testing.T) {
 	shard := core.Shard{Queue: "orders", Index: 3}
 	turn := &ports.TurnRequest{Lease: ports.Lease{Shard: shard, Owner: "n1", Token: 7}, Number: 3}
 	layout := storekit.Layout{Shards: 4, Generation: 1}
+
 	for _, tt := range []struct{ got, want error }{
 		{statusUnknownQueue.err(shard), ports.ErrUnknownQueue},
 		{statusNoSuchShard.err(shard), ports.ErrInvalidRequest},
@@ -116,6 +130,7 @@ func TestStatusIsTheSentinelOfThePort(t *testing.T) {
 			t.Errorf("got %v, want %v", tt.got, tt.want)
 		}
 	}
+
 	if err := statusOK.err(shard); err != nil {
 		t.Errorf("statusOK is %v", err)
 	}
@@ -136,6 +151,7 @@ func TestATimeoutOfAConnectionNamesItsAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
+
 	err = translate(t.Context(), pool.Ping(t.Context()))
 	if err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("got %v; want an error that names 127.0.0.1:1 and is no deadline of the caller's", err)
@@ -167,10 +183,12 @@ func TestAServerWithoutRoomForASessionHasAnswered(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want a row that it answers", name, rows, failed)
 			continue
 		}
-		if full := rows[1]; full.Name != "writes" || full.Status != ports.CheckFail || !full.Refuses || !strings.Contains(full.Advice, "more disk") {
+		if full := rows[1]; full.Name != "writes" || full.Status != ports.CheckFail || !full.Refuses ||
+			!strings.Contains(full.Advice, "more disk") {
 			t.Errorf("%s: %+v, want that it needs disk", name, full)
 		}
 	}
+
 	if rows, failed := unanswered(t.Context(), pgError("53400", "ERROR")); failed == nil {
 		t.Errorf("a limit of the role's gives %+v, want an error", rows)
 	}

@@ -65,8 +65,11 @@ func ExampleStore_Tx_settle() {
 				if err := skein.SettleIn(ctx, store.Tx(tx)); err != nil {
 					return err
 				}
+
 				for _, p := range placed {
-					if _, err := tx.Exec(ctx, "UPDATE accounts SET owes = owes + $2 WHERE id = $1", id, p.Total); err != nil {
+					if _, err := tx.Exec(ctx,
+						"UPDATE accounts SET owes = owes + $2 WHERE id = $1", id, p.Total,
+					); err != nil {
 						return err
 					}
 				}
@@ -85,7 +88,10 @@ func ExampleStore_SQLTx() {
 			return err
 		}
 		defer tx.Rollback() // does nothing after Commit
-		if _, err := tx.ExecContext(ctx, "INSERT INTO orders (id, total) VALUES ($1, $2)", "order-42", 100); err != nil {
+
+		if _, err := tx.ExecContext(ctx,
+			"INSERT INTO orders (id, total) VALUES ($1, $2)", "order-42", 100,
+		); err != nil {
 			return err
 		}
 		if err := orders.Push(ctx, client.Via(store.SQLTx(tx)), "order-42", OrderPlaced{Total: 100}); err != nil {

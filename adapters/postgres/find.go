@@ -57,10 +57,12 @@ func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 	if err != nil {
 		return ports.Found{}, err
 	}
+
 	shard := core.Shard{Queue: r.Queue, Index: core.ShardOf(r.ID, q.Shards)}
 	if err := s.mergeIDs(ctx, shard, r.ID); err != nil {
 		return ports.Found{}, err
 	}
+
 	var after ports.PayloadCursor
 	if r.After != nil {
 		after = *r.After
@@ -70,6 +72,7 @@ func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 		after.Score = math.Inf(-1)
 	}
 	most := []int32{int32(r.Most(ports.PlaceQueued)), int32(r.Most(ports.PlaceClaimed)), int32(r.Most(ports.PlaceDead))}
+
 	var found ports.Found
 	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		found = ports.Found{Shard: shard}
@@ -81,8 +84,11 @@ func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 			}
 			return err
 		})
-	}, findSQL, 0, r.Queue, shard.Index, r.ID, s.now(), after.Score, after.Skip, most, core.MaxTurnPayloads, core.MaxStepBytes, countLimit(r.MaxCount))
+	}, findSQL,
+		0, r.Queue, shard.Index, r.ID, s.now(), after.Score, after.Skip, most,
+		core.MaxTurnPayloads, core.MaxStepBytes, countLimit(r.MaxCount))
 	slices.SortFunc(found.Next, func(a, b ports.PayloadCursor) int { return cmp.Compare(a.Place, b.Place) })
+
 	if err == nil {
 		found.Standing, err = s.standing(ctx, shard, r.ID)
 	}
@@ -91,6 +97,7 @@ func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 			found.Standing, err = s.standing(ctx, shard, r.ID)
 		}
 	}
+
 	if err != nil {
 		return ports.Found{}, err
 	}
@@ -119,6 +126,7 @@ func addEntry(found *ports.Found, r *ports.FindRequest, e entry, more *bool) {
 	case deadEntry:
 		place, found.DeadLetter = ports.PlaceDead, &ports.DeadLetterView{DeadLetter: e.deadLetter(), Count: e.Count}
 	}
+
 	// A place has no row if no payload of it was requested, or if none follows.
 	behind := r.Most(place) == 0 && (e.Count > 0 || r.MaxCount < 0)
 	if more != nil {

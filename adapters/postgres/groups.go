@@ -37,6 +37,7 @@ func (s *Store) Groups(ctx context.Context, r ports.GroupsRequest) (ports.Groups
 	if err := s.mergeForLook(ctx, r.Queue, shards); err != nil {
 		return ports.GroupsReply{}, err
 	}
+
 	var reply ports.GroupsReply
 	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		reply = ports.GroupsReply{}

@@ -17,6 +17,7 @@ func (s *Store) Record(ctx context.Context, r ports.RecordRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
+
 	var queues []string
 	var minutes, counted []int64
 	var stats [][]byte
@@ -28,6 +29,7 @@ func (s *Store) Record(ctx context.Context, r ports.RecordRequest) error {
 		counted = append(counted, int64(min(one.Stats.Counted(), math.MaxInt64)))
 		stats = append(stats, storekit.AppendStats(nil, &one.Stats))
 	}
+
 	if len(queues) == 0 {
 		return translate(ctx, ctx.Err())
 	}
@@ -54,10 +56,12 @@ func (s *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.Hist
 	if err := r.Validate(); err != nil {
 		return ports.HistoryReply{}, err
 	}
+
 	to := int64(r.To)
 	if to == 0 {
 		to = math.MaxInt64
 	}
+
 	var sums *storekit.History
 	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		sums = nil
@@ -78,6 +82,7 @@ func (s *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.Hist
 			return nil
 		})
 	}, historySQL, s.now(), textOrNone(r.Queue), int64(r.From), to)
+
 	if err == nil && sums == nil {
 		err = storekit.UnknownQueue(r.Queue)
 	}

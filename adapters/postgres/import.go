@@ -16,11 +16,15 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 	if len(r.Jobs) > 0 {
 		return s.importJobs(ctx, &r)
 	}
+
 	var (
 		st    status
 		reply = ports.StepReply{Reached: len(r.DeadLetters)}
 	)
-	args := append([]any{textOrNone(r.Shard.Queue), r.Shard.Index, s.now(), r.Shards, r.Generation, r.OnlyPaused}, importArgs(r.DeadLetters)...)
+
+	args := append(
+		[]any{textOrNone(r.Shard.Queue), r.Shard.Index, s.now(), r.Shards, r.Generation, r.OnlyPaused},
+		importArgs(r.DeadLetters)...)
 	err := s.queryOne(ctx, ifRolledBack|operated, []any{&st, &reply.Now, &reply.Handled},
 		`SELECT status, coalesce(now, 0), handled FROM {schema}.step_import($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`, args...)
 	if err == nil {
@@ -47,15 +51,19 @@ func (s *Store) importJobs(ctx context.Context, r *ports.ImportRequest) (ports.S
 		recovers = make([]int32, len(r.Jobs))
 		errs     = make([]string, len(r.Jobs))
 	)
+
 	for i := range r.Jobs {
 		j := &r.Jobs[i]
-		ids[i], times[i], firsts[i], errs[i] = j.ID, int64(j.PerformAt), int64(j.FirstPush), storekit.WithTags(j.Tags, j.Error)
+		ids[i], times[i], firsts[i], errs[i] =
+			j.ID, int64(j.PerformAt), int64(j.FirstPush), storekit.WithTags(j.Tags, j.Error)
 		retries[i], recovers[i] = int32(j.RetryCount), int32(j.Recoveries)
 		p.add(i, j.Payloads)
 	}
+
 	if err := s.mergeIDs(ctx, r.Shard, ids...); err != nil {
 		return ports.StepReply{}, err
 	}
+
 	err := s.queryOne(ctx, ifRolledBack|operated, []any{&st, &reply.Now, &reply.Handled, &earliest},
 		`SELECT status, coalesce(now, 0), handled, earliest
 		FROM {schema}.step_import_jobs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
@@ -67,6 +75,7 @@ func (s *Store) importJobs(ctx context.Context, r *ports.ImportRequest) (ports.S
 	if err != nil {
 		return ports.StepReply{}, err
 	}
+
 	if earliest != nil {
 		s.wake(r.Shard, *earliest)
 	}
@@ -84,7 +93,8 @@ type payloadArgs struct {
 // add adds the payloads of the entry at a position.
 func (a *payloadArgs) add(at int, payloads []core.Payload) {
 	for _, p := range payloads {
-		a.places, a.scores, a.data = append(a.places, int32(at+1)), append(a.scores, core.NormalScore(p.Score)), append(a.data, notNull(p.Data))
+		a.places, a.scores, a.data =
+			append(a.places, int32(at+1)), append(a.scores, core.NormalScore(p.Score)), append(a.data, notNull(p.Data))
 		if len(p.Meta) == 0 {
 			p.Meta = nil
 		}
@@ -100,9 +110,14 @@ func importArgs(letters []core.DeadLetter) []any {
 		times             = []int64{}
 		p                 = payloadArgs{places: []int32{}, scores: []float64{}, data: [][]byte{}, metas: [][]byte{}}
 	)
+
 	for i := range letters {
 		d := &letters[i]
-		ids, times, errs, groups = append(ids, d.ID), append(times, int64(d.ChangedAt)), append(errs, storekit.WithTags(d.Tags, d.Error)), append(groups, d.Group)
+		ids, times, errs, groups =
+			append(ids, d.ID),
+			append(times, int64(d.ChangedAt)),
+			append(errs, storekit.WithTags(d.Tags, d.Error)),
+			append(groups, d.Group)
 		p.add(i, d.Payloads)
 	}
 	return []any{ids, times, errs, groups, p.places, p.scores, p.data, p.metas}

@@ -33,14 +33,16 @@ func (s *Store) mergeForLook(ctx context.Context, queue string, shards []core.Sh
 }
 
 func (s *Store) mergeSome(ctx context.Context, queue string, shards []core.Shard, most int) error {
-	return s.merge(ctx, most, `SELECT until::text, more FROM {schema}.merge_inboxes($1, $3::text::xid8, $4) WHERE `+mayWrite,
+	return s.merge(ctx, most,
+		`SELECT until::text, more FROM {schema}.merge_inboxes($1, $3::text::xid8, $4) WHERE `+mayWrite,
 		queue, indexesOf(shards))
 }
 
 // mergeIDs merges the rows of a shard's inbox for some ids, so that the next read of these ids is
 // complete.
 func (s *Store) mergeIDs(ctx context.Context, shard core.Shard, ids ...string) error {
-	return s.merge(ctx, 0, `SELECT until::text, more FROM {schema}.merge_ids($1, $4, $5, $3::text::xid8) WHERE `+mayWrite,
+	return s.merge(ctx, 0,
+		`SELECT until::text, more FROM {schema}.merge_ids($1, $4, $5, $3::text::xid8) WHERE `+mayWrite,
 		shard.Queue, index(shard), possible(ids))
 }
 

@@ -19,8 +19,10 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	if err := r.Validate(); err != nil {
 		return ports.AcquireReply{}, err
 	}
+
 	var got reply
-	err := s.query(ctx, idempotent, got.read, acquireSQL, textOrNone(r.Shard.Queue), index(r.Shard), int32(r.Shards), r.Generation,
+	err := s.query(ctx, idempotent, got.read, acquireSQL,
+		textOrNone(r.Shard.Queue), index(r.Shard), int32(r.Shards), r.Generation,
 		r.Owner, r.Attempt, r.TTL.Microseconds(), s.now())
 	h := &got.header
 	if err == nil {
@@ -29,10 +31,16 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	if err != nil {
 		return ports.AcquireReply{}, err
 	}
+
 	sortClaims(got.claims, byID)
 	return ports.AcquireReply{
-		Token: h.leaseToken, Now: h.now, Remaining: h.remaining, Claims: got.claims, Cancellations: got.cancellations,
-		Head: h.head, Paused: h.paused,
+		Token:         h.leaseToken,
+		Now:           h.now,
+		Remaining:     h.remaining,
+		Claims:        got.claims,
+		Cancellations: got.cancellations,
+		Head:          h.head,
+		Paused:        h.paused,
 	}, nil
 }
 
@@ -63,20 +71,24 @@ func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 	if err := r.Validate(); err != nil {
 		return ports.RenewReply{}, err
 	}
+
 	var (
 		st        status
 		reply     ports.RenewReply
 		remaining int64
 		due       *int64
 	)
+
 	err := s.queryOne(ctx, idempotent, []any{&st, &reply.Now, &remaining, &reply.Paused, &due}, renewSQL,
-		textOrNone(r.Lease.Shard.Queue), index(r.Lease.Shard), textOrNone(r.Lease.Owner), r.Lease.Token, r.TTL.Microseconds(), s.now())
+		textOrNone(r.Lease.Shard.Queue), index(r.Lease.Shard),
+		textOrNone(r.Lease.Owner), r.Lease.Token, r.TTL.Microseconds(), s.now())
 	if err == nil {
 		err = st.leaseErr(r.Lease)
 	}
 	if err != nil {
 		return ports.RenewReply{}, err
 	}
+
 	reply.Remaining, reply.Head = micros(remaining), headOf(due)
 	return reply, nil
 }
@@ -88,7 +100,8 @@ const releaseSQL = `SELECT {schema}.release(p_queue => $1, p_index => $2, p_owne
 func (s *Store) Release(ctx context.Context, l ports.Lease) error {
 	s.idle.set(l.Shard, false)
 	var st status
-	err := s.queryOne(ctx, ifRolledBack, []any{&st}, releaseSQL, textOrNone(l.Shard.Queue), index(l.Shard), textOrNone(l.Owner), l.Token, s.now(), s.channelOrNull())
+	err := s.queryOne(ctx, ifRolledBack, []any{&st}, releaseSQL,
+		textOrNone(l.Shard.Queue), index(l.Shard), textOrNone(l.Owner), l.Token, s.now(), s.channelOrNull())
 	if err != nil {
 		return err
 	}
@@ -103,6 +116,7 @@ func (s *Store) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsRepl
 	for i, shard := range shards {
 		queues[i], indexes[i] = textOrNone(shard.Queue), index(shard)
 	}
+
 	var reply ports.HeadsReply
 	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		reply = ports.HeadsReply{Heads: make([]core.Head, 0, len(shards))}

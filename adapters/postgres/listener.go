@@ -53,6 +53,7 @@ func (l *listener) join(ctx context.Context, sub *storekit.Subscriber, connect c
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
+
 	if err != nil {
 		l.leave(sub)
 		return fmt.Errorf("listen for wake-ups: %w", translate(ctx, err))
@@ -63,10 +64,12 @@ func (l *listener) join(ctx context.Context, sub *storekit.Subscriber, connect c
 func (l *listener) add(sub *storekit.Subscriber, connect connector) *listenSession {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	if l.subscribers == nil {
 		l.subscribers = make(map[*storekit.Subscriber]bool)
 	}
 	l.subscribers[sub] = true
+
 	if l.session == nil {
 		ctx, stop := context.WithCancel(context.Background())
 		h := &listenSession{stop: stop, ready: make(chan struct{})}
@@ -76,6 +79,7 @@ func (l *listener) add(sub *storekit.Subscriber, connect connector) *listenSessi
 			l.run(ctx, h, connect)
 		}()
 	}
+
 	return l.session
 }
 
@@ -101,6 +105,7 @@ func (l *listener) run(ctx context.Context, h *listenSession, connect connector)
 		l.mu.Unlock()
 		h.err = err
 	}
+
 	close(h.ready)
 	for err == nil {
 		l.receive(ctx, conn)

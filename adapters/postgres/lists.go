@@ -33,11 +33,41 @@ type list struct {
 
 // jobLists are the lists of jobs.
 var jobLists = [...]list{
-	ports.ByTime:          {table: "jobs", columns: jobColumns, joins: jobPayloads, key: "perform_at", keyOf: timeOf, rows: rowsByTime},
-	ports.ByID:            {table: "jobs", columns: jobColumns, joins: jobPayloads},
-	ports.RetryingByTime:  {table: "jobs", columns: jobColumns, joins: jobPayloads, key: "perform_at", keyOf: timeOf, filter: retrying},
-	ports.RetryingByID:    {table: "jobs", columns: jobColumns, joins: jobPayloads, filter: retrying},
-	ports.RetryingByCount: {table: "jobs", columns: jobColumns, joins: jobPayloads, key: "retry_count", keyOf: countOf, filter: retrying},
+	ports.ByTime: {
+		table:   "jobs",
+		columns: jobColumns,
+		joins:   jobPayloads,
+		key:     "perform_at",
+		keyOf:   timeOf,
+		rows:    rowsByTime,
+	},
+	ports.ByID: {
+		table:   "jobs",
+		columns: jobColumns,
+		joins:   jobPayloads,
+	},
+	ports.RetryingByTime: {
+		table:   "jobs",
+		columns: jobColumns,
+		joins:   jobPayloads,
+		key:     "perform_at",
+		keyOf:   timeOf,
+		filter:  retrying,
+	},
+	ports.RetryingByID: {
+		table:   "jobs",
+		columns: jobColumns,
+		joins:   jobPayloads,
+		filter:  retrying,
+	},
+	ports.RetryingByCount: {
+		table:   "jobs",
+		columns: jobColumns,
+		joins:   jobPayloads,
+		key:     "retry_count",
+		keyOf:   countOf,
+		filter:  retrying,
+	},
 }
 
 const retrying = "AND retry_count >= 0"
@@ -95,6 +125,7 @@ func (l list) placesSQL(start storekit.Start, descending bool) string {
 	if start.Inclusive {
 		sign += "="
 	}
+
 	key, after, order := "0::bigint", "id "+sign+" $4 AND id "+end+" $6", `e.id COLLATE "C"`+direction
 	columnOrder := "id" + direction
 	if l.key != "" {
@@ -103,6 +134,7 @@ func (l list) placesSQL(start storekit.Start, descending bool) string {
 		order = "e.key" + direction + ", " + order
 		columnOrder = l.key + direction + ", " + columnOrder
 	}
+
 	text := strings.ReplaceAll(placesSQL, "{rows}", cmp.Or(l.rows, shardRows))
 	return strings.NewReplacer("{key}", key, "{table}", l.table, "{filter}", l.filter, "{after}", after,
 		"{columnOrder}", columnOrder, "{order}", order).Replace(text)
@@ -110,7 +142,10 @@ func (l list) placesSQL(start storekit.Start, descending bool) string {
 
 // pageSQL returns the statement for entries of the list.
 func (l list) pageSQL() string {
-	columns := strings.NewReplacer("e.error", "left(e.error, $5 + length(e.error) - length({schema}.error_text(e.error)))", "{counted}", "$6::bigint").Replace(l.columns)
+	columns := strings.NewReplacer(
+		"e.error", "left(e.error, $5 + length(e.error) - length({schema}.error_text(e.error)))",
+		"{counted}", "$6::bigint",
+	).Replace(l.columns)
 	return strings.NewReplacer("{columns}", columns, "{joins}", l.joins, "{table}", l.table).Replace(pageSQL)
 }
 
@@ -123,6 +158,7 @@ var afterAllIDs = strings.Repeat("\U0010FFFF", core.MaxIDBytes/4+1)
 func (l list) bounds(p *storekit.Pager[storekit.Listed]) (id string, key int64, end string) {
 	start, descending := p.Start(), p.Descending()
 	id, key = start.At.ID, start.At.Key
+
 	switch {
 	case l.key == "" && descending:
 		if !start.Behind {
@@ -141,10 +177,16 @@ func (l list) bounds(p *storekit.Pager[storekit.Listed]) (id string, key int64, 
 
 // page returns a page of a list, and the cursor of the next. It finds the places of the entries
 // first, and then reads only these entries. The caller has checked that the queue exists.
-func (s *Store) page(ctx context.Context, l list, r ports.PageRequest, shards []core.Shard) ([]entry, ports.Cursor, error) {
+func (s *Store) page(
+	ctx context.Context,
+	l list,
+	r ports.PageRequest,
+	shards []core.Shard,
+) ([]entry, ports.Cursor, error) {
 	if err := s.mergeForLook(ctx, r.Queue, shards); err != nil {
 		return nil, ports.Cursor{}, err
 	}
+
 	p := storekit.NewPager[storekit.Listed](r, l.key == "")
 	var lost storekit.Lost
 	err := storekit.FindPlaces(ctx, p, shards, &lost, func(ctx context.Context, asks []storekit.Ask) []storekit.Answer {
@@ -156,13 +198,19 @@ func (s *Store) page(ctx context.Context, l list, r ports.PageRequest, shards []
 	if _, err := lost.Shards(1); err != nil { // one server has all shards
 		return nil, ports.Cursor{}, err
 	}
+
 	places, next := p.Page()
 	entries, err := s.entries(ctx, l, r, places)
 	return entries, next, err
 }
 
 // places finds the first places of shards, the same number for each.
-func (s *Store) places(ctx context.Context, l list, p *storekit.Pager[storekit.Listed], asks []storekit.Ask) []storekit.Answer {
+func (s *Store) places(
+	ctx context.Context,
+	l list,
+	p *storekit.Pager[storekit.Listed],
+	asks []storekit.Ask,
+) []storekit.Answer {
 	id, key, end := l.bounds(p)
 	query := s.sql(l.placesSQL(p.Start(), p.Descending()))
 	return s.answers(ctx, asks, func(at ports.Cursor) ports.Cursor { return at }, query, id, key, end, l.group)
@@ -172,13 +220,20 @@ func (s *Store) places(ctx context.Context, l list, p *storekit.Pager[storekit.L
 // placeOf returns the place that a row stands for.
 //
 //	id, key, end and group are the parameters of placesSQL from $4 on
-func (s *Store) answers(ctx context.Context, asks []storekit.Ask, placeOf func(ports.Cursor) ports.Cursor,
-	query, id string, key int64, end, group string) []storekit.Answer {
+func (s *Store) answers(
+	ctx context.Context,
+	asks []storekit.Ask,
+	placeOf func(ports.Cursor) ports.Cursor,
+	query, id string,
+	key int64,
+	end, group string,
+) []storekit.Answer {
 	answers := make([]storekit.Answer, len(asks))
 	indexes, at := make([]int32, len(asks)), make(map[int]int, len(asks))
 	for i, ask := range asks {
 		indexes[i], at[ask.Shard.Index] = int32(ask.Shard.Index), i
 	}
+
 	most := asks[0].Most
 	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		clear(answers)
@@ -192,6 +247,7 @@ func (s *Store) answers(ctx context.Context, asks []storekit.Ask, placeOf func(p
 			return err
 		})
 	}, listPlacesSQL, query, asks[0].Shard.Queue, indexes, most, id, key, end, group)
+
 	if err != nil {
 		for i := range answers {
 			answers[i] = storekit.Answer{Err: err}
@@ -206,11 +262,13 @@ func (s *Store) entries(ctx context.Context, l list, r ports.PageRequest, places
 	if len(places) == 0 {
 		return nil, nil
 	}
+
 	indexes, ids := make([]int32, len(places)), make([]string, len(places))
 	at := make(map[string]int64, len(places))
 	for i, p := range places {
 		indexes[i], ids[i], at[p.At.ID] = int32(p.Shard.Index), p.At.ID, p.At.Key
 	}
+
 	errorChars := math.MaxInt32 / 2 // the tags are added to it
 	if r.ErrorBytes != 0 {
 		errorChars = min(max(0, r.ErrorBytes), errorChars)
@@ -219,6 +277,7 @@ func (s *Store) entries(ctx context.Context, l list, r ports.PageRequest, places
 	if l.joins == claimLease {
 		args = append(args, s.now())
 	}
+
 	var entries []entry
 	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		entries = nil
@@ -258,6 +317,7 @@ func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 	if err != nil {
 		return ports.JobsPage{}, err
 	}
+
 	entries, next, err := s.page(ctx, jobLists[r.SortBy], r.PageRequest, shards)
 	page := ports.JobsPage{Next: next}
 	for i := range entries {
@@ -285,7 +345,15 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 	if err != nil {
 		return ports.ClaimedPage{}, err
 	}
-	claimed := list{table: "claimed", columns: claimColumns + "$7" + claimPayloads, joins: claimLease, key: "since", keyOf: sinceOf}
+
+	claimed := list{
+		table:   "claimed",
+		columns: claimColumns + "$7" + claimPayloads,
+		joins:   claimLease,
+		key:     "since",
+		keyOf:   sinceOf,
+	}
+
 	entries, next, err := s.page(ctx, claimed, r, shards)
 	page := ports.ClaimedPage{Next: next}
 	for i := range entries {
@@ -301,17 +369,28 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	if err != nil {
 		return ports.MorguePage{}, err
 	}
-	letters := list{table: "dead_letters", columns: deadColumns, joins: deadPayloads, key: "changed_at", keyOf: timeOf}
+
+	letters := list{
+		table:   "dead_letters",
+		columns: deadColumns,
+		joins:   deadPayloads,
+		key:     "changed_at",
+		keyOf:   timeOf,
+	}
 	switch {
 	case r.ByID:
 		letters.key, letters.keyOf = "", nil
 	case r.Group != "":
 		letters.filter, letters.group = "AND grp = $7", r.Group
 	}
+
 	entries, next, err := s.page(ctx, letters, r.PageRequest, shards)
 	page := ports.MorguePage{Next: next}
 	for i := range entries {
-		page.DeadLetters = append(page.DeadLetters, ports.DeadLetterView{DeadLetter: entries[i].deadLetter(), Count: r.Counted(entries[i].Count)})
+		page.DeadLetters = append(page.DeadLetters, ports.DeadLetterView{
+			DeadLetter: entries[i].deadLetter(),
+			Count:      r.Counted(entries[i].Count),
+		})
 	}
 	return page, err
 }

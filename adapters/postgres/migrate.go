@@ -85,6 +85,7 @@ func commentOn(text string) string {
 	if m == nil {
 		return ""
 	}
+
 	var lines []string
 	for line := range strings.Lines(m[1]) {
 		lines = append(lines, strings.TrimSpace(strings.TrimPrefix(line, "--")))
@@ -130,12 +131,16 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, schema string, to int, new
 		return fmt.Errorf("postgres: %w: there is no pool of connections; pass one to Migrate", ports.ErrUnusable)
 	}
 	if to < 0 || to > len(versions()) {
-		return fmt.Errorf("postgres: %w: there is no version %d; this program supports 1 to %d", errSchema, to, len(versions()))
+		return fmt.Errorf("postgres: %w: there is no version %d; this program supports 1 to %d",
+			errSchema, to, len(versions()))
 	}
 	if err := checkName(schema); err != nil {
 		return err
 	}
-	return attempt(ctx, &pooled{pool: pool}, idempotent|operated, func(ctx context.Context) error { return migrateOnce(ctx, pool, schema, to, newer) })
+
+	return attempt(ctx, &pooled{pool: pool}, idempotent|operated, func(ctx context.Context) error {
+		return migrateOnce(ctx, pool, schema, to, newer)
+	})
 }
 
 // migrateOnce may be repeated: it starts from the schema's present version.
@@ -144,6 +149,7 @@ func migrateOnce(ctx context.Context, pool *pgxpool.Pool, schema string, to int,
 		if _, err := tx.Exec(ctx, `SET LOCAL search_path = pg_catalog`); err != nil {
 			return err
 		}
+
 		var encoding string
 		if err := tx.QueryRow(ctx, `SELECT current_setting('server_encoding')`).Scan(&encoding); err != nil {
 			return err
@@ -151,9 +157,13 @@ func migrateOnce(ctx context.Context, pool *pgxpool.Pool, schema string, to int,
 		if err := checkEncoding(encoding); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, "skein migrates "+quoted(schema)); err != nil {
+
+		if _, err := tx.Exec(ctx,
+			`SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, "skein migrates "+quoted(schema),
+		); err != nil {
 			return err
 		}
+
 		from, err := versionOf(ctx, tx, schema)
 		if err != nil {
 			return err
@@ -164,6 +174,7 @@ func migrateOnce(ctx context.Context, pool *pgxpool.Pool, schema string, to int,
 			}
 			return tooNew(quoted(schema), from)
 		}
+
 		// Many statements without arguments go in one exchange.
 		_, err = tx.Conn().PgConn().Exec(ctx, MigrationSQL(schema, from.version, to)).ReadAll()
 		return err
@@ -173,7 +184,8 @@ func migrateOnce(ctx context.Context, pool *pgxpool.Pool, schema string, to int,
 // versionOf returns the version of a schema: zero if the schema or its tables do not exist.
 func versionOf(ctx context.Context, tx pgx.Tx, schema string) (v schemaVersion, err error) {
 	var there bool
-	if err := tx.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, quoted(schema)+".migrations").Scan(&there); err != nil || !there {
+	if err := tx.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, quoted(schema)+".migrations").
+		Scan(&there); err != nil || !there {
 		return v, err
 	}
 	err = tx.QueryRow(ctx, expand(versionSQL, schema)).Scan(&v.version, &v.oldest)
@@ -189,12 +201,15 @@ func MigrationSQL(schema string, from, to int) string {
 	if min(from, to) < 0 || max(from, to) > len(all) {
 		return ""
 	}
+
 	var b strings.Builder
 	if from == 0 && to > 0 {
 		b.WriteString(createMigrations)
 	}
+
 	for n := from; n < to; n++ {
-		fmt.Fprintf(&b, "%s\nINSERT INTO {schema}.migrations (version, oldest) VALUES (%d, %d);\n", all[n].up, n+1, all[n].oldest)
+		fmt.Fprintf(&b, "%s\nINSERT INTO {schema}.migrations (version, oldest) VALUES (%d, %d);\n",
+			all[n].up, n+1, all[n].oldest)
 	}
 	for n := from; n > to; n-- {
 		fmt.Fprintf(&b, "%s\nDELETE FROM {schema}.migrations WHERE version = %d;\n", all[n-1].down, n)
@@ -202,6 +217,7 @@ func MigrationSQL(schema string, from, to int) string {
 	if from > 0 && to == 0 {
 		b.WriteString(dropMigrations)
 	}
+
 	return expand(b.String(), schema)
 }
 

@@ -78,6 +78,7 @@ func TestMigrationSQLCommentsOnEachObject(t *testing.T) {
 			}
 		}
 	}
+
 	got := commentOn("-- It's\n-- one.\nCREATE TABLE {schema}.x (n int);\n")
 	if want := "COMMENT ON TABLE {schema}.x IS 'It''s\none.';\n"; got != want {
 		t.Errorf("the comment is %q, want %q", got, want)

@@ -15,7 +15,8 @@ func TestAStoreSaysWhereItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	if got, want := postgres.New(pool, postgres.Options{Schema: "mine"}).String(), `postgres h:7/db schema "mine"`; got != want {
+	if got, want := postgres.New(pool, postgres.Options{Schema: "mine"}).String(),
+		`postgres h:7/db schema "mine"`; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got := postgres.New(nil, postgres.Options{}).String(); got != "postgres without a pool" {

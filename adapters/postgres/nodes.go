@@ -95,12 +95,14 @@ func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 	if err := r.Validate(); err != nil {
 		return ports.AnnounceReply{}, err
 	}
+
 	n := &r.Node
 	status, err := storekit.EncodeNodeStatus(&n.Status)
 	if err != nil {
 		return ports.AnnounceReply{}, err
 	}
 	queues := append([]string{}, n.Queues...) // an array, not NULL
+
 	var reply ports.AnnounceReply
 	err = s.query(ctx, idempotent, func(rows pgx.Rows) (err error) {
 		reply.Now, reply.Nodes, err = readNodes(rows, identity)
@@ -122,7 +124,8 @@ func (s *Store) Retire(ctx context.Context, owner string) error {
 // DrainNode implements [ports.Registry].
 func (s *Store) DrainNode(ctx context.Context, owner string, drain bool) error {
 	var known bool
-	err := s.queryOne(ctx, idempotent|operated, []any{&known}, drainSQL, s.now(), textOrNone(owner), drain, s.channelOrNull())
+	err := s.queryOne(ctx, idempotent|operated, []any{&known}, drainSQL,
+		s.now(), textOrNone(owner), drain, s.channelOrNull())
 	if err == nil && !known {
 		return storekit.UnknownNode(owner)
 	}
@@ -143,7 +146,10 @@ func (s *Store) Nodes(ctx context.Context) (ports.NodesReply, error) {
 
 // identity returns the scan targets for the columns of a node except its status.
 func identity(n *ports.Node) []any {
-	return []any{&n.Owner, &n.Name, &n.Host, &n.PID, &n.Lanes, &n.Queues, &n.Version, &n.Draining, &n.StartedAt, &n.ExpiresAt}
+	return []any{
+		&n.Owner, &n.Name, &n.Host, &n.PID, &n.Lanes, &n.Queues, &n.Version, &n.Draining,
+		&n.StartedAt, &n.ExpiresAt,
+	}
 }
 
 // readNodes reads rows of the clock and the columns of a node, which are NULL in a row without
@@ -160,6 +166,7 @@ func readNodes(rows pgx.Rows, columns func(*ports.Node) []any) (now core.Instant
 		nodes = append(nodes, n)
 		return err
 	})
+
 	slices.SortFunc(nodes, func(a, b ports.Node) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Owner, b.Owner))
 	})

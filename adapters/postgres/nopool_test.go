@@ -14,6 +14,7 @@ import (
 func TestAStoreWithoutAPoolSaysSo(t *testing.T) {
 	store := New(nil, Options{})
 	push := ports.PushRequest{Queue: "orders", Shards: 1, Generation: 1, Entries: []core.Entry{{ID: "order-1"}}}
+
 	for name, call := range map[string]func() error{
 		"Declare": func() error {
 			_, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
@@ -55,6 +56,7 @@ func TestMigrateRefusesWhatItDoesNotKnow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
+
 	for name, o := range map[string]MigrateOptions{
 		"a newer version":     {To: NewestVersion() + 1},
 		"a negative version":  {To: -1},

@@ -48,12 +48,14 @@ type awaitedLook struct {
 func (n *notifier) add(shard core.Shard, due core.Instant) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+
 	if known, ok := n.pending[shard]; !ok || due < known {
 		if n.pending == nil {
 			n.pending = make(map[core.Shard]core.Instant)
 		}
 		n.pending[shard] = due
 	}
+
 	return n.start()
 }
 
@@ -62,6 +64,7 @@ func (n *notifier) add(shard core.Shard, due core.Instant) bool {
 func (n *notifier) await(shard core.Shard, due core.Instant, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+
 	look := awaitedLook{due: due, at: now.Add(restTime), pause: restTime}
 	if known, ok := n.awaited[shard]; ok {
 		look.due = min(look.due, known.due)
@@ -69,6 +72,7 @@ func (n *notifier) await(shard core.Shard, due core.Instant, now time.Time) bool
 			look.at = known.at
 		}
 	}
+
 	if n.awaited == nil {
 		n.awaited = make(map[core.Shard]awaitedLook)
 	}
@@ -121,6 +125,7 @@ type wakeupBatch struct {
 func (n *notifier) take(now time.Time) (batch wakeupBatch, wait time.Duration, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+
 	wait = longestLookPause
 	ready := make(map[core.Shard]core.Instant)
 	for shard, due := range n.pending {
@@ -131,14 +136,17 @@ func (n *notifier) take(now time.Time) (batch wakeupBatch, wait time.Duration, o
 		delete(n.pending, shard)
 		ready[shard] = due
 	}
+
 	for shard, look := range n.awaited {
 		if rest := max(n.rests[shard].Sub(now), look.at.Sub(now)); rest > 0 {
 			wait = min(wait, rest)
 			continue
 		}
+
 		if due, plain := ready[shard]; !plain || look.due < due {
 			ready[shard] = look.due
 		}
+
 		look.pause *= 2
 		look.at = now.Add(look.pause)
 		n.awaited[shard] = look
@@ -146,12 +154,14 @@ func (n *notifier) take(now time.Time) (batch wakeupBatch, wait time.Duration, o
 			delete(n.awaited, shard)
 		}
 	}
+
 	for shard, due := range ready {
 		batch.shards = append(batch.shards, shard)
 		batch.queues = append(batch.queues, shard.Queue)
 		batch.indexes = append(batch.indexes, shard.Index)
 		batch.dues = append(batch.dues, int64(due))
 	}
+
 	n.running = len(n.pending)+len(n.awaited)+len(batch.shards) > 0
 	return batch, wait, n.running
 }
@@ -185,6 +195,7 @@ func (n *notifier) rest(shard core.Shard, now time.Time) bool {
 func (s *Store) notify(batch wakeupBatch) (notified []int) {
 	ctx, cancel := context.WithTimeout(context.Background(), notifyLimit)
 	defer cancel()
+
 	err := s.query(ctx, ifRolledBack, func(rows pgx.Rows) error {
 		notified = nil
 		return eachRow(rows, func() error {

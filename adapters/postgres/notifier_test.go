@@ -12,7 +12,11 @@ import (
 // after the push, whatever was found and pushed outside of transactions in between.
 func TestLooksForATransactionAreRepeated(t *testing.T) {
 	shard, begin := core.Shard{Queue: "orders"}, time.Unix(1, 0)
-	for name, plain := range map[string]time.Duration{"alone": 0, "beside plain pushes": 300 * time.Millisecond, "beside plain pushes to the end": time.Minute} {
+	for name, plain := range map[string]time.Duration{
+		"alone":                          0,
+		"beside plain pushes":            300 * time.Millisecond,
+		"beside plain pushes to the end": time.Minute,
+	} {
 		t.Run(name, func(t *testing.T) {
 			var n notifier
 			now, looks := begin, []time.Duration{}
@@ -21,6 +25,7 @@ func TestLooksForATransactionAreRepeated(t *testing.T) {
 				if now.Sub(begin) < min(plain, 4*time.Second) {
 					n.add(shard, 9)
 				}
+
 				batch, wait, more := n.take(now)
 				if !more {
 					break
@@ -34,7 +39,9 @@ func TestLooksForATransactionAreRepeated(t *testing.T) {
 				}
 				now = now.Add(max(wait, restTime/20))
 			}
-			if len(looks) != 7 || looks[0] > 2*restTime || looks[6] < 2500*time.Millisecond || looks[6] > 3*time.Second {
+
+			if len(looks) != 7 || looks[0] > 2*restTime ||
+				looks[6] < 2500*time.Millisecond || looks[6] > 3*time.Second {
 				t.Errorf("looks at %v; want 7, the first after %v and the last after 2.5 s", looks, restTime)
 			}
 			if !slices.IsSorted(looks) || n.running {

@@ -20,6 +20,7 @@ func TestANilTransactionIsRefused(t *testing.T) {
 		q := skein.NewQueue("q", skein.QueueOptions[string]{})
 		client := skein.NewClient(tx, skein.ClientOptions{})
 		settled := []core.Settlement{{ID: "a"}}
+
 		for what, err := range map[string]error{
 			"Push":   q.Push(t.Context(), client, "a", "x"),
 			"Settle": tx.Settle(t.Context(), core.Shard{Queue: "q"}, settled),

@@ -8,7 +8,13 @@ import (
 )
 
 // stepOf merges the rows of the inbox for some ids, and then calls a step function for these ids.
-func (s *Store) stepOf(ctx context.Context, shard core.Shard, ids []string, call string, args ...any) (ports.StepReply, error) {
+func (s *Store) stepOf(
+	ctx context.Context,
+	shard core.Shard,
+	ids []string,
+	call string,
+	args ...any,
+) (ports.StepReply, error) {
 	if err := s.mergeIDs(ctx, shard, ids...); err != nil {
 		return ports.StepReply{}, err
 	}
@@ -18,14 +24,22 @@ func (s *Store) stepOf(ctx context.Context, shard core.Shard, ids []string, call
 // step calls one of the step functions, whose first arguments are the shard and the clock, for the
 // given number of named entries, and sends a wake-up for jobs that it made due. It is not repeated
 // after an unknown outcome: the repeat would not count what the first call has done.
-func (s *Store) step(ctx context.Context, shard core.Shard, named int, call string, args ...any) (ports.StepReply, error) {
+func (s *Store) step(
+	ctx context.Context,
+	shard core.Shard,
+	named int,
+	call string,
+	args ...any,
+) (ports.StepReply, error) {
 	var (
 		st       status
 		reply    = ports.StepReply{Reached: named}
 		reached  *int
 		earliest *core.Instant
 	)
-	err := s.queryOne(ctx, ifRolledBack|operated, []any{&st, &reply.Now, &reply.Handled, &reached, &reply.More, &earliest},
+
+	err := s.queryOne(ctx, ifRolledBack|operated,
+		[]any{&st, &reply.Now, &reply.Handled, &reached, &reply.More, &earliest},
 		`SELECT status, coalesce(now, 0), handled, reached, more, earliest FROM {schema}.`+call,
 		append([]any{textOrNone(shard.Queue), shard.Index, s.now()}, args...)...)
 	if err == nil {
@@ -34,6 +48,7 @@ func (s *Store) step(ctx context.Context, shard core.Shard, named int, call stri
 	if err != nil {
 		return ports.StepReply{}, err
 	}
+
 	if reached != nil {
 		reply.Reached = *reached
 	}
@@ -48,7 +63,8 @@ func (s *Store) Expedite(ctx context.Context, r ports.JobStep) (ports.StepReply,
 	if err := r.ValidateWhole(); err != nil {
 		return ports.StepReply{}, err
 	}
-	return s.stepOf(ctx, r.Shard, r.IDs, `step_expedite($1, $2, $3, $4, $5, $6, $7)`, possible(r.IDs), int64(r.Before), r.Failed, r.Held)
+	return s.stepOf(ctx, r.Shard, r.IDs, `step_expedite($1, $2, $3, $4, $5, $6, $7)`,
+		possible(r.IDs), int64(r.Before), r.Failed, r.Held)
 }
 
 // Bury implements [ports.Operator].
@@ -70,6 +86,7 @@ func (s *Store) deletePayloads(ctx context.Context, r *ports.JobStep) (ports.Ste
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
+
 	counts, scores, data := make([]int32, len(r.IDs)), []float64{}, [][]byte{}
 	for i, payloads := range r.Payloads {
 		counts[i] = int32(len(payloads))
@@ -77,6 +94,7 @@ func (s *Store) deletePayloads(ctx context.Context, r *ports.JobStep) (ports.Ste
 			scores, data = append(scores, core.NormalScore(p.Score)), append(data, notNull(p.Data))
 		}
 	}
+
 	return s.stepOf(ctx, r.Shard, r.IDs, `step_delete_payloads($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 		possible(r.IDs), int64(r.Before), r.Failed, r.Held, counts, scores, data)
 }
@@ -87,6 +105,7 @@ func (s *Store) buryOrDelete(ctx context.Context, r *ports.JobStep, group *strin
 	if err := r.ValidateBury(); err != nil {
 		return ports.StepReply{}, err
 	}
+
 	var first [][]byte
 	for _, data := range r.First {
 		first = append(first, notNull(data))
@@ -94,6 +113,7 @@ func (s *Store) buryOrDelete(ctx context.Context, r *ports.JobStep, group *strin
 	if r.First != nil && first == nil {
 		first = [][]byte{}
 	}
+
 	return s.stepOf(ctx, r.Shard, r.IDs, `step_bury_or_delete($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		possible(r.IDs), int64(r.Before), r.Failed, r.Held, group, first)
 }
@@ -124,11 +144,13 @@ func (s *Store) reviveOrPurge(ctx context.Context, r *ports.DeadLetterStep, revi
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
+
 	var (
 		ids    []string
 		counts []int32
 		data   [][]byte
 	)
+
 	if r.DeadLetters != nil {
 		ids = []string{}
 	}
@@ -143,6 +165,7 @@ func (s *Store) reviveOrPurge(ctx context.Context, r *ports.DeadLetterStep, revi
 			data = append(data, notNull(d))
 		}
 	}
+
 	merge := func() error { return s.mergeIDs(ctx, r.Shard, ids...) }
 	if ids == nil { // by time or group: any row of the inbox may belong to it
 		merge = func() error { return s.mergeInboxes(ctx, r.Shard.Queue, []core.Shard{r.Shard}) }
@@ -150,6 +173,7 @@ func (s *Store) reviveOrPurge(ctx context.Context, r *ports.DeadLetterStep, revi
 	if err := merge(); err != nil {
 		return ports.StepReply{}, err
 	}
+
 	return s.step(ctx, r.Shard, len(ids), `step_revive_or_purge($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 		ids, counts, data, int64(r.Before), r.Size(), revive, orNull(r.Group))
 }

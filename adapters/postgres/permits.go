@@ -16,6 +16,7 @@ func (s *Store) Permit(ctx context.Context, r ports.PermitRequest) (ports.Permit
 	if err := r.Validate(); err != nil {
 		return ports.PermitReply{}, err
 	}
+
 	var (
 		st           status
 		reply        ports.PermitReply
@@ -24,8 +25,10 @@ func (s *Store) Permit(ctx context.Context, r ports.PermitRequest) (ports.Permit
 		owners       []string
 		holds, wants []int
 	)
-	err := s.queryOne(ctx, idempotent, []any{&st, &reply.Now, &remaining, &reply.Held, &freed, &owners, &holds, &wants}, permitSQL,
-		textOrNone(r.Queue), r.Owner, r.Attempt, r.Limit, r.Hold, r.Want, r.TTL.Microseconds(), s.now())
+
+	err := s.queryOne(ctx, idempotent,
+		[]any{&st, &reply.Now, &remaining, &reply.Held, &freed, &owners, &holds, &wants},
+		permitSQL, textOrNone(r.Queue), r.Owner, r.Attempt, r.Limit, r.Hold, r.Want, r.TTL.Microseconds(), s.now())
 	switch {
 	case err != nil:
 	case st == statusStaleAttempt:
@@ -36,6 +39,7 @@ func (s *Store) Permit(ctx context.Context, r ports.PermitRequest) (ports.Permit
 	if err != nil {
 		return ports.PermitReply{}, err
 	}
+
 	if freed {
 		s.wake(ports.PermitsOf(r.Queue), wakeAlways)
 	}

@@ -15,7 +15,10 @@ func TestConnectionsAreThoseOfThePool(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	for want, store := range map[int]ports.Pooled{7: postgres.New(pool, postgres.Options{}), 0: postgres.New(nil, postgres.Options{})} {
+	for want, store := range map[int]ports.Pooled{
+		7: postgres.New(pool, postgres.Options{}),
+		0: postgres.New(nil, postgres.Options{}),
+	} {
 		if got := store.Connections(); got != want {
 			t.Errorf("%d connections; want %d", got, want)
 		}

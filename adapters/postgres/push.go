@@ -22,6 +22,7 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 	if err := r.Validate(); err != nil {
 		return ports.PushReply{}, err
 	}
+
 	var reply ports.PushReply
 	rest := storekit.Route(nil, r.Entries, r.Shards)
 	for first := true; first || len(rest) > 0; first = false {
@@ -30,6 +31,7 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 		if err != nil {
 			return ports.PushReply{}, storekit.NotStored(rest, err)
 		}
+
 		met.Duplicate = len(some) - met.New - met.Merged - met.Superseded
 		reply.Add(met)
 		rest = rest[len(some):]
@@ -63,6 +65,7 @@ func (s *Store) pushSome(ctx context.Context, r *ports.PushRequest, list []store
 	if err != nil {
 		return ports.PushReply{}, err
 	}
+
 	if time.Since(began) > slowPush || s.clockWentOn(p.met.Now) {
 		s.noteEarly(ctx, r.Queue, p.moved)
 	}
@@ -93,6 +96,7 @@ func (s *Store) pushByTheRule(ctx context.Context, r *ports.PushRequest, list []
 	if _, known := s.byRule.Load(r.Queue); known || hasTags(r, list) { // the functions of other pushes have no tags
 		return s.pushEach(ctx, r, list)
 	}
+
 	if urgent := urgentOf(r, list); urgent == len(list) && urgent > 0 {
 		all := *r
 		all.Rule = core.PushRule{Kind: core.Earliest}
@@ -100,6 +104,7 @@ func (s *Store) pushByTheRule(ctx context.Context, r *ports.PushRequest, list []
 	} else if urgent > 0 { // the functions of other pushes have one rule for all entries
 		return s.pushEach(ctx, r, list)
 	}
+
 	p, err := s.pushAll(ctx, r, pushStatements(r, list))
 	if err == nil && p.byRule {
 		s.byRule.Store(r.Queue, true)
@@ -135,6 +140,7 @@ func (s *Store) pushEach(ctx context.Context, r *ports.PushRequest, list []store
 	if hasTags(r, list) {
 		tags = make([]string, 0, len(list))
 	}
+
 	for _, at := range inOrderOfIDs(r, list) {
 		en := &r.Entries[at.Position]
 		urgent = append(urgent, en.When.Urgent())
@@ -144,6 +150,7 @@ func (s *Store) pushEach(ctx context.Context, r *ports.PushRequest, list []store
 			tags = append(tags, storekit.WithTags(en.Tags, ""))
 		}
 	}
+
 	err = s.call(ctx, ifRolledBack, func(ctx context.Context) error {
 		p = pushResult{}
 		read := func(rows pgx.Rows) error { return p.read(rows, r) }
@@ -158,7 +165,11 @@ FROM {schema}.push(p_queue => $1, p_shards => $2, p_generation => $3, p_now => $
   p_more_index => $14, p_more_ids => $15, p_more_scores => $16, p_more_data => $17, p_more_meta => $18)`
 
 // pushAll pushes by the function push, called once per statement.
-func (s *Store) pushAll(ctx context.Context, r *ports.PushRequest, statements []*pushStatement) (p pushResult, err error) {
+func (s *Store) pushAll(
+	ctx context.Context,
+	r *ports.PushRequest,
+	statements []*pushStatement,
+) (p pushResult, err error) {
 	read := func(rows pgx.Rows) error { return p.read(rows, r) }
 	err = s.call(ctx, ifRolledBack, func(ctx context.Context) error {
 		p = pushResult{}
@@ -171,6 +182,7 @@ func (s *Store) pushAll(ctx context.Context, r *ports.PushRequest, statements []
 		for _, st := range statements {
 			batch.Queue(s.sql(pushSQL), st.args(s, r)...).Query(read)
 		}
+
 		conn, err := s.current().Acquire(ctx)
 		if err != nil {
 			return err
@@ -193,9 +205,11 @@ func (p *pushResult) read(rows pgx.Rows, r *ports.PushRequest) error {
 			d    due
 			part ports.PushReply
 		)
+
 		if err := rows.Scan(&st, &part.Now, &d.index, &d.at, &part.New, &part.Merged, &part.Superseded); err != nil {
 			return err
 		}
+
 		if st == statusByRule {
 			p.byRule = true
 			continue
@@ -204,6 +218,7 @@ func (p *pushResult) read(rows pgx.Rows, r *ports.PushRequest) error {
 			rows.Close()
 			return errors.Join(st.layoutErr(core.Shard{Queue: r.Queue}, layoutOf(r)), rows.Err())
 		}
+
 		p.met.Add(part)
 		if d.index >= 0 {
 			p.moved = append(p.moved, d)

@@ -41,9 +41,15 @@ func TestPushStatements(t *testing.T) {
 		want    []string
 	}{
 		{"nothing", core.Keep, nil, []string{""}},
-		{"in order of id", core.Keep, []core.Entry{pushed("b", "x", 0, now), pushed("a", "y", 0, now)}, []string{"0/a=y 0/b=x "}},
+		{"in order of id", core.Keep,
+			[]core.Entry{pushed("b", "x", 0, now), pushed("a", "y", 0, now)},
+			[]string{"0/a=y 0/b=x "}},
 		{"times, where one has any", core.Keep,
-			[]core.Entry{pushed("a", "x", 0, now), pushed("b", "x", 0, core.At(7)), pushed("c", "x", 0, core.In(time.Second))},
+			[]core.Entry{
+				pushed("a", "x", 0, now),
+				pushed("b", "x", 0, core.At(7)),
+				pushed("c", "x", 0, core.In(time.Second)),
+			},
 			[]string{"0/a=x@-1+0 0/b=x@7+0 0/c=x@-1+1000000 "}},
 		{"an id again adds its payload", core.Keep,
 			[]core.Entry{pushed("a", "x", 2, now), pushed("b", "x", 0, now), pushed("a", "y", 3, core.At(7))},
@@ -55,6 +61,7 @@ func TestPushStatements(t *testing.T) {
 			[]core.Entry{pushed("a", "x", 2, core.At(9)), pushed("b", "x", 0, now), pushed("a", "y", 3, core.At(7))},
 			[]string{"0/a=x@9+0 0/b=x@-1+0 ", "0/a=y@7+0 "}},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := ports.PushRequest{Queue: "orders", Shards: 1, Rule: core.PushRule{Kind: tt.rule}, Entries: tt.entries}
@@ -84,6 +91,7 @@ func TestStatementSize(t *testing.T) {
 		{"a shard that is too large by itself", []int{1, 4500}, []int{1, 2000, 2000, 500}},
 		{"just as many as fit", []int{2000, 1}, []int{2000, 1}},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var list []storekit.Routed
@@ -92,6 +100,7 @@ func TestStatementSize(t *testing.T) {
 					list = append(list, storekit.Routed{Shard: shard, Position: len(list)})
 				}
 			}
+
 			var got []int
 			for len(list) > 0 {
 				n := statementSize(list)

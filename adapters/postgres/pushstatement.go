@@ -44,7 +44,8 @@ const pushArgs = 13
 // args returns the parameters of pushSQL.
 func (st *pushStatement) args(s *Store, r *ports.PushRequest) []any {
 	return []any{
-		textOrNone(r.Queue), int32(r.Shards), r.Generation, s.now(), int16(r.Rule.Kind), r.Rule.MaxDelay().Microseconds(),
+		textOrNone(r.Queue), int32(r.Shards), r.Generation, s.now(),
+		int16(r.Rule.Kind), r.Rule.MaxDelay().Microseconds(),
 		st.index, st.ids, st.at, st.delay, st.scores, st.data, st.meta,
 		st.more.index, st.more.ids, st.more.scores, st.more.data, st.more.meta,
 	}
@@ -62,10 +63,12 @@ func pushStatements(r *ports.PushRequest, list []storekit.Routed) []*pushStateme
 		}
 		same := list[:n]
 		list = list[n:]
+
 		if r.Rule.Kind == core.Keep {
 			statements[0].addOnce(r, same)
 			continue
 		}
+
 		for i, at := range same {
 			if i == len(statements) {
 				statements = append(statements, &pushStatement{})
@@ -80,7 +83,11 @@ func pushStatements(r *ports.PushRequest, list []storekit.Routed) []*pushStateme
 func inOrderOfIDs(r *ports.PushRequest, list []storekit.Routed) []storekit.Routed {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b storekit.Routed) int {
-		return cmp.Or(a.Shard-b.Shard, strings.Compare(r.Entries[a.Position].ID, r.Entries[b.Position].ID), a.Position-b.Position)
+		return cmp.Or(
+			a.Shard-b.Shard,
+			strings.Compare(r.Entries[a.Position].ID, r.Entries[b.Position].ID),
+			a.Position-b.Position,
+		)
 	})
 	return list
 }
@@ -94,11 +101,13 @@ func (st *pushStatement) addOnce(r *ports.PushRequest, same []storekit.Routed) {
 		st.add(same[0].Shard, first.ID, first.Payload)
 		return
 	}
+
 	payloads := make([]core.Payload, len(same))
 	for i, at := range same {
 		payloads[i] = r.Entries[at.Position].Payload
 		payloads[i].Score = core.NormalScore(payloads[i].Score)
 	}
+
 	set := core.NewPayloadSet(payloads)
 	for i, p := range set.List() {
 		if i == 0 {
@@ -117,6 +126,7 @@ func (st *pushStatement) time(w core.When) {
 	for len(st.at) < len(st.ids) {
 		st.at, st.delay = append(st.at, notFixed), append(st.delay, 0)
 	}
+
 	at, fixed := w.Fixed()
 	if !fixed {
 		at = notFixed

@@ -21,11 +21,15 @@ WHERE q.name = $1 AND EXISTS (SELECT FROM {schema}.quarantine x WHERE x.shard = 
 ORDER BY i.index`
 
 // QuarantinedShards implements [ports.Quarantine].
-func (s *Store) QuarantinedShards(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+func (s *Store) QuarantinedShards(
+	ctx context.Context,
+	r ports.QuarantinedShardsRequest,
+) (ports.QuarantinedShards, error) {
 	shards, err := s.listed(ctx, r.Queue, r.Shards, r.Validate())
 	if err != nil {
 		return ports.QuarantinedShards{}, err
 	}
+
 	var reply ports.QuarantinedShards
 	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		reply = ports.QuarantinedShards{}
@@ -56,6 +60,7 @@ func (s *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (por
 	if err := s.hasShard(ctx, r.Shard); err != nil {
 		return ports.QuarantinePage{}, err
 	}
+
 	var page ports.QuarantinePage
 	err := s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		page = ports.QuarantinePage{}
@@ -66,6 +71,7 @@ func (s *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (por
 			return err
 		})
 	}, quarantineSQL, r.Shard.Queue, index(r.Shard), textOrNone(r.After), r.Size()+1, ports.MaxQuarantinedBytes)
+
 	if size := r.Size(); len(page.Records) > size {
 		page.Records = page.Records[:size]
 		page.Next = page.Records[size-1].Key
@@ -87,10 +93,12 @@ func (s *Store) Discard(ctx context.Context, r ports.DiscardRequest) (discarded 
 	if err := s.hasShard(ctx, r.Shard); err != nil {
 		return 0, err
 	}
+
 	keys := make([]string, len(r.Keys))
 	for i, key := range r.Keys {
 		keys[i] = textOrNone(key)
 	}
+
 	err = s.query(ctx, ifRolledBack|operated, func(rows pgx.Rows) error {
 		discarded = 0
 		for rows.Next() {
@@ -136,6 +144,7 @@ func (s *Store) setAside(ctx context.Context, records []storedSchedule) (moved i
 		r := &records[i]
 		_, fault := r.read()
 		reason := fmt.Sprintf("schedule %q: %v", r.key.Name, fault)
+
 		var gone bool
 		err := s.queryOne(ctx, ifRolledBack, []any{&gone},
 			`SELECT {schema}.set_schedule_aside(p_queue => $1, p_index => $2, p_now => $3, p_id => $4, p_name => $5, p_stored => $6, p_reason => $7)`,
@@ -143,6 +152,7 @@ func (s *Store) setAside(ctx context.Context, records []storedSchedule) (moved i
 		if err != nil {
 			return moved, err
 		}
+
 		if gone {
 			moved++
 			s.logger().Error("a record that can't be read was set aside; skein repair ls shows it, and skein repair discard removes it",

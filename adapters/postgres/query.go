@@ -93,6 +93,7 @@ func attempt(ctx context.Context, pool *pooled, mode retry, do func(context.Cont
 			}
 			anew = !pool.reset().Before(began)
 		}
+
 		if err == nil || !repeatable(ctx, err, mode) || time.Since(began) > repeatedFor || !sleep(ctx, wait) {
 			return translate(ctx, err)
 		}
@@ -147,7 +148,10 @@ func repeatable(ctx context.Context, err error, mode retry) bool {
 // connectionLost reports whether the connection broke.
 func connectionLost(err error) bool {
 	var network net.Error
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &network)
+	return errors.Is(err, io.EOF) ||
+		errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) ||
+		errors.As(err, &network)
 }
 
 // lostSession reports whether an established connection was cut.

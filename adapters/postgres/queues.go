@@ -16,11 +16,14 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 	if err := r.Validate(); err != nil {
 		return ports.DeclareReply{}, err
 	}
+
 	var record ports.Queue
 	var rule mergeRule
-	err := s.queryOne(ctx, idempotent, []any{&record.Shards, &record.Generation, &record.IndexIDs, &rule.code, &rule.samePush},
+	err := s.queryOne(ctx, idempotent,
+		[]any{&record.Shards, &record.Generation, &record.IndexIDs, &rule.code, &rule.samePush},
 		`SELECT shards, generation, index_ids, merge_rule, same_push FROM {schema}.declare($1, $2, $3, $4, $5)`,
 		r.Queue, int32(r.Shards), r.IndexIDs, int32(storekit.MergeCode(r.Merge)), r.Merge.Same == core.SamePush)
+
 	if err == nil {
 		record.Merge, err = rule.rule()
 	}
@@ -99,6 +102,7 @@ func (s *Store) checkShards(ctx context.Context, shards []core.Shard) error {
 		if shard == (core.Shard{}) {
 			continue
 		}
+
 		if _, ok := known[shard.Queue]; !ok {
 			q, err := s.queue(ctx, shard.Queue)
 			if err != nil {
@@ -106,6 +110,7 @@ func (s *Store) checkShards(ctx context.Context, shards []core.Shard) error {
 			}
 			known[q.Name] = q.Shards
 		}
+
 		if shard == ports.PermitsOf(shard.Queue) {
 			continue
 		}
@@ -136,7 +141,8 @@ func (s *Store) Resume(ctx context.Context, queue string) error {
 
 // setPaused pauses or resumes a queue, and returns the number of its shards.
 func (s *Store) setPaused(ctx context.Context, queue string, paused bool) (shards int, err error) {
-	err = s.queryOne(ctx, idempotent|operated, []any{&shards}, `SELECT {schema}.set_paused($1, $2)`, textOrNone(queue), paused)
+	err = s.queryOne(ctx, idempotent|operated, []any{&shards},
+		`SELECT {schema}.set_paused($1, $2)`, textOrNone(queue), paused)
 	if err == nil && shards == 0 {
 		err = storekit.UnknownQueue(queue)
 	}
@@ -155,6 +161,7 @@ func (s *Store) SetMerge(ctx context.Context, r ports.SetMergeRequest) error {
 	if err := s.mergeInboxes(ctx, r.Queue, nil); err != nil {
 		return err
 	}
+
 	var was mergeRule
 	var shards int
 	err := s.queryOne(ctx, idempotent|operated, []any{&was.code, &was.samePush, &shards},
@@ -163,6 +170,7 @@ func (s *Store) SetMerge(ctx context.Context, r ports.SetMergeRequest) error {
 	if err == nil && shards == 0 {
 		err = storekit.UnknownQueue(r.Queue)
 	}
+
 	var rule core.MergeRule
 	if err == nil {
 		rule, err = was.rule()
@@ -180,14 +188,18 @@ func (s *Store) Forget(ctx context.Context, queue string) error {
 	if err := s.mergeInboxes(ctx, queue, nil); err != nil {
 		return err
 	}
+
 	var (
 		st        status
 		at        = core.Shard{Queue: queue}
 		owner     string
 		remaining int64
 	)
+
 	err := s.queryOne(ctx, ifRolledBack|operated, []any{&st, &at.Index, &owner, &remaining},
-		`SELECT status, coalesce(index, 0), coalesce(owner, ''), coalesce(remaining, 0) FROM {schema}.forget($1, $2)`, textOrNone(queue), s.now())
+		`SELECT status, coalesce(index, 0), coalesce(owner, ''), coalesce(remaining, 0) FROM {schema}.forget($1, $2)`,
+		textOrNone(queue), s.now())
+
 	switch {
 	case err != nil:
 		return fmt.Errorf("forget %q, which waits for open transactions that have pushed: %w", queue, err)

@@ -22,6 +22,7 @@ func TestAnOperatorDoesNotWaitForAFailover(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer pool.Close()
+
 		for _, mode := range []retry{ifRolledBack, idempotent, ifRolledBack | operated, idempotent | operated} {
 			calls := 0
 			err := attempt(t.Context(), &pooled{pool: pool}, mode, func(context.Context) error {
@@ -45,10 +46,12 @@ func TestAnOperatorMeetsANewConnection(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer pool.Close()
+
 		p := &pooled{pool: pool}
 		p.reset()
 		time.Sleep(resetEvery / 2)
 		began := p.last.Load()
+
 		err = attempt(t.Context(), p, idempotent|operated, func(context.Context) error {
 			if p.last.Load() == began {
 				return pgError(readOnlyServer, "ERROR")

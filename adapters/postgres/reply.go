@@ -52,6 +52,7 @@ func (r *reply) read(rows pgx.Rows) error {
 	*r = reply{}
 	var row replyRow
 	header, claim, ref, places := row.headerColumns(), row.claimColumns(), row.refColumns(), row.placesColumns()
+
 	for rows.Next() {
 		row = replyRow{}
 		kind := rows.RawValues()[0][0] // "char" is one byte in either format
@@ -64,6 +65,7 @@ func (r *reply) read(rows pgx.Rows) error {
 		case skippedKind, deferredKind, partKind, notBegunKind:
 			into = places
 		}
+
 		if err := rows.Scan(into...); err != nil {
 			return err
 		}
@@ -124,7 +126,8 @@ func columnsFrom(first int, into ...any) []any {
 }
 
 func (r *replyRow) headerColumns() []any {
-	return columnsFrom(statusColumn, &r.h.status, &r.h.paused, &r.h.last, &r.h.now, &r.remaining, &r.head, &r.h.leaseToken, &r.h.leaseOwner)
+	return columnsFrom(statusColumn,
+		&r.h.status, &r.h.paused, &r.h.last, &r.h.now, &r.remaining, &r.head, &r.h.leaseToken, &r.h.leaseOwner)
 }
 
 func (r *replyRow) refColumns() []any {
@@ -133,7 +136,8 @@ func (r *replyRow) refColumns() []any {
 
 func (r *replyRow) claimColumns() []any {
 	return columnsFrom(idColumn, &r.claim.ID, &r.claim.Receipt.Token, &r.claim.Receipt.Number,
-		&r.claim.PerformAt, &r.claim.FirstPush, &r.claim.RetryCount, &r.claim.Recoveries, &r.claim.Begun, &r.claim.Error,
+		&r.claim.PerformAt, &r.claim.FirstPush, &r.claim.RetryCount, &r.claim.Recoveries,
+		&r.claim.Begun, &r.claim.Error,
 		&r.first.Score, &r.first.Data, &r.first.Meta, &r.moreScores, &r.moreData, &r.moreMeta)
 }
 

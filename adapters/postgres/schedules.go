@@ -75,6 +75,7 @@ func (s *Store) Schedules(ctx context.Context, r ports.SchedulesRequest) (ports.
 	if err != nil {
 		return ports.SchedulesPage{}, err
 	}
+
 	page := ports.SchedulesPage{Now: now, Next: next}
 	for i := range records {
 		if schedule, err := records[i].read(); err == nil {
@@ -85,7 +86,11 @@ func (s *Store) Schedules(ctx context.Context, r ports.SchedulesRequest) (ports.
 }
 
 // schedulePlaces finds the places of a page, and the key behind which the next page begins.
-func (s *Store) schedulePlaces(ctx context.Context, r *ports.SchedulesRequest, shards []core.Shard) ([]storekit.Listed, core.ScheduleKey, error) {
+func (s *Store) schedulePlaces(
+	ctx context.Context,
+	r *ports.SchedulesRequest,
+	shards []core.Shard,
+) ([]storekit.Listed, core.ScheduleKey, error) {
 	after, only := afterSchedule, ""
 	switch {
 	case r.ID != "":
@@ -107,6 +112,7 @@ func (s *Store) schedulePlaces(ctx context.Context, r *ports.SchedulesRequest, s
 	if err != nil {
 		return nil, core.ScheduleKey{}, err
 	}
+
 	places, next := p.Page()
 	return places, storekit.ScheduleOfName(next.ID), nil
 }
@@ -118,12 +124,17 @@ func schedulePlace(row ports.Cursor) ports.Cursor {
 }
 
 // readSchedules reads the records at places of a list that still exist, and the clock.
-func (s *Store) readSchedules(ctx context.Context, queue string, places []storekit.Listed) (now core.Instant, records []storedSchedule, err error) {
+func (s *Store) readSchedules(
+	ctx context.Context,
+	queue string,
+	places []storekit.Listed,
+) (now core.Instant, records []storedSchedule, err error) {
 	indexes, ids, names := make([]int32, len(places)), make([]string, len(places)), make([]string, len(places))
 	for i, p := range places {
 		key := storekit.ScheduleOfName(p.At.ID)
 		indexes[i], ids[i], names[i] = index(p.Shard), key.ID, key.Name
 	}
+
 	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		records = nil
 		return eachRow(rows, func() error {
@@ -132,8 +143,13 @@ func (s *Store) readSchedules(ctx context.Context, queue string, places []storek
 			if err := rows.Scan(&now, &place, &text); err != nil || place == nil {
 				return err
 			}
+
 			at := places[*place-1]
-			records = append(records, storedSchedule{shard: at.Shard, key: storekit.ScheduleOfName(at.At.ID), text: *text})
+			records = append(records, storedSchedule{
+				shard: at.Shard,
+				key:   storekit.ScheduleOfName(at.At.ID),
+				text:  *text,
+			})
 			return nil
 		})
 	}, schedulesSQL, s.now(), textOrNone(queue), indexes, ids, names)
@@ -183,6 +199,7 @@ func (s *Store) ScheduleNames(ctx context.Context, r ports.ScheduleNamesRequest)
 			}
 			first = next.Schedules[0]
 		}
+
 		n.First = first
 		page.Names = append(page.Names, *n)
 	}
@@ -190,7 +207,11 @@ func (s *Store) ScheduleNames(ctx context.Context, r ports.ScheduleNamesRequest)
 }
 
 // scheduleNames returns a page of names without their First, and the records of those.
-func (s *Store) scheduleNames(ctx context.Context, r *ports.ScheduleNamesRequest, shards []core.Shard) (page ports.ScheduleNamesPage, records []storedSchedule, err error) {
+func (s *Store) scheduleNames(
+	ctx context.Context,
+	r *ports.ScheduleNamesRequest,
+	shards []core.Shard,
+) (page ports.ScheduleNamesPage, records []storedSchedule, err error) {
 	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		page, records = ports.ScheduleNamesPage{}, nil
 		return eachRow(rows, func() error {
@@ -199,14 +220,17 @@ func (s *Store) scheduleNames(ctx context.Context, r *ports.ScheduleNamesRequest
 				first          = storedSchedule{shard: core.Shard{Queue: r.Queue}}
 				name, id, text *string
 			)
-			if err := rows.Scan(&page.Now, &name, &sum.Count, &first.shard.Index, &id, &text); err != nil || name == nil {
+			if err := rows.Scan(&page.Now, &name, &sum.Count, &first.shard.Index, &id, &text); err != nil ||
+				name == nil {
 				return err
 			}
+
 			sum.Name, first.key, first.text = *name, core.ScheduleKey{ID: *id, Name: *name}, *text
 			page.Names, records = append(page.Names, sum), append(records, first)
 			return nil
 		})
 	}, scheduleNamesSQL, s.now(), r.Queue, indexesOf(shards), r.After, r.Size()+1)
+
 	if size := r.Size(); len(page.Names) > size {
 		page.Names = page.Names[:size]
 		page.Next = page.Names[size-1].Name

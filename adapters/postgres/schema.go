@@ -75,7 +75,8 @@ func (s *session) columns() []any { return []any{&s.server, &s.client, &s.isolat
 // checkEncoding returns ErrUnusable for a database whose texts can't hold all ids.
 func checkEncoding(encoding string) error {
 	if encoding != "UTF8" {
-		return fmt.Errorf("postgres: %w: the database's encoding is %s, but ids need UTF8; create a database with ENCODING 'UTF8'",
+		return fmt.Errorf(
+			"postgres: %w: the database's encoding is %s, but ids need UTF8; create a database with ENCODING 'UTF8'",
 			ports.ErrUnusable, encoding)
 	}
 	return nil
@@ -84,8 +85,10 @@ func checkEncoding(encoding string) error {
 var errClientEncoding = fmt.Errorf("postgres: %w: client_encoding is not UTF8, so the server would misread ids; "+
 	"set it to UTF8 for the role, or in the RuntimeParams of the pool's ConnConfig", ports.ErrUnusable)
 
-var errSearchPath = fmt.Errorf("postgres: %w: search_path has another schema before pg_catalog, whose functions and operators would replace "+
-	"the server's own; leave pg_catalog out of search_path: Postgres then searches it first", ports.ErrUnusable)
+var errSearchPath = fmt.Errorf(
+	"postgres: %w: search_path has another schema before pg_catalog, whose functions and operators would replace "+
+		"the server's own; leave pg_catalog out of search_path: Postgres then searches it first",
+	ports.ErrUnusable)
 
 // check returns ErrUnusable for an unsuitable setting.
 func (s *session) check() error {
@@ -99,8 +102,10 @@ func (s *session) check() error {
 		return errSearchPath
 	}
 	if s.isolation != "read committed" {
-		return fmt.Errorf("postgres: %w: default_transaction_isolation is %q, under which most turns fail to serialize; "+
-			"set it to 'read committed' for the role, or in the RuntimeParams of the pool's ConnConfig", ports.ErrUnusable, s.isolation)
+		return fmt.Errorf(
+			"postgres: %w: default_transaction_isolation is %q, under which most turns fail to serialize; "+
+				"set it to 'read committed' for the role, or in the RuntimeParams of the pool's ConnConfig",
+			ports.ErrUnusable, s.isolation)
 	}
 	return nil
 }
@@ -114,12 +119,15 @@ func (s *Store) ready(ctx context.Context) error {
 	if err := s.configured(); err != nil {
 		return err
 	}
+
 	select {
 	case s.schemaCheck.checking <- struct{}{}:
 		defer func() { <-s.schemaCheck.checking }()
 	case <-ctx.Done():
 		return translate(ctx, ctx.Err())
 	}
+
+	// Another call may have ended the check while this one waited.
 	if s.schemaCheck.fits.Load() {
 		return nil
 	}
@@ -134,12 +142,14 @@ func (s *Store) look(ctx context.Context) error {
 		settings session
 		v        schemaVersion
 	)
+
 	if err := s.current().QueryRow(ctx, `SELECT `+sessionColumns).Scan(settings.columns()...); err != nil {
 		return err
 	}
 	if err := settings.check(); err != nil {
 		return err
 	}
+
 	switch err := s.current().QueryRow(ctx, s.sql(versionSQL)).Scan(&v.version, &v.oldest); {
 	case schemaMissing(err):
 		return s.unfit(schemaVersion{})
@@ -163,9 +173,12 @@ func schemaMissing(err error) bool {
 func (s *Store) unfit(v schemaVersion) error {
 	switch known := len(versions()); {
 	case v.version == 0:
-		return fmt.Errorf(`postgres: %w: schema %s is missing or has no tables of Skein; run "skein migrate up" or postgres.Migrate, or correct the name`, errSchema, s.schema)
+		return fmt.Errorf(`postgres: %w: schema %s is missing or has no tables of Skein; run "skein migrate up" or postgres.Migrate, or correct the name`,
+			errSchema, s.schema)
 	case v.version <= known:
-		return fmt.Errorf(`postgres: %w: %s has version %d, this program needs %d; run "skein migrate up" or postgres.Migrate`, errSchema, s.schema, v.version, known)
+		return fmt.Errorf(
+			`postgres: %w: %s has version %d, this program needs %d; run "skein migrate up" or postgres.Migrate`,
+			errSchema, s.schema, v.version, known)
 	}
 	return tooNew(s.schema, v)
 }
@@ -200,7 +213,8 @@ FROM (` + versionSQL + `) v (version, oldest)`
 var errReadOnly = errors.New("postgres: the server is read-only, as a standby is; " + findPrimary)
 
 // errReadOnlyHere is errReadOnly for an operator, who should not wait for a failover.
-var errReadOnlyHere = fmt.Errorf("postgres: %w: the server is read-only, as a standby is; %s", ports.ErrUnusable, findPrimary)
+var errReadOnlyHere = fmt.Errorf("postgres: %w: the server is read-only, as a standby is; %s",
+	ports.ErrUnusable, findPrimary)
 
 // Ping implements [ports.Registry]. It is one query and is not repeated.
 func (s *Store) Ping(ctx context.Context) error {
@@ -211,16 +225,20 @@ func (s *Store) Ping(ctx context.Context) error {
 	if schema == "" {
 		schema = DefaultSchema
 	}
+
 	var (
 		v         schemaVersion
 		settings  session
 		readOnly  bool
 		forbidden []string
 	)
+
 	err := once(ctx, func() error {
-		return s.current().QueryRow(ctx, s.sql(pingSQL), schema, slices.Concat(ownTables(backlogTables), ownTables(otherTables))).
+		return s.current().
+			QueryRow(ctx, s.sql(pingSQL), schema, slices.Concat(ownTables(backlogTables), ownTables(otherTables))).
 			Scan(append([]any{&v.version, &v.oldest, &readOnly, &forbidden}, settings.columns()...)...)
 	})
+
 	switch {
 	case schemaMissing(err):
 		return s.unfit(schemaVersion{})

@@ -34,6 +34,7 @@ func newSettlementColumns(list []core.Settlement) *settlementColumns {
 	if len(list) == 0 {
 		return s
 	}
+
 	plain := !slices.ContainsFunc(list, func(x core.Settlement) bool { return !x.Plain() })
 	known := make(map[core.ClaimRef]bool, len(list))
 	for i := range list {
@@ -49,6 +50,7 @@ func newSettlementColumns(list []core.Settlement) *settlementColumns {
 			s.addDispositions(x)
 		}
 	}
+
 	if plain && !slices.Contains(s.processed, false) && !slices.Contains(s.failed, true) {
 		s.processed, s.failed = nil, nil
 	}

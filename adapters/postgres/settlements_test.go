@@ -11,7 +11,13 @@ import (
 
 func TestSettlementColumnsKnowPositionsOfTheRequest(t *testing.T) {
 	one, two := core.Receipt{Token: 1, Number: 1}, core.Receipt{Token: 1, Number: 2}
-	s := newSettlementColumns([]core.Settlement{{ID: "a", Receipt: one}, {ID: "a", Receipt: one}, {ID: "a", Receipt: two}, {ID: "b", Receipt: one}})
+	s := newSettlementColumns([]core.Settlement{
+		{ID: "a", Receipt: one},
+		{ID: "a", Receipt: one},
+		{ID: "a", Receipt: two},
+		{ID: "b", Receipt: one},
+	})
+
 	if diff := cmp.Diff([]string{"a", "a", "b"}, s.ids); diff != "" {
 		t.Errorf("ids that are sent (-want +got):\n%s", diff)
 	}
@@ -25,13 +31,24 @@ func TestSettlementColumnsKnowPositionsOfTheRequest(t *testing.T) {
 
 func TestSettlementColumnsHaveDispositionsOnlyWhereAJobStays(t *testing.T) {
 	plain := core.Settlement{ID: "a", Processed: true}
-	back := core.Settlement{ID: "b", Rest: core.Requeue, Failed: true, Except: []core.PayloadDisposition{{Position: 2, Disposition: core.Bury}}}
-	if s := newSettlementColumns([]core.Settlement{plain}); s.dispositions != nil || s.processed != nil || s.failed != nil {
-		t.Errorf("all are done whole and processed, but the dispositions are %v, processed %v, failed %v", s.dispositions, s.processed, s.failed)
+	back := core.Settlement{
+		ID:     "b",
+		Rest:   core.Requeue,
+		Failed: true,
+		Except: []core.PayloadDisposition{{Position: 2, Disposition: core.Bury}},
 	}
-	if s := newSettlementColumns([]core.Settlement{plain, {ID: "c"}}); s.dispositions != nil || !slices.Equal(s.processed, []bool{true, false}) {
-		t.Errorf("all are done whole, one of them not processed, but the dispositions are %v, processed %v", s.dispositions, s.processed)
+
+	if s := newSettlementColumns([]core.Settlement{plain}); s.dispositions != nil ||
+		s.processed != nil || s.failed != nil {
+		t.Errorf("all are done whole and processed, but the dispositions are %v, processed %v, failed %v",
+			s.dispositions, s.processed, s.failed)
 	}
+	if s := newSettlementColumns([]core.Settlement{plain, {ID: "c"}}); s.dispositions != nil ||
+		!slices.Equal(s.processed, []bool{true, false}) {
+		t.Errorf("all are done whole, one of them not processed, but the dispositions are %v, processed %v",
+			s.dispositions, s.processed)
+	}
+
 	s := newSettlementColumns([]core.Settlement{plain, back})
 	want := []any{[][]byte{{0}, {1, 1, 2, 1}}, []bool{true, false}, []bool{false, true}}
 	got := []any{s.dispositions, s.processed, s.failed}

@@ -45,7 +45,8 @@ FROM s LEFT JOIN j ON true`
 
 // standing returns the values that decide when the queued job of an id runs.
 func (s *Store) standing(ctx context.Context, shard core.Shard, id string) (st ports.Standing, err error) {
-	err = s.queryOne(ctx, idempotent, []any{&st.Now, &st.Paused, &st.Owner, &st.Token, &st.ExpiresAt, &st.Claimed, &st.Ahead, &st.Alone, &st.Unmerged}, standingSQL,
-		shard.Queue, shard.Index, id, s.now(), ports.MaxAhead)
+	err = s.queryOne(ctx, idempotent, []any{
+		&st.Now, &st.Paused, &st.Owner, &st.Token, &st.ExpiresAt, &st.Claimed, &st.Ahead, &st.Alone, &st.Unmerged,
+	}, standingSQL, shard.Queue, shard.Index, id, s.now(), ports.MaxAhead)
 	return st, err
 }

@@ -50,6 +50,7 @@ func (s *Store) queueStats(ctx context.Context, name string, indexes []int) (por
 	if err != nil {
 		return ports.QueueStats{}, err
 	}
+
 	var chosen []core.Shard
 	if indexes != nil {
 		chosen = shards
@@ -57,9 +58,12 @@ func (s *Store) queueStats(ctx context.Context, name string, indexes []int) (por
 	if err := s.mergeForLook(ctx, name, chosen); err != nil {
 		return ports.QueueStats{}, err
 	}
-	if err := s.query(ctx, idempotent, noRows, `SELECT f FROM {schema}.fold_counts($1) f WHERE `+mayWrite, name, s.inbox()); err != nil {
+	if err := s.query(ctx, idempotent, noRows,
+		`SELECT f FROM {schema}.fold_counts($1) f WHERE `+mayWrite, name, s.inbox(),
+	); err != nil {
 		return ports.QueueStats{}, err
 	}
+
 	stats := ports.QueueStats{Queue: q}
 	err = s.query(ctx, idempotent, func(rows pgx.Rows) error {
 		stats = ports.QueueStats{Queue: q, Shards: make([]ports.ShardStats, 0, len(shards))}
@@ -70,6 +74,7 @@ func (s *Store) queueStats(ctx context.Context, name string, indexes []int) (por
 			return err
 		})
 	}, statsSQL, s.now(), name, indexesOf(chosen))
+
 	if err == nil && len(stats.Shards) != len(shards) {
 		err = storekit.UnknownQueue(name) // forgotten meanwhile
 	}
@@ -84,9 +89,10 @@ func readStats(rows pgx.Rows, q *ports.QueueStats) (shard ports.ShardStats, err 
 	var oldest *int64
 	c := &shard.Counts
 	shard.Shard.Queue = q.Queue.Name
-	err = rows.Scan(&q.Queue.Shards, &q.Queue.Generation, &q.Queue.IndexIDs, &q.Queue.Paused, &q.Now, &shard.Shard.Index,
-		&c.Fresh, &c.Retrying, &c.Claimed, &c.Dead, &c.Processed, &c.Failed, &c.Superseded, &c.Held, &oldest, &c.Quarantined,
-		&shard.Owner, &shard.Token, &shard.ExpiresAt)
+	err = rows.Scan(
+		&q.Queue.Shards, &q.Queue.Generation, &q.Queue.IndexIDs, &q.Queue.Paused, &q.Now, &shard.Shard.Index,
+		&c.Fresh, &c.Retrying, &c.Claimed, &c.Dead, &c.Processed, &c.Failed, &c.Superseded, &c.Held,
+		&oldest, &c.Quarantined, &shard.Owner, &shard.Token, &shard.ExpiresAt)
 	c.Oldest = headOf(oldest)
 	return shard, err
 }
@@ -98,6 +104,7 @@ func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.Reco
 	if err := s.mergeInboxes(ctx, shard.Queue, []core.Shard{shard}); err != nil {
 		return ports.RecountReply{}, err
 	}
+
 	var (
 		st     status
 		reply  ports.RecountReply
@@ -108,14 +115,21 @@ func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.Reco
 	if r.After != "" {
 		return ports.RecountReply{}, storekit.NoSuchStep(&r)
 	}
-	err := s.queryOne(ctx, ifRolledBack|operated, []any{&st, &before.Fresh, &before.Retrying, &before.Claimed, &before.Dead,
-		&after.Fresh, &after.Retrying, &after.Claimed, &after.Dead, &after.Processed, &after.Failed, &after.Superseded, &after.Held, &oldest, &after.Quarantined}, recountSQL, textOrNone(shard.Queue), index(shard))
+
+	err := s.queryOne(ctx, ifRolledBack|operated, []any{
+		&st,
+		&before.Fresh, &before.Retrying, &before.Claimed, &before.Dead,
+		&after.Fresh, &after.Retrying, &after.Claimed, &after.Dead,
+		&after.Processed, &after.Failed, &after.Superseded, &after.Held,
+		&oldest, &after.Quarantined,
+	}, recountSQL, textOrNone(shard.Queue), index(shard))
 	if err == nil {
 		err = st.err(shard)
 	}
 	if err != nil {
 		return ports.RecountReply{}, err
 	}
+
 	after.Oldest = headOf(oldest)
 	before.Processed, before.Failed, before.Superseded = after.Processed, after.Failed, after.Superseded
 	before.Held, before.Oldest, before.Quarantined = after.Held, after.Oldest, after.Quarantined

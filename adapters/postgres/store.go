@@ -86,7 +86,12 @@ type Store struct {
 // New returns a handle. It doesn't contact the server. If the schema is missing or has an
 // unsupported version, calls return [ports.ErrUnusable], with advice in the text.
 func New(pool *pgxpool.Pool, o Options) *Store {
-	s := &Store{pooled: pooled{pool: pool}, options: o, schema: quoted(o.Schema), schemaCheck: schemaCheck{checking: make(chan struct{}, 1)}}
+	s := &Store{
+		pooled:      pooled{pool: pool},
+		options:     o,
+		schema:      quoted(o.Schema),
+		schemaCheck: schemaCheck{checking: make(chan struct{}, 1)},
+	}
 	if pool != nil {
 		s.maxTurns = max(1, int(pool.Config().MaxConns)/2)
 	}
@@ -112,7 +117,8 @@ func (s *Store) String() string {
 		return "postgres without a pool"
 	}
 	c := s.pool.Config().ConnConfig
-	return fmt.Sprintf("postgres %s/%s schema %s", net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), c.Database, s.schema)
+	return fmt.Sprintf("postgres %s/%s schema %s",
+		net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), c.Database, s.schema)
 }
 
 func (s *Store) logger() *slog.Logger { return logs.New(s.options.Logger) }

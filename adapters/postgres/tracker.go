@@ -15,6 +15,7 @@ func (s *Store) Track(ctx context.Context, r ports.TrackRequest) (changed bool, 
 	if err := r.Validate(); err != nil {
 		return false, err
 	}
+
 	var st status
 	// A repeat would report that nothing has changed.
 	err = s.queryOne(ctx, ifRolledBack|operated, []any{&st, &changed},
@@ -53,6 +54,7 @@ func (s *Store) Tracked(ctx context.Context, queue string) ([]ports.TrackedID, e
 			return nil
 		})
 	}, trackedSQL, textOrNone(queue))
+
 	if err == nil && !known {
 		err = storekit.UnknownQueue(queue)
 	}

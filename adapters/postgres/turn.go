@@ -38,10 +38,12 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	if err := r.Validate(); err != nil {
 		return ports.TurnReply{}, err
 	}
+
 	settlements := newSettlementColumns(r.Settlements)
 	template, args := s.turnCall(&r, settlements)
 	var got reply
 	err := s.query(ctx, ifRolledBack, got.read, template, args...)
+
 	h := &got.header
 	if err == nil {
 		err = turnError(h, &r)
@@ -53,18 +55,28 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 		s.idle.set(r.Lease.Shard, false)
 		return ports.TurnReply{}, err
 	}
+
 	s.countClaims(len(got.claims))
 	sortClaims(got.claims, byTime)
 	sortClaims(got.orphans, byID)
+
 	repeated := h.status == statusRepeated
 	reply := ports.TurnReply{
-		Last: h.last, Repeat: repeated, Now: h.now, Remaining: h.remaining, Claims: got.claims, Orphans: got.orphans,
-		Head: h.head, Paused: h.paused, Cancellations: got.cancellations,
+		Last:          h.last,
+		Repeat:        repeated,
+		Now:           h.now,
+		Remaining:     h.remaining,
+		Claims:        got.claims,
+		Orphans:       got.orphans,
+		Head:          h.head,
+		Paused:        h.paused,
+		Cancellations: got.cancellations,
 	}
 	if !repeated {
 		reply.Skipped, reply.Deferred = settlements.skipped(got.skipped), settlements.positions(got.deferred)
 		reply.SkippedParts, reply.NotBegun = positions(got.skippedParts), positions(got.notBegun)
 	}
+
 	s.idle.observe(r.Lease.Shard, &reply)
 	return reply, nil
 }
@@ -73,7 +85,8 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 // take long to arrive, so the statement locks nothing.
 func (s *Store) readClaims(ctx context.Context, r *ports.TurnRequest, got *reply) error {
 	var read reply
-	err := s.query(ctx, idempotent, read.read, turnClaimsSQL, r.Lease.Shard.Queue, index(r.Lease.Shard), r.Lease.Token, r.Number)
+	err := s.query(ctx, idempotent, read.read, turnClaimsSQL,
+		r.Lease.Shard.Queue, index(r.Lease.Shard), r.Lease.Token, r.Number)
 	got.claims, got.orphans = read.claims, read.orphans
 	return err
 }
@@ -82,12 +95,14 @@ func (s *Store) readClaims(ctx context.Context, r *ports.TurnRequest, got *reply
 func (s *Store) turnCall(r *ports.TurnRequest, settlements *settlementColumns) (template string, args []any) {
 	budget := storekit.BudgetOf(r)
 	args = append(make([]any, 0, turnArgs),
-		textOrNone(r.Lease.Shard.Queue), index(r.Lease.Shard), textOrNone(r.Lease.Owner), r.Lease.Token, r.Number, r.TTL.Microseconds(), s.now(),
+		textOrNone(r.Lease.Shard.Queue), index(r.Lease.Shard),
+		textOrNone(r.Lease.Owner), r.Lease.Token, r.Number, r.TTL.Microseconds(), s.now(),
 		int32(budget.Jobs), int64(budget.PerJob), int64(budget.Bytes), r.Node)
 	args = append(args, settlements.receiptArgs()...)
 	if settlements.usual() && !r.Resent && len(r.Parts)+len(r.Begin) == 0 {
 		return turnFastSQL, args
 	}
+
 	args = append(args, settlements.outcomeArgs()...)
 	args = append(args, r.Resent)
 	args = append(args, beginArgs(r.Begin)...)

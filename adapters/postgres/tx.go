@@ -65,7 +65,9 @@ func (s *Store) SQLTx(tx *sql.Tx) *Tx {
 
 // noTx returns the Tx for a nil transaction: every call on it fails with ErrInvalidRequest.
 func (s *Store) noTx() *Tx {
-	return &Tx{store: s, row: func(context.Context, string, ...any) interface{ Scan(...any) error } { return refusing{} }}
+	return &Tx{store: s, row: func(context.Context, string, ...any) interface{ Scan(...any) error } {
+		return refusing{}
+	}}
 }
 
 // refusing is a row whose Scan fails, since the transaction is nil.
@@ -100,12 +102,15 @@ func (t *Tx) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Declare
 	if err := t.ready(ctx); err != nil {
 		return ports.DeclareReply{}, err
 	}
+
 	var declared ports.Queue
 	var rule mergeRule
-	err := t.ask(ctx, declaredSQL, r.Queue).Scan(&declared.Shards, &declared.Generation, &declared.IndexIDs, &rule.code, &rule.samePush)
+	err := t.ask(ctx, declaredSQL, r.Queue).
+		Scan(&declared.Shards, &declared.Generation, &declared.IndexIDs, &rule.code, &rule.samePush)
 	if err == nil {
 		declared.Merge, err = rule.rule()
 	}
+
 	switch {
 	case errors.Is(err, sql.ErrNoRows), errors.Is(err, pgx.ErrNoRows):
 	case err != nil:
@@ -155,16 +160,20 @@ func (t *Tx) ready(ctx context.Context) error {
 	if err := checkName(s.options.Schema); err != nil {
 		return err
 	}
+
 	var v schemaVersion
 	err := t.ask(ctx, versionSQL).Scan(&v.version, &v.oldest)
 	if err != nil {
 		err = translateTx(err)
 	}
+
 	switch {
 	case errors.Is(err, ports.ErrInvalidRequest): // the cause is the transaction, not the schema
 		return err
 	case err != nil:
-		return fmt.Errorf(`read the version of schema %s, which "skein migrate up" or postgres.Migrate creates: %w`, s.schema, err)
+		return fmt.Errorf(
+			`read the version of schema %s, which "skein migrate up" or postgres.Migrate creates: %w`,
+			s.schema, err)
 	case !v.fits():
 		return s.unfit(v)
 	}
@@ -183,16 +192,19 @@ func translateTx(err error) error {
 		return fmt.Errorf("postgres: %w: the transaction has ended; push and settle in it before it is committed or rolled back: %w",
 			ports.ErrInvalidRequest, err)
 	}
+
 	var coded interface{ SQLState() string }
 	if !errors.As(err, &coded) {
 		return fmt.Errorf("postgres: in a transaction: %w", err)
 	}
+
 	code := coded.SQLState()
 	switch {
 	case remedyFor(code) != "":
 		return fmt.Errorf("postgres: in a transaction: %w: %w; %s", ports.ErrUnusable, err, remedyFor(code))
 	case code == failedTransaction:
-		return fmt.Errorf("postgres: %w: %w; a statement before this one has failed, so roll the transaction back", ports.ErrInvalidRequest, err)
+		return fmt.Errorf("postgres: %w: %w; a statement before this one has failed, so roll the transaction back",
+			ports.ErrInvalidRequest, err)
 	case code == queryCanceled:
 		return fmt.Errorf("postgres: in a transaction: %w; %s", err, giveTime)
 	case code == readOnlyServer:

@@ -66,11 +66,13 @@ func (t *Tx) insert(ctx context.Context, r *ports.PushRequest, entries []core.En
 	for i := range entries {
 		rows[i] = inboxEntryOf(&entries[i], r.Shards)
 	}
+
 	notified, others := t.wakes(r.Queue, rows)
 	text, err := json.Marshal(rows)
 	if err != nil {
 		return 0, fmt.Errorf("postgres: %w", err)
 	}
+
 	var st status
 	var now core.Instant
 	err = t.askOne(ctx, []any{&st, &now}, pushTxSQL, textOrNone(r.Queue), r.Shards, r.Generation, t.store.now(),
@@ -81,6 +83,7 @@ func (t *Tx) insert(ctx context.Context, r *ports.PushRequest, entries []core.En
 	if err := st.layoutErr(core.Shard{Queue: r.Queue}, layoutOf(r)); err != nil {
 		return 0, err
 	}
+
 	for _, row := range rows {
 		if shard := (core.Shard{Queue: r.Queue, Index: row.Shard}); others[shard] {
 			t.store.awaitPush(shard, row.due(now))
@@ -96,6 +99,7 @@ func (t *Tx) wakes(queue string, rows []inboxEntry) (notified string, others map
 	if t.quiet || t.store.options.NoWakeups {
 		return "{}", nil
 	}
+
 	now, seen := time.Now(), make(map[int]bool)
 	var indexes []string
 	others = make(map[core.Shard]bool)
@@ -116,10 +120,16 @@ func (t *Tx) wakes(queue string, rows []inboxEntry) (notified string, others map
 
 func inboxEntryOf(e *core.Entry, shards int) inboxEntry {
 	row := inboxEntry{
-		Shard: core.ShardOf(e.ID, shards), ID: e.ID, Data: e.Payload.Data, Meta: e.Meta,
-		Score: core.NormalScore(e.Score), In: e.When.Delay().Microseconds(), Urgent: e.When.Urgent(),
-		Tags: storekit.WithTags(e.Tags, ""),
+		Shard:  core.ShardOf(e.ID, shards),
+		ID:     e.ID,
+		Data:   e.Payload.Data,
+		Meta:   e.Meta,
+		Score:  core.NormalScore(e.Score),
+		In:     e.When.Delay().Microseconds(),
+		Urgent: e.When.Urgent(),
+		Tags:   storekit.WithTags(e.Tags, ""),
 	}
+
 	if at, fixed := e.When.Fixed(); fixed {
 		row.At, row.In = &at, 0
 	}

@@ -37,10 +37,12 @@ func (s *Store) settle(ctx context.Context, ask oneRow, shard core.Shard, settle
 	if err != nil {
 		return err
 	}
+
 	var (
 		st    status
 		found int
 	)
+
 	err = ask(ctx, []any{&st, &found}, settleTxSQL, textOrNone(shard.Queue), int(index(shard)), s.now(), text)
 	switch {
 	case err != nil:
@@ -86,8 +88,10 @@ func settlePayload(ctx context.Context, ask oneRow, shard core.Shard, p *core.Pa
 		st      status
 		settled *int // nil if the claim has no such payload or no other one
 	)
+
 	err := ask(ctx, []any{&st, &settled}, settlePayloadTxSQL, textOrNone(shard.Queue), int(index(shard)), orNone(p.ID),
 		p.Receipt.Token, p.Receipt.Number, p.Position, p.RetryCount, p.Recoveries)
+
 	switch {
 	case err != nil:
 		return err
@@ -125,13 +129,24 @@ func settlementsJSON(settlements []core.Settlement) (string, error) {
 	for i := range settlements {
 		s := &settlements[i]
 		rows[i] = settlementRow{
-			ID: orNone(s.ID), Token: s.Receipt.Token, Number: s.Receipt.Number, Rest: int(s.Rest), TimeRule: int16(storekit.PutBackTime(&s.PutBack)),
-			Delay: s.PutBack.Delay.Microseconds(), RetryCount: s.PutBack.RetryCount, Recoveries: s.PutBack.Recoveries,
-			Error: storekit.WithTags("", core.ErrorText(s.PutBack.Error)), BuryError: storekit.WithTags("", core.ErrorText(s.BuryError)), Processed: s.Processed, Failed: s.Failed,
+			ID:         orNone(s.ID),
+			Token:      s.Receipt.Token,
+			Number:     s.Receipt.Number,
+			Rest:       int(s.Rest),
+			TimeRule:   int16(storekit.PutBackTime(&s.PutBack)),
+			Delay:      s.PutBack.Delay.Microseconds(),
+			RetryCount: s.PutBack.RetryCount,
+			Recoveries: s.PutBack.Recoveries,
+			Error:      storekit.WithTags("", core.ErrorText(s.PutBack.Error)),
+			BuryError:  storekit.WithTags("", core.ErrorText(s.BuryError)),
+			Processed:  s.Processed,
+			Failed:     s.Failed,
 		}
+
 		if s.Buries() {
 			rows[i].Group = core.GroupName(s.Group)
 		}
+
 		for _, e := range s.Except {
 			if rows[i].Except == nil {
 				rows[i].Except = make(map[string]int, len(s.Except))
@@ -139,6 +154,7 @@ func settlementsJSON(settlements []core.Settlement) (string, error) {
 			rows[i].Except[fmt.Sprint(e.Position)] = int(e.Disposition)
 		}
 	}
+
 	text, err := json.Marshal(rows)
 	if err != nil {
 		return "", fmt.Errorf("postgres: %w", err)

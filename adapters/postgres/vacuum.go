@@ -111,8 +111,11 @@ func ownTables(g tableGroup) []string {
 	if g == backlogTables {
 		return []string{"jobs", "payloads"}
 	}
-	return []string{"actions", "claimed", "count_changes", "dead_groups", "dead_letter_payloads", "dead_letters", "identity", "inbox", "minute_records",
-		"nodes", "permits", "quarantine", "queues", "schedule_names", "schedules", "shards", "tracked", "turn_log"}
+	return []string{
+		"actions", "claimed", "count_changes", "dead_groups", "dead_letter_payloads", "dead_letters",
+		"identity", "inbox", "minute_records", "nodes", "permits", "quarantine", "queues",
+		"schedule_names", "schedules", "shards", "tracked", "turn_log",
+	}
 }
 
 // runVacuum vacuums a group of tables. If it can't, autovacuum does.
@@ -121,7 +124,8 @@ func (s *Store) runVacuum(g tableGroup, d deadRows) {
 	defer cancel()
 	left, err := s.vacuum(ctx, g, d)
 	if worthSaying(err) && s.vacuumers[g].mayWarn(time.Now()) {
-		s.logger().Warn("a vacuum failed; autovacuum does it later, and tables grow meanwhile", "schema", s.schema, "error", err)
+		s.logger().Warn("a vacuum failed; autovacuum does it later, and tables grow meanwhile",
+			"schema", s.schema, "error", err)
 	}
 	s.vacuumers[g].done(left)
 }
@@ -164,11 +168,13 @@ func (s *Store) vacuum(ctx context.Context, g tableGroup, d deadRows) (left int,
 	if err != nil || len(tables) == 0 {
 		return 0, err
 	}
+
 	conn, err := s.takeConnection(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer closeSoon(conn)
+
 	done := make(map[string]bool)
 	for {
 		left, waiting, idle := 0, false, true
@@ -186,12 +192,14 @@ func (s *Store) vacuum(ctx context.Context, g tableGroup, d deadRows) (left int,
 			}
 			done[t.name], idle = true, false
 		}
+
 		if !waiting {
 			return left, nil
 		}
 		if idle && !sleep(ctx, vacuumPause) {
 			return 0, ctx.Err()
 		}
+
 		if tables, err = s.dirtyTables(ctx, g, d); err != nil {
 			return 0, err
 		}
@@ -207,7 +215,8 @@ func (s *Store) vacuumTable(ctx context.Context, conn *pgx.Conn, name string) er
 
 // dirtyTables returns the group's tables that have many dead rows.
 func (s *Store) dirtyTables(ctx context.Context, g tableGroup, d deadRows) ([]dirtyTable, error) {
-	rows, err := s.current().Query(ctx, deadSQL, pgx.QueryExecModeSimpleProtocol, s.schema, d.many, ownTables(g), d.atLeast)
+	rows, err := s.current().Query(ctx, deadSQL,
+		pgx.QueryExecModeSimpleProtocol, s.schema, d.many, ownTables(g), d.atLeast)
 	if err != nil {
 		return nil, err
 	}

@@ -16,10 +16,12 @@ func TestVacuumsTheTablesOfTheMigrations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var made []string
 	for _, file := range files {
 		made = append(made, strings.TrimSuffix(path.Base(file), ".sql"))
 	}
+
 	var vacuumed []string
 	for g := range tableGroups {
 		vacuumed = append(vacuumed, ownTables(g)...)

@@ -3,6 +3,8 @@ package prometheus
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -151,6 +153,58 @@ func TestCollectorShowsTheLongestRun(t *testing.T) {
 		}
 		if longest["orders"] != 60 || longest["mails"] != 0 {
 			t.Errorf("%v, want 60 s and 0", longest)
+		}
+	})
+}
+
+// unreadableTicks is a store whose ticks can't be read, of all shards or of some.
+type unreadableTicks struct {
+	ports.ShardStore
+	missing []core.Shard
+}
+
+func (s unreadableTicks) Ticks(ctx context.Context, r ports.TicksRequest) (ports.TicksReply, error) {
+	if s.missing == nil {
+		return ports.TicksReply{}, errors.New("away")
+	}
+	reply, err := s.ShardStore.Ticks(ctx, r)
+	for _, shard := range s.missing {
+		reply.Shards[slices.Index(r.Shards, shard)] = ports.ShardTicks{}
+	}
+	reply.Unreached = s.missing
+	return reply, err
+}
+
+// A queue without a next tick has no value, and neither does one whose ticks can't be read: 0 would
+// end an alert.
+func TestCollectorShowsHowLateTicksAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := declared(t, 3, "late", "early", "paused", "stopped", "none")
+		now := core.InstantOf(time.Now())
+		scheduled(t, store, "late", 3, now.Add(-time.Minute), false)
+		scheduled(t, store, "early", 3, now.Add(time.Minute), false)
+		scheduled(t, store, "paused", 3, now.Add(-time.Minute), true)
+		scheduled(t, store, "stopped", 3, now.Add(-time.Minute), false)
+		if err := store.Pause(t.Context(), "stopped"); err != nil {
+			t.Fatal(err)
+		}
+
+		for name, tt := range map[string]struct {
+			store ports.ShardStore
+			want  map[string]float64
+		}{
+			"all":               {store, map[string]float64{"late": 60, "early": 0}},
+			"none":              {unreadableTicks{store, nil}, map[string]float64{}},
+			"some, without its": {unreadableTicks{store, []core.Shard{{Queue: "late"}}}, map[string]float64{"early": 0}},
+			"some":              {unreadableTicks{store, []core.Shard{{Queue: "late", Index: 1}}}, map[string]float64{"late": 60, "early": 0}},
+		} {
+			late, got := map[string]float64{}, gather(t, newCollector(t, tt.store))
+			for _, m := range got["skein_schedule_late_seconds"].GetMetric() {
+				late[m.Label[0].GetValue()] = m.GetGauge().GetValue()
+			}
+			if !maps.Equal(late, tt.want) || got["skein_queue_jobs"] == nil || got["skein_exporter_up"].Metric[0].GetGauge().GetValue() != 1 {
+				t.Errorf("%s: %v, want %v and the other values", name, late, tt.want)
+			}
 		}
 	})
 }

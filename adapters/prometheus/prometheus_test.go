@@ -3,6 +3,7 @@ package prometheus
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -64,7 +65,7 @@ func series(families map[string]*dto.MetricFamily) int {
 	return n
 }
 
-// play has each event that there is, in each form that counts elsewhere.
+// play has each event that each queue has, in each form that counts elsewhere.
 func play(m *Metrics, shard core.Shard) {
 	ctx := context.Background()
 	for _, err := range []error{nil, ports.ErrFull, ports.ErrInvalidRequest, context.DeadlineExceeded} {
@@ -101,6 +102,37 @@ func play(m *Metrics, shard core.Shard) {
 		m.NodeChanged(ports.NodeEvent{Change: change})
 	}
 	m.ShardsAssigned(ports.AssignEvent{})
+}
+
+// playTicks has the events of a queue with schedules.
+func playTicks(m *Metrics, queue string) {
+	late := []time.Duration{time.Second, time.Minute}
+	m.TicksFired(ports.TickEvent{Shard: core.Shard{Queue: queue}, Fired: 2, Missed: 3, Skipped: 4, Broken: 5, Late: late})
+}
+
+// scheduled gives an id of shard 0 a schedule that is paused or has a next tick.
+func scheduled(t testing.TB, store inspect.Store, queue string, shards int, next core.Instant, paused bool) {
+	t.Helper()
+	spec, err := core.IntervalSpec(time.Hour, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var key core.ScheduleKey
+	for n := 0; key.ID == ""; n++ {
+		if id := fmt.Sprint(n); core.ShardOf(id, shards) == 0 {
+			key = core.ScheduleKey{ID: id, Name: "hourly"}
+		}
+	}
+	s := &core.Schedule{ScheduleKey: key, Recurrence: core.Recurrence{Spec: spec}, Next: next, Paused: paused, Revision: 1}
+	reply, err := store.ChangeSchedules(t.Context(), ports.ChangeSchedulesRequest{
+		Shard:      core.Shard{Queue: queue},
+		Shards:     shards,
+		Generation: 1,
+		Changes:    []ports.ScheduleChange{{ScheduleKey: key, Schedule: s}},
+	})
+	if err != nil || len(reply.Results) != 1 || reply.Results[0] != ports.ScheduleChanged {
+		t.Fatalf("%+v, %v", reply, err)
+	}
 }
 
 func node(queues ...string) func() ports.Node {
@@ -144,7 +176,10 @@ func TestEveryMetricOfTheTableIsExported(t *testing.T) {
 	m := newMetrics(t, Options{})
 	m.Watch(node("orders"))
 	play(m, core.Shard{Queue: "orders"})
-	got := gather(t, m, newCollector(t, checkedStore{declared(t, 3, "orders")}))
+	playTicks(m, "orders")
+	store := declared(t, 3, "orders")
+	scheduled(t, store, "orders", 3, core.InstantOf(time.Now().Add(time.Hour)), false)
+	got := gather(t, m, newCollector(t, checkedStore{store}))
 	for _, row := range metrics.All() {
 		family := got[row.Name]
 		delete(got, row.Name)
@@ -206,6 +241,32 @@ func TestSeriesExistFromTheStart(t *testing.T) {
 	}
 }
 
+// Most queues have no schedule, so the series of ticks come with the first event, each of them at
+// once.
+func TestTicksAreCountedFromTheFirst(t *testing.T) {
+	m := newMetrics(t, Options{Queues: []string{"orders", "mails"}})
+	play(m, core.Shard{Queue: "orders"})
+	got := gather(t, m)
+	if got["skein_ticks_total"] != nil || got["skein_tick_late_seconds"] != nil {
+		t.Errorf("series of ticks without a tick: %v, %v", got["skein_ticks_total"], got["skein_tick_late_seconds"])
+	}
+
+	m.TicksFired(ports.TickEvent{Shard: core.Shard{Queue: "orders"}, Fired: 1, Late: []time.Duration{time.Hour}})
+	playTicks(m, "orders")
+	got = gather(t, m)
+	counts := map[string]float64{}
+	for _, metric := range got["skein_ticks_total"].Metric {
+		counts[metric.Label[1].GetValue()+" "+metric.Label[0].GetValue()] = metric.GetCounter().GetValue()
+	}
+	if want := map[string]float64{"orders fired": 3, "orders missed": 3, "orders skipped": 4, "orders broken": 5}; !maps.Equal(counts, want) {
+		t.Errorf("got %v, want %v", counts, want)
+	}
+	late := got["skein_tick_late_seconds"].Metric
+	if len(late) != 1 || late[0].GetHistogram().GetSampleCount() != 3 || late[0].GetHistogram().GetSampleSum() != 3661 {
+		t.Errorf("late %v, want 3 ticks of 3,661 s", late)
+	}
+}
+
 func TestSeriesAreFew(t *testing.T) {
 	const shards = 1000
 	var queues []string
@@ -233,7 +294,7 @@ func TestPerShardAddsTheShard(t *testing.T) {
 	play(m, core.Shard{Queue: "orders", Index: 8})
 	got := gather(t, m)
 	for _, row := range metrics.All() {
-		if row.Source != metrics.Process {
+		if row.Source != metrics.Process || row.By == "TicksFired" {
 			continue
 		}
 		shards := make(map[string]bool)

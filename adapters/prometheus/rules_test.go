@@ -28,6 +28,11 @@ func well() values {
 		`skein_queue_processed_total{queue="orders"}`:               "0+600x70",
 		`skein_queue_failed_total{queue="orders"}`:                  "0+6x70",
 		`skein_queue_longest_run_seconds{queue="orders"}`:           "40x70",
+		`skein_schedule_late_seconds{queue="orders"}`:               "0 1x70",
+		`skein_ticks_total{queue="orders",outcome="fired"}`:         "0+1x70",
+		`skein_ticks_total{queue="orders",outcome="skipped"}`:       "0+1x70",
+		`skein_ticks_total{queue="orders",outcome="missed"}`:        "0x70",
+		`skein_ticks_total{queue="orders",outcome="broken"}`:        "0x70",
 		`skein_queue_paused{queue="orders"}`:                        "0x70",
 		`skein_queue_shards{queue="orders",state="owned"}`:          "8x70",
 		`skein_queue_shards{queue="orders",state="free"}`:           "0x70",
@@ -267,6 +272,53 @@ var firings = []firing{
 		"Handlers of queue orders ignore the end of their context (timeout).",
 	},
 	{
+		"SkeinTicksLate", values{`skein_schedule_late_seconds{queue="orders"}`: "0+60x70"},
+		"6m", "7m", ofOrders, "A schedule of queue orders should have fired 7m 0s ago.",
+	},
+	{ // since no server serves its queue, in which no job waits
+		"SkeinTicksLate",
+		with(notServed("orders"), values{
+			`skein_queue_jobs{queue="orders",state="fresh"}`:         "0x70",
+			`skein_queue_jobs{queue="orders",state="retry"}`:         "0x70",
+			`skein_queue_lag_seconds{queue="orders"}`:                "0x70",
+			`skein_schedule_late_seconds{queue="orders"}`:            "0+60x70",
+			`skein_queue_shard_lag_seconds{queue="orders",of="max"}`: "0x70",
+		}),
+		"6m", "7m", ofOrders, "A schedule of queue orders should have fired 7m 0s ago.",
+	},
+	{ // and jobs wait
+		"SkeinNobodyServes", with(notServed("orders"), values{`skein_schedule_late_seconds{queue="orders"}`: "0+60x70"}),
+		"1m", "20m", ofOrders, "6 jobs of queue orders wait, and no server serves it.",
+	},
+	{ // and its shard has no owner
+		"SkeinShardsUnowned",
+		values{
+			`skein_queue_shards{queue="orders",state="expired"}`: "2x70",
+			`skein_schedule_late_seconds{queue="orders"}`:        "0+60x70",
+		},
+		"0m", "20m", ofOrders, "2 shards of queue orders have no owner though servers run.",
+	},
+	{
+		"SkeinScheduleBroken", values{`skein_ticks_total{queue="orders",outcome="broken"}`: "0+1x70"},
+		"10m", "11m", ofOrders, "Servers can't read schedules of queue orders, so these don't fire.",
+	},
+	{ // from a process's first tick on
+		"SkeinScheduleBroken", values{`skein_ticks_total{queue="orders",outcome="broken"}`: "_x5 1+1x65"},
+		"14m", "20m", ofOrders, "Servers can't read schedules of queue orders, so these don't fire.",
+	},
+	{
+		"SkeinTicksMissed", values{`skein_ticks_total{queue="orders",outcome="missed"}`: "0x4 2x65"},
+		"4m", "5m", ofOrders, "2 ticks of schedules of queue orders were missed within an hour, and are not made up for.",
+	},
+	{ // of a process that has run for more than an hour
+		"SkeinTicksMissed", values{`skein_ticks_total{queue="orders",outcome="missed"}`: "0x64 7x5"},
+		"1h", "1h10m", ofOrders, "7 ticks of schedules of queue orders were missed within an hour, and are not made up for.",
+	},
+	{ // before a process began, which counts them with its first tick
+		"SkeinTicksMissed", values{`skein_ticks_total{queue="orders",outcome="missed"}`: "_x5 3x65"},
+		"4m", "20m", ofOrders, "3 ticks of schedules of queue orders were missed within an hour, and are not made up for.",
+	},
+	{
 		"SkeinExporterStale", values{`skein_exporter_up{}`: "0x70"},
 		"4m", "5m", nil, "The metrics of the store are old, or no process exports them.",
 	},
@@ -353,7 +405,16 @@ var silences = map[string][]values{
 	"SkeinCheckWarns":     {{`skein_store_check{check="memory"}`: "2 2 2 2 1x70"}},
 	"SkeinJobRunsLong":    {{`skein_queue_longest_run_seconds{queue="orders"}`: "3600x70"}},
 	"SkeinHandlerOverrun": {{`skein_handler_overrun_total{queue="orders",cause="timeout"}`: "40x70"}},
-	"SkeinExporterStale":  {{`skein_exporter_age_seconds{}`: "290x70"}},
+	"SkeinTicksLate": {
+		{`skein_schedule_late_seconds{queue="orders"}`: "60x70"},
+		{`skein_schedule_late_seconds{queue="orders"}`: "0 90 90 90 90 0 90 90 90 90 0x60"},
+	},
+	"SkeinScheduleBroken": {
+		{`skein_ticks_total{queue="orders",outcome="broken"}`: "0 1x70"}, // for a moment
+		{`skein_ticks_total{queue="orders",outcome="broken"}`: "_x5 1x65"},
+	},
+	"SkeinTicksMissed":   {{`skein_ticks_total{queue="orders",outcome="skipped"}`: "0+60x70"}},
+	"SkeinExporterStale": {{`skein_exporter_age_seconds{}`: "290x70"}},
 }
 
 // looks are when shops in which no alert may fire are looked at. Only the rules with an hour in

@@ -35,6 +35,9 @@ func openShop(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
+	if err := orders.Schedule(t.Context(), client, "sweep", skein.Interval(time.Second), "all", 0); err != nil {
+		t.Fatal(err)
+	}
 	server := skein.NewServer(store, skein.ServerOptions{Name: "shop", Observer: m, Logger: slog.New(slog.DiscardHandler)},
 		orders.Each(func(context.Context, string, int) error { return nil }),
 		mails.Each(func(context.Context, string, int) error { return errors.New("no such mailbox") }))

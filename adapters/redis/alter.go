@@ -46,10 +46,12 @@ func (s *Store) alter(ctx context.Context, name string, paused, rule any, check 
 		if err != nil {
 			return err
 		}
+
 		var calls []exchange.Call
 		for _, shard := range core.Shards(q.Name, q.Shards) {
 			calls = append(calls, s.alterShard(q, shard))
 		}
+
 		var newest queueRecord
 		for _, o := range s.runApart(ctx, calls) {
 			err = cmp.Or(err, o.Err)
@@ -62,6 +64,7 @@ func (s *Store) alter(ctx context.Context, name string, paused, rule any, check 
 		if newest.text == "" {
 			return err
 		}
+
 		again, failed := s.queue(ctx, name)
 		if failed != nil || again.version > newest.version || again.text == newest.text {
 			return cmp.Or(err, failed)
@@ -74,7 +77,11 @@ func (s *Store) alter(ctx context.Context, name string, paused, rule any, check 
 
 // alterRecord changes the queue's record as alter.lua describes.
 func (s *Store) alterRecord(ctx context.Context, name string, paused, rule any, kept int64) (queueRecord, error) {
-	value, err := s.run(ctx, exchange.Call{Script: alterScript, Keys: []any{s.queuesKey()}, Args: []any{name, paused, rule, kept}})
+	value, err := s.run(ctx, exchange.Call{
+		Script: alterScript,
+		Keys:   []any{s.queuesKey()},
+		Args:   []any{name, paused, rule, kept},
+	})
 	if err != nil {
 		return queueRecord{}, err
 	}
@@ -90,7 +97,8 @@ func (s *Store) alterRecord(ctx context.Context, name string, paused, rule any, 
 func (s *Store) adopt(ctx context.Context, kept, q queueRecord) (queueRecord, error) {
 	err := cmp.Or(q.check(kept.layout()), storekit.CheckMerge(q.Name, q.Merge, kept.Merge))
 	if err == nil && kept.IndexIDs != q.IndexIDs {
-		err = fmt.Errorf("redis: %w: the queue %s and its shards differ in IndexIDs, as after a failover that lost a Forget and a Declare", ErrTorn, q.Name)
+		err = fmt.Errorf("redis: %w: the queue %s and its shards differ in IndexIDs, as after a failover that lost a Forget and a Declare",
+			ErrTorn, q.Name)
 	}
 	if err != nil {
 		return queueRecord{}, err
@@ -100,5 +108,9 @@ func (s *Store) adopt(ctx context.Context, kept, q queueRecord) (queueRecord, er
 
 // alterShard returns the call that stores a queue's changed record in a shard.
 func (s *Store) alterShard(q queueRecord, shard core.Shard) exchange.Call {
-	return exchange.Call{Script: alterShardScript, Keys: s.someKeys(shard, keyMeta, keyReady), Args: []any{q.text, q.version, s.channel(shard)}}
+	return exchange.Call{
+		Script: alterShardScript,
+		Keys:   s.someKeys(shard, keyMeta, keyReady),
+		Args:   []any{q.text, q.version, s.channel(shard)},
+	}
 }

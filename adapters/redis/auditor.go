@@ -30,10 +30,12 @@ func (s *Store) Actions(ctx context.Context, r ports.ActionsRequest) ([]ports.Ac
 	if r.Before != 0 {
 		before = strconv.FormatInt(int64(r.Before), 10)
 	}
+
 	value, err := s.run(ctx, exchange.Call{Script: actionsScript, Keys: s.auditKeys(), Args: []any{before, r.Size()}})
 	if err != nil {
 		return nil, err
 	}
+
 	var page []ports.Action
 	list := record.ReplyOf(value)
 	for list.More() {

@@ -55,6 +55,7 @@ func (s *Store) changeCall(r *ports.ChangeSchedulesRequest, asked storekit.Layou
 		NoRetry: true,
 		Durable: true,
 	}
+
 	for i := range r.Changes {
 		c := &r.Changes[i]
 		args, size, err := changeArgs(c)
@@ -64,12 +65,14 @@ func (s *Store) changeCall(r *ports.ChangeSchedulesRequest, asked storekit.Layou
 		if i > 0 && (call.Entries+len(c.Entries) > pushEntries || call.Size+size > core.MaxStepBytes) {
 			break
 		}
+
 		if c.Schedule != nil {
 			call.Script = changeSchedulesScript
 		}
 		call.Args = append(call.Args, args...)
 		call.Entries, call.Size = call.Entries+len(c.Entries), call.Size+size
 	}
+
 	return call, nil
 }
 
@@ -175,9 +178,11 @@ func (s *Store) ticks(
 		if noRecord(&o) {
 			return ticks, s.absent(ctx, shard)
 		}
+
 		if ticks, faults, err = ticksOf(o.Value); err != nil || len(faults) == 0 {
 			return ticks, err
 		}
+
 		if err := s.setAllAside(ctx, call.Keys[0].(string), faults); err != nil {
 			return ticks, err
 		}
@@ -192,6 +197,7 @@ func ticksOf(value any) (ticks ports.ShardTicks, faults []*exchange.DamagedError
 	r := record.ReplyOf(value)
 	_ = r.Text()
 	ticks = ports.ShardTicks{Now: core.Instant(r.Int()), Head: r.Head()}
+
 	for r.More() {
 		field := r.Text()
 		text, _ := r.Optional()
@@ -204,6 +210,7 @@ func ticksOf(value any) (ticks ports.ShardTicks, faults []*exchange.DamagedError
 		}
 		ticks.Due = append(ticks.Due, schedule)
 	}
+
 	return ticks, faults, r.Err()
 }
 

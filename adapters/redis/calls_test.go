@@ -24,10 +24,15 @@ var _ goredis.Error = refusal("")
 // A connection that takes too long is not the caller's deadline, and the error contains its
 // address.
 func TestATimeoutOfAConnectionNamesItsAddress(t *testing.T) {
-	client := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
-		return (&net.Dialer{Deadline: time.Now().Add(-time.Second)}).DialContext(ctx, network, addr)
-	}})
+	client := goredis.NewClient(&goredis.Options{
+		Addr:       "127.0.0.1:1",
+		MaxRetries: -1,
+		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return (&net.Dialer{Deadline: time.Now().Add(-time.Second)}).DialContext(ctx, network, addr)
+		},
+	})
 	defer client.Close()
+
 	_, err := New(client, Options{}).Queues(t.Context())
 	if err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("got %v; want an error that names 127.0.0.1:1 and is no deadline of the caller's", err)

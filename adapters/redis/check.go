@@ -52,10 +52,12 @@ func (s *Store) ready(ctx context.Context) error {
 	if s.server.done.Load() {
 		return nil
 	}
+
 	check, err := s.startCheck(ctx)
 	if err != nil {
 		return err
 	}
+
 	select {
 	case <-check.Done:
 		if check.Value != errFormatUnread {
@@ -65,6 +67,7 @@ func (s *Store) ready(ctx context.Context) error {
 	case <-ctx.Done():
 		return exchange.Translate(ctx, ctx.Err())
 	}
+
 	if newer := s.server.newer.Load(); newer != nil {
 		return *newer
 	}
@@ -105,8 +108,10 @@ func (s *Store) checkClient() error {
 	case nil:
 		return errNoClient
 	default:
-		return fmt.Errorf("%w: the Redis client is a %T, which the store does not support; use a *redis.Client or a *redis.ClusterClient", ports.ErrUnusable, c)
+		return fmt.Errorf("%w: the Redis client is a %T, which the store does not support; use a *redis.Client or a *redis.ClusterClient",
+			ports.ErrUnusable, c)
 	}
+
 	if s.replicas > 0 && timeout > 0 && s.waitTimeout >= timeout {
 		return fmt.Errorf("%w: the WaitTimeout is %v, but the Redis client waits only %v for a reply (ReadTimeout); make WaitTimeout shorter or ReadTimeout longer",
 			ports.ErrUnusable, s.waitTimeout, timeout)
@@ -118,7 +123,8 @@ var errNoClient = fmt.Errorf("%w: there is no Redis client; pass one to New", po
 
 func (s *Store) checkPrefix() error {
 	if strings.ContainsAny(s.prefix, "{}") {
-		return fmt.Errorf("%w: the prefix %q of Redis's keys has braces, which would put all keys into one slot; use a prefix without braces", ports.ErrUnusable, s.prefix)
+		return fmt.Errorf("%w: the prefix %q of Redis's keys has braces, which would put all keys into one slot; use a prefix without braces",
+			ports.ErrUnusable, s.prefix)
 	}
 	return nil
 }
@@ -133,13 +139,16 @@ func (s *Store) startCheck(ctx context.Context) (*exchange.Landing[error], error
 	if err := cmp.Or(s.checkClient(), s.checkPrefix()); err != nil {
 		return nil, err
 	}
+
 	ctx = context.WithoutCancel(ctx)
 	return s.server.going.Join(s.link.Workers, func() error {
 		ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 		defer cancel()
 		err := s.checkServer(ctx)
+		// No caller's context has ended: the time of the check is over.
 		if err != nil && ctx.Err() != nil && !storekit.HasKnownOutcome(err) {
-			return fmt.Errorf("redis: the check of the server did not end within %v; look at the server's log and load", readyTimeout) // no caller's context has ended
+			return fmt.Errorf("redis: the check of the server did not end within %v; look at the server's log and load",
+				readyTimeout)
 		}
 		return err
 	}), nil
@@ -153,10 +162,14 @@ func (s *Store) Ping(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil || first && s.server.done.Load() {
 		return err
 	}
+
 	err, ended := exchange.Await(ctx, s.link, func() error {
-		return cmp.Or(s.link.EachMaster(ctx, checkPatience, func(ctx context.Context, master goredis.UniversalClient) error {
-			return cmp.Or(s.checkPolicy(ctx, master), s.checkRights(ctx, master))
-		}), s.checkFormat(ctx))
+		return cmp.Or(
+			s.link.EachMaster(ctx, checkPatience, func(ctx context.Context, master goredis.UniversalClient) error {
+				return cmp.Or(s.checkPolicy(ctx, master), s.checkRights(ctx, master))
+			}),
+			s.checkFormat(ctx),
+		)
 	})
 	return cmp.Or(err, ended)
 }
@@ -165,9 +178,11 @@ func (s *Store) checkServer(ctx context.Context) error {
 	if s.server.done.Load() {
 		return nil
 	}
+
 	if err := s.link.EachMaster(ctx, checkPatience, s.checkMaster); err != nil {
 		return err
 	}
+
 	err := s.checkFormat(ctx)
 	switch {
 	case err == nil:
@@ -186,7 +201,11 @@ func (s *Store) checkServer(ctx context.Context) error {
 
 // checkMaster checks the settings of each master.
 func (s *Store) checkMaster(ctx context.Context, master goredis.UniversalClient) error {
-	for _, check := range []func(context.Context, goredis.UniversalClient) error{s.checkVersion, s.checkPolicy, s.checkRights} {
+	for _, check := range []func(context.Context, goredis.UniversalClient) error{
+		s.checkVersion,
+		s.checkPolicy,
+		s.checkRights,
+	} {
 		if err := check(ctx, master); err != nil {
 			return err
 		}
@@ -207,7 +226,8 @@ func parseVersion(info string) error {
 	version := parseInfo(info)["redis_version"]
 	major, _, _ := strings.Cut(version, ".")
 	if n, err := strconv.Atoi(major); err != nil || n < minMajor {
-		return fmt.Errorf("%w: Redis has version %q; use %d.0 or later, or Valkey", ports.ErrUnusable, version, minMajor)
+		return fmt.Errorf("%w: Redis has version %q; use %d.0 or later, or Valkey",
+			ports.ErrUnusable, version, minMajor)
 	}
 	return nil
 }
@@ -221,18 +241,22 @@ func (s *Store) checkPolicy(ctx context.Context, master goredis.UniversalClient)
 	if err != nil {
 		return s.cannotCheck(ctx, setting+", which must be "+fit, err)
 	}
+
 	policy, ok := config[setting]
 	switch {
 	case !ok || policy == fit:
 		return nil
 	case strings.HasPrefix(policy, "volatile-"):
 		if !s.server.done.Load() {
-			s.logger.Warn("needs attention", "check", "maxmemory_policy", "server", addressOf(master), "value", policy,
-				"advice", "Skein's keys have no TTL, so this policy evicts none of them; set it to "+fit+" if only Skein uses the server")
+			s.logger.Warn("needs attention",
+				"check", "maxmemory_policy", "server", addressOf(master), "value", policy,
+				"advice", "Skein's keys have no TTL, so this policy evicts none of them; set it to "+fit+
+					" if only Skein uses the server")
 		}
 		return nil
 	default:
-		return fmt.Errorf("%w: the %s of Redis is %s, so it may evict jobs and leases; set it to %s", ports.ErrUnusable, setting, policy, fit)
+		return fmt.Errorf("%w: the %s of Redis is %s, so it may evict jobs and leases; set it to %s",
+			ports.ErrUnusable, setting, policy, fit)
 	}
 }
 
@@ -251,6 +275,7 @@ func (s *Store) checkRights(ctx context.Context, master goredis.UniversalClient)
 	if err != nil {
 		return err
 	}
+
 	var missing []string
 	for r := record.ReplyOf(value); r.More(); {
 		missing = append(missing, strings.ToLower(r.Text()))
@@ -269,6 +294,7 @@ func (s *Store) cannotCheck(ctx context.Context, what string, err error) error {
 	if !forbidden && (exchange.Advice(err) != "" || !strings.HasPrefix(err.Error(), "ERR ")) {
 		return exchange.Translate(ctx, err)
 	}
+
 	if s.server.done.Load() {
 		return nil // it was logged at first use
 	}

@@ -17,8 +17,15 @@ import (
 func TestAStoreWithoutAClientSaysSo(t *testing.T) {
 	var client *goredis.Client
 	var cluster *goredis.ClusterClient
-	for name, store := range map[string]*Store{"nil": New(nil, Options{}), "a nil pointer": New(client, Options{}), "a nil Cluster": New(cluster, Options{})} {
-		if _, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1}); !errors.Is(err, ports.ErrUnusable) {
+
+	for name, store := range map[string]*Store{
+		"nil":           New(nil, Options{}),
+		"a nil pointer": New(client, Options{}),
+		"a nil Cluster": New(cluster, Options{}),
+	} {
+		if _, err := store.Declare(t.Context(), ports.DeclareRequest{
+			Queue: "orders", Shards: 1,
+		}); !errors.Is(err, ports.ErrUnusable) {
 			t.Errorf("%s: Declare = %v, want ErrUnusable", name, err)
 		}
 		if err := store.Ping(t.Context()); !errors.Is(err, ports.ErrUnusable) {
@@ -27,15 +34,21 @@ func TestAStoreWithoutAClientSaysSo(t *testing.T) {
 		if rows, err := store.Check(t.Context()); !errors.Is(err, ports.ErrUnusable) {
 			t.Errorf("%s: Check = %v, %v, want ErrUnusable", name, rows, err)
 		}
-		if _, err := store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders"}}); !errors.Is(err, ports.ErrUnusable) {
+		if _, err := store.Stats(t.Context(), ports.StatsRequest{
+			Queues: []string{"orders"},
+		}); !errors.Is(err, ports.ErrUnusable) {
 			t.Errorf("%s: Stats = %v, want ErrUnusable", name, err)
 		}
 	}
 }
 
 func TestVersionIsChecked(t *testing.T) {
-	for version, ok := range map[string]bool{"7.0.0": true, "7.2.4": true, "8.0.1": true, "10.0": true, "6.2.14": false, "": false, "x": false} {
-		if err := parseVersion("# Server\r\nredis_version:" + version + "\r\nredis_mode:standalone\r\n"); (err == nil) != ok {
+	for version, ok := range map[string]bool{
+		"7.0.0": true, "7.2.4": true, "8.0.1": true, "10.0": true,
+		"6.2.14": false, "": false, "x": false,
+	} {
+		if err := parseVersion("# Server\r\nredis_version:" + version +
+			"\r\nredis_mode:standalone\r\n"); (err == nil) != ok {
 			t.Errorf("version %q: %v", version, err)
 		}
 	}
@@ -60,8 +73,12 @@ func TestClientsThatDoNotFitAreRefused(t *testing.T) {
 	defer patient.Close()
 	ring := goredis.NewRing(&goredis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:0"}})
 	defer ring.Close()
-	cluster := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{"127.0.0.1:0"}, ReadTimeout: time.Second})
+	cluster := goredis.NewClusterClient(&goredis.ClusterOptions{
+		Addrs:       []string{"127.0.0.1:0"},
+		ReadTimeout: time.Second,
+	})
 	defer cluster.Close()
+
 	for _, tt := range []struct {
 		name   string
 		client goredis.UniversalClient
@@ -70,17 +87,33 @@ func TestClientsThatDoNotFitAreRefused(t *testing.T) {
 	}{
 		{name: "a ring", client: ring, says: "*redis.Ring"},
 		{name: "a kind of its own", client: unknownClient{one}, says: "unknownClient"},
-		{name: "a wait as long as a reply may take", client: one, o: Options{WaitReplicas: 1, WaitTimeout: 2 * time.Second}, says: "waits only 2s for a reply (ReadTimeout)"},
-		{name: "the same of a Cluster", client: cluster, o: Options{WaitReplicas: 1}, says: "waits only 1s for a reply (ReadTimeout)"},
+		{
+			name:   "a wait as long as a reply may take",
+			client: one,
+			o:      Options{WaitReplicas: 1, WaitTimeout: 2 * time.Second},
+			says:   "waits only 2s for a reply (ReadTimeout)",
+		},
+		{
+			name:   "the same of a Cluster",
+			client: cluster,
+			o:      Options{WaitReplicas: 1},
+			says:   "waits only 1s for a reply (ReadTimeout)",
+		},
 		{name: "a shorter wait", client: one, o: Options{WaitReplicas: 1}},
 		{name: "a wait for nobody", client: one, o: Options{WaitTimeout: time.Minute}},
-		{name: "a wait for replies without an end", client: patient, o: Options{WaitReplicas: 1, WaitTimeout: time.Hour}},
+		{
+			name:   "a wait for replies without an end",
+			client: patient,
+			o:      Options{WaitReplicas: 1, WaitTimeout: time.Hour},
+		},
 	} {
 		err := New(tt.client, tt.o).checkClient()
-		if refused := errors.Is(err, ports.ErrUnusable); refused != (tt.says != "") || refused && !strings.Contains(err.Error(), tt.says) {
+		if refused := errors.Is(err, ports.ErrUnusable); refused != (tt.says != "") ||
+			refused && !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: got %v, want ErrUnusable with %q", tt.name, err, tt.says)
 		}
 	}
+
 	if _, err := New(ring, Options{}).Queues(t.Context()); !errors.Is(err, ports.ErrUnusable) {
 		t.Errorf("the first call through a ring: %v", err)
 	}
@@ -96,6 +129,7 @@ func TestFiguresOfAServer(t *testing.T) {
 	if got := f.memory().Value; got != "1.0 MiB used, 3.0 MiB at its peak, no maxmemory" {
 		t.Errorf("memory: %q", got)
 	}
+
 	f["valkey_version"], f["uptime_in_seconds"], f["maxmemory"] = "8.1.0", "1123199", "2097152"
 	if got := f.version().Value; got != "valkey 8.1.0, up for 12 days" {
 		t.Errorf("version: %q", got)
@@ -103,6 +137,7 @@ func TestFiguresOfAServer(t *testing.T) {
 	if got := f.memory().Value; got != "1.0 MiB used of 2.0 MiB, 50 %, 3.0 MiB at its peak" {
 		t.Errorf("memory: %q", got)
 	}
+
 	for seconds, want := range map[string]string{"59": "0h0m", "3540": "0h59m", "86399": "23h59m"} {
 		f["uptime_in_seconds"] = seconds
 		if got := f.version().Value; got != "valkey 8.1.0, up for "+want {
@@ -131,6 +166,7 @@ func hanging(back *atomic.Bool) answers {
 			cmd.SetErr(ctx.Err())
 			return ctx.Err()
 		}
+
 		switch c := cmd.(type) {
 		case *goredis.Cmd: // the rights
 			c.SetVal([]any{})
@@ -153,14 +189,17 @@ func TestACheckOnADeadConnectionEnds(t *testing.T) {
 		var back atomic.Bool
 		client.AddHook(hanging(&back))
 		store := New(client, Options{})
+
 		ping := func() error {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			return store.Ping(ctx)
 		}
+
 		if err := ping(); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("while the server hangs: %v", err)
 		}
+
 		back.Store(true)
 		time.Sleep(readyTimeout)
 		if err := ping(); err != nil {

@@ -31,6 +31,7 @@ func (s *Store) recordsRow(ctx context.Context) ports.Check {
 	row := ports.Check{Name: "records"}
 	ctx, stop := context.WithTimeout(ctx, checkPatience)
 	defer stop()
+
 	found, err := s.readRecords(ctx, nil)
 	if err == nil && len(found.wrong) > 0 {
 		var again recordsFound
@@ -38,12 +39,14 @@ func (s *Store) recordsRow(ctx context.Context) ports.Check {
 			found.wrong, found.unread = again.wrong, max(found.unread, again.unread)
 		}
 	}
+
 	untyped := ""
 	if err == nil {
 		if n := s.addWrongTypes(ctx, &found); n > 0 {
 			untyped = fmt.Sprintf("; types of the keys of %d shards not looked at", n)
 		}
 	}
+
 	switch {
 	case len(found.wrong) > 0:
 		var texts []string
@@ -52,6 +55,7 @@ func (s *Store) recordsRow(ctx context.Context) ports.Check {
 			texts = append(texts, fault.text)
 			row.Status, row.Refuses = max(row.Status, fault.status), row.Refuses || fault.refuses
 		}
+
 		row.Value = strings.Join(texts[:min(len(texts), recordsNamed)], "; ")
 		if more := len(texts) - recordsNamed; more > 0 {
 			row.Value += fmt.Sprintf("; and %d more", more)
@@ -60,7 +64,8 @@ func (s *Store) recordsRow(ctx context.Context) ports.Check {
 		row.Advice = "run skein repair recount with the queue's name: it writes the records again, or names a key to delete or rename first; " +
 			"if it reports another shard count, copy the record of another shard of the queue by hand"
 	case err != nil:
-		row.Status, row.Value, row.Advice = ports.CheckUnknown, err.Error(), "see the other checks, or run the checks again"
+		row.Status, row.Value, row.Advice =
+			ports.CheckUnknown, err.Error(), "see the other checks, or run the checks again"
 	case found.unread > 0:
 		row.Status, row.Advice = ports.CheckUnknown, "see the other checks, or run the checks again"
 		row.Value = fmt.Sprintf("%d could not be read; the other %d are correct", found.unread, found.read) + untyped
@@ -105,10 +110,15 @@ func (s *Store) readRecords(ctx context.Context, among map[string]recordFault) (
 	if err != nil {
 		return found, err
 	}
+
 	found.read = len(queues) + len(unread)
 	for name, record := range unread {
-		found.wrong["the queue "+name] = wrongRecord("the queue "+name, fmt.Sprintf("can't be read: %q", core.CutText(record, 40)))
+		found.wrong["the queue "+name] = wrongRecord(
+			"the queue "+name,
+			fmt.Sprintf("can't be read: %q", core.CutText(record, 40)),
+		)
 	}
+
 	var all []core.Shard
 	for _, name := range slices.Sorted(maps.Keys(queues)) {
 		if q := queues[name]; !q.forgetting {
@@ -118,6 +128,7 @@ func (s *Store) readRecords(ctx context.Context, among map[string]recordFault) (
 	if among != nil {
 		all = slices.DeleteFunc(all, func(shard core.Shard) bool { return among[shard.String()] == (recordFault{}) })
 	}
+
 	if _, err := s.addShards(ctx, &found, queues, all); err != nil {
 		return found, err
 	}
@@ -126,7 +137,12 @@ func (s *Store) readRecords(ctx context.Context, among map[string]recordFault) (
 
 // addShards adds the results for the records of some shards, whose queues have the given records.
 // It returns the number of shards that have lost theirs.
-func (s *Store) addShards(ctx context.Context, found *recordsFound, queues map[string]queueRecord, all []core.Shard) (lost int, err error) {
+func (s *Store) addShards(
+	ctx context.Context,
+	found *recordsFound,
+	queues map[string]queueRecord,
+	all []core.Shard,
+) (lost int, err error) {
 	for shards := range slices.Chunk(all, recordsPerLook) {
 		replies, err := s.getRecords(ctx, shards)
 		if err != nil {
@@ -156,23 +172,31 @@ func (s *Store) addShards(ctx context.Context, found *recordsFound, queues map[s
 
 // addLostQueues adds the queues that a server has announced within [ports.NodeKept], and whose
 // shards have a record although the list of queues has none.
-func (s *Store) addLostQueues(ctx context.Context, found *recordsFound, queues map[string]queueRecord, among map[string]recordFault) error {
+func (s *Store) addLostQueues(
+	ctx context.Context,
+	found *recordsFound,
+	queues map[string]queueRecord,
+	among map[string]recordFault,
+) error {
 	reply, err := s.Nodes(ctx)
 	if err != nil {
 		return err
 	}
+
 	announced := make(map[string]bool)
 	for i := range reply.Nodes {
 		for _, name := range reply.Nodes[i].Queues {
 			announced[name] = true
 		}
 	}
+
 	for name := range announced {
 		key := "the queue " + name
 		_, listed := queues[name]
 		if listed || found.wrong[key] != (recordFault{}) || among != nil && among[key] == (recordFault{}) {
 			continue
 		}
+
 		kept, err := s.keptByShards(ctx, name, checkPatience)
 		if errors.Is(err, ports.ErrUnknownQueue) {
 			continue
@@ -211,8 +235,12 @@ var typedKeys = [...]struct {
 	command, kind string
 	keys          []int
 }{
-	{"hlen", "hash", []int{keyJobs, keyClaims, keyMetas, keyDead, keyDeadMetas, keyGroups, keyLease, keyCancels, keyAside}},
-	{"zcard", "sorted set", []int{keyReady, keyParked, keyByID, keyRetriesByTime, keyRetriesByID, keyRetriesByCount, keyDeadByTime, keyDeadByID}},
+	{"hlen", "hash", []int{
+		keyJobs, keyClaims, keyMetas, keyDead, keyDeadMetas, keyGroups, keyLease, keyCancels, keyAside,
+	}},
+	{"zcard", "sorted set", []int{
+		keyReady, keyParked, keyByID, keyRetriesByTime, keyRetriesByID, keyRetriesByCount, keyDeadByTime, keyDeadByID,
+	}},
 }
 
 // getRecords reads the records of some shards; each reply has its own error. It fails if ctx ends
@@ -231,7 +259,11 @@ func (s *Store) getRecords(ctx context.Context, shards []core.Shard) ([]*goredis
 
 // faultOfRecord returns what is wrong with the record of a queue's shard, or the zero value. there
 // is true if the shard has a record. It returns an error if the record was not read.
-func faultOfRecord(q *queueRecord, shard core.Shard, reply *goredis.StringCmd) (fault recordFault, there bool, err error) {
+func faultOfRecord(
+	q *queueRecord,
+	shard core.Shard,
+	reply *goredis.StringCmd,
+) (fault recordFault, there bool, err error) {
 	switch err := reply.Err(); {
 	case goredis.HasErrorPrefix(err, wrongType):
 		return wrongRecord(shard.String(), "can't be read: "+err.Error()), true, nil
@@ -249,7 +281,9 @@ func faultOfRecord(q *queueRecord, shard core.Shard, reply *goredis.StringCmd) (
 // returns the number of shards whose keys it has not looked at, because ctx has ended or their
 // server has not answered.
 func (s *Store) addWrongTypes(ctx context.Context, found *recordsFound) (unseen int) {
-	right := slices.DeleteFunc(found.shards, func(shard core.Shard) bool { return found.wrong[shard.String()] != (recordFault{}) })
+	right := slices.DeleteFunc(found.shards, func(shard core.Shard) bool {
+		return found.wrong[shard.String()] != (recordFault{})
+	})
 	unseen = len(right)
 	leases := leasesFound{served: make(map[string][]core.Shard), without: make(map[string][]core.Shard)}
 	defer func() { s.addLostLeases(ctx, found, &leases) }()
@@ -259,6 +293,7 @@ func (s *Store) addWrongTypes(ctx context.Context, found *recordsFound) (unseen 
 		if err != nil {
 			return unseen
 		}
+
 		for i, shard := range shards {
 			fault, err := wrongKey(shard, sizes[i])
 			if err == nil {
@@ -298,9 +333,13 @@ func (s *Store) addLostLeases(ctx context.Context, found *recordsFound, leases *
 		if len(served) == 0 || !s.servedLong(ctx, served[0]) {
 			continue
 		}
+
 		for _, shard := range without {
-			text := fmt.Sprintf("%v has no lease record although other shards of its queue are served: if it was served before, "+
-				"its counts of processed and failed jobs are lost", shard)
+			text := fmt.Sprintf(
+				"%v has no lease record although other shards of its queue are served: if it was served before, "+
+					"its counts of processed and failed jobs are lost",
+				shard,
+			)
 			found.wrong[shard.String()] = recordFault{text, ports.CheckWarn, false}
 		}
 	}
@@ -336,10 +375,16 @@ func (s *Store) lookAtKeys(ctx context.Context, shards []core.Shard) ([][]keySiz
 			names := s.keys(shard)
 			for _, typed := range typedKeys {
 				for _, key := range typed.keys {
-					sizes[i] = append(sizes[i], keySize{names[key].(string), typed.kind, key, pipe.Do(ctx, typed.command, names[key])})
+					sizes[i] = append(sizes[i], keySize{
+						names[key].(string),
+						typed.kind,
+						key,
+						pipe.Do(ctx, typed.command, names[key]),
+					})
 				}
 			}
 		}
+
 		_, _ = pipe.Exec(ctx) // each command has its own error
 		return sizes
 	})
@@ -355,7 +400,11 @@ func wrongKey(shard core.Shard, sizes []keySize) (recordFault, error) {
 		if goredis.HasErrorPrefix(err, wrongType) {
 			// The other keys are of dead letters, cancels and set-aside records, which pushes don't touch.
 			refuses := size.key < queueKeys || size.key == keyLease
-			return recordFault{fmt.Sprintf("the key %s of %v is not a %s", size.name, shard, size.kind), ports.CheckFail, refuses}, nil
+			return recordFault{
+				fmt.Sprintf("the key %s of %v is not a %s", size.name, shard, size.kind),
+				ports.CheckFail,
+				refuses,
+			}, nil
 		}
 		if err != nil {
 			unread = err
@@ -375,12 +424,23 @@ func recordOfAnother(q *queueRecord, shard core.Shard, text string) recordFault 
 	case err != nil:
 		return wrongRecord(shard.String(), fmt.Sprintf("can't be read: %q", core.CutText(text, 40)))
 	case record.layout() != q.layout():
-		return wrongRecord(shard.String(), fmt.Sprintf("has %d shards in generation %d, but its queue has %d in generation %d",
-			record.Shards, record.Generation, q.Shards, q.Generation))
+		return wrongRecord(
+			shard.String(),
+			fmt.Sprintf("has %d shards in generation %d, but its queue has %d in generation %d",
+				record.Shards, record.Generation, q.Shards, q.Generation),
+		)
 	case record.version < q.version:
-		return recordFault{fmt.Sprintf("%v has missed the last pause, resume or merge rule of its queue", shard), ports.CheckWarn, false}
+		return recordFault{
+			fmt.Sprintf("%v has missed the last pause, resume or merge rule of its queue", shard),
+			ports.CheckWarn,
+			false,
+		}
 	case record.text != q.text:
-		return recordFault{fmt.Sprintf("the queue %s has lost a pause, resume or merge rule that %v has", q.Name, shard), ports.CheckWarn, false}
+		return recordFault{
+			fmt.Sprintf("the queue %s has lost a pause, resume or merge rule that %v has", q.Name, shard),
+			ports.CheckWarn,
+			false,
+		}
 	}
 	return recordFault{}
 }

@@ -38,9 +38,11 @@ func (s *Store) Check(ctx context.Context) ([]ports.Check, error) {
 	if err := s.checkClient(); err != nil {
 		return nil, err
 	}
+
 	if s.link.OnCluster() {
 		return s.checkCluster(ctx)
 	}
+
 	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
@@ -58,18 +60,26 @@ func (s *Store) checkCluster(ctx context.Context) ([]ports.Check, error) {
 	s.link.Workers.Do(func() { usable <- s.ready(ctx) })
 	records := make(chan ports.Check, 1)
 	s.link.Workers.Do(func() { records <- s.recordsRow(ctx) })
+
 	masters, err := s.link.Masters(ctx)
 	if err != nil {
 		return nil, exchange.Translate(ctx, err)
 	}
 	if len(masters) == 0 {
-		return []ports.Check{{Name: "cluster", Status: ports.CheckFail, Refuses: true, Value: "no server has a slot",
-			Advice: "assign all slots to the masters, as redis-cli --cluster create does; if they had slots before, see CLUSTER NODES"}}, nil
+		return []ports.Check{{
+			Name:    "cluster",
+			Status:  ports.CheckFail,
+			Refuses: true,
+			Value:   "no server has a slot",
+			Advice:  "assign all slots to the masters, as redis-cli --cluster create does; if they had slots before, see CLUSTER NODES",
+		}}, nil
 	}
+
 	rows, err := s.lookAtAll(ctx, masters)
 	if err != nil {
 		return nil, err
 	}
+
 	select {
 	case err = <-usable:
 	case <-time.After(exchange.Patience(ctx, checkPatience)):
@@ -82,7 +92,10 @@ func (s *Store) checkCluster(ctx context.Context) ([]ports.Check, error) {
 
 // lookAtAll looks at all servers at once, and returns the rows in order of their addresses.
 func (s *Store) lookAtAll(ctx context.Context, servers []goredis.UniversalClient) ([]ports.Check, error) {
-	servers = slices.SortedFunc(slices.Values(servers), func(a, b goredis.UniversalClient) int { return cmp.Compare(addressOf(a), addressOf(b)) })
+	servers = slices.SortedFunc(slices.Values(servers), func(a, b goredis.UniversalClient) int {
+		return cmp.Compare(addressOf(a), addressOf(b))
+	})
+
 	type looked struct {
 		at   int
 		rows []ports.Check
@@ -93,6 +106,7 @@ func (s *Store) lookAtAll(ctx context.Context, servers []goredis.UniversalClient
 		rows[i] = silent(addressOf(server), "no, but another server answers")
 		looks[i] = func(report func(looked)) { report(looked{i, lookAt(ctx, server)}) }
 	}
+
 	err := exchange.Together(ctx, s.link.Workers, checkPatience, looks, func(l looked) (bool, error) {
 		rows[l.at] = l.rows
 		return l.rows[0].Status == ports.CheckOK, nil
@@ -105,8 +119,14 @@ func (s *Store) lookAtAll(ctx context.Context, servers []goredis.UniversalClient
 
 // silent is the row of a server that does not answer.
 func silent(addr, why string) []ports.Check {
-	return []ports.Check{{Name: "answers", Server: addr, Status: ports.CheckFail, Refuses: true, Value: why,
-		Advice: "start the server; if it runs, check that this process can reach it and may run INFO, then look at its log and its machine"}}
+	return []ports.Check{{
+		Name:    "answers",
+		Server:  addr,
+		Status:  ports.CheckFail,
+		Refuses: true,
+		Value:   why,
+		Advice:  "start the server; if it runs, check that this process can reach it and may run INFO, then look at its log and its machine",
+	}}
 }
 
 // lookAt checks one server. If the server does not answer, the result is one row that states this.
@@ -116,12 +136,25 @@ func lookAt(ctx context.Context, server goredis.UniversalClient) []ports.Check {
 	if err != nil {
 		return silent(addr, err.Error())
 	}
+
 	f := parseInfo(text)
-	rows := []ports.Check{{Name: "answers", Value: "yes"}, f.version(), writesRow(ctx, server), policyRow(ctx, server), f.memory(), f.appendOnly(), f.snapshots(),
-		f.lag(), slowRow(ctx, server), f.evicted(), f.clients()}
+	rows := []ports.Check{
+		{Name: "answers", Value: "yes"},
+		f.version(),
+		writesRow(ctx, server),
+		policyRow(ctx, server),
+		f.memory(),
+		f.appendOnly(),
+		f.snapshots(),
+		f.lag(),
+		slowRow(ctx, server),
+		f.evicted(),
+		f.clients(),
+	}
 	if f["cluster_enabled"] == "1" {
 		rows = append(rows, clusterRow(ctx, server), coverageRow(ctx, server))
 	}
+
 	for i := range rows {
 		rows[i].Server = addr
 	}
@@ -133,7 +166,11 @@ func (f info) version() ports.Check {
 	if v := f["valkey_version"]; v != "" {
 		name, version = "valkey", v
 	}
-	return ports.Check{Name: "version", Value: fmt.Sprintf("%s %s, up for %s", name, version, uptime(time.Duration(f.int("uptime_in_seconds"))*time.Second))}
+	return ports.Check{
+		Name: "version",
+		Value: fmt.Sprintf("%s %s, up for %s",
+			name, version, uptime(time.Duration(f.int("uptime_in_seconds"))*time.Second)),
+	}
 }
 
 // uptime is how long a server has run: in days, or on the first day in hours and minutes.
@@ -167,20 +204,34 @@ func when(holds bool, status ports.CheckStatus) ports.CheckStatus {
 func (f info) memory() ports.Check {
 	used, peak, most := f.int("used_memory"), f.int("used_memory_peak"), f.int("maxmemory")
 	if most == 0 {
-		return checkRow("memory", fmt.Sprintf("%s used, %s at its peak, no maxmemory", size(used), size(peak)), ports.CheckWarn,
-			"set maxmemory below the machine's memory: then a full Redis refuses pushes; without it the operating system kills Redis")
+		return checkRow(
+			"memory",
+			fmt.Sprintf("%s used, %s at its peak, no maxmemory", size(used), size(peak)),
+			ports.CheckWarn,
+			"set maxmemory below the machine's memory: then a full Redis refuses pushes; without it the operating system kills Redis",
+		)
 	}
+
 	share := used * 100 / most
-	return checkRow("memory", fmt.Sprintf("%s used of %s, %d %%, %s at its peak", size(used), size(most), share, size(peak)),
+	return checkRow(
+		"memory",
+		fmt.Sprintf("%s used of %s, %d %%, %s at its peak", size(used), size(most), share, size(peak)),
 		max(when(share >= memoryWarns, ports.CheckWarn), when(share >= memoryFails, ports.CheckFail)),
-		"let servers work off the queues, remove dead letters (skein morgue rm), or raise maxmemory: a full Redis refuses pushes")
+		"let servers work off the queues, remove dead letters (skein morgue rm), or raise maxmemory: a full Redis refuses pushes",
+	)
 }
 
 func (f info) appendOnly() ports.Check {
 	if f["aof_enabled"] != "1" {
-		return checkRow("append_only", "off", ports.CheckWarn, "run CONFIG SET appendonly yes on the running server, and change redis.conf only afterwards: "+
-			"a server that is restarted with appendonly yes first ignores its snapshot and starts empty; without appendonly a crash loses all pushes since the last snapshot")
+		return checkRow(
+			"append_only",
+			"off",
+			ports.CheckWarn,
+			"run CONFIG SET appendonly yes on the running server, and change redis.conf only afterwards: "+
+				"a server that is restarted with appendonly yes first ignores its snapshot and starts empty; without appendonly a crash loses all pushes since the last snapshot",
+		)
 	}
+
 	written := f["aof_last_write_status"]
 	return checkRow("append_only", "on, last write "+written, when(written != "ok", ports.CheckFail),
 		"free space on the disk: Redis can't write its append-only file, and refuses all writes")
@@ -197,6 +248,7 @@ func (f info) lag() ports.Check {
 	if len(lags) == 0 {
 		return checkRow("replicas", "none", ports.CheckOK, "")
 	}
+
 	var late []string
 	for addr, lag := range lags {
 		if lag >= lagWarns {
@@ -204,11 +256,17 @@ func (f info) lag() ports.Check {
 		}
 	}
 	slices.Sort(late)
+
 	value := fmt.Sprintf("%d", len(lags))
 	if len(late) > 0 {
 		value += ": " + strings.Join(late, ", ")
 	}
-	return checkRow("replicas", value, when(len(late) > 0, ports.CheckWarn), "check the network and the replica's disk: a failover would lose the writes that the replica has not received")
+	return checkRow(
+		"replicas",
+		value,
+		when(len(late) > 0, ports.CheckWarn),
+		"check the network and the replica's disk: a failover would lose the writes that the replica has not received",
+	)
 }
 
 func (f info) evicted() ports.Check {
@@ -220,12 +278,22 @@ func (f info) evicted() ports.Check {
 func (f info) clients() ports.Check {
 	n, most := f.int("connected_clients"), f.int("maxclients")
 	share := n * 100 / max(1, most)
-	return checkRow("clients", fmt.Sprintf("%d of %d", n, most), when(most > 0 && share >= clientsWarn, ports.CheckWarn), "raise maxclients, or make the pools smaller")
+	return checkRow(
+		"clients",
+		fmt.Sprintf("%d of %d", n, most),
+		when(most > 0 && share >= clientsWarn, ports.CheckWarn),
+		"raise maxclients, or make the pools smaller",
+	)
 }
 
 // unknown is a check of a value that the server did not report.
 func unknown(name string, err error) ports.Check {
-	return ports.Check{Name: name, Status: ports.CheckUnknown, Value: err.Error(), Advice: "grant the user this command, or check the setting by hand"}
+	return ports.Check{
+		Name:   name,
+		Status: ports.CheckUnknown,
+		Value:  err.Error(),
+		Advice: "grant the user this command, or check the setting by hand",
+	}
 }
 
 func policyRow(ctx context.Context, server goredis.UniversalClient) ports.Check {
@@ -234,9 +302,17 @@ func policyRow(ctx context.Context, server goredis.UniversalClient) ports.Check 
 	if err != nil {
 		return unknown(name, err)
 	}
+
 	policy := config["maxmemory-policy"]
-	return checkRow(name, policy, max(when(strings.HasPrefix(policy, "volatile-"), ports.CheckWarn), when(strings.HasPrefix(policy, "allkeys-"), ports.CheckFail)),
-		"set it to noeviction: another policy may evict keys that jobs need")
+	return checkRow(
+		name,
+		policy,
+		max(
+			when(strings.HasPrefix(policy, "volatile-"), ports.CheckWarn),
+			when(strings.HasPrefix(policy, "allkeys-"), ports.CheckFail),
+		),
+		"set it to noeviction: another policy may evict keys that jobs need",
+	)
 }
 
 func slowRow(ctx context.Context, server goredis.UniversalClient) ports.Check {
@@ -245,17 +321,24 @@ func slowRow(ctx context.Context, server goredis.UniversalClient) ports.Check {
 	if err != nil {
 		return unknown(name, err)
 	}
+
 	slow, worst, since := 0, time.Duration(0), time.Now().Add(-slowSince)
 	for _, command := range log {
 		if command.Duration >= slowCommand && command.Time.After(since) {
 			slow, worst = slow+1, max(worst, command.Duration)
 		}
 	}
+
 	value := fmt.Sprintf("%d of %v or longer within %v", slow, slowCommand, slowSince)
 	if slow > 0 {
 		value += fmt.Sprintf(", the longest %v", worst)
 	}
-	return checkRow(name, value, when(slow > 0, ports.CheckWarn), "see SLOWLOG GET: all clients wait for a slow command, and leases may expire")
+	return checkRow(
+		name,
+		value,
+		when(slow > 0, ports.CheckWarn),
+		"see SLOWLOG GET: all clients wait for a slow command, and leases may expire",
+	)
 }
 
 // writesProbe is a script without flags, like a push. So a server refuses it for the same reasons
@@ -265,8 +348,14 @@ const writesProbe = "#!lua\nreturn 1"
 // refusals are the beginnings of errors with which a server refuses scripts that write, and the
 // cures.
 var refusals = []struct{ prefix, advice string }{
-	{"OOM", "Redis is full: let servers work off the queues, remove dead letters (skein morgue rm), or raise maxmemory"},
-	{"MISCONF", "free space on the disk and look at Redis's log: Redis can't write its snapshot or its append-only file, and refuses all writes until it can"},
+	{
+		"OOM",
+		"Redis is full: let servers work off the queues, remove dead letters (skein morgue rm), or raise maxmemory",
+	},
+	{
+		"MISCONF",
+		"free space on the disk and look at Redis's log: Redis can't write its snapshot or its append-only file, and refuses all writes until it can",
+	},
 	{"NOREPLICAS", "bring the replicas back, or lower min-replicas-to-write"},
 	{"READONLY", "this Redis is a replica: connect to its master, or promote it"},
 	{"MASTERDOWN", "this Redis is a replica without its master: connect to the master, or promote the replica"},
@@ -280,9 +369,16 @@ func writesRow(ctx context.Context, server goredis.UniversalClient) ports.Check 
 	if err == nil {
 		return ports.Check{Name: name, Value: "yes"}
 	}
+
 	for _, r := range refusals {
 		if goredis.HasErrorPrefix(err, r.prefix) {
-			return ports.Check{Name: name, Status: ports.CheckFail, Value: strings.TrimSuffix(err.Error(), "."), Advice: r.advice, Refuses: true}
+			return ports.Check{
+				Name:    name,
+				Status:  ports.CheckFail,
+				Value:   strings.TrimSuffix(err.Error(), "."),
+				Advice:  r.advice,
+				Refuses: true,
+			}
 		}
 	}
 	return unknown(name, err)
@@ -311,6 +407,7 @@ func coverageRow(ctx context.Context, server goredis.UniversalClient) ports.Chec
 	if err != nil {
 		return unknown(name, err)
 	}
+
 	return checkRow(name, config[setting], when(config[setting] != "no", ports.CheckWarn),
 		"set "+setting+" no: with yes, the default, all queues stand still if one master is down and no replica replaces it within cluster-node-timeout: every server then refuses every key (CLUSTERDOWN)")
 }

@@ -43,10 +43,13 @@ func (n *naming) connect(t *testing.T) *Store {
 			}
 			return slots, nil
 		},
-		Dialer:        func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("nobody is there") },
+		Dialer: func(context.Context, string, string) (net.Conn, error) {
+			return nil, errors.New("nobody is there")
+		},
 		DialerRetries: 1,
 		MaxRedirects:  -1,
 	})
+
 	t.Cleanup(func() {
 		client.Close()
 		time.Sleep(time.Hour) // in which background work ends
@@ -79,6 +82,7 @@ func TestChecksHearOfAFailoverFromASlowCluster(t *testing.T) {
 		if diff := cmp.Diff([]string{"10.0.0.1:1", "10.0.0.2:1"}, serversOf(t, store)); diff != "" {
 			t.Errorf("at first (-want +got):\n%s", diff)
 		}
+
 		time.Sleep(time.Hour)
 		cluster.names.Store(&[]string{"10.0.0.0:1", "10.0.0.2:1"})
 		before := cluster.asked.Load()
@@ -90,6 +94,7 @@ func TestChecksHearOfAFailoverFromASlowCluster(t *testing.T) {
 		if n := cluster.asked.Load() - before; n > 20 {
 			t.Errorf("%d calls asked a Cluster that has not answered yet", n)
 		}
+
 		time.Sleep(2 * time.Minute)
 		if diff := cmp.Diff([]string{"10.0.0.0:1", "10.0.0.2:1"}, serversOf(t, store)); diff != "" {
 			t.Errorf("once it has answered (-want +got):\n%s", diff)
@@ -112,10 +117,16 @@ func TestChecksWaitForServersThatAreSlow(t *testing.T) {
 		take []time.Duration
 		full []bool
 	}{
-		"all are slow":            {[]time.Duration{time.Minute, time.Minute}, []bool{true, true}},
-		"one is slower":           {[]time.Duration{time.Millisecond, checkPatience / 10}, []bool{true, true}},
-		"each slower than before": {[]time.Duration{0, checkPatience / 10, checkPatience * 3 / 20}, []bool{true, true, true}},
-		"one hangs":               {[]time.Duration{time.Hour, time.Millisecond, checkPatience / 10}, []bool{false, true, true}},
+		"all are slow":  {[]time.Duration{time.Minute, time.Minute}, []bool{true, true}},
+		"one is slower": {[]time.Duration{time.Millisecond, checkPatience / 10}, []bool{true, true}},
+		"each slower than before": {
+			[]time.Duration{0, checkPatience / 10, checkPatience * 3 / 20},
+			[]bool{true, true, true},
+		},
+		"one hangs": {
+			[]time.Duration{time.Hour, time.Millisecond, checkPatience / 10},
+			[]bool{false, true, true},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -126,19 +137,24 @@ func TestChecksWaitForServersThatAreSlow(t *testing.T) {
 					client.AddHook(replying(takes))
 					servers[i] = client
 				}
+
 				rows, err := New(nil, Options{}).lookAtAll(t.Context(), servers)
 				if err != nil {
 					t.Fatal(err)
 				}
+
 				counts := make([]int, len(servers))
 				for _, r := range rows {
-					counts[slices.IndexFunc(servers, func(s goredis.UniversalClient) bool { return addressOf(s) == r.Server })]++
+					counts[slices.IndexFunc(servers, func(s goredis.UniversalClient) bool {
+						return addressOf(s) == r.Server
+					})]++
 				}
 				for i := range counts {
 					if full := counts[i] > 1; full != tt.full[i] {
 						t.Errorf("server %d, which takes %v for a reply, has %d rows", i, tt.take[i], counts[i])
 					}
 				}
+
 				time.Sleep(24 * time.Hour) // in which the last reply comes
 			})
 		})
@@ -149,7 +165,8 @@ func TestChecksWaitForServersThatAreSlow(t *testing.T) {
 func TestChecksSayThatAClusterHasNoMasters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows, err := newNaming(0).connect(t).Check(t.Context())
-		if err != nil || len(rows) != 1 || rows[0].Status != ports.CheckFail || rows[0].Name != "cluster" || rows[0].Advice == "" {
+		if err != nil || len(rows) != 1 || rows[0].Status != ports.CheckFail ||
+			rows[0].Name != "cluster" || rows[0].Advice == "" {
 			t.Errorf("rows %+v and error %v; want one row that fails", rows, err)
 		}
 	})

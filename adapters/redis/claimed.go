@@ -24,6 +24,7 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 	if err != nil {
 		return ports.ClaimedPage{}, err
 	}
+
 	p := storekit.NewPager[ports.ClaimView](r, false)
 	var lost storekit.Lost
 	open, err := s.withClaims(ctx, shards, &lost)
@@ -33,6 +34,7 @@ func (s *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.Claimed
 	if err != nil {
 		return ports.ClaimedPage{}, err
 	}
+
 	var page ports.ClaimedPage
 	page.Claims, page.Next = p.Page()
 	for i := range page.Claims {
@@ -53,12 +55,23 @@ func (s *Store) withClaims(ctx context.Context, shards []core.Shard, lost *store
 }
 
 // readClaims adds claims of the shards to a page, and returns the shards that have more.
-func (s *Store) readClaims(ctx context.Context, p *storekit.Pager[ports.ClaimView], r *ports.PageRequest, open []claimsCursor, lost *storekit.Lost) (more []claimsCursor, err error) {
+func (s *Store) readClaims(
+	ctx context.Context,
+	p *storekit.Pager[ports.ClaimView],
+	r *ports.PageRequest,
+	open []claimsCursor,
+	lost *storekit.Lost,
+) (more []claimsCursor, err error) {
 	calls := make([]exchange.Call, len(open))
 	for i, c := range open {
 		keys := s.someKeys(c.shard, keyMeta, keyClaims, keyCancels, keyLease)
-		calls[i] = exchange.Call{Script: claimedScript, Keys: keys, Args: []any{s.now(), c.after, max(0, r.Payloads), r.ErrorBytes}}
+		calls[i] = exchange.Call{
+			Script: claimedScript,
+			Keys:   keys,
+			Args:   []any{s.now(), c.after, max(0, r.Payloads), r.ErrorBytes},
+		}
 	}
+
 	for i, o := range s.runApartBy(ctx, exchange.Apart{Most: pageScripts, Patience: lookPatience}, calls) {
 		last, others, err := addClaims(&o, p, open[i].shard)
 		switch {
@@ -75,19 +88,26 @@ func (s *Store) readClaims(ctx context.Context, p *storekit.Pager[ports.ClaimVie
 
 // addClaims adds to a page those claims of a shard that a script has listed. It returns the last
 // id, and reports whether there are more claims.
-func addClaims(o *exchange.Outcome, p *storekit.Pager[ports.ClaimView], shard core.Shard) (last string, more bool, err error) {
+func addClaims(
+	o *exchange.Outcome,
+	p *storekit.Pager[ports.ClaimView],
+	shard core.Shard,
+) (last string, more bool, err error) {
 	if o.Err != nil {
 		return "", false, o.Err
 	}
+
 	r := record.ReplyOf(o.Value)
 	more = r.Int() == 1
 	claims, cancels := r.List(), r.List()
 	lease := leaseOf(&r)
+
 	cancelled := make(map[string]string)
 	for cancels.More() {
 		id := cancels.Text()
 		cancelled[id] = cancels.Text()
 	}
+
 	for claims.More() {
 		id, count := claims.Text(), claims.Int()
 		v, err := record.ParseClaim(id, claims.Text())
@@ -102,6 +122,7 @@ func addClaims(o *exchange.Outcome, p *storekit.Pager[ports.ClaimView], shard co
 			p.Add(at, v)
 		}
 	}
+
 	r.Join(&claims, &cancels)
 	return last, more && last != "", r.Err()
 }

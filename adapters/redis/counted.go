@@ -50,12 +50,14 @@ func (s *Store) lookAt(ctx context.Context, l shardLook, shards []core.Shard, lo
 		if err != nil {
 			return err
 		}
+
 		if t.err != nil && exchange.Broken(t.err) {
 			return addLost(ctx, lost, shards, exchange.Translate(ctx, t.err))
 		}
 		if t.err != nil {
 			break
 		}
+
 		if err := s.readPart(ctx, l, part, t.replies, lost); err != nil {
 			return err
 		}
@@ -101,11 +103,18 @@ func (s *Store) transact(ctx context.Context, calls []exchange.Call) (t transact
 }
 
 // readPart reads the replies to the commands of callsOf.
-func (s *Store) readPart(ctx context.Context, l shardLook, part []core.Shard, replies []any, lost *storekit.Lost) error {
+func (s *Store) readPart(
+	ctx context.Context,
+	l shardLook,
+	part []core.Shard,
+	replies []any,
+	lost *storekit.Lost,
+) error {
 	now, err := s.instantOf(replies[0])
 	if err != nil {
 		return err
 	}
+
 	each := (len(replies) - 1) / len(part)
 	for i, shard := range part {
 		if err := s.readShard(ctx, l, now, shard, replies[1+i*each:][:each], lost); err != nil {
@@ -117,7 +126,14 @@ func (s *Store) readPart(ctx context.Context, l shardLook, part []core.Shard, re
 
 // readShard reads the commands' replies for a shard. A shard that has lost its record does not hide
 // the others.
-func (s *Store) readShard(ctx context.Context, l shardLook, now core.Instant, shard core.Shard, replies []any, lost *storekit.Lost) error {
+func (s *Store) readShard(
+	ctx context.Context,
+	l shardLook,
+	now core.Instant,
+	shard core.Shard,
+	replies []any,
+	lost *storekit.Lost,
+) error {
 	if len(replies) == 0 || replies[0] == int64(0) {
 		err := s.absent(ctx, shard)
 		if errors.Is(err, ErrLostRecord) {
@@ -128,6 +144,7 @@ func (s *Store) readShard(ctx context.Context, l shardLook, now core.Instant, sh
 		}
 		return err
 	}
+
 	s.seen.mended(shard)
 	return l.read(now, shard, replies[1:])
 }
@@ -151,6 +168,7 @@ func (s *Store) lookByScripts(ctx context.Context, l shardLook, shards []core.Sh
 			calls[i].Keys = append(calls[i].Keys, c.Keys[0])
 		}
 	}
+
 	for i, o := range s.runApartBy(ctx, scriptApart, calls) {
 		err := o.Err
 		if err == nil {
@@ -177,11 +195,13 @@ func (s *Store) Groups(ctx context.Context, r ports.GroupsRequest) (ports.Groups
 	if err != nil {
 		return ports.GroupsReply{}, err
 	}
+
 	var (
 		reply ports.GroupsReply
 		sums  storekit.GroupSums
 		lost  storekit.Lost
 	)
+
 	err = s.lookAt(ctx, shardLook{
 		script: groupsScript,
 		commands: func(shard core.Shard) []exchange.Call {
@@ -198,6 +218,7 @@ func (s *Store) Groups(ctx context.Context, r ports.GroupsRequest) (ports.Groups
 	if err != nil {
 		return ports.GroupsReply{}, err
 	}
+
 	sums.Fill(&reply, r.Size())
 	return reply, nil
 }

@@ -56,8 +56,14 @@ func TestALookSendsScriptsAfterAReplyOnly(t *testing.T) {
 		first, second string
 	}{
 		"no reply in time": {os.ErrDeadlineExceeded, "multi", "multi"},
-		"no rights":        {refusal("NOPERM this user has no permissions to run the 'multi' command"), "multi evalsha", "evalsha"},
-		"another error":    {refusal("EXECABORT Transaction discarded because of previous errors."), "multi evalsha", "multi evalsha"},
+		"no rights": {
+			refusal("NOPERM this user has no permissions to run the 'multi' command"),
+			"multi evalsha", "evalsha",
+		},
+		"another error": {
+			refusal("EXECABORT Transaction discarded because of previous errors."),
+			"multi evalsha", "multi evalsha",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := goredis.NewClient(&goredis.Options{Addr: "10.0.0.1:1"})
@@ -66,6 +72,7 @@ func TestALookSendsScriptsAfterAReplyOnly(t *testing.T) {
 			client.AddHook(server)
 			store := New(client, Options{})
 			store.server.done.Store(true)
+
 			for i, want := range []string{tt.first, tt.second} {
 				server.exchanges = nil
 				_, err := store.Stats(t.Context(), ports.StatsRequest{Queues: []string{"orders-0"}})

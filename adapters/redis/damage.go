@@ -26,7 +26,8 @@ var ErrTorn = exchange.ErrTorn
 // written. Its jobs are still there, and the queue's other shards continue to work. A recount of
 // the queue, as by `skein repair recount`, writes a new record. It is wrapped by an error of
 // unknown outcome, so that servers try again until then.
-var ErrLostRecord = errors.New("its record is lost or can't be read, so nothing works there; run skein repair recount with the queue's name")
+var ErrLostRecord = errors.New(
+	"its record is lost or can't be read, so nothing works there; run skein repair recount with the queue's name")
 
 // mostSetAside is the maximum number of records that one call sets aside. A shard with more of them
 // needs several calls.
@@ -43,6 +44,7 @@ func (s *Store) exchangeReadable(ctx context.Context, calls []exchange.Call) []e
 			if !ok || ctx.Err() != nil {
 				break
 			}
+
 			meta := calls[i].Keys[0].(string)
 			if damaged.Missing {
 				if err := s.torn(ctx, meta); err != nil {
@@ -50,10 +52,12 @@ func (s *Store) exchangeReadable(ctx context.Context, calls []exchange.Call) []e
 					break
 				}
 			}
+
 			if err := s.setAside(ctx, meta, damaged); err != nil {
 				outcomes[i].Err = fmt.Errorf("%w; setting it aside failed: %w", damaged, err)
 				break
 			}
+
 			outcomes[i] = s.link.Run(ctx, calls[i:i+1])[0]
 		}
 	}
@@ -90,7 +94,11 @@ func (s *Store) setAside(ctx context.Context, meta string, damaged *exchange.Dam
 		keys[i] = base + suffix
 	}
 
-	calls := []exchange.Call{{Script: setAsideScript, Keys: keys[:jobKeys], Args: []any{s.now(), damaged.Place, damaged.ID}}}
+	calls := []exchange.Call{{
+		Script: setAsideScript,
+		Keys:   keys[:jobKeys],
+		Args:   []any{s.now(), damaged.Place, damaged.ID},
+	}}
 	if damaged.Place == record.PlaceSchedule {
 		calls = []exchange.Call{{
 			Script: setAsideScheduleScript,
@@ -98,6 +106,7 @@ func (s *Store) setAside(ctx context.Context, meta string, damaged *exchange.Dam
 			Args:   []any{s.now(), damaged.ID, damaged.Stored, damaged.Text},
 		}}
 	}
+
 	if err := s.readyFor(ctx, calls); err != nil {
 		return err // records of a newer program are not damaged
 	}
@@ -105,14 +114,18 @@ func (s *Store) setAside(ctx context.Context, meta string, damaged *exchange.Dam
 	if o.Err != nil {
 		return o.Err
 	}
+
 	r := record.ReplyOf(o.Value)
 	if !r.More() {
 		return nil
 	}
+
 	what, why, place := r.Text(), r.Text(), record.Places[damaged.Place].String()
 	for r.More() {
 		if id, shard := r.Text(), shardOf(base); what == "unlisted" {
-			s.logger.Warn("a record was missing from the lists of its shard; it was listed again, with the present time", "shard", shard, "place", place, "id", id, "error", why)
+			s.logger.Warn(
+				"a record was missing from the lists of its shard; it was listed again, with the present time",
+				"shard", shard, "place", place, "id", id, "error", why)
 		} else {
 			s.logger.Error("a record that can't be read was set aside; skein repair ls shows it, and skein repair discard removes it",
 				"shard", shard, "place", place, "id", id, "error", why)
@@ -142,11 +155,13 @@ func (s *Store) mastersWith(ctx context.Context, key string) (owner, others int,
 	if !ok {
 		return 0, 0, nil
 	}
+
 	slot, err := cluster.ClusterKeySlot(ctx, key).Result()
 	var own *goredis.Client
 	if err == nil {
 		own, err = cluster.MasterForKey(ctx, key)
 	}
+
 	var atOwner, elsewhere atomic.Int64
 	if err == nil {
 		err = cluster.ForEachMaster(ctx, func(ctx context.Context, master *goredis.Client) error {
@@ -160,8 +175,10 @@ func (s *Store) mastersWith(ctx context.Context, key string) (owner, others int,
 			return err
 		})
 	}
+
 	if err != nil {
-		err = fmt.Errorf("redis: %w: the check whether another master has keys of %s failed: %v", ErrTorn, shardOf(key), err)
+		err = fmt.Errorf("redis: %w: the check whether another master has keys of %s failed: %v",
+			ErrTorn, shardOf(key), err)
 	}
 	return int(atOwner.Load()), int(elsewhere.Load()), err
 }

@@ -21,6 +21,8 @@ func (s *Store) Forget(ctx context.Context, name string) error {
 	if err := s.forgetShards(ctx, q, false); err != nil {
 		return err
 	}
+
+	// The nonce shows at the end whether the queue was declared meanwhile.
 	nonce := rand.Text()
 	if _, err := s.forget(ctx, name, nonce, false); err != nil {
 		return err
@@ -31,6 +33,7 @@ func (s *Store) Forget(ctx context.Context, name string) error {
 	if err := s.forgetPermits(ctx, name); err != nil {
 		return err
 	}
+
 	declared, err := s.forget(ctx, name, nonce, true)
 	if err != nil || declared == "" {
 		return err
@@ -46,7 +49,11 @@ func (s *Store) Forget(ctx context.Context, name string) error {
 // forget adds the nonce to the queue's record, or removes the record. If the record has lost the
 // nonce, forget returns the record instead.
 func (s *Store) forget(ctx context.Context, name, nonce string, remove bool) (declared string, err error) {
-	value, err := s.run(ctx, exchange.Call{Script: forgetScript, Keys: []any{s.queuesKey()}, Args: []any{name, nonce, boolArg(remove)}})
+	value, err := s.run(ctx, exchange.Call{
+		Script: forgetScript,
+		Keys:   []any{s.queuesKey()},
+		Args:   []any{name, nonce, boolArg(remove)},
+	})
 	declared, _ = value.(string)
 	return declared, err
 }

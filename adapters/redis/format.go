@@ -46,6 +46,7 @@ func (s *Store) checkFormat(ctx context.Context) error {
 		asking, cancel = context.WithTimeout(ctx, formatPatience)
 	}
 	defer cancel()
+
 	text, err := exchange.Ask(asking, s.link, goredis.NewStringCmd(asking, "hget", s.queuesKey(), formatField))
 	switch {
 	case err != nil && s.link.OnCluster() && !storekit.HasKnownOutcome(err) && ctx.Err() == nil:

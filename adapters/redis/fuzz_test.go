@@ -16,8 +16,10 @@ func FuzzText(f *testing.F) {
 	f.Add("1+0+5+1+7=-1")
 	f.Add(`5 6 {"name":"web"}`)
 	f.Add("redis_version:7.0.15\r\n")
+
 	f.Fuzz(func(t *testing.T, text string) {
-		if r, err := parseQueueRecord("q", text); err == nil && (core.ValidateQueue("q", r.Shards) != nil || r.Merge.Validate() != nil) {
+		if r, err := parseQueueRecord("q", text); err == nil &&
+			(core.ValidateQueue("q", r.Shards) != nil || r.Merge.Validate() != nil) {
 			t.Errorf("a queue of %d shards with the merge rule %v", r.Shards, r.Merge)
 		}
 		addBlock(storekit.NewHistory(ports.HistoryRequest{}, 0), 0, []byte(text))
@@ -32,11 +34,13 @@ func FuzzText(f *testing.F) {
 func FuzzReply(f *testing.F) {
 	f.Add([]byte("\x05i\x01s\x02okl\x00n"))
 	f.Add([]byte("\x0as\x02oki\x01i\x02i\x03i\x00i\x04l\x00l\x00l\x00"))
+
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		value := any(nil)
 		if len(data) > 0 {
 			value = valuesOf(&data, int(data[0]), 3)
 		}
+
 		r := record.ReplyOf(value)
 		_, _ = turned(&r, true)
 		r = record.ReplyOf(value)
@@ -45,6 +49,7 @@ func FuzzReply(f *testing.F) {
 			_, _ = parseView("a", value, dead)
 		}
 		_, _ = parseFound(value, &ports.FindRequest{ID: "a"}, core.Shard{})
+
 		r = record.ReplyOf(value)
 		_, _, _ = parseShardStats(core.Shard{}, r.Rest())
 		_ = addGroups(&storekit.GroupSums{}, r.Rest())
@@ -52,6 +57,7 @@ func FuzzReply(f *testing.F) {
 		_, _ = parseNodes(&r)
 		r = record.ReplyOf(value)
 		_, _ = parseStatuses(&r)
+
 		var sums *storekit.History
 		_ = addHour(&sums, &ports.HistoryRequest{}, value)
 		o := exchange.Outcome{Value: value}
@@ -74,6 +80,7 @@ func valuesOf(data *[]byte, n, depth int) []any {
 		*data = (*data)[1:]
 		return b
 	}
+
 	var list []any
 	for ; n > 0 && len(*data) > 0; n-- {
 		switch kind := next(); {

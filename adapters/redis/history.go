@@ -65,11 +65,13 @@ func (s *Store) recordCalls(r *ports.RecordRequest) []exchange.Call {
 		if core.ValidateQueue(one.Queue, 1) != nil {
 			continue // nobody can have declared it
 		}
+
 		hour := int64(one.Minute) / hourMicros
 		if last == nil || last.Queue != one.Queue || int64(last.Minute)/hourMicros != hour {
 			keys := append(s.someKeys(core.Shard{Queue: one.Queue}, keyMeta), s.historyKey(one.Queue, hour))
 			calls = append(calls, exchange.Call{Script: recordScript, Keys: keys, Args: []any{s.now(), r.Owner, hour}})
 		}
+
 		last = one
 		args := &calls[len(calls)-1].Args
 		*args = append(*args, int64(one.Minute)%hourMicros/minuteMicros,
@@ -91,16 +93,22 @@ func (s *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.Hist
 	}
 	asked := core.Shards(r.Queue, min(q.Shards, shardsToAsk))
 	first, beside := asked[0], asked[1:]
+
 	var sums *storekit.History
 	var lost storekit.Lost
 	for hours := range slices.Chunk(s.askedHours(&r), historyScripts) {
 		var calls []exchange.Call
 		for _, key := range hours {
-			calls = append(calls, exchange.Call{Script: historyScript, Keys: []any{key}, Args: []any{s.now(), int64(r.From), int64(r.To)}})
+			calls = append(calls, exchange.Call{
+				Script: historyScript,
+				Keys:   []any{key},
+				Args:   []any{s.now(), int64(r.From), int64(r.To)},
+			})
 		}
 		for _, shard := range beside {
 			calls = append(calls, s.read(shard, "exists", keyMeta))
 		}
+
 		for i, o := range s.runApartBy(ctx, scriptApart, calls) {
 			err := o.Err
 			switch {
@@ -115,6 +123,7 @@ func (s *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.Hist
 				return ports.HistoryReply{}, err
 			}
 		}
+
 		if beside = nil; lost.Has(first) {
 			break
 		}
@@ -163,6 +172,7 @@ func addHour(sums **storekit.History, request *ports.HistoryRequest, value any) 
 	if !r.More() {
 		return r.Err()
 	}
+
 	start := core.Instant(r.Int() * hourMicros)
 	for r.More() {
 		_ = r.Text()

@@ -17,11 +17,13 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
+
 	asked := storekit.Layout{Shards: r.Shards, Generation: r.Generation}
 	args := []any{s.now(), layoutText(asked), boolArg(r.OnlyPaused)}
 	for i := range r.DeadLetters {
 		args = appendDeadLetter(args, &r.DeadLetters[i])
 	}
+
 	c := exchange.Call{Script: importScript, Keys: s.firstKeys(r.Shard, deadKeys), NoRetry: true, Durable: true}
 	if len(r.Jobs) > 0 {
 		c.Script, c.Keys = importJobsScript, s.firstKeys(r.Shard, queueKeys)
@@ -29,11 +31,13 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 	for i := range r.Jobs {
 		args = appendJob(args, &r.Jobs[i])
 	}
+
 	c.Args = args
 	value, err := s.run(ctx, c)
 	if err != nil {
 		return ports.StepReply{}, err
 	}
+
 	reply := record.ReplyOf(value)
 	switch reply.Text() {
 	case "ok":
@@ -51,12 +55,23 @@ func (s *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 
 // appendDeadLetter appends a dead letter as arguments of the import script.
 func appendDeadLetter(args []any, d *core.DeadLetter) []any {
-	return appendPayloads(append(args, d.ID, int64(d.ChangedAt), storekit.WithTags(d.Tags, d.Error), d.Group), d.Payloads)
+	return appendPayloads(
+		append(args, d.ID, int64(d.ChangedAt), storekit.WithTags(d.Tags, d.Error), d.Group),
+		d.Payloads,
+	)
 }
 
 // appendJob appends a job as arguments of the script that imports jobs.
 func appendJob(args []any, j *core.Job) []any {
-	return appendPayloads(append(args, j.ID, int64(j.PerformAt), int64(j.FirstPush), j.RetryCount, j.Recoveries, storekit.WithTags(j.Tags, j.Error)), j.Payloads)
+	return appendPayloads(append(
+		args,
+		j.ID,
+		int64(j.PerformAt),
+		int64(j.FirstPush),
+		j.RetryCount,
+		j.Recoveries,
+		storekit.WithTags(j.Tags, j.Error),
+	), j.Payloads)
 }
 
 func appendPayloads(args []any, payloads []core.Payload) []any {

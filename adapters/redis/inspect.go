@@ -19,6 +19,7 @@ func (s *Store) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueS
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
+
 	all := make([]ports.QueueStats, len(r.Queues))
 	var failure error
 	reached := len(r.Queues) == 0
@@ -32,11 +33,13 @@ func (s *Store) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueS
 		if err != nil {
 			return nil, err
 		}
+
 		all[i].Queue = q.Queue
 		var lost storekit.Lost
 		if err := s.addStats(ctx, &all[i], shards, &lost); err != nil {
 			return nil, err
 		}
+
 		var none error
 		if all[i].Unreached, none = lost.Shards(len(shards)); none != nil {
 			all[i].Unreached, failure = shards, cmp.Or(failure, none)
@@ -44,6 +47,7 @@ func (s *Store) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueS
 			reached = true
 		}
 	}
+
 	if !reached {
 		return nil, failure
 	}
@@ -54,18 +58,24 @@ func (s *Store) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueS
 func (s *Store) addStats(ctx context.Context, stats *ports.QueueStats, shards []core.Shard, lost *storekit.Lost) error {
 	stats.Shards = make([]ports.ShardStats, 0, len(shards))
 	var again []core.Shard
-	err := s.lookAt(ctx, shardLook{script: statsScript, commands: s.statsOf, read: func(now core.Instant, shard core.Shard, replies []any) error {
-		one, early, err := parseShardStats(shard, replies)
-		stats.Now = now
-		stats.Shards = append(stats.Shards, one)
-		if one.Oldest.OK && one.Oldest.Due < early {
-			again = append(again, shard)
-		}
-		return err
-	}}, shards, lost)
+	err := s.lookAt(ctx, shardLook{
+		script:   statsScript,
+		commands: s.statsOf,
+		read: func(now core.Instant, shard core.Shard, replies []any) error {
+			one, early, err := parseShardStats(shard, replies)
+			stats.Now = now
+			stats.Shards = append(stats.Shards, one)
+			if one.Oldest.OK && one.Oldest.Due < early {
+				again = append(again, shard)
+			}
+			return err
+		},
+	}, shards, lost)
+
 	if err == nil && len(again) > 0 {
 		err = s.lookForOldest(ctx, stats, again)
 	}
+
 	for i := range stats.Shards {
 		stats.Counts = ports.SumCounts(stats.Counts, stats.Shards[i].Counts)
 	}
@@ -81,19 +91,29 @@ func (s *Store) lookForOldest(ctx context.Context, stats *ports.QueueStats, shar
 	for i := range stats.Shards {
 		places[stats.Shards[i].Shard] = &stats.Shards[i]
 	}
+
 	var lost storekit.Lost
-	return s.lookByScripts(ctx, shardLook{script: oldestScript, commands: s.oldestKeys, read: func(_ core.Instant, shard core.Shard, replies []any) error {
-		r := record.ReplyOf(replies)
-		if oldest := r.Head(); oldest.OK {
-			places[shard].Oldest = oldest
-		}
-		return r.Err()
-	}}, shards, &lost)
+	return s.lookByScripts(ctx, shardLook{
+		script:   oldestScript,
+		commands: s.oldestKeys,
+		read: func(_ core.Instant, shard core.Shard, replies []any) error {
+			r := record.ReplyOf(replies)
+			if oldest := r.Head(); oldest.OK {
+				places[shard].Oldest = oldest
+			}
+			return r.Err()
+		},
+	}, shards, &lost)
 }
 
 // oldestKeys returns reads of the keys of oldestScript.
 func (s *Store) oldestKeys(shard core.Shard) []exchange.Call {
-	return []exchange.Call{s.read(shard, "exists", keyMeta), s.read(shard, "hlen", keyJobs), s.read(shard, "zcard", keyReady), s.read(shard, "zcard", keyParked)}
+	return []exchange.Call{
+		s.read(shard, "exists", keyMeta),
+		s.read(shard, "hlen", keyJobs),
+		s.read(shard, "zcard", keyReady),
+		s.read(shard, "zcard", keyParked),
+	}
 }
 
 // statsOf returns the commands that count the entries and events of a shard, the same as in
@@ -105,7 +125,8 @@ func (s *Store) statsOf(shard core.Shard) []exchange.Call {
 		s.read(shard, "zcount", keyRetriesByTime, int64(core.MaxInstant), "+inf"),
 		s.read(shard, "hlen", keyClaims), s.read(shard, "hlen", keyDead), s.read(shard, "hlen", keyAside),
 		s.read(shard, "zrange", keyReady, 0, 0, "withscores"), s.read(shard, "zrange", keyParked, 0, 0, "withscores"),
-		s.read(shard, "hmget", keyLease, "processed", "failed", "superseded", "early", "held", "owner", "token", "expires"),
+		s.read(shard, "hmget", keyLease,
+			"processed", "failed", "superseded", "early", "held", "owner", "token", "expires"),
 	}
 }
 
@@ -119,6 +140,7 @@ func parseShardStats(shard core.Shard, replies []any) (stats ports.ShardStats, e
 	stats.Fresh = queued - stats.Retrying
 	stats.Held = r.Int()
 	stats.Claimed, stats.Dead, stats.Quarantined = r.Int(), r.Int(), r.Int()
+
 	for range 2 {
 		set := r.List()
 		for _, at := range set.Members(true) {
@@ -126,8 +148,10 @@ func parseShardStats(shard core.Shard, replies []any) (stats ports.ShardStats, e
 		}
 		r.Join(&set)
 	}
+
 	lease := r.List()
-	stats.Processed, stats.Failed, stats.Superseded, early = lease.Number(), lease.Number(), lease.Number(), core.Instant(lease.Number())
+	stats.Processed, stats.Failed, stats.Superseded, early =
+		lease.Number(), lease.Number(), lease.Number(), core.Instant(lease.Number())
 	if held := lease.Number() == 1; held {
 		stats.Owner, stats.Token, stats.ExpiresAt = lease.Text(), lease.Number(), core.Instant(lease.Number())
 	}
@@ -139,8 +163,16 @@ func parseShardStats(shard core.Shard, replies []any) (stats ports.ShardStats, e
 func countsOf(r *record.Reply) ports.Counts {
 	queued, retries := r.Int(), r.Int()
 	return ports.Counts{
-		Fresh: queued - retries, Retrying: retries, Claimed: r.Int(), Dead: r.Int(),
-		Processed: r.Int(), Failed: r.Int(), Oldest: r.Head(), Quarantined: r.Int(), Superseded: r.Int(), Held: r.Int(),
+		Fresh:       queued - retries,
+		Retrying:    retries,
+		Claimed:     r.Int(),
+		Dead:        r.Int(),
+		Processed:   r.Int(),
+		Failed:      r.Int(),
+		Oldest:      r.Head(),
+		Quarantined: r.Int(),
+		Superseded:  r.Int(),
+		Held:        r.Int(),
 	}
 }
 
@@ -153,15 +185,18 @@ func (s *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 	if err != nil {
 		return ports.Found{}, err
 	}
+
 	shard := core.Shard{Queue: r.Queue, Index: core.ShardOf(r.ID, q.Shards)}
 	args := []any{s.now(), r.ID, r.Most(ports.PlaceQueued), r.Most(ports.PlaceClaimed), r.Most(ports.PlaceDead), 0, 0}
 	if r.After != nil {
 		args[5], args[6] = strconv.FormatFloat(r.After.Score, 'g', -1, 64), r.After.Skip
 	}
+
 	value, err := s.run(ctx, exchange.Call{Script: findScript, Keys: s.firstKeys(shard, jobKeys), Args: args})
 	if err != nil {
 		return ports.Found{}, err
 	}
+
 	found, err := parseFound(value, &r, shard)
 	if err != nil || len(found.Damaged) == 0 {
 		return found, err
@@ -174,6 +209,7 @@ func parseFound(value any, request *ports.FindRequest, shard core.Shard) (ports.
 	r := record.ReplyOf(value)
 	_ = r.Text()
 	found := ports.Found{Shard: shard}
+
 	queued, err := parseView(request.ID, r.Next(), false)
 	if err != nil {
 		return ports.Found{}, err
@@ -182,6 +218,7 @@ func parseFound(value any, request *ports.FindRequest, shard core.Shard) (ports.
 		found.Queued = &ports.JobView{Job: queued.Job, Count: request.Counted(queued.count)}
 		found.AddNext(request, ports.PlaceQueued, queued.Payloads, queued.more)
 	}
+
 	claim, err := parseFoundClaim(request.ID, r.Next())
 	if err != nil {
 		return ports.Found{}, err
@@ -194,6 +231,7 @@ func parseFound(value any, request *ports.FindRequest, shard core.Shard) (ports.
 		found.Claim.Count = request.Counted(found.Claim.Count)
 		found.AddNext(request, ports.PlaceClaimed, claim.Payloads, claim.more)
 	}
+
 	dead, err := parseView(request.ID, r.Next(), true)
 	if err != nil {
 		return ports.Found{}, err
@@ -202,12 +240,14 @@ func parseFound(value any, request *ports.FindRequest, shard core.Shard) (ports.
 		found.DeadLetter = &ports.DeadLetterView{DeadLetter: *dead.DeadLetter(), Count: request.Counted(dead.count)}
 		found.AddNext(request, ports.PlaceDead, dead.Payloads, dead.more)
 	}
+
 	s := r.List()
 	found.Standing = standingOf(&s)
 	lease := leaseOf(&r)
 	if found.Claim != nil {
 		lease.mark(found.Claim)
 	}
+
 	for _, place := range r.Text() {
 		found.Damaged = append(found.Damaged, record.Places[string(place)])
 	}
@@ -218,8 +258,14 @@ func parseFound(value any, request *ports.FindRequest, shard core.Shard) (ports.
 // standingOf reads the values that decide when a job runs.
 func standingOf(r *record.Reply) ports.Standing {
 	return ports.Standing{
-		Now: core.Instant(r.Int()), Paused: r.Int() == 1, Owner: r.Text(), Token: r.Int(), ExpiresAt: core.Instant(r.Int()),
-		Claimed: int(r.Int()), Ahead: int(r.Int()), Alone: r.Text(),
+		Now:       core.Instant(r.Int()),
+		Paused:    r.Int() == 1,
+		Owner:     r.Text(),
+		Token:     r.Int(),
+		ExpiresAt: core.Instant(r.Int()),
+		Claimed:   int(r.Int()),
+		Ahead:     int(r.Int()),
+		Alone:     r.Text(),
 	}
 }
 

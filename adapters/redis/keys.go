@@ -86,11 +86,13 @@ func (s *Store) keys(shard core.Shard) *[allKeys]any {
 	if all != nil {
 		return all
 	}
+
 	all = new([allKeys]any)
 	base := s.base(shard)
 	for i, suffix := range keySuffixes {
 		all[i] = base + suffix
 	}
+
 	names.mu.Lock()
 	defer names.mu.Unlock()
 	if names.byShard == nil || len(names.byShard) >= rememberedShards {

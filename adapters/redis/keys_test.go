@@ -11,6 +11,7 @@ import (
 func TestKeysShareATag(t *testing.T) {
 	s := New(nil, Options{Prefix: "p:"})
 	shard := core.Shard{Queue: "a-b", Index: 3}
+
 	for tag, names := range map[string][]any{
 		"p:{a-b/3}:":  append(s.firstKeys(shard, allKeys), s.channel(shard)),
 		"p:{a-b/0}:":  append(s.firstKeys(core.Shard{Queue: "a-b"}, allKeys), s.historyKeys("a-b")...),

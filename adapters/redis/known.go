@@ -114,6 +114,7 @@ func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
+
 	asking, cancel := ctx, context.CancelFunc(func() {})
 	seen, known := s.seen.list()
 	switch {
@@ -125,6 +126,7 @@ func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
 		asking, cancel = context.WithTimeout(ctx, exchange.LongestPatience)
 	}
 	defer cancel()
+
 	records, err := s.listQueues(asking)
 	switch {
 	case err == nil:
@@ -136,7 +138,9 @@ func (s *Store) Queues(ctx context.Context) ([]ports.Queue, error) {
 	case known:
 		return seen, nil
 	case asking.Err() != nil:
-		return nil, fmt.Errorf("redis: the Cluster's server with the list of queues has not answered within %v; check that server", exchange.LongestPatience)
+		return nil, fmt.Errorf(
+			"redis: the Cluster's server with the list of queues has not answered within %v; check that server",
+			exchange.LongestPatience)
 	}
 	return nil, err
 }
@@ -146,7 +150,9 @@ func (s *Store) listQueues(ctx context.Context) (map[string]queueRecord, error) 
 	records, unread, err := s.readQueues(ctx)
 	for name, text := range unread {
 		if s.seen.isNewDamage(name, text) {
-			s.logger.Error("the record of a queue can't be read, so the queue is not listed; skein repair recount restores it", "queue", name, "record", text)
+			s.logger.Error(
+				"the record of a queue can't be read, so the queue is not listed; skein repair recount restores it",
+				"queue", name, "record", text)
 		}
 	}
 	return records, err
@@ -158,6 +164,7 @@ func (s *Store) readQueues(ctx context.Context) (records map[string]queueRecord,
 	if err != nil {
 		return nil, nil, err
 	}
+
 	delete(all, formatField)
 	delete(all, identityField)
 	records, unread = make(map[string]queueRecord, len(all)), make(map[string]string)
@@ -194,6 +201,7 @@ func (l *queueLooker) queue(ctx context.Context, name string) (queueRecord, erro
 	if err := s.ready(ctx); err != nil {
 		return queueRecord{}, err
 	}
+
 	if l.lost == nil {
 		brief, cancel := context.WithTimeout(ctx, exchange.ListPatience)
 		defer cancel()
@@ -203,7 +211,13 @@ func (l *queueLooker) queue(ctx context.Context, name string) (queueRecord, erro
 		}
 		l.lost = err
 	}
-	for _, o := range s.runApartBy(ctx, exchange.Apart{Most: shardsToAsk, Patience: exchange.ListPatience / 2}, s.shardRecordCalls(name)) {
+
+	// A shard has a copy of the queue's record.
+	for _, o := range s.runApartBy(
+		ctx,
+		exchange.Apart{Most: shardsToAsk, Patience: exchange.ListPatience / 2},
+		s.shardRecordCalls(name),
+	) {
 		if text, ok := o.Value.(string); ok && o.Err == nil {
 			q, err := parseQueueRecord(name, text)
 			if err == nil {
@@ -212,12 +226,14 @@ func (l *queueLooker) queue(ctx context.Context, name string) (queueRecord, erro
 			return q, err
 		}
 	}
+
 	if ctx.Err() != nil {
 		return queueRecord{}, exchange.Translate(ctx, ctx.Err())
 	}
 	if q, known := s.seen.record(name); known {
 		return q, nil
 	}
+
 	// No copy of the queue's record was found. The list may only be slow, and it is authoritative.
 	patient, cancel := context.WithTimeout(ctx, exchange.Patience(ctx, exchange.LongestPatience))
 	defer cancel()

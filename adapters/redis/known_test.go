@@ -37,6 +37,7 @@ func TestQueuesAreListedWhileOneIsLookedAt(t *testing.T) {
 	client.AddHook(listing(100))
 	store := New(client, Options{})
 	store.server.done.Store(true)
+
 	listed := make(chan error)
 	go func() {
 		defer close(listed)
@@ -46,6 +47,7 @@ func TestQueuesAreListedWhileOneIsLookedAt(t *testing.T) {
 			}
 		}
 	}()
+
 	for {
 		select {
 		case err, more := <-listed:
@@ -55,6 +57,7 @@ func TestQueuesAreListedWhileOneIsLookedAt(t *testing.T) {
 			t.Error(err)
 		default:
 		}
+
 		if _, err := store.knownQueue(t.Context(), "orders-1"); err != nil {
 			t.Error(err)
 		}
@@ -64,10 +67,17 @@ func TestQueuesAreListedWhileOneIsLookedAt(t *testing.T) {
 // A Cluster's list of queues that answers late is still waited for if no shard knows the queue: it
 // can report that the queue does not exist.
 func TestASlowListSaysThatAQueueIsUnknown(t *testing.T) {
-	client := goredis.NewClusterClient(&goredis.ClusterOptions{ClusterSlots: func(context.Context) ([]goredis.ClusterSlot, error) {
-		return []goredis.ClusterSlot{{Start: 0, End: 16383, Nodes: []goredis.ClusterNode{{Addr: "10.0.0.1:1"}}}}, nil
-	}})
+	client := goredis.NewClusterClient(&goredis.ClusterOptions{
+		ClusterSlots: func(context.Context) ([]goredis.ClusterSlot, error) {
+			return []goredis.ClusterSlot{{
+				Start: 0,
+				End:   16383,
+				Nodes: []goredis.ClusterNode{{Addr: "10.0.0.1:1"}},
+			}}, nil
+		},
+	})
 	defer client.Close()
+
 	client.AddHook(answers(func(ctx context.Context, cmd goredis.Cmder) error {
 		if until, ok := ctx.Deadline(); ok && cmd.Name() == "hget" && time.Until(until) < time.Second {
 			<-ctx.Done() // slower than that
@@ -77,6 +87,7 @@ func TestASlowListSaysThatAQueueIsUnknown(t *testing.T) {
 		cmd.SetErr(goredis.Nil)
 		return goredis.Nil
 	}))
+
 	store := New(client, Options{})
 	store.server.done.Store(true)
 	if _, err := store.knownQueue(t.Context(), "orders"); !errors.Is(err, ports.ErrUnknownQueue) {

@@ -20,6 +20,7 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	if err := r.Validate(); err != nil {
 		return ports.AcquireReply{}, err
 	}
+
 	asked := storekit.Layout{Shards: r.Shards, Generation: r.Generation}
 	value, err := s.run(ctx, exchange.Call{
 		Script:  acquireScript,
@@ -30,6 +31,7 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	if err != nil {
 		return ports.AcquireReply{}, err
 	}
+
 	reply := record.ReplyOf(value)
 	switch reply.Text() {
 	case "ok":
@@ -41,7 +43,11 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	case "stale":
 		return ports.AcquireReply{}, storekit.StaleAttempt(&r)
 	case "held":
-		return ports.AcquireReply{}, &ports.HeldError{Shard: r.Shard, Owner: reply.Text(), Remaining: micros(reply.Int())}
+		return ports.AcquireReply{}, &ports.HeldError{
+			Shard:     r.Shard,
+			Owner:     reply.Text(),
+			Remaining: micros(reply.Int()),
+		}
 	}
 	return ports.AcquireReply{}, record.ErrReply
 }
@@ -49,6 +55,7 @@ func (s *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 func acquired(r *record.Reply) (ports.AcquireReply, error) {
 	a := ports.AcquireReply{Token: r.Int(), Now: core.Instant(r.Int()), Remaining: micros(r.Int())}
 	a.Paused, a.Head = r.Int() == 1, r.Head()
+
 	claims, cancels := r.List(), r.List()
 	var err error
 	if a.Claims, err = record.ParseClaims(&claims); err != nil {
@@ -65,6 +72,7 @@ func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 	if err := r.Validate(); err != nil {
 		return ports.RenewReply{}, err
 	}
+
 	value, err := s.run(ctx, exchange.Call{
 		Script: renewScript,
 		Keys:   s.someKeys(r.Lease.Shard, keyLease),
@@ -73,11 +81,15 @@ func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 	if err != nil {
 		return ports.RenewReply{}, err
 	}
+
 	reply := record.ReplyOf(value)
 	switch reply.Text() {
 	case "ok":
 		renewed := ports.RenewReply{
-			Now: core.Instant(reply.Int()), Remaining: micros(reply.Int()), Paused: reply.Int() == 1, Head: reply.Head(),
+			Now:       core.Instant(reply.Int()),
+			Remaining: micros(reply.Int()),
+			Paused:    reply.Int() == 1,
+			Head:      reply.Head(),
 		}
 		return renewed, reply.Err()
 	case "lost":
@@ -89,10 +101,16 @@ func (s *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 // Release implements [ports.Consumer]. The client does not repeat it after an error of unknown
 // outcome, because the repeated call would return [ports.ErrLeaseLost].
 func (s *Store) Release(ctx context.Context, l ports.Lease) error {
-	value, err := s.run(ctx, exchange.Call{Script: releaseScript, Keys: s.someKeys(l.Shard, keyLease), Args: []any{l.Owner, l.Token, s.channel(l.Shard)}, NoRetry: true})
+	value, err := s.run(ctx, exchange.Call{
+		Script:  releaseScript,
+		Keys:    s.someKeys(l.Shard, keyLease),
+		Args:    []any{l.Owner, l.Token, s.channel(l.Shard)},
+		NoRetry: true,
+	})
 	if err != nil {
 		return err
 	}
+
 	reply := record.ReplyOf(value)
 	switch reply.Text() {
 	case "ok":
@@ -121,10 +139,16 @@ func (s *Store) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsRepl
 		nodes, err := s.Nodes(ctx)
 		return ports.HeadsReply{Now: nodes.Now}, err
 	}
+
 	calls := make([]exchange.Call, len(shards))
 	for i, shard := range shards {
-		calls[i] = exchange.Call{Script: headsScript, Keys: s.someKeys(shard, keyMeta, keyJobs, keyReady, keyClaims, keyLease), Args: []any{s.now()}}
+		calls[i] = exchange.Call{
+			Script: headsScript,
+			Keys:   s.someKeys(shard, keyMeta, keyJobs, keyReady, keyClaims, keyLease),
+			Args:   []any{s.now()},
+		}
 	}
+
 	reply := ports.HeadsReply{Heads: make([]core.Head, len(shards))}
 	var failure error
 	for i, o := range s.runApart(ctx, calls) {
@@ -132,6 +156,7 @@ func (s *Store) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsRepl
 		if err == nil && noRecord(&o) {
 			err = s.absent(ctx, shards[i])
 		}
+
 		switch {
 		case err == nil:
 			reply.Now, reply.Heads[i] = now, head
@@ -141,6 +166,7 @@ func (s *Store) Heads(ctx context.Context, shards []core.Shard) (ports.HeadsRepl
 			reply.Unreached, failure = append(reply.Unreached, shards[i]), cmp.Or(failure, err)
 		}
 	}
+
 	if len(reply.Unreached) == len(shards) {
 		return ports.HeadsReply{}, failure
 	}

@@ -74,6 +74,7 @@ func (l *listener) end(ctx context.Context, err error) {
 		}
 	}
 	w.mu.Unlock()
+
 	_ = l.pubsub.Close()
 }
 
@@ -81,6 +82,7 @@ func (l *listener) end(ctx context.Context, err error) {
 func (l *listener) read(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() { _ = l.pubsub.Close() })
 	defer stop()
+
 	wait, tried := idleTimeout, false
 	for {
 		message, err := l.pubsub.ReceiveTimeout(ctx, wait)
@@ -116,6 +118,7 @@ func (l *listener) handle(ctx context.Context, message any) (listens bool) {
 	case *goredis.Subscription:
 		w.mu.Lock()
 		defer w.mu.Unlock()
+
 		if m.Kind == "ssubscribe" {
 			if i := slices.Index(l.pending, m.Channel); i >= 0 {
 				l.pending = slices.Delete(l.pending, i, i+1)
@@ -138,6 +141,7 @@ func (l *listener) refused(ctx context.Context, err error) bool {
 	if !errors.As(err, &reply) || timedOut(err) {
 		return false
 	}
+
 	l.wakeups.mu.Lock()
 	defer l.wakeups.mu.Unlock()
 	if len(l.pending) == 0 {

@@ -30,11 +30,15 @@ func TestAChannelIsRetriedEverMoreSeldom(t *testing.T) {
 			}
 			return all
 		}
+
 		const ms = time.Millisecond
-		want := []time.Duration{10 * ms, 20 * ms, 40 * ms, 80 * ms, 160 * ms, 320 * ms, 640 * ms, 1280 * ms, 2000 * ms, 2000 * ms}
+		want := []time.Duration{
+			10 * ms, 20 * ms, 40 * ms, 80 * ms, 160 * ms, 320 * ms, 640 * ms, 1280 * ms, 2000 * ms, 2000 * ms,
+		}
 		if diff := cmp.Diff(want, pauses(len(want))); diff != "" {
 			t.Errorf("pauses (-want +got):\n%s", diff)
 		}
+
 		w.mu.Lock()
 		w.confirm(channel)
 		w.mu.Unlock()
@@ -57,10 +61,14 @@ func TestMovesAreNoted(t *testing.T) {
 			defer w.mu.Unlock()
 			w.retry(t.Context(), s.channel(core.Shard{Queue: "orders"}), nil)
 		}, 1},
-		"a slot that has moved":     {func(s *Store) { s.link.NoteMoves(t.Context(), refusal("MOVED 12 10.0.0.2:1")) }, 1},
-		"a connection that broke":   {func(s *Store) { s.link.NoteMoves(t.Context(), io.EOF) }, 1},
-		"what is not there":         {func(s *Store) { s.link.NoteMoves(t.Context(), goredis.Nil) }, 0},
-		"a refusal":                 {func(s *Store) { s.link.NoteMoves(t.Context(), refusal("ERR unknown command")) }, 0},
+		"a slot that has moved": {func(s *Store) {
+			s.link.NoteMoves(t.Context(), refusal("MOVED 12 10.0.0.2:1"))
+		}, 1},
+		"a connection that broke": {func(s *Store) { s.link.NoteMoves(t.Context(), io.EOF) }, 1},
+		"what is not there":       {func(s *Store) { s.link.NoteMoves(t.Context(), goredis.Nil) }, 0},
+		"a refusal": {func(s *Store) {
+			s.link.NoteMoves(t.Context(), refusal("ERR unknown command"))
+		}, 0},
 		"a call that was answered":  {func(s *Store) { s.link.NoteMoves(t.Context(), nil) }, 0},
 		"a slot that is on its way": {func(s *Store) { s.link.NoteMoves(t.Context(), refusal("TRYAGAIN")) }, 0},
 	} {
@@ -68,6 +76,7 @@ func TestMovesAreNoted(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cluster := newNaming(0, "10.0.0.1:1")
 				tt.note(cluster.connect(t))
+
 				time.Sleep(time.Minute)
 				if n := cluster.asked.Load(); n != tt.asks {
 					t.Errorf("the Cluster was asked %d times, want %d", n, tt.asks)

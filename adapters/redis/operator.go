@@ -24,6 +24,7 @@ func (s *Store) step(ctx context.Context, shard core.Shard, named int, c exchang
 	if err != nil {
 		return ports.StepReply{}, err
 	}
+
 	r := record.ReplyOf(value)
 	switch r.Text() {
 	case "ok":
@@ -41,10 +42,18 @@ func (s *Store) step(ctx context.Context, shard core.Shard, named int, c exchang
 
 // jobStep runs a script whose first arguments are those of every step on jobs, unless the step is
 // invalid.
-func (s *Store) jobStep(ctx context.Context, r *ports.JobStep, invalid error, c *exchange.Script, keys int, more ...any) (ports.StepReply, error) {
+func (s *Store) jobStep(
+	ctx context.Context,
+	r *ports.JobStep,
+	invalid error,
+	c *exchange.Script,
+	keys int,
+	more ...any,
+) (ports.StepReply, error) {
 	if invalid != nil {
 		return ports.StepReply{}, invalid
 	}
+
 	args := append([]any{s.now(), int64(r.Before), kindArg(r)}, more...)
 	for i, id := range r.IDs {
 		args = append(args, id)
@@ -52,7 +61,12 @@ func (s *Store) jobStep(ctx context.Context, r *ports.JobStep, invalid error, c 
 			args = append(args, r.First[i])
 		}
 	}
-	return s.step(ctx, r.Shard, len(r.IDs), exchange.Call{Script: c, Keys: s.firstKeys(r.Shard, keys), Args: args})
+
+	return s.step(ctx, r.Shard, len(r.IDs), exchange.Call{
+		Script: c,
+		Keys:   s.firstKeys(r.Shard, keys),
+		Args:   args,
+	})
 }
 
 // kindArg is the argument of a step on jobs that limits it to some of them.
@@ -89,6 +103,7 @@ func (s *Store) deletePayloads(ctx context.Context, r *ports.JobStep) (ports.Ste
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
+
 	args := []any{s.now(), int64(r.Before), kindArg(r)}
 	for i, id := range r.IDs {
 		args = append(args, id, len(r.Payloads[i]))
@@ -96,7 +111,12 @@ func (s *Store) deletePayloads(ctx context.Context, r *ports.JobStep) (ports.Ste
 			args = append(args, scoreArg(p.Score), p.Data)
 		}
 	}
-	return s.step(ctx, r.Shard, len(r.IDs), exchange.Call{Script: deletePayloadsScript, Keys: s.firstKeys(r.Shard, queueKeys), Args: args})
+
+	return s.step(ctx, r.Shard, len(r.IDs), exchange.Call{
+		Script: deletePayloadsScript,
+		Keys:   s.firstKeys(r.Shard, queueKeys),
+		Args:   args,
+	})
 }
 
 // Cancel implements [ports.Operator].
@@ -104,11 +124,16 @@ func (s *Store) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepRe
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
+
 	args := []any{s.now(), boolArg(r.Drop), s.channel(r.Shard)}
 	for _, id := range r.IDs {
 		args = append(args, id)
 	}
-	return s.step(ctx, r.Shard, len(r.IDs), exchange.Call{Script: cancelScript, Keys: s.someKeys(r.Shard, keyMeta, keyClaims, keyCancels, keyLease), Args: args})
+	return s.step(ctx, r.Shard, len(r.IDs), exchange.Call{
+		Script: cancelScript,
+		Keys:   s.someKeys(r.Shard, keyMeta, keyClaims, keyCancels, keyLease),
+		Args:   args,
+	})
 }
 
 // Revive implements [ports.Operator].
@@ -121,10 +146,16 @@ func (s *Store) Purge(ctx context.Context, r ports.DeadLetterStep) (ports.StepRe
 	return s.deadLetterStep(ctx, &r, purgeScript, false)
 }
 
-func (s *Store) deadLetterStep(ctx context.Context, r *ports.DeadLetterStep, c *exchange.Script, revive bool) (ports.StepReply, error) {
+func (s *Store) deadLetterStep(
+	ctx context.Context,
+	r *ports.DeadLetterStep,
+	c *exchange.Script,
+	revive bool,
+) (ports.StepReply, error) {
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
+
 	args := []any{s.now(), boolArg(revive), r.Size(), int64(r.Before), r.Group, boolArg(r.DeadLetters != nil)}
 	for _, ref := range r.DeadLetters {
 		if ref.Payloads == nil {
@@ -136,7 +167,12 @@ func (s *Store) deadLetterStep(ctx context.Context, r *ports.DeadLetterStep, c *
 			args = append(args, data)
 		}
 	}
-	return s.step(ctx, r.Shard, len(r.DeadLetters), exchange.Call{Script: c, Keys: s.firstKeys(r.Shard, deadKeys), Args: args})
+
+	return s.step(ctx, r.Shard, len(r.DeadLetters), exchange.Call{
+		Script: c,
+		Keys:   s.firstKeys(r.Shard, deadKeys),
+		Args:   args,
+	})
 }
 
 // Edit implements [ports.Operator].
@@ -162,6 +198,7 @@ func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.Reco
 	if err := r.Validate(); err != nil {
 		return ports.RecountReply{}, err
 	}
+
 	var restored restoredRecords
 	if r.After == "" {
 		var err error
@@ -170,6 +207,7 @@ func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.Reco
 			return ports.RecountReply{}, cmp.Or(s.recordOverwritten(ctx, r.Shard), err)
 		}
 	}
+
 	all, faults, err := s.recount(ctx, &r)
 	for range mostSetAside {
 		if err != nil || len(faults) == 0 {
@@ -182,10 +220,12 @@ func (s *Store) Recount(ctx context.Context, r ports.RecountRequest) (ports.Reco
 		all, faults, err = s.recount(ctx, &r)
 		all.Before = before
 	}
+
 	if err != nil {
 		s.logRestored(r.Shard.Queue, restored.shards)
 		return ports.RecountReply{}, err
 	}
+
 	all.RestoredShards, all.RestoredQueue = restored.shards, restored.queue
 	return all, nil
 }
@@ -208,6 +248,7 @@ func (s *Store) restore(ctx context.Context, shard core.Shard) (restored restore
 	if err != nil {
 		return restored, err
 	}
+
 	record, there, err := s.recordOf(ctx, shard)
 	switch {
 	case err != nil || q.forgetting:
@@ -221,6 +262,7 @@ func (s *Store) restore(ctx context.Context, shard core.Shard) (restored restore
 			return restored, err
 		}
 	}
+
 	for lost, made := q.kept, false; ; {
 		madeNow := false
 		switch {
@@ -242,11 +284,16 @@ func (s *Store) restore(ctx context.Context, shard core.Shard) (restored restore
 			return restored, err
 		}
 		made = made || madeNow
+
 		again, err := s.queue(ctx, shard.Queue)
 		switch {
 		case made && (again.forgetting || errors.Is(err, ports.ErrUnknownQueue)):
 			// A Forget has skipped the shards that were made since, so this removes the shard.
-			_, failed := s.run(ctx, exchange.Call{Script: forgetShardScript, Keys: s.firstKeys(shard, allKeys), Args: []any{s.now(), boolArg(true)}})
+			_, failed := s.run(ctx, exchange.Call{
+				Script: forgetShardScript,
+				Keys:   s.firstKeys(shard, allKeys),
+				Args:   []any{s.now(), boolArg(true)},
+			})
 			return restoredRecords{}, cmp.Or(err, failed)
 		case err != nil || again.version == q.version:
 			return restored, err
@@ -261,12 +308,20 @@ func (s *Store) restoreShard(ctx context.Context, q queueRecord, shard core.Shar
 	meta := s.keys(shard)[keyMeta].(string)
 	owner, others, err := s.mastersWith(ctx, meta)
 	if err != nil || others > 0 {
-		return false, cmp.Or(err, fmt.Errorf("redis: %w: %d masters have keys of %v, which only the owner of its slot should have", ErrTorn, owner+others, shard))
+		return false, cmp.Or(err, fmt.Errorf(
+			"redis: %w: %d masters have keys of %v, which only the owner of its slot should have",
+			ErrTorn, owner+others, shard))
 	}
-	value, err := s.run(ctx, exchange.Call{Script: declareShardScript, Keys: []any{meta}, Args: []any{q.text, boolArg(false)}})
+
+	value, err := s.run(ctx, exchange.Call{
+		Script: declareShardScript,
+		Keys:   []any{meta},
+		Args:   []any{q.text, boolArg(false)},
+	})
 	if err != nil {
 		return false, err
 	}
+
 	switch r := record.ReplyOf(value); r.Text() {
 	case "layout":
 		return false, mismatched(&r, q.Name, q.layout())
@@ -278,27 +333,47 @@ func (s *Store) restoreShard(ctx context.Context, q queueRecord, shard core.Shar
 
 // recount takes a step that corrects what can be corrected, and returns the records that can't be
 // read. Places begin with the key of the shard's record, as they mean nothing to another shard.
-func (s *Store) recount(ctx context.Context, r *ports.RecountRequest) (step ports.RecountReply, faults []*exchange.DamagedError, err error) {
+func (s *Store) recount(
+	ctx context.Context,
+	r *ports.RecountRequest,
+) (step ports.RecountReply, faults []*exchange.DamagedError, err error) {
 	of := s.keys(r.Shard)[keyMeta].(string) + " "
 	after, ok := strings.CutPrefix(r.After, of)
 	if !ok && r.After != "" || ok && after == "" {
 		return step, nil, storekit.NoSuchStep(r)
 	}
-	value, err := s.run(ctx, exchange.Call{Script: recountScript, Keys: s.firstKeys(r.Shard, allKeys), Args: []any{s.now(), after, r.Size()}, NoRetry: true})
+
+	value, err := s.run(ctx, exchange.Call{
+		Script:  recountScript,
+		Keys:    s.firstKeys(r.Shard, allKeys),
+		Args:    []any{s.now(), after, r.Size()},
+		NoRetry: true,
+	})
 	if err != nil {
 		return step, nil, err
 	}
+
 	reply := record.ReplyOf(value)
 	switch reply.Text() {
 	case "ok":
 		before, after := reply.List(), reply.List()
-		step = ports.RecountReply{Before: countsOf(&before), After: countsOf(&after), Counted: int(reply.Int()), Next: reply.Text()}
+		step = ports.RecountReply{
+			Before:  countsOf(&before),
+			After:   countsOf(&after),
+			Counted: int(reply.Int()),
+			Next:    reply.Text(),
+		}
 		if step.Next != "" {
 			step.Next = of + step.Next
 		}
+
 		damaged := reply.List()
 		for damaged.More() {
-			faults = append(faults, &exchange.DamagedError{Place: damaged.Text(), ID: damaged.Text(), Text: "a recount could not read it"})
+			faults = append(faults, &exchange.DamagedError{
+				Place: damaged.Text(),
+				ID:    damaged.Text(),
+				Text:  "a recount could not read it",
+			})
 		}
 		return step, faults, errors.Join(reply.Err(), before.Err(), after.Err(), damaged.Err())
 	case "type":
@@ -320,8 +395,10 @@ func overwritten(key, kind string) error {
 	case ":j", ":c", ":l", ":k", ":t", ":x", ":xm", ":q", ":s":
 		what = "the data that Skein kept in it is lost"
 	}
-	return fmt.Errorf("%w: the key %s is not a %s, so another program has overwritten it; delete or rename it with redis-cli, "+
-		"and run skein repair recount again: %s", ports.ErrUnusable, key, kind, what)
+	return fmt.Errorf(
+		"%w: the key %s is not a %s, so another program has overwritten it; delete or rename it with redis-cli, "+
+			"and run skein repair recount again: %s",
+		ports.ErrUnusable, key, kind, what)
 }
 
 // recordOverwritten returns [ports.ErrUnusable] if the record of a shard, or the list of queues,
@@ -332,7 +409,8 @@ func (s *Store) recordOverwritten(ctx context.Context, shard core.Shard) error {
 		key           any
 		kind, command string
 	}{{s.queuesKey(), "hash", "hlen"}, {meta, "string", "get"}} {
-		if _, err := exchange.Ask(ctx, s.link, goredis.NewCmd(ctx, k.command, k.key)); err != nil && strings.Contains(err.Error(), "WRONGTYPE ") {
+		if _, err := exchange.Ask(ctx, s.link, goredis.NewCmd(ctx, k.command, k.key)); err != nil &&
+			strings.Contains(err.Error(), "WRONGTYPE ") {
 			return overwritten(fmt.Sprint(k.key), k.kind)
 		}
 	}

@@ -37,6 +37,7 @@ func (s *Store) page(ctx context.Context, l list, r ports.PageRequest, shards []
 	if err := storekit.FindPlaces(ctx, look.pager, shards, &lost, look.look); err != nil {
 		return page{}, err
 	}
+
 	places, next := look.pager.Page()
 	rows, err := s.rows(ctx, l, r, places, &lost)
 	if err != nil {
@@ -54,7 +55,13 @@ type wanted struct {
 
 // rows reads the entries at some places, and returns those that still exist, in that order. An
 // entry that has moved meanwhile is left out, since the next page begins behind its old place.
-func (s *Store) rows(ctx context.Context, l list, r ports.PageRequest, places []storekit.Listed, lost *storekit.Lost) ([]row, error) {
+func (s *Store) rows(
+	ctx context.Context,
+	l list,
+	r ports.PageRequest,
+	places []storekit.Listed,
+	lost *storekit.Lost,
+) ([]row, error) {
 	var open []wanted
 	at := make(map[core.Shard]int)
 	for _, p := range places {
@@ -65,15 +72,18 @@ func (s *Store) rows(ctx context.Context, l list, r ports.PageRequest, places []
 		}
 		open[i].ids = append(open[i].ids, p.At.ID)
 	}
+
 	found := make(map[string]row, len(places))
 	for len(open) > 0 {
 		some := open[:scriptsOfExchange(open, r.Payloads)]
 		open = open[len(some):]
+
 		calls := make([]exchange.Call, len(some))
 		for i, w := range some {
 			args := append([]any{boolArg(l.dead), max(0, r.Payloads), r.ErrorBytes}, w.ids...)
 			calls[i] = exchange.Call{Script: rowsScript, Keys: s.firstKeys(w.shard, jobKeys), Args: args}
 		}
+
 		for i, o := range s.runApartBy(ctx, scriptApart, calls) {
 			reached, missing, err := addRows(&o, l.dead, found)
 			if missing > 0 {
@@ -90,9 +100,12 @@ func (s *Store) rows(ctx context.Context, l list, r ports.PageRequest, places []
 			}
 		}
 	}
+
 	var rows []row
 	for _, p := range places {
-		if v, there := found[p.At.ID]; there && (l.key == nil || l.key(&v.Job) == p.At.Key) && (l.group == "" || l.group == v.Group) {
+		if v, there := found[p.At.ID]; there &&
+			(l.key == nil || l.key(&v.Job) == p.At.Key) &&
+			(l.group == "" || l.group == v.Group) {
 			rows = append(rows, v)
 		}
 	}
@@ -118,9 +131,11 @@ func addRows(o *exchange.Outcome, dead bool, found map[string]row) (reached, mis
 	if o.Err != nil {
 		return 0, 0, o.Err
 	}
+
 	r := record.ReplyOf(o.Value)
 	_ = r.Text()
 	reached, missing = int(r.Int()), int(r.Int())
+
 	for r.More() {
 		id, at, count, text := r.Text(), r.Parsed(), r.Int(), r.Text()
 		if err := r.Err(); err != nil {
@@ -146,6 +161,7 @@ func (s *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 	if err != nil {
 		return ports.JobsPage{}, err
 	}
+
 	p, err := s.page(ctx, jobLists[r.SortBy], r.PageRequest, shards)
 	page := ports.JobsPage{Next: p.next, Unreached: p.unreached}
 	for i := range p.rows {
@@ -163,22 +179,32 @@ func (s *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 	if err != nil {
 		return ports.MorguePage{}, err
 	}
+
 	letters := deadByTime
 	if r.ByID {
 		letters = deadByID
 	}
 	letters.group = r.Group
+
 	p, err := s.page(ctx, letters, r.PageRequest, shards)
 	page := ports.MorguePage{Next: p.next, Unreached: p.unreached}
 	for i := range p.rows {
-		page.DeadLetters = append(page.DeadLetters, ports.DeadLetterView{DeadLetter: *p.rows[i].DeadLetter(), Count: r.Counted(p.rows[i].count)})
+		page.DeadLetters = append(page.DeadLetters, ports.DeadLetterView{
+			DeadLetter: *p.rows[i].DeadLetter(),
+			Count:      r.Counted(p.rows[i].count),
+		})
 	}
 	return page, err
 }
 
 // listed returns a queue's record and the shards that a list is about, unless the request is
 // invalid.
-func (s *Store) listed(ctx context.Context, name string, indexes []int, invalid error) (queueRecord, []core.Shard, error) {
+func (s *Store) listed(
+	ctx context.Context,
+	name string,
+	indexes []int,
+	invalid error,
+) (queueRecord, []core.Shard, error) {
 	q, err := s.knownQueue(ctx, name)
 	if err == nil {
 		err = invalid
@@ -186,6 +212,7 @@ func (s *Store) listed(ctx context.Context, name string, indexes []int, invalid 
 	if err != nil {
 		return queueRecord{}, nil, err
 	}
+
 	shards, err := storekit.ShardsOf(q.Queue, indexes)
 	return q, shards, err
 }

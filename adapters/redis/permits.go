@@ -22,6 +22,7 @@ func (s *Store) Permit(ctx context.Context, r ports.PermitRequest) (ports.Permit
 	if err := r.Validate(); err != nil {
 		return ports.PermitReply{}, err
 	}
+
 	for declared := false; ; declared = true {
 		value, err := s.run(ctx, exchange.Call{
 			Script: permitScript,
@@ -33,6 +34,7 @@ func (s *Store) Permit(ctx context.Context, r ports.PermitRequest) (ports.Permit
 		if err != nil {
 			return ports.PermitReply{}, err
 		}
+
 		reply := record.ReplyOf(value)
 		switch reply.Text() {
 		case "ok":
@@ -51,18 +53,26 @@ func (s *Store) Permit(ctx context.Context, r ports.PermitRequest) (ports.Permit
 
 // forgetPermits removes all permits of a queue.
 func (s *Store) forgetPermits(ctx context.Context, queue string) error {
-	err, ended := exchange.Await(ctx, s.link, func() error { return exchange.Translate(ctx, s.client.Unlink(ctx, s.permitsKey(queue)).Err()) })
+	err, ended := exchange.Await(ctx, s.link, func() error {
+		return exchange.Translate(ctx, s.client.Unlink(ctx, s.permitsKey(queue)).Err())
+	})
 	return cmp.Or(err, ended)
 }
 
 // permitted reads the reply after "ok".
 func permitted(r *record.Reply) (ports.PermitReply, error) {
 	p := ports.PermitReply{Now: core.Instant(r.Int()), Remaining: micros(r.Int()), Held: int(r.Int())}
+
 	list := r.List()
 	for list.More() {
-		p.Holders = append(p.Holders, core.PermitHolder{Owner: list.Text(), Held: int(list.Int()), Want: int(list.Int())})
+		p.Holders = append(p.Holders, core.PermitHolder{
+			Owner: list.Text(),
+			Held:  int(list.Int()),
+			Want:  int(list.Int()),
+		})
 	}
 	slices.SortFunc(p.Holders, func(a, b core.PermitHolder) int { return strings.Compare(a.Owner, b.Owner) })
+
 	r.Join(&list)
 	if err := r.Err(); err != nil {
 		return ports.PermitReply{}, err

@@ -55,6 +55,7 @@ func (l *looker) look(ctx context.Context, asks []storekit.Ask) []storekit.Answe
 			calls = append(calls, l.rangeOf(ask, set))
 		}
 	}
+
 	parts := make([]storekit.Answer, len(calls))
 	var stuck []int
 	var searches []exchange.Call
@@ -66,9 +67,11 @@ func (l *looker) look(ctx context.Context, asks []storekit.Ask) []storekit.Answe
 			searches = append(searches, l.search(ask, l.list.sets[i%len(l.list.sets)]))
 		}
 	}
+
 	for k, o := range l.store.runApartBy(ctx, scriptApart, searches) {
 		parts[stuck[k]] = l.answer(asks[stuck[k]/len(l.list.sets)], o)
 	}
+
 	answers := make([]storekit.Answer, len(asks))
 	for i := range answers {
 		answers[i] = l.merged(parts[i*len(l.list.sets):(i+1)*len(l.list.sets)], asks[i].Most)
@@ -88,6 +91,7 @@ func (l *looker) setOf(shard core.Shard, set int) []any {
 func (l *looker) rangeOf(ask storekit.Ask, set int) exchange.Call {
 	c := exchange.Call{Command: "zrange", Keys: l.setOf(ask.Shard, set)}
 	start, descending := l.pager.Start(), l.pager.Descending()
+
 	switch {
 	case l.list.byID:
 		from, to := l.lexRange()
@@ -99,6 +103,7 @@ func (l *looker) rangeOf(ask storekit.Ask, set int) exchange.Call {
 	default:
 		c.Args = []any{0, ask.Most - 1}
 	}
+
 	if descending {
 		c.Args = append(c.Args, "rev")
 	}
@@ -118,12 +123,14 @@ func (l *looker) lexRange() (from, to string) {
 	if l.pager.Descending() {
 		from, to = "+", "-"
 	}
+
 	switch {
 	case start.Behind && start.Inclusive:
 		from = "[" + start.At.ID
 	case start.Behind:
 		from = "(" + start.At.ID
 	}
+
 	switch {
 	case prefix == "":
 	case l.pager.Descending():
@@ -162,6 +169,7 @@ func (l *looker) merged(parts []storekit.Answer, most int) storekit.Answer {
 	if len(parts) == 1 {
 		return parts[0]
 	}
+
 	var all storekit.Answer
 	for _, part := range parts {
 		if part.Err != nil {
@@ -170,6 +178,7 @@ func (l *looker) merged(parts []storekit.Answer, most int) storekit.Answer {
 		all.Places = append(all.Places, part.Places...)
 		all.More = all.More || part.More
 	}
+
 	slices.SortFunc(all.Places, l.pager.Compare)
 	for _, part := range parts {
 		if !part.More {
@@ -183,6 +192,7 @@ func (l *looker) merged(parts []storekit.Answer, most int) storekit.Answer {
 		}
 		all.Places = all.Places[:min(known, len(all.Places))]
 	}
+
 	if len(all.Places) > most {
 		all.Places, all.More = all.Places[:most], true
 	}

@@ -27,12 +27,15 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 	if len(r.Entries) == 0 {
 		return s.pushNothing(ctx, &r)
 	}
+
 	p := pushing{store: s, r: &r, now: s.now(), asked: storekit.Layout{Shards: r.Shards, Generation: r.Generation}}
 	for list := storekit.Route(nil, r.Entries, r.Shards); len(list) > 0; {
 		var shard []storekit.Routed
 		shard, list = storekit.CutShard(list)
 		p.left = append(p.left, shard)
 	}
+
+	// A script may store only the first entries of its shard, so calls follow until none is left.
 	var reply ports.PushReply
 	for len(p.left) > 0 {
 		calls := make([]exchange.Call, len(p.left))
@@ -45,6 +48,7 @@ func (s *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 			p.settle(ctx, calls, s.runAll(ctx, calls), &reply)
 		}
 	}
+
 	if p.err != nil {
 		return reply, storekit.NotStored(p.failed, p.err)
 	}
@@ -98,24 +102,39 @@ func (p *pushing) call(list []storekit.Routed) exchange.Call {
 		size += more
 		ids += len(e.ID)
 	}
+
 	args := make([]any, 3, 3+2*len(list))
 	args[0], args[1], args[2] = p.now, layoutText(p.asked), terms(p.r, list)
+
+	// All entries share one buffer, so a push allocates once for them.
 	buffer := make([]byte, 0, size)
 	for _, at := range list {
 		e, from := &p.r.Entries[at.Position], len(buffer)
 		buffer = record.AppendPacked(buffer, &e.Payload, e.Tags)
 		args = append(args, e.ID, buffer[from:len(buffer):len(buffer)])
 	}
-	return exchange.Call{Script: pushScript, Keys: p.store.someKeys(p.shard(list), keyMeta, keyJobs, keyReady, keyClaims), Args: args, Size: size + ids, Entries: len(list), NoRetry: true, Durable: true}
+
+	return exchange.Call{
+		Script:  pushScript,
+		Keys:    p.store.someKeys(p.shard(list), keyMeta, keyJobs, keyReady, keyClaims),
+		Args:    args,
+		Size:    size + ids,
+		Entries: len(list),
+		NoRetry: true,
+		Durable: true,
+	}
 }
 
 // terms returns, for the script, the push rule and the times of the entries of a list. It is empty
 // in the usual case.
 func terms(r *ports.PushRequest, list []storekit.Routed) []byte {
-	now := !slices.ContainsFunc(list, func(at storekit.Routed) bool { return r.Entries[at.Position].When != core.When{} })
+	now := !slices.ContainsFunc(list, func(at storekit.Routed) bool {
+		return r.Entries[at.Position].When != core.When{}
+	})
 	if now && r.Rule.Kind == core.Keep {
 		return nil
 	}
+
 	b := fmt.Appendf(nil, "%d %d", r.Rule.Kind, r.Rule.MaxDelay().Microseconds())
 	if now {
 		return b
@@ -138,7 +157,12 @@ func appendWhen(b []byte, w core.When) []byte {
 }
 
 // settle removes from p.left the entries that calls have stored, and those that failed.
-func (p *pushing) settle(ctx context.Context, calls []exchange.Call, outcomes []exchange.Outcome, reply *ports.PushReply) {
+func (p *pushing) settle(
+	ctx context.Context,
+	calls []exchange.Call,
+	outcomes []exchange.Outcome,
+	reply *ports.PushReply,
+) {
 	var left [][]storekit.Routed
 	for i, o := range outcomes {
 		list := p.left[i]
@@ -147,11 +171,13 @@ func (p *pushing) settle(ctx context.Context, calls []exchange.Call, outcomes []
 			p.fail(list, err)
 			continue
 		}
+
 		reply.Add(met)
 		if list = list[stored:]; len(list) > 0 {
 			left = append(left, list)
 		}
 	}
+
 	p.left = left
 }
 
@@ -166,13 +192,21 @@ func (p *pushing) fail(list []storekit.Routed, err error) {
 
 // pushed reads the push script's reply for the given number of entries: what they met, and how
 // many of the first ones it has stored.
-func (p *pushing) pushed(ctx context.Context, o *exchange.Outcome, shard core.Shard, given int) (met ports.PushReply, stored int, err error) {
+func (p *pushing) pushed(
+	ctx context.Context,
+	o *exchange.Outcome,
+	shard core.Shard,
+	given int,
+) (met ports.PushReply, stored int, err error) {
 	if o.Err != nil {
 		return met, 0, o.Err
 	}
+
+	// Usually all entries are new, and the reply is only the time.
 	if now, ok := o.Value.(int64); ok {
 		return ports.PushReply{Now: core.Instant(now), New: given}, given, nil
 	}
+
 	reply := record.ReplyOf(o.Value)
 	switch reply.Text() {
 	case "met":

@@ -11,15 +11,20 @@ import (
 )
 
 // QuarantinedShards implements [ports.Quarantine]. It costs one plain command per shard.
-func (s *Store) QuarantinedShards(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+func (s *Store) QuarantinedShards(
+	ctx context.Context,
+	r ports.QuarantinedShardsRequest,
+) (ports.QuarantinedShards, error) {
 	_, shards, err := s.listed(ctx, r.Queue, r.Shards, r.Validate())
 	if err != nil {
 		return ports.QuarantinedShards{}, err
 	}
+
 	var (
 		reply ports.QuarantinedShards
 		lost  storekit.Lost
 	)
+
 	if reply.Shards, err = s.having(ctx, "exists", keyAside, shards, &lost); err == nil {
 		reply.Unreached, err = lost.Shards(len(shards))
 	}
@@ -30,11 +35,18 @@ func (s *Store) QuarantinedShards(ctx context.Context, r ports.QuarantinedShards
 }
 
 // having returns the shards that reply more than 0 to a plain command on one of their keys.
-func (s *Store) having(ctx context.Context, command string, key int, shards []core.Shard, lost *storekit.Lost) ([]core.Shard, error) {
+func (s *Store) having(
+	ctx context.Context,
+	command string,
+	key int,
+	shards []core.Shard,
+	lost *storekit.Lost,
+) ([]core.Shard, error) {
 	calls := make([]exchange.Call, len(shards))
 	for i, shard := range shards {
 		calls[i] = exchange.Call{Command: command, Keys: s.someKeys(shard, key)}
 	}
+
 	var some []core.Shard
 	for i, o := range s.runApartBy(ctx, plainApart, calls) {
 		if n, _ := o.Value.(int64); n > 0 {
@@ -55,6 +67,7 @@ func (s *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (por
 	if err := r.Validate(); err != nil {
 		return ports.QuarantinePage{}, err
 	}
+
 	value, err := s.run(ctx, exchange.Call{
 		Script: setAsideListScript,
 		Keys:   s.someKeys(r.Shard, keyMeta, keyAside),
@@ -63,10 +76,12 @@ func (s *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (por
 	if err != nil {
 		return ports.QuarantinePage{}, err
 	}
+
 	reply := record.ReplyOf(value)
 	if reply.Text() == "unknown" {
 		return ports.QuarantinePage{}, s.absent(ctx, r.Shard)
 	}
+
 	var page ports.QuarantinePage
 	more := reply.Int() == 1
 	for reply.More() {
@@ -76,6 +91,7 @@ func (s *Store) Quarantined(ctx context.Context, r ports.QuarantineRequest) (por
 		}
 		page.Records = append(page.Records, record)
 	}
+
 	if more && len(page.Records) > 0 {
 		page.Next = page.Records[len(page.Records)-1].Key
 	}
@@ -88,14 +104,22 @@ func (s *Store) Discard(ctx context.Context, r ports.DiscardRequest) (int, error
 	if err := r.Validate(); err != nil {
 		return 0, err
 	}
+
 	args := make([]any, len(r.Keys))
 	for i, key := range r.Keys {
 		args[i] = key
 	}
-	value, err := s.run(ctx, exchange.Call{Script: discardScript, Keys: s.someKeys(r.Shard, keyMeta, keyAside), Args: args, NoRetry: true})
+
+	value, err := s.run(ctx, exchange.Call{
+		Script:  discardScript,
+		Keys:    s.someKeys(r.Shard, keyMeta, keyAside),
+		Args:    args,
+		NoRetry: true,
+	})
 	if err != nil {
 		return 0, err
 	}
+
 	reply := record.ReplyOf(value)
 	if reply.Text() == "unknown" {
 		return 0, s.absent(ctx, r.Shard)

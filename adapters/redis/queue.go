@@ -40,12 +40,14 @@ func parseQueueRecord(name, text string) (queueRecord, error) {
 		r.whole, r.forgetting = parts[5] == "+", parts[5] != "+"
 		r.text = strings.TrimSuffix(text, " "+parts[5])
 	}
+
 	var index, paused int
 	n, err := fmt.Sscanf(text, "%d %d %d %d %d", &index, &paused, &r.Shards, &r.Generation, &r.version)
 	if n != 5 || err != nil || r.Shards < 1 || r.Shards > core.MaxShards {
 		return queueRecord{}, record.ErrStored
 	}
 	r.IndexIDs, r.Paused = index == 1, paused == 1
+
 	if _, rule, ok := strings.Cut(r.text, "="); ok {
 		rule, push := strings.CutSuffix(rule, pushSuffix)
 		same := core.SameData
@@ -60,6 +62,7 @@ func parseQueueRecord(name, text string) (queueRecord, error) {
 			return queueRecord{}, record.ErrStored
 		}
 	}
+
 	return r, nil
 }
 
@@ -91,6 +94,7 @@ func (s *Store) queue(ctx context.Context, name string) (queueRecord, error) {
 	if err := s.ready(ctx); err != nil {
 		return queueRecord{}, err
 	}
+
 	text, err := exchange.Ask(ctx, s.link, goredis.NewStringCmd(ctx, "hget", s.queuesKey(), name))
 	if err != nil {
 		return queueRecord{}, err
@@ -99,6 +103,7 @@ func (s *Store) queue(ctx context.Context, name string) (queueRecord, error) {
 		s.seen.note(name, queueRecord{}, false)
 		return queueRecord{}, storekit.UnknownQueue(name)
 	}
+
 	q, err := readQueueRecord(name, text)
 	if err != nil {
 		return q, err
@@ -168,6 +173,7 @@ func (s *Store) absent(ctx context.Context, shard core.Shard) error {
 	if shard.Index < 0 || shard.Index >= q.Shards {
 		return storekit.NoSuchShard(shard)
 	}
+
 	if q.whole || q.kept {
 		_, there, err := s.recordOf(ctx, shard)
 		if err != nil {
@@ -177,6 +183,7 @@ func (s *Store) absent(ctx context.Context, shard core.Shard) error {
 			return lostRecord(shard)
 		}
 	}
+
 	return fmt.Errorf("%w: %v had no record; declare the queue again", ports.ErrUnknownQueue, shard)
 }
 
@@ -203,11 +210,13 @@ func (s *Store) logLost(shards []core.Shard) {
 	if len(shards) == 0 {
 		return
 	}
+
 	var names []string
 	for _, shard := range shards[:min(len(shards), mostNamed)] {
 		names = append(names, shard.String())
 	}
-	s.logger.Error("shards have lost their records, so nothing works there; skein repair recount of the queue writes new ones",
+	s.logger.Error(
+		"shards have lost their records, so nothing works there; skein repair recount of the queue writes new ones",
 		"queue", shards[0].Queue, "count", len(shards), "shards", strings.Join(names, ", "))
 }
 
@@ -215,7 +224,8 @@ func (s *Store) logLost(shards []core.Shard) {
 // ones.
 func (s *Store) logRestored(queue string, count int) {
 	if count > 0 {
-		s.logger.Warn("shards that had lost their records have new ones; their jobs may be lost", "queue", queue, "count", count)
+		s.logger.Warn("shards that had lost their records have new ones; their jobs may be lost",
+			"queue", queue, "count", count)
 	}
 }
 
@@ -230,11 +240,14 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 	if err := s.ready(ctx); err != nil {
 		return ports.DeclareReply{}, err
 	}
+
+	// The server with the list may be unreachable. Then the records of the shards decide.
 	if s.link.OnCluster() && !s.server.done.Load() {
 		if kept, none := s.keptByShards(ctx, r.Queue, exchange.LongestPatience); none == nil {
 			return declaredBefore(r, kept)
 		}
 	}
+
 	for {
 		declared, err := s.declare(ctx, r)
 		if errors.Is(err, errListAway) {
@@ -245,6 +258,7 @@ func (s *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.Decl
 		if err != nil {
 			return ports.DeclareReply{}, err
 		}
+
 		q, err := s.queue(ctx, r.Queue)
 		if err == nil {
 			err = q.check(declared.layout())
@@ -274,6 +288,7 @@ func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (queueRecor
 		asking, cancel = context.WithTimeout(ctx, exchange.Patience(ctx, exchange.LongestPatience))
 	}
 	defer cancel()
+
 	q, err := s.declareRecord(asking, r, "")
 	if s.link.OnCluster() && err != nil && !storekit.HasKnownOutcome(err) && ctx.Err() == nil {
 		if asking.Err() != nil && errors.Is(err, asking.Err()) {
@@ -281,6 +296,8 @@ func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (queueRecor
 		}
 		return queueRecord{}, fmt.Errorf("%w: %w", errListAway, err)
 	}
+
+	// The queue may have lost its record. Then its shards still have it.
 	if errors.Is(err, ports.ErrUnknownQueue) {
 		var kept queueRecord
 		switch kept, err = s.keptByShards(ctx, r.Queue, exchange.LongestPatience); {
@@ -293,9 +310,11 @@ func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (queueRecor
 	if err != nil {
 		return queueRecord{}, err
 	}
+
 	if err := storekit.CheckDeclared(r, q.Queue); err != nil {
 		return queueRecord{}, err
 	}
+
 	restored, err := s.declareShards(ctx, q)
 	s.logRestored(q.Name, restored)
 	return q, err
@@ -305,8 +324,12 @@ func (s *Store) declare(ctx context.Context, r ports.DeclareRequest) (queueRecor
 // the stored one. It returns ErrUnknownQueue if there is no record and kept is "".
 func (s *Store) declareRecord(ctx context.Context, r ports.DeclareRequest, kept string) (queueRecord, error) {
 	value, err := s.run(ctx, exchange.Call{
-		Script: declareScript, Keys: []any{s.queuesKey()},
-		Args: []any{r.Queue, r.Shards, boolArg(r.IndexIDs), storedFormat, oldestReader, s.now(), kept, ruleArg(r.Merge), rand.Text()},
+		Script: declareScript,
+		Keys:   []any{s.queuesKey()},
+		Args: []any{
+			r.Queue, r.Shards, boolArg(r.IndexIDs), storedFormat, oldestReader,
+			s.now(), kept, ruleArg(r.Merge), rand.Text(),
+		},
 	})
 	if err != nil {
 		return queueRecord{}, err
@@ -314,6 +337,8 @@ func (s *Store) declareRecord(ctx context.Context, r ports.DeclareRequest, kept 
 	if value == nil {
 		return queueRecord{}, storekit.UnknownQueue(r.Queue)
 	}
+
+	// A reply of two numbers is a stored format that only newer programs may use.
 	text, _ := value.(string)
 	if strings.Count(text, " ") == 1 {
 		return queueRecord{}, fitsFormat(s.prefix, text)
@@ -338,7 +363,11 @@ func (s *Store) queueOrKept(ctx context.Context, name string, patience time.Dura
 
 // declareKept stores a record that the shards of a queue have kept, unless the queue has its own.
 func (s *Store) declareKept(ctx context.Context, kept queueRecord) (queueRecord, error) {
-	q, err := s.declareRecord(ctx, ports.DeclareRequest{Queue: kept.Name, Shards: kept.Shards, IndexIDs: kept.IndexIDs}, kept.text)
+	q, err := s.declareRecord(ctx, ports.DeclareRequest{
+		Queue:    kept.Name,
+		Shards:   kept.Shards,
+		IndexIDs: kept.IndexIDs,
+	}, kept.text)
 	q.kept = true
 	return q, err
 }
@@ -349,7 +378,12 @@ func (s *Store) declareKept(ctx context.Context, kept queueRecord) (queueRecord,
 func (s *Store) keptByShards(ctx context.Context, name string, patience time.Duration) (queueRecord, error) {
 	var kept queueRecord
 	var failed error
-	for _, o := range s.runApartBy(ctx, exchange.Apart{Most: shardsPerExchange, Patience: patience}, s.shardRecordCalls(name)) {
+
+	for _, o := range s.runApartBy(
+		ctx,
+		exchange.Apart{Most: shardsPerExchange, Patience: patience},
+		s.shardRecordCalls(name),
+	) {
 		text, there := o.Value.(string)
 		if o.Err != nil && (!s.link.OnCluster() || storekit.HasKnownOutcome(o.Err)) {
 			failed = cmp.Or(failed, o.Err)
@@ -357,16 +391,19 @@ func (s *Store) keptByShards(ctx context.Context, name string, patience time.Dur
 		if o.Err != nil || !there {
 			continue
 		}
+
 		q, err := parseQueueRecord(name, text)
 		if err != nil {
 			continue
 		}
+
 		s.server.ours.Store(true)
 		if kept.text == "" || q.version > kept.version {
 			kept = q
 			kept.kept = true
 		}
 	}
+
 	if kept.text == "" {
 		return kept, cmp.Or(failed, storekit.UnknownQueue(name))
 	}
@@ -391,8 +428,13 @@ func (s *Store) declareShards(ctx context.Context, q queueRecord) (restored int,
 	shards := core.Shards(q.Name, q.Shards)
 	calls := make([]exchange.Call, len(shards))
 	for i, shard := range shards {
-		calls[i] = exchange.Call{Script: declareShardScript, Keys: s.someKeys(shard, keyMeta), Args: []any{q.text, boolArg(q.whole || q.kept)}}
+		calls[i] = exchange.Call{
+			Script: declareShardScript,
+			Keys:   s.someKeys(shard, keyMeta),
+			Args:   []any{q.text, boolArg(q.whole || q.kept)},
+		}
 	}
+
 	all := true
 	var lost []core.Shard
 	defer func() { s.logLost(lost) }()
@@ -401,6 +443,7 @@ func (s *Store) declareShards(ctx context.Context, q queueRecord) (restored int,
 		if o.Err != nil && (!s.link.OnCluster() || storekit.HasKnownOutcome(o.Err)) {
 			return restored, o.Err
 		}
+
 		err := o.Err
 		r := record.ReplyOf(o.Value)
 		switch text := r.Text(); {
@@ -420,11 +463,15 @@ func (s *Store) declareShards(ctx context.Context, q queueRecord) (restored int,
 				lost = append(lost, shards[i])
 			}
 		}
+
 		all = all && err == nil
 	}
+
 	if failure != nil || q.whole || !all {
 		return restored, failure
 	}
+
+	// From now on, a shard without a record has lost it.
 	_, err = s.run(ctx, exchange.Call{Script: declaredScript, Keys: []any{s.queuesKey()}, Args: []any{q.Name, q.text}})
 	return restored, err
 }
@@ -435,12 +482,18 @@ const shardsPerExchange = 64
 
 // eachShard runs a short script on every shard of a queue and calls use with the replies in order.
 // It ends with the first error.
-func (s *Store) eachShard(ctx context.Context, q queueRecord, on func(core.Shard) exchange.Call, use func(core.Shard, any) error) error {
+func (s *Store) eachShard(
+	ctx context.Context,
+	q queueRecord,
+	on func(core.Shard) exchange.Call,
+	use func(core.Shard, any) error,
+) error {
 	for shards := range slices.Chunk(core.Shards(q.Name, q.Shards), shardsPerExchange) {
 		calls := make([]exchange.Call, len(shards))
 		for i, shard := range shards {
 			calls[i] = on(shard)
 		}
+
 		for i, o := range s.runAll(ctx, calls) {
 			if o.Err != nil {
 				return o.Err

@@ -31,6 +31,7 @@ func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 	if err := r.Validate(); err != nil {
 		return ports.AnnounceReply{}, err
 	}
+
 	n := &r.Node
 	text, err := json.Marshal(nodeRecord{n.Name, n.Host, n.PID, n.Lanes, n.Queues, n.Version, n.Draining})
 	if err != nil {
@@ -40,6 +41,7 @@ func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 	if err != nil {
 		return ports.AnnounceReply{}, err
 	}
+
 	value, err := s.run(ctx, exchange.Call{
 		Script: announceScript,
 		Keys:   []any{s.nodesKey(), s.statusKey()},
@@ -48,6 +50,7 @@ func (s *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.An
 	if err != nil {
 		return ports.AnnounceReply{}, err
 	}
+
 	reply := record.ReplyOf(value)
 	now, list := core.Instant(reply.Int()), reply.List()
 	nodes, err := parseNodes(&list)
@@ -83,16 +86,22 @@ func (s *Store) DrainNode(ctx context.Context, owner string, drain bool) error {
 
 // Nodes implements [ports.Registry].
 func (s *Store) Nodes(ctx context.Context) (ports.NodesReply, error) {
-	value, err := s.run(ctx, exchange.Call{Script: nodesScript, Keys: []any{s.nodesKey(), s.statusKey()}, Args: []any{s.now()}})
+	value, err := s.run(ctx, exchange.Call{
+		Script: nodesScript,
+		Keys:   []any{s.nodesKey(), s.statusKey()},
+		Args:   []any{s.now()},
+	})
 	if err != nil {
 		return ports.NodesReply{}, err
 	}
+
 	reply := record.ReplyOf(value)
 	now, list, statuses := core.Instant(reply.Int()), reply.List(), reply.List()
 	nodes, err := parseNodes(&list)
 	if err = cmp.Or(reply.Err(), err); err != nil {
 		return ports.NodesReply{}, err
 	}
+
 	doing, err := parseStatuses(&statuses)
 	for i := range nodes {
 		nodes[i].Status = doing[nodes[i].Owner]
@@ -123,15 +132,25 @@ func parseNode(owner, text string) (ports.Node, error) {
 	expires, text, _ := strings.Cut(text, " ")
 	_, text, _ = strings.Cut(text, " ")
 	asked, text, _ := strings.Cut(text, " ")
+
 	from, err1 := strconv.ParseInt(started, 10, 64)
 	till, err2 := strconv.ParseInt(expires, 10, 64)
 	var a nodeRecord
 	if err3 := json.Unmarshal([]byte(text), &a); err1 != nil || err2 != nil || err3 != nil {
 		return ports.Node{}, record.ErrStored
 	}
+
 	return ports.Node{
-		Owner: owner, Name: a.Name, Host: a.Host, PID: a.PID, Lanes: a.Lanes, Queues: a.Queues, Version: a.Version,
-		Draining: a.Draining || asked == "1", StartedAt: core.Instant(from), ExpiresAt: core.Instant(till),
+		Owner:     owner,
+		Name:      a.Name,
+		Host:      a.Host,
+		PID:       a.PID,
+		Lanes:     a.Lanes,
+		Queues:    a.Queues,
+		Version:   a.Version,
+		Draining:  a.Draining || asked == "1",
+		StartedAt: core.Instant(from),
+		ExpiresAt: core.Instant(till),
 	}, nil
 }
 

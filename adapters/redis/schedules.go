@@ -33,6 +33,7 @@ func (s *Store) Schedules(ctx context.Context, r ports.SchedulesRequest) (ports.
 			return ports.SchedulesPage{}, err
 		}
 	}
+
 	places, next := pager.Page()
 	keys := make([]core.ScheduleKey, len(places))
 	for i, p := range places {

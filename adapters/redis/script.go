@@ -57,12 +57,14 @@ var (
 	schedulesScript        = join("lib/clock calendar/schedules")
 	setAsideScript         = join(library + "lib/notes lib/claims lib/faults lib/aside step/set_aside")
 	setAsideListScript     = join("lib/clock lib/base look/set_aside_list")
-	setAsideScheduleScript = join("lib/clock lib/base lib/shard lib/plan lib/schedules lib/aside calendar/set_aside_schedule")
-	statsScript            = join("lib/clock look/stats")
-	ticksScript            = join("lib/clock calendar/ticks")
-	trackScript            = join("lib/clock registry/track")
-	trackedScript          = join("registry/tracked")
-	turnScript             = join("lib/notes turn/turn_plain" + library + "lib/claims lib/head turn/turn_settle turn/turn_claim turn/turn")
+	setAsideScheduleScript = join(
+		"lib/clock lib/base lib/shard lib/plan lib/schedules lib/aside calendar/set_aside_schedule")
+	statsScript   = join("lib/clock look/stats")
+	ticksScript   = join("lib/clock calendar/ticks")
+	trackScript   = join("lib/clock registry/track")
+	trackedScript = join("registry/tracked")
+	turnScript    = join("lib/notes turn/turn_plain" + library +
+		"lib/claims lib/head turn/turn_settle turn/turn_claim turn/turn")
 )
 
 // sources are the parts of scripts. A part that other parts need lists in a comment what it

@@ -20,9 +20,11 @@ func TestPartsSayWhatTheyUseAndDefine(t *testing.T) {
 	everything := map[string]bool{}
 	for name, text := range parts {
 		var defined []string
-		for _, line := range regexp.MustCompile(`(?m)^local (?:function )?([\w, ]+)`).FindAllStringSubmatch(code(text), -1) {
+		for _, line := range regexp.MustCompile(`(?m)^local (?:function )?([\w, ]+)`).
+			FindAllStringSubmatch(code(text), -1) {
 			defined = append(defined, strings.Split(strings.TrimSpace(line[1]), ", ")...)
 		}
+
 		said := names(text, "Defines")
 		if missing := without(said, defined); len(missing) > 0 {
 			t.Errorf("%s says that it defines %v, and does not", name, missing)
@@ -34,6 +36,7 @@ func TestPartsSayWhatTheyUseAndDefine(t *testing.T) {
 			everything[name] = true
 		}
 	}
+
 	for name, text := range parts {
 		var used []string
 		own := names(text, "Defines")
@@ -42,6 +45,7 @@ func TestPartsSayWhatTheyUseAndDefine(t *testing.T) {
 				used = append(used, word)
 			}
 		}
+
 		said := names(text, "Uses")
 		slices.Sort(used)
 		slices.Sort(said)
@@ -72,10 +76,12 @@ func TestErrorsNameTheLineOfAPart(t *testing.T) {
 		if len(s.script.Parts) == 0 {
 			t.Fatalf("%s has no parts", name)
 		}
+
 		flags := "on @lua/" + s.script.Parts[len(s.script.Parts)-1].Name + ".lua:1."
 		if got := s.script.Locate(refusal("ERR boom, on @user_script:1.")); !strings.HasSuffix(got.Error(), flags) {
 			t.Errorf("the error of the flags of %s became %q, want %q", name, got, flags)
 		}
+
 		for _, p := range s.script.Parts {
 			for i, line := range strings.Split(read(p.Name), "\n") {
 				at := i + p.First - p.Skipped
@@ -85,14 +91,17 @@ func TestErrorsNameTheLineOfAPart(t *testing.T) {
 				if lines[at-1] != line {
 					t.Fatalf("line %d of %s is %q, want %q of %s", at, name, lines[at-1], line, p.Name)
 				}
+
 				said := refusal(fmt.Sprintf("ERR boom script: %s, on @user_script:%d.", s.script.SHA, at))
 				want := fmt.Sprintf("on @lua/%s.lua:%d.", p.Name, i+1)
-				if got := s.script.Locate(said); !strings.HasSuffix(got.Error(), want) || !goredis.HasErrorPrefix(got, "boom") {
+				if got := s.script.Locate(said); !strings.HasSuffix(got.Error(), want) ||
+					!goredis.HasErrorPrefix(got, "boom") {
 					t.Fatalf("the error %q became %q, want %q", said, got, want)
 				}
 			}
 		}
 	}
+
 	for _, err := range []error{nil, goredis.Nil, errors.New("user_script:1"), refusal("LOADING")} {
 		if got := turnScript.Locate(err); got != err {
 			t.Errorf("the error %v became %v", err, got)
@@ -119,7 +128,9 @@ func code(text string) string {
 
 // isLocal reports whether a part has a local of its own with a name.
 func isLocal(text, name string) bool {
-	return regexp.MustCompile(`(?m)(?:local (?:function )?|for |function[\w. ]*\()(?:\w+, )*` + name + `\b`).MatchString(code(text))
+	return regexp.
+		MustCompile(`(?m)(?:local (?:function )?|for |function[\w. ]*\()(?:\w+, )*` + name + `\b`).
+		MatchString(code(text))
 }
 
 // without returns the names that the others lack.

@@ -137,15 +137,18 @@ func TestRightsNameEveryCommand(t *testing.T) {
 		}
 	}
 	delete(used, "SPUBLISH")
+
 	var want, got []string
 	for command := range used {
 		want = append(want, command)
 	}
 	slices.Sort(want)
+
 	list, _, _ := strings.Cut(read("registry/rights"), "}\n")
 	for _, name := range regexp.MustCompile(`'([A-Z]+)'`).FindAllStringSubmatch(list, -1) {
 		got = append(got, name[1])
 	}
+
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the commands that rights.lua names (-used +named):\n%s", diff)
 	}

@@ -97,9 +97,15 @@ const defaultWaitTimeout = time.Second
 // connections that the client dials afterwards, so make the store before the client's first call.
 func New(client goredis.UniversalClient, o Options) *Store {
 	s := &Store{
-		client: client, prefix: o.Prefix, clock: o.Clock, logger: logs.New(o.Logger),
-		server: serverCheck{beside: make(chan struct{})}, replicas: o.WaitReplicas, waitTimeout: o.WaitTimeout,
+		client:      client,
+		prefix:      o.Prefix,
+		clock:       o.Clock,
+		logger:      logs.New(o.Logger),
+		server:      serverCheck{beside: make(chan struct{})},
+		replicas:    o.WaitReplicas,
+		waitTimeout: o.WaitTimeout,
 	}
+
 	if s.waitTimeout <= 0 {
 		s.waitTimeout = defaultWaitTimeout
 	}

@@ -36,10 +36,12 @@ func (s *Store) Track(ctx context.Context, r ports.TrackRequest) (changed bool, 
 	if err := r.Validate(); err != nil {
 		return false, err
 	}
+
 	value, err := s.track(ctx, r.Queue, trackScript, s.now(), r.ID, boolArg(r.Untrack), ports.MaxTracked)
 	if err != nil {
 		return false, err
 	}
+
 	n, ok := value.(int64)
 	switch {
 	case !ok:

@@ -24,6 +24,7 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	if err != nil {
 		return ports.TurnReply{}, err
 	}
+
 	value, err := s.run(ctx, exchange.Call{
 		Script:  turnScript,
 		Keys:    s.someKeys(r.Lease.Shard, keyMeta, keyJobs, keyReady, keyClaims, keyLease),
@@ -33,6 +34,7 @@ func (s *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	if err != nil {
 		return ports.TurnReply{}, err
 	}
+
 	reply := record.ReplyOf(value)
 	switch status := reply.Text(); status {
 	case "ok", "again":
@@ -55,12 +57,14 @@ func turnArgs(r *ports.TurnRequest, now any) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	b := storekit.BudgetOf(r)
 	args := make([]any, 0, 13+len(r.Settlements))
 	args = append(args, now, r.Lease.Owner, r.Lease.Token, r.Number, r.TTL.Microseconds(),
 		b.Jobs, b.PerJob, b.Bytes,
 		record.ReceiptText(core.Receipt{Token: r.Lease.Token, Number: r.Number}), by)
 	args = record.AppendSettlements(args, r.Settlements)
+
 	if r.Resent || len(r.Parts)+len(r.Begin) > 0 {
 		args = append(args, boolArg(r.Resent), len(r.Parts))
 	}
@@ -77,7 +81,15 @@ func turnArgs(r *ports.TurnRequest, now any) ([]any, error) {
 
 // turned reads the reply of a turn that was carried out, or of its repeat.
 func turned(r *record.Reply, again bool) (ports.TurnReply, error) {
-	t := ports.TurnReply{Repeat: again, Last: r.Int(), Now: core.Instant(r.Int()), Remaining: micros(r.Int()), Paused: r.Int() == 1, Head: r.Head()}
+	t := ports.TurnReply{
+		Repeat:    again,
+		Last:      r.Int(),
+		Now:       core.Instant(r.Int()),
+		Remaining: micros(r.Int()),
+		Paused:    r.Int() == 1,
+		Head:      r.Head(),
+	}
+
 	skipped, claims, cancels, notBegun := r.List(), r.List(), r.List(), r.List()
 	for skipped.More() {
 		t.Skipped = append(t.Skipped, int(skipped.Int()))
@@ -85,6 +97,7 @@ func turned(r *record.Reply, again bool) (ports.TurnReply, error) {
 	for notBegun.More() {
 		t.NotBegun = append(t.NotBegun, int(notBegun.Int()))
 	}
+
 	var err error
 	if t.Claims, err = record.ParseClaims(&claims); err != nil {
 		return ports.TurnReply{}, err
@@ -94,13 +107,16 @@ func turned(r *record.Reply, again bool) (ports.TurnReply, error) {
 			return cmp.Or(cmp.Compare(a.PerformAt, b.PerformAt), strings.Compare(a.ID, b.ID))
 		})
 	}
+
 	if t.Cancellations, err = record.ParseCancels(&cancels); err != nil {
 		return ports.TurnReply{}, err
 	}
+
 	r.Join(&skipped, &claims, &notBegun)
 	if !r.More() {
 		return t, r.Err() // the usual turn has no others
 	}
+
 	deferred, orphans := r.List(), r.List()
 	for deferred.More() {
 		t.Deferred = append(t.Deferred, int(deferred.Int()))
@@ -108,6 +124,7 @@ func turned(r *record.Reply, again bool) (ports.TurnReply, error) {
 	if t.Orphans, err = record.ParseClaims(&orphans); err != nil {
 		return ports.TurnReply{}, err
 	}
+
 	skippedParts := r.List()
 	for skippedParts.More() {
 		t.SkippedParts = append(t.SkippedParts, int(skippedParts.Int()))

@@ -38,6 +38,7 @@ func (s *Store) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.S
 	if err := s.checkShards(ctx, shards); err != nil {
 		return nil, err
 	}
+
 	w := newWakeups(s, shards)
 	listening, cancel := context.WithCancel(ctx)
 	w.running.Go(func() { w.maintain(listening) })
@@ -45,6 +46,7 @@ func (s *Store) Wakeups(ctx context.Context, shards []core.Shard) (<-chan core.S
 		cancel()
 		return nil, err
 	}
+
 	return w.reader.Channel(ctx, func() {
 		cancel()
 		w.running.Wait()
@@ -58,6 +60,7 @@ func (s *Store) checkShards(ctx context.Context, shards []core.Shard) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
+
 	counts := make(map[string]int, 1) // of the queues' shards
 	for _, shard := range shards {
 		count, known := counts[shard.Queue]
@@ -72,6 +75,7 @@ func (s *Store) checkShards(ctx context.Context, shards []core.Shard) error {
 			}
 			counts[shard.Queue] = count
 		}
+
 		listed := shard == core.Shard{} || shard == ports.PermitsOf(shard.Queue)
 		if !listed && (shard.Index < 0 || shard.Index >= count) {
 			return storekit.NoSuchShard(shard)
@@ -106,15 +110,22 @@ type wakeups struct {
 
 func newWakeups(s *Store, shards []core.Shard) *wakeups {
 	w := &wakeups{
-		store: s, shards: make(map[string]core.Shard, len(shards)), reader: storekit.NewSubscriber(shards),
-		unplaced: make(chan struct{}, 1), tried: make(chan struct{}),
-		listeners: make(map[goredis.UniversalClient]*listener), waiting: make(map[string]time.Time),
-		waits: make(map[string]time.Duration), untried: make(map[string]bool),
+		store:     s,
+		shards:    make(map[string]core.Shard, len(shards)),
+		reader:    storekit.NewSubscriber(shards),
+		unplaced:  make(chan struct{}, 1),
+		tried:     make(chan struct{}),
+		listeners: make(map[goredis.UniversalClient]*listener),
+		waiting:   make(map[string]time.Time),
+		waits:     make(map[string]time.Duration),
+		untried:   make(map[string]bool),
 	}
+
 	for _, shard := range shards {
 		channel := s.channel(shard)
 		w.shards[channel], w.waiting[channel], w.untried[channel] = shard, time.Time{}, true
 	}
+
 	if len(shards) == 0 {
 		close(w.tried)
 	}
@@ -127,6 +138,7 @@ func (w *wakeups) awaitStart(ctx context.Context) error {
 	began := time.Now()
 	patience := time.NewTimer(startPatience)
 	defer patience.Stop()
+
 	for {
 		ended := false
 		select {
@@ -138,6 +150,7 @@ func (w *wakeups) awaitStart(ctx context.Context) error {
 			patience.Reset(startPatience / 10)
 			ended = time.Since(began) >= exchange.RetryFor
 		}
+
 		if done, err := w.start(ctx, ended); done {
 			return err
 		}
@@ -149,6 +162,7 @@ func (w *wakeups) awaitStart(ctx context.Context) error {
 func (w *wakeups) start(ctx context.Context, ended bool) (done bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+
 	switch {
 	case w.confirmed > 0 || len(w.shards) == 0:
 		w.started = true
@@ -156,7 +170,8 @@ func (w *wakeups) start(ctx context.Context, ended bool) (done bool, err error) 
 	case !ended:
 		return false, nil
 	case goredis.HasErrorPrefix(w.failure, "NOPERM"): // the store is usable without wake-ups
-		return true, fmt.Errorf("redis: the user may not subscribe to wake-ups (%v); grant it the channels %s*; until then shards are polled", w.failure, w.store.prefix)
+		return true, fmt.Errorf("redis: the user may not subscribe to wake-ups (%v); grant it the channels %s*; until then shards are polled",
+			w.failure, w.store.prefix)
 	case w.failure == nil:
 		return true, fmt.Errorf("redis: subscribe to wake-ups: no answer within %v", exchange.RetryFor)
 	}
@@ -175,6 +190,7 @@ func (w *wakeups) maintain(ctx context.Context) {
 		case <-timer.C:
 		case <-w.unplaced:
 		}
+
 		due, wait := w.due(time.Now())
 		w.place(ctx, due)
 		timer.Reset(wait)
@@ -186,6 +202,7 @@ func (w *wakeups) maintain(ctx context.Context) {
 func (w *wakeups) due(now time.Time) (channels []string, wait time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+
 	wait = time.Hour
 	for channel, until := range w.waiting {
 		if left := until.Sub(now); left > 0 {
@@ -211,6 +228,7 @@ func (w *wakeups) place(ctx context.Context, channels []string) {
 		}
 		groups[server] = append(groups[server], channel)
 	}
+
 	for server, group := range groups {
 		l := w.listenerOf(ctx, server)
 		w.running.Go(func() { l.subscribe(ctx, group) })
@@ -238,15 +256,18 @@ func (w *wakeups) retry(ctx context.Context, channel string, err error) {
 		wait = min(2*last, lastResubscribe)
 	}
 	w.waits[channel], w.waiting[channel] = wait, time.Now().Add(wait)
+
 	if err != nil {
 		w.failure = err
 		w.endTry(channel, !exchange.Retryable(err))
 		if wait > silentWait && !w.reported && ctx.Err() == nil {
 			w.reported = true
-			w.store.logger.Warn("wake-ups are interrupted; until they are back, the shards of these channels are polled",
+			w.store.logger.Warn(
+				"wake-ups are interrupted; until they are back, the shards of these channels are polled",
 				"channels", len(w.waits), "one", channel, "error", err.Error())
 		}
 	}
+
 	w.store.link.Reload(ctx)
 	select {
 	case w.unplaced <- struct{}{}:

@@ -27,6 +27,8 @@ type bulkFlags struct {
 	yes          bool
 	verb, done   string
 	has          func(*inspect.Found) bool
+	// schedules is true if the action takes the schedules of an id too.
+	schedules bool
 	// prefixNeeds ends the help of --prefix.
 	prefixNeeds string
 	set         *pflag.FlagSet
@@ -126,8 +128,8 @@ func (a *app) named(done string, r *inspect.Result, err error) error {
 
 // onNamed acts on the ids that follow the queue in args, and then prints the ids for which it found
 // no entry.
-func (a *app) onNamed(ctx context.Context, i *inspect.Inspector, args []string, done string, has func(*inspect.Found) bool, act onJobs) (inspect.Result, error) {
-	missing := absent(ctx, i, args[0], args[1:], has)
+func (a *app) onNamed(ctx context.Context, i *inspect.Inspector, args []string, done string, lacks lacksEntry, act onJobs) (inspect.Result, error) {
+	missing := absent(ctx, i, args[0], args[1:], lacks)
 	r, err := act(i, ctx, args[0], args[1:])
 	if err == nil {
 		a.sayAbsent(done, missing)
@@ -149,17 +151,35 @@ func (a *app) sayAbsent(done string, ids []string) {
 
 // absent returns the ids that have no entry for an action. It is called before the action, which
 // may remove entries. An error ends the search: the action gets the same error, and returns it.
-func absent(ctx context.Context, i *inspect.Inspector, queue string, ids []string, has func(*inspect.Found) bool) (missing []string) {
+func absent(ctx context.Context, i *inspect.Inspector, queue string, ids []string, lacks lacksEntry) (missing []string) {
 	for _, id := range ids {
-		found, err := i.FindSome(ctx, queue, id, 0)
+		is, err := lacks(ctx, i, queue, id)
 		if err != nil {
 			return missing
 		}
-		if !has(&found) && len(found.Damaged) == 0 {
+		if is {
 			missing = append(missing, id)
 		}
 	}
 	return missing
+}
+
+// lacksEntry reports whether an id has no entry for an action.
+type lacksEntry func(ctx context.Context, i *inspect.Inspector, queue, id string) (bool, error)
+
+// lacks is the lacksEntry of the action.
+func (b *bulkFlags) lacks(ctx context.Context, i *inspect.Inspector, queue, id string) (bool, error) {
+	found, err := i.FindSome(ctx, queue, id, 0)
+	if err != nil || b.has(&found) || len(found.Damaged) > 0 {
+		return false, err
+	}
+	if b.schedules {
+		o := inspect.ScheduleOptions{ScheduleSelection: inspect.ScheduleSelection{ID: id}, Limit: 1}
+		for _, err := range i.Schedules(ctx, queue, o) {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 func hasAny(f *inspect.Found) bool     { return f.Queued != nil || f.DeadLetter != nil }
@@ -289,18 +309,30 @@ func (a *app) confirm(ctx context.Context, b *bulkFlags, o inspect.BulkOptions, 
 		_, _ = fmt.Fprintf(a.stderr, "%s: at least %d match, at most %d; %d of %d checked",
 			b.verb, r.Handled, r.Handled+r.Total-r.Done, r.Done, r.Total)
 	}
-	for at, id := range sampleIDs(&r) {
+	a.sayIDs(sampleIDs(&r))
+	_, _ = fmt.Fprintln(a.stderr, ".")
+	err = a.ask(ctx, b.done)
+	return err == nil, err
+}
+
+// sayIDs prints ids as examples.
+func (a *app) sayIDs(ids []string) {
+	for at, id := range ids {
 		_, _ = fmt.Fprint(a.stderr, map[bool]string{true: ", such as ", false: ", "}[at == 0], quoted(id))
 	}
-	_, _ = fmt.Fprintf(a.stderr, ".\nThey will be %s. Type yes or y to continue: ", b.done)
+}
+
+// ask asks whether entries are to be changed. An answer other than yes or y is an error.
+func (a *app) ask(ctx context.Context, done string) error {
+	_, _ = fmt.Fprintf(a.stderr, "They will be %s. Type yes or y to continue: ", done)
 	answer, err := readLine(ctx, a.stdin)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if answer != "yes" && answer != "y" {
-		return false, fmt.Errorf("%w: the action was not confirmed; use --yes to act without a question", errNothing)
+		return fmt.Errorf("%w: the action was not confirmed; use --yes to act without a question", errNothing)
 	}
-	return true, nil
+	return nil
 }
 
 // readLine reads a line. It returns errNothing if ctx ends first.
@@ -443,7 +475,7 @@ func (a *app) bulk(
 			return err
 		}
 		if !b.all {
-			r, err := a.onNamed(cmd.Context(), i, args, b.done, b.has, named)
+			r, err := a.onNamed(cmd.Context(), i, args, b.done, b.lacks, named)
 			if b.verb == "run-now" && err == nil && r.Handled == 0 {
 				return a.dueAlready(cmd.Context(), args[0], args[1:], &r)
 			}

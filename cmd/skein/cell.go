@@ -33,6 +33,9 @@ type dueTime struct {
 	held bool
 }
 
+// zoned is a time that is shown in its own time zone.
+type zoned struct{ time.Time }
+
 // forPeople returns a value as a table's cell shows it.
 func forPeople(v any) string {
 	switch v := v.(type) {
@@ -47,6 +50,8 @@ func forPeople(v any) string {
 			return "-"
 		}
 		return v.UTC().Format("2006-01-02T15:04:05.000Z")
+	case zoned:
+		return v.Format("Mon 2006-01-02 15:04:05 MST")
 	case dueTime:
 		if v.held {
 			return figures.Never

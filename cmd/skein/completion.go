@@ -30,11 +30,13 @@ func (a *app) complete(c *cobra.Command) {
 	}
 	switch _, argument, _ := strings.Cut(c.Use, " "); {
 	case strings.HasPrefix(argument, "QUEUE"), strings.HasPrefix(argument, "[QUEUE...]"):
-		many, file := strings.HasPrefix(argument, "["), strings.HasSuffix(argument, "[FILE]")
+		many, file, named := strings.HasPrefix(argument, "["), strings.HasSuffix(argument, "[FILE]"), argument == "QUEUE NAME"
 		c.ValidArgsFunction = func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 			switch {
 			case file && len(args) == 1:
 				return nil, cobra.ShellCompDirectiveDefault
+			case named && len(args) == 1:
+				return a.completed(c, args, begun, scheduleNames)
 			case len(args) > 0 && !many: // ids are too many to list
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
@@ -56,8 +58,12 @@ func (a *app) complete(c *cobra.Command) {
 		}
 	}
 	flag("group", groupNames)
-	flag("to", queueNames)
-	flag("queue", queueNames)
+	flag("name", scheduleNames)
+	for _, name := range []string{"to", "queue"} {
+		if f := c.Flags().Lookup(name); f != nil && strings.Contains(f.Usage, "`QUEUE`") {
+			flag(name, queueNames)
+		}
+	}
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if strings.HasSuffix(f.Name, "-file") {
 			_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
@@ -123,6 +129,18 @@ func groupNames(ctx context.Context, i *inspect.Inspector, args []string) (names
 	groups, err := i.Groups(ctx, args[0], completionGroups)
 	for _, g := range groups.Groups {
 		names = append(names, g.Name)
+	}
+	return names, err
+}
+
+// scheduleNames returns the first names of a queue's schedules.
+func scheduleNames(ctx context.Context, i *inspect.Inspector, args []string) (names []string, err error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	page, err := i.ScheduleNames(ctx, args[0], "", 0)
+	for _, n := range page.Names {
+		names = append(names, n.Name)
 	}
 	return names, err
 }

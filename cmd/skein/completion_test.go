@@ -9,9 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/memory"
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
@@ -47,16 +49,27 @@ func TestShellsCompleteWhatTheStoreKnows(t *testing.T) {
 	letters := []core.DeadLetter{{ID: "a", Error: "boom", Group: "boom", Payloads: []core.Payload{{Data: []byte("x")}}}}
 	_, err = inspect.New(store, inspect.Options{}).Import(t.Context(), "orders", func(yield func(core.DeadLetter, error) bool) { yield(letters[0], nil) }, nil)
 	must(t, err)
+	q := skein.NewQueue[int]("mails", skein.QueueOptions[int]{Shards: 1})
+	for _, name := range []string{"nightly", "bill"} {
+		must(t, q.Schedule(t.Context(), skein.NewClient(store, skein.ClientOptions{}), name, skein.Interval(time.Hour), "a", 1))
+	}
 	env := map[string]string{"SKEIN_URL": "memory://"}
 	for line, want := range map[string]string{
-		"queue pause ":                      "mails orders",
-		"job ls o":                          "orders",
-		"stats orders ":                     "mails",
-		"node drain ":                       "web-1",
-		"morgue rm orders --group ":         "boom",
-		"stats -o j":                        "table wide json jsonl csv", // the shell takes those that fit
-		"queue pause orders ":               "",
-		"queue pause --url x --url-file y ": "",
+		"schedule pause ":                    "mails orders",
+		"schedule pause mails ":              "bill nightly",
+		"schedule next mails n":              "nightly",
+		"schedule ls mails --name ":          "bill nightly",
+		"schedule rm mails bill ":            "",
+		"schedule backfill mails bill --to ": "",
+		"job move orders --to ":              "mails", // those that are not named already
+		"queue pause ":                       "mails orders",
+		"job ls o":                           "orders",
+		"stats orders ":                      "mails",
+		"node drain ":                        "web-1",
+		"morgue rm orders --group ":          "boom",
+		"stats -o j":                         "table wide json jsonl csv", // the shell takes those that fit
+		"queue pause orders ":                "",
+		"queue pause --url x --url-file y ":  "",
 	} {
 		for _, away := range []bool{false, true} {
 			store.Heal()

@@ -36,9 +36,9 @@ var exits = []struct {
 	{2, "a mistake in the command's arguments or the store's URL, or the queue can't do that: it has no index of ids, or another layout or merge rule", []error{
 		errUsage, inspect.ErrInvalidID, inspect.ErrInvalidOptions, inspect.ErrInvalidCheckpoint, inspect.ErrInvalidCursor,
 		inspect.ErrInvalidRequest, core.ErrInvalidRule, core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTag, core.ErrInvalidTime, core.ErrInvalidQueue,
-		inspect.ErrInvalidLine, inspect.ErrQueueMismatch,
+		inspect.ErrInvalidLine, inspect.ErrQueueMismatch, inspect.ErrInvalidSchedule,
 	}},
-	{3, "there is no such queue, server or id", []error{errNotFound, inspect.ErrUnknownQueue, inspect.ErrUnknownNode}},
+	{3, "there is no such queue, server, id or schedule", []error{errNotFound, inspect.ErrUnknownQueue, inspect.ErrUnknownNode, inspect.ErrUnknownSchedule}},
 	{4, "stopped midway by a signal or, for an action on all that match, by --timeout; standard error then has the text to continue that action", []error{errStopped, context.Canceled}},
 	{exitAway, "the store, or the server that the command needs, does not answer, or not within --timeout; for doctor and check: no server answers", []error{errAway}},
 	{6, "doctor: a check warns or fails; check: the store refuses pushes; wrong: something is wrong; migrate status: the schema does not fit", []error{errFound}},

@@ -254,7 +254,7 @@ func (a *app) why() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if nothing(&v.Found) {
+			if nothing(&v.Found) && len(v.Schedules) == 0 {
 				return nothingFor(args[0], args[1])
 			}
 			if a.output == "table" {
@@ -272,7 +272,7 @@ func (a *app) cancelJobs() *cobra.Command {
 			if drop {
 				mode = inspect.CancelModeDrop
 			}
-			r, err := a.onNamed(ctx, i, args, "cancelled", hasClaimed,
+			r, err := a.onNamed(ctx, i, args, "cancelled", (&bulkFlags{has: hasClaimed}).lacks,
 				func(i *inspect.Inspector, ctx context.Context, queue string, ids []string) (inspect.Result, error) {
 					return i.Cancel(ctx, queue, ids, mode)
 				})

@@ -128,7 +128,8 @@ func with(rawURL, name, value string) string {
 // text to continue with that it has printed. "damage QUEUE ID" overwrites the job's record in
 // Redis, and "key" makes $KEY of the first key in the JSON that was written last. "schema" sets
 // $SCHEMA to the schema of the store's URL. "other" makes a second store, the profile "other",
-// and "same" makes the profile "same" of the store of the script.
+// and "same" makes the profile "same" of the store of the script. "schedule QUEUE NAME CRON ZONE
+// ID..." stores a schedule with the payload "p" for each id.
 func TestScripts(t *testing.T) {
 	for name, newURL := range storesOfTests() {
 		t.Run(name, func(t *testing.T) {
@@ -149,6 +150,7 @@ func TestScripts(t *testing.T) {
 					"other":       func(ts *testscript.TestScript, _ bool, _ []string) { writeProfile(ts, "other", newURL(t)) },
 					"same":        func(ts *testscript.TestScript, _ bool, _ []string) { writeProfile(ts, "same", ts.Getenv("SKEIN_URL")) },
 					"schema":      findSchema,
+					"schedule":    func(ts *testscript.TestScript, _ bool, args []string) { storeSchedules(ts, args, kept) },
 					"serve":       func(ts *testscript.TestScript, neg bool, args []string) { serveJobs(ts, args[0], args[1], kept) },
 				},
 			})
@@ -294,6 +296,18 @@ func serveJobs(ts *testscript.TestScript, name, how string, kept *memories) {
 	}
 	finish()
 	ts.Fatalf("no job was run")
+}
+
+// storeSchedules is "schedule QUEUE NAME CRON ZONE ID...".
+func storeSchedules(ts *testscript.TestScript, args []string, kept *memories) {
+	b, err := kept.connect(context.Background(), ts.Getenv("SKEIN_URL"))
+	ts.Check(err)
+	defer func() { ts.Check(b.Close()) }()
+	queue := skein.NewQueue(args[0], skein.QueueOptions[[]byte]{Codec: raw{}, Shards: 2})
+	client := skein.NewClient(b.Store, skein.ClientOptions{})
+	for _, id := range args[4:] {
+		ts.Check(queue.Schedule(context.Background(), client, args[1], skein.Cron(args[2], args[3]), id, []byte("p")))
+	}
 }
 
 // raw is a codec of bytes.

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"os"
+	_ "time/tzdata" // schedules need no zone data on the host
 
 	"github.com/redis/go-redis/v9/logging"
 

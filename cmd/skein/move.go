@@ -62,8 +62,8 @@ func (a *app) moveAll(
 
 func (a *app) moveJobs() *cobra.Command {
 	var m moveFlags
-	b := &bulkFlags{verb: "move", done: "moved", has: hasAny, prefixNeeds: needsIndex}
-	c := a.bulk(b, "move QUEUE --to QUEUE [ID...]", "Move queued jobs to a paused queue: ids with their dead letters, or --all queued jobs that match",
+	b := &bulkFlags{verb: "move", done: "moved", has: hasAny, schedules: true, prefixNeeds: needsIndex}
+	c := a.bulk(b, "move QUEUE --to QUEUE [ID...]", "Move queued jobs to a paused queue: ids with their dead letters and schedules, or --all queued jobs that match, without a filter with all schedules",
 		"skein job move orders --to orders-2 --all",
 		func(i *inspect.Inspector, ctx context.Context, queue string, ids []string) (inspect.Result, error) {
 			to, err := a.target(ctx, &m, false)

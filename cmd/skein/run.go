@@ -29,6 +29,8 @@ type process struct {
 	// answersWithin is how long the command waits for answers that it can do without: whether the
 	// store answers at all, and the list of servers. 0 means [inspect.ServersPatience].
 	answersWithin time.Duration
+	// zone is the time zone of the user. nil means that of the machine.
+	zone *time.Location
 }
 
 func (p process) answerTime() time.Duration { return cmp.Or(p.answersWithin, inspect.ServersPatience) }
@@ -158,7 +160,7 @@ func (a *app) root() *cobra.Command {
 		cmd.SetContext(inspect.WithActor(cmd.Context(), a.actor()))
 		return nil
 	}
-	root.AddCommand(a.statsCommand(), a.queueCommand(), a.jobCommand(), a.morgueCommand(), a.shardCommand(), a.nodeCommand(), a.auditCommand(),
+	root.AddCommand(a.statsCommand(), a.queueCommand(), a.jobCommand(), a.morgueCommand(), a.scheduleCommand(), a.shardCommand(), a.nodeCommand(), a.auditCommand(),
 		a.topCommand(), a.wrongCommand(), a.doctorCommand(), a.checkCommand(), a.repairCommand(), a.migrateCommand(),
 		a.serveCommand(), a.exporterCommand(), a.demoCommand(), a.versionCommand(), a.completionCommand())
 	root.SetHelpCommand(helpCommand(root))

@@ -60,10 +60,12 @@ type top struct {
 	// first is the time of the first look. Faults that it saw may have begun earlier.
 	first time.Time
 	// recent has the minutes of the last hour of each queue, last its jobs that wait for their last
-	// retry, and suspects its claimed jobs that may crash their servers. All were read at read.
+	// retry, suspects its claimed jobs that may crash their servers, and ticks what is known of its
+	// schedules. All were read at read.
 	recent   map[string][]inspect.MinuteStats
 	last     map[string]wrong.LastRetry
 	suspects map[string]wrong.Suspects
+	ticks    map[string]wrong.Ticks
 	read     time.Time
 	// pauses are the actions that paused the queues that are paused. They were searched at searched.
 	pauses   map[string]inspect.Action
@@ -142,7 +144,7 @@ func (t *top) ask(ctx context.Context, v *wrong.View, stats []inspect.QueueStats
 	}
 	t.details(ctx, v.Now)
 	t.findPauses(ctx, stats)
-	v.Recent, v.LastRetries, v.Suspects, v.Pauses = t.recent, t.last, t.suspects, t.pauses
+	v.Recent, v.LastRetries, v.Suspects, v.Ticks, v.Pauses = t.recent, t.last, t.suspects, t.ticks, t.pauses
 }
 
 // findPauses searches the audit for the actions that paused the paused queues, if one of them is
@@ -170,15 +172,26 @@ func (t *top) findPauses(ctx context.Context, stats []inspect.QueueStats) {
 	t.pauses = pauses
 }
 
-// details reads recent, last and suspects again if they are older than recentRest. A queue whose
-// details can't be read is missing in them.
+// lateTicks returns how late the ticks of queues are. Queues without a next tick are missing.
+func (t *top) lateTicks(ctx context.Context) map[string]inspect.LateTick {
+	late, err := t.inspector.LateTicks(ctx)
+	if partial := new(inspect.PartialError); err != nil && !errors.As(err, &partial) {
+		t.failed = errors.Join(t.failed, fmt.Errorf("%w: how late the ticks of schedules are is not known: %w", errPart, err))
+		return nil
+	}
+	return late
+}
+
+// details reads recent, last, suspects and ticks again if they are older than recentRest. A queue
+// whose details can't be read is missing in them.
 func (t *top) details(ctx context.Context, now time.Time) {
 	if time.Since(t.read) < recentRest {
 		return
 	}
 	n := len(t.lines)
 	t.recent, t.last, t.read = make(map[string][]inspect.MinuteStats, n), make(map[string]wrong.LastRetry, n), time.Now()
-	t.suspects = make(map[string]wrong.Suspects)
+	t.suspects, t.ticks = make(map[string]wrong.Suspects), make(map[string]wrong.Ticks)
+	late := t.lateTicks(ctx)
 	for at := range t.lines {
 		stats := &t.lines[at].QueueStats
 		name := stats.Queue.Name
@@ -197,6 +210,13 @@ func (t *top) details(ctx context.Context, now time.Time) {
 			if t.suspects[name], err = wrong.SuspectsOf(t.inspector.Claimed(ctx, name, o)); err != nil {
 				t.failed = errors.Join(t.failed, fmt.Errorf("%w: the recoveries of the claimed jobs of %s are not known: %w", errPart, name, err))
 			}
+		}
+		if tick, scheduled := late[name]; scheduled && ctx.Err() == nil {
+			names, err := t.inspector.ScheduleNames(ctx, name, "", 0)
+			if partial := new(inspect.PartialError); err != nil && !errors.As(err, &partial) {
+				t.failed = errors.Join(t.failed, fmt.Errorf("%w: the schedules of %s are not known: %w", errPart, name, err))
+			}
+			t.ticks[name] = wrong.TicksOf(tick, now, names.Names)
 		}
 		if ctx.Err() != nil {
 			break // the other queues would only repeat the error

@@ -7,6 +7,7 @@ import (
 
 	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/figures"
+	"github.com/skeinq/skein/internal/specs"
 )
 
 // announced returns a number that servers of a verdict's queue announce, or nil for unknown if no
@@ -31,6 +32,7 @@ var verdictColumns = columns[inspect.Verdict]{
 	{"servers", false, func(v *inspect.Verdict) any { return v.Servers }},
 	{"servers_unknown", true, func(v *inspect.Verdict) any { return v.ServersUnknown }},
 	{"found", false, func(v *inspect.Verdict) any { return foundColumns.row(&v.Found) }},
+	{"schedules", true, func(v *inspect.Verdict) any { return rowsOf(scheduleColumns, v.Schedules) }},
 	{"as_of", true, func(v *inspect.Verdict) any { return v.Now }},
 }
 
@@ -64,6 +66,21 @@ func factsOf(v *inspect.Verdict) (list facts) {
 	list.addServers(v, runs)
 	list.addQueued(v)
 
+	for at := range v.Schedules {
+		s := &v.Schedules[at]
+		state := "next tick at " + forPeople(nextOf(s))
+		switch {
+		case s.Paused:
+			state = "paused"
+		case s.Due.IsZero():
+			state = "no next tick"
+		case s.Broken != "":
+			state = "a server can't read its spec"
+		case s.Late > 0:
+			state = "late by " + figures.Span(s.Late)
+		}
+		list.add("schedule", !s.Due.IsZero() && s.Late == 0 && s.Broken == "", "%s, %s in %s: %s", s.Name, specs.Words(s.Spec), specs.Zone(s.Spec), state)
+	}
 	if of := v.OwnerFacts.LastChance; v.Reason == inspect.BehindLastChance {
 		list.add("last chance", false, "taken by %s of %v", of.ID, of.Shard)
 	}

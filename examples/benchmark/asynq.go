@@ -58,9 +58,11 @@ func (s *asynqSystem) left(ctx context.Context) (int64, error) {
 	for _, set := range []string{"scheduled", "retry", "archived"} {
 		counts = append(counts, pipe.ZCard(ctx, queue+set))
 	}
+
 	if _, err := pipe.Exec(ctx); err != nil {
 		return 0, err
 	}
+
 	var left int64
 	for _, c := range counts {
 		left += c.Val()

@@ -25,17 +25,22 @@ func backlogProbe(name string, sizeOf func(jobs int) int) *probe {
 		jobs, setting := newJobs(size), fmt.Sprintf("backlog of %d", size)
 		var took time.Duration
 		var cpu cpuTime
+
 		for handled < max(l.jobs, size) {
 			s, err := l.system(ctx, skeinName)
 			if err != nil {
 				return nil, err
 			}
+
 			d, err := l.storeAndDrain(ctx, s, jobs)
 			if err != nil {
 				return nil, err
 			}
 			handled, took, cpu = handled+size, took+d.fromFirst, cpu.plus(d.cpu)
 		}
-		return []reading{{system: skeinName, setting: setting, unit: perSecond, value: rate(handled, took), cpu: cpu.per(handled)}}, nil
+
+		return []reading{
+			{system: skeinName, setting: setting, unit: perSecond, value: rate(handled, took), cpu: cpu.per(handled)},
+		}, nil
 	}}
 }

@@ -43,7 +43,9 @@ func ceilingProbes() []*probe {
 		}},
 		{name: "ceiling, redis-benchmark", measure: func(ctx context.Context, l *lab) ([]reading, error) {
 			x, err := benchmarked(ctx, l, perCall)
-			return []reading{{system: "redis-benchmark", setting: setting + ", the same script", unit: perSecond, value: x}}, err
+			return []reading{
+				{system: "redis-benchmark", setting: setting + ", the same script", unit: perSecond, value: x},
+			}, err
 		}},
 	}
 }
@@ -54,22 +56,27 @@ func handleCounted(ctx context.Context, l *lab) (handled reading, perCall int, e
 	if err != nil {
 		return handled, 0, err
 	}
+
 	jobs := newJobs(l.jobs)
 	if err := s.fill(ctx, jobs); err != nil {
 		return handled, 0, err
 	}
+
 	before, err := l.scriptCalls(ctx)
 	if err != nil {
 		return handled, 0, err
 	}
+
 	d, err := l.drain(ctx, s, jobs)
 	if err != nil {
 		return handled, 0, err
 	}
+
 	after, err := l.scriptCalls(ctx)
 	if err != nil {
 		return handled, 0, err
 	}
+
 	perCall = max(1, int(int64(l.jobs)/max(1, after-before)))
 	fmt.Fprintf(l.log, "    %d jobs in a call\n", perCall)
 	return reading{unit: perSecond, value: rate(l.jobs, d.fromStart), cpu: d.cpu.per(l.jobs)}, perCall, nil
@@ -102,10 +109,12 @@ func scripted(ctx context.Context, l *lab, perCall int) (reading, error) {
 	if err != nil {
 		return reading{}, err
 	}
+
 	shards := make([]int, ceilingConnections)
 	for i := range shards {
 		shards[i] = i
 	}
+
 	m := l.startMeter(ctx)
 	err = concurrently(ctx, shards, func(ctx context.Context, shard int) error {
 		for {
@@ -118,6 +127,7 @@ func scripted(ctx context.Context, l *lab, perCall int) (reading, error) {
 	if err != nil {
 		return reading{}, err
 	}
+
 	took, cpu := m.read(ctx)
 	row := reading{unit: perSecond, value: rate(l.jobs, took), cpu: cpu.per(l.jobs)}
 	return row, expect(ctx, newSkein(l, redis.New(l.redis, redis.Options{}), skeinSetting{}), 0)
@@ -135,14 +145,17 @@ func benchmarked(ctx context.Context, l *lab, perCall int) (float64, error) {
 	command := exec.CommandContext(ctx, "redis-benchmark", "-h", host, "-p", port, "--csv",
 		"-c", strconv.Itoa(ceilingConnections), "-n", strconv.Itoa(calls), "-r", strconv.Itoa(skein.DefaultShards),
 		"evalsha", sha, "0", ceilingBase, "__rand_int__", strconv.Itoa(perCall))
+
 	out, err := command.Output()
 	if err != nil {
 		return 0, fmt.Errorf("redis-benchmark: %w", err)
 	}
+
 	callRate, err := csvRate(string(out))
 	if err != nil {
 		return 0, err
 	}
+
 	left, err := newSkein(l, redis.New(l.redis, redis.Options{}), skeinSetting{}).left(ctx)
 	// The claims of the last call of each shard still exist.
 	if gone := (calls - skein.DefaultShards) * perCall; err == nil && left > int64(l.jobs-gone) {

@@ -12,8 +12,10 @@ call('GET', META)
 call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'recovered')
 call('HLEN', CANCELS)
 call('ZCARD', PARKED)
+
 local held, freed = call('HGETALL', CLAIMS), {}
 for i = 1, #held, 2 do freed[#freed + 1] = held[i] end
+
 local now = call('TIME')
 local ready, ids, claims = call('ZRANGE', READY, 0, want, 'WITHSCORES'), {}, {}
 for i = 1, math.min(#ready, 2 * want), 2 do ids[#ids + 1] = ready[i] end
@@ -33,5 +35,6 @@ if #freed > 0 then
   call('HDEL', CLAIMS, unpack(freed))
   call('HINCRBY', LEASE, 'processed', #freed)
 end
+
 call('HSET', LEASE, 'last', now[2], 'ttl', now[2], 'expires', now[1])
 return claims

@@ -26,28 +26,33 @@ func churnProbe(snapshot bool) *probe {
 	if snapshot {
 		name += ", snapshot"
 	}
+
 	return &probe{name: name, measure: func(ctx context.Context, l *lab) (_ []reading, err error) {
 		c, err := startChurn(ctx, l)
 		if err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, c.stop()) }()
+
 		if err := c.part(ctx, "first"); err != nil {
 			return nil, err
 		}
 		if err := c.sizes(ctx, "first"); err != nil {
 			return nil, err
 		}
+
 		release := func() error { return nil }
 		if snapshot {
 			if release, err = openSnapshot(ctx, l.postgres); err != nil {
 				return nil, err
 			}
 		}
+
 		err = c.rest(ctx)
 		if err := errors.Join(err, release()); err != nil {
 			return nil, err
 		}
+
 		return c.readings, c.sizes(ctx, "last")
 	}}
 }
@@ -91,10 +96,12 @@ func (c *churn) part(ctx context.Context, name string) error {
 			return err
 		}
 	}
+
 	took, cpu := m.read(ctx)
 	v := rate(n, took)
 	state, err := tableState(ctx, c.lab.postgres)
 	fmt.Fprintf(c.lab.log, "    %d jobs: %s %s, %s\n", c.pushed, figure(v), perSecond, state)
+
 	if name != "" {
 		c.read(fmt.Sprintf("%s %d of %d", name, n, churnParts*n), perSecond, v)
 		c.readings[len(c.readings)-1].cpu = cpu.per(n)
@@ -135,8 +142,11 @@ func (c *churn) read(setting, unit string, v float64) {
 
 // tableSizes returns the sizes of Skein's tables and their indexes, in millions of bytes.
 func tableSizes(ctx context.Context, pool *pgxpool.Pool) (heaps, indexes float64, err error) {
-	err = pool.QueryRow(ctx, `SELECT coalesce(sum(pg_table_size(oid)), 0) / 1e6, coalesce(sum(pg_indexes_size(oid)), 0) / 1e6
-FROM pg_class WHERE relkind = 'r' AND relnamespace = to_regnamespace($1)`, postgres.DefaultSchema).Scan(&heaps, &indexes)
+	err = pool.QueryRow(ctx,
+		`SELECT coalesce(sum(pg_table_size(oid)), 0) / 1e6, coalesce(sum(pg_indexes_size(oid)), 0) / 1e6
+FROM pg_class WHERE relkind = 'r' AND relnamespace = to_regnamespace($1)`,
+		postgres.DefaultSchema,
+	).Scan(&heaps, &indexes)
 	return heaps, indexes, err
 }
 
@@ -149,5 +159,6 @@ func tableState(ctx context.Context, pool *pgxpool.Pool) (string, error) {
 	var dead, vacuums int64
 	err = pool.QueryRow(ctx, `SELECT coalesce(sum(n_dead_tup), 0)::bigint, coalesce(sum(autovacuum_count), 0)::bigint
 FROM pg_stat_user_tables WHERE schemaname = $1`, postgres.DefaultSchema).Scan(&dead, &vacuums)
-	return fmt.Sprintf("heaps %.1f MB, indexes %.1f MB, %d dead rows, %d autovacuums", heaps, indexes, dead, vacuums), err
+	return fmt.Sprintf("heaps %.1f MB, indexes %.1f MB, %d dead rows, %d autovacuums",
+		heaps, indexes, dead, vacuums), err
 }

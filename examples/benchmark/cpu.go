@@ -119,11 +119,13 @@ func parseProcStat(text string) (procStat, error) {
 	if end < 0 {
 		return procStat{}, fmt.Errorf("no process: %q", text)
 	}
+
 	const parent, user, last = 1, 11, 14 // counted from the state, which follows the name
 	fields := strings.Fields(rest[end+1:])
 	if len(fields) <= last {
 		return procStat{}, fmt.Errorf("no process: %q", text)
 	}
+
 	var ticks [last - user + 1]int64
 	for i := range ticks {
 		n, err := strconv.ParseInt(fields[user+i], 10, 64)
@@ -132,6 +134,7 @@ func parseProcStat(text string) (procStat, error) {
 		}
 		ticks[i] = n
 	}
+
 	p, err := strconv.Atoi(fields[parent])
 	return procStat{
 		name: rest[:end], parent: p,

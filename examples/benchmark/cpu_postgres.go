@@ -19,15 +19,18 @@ func postgresCPU(ctx context.Context, pool *pgxpool.Pool) time.Duration {
 	default:
 		return 0
 	}
+
 	var backend int
 	if err := pool.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&backend); err != nil {
 		return 0
 	}
+
 	all := processes()
 	mine, ok := all[backend]
 	if !ok || mine.name != "postgres" { // it runs in a container
 		return 0
 	}
+
 	sum := all[mine.parent].own + all[mine.parent].children
 	for _, p := range all {
 		if p.parent == mine.parent {
@@ -40,6 +43,7 @@ func postgresCPU(ctx context.Context, pool *pgxpool.Pool) time.Duration {
 // processes returns the processes of this machine that /proc shows, by number.
 func processes() map[int]procStat {
 	all := map[int]procStat{}
+
 	files, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is valid
 	for _, file := range files {
 		number, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
@@ -50,6 +54,7 @@ func processes() map[int]procStat {
 		if err != nil {
 			continue // it has ended
 		}
+
 		if p, err := parseProcStat(string(text)); err == nil {
 			all[number] = p
 		}

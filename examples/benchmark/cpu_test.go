@@ -31,6 +31,7 @@ func TestParseProcStat(t *testing.T) {
 
 func TestCPUPerJob(t *testing.T) {
 	before := cpuTime{client: time.Second, database: time.Second}
+
 	tests := []struct {
 		name  string
 		after cpuTime
@@ -40,6 +41,7 @@ func TestCPUPerJob(t *testing.T) {
 		{"the database's is unknown", cpuTime{client: 3 * time.Second}, "200 + ?"},
 		{"neither is known", cpuTime{}, ""},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := tt.after.since(before).per(10_000).String(); got != tt.want {
@@ -47,6 +49,7 @@ func TestCPUPerJob(t *testing.T) {
 			}
 		})
 	}
+
 	if got := before.since(cpuTime{}); got != (cpuTime{}) {
 		t.Errorf("got %v since an unknown time", got)
 	}

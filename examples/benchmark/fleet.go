@@ -18,7 +18,8 @@ type fleetSetting struct {
 
 // String returns all four numbers.
 func (s fleetSetting) String() string {
-	return fmt.Sprintf("%s of %s, %d queues of %s", plural(s.nodes, "node"), plural(s.lanes, "lane"), s.queues, plural(s.shards, "shard"))
+	return fmt.Sprintf("%s of %s, %d queues of %s",
+		plural(s.nodes, "node"), plural(s.lanes, "lane"), s.queues, plural(s.shards, "shard"))
 }
 
 // fleet has a client and several servers that share queues. The servers have default options, and
@@ -46,14 +47,20 @@ func openFleet(ctx context.Context, l *lab, setting fleetSetting) (*fleet, error
 	if err := l.emptyForSkein(ctx); err != nil {
 		return nil, err
 	}
+
 	f := &fleet{setting: setting, leases: newLeaseTally(setting)}
 	for i := range setting.queues {
-		f.queues = append(f.queues, skein.NewQueue(fmt.Sprintf("bench%d", i), skein.QueueOptions[[]byte]{Codec: skein.RawCodec{}, Shards: setting.shards}))
+		f.queues = append(f.queues, skein.NewQueue(fmt.Sprintf("bench%d", i), skein.QueueOptions[[]byte]{
+			Codec:  skein.RawCodec{},
+			Shards: setting.shards,
+		}))
 	}
+
 	store, closer, err := l.openStore(ctx, fleetConnections/setting.nodes)
 	if err != nil {
 		return nil, err
 	}
+
 	f.client, f.closers = skein.NewClient(store, skein.ClientOptions{}), append(f.closers, closer)
 	return f, nil
 }
@@ -75,6 +82,7 @@ func (f *fleet) start(ctx context.Context, l *lab, handle func([]byte)) error {
 			return err
 		}
 		f.closers = append(f.closers, closer)
+
 		life, kill := context.WithCancel(ctx)
 		level := &slog.LevelVar{}
 		level.Set(slog.LevelWarn)
@@ -82,9 +90,11 @@ func (f *fleet) start(ctx context.Context, l *lab, handle func([]byte)) error {
 			level.Set(slog.LevelError + 1) // the records of a killed server are discarded
 			kill()
 		}})
+
 		servers = append(servers, f.server(i, &nodeStore{wokenStore: store, calls: &f.calls, life: life},
 			slog.New(slog.NewTextHandler(l.log, &slog.HandlerOptions{Level: level})), handle))
 	}
+
 	for i, n := range f.nodes {
 		ctx, stop := context.WithCancel(ctx)
 		n.stop = stop
@@ -104,8 +114,12 @@ func (f *fleet) server(number int, store *nodeStore, log *slog.Logger, handle fu
 			return nil
 		}))
 	}
+
 	return skein.NewServer(store, skein.ServerOptions{
-		Name: fmt.Sprint("node ", number), Lanes: f.setting.lanes, Observer: &leaseWatch{tally: f.leases, node: number}, Logger: log,
+		Name:     fmt.Sprint("node ", number),
+		Lanes:    f.setting.lanes,
+		Observer: &leaseWatch{tally: f.leases, node: number},
+		Logger:   log,
 	}, handlers...)
 }
 
@@ -124,11 +138,13 @@ func (f *fleet) push(ctx context.Context, j job, queue int) error {
 // close stops all servers at once, and closes their connections.
 func (f *fleet) close() error {
 	var errs []error
+
 	for _, n := range f.nodes {
 		if n.stop != nil {
 			n.stop()
 		}
 	}
+
 	for _, n := range f.nodes {
 		if n.stop == nil {
 			continue
@@ -138,6 +154,7 @@ func (f *fleet) close() error {
 		}
 		n.kill()
 	}
+
 	for _, closer := range f.closers {
 		errs = append(errs, closer())
 	}

@@ -7,14 +7,17 @@ import (
 
 // handleProbe handles 1/share of the jobs by a system.
 func handleProbe(name, setting string, share int, open opener) *probe {
-	return &probe{name: "handle, " + name + ", " + setting, measure: func(ctx context.Context, l *lab) ([]reading, error) {
-		s, err := open(ctx, l)
-		if err != nil {
-			return nil, err
-		}
-		jobs := newJobs(max(1, l.jobs/share))
-		return handle(ctx, l, s, jobs, reading{system: name, setting: setting})
-	}}
+	return &probe{
+		name: "handle, " + name + ", " + setting,
+		measure: func(ctx context.Context, l *lab) ([]reading, error) {
+			s, err := open(ctx, l)
+			if err != nil {
+				return nil, err
+			}
+			jobs := newJobs(max(1, l.jobs/share))
+			return handle(ctx, l, s, jobs, reading{system: name, setting: setting})
+		},
+	}
 }
 
 // handleSkein handles jobs at default options, except for prefetch. 0 means the default.

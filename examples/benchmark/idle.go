@@ -46,18 +46,22 @@ func idleProbe(setting skeinSetting) *probe {
 		leases := newLeaseCounter(setting.shardCount())
 		setting := setting
 		setting.observer = leases
+
 		s, err := withSkein(setting)(ctx, l)
 		if err != nil {
 			return nil, err
 		}
+
 		stop, err := s.serve(ctx, func([]byte) {})
 		if err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, stop()) }()
+
 		if err := leases.wait(ctx); err != nil {
 			return nil, err
 		}
+
 		lasts := max(idleAtLeast, time.Duration(l.jobs)*idleLasts)
 		time.Sleep(lasts / idleSettles)
 		return l.idle(ctx, lasts, reading{system: skeinName, setting: name})
@@ -71,21 +75,25 @@ func (l *lab) idle(ctx context.Context, lasts time.Duration, row reading) ([]rea
 	if err != nil {
 		return nil, err
 	}
+
 	select {
 	case <-time.After(lasts):
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+
 	after, err := l.calls(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	took, cpu := m.read(ctx)
 	var readings []reading
 	add := func(unit string, count float64) {
 		row.unit, row.value = unit, count/took.Seconds()
 		readings = append(readings, row)
 	}
+
 	for i, c := range after {
 		add(c.unit, float64(c.count-before[i].count))
 	}
@@ -142,7 +150,8 @@ func commandCalls(info string) map[string]int64 {
 // as one. Each connection reports its transactions up to a second late.
 func postgresCalls(ctx context.Context, pool *pgxpool.Pool) ([]calls, error) {
 	c := calls{unit: transactionsPerSecond}
-	err := pool.QueryRow(ctx, "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()").Scan(&c.count)
+	err := pool.QueryRow(ctx,
+		"SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()").Scan(&c.count)
 	return []calls{c}, err
 }
 

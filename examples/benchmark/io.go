@@ -112,20 +112,24 @@ func (t ioTest) measure(ctx context.Context, l *lab) ([]reading, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	lasts := max(ioAtLeast, time.Duration(l.jobs)*ioLasts)
 	jobs := t.backlog(lasts)
 	if err := stored(ctx, l, s, jobs); err != nil {
 		return nil, err
 	}
+
 	highest, err := number(jobs[len(jobs)-1].payload)
 	if err != nil {
 		return nil, err
 	}
+
 	w := newWaiting(jobs, highest, func(int) time.Duration { return ioWait })
 	cpu, err := l.serveFor(ctx, s, w, lasts, len(jobs))
 	if err != nil {
 		return nil, err
 	}
+
 	l.noteTurns(s)
 	row := reading{system: t.name, setting: t.setting, unit: perSecond, cpu: cpu}
 	row.value = rate(int(w.ended.Load()), w.span())
@@ -143,11 +147,18 @@ func (t ioTest) backlog(lasts time.Duration) []job {
 // serveFor has jobs handled from the first one's start for a while, or until all
 // have started, and then stops the server, which lets handlers end. The processor
 // time is that until the stop.
-func (l *lab) serveFor(ctx context.Context, s system, w *waiting, lasts time.Duration, jobs int) (cpu cpuPerJob, err error) {
+func (l *lab) serveFor(
+	ctx context.Context,
+	s system,
+	w *waiting,
+	lasts time.Duration,
+	jobs int,
+) (cpu cpuPerJob, err error) {
 	stop, err := s.serve(ctx, w.handle)
 	if err != nil {
 		return cpu, err
 	}
+
 	select {
 	case <-w.first:
 	case <-time.After(drainedWithin):
@@ -155,6 +166,7 @@ func (l *lab) serveFor(ctx context.Context, s system, w *waiting, lasts time.Dur
 	case <-ctx.Done():
 		return cpu, errors.Join(context.Cause(ctx), stop())
 	}
+
 	m := l.startMeter(ctx)
 	select {
 	case err = <-w.done:
@@ -162,6 +174,7 @@ func (l *lab) serveFor(ctx context.Context, s system, w *waiting, lasts time.Dur
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
+
 	handled := int(w.ended.Load())
 	_, spent := m.read(ctx)
 	if err != nil {

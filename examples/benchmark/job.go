@@ -77,7 +77,12 @@ func newTally(jobs []job) *tally {
 	byID := func(a, b job) int { return strings.Compare(a.id, b.id) }
 	lowest, _ := number(slices.MinFunc(jobs, byID).payload)
 	highest, _ := number(slices.MaxFunc(jobs, byID).payload)
-	t := &tally{base: lowest, seen: make([]atomic.Bool, highest-lowest+1), first: make(chan struct{}), done: make(chan error, 1)}
+	t := &tally{
+		base:  lowest,
+		seen:  make([]atomic.Bool, highest-lowest+1),
+		first: make(chan struct{}),
+		done:  make(chan error, 1),
+	}
 	t.left.Store(int64(len(jobs)))
 	return t
 }
@@ -87,6 +92,7 @@ func (t *tally) take(payload []byte) {
 	if !t.began.Load() && t.began.CompareAndSwap(false, true) {
 		close(t.first)
 	}
+
 	n, err := number(payload)
 	switch {
 	case err != nil:
@@ -97,6 +103,7 @@ func (t *tally) take(payload []byte) {
 	case t.left.Add(-1) > 0:
 		return
 	}
+
 	select {
 	case t.done <- err:
 	default:

@@ -57,6 +57,7 @@ func TestTally(t *testing.T) {
 		}
 		return all
 	}
+
 	tests := []struct {
 		name  string
 		taken [][]byte
@@ -68,6 +69,7 @@ func TestTally(t *testing.T) {
 		{"one was not pushed", payloads(0, 3), "job 3 was handled, but not pushed"},
 		{"one is cut", [][]byte{[]byte("x")}, "a payload has 1 bytes, not 100"},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tally := newTally(newJobs(3))

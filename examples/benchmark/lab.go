@@ -80,18 +80,22 @@ func (l *lab) measure(ctx context.Context, probes []*probe, runs int) (map[*prob
 	for _, p := range probes {
 		all[p] = &results{}
 	}
+
 	for run := range runs {
 		for _, p := range probes {
 			if p.once && run > 0 {
 				continue
 			}
+
 			began := time.Now()
 			readings, err := p.measure(ctx, l)
 			if err != nil {
 				return all, fmt.Errorf("%s: %w", p.name, err)
 			}
+
 			all[p].add(readings)
-			fmt.Fprintf(l.log, "run %d of %d: %s took %v\n", run+1, runs, p.name, time.Since(began).Round(time.Second/10))
+			fmt.Fprintf(l.log, "run %d of %d: %s took %v\n",
+				run+1, runs, p.name, time.Since(began).Round(time.Second/10))
 			for _, x := range readings {
 				fmt.Fprintf(l.log, "    %s, %s: %s %s  %s\n", x.system, x.setting, figure(x.value), x.unit, x.cpu)
 			}

@@ -68,12 +68,14 @@ func latencyProbe(name string, samples int, open opener, pause func(i int) time.
 		if err != nil {
 			return nil, err
 		}
+
 		started := make(chan time.Time, 1)
 		stop, err := s.serve(ctx, func([]byte) { started <- time.Now() })
 		if err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, stop()) }()
+
 		var took []float64
 		for i := range trials(samples, l.jobs) {
 			time.Sleep(pause(i))
@@ -83,6 +85,7 @@ func latencyProbe(name string, samples int, open opener, pause func(i int) time.
 			}
 			took = append(took, float64(d)/float64(time.Millisecond))
 		}
+
 		return []reading{
 			{system: name, setting: "p50", unit: millis, value: percentile(took, 50)},
 			{system: name, setting: "p99", unit: millis, value: percentile(took, 99)},

@@ -47,6 +47,7 @@ func (t *leaseTally) bury(node int) {
 func (t *leaseTally) even() (since time.Time, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+
 	alive, sums := 0, map[string]int{}
 	for node, held := range t.held {
 		if t.dead[node] {
@@ -57,14 +58,17 @@ func (t *leaseTally) even() (since time.Time, ok bool) {
 			sums[queue] += n
 		}
 	}
+
 	if len(sums) < t.setting.queues {
 		return t.changed, false
 	}
+
 	for queue, sum := range sums {
 		if sum != t.setting.shards || !t.evenIn(queue, alive) {
 			return t.changed, false
 		}
 	}
+
 	return t.changed, true
 }
 

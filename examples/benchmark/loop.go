@@ -37,10 +37,12 @@ func withLoop(goroutines int, hot bool) opener {
 		if err != nil {
 			return nil, err
 		}
+
 		loop := &loopSystem{system: s, goroutines: goroutines, shards: []int{0}}
 		for i := 1; i < skein.DefaultShards && !hot; i++ {
 			loop.shards = append(loop.shards, i)
 		}
+
 		switch s := s.(type) {
 		case *skeinSystem:
 			loop.store, loop.queue = s.store, s.queue.Name()
@@ -57,6 +59,7 @@ func (s *loopSystem) serve(ctx context.Context, handle func([]byte)) (func() err
 	owner := rand.Text()
 	var group sync.WaitGroup
 	failures := make([]error, len(s.shards))
+
 	for i, index := range s.shards {
 		goroutines := s.goroutines / len(s.shards)
 		if i < s.goroutines%len(s.shards) {
@@ -64,12 +67,18 @@ func (s *loopSystem) serve(ctx context.Context, handle func([]byte)) (func() err
 		}
 		most := goroutines + goroutines/2
 		l := &shardLoop{
-			store: s.store, handle: handle, goroutines: goroutines, most: most,
-			lease:  ports.Lease{Shard: core.Shard{Queue: s.queue, Index: index}, Owner: owner},
-			claims: make(chan core.Claim, most), ended: make(chan core.Settlement, most),
+			store:      s.store,
+			handle:     handle,
+			goroutines: goroutines,
+			most:       most,
+			lease:      ports.Lease{Shard: core.Shard{Queue: s.queue, Index: index}, Owner: owner},
+			claims:     make(chan core.Claim, most),
+			ended:      make(chan core.Settlement, most),
 		}
+
 		group.Go(func() { failures[i] = l.run(ctx) })
 	}
+
 	return func() error {
 		cancel()
 		group.Wait()
@@ -138,12 +147,14 @@ func (l *shardLoop) turns(ctx context.Context, stop <-chan struct{}) error {
 		request.Settlements = l.finished(claimed)
 		claimed -= len(request.Settlements)
 		request.Want = l.most - claimed
+
 		if isClosed(stop) {
 			request.Want = 0
 			if claimed == 0 && len(request.Settlements) == 0 {
 				return nil
 			}
 		}
+
 		reply, err := l.store.Turn(ctx, request)
 		if err != nil {
 			return err
@@ -151,6 +162,7 @@ func (l *shardLoop) turns(ctx context.Context, stop <-chan struct{}) error {
 		if n := len(reply.Skipped) + len(reply.Deferred); n > 0 {
 			return fmt.Errorf("%d of %d jobs were not settled", n, len(request.Settlements))
 		}
+
 		request.Number = reply.Last + 1
 		claimed += len(reply.Claims)
 		for _, c := range reply.Claims {
@@ -166,6 +178,7 @@ func (l *shardLoop) finished(claimed int) []core.Settlement {
 		time.Sleep(time.Millisecond)
 		return nil
 	}
+
 	all := []core.Settlement{<-l.ended}
 	for len(all) < core.MaxTurnJobs {
 		select {

@@ -30,14 +30,21 @@ var rivals = []string{asynqName, riverName, "none"}
 func main() {
 	log.SetFlags(0)
 	var o options
-	flag.StringVar(&o.works, "work", "", "the works to do, `NAME,…`; default: all except those on demand, "+onDemand())
-	flag.StringVar(&o.rival, "rival", asynqName, "the system to compare with: asynq or none on Redis, river on Postgres")
-	flag.StringVar(&o.redis, "redis", "", "`URL` of an empty Redis database, which is flushed; default: a redis-server of its own")
-	flag.StringVar(&o.postgres, "postgres", "", "`URL` of a Postgres database without tables, whose user may CHECKPOINT; default: a server of its own")
-	flag.IntVar(&o.jobs, "jobs", 200_000, "how many jobs a measurement takes; fewer than the default are only for trying the program")
+
+	flag.StringVar(&o.works, "work", "",
+		"the works to do, `NAME,…`; default: all except those on demand, "+onDemand())
+	flag.StringVar(&o.rival, "rival", asynqName,
+		"the system to compare with: asynq or none on Redis, river on Postgres")
+	flag.StringVar(&o.redis, "redis", "",
+		"`URL` of an empty Redis database, which is flushed; default: a redis-server of its own")
+	flag.StringVar(&o.postgres, "postgres", "",
+		"`URL` of a Postgres database without tables, whose user may CHECKPOINT; default: a server of its own")
+	flag.IntVar(&o.jobs, "jobs", 200_000,
+		"how many jobs a measurement takes; fewer than the default are only for trying the program")
 	flag.IntVar(&o.runs, "runs", 5, "how often each setting is measured")
 	flag.BoolVar(&o.json, "json", false, "print one JSON object a line instead of a table")
 	flag.Parse()
+
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, o, os.Stdout, os.Stderr); err != nil {
@@ -75,20 +82,24 @@ func run(ctx context.Context, o options, out, progress io.Writer) (err error) {
 	if err := o.check(); err != nil {
 		return err
 	}
+
 	works, err := choose(allWorks(o.rival), o.works)
 	if err != nil {
 		return err
 	}
+
 	l, err := openLab(ctx, o, progress)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
+
 	measured, failure := l.measure(ctx, probesOf(works), o.runs)
 	var rows []row
 	for _, w := range works {
 		rows = append(rows, rowsOf(w, measured)...)
 	}
+
 	write := writeTable
 	if o.json {
 		write = writeJSON

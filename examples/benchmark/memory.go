@@ -23,11 +23,13 @@ func memoryProbe(name string) *probe {
 		if err != nil {
 			return nil, err
 		}
+
 		time.Sleep(settles)
 		before, err := l.usedMemory(ctx)
 		if err != nil {
 			return nil, err
 		}
+
 		n := memoryFactor * l.jobs
 		if err := s.fill(ctx, newJobs(n)); err != nil {
 			return nil, err
@@ -35,6 +37,7 @@ func memoryProbe(name string) *probe {
 		if err := expect(ctx, s, n); err != nil {
 			return nil, err
 		}
+
 		time.Sleep(settles)
 		after, err := l.usedMemory(ctx)
 		return []reading{{

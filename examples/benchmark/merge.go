@@ -21,6 +21,7 @@ func mergeProbe(name string) *probe {
 		if err != nil {
 			return nil, err
 		}
+
 		jobs, want := newJobs(mergePushes), mergePushes
 		if name == skeinName {
 			for i := range jobs {
@@ -28,22 +29,28 @@ func mergeProbe(name string) *probe {
 			}
 			want = mergeIDs
 		}
+
 		m := l.startMeter(ctx)
 		if err := each(ctx, fillers, jobs, s.push); err != nil {
 			return nil, err
 		}
 		pushing, cpu := m.read(ctx)
+
 		if err := expect(ctx, s, want); err != nil {
 			return nil, err
 		}
+
 		handling, err := l.drain(ctx, s, newJobs(mergePushes))
 		if err != nil {
 			return nil, err
 		}
+
 		return []reading{{
-			system: name, setting: setting, unit: perSecond,
-			value: rate(mergePushes, pushing+handling.fromStart),
-			cpu:   cpu.plus(handling.cpu).per(mergePushes),
+			system:  name,
+			setting: setting,
+			unit:    perSecond,
+			value:   rate(mergePushes, pushing+handling.fromStart),
+			cpu:     cpu.plus(handling.cpu).per(mergePushes),
 		}}, nil
 	}}
 }

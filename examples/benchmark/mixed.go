@@ -42,20 +42,25 @@ const mixedGrace = 5 * time.Second
 
 // mixedProbe pushes jobs at a fixed rate, whether or not the earlier jobs are done.
 func mixedProbe(name, setting string, open opener) *probe {
-	return &probe{name: "mixed, " + name + ", " + setting, measure: func(ctx context.Context, l *lab) ([]reading, error) {
-		s, err := open(ctx, l)
-		if err != nil {
-			return nil, err
-		}
-		lasts := max(mixedAtLeast, time.Duration(l.jobs)*mixedLasts)
-		m := newMixed(lasts)
-		cpu, err := m.run(ctx, l, s)
-		if err != nil {
-			return nil, err
-		}
-		l.noteTurns(s)
-		return m.readings(l, reading{system: name, setting: setting}, cpu)
-	}}
+	return &probe{
+		name: "mixed, " + name + ", " + setting,
+		measure: func(ctx context.Context, l *lab) ([]reading, error) {
+			s, err := open(ctx, l)
+			if err != nil {
+				return nil, err
+			}
+
+			lasts := max(mixedAtLeast, time.Duration(l.jobs)*mixedLasts)
+			m := newMixed(lasts)
+			cpu, err := m.run(ctx, l, s)
+			if err != nil {
+				return nil, err
+			}
+
+			l.noteTurns(s)
+			return m.readings(l, reading{system: name, setting: setting}, cpu)
+		},
+	}
 }
 
 // mixedSkein returns Skein with a number of shards, which is 0 for the default.
@@ -115,17 +120,20 @@ func (m *mixed) run(ctx context.Context, l *lab, s system) (cpu cpuPerJob, err e
 	if err != nil {
 		return cpu, err
 	}
+
 	meter := l.startMeter(ctx)
 	m.began = time.Since(m.base)
 	if err := m.push(ctx, s); err != nil {
 		return cpu, errors.Join(err, stop())
 	}
+
 	select {
 	case err = <-m.done:
 	case <-time.After(mixedGrace):
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
+
 	handled := int(m.ended.Load())
 	_, spent := meter.read(ctx)
 	m.over = time.Since(m.base)
@@ -142,11 +150,13 @@ func (m *mixed) push(ctx context.Context, s system) error {
 	if many, ok := s.(batcher); ok {
 		push = func(jobs []job) error { return many.pushMany(ctx, jobs, 1) }
 	}
+
 	for pushed := 0; pushed < len(m.jobs); time.Sleep(mixedTick) {
 		due := min(len(m.jobs), 1+int((time.Since(m.base)-m.began)/mixedInterval))
 		if due == pushed {
 			continue
 		}
+
 		if err := push(m.jobs[pushed:due]); err != nil {
 			return err
 		}
@@ -160,6 +170,7 @@ func (m *mixed) push(ctx context.Context, s system) error {
 func (m *mixed) readings(l *lab, row reading, cpu cpuPerJob) ([]reading, error) {
 	var waits []float64
 	var started int
+
 	for i := range m.jobs {
 		at, ok := m.startOf(i)
 		if ok {
@@ -171,6 +182,7 @@ func (m *mixed) readings(l *lab, row reading, cpu cpuPerJob) ([]reading, error) 
 			waits = append(waits, float64(at-m.due(i))/float64(time.Millisecond))
 		}
 	}
+
 	first, last := m.startsWithin()
 	if first == last {
 		return nil, fmt.Errorf("%d of %d jobs had started %v after the last push", started, len(m.jobs), mixedGrace)
@@ -178,6 +190,7 @@ func (m *mixed) readings(l *lab, row reading, cpu cpuPerJob) ([]reading, error) 
 	if n := len(m.jobs) - started; n > 0 {
 		fmt.Fprintf(l.log, "    %d of %d jobs had not started %v after the last push\n", n, len(m.jobs), mixedGrace)
 	}
+
 	pace, p50, p99 := row, row, row
 	pace.unit, pace.value, pace.cpu = perSecond, rate(started, last-first), cpu
 	p50.unit, p50.value = millisP50, percentile(waits, 50)

@@ -33,27 +33,32 @@ func fleetProbes() []*probe {
 // fleetProbe measures the costs of servers that share queues: while they start, are idle and get a
 // job now and then, and when one of several dies.
 func fleetProbe(setting fleetSetting) *probe {
-	return &probe{name: "nodes, " + setting.String(), measure: func(ctx context.Context, l *lab) (_ []reading, err error) {
-		f, err := openFleet(ctx, l, setting)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, f.close()) }()
-		all, err := l.fleetStart(ctx, f)
-		phases := []func(context.Context, *fleet) ([]reading, error){l.fleetIdle, l.fleetPushed}
-		if setting.nodes > 1 {
-			phases = append(phases, l.fleetDeath)
-		}
-		for _, phase := range phases {
+	return &probe{
+		name: "nodes, " + setting.String(),
+		measure: func(ctx context.Context, l *lab) (_ []reading, err error) {
+			f, err := openFleet(ctx, l, setting)
 			if err != nil {
 				return nil, err
 			}
-			var readings []reading
-			readings, err = phase(ctx, f)
-			all = append(all, readings...)
-		}
-		return all, err
-	}}
+			defer func() { err = errors.Join(err, f.close()) }()
+
+			all, err := l.fleetStart(ctx, f)
+			phases := []func(context.Context, *fleet) ([]reading, error){l.fleetIdle, l.fleetPushed}
+			if setting.nodes > 1 {
+				phases = append(phases, l.fleetDeath)
+			}
+
+			for _, phase := range phases {
+				if err != nil {
+					return nil, err
+				}
+				var readings []reading
+				readings, err = phase(ctx, f)
+				all = append(all, readings...)
+			}
+			return all, err
+		},
+	}
 }
 
 // fleetStart starts all servers at once.
@@ -76,17 +81,21 @@ func (l *lab) untilEven(ctx context.Context, f *fleet, what string, change func(
 	if err := change(); err != nil {
 		return nil, err
 	}
+
 	even, err := f.awaitEven(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	_, cpu := m.read(ctx)
 	row := f.row(what)
 	readings := []reading{row.with(untilEven, even.Sub(m.start).Seconds()),
 		row.with(cpuOfProcess, millisOf(cpu.client)), row.with(cpuOfDatabase, millisOf(cpu.database))}
+
 	for _, c := range f.calls.take() {
 		readings = append(readings, row.with("calls of "+c.unit, float64(c.count)))
 	}
+
 	time.Sleep(fleetSettles)
 	return readings, nil
 }
@@ -108,6 +117,7 @@ func (l *lab) fleetIdle(ctx context.Context, f *fleet) ([]reading, error) {
 func (l *lab) fleetPushed(ctx context.Context, f *fleet) ([]reading, error) {
 	f.calls.take()
 	m := l.startMeter(ctx)
+
 	pushes := 0
 	for ticks := time.Tick(fleetPushes); time.Since(m.start) < l.lasts(); pushes++ {
 		if err := f.push(ctx, newJob(pushes), pushes); err != nil {
@@ -115,10 +125,12 @@ func (l *lab) fleetPushed(ctx context.Context, f *fleet) ([]reading, error) {
 		}
 		<-ticks
 	}
+
 	took, cpu := m.read(ctx)
 	row := f.row(fmt.Sprintf("a job each %v", fleetPushes))
 	perSecond := row.with(perSecond, float64(pushes)/took.Seconds())
 	perSecond.cpu = cpu.per(pushes)
+
 	readings := []reading{perSecond}
 	for _, c := range f.calls.take() {
 		readings = append(readings, row.with("calls of "+c.unit+"/s", float64(c.count)/took.Seconds()))

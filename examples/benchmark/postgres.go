@@ -33,10 +33,12 @@ func openPostgres(ctx context.Context, url string, jobs int, log io.Writer) (*la
 			return nil, err
 		}
 	}
+
 	pool, err := emptyPostgres(ctx, url)
 	if err != nil {
 		return nil, errors.Join(err, stop())
 	}
+
 	l := &lab{postgres: pool, jobs: jobs, log: log}
 	l.close = func() error {
 		err := l.dropTables(context.WithoutCancel(ctx))
@@ -51,13 +53,16 @@ func emptyPostgres(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	config.MaxConns = postgresConnections
 	// DROP logs missing tables.
 	config.ConnConfig.RuntimeParams["client_min_messages"] = "warning"
+
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, err
 	}
+
 	if err := refuse(ctx, pool); err != nil {
 		pool.Close()
 		return nil, err
@@ -73,6 +78,7 @@ func refuse(ctx context.Context, pool *pgxpool.Pool) error {
   (SELECT count(*) FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')),
   (SELECT coalesce(string_agg(name, ', '), '') FROM pg_settings
     WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes') AND setting <> 'on')`).Scan(&tables, &unsafe)
+
 	switch {
 	case err != nil:
 	case tables > 0:

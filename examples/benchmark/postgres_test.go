@@ -25,16 +25,19 @@ func TestOnPostgres(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
 	})
+
 	t.Run("a work of each kind is done", func(t *testing.T) { testWorks(t, url, "handle,push-one") })
 	t.Run("every work is done", func(t *testing.T) {
 		tier.Long(t, "some works measure for seconds, whatever the number of jobs")
 		// The second run is refused unless the first has left nothing.
-		testWorks(t, url, "handle,handle-one,push-batch,push-one,latency,latency-apart,io,io-hot,mixed,start,idle,backlog")
+		testWorks(t, url,
+			"handle,handle-one,push-batch,push-one,latency,latency-apart,io,io-hot,mixed,start,idle,backlog")
 		testWorks(t, url, "snapshot,churn,churn-snapshot")
 	})
 	t.Run("what is not empty is refused", func(t *testing.T) { testRefusals(t, url) })
@@ -58,11 +61,13 @@ func testWorks(t *testing.T, url, names string) {
 func measuredWorks(t *testing.T, out string) []string {
 	t.Helper()
 	var works []string
+
 	for lines := bufio.NewScanner(strings.NewReader(out)); lines.Scan(); {
 		var row struct {
 			Work, System, Setting, Unit string
 			Median                      float64
 		}
+
 		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
 			t.Fatal(err)
 		}
@@ -82,10 +87,16 @@ func testRefusals(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+
 	tests := []struct{ name, before, want string }{
 		{"somebody's table", "CREATE TABLE mine (x int)", "database postgres has 1 tables; give one that is empty"},
-		{"an unsafe server", "DROP TABLE mine; ALTER DATABASE postgres SET synchronous_commit = off", "the server has synchronous_commit not on"},
+		{
+			"an unsafe server",
+			"DROP TABLE mine; ALTER DATABASE postgres SET synchronous_commit = off",
+			"the server has synchronous_commit not on",
+		},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := conn.Exec(t.Context(), tt.before); err != nil {

@@ -18,6 +18,7 @@ func unprivileged(cmd *exec.Cmd, dir string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
+
 	account, err := user.Lookup("postgres")
 	if err != nil {
 		account, err = user.Lookup("nobody")
@@ -25,6 +26,7 @@ func unprivileged(cmd *exec.Cmd, dir string) error {
 	if err != nil {
 		return err
 	}
+
 	uid, err := strconv.Atoi(account.Uid)
 	if err != nil {
 		return err
@@ -33,6 +35,7 @@ func unprivileged(cmd *exec.Cmd, dir string) error {
 	if err != nil {
 		return err
 	}
+
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 	return os.Chown(dir, uid, gid)
 }

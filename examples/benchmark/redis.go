@@ -23,11 +23,18 @@ func openRedis(ctx context.Context, url string, jobs int, log io.Writer) (*lab, 
 			return nil, err
 		}
 	}
+
 	client, err := emptyRedis(ctx, url)
 	if err != nil {
 		return nil, errors.Join(err, stop())
 	}
-	return &lab{redis: client, jobs: jobs, log: log, close: func() error { return errors.Join(client.Close(), stop()) }}, nil
+
+	return &lab{
+		redis: client,
+		jobs:  jobs,
+		log:   log,
+		close: func() error { return errors.Join(client.Close(), stop()) },
+	}, nil
 }
 
 func emptyRedis(ctx context.Context, url string) (*goredis.Client, error) {
@@ -35,8 +42,10 @@ func emptyRedis(ctx context.Context, url string) (*goredis.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	options.PoolSize = redisConnections
 	client := goredis.NewClient(options)
+
 	size, err := client.DBSize(ctx).Result()
 	if err == nil && size > 0 {
 		err = fmt.Errorf("%s has %d keys; give a database that is empty, since it is flushed", url, size)
@@ -44,5 +53,6 @@ func emptyRedis(ctx context.Context, url string) (*goredis.Client, error) {
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
+
 	return client, nil
 }

@@ -21,6 +21,7 @@ func rowsOf(w work, measured map[*probe]*results) []row {
 	for _, p := range w.probes {
 		for _, key := range measured[p].rows {
 			all := measured[p].of[key]
+
 			of := func(field func(reading) float64) summary {
 				var values []float64
 				for _, x := range all {
@@ -28,6 +29,7 @@ func rowsOf(w work, measured map[*probe]*results) []row {
 				}
 				return summarize(values)
 			}
+
 			rows = append(rows, row{
 				w.name, key.system, key.setting, key.unit, of(func(x reading) float64 { return x.value }),
 				cpuPerJob{
@@ -85,6 +87,7 @@ func writeTable(out io.Writer, rows []row) error {
 // row.
 func against(r row, rows []row) (row, bool) {
 	var first, best, same *row
+
 	for i := range rows {
 		o := &rows[i]
 		switch {
@@ -99,12 +102,14 @@ func against(r row, rows []row) (row, bool) {
 			best = o
 		}
 	}
+
 	if same == nil {
 		same = best
 	}
 	if same == nil && first != nil && *first != r {
 		same = first
 	}
+
 	if r.system != skeinName || same == nil {
 		return row{}, false
 	}

@@ -23,6 +23,7 @@ func TestTable(t *testing.T) {
 		flat("latency", "skein", "p50", millis, 0.25),
 		flat("latency", "asynq", "p50", millis, 500),
 	}
+
 	var out strings.Builder
 	if err := writeTable(&out, rows); err != nil {
 		t.Fatal(err)
@@ -45,6 +46,7 @@ func TestJSON(t *testing.T) {
 		{"handle", "skein", "5 lanes", perSecond, summary{2, 1, 3.5}, cpuPerJob{12.3, 4.5}},
 		flat("memory", "asynq", "1000000 queued", perJob, 500),
 	}
+
 	var out strings.Builder
 	if err := writeJSON(&out, rows); err != nil {
 		t.Fatal(err)
@@ -77,6 +79,7 @@ func TestAgainst(t *testing.T) {
 			[]row{flat("v", "asynq", "a", perSecond, 1), flat("w", "asynq", "a", millis, 1)}, "none"},
 		{"others have no ratio", flat("w", "asynq", "a", perSecond, 1), []row{skein}, "none"},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := "none"
@@ -121,6 +124,7 @@ func TestProbesTakeTurns(t *testing.T) {
 	a, b, c := counting(&order, "a", false, 0), counting(&order, "b", true, 0), counting(&order, "c", false, 0)
 	works := []work{{name: "one", probes: []*probe{a, b}}, {name: "two", probes: []*probe{b, c}}}
 	l := &lab{log: io.Discard}
+
 	measured, err := l.measure(t.Context(), probesOf(works), 3)
 	if err != nil {
 		t.Fatal(err)
@@ -128,8 +132,16 @@ func TestProbesTakeTurns(t *testing.T) {
 	if diff := cmp.Diff("a b c a c a c", strings.Join(order, " ")); diff != "" {
 		t.Error(diff)
 	}
-	want := []row{{"two", "b", "s", perSecond, summary{1, 1, 1}, cpuPerJob{}}, {"two", "c", "s", perSecond, summary{2, 1, 3}, cpuPerJob{}}}
-	if diff := cmp.Diff(want, rowsOf(works[1], measured), cmp.AllowUnexported(row{}, summary{}, cpuPerJob{})); diff != "" {
+
+	want := []row{
+		{"two", "b", "s", perSecond, summary{1, 1, 1}, cpuPerJob{}},
+		{"two", "c", "s", perSecond, summary{2, 1, 3}, cpuPerJob{}},
+	}
+	if diff := cmp.Diff(
+		want,
+		rowsOf(works[1], measured),
+		cmp.AllowUnexported(row{}, summary{}, cpuPerJob{}),
+	); diff != "" {
 		t.Error(diff)
 	}
 }

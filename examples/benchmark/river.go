@@ -114,14 +114,19 @@ func (s *riverSystem) serve(ctx context.Context, handle func([]byte)) (func() er
 		handle([]byte(j.Args.Payload))
 		return nil
 	}))
+
 	client, err := river.NewClient(riverpgxv5.New(s.pool), &river.Config{
-		Schema: riverSchema, Logger: silent, Workers: workers,
-		Queues:        map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: s.setting.workers}},
-		FetchCooldown: s.setting.cooldown, FetchPollInterval: s.setting.fetchPoll,
+		Schema:            riverSchema,
+		Logger:            silent,
+		Workers:           workers,
+		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: s.setting.workers}},
+		FetchCooldown:     s.setting.cooldown,
+		FetchPollInterval: s.setting.fetchPoll,
 	})
 	if err != nil {
 		return nil, err
 	}
+
 	if err := client.Start(ctx); err != nil {
 		return nil, err
 	}

@@ -27,16 +27,19 @@ func startRedis(ctx context.Context) (url string, stop func() error, err error) 
 	if err != nil {
 		return "", nil, err
 	}
+
 	server := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", strconv.Itoa(port),
 		"--save", "", "--appendonly", "no", "--dir", dir)
 	if err := server.Start(); err != nil {
 		return "", nil, errors.Join(fmt.Errorf("%w; install Redis or name one by -redis", err), os.RemoveAll(dir))
 	}
+
 	stop = func() error {
 		err := server.Process.Kill()
 		_ = server.Wait() // it was killed, and reports that
 		return errors.Join(err, os.RemoveAll(dir))
 	}
+
 	url = fmt.Sprintf("redis://127.0.0.1:%d", port)
 	if err := answers(ctx, url); err != nil {
 		return "", nil, errors.Join(fmt.Errorf("redis-server does not answer: %w", err), stop())

@@ -32,16 +32,19 @@ func startPostgres(ctx context.Context) (url string, stop func() error, err erro
 	if err != nil {
 		return "", nil, err
 	}
+
 	server, err := servePostgres(bin, dir, port)
 	if err != nil {
 		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
+
 	stop = func() error {
 		// Killed, it would leave its workers and their shared memory behind.
 		err := server.Process.Signal(syscall.SIGQUIT)
 		_ = server.Wait() // it reports that it was ended so
 		return errors.Join(err, os.RemoveAll(dir))
 	}
+
 	url = fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", port)
 	if err := postgresAnswers(ctx, url); err != nil {
 		return "", nil, errors.Join(fmt.Errorf("postgres does not answer: %w", err), stop())

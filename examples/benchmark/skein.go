@@ -88,9 +88,14 @@ func (s *skeinSystem) serve(ctx context.Context, handle func([]byte)) (func() er
 		}
 		return nil
 	})
+
 	server := skein.NewServer(s.store, skein.ServerOptions{
-		Lanes: cmp.Or(s.setting.lanes, fewLanes), Prefetch: s.setting.prefetch, Observer: s.setting.observer, Logger: s.log,
+		Lanes:    cmp.Or(s.setting.lanes, fewLanes),
+		Prefetch: s.setting.prefetch,
+		Observer: s.setting.observer,
+		Logger:   s.log,
 	}, h)
+
 	done := make(chan error, 1)
 	go func() { done <- server.Run(ctx) }()
 	return func() error { cancel(); return <-done }, nil

@@ -46,7 +46,10 @@ var jobTables = []string{"jobs", "payloads", "claimed", "inbox", "dead_letters",
 func (s *skeinOnPostgres) audit(ctx context.Context, _ int) error {
 	for _, table := range jobTables {
 		var rows int
-		if err := s.pool.QueryRow(ctx, "SELECT count(*) FROM "+postgres.DefaultSchema+"."+table).Scan(&rows); err != nil {
+		if err := s.pool.QueryRow(
+			ctx,
+			"SELECT count(*) FROM "+postgres.DefaultSchema+"."+table,
+		).Scan(&rows); err != nil {
 			return err
 		}
 		if rows > 0 {

@@ -22,21 +22,25 @@ func snapshotProbe() *probe {
 		if err != nil {
 			return nil, err
 		}
+
 		without, err := handle(ctx, l, s, newJobs(l.jobs), reading{system: skeinName, setting: "none open"})
 		if err != nil {
 			return nil, err
 		}
+
 		release, err := openSnapshot(ctx, l.postgres)
 		if err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, release()) }()
+
 		row := reading{system: skeinName, setting: fmt.Sprintf("one open for %d jobs", deadFactor*l.jobs)}
 		for n := 1; n <= deadFactor; n++ {
 			if _, err := handle(ctx, l, s, jobsFrom(n*l.jobs, l.jobs), row); err != nil {
 				return nil, err
 			}
 		}
+
 		beside, err := handle(ctx, l, s, jobsFrom((deadFactor+1)*l.jobs, l.jobs), row)
 		return append(without, beside...), err
 	}}

@@ -56,6 +56,7 @@ func jobsInEach(shards int) []job {
 func startProbe(setting string, starts int, waitingJobs func() []job) *probe {
 	return &probe{name: "start, " + setting, measure: func(ctx context.Context, l *lab) ([]reading, error) {
 		var firsts, lasts []float64
+
 		for range max(1, min(starts, l.jobs/startJobs)) {
 			first, last, err := l.startOnce(ctx, waitingJobs())
 			if err != nil {
@@ -64,6 +65,7 @@ func startProbe(setting string, starts int, waitingJobs func() []job) *probe {
 			firsts = append(firsts, float64(first)/float64(time.Millisecond))
 			lasts = append(lasts, float64(last)/float64(time.Millisecond))
 		}
+
 		row := reading{system: skeinName, setting: setting}
 		readings := percentiles(row, ", first start", firsts)
 		if len(waitingJobs()) > 1 {
@@ -90,11 +92,13 @@ func (l *lab) startOnce(ctx context.Context, jobs []job) (first, last time.Durat
 	if err := stored(ctx, l, s, jobs); err != nil {
 		return 0, 0, err
 	}
+
 	w := newWaiting(jobs, startHighest, func(int) time.Duration { return 0 })
 	stop, err := s.serve(ctx, w.handle)
 	if err != nil {
 		return 0, 0, err
 	}
+
 	select {
 	case err = <-w.done:
 	case <-time.After(drainedWithin):
@@ -105,6 +109,7 @@ func (l *lab) startOnce(ctx context.Context, jobs []job) (first, last time.Durat
 	if err != nil {
 		return 0, 0, errors.Join(err, stop())
 	}
+
 	first, last = w.startsWithin()
 	return first, last, w.stopped(ctx, s, stop, len(jobs))
 }

@@ -12,6 +12,7 @@ func TestSummarize(t *testing.T) {
 		{"an odd number, in no order", []float64{9, 1, 4}, summary{4, 1, 9}},
 		{"an even number is halved between", []float64{4, 1, 2, 100}, summary{3, 1, 100}},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := summarize(tt.values); got != tt.want {
@@ -34,6 +35,7 @@ func TestPercentile(t *testing.T) {
 	for i := range hundred {
 		hundred[i] = float64(100 - i)
 	}
+
 	tests := []struct {
 		name   string
 		values []float64
@@ -46,6 +48,7 @@ func TestPercentile(t *testing.T) {
 		{"none", hundred, 0, 1},
 		{"99 of a few is the worst", []float64{1, 7, 3}, 99, 7},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := percentile(tt.values, tt.p); got != tt.want {

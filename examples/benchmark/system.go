@@ -83,11 +83,13 @@ func (l *lab) drain(ctx context.Context, s system, jobs []job) (d drained, err e
 		return d, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
+
 	select {
 	case <-t.first:
 	case <-ctx.Done():
 		return d, context.Cause(ctx)
 	}
+
 	first := time.Now()
 	if err := t.wait(ctx); err != nil {
 		return d, err
@@ -95,6 +97,7 @@ func (l *lab) drain(ctx context.Context, s system, jobs []job) (d drained, err e
 	if err := awaitEmpty(ctx, s); err != nil {
 		return d, err
 	}
+
 	d.fromFirst = time.Since(first)
 	d.fromStart, d.cpu = m.read(ctx)
 	if a, ok := s.(auditor); ok {

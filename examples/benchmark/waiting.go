@@ -96,7 +96,8 @@ func (w *waiting) stopped(ctx context.Context, s system, stop func() error, jobs
 	}
 	err := expect(ctx, s, jobs-int(w.ended.Load()))
 	if err != nil {
-		err = fmt.Errorf("%d of %d jobs were handled, so that the store must have the others: %w", w.ended.Load(), jobs, err)
+		err = fmt.Errorf("%d of %d jobs were handled, so that the store must have the others: %w",
+			w.ended.Load(), jobs, err)
 	}
 	return err
 }

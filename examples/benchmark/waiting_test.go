@@ -56,6 +56,7 @@ func (s *fakeSystem) next() []job {
 func (s *fakeSystem) serve(ctx context.Context, handle func([]byte)) (func() error, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
+
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
@@ -68,6 +69,7 @@ func (s *fakeSystem) serve(ctx context.Context, handle func([]byte)) (func() err
 			}
 		}
 	}()
+
 	return func() error {
 		cancel()
 		<-done
@@ -110,6 +112,7 @@ func TestIOFails(t *testing.T) {
 		{"a job that comes twice", &fakeSystem{twice: true}, "job 0 was handled twice"},
 		{"a job that is lost", &fakeSystem{loses: true}, "so that the store must have the others"},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -143,6 +146,7 @@ func TestMixedCountsWhatHasNotStarted(t *testing.T) {
 	if _, err := m.readings(l, reading{}, cpuPerJob{}); err == nil {
 		t.Error("no error although nothing has started")
 	}
+
 	m.starts[0].Store(int64(time.Millisecond))
 	m.starts[1].Store(int64(2 * time.Millisecond))
 	m.over = time.Minute

@@ -88,14 +88,19 @@ func redisWorks(rival string) []work {
 		}
 		return nil
 	}
+
 	const call = "PushMany of"
 	handled := beside(handleAsynq(5), handleAsynq(10), handleAsynq(50))
 	ioBeside := beside(ioAsynq()...)
 	fromTen := pushOneProbe(asynqName, fillers, 1)
+
 	return []work{
 		{name: "handle", probes: with(handled, handleSkein("5 lanes", 0))},
 		{name: "handle-prefetch1", probes: with(handled, handleSkein("5 lanes, Prefetch 1", 1))},
-		{name: "push-batch", probes: with(beside(fromTen), pushBatchProbe(skeinName, call, 1), pushBatchProbe(skeinName, call, fillers))},
+		{
+			name:   "push-batch",
+			probes: with(beside(fromTen), pushBatchProbe(skeinName, call, 1), pushBatchProbe(skeinName, call, fillers)),
+		},
 		{name: "push-one", probes: interleave(
 			[]*probe{pushOneProbe(skeinName, 1, 1), pushOneProbe(skeinName, fillers, 1)},
 			beside(pushOneProbe(asynqName, 1, 1), fromTen))},
@@ -128,6 +133,7 @@ func postgresWorks() []work {
 	many := func(name string) []*probe {
 		return []*probe{pushBatchProbe(name, call, 1), pushBatchProbe(name, call, fillers)}
 	}
+
 	ioBeside := ioRiver()
 	return []work{
 		{name: "handle", probes: []*probe{

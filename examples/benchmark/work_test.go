@@ -12,6 +12,7 @@ func TestChoose(t *testing.T) {
 		onRedis    = "handle handle-prefetch1 push-batch push-one latency io io-hot mixed start idle memory merge hot-shard backlog ceiling"
 		onPostgres = "handle handle-one push-batch push-one latency latency-apart io io-hot mixed start idle backlog"
 	)
+
 	tests := []struct {
 		name, rival, wanted, want string
 	}{
@@ -23,6 +24,7 @@ func TestChoose(t *testing.T) {
 		{"one on demand, on Postgres", riverName, "churn", "churn"},
 		{"one that only Redis has", riverName, "memory", `there is no work "memory"`},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			works, err := choose(allWorks(tt.rival), tt.wanted)
@@ -30,6 +32,7 @@ func TestChoose(t *testing.T) {
 			for _, w := range works {
 				names = append(names, w.name)
 			}
+
 			got := strings.Join(names, " ")
 			if err != nil {
 				got = err.Error()
@@ -46,10 +49,12 @@ func TestSystemsTakeTurns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var names []string
 	for _, p := range probesOf(works) {
 		names = append(names, p.name)
 	}
+
 	want := []string{
 		"push-one, skein, 1 goroutine", "push-one, asynq, 1 goroutine",
 		"push-one, skein, 10 goroutines", "push-one, asynq, 10 goroutines",

@@ -78,20 +78,24 @@ func main() {
 // run is the whole command.
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	d := &dummy{log: log.New(stdout, "", log.Ltime|log.Lmicroseconds)}
+
 	flags := flag.NewFlagSet("lowkiq", flag.ContinueOnError)
 	storeURL := flags.String("store", "memory://", "where the jobs are kept: "+backends.Usage)
 	limit := flags.Duration("for", 0, "how `long` to run; 0 is until interrupted")
 	flags.IntVar(&d.ids, "ids", 1000, "how many ids to push to each queue")
 	flags.DurationVar(&d.delay, "delay", 10*time.Second, "by how `long` a job is delayed at most")
 	flags.DurationVar(&d.busy, "busy", time.Second, "how `long` a handler takes at most")
+
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+
 	if *limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, *limit)
 		defer cancel()
 	}
+
 	store, closeStore, err := backends.Open(ctx, *storeURL)
 	if err != nil {
 		return err

@@ -35,15 +35,18 @@ func TestEachIDIsDoneOrGivenUp(t *testing.T) {
 			t.Errorf("call %d: %v", i+1, e)
 		}
 	}
+
 	if len(runs) != 2*ids {
 		t.Errorf("%d jobs ran, want %d", len(runs), 2*ids)
 	}
 	for key, list := range runs {
 		checkRuns(t, key, list)
 	}
+
 	if given := strings.Count(out.String(), "gave up on "); given != count[skeintest.Exhausted] || given == 0 {
 		t.Errorf("%d jobs were given up, %d of them in the log; want some, and all", count[skeintest.Exhausted], given)
 	}
+
 	for line, want := range map[string]int{
 		"started ": len(events), "finished ": count[skeintest.Done], "error A": len(events) - count[skeintest.Done],
 	} {
@@ -61,7 +64,8 @@ func checkRuns(t *testing.T, key string, list skeintest.Events) {
 		t.Errorf("%s began after %v", key, first)
 	}
 	last := list[len(list)-1].Outcome
-	if len(list) > 3 || last != skeintest.Done && last != skeintest.Exhausted || len(list) < 3 && last == skeintest.Exhausted {
+	if len(list) > 3 || last != skeintest.Done && last != skeintest.Exhausted ||
+		len(list) < 3 && last == skeintest.Exhausted {
 		t.Errorf("%s:\n%v", key, list)
 	}
 }
@@ -74,9 +78,11 @@ func TestTheCommandRunsForATime(t *testing.T) {
 		if err := run(t.Context(), []string{"-for", "10m"}, &out); err != nil {
 			t.Fatal(err)
 		}
+
 		if took := time.Since(start); took != 10*time.Minute {
 			t.Errorf("it ran for %v", took)
 		}
+
 		buried := 0
 		for _, queue := range []string{"ATestWorker", "ATest2Worker"} {
 			report := regexp.MustCompile(queue + `: (\d+) done, \d+ failures, 0 to do, 0 to retry, (\d+) in the morgue\n`)

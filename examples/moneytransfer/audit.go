@@ -41,12 +41,15 @@ func (b *bank) audit(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+
 	f := examine(b.transfers(), history)
 	if err := b.pool.QueryRow(ctx, "SELECT sum(balance)::bigint FROM accounts").Scan(&f.sum); err != nil {
 		return err
 	}
+
 	want := int64(b.options.accounts) * opening
-	fmt.Fprintf(out, "%d transfers, %d entries: %d missing, %d twice, %d out of order, %d wrong balances; %d of %d in all accounts\n",
+	fmt.Fprintf(out,
+		"%d transfers, %d entries: %d missing, %d twice, %d out of order, %d wrong balances; %d of %d in all accounts\n",
 		b.options.transfers, f.entries, f.missing, f.extra, f.late, f.wrong, f.sum, want)
 	if f.missing+f.extra+f.late+f.wrong > 0 || f.sum != want {
 		return errWrong
@@ -62,21 +65,25 @@ func examine(ordered []transfer, history []entry) findings {
 		transfer int
 		amount   int64
 	}
+
 	open := make(map[side]int)
 	for i, t := range ordered {
 		open[side{t.from, i, -t.amount}]++
 		open[side{t.to, i, t.amount}]++
 	}
+
 	balances, paid := make(map[string]int64), make(map[string]int)
 	for _, e := range history {
 		open[side{e.Account, e.Transfer, e.Amount}]--
 		if _, known := balances[e.Account]; !known {
 			balances[e.Account] = opening
 		}
+
 		balances[e.Account] += e.Amount
 		if balances[e.Account] != e.Balance {
 			f.wrong++
 		}
+
 		if e.Amount < 0 {
 			if e.Transfer < paid[e.Account] {
 				f.late++
@@ -84,9 +91,11 @@ func examine(ordered []transfer, history []entry) findings {
 			paid[e.Account] = e.Transfer
 		}
 	}
+
 	for _, n := range open {
 		f.missing += max(0, n)
 		f.extra += max(0, -n)
 	}
+
 	return f
 }

@@ -80,15 +80,18 @@ func (b *bank) open(ctx context.Context) error {
 		if _, err := tx.Exec(ctx, tables); err != nil {
 			return err
 		}
+
 		opened := 0
 		if err := tx.QueryRow(ctx, "SELECT count(*) FROM accounts").Scan(&opened); err != nil || opened > 0 {
 			return err
 		}
+
 		for i := range b.options.accounts {
 			if _, err := tx.Exec(ctx, "INSERT INTO accounts VALUES ($1, $2)", accountName(i), opening); err != nil {
 				return err
 			}
 		}
+
 		var entries []skein.Entry[movement]
 		for i, t := range b.transfers() {
 			entries = append(entries, skein.Entry[movement]{ID: t.from, Payload: movement{i, t.to, -t.amount}})
@@ -104,6 +107,7 @@ func (b *bank) move(ctx context.Context, account string, list []movement) error 
 		if err := skein.SettleIn(ctx, jobs); err != nil {
 			return err
 		}
+
 		for _, m := range list {
 			_, err := tx.Exec(ctx, `
 				WITH changed AS (
@@ -114,14 +118,17 @@ func (b *bank) move(ctx context.Context, account string, list []movement) error 
 			if err != nil {
 				return err
 			}
+
 			if m.Amount > 0 {
 				continue
 			}
+
 			receipt := movement{Transfer: m.Transfer, Peer: account, Amount: -m.Amount}
 			if err := movements.Push(ctx, b.client.Via(jobs), m.Peer, receipt); err != nil {
 				return err
 			}
 		}
+
 		time.Sleep(b.options.think)
 		return nil
 	})

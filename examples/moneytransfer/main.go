@@ -54,6 +54,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+
 	config, err := pgxpool.ParseConfig(o.store)
 	if err != nil {
 		return err
@@ -64,10 +65,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+
 	defer pool.Close()
 	if err := postgres.Migrate(ctx, pool, postgres.MigrateOptions{Schema: o.schema}); err != nil {
 		return err
 	}
+
 	b := newBank(pool, postgres.New(pool, postgres.Options{Schema: o.schema}), o)
 	if err := b.open(ctx); err != nil {
 		return err
@@ -82,19 +85,23 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("moneytransfer", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.StringVar(&o.store, "store", "postgres://localhost/postgres", "the `URL` of a Postgres database, for accounts and jobs")
+
+	flags.StringVar(&o.store, "store", "postgres://localhost/postgres",
+		"the `URL` of a Postgres database, for accounts and jobs")
 	flags.StringVar(&o.schema, "schema", postgres.DefaultSchema, "the schema that holds the jobs")
 	flags.IntVar(&o.accounts, "accounts", 20, "how many accounts to open")
 	flags.IntVar(&o.transfers, "transfers", 2000, "how many transfers to order")
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of the transfers")
 	flags.DurationVar(&o.ttl, "ttl", 5*time.Second, "how `long` the jobs of a process that was killed wait")
 	flags.DurationVar(&o.think, "think", 0, "how `long` a handler thinks before it commits")
+
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 	if o.accounts < 2 || o.transfers < 0 {
 		return o, fmt.Errorf("%d accounts, %d transfers: give at least 2 and 0", o.accounts, o.transfers)
 	}
+
 	return o, nil
 }
 
@@ -118,17 +125,20 @@ func (b *bank) wait(ctx context.Context) error {
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()
 	before, moved := 0, time.Now()
+
 	for {
 		var entries int
 		if err := b.pool.QueryRow(ctx, "SELECT count(*) FROM history").Scan(&entries); err != nil {
 			return err
 		}
+
 		if entries != before {
 			before, moved = entries, time.Now()
 		}
 		if entries >= 2*b.options.transfers || time.Since(moved) > patience {
 			return nil
 		}
+
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)

@@ -17,9 +17,11 @@ func TestReadmeShowsThisProgramInAtMost32Lines(t *testing.T) {
 	if !closed {
 		t.Fatal("the README has no program")
 	}
+
 	if diff := cmp.Diff(program, block); diff != "" {
 		t.Errorf("the README's program (-main.go +README.md):\n%s", diff)
 	}
+
 	_, body, _ := strings.Cut(block, "\n)\n\n")
 	if lines := strings.Count(body, "\n"); lines > 32 {
 		t.Errorf("it has %d lines after the imports, at most 32 are wanted", lines)

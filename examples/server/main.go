@@ -75,7 +75,12 @@ func work(ctx context.Context, id string, events []event) error {
 }
 
 // serve takes and handles events until ctx ends, and returns when all has stopped.
-func serve(ctx context.Context, store skein.Store, l net.Listener, work func(context.Context, string, []event) error) error {
+func serve(
+	ctx context.Context,
+	store skein.Store,
+	l net.Listener,
+	work func(context.Context, string, []event) error,
+) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	handler, err := routes(ctx, store, skein.NewClient(store, skein.ClientOptions{}))
@@ -135,7 +140,8 @@ func logSlow(next skein.RunFunc) skein.RunFunc {
 		began := time.Now()
 		err := next(ctx, b)
 		if took := time.Since(began); took > time.Second {
-			slog.WarnContext(ctx, "slow", "queue", b.Queue, "id", b.Jobs[0].ID, "retries", b.Jobs[0].Retries, "took", took)
+			slog.WarnContext(ctx, "slow",
+				"queue", b.Queue, "id", b.Jobs[0].ID, "retries", b.Jobs[0].Retries, "took", took)
 		}
 		return err
 	}

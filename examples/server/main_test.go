@@ -26,6 +26,7 @@ func TestItUsesNothingInternal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
 		if err != nil {
@@ -42,11 +43,13 @@ func TestItUsesNothingInternal(t *testing.T) {
 func TestItIsNotReadyOnceItStops(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
+
 	store := memory.New(memory.Options{})
 	answers, err := routes(ctx, store, skein.NewClient(store, skein.ClientOptions{}))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, want := range []string{"server: ", "stopping"} { // none runs; and then
 		answer := httptest.NewRecorder()
 		answers.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
@@ -59,7 +62,11 @@ func TestItIsNotReadyOnceItStops(t *testing.T) {
 
 func TestItOpensOnlyStoresThatItKnows(t *testing.T) {
 	for storeURL, want := range map[string]bool{
-		"memory://": true, "redis://localhost:1/0": true, "redis://localhost:1/x": false, "postgres://localhost:x/": false, "mysql://": false,
+		"memory://":               true,
+		"redis://localhost:1/0":   true,
+		"redis://localhost:1/x":   false,
+		"postgres://localhost:x/": false,
+		"mysql://":                false,
 	} {
 		_, closeStore, err := openStore(t.Context(), storeURL)
 		if (err == nil) != want {
@@ -80,10 +87,11 @@ func TestItWorksWhatItTakesAndStopsGracefully(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	began, finish, stopped := make(chan string), make(chan error), make(chan error)
 	go func() {
-		stopped <- serve(ctx, memory.New(memory.Options{}), l, func(_ context.Context, id string, events []event) error {
-			began <- fmt.Sprint(id, events)
-			return <-finish
-		})
+		stopped <- serve(ctx, memory.New(memory.Options{}), l,
+			func(_ context.Context, id string, events []event) error {
+				began <- fmt.Sprint(id, events)
+				return <-finish
+			})
 	}()
 
 	if status, answer := post(t, l, "order-1", "paid"); status != http.StatusOK {

@@ -21,6 +21,7 @@ func openStore(ctx context.Context, storeURL string) (store skein.Store, closeSt
 	if err != nil {
 		return nil, nil, fmt.Errorf("store: %w", err)
 	}
+
 	switch u.Scheme {
 	case "memory":
 		return memory.New(memory.Options{}), func() {}, nil
@@ -49,5 +50,6 @@ func openStore(ctx context.Context, storeURL string) (store skein.Store, closeSt
 		}
 		return postgres.New(pool, postgres.Options{}), pool.Close, nil
 	}
-	return nil, nil, fmt.Errorf("store %s: use memory://, redis://HOST:PORT/DB or postgres://HOST:PORT/DATABASE", u.Redacted())
+	return nil, nil, fmt.Errorf("store %s: use memory://, redis://HOST:PORT/DB or postgres://HOST:PORT/DATABASE",
+		u.Redacted())
 }

@@ -24,6 +24,7 @@ func routes(ctx context.Context, store skein.Store, client *skein.Client) (http.
 			http.Error(w, "give the event a number, and say what has happened", http.StatusBadRequest)
 			return
 		}
+
 		err = orders.Push(r.Context(), client, r.PathValue("id"), event{number, r.FormValue("what")})
 		switch {
 		case err == nil:
@@ -33,12 +34,14 @@ func routes(ctx context.Context, store skein.Store, client *skein.Client) (http.
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
 	})
+
 	inspector := inspect.New(store, inspect.Options{})
 	// To serve other machines too, set API.Authorize and API.Actor.
 	board, err := dashboard.New(inspector, dashboard.Options{Title: "orders", API: httpapi.Options{}})
 	if err != nil {
 		return nil, err
 	}
+
 	mux.Handle("/jobs/", http.StripPrefix("/jobs", board))
 	mux.Handle("GET /livez", httpapi.Livez())
 	ready := httpapi.Readyz(inspector, httpapi.HealthOptions{Server: true})
@@ -49,6 +52,7 @@ func routes(ctx context.Context, store skein.Store, client *skein.Client) (http.
 		}
 		ready.ServeHTTP(w, r)
 	})
+
 	mux.Handle("GET /debug/vars", expvar.Handler())
 	return mux, nil
 }

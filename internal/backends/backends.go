@@ -41,8 +41,10 @@ var ErrURL = errors.New("the store's URL can't be used")
 func Connect(ctx context.Context, rawURL string) (*Backend, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
-		return nil, fmt.Errorf("%w: it is not a URL; use %s", ErrURL, Usage) // the parser's error would show the password
+		// The parser's error would show the password.
+		return nil, fmt.Errorf("%w: it is not a URL; use %s", ErrURL, Usage)
 	}
+
 	shown := redacted(u)
 	var b *Backend
 	switch u.Scheme {
@@ -56,6 +58,7 @@ func Connect(ctx context.Context, rawURL string) (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %s; use %s", ErrURL, shown, reason(u, err), Usage)
 	}
+
 	return b, nil
 }
 

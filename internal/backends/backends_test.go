@@ -24,15 +24,18 @@ func TestOpen(t *testing.T) {
 		{"redis://me:wo/w0rd@localhost", "", "not a URL"},
 		{"postgres://localhost/jobs?password=w0rd&sslmode=perhaps", "", "xxxxx"},
 	}
+
 	for _, c := range cases {
 		t.Run(c.url, func(t *testing.T) {
 			store, closeStore, err := backends.Open(t.Context(), c.url)
 			if c.err != "" {
-				if err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "w0rd") || strings.Contains(err.Error(), ":pass@") {
+				if err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "w0rd") ||
+					strings.Contains(err.Error(), ":pass@") {
 					t.Errorf("Open = %v, want an error that says %q and no password", err, c.err)
 				}
 				return
 			}
+
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -216,6 +216,11 @@ func (h *house) furnish() {
 	h.push(h.wide, "twice", 0, "p")
 	h.push(h.paused, "twice", 0, "p")
 	h.must(h.inspect.Pause(h.t.Context(), "paused"))
+	yearly := skein.Cron("30 0 1 1 *", "Europe/Madrid")
+	for _, id := range []string{hostile[0], "..", "tenant-7"} {
+		h.must(h.orders.Schedule(h.t.Context(), h.client, "yearly", yearly, id, []byte(`{"days": 365}`)))
+	}
+	h.must(h.wide.Schedule(h.t.Context(), h.client, strings.Repeat("long-name.", 12), skein.Interval(24*time.Hour), "tenant-7", nil, skein.Paused()))
 	h.sees("orders", func(s *ports.QueueStats) bool { return s.Claimed == 4 && s.Retrying == 4 && s.Dead == 4 })
 }
 

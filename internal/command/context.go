@@ -29,6 +29,7 @@ func Context(parent context.Context) (ctx context.Context, stop context.CancelFu
 	ends := notify(os.Interrupt, syscall.SIGTERM)
 	dumps := notify(dumpSignals()...)
 	done := make(chan struct{})
+
 	go func() {
 		for drained := false; ; {
 			select {
@@ -37,7 +38,8 @@ func Context(parent context.Context) (ctx context.Context, stop context.CancelFu
 					os.Exit(exitStatus(s))
 				}
 				drained = true
-				fmt.Fprintf(os.Stderr, "received %v: finishing the running work; a second signal ends the process at once\n", s)
+				fmt.Fprintf(os.Stderr,
+					"received %v: finishing the running work; a second signal ends the process at once\n", s)
 				cancel(fmt.Errorf("received %v", s))
 			case <-dumps:
 				dumpGoroutines(os.Stderr)
@@ -46,6 +48,7 @@ func Context(parent context.Context) (ctx context.Context, stop context.CancelFu
 			}
 		}
 	}()
+
 	return ctx, sync.OnceFunc(func() {
 		signal.Stop(ends)
 		signal.Stop(dumps)

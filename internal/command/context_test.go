@@ -51,6 +51,7 @@ func start(t *testing.T) *process {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), asCommand+"=1")
+
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -59,10 +60,12 @@ func start(t *testing.T) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
+
 	p := &process{t: t, cmd: cmd, out: bufio.NewReader(stdout), err: bufio.NewReader(stderr)}
 	p.expect(p.out, "ready")
 	return p

@@ -82,6 +82,7 @@ func Span(d time.Duration) string {
 	if d < 0 {
 		return "-" + Span(-max(d, -math.MaxInt64))
 	}
+
 	switch {
 	case d == 0:
 		return "0 s"

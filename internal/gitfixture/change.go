@@ -72,6 +72,7 @@ func (h *history) touch(c *change) {
 		h.add(c)
 		return
 	}
+
 	path := c.files.pick(h.r)
 	f := c.files.files[path]
 	switch {

@@ -34,9 +34,11 @@ func Write(ctx context.Context, dir string, o Options) error {
 	if o.SHA256 {
 		format = "sha256"
 	}
+
 	if err := makeEmpty(dir); err != nil {
 		return fmt.Errorf("write a repository: %w", err)
 	}
+
 	for _, args := range [][]string{
 		{"init", "--quiet", "--bare", "--object-format=" + format},
 		{"symbolic-ref", "HEAD", "refs/heads/main"},
@@ -45,6 +47,7 @@ func Write(ctx context.Context, dir string, o Options) error {
 			return err
 		}
 	}
+
 	return fastImport(ctx, dir, o)
 }
 
@@ -67,11 +70,14 @@ func makeEmpty(dir string) error {
 func fastImport(ctx context.Context, dir string, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+
 	cmd := Git(ctx, dir, "fast-import", "--quiet", "--done")
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return err
 	}
+
+	// A pipe does not hold the whole history, so Git reads it while it is written.
 	written := make(chan error, 1)
 	go func() {
 		w := bufio.NewWriter(stdin)
@@ -80,6 +86,7 @@ func fastImport(ctx context.Context, dir string, o Options) error {
 		stdin.Close()
 		written <- err
 	}()
+
 	if err := run(cmd); err != nil {
 		return err
 	}

@@ -47,7 +47,9 @@ func TestWriteIsAValidRepository(t *testing.T) {
 	for _, o := range []gitfixture.Options{{Commits: 100}, {Commits: 100, SHA256: true}} {
 		dir := write(t, o)
 		git(t, dir, "fsck", "--strict", "--no-dangling")
-		if got := strings.TrimSpace(git(t, dir, "rev-list", "--first-parent", "--count", "HEAD")); got != strconv.Itoa(o.Commits) {
+		if got := strings.TrimSpace(git(
+			t, dir, "rev-list", "--first-parent", "--count", "HEAD",
+		)); got != strconv.Itoa(o.Commits) {
 			t.Errorf("%+v: %s first-parent commits", o, got)
 		}
 	}
@@ -71,20 +73,28 @@ func TestWriteHasWhatIsHard(t *testing.T) {
 		"merges":              git(t, dir, "rev-list", "--first-parent", "--min-parents=2", "HEAD") != "",
 		"octopus merges":      git(t, dir, "rev-list", "--first-parent", "--min-parents=3", "HEAD") != "",
 		"unrelated histories": strings.Count(git(t, dir, "rev-list", "--max-parents=0", "HEAD"), "\n") > 1,
-		"merges of their own": git(t, dir, "log", "--first-parent", "--min-parents=2", "-c", "--raw", "--format=", "HEAD") != "",
-		"merges of nothing":   strings.Contains(git(t, dir, "log", "--first-parent", "-m", "--merges", "--raw", "--format=tformat:x", "HEAD"), "x\nx"),
-		"renames":             strings.Contains(git(t, dir, "log", "--first-parent", "--raw", "-M100%", "--format=", "HEAD"), " R100\t"),
+		"merges of their own": git(t, dir, "log", "--first-parent",
+			"--min-parents=2", "-c", "--raw", "--format=", "HEAD") != "",
+		"merges of nothing": strings.Contains(
+			git(t, dir, "log", "--first-parent", "-m", "--merges", "--raw", "--format=tformat:x", "HEAD"),
+			"x\nx",
+		),
+		"renames": strings.Contains(git(t, dir, "log", "--first-parent", "--raw", "-M100%", "--format=", "HEAD"),
+			" R100\t"),
 	}
+
 	log := git(t, dir, "log", "--first-parent", "-m", "--raw", "--no-renames", "-z", "--format=", "HEAD")
 	for name, part := range map[string]string{
 		"mode changes": ":100644 100755 ", "links made of files": ":100644 120000 ",
 		"submodules": ":000000 160000 ", "submodules made of files": ":100644 160000 ",
 		"deletes": " D\x00", "newlines": "new\nline", "tabs": "tab\there", "quotes": `quo"te`,
-		"leading dashes": "\x00-leading", "not UTF-8": "\xe9\xff", "unicode": "日本", "directories made of files": "/inside",
+		"leading dashes": "\x00-leading", "not UTF-8": "\xe9\xff", "unicode": "日本",
+		"directories made of files": "/inside",
 	} {
 		has[name] = strings.Contains(log, part)
 	}
 	has["long names"], has["files that come back"] = oddPaths(log)
+
 	for name, ok := range has {
 		if !ok {
 			t.Errorf("the fixture has no %s", name)

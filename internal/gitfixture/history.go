@@ -75,14 +75,17 @@ func (h *history) mergeSides(main *branch, atMost int) int {
 	if h.r.IntN(8) == 0 {
 		sides = append(sides, h.fork(main))
 	}
+
 	changes := make([]*change, 0, len(sides))
 	for _, side := range sides {
 		changes = append(changes, h.edit(side))
 	}
+
 	between := min(h.r.IntN(4), atMost)
 	for range between {
 		h.edit(main)
 	}
+
 	h.merge(main, sides, changes)
 	return between
 }
@@ -109,11 +112,13 @@ func (h *history) merge(main *branch, sides []*branch, changes []*change) {
 			c.adopt(side.files, changes[i].paths)
 		}
 	}
+
 	if !ours && h.r.IntN(2) == 0 {
 		for range 1 + h.r.IntN(3) {
 			h.touch(c)
 		}
 	}
+
 	h.commit(main, c, parents...)
 }
 
@@ -121,10 +126,13 @@ func (h *history) merge(main *branch, sides []*branch, changes []*change) {
 func (h *history) commit(b *branch, c *change, merged ...int) {
 	h.mark++
 	h.dated++
+
 	if b.tip == 0 {
 		fmt.Fprintf(h.w, "reset %s\n", b.ref)
 	}
-	fmt.Fprintf(h.w, "commit %s\nmark :%d\ncommitter C <c@example.com> %d +0000\n", b.ref, h.mark, 1_700_000_000+h.dated)
+	fmt.Fprintf(h.w, "commit %s\nmark :%d\ncommitter C <c@example.com> %d +0000\n",
+		b.ref, h.mark, 1_700_000_000+h.dated)
+
 	h.data(fmt.Sprintf("commit %d\n", h.dated))
 	if b.tip != 0 {
 		fmt.Fprintf(h.w, "from :%d\n", b.tip)
@@ -132,6 +140,7 @@ func (h *history) commit(b *branch, c *change, merged ...int) {
 	for _, m := range merged {
 		fmt.Fprintf(h.w, "merge :%d\n", m)
 	}
+
 	c.write(h.w)
 	fmt.Fprintln(h.w)
 	b.tip = h.mark

@@ -27,13 +27,16 @@ func newPath(r *rand.Rand, number int) string {
 	for range r.IntN(4) {
 		fmt.Fprintf(&b, "dir-%d/", r.IntN(6))
 	}
+
 	switch {
 	case r.IntN(oddShare) > 0:
 		fmt.Fprintf(&b, "file-%d.txt", number)
 	case r.IntN(longShare) > 0:
 		fmt.Fprintf(&b, oddNames[r.IntN(len(oddNames))], number)
 	default:
-		fmt.Fprintf(&b, "%s/%s/%s-%d", strings.Repeat("long", 50), strings.Repeat("\xfe", 200), strings.Repeat("é", 100), number)
+		fmt.Fprintf(&b, "%s/%s/%s-%d", strings.Repeat("long", 50), strings.Repeat("\xfe", 200),
+			strings.Repeat("é", 100), number)
 	}
+
 	return b.String()
 }

@@ -107,6 +107,7 @@ func directories(path string) []string {
 func quote(path string) string {
 	var b strings.Builder
 	b.WriteByte('"')
+
 	for i := range len(path) {
 		switch c := path[i]; {
 		case c == '"' || c == '\\':
@@ -118,6 +119,7 @@ func quote(path string) string {
 			b.WriteByte(c)
 		}
 	}
+
 	b.WriteByte('"')
 	return b.String()
 }

@@ -72,8 +72,8 @@ func ofJobs() []Metric {
 			Labels: []Label{queue()}, Help: "Jobs recovered from servers that died or lost their lease."},
 		{Name: "skein_ticks_total", Type: Counter, Source: Process, By: "TicksFired", Unit: "ticks",
 			Labels: []Label{queue(), one("outcome", "fired", "missed", "skipped", "broken")},
-			Help: "Ticks of schedules: fired; missed, because no server fired them in time and the schedule does not catch up on them; " +
-				"skipped, because a job of the id was queued or ran; or broken, a look at a schedule whose spec the server can't read."},
+			Help: "Ticks of schedules: fired; missed, since no server fired them in time; " +
+				"skipped, since the id had a job; or broken, a look at a schedule whose spec the server can't read."},
 		{Name: "skein_tick_late_seconds", Type: Histogram, Source: Process, By: "TicksFired", Unit: "seconds",
 			Labels: []Label{queue()}, Buckets: waits(), Help: "The time from when a tick was due to its push, by the store's clock."},
 		{Name: "skein_handler_overrun_total", Type: Counter, Source: Process, By: "HandlerOverran", Unit: "batches", Sharded: true,

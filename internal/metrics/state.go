@@ -57,5 +57,7 @@ func ofQueues() []Metric {
 			Labels: []Label{queue()}, Help: "Servers that serve the queue and don't drain."},
 		{Name: "skein_queue_longest_run_seconds", Type: Gauge, Source: Store, By: "Nodes", Unit: "seconds",
 			Labels: []Label{queue()}, Help: "For how long the handler has run that runs longest in the queue, as its servers have announced; 0 if none runs."},
+		{Name: "skein_schedule_late_seconds", Type: Gauge, Source: Store, By: "LateTicks", Unit: "seconds",
+			Labels: []Label{queue()}, Help: "For how long the longest-due tick of the queue's schedules has been due; 0 if none is due. Queues without a next tick, and paused queues, don't have it."},
 	}
 }

@@ -197,10 +197,11 @@ type WhyReply struct {
 	Busy         int       `json:"busy" doc:"the number of batches of the queue that run on all servers now"`
 	Servers      []string  `json:"servers" doc:"the names of the servers that serve the queue"`
 	// ServersUnknown is Verdict.ServersUnknown.
-	ServersUnknown bool      `json:"servers_unknown" doc:"whether the list of servers could not be read; then nothing here depends on servers"`
-	Owner          *OwnerRow `json:"owner,omitempty" doc:"the server that has the shard, if it runs"`
-	Found          FoundRow  `json:"found" doc:"what the queue holds for the id, without payloads"`
-	AsOf           time.Time `json:"as_of,omitzero" doc:"the time of the figures, by the store's clock"`
+	ServersUnknown bool          `json:"servers_unknown" doc:"whether the list of servers could not be read; then nothing here depends on servers"`
+	Owner          *OwnerRow     `json:"owner,omitempty" doc:"the server that has the shard, if it runs"`
+	Found          FoundRow      `json:"found" doc:"what the queue holds for the id, without payloads"`
+	Schedules      []ScheduleRow `json:"schedules,omitempty" doc:"the first schedules of the id, if the queue holds nothing else for it"`
+	AsOf           time.Time     `json:"as_of,omitzero" doc:"the time of the figures, by the store's clock"`
 }
 
 func (c *call) why(q *WhyQuery) (*WhyReply, error) {
@@ -225,10 +226,14 @@ func (c *call) why(q *WhyQuery) (*WhyReply, error) {
 			owner.LastChance.ID = ""
 		}
 	}
+	var schedules []ScheduleRow
+	for at := range v.Schedules {
+		schedules = append(schedules, c.schedule(&v.Schedules[at], 0))
+	}
 	return &WhyReply{
 		Reason: v.Reason.String(), Text: c.redactedText(q.Queue, v.Text, v.Alone, v.OwnerFacts.LastChance.ID), Until: v.Until.UTC(),
 		Ahead: v.Ahead, Alone: c.ID(q.Queue, v.Alone),
 		RunningSince: v.RunningSince.UTC(), MaxRetries: v.MaxRetries, MaxRunning: v.MaxRunning, Busy: v.Busy, Servers: servers, ServersUnknown: v.ServersUnknown, Owner: owner,
-		Found: c.foundIn(q.Queue, &v.Found, 0), AsOf: v.Now.UTC(),
+		Found: c.foundIn(q.Queue, &v.Found, 0), Schedules: schedules, AsOf: v.Now.UTC(),
 	}, nil
 }

@@ -17,7 +17,7 @@ const MaxMoved = 100
 // MoveBody names the entries to move, and the queue to move them to.
 type MoveBody struct {
 	BulkBody
-	To string `json:"to" doc:"the queue to move to; it must be paused, and the caller needs the right to move on both queues; by ids, at most 100 are moved"`
+	To string `json:"to" doc:"the queue to move to; it must be paused, and the caller needs the right to move on both queues; by ids, at most 100 are moved; a match of {} takes all schedules of the queue too"`
 }
 
 func (b *MoveBody) target() string { return b.To }
@@ -32,7 +32,7 @@ func (b *MoveBody) check() error {
 	return nil
 }
 
-// move moves the queued jobs and dead letters of ids, or all queued jobs that match.
+// move moves the queued jobs, dead letters and schedules of ids, or all queued jobs that match.
 func (c *call) move(b *MoveBody) (*BulkReply, error) {
 	to := inspect.Target{Queue: b.To}
 	return c.onJobs(&b.BulkBody,

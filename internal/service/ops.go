@@ -14,12 +14,17 @@ var (
 	Quarantine = look((*call).quarantine)
 	Tracked    = look((*call).tracked)
 	Payloads   = look((*call).payloadsOf)
-	Find       = look((*call).find)
-	Why        = look((*call).why)
-	Nodes      = look((*call).nodes)
-	Audit      = look((*call).audit)
-	Checks     = look((*call).checks)
-	Nothing    = look((*call).nothing)
+
+	Schedules     = look((*call).schedules)
+	ScheduleNames = look((*call).scheduleNames)
+	Schedule      = look((*call).oneSchedule)
+
+	Find    = look((*call).find)
+	Why     = look((*call).why)
+	Nodes   = look((*call).nodes)
+	Audit   = look((*call).audit)
+	Checks  = look((*call).checks)
+	Nothing = look((*call).nothing)
 )
 
 // The actions of the service.
@@ -44,6 +49,14 @@ var (
 	Discard     = act("discard", (*call).discard)
 	Track       = act("track", (*call).track)
 	Untrack     = act("track", (*call).untrack)
-	Drain       = act("drain", (*call).drain)
-	ResumeNode  = act("drain", (*call).resumeNode)
+
+	PauseSchedules   = slow(act("pause-schedule", (*call).pauseSchedules))
+	ResumeSchedules  = slow(act("pause-schedule", (*call).resumeSchedules))
+	RunSchedules     = slow(act("run-schedule", (*call).runSchedules))
+	BackfillSchedule = act("run-schedule", (*call).backfillSchedule)
+	EditSchedules    = slow(act("edit-schedule", (*call).editSchedules))
+	RemoveSchedules  = slow(act("remove-schedule", (*call).removeSchedules))
+
+	Drain      = act("drain", (*call).drain)
+	ResumeNode = act("drain", (*call).resumeNode)
 )

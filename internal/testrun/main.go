@@ -29,6 +29,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "testrun: no module; usage: testrun [-repeat DIR,DIR] 'DIR ARGUMENT...' ...")
 		os.Exit(2)
 	}
+
 	var failed []failure
 	for _, module := range flag.Args() {
 		s := parseStage(module)
@@ -41,6 +42,7 @@ func main() {
 		fmt.Printf("== %s: %d s\n", s.dir, int(time.Since(start).Seconds()))
 		failed = append(failed, failures...)
 	}
+
 	if len(failed) > 0 {
 		fmt.Print(summary(failed))
 		os.Exit(1)

@@ -41,6 +41,7 @@ func key(pkg, test string) string { return pkg + " " + test }
 func (r *report) read(events io.Reader) error {
 	r.outputs = map[string][]string{}
 	lines := bufio.NewReader(events)
+
 	for {
 		line, err := lines.ReadString('\n')
 		if line != "" {
@@ -63,6 +64,7 @@ func (r *report) line(line string) {
 		fmt.Fprint(r.w, line)
 		return
 	}
+
 	k := key(e.Package, e.Test)
 	switch e.Action {
 	case "build-output":
@@ -103,17 +105,20 @@ func (r *report) failed(e event, k string) {
 	if e.Test == "" {
 		below = ""
 	}
+
 	if slices.ContainsFunc(r.failures, func(f failure) bool {
 		return f.pkg == e.Package && f.test != "" && strings.HasPrefix(f.test, below)
 	}) {
 		delete(r.outputs, k)
 		return
 	}
+
 	f := failure{stage: r.stage, pkg: e.Package, test: e.Test, output: r.outputs[k]}
 	if e.Test == "" {
 		f.output = append(f.output, r.outputs[key(e.FailedBuild, "")]...)
 		f.output = append(f.output, r.unfinished(e.Package)...)
 	}
+
 	delete(r.outputs, k)
 	r.fail(f)
 }
@@ -142,19 +147,23 @@ func (r *report) fail(f failure) {
 func summary(failures []failure) string {
 	const screen = 30
 	var b strings.Builder
+
 	each := max(1, (screen-2)/len(failures)-2)
 	fmt.Fprintf(&b, "\n==> %d failed; each with its last lines and the command that runs it alone\n", len(failures))
+
 	for _, f := range failures {
 		fmt.Fprintf(&b, "FAIL %s %s\n", f.pkg, f.test)
 		lines := f.output[max(0, len(f.output)-each):]
 		for _, line := range lines {
 			fmt.Fprintf(&b, "    %.200s\n", strings.TrimSpace(line))
 		}
+
 		command := f.stage
 		if f.pkg != "" {
 			command = f.stage.alone(f.pkg, f.test)
 		}
 		fmt.Fprintf(&b, "    %s\n", command.shell())
 	}
+
 	return b.String()
 }

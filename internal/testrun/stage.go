@@ -36,12 +36,14 @@ func (s stage) alone(pkg, test string) stage {
 			args = append(args, arg)
 		}
 	}
+
 	if !slices.Contains(args, "-count=1") {
 		args = append(args, "-count=1")
 	}
 	if test != "" {
 		args = append(args, "-run", pattern(test))
 	}
+
 	return stage{s.dir, append(args, pkg)}
 }
 
@@ -89,6 +91,7 @@ func (s stage) shell() string {
 func (s stage) run(w io.Writer) []failure {
 	cmd := exec.Command("go", append([]string{"-C", s.dir, "test", "-json"}, s.args...)...)
 	cmd.Stderr = os.Stderr
+
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -96,12 +99,14 @@ func (s stage) run(w io.Writer) []failure {
 	if err != nil {
 		return []failure{{stage: s, output: []string{err.Error()}}}
 	}
+
 	r := report{stage: s, w: w}
 	readErr := r.read(out)
 	err = errors.Join(readErr, cmd.Wait())
 	if err != nil && len(r.failures) == 0 {
 		r.fail(failure{stage: s, output: []string{fmt.Sprintf("go test: %v", err)}})
 	}
+
 	return r.failures
 }
 
@@ -114,17 +119,21 @@ func repeatAll(w io.Writer, s stage, failures []failure) []failure {
 	if len(failures) > mostRepeats {
 		return failures
 	}
+
 	return slices.DeleteFunc(failures, func(f failure) bool {
 		if f.test == "" { // The package was not built, or ended during a test.
 			return false
 		}
+
 		var again strings.Builder
 		r := recorder{w: &again}
 		if failed := s.alone(f.pkg, f.test).run(&r); len(failed) > 0 || !r.ran {
 			fmt.Fprintf(w, "failed again, alone: %s\n%s", f.test, again.String())
 			return false
 		}
-		fmt.Fprintf(w, "FLAKY %s %s\n-- it failed with:\n%s-- and passed alone:\n%s", f.pkg, f.test, strings.Join(f.output, ""), again.String())
+
+		fmt.Fprintf(w, "FLAKY %s %s\n-- it failed with:\n%s-- and passed alone:\n%s",
+			f.pkg, f.test, strings.Join(f.output, ""), again.String())
 		return true
 	})
 }

@@ -60,11 +60,13 @@ func missing() { undefined() }
 func newModule(t *testing.T, packages ...string) string {
 	t.Helper()
 	dir := t.TempDir()
+
 	for name, content := range moduleFiles {
 		first, _, _ := strings.Cut(name, "/")
 		if name != "go.mod" && !slices.Contains(packages, first) {
 			continue
 		}
+
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -100,18 +102,21 @@ func TestFailuresAreSummedUpWithACommandForEach(t *testing.T) {
 	var out strings.Builder
 	dir := newModule(t, "bad", "good", "panics", "broken")
 	failures := parseStage(dir + " -short -skip ^TestNever$ ./...").run(&out)
+
 	if len(failures) != 3 {
 		t.Fatalf("%d failures, want 3: %+v", len(failures), failures)
 	}
 	if strings.Contains(out.String(), "prints nothing") {
 		t.Errorf("the output has that of a passing test:\n%s", out.String())
 	}
+
 	text := summary(failures)
 	holds(t, text,
 		"FAIL example.com/m/bad TestParent/wrong_sum", "1 + 1 is 3, not 2",
 		"go -C "+dir+" test -short -count=1 -run '^TestParent$/^wrong_sum$' example.com/m/bad",
 		"FAIL example.com/m/panics", "FAIL example.com/m/broken", "undefined")
 	holds(t, out.String(), "panic: out of order")
+
 	if lines := strings.Count(text, "\n"); lines > 30 {
 		t.Errorf("the summary has %d lines, want at most 30:\n%s", lines, text)
 	}
@@ -124,7 +129,8 @@ func TestATestThatPassesAloneIsFlaky(t *testing.T) {
 	if len(failures) != 1 || failures[0].test != "TestParent/wrong_sum" {
 		t.Errorf("what is left has failed twice; got %+v", failures)
 	}
-	holds(t, out.String(), "FLAKY example.com/m/once TestOnce", "the first run fails", "failed again, alone: TestParent/wrong_sum")
+	holds(t, out.String(), "FLAKY example.com/m/once TestOnce",
+		"the first run fails", "failed again, alone: TestParent/wrong_sum")
 }
 
 func TestManyFailuresAreNotRepeated(t *testing.T) {
@@ -145,7 +151,11 @@ func TestAStageThatCannotStartFails(t *testing.T) {
 
 func TestCommandsCanBeTyped(t *testing.T) {
 	for _, c := range []struct{ args, test, want string }{
-		{"d -race -run ^TestA -skip TestB ./...", "TestA/b(c)", `go -C d test -race -count=1 -run '^TestA$/^b\(c\)$' p`},
+		{
+			"d -race -run ^TestA -skip TestB ./...",
+			"TestA/b(c)",
+			`go -C d test -race -count=1 -run '^TestA$/^b\(c\)$' p`,
+		},
 		{"d -count=1 .", "TestIt's", `go -C d test -count=1 -run '^TestIt.s$' p`},
 		{"d .", "", `go -C d test -count=1 p`},
 	} {

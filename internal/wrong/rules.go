@@ -107,6 +107,7 @@ func (r *rules) queue(s *inspect.QueueStats) {
 	r.crashes(s)
 	r.failing(s)
 	r.otherRule(s)
+	r.schedules(s, served)
 	if s.Held > 0 {
 		r.of(Holds, s, s.Held, time.Time{}, "%s held after the last retry, and their ids wait: release them, or bury their first payloads", jobs(s.Held))
 	}

@@ -37,6 +37,10 @@ const (
 	Failing
 	// OtherRule are servers whose program has another merge rule than the queue.
 	OtherRule
+	// TicksLate is a queue with a schedule that should have fired a minute ago or earlier.
+	TicksLate
+	// BrokenSchedule is a schedule whose spec servers can't read.
+	BrokenSchedule
 	// HotShard is a shard that lags far behind the others of its queue.
 	HotShard
 	// Late is a queue whose lag is a minute or more.
@@ -64,7 +68,7 @@ const (
 )
 
 var names = [...]string{
-	"no answer", "part away", "check fails", "nobody serves", "owner gone", "crashes", "not moving", "failing", "other rule", "hot shard", "late", "unowned",
+	"no answer", "part away", "check fails", "nobody serves", "owner gone", "crashes", "not moving", "failing", "other rule", "ticks late", "broken schedule", "hot shard", "late", "unowned",
 	"held jobs", "morgue grows", "near morgue", "unreadable", "runs long", "paused", "check warns", "server gone", "versions",
 }
 
@@ -101,6 +105,9 @@ type View struct {
 	// Suspects are the claimed jobs that may crash their servers, by queue, as [SuspectsOf] finds
 	// them. Queues may be missing.
 	Suspects map[string]Suspects
+	// Ticks are the facts of the schedules, by queue, as [TicksOf] returns them. Queues may be
+	// missing.
+	Ticks map[string]Ticks
 	// Pauses are the actions that paused the paused queues, by queue, as [PausesOf] finds them. Queues
 	// may be missing.
 	Pauses map[string]inspect.Action

@@ -376,6 +376,26 @@ var tests = []struct {
 		v.Stats[0].Queue.Merge = core.MergeRule{Stays: core.Highest}
 		v.Nodes[0].Status.Queues = []ports.QueueStatus{{Queue: "orders", Merge: v.Stats[0].Queue.Merge}}
 	}, nil},
+	{"a tick that is late", func(v *View) { v.Ticks = map[string]Ticks{"orders": {Since: ago(time.Minute)}} },
+		[]string{"ticks late orders since 1m0s: a tick of its schedules is 1 min late: no server has fired it"}},
+	{"a late tick, and nobody serves the queue", func(v *View) {
+		v.Nodes, v.Ticks = nil, map[string]Ticks{"orders": {Since: ago(90 * time.Minute)}}
+	}, []string{"ticks late orders since 1h30m0s: a tick of its schedules is 1 h 30 min late: no server runs this queue"}},
+	{"a late tick, and nobody serves the jobs of the queue", func(v *View) {
+		v.Nodes, v.Ticks = nil, map[string]Ticks{"orders": {Since: ago(90 * time.Minute)}}
+		v.Stats[0] = queue("orders", 1, time.Second, 1)
+	}, []string{"nobody serves orders since 1s: no server runs this queue, 1 waiting"}},
+	{"a late tick of a paused queue", func(v *View) {
+		v.Ticks, v.Stats[0].Queue.Paused = map[string]Ticks{"orders": {Since: ago(time.Hour), Broken: []string{"nightly"}}}, true
+	}, nil},
+	{"a broken schedule", func(v *View) { v.Ticks = map[string]Ticks{"orders": {Broken: []string{"nightly"}}} },
+		[]string{"broken schedule orders since 0s: servers can't read the spec of the schedule nightly"}},
+	{"broken schedules", func(v *View) {
+		v.Ticks = map[string]Ticks{"orders": {Broken: []string{"a", "b", "c", "d"}, Since: ago(2 * time.Minute)}}
+	}, []string{
+		"ticks late orders since 2m0s: a tick of its schedules is 2 min late: no server has fired it",
+		"broken schedule orders since 0s: servers can't read the spec of schedules: a, b, c and 1 more",
+	}},
 	{"worst first, then most", func(v *View) {
 		small, large, late := queue("small", 1, time.Second, 1), queue("large", 1, time.Second, 9), queue("late", 1, 2*time.Minute, 1)
 		v.Stats = []inspect.QueueStats{late, small, large}

@@ -31,8 +31,20 @@ type action struct {
 // EncodeAction returns an action, without its ID and At, as a text for [DecodeAction].
 func EncodeAction(a *ports.Action) (string, error) {
 	text, err := json.Marshal(action{
-		Verb: a.Verb, Actor: a.Actor, From: a.From, Reason: a.Reason, Queue: a.Queue, IDs: a.IDs, Named: a.Named,
-		Prefix: a.Prefix, Group: a.Group, Filter: a.Filter, Ended: a.Ended, Handled: a.Handled, Took: a.Took, Error: a.Error,
+		Verb:    a.Verb,
+		Actor:   a.Actor,
+		From:    a.From,
+		Reason:  a.Reason,
+		Queue:   a.Queue,
+		IDs:     a.IDs,
+		Named:   a.Named,
+		Prefix:  a.Prefix,
+		Group:   a.Group,
+		Filter:  a.Filter,
+		Ended:   a.Ended,
+		Handled: a.Handled,
+		Took:    a.Took,
+		Error:   a.Error,
 	})
 	return string(text), err
 }
@@ -44,8 +56,23 @@ func DecodeAction(id string, at core.Instant, text string) (ports.Action, error)
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
 		return ports.Action{}, err
 	}
+
 	return ports.Action{
-		ID: id, At: at, Verb: a.Verb, Actor: a.Actor, From: a.From, Reason: a.Reason, Queue: a.Queue, IDs: a.IDs, Named: a.Named,
-		Prefix: a.Prefix, Group: a.Group, Filter: a.Filter, Ended: a.Ended, Handled: a.Handled, Took: a.Took, Error: a.Error,
+		ID:      id,
+		At:      at,
+		Verb:    a.Verb,
+		Actor:   a.Actor,
+		From:    a.From,
+		Reason:  a.Reason,
+		Queue:   a.Queue,
+		IDs:     a.IDs,
+		Named:   a.Named,
+		Prefix:  a.Prefix,
+		Group:   a.Group,
+		Filter:  a.Filter,
+		Ended:   a.Ended,
+		Handled: a.Handled,
+		Took:    a.Took,
+		Error:   a.Error,
 	}, nil
 }

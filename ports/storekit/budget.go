@@ -9,7 +9,11 @@ import (
 // [core.Budget] applied. It is for a store that passes the numbers to a script or a statement. A
 // store that claims in Go uses [ports.TurnRequest.Budget] and [core.Budget.Take].
 func BudgetOf(r *ports.TurnRequest) core.Budget {
-	b := core.Budget{Jobs: max(0, min(r.Want, core.MaxTurnJobs)), PerJob: core.MaxTurnPayloads, Bytes: core.DefaultTurnBytes}
+	b := core.Budget{
+		Jobs:   max(0, min(r.Want, core.MaxTurnJobs)),
+		PerJob: core.MaxTurnPayloads,
+		Bytes:  core.DefaultTurnBytes,
+	}
 	if r.PerJob > 0 {
 		b.PerJob = min(r.PerJob, core.MaxTurnPayloads)
 	}

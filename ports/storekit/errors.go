@@ -18,7 +18,8 @@ func UnknownQueue(queue string) error {
 
 // TooManyTracked returns [ports.ErrTooManyTracked] for a queue.
 func TooManyTracked(queue string) error {
-	return fmt.Errorf("%w: queue %q has %d, which is the maximum; untrack one of them first", ports.ErrTooManyTracked, queue, ports.MaxTracked)
+	return fmt.Errorf("%w: queue %q has %d, which is the maximum; untrack one of them first",
+		ports.ErrTooManyTracked, queue, ports.MaxTracked)
 }
 
 // UnknownNode returns [ports.ErrUnknownNode] for an owner without a current announcement.
@@ -28,7 +29,9 @@ func UnknownNode(owner string) error {
 
 // NotPaused returns [ports.ErrNotPaused] for an import into a shard that is not paused.
 func NotPaused(shard core.Shard) error {
-	return fmt.Errorf("%w: shard %v; pause the queue, even if it is shown as paused, and resume it when everything has been moved into it", ports.ErrNotPaused, shard)
+	return fmt.Errorf(
+		"%w: shard %v; pause the queue, even if it is shown as paused, and resume it when everything has been moved into it",
+		ports.ErrNotPaused, shard)
 }
 
 // NoSuchShard returns [ports.ErrInvalidRequest] for a shard that its queue does not have.
@@ -69,20 +72,25 @@ func CheckDeclared(r ports.DeclareRequest, record ports.Queue) error {
 		return fmt.Errorf("%w: %q has %d shards, not %d; its count is permanent",
 			ports.ErrShardCountMismatch, r.Queue, record.Shards, r.Shards)
 	}
+
 	if record.IndexIDs != r.IndexIDs {
 		was := "without"
 		if record.IndexIDs {
 			was = "with"
 		}
-		return fmt.Errorf("%w: %q was declared %s an index of ids (IndexIDs), which is permanent", ports.ErrQueueMismatch, r.Queue, was)
+		return fmt.Errorf("%w: %q was declared %s an index of ids (IndexIDs), which is permanent",
+			ports.ErrQueueMismatch, r.Queue, was)
 	}
+
 	if record.Merge != r.Merge {
-		err := fmt.Errorf("%w: %q has the merge rule %v, not %v; declare it with %v", ports.ErrQueueMismatch, r.Queue, record.Merge, r.Merge, record.Merge)
+		err := fmt.Errorf("%w: %q has the merge rule %v, not %v; declare it with %v",
+			ports.ErrQueueMismatch, r.Queue, record.Merge, r.Merge, record.Merge)
 		if record.Merge.Same != r.Merge.Same {
 			return fmt.Errorf("%w, or move its jobs and forget the queue first", err)
 		}
 		return fmt.Errorf("%w, or change the queue's rule first, by Inspector.SetMerge or skein queue merge", err)
 	}
+
 	return nil
 }
 
@@ -99,13 +107,15 @@ func CheckMerge(queue string, has, wanted core.MergeRule) error {
 // StaleAttempt returns [ports.ErrStaleAttempt] for an acquire with an attempt below the owner's
 // last, or with a released one.
 func StaleAttempt(r *ports.AcquireRequest) error {
-	return fmt.Errorf("%w: attempt %d at %v by %q; use a larger one", ports.ErrStaleAttempt, r.Attempt, r.Shard, r.Owner)
+	return fmt.Errorf("%w: attempt %d at %v by %q; use a larger one",
+		ports.ErrStaleAttempt, r.Attempt, r.Shard, r.Owner)
 }
 
 // StalePermit returns [ports.ErrStaleAttempt] for a call for permits with an attempt below the
 // owner's last.
 func StalePermit(r *ports.PermitRequest) error {
-	return fmt.Errorf("%w: call %d for permits of %q by %q; use a larger number", ports.ErrStaleAttempt, r.Attempt, r.Queue, r.Owner)
+	return fmt.Errorf("%w: call %d for permits of %q by %q; use a larger number",
+		ports.ErrStaleAttempt, r.Attempt, r.Queue, r.Owner)
 }
 
 // LeaseLost returns [ports.ErrLeaseLost] for a lease that is not the shard's.
@@ -124,7 +134,8 @@ func TurnsLost(r *ports.TurnRequest, last int64) error {
 // StaleTurn returns [ports.ErrStaleTurn] for a turn before last, the number of the last
 // turn that the store has carried out under this lease.
 func StaleTurn(r *ports.TurnRequest, last int64) error {
-	return fmt.Errorf("%w: turn %d of %v came after turn %d; drop the late call", ports.ErrStaleTurn, r.Number, r.Lease.Shard, last)
+	return fmt.Errorf("%w: turn %d of %v came after turn %d; drop the late call",
+		ports.ErrStaleTurn, r.Number, r.Lease.Shard, last)
 }
 
 // NotClaimed returns [ports.ErrLeaseLost] for a Settle or a SettlePayload. claimed is the number of

@@ -31,7 +31,12 @@ func ExampleIntercept() {
 
 	ctx := context.Background()
 	declared, _ := store.Declare(ctx, ports.DeclareRequest{Queue: "orders", Shards: 1})
-	push := ports.PushRequest{Queue: "orders", Shards: 1, Generation: declared.Generation, Entries: []core.Entry{{ID: "17"}}}
+	push := ports.PushRequest{
+		Queue:      "orders",
+		Shards:     1,
+		Generation: declared.Generation,
+		Entries:    []core.Entry{{ID: "17"}},
+	}
 	_, err := store.Push(ctx, push)
 	fmt.Println(err)
 	_, err = store.Push(ctx, push) // merges with the entries that the first has stored

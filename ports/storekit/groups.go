@@ -18,7 +18,12 @@ func (s *GroupSums) Add(g core.Group) {
 		s.byName = make(map[string]core.Group)
 	}
 	if sum, ok := s.byName[g.Name]; ok {
-		g = core.Group{Name: g.Name, Count: sum.Count + g.Count, First: min(sum.First, g.First), Last: max(sum.Last, g.Last)}
+		g = core.Group{
+			Name:  g.Name,
+			Count: sum.Count + g.Count,
+			First: min(sum.First, g.First),
+			Last:  max(sum.Last, g.Last),
+		}
 	}
 	s.byName[g.Name] = g
 }

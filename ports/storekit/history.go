@@ -89,9 +89,11 @@ func AppendStats(b []byte, s *core.Stats) []byte {
 	for _, n := range []uint64{s.Processed, s.Failed, s.WaitSum, s.RunSum} {
 		b = binary.AppendUvarint(b, n)
 	}
+
 	for _, x := range []float64{s.WaitSquares, s.RunSquares} {
 		b = binary.BigEndian.AppendUint64(b, math.Float64bits(x))
 	}
+
 	for _, h := range []*core.Histogram{&s.Wait, &s.Run} {
 		last := -1
 		for i, n := range h {
@@ -103,6 +105,7 @@ func AppendStats(b []byte, s *core.Stats) []byte {
 		}
 		b = append(b, 0)
 	}
+
 	return b
 }
 
@@ -173,7 +176,10 @@ func (d *statsDecoder) addHistogram(h *core.Histogram) {
 func NewestRecords(records []ports.Record) []ports.Record {
 	newest := slices.DeleteFunc(slices.Clone(records), func(r ports.Record) bool { return r.Stats.Counted() == 0 })
 	slices.SortFunc(newest, func(a, b ports.Record) int {
-		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Minute, b.Minute), cmp.Compare(b.Stats.Counted(), a.Stats.Counted()))
+		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Minute, b.Minute),
+			cmp.Compare(b.Stats.Counted(), a.Stats.Counted()))
 	})
-	return slices.CompactFunc(newest, func(a, b ports.Record) bool { return a.Queue == b.Queue && a.Minute == b.Minute })
+	return slices.CompactFunc(newest, func(a, b ports.Record) bool {
+		return a.Queue == b.Queue && a.Minute == b.Minute
+	})
 }

@@ -35,16 +35,19 @@ func TestStatsComeBackAsTheyWereEncoded(t *testing.T) {
 		s := drawStats(t)
 		s.Processed = max(1, s.Processed)
 		encoded := storekit.AppendStats(nil, s)
+
 		h := storekit.NewHistory(ports.HistoryRequest{}, noon)
 		if err := h.AddEncoded(noon, encoded); err != nil {
 			t.Fatal(err)
 		}
+
 		if s.Counted() == 0 {
 			return // it has overflowed
 		}
 		if diff := cmp.Diff([]ports.MinuteStats{{At: noon, Stats: *s}}, h.List()); diff != "" {
 			t.Fatalf("(-want +got):\n%s", diff)
 		}
+
 		cut := rapid.IntRange(0, len(encoded)-1).Draw(t, "cut")
 		if err := h.AddEncoded(noon, encoded[:cut]); err == nil {
 			t.Fatalf("%d of %d bytes are read without an error", cut, len(encoded))
@@ -52,6 +55,7 @@ func TestStatsComeBackAsTheyWereEncoded(t *testing.T) {
 		if err := h.AddEncoded(noon, append(encoded, 0)); err == nil {
 			t.Fatal("a byte too many is read without an error")
 		}
+
 		if diff := cmp.Diff([]ports.MinuteStats{{At: noon, Stats: *s}}, h.List()); diff != "" {
 			t.Fatalf("after records that can't be read (-want +got):\n%s", diff)
 		}
@@ -71,15 +75,24 @@ func TestDamagedStatsAreAnError(t *testing.T) {
 }
 
 func TestHistorySumsUpSteps(t *testing.T) {
-	h := storekit.NewHistory(ports.HistoryRequest{From: noon + 1, To: noon.Add(12 * time.Minute), Step: 5 * time.Minute}, noon.Add(time.Hour))
+	h := storekit.NewHistory(
+		ports.HistoryRequest{From: noon + 1, To: noon.Add(12 * time.Minute), Step: 5 * time.Minute},
+		noon.Add(time.Hour),
+	)
+
 	for i := range 20 {
 		h.Add(noon.Add(time.Duration(i)*time.Minute), &core.Stats{Processed: 1})
 	}
 	h.Add(noon.Add(time.Minute), &core.Stats{})
+
 	var got []ports.MinuteStats
 	for i, n := range []uint64{4, 5, 2} {
-		got = append(got, ports.MinuteStats{At: noon.Add(time.Duration(5*i) * time.Minute), Stats: core.Stats{Processed: n}})
+		got = append(got, ports.MinuteStats{
+			At:    noon.Add(time.Duration(5*i) * time.Minute),
+			Stats: core.Stats{Processed: n},
+		})
 	}
+
 	if diff := cmp.Diff(got, h.List()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -88,7 +101,9 @@ func TestHistorySumsUpSteps(t *testing.T) {
 func TestHistoryLeavesOutWhatIsTooOld(t *testing.T) {
 	now := noon.Add(59 * time.Second)
 	h := storekit.NewHistory(ports.HistoryRequest{}, now)
-	for _, at := range []core.Instant{noon.Add(-ports.HistoryKept - time.Minute), noon.Add(-ports.HistoryKept), noon, noon.Add(time.Hour)} {
+	for _, at := range []core.Instant{
+		noon.Add(-ports.HistoryKept - time.Minute), noon.Add(-ports.HistoryKept), noon, noon.Add(time.Hour),
+	} {
 		h.Add(at, &core.Stats{Failed: 1})
 	}
 	if got := len(h.List()); got != 3 {
@@ -98,10 +113,19 @@ func TestHistoryLeavesOutWhatIsTooOld(t *testing.T) {
 
 func TestTheNewestRecordsAreStored(t *testing.T) {
 	record := func(queue string, minutes int, counted uint64) ports.Record {
-		return ports.Record{Queue: queue, Minute: noon.Add(time.Duration(minutes) * time.Minute), Stats: core.Stats{Processed: counted}}
+		return ports.Record{
+			Queue:  queue,
+			Minute: noon.Add(time.Duration(minutes) * time.Minute),
+			Stats:  core.Stats{Processed: counted},
+		}
 	}
-	given := []ports.Record{record("b", 0, 1), record("a", 1, 3), record("a", 0, 2), record("a", 1, 4), record("a", 2, 0), record("a", 1, 1)}
+
+	given := []ports.Record{
+		record("b", 0, 1), record("a", 1, 3), record("a", 0, 2), record("a", 1, 4), record("a", 2, 0),
+		record("a", 1, 1),
+	}
 	want := []ports.Record{record("a", 0, 2), record("a", 1, 4), record("b", 0, 1)}
+
 	if diff := cmp.Diff(want, storekit.NewestRecords(given)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -78,9 +78,12 @@ func Intercept(store ports.ShardStore, around Interceptor) ports.ShardStore {
 	if around == nil {
 		return store
 	}
+
 	s := &intercepted{store, around}
 	_, notifies := store.(ports.Notifier)
 	_, settles := store.(ports.Settler)
+
+	// Callers find optional abilities by assertion, so the result has exactly those of the store.
 	switch {
 	case notifies && settles:
 		return struct {
@@ -120,9 +123,16 @@ var (
 type none struct{}
 
 // pass makes a call through the interceptor.
-func pass[Q, A any](ctx context.Context, s *intercepted, method string, request Q, do func(ports.ShardStore, context.Context, Q) (A, error)) (A, error) {
+func pass[Q, A any](
+	ctx context.Context,
+	s *intercepted,
+	method string,
+	request Q,
+	do func(ports.ShardStore, context.Context, Q) (A, error),
+) (A, error) {
 	var reply A
 	var mu sync.Mutex // a late next may write reply while it is returned
+
 	call := Call{Method: method, do: func(ctx context.Context, store ports.ShardStore) error {
 		got, err := do(store, ctx, request)
 		mu.Lock()
@@ -130,23 +140,32 @@ func pass[Q, A any](ctx context.Context, s *intercepted, method string, request 
 		reply = got
 		return err
 	}}
+
 	if _, ok := any(request).(none); !ok {
 		call.Request = &request
 	}
 	if _, ok := any(reply).(none); !ok {
 		call.Reply = &reply
 	}
+
 	if err := s.around(ctx, call, func(ctx context.Context) error { return call.do(ctx, s.store) }); err != nil {
 		var zero A
 		return zero, err
 	}
+
 	mu.Lock()
 	defer mu.Unlock()
 	return reply, nil
 }
 
 // passOnly is pass for a method that only returns an error.
-func passOnly[Q any](ctx context.Context, s *intercepted, method string, request Q, do func(ports.ShardStore, context.Context, Q) error) error {
+func passOnly[Q any](
+	ctx context.Context,
+	s *intercepted,
+	method string,
+	request Q,
+	do func(ports.ShardStore, context.Context, Q) error,
+) error {
 	_, err := pass(ctx, s, method, request, func(store ports.ShardStore, ctx context.Context, request Q) (none, error) {
 		return none{}, do(store, ctx, request)
 	})
@@ -154,7 +173,12 @@ func passOnly[Q any](ctx context.Context, s *intercepted, method string, request
 }
 
 // passBare is pass for a method without a request.
-func passBare[A any](ctx context.Context, s *intercepted, method string, do func(ports.ShardStore, context.Context) (A, error)) (A, error) {
+func passBare[A any](
+	ctx context.Context,
+	s *intercepted,
+	method string,
+	do func(ports.ShardStore, context.Context) (A, error),
+) (A, error) {
 	return pass(ctx, s, method, none{}, func(store ports.ShardStore, ctx context.Context, _ none) (A, error) {
 		return do(store, ctx)
 	})
@@ -235,9 +259,10 @@ func (s *intercepted) SetStoreID(ctx context.Context, id string) error {
 }
 
 func (s *intercepted) DrainNode(ctx context.Context, owner string, drain bool) error {
-	return passOnly(ctx, s, "DrainNode", DrainNodeRequest{owner, drain}, func(store ports.ShardStore, ctx context.Context, r DrainNodeRequest) error {
-		return store.DrainNode(ctx, r.Owner, r.Drain)
-	})
+	return passOnly(ctx, s, "DrainNode", DrainNodeRequest{owner, drain},
+		func(store ports.ShardStore, ctx context.Context, r DrainNodeRequest) error {
+			return store.DrainNode(ctx, r.Owner, r.Drain)
+		})
 }
 
 func (s *intercepted) Record(ctx context.Context, r ports.RecordRequest) error {
@@ -268,7 +293,10 @@ func (s *intercepted) Recount(ctx context.Context, r ports.RecountRequest) (port
 	return pass(ctx, s, "Recount", r, ports.ShardStore.Recount)
 }
 
-func (s *intercepted) QuarantinedShards(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+func (s *intercepted) QuarantinedShards(
+	ctx context.Context,
+	r ports.QuarantinedShardsRequest,
+) (ports.QuarantinedShards, error) {
 	return pass(ctx, s, "QuarantinedShards", r, ports.ShardStore.QuarantinedShards)
 }
 

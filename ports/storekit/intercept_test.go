@@ -77,7 +77,8 @@ func filled(t reflect.Type) reflect.Value {
 		v.SetInt(7)
 	case reflect.Struct:
 		for i := range t.NumField() {
-			if k := t.Field(i).Type.Kind(); k == reflect.String || k == reflect.Int || k == reflect.Int64 || k == reflect.Slice || k == reflect.Struct {
+			if k := t.Field(i).Type.Kind(); k == reflect.String || k == reflect.Int || k == reflect.Int64 ||
+				k == reflect.Slice || k == reflect.Struct {
 				v.Field(i).Set(filled(t.Field(i).Type))
 				break
 			}
@@ -106,17 +107,22 @@ func TestEveryMethodIsIntercepted(t *testing.T) {
 		}
 		return nil
 	})
-	outer := storekit.Intercept(inner, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
-		around = append(around, call)
-		return next(ctx)
-	})
+
+	outer := storekit.Intercept(inner,
+		func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+			around = append(around, call)
+			return next(ctx)
+		})
+
 	for _, m := range methodsOf(outer) {
 		t.Run(m.name, func(t *testing.T) {
 			around, reached, answer = nil, nil, nil
 			args, reply, err := m.call(t.Context())
 			if err != nil || len(around) != 1 || len(reached) != 1 {
-				t.Fatalf("it returned %v, passed %d times and reached the store %d times, want once each", err, len(around), len(reached))
+				t.Fatalf("it returned %v, passed %d times and reached the store %d times, want once each",
+					err, len(around), len(reached))
 			}
+
 			for _, call := range []storekit.Call{around[0], reached[0]} {
 				if call.Method != m.name {
 					t.Errorf("it passed as %s", call.Method)
@@ -125,6 +131,7 @@ func TestEveryMethodIsIntercepted(t *testing.T) {
 					t.Errorf("the request (-want +got):\n%s", diff)
 				}
 			}
+
 			if !reflect.DeepEqual(answer, reply) {
 				t.Errorf("it returned %v, want %v", reply, answer)
 			}
@@ -156,13 +163,16 @@ func TestARefusedCallReachesNothing(t *testing.T) {
 		reached++
 		return nil
 	})
-	outer := storekit.Intercept(inner, func(_ context.Context, call storekit.Call, _ func(context.Context) error) error {
-		if call.Reply != nil { // which must not come through
-			reply := reflect.ValueOf(call.Reply).Elem()
-			reply.Set(filled(reply.Type()))
-		}
-		return errRefused
-	})
+
+	outer := storekit.Intercept(inner,
+		func(_ context.Context, call storekit.Call, _ func(context.Context) error) error {
+			if call.Reply != nil { // which must not come through
+				reply := reflect.ValueOf(call.Reply).Elem()
+				reply.Set(filled(reply.Type()))
+			}
+			return errRefused
+		})
+
 	for _, m := range methodsOf(outer) {
 		_, reply, err := m.call(t.Context())
 		if !errors.Is(err, errRefused) || reached != 0 {
@@ -180,13 +190,16 @@ func TestAnInterceptorRepeatsAndChangesCalls(t *testing.T) {
 		asked = append(asked, *call.Request.(*string))
 		return nil
 	})
-	outer := storekit.Intercept(inner, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
-		if err := next(ctx); err != nil {
-			return err
-		}
-		*call.Request.(*string) = "mails"
-		return next(ctx)
-	})
+
+	outer := storekit.Intercept(inner,
+		func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+			if err := next(ctx); err != nil {
+				return err
+			}
+			*call.Request.(*string) = "mails"
+			return next(ctx)
+		})
+
 	if err := outer.Pause(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
@@ -198,11 +211,13 @@ func TestAnInterceptorRepeatsAndChangesCalls(t *testing.T) {
 // A call that is repeated like a late packet does not change the reply that the caller already has.
 func TestALateCallDoesNotTouchTheReply(t *testing.T) {
 	late := make(chan error, 1)
-	store := storekit.Intercept(memory.New(memory.Options{}), func(ctx context.Context, _ storekit.Call, next func(context.Context) error) error {
-		err := next(ctx)
-		go func() { late <- next(ctx) }()
-		return err
-	})
+	store := storekit.Intercept(memory.New(memory.Options{}),
+		func(ctx context.Context, _ storekit.Call, next func(context.Context) error) error {
+			err := next(ctx)
+			go func() { late <- next(ctx) }()
+			return err
+		})
+
 	for range 20 {
 		reply, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
 		if reply.Generation != 1 || err != nil {
@@ -216,27 +231,33 @@ func TestALateCallDoesNotTouchTheReply(t *testing.T) {
 
 func TestACallGoesToAnotherStore(t *testing.T) {
 	first, second := memory.New(memory.Options{}), memory.New(memory.Options{})
-	store := storekit.Intercept(first, func(ctx context.Context, call storekit.Call, _ func(context.Context) error) error {
-		return call.On(ctx, second)
-	})
+	store := storekit.Intercept(first,
+		func(ctx context.Context, call storekit.Call, _ func(context.Context) error) error {
+			return call.On(ctx, second)
+		})
+
 	reply, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1})
 	if err != nil || reply.Generation != 1 {
 		t.Fatalf("Declare = %v, %v", reply, err)
 	}
+
 	here, _ := first.Queues(t.Context())
 	there, _ := second.Queues(t.Context())
 	if len(here) != 0 || len(there) != 1 {
 		t.Errorf("the first store has %v, the second %v", here, there)
 	}
-	if wakeups, err := store.(ports.Notifier).Wakeups(t.Context(), core.Shards("orders", 1)); err != nil || wakeups == nil {
+
+	if wakeups, err := store.(ports.Notifier).Wakeups(t.Context(), core.Shards("orders", 1)); err != nil ||
+		wakeups == nil {
 		t.Errorf("Wakeups = %v, %v", wakeups, err)
 	}
 }
 
 func TestACallOnAStoreWithoutTheExtraSaysSo(t *testing.T) {
-	store := storekit.Intercept(memory.New(memory.Options{}), func(ctx context.Context, call storekit.Call, _ func(context.Context) error) error {
-		return call.On(ctx, struct{ ports.ShardStore }{})
-	})
+	store := storekit.Intercept(memory.New(memory.Options{}),
+		func(ctx context.Context, call storekit.Call, _ func(context.Context) error) error {
+			return call.On(ctx, struct{ ports.ShardStore }{})
+		})
 	_, err := store.(ports.Notifier).Wakeups(t.Context(), nil)
 	if !errors.Is(err, ports.ErrInvalidRequest) || !strings.Contains(err.Error(), "Notifier") {
 		t.Errorf("Wakeups: %v", err)
@@ -251,6 +272,7 @@ func TestExtrasStayAsTheyAre(t *testing.T) {
 	m := memory.New(memory.Options{})
 	type plain = struct{ ports.ShardStore }
 	pass := func(ctx context.Context, _ storekit.Call, next func(context.Context) error) error { return next(ctx) }
+
 	for name, tt := range map[string]struct {
 		store             ports.ShardStore
 		notifies, settles bool

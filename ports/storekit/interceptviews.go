@@ -32,7 +32,10 @@ func (s *intercepted) Groups(ctx context.Context, r ports.GroupsRequest) (ports.
 	return pass(ctx, s, "Groups", r, ports.ShardStore.Groups)
 }
 
-func (s *intercepted) ChangeSchedules(ctx context.Context, r ports.ChangeSchedulesRequest) (ports.ChangeSchedulesReply, error) {
+func (s *intercepted) ChangeSchedules(
+	ctx context.Context,
+	r ports.ChangeSchedulesRequest,
+) (ports.ChangeSchedulesReply, error) {
 	return pass(ctx, s, "ChangeSchedules", r, ports.ShardStore.ChangeSchedules)
 }
 
@@ -44,7 +47,10 @@ func (s *intercepted) Schedules(ctx context.Context, r ports.SchedulesRequest) (
 	return pass(ctx, s, "Schedules", r, ports.ShardStore.Schedules)
 }
 
-func (s *intercepted) ScheduleNames(ctx context.Context, r ports.ScheduleNamesRequest) (ports.ScheduleNamesPage, error) {
+func (s *intercepted) ScheduleNames(
+	ctx context.Context,
+	r ports.ScheduleNamesRequest,
+) (ports.ScheduleNamesPage, error) {
 	return pass(ctx, s, "ScheduleNames", r, ports.ShardStore.ScheduleNames)
 }
 

@@ -27,7 +27,10 @@ func TestMergeCodesAreRead(t *testing.T) {
 			t.Errorf("MergeRuleOf(%v) = %v, %v, and its code is %d", k, got, err, storekit.MergeCode(want))
 		}
 	}
-	for _, k := range []kept{{-2, core.SameData}, {1001, core.SameData}, {-1, core.SamePush}, {1001, core.SamePush}, {0, 2}} {
+
+	for _, k := range []kept{
+		{-2, core.SameData}, {1001, core.SameData}, {-1, core.SamePush}, {1001, core.SamePush}, {0, 2},
+	} {
 		if _, err := storekit.MergeRuleOf(k.code, k.same); !errors.Is(err, core.ErrInvalidRule) {
 			t.Errorf("MergeRuleOf(%v) returned %v", k, err)
 		}
@@ -53,6 +56,7 @@ func TestMergeCodesKeepEveryRule(t *testing.T) {
 			}
 		}
 	}
+
 	if want := 3 + 2*core.MaxTurnPayloads; kept != want {
 		t.Errorf("%d rules were kept, want %d", kept, want)
 	}

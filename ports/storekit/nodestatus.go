@@ -58,20 +58,33 @@ type lastChance struct {
 // EncodeNodeStatus returns a server's status as a text for [DecodeNodeStatus].
 func EncodeNodeStatus(s *ports.NodeStatus) (string, error) {
 	stored := nodeStatus{
-		Shards: s.Shards, Running: s.Running, Busy: s.Busy, Claimed: s.Claimed, Memory: s.Memory, Goroutines: s.Goroutines,
+		Shards:     s.Shards,
+		Running:    s.Running,
+		Busy:       s.Busy,
+		Claimed:    s.Claimed,
+		Memory:     s.Memory,
+		Goroutines: s.Goroutines,
 		ClockAhead: s.ClockAhead.Microseconds(),
 	}
+
 	for _, q := range s.Queues {
 		stored.Queues = append(stored.Queues, queueStatus(q))
 	}
 	for _, j := range s.Longest {
 		stored.Longest = append(stored.Longest, runningJob{
-			Queue: j.Shard.Queue, Shard: j.Shard.Index, ID: j.ID, Token: j.Receipt.Token, Number: j.Receipt.Number, Began: j.Began,
+			Queue:  j.Shard.Queue,
+			Shard:  j.Shard.Index,
+			ID:     j.ID,
+			Token:  j.Receipt.Token,
+			Number: j.Receipt.Number,
+			Began:  j.Began,
 		})
 	}
+
 	if c := s.LastChance; c != (ports.LastChance{}) {
 		stored.LastChance = &lastChance{Queue: c.Shard.Queue, Shard: c.Shard.Index, ID: c.ID}
 	}
+
 	text, err := json.Marshal(stored)
 	return string(text), err
 }
@@ -82,10 +95,17 @@ func DecodeNodeStatus(text string) (ports.NodeStatus, error) {
 	if err := json.Unmarshal([]byte(text), &stored); err != nil {
 		return ports.NodeStatus{}, err
 	}
+
 	s := ports.NodeStatus{
-		Shards: stored.Shards, Running: stored.Running, Busy: stored.Busy, Claimed: stored.Claimed,
-		Memory: stored.Memory, Goroutines: stored.Goroutines, ClockAhead: time.Duration(stored.ClockAhead) * time.Microsecond,
+		Shards:     stored.Shards,
+		Running:    stored.Running,
+		Busy:       stored.Busy,
+		Claimed:    stored.Claimed,
+		Memory:     stored.Memory,
+		Goroutines: stored.Goroutines,
+		ClockAhead: time.Duration(stored.ClockAhead) * time.Microsecond,
 	}
+
 	for _, q := range stored.Queues {
 		s.Queues = append(s.Queues, ports.QueueStatus(q))
 	}
@@ -95,8 +115,10 @@ func DecodeNodeStatus(text string) (ports.NodeStatus, error) {
 			Receipt: core.Receipt{Token: j.Token, Number: j.Number}, Began: j.Began,
 		})
 	}
+
 	if c := stored.LastChance; c != nil {
 		s.LastChance = ports.LastChance{Shard: core.Shard{Queue: c.Queue, Index: c.Shard}, ID: c.ID}
 	}
+
 	return s, nil
 }

@@ -178,6 +178,7 @@ func (p *Pager[V]) sink() {
 		if other := child + 1; other < len(p.rows) && p.compare(p.rows[other].at, p.rows[child].at) > 0 {
 			child = other
 		}
+
 		if p.compare(p.rows[i].at, p.rows[child].at) >= 0 {
 			return
 		}

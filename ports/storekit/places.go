@@ -45,11 +45,18 @@ type Answer struct {
 //
 // FindPlaces adds the shards that can't be reached to lost. It returns the error for which
 // [Lost.Add] ends the whole call.
-func FindPlaces(ctx context.Context, p *Pager[Listed], shards []core.Shard, lost *Lost, look func(context.Context, []Ask) []Answer) error {
+func FindPlaces(
+	ctx context.Context,
+	p *Pager[Listed],
+	shards []core.Shard,
+	lost *Lost,
+	look func(context.Context, []Ask) []Answer,
+) error {
 	var asks []Ask
 	for _, shard := range shards {
 		asks = append(asks, Ask{Shard: shard, Most: firstMost(p.Need(), len(shards))})
 	}
+
 	last := make(map[core.Shard]ports.Cursor)
 	for len(asks) > 0 {
 		var next []Ask
@@ -61,16 +68,19 @@ func FindPlaces(ctx context.Context, p *Pager[Listed], shards []core.Shard, lost
 				}
 				continue
 			}
+
 			addPlaces(p, ask.Shard, answer.Places, last)
 			if answer.More && ask.Most < p.Need() {
 				next = append(next, Ask{Shard: ask.Shard, Most: min(2*ask.Most, p.Need())})
 			}
 		}
+
 		asks = slices.DeleteFunc(next, func(a Ask) bool {
 			end, any := last[a.Shard]
 			return any && !p.Wants(end)
 		})
 	}
+
 	return nil
 }
 

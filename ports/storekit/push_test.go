@@ -22,11 +22,13 @@ func TestEntriesGoToTheirShardsInOrder(t *testing.T) {
 			shard := core.ShardOf(entries[i].ID, shards)
 			want[shard] = append(want[shard], i)
 		}
+
 		before := storekit.Routed{Shard: 99, Position: 99}
 		rest := storekit.Route([]storekit.Routed{before}, entries, shards)
 		if rest[0] != before {
 			t.Errorf("what was in the list is %v", rest[0])
 		}
+
 		got := make(map[int][]int)
 		last := -1
 		for rest = rest[1:]; len(rest) > 0; {
@@ -40,6 +42,7 @@ func TestEntriesGoToTheirShardsInOrder(t *testing.T) {
 				got[entry.Shard] = append(got[entry.Shard], entry.Position)
 			}
 		}
+
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%d entries by shard (-want +got):\n%s", n, diff)
 		}

@@ -50,8 +50,10 @@ func (s *Subscriber) Wake(shards ...core.Shard) {
 	if s == nil {
 		return
 	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	for _, shard := range shards {
 		if pending, asked := s.pending[shard]; asked && !pending {
 			s.pending[shard] = true
@@ -59,9 +61,12 @@ func (s *Subscriber) Wake(shards ...core.Shard) {
 			s.size++
 		}
 	}
+
 	if s.size == 0 {
 		return
 	}
+
+	// One signal that is not taken yet is enough for all pending shards.
 	select {
 	case s.signal <- struct{}{}:
 	default:
@@ -112,6 +117,7 @@ func (s *Subscriber) forward(ctx context.Context, out chan<- core.Shard) {
 		<-ctx.Done()
 		return
 	}
+
 	for {
 		select {
 		case <-ctx.Done():
@@ -120,6 +126,7 @@ func (s *Subscriber) forward(ctx context.Context, out chan<- core.Shard) {
 			return
 		case <-s.signal:
 		}
+
 		for shard, ok := s.next(); ok; shard, ok = s.next() {
 			select {
 			case <-ctx.Done():

@@ -41,19 +41,36 @@ func TestASlowReaderReceivesEachShardOnceInOrder(t *testing.T) {
 		want  []core.Shard
 	}{
 		{"nothing happened", s, func(*storekit.Subscriber) {}, nil},
-		{"in the order they came", s, func(sub *storekit.Subscriber) { sub.Wake(s[2]); sub.Wake(s[0], s[1]) }, []core.Shard{s[2], s[0], s[1]}},
-		{"not again while pending", s, func(sub *storekit.Subscriber) { sub.Wake(s[2], s[1], s[2]); sub.Wake(s[1], s[0]) }, []core.Shard{s[2], s[1], s[0]}},
+		{
+			"in the order they came",
+			s,
+			func(sub *storekit.Subscriber) { sub.Wake(s[2]); sub.Wake(s[0], s[1]) },
+			[]core.Shard{s[2], s[0], s[1]},
+		},
+		{
+			"not again while pending",
+			s,
+			func(sub *storekit.Subscriber) { sub.Wake(s[2], s[1], s[2]); sub.Wake(s[1], s[0]) },
+			[]core.Shard{s[2], s[1], s[0]},
+		},
 		{"only those asked for", s[1:2], func(sub *storekit.Subscriber) { sub.Wake(s[0], s[1], s[2], other) }, s[1:2]},
 		{"none of those asked for", s[1:2], func(sub *storekit.Subscriber) { sub.Wake(other) }, nil},
 		{"asked for twice", []core.Shard{s[1], s[1]}, func(sub *storekit.Subscriber) { sub.Wake(s[1]) }, s[1:2]},
 		{"asked for nothing", nil, func(sub *storekit.Subscriber) { sub.Wake(s...); sub.WakeAll() }, nil},
-		{"all", s, func(sub *storekit.Subscriber) { sub.Wake(s[3]); sub.WakeAll() }, []core.Shard{s[3], s[0], s[1], s[2]}},
+		{
+			"all",
+			s,
+			func(sub *storekit.Subscriber) { sub.Wake(s[3]); sub.WakeAll() },
+			[]core.Shard{s[3], s[0], s[1], s[2]},
+		},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				sub := storekit.NewSubscriber(tt.asked)
 				tt.wake(sub) // nobody reads yet
+
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				got, open := received(sub.Channel(ctx, nil))
@@ -91,22 +108,26 @@ func TestTheChannelClosesAfterTheCleanup(t *testing.T) {
 		"the subscription ends twice": func(sub *storekit.Subscriber, _ func()) { sub.End(); sub.End() },
 		"both end":                    func(sub *storekit.Subscriber, cancel func()) { sub.End(); cancel() },
 	}
+
 	for name, end := range ends {
 		for pending, wake := range map[string][]core.Shard{"idle": nil, "pending": s} {
 			t.Run(name+"/"+pending, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
+
 					sub := storekit.NewSubscriber(s)
 					var cleaned time.Time
 					wakeups := sub.Channel(ctx, func() {
 						time.Sleep(time.Second)
 						cleaned = time.Now()
 					})
+
 					sub.Wake(wake...)
 					synctest.Wait()
 					end(sub, cancel)
 					sub.Wake(s...) // does nothing, and blocks nobody
+
 					if shard, open := <-wakeups; open {
 						t.Errorf("received %v after the end", shard)
 					}
@@ -124,12 +145,14 @@ func TestANilSubscriberNeverWakes(t *testing.T) {
 		var sub *storekit.Subscriber
 		ctx, cancel := context.WithCancel(t.Context())
 		wakeups := sub.Channel(ctx, nil)
+
 		sub.Wake(core.Shard{Queue: "orders"})
 		sub.WakeAll()
 		sub.End()
 		if got, open := received(wakeups); len(got) != 0 || !open {
 			t.Errorf("received %v, open: %t", got, open)
 		}
+
 		cancel()
 		if _, open := received(wakeups); open {
 			t.Error("the channel is open after its context ended")
@@ -145,6 +168,7 @@ func TestWakersRaceWithTheReader(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	wakeups := sub.Channel(ctx, nil)
+
 	var wakers sync.WaitGroup
 	for range 4 {
 		wakers.Go(func() {
@@ -153,11 +177,13 @@ func TestWakersRaceWithTheReader(t *testing.T) {
 			}
 		})
 	}
+
 	go func() {
 		wakers.Wait()
 		sub.WakeAll()
 		sub.Wake(s[0])
 	}()
+
 	missing := make(map[core.Shard]bool)
 	for _, shard := range s {
 		missing[shard] = true
@@ -167,6 +193,7 @@ func TestWakersRaceWithTheReader(t *testing.T) {
 			sub.End()
 		}
 	}
+
 	if len(missing) > 0 {
 		t.Errorf("never received: %v", missing)
 	}

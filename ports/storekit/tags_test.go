@@ -12,6 +12,7 @@ func TestTagsAndErrorAreOneText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, tt := range []struct {
 		tags core.Tags
 		text string

@@ -17,16 +17,24 @@ func handsOverAll(s full) full {
 		if err != nil {
 			return reply, err
 		}
-		page, err := s.Claimed(ctx, ports.PageRequest{Queue: r.Shard.Queue, Limit: ports.MaxPage, Payloads: core.MaxTurnPayloads})
+
+		page, err := s.Claimed(ctx, ports.PageRequest{
+			Queue:    r.Shard.Queue,
+			Limit:    ports.MaxPage,
+			Payloads: core.MaxTurnPayloads,
+		})
+
 		reply.Claims = nil
 		for i := range page.Claims {
 			if c := page.Claims[i].Claim; c.Receipt.Token != reply.Token {
 				reply.Claims = append(reply.Claims, c)
 			}
 		}
+
 		slices.SortFunc(reply.Claims, func(a, b core.Claim) int { return strings.Compare(a.ID, b.ID) })
 		return reply, err
 	})
+
 	return losesOrphans(all)
 }
 
@@ -94,9 +102,12 @@ func claimsBesideOrphans(s full) full {
 			reply.Last -= r.Number - outer
 			return reply, err
 		}
+
 		r.Settlements, r.Begin, r.Number = nil, nil, r.Number+1
 		more, err := s.Turn(ctx, r)
-		reply.Claims, reply.Orphans, reply.Last = append(reply.Claims, more.Claims...), append(reply.Orphans, more.Orphans...), outer
+		reply.Claims, reply.Orphans, reply.Last = append(reply.Claims, more.Claims...),
+			append(reply.Orphans, more.Orphans...), outer
+
 		ahead[r.Lease] = more.Last - outer
 		return reply, err
 	})
@@ -155,17 +166,20 @@ func defersSkipped(s full) full {
 func pushesAPart(s full) full {
 	return replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 		met := 0
+
 		for i := range r.Entries {
 			found, err := s.Find(ctx, ports.FindRequest{Queue: r.Queue, ID: r.Entries[i].ID, Payloads: 1000})
 			if err == nil && found.Queued != nil {
 				_, size := env.SizeOf(found.Queued.Payloads)
 				met += size
 			}
+
 			if met > core.MaxStepBytes {
 				r.Entries = r.Entries[:i]
 				break
 			}
 		}
+
 		return s.Push(ctx, r)
 	})
 }

@@ -12,22 +12,54 @@ func brokenCalendars() []brokenStore {
 	return []brokenStore{
 		{"fires again when a firing is repeated", "fire/does nothing when it is repeated", wrapped(firesOnRepeat)},
 		{"moves to the next tick without a push", "fire/pushes and moves to the next tick", wrapped(movesWithoutPush)},
-		{"pushes without moving to the next tick", "fire/pushes and moves to the next tick", wrapped(pushesWithoutMove)},
-		{"replaces a schedule of any revision", "schedule/replaces the revision that it names", wrapped(ignoresRevisions)},
-		{"fires a schedule that was changed", "fire/does nothing after a change or a removal", wrapped(ignoresRevisions)},
+		{
+			"pushes without moving to the next tick",
+			"fire/pushes and moves to the next tick",
+			wrapped(pushesWithoutMove),
+		},
+		{
+			"replaces a schedule of any revision",
+			"schedule/replaces the revision that it names",
+			wrapped(ignoresRevisions),
+		},
+		{
+			"fires a schedule that was changed",
+			"fire/does nothing after a change or a removal",
+			wrapped(ignoresRevisions),
+		},
 		{"creates a schedule over another", "schedule/creates what does not exist", wrapped(ignoresRevisions)},
-		{"forgets a tick that a change has moved", "schedule/replaces the revision that it names", wrapped(forgetsMovedTicks)},
-		{"has ticks while the queue is paused", "fire/does nothing while the queue is paused", wrapped(ticksWhilePaused)},
+		{
+			"forgets a tick that a change has moved",
+			"schedule/replaces the revision that it names",
+			wrapped(forgetsMovedTicks),
+		},
+		{
+			"has ticks while the queue is paused",
+			"fire/does nothing while the queue is paused",
+			wrapped(ticksWhilePaused),
+		},
 		{"fires while the queue is paused", "fire/does nothing while the queue is paused", wrapped(firesWhilePaused)},
-		{"changes nothing while the queue is paused", "schedule/works while the queue is paused", wrapped(changesAsFirings)},
+		{
+			"changes nothing while the queue is paused",
+			"schedule/works while the queue is paused",
+			wrapped(changesAsFirings),
+		},
 		{"pushes for a busy id", "fire/pushes nothing while its id is busy", wrapped(ignoresBusy)},
 		{"takes no claimed id for busy", "fire/pushes nothing while its id is busy", wrapped(ignoresBusyClaims)},
 		{"looks at busy ids before all changes", "fire/sees the push of an earlier change", wrapped(looksAtBusyFirst)},
-		{"applies no change beside one that it refuses", "schedule/applies each change by itself", wrapped(appliesAllOrNone)},
+		{
+			"applies no change beside one that it refuses",
+			"schedule/applies each change by itself",
+			wrapped(appliesAllOrNone),
+		},
 		{"loses all entries but the first", "fire/pushes all entries of several schedules", wrapped(pushesOneEntry)},
 		{"forgets the tags of a schedule", "schedule/stores every field", wrapped(forgetsTagsOfSchedules)},
 		{"counts no entries that ticks push", "fire/reports what its entries met", wrapped(countsNoEntries)},
-		{"returns more due schedules than requested", "fire/returns as many due schedules as requested", wrapped(returnsAllDue)},
+		{
+			"returns more due schedules than requested",
+			"fire/returns as many due schedules as requested",
+			wrapped(returnsAllDue),
+		},
 		{"lists schedules of an id by prefix", "schedules/are listed of an id or a name", wrapped(listsByPrefix)},
 		{"counts the names of each shard", "schedules/are counted by name", wrapped(countsLastShard)},
 		{"forgets a queue with schedules", "schedule/keeps its queue from being forgotten", wrapped(forgetsSchedules)},
@@ -36,11 +68,12 @@ func brokenCalendars() []brokenStore {
 
 // beforeChange changes the request of a change of schedules.
 func beforeChange(s full, change func(ctx context.Context, r *ports.ChangeSchedulesRequest)) full {
-	return replace(s, "ChangeSchedules", func(ctx context.Context, r ports.ChangeSchedulesRequest) (ports.ChangeSchedulesReply, error) {
-		r.Changes = slices.Clone(r.Changes)
-		change(ctx, &r)
-		return s.ChangeSchedules(ctx, r)
-	})
+	return replace(s, "ChangeSchedules",
+		func(ctx context.Context, r ports.ChangeSchedulesRequest) (ports.ChangeSchedulesReply, error) {
+			r.Changes = slices.Clone(r.Changes)
+			change(ctx, &r)
+			return s.ChangeSchedules(ctx, r)
+		})
 }
 
 // storedRevision returns the revision of a schedule in the store.
@@ -77,7 +110,11 @@ func pushesWithoutMove(s full) full {
 	return beforeChange(s, func(ctx context.Context, r *ports.ChangeSchedulesRequest) {
 		for i := range r.Changes {
 			c := &r.Changes[i]
-			if page, err := s.Schedules(ctx, ports.SchedulesRequest{Queue: r.Shard.Queue, ID: c.ID, Name: c.Name}); err == nil && r.Firing {
+			if page, err := s.Schedules(ctx, ports.SchedulesRequest{
+				Queue: r.Shard.Queue,
+				ID:    c.ID,
+				Name:  c.Name,
+			}); err == nil && r.Firing {
 				next := *c.Schedule
 				next.Next = page.Schedules[0].Next
 				c.Schedule = &next
@@ -108,10 +145,15 @@ func forgetsMovedTicks(s full) full {
 			moved[c.ScheduleKey] = c.Revision > 0
 		}
 	})
+
 	return replace(changed, "Ticks", func(ctx context.Context, r ports.TicksRequest) (ports.TicksReply, error) {
 		reply, err := s.Ticks(ctx, r)
 		for i := range reply.Shards {
-			page, _ := s.Schedules(ctx, ports.SchedulesRequest{Queue: r.Shards[i].Queue, Shards: []int{r.Shards[i].Index}})
+			page, _ := s.Schedules(ctx, ports.SchedulesRequest{
+				Queue:  r.Shards[i].Queue,
+				Shards: []int{r.Shards[i].Index},
+			})
+
 			reply.Shards[i].Head = core.Head{}
 			for _, schedule := range page.Schedules {
 				if !moved[schedule.ScheduleKey] {
@@ -127,7 +169,10 @@ func ticksWhilePaused(s full) full {
 	return replace(s, "Ticks", func(ctx context.Context, r ports.TicksRequest) (ports.TicksReply, error) {
 		reply, err := s.Ticks(ctx, r)
 		for i := range reply.Shards {
-			page, _ := s.Schedules(ctx, ports.SchedulesRequest{Queue: r.Shards[i].Queue, Shards: []int{r.Shards[i].Index}})
+			page, _ := s.Schedules(ctx, ports.SchedulesRequest{
+				Queue:  r.Shards[i].Queue,
+				Shards: []int{r.Shards[i].Index},
+			})
 			for _, schedule := range page.Schedules {
 				reply.Shards[i].Head = reply.Shards[i].Head.Earlier(schedule.Head())
 			}
@@ -178,16 +223,22 @@ func looksAtBusyFirst(s full) full {
 }
 
 func appliesAllOrNone(s full) full {
-	return replace(s, "ChangeSchedules", func(ctx context.Context, r ports.ChangeSchedulesRequest) (ports.ChangeSchedulesReply, error) {
-		for _, c := range r.Changes {
-			if c.Revision != ports.AnyRevision && storedRevision(ctx, s, r.Shard, c.ScheduleKey) != c.Revision {
-				reply, err := s.ChangeSchedules(ctx, ports.ChangeSchedulesRequest{Shard: r.Shard, Shards: r.Shards, Generation: r.Generation})
-				reply.Results = slices.Repeat([]ports.ScheduleResult{ports.ScheduleRefused}, len(r.Changes))
-				return reply, err
+	return replace(s, "ChangeSchedules",
+		func(ctx context.Context, r ports.ChangeSchedulesRequest) (ports.ChangeSchedulesReply, error) {
+			for _, c := range r.Changes {
+				if c.Revision != ports.AnyRevision && storedRevision(ctx, s, r.Shard, c.ScheduleKey) != c.Revision {
+					reply, err := s.ChangeSchedules(ctx, ports.ChangeSchedulesRequest{
+						Shard:      r.Shard,
+						Shards:     r.Shards,
+						Generation: r.Generation,
+					})
+					reply.Results = slices.Repeat([]ports.ScheduleResult{ports.ScheduleRefused}, len(r.Changes))
+					return reply, err
+				}
 			}
-		}
-		return s.ChangeSchedules(ctx, r)
-	})
+
+			return s.ChangeSchedules(ctx, r)
+		})
 }
 
 func pushesOneEntry(s full) full {
@@ -211,11 +262,12 @@ func forgetsTagsOfSchedules(s full) full {
 }
 
 func countsNoEntries(s full) full {
-	return replace(s, "ChangeSchedules", func(ctx context.Context, r ports.ChangeSchedulesRequest) (ports.ChangeSchedulesReply, error) {
-		reply, err := s.ChangeSchedules(ctx, r)
-		reply.Met = ports.PushReply{Now: reply.Met.Now}
-		return reply, err
-	})
+	return replace(s, "ChangeSchedules",
+		func(ctx context.Context, r ports.ChangeSchedulesRequest) (ports.ChangeSchedulesReply, error) {
+			reply, err := s.ChangeSchedules(ctx, r)
+			reply.Met = ports.PushReply{Now: reply.Met.Now}
+			return reply, err
+		})
 }
 
 func returnsAllDue(s full) full {
@@ -236,23 +288,27 @@ func listsByPrefix(s full) full {
 
 // countsLastShard counts only the schedules of the last shard that has a name.
 func countsLastShard(s full) full {
-	return replace(s, "ScheduleNames", func(ctx context.Context, r ports.ScheduleNamesRequest) (ports.ScheduleNamesPage, error) {
-		page, err := s.ScheduleNames(ctx, r)
-		for i := range page.Names {
-			for _, q := range must(s.Queues(ctx)) {
-				for shard := range q.Shards {
-					if one, err := s.ScheduleNames(ctx, ports.ScheduleNamesRequest{Queue: r.Queue, Shards: []int{shard}}); err == nil {
-						for _, n := range one.Names {
-							if n.Name == page.Names[i].Name {
-								page.Names[i].Count = n.Count
+	return replace(s, "ScheduleNames",
+		func(ctx context.Context, r ports.ScheduleNamesRequest) (ports.ScheduleNamesPage, error) {
+			page, err := s.ScheduleNames(ctx, r)
+			for i := range page.Names {
+				for _, q := range must(s.Queues(ctx)) {
+					for shard := range q.Shards {
+						if one, err := s.ScheduleNames(ctx, ports.ScheduleNamesRequest{
+							Queue:  r.Queue,
+							Shards: []int{shard},
+						}); err == nil {
+							for _, n := range one.Names {
+								if n.Name == page.Names[i].Name {
+									page.Names[i].Count = n.Count
+								}
 							}
 						}
 					}
 				}
 			}
-		}
-		return page, err
-	})
+			return page, err
+		})
 }
 
 func must[T any](value T, _ error) T { return value }
@@ -266,7 +322,9 @@ func forgetsSchedules(s full) full {
 					_, err = s.ChangeSchedules(ctx, ports.ChangeSchedulesRequest{
 						Shard:  core.Shard{Queue: queue, Index: core.ShardOf(schedule.ID, q.Shards)},
 						Shards: q.Shards, Generation: q.Generation,
-						Changes: []ports.ScheduleChange{{ScheduleKey: schedule.ScheduleKey, Revision: schedule.Revision}},
+						Changes: []ports.ScheduleChange{
+							{ScheduleKey: schedule.ScheduleKey, Revision: schedule.Revision},
+						},
 					})
 				}
 			}

@@ -47,6 +47,7 @@ func (s transacted) Damage(ctx context.Context, shard core.Shard, id string, pla
 	if err != nil {
 		return err
 	}
+
 	switch place {
 	case ports.PlaceQueued:
 		_, err = s.Delete(ctx, ports.JobStep{Shard: shard, IDs: []string{id}})
@@ -55,25 +56,32 @@ func (s transacted) Damage(ctx context.Context, shard core.Shard, id string, pla
 	case ports.PlaceDead:
 		_, err = s.Purge(ctx, ports.DeadLetterStep{Shard: shard, DeadLetters: []ports.DeadLetterRef{{ID: id}}})
 	}
+
 	s.set.add(shard, ports.QuarantinedRecord{ID: id, Place: place, Since: core.InstantOf(s.clock())})
 	return err
 }
 
 // QuarantinedShards returns the shards with damaged records.
-func (s transacted) QuarantinedShards(ctx context.Context, r ports.QuarantinedShardsRequest) (reply ports.QuarantinedShards, err error) {
+func (s transacted) QuarantinedShards(
+	ctx context.Context,
+	r ports.QuarantinedShardsRequest,
+) (reply ports.QuarantinedShards, err error) {
 	reached, unreached, err := s.reached(ctx, r.Queue, r.Shards)
 	if err != nil {
 		return reply, err
 	}
+
 	stats, err := s.Store.Stats(ctx, ports.StatsRequest{Queues: []string{r.Queue}, Shards: reached})
 	if err != nil {
 		return reply, err
 	}
+
 	for _, shard := range stats[0].Shards {
 		if s.set.count(func(of core.Shard) bool { return of == shard.Shard }) > 0 {
 			reply.Shards = append(reply.Shards, shard.Shard)
 		}
 	}
+
 	reply.Unreached = unreached
 	return reply, nil
 }
@@ -83,8 +91,10 @@ func (s transacted) Quarantined(ctx context.Context, r ports.QuarantineRequest) 
 	if page, err = s.Store.Quarantined(ctx, r); err != nil {
 		return page, err
 	}
+
 	s.set.mu.Lock()
 	defer s.set.mu.Unlock()
+
 	for _, record := range s.set.shards[r.Shard] {
 		if record.Key <= r.After {
 			continue
@@ -95,6 +105,7 @@ func (s transacted) Quarantined(ctx context.Context, r ports.QuarantineRequest) 
 		}
 		page.Records = append(page.Records, record)
 	}
+
 	return page, nil
 }
 
@@ -107,7 +118,9 @@ func (s transacted) Discard(ctx context.Context, r ports.DiscardRequest) (int, e
 	defer s.set.mu.Unlock()
 	records := s.set.shards[r.Shard]
 	before := len(records)
-	s.set.shards[r.Shard] = slices.DeleteFunc(records, func(q ports.QuarantinedRecord) bool { return slices.Contains(r.Keys, q.Key) })
+	s.set.shards[r.Shard] = slices.DeleteFunc(records, func(q ports.QuarantinedRecord) bool {
+		return slices.Contains(r.Keys, q.Key)
+	})
 	return before - len(s.set.shards[r.Shard]), nil
 }
 
@@ -148,7 +161,8 @@ func (s transacted) Forget(ctx context.Context, queue string) error {
 // stopsForDamage is a store whose turns fail while a record of the shard is damaged.
 func stopsForDamage(s full) full {
 	return replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
-		if page, err := s.Quarantined(ctx, ports.QuarantineRequest{Shard: r.Lease.Shard}); err != nil || len(page.Records) > 0 {
+		if page, err := s.Quarantined(ctx, ports.QuarantineRequest{Shard: r.Lease.Shard}); err != nil ||
+			len(page.Records) > 0 {
 			return ports.TurnReply{}, cmp.Or(err, harness.ErrNoReply)
 		}
 		return s.Turn(ctx, r)
@@ -164,38 +178,43 @@ func dropsDamage(s full) full {
 
 // hidesDamagedShards is a store that reports set-aside records for no shard.
 func hidesDamagedShards(s full) full {
-	return replace(s, "QuarantinedShards", func(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
-		reply, err := s.QuarantinedShards(ctx, r)
-		reply.Shards = nil
-		return reply, err
-	})
+	return replace(s, "QuarantinedShards",
+		func(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+			reply, err := s.QuarantinedShards(ctx, r)
+			reply.Shards = nil
+			return reply, err
+		})
 }
 
 // suspectsAllShards is a store that reports set-aside records for all shards.
 func suspectsAllShards(s full) full {
-	return replace(s, "QuarantinedShards", func(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
-		reply, err := s.QuarantinedShards(ctx, r)
-		if err != nil {
-			return reply, err
-		}
-		stats, err := s.Stats(ctx, ports.StatsRequest{Queues: []string{r.Queue}, Shards: r.Shards})
-		reply.Shards = nil
-		for i := range stats {
-			for _, shard := range stats[i].Shards {
-				reply.Shards = append(reply.Shards, shard.Shard)
+	return replace(s, "QuarantinedShards",
+		func(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+			reply, err := s.QuarantinedShards(ctx, r)
+			if err != nil {
+				return reply, err
 			}
-		}
-		return reply, err
-	})
+
+			stats, err := s.Stats(ctx, ports.StatsRequest{Queues: []string{r.Queue}, Shards: r.Shards})
+			reply.Shards = nil
+			for i := range stats {
+				for _, shard := range stats[i].Shards {
+					reply.Shards = append(reply.Shards, shard.Shard)
+				}
+			}
+
+			return reply, err
+		})
 }
 
 // hidesUnreachedQuarantines is a store that does not report shards that it can't reach.
 func hidesUnreachedQuarantines(s full) full {
-	return replace(s, "QuarantinedShards", func(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
-		reply, err := s.QuarantinedShards(ctx, r)
-		reply.Unreached = nil
-		return reply, err
-	})
+	return replace(s, "QuarantinedShards",
+		func(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+			reply, err := s.QuarantinedShards(ctx, r)
+			reply.Unreached = nil
+			return reply, err
+		})
 }
 
 // discardsAll is a store that discards all set-aside records of a shard.

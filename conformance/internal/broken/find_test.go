@@ -12,17 +12,37 @@ import (
 func brokenFinds() []brokenStore {
 	return []brokenStore{
 		{"ignores the limit of payloads", "find/returns payloads in pages of every size", wrapped(findsAll)},
-		{"reads payloads that were not asked for", "find/returns no payload if none is asked for", wrapped(findsUnasked)},
-		{"finds more payloads than a call may return", "find/returns at most the payloads that one call may return", wrapped(findsAll)},
+		{
+			"reads payloads that were not asked for",
+			"find/returns no payload if none is asked for",
+			wrapped(findsUnasked),
+		},
+		{
+			"finds more payloads than a call may return",
+			"find/returns at most the payloads that one call may return",
+			wrapped(findsAll),
+		},
 		{"bounds each place by itself", "find/shares its bound among the places", wrapped(findsEachPlace)},
-		{"finds more bytes than a call may return", "bytes/returns at most the bytes that one call may return", wrapped(findsAll)},
-		{"does not return a payload that is too large", "bytes/returns the first payload whatever its size", wrapped(findsNoLarge)},
+		{
+			"finds more bytes than a call may return",
+			"bytes/returns at most the bytes that one call may return",
+			wrapped(findsAll),
+		},
+		{
+			"does not return a payload that is too large",
+			"bytes/returns the first payload whatever its size",
+			wrapped(findsNoLarge),
+		},
 		{"loses a payload between two pages", "find/returns payloads in pages of every size", wrapped(skipsOneOfNext)},
 		{"returns a payload on two pages", "find/returns payloads in pages of every size", wrapped(repeatsOneOfNext)},
 		{"reports no more payloads", "find/returns payloads in pages of every size", wrapped(hidesNext)},
 		{"counts the payloads that it returns", "find/returns payloads in pages of every size", wrapped(countsFound)},
 		{"counts all payloads, beyond the limit", "find/counts up to the limit asked for", wrapped(countsAll)},
-		{"treats a place that is not counted as empty", "find/counts up to the limit asked for", wrapped(followsByCount)},
+		{
+			"treats a place that is not counted as empty",
+			"find/counts up to the limit asked for",
+			wrapped(followsByCount),
+		},
 		{"continues at a number of payloads", "find/returns each payload that stays once", wrapped(findsByNumber)},
 		{"accepts any cursor", "find/refuses a cursor that no reply can have", wrapped(findsBehindAnything)},
 	}
@@ -83,7 +103,8 @@ func findsEachPlace(s full) full {
 
 func findsNoLarge(s full) full {
 	return changesFound(s, func(_ ports.FindRequest, found *ports.Found) {
-		if payloads := env.PayloadsIn(found, ports.PlaceQueued); len(*payloads) == 1 && len((*payloads)[0].Data) > core.MaxStepBytes {
+		if payloads := env.PayloadsIn(found, ports.PlaceQueued); len(*payloads) == 1 &&
+			len((*payloads)[0].Data) > core.MaxStepBytes {
 			*payloads = nil
 		}
 	})
@@ -154,6 +175,7 @@ func findsByNumber(s full) full {
 			}
 			return found, err
 		}
+
 		place := r.After.Place
 		r.After = nil
 		all := rest(ctx, s, r, place)

@@ -27,13 +27,16 @@ func forgetsGroups(s full) full {
 
 // shortensGroups keeps less of a name than it could.
 func shortensGroups(s full) full {
-	return regroups(s, func(_ context.Context, _ core.Shard, x *core.Settlement) { x.Group = core.CutText(x.Group, 40) })
+	return regroups(s, func(_ context.Context, _ core.Shard, x *core.Settlement) {
+		x.Group = core.CutText(x.Group, 40)
+	})
 }
 
 // keepsFirstGroup leaves a dead letter in the group of its first burial.
 func keepsFirstGroup(s full) full {
 	return regroups(s, func(ctx context.Context, shard core.Shard, x *core.Settlement) {
-		if found, err := s.Find(ctx, ports.FindRequest{Queue: shard.Queue, ID: x.ID, Payloads: 1000}); err == nil && found.DeadLetter != nil {
+		if found, err := s.Find(ctx, ports.FindRequest{Queue: shard.Queue, ID: x.ID, Payloads: 1000}); err == nil &&
+			found.DeadLetter != nil {
 			x.Group = found.DeadLetter.Group
 		}
 	})
@@ -226,23 +229,67 @@ func brokenGroups() []brokenStore {
 	return []brokenStore{
 		{"buries all in one group", "group/counts burials", wrapped(forgetsGroups)},
 		{"restarts a group at each burial", "group/counts burials", wrapped(beginsGroupsAnew)},
-		{"keeps a part of a group's name", "group/keeps names, or the part of them that GroupName keeps", wrapped(shortensGroups)},
+		{
+			"keeps a part of a group's name",
+			"group/keeps names, or the part of them that GroupName keeps",
+			wrapped(shortensGroups),
+		},
 		{"keeps the group of the first burial", "group/is the group of the newest burial", wrapped(keepsFirstGroup)},
-		{"removes an edited dead letter from its group", "group/stays after an edit and with the payloads that are left", wrapped(editsIntoOther)},
+		{
+			"removes an edited dead letter from its group",
+			"group/stays after an edit and with the payloads that are left",
+			wrapped(editsIntoOther),
+		},
 		{"remembers groups that were empty", "group/is removed with its last dead letter", wrapped(keepsEmptyGroups)},
-		{"remembers a group's first burial as its earliest", "group/keeps its earliest and latest burial when the clock steps back", wrapped(keepsEmptyGroups)},
-		{"counts the burials of one call one by one", "group/counts the burials of one call together", wrapped(settlesTurnsOneByOne)},
+		{
+			"remembers a group's first burial as its earliest",
+			"group/keeps its earliest and latest burial when the clock steps back",
+			wrapped(keepsEmptyGroups),
+		},
+		{
+			"counts the burials of one call one by one",
+			"group/counts the burials of one call together",
+			wrapped(settlesTurnsOneByOne),
+		},
 		{"has room for fewer groups", "group/keeps MaxGroups groups apart", wrapped(fillsGroupsEarly)},
 		{"counts the groups that it returns", "group/is listed by size, up to the limit", wrapped(countsLimited)},
-		{"counts the groups of all shards when asked for some", "group/is counted in the given shards only", wrapped(countsGroupsOfAll)},
-		{"lists all groups after the first page of one group", "group/lists its dead letters in both directions", wrapped(forgetsTheGroup)},
-		{"purges all groups when asked for one", "group/is revived and purged without other groups", wrapped(purgesAllGroups)},
-		{"purges a group whenever it was buried", "group/limits a step to dead letters before an instant", wrapped(purgesGroupsOfAnyAge)},
-		{"ignores the group of a list by id", "group/is refused in a request that can't have one", wrapped(listsGroupsByID)},
+		{
+			"counts the groups of all shards when asked for some",
+			"group/is counted in the given shards only",
+			wrapped(countsGroupsOfAll),
+		},
+		{
+			"lists all groups after the first page of one group",
+			"group/lists its dead letters in both directions",
+			wrapped(forgetsTheGroup),
+		},
+		{
+			"purges all groups when asked for one",
+			"group/is revived and purged without other groups",
+			wrapped(purgesAllGroups),
+		},
+		{
+			"purges a group whenever it was buried",
+			"group/limits a step to dead letters before an instant",
+			wrapped(purgesGroupsOfAnyAge),
+		},
+		{
+			"ignores the group of a list by id",
+			"group/is refused in a request that can't have one",
+			wrapped(listsGroupsByID),
+		},
 		{"keeps the groups of a forgotten queue", "group/is removed with its queue", wrapped(keepsForgottenGroups)},
-		{"restarts the counts of groups in a recount", "group/is unchanged by a recount if its count was right", wrapped(losesGroupsInRecounts)},
+		{
+			"restarts the counts of groups in a recount",
+			"group/is unchanged by a recount if its count was right",
+			wrapped(losesGroupsInRecounts),
+		},
 		{"loses the group of jobs settled outside a turn", "settler/buries in a group", wrapped(settlesWithoutGroups)},
 		{"hides the shards of groups", "unreached/groups count the other shards", wrapped(hidesUnreachedGroups)},
-		{"counts quarantined dead letters in their group", "damaged/a dead letter leaves its group", wrapped(countsDamagedGroups)},
+		{
+			"counts quarantined dead letters in their group",
+			"damaged/a dead letter leaves its group",
+			wrapped(countsDamagedGroups),
+		},
 	}
 }

@@ -11,17 +11,41 @@ import (
 func brokenHolds() []brokenStore {
 	return []brokenStore{
 		{"wakes held jobs with a push", "hold/a held job is never claimed, after any merge", wrapped(wakesHeldAtPush)},
-		{"wakes held jobs with a revive", "hold/a held job is never claimed, after any merge", wrapped(wakesHeldAtRevive)},
+		{
+			"wakes held jobs with a revive",
+			"hold/a held job is never claimed, after any merge",
+			wrapped(wakesHeldAtRevive),
+		},
 		{"claims held jobs", "hold/a held job is never claimed, after any merge", wrapped(claimsHeld)},
-		{"forgets a hold over the rest of a claim", "hold/a job is held whole if a claim of some of its payloads is exhausted", wrapped(holdsForHours)},
+		{
+			"forgets a hold over the rest of a claim",
+			"hold/a job is held whole if a claim of some of its payloads is exhausted",
+			wrapped(holdsForHours),
+		},
 		{"does not count held jobs", "hold/held jobs are counted among those with a failure", wrapped(countsNoneHeld)},
 		{"never releases held jobs", "hold/expedite releases a held job", wrapped(releasesNone)},
-		{"buries whole jobs for their first payloads", "hold/burying the first payload continues with the others", wrapped(takesWhole)},
-		{"deletes whole jobs for their first payloads", "hold/deleting the first payload continues with the others", wrapped(takesWhole)},
-		{"takes any first payload", "hold/a step skips jobs whose first payload is another one", wrapped(takesAnyFirst)},
+		{
+			"buries whole jobs for their first payloads",
+			"hold/burying the first payload continues with the others",
+			wrapped(takesWhole),
+		},
+		{
+			"deletes whole jobs for their first payloads",
+			"hold/deleting the first payload continues with the others",
+			wrapped(takesWhole),
+		},
+		{
+			"takes any first payload",
+			"hold/a step skips jobs whose first payload is another one",
+			wrapped(takesAnyFirst),
+		},
 		{"takes jobs that are not held", "hold/a step can be limited to held jobs", wrapped(takesOthers)},
 		{"takes all failed jobs as held", "hold/a step can be limited to held jobs", wrapped(takesFailed)},
-		{"makes fresh jobs due without their first payload", "hold/a step over first payloads keeps the time of a fresh job", wrapped(expeditesRests)},
+		{
+			"makes fresh jobs due without their first payload",
+			"hold/a step over first payloads keeps the time of a fresh job",
+			wrapped(expeditesRests),
+		},
 		{"makes the rest due now though it was due before", "vectors/first", wrapped(delaysRests)},
 		{"expedites first payloads", "hold/refuses an invalid step over first payloads", wrapped(expeditesFirst)},
 	}
@@ -146,24 +170,35 @@ func expeditesFirst(s full) full {
 
 // delaysRests queues the rest of a job that was due before as if it became due now.
 func delaysRests(s full) full {
-	broken := func(do func(context.Context, ports.JobStep) (ports.StepReply, error)) func(context.Context, ports.JobStep) (ports.StepReply, error) {
+	broken := func(
+		do func(context.Context, ports.JobStep) (ports.StepReply, error),
+	) func(context.Context, ports.JobStep) (ports.StepReply, error) {
 		return func(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
 			reply, err := do(ctx, step)
 			if err != nil || step.First == nil {
 				return reply, err
 			}
+
 			found, err := s.Find(ctx, ports.FindRequest{Queue: step.Shard.Queue, ID: step.IDs[0], Payloads: 1000})
 			if err != nil || found.Queued == nil || found.Queued.PerformAt >= reply.Now {
 				return reply, err
 			}
+
 			late := found.Queued.Job
 			late.PerformAt = reply.Now
 			if _, err := s.Delete(ctx, ports.JobStep{Shard: step.Shard, IDs: step.IDs}); err != nil {
 				return reply, err
 			}
-			_, err = s.Import(ctx, ports.ImportRequest{Shard: step.Shard, Shards: 1, Generation: 1, Jobs: []core.Job{late}})
+
+			_, err = s.Import(ctx, ports.ImportRequest{
+				Shard:      step.Shard,
+				Shards:     1,
+				Generation: 1,
+				Jobs:       []core.Job{late},
+			})
 			return reply, err
 		}
 	}
+
 	return replace(replace(s, "Bury", broken(s.Bury)), "Delete", broken(s.Delete))
 }

@@ -76,6 +76,7 @@ func forgetsToken(s full) full {
 		}
 		return l
 	}
+
 	h := replace(s, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 		r.Lease = lease(ctx, r.Lease)
 		return s.Turn(ctx, r)
@@ -84,7 +85,10 @@ func forgetsToken(s full) full {
 		r.Lease = lease(ctx, r.Lease)
 		return s.Renew(ctx, r)
 	})
-	h = replaceErr(h, "Release", func(ctx context.Context, l ports.Lease) error { return s.Release(ctx, lease(ctx, l)) })
+	h = replaceErr(h, "Release", func(ctx context.Context, l ports.Lease) error {
+		return s.Release(ctx, lease(ctx, l))
+	})
+
 	return h
 }
 

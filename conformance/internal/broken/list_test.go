@@ -147,20 +147,56 @@ func failsListsForOne(s full) full {
 
 func brokenLists() []brokenStore {
 	return []brokenStore{
-		{"repeats an entry at a shard's end", "list/lists continue after the end of a shard", wrapped(repeatsShardEnds)},
+		{
+			"repeats an entry at a shard's end",
+			"list/lists continue after the end of a shard",
+			wrapped(repeatsShardEnds),
+		},
 		{"ends a list at a short page", "list/fresh jobs can be listed alone", wrapped(endsAtShortPages)},
 		{"begins after the value asked for", "list/lists begin at a value, both ways", wrapped(startsBehind)},
 		{"lists ids with other prefixes", "list/lists by id can be limited to a prefix", wrapped(listsOtherPrefixes)},
-		{"lists all shards when asked for some", "list/lists and stats cover the given shards only", wrapped(listsAllShards)},
-		{"counts all shards when asked for some", "list/lists and stats cover the given shards only", wrapped(countsAllShards)},
-		{"does not truncate long errors", "list/error texts are truncated at the limit asked for", wrapped(cutsNoErrors)},
-		{"counts payloads beyond the limit", "list/payloads are counted up to the limit asked for", wrapped(countsAllPayloads)},
+		{
+			"lists all shards when asked for some",
+			"list/lists and stats cover the given shards only",
+			wrapped(listsAllShards),
+		},
+		{
+			"counts all shards when asked for some",
+			"list/lists and stats cover the given shards only",
+			wrapped(countsAllShards),
+		},
+		{
+			"does not truncate long errors",
+			"list/error texts are truncated at the limit asked for",
+			wrapped(cutsNoErrors),
+		},
+		{
+			"counts payloads beyond the limit",
+			"list/payloads are counted up to the limit asked for",
+			wrapped(countsAllPayloads),
+		},
 		{"lists failed jobs among fresh ones", "list/fresh jobs can be listed alone", wrapped(listsFailed)},
-		{"hides rows beside an unreached shard", "unreached/lists return the entries of the other shards", wrapped(hidesRows)},
+		{
+			"hides rows beside an unreached shard",
+			"unreached/lists return the entries of the other shards",
+			wrapped(hidesRows),
+		},
 		{"hides which shards are unreached", "unreached/stats count the other shards", wrapped(hidesUnreached)},
-		{"fails a history for one unreached shard", "unreached/a history names the shards that it lacks", wrapped(failsHistoryForOne)},
-		{"hides what a history lacks", "unreached/a history names the shards that it lacks", wrapped(hidesUnreachedHistory)},
-		{"fails a list for one unreached shard", "unreached/lists return the entries of the other shards", wrapped(failsListsForOne)},
+		{
+			"fails a history for one unreached shard",
+			"unreached/a history names the shards that it lacks",
+			wrapped(failsHistoryForOne),
+		},
+		{
+			"hides what a history lacks",
+			"unreached/a history names the shards that it lacks",
+			wrapped(hidesUnreachedHistory),
+		},
+		{
+			"fails a list for one unreached shard",
+			"unreached/lists return the entries of the other shards",
+			wrapped(failsListsForOne),
+		},
 	}
 }
 
@@ -172,24 +208,31 @@ func pagesByNumber(s full) full {
 		if r.After == (ports.Cursor{}) {
 			listed[r.Queue] = 0
 		}
+
 		size := r.Size()
 		r.After, r.Limit = ports.Cursor{}, ports.MaxPage
 		page, err := s.Jobs(ctx, r)
+
 		from := min(listed[r.Queue], len(page.Jobs))
 		to := min(from+size, len(page.Jobs))
 		listed[r.Queue] = to
 		if to == len(page.Jobs) {
 			return ports.JobsPage{Jobs: page.Jobs[from:]}, err
 		}
+
 		last := page.Jobs[to-1]
-		return ports.JobsPage{Jobs: page.Jobs[from:to], Next: ports.Cursor{Key: int64(last.PerformAt), ID: last.ID}}, err
+		return ports.JobsPage{
+			Jobs: page.Jobs[from:to],
+			Next: ports.Cursor{Key: int64(last.PerformAt), ID: last.ID},
+		}, err
 	})
 }
 
 // beginsAnewAtGone lists claimed jobs from the start if the job at the cursor is gone.
 func beginsAnewAtGone(s full) full {
 	return replace(s, "Claimed", func(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
-		if found, err := s.Find(ctx, ports.FindRequest{Queue: r.Queue, ID: r.After.ID, Payloads: 1000}); err == nil && found.Claim == nil {
+		if found, err := s.Find(ctx, ports.FindRequest{Queue: r.Queue, ID: r.After.ID, Payloads: 1000}); err == nil &&
+			found.Claim == nil {
 			r.After = ports.Cursor{}
 		}
 		return s.Claimed(ctx, r)
@@ -234,10 +277,26 @@ func forgetsPrefixBehind(s full) full {
 func brokenPages() []brokenStore {
 	return []brokenStore{
 		{"pages by number", "list/jobs that stay are listed once while others come and go", wrapped(pagesByNumber)},
-		{"restarts a list if its cursor's entry is gone", "list/claimed jobs that stay are listed once while others come and go", wrapped(beginsAnewAtGone)},
-		{"skips an entry if its cursor's entry is gone", "list/dead letters that stay are listed once while others come and go", wrapped(skipsOneBehindGone)},
-		{"begins dead letters after the time asked for", "list/claimed jobs and dead letters begin at a value, both ways", wrapped(lettersBehindFrom)},
-		{"forgets a prefix after the first page", "list/a prefix limits each list by id, after any cursor", wrapped(forgetsPrefixBehind)},
+		{
+			"restarts a list if its cursor's entry is gone",
+			"list/claimed jobs that stay are listed once while others come and go",
+			wrapped(beginsAnewAtGone),
+		},
+		{
+			"skips an entry if its cursor's entry is gone",
+			"list/dead letters that stay are listed once while others come and go",
+			wrapped(skipsOneBehindGone),
+		},
+		{
+			"begins dead letters after the time asked for",
+			"list/claimed jobs and dead letters begin at a value, both ways",
+			wrapped(lettersBehindFrom),
+		},
+		{
+			"forgets a prefix after the first page",
+			"list/a prefix limits each list by id, after any cursor",
+			wrapped(forgetsPrefixBehind),
+		},
 	}
 }
 

@@ -27,6 +27,7 @@ func revivesTwice(s full) full {
 				kept[ref.ID] = found.DeadLetter.Payloads
 				continue
 			}
+
 			for _, p := range kept[ref.ID] {
 				en := core.Entry{ID: ref.ID, Payload: p}
 				push := ports.PushRequest{Queue: step.Shard.Queue, Shards: 1, Generation: 1, Entries: []core.Entry{en}}
@@ -35,6 +36,7 @@ func revivesTwice(s full) full {
 				}
 			}
 		}
+
 		return s.Revive(ctx, step)
 	})
 }
@@ -81,7 +83,9 @@ func changesSteps(change func(*ports.JobStep)) func(full) full {
 
 // ignoresChanges ignores Before for named dead letters.
 func ignoresChanges(s full) full {
-	ignoring := func(do func(context.Context, ports.DeadLetterStep) (ports.StepReply, error)) func(context.Context, ports.DeadLetterStep) (ports.StepReply, error) {
+	ignoring := func(
+		do func(context.Context, ports.DeadLetterStep) (ports.StepReply, error),
+	) func(context.Context, ports.DeadLetterStep) (ports.StepReply, error) {
 		return func(ctx context.Context, step ports.DeadLetterStep) (ports.StepReply, error) {
 			if step.DeadLetters != nil {
 				step.Before = 0
@@ -115,9 +119,12 @@ func countsLastPush(s full) full {
 		}
 		return reply, err
 	})
+
 	return changesSteps(func(step *ports.JobStep) {
 		if step.Before > 0 {
-			step.IDs = slices.DeleteFunc(slices.Clone(step.IDs), func(id string) bool { return last[id] >= step.Before })
+			step.IDs = slices.DeleteFunc(slices.Clone(step.IDs), func(id string) bool {
+				return last[id] >= step.Before
+			})
 		}
 	})(noting)
 }
@@ -131,15 +138,18 @@ func inSteps(s full, change func(first ports.RecountReply, second *ports.Recount
 		if half {
 			r.After = ""
 		}
+
 		reply, err := s.Recount(ctx, r)
 		if err != nil {
 			return reply, err
 		}
+
 		if half {
 			reply.Counted -= first.Counted
 			change(first, &reply)
 			return reply, nil
 		}
+
 		reply.Counted /= 2
 		reply.Next = "half"
 		first = reply
@@ -183,10 +193,18 @@ func recountsFromAnywhere(s full) full {
 
 func brokenRecounts() []brokenStore {
 	return []brokenStore{
-		{"claims beside a job that runs alone after a recount", "recount/does not disturb a job that runs alone", wrapped(recountsAway)},
+		{
+			"claims beside a job that runs alone after a recount",
+			"recount/does not disturb a job that runs alone",
+			wrapped(recountsAway),
+		},
 		{"loses the place of a recount", "recount/counts every entry over its steps", wrapped(recountsForEver)},
 		{"ends a recount early", "recount/counts every entry over its steps", wrapped(recountsHalf)},
-		{"corrects counts by those of earlier steps", "recount/works while jobs of the shard run", wrapped(recountsWhatWas)},
+		{
+			"corrects counts by those of earlier steps",
+			"recount/works while jobs of the shard run",
+			wrapped(recountsWhatWas),
+		},
 		{"adds a repeated step's counts", "recount/may be repeated", wrapped(recountsTwice)},
 		{"recounts from an invalid place", "recount/refuses an invalid shard or place", wrapped(recountsFromAnywhere)},
 	}
@@ -314,7 +332,11 @@ var (
 	})
 	// replacesPayloads keeps the imported payload, whatever its score.
 	replacesPayloads = importsOtherJobs(func(s full, ctx context.Context, r *ports.ImportRequest, j *core.Job) {
-		_, _ = s.Delete(ctx, ports.JobStep{Shard: r.Shard, IDs: []string{j.ID}, Payloads: [][]core.Payload{sameData(s, ctx, r.Shard, j.ID, j.Payloads)}})
+		_, _ = s.Delete(ctx, ports.JobStep{
+			Shard:    r.Shard,
+			IDs:      []string{j.ID},
+			Payloads: [][]core.Payload{sameData(s, ctx, r.Shard, j.ID, j.Payloads)},
+		})
 	})
 )
 
@@ -366,14 +388,26 @@ func keepsRetries(s full) full {
 		if step.Payloads != nil && len(step.IDs) == 1 {
 			before, _ = s.Find(ctx, ports.FindRequest{Queue: step.Shard.Queue, ID: step.IDs[0]})
 		}
+
 		reply, err := s.Delete(ctx, step)
-		after, missing := s.Find(ctx, ports.FindRequest{Queue: step.Shard.Queue, ID: strings.Join(step.IDs, ""), Payloads: 1000})
+		after, missing := s.Find(ctx, ports.FindRequest{
+			Queue:    step.Shard.Queue,
+			ID:       strings.Join(step.IDs, ""),
+			Payloads: 1000,
+		})
+
 		if err == nil && missing == nil && before.Queued != nil && after.Queued != nil {
 			after.Queued.State = before.Queued.State
 			if q, err := s.Queues(ctx); err == nil && len(q) > 0 {
-				_, _ = s.Import(ctx, ports.ImportRequest{Shard: step.Shard, Shards: q[0].Shards, Generation: q[0].Generation, Jobs: []core.Job{after.Queued.Job}})
+				_, _ = s.Import(ctx, ports.ImportRequest{
+					Shard:      step.Shard,
+					Shards:     q[0].Shards,
+					Generation: q[0].Generation,
+					Jobs:       []core.Job{after.Queued.Job},
+				})
 			}
 		}
+
 		return reply, err
 	})
 }

@@ -20,7 +20,8 @@ func losesPayload(s full) full {
 	return replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 		var kept []core.Entry
 		for _, en := range r.Entries {
-			if found, err := s.Find(ctx, ports.FindRequest{Queue: r.Queue, ID: en.ID, Payloads: 1000}); err == nil && found.Queued == nil {
+			if found, err := s.Find(ctx, ports.FindRequest{Queue: r.Queue, ID: en.ID, Payloads: 1000}); err == nil &&
+				found.Queued == nil {
 				kept = append(kept, en)
 			}
 		}
@@ -36,15 +37,18 @@ func keepsLargerScore(s full) full {
 			if err != nil || found.Queued == nil {
 				continue
 			}
+
 			for _, p := range found.Queued.Payloads {
 				if bytes.Equal(p.Data, en.Data) {
 					r.Entries[i].Score = math.Max(p.Score, en.Score)
 				}
 			}
+
 			if _, err := s.Delete(ctx, ports.JobStep{Shard: found.Shard, IDs: []string{en.ID}}); err != nil {
 				return ports.PushReply{}, err
 			}
 		}
+
 		return s.Push(ctx, r)
 	})
 }
@@ -174,17 +178,49 @@ func endsErrorsAtNUL(s full) full {
 
 func brokenUrgency() []brokenStore {
 	return []brokenStore{
-		{"lets a job wait that an urgent push meets", "urgent/makes a job due that waits", wrapped(changesUrgent(mergesByRule))},
+		{
+			"lets a job wait that an urgent push meets",
+			"urgent/makes a job due that waits",
+			wrapped(changesUrgent(mergesByRule)),
+		},
 		{"does not wake for an urgent push", "wakeups/reports an urgent push", wrapped(changesUrgent(mergesByRule))},
-		{"pushes urgent jobs now", "urgent/overtakes what became due at most d earlier", wrapped(changesUrgent(pushesNow))},
+		{
+			"pushes urgent jobs now",
+			"urgent/overtakes what became due at most d earlier",
+			wrapped(changesUrgent(pushesNow)),
+		},
 		{"keeps the less urgent time", "urgent/the more urgent push wins", wrapped(keepsLessUrgent)},
-		{"shortens a backoff for an urgent push", "urgent/keeps the time of a job in backoff", wrapped(shortensBackoff)},
-		{"merges all entries of a push as urgent", "urgent/each entry of a push merges by its own rule", wrapped(allByEarliest)},
+		{
+			"shortens a backoff for an urgent push",
+			"urgent/keeps the time of a job in backoff",
+			wrapped(shortensBackoff),
+		},
+		{
+			"merges all entries of a push as urgent",
+			"urgent/each entry of a push merges by its own rule",
+			wrapped(allByEarliest),
+		},
 		{"takes any urgency", "urgent/refuses an urgency outside the limits", wrapped(changesUrgent(mergesByRule))},
-		{"counts the wait of a job from before its push", "stats/counts the wait of an urgent job from its push", wrapped(oldestIs(func(j core.State) core.Instant { return j.PerformAt }))},
-		{"counts the wait of a job put back from before its push", "stats/counts the wait of a job put back from its push after the clock was set back", wrapped(oldestIs(func(j core.State) core.Instant { return j.PerformAt }))},
-		{"shows the wait of the first job only", "stats/shows the job that has waited longest behind urgent ones", wrapped(oldestIs(core.State.WaitsFrom))},
-		{"forgets urgency in a transaction", "transaction/an urgent push merges by Earliest", wrapped(forgetsUrgencyInTransactions)},
+		{
+			"counts the wait of a job from before its push",
+			"stats/counts the wait of an urgent job from its push",
+			wrapped(oldestIs(func(j core.State) core.Instant { return j.PerformAt })),
+		},
+		{
+			"counts the wait of a job put back from before its push",
+			"stats/counts the wait of a job put back from its push after the clock was set back",
+			wrapped(oldestIs(func(j core.State) core.Instant { return j.PerformAt })),
+		},
+		{
+			"shows the wait of the first job only",
+			"stats/shows the job that has waited longest behind urgent ones",
+			wrapped(oldestIs(core.State.WaitsFrom)),
+		},
+		{
+			"forgets urgency in a transaction",
+			"transaction/an urgent push merges by Earliest",
+			wrapped(forgetsUrgencyInTransactions),
+		},
 	}
 }
 
@@ -265,7 +301,10 @@ func oldestIs(of func(core.State) core.Instant) func(s full) full {
 		return replace(s, "Stats", func(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
 			all, err := s.Stats(ctx, r)
 			for i := range all {
-				page, failed := s.Jobs(ctx, ports.JobsRequest{PageRequest: ports.PageRequest{Queue: all[i].Queue.Name, Limit: 1}, SortBy: ports.ByTime})
+				page, failed := s.Jobs(ctx, ports.JobsRequest{
+					PageRequest: ports.PageRequest{Queue: all[i].Queue.Name, Limit: 1},
+					SortBy:      ports.ByTime,
+				})
 				if failed == nil && len(page.Jobs) == 1 {
 					all[i].Oldest.Due = of(page.Jobs[0].State)
 				}

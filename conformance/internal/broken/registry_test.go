@@ -196,7 +196,10 @@ func takesLatePermits(s full) full {
 
 // stripsPermits takes permits away from an owner that asks with a smaller limit.
 func stripsPermits(s full) full {
-	return changesPermits(func(r *ports.PermitRequest) { r.Hold = min(r.Hold, r.Limit); r.Want = max(r.Hold, r.Want) })(s)
+	return changesPermits(func(r *ports.PermitRequest) {
+		r.Hold = min(r.Hold, r.Limit)
+		r.Want = max(r.Hold, r.Want)
+	})(s)
 }
 
 // freesPermitsSilently sends no wake-up, because the store learns of no owner that wants more
@@ -272,13 +275,16 @@ func auditsOnlyTheFirst(s full) full {
 // keepsActionsForEver lists an action again that the store has removed.
 func keepsActionsForEver(s full) full {
 	var all []ports.Action
+
 	kept := replaceErr(s, "Audit", func(ctx context.Context, a ports.Action) error {
 		err := s.Audit(ctx, a)
-		if page, listed := s.Actions(ctx, ports.ActionsRequest{Limit: 1}); err == nil && listed == nil && len(page) == 1 && page[0].ID == a.ID {
+		if page, listed := s.Actions(ctx, ports.ActionsRequest{Limit: 1}); err == nil && listed == nil &&
+			len(page) == 1 && page[0].ID == a.ID {
 			all = append(all, page[0])
 		}
 		return err
 	})
+
 	return showsActions(kept, func(r ports.ActionsRequest, page []ports.Action) []ports.Action {
 		if len(page) == 0 && len(all) > 0 && all[0].At < r.Before {
 			return all[:1]
@@ -321,7 +327,9 @@ func historyOf(s full, keep func(known, next core.Stats) core.Stats) full {
 		owner, queue string
 		minute       core.Instant
 	}
+
 	records := map[key]core.Stats{}
+
 	h := replaceErr(s, "Record", func(ctx context.Context, r ports.RecordRequest) error {
 		for _, one := range r.Records {
 			k := key{r.Owner, one.Queue, one.Minute}
@@ -329,10 +337,12 @@ func historyOf(s full, keep func(known, next core.Stats) core.Stats) full {
 		}
 		return s.Record(ctx, r)
 	})
+
 	return replace(h, "History", func(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
 		if _, err := s.History(ctx, r); err != nil {
 			return ports.HistoryReply{}, err
 		}
+
 		sums := storekit.NewHistory(r, 0)
 		for k, stats := range records {
 			if k.queue == r.Queue {
@@ -412,11 +422,23 @@ func refusesUndeclared(s full) full {
 
 func brokenTracked() []brokenStore {
 	return []brokenStore{
-		{"lists tracked ids backwards", "tracked/lists ids in order, with the time when each was added", wrapped(changesTracked(slices.Reverse[[]ports.TrackedID]))},
+		{
+			"lists tracked ids backwards",
+			"tracked/lists ids in order, with the time when each was added",
+			wrapped(changesTracked(slices.Reverse[[]ports.TrackedID])),
+		},
 		{"forgets since when an id is tracked", "tracked/a repeated call changes nothing", wrapped(tracksAnew)},
 		{"untracks no id", "tracked/untracks an id", wrapped(untracksNone)},
-		{"untracks an id whose job has ended", "tracked/tracks ids without a job, and after their jobs have ended", wrapped(tracksJobs)},
-		{"keeps the tracked ids of a forgotten queue", "tracked/belongs to its queue and ends with it", wrapped(tracksForever)},
+		{
+			"untracks an id whose job has ended",
+			"tracked/tracks ids without a job, and after their jobs have ended",
+			wrapped(tracksJobs),
+		},
+		{
+			"keeps the tracked ids of a forgotten queue",
+			"tracked/belongs to its queue and ends with it",
+			wrapped(tracksForever),
+		},
 		{"makes room for a tracked id", "tracked/refuses more ids than MaxTracked", wrapped(makesRoom)},
 	}
 }
@@ -426,7 +448,11 @@ func brokenIdentity() []brokenStore {
 		{"draws another id for each handle", "identity/has an id that stays", drawsForEachHandle},
 		{"draws another id at each declaration", "identity/has an id that stays", wrapped(drawsAtDeclare)},
 		{"has one id for all stores", "identity/is another one for each store", wrapped(hasOneID)},
-		{"lets the last of many creators replace the id", "identity/is one for callers that create the store at once", wrapped(drawsForEachCreator)},
+		{
+			"lets the last of many creators replace the id",
+			"identity/is one for callers that create the store at once",
+			wrapped(drawsForEachCreator),
+		},
 		{"keeps its id whatever an operator does", "identity/is replaced by an operator", wrapped(keepsID)},
 		{"accepts any id", "identity/refuses a bad id", wrapped(takesAnyID)},
 	}
@@ -464,12 +490,14 @@ func drawsAtDeclare(s full) full {
 func drawsForEachCreator(s full) full {
 	var mu sync.Mutex
 	var ids []string
+
 	h := replace(s, "Declare", func(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
 		mu.Lock()
 		ids = append(ids, rand.Text())
 		mu.Unlock()
 		return s.Declare(ctx, r)
 	})
+
 	return intercept(h, "StoreID", func(_ context.Context, call storekit.Call) error {
 		mu.Lock()
 		defer mu.Unlock()
@@ -581,6 +609,7 @@ func withoutWakeups(s full, drops func(context.Context, core.Shard) bool) full {
 		if err != nil {
 			return nil, err
 		}
+
 		out := make(chan core.Shard)
 		go func() {
 			defer close(out)
@@ -588,12 +617,14 @@ func withoutWakeups(s full, drops func(context.Context, core.Shard) bool) full {
 				if drops(ctx, shard) {
 					continue
 				}
+
 				select {
 				case out <- shard:
 				case <-ctx.Done():
 				}
 			}
 		}()
+
 		return out, nil
 	})
 }

@@ -45,10 +45,12 @@ func (s transacted) Heads(ctx context.Context, shards []core.Shard) (ports.Heads
 	if len(reached) == 0 && len(shards) > 0 {
 		return ports.HeadsReply{}, harness.ErrNoReply
 	}
+
 	reply, err := s.Store.Heads(ctx, reached)
 	if err != nil {
 		return ports.HeadsReply{}, err
 	}
+
 	heads := reply.Heads
 	reply.Heads = make([]core.Head, len(shards))
 	for i, shard := range shards {
@@ -87,16 +89,22 @@ func hidesNeighbours(s full) full {
 
 // reached returns the indexes of the requested shards that can be reached, and the requested shards
 // that are cut off. It returns an error if all are cut off.
-func (s transacted) reached(ctx context.Context, queue string, indexes []int) (reached []int, unreached []core.Shard, err error) {
+func (s transacted) reached(
+	ctx context.Context,
+	queue string,
+	indexes []int,
+) (reached []int, unreached []core.Shard, err error) {
 	all, err := s.Store.Queues(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
+
 	at := slices.IndexFunc(all, func(q ports.Queue) bool { return q.Name == queue })
 	severed := s.severed.all()
 	if at < 0 || len(severed) == 0 {
 		return indexes, nil, nil // an unknown queue, which the store refuses, or no shard is cut off
 	}
+
 	reached = []int{}
 	for _, shard := range core.Shards(queue, all[at].Shards) {
 		switch {
@@ -107,6 +115,7 @@ func (s transacted) reached(ctx context.Context, queue string, indexes []int) (r
 			reached = append(reached, shard.Index)
 		}
 	}
+
 	if len(unreached) == 0 {
 		return indexes, nil, nil
 	}
@@ -121,9 +130,11 @@ func (s transacted) reachedStats(ctx context.Context, r ports.StatsRequest) ([]p
 	if len(s.severed.all()) == 0 {
 		return s.Store.Stats(ctx, r)
 	}
+
 	var all []ports.QueueStats
 	var failure error
 	reachedOne := false
+
 	for _, name := range r.Queues {
 		reached, unreached, err := s.reached(ctx, name, r.Shards)
 		failure, reachedOne = err, reachedOne || err == nil
@@ -134,6 +145,7 @@ func (s transacted) reachedStats(ctx context.Context, r ports.StatsRequest) ([]p
 		stats[0].Unreached = unreached
 		all = append(all, stats...)
 	}
+
 	if !reachedOne {
 		return nil, failure
 	}

@@ -64,22 +64,25 @@ func unreliable(f env.Factory, oneIn int) env.Factory {
 		open := f(t, clock)
 		var mu sync.Mutex
 		random := rand.New(rand.NewPCG(1, backends.Add(1)))
+
 		draw := func() (breaks, late bool) {
 			mu.Lock()
 			defer mu.Unlock()
 			return random.IntN(oneIn) == 0, random.IntN(2) == 0
 		}
+
 		return func() ports.ShardStore {
-			return storekit.Intercept(open(), func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
-				breaks, late := draw()
-				switch {
-				case !breaks, call.Method == "Ping", call.Method == "Settle", call.Method == "SettlePayload": // Repeating does not repeat these
-					return next(ctx)
-				case late:
-					_ = next(ctx)
-				}
-				return harness.ErrNoReply
-			})
+			return storekit.Intercept(open(),
+				func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+					breaks, late := draw()
+					switch {
+					case !breaks, call.Method == "Ping", call.Method == "Settle", call.Method == "SettlePayload":
+						return next(ctx) // Repeating repeats none of these methods
+					case late:
+						_ = next(ctx)
+					}
+					return harness.ErrNoReply
+				})
 		}
 	}
 }

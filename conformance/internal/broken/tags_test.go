@@ -10,10 +10,18 @@ import (
 
 func brokenTags() []brokenStore {
 	return []brokenStore{
-		{"forgets tags", "tags/are with the job in every place", wrapped(changesTags(func(core.Tags) core.Tags { return "" }))},
+		{
+			"forgets tags",
+			"tags/are with the job in every place",
+			wrapped(changesTags(func(core.Tags) core.Tags { return "" })),
+		},
 		{"keeps the last tags", "tags/of pushes unite", wrapped(keepsLastTags)},
 		{"keeps the first tags", "tags/of pushes unite", wrapped(keepsFirstTags)},
-		{"keeps one tag", "tags/are with the job in every place", wrapped(changesTags(func(t core.Tags) core.Tags { return tagsOf(t.List()[:min(1, len(t.List()))]) }))},
+		{
+			"keeps one tag",
+			"tags/are with the job in every place",
+			wrapped(changesTags(func(t core.Tags) core.Tags { return tagsOf(t.List()[:min(1, len(t.List()))]) })),
+		},
 		{"sorts tags by letters", "vectors/tags", wrapped(seesTags(byLetters))},
 		{"keeps the largest tags", "vectors/tags", wrapped(keepsLargestTags)},
 		{"forgets tags at a failure", "tags/of a put-back and a push unite", wrapped(forgetsTagsAtFailure)},
@@ -26,7 +34,11 @@ func brokenTags() []brokenStore {
 			}
 			return t
 		}))},
-		{"forgets tags in a transaction", "transaction/tags are with what is pushed and settled", wrapped(func(s full) full { return &forgetsTxTags{s} })},
+		{
+			"forgets tags in a transaction",
+			"transaction/tags are with what is pushed and settled",
+			wrapped(func(s full) full { return &forgetsTxTags{s} }),
+		},
 	}
 }
 
@@ -51,6 +63,7 @@ func changesTags(change func(core.Tags) core.Tags) func(s full) full {
 func seesTags(see func(pushed []core.Tags, stored core.Tags) core.Tags) func(s full) full {
 	return func(s full) full {
 		pushed := map[string][]core.Tags{}
+
 		noting := replace(s, "Push", func(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 			for _, en := range r.Entries {
 				if en.Tags != "" {
@@ -59,6 +72,7 @@ func seesTags(see func(pushed []core.Tags, stored core.Tags) core.Tags) func(s f
 			}
 			return s.Push(ctx, r)
 		})
+
 		return replace(noting, "Find", func(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
 			found, err := s.Find(ctx, r)
 			if found.Queued != nil && len(pushed[r.ID]) > 0 {
@@ -96,6 +110,7 @@ func byLetters(_ []core.Tags, stored core.Tags) core.Tags {
 			list[i-1], list[i] = list[i], list[i-1]
 		}
 	}
+
 	joined := ""
 	for i, tag := range list {
 		if i > 0 {
@@ -103,6 +118,7 @@ func byLetters(_ []core.Tags, stored core.Tags) core.Tags {
 		}
 		joined += tag
 	}
+
 	return core.Tags(joined)
 }
 

@@ -108,6 +108,7 @@ func miscountsBesidePushes(s full) full {
 		time.Sleep(time.Millisecond) // in a bubble, so that no slow machine changes the order
 		return s.Push(ctx, r)
 	})
+
 	h = replace(h, "Turn", func(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 		time.Sleep(time.Millisecond) // in a bubble, so that no slow machine changes the order
 		reply, err := s.Turn(ctx, r)
@@ -118,6 +119,7 @@ func miscountsBesidePushes(s full) full {
 		}
 		return reply, err
 	})
+
 	h = replace(h, "Stats", func(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
 		all, err := s.Stats(ctx, r)
 		for i := range all {
@@ -125,6 +127,7 @@ func miscountsBesidePushes(s full) full {
 		}
 		return all, err
 	})
+
 	return h
 }
 
@@ -244,11 +247,13 @@ func settlesOneByOne(s full) full {
 func keepsReceipts(s full) full {
 	parts := map[string]int64{}
 	var mu sync.Mutex
+
 	h := afterwards(s, "SettlePayload", func(r storekit.SettlePayloadRequest) {
 		mu.Lock()
 		defer mu.Unlock()
 		parts[r.Settlement.ID] = r.Settlement.Receipt.NextPart().Number
 	})
+
 	return beforeTurn(h, func(_ context.Context, r *ports.TurnRequest) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -302,6 +307,7 @@ func settlesPayloadsAgain(s full) full {
 // settlesPayloadsUnderTheLease refuses the payloads of jobs that an earlier lease claimed.
 func settlesPayloadsUnderTheLease(s full) full {
 	var token atomic.Int64
+
 	leased := replace(s, "Acquire", func(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
 		reply, err := s.Acquire(ctx, r)
 		if err == nil {
@@ -309,6 +315,7 @@ func settlesPayloadsUnderTheLease(s full) full {
 		}
 		return reply, err
 	})
+
 	return replaceErr(leased, "SettlePayload", func(ctx context.Context, r storekit.SettlePayloadRequest) error {
 		if r.Settlement.Receipt.Token != token.Load() {
 			return ports.ErrLeaseLost

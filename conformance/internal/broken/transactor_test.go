@@ -145,20 +145,24 @@ func (tx *memoryTx) locks() []core.Settlement {
 
 func (tx *memoryTx) Commit(ctx context.Context) error {
 	defer tx.setLocked(tx.locks(), false)
+
 	if tx.payload != nil {
 		if err := tx.Store.SettlePayload(ctx, tx.shard, *tx.payload); err != nil {
 			return err
 		}
 	}
+
 	if len(tx.settled) > 0 {
 		if err := tx.Store.Settle(ctx, tx.shard, tx.settled); err != nil {
 			return err
 		}
 	}
+
 	for _, r := range tx.pushes {
 		if _, err := tx.Store.Push(ctx, r); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }

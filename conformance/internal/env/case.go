@@ -57,7 +57,9 @@ func (c Case) runAfter(prepare func(e *Env), tb testing.TB, f Factory) {
 			return
 		}
 	}
-	tb.Errorf("no verdict in %d tries: in each of them a call was repeated, and the case needs the reply to the first call\nthe rule: %s", maxTries, c.Rule)
+	tb.Errorf(
+		"no verdict in %d tries: in each of them a call was repeated, and the case needs the reply to the first call\nthe rule: %s",
+		maxTries, c.Rule)
 }
 
 // CaseTimeout is the maximum duration of a case. It only ends a store that hangs: the largest cases
@@ -70,6 +72,7 @@ const CaseTimeout = time.Hour
 func (c Case) try(prepare func(e *Env), tb testing.TB, f Factory) (verdict bool) {
 	ctx, cancel := context.WithTimeout(tb.Context(), CaseTimeout)
 	defer cancel()
+
 	ended := make(chan struct{})
 	go func() { // a goroutine of its own, which giveUp ends
 		defer close(ended)
@@ -80,6 +83,7 @@ func (c Case) try(prepare func(e *Env), tb testing.TB, f Factory) (verdict bool)
 		prepare(e)
 		c.Check(e)
 	}()
+
 	<-ended
 	return verdict
 }

@@ -44,6 +44,7 @@ func (e *Env) AcquireBy(r ports.AcquireRequest) *Holder {
 	e.TB.Helper()
 	reply, err := e.Store.Acquire(e.Ctx, r)
 	e.Must(err, "Acquire")
+
 	h := &Holder{
 		Env:       e,
 		Lease:     ports.Lease{Shard: r.Shard, Owner: r.Owner, Token: reply.Token},
@@ -51,9 +52,11 @@ func (e *Env) AcquireBy(r ports.AcquireRequest) *Holder {
 		Reply:     reply,
 		Inherited: reply.Claims,
 	}
+
 	if e.warm != nil {
 		h.warmUp()
 	}
+
 	return h
 }
 
@@ -70,8 +73,12 @@ func (e *Env) AcquireRequest(s core.Shard, owner string) ports.AcquireRequest {
 // Request returns the holder's next turn.
 func (h *Holder) Request(want int, settle ...core.Settlement) ports.TurnRequest {
 	return ports.TurnRequest{
-		Lease: h.Lease, Number: h.Number + 1, TTL: TTL, Settlements: settle, Want: want,
-		Node: "node of " + h.Lease.Owner,
+		Lease:       h.Lease,
+		Number:      h.Number + 1,
+		TTL:         TTL,
+		Settlements: settle,
+		Want:        want,
+		Node:        "node of " + h.Lease.Owner,
 	}
 }
 

@@ -63,21 +63,26 @@ func (e *Env) FoundPages(id string, place ports.Place, n, count int) (pages [][]
 	for range 2 + 2*count {
 		found := e.FindSome(ports.FindRequest{Queue: Orders, ID: id, Payloads: n, After: &after})
 		e.Same("the count of "+place.String(), CountIn(&found, place), count)
+
 		for _, other := range []ports.Place{ports.PlaceQueued, ports.PlaceClaimed, ports.PlaceDead} {
 			if payloads := *PayloadsIn(&found, other); other != place && len(payloads) > 0 {
 				e.Errorf("a page of %v has %d payloads of %v", place, len(payloads), other)
 			}
 		}
+
 		pages = append(pages, *PayloadsIn(&found, place))
 		if len(found.Next) == 0 {
 			return pages
 		}
+
 		if len(found.Next) != 1 || found.Next[0].Place != place {
 			e.Errorf("Next of a page of %v is %+v, want one cursor of it", place, found.Next)
 			return pages
 		}
+
 		after = found.Next[0]
 	}
+
 	e.Errorf("the pages of %v don't end", place)
 	return pages
 }
@@ -191,7 +196,10 @@ func (e *Env) Snapshot(queue string) Snapshot {
 	dead, err := e.Store.Morgue(e.Ctx, ports.MorgueRequest{PageRequest: WholePage(queue)})
 	e.Must(err, "Morgue")
 	return Snapshot{
-		Stats: e.Stats(queue), Jobs: e.JobsOf(queue), Claims: claims.Claims, Dead: dead.DeadLetters,
+		Stats:  e.Stats(queue),
+		Jobs:   e.JobsOf(queue),
+		Claims: claims.Claims,
+		Dead:   dead.DeadLetters,
 		Groups: e.Groups(ports.GroupsRequest{Queue: queue, Limit: ports.MaxPage}).Groups,
 		Heads:  e.Heads(core.Shards(queue, e.Declared[queue].Shards)...),
 	}
@@ -302,7 +310,8 @@ func (e *Env) Lists(what, queue string, pages Pager, want []string) {
 	for _, descending := range []bool{false, true} {
 		for limit := 1; limit <= len(want)+1; limit++ {
 			r := ports.PageRequest{Queue: queue, Descending: descending, Limit: limit}
-			e.Same(fmt.Sprintf("%s, descending %t, %d a page", what, descending, limit), AllPages(r, pages, len(want)), want)
+			e.Same(fmt.Sprintf("%s, descending %t, %d a page", what, descending, limit),
+				AllPages(r, pages, len(want)), want)
 		}
 		want = slices.Clone(want)
 		slices.Reverse(want)

@@ -56,7 +56,11 @@ func GroupOf(name string, count int64, first, last int) core.Group {
 // group name that second.
 func Letter(id string, at int, payloads ...core.Payload) core.DeadLetter {
 	return core.DeadLetter{
-		ID: id, ChangedAt: Seconds(at), Error: fmt.Sprint("error at ", at), Group: fmt.Sprint("group at ", at), Payloads: payloads,
+		ID:        id,
+		ChangedAt: Seconds(at),
+		Error:     fmt.Sprint("error at ", at),
+		Group:     fmt.Sprint("group at ", at),
+		Payloads:  payloads,
 	}
 }
 

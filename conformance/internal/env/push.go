@@ -80,7 +80,11 @@ func ThreePayloads() []core.Payload {
 func Tied(n int) []core.Payload {
 	all := make([]core.Payload, n)
 	for i := range all {
-		all[i] = core.Payload{Data: fmt.Appendf(nil, "%06d", i), Score: float64(i/3) + 0.5, Meta: fmt.Appendf(nil, "meta %d", i)}
+		all[i] = core.Payload{
+			Data:  fmt.Appendf(nil, "%06d", i),
+			Score: float64(i/3) + 0.5,
+			Meta:  fmt.Appendf(nil, "meta %d", i),
+		}
 	}
 	return all
 }
@@ -198,22 +202,26 @@ func (e *Env) PushLarge(id string, payloads ...core.Payload) {
 func (e *Env) Place(id string, s core.State, payloads ...core.Payload) {
 	e.TB.Helper()
 	back := core.PutBack{RetryCount: s.RetryCount, Recoveries: s.Recoveries, Error: s.Error}
+
 	when := core.At(s.PerformAt)
 	if now := e.Now(); s.PerformAt > now {
 		when, back.Delay = core.At(0), s.PerformAt.Sub(now)
 	} else {
 		back.SameTime = true
 	}
+
 	entries := make([]core.Entry, len(payloads))
 	for i, p := range payloads {
 		entries[i] = core.Entry{ID: id, Payload: p, When: when}
 	}
 	e.Push(entries...)
+
 	h := e.Acquire("placer")
 	c := h.One()
 	if c.ID != id {
 		e.TB.Fatalf("the case claimed %q, want %q, to put it back in another state\nthe rule: %s", c.ID, id, e.Rule)
 	}
+
 	h.Settle(core.Settlement{ID: id, Receipt: c.Receipt, Rest: core.Requeue, PutBack: back})
 	h.Release()
 }
@@ -239,7 +247,8 @@ func OddIDs() []string {
 		" ", "  ", "%s", "'", "''", "\"", "$1", "*", "-1", "0", "00", "1", "1.0", "10", "2", "9",
 		":", "A", "a", "a ", "a:b", "a/b", "a\\b", "e\u0301", "é", "ß", "ss", "nil", "null", "{a}", "}",
 		"\u00a0", "\u200b", "\u2028", "日本語", "\ufffd", "\U0001F9F6",
-		strings.Repeat("i", core.MaxIDBytes), strings.Repeat("i", core.MaxIDBytes-1), strings.Repeat("é", core.MaxIDBytes/2),
+		strings.Repeat("i", core.MaxIDBytes), strings.Repeat("i", core.MaxIDBytes-1),
+		strings.Repeat("é", core.MaxIDBytes/2),
 	}
 	slices.Sort(ids)
 	return ids

@@ -58,12 +58,14 @@ func (e *Env) UndeclaredCalls(queue string) map[string]error {
 	ctx, s := e.Ctx, core.Shard{Queue: queue}
 	lease := ports.Lease{Shard: s, Owner: "n1", Token: 1}
 	page := ports.PageRequest{Queue: queue}
+
 	errs := map[string]error{
 		"Release": e.Store.Release(ctx, lease),
 		"Pause":   e.Store.Pause(ctx, queue),
 		"Resume":  e.Store.Resume(ctx, queue),
 		"Forget":  e.Store.Forget(ctx, queue),
 	}
+
 	_, errs["Acquire"] = e.Store.Acquire(ctx, ports.AcquireRequest{
 		Shard: s, Shards: 1, Generation: 1, Owner: "n1", Attempt: 1, TTL: TTL,
 	})
@@ -73,6 +75,7 @@ func (e *Env) UndeclaredCalls(queue string) map[string]error {
 	_, errs["Permit"] = e.Store.Permit(ctx, ports.PermitRequest{
 		Queue: queue, Owner: "n1", Attempt: 1, Limit: 1, Hold: 1, Want: 1, TTL: TTL,
 	})
+
 	_, errs["Track"] = e.Store.Track(ctx, ports.TrackRequest{Queue: queue, ID: "a"})
 	_, errs["Tracked"] = e.Store.Tracked(ctx, queue)
 	_, errs["QuarantinedShards"] = e.Store.QuarantinedShards(ctx, ports.QuarantinedShardsRequest{Queue: queue})
@@ -80,12 +83,14 @@ func (e *Env) UndeclaredCalls(queue string) map[string]error {
 	_, errs["Discard"] = e.Store.Discard(ctx, ports.DiscardRequest{Shard: s, Keys: []string{"x"}})
 	_, errs["Recount"] = e.Store.Recount(ctx, ports.RecountRequest{Shard: s})
 	_, errs["Groups"] = e.Store.Groups(ctx, ports.GroupsRequest{Queue: queue})
+
 	_, errs["Stats"] = e.Store.Stats(ctx, ports.StatsRequest{Queues: []string{queue}})
 	_, errs["History"] = e.Store.History(ctx, ports.HistoryRequest{Queue: queue})
 	_, errs["Jobs"] = e.Store.Jobs(ctx, ports.JobsRequest{PageRequest: page})
 	_, errs["Claimed"] = e.Store.Claimed(ctx, page)
 	_, errs["Morgue"] = e.Store.Morgue(ctx, ports.MorgueRequest{PageRequest: page})
 	_, errs["Find"] = e.Store.Find(ctx, ports.FindRequest{Queue: queue, ID: "a", Payloads: 1000})
+
 	_, errs["Expedite"] = e.Store.Expedite(ctx, ports.JobStep{Shard: s, IDs: []string{"a"}})
 	_, errs["Bury"] = e.Store.Bury(ctx, ports.JobStep{Shard: s, IDs: []string{"a"}})
 	_, errs["Delete"] = e.Store.Delete(ctx, ports.JobStep{Shard: s, IDs: []string{"a"}})
@@ -93,10 +98,22 @@ func (e *Env) UndeclaredCalls(queue string) map[string]error {
 	_, errs["Revive"] = e.Store.Revive(ctx, ports.DeadLetterStep{Shard: s, Before: e.Now()})
 	_, errs["Purge"] = e.Store.Purge(ctx, ports.DeadLetterStep{Shard: s, Before: e.Now()})
 	_, errs["Edit"] = e.Store.Edit(ctx, ports.EditRequest{Shard: s, ID: "a", Old: []byte("x"), New: []byte("y")})
-	_, errs["ChangeSchedules"] = e.Store.ChangeSchedules(ctx, ports.ChangeSchedulesRequest{Shard: s, Shards: 1, Generation: 1})
+
+	_, errs["ChangeSchedules"] = e.Store.ChangeSchedules(ctx, ports.ChangeSchedulesRequest{
+		Shard:      s,
+		Shards:     1,
+		Generation: 1,
+	})
 	_, errs["Ticks"] = e.Store.Ticks(ctx, ports.TicksRequest{Shards: []core.Shard{s}})
 	_, errs["Schedules"] = e.Store.Schedules(ctx, ports.SchedulesRequest{Queue: queue})
 	_, errs["ScheduleNames"] = e.Store.ScheduleNames(ctx, ports.ScheduleNamesRequest{Queue: queue})
-	_, errs["Import"] = e.Store.Import(ctx, ports.ImportRequest{Shard: s, Shards: 1, Generation: 1, DeadLetters: []core.DeadLetter{Letter("a", 1, Pay("p", 1))}})
+
+	_, errs["Import"] = e.Store.Import(ctx, ports.ImportRequest{
+		Shard:       s,
+		Shards:      1,
+		Generation:  1,
+		DeadLetters: []core.DeadLetter{Letter("a", 1, Pay("p", 1))},
+	})
+
 	return errs
 }

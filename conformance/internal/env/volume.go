@@ -81,12 +81,16 @@ func (h *Holder) HandedOver(left int) {
 		if len(h.Inherited) >= left {
 			return
 		}
+
 		r := h.Request(0)
 		r.Bytes = 3 << 20
 		reply := h.Send(r)
 		h.Env.InBounds("what a turn hands over", PayloadsOf(reply.Orphans...)...)
-		if _, bytes := SizeOf(slices.Concat(PayloadsOf(reply.Orphans...)...)); len(reply.Orphans) > 1 && bytes > r.Bytes {
-			h.Env.Errorf("a turn of at most %d bytes handed over %d jobs of %d bytes", r.Bytes, len(reply.Orphans), bytes)
+
+		if _, bytes := SizeOf(slices.Concat(PayloadsOf(reply.Orphans...)...)); len(reply.Orphans) > 1 &&
+			bytes > r.Bytes {
+			h.Env.Errorf("a turn of at most %d bytes handed over %d jobs of %d bytes",
+				r.Bytes, len(reply.Orphans), bytes)
 		}
 	}
 }
@@ -132,7 +136,8 @@ func (e *Env) InBounds(what string, parts ...[]core.Payload) {
 		}
 	}
 	if entries > 1 && (n > core.MaxTurnPayloads || bytes > core.MaxStepBytes) {
-		e.Errorf("%s: %d payloads with %d bytes, want at most %d and %d", what, n, bytes, core.MaxTurnPayloads, core.MaxStepBytes)
+		e.Errorf("%s: %d payloads with %d bytes, want at most %d and %d",
+			what, n, bytes, core.MaxTurnPayloads, core.MaxStepBytes)
 	}
 }
 
@@ -179,13 +184,19 @@ func (e *Env) RepeatedSince(lossy int64) bool { return e.Repeats.Lossy.Load() > 
 // StepIDs repeats a step with the ids that it has not reached, until it has reached all. After each
 // step it calls check with the number of ids reached until then. once is true if that step was not
 // repeated.
-func (e *Env) StepIDs(ids []string, do func(ids []string) (ports.StepReply, error), check func(reached int, once bool)) (handled, steps int) {
+func (e *Env) StepIDs(
+	ids []string,
+	do func(ids []string) (ports.StepReply, error),
+	check func(reached int, once bool),
+) (handled, steps int) {
 	e.TB.Helper()
+
 	for left := ids; len(left) > 0; steps++ {
 		if steps > MaxSteps {
 			e.Errorf("%d ids are still not reached after %d steps", len(left), steps)
 			return handled, steps
 		}
+
 		since := e.Repeats.Lossy.Load()
 		reply, err := do(left)
 		e.Must(err, "a step in parts")
@@ -193,10 +204,12 @@ func (e *Env) StepIDs(ids []string, do func(ids []string) (ports.StepReply, erro
 			e.Errorf("a step with %d ids reached %d and handled %d", len(left), reply.Reached, reply.Handled)
 			return handled, steps
 		}
+
 		handled += reply.Handled
 		left = left[reply.Reached:]
 		check(len(ids)-len(left), !e.RepeatedSince(since))
 	}
+
 	return handled, steps
 }
 

@@ -24,6 +24,7 @@ import (
 func Test(t *testing.T, f env.Factory) {
 	none := &fault{}
 	want := runScenario(t, f, none)
+
 	for k, kind := range faultKinds() {
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
@@ -35,7 +36,8 @@ func Test(t *testing.T, f env.Factory) {
 					disturbed := &fault{kind: kind, at: at}
 					got := runScenario(t, f, disturbed)
 					if diff := harness.Diff(want, got); diff != "" {
-						t.Errorf("%s %s: the scenario ends differently (-undisturbed +disturbed):\n%s", disturbed.method, kind.name, diff)
+						t.Errorf("%s %s: the scenario ends differently (-undisturbed +disturbed):\n%s",
+							disturbed.method, kind.name, diff)
 					}
 				})
 			}
@@ -103,6 +105,7 @@ func (f *fault) around(c *virtual.Clock) storekit.Interceptor {
 			}
 			return f.kind.disturb(c, func() error { return next(ctx) })
 		}
+
 		err := next(ctx)
 		if f.late != nil {
 			_ = f.late()
@@ -135,10 +138,12 @@ func runScenario(t *testing.T, f env.Factory, disturbed *fault) finalState {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), env.CaseTimeout)
 	defer cancel()
+
 	rule := "the doc comment of each method states what a repeated call does"
 	if disturbed.at > 0 {
 		rule += fmt.Sprintf("; here call %d %s", disturbed.at, disturbed.kind.name)
 	}
+
 	var cleanups []func()
 	tb := harness.CleanupTB(t, func(f func()) { cleanups = append(cleanups, f) })
 	defer func() {
@@ -146,6 +151,7 @@ func runScenario(t *testing.T, f env.Factory, disturbed *fault) finalState {
 			f()
 		}
 	}()
+
 	e := env.New(ctx, tb, f, rule)
 	defer e.ReportPanic()
 	store := e.Store
@@ -153,6 +159,7 @@ func runScenario(t *testing.T, f env.Factory, disturbed *fault) finalState {
 	e.Store = storekit.Intercept(storekit.Intercept(store, disturbed.around(e.Clock)), repeatCall(e.Clock))
 	s := finalState{Done: map[string]int{}}
 	scenario(e, &s)
+
 	e.Store = store
 	s.read(e)
 	return s
@@ -175,14 +182,21 @@ func scenario(e *env.Env, s *finalState) {
 func scenarioPush(e *env.Env, _ *finalState) {
 	e.TB.Helper()
 	e.Declare("mail", 2)
+
 	for _, owner := range []string{"n1", "n2"} {
-		_, err := e.Store.Announce(e.Ctx, ports.AnnounceRequest{Node: ports.Node{Owner: owner, Name: owner}, TTL: time.Hour})
+		_, err := e.Store.Announce(e.Ctx, ports.AnnounceRequest{
+			Node: ports.Node{Owner: owner, Name: owner},
+			TTL:  time.Hour,
+		})
 		e.Must(err, "Announce")
 	}
+
 	e.Retire("n2")
 	e.Drain("n1", true)
+
 	e.PushTo("mail", env.Entry("a", "p", 1), env.Entry("b", "p", 1), env.Entry("c", "p", 1), env.Entry("a", "q", 0))
-	e.Push(env.Entry("a", "p", 2), env.Entry("a", "q", 1), env.Entry("b", "p", 1), env.Entry("c", "p", 1), env.Entry("a", "p", 1))
+	e.Push(env.Entry("a", "p", 2), env.Entry("a", "q", 1),
+		env.Entry("b", "p", 1), env.Entry("c", "p", 1), env.Entry("a", "p", 1))
 	e.Push(env.Entry("d", "p", 1), env.Entry("e", "p", 1), env.EntryAt("f", "p", 1, e.Now().Add(time.Hour)))
 	e.PushBy(core.PushRule{Kind: core.Debounce}, env.EntryAt("d", "q", 1, e.Now().Add(time.Second)))
 	e.PushBy(core.PushRule{Kind: core.Earliest}, env.EntryAt("f", "q", 1, e.Now().Add(time.Minute)))
@@ -194,20 +208,25 @@ func scenarioWork(e *env.Env, s *finalState) {
 	e.TB.Helper()
 	h := e.Acquire("n1")
 	first := h.Claim(3)
+
 	e.Push(env.Entry("a", "r", 3))
 	e.Clock.Advance(time.Second)
 	r := h.Request(2, s.finish(first[0]), env.Failed(first[1], "boom", time.Second), env.Buried(first[2], "bad"))
 	second := h.Send(r).Claims
+
 	for n := range uint64(3) {
 		e.Record("n1", e.Recorded(env.Measured(n+1)))
 		e.Record("n2", e.Recorded(env.Measured(2*n+1)))
 	}
+
 	h.Renew()
 	h.Settle(env.Snoozed(second[0], time.Minute), env.Untouched(second[1]))
 	h.Settle()
+
 	e.Must(e.Store.Pause(e.Ctx, env.Orders), "Pause")
 	h.Claim(1)
 	e.Must(e.Store.Resume(e.Ctx, env.Orders), "Resume")
+
 	c := h.One()
 	e.Cancel(true, c.ID)
 	h.Settle(env.Dropped(c))
@@ -231,16 +250,19 @@ func scenarioPermits(e *env.Env, _ *finalState) {
 // owner.
 func scenarioCrash(e *env.Env, s *finalState) {
 	e.TB.Helper()
+
 	e.Push(env.Entry("g", "p", 1), env.Entry("h", "p", 1), env.Entry("i", "p", 1))
 	old := e.Acquire("n1")
 	old.Claim(2)
 	e.Clock.Advance(2 * env.TTL)
+
 	next := e.Acquire("n2")
 	next.Settle(env.SettleAll(next.Orphans(), env.Recovered)...)
 	old.Refused("a turn of the lost lease", old.Request(1), ports.ErrLeaseLost)
 	next.One()
 	again := e.Acquire("n2")
 	again.Settle(env.SettleAll(again.Orphans(), env.Recovered)...)
+
 	for {
 		claims := again.Claim(1)
 		if len(claims) == 0 {
@@ -255,16 +277,19 @@ func scenarioCrash(e *env.Env, s *finalState) {
 func scenarioOperate(e *env.Env, _ *finalState) {
 	e.TB.Helper()
 	begun := e.Now()
+
 	e.FailAll("j", "k", "l")
 	e.ByIDs(e.Store.Expedite, "j", "k", "l")
 	e.ByIDs(e.Store.Bury, "j", "k")
 	e.ByIDs(e.Store.Delete, "l")
+
 	e.BuryAll("m", "n", "o")
 	e.Push(env.Entry("m", "p", 3))
 	e.ByRefs(e.Store.Revive, env.Parts("m", "p"), env.Whole("j"))
 	_, err := e.Store.Edit(e.Ctx, ports.EditRequest{Shard: e.Shard, ID: "n", Old: []byte("p"), New: []byte("z")})
 	e.Must(err, "Edit")
 	e.ByRefs(e.Store.Purge, env.Parts("n", "q"))
+
 	e.ByAge(e.Store.Purge, begun, 0)
 	e.ByAge(e.Store.Revive, e.Now(), 0)
 	e.BringIn(env.Letter("o", 1, env.Pay("q", 1), env.Pay("r", 2)), env.Letter("x", 2, env.TwoPayloads()...))

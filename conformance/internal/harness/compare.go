@@ -45,7 +45,8 @@ func ClassOf(err error) ErrorClass {
 	for _, sentinel := range []error{
 		ports.ErrUnknownQueue, ports.ErrUnknownNode, ports.ErrShardCountMismatch, ports.ErrQueueMismatch,
 		ports.ErrLeaseHeld, ports.ErrLeaseLost, ports.ErrStaleTurn, ports.ErrStaleAttempt,
-		ports.ErrInvalidRequest, ports.ErrFull, ports.ErrNotEmpty, ports.ErrNotPaused, ports.ErrTooManyTracked, ports.ErrUnusable,
+		ports.ErrInvalidRequest, ports.ErrFull, ports.ErrNotEmpty, ports.ErrNotPaused, ports.ErrTooManyTracked,
+		ports.ErrUnusable,
 		core.ErrInvalidID, core.ErrInvalidPayload, core.ErrInvalidScore, core.ErrInvalidTag,
 		core.ErrInvalidTime, core.ErrInvalidRule, core.ErrInvalidQueue, core.ErrInvalidSchedule,
 	} {
@@ -53,12 +54,15 @@ func ClassOf(err error) ErrorClass {
 			c.Sentinels = append(c.Sentinels, sentinel.Error())
 		}
 	}
+
 	c.Unknown = err != nil && len(c.Sentinels) == 0
+
 	if held, ok := errors.AsType[*ports.HeldError](err); ok {
 		c.Held = *held
 	}
 	if push, ok := errors.AsType[*ports.PushError](err); ok {
 		c.Entries = push.Entries
 	}
+
 	return c
 }

@@ -23,12 +23,18 @@ func Recount(s ports.ShardStore, ctx context.Context, r ports.RecountRequest) (p
 
 // RecountAround is like Recount, but also returns Counted. It calls between after each step except
 // the last.
-func RecountAround(s ports.ShardStore, ctx context.Context, r ports.RecountRequest, between func()) (ports.RecountReply, error) {
+func RecountAround(
+	s ports.ShardStore,
+	ctx context.Context,
+	r ports.RecountRequest,
+	between func(),
+) (ports.RecountReply, error) {
 	sum, err := s.Recount(ctx, r)
 	for range maxRecountSteps {
 		if err != nil || sum.Next == "" {
 			return sum, err
 		}
+
 		between()
 		r.After = sum.Next
 		var reply ports.RecountReply
@@ -36,5 +42,6 @@ func RecountAround(s ports.ShardStore, ctx context.Context, r ports.RecountReque
 			sum = sum.Then(reply)
 		}
 	}
+
 	return sum, errEndless
 }

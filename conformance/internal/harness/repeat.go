@@ -16,20 +16,22 @@ import (
 // as package ports allows, and counts the repeats for [CountRepeats]. It does not repeat Ping, nor
 // Settle and SettlePayload, which callers must not repeat.
 func Repeating(store ports.ShardStore) ports.ShardStore {
-	return storekit.Intercept(store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
-		switch call.Method {
-		case "Ping", "Settle", "SettlePayload":
-			return next(ctx)
-		case "Wakeups":
-			wakeups, err := keepSubscribed(ctx, store.(ports.Notifier), *call.Request.(*[]core.Shard))
-			*call.Reply.(*<-chan core.Shard) = wakeups
-			return err
-		}
-		return repeat(func() error { return cmp.Or(next(ctx), unreached(call)) }, func() {
-			count(ctx, call.Method)
-			MarkResent(call)
+	return storekit.Intercept(store,
+		func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+			switch call.Method {
+			case "Ping", "Settle", "SettlePayload":
+				return next(ctx)
+			case "Wakeups":
+				wakeups, err := keepSubscribed(ctx, store.(ports.Notifier), *call.Request.(*[]core.Shard))
+				*call.Reply.(*<-chan core.Shard) = wakeups
+				return err
+			}
+
+			return repeat(func() error { return cmp.Or(next(ctx), unreached(call)) }, func() {
+				count(ctx, call.Method)
+				MarkResent(call)
+			})
 		})
-	})
 }
 
 // errUnreached is the outcome of a read that has not reached all of its shards.
@@ -63,6 +65,7 @@ func unreached(call storekit.Call) error {
 	case *ports.QuarantinedShards:
 		missing = len(reply.Unreached)
 	}
+
 	if missing > 0 {
 		return errUnreached
 	}
@@ -103,8 +106,8 @@ func count(ctx context.Context, method string) {
 	for ; r != nil; r = r.parent {
 		r.All.Add(1)
 		switch method {
-		case "Turn", "Expedite", "Bury", "Delete", "Cancel", "Revive", "Purge", "Edit", "Import", "Forget", "Recount", "Discard",
-			"ChangeSchedules":
+		case "Turn", "Expedite", "Bury", "Delete", "Cancel", "Revive", "Purge", "Edit", "Import", "Forget", "Recount",
+			"Discard", "ChangeSchedules":
 			r.Lossy.Add(1)
 		}
 	}

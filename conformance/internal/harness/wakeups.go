@@ -15,6 +15,7 @@ func keepSubscribed(ctx context.Context, store ports.Notifier, shards []core.Sha
 	if err != nil {
 		return nil, err
 	}
+
 	out := make(chan core.Shard)
 	go func() {
 		defer close(out)
@@ -22,11 +23,13 @@ func keepSubscribed(ctx context.Context, store ports.Notifier, shards []core.Sha
 			if in, err = subscribe(ctx, store, shards); err != nil {
 				return
 			}
+
 			for _, s := range shards {
 				send(ctx, out, s)
 			}
 		}
 	}()
+
 	return out, nil
 }
 
@@ -52,6 +55,7 @@ func forward(ctx context.Context, in <-chan core.Shard, out chan<- core.Shard) (
 		case <-ctx.Done():
 			return false
 		}
+
 		select {
 		case <-time.After(firstPause):
 			return true

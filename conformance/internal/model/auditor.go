@@ -14,12 +14,14 @@ import (
 func (m *Store) Audit(ctx context.Context, a ports.Action) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if err := a.Validate(); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
+
 	newest := core.Instant(-1)
 	for _, known := range m.actions {
 		newest = max(newest, known.At)
@@ -28,8 +30,10 @@ func (m *Store) Audit(ctx context.Context, a ports.Action) error {
 	if known, ok := m.actions[a.ID]; ok {
 		a.At = known.At
 	}
+
 	a.IDs = slices.Clone(a.IDs)
 	m.actions[a.ID] = a
+
 	for _, old := range m.newest()[min(len(m.actions), ports.ActionsKept):] {
 		delete(m.actions, old.ID)
 	}

@@ -11,7 +11,10 @@ import (
 )
 
 // ChangeSchedules implements ports.Calendar.
-func (m *Store) ChangeSchedules(ctx context.Context, r ports.ChangeSchedulesRequest) (ports.ChangeSchedulesReply, error) {
+func (m *Store) ChangeSchedules(
+	ctx context.Context,
+	r ports.ChangeSchedulesRequest,
+) (ports.ChangeSchedulesReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := r.Validate(); err != nil {
@@ -82,6 +85,7 @@ func (s *shard) ticks(paused bool, now core.Instant, most int) ports.ShardTicks 
 	if paused {
 		return t
 	}
+
 	for _, schedule := range slices.SortedFunc(maps.Values(s.schedules), func(a, b core.Schedule) int {
 		return cmp.Or(cmp.Compare(a.Head().Due, b.Head().Due), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Name, b.Name))
 	}) {
@@ -91,6 +95,7 @@ func (s *shard) ticks(paused bool, now core.Instant, most int) ports.ShardTicks 
 			t.Due = append(t.Due, schedule)
 		}
 	}
+
 	return t
 }
 

@@ -22,7 +22,12 @@ func (m *Store) Clone() *Store {
 }
 
 func (q *queue) clone() *queue {
-	c := &queue{record: q.record, records: maps.Clone(q.records), permits: maps.Clone(q.permits), tracked: maps.Clone(q.tracked)}
+	c := &queue{
+		record:  q.record,
+		records: maps.Clone(q.records),
+		permits: maps.Clone(q.permits),
+		tracked: maps.Clone(q.tracked),
+	}
 	for _, s := range q.shards {
 		c.shards = append(c.shards, s.clone())
 	}
@@ -42,7 +47,8 @@ func Distinct(models []*Store) []*Store {
 	var out []*Store
 	for _, m := range models {
 		same := func(o *Store) bool {
-			return reflect.DeepEqual(o.queues, m.queues) && reflect.DeepEqual(o.nodes, m.nodes) && reflect.DeepEqual(o.actions, m.actions)
+			return reflect.DeepEqual(o.queues, m.queues) && reflect.DeepEqual(o.nodes, m.nodes) &&
+				reflect.DeepEqual(o.actions, m.actions)
 		}
 		if len(models) == 1 || !slices.ContainsFunc(out, same) {
 			out = append(out, m)

@@ -14,10 +14,12 @@ import (
 func (m *Store) Groups(ctx context.Context, r ports.GroupsRequest) (ports.GroupsReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	_, shards, err := m.listed(ctx, &ports.PageRequest{Queue: r.Queue, Shards: r.Shards}, r.Validate())
 	if err != nil {
 		return ports.GroupsReply{}, err
 	}
+
 	reply := ports.GroupsReply{Now: m.Now()}
 	for _, s := range shards {
 		for _, g := range s.groups {
@@ -25,9 +27,11 @@ func (m *Store) Groups(ctx context.Context, r ports.GroupsRequest) (ports.Groups
 			reply.Groups = addGroup(reply.Groups, g)
 		}
 	}
+
 	slices.SortFunc(reply.Groups, func(a, b core.Group) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name))
 	})
+
 	reply.Total = len(reply.Groups)
 	reply.Groups = reply.Groups[:min(len(reply.Groups), r.Size())]
 	return reply, nil
@@ -52,13 +56,16 @@ func (s *shard) enterGroup(had, name string, at core.Instant) string {
 	if _, known := s.groups[name]; !known && len(s.groups) >= core.MaxGroups {
 		name = core.OtherGroup
 	}
+
 	g, known := s.groups[name]
 	if !known {
 		g = core.Group{Name: name, First: at}
 	}
+
 	g.First, g.Last = min(g.First, at), max(g.Last, at)
 	g.Count++
 	s.groups[name] = g
+
 	if had != "" {
 		s.leaveGroup(had)
 	}

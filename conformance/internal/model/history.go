@@ -20,17 +20,20 @@ type recordKey struct {
 func (m *Store) Record(ctx context.Context, r ports.RecordRequest) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if err := r.Validate(); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+
 	for _, one := range r.Records {
 		q, ok := m.queues[one.Queue]
 		if !ok || one.Minute < m.keptFrom() || one.Minute > m.Now().Add(time.Hour) {
 			continue
 		}
+
 		key := recordKey{one.Minute, r.Owner}
 		if known := q.records[key]; one.Stats.Counted() > known.Counted() {
 			q.records[key] = one.Stats
@@ -46,6 +49,7 @@ func (m *Store) keptFrom() core.Instant { return m.Now().Minute().Add(-ports.His
 func (m *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.HistoryReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if err := r.Validate(); err != nil {
 		return ports.HistoryReply{}, err
 	}
@@ -53,11 +57,13 @@ func (m *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.Hist
 	if err != nil {
 		return ports.HistoryReply{}, err
 	}
+
 	var list []ports.MinuteStats
 	for key, stats := range q.records {
 		if key.minute < max(r.From, m.keptFrom()) || r.To != 0 && key.minute >= r.To {
 			continue
 		}
+
 		at := r.StepOf(key.minute)
 		i := slices.IndexFunc(list, func(s ports.MinuteStats) bool { return s.At == at })
 		if i < 0 {
@@ -66,6 +72,7 @@ func (m *Store) History(ctx context.Context, r ports.HistoryRequest) (ports.Hist
 		}
 		list[i].Add(&stats)
 	}
+
 	slices.SortFunc(list, func(a, b ports.MinuteStats) int { return cmp.Compare(a.At, b.At) })
 	return ports.HistoryReply{Minutes: list}, nil
 }

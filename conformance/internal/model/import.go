@@ -13,9 +13,11 @@ import (
 func (m *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if err := r.Validate(); err != nil {
 		return ports.StepReply{}, err
 	}
+
 	q, err := m.queue(ctx, r.Shard.Queue)
 	if err == nil {
 		err = q.agrees(r.Shards, r.Generation)
@@ -23,9 +25,11 @@ func (m *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 	if err != nil {
 		return ports.StepReply{}, err
 	}
+
 	if r.OnlyPaused && !q.record.Paused {
 		return ports.StepReply{}, fmt.Errorf("%w: %v", ports.ErrNotPaused, r.Shard)
 	}
+
 	s := q.shards[r.Shard.Index]
 	if len(r.Jobs) > 0 {
 		return stepNamed(r.Jobs, func(j core.Job) (changed, finished bool) {
@@ -33,6 +37,7 @@ func (m *Store) Import(ctx context.Context, r ports.ImportRequest) (ports.StepRe
 			return true, true
 		}, m.Now()), nil
 	}
+
 	defer s.tidyGroups()
 	return stepNamed(r.DeadLetters, func(d core.DeadLetter) (changed, finished bool) {
 		return s.bringIn(d), true

@@ -15,19 +15,23 @@ import (
 func (m *Store) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueStats, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
+
 	var all []ports.QueueStats
 	for _, name := range r.Queues {
 		q, err := m.queue(ctx, name)
 		if err != nil {
 			return nil, err
 		}
+
 		shards, err := q.chosen(r.Shards)
 		if err != nil {
 			return nil, err
 		}
+
 		stats := ports.QueueStats{Queue: q.record, Now: m.Now()}
 		for _, s := range shards {
 			stats.Shards = append(stats.Shards, s.stats())
@@ -35,6 +39,7 @@ func (m *Store) Stats(ctx context.Context, r ports.StatsRequest) ([]ports.QueueS
 		}
 		all = append(all, stats)
 	}
+
 	return all, nil
 }
 
@@ -43,17 +48,20 @@ func (q *queue) chosen(indexes []int) ([]*shard, error) {
 	if indexes == nil {
 		return q.shards, nil
 	}
+
 	var chosen []*shard
 	for i, s := range q.shards {
 		if slices.Contains(indexes, i) {
 			chosen = append(chosen, s)
 		}
 	}
+
 	for _, i := range indexes {
 		if i < 0 || i >= len(q.shards) {
 			return nil, fmt.Errorf("%w: shard %d", ports.ErrInvalidRequest, i)
 		}
 	}
+
 	return chosen, nil
 }
 
@@ -129,6 +137,7 @@ func shorten(r *ports.PageRequest, payloads *[]core.Payload, text *string, count
 func (m *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	q, shards, err := m.listed(ctx, &r.PageRequest, r.Validate())
 	if err != nil {
 		return ports.JobsPage{}, err
@@ -136,6 +145,7 @@ func (m *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 	if r.SortBy == ports.ByID && !q.record.IndexIDs {
 		return ports.JobsPage{}, fmt.Errorf("%w: %q keeps no index of ids", ports.ErrQueueMismatch, r.Queue)
 	}
+
 	var jobs []ports.JobView
 	for _, s := range shards {
 		for _, job := range s.queued {
@@ -144,15 +154,18 @@ func (m *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 			}
 		}
 	}
+
 	if r.Fresh {
 		jobs = slices.DeleteFunc(jobs, func(v ports.JobView) bool { return !v.Fresh() })
 	}
+
 	page, next := pageOf(jobs, r.PageRequest, r.ByID(), func(v ports.JobView) ports.Cursor {
 		if r.SortBy == ports.RetryingByCount {
 			return ports.Cursor{Key: int64(v.RetryCount), ID: v.ID}
 		}
 		return ports.Cursor{Key: int64(v.PerformAt), ID: v.ID}
 	})
+
 	for i := range page {
 		shorten(&r.PageRequest, &page[i].Payloads, &page[i].Error, &page[i].Count)
 	}
@@ -163,19 +176,23 @@ func (m *Store) Jobs(ctx context.Context, r ports.JobsRequest) (ports.JobsPage, 
 func (m *Store) Claimed(ctx context.Context, r ports.PageRequest) (ports.ClaimedPage, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	_, shards, err := m.listed(ctx, &r, r.Validate())
 	if err != nil {
 		return ports.ClaimedPage{}, err
 	}
+
 	var claims []ports.ClaimView
 	for _, s := range shards {
 		for _, c := range s.claimed {
 			claims = append(claims, s.view(c, m.Now()))
 		}
 	}
+
 	page, next := pageOf(claims, r, false, func(v ports.ClaimView) ports.Cursor {
 		return ports.Cursor{Key: int64(v.Since), ID: v.ID}
 	})
+
 	for i := range page {
 		shorten(&r, &page[i].Payloads, &page[i].Error, &page[i].Count)
 	}
@@ -196,10 +213,12 @@ func (s *shard) view(c claimedJob, now core.Instant) ports.ClaimView {
 func (m *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.MorguePage, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	_, shards, err := m.listed(ctx, &r.PageRequest, r.Validate())
 	if err != nil {
 		return ports.MorguePage{}, err
 	}
+
 	var dead []ports.DeadLetterView
 	for _, s := range shards {
 		for _, d := range s.dead {
@@ -208,9 +227,11 @@ func (m *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 			}
 		}
 	}
+
 	page, next := pageOf(dead, r.PageRequest, r.ByID, func(v ports.DeadLetterView) ports.Cursor {
 		return ports.Cursor{Key: int64(v.ChangedAt), ID: v.ID}
 	})
+
 	for i := range page {
 		shorten(&r.PageRequest, &page[i].Payloads, &page[i].Error, &page[i].Count)
 	}
@@ -221,6 +242,7 @@ func (m *Store) Morgue(ctx context.Context, r ports.MorgueRequest) (ports.Morgue
 func (m *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if err := r.Validate(); err != nil {
 		return ports.Found{}, err
 	}
@@ -228,8 +250,11 @@ func (m *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 	if err != nil {
 		return ports.Found{}, err
 	}
+
 	s := q.shards[core.ShardOf(r.ID, len(q.shards))]
 	found := ports.Found{Shard: s.at, Standing: s.standing(r.ID, q.record.Paused, m.Now())}
+
+	// All places share one bound, so they are read in this order: queued, claimed, dead.
 	var taken core.Bound
 	some := func(p ports.Place, payloads []core.Payload) []core.Payload {
 		var some []core.Payload
@@ -247,22 +272,26 @@ func (m *Store) Find(ctx context.Context, r ports.FindRequest) (ports.Found, err
 		found.AddNext(&r, p, some, more)
 		return some
 	}
+
 	if job, ok := s.queued[r.ID]; ok {
 		count := len(job.Payloads)
 		job.Payloads = some(ports.PlaceQueued, job.Payloads)
 		found.Queued = &ports.JobView{Job: job, Count: r.Counted(count)}
 	}
+
 	if c, ok := s.claimed[r.ID]; ok {
 		view := s.view(c, m.Now())
 		view.Count = r.Counted(view.Count)
 		view.Payloads = some(ports.PlaceClaimed, c.Payloads)
 		found.Claim = &view
 	}
+
 	if dead, ok := s.dead[r.ID]; ok {
 		count := len(dead.Payloads)
 		dead.Payloads = some(ports.PlaceDead, dead.Payloads)
 		found.DeadLetter = &ports.DeadLetterView{DeadLetter: dead, Count: r.Counted(count)}
 	}
+
 	return found, nil
 }
 
@@ -278,16 +307,19 @@ func pageOf[V any](all []V, r ports.PageRequest, byID bool, cursor func(V) ports
 		}
 		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.ID, b.ID))
 	}
+
 	slices.SortFunc(all, func(a, b V) int { return order(cursor(a), cursor(b)) })
 	for _, v := range all {
 		if before(cursor(v), r, byID, order) || !strings.HasPrefix(cursor(v).ID, r.Prefix) {
 			continue
 		}
+
 		if len(page) == r.Size() {
 			return page, cursor(page[len(page)-1])
 		}
 		page = append(page, v)
 	}
+
 	return page, ports.Cursor{}
 }
 

@@ -52,9 +52,11 @@ func (l *lease) check(shown ports.Lease) error {
 func (m *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.AcquireReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if err := r.Validate(); err != nil {
 		return ports.AcquireReply{}, err
 	}
+
 	q, err := m.queue(ctx, r.Shard.Queue)
 	if err == nil {
 		err = q.agrees(r.Shards, r.Generation)
@@ -66,6 +68,7 @@ func (m *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 	if err != nil {
 		return ports.AcquireReply{}, err
 	}
+
 	now, l := m.Now(), &s.lease
 	mine := l.owner == r.Owner
 	switch {
@@ -79,6 +82,7 @@ func (m *Store) Acquire(ctx context.Context, r ports.AcquireRequest) (ports.Acqu
 		*l = lease{owner: r.Owner, token: max(l.token+1, int64(now)), attempt: r.Attempt, handedOver: map[string]bool{}}
 		m.handOver(s, 0, acquireBound)
 	}
+
 	l.renew(now, r.TTL)
 	return ports.AcquireReply{
 		Token:         l.token,
@@ -145,9 +149,11 @@ func (s *shard) cancellations() []ports.Cancellation {
 func (m *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if err := r.Validate(); err != nil {
 		return ports.RenewReply{}, err
 	}
+
 	q, s, err := m.shard(ctx, r.Lease.Shard)
 	if err != nil {
 		return ports.RenewReply{}, err
@@ -155,6 +161,7 @@ func (m *Store) Renew(ctx context.Context, r ports.RenewRequest) (ports.RenewRep
 	if err := s.lease.check(r.Lease); err != nil {
 		return ports.RenewReply{}, err
 	}
+
 	now := m.Now()
 	s.lease.renew(now, r.TTL)
 	return ports.RenewReply{

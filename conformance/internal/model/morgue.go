@@ -26,13 +26,16 @@ func (m *Store) stepDeadLetters(
 ) (ports.StepReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	s, err := m.asked(ctx, step.Shard, step.Validate())
 	if err != nil {
 		return ports.StepReply{}, err
 	}
+
 	now := m.Now()
 	defer s.tidyGroups()
 	var bound core.Bound
+
 	handle := func(ref ports.DeadLetterRef) (changed, finished bool) {
 		if step.Before > 0 && s.dead[ref.ID].ChangedAt >= step.Before {
 			return false, true
@@ -44,15 +47,18 @@ func (m *Store) stepDeadLetters(
 		}
 		return len(taken) > 0, finished
 	}
+
 	if step.DeadLetters != nil {
 		return stepNamed(step.DeadLetters, handle, now), nil
 	}
+
 	var all []ports.DeadLetterRef
 	for _, dead := range sorted(s.dead, byChange) {
 		if dead.ChangedAt < step.Before && (step.Group == "" || dead.Group == step.Group) {
 			all = append(all, ports.DeadLetterRef{ID: dead.ID})
 		}
 	}
+
 	return stepAll(all, step.Size(), handle, now), nil
 }
 
@@ -60,16 +66,20 @@ func (m *Store) stepDeadLetters(
 // reports whether it has removed all of them.
 func (s *shard) takeOut(ref ports.DeadLetterRef, bound *core.Bound) (taken []core.Payload, all bool) {
 	dead := s.dead[ref.ID]
+
 	var named, left []core.Payload
 	for _, p := range dead.Payloads {
-		if ref.Payloads == nil || slices.ContainsFunc(ref.Payloads, func(data []byte) bool { return bytes.Equal(data, p.Data) }) {
+		if ref.Payloads == nil ||
+			slices.ContainsFunc(ref.Payloads, func(data []byte) bool { return bytes.Equal(data, p.Data) }) {
 			named = append(named, p)
 		} else {
 			left = append(left, p)
 		}
 	}
+
 	n := bound.Take(named)
 	left = core.MergePayloads(left, named[n:])
+
 	if len(left) > 0 {
 		dead.Payloads = left
 		s.dead[ref.ID] = dead
@@ -77,6 +87,7 @@ func (s *shard) takeOut(ref ports.DeadLetterRef, bound *core.Bound) (taken []cor
 		delete(s.dead, ref.ID)
 		s.leaveGroup(dead.Group)
 	}
+
 	return named[:n], n == len(named)
 }
 
@@ -84,10 +95,12 @@ func (s *shard) takeOut(ref ports.DeadLetterRef, bound *core.Bound) (taken []cor
 func (m *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	s, err := m.asked(ctx, r.Shard, r.Validate())
 	if err != nil {
 		return ports.StepReply{}, err
 	}
+
 	reply := ports.StepReply{Now: m.Now()}
 	dead, ok := s.dead[r.ID]
 	if !ok {
@@ -97,12 +110,14 @@ func (m *Store) Edit(ctx context.Context, r ports.EditRequest) (ports.StepReply,
 	if at < 0 {
 		return reply, nil
 	}
+
 	edited := dead.Payloads[at]
 	edited.Data = r.New
 	others := slices.Delete(slices.Clone(dead.Payloads), at, at+1)
 	dead.Payloads = s.merge(others, []core.Payload{edited})
 	dead.ChangedAt = reply.Now
 	s.dead[r.ID] = dead
+
 	reply.Handled = 1
 	return reply, nil
 }

@@ -35,9 +35,11 @@ func (m *Store) setPaused(ctx context.Context, queue string, paused bool) error 
 func (m *Store) SetMerge(ctx context.Context, r ports.SetMergeRequest) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if err := r.Validate(); err != nil {
 		return err
 	}
+
 	q, err := m.queue(ctx, r.Queue)
 	if err != nil {
 		return err
@@ -45,6 +47,7 @@ func (m *Store) SetMerge(ctx context.Context, r ports.SetMergeRequest) error {
 	if r.Merge.Same != q.record.Merge.Same {
 		return fmt.Errorf("%w: the merge rule of %q is %v", ports.ErrQueueMismatch, r.Queue, q.record.Merge)
 	}
+
 	q.record.Merge = r.Merge
 	for _, s := range q.shards {
 		s.rule = r.Merge
@@ -59,41 +62,52 @@ type jobAction func(s *shard, job core.Job, at int, bound *core.Bound, now core.
 
 // Expedite implements ports.Operator.
 func (m *Store) Expedite(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
-	return m.stepJobs(ctx, step, step.ValidateWhole(), func(s *shard, job core.Job, _ int, _ *core.Bound, now core.Instant) (changed, finished bool) {
-		if job.PerformAt <= now {
-			return false, true
-		}
-		if job.PerformAt == core.MaxInstant && job.RetryCount >= 0 {
-			job.RetryCount, job.Recoveries = -1, 0
-		}
-		job.PerformAt = now
-		s.queued[job.ID] = job
-		return true, true
-	})
+	return m.stepJobs(ctx, step, step.ValidateWhole(),
+		func(s *shard, job core.Job, _ int, _ *core.Bound, now core.Instant) (changed, finished bool) {
+			if job.PerformAt <= now {
+				return false, true
+			}
+			if job.PerformAt == core.MaxInstant && job.RetryCount >= 0 {
+				job.RetryCount, job.Recoveries = -1, 0
+			}
+			job.PerformAt = now
+			s.queued[job.ID] = job
+			return true, true
+		})
 }
 
 // Bury implements ports.Operator.
 func (m *Store) Bury(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
-	return m.stepJobs(ctx, step, step.ValidateBury(), func(s *shard, job core.Job, at int, bound *core.Bound, now core.Instant) (changed, finished bool) {
-		taken, finished := s.takeQueued(job, step.First, at, bound, now)
-		if len(taken) == 0 {
-			return false, finished
-		}
-		reason := cmp.Or(job.Error, core.BuriedByHand)
-		s.bury(core.DeadLetter{ID: job.ID, Payloads: taken, ChangedAt: now, Error: reason, Group: core.BuriedByHand, Tags: job.Tags})
-		return true, finished
-	})
+	return m.stepJobs(ctx, step, step.ValidateBury(),
+		func(s *shard, job core.Job, at int, bound *core.Bound, now core.Instant) (changed, finished bool) {
+			taken, finished := s.takeQueued(job, step.First, at, bound, now)
+			if len(taken) == 0 {
+				return false, finished
+			}
+
+			reason := cmp.Or(job.Error, core.BuriedByHand)
+			s.bury(core.DeadLetter{
+				ID:        job.ID,
+				Payloads:  taken,
+				ChangedAt: now,
+				Error:     reason,
+				Group:     core.BuriedByHand,
+				Tags:      job.Tags,
+			})
+			return true, finished
+		})
 }
 
 // Delete implements ports.Operator.
 func (m *Store) Delete(ctx context.Context, step ports.JobStep) (ports.StepReply, error) {
-	return m.stepJobs(ctx, step, step.Validate(), func(s *shard, job core.Job, at int, bound *core.Bound, now core.Instant) (changed, finished bool) {
-		if step.Payloads != nil {
-			return s.removeQueued(job, step.Payloads[at], now), true
-		}
-		taken, finished := s.takeQueued(job, step.First, at, bound, now)
-		return len(taken) > 0, finished
-	})
+	return m.stepJobs(ctx, step, step.Validate(),
+		func(s *shard, job core.Job, at int, bound *core.Bound, now core.Instant) (changed, finished bool) {
+			if step.Payloads != nil {
+				return s.removeQueued(job, step.Payloads[at], now), true
+			}
+			taken, finished := s.takeQueued(job, step.First, at, bound, now)
+			return len(taken) > 0, finished
+		})
 }
 
 // removeQueued removes payloads from a queued job, and reports whether the job had any of them.
@@ -115,15 +129,23 @@ func (s *shard) removeQueued(job core.Job, payloads []core.Payload, now core.Ins
 
 // takeQueued removes payloads from a queued job, as far as a bound allows: all payloads, or only
 // the first one if the step has First. all reports whether the step is finished with the job.
-func (s *shard) takeQueued(job core.Job, firsts [][]byte, at int, bound *core.Bound, now core.Instant) (taken []core.Payload, all bool) {
+func (s *shard) takeQueued(
+	job core.Job,
+	firsts [][]byte,
+	at int,
+	bound *core.Bound,
+	now core.Instant,
+) (taken []core.Payload, all bool) {
 	if firsts != nil {
 		first := job.Payloads[0]
 		if string(first.Data) != string(firsts[at]) {
 			return nil, true
 		}
+
 		if bound.Take([]core.Payload{first}) == 0 {
 			return nil, false
 		}
+
 		delete(s.queued, job.ID)
 		if job.Payloads = job.Payloads[1:]; len(job.Payloads) > 0 {
 			if job.RetryCount >= 0 {
@@ -133,6 +155,7 @@ func (s *shard) takeQueued(job core.Job, firsts [][]byte, at int, bound *core.Bo
 		}
 		return []core.Payload{first}, true
 	}
+
 	n := bound.Take(job.Payloads)
 	taken, job.Payloads = job.Payloads[:n], job.Payloads[n:]
 	delete(s.queued, job.ID)
@@ -142,17 +165,25 @@ func (s *shard) takeQueued(job core.Job, firsts [][]byte, at int, bound *core.Bo
 	return taken, len(job.Payloads) == 0
 }
 
-func (m *Store) stepJobs(ctx context.Context, step ports.JobStep, invalid error, act jobAction) (ports.StepReply, error) {
+func (m *Store) stepJobs(
+	ctx context.Context,
+	step ports.JobStep,
+	invalid error,
+	act jobAction,
+) (ports.StepReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	s, err := m.asked(ctx, step.Shard, invalid)
 	if err != nil {
 		return ports.StepReply{}, err
 	}
+
 	now := m.Now()
 	defer s.tidyGroups()
 	var bound core.Bound
 	at := -1
+
 	return stepNamed(step.IDs, func(id string) (changed, finished bool) {
 		at++
 		job, ok := s.queued[id]
@@ -160,6 +191,7 @@ func (m *Store) stepJobs(ctx context.Context, step ports.JobStep, invalid error,
 		case !ok, step.Before > 0 && job.FirstPush >= step.Before, step.Failed && job.Fresh(), step.Held && !job.Held():
 			return false, true
 		}
+
 		return act(s, job, at, &bound, now)
 	}, now), nil
 }
@@ -192,16 +224,19 @@ func stepAll[E any](all []E, size int, handle func(E) (changed, finished bool), 
 func (m *Store) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	s, err := m.asked(ctx, r.Shard, r.Validate())
 	if err != nil {
 		return ports.StepReply{}, err
 	}
+
 	reply := ports.StepReply{Now: m.Now(), Reached: len(r.IDs)}
 	for _, id := range r.IDs {
 		c, ok := s.claimed[id]
 		if !ok || c.Cancelled && c.drop == r.Drop {
 			continue
 		}
+
 		c.Cancelled, c.drop = true, r.Drop
 		s.claimed[id] = c
 		reply.Handled++
@@ -213,20 +248,24 @@ func (m *Store) Cancel(ctx context.Context, r ports.CancelRequest) (ports.StepRe
 func (m *Store) Forget(ctx context.Context, queue string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	q, err := m.queue(ctx, queue)
 	if err != nil {
 		return err
 	}
+
 	for _, s := range q.shards {
 		if len(s.queued)+len(s.claimed)+len(s.dead)+len(s.schedules) > 0 {
 			return fmt.Errorf("%w: %v", ports.ErrNotEmpty, s.at)
 		}
 	}
+
 	for _, s := range q.shards {
 		if now := m.Now(); s.lease.owner != "" && s.lease.lasts(now) {
 			return &ports.HeldError{Shard: s.at, Owner: s.lease.owner, Remaining: s.lease.remaining(now)}
 		}
 	}
+
 	delete(m.queues, queue)
 	return nil
 }

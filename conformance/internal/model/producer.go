@@ -12,26 +12,33 @@ import (
 func (m *Store) Declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if err := r.Validate(); err != nil {
 		return ports.DeclareReply{}, err
 	}
 	if err := ctx.Err(); err != nil {
 		return ports.DeclareReply{}, fmt.Errorf("declare %q: %w", r.Queue, err)
 	}
+
 	q, ok := m.queues[r.Queue]
 	if !ok {
 		q = newQueue(r)
 		m.queues[r.Queue] = q
 	}
+
 	if r.Shards != q.record.Shards {
-		return ports.DeclareReply{}, fmt.Errorf("%w: %q has %d shards, not %d", ports.ErrShardCountMismatch, r.Queue, q.record.Shards, r.Shards)
+		return ports.DeclareReply{}, fmt.Errorf("%w: %q has %d shards, not %d",
+			ports.ErrShardCountMismatch, r.Queue, q.record.Shards, r.Shards)
 	}
 	if r.IndexIDs != q.record.IndexIDs {
-		return ports.DeclareReply{}, fmt.Errorf("%w: IndexIDs of %q is %v", ports.ErrQueueMismatch, r.Queue, q.record.IndexIDs)
+		return ports.DeclareReply{}, fmt.Errorf("%w: IndexIDs of %q is %v",
+			ports.ErrQueueMismatch, r.Queue, q.record.IndexIDs)
 	}
 	if r.Merge != q.record.Merge {
-		return ports.DeclareReply{}, fmt.Errorf("%w: the merge rule of %q is %v", ports.ErrQueueMismatch, r.Queue, q.record.Merge)
+		return ports.DeclareReply{}, fmt.Errorf("%w: the merge rule of %q is %v",
+			ports.ErrQueueMismatch, r.Queue, q.record.Merge)
 	}
+
 	return ports.DeclareReply{Generation: q.record.Generation}, nil
 }
 
@@ -60,9 +67,11 @@ func newQueue(r ports.DeclareRequest) *queue {
 func (m *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if err := r.Validate(); err != nil {
 		return ports.PushReply{}, err
 	}
+
 	q, err := m.queue(ctx, r.Queue)
 	if err == nil {
 		err = q.agrees(r.Shards, r.Generation)
@@ -70,6 +79,7 @@ func (m *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 	if err != nil {
 		return ports.PushReply{}, &ports.PushError{Entries: positions(len(r.Entries)), Err: err}
 	}
+
 	reply := ports.PushReply{Now: m.Now()}
 	for rest := r.Entries; len(rest) > 0; {
 		n := alike(rest)
@@ -84,7 +94,8 @@ func (m *Store) Push(ctx context.Context, r ports.PushRequest) (ports.PushReply,
 // because it would take long to merge each one with all payloads of the job.
 func alike(entries []core.Entry) int {
 	n := 1
-	for n < len(entries) && entries[n].ID == entries[0].ID && entries[n].When == entries[0].When && entries[n].Tags == entries[0].Tags {
+	for n < len(entries) && entries[n].ID == entries[0].ID && entries[n].When == entries[0].When &&
+		entries[n].Tags == entries[0].Tags {
 		n++
 	}
 	return n

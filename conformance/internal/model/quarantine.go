@@ -7,7 +7,10 @@ import (
 )
 
 // QuarantinedShards implements ports.Quarantine.
-func (m *Store) QuarantinedShards(ctx context.Context, r ports.QuarantinedShardsRequest) (ports.QuarantinedShards, error) {
+func (m *Store) QuarantinedShards(
+	ctx context.Context,
+	r ports.QuarantinedShardsRequest,
+) (ports.QuarantinedShards, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	q, err := m.queue(ctx, r.Queue)

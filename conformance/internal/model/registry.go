@@ -18,25 +18,30 @@ func (m *Store) Ping(ctx context.Context) error { return ctx.Err() }
 func (m *Store) Announce(ctx context.Context, r ports.AnnounceRequest) (ports.AnnounceReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if err := r.Validate(); err != nil {
 		return ports.AnnounceReply{}, err
 	}
 	if err := ctx.Err(); err != nil {
 		return ports.AnnounceReply{}, fmt.Errorf("announce: %w", err)
 	}
+
 	now := m.Now()
 	for owner, n := range m.nodes {
 		n.ExpiresAt = min(n.ExpiresAt, now.Add(n.ttl))
 		m.nodes[owner] = n
 	}
+
 	n := node{Node: r.Node, ttl: r.TTL}
 	n.Queues = slices.Clone(n.Queues)
 	n.StartedAt, n.ExpiresAt = now, now.Add(r.TTL)
 	if known := m.nodes[n.Owner]; now < known.ExpiresAt {
 		n.StartedAt, n.asked = known.StartedAt, known.asked
 	}
+
 	m.nodes[n.Owner] = n
 	maps.DeleteFunc(m.nodes, func(_ string, n node) bool { return now.Sub(n.ExpiresAt) > ports.NodeKept })
+
 	reply := ports.AnnounceReply{Now: now}
 	for _, n := range m.list(now) {
 		n.Status = ports.NodeStatus{}

@@ -12,10 +12,12 @@ func (s *shard) push(entries []core.Entry, rule core.PushRule, reply *ports.Push
 	id, state := entries[0].ID, entries[0].State(reply.Now)
 	job, queued := s.queued[id]
 	payloads := core.NewPayloadSet(job.Payloads)
+
 	for i, e := range entries {
 		e.Payload.Score = core.NormalScore(e.Payload.Score)
 		added, superseded := payloads.AddBy(s.rule, e.Payload)
 		s.superseded += int64(superseded)
+
 		switch {
 		case i == 0 && !queued:
 			reply.New++
@@ -27,6 +29,7 @@ func (s *shard) push(entries []core.Entry, rule core.PushRule, reply *ports.Push
 			reply.Duplicate++
 		}
 	}
+
 	if queued {
 		state = core.MergePush(job.State, state, entries[0].When.Rule(rule))
 	}

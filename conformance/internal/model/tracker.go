@@ -14,6 +14,7 @@ import (
 func (m *Store) Track(ctx context.Context, r ports.TrackRequest) (changed bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if err := r.Validate(); err != nil {
 		return false, err
 	}
@@ -21,6 +22,7 @@ func (m *Store) Track(ctx context.Context, r ports.TrackRequest) (changed bool, 
 	if err != nil {
 		return false, err
 	}
+
 	_, known := q.tracked[r.ID]
 	switch {
 	case known == !r.Untrack:
@@ -35,6 +37,7 @@ func (m *Store) Track(ctx context.Context, r ports.TrackRequest) (changed bool, 
 		}
 		q.tracked[r.ID] = m.Now()
 	}
+
 	return true, nil
 }
 

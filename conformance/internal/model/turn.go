@@ -14,9 +14,11 @@ import (
 func (m *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if err := r.Validate(); err != nil {
 		return ports.TurnReply{}, err
 	}
+
 	q, s, err := m.shard(ctx, r.Lease.Shard)
 	if err != nil {
 		return ports.TurnReply{}, err
@@ -24,8 +26,10 @@ func (m *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	if err := s.lease.check(r.Lease); err != nil {
 		return ports.TurnReply{}, err
 	}
+
 	now := m.Now()
 	var reply ports.TurnReply
+
 	switch last := s.lease.last; {
 	case r.Number < last:
 		return ports.TurnReply{}, fmt.Errorf("%w: %d, after %d", ports.ErrStaleTurn, r.Number, last)
@@ -36,6 +40,7 @@ func (m *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 	default:
 		reply = m.carryOut(q, s, r, now)
 	}
+
 	reply.Last = s.lease.last
 	reply.Now, reply.Remaining = now, s.lease.remaining(now)
 	reply.Head, reply.Paused = s.ownersHead(q.record.Paused, now), q.record.Paused
@@ -47,17 +52,20 @@ func (m *Store) Turn(ctx context.Context, r ports.TurnRequest) (ports.TurnReply,
 func (s *shard) repeat(r ports.TurnRequest, now core.Instant) ports.TurnReply {
 	s.lease.renew(now, r.TTL)
 	reply := ports.TurnReply{Repeat: true}
+
 	for _, c := range s.claimed {
 		if c.Receipt == (core.Receipt{Token: r.Lease.Token, Number: r.Number}) {
 			reply.Claims = append(reply.Claims, copyClaim(c.Claim))
 		}
 	}
 	slices.SortFunc(reply.Claims, func(a, b core.Claim) int { return byTime(a.Job, b.Job) })
+
 	for _, id := range s.lease.orphans {
 		if c, ok := s.claimed[id]; ok {
 			reply.Orphans = append(reply.Orphans, copyClaim(c.Claim))
 		}
 	}
+
 	return reply
 }
 
@@ -69,18 +77,22 @@ func (m *Store) carryOut(q *queue, s *shard, r ports.TurnRequest, now core.Insta
 	reply.SkippedParts = s.endParts(r.Parts)
 	reply.NotBegun = s.begin(r.Begin)
 	reply.Orphans = m.handOver(s, r.Number, core.Bound{Bytes: cmp.Or(r.Bytes, core.DefaultTurnBytes)})
+
 	if !q.record.Paused {
 		reply.Claims = s.claim(r, reply.Orphans, now)
 	}
+
 	idle := r.OnlyClaims() && len(reply.Claims) == 0 && len(reply.Orphans) == 0
 	if idle && !r.Resent {
 		return reply
 	}
+
 	s.lease.last = r.Number
 	s.lease.orphans = nil
 	for _, c := range reply.Orphans {
 		s.lease.orphans = append(s.lease.orphans, c.ID)
 	}
+
 	s.lease.renew(now, r.TTL)
 	return reply
 }
@@ -96,14 +108,17 @@ func (s *shard) settle(settlements []core.Settlement, now core.Instant) (skipped
 			skipped = append(skipped, i)
 			continue
 		}
+
 		back, dead := settlement.Apply(c.Job, now)
 		if !settlement.Plain() && !bound.TakeWhole(back.Payloads, dead.Payloads) {
 			deferred = append(deferred, i)
 			continue
 		}
+
 		delete(s.claimed, settlement.ID)
 		s.putBack(back, settlement.PutBack)
 		s.bury(dead)
+
 		if settlement.Processed {
 			s.processed++
 		}
@@ -127,6 +142,7 @@ func (s *shard) endParts(parts []core.PayloadSettlement) (skipped []int) {
 			skipped = append(skipped, i)
 			continue
 		}
+
 		c.Begun = true
 		s.claimed[part.ID] = c
 	}
@@ -168,10 +184,12 @@ func (s *shard) claim(r ports.TurnRequest, handedOver []core.Claim, now core.Ins
 	var claims []core.Claim
 	budget := r.Budget()
 	budget.Carry(handedOver)
+
 	for _, job := range s.claimable() {
 		if job.PerformAt > now || !budget.Open() || !s.mayClaim(job) {
 			break
 		}
+
 		n := budget.Take(job.Payloads)
 		if n == 0 {
 			break
@@ -190,6 +208,7 @@ func (s *shard) take(job core.Job, n int, r ports.TurnRequest, now core.Instant)
 	if len(rest.Payloads) > 0 {
 		s.queued[job.ID] = rest
 	}
+
 	claim := core.Claim{Job: taken, Receipt: core.Receipt{Token: r.Lease.Token, Number: r.Number}}
 	s.claimed[job.ID] = claimedJob{ClaimView: ports.ClaimView{
 		Claim: claim,
@@ -199,6 +218,7 @@ func (s *shard) take(job core.Job, n int, r ports.TurnRequest, now core.Instant)
 		Node:  r.Node,
 		Since: now,
 	}}
+
 	return copyClaim(claim)
 }
 

@@ -55,7 +55,13 @@ type span struct {
 }
 
 func newAudit(e *env.Env) *audit {
-	return &audit{e: e, pushed: map[string][]string{}, again: map[copyOf]bool{}, spans: map[string][]*span{}, tokens: map[core.Shard]int64{}}
+	return &audit{
+		e:      e,
+		pushed: map[string][]string{},
+		again:  map[copyOf]bool{},
+		spans:  map[string][]*span{},
+		tokens: map[core.Shard]int64{},
+	}
 }
 
 func (a *audit) accepted(id, data string, again bool) {
@@ -100,11 +106,13 @@ func (a *audit) verify(queue string) {
 	if a.incomplete {
 		a.e.GiveUp()
 	}
+
 	for _, t := range a.turns {
 		for _, c := range t.reply.Claims {
 			a.spans[c.ID] = append(a.spans[c.ID], &span{Claim: c})
 		}
 	}
+
 	for _, t := range a.turns {
 		for i, s := range t.request.Settlements {
 			if !slices.Contains(t.reply.Skipped, i) && !slices.Contains(t.reply.Deferred, i) {
@@ -112,15 +120,18 @@ func (a *audit) verify(queue string) {
 			}
 		}
 	}
+
 	for _, s := range a.apart {
 		a.settled(s.Receipt, s) // no turn settled it, so the turn that claimed it stands for one
 	}
+
 	for id := range a.pushed {
 		slices.SortFunc(a.spans[id], func(x, y *span) int { return compareReceipts(x.Receipt, y.Receipt) })
 		a.exclusive(id)
 		a.placed(queue, id)
 		a.inOrder(id)
 	}
+
 	a.e.CountsMatch(queue, a.processed, a.failed)
 }
 
@@ -131,10 +142,12 @@ func (a *audit) settled(turn core.Receipt, s core.Settlement) {
 		a.e.Errorf("turn %v settled %q of receipt %v, which no turn returned", turn, s.ID, s.Receipt)
 		return
 	}
+
 	sp := a.spans[s.ID][at]
 	if sp.settled != (core.Receipt{}) {
 		a.e.Errorf("%q of receipt %v was settled by turn %v and again by %v", s.ID, s.Receipt, sp.settled, turn)
 	}
+
 	sp.settled, sp.discarded = turn, s.Plain()
 	if s.Processed {
 		a.processed++
@@ -155,7 +168,8 @@ func (a *audit) exclusive(id string) {
 	for i := range len(spans) - 1 {
 		next := spans[i+1].Receipt
 		if spans[i].settled == (core.Receipt{}) || compareReceipts(spans[i].settled, next) > 0 {
-			a.e.Errorf("%q was claimed by turn %v and settled by %v, but claimed again by %v", id, spans[i].Receipt, spans[i].settled, next)
+			a.e.Errorf("%q was claimed by turn %v and settled by %v, but claimed again by %v",
+				id, spans[i].Receipt, spans[i].settled, next)
 		}
 	}
 }
@@ -169,6 +183,7 @@ func (a *audit) placed(queue, id string) {
 			places[string(p.Data)]++
 		}
 	}
+
 	found := a.e.FindIn(queue, id)
 	if found.Queued != nil {
 		count(found.Queued.Payloads)
@@ -179,11 +194,13 @@ func (a *audit) placed(queue, id string) {
 	if found.DeadLetter != nil {
 		count(found.DeadLetter.Payloads)
 	}
+
 	for _, sp := range a.spans[id] {
 		if sp.discarded {
 			count(sp.Payloads)
 		}
 	}
+
 	for _, data := range a.pushed[id] {
 		if n := places[data]; n > 1 && !a.again[copyOf{id, data}] || n == 0 && kindOf(id) != deletable {
 			a.e.Errorf("the payload %q of %q is in %d places, want 1", data, id, n)

@@ -41,12 +41,15 @@ func workingDay(e *env.Env) {
 // the hour. Then it verifies the audit.
 func (d *day) work(people, atEnd []func(hour int)) {
 	e := d.e
+
 	for n := range 3 {
 		w := &worker{day: d, store: e.Open(), owner: "n" + strconv.Itoa(n), rand: rand.New(rand.NewPCG(1, uint64(n)))}
 		people = append(people, w.work)
 	}
+
 	store, random := e.Open(), rand.New(rand.NewPCG(2, 0))
 	people = append(people, func(int) { d.operate(store, random) })
+
 	for hour := range dayHours {
 		for _, together := range [][]func(int){people, atEnd} {
 			var wg sync.WaitGroup
@@ -56,6 +59,7 @@ func (d *day) work(people, atEnd []func(hour int)) {
 			wg.Wait()
 		}
 	}
+
 	d.audit.verify(dayQueue)
 }
 
@@ -90,6 +94,7 @@ func (d *day) step(store ports.ShardStore, random *rand.Rand) error {
 	canDelete := idsOfKind(deletable)
 	canBury := append(idsOfKind(buriable), canDelete...)
 	var err error
+
 	switch random.IntN(14) {
 	case 0:
 		err = store.Pause(ctx, dayQueue)
@@ -143,18 +148,25 @@ func (w *worker) work(hour int) {
 		w.hold(s)
 		return
 	}
+
 	at := core.Shard{Queue: dayQueue, Index: w.rand.IntN(dayShards)}
 	q := w.e.Declared[dayQueue]
 	floor := w.audit.floor(at)
+
 	reply, err := w.store.Acquire(w.e.Ctx, ports.AcquireRequest{
 		Shard: at, Shards: q.Shards, Generation: q.Generation,
 		Owner: w.owner, Attempt: int64(hour + 1), TTL: env.TTL,
 	})
+
 	w.e.Clock.Advance(time.Second)
 	switch {
 	case err == nil:
 		w.audit.acquired(at, floor, reply.Token)
-		w.hold(&leaseState{lease: ports.Lease{Shard: at, Owner: w.owner, Token: reply.Token}, claims: reply.Claims, cancels: reply.Cancellations})
+		w.hold(&leaseState{
+			lease:   ports.Lease{Shard: at, Owner: w.owner, Token: reply.Token},
+			claims:  reply.Claims,
+			cancels: reply.Cancellations,
+		})
 	case !errors.Is(err, ports.ErrLeaseHeld):
 		w.e.Errorf("Acquire: %v", err)
 	}
@@ -178,6 +190,7 @@ func (w *worker) hold(s *leaseState) {
 			return
 		}
 	}
+
 	switch w.rand.IntN(4) {
 	case 0:
 		if w.transacts {
@@ -189,6 +202,7 @@ func (w *worker) hold(s *leaseState) {
 		w.paused = s
 		return
 	}
+
 	if !w.turn(s, 0) {
 		return
 	}
@@ -201,13 +215,16 @@ func (w *worker) hold(s *leaseState) {
 // still held.
 func (w *worker) turn(s *leaseState, want int) bool {
 	r := ports.TurnRequest{Lease: s.lease, Number: s.number + 1, TTL: env.TTL, Want: want, PerJob: w.rand.IntN(3)}
+
 	if w.transacts {
 		w.settleApart(s)
 	}
+
 	claims := s.claims
 	if w.rand.IntN(4) > 0 {
 		r.Settlements, s.claims = w.settle(s), nil
 	}
+
 	ctx, repeats := harness.CountRepeats(w.e.Ctx)
 	reply, err := w.store.Turn(ctx, r)
 	if errors.Is(err, ports.ErrLeaseLost) && repeats.All.Load() > 0 {
@@ -216,15 +233,18 @@ func (w *worker) turn(s *leaseState, want int) bool {
 	if errors.Is(err, ports.ErrLeaseLost) || !w.e.Check(err, "Turn") {
 		return false
 	}
+
 	s.cancels = reply.Cancellations
 	if reply.Last == s.number {
 		return true
 	}
+
 	w.audit.turned(r, reply)
 	w.repeat(r, reply)
 	for _, position := range reply.Deferred {
 		s.claims = append(s.claims, claims[position])
 	}
+
 	s.number, s.claims = reply.Last, slices.Concat(s.claims, reply.Claims, reply.Orphans)
 	return true
 }

@@ -36,17 +36,43 @@ func Test(t *testing.T, f env.Factory, store ports.ShardStore) {
 func Cases(store ports.ShardStore) []env.Case {
 	all := []env.Case{
 		{Name: "declares agree", Rule: "Declare is atomic for the queue", Check: declaresAgree},
-		{Name: "one acquire wins", Rule: "a shard has at most one owner by its lease, and tokens only grow", Check: oneAcquireWins},
-		{Name: "pushes lose nothing", Rule: "Push is atomic for each shard; payloads that meet are united (RULES 2)", Check: pushesLoseNothing},
-		{Name: "a turn is carried out once", Rule: "a turn that was carried out is repeated, not carried out again", Check: turnsCountOnce},
-		{Name: "revive and purge duplicate nothing", Rule: "nothing is duplicated if it is revived twice, or while a purge runs (RULES 5)", Check: revivePurge},
+		{
+			Name:  "one acquire wins",
+			Rule:  "a shard has at most one owner by its lease, and tokens only grow",
+			Check: oneAcquireWins,
+		},
+		{
+			Name:  "pushes lose nothing",
+			Rule:  "Push is atomic for each shard; payloads that meet are united (RULES 2)",
+			Check: pushesLoseNothing,
+		},
+		{
+			Name:  "a turn is carried out once",
+			Rule:  "a turn that was carried out is repeated, not carried out again",
+			Check: turnsCountOnce,
+		},
+		{
+			Name:  "revive and purge duplicate nothing",
+			Rule:  "nothing is duplicated if it is revived twice, or while a purge runs (RULES 5)",
+			Check: revivePurge,
+		},
 		{Name: "permits stay within their limit", Rule: env.RulePermits, Check: permitsStayWithin},
-		{Name: "a working day", Rule: "each accepted copy of a payload is in exactly one place; executions for one id never overlap", Check: workingDay},
+		{
+			Name:  "a working day",
+			Rule:  "each accepted copy of a payload is in exactly one place; executions for one id never overlap",
+			Check: workingDay,
+		},
 		{Name: "counts match the lists", Rule: ruleCounts, Check: countsHold},
 	}
+
 	if _, ok := store.(env.Transactor); ok {
-		all = append(all, env.Case{Name: "transactions keep an id's order", Rule: env.RuleCommitted, Check: transactionsInOrder},
-			env.Case{Name: "a working day of transactions", Rule: "each accepted copy of a payload is in exactly one place; executions for one id never overlap", Check: dayOfTransactions})
+		all = append(all,
+			env.Case{Name: "transactions keep an id's order", Rule: env.RuleCommitted, Check: transactionsInOrder},
+			env.Case{
+				Name:  "a working day of transactions",
+				Rule:  "each accepted copy of a payload is in exactly one place; executions for one id never overlap",
+				Check: dayOfTransactions,
+			})
 	}
 	return all
 }
@@ -58,11 +84,13 @@ func declaresAgree(e *env.Env) {
 		race(e, func(i int, store ports.ShardStore) {
 			_, errs[i] = store.Declare(e.Ctx, ports.DeclareRequest{Queue: name, Shards: 1 + i%2})
 		})
+
 		for i, err := range errs {
 			if (err == nil) != (errs[i%2] == nil) || err != nil && !errors.Is(err, ports.ErrShardCountMismatch) {
 				e.Errorf("a racing Declare of %d shards: %v", 1+i%2, err)
 			}
 		}
+
 		if (errs[0] == nil) == (errs[1] == nil) {
 			e.Errorf("racing Declares of 1 and 2 shards returned %v and %v", errs[0], errs[1])
 		}
@@ -79,6 +107,7 @@ func oneAcquireWins(e *env.Env) {
 				Owner: "n" + strconv.Itoa(i), Attempt: int64(round + 1), TTL: env.TTL,
 			})
 		})
+
 		winners := 0
 		for i, err := range errs {
 			if err == nil {
@@ -91,9 +120,11 @@ func oneAcquireWins(e *env.Env) {
 				e.Refused("a racing Acquire", err, ports.ErrLeaseHeld)
 			}
 		}
+
 		if winners != 1 {
 			e.Errorf("%d of %d racing Acquires won, want 1", winners, racers)
 		}
+
 		e.Clock.Advance(env.TTL)
 	}
 }
@@ -108,6 +139,7 @@ func pushesLoseNothing(e *env.Env) {
 			e.Check(err, "a racing Push")
 		}
 	})
+
 	want := []core.Payload{env.Pay("common", 1)}
 	for n := range racers * each {
 		want = append(want, env.Pay(strconv.Itoa(n), float64(n+2)))
@@ -117,18 +149,22 @@ func pushesLoseNothing(e *env.Env) {
 
 func turnsCountOnce(e *env.Env) {
 	e.PushIDs("a", "b", "c", "d")
+
 	h := e.Acquire("n1")
 	first := h.Claim(2)
 	r := h.Request(2, env.Done(first[0]), env.Buried(first[1], "bad"))
+
 	replies := make([]ports.TurnReply, racers)
 	race(e, func(i int, store ports.ShardStore) {
 		var err error
 		replies[i], err = store.Turn(e.Ctx, r)
 		e.Check(err, "a racing Turn")
 	})
+
 	for _, reply := range replies {
 		e.Same("the claims of a racing Turn", env.IDs(reply.Claims), []string{"c", "d"})
 	}
+
 	counts := e.Counts()
 	e.Same("processed and failed", []int64{counts.Processed, counts.Failed}, []int64{1, 1})
 	e.Same("dead payloads", len(e.DeadLetter(first[1].ID).Payloads), 1)
@@ -141,9 +177,11 @@ func revivePurge(e *env.Env) {
 		all = append(all, fmt.Sprintf("%02d", n))
 	}
 	e.BuryAll(all...)
+
 	var mu sync.Mutex
 	handled := map[bool]int{}
 	before, since := e.Now(), e.Repeats.Lossy.Load()
+
 	race(e, func(i int, store ports.ShardStore) {
 		step, revives := store.Purge, i%2 == 0
 		if revives {
@@ -154,17 +192,23 @@ func revivePurge(e *env.Env) {
 		defer mu.Unlock()
 		handled[revives] += n
 	})
+
 	e.GiveUpIfRepeated(since)
 	e.Same("the number of dead letters handled", handled[true]+handled[false], entries)
 	e.Same("jobs queued by racing revives", len(e.Jobs()), handled[true])
 	e.Same("dead letters left", len(e.DeadIDs()), 0)
+
 	for _, job := range e.Jobs() {
 		e.Same("a revived job's payloads", job.Payloads, []core.Payload{env.Pay("p", 1), env.Pay("q", 2)})
 	}
 }
 
 // takeAll steps through the morgue until nothing is left.
-func takeAll(e *env.Env, step func(context.Context, ports.DeadLetterStep) (ports.StepReply, error), before core.Instant) (handled int) {
+func takeAll(
+	e *env.Env,
+	step func(context.Context, ports.DeadLetterStep) (ports.StepReply, error),
+	before core.Instant,
+) (handled int) {
 	for {
 		reply, err := step(e.Ctx, ports.DeadLetterStep{Shard: e.Shard, Before: before, Limit: 3})
 		if !e.Check(err, "a racing step") || !reply.More {
@@ -191,9 +235,11 @@ func countsHold(e *env.Env) {
 		}
 		return list
 	}
+
 	e.Push(entries(0)...)
 	h := e.Acquire("n1")
 	var processed, failures int64
+
 	race(e, func(i int, store ports.ShardStore) {
 		switch i {
 		case 0:
@@ -211,6 +257,7 @@ func countsHold(e *env.Env) {
 			}
 		}
 	})
+
 	e.CountsMatch(env.Orders, processed, failures)
 }
 
@@ -232,11 +279,13 @@ func endInEveryWay(h *env.Holder, turns, want int) (processed, failures int64) {
 				settle = append(settle, env.Failed(c, "boom", 0))
 			}
 		}
+
 		h.Env.Clock.Advance(time.Microsecond) // so that failed jobs come last
 		reply, err := h.Env.Store.Turn(h.Env.Ctx, h.Request(want, settle...))
 		if !h.Env.Check(err, "a racing Turn") {
 			return processed, failures
 		}
+
 		if reply.Last > h.Number {
 			h.Number, claims = reply.Last, reply.Claims
 			for _, s := range settle {
@@ -252,13 +301,17 @@ func endInEveryWay(h *env.Holder, turns, want int) (processed, failures int64) {
 // does.
 func stepOver(e *env.Env, store ports.ShardStore) {
 	first := func(by ports.SortBy, limit int) (ids []string) {
-		page, err := store.Jobs(e.Ctx, ports.JobsRequest{PageRequest: ports.PageRequest{Queue: env.Orders, Limit: limit}, SortBy: by})
+		page, err := store.Jobs(e.Ctx, ports.JobsRequest{
+			PageRequest: ports.PageRequest{Queue: env.Orders, Limit: limit},
+			SortBy:      by,
+		})
 		e.Check(err, "racing Jobs")
 		for i := range page.Jobs {
 			ids = append(ids, page.Jobs[i].ID)
 		}
 		return ids
 	}
+
 	_, err := store.Bury(e.Ctx, ports.JobStep{Shard: e.Shard, IDs: first(ports.RetryingByTime, 2), Failed: true})
 	e.Check(err, "a racing Bury")
 	_, err = store.Revive(e.Ctx, ports.DeadLetterStep{Shard: e.Shard, Before: core.MaxInstant, Limit: 3})
@@ -272,10 +325,12 @@ func stepOver(e *env.Env, store ports.ShardStore) {
 func permitsStayWithin(e *env.Env) {
 	var mu sync.Mutex
 	used := make([]int, racers)
+
 	use := func(i, n int) {
 		mu.Lock()
 		defer mu.Unlock()
 		used[i] = n
+
 		sum := 0
 		for _, n := range used {
 			sum += n
@@ -284,16 +339,26 @@ func permitsStayWithin(e *env.Env) {
 			e.Errorf("racers may use %d permits at once, want at most %d", sum, env.FivePermits)
 		}
 	}
+
 	race(e, func(i int, store ports.ShardStore) {
 		for round := range 20 {
 			hold := (i + round) % 4
+
 			mu.Lock()
 			had := used[i]
 			mu.Unlock()
 			use(i, min(had, hold)) // a racer stops using permits before it returns them
+
 			reply, err := store.Permit(e.Ctx, ports.PermitRequest{
-				Queue: env.Orders, Owner: fmt.Sprint("n", i), Attempt: int64(round + 1), Limit: env.FivePermits, Hold: hold, Want: 4, TTL: env.TTL,
+				Queue:   env.Orders,
+				Owner:   fmt.Sprint("n", i),
+				Attempt: int64(round + 1),
+				Limit:   env.FivePermits,
+				Hold:    hold,
+				Want:    4,
+				TTL:     env.TTL,
 			})
+
 			if !e.Check(err, "a racing Permit") {
 				return
 			}

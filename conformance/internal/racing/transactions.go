@@ -17,6 +17,7 @@ import (
 // own.
 func transactionsInOrder(e *env.Env) {
 	const clients, each = 5, 40
+
 	h := e.Acquire("n1")
 	stop := make(chan struct{})
 	handled := make(chan map[string][]float64)
@@ -25,6 +26,7 @@ func transactionsInOrder(e *env.Env) {
 		w.Env = e.With(e.Open())
 		handled <- w.work(stop)
 	}()
+
 	race(e, func(i int, store ports.ShardStore) {
 		if i >= clients {
 			return
@@ -34,6 +36,7 @@ func transactionsInOrder(e *env.Env) {
 			pushAlternating(client, fmt.Sprint("id-", i), n)
 		}
 	})
+
 	close(stop)
 	got := <-handled
 	for i := range clients {
@@ -41,7 +44,8 @@ func transactionsInOrder(e *env.Env) {
 		for n := range want {
 			want[n] = float64(n)
 		}
-		e.Same(fmt.Sprintf("the scores of id-%d, in the order in which they were done", i), got[fmt.Sprint("id-", i)], want)
+		e.Same(fmt.Sprintf("the scores of id-%d, in the order in which they were done", i),
+			got[fmt.Sprint("id-", i)], want)
 	}
 }
 
@@ -53,10 +57,12 @@ func pushAlternating(e *env.Env, id string, n int) {
 		e.Check(err, "a racing Push")
 		return
 	}
+
 	tx, err := e.Store.(env.Transactor).Begin(e.Ctx)
 	if !e.Check(err, "Begin") {
 		return
 	}
+
 	_, err = tx.Push(e.Ctx, r)
 	if e.Check(err, "a racing Push in a transaction") {
 		e.Check(tx.Commit(e.Ctx), "Commit")
@@ -80,10 +86,12 @@ func (w *transacting) work(stop <-chan struct{}) map[string][]float64 {
 			stopped = true
 		default:
 		}
+
 		reply, err := w.Env.Store.Turn(w.Env.Ctx, w.Request(3, settle...))
 		if !w.Env.Check(err, "a racing Turn") || stopped && len(reply.Claims) == 0 && !reply.Head.OK {
 			return w.handled
 		}
+
 		w.Number, settle = reply.Last, nil
 		for _, c := range reply.Claims {
 			n++
@@ -107,7 +115,8 @@ func (w *transacting) settleFirst(c core.Claim) core.Claim {
 		return c
 	}
 	s := c.SettlePayload(0)
-	if !w.Env.Check(tx.SettlePayload(w.Env.Ctx, w.Env.Shard, s), "a racing SettlePayload in a transaction") || !w.Env.Check(tx.Commit(w.Env.Ctx), "Commit") {
+	if !w.Env.Check(tx.SettlePayload(w.Env.Ctx, w.Env.Shard, s), "a racing SettlePayload in a transaction") ||
+		!w.Env.Check(tx.Commit(w.Env.Ctx), "Commit") {
 		return c
 	}
 	w.handled[c.ID] = append(w.handled[c.ID], c.Payloads[0].Score)
@@ -146,17 +155,20 @@ func (w *transacting) transact(s core.Settlement) {
 func dayOfTransactions(e *env.Env) {
 	e.Declare(dayQueue, dayShards)
 	d := &day{e: e, audit: newAudit(e), transacts: true}
+
 	var people []func(hour int)
 	for _, kind := range kindsOfIDs {
 		p := &transactingProducer{day: d, store: e.Open(), kind: kind}
 		people = append(people, p.produce)
 	}
+
 	var atEnd []func(hour int)
 	for n := range 3 {
 		store, random := e.Open(), rand.New(rand.NewPCG(3, uint64(n)))
 		look := func(int) { d.lookAtIDs(store, random) }
 		people, atEnd = append(people, look), append(atEnd, look)
 	}
+
 	d.work(people, atEnd)
 }
 
@@ -176,10 +188,12 @@ func (p *transactingProducer) produce(hour int) {
 		p.commit(p.open, hour-1)
 		p.open = nil
 	}
+
 	if hour%2 == 1 {
 		p.day.produce(p.store, p.kind, hour)
 		return
 	}
+
 	tx, err := p.begin(p.store)
 	if !p.e.Check(err, "Begin") {
 		return
@@ -188,6 +202,7 @@ func (p *transactingProducer) produce(hour int) {
 		_, err := tx.Push(p.e.Ctx, p.e.PushRequest(dayQueue, env.Entry(id, strconv.Itoa(hour), float64(hour))))
 		p.e.Check(err, "Push in a transaction")
 	}
+
 	if p.kind != plainID && hour%4 == 0 && hour < dayHours-2 {
 		p.open = tx
 		return
@@ -220,7 +235,12 @@ func (p *transactingProducer) commit(tx env.Transaction, hour int) {
 func (w *worker) settleApart(s *leaseState) {
 	var left []core.Claim
 	for _, c := range s.claims {
-		if w.rand.IntN(3) > 0 || !w.transact(s.lease.Shard, w.settle(&leaseState{lease: s.lease, claims: []core.Claim{c}, cancels: s.cancels})) {
+		if w.rand.IntN(3) > 0 ||
+			!w.transact(s.lease.Shard, w.settle(&leaseState{
+				lease:   s.lease,
+				claims:  []core.Claim{c},
+				cancels: s.cancels,
+			})) {
 			left = append(left, c)
 		}
 	}
@@ -233,14 +253,17 @@ func (w *worker) transact(at core.Shard, settle []core.Settlement) bool {
 	if !w.e.Check(err, "Begin") {
 		return false
 	}
+
 	refused := tx.Settle(w.e.Ctx, at, settle)
 	err = tx.Commit(w.e.Ctx)
 	if refused != nil {
 		err = refused
 	}
+
 	if errors.Is(err, ports.ErrLeaseLost) || !w.e.Check(err, "Settle in a transaction") {
 		return false
 	}
+
 	w.audit.settledApart(settle)
 	return true
 }

@@ -15,10 +15,17 @@ import (
 func (d *driver) changeSchedules() {
 	q := d.queue()
 	at := core.Shard{Queue: q.Name, Index: rapid.IntRange(0, q.Shards-1).Draw(d.t, "shard")}
-	r := ports.ChangeSchedulesRequest{Shard: at, Shards: q.Shards, Generation: q.Generation, Firing: rapid.Bool().Draw(d.t, "firing")}
+
+	r := ports.ChangeSchedulesRequest{
+		Shard:      at,
+		Shards:     q.Shards,
+		Generation: q.Generation,
+		Firing:     rapid.Bool().Draw(d.t, "firing"),
+	}
 	if rarely(d, "another layout") {
 		r.Generation++
 	}
+
 	seen := map[core.ScheduleKey]bool{}
 	for range pick(d, "changes", 1, 1, 2, 3) {
 		k := core.ScheduleKey{ID: pick(d, "id", randomIDs()...), Name: pick(d, "name", "a", "a-b", "b")}
@@ -27,17 +34,23 @@ func (d *driver) changeSchedules() {
 			r.Changes = append(r.Changes, d.scheduleChange(at, k))
 		}
 	}
+
 	compare(d, "ChangeSchedules", r, changeAll)
 }
 
 var errNoProgress = errors.New("no change was handled")
 
 // changeAll makes all changes of a request, which a store may handle in several calls.
-func changeAll(s ports.ShardStore, ctx context.Context, r ports.ChangeSchedulesRequest) (ports.ChangeSchedulesReply, error) {
+func changeAll(
+	s ports.ShardStore,
+	ctx context.Context,
+	r ports.ChangeSchedulesRequest,
+) (ports.ChangeSchedulesReply, error) {
 	sum, err := s.ChangeSchedules(ctx, r)
 	for err == nil && len(sum.Results) < len(r.Changes) {
 		rest := r
 		rest.Changes = r.Changes[len(sum.Results):]
+
 		var reply ports.ChangeSchedulesReply
 		if reply, err = s.ChangeSchedules(ctx, rest); err != nil {
 			break
@@ -45,6 +58,7 @@ func changeAll(s ports.ShardStore, ctx context.Context, r ports.ChangeSchedulesR
 		if len(reply.Results) == 0 {
 			return sum, errNoProgress
 		}
+
 		reply.Results = append(sum.Results, reply.Results...)
 		sum.Met.Add(reply.Met)
 		reply.Met = sum.Met
@@ -58,9 +72,11 @@ func changeAll(s ports.ShardStore, ctx context.Context, r ports.ChangeSchedulesR
 func (d *driver) scheduleChange(at core.Shard, k core.ScheduleKey) ports.ScheduleChange {
 	stored := d.model().Schedule(at, k)
 	c := ports.ScheduleChange{ScheduleKey: k, Revision: stored.Revision}
+
 	if rarely(d, "another revision") {
 		c.Revision = pick(d, "revision", 0, 1, stored.Revision+1)
 	}
+
 	if rarely(d, "remove") {
 		c.Revision = pick(d, "revision", c.Revision, ports.AnyRevision)
 		return c
@@ -77,6 +93,7 @@ func (d *driver) scheduleChange(at core.Shard, k core.ScheduleKey) ports.Schedul
 		Paused:   rarely(d, "paused"),
 		Revision: c.Revision + 1,
 	}
+
 	next.Fired = stored.Fired
 	c.Schedule = &next
 	for i := range pick(d, "entries", 0, 1, 1, 2) {
@@ -84,18 +101,21 @@ func (d *driver) scheduleChange(at core.Shard, k core.ScheduleKey) ports.Schedul
 		e.Data = d.data("entry")
 		c.Entries = append(c.Entries, e)
 	}
+
 	if next.Skip {
 		busy := next
 		busy.Skipped++
 		c.Busy = &busy
 	}
+
 	next.Fired++
 	return c
 }
 
 // checkCalendar compares the schedules of a queue.
 func (d *driver) checkCalendar(q ports.Queue) {
-	compare(d, "Ticks", ports.TicksRequest{Shards: core.Shards(q.Name, q.Shards), Limit: pick(d, "ticks", 0, 1, 100)}, ports.ShardStore.Ticks)
+	compare(d, "Ticks", ports.TicksRequest{Shards: core.Shards(q.Name, q.Shards), Limit: pick(d, "ticks", 0, 1, 100)},
+		ports.ShardStore.Ticks)
 	compare(d, "Schedules", ports.SchedulesRequest{
 		Queue: q.Name,
 		ID:    pick(d, "of id", append(randomIDs(), "", "", "", "")...),

@@ -16,22 +16,32 @@ import (
 // If the call was repeated until its outcome was known, each call except the last may have taken
 // effect or not. So each candidate makes the call once, twice and so on, and the candidates that
 // reply like the store remain.
-func compare[Q, A any](d *driver, what string, request Q, call func(ports.ShardStore, context.Context, Q) (A, error)) (A, error) {
+func compare[Q, A any](
+	d *driver,
+	what string,
+	request Q,
+	call func(ports.ShardStore, context.Context, Q) (A, error),
+) (A, error) {
 	d.t.Helper()
 	d.t.Logf("%s %v", what, brief{request})
+
 	ctx, repeats := harness.CountRepeats(d.ctx)
 	got, err := call(d.handle(), ctx, request)
 	repeated := repeats.All.Load()
 	if repeated > 0 {
 		d.t.Logf("it took %d calls to get a reply", 1+repeated)
 	}
+
 	var first result[A]
 	var possible []*model.Store
 	var fault string
+
 	try := func(candidate *model.Store, request Q) {
 		candidate.Reach = orphansOf(got)
 		want, wantErr := call(candidate, d.ctx, request)
-		diff := disagree(what, withoutCounts(want, got, repeated > 0), withoutCounts(got, got, repeated > 0), wantErr, err)
+		diff := disagree(what, withoutCounts(want, got, repeated > 0),
+			withoutCounts(got, got, repeated > 0), wantErr, err)
+
 		switch {
 		case diff == "":
 			if possible = append(possible, candidate); len(possible) == 1 {
@@ -41,11 +51,13 @@ func compare[Q, A any](d *driver, what string, request Q, call func(ports.ShardS
 			fault = diff
 		}
 	}
+
 	for _, candidate := range d.candidates {
 		if repeated == 0 {
 			try(candidate, request)
 			continue
 		}
+
 		reached := candidate.Clone()
 		reached.Reach = orphansOf(got)
 		_, _ = call(reached, d.ctx, request) // the first call, if it took effect
@@ -56,6 +68,7 @@ func compare[Q, A any](d *driver, what string, request Q, call func(ports.ShardS
 			}
 		}
 	}
+
 	if len(possible) == 0 {
 		d.t.Fatal(fault)
 	}

@@ -28,6 +28,7 @@ func (d *driver) someLease() *leaseView {
 func (d *driver) acquire(at core.Shard) {
 	q := d.queues[slices.IndexFunc(d.queues, func(q ports.Queue) bool { return q.Name == at.Queue })]
 	who := attemptKey{at, pick(d, "owner", "n1", "n2", "n3")}
+
 	r := ports.AcquireRequest{
 		Shard:      at,
 		Shards:     q.Shards,
@@ -39,11 +40,13 @@ func (d *driver) acquire(at core.Shard) {
 	if rarely(d, "misinformed") {
 		r.Generation++
 	}
+
 	reply, err := compare(d, "Acquire", r, ports.ShardStore.Acquire)
 	if err != nil {
 		return
 	}
 	d.attempts[who] = r.Attempt
+
 	h := d.current[at]
 	if h == nil || h.lease.Token != reply.Token {
 		if h != nil {
@@ -52,13 +55,16 @@ func (d *driver) acquire(at core.Shard) {
 		h = &leaseView{lease: ports.Lease{Shard: at, Owner: r.Owner, Token: reply.Token}}
 		d.current[at] = h
 	}
+
 	h.addClaims(reply.Claims)
 }
 
 // addClaims adds claims that were handed over, unless the holder has them already.
 func (h *leaseView) addClaims(claims []core.Claim) {
 	for _, c := range claims {
-		if !slices.ContainsFunc(h.claims, func(known core.Claim) bool { return known.ID == c.ID && known.Receipt == c.Receipt }) {
+		if !slices.ContainsFunc(h.claims, func(known core.Claim) bool {
+			return known.ID == c.ID && known.Receipt == c.Receipt
+		}) {
 			h.claims = append(h.claims, c)
 		}
 	}
@@ -67,6 +73,7 @@ func (h *leaseView) addClaims(claims []core.Claim) {
 // turn sends the next turn, a repeated one, or one with a wrong number.
 func (d *driver) turn(h *leaseView) {
 	r := d.turnRequest(h)
+
 	switch pick(d, "turn", "next", "next", "next", "next", "again", "changed", "stale", "ahead") {
 	case "again":
 		if h.last > 0 {
@@ -79,6 +86,7 @@ func (d *driver) turn(h *leaseView) {
 	case "ahead":
 		r.Number = h.last + 2
 	}
+
 	d.send(h, r)
 }
 
@@ -87,6 +95,7 @@ func (d *driver) send(h *leaseView, r ports.TurnRequest) {
 	if err != nil {
 		return
 	}
+
 	if reply.Last > h.last {
 		h.last, h.sent = reply.Last, r
 		for i, s := range r.Settlements {
@@ -95,6 +104,7 @@ func (d *driver) send(h *leaseView, r ports.TurnRequest) {
 			}
 		}
 	}
+
 	h.endParts(&r, &reply)
 	h.addClaims(reply.Claims)
 	h.addClaims(reply.Orphans)
@@ -106,11 +116,15 @@ func (h *leaseView) endParts(r *ports.TurnRequest, reply *ports.TurnReply) {
 	if reply.Repeat {
 		return
 	}
+
 	for i, part := range r.Parts {
-		at := slices.IndexFunc(h.claims, func(c core.Claim) bool { return c.ID == part.ID && c.Receipt == part.Receipt })
+		at := slices.IndexFunc(h.claims, func(c core.Claim) bool {
+			return c.ID == part.ID && c.Receipt == part.Receipt
+		})
 		if at < 0 || slices.Contains(reply.SkippedParts, i) {
 			continue
 		}
+
 		if left, ok := part.Apply(h.claims[at]); ok {
 			h.claims[at] = left
 		}
@@ -156,6 +170,7 @@ func (d *driver) turnRequest(h *leaseView) ports.TurnRequest {
 		Bytes:       pick(d, "Bytes", 0, 0, 1, 3, 4<<10),
 		Node:        "node of " + h.lease.Owner,
 	}
+
 	for _, c := range h.claims {
 		if rapid.Bool().Draw(d.t, "begin") {
 			r.Begin = append(r.Begin, c.Ref())
@@ -164,6 +179,7 @@ func (d *driver) turnRequest(h *leaseView) ports.TurnRequest {
 			r.Parts = append(r.Parts, c.SettlePayload(rapid.IntRange(0, len(c.Payloads)).Draw(d.t, "position")))
 		}
 	}
+
 	r.Resent = rarely(d, "resent")
 	return r
 }
@@ -185,14 +201,17 @@ func (d *driver) settlements(h *leaseView) []core.Settlement {
 			settle = append(settle, d.settlement(h, c))
 		}
 	}
+
 	if len(settle) > 0 && rarely(d, "twice") {
 		settle = append(settle, settle[0])
 	}
+
 	if len(d.former) > 0 && rarely(d, "from the past") {
 		for _, c := range pick(d, "former", d.former...).claims {
 			settle = append(settle, d.settlement(h, c))
 		}
 	}
+
 	if len(h.claims) > 0 && rarely(d, "wrong receipt") {
 		c := pick(d, "claim", h.claims...)
 		c.Receipt.Number++
@@ -207,6 +226,7 @@ func (d *driver) settlement(h *leaseView, c core.Claim) core.Settlement {
 	if c.Receipt.Token != h.lease.Token && !rarely(d, "no recovery") {
 		return d.policy.Recover(&c)
 	}
+
 	o := core.Outcome{
 		Kind: pick(d, "outcome", core.Done, core.Done, core.Failed, core.Failed, core.Failed,
 			core.Buried, core.Snoozed, core.Untouched, core.Dropped, core.Undecided, core.Awaiting),
@@ -215,6 +235,7 @@ func (d *driver) settlement(h *leaseView, c core.Claim) core.Settlement {
 		Delay:    pick(d, "delay", 0, time.Second, -time.Second, core.Forever),
 		OwnDelay: rapid.Bool().Draw(d.t, "own delay"),
 	}
+
 	for i := range c.Payloads {
 		if rarely(d, "by itself") {
 			o.Payloads = append(o.Payloads, core.PayloadOutcome{
@@ -225,6 +246,7 @@ func (d *driver) settlement(h *leaseView, c core.Claim) core.Settlement {
 			})
 		}
 	}
+
 	return d.policy.Settlement(&c, &o, rapid.IntRange(0, core.BackoffJitter-1).Draw(d.t, "jitter"))
 }
 

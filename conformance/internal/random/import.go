@@ -19,29 +19,37 @@ func (d *driver) imported() ports.ImportRequest {
 	if rarely(d, "another layout") {
 		r.Generation++
 	}
+
 	r.OnlyPaused = rarely(d, "only if paused")
 	ids := slices.DeleteFunc(randomIDs(), func(id string) bool { return core.ShardOf(id, q.Shards) != at.Index })
 	if len(ids) == 0 {
 		return r
 	}
+
 	now := d.model().Now()
 	jobs := rapid.Bool().Draw(d.t, "jobs")
 	for _, id := range rapid.SliceOfNDistinct(rapid.SampledFrom(ids), 0, len(ids), rapid.ID[string]).Draw(d.t, "ids") {
 		if jobs {
 			r.Jobs = append(r.Jobs, core.Job{ID: id, Payloads: d.somePayloads(), State: core.State{
-				PerformAt: now.Add(pick(d, "performs", -time.Hour, -time.Second, 0, time.Second)), RetryCount: pick(d, "retries", -1, -1, 0, 2),
-				Recoveries: pick(d, "recoveries", 0, 0, 1, 2), FirstPush: now.Add(pick(d, "first", -time.Hour, 0, time.Second)),
-				Error: pick(d, "error", "", "boom", "\x1eboom"), Tags: d.tags(),
+				PerformAt:  now.Add(pick(d, "performs", -time.Hour, -time.Second, 0, time.Second)),
+				RetryCount: pick(d, "retries", -1, -1, 0, 2),
+				Recoveries: pick(d, "recoveries", 0, 0, 1, 2),
+				FirstPush:  now.Add(pick(d, "first", -time.Hour, 0, time.Second)),
+				Error:      pick(d, "error", "", "boom", "\x1eboom"),
+				Tags:       d.tags(),
 			}})
 			if rarely(d, "held") {
 				r.Jobs[len(r.Jobs)-1].PerformAt = core.MaxInstant
 			}
 			continue
 		}
+
 		letter := core.DeadLetter{
-			ID: id, ChangedAt: now.Add(pick(d, "changed", -time.Hour, -time.Second, 0, 0, time.Second)),
-			Error: pick(d, "error", "", "boom", "\x1eboom"), Group: core.GroupName(pick(d, "group", randomGroups()...)),
-			Tags: d.tags(),
+			ID:        id,
+			ChangedAt: now.Add(pick(d, "changed", -time.Hour, -time.Second, 0, 0, time.Second)),
+			Error:     pick(d, "error", "", "boom", "\x1eboom"),
+			Group:     core.GroupName(pick(d, "group", randomGroups()...)),
+			Tags:      d.tags(),
 		}
 		letter.Payloads = d.somePayloads()
 		r.DeadLetters = append(r.DeadLetters, letter)
@@ -53,7 +61,11 @@ func (d *driver) imported() ports.ImportRequest {
 func (d *driver) somePayloads() []core.Payload {
 	var payloads core.PayloadSet
 	for _, data := range d.distinctData(pick(d, "payloads", 1, 1, 2, 3)) {
-		payloads.Add(core.Payload{Data: data, Score: float64(pick(d, "score", 1, 2, 3)), Meta: pick(d, "meta", nil, []byte("m"))})
+		payloads.Add(core.Payload{
+			Data:  data,
+			Score: float64(pick(d, "score", 1, 2, 3)),
+			Meta:  pick(d, "meta", nil, []byte("m")),
+		})
 	}
 	return payloads.List()
 }

@@ -43,6 +43,7 @@ func (d *driver) checkNodes() {
 func (d *driver) checkQueue(q ports.Queue) {
 	compare(d, "Tracked", q.Name, ports.ShardStore.Tracked)
 	d.checkCalendar(q)
+
 	minute := d.model().Now().Minute()
 	compare(d, "History", ports.HistoryRequest{
 		Queue: q.Name,
@@ -50,9 +51,11 @@ func (d *driver) checkQueue(q ports.Queue) {
 		To:    pick(d, "to", 0, 0, minute, minute+1),
 		Step:  pick(d, "step", 0, time.Minute, 7*time.Minute, ports.HistoryKept),
 	}, ports.ShardStore.History)
+
 	for _, id := range randomIDs() {
 		d.checkFind(ports.FindRequest{Queue: q.Name, ID: id, Payloads: pick(d, "payloads found", 1000, 1000, 0, 1, 2)})
 	}
+
 	r := ports.PageRequest{
 		Queue:      q.Name,
 		Limit:      pick(d, "page", 0, 1, 2, 3),
@@ -61,22 +64,26 @@ func (d *driver) checkQueue(q ports.Queue) {
 		ErrorBytes: pick(d, "error bytes", 0, 0, -1, 1, 3),
 		MaxCount:   pick(d, "most counted", 0, 0, -1, 1, 2),
 	}
+
 	d.checkLists(r, q.Shards)
 	d.checkGroups(q.Name, q.Shards)
 }
 
 // checkFind compares Find of an id, and follows the cursors of its payloads.
 func (d *driver) checkFind(r ports.FindRequest) {
-	found, _ := compare(d, "Find", r, func(s ports.ShardStore, ctx context.Context, r ports.FindRequest) (ports.Found, error) {
-		found, err := s.Find(ctx, r)
-		if err == nil && hasNegativeZero(found) {
-			err = errors.New("the store has kept -0 as a score, want 0")
-		}
-		return found, err
-	})
+	found, _ := compare(d, "Find", r,
+		func(s ports.ShardStore, ctx context.Context, r ports.FindRequest) (ports.Found, error) {
+			found, err := s.Find(ctx, r)
+			if err == nil && hasNegativeZero(found) {
+				err = errors.New("the store has kept -0 as a score, want 0")
+			}
+			return found, err
+		})
+
 	if r.Payloads == 0 {
 		r.Payloads = 1
 	}
+
 	for i := range found.Next {
 		r.After = &found.Next[i]
 		d.checkFind(r)
@@ -117,32 +124,40 @@ func (d *driver) checkGroups(queue string, shards int) {
 // short.
 func (d *driver) checkLists(r ports.PageRequest, shards int) {
 	for order := ports.ByTime; order <= ports.RetryingByCount; order++ {
-		jr := ports.JobsRequest{PageRequest: d.from(r, shards, order == ports.ByID || order == ports.RetryingByID), SortBy: order}
+		jr := ports.JobsRequest{
+			PageRequest: d.from(r, shards, order == ports.ByID || order == ports.RetryingByID),
+			SortBy:      order,
+		}
 		jr.Fresh = (order == ports.ByTime || order == ports.ByID) && rapid.Bool().Draw(d.t, "fresh")
-		compare(d, "Jobs", jr, func(s ports.ShardStore, ctx context.Context, r ports.JobsRequest) ([]ports.JobView, error) {
-			return allPages(r.PageRequest, func(p ports.PageRequest) ([]ports.JobView, ports.Cursor, error) {
-				page, err := s.Jobs(ctx, ports.JobsRequest{PageRequest: p, SortBy: r.SortBy, Fresh: r.Fresh})
-				return page.Jobs, page.Next, err
+		compare(d, "Jobs", jr,
+			func(s ports.ShardStore, ctx context.Context, r ports.JobsRequest) ([]ports.JobView, error) {
+				return allPages(r.PageRequest, func(p ports.PageRequest) ([]ports.JobView, ports.Cursor, error) {
+					page, err := s.Jobs(ctx, ports.JobsRequest{PageRequest: p, SortBy: r.SortBy, Fresh: r.Fresh})
+					return page.Jobs, page.Next, err
+				})
+			})
+	}
+
+	compare(d, "Claimed", d.from(r, shards, false),
+		func(s ports.ShardStore, ctx context.Context, r ports.PageRequest) ([]ports.ClaimView, error) {
+			return allPages(r, func(p ports.PageRequest) ([]ports.ClaimView, ports.Cursor, error) {
+				page, err := s.Claimed(ctx, p)
+				return page.Claims, page.Next, err
 			})
 		})
-	}
-	compare(d, "Claimed", d.from(r, shards, false), func(s ports.ShardStore, ctx context.Context, r ports.PageRequest) ([]ports.ClaimView, error) {
-		return allPages(r, func(p ports.PageRequest) ([]ports.ClaimView, ports.Cursor, error) {
-			page, err := s.Claimed(ctx, p)
-			return page.Claims, page.Next, err
-		})
-	})
+
 	for _, byID := range []bool{false, true} {
 		mr := ports.MorgueRequest{PageRequest: d.from(r, shards, byID), ByID: byID}
 		if !byID {
 			mr.Group = d.storedGroup()
 		}
-		compare(d, "Morgue", mr, func(s ports.ShardStore, ctx context.Context, r ports.MorgueRequest) ([]ports.DeadLetterView, error) {
-			return allPages(r.PageRequest, func(p ports.PageRequest) ([]ports.DeadLetterView, ports.Cursor, error) {
-				page, err := s.Morgue(ctx, ports.MorgueRequest{PageRequest: p, ByID: r.ByID, Group: r.Group})
-				return page.DeadLetters, page.Next, err
+		compare(d, "Morgue", mr,
+			func(s ports.ShardStore, ctx context.Context, r ports.MorgueRequest) ([]ports.DeadLetterView, error) {
+				return allPages(r.PageRequest, func(p ports.PageRequest) ([]ports.DeadLetterView, ports.Cursor, error) {
+					page, err := s.Morgue(ctx, ports.MorgueRequest{PageRequest: p, ByID: r.ByID, Group: r.Group})
+					return page.DeadLetters, page.Next, err
+				})
 			})
-		})
 	}
 }
 
@@ -163,15 +178,20 @@ func (d *driver) from(r ports.PageRequest, shards int, byID bool) ports.PageRequ
 }
 
 // allPages reads all pages of a list.
-func allPages[V any](r ports.PageRequest, read func(ports.PageRequest) ([]V, ports.Cursor, error)) (all []V, err error) {
+func allPages[V any](
+	r ports.PageRequest,
+	read func(ports.PageRequest) ([]V, ports.Cursor, error),
+) (all []V, err error) {
 	for {
 		page, next, err := read(r)
 		if err != nil {
 			return nil, err
 		}
+
 		if len(page) > r.Size() {
 			return nil, fmt.Errorf("%d entries on a page, want at most %d", len(page), r.Size())
 		}
+
 		all = append(all, page...)
 		if r.After = next; next == (ports.Cursor{}) {
 			return all, nil

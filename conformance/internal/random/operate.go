@@ -15,7 +15,10 @@ import (
 
 // operate makes one random call of an operator.
 func (d *driver) operate() {
-	switch pick(d, "operator", "pause", "resume", "resume", "merge rule", "merge rule", "expedite", "expedite", "bury", "delete", "cancel", "cancel", "revive", "revive", "purge", "edit", "import", "import", "recount", "forget") {
+	switch pick(
+		d, "operator", "pause", "resume", "resume", "merge rule", "merge rule", "expedite", "expedite", "bury",
+		"delete", "cancel", "cancel", "revive", "revive", "purge", "edit", "import", "import", "recount", "forget",
+	) {
 	case "pause":
 		compareErr(d, "Pause", d.queue().Name, ports.ShardStore.Pause)
 	case "resume":
@@ -79,16 +82,19 @@ func (d *driver) cancel() {
 	if rarely(d, "any") {
 		r.IDs = d.someIDs()
 	}
+
 	for _, id := range d.model().ClaimedIDs(r.Shard) {
 		if rapid.Bool().Draw(d.t, "claimed") {
 			r.IDs = append(r.IDs, id)
 		}
 	}
-	compare(d, "Cancel", r, func(s ports.ShardStore, ctx context.Context, r ports.CancelRequest) (ports.StepReply, error) {
-		reply, err := s.Cancel(ctx, r)
-		reply.Handled = 0 // a store may or may not count a call that changes nothing
-		return reply, err
-	})
+
+	compare(d, "Cancel", r,
+		func(s ports.ShardStore, ctx context.Context, r ports.CancelRequest) (ports.StepReply, error) {
+			reply, err := s.Cancel(ctx, r)
+			reply.Handled = 0 // a store may or may not count a call that changes nothing
+			return reply, err
+		})
 }
 
 func (d *driver) jobStep() ports.JobStep {
@@ -108,6 +114,7 @@ func (d *driver) firstStep() ports.JobStep {
 	if rapid.Bool().Draw(d.t, "whole") {
 		return s
 	}
+
 	s.IDs = rapid.SliceOfNDistinct(rapid.SampledFrom(randomIDs()), 0, 4, rapid.ID[string]).Draw(d.t, "ids")
 	s.First = [][]byte{}
 	for _, id := range s.IDs {
@@ -133,10 +140,12 @@ func (d *driver) deadLetterStep() ports.DeadLetterStep {
 		Before: pick(d, "before", now+1, now+1, now, 0),
 		Limit:  pick(d, "limit", 0, 1, 2),
 	}
+
 	if rapid.Bool().Draw(d.t, "all") {
 		s.Group = d.storedGroup()
 		return s
 	}
+
 	s.DeadLetters = []ports.DeadLetterRef{}
 	for _, id := range rapid.SliceOfNDistinct(rapid.SampledFrom(randomIDs()), 0, 4, rapid.ID[string]).Draw(d.t, "ids") {
 		ref := ports.DeadLetterRef{ID: id}
@@ -182,7 +191,10 @@ func (d *driver) someDeadLetter() (core.Shard, string) {
 // registry declares a queue again, perhaps with other options, or announces, drains or retires a
 // server, records counts, tracks an id, or audits an action.
 func (d *driver) registry() {
-	switch pick(d, "registry", "declare", "announce", "announce", "announce", "drain", "drain", "retire", "record", "record", "audit", "track", "track") {
+	switch pick(
+		d, "registry", "declare", "announce", "announce", "announce", "drain", "drain", "retire", "record", "record",
+		"audit", "track", "track",
+	) {
 	case "declare":
 		r := declaration(d.queue())
 		switch pick(d, "otherwise", "no", "shards", "index", "merge rule") {
@@ -206,10 +218,18 @@ func (d *driver) registry() {
 	case "record":
 		compareErr(d, "Record", d.records(), ports.ShardStore.Record)
 	case "track":
-		r := ports.TrackRequest{Queue: d.queue().Name, ID: pick(d, "id", append(randomIDs(), "")...), Untrack: rapid.Bool().Draw(d.t, "untrack")}
+		r := ports.TrackRequest{
+			Queue:   d.queue().Name,
+			ID:      pick(d, "id", append(randomIDs(), "")...),
+			Untrack: rapid.Bool().Draw(d.t, "untrack"),
+		}
 		compare(d, "Track", r, ports.ShardStore.Track)
 	case "audit":
-		a := ports.Action{ID: pick(d, "action", "1", "2", "3"), Verb: pick(d, "verb", "pause", "revive", ""), Ended: rapid.Bool().Draw(d.t, "ended")}
+		a := ports.Action{
+			ID:    pick(d, "action", "1", "2", "3"),
+			Verb:  pick(d, "verb", "pause", "revive", ""),
+			Ended: rapid.Bool().Draw(d.t, "ended"),
+		}
 		compareErr(d, "Audit", a, ports.ShardStore.Audit)
 	}
 }
@@ -227,7 +247,10 @@ func (d *driver) announcement() ports.AnnounceRequest {
 			Version:  pick(d, "version", "", "v1"),
 			Draining: rarely(d, "stops"),
 			Status: ports.NodeStatus{
-				Shards: pick(d, "leases", 0, 1), Running: 2, Busy: 3, Claimed: 4,
+				Shards:  pick(d, "leases", 0, 1),
+				Running: 2,
+				Busy:    3,
+				Claimed: 4,
 				Longest: []ports.RunningJob{{ID: pick(d, "runs", randomIDs()...), Began: d.model().Now()}},
 			},
 		},
@@ -238,13 +261,16 @@ func (d *driver) announcement() ports.AnnounceRequest {
 // equal in everything, because otherwise the order of the calls would decide which one stays.
 func (d *driver) records() ports.RecordRequest {
 	r := ports.RecordRequest{Owner: d.owner()}
+
 	for range pick(d, "records", 1, 1, 2, 3) {
 		n := pick(d, "counted", 0, 1, 2, 3)
 		record := ports.Record{
-			Queue:  pick(d, "of", "orders", "orders", "mail"),
-			Minute: d.model().Now().Minute().Add(pick(d, "minute", 0, 0, -time.Minute, time.Hour, 2*time.Hour, -ports.HistoryKept)),
-			Stats:  core.Stats{Processed: uint64(n)},
+			Queue: pick(d, "of", "orders", "orders", "mail"),
+			Minute: d.model().Now().Minute().Add(pick(d, "minute",
+				0, 0, -time.Minute, time.Hour, 2*time.Hour, -ports.HistoryKept)),
+			Stats: core.Stats{Processed: uint64(n)},
 		}
+
 		for range n {
 			record.Stats.ObserveWait(500 * time.Millisecond)
 			record.Stats.ObserveRun(time.Minute)

@@ -19,12 +19,14 @@ import (
 func TestForgetWithoutAReply(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		clock := harness.NewClock()
-		lossy := storekit.Intercept(model.New(clock.Now), func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
-			if err := next(ctx); err != nil || call.Method != "Forget" {
-				return err
-			}
-			return errors.New("the reply is lost")
-		})
+		lossy := storekit.Intercept(model.New(clock.Now),
+			func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+				if err := next(ctx); err != nil || call.Method != "Forget" {
+					return err
+				}
+				return errors.New("the reply is lost")
+			})
+
 		q := ports.Queue{Name: "orders", Shards: 1}
 		d := &driver{
 			t:          rt,
@@ -34,6 +36,7 @@ func TestForgetWithoutAReply(t *testing.T) {
 			candidates: []*model.Store{model.New(clock.Now)},
 			queues:     []ports.Queue{q},
 		}
+
 		compare(d, "Declare", declaration(q), ports.ShardStore.Declare)
 		d.forget()
 		if ids := d.model().DeadIDs(core.Shard{Queue: "orders"}); len(ids) > 0 {

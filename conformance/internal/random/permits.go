@@ -7,6 +7,7 @@ func (d *driver) permit() {
 	q := d.queue()
 	owner := pick(d, "owner", "n1", "n2", "n3")
 	who := permitKey{q.Name, owner}
+
 	r := ports.PermitRequest{
 		Queue:   q.Name,
 		Owner:   owner,
@@ -16,6 +17,7 @@ func (d *driver) permit() {
 		TTL:     pick(d, "TTL", randomTTLs()...),
 	}
 	r.Want = r.Hold + pick(d, "more", 0, 0, 1)
+
 	if _, err := compare(d, "Permit", r, ports.ShardStore.Permit); err == nil {
 		d.permitAttempts[who] = r.Attempt
 	}

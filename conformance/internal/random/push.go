@@ -47,7 +47,9 @@ func (d *driver) data(label string) []byte { return []byte(pick(d, label, random
 // distinctData draws the data of n different payloads.
 func (d *driver) distinctData(n int) [][]byte {
 	all := make([][]byte, n)
-	for i, data := range rapid.SliceOfNDistinct(rapid.SampledFrom(randomData()), n, n, rapid.ID[datum]).Draw(d.t, "payloads") {
+	for i, data := range rapid.SliceOfNDistinct(
+		rapid.SampledFrom(randomData()), n, n, rapid.ID[datum],
+	).Draw(d.t, "payloads") {
 		all[i] = []byte(data)
 	}
 	return all
@@ -68,12 +70,14 @@ func (d *driver) push() {
 		Kind:  pick(d, "rule", core.Keep, core.Keep, core.Earliest, core.Debounce),
 		Limit: pick(d, "limit", 0, 5*time.Second),
 	}
+
 	for range pick(d, "entries", 1, 1, 2, 4) {
 		r.Entries = append(r.Entries, d.entry())
 	}
 	if rarely(d, "many") {
 		r.Entries = d.manyEntries()
 	}
+
 	if rarely(d, "misinformed") {
 		switch pick(d, "about", "queue", "shards", "generation") {
 		case "queue":
@@ -84,6 +88,7 @@ func (d *driver) push() {
 			r.Generation++
 		}
 	}
+
 	compare(d, "Push", r, ports.ShardStore.Push)
 }
 
@@ -112,6 +117,7 @@ func (d *driver) entry() core.Entry {
 			core.At(now), core.At(now.Add(time.Second)), core.At(0), core.At(core.MaxInstant),
 			core.Urgent(time.Second), core.Urgent(time.Hour)),
 	}
+
 	if meta := pick(d, "meta", "", "", "m", "n"); meta != "" {
 		e.Meta = []byte(meta)
 	}

@@ -87,13 +87,20 @@ func (d *driver) run() {
 		MaxRecoveries: rapid.IntRange(0, 2).Draw(d.t, "MaxRecoveries"),
 		Exhausted:     pick(d, "exhausted", core.BuryFirst, core.Hold),
 	}
+
 	for _, name := range []string{"orders", "mail"}[:pick(d, "queues", 1, 1, 2)] {
-		q := ports.Queue{Name: name, Shards: pick(d, "shards", 1, 1, 2, 3), IndexIDs: rapid.Bool().Draw(d.t, "IndexIDs")}
+		q := ports.Queue{
+			Name:     name,
+			Shards:   pick(d, "shards", 1, 1, 2, 3),
+			IndexIDs: rapid.Bool().Draw(d.t, "IndexIDs"),
+		}
 		q.Merge = d.mergeRule()
+
 		reply, _ := compare(d, "Declare", declaration(q), ports.ShardStore.Declare)
 		q.Generation = reply.Generation
 		d.queues = append(d.queues, q)
 	}
+
 	d.t.Repeat(map[string]func(*rapid.T){
 		"push":      func(*rapid.T) { d.push() },
 		"fill":      func(*rapid.T) { d.push(); d.push() },
@@ -110,13 +117,15 @@ func (d *driver) run() {
 		"check":     func(*rapid.T) { d.checkAll() },
 		"":          func(*rapid.T) { d.checkCounts() },
 	})
+
 	d.checkAll()
 }
 
 // mergeRule draws a merge rule, which is often the default.
 func (d *driver) mergeRule() core.MergeRule {
 	return pick(d, "merge rule", core.MergeRule{}, core.MergeRule{}, core.MergeRule{Stays: core.Highest},
-		core.MergeRule{Stays: core.Highest, Keep: 1}, core.MergeRule{Stays: core.Highest, Keep: 2}, core.MergeRule{Stays: core.Highest, Keep: 9})
+		core.MergeRule{Stays: core.Highest, Keep: 1}, core.MergeRule{Stays: core.Highest, Keep: 2},
+		core.MergeRule{Stays: core.Highest, Keep: 9})
 }
 
 func (d *driver) moveClock() {

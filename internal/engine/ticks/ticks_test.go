@@ -160,8 +160,8 @@ func (b *bench) schedule(shard, n int, every time.Duration) {
 	}
 }
 
-// A shard that can't be fired is tried again less and less often, up to every five seconds. Looks go
-// on, and other shards are fired.
+// A shard that can't be fired is tried again after ever longer waits of up to five seconds.
+// Meanwhile other shards are looked at and fired.
 func TestAFailingShardIsTriedLessOften(t *testing.T) {
 	onBench(t, func(b *bench) {
 		b.around = func(ctx context.Context, c storekit.Call, next func(context.Context) error) error {
@@ -188,8 +188,8 @@ func TestAFailingShardIsTriedLessOften(t *testing.T) {
 	})
 }
 
-// The outage of a shard that is no longer held is over for this server, and says nothing of the
-// store.
+// The outage of a shard that is no longer held is over for this server. That is no answer of the
+// store, and is not logged as one.
 func TestAFailingShardThatIsGivenUpIsForgotten(t *testing.T) {
 	onBench(t, func(b *bench) {
 		b.around = func(ctx context.Context, c storekit.Call, next func(context.Context) error) error {
@@ -378,32 +378,37 @@ func TestUnreachedShardsAreLookedAtAgain(t *testing.T) {
 	})
 }
 
-// The zone of a spec is loaded once. A zone that can't be loaded is tried again after a minute.
+// A zone that can't be loaded, or a spec of a newer version, is tried again after a minute.
 func TestABrokenSpecIsTriedOnceAMinute(t *testing.T) {
-	onBench(t, func(b *bench) {
-		b.schedule(0, 1, 10*time.Second)
-		page, err := b.store.Schedules(b.Context(), ports.SchedulesRequest{Queue: "orders"})
-		if err != nil {
-			b.Fatal(err)
-		}
-		s := page.Schedules[0]
-		revision := s.Revision
-		s.Spec, s.Revision = "cron * * * * * Nowhere/Land", revision+1
-		_, err = b.store.ChangeSchedules(b.Context(), ports.ChangeSchedulesRequest{
-			Shard: core.Shard{Queue: "orders"}, Shards: 2, Generation: 1,
-			Changes: []ports.ScheduleChange{{ScheduleKey: s.ScheduleKey, Revision: revision, Schedule: &s}},
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.run()
-		time.Sleep(10*time.Second + 5*core.BrokenRetry + time.Second)
-		synctest.Wait()
-		if b.event.Broken != 6 || b.count("ChangeSchedules") != 6 {
-			b.Errorf("%d broken in %d changes, want 6 in 6", b.event.Broken, b.count("ChangeSchedules"))
-		}
-		if b.event.Fired+b.event.Missed+b.event.Skipped > 0 {
-			b.Errorf("event %+v", b.event)
-		}
+	for _, spec := range []string{"cron * * * * * Nowhere/Land", "moon full Europe/Berlin"} {
+		onBench(t, func(b *bench) { triedOnceAMinute(b, spec) })
+	}
+}
+
+func triedOnceAMinute(b *bench, spec string) {
+	b.Helper()
+	b.schedule(0, 1, 10*time.Second)
+	page, err := b.store.Schedules(b.Context(), ports.SchedulesRequest{Queue: "orders"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := page.Schedules[0]
+	revision := s.Revision
+	s.Spec, s.Revision = spec, revision+1
+	_, err = b.store.ChangeSchedules(b.Context(), ports.ChangeSchedulesRequest{
+		Shard: core.Shard{Queue: "orders"}, Shards: 2, Generation: 1,
+		Changes: []ports.ScheduleChange{{ScheduleKey: s.ScheduleKey, Revision: revision, Schedule: &s}},
 	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.run()
+	time.Sleep(10*time.Second + 5*core.BrokenRetry + time.Second)
+	synctest.Wait()
+	if b.event.Broken != 6 || b.count("ChangeSchedules") != 6 {
+		b.Errorf("%d broken in %d changes, want 6 in 6", b.event.Broken, b.count("ChangeSchedules"))
+	}
+	if b.event.Fired+b.event.Missed+b.event.Skipped > 0 {
+		b.Errorf("event %+v", b.event)
+	}
 }

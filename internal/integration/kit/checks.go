@@ -18,6 +18,7 @@ func Checked(t *testing.T, store inspect.Store) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	statuses := make(map[string]string)
 	for _, r := range rows {
 		if (r.Status == inspect.CheckOK) != (r.Advice == "") || r.Value == "" {
@@ -28,6 +29,7 @@ func Checked(t *testing.T, store inspect.Store) map[string]string {
 		}
 		statuses[r.Name] = r.Status.String()
 	}
+
 	return statuses
 }
 

@@ -16,15 +16,18 @@ import (
 func AwaitCounts(t *testing.T, store ports.ShardStore, queue string, queued, claimed, orphaned int64) {
 	t.Helper()
 	inspector := inspect.New(store, inspect.Options{})
+
 	for end := time.Now().Add(testservers.Patience); ; time.Sleep(20 * time.Millisecond) {
 		stats, err := inspector.Stats(t.Context(), queue)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		c := stats[0].Counts
 		if c.Length() == queued && c.Claimed == claimed && c.Orphaned == orphaned {
 			return
 		}
+
 		if time.Now().After(end) {
 			t.Fatalf("%d queued, %d claimed and %d orphaned after %v; want %d, %d and %d",
 				c.Length(), c.Claimed, c.Orphaned, testservers.Patience, queued, claimed, orphaned)
@@ -39,7 +42,12 @@ func Recounted(ctx context.Context, s ports.Operator, shard core.Shard) (ports.R
 
 // RecountedAround takes all steps of a recount, and calls the function between before each step
 // except the first.
-func RecountedAround(ctx context.Context, s ports.Operator, r ports.RecountRequest, between func()) (ports.RecountReply, error) {
+func RecountedAround(
+	ctx context.Context,
+	s ports.Operator,
+	r ports.RecountRequest,
+	between func(),
+) (ports.RecountReply, error) {
 	sum, err := s.Recount(ctx, r)
 	for err == nil && sum.Next != "" {
 		between()
@@ -49,5 +57,6 @@ func RecountedAround(ctx context.Context, s ports.Operator, r ports.RecountReque
 			sum = sum.Then(reply)
 		}
 	}
+
 	return sum, err
 }

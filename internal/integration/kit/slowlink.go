@@ -20,9 +20,11 @@ import (
 func HandleThroughSlowLink(t *testing.T, direct, slow ports.ShardStore, ids, each, size int) {
 	t.Helper()
 	const ttl = 2 * time.Second
-	queue := skein.NewQueue("slow", skein.QueueOptions[[]byte]{Shards: 1, MaxPayloadBytes: size, Codec: skein.RawCodec{}})
+	queue := skein.NewQueue("slow",
+		skein.QueueOptions[[]byte]{Shards: 1, MaxPayloadBytes: size, Codec: skein.RawCodec{}})
 	client := skein.NewClient(direct, skein.ClientOptions{})
 	name := func(i int) string { return string(rune('a' + i)) }
+
 	for i := range ids * each {
 		data := make([]byte, size)
 		data[0] = byte(i)
@@ -30,10 +32,22 @@ func HandleThroughSlowLink(t *testing.T, direct, slow ports.ShardStore, ids, eac
 	}
 	// Another server claims half of the ids with all their payloads, and dies.
 	shard := core.Shard{Queue: queue.Name()}
-	lease, err := direct.Acquire(t.Context(), ports.AcquireRequest{Shard: shard, Shards: 1, Generation: 1, Owner: "dead", Attempt: 1, TTL: ttl})
+	lease, err := direct.Acquire(t.Context(), ports.AcquireRequest{
+		Shard:      shard,
+		Shards:     1,
+		Generation: 1,
+		Owner:      "dead",
+		Attempt:    1,
+		TTL:        ttl,
+	})
 	Must(t, err)
+
 	turn, err := direct.Turn(t.Context(), ports.TurnRequest{
-		Lease: ports.Lease{Shard: shard, Owner: "dead", Token: lease.Token}, Number: 1, TTL: ttl, Want: ids / 2, Bytes: core.MaxStepBytes,
+		Lease:  ports.Lease{Shard: shard, Owner: "dead", Token: lease.Token},
+		Number: 1,
+		TTL:    ttl,
+		Want:   ids / 2,
+		Bytes:  core.MaxStepBytes,
 	})
 	Must(t, err)
 	if len(turn.Claims) != ids/2 {
@@ -51,12 +65,14 @@ func HandleThroughSlowLink(t *testing.T, direct, slow ports.ShardStore, ids, eac
 		}
 		return nil
 	})
+
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	server := skein.NewServer(slow, skein.ServerOptions{LeaseTTL: ttl, Logger: slog.New(slog.DiscardHandler)}, handler)
 	go func() { ended <- server.Run(ctx) }()
 	defer func() { <-ended }()
 	defer stop()
+
 	for len(done) < ids*each {
 		select {
 		case i := <-handled:
@@ -65,9 +81,13 @@ func HandleThroughSlowLink(t *testing.T, direct, slow ports.ShardStore, ids, eac
 			t.Fatalf("%d of %d payloads were handled, and no other one since", len(done), ids*each)
 		}
 	}
-	for letter, err := range inspect.New(direct, inspect.Options{}).Morgue(t.Context(), queue.Name(), inspect.ListOptions{}) {
+
+	for letter, err := range inspect.New(direct, inspect.Options{}).Morgue(
+		t.Context(), queue.Name(), inspect.ListOptions{},
+	) {
 		Must(t, err)
 		t.Errorf("the job %q was buried", letter.ID)
 	}
+
 	t.Logf("how often each payload was handled: %v", done)
 }

@@ -40,20 +40,25 @@ func StartOwnWork(t *testing.T, o Orders) *OwnWork {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	w := &OwnWork{stop: stop, ended: make(chan error, 2)}
-	queue := skein.NewQueue("orders", skein.QueueOptions[[]byte]{Shards: o.Shards, IndexIDs: true, Codec: skein.RawCodec{}})
-	server := skein.NewServer(o.Store, skein.ServerOptions{Lanes: 50}, queue.Handler(func(_ context.Context, id string, _ [][]byte) error {
-		if strings.HasPrefix(id, "dead-") {
-			if _, again := w.seen.LoadOrStore(id, true); again {
-				w.Twice.Add(1)
+
+	queue := skein.NewQueue("orders",
+		skein.QueueOptions[[]byte]{Shards: o.Shards, IndexIDs: true, Codec: skein.RawCodec{}})
+	server := skein.NewServer(o.Store, skein.ServerOptions{Lanes: 50},
+		queue.Handler(func(_ context.Context, id string, _ [][]byte) error {
+			if strings.HasPrefix(id, "dead-") {
+				if _, again := w.seen.LoadOrStore(id, true); again {
+					w.Twice.Add(1)
+				}
+				w.Revived.Add(1)
+				return nil
 			}
-			w.Revived.Add(1)
+			time.Sleep(5 * time.Millisecond)
+			w.Own.Add(1)
 			return nil
-		}
-		time.Sleep(5 * time.Millisecond)
-		w.Own.Add(1)
-		return nil
-	}))
+		}))
+
 	go func() { w.ended <- server.Run(ctx) }()
+
 	client := skein.NewClient(o.Store, skein.ClientOptions{})
 	go func() {
 		for n := 0; ctx.Err() == nil; n++ {
@@ -69,6 +74,7 @@ func StartOwnWork(t *testing.T, o Orders) *OwnWork {
 		}
 		w.ended <- nil
 	}()
+
 	return w
 }
 

@@ -328,7 +328,8 @@ func TestRedisChangesOfSchedulesAreBounded(t *testing.T) {
 	}
 }
 
-// A shard with schedules takes the same commands for pushes, turns and renewals as one without.
+// A shard that has a schedule takes the same commands for pushes, turns and renewals as one
+// without.
 func TestRedisAScheduleAddsNoCommandToTurns(t *testing.T) {
 	t.Parallel()
 	commands := func(schedules ...ports.ScheduleChange) map[string]string {

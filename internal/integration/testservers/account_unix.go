@@ -17,6 +17,7 @@ func account() (uid, gid uint32, err error) {
 	if os.Geteuid() != 0 {
 		return uint32(os.Geteuid()), uint32(os.Getegid()), nil
 	}
+
 	account, err := user.Lookup("postgres")
 	if err != nil {
 		account, err = user.Lookup("nobody")
@@ -24,6 +25,7 @@ func account() (uid, gid uint32, err error) {
 	if err != nil {
 		return 0, 0, fmt.Errorf("an account to run a server in place of root: %w", err)
 	}
+
 	u, err := strconv.ParseUint(account.Uid, 10, 32)
 	if err != nil {
 		return 0, 0, err
@@ -32,6 +34,7 @@ func account() (uid, gid uint32, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
+
 	return uint32(u), uint32(g), nil
 }
 

@@ -25,8 +25,10 @@ func MoveSlots(t testing.TB, client redis.UniversalClient, pause time.Duration, 
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	stop, done := make(chan struct{}), make(chan error, 1)
 	go func() { done <- m.move(stop, pause, keys) }()
+
 	t.Cleanup(func() {
 		close(stop)
 		if err := <-done; err != nil {
@@ -81,6 +83,7 @@ func (m *mover) move(stop <-chan struct{}, pause time.Duration, keys []string) e
 		if err != nil {
 			return err
 		}
+
 		select {
 		case <-stop:
 			return nil
@@ -94,15 +97,18 @@ func (m *mover) moveSlot(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
+
 	slot := int(n)
 	from, next := m.nodes[m.owner[slot]], (m.owner[slot]+1)%len(m.nodes)
 	to := m.nodes[next]
+
 	if err := to.client.Do(ctx, "CLUSTER", "SETSLOT", slot, "IMPORTING", from.id).Err(); err != nil {
 		return err
 	}
 	if err := from.client.Do(ctx, "CLUSTER", "SETSLOT", slot, "MIGRATING", to.id).Err(); err != nil {
 		return err
 	}
+
 	if err := m.moveKeys(ctx, slot, from, to); err != nil {
 		return err
 	}
@@ -113,6 +119,7 @@ func (m *mover) moveSlot(ctx context.Context, key string) error {
 			return fmt.Errorf("%s: %w", node.address, err)
 		}
 	}
+
 	m.owner[slot] = next
 	m.moves++
 	return nil
@@ -124,6 +131,7 @@ func (m *mover) moveKeys(ctx context.Context, slot int, from, to master) error {
 	if err != nil {
 		return err
 	}
+
 	for {
 		keys, err := from.client.ClusterGetKeysInSlot(ctx, slot, migrated).Result()
 		if err != nil || len(keys) == 0 {
@@ -137,6 +145,7 @@ func (m *mover) moveKeys(ctx context.Context, slot int, from, to master) error {
 		if err := from.client.Do(ctx, args...).Err(); err != nil {
 			return err
 		}
+
 		m.keys += len(keys)
 	}
 }

@@ -82,16 +82,19 @@ func cluster(flags ...string) (*group, error) {
 				return err
 			}
 		}
+
 		for i := range masters {
 			if err := g.until(ctx, pinged(g.address(i))); err != nil {
 				return err
 			}
 		}
+
 		for i := range masters {
 			if err := introduce(ctx, g, i); err != nil {
 				return err
 			}
 		}
+
 		return g.until(ctx, func(ctx context.Context) error { return joined(ctx, g) })
 	})
 }
@@ -120,7 +123,12 @@ func joined(ctx context.Context, g *group) error {
 		if err != nil {
 			return err
 		}
-		for _, want := range []string{"cluster_state:ok", fmt.Sprintf("cluster_size:%d", masters), fmt.Sprintf("cluster_known_nodes:%d", masters)} {
+
+		for _, want := range []string{
+			"cluster_state:ok",
+			fmt.Sprintf("cluster_size:%d", masters),
+			fmt.Sprintf("cluster_known_nodes:%d", masters),
+		} {
 			if !strings.Contains(info, want+"\r\n") {
 				return fmt.Errorf("node %d of the Cluster is not yet at %s:\n%s", i, want, info)
 			}

@@ -24,6 +24,7 @@ func SmallDisk(t testing.TB, megabytes int) *Disk {
 	if os.Getenv("SKEIN_TEST_VIA") == "docker" {
 		Missing(t, errors.New("a disk of this machine is of no use to servers in Docker"))
 	}
+
 	path, err := os.MkdirTemp("", "skein-disk-")
 	if err != nil {
 		t.Fatal(err)
@@ -33,19 +34,25 @@ func SmallDisk(t testing.TB, megabytes int) *Disk {
 			t.Error(err)
 		}
 	})
+
 	uid, gid, err := account()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	options := fmt.Sprintf("size=%dm,mode=0700,uid=%d,gid=%d", megabytes, uid, gid)
 	if err := asRoot("mount", "-t", "tmpfs", "-o", options, "tmpfs", path); err != nil {
-		Missing(t, fmt.Errorf("a small disk is a tmpfs; to mount it, run the tests as root or with a sudo that asks for no password: %w", err))
+		Missing(t, fmt.Errorf(
+			"a small disk is a tmpfs; to mount it, run the tests as root or with a sudo that asks for no password: %w",
+			err))
 	}
+
 	t.Cleanup(func() {
 		if err := asRoot("umount", path); err != nil {
 			t.Error(err)
 		}
 	})
+
 	return &Disk{Path: path}
 }
 

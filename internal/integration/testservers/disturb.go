@@ -14,8 +14,10 @@ import (
 // would be cut again before they have done anything.
 func disturb(t testing.TB, interval time.Duration, cut func(context.Context) (int64, error)) {
 	t.Helper()
+
 	begun, total := time.Now(), int64(0)
 	stop, done := make(chan struct{}), make(chan struct{})
+
 	go func() {
 		defer close(done)
 		for took := time.Duration(0); ; {
@@ -24,16 +26,19 @@ func disturb(t testing.TB, interval time.Duration, cut func(context.Context) (in
 				return
 			case <-time.After(max(interval-took, 5*took)):
 			}
+
 			began := time.Now()
 			n, err := cutOnce(cut)
 			if err != nil {
 				t.Errorf("cut connections: %v", err)
 				return
 			}
+
 			total += n
 			took = time.Since(began)
 		}
 	}()
+
 	t.Cleanup(func() {
 		close(stop)
 		<-done

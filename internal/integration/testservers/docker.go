@@ -28,6 +28,7 @@ func openDocker(p program, ports []int) (machine, error) {
 	if _, err := exec.LookPath("docker"); err != nil {
 		return nil, fmt.Errorf("docker: %w", err)
 	}
+
 	pool, err := dockertest.NewPool("")
 	if err != nil {
 		return nil, fmt.Errorf("docker: %w", err)
@@ -38,17 +39,20 @@ func openDocker(p program, ports []int) (machine, error) {
 	if err := pull(pool, p); err != nil {
 		return nil, fmt.Errorf("docker: %w", err)
 	}
+
 	c := &containers{pool: pool, program: p}
 	options := &dockertest.RunOptions{
 		Entrypoint:   []string{"sleep"},
 		Cmd:          []string{"infinity"},
 		PortBindings: map[docker.Port][]docker.PortBinding{},
 	}
+
 	for _, port := range ports {
 		inside := docker.Port(strconv.Itoa(port) + "/tcp")
 		options.ExposedPorts = append(options.ExposedPorts, string(inside))
 		options.PortBindings[inside] = []docker.PortBinding{{HostIP: "127.0.0.1", HostPort: strconv.Itoa(port)}}
 	}
+
 	c.network, c.sleeper, err = c.run(options, "")
 	if err != nil {
 		return nil, err
@@ -60,7 +64,8 @@ func openDocker(p program, ports []int) (machine, error) {
 func pull(pool *dockertest.Pool, p program) error {
 	_, err := pool.Client.InspectImage(p.repository + ":" + p.tag)
 	if errors.Is(err, docker.ErrNoSuchImage) {
-		err = pool.Client.PullImage(docker.PullImageOptions{Repository: p.repository, Tag: p.tag}, docker.AuthConfiguration{})
+		err = pool.Client.PullImage(docker.PullImageOptions{Repository: p.repository, Tag: p.tag},
+			docker.AuthConfiguration{})
 	}
 	if err != nil {
 		return fmt.Errorf("image %s:%s: %w", p.repository, p.tag, err)

@@ -27,11 +27,13 @@ func TestServerEndsWithTheProcessThatStartedIt(t *testing.T) {
 			return net.JoinHostPort(c.Host, fmt.Sprint(c.Port))
 		},
 	}
+
 	if open := servers[os.Getenv(starter)]; open != nil {
 		fmt.Println(open(t))
 		io.Copy(io.Discard, os.Stdin)
 		return
 	}
+
 	for name := range servers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -44,6 +46,7 @@ func endsWithItsProcess(t *testing.T, server string) {
 	test, _, _ := strings.Cut(t.Name(), "/")
 	process := exec.Command(os.Args[0], "-test.run=^"+test+"$")
 	process.Env = append(os.Environ(), starter+"="+server)
+
 	input, err := process.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -53,6 +56,7 @@ func endsWithItsProcess(t *testing.T, server string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := process.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -60,6 +64,7 @@ func endsWithItsProcess(t *testing.T, server string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	serves := func() bool {
 		conn, err := net.Dial("tcp", strings.TrimSpace(line))
 		if err == nil {
@@ -70,6 +75,7 @@ func endsWithItsProcess(t *testing.T, server string) {
 	if !serves() {
 		t.Fatal("the server does not serve")
 	}
+
 	if err := process.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -21,10 +21,12 @@ func Freeze(t testing.TB, server *redis.Client) (thaw func()) {
 	if _, err := exec.LookPath(redisServer().binary); err != nil || os.Getenv("SKEIN_TEST_VIA") == "docker" {
 		Missing(t, errors.New("only a server that is a process of this machine can be made to hang"))
 	}
+
 	info, err := server.Info(t.Context(), "server").Result()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	_, rest, _ := strings.Cut(info, "process_id:")
 	rest, _, _ = strings.Cut(rest, "\r\n")
 	pid, err := strconv.Atoi(rest)
@@ -38,9 +40,11 @@ func Freeze(t testing.TB, server *redis.Client) (thaw func()) {
 // on a system where no process can.
 func FreezeProcess(t testing.TB, pid int) (thaw func()) {
 	t.Helper()
+
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+
 	return func() {
 		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 			t.Error(err)

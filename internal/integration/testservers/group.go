@@ -31,20 +31,24 @@ type group struct {
 func form(p program, ports int, assemble func(context.Context, *group) error) (*group, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
+
 	for attempt := 1; ; attempt++ {
 		free, err := reserve(ports)
 		if err != nil {
 			return nil, err
 		}
+
 		g := &group{ports: free}
 		if g.machine, err = open(p, numbers(free)); err != nil {
 			release(free)
 			return nil, err
 		}
+
 		err = assemble(ctx, g)
 		if err == nil {
 			return g, nil
 		}
+
 		g.end()
 		if !errors.Is(err, errEnded) || attempt == attempts {
 			return nil, fmt.Errorf("%w\n%s", err, g.printed())
@@ -94,6 +98,7 @@ var errEnded = errors.New("a server ended")
 func (g *group) until(ctx context.Context, ask func(context.Context) error) error {
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
+
 	for {
 		err := ask(ctx)
 		if err == nil {
@@ -102,6 +107,7 @@ func (g *group) until(ctx context.Context, ask func(context.Context) error) erro
 		if g.ended() {
 			return fmt.Errorf("%w: %w", errEnded, err)
 		}
+
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("not ready after %v: %w", Patience, err)

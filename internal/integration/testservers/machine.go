@@ -38,6 +38,7 @@ var errNowhere = errors.New("there is no way to run a server here")
 func open(p program, ports []int) (machine, error) {
 	via := os.Getenv("SKEIN_TEST_VIA")
 	var problems []error
+
 	for _, way := range []struct {
 		name string
 		open func(program, []int) (machine, error)
@@ -48,12 +49,14 @@ func open(p program, ports []int) (machine, error) {
 		if via != "" && via != way.name {
 			continue
 		}
+
 		m, err := way.open(p, ports)
 		if err == nil {
 			return m, nil
 		}
 		problems = append(problems, err)
 	}
+
 	if len(problems) == 0 {
 		return nil, fmt.Errorf("SKEIN_TEST_VIA is %q; it may be local, docker or empty", via)
 	}

@@ -21,6 +21,7 @@ func TestPostgresEndsAlthoughInitdbStillRan(t *testing.T) {
 	if err != nil {
 		testservers.Missing(t, fmt.Errorf("no Postgres on this machine: %w", err))
 	}
+
 	dir := openDirectory(t)
 	begun, proceed, servers := filepath.Join(dir, "begun"), filepath.Join(dir, "proceed"), filepath.Join(dir, "servers")
 	slow := fmt.Sprintf("#!/bin/sh\ncase $1 in --help) exec %[1]q --help ;; esac\n: >%[2]q\nuntil [ -e %[3]q ]; do sleep 0.1; done\nexec %[1]q \"$@\"\n",
@@ -29,12 +30,14 @@ func TestPostgresEndsAlthoughInitdbStillRan(t *testing.T) {
 		t.Fatal(err)
 	}
 	allow(t, filepath.Join(dir, "initdb"))
+
 	process := exec.Command(os.Args[0], "-test.run=^TestServerEndsWithTheProcessThatStartedIt$")
 	process.Env = append(os.Environ(), starter+"=Postgres", "SKEIN_TEST_VIA=local", "TMPDIR="+servers,
 		"PATH="+strings.Join([]string{dir, filepath.Dir(real), os.Getenv("PATH")}, string(filepath.ListSeparator)))
 	if err := process.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	until(t, "initdb runs", func(context.Context) bool { return exists(begun) })
 	if err := process.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -76,10 +79,12 @@ func openDirectory(t *testing.T) string {
 			t.Error(err)
 		}
 	})
+
 	servers := filepath.Join(dir, "servers")
 	if err := os.Mkdir(servers, 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	allow(t, dir)
 	allow(t, servers)
 	return dir
@@ -102,18 +107,21 @@ func exists(path string) bool {
 func killServers(t *testing.T, servers string) {
 	t.Helper()
 	left, _ := filepath.Glob(filepath.Join(servers, "*", "data", "postmaster.pid"))
+
 	for _, path := range left {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Error(err)
 			continue
 		}
+
 		line, _, _ := strings.Cut(string(text), "\n")
 		pid, err := strconv.Atoi(line)
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 			continue
 		}
+
 		if process, err := os.FindProcess(pid); err == nil {
 			_ = process.Kill()
 		}

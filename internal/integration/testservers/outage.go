@@ -36,7 +36,10 @@ func Kill(t testing.TB, server *redis.Client) {
 func ClusterReplica(t testing.TB, master string, flags ...string) *redis.Client {
 	t.Helper()
 	g, err := form(redisServer(), 2, func(ctx context.Context, g *group) error {
-		own := append([]string{"--cluster-enabled", "yes", "--cluster-port", g.port(1), "--repl-diskless-sync-delay", "0"}, flags...)
+		own := append(
+			[]string{"--cluster-enabled", "yes", "--cluster-port", g.port(1), "--repl-diskless-sync-delay", "0"},
+			flags...,
+		)
 		if err := g.start(redisCommand(redisServer(), g, 0, own...)...); err != nil {
 			return err
 		}
@@ -48,6 +51,7 @@ func ClusterReplica(t testing.TB, master string, flags ...string) *redis.Client 
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(g.end)
 	return RedisNode(t, g.address(0))
 }
@@ -59,6 +63,7 @@ func follows(ctx context.Context, node, master string) error {
 	defer first.Close()
 	replica := redis.NewClient(&redis.Options{Addr: node})
 	defer replica.Close()
+
 	id, bus, err := clusterIdentity(ctx, first)
 	if err != nil {
 		return err
@@ -67,6 +72,7 @@ func follows(ctx context.Context, node, master string) error {
 	if err != nil {
 		return err
 	}
+
 	if !strings.Contains(info, "role:slave") {
 		host, port, _ := net.SplitHostPort(master)
 		if err := replica.Do(ctx, "CLUSTER", "MEET", host, port, bus).Err(); err != nil {
@@ -76,15 +82,18 @@ func follows(ctx context.Context, node, master string) error {
 			return err
 		}
 	}
+
 	if !strings.Contains(info, "master_link_status:up") {
 		return fmt.Errorf("the replica does not follow yet:\n%s", info)
 	}
+
 	for _, server := range []*redis.Client{first, replica} {
 		info, err := server.ClusterInfo(ctx).Result()
 		if known := fmt.Sprintf("cluster_known_nodes:%d\r\n", masters+1); err != nil || !strings.Contains(info, known) {
 			return fmt.Errorf("the Cluster does not know all of its nodes: %w\n%s", err, info)
 		}
 	}
+
 	return nil
 }
 

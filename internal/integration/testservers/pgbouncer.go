@@ -11,8 +11,11 @@ import (
 
 func pgBouncerProgram() program {
 	return program{
-		binary: "pgbouncer", elsewhere: "/usr/sbin/pgbouncer", signal: "KILL", unprivileged: true,
-		get: "for PgBouncer install pgbouncer (apt-get install pgbouncer)",
+		binary:       "pgbouncer",
+		elsewhere:    "/usr/sbin/pgbouncer",
+		signal:       "KILL",
+		unprivileged: true,
+		get:          "for PgBouncer install pgbouncer (apt-get install pgbouncer)",
 	}
 }
 
@@ -43,8 +46,12 @@ exec pgbouncer pgbouncer.ini
 func PgBouncer(t testing.TB, pool *pgxpool.Pool, settings ...string) string {
 	t.Helper()
 	server := pool.Config().ConnConfig
+
 	g, err := form(pgBouncerProgram(), 1, func(ctx context.Context, g *group) error {
-		command := append([]string{"sh", "-c", runPgBouncer, "sh", g.port(0), server.Host, strconv.Itoa(int(server.Port))}, settings...)
+		command := append(
+			[]string{"sh", "-c", runPgBouncer, "sh", g.port(0), server.Host, strconv.Itoa(int(server.Port))},
+			settings...,
+		)
 		if err := g.start(command...); err != nil {
 			return err
 		}
@@ -56,6 +63,7 @@ func PgBouncer(t testing.TB, pool *pgxpool.Pool, settings ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(g.end)
 	return postgresURL(g, 0)
 }

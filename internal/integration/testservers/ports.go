@@ -27,22 +27,27 @@ func reserve(n int) (ports []*port, err error) {
 			_ = l.Close()
 		}
 	}()
+
 	for range portCount {
 		if len(ports) == n {
 			return ports, nil
 		}
+
 		p := &port{number: firstPort + rand.IntN(portCount)}
 		p.claim, err = net.Listen("tcp", fmt.Sprintf("127.0.0.2:%d", p.number))
 		if errors.Is(err, syscall.EADDRINUSE) {
 			continue
 		}
+
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", p.number))
 		if err != nil {
 			release([]*port{p})
 			continue
 		}
+
 		free, ports = append(free, l), append(ports, p)
 	}
+
 	release(ports)
 	return nil, fmt.Errorf("no %d ports of 127.0.0.1 from %d to %d are free", n, firstPort, firstPort+portCount-1)
 }

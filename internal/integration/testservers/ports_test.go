@@ -12,6 +12,7 @@ func TestPortsDoNotCollide(t *testing.T) {
 	var mu sync.Mutex
 	var all []*port
 	var reserving sync.WaitGroup
+
 	for range 20 {
 		reserving.Go(func() {
 			ports, err := reserve(6)
@@ -24,11 +25,13 @@ func TestPortsDoNotCollide(t *testing.T) {
 		})
 	}
 	reserving.Wait()
+
 	chosen := numbers(all)
 	slices.Sort(chosen)
 	if n := len(slices.Compact(chosen)); n != 120 {
 		t.Errorf("%d of 120 ports differ", n)
 	}
+
 	release(all)
 	for _, p := range all {
 		if p.claim != nil && p.claim.Close() == nil {

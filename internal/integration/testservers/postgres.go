@@ -14,9 +14,13 @@ import (
 
 func postgresServer() program {
 	return program{
-		binary: "postgres", repository: "postgres", tag: "15", elsewhere: "/usr/lib/postgresql/*/bin/postgres",
+		binary:     "postgres",
+		repository: "postgres",
+		tag:        "15",
+		elsewhere:  "/usr/lib/postgresql/*/bin/postgres",
 		// A killed server would leave its workers and their shared memory behind.
-		signal: "QUIT", unprivileged: true,
+		signal:       "QUIT",
+		unprivileged: true,
 		get: "for Postgres set SKEIN_TEST_POSTGRES to the URL of a server, or install postgresql 14 or newer " +
 			"(apt-get install postgresql), or start Docker",
 	}
@@ -112,7 +116,9 @@ exec postgres -D data -p "$port" -c listen_addresses="$bind" -c unix_socket_dire
 `
 
 func postgres(init string, settings ...string) (*group, error) {
-	return form(postgresServer(), 1, func(ctx context.Context, g *group) error { return g.startPostgres(ctx, 0, init, settings...) })
+	return form(postgresServer(), 1, func(ctx context.Context, g *group) error {
+		return g.startPostgres(ctx, 0, init, settings...)
+	})
 }
 
 // startPostgres starts a server on the group's i-th port, and returns when it serves.

@@ -38,14 +38,20 @@ func PostgresWithStandby(t testing.TB, settings ...string) *PostgresPair {
 	if err != nil {
 		Missing(t, err)
 	}
+
 	settings = append([]string{"fsync=off"}, settings...)
-	g, err := form(postgresServer(), pairGroup, func(ctx context.Context, g *group) error { return pair(ctx, g, copies, settings) })
+	g, err := form(postgresServer(), pairGroup, func(ctx context.Context, g *group) error {
+		return pair(ctx, g, copies, settings)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(g.end)
 	return &PostgresPair{
-		Primary: postgresPool(t, postgresURL(g, thePrimary)), Standby: postgresPool(t, postgresURL(g, theStandby)), group: g,
+		Primary: postgresPool(t, postgresURL(g, thePrimary)),
+		Standby: postgresPool(t, postgresURL(g, theStandby)),
+		group:   g,
 	}
 }
 
@@ -104,17 +110,25 @@ const standbyName = "standby"
 
 // pair starts a primary and a standby, which the primary waits for from the first commit on.
 func pair(ctx context.Context, g *group, copies string, settings []string) error {
-	waiting := append([]string{"synchronous_standby_names=" + standbyName, "synchronous_commit=remote_apply"}, settings...)
+	waiting := append([]string{"synchronous_standby_names=" + standbyName, "synchronous_commit=remote_apply"},
+		settings...)
 	if err := g.startPostgres(ctx, thePrimary, "", waiting...); err != nil {
 		return err
 	}
-	command := []string{"sh", "-c", runStandby, "sh", copies, g.port(thePrimary), g.port(theStandby), g.machine.bind(), standbyName}
+
+	command := []string{
+		"sh", "-c", runStandby, "sh", copies, g.port(thePrimary), g.port(theStandby), g.machine.bind(), standbyName,
+	}
 	if err := g.start(append(command, settings...)...); err != nil {
 		return err
 	}
-	if err := g.until(ctx, func(ctx context.Context) error { return connected(ctx, postgresURL(g, theStandby)) }); err != nil {
+
+	if err := g.until(ctx, func(ctx context.Context) error {
+		return connected(ctx, postgresURL(g, theStandby))
+	}); err != nil {
 		return err
 	}
+
 	return g.until(ctx, func(ctx context.Context) error { return waitedFor(ctx, postgresURL(g, thePrimary)) })
 }
 
@@ -125,8 +139,12 @@ func waitedFor(ctx context.Context, url string) error {
 		return err
 	}
 	defer conn.Close(ctx)
+
 	var follows bool
-	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = 'sync')`).Scan(&follows)
+	err = conn.QueryRow(
+		ctx,
+		`SELECT EXISTS (SELECT FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = 'sync')`,
+	).Scan(&follows)
 	if err == nil && !follows {
 		err = errors.New("the standby does not follow yet")
 	}

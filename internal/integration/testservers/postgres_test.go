@@ -18,7 +18,11 @@ func TestPostgresKeepsSchemasApart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			exists := func(schema string) (yes bool) {
-				if err := pool.QueryRow(t.Context(), "SELECT to_regclass($1) IS NOT NULL", schema+".things").Scan(&yes); err != nil {
+				if err := pool.QueryRow(
+					t.Context(),
+					"SELECT to_regclass($1) IS NOT NULL",
+					schema+".things",
+				).Scan(&yes); err != nil {
 					t.Fatal(err)
 				}
 				return yes
@@ -28,9 +32,11 @@ func TestPostgresKeepsSchemasApart(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+
 			var theirs string
 			ours := testservers.Schema(t, pool)
 			fill(ours)
+
 			t.Run("another test", func(t *testing.T) {
 				theirs = testservers.Schema(t, pool)
 				if exists(theirs) {
@@ -38,6 +44,7 @@ func TestPostgresKeepsSchemasApart(t *testing.T) {
 				}
 				fill(theirs)
 			})
+
 			if exists(theirs) || !exists(ours) {
 				t.Errorf("a test that has ended has tables: %t; one that runs: %t", exists(theirs), exists(ours))
 			}
@@ -48,8 +55,13 @@ func TestPostgresKeepsSchemasApart(t *testing.T) {
 func TestOwnPostgresIsConfiguredAsItComes(t *testing.T) {
 	t.Parallel()
 	pool := testservers.OwnPostgres(t, "max_connections=17")
+
 	for name, want := range map[string]string{
-		"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on", "shared_buffers": "128MB", "max_connections": "17",
+		"fsync":              "on",
+		"synchronous_commit": "on",
+		"full_page_writes":   "on",
+		"shared_buffers":     "128MB",
+		"max_connections":    "17",
 	} {
 		var got string
 		if err := pool.QueryRow(t.Context(), "SELECT current_setting($1)", name).Scan(&got); err != nil {
@@ -86,6 +98,7 @@ func TestPostgresStandbyTakesThePrimarysPlace(t *testing.T) {
 		}
 		return n
 	}
+
 	both, err := pgxpool.New(t.Context(), pair.URL())
 	if err != nil {
 		t.Fatal(err)
@@ -94,18 +107,21 @@ func TestPostgresStandbyTakesThePrimarysPlace(t *testing.T) {
 	if _, err := both.Exec(t.Context(), `CREATE TABLE things AS SELECT generate_series(1, 10)`); err != nil {
 		t.Fatal(err)
 	}
+
 	if n := count(pair.Standby); n != 10 {
 		t.Errorf("the standby shows %d rows, want 10", n)
 	}
 	if _, err := pair.Standby.Exec(t.Context(), `DELETE FROM things`); err == nil {
 		t.Error("the standby writes")
 	}
+
 	pair.KillPrimary()
 	pair.Promote(t)
 	until(t, "a write after the promotion", func(ctx context.Context) bool {
 		_, err := both.Exec(ctx, `INSERT INTO things VALUES (11)`)
 		return err == nil
 	})
+
 	if n := count(pair.Standby); n != 11 {
 		t.Errorf("the promoted standby has %d rows, want 11", n)
 	}

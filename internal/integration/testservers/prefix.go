@@ -37,6 +37,7 @@ func deleteBelow(ctx context.Context, node *redis.Client, prefix string) error {
 		if err != nil {
 			return err
 		}
+
 		if len(keys) > 0 {
 			_, err = node.Pipelined(ctx, func(p redis.Pipeliner) error {
 				for _, key := range keys {
@@ -48,6 +49,7 @@ func deleteBelow(ctx context.Context, node *redis.Client, prefix string) error {
 				return err
 			}
 		}
+
 		if cursor = next; cursor == 0 {
 			return nil
 		}
@@ -55,7 +57,11 @@ func deleteBelow(ctx context.Context, node *redis.Client, prefix string) error {
 }
 
 // eachMaster visits every server that has keys.
-func eachMaster(ctx context.Context, client redis.UniversalClient, visit func(context.Context, *redis.Client) error) error {
+func eachMaster(
+	ctx context.Context,
+	client redis.UniversalClient,
+	visit func(context.Context, *redis.Client) error,
+) error {
 	switch c := client.(type) {
 	case *redis.Client:
 		return visit(ctx, c)

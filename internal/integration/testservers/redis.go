@@ -14,13 +14,25 @@ import (
 )
 
 func redisServer() program {
-	return program{binary: "redis-server", repository: "redis", tag: "7", signal: "KILL", get: "for Redis set SKEIN_TEST_REDIS and SKEIN_TEST_REDIS_CLUSTER to the URLs of servers, " +
-		"or install redis-server 7.0 or newer (apt-get install redis-server), or start Docker"}
+	return program{
+		binary:     "redis-server",
+		repository: "redis",
+		tag:        "7",
+		signal:     "KILL",
+		get: "for Redis set SKEIN_TEST_REDIS and SKEIN_TEST_REDIS_CLUSTER to the URLs of servers, " +
+			"or install redis-server 7.0 or newer (apt-get install redis-server), or start Docker",
+	}
 }
 
 func valkeyServer() program {
-	return program{binary: "valkey-server", repository: "valkey/valkey", tag: "8", signal: "KILL", get: "for Valkey set SKEIN_TEST_VALKEY to the URL of a server, " +
-		"or install valkey-server (apt-get install valkey-server, which Debian 12 has in bookworm-backports), or start Docker"}
+	return program{
+		binary:     "valkey-server",
+		repository: "valkey/valkey",
+		tag:        "8",
+		signal:     "KILL",
+		get: "for Valkey set SKEIN_TEST_VALKEY to the URL of a server, " +
+			"or install valkey-server (apt-get install valkey-server, which Debian 12 has in bookworm-backports), or start Docker",
+	}
 }
 
 // The shared servers, each started at its first use.

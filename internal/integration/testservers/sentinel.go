@@ -44,20 +44,25 @@ func watched(ctx context.Context, g *group) error {
 	replica := redisCommand(p, g, theReplica, "--replicaof", "127.0.0.1", g.port(theMaster))
 	// A sentinel requires a configuration file to which it can write.
 	sentinel := []string{"sh", "-c", `: >sentinel.conf && exec "$@"`, "sh",
-		p.binary, "sentinel.conf", "--sentinel", "--port", g.port(theSentinel), "--bind", g.machine.bind(), "--protected-mode", "no"}
+		p.binary, "sentinel.conf", "--sentinel", "--port", g.port(theSentinel), "--bind", g.machine.bind(),
+		"--protected-mode", "no"}
+
 	for _, command := range [][]string{master, replica, sentinel} {
 		if err := g.start(command...); err != nil {
 			return err
 		}
 	}
+
 	for i := range sentinelGroup {
 		if err := g.until(ctx, pinged(g.address(i))); err != nil {
 			return err
 		}
 	}
+
 	if err := g.until(ctx, func(ctx context.Context) error { return replicating(ctx, g) }); err != nil {
 		return err
 	}
+
 	watcher := redis.NewSentinelClient(&redis.Options{Addr: g.address(theSentinel)})
 	defer watcher.Close()
 	err := errors.Join(
@@ -68,6 +73,7 @@ func watched(ctx context.Context, g *group) error {
 	if err != nil {
 		return err
 	}
+
 	return g.until(ctx, func(ctx context.Context) error { return known(ctx, watcher) })
 }
 

@@ -41,6 +41,7 @@ func TestServers(t *testing.T) {
 		{"own Cluster", func(t testing.TB) redis.UniversalClient { return testservers.OwnRedisCluster(t) }},
 		{"Sentinel", testservers.RedisSentinel},
 	}
+
 	for _, server := range servers {
 		t.Run(server.name, func(t *testing.T) {
 			t.Parallel()
@@ -60,6 +61,7 @@ func holdsKeysApart(t *testing.T, client redis.UniversalClient) {
 			}
 		}
 	}
+
 	count := func(prefix string) (n int) {
 		for i := range keys {
 			found, err := client.Exists(t.Context(), fmt.Sprint(prefix, i)).Result()
@@ -70,9 +72,11 @@ func holdsKeysApart(t *testing.T, client redis.UniversalClient) {
 		}
 		return n
 	}
+
 	var theirs string
 	ours := testservers.Prefix(t, client)
 	write(t, ours)
+
 	t.Run("another test", func(t *testing.T) {
 		theirs = testservers.Prefix(t, client)
 		if n := count(theirs); n != 0 {
@@ -80,6 +84,7 @@ func holdsKeysApart(t *testing.T, client redis.UniversalClient) {
 		}
 		write(t, theirs)
 	})
+
 	if n := count(theirs); n != 0 {
 		t.Errorf("%d of %d keys are left of a test that has ended", n, keys)
 	}
@@ -123,6 +128,7 @@ func TestSentinelPromotesTheReplica(t *testing.T) {
 	tier.Long(t, "waits for a failover")
 	t.Parallel()
 	client := testservers.RedisSentinel(t)
+
 	if err := client.Set(t.Context(), "key", "before", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -131,9 +137,11 @@ func TestSentinelPromotesTheReplica(t *testing.T) {
 	}
 	// The server answers by closing the connection.
 	_ = client.ShutdownNoSave(t.Context()).Err()
+
 	until(t, "a write after the master went", func(ctx context.Context) bool {
 		return client.Set(ctx, "another", "after", 0).Err() == nil
 	})
+
 	if got, err := client.Get(t.Context(), "key").Result(); got != "before" || err != nil {
 		t.Errorf("the replica has %q, %v; want %q", got, err, "before")
 	}
@@ -149,9 +157,11 @@ func TestChaosCutsConnections(t *testing.T) {
 			cut := watchConnection(t, client)
 			listener := client.Subscribe(t.Context(), "channel")
 			defer listener.Close()
+
 			if _, err := listener.Receive(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+
 			testservers.Chaos(t, client, 20*time.Millisecond)
 			until(t, "an idle connection is cut", func(context.Context) bool { return cut() })
 			if m, err := listener.Receive(t.Context()); err == nil {
@@ -171,11 +181,13 @@ func watchConnection(t *testing.T, client redis.UniversalClient) (cut func() boo
 	case *redis.ClusterClient:
 		address = c.Options().Addrs[0]
 	}
+
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
+
 	return func() bool {
 		conn.SetReadDeadline(time.Now().Add(time.Millisecond))
 		_, err := conn.Read(make([]byte, 1))

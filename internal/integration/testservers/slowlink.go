@@ -20,12 +20,14 @@ func SlowLink(t testing.TB, server string, rate int) (address string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { listener.Close() })
+
 	var link sync.Mutex
 	wait := func(bytes int) {
 		link.Lock()
 		defer link.Unlock()
 		time.Sleep(time.Duration(bytes) * time.Second / time.Duration(rate))
 	}
+
 	go func() {
 		for {
 			caller, err := listener.Accept()
@@ -35,6 +37,7 @@ func SlowLink(t testing.TB, server string, rate int) (address string) {
 			go join(caller, server, wait)
 		}
 	}()
+
 	return listener.Addr().String()
 }
 
@@ -47,9 +50,11 @@ func join(caller net.Conn, address string, wait func(bytes int)) {
 		return
 	}
 	defer server.Close()
+
 	if err := server.(*net.TCPConn).SetReadBuffer(linkBuffer); err != nil {
 		return
 	}
+
 	go func() {
 		defer server.Close()
 		defer caller.Close()

@@ -25,6 +25,7 @@ func shell(script string, args ...string) *exec.Cmd {
 func supervise(cmd *exec.Cmd) (*supervisor, error) {
 	k := &supervisor{gone: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = &k.output, &k.output
+
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -32,12 +33,14 @@ func supervise(cmd *exec.Cmd) (*supervisor, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start a shell: %w", err)
 	}
+
 	k.input = input
 	go func() {
 		defer close(k.gone)
 		// Its exit status means nothing: its command was killed or ended by itself.
 		_ = cmd.Wait()
 	}()
+
 	return k, nil
 }
 

@@ -45,6 +45,8 @@ type view struct {
 	stats  []inspect.QueueStats
 	nodes  []inspect.Node
 	checks []inspect.Check
+	// late are the ticks of the queues with schedules.
+	late map[string]inspect.LateTick
 }
 
 // New returns a Store that has not read the store yet. timeout limits a read; 0 means 5 s. New
@@ -78,6 +80,7 @@ func (s *Store) Each(put func(name string, v float64, labels ...string)) {
 	all.queues(last)
 	all.servers(last)
 	all.checks(last.checks)
+	all.schedules(last.late)
 }
 
 // refresh reads the store if a read is due. If another caller is reading it, refresh returns at
@@ -127,7 +130,8 @@ func (s *Store) known() bool {
 }
 
 // look reads the store. It leaves out the shards of a part that can't be reached. If the checks
-// can't be made, the result has one check, answers, with the status unknown.
+// can't be made, the result has one check, answers, with the status unknown. If the ticks of
+// schedules can't be read, it has none.
 func (s *Store) look(ctx context.Context) (*view, error) {
 	stats, err := s.inspector.Stats(ctx)
 	var partial *inspect.PartialError
@@ -142,5 +146,9 @@ func (s *Store) look(ctx context.Context) (*view, error) {
 	if err != nil {
 		checks = []inspect.Check{{Name: "answers", Status: inspect.CheckUnknown, Value: err.Error()}}
 	}
-	return &view{stats: stats, nodes: nodes, checks: checks}, nil
+	late, err := s.inspector.LateTicks(ctx)
+	if err != nil && !errors.As(err, &partial) {
+		late = nil
+	}
+	return &view{stats: stats, nodes: nodes, checks: checks, late: late}, nil
 }

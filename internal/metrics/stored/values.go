@@ -112,3 +112,9 @@ func (put sink) checks(checks []inspect.Check) {
 		put("skein_store_check", float64(status), name)
 	}
 }
+
+func (put sink) schedules(late map[string]inspect.LateTick) {
+	for queue, tick := range late {
+		put("skein_schedule_late_seconds", tick.Late.Seconds(), queue)
+	}
+}

@@ -9,7 +9,8 @@ import (
 )
 
 // ErrStraggler is the error of a call whose server did not answer long after another had.
-var ErrStraggler = errors.New("redis: one server has not answered, long after another call was answered; check that server")
+var ErrStraggler = errors.New(
+	"redis: one server has not answered, long after another call was answered; check that server")
 
 // Apart is how calls that go to each server separately are sent, and how long they wait.
 type Apart struct {
@@ -31,11 +32,13 @@ func (s *Link) RunApart(ctx context.Context, by Apart, calls []Call) []Outcome {
 	if ctx.Err() != nil {
 		return Failed(len(calls), Translate(ctx, ctx.Err()))
 	}
+
 	outcomes := Failed(len(calls), ErrStraggler)
 	var all []func(report func([]answer))
 	for _, group := range s.byServer(ctx, calls) {
 		all = append(all, func(report func([]answer)) { s.exchangeBy(ctx, by.Most, group, report) })
 	}
+
 	began := time.Now()
 	err := Together(ctx, s.Workers, by.Patience, all, func(answers []answer) (bool, error) {
 		for _, a := range answers {
@@ -43,11 +46,13 @@ func (s *Link) RunApart(ctx context.Context, by Apart, calls []Call) []Outcome {
 		}
 		return len(answers) > 0, nil
 	})
+
 	if err == ErrStraggler {
 		s.connections.unanswered(began)
 	} else if err != nil {
 		s.connections.gaveUp(ctx, began)
 	}
+
 	for i := range outcomes {
 		if outcomes[i].Err == ErrStraggler {
 			outcomes[i].Err = err
@@ -79,6 +84,7 @@ func (s *Link) byServer(ctx context.Context, calls []Call) []*exchanging {
 	if servers == nil {
 		return []*exchanging{newExchanging(calls, nil)}
 	}
+
 	groups := make(map[goredis.UniversalClient]*exchanging)
 	var all []*exchanging
 	for i, server := range servers {
@@ -89,6 +95,7 @@ func (s *Link) byServer(ctx context.Context, calls []Call) []*exchanging {
 		}
 		x.calls, x.at, x.servers = append(x.calls, calls[i]), append(x.at, i), append(x.servers, server)
 	}
+
 	return all
 }
 
@@ -98,9 +105,16 @@ func (s *Link) byServer(ctx context.Context, calls []Call) []*exchanging {
 // on a busy machine all servers are slow. Together returns nil once all functions have ended, or
 // the error of take or of the context if that comes first. The reports of functions that still run
 // then are dropped.
-func Together[T any](ctx context.Context, pool workerPool, longest time.Duration, all []func(report func(T)), take func(T) (answered bool, err error)) error {
+func Together[T any](
+	ctx context.Context,
+	pool workerPool,
+	longest time.Duration,
+	all []func(report func(T)),
+	take func(T) (answered bool, err error),
+) error {
 	reports, ended, gone := make(chan T), make(chan struct{}, len(all)), make(chan struct{})
 	defer close(gone)
+
 	for _, run := range all {
 		pool.Do(func() {
 			run(func(report T) {
@@ -112,6 +126,7 @@ func Together[T any](ctx context.Context, pool workerPool, longest time.Duration
 			ended <- struct{}{}
 		})
 	}
+
 	late, began := time.NewTimer(time.Hour), time.Now()
 	defer late.Stop()
 	for open := len(all); open > 0; {

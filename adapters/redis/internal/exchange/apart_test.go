@@ -24,6 +24,7 @@ func TestPatienceGrowsWithWhatAnAnswerTook(t *testing.T) {
 				after := func(d time.Duration) func(func(int)) {
 					return func(report func(int)) { time.Sleep(d); report(0) }
 				}
+
 				all := []func(func(int)){after(tt.first), after(tt.second)}
 				answers := 0
 				err := Together(t.Context(), make(workerPool), 400*time.Millisecond, all, func(int) (bool, error) {
@@ -33,6 +34,7 @@ func TestPatienceGrowsWithWhatAnAnswerTook(t *testing.T) {
 				if want := map[bool]int{true: 2, false: 1}[tt.err == nil]; !errors.Is(err, tt.err) || answers != want {
 					t.Errorf("error %v after %d answers, want %v after %d", err, answers, tt.err, want)
 				}
+
 				time.Sleep(2 * time.Minute) // until hanging calls and the idle workers have ended
 			})
 		})

@@ -55,11 +55,13 @@ func (s *Link) RunCoalesced(ctx context.Context, c Call) Outcome {
 	if err := ctx.Err(); err != nil {
 		return Outcome{Err: Translate(ctx, err)}
 	}
+
 	began, g := time.Now(), &waitingCall{ctx: ctx, call: c, done: make(chan Outcome, 1)}
 	if s.pushes.add(g) {
 		sending := context.WithoutCancel(ctx)
 		s.Workers.Do(func() { s.sendWaiting(sending) })
 	}
+
 	select {
 	case o := <-g.done:
 		if Retryable(o.Err) || errors.Is(o.Err, errDropped) || goredis.HasErrorPrefix(o.Err, "NOSCRIPT") {
@@ -111,14 +113,17 @@ func (s *Link) sendWaiting(ctx context.Context) {
 		if len(taken) == 0 {
 			continue
 		}
+
 		calls, open := make([]Call, len(taken)), make([]int, len(taken))
 		for i, g := range taken {
 			calls[i], open[i] = g.call, i
 		}
+
 		outcomes := make([]Outcome, len(taken))
 		sending, cancel := context.WithTimeout(ctx, coalesceTimeout)
 		s.send(sending, calls, open, outcomes, false)
 		cancel()
+
 		for i, g := range taken {
 			g.done <- outcomes[i]
 		}

@@ -45,11 +45,13 @@ func TestPushesShareAnExchange(t *testing.T) {
 		server := &heldExchanges{open: make(chan struct{})}
 		client.AddHook(server)
 		l := New(client, 0, 0)
+
 		push := func() {
 			if o := l.RunCoalesced(t.Context(), Call{Command: "ping"}); o.Err != nil {
 				t.Error(o.Err)
 			}
 		}
+
 		var pushing sync.WaitGroup
 		for range coalesceSenders {
 			pushing.Go(push)
@@ -58,10 +60,12 @@ func TestPushesShareAnExchange(t *testing.T) {
 		for range coalesceCalls {
 			pushing.Go(push)
 		}
+
 		synctest.Wait() // they all wait
 		close(server.open)
 		pushing.Wait()
 		time.Sleep(2 * idleWorker) // in which the workers end
+
 		if want := append(slices.Repeat([]int{1}, coalesceSenders), coalesceCalls); !slices.Equal(server.calls, want) {
 			t.Errorf("the exchanges have %v calls, want %v", server.calls, want)
 		}

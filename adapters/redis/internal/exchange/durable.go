@@ -20,6 +20,7 @@ func (s *Link) sendDurably(ctx context.Context, calls []Call, open []int, outcom
 		}
 		groups[server] = append(groups[server], i)
 	}
+
 	var sent sync.WaitGroup
 	for server, group := range groups {
 		sent.Go(func() { s.sendAndWait(ctx, server, calls, group, outcomes, full) })
@@ -45,9 +46,11 @@ func (s *Link) sendAndWait(
 		cmds[k] = command(ctx, &calls[i], full)
 		_ = pipe.Process(ctx, calls[i].cmder(cmds[k]))
 	}
+
 	wait := goredis.NewIntCmd(ctx, "wait", s.replicas, s.waitTimeout.Milliseconds())
 	_ = pipe.Process(ctx, wait)
 	_, _ = pipe.Exec(ctx)
+
 	for k, i := range group {
 		outcomes[i].Value, outcomes[i].Err = cmds[k].Result()
 		if have, err := wait.Result(); outcomes[i].Err == nil && (err != nil || have < int64(s.replicas)) {

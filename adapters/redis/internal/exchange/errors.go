@@ -22,9 +22,15 @@ var permanentErrors = []struct{ prefix, advice string }{
 	{"NOAUTH", "connect with the server's password; a URL has it as redis://USER:PASSWORD@HOST:PORT"},
 	{"NOPERM", "grant the user the rights that docs/operations/redis.md lists"},
 	{"DENIED", "set a password on the server, or change its protected-mode or bind"},
-	{"DB index is out of range", "connect to a database that the server has; a URL has its number as redis://HOST:PORT/0"},
+	{
+		"DB index is out of range",
+		"connect to a database that the server has; a URL has its number as redis://HOST:PORT/0",
+	},
 	{"SELECT is not allowed in cluster mode", "connect to database 0"},
-	{"This instance has cluster support disabled", "connect to it as to a single server: by a URL redis://HOST:PORT, or in a program by goredis.NewClient"},
+	{
+		"This instance has cluster support disabled",
+		"connect to it as to a single server: by a URL redis://HOST:PORT, or in a program by goredis.NewClient",
+	},
 	{"Error compiling script", "use Redis 7.0 or later, or Valkey"},
 }
 
@@ -54,6 +60,7 @@ func Translate(ctx context.Context, err error) error {
 	case goredis.HasErrorPrefix(err, "OOM"):
 		return storekit.Full(fmt.Sprintf("the error of Redis is %q", err.Error()))
 	}
+
 	if ended := storekit.Interrupted(ctx, err); ended != nil {
 		return fmt.Errorf("redis: %w", ended)
 	}

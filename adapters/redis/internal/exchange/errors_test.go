@@ -26,13 +26,22 @@ func TestErrorsAreTranslated(t *testing.T) {
 		want error
 	}{
 		{"full", serverError("OOM command not allowed when used memory > 'maxmemory'."), ports.ErrFull},
-		{"wrong password", serverError("WRONGPASS invalid username-password pair or user is disabled."), ports.ErrUnusable},
+		{
+			"wrong password",
+			serverError("WRONGPASS invalid username-password pair or user is disabled."),
+			ports.ErrUnusable,
+		},
 		{"no password", serverError("NOAUTH Authentication required."), ports.ErrUnusable},
-		{"no rights", serverError("NOPERM User skein has no permissions to run the 'evalsha' command"), ports.ErrUnusable},
+		{
+			"no rights",
+			serverError("NOPERM User skein has no permissions to run the 'evalsha' command"),
+			ports.ErrUnusable,
+		},
 		{"no database", serverError("ERR DB index is out of range"), ports.ErrUnusable},
 		{"protected", serverError("DENIED Redis is running in protected mode"), ports.ErrUnusable},
 		{"no Cluster", serverError("ERR This instance has cluster support disabled"), ports.ErrUnusable},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := Translate(t.Context(), tt.err); !errors.Is(got, tt.want) {
@@ -40,11 +49,13 @@ func TestErrorsAreTranslated(t *testing.T) {
 			}
 		})
 	}
+
 	if got := Translate(t.Context(), goredis.Nil); got != nil {
 		t.Errorf("nothing found gave %v", got)
 	}
 	var driver goredis.Error
-	if got := Translate(t.Context(), serverError("ERR boom")); errors.As(got, &driver) || !strings.Contains(got.Error(), "boom") {
+	if got := Translate(t.Context(), serverError("ERR boom")); errors.As(got, &driver) ||
+		!strings.Contains(got.Error(), "boom") {
 		t.Errorf("got %v, want its text without its type", got)
 	}
 }
@@ -68,6 +79,7 @@ func TestRefusedScriptsAreKnown(t *testing.T) {
 			t.Errorf("%s: got %t, want %t", text, got, want)
 		}
 	}
+
 	if Retryable(nil) || Retryable(errors.New("TRYAGAIN")) {
 		t.Error("only what a server says is a refusal")
 	}
@@ -95,6 +107,7 @@ func TestOutagesStayOutages(t *testing.T) {
 			t.Errorf("%s became %v, which says that nothing was written", text, err)
 		}
 	}
+
 	// An error that does not come from the server is none of the server's errors.
 	if err := Translate(t.Context(), errors.New("WRONGPASS")); errors.Is(err, ports.ErrUnusable) {
 		t.Errorf("a text of somebody else became %v", err)

@@ -29,8 +29,10 @@ func (l *largeShares) share(server goredis.UniversalClient) chan struct{} {
 	if c, ok := server.(*goredis.Client); ok && c != nil {
 		address, size = c.Options().Addr, c.Options().PoolSize
 	}
+
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	share := l.of[address]
 	if share == nil {
 		share = make(chan struct{}, max(1, size/2))
@@ -64,6 +66,7 @@ func (s *Link) Run(ctx context.Context, calls []Call) []Outcome {
 	if total(calls) < largePush {
 		return s.exchangeNow(ctx, calls)
 	}
+
 	outcomes := make([]Outcome, len(calls))
 	var sent sync.WaitGroup
 	for _, group := range s.byServer(ctx, calls) {
@@ -84,6 +87,7 @@ func (s *Link) runShared(ctx context.Context, x *exchanging) []Outcome {
 		if x.servers != nil {
 			server = x.servers[0]
 		}
+
 		share := s.large.share(server)
 		select {
 		case share <- struct{}{}:
@@ -92,6 +96,7 @@ func (s *Link) runShared(ctx context.Context, x *exchanging) []Outcome {
 		}
 		defer func() { <-share }()
 	}
+
 	return s.exchangeNow(ctx, x.calls)
 }
 
@@ -108,12 +113,17 @@ func (s *Link) sendLarge(ctx context.Context, calls []Call, open []int, outcomes
 	if !one {
 		return false
 	}
+
 	conn := server.Conn()
 	defer conn.Close()
 	sendBy(ctx, conn, calls, open, outcomes, full)
-	if slices.ContainsFunc(open, func(i int) bool { return goredis.HasErrorPrefix(outcomes[i].Err, "Protocol error") }) {
+	if slices.ContainsFunc(open, func(i int) bool {
+		return goredis.HasErrorPrefix(outcomes[i].Err, "Protocol error")
+	}) {
 		conn.Ping(ctx)
 	}
+
 	err := outcomes[open[0]].Err
-	return !s.OnCluster() || !goredis.HasErrorPrefix(err, "MOVED") && !goredis.HasErrorPrefix(err, "ASK") // which the Cluster client follows
+	return !s.OnCluster() || // its client follows MOVED and ASK
+		!goredis.HasErrorPrefix(err, "MOVED") && !goredis.HasErrorPrefix(err, "ASK")
 }

@@ -24,8 +24,11 @@ type Link struct {
 // New returns a link whose durable calls wait for the given number of replicas.
 func New(client goredis.UniversalClient, replicas int, waitTimeout time.Duration) *Link {
 	return &Link{
-		client: client, Workers: make(workerPool), connections: connectionsOf(client),
-		replicas: replicas, waitTimeout: waitTimeout,
+		client:      client,
+		Workers:     make(workerPool),
+		connections: connectionsOf(client),
+		replicas:    replicas,
+		waitTimeout: waitTimeout,
 	}
 }
 

@@ -58,6 +58,7 @@ func (m *mastersList) ask(pool workerPool, masters func() ([]goredis.UniversalCl
 	if m.next == nil {
 		m.next = &namedMasters{done: make(chan struct{})}
 	}
+
 	maps.DeleteFunc(m.asking, func(_ int, began time.Time) bool { return time.Since(began) > askingPatience })
 	if len(m.asking) < mostAskings {
 		m.begun++
@@ -83,9 +84,11 @@ func (m *mastersList) hear(begun int, all []goredis.UniversalClient, err error) 
 	if begun < m.lastBegun {
 		return
 	}
+
 	if err == nil {
 		m.last, m.heard, m.lastBegun = all, true, begun
 	}
+
 	if m.next != nil {
 		m.next.all, m.next.err = all, err
 		close(m.next.done)
@@ -102,6 +105,7 @@ func (s *Link) Masters(ctx context.Context) ([]goredis.UniversalClient, error) {
 	if !ok {
 		return []goredis.UniversalClient{s.client}, nil
 	}
+
 	seen, known := s.cluster.seen()
 	again := time.NewTicker(ListPatience)
 	defer again.Stop()
@@ -111,6 +115,7 @@ func (s *Link) Masters(ctx context.Context) ([]goredis.UniversalClient, error) {
 			defer cancel()
 			return mastersOf(ctx, cluster)
 		})
+
 		select {
 		case <-named.done:
 			if named.err != nil && known {

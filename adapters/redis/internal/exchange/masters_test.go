@@ -38,10 +38,13 @@ func (n *namingLink) connect(t *testing.T) *Link {
 			}
 			return slots, nil
 		},
-		Dialer:        func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("nobody is there") },
+		Dialer: func(context.Context, string, string) (net.Conn, error) {
+			return nil, errors.New("nobody is there")
+		},
 		DialerRetries: 1,
 		MaxRedirects:  -1,
 	})
+
 	t.Cleanup(func() {
 		client.Close()
 		time.Sleep(time.Hour) // in which background work ends
@@ -62,9 +65,11 @@ func TestALateAnswerNamesNoMasters(t *testing.T) {
 			}
 			return all[0].(*goredis.Client).Options().Addr
 		}
+
 		if got := first(l.Masters(t.Context())); got != "10.0.0.1:1" {
 			t.Errorf("at first %s", got)
 		}
+
 		old, after := l.cluster.last, make(chan struct{})
 		l.cluster.ask(l.Workers, func() ([]goredis.UniversalClient, error) { <-after; return old, nil })
 		cluster.names.Store(&[]string{"10.0.0.2:1"})
@@ -72,6 +77,7 @@ func TestALateAnswerNamesNoMasters(t *testing.T) {
 			return mastersOf(context.WithoutCancel(t.Context()), l.client.(*goredis.ClusterClient))
 		})
 		<-newer.done
+
 		cluster.takes = time.Minute
 		go func() { time.Sleep(ListPatience / 2); close(after) }()
 		if got := first(l.Masters(t.Context())); got != "10.0.0.2:1" {
@@ -93,9 +99,11 @@ func TestMastersAreAskedForThoughAskingsHang(t *testing.T) {
 			}
 			return all[0].(*goredis.Client).Options().Addr
 		}
+
 		if got := look(); got != "10.0.0.1:1" {
 			t.Errorf("at first %s", got)
 		}
+
 		cluster.takes = 30 * time.Minute
 		before := cluster.asked.Load()
 		for range 2 * mostAskings {
@@ -104,12 +112,14 @@ func TestMastersAreAskedForThoughAskingsHang(t *testing.T) {
 		if n := cluster.asked.Load() - before; n != mostAskings {
 			t.Errorf("%d askings go on at once, want %d", n, mostAskings)
 		}
+
 		synctest.Wait()
 		cluster.takes = 0
 		cluster.names.Store(&[]string{"10.0.0.2:1"})
 		if got := look(); got != "10.0.0.1:1" {
 			t.Errorf("while all askings hang the master is %s", got)
 		}
+
 		time.Sleep(2 * askingPatience)
 		if got := look(); got != "10.0.0.2:1" {
 			t.Errorf("once the askings have had their time the master is %s, want the new one", got)

@@ -83,6 +83,8 @@ func (s *Link) followMoves(ctx context.Context, x *exchanging, open []int, outco
 			unsent = append(unsent, i)
 		}
 	}
+
+	// The client reads the map in the background.
 	for began := time.Now(); len(unsent) > 0 && time.Since(began) < mapPatience && sleep(ctx, mapLook); {
 		moved := false
 		for _, i := range unsent {

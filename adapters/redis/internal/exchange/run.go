@@ -84,6 +84,7 @@ func (s *Link) exchangeBy(ctx context.Context, most int, x *exchanging, report f
 	for i := range open {
 		open[i] = i
 	}
+
 	unknown := false
 	var until time.Time // refused calls are repeated
 	for wait := firstBackoff; len(open) > 0; wait = min(2*wait, lastBackoff) {
@@ -91,6 +92,7 @@ func (s *Link) exchangeBy(ctx context.Context, most int, x *exchanging, report f
 			s.send(ctx, x.calls, some, outcomes, unknown)
 			s.followMoves(ctx, x, some, outcomes)
 		}
+
 		var ended, left []int
 		refused := false
 		unknown = false
@@ -109,6 +111,7 @@ func (s *Link) exchangeBy(ctx context.Context, most int, x *exchanging, report f
 				ended = append(ended, i)
 			}
 		}
+
 		report(x.given(ctx, ended, outcomes))
 		if open = left; refused && !sleep(ctx, wait) {
 			report(x.given(ctx, open, outcomes))
@@ -150,6 +153,7 @@ func sendBy(ctx context.Context, by sender, calls []Call, open []int, outcomes [
 	if len(open) > 1 {
 		pipe = by.Pipeline()
 	}
+
 	for k, i := range open {
 		cmds[k] = command(ctx, &calls[i], full)
 		if pipe != nil {
@@ -161,6 +165,7 @@ func sendBy(ctx context.Context, by sender, calls []Call, open []int, outcomes [
 	if pipe != nil {
 		_, _ = pipe.Exec(ctx)
 	}
+
 	for k, i := range open {
 		outcomes[i].Value, outcomes[i].Err = cmds[k].Result()
 	}
@@ -199,6 +204,7 @@ func command(ctx context.Context, c *Call, full bool) *goredis.Cmd {
 		cmd.SetFirstKeyPos(1)
 		return ofOneServer(cmd)
 	}
+
 	args := make([]any, 3, 3+len(c.Keys)+len(c.Args))
 	args[0], args[1], args[2] = "evalsha", c.Script.SHA, len(c.Keys)
 	if full {
@@ -228,6 +234,7 @@ func Ask[T any](ctx context.Context, s *Link, cmd interface {
 		value T
 		err   error
 	}
+
 	a, err := Await(ctx, s, func() answer {
 		_ = s.client.Process(ctx, ofOneServer(goredis.Cmder(cmd))) // the command has the error too
 		value, err := cmd.Result()

@@ -38,6 +38,7 @@ func NewScript(read func(name string) string, names string) *Script {
 	var body strings.Builder
 	var parts []Part
 	line := 2
+
 	for _, name := range strings.Fields(names) {
 		text, p := read(name), Part{Name: name, First: line}
 		if strings.HasPrefix(text, "#!") {
@@ -48,13 +49,19 @@ func NewScript(read func(name string) string, names string) *Script {
 		parts = append(parts, p)
 		line += strings.Count(text, "\n")
 	}
+
 	return (&Script{Parts: parts}).withText(flags + "\n" + body.String())
 }
 
 func (s *Script) withText(text string) *Script {
 	sum := sha1.Sum([]byte(text))
 	flags, _, _ := strings.Cut(text, "\n")
-	return &Script{Text: text, SHA: hex.EncodeToString(sum[:]), Parts: s.Parts, Reads: strings.Contains(flags, "no-writes")}
+	return &Script{
+		Text:  text,
+		SHA:   hex.EncodeToString(sum[:]),
+		Parts: s.Parts,
+		Reads: strings.Contains(flags, "no-writes"),
+	}
 }
 
 // AllowOOM returns the script as one that a full server also runs, since it makes room.

@@ -14,15 +14,21 @@ import (
 // EachMaster checks all masters at once. Once one master was checked, it waits for the others at
 // most for the time longest. A master that can't be reached causes no error if another is reached,
 // so programs start without it.
-func (s *Link) EachMaster(ctx context.Context, longest time.Duration, check func(context.Context, goredis.UniversalClient) error) error {
+func (s *Link) EachMaster(
+	ctx context.Context,
+	longest time.Duration,
+	check func(context.Context, goredis.UniversalClient) error,
+) error {
 	all, err := s.Masters(ctx)
 	if err != nil {
 		return Translate(ctx, err)
 	}
+
 	checks := make([]func(func(error)), len(all))
 	for i, master := range all {
 		checks[i] = func(report func(error)) { report(check(ctx, master)) }
 	}
+
 	reached := false
 	var failure error
 	err = Together(ctx, s.Workers, longest, checks, func(err error) (bool, error) {
@@ -36,6 +42,7 @@ func (s *Link) EachMaster(ctx context.Context, longest time.Duration, check func
 	if err != nil && err != ErrStraggler {
 		return err
 	}
+
 	if reached {
 		return nil
 	}

@@ -36,6 +36,7 @@ func (n *network) accept(context.Context, string, string) (net.Conn, error) {
 	if n.refuses {
 		return nil, errors.New("connection refused")
 	}
+
 	near, far := net.Pipe()
 	go func() {
 		buffer := make([]byte, 100)
@@ -53,6 +54,7 @@ func (n *network) accept(context.Context, string, string) (net.Conn, error) {
 			}
 		}
 	}()
+
 	n.t.Cleanup(func() { near.Close(); far.Close() })
 	return near, nil
 }
@@ -185,7 +187,8 @@ func TestASlowServerCostsNoConnection(t *testing.T) {
 		n.wait(time.Minute)
 
 		if *reply != nil || !n.usable(idle)[0] || n.dials != 3 {
-			t.Errorf("the outcome is %v, and there were %d dials; want a reply, the idle connection, and one probe", *reply, n.dials)
+			t.Errorf("the outcome is %v, and there were %d dials; want a reply, the idle connection, and one probe",
+				*reply, n.dials)
 		}
 	})
 }

@@ -45,6 +45,7 @@ func Await[T any](ctx context.Context, s *Link, do func() T) (T, error) {
 	if ctx.Done() == nil {
 		return do(), nil
 	}
+
 	began, done := time.Now(), make(chan T, 1)
 	s.Workers.Do(func() { done <- do() })
 	select {
@@ -77,6 +78,7 @@ func (f *Flight[T]) Join(c workerPool, do func() T) *Landing[T] {
 	if f.going != nil {
 		return f.going
 	}
+
 	l := &Landing[T]{began: time.Now(), Done: make(chan struct{})}
 	f.going = l
 	c.Do(func() {

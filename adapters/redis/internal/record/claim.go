@@ -34,7 +34,8 @@ func Claimer(r *ports.TurnRequest) (string, error) {
 	b = binary.AppendUvarint(b, uint64(len(r.Node)))
 	b = append(b, r.Node...)
 	if len(b) > 1<<12 {
-		return "", fmt.Errorf("%w: the server's owner id and name have %d bytes together; use shorter ones", ports.ErrInvalidRequest, len(b))
+		return "", fmt.Errorf("%w: the server's owner id and name have %d bytes together; use shorter ones",
+			ports.ErrInvalidRequest, len(b))
 	}
 	binary.BigEndian.PutUint16(b, uint16(len(b)-2))
 	return string(b), nil
@@ -65,7 +66,11 @@ type storedClaim struct {
 
 func readClaim(id, text string) (storedClaim, error) {
 	s := decoder{rest: text}
-	c := storedClaim{Claim: core.Claim{Receipt: s.receipt(), Begun: s.number(1) == 1}, since: core.Instant(s.number(7)), by: s.sized(2)}
+	c := storedClaim{
+		Claim: core.Claim{Receipt: s.receipt(), Begun: s.number(1) == 1},
+		since: core.Instant(s.number(7)),
+		by:    s.sized(2),
+	}
 	var err error
 	c.Job, err = s.job(id, s.instant())
 	return c, err

@@ -31,6 +31,7 @@ func AppendPacked(b []byte, p *core.Payload, tags core.Tags) []byte {
 	if tags != "" {
 		flags |= flagFailed
 	}
+
 	micros := math.Floor(float64(score*1e6) + 0.5)
 	if micros >= 0 && micros <= float64(core.MaxInstant) && micros/1e6 == score {
 		b = append(b, flags)
@@ -39,6 +40,7 @@ func AppendPacked(b []byte, p *core.Payload, tags core.Tags) []byte {
 		b = append(b, flags|flagWide)
 		b = binary.BigEndian.AppendUint64(b, math.Float64bits(score))
 	}
+
 	if tags != "" {
 		none := int32(core.FreshRetryCount)
 		text := storekit.WithTags(tags, "")
@@ -47,6 +49,7 @@ func AppendPacked(b []byte, p *core.Payload, tags core.Tags) []byte {
 		b = binary.BigEndian.AppendUint32(b, uint32(len(text)))
 		b = append(b, text...)
 	}
+
 	if len(p.Meta) > 0 {
 		b = binary.BigEndian.AppendUint16(b, uint16(len(p.Meta)))
 		b = append(b, p.Meta...)
@@ -110,13 +113,21 @@ func (s *Stored) DeadLetter() *core.DeadLetter {
 	if s == nil {
 		return nil
 	}
-	return &core.DeadLetter{ID: s.ID, Payloads: s.Payloads, ChangedAt: s.PerformAt, Error: s.Error, Group: s.Group, Tags: s.Tags}
+	return &core.DeadLetter{
+		ID:        s.ID,
+		Payloads:  s.Payloads,
+		ChangedAt: s.PerformAt,
+		Error:     s.Error,
+		Group:     s.Group,
+		Tags:      s.Tags,
+	}
 }
 
 // job reads a packed job to its end.
 func (s *decoder) job(id string, at core.Instant) (core.Job, error) {
 	flags := s.number(1)
 	job := core.Job{ID: id, State: core.State{PerformAt: at, FirstPush: at, RetryCount: core.FreshRetryCount}}
+
 	var one core.Payload
 	switch {
 	case flags&flagMany != 0:
@@ -127,6 +138,7 @@ func (s *decoder) job(id string, at core.Instant) (core.Job, error) {
 	default:
 		one.Score = float64(s.number(7)) / 1e6
 	}
+
 	if flags&flagFirst != 0 {
 		job.FirstPush = s.instant()
 	}
@@ -135,6 +147,7 @@ func (s *decoder) job(id string, at core.Instant) (core.Job, error) {
 		job.Recoveries = int(s.number(4))
 		job.Tags, job.Error = storekit.CutTags(s.sized(4))
 	}
+
 	if flags&flagListed != 0 {
 		job.Payloads = s.payloads()
 	} else {
@@ -144,6 +157,7 @@ func (s *decoder) job(id string, at core.Instant) (core.Job, error) {
 		one.Data = []byte(s.take(len(s.rest)))
 		job.Payloads = []core.Payload{one}
 	}
+
 	if s.bad || s.rest != "" {
 		return core.Job{}, ErrStored
 	}

@@ -35,17 +35,20 @@ func TestRecordOfAPushIsRead(t *testing.T) {
 		{"tags and meta", core.Payload{Data: []byte("p"), Score: 1, Meta: []byte("trace")}, "a", 30},
 		{"meta", core.Payload{Data: []byte("p"), Score: 1, Meta: []byte("trace")}, "", 15},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			rec := AppendPacked(nil, &tt.payload, tt.tags)
 			if got := len(rec) - len(tt.payload.Data); got != tt.header {
 				t.Errorf("the header has %d bytes, want %d", got, tt.header)
 			}
+
 			s := decoder{rest: string(rec)}
 			got, err := s.job("a", 5)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			entry := core.Entry{When: core.At(5), Tags: tt.tags}
 			want := core.Job{ID: "a", Payloads: []core.Payload{tt.payload}, State: entry.State(5)}
 			want.Payloads[0].Score = core.NormalScore(tt.payload.Score)
@@ -65,16 +68,19 @@ func TestRecordsAreReadWhole(t *testing.T) {
 		},
 		State: core.State{PerformAt: 9, FirstPush: 7, RetryCount: 3, Recoveries: 2, Error: "boom"},
 	}
+
 	text := "\x38" + "\x00\x00\x00\x00\x00\x00\x00\x07" + // first
 		"\x00\x00\x00\x03\x00\x00\x00\x02\x00\x00\x00\x04boom" +
 		"\x00\x00\x00\x02" +
 		"\xbf\xf8\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x01\x00\x00p" +
 		"\x40\x00\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x00\x00\x01m"
+
 	s := decoder{rest: text}
 	got, err := s.job("a", 9)
 	if diff := cmp.Diff(full, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}
+
 	for n := range len(text) {
 		s := decoder{rest: text[:n]}
 		if _, err := s.job("a", 9); !errors.Is(err, ErrStored) {
@@ -89,6 +95,7 @@ func TestClaimIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	receipt := core.Receipt{Token: 1 << 52, Number: 7}
 	tests := []struct {
 		name    string
@@ -100,14 +107,19 @@ func TestClaimIsRead(t *testing.T) {
 		// Its since had 8 bytes, the first of them 0: not begun.
 		{"of an earlier snapshot, with the number of a lane and no mark", "\x00\x09\x05owner\x01n\x05", false},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			stored := string(ReceiptText(receipt)) + map[bool]string{false: "\x00", true: "\x01"}[tt.begun] + "\x00\x00\x00\x00\x00\x00\x05" +
-				tt.claimer + "\x00\x00\x00\x00\x00\x00\x00\x04" + string(AppendPacked(nil, &core.Payload{Data: []byte("p"), Score: 1}, ""))
+			stored := string(ReceiptText(receipt)) +
+				map[bool]string{false: "\x00", true: "\x01"}[tt.begun] +
+				"\x00\x00\x00\x00\x00\x00\x05" + tt.claimer +
+				"\x00\x00\x00\x00\x00\x00\x00\x04" +
+				string(AppendPacked(nil, &core.Payload{Data: []byte("p"), Score: 1}, ""))
 			got, err := ParseClaim("a", stored)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			want := ports.ClaimView{
 				Claim: core.Claim{Receipt: receipt, Begun: tt.begun, Job: core.Job{
 					ID: "a", State: core.Pushed(core.At(4), 4), Payloads: []core.Payload{{Data: []byte("p"), Score: 1}},

@@ -11,6 +11,7 @@ func FuzzStored(f *testing.F) {
 	f.Add(AppendPacked(nil, &core.Payload{Data: []byte("p"), Score: 1.5, Meta: []byte("m")}, ""))
 	f.Add([]byte("\x20\x00\x00\x00\x01\x3f\xf0\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00p"))
 	f.Add([]byte("\x3a"))
+
 	f.Fuzz(func(t *testing.T, rec []byte) {
 		s := decoder{rest: string(rec)}
 		if job, err := s.job("a", 1); err == nil && job.ID != "a" {

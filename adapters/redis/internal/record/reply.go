@@ -12,7 +12,8 @@ import (
 )
 
 // ErrReply reports a reply that none of the store's scripts returns.
-var ErrReply = errors.New("redis: the reply of a script can't be read; check whether a proxy between this program and Redis changes replies")
+var ErrReply = errors.New(
+	"redis: the reply of a script can't be read; check whether a proxy between this program and Redis changes replies")
 
 // Reply reads the values that a script returned, one after another. After a value of an unexpected
 // kind, and after the end, it returns zeros, and bad is set.
@@ -124,6 +125,7 @@ func (r *Reply) Pairs() Reply {
 	if !mapped {
 		return r.List()
 	}
+
 	r.values = r.values[1:]
 	pairs := Reply{values: make([]any, 0, 2*len(fields))}
 	for field, value := range fields {
@@ -159,6 +161,7 @@ func (r *Reply) Members(scored bool) []ports.Cursor {
 			r.bad = r.bad || one.bad
 			continue
 		}
+
 		at := ports.Cursor{ID: r.Text()}
 		if scored {
 			at.Key = r.score()

@@ -14,6 +14,7 @@ func AppendSettlements(args []any, settlements []core.Settlement) []any {
 	receipts, codes := make([]byte, 0, receiptBytes), make([]byte, len(settlements))
 	same := true
 	var texts []any
+
 	for i := range settlements {
 		x := &settlements[i]
 		args = append(args, x.ID)
@@ -29,6 +30,7 @@ func AppendSettlements(args []any, settlements []core.Settlement) []any {
 			texts = append(texts, settlementText(x))
 		}
 	}
+
 	for i := range settlements {
 		if i == 0 || !same {
 			receipts = appendReceipt(receipts, settlements[i].Receipt)
@@ -50,6 +52,7 @@ const (
 func settlementText(x *core.Settlement) []byte {
 	b := make([]byte, 0, 64+len(x.PutBack.Error)+len(x.BuryError))
 	b = append(b, byte(x.Rest), storekit.PutBackTime(&x.PutBack))
+
 	// A delay beyond the range of instants is as good as its limit.
 	delay := max(-int64(core.MaxInstant), min(x.PutBack.Delay.Microseconds(), int64(core.MaxInstant)))
 	b = binary.BigEndian.AppendUint64(b, uint64(delay))
@@ -59,6 +62,7 @@ func settlementText(x *core.Settlement) []byte {
 		b = binary.BigEndian.AppendUint32(b, uint32(len(text)))
 		b = append(b, text...)
 	}
+
 	count := len(b)
 	b = binary.BigEndian.AppendUint32(b, 0)
 	for _, e := range x.Except {
@@ -69,6 +73,7 @@ func settlementText(x *core.Settlement) []byte {
 		b = append(b, byte(e.Disposition))
 		binary.BigEndian.PutUint32(b[count:], binary.BigEndian.Uint32(b[count:])+1)
 	}
+
 	if x.Buries() {
 		b = append(b, core.GroupName(x.Group)...)
 	}

@@ -19,6 +19,7 @@ local now, believed, firing = clock(ARGV[1]), ARGV[2], ARGV[3] == '1'
 local index, paused, layout = read_meta()
 if index == nil then return {'unknown'} end
 if layout ~= believed then return {'mismatch', layout} end
+
 local CHANGED, BUSY, REFUSED, PAUSED, ANY = 0, 1, 2, 3, -1 -- of package ports
 
 -- Jobs and records may be large. The script reads each job once, and leaves the rest of the changes
@@ -88,6 +89,7 @@ for i = 1, #first, 2 do
     break
   end
 end
+
 local new, _, added, superseded, earlier = 0, 0, 0, 0, false
 if #e.ids > 0 then new, _, added, superseded, earlier = pushes.store(e, queued, now, index) end
 

@@ -9,6 +9,7 @@
 
 local META, SCHEDULES, TICKS = unpack(KEYS)
 local now, most = clock(ARGV[1]), ARGV[2]
+
 local record = redis.call('GET', META) -- lib/shard.lua has its format
 if not record then return {'unknown'} end
 if string.sub(record, 3, 3) == '1' then return {'ok', now, -1} end

@@ -30,6 +30,7 @@ end
 local function fetch(command, key, members)
   if #members == 0 then return {} end
   if #members <= 1000 then return call(command, key, unpack(members)) end
+
   local all = {}
   for i = 1, #members, 1000 do
     local last = math.min(i + 999, #members)

@@ -46,6 +46,7 @@ local function claims_after(after)
   for _, id in ipairs(call('HKEYS', CLAIMS)) do
     if after == '' or precedes(after, id) then ids[#ids + 1] = id end
   end
+
   table.sort(ids)
   for i = 2, #ids do
     if not precedes(ids[i - 1], ids[i]) then table.sort(ids, precedes) break end
@@ -64,6 +65,7 @@ local function hand_over(token, after, to, bound, gone)
     local receipt, payloads, bytes = noted(id)
     local other = not gone[id] and not (receipt and parse('>I8', receipt) == token)
     if other and receipt and not bounds.fits(bound, payloads, bytes) then return list, last, true end
+
     local value = other and call('HGET', CLAIMS, id)
     if value and (#value < 8 or parse('>I8', value) ~= token) then
       local n, size = readable('c', id, claim_weight, value)

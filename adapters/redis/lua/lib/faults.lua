@@ -18,12 +18,15 @@ local function fault_of(place, id)
     if stored and not ok then return 'record', why end
     return
   end
+
   local ok, job = pcall(place == 'd' and packed.decode_dead or packed.decode, stored, 0)
   if stored and not ok then return 'record', job end
+
   local set, listed = set_key[place] .. id, false
   local there = call('EXISTS', set, META) == 2
   for _, list in ipairs(lists_of[place]) do listed = listed or call('ZSCORE', list, id) end
   if not stored and (there or listed) then return there and 'set' or 'list', 'its record is lost' end
+
   if not stored then return end
   if there and not job.many then return 'set', 'its record does not tell of its payloads' end
   if job.many and not there then return 'record', 'its payloads are lost' end

@@ -48,10 +48,12 @@ do
       size = size or call('HLEN', GROUPS)
       if size >= MOST then name, g = OTHER, find(OTHER) end
     end
+
     if not g then
       g = {n = 0, first = at, last = at}
       known[name], size = g, size and size + 1
     end
+
     g.n, g.first, g.last, changed[name] = g.n + 1, math.min(g.first, at), math.max(g.last, at), true
     if had then leave(had) end
     return name

@@ -76,6 +76,7 @@ do
       table.remove(list, 1)
       by[p.data] = nil
     end
+
     if p == q or p.stored then remove_stored(item, p) end
     item.total = item.total - 1
     call('EXISTS', LEASE, META) -- fails if another server has one of them
@@ -93,9 +94,11 @@ do
       sort(list)
       item.total = many and call('ZCARD', set_of(item)) - #(item.taken or {}) + #list or #list
     end
+
     for _, p in ipairs(coming) do
       local q, score, dropped = by[p.data], nil, nil
       if not q and many and not (item.gone and item.gone[p.data]) then score = tonumber(call('ZSCORE', set_of(item), p.data) or nil) end
+
       if q and replaces(p, q.score) then
         table.remove(list, place(list, q))
         q.score, q.meta, changed = p.score, p.meta, true
@@ -115,6 +118,7 @@ do
         if dropped == p.data then own = own + 1 else changed = true end
         if not score and dropped ~= p.data then added = added + 1 end
       end
+
       if p.meta ~= '' then item.job.tagged = true end
     end
     return added, changed, own
@@ -124,6 +128,7 @@ do
   -- payloads the item did not have, and that includes those of the item's set.
   local function unite(item, coming)
     if merge_rule ~= 0 then return merge(item, coming) end
+
     local added, there, by = 0, item.job.list, indexed(item)
     for _, p in ipairs(coming) do
       local q = by[p.data]
@@ -152,6 +157,7 @@ do
   set_of = function(item)
     if item.set then return item.set end
     local key, place, told = item.area.sets .. item.id, item.area.place, item.old and item.old.many or false
+
     local there = call('EXISTS', key, META) == 2
     if told and not there then missing(place, item.id, 'its payloads are lost') end
     if there and not told then missing(place, item.id, 'its record does not tell of its payloads') end
@@ -178,11 +184,13 @@ do
       piece = math.min(piece, n - read)
       local stored = call('ZRANGE', key, rank + read, rank + read + piece - 1, 'WITHSCORES')
       for i = 1, #stored, 2 do datas[#datas + 1] = stored[i] end
+
       local metas = metas_of(item, datas)
       for i, data in ipairs(datas) do
         local p = {score = tonumber(stored[2 * i]), data = data, meta = metas[i] or ''}
         all[read + i], by[data], bytes = p, p, bytes + #data
       end
+
       if #datas < piece then break end
       piece = math.min(MOST, floor((size - bytes) * #all / (bytes + 1)) + 1) -- if they are like those before
     end
@@ -200,6 +208,7 @@ do
         if #l.some == 0 then return nil end
         l.rank = l.rank + 4
       end
+
       local data = l.some[l.at]
       if not item.by[data] and not (item.gone and item.gone[data]) then
         return {score = tonumber(l.some[l.at + 1]), data = data, meta = ''}
@@ -214,10 +223,12 @@ do
     local beside = #(item.taken or {}) + #list
     for _, p in ipairs(item.taken or {}) do size = size + #p.data end
     for _, p in ipairs(list) do size = size + #p.data end
+
     for _, p in ipairs((some_of_set(item, set_of(item), 0, n + beside, size))) do
       if not item.by[p.data] and not (item.gone and item.gone[p.data]) then some[#some + 1] = p end
     end
     for _, p in ipairs(list) do some[#some + 1] = p end
+
     sort(some)
     for i = #some, n + 1, -1 do some[i] = nil end
     return some, total
@@ -233,9 +244,11 @@ do
       all, by = some_of_set(item, key, 0, n, size)
       total = call('ZCARD', key)
     end
+
     local datas = {}
     for i, p in ipairs(job.list) do datas[i] = p.data end
     local scores = job.many and fetch('ZMSCORE', key, datas) or {}
+
     for i, p in ipairs(job.list) do
       local there = tonumber(scores[i] or nil)
       if job.many and not there then total = total + 1 end
@@ -245,6 +258,7 @@ do
         all[#all + 1] = p
       end
     end
+
     sort(all)
     for i = #all, n + 1, -1 do all[i] = nil end
     return all, total
@@ -254,6 +268,7 @@ do
   -- among the first skip of that score. The latter count is 0 if skip is 0.
   local function behind(item, score, skip)
     if skip == 0 then return 0 end
+
     if item.job.many then
       return call('ZCOUNT', set_of(item), '-inf', '(' .. score) + math.min(skip, call('ZCOUNT', set_of(item), score, score))
     end
@@ -293,11 +308,13 @@ do
     local n, size = bounds.left(bound)
     if n == 0 then return {}, false end
     local part, all, total = {}, first(item, n, size)
+
     for _, p in ipairs(all) do
       if not bounds.fits(bound, 1, #p.data) then break end
       bounds.count(bound, 1, #p.data)
       part[#part + 1] = p
     end
+
     leave(item, part, true)
     return part, #part == total
   end
@@ -309,6 +326,7 @@ do
     local all, total = first(item, 1, 0)
     if not all[1] or all[1].data ~= data then return nil, true end
     if not bounds.fits(bound, 1, #data) then return nil, false end
+
     bounds.count(bound, 1, #data)
     leave(item, all, true)
     return all, total == 1
@@ -335,12 +353,14 @@ do
         if named[p.data] and (not wanted or named[p.data][p.score]) then found[#found + 1] = p end
       end
     end
+
     sort(found)
     for _, p in ipairs(found) do
       if not bounds.fits(bound, 1, #p.data) then break end
       bounds.count(bound, 1, #p.data)
       part[#part + 1] = p
     end
+
     leave(item, part, false)
     return part, #part == #found
   end
@@ -356,8 +376,10 @@ do
   local function store_set(item)
     local job, metas, datas, key = item.job, item.area.metas, {}, set_of(item)
     for i, p in ipairs(job.list) do datas[i] = p.data end
+
     local scores = fetch('ZMSCORE', key, datas)
     item.known = 0
+
     for i, p in ipairs(job.list) do
       local there = tonumber(scores[i] or nil)
       if there and not item.total then item.known = item.known + 1 end
@@ -367,6 +389,7 @@ do
         elseif there and job.tagged then plan.hdel(metas, item.id .. '\0' .. p.data) end
       end
     end
+
     if item.cut then plan.cut(key, item.cut) end
     for _, p in ipairs(item.old and item.old.many and item.taken or {}) do
       if not item.cut then plan.zrem(key, p.data) end

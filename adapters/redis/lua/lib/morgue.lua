@@ -32,6 +32,7 @@ do
       item = {id = id, area = area, job = {list = {}, retry = -1, recoveries = 0, tags = '', many = false, tagged = false}}
       dead[id] = item
     end
+
     item.job.at, item.job.first, item.job.error = now, now, reason
     item.job.tags = unite_tags(item.job.tags, tags)
     item.job.group = groups.bury(item.job.group, group, now)

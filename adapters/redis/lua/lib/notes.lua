@@ -24,6 +24,7 @@ local function note_reader(CLAIMS, LEASE)
       local tokens = redis.call('HMGET', LEASE, 'token', 'noted')
       kept = tokens[1] and tokens[1] == tokens[2]
     end
+
     local found = kept and redis.call('HGET', LEASE, ':' .. id)
     if not found or #found ~= 29 then return end
     local of, count, size, alone = struct.unpack('>I4I4I4B', found, 17)

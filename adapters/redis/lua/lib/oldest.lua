@@ -11,6 +11,7 @@ local function oldest(jobs, ready, parked)
       local row = redis.call('ZRANGE', key, i, i, 'WITHSCORES')
       local at = tonumber(row[2])
       if not at or best and at >= best then break end
+
       local record = i < MOST and redis.call('HSTRLEN', jobs, row[1]) <= LARGE and redis.call('HGET', jobs, row[1]) or ''
       local flags = byte(record) or 0
       local first = band(flags, MANY + LISTED) > 0 and 2 or band(flags, WIDE) > 0 and 10 or 9

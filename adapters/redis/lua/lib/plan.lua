@@ -13,6 +13,7 @@ do
     l[#l + 1] = a
     if b then l[#l + 1] = b end
   end
+
   local function hset(key, field, value) add(hsets, key, field, value) end
   local function zadd(key, score, member) add(zadds, key, score, member) end
   local function hdel(key, field) add(hdels, key, field) end

@@ -62,6 +62,7 @@ do
         item.job.first = now
         there[id] = item
       end
+
       local pushed = packed.decode(e.jobs[n], now)
       merge(item.job, now, times[n] or now, urgent[n] and '1' or e.rule, e.limit, pushed.tags)
       local more, _, own = items.unite(item, pushed.list)
@@ -84,6 +85,7 @@ do
       end
       if at < soonest and place == READY then soonest = at end
     end
+
     for _, item in pairs(there) do
       if item.old then
         queue.store(item, item.old.place, index)

@@ -22,6 +22,7 @@ do
   local function load(ids, packed_jobs, lenient)
     local jobs, found = {}, {}
     for i, id in ipairs(ids) do if packed_jobs[i] then found[#found + 1] = id end end
+
     local ready, parked = fetch('ZMSCORE', READY, found), fetch('ZMSCORE', PARKED, found)
     local k = 0
     for i, id in ipairs(ids) do
@@ -64,6 +65,7 @@ do
     if not old or old.at ~= job.at or old.place ~= place then plan.zadd(place, at, id) end
     if old and old.place ~= place then plan.zrem(old.place, id) end
     if index and not old then plan.zadd(BYID, '0', id) end
+
     if job.retry < 0 then unlist(id, old and old.retry or -1, false)
     elseif not old or old.at ~= job.at or old.retry ~= job.retry then
       plan.zadd(RTIME, at, id)

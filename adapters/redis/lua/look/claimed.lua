@@ -23,6 +23,7 @@ local function shortened(value)
     some[i] = job.list[i]
     size = size + #some[i].data
   end
+
   job.error = cut_text(job.error, most_error)
   return packed.encode_with(job, some, sub(value, 1, from - 1)), count, #some, size
 end
@@ -33,8 +34,10 @@ for _, id in ipairs(claims_after(after)) do
   read = read + #value
   local ok, claim, count, n, size = pcall(shortened, value)
   if not ok then n, size = 0, 0 end -- it can't be read
+
   if not bounds.fits(bound, n, size) then more = 1 break end
   bounds.count(bound, n, size)
   if ok then list[#list + 1], list[#list + 2], list[#list + 3] = id, count, claim end
 end
+
 return {more, list, call('HGETALL', CANCELS), current_token(LEASE, now)}

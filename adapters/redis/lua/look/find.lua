@@ -24,6 +24,7 @@ local function some_of(item, n)
   local rank, size = items.behind(item, score, skip), 0
   local most, left = bounds.left(bound)
   if full then most = 0 end
+
   local read, total = items.page(item, rank, math.min(n, most), left)
   local some = {}
   for _, p in ipairs(read) do
@@ -31,6 +32,7 @@ local function some_of(item, n)
     bounds.count(bound, 1, #p.data)
     some[#some + 1] = p
   end
+
   full = full or #some < n and rank + #some < total
   return some, total, rank + #some < total and 1 or 0
 end
@@ -48,6 +50,7 @@ local function found_claim(n)
   local value = call('HGET', CLAIMS, id)
   local ok, count = pcall(claim_weight, value)
   if not value or not ok then return false end
+
   local from = claim_from(value) + 8
   local job = packed.decode(value, (parse('>I8', value, from - 8)), skip == 0 and n or nil, from)
   local payloads, total, more = some_of({id = id, job = job}, n)
@@ -77,6 +80,7 @@ end
 local function ahead(alone_claims)
   local at = call('ZSCORE', READY, id)
   if not at or tonumber(at) > now then return 0, '' end
+
   local rank, alone = call('ZRANK', READY, id), alone_claims > 0 and alone_claim()
   if not alone and rank > 0 then
     local first = call('ZRANGE', READY, 0, 0)[1]
@@ -100,5 +104,6 @@ local letter, damaged = found(dead_letter(), ARGV[5]), ''
 for place, there in pairs({q = queued, c = claim, d = letter}) do
   if not there and fault_of(place, id) then damaged = damaged .. place end
 end
+
 local token, expires = current_token(LEASE, now)
 return {'ok', queued, claim, call('HGET', CANCELS, id), letter, standing(), token, expires, damaged}

@@ -14,11 +14,13 @@ while low < high do
   local middle = floor((low + high) / 2)
   if precedes(call('ZRANGE', KEY, middle, middle)[1], member) then low = middle + 1 else high = middle end
 end
+
 if descending then
   if low == 0 then return {} end
   local size = call('ZCARD', KEY)
   return call('ZRANGE', KEY, size - low, size - low + most - 1, 'REV', 'WITHSCORES')
 end
+
 local there = call('ZRANGE', KEY, low, low, 'WITHSCORES')
 if there[1] == member and tonumber(there[2]) == tonumber(score) then low = low + 1 end
 return call('ZRANGE', KEY, low, low + most - 1, 'WITHSCORES')

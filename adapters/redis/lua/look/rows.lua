@@ -31,9 +31,11 @@ for i, id in ipairs(ids) do
   if not item and not packed_jobs[i] then -- it has moved since it was listed, or the lists contradict the hash
     for _, list in ipairs(lists) do if call('ZSCORE', list, id) then reply[3] = reply[3] + 1 end end
   end
+
   local payloads, total, size = nil, 0, 0
   if item then payloads, total = passing(some_of, item) end
   if item and not payloads then reply[3] = reply[3] + 1 end
+
   if payloads then
     for _, p in ipairs(payloads) do size = size + #p.data end
     if not bounds.fits(bound, #payloads, size) then

@@ -9,6 +9,7 @@
 local META, ASIDE = KEYS[1], KEYS[2]
 local after, most, shown = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 if call('EXISTS', META) == 0 then return {'unknown'} end
+
 local keys = {}
 for _, key in ipairs(call('HKEYS', ASIDE)) do if after == '' or precedes(after, key) then keys[#keys + 1] = key end end
 table.sort(keys, precedes)
@@ -17,6 +18,7 @@ local MOST_READ = 4194304
 local reply, read = {'ok', 0}, 0
 for i, key in ipairs(keys) do
   if i > most or read > MOST_READ then reply[2] = 1 break end
+
   local value = call('HGET', ASIDE, key)
   local _, n, m, from = parse('>I8I2I2', value)
   from, read = from + 1 + n + m, read + #value

@@ -18,6 +18,7 @@ local now, believed, terms = clock(ARGV[1]), ARGV[2], ARGV[3]
 local index, paused, layout = read_meta()
 if index == nil then return {'unknown'} end
 if layout ~= believed then return {'mismatch', layout} end
+
 local rule, limit = string.match(terms, '^(%d) (%d+)')
 local ids, coming, times, urgent = {}, {}, {}, {}
 pushes.add_times(terms, now, times, urgent)
@@ -38,6 +39,7 @@ end
 
 local new, merged, added, superseded, earlier = pushes.store(
   {ids = ids, jobs = coming, times = times, urgent = urgent, rule = rule, limit = limit}, queued, now, index)
+
 plan.write()
 if not paused and earlier then wake() end
 if merged == 0 and #ids == asked then return now end

@@ -6,6 +6,7 @@
 
 local ACTIONS, TIMES = KEYS[1], KEYS[2]
 local before, limit = ARGV[1] == '' and '+inf' or '(' .. ARGV[1], ARGV[2]
+
 local found = redis.call('ZRANGE', TIMES, before, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, limit, 'WITHSCORES')
 local list = {}
 for i = 1, #found, 2 do

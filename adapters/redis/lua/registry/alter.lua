@@ -10,16 +10,20 @@
 
 local QUEUES = KEYS[1]
 local name, paused, rule, kept = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+
 local record = redis.call('HGET', QUEUES, name)
 if not record then return false end
 local index, was, layout, version, old, nonce = string.match(record, '^(%d) (%d) (%d+ %d+) (%d+)([=%d-]*)(.*)$') -- see declare.lua and forget.lua
 if not index then return record end
 version = tonumber(version)
+
 local function same_push(of) return string.match(of, '^=%-?%d+=1$') ~= nil end
 if rule ~= '' and same_push(rule) ~= same_push(old) then return record end
+
 if paused == '' then paused = was end
 if rule == '' then rule = old elseif rule == '=' then rule = '' end
 if kept > 0 and (version > kept or version == kept and paused == was and rule == old) then return record end
+
 record = index .. ' ' .. paused .. ' ' .. layout .. ' ' .. string.format('%.0f', math.max(version, kept) + 1) .. rule
 redis.call('HSET', QUEUES, name, record .. nonce)
 return record

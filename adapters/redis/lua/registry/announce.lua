@@ -11,6 +11,7 @@ local NODES, STATUS = KEYS[1], KEYS[2]
 local owner, ttl, node, status, channel = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
 local HOUR = 3600000000 -- ports.NodeKept
 local now = clock(ARGV[1])
+
 local known, gone, cut, running = redis.call('HGETALL', NODES), {}, {}, {}
 local started, asked, changed = now, '0', true
 for i = 1, #known, 2 do
@@ -30,10 +31,12 @@ for i = 1, #known, 2 do
     gone[#gone + 1] = id
   end
 end
+
 local expires = math.min(now + ttl, MAX_INSTANT)
 local value = string.format('%.0f %.0f %.0f %s ', started, expires, ttl, asked) .. node
 running[#running + 1] = owner
 running[#running + 1] = value
+
 redis.call('HSET', NODES, owner, value)
 for _, other in ipairs(cut) do redis.call('HSET', NODES, other[1], other[2]) end
 redis.call('HSET', STATUS, owner, status)
@@ -41,5 +44,6 @@ for _, id in ipairs(gone) do
   redis.call('HDEL', NODES, id)
   redis.call('HDEL', STATUS, id)
 end
+
 if changed then redis.pcall('SPUBLISH', channel, '') end
 return {now, running}

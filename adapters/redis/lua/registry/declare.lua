@@ -16,19 +16,24 @@
 
 local QUEUES = KEYS[1]
 local name, shards, index, format, oldest, kept, id = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[7], ARGV[9]
+
 local stored = redis.call('HGET', QUEUES, '/format')
 local known, reader = string.match(stored or '0 0', '^(%d+) (%d+)$')
 if tonumber(reader) > tonumber(format) then return stored end
+
 local there = redis.call('HGET', QUEUES, name)
 local record, rest
 if there then record, rest = string.match(there, '^(%d %d [1-9]%d* %d+ %d+[=%d-]*)(.*)$') end
 if not record and kept == '' then return false end
+
 if tonumber(known) < tonumber(format) then redis.call('HSET', QUEUES, '/format', format .. ' ' .. oldest) end
 redis.call('HSETNX', QUEUES, '/id', id)
+
 if not record then
   record = kept
   if kept == 'new' then record = index .. ' 0 ' .. shards .. ' 1 ' .. string.format('%.0f', clock(ARGV[6])) .. ARGV[8] end
 end
+
 if rest == ' +' then return there end
 if record ~= there then redis.call('HSET', QUEUES, name, record) end
 return record

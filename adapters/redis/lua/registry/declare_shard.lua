@@ -9,11 +9,14 @@
 local META = KEYS[1]
 local record, whole = ARGV[1], ARGV[2] == '1'
 local function parts(text) return string.match(text, '^%d %d (%d+ %d+) (%d+)') end
+
 local old = redis.call('GET', META)
 local layout, version = parts(record)
 local there, before
 if old then there, before = parts(old) end
+
 if not there and whole then return {'torn'} end
 if there and there ~= layout then return {'layout', there} end
+
 if not there or tonumber(before) < tonumber(version) then redis.call('SET', META, record) end
 return {there and 'ok' or 'new'}

@@ -9,9 +9,11 @@
 
 local QUEUES = KEYS[1]
 local name, nonce, remove = ARGV[1], ARGV[2], ARGV[3] == '1'
+
 local record = redis.call('HGET', QUEUES, name)
 if not record then return false end
 local plain, stored = string.match(record, '^(%d %d %d+ %d+ %d+[=%d-]*) ?(.*)$')
+
 if not remove then
   redis.call('HSET', QUEUES, name, plain .. ' ' .. nonce)
 elseif stored == nonce then

@@ -8,12 +8,14 @@
 local META, JOBS, CLAIMS, DEAD, GROUPS, LEASE = KEYS[1], KEYS[2], KEYS[5], KEYS[11], KEYS[15], KEYS[16]
 local ASIDE, SCHEDULES = KEYS[18], KEYS[19]
 local now, remove = clock(ARGV[1]), ARGV[2] == '1'
+
 if redis.call('EXISTS', META) == 0 then return {'unknown'} end
 if redis.call('EXISTS', JOBS, CLAIMS, DEAD, ASIDE, SCHEDULES) > 0 then return {'jobs'} end
 if current_token(LEASE, now) > 0 then
   local lease = redis.call('HMGET', LEASE, 'owner', 'expires', 'ttl')
   return {'held', lease[1], math.min(tonumber(lease[2]), now + tonumber(lease[3])) - now}
 end
+
 if remove then
   for _, name in ipairs(redis.call('HKEYS', GROUPS)) do redis.call('UNLINK', string.sub(META, 1, -2) .. 'g:' .. name) end
   redis.call('UNLINK', unpack(KEYS))

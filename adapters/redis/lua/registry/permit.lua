@@ -11,6 +11,7 @@ local PERMITS = KEYS[1]
 local owner, attempt, limit, channel = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[8]
 local hold, want, ttl, declared = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[9] == '1'
 local now = clock(ARGV[1])
+
 local stored = redis.call('HGETALL', PERMITS)
 if #stored == 0 and not declared then return {'unknown'} end
 
@@ -34,8 +35,10 @@ for i = 1, #stored, 2 do
     end
   end
 end
+
 local held = math.min(hold, math.max(had, limit - taken))
 local expires = math.min(now + ttl, MAX_INSTANT)
+
 for _, id in ipairs(gone) do redis.call('HDEL', PERMITS, id) end
 for _, other in ipairs(cut) do redis.call('HSET', PERMITS, other[1], other[2]) end
 if want == 0 then
@@ -46,5 +49,6 @@ else
   holders[#holders + 1] = held
   holders[#holders + 1] = want
 end
+
 if held < had and wanted then redis.pcall('SPUBLISH', channel, '') end
 return {'ok', now, expires - now, held, holders}

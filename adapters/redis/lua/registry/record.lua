@@ -13,6 +13,7 @@
 local META, HISTORY = KEYS[1], KEYS[2]
 local HOUR, MINUTE, HEAD = 3600000000, 60000000, 11
 local now, owner, hour = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+
 if call('EXISTS', META) == 0 then return 0 end
 local first, last = now - now % MINUTE - 24 * HOUR, now + HOUR -- see ports.Registry.Record
 local there = call('HGET', HISTORY, 'hour')
@@ -53,6 +54,7 @@ for field, block in pairs(blocks) do
     fields[#fields + 1], fields[#fields + 2] = field, table.concat(value)
   end
 end
+
 if there and not same then call('UNLINK', HISTORY) end
 call('HSET', HISTORY, unpack(fields))
 -- A minute is kept for 24 hours. The hash expires before that of 27 hours later takes its place.

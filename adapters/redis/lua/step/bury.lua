@@ -38,6 +38,7 @@ local function bury(item)
     queue.remove(item, index)
     return true
   end
+
   local part, whole = items.take(item, bound)
   if #part > 0 then morgue.store(morgue.add(dead, id, part, reason, group, now, item.job.tags)) end
   if whole then queue.remove(item, index)
@@ -57,6 +58,7 @@ for i, id in ipairs(ids) do
   end
   reached = i
 end
+
 groups.finish()
 plan.write()
 if handled > 0 or reached < asked then wake() end

@@ -20,6 +20,7 @@ for i = 4, #ARGV do
     cancels[id], handled = cancel, handled + 1
   end
 end
+
 for id, cancel in pairs(cancels) do redis.call('HSET', CANCELS, id, cancel) end
 if handled > 0 then redis.pcall('SPUBLISH', channel, '') end
 return {'ok', now, handled, 0}

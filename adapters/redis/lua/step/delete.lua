@@ -15,6 +15,7 @@ local ids, firsts = named(5, ARGV[4] == '1')
 local asked, bound = #ids, bounds.new()
 local packed_jobs = read_step(JOBS, ids)
 local jobs, handled, reached = queue.load(ids, packed_jobs), 0, 0
+
 for i, id in ipairs(ids) do
   local item = jobs[id]
   if item and not is_about(item.job) then item = nil end
@@ -33,12 +34,14 @@ for i, id in ipairs(ids) do
       break
     end
   end
+
   if item then
     queue.remove(item, index)
     jobs[id], handled = nil, handled + 1
   end
   reached = i
 end
+
 plan.write()
 if handled > 0 or reached < asked then wake() end
 return {'ok', now, handled, 0, reached}

@@ -20,6 +20,7 @@ end
 
 local queued = read_step(JOBS, ids) -- may leave some ids for another step
 local jobs, bound, handled = queue.load(ids, queued), bounds.new(), 0
+
 for n, id in ipairs(ids) do
   local item, names = jobs[id], named[n]
   if item and is_about(item.job) then
@@ -32,6 +33,7 @@ for n, id in ipairs(ids) do
     end
   end
 end
+
 plan.write()
 if handled > 0 then wake() end
 return {'ok', now, handled, 0, #ids}

@@ -8,6 +8,7 @@
 
 local now, id, old, new = clock(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 if read_meta() == nil then return {'unknown'} end
+
 local item = morgue.load({id}, {call('HGET', DEAD, id)})[id]
 local edited = item and items.take_named(item, {old}, bounds.new())[1]
 if not edited then return {'ok', now, 0, 0, 0} end

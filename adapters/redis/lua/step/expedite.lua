@@ -12,6 +12,7 @@ if index == nil then return {'unknown'} end
 
 local ids = {unpack(ARGV, 4)}
 local packed_jobs, handled, ready = read_step(JOBS, ids), 0, false
+
 for _, item in pairs(queue.load(ids, packed_jobs)) do
   if item.job.at > now and is_about(item.job) then
     if queue.is_held(item.job) then item.job.retry, item.job.recoveries = -1, 0 end
@@ -20,6 +21,7 @@ for _, item in pairs(queue.load(ids, packed_jobs)) do
     ready = ready or item.old.place == READY
   end
 end
+
 plan.write()
 if ready and not paused then wake() end
 return {'ok', now, handled, 0, #ids}

@@ -27,6 +27,7 @@ end
 
 local buried = read_step(DEAD, ids) -- may leave some ids for another step
 local dead, handled = morgue.load(ids, buried), 0
+
 for n, id in ipairs(ids) do
   local letter, item = letters[n], dead[id]
   local later = item == nil or letter.at > item.job.at
@@ -34,12 +35,14 @@ for n, id in ipairs(ids) do
   local tagged = item and tags ~= item.job.tags
   if later then item = morgue.open(dead, id, letter.error, letter.group, letter.at, letter.tags)
   else item.job.tags = tags end
+
   local _, changed = items.merge(item, letter.payloads)
   if later or tagged or changed then
     morgue.store(item)
     handled = handled + 1
   end
 end
+
 groups.finish()
 plan.write()
 return {'ok', now, handled, 0, #ids}

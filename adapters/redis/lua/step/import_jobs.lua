@@ -28,6 +28,7 @@ end
 
 local queued = read_step(JOBS, ids) -- may leave some ids for another step
 local jobs, ready = queue.load(ids, queued), false
+
 for n, id in ipairs(ids) do
   local own, item = coming[n], jobs[id]
   if not item then
@@ -44,11 +45,13 @@ for n, id in ipairs(ids) do
     job.first, job.recoveries = math.min(job.first, own.first), math.max(job.recoveries, own.recoveries)
     job.tags = unite_tags(job.tags, own.tags)
   end
+
   items.unite(item, own.payloads)
   local place = item.old and item.old.place or (call('HEXISTS', CLAIMS, id) == 1 and PARKED or READY)
   queue.store(item, place, index)
   ready = ready or place == READY
 end
+
 plan.write()
 if ready and not paused then wake() end
 return {'ok', now, #ids, 0, #ids}

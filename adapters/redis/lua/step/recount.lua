@@ -58,6 +58,7 @@ local function scan(command, key, cursor, last, visit)
       by[name] = some[2][i + 1]
       if precedes(last, name) then names[#names + 1] = name end
     end
+
     local whole = cursor == '0' and some[1] == '0'
     if whole then table.sort(names, precedes) end
     if #names == 0 then left = left - 1 end
@@ -68,6 +69,7 @@ local function scan(command, key, cursor, last, visit)
       visit(part, values)
       if whole and spent() and first + #part <= #names then return '0', part[#part] end
     end
+
     cursor, last = some[1], ''
     if cursor ~= '0' and spent() then return cursor, '' end
   until cursor == '0'
@@ -110,6 +112,7 @@ local function mend_jobs(all, packed_jobs)
   local ids, jobs = sound('q', PAYLOADS, packed.decode, all, packed_jobs)
   local ready, parked, retried = fetch('ZMSCORE', READY, ids), fetch('ZMSCORE', PARKED, ids), fetch('ZMSCORE', RTIME, ids)
   local runs, waits, retries, tries, zeros, listed = {}, {}, {}, {}, {}, {}
+
   for i, id in ipairs(ids) do
     local job, claimed = jobs[i], call('HEXISTS', CLAIMS, id) == 1
     local failed = job and job.retry >= 0
@@ -117,6 +120,7 @@ local function mend_jobs(all, packed_jobs)
     runs[i], waits[i] = not claimed and at, claimed and at
     retries[i], tries[i], zeros[i], listed[i] = failed and at, failed and job.retry, failed and 0, job and index and 0
   end
+
   correct(READY, ids, runs)
   correct(PARKED, ids, waits)
   correct(RTIME, ids, retries)
@@ -139,6 +143,7 @@ local function mend_dead(all, packed_jobs)
       list.ids[#list.ids + 1], list.times[#list.times + 1] = id, tonumber(changed[i] or now)
     end
   end
+
   correct(DTIME, ids, times)
   correct(DID, ids, zeros)
   for name, list in pairs(grouped) do
@@ -166,6 +171,7 @@ local function mend_schedules(fields, records)
       end
     end
   end
+
   correct(TICKS, sound_ones, ticks)
   correct(NAMED, named, zeros)
 end
@@ -265,6 +271,7 @@ local function recount_group(name, exact)
   local n, stored = call('ZCARD', groups.list(name)), call('HGET', GROUPS, name)
   local times = stored and #stored == 24 and sub(stored, 9)
   local was = times and parse('>I8', stored) or 0
+
   if n == 0 then
     if exact then call('HDEL', GROUPS, name) end
     return
@@ -301,6 +308,7 @@ while at <= #phases and not spent() do
   cursor, name, last = phases[at][2](cursor, name, last)
   if not cursor then at, cursor, name, last = at + 1, '0', '', '' end
 end
+
 local alone = at > #phases and count_alone()
 if alone and tonumber(call('HGET', LEASE, 'alone') or 0) ~= alone then plan.hset(LEASE, 'alone', alone) end
 local place = at <= #phases and table.concat({server(), phases[at][1], cursor, #name, name .. last}, ' ') or ''

@@ -31,6 +31,7 @@ else
   ids = call('ZRANGEBYSCORE', list, '-inf', '(' .. ARGV[4], 'LIMIT', 0, most + 1)
   if #ids > most then more, ids[#ids] = 1, nil end
 end
+
 local asked = #ids
 local buried, queued = read_step(DEAD, ids), revive and read_step(JOBS, ids) or {}
 local dead, jobs, bound, ready = morgue.load(ids, buried), queue.load(ids, queued), bounds.new(), false
@@ -44,6 +45,7 @@ local function requeue(letter)
     item = queue.item(id, {at = now, first = now, retry = -1, recoveries = 0, error = '', tags = '', list = {}, many = false, tagged = false})
     jobs[id] = item
   end
+
   if not queue.is_held(item.job) then item.job.at, item.job.retry, item.job.error = now, -1, '' end
   item.changed = true
   item.job.first, item.job.tags = math.min(item.job.first, now), unite_tags(item.job.tags, letter.job.tags)
@@ -61,6 +63,7 @@ local function handle(item, names)
     item.changed, item.whole = true, true
     return true, true
   end
+
   local part, whole
   if names then part, whole = items.take_named(item, names, bound) else part, whole = items.take(item, bound) end
   if #part == 0 then return false, whole end
@@ -81,11 +84,13 @@ for i, id in ipairs(ids) do
   end
   reached = i
 end
+
 if reached < asked then more = 1 end
 for _, item in pairs(dead) do
   if item.changed and (item.whole or items.count(item) == 0) then morgue.remove(item)
   elseif item.changed then morgue.store(item) end
 end
+
 for id, item in pairs(jobs) do
   if item.changed then
     local place = item.old and item.old.place or (call('HEXISTS', CLAIMS, id) == 1 and PARKED or READY)
@@ -93,6 +98,7 @@ for id, item in pairs(jobs) do
     ready = ready or place == READY
   end
 end
+
 groups.finish()
 plan.write()
 if ready and not paused then wake() end

@@ -15,6 +15,7 @@
 
 local now, place, id = clock(ARGV[1]), ARGV[2], ARGV[3]
 local MOST, hash = 250, hash_of[place]
+
 local index = read_meta()
 local what, why = fault_of(place, id)
 if not what then return {} end
@@ -30,6 +31,7 @@ local function list_anew()
     plan.zadd(groups.list(packed.decode_dead(stored, now).group), at, id)
     return
   end
+
   local retry = packed.decode(stored, now).retry
   at = retry >= 0 and call('ZSCORE', RTIME, id) or at
   plan.zadd(call('HEXISTS', CLAIMS, id) == 1 and PARKED or READY, at, id)
@@ -55,10 +57,12 @@ local function aside(other, fault)
   local stored = call('HGET', hash, other)
   local key = put_aside(now, place, other, why, fault == 'record' and stored or '')
   local set = set_key[place] and set_key[place] .. other
+
   if set and call('EXISTS', set, META) == 2 then
     call('EXISTS', ASIDE .. ':' .. key, META) -- fails here, not in plan.write(), while the slot migrates
     plan.rename(set, ASIDE .. ':' .. key)
   end
+
   if fault == 'record' then plan.hdel(hash, other) end
   if set and (fault == 'record' or not stored) then unlist(other) end
 end
@@ -89,6 +93,7 @@ if place == 'c' then
     plan.hset(LEASE, 'alone', alone)
   end
 end
+
 groups.finish()
 plan.write()
 if place == 'c' or what == 'unlisted' then wake() end

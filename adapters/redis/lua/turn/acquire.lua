@@ -27,6 +27,7 @@ local token, remaining = tonumber(lease[3] or 0), 0
 if held then
   remaining = math.max(0, math.min(tonumber(lease[5]), now + tonumber(lease[4])) - now)
 end
+
 if mine and (attempt < last or attempt == last and not held) then return {'stale'} end
 if not mine and remaining > 0 then
   if now + remaining ~= tonumber(lease[5]) then redis.call('HSET', LEASE, 'expires', now + remaining) end
@@ -39,10 +40,12 @@ local claims, handed, rest = {}, '', true
 if not (again and lease[9] == '1' and lease[8] == '') then -- else nothing was handed over yet
   claims, handed, rest = hand_over(token, '', again and lease[8] or '', bounds.new(ACQUIRE_BYTES, true), {})
 end
+
 local cancels = read_cancels()
 local paused = string.sub(record, 3, 3) == '1'
 local due = first_due(paused, tonumber(lease[7] or 0), JOBS, READY, CLAIMS)
 if not paused and (rest and not again or again and lease[9] == '1') and (due < 0 or due > now) then due = now end
+
 local expires = math.min(now + ttl, MAX_INSTANT)
 if not again then
   if lease[10] ~= lease[3] then -- the shard's last holder kept no notes, so older notes are wrong
@@ -56,4 +59,5 @@ if not again then
 else
   redis.call('HSET', LEASE, 'ttl', ttl, 'expires', expires)
 end
+
 return {'ok', token, now, expires - now, paused and 1 or 0, due, claims, cancels}

@@ -8,6 +8,7 @@
 local LEASE = KEYS[1]
 local owner, token, ttl = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local now = clock(ARGV[1])
+
 local lease = redis.call('HMGET', LEASE, 'owner', 'token', 'held', 'alone')
 if lease[1] ~= owner or lease[2] ~= token or lease[3] ~= '1' then return {'lost'} end
 
@@ -19,6 +20,7 @@ local function look()
   local paused = string.sub(redis.call('GET', META), 3, 3) == '1' -- lib/shard.lua has its format
   return paused, first_due(paused, tonumber(lease[4] or 0), JOBS, READY, CLAIMS)
 end
+
 -- A lease must last while its slot migrates, although no server can read the head then.
 local seen, paused, due = pcall(look)
 if not seen then paused, due = false, now end

@@ -32,6 +32,7 @@ local receipt = ARGV[9]
 
 local index, paused = read_meta()
 if index == nil then return {'unknown'} end
+
 -- The fields are read below by their positions here: lease[1] is the owner, lease[12] is turned.
 local lease = call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'ttl', 'expires', 'alone', 'processed', 'failed',
   'handed', 'orphans', 'turned')
@@ -39,6 +40,7 @@ if lease[1] ~= owner or lease[2] ~= token or lease[3] ~= '1' then return {'lost'
 local last, alone, expires = tonumber(lease[4]), tonumber(lease[7] or 0), instant(now + ttl)
 if number < last then return {'stale', last} end
 if number > last + 1 then return {'ahead', last} end
+
 local cancels = read_cancels()
 
 -- head_of returns the head to reply: at the latest now while orphans are left.
@@ -59,13 +61,16 @@ local function repeated()
       list[#list + 1] = value
     end
   end
+
   if (lease[12] or '') ~= '' and parse('>I8', lease[12]) == last then
     orphans = hand_over(tonumber(token), sub(lease[12], 9), lease[10], bounds.new(), {})
   end
+
   local head = head_of(first_due(paused, alone, JOBS, READY, CLAIMS), lease[11] == '1')
   call('HSET', LEASE, 'ttl', ttl, 'expires', expires)
   return {'again', last, now, expires - now, paused and 1 or 0, head, {}, list, cancels, {}, {}, orphans, {}}
 end
+
 if number == last then return repeated() end
 
 local settled = settle_claims(alone, now)
@@ -76,10 +81,13 @@ if ARGV[settled.last + 2] then
   not_begun = begin_claims(changed.last + 1, settled.gone, changed)
   only_claims = only_claims and #ARGV == settled.last + 2
 end
+
 local moved, dead = merge_left(settled.left, now)
 local waiting = free_parked(settled.freed)
+
 local bound, orphans, handed, rest = bounds.new(tonumber(ARGV[8])), {}, lease[10], false
 if lease[11] == '1' then orphans, handed, rest = hand_over(tonumber(token), handed, '', bound, settled.gone) end
+
 local claimed = claim_jobs({
   now = now, want = tonumber(ARGV[6]), per_job = tonumber(ARGV[7]), bytes = tonumber(ARGV[8]),
   receipt = receipt, claimer = ARGV[10], index = index, paused = paused, alone = settled.alone,
@@ -102,6 +110,7 @@ local claims = {} -- that change or come
 for id, value in pairs(changed.claims) do claims[#claims + 1], claims[#claims + 2] = id, value end
 for _, value in ipairs(claimed.list) do claims[#claims + 1] = value end
 if #claims > 0 then plan.hset_all(CLAIMS, claims) end
+
 for _, id in ipairs(settled.freed) do if not claimed.chosen[id] then plan.hdel(CLAIMS, id) end end
 for _, id in ipairs(claimed.whole) do plan.hdel(JOBS, id) end
 for id, at in pairs(waiting) do
@@ -109,12 +118,14 @@ for id, at in pairs(waiting) do
 end
 for id, item in pairs(moved) do if not claimed.chosen[id] then queue.store(item, READY, index) end end
 for _, item in ipairs(dead) do morgue.store(item) end
+
 groups.finish()
 local fields = {'last', number, 'ttl', ttl, 'expires', expires, 'alone', claimed.alone,
   'processed', tonumber(lease[8] or 0) + settled.processed, 'failed', tonumber(lease[9] or 0) + settled.failed}
 if lease[11] == '1' then
   for _, v in ipairs({'handed', handed, 'orphans', rest and 1 or 0, 'turned', pack('>I8', number) .. lease[10]}) do fields[#fields + 1] = v end
 end
+
 for _, id in ipairs(settled.notes) do if not claimed.notes[id] then plan.hdel(LEASE, ':' .. id) end end
 for id, text in pairs(changed.notes) do
   if text then fields[#fields + 1], fields[#fields + 2] = ':' .. id, text else plan.hdel(LEASE, ':' .. id) end
@@ -122,6 +133,7 @@ end
 for id, text in pairs(claimed.notes) do fields[#fields + 1], fields[#fields + 2] = ':' .. id, text end
 if next(claimed.notes) then fields[#fields + 1], fields[#fields + 2] = 'large', 1 end
 for i = 1, #fields, 2 do plan.hset(LEASE, fields[i], fields[i + 1]) end
+
 plan.write()
 return {'ok', number, now, expires - now, paused and 1 or 0, head, settled.skipped, claimed.list, open, not_begun,
   settled.deferred, orphans, changed.skipped}

@@ -81,6 +81,7 @@ local function claim_jobs(turn)
     local id = ids[k]
     item = item or queue.stored(id, packed_at(k), times[k], waiting[id] and PARKED or READY)
     local all, total = items.first(item, math.max(1, math.min(turn.per_job, MOST_PAYLOADS - payloads)), math.max(0, turn.bytes - size))
+
     local got = {}
     for _, p in ipairs(all) do
       if payloads > 0 and (payloads >= MOST_PAYLOADS or size + #p.data > turn.bytes) then break end
@@ -88,6 +89,7 @@ local function claim_jobs(turn)
       payloads, size = payloads + 1, size + #p.data
     end
     if #got == 0 then return end
+
     local claim = packed.encode_with(item.job, got, prefix .. pack('>I8', times[k]))
     cut = #got < total
     items.leave(item, got, true)
@@ -103,6 +105,7 @@ local function claim_jobs(turn)
     local id, claim, payloads_before, size_before = ids[k], nil, payloads, size
     local item, single = moved[id], runs_alone(k)
     if alone > 0 or single and not nothing_claimed() then break end
+
     local flags = item and MANY or flags_of(k)
     if flags <= WIDE then -- a single payload and nothing else: it moves unchanged
       local packed_job = packed_at(k)
@@ -118,6 +121,7 @@ local function claim_jobs(turn)
       claim = claim_part(k, item)
       if not claim then break end
     end
+
     list[#list + 1] = id
     list[#list + 1] = claim
     if #claim > NOTED then notes[id] = note(turn.receipt, #claim, payloads - payloads_before, size - size_before, single) end
@@ -125,6 +129,7 @@ local function claim_jobs(turn)
     taken, k = taken + 1, k + 1
     if single then alone = alone + 1 end
   end
+
   local head = -1
   if ids[k] and not turn.paused and alone == 0 and not (runs_alone(k) and not nothing_claimed()) then head = times[k] end
   return {list = list, chosen = chosen, notes = notes, count = taken, whole = whole, alone = alone, head = head}

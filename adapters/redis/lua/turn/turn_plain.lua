@@ -24,6 +24,7 @@ local function plain_turn()
   local lease = call('HMGET', LEASE, 'owner', 'token', 'held', 'last', 'alone', 'orphans', 'large')
   if not record or byte(record, 3) == 49 or lease[1] ~= ARGV[2] or lease[2] ~= ARGV[3] or lease[3] ~= '1' or
     lease[4] + 1 ~= number or (lease[5] or '0') ~= '0' or lease[6] == '1' then return end
+
   if call('EXISTS', CANCELS, PARKED) > 0 then
     if call('HLEN', CANCELS) > 0 then return end
     local parked = n > 0 and call('ZMSCORE', PARKED, unpack(ARGV, 12, 11 + n)) or {}
@@ -45,6 +46,7 @@ local function plain_turn()
       end
       if size > 262144 then return end
     end
+
     local claimed = call('HMGET', CLAIMS, unpack(ARGV, 12, 11 + n))
     for i = 1, n do
       local id, value, code = ARGV[11 + i], claimed[i], byte(codes, i)
@@ -60,11 +62,13 @@ local function plain_turn()
     local t = call('TIME')
     now = t[1] * 1000000 + t[2]
   end
+
   local ready, ids, count = call('ZRANGE', READY, 0, want, 'WITHSCORES'), {}, 0
   for i = 1, #ready, 2 do
     count = count + 1
     ids[count] = ready[i]
   end
+
   local prefix, head, claims = ARGV[9] .. pack('>I8', now) .. ARGV[10], -1, {}
   local packed_jobs, before, read, taken, size, notes = nil, 0, 0, 0, 0, {'large', 1}
   for k = 1, count do
@@ -72,6 +76,7 @@ local function plain_turn()
       before, read = read, math.min(count, read + math.max(1, math.min(16, math.floor(k * 524288 / (size + 1)))))
       packed_jobs = call('HMGET', JOBS, unpack(ids, k, read))
     end
+
     local packed_job, at = packed_jobs[k - before], tonumber(ready[2 * k])
     local flags = packed_job and byte(packed_job)
     if not flags then return end
@@ -80,12 +85,14 @@ local function plain_turn()
     if simple and flags % FIRST >= TAGGED then skip = skip + 2 + (#packed_job < skip + 2 and 0 or parse('>I2', packed_job, skip + 1)) end
     if simple and #packed_job < skip then return end -- it is cut short
     if simple and flags % 2 > 0 and byte(packed_job, 2) % 128 == 127 and byte(packed_job, 3) >= 240 then return end -- no finite score
+
     size = size + #packed_job - skip
     if taken == want or at > now or simple and taken > 0 and size > bytes then
       if flags >= ALONE then return end
       head = at
       break
     end
+
     if not simple then return end
     local claim = prefix .. pack('>I8', at) .. packed_job
     if #claim > NOTED then
@@ -94,6 +101,7 @@ local function plain_turn()
     claims[2 * k - 1], claims[2 * k] = ids[k], claim
     taken = k
   end
+
   if n + taken == 0 then return end
 
   if taken > 0 then
@@ -102,14 +110,17 @@ local function plain_turn()
     call('ZREMRANGEBYRANK', READY, 0, taken - 1)
     if index then call('ZREM', BYID, unpack(ids, 1, taken)) end
   end
+
   if n > 0 then call('HDEL', CLAIMS, unpack(ARGV, 12, 11 + n)) end
   if processed > 0 then call('HINCRBY', LEASE, 'processed', processed) end
   if failed > 0 then call('HINCRBY', LEASE, 'failed', failed) end
   if #ended > 0 then call('HDEL', LEASE, unpack(ended)) end
   if #notes > 2 then call('HSET', LEASE, unpack(notes)) end
+
   local expires = math.min(now + ARGV[5], 9007199254740992)
   call('HSET', LEASE, 'last', ARGV[4], 'ttl', ARGV[5], 'expires', string.format('%d', expires))
   return {'ok', number, now, expires - now, 0, head, {}, claims, {}, {}}
 end
+
 local plain_reply = plain_turn()
 if plain_reply then return plain_reply end

@@ -17,6 +17,7 @@ local function kept(text)
     full = most > 0 and tonumber(string.match(info, '[\r\n]used_memory:(%d+)') or 0) > most
   end
   if not full then return text end
+
   local cut, next = sub(text, 1, SHORT), byte(text, SHORT + 1)
   if next >= 128 and next < 192 then cut = string.gsub(cut, '[\192-\255][\128-\191]*$', '') end
   return cut
@@ -35,6 +36,7 @@ local function dispose(claim_value, what, now)
   local others, time, delay, retry, recoveries, n, pos = parse('>BBi8i4I4I4', what)
   local job = {at = time == SAME and claim.at or instant(now + delay), awaits = time == AWAITS, first = claim.first, retry = retry,
     recoveries = recoveries, error = kept(sub(what, pos, pos + n - 1)), tags = claim.tags, many = false, tagged = false, list = back}
+
   n, pos = parse('>I4', what, pos + n)
   local reason, count = kept(sub(what, pos, pos + n - 1)), nil
   count, pos = parse('>I4', what, pos + n)
@@ -43,6 +45,7 @@ local function dispose(claim_value, what, now)
     position, code, pos = parse('>I4B', what, pos)
     except[position] = code
   end
+
   for i, p in ipairs(claim.list) do
     local code = except[i - 1] or others
     if code == REQUEUE then
@@ -50,6 +53,7 @@ local function dispose(claim_value, what, now)
       job.tagged = job.tagged or p.meta ~= ''
     elseif code == BURY then dead[#dead + 1] = p end
   end
+
   return job, dead, reason, sub(what, pos)
 end
 
@@ -86,6 +90,7 @@ local function settle_claims(alone, now)
     local count, size = readable('c', id, claim_weight, value)
     size = size + beside
     if not bounds.fits(bound, count, size) then return false end
+
     bounds.count(bound, count, size)
     local job, dead, reason, group = dispose(value, ARGV[text], now)
     s.left[#s.left + 1] = {id = id, job = job, dead = dead, reason = reason, group = group}
@@ -102,6 +107,7 @@ local function settle_claims(alone, now)
       receipt, count, size, runs_alone = noted(id)
       if not receipt then value = call('HGET', CLAIMS, id) end
     end
+
     if defers then s.deferred[#s.deferred + 1] = i - 1
     elseif (receipt or value and sub(value, 1, 16)) ~= sub(receipts, 16 * of - 15, 16 * of) then
       if value then readable('c', id, claim_weight, value) end
@@ -116,9 +122,11 @@ local function settle_claims(alone, now)
       if code % PARTS >= FAILED then s.failed = s.failed + 1 end
       if s.alone > 0 and (runs_alone or value and claim_alone(value)) then s.alone = s.alone - 1 end
     end
+
     if value and not leaves then removed = removed + #value end
     last = removed > MOST_REMOVED
   end
+
   s.last = text
   return s
 end
@@ -161,10 +169,12 @@ local function end_parts(from, settled, cancels)
   -- store keeps a claim that has lost a payload, its note and its cancel.
   local function store(id, value, after, was_alone)
     claims[id] = value
+
     local alone = claim_alone(value)
     if was_alone and not alone then settled.alone = settled.alone - 1 end
     if #value > NOTED then changed.notes[id] = note(after, #value, weights[id][1], weights[id][2], alone)
     elseif changed.notes[id] or noted(id) then changed.notes[id] = false end
+
     for i = 1, #cancels, 2 do
       if cancels[i] == id then
         cancels[i + 1] = after .. sub(cancels[i + 1], 17)
@@ -178,6 +188,7 @@ local function end_parts(from, settled, cancels)
     local fits = not settled.gone[id] and changed.size < bounds.most_bytes
     local value = fits and (claims[id] or call('HGET', CLAIMS, id))
     local receipt = value and sub(value, 1, 16)
+
     if receipt == before then
       changed.size = changed.size + #value
       local count, size = weigh(id, value)
@@ -191,6 +202,7 @@ local function end_parts(from, settled, cancels)
       changed.size = changed.size + #value
       claims[id] = begun_value(value, after)
     end
+
     if receipt ~= after then changed.skipped[#changed.skipped + 1] = (i - from - 1) / 6 end
   end
   return changed
@@ -210,6 +222,7 @@ local function begin_claims(from, gone, changed)
       value = call('HGET', CLAIMS, id)
       changed.size = changed.size + (value and #value or 0)
     end
+
     if ours and value and sub(value, 1, 16) == ARGV[i + 1] then
       changed.claims[id] = begun_value(value, ARGV[i + 1])
     else not_begun[#not_begun + 1] = (i - from) / 2 end
@@ -223,14 +236,17 @@ end
 local function merge_left(left, now)
   local moved, changed, ids, dead_ids = {}, {}, {}, {}
   if #left == 0 then return moved, changed end
+
   for i, x in ipairs(left) do
     ids[i] = x.id
     if #x.dead > 0 then dead_ids[#dead_ids + 1] = x.id end
   end
+
   local jobs, dead = queue.load(ids, fetch('HMGET', JOBS, ids)), morgue.load(dead_ids, fetch('HMGET', DEAD, dead_ids))
   for _, x in ipairs(left) do
     local id, job, item = x.id, x.job, jobs[x.id]
     if #x.dead > 0 then changed[#changed + 1] = morgue.add(dead, id, x.dead, x.reason, x.group, now, job.tags) end
+
     if #job.list > 0 and item then
       local there = item.job
       local awaits = job.awaits and there.first ~= job.first -- core.PutBack.Merge
@@ -242,6 +258,7 @@ local function merge_left(left, now)
       item = queue.item(id, job)
       items.bound(item)
     end
+
     if #job.list > 0 then moved[id] = item end
   end
   return moved, changed

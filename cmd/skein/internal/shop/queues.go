@@ -52,6 +52,15 @@ func newQueues() *queues {
 	}
 }
 
+// schedule stores the shop's schedules.
+func (q *queues) schedule(ctx context.Context, client *skein.Client) error {
+	refresh, closing := event{What: "refreshed"}, event{What: "closed"}
+	return errors.Join(
+		q.search.Schedule(ctx, client, "refresh", skein.Interval(time.Minute), "catalog-new", refresh),
+		q.orders.Schedule(ctx, client, "ledger-close", skein.Cron("55 23 * * *", "Europe/Madrid"), "ledger", closing, skein.Skip()),
+	)
+}
+
 // soon is a short backoff, for demonstrations.
 func soon(retry int) time.Duration { return time.Duration(10*(retry+1)) * time.Second }
 

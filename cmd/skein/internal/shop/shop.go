@@ -39,6 +39,9 @@ func Open(ctx context.Context, log *slog.Logger) (*Shop, error) {
 	if err := p.happen(ctx); err != nil {
 		return nil, fmt.Errorf("make the shop's past: %w", err)
 	}
+	if err := s.queues.schedule(ctx, p.client); err != nil {
+		return nil, fmt.Errorf("store the shop's schedules: %w", err)
+	}
 	return s, nil
 }
 

@@ -198,3 +198,17 @@ func TestUnreadableRecordsCanBeDiscarded(t *testing.T) {
 		}
 	})
 }
+
+// The shop's schedules fire, and the page shows the last ticks.
+func TestSchedulesFire(t *testing.T) {
+	living(t, func(t *testing.T, s *shop.Shop) {
+		time.Sleep(14 * time.Minute) // of virtual time
+		b := boardOf(t, s)
+		page := b.do(httptest.NewRequest(http.MethodGet, "/schedules", nil))
+		for _, want := range []string{"catalog-new", "Every minute", "Last ticks: 12 fired", "ledger", "Each day at 23:55"} {
+			if !strings.Contains(page, want) {
+				t.Errorf("no %q in %s", want, page)
+			}
+		}
+	})
+}

@@ -19,13 +19,33 @@ const (
 // boundCases are about more payloads than one call may carry or move.
 func boundCases() []env.Case {
 	return append(volumeCases(overPayloads()),
-		env.Case{Name: "skips jobs that were settled meanwhile", Rule: "Turn: a job settled meanwhile is skipped", Check: boundSettledMeanwhile},
-		env.Case{Name: "hands over while the queue is paused", Rule: "Turn: a turn, also of a paused shard, returns the next jobs that earlier leases left", Check: boundPaused},
-		env.Case{Name: "defers settlements, but never the first", Rule: "Turn: the first settlement that is applied always fits", Check: boundFirstSettles},
-		env.Case{Name: "skips settled jobs instead of deferring them", Rule: "TurnReply: Skipped are the positions in Settlements whose jobs were not claimed", Check: boundSkipsSettled},
+		env.Case{
+			Name:  "skips jobs that were settled meanwhile",
+			Rule:  "Turn: a job settled meanwhile is skipped",
+			Check: boundSettledMeanwhile,
+		},
+		env.Case{
+			Name:  "hands over while the queue is paused",
+			Rule:  "Turn: a turn, also of a paused shard, returns the next jobs that earlier leases left",
+			Check: boundPaused,
+		},
+		env.Case{
+			Name:  "defers settlements, but never the first",
+			Rule:  "Turn: the first settlement that is applied always fits",
+			Check: boundFirstSettles,
+		},
+		env.Case{
+			Name:  "skips settled jobs instead of deferring them",
+			Rule:  "TurnReply: Skipped are the positions in Settlements whose jobs were not claimed",
+			Check: boundSkipsSettled,
+		},
 		env.Case{Name: "bury and delete take a large job in parts", Rule: rulePartwise, Check: boundJobParts},
 		env.Case{Name: "revive and purge take a large dead letter in parts", Rule: rulePartwise, Check: boundDeadParts},
-		env.Case{Name: "reports that more is left of an entry that goes in parts", Rule: "StepReply: More reports whether a step over all dead letters left some, or a part of one", Check: boundMore},
+		env.Case{
+			Name:  "reports that more is left of an entry that goes in parts",
+			Rule:  "StepReply: More reports whether a step over all dead letters left some, or a part of one",
+			Check: boundMore,
+		},
 		env.Case{Name: "serves a hot id", Rule: ruleBounds, Check: boundHot},
 	)
 }
@@ -34,16 +54,29 @@ func boundCases() []env.Case {
 func byteCases() []env.Case {
 	return append(volumeCases(overBytes()),
 		env.Case{Name: "moves the first payload whatever its size", Rule: ruleBounds, Check: boundFirst},
-		env.Case{Name: "accepts a push for a job larger than a step", Rule: "Push stores entries: each makes a new job for its id or merges into the queued one", Check: boundPushed})
+		env.Case{
+			Name:  "accepts a push for a job larger than a step",
+			Rule:  "Push stores entries: each makes a new job for its id or merges into the queued one",
+			Check: boundPushed,
+		})
 }
 
 // volumeCases are about a volume of payloads that no call may carry or move at once.
 func volumeCases(v env.Volume) []env.Case {
 	with := func(check func(*env.Env, env.Volume)) func(*env.Env) { return func(e *env.Env) { check(e, v) } }
+
 	return []env.Case{
 		{Name: "hands over orphans in parts", Rule: ruleRest, Check: with(boundHandsOver)},
-		{Name: "hands over the same orphans when it is repeated", Rule: "Acquire: a repeat hands over nothing new; Turn: a repeat returns the same orphans", Check: with(boundRepeats)},
-		{Name: "claims less when it hands over orphans", Rule: "Turn: a turn that hands over orphans may claim less, since the limits apply to both together", Check: with(boundClaimsBeside)},
+		{
+			Name:  "hands over the same orphans when it is repeated",
+			Rule:  "Acquire: a repeat hands over nothing new; Turn: a repeat returns the same orphans",
+			Check: with(boundRepeats),
+		},
+		{
+			Name:  "claims less when it hands over orphans",
+			Rule:  "Turn: a turn that hands over orphans may claim less, since the limits apply to both together",
+			Check: with(boundClaimsBeside),
+		},
 		{Name: "claims in parts", Rule: ruleBounds, Check: with(boundClaims)},
 		{Name: "puts back in parts", Rule: ruleBounds, Check: with(boundPutsBack)},
 		{Name: "buries in parts", Rule: ruleBounds, Check: with(boundBuries)},
@@ -69,10 +102,12 @@ func boundHandsOver(e *env.Env, v env.Volume) {
 func boundRepeats(e *env.Env, v env.Volume) {
 	left := e.LeaveVolume(v)
 	h := e.Acquire("n2")
+
 	handed := slices.Clone(h.Inherited)
 	again := h.Reacquire()
 	inAcquireBounds(e, "what a repeated acquire hands over", again.Claims)
 	e.Same("the repeated acquire's claims", env.Briefly(again.Claims), env.Briefly(left[:len(again.Claims)]))
+
 	for range len(left) {
 		r := h.Request(0)
 		first := h.Send(r)
@@ -81,19 +116,24 @@ func boundRepeats(e *env.Env, v env.Volume) {
 			e.Same("the orphans of a turn that did not count", first.Orphans, nil)
 			break
 		}
+
 		second := h.Send(r)
 		e.Same("the repeated turn's orphans", env.Briefly(second.Orphans), env.Briefly(first.Orphans))
+
 		r.Resent = true
 		third := h.Send(r)
 		e.Same("the orphans of the turn that is resent", env.Briefly(third.Orphans), env.Briefly(first.Orphans))
 		handed = append(handed, first.Orphans...)
+
 		late := h.Reacquire()
 		inAcquireBounds(e, "what a late acquire hands over", late.Claims)
 		e.Same("the late acquire's claims", env.Briefly(late.Claims), env.Briefly(left[:len(late.Claims)]))
 		if len(late.Claims) > len(handed) {
-			e.Errorf("a repeated acquire handed over %d jobs, but only %d were handed over before it", len(late.Claims), len(handed))
+			e.Errorf("a repeated acquire handed over %d jobs, but only %d were handed over before it",
+				len(late.Claims), len(handed))
 		}
 	}
+
 	h.Inherited = nil
 	e.Clock.Advance(2 * env.TTL)
 	h = e.Acquire("n3")
@@ -110,7 +150,8 @@ func boundSettledMeanwhile(e *env.Env) {
 	h.Settle(env.Done(last))
 	h.HandedOver(len(left) - 1)
 	h.Turn(0)
-	e.Same("the others", slices.DeleteFunc(env.IDs(h.Inherited), func(id string) bool { return id == last.ID }), env.IDs(left[:len(left)-1]))
+	e.Same("the others", slices.DeleteFunc(env.IDs(h.Inherited), func(id string) bool { return id == last.ID }),
+		env.IDs(left[:len(left)-1]))
 }
 
 func boundPaused(e *env.Env) {
@@ -139,17 +180,22 @@ func boundClaimsBeside(e *env.Env, v env.Volume) {
 	left := e.LeaveVolume(v)
 	others := env.Volume{Jobs: v.Jobs, Payloads: v.Payloads - 1, Size: v.Size}
 	e.PushVolume(others)
+
 	h := e.Acquire("n2")
 	var claims []core.Claim
+
 	for range len(left) {
 		r := h.Request(core.MaxTurnJobs)
 		r.Bytes = core.MaxStepBytes
 		reply := h.Send(r)
-		e.InBounds("what a turn hands over and claims", env.PayloadsOf(slices.Concat(reply.Orphans, reply.Claims)...)...)
+		e.InBounds("what a turn hands over and claims",
+			env.PayloadsOf(slices.Concat(reply.Orphans, reply.Claims)...)...)
 		claims = append(claims, reply.Claims...)
 	}
+
 	e.Same("the jobs handed over", env.Briefly(h.Inherited), env.Briefly(left))
 	e.Reported("whether some were claimed beside", len(claims) > 0, true)
+
 	settleInParts(h, slices.Concat(left, claims), env.Dropped)
 	h.Release()
 }
@@ -160,15 +206,18 @@ func boundPutsBack(e *env.Env, v env.Volume) {
 	e.PushVolume(v)
 	h := e.Acquire("n1")
 	claims := h.ClaimAll()
+
 	more := env.Pay("pushed meanwhile", -1)
 	for _, id := range v.IDs() {
 		e.Push(core.Entry{ID: id, Payload: more})
 	}
+
 	turns := settleInParts(h, claims, func(c core.Claim) core.Settlement { return env.Failed(c, "boom", 0) })
 	e.Reported(v.String()+" were put back in several turns", turns > 1, true)
 	for _, id := range v.IDs() {
 		e.Same("the job "+id, env.Brief(e.Queued(id).Payloads), env.Brief(append([]core.Payload{more}, v.List()...)))
 	}
+
 	e.Reported("failed", e.Counts().Failed >= int64(v.Jobs), true)
 	settleInParts(h, h.ClaimAll(), env.Dropped)
 	h.Release()
@@ -181,15 +230,19 @@ func boundBuries(e *env.Env, v env.Volume) {
 		e.Push(core.Entry{ID: id, Payload: before})
 	}
 	e.ByIDs(e.Store.Bury, v.IDs()...)
+
 	e.PushVolume(v)
 	h := e.Acquire("n1")
 	claims := h.ClaimAll()
 	e.Same("the claims", env.IDs(claims), v.IDs())
+
 	turns := settleInParts(h, claims, func(c core.Claim) core.Settlement { return env.Buried(c, "boom") })
 	e.Reported(v.String()+" were buried in several turns", turns > 1, true)
 	for _, id := range v.IDs() {
-		e.Same("the dead letter "+id, env.Brief(e.DeadLetter(id).Payloads), env.Brief(append([]core.Payload{before}, v.List()...)))
+		e.Same("the dead letter "+id,
+			env.Brief(e.DeadLetter(id).Payloads), env.Brief(append([]core.Payload{before}, v.List()...)))
 	}
+
 	h.Release()
 }
 
@@ -207,25 +260,30 @@ func claimAndPush(e *env.Env) (env.Volume, *env.Holder, []core.Claim) {
 
 func boundFirstSettles(e *env.Env) {
 	v, h, claims := claimAndPush(e)
+
 	settle := env.SettleAll(claims, env.Untouched)
 	for sent := len(settle); len(settle) > 0; sent-- {
 		reply := h.Settle(settle...)
 		e.Reported("whether the turn is a repeat, which does not report deferred settlements", reply.Repeat, false)
 		if sent == v.Jobs && len(reply.Deferred) == 0 || slices.Contains(reply.Deferred, 0) || sent == 0 {
-			e.Errorf("the turn deferred the settlements %v of %d, want some in the first turn, and never settlement 0", reply.Deferred, len(settle))
+			e.Errorf("the turn deferred the settlements %v of %d, want some in the first turn, and never settlement 0",
+				reply.Deferred, len(settle))
 			return
 		}
+
 		if len(reply.Deferred) == 0 {
 			break
 		}
 		settle = settle[reply.Deferred[0]:]
 	}
+
 	e.Same("what is claimed", e.Counts().Claimed, int64(0))
 }
 
 func boundSkipsSettled(e *env.Env) {
 	v, h, claims := claimAndPush(e)
-	reply := h.Settle(append(env.SettleAll(claims, env.Untouched), env.Buried(claims[0], "second"), env.Done(claims[0]))...)
+	reply := h.Settle(append(env.SettleAll(claims, env.Untouched),
+		env.Buried(claims[0], "second"), env.Done(claims[0]))...)
 	e.Reported("the skipped", reply.Skipped, []int{v.Jobs, v.Jobs + 1})
 	e.Reported("whether some were deferred", len(reply.Deferred) > 0, true)
 	e.Same("the dead letter", e.DeadLetter(claims[0].ID), core.DeadLetter{})
@@ -254,12 +312,15 @@ func boundFirst(e *env.Env) {
 	h := e.Acquire("n1")
 	c := h.One()
 	e.Same("the claim", len(c.Payloads), 1)
+
 	e.Clock.Advance(2 * env.TTL)
 	h = e.Acquire("n2")
 	h.HandedOver(1)
 	e.Same("the job handed over", env.IDs(h.Inherited), []string{"large"})
+
 	e.Push(env.Entry("large", "small", 0))
 	e.Same("the deferred", h.Settle(env.Untouched(c)).Deferred, nil)
+
 	all := []core.Payload{env.Pay("small", 0), large}
 	for _, do := range []func(context []string) (ports.StepReply, error){
 		func(ids []string) (ports.StepReply, error) {
@@ -271,6 +332,7 @@ func boundFirst(e *env.Env) {
 	} {
 		e.StepIDs([]string{"large"}, do, func(int, bool) {})
 	}
+
 	e.Same("the payloads", env.Brief(e.Queued("large").Payloads), env.Brief(all))
 }
 
@@ -293,15 +355,18 @@ func inAcquireBounds(e *env.Env, what string, claims []core.Claim) {
 // deferred, and returns the number of turns.
 func settleInParts(h *env.Holder, claims []core.Claim, how func(core.Claim) core.Settlement) (turns int) {
 	h.Env.TB.Helper()
+
 	for left := env.SettleAll(claims, how); len(left) > 0; turns++ {
 		if turns > len(claims) {
 			h.Env.Errorf("%d jobs are still not settled after %d turns", len(left), turns)
 			return turns
 		}
+
 		reply := h.Settle(left...)
 		if reply.Repeat {
 			continue // a repeat reports no deferrals; the next turn skips settled jobs
 		}
+
 		var later []core.Settlement
 		var moved [][]core.Payload
 		for i, x := range left {
@@ -314,8 +379,10 @@ func settleInParts(h *env.Holder, claims []core.Claim, how func(core.Claim) core
 				moved = append(moved, claims[at].Payloads)
 			}
 		}
+
 		h.Env.InBounds("what a turn settles", moved...)
 		left = later
 	}
+
 	return turns
 }

@@ -23,9 +23,12 @@ type partStep struct {
 func partSteps(e *env.Env) []partStep {
 	jobs := func(name string, moves bool, do env.JobStep) partStep {
 		return partStep{name: name, moves: moves,
-			do: func(ids []string) (ports.StepReply, error) { return do(e.Ctx, ports.JobStep{Shard: e.Shard, IDs: ids}) },
+			do: func(ids []string) (ports.StepReply, error) {
+				return do(e.Ctx, ports.JobStep{Shard: e.Shard, IDs: ids})
+			},
 		}
 	}
+
 	dead := func(name string, moves bool, do env.DeadLetterStep) partStep {
 		return partStep{name: name, moves: moves, dead: true,
 			do: func(ids []string) (ports.StepReply, error) {
@@ -36,6 +39,7 @@ func partSteps(e *env.Env) []partStep {
 			},
 		}
 	}
+
 	return []partStep{
 		jobs("Bury", true, e.Store.Bury), jobs("Delete", false, e.Store.Delete),
 		dead("Revive", true, e.Store.Revive), dead("Purge", false, e.Store.Purge),
@@ -84,17 +88,21 @@ func (s partStep) left(e *env.Env, id string) int {
 // them, each id has a payload on the other side already, so that no store can move them whole.
 func (s partStep) prepare(e *env.Env, ids []string, payloads []core.Payload) {
 	e.TB.Helper()
+
 	push := func() {
 		for _, id := range ids {
 			e.PushList(id, payloads)
 		}
 	}
+
 	meet := func() {
 		for _, id := range ids {
 			e.Push(core.Entry{ID: id, Payload: env.Pay(met, -1)})
 		}
 	}
+
 	bury := func() { e.StepIDs(ids, partSteps(e)[0].do, func(int, bool) {}) }
+
 	switch {
 	case s.dead:
 		push()
@@ -128,6 +136,7 @@ func (s partStep) clear(e *env.Env, ids []string) {
 func boundReaches(e *env.Env, v env.Volume) {
 	for _, s := range partSteps(e) {
 		s.prepare(e, v.IDs(), v.List())
+
 		moved := make([]int, v.Jobs)
 		handled, steps := e.StepIDs(v.IDs(), s.do, func(reached int, once bool) {
 			var part [][]core.Payload
@@ -143,14 +152,17 @@ func boundReaches(e *env.Env, v env.Volume) {
 				part = append(part, v.List()[moved[i]:gone])
 				moved[i] = gone
 			}
+
 			if once && s.moves {
 				e.InBounds("what a step moves: "+s.name, part...)
 			}
 		})
+
 		e.Reported("how many "+s.name+" handled", handled, v.Jobs)
 		if s.moves {
 			e.Reported(s.name+" took several steps for "+v.String(), steps > 1, true)
 		}
+
 		s.clear(e, v.IDs())
 	}
 }
@@ -176,31 +188,38 @@ func inParts(e *env.Env, s partStep) {
 	ids, all := []string{"a", "b", "c"}, partVolume().List()
 	s.prepare(e, []string{"b"}, all)
 	s.prepare(e, []string{"a", "c"}, all[:1])
+
 	left := len(all)
 	pushed := false
 	handled, steps := e.StepIDs(ids, s.do, func(reached int, once bool) {
 		there, beyond := s.there(e, "b")
-		e.Same("what is left of the large one after a step of "+s.name, env.Brief(there), env.Brief(all[len(all)-len(there):]))
+		e.Same("what is left of the large one after a step of "+s.name,
+			env.Brief(there), env.Brief(all[len(all)-len(there):]))
+
 		if s.moves {
 			e.Same("what "+s.name+" has moved of it", len(beyond), 1+len(all)-len(there))
 			if moved := left - len(there); once && moved > core.MaxTurnPayloads {
 				e.Errorf("a step of %s moved %d payloads, want %d at most", s.name, moved, core.MaxTurnPayloads)
 			}
 		}
+
 		left = len(there)
 		if reached > 0 && !pushed && !s.dead {
 			pushed = true
 			e.Push(env.Entry("a", "pushed meanwhile", 9))
 		}
 	})
+
 	e.Reported("how many "+s.name+" handled", handled, len(ids))
 	if s.moves {
 		e.Reported(fmt.Sprintf("%s took 3 or more steps for %d payloads of one id", s.name, len(all)), steps > 2, true)
 	}
+
 	if pushed {
 		there, _ := s.there(e, "a")
 		e.Same("what was pushed meanwhile", there, []core.Payload{env.Pay("pushed meanwhile", 9)})
 	}
+
 	s.clear(e, ids)
 }
 
@@ -210,6 +229,7 @@ func boundMore(e *env.Env) {
 		if s.all == nil {
 			continue
 		}
+
 		ids := []string{"x", "y"}
 		s.prepare(e, ids, all)
 		handled, more := 0, true
@@ -218,18 +238,22 @@ func boundMore(e *env.Env) {
 				e.Errorf("%s reports that more is left after %d steps", s.name, steps)
 				break
 			}
+
 			since := e.Repeats.Lossy.Load()
 			before := s.left(e, "x") + s.left(e, "y")
 			reply, err := s.all()
 			e.Must(err, s.name)
 			after := s.left(e, "x") + s.left(e, "y")
+
 			if moved := before - after; s.moves && !e.RepeatedSince(since) && moved > core.MaxTurnPayloads {
 				e.Errorf("a step of %s moved %d payloads, want %d at most", s.name, moved, core.MaxTurnPayloads)
 			}
+
 			e.Same(fmt.Sprintf("whether more is left, with %d payloads, of %s", after, s.name), reply.More, after > 0)
 			e.Same("Reached of a step without ids", reply.Reached, 0)
 			handled, more = handled+reply.Handled, reply.More
 		}
+
 		e.Reported("how many "+s.name+" handled", handled, len(ids))
 		s.clear(e, ids)
 	}

@@ -52,19 +52,25 @@ func requestAt(e *env.Env, at core.Shard, changes ...ports.ScheduleChange) ports
 
 // change makes changes, and returns the results of all of them. The store may handle them in
 // several calls. If a call was repeated, its results have no meaning, and the case has no verdict.
-func change(e *env.Env, r ports.ChangeSchedulesRequest) (results []ports.ScheduleResult, last ports.ChangeSchedulesReply) {
+func change(
+	e *env.Env,
+	r ports.ChangeSchedulesRequest,
+) (results []ports.ScheduleResult, last ports.ChangeSchedulesReply) {
 	e.TB.Helper()
 	before := e.Repeats.All.Load()
+
 	for len(r.Changes) > 0 {
 		reply, err := e.Store.ChangeSchedules(e.Ctx, r)
 		e.Must(err, "ChangeSchedules")
 		if e.Repeats.All.Load() > before {
 			e.GiveUp()
 		}
+
 		n := len(reply.Results)
 		if n == 0 || n > len(r.Changes) {
 			e.TB.Fatalf("ChangeSchedules handled %d of %d changes\nthe rule: %s", n, len(r.Changes), e.Rule)
 		}
+
 		results, last = append(results, reply.Results...), reply
 		r.Changes = r.Changes[n:]
 	}
@@ -79,12 +85,17 @@ func create(e *env.Env, schedules ...core.Schedule) {
 
 func createAt(e *env.Env, at core.Shard, schedules ...core.Schedule) {
 	e.TB.Helper()
+
 	for len(schedules) > 0 {
 		n := min(len(schedules), ports.MaxScheduleChanges)
 		var changes []ports.ScheduleChange
 		for i := range schedules[:n] {
-			changes = append(changes, ports.ScheduleChange{ScheduleKey: schedules[i].ScheduleKey, Schedule: &schedules[i]})
+			changes = append(changes, ports.ScheduleChange{
+				ScheduleKey: schedules[i].ScheduleKey,
+				Schedule:    &schedules[i],
+			})
 		}
+
 		results, _ := change(e, requestAt(e, at, changes...))
 		e.Same("the results of new schedules", results, make([]ports.ScheduleResult, n))
 		schedules = schedules[n:]
@@ -108,14 +119,17 @@ func firing(e *env.Env, s core.Schedule) ports.ScheduleChange {
 	e.TB.Helper()
 	spec, err := core.ParseSpec(s.Spec, time.UTC)
 	e.Must(err, "ParseSpec")
+
 	f, ok := s.Fire(spec, e.Now())
 	if !ok {
 		e.TB.Fatalf("schedule %s of id %s is not due", s.Name, s.ID)
 	}
+
 	merge := e.Declared[env.Orders].Merge
 	for i := range f.Entries {
 		f.Entries[i].Payload = merge.Stored(f.Entries[i].Payload)
 	}
+
 	return ports.ScheduleChange{
 		ScheduleKey: s.ScheduleKey, Revision: s.Revision, Schedule: &f.After, Entries: f.Entries, Busy: f.Busy,
 	}

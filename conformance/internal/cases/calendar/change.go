@@ -21,11 +21,31 @@ func changeCases() []env.Case {
 		{Name: "removes the revision that it names, or any", Rule: ruleRevision, Check: changeRemoves},
 		{Name: "applies each change by itself", Rule: "ChangeSchedules: each change is atomic", Check: changeEach},
 		{Name: "applies one of several concurrent changes", Rule: ruleRevision, Check: changeConcurrently},
-		{Name: "returns when the next schedule is due", Rule: "ChangeSchedulesReply.Head is when the shard's next schedule is due", Check: changeHead},
-		{Name: "works while the queue is paused", Rule: "ChangeSchedules: only a firing does nothing at a paused queue", Check: changePaused},
-		{Name: "keeps its queue from being forgotten", Rule: "Forget: the queue must have no schedule", Check: changeForgotten},
-		{Name: "refuses a bad request", Rule: "ChangeSchedulesRequest.Validate, with nothing changed", Check: changeInvalid},
-		{Name: "refuses another layout, shard or queue", Rule: "ChangeSchedules: ErrShardCountMismatch, ErrInvalidRequest, ErrUnknownQueue, with nothing changed", Check: changeElsewhere},
+		{
+			Name:  "returns when the next schedule is due",
+			Rule:  "ChangeSchedulesReply.Head is when the shard's next schedule is due",
+			Check: changeHead,
+		},
+		{
+			Name:  "works while the queue is paused",
+			Rule:  "ChangeSchedules: only a firing does nothing at a paused queue",
+			Check: changePaused,
+		},
+		{
+			Name:  "keeps its queue from being forgotten",
+			Rule:  "Forget: the queue must have no schedule",
+			Check: changeForgotten,
+		},
+		{
+			Name:  "refuses a bad request",
+			Rule:  "ChangeSchedulesRequest.Validate, with nothing changed",
+			Check: changeInvalid,
+		},
+		{
+			Name:  "refuses another layout, shard or queue",
+			Rule:  "ChangeSchedules: ErrShardCountMismatch, ErrInvalidRequest, ErrUnknownQueue, with nothing changed",
+			Check: changeElsewhere,
+		},
 	}
 }
 
@@ -55,7 +75,9 @@ func full() core.Schedule {
 		By:        "ann",
 		ChangedAt: env.Start,
 		Revision:  int64(core.MaxInstant) - 1,
-		Fired:     1, Missed: 2, Skipped: 3,
+		Fired:     1,
+		Missed:    2,
+		Skipped:   3,
 		Recent: []core.Tick{
 			{Due: 1, Outcome: core.TickMissed},
 			{Due: 2, Outcome: core.TickFired, Late: time.Second + time.Nanosecond},
@@ -95,12 +117,20 @@ func changeReplaces(e *env.Env) {
 	next.Data, next.Revision, next.Next = []byte("other"), 5, env.Start.Add(time.Minute)
 	for _, revision := range []int64{2, 5} {
 		next.Revision = revision + 1
-		results, _ := change(e, request(e, ports.ScheduleChange{ScheduleKey: s.ScheduleKey, Revision: revision, Schedule: &next}))
+		results, _ := change(e, request(e, ports.ScheduleChange{
+			ScheduleKey: s.ScheduleKey,
+			Revision:    revision,
+			Schedule:    &next,
+		}))
 		e.Same("the result for another revision", results, []ports.ScheduleResult{ports.ScheduleRefused})
 	}
 	absent := next
 	absent.ScheduleKey = key("a", "absent")
-	results, _ := change(e, request(e, ports.ScheduleChange{ScheduleKey: absent.ScheduleKey, Revision: 1, Schedule: &absent}))
+	results, _ := change(e, request(e, ports.ScheduleChange{
+		ScheduleKey: absent.ScheduleKey,
+		Revision:    1,
+		Schedule:    &absent,
+	}))
 	e.Same("the result for an absent schedule", results, []ports.ScheduleResult{ports.ScheduleRefused})
 	stored(e, "the schedule", s)
 
@@ -135,17 +165,22 @@ func changeRemoves(e *env.Env) {
 func changeEach(e *env.Env) {
 	a, b, c := nightly("a", env.Start), nightly("b", env.Start), nightly("c", env.Start)
 	create(e, a, c)
+
 	next := a
 	next.Revision, next.Next = 2, env.Start.Add(time.Hour)
 	again := c
 	again.Revision = 9
+
 	results, _ := change(e, request(e,
 		ports.ScheduleChange{ScheduleKey: a.ScheduleKey, Revision: 1, Schedule: &next},
 		ports.ScheduleChange{ScheduleKey: c.ScheduleKey, Schedule: &again},
 		ports.ScheduleChange{ScheduleKey: b.ScheduleKey, Schedule: &b},
 	))
-	e.Same("the results", results, []ports.ScheduleResult{ports.ScheduleChanged, ports.ScheduleRefused, ports.ScheduleChanged})
+
+	e.Same("the results",
+		results, []ports.ScheduleResult{ports.ScheduleChanged, ports.ScheduleRefused, ports.ScheduleChanged})
 	stored(e, "the schedules", next, b, c)
+
 	results, _ = change(e, request(e))
 	e.Same("the results of no change", results, nil)
 }
@@ -163,8 +198,10 @@ func changeConcurrently(e *env.Env) {
 func race(e *env.Env, k core.ScheduleKey, revision int64) {
 	e.TB.Helper()
 	const callers = 8
+
 	var applied atomic.Int64
 	var wg sync.WaitGroup
+
 	for n := range callers {
 		next := nightly(k.ID, env.Start)
 		next.Revision = revision + 1 + int64(n)
@@ -173,6 +210,7 @@ func race(e *env.Env, k core.ScheduleKey, revision int64) {
 			Entries: []core.Entry{env.Entry(k.ID, fmt.Sprint(revision, n), 1)},
 		})
 		store := e.Open()
+
 		wg.Go(func() {
 			reply, err := store.ChangeSchedules(e.Ctx, r)
 			if e.Check(err, "ChangeSchedules") && len(reply.Results) == 1 && reply.Results[0] == ports.ScheduleChanged {
@@ -180,12 +218,15 @@ func race(e *env.Env, k core.ScheduleKey, revision int64) {
 			}
 		})
 	}
+
 	wg.Wait()
 	if e.Repeats.All.Load() > 0 {
 		e.GiveUp()
 	}
+
 	e.Same("how many changes were applied", applied.Load(), int64(1))
 	e.Same("how many schedules there are", len(list(e, ports.SchedulesRequest{Queue: env.Orders})), 1)
+
 	results, _ := change(e, request(e, ports.ScheduleChange{ScheduleKey: k, Revision: ports.AnyRevision}))
 	e.Same("the result of the removal", results, []ports.ScheduleResult{ports.ScheduleChanged})
 }
@@ -202,18 +243,28 @@ func changeHead(e *env.Env) {
 	paused.Paused = true
 	never := nightly("d", core.MaxInstant)
 
-	e.Same("after the first", head(ports.ScheduleChange{ScheduleKey: late.ScheduleKey, Schedule: &late}), env.Due(late.Next))
-	e.Same("after an earlier one", head(ports.ScheduleChange{ScheduleKey: soon.ScheduleKey, Schedule: &soon}), late.Head().Earlier(soon.Head()))
-	e.Same("after a paused one", head(ports.ScheduleChange{ScheduleKey: paused.ScheduleKey, Schedule: &paused}), late.Head().Earlier(soon.Head()))
-	e.Same("after one without a tick", head(ports.ScheduleChange{ScheduleKey: never.ScheduleKey, Schedule: &never}), late.Head().Earlier(soon.Head()))
-	e.Same("after the removal of one", head(ports.ScheduleChange{ScheduleKey: late.ScheduleKey, Revision: 1}), soon.Head())
-	e.Same("after the removal of both", head(ports.ScheduleChange{ScheduleKey: soon.ScheduleKey, Revision: 1}), core.Head{})
+	e.Same("after the first",
+		head(ports.ScheduleChange{ScheduleKey: late.ScheduleKey, Schedule: &late}), env.Due(late.Next))
+	e.Same("after an earlier one",
+		head(ports.ScheduleChange{ScheduleKey: soon.ScheduleKey, Schedule: &soon}), late.Head().Earlier(soon.Head()))
+	e.Same("after a paused one", head(ports.ScheduleChange{ScheduleKey: paused.ScheduleKey, Schedule: &paused}),
+		late.Head().Earlier(soon.Head()))
+	e.Same("after one without a tick",
+		head(ports.ScheduleChange{ScheduleKey: never.ScheduleKey, Schedule: &never}), late.Head().Earlier(soon.Head()))
+	e.Same("after the removal of one",
+		head(ports.ScheduleChange{ScheduleKey: late.ScheduleKey, Revision: 1}), soon.Head())
+	e.Same("after the removal of both",
+		head(ports.ScheduleChange{ScheduleKey: soon.ScheduleKey, Revision: 1}), core.Head{})
 }
 
 func changePaused(e *env.Env) {
 	e.Pause(env.Orders)
 	s := nightly("a", env.Start)
-	_, reply := change(e, request(e, ports.ScheduleChange{ScheduleKey: s.ScheduleKey, Schedule: &s, Entries: []core.Entry{env.Entry("a", "p", 1)}}))
+	_, reply := change(e, request(e, ports.ScheduleChange{
+		ScheduleKey: s.ScheduleKey,
+		Schedule:    &s,
+		Entries:     []core.Entry{env.Entry("a", "p", 1)},
+	}))
 	e.Same("the result", reply.Results, []ports.ScheduleResult{ports.ScheduleChanged})
 	e.Same("the head while the queue is paused", reply.Head, core.Head{})
 	stored(e, "the schedule", s)
@@ -237,6 +288,7 @@ func changeForgotten(e *env.Env) {
 func changeInvalid(e *env.Env) {
 	s := nightly("a", env.Start)
 	create(e, s)
+
 	next := s
 	next.Revision = 2
 	bad := func(edit func(c *ports.ScheduleChange)) ports.ScheduleChange {
@@ -245,17 +297,21 @@ func changeInvalid(e *env.Env) {
 		edit(&c)
 		return c
 	}
+
 	entries := make([]core.Entry, core.MaxFiringEntries+1)
 	for i := range entries {
 		entries[i] = env.Entry("a", "p", float64(i))
 	}
+
 	for name, c := range map[string]ports.ScheduleChange{
-		"another key":           bad(func(c *ports.ScheduleChange) { c.Name = "other" }),
-		"no higher revision":    bad(func(c *ports.ScheduleChange) { c.Schedule.Revision = 1 }),
-		"a revision below any":  bad(func(c *ports.ScheduleChange) { c.Revision = -2 }),
-		"any revision":          bad(func(c *ports.ScheduleChange) { c.Revision = ports.AnyRevision }),
-		"a busy without a key":  bad(func(c *ports.ScheduleChange) { c.Busy = &core.Schedule{} }),
-		"an entry of another":   bad(func(c *ports.ScheduleChange) { c.Entries = []core.Entry{env.Entry("b", "p", 1)} }),
+		"another key":          bad(func(c *ports.ScheduleChange) { c.Name = "other" }),
+		"no higher revision":   bad(func(c *ports.ScheduleChange) { c.Schedule.Revision = 1 }),
+		"a revision below any": bad(func(c *ports.ScheduleChange) { c.Revision = -2 }),
+		"any revision":         bad(func(c *ports.ScheduleChange) { c.Revision = ports.AnyRevision }),
+		"a busy without a key": bad(func(c *ports.ScheduleChange) { c.Busy = &core.Schedule{} }),
+		"an entry of another": bad(func(c *ports.ScheduleChange) {
+			c.Entries = []core.Entry{env.Entry("b", "p", 1)}
+		}),
 		"too many entries":      bad(func(c *ports.ScheduleChange) { c.Entries = entries }),
 		"a removal that pushes": bad(func(c *ports.ScheduleChange) { c.Schedule, c.Entries = nil, entries[:1] }),
 		"no id":                 bad(func(c *ports.ScheduleChange) { c.ID, c.Schedule.ID = "", "" }),
@@ -264,16 +320,19 @@ func changeInvalid(e *env.Env) {
 		"a negative jitter":     bad(func(c *ports.ScheduleChange) { c.Schedule.Jitter = -1 }),
 	} {
 		fine := nightly("fine", env.Start)
-		_, err := e.Store.ChangeSchedules(e.Ctx, request(e, ports.ScheduleChange{ScheduleKey: fine.ScheduleKey, Schedule: &fine}, c))
+		_, err := e.Store.ChangeSchedules(e.Ctx,
+			request(e, ports.ScheduleChange{ScheduleKey: fine.ScheduleKey, Schedule: &fine}, c))
 		if err == nil {
 			e.Errorf("ChangeSchedules with %s returned no error", name)
 		}
 	}
+
 	c := bad(func(*ports.ScheduleChange) {})
 	_, err := e.Store.ChangeSchedules(e.Ctx, request(e, c, c))
 	e.Refused("ChangeSchedules of one schedule twice", err, ports.ErrInvalidRequest)
 	_, err = e.Store.ChangeSchedules(e.Ctx, request(e, make([]ports.ScheduleChange, ports.MaxScheduleChanges+1)...))
 	e.Refused("ChangeSchedules of too many", err, ports.ErrInvalidRequest)
+
 	stored(e, "the schedule", s)
 	e.Same("what was pushed", e.QueuedIDs(), nil)
 }
@@ -282,7 +341,11 @@ func changeElsewhere(e *env.Env) {
 	e.Declare("mail", 3)
 	s := nightly("a", env.Start)
 	at := core.Shard{Queue: "mail", Index: core.ShardOf("a", 3)}
-	r := requestAt(e, at, ports.ScheduleChange{ScheduleKey: s.ScheduleKey, Schedule: &s, Entries: []core.Entry{env.Entry("a", "p", 1)}})
+	r := requestAt(e, at, ports.ScheduleChange{
+		ScheduleKey: s.ScheduleKey,
+		Schedule:    &s,
+		Entries:     []core.Entry{env.Entry("a", "p", 1)},
+	})
 
 	refuse := func(what string, sentinel error, edit func(r *ports.ChangeSchedulesRequest)) {
 		bad := r
@@ -290,13 +353,21 @@ func changeElsewhere(e *env.Env) {
 		_, err := e.Store.ChangeSchedules(e.Ctx, bad)
 		e.Refused("ChangeSchedules "+what, err, sentinel)
 	}
-	refuse("with another generation", ports.ErrShardCountMismatch, func(r *ports.ChangeSchedulesRequest) { r.Generation++ })
+	refuse("with another generation", ports.ErrShardCountMismatch, func(r *ports.ChangeSchedulesRequest) {
+		r.Generation++
+	})
 	refuse("with another number of shards", ports.ErrShardCountMismatch, func(r *ports.ChangeSchedulesRequest) {
 		r.Shards, r.Shard.Index = 1, 0
 	})
-	refuse("at another shard", ports.ErrInvalidRequest, func(r *ports.ChangeSchedulesRequest) { r.Shard.Index = (at.Index + 1) % 3 })
-	refuse("at a shard that is not there", ports.ErrInvalidRequest, func(r *ports.ChangeSchedulesRequest) { r.Shard.Index = 7 })
-	refuse("of an unknown queue", ports.ErrUnknownQueue, func(r *ports.ChangeSchedulesRequest) { r.Shard.Queue = "nowhere" })
+	refuse("at another shard", ports.ErrInvalidRequest, func(r *ports.ChangeSchedulesRequest) {
+		r.Shard.Index = (at.Index + 1) % 3
+	})
+	refuse("at a shard that is not there", ports.ErrInvalidRequest, func(r *ports.ChangeSchedulesRequest) {
+		r.Shard.Index = 7
+	})
+	refuse("of an unknown queue", ports.ErrUnknownQueue, func(r *ports.ChangeSchedulesRequest) {
+		r.Shard.Queue = "nowhere"
+	})
 	e.Same("the schedules", list(e, ports.SchedulesRequest{Queue: "mail"}), nil)
 	e.Same("what was pushed", e.JobsOf("mail"), nil)
 }

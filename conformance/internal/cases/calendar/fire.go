@@ -19,23 +19,67 @@ const (
 func fireCases() []env.Case {
 	return []env.Case{
 		{Name: "pushes and moves to the next tick", Rule: ruleFires, Check: fireOnce},
-		{Name: "does nothing when it is repeated", Rule: "RULES 10: a repeated or a late firing changes nothing", Check: fireRepeated},
-		{Name: "does nothing after a change or a removal", Rule: "RULES 10: each change of a schedule names the revision that it replaces", Check: fireChanged},
-		{Name: "merges into the job of the id", Rule: "RULES 10: the push merges as any other by section 2", Check: fireMerges},
-		{Name: "merges by the queue's rule", Rule: "RULES 10: the push merges as any other by section 2", Check: fireByRule},
+		{
+			Name:  "does nothing when it is repeated",
+			Rule:  "RULES 10: a repeated or a late firing changes nothing",
+			Check: fireRepeated,
+		},
+		{
+			Name:  "does nothing after a change or a removal",
+			Rule:  "RULES 10: each change of a schedule names the revision that it replaces",
+			Check: fireChanged,
+		},
+		{
+			Name:  "merges into the job of the id",
+			Rule:  "RULES 10: the push merges as any other by section 2",
+			Check: fireMerges,
+		},
+		{
+			Name:  "merges by the queue's rule",
+			Rule:  "RULES 10: the push merges as any other by section 2",
+			Check: fireByRule,
+		},
 		{Name: "waits for a claimed job", Rule: "RULES 2: a claimed job is never touched", Check: fireClaimed},
-		{Name: "keeps the time of a job in backoff", Rule: "RULES 2, row 1: PerformAt and RetryCount are the queued job's", Check: fireBackoff},
+		{
+			Name:  "keeps the time of a job in backoff",
+			Rule:  "RULES 2, row 1: PerformAt and RetryCount are the queued job's",
+			Check: fireBackoff,
+		},
 		{Name: "pushes all entries of several schedules", Rule: ruleFires, Check: fireMany},
-		{Name: "reports what its entries met", Rule: "ChangeSchedulesReply.Met counts what the pushed entries met", Check: fireMet},
-		{Name: "pushes nothing while its id is busy", Rule: "ScheduleChange.Busy is stored, and no entry is pushed, if the id has a queued or a claimed job", Check: fireBusy},
-		{Name: "sees the push of an earlier change", Rule: "ChangeSchedules handles the changes in order", Check: fireBusyBefore},
-		{Name: "does nothing while the queue is paused", Rule: "ChangeSchedules: a firing at a paused queue does nothing", Check: firePaused},
+		{
+			Name:  "reports what its entries met",
+			Rule:  "ChangeSchedulesReply.Met counts what the pushed entries met",
+			Check: fireMet,
+		},
+		{
+			Name:  "pushes nothing while its id is busy",
+			Rule:  "ScheduleChange.Busy is stored, and no entry is pushed, if the id has a queued or a claimed job",
+			Check: fireBusy,
+		},
+		{
+			Name:  "sees the push of an earlier change",
+			Rule:  "ChangeSchedules handles the changes in order",
+			Check: fireBusyBefore,
+		},
+		{
+			Name:  "does nothing while the queue is paused",
+			Rule:  "ChangeSchedules: a firing at a paused queue does nothing",
+			Check: firePaused,
+		},
 		{Name: "handles a large job of its id", Rule: "ChangeSchedules handles at least one change", Check: fireLarge},
 		{Name: "is due in order", Rule: ruleTicks, Check: ticksInOrder},
 		{Name: "returns as many due schedules as requested", Rule: ruleTicks, Check: ticksLimited},
 		{Name: "is due by its head", Rule: ruleTicks, Check: ticksByHead},
-		{Name: "returns the ticks of each shard", Rule: "TicksReply.Shards are in the order of the request", Check: ticksOfShards},
-		{Name: "has no tick in an unknown queue or shard", Rule: "Ticks: ErrUnknownQueue, ErrInvalidRequest", Check: ticksElsewhere},
+		{
+			Name:  "returns the ticks of each shard",
+			Rule:  "TicksReply.Shards are in the order of the request",
+			Check: ticksOfShards,
+		},
+		{
+			Name:  "has no tick in an unknown queue or shard",
+			Rule:  "Ticks: ErrUnknownQueue, ErrInvalidRequest",
+			Check: ticksElsewhere,
+		},
 	}
 }
 
@@ -44,7 +88,8 @@ func fireOnce(e *env.Env) {
 	s.Meta, s.Tags = []byte("trace"), env.Tags("nightly")
 	create(e, s)
 	e.Clock.Advance(time.Second)
-	e.Same("what is due", ticks(e, 1), ports.ShardTicks{Now: e.Now(), Head: env.Due(env.Start), Due: []core.Schedule{s}})
+	e.Same("what is due",
+		ticks(e, 1), ports.ShardTicks{Now: e.Now(), Head: env.Due(env.Start), Due: []core.Schedule{s}})
 
 	c := firing(e, s)
 	e.Same("the results", fire(e, s), []ports.ScheduleResult{ports.ScheduleChanged})
@@ -80,7 +125,11 @@ func fireChanged(e *env.Env) {
 	create(e, s)
 	edited := s
 	edited.Data, edited.Revision = []byte("other"), 2
-	results, _ := change(e, request(e, ports.ScheduleChange{ScheduleKey: s.ScheduleKey, Revision: 1, Schedule: &edited}))
+	results, _ := change(e, request(e, ports.ScheduleChange{
+		ScheduleKey: s.ScheduleKey,
+		Revision:    1,
+		Schedule:    &edited,
+	}))
 	e.Same("the result of the change", results, []ports.ScheduleResult{ports.ScheduleChanged})
 	e.Same("the result of firing what it was", fire(e, s), []ports.ScheduleResult{ports.ScheduleRefused})
 	stored(e, "the schedule", edited)
@@ -161,7 +210,8 @@ func fireMany(e *env.Env) {
 	for i, p := range core.PushedPayloads(e.Queued("b").Payloads) {
 		tick := env.Start
 		if i > 0 { // the ticks are whole hours
-			tick = (env.Start/core.Instant(time.Hour/time.Microsecond) + core.Instant(i)) * core.Instant(time.Hour/time.Microsecond)
+			tick = (env.Start/core.Instant(time.Hour/time.Microsecond) + core.Instant(i)) *
+				core.Instant(time.Hour/time.Microsecond)
 		}
 		e.Same(fmt.Sprint("payload ", i), p, env.Pay("report", float64(tick)/1e6))
 	}
@@ -223,7 +273,8 @@ func firePaused(e *env.Env) {
 	stored(e, "the schedule", s)
 	e.Same("the jobs", e.Jobs(), nil)
 	e.Resume(env.Orders)
-	e.Same("what is due", ticks(e, 9), ports.ShardTicks{Now: e.Now(), Head: env.Due(env.Start), Due: []core.Schedule{s}})
+	e.Same("what is due",
+		ticks(e, 9), ports.ShardTicks{Now: e.Now(), Head: env.Due(env.Start), Due: []core.Schedule{s}})
 	e.Same("the results", fire(e, s), []ports.ScheduleResult{ports.ScheduleChanged})
 }
 
@@ -235,25 +286,32 @@ func fireLarge(e *env.Env) {
 		p := merge.Stored(env.Sized(core.MaxStepBytes/2, float64(i)))
 		e.PushLarge("a", p)
 	}
+
 	s := nightly("a", env.Start)
 	s.Catchup.Most = core.MaxFiringEntries
 	other := nightly("b", env.Start)
+
 	create(e, s, other)
 	e.Clock.Advance(core.MaxFiringEntries * time.Hour)
 	e.Same("the results", fire(e, s, other), make([]ports.ScheduleResult, 2))
+
 	found := e.Find("a")
 	e.Same("how many payloads the id has", found.Queued.Count, 3+core.MaxFiringEntries)
-	e.Same("how many ticks were fired", list(e, ports.SchedulesRequest{Queue: env.Orders, ID: "a"})[0].Fired, int64(core.MaxFiringEntries))
+	e.Same("how many ticks were fired",
+		list(e, ports.SchedulesRequest{Queue: env.Orders, ID: "a"})[0].Fired, int64(core.MaxFiringEntries))
 	e.Same("the other job", len(e.Queued("b").Payloads), 1)
 }
 
 func ticksInOrder(e *env.Env) {
-	a, b, c, later := nightly("b", env.Start), nightly("a", env.Start.Add(time.Second)), nightly("b", env.Start), nightly("c", env.Start.Add(time.Hour))
+	a, b, c, later := nightly("b", env.Start), nightly("a", env.Start.Add(time.Second)), nightly("b", env.Start),
+		nightly("c", env.Start.Add(time.Hour))
 	a.Name = "a"
 	create(e, b, c, later, a)
-	e.Same("what is due at the first tick", ticks(e, 9), ports.ShardTicks{Now: e.Now(), Head: env.Due(env.Start), Due: []core.Schedule{a, c}})
+	e.Same("what is due at the first tick",
+		ticks(e, 9), ports.ShardTicks{Now: e.Now(), Head: env.Due(env.Start), Due: []core.Schedule{a, c}})
 	e.Clock.Advance(time.Minute)
-	e.Same("what is due later", ticks(e, 9), ports.ShardTicks{Now: e.Now(), Head: env.Due(env.Start), Due: []core.Schedule{a, c, b}})
+	e.Same("what is due later",
+		ticks(e, 9), ports.ShardTicks{Now: e.Now(), Head: env.Due(env.Start), Due: []core.Schedule{a, c, b}})
 }
 
 func ticksLimited(e *env.Env) {
@@ -261,9 +319,11 @@ func ticksLimited(e *env.Env) {
 	e.Clock.Advance(time.Hour / 2)
 	for limit, want := range map[int]int{-1: 0, 0: 0, 1: 1, 7: 7, 1000: ports.MaxSchedulesPage} {
 		got := ticks(e, limit)
-		e.Same(fmt.Sprint("what is due of at most ", limit), got, ports.ShardTicks{Now: e.Now(), Head: env.Due(env.Start), Due: all[:want]})
+		e.Same(fmt.Sprint("what is due of at most ", limit),
+			got, ports.ShardTicks{Now: e.Now(), Head: env.Due(env.Start), Due: all[:want]})
 	}
-	e.Same("the results", fire(e, all[:ports.MaxSchedulesPage]...), make([]ports.ScheduleResult, ports.MaxSchedulesPage))
+	e.Same("the results",
+		fire(e, all[:ports.MaxSchedulesPage]...), make([]ports.ScheduleResult, ports.MaxSchedulesPage))
 	rest := all[ports.MaxSchedulesPage:]
 	e.Same("what is left", ticks(e, 9), ports.ShardTicks{Now: e.Now(), Head: env.Due(rest[0].Next), Due: rest})
 }
@@ -276,19 +336,23 @@ func ticksByHead(e *env.Env) {
 	paused := nightly("c", env.Start)
 	paused.Paused = true
 	never := nightly("d", core.MaxInstant)
+
 	create(e, late, broken, paused, never)
 	e.Same("before any is due", ticks(e, 9), ports.ShardTicks{Now: e.Now(), Head: broken.Head().Earlier(late.Head())})
+
 	e.Clock.Advance(2 * time.Hour)
 	want := []core.Schedule{late, broken}
 	if broken.Head().Due < late.Head().Due {
 		want = []core.Schedule{broken, late}
 	}
+
 	e.Same("when both are due", ticks(e, 9).Due, want)
 }
 
 func ticksOfShards(e *env.Env) {
 	e.Declare("mail", 3)
 	shards := core.Shards("mail", 3)
+
 	ids := map[int]string{}
 	for i := 0; len(ids) < 2; i++ {
 		id := fmt.Sprint(i)
@@ -296,10 +360,15 @@ func ticksOfShards(e *env.Env) {
 			ids[at] = id
 		}
 	}
+
 	first, last := nightly(ids[0], env.Start), nightly(ids[2], env.Start.Add(time.Hour))
 	createAt(e, shards[0], first)
 	createAt(e, shards[2], last)
-	reply, err := e.Store.Ticks(e.Ctx, ports.TicksRequest{Shards: []core.Shard{shards[2], e.Shard, shards[0], shards[1]}, Limit: 1})
+
+	reply, err := e.Store.Ticks(e.Ctx, ports.TicksRequest{
+		Shards: []core.Shard{shards[2], e.Shard, shards[0], shards[1]},
+		Limit:  1,
+	})
 	e.Must(err, "Ticks")
 	e.Same("the ticks of shards", reply.Shards, []ports.ShardTicks{
 		{Now: e.Now(), Head: env.Due(last.Next)},
@@ -307,6 +376,7 @@ func ticksOfShards(e *env.Env) {
 		{Now: e.Now(), Head: env.Due(env.Start), Due: []core.Schedule{first}},
 		{Now: e.Now()},
 	})
+
 	reply, err = e.Store.Ticks(e.Ctx, ports.TicksRequest{})
 	e.Must(err, "Ticks of no shard")
 	e.Same("the ticks of no shard", len(reply.Shards), 0)

@@ -20,10 +20,18 @@ func listCases() []env.Case {
 		{Name: "are listed by name and id", Rule: ruleLists, Check: listOrder},
 		{Name: "are listed in pages", Rule: ruleLists, Check: listPages},
 		{Name: "are listed of an id or a name", Rule: "SchedulesRequest: ID and Name limit the list", Check: listOf},
-		{Name: "are listed of some shards", Rule: "SchedulesRequest.Shards: nil means all shards, an empty list means no shard", Check: listShards},
+		{
+			Name:  "are listed of some shards",
+			Rule:  "SchedulesRequest.Shards: nil means all shards, an empty list means no shard",
+			Check: listShards,
+		},
 		{Name: "are counted by name", Rule: ruleNames, Check: listNames},
 		{Name: "are counted in pages", Rule: ruleNames, Check: listNamePages},
-		{Name: "refuse a bad list", Rule: "SchedulesRequest.Validate, ScheduleNamesRequest.Validate, ErrUnknownQueue", Check: listInvalid},
+		{
+			Name:  "refuse a bad list",
+			Rule:  "SchedulesRequest.Validate, ScheduleNamesRequest.Validate, ErrUnknownQueue",
+			Check: listInvalid,
+		},
 	}
 }
 
@@ -32,6 +40,7 @@ func listCases() []env.Case {
 func crowd(e *env.Env, ids, names []string) []core.Schedule {
 	e.TB.Helper()
 	e.Declare("mail", 3)
+
 	var all []core.Schedule
 	for _, id := range ids {
 		for i, name := range names {
@@ -41,9 +50,11 @@ func crowd(e *env.Env, ids, names []string) []core.Schedule {
 			all = append(all, s)
 		}
 	}
+
 	slices.SortFunc(all, func(a, b core.Schedule) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
+
 	return all
 }
 
@@ -98,6 +109,7 @@ func listPages(e *env.Env) {
 
 func listOf(e *env.Env) {
 	all := crowd(e, []string{"1", "10", "11", "a"}, []string{"x", "xy", "x-y"})
+
 	of := func(id, name string) (some []core.Schedule) {
 		for _, s := range all {
 			if (id == "" || s.ID == id) && (name == "" || s.Name == name) {
@@ -106,6 +118,7 @@ func listOf(e *env.Env) {
 		}
 		return some
 	}
+
 	for _, id := range []string{"", "1", "10", "nobody"} {
 		for _, name := range []string{"", "x", "xy", "z"} {
 			for _, limit := range []int{0, 1} {
@@ -125,9 +138,11 @@ func listShards(e *env.Env) {
 				want = append(want, s)
 			}
 		}
+
 		page, err := e.Store.Schedules(e.Ctx, ports.SchedulesRequest{Queue: "mail", Shards: shards})
 		e.Must(err, "Schedules")
 		e.Same(fmt.Sprint("the schedules of shards ", shards), page.Schedules, want)
+
 		counted, err := e.Store.ScheduleNames(e.Ctx, ports.ScheduleNamesRequest{Queue: "mail", Shards: shards})
 		e.Must(err, "ScheduleNames")
 		if len(want) > 0 {
@@ -181,15 +196,20 @@ func listInvalid(e *env.Env) {
 		_, err = e.Store.ScheduleNames(e.Ctx, ports.ScheduleNamesRequest{Queue: env.Orders, Shards: []int{shard}})
 		e.Refused("ScheduleNames of a shard that is not there", err, ports.ErrInvalidRequest)
 	}
+
 	for _, text := range []string{"\xff", "a\x00"} {
-		for _, r := range []ports.SchedulesRequest{{ID: text}, {Name: text}, {After: key(text, "a")}, {After: key("a", text)}} {
+		for _, r := range []ports.SchedulesRequest{
+			{ID: text}, {Name: text}, {After: key(text, "a")}, {After: key("a", text)},
+		} {
 			r.Queue = env.Orders
 			_, err := e.Store.Schedules(e.Ctx, r)
 			e.Refused(fmt.Sprintf("Schedules by %+v", r), err, ports.ErrInvalidRequest)
 		}
+
 		_, err := e.Store.ScheduleNames(e.Ctx, ports.ScheduleNamesRequest{Queue: env.Orders, After: text})
 		e.Refused("ScheduleNames after what can't be", err, ports.ErrInvalidRequest)
 	}
+
 	_, err := e.Store.Schedules(e.Ctx, ports.SchedulesRequest{Queue: "nowhere"})
 	e.Refused("Schedules of an unknown queue", err, ports.ErrUnknownQueue)
 	_, err = e.Store.ScheduleNames(e.Ctx, ports.ScheduleNamesRequest{Queue: "nowhere"})

@@ -25,7 +25,11 @@ func findCases() []env.Case {
 		{Name: "shares its bound among the places", Rule: env.RuleFindBound, Check: findShared},
 		{Name: "returns each payload that stays once", Rule: ruleFindStays, Check: findStays},
 		{Name: "continues after a score that was removed", Rule: ruleFindStays, Check: findGone},
-		{Name: "counts up to the limit asked for", Rule: "FindRequest: MaxCount is the largest number of payloads to count in each place", Check: findCounts},
+		{
+			Name:  "counts up to the limit asked for",
+			Rule:  "FindRequest: MaxCount is the largest number of payloads to count in each place",
+			Check: findCounts,
+		},
 		{Name: "refuses a cursor that no reply can have", Rule: "FindRequest.Validate", Check: findInvalid},
 	}
 }
@@ -37,11 +41,14 @@ func inAllPlaces(e *env.Env, id string, payloads ...core.Payload) (end func()) {
 	e.PushLarge(id, payloads...)
 	e.ByIDs(e.Store.Bury, id)
 	e.PushLarge(id, payloads...)
+
 	h := e.Acquire("n1")
 	r := h.Request(1)
 	r.PerJob = core.MaxTurnPayloads
 	c := h.Only(r)
+
 	e.PushLarge(id, payloads...)
+
 	return func() {
 		e.ByIDs(e.Store.Delete, id)
 		h.Settle(env.Dropped(c))
@@ -53,6 +60,7 @@ func findPages(e *env.Env) {
 	for _, n := range []int{1, 5, env.LargeJob} {
 		id, all := fmt.Sprintf("of-%d", n), env.Tied(n)
 		end := inAllPlaces(e, id, all...)
+
 		for _, place := range []ports.Place{ports.PlaceQueued, ports.PlaceClaimed, ports.PlaceDead} {
 			for size := 1; size <= n+1; size++ {
 				pages := e.FoundPages(id, place, size, n)
@@ -62,6 +70,7 @@ func findPages(e *env.Env) {
 				}
 			}
 		}
+
 		end()
 	}
 }
@@ -75,27 +84,35 @@ func findNone(e *env.Env) {
 			e.Same("the count of "+place.String(), env.CountIn(&found, place), env.LargeJob)
 			e.Same("how many payloads it has", len(*env.PayloadsIn(&found, place)), 0)
 		}
-		e.Same("where the payloads begin", found.Next, []ports.PayloadCursor{{}, {Place: ports.PlaceClaimed}, {Place: ports.PlaceDead}})
+		e.Same("where the payloads begin",
+			found.Next, []ports.PayloadCursor{{}, {Place: ports.PlaceClaimed}, {Place: ports.PlaceDead}})
 	}
 }
 
 func findCounts(e *env.Env) {
 	inAllPlaces(e, "a", env.Tied(3)...)
 	places := []ports.Place{ports.PlaceQueued, ports.PlaceClaimed, ports.PlaceDead}
+
 	for most, want := range map[int]int{0: 3, -1: 0, 1: 1, 2: 2, 3: 3, 4: 3} {
 		r := ports.FindRequest{Queue: env.Orders, ID: "a", Payloads: 2, MaxCount: most}
 		found := e.FindSome(r)
+
 		for _, place := range places {
 			e.Same(fmt.Sprintf("the payloads of %v, counted to %d, and how many come", place, most),
 				[]int{env.CountIn(&found, place), len(*env.PayloadsIn(&found, place))}, []int{want, 2})
 		}
+
 		e.Same("how many places have more", len(found.Next), len(places))
 		for _, next := range found.Next {
 			r.After = &next
 			found := e.FindSome(r)
-			e.Same(fmt.Sprintf("the payloads of %v behind a cursor, counted to %d, and how many come", next.Place, most),
-				[]int{env.CountIn(&found, next.Place), len(*env.PayloadsIn(&found, next.Place)), len(found.Next)}, []int{want, 1, 0})
+			e.Same(
+				fmt.Sprintf("the payloads of %v behind a cursor, counted to %d, and how many come", next.Place, most),
+				[]int{env.CountIn(&found, next.Place), len(*env.PayloadsIn(&found, next.Place)), len(found.Next)},
+				[]int{want, 1, 0},
+			)
 		}
+
 		r.After, r.Payloads = nil, 0
 		found = e.FindSome(r)
 		e.Same(fmt.Sprintf("where payloads begin that are not asked for, counted to %d", most), found.Next,
@@ -116,18 +133,21 @@ func findBounded(e *env.Env) {
 func findShared(e *env.Env) {
 	all := env.Tied(400)
 	inAllPlaces(e, "a", all...)
+
 	found := e.FindSome(ports.FindRequest{Queue: env.Orders, ID: "a", Payloads: core.MaxTurnPayloads})
 	e.Same("the queued payloads", env.Brief(found.Queued.Payloads), env.Brief(all))
 	e.Same("the claimed payloads", env.Brief(found.Claim.Payloads), env.Brief(all))
 	e.Same("the dead payloads", env.Brief(found.DeadLetter.Payloads), env.Brief(all[:200]))
 	e.Same("where the rest begins", found.Next, []ports.PayloadCursor{{Place: ports.PlaceDead, Score: 66.5, Skip: 2}})
 	e.Same("all dead payloads", env.Brief(e.DeadLetter("a").Payloads), env.Brief(all))
+
 	found = e.FindSome(ports.FindRequest{Queue: env.Orders, ID: "a", Payloads: 10})
 	for _, place := range []ports.Place{ports.PlaceQueued, ports.PlaceClaimed, ports.PlaceDead} {
 		e.Same("ten of "+place.String(), env.Brief(*env.PayloadsIn(&found, place)), env.Brief(all[:10]))
 	}
 	e.Same("where the rest of each begins", found.Next, []ports.PayloadCursor{
-		{Place: ports.PlaceQueued, Score: 3.5, Skip: 1}, {Place: ports.PlaceClaimed, Score: 3.5, Skip: 1}, {Place: ports.PlaceDead, Score: 3.5, Skip: 1},
+		{Place: ports.PlaceQueued, Score: 3.5, Skip: 1}, {Place: ports.PlaceClaimed, Score: 3.5, Skip: 1},
+		{Place: ports.PlaceDead, Score: 3.5, Skip: 1},
 	})
 }
 
@@ -136,16 +156,19 @@ func findStays(e *env.Env) {
 		id, all := fmt.Sprintf("of-%d", n), env.Tied(n)
 		e.PushLarge(id, all...)
 		e.ByIDs(e.Store.Bury, id)
+
 		r := ports.FindRequest{Queue: env.Orders, ID: id, Payloads: 4} // three of 0.5, one of 1.5
 		first := e.FindSome(r)
 		if len(first.Next) != 1 {
 			e.Errorf("Next is %+v, want one cursor", first.Next)
 			return
 		}
+
 		r.After, r.Payloads = &first.Next[0], core.MaxTurnPayloads
 		e.ByRefs(e.Store.Purge, env.Parts(id, string(all[0].Data), string(all[1].Data)))
 		e.PushLarge(id, env.WithScore(core.Payload{Data: []byte("lowest")}, -3, "new"))
 		e.ByIDs(e.Store.Bury, id)
+
 		found := e.FindSome(r)
 		e.Same("the payloads that follow", found.DeadLetter.Payloads, all[4:])
 		e.Same("the count", found.DeadLetter.Count, n-1)
@@ -157,13 +180,17 @@ func findGone(e *env.Env) {
 	e.PushLarge("a", all...)
 	e.ByIDs(e.Store.Bury, "a")
 	e.ByRefs(e.Store.Purge, env.Parts("a", string(all[3].Data), string(all[4].Data), string(all[5].Data)))
+
 	after := ports.PayloadCursor{Place: ports.PlaceDead, Score: 1.5, Skip: 3}
 	found := e.FindSome(ports.FindRequest{Queue: env.Orders, ID: "a", Payloads: core.MaxTurnPayloads, After: &after})
 	e.Same("the payloads that follow", found.DeadLetter.Payloads, all[6:])
+
 	for _, after.Skip = range []int{100, math.MaxInt32, math.MaxInt} {
 		found = e.FindSome(ports.FindRequest{Queue: env.Orders, ID: "a", Payloads: core.MaxTurnPayloads, After: &after})
-		e.Same(fmt.Sprintf("the payloads that follow %d of a score that is gone", after.Skip), found.DeadLetter.Payloads, all[6:])
+		e.Same(fmt.Sprintf("the payloads that follow %d of a score that is gone", after.Skip),
+			found.DeadLetter.Payloads, all[6:])
 	}
+
 	after.Score = all[len(all)-1].Score
 	found = e.FindSome(ports.FindRequest{Queue: env.Orders, ID: "a", Payloads: core.MaxTurnPayloads, After: &after})
 	e.Same("the payloads that follow a hundred of the last score", len(found.DeadLetter.Payloads), 0)
@@ -173,7 +200,8 @@ func findGone(e *env.Env) {
 func findInvalid(e *env.Env) {
 	e.PushLarge("a", env.Tied(1)...)
 	for _, after := range []ports.PayloadCursor{
-		{Place: ports.PlaceDead + 1}, {Skip: -1}, {Score: math.NaN(), Skip: 1}, {Score: math.Inf(1), Skip: 1}, {Score: math.Inf(-1)},
+		{Place: ports.PlaceDead + 1}, {Skip: -1}, {Score: math.NaN(), Skip: 1}, {Score: math.Inf(1), Skip: 1},
+		{Score: math.Inf(-1)},
 	} {
 		_, err := e.Store.Find(e.Ctx, ports.FindRequest{Queue: env.Orders, ID: "a", Payloads: 1, After: &after})
 		e.Refused(fmt.Sprintf("Find behind %+v", after), err, ports.ErrInvalidRequest)
@@ -193,7 +221,11 @@ func standingCases() []env.Case {
 		{Name: "skips claimed ids", Rule: ruleAhead, Check: standingClaimed},
 		{Name: "names a claimed job that runs alone", Rule: ruleFirst, Check: standingAloneClaimed},
 		{Name: "names a job that runs alone and is due first", Rule: ruleFirst, Check: standingAloneFirst},
-		{Name: "shows the lease", Rule: "Standing: Owner, Token and ExpiresAt are those of the shard's lease; all zero if the lease was released", Check: standingLease},
+		{
+			Name:  "shows the lease",
+			Rule:  "Standing: Owner, Token and ExpiresAt are those of the shard's lease; all zero if the lease was released",
+			Check: standingLease,
+		},
 		{Name: "shows a pause", Rule: "Standing: Paused reports whether the queue is paused", Check: standingPaused},
 	}
 }
@@ -209,7 +241,8 @@ func stands(e *env.Env, id string, ahead int, alone string) {
 
 func standingAhead(e *env.Env) {
 	now := e.Now()
-	e.Push(env.EntryAt("late", "p", 1, now-3), env.EntryAt("b", "p", 1, now-2), env.EntryAt("a", "p", 1, now-2), env.EntryAt("c", "p", 1, now))
+	e.Push(env.EntryAt("late", "p", 1, now-3), env.EntryAt("b", "p", 1, now-2),
+		env.EntryAt("a", "p", 1, now-2), env.EntryAt("c", "p", 1, now))
 	for i, id := range []string{"late", "a", "b", "c"} {
 		stands(e, id, i, "")
 	}
@@ -281,7 +314,8 @@ func standingLease(e *env.Env) {
 	}
 	e.Same("no lease", lease(), ports.Standing{})
 	h := e.Acquire("n1")
-	e.Same("the lease", lease(), ports.Standing{Owner: "n1", Token: h.Lease.Token, ExpiresAt: e.Stats(env.Orders).Shards[0].ExpiresAt})
+	e.Same("the lease",
+		lease(), ports.Standing{Owner: "n1", Token: h.Lease.Token, ExpiresAt: e.Stats(env.Orders).Shards[0].ExpiresAt})
 	h.Release()
 	e.Same("a released lease", lease(), ports.Standing{})
 }

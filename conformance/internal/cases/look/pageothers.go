@@ -15,11 +15,27 @@ const ruleOnce = "Inspector: an entry that does not change meanwhile appears exa
 
 func pageOtherCases() []env.Case {
 	return []env.Case{
-		{Name: "claimed jobs and dead letters begin at a value, both ways", Rule: "PageRequest: the list begins at the value From, inclusive, in its direction", Check: pageFromOthers},
-		{Name: "a prefix limits each list by id, after any cursor", Rule: "PageRequest: Prefix limits a list by id to the ids that begin with it", Check: pagePrefixOthers},
+		{
+			Name:  "claimed jobs and dead letters begin at a value, both ways",
+			Rule:  "PageRequest: the list begins at the value From, inclusive, in its direction",
+			Check: pageFromOthers,
+		},
+		{
+			Name:  "a prefix limits each list by id, after any cursor",
+			Rule:  "PageRequest: Prefix limits a list by id to the ids that begin with it",
+			Check: pagePrefixOthers,
+		},
 		{Name: "jobs that stay are listed once while others come and go", Rule: ruleOnce, Check: pageJobsThatStay},
-		{Name: "claimed jobs that stay are listed once while others come and go", Rule: ruleOnce, Check: pageClaimsThatStay},
-		{Name: "dead letters that stay are listed once while others come and go", Rule: ruleOnce, Check: pageLettersThatStay},
+		{
+			Name:  "claimed jobs that stay are listed once while others come and go",
+			Rule:  ruleOnce,
+			Check: pageClaimsThatStay,
+		},
+		{
+			Name:  "dead letters that stay are listed once while others come and go",
+			Rule:  ruleOnce,
+			Check: pageLettersThatStay,
+		},
 	}
 }
 
@@ -35,6 +51,7 @@ func wideShards(e *env.Env, queue string) (holders []*env.Holder) {
 
 func pageFromOthers(e *env.Env) {
 	holders := wideShards(e, "wide")
+
 	var at []int64
 	for _, ids := range [][]string{{"f"}, {"a", "c", "b", "d"}, {"e"}} { // some at the same time, in several shards
 		for _, id := range ids {
@@ -46,18 +63,28 @@ func pageFromOthers(e *env.Env) {
 		at = append(at, int64(e.Now()))
 		e.Clock.Advance(time.Second)
 	}
+
 	lists := func(what string, pages env.Pager) {
 		from := func(key int64, descending bool) []string {
-			return env.AllPages(ports.PageRequest{Queue: "wide", From: &ports.Cursor{Key: key, ID: "c"}, Descending: descending, Limit: 2}, pages, 6)
+			return env.AllPages(ports.PageRequest{
+				Queue:      "wide",
+				From:       &ports.Cursor{Key: key, ID: "c"},
+				Descending: descending,
+				Limit:      2,
+			}, pages, 6)
 		}
+
 		e.Same(what+" from a time", from(at[1], false), []string{"a", "b", "c", "d", "e"})
 		e.Same(what+" down from it", from(at[1], true), []string{"d", "c", "b", "a", "f"})
 		e.Same(what+" from behind it", from(at[1]+1, false), []string{"e"})
 		e.Same(what+" down from in front of it", from(at[1]-1, true), []string{"f"})
 		e.Same(what+" from the first instant", from(0, false), []string{"f", "a", "b", "c", "d", "e"})
-		e.Same(what+" down from the last instant", from(int64(core.MaxInstant), true), []string{"e", "d", "c", "b", "a", "f"})
+		e.Same(what+" down from the last instant", from(int64(core.MaxInstant), true),
+			[]string{"e", "d", "c", "b", "a", "f"})
 	}
+
 	lists("claimed jobs", e.ClaimedPages)
+
 	for i, ids := range [][]string{{"f"}, {"a", "c", "b", "d"}, {"e"}} {
 		for _, id := range ids {
 			h := holders[core.ShardOf(id, 3)]
@@ -67,9 +94,16 @@ func pageFromOthers(e *env.Env) {
 		e.Clock.Advance(time.Second)
 	}
 	lists("dead letters", e.MorguePages(false))
+
 	byID := func(id string, descending bool) []string {
-		return env.AllPages(ports.PageRequest{Queue: "wide", From: &ports.Cursor{Key: 99, ID: id}, Descending: descending, Limit: 2}, e.MorguePages(true), 6)
+		return env.AllPages(ports.PageRequest{
+			Queue:      "wide",
+			From:       &ports.Cursor{Key: 99, ID: id},
+			Descending: descending,
+			Limit:      2,
+		}, e.MorguePages(true), 6)
 	}
+
 	e.Same("dead letters by id from one", byID("d", false), []string{"d", "e", "f"})
 	e.Same("dead letters by id down from one", byID("c", true), []string{"c", "b", "a"})
 	e.Same("dead letters by id down from one that is not there", byID("cc", true), []string{"c", "b", "a"})
@@ -88,10 +122,12 @@ func claimedIn(e *env.Env, queue, id string) core.Claim {
 
 func pagePrefixOthers(e *env.Env) {
 	holders := wideShards(e, "wide")
+
 	ids := []string{"a", "ab", "ab-1", "ab-2", "ab:", "abé", "ab\U0010FFFF", "ac", "b", "%b", "_b", "[b", "(b"}
 	for _, id := range ids {
 		e.PushTo("wide", env.EntryAt(id, "p", 1, 7))
 	}
+
 	var fresh, retrying []string
 	for _, h := range holders {
 		for i, c := range h.Claim(len(ids)) {
@@ -105,6 +141,7 @@ func pagePrefixOthers(e *env.Env) {
 			fresh = append(fresh, c.ID)
 		}
 	}
+
 	freshPages := func(r ports.PageRequest) env.Listed {
 		page, err := e.Store.Jobs(e.Ctx, ports.JobsRequest{PageRequest: r, SortBy: ports.ByID, Fresh: true})
 		e.Must(err, "Jobs")
@@ -114,22 +151,32 @@ func pagePrefixOthers(e *env.Env) {
 		}
 		return l
 	}
+
 	for _, list := range []struct {
 		what  string
 		pages env.Pager
 		ids   []string
-	}{{"retries", e.JobPages(ports.RetryingByID), retrying}, {"fresh jobs", freshPages, fresh}, {"jobs", e.JobPages(ports.ByID), ids}} {
+	}{
+		{"retries", e.JobPages(ports.RetryingByID), retrying},
+		{"fresh jobs", freshPages, fresh},
+		{"jobs", e.JobPages(ports.ByID), ids},
+	} {
 		for _, prefix := range []string{"ab", "a", "%", "_", "[", "(", "ab\U0010FFFF"} {
 			want := startingWith(list.ids, prefix)
-			pagesOf(e, fmt.Sprintf("%s with %q", list.what, prefix), ports.PageRequest{Queue: "wide", Prefix: prefix}, list.pages, want, 1, 3, 100)
+			pagesOf(e, fmt.Sprintf("%s with %q", list.what, prefix),
+				ports.PageRequest{Queue: "wide", Prefix: prefix}, list.pages, want, 1, 3, 100)
+
 			for _, after := range []string{"Z", "ab-1", "ab-10", "ab\U0010FFFF", "z"} {
 				up := slices.DeleteFunc(slices.Clone(want), func(id string) bool { return id <= after })
 				down := slices.DeleteFunc(slices.Clone(want), func(id string) bool { return id >= after })
 				slices.Reverse(down)
+
 				r := ports.PageRequest{Queue: "wide", Prefix: prefix, After: ports.Cursor{ID: after}, Limit: 2}
-				e.Same(fmt.Sprintf("%s with %q behind %q", list.what, prefix, after), env.AllPages(r, list.pages, len(ids)), up)
+				e.Same(fmt.Sprintf("%s with %q behind %q", list.what, prefix, after),
+					env.AllPages(r, list.pages, len(ids)), up)
 				r.Descending = true
-				e.Same(fmt.Sprintf("%s with %q down behind %q", list.what, prefix, after), env.AllPages(r, list.pages, len(ids)), down)
+				e.Same(fmt.Sprintf("%s with %q down behind %q", list.what, prefix, after),
+					env.AllPages(r, list.pages, len(ids)), down)
 			}
 		}
 	}
@@ -165,11 +212,13 @@ func movingNumber(id string) (n int) {
 // the cursor. After some pages another entry is added, in front of the cursor or behind it.
 func (m movingList) check(e *env.Env, what, queue string, descending bool) {
 	e.TB.Helper()
+
 	var first []string
 	for k := range movingEntries {
 		first = append(first, fmt.Sprintf("%02d-%s", k, []string{"stays", "goes"}[k%2]))
 	}
 	m.add(first...)
+
 	stays := func(ids []string) (list []string) {
 		for _, id := range ids {
 			if strings.HasSuffix(id, "stays") {
@@ -178,9 +227,11 @@ func (m movingList) check(e *env.Env, what, queue string, descending bool) {
 		}
 		return list
 	}
+
 	r := ports.PageRequest{Queue: queue, Limit: 3, Descending: descending}
 	want := stays(env.AllPages(r, m.pages, movingEntries))
 	e.Same(what+": how many stay", len(want), movingEntries/2)
+
 	var got []string
 	for n := range 20 * movingEntries {
 		page := m.pages(r)
@@ -188,15 +239,18 @@ func (m movingList) check(e *env.Env, what, queue string, descending bool) {
 		if r.After = page.Next; page.Next == (ports.Cursor{}) {
 			break
 		}
+
 		gone := page.Next.ID
 		if !strings.HasSuffix(gone, "goes") {
 			gone = fmt.Sprintf("%02d-goes", 2*n%movingEntries+1)
 		}
+
 		m.remove(gone)
 		if n < 6 {
 			m.add(fmt.Sprintf("%02d-new-%d", 7*n%movingEntries, n))
 		}
 	}
+
 	e.Same(fmt.Sprintf("%s, descending %t: those that stay", what, descending), got, want)
 }
 
@@ -205,6 +259,7 @@ func pageJobsThatStay(e *env.Env) {
 		for _, descending := range []bool{false, true} {
 			queue := fmt.Sprintf("wide-%v-%t", order, descending)
 			holders := wideShards(e, queue)
+
 			movingList{e.JobPages(order), func(ids ...string) {
 				for _, id := range ids {
 					e.PushTo(queue, env.EntryAt(id, "p", 1, 7))
@@ -218,7 +273,10 @@ func pageJobsThatStay(e *env.Env) {
 					})...)
 				}
 			}, func(id string) {
-				_, err := e.Store.Delete(e.Ctx, ports.JobStep{Shard: core.Shard{Queue: queue, Index: core.ShardOf(id, 3)}, IDs: []string{id}})
+				_, err := e.Store.Delete(e.Ctx, ports.JobStep{
+					Shard: core.Shard{Queue: queue, Index: core.ShardOf(id, 3)},
+					IDs:   []string{id},
+				})
 				e.Must(err, "Delete")
 			}}.check(e, fmt.Sprintf("jobs in order %v", order), queue, descending)
 		}
@@ -229,6 +287,7 @@ func pageClaimsThatStay(e *env.Env) {
 	for _, descending := range []bool{false, true} {
 		queue := fmt.Sprintf("wide-%t", descending)
 		holders := wideShards(e, queue)
+
 		movingList{e.ClaimedPages, func(ids ...string) {
 			for some := range slices.Chunk(ids, 8) { // claimed at the same time
 				for _, id := range some {
@@ -252,6 +311,7 @@ func pageLettersThatStay(e *env.Env) {
 		for _, descending := range []bool{false, true} {
 			queue := fmt.Sprintf("wide-%t-%t", byID, descending)
 			wideShards(e, queue)
+
 			movingList{e.MorguePages(byID), func(ids ...string) {
 				for some := range slices.Chunk(ids, 8) { // buried at the same time
 					for _, id := range some {
@@ -265,7 +325,10 @@ func pageLettersThatStay(e *env.Env) {
 				}
 			}, func(id string) {
 				s := core.Shard{Queue: queue, Index: core.ShardOf(id, 3)}
-				_, err := e.Store.Purge(e.Ctx, ports.DeadLetterStep{Shard: s, DeadLetters: []ports.DeadLetterRef{env.Whole(id)}})
+				_, err := e.Store.Purge(e.Ctx, ports.DeadLetterStep{
+					Shard:       s,
+					DeadLetters: []ports.DeadLetterRef{env.Whole(id)},
+				})
 				e.Must(err, "Purge")
 			}}.check(e, fmt.Sprintf("dead letters, by id %t", byID), queue, descending)
 		}

@@ -16,8 +16,16 @@ func unreachedCases() []env.Case {
 	return []env.Case{
 		{Name: "one shard can't be reached", Rule: ruleUnreached, Check: unreachedOne},
 		{Name: "some shards can't be reached", Rule: ruleUnreached, Check: unreachedSome},
-		{Name: "no shard can be reached", Rule: "Heads: another error is returned only if no shard was reached", Check: unreachedAll},
-		{Name: "shards are reached again", Rule: "HeadsReply: Unreached are the shards that the store can't reach now", Check: unreachedMended},
+		{
+			Name:  "no shard can be reached",
+			Rule:  "Heads: another error is returned only if no shard was reached",
+			Check: unreachedAll,
+		},
+		{
+			Name:  "shards are reached again",
+			Rule:  "HeadsReply: Unreached are the shards that the store can't reach now",
+			Check: unreachedMended,
+		},
 	}
 }
 
@@ -104,9 +112,17 @@ func unreachedListCases() []env.Case {
 		{Name: "lists return the entries of the other shards", Rule: ruleUnreachedLists, Check: unreachedLists},
 		{Name: "stats count the other shards", Rule: ruleUnreachedLists, Check: unreachedStats},
 		{Name: "groups count the other shards", Rule: ruleUnreachedLists, Check: unreachedGroups},
-		{Name: "quarantines name the shards that can't be reached", Rule: ruleUnreachedLists, Check: unreachedQuarantines},
+		{
+			Name:  "quarantines name the shards that can't be reached",
+			Rule:  ruleUnreachedLists,
+			Check: unreachedQuarantines,
+		},
 		{Name: "a history names the shards that it lacks", Rule: ruleUnreachedHistory, Check: unreachedHistory},
-		{Name: "lists and stats fail if no shard can be reached", Rule: "Inspector: an error only if it reached none of the shards", Check: unreachedNone},
+		{
+			Name:  "lists and stats fail if no shard can be reached",
+			Rule:  "Inspector: an error only if it reached none of the shards",
+			Check: unreachedNone,
+		},
 	}
 }
 
@@ -124,6 +140,7 @@ func unreachedPagers(e *env.Env) map[string]unreachedPager {
 			return ids, page.Next, page.Unreached, err
 		}
 	}
+
 	morgue := func(of ports.MorgueRequest) unreachedPager {
 		return func(r ports.PageRequest) (ids []string, next ports.Cursor, unreached []core.Shard, err error) {
 			page, err := e.Store.Morgue(e.Ctx, ports.MorgueRequest{PageRequest: r, ByID: of.ByID, Group: of.Group})
@@ -133,9 +150,13 @@ func unreachedPagers(e *env.Env) map[string]unreachedPager {
 			return ids, page.Next, page.Unreached, err
 		}
 	}
+
 	return map[string]unreachedPager{
-		"jobs by time": jobs(ports.ByTime), "jobs by id": jobs(ports.ByID), "retries by count": jobs(ports.RetryingByCount),
-		"the morgue by time": morgue(ports.MorgueRequest{}), "the morgue by id": morgue(ports.MorgueRequest{ByID: true}),
+		"jobs by time":          jobs(ports.ByTime),
+		"jobs by id":            jobs(ports.ByID),
+		"retries by count":      jobs(ports.RetryingByCount),
+		"the morgue by time":    morgue(ports.MorgueRequest{}),
+		"the morgue by id":      morgue(ports.MorgueRequest{ByID: true}),
 		"a group of the morgue": morgue(ports.MorgueRequest{Group: core.OtherGroup}),
 		"claimed jobs": func(r ports.PageRequest) (ids []string, next ports.Cursor, unreached []core.Shard, err error) {
 			page, err := e.Store.Claimed(e.Ctx, r)
@@ -153,15 +174,19 @@ func everywhere(e *env.Env) []core.Shard {
 	e.TB.Helper()
 	e.DeclareWith(ports.DeclareRequest{Queue: "wide", Shards: 3, IndexIDs: true})
 	shards := core.Shards("wide", 3)
+
 	for _, s := range shards {
 		for k, id := range env.IDsOf(s, 3, 8) {
 			e.PushTo("wide", env.EntryAt(id, "p", 1, core.Instant(100+k)))
 		}
+
 		h := e.AcquireBy(e.AcquireRequest(s, "n1"))
 		c := h.Claim(4)
-		h.Settle(env.Failed(c[0], "boom", time.Hour), env.Failed(c[1], "boom", time.Hour), env.Buried(c[2], "no"), env.Buried(c[3], "no"))
+		h.Settle(env.Failed(c[0], "boom", time.Hour), env.Failed(c[1], "boom", time.Hour),
+			env.Buried(c[2], "no"), env.Buried(c[3], "no"))
 		h.Claim(2)
 	}
+
 	return shards
 }
 
@@ -173,6 +198,7 @@ func unreachedLists(e *env.Env) {
 			whole := ports.PageRequest{Queue: "wide", Shards: of}
 			want, _, _, err := list(whole)
 			e.Must(err, what)
+
 			mend := sever(e, without)
 			for limit := range 4 {
 				var got []string
@@ -182,6 +208,7 @@ func unreachedLists(e *env.Env) {
 					if !e.Check(err, fmt.Sprintf("%s without %v", what, without)) {
 						break
 					}
+
 					e.Same(what+": those unreached", unreached, []core.Shard{without})
 					got = append(got, ids...)
 					if r.After = next; next == (ports.Cursor{}) {
@@ -190,10 +217,12 @@ func unreachedLists(e *env.Env) {
 				}
 				e.Same(fmt.Sprintf("%s without %v, %d a page", what, without, limit), got, want)
 			}
+
 			ids, _, unreached, err := list(whole)
 			e.Check(err, what+" of the others alone")
 			e.Same(what+" of the others alone", ids, want)
 			e.Same(what+" of the others alone: those unreached", unreached, []core.Shard(nil))
+
 			mend()
 		}
 	}
@@ -206,11 +235,14 @@ func unreachedStats(e *env.Env) {
 		mend := sever(e, without)
 		got, err := e.Store.Stats(e.Ctx, ports.StatsRequest{Queues: []string{env.Orders, "wide"}})
 		if e.Check(err, "Stats without "+without.String()) && len(got) == 2 {
-			want := slices.DeleteFunc(slices.Clone(whole.Shards), func(s ports.ShardStats) bool { return s.Shard == without })
+			want := slices.DeleteFunc(slices.Clone(whole.Shards), func(s ports.ShardStats) bool {
+				return s.Shard == without
+			})
 			var sum ports.Counts
 			for _, s := range want {
 				sum = ports.SumCounts(sum, s.Counts)
 			}
+
 			e.Same("the shards reached", got[1].Shards, want)
 			e.Same("their sums", got[1].Counts, sum)
 			e.Same("those unreached", got[1].Unreached, []core.Shard{without})
@@ -218,8 +250,10 @@ func unreachedStats(e *env.Env) {
 			e.Same("those unreached of another queue", got[0].Unreached, []core.Shard(nil))
 			e.Same("how many shards of another queue", len(got[0].Shards), 1)
 		}
+
 		mend()
 	}
+
 	defer sever(e, shards...)()
 	got, err := e.Store.Stats(e.Ctx, ports.StatsRequest{Queues: []string{"wide", env.Orders}})
 	if e.Check(err, "Stats without a whole queue") && len(got) == 2 {
@@ -236,13 +270,16 @@ func unreachedGroups(e *env.Env) {
 		want := e.Groups(ports.GroupsRequest{Queue: "wide", Shards: of})
 		e.Same("how many dead letters two shards have", want.Dead, int64(4))
 		want.Unreached = []core.Shard{without}
+
 		mend := sever(e, without)
 		got, err := e.Store.Groups(e.Ctx, ports.GroupsRequest{Queue: "wide"})
 		if e.Check(err, "Groups without "+without.String()) {
 			e.Same("the groups without "+without.String(), got, want)
 		}
+
 		mend()
 	}
+
 	defer sever(e, shards...)()
 	if got, err := e.Store.Groups(e.Ctx, ports.GroupsRequest{Queue: "wide"}); err == nil {
 		e.Errorf("Groups of shards that can't be reached returned %+v and no error", got)
@@ -251,14 +288,18 @@ func unreachedGroups(e *env.Env) {
 
 func unreachedQuarantines(e *env.Env) {
 	shards := everywhere(e)
+
 	for _, without := range shards {
 		mend := sever(e, without)
 		got, err := e.Store.QuarantinedShards(e.Ctx, ports.QuarantinedShardsRequest{Queue: "wide"})
 		if e.Check(err, "QuarantinedShards without "+without.String()) {
-			e.Same("the quarantines without "+without.String(), got, ports.QuarantinedShards{Unreached: []core.Shard{without}})
+			e.Same("the quarantines without "+without.String(),
+				got, ports.QuarantinedShards{Unreached: []core.Shard{without}})
 		}
+
 		mend()
 	}
+
 	defer sever(e, shards...)()
 	if got, err := e.Store.QuarantinedShards(e.Ctx, ports.QuarantinedShardsRequest{Queue: "wide"}); err == nil {
 		e.Errorf("QuarantinedShards of shards that can't be reached returned %+v and no error", got)
@@ -274,11 +315,15 @@ func unreachedHistory(e *env.Env) {
 	e.Declare("wide", 3)
 	at := e.Now().Minute()
 	r := ports.HistoryRequest{Queue: "wide"}
-	e.Record("n1", ports.Record{Queue: "wide", Minute: at, Stats: *env.Measured(1)}, ports.Record{Queue: "wide", Minute: at.Add(-3 * time.Hour), Stats: *env.Measured(2)})
+
+	e.Record("n1", ports.Record{Queue: "wide", Minute: at, Stats: *env.Measured(1)},
+		ports.Record{Queue: "wide", Minute: at.Add(-3 * time.Hour), Stats: *env.Measured(2)})
 	e.Record("n2", ports.Record{Queue: "wide", Minute: at, Stats: *env.Measured(3)})
+
 	whole, err := e.Store.History(e.Ctx, r)
 	e.Must(err, "History")
 	e.Same("what the complete history lacks", whole.Unreached, []core.Shard(nil))
+
 	shards := core.Shards("wide", 3)
 	for _, without := range shards {
 		mend := sever(e, without)
@@ -288,6 +333,7 @@ func unreachedHistory(e *env.Env) {
 		}
 		mend()
 	}
+
 	mend := sever(e, shards...)
 	if got, err := e.Store.History(e.Ctx, r); err == nil {
 		e.Errorf("History of a queue whose shards can't be reached returned %+v and no error", got)

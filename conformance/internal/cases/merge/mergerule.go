@@ -22,45 +22,128 @@ var (
 
 func mergeRuleCases() []env.Case {
 	return []env.Case{
-		{Name: "is kept in the record of the queue", Rule: "DeclareRequest: Merge decides what stays when payloads of an id meet", Check: mergeRuleKept},
-		{Name: "refuses another rule", Rule: "Declare: ErrQueueMismatch if it exists with another Merge", Check: mergeRuleMismatch},
-		{Name: "refuses a rule that depends on the order", Rule: "Declare: core.ErrInvalidRule", Check: mergeRuleInvalid},
-		{Name: "decides what pushes leave", Rule: env.RuleMerge, Check: func(e *env.Env) { eachMergeRule(e, mergeByPushes) }},
-		{Name: "decides what one push leaves", Rule: env.RuleMerge, Check: func(e *env.Env) { eachMergeRule(e, mergeByOnePush) }},
-		{Name: "decides what a put-back leaves", Rule: env.RuleMerge, Check: func(e *env.Env) { eachMergeRule(e, mergeByPutBack) }},
-		{Name: "decides what a recovery leaves", Rule: env.RuleMerge, Check: func(e *env.Env) { eachMergeRule(e, mergeByRecovery) }},
-		{Name: "decides what a revive leaves", Rule: env.RuleMerge, Check: func(e *env.Env) { eachMergeRule(e, mergeByRevive) }},
-		{Name: "decides what a burial leaves", Rule: env.RuleMerge, Check: func(e *env.Env) { eachMergeRule(e, mergeByBurial) }},
-		{Name: "decides what a burial by a handler leaves", Rule: env.RuleMerge, Check: func(e *env.Env) { eachMergeRule(e, mergeByHandlersBurial) }},
-		{Name: "decides what an import leaves", Rule: env.RuleMerge, Check: func(e *env.Env) { eachMergeRule(e, mergeByImport) }},
-		{Name: "decides what an import of jobs leaves", Rule: env.RuleMerge, Check: func(e *env.Env) { eachMergeRule(e, mergeByImportOfJobs) }},
-		{Name: "decides what a move leaves", Rule: ruleImported, Check: func(e *env.Env) { eachVectorOfRule(e, "imports.json", mergeByMove) }},
-		{Name: "decides what a move of the morgue leaves", Rule: ruleImported, Check: func(e *env.Env) { eachVectorOfRule(e, "imports.json", mergeByMoveOfMorgue) }},
+		{
+			Name:  "is kept in the record of the queue",
+			Rule:  "DeclareRequest: Merge decides what stays when payloads of an id meet",
+			Check: mergeRuleKept,
+		},
+		{
+			Name:  "refuses another rule",
+			Rule:  "Declare: ErrQueueMismatch if it exists with another Merge",
+			Check: mergeRuleMismatch,
+		},
+		{
+			Name:  "refuses a rule that depends on the order",
+			Rule:  "Declare: core.ErrInvalidRule",
+			Check: mergeRuleInvalid,
+		},
+		{
+			Name:  "decides what pushes leave",
+			Rule:  env.RuleMerge,
+			Check: func(e *env.Env) { eachMergeRule(e, mergeByPushes) },
+		},
+		{
+			Name:  "decides what one push leaves",
+			Rule:  env.RuleMerge,
+			Check: func(e *env.Env) { eachMergeRule(e, mergeByOnePush) },
+		},
+		{
+			Name:  "decides what a put-back leaves",
+			Rule:  env.RuleMerge,
+			Check: func(e *env.Env) { eachMergeRule(e, mergeByPutBack) },
+		},
+		{
+			Name:  "decides what a recovery leaves",
+			Rule:  env.RuleMerge,
+			Check: func(e *env.Env) { eachMergeRule(e, mergeByRecovery) },
+		},
+		{
+			Name:  "decides what a revive leaves",
+			Rule:  env.RuleMerge,
+			Check: func(e *env.Env) { eachMergeRule(e, mergeByRevive) },
+		},
+		{
+			Name:  "decides what a burial leaves",
+			Rule:  env.RuleMerge,
+			Check: func(e *env.Env) { eachMergeRule(e, mergeByBurial) },
+		},
+		{
+			Name:  "decides what a burial by a handler leaves",
+			Rule:  env.RuleMerge,
+			Check: func(e *env.Env) { eachMergeRule(e, mergeByHandlersBurial) },
+		},
+		{
+			Name:  "decides what an import leaves",
+			Rule:  env.RuleMerge,
+			Check: func(e *env.Env) { eachMergeRule(e, mergeByImport) },
+		},
+		{
+			Name:  "decides what an import of jobs leaves",
+			Rule:  env.RuleMerge,
+			Check: func(e *env.Env) { eachMergeRule(e, mergeByImportOfJobs) },
+		},
+		{
+			Name:  "decides what a move leaves",
+			Rule:  ruleImported,
+			Check: func(e *env.Env) { eachVectorOfRule(e, "imports.json", mergeByMove) },
+		},
+		{
+			Name:  "decides what a move of the morgue leaves",
+			Rule:  ruleImported,
+			Check: func(e *env.Env) { eachVectorOfRule(e, "imports.json", mergeByMoveOfMorgue) },
+		},
 		{Name: "decides what an edit leaves", Rule: env.RuleMerge, Check: mergeByEdit},
 		{Name: "bounds what is imported", Rule: env.RuleMerge, Check: mergeRuleBoundsImports},
-		{Name: "keeps the Meta of the payload that stays", Rule: "RULES 2: on a tie the payload that was there stays", Check: mergeRuleMeta},
+		{
+			Name:  "keeps the Meta of the payload that stays",
+			Rule:  "RULES 2: on a tie the payload that was there stays",
+			Check: mergeRuleMeta,
+		},
 		{Name: "bounds a job beside a cut claim", Rule: env.RuleMerge, Check: mergeRuleCut},
 		{Name: "bounds large payloads", Rule: env.RuleMerge, Check: mergeRuleLarge},
-		{Name: "keeps the state of a job whose payloads are superseded", Rule: "RULES 2: the rows hold whatever the rule drops", Check: mergeRuleState},
-		{Name: "reports what entries met", Rule: "PushReply: New, Merged, Duplicate and Superseded", Check: mergeRuleMet},
+		{
+			Name:  "keeps the state of a job whose payloads are superseded",
+			Rule:  "RULES 2: the rows hold whatever the rule drops",
+			Check: mergeRuleState,
+		},
+		{
+			Name:  "reports what entries met",
+			Rule:  "PushReply: New, Merged, Duplicate and Superseded",
+			Check: mergeRuleMet,
+		},
 		{Name: "counts superseded payloads as nothing else", Rule: ruleSuperseded, Check: mergeRuleCounts},
 		{Name: "claims what it kept", Rule: env.RuleMerge, Check: mergeRuleClaims},
-		{Name: "claims a job that was pushed twice behind its claim", Rule: env.RuleMerge, Check: mergeRuleClaimsBehind},
+		{
+			Name:  "claims a job that was pushed twice behind its claim",
+			Rule:  env.RuleMerge,
+			Check: mergeRuleClaimsBehind,
+		},
 	}
 }
 
 func mergeRuleKept(e *env.Env) {
 	e.DeclareWith(ports.DeclareRequest{Queue: "newest", Shards: 3, IndexIDs: true, Merge: env.Newest})
-	e.DeclareWith(ports.DeclareRequest{Queue: "latest", Shards: 1, Merge: core.MergeRule{Stays: core.Highest, Keep: core.MaxTurnPayloads}})
+	e.DeclareWith(ports.DeclareRequest{
+		Queue:  "latest",
+		Shards: 1,
+		Merge:  core.MergeRule{Stays: core.Highest, Keep: core.MaxTurnPayloads},
+	})
 	e.DeclareWith(ports.DeclareRequest{Queue: "every", Shards: 2, IndexIDs: true, Merge: every})
 	e.DeclareWith(ports.DeclareRequest{Queue: "every.last", Shards: 1, Merge: every.Last(12)})
+
 	want := []ports.Queue{
 		{Name: "every", Shards: 2, Generation: 1, IndexIDs: true, Merge: every},
 		{Name: "every.last", Shards: 1, Generation: 1, Merge: every.Last(12)},
-		{Name: "latest", Shards: 1, Generation: 1, Merge: core.MergeRule{Stays: core.Highest, Keep: core.MaxTurnPayloads}},
+		{
+			Name:       "latest",
+			Shards:     1,
+			Generation: 1,
+			Merge:      core.MergeRule{Stays: core.Highest, Keep: core.MaxTurnPayloads},
+		},
 		{Name: "newest", Shards: 3, Generation: 1, IndexIDs: true, Merge: env.Newest},
 		{Name: env.Orders, Shards: 1, Generation: 1},
 	}
+
 	check := func(when string) {
 		e.TB.Helper()
 		queues, err := e.Store.Queues(e.Ctx)
@@ -70,19 +153,24 @@ func mergeRuleKept(e *env.Env) {
 			e.Same("the record in Stats "+when, e.Stats(q.Name).Queue, q)
 		}
 	}
+
 	check("at first")
+
 	for _, at := range []int{1, 3} {
 		e.Pause(want[at].Name)
 		want[at].Paused = true
 	}
 	check("while two are paused")
+
 	e.Resume("every.last")
 	want[1].Paused = false
 	e.DeclareWith(ports.DeclareRequest{Queue: "newest", Shards: 3, IndexIDs: true, Merge: env.Newest})
 	check("after a second Declare")
+
 	e.Resume("newest")
 	want[3].Paused = false
 	check("after Resume")
+
 	e.ForgetQueue("newest")
 	e.Declare("newest", 3)
 	want[3] = ports.Queue{Name: "newest", Shards: 3, Generation: 1}
@@ -105,10 +193,18 @@ func mergeRuleMismatch(e *env.Env) {
 }
 
 func mergeRuleInvalid(e *env.Env) {
-	for _, rule := range []core.MergeRule{{Same: 2}, {Stays: 2}, {Keep: 1}, {Same: core.SamePush, Stays: core.Highest}, {Stays: core.Highest, Keep: -1}, {Stays: core.Highest, Keep: core.MaxTurnPayloads + 1}} {
+	for _, rule := range []core.MergeRule{
+		{Same: 2},
+		{Stays: 2},
+		{Keep: 1},
+		{Same: core.SamePush, Stays: core.Highest},
+		{Stays: core.Highest, Keep: -1},
+		{Stays: core.Highest, Keep: core.MaxTurnPayloads + 1},
+	} {
 		_, err := e.Store.Declare(e.Ctx, ports.DeclareRequest{Queue: "other", Shards: 1, Merge: rule})
 		e.Refused(fmt.Sprintf("Declare with %v", rule), err, core.ErrInvalidRule)
 	}
+
 	queues, err := e.Store.Queues(e.Ctx)
 	e.Must(err, "Queues")
 	e.Same("how many queues there are", len(queues), 1)
@@ -189,6 +285,7 @@ func eachVectorOfRule(e *env.Env, file string, do func(e *env.Env, r *mergeRuleR
 	e.TB.Helper()
 	list := readVectors[mergeRuleVector](e, file)
 	stated := e.Rule
+
 	byRule := map[core.MergeRule][]int{}
 	var rules []core.MergeRule
 	for i := range list {
@@ -198,19 +295,23 @@ func eachVectorOfRule(e *env.Env, file string, do func(e *env.Env, r *mergeRuleR
 		}
 		byRule[rule] = append(byRule[rule], i)
 	}
+
 	for _, rule := range rules {
 		e.By(rule)
 		for _, i := range byRule[rule] {
 			v := &list[i]
+
 			e.Rule = fmt.Sprintf("%s, %s, case %d, %s", stated, file, i, v.About)
 			r := &mergeRuleRun{
 				id: fmt.Sprint(i), there: v.stored(v.There), coming: v.stored(v.Coming),
 				merged: v.stored(v.Merged), superseded: v.Superseded,
 			}
+
 			before := e.Counts().Superseded
 			got := do(e, r)
 			e.Same("what stays", got, r.merged)
 			e.CountedOnce("how many are superseded", int(e.Counts().Superseded-before), r.superseded)
+
 			e.ByIDs(e.Store.Delete, r.id)
 			e.ByRefs(e.Store.Purge, env.Whole(r.id))
 		}
@@ -336,14 +437,22 @@ func mergeByMoveOfMorgue(e *env.Env, r *mergeRuleRun) []core.Payload {
 }
 
 func mergeByEdit(e *env.Env) {
-	for rule, want := range map[core.MergeRule]core.Payload{{}: env.Pay("b", 1), env.Newest: env.Pay("b", 2), {Stays: core.Highest, Keep: 2}: env.Pay("b", 2)} {
+	for rule, want := range map[core.MergeRule]core.Payload{
+		{}:                             env.Pay("b", 1),
+		env.Newest:                     env.Pay("b", 2),
+		{Stays: core.Highest, Keep: 2}: env.Pay("b", 2),
+	} {
 		e.By(rule)
 		e.Push(env.Entry("low", "a", 1), env.Entry("low", "b", 2), env.Entry("high", "b", 1), env.Entry("high", "a", 2))
 		e.ByIDs(e.Store.Bury, "low", "high")
 		e.Edit("low", "a", "b")
 		e.Edit("high", "a", "b")
-		e.Same(fmt.Sprintf("what an edit of the lower payload leaves by %v", rule), e.DeadLetter("low").Payloads, []core.Payload{want})
-		e.Same(fmt.Sprintf("what an edit of the higher payload leaves by %v", rule), e.DeadLetter("high").Payloads, []core.Payload{want})
+
+		e.Same(fmt.Sprintf("what an edit of the lower payload leaves by %v", rule),
+			e.DeadLetter("low").Payloads, []core.Payload{want})
+		e.Same(fmt.Sprintf("what an edit of the higher payload leaves by %v", rule),
+			e.DeadLetter("high").Payloads, []core.Payload{want})
+
 		e.Same("how many are superseded", e.Counts().Superseded, int64(0))
 		e.ByRefs(e.Store.Purge, env.Whole("low"), env.Whole("high"))
 	}
@@ -367,15 +476,20 @@ func mergeRuleMeta(e *env.Env) {
 		en.Meta = []byte(meta)
 		return en
 	}
+
 	e.By(env.Newest)
 	e.Push(tagged("p", 2, "first"), env.Entry("a", "q", 2))
 	e.Push(tagged("p", 2, "tie"), tagged("p", 1, "lower"))
 	want := tagged("p", 2, "first").Payload
 	e.Same("after a tie and a smaller score", e.Queued("a").Payloads, []core.Payload{want, env.Pay("q", 2)})
+
 	e.Push(tagged("p", 3, "higher"))
-	e.Same("after a larger score", e.Queued("a").Payloads, []core.Payload{env.Pay("q", 2), tagged("p", 3, "higher").Payload})
+	e.Same("after a larger score",
+		e.Queued("a").Payloads, []core.Payload{env.Pay("q", 2), tagged("p", 3, "higher").Payload})
+
 	e.Push(env.Entry("a", "p", 4), tagged("q", 5, "q"))
-	e.Same("after one without Meta", e.Queued("a").Payloads, []core.Payload{env.Pay("p", 4), tagged("q", 5, "q").Payload})
+	e.Same("after one without Meta",
+		e.Queued("a").Payloads, []core.Payload{env.Pay("p", 4), tagged("q", 5, "q").Payload})
 }
 
 func mergeRuleCut(e *env.Env) {
@@ -393,6 +507,7 @@ func mergeRuleCut(e *env.Env) {
 func mergeRuleLarge(e *env.Env) {
 	const keep = 20
 	e.By(core.MergeRule{Stays: core.Highest, Keep: keep})
+
 	data := func(i int) string { return fmt.Sprintf("%03d%01000d", i, i) }
 	var all []core.Payload
 	for i := range 30 {
@@ -402,25 +517,31 @@ func mergeRuleLarge(e *env.Env) {
 		}
 		all = append(all, p)
 	}
+
 	e.Push(env.EntriesOf("a", all[:25])...)
 	e.Same("after a push", e.Queued("a").Payloads, all[5:25])
+
 	h := e.Acquire("n1")
 	c := h.Cut(10)
 	e.Same("the claim", c.Payloads, all[5:15])
+
 	e.Push(env.EntriesOf("a", all[25:])...)
 	risen := all[16]
 	risen.Score = 100
 	e.Push(core.Entry{ID: "a", Payload: risen})
 	h.Settle(env.Failed(c, "boom", time.Minute))
 	h.Release()
+
 	want := append(slices.Concat(all[10:16], all[17:30]), risen)
 	e.Same("after a put-back", e.Queued("a").Payloads, want)
 	e.CountedOnce("how many are superseded", e.Counts().Superseded, int64(10))
+
 	e.ByIDs(e.Store.Bury, "a")
 	again := all[9]
 	again.Score = 101
 	e.Push(core.Entry{ID: "a", Payload: again}, core.Entry{ID: "a", Payload: all[3]})
 	e.ByRefs(e.Store.Revive, env.Whole("a"))
+
 	e.Same("after a revive", e.Queued("a").Payloads, append(want[1:], again))
 	e.CountedOnce("how many are superseded", e.Counts().Superseded, int64(12))
 }
@@ -444,10 +565,17 @@ func mergeRuleMet(e *env.Env) {
 	e.Met("a new id", e.PushRequest(env.Orders, env.Entry("a", "p", 5)), ports.PushReply{New: 1})
 	e.Met("an equal payload", e.PushRequest(env.Orders, env.Entry("a", "p", 6)), ports.PushReply{Duplicate: 1})
 	e.Met("another payload", e.PushRequest(env.Orders, env.Entry("a", "q", 7)), ports.PushReply{Merged: 1})
-	e.Met("a payload that supersedes another", e.PushRequest(env.Orders, env.Entry("a", "r", 8)), ports.PushReply{Merged: 1})
-	e.Met("a payload that is superseded", e.PushRequest(env.Orders, env.Entry("a", "s", 1)), ports.PushReply{Superseded: 1})
-	e.Met("several", e.PushRequest(env.Orders, env.Entry("a", "s", 1), env.Entry("b", "p", 1), env.Entry("a", "t", 9), env.Entry("b", "q", 2), env.Entry("b", "r", 3), env.Entry("b", "p", 1)),
+
+	e.Met("a payload that supersedes another",
+		e.PushRequest(env.Orders, env.Entry("a", "r", 8)), ports.PushReply{Merged: 1})
+	e.Met("a payload that is superseded",
+		e.PushRequest(env.Orders, env.Entry("a", "s", 1)), ports.PushReply{Superseded: 1})
+
+	e.Met("several",
+		e.PushRequest(env.Orders, env.Entry("a", "s", 1), env.Entry("b", "p", 1), env.Entry("a", "t", 9),
+			env.Entry("b", "q", 2), env.Entry("b", "r", 3), env.Entry("b", "p", 1)),
 		ports.PushReply{New: 1, Merged: 3, Superseded: 2})
+
 	e.Same("the payloads", e.Queued("a").Payloads, []core.Payload{env.Pay("r", 8), env.Pay("t", 9)})
 	e.Same("the payloads", e.Queued("b").Payloads, []core.Payload{env.Pay("q", 2), env.Pay("r", 3)})
 }
@@ -490,15 +618,19 @@ func mergeRuleClaimsBehind(e *env.Env) {
 		h := e.Acquire("n1")
 		c := h.One()
 		waits := e.Now()
+
 		e.Push(env.Entry("a", "q", 2))
 		e.Same("what a turn claims beside the claimed job", env.IDs(h.Claim(1)), nil)
+
 		for range 10 {
 			e.Clock.Advance(5 * time.Second)
 			e.Push(env.Entry("b", "p", 1))
 			h.Settle(env.Done(h.One()))
 		}
+
 		e.PushBy(rule, env.Entry("a", "r", 3))
 		e.Same("since when the job waits", e.Counts().Oldest, core.Head{Due: waits, OK: true})
+
 		h.Settle(env.Done(c))
 		next := h.One()
 		e.Same("what the next turn claims", next.Payloads, []core.Payload{env.Pay("q", 2), env.Pay("r", 3)})

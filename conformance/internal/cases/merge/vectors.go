@@ -20,10 +20,22 @@ func vectorCases() []env.Case {
 		{Name: "merge", Rule: "RULES 2", Check: func(e *env.Env) { eachVector(e, "merge.json", mergeVector) }},
 		{Name: "failure", Rule: "RULES 3", Check: func(e *env.Env) { eachVector(e, "failure.json", failureVector) }},
 		{Name: "recovery", Rule: "RULES 4", Check: func(e *env.Env) { eachVector(e, "recovery.json", recoveryVector) }},
-		{Name: "first", Rule: "RULES 3: the burial or deletion of a job's first payload by hand", Check: func(e *env.Env) { eachVector(e, "first.json", firstVector) }},
+		{
+			Name:  "first",
+			Rule:  "RULES 3: the burial or deletion of a job's first payload by hand",
+			Check: func(e *env.Env) { eachVector(e, "first.json", firstVector) },
+		},
 		{Name: "awaits", Rule: env.RuleAwait, Check: func(e *env.Env) { eachVector(e, "awaits.json", awaitVector) }},
-		{Name: "moved", Rule: "RULES 4: a job that was recovered more often than its queue allows does not run", Check: func(e *env.Env) { eachVector(e, "moved.json", movedVector) }},
-		{Name: "tags", Rule: "RULES 2: tags unite, and the 8 that are first in the order of their bytes stay", Check: func(e *env.Env) { eachVector(e, "tags.json", tagsVector) }},
+		{
+			Name:  "moved",
+			Rule:  "RULES 4: a job that was recovered more often than its queue allows does not run",
+			Check: func(e *env.Env) { eachVector(e, "moved.json", movedVector) },
+		},
+		{
+			Name:  "tags",
+			Rule:  "RULES 2: tags unite, and the 8 that are first in the order of their bytes stay",
+			Check: func(e *env.Env) { eachVector(e, "tags.json", tagsVector) },
+		},
 	}
 }
 
@@ -124,6 +136,7 @@ func mergeVector(e *env.Env, id string, v *mergeVectorCase) {
 	default:
 		e.TB.Fatalf("unknown kind of merge %q", v.Kind)
 	}
+
 	sameJob(e, "the merged job", e.Queued(id), id, &v.Merged)
 }
 
@@ -132,10 +145,13 @@ func mergePush(e *env.Env, id string, v *mergeVectorCase) {
 	if v.FirstPush != 0 {
 		e.Clock.Set(v.FirstPush.Time())
 	}
+
 	e.Place(id, v.Queued.state(), v.Queued.payloads()...)
 	e.Clock.Set(v.Now.Time())
+
 	kinds := map[string]core.RuleKind{"keep": core.Keep, "earliest": core.Earliest, "debounce": core.Debounce}
 	rule := core.PushRule{Kind: kinds[v.Policy], Limit: time.Duration(v.Limit) * time.Microsecond}
+
 	// The payloads of one push for an id merge one after another, with the same result.
 	entries := v.Coming.entries(id)
 	for i := range entries {
@@ -143,6 +159,7 @@ func mergePush(e *env.Env, id string, v *mergeVectorCase) {
 			entries[i].When = core.Urgent(time.Duration(v.Urgency) * time.Microsecond)
 		}
 	}
+
 	e.PushBy(rule, entries...)
 }
 
@@ -246,6 +263,7 @@ func firstVector(e *env.Env, id string, v *firstVectorCase) {
 	e.TB.Helper()
 	e.Clock.Set(v.Now.Time())
 	first := v.Job.payloads()[0]
+
 	for _, way := range []struct {
 		name string
 		do   env.JobStep
@@ -258,15 +276,18 @@ func firstVector(e *env.Env, id string, v *firstVectorCase) {
 	} {
 		e.BringInJobs(env.Job(id, v.Job.state(), v.Job.payloads()...))
 		way.step.Shard, way.step.IDs = e.Shard, []string{id}
+
 		reply, err := way.do(e.Ctx, way.step)
 		e.Must(err, way.name)
 		e.Reported("how many "+way.name+" handled", reply.Handled, 1)
 		sameJob(e, "the job after "+way.name, e.Queued(id), id, v.Rest)
+
 		var dead []core.Payload
 		if way.dead {
 			dead = []core.Payload{first}
 		}
 		e.Same("what is dead after "+way.name, e.DeadLetter(id).Payloads, dead)
+
 		e.ByIDs(e.Store.Delete, id)
 		e.ByRefs(e.Store.Purge, env.Whole(id))
 	}
@@ -286,14 +307,17 @@ func awaitVector(e *env.Env, id string, v *awaitVectorCase) {
 	e.TB.Helper()
 	e.Clock.Set(v.Now.Time())
 	e.BringInJobs(env.Job(id, core.State{RetryCount: 3, FirstPush: v.FirstPush, Error: "boom"}, env.Pay("p", 1)))
+
 	h := e.Acquire("n1")
 	c := h.One()
 	payloads := []core.Payload{env.Pay("p", 1)}
+
 	if q := v.Queued; q != nil {
 		queued := core.State{RetryCount: core.FreshRetryCount, PerformAt: q.PerformAt, FirstPush: q.FirstPush}
 		e.BringInJobs(env.Job(id, queued, env.Pay("q", 2)))
 		payloads = append(payloads, env.Pay("q", 2))
 	}
+
 	h.Settle(env.Awaiting(c, time.Duration(v.Delay)*time.Microsecond))
 	want := core.State{RetryCount: core.FreshRetryCount, PerformAt: v.Merged.PerformAt, FirstPush: v.Merged.FirstPush}
 	e.Same("the job that awaits", e.Queued(id), env.Job(id, want, payloads...))
@@ -316,9 +340,11 @@ func movedVector(e *env.Env, id string, v *movedVectorCase) {
 	e.TB.Helper()
 	e.Clock.Set(v.Now.Time())
 	e.BringInJobs(env.Job(id, v.Job.state(), v.Job.payloads()...))
+
 	h := e.Acquire("n1")
 	c := h.One()
 	sameJob(e, "the claimed job", c.Job, id, &v.Job)
+
 	policy := core.RetryPolicy{MaxRecoveries: v.MaxRecoveries, Exhausted: exhaustion(v.Hold)}
 	e.Same("whether it runs", !policy.RecoveredTooOften(&c), v.Runs)
 	requeue, s := &v.Job, policy.Settlement(&c, &core.Outcome{Kind: core.Untouched}, 0)
@@ -328,6 +354,7 @@ func movedVector(e *env.Env, id string, v *movedVectorCase) {
 	h.Settle(s)
 	h.Release()
 	sameJob(e, "what was put back", e.Queued(id), id, requeue)
+
 	want := core.DeadLetter{}
 	if b := (&jobVector{Payloads: v.Outcome.Buried}).payloads(); b != nil {
 		want = core.DeadLetter{ID: id, ChangedAt: v.Now, Error: s.BuryError, Group: core.RecoveredGroup, Payloads: b}
@@ -352,6 +379,7 @@ type recoveryVectorCase struct {
 func recoveryVector(e *env.Env, id string, v *recoveryVectorCase) {
 	e.TB.Helper()
 	h, lost := claimVector(e, id, v.Now, &v.Job)
+
 	for range v.Ended {
 		part := lost.SettlePayload(0)
 		r := h.Request(0)
@@ -360,17 +388,21 @@ func recoveryVector(e *env.Env, id string, v *recoveryVectorCase) {
 		lost, _ = part.Apply(lost)
 		lost.Begun = true
 	}
+
 	if v.Begun {
 		h.Begin(lost)
 		lost.Begun = true
 	}
+
 	h = e.Acquire("n1")
 	left := h.Orphans()
 	e.Same("the job left", left, []core.Claim{lost})
+
 	s := core.RetryPolicy{MaxRecoveries: v.MaxRecoveries, Exhausted: exhaustion(v.Hold)}.Recover(&left[0])
 	h.Settle(s)
 	h.Release()
 	sameJob(e, "what was put back", e.Queued(id), id, v.Outcome.Requeue)
+
 	want := core.DeadLetter{}
 	if b := (&jobVector{Payloads: v.Outcome.Buried}).payloads(); b != nil {
 		want = core.DeadLetter{ID: id, ChangedAt: v.Now, Error: s.BuryError, Group: core.RecoveredGroup, Payloads: b}

@@ -20,23 +20,63 @@ func inputCases() []env.Case {
 		{Name: "refuses a whole push for one bad entry",
 			Rule:  "Push: what PushRequest.Validate returns, with nothing stored",
 			Check: inputRefusesWhole},
-		{Name: "refuses a bad rule or queue", Rule: "Push: what PushRequest.Validate returns, with nothing stored", Check: inputRefusesRule},
+		{
+			Name:  "refuses a bad rule or queue",
+			Rule:  "Push: what PushRequest.Validate returns, with nothing stored",
+			Check: inputRefusesRule,
+		},
 		{Name: "refuses another shard count or generation",
 			Rule:  "ErrShardCountMismatch is a shard count or generation that is not that of the queue's record; nothing was written",
 			Check: inputRefusesLayout},
-		{Name: "keeps unusual ids apart", Rule: "RULES 1: an id is non-empty UTF-8, at most 512 bytes, no control characters", Check: inputOddIDs},
-		{Name: "keeps payloads byte for byte", Rule: "RULES 1: payload: bytes; the empty payload is a payload", Check: inputOddPayloads},
-		{Name: "keeps a large payload", Rule: "RULES 1: at most 512 KiB by default, an option", Check: inputLargePayload},
-		{Name: "keeps scores exactly", Rule: "RULES 1: score: finite float64; integers are exact up to 2^53", Check: inputScores},
+		{
+			Name:  "keeps unusual ids apart",
+			Rule:  "RULES 1: an id is non-empty UTF-8, at most 512 bytes, no control characters",
+			Check: inputOddIDs,
+		},
+		{
+			Name:  "keeps payloads byte for byte",
+			Rule:  "RULES 1: payload: bytes; the empty payload is a payload",
+			Check: inputOddPayloads,
+		},
+		{
+			Name:  "keeps a large payload",
+			Rule:  "RULES 1: at most 512 KiB by default, an option",
+			Check: inputLargePayload,
+		},
+		{
+			Name:  "keeps scores exactly",
+			Rule:  "RULES 1: score: finite float64; integers are exact up to 2^53",
+			Check: inputScores,
+		},
 		{Name: "stores -0 as 0", Rule: "RULES 1: -0 is 0", Check: inputNegativeZero},
 		{Name: "keeps instants exactly", Rule: "RULES 1: PerformAt 0 … 2^53 µs", Check: inputInstants},
 		{Name: "assigns ids to their shards", Rule: "RULES 6: shard = crc32_ieee(id) mod shards", Check: inputDeals},
 		{Name: "refuses names that are not text", Rule: ruleTexts, Check: inputOddNames},
-		{Name: "finds no owner by a name that is not text", Rule: "Retire: an unknown server is not an error; DrainNode: ErrUnknownNode; Consumer: ErrLeaseLost if the lease is not the last one", Check: inputOddOwners},
-		{Name: "finds no queue by a name that is not text", Rule: "ErrUnknownQueue is a queue that was never declared", Check: inputOddQueues},
-		{Name: "settles and begins nothing by an id that is not text", Rule: "Turn: settlements of jobs that are not claimed are skipped", Check: inputOddReceipts},
-		{Name: "refuses or accepts a cursor that no page returned, but does not fail", Rule: "Cursor: a store may refuse one whose ID no entry can have, with ErrInvalidRequest", Check: inputOddCursors},
-		{Name: "stores every entry of a large push", Rule: "Push: each entry makes a new job for its id or merges into the queued one", Check: inputManyEntries},
+		{
+			Name:  "finds no owner by a name that is not text",
+			Rule:  "Retire: an unknown server is not an error; DrainNode: ErrUnknownNode; Consumer: ErrLeaseLost if the lease is not the last one",
+			Check: inputOddOwners,
+		},
+		{
+			Name:  "finds no queue by a name that is not text",
+			Rule:  "ErrUnknownQueue is a queue that was never declared",
+			Check: inputOddQueues,
+		},
+		{
+			Name:  "settles and begins nothing by an id that is not text",
+			Rule:  "Turn: settlements of jobs that are not claimed are skipped",
+			Check: inputOddReceipts,
+		},
+		{
+			Name:  "refuses or accepts a cursor that no page returned, but does not fail",
+			Rule:  "Cursor: a store may refuse one whose ID no entry can have, with ErrInvalidRequest",
+			Check: inputOddCursors,
+		},
+		{
+			Name:  "stores every entry of a large push",
+			Rule:  "Push: each entry makes a new job for its id or merges into the queued one",
+			Check: inputManyEntries,
+		},
 	}
 }
 
@@ -48,11 +88,13 @@ func inputRefusesWhole(e *env.Env) {
 		core.ErrInvalidTime:    env.EntryAt("a", "p", 1, core.MaxInstant+1),
 		core.ErrInvalidPayload: {ID: "a", Payload: core.Payload{Meta: make([]byte, core.MaxMetaBytes+1)}},
 	}
+
 	e.Unchanged("a refused Push", func() {
 		for sentinel, en := range bad {
 			_, err := e.Store.Push(e.Ctx, e.PushRequest(env.Orders, good, en, good))
 			e.Refused(fmt.Sprintf("Push of %+v", en.ID), err, sentinel)
 		}
+
 		for _, id := range []string{"", "\xff", strings.Repeat("i", core.MaxIDBytes+1)} {
 			_, err := e.Store.Push(e.Ctx, e.PushRequest(env.Orders, good, env.Entry(id, "p", 1)))
 			e.Refused(fmt.Sprintf("Push of the id %.20q", id), err, core.ErrInvalidID)
@@ -82,9 +124,11 @@ func inputRefusesLayout(e *env.Env) {
 		} {
 			r := e.PushRequest(env.Orders, env.Entry("a", "p", 1), env.Entry("b", "p", 1))
 			change(&r)
+
 			_, err := e.Store.Push(e.Ctx, r)
 			what := fmt.Sprintf("Push for %d shards of generation %d", r.Shards, r.Generation)
 			e.Refused(what, err, ports.ErrShardCountMismatch)
+
 			var partial *ports.PushError
 			if !errors.As(err, &partial) || !slices.Equal(partial.Entries, []int{0, 1}) {
 				e.Errorf("%s returned %#v, want a *PushError that names entries 0 and 1", what, err)
@@ -98,10 +142,13 @@ func inputOddIDs(e *env.Env) {
 	for _, id := range want {
 		e.Push(env.Entry(id, id, 1))
 	}
+
 	e.Same("the ids in order of their bytes", e.QueuedIDs(), want)
+
 	h := e.Acquire("n1")
 	claims := h.Claim(len(want))
 	e.Same("the claimed ids", env.IDs(claims), want)
+
 	h.Settle(env.SettleAll(claims, func(c core.Claim) core.Settlement { return env.Buried(c, c.ID) })...)
 	for _, id := range want {
 		e.Same("the dead letter", e.DeadLetter(id), core.DeadLetter{
@@ -115,18 +162,24 @@ func inputOddPayloads(e *env.Env) {
 	for i := range all {
 		all[i] = byte(i)
 	}
+
 	payloads := []core.Payload{
-		{Score: 1}, env.Pay("\x00", 2), env.Pay("\x00\x00", 3), env.Pay("\xff\xfe", 4), env.Pay(string(all[:]), 5), env.Pay("\r\n", 6), env.Pay("0", 7),
+		{Score: 1}, env.Pay("\x00", 2), env.Pay("\x00\x00", 3), env.Pay("\xff\xfe", 4), env.Pay(string(all[:]), 5),
+		env.Pay("\r\n", 6), env.Pay("0", 7),
 		{Data: []byte("meta"), Score: 8, Meta: all[:]},
 	}
+
 	for _, p := range payloads {
 		e.Push(core.Entry{ID: "a", Payload: p})
 	}
 	e.Push(core.Entry{ID: "a", Payload: core.Payload{Data: []byte{}, Score: 9}})
+
 	e.Same("the queued payloads", e.Queued("a").Payloads, payloads)
+
 	h := e.Acquire("n1")
 	c := h.One()
 	e.Same("the claimed payloads", c.Payloads, payloads)
+
 	h.Settle(env.Buried(c, "for the morgue"))
 	e.Same("the dead payloads", e.DeadLetter("a").Payloads, payloads)
 }
@@ -214,21 +267,39 @@ func inputOddNames(e *env.Env) {
 	h := e.Acquire("n1")
 	for _, odd := range env.NoTexts() {
 		for _, n := range []ports.Node{
-			{Owner: odd}, {Owner: "o", Name: odd}, {Owner: "o", Host: odd}, {Owner: "o", Version: odd}, {Owner: "o", Queues: []string{odd}},
+			{Owner: odd}, {Owner: "o", Name: odd}, {Owner: "o", Host: odd}, {Owner: "o", Version: odd},
+			{Owner: "o", Queues: []string{odd}},
 		} {
 			_, err := e.Store.Announce(e.Ctx, ports.AnnounceRequest{Node: n, TTL: env.TTL})
 			e.Refused("Announce", err, ports.ErrInvalidRequest)
 		}
+
 		r := h.Request(1)
 		r.Node = odd
 		_, err := e.Store.Turn(e.Ctx, r)
 		e.Refused("Turn", err, ports.ErrInvalidRequest)
+
 		_, err = e.Store.Acquire(e.Ctx, e.AcquireRequest(e.Shard, odd))
 		e.Refused("Acquire", err, ports.ErrInvalidRequest)
-		_, err = e.Store.Permit(e.Ctx, ports.PermitRequest{Queue: env.Orders, Owner: odd, Attempt: 1, Limit: 1, Hold: 1, Want: 1, TTL: env.TTL})
+
+		_, err = e.Store.Permit(e.Ctx, ports.PermitRequest{
+			Queue:   env.Orders,
+			Owner:   odd,
+			Attempt: 1,
+			Limit:   1,
+			Hold:    1,
+			Want:    1,
+			TTL:     env.TTL,
+		})
 		e.Refused("Permit", err, ports.ErrInvalidRequest)
-		e.Refused("Record", e.Store.Record(e.Ctx, ports.RecordRequest{Owner: odd, Records: []ports.Record{{Queue: env.Orders}}}), ports.ErrInvalidRequest)
+
+		e.Refused(
+			"Record",
+			e.Store.Record(e.Ctx, ports.RecordRequest{Owner: odd, Records: []ports.Record{{Queue: env.Orders}}}),
+			ports.ErrInvalidRequest,
+		)
 	}
+
 	e.Same("the nodes", e.Nodes(), nil)
 	h.Turn(0)
 }
@@ -238,12 +309,15 @@ func inputOddOwners(e *env.Env) {
 	for _, odd := range env.NoTexts() {
 		e.Retire(odd)
 		e.Refused("DrainNode", e.Store.DrainNode(e.Ctx, odd, true), ports.ErrUnknownNode)
+
 		lease := h.Lease
 		lease.Owner = odd
 		r := h.Request(1)
 		r.Lease = lease
+
 		_, err := e.Store.Turn(e.Ctx, r)
 		e.Refused("Turn", err, ports.ErrLeaseLost)
+
 		_, err = e.Store.Renew(e.Ctx, ports.RenewRequest{Lease: lease, TTL: env.TTL})
 		e.Refused("Renew", err, ports.ErrLeaseLost)
 		e.Refused("Release", e.Store.Release(e.Ctx, lease), ports.ErrLeaseLost)
@@ -265,16 +339,19 @@ func inputOddReceipts(e *env.Env) {
 	h, c := e.ClaimedJob()
 	var odd []core.Settlement
 	r := h.Request(0)
+
 	for _, id := range env.NoTexts() {
 		other := c
 		other.ID = id
 		odd = append(odd, env.Done(other))
 		r.Begin = append(r.Begin, core.ClaimRef{ID: id, Receipt: c.Receipt})
 	}
+
 	r.Settlements = odd
 	reply := h.Send(r)
 	e.Reported("the skipped", reply.Skipped, []int{0, 1, 2})
 	e.Reported("the claims that did not begin", reply.NotBegun, []int{0, 1, 2})
+
 	h.Settle(env.Done(c))
 }
 

@@ -14,7 +14,11 @@ func pushCases() []env.Case {
 		{Name: "makes a fresh job at the store's present time",
 			Rule:  "RULES 1: PerformAt unset is the store's present time; RetryCount -1 is fresh; FirstPush is the time of the oldest push",
 			Check: pushMakesAJob},
-		{Name: "counts a delay from the store's present time", Rule: "core.In: after the store's present time, by the store's clock", Check: pushDelays},
+		{
+			Name:  "counts a delay from the store's present time",
+			Rule:  "core.In: after the store's present time, by the store's clock",
+			Check: pushDelays,
+		},
 		{Name: "unites payloads", Rule: env.RulePayloads, Check: pushUnites},
 		{Name: "keeps the smaller score", Rule: env.RulePayloads, Check: pushKeepsSmaller},
 		{Name: "keeps the Meta of the copy that stays",
@@ -26,22 +30,46 @@ func pushCases() []env.Case {
 		{Name: "merges an id given twice in the order given",
 			Rule:  "Push: in the order given, so that an id given twice merges twice",
 			Check: pushMergesTwice},
-		{Name: "keeps the time of the queued job", Rule: "RULES 2, row 1: PerformAt and RetryCount are the queued job's", Check: pushKeepsTime},
+		{
+			Name:  "keeps the time of the queued job",
+			Rule:  "RULES 2, row 1: PerformAt and RetryCount are the queued job's",
+			Check: pushKeepsTime,
+		},
 		{Name: "keeps the time and error of a failed job",
 			Rule:  "RULES 2, row 1: PerformAt, RetryCount and error are the queued job's, by every push rule",
 			Check: pushKeepsBackoff},
 		{Name: "keeps the first push", Rule: "RULES 2: FirstPush: the smaller", Check: pushKeepsFirst},
-		{Name: "takes the sooner time by Earliest", Rule: "RULES 2, Earliest: the sooner PerformAt wins", Check: pushEarliest},
+		{
+			Name:  "takes the sooner time by Earliest",
+			Rule:  "RULES 2, Earliest: the sooner PerformAt wins",
+			Check: pushEarliest,
+		},
 		{Name: "postpones a job by Debounce",
 			Rule:  "RULES 2, Debounce: max(queued, min(pushed, FirstPush + limit))",
 			Check: pushDebounces},
-		{Name: "debounces for a minute by default", Rule: "RULES 2, Debounce: limit 1 minute unless given", Check: pushDebouncesAMinute},
+		{
+			Name:  "debounces for a minute by default",
+			Rule:  "RULES 2, Debounce: limit 1 minute unless given",
+			Check: pushDebouncesAMinute,
+		},
 		{Name: "leaves a claimed job alone",
 			Rule:  "RULES 2: a claimed job is never touched: the push makes a new queued job for the id",
 			Check: pushLeavesClaimed},
-		{Name: "reports whether its entries are new, merged or duplicates", Rule: "PushReply: New, Merged and Duplicate, in the order of the entries", Check: pushSaysWhatItMet},
-		{Name: "reports whether many entries are new, merged or duplicates", Rule: "PushReply covers all shards and parts of a push", Check: pushSaysWhatManyMet},
-		{Name: "merges again when it is repeated", Rule: "Push: payloads that are still queued merge", Check: pushRepeats},
+		{
+			Name:  "reports whether its entries are new, merged or duplicates",
+			Rule:  "PushReply: New, Merged and Duplicate, in the order of the entries",
+			Check: pushSaysWhatItMet,
+		},
+		{
+			Name:  "reports whether many entries are new, merged or duplicates",
+			Rule:  "PushReply covers all shards and parts of a push",
+			Check: pushSaysWhatManyMet,
+		},
+		{
+			Name:  "merges again when it is repeated",
+			Rule:  "Push: payloads that are still queued merge",
+			Check: pushRepeats,
+		},
 	}
 }
 
@@ -80,13 +108,17 @@ func pushKeepsMeta(e *env.Env) {
 		en.Meta = []byte(text)
 		return en
 	}
+
 	e.Push(meta(2, "there"))
 	e.Push(meta(3, "larger"))
 	e.Same("after a larger score", e.Queued("a").Payloads[0].Meta, []byte("there"))
+
 	e.Push(meta(2, "equal"))
 	e.Same("after an equal score", e.Queued("a").Payloads[0].Meta, []byte("there"))
+
 	e.Push(meta(1, "smaller"))
 	e.Same("after a smaller score", e.Queued("a").Payloads[0].Meta, []byte("smaller"))
+
 	e.Push(env.Entry("a", "p", 0))
 	e.Same("after a smaller score without Meta", len(e.Queued("a").Payloads[0].Meta), 0)
 }
@@ -95,7 +127,8 @@ func pushOrders(e *env.Env) {
 	e.Push(env.Entry("a", "b", 2), env.Entry("a", "é", 1), env.Entry("a", "z", 1), env.Entry("a", "", 1),
 		env.Entry("a", "Z", 1), env.Entry("a", "a", -1), env.Entry("a", "c", 10), env.Entry("a", "\x00", 1))
 	e.Same("the payloads", e.Queued("a").Payloads, []core.Payload{
-		env.Pay("a", -1), env.Pay("", 1), env.Pay("\x00", 1), env.Pay("Z", 1), env.Pay("z", 1), env.Pay("é", 1), env.Pay("b", 2), env.Pay("c", 10),
+		env.Pay("a", -1), env.Pay("", 1), env.Pay("\x00", 1), env.Pay("Z", 1), env.Pay("z", 1), env.Pay("é", 1),
+		env.Pay("b", 2), env.Pay("c", 10),
 	})
 }
 
@@ -178,6 +211,7 @@ func pushSaysWhatItMet(e *env.Env) {
 		r.Rule = rule
 		e.Met(what, r, want)
 	}
+
 	keep, earliest := core.PushRule{}, core.PushRule{Kind: core.Earliest}
 	met("a new id", keep, ports.PushReply{New: 1}, env.Entry("a", "p", 2))
 	met("the same payload", keep, ports.PushReply{Duplicate: 1}, env.Entry("a", "p", 3))
@@ -185,13 +219,18 @@ func pushSaysWhatItMet(e *env.Env) {
 	met("another payload", keep, ports.PushReply{Merged: 1}, env.Entry("a", "q", 2))
 	met("the other payload again", keep, ports.PushReply{Duplicate: 1}, env.Entry("a", "q", 5))
 	met("the other payload with a lower score", keep, ports.PushReply{Duplicate: 1}, env.Entry("a", "q", 0))
+
 	met("ids given twice", keep, ports.PushReply{New: 2, Merged: 2, Duplicate: 3},
-		env.Entry("b", "p", 1), env.Entry("b", "p", 1), env.Entry("b", "q", 1), env.Entry("b", "q", 0), env.Entry("c", "p", 1), env.Entry("a", "p", 1), env.Entry("a", "r", 1))
+		env.Entry("b", "p", 1), env.Entry("b", "p", 1), env.Entry("b", "q", 1), env.Entry("b", "q", 0),
+		env.Entry("c", "p", 1), env.Entry("a", "p", 1), env.Entry("a", "r", 1))
 	met("ids given twice, by Earliest", earliest, ports.PushReply{New: 1, Merged: 2, Duplicate: 2},
-		env.Entry("d", "p", 2), env.Entry("d", "p", 1), env.Entry("d", "q", 1), env.Entry("a", "p", 1), env.Entry("a", "s", 1))
+		env.Entry("d", "p", 2), env.Entry("d", "p", 1), env.Entry("d", "q", 1), env.Entry("a", "p", 1),
+		env.Entry("a", "s", 1))
+
 	h := e.Acquire("n1")
 	h.Turn(10)
-	met("a claimed id", keep, ports.PushReply{New: 1, Merged: 1, Duplicate: 1}, env.Entry("a", "p", 1), env.Entry("a", "t", 1), env.Entry("a", "p", 0))
+	met("a claimed id", keep, ports.PushReply{New: 1, Merged: 1, Duplicate: 1},
+		env.Entry("a", "p", 1), env.Entry("a", "t", 1), env.Entry("a", "p", 0))
 	met("nothing", keep, ports.PushReply{})
 }
 

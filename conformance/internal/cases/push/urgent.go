@@ -14,17 +14,34 @@ func urgentCases() []env.Case {
 		{Name: "overtakes what became due at most d earlier", Rule: env.RuleUrgent, Check: urgentOvertakes},
 		{Name: "makes a job due that waits", Rule: env.RuleUrgent, Check: urgentWaiting},
 		{Name: "the more urgent push wins", Rule: env.RuleUrgent, Check: urgentMerges},
-		{Name: "keeps the time of a job in backoff", Rule: "RULES 2, row 1: PerformAt and RetryCount are the queued job's, by every push rule", Check: urgentBackoff},
-		{Name: "waits for a claimed job of its id", Rule: "RULES 2: a claimed job is never touched: the push makes a new queued job for the id", Check: urgentClaimed},
+		{
+			Name:  "keeps the time of a job in backoff",
+			Rule:  "RULES 2, row 1: PerformAt and RetryCount are the queued job's, by every push rule",
+			Check: urgentBackoff,
+		},
+		{
+			Name:  "waits for a claimed job of its id",
+			Rule:  "RULES 2: a claimed job is never touched: the push makes a new queued job for the id",
+			Check: urgentClaimed,
+		},
 		{Name: "each entry of a push merges by its own rule", Rule: env.RuleUrgent, Check: urgentAmongOthers},
 		{Name: "merges by its own rule in a queue with a merge rule", Rule: env.RuleUrgent, Check: urgentByMergeRule},
-		{Name: "reports what each entry of a push met", Rule: "PushReply: New, Merged and Duplicate, in the order of the entries", Check: urgentMet},
-		{Name: "refuses an urgency outside the limits", Rule: "core.Entry.Validate: ErrInvalidTime outside core.MinUrgency … core.MaxUrgency, and nothing is stored", Check: urgentLimits},
+		{
+			Name:  "reports what each entry of a push met",
+			Rule:  "PushReply: New, Merged and Duplicate, in the order of the entries",
+			Check: urgentMet,
+		},
+		{
+			Name:  "refuses an urgency outside the limits",
+			Rule:  "core.Entry.Validate: ErrInvalidTime outside core.MinUrgency … core.MaxUrgency, and nothing is stored",
+			Check: urgentLimits,
+		},
 	}
 }
 
 func urgentOvertakes(e *env.Env) {
-	e.Push(env.EntryAt("older", "p", 1, env.Start.Add(-time.Minute-time.Microsecond)), env.EntryAt("old", "p", 1, env.Start.Add(-time.Minute+time.Microsecond)))
+	e.Push(env.EntryAt("older", "p", 1, env.Start.Add(-time.Minute-time.Microsecond)),
+		env.EntryAt("old", "p", 1, env.Start.Add(-time.Minute+time.Microsecond)))
 	e.Push(env.Entry("now", "p", 1), env.Urgent("urgent", "p", 1, time.Minute))
 	e.Same("the urgent job", e.Queued("urgent").State, env.Fresh(env.Start.Add(-time.Minute)))
 	var ids []string
@@ -50,7 +67,8 @@ func urgentMerges(e *env.Env) {
 	e.Push(env.Urgent("a", "r", 3, time.Second))
 	e.Push(env.Entry("a", "s", 4), env.EntryAt("a", "t", 5, env.Start.Add(time.Hour)))
 	e.Same("after less urgent pushes", e.Queued("a").State, env.Fresh(env.Start.Add(-time.Hour)))
-	e.Same("the payloads", e.Queued("a").Payloads, []core.Payload{env.Pay("p", 1), env.Pay("q", 2), env.Pay("r", 3), env.Pay("s", 4), env.Pay("t", 5)})
+	e.Same("the payloads", e.Queued("a").Payloads,
+		[]core.Payload{env.Pay("p", 1), env.Pay("q", 2), env.Pay("r", 3), env.Pay("s", 4), env.Pay("t", 5)})
 }
 
 func urgentBackoff(e *env.Env) {
@@ -59,7 +77,8 @@ func urgentBackoff(e *env.Env) {
 	h.Settle(env.Failed(h.One(), "boom", time.Hour))
 	e.Push(env.Urgent("a", "q", 2, time.Hour))
 	e.Push(env.Urgent("a", "r", 3, time.Hour), env.Entry("b", "p", 1))
-	e.Same("the state", e.Queued("a").State, core.State{PerformAt: env.Start.Add(time.Hour), FirstPush: env.Start, Error: "boom"})
+	e.Same("the state",
+		e.Queued("a").State, core.State{PerformAt: env.Start.Add(time.Hour), FirstPush: env.Start, Error: "boom"})
 	e.Same("what is claimed", h.One().ID, "b")
 }
 
@@ -84,6 +103,7 @@ func urgentAmongOthers(e *env.Env) {
 		r := e.PushRequest(env.Orders)
 		r.Rule = rule
 		queue := fmt.Sprintf("%d ", rule.Kind)
+
 		want := map[string]core.State{}
 		for n := range 3 {
 			e.Clock.Advance(time.Second)
@@ -94,12 +114,14 @@ func urgentAmongOthers(e *env.Env) {
 					en.When = core.Urgent(time.Duration(i+1) * time.Minute)
 				}
 				r.Entries = append(r.Entries, en)
+
 				coming := core.Pushed(en.When, e.Now())
 				if there, ok := want[en.ID]; ok {
 					coming = core.MergePush(there, coming, en.When.Rule(rule))
 				}
 				want[en.ID] = coming
 			}
+
 			_, err := e.Store.Push(e.Ctx, r)
 			e.Must(err, "Push")
 			for id, state := range want {
@@ -124,9 +146,14 @@ func urgentByMergeRule(e *env.Env) {
 func urgentMet(e *env.Env) {
 	e.Push(env.Entry("a", "p", 1), env.Entry("b", "p", 1))
 	e.Met("several", e.PushRequest(env.Orders,
-		env.Urgent("a", "p", 1, time.Minute), env.Entry("b", "q", 2), env.Urgent("c", "p", 1, time.Minute), env.Urgent("c", "q", 1, time.Minute), env.Entry("b", "q", 2)),
+		env.Urgent("a", "p", 1, time.Minute), env.Entry("b", "q", 2), env.Urgent("c", "p", 1, time.Minute),
+		env.Urgent("c", "q", 1, time.Minute), env.Entry("b", "q", 2)),
 		ports.PushReply{New: 1, Merged: 2, Duplicate: 2})
-	e.Met("urgent ones", e.PushRequest(env.Orders, env.Urgent("d", "p", 1, time.Minute), env.Urgent("a", "q", 1, time.Minute)), ports.PushReply{New: 1, Merged: 1})
+	e.Met(
+		"urgent ones",
+		e.PushRequest(env.Orders, env.Urgent("d", "p", 1, time.Minute), env.Urgent("a", "q", 1, time.Minute)),
+		ports.PushReply{New: 1, Merged: 1},
+	)
 }
 
 func urgentLimits(e *env.Env) {

@@ -23,7 +23,11 @@ func auditCases() []env.Case {
 		{Name: "lists every field of an action", Rule: ruleAudit, Check: auditWhole},
 		{Name: "replaces an action when it has ended", Rule: ruleAudit, Check: auditEnds},
 		{Name: "orders actions by when they began", Rule: ruleAuditTime, Check: auditOrder},
-		{Name: "dates a new action after the others even if the clock stepped back", Rule: ruleAuditTime, Check: auditClockBack},
+		{
+			Name:  "dates a new action after the others even if the clock stepped back",
+			Rule:  ruleAuditTime,
+			Check: auditClockBack,
+		},
 		{Name: "keeps a thousand actions", Rule: ruleAuditKept, Check: auditKeeps},
 		{Name: "lists actions by pages", Rule: ruleActions, Check: auditPages},
 		{Name: "accepts the largest action", Rule: ruleAuditInput, Check: auditLargest},
@@ -56,16 +60,33 @@ func audited(e *env.Env, r ports.ActionsRequest) []string {
 func auditWhole(e *env.Env) {
 	e.Same("the actions at first", audited(e, ports.ActionsRequest{}), nil)
 	a := ports.Action{
-		ID: "1", At: 7, Verb: "revive", Actor: "anna", From: "10.0.0.1", Reason: "the bank is back \\\"é", Queue: env.Orders, IDs: []string{"a", "b"}, Named: 30,
-		Prefix: "p", Group: "g", Filter: "f", Ended: true, Handled: 29, Took: 3*time.Second + 1, Error: "boom",
+		ID:      "1",
+		At:      7,
+		Verb:    "revive",
+		Actor:   "anna",
+		From:    "10.0.0.1",
+		Reason:  "the bank is back \\\"é",
+		Queue:   env.Orders,
+		IDs:     []string{"a", "b"},
+		Named:   30,
+		Prefix:  "p",
+		Group:   "g",
+		Filter:  "f",
+		Ended:   true,
+		Handled: 29,
+		Took:    3*time.Second + 1,
+		Error:   "boom",
 	}
+
 	audit(e, a)
 	a.At = e.Now()
 	bare := ports.Action{ID: "2", Verb: "drain", Queue: "never declared"}
 	e.Clock.Advance(time.Second)
 	audit(e, bare)
 	bare.At = e.Now()
+
 	e.Same("the actions", actions(e, ports.ActionsRequest{}), []ports.Action{bare, a})
+
 	clear(actions(e, ports.ActionsRequest{})[1].IDs)
 	a.IDs[0] = "changed"
 	e.Same("the ids again", actions(e, ports.ActionsRequest{})[1].IDs, []string{"a", "b"})
@@ -83,7 +104,8 @@ func auditEnds(e *env.Env) {
 		audit(e, ended)
 	}
 	ended.At = began
-	e.Same("the actions", actions(e, ports.ActionsRequest{}), []ports.Action{{ID: "2", At: later, Verb: "pause", Queue: env.Orders}, ended})
+	e.Same("the actions", actions(e, ports.ActionsRequest{}),
+		[]ports.Action{{ID: "2", At: later, Verb: "pause", Queue: env.Orders}, ended})
 }
 
 func auditOrder(e *env.Env) {
@@ -102,7 +124,8 @@ func auditClockBack(e *env.Env) {
 	first := e.Now()
 	e.Clock.Advance(-time.Hour)
 	audit(e, ports.Action{ID: "2", Verb: "resume"})
-	e.Same("the actions", actions(e, ports.ActionsRequest{}), []ports.Action{{ID: "2", At: first + 1, Verb: "resume"}, {ID: "1", At: first, Verb: "pause"}})
+	e.Same("the actions", actions(e, ports.ActionsRequest{}),
+		[]ports.Action{{ID: "2", At: first + 1, Verb: "resume"}, {ID: "1", At: first, Verb: "pause"}})
 }
 
 func auditKeeps(e *env.Env) {
@@ -111,14 +134,17 @@ func auditKeeps(e *env.Env) {
 		audit(e, ports.Action{ID: fmt.Sprint(i), Verb: "pause"})
 	}
 	audit(e, ports.Action{ID: fmt.Sprint(more), Verb: "pause", Ended: true}) // no new action
+
 	var ids []string
 	var r ports.ActionsRequest
+
 	for range 2 * ports.ActionsKept / ports.MaxActions {
 		for _, a := range actions(e, r) {
 			ids = append(ids, a.ID)
 			r.Before = a.At
 		}
 	}
+
 	e.Same("how many are kept", len(ids), ports.ActionsKept)
 	e.Same("the newest", ids[0], fmt.Sprint(ports.ActionsKept+more-1))
 	e.Same("the oldest", ids[len(ids)-1], fmt.Sprint(more))
@@ -129,19 +155,32 @@ func auditPages(e *env.Env) {
 		audit(e, ports.Action{ID: fmt.Sprint(i), Verb: "pause"})
 	}
 	for _, limit := range []int{-1, 0, ports.MaxActions, ports.MaxActions + 1} {
-		e.Same(fmt.Sprintf("how many with a limit of %d", limit), len(audited(e, ports.ActionsRequest{Limit: limit})), ports.MaxActions)
+		e.Same(fmt.Sprintf("how many with a limit of %d", limit),
+			len(audited(e, ports.ActionsRequest{Limit: limit})), ports.MaxActions)
 	}
 	newest := actions(e, ports.ActionsRequest{Limit: 2})
-	e.Same("the first page", []string{newest[0].ID, newest[1].ID}, []string{fmt.Sprint(ports.MaxActions + 1), fmt.Sprint(ports.MaxActions)})
-	e.Same("the next page", audited(e, ports.ActionsRequest{Before: newest[1].At, Limit: 1}), []string{fmt.Sprint(ports.MaxActions - 1)})
+	e.Same("the first page",
+		[]string{newest[0].ID, newest[1].ID}, []string{fmt.Sprint(ports.MaxActions + 1), fmt.Sprint(ports.MaxActions)})
+	e.Same("the next page",
+		audited(e, ports.ActionsRequest{Before: newest[1].At, Limit: 1}), []string{fmt.Sprint(ports.MaxActions - 1)})
 	e.Same("the page after the last", audited(e, ports.ActionsRequest{Before: 1}), nil)
 }
 
 func largestAction() ports.Action {
 	text := strings.Repeat("x", ports.MaxActionText)
 	a := ports.Action{
-		ID: strings.Repeat("i", 64), Verb: text, Actor: text, From: text, Reason: text, Queue: text, Prefix: text, Group: text, Filter: text, Error: text,
+		ID:     strings.Repeat("i", 64),
+		Verb:   text,
+		Actor:  text,
+		From:   text,
+		Reason: text,
+		Queue:  text,
+		Prefix: text,
+		Group:  text,
+		Filter: text,
+		Error:  text,
 	}
+
 	for range ports.MaxActionIDs {
 		a.IDs = append(a.IDs, text)
 	}
@@ -161,6 +200,7 @@ func auditInvalid(e *env.Env) {
 		f(&a)
 		return a
 	}
+
 	for what, a := range map[string]ports.Action{
 		"without an ID":                 change(func(a *ports.Action) { a.ID = "" }),
 		"with a long ID":                change(func(a *ports.Action) { a.ID += "i" }),
@@ -173,5 +213,6 @@ func auditInvalid(e *env.Env) {
 	} {
 		e.Refused("an action "+what, e.Store.Audit(e.Ctx, a), ports.ErrInvalidRequest)
 	}
+
 	e.Same("the actions", audited(e, ports.ActionsRequest{}), nil)
 }

@@ -28,8 +28,11 @@ func Groups(store ports.ShardStore) []env.Group {
 		{Name: "history", Cases: historyCases()},
 		{Name: "store", Cases: storeCases()},
 	}
+
 	if _, ok := store.(ports.Notifier); ok {
-		all = append(all, env.Group{Name: "wakeups", Cases: wakeupCases()}, env.Group{Name: "permit wakeups", Cases: permitWakeupCases()})
+		all = append(all, env.Group{Name: "wakeups", Cases: wakeupCases()},
+			env.Group{Name: "permit wakeups", Cases: permitWakeupCases()})
 	}
+
 	return all
 }

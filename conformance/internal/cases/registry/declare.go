@@ -84,6 +84,7 @@ func declareRefusesInvalid(e *env.Env) {
 		_, err := e.Store.Declare(e.Ctx, r)
 		e.Refused("Declare of "+r.Queue, err, core.ErrInvalidQueue)
 	}
+
 	queues, err := e.Store.Queues(e.Ctx)
 	e.Must(err, "Queues")
 	e.Same("how many queues there are", len(queues), 1)
@@ -114,14 +115,19 @@ func declareMustComeFirst(e *env.Env) {
 	e.Refused("Push to a queue that was not declared", err, ports.ErrUnknownQueue)
 	var partial *ports.PushError
 	if !errors.As(err, &partial) || !slices.Equal(partial.Entries, []int{0, 1}) {
-		e.Errorf("Push to a queue that was not declared returned %#v, want a *PushError that names entries 0 and 1", err)
+		e.Errorf("Push to a queue that was not declared returned %#v, want a *PushError that names entries 0 and 1",
+			err)
 	}
 }
 
 func forgetCases() []env.Case {
 	return []env.Case{
 		{Name: "removes everything of an empty queue", Rule: env.RuleForget, Check: forgetRemoves},
-		{Name: "allows the name to be declared again", Rule: "Forget: after it the name can be declared anew, with another shard count too", Check: forgetAnew},
+		{
+			Name:  "allows the name to be declared again",
+			Rule:  "Forget: after it the name can be declared anew, with another shard count too",
+			Check: forgetAnew,
+		},
 		{Name: "refuses a queue that is not empty", Rule: "Forget: ErrNotEmpty", Check: forgetNotEmpty},
 		{Name: "refuses a queue with a leased shard", Rule: "Forget: a *HeldError", Check: forgetLeased},
 		{Name: "leaves other queues alone", Rule: env.RuleForget, Check: forgetOthers},
@@ -135,10 +141,12 @@ func forgetRemoves(e *env.Env) {
 	r.Number = h.Number + 1
 	h.Send(r)
 	h.Release()
+
 	e.Forget()
 	queues, err := e.Store.Queues(e.Ctx)
 	e.Must(err, "Queues")
 	e.Same("the queues", queues, nil)
+
 	_, err = e.Store.Push(e.Ctx, e.PushRequest(env.Orders, env.Entry("a", "p", 1)))
 	e.Refused("Push", err, ports.ErrUnknownQueue)
 	_, err = e.Store.Acquire(e.Ctx, e.AcquireRequest(e.Shard, "n1"))
@@ -147,6 +155,7 @@ func forgetRemoves(e *env.Env) {
 	e.Refused("Stats", err, ports.ErrUnknownQueue)
 	_, err = e.Store.Turn(e.Ctx, r)
 	e.Refused("Turn", err, ports.ErrUnknownQueue)
+
 	if e.Repeats.All.Load() == 0 {
 		e.Refused("Forget again", e.Store.Forget(e.Ctx, env.Orders), ports.ErrUnknownQueue)
 	}
@@ -160,11 +169,13 @@ func forgetAnew(e *env.Env) {
 		h.Settle(env.Done(h.One()))
 		h.Release()
 	}
+
 	e.ForgetQueue("wide")
 	e.Declare("wide", 2)
 	stats := e.Stats("wide")
 	e.Same("the shards", len(stats.Shards), 2)
 	e.Same("the counts", stats.Counts, ports.Counts{})
+
 	at := core.Shard{Queue: "wide", Index: 1}
 	id := env.IDsOf(at, 2, 1)[0]
 	e.PushTo("wide", env.Entry(id, "p", 1))
@@ -178,18 +189,22 @@ func forgetNotEmpty(e *env.Env) {
 			e.Refused("Forget with "+what, e.Store.Forget(e.Ctx, env.Orders), ports.ErrNotEmpty)
 		})
 	}
+
 	e.Push(env.EntryAt("a", "p", 1, env.Start.Add(time.Hour)))
 	refused("a queued job")
+
 	e.ByIDs(e.Store.Expedite, "a")
 	h := e.Acquire("n1")
 	c := h.One()
 	h.Release()
 	refused("a claimed job")
+
 	h = e.Acquire("n1")
 	h.Orphans()
 	h.Settle(env.Buried(c, "no use"))
 	h.Release()
 	refused("a dead letter")
+
 	e.ByRefs(e.Store.Purge, env.Whole("a"))
 	e.Forget()
 }

@@ -26,13 +26,29 @@ func historyCases() []env.Case {
 		{Name: "keeps minutes, owners and queues apart", Rule: ruleRecorded, Check: historyApart},
 		{Name: "accepts many records at once", Rule: ruleRecorded, Check: historyMany},
 		{Name: "ignores a queue that was not declared", Rule: ruleIgnored, Check: historyUndeclared},
-		{Name: "lists minutes from From, before To, oldest first", Rule: "History: from inclusive to exclusive, oldest first", Check: historyBounds},
-		{Name: "sums up the minutes of a step", Rule: "HistoryRequest: Entries begin at multiples of Step since the Unix epoch; the minutes that From and To leave out are missing in the first and last", Check: historySteps},
+		{
+			Name:  "lists minutes from From, before To, oldest first",
+			Rule:  "History: from inclusive to exclusive, oldest first",
+			Check: historyBounds,
+		},
+		{
+			Name:  "sums up the minutes of a step",
+			Rule:  "HistoryRequest: Entries begin at multiples of Step since the Unix epoch; the minutes that From and To leave out are missing in the first and last",
+			Check: historySteps,
+		},
 		{Name: "keeps 24 hours", Rule: ruleKept, Check: historyKeeps},
-		{Name: "keeps records an hour longer in case the clock is set back", Rule: ruleKeptLonger, Check: historyOfAClockSetBack},
+		{
+			Name:  "keeps records an hour longer in case the clock is set back",
+			Rule:  ruleKeptLonger,
+			Check: historyOfAClockSetBack,
+		},
 		{Name: "ignores minutes far from the present", Rule: ruleIgnored, Check: historyFar},
 		{Name: "is removed with its queue", Rule: env.RuleForget, Check: historyForgotten},
-		{Name: "refuses bad requests", Rule: "RecordRequest.Validate, HistoryRequest.Validate: ErrInvalidRequest", Check: historyInvalid},
+		{
+			Name:  "refuses bad requests",
+			Rule:  "RecordRequest.Validate, HistoryRequest.Validate: ErrInvalidRequest",
+			Check: historyInvalid,
+		},
 	}
 }
 
@@ -90,6 +106,7 @@ func historyApart(e *env.Env) {
 func historyMany(e *env.Env) {
 	e.Declare("wide", 3)
 	e.Record("n1")
+
 	var records []ports.Record
 	want := map[string][]ports.MinuteStats{}
 	for i := range ports.MaxRecords / 2 {
@@ -100,11 +117,13 @@ func historyMany(e *env.Env) {
 			want[queue] = append(want[queue], ports.MinuteStats{At: at, Stats: s})
 		}
 	}
+
 	e.Record("n1", records...)
 	for queue, minutes := range want {
 		slices.Reverse(minutes)
 		e.History(ports.HistoryRequest{Queue: queue}, minutes...)
 	}
+
 	e.Record("n2", e.Recorded(env.Measured(2)), e.Recorded(env.Measured(3)), e.Recorded(env.Measured(1)))
 	first := thisMinute(e, &core.Stats{Processed: uint64(len(env.Orders))}, env.Measured(3))
 	e.History(ports.HistoryRequest{Queue: env.Orders, From: first.At}, first)
@@ -139,8 +158,10 @@ func historyBounds(e *env.Env) {
 func historySteps(e *env.Env) {
 	hour := core.Instant(time.Hour.Microseconds())
 	e.Clock.Set((e.Now() - e.Now()%hour + hour).Add(58 * time.Minute).Time())
+
 	var all []*core.Stats
 	begin := e.Now()
+
 	for n := uint64(1); n <= 5; n++ { // at :58, :59, :00, :01 and :02
 		e.Record("n1", e.Recorded(env.Measured(n)))
 		e.Record("n2", e.Recorded(env.Measured(10*n)))
@@ -148,28 +169,36 @@ func historySteps(e *env.Env) {
 		all = append(all, &sum)
 		e.Clock.Advance(time.Minute)
 	}
+
 	next := begin.Add(2 * time.Minute)
-	e.History(ports.HistoryRequest{Queue: env.Orders, Step: time.Minute, To: begin + 1}, ports.MinuteStats{At: begin, Stats: *all[0]})
+	e.History(ports.HistoryRequest{Queue: env.Orders, Step: time.Minute, To: begin + 1},
+		ports.MinuteStats{At: begin, Stats: *all[0]})
 	e.History(ports.HistoryRequest{Queue: env.Orders, Step: 5 * time.Minute},
-		ports.MinuteStats{At: next.Add(-5 * time.Minute), Stats: added(all[:2]...)}, ports.MinuteStats{At: next, Stats: added(all[2:]...)})
+		ports.MinuteStats{At: next.Add(-5 * time.Minute), Stats: added(all[:2]...)},
+		ports.MinuteStats{At: next, Stats: added(all[2:]...)})
 	e.History(ports.HistoryRequest{Queue: env.Orders, Step: time.Hour, From: begin + 1, To: next.Add(2 * time.Minute)},
 		ports.MinuteStats{At: next - hour, Stats: *all[1]}, ports.MinuteStats{At: next, Stats: added(all[2:4]...)})
+
 	day := core.Instant(ports.HistoryKept.Microseconds())
 	if next%day == 0 {
 		return // the hour is the first of a day, so the history has two days
 	}
-	e.History(ports.HistoryRequest{Queue: env.Orders, Step: ports.HistoryKept}, ports.MinuteStats{At: next - next%day, Stats: added(all...)})
+	e.History(ports.HistoryRequest{Queue: env.Orders, Step: ports.HistoryKept},
+		ports.MinuteStats{At: next - next%day, Stats: added(all...)})
 }
 
 func historyKeeps(e *env.Env) {
 	e.Record("n1", e.Recorded(env.Measured(1)))
 	first := thisMinute(e, env.Measured(1))
+
 	e.Clock.Set(first.At.Add(ports.HistoryKept + time.Minute - time.Microsecond).Time())
 	e.Record("n1", e.Recorded(env.Measured(2)))
 	second := thisMinute(e, env.Measured(2))
 	e.History(ports.HistoryRequest{Queue: env.Orders}, first, second)
+
 	e.Clock.Advance(time.Microsecond)
 	e.History(ports.HistoryRequest{Queue: env.Orders}, second)
+
 	for range 3 {
 		e.Clock.Advance(9 * time.Hour)
 		e.Record("n1", e.Recorded(env.Measured(3)))
@@ -195,13 +224,18 @@ func historyFar(e *env.Env) {
 	at := e.Now().Minute()
 	records := make([]ports.Record, 0, 4)
 	for i, minute := range []core.Instant{
-		at.Add(-ports.HistoryKept - time.Minute), at.Add(-ports.HistoryKept), at.Add(time.Hour), at.Add(time.Hour + time.Minute),
+		at.Add(-ports.HistoryKept - time.Minute), at.Add(-ports.HistoryKept), at.Add(time.Hour),
+		at.Add(time.Hour + time.Minute),
 	} {
 		records = append(records, ports.Record{Queue: env.Orders, Minute: minute, Stats: *env.Measured(uint64(i))})
 	}
+
 	e.Record("n1", records...)
-	want := []ports.MinuteStats{{At: records[1].Minute, Stats: records[1].Stats}, {At: records[2].Minute, Stats: records[2].Stats}}
+	want := []ports.MinuteStats{
+		{At: records[1].Minute, Stats: records[1].Stats}, {At: records[2].Minute, Stats: records[2].Stats},
+	}
 	e.History(ports.HistoryRequest{Queue: env.Orders}, want...)
+
 	e.Clock.Advance(-2 * time.Minute) // the ignored record has not been stored
 	e.History(ports.HistoryRequest{Queue: env.Orders}, want...)
 }
@@ -221,13 +255,16 @@ func historyInvalid(e *env.Env) {
 		e.TB.Helper()
 		e.Refused("Record with "+what, e.Store.Record(e.Ctx, r), ports.ErrInvalidRequest)
 	}
+
 	good := e.Recorded(env.Measured(1))
 	bad := good
 	bad.Minute++
+
 	refused("no owner", ports.RecordRequest{Records: []ports.Record{good}})
 	refused("an instant within a minute", ports.RecordRequest{Owner: "n1", Records: []ports.Record{good, bad}})
 	refused("too many records", ports.RecordRequest{Owner: "n1", Records: make([]ports.Record, ports.MaxRecords+1)})
 	e.History(ports.HistoryRequest{Queue: env.Orders})
+
 	for _, step := range []time.Duration{-time.Minute, time.Second, 90 * time.Second, ports.HistoryKept + time.Minute} {
 		_, err := e.Store.History(e.Ctx, ports.HistoryRequest{Queue: env.Orders, Step: step})
 		e.Refused("History with a step of "+step.String(), err, ports.ErrInvalidRequest)

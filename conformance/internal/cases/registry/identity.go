@@ -16,10 +16,26 @@ const ruleStoreID = "StoreID returns the id of the store, the same for all handl
 func identityCases() []env.Case {
 	return []env.Case{
 		{Name: "has an id that stays", Rule: ruleStoreID, Check: identityStays},
-		{Name: "is another one for each store", Rule: "StoreID: the store draws it at random when it is created", Check: identityDiffers},
-		{Name: "is one for callers that create the store at once", Rule: "StoreID: concurrent calls that create the store agree on one id", Check: identityRaced},
-		{Name: "is replaced by an operator", Rule: "SetStoreID replaces the id of the store; a repeated call changes nothing more", Check: identityReplaced},
-		{Name: "refuses a bad id", Rule: "SetStoreID: ErrInvalidRequest, as ValidateStoreID returns it", Check: identityInvalid},
+		{
+			Name:  "is another one for each store",
+			Rule:  "StoreID: the store draws it at random when it is created",
+			Check: identityDiffers,
+		},
+		{
+			Name:  "is one for callers that create the store at once",
+			Rule:  "StoreID: concurrent calls that create the store agree on one id",
+			Check: identityRaced,
+		},
+		{
+			Name:  "is replaced by an operator",
+			Rule:  "SetStoreID replaces the id of the store; a repeated call changes nothing more",
+			Check: identityReplaced,
+		},
+		{
+			Name:  "refuses a bad id",
+			Rule:  "SetStoreID: ErrInvalidRequest, as ValidateStoreID returns it",
+			Check: identityInvalid,
+		},
 	}
 }
 

@@ -17,18 +17,46 @@ const (
 func permitCases() []env.Case {
 	return []env.Case{
 		{Name: "are held within the limit", Rule: env.RulePermits, Check: permitLimit},
-		{Name: "lists all owners that hold or want permits", Rule: "PermitReply: Holders are all owners that hold or want permits, in order of Owner", Check: permitHolders},
+		{
+			Name:  "lists all owners that hold or want permits",
+			Rule:  "PermitReply: Holders are all owners that hold or want permits, in order of Owner",
+			Check: permitHolders,
+		},
 		{Name: "are changed by the next call", Rule: env.RulePermits, Check: permitChanges},
-		{Name: "are kept under a smaller limit", Rule: "Permit: the owner keeps the permits that it holds and asks for again", Check: permitKeeps},
-		{Name: "are all given back by an empty request", Rule: "Permit: a call with neither Hold nor Want gives all permits back and forgets the owner", Check: permitGivesBack},
+		{
+			Name:  "are kept under a smaller limit",
+			Rule:  "Permit: the owner keeps the permits that it holds and asks for again",
+			Check: permitKeeps,
+		},
+		{
+			Name:  "are all given back by an empty request",
+			Rule:  "Permit: a call with neither Hold nor Want gives all permits back and forgets the owner",
+			Check: permitGivesBack,
+		},
 		{Name: "end with their TTL", Rule: rulePermitEnds, Check: permitEnds},
 		{Name: "are renewed by a repeated call", Rule: "Permit: repeating a call renews", Check: permitRenews},
 		{Name: "are lost by an owner that renews too late", Rule: rulePermitEnds, Check: permitLate},
-		{Name: "end even if the clock stepped back", Rule: "Permit: a TTL whose end is further away than its length, because the clock stepped back, ends its length after the next call", Check: permitStepBack},
-		{Name: "refuses a call that comes late", Rule: "Permit: ErrStaleAttempt for an Attempt below the last one of an owner whose TTL lasts: the call is late and changes nothing", Check: permitStale},
-		{Name: "belong to one queue", Rule: "Permit is atomic for the queue, and counts only its permits", Check: permitQueues},
+		{
+			Name:  "end even if the clock stepped back",
+			Rule:  "Permit: a TTL whose end is further away than its length, because the clock stepped back, ends its length after the next call",
+			Check: permitStepBack,
+		},
+		{
+			Name:  "refuses a call that comes late",
+			Rule:  "Permit: ErrStaleAttempt for an Attempt below the last one of an owner whose TTL lasts: the call is late and changes nothing",
+			Check: permitStale,
+		},
+		{
+			Name:  "belong to one queue",
+			Rule:  "Permit is atomic for the queue, and counts only its permits",
+			Check: permitQueues,
+		},
 		{Name: "are shared between handles", Rule: env.RulePermits, Check: permitHandles},
-		{Name: "are removed with their queue", Rule: "Permit: a Forget of the queue removes all its permits", Check: permitForget},
+		{
+			Name:  "are removed with their queue",
+			Rule:  "Permit: a Forget of the queue removes all its permits",
+			Check: permitForget,
+		},
 		{Name: "refuses an unknown queue", Rule: "Permit: ErrUnknownQueue", Check: permitUnknown},
 		{Name: "refuses a bad request", Rule: "PermitRequest.Validate: ErrInvalidRequest", Check: permitInvalid},
 	}
@@ -55,7 +83,9 @@ func permitHolders(e *env.Env) {
 	reply := e.Permit("n1", 9, 9)
 	e.Same("the reply", reply, ports.PermitReply{
 		Now: env.Start, Remaining: env.TTL, Held: 3,
-		Holders: []core.PermitHolder{{Owner: "n1", Held: 3, Want: 9}, {Owner: "n10", Want: 1}, {Owner: "n2", Held: 2, Want: 4}},
+		Holders: []core.PermitHolder{
+			{Owner: "n1", Held: 3, Want: 9}, {Owner: "n10", Want: 1}, {Owner: "n2", Held: 2, Want: 4},
+		},
 	})
 }
 
@@ -63,7 +93,8 @@ func permitChanges(e *env.Env) {
 	e.Permit("n1", 5, 5)
 	e.Same("what is left of less", e.Permit("n1", 2, 5).Held, 2)
 	e.Same("what another gets", e.Permit("n2", 5, 5).Held, 3)
-	e.Same("the holders", e.Permit("n2", 1, 1).Holders, []core.PermitHolder{{Owner: "n1", Held: 2, Want: 5}, {Owner: "n2", Held: 1, Want: 1}})
+	e.Same("the holders", e.Permit("n2", 1, 1).Holders,
+		[]core.PermitHolder{{Owner: "n1", Held: 2, Want: 5}, {Owner: "n2", Held: 1, Want: 1}})
 }
 
 func permitKeeps(e *env.Env) {
@@ -188,6 +219,7 @@ func permitInvalid(e *env.Env) {
 		_, err := e.Store.Permit(e.Ctx, r)
 		e.Refused(fmt.Sprintf("Permit %+v", r), err, ports.ErrInvalidRequest)
 	}
+
 	e.Same("the holders", e.Permit("n2", 1, 1).Holders, []core.PermitHolder{{Owner: "n2", Held: 1, Want: 1}})
 }
 

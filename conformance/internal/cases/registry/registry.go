@@ -14,22 +14,70 @@ import (
 func registryCases() []env.Case {
 	return []env.Case{
 		{Name: "answers a ping", Rule: "Ping asks whether the store answers and can be used", Check: registryAnswers},
-		{Name: "lists the servers that run", Rule: "Announce records that a server runs, for the TTL from now", Check: registryLists},
-		{Name: "lists servers in order of name and owner", Rule: "Nodes: in order of (Name, Owner)", Check: registryOrder},
+		{
+			Name:  "lists the servers that run",
+			Rule:  "Announce records that a server runs, for the TTL from now",
+			Check: registryLists,
+		},
+		{
+			Name:  "lists servers in order of name and owner",
+			Rule:  "Nodes: in order of (Name, Owner)",
+			Check: registryOrder,
+		},
 		{Name: "lists a server that stopped announcing as gone for an hour", Rule: ruleNodes, Check: registryGone},
-		{Name: "forgets servers that have been gone for an hour", Rule: "Announce: announcements that expired more than NodeKept ago are removed", Check: registryForgets},
-		{Name: "renews by announcing again", Rule: "Announce: replaces the Owner's earlier announcement; repeating it renews", Check: registryRenews},
+		{
+			Name:  "forgets servers that have been gone for an hour",
+			Rule:  "Announce: announcements that expired more than NodeKept ago are removed",
+			Check: registryForgets,
+		},
+		{
+			Name:  "renews by announcing again",
+			Rule:  "Announce: replaces the Owner's earlier announcement; repeating it renews",
+			Check: registryRenews,
+		},
 		{Name: "shortens an announcement that a clock has lengthened", Rule: ruleNodeCut, Check: registryCut},
-		{Name: "retires a server at once", Rule: "Retire forgets a server at once; an unknown server is not an error", Check: registryRetires},
-		{Name: "refuses a bad announcement", Rule: "AnnounceRequest.Validate: ErrInvalidRequest for an empty owner or a TTL below 1 ms", Check: registryInvalid},
-		{Name: "returns only from Nodes what servers are doing", Rule: "Node: only Nodes returns Status; it is zero in the reply of Announce", Check: registryStatus},
-		{Name: "limits the status of a server", Rule: "Announce: ErrInvalidRequest for more than MaxLongest running jobs in the status, or MaxLaneBusy shards of a queue", Check: registryStatusBound},
+		{
+			Name:  "retires a server at once",
+			Rule:  "Retire forgets a server at once; an unknown server is not an error",
+			Check: registryRetires,
+		},
+		{
+			Name:  "refuses a bad announcement",
+			Rule:  "AnnounceRequest.Validate: ErrInvalidRequest for an empty owner or a TTL below 1 ms",
+			Check: registryInvalid,
+		},
+		{
+			Name:  "returns only from Nodes what servers are doing",
+			Rule:  "Node: only Nodes returns Status; it is zero in the reply of Announce",
+			Check: registryStatus,
+		},
+		{
+			Name:  "limits the status of a server",
+			Rule:  "Announce: ErrInvalidRequest for more than MaxLongest running jobs in the status, or MaxLaneBusy shards of a queue",
+			Check: registryStatusBound,
+		},
 		{Name: "drains a server and ends the drain", Rule: ruleDrain, Check: registryDrains},
-		{Name: "keeps a drain while a server renews", Rule: "Announce: an operator's DrainNode stays in force while the server is known", Check: registryDrainKept},
-		{Name: "ends a drain with the announcement", Rule: "Announce: an operator's DrainNode stays in force until the server is retired or its announcement has expired", Check: registryDrainEnds},
+		{
+			Name:  "keeps a drain while a server renews",
+			Rule:  "Announce: an operator's DrainNode stays in force while the server is known",
+			Check: registryDrainKept,
+		},
+		{
+			Name:  "ends a drain with the announcement",
+			Rule:  "Announce: an operator's DrainNode stays in force until the server is retired or its announcement has expired",
+			Check: registryDrainEnds,
+		},
 		{Name: "drains a server that stops, whatever an operator asks for", Rule: ruleDrain, Check: registryStops},
-		{Name: "refuses to drain an unknown server", Rule: "DrainNode: ErrUnknownNode if no announcement of that owner lasts", Check: registryDrainUnknown},
-		{Name: "lists queues in order of name", Rule: "Queues lists the declared queues in order of name", Check: registryQueues},
+		{
+			Name:  "refuses to drain an unknown server",
+			Rule:  "DrainNode: ErrUnknownNode if no announcement of that owner lasts",
+			Check: registryDrainUnknown,
+		},
+		{
+			Name:  "lists queues in order of name",
+			Rule:  "Queues lists the declared queues in order of name",
+			Check: registryQueues,
+		},
 	}
 }
 
@@ -37,9 +85,17 @@ func registryAnswers(e *env.Env) { e.Must(e.Store.Ping(e.Ctx), "Ping") }
 
 func registryLists(e *env.Env) {
 	n := ports.Node{
-		Owner: "n1", Name: "web-1", Host: "host.example", PID: 4711, Lanes: 16, Queues: []string{"z", "a"}, Version: "v1.2.3-é",
-		StartedAt: 5, ExpiresAt: 6,
+		Owner:     "n1",
+		Name:      "web-1",
+		Host:      "host.example",
+		PID:       4711,
+		Lanes:     16,
+		Queues:    []string{"z", "a"},
+		Version:   "v1.2.3-é",
+		StartedAt: 5,
+		ExpiresAt: 6,
 	}
+
 	reply := announce(e, n)
 	n.StartedAt, n.ExpiresAt = env.Start, env.Start.Add(env.TTL)
 	e.Same("the reply", reply, ports.AnnounceReply{Now: env.Start, Nodes: []ports.Node{n}})
@@ -146,25 +202,55 @@ const (
 
 func registryStatus(e *env.Env) {
 	n := ports.Node{Owner: "1", Queues: []string{env.Orders, "mail"}, Status: ports.NodeStatus{
-		Shards: 1, Running: 2, Busy: 3, Claimed: 4, Memory: math.MaxInt64, Goroutines: 5, ClockAhead: -90 * time.Minute,
+		Shards:     1,
+		Running:    2,
+		Busy:       3,
+		Claimed:    4,
+		Memory:     math.MaxInt64,
+		Goroutines: 5,
+		ClockAhead: -90 * time.Minute,
 		Queues: []ports.QueueStatus{
-			{Queue: env.Orders, Merge: core.MergeRule{Stays: core.Highest, Keep: 3}, MaxRetries: 25, MaxRecoveries: 3, MaxRunning: 6, MaxLanes: 7, Parallel: 8, BatchSize: 9, Shards: 1, Running: 2, Busy: 3, Claimed: 4, LaneBusy: []int{0, 7, 16383}}, {Queue: "mail"},
+			{
+				Queue:         env.Orders,
+				Merge:         core.MergeRule{Stays: core.Highest, Keep: 3},
+				MaxRetries:    25,
+				MaxRecoveries: 3,
+				MaxRunning:    6,
+				MaxLanes:      7,
+				Parallel:      8,
+				BatchSize:     9,
+				Shards:        1,
+				Running:       2,
+				Busy:          3,
+				Claimed:       4,
+				LaneBusy:      []int{0, 7, 16383},
+			},
+			{Queue: "mail"},
 		},
 		Longest: []ports.RunningJob{
-			{Shard: e.Shard, ID: "\x00é\\\"", Receipt: core.Receipt{Token: math.MaxInt64, Number: 7}, Began: core.MaxInstant},
+			{
+				Shard:   e.Shard,
+				ID:      "\x00é\\\"",
+				Receipt: core.Receipt{Token: math.MaxInt64, Number: 7},
+				Began:   core.MaxInstant,
+			},
 			{Shard: e.Shard, ID: "b", Receipt: core.Receipt{Token: 1, Number: 2}, Began: env.Start},
 		},
 		LastChance: ports.LastChance{Shard: core.Shard{Queue: "mail", Index: 16383}, ID: "\x00é\\\""},
 	}}
+
 	for _, reply := range []ports.AnnounceReply{announce(e, n), announce(e, ports.Node{Owner: "2"})} {
 		e.Same("the status in a reply", reply.Nodes[0].Status, ports.NodeStatus{})
 	}
 	e.Same("the status", e.Nodes()[0].Status, n.Status)
+
 	n.Status = ports.NodeStatus{Running: 7}
 	announce(e, n)
 	e.Same("the next status", e.Nodes()[0].Status, n.Status)
+
 	e.Clock.Advance(env.TTL)
 	e.Same("the status of a node that is gone", e.Nodes()[0].Status, n.Status)
+
 	n.Status = ports.NodeStatus{}
 	announce(e, n)
 	e.Same("the status of a node that does nothing", e.Nodes()[0].Status, n.Status)
@@ -173,21 +259,31 @@ func registryStatus(e *env.Env) {
 func registryStatusBound(e *env.Env) {
 	n := ports.Node{Owner: "1"}
 	for i := range ports.MaxLongest {
-		n.Status.Longest = append(n.Status.Longest, ports.RunningJob{Shard: e.Shard, ID: strings.Repeat("i", 512), Began: core.Instant(i)})
+		n.Status.Longest = append(n.Status.Longest, ports.RunningJob{
+			Shard: e.Shard,
+			ID:    strings.Repeat("i", 512),
+			Began: core.Instant(i),
+		})
 	}
+
 	announce(e, n)
 	e.Same("the jobs of the status", e.Nodes()[0].Status.Longest, n.Status.Longest)
+
 	n.Status.Longest = append(n.Status.Longest, n.Status.Longest[0])
 	_, err := e.Store.Announce(e.Ctx, ports.AnnounceRequest{Node: n, TTL: env.TTL})
 	e.Refused("with a job more", err, ports.ErrInvalidRequest)
 	e.Same("the jobs of the status after it", len(e.Nodes()[0].Status.Longest), ports.MaxLongest)
+
 	busy := make([]int, ports.MaxLaneBusy+1)
 	for i := range busy {
 		busy[i] = i
 	}
-	n.Status.Longest, n.Status.Queues = n.Status.Longest[:ports.MaxLongest], []ports.QueueStatus{{Queue: env.Orders, LaneBusy: busy[1:]}}
+	n.Status.Longest, n.Status.Queues = n.Status.Longest[:ports.MaxLongest],
+		[]ports.QueueStatus{{Queue: env.Orders, LaneBusy: busy[1:]}}
+
 	announce(e, n)
 	e.Same("the busy lanes of the status", e.Nodes()[0].Status.Queues, n.Status.Queues)
+
 	n.Status.Queues[0].LaneBusy = busy
 	_, err = e.Store.Announce(e.Ctx, ports.AnnounceRequest{Node: n, TTL: env.TTL})
 	e.Refused("with a shard more", err, ports.ErrInvalidRequest)
@@ -267,7 +363,8 @@ func registryDrainUnknown(e *env.Env) {
 	e.Clock.Advance(env.TTL)
 	for _, owner := range []string{"never", "retired", "gone", ""} {
 		for _, asked := range []bool{true, false} {
-			e.Refused(fmt.Sprintf("DrainNode of %q", owner), e.Store.DrainNode(e.Ctx, owner, asked), ports.ErrUnknownNode)
+			e.Refused(fmt.Sprintf("DrainNode of %q", owner),
+				e.Store.DrainNode(e.Ctx, owner, asked), ports.ErrUnknownNode)
 		}
 	}
 	e.Same("the nodes", states(e), []string{"gone gone"})
@@ -278,6 +375,7 @@ func wakeupNodes(e *env.Env) {
 	ch := wakeups(e, e.Shard, core.Shard{})
 	other := *e
 	other.Store = e.Open()
+
 	n := ports.Node{Owner: "1", Lanes: 1}
 	again := func() { announce(&other, n) }
 	for _, change := range []struct {
@@ -309,11 +407,13 @@ func wakeupNodesQuiet(e *env.Env) {
 	n := ports.Node{Owner: "1", Lanes: 1, Queues: []string{env.Orders}}
 	announce(e, n)
 	wakes(e, "a new node", ch, core.Shard{})
+
 	woken := 0
 	for i := range rounds {
 		e.Clock.Advance(time.Second)
 		n.Status.Running = i + 1
 		announce(e, n)
+
 		e.Push(env.EntryAt(fmt.Sprint("job", i), "p", 1, env.Start.Add(-time.Duration(i)*time.Second)))
 		for _, s := range wokenUntil(e, "a push", ch, e.Shard) {
 			if s == (core.Shard{}) {
@@ -321,6 +421,7 @@ func wakeupNodesQuiet(e *env.Env) {
 			}
 		}
 	}
+
 	if woken >= rounds {
 		e.Errorf("%d renewals sent %d wake-ups for the list of servers, want fewer", rounds, woken)
 	}

@@ -14,16 +14,48 @@ import (
 // storeCases are about rules for the store as a whole, and about Find.
 func storeCases() []env.Case {
 	return []env.Case{
-		{Name: "shares its data between handles", Rule: "Factory: each handle is a store of its own; all share the backend's data", Check: storeHandles},
-		{Name: "keeps backends apart", Rule: "Factory makes an empty backend, even while earlier ones are in use", Check: storeBackends},
+		{
+			Name:  "shares its data between handles",
+			Rule:  "Factory: each handle is a store of its own; all share the backend's data",
+			Check: storeHandles,
+		},
+		{
+			Name:  "keeps backends apart",
+			Rule:  "Factory makes an empty backend, even while earlier ones are in use",
+			Check: storeBackends,
+		},
 		{Name: "keeps queues apart", Rule: "architecture 1: a queue is a named stream of jobs", Check: storeQueues},
-		{Name: "keeps shards apart", Rule: "package ports: atomic for each shard, never across them", Check: storeShards},
+		{
+			Name:  "keeps shards apart",
+			Rule:  "package ports: atomic for each shard, never across them",
+			Check: storeShards,
+		},
 		{Name: "finds an id wherever it is", Rule: "Find looks one id up everywhere", Check: storeFinds},
-		{Name: "refuses to find an invalid id", Rule: "Find returns core.ErrInvalidID for an invalid id", Check: storeFindInvalid},
-		{Name: "keeps nothing of a request except its bytes", Rule: "package ports: requests are read only during the call, except for the bytes in them", Check: storeRequests},
-		{Name: "leaves its replies to the caller", Rule: "package ports: slices of a reply belong to the caller", Check: storeReplies},
-		{Name: "delays due jobs when the clock steps back", Rule: "package ports: a clock that steps back delays due jobs but breaks no promise", Check: storeClockBack},
-		{Name: "ends a call whose context has ended", Rule: "package ports: when its context ends, a call returns soon with the context's error wrapped", Check: storeContext},
+		{
+			Name:  "refuses to find an invalid id",
+			Rule:  "Find returns core.ErrInvalidID for an invalid id",
+			Check: storeFindInvalid,
+		},
+		{
+			Name:  "keeps nothing of a request except its bytes",
+			Rule:  "package ports: requests are read only during the call, except for the bytes in them",
+			Check: storeRequests,
+		},
+		{
+			Name:  "leaves its replies to the caller",
+			Rule:  "package ports: slices of a reply belong to the caller",
+			Check: storeReplies,
+		},
+		{
+			Name:  "delays due jobs when the clock steps back",
+			Rule:  "package ports: a clock that steps back delays due jobs but breaks no promise",
+			Check: storeClockBack,
+		},
+		{
+			Name:  "ends a call whose context has ended",
+			Rule:  "package ports: when its context ends, a call returns soon with the context's error wrapped",
+			Check: storeContext,
+		},
 	}
 }
 
@@ -61,6 +93,7 @@ func storeQueues(e *env.Env) {
 		e.Declare(name, 2)
 		e.PushTo(name, env.Entry("a", name, 1))
 	}
+
 	s := core.Shard{Queue: "q", Index: core.ShardOf("a", 2)}
 	h := e.AcquireBy(e.AcquireRequest(s, "n1"))
 	h.Settle(env.Failed(h.One(), "boom", time.Minute))
@@ -68,6 +101,7 @@ func storeQueues(e *env.Env) {
 	e.Must(err, "Bury")
 	e.Record("n1", ports.Record{Queue: "q", Minute: env.Start.Minute(), Stats: *env.Measured(1)})
 	e.Pause("q")
+
 	for _, name := range names[1:] {
 		got := e.Snapshot(name)
 		e.Same("the jobs of "+name, got.Jobs, []core.Job{env.Job("a", env.Fresh(env.Start), env.Pay(name, 1))})
@@ -96,12 +130,15 @@ func storeFinds(e *env.Env) {
 		f.Standing = ports.Standing{} // has cases of its own
 		return f
 	}
+
 	e.Same("nothing", found(), ports.Found{Shard: e.Shard})
+
 	e.BuryAll("a")
 	e.Push(env.EntryAt("a", "c", 1, 5), env.EntryAt("a", "d", 2, 5))
 	at := e.Now()
 	c := e.Acquire("n1").One()
 	e.Push(env.Entry("a", "e", 1), env.Entry("a", "f", 2))
+
 	queued := env.Job("a", core.Pushed(core.When{}, at), env.Pay("e", 1), env.Pay("f", 2))
 	e.Same("everywhere", found(), ports.Found{
 		Shard:  e.Shard,
@@ -110,7 +147,11 @@ func storeFinds(e *env.Env) {
 			Claim: c, Count: 2, Shard: e.Shard, Owner: "n1", Node: "node of n1", Since: at, LeaseUntil: at.Add(env.TTL),
 		},
 		DeadLetter: &ports.DeadLetterView{DeadLetter: core.DeadLetter{
-			ID: "a", ChangedAt: env.Start, Error: core.BuriedByHand, Group: core.BuriedByHand, Payloads: env.TwoPayloads(),
+			ID:        "a",
+			ChangedAt: env.Start,
+			Error:     core.BuriedByHand,
+			Group:     core.BuriedByHand,
+			Payloads:  env.TwoPayloads(),
 		}, Count: 2},
 	})
 }
@@ -126,22 +167,28 @@ func storeRequests(e *env.Env) {
 	r := e.PushRequest(env.Orders, env.Entry("a", "p", 1), env.Entry("a", "q", 2), env.Entry("a", "r", 3))
 	_, err := e.Store.Push(e.Ctx, r)
 	e.Must(err, "Push")
+
 	clear(r.Entries)
+
 	h := e.Acquire("n1")
 	c := h.One()
 	e.Same("the payloads", len(c.Payloads), 3)
+
 	s := env.Untouched(c)
 	s.Except = []core.PayloadDisposition{{Position: 0}, {Position: 2, Disposition: core.Bury}}
 	turn := h.Request(0, s)
 	h.Send(turn)
+
 	clear(s.Except)
 	clear(turn.Settlements)
 	e.Same("what was put back", e.Queued("a").Payloads, []core.Payload{env.Pay("q", 2)})
 	e.Same("what was buried", e.DeadLetter("a").Payloads, []core.Payload{env.Pay("r", 3)})
+
 	records := []ports.Record{e.Recorded(env.Measured(1))}
 	e.Record("n1", records...)
 	clear(records)
 	e.History(ports.HistoryRequest{Queue: env.Orders}, thisMinute(e, env.Measured(1)))
+
 	n := ports.Node{Owner: "1", Queues: []string{env.Orders}}
 	announce(e, n)
 	clear(n.Queues)
@@ -150,16 +197,20 @@ func storeRequests(e *env.Env) {
 
 func storeReplies(e *env.Env) {
 	e.PushIDs("a", "b")
+
 	h := e.Acquire("n1")
 	r := h.Request(10)
 	reply := h.Send(r)
 	want := []string{"a", "b"}
 	e.Same("the claims", env.IDs(reply.Claims), want)
+
 	clear(reply.Claims)
 	e.Same("the claims again", env.IDs(h.Send(r).Claims), want)
+
 	e.Cancel(true, "a")
 	clear(h.Turn(0).Cancellations)
 	e.Same("the cancels again", h.Turn(0).Cancellations[0].ID, "a")
+
 	announce(e, ports.Node{Owner: "1", Queues: []string{env.Orders}})
 	nodes := e.Nodes()
 	clear(nodes[0].Queues)
@@ -185,8 +236,10 @@ func storeClockBack(e *env.Env) {
 func storeContext(e *env.Env) {
 	e.PushIDs("a")
 	h := e.Acquire("n1")
+
 	ctx, cancel := context.WithCancel(e.Ctx)
 	cancel()
+
 	errs := map[string]error{"Release": e.Store.Release(ctx, h.Lease), "Pause": e.Store.Pause(ctx, env.Orders)}
 	_, errs["Push"] = e.Store.Push(ctx, e.PushRequest(env.Orders, env.Entry("b", "p", 1)))
 	_, errs["Turn"] = e.Store.Turn(ctx, h.Request(1))
@@ -199,6 +252,7 @@ func storeContext(e *env.Env) {
 	_, errs["Track"] = e.Store.Track(ctx, ports.TrackRequest{Queue: env.Orders, ID: "a"})
 	_, errs["Tracked"] = e.Store.Tracked(ctx, env.Orders)
 	_, errs["Actions"] = e.Store.Actions(ctx, ports.ActionsRequest{})
+
 	for call, err := range errs {
 		if !errors.Is(err, context.Canceled) {
 			e.Errorf("%s with an ended context returned error %v, want context.Canceled", call, err)

@@ -15,13 +15,37 @@ const ruleTrack = "Track adds an id to the tracked ids of a queue, or removes it
 
 func trackedCases() []env.Case {
 	return []env.Case{
-		{Name: "lists ids in order, with the time when each was added", Rule: "Tracked returns the tracked ids of a queue, in order of their bytes", Check: trackedList},
-		{Name: "a repeated call changes nothing", Rule: "Track: an id that is tracked already keeps its Since", Check: trackedOnce},
+		{
+			Name:  "lists ids in order, with the time when each was added",
+			Rule:  "Tracked returns the tracked ids of a queue, in order of their bytes",
+			Check: trackedList,
+		},
+		{
+			Name:  "a repeated call changes nothing",
+			Rule:  "Track: an id that is tracked already keeps its Since",
+			Check: trackedOnce,
+		},
 		{Name: "untracks an id", Rule: ruleTrack, Check: trackedNoMore},
-		{Name: "tracks ids without a job, and after their jobs have ended", Rule: "Track: the id need not have a job", Check: trackedEnded},
-		{Name: "belongs to its queue and ends with it", Rule: "Tracker: Forget removes the list", Check: trackedForgotten},
-		{Name: "refuses more ids than MaxTracked", Rule: "Track: ErrTooManyTracked if the queue has MaxTracked others", Check: trackedFull},
-		{Name: "refuses an invalid id and an unknown queue", Rule: "Track: ErrUnknownQueue, core.ErrInvalidID", Check: trackedInvalid},
+		{
+			Name:  "tracks ids without a job, and after their jobs have ended",
+			Rule:  "Track: the id need not have a job",
+			Check: trackedEnded,
+		},
+		{
+			Name:  "belongs to its queue and ends with it",
+			Rule:  "Tracker: Forget removes the list",
+			Check: trackedForgotten,
+		},
+		{
+			Name:  "refuses more ids than MaxTracked",
+			Rule:  "Track: ErrTooManyTracked if the queue has MaxTracked others",
+			Check: trackedFull,
+		},
+		{
+			Name:  "refuses an invalid id and an unknown queue",
+			Rule:  "Track: ErrUnknownQueue, core.ErrInvalidID",
+			Check: trackedInvalid,
+		},
 	}
 }
 
@@ -102,15 +126,18 @@ func trackedForgotten(e *env.Env) {
 	for _, id := range []string{"a", "b"} {
 		changeTracked(e, ports.TrackRequest{Queue: "mail", ID: id}, true)
 	}
+
 	e.Forget()
 	if _, err := e.Store.Tracked(e.Ctx, env.Orders); err == nil {
 		e.Errorf("Tracked of a forgotten queue returned no error, want ErrUnknownQueue")
 	}
+
 	e.Declare(env.Orders, 1)
 	tracked(e)
 	mail, err := e.Store.Tracked(e.Ctx, "mail")
 	e.Must(err, "Tracked")
-	e.Same("the ids of another queue", mail, []ports.TrackedID{{ID: "a", Since: env.Start}, {ID: "b", Since: env.Start}})
+	e.Same("the ids of another queue",
+		mail, []ports.TrackedID{{ID: "a", Since: env.Start}, {ID: "b", Since: env.Start}})
 }
 
 func trackedFull(e *env.Env) {

@@ -31,8 +31,16 @@ func wakeupCases() []env.Case {
 		{Name: "reports a release", Rule: ruleWakeups, Check: wakeupRelease},
 		{Name: "reports the given shards only", Rule: ruleWakeups, Check: wakeupAsked},
 		{Name: "reports each change of the list of servers", Rule: ruleNodeWakes, Check: wakeupNodes},
-		{Name: "reports no server that only renews", Rule: "Wakeups: the zero Shard is not sent for another Status, nor when an announcement is renewed", Check: wakeupNodesQuiet},
-		{Name: "reports servers only to callers that asked for them", Rule: "Wakeups: the zero Shard is asked for like others", Check: wakeupNodesUnasked},
+		{
+			Name:  "reports no server that only renews",
+			Rule:  "Wakeups: the zero Shard is not sent for another Status, nor when an announcement is renewed",
+			Check: wakeupNodesQuiet,
+		},
+		{
+			Name:  "reports servers only to callers that asked for them",
+			Rule:  "Wakeups: the zero Shard is asked for like others",
+			Check: wakeupNodesUnasked,
+		},
 		{Name: "ends with its context", Rule: "Wakeups: the channel is closed when ctx ends", Check: wakeupEnds},
 	}
 }
@@ -106,10 +114,12 @@ func wakeupAsked(e *env.Env) {
 	shards := core.Shards("wide", 3)
 	asked := []core.Shard{shards[0], shards[2]}
 	ch := wakeups(e, asked...)
+
 	for _, s := range []core.Shard{shards[1], shards[2]} {
 		e.PushTo("wide", env.Entry(env.IDsOf(s, 3, 1)[0], "p", 1))
 	}
 	e.PushIDs("a")
+
 	timeout := time.After(wakeupTimeout)
 	for {
 		select {
@@ -165,6 +175,7 @@ func wakes(e *env.Env, what string, ch <-chan core.Shard, want core.Shard) {
 // wake-ups.
 func wokenUntil(e *env.Env, what string, ch <-chan core.Shard, want core.Shard) (before []core.Shard) {
 	e.TB.Helper()
+
 	timeout := time.After(wakeupTimeout)
 	for {
 		select {

@@ -16,23 +16,75 @@ const (
 
 func morgueCases() []env.Case {
 	return []env.Case{
-		{Name: "revive makes a fresh job", Rule: "RULES 2, row 5: a job from the morgue: now, -1, no error", Check: reviveMakes},
+		{
+			Name:  "revive makes a fresh job",
+			Rule:  "RULES 2, row 5: a job from the morgue: now, -1, no error",
+			Check: reviveMakes,
+		},
 		{Name: "revive merges into the queued job", Rule: ruleRevive, Check: reviveMerges},
 		{Name: "revive keeps the larger recoveries", Rule: ruleRevive, Check: reviveKeepsRecoveries},
-		{Name: "revive of a claimed id makes a queued job", Rule: "RULES 2: a revive that meets only a claimed job becomes the queued job; if the claimed one then fails, its backoff wins", Check: reviveClaimed},
+		{
+			Name:  "revive of a claimed id makes a queued job",
+			Rule:  "RULES 2: a revive that meets only a claimed job becomes the queued job; if the claimed one then fails, its backoff wins",
+			Check: reviveClaimed,
+		},
 		{Name: "revive takes selected payloads", Rule: ruleParts, Check: reviveParts},
-		{Name: "revive duplicates nothing when it is repeated", Rule: "RULES 5: nothing is duplicated if it is revived twice", Check: reviveRepeats},
+		{
+			Name:  "revive duplicates nothing when it is repeated",
+			Rule:  "RULES 5: nothing is duplicated if it is revived twice",
+			Check: reviveRepeats,
+		},
 		{Name: "purge removes whole dead letters and selected payloads", Rule: ruleParts, Check: purgeRemoves},
-		{Name: "steps take the oldest change first", Rule: "DeadLetterStep: they are taken in order of (ChangedAt, id)", Check: deadInOrder},
-		{Name: "steps stop before an instant", Rule: "DeadLetterStep: nil means all dead letters that last changed before Before", Check: deadBefore},
-		{Name: "steps on named dead letters skip those that have changed since", Rule: "DeadLetterStep: Before limits the step to dead letters that last changed before it", Check: deadNamedBefore},
-		{Name: "steps handle 250 at most", Rule: "DeadLetterStep: Limit: 0 means MaxStep, which is also the maximum", Check: deadLimit},
-		{Name: "steps ignore other shards", Rule: "DeadLetterStep: ids of other shards are ignored", Check: deadOtherShards},
-		{Name: "steps without dead letters or payloads handle nothing", Rule: "DeadLetterStep, DeadLetterRef: an empty list means nothing", Check: deadNone},
-		{Name: "edit replaces a payload's bytes", Rule: "Edit replaces one dead payload, keeping its Score and Meta; its ChangedAt becomes now", Check: editReplaces},
-		{Name: "edit merges with equal bytes", Rule: "Edit: if the dead letter has the new bytes already, the two merge", Check: editMerges},
-		{Name: "edit of a payload that is not there changes nothing", Rule: "Edit: a payload that is not there is not counted", Check: editMissing},
-		{Name: "edit changes nothing more when it is repeated", Rule: "Edit: repeating it changes nothing more", Check: editRepeats},
+		{
+			Name:  "steps take the oldest change first",
+			Rule:  "DeadLetterStep: they are taken in order of (ChangedAt, id)",
+			Check: deadInOrder,
+		},
+		{
+			Name:  "steps stop before an instant",
+			Rule:  "DeadLetterStep: nil means all dead letters that last changed before Before",
+			Check: deadBefore,
+		},
+		{
+			Name:  "steps on named dead letters skip those that have changed since",
+			Rule:  "DeadLetterStep: Before limits the step to dead letters that last changed before it",
+			Check: deadNamedBefore,
+		},
+		{
+			Name:  "steps handle 250 at most",
+			Rule:  "DeadLetterStep: Limit: 0 means MaxStep, which is also the maximum",
+			Check: deadLimit,
+		},
+		{
+			Name:  "steps ignore other shards",
+			Rule:  "DeadLetterStep: ids of other shards are ignored",
+			Check: deadOtherShards,
+		},
+		{
+			Name:  "steps without dead letters or payloads handle nothing",
+			Rule:  "DeadLetterStep, DeadLetterRef: an empty list means nothing",
+			Check: deadNone,
+		},
+		{
+			Name:  "edit replaces a payload's bytes",
+			Rule:  "Edit replaces one dead payload, keeping its Score and Meta; its ChangedAt becomes now",
+			Check: editReplaces,
+		},
+		{
+			Name:  "edit merges with equal bytes",
+			Rule:  "Edit: if the dead letter has the new bytes already, the two merge",
+			Check: editMerges,
+		},
+		{
+			Name:  "edit of a payload that is not there changes nothing",
+			Rule:  "Edit: a payload that is not there is not counted",
+			Check: editMissing,
+		},
+		{
+			Name:  "edit changes nothing more when it is repeated",
+			Rule:  "Edit: repeating it changes nothing more",
+			Check: editRepeats,
+		},
 	}
 }
 
@@ -41,7 +93,11 @@ func revived(e *env.Env) core.State { return core.Revived("", e.Now()) }
 
 func reviveMakes(e *env.Env) {
 	e.BuryAll("a", "b")
-	e.Reported("the reply", e.ByRefs(e.Store.Revive, env.Whole("a"), env.Whole("never")), ports.StepReply{Handled: 1, Reached: 2, Now: e.Now()})
+	e.Reported("the reply", e.ByRefs(e.Store.Revive, env.Whole("a"), env.Whole("never")), ports.StepReply{
+		Handled: 1,
+		Reached: 2,
+		Now:     e.Now(),
+	})
 	e.Same("the jobs", e.Jobs(), []core.Job{env.Job("a", revived(e), env.TwoPayloads()...)})
 	e.Same("the dead", e.DeadIDs(), []string{"b"})
 	e.Same("how many are dead", e.Counts().Dead, int64(1))
@@ -155,14 +211,17 @@ func deadNamedBefore(e *env.Env) {
 			e.Clock.Advance(time.Second)
 			before := e.DeadLetter("b").ChangedAt
 			e.BuryAll("c")
+
 			step := ports.DeadLetterStep{Shard: e.Shard, Before: before}
 			for _, id := range []string{"b", "a", "c", "none"} {
 				step.DeadLetters = append(step.DeadLetters, ports.DeadLetterRef{ID: id, Payloads: payloads})
 			}
+
 			reply, err := do(e.Ctx, step)
 			e.Must(err, "a step on named dead letters")
 			e.Reported("what "+name+" handled", reply, ports.StepReply{Handled: 1, Reached: 4, Now: e.Now()})
 			e.Same("the dead", e.DeadIDs(), []string{"b", "c"})
+
 			e.Clock.Advance(time.Second)
 			e.ByAge(e.Store.Purge, e.Now(), 0)
 			e.ByIDs(e.Store.Delete, "a")
@@ -174,7 +233,9 @@ func deadLimit(e *env.Env) {
 	e.PushMany(ports.MaxStep + 1)
 	h := e.Acquire("n1")
 	for range 2 {
-		h.Settle(env.SettleAll(h.Claim(core.MaxTurnJobs), func(c core.Claim) core.Settlement { return env.Buried(c, "no") })...)
+		h.Settle(env.SettleAll(h.Claim(core.MaxTurnJobs), func(c core.Claim) core.Settlement {
+			return env.Buried(c, "no")
+		})...)
 	}
 	e.Clock.Advance(time.Second)
 	e.Reported("a step beyond the limit", e.ByAge(e.Store.Purge, e.Now(), 10*ports.MaxStep),
@@ -202,7 +263,11 @@ func deadNone(e *env.Env) {
 	e.BuryAll("a")
 	for name, do := range e.DeadLetterSteps() {
 		e.Unchanged(name, func() {
-			reply, err := do(e.Ctx, ports.DeadLetterStep{Shard: e.Shard, DeadLetters: []ports.DeadLetterRef{}, Before: e.Now()})
+			reply, err := do(e.Ctx, ports.DeadLetterStep{
+				Shard:       e.Shard,
+				DeadLetters: []ports.DeadLetterRef{},
+				Before:      e.Now(),
+			})
 			e.Must(err, name)
 			e.Reported("how many "+name+" handled of no dead letters", reply.Handled, 0)
 			e.Reported("how many "+name+" handled of no payloads", e.ByRefs(do, env.Parts("a")).Handled, 0)
@@ -216,12 +281,19 @@ func editReplaces(e *env.Env) {
 	h := e.Acquire("n1")
 	h.Settle(env.SettleAll(h.Claim(2), func(c core.Claim) core.Settlement { return env.Buried(c, "no use") })...)
 	other := e.DeadLetter("b")
+
 	e.Clock.Advance(time.Second)
 	e.Reported("how many were edited", e.Edit("a", "p", ""), 1)
+
 	p.Data = nil
 	e.Same("the dead letter", e.DeadLetter("a"), core.DeadLetter{
-		ID: "a", ChangedAt: e.Now(), Error: "no use", Group: core.OtherGroup, Payloads: []core.Payload{p, env.Pay("o", 2)},
+		ID:        "a",
+		ChangedAt: e.Now(),
+		Error:     "no use",
+		Group:     core.OtherGroup,
+		Payloads:  []core.Payload{p, env.Pay("o", 2)},
 	})
+
 	e.Same("another dead letter", e.DeadLetter("b"), other)
 	e.Same("the dead by time", e.DeadIDs(), []string{"b", "a"})
 }
@@ -231,7 +303,8 @@ func editMerges(e *env.Env) {
 		other := map[string]string{"p": "q", "q": "p"}[old]
 		e.BuryAll("a")
 		e.Reported("how many were edited", e.Edit("a", old, other), 1)
-		e.Same("the dead letter after "+old+" became "+other, e.DeadLetter("a").Payloads, []core.Payload{env.Pay(other, 1)})
+		e.Same("the dead letter after "+old+" became "+other,
+			e.DeadLetter("a").Payloads, []core.Payload{env.Pay(other, 1)})
 		e.ByRefs(e.Store.Purge, env.Whole("a"))
 	}
 }

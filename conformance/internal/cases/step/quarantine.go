@@ -18,8 +18,16 @@ const (
 // damage.
 func quarantineCases() []env.Case {
 	return []env.Case{
-		{Name: "is empty if every record can be read", Rule: "Quarantined lists a shard's quarantined records", Check: quarantineEmpty},
-		{Name: "refuses a queue or shard that is not there", Rule: "Quarantine: ErrUnknownQueue; ErrInvalidRequest for a shard that the queue does not have, or for more than MaxStep keys", Check: quarantineRefuses},
+		{
+			Name:  "is empty if every record can be read",
+			Rule:  "Quarantined lists a shard's quarantined records",
+			Check: quarantineEmpty,
+		},
+		{
+			Name:  "refuses a queue or shard that is not there",
+			Rule:  "Quarantine: ErrUnknownQueue; ErrInvalidRequest for a shard that the queue does not have, or for more than MaxStep keys",
+			Check: quarantineRefuses,
+		},
 	}
 }
 
@@ -28,15 +36,31 @@ func damageCases() []env.Case {
 		{Name: "a queued job stops no turn", Rule: ruleAside, Check: damagedQueued},
 		{Name: "a queued job makes room for a push", Rule: ruleAside, Check: damagedPushed},
 		{Name: "a queued job stops no step", Rule: ruleAside, Check: damagedSteps},
-		{Name: "a claimed job stops no settlement", Rule: "Quarantine: a settlement of a quarantined claim is skipped", Check: damagedClaim},
+		{
+			Name:  "a claimed job stops no settlement",
+			Rule:  "Quarantine: a settlement of a quarantined claim is skipped",
+			Check: damagedClaim,
+		},
 		{Name: "a claimed job stops no acquire", Rule: ruleAside, Check: damagedOrphan},
 		{Name: "a dead letter stops no step", Rule: ruleAside, Check: damagedDead},
 		{Name: "a dead letter leaves its group", Rule: env.RuleGroups, Check: damagedGroup},
 		{Name: "is reported for its shard", Rule: ruleAsideShards, Check: damagedShards},
-		{Name: "is left out by lists and Find", Rule: "Quarantine: lists and Find leave out unreadable records, and write nothing; Found.Damaged are the places with a record that the store can't read", Check: damagedLists},
+		{
+			Name:  "is left out by lists and Find",
+			Rule:  "Quarantine: lists and Find leave out unreadable records, and write nothing; Found.Damaged are the places with a record that the store can't read",
+			Check: damagedLists,
+		},
 		{Name: "is discarded by its key", Rule: ruleDiscard, Check: damagedDiscarded},
-		{Name: "is listed page by page", Rule: "Quarantined lists a shard's quarantined records, in order of key", Check: damagedPages},
-		{Name: "keeps its queue from being forgotten", Rule: "Quarantine: a queue with quarantined records is not empty for Forget", Check: damagedForget},
+		{
+			Name:  "is listed page by page",
+			Rule:  "Quarantined lists a shard's quarantined records, in order of key",
+			Check: damagedPages,
+		},
+		{
+			Name:  "keeps its queue from being forgotten",
+			Rule:  "Quarantine: a queue with quarantined records is not empty for Forget",
+			Check: damagedForget,
+		},
 	}
 }
 
@@ -56,7 +80,8 @@ func aside(e *env.Env, place ports.Place, ids ...string) {
 		got = append(got, r.ID)
 		e.Same("the place of "+r.ID, r.Place, place)
 		if r.Key == "" || r.Reason == "" || r.Since == 0 || len(r.Stored) > r.Size {
-			e.Errorf("%s was set aside as %+v; want a Key, a Reason, a Since, and a Size of at least the Stored bytes", r.ID, r)
+			e.Errorf("%s was set aside as %+v; want a Key, a Reason, a Since, and a Size of at least the Stored bytes",
+				r.ID, r)
 		}
 	}
 	slices.Sort(got)
@@ -96,11 +121,17 @@ func quarantineRefuses(e *env.Env) {
 	} {
 		_, err := e.Store.Quarantined(e.Ctx, ports.QuarantineRequest{Shard: at})
 		e.Refused("Quarantined of "+at.String(), err, sentinel)
+
 		_, err = e.Store.Discard(e.Ctx, ports.DiscardRequest{Shard: at, Keys: []string{"x"}})
 		e.Refused("Discard in "+at.String(), err, sentinel)
-		_, err = e.Store.QuarantinedShards(e.Ctx, ports.QuarantinedShardsRequest{Queue: at.Queue, Shards: []int{at.Index}})
+
+		_, err = e.Store.QuarantinedShards(e.Ctx, ports.QuarantinedShardsRequest{
+			Queue:  at.Queue,
+			Shards: []int{at.Index},
+		})
 		e.Refused("QuarantinedShards of "+at.String(), err, sentinel)
 	}
+
 	_, err := e.Store.Discard(e.Ctx, ports.DiscardRequest{Shard: e.Shard, Keys: make([]string, ports.MaxStep+1)})
 	e.Refused("Discard of too much", err, ports.ErrInvalidRequest)
 }
@@ -130,19 +161,24 @@ func damagedSteps(e *env.Env) {
 		e.FailAll(name+"-a", name+"-b", name+"-c")
 		damage(e, ports.PlaceQueued, name+"-a", name+"-b")
 		e.ByIDs(do, name+"-a")
+
 		for range 5 {
 			e.ByIDs(do, name+"-a", name+"-b", name+"-c")
 		}
+
 		if name == "Expedite" {
 			e.Same("the job that is due", e.Head(), env.Due(e.Now()))
 			e.ByIDs(e.Store.Delete, name+"-c")
 		}
+
 		c := e.Counts()
 		e.Same("the jobs that wait after "+name, c.Fresh+c.Retrying, int64(0))
+
 		for _, r := range quarantined(e) {
 			discard(e, r.Key)
 		}
 	}
+
 	e.Same("the dead letters", e.DeadIDs(), []string{"Bury-c"})
 }
 
@@ -173,15 +209,18 @@ func damagedDead(e *env.Env) {
 		e.BuryAll(name+"-a", name+"-b", name+"-c")
 		damage(e, ports.PlaceDead, name+"-a", name+"-b")
 		e.ByRefs(do, env.Whole(name+"-a"))
+
 		for range 5 {
 			e.ByAge(do, e.Now()+1, 0)
 		}
+
 		e.Same("the dead letters after "+name, e.Counts().Dead, int64(0))
 		for _, r := range quarantined(e) {
 			e.Same("the place of "+r.ID, r.Place, ports.PlaceDead)
 			discard(e, r.Key)
 		}
 	}
+
 	e.Same("the jobs that wait", e.QueuedIDs(), []string{"Revive-c"})
 	e.BuryAll("x")
 	damage(e, ports.PlaceDead, "x")
@@ -210,13 +249,20 @@ func damagedLists(e *env.Env) {
 	h.Claim(10)
 	e.BuryAll("d1", "d2")
 	e.PushIDs("q1", "q2")
+
 	damage(e, ports.PlaceQueued, "q1")
 	damage(e, ports.PlaceClaimed, "c1")
 	damage(e, ports.PlaceDead, "d1")
+
 	e.Same("the queued jobs", e.QueuedIDs(), []string{"q2"})
 	e.Same("the claimed jobs", e.ClaimedPages(env.WholePage(env.Orders)).IDs, []string{"c2"})
 	e.Same("the dead letters", e.DeadIDs(), []string{"d2"})
-	for id, place := range map[string]ports.Place{"q1": ports.PlaceQueued, "c1": ports.PlaceClaimed, "d1": ports.PlaceDead} {
+
+	for id, place := range map[string]ports.Place{
+		"q1": ports.PlaceQueued,
+		"c1": ports.PlaceClaimed,
+		"d1": ports.PlaceDead,
+	} {
 		f := e.Find(id)
 		e.Same("Damaged of Find for "+id, f.Damaged, []ports.Place{place})
 		if f.Queued != nil || f.Claim != nil || f.DeadLetter != nil {
@@ -230,17 +276,20 @@ func damagedDiscarded(e *env.Env) {
 	damage(e, ports.PlaceQueued, "a", "b")
 	e.Same("the jobs claimed", env.IDs(e.Acquire("n1").Claim(10)), []string{"c"})
 	e.PushIDs("a")
+
 	all := quarantined(e)
 	if len(all) != 2 {
 		e.Errorf("%d were set aside, want 2", len(all))
 		return
 	}
+
 	first := all[0].Key
 	e.Reported("how many were discarded", discard(e, first, "never"), 1)
 	e.Reported("how many were discarded again", discard(e, first), 0)
 	e.Same("what is left", quarantined(e), all[1:])
 	e.Same("its count", e.Counts().Quarantined, int64(1))
 	e.Same("what its id has besides", e.QueuedIDs(), []string{"a"})
+
 	e.Reported("how many were discarded", discard(e, all[1].Key), 1)
 	aside(e, ports.PlaceQueued)
 }
@@ -250,8 +299,10 @@ func damagedPages(e *env.Env) {
 	e.PushIDs(names...)
 	damage(e, ports.PlaceQueued, names...)
 	e.Acquire("n1").Claim(10)
+
 	var got, keys []string
 	r := ports.QuarantineRequest{Shard: e.Shard, Limit: 2}
+
 	for range names {
 		page, err := e.Store.Quarantined(e.Ctx, r)
 		e.Must(err, "Quarantined")
@@ -262,6 +313,7 @@ func damagedPages(e *env.Env) {
 			break
 		}
 	}
+
 	slices.Sort(got)
 	e.Same("the ids of all pages", got, names)
 	e.Same("whether they are in order of key", slices.IsSorted(keys), true)

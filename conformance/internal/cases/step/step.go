@@ -17,28 +17,57 @@ const (
 
 func stepCases() []env.Case {
 	return []env.Case{
-		{Name: "expedite makes later jobs due", Rule: "Expedite: PerformAt = min(PerformAt, now)", Check: expediteMakesDue},
-		{Name: "bury moves jobs whole and keeps their error", Rule: "Bury moves queued jobs with all their payloads to the morgue; they keep their error, or get core.BuriedByHand if it is empty", Check: buryMoves},
+		{
+			Name:  "expedite makes later jobs due",
+			Rule:  "Expedite: PerformAt = min(PerformAt, now)",
+			Check: expediteMakesDue,
+		},
+		{
+			Name:  "bury moves jobs whole and keeps their error",
+			Rule:  "Bury moves queued jobs with all their payloads to the morgue; they keep their error, or get core.BuriedByHand if it is empty",
+			Check: buryMoves,
+		},
 		{Name: "bury merges into the morgue", Rule: env.RuleMorgue, Check: buryMerges},
 		{Name: "delete removes jobs", Rule: "Delete removes queued jobs", Check: deleteRemoves},
 		{Name: "leaves claimed jobs alone", Rule: ruleClaimed, Check: stepLeavesClaimed},
 		{Name: "handles the queued job of a claimed id", Rule: ruleClaimed, Check: stepQueuedOfClaimed},
 		{Name: "ignores ids of other shards", Rule: "JobStep: ids of other shards are ignored", Check: stepOtherShards},
-		{Name: "ignores ids that no job can have", Rule: "JobStep: ids that no job can have are ignored", Check: stepImpossibleIDs},
+		{
+			Name:  "ignores ids that no job can have",
+			Rule:  "JobStep: ids that no job can have are ignored",
+			Check: stepImpossibleIDs,
+		},
 		{Name: "handles nothing without ids", Rule: "JobStep: an empty IDs means no job", Check: stepNoIDs},
 		{Name: "handles 250 ids", Rule: "JobStep: IDs are at most MaxStep", Check: stepMost},
 		{Name: "skips jobs pushed at its Before or later", Rule: ruleBefore, Check: stepBefore},
 		{Name: "skips jobs that were done and pushed again", Rule: ruleBefore, Check: stepPushedAnew},
-		{Name: "takes a job pushed before, with payloads merged later", Rule: "JobStep: Before limits the step by FirstPush, the time of the oldest push", Check: stepMergedLater},
-		{Name: "can be limited to jobs with a failure", Rule: "JobStep: Failed limits the step to jobs with a failure", Check: stepFailed},
-		{Name: "counts nothing again", Rule: "Operator: a repeated call neither does nor counts anything twice", Check: stepRepeats},
-		{Name: "refuses a bad step", Rule: "JobStep.Validate, DeadLetterStep.Validate, EditRequest.Validate: ErrInvalidRequest", Check: stepInvalid},
+		{
+			Name:  "takes a job pushed before, with payloads merged later",
+			Rule:  "JobStep: Before limits the step by FirstPush, the time of the oldest push",
+			Check: stepMergedLater,
+		},
+		{
+			Name:  "can be limited to jobs with a failure",
+			Rule:  "JobStep: Failed limits the step to jobs with a failure",
+			Check: stepFailed,
+		},
+		{
+			Name:  "counts nothing again",
+			Rule:  "Operator: a repeated call neither does nor counts anything twice",
+			Check: stepRepeats,
+		},
+		{
+			Name:  "refuses a bad step",
+			Rule:  "JobStep.Validate, DeadLetterStep.Validate, EditRequest.Validate: ErrInvalidRequest",
+			Check: stepInvalid,
+		},
 	}
 }
 
 func expediteMakesDue(e *env.Env) {
 	e.FailAll("failed")
-	e.Push(env.EntryAt("later", "p", 1, env.Start.Add(time.Hour)), env.EntryAt("old", "p", 1, 12345), env.EntryAt("other", "p", 1, env.Start.Add(time.Hour)))
+	e.Push(env.EntryAt("later", "p", 1, env.Start.Add(time.Hour)),
+		env.EntryAt("old", "p", 1, 12345), env.EntryAt("other", "p", 1, env.Start.Add(time.Hour)))
 	before := e.Queued("failed")
 	reply := e.ByIDs(e.Store.Expedite, "later", "failed", "old", "never")
 	e.Reported("the reply", reply, ports.StepReply{Handled: 2, Reached: 4, Now: env.Start})
@@ -52,15 +81,28 @@ func expediteMakesDue(e *env.Env) {
 
 func buryMoves(e *env.Env) {
 	e.FailAll("failed")
-	e.Push(env.Entry("failed", "q", 0), env.Entry("fresh", "p", 1), env.Entry("fresh", "q", 2), env.Entry("other", "p", 1))
+	e.Push(env.Entry("failed", "q", 0), env.Entry("fresh", "p", 1),
+		env.Entry("fresh", "q", 2), env.Entry("other", "p", 1))
+
 	e.Clock.Advance(time.Second)
-	e.Reported("the reply", e.ByIDs(e.Store.Bury, "fresh", "failed", "never"), ports.StepReply{Handled: 2, Reached: 3, Now: e.Now()})
+	e.Reported("the reply",
+		e.ByIDs(e.Store.Bury, "fresh", "failed", "never"), ports.StepReply{Handled: 2, Reached: 3, Now: e.Now()})
+
 	e.Same("a failed job", e.DeadLetter("failed"), core.DeadLetter{
-		ID: "failed", ChangedAt: e.Now(), Error: "boom", Group: core.BuriedByHand, Payloads: []core.Payload{env.Pay("q", 0), env.Pay("p", 1)},
+		ID:        "failed",
+		ChangedAt: e.Now(),
+		Error:     "boom",
+		Group:     core.BuriedByHand,
+		Payloads:  []core.Payload{env.Pay("q", 0), env.Pay("p", 1)},
 	})
 	e.Same("a fresh job", e.DeadLetter("fresh"), core.DeadLetter{
-		ID: "fresh", ChangedAt: e.Now(), Error: core.BuriedByHand, Group: core.BuriedByHand, Payloads: []core.Payload{env.Pay("p", 1), env.Pay("q", 2)},
+		ID:        "fresh",
+		ChangedAt: e.Now(),
+		Error:     core.BuriedByHand,
+		Group:     core.BuriedByHand,
+		Payloads:  []core.Payload{env.Pay("p", 1), env.Pay("q", 2)},
 	})
+
 	e.Same("the queued jobs", e.QueuedIDs(), []string{"other"})
 }
 
@@ -71,15 +113,19 @@ func buryMerges(e *env.Env) {
 	e.Clock.Advance(time.Second)
 	e.ByIDs(e.Store.Bury, "a")
 	e.Same("the dead letter", e.DeadLetter("a"), core.DeadLetter{
-		ID: "a", ChangedAt: e.Now(), Error: core.BuriedByHand, Group: core.BuriedByHand,
-		Payloads: []core.Payload{env.Pay("p1", 1), env.Pay("p3", 1), env.Pay("p2", 2), env.Pay("p4", 4)},
+		ID:        "a",
+		ChangedAt: e.Now(),
+		Error:     core.BuriedByHand,
+		Group:     core.BuriedByHand,
+		Payloads:  []core.Payload{env.Pay("p1", 1), env.Pay("p3", 1), env.Pay("p2", 2), env.Pay("p4", 4)},
 	})
 }
 
 func deleteRemoves(e *env.Env) {
 	e.FailAll("failed")
 	e.PushIDs("a", "b")
-	e.Reported("the reply", e.ByIDs(e.Store.Delete, "b", "failed", "never"), ports.StepReply{Handled: 2, Reached: 3, Now: env.Start})
+	e.Reported("the reply",
+		e.ByIDs(e.Store.Delete, "b", "failed", "never"), ports.StepReply{Handled: 2, Reached: 3, Now: env.Start})
 	e.Same("the queued jobs", e.QueuedIDs(), []string{"a"})
 	e.Same("the dead", e.DeadIDs(), nil)
 	counts := e.Counts()
@@ -136,20 +182,27 @@ func stepImpossibleIDs(e *env.Env) {
 		e.Must(err, name)
 		e.Reported("how many "+name+" handled", reply.Handled, 1)
 	}
+
 	e.Push(env.Entry("b", "p", 1))
 	buried, err := e.Store.Bury(e.Ctx, ports.JobStep{Shard: e.Shard, IDs: []string{"b"}})
 	e.Must(err, "Bury")
 	e.Reported("how many were buried", buried.Handled, 1)
+
 	for _, id := range impossibleIDs() {
 		for name, do := range e.DeadLetterSteps() {
-			reply, err := do(e.Ctx, ports.DeadLetterStep{Shard: e.Shard, DeadLetters: []ports.DeadLetterRef{env.Whole(id), {ID: id, Payloads: [][]byte{[]byte("p")}}}})
+			reply, err := do(e.Ctx, ports.DeadLetterStep{
+				Shard:       e.Shard,
+				DeadLetters: []ports.DeadLetterRef{env.Whole(id), {ID: id, Payloads: [][]byte{[]byte("p")}}},
+			})
 			e.Must(err, name)
 			e.Reported("how many "+name+" handled", reply.Handled, 0)
 		}
+
 		reply, err := e.Store.Edit(e.Ctx, ports.EditRequest{Shard: e.Shard, ID: id, Old: []byte("p"), New: []byte("q")})
 		e.Must(err, "Edit")
 		e.Reported("how many Edit changed", reply.Handled, 0)
 	}
+
 	reply, err := e.Store.Cancel(e.Ctx, ports.CancelRequest{Shard: e.Shard, IDs: impossibleIDs()})
 	e.Must(err, "Cancel")
 	e.Reported("how many Cancel cancelled", reply.Handled, 0)
@@ -199,13 +252,17 @@ func stepBefore(e *env.Env) {
 		e.Push(env.EntryAt("a", "p", 1, later))
 		e.Clock.Advance(time.Second)
 		e.Push(env.EntryAt("b", "p", 1, later))
+
 		e.Unchanged(name, func() {
 			e.Reported("the step", before(e, do, pushed, "b", "a"), ports.StepReply{Reached: 2, Now: e.Now()})
 		})
+
 		b := e.Queued("b")
-		e.Reported("the step after a", before(e, do, pushed+1, "b", "a"), ports.StepReply{Handled: 1, Reached: 2, Now: e.Now()})
+		e.Reported("the step after a",
+			before(e, do, pushed+1, "b", "a"), ports.StepReply{Handled: 1, Reached: 2, Now: e.Now()})
 		e.Same("b after "+name, e.Queued("b"), b)
 		e.Reported("the step after b", before(e, do, e.Now()+1, "b").Handled, 1)
+
 		e.ByIDs(e.Store.Delete, "a", "b")
 	}
 }
@@ -268,12 +325,17 @@ func stepInvalid(e *env.Env) {
 		_, err = do(e.Ctx, ports.JobStep{Shard: e.Shard, IDs: make([]string, ports.MaxStep+1)})
 		e.Refused(name+" of too many ids", err, ports.ErrInvalidRequest)
 	}
+
 	for name, do := range e.DeadLetterSteps() {
 		_, err := do(e.Ctx, ports.DeadLetterStep{Shard: below})
 		e.Refused(name+" of a shard below 0", err, ports.ErrInvalidRequest)
-		_, err = do(e.Ctx, ports.DeadLetterStep{Shard: e.Shard, DeadLetters: make([]ports.DeadLetterRef, ports.MaxStep+1)})
+		_, err = do(e.Ctx, ports.DeadLetterStep{
+			Shard:       e.Shard,
+			DeadLetters: make([]ports.DeadLetterRef, ports.MaxStep+1),
+		})
 		e.Refused(name+" of too many entries", err, ports.ErrInvalidRequest)
 	}
+
 	_, err := e.Store.Edit(e.Ctx, ports.EditRequest{Shard: below, ID: "a"})
 	e.Refused("Edit in a shard below 0", err, ports.ErrInvalidRequest)
 }

@@ -14,16 +14,44 @@ const rulePayload = "SettlePayload: the payload is done, and the job stays claim
 func payloadCases() []env.Case {
 	return []env.Case{
 		{Name: "settles one payload of a claimed job", Rule: rulePayload, Check: payloadSettles},
-		{Name: "restarts the count of retries with the first payload", Rule: "RULES 3: RetryCount is -1 once the first payload is settled", Check: payloadRestarts},
+		{
+			Name:  "restarts the count of retries with the first payload",
+			Rule:  "RULES 3: RetryCount is -1 once the first payload is settled",
+			Check: payloadRestarts,
+		},
 		{Name: "hands over a job without the payloads that were settled", Rule: rulePayload, Check: payloadOrphan},
 		{Name: "applies the settlement of the claimed receipt", Rule: env.RuleReceipts, Check: payloadReceipts},
-		{Name: "settles a payload once", Rule: "SettlePayload: a repeated call after success returns ErrLeaseLost", Check: payloadOnce},
-		{Name: "takes jobs with settled payloads out of a repeated turn", Rule: "Turn: a repeat returns the jobs that still carry this receipt", Check: payloadRepeat},
-		{Name: "refuses the last payload of a job", Rule: "SettlePayload: ErrInvalidRequest if the claim has no other payload", Check: payloadLast},
-		{Name: "refuses a payload of a job that was handed over", Rule: "SettlePayload: the job must not have been handed over to a later lease", Check: payloadHandedOver},
-		{Name: "settles a payload of a job that is not handed over yet", Rule: "SettlePayload: the claimed job is the fence until it is handed over to a later lease", Check: payloadNotHandedOver},
+		{
+			Name:  "settles a payload once",
+			Rule:  "SettlePayload: a repeated call after success returns ErrLeaseLost",
+			Check: payloadOnce,
+		},
+		{
+			Name:  "takes jobs with settled payloads out of a repeated turn",
+			Rule:  "Turn: a repeat returns the jobs that still carry this receipt",
+			Check: payloadRepeat,
+		},
+		{
+			Name:  "refuses the last payload of a job",
+			Rule:  "SettlePayload: ErrInvalidRequest if the claim has no other payload",
+			Check: payloadLast,
+		},
+		{
+			Name:  "refuses a payload of a job that was handed over",
+			Rule:  "SettlePayload: the job must not have been handed over to a later lease",
+			Check: payloadHandedOver,
+		},
+		{
+			Name:  "settles a payload of a job that is not handed over yet",
+			Rule:  "SettlePayload: the claimed job is the fence until it is handed over to a later lease",
+			Check: payloadNotHandedOver,
+		},
 		{Name: "reports a cancel with the receipt of the claim", Rule: rulePayload, Check: payloadCancel},
-		{Name: "keeps an earlier cancel of the claim, for the next owner too", Rule: rulePayload, Check: payloadCancelledBefore},
+		{
+			Name:  "keeps an earlier cancel of the claim, for the next owner too",
+			Rule:  rulePayload,
+			Check: payloadCancelledBefore,
+		},
 	}
 }
 
@@ -105,7 +133,9 @@ func payloadReceipts(e *env.Env) {
 	reply := h.Settle(env.Done(c), env.Failed(twice, "boom", time.Minute), env.Failed(once, "bang", 0))
 	e.Reported("the skipped settlements", reply.Skipped, []int{0, 2})
 	e.Same("the job put back", e.Queued("a"), core.Job{
-		ID: "a", State: core.State{PerformAt: e.Now().Add(time.Minute), FirstPush: env.Start, Error: "boom"}, Payloads: []core.Payload{env.Pay("r", 3)},
+		ID:       "a",
+		State:    core.State{PerformAt: e.Now().Add(time.Minute), FirstPush: env.Start, Error: "boom"},
+		Payloads: []core.Payload{env.Pay("r", 3)},
 	})
 	e.CountsMatch(env.Orders, 0, 1)
 }
@@ -117,7 +147,8 @@ func payloadOnce(e *env.Env) {
 	other.ID = "b"
 	e.Unchanged("a refused SettlePayload", func() {
 		e.Refused("SettlePayload again", tryPayload(e, c.SettlePayload(0)), ports.ErrLeaseLost)
-		e.Refused("SettlePayload of a job that is not claimed", tryPayload(e, other.SettlePayload(0)), ports.ErrLeaseLost)
+		e.Refused("SettlePayload of a job that is not claimed",
+			tryPayload(e, other.SettlePayload(0)), ports.ErrLeaseLost)
 	})
 }
 

@@ -16,26 +16,33 @@ func transactionTags(e *env.Env) {
 	e.Push(env.Tagged("a", "p", 1, "x"), env.Tagged("b", "p", 1, "x"), env.Entry("b", "q", 2), env.Entry("b", "r", 3))
 	h := e.Acquire("n1")
 	claims := h.Claim(2)
+
 	tx := begin(e)
-	_, err := tx.Push(e.Ctx, e.PushRequest(env.Orders, env.Tagged("a", "q", 2, "y"), env.Entry("a", "r", 3), env.Tagged("c", "p", 1, "y")))
+	_, err := tx.Push(e.Ctx,
+		e.PushRequest(env.Orders, env.Tagged("a", "q", 2, "y"), env.Entry("a", "r", 3), env.Tagged("c", "p", 1, "y")))
 	e.Must(err, "Push in a transaction")
+
 	s := env.Failed(claims[1], "boom", 0)
 	s.Except, s.BuryError, s.Group = []core.PayloadDisposition{{Position: 0, Disposition: core.Bury}}, "no use", "g"
 	e.Must(tx.Settle(e.Ctx, e.Shard, []core.Settlement{s}), "Settle in a transaction")
 	e.Must(tx.Commit(e.Ctx), "Commit")
+
 	e.Same("pushed beside a claim", e.Queued("a").Tags, env.Tags("y"))
 	e.Same("pushed", e.Queued("c").Tags, env.Tags("y"))
 	e.Same("the job put back", e.Queued("b").Tags, env.Tags("x"))
 	e.Same("its error", e.Queued("b").Error, "boom")
 	e.Same("the dead letter", e.DeadLetter("b").Tags, env.Tags("x"))
 	e.Same("its error", e.DeadLetter("b").Error, "no use")
+
 	h.Settle(env.Failed(claims[0], "boom", 0))
 	e.Same("put back onto it", e.Queued("a").Tags, env.Tags("x y"))
+
 	tx = begin(e)
 	_, err = tx.Push(e.Ctx, e.PushRequest(env.Orders, env.Tagged("a", "q", 2, "z"), env.Tagged("b", "q", 2, "z")))
 	e.Must(err, "Push in another transaction")
 	e.Must(tx.Commit(e.Ctx), "Commit")
-	e.Same("pushed onto jobs", []core.Tags{e.Queued("a").Tags, e.Queued("b").Tags}, []core.Tags{env.Tags("x y z"), env.Tags("x z")})
+	e.Same("pushed onto jobs",
+		[]core.Tags{e.Queued("a").Tags, e.Queued("b").Tags}, []core.Tags{env.Tags("x y z"), env.Tags("x z")})
 }
 
 const ruleSettler = "Settler: settlements of one shard, all or none; each (ID, Receipt) must be claimed"
@@ -44,10 +51,26 @@ func settlerCases() []env.Case {
 	return append([]env.Case{
 		{Name: "settles outside a turn", Rule: ruleSettler, Check: settlerSettles},
 		{Name: "buries in a group", Rule: env.RuleGroups, Check: settlerGroups},
-		{Name: "settles all or none", Rule: "Settle: ErrLeaseLost, with nothing changed, if one is not claimed", Check: settlerAllOrNone},
-		{Name: "can't be repeated", Rule: "Settle: repeating it after success returns ErrLeaseLost", Check: settlerOnce},
-		{Name: "takes no lease", Rule: "Settle: the claimed jobs are the fence: it takes no lease", Check: settlerTakesNoLease},
-		{Name: "takes jobs out of a turn's repeat", Rule: "Turn: a repeat returns the jobs that still carry this receipt", Check: settlerRepeat},
+		{
+			Name:  "settles all or none",
+			Rule:  "Settle: ErrLeaseLost, with nothing changed, if one is not claimed",
+			Check: settlerAllOrNone,
+		},
+		{
+			Name:  "can't be repeated",
+			Rule:  "Settle: repeating it after success returns ErrLeaseLost",
+			Check: settlerOnce,
+		},
+		{
+			Name:  "takes no lease",
+			Rule:  "Settle: the claimed jobs are the fence: it takes no lease",
+			Check: settlerTakesNoLease,
+		},
+		{
+			Name:  "takes jobs out of a turn's repeat",
+			Rule:  "Turn: a repeat returns the jobs that still carry this receipt",
+			Check: settlerRepeat,
+		},
 	}, payloadCases()...)
 }
 
@@ -61,13 +84,20 @@ func settleOutside(e *env.Env, s ...core.Settlement) error {
 func settlerSettles(e *env.Env) {
 	e.PushIDs("a", "b", "c")
 	claims := e.Acquire("n1").Claim(3)
-	e.Must(settleOutside(e, env.Done(claims[0]), env.Failed(claims[1], "boom", time.Minute), env.Buried(claims[2], "no use")), "Settle")
+	e.Must(settleOutside(e,
+		env.Done(claims[0]),
+		env.Failed(claims[1], "boom", time.Minute),
+		env.Buried(claims[2], "no use"),
+	), "Settle")
+
 	e.Same("the job put back", e.Queued("b").State, core.State{
 		PerformAt: env.Start.Add(time.Minute), FirstPush: env.Start, Error: "boom",
 	})
+
 	e.Same("the dead", e.DeadIDs(), []string{"c"})
 	counts := e.Counts()
-	e.Same("claimed, processed and failed", [3]int64{counts.Claimed, counts.Processed, counts.Failed}, [3]int64{0, 1, 2})
+	e.Same("claimed, processed and failed",
+		[3]int64{counts.Claimed, counts.Processed, counts.Failed}, [3]int64{0, 1, 2})
 }
 
 func settlerGroups(e *env.Env) {
@@ -75,8 +105,13 @@ func settlerGroups(e *env.Env) {
 	claims := e.Acquire("n1").Claim(3)
 	e.Clock.Advance(time.Second)
 	long := strings.Repeat("é", core.MaxGroupBytes)
-	e.Must(settleOutside(e, env.BuriedAs(claims[0], "timeout"), env.BuriedAs(claims[1], long), env.BuriedAs(claims[2], "")), "Settle")
-	e.HaveGroups("of what was settled outside", env.GroupOf(core.OtherGroup, 1, 1, 1), env.GroupOf("timeout", 1, 1, 1), env.GroupOf(core.GroupName(long), 1, 1, 1))
+	e.Must(settleOutside(e,
+		env.BuriedAs(claims[0], "timeout"),
+		env.BuriedAs(claims[1], long),
+		env.BuriedAs(claims[2], ""),
+	), "Settle")
+	e.HaveGroups("of what was settled outside", env.GroupOf(core.OtherGroup, 1, 1, 1),
+		env.GroupOf("timeout", 1, 1, 1), env.GroupOf(core.GroupName(long), 1, 1, 1))
 	e.Lists("the list of a group", env.Orders, e.MorgueOf("timeout"), []string{"a"})
 }
 
@@ -86,7 +121,8 @@ func settlerAllOrNone(e *env.Env) {
 	other := claims[1]
 	other.Receipt.Number++
 	e.Unchanged("a refused Settle", func() {
-		e.Refused("Settle with another receipt", settleOutside(e, env.Done(claims[0]), env.Done(other)), ports.ErrLeaseLost)
+		e.Refused("Settle with another receipt",
+			settleOutside(e, env.Done(claims[0]), env.Done(other)), ports.ErrLeaseLost)
 		e.Refused("Settle of one twice", settleOutside(e, env.Done(claims[0]), env.Done(claims[0])), ports.ErrLeaseLost)
 	})
 }
@@ -122,26 +158,70 @@ func settlerRepeat(e *env.Env) {
 // transactionCases are about calls in a transaction together with calls outside of it.
 func transactionCases() []env.Case {
 	return []env.Case{
-		{Name: "shows a push when it commits", Rule: "Transactor: other callers see a transaction's changes once it has committed", Check: transactionCommits},
+		{
+			Name:  "shows a push when it commits",
+			Rule:  "Transactor: other callers see a transaction's changes once it has committed",
+			Check: transactionCommits,
+		},
 		{Name: "is not overtaken by a later push", Rule: env.RuleCommitted, Check: transactionPush},
 		{Name: "an urgent push merges by Earliest", Rule: env.RuleUrgent, Check: transactionUrgent},
 		{Name: "tags are with what is pushed and settled", Rule: env.RuleTags, Check: transactionTags},
-		{Name: "keeps the backoff of a job put back", Rule: "RULES 2: a new push meets a queued job, whose PerformAt and RetryCount stay", Check: transactionPutBack},
+		{
+			Name:  "keeps the backoff of a job put back",
+			Rule:  "RULES 2: a new push meets a queued job, whose PerformAt and RetryCount stay",
+			Check: transactionPutBack,
+		},
 		{Name: "ends the wait of an awaiting job by a push", Rule: env.RuleAwait, Check: transactionAwaiting},
-		{Name: "ends the wait by a push that began before the job", Rule: env.RuleAwait, Check: transactionAwaitingEarlier},
-		{Name: "ends the wait by such a push in a queue with a merge rule", Rule: env.RuleAwait, Check: func(e *env.Env) {
-			e.By(core.MergeRule{Stays: core.Highest, Keep: 10})
-			transactionAwaitingEarlier(e)
-		}},
+		{
+			Name:  "ends the wait by a push that began before the job",
+			Rule:  env.RuleAwait,
+			Check: transactionAwaitingEarlier,
+		},
+		{
+			Name: "ends the wait by such a push in a queue with a merge rule",
+			Rule: env.RuleAwait,
+			Check: func(e *env.Env) {
+				e.By(core.MergeRule{Stays: core.Highest, Keep: 10})
+				transactionAwaitingEarlier(e)
+			},
+		},
 		{Name: "is not overtaken behind a long inbox", Rule: env.RuleCommitted, Check: transactionLong},
-		{Name: "does not stop other ids with a long inbox", Rule: "Turn: due jobs in order of (PerformAt, id)", Check: transactionLongBeside},
-		{Name: "runs an id that is pushed without end", Rule: "Turn: due jobs in order of (PerformAt, id)", Check: transactionWithoutEnd},
-		{Name: "puts a job back once", Rule: "RULES 2, Earliest: the sooner PerformAt wins", Check: transactionPutBackOnce},
+		{
+			Name:  "does not stop other ids with a long inbox",
+			Rule:  "Turn: due jobs in order of (PerformAt, id)",
+			Check: transactionLongBeside,
+		},
+		{
+			Name:  "runs an id that is pushed without end",
+			Rule:  "Turn: due jobs in order of (PerformAt, id)",
+			Check: transactionWithoutEnd,
+		},
+		{
+			Name:  "puts a job back once",
+			Rule:  "RULES 2, Earliest: the sooner PerformAt wins",
+			Check: transactionPutBackOnce,
+		},
 		{Name: "merges by the queue's rule", Rule: env.RuleMerge, Check: transactionMerges},
-		{Name: "locks a job that it settles", Rule: "Turn: a settlement whose job a caller's transaction has locked is reported as deferred, and changes nothing", Check: transactionLocks},
-		{Name: "removes a payload when it commits", Rule: "SettlePayload: while a transaction that has settled a payload is open, the job can't be reached", Check: transactionPayload},
-		{Name: "keeps turns from ending another payload", Rule: "Turn: a part is skipped if the store can't reach the job now", Check: transactionPart},
-		{Name: "settles one payload of a job", Rule: "SettlePayload: in the transaction that has settled a payload, the job counts as not claimed", Check: transactionTwoPayloads},
+		{
+			Name:  "locks a job that it settles",
+			Rule:  "Turn: a settlement whose job a caller's transaction has locked is reported as deferred, and changes nothing",
+			Check: transactionLocks,
+		},
+		{
+			Name:  "removes a payload when it commits",
+			Rule:  "SettlePayload: while a transaction that has settled a payload is open, the job can't be reached",
+			Check: transactionPayload,
+		},
+		{
+			Name:  "keeps turns from ending another payload",
+			Rule:  "Turn: a part is skipped if the store can't reach the job now",
+			Check: transactionPart,
+		},
+		{
+			Name:  "settles one payload of a job",
+			Rule:  "SettlePayload: in the transaction that has settled a payload, the job counts as not claimed",
+			Check: transactionTwoPayloads,
+		},
 	}
 }
 
@@ -223,21 +303,26 @@ func transactionAwaitingEarlier(e *env.Env) {
 // transactionAwaiting lets three jobs await a push. The first meets the push of a transaction that
 // has committed, the second meets a direct push, and the third meets no push.
 func transactionAwaiting(e *env.Env) {
-	e.Push(env.EntryAt("a", "p", 1, 1), env.EntryAt("a", "q", 2, 1), env.EntryAt("b", "p", 1, 2), env.EntryAt("b", "q", 2, 2), env.EntryAt("c", "p", 1, 3))
+	e.Push(env.EntryAt("a", "p", 1, 1), env.EntryAt("a", "q", 2, 1),
+		env.EntryAt("b", "p", 1, 2), env.EntryAt("b", "q", 2, 2), env.EntryAt("c", "p", 1, 3))
 	h := e.Acquire("n1")
 	claims := h.Claim(3)
+
 	e.Clock.Advance(time.Second)
 	pushWithin(e, env.Entry("a", "r", 3))
 	e.Push(env.Entry("b", "r", 3))
+
 	for _, c := range claims {
 		settleWithin(e, env.Awaiting(c, time.Hour))
 	}
+
 	want := map[string]core.Instant{"a": e.Now(), "b": e.Now(), "c": e.Now().Add(time.Hour)}
 	got := map[string]core.Instant{}
 	for id := range want {
 		got[id] = e.Queued(id).PerformAt
 	}
 	e.Same("when the jobs run", got, want)
+
 	e.Same("the payloads of those that run now", payloadsByID(h.Claim(3)), map[string]int{"a": 3, "b": 3})
 }
 
@@ -267,7 +352,8 @@ func transactionMerges(e *env.Env) {
 	e.Push(env.Entry("a", "p", 1), env.Entry("a", "q", 2), env.Entry("b", "p", 9))
 	h := e.Acquire("n1")
 	claims := h.Claim(2)
-	pushWithin(e, env.Entry("a", "r", 3), env.Entry("b", "p", 5), env.Entry("c", "p", 1), env.Entry("c", "q", 3), env.Entry("c", "r", 2), env.Entry("c", "q", 4))
+	pushWithin(e, env.Entry("a", "r", 3), env.Entry("b", "p", 5), env.Entry("c", "p", 1),
+		env.Entry("c", "q", 3), env.Entry("c", "r", 2), env.Entry("c", "q", 4))
 	settleWithin(e, env.Untouched(claims[0]), env.Buried(claims[1], "no use"))
 	e.Push(env.Entry("c", "s", 5))
 	e.Same("what is put back", e.Queued("a").Payloads, []core.Payload{env.Pay("q", 2), env.Pay("r", 3)})
@@ -281,10 +367,14 @@ func transactionLong(e *env.Env) {
 	e.Push(env.Entry("put back", "first", 1))
 	h := e.Acquire("n1")
 	c := h.One()
+
 	fillInbox(e)
 	settleWithin(e, env.Untouched(c))
 	pushWithin(e, env.Entry("pushed", "first", 1))
-	e.Push(env.Entry("put back", "second", 2), env.Entry("pushed", "second", 2), env.Entry("several", "p", 1), env.Entry("several", "q", 2))
+
+	e.Push(env.Entry("put back", "second", 2), env.Entry("pushed", "second", 2),
+		env.Entry("several", "p", 1), env.Entry("several", "q", 2))
+
 	seen := map[string][]core.Payload{}
 	for range LongInbox { // many more turns than any store needs
 		for _, c := range h.Claim(core.MaxTurnJobs) {
@@ -294,6 +384,7 @@ func transactionLong(e *env.Env) {
 			break
 		}
 	}
+
 	both := []core.Payload{env.Pay("first", 1), env.Pay("second", 2)}
 	e.Same("the claimed payloads", seen, map[string][]core.Payload{
 		"put back": both, "pushed": both, "several": {env.Pay("p", 1), env.Pay("q", 2)},
@@ -310,7 +401,8 @@ func transactionLongBeside(e *env.Env) {
 	for _, c := range claims {
 		found[c.ID] = true
 	}
-	e.Same("whether the first turn claimed what is not in the inbox", []bool{found["b"], found["c"]}, []bool{true, true})
+	e.Same("whether the first turn claimed what is not in the inbox",
+		[]bool{found["b"], found["c"]}, []bool{true, true})
 }
 
 func transactionLocks(e *env.Env) {
@@ -331,10 +423,12 @@ func transactionLocks(e *env.Env) {
 // a holder makes turns, which must claim the id again and again.
 func transactionWithoutEnd(e *env.Env) {
 	const claims, pushers, turns = 10, 2, 200
+
 	h := e.Acquire("n1")
 	var pushing sync.WaitGroup
 	pushed, stop := make(chan struct{}), make(chan struct{})
 	within := e.Store.(env.Transactor)
+
 	for i := range pushers {
 		pushing.Go(func() {
 			for n := 0; ; n++ {
@@ -348,8 +442,10 @@ func transactionWithoutEnd(e *env.Env) {
 			}
 		})
 	}
+
 	defer pushing.Wait() // also if a turn fails, since no goroutine may report after the case has ended
 	defer close(stop)
+
 	claimed := 0
 	var settle []core.Settlement
 	for n := 0; n < turns && claimed < claims; n++ {
@@ -358,6 +454,7 @@ func transactionWithoutEnd(e *env.Env) {
 		settle = env.SettleAll(reply.Claims, env.Done)
 		claimed += len(reply.Claims)
 	}
+
 	e.Same("how often the id was claimed", claimed, claims)
 }
 
@@ -383,8 +480,10 @@ func transactionPutBackOnce(e *env.Env) {
 		entries[i] = env.Entry("a", fmt.Sprint(i), float64(i))
 	}
 	e.Push(entries...)
+
 	h := e.Acquire("n1")
 	c := h.One()
+
 	tx := begin(e)
 	for i := range before {
 		entries[i] = env.EntryAt(fmt.Sprintf("other-%05d", i), "p", 1, e.Now().Add(time.Hour))
@@ -393,6 +492,7 @@ func transactionPutBackOnce(e *env.Env) {
 	e.Must(err, "Push in a transaction")
 	e.Must(tx.Settle(e.Ctx, e.Shard, []core.Settlement{env.Snoozed(c, time.Hour)}), "Settle in a transaction")
 	e.Must(tx.Commit(e.Ctx), "Commit")
+
 	h.Turn(0)
 	e.PushBy(core.PushRule{Kind: core.Earliest}, env.Entry("a", "now", payloads))
 	e.Same("what is claimed after the push", h.Served().ID, "a")
@@ -402,10 +502,16 @@ func transactionPutBackOnce(e *env.Env) {
 func transactionUrgent(e *env.Env) {
 	e.Push(env.EntryAt("a", "p", 1, env.Start.Add(time.Hour)), env.EntryAt("b", "p", 1, env.Start.Add(time.Hour)))
 	e.Clock.Advance(time.Second)
+
 	tx := begin(e)
-	_, err := tx.Push(e.Ctx, e.PushRequest(env.Orders, env.Entry("b", "q", 2), env.Urgent("a", "q", 2, time.Minute), env.Urgent("c", "p", 1, time.Minute)))
+	_, err := tx.Push(e.Ctx, e.PushRequest(env.Orders,
+		env.Entry("b", "q", 2),
+		env.Urgent("a", "q", 2, time.Minute),
+		env.Urgent("c", "p", 1, time.Minute),
+	))
 	e.Must(err, "Push in a transaction")
 	e.Must(tx.Commit(e.Ctx), "Commit")
+
 	e.Same("the queued job that it meets", e.Queued("a").State, env.Fresh(e.Now().Add(-time.Minute)))
 	e.Same("the one that another entry meets", e.Queued("b").State, env.Fresh(env.Start.Add(time.Hour)))
 	made := core.State{PerformAt: e.Now().Add(-time.Minute), RetryCount: core.FreshRetryCount, FirstPush: e.Now()}

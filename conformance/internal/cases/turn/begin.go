@@ -24,12 +24,28 @@ func beginCases() []env.Case {
 		{Name: "is done after the settlements of its turn", Rule: ruleNotBegun, Check: beginAfterSettle},
 		{Name: "reports jobs that are not claimed", Rule: ruleNotBegun, Check: beginReports},
 		{Name: "works in a turn that settles and claims", Rule: ruleBegin, Check: beginWithOthers},
-		{Name: "uses up the turn's number", Rule: "Turn: last+1: settle, begin, renew, claim; the number is used up", Check: beginUsesNumber},
+		{
+			Name:  "uses up the turn's number",
+			Rule:  "Turn: last+1: settle, begin, renew, claim; the number is used up",
+			Check: beginUsesNumber,
+		},
 		{Name: "counts nothing and renews", Rule: "Turn: last+1: settle, begin, renew, claim", Check: beginRenews},
-		{Name: "needs the lease", Rule: "Turn: ErrLeaseLost if the owner or the token is not the shard's", Check: beginNeedsLease},
-		{Name: "refuses too many jobs", Rule: "TurnRequest.Validate: ErrInvalidRequest for too many jobs to begin", Check: beginInvalid},
+		{
+			Name:  "needs the lease",
+			Rule:  "Turn: ErrLeaseLost if the owner or the token is not the shard's",
+			Check: beginNeedsLease,
+		},
+		{
+			Name:  "refuses too many jobs",
+			Rule:  "TurnRequest.Validate: ErrInvalidRequest for too many jobs to begin",
+			Check: beginInvalid,
+		},
 		{Name: "shows whether its lease has ended", Rule: ruleOver, Check: beginSeen},
-		{Name: "counts a recovery only for a job that began", Rule: "RULES 4: Recoveries++ only if it had begun", Check: beginRecovered},
+		{
+			Name:  "counts a recovery only for a job that began",
+			Rule:  "RULES 4: Recoveries++ only if it had begun",
+			Check: beginRecovered,
+		},
 	}
 }
 
@@ -95,7 +111,8 @@ func beginReports(e *env.Env) {
 	r.Begin = append([]core.ClaimRef{{ID: "never", Receipt: other.Receipt}, other}, r.Begin...)
 	r.Begin = append(r.Begin, core.ClaimRef{ID: "queued", Receipt: claims[0].Receipt})
 	e.Reported("what has not begun", h.Send(r).NotBegun, []int{0, 1, 4})
-	e.Same("whether the claimed ones have begun", [2]bool{e.Claimed("a").Begun, e.Claimed("b").Begun}, [2]bool{true, true})
+	e.Same("whether the claimed ones have begun",
+		[2]bool{e.Claimed("a").Begun, e.Claimed("b").Begun}, [2]bool{true, true})
 }
 
 func beginWithOthers(e *env.Env) {
@@ -159,6 +176,7 @@ func beginSeen(e *env.Env) {
 	h := e.Acquire("n1")
 	claims := h.Claim(2)
 	h.Begin(claims[0])
+
 	want := func(when string, until core.Instant) {
 		e.TB.Helper()
 		over := until == 0
@@ -170,13 +188,17 @@ func beginSeen(e *env.Env) {
 			e.Same("LeaseOver of Find for "+c.ID+" "+when, e.Find(c.ID).Claim.LeaseOver, over)
 		}
 	}
+
 	want("while it lasts", e.Now().Add(env.TTL))
 	e.Clock.Advance(env.TTL)
 	want("when it has run out", 0)
+
 	h.Renew()
 	want("after a late renewal", e.Now().Add(env.TTL))
+
 	h.Release()
 	want("after its release", 0)
+
 	e.Acquire("n2")
 	want("when another has the shard", 0)
 }

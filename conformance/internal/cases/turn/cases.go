@@ -40,9 +40,11 @@ func Groups(store ports.ShardStore) []env.Group {
 		{Name: "pause", Cases: pauseCases()},
 		{Name: "cancel", Cases: cancelCases()},
 	}
+
 	if _, ok := store.(ports.TurnLimiter); ok {
 		all = append(all, env.Group{Name: "limiter", Cases: limiterCases()})
 	}
+
 	return all
 }
 

@@ -20,18 +20,50 @@ func claimCases() []env.Case {
 		{Name: "takes due jobs only", Rule: ruleClaim, Check: claimDueOnly},
 		{Name: "takes what comes due while the lease lasts", Rule: ruleClaim, Check: claimComesDue},
 		{Name: "takes the number of jobs wanted", Rule: ruleClaim, Check: claimWanted},
-		{Name: "takes 256 jobs at most", Rule: "TurnRequest: Want above core.MaxTurnJobs means core.MaxTurnJobs", Check: claimAtMost},
-		{Name: "takes 1,000 payloads at most", Rule: "core.MaxTurnPayloads is the most payloads that one turn claims", Check: claimPayloads},
+		{
+			Name:  "takes 256 jobs at most",
+			Rule:  "TurnRequest: Want above core.MaxTurnJobs means core.MaxTurnJobs",
+			Check: claimAtMost,
+		},
+		{
+			Name:  "takes 1,000 payloads at most",
+			Rule:  "core.MaxTurnPayloads is the most payloads that one turn claims",
+			Check: claimPayloads,
+		},
 		{Name: "splits a job at the limit of payloads", Rule: ruleBudget, Check: claimPerJob},
 		{Name: "splits a job at the limit of bytes", Rule: ruleBudget, Check: claimBytes},
 		{Name: "leaves a job that does not fit", Rule: ruleBudget, Check: claimBytesBetween},
-		{Name: "takes the first payload whatever its size", Rule: "core.Budget: the very first payload is always taken", Check: claimFirstExempt},
-		{Name: "takes 4 MiB by default", Rule: "core.DefaultTurnBytes is the default limit of a turn's bytes of payload", Check: claimDefaultBytes},
+		{
+			Name:  "takes the first payload whatever its size",
+			Rule:  "core.Budget: the very first payload is always taken",
+			Check: claimFirstExempt,
+		},
+		{
+			Name:  "takes 4 MiB by default",
+			Rule:  "core.DefaultTurnBytes is the default limit of a turn's bytes of payload",
+			Check: claimDefaultBytes,
+		},
 		{Name: "takes all payloads in a later turn, whatever the bytes", Rule: ruleBudget, Check: claimLater},
-		{Name: "leaves the state of a split job with the rest of its payloads", Rule: "Turn: the payloads of a job that do not fit stay queued with Rest of its State", Check: claimLeavesState},
-		{Name: "skips claimed ids", Rule: "Turn: ids that are claimed after this turn's settlements are skipped", Check: claimPassesOver},
-		{Name: "skips the rest of a split job", Rule: "Turn: ids that are claimed are skipped", Check: claimPassesOverRest},
-		{Name: "moves a job out of the queue", Rule: "architecture 2: each accepted copy of a payload is in exactly one place", Check: claimMoves},
+		{
+			Name:  "leaves the state of a split job with the rest of its payloads",
+			Rule:  "Turn: the payloads of a job that do not fit stay queued with Rest of its State",
+			Check: claimLeavesState,
+		},
+		{
+			Name:  "skips claimed ids",
+			Rule:  "Turn: ids that are claimed after this turn's settlements are skipped",
+			Check: claimPassesOver,
+		},
+		{
+			Name:  "skips the rest of a split job",
+			Rule:  "Turn: ids that are claimed are skipped",
+			Check: claimPassesOverRest,
+		},
+		{
+			Name:  "moves a job out of the queue",
+			Rule:  "architecture 2: each accepted copy of a payload is in exactly one place",
+			Check: claimMoves,
+		},
 		{Name: "takes an old job that was put back", Rule: ruleOld, Check: claimOldPutBack},
 		{Name: "takes an old job that was put back outside a turn", Rule: ruleOld, Check: claimOldSettled},
 		{Name: "takes an old job that was pushed", Rule: ruleOld, Check: claimOldPush},
@@ -39,7 +71,8 @@ func claimCases() []env.Case {
 }
 
 func claimOldestFirst(e *env.Env) {
-	e.Push(env.EntryAt("b", "p", 1, 20), env.EntryAt("é", "p", 1, 10), env.EntryAt("B", "p", 1, 20), env.EntryAt("z", "p", 1, 10),
+	e.Push(env.EntryAt("b", "p", 1, 20), env.EntryAt("é", "p", 1, 10), env.EntryAt("B", "p", 1, 20),
+		env.EntryAt("z", "p", 1, 10),
 		env.EntryAt("a", "p", 1, 30), env.EntryAt("10", "p", 1, 20), env.EntryAt("9", "p", 1, 20))
 	e.Same("the claims", env.IDs(e.Acquire("n1").Claim(10)), []string{"z", "é", "10", "9", "B", "b", "a"})
 }
@@ -95,8 +128,10 @@ func claimPerJob(e *env.Env) {
 }
 
 func claimBytes(e *env.Env) {
-	e.Push(core.Entry{ID: "a", Payload: env.Sized(60, 1), When: core.At(1)}, core.Entry{ID: "b", Payload: env.Sized(40, 1), When: core.At(2)},
-		core.Entry{ID: "b", Payload: env.Sized(1, 2), When: core.At(2)}, core.Entry{ID: "c", Payload: env.Pay("", 1), When: core.At(3)})
+	e.Push(core.Entry{ID: "a", Payload: env.Sized(60, 1), When: core.At(1)},
+		core.Entry{ID: "b", Payload: env.Sized(40, 1), When: core.At(2)},
+		core.Entry{ID: "b", Payload: env.Sized(1, 2), When: core.At(2)},
+		core.Entry{ID: "c", Payload: env.Pay("", 1), When: core.At(3)})
 	claims := bytesTurn(e.Acquire("n1"), 100).Claims
 	e.Same("the claims", env.IDs(claims), []string{"a", "b"})
 	e.Same("the cut job's payloads", claims[1].Payloads, []core.Payload{env.Sized(40, 1)})
@@ -104,7 +139,8 @@ func claimBytes(e *env.Env) {
 }
 
 func claimBytesBetween(e *env.Env) {
-	e.Push(core.Entry{ID: "a", Payload: env.Sized(60, 1), When: core.At(1)}, core.Entry{ID: "b", Payload: env.Sized(41, 1), When: core.At(2)},
+	e.Push(core.Entry{ID: "a", Payload: env.Sized(60, 1), When: core.At(1)},
+		core.Entry{ID: "b", Payload: env.Sized(41, 1), When: core.At(2)},
 		core.Entry{ID: "c", Payload: env.Sized(1, 1), When: core.At(3)})
 	h := e.Acquire("n1")
 	e.Same("the claims", env.IDs(bytesTurn(h, 100).Claims), []string{"a"})
@@ -123,7 +159,8 @@ func claimLater(e *env.Env) {
 }
 
 func claimFirstExempt(e *env.Env) {
-	e.Push(core.Entry{ID: "a", Payload: env.Sized(200, 1)}, core.Entry{ID: "a", Payload: env.Sized(1, 2)}, env.Entry("b", "", 1))
+	e.Push(core.Entry{ID: "a", Payload: env.Sized(200, 1)},
+		core.Entry{ID: "a", Payload: env.Sized(1, 2)}, env.Entry("b", "", 1))
 	h := e.Acquire("n1")
 	claims := bytesTurn(h, 100).Claims
 	e.Same("the claims", env.IDs(claims), []string{"a"})
@@ -143,18 +180,28 @@ func claimDefaultBytes(e *env.Env) {
 func claimLeavesState(e *env.Env) {
 	state := core.State{PerformAt: env.Start - 5, RetryCount: 4, Recoveries: 2, FirstPush: env.Start, Error: "boom"}
 	e.Place("a", state, env.Pay("p", 1), env.Pay("q", 2))
+
 	h := e.Acquire("n1")
 	c := h.Cut(1)
 	e.Same("the claimed job", c.Job, env.Job("a", state, env.Pay("p", 1)))
+
 	rest := state
 	rest.RetryCount, rest.Recoveries = -1, 1
 	e.Same("the rest", e.Queued("a"), env.Job("a", rest, env.Pay("q", 2)))
 	counts := e.Counts()
 	e.Same("fresh, retrying and claimed", [3]int64{counts.Fresh, counts.Retrying, counts.Claimed}, [3]int64{1, 0, 1})
-	h.Settle(core.Settlement{ID: "a", Receipt: c.Receipt, Rest: core.Requeue, PutBack: core.PutBack{SameTime: true, RetryCount: 4, Recoveries: 2, Error: "boom"}})
+
+	h.Settle(core.Settlement{
+		ID:      "a",
+		Receipt: c.Receipt,
+		Rest:    core.Requeue,
+		PutBack: core.PutBack{SameTime: true, RetryCount: 4, Recoveries: 2, Error: "boom"},
+	})
+
 	e.Same("the job put back", e.Queued("a"), env.Job("a", state, env.Pay("p", 1), env.Pay("q", 2)))
 	counts = e.Counts()
-	e.Same("fresh, retrying and claimed then", [3]int64{counts.Fresh, counts.Retrying, counts.Claimed}, [3]int64{0, 1, 0})
+	e.Same("fresh, retrying and claimed then",
+		[3]int64{counts.Fresh, counts.Retrying, counts.Claimed}, [3]int64{0, 1, 0})
 }
 
 func claimPassesOver(e *env.Env) {

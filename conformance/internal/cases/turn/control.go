@@ -12,13 +12,21 @@ const rulePause = "Pause stops claims on all shards of a queue; claimed jobs con
 
 func pauseCases() []env.Case {
 	return []env.Case{
-		{Name: "stops claims", Rule: "Turn: nothing is claimed from a paused shard, whatever the request", Check: pauseStopsClaims},
+		{
+			Name:  "stops claims",
+			Rule:  "Turn: nothing is claimed from a paused shard, whatever the request",
+			Check: pauseStopsClaims,
+		},
 		{Name: "lets claimed jobs settle", Rule: rulePause, Check: pauseSettles},
 		{Name: "accepts pushes", Rule: rulePause, Check: pausePushes},
 		{Name: "applies to all shards of its queue and to no other queue", Rule: rulePause, Check: pauseReaches},
 		{Name: "uses no number for a turn that only wants jobs", Rule: ruleEmpty, Check: pauseUsesNoNumber},
 		{Name: "ends with resume", Rule: "Resume ends a pause", Check: pauseEnds},
-		{Name: "changes nothing when it is repeated", Rule: "Pause, Resume: repeating it changes nothing", Check: pauseRepeats},
+		{
+			Name:  "changes nothing when it is repeated",
+			Rule:  "Pause, Resume: repeating it changes nothing",
+			Check: pauseRepeats,
+		},
 	}
 }
 
@@ -94,13 +102,16 @@ func pauseRepeats(e *env.Env) {
 		e.Same("Paused of Queues", queues[0].Paused, want)
 		e.Same("Paused of Stats", e.Stats(env.Orders).Queue.Paused, want)
 	}
+
 	e.Resume(env.Orders)
 	paused(false)
 	e.Pause(env.Orders)
 	e.Pause(env.Orders)
 	paused(true)
+
 	e.Resume(env.Orders)
 	paused(false)
+
 	e.Declare(env.Orders, 1)
 	e.Pause(env.Orders)
 	e.Declare(env.Orders, 1)
@@ -114,11 +125,27 @@ func cancelCases() []env.Case {
 		{Name: "is reported in each reply until its job is settled", Rule: ruleCancel, Check: cancelReported},
 		{Name: "is reported in order of id", Rule: ruleCancel, Check: cancelOrder},
 		{Name: "passes to the next owner", Rule: ruleCancel, Check: cancelPasses},
-		{Name: "drops the job if the last call asks for it", Rule: "Cancel: if it is repeated, the last Drop counts", Check: cancelLastDrop},
+		{
+			Name:  "drops the job if the last call asks for it",
+			Rule:  "Cancel: if it is repeated, the last Drop counts",
+			Check: cancelLastDrop,
+		},
 		{Name: "ends with its claim", Rule: "Cancel requests that claimed jobs end", Check: cancelNewClaim},
-		{Name: "ignores what is not claimed", Rule: "Cancel: ids that are not claimed are ignored and not counted", Check: cancelUnclaimed},
-		{Name: "ignores ids of other shards", Rule: "CancelRequest: ids of other shards are ignored", Check: cancelOtherShard},
-		{Name: "is shown with the claim", Rule: "ClaimView: Cancelled reports whether an operator has cancelled it", Check: cancelSeen},
+		{
+			Name:  "ignores what is not claimed",
+			Rule:  "Cancel: ids that are not claimed are ignored and not counted",
+			Check: cancelUnclaimed,
+		},
+		{
+			Name:  "ignores ids of other shards",
+			Rule:  "CancelRequest: ids of other shards are ignored",
+			Check: cancelOtherShard,
+		},
+		{
+			Name:  "is shown with the claim",
+			Rule:  "ClaimView: Cancelled reports whether an operator has cancelled it",
+			Check: cancelSeen,
+		},
 		{Name: "refuses a bad request", Rule: "CancelRequest.Validate: ErrInvalidRequest", Check: cancelInvalid},
 	}
 }
@@ -208,18 +235,24 @@ func cancelSeen(e *env.Env) {
 	e.PushIDs("a")
 	h := e.Acquire("n1")
 	c := h.One()
+
 	seen := func(when string, cancelled, drop bool) {
 		e.TB.Helper()
-		for from, c := range map[string]ports.ClaimView{"Find": *e.Find("a").Claim, "Claimed": e.Snapshot(env.Orders).Claims[0]} {
+		for from, c := range map[string]ports.ClaimView{
+			"Find":    *e.Find("a").Claim,
+			"Claimed": e.Snapshot(env.Orders).Claims[0],
+		} {
 			e.Same(when+": Cancelled of "+from, c.Cancelled, cancelled)
 			e.Same(when+": Drop of "+from, c.Drop, drop)
 		}
 	}
+
 	seen("before it", false, false)
 	e.Cancel(true, "a")
 	seen("after one that drops", true, true)
 	e.Cancel(false, "a")
 	seen("after one that doesn't", true, false)
+
 	e.Cancel(true, "a")
 	h.Turn(1, env.Failed(c, "boom", -time.Second))
 	seen("of the next claim", false, false)

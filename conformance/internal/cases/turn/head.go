@@ -12,16 +12,40 @@ func headCases() []env.Case {
 		{Name: "is absent for an empty shard", Rule: ruleHead, Check: headEmpty},
 		{Name: "is the earliest time, due or not", Rule: ruleHead, Check: headEarliest},
 		{Name: "skips claimed ids", Rule: ruleHead, Check: headPassesOver},
-		{Name: "is absent while the queue is paused", Rule: "TurnReply: Head is not OK while the queue is paused", Check: headPaused},
-		{Name: "is absent while a recovered job is claimed", Rule: "Turn: while a recovered job is claimed, no other job is", Check: headRecoveredClaimed},
+		{
+			Name:  "is absent while the queue is paused",
+			Rule:  "TurnReply: Head is not OK while the queue is paused",
+			Check: headPaused,
+		},
+		{
+			Name:  "is absent while a recovered job is claimed",
+			Rule:  "Turn: while a recovered job is claimed, no other job is",
+			Check: headRecoveredClaimed,
+		},
 		{Name: "is the time of a recovered job if nothing is claimed", Rule: ruleHead, Check: headRecovered},
 		{Name: "is absent behind a recovered job that waits", Rule: ruleHead, Check: headParked},
 		{Name: "is the time of a job before a recovered one that waits", Rule: ruleHead, Check: headBeforeParked},
-		{Name: "needs no lease and writes nothing", Rule: "Heads: it writes nothing; it needs no lease", Check: headReads},
+		{
+			Name:  "needs no lease and writes nothing",
+			Rule:  "Heads: it writes nothing; it needs no lease",
+			Check: headReads,
+		},
 		{Name: "is listed in the order of the request", Rule: "Heads: in the order asked", Check: headOrder},
-		{Name: "is returned with a new lease", Rule: "AcquireReply: Head and Paused are as in TurnReply", Check: headOfAcquire},
-		{Name: "is returned with the shortest lease", Rule: "AcquireReply: Head and Paused are as in TurnReply", Check: headOfShortLease},
-		{Name: "counts the put-backs and claims of its turn", Rule: "TurnReply: Head is when the shard's next job could be claimed", Check: headOfTurn},
+		{
+			Name:  "is returned with a new lease",
+			Rule:  "AcquireReply: Head and Paused are as in TurnReply",
+			Check: headOfAcquire,
+		},
+		{
+			Name:  "is returned with the shortest lease",
+			Rule:  "AcquireReply: Head and Paused are as in TurnReply",
+			Check: headOfShortLease,
+		},
+		{
+			Name:  "counts the put-backs and claims of its turn",
+			Rule:  "TurnReply: Head is when the shard's next job could be claimed",
+			Check: headOfTurn,
+		},
 	}
 }
 
@@ -101,7 +125,8 @@ func headParked(e *env.Env) {
 
 func headBeforeParked(e *env.Env) {
 	e.PlaceAlone("r", env.Start.Add(time.Hour))
-	e.Push(env.EntryAt("a", "p", 1, 10), env.EntryAt("b", "p", 1, env.Start.Add(time.Minute)), env.EntryAt("c", "p", 1, env.Start.Add(2*time.Hour)))
+	e.Push(env.EntryAt("a", "p", 1, 10), env.EntryAt("b", "p", 1, env.Start.Add(time.Minute)),
+		env.EntryAt("c", "p", 1, env.Start.Add(2*time.Hour)))
 	h := e.Acquire("n1")
 	h.One()
 	e.SameHead("with a job before it", h, env.Due(env.Start.Add(time.Minute)))
@@ -135,18 +160,25 @@ func headOrder(e *env.Env) {
 func headOfAcquire(e *env.Env) {
 	h := e.Acquire("n1")
 	h.Release()
+
 	e.PushIDs("a")
 	h = e.Acquire("n1")
 	e.Same("with a due job: the acquire's Head", env.Plain(h.Reply.Head), env.Due(env.Start))
+
 	h.One()
 	h = e.Acquire("n1")
-	e.Same("with a job that the last lease left: the acquire's Head", env.Plain(h.Reply.Head), orElseNow(h, 1, core.Head{}))
+	e.Same("with a job that the last lease left: the acquire's Head",
+		env.Plain(h.Reply.Head), orElseNow(h, 1, core.Head{}))
+
 	e.Push(env.EntryAt("a", "q", 2, 5), env.EntryAt("b", "p", 1, env.Start.Add(time.Hour)))
 	h = e.Acquire("n1")
-	e.Same("with a later job besides: the acquire's Head", env.Plain(h.Reply.Head), orElseNow(h, 1, env.Due(env.Start.Add(time.Hour))))
+	e.Same("with a later job besides: the acquire's Head",
+		env.Plain(h.Reply.Head), orElseNow(h, 1, env.Due(env.Start.Add(time.Hour))))
+
 	h.Settle(env.SettleAll(h.Orphans(), env.Dropped)...)
 	h = e.Acquire("n1")
 	e.Same("once it is settled: the acquire's Head", env.Plain(h.Reply.Head), env.Due(5))
+
 	e.Must(e.Store.Pause(e.Ctx, env.Orders), "Pause")
 	h = e.Acquire("n1")
 	e.Same("while paused: the acquire's Head", env.Plain(h.Reply.Head), core.Head{})

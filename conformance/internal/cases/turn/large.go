@@ -22,10 +22,22 @@ func largeCases() []env.Case {
 		{Name: "merges a job put back in the turn that claims it again", Rule: ruleReturn, Check: largeMerges},
 		{Name: "takes the smaller score of a payload put back", Rule: env.RulePayloads, Check: largeMergesSmaller},
 		{Name: "is buried and revived with all its Meta", Rule: env.RuleMorgue, Check: largeBuried},
-		{Name: "is edited in the morgue", Rule: "Edit replaces one dead payload, keeping its Score and Meta", Check: largeEdited},
-		{Name: "revives payloads that are named one by one", Rule: "DeadLetterRef: Payloads are the Data of the payloads", Check: largeParts},
+		{
+			Name:  "is edited in the morgue",
+			Rule:  "Edit replaces one dead payload, keeping its Score and Meta",
+			Check: largeEdited,
+		},
+		{
+			Name:  "revives payloads that are named one by one",
+			Rule:  "DeadLetterRef: Payloads are the Data of the payloads",
+			Check: largeParts,
+		},
 		{Name: "is not claimed if its first payload does not fit", Rule: ruleBudget, Check: largeDoesNotFit},
-		{Name: "limits the payloads of a turn", Rule: "core.MaxTurnPayloads is the most payloads that one turn claims", Check: largeBounds},
+		{
+			Name:  "limits the payloads of a turn",
+			Rule:  "core.MaxTurnPayloads is the most payloads that one turn claims",
+			Check: largeBounds,
+		},
 	}
 }
 
@@ -35,7 +47,11 @@ const ruleMeta = "RULES 1: Meta is not part of a payload's identity; the copy th
 func largePayloads() []core.Payload {
 	all := make([]core.Payload, env.LargeJob)
 	for i := range all {
-		all[i] = core.Payload{Data: fmt.Appendf(nil, "%04d", i), Score: float64(i), Meta: fmt.Appendf(nil, "meta %d", i)}
+		all[i] = core.Payload{
+			Data:  fmt.Appendf(nil, "%04d", i),
+			Score: float64(i),
+			Meta:  fmt.Appendf(nil, "meta %d", i),
+		}
 	}
 	return all
 }
@@ -123,16 +139,20 @@ func largeMerges(e *env.Env) {
 func largeMergesSmaller(e *env.Env) {
 	want := largePayloads()
 	e.PushLarge("a", want...)
+
 	h := e.Acquire("n1")
 	c := h.Cut(2)
+
 	lower := env.WithScore(want[2], 1.5, "lower")
 	e.PushLarge("a", env.WithScore(want[0], 2.5, "near"), env.WithScore(want[1], 99, "far"), lower)
+
 	r := h.Request(1, env.Untouched(c))
 	r.Number, r.PerJob = h.Number+1, 4
 	want[2] = lower
 	c = h.Only(r)
 	e.Same("the payloads claimed", c.Payloads, want[:4])
 	e.Same("the rest", e.Queued("a").Payloads, want[4:])
+
 	e.PushLarge("a", env.WithScore(want[0], -1, "lowest"))
 	r = h.Request(1, env.Untouched(c))
 	r.Number, r.PerJob = h.Number+1, env.LargeJob
@@ -176,7 +196,8 @@ func largeParts(e *env.Env) {
 }
 
 func largeDoesNotFit(e *env.Env) {
-	e.Push(core.Entry{ID: "a", Payload: env.Sized(60, 1), When: core.At(1)}, core.Entry{ID: "b", Payload: env.Sized(41, 1), When: core.At(2)},
+	e.Push(core.Entry{ID: "a", Payload: env.Sized(60, 1), When: core.At(1)},
+		core.Entry{ID: "b", Payload: env.Sized(41, 1), When: core.At(2)},
 		core.Entry{ID: "b", Payload: env.Sized(42, 2), When: core.At(2)})
 	h := e.Acquire("n1")
 	e.Same("the claims", env.IDs(bytesTurn(h, 100).Claims), []string{"a"})

@@ -11,14 +11,46 @@ import (
 
 func leaseCases() []env.Case {
 	return []env.Case{
-		{Name: "renew extends it from now", Rule: "Renew extends the lease to the TTL from now; repeating it renews again", Check: leaseRenews},
-		{Name: "renew works after the expiry", Rule: "Consumer: a late call works until another owner acquires the shard", Check: leaseRenewsLate},
-		{Name: "renew uses the given TTL", Rule: "Renew extends the lease to the TTL from now", Check: leaseRenewsShorter},
-		{Name: "renew refuses a bad request", Rule: "RenewRequest.Validate: ErrInvalidRequest", Check: leaseRenewInvalid},
-		{Name: "release frees the shard at once", Rule: "Release ends the lease and its token at once: the shard is free", Check: leaseReleases},
-		{Name: "release can't be repeated", Rule: "Release: ErrLeaseLost, also when it is repeated", Check: leaseReleasesOnce},
-		{Name: "release leaves claimed jobs to the next owner", Rule: "Release: jobs still claimed stay claimed for the next owner", Check: leaseReleaseLeaves},
-		{Name: "must match in all fields", Rule: "Lease: all its fields must match the shard's lease", Check: leaseMustMatch},
+		{
+			Name:  "renew extends it from now",
+			Rule:  "Renew extends the lease to the TTL from now; repeating it renews again",
+			Check: leaseRenews,
+		},
+		{
+			Name:  "renew works after the expiry",
+			Rule:  "Consumer: a late call works until another owner acquires the shard",
+			Check: leaseRenewsLate,
+		},
+		{
+			Name:  "renew uses the given TTL",
+			Rule:  "Renew extends the lease to the TTL from now",
+			Check: leaseRenewsShorter,
+		},
+		{
+			Name:  "renew refuses a bad request",
+			Rule:  "RenewRequest.Validate: ErrInvalidRequest",
+			Check: leaseRenewInvalid,
+		},
+		{
+			Name:  "release frees the shard at once",
+			Rule:  "Release ends the lease and its token at once: the shard is free",
+			Check: leaseReleases,
+		},
+		{
+			Name:  "release can't be repeated",
+			Rule:  "Release: ErrLeaseLost, also when it is repeated",
+			Check: leaseReleasesOnce,
+		},
+		{
+			Name:  "release leaves claimed jobs to the next owner",
+			Rule:  "Release: jobs still claimed stay claimed for the next owner",
+			Check: leaseReleaseLeaves,
+		},
+		{
+			Name:  "must match in all fields",
+			Rule:  "Lease: all its fields must match the shard's lease",
+			Check: leaseMustMatch,
+		},
 		{Name: "is shown with owner, token and expiry",
 			Rule:  "ShardStats: Owner and Token are those of the current lease, which ends at ExpiresAt; Owner is empty if the shard is free",
 			Check: leaseIsSeen},
@@ -85,6 +117,7 @@ func leaseReleaseLeaves(e *env.Env) {
 func leaseMustMatch(e *env.Env) {
 	e.PushIDs("a")
 	h := e.Acquire("n1")
+
 	for _, change := range []func(*ports.Lease){
 		func(l *ports.Lease) { l.Owner = "n2" },
 		func(l *ports.Lease) { l.Owner = "" },
@@ -96,6 +129,7 @@ func leaseMustMatch(e *env.Env) {
 		change(&other.Lease)
 		e.Unchanged("a call with a lease that does not match", func() { checkLost(&other) })
 	}
+
 	h.One()
 }
 
@@ -109,12 +143,15 @@ func leaseIsSeen(e *env.Env) {
 			e.Same("the lease's expiry", s.ExpiresAt, expires)
 		}
 	}
+
 	want("", 0, 0)
 	h := e.Acquire("n1")
 	want("n1", h.Lease.Token, env.Start.Add(env.TTL))
+
 	e.Clock.Advance(time.Second)
 	h.Renew()
 	want("n1", h.Lease.Token, env.Start.Add(env.TTL+time.Second))
+
 	h.Release()
 	want("", 0, 0)
 }
@@ -126,18 +163,38 @@ const (
 
 func acquireCases() []env.Case {
 	return []env.Case{
-		{Name: "leases a free shard", Rule: "Acquire makes the caller the owner of a shard if the shard is free", Check: acquireFree},
-		{Name: "refuses a held shard", Rule: "HeldError: Owner holds the lease; Remaining is how long it lasts unless it is renewed", Check: acquireHeld},
-		{Name: "takes over a lease that has expired", Rule: "Acquire makes the caller the owner of a shard if its lease has expired", Check: acquireExpired},
+		{
+			Name:  "leases a free shard",
+			Rule:  "Acquire makes the caller the owner of a shard if the shard is free",
+			Check: acquireFree,
+		},
+		{
+			Name:  "refuses a held shard",
+			Rule:  "HeldError: Owner holds the lease; Remaining is how long it lasts unless it is renewed",
+			Check: acquireHeld,
+		},
+		{
+			Name:  "takes over a lease that has expired",
+			Rule:  "Acquire makes the caller the owner of a shard if its lease has expired",
+			Check: acquireExpired,
+		},
 		{Name: "repeats an attempt with the same token", Rule: ruleRepeat, Check: acquireRepeats},
-		{Name: "resets nothing when it is repeated after turns", Rule: "Acquire: resets nothing, also after turns", Check: acquireResetsNothing},
+		{
+			Name:  "resets nothing when it is repeated after turns",
+			Rule:  "Acquire: resets nothing, also after turns",
+			Check: acquireResetsNothing,
+		},
 		{Name: "starts a new lease with a larger attempt",
 			Rule:  "Acquire: a larger attempt always starts a new lease, also over the owner's own",
 			Check: acquireOverOwn},
 		{Name: "starts a new lease if the attempt's lease has expired",
 			Rule:  "Acquire: after the lease has expired, the owner's last attempt starts a new one",
 			Check: acquireSameAfterExpiry},
-		{Name: "refuses an older attempt", Rule: "Acquire: ErrStaleAttempt for an attempt below the owner's last", Check: acquireOlder},
+		{
+			Name:  "refuses an older attempt",
+			Rule:  "Acquire: ErrStaleAttempt for an attempt below the owner's last",
+			Check: acquireOlder,
+		},
 		{Name: "refuses the last attempt after its release",
 			Rule:  "Acquire: ErrStaleAttempt for the last attempt after its Release",
 			Check: acquireReleased},
@@ -150,9 +207,17 @@ func acquireCases() []env.Case {
 		{Name: "shortens a lease to its TTL if the clock stepped back",
 			Rule:  "Acquire: a lease whose expiry is further away than its own TTL, because the clock stepped back, expires that TTL from now; a refused Acquire stores the new expiry",
 			Check: acquireClamps},
-		{Name: "refuses another shard count or generation", Rule: "Acquire: ErrShardCountMismatch, nothing was written", Check: acquireLayout},
+		{
+			Name:  "refuses another shard count or generation",
+			Rule:  "Acquire: ErrShardCountMismatch, nothing was written",
+			Check: acquireLayout,
+		},
 		{Name: "refuses a bad request", Rule: "AcquireRequest.Validate: ErrInvalidRequest", Check: acquireInvalid},
-		{Name: "leases each shard by itself", Rule: "Consumer: a shard has at most one owner by its lease", Check: acquireApart},
+		{
+			Name:  "leases each shard by itself",
+			Rule:  "Consumer: a shard has at most one owner by its lease",
+			Check: acquireApart,
+		},
 	}
 }
 
@@ -287,6 +352,7 @@ func acquireTokensBack(e *env.Env) {
 func acquireClamps(e *env.Env) {
 	h := e.Acquire("n1")
 	e.Clock.Advance(-time.Hour)
+
 	held := func(remaining time.Duration) {
 		_, err := e.Store.Acquire(e.Ctx, e.AcquireRequest(e.Shard, "n2"))
 		var held *ports.HeldError
@@ -296,9 +362,11 @@ func acquireClamps(e *env.Env) {
 		}
 		e.Same("how long the lease lasts", held.Remaining, remaining)
 	}
+
 	held(env.TTL)
 	e.Clock.Advance(10 * time.Second)
 	held(env.TTL - 10*time.Second)
+
 	e.Clock.Advance(env.TTL - 10*time.Second + time.Microsecond)
 	e.Acquire("n2")
 	checkLost(h)

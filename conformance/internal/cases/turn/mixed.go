@@ -21,11 +21,27 @@ func mixedCases() []env.Case {
 		{Name: "the smaller first push stays, whichever side it is on", Rule: ruleReturn, Check: mixedFirst},
 		{Name: "a repeat returns the present head", Rule: ruleHead, Check: mixedRepeatHead},
 		{Name: "a repeat returns the head beside a job that runs alone", Rule: ruleHead, Check: mixedRepeatAlone},
-		{Name: "a server whose announcement expired starts anew", Rule: "Node: StartedAt is the time of the first announcement since the server was unknown", Check: mixedStarted},
+		{
+			Name:  "a server whose announcement expired starts anew",
+			Rule:  "Node: StartedAt is the time of the first announcement since the server was unknown",
+			Check: mixedStarted,
+		},
 		{Name: "a job that begins twice has begun", Rule: ruleBegin, Check: mixedBegins},
-		{Name: "forget checks all shards before it removes the first", Rule: "Forget checks all shards before it removes the first", Check: mixedForget},
-		{Name: "forget returns the rest of a lease after the clock stepped back", Rule: ruleStepBack, Check: mixedForgetStepBack},
-		{Name: "an id cancelled twice in a call is cancelled once", Rule: "Cancel requests that claimed jobs end", Check: mixedCancel},
+		{
+			Name:  "forget checks all shards before it removes the first",
+			Rule:  "Forget checks all shards before it removes the first",
+			Check: mixedForget,
+		},
+		{
+			Name:  "forget returns the rest of a lease after the clock stepped back",
+			Rule:  ruleStepBack,
+			Check: mixedForgetStepBack,
+		},
+		{
+			Name:  "an id cancelled twice in a call is cancelled once",
+			Rule:  "Cancel requests that claimed jobs end",
+			Check: mixedCancel,
+		},
 	}
 }
 
@@ -36,7 +52,8 @@ func mixedSkipped(e *env.Env) {
 	other, never := claims[0], claims[0]
 	other.Receipt.Number++
 	never.ID = "never"
-	reply := h.Settle(env.Buried(never, "of nobody"), env.Buried(other, "of a"), env.Failed(claims[1], "of b", time.Hour))
+	reply := h.Settle(env.Buried(never, "of nobody"),
+		env.Buried(other, "of a"), env.Failed(claims[1], "of b", time.Hour))
 	e.Reported("the skipped", reply.Skipped, []int{0, 1})
 	e.Same("the error of the second", e.Queued("b").Error, "of b")
 	e.Same("the dead", e.DeadIDs(), nil)
@@ -47,7 +64,8 @@ func mixedHead(e *env.Env) {
 	e.PushIDs("a", "b", "c")
 	h := e.Acquire("n1")
 	claims := h.Claim(3)
-	reply := h.Settle(env.Failed(claims[0], "boom", 2*time.Hour), env.Failed(claims[1], "boom", time.Hour), env.Failed(claims[2], "boom", 3*time.Hour))
+	reply := h.Settle(env.Failed(claims[0], "boom", 2*time.Hour),
+		env.Failed(claims[1], "boom", time.Hour), env.Failed(claims[2], "boom", 3*time.Hour))
 	e.Same("the head", env.Plain(reply.Head), env.Due(env.Start.Add(time.Hour)))
 }
 
@@ -113,13 +131,18 @@ func mixedRepeatAlone(e *env.Env) {
 func mixedStarted(e *env.Env) {
 	announce := func() ports.Node {
 		e.TB.Helper()
-		reply, err := e.Store.Announce(e.Ctx, ports.AnnounceRequest{Node: ports.Node{Owner: "n1", Name: "n1"}, TTL: env.TTL})
+		reply, err := e.Store.Announce(e.Ctx, ports.AnnounceRequest{
+			Node: ports.Node{Owner: "n1", Name: "n1"},
+			TTL:  env.TTL,
+		})
 		e.Must(err, "Announce")
 		return reply.Nodes[0]
 	}
+
 	announce()
 	e.Clock.Advance(env.TTL / 2)
 	e.Same("while it is known", announce().StartedAt, env.Start)
+
 	e.Clock.Advance(2 * env.TTL)
 	e.Same("after it ran out", announce().StartedAt, e.Now())
 }
@@ -173,14 +196,38 @@ func usualCases() []env.Case {
 		{Name: "Meta and times do not count as bytes", Rule: ruleBudget, Check: usualBytesOnly},
 		{Name: "the first payload is taken whatever its size", Rule: ruleBudget, Check: usualFirst},
 		{Name: "the head is absent before a job that runs alone", Rule: ruleHead, Check: usualHeadAlone},
-		{Name: "a turn that settles counts what failed", Rule: "Settlement: Processed and Failed report whether the queue's counters increase", Check: usualCounts},
-		{Name: "ids are listed while they are queued", Rule: "DeclareRequest: IndexIDs keeps every queued job listed by id", Check: usualIndex},
-		{Name: "a claimed job is not counted as a retry", Rule: "RULES 7: retries are queued jobs with RetryCount >= 0", Check: usualRetry},
+		{
+			Name:  "a turn that settles counts what failed",
+			Rule:  "Settlement: Processed and Failed report whether the queue's counters increase",
+			Check: usualCounts,
+		},
+		{
+			Name:  "ids are listed while they are queued",
+			Rule:  "DeclareRequest: IndexIDs keeps every queued job listed by id",
+			Check: usualIndex,
+		},
+		{
+			Name:  "a claimed job is not counted as a retry",
+			Rule:  "RULES 7: retries are queued jobs with RetryCount >= 0",
+			Check: usualRetry,
+		},
 		{Name: "one of several entries is of a claimed id", Rule: ruleClaimedPush, Check: usualClaimedEntry},
 		{Name: "the second job of an id is claimed when the first is done", Rule: ruleClaimedPush, Check: usualSecond},
-		{Name: "a lease ends at the last instant at the latest", Rule: "Instant.Add: limited to the range of an Instant", Check: usualForever},
-		{Name: "a lease lasts for the turn's TTL after the clock stepped back", Rule: ruleStepBack, Check: usualStepBack},
-		{Name: "an empty turn returns the rest of a lease after the clock stepped back", Rule: ruleStepBack, Check: usualLookBack},
+		{
+			Name:  "a lease ends at the last instant at the latest",
+			Rule:  "Instant.Add: limited to the range of an Instant",
+			Check: usualForever,
+		},
+		{
+			Name:  "a lease lasts for the turn's TTL after the clock stepped back",
+			Rule:  ruleStepBack,
+			Check: usualStepBack,
+		},
+		{
+			Name:  "an empty turn returns the rest of a lease after the clock stepped back",
+			Rule:  ruleStepBack,
+			Check: usualLookBack,
+		},
 	}
 }
 
@@ -277,14 +324,17 @@ func usualCounts(e *env.Env) {
 	e.PushIDs("a", "b", "c", "d")
 	h := e.Acquire("n1")
 	claims := h.Claim(4)
+
 	both := env.Done(claims[1])
 	both.Failed = true
 	h.Settle(env.Done(claims[0]), both, env.Dropped(claims[2]))
 	h.Settle(env.Failed(claims[3], "boom", time.Hour))
+
 	again := e.Acquire("n1")
 	again.Settle()
 	counts := e.Counts()
 	e.Same("processed and failed", [2]int64{counts.Processed, counts.Failed}, [2]int64{2, 2})
+
 	e.Clock.Advance(2 * time.Hour)
 	again.Settle(env.Failed(again.One(), "boom", time.Hour))
 	e.Same("what has failed after another failure", e.Counts().Failed, int64(3))
@@ -292,6 +342,7 @@ func usualCounts(e *env.Env) {
 
 func usualIndex(e *env.Env) {
 	e.DeclareWith(ports.DeclareRequest{Queue: "indexed", Shards: 1, IndexIDs: true})
+
 	listed := func(want ...string) {
 		e.TB.Helper()
 		page, err := e.Store.Jobs(e.Ctx, ports.JobsRequest{PageRequest: env.WholePage("indexed"), SortBy: ports.ByID})
@@ -302,13 +353,16 @@ func usualIndex(e *env.Env) {
 		}
 		e.Same("the jobs by id", got, want)
 	}
+
 	e.PushTo("indexed", env.Entry("b", "p", 1))
 	listed("b")
 	e.PushTo("indexed", env.Entry("c", "p", 1), env.Entry("a", "p", 1))
 	listed("a", "b", "c")
+
 	h := e.AcquireBy(e.AcquireRequest(core.Shard{Queue: "indexed"}, "n1"))
 	c := h.One()
 	listed("b", "c")
+
 	e.PushTo("indexed", env.Entry("a", "q", 1))
 	h.Turn(2, env.Done(c))
 	listed("c")
@@ -335,7 +389,8 @@ func usualClaimedEntry(e *env.Env) {
 	e.Push(env.Entry("a", "q", 2), env.Entry("b", "p", 1))
 	e.Same("the claims beside it", env.IDs(h.Claim(10)), []string{"b"})
 	e.ByIDs(e.Store.Delete, "a")
-	e.Push(env.Entry("c", "p", 1), env.Entry("d", "p", 1), env.Entry("a", "q", 2), env.Entry("e", "p", 1), env.Entry("f", "p", 1), env.Entry("g", "p", 1))
+	e.Push(env.Entry("c", "p", 1), env.Entry("d", "p", 1), env.Entry("a", "q", 2),
+		env.Entry("e", "p", 1), env.Entry("f", "p", 1), env.Entry("g", "p", 1))
 	e.Same("the claims beside it, of more", env.IDs(h.Claim(10)), []string{"c", "d", "e", "f", "g"})
 	e.Same("once it is done", env.IDs(h.Turn(10, env.Done(c)).Claims), []string{"a"})
 }
@@ -357,18 +412,22 @@ func usualSecond(e *env.Env) {
 func usualForever(e *env.Env) {
 	const forever = time.Duration(math.MaxInt64)
 	e.PushIDs("a")
+
 	r := e.AcquireRequest(e.Shard, "n1")
 	r.TTL = forever
 	h := e.AcquireBy(r)
 	want := core.MaxInstant.Sub(env.Start)
 	e.Same("how long an acquired lease lasts", h.Reply.Remaining, want)
+
 	turn := h.Request(1)
 	turn.TTL = forever
 	c := h.Send(turn)
 	e.Same("how long a lease lasts after a turn", c.Remaining, want)
+
 	turn = h.Request(0, env.Failed(c.Claims[0], "boom", 0))
 	turn.TTL = forever
 	e.Same("how long it lasts after a turn with a failure", h.Send(turn).Remaining, want)
+
 	renewed, err := e.Store.Renew(e.Ctx, ports.RenewRequest{Lease: h.Lease, TTL: forever})
 	e.Must(err, "Renew")
 	e.Same("how long a renewed lease lasts", renewed.Remaining, want)

@@ -25,13 +25,33 @@ func partCases() []env.Case {
 		{Name: "is skipped without its claim", Rule: rulePartSkipped, Check: partSkipped},
 		{Name: "does not end the last payload", Rule: rulePartSkipped, Check: partLast},
 		{Name: "is applied once", Rule: rulePartAgain, Check: partOnce},
-		{Name: "is applied after the settlements", Rule: "Turn: parts are applied after the settlements", Check: partAfterSettle},
+		{
+			Name:  "is applied after the settlements",
+			Rule:  "Turn: parts are applied after the settlements",
+			Check: partAfterSettle,
+		},
 		{Name: "is applied in the order of the request", Rule: rulePart, Check: partOrder},
-		{Name: "is applied before jobs begin", Rule: "Turn: settle, end parts, begin, renew, claim", Check: partBeforeBegin},
-		{Name: "uses up the turn's number and renews", Rule: "Turn: last+1: settle, end parts, begin, renew, claim; the number is used up", Check: partUsesNumber},
+		{
+			Name:  "is applied before jobs begin",
+			Rule:  "Turn: settle, end parts, begin, renew, claim",
+			Check: partBeforeBegin,
+		},
+		{
+			Name:  "uses up the turn's number and renews",
+			Rule:  "Turn: last+1: settle, end parts, begin, renew, claim; the number is used up",
+			Check: partUsesNumber,
+		},
 		{Name: "is not applied by a repeated turn", Rule: "Turn: a repeat applies nothing", Check: partRepeated},
-		{Name: "needs the lease", Rule: "Turn: ErrLeaseLost if the owner or the token is not the shard's", Check: partNeedsLease},
-		{Name: "refuses too many", Rule: "TurnRequest.Validate: ErrInvalidRequest for too many parts", Check: partInvalid},
+		{
+			Name:  "needs the lease",
+			Rule:  "Turn: ErrLeaseLost if the owner or the token is not the shard's",
+			Check: partNeedsLease,
+		},
+		{
+			Name:  "refuses too many",
+			Rule:  "TurnRequest.Validate: ErrInvalidRequest for too many parts",
+			Check: partInvalid,
+		},
 		{Name: "reports a cancel with the receipt of the claim", Rule: rulePart, Check: partCancel},
 		{Name: "ends payloads of a large job", Rule: rulePart, Check: partLarge},
 	}
@@ -49,7 +69,8 @@ func suspect(e *env.Env, recoveries int) (*env.Holder, core.Claim) {
 		Error:      "boom",
 		Tags:       env.Tags("blue red"),
 	}
-	e.Place("a", state, env.WithScore(env.Pay("p", 1), 1, "of p"), env.Pay("q", 2), env.WithScore(env.Pay("r", 3), 3, "of r"))
+	e.Place("a",
+		state, env.WithScore(env.Pay("p", 1), 1, "of p"), env.Pay("q", 2), env.WithScore(env.Pay("r", 3), 3, "of r"))
 	h := e.Acquire("n1")
 	return h, h.One()
 }
@@ -154,7 +175,8 @@ func partLast(e *env.Env) {
 	})
 	e.PushIDs("single")
 	single := h.One()
-	e.Reported("the skipped parts of a job with one payload", h.Send(parts(h, single.SettlePayload(0))).SkippedParts, []int{0})
+	e.Reported("the skipped parts of a job with one payload",
+		h.Send(parts(h, single.SettlePayload(0))).SkippedParts, []int{0})
 	e.Same("the claim with one payload", e.Claimed("single"), single)
 }
 
@@ -163,7 +185,8 @@ func partOnce(e *env.Env) {
 	left := endPart(h, c, 0)
 	e.Unchanged("a part that was applied before", func() {
 		e.Reported("the skipped parts", h.Send(parts(h, c.SettlePayload(0))).SkippedParts, nil)
-		e.Reported("the skipped parts of two", h.Send(parts(h, c.SettlePayload(0), c.SettlePayload(0))).SkippedParts, nil)
+		e.Reported("the skipped parts of two",
+			h.Send(parts(h, c.SettlePayload(0), c.SettlePayload(0))).SkippedParts, nil)
 	})
 	later := endPart(h, left, 0)
 	e.Unchanged("a part before the last", func() {
@@ -258,15 +281,18 @@ func partCancel(e *env.Env) {
 func partLarge(e *env.Env) {
 	payloads := largePayloads()
 	e.Place("a", core.State{PerformAt: env.Start, RetryCount: -1, Recoveries: 2, FirstPush: env.Start}, payloads...)
+
 	h := e.Acquire("n1")
 	c := h.One()
 	e.Same("the claimed payloads", c.Payloads, payloads)
+
 	for len(c.Payloads) > 1 {
 		c = endPart(h, c, min(len(c.Payloads)%3, 1))
 		if n := len(c.Payloads); n > len(payloads)-3 || n < 3 {
 			e.Same("the claimed job", e.Claimed("a"), c)
 		}
 	}
+
 	e.Push(env.Entry("a", "next", 1))
 	e.Same("the next job of the id", h.One(env.Done(c)).Payloads, []core.Payload{env.Pay("next", 1)})
 	e.CountsMatch(env.Orders, 1, 0)

@@ -20,10 +20,26 @@ func orphanCases() []env.Case {
 		{Name: "are returned again when their turn is repeated",
 			Rule:  "Turn: a repeat returns the same orphans if they are still claimed",
 			Check: orphansOfATurn},
-		{Name: "count nothing until they are settled", Rule: "Acquire: acquiring does not count as a recovery", Check: orphansCountNothing},
-		{Name: "are settled under the new lease", Rule: "Acquire: the owner of the new lease settles them as core.RetryPolicy.Recover says", Check: orphansSettle},
-		{Name: "no longer belong to the old lease", Rule: "Consumer: owner and token decide who may call Turn", Check: orphansOfTheOld},
-		{Name: "are not claimed a second time", Rule: "Turn: ids that are claimed are skipped", Check: orphansClaimedOnce},
+		{
+			Name:  "count nothing until they are settled",
+			Rule:  "Acquire: acquiring does not count as a recovery",
+			Check: orphansCountNothing,
+		},
+		{
+			Name:  "are settled under the new lease",
+			Rule:  "Acquire: the owner of the new lease settles them as core.RetryPolicy.Recover says",
+			Check: orphansSettle,
+		},
+		{
+			Name:  "no longer belong to the old lease",
+			Rule:  "Consumer: owner and token decide who may call Turn",
+			Check: orphansOfTheOld,
+		},
+		{
+			Name:  "are not claimed a second time",
+			Rule:  "Turn: ids that are claimed are skipped",
+			Check: orphansClaimedOnce,
+		},
 	}
 }
 
@@ -99,7 +115,8 @@ func orphansSettle(e *env.Env) {
 	want.Recoveries = 1
 	e.Same("the jobs", e.Jobs(), []core.Job{want})
 	counts := e.Counts()
-	e.Same("processed, failed and claimed", [3]int64{counts.Processed, counts.Failed, counts.Claimed}, [3]int64{1, 0, 0})
+	e.Same("processed, failed and claimed",
+		[3]int64{counts.Processed, counts.Failed, counts.Claimed}, [3]int64{1, 0, 0})
 }
 
 func orphansOfTheOld(e *env.Env) {
@@ -132,13 +149,25 @@ func recoveredCases() []env.Case {
 	return []env.Case{
 		{Name: "is claimed beside others after one recovery", Rule: ruleBeside, Check: recoveredOnce},
 		{Name: "is claimed alone", Rule: ruleAlone, Check: recoveredAlone},
-		{Name: "keeps all others waiting while it is claimed", Rule: "Turn: while it is claimed, no other job is", Check: recoveredBlocks},
+		{
+			Name:  "keeps all others waiting while it is claimed",
+			Rule:  "Turn: while it is claimed, no other job is",
+			Check: recoveredBlocks,
+		},
 		{Name: "waits until nothing else is claimed", Rule: ruleAlone, Check: recoveredWaits},
 		{Name: "stops the turn in front of it", Rule: ruleAlone, Check: recoveredStops},
-		{Name: "is never overtaken", Rule: "Turn: claiming stops in front of it, so it is never overtaken", Check: recoveredNotOvertaken},
+		{
+			Name:  "is never overtaken",
+			Rule:  "Turn: claiming stops in front of it, so it is never overtaken",
+			Check: recoveredNotOvertaken,
+		},
 		{Name: "stops no other job before it is due", Rule: ruleAlone, Check: recoveredNotDue},
 		{Name: "is claimed in the turn that settles the last other job", Rule: ruleAlone, Check: recoveredAfterSettle},
-		{Name: "runs with others once it has settled", Rule: "RULES 4: done, failure, snooze and bury clear Recoveries", Check: recoveredCleared},
+		{
+			Name:  "runs with others once it has settled",
+			Rule:  "RULES 4: done, failure, snooze and bury clear Recoveries",
+			Check: recoveredCleared,
+		},
 		{Name: "is passed to the next owner alone", Rule: ruleAlone, Check: recoveredOrphan},
 	}
 }

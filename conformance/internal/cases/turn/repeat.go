@@ -16,10 +16,18 @@ const ruleResent = "Turn: a Resent turn always uses up its number, so that its f
 func repeatCases() []env.Case {
 	return []env.Case{
 		{Name: "returns the same claims in their first order", Rule: ruleAgain, Check: repeatGivesClaims},
-		{Name: "reports that it is a repeat", Rule: "TurnReply: Repeat reports whether a turn of this number had been carried out before", Check: repeatSaysSo},
+		{
+			Name:  "reports that it is a repeat",
+			Rule:  "TurnReply: Repeat reports whether a turn of this number had been carried out before",
+			Check: repeatSaysSo,
+		},
 		{Name: "of a turn that found nothing uses up its number", Rule: ruleResent, Check: repeatUsesNumber},
 		{Name: "leaves nothing for a first call that arrives late", Rule: ruleResent, Check: repeatBeforeFirst},
-		{Name: "is stale after the next turn", Rule: "Turn: below last: ErrStaleTurn, nothing is written", Check: repeatStale},
+		{
+			Name:  "is stale after the next turn",
+			Rule:  "Turn: below last: ErrStaleTurn, nothing is written",
+			Check: repeatStale,
+		},
 		{Name: "begins nothing", Rule: ruleAgain, Check: repeatBeginsNothing},
 		{Name: "returns no claims of other turns", Rule: ruleAgain, Check: repeatGivesOwn},
 		{Name: "returns split claims as they were", Rule: ruleAgain, Check: repeatGivesCut},
@@ -28,14 +36,23 @@ func repeatCases() []env.Case {
 		{Name: "counts nothing twice", Rule: ruleAgain, Check: repeatCountsNothing},
 		{Name: "ignores the rest of the request", Rule: ruleAgain, Check: repeatIgnores},
 		{Name: "renews for its TTL", Rule: ruleAgain, Check: repeatRenews},
-		{Name: "reports nothing skipped", Rule: "Turn: a repeat returns no Skipped, Deferred or NotBegun", Check: repeatSkipsNothing},
+		{
+			Name:  "reports nothing skipped",
+			Rule:  "Turn: a repeat returns no Skipped, Deferred or NotBegun",
+			Check: repeatSkipsNothing,
+		},
 		{Name: "returns claims while the queue is paused", Rule: ruleAgain, Check: repeatWhilePaused},
-		{Name: "works after the expiry", Rule: "Consumer: a late call works until another owner acquires the shard", Check: repeatLate},
+		{
+			Name:  "works after the expiry",
+			Rule:  "Consumer: a late call works until another owner acquires the shard",
+			Check: repeatLate,
+		},
 	}
 }
 
 func repeatGivesClaims(e *env.Env) {
-	e.Push(env.EntryAt("c", "p", 1, 5), env.EntryAt("b", "p", 1, 7), env.EntryAt("a", "p", 1, 6), env.EntryAt("d", "p", 1, 7))
+	e.Push(env.EntryAt("c", "p", 1, 5), env.EntryAt("b", "p", 1, 7),
+		env.EntryAt("a", "p", 1, 6), env.EntryAt("d", "p", 1, 7))
 	h := e.Acquire("n1")
 	r := h.Request(10)
 	first := h.Send(r).Claims

@@ -28,24 +28,60 @@ func settleCases() []env.Case {
 		{Name: "puts an untouched job back as it was claimed", Rule: ruleApply, Check: settleUntouched},
 		{Name: "puts a snoozed job back for later", Rule: ruleApply, Check: settleSnoozed},
 		{Name: "puts an awaiting job back as fresh, for later", Rule: env.RuleAwait, Check: settleAwaiting},
-		{Name: "an awaiting job runs with what was pushed since its claim", Rule: env.RuleAwait, Check: settleAwaitingAfterPush},
-		{Name: "an awaiting job keeps an earlier time of its own", Rule: env.RuleAwait, Check: settleAwaitingBeforePush},
+		{
+			Name:  "an awaiting job runs with what was pushed since its claim",
+			Rule:  env.RuleAwait,
+			Check: settleAwaitingAfterPush,
+		},
+		{
+			Name:  "an awaiting job keeps an earlier time of its own",
+			Rule:  env.RuleAwait,
+			Check: settleAwaitingBeforePush,
+		},
 		{Name: "the rest of a claim does not end the wait", Rule: env.RuleAwait, Check: settleAwaitingWithRest},
 		{Name: "puts a recovered job back with its count", Rule: ruleApply, Check: settleRecovered},
 		{Name: "buries with reason and time", Rule: ruleApply, Check: settleBuried},
 		{Name: "drops jobs that were cancelled", Rule: ruleApply, Check: settleDropped},
 		{Name: "divides a job by position", Rule: ruleApply, Check: settleDivides},
-		{Name: "ignores positions that the job does not have", Rule: "Settlement.Apply: positions that the job does not have are ignored", Check: settleBeyond},
+		{
+			Name:  "ignores positions that the job does not have",
+			Rule:  "Settlement.Apply: positions that the job does not have are ignored",
+			Check: settleBeyond,
+		},
 		{Name: "keeps scores and Meta", Rule: "RULES 1: the copy that stays keeps its Meta", Check: settleKeepsMeta},
-		{Name: "keeps the error until the job succeeds", Rule: "RULES 1: error: text of the last failure, kept until the job succeeds", Check: settleKeepsError},
-		{Name: "forgets the failures of a job that is done", Rule: "RULES 1: error: kept until the job succeeds; RULES 2: a push for an id that is not queued makes a fresh job", Check: settleForgets},
+		{
+			Name:  "keeps the error until the job succeeds",
+			Rule:  "RULES 1: error: text of the last failure, kept until the job succeeds",
+			Check: settleKeepsError,
+		},
+		{
+			Name:  "forgets the failures of a job that is done",
+			Rule:  "RULES 1: error: kept until the job succeeds; RULES 2: a push for an id that is not queued makes a fresh job",
+			Check: settleForgets,
+		},
 		{Name: "merges a returning job into the queued one", Rule: ruleReturn, Check: settleMerges},
 		{Name: "keeps the larger recoveries", Rule: ruleReturn, Check: settleMergesRecoveries},
 		{Name: "merges buried payloads into the morgue", Rule: env.RuleMorgue, Check: settleMergesDead},
-		{Name: "counts as the settlement says", Rule: "Settlement: Processed and Failed report whether the queue's counters increase", Check: settleCounts},
-		{Name: "limits times to their range", Rule: "Instant.Add: limited to the range of an Instant", Check: settleClamps},
-		{Name: "keeps errors as ErrorText returns them", Rule: "Settlement: PutBack.Error and BuryError are stored as core.ErrorText returns them", Check: settleErrorTexts},
-		{Name: "keeps a long error whole", Rule: "core.MaxErrorBytes: the longest error text that is kept", Check: settleLongError},
+		{
+			Name:  "counts as the settlement says",
+			Rule:  "Settlement: Processed and Failed report whether the queue's counters increase",
+			Check: settleCounts,
+		},
+		{
+			Name:  "limits times to their range",
+			Rule:  "Instant.Add: limited to the range of an Instant",
+			Check: settleClamps,
+		},
+		{
+			Name:  "keeps errors as ErrorText returns them",
+			Rule:  "Settlement: PutBack.Error and BuryError are stored as core.ErrorText returns them",
+			Check: settleErrorTexts,
+		},
+		{
+			Name:  "keeps a long error whole",
+			Rule:  "core.MaxErrorBytes: the longest error text that is kept",
+			Check: settleLongError,
+		},
 	}
 }
 
@@ -92,14 +128,16 @@ func settleAwaiting(e *env.Env) {
 	e.Same("fresh, retries, processed and failed",
 		[4]int64{counts.Fresh, counts.Retrying, counts.Processed, counts.Failed}, [4]int64{1, 0, 0, 1})
 	e.PushBy(core.PushRule{Kind: core.Earliest}, env.Entry("a", "p4", 4))
-	e.Same("the job after a push", e.Queued("a"), env.Job("a", env.Fresh(e.Now()), append(env.ThreePayloads(), env.Pay("p4", 4))...))
+	e.Same("the job after a push",
+		e.Queued("a"), env.Job("a", env.Fresh(e.Now()), append(env.ThreePayloads(), env.Pay("p4", 4))...))
 }
 
 func settleAwaitingAfterPush(e *env.Env) {
 	h, c := e.ClaimedJob()
 	e.Push(env.EntryAt("a", "p2", 1, e.Now()), env.EntryAt("a", "p4", 4, e.Now()))
 	h.Settle(env.Awaiting(c, time.Hour))
-	e.Same("the merged job", e.Queued("a"), env.Job("a", env.Fresh(e.Now()), env.Pay("p1", 1), env.Pay("p2", 1), env.Pay("p3", 3), env.Pay("p4", 4)))
+	e.Same("the merged job", e.Queued("a"),
+		env.Job("a", env.Fresh(e.Now()), env.Pay("p1", 1), env.Pay("p2", 1), env.Pay("p3", 3), env.Pay("p4", 4)))
 	e.Same("the payloads of the next claim", len(h.One().Payloads), 4)
 }
 
@@ -107,7 +145,8 @@ func settleAwaitingBeforePush(e *env.Env) {
 	h, c := e.ClaimedJob()
 	e.Push(env.EntryAt("a", "p4", 4, e.Now().Add(time.Hour)))
 	h.Settle(env.Awaiting(c, time.Minute))
-	e.Same("the merged job", e.Queued("a"), env.Job("a", env.Fresh(e.Now().Add(time.Minute)), append(env.ThreePayloads(), env.Pay("p4", 4))...))
+	e.Same("the merged job", e.Queued("a"),
+		env.Job("a", env.Fresh(e.Now().Add(time.Minute)), append(env.ThreePayloads(), env.Pay("p4", 4))...))
 }
 
 func settleAwaitingWithRest(e *env.Env) {
@@ -155,7 +194,9 @@ func settleDivides(e *env.Env) {
 	h, c := e.ClaimedJob()
 	h.Settle(env.Outcome(c, core.Outcome{
 		Kind: core.Snoozed, Delay: time.Hour,
-		Payloads: []core.PayloadOutcome{{Position: 0}, {Position: 2, Bury: true, Error: "third", Group: "of the third"}},
+		Payloads: []core.PayloadOutcome{
+			{Position: 0}, {Position: 2, Bury: true, Error: "third", Group: "of the third"},
+		},
 	}))
 	e.Same("what was put back", e.Queued("a"), env.Job("a", env.Fresh(e.Now().Add(time.Hour)), env.Pay("p2", 2)))
 	e.Same("what was buried", e.DeadLetter("a"), core.DeadLetter{
@@ -234,8 +275,11 @@ func settleMergesDead(e *env.Env) {
 	e.Clock.Advance(time.Minute)
 	h.Settle(env.Buried(h.One(), "second"))
 	e.Same("the dead letter", e.DeadLetter("a"), core.DeadLetter{
-		ID: "a", ChangedAt: e.Now(), Error: "second", Group: core.OtherGroup,
-		Payloads: []core.Payload{env.Pay("p0", 0), env.Pay("p1", 1), env.Pay("p2", 1), env.Pay("p3", 3)},
+		ID:        "a",
+		ChangedAt: e.Now(),
+		Error:     "second",
+		Group:     core.OtherGroup,
+		Payloads:  []core.Payload{env.Pay("p0", 0), env.Pay("p1", 1), env.Pay("p2", 1), env.Pay("p3", 3)},
 	})
 	e.Same("how many are dead", e.Counts().Dead, int64(1))
 }
@@ -281,9 +325,17 @@ func skipCases() []env.Case {
 		{Name: "the second settlement of an id in a turn", Rule: ruleSkip, Check: skipTwice},
 		{Name: "another receipt", Rule: ruleSkip, Check: skipOtherReceipt},
 		{Name: "another receipt beside the right one", Rule: env.RuleReceipts, Check: skipBesideTheRight},
-		{Name: "the receipt of an earlier claim", Rule: "Receipt: a settlement names the receipt, so that an old settlement can't change a later claim", Check: skipEarlierReceipt},
+		{
+			Name:  "the receipt of an earlier claim",
+			Rule:  "Receipt: a settlement names the receipt, so that an old settlement can't change a later claim",
+			Check: skipEarlierReceipt,
+		},
 		{Name: "skipped settlements count nothing", Rule: ruleSkip, Check: skipCountsNothing},
-		{Name: "the other settlements are applied", Rule: "TurnReply: Skipped are the positions in Settlements whose jobs were not claimed, ascending", Check: skipOthers},
+		{
+			Name:  "the other settlements are applied",
+			Rule:  "TurnReply: Skipped are the positions in Settlements whose jobs were not claimed, ascending",
+			Check: skipOthers,
+		},
 	}
 }
 
@@ -345,6 +397,7 @@ func skipOtherReceipt(e *env.Env) {
 	e.PushIDs("a")
 	h := e.Acquire("n1")
 	c := h.One()
+
 	for _, receipt := range []core.Receipt{
 		{Token: c.Receipt.Token, Number: c.Receipt.Number + 1},
 		{Token: c.Receipt.Token, Number: 0},
@@ -367,13 +420,17 @@ func skipBesideTheRight(e *env.Env) {
 	c := h.One()
 	before, behind := c, c
 	before.Receipt, behind.Receipt = c.Receipt.NextPart().NextPart(), c.Receipt.NextPart()
+
 	reply := h.Settle(env.Done(before), env.Failed(c, "boom", 0), env.Done(behind))
 	e.Reported("the skipped", reply.Skipped, []int{0, 2})
 	e.Same("the error of the job put back", e.Queued("a").Error, "boom")
+
 	c = h.One()
 	before, behind = c, c
 	before.Receipt, behind.Receipt = c.Receipt.NextPart(), c.Receipt.NextPart().NextPart()
-	e.Reported("the skipped when all are done", h.Settle(env.Done(before), env.Done(c), env.Done(behind)).Skipped, []int{0, 2})
+	e.Reported("the skipped when all are done",
+		h.Settle(env.Done(before), env.Done(c), env.Done(behind)).Skipped, []int{0, 2})
+
 	e.CountsMatch(env.Orders, 1, 1)
 }
 
@@ -408,7 +465,8 @@ func skipOthers(e *env.Env) {
 	claims := h.Claim(3)
 	other := claims[1]
 	other.Receipt.Number++
-	e.Reported("the skipped", h.Settle(env.Done(claims[2]), env.Done(other), env.Untouched(claims[0])).Skipped, []int{1})
+	e.Reported("the skipped",
+		h.Settle(env.Done(claims[2]), env.Done(other), env.Untouched(claims[0])).Skipped, []int{1})
 	e.Same("the queued jobs", e.QueuedIDs(), []string{"a"})
 	e.Same("the claimed job", e.Claimed("b"), claims[1])
 }

@@ -10,20 +10,60 @@ import (
 
 func turnCases() []env.Case {
 	return []env.Case{
-		{Name: "uses up its number when it claims", Rule: "Turn: last+1: settle, renew, claim; the number is used up", Check: turnNumbers},
-		{Name: "renews the lease", Rule: "Turn: settles finished jobs, renews the lease and claims, in this order", Check: turnRenews},
+		{
+			Name:  "uses up its number when it claims",
+			Rule:  "Turn: last+1: settle, renew, claim; the number is used up",
+			Check: turnNumbers,
+		},
+		{
+			Name:  "renews the lease",
+			Rule:  "Turn: settles finished jobs, renews the lease and claims, in this order",
+			Check: turnRenews,
+		},
 		{Name: "refuses an older number", Rule: "Turn: below last: ErrStaleTurn, nothing is written", Check: turnStale},
-		{Name: "refuses a number ahead", Rule: "Turn: above last+1: ErrLeaseLost, nothing is written: the store has lost turns", Check: turnAhead},
-		{Name: "starts again at 1 with a new lease", Rule: "Turn: the last number carried out under this lease, 0 after Acquire", Check: turnNewLease},
+		{
+			Name:  "refuses a number ahead",
+			Rule:  "Turn: above last+1: ErrLeaseLost, nothing is written: the store has lost turns",
+			Check: turnAhead,
+		},
+		{
+			Name:  "starts again at 1 with a new lease",
+			Rule:  "Turn: the last number carried out under this lease, 0 after Acquire",
+			Check: turnNewLease,
+		},
 		{Name: "uses no number when there is nothing to do", Rule: ruleEmpty, Check: turnEmpty},
 		{Name: "does not renew when there is nothing to do", Rule: ruleEmpty, Check: turnEmptyRenewsNot},
 		{Name: "uses its number even if all its settlements are skipped", Rule: ruleEmpty, Check: turnSkippedOnly},
-		{Name: "settles before it claims", Rule: "Turn: due jobs in order of (PerformAt, id), put-backs of this turn included", Check: turnSettlesFirst},
-		{Name: "works after the expiry", Rule: "Consumer: a late call works until another owner acquires the shard", Check: turnLate},
-		{Name: "is refused after another owner acquired the shard", Rule: "Turn: ErrLeaseLost if the owner or the token is not the shard's", Check: turnTakenOver},
-		{Name: "refuses a bad request", Rule: "TurnRequest.Validate: ErrInvalidRequest for a number below 1, a TTL below 1 ms, or too many settlements", Check: turnInvalid},
-		{Name: "settles 256 jobs", Rule: "TurnRequest: Settlements are applied in order, at most core.MaxTurnJobs", Check: turnSettlesMany},
-		{Name: "gives each claimed job a receipt", Rule: "Turn: a claimed job gets the receipt (token, number)", Check: turnReceipts},
+		{
+			Name:  "settles before it claims",
+			Rule:  "Turn: due jobs in order of (PerformAt, id), put-backs of this turn included",
+			Check: turnSettlesFirst,
+		},
+		{
+			Name:  "works after the expiry",
+			Rule:  "Consumer: a late call works until another owner acquires the shard",
+			Check: turnLate,
+		},
+		{
+			Name:  "is refused after another owner acquired the shard",
+			Rule:  "Turn: ErrLeaseLost if the owner or the token is not the shard's",
+			Check: turnTakenOver,
+		},
+		{
+			Name:  "refuses a bad request",
+			Rule:  "TurnRequest.Validate: ErrInvalidRequest for a number below 1, a TTL below 1 ms, or too many settlements",
+			Check: turnInvalid,
+		},
+		{
+			Name:  "settles 256 jobs",
+			Rule:  "TurnRequest: Settlements are applied in order, at most core.MaxTurnJobs",
+			Check: turnSettlesMany,
+		},
+		{
+			Name:  "gives each claimed job a receipt",
+			Rule:  "Turn: a claimed job gets the receipt (token, number)",
+			Check: turnReceipts,
+		},
 	}
 }
 

@@ -33,12 +33,14 @@ BEGIN
     WHERE j.shard = p_shard AND NOT j.parked AND j.perform_at >= p_from AND j.perform_at <= p_now
     ORDER BY j.perform_at, j.id LIMIT p_want + 1
   ) d;
+
   IF bytes > p_bytes OR NOT v_together THEN
     SELECT c.places, c.bytes, c.first_due, c.last_due, c.passed, c.busy, c.first_busy, c.next_due, c.next_single, c.try_each, c.until
     INTO places, bytes, first_due, last_due, passed, busy, first_busy, next_due, next_single, try_each, until
     FROM {schema}.choose_some_due(p_shard, p_from, p_now, p_want, p_bytes, p_inbox, p_first) c;
     RETURN;
   END IF;
+
   try_each := false; next_single := false;
   first_due := v_times[1];
   last_due := v_times[least(p_want, cardinality(places))];

@@ -49,9 +49,11 @@ BEGIN
         ) b) d WINDOW w AS (ORDER BY d.perform_at, d.id ROWS UNBOUNDED PRECEDING)
       ) w) o
     ) f;
+
     EXIT WHEN next_due IS NOT NULL OR v_seen < v_limit OR p_inbox AND v_limit >= c_most;
     v_limit := 2 * v_limit + 256; -- some were skipped
   END LOOP;
+
   IF next_due IS NULL AND v_seen >= v_limit THEN
     passed := least(passed, until); -- the jobs behind were not looked at
   END IF;

@@ -20,15 +20,18 @@ DECLARE
 BEGIN
   fresh := 0; retrying := 0; missed := false; merged := false;
   p_want := least(p_want, c_payloads - p_carried);
+
   v_chosen := {schema}.choose_due(p_shard, p_from, p_now, p_want, p_bytes, p_inbox, p_carried = 0);
   IF v_chosen.busy IS NOT NULL AND NOT {schema}.park(p_shard, v_chosen.busy) THEN
     v_chosen.passed := least(v_chosen.passed, v_chosen.first_busy);
   END IF;
+
   IF cardinality(v_chosen.places) > 0 THEN
     SELECT t.ids, coalesce(t.bytes, 0), t.fresh, t.retrying INTO ids, v_bytes, fresh, retrying
     FROM {schema}.claim_together(p_shard, v_chosen.places, p_now, p_token, p_number, p_owner, p_node) t;
     v_left := coalesce(cardinality(ids), 0) < cardinality(v_chosen.places);
   END IF;
+
   IF v_chosen.try_each OR v_left THEN
     v_each := {schema}.claim_each(p_shard, CASE WHEN v_left THEN v_chosen.first_due ELSE v_chosen.next_due END,
       CASE WHEN v_chosen.try_each THEN v_chosen.until ELSE v_chosen.last_due END, p_now, p_token, p_number, p_owner, p_node,
@@ -36,6 +39,7 @@ BEGIN
     ids := ids || v_each.ids; fresh := fresh + v_each.fresh; retrying := retrying + v_each.retrying; missed := v_each.missed; merged := v_each.merged;
     v_chosen.passed := least(v_chosen.passed, v_each.earliest);
   END IF;
+
   IF missed THEN
     floor := least(v_chosen.passed, v_chosen.first_due, v_chosen.next_due);
   ELSIF v_left THEN
@@ -43,5 +47,6 @@ BEGIN
   ELSE
     floor := least(p_now - c_slow_push, v_chosen.passed, coalesce(v_chosen.last_due, v_chosen.next_due));
   END IF;
+
   next_due := CASE WHEN NOT v_chosen.next_single AND NOT v_left THEN v_chosen.next_due END;
 END {$};

@@ -18,6 +18,7 @@ BEGIN
   IF FOUND THEN
     RETURN;
   END IF;
+
   SELECT count(*), count(*) FILTER (WHERE f.fits), coalesce(sum(f.size) FILTER (WHERE f.fits), 0), max(f.score) FILTER (WHERE f.fits),
     array_agg(f.place) FILTER (WHERE f.fits AND f.place IS NOT NULL), bool_or(f.fits AND f.place IS NULL),
     array_agg(f.score) FILTER (WHERE f.fits), array_agg(f.data) FILTER (WHERE f.fits), array_agg(f.meta) FILTER (WHERE f.fits)
@@ -28,6 +29,7 @@ BEGIN
       FROM {schema}.payloads_of(p_shard, p_id, p_most + 1) p WINDOW w AS (ROWS UNBOUNDED PRECEDING) -- in their order
     ) o
   ) f;
+
   stays := v_seen > n;
   IF v_places IS NOT NULL THEN
     DELETE FROM {schema}.payloads p WHERE p.ctid = ANY (v_places);

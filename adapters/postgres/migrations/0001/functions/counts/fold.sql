@@ -21,6 +21,7 @@ BEGIN
   INTO v_log FROM gone;
   SELECT * INTO v_other FROM {schema}.take_count_changes(p_shard, v_shard.counts_from, v_shard.counts_open);
   v_mark := {schema}.inbox_mark(p_shard);
+
   UPDATE {schema}.shards SET
     last = p_last, ttl = p_ttl, expires = p_expires, renewed = p_now, floor = p_floor, rescan = p_rescan,
     fresh = v_shard.fresh + v_log.fresh + v_other.fresh,

@@ -14,6 +14,7 @@ DECLARE
   v_change record;
 BEGIN
   SELECT greatest(c_least, least(c_most, c_few / q.shards)) INTO v_few FROM {schema}.queues q WHERE q.name = p_queue COLLATE "C";
+
   FOR v_shard IN
     SELECT s.id, s.counts_from, s.counts_open FROM {schema}.shards s
     WHERE s.queue = p_queue COLLATE "C" AND EXISTS (

@@ -18,6 +18,7 @@ BEGIN
   IF NOT EXISTS (SELECT FROM {schema}.inbox_rows_of(v_shard, p_ids, until, 1)) THEN
     RETURN;
   END IF;
+
   SELECT b.payloads, b.bytes INTO v_rows, v_bytes
   FROM (SELECT s.ttl FROM {schema}.shards s WHERE s.id = v_shard FOR UPDATE) s, {schema}.merge_bounds(s.ttl) b;
   SELECT array_agg(r.place) FILTER (WHERE r.fits), coalesce(bool_or(NOT r.fits), false) INTO v_places, more FROM (
@@ -26,6 +27,7 @@ BEGIN
       FROM {schema}.inbox_rows_of(v_shard, p_ids, until, v_rows + 1) r WINDOW w AS (ROWS UNBOUNDED PRECEDING) -- in their order
     ) r
   ) r;
+
   WITH gone AS (
     DELETE FROM {schema}.inbox i WHERE i.ctid = ANY (v_places) RETURNING i.*
   ), rows AS (
@@ -35,5 +37,6 @@ BEGIN
   SELECT array_agg(row ORDER BY tx, seq) FILTER (WHERE kind IN ('push', 'put_back')) AS queued,
     array_agg(row ORDER BY tx, seq) FILTER (WHERE kind = 'buried') AS buried, array_agg(id) FILTER (WHERE kind = 'freed') AS freed
   INTO v_in FROM rows;
+
   PERFORM {schema}.merge_taken(v_shard, v_in.queued, v_in.buried, v_in.freed);
 END {$};

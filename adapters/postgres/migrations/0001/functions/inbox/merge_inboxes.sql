@@ -23,6 +23,7 @@ BEGIN
   LOOP
     more := v_rows >= v_shard.payloads OR v_bytes >= v_shard.bytes;
     EXIT WHEN more;
+
     PERFORM FROM {schema}.shards s WHERE s.id = v_shard.id FOR UPDATE;
     v_merged := {schema}.merge_inbox(v_shard.id);
     v_rows := v_rows + v_merged.n; v_bytes := v_bytes + v_merged.size;

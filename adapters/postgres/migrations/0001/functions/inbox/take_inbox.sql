@@ -15,6 +15,7 @@ DECLARE
 BEGIN
   SELECT {schema}.scan_from(s.inbox_from), b.payloads, b.bytes INTO v_from, v_rows, v_bytes
   FROM {schema}.shards s, {schema}.merge_bounds(s.ttl) b WHERE s.id = p_shard;
+
   SELECT array_agg(o.place) FILTER (WHERE o.fits), coalesce(max(o.sum) FILTER (WHERE o.fits), 0), count(*) INTO v_places, size, n FROM (
     SELECT r.place, r.sum, r.nth = 1 OR r.nth <= v_rows AND r.sum <= v_bytes AS fits FROM (
       SELECT r.place, row_number() OVER w AS nth, sum(r.size) OVER w AS sum
@@ -22,6 +23,7 @@ BEGIN
     ) r
   ) o;
   more := n > coalesce(cardinality(v_places), 0);
+
   WITH gone AS (
     DELETE FROM {schema}.inbox i WHERE i.ctid = ANY (v_places) RETURNING i.*
   ), rows AS (
@@ -33,6 +35,7 @@ BEGIN
     array_agg(id) FILTER (WHERE kind = 'freed'),
     more OR coalesce(bool_or(tx < v_from), false) -- inbox_rows leaves newer rows to the next call
   INTO n, queued, buried, early, freed, more FROM rows;
+
   IF more OR n >= c_many THEN
     UPDATE {schema}.shards s SET inbox_from = m.since, inbox_seq = m.seq, inbox_open = m.open
     FROM {schema}.inbox_mark(p_shard) m WHERE s.id = p_shard;

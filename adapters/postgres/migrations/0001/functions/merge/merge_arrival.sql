@@ -21,6 +21,7 @@ BEGIN
     recoveries = greatest(j.recoveries, excluded.recoveries),
     error = {schema}.unite_tags(j.error, excluded.error)
   RETURNING j.perform_at, j.first_push, j.retry_count, j.error, j.prior_retry_count INTO v_job;
+
   is_new := v_job.prior_retry_count IS NULL;
   due := v_job.perform_at;
   IF is_new THEN
@@ -28,6 +29,7 @@ BEGIN
     retrying := 1 - fresh;
     RETURN;
   END IF;
+
   IF a.kind <> 'push' AND NOT (a.kind = 'revived' AND v_job.retry_count >= 0 AND v_job.perform_at = c_never) THEN -- a held job stays held
     due := a.perform_at;
     IF a.kind = 'put_back' AND a.rule = c_earliest AND v_job.first_push <> a.first_push THEN
@@ -46,6 +48,7 @@ BEGIN
       UPDATE {schema}.jobs q SET perform_at = due, first_push = least(v_job.first_push, a.first_push) WHERE q.shard = p_shard AND q.id = a.id;
     END IF;
   END IF;
+
   earlier := due < v_job.perform_at;
   SELECT m.added, m.superseded INTO added, superseded
   FROM {schema}.merge_payload(p_shard, a.id, p_merge_rule, a.score, a.data, a.meta) m;

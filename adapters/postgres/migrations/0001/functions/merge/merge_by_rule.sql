@@ -25,11 +25,13 @@ BEGIN
       v_before.data := NULL;
       v_before.meta := NULL;
     END IF;
+
     v_met := {schema}.merge_arrival(p_shard, p_merge_rule, v_arrival);
     fresh := fresh + v_met.fresh;
     retrying := retrying + v_met.retrying;
     earliest := least(earliest, v_met.due);
     v_superseded := v_superseded + v_met.superseded;
   END LOOP;
+
   PERFORM {schema}.count_superseded(p_shard, v_superseded);
 END {$};

@@ -17,6 +17,7 @@ BEGIN
     END IF;
     RETURN;
   END IF;
+
   IF p_merge_rule = 1 AND NOT v_job.has_more THEN -- the usual case of a rule that keeps one
     superseded := 1;
     IF (p_score, p_data) > (v_job.score, v_job.data) THEN
@@ -25,6 +26,7 @@ BEGIN
     END IF;
     RETURN;
   END IF;
+
   INSERT INTO {schema}.payloads AS p (shard, id, digest, score, data, meta)
   VALUES (p_shard, p_id, sha256(p_data), p_score, p_data, p_meta)
   ON CONFLICT (shard, id, digest) DO UPDATE SET score = excluded.score, meta = excluded.meta
@@ -37,6 +39,7 @@ BEGIN
   ) THEN
     RETURN;
   END IF;
+
   superseded := 1;
   SELECT x.ctid AS place, x.score, x.data, x.meta INTO v_low FROM {schema}.payloads x
   WHERE x.shard = p_shard AND x.id = p_id ORDER BY x.score, substr(x.data, 1, 256), x.data LIMIT 1;

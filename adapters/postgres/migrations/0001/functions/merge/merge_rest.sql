@@ -24,6 +24,7 @@ BEGIN
       v_fresh := j.retry_count < 0;
     END IF;
     CONTINUE WHEN a.n = 1 AND NOT j.met; -- inserted by merge
+
     IF a.nth > 1 OR j.met THEN
       j.changed := j.changed OR a.kind <> 'push' OR a.rule <> c_keep OR a.first_push < j.first_push OR a.recoveries > j.recoveries
         OR starts_with(a.error, chr(30)); -- it has tags
@@ -42,15 +43,18 @@ BEGIN
         END IF;
       END IF;
     END IF;
+
     CONTINUE WHEN a.nth < a.n;
     IF j.changed THEN
       UPDATE {schema}.jobs q SET perform_at = j.perform_at, first_push = j.first_push, retry_count = j.retry_count,
         recoveries = j.recoveries, error = j.error
       WHERE q.shard = p_shard AND q.id = a.id;
     END IF;
+
     fresh := fresh + (j.retry_count < 0)::int - v_fresh::int;
     earliest := least(earliest, j.perform_at);
   END LOOP;
+
   PERFORM {schema}.add_payloads(array_agg(p_shard), array_agg(id), array_agg(score), array_agg(data), array_agg(meta))
   FROM (
     SELECT DISTINCT ON (id, data) id, score, data, meta

@@ -21,12 +21,14 @@ BEGIN
     ) SELECT array_agg(put.id) INTO changed FROM put;
     RETURN;
   END IF;
+
   FOREACH a IN ARRAY p_arrivals LOOP
     INSERT INTO {schema}.dead_letter_payloads AS p (shard, id, digest, score, data, meta)
     VALUES (p_shard, a.id, sha256(a.data), a.score, a.data, a.meta)
     ON CONFLICT (shard, id, digest) DO UPDATE SET score = excluded.score, meta = excluded.meta
     WHERE {schema}.replaces(v_rule, excluded.score, p.score)
     RETURNING xmax = 0 INTO v_added; -- an existing row has the transaction that locked it
+
     v_dropped := NULL;
     IF v_rule > 0 AND v_added AND v_rule < (
       SELECT count(*) FROM (SELECT FROM {schema}.dead_letter_payloads x WHERE x.shard = p_shard AND x.id = a.id LIMIT v_rule + 1) most
@@ -36,9 +38,11 @@ BEGIN
       ) RETURNING p.data INTO v_dropped;
       v_superseded := v_superseded + 1;
     END IF;
+
     IF v_added IS NOT NULL AND v_dropped IS DISTINCT FROM a.data THEN
       changed := changed || a.id;
     END IF;
   END LOOP;
+
   PERFORM {schema}.count_superseded(p_shard, v_superseded);
 END {$};

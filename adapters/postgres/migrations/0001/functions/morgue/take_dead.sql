@@ -27,6 +27,7 @@ BEGIN
       ) p WINDOW w AS (ROWS UNBOUNDED PRECEDING) -- in their order
     ) o
   ) f;
+
   DELETE FROM {schema}.dead_letter_payloads p WHERE p.ctid = ANY (v_places);
   gone := false;
   IF finished THEN

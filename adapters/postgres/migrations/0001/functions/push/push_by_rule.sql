@@ -33,6 +33,7 @@ BEGIN
     RETURN QUERY SELECT {schema}.missing_layout(p_queue), v_now, NULL::int, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint;
     RETURN;
   END IF;
+
   FOR e IN
     SELECT v_first + u.index AS shard, lead(u.index) OVER w IS DISTINCT FROM u.index AS last,
       ROW('push', CASE WHEN u.urgent THEN c_earliest ELSE p_rule END, p_limit, CASE WHEN u.at >= 0 THEN u.at ELSE {schema}.later(v_now, coalesce(u.delay, 0)) END, v_now, u.score, -1, 0,
@@ -46,10 +47,12 @@ BEGIN
     v_dropped := v_dropped + v_met.superseded;
     v_merged := v_merged + v_met.added::int;
     v_own := v_own + (v_met.superseded > 0 AND NOT v_met.added)::int;
+
     -- A job that stays where it is needs no note: pushes of an id that waits would each leave one.
     IF v_met.is_new OR v_met.earlier THEN
       v_due := least(v_due, v_met.due);
     END IF;
+
     CONTINUE WHEN NOT e.last;
     PERFORM {schema}.change_counts(e.shard, v_fresh, 0, 0);
     PERFORM {schema}.count_superseded(e.shard, v_dropped);
@@ -60,8 +63,10 @@ BEGIN
     IF v_due IS NOT NULL THEN
       RETURN QUERY SELECT 'ok', v_now, e.shard - v_first, v_due, NULL::bigint, NULL::bigint, NULL::bigint;
     END IF;
+
     v_new := v_new + v_fresh;
     v_fresh := 0; v_dropped := 0; v_due := NULL;
   END LOOP;
+
   RETURN QUERY SELECT 'ok', v_now, NULL::int, NULL::bigint, v_new, v_merged, v_own;
 END {$};

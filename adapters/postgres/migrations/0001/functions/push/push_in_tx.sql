@@ -15,6 +15,7 @@ BEGIN
   IF status IS NOT NULL THEN
     RETURN;
   END IF;
+
   -- In the snapshot of the call; a change of the layout waits for older transactions.
   SELECT {schema}.first_shard(q.id) INTO v_first FROM {schema}.queues q
   WHERE q.name = p_queue COLLATE "C" AND q.shards = p_shards AND q.generation = p_generation;
@@ -22,10 +23,12 @@ BEGIN
     status := {schema}.missing_layout(p_queue);
     RETURN;
   END IF;
+
   IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
     -- Such a snapshot may show a queue that has been forgotten since. Then this fails.
     PERFORM FROM {schema}.queues q WHERE q.name = p_queue COLLATE "C" FOR KEY SHARE;
   END IF;
+
   status := 'ok';
   INSERT INTO {schema}.inbox (shard, kind, rule, rule_limit, perform_at, first_push, score, id, data, meta, error)
   SELECT v_first + e.shard, 'push', CASE WHEN e.urgent THEN 1 /* core.Earliest */ ELSE p_rule END, p_limit, coalesce(e.at, {schema}.later(push_in_tx.now, coalesce(e."in", 0))), push_in_tx.now,

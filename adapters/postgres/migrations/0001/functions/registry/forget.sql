@@ -19,6 +19,7 @@ BEGIN
     status := 'unknown_queue';
     RETURN;
   END IF;
+
   PERFORM FROM {schema}.shards s WHERE s.id BETWEEN v_from AND v_to ORDER BY s.id FOR UPDATE;
   SELECT 'not_empty', s.index INTO status, index FROM {schema}.shards s
   WHERE s.id BETWEEN v_from AND v_to AND (
@@ -32,6 +33,7 @@ BEGIN
   IF FOUND THEN
     RETURN;
   END IF;
+
   SELECT 'lease_held', s.index, l.owner, {schema}.remaining(l.expires, l.ttl, {schema}.clock(p_now)) INTO status, index, owner, remaining
   FROM {schema}.shards s JOIN {schema}.leases l ON l.shard = s.id
   WHERE s.id BETWEEN v_from AND v_to AND l.held AND {schema}.remaining(l.expires, l.ttl, {schema}.clock(p_now)) > 0
@@ -39,6 +41,7 @@ BEGIN
   IF FOUND THEN
     RETURN;
   END IF;
+
   DELETE FROM {schema}.turn_log t WHERE t.shard BETWEEN v_from AND v_to;
   DELETE FROM {schema}.dead_groups g WHERE g.shard BETWEEN v_from AND v_to;
   DELETE FROM {schema}.schedule_names n WHERE n.shard BETWEEN v_from AND v_to;

@@ -19,6 +19,7 @@ BEGIN
     status := 'unknown_queue';
     RETURN;
   END IF;
+
   now := {schema}.clock(p_now);
   SELECT p.attempt, p.held INTO v_mine FROM {schema}.permits p
   WHERE p.queue = v_queue AND p.owner = p_owner AND p.expires > permit.now;
@@ -26,14 +27,17 @@ BEGIN
     status := 'stale_attempt';
     RETURN;
   END IF;
+
   DELETE FROM {schema}.permits p WHERE p.queue = v_queue AND p.expires <= permit.now;
   UPDATE {schema}.permits p SET expires = {schema}.later(permit.now, p.ttl) -- the clock stepped back
   WHERE p.queue = v_queue AND p.expires > {schema}.later(permit.now, p.ttl);
   SELECT coalesce(sum(p.held), 0)::bigint AS taken, coalesce(bool_or(p.wanted > p.held), false) AS wanting INTO v_others
   FROM {schema}.permits p WHERE p.queue = v_queue AND p.owner <> p_owner;
+
   held := least(p_hold, greatest(coalesce(v_mine.held, 0), p_limit - v_others.taken));
   freed := held < coalesce(v_mine.held, 0) AND v_others.wanting;
   remaining := {schema}.later(now, p_ttl) - now;
+
   IF p_want = 0 THEN
     DELETE FROM {schema}.permits p WHERE p.queue = v_queue AND p.owner = p_owner;
   ELSE
@@ -42,6 +46,7 @@ BEGIN
     ON CONFLICT (queue, owner) DO UPDATE SET attempt = excluded.attempt, held = excluded.held, wanted = excluded.wanted,
       ttl = excluded.ttl, expires = excluded.expires;
   END IF;
+
   SELECT array_agg(p.owner ORDER BY p.owner), array_agg(p.held ORDER BY p.owner), array_agg(p.wanted ORDER BY p.owner)
   INTO owners, holds, wants FROM {schema}.permits p WHERE p.queue = v_queue;
   status := 'ok';

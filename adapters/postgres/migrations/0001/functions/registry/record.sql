@@ -14,6 +14,7 @@ BEGIN
   LOCK TABLE {schema}.queues IN ACCESS SHARE MODE;
   v_now := {schema}.clock(p_now);
   v_kept := v_now - v_now % c_minute - 24 * c_hour;
+
   INSERT INTO {schema}.minute_records AS h (queue, minute, owner, counted, stats)
   SELECT q.id, r.minute, p_owner, r.counted, r.stats
   FROM unnest(p_queues, p_minutes, p_counted, p_stats) WITH ORDINALITY AS r (queue, minute, counted, stats, place)
@@ -22,6 +23,7 @@ BEGIN
   ORDER BY r.place
   ON CONFLICT (queue, minute, owner) DO UPDATE SET counted = excluded.counted, stats = excluded.stats
   WHERE excluded.counted > h.counted;
+
   DELETE FROM {schema}.minute_records h WHERE (h.queue, h.minute, h.owner) IN (
     SELECT o.queue, o.minute, o.owner FROM {schema}.queues q CROSS JOIN LATERAL (
       SELECT i.queue, i.minute, i.owner FROM {schema}.minute_records i

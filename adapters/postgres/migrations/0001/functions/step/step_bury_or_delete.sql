@@ -29,8 +29,10 @@ BEGIN
   IF v_locked.status <> 'ok' THEN
     RETURN v_reply;
   END IF;
+
   -- It waits for pushes, in order of id.
   PERFORM FROM (SELECT FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = ANY (p_ids) ORDER BY q.id FOR UPDATE) l;
+
   v_reply.reached := 0;
   FOREACH v_id IN ARRAY p_ids LOOP
     SELECT q.perform_at, q.retry_count, q.first_push, q.recoveries, q.error INTO j FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = v_id;
@@ -43,6 +45,7 @@ BEGIN
           CONTINUE;
         END IF;
       END IF;
+
       p := {schema}.take_payloads(v_locked.shard, v_id, CASE WHEN p_first IS NULL THEN c_payloads - v_payloads ELSE least(1, c_payloads - v_payloads) END,
         c_bytes - v_bytes, v_payloads = 0, p_first IS NOT NULL AND j.retry_count >= 0);
       v_payloads := v_payloads + p.n; v_bytes := v_bytes + p.size;
@@ -52,6 +55,7 @@ BEGIN
             CASE WHEN {schema}.error_text(j.error) = '' THEN {schema}.unite_tags(p_group, j.error) ELSE j.error END, p.data[m], p.meta[m], p_group)::{schema}.arrival);
         END LOOP;
       END IF;
+
       EXIT WHEN p.stays AND (p_first IS NULL OR p.n = 0);
       v_reply.handled := v_reply.handled + 1;
       IF j.retry_count < 0 THEN
@@ -60,6 +64,7 @@ BEGIN
         v_fresh := v_fresh + p.stays::int;
         v_retrying := v_retrying - 1;
       END IF;
+
       IF p.stays AND j.retry_count >= 0 THEN
         UPDATE {schema}.jobs q SET perform_at = least(q.perform_at, v_locked.now), recoveries = 0 WHERE q.shard = v_locked.shard AND q.id = v_id;
         v_reply.earliest := v_locked.now;
@@ -67,6 +72,7 @@ BEGIN
     END IF;
     v_reply.reached := v_reply.reached + 1;
   END LOOP;
+
   IF cardinality(v_taken) > 0 THEN
     v_dead := {schema}.bury(v_locked.shard, v_taken);
   END IF;

@@ -29,8 +29,10 @@ BEGIN
   IF v_locked.status <> 'ok' THEN
     RETURN v_reply;
   END IF;
+
   -- It waits for pushes, in order of id.
   PERFORM FROM (SELECT FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = ANY (p_ids) ORDER BY q.id FOR UPDATE) l;
+
   FOR n IN 1..cardinality(p_ids) LOOP
     v_scores := p_scores[v_place + 1 : v_place + p_counts[n]];
     v_data := p_data[v_place + 1 : v_place + p_counts[n]];
@@ -38,6 +40,7 @@ BEGIN
     SELECT q.perform_at, q.retry_count, q.first_push, q.score, q.data INTO j FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = p_ids[n];
     CONTINUE WHEN NOT FOUND OR p_before > 0 AND j.first_push >= p_before OR p_failed AND j.retry_count < 0
       OR p_held AND (j.retry_count < 0 OR j.perform_at < c_never);
+
     v_inline := EXISTS (SELECT FROM unnest(v_scores, v_data) u (score, data) WHERE u.data = j.data AND u.score = j.score);
     v_places := ARRAY(
       SELECT k.place FROM unnest(v_scores, v_data) u (score, data), LATERAL (
@@ -45,11 +48,13 @@ BEGIN
         WHERE p.shard = v_locked.shard AND p.id = p_ids[n] AND p.digest = sha256(u.data) AND p.score = u.score OFFSET 0
       ) k);
     CONTINUE WHEN NOT v_inline AND cardinality(v_places) = 0;
+
     v_reply.handled := v_reply.handled + 1;
     v_first := NULL;
     IF j.retry_count >= 0 THEN
       SELECT f.data INTO v_first FROM {schema}.payloads_of(v_locked.shard, p_ids[n], 1) f;
     END IF;
+
     DELETE FROM {schema}.payloads p WHERE p.ctid = ANY (v_places);
     v_more := EXISTS (SELECT FROM {schema}.payloads p WHERE p.shard = v_locked.shard AND p.id = p_ids[n]);
     IF (v_inline OR j.data IS NULL) AND NOT v_more THEN
@@ -68,6 +73,7 @@ BEGIN
       END IF;
     END IF;
   END LOOP;
+
   IF v_reply.earliest IS NOT NULL THEN
     PERFORM {schema}.lower_floor(v_locked.shard, v_reply.earliest);
   END IF;

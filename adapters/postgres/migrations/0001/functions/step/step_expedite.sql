@@ -16,6 +16,7 @@ BEGIN
   IF v_locked.status <> 'ok' THEN
     RETURN v_reply;
   END IF;
+
   -- Only the ids select the rows, or the planner may read all jobs that are not due.
   WITH locked AS MATERIALIZED (
     SELECT j.id, j.perform_at, j.first_push, j.retry_count FROM {schema}.jobs j
@@ -31,6 +32,7 @@ BEGIN
     WHERE j.shard = v_locked.shard AND j.id = ANY (ARRAY(SELECT id FROM chosen))
   )
   SELECT count(*), count(*) FILTER (WHERE held) INTO v_reply.handled, v_released FROM chosen;
+
   IF v_reply.handled > 0 THEN
     v_reply.earliest := v_locked.now;
     PERFORM {schema}.lower_floor(v_locked.shard, v_locked.now);

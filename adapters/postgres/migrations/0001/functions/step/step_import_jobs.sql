@@ -23,6 +23,7 @@ BEGIN
   IF v_reply.status <> 'ok' OR cardinality(p_ids) = 0 THEN
     RETURN v_reply;
   END IF;
+
   v_arrivals := ARRAY(
     SELECT ROW((CASE WHEN j.wins THEN 'put_back' ELSE 'push' END)::{schema}.arrival_kind, CASE WHEN j.wins THEN c_keep ELSE c_earliest END, 0,
       p_times[u.place], least(p_firsts[u.place], v_locked.now), u.score, p_retries[u.place], p_recoveries[u.place], p_ids[u.place], p_errors[u.place], u.data, u.meta,
@@ -35,6 +36,7 @@ BEGIN
         FROM {schema}.jobs q WHERE q.shard = v_locked.shard AND q.id = p_ids[u.place]
       ) h
     ) j ORDER BY u.nth);
+
   SELECT * INTO v_merged FROM {schema}.merge(v_locked.shard, v_arrivals);
   v_reply.earliest := v_merged.earliest;
   PERFORM {schema}.lower_floor(v_locked.shard, v_reply.earliest);

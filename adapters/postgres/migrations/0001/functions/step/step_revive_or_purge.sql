@@ -28,6 +28,7 @@ BEGIN
   IF v_locked.status <> 'ok' THEN
     RETURN v_reply;
   END IF;
+
   IF p_ids IS NULL AND p_group IS NOT NULL THEN
     v_ids := ARRAY(
       SELECT d.id FROM {schema}.dead_letters d WHERE d.shard = v_locked.shard AND d.grp = p_group AND d.changed_at < p_before
@@ -36,6 +37,7 @@ BEGIN
     v_ids := ARRAY(
       SELECT d.id FROM {schema}.dead_letters d WHERE d.shard = v_locked.shard AND d.changed_at < p_before ORDER BY d.changed_at, d.id LIMIT p_limit);
   END IF;
+
   v_reply.reached := 0;
   FOR n IN 1..cardinality(v_ids) LOOP
     v_named := NULL;
@@ -43,11 +45,13 @@ BEGIN
       v_named := coalesce(p_data[v_place + 1 : v_place + p_counts[n]], '{}');
       v_place := v_place + p_counts[n];
     END IF;
+
     IF p_ids IS NOT NULL AND p_before > 0
       AND NOT EXISTS (SELECT FROM {schema}.dead_letters d WHERE d.shard = v_locked.shard AND d.id = v_ids[n] AND d.changed_at < p_before) THEN
       v_reply.reached := v_reply.reached + 1;
       CONTINUE;
     END IF;
+
     IF p_revive THEN
       SELECT {schema}.unite_tags('', d.error) INTO v_tags FROM {schema}.dead_letters d WHERE d.shard = v_locked.shard AND d.id = v_ids[n];
     END IF;
@@ -62,16 +66,19 @@ BEGIN
           p.data[m], p.meta[m], NULL)::{schema}.arrival);
       END LOOP;
     END IF;
+
     EXIT WHEN NOT p.finished;
     v_reply.handled := v_reply.handled + (p.n > 0 OR p.gone)::int;
     v_reply.reached := v_reply.reached + 1;
   END LOOP;
+
   IF p_ids IS NULL THEN
     v_reply.reached := NULL;
     v_reply.more := CASE WHEN p_group IS NULL
       THEN EXISTS (SELECT FROM {schema}.dead_letters d WHERE d.shard = v_locked.shard AND d.changed_at < p_before)
       ELSE EXISTS (SELECT FROM {schema}.dead_letters d WHERE d.shard = v_locked.shard AND d.grp = p_group AND d.changed_at < p_before) END;
   END IF;
+
   IF cardinality(v_taken) > 0 THEN
     SELECT * INTO v_merged FROM {schema}.merge(v_locked.shard, v_taken);
     v_reply.earliest := v_merged.earliest;
@@ -82,5 +89,6 @@ BEGIN
     PERFORM {schema}.change_groups(v_locked.shard, v_left, array_fill(-1, ARRAY[cardinality(v_left)]), NULL);
     PERFORM {schema}.change_counts(v_locked.shard, 0, 0, -cardinality(v_left));
   END IF;
+
   RETURN v_reply;
 END {$};

@@ -24,11 +24,13 @@ BEGIN
     SELECT i.queued, i.buried, i.early, i.freed || v_freed, i.more INTO v_queued, v_buried, early, v_freed, more
     FROM {schema}.take_inbox(p_shard) i;
   END IF;
+
   IF p_ids IS NOT NULL THEN
     v_settled := {schema}.settle_claimed(p_shard, p_now, p_ids, p_tokens, p_numbers, p_processed, p_failed,
       p_dispositions, p_times, p_delays, p_retry_counts, p_recoveries, p_errors, p_bury_errors, p_groups);
     settled := coalesce(cardinality(v_settled.done), 0); processed := v_settled.processed; failed := v_settled.failed;
     v_queued := v_queued || v_settled.put_back; v_buried := v_buried || v_settled.buried;
+
     IF cardinality(p_ids) > settled THEN
       SELECT array_agg(o.place ORDER BY o.place) FILTER (WHERE NOT o.claimed), array_agg(o.place ORDER BY o.place) FILTER (WHERE o.claimed)
       INTO skipped, deferred FROM (
@@ -39,6 +41,7 @@ BEGIN
       ) o;
     END IF;
   END IF;
+
   IF v_queued IS NOT NULL THEN
     v_merged := {schema}.merge(p_shard, v_queued);
     fresh := v_merged.fresh; retrying := v_merged.retrying;

@@ -39,6 +39,7 @@ BEGIN
     INTO done, processed, failed FROM gone g;
     RETURN;
   END IF;
+
   WITH found AS MATERIALIZED (
     SELECT c.*, s.*, btrim(s.dispositions, c_done) <> '' AS moves
     FROM unnest(p_ids, p_tokens, p_numbers, p_processed, p_failed, p_dispositions, p_times, p_delays, p_retry_counts, p_recoveries,

@@ -24,6 +24,7 @@ BEGIN
   IF status IS NOT NULL THEN
     RETURN;
   END IF;
+
   status := 'ok';
   -- LATERAL with FOR UPDATE looks up each id by itself, in order. A join reads all claims of the
   -- shard if the planner has no statistics of the table.
@@ -37,6 +38,7 @@ BEGIN
   IF settled <> jsonb_array_length(p_settlements) THEN
     RETURN;
   END IF;
+
   WITH found AS MATERIALIZED (
     SELECT s.*, c.at
     FROM ROWS FROM (jsonb_to_recordset(p_settlements) AS (id text, rest int, "except" jsonb, time_rule smallint, delay bigint,

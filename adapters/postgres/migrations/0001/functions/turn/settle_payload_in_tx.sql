@@ -19,6 +19,7 @@ BEGIN
   IF status IS NOT NULL THEN
     RETURN;
   END IF;
+
   status := 'ok';
   settled := 0;
   SELECT l.ctid AS at, l.begun, p_number >= c_part AND {schema}.changed_here(l.xmin) AS own INTO c
@@ -28,5 +29,6 @@ BEGIN
   IF NOT FOUND OR c.own THEN
     RETURN;
   END IF;
+
   settled := CASE WHEN {schema}.cut_payload(c.at, p_position, p_retry_count, p_recoveries, c.begun) THEN 1 END;
 END {$};

@@ -1,0 +1,328 @@
+package dashboard
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skeinq/skein/adapters/httpapi"
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/ports"
+)
+
+// ticks are past ticks with these outcomes, one a day, the newest a day ago.
+func ticks(outcomes ...core.TickOutcome) func(*core.Schedule) {
+	return func(s *core.Schedule) {
+		for at, outcome := range outcomes {
+			due := core.InstantOf(epoch.AddDate(0, 0, at-len(outcomes)))
+			s.Recent = append(s.Recent, core.Tick{Due: due, Outcome: outcome, Late: 1500 * time.Millisecond})
+		}
+	}
+}
+
+// tagged returns a tag as tags.
+func tagged(tag string) core.Tags {
+	t, _ := core.NewTags(tag) // it is valid
+	return t
+}
+
+// stored returns the schedule of an id in orders.
+func (h *house) stored(id, name string) *core.Schedule {
+	h.t.Helper()
+	page, err := h.store.Schedules(h.t.Context(), ports.SchedulesRequest{Queue: "orders", ID: id, Name: name})
+	if err != nil || len(page.Schedules) != 1 {
+		h.t.Fatalf("%s of %s: %v, %v", name, id, page.Schedules, err)
+	}
+	return &page.Schedules[0]
+}
+
+func TestSchedulesOfAllQueuesWorstFirst(t *testing.T) {
+	h := newHouse(t, Options{})
+	says(t, h.get("/schedules"), "No schedules. Queue.Schedule stores one")
+	saysNot(t, h.get("/queue?q=orders"), "schedules-h")
+
+	h.declare("mails", 1)
+	h.declare("stopped", 1)
+	h.schedule("orders", "a", "afine", ticks(core.TickMissed, core.TickSkipped, core.TickFired))
+	h.schedule("orders", "b", "broken", func(s *core.Schedule) { s.Broken, s.RetryAt = "no zone", s.Next })
+	h.schedule("orders", "b", "late", func(s *core.Schedule) { s.Next = core.InstantOf(epoch.Add(-time.Minute)) })
+	h.schedule("mails", "c", "ended", func(s *core.Schedule) { s.Next = core.MaxInstant })
+	h.schedule("mails", "c", "paused", func(s *core.Schedule) { s.Paused, s.Note = true, "bank" })
+	h.schedule("mails", "d", "missed", ticks(core.TickFired, core.TickMissed))
+	h.schedule("mails", "e", "missed", nil)
+	h.schedule("stopped", "a", "nightly", ticks(core.TickByHand))
+	if err := h.store.Pause(t.Context(), "stopped"); err != nil {
+		t.Fatal(err)
+	}
+
+	page := h.get("/schedules")
+	text := words(page)
+	at := 0
+	for _, want := range []string{
+		"7 names, 8 schedules; 1 broken, 1 late, 1 missed, 1 paused, 1 queue paused, 1 ended, 1 fine; the next tick is in 18 h 56 min",
+		"broken b orders ● broken Each day at 23:00 0 23 * * * Europe/Madrid",
+		"late b orders ◷ late", "missed 2 ids, here the first mails ◷ missed", "◷ missed, and not made up for Tue 1 Jan 04:04 CET",
+		"paused c mails ‖ paused", "none", "nightly a stopped ‖ queue paused", "✓ fired by hand", "ended c mails ◦ ended",
+		"afine a orders ✓ fine", "in 18 h 56 min Wed 2 Jan 23:00 CET", "✓ fired Tue 1 Jan 04:04 CET",
+	} {
+		found := strings.Index(text[at:], want)
+		if found < 0 {
+			t.Fatalf("no %q after %q in: %s", want, text[:at], text)
+		}
+		at += found
+	}
+	says(t, h.get("/schedules?q=mails"), "Schedules of mails", "3 names, 4 schedules;")
+	saysNot(t, h.get("/schedules?q=mails"), "nightly")
+	if !strings.Contains(page, `aria-label="Last ticks: 1 fired, 1 missed, 1 skipped"`) {
+		t.Error("the drawing of ticks has no text")
+	}
+
+	h.board.looker.last = nil
+	says(t, h.get("/"), "● broken schedule orders servers can't read the spec of the schedule broken",
+		"◷ ticks late orders a tick of its schedules is 1 min late: no server runs this queue")
+	says(t, h.get("/queue?q=orders"), "Schedules Schedule State When", "afine a ✓ fine", "all schedules")
+	says(t, h.get("/id?q=orders&id=b"), "Schedules Schedule State When", "broken b ● broken", "late b ◷ late")
+	saysNot(t, h.get("/id?q=orders&id=b"), "afine")
+}
+
+// The page of a schedule has its ticks in the zone of the schedule, across a change of the clock,
+// and in UTC, which scripts show as local time.
+func TestThePageOfASchedule(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.schedule("orders", "tenant 7", "nightly", func(s *core.Schedule) {
+		ticks(core.TickSkipped, core.TickFired)(s)
+		s.Next = core.InstantOf(time.Date(2030, 3, 29, 22, 0, 0, 0, time.UTC))
+		s.Fired, s.Missed, s.Skipped = 1234, 5, 6
+		s.Data, s.Tags = []byte(`{"days":1}`), tagged("monthly")
+		s.Jitter, s.Catchup, s.Skip = time.Minute, core.Catchup{Within: time.Hour}, true
+		s.Set, s.Version, s.Edited, s.By = "reports", 3, true, "ann"
+	})
+	page := h.get("/schedule?q=orders&name=nightly&id=tenant+7")
+	says(t, page, "nightly ✓ fine schedule of tenant 7 in orders Each day at 23:00 Europe/Madrid",
+		"Last tick: The queue has nothing of it any more: it is done, or was removed.",
+		"fired 1,234 missed 5 skipped 6", "rule cron 0 23 * * * Europe/Madrid", "jitter 60 s", "the newest 1, not older than 3600 s",
+		"when busy skips the tick", "reports, version 3, edited", "changed 0 s ago by ann", "tags monthly",
+		"Fri 29 Mar 23:00 CET 2030-03-29 22:00:00 UTC", "Sat 30 Mar 23:00 CET 2030-03-30 22:00:00 UTC",
+		"Sun 31 Mar 23:00 CEST 2030-03-31 21:00:00 UTC", "Tue 2 Apr 23:00 CEST",
+		"Tue 1 Jan 04:04 CET 2030-01-01 03:04:00 UTC ✓ fired 1.5 s", "Mon 31 Dec 2029 04:04 CET 2029-12-31 03:04:00 UTC ↷ skipped, the id had a job",
+		`"days": 1`, "its score is the time of the tick")
+	saysNot(t, page, "Wed 3 Apr")
+
+	for target, status := range map[string]int{
+		"/schedule?q=orders&name=nix&id=tenant+7": 404, "/schedule?q=orders&name=nightly&id=nix": 404, "/schedule?q=orders": 400,
+		"/named?q=orders": 400, "/named?q=orders&name=nightly&after=x": 400, "/schedules?q=nix": 404,
+	} {
+		if w := answerOf(h.board, request(http.MethodGet, target, nil)); w.Code != status {
+			t.Errorf("%s: status %d, want %d", target, w.Code, status)
+		}
+	}
+}
+
+// What became of the last tick is what the queue has of the id now.
+func TestWhatBecameOfTheLastTick(t *testing.T) {
+	for want, happen := range map[string]func(*house){
+		"Last tick: The id's job is queued.":                                           func(h *house) { h.push("orders", "a", 0, "p") },
+		"Last tick: The id's job waits, and is due in 1 h.":                            func(h *house) { h.push("orders", "a", time.Hour, "p") },
+		"Last tick: The id's job has failed, and waits for a retry in 1 h.":            func(h *house) { h.ended(core.Failed, "boom", "a") },
+		"Last tick: The id is in the morgue.":                                          func(h *house) { h.ended(core.Buried, "boom", "a") },
+		"Last tick: The queue has nothing of it any more: it is done, or was removed.": func(h *house) { h.ended(core.Done, "", "a") },
+		"Last tick: The id's job runs, or a server has claimed it.": func(h *house) {
+			h.push("orders", "a", 0, "p")
+			h.turn("orders", core.ShardOf("a", houseShards), 1)
+		},
+		"Last tick: The id's job runs, and another one waits for its end.": func(h *house) {
+			h.push("orders", "a", 0, "p")
+			h.turn("orders", core.ShardOf("a", houseShards), 1)
+			h.push("orders", "a", 0, "q")
+		},
+		"Last tick: The id's job was left by a server that is gone.": func(h *house) {
+			h.push("orders", "a", 0, "p")
+			h.turn("orders", core.ShardOf("a", houseShards), 1)
+			h.advance(2 * time.Hour)
+		},
+	} {
+		h := newHouse(t, Options{})
+		h.schedule("orders", "a", "nightly", ticks(core.TickFired))
+		happen(h)
+		says(t, h.get("/schedule?q=orders&name=nightly&id=a"), want)
+	}
+
+	h := newHouse(t, Options{})
+	h.ended(core.Buried, "boom", "a")
+	h.advance(48 * time.Hour)
+	h.schedule("orders", "a", "nightly", func(s *core.Schedule) {
+		s.Recent = []core.Tick{{Due: core.InstantOf(epoch.Add(time.Hour)), Outcome: core.TickFired}}
+	})
+	h.schedule("orders", "b", "missed", ticks(core.TickMissed))
+	h.schedule("orders", "b", "new", nil)
+	says(t, h.get("/schedule?q=orders&name=nightly&id=a"), "it is done, or was removed. The dead letter of the id is older.")
+	says(t, h.get("/schedule?q=orders&name=missed&id=b"), "Last tick: It pushed nothing: missed, and not made up for.")
+	saysNot(t, h.get("/schedule?q=orders&name=new&id=b"), "Last tick:")
+}
+
+func TestSchedulesArePagedByQueueAndByName(t *testing.T) {
+	h := newHouse(t, Options{})
+	for n := range 120 {
+		h.schedule("orders", "a", fmt.Sprintf("n%03d", n), nil)
+		h.schedule("orders", fmt.Sprintf("id%03d", n), "shared", nil)
+	}
+	page := h.get("/schedules?q=orders")
+	says(t, page, "n099", "next page")
+	saysNot(t, page, "n100")
+	next := h.get(link(t, page, "next page"))
+	says(t, next, "n100", "shared 120 ids, here the first", "first page")
+	says(t, h.get("/schedules"), "orders: it has more names; its own page shows them")
+	says(t, h.get("/queue?q=orders"), "n009", "all schedules")
+	saysNot(t, h.get("/queue?q=orders"), "n010")
+
+	page = h.get("/named?q=orders&name=shared")
+	says(t, page, "shared schedules of orders", "id099", "Push all now …")
+	saysNot(t, page, "id100")
+	says(t, h.get(link(t, page, "next page")), "id100", "first page")
+	says(t, h.get("/named?q=orders&name=nix"), "No schedules of this name.")
+
+	for n := range 60 {
+		queue := fmt.Sprintf("q%02d", n)
+		h.declare(queue, 1)
+		h.schedule(queue, "a", "nightly", nil)
+	}
+	page = h.get("/schedules")
+	says(t, page, "next page", "q48")
+	saysNot(t, page, "q49</span>")
+	says(t, h.get(link(t, page, "next page")), "q49", "q59", "first page")
+}
+
+func TestActionsOnASchedule(t *testing.T) {
+	h := newHouse(t, Options{API: httpapi.Options{Actor: func(*http.Request) string { return "ann" }}})
+	h.schedule("orders", "a", "nightly", nil)
+	one := []string{"q", "orders", "id", "a", "name", "nightly", "back", "schedule", "back.id", "a", "back.name", "nightly"}
+	act := func(op string, more ...string) string {
+		form := append([]string{"op", op}, one...)
+		asks := h.form(form...)
+		if asks.Code != http.StatusOK || field(t, asks.Body.String(), "confirm") != "1" {
+			t.Fatalf("%s without an answer: status %d", op, asks.Code)
+		}
+		says(t, asks.Body.String(), "the schedule nightly?")
+		return h.do(append(append(form, "confirm", "1"), more...)...)
+	}
+
+	says(t, act("pause-schedule", "reason", " bank  maintenance "), "Paused. No tick fires until it is resumed.",
+		"‖ Paused, last changed 0 s ago by ann: bank maintenance", "They don't fire until it is resumed", "Resume …")
+	if s := h.stored("a", "nightly"); !s.Paused || s.Note != "bank maintenance" {
+		t.Errorf("%+v", s)
+	}
+	says(t, act("resume-schedule"), "Resumed.", "✓ fine")
+	next := h.stored("a", "nightly").Next
+	says(t, act("run-schedule"), "Pushed. The next tick stays as it is.", "Last tick: The id's job is queued.", "✓ fired by hand")
+	if s := h.stored("a", "nightly"); s.Next != next || s.Fired != 1 {
+		t.Errorf("%+v", s)
+	}
+	says(t, h.get("/queue?q=orders"), "nightly a ✓ fine", "✓ fired by hand")
+	says(t, h.do("op", "pause-schedule", "q", "orders", "id", "a", "name", "nightly", "back", "queue", "confirm", "1"),
+		"Paused.", "nightly a ‖ paused")
+	page := h.do("op", "remove-schedule", "q", "orders", "id", "a", "name", "nightly", "confirm", "1")
+	says(t, page, "The schedule is removed. What it has pushed stays.", "No schedules.")
+}
+
+func TestActionsOnAllSchedulesOfAName(t *testing.T) {
+	h := newHouse(t, Options{})
+	for _, id := range []string{"a", "b", "c"} {
+		h.schedule("orders", id, "nightly", nil)
+	}
+	h.schedule("orders", "a", "other", nil)
+	form := []string{"op", "pause-schedule", "q", "orders", "name", "nightly", "all", "1", "back", "named", "back.name", "nightly"}
+	says(t, h.form(form...).Body.String(), "Pause all schedules nightly of orders?", "No tick fires until it is resumed.")
+	says(t, h.do(append(form, "confirm", "0")...), "Paused.", "nightly schedules of orders")
+	for _, id := range []string{"a", "b", "c"} {
+		if !h.stored(id, "nightly").Paused {
+			t.Errorf("%s is not paused", id)
+		}
+	}
+	if h.stored("a", "other").Paused {
+		t.Error("another name is paused too")
+	}
+
+	// A form that has lost the id must not act on all.
+	for _, lost := range [][]string{
+		{"name", "nightly"}, {"name", "nightly", "id", ""}, {"id", "a"}, {"name", "nightly", "id", "a", "all", "1"}, {"all", "1"},
+	} {
+		if w := h.form(append([]string{"op", "run-schedule", "q", "orders", "confirm", fmt.Sprint(len(lost) / 4)}, lost...)...); w.Code == http.StatusSeeOther {
+			t.Errorf("%q is done", lost)
+		}
+	}
+	if s := h.stored("b", "nightly"); s.Fired != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// An action that does not reach all schedules is no success.
+func TestAnActionThatDoesNotReachAllSchedules(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.schedule("orders", "a", "nightly", nil)
+	h.store.schedulesAway = []core.Shard{{Queue: "orders", Index: 2}}
+	says(t, h.get("/schedules"), "Unreachable shards, which are missing here: 1. orders/2")
+	w := h.form("op", "resume-schedule", "q", "orders", "name", "nightly", "all", "1", "confirm", "0")
+	if w.Code != http.StatusServiceUnavailable {
+		t.Errorf("status %d", w.Code)
+	}
+	says(t, w.Body.String(), "Some schedules could not be reached", "Shards that can't be reached now: 1.")
+}
+
+func TestRedactionOfSchedules(t *testing.T) {
+	h := newHouse(t, Options{API: httpapi.Options{
+		RedactID:      func(_, id string) string { return "id-" + fmt.Sprint(len(id)) },
+		RedactError:   func(_, _, text string) string { return "error-" + fmt.Sprint(len(text)) },
+		RedactPayload: func(string, string, []byte) []byte { return []byte("payload") },
+	}})
+	h.schedule("orders", "secret-a", "nightly", func(s *core.Schedule) {
+		s.Data, s.Meta, s.Tags = []byte("secret-p"), []byte("secret-m"), tagged("secret-t")
+		s.Broken, s.RetryAt, s.Note, s.Paused = "secret-e", s.Next, "secret-n", true
+	})
+	h.schedule("orders", "secret-b", "weekly", nil)
+	for _, target := range []string{"/", "/queue?q=orders", "/schedules", "/schedules?q=orders", "/named?q=orders&name=nightly"} {
+		page := h.get(target)
+		saysNot(t, page, "secret", `name="id" value`, "schedule?")
+	}
+	says(t, h.get("/named?q=orders&name=nightly"), "id-8")
+	// A user who knows an id may ask for its schedule, and is shown none of its contents.
+	page := h.get("/schedule?q=orders&name=nightly&id=secret-a")
+	saysNot(t, page, "secret-p", "secret-m", "secret-t", "secret-e", "secret-n")
+	says(t, page, "payload", "error-8")
+}
+
+func TestAScheduleWithoutTheRightToPayloads(t *testing.T) {
+	h := newHouse(t, Options{API: httpapi.Options{Authorize: func(_ *http.Request, a httpapi.Action) error {
+		if a.Verb == httpapi.VerbViewPayload {
+			return errors.New("no")
+		}
+		return nil
+	}}})
+	h.schedule("orders", "a", "nightly", func(s *core.Schedule) { s.Data = []byte("secret") })
+	page := h.get("/schedule?q=orders&name=nightly&id=a")
+	says(t, page, "You don't have permission to see payloads.", "Wed 2 Jan 23:00 CET")
+	saysNot(t, page, "secret")
+}
+
+func TestHostileSchedulesAreText(t *testing.T) {
+	h := newHouse(t, Options{})
+	for n, id := range hostileIDs() {
+		h.schedule("orders", id, "nightly", func(s *core.Schedule) {
+			s.Note, s.By, s.Broken, s.RetryAt = hostile[n], hostile[n], hostile[n], s.Next
+			s.Data, s.Set, s.Paused = []byte(hostile[n]), hostile[n], n%2 == 0
+		})
+	}
+	pages := []string{"/", "/queue?q=orders", "/schedules", "/schedules?q=orders", "/named?q=orders&name=nightly"}
+	for _, id := range hostileIDs() {
+		pages = append(pages, "/"+href("schedule", "q", "orders", "name", "nightly", "id", id), "/"+href("id", "q", "orders", "id", id))
+	}
+	for _, target := range pages {
+		isText(t, target, h.get(target))
+	}
+	for _, text := range hostile {
+		isText(t, text, answerOf(h.board, request(http.MethodGet, "/"+href("schedule", "q", "orders", "name", text, "id", text), nil)).Body.String())
+		isText(t, text, answerOf(h.board, request(http.MethodGet, "/"+href("named", "q", "orders", "name", text), nil)).Body.String())
+	}
+}

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/specs"
+)
+
+// scheduleColumns are the columns of a schedule, named like the fields of the HTTP API.
+var scheduleColumns = columns[inspect.Schedule]{
+	{"name", false, func(s *inspect.Schedule) any { return s.Name }},
+	{"id", false, func(s *inspect.Schedule) any { return s.ID }},
+	{"shard", true, func(s *inspect.Schedule) any { return core.Shard{Queue: s.Queue, Index: s.Shard}.String() }},
+	{"spec", true, func(s *inspect.Schedule) any { return s.Spec }},
+	{"words", false, func(s *inspect.Schedule) any { return specs.Words(s.Spec) }},
+	{"zone", false, func(s *inspect.Schedule) any { return specs.Zone(s.Spec) }},
+	{"next", false, func(s *inspect.Schedule) any { return nextOf(s) }},
+	{"due", true, func(s *inspect.Schedule) any { return s.Due }},
+	{"late_seconds", false, func(s *inspect.Schedule) any { return s.Late }},
+	{"paused", false, func(s *inspect.Schedule) any { return s.Paused }},
+	{"note", false, func(s *inspect.Schedule) any { return s.Note }},
+	{"jitter_seconds", true, func(s *inspect.Schedule) any { return s.Jitter }},
+	{"catchup_most", true, func(s *inspect.Schedule) any { return max(1, s.Catchup.Most) }},
+	{"catchup_within_seconds", true, func(s *inspect.Schedule) any { return s.Catchup.Within }},
+	{"skip", true, func(s *inspect.Schedule) any { return s.Skip }},
+	{"score", true, func(s *inspect.Schedule) any {
+		if !s.FixedScore {
+			return nil
+		}
+		return s.Score
+	}},
+	{"tags", true, func(s *inspect.Schedule) any { return s.Tags.List() }},
+	{"set", true, func(s *inspect.Schedule) any { return s.Set }},
+	{"version", true, func(s *inspect.Schedule) any { return s.Version }},
+	{"edited", true, func(s *inspect.Schedule) any { return s.Edited }},
+	{"by", true, func(s *inspect.Schedule) any { return s.By }},
+	{"changed_at", true, func(s *inspect.Schedule) any { return s.ChangedAt.Time() }},
+	{"fired", true, func(s *inspect.Schedule) any { return s.Fired }},
+	{"missed", true, func(s *inspect.Schedule) any { return s.Missed }},
+	{"skipped", true, func(s *inspect.Schedule) any { return s.Skipped }},
+	{"broken", true, func(s *inspect.Schedule) any { return s.Broken }},
+}
+
+// nextOf returns the time of the next tick, or the zero time if there is none.
+func nextOf(s *inspect.Schedule) (next time.Time) {
+	if s.Next < core.MaxInstant {
+		next = s.Next.Time()
+	}
+	return next
+}
+
+// scheduleNameColumns are the columns of the schedules of one name. The ids of a name usually have
+// the same times, so the rule for them is that of the first.
+var scheduleNameColumns = columns[inspect.ScheduleName]{
+	{"name", false, func(n *inspect.ScheduleName) any { return n.Name }},
+	{"count", false, func(n *inspect.ScheduleName) any { return n.Count }},
+	{"words", false, func(n *inspect.ScheduleName) any { return specs.Words(n.First.Spec) }},
+	{"zone", false, func(n *inspect.ScheduleName) any { return specs.Zone(n.First.Spec) }},
+	{"first_id", false, func(n *inspect.ScheduleName) any { return n.First.ID }},
+	{"first_late_seconds", false, func(n *inspect.ScheduleName) any { return n.First.Late }},
+	{"first_next", true, func(n *inspect.ScheduleName) any { return nextOf(&n.First) }},
+	{"first_paused", true, func(n *inspect.ScheduleName) any { return n.First.Paused }},
+}
+
+// shownSchedule is a schedule with its next ticks, for skein schedule show.
+type shownSchedule struct {
+	inspect.Schedule
+	ticks      []nextTick
+	unreadable string
+}
+
+var shownScheduleColumns = append(within(scheduleColumns, func(s *shownSchedule) *inspect.Schedule { return &s.Schedule }), columns[shownSchedule]{
+	{"payload", false, func(s *shownSchedule) any {
+		o := &object{}
+		o.octets("data", s.Data)
+		if s.Meta != nil {
+			o.octets("meta", s.Meta)
+		}
+		return o
+	}},
+	{"recent", false, func(s *shownSchedule) any { return rowsOf(recentTickColumns, s.Recent) }},
+	{"next_ticks", false, func(s *shownSchedule) any { return rowsOf(nextTickColumns[2:], s.ticks) }},
+	{"unreadable", false, func(s *shownSchedule) any { return s.unreadable }},
+}...)
+
+var recentTickColumns = columns[core.Tick]{
+	{"at", false, func(t *core.Tick) any { return t.Due.Time() }},
+	{"outcome", false, func(t *core.Tick) any { return string(t.Outcome) }},
+	{"late_seconds", false, func(t *core.Tick) any { return t.Late }},
+}
+
+// nextTick is a tick of a schedule to come: in UTC, in the schedule's time zone, and in that of the
+// user.
+type nextTick struct {
+	name, id    string
+	local, here time.Time
+}
+
+var nextTickColumns = columns[nextTick]{
+	{"name", true, func(t *nextTick) any { return t.name }},
+	{"id", false, func(t *nextTick) any { return t.id }},
+	{"at", false, func(t *nextTick) any { return t.local }},
+	{"local", false, func(t *nextTick) any { return zoned{t.local} }},
+	{"here", false, func(t *nextTick) any { return zoned{t.here} }},
+}
+
+// nextTicks returns the next ticks of a schedule.
+func (a *app) nextTicks(s *inspect.Schedule, n int) ([]nextTick, error) {
+	times, err := s.NextTicks(n)
+	return a.ticksOf(s, times), err
+}
+
+// ticksOf returns ticks of a schedule, which are in its time zone.
+func (a *app) ticksOf(s *inspect.Schedule, times []time.Time) []nextTick {
+	zone := time.Local
+	if a.zone != nil {
+		zone = a.zone
+	}
+	ticks := make([]nextTick, len(times))
+	for at, t := range times {
+		ticks[at] = nextTick{name: s.Name, id: s.ID, local: t, here: t.In(zone)}
+	}
+	return ticks
+}
+
+func (a *app) scheduleCommand() *cobra.Command {
+	c := group("schedule", "Show schedules, which push again and again, and act on them",
+		a.listSchedules(), a.showSchedule(), a.nextOfSchedules(),
+		a.onSchedules("run", "Push the payload of schedules once, now, whether or not they or the queue are paused", "skein schedule run billing invoice --id customer-7", "run",
+			(*inspect.Inspector).RunSchedules),
+		a.pauseSchedules(),
+		a.onSchedules("resume", "End the pause of schedules", "skein schedule resume billing invoice", "resumed", (*inspect.Inspector).ResumeSchedules),
+		a.editSchedules(), a.backfillSchedule(),
+		a.onSchedules("rm", "Remove schedules; what they have pushed stays", "skein schedule rm billing invoice --id customer-7", "removed", (*inspect.Inspector).RemoveSchedules),
+	)
+	c.Long = c.Short + ".\n\nA schedule has a name and an id. Commands act on the schedules of a NAME for all ids, and ask before they change more\n" +
+		"than one, or on the one of an id with --id."
+	return c
+}
+
+func (a *app) listSchedules() *cobra.Command {
+	var o inspect.ScheduleOptions
+	c := a.command("ls QUEUE", "List the names of a queue's schedules, or with --name or --id the schedules", "skein schedule ls billing --name invoice",
+		cobra.ExactArgs(1), func(ctx context.Context, i *inspect.Inspector, args []string) error {
+			if o.ScheduleSelection == (inspect.ScheduleSelection{}) {
+				return a.listScheduleNames(ctx, i, args[0], o.Limit)
+			}
+			return list(a, scheduleColumns, i.Schedules(ctx, args[0], o))
+		})
+	c.Flags().StringVar(&o.Name, "name", "", "the schedules with this `NAME`, a row for each id")
+	c.Flags().StringVar(&o.ID, "id", "", "the schedules of this `ID`")
+	c.Flags().IntVar(&o.Limit, "limit", 100, "the largest number of rows; 0 is no limit")
+	return c
+}
+
+// listScheduleNames lists names, page by page, up to a limit; 0 is no limit.
+func (a *app) listScheduleNames(ctx context.Context, i *inspect.Inspector, queue string, limit int) error {
+	if limit < 0 {
+		return fmt.Errorf("%w: --limit %d; give 0 or more, 0 is no limit", errUsage, limit)
+	}
+	names := func(yield func(inspect.ScheduleName, error) bool) {
+		for after, more := "", true; more; more = after != "" {
+			page, err := i.ScheduleNames(ctx, queue, after, 0)
+			for _, n := range page.Names {
+				if !yield(n, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(inspect.ScheduleName{}, err)
+				return
+			}
+			after = page.Next
+		}
+	}
+	return list(a, scheduleNameColumns, some(names, func(*inspect.ScheduleName) bool { return true }, limit))
+}
+
+func (a *app) showSchedule() *cobra.Command {
+	id := ""
+	c := a.command("show QUEUE NAME", "Show a schedule, with its payload, its last ticks and its next ones", "skein schedule show billing invoice --id customer-7",
+		cobra.ExactArgs(2), func(ctx context.Context, i *inspect.Inspector, args []string) error {
+			s, err := oneSchedule(ctx, i, args[0], args[1], id)
+			if err != nil {
+				return err
+			}
+			shown := shownSchedule{Schedule: s}
+			if shown.ticks, err = a.nextTicks(&s, 5); err != nil {
+				shown.unreadable = err.Error()
+			}
+			return one(a, shownScheduleColumns, &shown)
+		})
+	oneID(c, &id, "the `ID` of the schedule; not needed if only one id has the name")
+	return c
+}
+
+// oneID adds the flag --id to a command on the schedules of a NAME. It refuses an empty NAME or id:
+// the variable of a script may be unset, and the command would then act on more schedules.
+func oneID(c *cobra.Command, id *string, usage string) {
+	c.Flags().StringVar(id, "id", "", usage)
+	check := c.Args
+	c.Args = func(cmd *cobra.Command, args []string) error {
+		switch err := check(cmd, args); {
+		case err != nil:
+			return err
+		case args[1] == "":
+			return fmt.Errorf("%w: NAME is empty; skein schedule ls lists the names", errUsage)
+		case cmd.Flags().Changed("id") && *id == "":
+			return fmt.Errorf("%w: --id is empty; leave it out for all ids", errUsage)
+		}
+		return nil
+	}
+}
+
+// oneSchedule returns the schedule of an id. Without an id it is the one with the name, if there is
+// only one.
+func oneSchedule(ctx context.Context, i *inspect.Inspector, queue, name, id string) (inspect.Schedule, error) {
+	if id != "" {
+		found, err := schedulesNamed(ctx, i, queue, inspect.ScheduleSelection{ID: id, Name: name}, 1)
+		if err != nil {
+			return inspect.Schedule{}, err
+		}
+		return found[0], nil
+	}
+	found, err := schedulesNamed(ctx, i, queue, inspect.ScheduleSelection{Name: name}, 2)
+	switch {
+	case err != nil:
+		return inspect.Schedule{}, err
+	case len(found) > 1:
+		return inspect.Schedule{}, fmt.Errorf("%w: several ids have a schedule %q, such as %q; name one with --id", errUsage, name, found[0].ID)
+	}
+	return found[0], nil
+}
+
+// schedulesNamed returns schedules of a name, at most limit; 0 is no limit. If a part of the store
+// can't be reached, it returns the others and that error. Without an error there is at least one.
+func schedulesNamed(ctx context.Context, i *inspect.Inspector, queue string, sel inspect.ScheduleSelection, limit int) (found []inspect.Schedule, err error) {
+	o := inspect.ScheduleOptions{ScheduleSelection: sel, Limit: limit}
+	for s, err := range i.Schedules(ctx, queue, o) {
+		if err != nil {
+			return found, err
+		}
+		found = append(found, s)
+	}
+	if len(found) == 0 {
+		of := ""
+		if sel.ID != "" {
+			of = fmt.Sprintf(" of the id %q", sel.ID)
+		}
+		return nil, fmt.Errorf("%w: queue %s has no schedule %q%s; skein schedule ls %[2]s lists them", errNotFound, queue, sel.Name, of)
+	}
+	return found, nil
+}
+
+func (a *app) nextOfSchedules() *cobra.Command {
+	id, n, limit := "", 5, 20
+	c := a.command("next QUEUE NAME", "List the next ticks of schedules: in UTC, in the time zone of the schedule, and in that of this machine", "skein schedule next billing invoice --id customer-7 -n 10",
+		cobra.ExactArgs(2), func(ctx context.Context, i *inspect.Inspector, args []string) error {
+			if n < 1 || limit < 0 {
+				return fmt.Errorf("%w: -n %d, --limit %d; give at least 1 tick, and 0 or more schedules", errUsage, n, limit)
+			}
+			found, err := schedulesNamed(ctx, i, args[0], inspect.ScheduleSelection{ID: id, Name: args[1]}, limit)
+			if len(found) == 0 {
+				return err
+			}
+			return firstOf(list(a, nextTickColumns, func(yield func(nextTick, error) bool) {
+				for at := range found {
+					ticks, err := a.nextTicks(&found[at], n)
+					for _, t := range ticks {
+						if !yield(t, nil) {
+							return
+						}
+					}
+					if err != nil && !yield(nextTick{}, fmt.Errorf("id %q: %w", found[at].ID, err)) {
+						return
+					}
+				}
+			}), err)
+		})
+	oneID(c, &id, "the schedule of this `ID` alone")
+	c.Flags().IntVarP(&n, "number", "n", n, "the number of ticks of each schedule")
+	c.Flags().IntVar(&limit, "limit", limit, "the largest number of schedules; 0 is no limit")
+	return c
+}

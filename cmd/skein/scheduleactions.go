@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/figures"
+)
+
+// changedSchedules is the result of an action on schedules.
+type changedSchedules struct{ count int }
+
+var changedColumns = columns[changedSchedules]{{"changed", false, func(c *changedSchedules) any { return c.count }}}
+
+// actOnSchedules is an action on selected schedules, which returns how many it has changed.
+type actOnSchedules func(i *inspect.Inspector, ctx context.Context, queue string, sel inspect.ScheduleSelection) (int, error)
+
+// onSchedules returns a command that acts on the schedules of a name, or on one of them.
+func (a *app) onSchedules(name, short, example, done string, act actOnSchedules) *cobra.Command {
+	id, yes := "", false
+	c := a.command(name+" QUEUE NAME", short, example, cobra.ExactArgs(2), func(ctx context.Context, i *inspect.Inspector, args []string) error {
+		if id == "" && !yes {
+			if err := a.confirmSchedules(ctx, i, args[0], args[1], name, done); err != nil {
+				return err
+			}
+		}
+		changed, err := act(i, ctx, args[0], inspect.ScheduleSelection{ID: id, Name: args[1]})
+		if err != nil && changed == 0 {
+			return err
+		}
+		return firstOf(err, one(a, changedColumns, &changedSchedules{changed}))
+	})
+	if name == "rm" {
+		c.SuggestFor = []string{"remove", "delete"}
+	}
+	oneID(c, &id, "the schedule of this `ID` alone; without it those of all ids with the name")
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "don't ask before more than one schedule is changed")
+	return c
+}
+
+// confirmSchedules asks before an action on more than one schedule.
+func (a *app) confirmSchedules(ctx context.Context, i *inspect.Inspector, queue, name, verb, done string) error {
+	began, count, samples, atLeast := time.Now(), 0, []string(nil), ""
+	o := inspect.ScheduleOptions{ScheduleSelection: inspect.ScheduleSelection{Name: name}}
+	for s, err := range i.Schedules(ctx, queue, o) {
+		if isPartial(err) {
+			break // the action reports them
+		}
+		if err != nil {
+			return err
+		}
+		if count++; len(samples) < 5 {
+			samples = append(samples, s.ID)
+		}
+		if time.Since(began) > previewTime {
+			atLeast = "at least "
+			break
+		}
+	}
+	if count < 2 {
+		return nil
+	}
+	_, _ = fmt.Fprintf(a.stderr, "%s: the schedules %s of %s%s ids", verb, quoted(name), atLeast, figures.Exact(int64(count)))
+	a.sayIDs(samples)
+	_, _ = fmt.Fprintln(a.stderr, ".")
+	return a.ask(ctx, done)
+}
+
+func (a *app) pauseSchedules() *cobra.Command {
+	note := ""
+	c := a.onSchedules("pause", "Pause schedules until they are resumed; what they have pushed runs", `skein schedule pause billing invoice --note "the bank is closed"`, "paused",
+		func(i *inspect.Inspector, ctx context.Context, queue string, sel inspect.ScheduleSelection) (int, error) {
+			return i.PauseSchedules(ctx, queue, sel, note)
+		})
+	c.Flags().StringVar(&note, "note", "", "the reason, for people, as `TEXT` of at most 1 KiB")
+	return c
+}
+
+// scheduleEditFlags are the flags of an edit.
+type scheduleEditFlags struct {
+	cron, zone, from      string
+	every, within, jitter time.Duration
+	catchup               int
+	skip, noSkip          bool
+	payload               bytesFlags
+	set                   *pflag.FlagSet
+}
+
+func (e *scheduleEditFlags) add(f *pflag.FlagSet) {
+	e.set = f
+	f.StringVar(&e.cron, "cron", "", "another cron `EXPRESSION` of five fields, with --zone")
+	f.StringVar(&e.zone, "zone", "", "the time `ZONE` of --cron, such as Europe/Berlin or UTC")
+	f.DurationVar(&e.every, "every", 0, "another interval, at least 1s, instead of --cron")
+	f.StringVar(&e.from, "from", "", "with --every: a tick, as a `TIME` such as 2026-01-02T15:04:05Z; without it 1970-01-01T00:00:00Z")
+	e.payload.add(f, "payload", "another payload")
+	f.IntVar(&e.catchup, "catchup", 0, "push the newest `N` of the ticks that are due at once, 1 to 1000; more than 1 only in a queue that merges by every")
+	f.DurationVar(&e.within, "within", 0, "with --catchup: only ticks of at most this age; without it of any age")
+	f.DurationVar(&e.jitter, "jitter", 0, "delay each tick by a time below this one, at most 24h")
+	f.BoolVar(&e.skip, "skip", false, "drop ticks while the id has a job")
+	f.BoolVar(&e.noSkip, "no-skip", false, "don't drop them")
+}
+
+// edit returns the change that the flags name.
+func (e *scheduleEditFlags) edit(a *app) (edit inspect.ScheduleEdit, err error) {
+	if edit.Spec, err = e.spec(); err != nil {
+		return edit, err
+	}
+	data, given, err := e.payload.bytes(a.stdin)
+	if err != nil {
+		return edit, err
+	}
+	if given {
+		edit.Payload = &data
+	}
+	if e.set.Changed("jitter") {
+		edit.Jitter = &e.jitter
+	}
+	if e.set.Changed("catchup") {
+		edit.Catchup = &core.Catchup{Most: e.catchup, Within: e.within}
+	}
+	if e.skip || e.noSkip {
+		edit.Skip = &e.skip
+	}
+
+	switch {
+	case e.skip && e.noSkip:
+		return edit, fmt.Errorf("%w: give --skip or --no-skip", errUsage)
+	case e.set.Changed("within") && !e.set.Changed("catchup"):
+		return edit, fmt.Errorf("%w: --within needs --catchup, since both are changed together", errUsage)
+	case edit == (inspect.ScheduleEdit{}):
+		return edit, fmt.Errorf("%w: nothing to change; give a flag such as --cron or --payload", errUsage)
+	}
+	return edit, nil
+}
+
+// spec returns the text of the spec that the flags name, or nil.
+func (e *scheduleEditFlags) spec() (*string, error) {
+	cron, every := e.set.Changed("cron"), e.set.Changed("every")
+	switch {
+	case cron && every:
+		return nil, fmt.Errorf("%w: give --cron or --every", errUsage)
+	case cron != e.set.Changed("zone"):
+		return nil, fmt.Errorf("%w: give --cron and --zone together, such as --cron '0 6 * * mon-fri' --zone Europe/Berlin", errUsage)
+	case e.set.Changed("from") && !every:
+		return nil, fmt.Errorf("%w: --from needs --every", errUsage)
+	case cron:
+		text, err := core.CronSpec(e.cron, e.zone)
+		return &text, err
+	case !every:
+		return nil, nil
+	}
+
+	var anchor core.Instant
+	if e.from != "" {
+		from, err := parseTime("--from", e.from)
+		if err != nil {
+			return nil, err
+		}
+		anchor = core.InstantOf(from)
+	}
+	text, err := core.IntervalSpec(e.every, anchor)
+	return &text, err
+}
+
+func (a *app) editSchedules() *cobra.Command {
+	var e scheduleEditFlags
+	var edit inspect.ScheduleEdit
+	c := a.onSchedules("edit", "Change the times, the payload or the options of schedules; a tick that is due stays due", "skein schedule edit billing invoice --cron '0 6 * * mon-fri' --zone Europe/Berlin", "edited",
+		func(i *inspect.Inspector, ctx context.Context, queue string, sel inspect.ScheduleSelection) (int, error) {
+			return i.EditSchedules(ctx, queue, sel, edit)
+		})
+	e.add(c.Flags())
+	c.PreRunE = func(*cobra.Command, []string) (err error) {
+		edit, err = e.edit(a)
+		return err
+	}
+	c.Long = c.Short + ".\nA change stays until the program that declares the schedule raises the version of its set, or stores the schedule by itself."
+	return c
+}
+
+// backfillColumns are the columns of a tick of a backfill.
+var backfillColumns = nextTickColumns[2:]
+
+func (a *app) backfillSchedule() *cobra.Command {
+	id, from, to, dry, yes := "", "", "", false, false
+	c := a.command("backfill QUEUE NAME", "Push the payload of a schedule for each past tick of a time range, in order", "skein schedule backfill billing invoice --id customer-7 --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z",
+		cobra.ExactArgs(2), func(ctx context.Context, i *inspect.Inspector, args []string) error {
+			if from == "" || to == "" {
+				return fmt.Errorf("%w: give the range, by --from and --to", errUsage)
+			}
+			begin, err := parseTime("--from", from)
+			if err != nil {
+				return err
+			}
+			end, err := parseTime("--to", to)
+			if err != nil {
+				return err
+			}
+			s, err := oneSchedule(ctx, i, args[0], args[1], id)
+			if err != nil {
+				return err
+			}
+			ticks, err := i.Backfill(ctx, args[0], s.ID, args[1], begin, end, true)
+			if err != nil {
+				return err
+			}
+			if !dry {
+				if err := a.confirmBackfill(ctx, &s, ticks, yes); err != nil {
+					return err
+				}
+				ticks, err = i.Backfill(ctx, args[0], s.ID, args[1], begin, end, false)
+			}
+			return firstOf(err, list(a, backfillColumns, all(a.ticksOf(&s, ticks), nil)))
+		})
+	oneID(c, &id, "the `ID` of the schedule; not needed if only one id has the name")
+	c.Flags().StringVar(&from, "from", "", "the begin of the range, inclusive: a `TIME`, or an age such as 24h")
+	c.Flags().StringVar(&to, "to", "", "the end of the range, exclusive, not in the future: a `TIME`, or an age such as 1h")
+	c.Flags().BoolVar(&dry, "dry-run", false, "push nothing, and list the ticks")
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "don't ask")
+	c.Long = c.Short + ".\nThe ticks run as if they were due now. In a queue that does not merge by every they become one payload, since their\n" +
+		"bytes are equal. At most 1,000 ticks are pushed by one call."
+	return c
+}
+
+// confirmBackfill shows the ticks of a backfill and asks for confirmation, unless yes is set.
+func (a *app) confirmBackfill(ctx context.Context, s *inspect.Schedule, ticks []time.Time, yes bool) error {
+	if yes {
+		return nil
+	}
+	const shown = 3
+	_, _ = fmt.Fprintf(a.stderr, "backfill: %s ticks of the schedule %s of id %s:\n", figures.Exact(int64(len(ticks))), quoted(s.Name), quoted(s.ID))
+	for at, tick := range ticks {
+		switch {
+		case at < shown || at >= len(ticks)-shown:
+			_, _ = fmt.Fprintln(a.stderr, "  "+forPeople(zoned{tick}))
+		case at == shown:
+			_, _ = fmt.Fprintln(a.stderr, "  …")
+		}
+	}
+	return a.ask(ctx, "pushed")
+}

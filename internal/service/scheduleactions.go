@@ -1,0 +1,190 @@
+package service
+
+import (
+	"math"
+	"time"
+
+	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
+)
+
+// ScheduleBody selects schedules: those of an id, those of a name, or with both the one.
+type ScheduleBody struct {
+	ID   Given `json:"id,omitempty" doc:"the id; without it the schedules of all ids with the name"`
+	Name Given `json:"name,omitempty" doc:"the name; without it all schedules of the id"`
+}
+
+func (b *ScheduleBody) about(a *Action) { a.IDs, a.Bulk = givenID(string(b.ID)), b.ID == "" }
+
+func (b *ScheduleBody) selection() inspect.ScheduleSelection {
+	return inspect.ScheduleSelection{ID: string(b.ID), Name: string(b.Name)}
+}
+
+// ScheduleResult is the result of an action on schedules.
+type ScheduleResult struct {
+	Changed   int      `json:"changed" doc:"the number of schedules that were changed; one that is as wanted already does not count"`
+	Unreached []string `json:"unreached,omitempty" doc:"shards that can't be reached now, whose schedules are left as they are"`
+}
+
+// scheduleResult returns the answer of an action on schedules.
+func (c *call) scheduleResult(changed int, err error) (*ScheduleResult, error) {
+	unreached, err := c.partial(err)
+	if err != nil {
+		return nil, c.withoutIDsIn(err)
+	}
+	return &ScheduleResult{changed, shardNames(unreached)}, nil
+}
+
+// withoutIDsIn returns the problem of an error, without the ids of schedules that the caller has
+// not named if ids are redacted.
+func (c *call) withoutIDsIn(err error) error {
+	p := *c.ProblemOf(c.queue, err)
+	p.Detail = c.withoutIDs(p.Detail)
+	return &p
+}
+
+// SchedulePauseBody selects schedules to pause.
+type SchedulePauseBody struct {
+	ScheduleBody
+	Note string `json:"note,omitempty" doc:"the reason, for people; at most 1 KiB"`
+}
+
+func (c *call) pauseSchedules(b *SchedulePauseBody) (*ScheduleResult, error) {
+	return c.scheduleResult(c.inspector.PauseSchedules(c.ctx, c.queue, b.selection(), b.Note))
+}
+
+func (c *call) resumeSchedules(b *ScheduleBody) (*ScheduleResult, error) {
+	return c.scheduleResult(c.inspector.ResumeSchedules(c.ctx, c.queue, b.selection()))
+}
+
+func (c *call) removeSchedules(b *ScheduleBody) (*ScheduleResult, error) {
+	return c.scheduleResult(c.inspector.RemoveSchedules(c.ctx, c.queue, b.selection()))
+}
+
+func (c *call) runSchedules(b *ScheduleBody) (*ScheduleResult, error) {
+	return c.scheduleResult(c.inspector.RunSchedules(c.ctx, c.queue, b.selection()))
+}
+
+// ScheduleEditBody selects schedules and names what to change of them.
+type ScheduleEditBody struct {
+	ScheduleBody
+	Cron    *string    `json:"cron,omitempty" doc:"another cron expression, with zone"`
+	Zone    *string    `json:"zone,omitempty" doc:"the time zone of cron, such as Europe/Berlin"`
+	Every   *float64   `json:"every_seconds,omitempty" doc:"another interval in seconds, instead of cron"`
+	From    *time.Time `json:"from,omitempty" doc:"a tick of that interval; by default 1 January 1970 UTC"`
+	Payload *Octets    `json:"payload,omitempty" doc:"another payload"`
+	Jitter  *float64   `json:"jitter_seconds,omitempty" doc:"another jitter in seconds"`
+	Catchup *Catchup   `json:"catchup,omitempty" doc:"another catch-up, as a whole"`
+	Skip    *bool      `json:"skip,omitempty" doc:"whether to drop ticks while the id has a job"`
+}
+
+// Catchup decides which of several due ticks are pushed.
+type Catchup struct {
+	Most   int     `json:"most" doc:"how many, the newest; more than 1 needs a queue that merges by every"`
+	Within float64 `json:"within_seconds,omitempty" doc:"the age in seconds up to which a tick is pushed; 0 is any age"`
+}
+
+func (c *call) editSchedules(b *ScheduleEditBody) (*ScheduleResult, error) {
+	edit, err := b.edit()
+	if err != nil {
+		return nil, err
+	}
+	return c.scheduleResult(c.inspector.EditSchedules(c.ctx, c.queue, b.selection(), edit))
+}
+
+// edit returns the change that the body names.
+func (b *ScheduleEditBody) edit() (edit inspect.ScheduleEdit, err error) {
+	edit.Skip = b.Skip
+	if edit.Spec, err = b.spec(); err != nil {
+		return edit, err
+	}
+	if b.Payload != nil {
+		data, err := b.Payload.Bytes()
+		if err != nil {
+			return edit, err
+		}
+		edit.Payload = &data
+	}
+	if b.Jitter != nil {
+		jitter, err := seconds("jitter_seconds", *b.Jitter)
+		if err != nil {
+			return edit, err
+		}
+		edit.Jitter = &jitter
+	}
+	if b.Catchup != nil {
+		within, err := seconds("within_seconds", b.Catchup.Within)
+		if err != nil {
+			return edit, err
+		}
+		edit.Catchup = &core.Catchup{Most: b.Catchup.Most, Within: within}
+	}
+	return edit, nil
+}
+
+// spec returns the text of the spec that the body names, or nil.
+func (b *ScheduleEditBody) spec() (*string, error) {
+	switch {
+	case (b.Cron == nil) != (b.Zone == nil):
+		return nil, ProblemBadRequest.With("give cron and zone together")
+	case b.Cron != nil && b.Every != nil:
+		return nil, ProblemBadRequest.With("give cron or every_seconds, not both")
+	case b.From != nil && b.Every == nil:
+		return nil, ProblemBadRequest.With("from needs every_seconds")
+	case b.Cron != nil:
+		text, err := core.CronSpec(*b.Cron, *b.Zone)
+		return &text, err
+	case b.Every == nil:
+		return nil, nil
+	}
+
+	every, err := seconds("every_seconds", *b.Every)
+	if err != nil {
+		return nil, err
+	}
+	var anchor core.Instant
+	if b.From != nil {
+		anchor = core.InstantOf(*b.From)
+	}
+	text, err := core.IntervalSpec(every, anchor)
+	return &text, err
+}
+
+// seconds returns a number of seconds as a duration, in whole microseconds.
+func seconds(name string, n float64) (time.Duration, error) {
+	const most = float64(math.MaxInt64 / int64(time.Second))
+	if !(n >= 0 && n <= most) {
+		return 0, ProblemBadRequest.With("%s is %v; give a number of seconds from 0", name, n)
+	}
+	return time.Duration(math.Round(n*1e6)) * time.Microsecond, nil
+}
+
+// ScheduleBackfillBody names a schedule and a range of its ticks.
+type ScheduleBackfillBody struct {
+	ID     string    `json:"id" doc:"the id of the schedule"`
+	Name   string    `json:"name" doc:"its name"`
+	From   time.Time `json:"from" doc:"the begin of the range, inclusive"`
+	To     time.Time `json:"to" doc:"the end of the range, exclusive; not in the future"`
+	DryRun bool      `json:"dry_run,omitempty" doc:"push nothing, and return the ticks"`
+}
+
+func (b *ScheduleBackfillBody) about(a *Action) { a.IDs = givenID(b.ID) }
+
+func (b *ScheduleBackfillBody) isPreview() bool { return b.DryRun }
+
+// BackfillReply has the ticks of a backfill.
+type BackfillReply struct {
+	Ticks []NextTick `json:"ticks" doc:"the ticks whose payload was pushed, or would be by a dry run; at most 1,000"`
+}
+
+func (c *call) backfillSchedule(b *ScheduleBackfillBody) (*BackfillReply, error) {
+	ticks, err := c.inspector.Backfill(c.ctx, c.queue, b.ID, b.Name, b.From, b.To, b.DryRun)
+	if err != nil {
+		return nil, err
+	}
+	reply := &BackfillReply{Ticks: []NextTick{}}
+	for _, tick := range ticks {
+		reply.Ticks = append(reply.Ticks, nextTick(tick))
+	}
+	return reply, nil
+}
