@@ -213,6 +213,12 @@ func (q *Queue[T]) declaration(
 	if err := r.Validate(q.options.Merge); err != nil {
 		return d, err
 	}
-	_, err = new(specs.Specs).Parse(r.Spec)
+	parsed, err := new(specs.Specs).Parse(r.Spec)
+	if err != nil {
+		return d, err
+	}
+	if _, ok := parsed.Next(0); !ok {
+		err = fmt.Errorf("%w: %q never has a tick, since it names a day that no month has", ErrInvalidSchedule, r.Spec)
+	}
 	return d, err
 }

@@ -165,6 +165,8 @@ func TestInvalidSchedulesAreRefused(t *testing.T) {
 		{"a cron expression", "n", skein.Cron("0 25 * * *", "UTC"), "a", nil, skein.ErrInvalidSchedule, "field 2, hour"},
 		{"no zone", "n", skein.Cron("0 6 * * *", ""), "a", nil, skein.ErrInvalidSchedule, "time zone"},
 		{"an unknown zone", "n", skein.Cron("0 6 * * *", "Europe/Atlantis"), "a", nil, skein.ErrInvalidSchedule, "import time/tzdata"},
+		{"a day that no month has", "n", skein.Cron("0 6 30 2 *", "UTC"), "a", nil, skein.ErrInvalidSchedule, "never has a tick"},
+		{"the host's zone", "n", skein.Cron("0 6 * * *", "Local"), "a", nil, skein.ErrInvalidSchedule, "no location"},
 		{"a short interval", "n", skein.Interval(time.Millisecond), "a", nil, skein.ErrInvalidSchedule, "at least 1s"},
 		{"From of a cron expression", "n", skein.Cron("0 6 * * *", "UTC").From(time.Now()), "a", nil, skein.ErrInvalidSchedule, "From"},
 		{"no spec", "n", skein.Spec{}, "a", nil, skein.ErrInvalidSchedule, "neither"},

@@ -34,14 +34,15 @@ type Spec struct {
 // expressions that differ only in spaces, case, names and shorthands such as "@daily" are equal.
 //
 // It returns [ErrInvalidSchedule] for an expression that is no cron expression, and for an empty
-// zone or one with spaces. It can't check that the zone exists.
+// zone, one with spaces, or Local, which differs between hosts. It can't check that the zone
+// exists.
 func CronSpec(expression, zone string) (string, error) {
 	c, err := parseCron(expression)
 	if err != nil {
 		return "", err
 	}
-	if zone == "" || strings.ContainsFunc(zone, func(r rune) bool { return r <= ' ' }) {
-		return "", fmt.Errorf("%w: the time zone %q; give the name of a location, such as Europe/Berlin or UTC",
+	if zone == "" || zone == "Local" || strings.ContainsFunc(zone, func(r rune) bool { return r <= ' ' }) {
+		return "", fmt.Errorf("%w: the time zone %q, which is no location; give the name of one, such as Europe/Berlin or UTC",
 			ErrInvalidSchedule, zone)
 	}
 	return "cron " + c.String() + " " + zone, nil

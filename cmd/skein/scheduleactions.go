@@ -210,6 +210,9 @@ func (a *app) backfillSchedule() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := a.warnOfMerging(ctx, i, args[0], len(ticks)); err != nil {
+				return err
+			}
 			if !dry {
 				if err := a.confirmBackfill(ctx, &s, ticks, yes); err != nil {
 					return err
@@ -226,6 +229,22 @@ func (a *app) backfillSchedule() *cobra.Command {
 	c.Long = c.Short + ".\nThe ticks run as if they were due now. In a queue that does not merge by every they become one payload, since their\n" +
 		"bytes are equal. At most 1,000 ticks are pushed by one call."
 	return c
+}
+
+// warnOfMerging states that the ticks of a backfill become one payload, unless the queue keeps each
+// push.
+func (a *app) warnOfMerging(ctx context.Context, i *inspect.Inspector, queue string, ticks int) error {
+	queues, err := i.Queues(ctx)
+	if err != nil || ticks < 2 {
+		return err
+	}
+	for _, q := range queues {
+		if q.Name == queue && q.Merge.Same != core.SamePush {
+			_, _ = fmt.Fprintf(a.stderr, "warning: the queue %s merges by %v, so the equal payloads of these ticks become one payload, "+
+				"which runs once; only a queue that merges by every runs each\n", queue, q.Merge)
+		}
+	}
+	return nil
 }
 
 // confirmBackfill shows the ticks of a backfill and asks for confirmation, unless yes is set.

@@ -157,7 +157,8 @@ func NoOtherPayload(shard core.Shard, s *core.PayloadSettlement) error {
 // NotEmpty returns [ports.ErrNotEmpty] for a queue to forget. shard is a shard of the queue that is
 // not empty.
 func NotEmpty(shard core.Shard) error {
-	return fmt.Errorf("%w: %v holds jobs, dead letters or unreadable records; handle or delete jobs, revive or purge dead letters, discard unreadable records",
+	return fmt.Errorf("%w: %v holds jobs, dead letters, schedules or unreadable records; "+
+		"handle or delete jobs, revive or purge dead letters, remove schedules, discard unreadable records",
 		ports.ErrNotEmpty, shard)
 }
 

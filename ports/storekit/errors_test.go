@@ -96,7 +96,7 @@ func TestErrorsNameTheirSentinelAndWhatToDo(t *testing.T) {
 		{
 			storekit.NotEmpty(shard),
 			ports.ErrNotEmpty,
-			`orders/3 holds jobs, dead letters or unreadable records; handle or delete jobs, revive or purge dead letters, discard unreadable records`,
+			`orders/3 holds jobs, dead letters, schedules or unreadable records; handle or delete jobs, revive or purge dead letters, remove schedules, discard unreadable records`,
 		},
 		{
 			storekit.Full("disk full"),
