@@ -582,3 +582,38 @@ func TestASetLeavesOtherSchedules(t *testing.T) {
 		t.Errorf("schedules after each set (-want +got):\n%s", diff)
 	}
 }
+
+// A server that waits to declare its schedules ends when it is told to, and at once if the store
+// refuses them.
+func TestAServerEndsWithoutItsSchedules(t *testing.T) {
+	for fails, want := range map[error]error{
+		errors.New("connection refused"): nil,
+		ports.ErrInvalidRequest:          ports.ErrInvalidRequest,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store := storekit.Intercept(memory.New(memory.Options{}), func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+				if call.Method == "Schedules" {
+					return fails
+				}
+				return next(ctx)
+			})
+			q := reports(skein.QueueOptions[string]{})
+			set := skein.ScheduleSet{Name: "s", Schedules: []skein.Schedule{q.NewSchedule("nightly", skein.Interval(time.Hour), "a", "totals")}}
+			server := skein.NewServer(store, skein.ServerOptions{Schedules: set}, q.Each(ignore))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Second/2)
+			defer cancel()
+			if err := server.Run(ctx); !errors.Is(err, want) {
+				t.Errorf("Run: %v, want %v", err, want)
+			}
+		})
+	}
+}
+
+func TestAPayloadThatCannotBeEncodedIsNotScheduled(t *testing.T) {
+	store := memory.New(memory.Options{})
+	q := skein.NewQueue("reports", skein.QueueOptions[func()]{})
+	err := q.Schedule(t.Context(), skein.NewClient(store, skein.ClientOptions{}), "nightly", skein.Interval(time.Hour), "a", func() {})
+	if err == nil || len(storedSchedules(t, store)) > 0 {
+		t.Errorf("error %v", err)
+	}
+}
