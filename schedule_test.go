@@ -175,6 +175,8 @@ func TestInvalidSchedulesAreRefused(t *testing.T) {
 		{"catch-up without Every", "n", hourly, "a", []skein.ScheduleOption{skein.Catchup(2, 0)}, skein.ErrInvalidSchedule, "every"},
 		{"a negative jitter", "n", hourly, "a", []skein.ScheduleOption{skein.Jitter(-1)}, skein.ErrInvalidSchedule, "jitter"},
 		{"a time", "n", hourly, "a", []skein.ScheduleOption{skein.In(time.Hour)}, skein.ErrInvalidOptions, "the spec decides"},
+		{"Urgent", "n", hourly, "a", []skein.ScheduleOption{skein.Urgent(0)}, skein.ErrInvalidOptions, "the spec decides"},
+		{"From of an invalid interval", "n", skein.Interval(0).From(time.Now()), "a", nil, skein.ErrInvalidSchedule, "at least 1s"},
 		{"Tell", "n", hourly, "a", []skein.ScheduleOption{skein.Tell(new(skein.Met))}, skein.ErrInvalidOptions, "the spec decides"},
 		{"a nil option", "n", hourly, "a", []skein.ScheduleOption{nil}, skein.ErrInvalidOptions, "nil"},
 		{"a tag", "n", hourly, "a", []skein.ScheduleOption{skein.Tags("")}, skein.ErrInvalidTag, "tag"},
@@ -438,4 +440,182 @@ func TestADeclarationChangesTags(t *testing.T) {
 			t.Errorf("%d ticks were counted, want 4", s.Fired)
 		}
 	})
+}
+
+// Each call of a declaration may fail, and none is taken for an answer.
+func TestAFailedCallEndsADeclaration(t *testing.T) {
+	fails := errors.New("connection refused")
+	q := reports(skein.QueueOptions[string]{})
+	hourly := skein.Interval(time.Hour)
+	for about, do := range map[string]func(*skein.Client, skein.Store) error{
+		"Schedule": func(c *skein.Client, _ skein.Store) error {
+			return q.Schedule(t.Context(), c, "nightly", hourly, "a", "totals")
+		},
+		"Unschedule": func(c *skein.Client, _ skein.Store) error { return q.Unschedule(t.Context(), c, "old", "a") },
+		"a set": func(_ *skein.Client, store skein.Store) error {
+			_, err := skein.NewServer(store, skein.ServerOptions{Schedules: skein.ScheduleSet{
+				Name: "billing", Prune: true, Schedules: []skein.Schedule{q.NewSchedule("nightly", hourly, "a", "totals")},
+			}}, q.Each(ignore)).RunDue(t.Context())
+			return err
+		},
+	} {
+		for fail := 1; ; fail++ {
+			inner := memory.New(memory.Options{})
+			runWith(t, inner, skein.ScheduleSet{Name: "billing", Schedules: []skein.Schedule{q.NewSchedule("old", hourly, "a", "totals")}})
+			calls, failed := 0, ""
+			store := storekit.Intercept(inner, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+				switch call.Method {
+				case "Declare", "Queues", "Schedules", "ChangeSchedules":
+					if calls++; calls == fail {
+						failed = call.Method
+						return fails
+					}
+				}
+				return next(ctx)
+			})
+			err := do(skein.NewClient(store, skein.ClientOptions{}), store)
+			if failed == "" {
+				break
+			}
+			if !errors.Is(err, fails) {
+				t.Errorf("%s after call %d, of %s: %v", about, fail, failed, err)
+			}
+		}
+	}
+}
+
+// A store that handles no change, or reaches not all shards, has not declared a schedule.
+func TestAReplyWithoutAnswersEndsADeclaration(t *testing.T) {
+	q := reports(skein.QueueOptions[string]{})
+	for want, reply := range map[string]any{
+		"handled no change":      ports.ChangeSchedulesReply{},
+		"shards of queue":        ports.SchedulesPage{Unreached: []core.Shard{{Queue: "reports"}}},
+		"declare them from one ": ports.ChangeSchedulesReply{Results: []ports.ScheduleResult{ports.ScheduleRefused}},
+	} {
+		store := storekit.Intercept(memory.New(memory.Options{}), func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+			switch r := call.Reply.(type) {
+			case *ports.ChangeSchedulesReply:
+				if answer, ok := reply.(ports.ChangeSchedulesReply); ok {
+					*r = answer
+					return nil
+				}
+			case *ports.SchedulesPage:
+				if answer, ok := reply.(ports.SchedulesPage); ok {
+					*r = answer
+					return nil
+				}
+			}
+			return next(ctx)
+		})
+		err := q.Schedule(t.Context(), skein.NewClient(store, skein.ClientOptions{}), "nightly", skein.Interval(time.Hour), "a", "totals")
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
+
+// A client whose queue was forgotten meanwhile declares it anew. If that fails, so does Schedule.
+func TestAScheduleDeclaresAForgottenQueue(t *testing.T) {
+	fails := errors.New("connection refused")
+	for _, again := range []error{nil, fails} {
+		forgotten, declared := false, 0
+		store := storekit.Intercept(memory.New(memory.Options{}), func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+			switch {
+			case call.Method == "Declare":
+				if declared++; declared == 2 && again != nil {
+					return again
+				}
+			case call.Method == "ChangeSchedules" && !forgotten:
+				forgotten = true
+				return ports.ErrUnknownQueue
+			}
+			return next(ctx)
+		})
+		q := reports(skein.QueueOptions[string]{})
+		err := q.Schedule(t.Context(), skein.NewClient(store, skein.ClientOptions{}), "nightly", skein.Interval(time.Hour), "a", "totals")
+		if !errors.Is(err, again) || declared != 2 || len(storedSchedules(t, store)) == 1 != (again == nil) {
+			t.Errorf("error %v after %d declarations, want %v", err, declared, again)
+		}
+	}
+}
+
+func TestSchedulesNeedAQueueAClientAndAKey(t *testing.T) {
+	client := skein.NewClient(memory.New(memory.Options{}), skein.ClientOptions{})
+	q := reports(skein.QueueOptions[string]{})
+	hourly := skein.Interval(time.Hour)
+	var none skein.Queue[string]
+	for about, test := range map[string]struct{ err, want error }{
+		"Schedule without a queue":    {none.Schedule(t.Context(), client, "n", hourly, "a", "x"), skein.ErrInvalidQueue},
+		"Schedule without a client":   {q.Schedule(t.Context(), nil, "n", hourly, "a", "x"), skein.ErrInvalidOptions},
+		"Unschedule without a queue":  {none.Unschedule(t.Context(), client, "n", "a"), skein.ErrInvalidQueue},
+		"Unschedule without a client": {q.Unschedule(t.Context(), nil, "n", "a"), skein.ErrInvalidOptions},
+		"Unschedule without a name":   {q.Unschedule(t.Context(), client, "", "a"), skein.ErrInvalidSchedule},
+	} {
+		if !errors.Is(test.err, test.want) {
+			t.Errorf("%s: %v, want %v", about, test.err, test.want)
+		}
+	}
+}
+
+// A set leaves the schedules of other sets as they are, of whatever version, and its own without
+// Prune. The log tells only of higher versions.
+func TestASetLeavesOtherSchedules(t *testing.T) {
+	store := memory.New(memory.Options{})
+	q := reports(skein.QueueOptions[string]{})
+	set := func(name string, version int64, prune bool, id string) skein.ScheduleSet {
+		return skein.ScheduleSet{Name: name, Version: version, Prune: prune, Schedules: []skein.Schedule{
+			q.NewSchedule("nightly", skein.Interval(time.Hour), id, "totals"),
+		}}
+	}
+	var got []string
+	for _, s := range []skein.ScheduleSet{
+		set("letters", 9, false, "a"), set("billing", 1, false, "b"), set("billing", 1, false, "c"), set("billing", 1, true, "d"),
+	} {
+		if log := runWith(t, store, s); strings.Contains(log, "a higher version") {
+			t.Errorf("log of set %s: %s", s.Name, log)
+		}
+		var ids []string
+		for _, stored := range storedSchedules(t, store) {
+			ids = append(ids, stored.ID)
+		}
+		got = append(got, fmt.Sprint(ids))
+	}
+	if diff := cmp.Diff([]string{"[a]", "[a b]", "[a b c]", "[a d]"}, got); diff != "" {
+		t.Errorf("schedules after each set (-want +got):\n%s", diff)
+	}
+}
+
+// A server that waits to declare its schedules ends when it is told to, and at once if the store
+// refuses them.
+func TestAServerEndsWithoutItsSchedules(t *testing.T) {
+	for fails, want := range map[error]error{
+		errors.New("connection refused"): nil,
+		ports.ErrInvalidRequest:          ports.ErrInvalidRequest,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store := storekit.Intercept(memory.New(memory.Options{}), func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+				if call.Method == "Schedules" {
+					return fails
+				}
+				return next(ctx)
+			})
+			q := reports(skein.QueueOptions[string]{})
+			set := skein.ScheduleSet{Name: "s", Schedules: []skein.Schedule{q.NewSchedule("nightly", skein.Interval(time.Hour), "a", "totals")}}
+			server := skein.NewServer(store, skein.ServerOptions{Schedules: set}, q.Each(ignore))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Second/2)
+			defer cancel()
+			if err := server.Run(ctx); !errors.Is(err, want) && ctx.Err() == nil {
+				t.Errorf("Run: %v, want %v", err, want)
+			}
+		})
+	}
+}
+
+func TestAPayloadThatCannotBeEncodedIsNotScheduled(t *testing.T) {
+	store := memory.New(memory.Options{})
+	q := skein.NewQueue("reports", skein.QueueOptions[func()]{})
+	err := q.Schedule(t.Context(), skein.NewClient(store, skein.ClientOptions{}), "nightly", skein.Interval(time.Hour), "a", func() {})
+	if err == nil || len(storedSchedules(t, store)) > 0 {
+		t.Errorf("error %v", err)
+	}
 }

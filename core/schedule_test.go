@@ -81,6 +81,9 @@ func TestFiringVectors(t *testing.T) {
 				t.Errorf("missed %d, next %d, fired %d; want %d, %d, %d",
 					f.After.Missed, f.After.Next, f.After.Fired, v.Missed, v.NextUS, len(v.FiresUS))
 			}
+			if (f.Busy != nil) != v.Skip {
+				t.Errorf("if busy: %+v, want one only with skip", f.Busy)
+			}
 			if v.Skip && (f.Busy.Skipped != v.IfBusySkips || f.Busy.Fired != 0 || f.Busy.Next != v.NextUS) {
 				t.Errorf("if busy: skipped %d, fired %d, next %d", f.Busy.Skipped, f.Busy.Fired, f.Busy.Next)
 			}
@@ -294,6 +297,10 @@ func TestDeclarations(t *testing.T) {
 	older, newer, unset := other, other, other
 	older.Version, newer.Version = 1, 3
 	unset.Set, unset.Version = "", 0
+	editedUnset := edited
+	editedUnset.Set, editedUnset.Version = "", 0
+	otherSet, equalOther, equalNewer := older, d, d
+	otherSet.Set, equalOther.Set, equalNewer.Version = "letters", "letters", 3
 	for _, test := range []struct {
 		name    string
 		current core.Schedule
@@ -307,6 +314,10 @@ func TestDeclarations(t *testing.T) {
 		{"the same version of an edited one", edited, other, ""},
 		{"a higher version of an edited one", edited, newer, "other"},
 		{"outside the set", edited, unset, "other"},
+		{"an edited one outside any set", editedUnset, unset, "other"},
+		{"a lower version of another set", first, otherSet, "other"},
+		{"an equal one of another set", first, equalOther, "go"},
+		{"an equal one in a higher version", first, equalNewer, "go"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			next, changed := test.d.Apply(test.current, spec, "worker", 9)
@@ -316,8 +327,8 @@ func TestDeclarations(t *testing.T) {
 			if !changed {
 				return
 			}
-			if string(next.Data) != test.want || !next.Paused || next.Edited || next.Version != test.d.Version ||
-				next.Revision <= test.current.Revision {
+			if string(next.Data) != test.want || !next.Paused || next.Edited || next.Set != test.d.Set ||
+				next.Version != test.d.Version || next.Revision <= test.current.Revision {
 				t.Errorf("declared: %+v", next)
 			}
 		})
@@ -364,6 +375,11 @@ func TestABrokenScheduleIsTriedAgain(t *testing.T) {
 	if head := broken.Head(); head != (core.Head{Due: 3 * minute, OK: true}) || broken.Next != minute {
 		t.Errorf("head %+v, next %d", head, broken.Next)
 	}
+	later := broken
+	later.Next = 10 * minute
+	if head := later.Head(); head != (core.Head{Due: 10 * minute, OK: true}) {
+		t.Errorf("head %+v before its tick", head)
+	}
 	f, ok := broken.Fire(parsed(t, &broken), 3*minute)
 	if !ok || f.After.Broken != "" || f.After.Head() != (core.Head{Due: 4 * minute, OK: true}) {
 		t.Errorf("after its spec was read: %v, %+v", ok, f.After)
@@ -409,6 +425,95 @@ func TestInvalidSchedules(t *testing.T) {
 	s.Note = strings.Repeat("x", core.MaxScheduleNoteBytes+1)
 	if err := s.Validate(); !errors.Is(err, core.ErrInvalidSchedule) {
 		t.Errorf("error %v for a long note", err)
+	}
+}
+
+// Each limit is the largest or the smallest value that a schedule may have.
+func TestLimitsOfSchedules(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		// edit sets a value that is beyond its limit by a number.
+		edit func(s *core.Schedule, beyond int)
+		want error
+	}{
+		{"id", func(s *core.Schedule, n int) { s.ID = strings.Repeat("x", core.MaxIDBytes+n) }, core.ErrInvalidID},
+		{"name", func(s *core.Schedule, n int) { s.Name = strings.Repeat("x", core.MaxScheduleNameBytes+n) }, nil},
+		{"spec", func(s *core.Schedule, n int) { s.Spec = strings.Repeat("x", 1<<10+n) }, nil},
+		{"no spec", func(s *core.Schedule, n int) { s.Spec = s.Spec[:1-n] }, nil},
+		{"spec of no text", func(s *core.Schedule, n int) { s.Spec += strings.Repeat("\xff", n) }, nil},
+		{"payload", func(s *core.Schedule, n int) { s.Data = make([]byte, core.MaxScheduleDataBytes+n) }, nil},
+		{"meta", func(s *core.Schedule, n int) { s.Meta = make([]byte, core.MaxMetaBytes+n) }, core.ErrInvalidPayload},
+		{"jitter", func(s *core.Schedule, n int) { s.Jitter = core.MaxJitter + time.Duration(n) }, nil},
+		{"negative jitter", func(s *core.Schedule, n int) { s.Jitter = -time.Duration(n) }, nil},
+		{"most", func(s *core.Schedule, n int) { s.Catchup.Most = core.MaxCatchup + n }, nil},
+		{"negative most", func(s *core.Schedule, n int) { s.Catchup.Most = -n }, nil},
+		{"revision", func(s *core.Schedule, n int) { s.Revision = int64(core.MaxInstant) + int64(n) }, nil},
+		{"note", func(s *core.Schedule, n int) { s.Note = strings.Repeat("x", core.MaxScheduleNoteBytes+n) }, nil},
+		{"note of no text", func(s *core.Schedule, n int) { s.Note = strings.Repeat("\x00", n) }, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := everyMinute(0)
+			test.edit(&s, 0)
+			if err := s.Validate(); err != nil {
+				t.Errorf("at the limit: %v", err)
+			}
+			if test.want == nil {
+				test.want = core.ErrInvalidSchedule
+			}
+			test.edit(&s, 1)
+			if err := s.Validate(); !errors.Is(err, test.want) {
+				t.Errorf("beyond the limit: %v, want %v", err, test.want)
+			}
+		})
+	}
+}
+
+// A recurrence that catches up on one tick needs neither a queue that merges by every nor the
+// scores of its ticks.
+func TestRecurrencesThatAQueueAllows(t *testing.T) {
+	every := core.MergeRule{Same: core.SamePush}
+	for _, test := range []struct {
+		most  int
+		fixed bool
+		rule  core.MergeRule
+	}{
+		{0, true, core.MergeRule{}}, {1, true, core.MergeRule{}}, {0, true, every}, {1, true, every}, {2, false, every},
+	} {
+		r := everyMinute(0).Recurrence
+		r.Catchup.Most, r.FixedScore = test.most, test.fixed
+		if err := r.Validate(test.rule); err != nil {
+			t.Errorf("catching up on %d, fixed score %v, by %v: %v", test.most, test.fixed, test.rule, err)
+		}
+	}
+}
+
+func TestSchedulesWithoutAHead(t *testing.T) {
+	paused, ended := everyMinute(minute), everyMinute(core.MaxInstant)
+	paused.Paused = true
+	for _, s := range []core.Schedule{paused, ended} {
+		if head := s.Head(); head != (core.Head{}) {
+			t.Errorf("paused %v, next %d: head %+v", s.Paused, s.Next, head)
+		}
+	}
+}
+
+func TestAFiringMayHaveAsManyEntriesAsItMay(t *testing.T) {
+	s := everyMinute(minute)
+	s.Catchup.Most = core.MaxCatchup
+	f, _ := s.Fire(parsed(t, &s), core.MaxFiringEntries*minute)
+	if n, next := len(f.Entries), (core.MaxFiringEntries+1)*minute; n != core.MaxFiringEntries || f.After.Next != next {
+		t.Errorf("%d entries, next %d; want %d, %d", n, f.After.Next, core.MaxFiringEntries, next)
+	}
+}
+
+// A run by hand comes before the jitter of its time, and is not late by less than nothing.
+func TestARunByHandIsNotLate(t *testing.T) {
+	s := everyMinute(minute)
+	s.Jitter = time.Hour
+	f := s.RunNow("ann", 5)
+	want := []core.Tick{{Due: 5, Outcome: core.TickByHand}}
+	if diff := cmp.Diff(want, f.After.Recent); diff != "" || f.After.Next != minute || f.After.Fired != 1 {
+		t.Errorf("next %d, fired %d; recent ticks (-want +got):\n%s", f.After.Next, f.After.Fired, diff)
 	}
 }
 

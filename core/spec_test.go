@@ -176,7 +176,7 @@ func TestSpecsThatAreRefused(t *testing.T) {
 
 	for _, text := range []string{
 		"", "cron", "cron * * * * *", "cron * * * * * UTC more", "cron 60 * * * * UTC", "every", "every 1h", "every 1 0", "every 1h x",
-		"every 1ms 0", "every 1h -1", "daily 0 0",
+		"every 1ms 0", "every 1h -1", "daily 0 0", "often 1h 0", "moon * * * * * UTC",
 	} {
 		if _, err := core.ParseSpec(text, time.UTC); !errors.Is(err, core.ErrInvalidSchedule) {
 			t.Errorf("ParseSpec(%q): %v, want ErrInvalidSchedule", text, err)
@@ -206,8 +206,27 @@ func TestTicksEndWithTheInstants(t *testing.T) {
 	if tick, ok := hourly.Next(0); !ok || tick < 1 || tick > 3600e6 {
 		t.Errorf("the first tick is %d, %t", tick, ok)
 	}
+	minutely := intervalSpec(t, time.Minute, 0)
+	for _, after := range []core.Instant{-1, -5 * minute} {
+		for _, spec := range []core.Spec{minutely, yearly} {
+			if tick, ok := spec.Next(after); !ok || tick != 0 {
+				t.Errorf("the first tick of %v after %d is %d, %t; want 0", spec, after, tick, ok)
+			}
+		}
+	}
 	if tick, ok := (core.Spec{}).Next(0); ok {
 		t.Errorf("the zero Spec has a tick at %d", tick)
+	}
+}
+
+func TestATickIsShownInTheZoneOfItsSpec(t *testing.T) {
+	for spec, want := range map[core.Spec]string{
+		cronSpec(t, "@daily", "Europe/Berlin"): "1970-01-01 01:01 CET",
+		intervalSpec(t, time.Minute, 0):        "1970-01-01 00:01 UTC",
+	} {
+		if got := spec.Local(minute).Format("2006-01-02 15:04 MST"); got != want {
+			t.Errorf("%v: %s, want %s", spec, got, want)
+		}
 	}
 }
 

@@ -676,19 +676,20 @@ func TestABackfillContinuesAfterAFiring(t *testing.T) {
 	for name, meanwhile := range map[string]struct {
 		do   func()
 		want error
+		once bool
 	}{
-		"another one each time": {func() { s.touch("a", "nightly") }, inspect.ErrScheduleChanged},
+		"another one each time": {func() { s.touch("a", "nightly") }, inspect.ErrScheduleChanged, false},
 		"edited": {func() {
 			stored := s.scheduled("a", "nightly").Schedule
 			next := stored.Changed("bob", core.InstantOf(s.clock.Now()))
 			next.Data = append(slices.Clone(next.Data), '!')
 			s.change("orders", ports.ScheduleChange{ScheduleKey: stored.ScheduleKey, Revision: stored.Revision, Schedule: &next})
-		}, inspect.ErrScheduleChanged},
+		}, inspect.ErrScheduleChanged, true},
 	} {
 		changes = 0
 		h.before = func(method string) error {
 			if method == "ChangeSchedules" {
-				if changes++; changes > 1 {
+				if changes++; changes == 2 || changes > 2 && !meanwhile.once {
 					meanwhile.do()
 				}
 			}
@@ -825,5 +826,69 @@ func TestLateTicksOfAQueue(t *testing.T) {
 	late(inspect.LateTick{})
 	if _, err := s.LateTick(t.Context(), "nothing"); !errors.Is(err, inspect.ErrUnknownQueue) {
 		t.Errorf("an unknown queue: %v", err)
+	}
+}
+
+// Each call of an action on schedules may fail, and none is taken for an answer.
+func TestAFailedCallEndsAnActionOnSchedules(t *testing.T) {
+	fails := errors.New("connection refused")
+	for name, act := range map[string]func(s *fixture) error{
+		"run": func(s *fixture) error {
+			_, err := s.RunSchedules(t.Context(), "orders", ofKey("a", "nightly"))
+			return err
+		},
+		"backfill": func(s *fixture) error {
+			_, err := s.Backfill(t.Context(), "orders", "a", "nightly", epoch.Add(-250*time.Hour), epoch, false)
+			return err
+		},
+	} {
+		for fail := 1; ; fail++ {
+			s := newFixture(t)
+			s.hourly("a", "nightly")
+			h, calls, changes, failed := s.intercept(), 0, 0, ""
+			h.before = func(method string) error {
+				switch method {
+				case "ChangeSchedules":
+					if changes++; changes == 1 {
+						s.touch("a", "nightly") // so that it is read and tried again
+					}
+				case "Schedules", "Queues":
+				default:
+					return nil
+				}
+				if calls++; calls >= fail { // all that follow, as calls of reads are repeated
+					failed = method
+					return fails
+				}
+				return nil
+			}
+			err := act(s)
+			if failed == "" {
+				break
+			}
+			if err == nil {
+				t.Errorf("%s: no error of call %d, of %s", name, fail, failed)
+			}
+		}
+	}
+}
+
+// An error tells what is not there.
+func TestAnUnknownScheduleIsNamed(t *testing.T) {
+	s := newFixture(t)
+	s.hourly("a", "nightly")
+	for sel, want := range map[inspect.ScheduleSelection]string{
+		ofName("weekly"):     `there is no schedule "weekly" in queue "orders"`,
+		ofID("b"):            `id "b" has no schedule in queue "orders"`,
+		ofKey("a", "weekly"): `id "a" has no schedule "weekly" in queue "orders"`,
+	} {
+		if _, err := s.ResumeSchedules(t.Context(), "orders", sel); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "are changed") {
+			t.Errorf("%v, want one with %q", err, want)
+		}
+	}
+	long := strings.Repeat("x", core.MaxScheduleNoteBytes)
+	if n, err := s.PauseSchedules(t.Context(), "orders", ofID("a"), long); n != 1 || err != nil {
+		t.Errorf("with the longest note: %d, %v", n, err)
 	}
 }

@@ -20,6 +20,14 @@ func TestValidate(t *testing.T) {
 		deadRefs = make([]ports.DeadLetterRef, ports.MaxStep+1)
 		settle   = make([]core.Settlement, core.MaxTurnJobs+1)
 	)
+	schedule := core.Schedule{
+		ScheduleKey: core.ScheduleKey{ID: "a", Name: "nightly"}, Recurrence: core.Recurrence{Spec: "every 1m0s 0"}, Revision: 1,
+	}
+	change := ports.ScheduleChange{ScheduleKey: schedule.ScheduleKey, Schedule: &schedule, Entries: entries[:1]}
+	nameless := ports.ScheduleChange{ScheduleKey: core.ScheduleKey{ID: "a"}, Revision: 1}
+	busy := ports.ScheduleChange{ScheduleKey: schedule.ScheduleKey, Busy: &schedule}
+	large := change
+	large.Entries = []core.Entry{{ID: "a", Payload: core.Payload{Meta: make([]byte, core.MaxMetaBytes+1)}}}
 	tests := []struct {
 		name string
 		r    request
@@ -129,6 +137,13 @@ func TestValidate(t *testing.T) {
 		{"cancel in no shard", &ports.CancelRequest{Shard: noShard}, ports.ErrInvalidRequest},
 		{"edit", &ports.EditRequest{Shard: shard, ID: "a"}, nil},
 		{"edit in no shard", &ports.EditRequest{Shard: noShard, ID: "a"}, ports.ErrInvalidRequest},
+
+		{"change a schedule", &ports.ChangeSchedulesRequest{Shards: 1, Changes: []ports.ScheduleChange{change}}, nil},
+		{"remove a schedule of no name", &ports.ChangeSchedulesRequest{Shards: 1, Changes: []ports.ScheduleChange{nameless}}, core.ErrInvalidSchedule},
+		{"remove a busy schedule", &ports.ChangeSchedulesRequest{Shards: 1, Changes: []ports.ScheduleChange{busy}}, ports.ErrInvalidRequest},
+		{"fire a large meta", &ports.ChangeSchedulesRequest{Shards: 1, Changes: []ports.ScheduleChange{large}}, core.ErrInvalidPayload},
+		{"list names of schedules", &ports.ScheduleNamesRequest{Shards: []int{0}}, nil},
+		{"list names of schedules of no shard", &ports.ScheduleNamesRequest{Shards: []int{-1}}, ports.ErrInvalidRequest},
 	}
 
 	for _, tt := range tests {
@@ -174,5 +189,24 @@ func TestTurnCarriesTheBudget(t *testing.T) {
 	r := ports.TurnRequest{Want: 2, PerJob: 3, Bytes: 4}
 	if got, want := r.Budget(), (core.Budget{Jobs: 2, PerJob: 3, Bytes: 4}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestLimitsOfTicks(t *testing.T) {
+	for limit, want := range map[int]int{-1: 0, 0: 0, 1: 1, math.MaxInt: ports.MaxSchedulesPage} {
+		if got := (&ports.TicksRequest{Limit: limit}).Size(); got != want {
+			t.Errorf("limit %d: %d, want %d", limit, got, want)
+		}
+	}
+}
+
+func TestSchedulesMatchByIDAndName(t *testing.T) {
+	key := core.ScheduleKey{ID: "a", Name: "nightly"}
+	for r, want := range map[core.ScheduleKey]bool{
+		{}: true, {ID: "a"}: true, {Name: "nightly"}: true, key: true, {ID: "b"}: false, {ID: "a", Name: "weekly"}: false,
+	} {
+		if got := (&ports.SchedulesRequest{ID: r.ID, Name: r.Name}).Matches(key); got != want {
+			t.Errorf("%+v matches: %v", r, got)
+		}
 	}
 }

@@ -200,3 +200,43 @@ func BenchmarkHotID(b *testing.B) {
 func reportRate(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
 }
+
+// A name of schedules is listed until its last schedule is removed.
+func TestANameIsListedUntilItsLastScheduleIsRemoved(t *testing.T) {
+	store := memory.New(memory.Options{})
+	if _, err := store.Declare(t.Context(), ports.DeclareRequest{Queue: "orders", Shards: 1}); err != nil {
+		t.Fatal(err)
+	}
+	names := func(change ports.ScheduleChange) string {
+		t.Helper()
+		_, err := store.ChangeSchedules(t.Context(), ports.ChangeSchedulesRequest{
+			Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1, Changes: []ports.ScheduleChange{change},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := store.ScheduleNames(t.Context(), ports.ScheduleNamesRequest{Queue: "orders"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := ""
+		for _, n := range page.Names {
+			text += fmt.Sprintf("%s %d, first %s", n.Name, n.Count, n.First.ID)
+		}
+		return text
+	}
+	var got []string
+	for _, id := range []string{"a", "b"} {
+		key := core.ScheduleKey{ID: id, Name: "nightly"}
+		s := core.Schedule{ScheduleKey: key, Recurrence: core.Recurrence{Spec: "every 1m0s 0"}, Revision: 1}
+		got = append(got, names(ports.ScheduleChange{ScheduleKey: key, Schedule: &s}))
+	}
+	for _, id := range []string{"a", "b"} {
+		key := core.ScheduleKey{ID: id, Name: "nightly"}
+		got = append(got, names(ports.ScheduleChange{ScheduleKey: key, Revision: ports.AnyRevision}))
+	}
+	want := []string{"nightly 1, first a", "nightly 2, first a", "nightly 1, first b", ""}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}

@@ -32,6 +32,8 @@ type bench struct {
 	calls map[string]int
 	log   bytes.Buffer
 	event ports.TickEvent
+	// events and pushed count the calls of TicksFired and Pushed.
+	events, pushed int
 
 	acquired chan struct{}
 	stop     chan struct{}
@@ -42,6 +44,7 @@ type bench struct {
 func (b *bench) TicksFired(e ports.TickEvent) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.events++
 	b.event.Fired += e.Fired
 	b.event.Missed += e.Missed
 	b.event.Skipped += e.Skipped
@@ -106,6 +109,11 @@ func (b *bench) run() {
 		Acquired: b.acquired, PollInterval: time.Second, Call: call, Look: call,
 		Start: func(group *sync.WaitGroup, f func()) { group.Go(f) },
 		Log:   log, Observer: observer{bench: b}, Outages: report.NewOutages(ctx, log, ports.NopObserver{}),
+		Pushed: func(core.Shard) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.pushed++
+		},
 	})
 	go func() {
 		defer close(b.ended)
@@ -185,6 +193,9 @@ func TestAFailingShardIsTriedLessOften(t *testing.T) {
 		if n := strings.Count(b.log.String(), "the store fails"); n != 2 {
 			b.Errorf("%d lines, want one a minute:\n%s", n, &b.log)
 		}
+		if log := b.log.String(); !strings.Contains(log, ports.ErrFull.Error()) {
+			b.Errorf("the log does not name the store's error:\n%s", log)
+		}
 	})
 }
 
@@ -258,6 +269,9 @@ func TestANewShardIsLookedAtAtOnce(t *testing.T) {
 		b.hold()
 		b.run()
 		time.Sleep(100 * time.Millisecond)
+		if n := b.count("Ticks"); n != 0 {
+			b.Errorf("%d looks at no shard", n)
+		}
 		b.hold(0)
 		b.acquired <- struct{}{}
 		time.Sleep(time.Millisecond)
@@ -289,6 +303,9 @@ func TestABacklogIsFiredInSeveralCalls(t *testing.T) {
 			if n, want := b.count("ChangeSchedules"), (250+most-1)/most; n != want {
 				b.Errorf("%d changes, want %d", n, want)
 			}
+			if b.log.Len() > 0 {
+				b.Errorf("log:\n%s", &b.log)
+			}
 		})
 	}
 }
@@ -315,8 +332,8 @@ func TestRefusedFiringsWait(t *testing.T) {
 		if n := b.count("ChangeSchedules"); n < 10 || n > 50 {
 			b.Errorf("%d changes in 50 s, want 10 to 50", n)
 		}
-		if b.event.Fired != 0 {
-			b.Errorf("%d refused ticks count as fired", b.event.Fired)
+		if b.event.Fired != 0 || b.events != 0 || b.pushed != 0 {
+			b.Errorf("%d refused ticks count as fired, in %d events and %d pushes", b.event.Fired, b.events, b.pushed)
 		}
 	})
 }
@@ -408,7 +425,299 @@ func triedOnceAMinute(b *bench, spec string) {
 	if b.event.Broken != 6 || b.count("ChangeSchedules") != 6 {
 		b.Errorf("%d broken in %d changes, want 6 in 6", b.event.Broken, b.count("ChangeSchedules"))
 	}
-	if b.event.Fired+b.event.Missed+b.event.Skipped > 0 {
-		b.Errorf("event %+v", b.event)
+	if b.event.Fired+b.event.Missed+b.event.Skipped+b.pushed > 0 {
+		b.Errorf("%d pushes, event %+v", b.pushed, b.event)
 	}
+	if log := b.log.String(); strings.Count(log, "can't be read") != 6 || strings.Contains(log, "were missed") {
+		b.Errorf("log:\n%s", log)
+	}
+}
+
+// look returns the request of a look at all shards, or nil for another call.
+func look(c storekit.Call) *ports.TicksRequest {
+	if r, ok := c.Request.(*ports.TicksRequest); ok && r.Limit == 0 {
+		return r
+	}
+	return nil
+}
+
+// lateMost returns the most that a tick was late.
+func (b *bench) lateMost() (most time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, late := range b.event.Late {
+		most = max(most, late)
+	}
+	return most
+}
+
+// Ticks are fired when they are due, not at the next look. Looks are a poll interval apart
+// meanwhile, and a firing whose reply has the next tick asks for no other.
+func TestTicksAreFiredOnTime(t *testing.T) {
+	onBench(t, func(b *bench) {
+		var last time.Time
+		asked := 0
+		b.around = func(ctx context.Context, c storekit.Call, next func(context.Context) error) error {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			now := time.Now()
+			switch {
+			case look(c) != nil:
+				if gap := now.Sub(last); !last.IsZero() && gap > time.Second {
+					b.Errorf("a look %v after the last one", gap)
+				}
+				last = now
+			case c.Method == "Ticks":
+				asked++
+			}
+			return next(ctx)
+		}
+		b.schedule(0, 1, 1500*time.Millisecond)
+		b.schedule(1, 1, time.Hour)
+		time.Sleep(200 * time.Millisecond)
+		b.run()
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		if b.event.Fired != 20 || b.lateMost() != 0 || b.pushed != 20 || asked != 20 {
+			b.Errorf("%d ticks fired in %d pushes, up to %v late, with %d looks at one shard; want 20, in time",
+				b.event.Fired, b.pushed, b.lateMost(), asked)
+		}
+		if b.log.Len() > 0 {
+			b.Errorf("log:\n%s", &b.log)
+		}
+	})
+}
+
+// A look at all shards that hangs is followed by one at each of them. Any other failure is not, and
+// the ticks that are known are fired nevertheless.
+func TestALookThatFails(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		look func(context.Context, *ports.TicksReply) error
+		want string
+		// alone is set if each shard is asked by itself.
+		alone bool
+	}{
+		{"hangs", func(ctx context.Context, _ *ports.TicksReply) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}, "deadline exceeded", true},
+		{"an error", func(context.Context, *ports.TicksReply) error { return ports.ErrFull }, ports.ErrFull.Error(), false},
+		{"a short reply", func(_ context.Context, r *ports.TicksReply) error {
+			*r = ports.TicksReply{}
+			return nil
+		}, "can't be reached", false},
+		{"the second shard is away", func(_ context.Context, r *ports.TicksReply) error {
+			if len(r.Shards) == 2 {
+				r.Shards[1] = ports.ShardTicks{}
+				r.Unreached = []core.Shard{{Queue: "orders", Index: 1}}
+			}
+			return nil
+		}, "1 of 2 shards can't be reached", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			onBench(t, func(b *bench) {
+				began := time.Now()
+				asked := 0
+				b.around = func(ctx context.Context, c storekit.Call, next func(context.Context) error) error {
+					err := next(ctx)
+					switch {
+					case look(c) != nil && time.Since(began) > 5*time.Second:
+						return test.look(ctx, c.Reply.(*ports.TicksReply))
+					case c.Method == "Ticks":
+						b.mu.Lock()
+						asked++
+						b.mu.Unlock()
+					}
+					return err
+				}
+				b.schedule(0, 1, 10*time.Second)
+				b.schedule(1, 1, 10*time.Second)
+				b.run()
+				time.Sleep(35 * time.Second)
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				if b.event.Fired != 6 || len(b.event.Late) != 6 {
+					b.Errorf("%d ticks were fired, want 6", b.event.Fired)
+				}
+				if alone := asked > 6+6; alone != test.alone { // 6 firings, and 6 looks before the failures
+					b.Errorf("%d calls of Ticks, each shard by itself: want %v", asked, test.alone)
+				}
+				if log := b.log.String(); !strings.Contains(log, test.want) {
+					b.Errorf("want %q in the log:\n%s", test.want, log)
+				}
+			})
+		})
+	}
+}
+
+// One look is under way at a time, and it leaves out the shards that are being fired.
+func TestLooksDoNotPileUp(t *testing.T) {
+	onBench(t, func(b *bench) {
+		looks, most := 0, 0
+		var fires time.Time // since when shard 0 is fired
+		b.around = func(ctx context.Context, c storekit.Call, next func(context.Context) error) error {
+			b.mu.Lock()
+			r := look(c)
+			if r != nil {
+				looks++
+				most = max(most, looks)
+				if r.Shards[0].Index == 0 && !fires.IsZero() && time.Since(fires) > 100*time.Millisecond {
+					b.Error("a look at a shard that is being fired")
+				}
+			} else if c.Method == "ChangeSchedules" {
+				fires = time.Now()
+			}
+			b.mu.Unlock()
+			time.Sleep(3500 * time.Millisecond)
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if r != nil {
+				looks--
+			} else if c.Method == "ChangeSchedules" {
+				fires = time.Time{}
+			}
+			return next(ctx)
+		}
+		b.schedule(0, 1, 10*time.Second)
+		b.run()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if most != 1 {
+			b.Errorf("%d looks at once", most)
+		}
+	})
+}
+
+// A firing that fails once is tried again soon, and the log names what a store did.
+func TestAFiringThatFailsOnceIsTriedAgainSoon(t *testing.T) {
+	refused := make([]ports.ScheduleResult, 2)
+	for _, test := range []struct {
+		name, method string
+		reply        func(reply any) error
+		want         string
+	}{
+		{"an error of the look", "Ticks", func(any) error { return ports.ErrFull }, ports.ErrFull.Error()},
+		{"an unreached shard", "Ticks", func(reply any) error {
+			*reply.(*ports.TicksReply) = ports.TicksReply{
+				Shards: make([]ports.ShardTicks, 1), Unreached: []core.Shard{{Queue: "orders"}},
+			}
+			return nil
+		}, "can't be reached"},
+		{"no shard", "Ticks", func(reply any) error {
+			*reply.(*ports.TicksReply) = ports.TicksReply{}
+			return nil
+		}, "can't be reached"},
+		{"no result", "ChangeSchedules", func(reply any) error {
+			*reply.(*ports.ChangeSchedulesReply) = ports.ChangeSchedulesReply{}
+			return nil
+		}, "were not fired"},
+		{"too many results", "ChangeSchedules", func(reply any) error {
+			*reply.(*ports.ChangeSchedulesReply) = ports.ChangeSchedulesReply{Results: refused}
+			return nil
+		}, "were not fired"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			onBench(t, func(b *bench) {
+				var once sync.Once
+				b.around = func(ctx context.Context, c storekit.Call, next func(context.Context) error) (err error) {
+					failed := false
+					if c.Method == test.method && look(c) == nil {
+						once.Do(func() { failed, err = true, test.reply(c.Reply) })
+					}
+					if failed {
+						return err
+					}
+					return next(ctx)
+				}
+				b.schedule(0, 1, 10*time.Second)
+				b.run()
+				time.Sleep(12 * time.Second)
+				synctest.Wait()
+				if late := b.lateMost(); b.event.Fired != 1 || late != 50*time.Millisecond {
+					b.Errorf("%d ticks were fired, %v late; want 1, 50ms", b.event.Fired, late)
+				}
+				if log := b.log.String(); !strings.Contains(log, test.want) {
+					b.Errorf("want %q in the log:\n%s", test.want, log)
+				}
+			})
+		})
+	}
+}
+
+// Another server fires the same shard at the same time. One of them is refused, and that is no
+// failure.
+func TestAFiringThatIsOvertakenIsNoFailure(t *testing.T) {
+	onBench(t, func(b *bench) {
+		b.around = func(ctx context.Context, c storekit.Call, next func(context.Context) error) error {
+			if r, ok := c.Request.(*ports.ChangeSchedulesRequest); ok {
+				if _, err := b.store.ChangeSchedules(ctx, *r); err != nil {
+					b.Error(err)
+				}
+			}
+			return next(ctx)
+		}
+		b.schedule(0, 1, 10*time.Second)
+		b.run()
+		time.Sleep(35 * time.Second)
+		synctest.Wait()
+		if n := b.count("ChangeSchedules"); n != 3 || b.log.Len() > 0 {
+			b.Errorf("%d changes, want 3; log:\n%s", n, &b.log)
+		}
+	})
+}
+
+// A schedule that is due by a clock that has stepped back since is not changed.
+func TestASteppedClockFiresNothing(t *testing.T) {
+	onBench(t, func(b *bench) {
+		b.around = func(ctx context.Context, c storekit.Call, next func(context.Context) error) error {
+			err := next(ctx)
+			if c.Method == "Ticks" && look(c) == nil {
+				c.Reply.(*ports.TicksReply).Shards[0].Now -= core.Instant(time.Hour.Microseconds())
+			}
+			return err
+		}
+		b.schedule(0, 1, 10*time.Second)
+		b.run()
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		if n := b.count("ChangeSchedules"); n != 0 {
+			b.Errorf("%d changes, want none", n)
+		}
+	})
+}
+
+// The log names a schedule with missed ticks, and an event has how late the others were: never less
+// than nothing, by whatever clock.
+func TestMissedAndLateTicksAreReported(t *testing.T) {
+	onBench(t, func(b *bench) {
+		back := core.Instant(0)
+		b.around = func(ctx context.Context, c storekit.Call, next func(context.Context) error) error {
+			err := next(ctx)
+			if reply, ok := c.Reply.(*ports.ChangeSchedulesReply); ok {
+				reply.Now -= back
+			}
+			return err
+		}
+		b.schedule(0, 1, 10*time.Second)
+		b.schedule(1, 1, 20*time.Second)
+		time.Sleep(23 * time.Second)
+		b.run()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if late := b.lateMost(); b.event.Fired != 2 || late != 3*time.Second {
+			b.Errorf("%d ticks were fired, %v late; want 2, 3s", b.event.Fired, late)
+		}
+		if log := b.log.String(); strings.Count(log, "were missed") != 1 || !strings.Contains(log, "ticks=1 id=id-") {
+			b.Errorf("log:\n%s", log)
+		}
+		b.mu.Lock()
+		back, b.event.Late = core.Instant(time.Hour.Microseconds()), nil
+		b.mu.Unlock()
+		time.Sleep(7 * time.Second)
+		synctest.Wait()
+		if len(b.event.Late) != 1 || b.event.Late[0] != 0 {
+			b.Errorf("late by %v, want 0", b.event.Late)
+		}
+	})
 }
