@@ -113,7 +113,8 @@ func (r *Recurrence) Equal(other *Recurrence) bool {
 // docs/rules.md 10 refuses. rule is the merge rule of the queue. It can't check that the zone of a
 // cron expression exists.
 func (r *Recurrence) Validate(rule MergeRule) error {
-	if _, err := ParseSpec(r.Spec, time.UTC); err != nil {
+	parsed, err := ParseSpec(r.Spec, time.UTC)
+	if err != nil {
 		return err
 	}
 	if err := r.validateStored(); err != nil {
@@ -121,6 +122,9 @@ func (r *Recurrence) Validate(rule MergeRule) error {
 	}
 
 	switch {
+	case parsed.every > 0 && r.Jitter > parsed.every:
+		return fmt.Errorf("%w: the jitter %v above the interval %v, which would make ticks miss; give at most the interval",
+			ErrInvalidSchedule, r.Jitter, parsed.every)
 	case r.Catchup.Most > 1 && rule.Same != SamePush:
 		return fmt.Errorf("%w: catching up on %d ticks in a queue that merges by %v, where their equal payloads are one; "+
 			"use a queue that merges by every, or catch up on 1", ErrInvalidSchedule, r.Catchup.Most, rule)
@@ -293,8 +297,9 @@ func (s Schedule) Recurring(r *Recurrence, spec Spec, now Instant) Schedule {
 		return s
 	}
 	s.Earlier = append(slices.Clone(s.Earlier), EarlierSpec{old, now})
-	if over := len(s.Earlier) - MaxEarlierSpecs; over > 0 {
-		s.Earlier = slices.Delete(s.Earlier, 0, over)
+	if len(s.Earlier) > MaxEarlierSpecs { // the time of the oldest two is then without ticks
+		s.Earlier = slices.Delete(s.Earlier, 0, 1)
+		s.Earlier[0].Spec = ""
 	}
 	return s
 }
@@ -306,9 +311,11 @@ func (s *Schedule) Ticks(parse func(text string) (Spec, error)) (Spec, error) {
 	var earlier Spec
 	var until Instant
 	for _, e := range s.Earlier {
-		if spec, err := parse(e.Spec); err == nil {
-			earlier, until = spec.after(earlier, until), e.Until
+		spec, err := parse(e.Spec)
+		if err != nil {
+			spec = Spec{} // no tick of its time
 		}
+		earlier, until = spec.after(earlier, until), e.Until
 	}
 
 	spec, err := parse(s.Spec)

@@ -251,6 +251,19 @@ func TestAnotherSpecKeepsAllTicksThatHaveCome(t *testing.T) {
 	}
 }
 
+// The time of an earlier spec that can't be read has no ticks of the specs beside it.
+func TestAnUnreadableSpecHasNoTicks(t *testing.T) {
+	s := everyMinute(10 * minute)
+	s.Spec, s.SpecSince = "every 7m0s 0", 65*minute
+	s.Earlier = []core.EarlierSpec{{Spec: "every 10m0s 0", Until: 25 * minute}, {Spec: "unreadable", Until: 65 * minute}}
+	s.Catchup.Most = core.MaxCatchup
+	f, _ := s.Fire(parsed(t, &s), 80*minute)
+	want := []core.Instant{10 * minute, 20 * minute, 70 * minute, 77 * minute}
+	if diff := cmp.Diff(want, ticksOf(f.Entries)); diff != "" || f.After.Missed != 0 {
+		t.Errorf("%d missed; fired ticks (-want +got):\n%s", f.After.Missed, diff)
+	}
+}
+
 // A schedule remembers a bounded number of specs, and none once it has no tick left of them.
 func TestEarlierSpecsAreBounded(t *testing.T) {
 	s := everyMinute(minute)
@@ -265,6 +278,9 @@ func TestEarlierSpecsAreBounded(t *testing.T) {
 	last := core.EarlierSpec{Spec: fmt.Sprintf("every 1h0m0s %d", s.SpecSince-1), Until: s.SpecSince}
 	if n := len(s.Earlier); n != core.MaxEarlierSpecs || s.Earlier[n-1] != last || s.Validate() != nil {
 		t.Errorf("earlier specs %v, want %d, the last one %v", s.Earlier, core.MaxEarlierSpecs, last)
+	}
+	if s.Earlier[0].Spec != "" || s.Earlier[0].Until >= s.Earlier[1].Until {
+		t.Errorf("the oldest ones are %v, want their time to be without ticks", s.Earlier[:2])
 	}
 	s.Earlier = append(s.Earlier, last)
 	if err := s.Validate(); !errors.Is(err, core.ErrInvalidSchedule) {
@@ -483,6 +499,17 @@ func TestRecurrencesThatAQueueAllows(t *testing.T) {
 		r.Catchup.Most, r.FixedScore = test.most, test.fixed
 		if err := r.Validate(test.rule); err != nil {
 			t.Errorf("catching up on %d, fixed score %v, by %v: %v", test.most, test.fixed, test.rule, err)
+		}
+	}
+}
+
+// A jitter above the interval would let a tick come after the next one.
+func TestJitterIsAtMostTheInterval(t *testing.T) {
+	for jitter, refused := range map[time.Duration]bool{time.Minute: false, time.Minute + time.Microsecond: true} {
+		r := everyMinute(0).Recurrence
+		r.Jitter = jitter
+		if err := r.Validate(core.MergeRule{}); errors.Is(err, core.ErrInvalidSchedule) != refused {
+			t.Errorf("jitter %v: %v", jitter, err)
 		}
 	}
 }

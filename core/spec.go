@@ -184,6 +184,8 @@ type period struct {
 	before, offset Instant
 }
 
+const hour = Instant(time.Hour / time.Microsecond)
+
 // periodOf returns the period of an instant in a zone. The first period begins at instant 0, with
 // no other offset before it, and the last one ends behind [MaxInstant].
 func periodOf(at Instant, zone *time.Location) period {
@@ -197,6 +199,12 @@ func periodOf(at Instant, zone *time.Location) period {
 	}
 	if !end.IsZero() && Instant(end.UnixMicro()) < p.end {
 		p.end = Instant(end.UnixMicro())
+	}
+
+	// No clock changes on the last day of a leap year, for which ZoneBounds is wrong if it is
+	// behind the zone's table.
+	if p.start > at || p.end <= at {
+		p.start, p.end, p.before = at, at+hour, offset
 	}
 	return p
 }

@@ -389,3 +389,49 @@ func BenchmarkNextTick(b *testing.B) {
 		})
 	}
 }
+
+// TestNextPassesTheEndOfLeapYears steps over the last days of leap years behind the zone's table,
+// where time.Time.ZoneBounds returns an end that is not after its time.
+func TestNextPassesTheEndOfLeapYears(t *testing.T) {
+	zone := zoneWithoutTable(t, "CET-1CEST,M3.5.0,M10.5.0/3")
+	daily, err := core.ParseSpec("cron 30 2 * * * Europe/Berlin", zone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for year := 2028; year <= 2100; year += 4 {
+		tick := core.InstantOf(time.Date(year, time.December, 29, 12, 0, 0, 0, time.UTC))
+		for range 5 {
+			next, ok := daily.Next(tick)
+			if gap := next.Sub(tick); !ok || gap <= 0 || gap > 25*time.Hour {
+				t.Fatalf("after %v comes %v, %v", tick.Time(), next.Time(), ok)
+			}
+			tick = next
+		}
+	}
+
+	rare, err := core.ParseSpec("cron 0 0 29 2 */7 Europe/Berlin", zone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tick, ok := rare.Next(core.InstantOf(time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))); !ok || tick.Time().Year() != 2032 {
+		t.Errorf("a Sunday that is 29 February: %v, %v", tick.Time(), ok)
+	}
+}
+
+// zoneWithoutTable returns a zone whose changes of the clock are all given by a POSIX rule. Its data
+// has the format of RFC 8536, version 2: an empty block of version 1, one with the standard time
+// alone, and the rule.
+func zoneWithoutTable(t *testing.T, rule string) *time.Location {
+	t.Helper()
+	header := func(types, letters byte) string {
+		counts := make([]byte, 6*4)
+		counts[4*4+3], counts[5*4+3] = types, letters
+		return "TZif2" + strings.Repeat("\x00", 15) + string(counts)
+	}
+	standard := "\x00\x00\x0e\x10\x00\x00" + "CET\x00" // one hour east, no summer time
+	zone, err := time.LoadLocationFromTZData("by rule", []byte(header(0, 0)+header(1, 4)+standard+"\n"+rule+"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return zone
+}
