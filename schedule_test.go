@@ -454,7 +454,7 @@ func TestAFailedCallEndsADeclaration(t *testing.T) {
 		"Unschedule": func(c *skein.Client, _ skein.Store) error { return q.Unschedule(t.Context(), c, "old", "a") },
 		"a set": func(_ *skein.Client, store skein.Store) error {
 			_, err := skein.NewServer(store, skein.ServerOptions{Schedules: skein.ScheduleSet{
-				Name: "billing", Prune: true, Schedules: []skein.Schedule{q.NewSchedule("nightly", hourly, "a", "totals")},
+				Name: "billing", Schedules: []skein.Schedule{q.NewSchedule("nightly", hourly, "a", "totals")},
 			}}, q.Each(ignore)).RunDue(t.Context())
 			return err
 		},
@@ -481,6 +481,63 @@ func TestAFailedCallEndsADeclaration(t *testing.T) {
 				t.Errorf("%s after call %d, of %s: %v", about, fail, failed, err)
 			}
 		}
+	}
+}
+
+// What a set no longer has may be left for the next start, and holds up no server.
+func TestAFailedPruneIsLogged(t *testing.T) {
+	q := reports(skein.QueueOptions[string]{})
+	hourly := skein.Interval(time.Hour)
+	for name, want := range map[string]struct {
+		err    error
+		logged bool
+	}{
+		"refused":   {errors.New("connection refused"), true},
+		"forgotten": {ports.ErrUnknownQueue, false},
+	} {
+		inner := memory.New(memory.Options{})
+		runWith(t, inner, skein.ScheduleSet{Name: "billing", Schedules: []skein.Schedule{q.NewSchedule("old", hourly, "a", "totals")}})
+		pruning := false
+		store := storekit.Intercept(inner, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+			pruning = pruning || call.Method == "Queues"
+			if pruning && call.Method == "Schedules" {
+				return want.err
+			}
+			return next(ctx)
+		})
+		log := runWith(t, store, skein.ScheduleSet{
+			Name: "billing", Version: 1, Prune: true, Schedules: []skein.Schedule{q.NewSchedule("new", hourly, "a", "totals")},
+		})
+		if got := strings.Contains(log, "may be left"); got != want.logged || len(storedSchedules(t, inner)) != 2 {
+			t.Errorf("%s: %d schedules, log\n%s", name, len(storedSchedules(t, inner)), log)
+		}
+	}
+}
+
+// A call that hangs while a server declares its schedules is repeated.
+func TestAHungDeclarationIsRepeated(t *testing.T) {
+	for _, method := range []string{"Declare", "Queues", "Schedules", "ChangeSchedules"} {
+		synctest.Test(t, func(t *testing.T) {
+			inner, hung := memory.New(memory.Options{}), false
+			store := storekit.Intercept(inner, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+				if call.Method == method && !hung {
+					hung = true
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				return next(ctx)
+			})
+			q := reports(skein.QueueOptions[string]{})
+			set := skein.ScheduleSet{
+				Name: "s", Prune: true, Schedules: []skein.Schedule{q.NewSchedule("nightly", skein.Interval(time.Hour), "a", "totals")},
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			server := skein.NewServer(store, skein.ServerOptions{Schedules: set}, q.Each(ignore))
+			if err := server.Run(ctx); err != nil || !hung || len(storedSchedules(t, inner)) != 1 {
+				t.Errorf("%s: hung %v, %d schedules, %v", method, hung, len(storedSchedules(t, inner)), err)
+			}
+		})
 	}
 }
 
@@ -517,15 +574,18 @@ func TestAReplyWithoutAnswersEndsADeclaration(t *testing.T) {
 // A client whose queue was forgotten meanwhile declares it anew. If that fails, so does Schedule.
 func TestAScheduleDeclaresAForgottenQueue(t *testing.T) {
 	fails := errors.New("connection refused")
-	for _, again := range []error{nil, fails} {
+	for _, test := range []struct {
+		method string
+		again  error
+	}{{"Schedules", nil}, {"Schedules", fails}, {"ChangeSchedules", nil}, {"ChangeSchedules", fails}} {
 		forgotten, declared := false, 0
 		store := storekit.Intercept(memory.New(memory.Options{}), func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
 			switch {
 			case call.Method == "Declare":
-				if declared++; declared == 2 && again != nil {
-					return again
+				if declared++; declared == 2 && test.again != nil {
+					return test.again
 				}
-			case call.Method == "ChangeSchedules" && !forgotten:
+			case call.Method == test.method && !forgotten:
 				forgotten = true
 				return ports.ErrUnknownQueue
 			}
@@ -533,8 +593,8 @@ func TestAScheduleDeclaresAForgottenQueue(t *testing.T) {
 		})
 		q := reports(skein.QueueOptions[string]{})
 		err := q.Schedule(t.Context(), skein.NewClient(store, skein.ClientOptions{}), "nightly", skein.Interval(time.Hour), "a", "totals")
-		if !errors.Is(err, again) || declared != 2 || len(storedSchedules(t, store)) == 1 != (again == nil) {
-			t.Errorf("error %v after %d declarations, want %v", err, declared, again)
+		if !errors.Is(err, test.again) || declared != 2 || len(storedSchedules(t, store)) == 1 != (test.again == nil) {
+			t.Errorf("%s: error %v after %d declarations, want %v", test.method, err, declared, test.again)
 		}
 	}
 }
@@ -558,7 +618,7 @@ func TestSchedulesNeedAQueueAClientAndAKey(t *testing.T) {
 }
 
 // A set leaves the schedules of other sets as they are, of whatever version, and its own without
-// Prune. The log tells only of higher versions.
+// Prune. Only higher versions are logged.
 func TestASetLeavesOtherSchedules(t *testing.T) {
 	store := memory.New(memory.Options{})
 	q := reports(skein.QueueOptions[string]{})
@@ -604,7 +664,7 @@ func TestAServerEndsWithoutItsSchedules(t *testing.T) {
 			server := skein.NewServer(store, skein.ServerOptions{Schedules: set}, q.Each(ignore))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Second/2)
 			defer cancel()
-			if err := server.Run(ctx); !errors.Is(err, want) && ctx.Err() == nil {
+			if err := server.Run(ctx); !errors.Is(err, want) {
 				t.Errorf("Run: %v, want %v", err, want)
 			}
 		})

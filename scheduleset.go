@@ -74,10 +74,10 @@ func (s *Server) awaitSchedules(ctx context.Context) error {
 	for logged := (time.Time{}); ; {
 		err := s.declareSchedules(ctx)
 		switch {
-		case err == nil || ports.FailureOf(err) == ports.FailureRefused:
-			return err
 		case ctx.Err() != nil:
 			return nil
+		case err == nil || ports.FailureOf(err) == ports.FailureRefused:
+			return err
 		}
 
 		if now := time.Now(); now.Sub(logged) >= time.Minute {
@@ -98,9 +98,16 @@ func (s *Server) declareSchedules(ctx context.Context) error {
 	if set.Name == "" {
 		return nil
 	}
-	outdated, err := set.declare(ctx, NewClient(s.store, ClientOptions{}))
+	client := NewClient(boundedCalls{s.store, max(s.options.LeaseTTL, minCallTime)}, ClientOptions{})
+	outdated, err := set.declare(ctx, client)
 	if err != nil {
 		return fmt.Errorf("declare the schedules of set %q: %w", set.Name, err)
+	}
+	if set.Prune {
+		if err := set.prune(ctx, client); err != nil && ctx.Err() == nil {
+			s.options.Logger.Warn("schedules that this program no longer declares may be left; its next start removes them",
+				"set", set.Name, "error", err)
+		}
 	}
 	if outdated > 0 {
 		s.options.Logger.Warn("the store has a higher version of the schedules that this program declares; they are left as they are",
@@ -130,14 +137,12 @@ func (set *ScheduleSet) declare(ctx context.Context, c *Client) (outdated int, e
 		}
 		outdated += n
 	}
-	if set.Prune {
-		err = set.prune(ctx, c, byQueue)
-	}
-	return outdated, err
+	return outdated, nil
 }
 
-// prune removes what is stored of the set and was not declared.
-func (set *ScheduleSet) prune(ctx context.Context, c *Client, declared map[string][]core.Declaration) error {
+// prune removes what is stored of the set and is not declared, in all queues of the store. It
+// returns the last error after it has tried each queue.
+func (set *ScheduleSet) prune(ctx context.Context, c *Client) error {
 	store, ok := c.store.(ports.ShardStore)
 	if !ok {
 		return noCalendar()
@@ -147,26 +152,76 @@ func (set *ScheduleSet) prune(ctx context.Context, c *Client, declared map[strin
 		return err
 	}
 	for _, q := range queues {
-		keep := make(map[core.ScheduleKey]bool)
-		for _, d := range declared[q.Name] {
-			keep[d.ScheduleKey] = true
-		}
-		var removals []ports.ScheduleChange
-		stored, err := schedulesOf(ctx, store, ports.SchedulesRequest{Queue: q.Name})
-		if err != nil {
-			return err
-		}
-		for i := range stored.all {
-			if s := &stored.all[i]; s.Set == set.Name && s.Version <= set.Version && !keep[s.ScheduleKey] {
-				removals = append(removals, ports.ScheduleChange{ScheduleKey: s.ScheduleKey, Revision: s.Revision})
-			}
-		}
-		t := target{name: q.Name, shards: q.Shards, indexIDs: q.IndexIDs, merge: q.Merge}
-		if _, err := c.changeSchedules(ctx, t, removals); err != nil {
-			return err
+		pruned := set.pruneQueue(ctx, c, store, q)
+		if pruned != nil && !errors.Is(pruned, ports.ErrUnknownQueue) { // it was forgotten meanwhile
+			err = pruned
 		}
 	}
-	return nil
+	return err
+}
+
+// pruneQueue prunes one queue.
+func (set *ScheduleSet) pruneQueue(ctx context.Context, c *Client, store ports.Calendar, q ports.Queue) error {
+	keep := make(map[core.ScheduleKey]bool)
+	for i := range set.Schedules {
+		if s := &set.Schedules[i]; s.target.name == q.Name {
+			keep[s.core.ScheduleKey] = true
+		}
+	}
+	stored, err := schedulesOf(ctx, store, ports.SchedulesRequest{Queue: q.Name})
+	if err != nil {
+		return err
+	}
+
+	var removals []ports.ScheduleChange
+	for i := range stored.all {
+		if s := &stored.all[i]; s.Set == set.Name && s.Version <= set.Version && !keep[s.ScheduleKey] {
+			removals = append(removals, ports.ScheduleChange{ScheduleKey: s.ScheduleKey, Revision: s.Revision})
+		}
+	}
+	t := target{name: q.Name, shards: q.Shards, indexIDs: q.IndexIDs, merge: q.Merge}
+	_, err = c.changeSchedules(ctx, t, removals)
+	return err
+}
+
+// minCallTime is the least time that a call of a server's declaration may take.
+const minCallTime = 10 * time.Second
+
+// boundedCalls is a store whose calls by which schedules are declared end after a time. So a call
+// that hangs is repeated.
+type boundedCalls struct {
+	Store
+	most time.Duration
+}
+
+// Declare implements [ports.Producer].
+func (b boundedCalls) Declare(ctx context.Context, r ports.DeclareRequest) (ports.DeclareReply, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.most)
+	defer cancel()
+	return b.Store.Declare(ctx, r)
+}
+
+// Queues implements [ports.Registry].
+func (b boundedCalls) Queues(ctx context.Context) ([]ports.Queue, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.most)
+	defer cancel()
+	return b.Store.Queues(ctx)
+}
+
+// Schedules implements [ports.Calendar].
+func (b boundedCalls) Schedules(ctx context.Context, r ports.SchedulesRequest) (ports.SchedulesPage, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.most)
+	defer cancel()
+	return b.Store.Schedules(ctx, r)
+}
+
+// ChangeSchedules implements [ports.Calendar].
+func (b boundedCalls) ChangeSchedules(
+	ctx context.Context, r ports.ChangeSchedulesRequest,
+) (ports.ChangeSchedulesReply, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.most)
+	defer cancel()
+	return b.Store.ChangeSchedules(ctx, r)
 }
 
 func noCalendar() error {
@@ -235,8 +290,8 @@ func (s *storedSet) hasLater(d *core.Declaration) bool {
 // together with the others of the queue.
 const fewSchedules = 20
 
-// storedSchedules returns the stored schedules that are declared, perhaps among others. For a set
-// it returns all schedules of the queue, since one that is not declared may have a higher version.
+// storedSchedules returns the stored schedules that are declared, perhaps among others. It declares
+// the queue first if this client has not done so, and again if the store has forgotten the queue.
 func (c *Client) storedSchedules(ctx context.Context, t target, declarations []core.Declaration) (*storedSet, error) {
 	calendar, ok := c.store.(ports.Calendar)
 	if !ok {
@@ -245,6 +300,22 @@ func (c *Client) storedSchedules(ctx context.Context, t target, declarations []c
 	if _, err := c.generation(ctx, t); err != nil {
 		return nil, err
 	}
+
+	stored, err := readSchedules(ctx, calendar, t, declarations)
+	if outdated(err) {
+		if _, err := c.declare(ctx, t); err != nil {
+			return nil, err
+		}
+		return readSchedules(ctx, calendar, t, declarations)
+	}
+	return stored, err
+}
+
+// readSchedules reads what storedSchedules returns. For a set that is all schedules of the queue,
+// since one that is not declared may have a higher version.
+func readSchedules(
+	ctx context.Context, calendar ports.Calendar, t target, declarations []core.Declaration,
+) (*storedSet, error) {
 	if len(declarations) > fewSchedules || declarations[0].Set != "" {
 		return schedulesOf(ctx, calendar, ports.SchedulesRequest{Queue: t.name})
 	}

@@ -873,7 +873,7 @@ func TestAFailedCallEndsAnActionOnSchedules(t *testing.T) {
 	}
 }
 
-// An error tells what is not there.
+// An error states what does not exist.
 func TestAnUnknownScheduleIsNamed(t *testing.T) {
 	s := newFixture(t)
 	s.hourly("a", "nightly")
