@@ -86,8 +86,9 @@ func Catchup(most int, within time.Duration) ScheduleOption {
 	return scheduleOption(func(s *scheduled) { s.recurring.Catchup = core.Catchup{Most: most, Within: within} })
 }
 
-// Jitter delays each tick by a time below d, at most 24 hours. The time depends on the id, the name
-// and the tick, so the ticks of many ids are spread evenly. Default 0.
+// Jitter delays each tick by a time below d, at most 24 hours and at most the interval of an
+// [Interval]. The time depends on the id, the name and the tick, so the ticks of many ids are
+// spread evenly. Default 0.
 func Jitter(d time.Duration) ScheduleOption {
 	return scheduleOption(func(s *scheduled) { s.recurring.Jitter = d })
 }

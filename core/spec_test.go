@@ -418,9 +418,9 @@ func TestNextPassesTheEndOfLeapYears(t *testing.T) {
 	}
 }
 
-// zoneWithoutTable returns a zone whose changes of the clock are all given by a POSIX rule. Its data
-// has the format of RFC 8536, version 2: an empty block of version 1, one with the standard time
-// alone, and the rule.
+// zoneWithoutTable returns a zone whose changes of the clock are all given by a POSIX rule. Its
+// data has the format of RFC 8536, version 2: an empty block of version 1, one with the standard
+// time alone, and the rule.
 func zoneWithoutTable(t *testing.T, rule string) *time.Location {
 	t.Helper()
 	header := func(types, letters byte) string {
