@@ -50,7 +50,7 @@ func runbooks(t *testing.T) (pages []runbook) {
 }
 
 // pageLinked is a page of the dashboard that a runbook names.
-var pageLinked = regexp.MustCompile(`Dashboard: (?:[^.]*\b)?(Overview|Servers|Store|Running|Morgue|Jobs|Shards|Unreadable|the page of the queue)\b`)
+var pageLinked = regexp.MustCompile(`Dashboard: (?:[^.]*\b)?(Overview|Servers|Store|Running|Morgue|Jobs|Schedules|Shards|Unreadable|the page of the queue)\b`)
 
 // Each page has the places to look at and the cures: commands, except where no command helps, a
 // page of the dashboard, except where the dashboard has none, how to tell causes apart, and when
@@ -107,7 +107,7 @@ func runLine(t *testing.T, rawURL, line string) {
 	line, _, _ = strings.Cut(line, " > ") // which a shell carries out, like what follows a backslash
 	line = strings.TrimSuffix(line, ` \`)
 	words := strings.Fields(line)[1:]
-	replaced := map[string]string{"QUEUE": "orders", "ID": "42", "NODE": "web-1", `"$P"`: "sent"}
+	replaced := map[string]string{"QUEUE": "orders", "ID": "42", "NAME": "nightly", "NODE": "web-1", `"$P"`: "sent"}
 	if strings.HasPrefix(line, "skein queue forget ") {
 		replaced["QUEUE"] = "unused"
 	}
@@ -153,7 +153,8 @@ func env(rawURL string) func(string) string {
 }
 
 // fillStore gives a store a server web-1 and a queue orders whose id 42 is dead, claimed and
-// queued after a failure, and an empty queue. It returns the group of the dead letter.
+// queued after a failure and has a schedule, and an empty queue. It returns the group of the dead
+// letter.
 func fillStore(t *testing.T, store ports.ShardStore) (group string) {
 	t.Helper()
 	must := func(err error) {
@@ -203,11 +204,31 @@ func fillStore(t *testing.T, store ports.ShardStore) (group string) {
 		{ID: "42", Payload: core.Payload{Data: []byte("sent")}}, {ID: "43", Payload: core.Payload{Data: []byte("paid")}},
 	}})
 	must(err)
+	storeSchedule(t, store, "42", "nightly")
 	found, err := inspect.New(store, inspect.Options{}).Groups(t.Context(), "orders", 0)
 	if must(err); len(found.Groups) != 1 {
 		t.Fatalf("%d groups of dead letters, want 1", len(found.Groups))
 	}
 	return found.Groups[0].Name
+}
+
+// storeSchedule stores a schedule of every hour in the queue orders of one shard.
+func storeSchedule(t *testing.T, store ports.ShardStore, id, name string) {
+	t.Helper()
+	d := core.Declaration{
+		ScheduleKey: core.ScheduleKey{ID: id, Name: name}, Recurrence: core.Recurrence{Spec: "every 1h0m0s 0", Data: []byte("sent")},
+	}
+	spec, err := core.ParseSpec(d.Spec, time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _ := d.Apply(core.Schedule{}, spec, "code", core.InstantOf(time.Now()))
+	_, err = store.ChangeSchedules(t.Context(), ports.ChangeSchedulesRequest{
+		Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1, Changes: []ports.ScheduleChange{{ScheduleKey: d.ScheduleKey, Schedule: &s}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // setAside overwrites the job 43 in Redis and returns the key of the record that is set aside for
