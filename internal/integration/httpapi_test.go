@@ -160,6 +160,7 @@ func TestHTTPAPIOnEveryStore(t *testing.T) {
 			c.unharmed()
 			c.claimAndCancel(store, token)
 			c.firstAndMoved(store)
+			c.schedules(store)
 			c.theRest(store)
 			for path, item := range c.document.Paths.Map() {
 				for method := range item.Operations() {
@@ -310,6 +311,81 @@ func (c *apiClient) firstAndMoved(store ports.ShardStore) {
 		found.DeadLetter == nil || len(found.DeadLetter.Payloads) != 1 || string(found.DeadLetter.Payloads[0].Data) != "\xff" {
 		c.t.Errorf("the other queue has %+v, %v", found, err)
 	}
+}
+
+// schedules stores a schedule for each id, with a hostile payload, acts on all of them, and removes
+// them.
+func (c *apiClient) schedules(store ports.ShardStore) {
+	c.t.Helper()
+	const payload = "\xff\xfe\x00"
+	var changes []ports.ScheduleChange
+	for _, id := range apiIDs {
+		d := core.Declaration{
+			ScheduleKey: core.ScheduleKey{ID: id, Name: "night:1"}, Recurrence: core.Recurrence{Spec: "every 1h0m0s 0", Data: []byte(payload)},
+		}
+		spec, err := core.ParseSpec(d.Spec, time.UTC)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		s, _ := d.Apply(core.Schedule{}, spec, "code", core.InstantOf(time.Now()))
+		changes = append(changes, ports.ScheduleChange{ScheduleKey: d.ScheduleKey, Schedule: &s})
+	}
+	if _, err := store.ChangeSchedules(c.t.Context(), ports.ChangeSchedulesRequest{
+		Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1, Changes: changes,
+	}); err != nil {
+		c.t.Fatal(err)
+	}
+
+	var names struct {
+		Items []struct {
+			Name  string
+			Count int
+		}
+	}
+	c.do(http.MethodGet, "/queues/{queue}/schedules/names", "", nil, &names)
+	if len(names.Items) != 1 || names.Items[0].Name != "night:1" || names.Items[0].Count != len(apiIDs) {
+		c.t.Errorf("the names of schedules are %+v", names)
+	}
+	var page struct{ Items []struct{ ID string } }
+	c.do(http.MethodGet, "/queues/{queue}/schedules", "?payloads=1", nil, &page)
+	if len(page.Items) != len(apiIDs) {
+		c.t.Errorf("the schedules are %+v", page)
+	}
+
+	changed := func(want int, action string, body map[string]any) {
+		c.t.Helper()
+		var reply struct{ Changed int }
+		if c.do(http.MethodPost, "/queues/{queue}/schedules/"+action, "", body, &reply); reply.Changed != want {
+			c.t.Errorf("%s %v changed %d schedules, want %d", action, body, reply.Changed, want)
+		}
+	}
+	for _, id := range apiIDs {
+		changed(1, "pause", map[string]any{"id": id, "note": "<b>"})
+		changed(1, "edit", map[string]any{"id": id, "name": "night:1", "jitter_seconds": 60})
+
+		var s struct {
+			ID, Note string
+			Jitter   float64    `json:"jitter_seconds"`
+			Payload  apiPayload `json:"payload"`
+		}
+		c.do(http.MethodGet, "/queues/{queue}/schedule", "?"+url.Values{"id": {id}, "name": {"night:1"}, "payloads": {"1"}}.Encode(), nil, &s)
+		if s.ID != id || s.Note != "<b>" || s.Jitter != 60 || !slices.Equal(bytesOf(c.t, []apiPayload{s.Payload}), []string{payload}) {
+			c.t.Errorf("%q has the schedule %+v", id, s)
+		}
+	}
+	changed(len(apiIDs), "resume", map[string]any{"name": "night:1"})
+	changed(len(apiIDs), "run", map[string]any{"name": "night:1"})
+
+	var backfilled struct{ Ticks []any }
+	now := time.Now()
+	c.do(http.MethodPost, "/queues/{queue}/schedules/backfill", "", map[string]any{
+		"id": "a/b", "name": "night:1", "from": now.Add(-3 * time.Hour).Format(time.RFC3339), "to": now.Add(-time.Hour).Format(time.RFC3339),
+	}, &backfilled)
+	if len(backfilled.Ticks) != 2 {
+		c.t.Errorf("%d ticks of two hours, want 2", len(backfilled.Ticks))
+	}
+	c.handles(len(apiIDs), "/queues/{queue}/jobs/delete", map[string]any{"ids": apiIDs})
+	changed(len(apiIDs), "remove", map[string]any{"name": "night:1"})
 }
 
 // theRest requests every other route, with something to show.
