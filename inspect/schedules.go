@@ -213,33 +213,3 @@ func (i *Inspector) ScheduleNames(ctx context.Context, queue, after string, limi
 	}
 	return ScheduleNames{convert(page.Names, view), page.Next, page.Now.Time()}, partial(page.Unreached)
 }
-
-// LateTick is the queue's tick that has been due longest.
-type LateTick struct {
-	// Late is how long the tick has been due, by the store's clock. It is 0 if none is due.
-	Late time.Duration
-	// Scheduled is true if the queue has a schedule with a next tick.
-	Scheduled bool
-}
-
-// LateTick returns how late the ticks of a queue are. A queue that is paused has none. If shards
-// can't be reached, it returns the value of the others and a *[PartialError].
-func (i *Inspector) LateTick(ctx context.Context, queue string) (LateTick, error) {
-	shards, err := i.shards(ctx, queue)
-	if err != nil {
-		return LateTick{}, err
-	}
-	reply, err := ask(i, func(s Store) (ports.TicksReply, error) {
-		return s.Ticks(ctx, ports.TicksRequest{Shards: core.Shards(queue, shards)})
-	})
-	if err != nil {
-		return LateTick{}, err
-	}
-	var late LateTick
-	for at := range reply.Shards {
-		t := &reply.Shards[at]
-		late.Scheduled = late.Scheduled || t.Head.OK
-		late.Late = max(late.Late, t.Head.Lag(t.Now))
-	}
-	return late, partial(reply.Unreached)
-}
