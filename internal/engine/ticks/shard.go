@@ -12,7 +12,7 @@ import (
 var errUnreached = errors.New("the shard can't be reached")
 
 // errNothingFired is the error of a look that finds due schedules and can fire none of them. That
-// happens if other servers fire them, or if the clock of the store steps back.
+// happens if other servers fire them.
 var errNothingFired = errors.New("due schedules were not fired, since they changed meanwhile")
 
 // Fire fires the due schedules of a shard, until none is due. It returns when the next one is due,
