@@ -98,13 +98,14 @@ func (s *Server) declareSchedules(ctx context.Context) error {
 	if set.Name == "" {
 		return nil
 	}
-	client := NewClient(boundedCalls{s.store, max(s.options.LeaseTTL, minCallTime)}, ClientOptions{})
+	store := boundedCalls{s.store, max(s.options.LeaseTTL, minCallTime)}
+	client := NewClient(store, ClientOptions{})
 	outdated, err := set.declare(ctx, client)
 	if err != nil {
 		return fmt.Errorf("declare the schedules of set %q: %w", set.Name, err)
 	}
 	if set.Prune {
-		if err := set.prune(ctx, client); err != nil && ctx.Err() == nil {
+		if err := set.prune(ctx, client, store); err != nil && ctx.Err() == nil {
 			s.options.Logger.Warn("schedules that this program no longer declares may be left; its next start removes them",
 				"set", set.Name, "error", err)
 		}
@@ -142,11 +143,7 @@ func (set *ScheduleSet) declare(ctx context.Context, c *Client) (outdated int, e
 
 // prune removes what is stored of the set and is not declared, in all queues of the store. It
 // returns the last error after it has tried each queue.
-func (set *ScheduleSet) prune(ctx context.Context, c *Client) error {
-	store, ok := c.store.(ports.ShardStore)
-	if !ok {
-		return noCalendar()
-	}
+func (set *ScheduleSet) prune(ctx context.Context, c *Client, store Store) error {
 	queues, err := store.Queues(ctx)
 	if err != nil {
 		return err
