@@ -388,7 +388,7 @@ func (w *scheduleWork) changePage(ctx context.Context, shard int, page ports.Sch
 			changes = changes[len(reply.Results):]
 		}
 
-		if page, err = w.reread(ctx, shard, refused); err != nil || len(page.Schedules) == 0 {
+		if page, err = w.reread(ctx, refused); err != nil || len(page.Schedules) == 0 {
 			return err
 		}
 	}
@@ -427,16 +427,16 @@ func (w *scheduleWork) changes(ctx context.Context, page *ports.SchedulesPage) (
 }
 
 // reread returns the present state of schedules. Those that are gone are left out.
-func (w *scheduleWork) reread(ctx context.Context, shard int, keys []core.ScheduleKey) (all ports.SchedulesPage, err error) {
+func (w *scheduleWork) reread(ctx context.Context, keys []core.ScheduleKey) (all ports.SchedulesPage, err error) {
 	for _, k := range keys {
-		page, err := w.page(ctx, ports.SchedulesRequest{Queue: w.queue, Shards: []int{shard}, ID: k.ID, Name: k.Name})
+		s, err := w.inspector.scheduleAt(ctx, &w.record, k)
 		if err != nil {
 			return all, err
 		}
-		if err := partial(page.Unreached); err != nil {
-			return all, err
+		all.Now = s.now
+		if s.Revision > 0 {
+			all.Schedules = append(all.Schedules, s.Schedule)
 		}
-		all.Now, all.Schedules = page.Now, append(all.Schedules, page.Schedules...)
 	}
 	return all, nil
 }
