@@ -11,6 +11,7 @@ import (
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/internal/figures"
 	"github.com/skeinq/skein/internal/service"
+	"github.com/skeinq/skein/internal/wrong"
 )
 
 // Limits of the pages of schedules. The page of all queues asks no further queue once it has enough
@@ -22,9 +23,6 @@ const (
 	scheduleRows   = 100
 	blockRows      = 10
 )
-
-// lateTick is the time from which a due tick is shown as late, as in "Wrong now".
-const lateTick = time.Minute
 
 // scheduleRow is a schedule in a table, or the schedules of a name, shown by the first of them.
 type scheduleRow struct {
@@ -163,7 +161,7 @@ type scheduleState struct {
 func (cal *calendar) state(row *scheduleRow) {
 	states := []scheduleState{
 		{row.Broken != "" && !row.Paused, "bad", "●", "broken"},
-		{row.Late >= lateTick.Seconds() && !cal.paused[row.Queue], "bad", "◷", "late"},
+		{row.Late >= wrong.LateTick.Seconds() && !cal.paused[row.Queue], "bad", "◷", "late"},
 		{row.missed(), "late", "◷", "missed"},
 		{row.Paused, "paused", "‖", "paused"},
 		{cal.paused[row.Queue], "paused", "‖", "queue paused"},
@@ -210,22 +208,21 @@ func marksOf(r *service.ScheduleRow) (marks []tickMark, text string) {
 	counts := map[string]int{}
 	for at, t := range r.Recent {
 		x := markLine - 12 - markPitch*(len(r.Recent)-1-at)
-		dot, square := fmt.Sprintf("M%d 9a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", x-4), fmt.Sprintf("M%d 6h6v6h-6z", x-3)
-		mark := tickMark{"fired", dot}
+		mark := tickMark{"fired", dot(x - 4)}
 		switch core.TickOutcome(t.Outcome) {
 		case core.TickByHand:
 			mark.Class = "hand"
 		case core.TickMissed:
 			mark.Class = "missed"
 		case core.TickSkipped:
-			mark = tickMark{"skipped", square}
+			mark = tickMark{"skipped", fmt.Sprintf("M%d 6h6v6h-6z", x-3)}
 		}
 		marks = append(marks, mark)
 		counts[t.Outcome]++
 	}
 	marks = append(marks, tickMark{"edge", fmt.Sprintf("M%d 1v16", markLine)})
 	if !r.Next.IsZero() && !r.Paused {
-		marks = append(marks, tickMark{"next", fmt.Sprintf("M%d 9a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", markLine+8)})
+		marks = append(marks, tickMark{"next", dot(markLine + 8)})
 	}
 
 	var texts []string
@@ -236,6 +233,9 @@ func marksOf(r *service.ScheduleRow) (marks []tickMark, text string) {
 	}
 	return marks, cmp.Or(strings.Join(texts, ", "), "no tick yet")
 }
+
+// dot draws a dot whose left side is at x.
+func dot(x int) string { return fmt.Sprintf("M%d 9a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", x) }
 
 // inSeconds returns a number of seconds as a duration.
 func inSeconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }

@@ -7,9 +7,9 @@ import (
 	"github.com/skeinq/skein/internal/figures"
 )
 
-// lateTick is the time from which a due tick is late. Servers fire a tick within their poll
+// LateTick is the time from which a due tick is late. Servers fire a tick within their poll
 // interval, and a new schedule once within another.
-const lateTick = time.Minute
+const LateTick = time.Minute
 
 // Ticks has what is known of the schedules of a queue.
 type Ticks struct {
@@ -22,7 +22,7 @@ type Ticks struct {
 // TicksOf returns what is known of the schedules of a queue from its late tick at a time, and from
 // the first page of its schedules' names. Of each name it checks only the first schedule.
 func TicksOf(late inspect.LateTick, now time.Time, names []inspect.ScheduleName) (t Ticks) {
-	if late.Late >= lateTick {
+	if late.Late >= LateTick {
 		t.Since = now.Add(-late.Late)
 	}
 	for at := range names {

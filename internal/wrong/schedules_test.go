@@ -17,7 +17,7 @@ func TestTicksOf(t *testing.T) {
 	names := []inspect.ScheduleName{
 		named("fine", "", false), named("broken", "no zone", false), named("paused", "no zone", true),
 	}
-	for late, since := range map[time.Duration]time.Time{0: {}, lateTick - 1: {}, lateTick: now.Add(-lateTick)} {
+	for late, since := range map[time.Duration]time.Time{0: {}, LateTick - 1: {}, LateTick: now.Add(-LateTick)} {
 		got := TicksOf(inspect.LateTick{Late: late, Scheduled: true}, now, names)
 		if diff := cmp.Diff(Ticks{Since: since, Broken: []string{"broken"}}, got); diff != "" {
 			t.Errorf("%v late (-want +got):\n%s", late, diff)
