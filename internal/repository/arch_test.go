@@ -87,7 +87,6 @@ var house = []room{
 	{"internal/virtual", nil},
 	{"internal/command", nil},
 	{"internal/tier", nil},
-	{"internal/testrun", nil},
 	{"internal/repository", nil},
 	{"internal/gitfixture", nil},
 	{"internal/gitfixture/mkrepo", []string{"internal/command", "internal/gitfixture"}},
