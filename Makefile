@@ -36,8 +36,8 @@ FLAGS ?=
 
 # REPEAT=1 runs a failed test of the modules that use servers once more, alone, as CI does.
 REPEAT ?=
-WITH_SERVERS := internal/integration,adapters/prometheus,examples/benchmark,cmd/skein,internal/browser
-TESTRUN := go run ./internal/testrun $(if $(REPEAT),-repeat $(WITH_SERVERS))
+GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format standard-quiet --hide-summary skipped
+REPEATED := $(if $(REPEAT),--rerun-fails=1)
 
 INTEGRATION := go -C internal/integration
 
@@ -49,42 +49,35 @@ INTEGRATION := go -C internal/integration
 RACING := . ./adapters/dashboard ./adapters/httpapi ./adapters/memory ./adapters/redis/... ./internal/engine/... \
 	./internal/logs ./internal/service ./ports/storekit ./skeintest
 
-# The package whose tests read the files of the whole repository. Go would take a result from its
-# cache although such a file has changed.
-UNCACHED := ./internal/repository
+# All other packages of the root module, but the one whose tests read the files of the whole
+# repository: Go would take a result from its cache although such a file has changed.
+PLAIN = $(filter-out $(shell go list $(RACING)) %/internal/repository,$(shell go list ./...))
 
-# The packages of the root module that match patterns, each as a path below this directory.
-packages = $(subst github.com/skeinq/skein,.,$(shell go list $(1)))
+# The packages of the other modules, and that package. Those with servers always run, because the
+# go command's cache doesn't know which servers they found.
+OTHERS = $(filter-out $(shell go list ./...),$(shell go list work)) ./internal/repository
 
-# The tests that must pass before each push, from a fresh clone.
+# The tests that must pass before each push, from a fresh clone. All three commands run, also after
+# a failure. Each ends with its failed tests.
 test:
 	@scripts/need go git cc redis-server postgres -- valkey-server pgbouncer chromium prometheus
 	@scripts/formatted
 	@scripts/modules vet ./...
-	@$(TESTRUN) \
-		'. -short $(FLAGS) -vet=off -race -timeout 80m $(RACING)' \
-		'. -short $(FLAGS) -vet=off -timeout 80m $(filter-out $(UNCACHED) $(call packages,$(RACING)),$(call packages,./...))' \
-		'. -short $(FLAGS) -vet=off -count=1 $(UNCACHED)' \
-		'internal/integration -short $(FLAGS) $(SERVERS) ./...' \
-		'adapters/prometheus -short $(FLAGS) $(SERVERS) ./...' \
-		'adapters/otel -short $(FLAGS) -vet=off ./...' \
-		'examples/benchmark -short $(FLAGS) $(SERVERS) ./...' \
-		'cmd/skein -short $(FLAGS) $(SERVERS) ./...' \
-		'internal/browser -short $(FLAGS) $(SERVERS) ./...'
+	@failed=0; \
+	$(GOTESTSUM) -- -short $(FLAGS) -vet=off -race -timeout 80m $(RACING) || failed=1; \
+	$(GOTESTSUM) -- -short $(FLAGS) -vet=off -timeout 80m $(PLAIN) || failed=1; \
+	$(GOTESTSUM) $(REPEATED) --packages '$(OTHERS)' -- -short $(FLAGS) $(SERVERS) || failed=1; \
+	exit $$failed
 
 # Everything: make test, and then all tests with the race detector and without -short, other
-# versions
-# of Postgres, and fuzzing.
+# versions of Postgres, and fuzzing.
 test-all: test
-	@$(TESTRUN) \
-		'. $(FLAGS) -vet=off -race -timeout 80m ./...' \
-		'internal/integration $(FLAGS) $(SERVERS) -race -skip $(TWISTED) ./...' \
-		'internal/integration $(FLAGS) $(SERVERS) -race -run $(TWISTED) ./redis ./postgres -rapid.checks=20' \
-		'adapters/prometheus $(FLAGS) $(SERVERS) -race ./...' \
-		'adapters/otel $(FLAGS) -vet=off -race ./...' \
-		'examples/benchmark $(FLAGS) $(SERVERS) -race ./...' \
-		'cmd/skein $(FLAGS) $(SERVERS) -race ./...' \
-		'internal/browser $(FLAGS) $(SERVERS) -race ./...'
+	@failed=0; \
+	$(GOTESTSUM) -- $(FLAGS) -vet=off -race -timeout 80m ./... || failed=1; \
+	$(GOTESTSUM) -- $(FLAGS) $(SERVERS) -race -skip $(TWISTED) $(filter-out %/internal/repository,$(OTHERS)) || failed=1; \
+	$(GOTESTSUM) -- $(FLAGS) $(SERVERS) -race -run $(TWISTED) ./internal/integration/redis ./internal/integration/postgres \
+		-rapid.checks=20 || failed=1; \
+	exit $$failed
 	$(MAKE) test-docker test-postgres fuzz
 
 # Checks that tests get their servers from Docker if nothing else provides them.
@@ -101,10 +94,10 @@ test-postgres:
 	done
 
 # The tests of the pages, which are part of make test: links and anchors, Go blocks, go and skein
-# commands, runbooks, the sources of measured figures, and the patterns of prose.
+# commands, runbooks.
 docs-check:
 	@scripts/need go
-	go test -count=1 -run '^Test(Links|DeadLinks|Figures|Pages|GoOfPages|GoCommands|Prose|EachFault|Architecture|EveryExported)' $(UNCACHED)
+	go test -count=1 -run '^Test(Links|DeadLinks|Pages|GoOfPages|GoCommands|EveryExported)' ./internal/repository
 	go -C cmd/skein test -short -run '^Test(PagesShow|Runbooks|CommandsOfRunbooks|Reference)' .
 
 # Checks that read the code instead of running it.
