@@ -129,8 +129,8 @@ bench:
 	@scripts/need go
 	@scripts/modules test -run '^$$' -bench . -benchmem ./...
 
-# The large figures, written to docs/evidence. REPO is the git repository to replay. If it isn't
-# given, a large one is generated.
+# The large figures, written to the directory long. REPO is the git repository to replay, this one if
+# it isn't given.
 long:
 	@scripts/need go git cc redis-server postgres
 	@CHECKS=$(CHECKS) STORIES=$(STORIES) REPO=$(REPO) scripts/long

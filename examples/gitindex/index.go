@@ -2,124 +2,133 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"hash/maphash"
+	"io"
+	"math/rand/v2"
 	"sync"
+	"time"
 )
-
-// handler is a queue's handler: it handles the events of one id, in order.
-type handler func(ctx context.Context, id string, events []Event) error
-
-// stripes is the number of locks of an index, so that lanes rarely wait for one another.
-const stripes = 64
 
 // index has what each path holds, according to the handled events. It is safe for concurrent use.
 type index struct {
-	seed    maphash.Seed
-	stripes [stripes]stripe
-	broken  examples
+	fail float64 // The share of calls that fail.
+
+	mu                              sync.Mutex
+	files                           map[string]*file
+	calls, failed, applied, overlap int64
+	// broken are the events that do not follow what their path holds.
+	broken []error
 }
 
-type stripe struct {
-	mu    sync.Mutex
-	files map[string]*file
-	// applied counts events.
-	applied int64
-}
-
-// file is a path's state: its version and the last event that made it.
+// file is the state of one path.
 type file struct {
-	Version
+	version  string
 	position int64
-	commit   string
+	running  bool
 }
 
-func newIndex() *index {
-	x := &index{seed: maphash.MakeSeed()}
-	for i := range x.stripes {
-		x.stripes[i].files = map[string]*file{}
-	}
-	return x
-}
+func newIndex(fail float64) *index { return &index{fail: fail, files: map[string]*file{}} }
 
-// handle applies events to the index. A job may run again after a part of it was
-// applied, so events at or below the last applied position are skipped: that
-// makes it idempotent.
-//
-// Each event has what the path held before. If the index holds something else, an event was lost,
-// doubled or overtaken: the link is broken, which is counted here and fails the run at its end. The
-// event is applied nevertheless, so that one fault is not reported twice.
+// handle is the queue's handler. A share of its calls fails after some of the events, as a crash
+// would.
 func (x *index) handle(_ context.Context, id string, events []Event) error {
-	for _, e := range events {
-		path, err := eventPath(id, e)
-		if err != nil {
-			return err
-		}
-		x.apply(path, e)
+	x.begin(id)
+	part := events
+	fails := rand.Float64() < x.fail
+	if fails {
+		part = events[:rand.IntN(len(events)+1)]
+	}
+	x.end(id, part, fails)
+
+	if fails {
+		return fmt.Errorf("injected failure after %d of %d events", len(part), len(events))
 	}
 	return nil
 }
 
-func (x *index) apply(path string, e Event) {
-	s := &x.stripes[maphash.String(x.seed, path)%stripes]
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f := s.files[path]
+func (x *index) begin(id string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+
+	f := x.files[id]
 	if f == nil {
 		f = &file{}
-		s.files[path] = f
+		x.files[id] = f
 	}
+	if f.running {
+		x.overlap++
+	}
+	f.running = true
+	x.calls++
+}
+
+func (x *index) end(id string, events []Event, failed bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+
+	f := x.files[id]
+	for _, e := range events {
+		x.apply(id, f, e)
+	}
+	f.running = false
+	if failed {
+		x.failed++
+	}
+}
+
+// apply skips an event that a failed call has applied before, which makes the handler idempotent.
+// If an event does not follow what the path holds, it was overtaken, or the one before it was lost.
+func (x *index) apply(id string, f *file, e Event) {
 	if e.Position <= f.position {
 		return
 	}
-	if f.Version != e.Old {
-		x.broken.add(fmt.Sprintf("%q: event %d, %s in commit %s, goes from %v; the index holds %v since event %d, commit %q",
-			path, e.Position, e.Kind, e.Commit, e.Old, f.Version, f.position, f.commit))
+	if f.version != e.Old {
+		x.broken = append(x.broken, fmt.Errorf("%q: event %d of commit %s expects %q, and the index holds %q since event %d",
+			id, e.Position, e.Commit, e.Old, f.version, f.position))
 	}
-	*f = file{Version: e.New, position: e.Position, commit: e.Commit}
-	s.applied++
+	f.version, f.position = e.New, e.Position
+	x.applied++
 }
 
-// files returns the paths that hold something, in a map of the caller's, and
-// the number of events that made them.
-func (x *index) files() (files map[string]Version, applied int64) {
-	files = map[string]Version{}
-	for i := range x.stripes {
-		s := &x.stripes[i]
-		s.mu.Lock()
-		for path, f := range s.files {
-			if f.Version != (Version{}) {
-				files[path] = f.Version
-			}
+// handled returns the number of applied events.
+func (x *index) handled() int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.applied
+}
+
+// compare returns an error unless the index holds these files, by id, each event was in order, and
+// no two calls for one id overlapped.
+func (x *index) compare(files map[string]string) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+
+	faults := x.broken
+	for id, f := range x.files {
+		if f.version != files[id] {
+			faults = append(faults, fmt.Errorf("%q: HEAD has %q, the index %q", id, files[id], f.version))
 		}
-		applied += s.applied
-		s.mu.Unlock()
 	}
-	return files, applied
-}
-
-// maxExamples is how many faults of a kind are kept to be printed.
-const maxExamples = 20
-
-// examples counts faults and keeps the first few. The zero value has none.
-type examples struct {
-	mu    sync.Mutex
-	count int64
-	first []string
-}
-
-func (e *examples) add(text string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.count++
-	if len(e.first) < maxExamples {
-		e.first = append(e.first, text)
+	for id, version := range files {
+		if x.files[id] == nil {
+			faults = append(faults, fmt.Errorf("%q: HEAD has %q, the index nothing", id, version))
+		}
 	}
+	if x.overlap > 0 {
+		faults = append(faults, fmt.Errorf("%d calls began while another one for their id ran", x.overlap))
+	}
+	return errors.Join(faults...)
 }
 
-// list returns how many there were, and the first few.
-func (e *examples) list() (count int64, first []string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.count, e.first
+// report writes the figures of a run.
+func (x *index) report(w io.Writer, pushed int64, elapsed time.Duration) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+
+	jobs := x.calls - x.failed
+	fmt.Fprintf(w, "events        %d pushed, %d applied by %d jobs\n", pushed, x.applied, jobs)
+	fmt.Fprintf(w, "calls         %d of the handler, %d failed\n", x.calls, x.failed)
+	fmt.Fprintf(w, "broken links  %d, overlaps %d\n", len(x.broken), x.overlap)
+	fmt.Fprintf(w, "elapsed       %v, %.0f events/s\n", elapsed.Round(time.Millisecond), float64(x.applied)/elapsed.Seconds())
 }

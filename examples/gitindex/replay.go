@@ -2,133 +2,76 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
+	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/internal/backends"
 )
 
-// newQueue returns a queue whose ids are paths. Retries come soon and never
-// end, nor do recoveries, since an event in the morgue would break its path's chain.
-func newQueue(name string) *skein.Queue[Event] {
-	return skein.NewQueue(name, skein.QueueOptions[Event]{
-		Shards:        24,
-		BatchSize:     50,
-		MaxRetries:    1_000_000,
-		MaxRecoveries: 1_000_000,
-		Backoff:       func(int) time.Duration { return 5 * time.Millisecond },
-	})
-}
+const (
+	// chunk is the number of events in one push.
+	chunk = 500
+	// maxBacklog is the largest number of waiting events, so that a history of any length fits into
+	// memory.
+	maxBacklog = 100_000
+	// patience is how long pushes with an unknown outcome are repeated, and how long the replay waits
+	// for the next handled event.
+	patience = time.Minute
+)
 
-// newQueueName returns a name that no earlier run had, so that a run does not meet the remaining
-// jobs of an earlier one in a shared store.
-func newQueueName() string { return "gitindex-" + rand.Text()[:8] }
-
-// chunk is how many events one push carries.
-const chunk = 500
-
-// maxBacklog is the largest number of events that wait, so that a history of any length fits into
-// memory.
-const maxBacklog = 100_000
-
-// replay pushes a repository's history and handles it, both at once.
+// replay pushes the history of a repository and handles it, both at once.
 type replay struct {
 	repo   repository
-	store  string
-	queue  *skein.Queue[Event]
-	lanes  int
 	index  *index
-	faults *faults
-	tally  *tally
-	// handle is the queue's handler: the index, with faults, counted.
-	handle handler
-	// nodes are the processes that run the handlers. If it is nil, this process runs them.
-	nodes nodes
+	pushed atomic.Int64
 }
 
-func newReplay(repo repository, o options) *replay {
-	r := &replay{
-		repo:   repo,
-		store:  o.store,
-		queue:  newQueue(newQueueName()),
-		lanes:  o.lanes,
-		index:  newIndex(),
-		faults: newFaults(o.fail, o.panics, o.slow, o.seed),
-		tally:  newTally(),
-		nodes:  nodes{count: o.nodes, every: o.kill},
-	}
-	r.handle = r.tally.wrap(r.faults.wrap(r.index.handle))
-	return r
-}
-
-// run returns when all events are handled and the server has drained. A context
-// that ends stops the pushing; the error is then its cause.
-func (r *replay) run(ctx context.Context) error {
-	store, closeStore, err := backends.Open(ctx, r.store)
+// run returns when all events are handled and the server has drained, or when ctx has ended.
+func (r *replay) run(ctx context.Context, url string, lanes int) error {
+	store, closeStore, err := backends.Open(ctx, url)
 	if err != nil {
 		return err
 	}
-	serve := skein.NewServer(store, skein.ServerOptions{Lanes: r.lanes}, r.queue.Handler(r.handle)).Run
-	if r.nodes.count > 0 {
-		serve = r.serveNodes
-	}
+
+	queue := newQueue()
+	server := skein.NewServer(store, skein.ServerOptions{Lanes: lanes}, queue.Handler(r.index.handle))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served := make(chan error, 1)
 	go func() {
 		defer cancel()
-		served <- serve(ctx)
+		served <- server.Run(ctx)
 	}()
-	err = r.push(ctx, skein.NewClient(store, skein.ClientOptions{}))
-	if err == nil {
-		err = r.tally.await(ctx, 0)
-	}
-	cancel()
-	if serveErr := <-served; serveErr != nil {
-		return fmt.Errorf("serve: %w", serveErr)
-	}
-	if closeErr := closeStore(); err == nil {
-		err = closeErr
-	}
-	if errors.Is(err, context.Canceled) {
-		return context.Cause(ctx)
-	}
-	return err
-}
 
-// serveNodes lets other processes handle.
-func (r *replay) serveNodes(ctx context.Context) error {
-	r.nodes.settings = settings{Store: r.store, Queue: r.queue.Name(), Lanes: r.lanes}
-	r.nodes.handle, r.nodes.stderr = r.handle, os.Stderr
-	return r.nodes.run(ctx)
+	err = r.push(ctx, queue, skein.NewClient(store, skein.ClientOptions{}))
+	if err == nil {
+		err = r.await(ctx, 0)
+	}
+
+	cancel()
+	return errors.Join(err, <-served, closeStore())
 }
 
 // push streams the history into the queue.
-func (r *replay) push(ctx context.Context, client *skein.Client) error {
+func (r *replay) push(ctx context.Context, queue *skein.Queue[Event], client *skein.Client) error {
 	entries := make([]skein.Entry[Event], 0, chunk)
-	var position, commits int64
 	flush := func() error {
-		if err := r.tally.await(ctx, maxBacklog); err != nil {
+		if err := r.await(ctx, maxBacklog); err != nil {
 			return err
 		}
-		r.tally.pushing(len(entries), commits)
-		err := r.pushChunk(ctx, client, entries)
+		r.pushed.Add(int64(len(entries)))
+		err := pushUntilStored(ctx, queue, client, entries)
 		entries = entries[:0]
 		return err
 	}
-	err := r.repo.log(ctx, func(c change, seen int64) error {
-		position++
-		commits = seen
-		id, event := newEvent(position, c)
-		entries = append(entries, skein.Entry[Event]{
-			ID:      id,
-			Payload: event,
-			Options: []skein.PushOption{skein.Score(float64(position))},
-		})
+
+	err := r.repo.log(ctx, func(path string, e Event) error {
+		score := skein.Score(float64(e.Position))
+		entries = append(entries, skein.Entry[Event]{ID: pathID(path), Payload: e, Options: []skein.PushOption{score}})
 		if len(entries) < chunk {
 			return nil
 		}
@@ -137,49 +80,66 @@ func (r *replay) push(ctx context.Context, client *skein.Client) error {
 	if err != nil {
 		return err
 	}
-	commits = r.repo.commits
 	return flush()
 }
 
-// pushPatience is how long pushes are repeated that are not known to be stored.
-const pushPatience = time.Minute
-
-// pushChunk pushes until the store has the chunk: it repeats events that are not known to be
-// stored. An event that was stored after all is merged, or handled again, which the index notices.
-func (r *replay) pushChunk(ctx context.Context, client *skein.Client, entries []skein.Entry[Event]) error {
-	for try, since := 1, time.Now(); ; try++ {
-		err := r.queue.PushMany(ctx, client, entries)
-		var partly *skein.PushError
-		if errors.As(err, &partly) && len(partly.Entries) < len(entries) {
-			entries = named(entries, partly.Entries)
-			try, since = 1, time.Now()
-		}
-		if err == nil || refused(err) || time.Since(since) >= pushPatience {
+// pushUntilStored repeats events that are not known to be stored. An event that was stored after
+// all is merged, or handled again, which the index skips.
+func pushUntilStored(ctx context.Context, q *skein.Queue[Event], c *skein.Client, entries []skein.Entry[Event]) error {
+	for deadline := time.Now().Add(patience); ; {
+		err := q.PushMany(ctx, c, entries)
+		if err == nil || ctx.Err() != nil || time.Now().After(deadline) {
 			return err
 		}
+
+		var partly *skein.PushError
+		if errors.As(err, &partly) {
+			var remaining []skein.Entry[Event]
+			for _, at := range partly.Entries {
+				remaining = append(remaining, entries[at])
+			}
+			entries = remaining
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// await waits until at most backlog of the pushed events are not handled. It returns an error if no
+// event was handled for a minute.
+func (r *replay) await(ctx context.Context, backlog int64) error {
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+
+	moved, last := time.Now(), int64(-1)
+	for {
+		handled, pushed := r.index.handled(), r.pushed.Load()
+		if pushed-handled <= backlog {
+			return nil
+		}
+
+		if handled != last {
+			moved, last = time.Now(), handled
+		} else if time.Since(moved) > patience {
+			return fmt.Errorf("no event was handled for %v, and %d wait", patience, pushed-handled)
+		}
+
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(min(time.Second, time.Duration(try*try)*5*time.Millisecond)):
+		case <-poll.C:
 		}
 	}
 }
 
-// named returns the entries at some positions.
-func named(entries []skein.Entry[Event], positions []int) []skein.Entry[Event] {
-	some := make([]skein.Entry[Event], len(positions))
-	for i, at := range positions {
-		some[i] = entries[at]
+// check compares the index with the files of HEAD.
+func (r *replay) check(ctx context.Context, stdout io.Writer) error {
+	files, err := r.repo.files(ctx)
+	if err != nil {
+		return err
 	}
-	return some
-}
-
-// refused reports whether the store has refused a push, so that a repeated push can't succeed.
-func refused(err error) bool {
-	for _, final := range []error{skein.ErrInvalidQueue, skein.ErrInvalidID, skein.ErrInvalidPayload, skein.ErrShardCountMismatch} {
-		if errors.Is(err, final) {
-			return true
-		}
+	if err := r.index.compare(files); err != nil {
+		return err
 	}
-	return false
+	_, err = fmt.Fprintf(stdout, "index equals git ls-tree -r HEAD: %d paths\n", len(files))
+	return err
 }

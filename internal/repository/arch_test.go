@@ -88,8 +88,6 @@ var house = []room{
 	{"internal/command", nil},
 	{"internal/tier", nil},
 	{"internal/repository", nil},
-	{"internal/gitfixture", nil},
-	{"internal/gitfixture/mkrepo", []string{"internal/command", "internal/gitfixture"}},
 	{"internal/backends", []string{"core", "ports", "adapters/memory", "adapters/redis", "adapters/postgres",
 		"github.com/redis/go-redis/v9/...", "github.com/jackc/pgx/v5/..."}},
 	{"cmd/skein", []string{"inspect", "core", "ports", "adapters/postgres", "adapters/httpapi", "adapters/dashboard", "adapters/prometheus", "internal/backends", "internal/service", "internal/wrong",
