@@ -19,7 +19,7 @@ import (
 //
 // To change the format, raise storedFormat. If older programs can't use the changed data, raise
 // oldestReader too. CHANGELOG.md states whether both versions may run side by side: see
-// docs/decisions/0069-formats-name-their-oldest-reader.md. TestTwoVersionsWorkSideBySide of
+// docs/design/stored-formats.md. TestTwoVersionsWorkSideBySide of
 // internal/integration runs whole programs of this version and of a next one on one store.
 //
 // A Cluster may have lost the server that has the format. Then the record of any reachable shard
