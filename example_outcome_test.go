@@ -77,7 +77,7 @@ func ExampleHold() {
 	}
 
 	credit = true
-	if _, err := inspector.Release(ctx, "entries", []string{"account-7"}); err != nil {
+	if _, err := inspector.Release(ctx, "entries", inspect.JobIDs("account-7")); err != nil {
 		log.Fatal(err)
 	}
 	run()

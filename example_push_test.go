@@ -73,7 +73,7 @@ func ExampleTags() {
 			fmt.Println(job.ID, job.Tags)
 		}
 	}
-	result, err := inspector.DeleteAll(ctx, "orders", imported, inspect.BulkOptions{Payloads: -1})
+	result, err := inspector.Delete(ctx, "orders", inspect.AllJobs(imported, inspect.BulkOptions{Payloads: -1}))
 	fmt.Println(result.Handled, err)
 	show(ctx, store, "orders")
 	// Output:

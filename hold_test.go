@@ -79,7 +79,7 @@ func TestHoldSkipsNoPayload(t *testing.T) {
 
 		release := func() {
 			t.Helper()
-			if r, err := h.inspector().Release(t.Context(), "ledger", []string{"account"}); err != nil || r.Handled != 1 {
+			if r, err := h.inspector().Release(t.Context(), "ledger", inspect.JobIDs("account")); err != nil || r.Handled != 1 {
 				t.Fatalf("Release: %+v, %v", r, err)
 			}
 		}
@@ -106,12 +106,12 @@ func TestAHeldJobContinuesWithoutItsFirstPayload(t *testing.T) {
 		h.push(1, 2, 3, 4, 5)
 		h.run()
 		first := []inspect.FirstPayload{{ID: "account", Data: []byte("3")}}
-		if r, err := h.inspector().BuryFirst(t.Context(), "ledger", first); err != nil || r.Handled != 0 {
+		if r, err := h.inspector().Bury(t.Context(), "ledger", inspect.FirstPayloads(first...)); err != nil || r.Handled != 0 {
 			t.Errorf("BuryFirst of a later payload: %+v, %v; want nothing", r, err)
 		}
 
 		first[0].Data = []byte("2")
-		if r, err := h.inspector().BuryFirst(t.Context(), "ledger", first); err != nil || r.Handled != 1 {
+		if r, err := h.inspector().Bury(t.Context(), "ledger", inspect.FirstPayloads(first...)); err != nil || r.Handled != 1 {
 			t.Errorf("BuryFirst: %+v, %v", r, err)
 		}
 		h.run()
@@ -120,7 +120,7 @@ func TestAHeldJobContinuesWithoutItsFirstPayload(t *testing.T) {
 		equal(t, "calls, two for each broken payload", h.calls, 2+2*2)
 
 		first[0].Data = []byte("4")
-		if r, err := h.inspector().DeleteFirst(t.Context(), "ledger", first); err != nil || r.Handled != 1 {
+		if r, err := h.inspector().Delete(t.Context(), "ledger", inspect.FirstPayloads(first...)); err != nil || r.Handled != 1 {
 			t.Errorf("DeleteFirst: %+v, %v", r, err)
 		}
 		h.run()
@@ -159,7 +159,7 @@ func TestALedgerThatHoldsIsComplete(t *testing.T) {
 
 				time.Sleep(time.Minute)
 				runDue(t, store, skein.ServerOptions{}, handler)
-				released, err := inspector.ReleaseAll(t.Context(), "ledger", nil, inspect.BulkOptions{})
+				released, err := inspector.Release(t.Context(), "ledger", inspect.AllJobs(nil, inspect.BulkOptions{}))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -207,7 +207,7 @@ func TestHoldKeepsAJobThatWasRecoveredTooOften(t *testing.T) {
 		equal(t, "booked", h.booked, nil)
 		equal(t, "state", stateOf(t, h.store, "ledger", "account"), fmt.Sprintf("queued [1 2], retry 0, in %v, error %q",
 			core.MaxInstant.Sub(core.InstantOf(time.Now())), "its server was lost 1 times while it ran: the job may be crashing its process"))
-		if _, err := h.inspector().Release(t.Context(), "ledger", []string{"account"}); err != nil {
+		if _, err := h.inspector().Release(t.Context(), "ledger", inspect.JobIDs("account")); err != nil {
 			t.Fatal(err)
 		}
 		h.run()

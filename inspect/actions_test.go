@@ -37,28 +37,28 @@ func actions(ctx context.Context, i *inspect.Inspector) map[string]func() error 
 		"end drain":       func() error { return i.Drain(ctx, "no-node", false) },
 		"track":           func() error { _, err := i.Track(ctx, "orders", "a"); return err },
 		"untrack":         func() error { _, err := i.Untrack(ctx, "orders", "a"); return err },
-		"run now":         func() error { return bulk(i.RunNow(ctx, "orders", one)) },
-		"run all now":     func() error { return bulk(i.RunAllNow(ctx, "orders", nil, inspect.BulkOptions{})) },
-		"release":         func() error { return bulk(i.Release(ctx, "orders", one)) },
-		"release all":     func() error { return bulk(i.ReleaseAll(ctx, "orders", nil, inspect.BulkOptions{})) },
-		"bury first":      func() error { return bulk(i.BuryFirst(ctx, "orders", first)) },
-		"delete first":    func() error { return bulk(i.DeleteFirst(ctx, "orders", first)) },
-		"bury":            func() error { return bulk(i.Bury(ctx, "orders", one)) },
-		"bury failed":     func() error { return bulk(i.BuryFailed(ctx, "orders", nil, inspect.BulkOptions{})) },
-		"delete":          func() error { return bulk(i.Delete(ctx, "orders", one)) },
-		"delete failed":   func() error { return bulk(i.DeleteFailed(ctx, "orders", nil, inspect.BulkOptions{})) },
+		"run now":         func() error { return bulk(i.RunNow(ctx, "orders", inspect.JobIDs(one...))) },
+		"run all now":     func() error { return bulk(i.RunNow(ctx, "orders", inspect.AllJobs(nil, inspect.BulkOptions{}))) },
+		"release":         func() error { return bulk(i.Release(ctx, "orders", inspect.JobIDs(one...))) },
+		"release all":     func() error { return bulk(i.Release(ctx, "orders", inspect.AllJobs(nil, inspect.BulkOptions{}))) },
+		"bury first":      func() error { return bulk(i.Bury(ctx, "orders", inspect.FirstPayloads(first...))) },
+		"delete first":    func() error { return bulk(i.Delete(ctx, "orders", inspect.FirstPayloads(first...))) },
+		"bury":            func() error { return bulk(i.Bury(ctx, "orders", inspect.JobIDs(one...))) },
+		"bury failed":     func() error { return bulk(i.Bury(ctx, "orders", inspect.FailedJobs(nil, inspect.BulkOptions{}))) },
+		"delete":          func() error { return bulk(i.Delete(ctx, "orders", inspect.JobIDs(one...))) },
+		"delete failed":   func() error { return bulk(i.Delete(ctx, "orders", inspect.FailedJobs(nil, inspect.BulkOptions{}))) },
 		"cancel and drop": func() error { return bulk(i.Cancel(ctx, "orders", one, inspect.CancelModeDrop)) },
-		"revive":          func() error { return bulk(i.Revive(ctx, "orders", one)) },
-		"revive payloads": func() error { return bulk(i.RevivePayloads(ctx, "orders", named)) },
-		"revive all":      func() error { return bulk(i.ReviveAll(ctx, "orders", match, all)) },
-		"purge":           func() error { return bulk(i.Purge(ctx, "orders", one)) },
-		"purge payloads":  func() error { return bulk(i.PurgePayloads(ctx, "orders", named)) },
-		"purge all":       func() error { return bulk(i.PurgeAll(ctx, "orders", nil, inspect.BulkOptions{})) },
+		"revive":          func() error { return bulk(i.Revive(ctx, "orders", inspect.DeadIDs(one...))) },
+		"revive payloads": func() error { return bulk(i.Revive(ctx, "orders", inspect.DeadPayloads(named...))) },
+		"revive all":      func() error { return bulk(i.Revive(ctx, "orders", inspect.AllDead(match, all))) },
+		"purge":           func() error { return bulk(i.Purge(ctx, "orders", inspect.DeadIDs(one...))) },
+		"purge payloads":  func() error { return bulk(i.Purge(ctx, "orders", inspect.DeadPayloads(named...))) },
+		"purge all":       func() error { return bulk(i.Purge(ctx, "orders", inspect.AllDead(nil, inspect.BulkOptions{}))) },
 		"discard":         func() error { _, err := i.Discard(ctx, core.Shard{Queue: "orders"}, "key"); return err },
 		"import":          func() error { return bulk(i.Import(ctx, "orders", sequence(nil, nil), nil)) },
-		"edit":            func() error { return bulk(i.Edit(ctx, "orders", one, upper)) },
-		"edit payloads":   func() error { return bulk(i.EditPayloads(ctx, "orders", named, upper)) },
-		"edit all":        func() error { return bulk(i.EditAll(ctx, "orders", nil, upper, inspect.BulkOptions{})) },
+		"edit":            func() error { return bulk(i.Edit(ctx, "orders", inspect.DeadIDs(one...), upper)) },
+		"edit payloads":   func() error { return bulk(i.Edit(ctx, "orders", inspect.DeadPayloads(named...), upper)) },
+		"edit all":        func() error { return bulk(i.Edit(ctx, "orders", inspect.AllDead(nil, inspect.BulkOptions{}), upper)) },
 	}
 }
 
@@ -110,13 +110,13 @@ func TestTheLogSaysHowManyWereHandledAndNothingOfADryRun(t *testing.T) {
 	s.dead("a", "b", "c")
 	var log bytes.Buffer
 	i := inspect.New(s.store, inspect.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	if _, err := i.ReviveAll(t.Context(), "orders", nil, inspect.BulkOptions{DryRun: true}); err != nil {
+	if _, err := i.Revive(t.Context(), "orders", inspect.AllDead(nil, inspect.BulkOptions{DryRun: true})); err != nil {
 		t.Fatal(err)
 	}
 	if log.Len() > 0 || audited(t, i, "") != nil {
 		t.Errorf("of a DryRun the log has %q, and the audit %q", log.String(), audited(t, i, ""))
 	}
-	if _, err := i.Revive(t.Context(), "orders", []string{"a", "b"}); err != nil {
+	if _, err := i.Revive(t.Context(), "orders", inspect.DeadIDs("a", "b")); err != nil {
 		t.Fatal(err)
 	}
 	if text := log.String(); !strings.Contains(text, `actor="" from="" reason="" action=revive queue=orders named=2 ids="[a b]" prefix="" group="" filter="" handled=2`) {
@@ -152,7 +152,7 @@ func TestAnActionIsInTheAuditBeforeItHasEnded(t *testing.T) {
 		}
 		return true
 	}
-	if _, err := s.PurgeAll(t.Context(), "orders", match, inspect.BulkOptions{Filter: "f"}); err != nil || during != 1 {
+	if _, err := s.Purge(t.Context(), "orders", inspect.AllDead(match, inspect.BulkOptions{Filter: "f"})); err != nil || during != 1 {
 		t.Errorf("PurgeAll gave %v, and the audit had %d actions while it went on; want 1", err, during)
 	}
 	for a := range s.Actions(t.Context(), inspect.ActionsOptions{}) {
@@ -171,7 +171,7 @@ func TestTheAuditCutsWhatIsTooLong(t *testing.T) {
 	}
 	long := strings.Repeat("é", 600) + "\x00\xff"
 	ctx := inspect.WithActor(t.Context(), inspect.Actor{Name: long, From: long, Reason: long})
-	if _, err := s.Delete(ctx, "orders", ids); err != nil {
+	if _, err := s.Delete(ctx, "orders", inspect.JobIDs(ids...)); err != nil {
 		t.Fatal(err)
 	}
 	n := 0
@@ -257,7 +257,7 @@ func TestAContinuedActionIsOneInTheAudit(t *testing.T) {
 	s.advance(time.Second)
 	o := inspect.BulkOptions{Limit: 10}
 	for calls := 1; ; calls++ {
-		result, err := s.ReviveAll(t.Context(), "orders", nil, o)
+		result, err := s.Revive(t.Context(), "orders", inspect.AllDead(nil, o))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -327,7 +327,7 @@ func TestWhoGoesOnWithAnAction(t *testing.T) {
 	s.advance(time.Second)
 	o := inspect.BulkOptions{Limit: 10}
 	for _, who := range []inspect.Actor{{Name: "ann", Reason: "the bank is back"}, {Name: "ann"}, {Name: "bob"}} {
-		result, err := s.ReviveAll(inspect.WithActor(t.Context(), who), "orders", nil, o)
+		result, err := s.Revive(inspect.WithActor(t.Context(), who), "orders", inspect.AllDead(nil, o))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -354,7 +354,7 @@ func TestTheLongestActionGoesOn(t *testing.T) {
 	o := inspect.BulkOptions{Limit: 1, Prefix: prefix}
 	handled := 0
 	for calls := 0; calls < 3 && (calls == 0 || o.Continue != ""); calls++ {
-		result, err := s.ReviveAll(ctx, "orders", nil, o)
+		result, err := s.Revive(ctx, "orders", inspect.AllDead(nil, o))
 		if err != nil {
 			t.Fatal(err)
 		}

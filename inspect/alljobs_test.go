@@ -17,9 +17,23 @@ import (
 
 type onJobs = func(context.Context, string, func(inspect.QueuedJob) bool, inspect.BulkOptions) (inspect.Result, error)
 
-// actsOnFailed returns the actions on all jobs.
+// on returns an action on all jobs of a kind.
+func on(
+	act func(context.Context, string, inspect.JobSelection) (inspect.Result, error),
+	kind func(func(inspect.QueuedJob) bool, inspect.BulkOptions) inspect.JobSelection,
+) onJobs {
+	return func(ctx context.Context, queue string, match func(inspect.QueuedJob) bool, o inspect.BulkOptions) (inspect.Result, error) {
+		return act(ctx, queue, kind(match, o))
+	}
+}
+
+// actsOnFailed returns actions on all jobs that take the failed ones.
 func actsOnFailed(i *inspect.Inspector) map[string]onJobs {
-	return map[string]onJobs{"RunAllNow": i.RunAllNow, "BuryFailed": i.BuryFailed, "DeleteFailed": i.DeleteFailed}
+	return map[string]onJobs{
+		"RunAllNow":    on(i.RunNow, inspect.AllJobs),
+		"BuryFailed":   on(i.Bury, inspect.FailedJobs),
+		"DeleteFailed": on(i.Delete, inspect.FailedJobs),
+	}
 }
 
 // waiting returns the ids of the jobs that have failed and wait.
@@ -78,7 +92,7 @@ func TestAJobThatCameSinceIsLeftAlone(t *testing.T) {
 					}
 					once = true
 					s.advance(time.Second)
-					if _, err := operator.Delete(t.Context(), "orders", []string{"b"}); err != nil {
+					if _, err := operator.Delete(t.Context(), "orders", inspect.JobIDs("b")); err != nil {
 						return err
 					}
 					s.failed("b", "d")
@@ -167,15 +181,15 @@ func TestAPrefixIsOfActionsOnDeadLettersToo(t *testing.T) {
 	s.bury()
 	s.advance(time.Second)
 	b := inspect.BulkOptions{Prefix: "b-"}
-	if result, err := s.EditAll(t.Context(), "orders", nil, upper, b); err != nil || result.Handled != 43 {
+	if result, err := s.Edit(t.Context(), "orders", inspect.AllDead(nil, b), upper); err != nil || result.Handled != 43 {
 		t.Errorf("EditAll: %+v, %v", result, err)
 	}
 	s.advance(time.Second)
-	if result, err := s.ReviveAll(t.Context(), "orders", nil, b); err != nil || result.Handled != 3 {
+	if result, err := s.Revive(t.Context(), "orders", inspect.AllDead(nil, b)); err != nil || result.Handled != 3 {
 		t.Errorf("ReviveAll: %+v, %v", result, err)
 	}
 	odd := func(d inspect.DeadLetter) bool { return d.ID == "a-1" }
-	if result, err := s.PurgeAll(t.Context(), "orders", odd, inspect.BulkOptions{Prefix: "a"}); err != nil || result.Handled != 1 {
+	if result, err := s.Purge(t.Context(), "orders", inspect.AllDead(odd, inspect.BulkOptions{Prefix: "a"})); err != nil || result.Handled != 1 {
 		t.Errorf("PurgeAll: %+v, %v", result, err)
 	}
 	s.advance(-time.Second)
@@ -194,11 +208,11 @@ func TestAnIDThatNoListHasByPrefix(t *testing.T) {
 	if _, err := s.store.Push(t.Context(), ports.PushRequest{Queue: "plain", Shards: 1, Generation: 1, Entries: []core.Entry{entry}}); err != nil {
 		t.Fatal(err)
 	}
-	_, noIndex := s.RunAllNow(t.Context(), "plain", nil, inspect.BulkOptions{Prefix: "a"})
+	_, noIndex := s.RunNow(t.Context(), "plain", inspect.AllJobs(nil, inspect.BulkOptions{Prefix: "a"}))
 	s.failed("a", "a-2")
-	_, noText := s.BuryFailed(t.Context(), "orders", nil, inspect.BulkOptions{Prefix: "\xff"})
-	first, err := s.BuryFailed(t.Context(), "orders", nil, inspect.BulkOptions{Prefix: "a", Limit: 1})
-	_, other := s.BuryFailed(t.Context(), "orders", nil, inspect.BulkOptions{Prefix: "b", Continue: first.Checkpoint})
+	_, noText := s.Bury(t.Context(), "orders", inspect.FailedJobs(nil, inspect.BulkOptions{Prefix: "\xff"}))
+	first, err := s.Bury(t.Context(), "orders", inspect.FailedJobs(nil, inspect.BulkOptions{Prefix: "a", Limit: 1}))
+	_, other := s.Bury(t.Context(), "orders", inspect.FailedJobs(nil, inspect.BulkOptions{Prefix: "b", Continue: first.Checkpoint}))
 	for _, c := range []struct {
 		name      string
 		err, want error
@@ -220,7 +234,12 @@ func TestActionsOnFreshJobs(t *testing.T) {
 	claimed, late := []string{"claimed c-1 [p]"}, []string{"queued late at 2h0m1s retries 0 [p]"}
 	left := func(parts ...[]string) []string { return slices.Concat(parts...) }
 	acts := func(i *inspect.Inspector) map[string]onJobs {
-		return map[string]onJobs{"BuryFresh": i.BuryFresh, "DeleteFresh": i.DeleteFresh, "DeleteAll": i.DeleteAll}
+		return map[string]onJobs{
+			"BuryFresh":   on(i.Bury, inspect.FreshJobs),
+			"BuryAll":     on(i.Bury, inspect.AllJobs),
+			"DeleteFresh": on(i.Delete, inspect.FreshJobs),
+			"DeleteAll":   on(i.Delete, inspect.AllJobs),
+		}
 	}
 	for _, tt := range []struct {
 		name    string
@@ -233,6 +252,7 @@ func TestActionsOnFreshJobs(t *testing.T) {
 		{"DeleteFresh", inspect.BulkOptions{Prefix: "f-"}, 0, nil},
 		{"BuryFresh", inspect.BulkOptions{}, 150, nil},
 		{"BuryFresh", inspect.BulkOptions{DryRun: true}, 150, nil},
+		{"BuryAll", inspect.BulkOptions{}, 152, nil},
 		{"DeleteAll", inspect.BulkOptions{}, 152, left(late, claimed, dead)},
 		{"DeleteAll", inspect.BulkOptions{Prefix: "f-"}, 2, nil},
 	} {
@@ -276,15 +296,15 @@ func TestActionsOnFreshJobsGoOn(t *testing.T) {
 	s.advance(time.Second)
 	odd := func(j inspect.QueuedJob) bool { return j.ID[len(j.ID)-1]%2 == 1 }
 	o := inspect.BulkOptions{Filter: "odd", Limit: 7}
-	r, err := s.DeleteFresh(t.Context(), "orders", odd, o)
+	r, err := s.Delete(t.Context(), "orders", inspect.FreshJobs(odd, o))
 	if err != nil || r.Handled != 7 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	o.Limit, o.Continue = 0, r.Checkpoint
-	if _, err := s.DeleteFailed(t.Context(), "orders", odd, o); !errors.Is(err, inspect.ErrInvalidCheckpoint) {
+	if _, err := s.Delete(t.Context(), "orders", inspect.FailedJobs(odd, o)); !errors.Is(err, inspect.ErrInvalidCheckpoint) {
 		t.Errorf("the action on failed jobs: %v", err)
 	}
-	if r, err := s.DeleteFresh(t.Context(), "orders", odd, o); err != nil || r.Handled != 50 || r.Earlier != 7 || s.counts().Fresh != 50 {
+	if r, err := s.Delete(t.Context(), "orders", inspect.FreshJobs(odd, o)); err != nil || r.Handled != 50 || r.Earlier != 7 || s.counts().Fresh != 50 {
 		t.Errorf("%+v, %v; want the other 43", r, err)
 	}
 }

@@ -34,7 +34,7 @@ func TestWhatAListCantBeIsAnInvalidOption(t *testing.T) {
 			}
 		}
 	}
-	if _, err := s.PurgeAll(t.Context(), "orders", nil, inspect.BulkOptions{Prefix: "\n", DryRun: true}); !errors.Is(err, inspect.ErrInvalidOptions) {
+	if _, err := s.Purge(t.Context(), "orders", inspect.AllDead(nil, inspect.BulkOptions{Prefix: "\n", DryRun: true})); !errors.Is(err, inspect.ErrInvalidOptions) {
 		t.Errorf("a bulk prefix: %v; want ErrInvalidOptions", err)
 	}
 }
@@ -80,13 +80,14 @@ func TestAContinuedActionIsDoneThoughAFinishedShardIsAway(t *testing.T) {
 	s.advance(time.Second)
 	var kept []inspect.Checkpoint
 	ctx, kill := context.WithCancel(t.Context())
-	_, _ = s.ReviveAll(ctx, "orders", anyLetter, inspect.BulkOptions{Filter: "f", Checkpoint: func(c inspect.Checkpoint) {
-		if kept = append(kept, c); len(kept) == 2 { // shard 0 is done
+	_, _ = s.Revive(ctx, "orders", inspect.AllDead(anyLetter, inspect.BulkOptions{Filter: "f", Checkpoint: func(c inspect.Checkpoint) {
+		if kept = append(kept, c); len(kept) == 2 {
 			kill()
 		}
-	}})
+	}}))
+
 	i := inspect.New(&awayStore{s.store}, inspect.Options{})
-	r, err := i.ReviveAll(t.Context(), "orders", anyLetter, inspect.BulkOptions{Filter: "f", Continue: kept[1]})
+	r, err := i.Revive(t.Context(), "orders", inspect.AllDead(anyLetter, inspect.BulkOptions{Filter: "f", Continue: kept[1]}))
 	if c := s.counts(); c.Dead != 0 {
 		t.Fatalf("%+v", c)
 	}
@@ -100,7 +101,7 @@ func TestNamedIDsOfOtherShardsAreHandledThoughOneIsAway(t *testing.T) {
 	ids := numbered("d", 30)
 	s.dead(ids...)
 	store := away0{s.store}
-	r, err := inspect.New(store, inspect.Options{}).Revive(t.Context(), "orders", ids)
+	r, err := inspect.New(store, inspect.Options{}).Revive(t.Context(), "orders", inspect.DeadIDs(ids...))
 	want := 0
 	for _, id := range ids {
 		if core.ShardOf(id, fixtureShards) != 0 {
@@ -190,13 +191,13 @@ func TestEachMethodKnowsNoUnknownQueue(t *testing.T) {
 	s := newFixture(t)
 	ctx := t.Context()
 	for name, act := range map[string]func() error{
-		"Revive of none": func() error { _, err := s.Revive(ctx, "nope", nil); return err },
-		"Delete of none": func() error { _, err := s.Delete(ctx, "nope", nil); return err },
+		"Revive of none": func() error { _, err := s.Revive(ctx, "nope", inspect.DeadIDs()); return err },
+		"Delete of none": func() error { _, err := s.Delete(ctx, "nope", inspect.JobIDs()); return err },
 		"RevivePayloads of none": func() error {
-			_, err := s.RevivePayloads(ctx, "nope", []inspect.DeadLetterPayloads{{ID: "x"}})
+			_, err := s.Revive(ctx, "nope", inspect.DeadPayloads(inspect.DeadLetterPayloads{ID: "x"}))
 			return err
 		},
-		"Edit of none": func() error { _, err := s.Edit(ctx, "nope", nil, upper); return err },
+		"Edit of none": func() error { _, err := s.Edit(ctx, "nope", inspect.DeadIDs(), upper); return err },
 	} {
 		if err := act(); !errors.Is(err, inspect.ErrUnknownQueue) {
 			t.Errorf("%s: %v; want ErrUnknownQueue", name, err)

@@ -14,9 +14,9 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// BulkOptions are the options of an action on all entries of a kind: RunAllNow, ReleaseAll,
-// BuryFailed, BuryFresh, DeleteFailed, DeleteFresh, DeleteAll, MoveAll, ReviveAll, PurgeAll,
-// MoveMorgue and EditAll. Actions on named entries have no options. The zero value is ready.
+// BulkOptions are the options of an action on all entries of a kind: a part of [AllJobs],
+// [FailedJobs], [FreshJobs] and [AllDead]. Actions on named entries have no options. The zero value
+// is ready.
 type BulkOptions struct {
 	// Progress is called after each step that has dealt with entries, from the caller's goroutine.
 	// nil means no call.
@@ -25,8 +25,8 @@ type BulkOptions struct {
 	// last changed before it. The zero value, or a time in the future, means the time at which the
 	// action begins, by the store's clock.
 	Before time.Time
-	// Prefix limits the action to the ids with that prefix. Empty means all ids. ReleaseAll refuses
-	// a Prefix.
+	// Prefix limits the action to the ids with that prefix. Empty means all ids. Release
+	// refuses a Prefix.
 	Prefix string
 	// Group limits an action on dead letters to those of a group, a name that [Inspector.Groups]
 	// has returned. Empty means all groups. It can't be combined with Prefix.
@@ -51,7 +51,7 @@ type BulkOptions struct {
 	// match on ids, times and errors needs no payload. With 0 the action reads every payload of the
 	// entries that it considers. If match does not get all payloads of a dead letter, the whole
 	// dead letter is handled. That includes payloads that are added after the call of match while
-	// the store's clock stands still or steps back. EditAll refuses a value other than 0.
+	// the store's clock stands still or steps back. Edit refuses a value other than 0.
 	Payloads int
 	// Filter identifies match in checkpoints. It is, for example, the text from which match was
 	// made. A Checkpoint with another Filter is refused. An action with a match and without a
@@ -59,12 +59,12 @@ type BulkOptions struct {
 	Filter string
 	// Checkpoint is called at the start and after each step, before the wait for Rate, with the
 	// position to continue from, from the caller's goroutine. It is not called if the queue has no
-	// entry of the kind at the start. EditAll, a DryRun, and an action with a match and without a
+	// entry of the kind at the start. An Edit, a DryRun, and an action with a match and without a
 	// Filter never call it. nil means no call.
 	Checkpoint func(Checkpoint)
 	// Continue continues an action from a Checkpoint. The method, the queue, Prefix, Group, match
 	// and Filter must be the same as in the first call; the action keeps the Before of the first
-	// call. Progress and Result count from the first call on. EditAll can't be continued: a dead
+	// call. Progress and Result count from the first call on. An Edit can't be continued: a dead
 	// letter with some payloads already edited has changed, so the action would skip its other
 	// payloads. A DryRun can't be continued either. A Checkpoint of another action is refused with
 	// [ErrInvalidCheckpoint]. The Checkpoint of a move contains the Store of its [Target], which is
@@ -148,7 +148,7 @@ type Result struct {
 	// another operator or a server had. It includes the entries of Later that existed when the
 	// action began.
 	//
-	// Gone is -1, which means unknown, if the action has not finished, for RunAllNow, and with
+	// Gone is -1, which means unknown, if the action has not finished, for RunNow, and with
 	// Prefix, Group or Before, because Total then counts more entries than the action applies to.
 	// For an action on named entries it is 0.
 	Gone int
@@ -162,7 +162,7 @@ type Result struct {
 	// named ids handle such dead letters.
 	Later int
 	// Checkpoint is the position to continue from after Limit, Stop or an error of an action on all
-	// entries of a kind, except EditAll. It is empty if the action has finished or has not begun.
+	// entries of a kind, except Edit. It is empty if the action has finished or has not begun.
 	Checkpoint Checkpoint
 	// Samples are the first dead letters that a DryRun would handle, and Jobs the first jobs, at
 	// most ten.
@@ -180,7 +180,7 @@ var ErrInvalidCheckpoint = bulk.ErrInvalidCheckpoint
 // store keeps no state for it.
 //
 // An action may also be continued from an older Checkpoint: entries that were handled since are
-// gone and are skipped. Only RunAllNow and ReleaseAll may then make a job due twice. The empty text
+// gone and are skipped. Only RunNow and Release may then make a job due twice. The empty text
 // is no Checkpoint: a finished action has none. The content may change between versions of this
 // package. A Checkpoint of another version is refused with [ErrInvalidCheckpoint].
 type Checkpoint string

@@ -22,16 +22,32 @@ import (
 func bulk(i *inspect.Inspector, o inspect.BulkOptions) map[string]func(context.Context) (inspect.Result, error) {
 	all := func(inspect.DeadLetter) bool { return true }
 	return map[string]func(context.Context) (inspect.Result, error){
-		"RunAllNow":            func(ctx context.Context) (inspect.Result, error) { return i.RunAllNow(ctx, "orders", nil, o) },
-		"BuryFailed":           func(ctx context.Context) (inspect.Result, error) { return i.BuryFailed(ctx, "orders", nil, o) },
-		"DeleteAll":            func(ctx context.Context) (inspect.Result, error) { return i.DeleteAll(ctx, "orders", nil, o) },
-		"DeleteFailed":         func(ctx context.Context) (inspect.Result, error) { return i.DeleteFailed(ctx, "orders", nil, o) },
-		"ReviveAll":            func(ctx context.Context) (inspect.Result, error) { return i.ReviveAll(ctx, "orders", nil, o) },
-		"ReviveAll that match": func(ctx context.Context) (inspect.Result, error) { return i.ReviveAll(ctx, "orders", all, o) },
-		"PurgeAll":             func(ctx context.Context) (inspect.Result, error) { return i.PurgeAll(ctx, "orders", nil, o) },
-		"PurgeAll that match":  func(ctx context.Context) (inspect.Result, error) { return i.PurgeAll(ctx, "orders", all, o) },
+		"RunAllNow": func(ctx context.Context) (inspect.Result, error) {
+			return i.RunNow(ctx, "orders", inspect.AllJobs(nil, o))
+		},
+		"BuryFailed": func(ctx context.Context) (inspect.Result, error) {
+			return i.Bury(ctx, "orders", inspect.FailedJobs(nil, o))
+		},
+		"DeleteAll": func(ctx context.Context) (inspect.Result, error) {
+			return i.Delete(ctx, "orders", inspect.AllJobs(nil, o))
+		},
+		"DeleteFailed": func(ctx context.Context) (inspect.Result, error) {
+			return i.Delete(ctx, "orders", inspect.FailedJobs(nil, o))
+		},
+		"ReviveAll": func(ctx context.Context) (inspect.Result, error) {
+			return i.Revive(ctx, "orders", inspect.AllDead(nil, o))
+		},
+		"ReviveAll that match": func(ctx context.Context) (inspect.Result, error) {
+			return i.Revive(ctx, "orders", inspect.AllDead(all, o))
+		},
+		"PurgeAll": func(ctx context.Context) (inspect.Result, error) {
+			return i.Purge(ctx, "orders", inspect.AllDead(nil, o))
+		},
+		"PurgeAll that match": func(ctx context.Context) (inspect.Result, error) {
+			return i.Purge(ctx, "orders", inspect.AllDead(all, o))
+		},
 		"EditAll": func(ctx context.Context) (inspect.Result, error) {
-			return i.EditAll(ctx, "orders", nil, upper, o)
+			return i.Edit(ctx, "orders", inspect.AllDead(nil, o), upper)
 		},
 	}
 }
@@ -108,7 +124,7 @@ func TestWhatIsBuriedMeanwhileTakesNobodysPlace(t *testing.T) {
 					return nil
 				}
 				s.advance(time.Microsecond)
-				if _, err := operator.Purge(t.Context(), "orders", []string{"a", "b", "c"}); err != nil {
+				if _, err := operator.Purge(t.Context(), "orders", inspect.DeadIDs("a", "b", "c")); err != nil {
 					return err
 				}
 				s.dead("u", "v", "w", "x", "y", "z")
@@ -156,10 +172,11 @@ func TestAFilterEndsWhileAServerBuriesAgain(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- server.Run(served) }()
 		time.Sleep(time.Minute)
-		result, err := inspector.ReviveAll(t.Context(), "orders", func(d inspect.DeadLetter) bool {
-			time.Sleep(time.Millisecond) // the server buries earlier revived letters
+		result, err := inspector.Revive(t.Context(), "orders", inspect.AllDead(func(d inspect.DeadLetter) bool {
+			time.Sleep(time.Millisecond)
 			return d.LastError == "boom"
-		}, inspect.BulkOptions{})
+		}, inspect.BulkOptions{}))
+
 		if err != nil || result.Handled != jobs {
 			t.Errorf("ReviveAll = %+v, %v; want each once", result, err)
 		}
@@ -209,21 +226,24 @@ func TestProgressCountsWhatIsPassedOverAndWhatIsGone(t *testing.T) {
 		want inspect.Progress
 	}{
 		"no match": {func(o inspect.BulkOptions) (inspect.Result, error) {
-			return s.PurgeAll(t.Context(), "orders", func(inspect.DeadLetter) bool { return false }, o)
+			return s.Purge(t.Context(), "orders", inspect.AllDead(func(inspect.DeadLetter) bool { return false }, o))
 		}, inspect.Progress{Done: 4, Total: 4}},
 		"ids that are not there": {func(inspect.BulkOptions) (inspect.Result, error) {
-			return s.Purge(t.Context(), "orders", []string{"x", "y"})
+			return s.Purge(t.Context(), "orders", inspect.DeadIDs("x", "y"))
 		}, inspect.Progress{Done: 2, Total: 2}},
 		"edits of what is not there": {func(inspect.BulkOptions) (inspect.Result, error) {
-			return s.Edit(t.Context(), "orders", []string{"x", "y"}, upper)
+			return s.Edit(t.Context(), "orders", inspect.DeadIDs("x", "y"), upper)
 		}, inspect.Progress{Done: 2, Total: 2}},
 		"edits that keep": {func(o inspect.BulkOptions) (inspect.Result, error) {
-			return s.EditAll(t.Context(), "orders", nil, func(_ string, p core.Payload) ([]byte, bool, error) {
+			return s.Edit(t.Context(), "orders", inspect.AllDead(nil,
+
+				o), func(_ string, p core.Payload) ([]byte, bool, error) {
 				return nil, false, nil
-			}, o)
+			})
+
 		}, inspect.Progress{Done: 4, Total: 4}},
 		"nothing later than now": {func(o inspect.BulkOptions) (inspect.Result, error) {
-			return s.RunAllNow(t.Context(), "orders", nil, o)
+			return s.RunNow(t.Context(), "orders", inspect.AllJobs(nil, o))
 		}, inspect.Progress{}},
 	} {
 		var last inspect.Progress
@@ -249,7 +269,7 @@ func TestProgressGoesOnWhereNothingIsToDo(t *testing.T) {
 	s.pushAll(numbered("due", 100)...)
 	var reports int
 	o := inspect.BulkOptions{Progress: func(inspect.Progress) { reports++ }}
-	if _, err := s.RunAllNow(t.Context(), "orders", nil, o); err != nil || reports != fixtureShards {
+	if _, err := s.RunNow(t.Context(), "orders", inspect.AllJobs(nil, o)); err != nil || reports != fixtureShards {
 		t.Errorf("%d reports, %v; want one for each shard", reports, err)
 	}
 }

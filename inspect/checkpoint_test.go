@@ -22,10 +22,10 @@ func reviving(i *inspect.Inspector) map[string]func(context.Context, inspect.Bul
 	return map[string]func(context.Context, inspect.BulkOptions) (inspect.Result, error){
 		"filter": func(ctx context.Context, o inspect.BulkOptions) (inspect.Result, error) {
 			o.Filter = "any"
-			return i.ReviveAll(ctx, "orders", anyLetter, o)
+			return i.Revive(ctx, "orders", inspect.AllDead(anyLetter, o))
 		},
 		"all": func(ctx context.Context, o inspect.BulkOptions) (inspect.Result, error) {
-			return i.ReviveAll(ctx, "orders", nil, o)
+			return i.Revive(ctx, "orders", inspect.AllDead(nil, o))
 		},
 	}
 }
@@ -149,7 +149,7 @@ func TestRateIsHeld(t *testing.T) {
 		s.dead(numbered("d", 100)...)
 		for _, dry := range []bool{true, false} { // the dry run leaves all to the other
 			start := time.Now()
-			result, err := s.ReviveAll(t.Context(), "orders", nil, inspect.BulkOptions{Rate: 10, DryRun: dry})
+			result, err := s.Revive(t.Context(), "orders", inspect.AllDead(nil, inspect.BulkOptions{Rate: 10, DryRun: dry}))
 			if took := time.Since(start); err != nil || result.Handled != 100 || took != 10*time.Second {
 				t.Errorf("dry %t: %d in %v, %v; want 100 in 10 s", dry, result.Handled, took, err)
 			}
@@ -160,7 +160,7 @@ func TestRateIsHeld(t *testing.T) {
 func TestAWrongContinuationIsRefused(t *testing.T) {
 	s := newFixture(t)
 	s.dead(numbered("d", 50)...)
-	first, err := s.ReviveAll(t.Context(), "orders", anyLetter, inspect.BulkOptions{Limit: 1, Filter: "any"})
+	first, err := s.Revive(t.Context(), "orders", inspect.AllDead(anyLetter, inspect.BulkOptions{Limit: 1, Filter: "any"}))
 	if err != nil || first.Checkpoint == "" {
 		t.Fatalf("%+v, %v", first, err)
 	}
@@ -169,11 +169,11 @@ func TestAWrongContinuationIsRefused(t *testing.T) {
 	flipped := []byte(at)
 	flipped[len(flipped)/2] ^= 3
 	revive := func(queue string, match func(inspect.DeadLetter) bool, o inspect.BulkOptions) error {
-		_, err := s.ReviveAll(t.Context(), queue, match, o)
+		_, err := s.Revive(t.Context(), queue, inspect.AllDead(match, o))
 		return err
 	}
-	_, purge := s.PurgeAll(t.Context(), "orders", anyLetter, o)
-	_, edit := s.EditAll(t.Context(), "orders", anyLetter, upper, o)
+	_, purge := s.Purge(t.Context(), "orders", inspect.AllDead(anyLetter, o))
+	_, edit := s.Edit(t.Context(), "orders", inspect.AllDead(anyLetter, o), upper)
 	for name, c := range map[string]struct{ err, want error }{
 		"action":        {purge, inspect.ErrInvalidCheckpoint},
 		"edit":          {edit, inspect.ErrInvalidOptions},
@@ -258,20 +258,20 @@ func TestGoneIsOnlyWhatWasNotFound(t *testing.T) {
 	s.dead(numbered("d", 90)...)
 	even := func(d inspect.DeadLetter) bool { return d.ID[len(d.ID)-1]%2 == 0 }
 	o := inspect.BulkOptions{Filter: "even", Limit: 10}
-	first, err := s.ReviveAll(t.Context(), "orders", even, o)
+	first, err := s.Revive(t.Context(), "orders", inspect.AllDead(even, o))
 	if err != nil || first.Handled != 10 || first.Gone != -1 {
 		t.Fatalf("%+v, %v", first, err)
 	}
-	if _, err := s.Purge(t.Context(), "orders", []string{nth("d", 86), nth("d", 88)}); err != nil {
+	if _, err := s.Purge(t.Context(), "orders", inspect.DeadIDs(nth("d", 86), nth("d", 88))); err != nil {
 		t.Fatal(err)
 	}
 	o.Limit, o.Continue = 0, first.Checkpoint
-	next, err := s.ReviveAll(t.Context(), "orders", even, o)
+	next, err := s.Revive(t.Context(), "orders", inspect.AllDead(even, o))
 	if err != nil || next.Handled != 43 || next.Earlier != 10 || next.Gone != 2 {
 		t.Errorf("%+v, %v; want 33 handled after 10, and 2 gone", next, err)
 	}
 	for name, o := range map[string]inspect.BulkOptions{"prefix": {Prefix: "x"}, "group": {Group: "x"}, "before": {Before: epoch.Add(-time.Second)}} {
-		if r, err := s.PurgeAll(t.Context(), "orders", nil, o); err != nil || r.Total == 0 || r.Gone != -1 {
+		if r, err := s.Purge(t.Context(), "orders", inspect.AllDead(nil, o)); err != nil || r.Total == 0 || r.Gone != -1 {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 )
 
 // deadAndFailed checks how many dead letters there are, and how many failures there were.
@@ -33,7 +34,7 @@ func TestAFailureStaysCountedWithoutItsDeadLetter(t *testing.T) {
 	s.deadAndFailed("at first", 0, 0)
 	s.dead("a")
 	s.deadAndFailed("after a burial", 1, 1)
-	if _, err := s.Revive(t.Context(), "orders", []string{"a"}); err != nil {
+	if _, err := s.Revive(t.Context(), "orders", inspect.DeadIDs("a")); err != nil {
 		t.Fatal(err)
 	}
 	s.deadAndFailed("after the revive", 0, 1)
@@ -41,7 +42,7 @@ func TestAFailureStaysCountedWithoutItsDeadLetter(t *testing.T) {
 		return p.Settlement(c, &core.Outcome{Kind: core.Failed, Error: "boom"}, 0)
 	})
 	s.deadAndFailed("after the last retry has failed", 1, 2)
-	if _, err := s.Purge(t.Context(), "orders", []string{"a"}); err != nil {
+	if _, err := s.Purge(t.Context(), "orders", inspect.DeadIDs("a")); err != nil {
 		t.Fatal(err)
 	}
 	s.deadAndFailed("after the purge", 0, 2)
@@ -78,12 +79,12 @@ func TestAJobThatLostItsLastServerIsPushedAndPurged(t *testing.T) {
 	s.pushAll("a")
 	found("after a push", true, true)
 	s.lastChance(core.RetryPolicy.Recover)
-	if r, err := s.Revive(t.Context(), "orders", []string{"a"}); err != nil || r.Handled != 1 {
+	if r, err := s.Revive(t.Context(), "orders", inspect.DeadIDs("a")); err != nil || r.Handled != 1 {
 		t.Errorf("revived %d, %v", r.Handled, err)
 	}
 	found("after a revive", true, false)
 	s.lastChance(core.RetryPolicy.Recover)
-	if r, err := s.Purge(t.Context(), "orders", []string{"a"}); err != nil || r.Handled != 1 {
+	if r, err := s.Purge(t.Context(), "orders", inspect.DeadIDs("a")); err != nil || r.Handled != 1 {
 		t.Errorf("purged %d, %v", r.Handled, err)
 	}
 	found("after a purge", false, false)

@@ -15,12 +15,13 @@
 //		fmt.Println(letter.ID, letter.LastError)
 //	}
 //
-//	result, err := inspector.Revive(ctx, "orders", []string{"order-42"})
+//	result, err := inspector.Revive(ctx, "orders", inspect.DeadIDs("order-42"))
 //
 // # Where to begin
 //
 //   - [Inspector] has all methods; [New] makes one.
 //   - [ListOptions] are the order, the start and the filters of a list.
+//   - [JobSelection] and [DeadLetterSelection] choose what an action changes.
 //   - [BulkOptions] are the limits, the progress and the continuation of an action on many entries.
 //
 // # Reading
@@ -32,7 +33,7 @@
 //   - One id: [Inspector.Find], [Inspector.Payloads], [Inspector.Why], [Inspector.Settled].
 //   - Tracked ids of a queue: [Inspector.Tracked].
 //   - Schedules: [Inspector.Schedules], [Inspector.ScheduleNames], [Inspector.Schedule],
-//     [Inspector.LateTick].
+//     [Inspector.LateTicks].
 //
 // If a part of the store can't be reached, the result of the other parts comes with a
 // *[PartialError].
@@ -42,7 +43,7 @@
 //   - A queue: [Inspector.Pause], [Inspector.Resume], [Inspector.SetMerge], [Inspector.Forget],
 //     [Inspector.Recount].
 //   - Jobs: [Inspector.RunNow], [Inspector.Release], [Inspector.Bury], [Inspector.Delete],
-//     [Inspector.BuryFirst], [Inspector.DeleteFirst], [Inspector.Cancel].
+//     [Inspector.Cancel].
 //   - Dead letters: [Inspector.Revive], [Inspector.Purge], [Inspector.Edit].
 //   - Unreadable records: [Inspector.Discard].
 //   - Tracked ids: [Inspector.Track], [Inspector.Untrack].
@@ -50,12 +51,12 @@
 //     [Inspector.EditSchedules], [Inspector.Backfill], [Inspector.RemoveSchedules].
 //   - Servers: [Inspector.Drain].
 //
-// Most actions on jobs and dead letters have a variant for all entries of a queue, such as
-// [Inspector.ReviveAll], and some have one for single payloads, such as [Inspector.RevivePayloads].
+// An action on jobs or dead letters gets a selection: ids, payloads, or all entries of a queue that
+// match.
 // Each action is logged, together with the actor of [WithActor].
 //
-// [Inspector.Move], [Inspector.MoveAll] and [Inspector.MoveMorgue] move jobs and dead letters to
-// another queue, also of another store, given as a [Target]. [Inspector.Export] and
+// [Inspector.Move] and [Inspector.MoveMorgue] move jobs and dead letters to another queue, also of
+// another store, given as a [Target]. [Inspector.Export] and
 // [Inspector.Import] move a morgue to another store. [WriteDeadLetters] and [ReadDeadLetters] write
 // and read its file.
 package inspect

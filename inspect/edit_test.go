@@ -47,11 +47,11 @@ func TestAnEditKeepsMergesAndStops(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, edit := range []func(*fixture) (inspect.Result, error){
 				func(s *fixture) (inspect.Result, error) {
-					return s.Edit(t.Context(), "orders", []string{"a"}, c.edit)
+					return s.Edit(t.Context(), "orders", inspect.DeadIDs("a"), c.edit)
 				},
 				func(s *fixture) (inspect.Result, error) {
 					match := func(d inspect.DeadLetter) bool { return d.ID == "a" }
-					return s.EditAll(t.Context(), "orders", match, c.edit, inspect.BulkOptions{})
+					return s.Edit(t.Context(), "orders", inspect.AllDead(match, inspect.BulkOptions{}), c.edit)
 				},
 			} {
 				s := withDeadLetters(t)
@@ -77,12 +77,15 @@ func TestEachLetterIsEditedOnceAlsoWhenTheClockStands(t *testing.T) {
 	s.dead(numbered("late", 150)...)
 	for name, step := range map[string]time.Duration{"stands": 0, "steps back": -500 * time.Millisecond} {
 		edits := map[string]int{}
-		result, err := s.EditAll(t.Context(), "orders", nil, func(id string, p core.Payload) ([]byte, bool, error) {
+		result, err := s.Edit(t.Context(), "orders", inspect.AllDead(nil,
+
+			inspect.BulkOptions{}), func(id string, p core.Payload) ([]byte, bool, error) {
 			if edits[id]++; len(edits) == 1 {
 				s.advance(step)
 			}
 			return append(p.Data, '+'), true, nil
-		}, inspect.BulkOptions{})
+		})
+
 		if err != nil || result.Handled != 300 || len(edits) != 300 {
 			t.Errorf("the clock %s: %+v, %v; %d dead letters edited, want 300", name, result, err, len(edits))
 		}
@@ -96,12 +99,12 @@ func TestAnEditWithoutAFunctionIsRefused(t *testing.T) {
 	before := s.state()
 	o := inspect.BulkOptions{}
 	for name, call := range map[string]func() (inspect.Result, error){
-		"of a dead letter": func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", []string{"a"}, nil) },
-		"of nothing":       func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", nil, nil) },
+		"of a dead letter": func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", inspect.DeadIDs("a"), nil) },
+		"of nothing":       func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", inspect.DeadIDs(), nil) },
 		"of payloads": func() (inspect.Result, error) {
-			return s.EditPayloads(t.Context(), "orders", []inspect.DeadLetterPayloads{{ID: "a", Payloads: data("p")}}, nil)
+			return s.Edit(t.Context(), "orders", inspect.DeadPayloads(inspect.DeadLetterPayloads{ID: "a", Payloads: data("p")}), nil)
 		},
-		"of all": func() (inspect.Result, error) { return s.EditAll(t.Context(), "orders", nil, nil, o) },
+		"of all": func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", inspect.AllDead(nil, o), nil) },
 	} {
 		if _, err := call(); !errors.Is(err, inspect.ErrInvalidOptions) {
 			t.Errorf("%s: %v, want ErrInvalidOptions", name, err)

@@ -128,14 +128,14 @@ func TestCopiesOfEqualBytesAreNamedTogether(t *testing.T) {
 	c.has("counted", "a", []string{"x@1", "y@2", "x@3", "z@4", "x@5"}, nil)
 
 	first := []inspect.FirstPayload{{ID: "a", Data: []byte("x")}}
-	r, err := c.BuryFirst(t.Context(), "counted", first)
+	r, err := c.Bury(t.Context(), "counted", inspect.FirstPayloads(first...))
 	c.handled("BuryFirst", r, err, 1)
-	r, err = c.BuryFirst(t.Context(), "counted", first)
+	r, err = c.Bury(t.Context(), "counted", inspect.FirstPayloads(first...))
 	c.handled("BuryFirst of another payload", r, err, 0)
 	c.has("counted", "a", []string{"y@2", "x@3", "z@4", "x@5"}, []string{"x@1"})
-	r, err = c.DeleteFirst(t.Context(), "counted", []inspect.FirstPayload{{ID: "a", Data: []byte("y")}, {ID: "nobody"}})
+	r, err = c.Delete(t.Context(), "counted", inspect.FirstPayloads(inspect.FirstPayload{ID: "a", Data: []byte("y")}, inspect.FirstPayload{ID: "nobody"}))
 	c.handled("DeleteFirst", r, err, 1)
-	r, err = c.Bury(t.Context(), "counted", []string{"a"})
+	r, err = c.Bury(t.Context(), "counted", inspect.JobIDs("a"))
 	c.handled("Bury", r, err, 1)
 	c.has("counted", "a", nil, []string{"x@1", "x@3", "z@4", "x@5"})
 
@@ -145,24 +145,24 @@ func TestCopiesOfEqualBytesAreNamedTogether(t *testing.T) {
 		}
 		return p.Data, true, nil // as it was
 	}
-	r, err = c.EditPayloads(t.Context(), "counted", named("x"), edit)
+	r, err = c.Edit(t.Context(), "counted", inspect.DeadPayloads(named("x")...), edit)
 	c.handled("EditPayloads", r, err, 1)
 	c.has("counted", "a", nil, []string{"x@1", "w@3", "z@4", "x@5"})
 	up := func(_ string, p core.Payload) ([]byte, bool, error) { return bytes.ToUpper(p.Data), true, nil }
-	r, err = c.EditAll(t.Context(), "counted", nil, up, inspect.BulkOptions{})
+	r, err = c.Edit(t.Context(), "counted", inspect.AllDead(nil, inspect.BulkOptions{}), up)
 	c.handled("EditAll", r, err, 4)
 	c.has("counted", "a", nil, []string{"X@1", "W@3", "Z@4", "X@5"})
 
-	r, err = c.RevivePayloads(t.Context(), "counted", named("X", "x"))
+	r, err = c.Revive(t.Context(), "counted", inspect.DeadPayloads(named("X", "x")...))
 	c.handled("RevivePayloads", r, err, 1)
 	c.has("counted", "a", []string{"X@1", "X@5"}, []string{"W@3", "Z@4"})
-	r, err = c.PurgePayloads(t.Context(), "counted", named("nothing"))
+	r, err = c.Purge(t.Context(), "counted", inspect.DeadPayloads(named("nothing")...))
 	c.handled("PurgePayloads of absent payloads", r, err, 0)
-	r, err = c.PurgePayloads(t.Context(), "counted", named("W"))
+	r, err = c.Purge(t.Context(), "counted", inspect.DeadPayloads(named("W")...))
 	c.handled("PurgePayloads", r, err, 1)
 	c.has("counted", "a", []string{"X@1", "X@5"}, []string{"Z@4"})
 	match := func(d inspect.DeadLetter) bool { return string(d.Payloads[0].Data) == "Z" }
-	r, err = c.ReviveAll(t.Context(), "counted", match, inspect.BulkOptions{})
+	r, err = c.Revive(t.Context(), "counted", inspect.AllDead(match, inspect.BulkOptions{}))
 	c.handled("ReviveAll", r, err, 1)
 	c.has("counted", "a", []string{"X@1", "Z@4", "X@5"}, nil)
 }
@@ -191,7 +191,7 @@ func TestPayloadsMoveAndImportByTheRuleOfTheirTarget(t *testing.T) {
 				}
 			}
 			c.push("dead", "x@1", "y@2", "x@3")
-			r, err := c.Bury(t.Context(), "counted", []string{"dead"})
+			r, err := c.Bury(t.Context(), "counted", inspect.JobIDs("dead"))
 			c.handled("Bury", r, err, 1)
 			c.push("a", "x@1", "y@2", "x@3")
 			var exported []core.DeadLetter
@@ -210,7 +210,7 @@ func TestPayloadsMoveAndImportByTheRuleOfTheirTarget(t *testing.T) {
 			r, err = c.Import(t.Context(), "moved", list, nil)
 			c.handled("Import", r, err, 1)
 			c.has("moved", "imported", nil, want)
-			r, err = c.Move(t.Context(), "counted", movedTo, []string{"a", "dead"})
+			r, err = c.Move(t.Context(), "counted", movedTo, inspect.JobIDs("a", "dead"))
 			c.handled("Move", r, err, 2)
 			c.has("counted", "a", nil, nil)
 			c.has("counted", "dead", nil, nil)
@@ -221,9 +221,9 @@ func TestPayloadsMoveAndImportByTheRuleOfTheirTarget(t *testing.T) {
 			if err != nil || stats[0].Superseded != dropped {
 				t.Errorf("%d superseded, %v; want %d", stats[0].Superseded, err, dropped)
 			}
-			r, err = c.MoveAll(t.Context(), "moved", inspect.Target{Queue: "back"}, nil, inspect.BulkOptions{})
+			r, err = c.Move(t.Context(), "moved", inspect.Target{Queue: "back"}, inspect.AllJobs(nil, inspect.BulkOptions{}))
 			c.handled("MoveAll", r, err, 1)
-			r, err = c.MoveMorgue(t.Context(), "moved", inspect.Target{Queue: "back"}, nil, inspect.BulkOptions{})
+			r, err = c.MoveMorgue(t.Context(), "moved", inspect.Target{Queue: "back"}, inspect.AllDead(nil, inspect.BulkOptions{}))
 			c.handled("MoveMorgue", r, err, 2)
 			for _, id := range []string{"a", "dead", "imported"} {
 				c.has("moved", id, nil, nil)
@@ -263,14 +263,14 @@ func TestEntriesThatJustFitIntoAStepMoveIntoAnEveryQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r, err := c.Bury(t.Context(), "plain", []string{"2", "3"})
+	r, err := c.Bury(t.Context(), "plain", inspect.JobIDs("2", "3"))
 	c.handled("Bury", r, err, 2)
 	to := inspect.Target{Queue: "last"}
-	r, err = c.Move(t.Context(), "plain", to, []string{"0", "2"})
+	r, err = c.Move(t.Context(), "plain", to, inspect.JobIDs("0", "2"))
 	c.handled("Move", r, err, 2)
-	r, err = c.MoveAll(t.Context(), "plain", to, nil, inspect.BulkOptions{})
+	r, err = c.Move(t.Context(), "plain", to, inspect.AllJobs(nil, inspect.BulkOptions{}))
 	c.handled("MoveAll", r, err, 1)
-	r, err = c.MoveMorgue(t.Context(), "plain", to, nil, inspect.BulkOptions{})
+	r, err = c.MoveMorgue(t.Context(), "plain", to, inspect.AllDead(nil, inspect.BulkOptions{}))
 	c.handled("MoveMorgue", r, err, 1)
 	for id, place := range []inspect.Place{inspect.PlaceQueued, inspect.PlaceQueued, inspect.PlaceDead, inspect.PlaceDead} {
 		n := 0
@@ -299,11 +299,11 @@ func TestAllCopiesAreHandledInSteps(t *testing.T) {
 	}
 	c.push("a", "y@-1")
 	for range 10 { // a step buries a part
-		if _, err := c.Bury(t.Context(), "counted", []string{"a"}); err != nil {
+		if _, err := c.Bury(t.Context(), "counted", inspect.JobIDs("a")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if r, err := c.RevivePayloads(t.Context(), "counted", []inspect.DeadLetterPayloads{{ID: "a", Payloads: [][]byte{[]byte("x")}}}); err != nil || r.Handled != 1 {
+	if r, err := c.Revive(t.Context(), "counted", inspect.DeadPayloads(inspect.DeadLetterPayloads{ID: "a", Payloads: [][]byte{[]byte("x")}})); err != nil || r.Handled != 1 {
 		t.Errorf("RevivePayloads: %+v, %v; want one dead letter handled", r, err)
 	}
 	found, err := c.Find(t.Context(), "counted", "a")
@@ -341,12 +341,12 @@ func TestARevivalOfCopiesEndsThoughTheyAreBuriedAgain(t *testing.T) {
 		c.push("a", fmt.Sprint("x@", n))
 	}
 	for range 10 { // a step buries a part
-		if _, err := c.Bury(t.Context(), "counted", []string{"a"}); err != nil {
+		if _, err := c.Bury(t.Context(), "counted", inspect.JobIDs("a")); err != nil {
 			t.Fatal(err)
 		}
 	}
 	store := &reburying{Store: c.store}
-	r, err := inspect.New(store, inspect.Options{}).RevivePayloads(t.Context(), "counted", []inspect.DeadLetterPayloads{{ID: "a", Payloads: [][]byte{[]byte("x")}}})
+	r, err := inspect.New(store, inspect.Options{}).Revive(t.Context(), "counted", inspect.DeadPayloads(inspect.DeadLetterPayloads{ID: "a", Payloads: [][]byte{[]byte("x")}}))
 	if err != nil || r.Handled != 1 || store.revives != 3 {
 		t.Errorf("RevivePayloads: %+v, %v, in %d steps; want one dead letter in 3", r, err, store.revives)
 	}
@@ -376,11 +376,11 @@ func TestNamedPayloadsOfOtherShardsAreHandledThoughOneIsAway(t *testing.T) {
 	}
 	i := inspect.New(everyAway{away0{c.store}}, inspect.Options{})
 	var partial *inspect.PartialError
-	if r, err := i.BuryFirst(t.Context(), "counted", first); r.Handled != want || !errors.As(err, &partial) {
+	if r, err := i.Bury(t.Context(), "counted", inspect.FirstPayloads(first...)); r.Handled != want || !errors.As(err, &partial) {
 		t.Errorf("BuryFirst: %d handled, %v; want %d of the shard that is there", r.Handled, err, want)
 	}
 	partial = nil
-	if r, err := i.RevivePayloads(t.Context(), "counted", dead); r.Handled != want || !errors.As(err, &partial) {
+	if r, err := i.Revive(t.Context(), "counted", inspect.DeadPayloads(dead...)); r.Handled != want || !errors.As(err, &partial) {
 		t.Errorf("RevivePayloads: %d handled, %v; want %d of the shard that is there", r.Handled, err, want)
 	}
 }

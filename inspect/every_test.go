@@ -87,40 +87,43 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 		},
 		"Forget":       func(ctx context.Context) error { return i.Forget(ctx, queue) },
 		"Recount":      func(ctx context.Context) error { _, err := i.Recount(ctx, queue, nil); return err },
-		"RunNow":       func(ctx context.Context) error { return result(i.RunNow(ctx, queue, ids)) },
-		"RunAllNow":    func(ctx context.Context) error { return result(i.RunAllNow(ctx, queue, nil, o)) },
-		"Release":      func(ctx context.Context) error { return result(i.Release(ctx, queue, ids)) },
-		"ReleaseAll":   func(ctx context.Context) error { return result(i.ReleaseAll(ctx, queue, nil, o)) },
-		"BuryFirst":    func(ctx context.Context) error { return result(i.BuryFirst(ctx, queue, first)) },
-		"DeleteFirst":  func(ctx context.Context) error { return result(i.DeleteFirst(ctx, queue, first)) },
-		"Bury":         func(ctx context.Context) error { return result(i.Bury(ctx, queue, ids)) },
-		"BuryFailed":   func(ctx context.Context) error { return result(i.BuryFailed(ctx, queue, nil, o)) },
-		"Delete":       func(ctx context.Context) error { return result(i.Delete(ctx, queue, ids)) },
-		"BuryFresh":    func(ctx context.Context) error { return result(i.BuryFresh(ctx, queue, nil, o)) },
-		"DeleteAll":    func(ctx context.Context) error { return result(i.DeleteAll(ctx, queue, nil, o)) },
-		"DeleteFresh":  func(ctx context.Context) error { return result(i.DeleteFresh(ctx, queue, nil, o)) },
-		"DeleteFailed": func(ctx context.Context) error { return result(i.DeleteFailed(ctx, queue, nil, o)) },
+		"RunNow":       func(ctx context.Context) error { return result(i.RunNow(ctx, queue, inspect.JobIDs(ids...))) },
+		"RunAllNow":    func(ctx context.Context) error { return result(i.RunNow(ctx, queue, inspect.AllJobs(nil, o))) },
+		"Release":      func(ctx context.Context) error { return result(i.Release(ctx, queue, inspect.JobIDs(ids...))) },
+		"ReleaseAll":   func(ctx context.Context) error { return result(i.Release(ctx, queue, inspect.AllJobs(nil, o))) },
+		"BuryFirst":    func(ctx context.Context) error { return result(i.Bury(ctx, queue, inspect.FirstPayloads(first...))) },
+		"DeleteFirst":  func(ctx context.Context) error { return result(i.Delete(ctx, queue, inspect.FirstPayloads(first...))) },
+		"Bury":         func(ctx context.Context) error { return result(i.Bury(ctx, queue, inspect.JobIDs(ids...))) },
+		"BuryFailed":   func(ctx context.Context) error { return result(i.Bury(ctx, queue, inspect.FailedJobs(nil, o))) },
+		"Delete":       func(ctx context.Context) error { return result(i.Delete(ctx, queue, inspect.JobIDs(ids...))) },
+		"BuryFresh":    func(ctx context.Context) error { return result(i.Bury(ctx, queue, inspect.FreshJobs(nil, o))) },
+		"BuryAll":      func(ctx context.Context) error { return result(i.Bury(ctx, queue, inspect.AllJobs(nil, o))) },
+		"DeleteAll":    func(ctx context.Context) error { return result(i.Delete(ctx, queue, inspect.AllJobs(nil, o))) },
+		"DeleteFresh":  func(ctx context.Context) error { return result(i.Delete(ctx, queue, inspect.FreshJobs(nil, o))) },
+		"DeleteFailed": func(ctx context.Context) error { return result(i.Delete(ctx, queue, inspect.FailedJobs(nil, o))) },
 		"Move": func(ctx context.Context) error {
-			return result(i.Move(ctx, queue, inspect.Target{Queue: "moved"}, ids))
+			return result(i.Move(ctx, queue, inspect.Target{Queue: "moved"}, inspect.JobIDs(ids...)))
 		},
 		"MoveAll": func(ctx context.Context) error {
-			return result(i.MoveAll(ctx, queue, inspect.Target{Queue: "moved"}, nil, o))
+			return result(i.Move(ctx, queue, inspect.Target{Queue: "moved"}, inspect.AllJobs(nil, o)))
 		},
 		"MoveMorgue": func(ctx context.Context) error {
-			return result(i.MoveMorgue(ctx, queue, inspect.Target{Queue: "moved"}, nil, o))
+			return result(i.MoveMorgue(ctx, queue, inspect.Target{Queue: "moved"}, inspect.AllDead(nil, o)))
 		},
 		"Cancel":               func(ctx context.Context) error { return result(i.Cancel(ctx, queue, ids, inspect.CancelModeDrop)) },
-		"Revive":               func(ctx context.Context) error { return result(i.Revive(ctx, queue, ids)) },
-		"RevivePayloads":       func(ctx context.Context) error { return result(i.RevivePayloads(ctx, queue, some)) },
-		"ReviveAll":            func(ctx context.Context) error { return result(i.ReviveAll(ctx, queue, nil, o)) },
-		"ReviveAll that match": func(ctx context.Context) error { return result(i.ReviveAll(ctx, queue, all, o)) },
-		"Purge":                func(ctx context.Context) error { return result(i.Purge(ctx, queue, ids)) },
-		"PurgePayloads":        func(ctx context.Context) error { return result(i.PurgePayloads(ctx, queue, some)) },
-		"PurgeAll":             func(ctx context.Context) error { return result(i.PurgeAll(ctx, queue, nil, o)) },
-		"PurgeAll that match":  func(ctx context.Context) error { return result(i.PurgeAll(ctx, queue, all, o)) },
-		"Edit":                 func(ctx context.Context) error { return result(i.Edit(ctx, queue, ids, edit)) },
-		"EditPayloads":         func(ctx context.Context) error { return result(i.EditPayloads(ctx, queue, some, edit)) },
-		"EditAll":              func(ctx context.Context) error { return result(i.EditAll(ctx, queue, nil, edit, o)) },
+		"Revive":               func(ctx context.Context) error { return result(i.Revive(ctx, queue, inspect.DeadIDs(ids...))) },
+		"RevivePayloads":       func(ctx context.Context) error { return result(i.Revive(ctx, queue, inspect.DeadPayloads(some...))) },
+		"ReviveAll":            func(ctx context.Context) error { return result(i.Revive(ctx, queue, inspect.AllDead(nil, o))) },
+		"ReviveAll that match": func(ctx context.Context) error { return result(i.Revive(ctx, queue, inspect.AllDead(all, o))) },
+		"Purge":                func(ctx context.Context) error { return result(i.Purge(ctx, queue, inspect.DeadIDs(ids...))) },
+		"PurgePayloads":        func(ctx context.Context) error { return result(i.Purge(ctx, queue, inspect.DeadPayloads(some...))) },
+		"PurgeAll":             func(ctx context.Context) error { return result(i.Purge(ctx, queue, inspect.AllDead(nil, o))) },
+		"PurgeAll that match":  func(ctx context.Context) error { return result(i.Purge(ctx, queue, inspect.AllDead(all, o))) },
+		"Edit":                 func(ctx context.Context) error { return result(i.Edit(ctx, queue, inspect.DeadIDs(ids...), edit)) },
+		"EditPayloads": func(ctx context.Context) error {
+			return result(i.Edit(ctx, queue, inspect.DeadPayloads(some...), edit))
+		},
+		"EditAll": func(ctx context.Context) error { return result(i.Edit(ctx, queue, inspect.AllDead(nil, o), edit)) },
 		"Schedules": func(ctx context.Context) (last error) {
 			for _, last = range i.Schedules(ctx, queue, inspect.ScheduleOptions{}) {
 			}
@@ -128,7 +131,7 @@ func everyCall(i *inspect.Inspector, queue string) map[string]func(context.Conte
 		},
 		"Schedule":        func(ctx context.Context) error { _, err := i.Schedule(ctx, queue, "order-1", "nightly"); return err },
 		"ScheduleNames":   func(ctx context.Context) error { _, err := i.ScheduleNames(ctx, queue, "", 0); return err },
-		"LateTick":        func(ctx context.Context) error { _, err := i.LateTick(ctx, queue); return err },
+		"LateTicks":       func(ctx context.Context) error { _, err := i.LateTicks(ctx, queue); return err },
 		"PauseSchedules":  func(ctx context.Context) error { return changed(i.PauseSchedules(ctx, queue, sel, "")) },
 		"ResumeSchedules": func(ctx context.Context) error { return changed(i.ResumeSchedules(ctx, queue, sel)) },
 		"RemoveSchedules": func(ctx context.Context) error { return changed(i.RemoveSchedules(ctx, queue, sel)) },
@@ -164,7 +167,7 @@ func TestEveryCallRefusesAMissingStore(t *testing.T) {
 		calls := everyCall(inspector, "orders")
 		calls["Ping"] = func(ctx context.Context) error { return inspector.Ping(ctx) }
 		calls["Queues"] = func(ctx context.Context) error { _, err := inspector.Queues(ctx); return err }
-		calls["LateTicks"] = func(ctx context.Context) error { _, err := inspector.LateTicks(ctx); return err }
+		calls["LateTicks of all"] = func(ctx context.Context) error { _, err := inspector.LateTicks(ctx); return err }
 		calls["Nodes"] = func(ctx context.Context) error { _, err := inspector.Nodes(ctx); return err }
 		calls["Checks"] = func(ctx context.Context) error { _, err := inspector.Checks(ctx); return err }
 		calls["StoreID"] = func(ctx context.Context) error { _, err := inspector.StoreID(ctx); return err }
@@ -172,12 +175,12 @@ func TestEveryCallRefusesAMissingStore(t *testing.T) {
 		calls["Drain"] = func(ctx context.Context) error { return inspector.Drain(ctx, "blue", true) }
 		calls["Stats of all"] = func(ctx context.Context) error { _, err := inspector.Stats(ctx); return err }
 		calls["Revive of none"] = func(ctx context.Context) error {
-			_, err := inspector.Revive(ctx, "orders", nil)
+			_, err := inspector.Revive(ctx, "orders", inspect.DeadIDs())
 			return err
 		}
 		calls["Edit of none"] = func(ctx context.Context) error {
 			edit := func(string, core.Payload) ([]byte, bool, error) { return nil, false, nil }
-			_, err := inspector.Edit(ctx, "orders", nil, edit)
+			_, err := inspector.Edit(ctx, "orders", inspect.DeadIDs(), edit)
 			return err
 		}
 		for method := range reflect.TypeFor[*inspect.Inspector]().Methods() {
@@ -241,22 +244,26 @@ func TestNothingIsDoneIfAnIDIsNone(t *testing.T) {
 	some := []inspect.DeadLetterPayloads{{ID: "dead", Payloads: data("p")}, {ID: ""}}
 	first := []inspect.FirstPayload{{ID: "failed", Data: []byte("p")}, {ID: ""}}
 	for name, call := range map[string]func() (inspect.Result, error){
-		"RunNow":      func() (inspect.Result, error) { return s.RunNow(t.Context(), "orders", bad) },
-		"Release":     func() (inspect.Result, error) { return s.Release(t.Context(), "orders", bad) },
-		"BuryFirst":   func() (inspect.Result, error) { return s.BuryFirst(t.Context(), "orders", first) },
-		"DeleteFirst": func() (inspect.Result, error) { return s.DeleteFirst(t.Context(), "orders", first) },
-		"Bury":        func() (inspect.Result, error) { return s.Bury(t.Context(), "orders", bad) },
-		"Delete":      func() (inspect.Result, error) { return s.Delete(t.Context(), "orders", bad) },
+		"RunNow":    func() (inspect.Result, error) { return s.RunNow(t.Context(), "orders", inspect.JobIDs(bad...)) },
+		"Release":   func() (inspect.Result, error) { return s.Release(t.Context(), "orders", inspect.JobIDs(bad...)) },
+		"BuryFirst": func() (inspect.Result, error) { return s.Bury(t.Context(), "orders", inspect.FirstPayloads(first...)) },
+		"DeleteFirst": func() (inspect.Result, error) {
+			return s.Delete(t.Context(), "orders", inspect.FirstPayloads(first...))
+		},
+		"Bury":   func() (inspect.Result, error) { return s.Bury(t.Context(), "orders", inspect.JobIDs(bad...)) },
+		"Delete": func() (inspect.Result, error) { return s.Delete(t.Context(), "orders", inspect.JobIDs(bad...)) },
 		"Move": func() (inspect.Result, error) {
-			return s.Move(t.Context(), "orders", inspect.Target{Queue: "moved"}, bad)
+			return s.Move(t.Context(), "orders", inspect.Target{Queue: "moved"}, inspect.JobIDs(bad...))
 		},
 		"Cancel":         func() (inspect.Result, error) { return s.Cancel(t.Context(), "orders", bad, inspect.CancelModeDrop) },
-		"Revive":         func() (inspect.Result, error) { return s.Revive(t.Context(), "orders", bad) },
-		"RevivePayloads": func() (inspect.Result, error) { return s.RevivePayloads(t.Context(), "orders", some) },
-		"Purge":          func() (inspect.Result, error) { return s.Purge(t.Context(), "orders", bad) },
-		"PurgePayloads":  func() (inspect.Result, error) { return s.PurgePayloads(t.Context(), "orders", some) },
-		"Edit":           func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", bad, upper) },
-		"EditPayloads":   func() (inspect.Result, error) { return s.EditPayloads(t.Context(), "orders", some, upper) },
+		"Revive":         func() (inspect.Result, error) { return s.Revive(t.Context(), "orders", inspect.DeadIDs(bad...)) },
+		"RevivePayloads": func() (inspect.Result, error) { return s.Revive(t.Context(), "orders", inspect.DeadPayloads(some...)) },
+		"Purge":          func() (inspect.Result, error) { return s.Purge(t.Context(), "orders", inspect.DeadIDs(bad...)) },
+		"PurgePayloads":  func() (inspect.Result, error) { return s.Purge(t.Context(), "orders", inspect.DeadPayloads(some...)) },
+		"Edit":           func() (inspect.Result, error) { return s.Edit(t.Context(), "orders", inspect.DeadIDs(bad...), upper) },
+		"EditPayloads": func() (inspect.Result, error) {
+			return s.Edit(t.Context(), "orders", inspect.DeadPayloads(some...), upper)
+		},
 	} {
 		if result, err := call(); !errors.Is(err, inspect.ErrInvalidID) || result.Handled != 0 {
 			t.Errorf("%s: %+v, %v; want ErrInvalidID", name, result, err)

@@ -22,7 +22,7 @@ func ExampleBulkOptions() {
 	refused := func(d inspect.DeadLetter) bool { return strings.Contains(d.LastError, "refused") }
 
 	inspector := inspect.New(store, inspect.Options{Logger: slogNothing()})
-	would, err := inspector.ReviveAll(ctx, "mails", refused, inspect.BulkOptions{DryRun: true})
+	would, err := inspector.Revive(ctx, "mails", inspect.AllDead(refused, inspect.BulkOptions{DryRun: true}))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -35,14 +35,14 @@ func ExampleBulkOptions() {
 		Limit:      10,
 		Checkpoint: func(c inspect.Checkpoint) { saved = c },
 	}
-	first, err := inspector.ReviveAll(ctx, "mails", refused, o)
+	first, err := inspector.Revive(ctx, "mails", inspect.AllDead(refused, o))
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println("revived", first.Handled)
 
 	elsewhere := inspect.New(store, inspect.Options{Logger: slogNothing()})
-	rest, err := elsewhere.ReviveAll(ctx, "mails", refused, inspect.BulkOptions{Filter: "refused", Continue: saved})
+	rest, err := elsewhere.Revive(ctx, "mails", inspect.AllDead(refused, inspect.BulkOptions{Filter: "refused", Continue: saved}))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func ExampleWithActor() {
 		return a
 	}}))
 	inspector := inspect.New(stocked(ctx), inspect.Options{Logger: logger})
-	if _, err := inspector.Delete(ctx, "mails", []string{"ben"}); err != nil {
+	if _, err := inspector.Delete(ctx, "mails", inspect.JobIDs("ben")); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Print(out.String())

@@ -73,7 +73,7 @@ func ExampleInspector_Groups() {
 		}
 		listed++
 	}
-	revived, err := inspector.ReviveAll(ctx, "mails", nil, inspect.BulkOptions{Group: refused})
+	revived, err := inspector.Revive(ctx, "mails", inspect.AllDead(nil, inspect.BulkOptions{Group: refused}))
 	if err != nil {
 		log.Fatal(err)
 	}

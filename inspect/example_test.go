@@ -92,11 +92,11 @@ func ExampleInspector_RunNow() {
 	ctx := context.Background()
 	inspector := inspect.New(stocked(ctx), inspect.Options{})
 
-	ran, err := inspector.RunNow(ctx, "mails", []string{"cyd"})
+	ran, err := inspector.RunNow(ctx, "mails", inspect.JobIDs("cyd"))
 	if err != nil {
 		log.Fatal(err)
 	}
-	deleted, err := inspector.Delete(ctx, "mails", []string{"ben", "nobody"})
+	deleted, err := inspector.Delete(ctx, "mails", inspect.JobIDs("ben", "nobody"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -115,25 +115,26 @@ func ExampleInspector_RunNow() {
 
 // Payloads that can't be handled as they are can be edited in the morgue and then revived. The
 // actions report their progress, and end when ctx does.
-func ExampleInspector_ReviveAll() {
+func ExampleInspector_Revive_all() {
 	ctx := context.Background()
 	inspector := inspect.New(stocked(ctx), inspect.Options{})
-	if _, err := inspector.Bury(ctx, "mails", []string{"ada", "ben", "cyd"}); err != nil {
+	if _, err := inspector.Bury(ctx, "mails", inspect.JobIDs("ada", "ben", "cyd")); err != nil {
 		log.Fatal(err)
 	}
 
 	mend := func(id string, p core.Payload) ([]byte, bool, error) {
 		return bytes.ReplaceAll(p.Data, []byte("hello"), []byte("dear")), id != "ben", nil
 	}
-	edited, err := inspector.EditAll(ctx, "mails", nil, mend, inspect.BulkOptions{})
+	edited, err := inspector.Edit(ctx, "mails", inspect.AllDead(nil, inspect.BulkOptions{}), mend)
 	if err != nil {
 		log.Fatal(err)
 	}
 	mended := func(d inspect.DeadLetter) bool { return bytes.Contains(d.Payloads[0].Data, []byte("dear")) }
 	var last inspect.Progress
-	revived, err := inspector.ReviveAll(ctx, "mails", mended, inspect.BulkOptions{
+	revived, err := inspector.Revive(ctx, "mails", inspect.AllDead(mended, inspect.BulkOptions{
 		Progress: func(p inspect.Progress) { last = p },
-	})
+	}))
+
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -65,12 +65,12 @@ func TestAForgedCheckpointIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newFixture(t)
 			s.dead(numbered("d", 50)...)
-			first, err := s.ReviveAll(t.Context(), "orders", anyLetter, inspect.BulkOptions{Limit: 1, Filter: "any"})
+			first, err := s.Revive(t.Context(), "orders", inspect.AllDead(anyLetter, inspect.BulkOptions{Limit: 1, Filter: "any"}))
 			if err != nil || first.Handled != 1 {
 				t.Fatalf("%+v, %v", first, err)
 			}
 			revive := func(c inspect.Checkpoint) (inspect.Result, error) {
-				return s.ReviveAll(t.Context(), "orders", anyLetter, inspect.BulkOptions{Continue: c, Filter: "any"})
+				return s.Revive(t.Context(), "orders", inspect.AllDead(anyLetter, inspect.BulkOptions{Continue: c, Filter: "any"}))
 			}
 			if r, err := revive(forge(t, first.Checkpoint, change)); !errors.Is(err, inspect.ErrInvalidCheckpoint) || s.counts().Dead != 49 {
 				t.Errorf("%+v, %v, and %d dead; want that it is refused", r, err, s.counts().Dead)

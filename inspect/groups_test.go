@@ -65,24 +65,24 @@ func TestActionsAreOfAGroup(t *testing.T) {
 	s.deadOf("no route", numbered("r", 30)...)
 	s.advance(time.Second)
 	ctx, o := t.Context(), inspect.BulkOptions{Group: "timeout", Limit: 10}
-	first, err := s.ReviveAll(ctx, "orders", nil, o)
+	first, err := s.Revive(ctx, "orders", inspect.AllDead(nil, o))
 	if err != nil || first.Handled != 10 || first.Checkpoint == "" {
 		t.Fatalf("the first ten: %+v, %v", first, err)
 	}
 	o.Continue, o.Limit = first.Checkpoint, 0
 	other := inspect.BulkOptions{Group: "no route", Continue: first.Checkpoint}
-	if _, err := s.ReviveAll(ctx, "orders", nil, other); !errors.Is(err, inspect.ErrInvalidCheckpoint) {
+	if _, err := s.Revive(ctx, "orders", inspect.AllDead(nil, other)); !errors.Is(err, inspect.ErrInvalidCheckpoint) {
 		t.Errorf("another group goes on: %v", err)
 	}
-	if r, err := s.ReviveAll(ctx, "orders", nil, o); err != nil || r.Handled != 40 {
+	if r, err := s.Revive(ctx, "orders", inspect.AllDead(nil, o)); err != nil || r.Handled != 40 {
 		t.Errorf("the others: %+v, %v", r, err)
 	}
 	half := func(d inspect.DeadLetter) bool { return d.ID < nth("r", 15) }
-	dry, err := s.PurgeAll(ctx, "orders", half, inspect.BulkOptions{Group: "no route", DryRun: true})
+	dry, err := s.Purge(ctx, "orders", inspect.AllDead(half, inspect.BulkOptions{Group: "no route", DryRun: true}))
 	if err != nil || dry.Handled != 15 || len(dry.Samples) != 10 || dry.Samples[0].Group != "no route" {
 		t.Errorf("a dry run: %+v, %v", dry, err)
 	}
-	if r, err := s.PurgeAll(ctx, "orders", half, inspect.BulkOptions{Group: "no route"}); err != nil || r.Handled != 15 {
+	if r, err := s.Purge(ctx, "orders", inspect.AllDead(half, inspect.BulkOptions{Group: "no route"})); err != nil || r.Handled != 15 {
 		t.Errorf("some: %+v, %v", r, err)
 	}
 	if c := s.counts(); c.Dead != 15 || c.Fresh != 40 {
@@ -96,9 +96,9 @@ func TestGroupsThatCantBe(t *testing.T) {
 	ctx := t.Context()
 	long := string(make([]byte, 65))
 	all := func(inspect.DeadLetter) bool { return true }
-	_, byMatch := s.ReviveAll(ctx, "orders", all, inspect.BulkOptions{Group: long})
-	_, prefix := s.PurgeAll(ctx, "orders", nil, inspect.BulkOptions{Group: "timeout", Prefix: "t"})
-	_, jobs := s.BuryFailed(ctx, "orders", nil, inspect.BulkOptions{Group: "timeout"})
+	_, byMatch := s.Revive(ctx, "orders", inspect.AllDead(all, inspect.BulkOptions{Group: long}))
+	_, prefix := s.Purge(ctx, "orders", inspect.AllDead(nil, inspect.BulkOptions{Group: "timeout", Prefix: "t"}))
+	_, jobs := s.Bury(ctx, "orders", inspect.FailedJobs(nil, inspect.BulkOptions{Group: "timeout"}))
 	cases := map[string]error{"a name that none has": byMatch, "beside a prefix": prefix, "of jobs": jobs}
 	for name, o := range map[string]inspect.ListOptions{
 		"a list by id": {SortBy: inspect.ByID, Group: "timeout"}, "a list of a name that none has": {Group: long},

@@ -365,10 +365,10 @@ func TestStoredErrorsAreDecodedWhereverTheyAreShown(t *testing.T) {
 		t.Errorf("Find = %+v, %v; want BOOM", found.Queued, err)
 	}
 	matched := false
-	if _, err := s.ReviveAll(t.Context(), "orders", func(d inspect.DeadLetter) bool {
+	if _, err := s.Revive(t.Context(), "orders", inspect.AllDead(func(d inspect.DeadLetter) bool {
 		matched = d.LastError == "HOPELESS"
 		return false
-	}, inspect.BulkOptions{}); err != nil || !matched {
+	}, inspect.BulkOptions{})); err != nil || !matched {
 		t.Errorf("match is not shown HOPELESS, %v", err)
 	}
 }

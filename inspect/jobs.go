@@ -12,129 +12,46 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// RunNow makes the queued jobs of these ids due. Jobs that are already due are not counted. It
-// releases held jobs, as [Inspector.Release] does.
-func (i *Inspector) RunNow(ctx context.Context, queue string, ids []string) (Result, error) {
-	return i.onJobs(ctx, newAction("run now", nil), queue, ids, Store.Expedite)
-}
-
-// RunAllNow makes all queued jobs due for which match returns true, or all queued jobs if match is
-// nil. It handles the shards one after another, and in each shard the job with the latest time
-// first. It releases held jobs. With a Prefix it handles the jobs of each shard in order of id,
-// which needs a queue with IndexIDs (otherwise it returns [ErrQueueMismatch]). It handles the jobs
-// that were first pushed before it began, in the state that they have when it reaches them. A job
-// whose time changes meanwhile may be missed. If a job was made due and has failed again before the
-// action continues from a Checkpoint, it is made due once more.
+// RunNow makes the selected jobs due that are not due yet, and releases those that are held, as
+// [Inspector.Release] does. It acts on [JobIDs] and [AllJobs].
 //
-// match is called once for each job, from the caller's goroutine, with all payloads of the job or
-// as many as o.Payloads allows.
-func (i *Inspector) RunAllNow(
-	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
-) (Result, error) {
-	return i.onAllJobs(ctx, o.action("run all now", queue, match != nil, true), queue, laterJobs, match, Store.Expedite)
+// On all jobs it begins in each shard with the latest time. A job whose time changes meanwhile may
+// be missed. If a job was made due and has failed again before the action continues from a
+// Checkpoint, it is made due once more.
+func (i *Inspector) RunNow(ctx context.Context, queue string, jobs JobSelection) (Result, error) {
+	return i.onJobs(ctx, queue, jobs, verbs{ids: "run now", all: "run all now"}, laterJobs, Store.Expedite)
 }
 
-// Release releases the held jobs of these ids. They become due, have all their retries and
-// recoveries again, and keep their last error until they succeed. A queued job that is not held
-// becomes due, as with [Inspector.RunNow]. To continue without the payload that failed, call
-// [Inspector.BuryFirst] instead.
-func (i *Inspector) Release(ctx context.Context, queue string, ids []string) (Result, error) {
-	return i.onJobs(ctx, newAction("release", nil), queue, ids, Store.Expedite)
-}
-
-// ReleaseAll releases all held jobs for which match returns true, or all of them if match is nil,
-// in order of id within each shard. It refuses a Prefix with [ErrInvalidOptions]. It handles the
-// jobs that were first pushed before it began; see [Inspector.RunAllNow]. A job that another call
-// has released meanwhile keeps its state, also if it has failed since. A job that is held again
-// before the action continues from a Checkpoint may be released once more.
-func (i *Inspector) ReleaseAll(
-	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
-) (Result, error) {
-	a := o.action("release all", queue, match != nil, true)
-	if o.Prefix != "" && a.invalid == nil {
-		a.invalid = fmt.Errorf("%w: release all accepts no Prefix; name the ids, or give a match", ErrInvalidOptions)
+// Release releases the selected jobs that are held. They become due, have all their retries and
+// recoveries again, and keep their last error until they succeed. A queued job of [JobIDs] that is
+// not held becomes due, as with [Inspector.RunNow]. To continue without the payload that failed,
+// call [Inspector.Bury] with [FirstPayloads] instead.
+//
+// Release acts on [JobIDs] and on [AllJobs], which means all held jobs, in order of id within each
+// shard. It refuses a Prefix with [ErrInvalidOptions]. A job that another call has released
+// meanwhile keeps its state, also if it has failed since. A job that is held again before the
+// action continues from a Checkpoint may be released once more.
+func (i *Inspector) Release(ctx context.Context, queue string, jobs JobSelection) (Result, error) {
+	if jobs.by == byMatch && jobs.options.Prefix != "" {
+		return i.refuse(ctx, "release all", queue,
+			fmt.Errorf("%w: a release accepts no Prefix; name the ids, or give a match", ErrInvalidOptions))
 	}
-	return i.onAllJobs(ctx, a, queue, heldJobs, match, Store.Expedite)
+	return i.onJobs(ctx, queue, jobs, verbs{ids: "release", all: "release all"}, heldJobs, Store.Expedite)
 }
 
-// FirstPayload names the first payload of a queued job, the one with the lowest score.
-type FirstPayload struct {
-	ID string
-	// Data is the payload's bytes.
-	Data []byte
+// Bury moves the selected jobs to the morgue, with all their payloads or, by [FirstPayloads], with
+// the first one. The dead letter has the job's error, or core.BuriedByHand if the job has no error.
+// Payloads that are pushed for a job after the call of match are buried with it.
+func (i *Inspector) Bury(ctx context.Context, queue string, jobs JobSelection) (Result, error) {
+	v := verbs{ids: "bury", part: "bury first", all: "bury all", failed: "bury failed", fresh: "bury fresh"}
+	return i.onJobs(ctx, queue, jobs, v, allJobs, Store.Bury)
 }
 
-// BuryFirst moves the first payloads of queued jobs to the morgue. If the first payload of a job is
-// now another one than first names, the job is skipped. So no payload is buried that the caller has
-// not seen. A held job, or a job that waits for a retry, continues with its other payloads: it
-// becomes due and has all its retries again. A job that has not failed keeps its time. If an id is
-// named twice, BuryFirst changes nothing and returns [ErrInvalidRequest]. In a queue with
-// skein.Every a second call buries the next payload if that has the same bytes.
-func (i *Inspector) BuryFirst(ctx context.Context, queue string, first []FirstPayload) (Result, error) {
-	return i.onFirst(ctx, newAction("bury first", nil), queue, first, Store.Bury)
-}
-
-// DeleteFirst removes the first payloads of queued jobs; see [Inspector.BuryFirst].
-func (i *Inspector) DeleteFirst(ctx context.Context, queue string, first []FirstPayload) (Result, error) {
-	return i.onFirst(ctx, newAction("delete first", nil), queue, first, Store.Delete)
-}
-
-// Bury moves the queued jobs of these ids to the morgue, with all their payloads. The dead letter
-// has the job's error, or core.BuriedByHand if the job has no error.
-func (i *Inspector) Bury(ctx context.Context, queue string, ids []string) (Result, error) {
-	return i.onJobs(ctx, newAction("bury", nil), queue, ids, Store.Bury)
-}
-
-// BuryFailed moves all queued jobs with a failure for which match returns true, or all of them if
-// match is nil, to the morgue with all their payloads. In each shard it handles the job with the
-// earliest time first, or with a Prefix in order of id. It handles the jobs that were first pushed
-// before it began; see [Inspector.RunAllNow]. Payloads that are pushed for a job after the call of
-// match are buried with it.
-func (i *Inspector) BuryFailed(
-	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
-) (Result, error) {
-	return i.onAllJobs(ctx, o.action("bury failed", queue, match != nil, true), queue, failedJobs, match, Store.Bury)
-}
-
-// BuryFresh moves all queued jobs without a failure for which match returns true, or all of them if
-// match is nil, to the morgue with all their payloads. In each shard it handles the job with the
-// earliest time first. With a Prefix it handles the jobs of each shard in order of id, which needs
-// a queue with IndexIDs (otherwise it returns [ErrQueueMismatch]). It handles the jobs that were
-// first pushed before it began. A job that fails after the call of match is buried as well.
-func (i *Inspector) BuryFresh(
-	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
-) (Result, error) {
-	return i.onAllJobs(ctx, o.action("bury fresh", queue, match != nil, true), queue, freshJobs, match, Store.Bury)
-}
-
-// Delete removes the queued jobs of these ids. A claimed job is not touched and may be requeued
-// later, unless [Inspector.Cancel] drops it.
-func (i *Inspector) Delete(ctx context.Context, queue string, ids []string) (Result, error) {
-	return i.onJobs(ctx, newAction("delete", nil), queue, ids, Store.Delete)
-}
-
-// DeleteFailed removes all queued jobs with a failure for which match returns true, or all of them
-// if match is nil; see [Inspector.BuryFailed].
-func (i *Inspector) DeleteFailed(
-	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
-) (Result, error) {
-	return i.onAllJobs(ctx, o.action("delete failed", queue, match != nil, true), queue, failedJobs, match, Store.Delete)
-}
-
-// DeleteFresh removes all queued jobs without a failure for which match returns true, or all of
-// them if match is nil; see [Inspector.BuryFresh].
-func (i *Inspector) DeleteFresh(
-	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
-) (Result, error) {
-	return i.onAllJobs(ctx, o.action("delete fresh", queue, match != nil, true), queue, freshJobs, match, Store.Delete)
-}
-
-// DeleteAll removes all queued jobs for which match returns true, or all of them if match is nil,
-// with and without a failure. Claimed jobs and dead letters stay. See [Inspector.BuryFresh].
-func (i *Inspector) DeleteAll(
-	ctx context.Context, queue string, match func(QueuedJob) bool, o BulkOptions,
-) (Result, error) {
-	return i.onAllJobs(ctx, o.action("delete all", queue, match != nil, true), queue, allJobs, match, Store.Delete)
+// Delete removes the selected jobs or, by [FirstPayloads], their first payloads. Claimed jobs and
+// dead letters stay. A claimed job may be requeued later, unless [Inspector.Cancel] drops it.
+func (i *Inspector) Delete(ctx context.Context, queue string, jobs JobSelection) (Result, error) {
+	v := verbs{ids: "delete", part: "delete first", all: "delete all", failed: "delete failed", fresh: "delete fresh"}
+	return i.onJobs(ctx, queue, jobs, v, allJobs, Store.Delete)
 }
 
 // CancelMode decides what happens to a cancelled job when its handler has returned, whatever the
@@ -168,7 +85,7 @@ func (i *Inspector) Cancel(ctx context.Context, queue string, ids []string, mode
 	})
 }
 
-func (i *Inspector) onJobs(
+func (i *Inspector) onJobIDs(
 	ctx context.Context, a *action, queue string, ids []string, step jobStep,
 ) (Result, error) {
 	return i.onIDs(ctx, a, queue, ids, func(s Store, shard core.Shard, ids []string) (ports.StepReply, error) {

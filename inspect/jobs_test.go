@@ -91,13 +91,13 @@ func TestActionsOnJobs(t *testing.T) {
 	}{
 		"run ids now": {
 			func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-				return i.RunNow(ctx, "orders", []string{"due", "later", "claimed", "nothing"})
+				return i.RunNow(ctx, "orders", inspect.JobIDs("due", "later", "claimed", "nothing"))
 			}, 1,
 			[]string{due, "queued later at 0s retries 0 [p]", both, failed, bothClaimed, claimed},
 		},
 		"run all now": {
 			func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-				return i.RunAllNow(ctx, "orders", nil, o)
+				return i.RunNow(ctx, "orders", inspect.AllJobs(nil, o))
 			}, 3,
 			[]string{
 				"queued both at 0s retries 0 [q]", due, "queued failed at 0s retries 1 [p] boom",
@@ -106,7 +106,7 @@ func TestActionsOnJobs(t *testing.T) {
 		},
 		"bury ids": {
 			func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-				return i.Bury(ctx, "orders", everything)
+				return i.Bury(ctx, "orders", inspect.JobIDs(everything...))
 			}, 4,
 			[]string{
 				bothClaimed, claimed, "dead both at 0s [q] buried by hand", "dead due at 0s [p] buried by hand",
@@ -115,25 +115,25 @@ func TestActionsOnJobs(t *testing.T) {
 		},
 		"bury failed": {
 			func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-				return i.BuryFailed(ctx, "orders", nil, o)
+				return i.Bury(ctx, "orders", inspect.FailedJobs(nil, o))
 			}, 1,
 			[]string{due, both, later, bothClaimed, claimed, "dead failed at 0s [p] boom"},
 		},
 		"delete ids": {
 			func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-				return i.Delete(ctx, "orders", everything)
+				return i.Delete(ctx, "orders", inspect.JobIDs(everything...))
 			}, 4,
 			[]string{bothClaimed, claimed},
 		},
 		"delete failed": {
 			func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-				return i.DeleteFailed(ctx, "orders", nil, o)
+				return i.Delete(ctx, "orders", inspect.FailedJobs(nil, o))
 			}, 1,
 			[]string{due, both, later, bothClaimed, claimed},
 		},
 		"delete no ids": {
 			func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-				return i.Delete(ctx, "orders", nil)
+				return i.Delete(ctx, "orders", inspect.JobIDs())
 			}, 0,
 			[]string{due, both, later, failed, bothClaimed, claimed},
 		},
@@ -198,23 +198,24 @@ func TestManyIDsGoInBoundedSteps(t *testing.T) {
 	ids := numbered("order", 4*ports.MaxStep)
 	s.pushAll(ids...)
 	twice := slices.Concat(ids, ids[:10])
+	jobs, dead := inspect.JobIDs(twice...), inspect.DeadIDs(twice...)
 	steps := map[string]int{}
 	s.intercept().before = func(call string) error {
 		steps[call]++
 		return nil
 	}
 	for n, c := range []struct {
-		act  func(context.Context, string, []string) (inspect.Result, error)
+		act  func() (inspect.Result, error)
 		want int
 	}{
-		{s.RunNow, 0}, // they are due
-		{s.Bury, len(ids)},
-		{s.Revive, len(ids)},
-		{s.Bury, len(ids)},
-		{s.Purge, len(ids)},
-		{s.Delete, 0}, // they are gone
+		{func() (inspect.Result, error) { return s.RunNow(t.Context(), "orders", jobs) }, 0}, // they are due
+		{func() (inspect.Result, error) { return s.Bury(t.Context(), "orders", jobs) }, len(ids)},
+		{func() (inspect.Result, error) { return s.Revive(t.Context(), "orders", dead) }, len(ids)},
+		{func() (inspect.Result, error) { return s.Bury(t.Context(), "orders", jobs) }, len(ids)},
+		{func() (inspect.Result, error) { return s.Purge(t.Context(), "orders", dead) }, len(ids)},
+		{func() (inspect.Result, error) { return s.Delete(t.Context(), "orders", jobs) }, 0}, // they are gone
 	} {
-		result, err := c.act(t.Context(), "orders", twice)
+		result, err := c.act()
 		if err != nil || result.Handled != c.want {
 			t.Errorf("action %d: %+v, %v; want %d", n, result, err, c.want)
 		}

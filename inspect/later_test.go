@@ -40,11 +40,11 @@ func TestAnActionSaysWhatIsLater(t *testing.T) {
 			if r, err := s.Import(t.Context(), "orders", sequence(letters, nil), nil); err != nil || r.Handled != len(letters) {
 				t.Fatal(r, err)
 			}
-			r, err := s.ReviveAll(t.Context(), "orders", c.match, c.o)
+			r, err := s.Revive(t.Context(), "orders", inspect.AllDead(c.match, c.o))
 			if err != nil || r.Handled != c.handled || r.Later != c.later {
 				t.Errorf("%+v, %v; want %d handled and %d that are later", r, err, c.handled, c.later)
 			}
-			r, err = s.Revive(t.Context(), "orders", []string{"a229"})
+			r, err = s.Revive(t.Context(), "orders", inspect.DeadIDs("a229"))
 			if err != nil || r.Handled != 1 || r.Later != 0 {
 				t.Errorf("a named one: %+v, %v", r, err)
 			}
@@ -61,14 +61,15 @@ func TestWhatIsNotLater(t *testing.T) {
 			s.dead(numbered("a", 20)...)
 			s.advance(time.Second)
 			first := true
-			r, err := s.PurgeAll(t.Context(), "orders", func(d inspect.DeadLetter) bool {
+			r, err := s.Purge(t.Context(), "orders", inspect.AllDead(func(d inspect.DeadLetter) bool {
 				if first && refused == "" {
 					s.advance(time.Second)
 					s.dead("new")
 				}
 				first = false
 				return refused == "" || d.ID != refused
-			}, inspect.BulkOptions{})
+			}, inspect.BulkOptions{}))
+
 			if err != nil || r.Done != 20 || refused != "" && r.Handled == 20 || r.Later != 0 {
 				t.Errorf("%+v, %v", r, err)
 			}

@@ -17,29 +17,32 @@ type LateTick struct {
 	Scheduled bool
 }
 
-// LateTick returns how late the ticks of a queue are. A queue that is paused has none. If shards
-// can't be reached, it returns the value of the others and a *[PartialError].
-func (i *Inspector) LateTick(ctx context.Context, queue string) (LateTick, error) {
-	shards, err := i.shards(ctx, queue)
-	if err != nil {
-		return LateTick{}, err
+// LateTicks returns the [LateTick] of each of these queues that has a schedule with a next tick, by
+// the queue's name, with one call to the store for all ticks. Without names it reads all queues. A
+// queue that is paused has no late tick. If shards can't be reached, it returns the values of the
+// others and a *[PartialError]. For an unknown name it returns [ErrUnknownQueue].
+func (i *Inspector) LateTicks(ctx context.Context, queues ...string) (late map[string]LateTick, err error) {
+	if len(queues) > 0 {
+		var shards []core.Shard
+		for _, queue := range queues {
+			count, err := i.shards(ctx, queue)
+			if err != nil {
+				return nil, err
+			}
+			shards = append(shards, core.Shards(queue, count)...)
+		}
+		return i.lateTicks(ctx, shards)
 	}
-	late, err := i.lateTicks(ctx, core.Shards(queue, shards))
-	return late[queue], err
-}
 
-// LateTicks returns the [LateTick] of each queue that has a schedule with a next tick, by the
-// queue's name, with one call to the store for the ticks of all queues. If shards can't be reached,
-// it returns the values of the others and a *[PartialError].
-func (i *Inspector) LateTicks(ctx context.Context) (late map[string]LateTick, err error) {
+	// A queue that is forgotten between the two calls is unknown to the second one.
 	for range mostForgotten {
-		queues, failed := i.Queues(ctx)
-		if failed != nil || len(queues) == 0 {
+		all, failed := i.Queues(ctx)
+		if failed != nil || len(all) == 0 {
 			return nil, failed
 		}
 		var shards []core.Shard
-		for at := range queues {
-			shards = append(shards, core.Shards(queues[at].Name, queues[at].Shards)...)
+		for at := range all {
+			shards = append(shards, core.Shards(all[at].Name, all[at].Shards)...)
 		}
 		late, err = i.lateTicks(ctx, shards)
 		if !errors.Is(err, ErrUnknownQueue) {

@@ -28,7 +28,7 @@ func TestWhatIsBuriedMeanwhileStays(t *testing.T) {
 			other := inspect.New(s.store, inspect.Options{})
 			match := func(d inspect.DeadLetter) bool {
 				if d.ID == ids[1] { // ids[0] was chosen; now a colleague revives it, and it dies anew
-					if r, err := other.Revive(t.Context(), "orders", []string{ids[0]}); err != nil || r.Handled != 1 {
+					if r, err := other.Revive(t.Context(), "orders", inspect.DeadIDs(ids[0])); err != nil || r.Handled != 1 {
 						t.Fatal(r, err)
 					}
 					s.advance(time.Minute)
@@ -40,9 +40,9 @@ func TestWhatIsBuriedMeanwhileStays(t *testing.T) {
 			var r inspect.Result
 			var err error
 			if name == "purge" {
-				r, err = s.PurgeAll(t.Context(), "orders", match, o)
+				r, err = s.Purge(t.Context(), "orders", inspect.AllDead(match, o))
 			} else {
-				r, err = s.ReviveAll(t.Context(), "orders", match, o)
+				r, err = s.Revive(t.Context(), "orders", inspect.AllDead(match, o))
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -73,7 +73,7 @@ func TestALostReplyRevivesNothingTwice(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := s.ReviveAll(t.Context(), "orders", anyLetter, inspect.BulkOptions{Filter: "f"}); err != nil {
+	if _, err := s.Revive(t.Context(), "orders", inspect.AllDead(anyLetter, inspect.BulkOptions{Filter: "f"})); err != nil {
 		t.Fatal(err)
 	}
 	if c := s.counts(); c.Dead != 1 {
@@ -89,15 +89,16 @@ func TestRateIsHeldAfterAStall(t *testing.T) {
 		s.advance(time.Second)
 		var at []time.Time
 		stalled := false
-		_, err := s.ReviveAll(t.Context(), "orders", nil, inspect.BulkOptions{Rate: 10, Progress: func(p inspect.Progress) {
+		_, err := s.Revive(t.Context(), "orders", inspect.AllDead(nil, inspect.BulkOptions{Rate: 10, Progress: func(p inspect.Progress) {
 			for len(at) < p.Handled {
 				at = append(at, time.Now())
 			}
 			if !stalled && p.Handled >= 10 {
 				stalled = true
-				time.Sleep(15 * time.Second) // the store, match, or a Checkpoint that is written somewhere
+				time.Sleep(15 * time.Second)
 			}
-		}})
+		}}))
+
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,12 +128,13 @@ func TestWhatWasDoneBeforeAPanicIsInTheLog(t *testing.T) {
 	n := 0
 	func() {
 		defer func() { _ = recover() }()
-		_, _ = i.PurgeAll(t.Context(), "orders", func(inspect.DeadLetter) bool {
+		_, _ = i.Purge(t.Context(), "orders", inspect.AllDead(func(inspect.DeadLetter) bool {
 			if n++; n > 250 {
 				panic("match")
 			}
 			return true
-		}, inspect.BulkOptions{Filter: "f"})
+		}, inspect.BulkOptions{Filter: "f"}))
+
 	}()
 	gone := 500 - s.counts().Dead
 	if text := log.String(); gone == 0 || strings.Contains(text, "handled=0") || text == "" {
@@ -145,12 +147,12 @@ func TestAnActionGoesOnWithTheSameOptions(t *testing.T) {
 	s.dead(numbered("d", 20)...)
 	s.advance(time.Second)
 	o := inspect.BulkOptions{Before: epoch.Add(time.Hour), Limit: 5} // by a clock that is ahead, or "all until midnight"
-	r, err := s.ReviveAll(t.Context(), "orders", nil, o)
+	r, err := s.Revive(t.Context(), "orders", inspect.AllDead(nil, o))
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.Continue = r.Checkpoint
-	if _, err := s.ReviveAll(t.Context(), "orders", nil, o); err != nil {
+	if _, err := s.Revive(t.Context(), "orders", inspect.AllDead(nil, o)); err != nil {
 		t.Errorf("the same action with the same options is refused: %v", err)
 	}
 }
@@ -162,7 +164,7 @@ func TestTheLogTellsAPrefixFromAll(t *testing.T) {
 	logged := func(o inspect.BulkOptions) string {
 		var log bytes.Buffer
 		i := inspect.New(s.store, inspect.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		if _, err := i.PurgeAll(t.Context(), "orders", nil, o); err != nil {
+		if _, err := i.Purge(t.Context(), "orders", inspect.AllDead(nil, o)); err != nil {
 			t.Fatal(err)
 		}
 		text, _, _ := strings.Cut(log.String()[len("time=2026-11-23T20:44:58.000Z "):], "took=")
@@ -187,10 +189,13 @@ func TestEditAllShowsEachPayloadOnceByAStandingClock(t *testing.T) {
 	s.push("a-2", 0, payloads...)
 	s.bury()
 	seen := map[string]int{}
-	r, err := s.EditAll(t.Context(), "orders", nil, func(id string, p core.Payload) ([]byte, bool, error) {
+	r, err := s.Edit(t.Context(), "orders", inspect.AllDead(nil,
+
+		inspect.BulkOptions{Prefix: "a-"}), func(id string, p core.Payload) ([]byte, bool, error) {
 		seen[id+string(p.Data)]++
 		return append(p.Data, '!'), true, nil
-	}, inspect.BulkOptions{Prefix: "a-"})
+	})
+
 	if err != nil || len(seen) != 80 || r.Handled != 80 {
 		t.Errorf("%d payloads seen, %+v, %v", len(seen), r, err)
 	}
@@ -199,7 +204,7 @@ func TestEditAllShowsEachPayloadOnceByAStandingClock(t *testing.T) {
 func TestAnIDThatIsNamedTwiceIsEditedOnce(t *testing.T) {
 	s := newFixture(t)
 	s.dead("x")
-	_, err := s.Edit(t.Context(), "orders", []string{"x", "x"}, func(_ string, p core.Payload) ([]byte, bool, error) {
+	_, err := s.Edit(t.Context(), "orders", inspect.DeadIDs("x", "x"), func(_ string, p core.Payload) ([]byte, bool, error) {
 		return append(p.Data, '!'), true, nil
 	})
 	if found, _ := s.Find(t.Context(), "orders", "x"); err != nil || string(found.DeadLetter.Payloads[0].Data) != "p!" {

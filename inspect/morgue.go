@@ -11,61 +11,15 @@ import (
 	"github.com/skeinq/skein/ports"
 )
 
-// DeadLetterPayloads names payloads of one dead letter.
-type DeadLetterPayloads struct {
-	ID string
-	// Payloads are the Data of the payloads. Payloads that do not exist are ignored. A list that is
-	// nil or empty means no payload. In a queue with skein.Every, Data means all payloads with
-	// these bytes.
-	Payloads [][]byte
+// Revive requeues the selected dead letters or payloads. They are due now, as if they had never
+// failed, and their payloads merge into queued jobs of their ids. A held job stays held.
+func (i *Inspector) Revive(ctx context.Context, queue string, dead DeadLetterSelection) (Result, error) {
+	return i.onDead(ctx, queue, dead, verbs{ids: "revive", part: "revive payloads", all: "revive all"}, Store.Revive)
 }
 
-// Revive requeues the dead letters of these ids. They are due now, as if they had never failed, and
-// their payloads merge into queued jobs of their ids. A held job stays held.
-func (i *Inspector) Revive(ctx context.Context, queue string, ids []string) (Result, error) {
-	refs, err := wholeRefs(ids)
-	return i.onRefs(ctx, newAction("revive", nil), queue, refs, err, Store.Revive)
-}
-
-// RevivePayloads is [Inspector.Revive] for some of the payloads. The other payloads of a dead
-// letter stay in the morgue.
-func (i *Inspector) RevivePayloads(ctx context.Context, queue string, payloads []DeadLetterPayloads) (Result, error) {
-	refs, err := payloadRefs(payloads)
-	return i.onRefs(ctx, newAction("revive payloads", nil), queue, refs, err, Store.Revive)
-}
-
-// ReviveAll is [Inspector.Revive] for all dead letters for which match returns true, or for all of
-// them if match is nil. It handles the dead letters that last changed before it began. Jobs that
-// are buried meanwhile stay in the morgue.
-//
-// match is called once for each dead letter, from the caller's goroutine, with all its payloads or
-// as many as o.Payloads allows. If payloads are added to the dead letter after that, all its
-// payloads stay in the morgue.
-func (i *Inspector) ReviveAll(
-	ctx context.Context, queue string, match func(DeadLetter) bool, o BulkOptions,
-) (Result, error) {
-	return i.onAllDeadLetters(ctx, o.action("revive all", queue, match != nil, true), queue, match, Store.Revive)
-}
-
-// Purge removes the dead letters of these ids permanently.
-func (i *Inspector) Purge(ctx context.Context, queue string, ids []string) (Result, error) {
-	refs, err := wholeRefs(ids)
-	return i.onRefs(ctx, newAction("purge", nil), queue, refs, err, Store.Purge)
-}
-
-// PurgePayloads is [Inspector.Purge] for some of the payloads. The other payloads of a dead letter
-// stay in the morgue.
-func (i *Inspector) PurgePayloads(ctx context.Context, queue string, payloads []DeadLetterPayloads) (Result, error) {
-	refs, err := payloadRefs(payloads)
-	return i.onRefs(ctx, newAction("purge payloads", nil), queue, refs, err, Store.Purge)
-}
-
-// PurgeAll is [Inspector.Purge] for all dead letters for which match returns true, or for all of
-// them if match is nil; see [Inspector.ReviveAll].
-func (i *Inspector) PurgeAll(
-	ctx context.Context, queue string, match func(DeadLetter) bool, o BulkOptions,
-) (Result, error) {
-	return i.onAllDeadLetters(ctx, o.action("purge all", queue, match != nil, true), queue, match, Store.Purge)
+// Purge removes the selected dead letters or payloads permanently.
+func (i *Inspector) Purge(ctx context.Context, queue string, dead DeadLetterSelection) (Result, error) {
+	return i.onDead(ctx, queue, dead, verbs{ids: "purge", part: "purge payloads", all: "purge all"}, Store.Purge)
 }
 
 // EditFunc edits one payload of a dead letter. It returns the new Data of the payload and true, or
@@ -74,30 +28,30 @@ func (i *Inspector) PurgeAll(
 // becomes empty.
 type EditFunc func(id string, payload core.Payload) (data []byte, replace bool, err error)
 
-// Edit replaces payloads in the dead letters of these ids. If a dead letter already has the new
-// bytes, the two payloads merge. Result.Handled counts the replaced payloads, and Done and Total
-// count the dead letters. If edit is nil, Edit returns [ErrInvalidOptions].
+// Edit replaces payloads of the selected dead letters, or selected payloads. If a dead letter
+// already has the new bytes, the two payloads merge. Result.Handled counts the replaced payloads,
+// and Done and Total count the dead letters. If edit is nil, Edit returns [ErrInvalidOptions].
 //
 // An edit is a change of the dead letter: ChangedAt becomes now. Payloads are edited one after
 // another, each atomically. Payloads that are added meanwhile are not edited. Edit checks neither
 // the size of the new bytes nor whether the queue's codec can decode them.
-func (i *Inspector) Edit(ctx context.Context, queue string, ids []string, edit EditFunc) (Result, error) {
-	refs, err := wholeRefs(ids)
-	return i.editRefs(ctx, newAction("edit", nil), queue, refs, err, edit)
+func (i *Inspector) Edit(ctx context.Context, queue string, dead DeadLetterSelection, edit EditFunc) (Result, error) {
+	verb, err := verbs{ids: "edit", part: "edit payloads", all: "edit all"}.of(dead.by, allJobs)
+	if err != nil {
+		return i.refuse(ctx, verb, queue, err)
+	}
+	if dead.by == byMatch {
+		return i.editAll(ctx, verb, queue, &dead, edit)
+	}
+	refs, err := dead.refs()
+	return i.editRefs(ctx, newAction(verb, nil), queue, refs, err, edit)
 }
 
-// EditPayloads is [Inspector.Edit] for some of the payloads.
-func (i *Inspector) EditPayloads(ctx context.Context, queue string, payloads []DeadLetterPayloads, edit EditFunc) (Result, error) {
-	refs, err := payloadRefs(payloads)
-	return i.editRefs(ctx, newAction("edit payloads", nil), queue, refs, err, edit)
-}
-
-// EditAll is [Inspector.Edit] for all dead letters for which match returns true, or for all of them
-// if match is nil; see [Inspector.ReviveAll].
-func (i *Inspector) EditAll(
-	ctx context.Context, queue string, match func(DeadLetter) bool, edit EditFunc, o BulkOptions,
+func (i *Inspector) editAll(
+	ctx context.Context, verb, queue string, dead *DeadLetterSelection, edit EditFunc,
 ) (r Result, err error) {
-	a := o.action("edit all", queue, match != nil, false)
+	o := &dead.options
+	a := o.action(verb, queue, dead.match != nil, false)
 	defer a.log(ctx, i, queue, nil)(&err)
 	switch {
 	case edit == nil:
@@ -105,7 +59,8 @@ func (i *Inspector) EditAll(
 	case o.Payloads != 0:
 		return a.end(fmt.Errorf("%w: Payloads is %d; leave it 0, since an edit gets all payloads", ErrInvalidOptions, o.Payloads))
 	}
-	k := &deadKind{action: a, match: match}
+
+	k := &deadKind{action: a, match: dead.match}
 	k.do = func(ctx context.Context, shard core.Shard, chosen []ports.DeadLetterView) error {
 		for at := range chosen {
 			d := &chosen[at]

@@ -56,51 +56,51 @@ func TestActionsOnTheMorgue(t *testing.T) {
 		want    []string
 	}{
 		"revive ids": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-			return i.Revive(ctx, "orders", []string{"a", "b", "nothing"})
+			return i.Revive(ctx, "orders", inspect.DeadIDs("a", "b", "nothing"))
 		}, 2, []string{"queued a at 1s retries 0 [p1 p2 p3]", "queued b at 1s retries 0 [p q]", deadC}},
 		"revive payloads": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-			return i.RevivePayloads(ctx, "orders", some)
+			return i.Revive(ctx, "orders", inspect.DeadPayloads(some...))
 		}, 2, []string{
 			"queued a at 1s retries 0 [p2 p3]", "queued c at 1s retries 0 [p]", queuedB,
 			deadB, "dead a at 1s [p1] hopeless",
 		}},
 		"revive what matches": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-			return i.ReviveAll(ctx, "orders", old, o)
+			return i.Revive(ctx, "orders", inspect.AllDead(old, o))
 		}, 1, []string{"queued b at 1s retries 0 [p q]", deadA, deadC}},
 		"revive all": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-			return i.ReviveAll(ctx, "orders", nil, o)
+			return i.Revive(ctx, "orders", inspect.AllDead(nil, o))
 		}, 3, []string{
 			"queued a at 1s retries 0 [p1 p2 p3]", "queued b at 1s retries 0 [p q]", "queued c at 1s retries 0 [p]",
 		}},
 		"purge ids": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-			return i.Purge(ctx, "orders", []string{"a", "b", "nothing"})
+			return i.Purge(ctx, "orders", inspect.DeadIDs("a", "b", "nothing"))
 		}, 2, []string{queuedB, deadC}},
 		"purge payloads": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-			return i.PurgePayloads(ctx, "orders", some)
+			return i.Purge(ctx, "orders", inspect.DeadPayloads(some...))
 		}, 2, []string{queuedB, deadB, "dead a at 1s [p1] hopeless"}},
 		"purge what matches": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-			return i.PurgeAll(ctx, "orders", old, o)
+			return i.Purge(ctx, "orders", inspect.AllDead(old, o))
 		}, 1, []string{queuedB, deadA, deadC}},
 		"purge all": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-			return i.PurgeAll(ctx, "orders", nil, o)
+			return i.Purge(ctx, "orders", inspect.AllDead(nil, o))
 		}, 3, []string{queuedB}},
 		"purge no ids": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-			return i.Purge(ctx, "orders", nil)
+			return i.Purge(ctx, "orders", inspect.DeadIDs())
 		}, 0, []string{queuedB, deadB, deadA, deadC}},
 		"purge no payloads": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-			return i.PurgePayloads(ctx, "orders", []inspect.DeadLetterPayloads{{ID: "a"}, {ID: "b", Payloads: data()}})
+			return i.Purge(ctx, "orders", inspect.DeadPayloads([]inspect.DeadLetterPayloads{{ID: "a"}, {ID: "b", Payloads: data()}}...))
 		}, 0, []string{queuedB, deadB, deadA, deadC}},
 		"edit ids": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-			return i.Edit(ctx, "orders", []string{"b", "c", "nothing"}, upper)
+			return i.Edit(ctx, "orders", inspect.DeadIDs("b", "c", "nothing"), upper)
 		}, 2, []string{queuedB, deadA, "dead b at 1s [P] hopeless", "dead c at 1s [P] hopeless"}},
 		"edit payloads": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-			return i.EditPayloads(ctx, "orders", some, upper)
+			return i.Edit(ctx, "orders", inspect.DeadPayloads(some...), upper)
 		}, 3, []string{queuedB, deadB, "dead a at 1s [p1 P2 P3] hopeless", "dead c at 1s [P] hopeless"}},
 		"edit what matches": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-			return i.EditAll(ctx, "orders", old, upper, o)
+			return i.Edit(ctx, "orders", inspect.AllDead(old, o), upper)
 		}, 1, []string{queuedB, deadA, "dead b at 1s [P] hopeless", deadC}},
 		"edit all": {func(ctx context.Context, i *inspect.Inspector) (inspect.Result, error) {
-			return i.EditAll(ctx, "orders", nil, upper, o)
+			return i.Edit(ctx, "orders", inspect.AllDead(nil, o), upper)
 		}, 5, []string{
 			queuedB, "dead a at 1s [P1 P2 P3] hopeless", "dead b at 1s [P] hopeless", "dead c at 1s [P] hopeless",
 		}},
@@ -124,10 +124,11 @@ func TestAFilterSeesAllPayloadsOfALetter(t *testing.T) {
 	s.bury()
 	s.dead("few")
 	seen := map[string]string{}
-	result, err := s.PurgeAll(t.Context(), "orders", func(d inspect.DeadLetter) bool {
+	result, err := s.Purge(t.Context(), "orders", inspect.AllDead(func(d inspect.DeadLetter) bool {
 		seen[d.ID] = fmt.Sprintf("%d of %d", len(d.Payloads), d.PayloadCount)
 		return d.ID == "many"
-	}, inspect.BulkOptions{})
+	}, inspect.BulkOptions{}))
+
 	if err != nil || result.Handled != 1 {
 		t.Errorf("PurgeAll = %+v, %v", result, err)
 	}
@@ -145,10 +146,10 @@ func TestWhatAFilterHasNotSeenStays(t *testing.T) {
 		want    string
 	}{
 		"purged": {func(s *fixture, match func(inspect.DeadLetter) bool) (inspect.Result, error) {
-			return s.PurgeAll(t.Context(), "orders", match, o)
+			return s.Purge(t.Context(), "orders", inspect.AllDead(match, o))
 		}, 0, "dead a at 1s [new p] hopeless"},
 		"edited": {func(s *fixture, match func(inspect.DeadLetter) bool) (inspect.Result, error) {
-			return s.EditAll(t.Context(), "orders", match, upper, o)
+			return s.Edit(t.Context(), "orders", inspect.AllDead(match, o), upper)
 		}, 1, "dead a at 1s [P new] hopeless"},
 	} {
 		s := newFixture(t)
@@ -183,12 +184,13 @@ func TestLettersThatChangeDuringALookUpArePassedOver(t *testing.T) {
 		s.push("changed", 0, "new")
 		s.bury()
 		_, err := inspect.New(s.store, inspect.Options{}).
-			Purge(t.Context(), "orders", []string{"gone"})
+			Purge(t.Context(), "orders", inspect.DeadIDs("gone"))
 		return err
 	}
 	last := inspect.Progress{}
-	result, err := s.ReviveAll(t.Context(), "orders", func(inspect.DeadLetter) bool { return true },
-		inspect.BulkOptions{Progress: func(p inspect.Progress) { last = p }})
+	result, err := s.Revive(t.Context(), "orders", inspect.AllDead(func(inspect.DeadLetter) bool { return true },
+		inspect.BulkOptions{Progress: func(p inspect.Progress) { last = p }}))
+
 	if err != nil || result.Handled != 0 {
 		t.Errorf("ReviveAll = %+v, %v; want none", result, err)
 	}
@@ -211,7 +213,7 @@ func TestLargePayloadsGoInSmallSteps(t *testing.T) {
 		}
 		return nil
 	}
-	result, err := s.PurgeAll(t.Context(), "orders", func(inspect.DeadLetter) bool { return true }, inspect.BulkOptions{})
+	result, err := s.Purge(t.Context(), "orders", inspect.AllDead(func(inspect.DeadLetter) bool { return true }, inspect.BulkOptions{}))
 	if err != nil || result.Handled != len(ids) {
 		t.Errorf("PurgeAll = %+v, %v", result, err)
 	}

@@ -30,8 +30,8 @@ type Target struct {
 	Store, FromStore string
 }
 
-// Move moves the queued jobs, dead letters and schedules of these ids from a queue to another one:
-// the jobs with payloads, scores, Meta, time, retries, recoveries, error and tags, the dead letters
+// Move moves the selected jobs from a queue to another one. By [JobIDs] it also moves the dead
+// letters and schedules of these ids; see below for [AllJobs]. It moves the jobs with payloads, scores, Meta, time, retries, recoveries, error and tags, the dead letters
 // with their time, error, group and tags, and the schedules with their next tick and their counts.
 // Claimed jobs are not touched; jobs that are queued behind them move.
 //
@@ -60,9 +60,25 @@ type Target struct {
 // continues, and ends with [ErrScheduleExists]. A schedule that the target's merge rule refuses
 // ends the move.
 //
+// [AllJobs] moves all queued jobs that match, in order of their time, or of their ids with a Prefix.
+// Dead letters stay; [Inspector.MoveMorgue] moves them. A move of all jobs, without match, Prefix
+// and Before, then moves all schedules of the queue too, also those of ids without a job. Any other
+// one leaves the schedules, since their ids may have other jobs.
+//
 // Result.Handled counts jobs, dead letters and schedules. An entry that another operator or a
 // server has taken meanwhile is not counted.
-func (i *Inspector) Move(ctx context.Context, from string, to Target, ids []string) (r Result, err error) {
+func (i *Inspector) Move(ctx context.Context, from string, to Target, jobs JobSelection) (Result, error) {
+	verb, err := verbs{ids: "move", all: "move all"}.of(jobs.by, jobs.which)
+	if err != nil {
+		return i.refuse(ctx, moveVerb(verb, to), from, err)
+	}
+	if jobs.by == byMatch {
+		return i.moveAll(ctx, from, to, &jobs)
+	}
+	return i.moveIDs(ctx, from, to, jobs.ids)
+}
+
+func (i *Inspector) moveIDs(ctx context.Context, from string, to Target, ids []string) (r Result, err error) {
 	a := newAction(moveVerb("move", to), nil)
 	defer a.log(ctx, i, from, ids)(&err)
 	if err := validateIDs(ids); err != nil {
@@ -86,32 +102,22 @@ func (i *Inspector) Move(ctx context.Context, from string, to Target, ids []stri
 	return a.end(m.errDifferent())
 }
 
-// MoveAll moves all queued jobs of a queue for which match returns true, or all of them if match is
-// nil, to another queue; see [Inspector.Move]. It handles the shards one after another, and in each
-// shard the job with the earliest time first. With a Prefix it handles the jobs of each shard in
-// order of id, which needs a source with IndexIDs (otherwise [ErrQueueMismatch]). It handles the
-// jobs that were first pushed before it began. match is called as by [Inspector.RunAllNow]. Dead
-// letters stay; [Inspector.MoveMorgue] moves them.
-//
-// A move of all jobs, without match, Prefix and Before, then moves all schedules of the queue too,
-// also those of ids without a job. Any other one leaves the schedules, since their ids may have
-// other jobs.
-func (i *Inspector) MoveAll(
-	ctx context.Context, from string, to Target, match func(QueuedJob) bool, o BulkOptions,
+func (i *Inspector) moveAll(
+	ctx context.Context, from string, to Target, jobs *JobSelection,
 ) (r Result, err error) {
-	a := o.action(moveVerb("move all", to), from, match != nil, true)
+	a := jobs.options.action(moveVerb("move all", to), from, jobs.match != nil, true)
 	defer a.log(ctx, i, from, nil)(&err)
 	m, err := i.mover(ctx, a, "move all", from, to)
 	if err != nil {
 		return a.end(err)
 	}
-	r, err = visitJobs(ctx, &jobKind{action: a, which: allJobs, move: m, match: match})
-	if err != nil || r.Checkpoint != "" || match != nil || a.run.At.Part {
+	r, err = visitJobs(ctx, &jobKind{action: a, which: allJobs, move: m, match: jobs.match})
+	if err != nil || r.Checkpoint != "" || jobs.match != nil || a.run.At.Part {
 		return r, err
 	}
 
 	moved := 0
-	if o.DryRun {
+	if jobs.options.DryRun {
 		moved, err = i.countSchedules(ctx, from)
 	} else {
 		moved, err = m.allSchedules(ctx)
@@ -123,13 +129,15 @@ func (i *Inspector) MoveAll(
 	return r, nil
 }
 
-// MoveMorgue moves all dead letters of a queue for which match returns true, or all of them if
-// match is nil, to the morgue of another queue; see [Inspector.Move]. It handles the dead letters
-// that last changed before it began; see [Inspector.ReviveAll].
-func (i *Inspector) MoveMorgue(
-	ctx context.Context, from string, to Target, match func(DeadLetter) bool, o BulkOptions,
-) (r Result, err error) {
-	a := o.action(moveVerb("move morgue", to), from, match != nil, true)
+// MoveMorgue moves the dead letters of [AllDead] to the morgue of another queue; see
+// [Inspector.Move], which moves those of single ids.
+func (i *Inspector) MoveMorgue(ctx context.Context, from string, to Target, dead DeadLetterSelection) (r Result, err error) {
+	if dead.by != byMatch {
+		return i.refuse(ctx, moveVerb("move morgue", to), from,
+			fmt.Errorf("%w: the move of a morgue acts on AllDead; Move moves single ids", ErrInvalidOptions))
+	}
+
+	a := dead.options.action(moveVerb("move morgue", to), from, dead.match != nil, true)
 	defer a.log(ctx, i, from, nil)(&err)
 	defer func() { a.sayLater(ctx, &r, err) }()
 	m, err := i.mover(ctx, a, "move morgue", from, to)
@@ -139,7 +147,7 @@ func (i *Inspector) MoveMorgue(
 	move := func(ctx context.Context, shard core.Shard, chosen []ports.DeadLetterView) error {
 		return m.letters(ctx, shard, chosen, a.run.At.Before)
 	}
-	return visitDeadLetters(ctx, &deadKind{action: a, match: match, do: move, moves: true})
+	return visitDeadLetters(ctx, &deadKind{action: a, match: dead.match, do: move, moves: true})
 }
 
 // moveVerb names the target too, so a Checkpoint of a move to a queue of another name is refused,

@@ -146,10 +146,10 @@ func everyMove(i *inspect.Inspector) map[string]func(context.Context, inspect.Bu
 			if match {
 				anyJob, any, o.Filter, dead.Filter = func(inspect.QueuedJob) bool { return true }, anyLetter, "any", "any"
 			}
-			if jobs, err = i.MoveAll(ctx, "orders", movedTo, anyJob, o); err != nil {
+			if jobs, err = i.Move(ctx, "orders", movedTo, inspect.AllJobs(anyJob, o)); err != nil {
 				return jobs, letters, err
 			}
-			letters, err = i.MoveMorgue(ctx, "orders", movedTo, any, dead)
+			letters, err = i.MoveMorgue(ctx, "orders", movedTo, inspect.AllDead(any, dead))
 			return jobs, letters, err
 		}
 	}
@@ -181,7 +181,7 @@ func TestAMoveKeepsEverything(t *testing.T) {
 			_, id, _ := strings.Cut(name, " ")
 			ids = append(ids, id)
 		}
-		r, err := s.Move(t.Context(), "orders", movedTo, ids)
+		r, err := s.Move(t.Context(), "orders", movedTo, inspect.JobIDs(ids...))
 		if err != nil || r.Handled != jobs+letters || r.Done != len(ids) {
 			t.Errorf("%+v, %v; want %d", r, err, jobs+letters)
 		}
@@ -195,15 +195,17 @@ func TestAMoveGoesIntoAnotherStore(t *testing.T) {
 	s, other := newFixture(t), newFixture(t)
 	want, _, _ := s.toMove()
 	to, o := inspect.Target{Queue: "orders", Inspector: other.Inspector}, inspect.BulkOptions{}
-	if _, err := s.MoveAll(t.Context(), "orders", to, nil, o); !errors.Is(err, inspect.ErrNotPaused) {
+	if _, err := s.Move(t.Context(), "orders", to, inspect.AllJobs(nil, o)); !errors.Is(err, inspect.ErrNotPaused) {
 		t.Fatalf("a move into a queue that runs: %v", err)
 	}
 	if err := other.Pause(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
 	for _, move := range []func() (inspect.Result, error){
-		func() (inspect.Result, error) { return s.MoveAll(t.Context(), "orders", to, nil, o) },
-		func() (inspect.Result, error) { return s.MoveMorgue(t.Context(), "orders", to, nil, o) },
+		func() (inspect.Result, error) { return s.Move(t.Context(), "orders", to, inspect.AllJobs(nil, o)) },
+		func() (inspect.Result, error) {
+			return s.MoveMorgue(t.Context(), "orders", to, inspect.AllDead(nil, o))
+		},
 	} {
 		if r, err := move(); err != nil {
 			t.Fatalf("%+v, %v", r, err)
@@ -224,13 +226,13 @@ func TestAMoveToAnotherStoreIsInBothAudits(t *testing.T) {
 	to := inspect.Target{Queue: "orders", Inspector: other.Inspector, Store: "prod", FromStore: "staging"}
 	ctx := inspect.WithActor(t.Context(), inspect.Actor{Name: "ann", Reason: "test"})
 	for _, o := range []inspect.BulkOptions{{DryRun: true}, {Limit: 1}, {}} {
-		r, err := s.MoveAll(ctx, "orders", to, nil, o)
+		r, err := s.Move(ctx, "orders", to, inspect.AllJobs(nil, o))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if o.Limit == 1 {
 			again := inspect.WithActor(t.Context(), inspect.Actor{Name: "ann"}) // the reason is that of the first call
-			if r, err = s.MoveAll(again, "orders", to, nil, inspect.BulkOptions{Continue: r.Checkpoint}); err != nil || r.Handled != 3 {
+			if r, err = s.Move(again, "orders", to, inspect.AllJobs(nil, inspect.BulkOptions{Continue: r.Checkpoint})); err != nil || r.Handled != 3 {
 				t.Fatalf("continued: %+v, %v", r, err)
 			}
 		}
@@ -253,12 +255,16 @@ func TestAMoveToAnotherStoreIsInBothAudits(t *testing.T) {
 func (s *fixture) sameNameMoves(into *inspect.Inspector) map[string]func() (inspect.Result, error) {
 	to, ctx := inspect.Target{Queue: "orders", Inspector: into}, s.t.Context()
 	return map[string]func() (inspect.Result, error){
-		"Move":    func() (inspect.Result, error) { return s.Move(ctx, "orders", to, []string{"odd"}) },
-		"MoveAll": func() (inspect.Result, error) { return s.MoveAll(ctx, "orders", to, nil, inspect.BulkOptions{}) },
-		"a dry run of MoveAll": func() (inspect.Result, error) {
-			return s.MoveAll(ctx, "orders", to, nil, inspect.BulkOptions{DryRun: true})
+		"Move": func() (inspect.Result, error) { return s.Move(ctx, "orders", to, inspect.JobIDs("odd")) },
+		"MoveAll": func() (inspect.Result, error) {
+			return s.Move(ctx, "orders", to, inspect.AllJobs(nil, inspect.BulkOptions{}))
 		},
-		"MoveMorgue": func() (inspect.Result, error) { return s.MoveMorgue(ctx, "orders", to, nil, inspect.BulkOptions{}) },
+		"a dry run of MoveAll": func() (inspect.Result, error) {
+			return s.Move(ctx, "orders", to, inspect.AllJobs(nil, inspect.BulkOptions{DryRun: true}))
+		},
+		"MoveMorgue": func() (inspect.Result, error) {
+			return s.MoveMorgue(ctx, "orders", to, inspect.AllDead(nil, inspect.BulkOptions{}))
+		},
 	}
 }
 
@@ -369,13 +375,13 @@ func TestAMoveIntoARunningOrUnknownQueueIsRefused(t *testing.T) {
 		to := inspect.Target{Queue: name}
 		for verb, move := range map[string]func() (inspect.Result, error){
 			"Move": func() (inspect.Result, error) {
-				return s.Move(t.Context(), "orders", to, []string{"odd"})
+				return s.Move(t.Context(), "orders", to, inspect.JobIDs("odd"))
 			},
 			"MoveAll": func() (inspect.Result, error) {
-				return s.MoveAll(t.Context(), "orders", to, nil, inspect.BulkOptions{})
+				return s.Move(t.Context(), "orders", to, inspect.AllJobs(nil, inspect.BulkOptions{}))
 			},
 			"MoveMorgue": func() (inspect.Result, error) {
-				return s.MoveMorgue(t.Context(), "orders", to, nil, inspect.BulkOptions{})
+				return s.MoveMorgue(t.Context(), "orders", to, inspect.AllDead(nil, inspect.BulkOptions{}))
 			},
 		} {
 			if r, err := move(); !errors.Is(err, wanted) || r.Handled != 0 {
@@ -383,7 +389,7 @@ func TestAMoveIntoARunningOrUnknownQueueIsRefused(t *testing.T) {
 			}
 		}
 	}
-	if r, err := s.MoveAll(t.Context(), "orders", inspect.Target{Queue: "running"}, nil, inspect.BulkOptions{DryRun: true}); err != nil || r.Handled != 123 || len(r.Jobs) != 10 {
+	if r, err := s.Move(t.Context(), "orders", inspect.Target{Queue: "running"}, inspect.AllJobs(nil, inspect.BulkOptions{DryRun: true})); err != nil || r.Handled != 123 || len(r.Jobs) != 10 {
 		t.Errorf("a dry run: %+v, %v", r, err)
 	}
 	holdsAll(t, s.store, "orders", want)
@@ -492,12 +498,12 @@ func TestAMoveLeavesWhatIsPushedMeanwhile(t *testing.T) {
 		}
 		return nil
 	}
-	if r, err := s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{}); err != nil || r.Handled != 1 {
+	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil || r.Handled != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	s.holds("queued a at 0s retries 0 [p new]", "queued b at 0s retries 0 [p]")
 	s.advance(time.Second)
-	if r, err := plain.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{}); err != nil || r.Handled != 2 {
+	if r, err := plain.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil || r.Handled != 2 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	s.holds()
@@ -526,14 +532,14 @@ func TestAMoveLeavesWhatIsBuriedMeanwhile(t *testing.T) {
 			}
 			return nil
 		}
-		r, err := s.MoveMorgue(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{DryRun: true})
+		r, err := s.MoveMorgue(t.Context(), "orders", movedTo, inspect.AllDead(nil, inspect.BulkOptions{DryRun: true}))
 		if err != nil || r.Handled != 1 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		if name == "all" {
-			r, err = s.MoveMorgue(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{})
+			r, err = s.MoveMorgue(t.Context(), "orders", movedTo, inspect.AllDead(nil, inspect.BulkOptions{}))
 		} else {
-			r, err = s.Move(t.Context(), "orders", movedTo, []string{"a"})
+			r, err = s.Move(t.Context(), "orders", movedTo, inspect.JobIDs("a"))
 		}
 		if err != nil || r.Handled != 0 {
 			t.Errorf("%s: %+v, %v; want that none is counted", name, r, err)
@@ -541,7 +547,7 @@ func TestAMoveLeavesWhatIsBuriedMeanwhile(t *testing.T) {
 		s.holds("dead a at 1s [p] hopeless")
 		want := contents(t, s.store, "orders")
 		s.advance(time.Second)
-		if r, err = s.MoveMorgue(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{}); err != nil || r.Handled != 1 {
+		if r, err = s.MoveMorgue(t.Context(), "orders", movedTo, inspect.AllDead(nil, inspect.BulkOptions{})); err != nil || r.Handled != 1 {
 			t.Errorf("%s, again: %+v, %v", name, r, err)
 		}
 		s.holds()
@@ -555,11 +561,11 @@ func TestAMoveLeavesClaimedJobs(t *testing.T) {
 	s.push("a", 0, "p")
 	s.claim()
 	s.push("a", 0, "q")
-	if r, err := s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{}); err != nil || r.Handled != 1 {
+	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil || r.Handled != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	s.holds("claimed a [p]")
-	if r, err := s.Move(t.Context(), "orders", movedTo, []string{"a"}); err != nil || r.Handled != 0 {
+	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.JobIDs("a")); err != nil || r.Handled != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	s.holds("claimed a [p]")
@@ -573,7 +579,7 @@ func TestAMoveMergesAtTheTarget(t *testing.T) {
 	payload := func(data string, score float64) core.Payload { return core.Payload{Data: []byte(data), Score: score} }
 	bring(t, s.store, "moved", movedShards, core.Job{ID: "a", State: core.State{PerformAt: at, RetryCount: 1, FirstPush: at, Error: "there"}, Payloads: []core.Payload{payload("p", 2), payload("q", 3)}})
 	bring(t, s.store, "orders", fixtureShards, core.Job{ID: "a", State: core.State{PerformAt: at + 5, RetryCount: 2, FirstPush: at - 1, Error: "coming"}, Payloads: []core.Payload{payload("o", 1), payload("p", 4)}})
-	if r, err := s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{}); err != nil || r.Handled != 1 {
+	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil || r.Handled != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	found, err := s.Find(t.Context(), "moved", "a")
@@ -596,11 +602,11 @@ func TestAMoveTakesWhatMatches(t *testing.T) {
 	s.failed("a1", "a2", "b1")
 	s.pushAll("a3", "b2")
 	failing := func(j inspect.QueuedJob) bool { return j.Retries > 0 }
-	if r, err := s.MoveAll(t.Context(), "orders", movedTo, failing, inspect.BulkOptions{Prefix: "a", Filter: "failing"}); err != nil || r.Handled != 2 {
+	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(failing, inspect.BulkOptions{Prefix: "a", Filter: "failing"})); err != nil || r.Handled != 2 {
 		t.Errorf("%+v, %v; want the two that fail", r, err)
 	}
 	s.holds("queued a3 at 0s retries 0 [p]", "queued b2 at 0s retries 0 [p]", "queued b1 at 1h0m0s retries 1 [p] boom")
-	first, err := s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{Limit: 1})
+	first, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{Limit: 1}))
 	if err != nil || first.Handled != 1 || first.Checkpoint == "" {
 		t.Fatalf("%+v, %v", first, err)
 	}
@@ -608,10 +614,10 @@ func TestAMoveTakesWhatMatches(t *testing.T) {
 	if err := s.Pause(t.Context(), "elsewhere"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.MoveAll(t.Context(), "orders", inspect.Target{Queue: "elsewhere"}, nil, inspect.BulkOptions{Continue: first.Checkpoint}); !errors.Is(err, inspect.ErrInvalidCheckpoint) {
+	if _, err := s.Move(t.Context(), "orders", inspect.Target{Queue: "elsewhere"}, inspect.AllJobs(nil, inspect.BulkOptions{Continue: first.Checkpoint})); !errors.Is(err, inspect.ErrInvalidCheckpoint) {
 		t.Errorf("continued to another target: %v", err)
 	}
-	if r, err := s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{Continue: first.Checkpoint}); err != nil || r.Handled != 3 || r.Gone != 0 {
+	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{Continue: first.Checkpoint})); err != nil || r.Handled != 3 || r.Gone != 0 {
 		t.Errorf("%+v, %v; want all three", r, err)
 	}
 	s.holds()
@@ -637,7 +643,7 @@ func TestAMoveNeverPausesItsTarget(t *testing.T) {
 		}
 		return nil
 	}
-	if r, err := s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{}); !errors.Is(err, inspect.ErrNotPaused) || r.Handled != 0 {
+	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); !errors.Is(err, inspect.ErrNotPaused) || r.Handled != 0 {
 		t.Errorf("%+v, %v; want ErrNotPaused", r, err)
 	}
 }
@@ -659,9 +665,9 @@ func TestAMoveLosesNoPushWhileItsSourceRuns(t *testing.T) {
 		for range 6 {
 			m.meanwhile()
 			if m.rand.IntN(2) == 0 {
-				_, _ = m.Move(t.Context(), "orders", movedTo, []string{"id0", "id1", "id2", "id3"})
+				_, _ = m.Move(t.Context(), "orders", movedTo, inspect.JobIDs("id0", "id1", "id2", "id3"))
 			} else {
-				_, _ = m.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{})
+				_, _ = m.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{}))
 			}
 			m.advance(time.Second)
 		}
@@ -748,12 +754,12 @@ func TestAMoveEndsOnceItsTargetIsResumed(t *testing.T) {
 	want, _, _ := s.toMove()
 	plain, h := s.Inspector, s.intercept()
 	for verb, move := range map[string]func() (inspect.Result, error){
-		"Move": func() (inspect.Result, error) { return s.Move(t.Context(), "orders", movedTo, []string{"odd"}) },
+		"Move": func() (inspect.Result, error) { return s.Move(t.Context(), "orders", movedTo, inspect.JobIDs("odd")) },
 		"MoveAll": func() (inspect.Result, error) {
-			return s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{})
+			return s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{}))
 		},
 		"MoveMorgue": func() (inspect.Result, error) {
-			return s.MoveMorgue(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{})
+			return s.MoveMorgue(t.Context(), "orders", movedTo, inspect.AllDead(nil, inspect.BulkOptions{}))
 		},
 	} {
 		if err := plain.Pause(t.Context(), "moved"); err != nil {
@@ -805,9 +811,9 @@ func TestAMoveFillsItsSteps(t *testing.T) {
 	for _, name := range []string{"jobs", "dead letters"} {
 		clear(calls)
 		to, o := inspect.Target{Queue: "to"}, inspect.BulkOptions{Payloads: -1}
-		move := func() (inspect.Result, error) { return s.MoveAll(t.Context(), "from", to, nil, o) }
+		move := func() (inspect.Result, error) { return s.Move(t.Context(), "from", to, inspect.AllJobs(nil, o)) }
 		if name == "dead letters" {
-			move = func() (inspect.Result, error) { return s.MoveMorgue(t.Context(), "from", to, nil, o) }
+			move = func() (inspect.Result, error) { return s.MoveMorgue(t.Context(), "from", to, inspect.AllDead(nil, o)) }
 		}
 		if r, err := move(); err != nil || r.Handled != entries {
 			t.Fatalf("%s: %+v, %v", name, r, err)
@@ -833,7 +839,7 @@ func TestAMoveCountsNoMoreThanItReads(t *testing.T) {
 		}
 		return next(ctx)
 	})
-	r, err := inspect.New(store, inspect.Options{}).MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{})
+	r, err := inspect.New(store, inspect.Options{}).Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{}))
 	if err != nil || r.Handled != jobs || len(counts) == 0 || slices.Max(counts) != 1 || slices.Min(counts) != 1 {
 		t.Errorf("%+v, %v, counted %v more than were read; want 1", r, err, counts)
 	}
@@ -854,7 +860,7 @@ func TestAMoveOfADamagedRecordIsAnError(t *testing.T) {
 			}
 			return err
 		})
-		_, err := inspect.New(damaged, inspect.Options{}).Move(t.Context(), "orders", movedTo, []string{"a"})
+		_, err := inspect.New(damaged, inspect.Options{}).Move(t.Context(), "orders", movedTo, inspect.JobIDs("a"))
 		if err == nil || !strings.Contains(err.Error(), `"a"`) || !strings.Contains(err.Error(), place.String()) {
 			t.Errorf("%v is damaged: %v; want an error that names the id and the place", place, err)
 		}
@@ -879,9 +885,11 @@ func TestAMoveIntoItselfIsRefusedWithoutAnAudit(t *testing.T) {
 	})
 	from, to, o := inspect.New(store, inspect.Options{}), inspect.Target{Queue: "orders", Inspector: inspect.New(s.store, inspect.Options{})}, inspect.BulkOptions{}
 	for verb, move := range map[string]func() (inspect.Result, error){
-		"Move":       func() (inspect.Result, error) { return from.Move(t.Context(), "orders", to, []string{"odd"}) },
-		"MoveAll":    func() (inspect.Result, error) { return from.MoveAll(t.Context(), "orders", to, nil, o) },
-		"MoveMorgue": func() (inspect.Result, error) { return from.MoveMorgue(t.Context(), "orders", to, nil, o) },
+		"Move":    func() (inspect.Result, error) { return from.Move(t.Context(), "orders", to, inspect.JobIDs("odd")) },
+		"MoveAll": func() (inspect.Result, error) { return from.Move(t.Context(), "orders", to, inspect.AllJobs(nil, o)) },
+		"MoveMorgue": func() (inspect.Result, error) {
+			return from.MoveMorgue(t.Context(), "orders", to, inspect.AllDead(nil, o))
+		},
 	} {
 		if r, err := move(); !errors.Is(err, inspect.ErrInvalidOptions) || r.Handled != 0 {
 			t.Errorf("%s: %+v, %v; want ErrInvalidOptions", verb, r, err)
@@ -905,7 +913,7 @@ func TestAMoveLeavesAJobThatIsPushedAnewMeanwhile(t *testing.T) {
 		}
 		return nil
 	}
-	if r, err := s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{}); err != nil || r.Handled != 0 || r.Gone != 1 {
+	if r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil || r.Handled != 0 || r.Gone != 1 {
 		t.Errorf("%+v, %v; want that the job is gone", r, err)
 	}
 	s.holds("queued a at 1s retries 0 [p]")

@@ -47,7 +47,7 @@ func TestAMoveOfIDsTakesTheirSchedules(t *testing.T) {
 	before := schedulesIn(t, s.store, "orders")
 	s.pausedSource()
 
-	r, err := s.Move(t.Context(), "orders", movedTo, []string{"a", "nobody"})
+	r, err := s.Move(t.Context(), "orders", movedTo, inspect.JobIDs("a", "nobody"))
 	if err != nil || r.Handled != 3 || r.Done != 2 {
 		t.Fatalf("%+v, %v; want the job and two schedules", r, err)
 	}
@@ -81,19 +81,19 @@ func TestAMoveOfAllTakesAllSchedules(t *testing.T) {
 	any := func(inspect.QueuedJob) bool { return true }
 	for name, move := range map[string]func() (inspect.Result, error){
 		"a dry run": func() (inspect.Result, error) {
-			return s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{DryRun: true})
+			return s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{DryRun: true}))
 		},
 		"with a prefix": func() (inspect.Result, error) {
-			return s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{Prefix: ids[0]})
+			return s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{Prefix: ids[0]}))
 		},
 		"with a time": func() (inspect.Result, error) {
-			return s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{Before: epoch.Add(-time.Hour)})
+			return s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{Before: epoch.Add(-time.Hour)}))
 		},
 		"with a match": func() (inspect.Result, error) {
-			return s.MoveAll(t.Context(), "orders", movedTo, any, inspect.BulkOptions{Limit: 3, Filter: "any"})
+			return s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(any, inspect.BulkOptions{Limit: 3, Filter: "any"}))
 		},
 		"with a limit": func() (inspect.Result, error) {
-			return s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{Limit: 3})
+			return s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{Limit: 3}))
 		},
 	} {
 		if r, err := move(); err != nil || name == "a dry run" && r.Handled < 250 {
@@ -105,7 +105,7 @@ func TestAMoveOfAllTakesAllSchedules(t *testing.T) {
 	}
 
 	before, left := schedulesIn(t, s.store, "orders"), s.counts().Fresh
-	r, err := s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{})
+	r, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{}))
 	if err != nil || r.Handled != int(left)+250 || r.Done != r.Handled || r.Total != r.Handled {
 		t.Fatalf("%+v, %v; want %d jobs and 250 schedules", r, err, left)
 	}
@@ -124,7 +124,7 @@ func TestSchedulesMoveToAnotherStore(t *testing.T) {
 	other.pausedSource()
 	before := schedulesIn(t, s.store, "orders")
 	to := inspect.Target{Queue: "orders", Inspector: other.Inspector}
-	if r, err := s.MoveAll(t.Context(), "orders", to, nil, inspect.BulkOptions{}); err != nil || r.Handled != 1 {
+	if r, err := s.Move(t.Context(), "orders", to, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil || r.Handled != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if diff := cmp.Diff(before, schedulesIn(t, other.store, "orders")); diff != "" || len(schedulesIn(t, s.store, "orders")) > 0 {
@@ -155,7 +155,7 @@ func TestAnInterruptedMoveOfSchedulesIsRepeated(t *testing.T) {
 			if h.before = fail; after {
 				h.before, h.after = nil, fail
 			}
-			_, err := s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{})
+			_, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{}))
 			if calls < fails {
 				if err != nil {
 					t.Errorf("without a failure: %v", err)
@@ -165,7 +165,7 @@ func TestAnInterruptedMoveOfSchedulesIsRepeated(t *testing.T) {
 			if err == nil {
 				t.Errorf("call %d fails, and the move does not", fails)
 			}
-			if _, err := s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{}); err != nil {
+			if _, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil {
 				t.Errorf("call %d fails: the repeated move: %v", fails, err)
 			}
 			if diff := cmp.Diff(before, schedulesIn(t, s.store, "moved")); diff != "" || len(schedulesIn(t, s.store, "orders")) > 0 {
@@ -199,7 +199,7 @@ func TestASchedulesChangeDuringAMoveIsNotLost(t *testing.T) {
 	}
 	move := func(t *testing.T, s *fixture, want int) {
 		t.Helper()
-		if r, err := s.Move(t.Context(), "orders", movedTo, []string{"a"}); err != nil || r.Handled < want {
+		if r, err := s.Move(t.Context(), "orders", movedTo, inspect.JobIDs("a")); err != nil || r.Handled < want {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}
@@ -232,7 +232,7 @@ func TestASchedulesChangeDuringAMoveIsNotLost(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := s.Move(t.Context(), "orders", movedTo, []string{"a"}); !errors.Is(err, inspect.ErrScheduleChanged) {
+		if _, err := s.Move(t.Context(), "orders", movedTo, inspect.JobIDs("a")); !errors.Is(err, inspect.ErrScheduleChanged) {
 			t.Errorf("%v, want ErrScheduleChanged", err)
 		}
 		if len(schedulesIn(t, s.store, "orders")) != 1 {
@@ -248,7 +248,7 @@ func TestASchedulesChangeDuringAMoveIsNotLost(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := s.Move(t.Context(), "orders", movedTo, []string{"a"}); !errors.Is(err, inspect.ErrNotPaused) {
+		if _, err := s.Move(t.Context(), "orders", movedTo, inspect.JobIDs("a")); !errors.Is(err, inspect.ErrNotPaused) {
 			t.Errorf("%v, want ErrNotPaused", err)
 		}
 		if len(schedulesIn(t, s.store, "orders")) != 1 || len(schedulesIn(t, s.store, "moved")) > 0 {
@@ -268,7 +268,7 @@ func TestSchedulesOfTheTargetStay(t *testing.T) {
 	s.schedule("moved", "other", "nightly", "cron 45 * * * * UTC")
 	s.pausedSource()
 	for range 2 {
-		_, err := s.MoveAll(t.Context(), "orders", movedTo, nil, inspect.BulkOptions{})
+		_, err := s.Move(t.Context(), "orders", movedTo, inspect.AllJobs(nil, inspect.BulkOptions{}))
 		if !errors.Is(err, inspect.ErrScheduleExists) {
 			t.Fatalf("%v, want ErrScheduleExists", err)
 		}
@@ -291,7 +291,7 @@ func TestAScheduleThatTheTargetRefusesStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.schedule("points", "a", "hourly", "cron 30 * * * * UTC", func(d *core.Declaration) { d.Catchup.Most = 5 })
-	if _, err := s.Move(t.Context(), "points", movedTo, []string{"a"}); !errors.Is(err, inspect.ErrInvalidSchedule) {
+	if _, err := s.Move(t.Context(), "points", movedTo, inspect.JobIDs("a")); !errors.Is(err, inspect.ErrInvalidSchedule) {
 		t.Errorf("%v, want ErrInvalidSchedule", err)
 	}
 	if len(schedulesIn(t, s.store, "points")) != 1 || len(schedulesIn(t, s.store, "moved")) > 0 {

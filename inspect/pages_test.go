@@ -82,7 +82,7 @@ func TestWhatStaysIsListedOnceWhileOthersComeAndGo(t *testing.T) {
 		seen[job.ID]++
 		if count%3 == 0 { // also the one under the cursor
 			s.pushAll(nth("new", count))
-			if _, err := s.Delete(t.Context(), "orders", []string{leave[count/3]}); err != nil {
+			if _, err := s.Delete(t.Context(), "orders", inspect.JobIDs(leave[count/3])); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -136,12 +136,12 @@ func TestAFilterHandlesWhatIsReached(t *testing.T) {
 	s.dead(ids...)
 	s.advance(time.Second)
 	i := inspect.New(&partialStore{Store: s.store}, inspect.Options{})
-	result, err := i.ReviveAll(t.Context(), "orders", func(inspect.DeadLetter) bool { return true }, inspect.BulkOptions{})
+	result, err := i.Revive(t.Context(), "orders", inspect.AllDead(func(inspect.DeadLetter) bool { return true }, inspect.BulkOptions{}))
 	isPartial(t, err)
 	if want := len(reachable(ids)); result.Handled != want {
 		t.Errorf("%d revived, want the %d that can be reached", result.Handled, want)
 	}
-	if result, err = i.PurgeAll(t.Context(), "orders", nil, inspect.BulkOptions{}); result.Handled != 0 {
+	if result, err = i.Purge(t.Context(), "orders", inspect.AllDead(nil, inspect.BulkOptions{})); result.Handled != 0 {
 		t.Errorf("%d purged (%v), want none", result.Handled, err)
 	}
 }

@@ -33,7 +33,7 @@ func (s *fixture) pushMany(id string, n int) {
 func (s *fixture) buryWhole(id string) {
 	s.t.Helper()
 	for {
-		if _, err := s.Bury(s.t.Context(), "orders", []string{id}); err != nil {
+		if _, err := s.Bury(s.t.Context(), "orders", inspect.JobIDs(id)); err != nil {
 			s.t.Fatal(err)
 		}
 		if found, err := s.FindSome(s.t.Context(), "orders", id, 0); err != nil || found.Queued == nil {
@@ -159,7 +159,7 @@ func TestPayloadsAreCountedOnce(t *testing.T) {
 		matched = d.PayloadCount
 		return len(d.Payloads) == manyPayloads
 	}
-	r, err := s.PurgeAll(t.Context(), "orders", match, inspect.BulkOptions{})
+	r, err := s.Purge(t.Context(), "orders", inspect.AllDead(match, inspect.BulkOptions{}))
 	if err != nil || r.Handled != 1 || matched != manyPayloads {
 		t.Errorf("PurgeAll = %+v, %v, and match saw a count of %d", r, err, matched)
 	}
@@ -193,7 +193,7 @@ func TestAMatchSeesAsManyPayloadsAsItAsksFor(t *testing.T) {
 			seen = len(d.Payloads)
 			return true
 		}
-		r, err := s.PurgeAll(t.Context(), "orders", match, inspect.BulkOptions{Payloads: payloads})
+		r, err := s.Purge(t.Context(), "orders", inspect.AllDead(match, inspect.BulkOptions{Payloads: payloads}))
 		if err != nil || r.Handled != 1 || seen != want {
 			t.Errorf("Payloads %d: %+v, %v, match saw %d payloads; want %d", payloads, r, err, seen, want)
 		}
@@ -206,7 +206,7 @@ func TestAMatchSeesAsManyPayloadsAsItAsksFor(t *testing.T) {
 	}
 	s := newFixture(t)
 	edit := func(string, core.Payload) ([]byte, bool, error) { return nil, false, nil }
-	if _, err := s.EditAll(t.Context(), "orders", nil, edit, inspect.BulkOptions{Payloads: -1}); !errors.Is(err, inspect.ErrInvalidOptions) {
+	if _, err := s.Edit(t.Context(), "orders", inspect.AllDead(nil, inspect.BulkOptions{Payloads: -1}), edit); !errors.Is(err, inspect.ErrInvalidOptions) {
 		t.Errorf("EditAll with Payloads: %v, want ErrInvalidOptions", err)
 	}
 }
@@ -221,7 +221,7 @@ func TestExportReadsADeadLetterAgainThatChanges(t *testing.T) {
 	finds := s.noteFinds(func(calls int) {
 		if calls == 1 {
 			gone := []inspect.DeadLetterPayloads{{ID: "x", Payloads: [][]byte{[]byte("p0999")}}} // the last of the page, the first of its score
-			if r, err := acted.PurgePayloads(t.Context(), "orders", gone); err != nil || r.Handled != 0 && r.Handled != 1 {
+			if r, err := acted.Purge(t.Context(), "orders", inspect.DeadPayloads(gone...)); err != nil || r.Handled != 0 && r.Handled != 1 {
 				t.Errorf("PurgePayloads: %+v, %v", r, err)
 			}
 		}
@@ -289,10 +289,10 @@ func TestAPageOfASweepHasSoManyPayloads(t *testing.T) {
 	for payloads, limit := range map[int]int{-1: 100, 0: 100, 1: 100, 16: 100, 32: 50, 1000: 1, 5000: 1} {
 		pages = nil
 		o := inspect.BulkOptions{Payloads: payloads}
-		if _, err := i.PurgeAll(t.Context(), "orders", func(inspect.DeadLetter) bool { return false }, o); err != nil {
+		if _, err := i.Purge(t.Context(), "orders", inspect.AllDead(func(inspect.DeadLetter) bool { return false }, o)); err != nil {
 			t.Error(err)
 		}
-		if _, err := i.DeleteAll(t.Context(), "orders", func(inspect.QueuedJob) bool { return false }, o); err != nil {
+		if _, err := i.Delete(t.Context(), "orders", inspect.AllJobs(func(inspect.QueuedJob) bool { return false }, o)); err != nil {
 			t.Error(err)
 		}
 		for _, r := range pages {

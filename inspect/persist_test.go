@@ -25,31 +25,31 @@ func TestActionsPersistWhereAnOutcomeIsUnknown(t *testing.T) {
 		act        func(context.Context, *fixture) (inspect.Result, error)
 	}{
 		{"ids", "Bury", func(ctx context.Context, s *fixture) (inspect.Result, error) {
-			return s.Bury(ctx, "orders", ids)
+			return s.Bury(ctx, "orders", inspect.JobIDs(ids...))
 		}},
 		{"a queue", "Queues", func(ctx context.Context, s *fixture) (inspect.Result, error) {
-			return s.Bury(ctx, "orders", ids)
+			return s.Bury(ctx, "orders", inspect.JobIDs(ids...))
 		}},
 		{"all failed", "Bury", func(ctx context.Context, s *fixture) (inspect.Result, error) {
-			return s.BuryFailed(ctx, "orders", nil, o)
+			return s.Bury(ctx, "orders", inspect.FailedJobs(nil, o))
 		}},
 		{"counts", "Stats", func(ctx context.Context, s *fixture) (inspect.Result, error) {
-			return s.BuryFailed(ctx, "orders", nil, o)
+			return s.Bury(ctx, "orders", inspect.FailedJobs(nil, o))
 		}},
 		{"all dead", "Revive", func(ctx context.Context, s *fixture) (inspect.Result, error) {
-			return s.ReviveAll(ctx, "orders", nil, o)
+			return s.Revive(ctx, "orders", inspect.AllDead(nil, o))
 		}},
 		{"a filter", "Purge", func(ctx context.Context, s *fixture) (inspect.Result, error) {
-			return s.PurgeAll(ctx, "orders", all, o)
+			return s.Purge(ctx, "orders", inspect.AllDead(all, o))
 		}},
 		{"a filter's page", "Morgue", func(ctx context.Context, s *fixture) (inspect.Result, error) {
-			return s.PurgeAll(ctx, "orders", all, o)
+			return s.Purge(ctx, "orders", inspect.AllDead(all, o))
 		}},
 		{"an edit", "Edit", func(ctx context.Context, s *fixture) (inspect.Result, error) {
-			return s.Edit(ctx, "orders", []string{"dead-1", "dead-2", "dead-3", "dead-4"}, upper)
+			return s.Edit(ctx, "orders", inspect.DeadIDs("dead-1", "dead-2", "dead-3", "dead-4"), upper)
 		}},
 		{"an edit's look-up", "Find", func(ctx context.Context, s *fixture) (inspect.Result, error) {
-			return s.Edit(ctx, "orders", []string{"dead-1", "dead-2", "dead-3", "dead-4"}, upper)
+			return s.Edit(ctx, "orders", inspect.DeadIDs("dead-1", "dead-2", "dead-3", "dead-4"), upper)
 		}},
 	} {
 		for _, after := range []bool{false, true} {
@@ -125,7 +125,7 @@ func TestActionsGiveUpInTheEnd(t *testing.T) {
 					return nil
 				}
 				start := time.Now()
-				result, err := s.Revive(t.Context(), "orders", ids)
+				result, err := s.Revive(t.Context(), "orders", inspect.DeadIDs(ids...))
 				if !errors.Is(err, c.err) || !strings.Contains(err.Error(), "revive: shard orders/1: ") {
 					t.Errorf("error %v; want %v, and where", err, c.err)
 				}
@@ -178,8 +178,8 @@ func TestStepsThatGetNowhereEndTheirShard(t *testing.T) {
 	stuck := &stuck{Store: s.store}
 	i, o := inspect.New(stuck, inspect.Options{}), inspect.BulkOptions{}
 	for name, act := range map[string]func() (inspect.Result, error){
-		"jobs":         func() (inspect.Result, error) { return i.BuryFailed(t.Context(), "orders", nil, o) },
-		"dead letters": func() (inspect.Result, error) { return i.PurgeAll(t.Context(), "orders", nil, o) },
+		"jobs":         func() (inspect.Result, error) { return i.Bury(t.Context(), "orders", inspect.FailedJobs(nil, o)) },
+		"dead letters": func() (inspect.Result, error) { return i.Purge(t.Context(), "orders", inspect.AllDead(nil, o)) },
 	} {
 		stuck.steps = 0
 		result, err := act()

@@ -29,7 +29,7 @@ func TestForgetFreesTheNameOfAnEmptyQueue(t *testing.T) {
 		}
 	}
 	refuse("a queued job", inspect.ErrNotEmpty)
-	if _, err := s.Delete(t.Context(), "orders", []string{"order-1"}); err != nil {
+	if _, err := s.Delete(t.Context(), "orders", inspect.JobIDs("order-1")); err != nil {
 		t.Fatal(err)
 	}
 	s.claim()
@@ -48,7 +48,7 @@ func TestForgetThatLosesItsReplyHasForgotten(t *testing.T) {
 	if err := orders.Push(t.Context(), s.Client, "order-1", "placed"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Inspector.Delete(t.Context(), "orders", []string{"order-1"}); err != nil {
+	if _, err := s.Inspector.Delete(t.Context(), "orders", inspect.JobIDs("order-1")); err != nil {
 		t.Fatal(err)
 	}
 	s.Fail(skeintest.Fault{Method: "Forget", Times: 1, ReplyLost: true})

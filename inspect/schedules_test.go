@@ -754,9 +754,9 @@ func TestSchedulesThatAreReachedAreListedAndChanged(t *testing.T) {
 		t.Errorf("%+v", names)
 	}
 	s.advance(time.Hour)
-	late, err := i.LateTick(t.Context(), "orders")
+	late, err := i.LateTicks(t.Context(), "orders")
 	isPartial(t, err)
-	if late != (inspect.LateTick{Late: 34 * time.Minute, Scheduled: true}) {
+	if late["orders"] != (inspect.LateTick{Late: 34 * time.Minute, Scheduled: true}) {
 		t.Errorf("%+v", late)
 	}
 
@@ -810,7 +810,7 @@ func TestLateTicksOfAQueue(t *testing.T) {
 	s := newFixture(t)
 	late := func(want inspect.LateTick) {
 		t.Helper()
-		if got, err := s.LateTick(t.Context(), "orders"); err != nil || got != want {
+		if got, err := s.LateTicks(t.Context(), "orders"); err != nil || got["orders"] != want {
 			t.Errorf("%+v, %v; want %+v", got, err, want)
 		}
 	}
@@ -824,7 +824,7 @@ func TestLateTicksOfAQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	late(inspect.LateTick{})
-	if _, err := s.LateTick(t.Context(), "nothing"); !errors.Is(err, inspect.ErrUnknownQueue) {
+	if _, err := s.LateTicks(t.Context(), "nothing"); !errors.Is(err, inspect.ErrUnknownQueue) {
 		t.Errorf("an unknown queue: %v", err)
 	}
 }

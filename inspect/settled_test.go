@@ -67,7 +67,7 @@ func TestSettledAfterARevive(t *testing.T) {
 	s.settledAt("dead, asked until b's push", "a", since, true, true)
 
 	s.advance(time.Second)
-	result, err := s.Revive(s.t.Context(), "orders", []string{"a"})
+	result, err := s.Revive(s.t.Context(), "orders", inspect.DeadIDs("a"))
 	if err != nil || result.Handled != 1 {
 		t.Fatalf("revived %d, %v", result.Handled, err)
 	}

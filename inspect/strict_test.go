@@ -60,7 +60,7 @@ func TestACheckpointOfOtherShardsIsRefused(t *testing.T) {
 		if err != nil || first.Checkpoint == "" {
 			t.Fatalf("%+v, %v", first, err)
 		}
-		if _, err := s.PurgeAll(t.Context(), "orders", nil, inspect.BulkOptions{}); err != nil {
+		if _, err := s.Purge(t.Context(), "orders", inspect.AllDead(nil, inspect.BulkOptions{})); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Forget(t.Context(), "orders"); err != nil {
@@ -79,11 +79,11 @@ func TestACheckpointOfOtherShardsIsRefused(t *testing.T) {
 func purging(i *inspect.Inspector) map[string]func(context.Context, inspect.BulkOptions) (inspect.Result, error) {
 	return map[string]func(context.Context, inspect.BulkOptions) (inspect.Result, error){
 		"all": func(ctx context.Context, o inspect.BulkOptions) (inspect.Result, error) {
-			return i.PurgeAll(ctx, "orders", nil, o)
+			return i.Purge(ctx, "orders", inspect.AllDead(nil, o))
 		},
 		"filter": func(ctx context.Context, o inspect.BulkOptions) (inspect.Result, error) {
 			o.Filter = "any"
-			return i.PurgeAll(ctx, "orders", anyLetter, o)
+			return i.Purge(ctx, "orders", inspect.AllDead(anyLetter, o))
 		},
 	}
 }
@@ -98,15 +98,15 @@ func TestWhatCanNotBeReadWholeIsNotPassedOver(t *testing.T) {
 	anyJob := func(inspect.QueuedJob) bool { return true }
 	for name, act := range map[string]func(context.Context, *inspect.Inspector) error{
 		"revive": func(ctx context.Context, i *inspect.Inspector) error {
-			_, err := i.ReviveAll(ctx, "orders", anyLetter, inspect.BulkOptions{})
+			_, err := i.Revive(ctx, "orders", inspect.AllDead(anyLetter, inspect.BulkOptions{}))
 			return err
 		},
 		"delete": func(ctx context.Context, i *inspect.Inspector) error {
-			_, err := i.DeleteFailed(ctx, "orders", anyJob, inspect.BulkOptions{})
+			_, err := i.Delete(ctx, "orders", inspect.FailedJobs(anyJob, inspect.BulkOptions{}))
 			return err
 		},
 		"run now": func(ctx context.Context, i *inspect.Inspector) error {
-			_, err := i.RunAllNow(ctx, "orders", anyJob, inspect.BulkOptions{})
+			_, err := i.RunNow(ctx, "orders", inspect.AllJobs(anyJob, inspect.BulkOptions{}))
 			return err
 		},
 		"export": func(ctx context.Context, i *inspect.Inspector) error {
@@ -132,8 +132,8 @@ func TestWhatCanNotBeReadWholeIsNotPassedOver(t *testing.T) {
 				if !gone {
 					return ports.ErrUnusable
 				}
-				_, dead := plain.Purge(t.Context(), "orders", []string{"d"})
-				_, queued := plain.Delete(t.Context(), "orders", []string{"f"})
+				_, dead := plain.Purge(t.Context(), "orders", inspect.DeadIDs("d"))
+				_, queued := plain.Delete(t.Context(), "orders", inspect.JobIDs("f"))
 				return errors.Join(dead, queued)
 			}
 			if err := act(t.Context(), s.Inspector); gone != (err == nil) {
@@ -153,11 +153,11 @@ func TestADryRunCountsWhatTheActionTakes(t *testing.T) {
 	s.advance(time.Minute)
 	before := epoch.Add(time.Minute)
 	s.dead("b3")
-	failed, err := s.BuryFailed(t.Context(), "orders", nil, inspect.BulkOptions{DryRun: true})
+	failed, err := s.Bury(t.Context(), "orders", inspect.FailedJobs(nil, inspect.BulkOptions{DryRun: true}))
 	if err != nil || failed.Handled != 2 || failed.Total != 2 || len(failed.Jobs) != 2 {
 		t.Errorf("%+v, %v; want 2 of 2", failed, err)
 	}
-	old, err := s.PurgeAll(t.Context(), "orders", nil, inspect.BulkOptions{DryRun: true, Prefix: "b", Before: before})
+	old, err := s.Purge(t.Context(), "orders", inspect.AllDead(nil, inspect.BulkOptions{DryRun: true, Prefix: "b", Before: before}))
 	if err != nil || old.Handled != 2 || len(old.Samples) != 2 {
 		t.Errorf("%+v, %v; want 2", old, err)
 	}

@@ -44,12 +44,12 @@ func TestTagsAreShownAndMatched(t *testing.T) {
 		t.Errorf("queued (-want +got):\n%s", diff)
 	}
 	imported := func(j inspect.QueuedJob) bool { return slices.Contains(j.Tags, "import-7") }
-	r, err := s.BuryFresh(t.Context(), "orders", imported, inspect.BulkOptions{Payloads: -1})
+	r, err := s.Bury(t.Context(), "orders", inspect.FreshJobs(imported, inspect.BulkOptions{Payloads: -1}))
 	if err != nil || r.Handled != 2 {
 		t.Errorf("buried by a tag: %+v, %v; want 2", r, err)
 	}
 	vip := func(d inspect.DeadLetter) bool { return slices.Contains(d.Tags, "vip") }
-	if r, err := s.ReviveAll(t.Context(), "orders", vip, inspect.BulkOptions{Payloads: -1}); err != nil || r.Handled != 1 {
+	if r, err := s.Revive(t.Context(), "orders", inspect.AllDead(vip, inspect.BulkOptions{Payloads: -1})); err != nil || r.Handled != 1 {
 		t.Errorf("revived by a tag: %+v, %v; want 1", r, err)
 	}
 	s.claim()

@@ -17,9 +17,9 @@ type QueuedJob struct {
 	// skein.Await.
 	Retries int
 	// Held is true if the job is held, because it used up its retries or recoveries in a queue with
-	// skein.Hold. It does not run before [Inspector.Release], [Inspector.RunNow],
-	// [Inspector.BuryFirst] or [Inspector.DeleteFirst] is called for it. While it is held, its
-	// PerformAt is the latest time that a store can hold, in the year 2255.
+	// skein.Hold. It does not run before [Inspector.Release], [Inspector.RunNow], or a Bury or
+	// Delete of its [FirstPayloads] is called for it. While it is held, its PerformAt is the latest
+	// time that a store can hold, in the year 2255.
 	Held bool
 	// Recoveries is the number of times that the job lost its process and that count, since the job
 	// was last done, failed, snoozed or buried (docs/rules.md 4).

@@ -358,7 +358,7 @@ func TestWhyAfterAnotherLayout(t *testing.T) {
 	s := newFixture(t)
 	s.pushAll("x")
 	s.advance(time.Hour)
-	if _, err := s.Delete(t.Context(), "orders", []string{"x"}); err != nil {
+	if _, err := s.Delete(t.Context(), "orders", inspect.JobIDs("x")); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Forget(t.Context(), "orders"); err != nil {

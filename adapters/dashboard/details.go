@@ -128,9 +128,9 @@ func (l *looker) calendar(ctx context.Context, d *details, stats *inspect.QueueS
 		return
 	}
 
-	late, err := l.inspector.LateTick(ctx, queue)
+	late, err := l.inspector.LateTicks(ctx, queue)
 	if _, d.schedulesFailed = service.Partial(err); d.schedulesFailed == nil {
-		d.ticks = wrong.TicksOf(late, now, d.schedules)
+		d.ticks = wrong.TicksOf(late[queue], now, d.schedules)
 	}
 }
 

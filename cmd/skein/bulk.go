@@ -45,7 +45,7 @@ func (b *bulkFlags) add(f *pflag.FlagSet) {
 		f.BoolVar(&b.all, "all", false, "act on all that match, not on named ids")
 		with = "with --all: "
 	}
-	if b.verb != "release" { // ReleaseAll accepts no Prefix
+	if b.verb != "release" { // Release accepts no Prefix
 		f.StringVar(&b.o.Prefix, "prefix", "", with+"only ids with this prefix"+b.prefixNeeds)
 	}
 	b.entryFilter.add(f, with)
@@ -124,17 +124,6 @@ func (a *app) named(done string, r *inspect.Result, err error) error {
 		return fmt.Errorf("%w: no entry of these ids can be %s", errNotFound, done)
 	}
 	return nil
-}
-
-// onNamed acts on the ids that follow the queue in args, and then prints the ids for which it found
-// no entry.
-func (a *app) onNamed(ctx context.Context, i *inspect.Inspector, args []string, done string, lacks lacksEntry, act onJobs) (inspect.Result, error) {
-	missing := absent(ctx, i, args[0], args[1:], lacks)
-	r, err := act(i, ctx, args[0], args[1:])
-	if err == nil {
-		a.sayAbsent(done, missing)
-	}
-	return r, err
 }
 
 // sayAbsent prints the ids that have no entry for an action.
@@ -385,29 +374,60 @@ func rowsOf[T any](cols columns[T], items []T) []*object {
 
 func (a *app) showSamples(r *inspect.Result) error { return one(a, dryColumns, r) }
 
+// chosen are the entries on which a command acts: named ids, or all that match if all is true.
+type chosen struct {
+	all     bool
+	ids     []string
+	filter  entryFilter
+	options inspect.BulkOptions
+}
+
+// kindOfJobs returns the jobs of a kind that match.
+type kindOfJobs func(match func(inspect.QueuedJob) bool, o inspect.BulkOptions) inspect.JobSelection
+
+func (c *chosen) jobs(kind kindOfJobs) inspect.JobSelection {
+	if c.all {
+		return kind(c.filter.jobs(), c.options)
+	}
+	return inspect.JobIDs(c.ids...)
+}
+
+func (c *chosen) dead() inspect.DeadLetterSelection {
+	if c.all {
+		return inspect.AllDead(c.filter.letters(), c.options)
+	}
+	return inspect.DeadIDs(c.ids...)
+}
+
 type (
-	onJobs    func(*inspect.Inspector, context.Context, string, []string) (inspect.Result, error)
-	onAllJobs func(*inspect.Inspector, context.Context, string, func(inspect.QueuedJob) bool, inspect.BulkOptions) (inspect.Result, error)
-	onAllDead func(*inspect.Inspector, context.Context, string, func(inspect.DeadLetter) bool, inspect.BulkOptions) (inspect.Result, error)
+	act    func(ctx context.Context, i *inspect.Inspector, queue string, c *chosen) (inspect.Result, error)
+	onJobs func(*inspect.Inspector, context.Context, string, inspect.JobSelection) (inspect.Result, error)
+	onDead func(*inspect.Inspector, context.Context, string, inspect.DeadLetterSelection) (inspect.Result, error)
 )
 
-// onJobs returns a command that acts on jobs: on named ones, or on all that match. fresh is its
-// action on all fresh jobs that match, or nil.
-func (a *app) onJobs(name, short, example, done string, named onJobs, every, fresh onAllJobs) *cobra.Command {
+// onJobs returns a command that acts on jobs: on named ones, or on all that match and are of a kind.
+func (a *app) onJobs(name, short, example, done string, all kindOfJobs, on onJobs) *cobra.Command {
 	b := &bulkFlags{verb: name, done: done, has: hasQueued, prefixNeeds: needsIndex}
-	if fresh != nil {
-		b.prefixNeeds = "; with --fresh" + strings.TrimPrefix(needsIndex, ";")
-	}
-	c := a.bulk(b, name+" QUEUE [ID...]", short, example, named,
-		func(ctx context.Context, i *inspect.Inspector, queue string, m entryFilter, o inspect.BulkOptions) (inspect.Result, error) {
-			if b.fresh {
-				return fresh(i, ctx, queue, m.jobs(), o)
-			}
-			return every(i, ctx, queue, m.jobs(), o)
+	return a.bulk(b, name+" QUEUE [ID...]", short, example,
+		func(ctx context.Context, i *inspect.Inspector, queue string, c *chosen) (inspect.Result, error) {
+			return on(i, ctx, queue, c.jobs(all))
 		})
-	if fresh != nil {
-		c.Flags().BoolVar(&b.fresh, "fresh", false, "act on all jobs that match and have not failed, not on named ids")
+}
+
+// onFailedJobs is onJobs for an action whose --all means jobs with a failure, and --fresh the others.
+func (a *app) onFailedJobs(name, short, example, done string, on onJobs) *cobra.Command {
+	b := &bulkFlags{
+		verb: name, done: done, has: hasQueued, prefixNeeds: "; with --fresh" + strings.TrimPrefix(needsIndex, ";"),
 	}
+	c := a.bulk(b, name+" QUEUE [ID...]", short, example,
+		func(ctx context.Context, i *inspect.Inspector, queue string, c *chosen) (inspect.Result, error) {
+			kind := inspect.FailedJobs
+			if b.fresh {
+				kind = inspect.FreshJobs
+			}
+			return on(i, ctx, queue, c.jobs(kind))
+		})
+	c.Flags().BoolVar(&b.fresh, "fresh", false, "act on all jobs that match and have not failed, not on named ids")
 	return c
 }
 
@@ -450,23 +470,21 @@ func (m entryFilter) letters() func(inspect.DeadLetter) bool {
 func (a *app) purge() *cobra.Command {
 	b := &bulkFlags{verb: "purge", done: "removed", has: hasQueued, all: true, prefixNeeds: needsIndex}
 	c := a.bulk(b, "purge QUEUE", "Remove all queued jobs that match, failed or not; claimed jobs and dead letters stay",
-		"skein queue purge orders --before 24h --dry-run", nil,
-		func(ctx context.Context, i *inspect.Inspector, queue string, m entryFilter, o inspect.BulkOptions) (inspect.Result, error) {
-			return i.DeleteAll(ctx, queue, m.jobs(), o)
+		"skein queue purge orders --before 24h --dry-run",
+		func(ctx context.Context, i *inspect.Inspector, queue string, c *chosen) (inspect.Result, error) {
+			return i.Delete(ctx, queue, c.jobs(inspect.AllJobs))
 		})
 	c.Args = arguments(cobra.ExactArgs(1))
 	return c
 }
 
 // bulk returns a command that acts on named ids or on all that match.
-func (a *app) bulk(
-	b *bulkFlags, use, short, example string, named onJobs,
-	every func(ctx context.Context, i *inspect.Inspector, queue string, m entryFilter, o inspect.BulkOptions) (inspect.Result, error),
-) *cobra.Command {
+func (a *app) bulk(b *bulkFlags, use, short, example string, on act) *cobra.Command {
 	c := a.command(use, short, example, cobra.MinimumNArgs(1), nil)
 	b.add(c.Flags())
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		o, err := b.options(args[1:])
+		queue, ids := args[0], args[1:]
+		o, err := b.options(ids)
 		if err != nil {
 			return err
 		}
@@ -474,16 +492,27 @@ func (a *app) bulk(
 		if err != nil {
 			return err
 		}
-		if !b.all {
-			r, err := a.onNamed(cmd.Context(), i, args, b.done, b.lacks, named)
-			if b.verb == "run-now" && err == nil && r.Handled == 0 {
-				return a.dueAlready(cmd.Context(), args[0], args[1:], &r)
-			}
-			return a.named(b.done, &r, err)
+
+		if b.all {
+			return a.onAll(cmd.Context(), b, o, func(ctx context.Context, o inspect.BulkOptions) (inspect.Result, error) {
+				return on(ctx, i, queue, &chosen{all: true, filter: b.entryFilter, options: o})
+			})
 		}
-		return a.onAll(cmd.Context(), b, o, func(ctx context.Context, o inspect.BulkOptions) (inspect.Result, error) {
-			return every(ctx, i, args[0], b.entryFilter, o)
-		})
+
+		missing := absent(cmd.Context(), i, queue, ids, b.lacks)
+		var replaced []string
+		if b.verb == "bury" {
+			replaced = replacedErrors(cmd.Context(), i, queue, ids)
+		}
+		r, err := on(cmd.Context(), i, queue, &chosen{ids: ids})
+		if err == nil {
+			a.sayAbsent(b.done, missing)
+		}
+		a.sayReplaced(replaced, &r)
+		if b.verb == "run-now" && err == nil && r.Handled == 0 {
+			return a.dueAlready(cmd.Context(), queue, ids, &r)
+		}
+		return a.named(b.done, &r, err)
 	}
 	return c
 }

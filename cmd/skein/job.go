@@ -80,18 +80,18 @@ func (a *app) jobCommand() *cobra.Command {
 	c := group("job", "Show jobs, push them, and act on them",
 		a.listJobs(), a.getJob(), a.listPayloads(), a.why(), a.push(),
 		a.onJobs("run-now", "Make queued jobs due: --all takes delayed jobs too, --all with --error only failed ones; held jobs are released", "skein job run-now orders --all --error timeout --rate 100", "made due",
-			(*inspect.Inspector).RunNow, (*inspect.Inspector).RunAllNow, nil),
+			inspect.AllJobs, (*inspect.Inspector).RunNow),
 		a.onJobs("release", "Release held jobs: they are due and have all their retries again; a queued job that is not held only becomes due", "skein job release ledger account-7", "released",
-			(*inspect.Inspector).Release, (*inspect.Inspector).ReleaseAll, nil),
+			inspect.AllJobs, (*inspect.Inspector).Release),
 		a.cancelJobs(),
-		a.onJobs("bury", "Move queued jobs to the morgue, with all payloads: --all takes jobs that have failed, held ones too, --fresh the others", "skein job bury orders 42 43", "buried",
-			a.bury, (*inspect.Inspector).BuryFailed, (*inspect.Inspector).BuryFresh),
-		a.onJobs("rm", "Remove queued jobs, with all payloads; --all takes only jobs that have failed, held ones too, --fresh only those that have not", "skein job rm orders 42", "removed",
-			(*inspect.Inspector).Delete, (*inspect.Inspector).DeleteFailed, (*inspect.Inspector).DeleteFresh),
+		a.onFailedJobs("bury", "Move queued jobs to the morgue, with all payloads: --all takes jobs that have failed, held ones too, --fresh the others", "skein job bury orders 42 43", "buried",
+			(*inspect.Inspector).Bury),
+		a.onFailedJobs("rm", "Remove queued jobs, with all payloads; --all takes only jobs that have failed, held ones too, --fresh only those that have not", "skein job rm orders 42", "removed",
+			(*inspect.Inspector).Delete),
 		a.onFirst("bury-first", "Move the first payload of a queued job to the morgue; a held job continues with the others. By the merge rule every, a second call takes the next payload if it has the same bytes", `skein job bury-first ledger account-7 '{"number":17,"amount":-70}'`, "buried",
-			a.buryFirst),
+			(*inspect.Inspector).Bury),
 		a.onFirst("rm-first", "Remove the first payload of a queued job; a held job continues with the others. By the merge rule every, a second call takes the next payload if it has the same bytes", `skein job rm-first ledger account-7 '{"number":17,"amount":-70}'`, "removed",
-			(*inspect.Inspector).DeleteFirst),
+			(*inspect.Inspector).Delete),
 		a.moveJobs(),
 		a.track("track", "Track an id: skein job tracked and the dashboard show it with the reason why its job does not run", (*inspect.Inspector).Track),
 		a.track("untrack", "End the tracking of an id", (*inspect.Inspector).Untrack),
@@ -103,36 +103,21 @@ func (a *app) jobCommand() *cobra.Command {
 
 // onFirst returns a command that acts on the first payload of a queued job. The operator names that
 // payload. If a push has put another payload first meanwhile, nothing changes.
-func (a *app) onFirst(
-	name, short, example, done string, act func(*inspect.Inspector, context.Context, string, []inspect.FirstPayload) (inspect.Result, error),
-) *cobra.Command {
+func (a *app) onFirst(name, short, example, done string, on onJobs) *cobra.Command {
 	return a.command(name+" QUEUE ID PAYLOAD", short, example, cobra.ExactArgs(3), func(ctx context.Context, i *inspect.Inspector, args []string) error {
-		r, err := act(i, ctx, args[0], []inspect.FirstPayload{{ID: args[1], Data: []byte(args[2])}})
+		queue, first := args[0], inspect.FirstPayload{ID: args[1], Data: []byte(args[2])}
+		var replaced []string
+		if name == "bury-first" {
+			replaced = replacedErrors(ctx, i, queue, []string{first.ID})
+		}
+
+		r, err := on(i, ctx, queue, inspect.FirstPayloads(first))
 		if err == nil && r.Handled == 0 {
 			return fmt.Errorf("%w: queue %s has no queued job of the id %q whose first payload is %q; skein job payloads lists them", errNotFound, args[0], args[1], args[2])
 		}
+		a.sayReplaced(replaced, &r)
 		return a.named(done, &r, err)
 	})
-}
-
-// bury buries jobs, and prints the errors that their dead letters lose.
-func (a *app) bury(i *inspect.Inspector, ctx context.Context, queue string, ids []string) (inspect.Result, error) {
-	replaced := replacedErrors(ctx, i, queue, ids)
-	r, err := i.Bury(ctx, queue, ids)
-	a.sayReplaced(replaced, &r)
-	return r, err
-}
-
-// buryFirst is bury for the first payloads of jobs.
-func (a *app) buryFirst(i *inspect.Inspector, ctx context.Context, queue string, first []inspect.FirstPayload) (inspect.Result, error) {
-	var ids []string
-	for _, f := range first {
-		ids = append(ids, f.ID)
-	}
-	replaced := replacedErrors(ctx, i, queue, ids)
-	r, err := i.BuryFirst(ctx, queue, first)
-	a.sayReplaced(replaced, &r)
-	return r, err
 }
 
 // replacedErrors returns, for each id whose burial replaces the error of its dead letter, a text
@@ -272,10 +257,11 @@ func (a *app) cancelJobs() *cobra.Command {
 			if drop {
 				mode = inspect.CancelModeDrop
 			}
-			r, err := a.onNamed(ctx, i, args, "cancelled", (&bulkFlags{has: hasClaimed}).lacks,
-				func(i *inspect.Inspector, ctx context.Context, queue string, ids []string) (inspect.Result, error) {
-					return i.Cancel(ctx, queue, ids, mode)
-				})
+			missing := absent(ctx, i, args[0], args[1:], (&bulkFlags{has: hasClaimed}).lacks)
+			r, err := i.Cancel(ctx, args[0], args[1:], mode)
+			if err == nil {
+				a.sayAbsent("cancelled", missing)
+			}
 			return a.named("cancelled", &r, err)
 		})
 	c.Flags().BoolVar(&drop, "drop", false, "remove the jobs once their handlers have returned")

@@ -36,11 +36,11 @@ func (a *app) morgueCommand() *cobra.Command {
 	return group("morgue", "Show dead letters, revive them, and move them between stores",
 		a.listMorgue(), a.listGroups(),
 		a.onDead("revive", "Queue dead letters again, due now, as if they had never failed", "skein morgue revive orders --all --error timeout --rate 100", "revived",
-			(*inspect.Inspector).Revive, (*inspect.Inspector).ReviveAll),
+			(*inspect.Inspector).Revive),
 		a.moveMorgue(),
 		a.edit(),
 		a.onDead("rm", "Remove dead letters permanently", "skein morgue rm orders --all --before 720h --dry-run", "removed",
-			(*inspect.Inspector).Purge, (*inspect.Inspector).PurgeAll),
+			(*inspect.Inspector).Purge),
 		a.export(), a.importLetters(),
 	)
 }
@@ -80,11 +80,11 @@ func (a *app) listGroups() *cobra.Command {
 }
 
 // onDead returns a command that acts on dead letters: on those of named ids, or on all that match.
-func (a *app) onDead(name, short, example, done string, named onJobs, every onAllDead) *cobra.Command {
+func (a *app) onDead(name, short, example, done string, on onDead) *cobra.Command {
 	b := &bulkFlags{verb: name, done: done, has: hasDead}
-	c := a.bulk(b, name+" QUEUE [ID...]", short, example, named,
-		func(ctx context.Context, i *inspect.Inspector, queue string, m entryFilter, o inspect.BulkOptions) (inspect.Result, error) {
-			return every(i, ctx, queue, m.letters(), o)
+	c := a.bulk(b, name+" QUEUE [ID...]", short, example,
+		func(ctx context.Context, i *inspect.Inspector, queue string, c *chosen) (inspect.Result, error) {
+			return on(i, ctx, queue, c.dead())
 		})
 	if name == "rm" {
 		c.SuggestFor = []string{"purge", "delete"} // purge is its name in the HTTP API
@@ -150,7 +150,7 @@ func onlyPayload(ctx context.Context, i *inspect.Inspector, queue, id string) ([
 // meanwhile stays as it is. same reports whether the payload was found and already has the new
 // bytes.
 func replace(ctx context.Context, i *inspect.Inspector, queue, id string, old, data []byte) (r inspect.Result, same bool, err error) {
-	r, err = i.EditPayloads(ctx, queue, []inspect.DeadLetterPayloads{{ID: id, Payloads: [][]byte{old}}},
+	r, err = i.Edit(ctx, queue, inspect.DeadPayloads(inspect.DeadLetterPayloads{ID: id, Payloads: [][]byte{old}}),
 		func(_ string, p core.Payload) ([]byte, bool, error) {
 			same = bytes.Equal(p.Data, data)
 			return data, true, nil

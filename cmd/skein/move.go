@@ -47,17 +47,23 @@ func (a *app) target(ctx context.Context, m *moveFlags, look bool) (inspect.Targ
 	return t, err
 }
 
-// moveAll moves all that match. The dry run before the question also checks that the target is
-// paused; the dry run of --dry-run does not.
-func (a *app) moveAll(
-	ctx context.Context, m *moveFlags, b *bulkFlags, o inspect.BulkOptions, do func(inspect.Target, inspect.BulkOptions) (inspect.Result, error),
-) (inspect.Result, error) {
-	to, err := a.target(ctx, m, b.o.DryRun)
-	if err != nil {
-		return inspect.Result{}, err
+// movedPayloads is the number of payloads of each entry that a page of a move has. Most entries then
+// come whole, which saves a call for each.
+const movedPayloads = 16
+
+// moving returns an action that moves entries. The dry run before the question also checks that the
+// target is paused; the dry run of --dry-run does not.
+func (a *app) moving(
+	b *bulkFlags, m *moveFlags, move func(context.Context, *inspect.Inspector, string, inspect.Target, *chosen) (inspect.Result, error),
+) act {
+	return func(ctx context.Context, i *inspect.Inspector, queue string, c *chosen) (inspect.Result, error) {
+		to, err := a.target(ctx, m, b.o.DryRun)
+		if err != nil {
+			return inspect.Result{}, err
+		}
+		c.options.Payloads = movedPayloads
+		return move(ctx, i, queue, to, c)
 	}
-	o.Payloads = 16 // most entries then come with all their payloads, which saves a call for each entry
-	return do(to, o)
 }
 
 func (a *app) moveJobs() *cobra.Command {
@@ -65,18 +71,9 @@ func (a *app) moveJobs() *cobra.Command {
 	b := &bulkFlags{verb: "move", done: "moved", has: hasAny, schedules: true, prefixNeeds: needsIndex}
 	c := a.bulk(b, "move QUEUE --to QUEUE [ID...]", "Move queued jobs to a paused queue: ids with their dead letters and schedules, or --all queued jobs that match, without a filter with all schedules",
 		"skein job move orders --to orders-2 --all",
-		func(i *inspect.Inspector, ctx context.Context, queue string, ids []string) (inspect.Result, error) {
-			to, err := a.target(ctx, &m, false)
-			if err != nil {
-				return inspect.Result{}, err
-			}
-			return i.Move(ctx, queue, to, ids)
-		},
-		func(ctx context.Context, i *inspect.Inspector, queue string, f entryFilter, o inspect.BulkOptions) (inspect.Result, error) {
-			return a.moveAll(ctx, &m, b, o, func(to inspect.Target, o inspect.BulkOptions) (inspect.Result, error) {
-				return i.MoveAll(ctx, queue, to, f.jobs(), o)
-			})
-		})
+		a.moving(b, &m, func(ctx context.Context, i *inspect.Inspector, queue string, to inspect.Target, c *chosen) (inspect.Result, error) {
+			return i.Move(ctx, queue, to, c.jobs(inspect.AllJobs))
+		}))
 	m.add(c)
 	return c
 }
@@ -85,12 +82,10 @@ func (a *app) moveMorgue() *cobra.Command {
 	var m moveFlags
 	b := &bulkFlags{verb: "move", done: "moved", has: hasDead, all: true}
 	c := a.bulk(b, "move QUEUE --to QUEUE", "Move all dead letters that match to the morgue of a paused queue",
-		"skein morgue move orders --to orders-2", nil,
-		func(ctx context.Context, i *inspect.Inspector, queue string, f entryFilter, o inspect.BulkOptions) (inspect.Result, error) {
-			return a.moveAll(ctx, &m, b, o, func(to inspect.Target, o inspect.BulkOptions) (inspect.Result, error) {
-				return i.MoveMorgue(ctx, queue, to, f.letters(), o)
-			})
-		})
+		"skein morgue move orders --to orders-2",
+		a.moving(b, &m, func(ctx context.Context, i *inspect.Inspector, queue string, to inspect.Target, c *chosen) (inspect.Result, error) {
+			return i.MoveMorgue(ctx, queue, to, c.dead())
+		}))
 	c.Args = arguments(cobra.ExactArgs(1))
 	c.Flags().StringVar(&b.o.Group, "group", "", "only those of this group of errors; skein morgue groups lists them")
 	m.add(c)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/skeinq/skein"
 	"github.com/skeinq/skein/adapters/dashboard"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/ports"
 )
 
@@ -228,6 +229,6 @@ func (b *tab) servers(h *house) {
 func (h *house) declare(q *skein.Queue[[]byte]) {
 	h.t.Helper()
 	h.push(q, "one", 0, "p")
-	_, err := h.inspect.Delete(h.t.Context(), q.Name(), []string{"one"})
+	_, err := h.inspect.Delete(h.t.Context(), q.Name(), inspect.JobIDs("one"))
 	h.must(err)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/skeinq/skein/adapters/dashboard"
 	"github.com/skeinq/skein/adapters/httpapi"
 	"github.com/skeinq/skein/core"
+	"github.com/skeinq/skein/inspect"
 	"github.com/skeinq/skein/internal/tier"
 	"github.com/skeinq/skein/ports"
 )
@@ -101,7 +102,7 @@ func TestMarksSurviveAnUpdate(t *testing.T) {
 	for n := range 3 {
 		b.mark(fmt.Sprintf("dead-%d", n))
 	}
-	_, err := h.inspect.Purge(t.Context(), "orders", []string{"dead-2"})
+	_, err := h.inspect.Purge(t.Context(), "orders", inspect.DeadIDs("dead-2"))
 	h.must(err)
 	h.push(h.orders, "dead-late", 0, "die")
 	h.sees("orders", func(s *ports.QueueStats) bool { return s.Dead == 4 })

@@ -90,7 +90,7 @@ func TestEveryPushOfEqualBytesIsHandled(t *testing.T) {
 		if diff := cmp.Diff(scores, got); diff != "" {
 			t.Errorf("in the morgue (-want +got):\n%s", diff)
 		}
-		r, err := inspector.RevivePayloads(t.Context(), "counter", []inspect.DeadLetterPayloads{{ID: "a", Payloads: [][]byte{[]byte("5")}}})
+		r, err := inspector.Revive(t.Context(), "counter", inspect.DeadPayloads(inspect.DeadLetterPayloads{ID: "a", Payloads: [][]byte{[]byte("5")}}))
 		if err != nil || r.Handled != 1 {
 			t.Errorf("RevivePayloads: %+v, %v", r, err)
 		}

@@ -235,11 +235,11 @@ func (m *measured) revive() {
 			}
 		}
 		all := func(d inspect.DeadLetter) bool { return d.PayloadCount > 0 }
-		first, err := inspect.New(m.Store, inspect.Options{}).ReviveAll(ctx, "orders", all, o)
+		first, err := inspect.New(m.Store, inspect.Options{}).Revive(ctx, "orders", inspect.AllDead(all, o))
 		if !errors.Is(err, context.Canceled) || first.Handled == 0 || first.Checkpoint != text {
 			t.Fatalf("the first call returned %+v, %v; want context.Canceled, its checkpoint and a part of the letters", first, err)
 		}
-		second, err := inspect.New(m.Store, inspect.Options{}).ReviveAll(t.Context(), "orders", all, inspect.BulkOptions{Filter: "all", Continue: text})
+		second, err := inspect.New(m.Store, inspect.Options{}).Revive(t.Context(), "orders", inspect.AllDead(all, inspect.BulkOptions{Filter: "all", Continue: text}))
 		must(t, err)
 		// It is logged, and compared with nothing: a slow machine prints more.
 		t.Logf("%d of %d dead letters over %d shards revived in %v, %d by the first", second.Handled, before.Dead, m.Shards, time.Since(began), first.Handled)

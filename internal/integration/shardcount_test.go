@@ -214,7 +214,7 @@ func TestAQueueIsForgottenAndDeclaredWithAnotherShardCount(t *testing.T) {
 		if err := inspector.Forget(t.Context(), "orders"); !errors.Is(err, inspect.ErrNotEmpty) {
 			t.Errorf("Forget of a queue with a job: %v; want ErrNotEmpty", err)
 		}
-		if _, err := inspector.RunAllNow(t.Context(), "orders", nil, inspect.BulkOptions{}); err != nil {
+		if _, err := inspector.RunNow(t.Context(), "orders", inspect.AllJobs(nil, inspect.BulkOptions{})); err != nil {
 			t.Fatal(err)
 		}
 		before.awaitHandled(21)

@@ -147,11 +147,11 @@ func TestAQueueMovesBetweenStores(t *testing.T) {
 			break
 		}
 		to := inspect.Target{Queue: places[at+1].queue, Inspector: inspect.New(places[at+1].store, inspect.Options{})}
-		jobs, err := i.MoveAll(t.Context(), p.queue, to, nil, inspect.BulkOptions{})
+		jobs, err := i.Move(t.Context(), p.queue, to, inspect.AllJobs(nil, inspect.BulkOptions{}))
 		if err != nil || jobs.Handled != queued {
 			t.Fatalf("from queue %d: %+v, %v", at, jobs, err)
 		}
-		dead, err := i.MoveMorgue(t.Context(), p.queue, to, nil, inspect.BulkOptions{})
+		dead, err := i.MoveMorgue(t.Context(), p.queue, to, inspect.AllDead(nil, inspect.BulkOptions{}))
 		if err != nil || dead.Handled != 300 {
 			t.Fatalf("from queue %d: %+v, %v", at, dead, err)
 		}

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -122,9 +121,11 @@ func (c *call) cancel(b *CancelBody) (*BulkReply, error) {
 	if b.Drop {
 		mode = inspect.CancelModeDrop
 	}
-	return c.named(b.IDs, func(ctx context.Context, queue string, ids []string) (inspect.Result, error) {
-		return c.inspector.Cancel(ctx, queue, ids, mode)
-	})
+	if err := checkNamed(len(b.IDs)); err != nil {
+		return nil, err
+	}
+	result, err := c.inspector.Cancel(c.ctx, c.queue, b.IDs, mode)
+	return c.bulkReply(&result, err)
 }
 
 // EditBody names payloads of a dead letter and their replacements.
@@ -161,7 +162,7 @@ func (c *call) edit(b *EditBody) (*BulkReply, error) {
 		data, there := replace[string(p.Data)]
 		return data, there, nil
 	}
-	result, err := c.inspector.EditPayloads(c.ctx, c.queue, []inspect.DeadLetterPayloads{ref}, edit)
+	result, err := c.inspector.Edit(c.ctx, c.queue, inspect.DeadPayloads(ref), edit)
 	return c.bulkReply(&result, err)
 }
 

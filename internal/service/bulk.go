@@ -102,23 +102,19 @@ func (c *call) bulkReply(r *inspect.Result, err error) (*BulkReply, error) {
 	return reply, nil
 }
 
-// onNamed acts on ids of an inspector's queue.
-type onNamed func(ctx context.Context, queue string, ids []string) (inspect.Result, error)
-
-// named acts on ids.
-func (c *call) named(ids []string, on onNamed) (*BulkReply, error) {
-	if len(ids) == 0 || len(ids) > MaxNamed {
-		return nil, ProblemBadRequest.With("%d ids; name 1 to %d", len(ids), MaxNamed)
+// checkNamed refuses a call that names no entry or too many.
+func checkNamed(named int) error {
+	if named == 0 || named > MaxNamed {
+		return ProblemBadRequest.With("%d ids; name 1 to %d", named, MaxNamed)
 	}
-	result, err := on(c.ctx, c.queue, ids)
-	return c.bulkReply(&result, err)
+	return nil
 }
 
 // options returns the options of one call of an action on all that match.
 func (b *BulkBody) options(c *call) (o inspect.BulkOptions, err error) {
 	began := time.Now()
 	o = inspect.BulkOptions{
-		Prefix: string(b.Match.Prefix), Filter: b.Match.filter().Text(), Limit: BulkSteps, DryRun: b.DryRun, Payloads: -1,
+		Prefix: string(b.Match.Prefix), Filter: b.Match.filter().Text(), Limit: BulkSteps, DryRun: b.DryRun,
 		Stop: func(done int) bool { return done >= BulkSteps || time.Since(began) >= BulkTime },
 	}
 	if b.Before != nil {
@@ -132,44 +128,73 @@ func (b *BulkBody) options(c *call) (o inspect.BulkOptions, err error) {
 	return o, err
 }
 
-// onAll acts on all entries of an inspector's queue that match.
-type onAll[E any] func(ctx context.Context, queue string, match func(E) bool, o inspect.BulkOptions) (inspect.Result, error)
-
-// matching acts on all entries that match. of returns the error and the tags of an entry.
-func matching[E any](c *call, b *BulkBody, of func(*E) (text string, tags []string), on onAll[E]) (*BulkReply, error) {
-	o, err := b.options(c)
-	if err != nil {
-		return nil, err
+// matching returns the options of one call of an action on all that match, and the function that
+// chooses entries, nil for all. of returns the error and the tags of an entry.
+func matching[E any](
+	c *call, b *BulkBody, of func(*E) (text string, tags []string),
+) (chosen func(E) bool, o inspect.BulkOptions, err error) {
+	if o, err = b.options(c); err != nil {
+		return nil, o, err
 	}
 	if tag := string(b.Match.Tag); tag != "" {
 		if err := checkTag(tag); err != nil {
-			return nil, err
+			return nil, o, err
 		}
 	}
-	var chosen func(E) bool
+
 	if filter := b.Match.filter(); filter != (EntryFilter{}) {
 		chosen = func(e E) bool { return filter.Holds(of(&e)) }
 	}
-	result, err := on(c.ctx, c.queue, chosen, o)
+	return chosen, o, nil
+}
+
+// kindOfJobs returns the jobs of a kind that match.
+type kindOfJobs func(match func(inspect.QueuedJob) bool, o inspect.BulkOptions) inspect.JobSelection
+
+// selectJobs returns the jobs that a body names, or those of a kind that match. payloads is the number of
+// payloads of each job that a page of the action has.
+func (c *call) selectJobs(b *BulkBody, kind kindOfJobs, payloads int) (inspect.JobSelection, error) {
+	if err := b.check(0); err != nil {
+		return inspect.JobSelection{}, err
+	}
+	if b.Match == nil {
+		return inspect.JobIDs(b.IDs...), checkNamed(len(b.IDs))
+	}
+
+	match, o, err := matching(c, b, func(j *inspect.QueuedJob) (string, []string) { return j.LastError, j.Tags })
+	o.Payloads = payloads
+	return kind(match, o), err
+}
+
+// onJobs acts on the jobs that a body names, or on those of a kind that match.
+func (c *call) onJobs(
+	b *BulkBody, kind kindOfJobs, act func(context.Context, string, inspect.JobSelection) (inspect.Result, error),
+) (*BulkReply, error) {
+	jobs, err := c.selectJobs(b, kind, noPayloads)
+	if err != nil {
+		return nil, err
+	}
+	result, err := act(c.ctx, c.queue, jobs)
 	return c.bulkReply(&result, err)
 }
 
-func (c *call) onJobs(b *BulkBody, named onNamed, all onAll[inspect.QueuedJob]) (*BulkReply, error) {
-	if err := b.check(0); err != nil {
-		return nil, err
-	}
-	if b.Match == nil {
-		return c.named(b.IDs, named)
-	}
-	return matching(c, b, func(j *inspect.QueuedJob) (string, []string) { return j.LastError, j.Tags }, all)
-}
+// noPayloads reads no payload of the entries of an action, which chooses by ids, times and errors.
+const noPayloads = -1
 
 func (c *call) runNow(b *BulkBody) (*BulkReply, error) {
-	return c.onJobs(b, c.inspector.RunNow, c.inspector.RunAllNow)
+	return c.onJobs(b, inspect.AllJobs, c.inspector.RunNow)
 }
 
 func (c *call) release(b *BulkBody) (*BulkReply, error) {
-	return c.onJobs(b, c.inspector.Release, c.inspector.ReleaseAll)
+	return c.onJobs(b, inspect.AllJobs, c.inspector.Release)
+}
+
+func (c *call) bury(b *BulkBody) (*BulkReply, error) {
+	return c.onJobs(b, inspect.FailedJobs, c.inspector.Bury)
+}
+
+func (c *call) remove(b *BulkBody) (*BulkReply, error) {
+	return c.onJobs(b, inspect.FailedJobs, c.inspector.Delete)
 }
 
 // FirstBody names the first payloads of queued jobs.
@@ -190,19 +215,20 @@ func (b *FirstBody) about(a *Action) {
 }
 
 func (c *call) buryFirst(b *FirstBody) (*BulkReply, error) {
-	return c.onFirst(b, c.inspector.BuryFirst)
+	return c.onFirst(b, c.inspector.Bury)
 }
 
 func (c *call) deleteFirst(b *FirstBody) (*BulkReply, error) {
-	return c.onFirst(b, c.inspector.DeleteFirst)
+	return c.onFirst(b, c.inspector.Delete)
 }
 
 func (c *call) onFirst(
-	b *FirstBody, on func(context.Context, string, []inspect.FirstPayload) (inspect.Result, error),
+	b *FirstBody, act func(context.Context, string, inspect.JobSelection) (inspect.Result, error),
 ) (*BulkReply, error) {
 	if len(b.First) == 0 || len(b.First) > MaxNamed {
 		return nil, ProblemBadRequest.With("first payloads of %d ids; name 1 to %d", len(b.First), MaxNamed)
 	}
+
 	first := make([]inspect.FirstPayload, len(b.First))
 	for at := range b.First {
 		data, err := b.First[at].Payload.Bytes()
@@ -211,61 +237,66 @@ func (c *call) onFirst(
 		}
 		first[at] = inspect.FirstPayload{ID: b.First[at].ID, Data: data}
 	}
-	result, err := on(c.ctx, c.queue, first)
+
+	result, err := act(c.ctx, c.queue, inspect.FirstPayloads(first...))
 	return c.bulkReply(&result, err)
 }
 
-func (c *call) bury(b *BulkBody) (*BulkReply, error) {
-	return c.onJobs(b, c.inspector.Bury, c.inspector.BuryFailed)
-}
-
-func (c *call) remove(b *BulkBody) (*BulkReply, error) {
-	return c.onJobs(b, c.inspector.Delete, c.inspector.DeleteFailed)
-}
-
-// onPayloads acts on single payloads of an inspector's queue.
-type onPayloads func(ctx context.Context, queue string, refs []inspect.DeadLetterPayloads) (inspect.Result, error)
-
-func (c *call) onDead(b *MorgueBody, named onNamed, payloads onPayloads, all onAll[inspect.DeadLetter]) (*BulkReply, error) {
+// selectDead returns the dead letters or payloads that a body names, or all dead letters that match.
+func (c *call) selectDead(b *MorgueBody) (inspect.DeadLetterSelection, error) {
 	single := 0
 	if b.Payloads != nil {
 		single = 1
 	}
 	if err := b.check(single); err != nil {
-		return nil, err
+		return inspect.DeadLetterSelection{}, err
 	}
+
 	switch {
 	case b.IDs != nil:
-		return c.named(b.IDs, named)
+		return inspect.DeadIDs(b.IDs...), checkNamed(len(b.IDs))
 	case b.Payloads != nil:
-		return c.onPayloads(b.Payloads, payloads)
+		return deadPayloads(b.Payloads)
 	}
-	return matching(c, &b.BulkBody, func(d *inspect.DeadLetter) (string, []string) { return d.LastError, d.Tags }, all)
+	return c.allDead(&b.BulkBody, noPayloads)
 }
 
-func (c *call) onPayloads(letters []LetterPayloads, on onPayloads) (*BulkReply, error) {
+// allDead returns all dead letters that match. payloads is as for selectJobs.
+func (c *call) allDead(b *BulkBody, payloads int) (inspect.DeadLetterSelection, error) {
+	match, o, err := matching(c, b, func(d *inspect.DeadLetter) (string, []string) { return d.LastError, d.Tags })
+	o.Payloads = payloads
+	return inspect.AllDead(match, o), err
+}
+
+func deadPayloads(letters []LetterPayloads) (inspect.DeadLetterSelection, error) {
 	if len(letters) == 0 || len(letters) > MaxNamed {
-		return nil, ProblemBadRequest.With("payloads of %d ids; name 1 to %d", len(letters), MaxNamed)
+		return inspect.DeadLetterSelection{}, ProblemBadRequest.With("payloads of %d ids; name 1 to %d", len(letters), MaxNamed)
 	}
+
 	refs := make([]inspect.DeadLetterPayloads, len(letters))
 	for at, letter := range letters {
 		refs[at].ID, refs[at].Payloads = letter.ID, [][]byte{}
 		for _, p := range letter.Payloads {
 			data, err := p.Bytes()
 			if err != nil {
-				return nil, err
+				return inspect.DeadLetterSelection{}, err
 			}
 			refs[at].Payloads = append(refs[at].Payloads, data)
 		}
 	}
-	result, err := on(c.ctx, c.queue, refs)
+	return inspect.DeadPayloads(refs...), nil
+}
+
+func (c *call) onDead(
+	b *MorgueBody, act func(context.Context, string, inspect.DeadLetterSelection) (inspect.Result, error),
+) (*BulkReply, error) {
+	dead, err := c.selectDead(b)
+	if err != nil {
+		return nil, err
+	}
+	result, err := act(c.ctx, c.queue, dead)
 	return c.bulkReply(&result, err)
 }
 
-func (c *call) revive(b *MorgueBody) (*BulkReply, error) {
-	return c.onDead(b, c.inspector.Revive, c.inspector.RevivePayloads, c.inspector.ReviveAll)
-}
-
-func (c *call) purge(b *MorgueBody) (*BulkReply, error) {
-	return c.onDead(b, c.inspector.Purge, c.inspector.PurgePayloads, c.inspector.PurgeAll)
-}
+func (c *call) revive(b *MorgueBody) (*BulkReply, error) { return c.onDead(b, c.inspector.Revive) }
+func (c *call) purge(b *MorgueBody) (*BulkReply, error)  { return c.onDead(b, c.inspector.Purge) }

@@ -1,8 +1,6 @@
 package service
 
 import (
-	"context"
-
 	"github.com/skeinq/skein/inspect"
 )
 
@@ -34,15 +32,12 @@ func (b *MoveBody) check() error {
 
 // move moves the queued jobs, dead letters and schedules of ids, or all queued jobs that match.
 func (c *call) move(b *MoveBody) (*BulkReply, error) {
-	to := inspect.Target{Queue: b.To}
-	return c.onJobs(&b.BulkBody,
-		func(ctx context.Context, queue string, ids []string) (inspect.Result, error) {
-			return c.inspector.Move(ctx, queue, to, ids)
-		},
-		func(ctx context.Context, queue string, match func(inspect.QueuedJob) bool, o inspect.BulkOptions) (inspect.Result, error) {
-			o.Payloads = movedPayloads
-			return c.inspector.MoveAll(ctx, queue, to, match, o)
-		})
+	jobs, err := c.selectJobs(&b.BulkBody, inspect.AllJobs, movedPayloads)
+	if err != nil {
+		return nil, err
+	}
+	result, err := c.inspector.Move(c.ctx, c.queue, inspect.Target{Queue: b.To}, jobs)
+	return c.bulkReply(&result, err)
 }
 
 // moveMorgue moves all dead letters that match.
@@ -53,9 +48,11 @@ func (c *call) moveMorgue(b *MoveBody) (*BulkReply, error) {
 	if err := b.BulkBody.check(0); err != nil {
 		return nil, err
 	}
-	return matching(c, &b.BulkBody, func(d *inspect.DeadLetter) (string, []string) { return d.LastError, d.Tags },
-		func(ctx context.Context, queue string, match func(inspect.DeadLetter) bool, o inspect.BulkOptions) (inspect.Result, error) {
-			o.Payloads = movedPayloads
-			return c.inspector.MoveMorgue(ctx, queue, inspect.Target{Queue: b.To}, match, o)
-		})
+
+	dead, err := c.allDead(&b.BulkBody, movedPayloads)
+	if err != nil {
+		return nil, err
+	}
+	result, err := c.inspector.MoveMorgue(c.ctx, c.queue, inspect.Target{Queue: b.To}, dead)
+	return c.bulkReply(&result, err)
 }

@@ -28,10 +28,10 @@ const (
 var bulkActs = map[string]func(context.Context, *inspect.Inspector, inspect.BulkOptions) (inspect.Result, error){
 	"revive": func(ctx context.Context, i *inspect.Inspector, o inspect.BulkOptions) (inspect.Result, error) {
 		o.Filter = "even"
-		return i.ReviveAll(ctx, "orders", func(d inspect.DeadLetter) bool { return strings.ContainsRune("02468", rune(d.ID[len(d.ID)-1])) }, o)
+		return i.Revive(ctx, "orders", inspect.AllDead(func(d inspect.DeadLetter) bool { return strings.ContainsRune("02468", rune(d.ID[len(d.ID)-1])) }, o))
 	},
 	"delete": func(ctx context.Context, i *inspect.Inspector, o inspect.BulkOptions) (inspect.Result, error) {
-		return i.DeleteFailed(ctx, "orders", nil, o)
+		return i.Delete(ctx, "orders", inspect.FailedJobs(nil, o))
 	},
 }
 

@@ -311,7 +311,7 @@ func (f *fan) reviveDead() {
 		f.t.Error("no child is dead for which its parent waits; the test needs one")
 	}
 	for again := false; len(revive) > 0; again = true { // by chance some die again
-		_, err := f.inspector.Revive(f.t.Context(), fanChildren.Name(), revive)
+		_, err := f.inspector.Revive(f.t.Context(), fanChildren.Name(), inspect.DeadIDs(revive...))
 		must(f.t, err)
 		if !again {
 			f.killOne()

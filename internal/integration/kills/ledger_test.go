@@ -185,7 +185,7 @@ func releaseHeld(t *testing.T, store *postgres.Store, queue *skein.Queue[int]) {
 	if queue != ledger {
 		return
 	}
-	_, err := inspect.New(store, inspect.Options{Logger: slog.New(slog.DiscardHandler)}).ReleaseAll(t.Context(), queue.Name(), nil, inspect.BulkOptions{})
+	_, err := inspect.New(store, inspect.Options{Logger: slog.New(slog.DiscardHandler)}).Release(t.Context(), queue.Name(), inspect.AllJobs(nil, inspect.BulkOptions{}))
 	must(t, err)
 }
 
