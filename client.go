@@ -70,7 +70,7 @@ type RawPush struct {
 
 	client *Client
 	target target
-	tell   telling
+	tell   *Met
 }
 
 // PushFunc stores a push. It returns the errors of [Queue.PushMany].
@@ -153,14 +153,14 @@ func (c *Client) check() error {
 }
 
 // push stores entries through the middleware.
-func (c *Client) push(ctx context.Context, t target, entries []RawEntry, tell telling) error {
-	return c.pushing(ctx, &RawPush{Queue: t.name, Entries: entries, client: c, target: t, tell: tell})
+func (c *Client) push(ctx context.Context, t target, entries []RawEntry, met *Met) error {
+	return c.pushing(ctx, &RawPush{Queue: t.name, Entries: entries, client: c, target: t, tell: met})
 }
 
 // send stores entries. It declares the queue first if this client has not done so, and again if the
 // store's record of the queue has changed.
-func (c *Client) send(ctx context.Context, t target, entries []RawEntry, tell telling) (err error) {
-	var met ports.PushReply
+func (c *Client) send(ctx context.Context, t target, entries []RawEntry, met *Met) (err error) {
+	var reply ports.PushReply
 	if o := c.options.Observer; o != nil {
 		start := time.Now()
 		defer func() {
@@ -169,10 +169,10 @@ func (c *Client) send(ctx context.Context, t target, entries []RawEntry, tell te
 				Entries:    len(entries),
 				Took:       time.Since(start),
 				Err:        err,
-				New:        met.New,
-				Merged:     met.Merged,
-				Duplicate:  met.Duplicate,
-				Superseded: met.Superseded,
+				New:        reply.New,
+				Merged:     reply.Merged,
+				Duplicate:  reply.Duplicate,
+				Superseded: reply.Superseded,
 			})
 		}()
 	}
@@ -201,13 +201,13 @@ func (c *Client) send(ctx context.Context, t target, entries []RawEntry, tell te
 		Rule:       t.rule,
 		Entries:    stored(t.merge, entries),
 	}
-	if met, err = c.store.Push(ctx, request); known && outdated(err) {
+	if reply, err = c.store.Push(ctx, request); known && outdated(err) {
 		var again ports.PushReply
 		again, err = c.sendAgain(ctx, t, request, err)
-		met.Add(again)
+		reply.Add(again)
 	}
 
-	tell.told(met, len(entries), err)
+	met.add(reply, len(entries), err)
 	return err
 }
 

@@ -75,18 +75,18 @@ func ExampleEvery() {
 }
 
 // A push of many entries counts what they met.
-func ExampleTellAll() {
+func ExampleTell_pushMany() {
 	ctx, store := context.Background(), memory.New(memory.Options{})
 	client := skein.NewClient(store, skein.ClientOptions{})
 	reports := skein.NewQueue("reports", skein.QueueOptions[string]{})
 
-	var met skein.MetCounts
+	var met skein.Met
 	err := reports.PushMany(ctx, client, []skein.Entry[string]{
 		{ID: "account-1", Payload: "May"},
 		{ID: "account-1", Payload: "June"},
 		{ID: "account-2", Payload: "May"},
 		{ID: "account-1", Payload: "May"},
-	}, skein.TellAll(&met))
+	}, skein.Tell(&met))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -106,10 +106,10 @@ func ExampleTell() {
 		if err := reports.Push(ctx, client, "account-1", month, skein.Tell(&met)); err != nil {
 			log.Fatal(err)
 		}
-		fmt.Printf("%s: %v, already waiting: %t\n", month, met, met == skein.MetDuplicate)
+		fmt.Printf("%s: already waiting: %t\n", month, met.Duplicate == 1)
 	}
 	// Output:
-	// May: new, already waiting: false
-	// June: merged, already waiting: false
-	// May: duplicate, already waiting: true
+	// May: already waiting: false
+	// June: already waiting: false
+	// May: already waiting: true
 }

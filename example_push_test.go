@@ -276,8 +276,7 @@ func ExampleMeta() {
 	}
 
 	handler := orders.Each(func(ctx context.Context, _ string, what string) error {
-		meta, _ := skein.MetaOf(ctx)
-		fmt.Printf("%s of %s\n", what, meta)
+		fmt.Printf("%s of %s\n", what, skein.Metas(ctx)[0])
 		return nil
 	})
 	if _, err := skein.NewServer(store, skein.ServerOptions{}, handler).RunDue(ctx); err != nil {

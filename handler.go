@@ -211,14 +211,9 @@ func (q *Queue[T]) decode(stored core.Payload) (payload T, err error) {
 // refuse a write with a lower one. ok is false if ctx is not a handler's context.
 func Fence(ctx context.Context) (token int64, ok bool) { return execution.Fence(ctx) }
 
-// MetaOf returns the [Meta] that the payload at hand was pushed with, in a function of
-// [Queue.Each]. It is nil if the payload has none. ok is false if ctx is not the context of such a
-// call, or if that call has ended. If equal payloads merged, meta is that of the push whose score
-// is kept. The bytes are read-only.
-func MetaOf(ctx context.Context) (meta []byte, ok bool) { return execution.MetaOf(ctx) }
-
 // Metas returns the [Meta] of each payload that a function of [Queue.Handler] was called with, in
-// the same order, nil for a payload without one. A function of [Queue.JobHandler] has them in
+// the same order, nil for a payload without one. If equal payloads merged, the Meta is that of the
+// push whose score is kept. A function of [Queue.JobHandler] has them in
 // [Payload].Meta as well. In a function of [Queue.Each] it returns the Meta of the payload at hand
 // only. Metas returns nil if ctx is not the context of a handler of one job, as in a BatchHandler,
 // or if that job has ended. The bytes are read-only.

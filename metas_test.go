@@ -19,14 +19,6 @@ func TestHandlersGetTheMetasOfTheirPayloads(t *testing.T) {
 		}
 		return strings.Join(words, ",")
 	}
-	of := func(ctx context.Context) string {
-		meta, ok := skein.MetaOf(ctx)
-		if !ok {
-			return "none"
-		}
-		return string(meta)
-	}
-
 	var got []string
 	note := func(words ...string) { got = append(got, strings.Join(words, " ")) }
 	cases := []struct {
@@ -37,28 +29,28 @@ func TestHandlersGetTheMetasOfTheirPayloads(t *testing.T) {
 	}{
 		{"Each", skein.BuryUndecodable, func(q *skein.Queue[string]) skein.Handler {
 			return q.Each(func(ctx context.Context, _, payload string) error {
-				note(payload, of(ctx), list(skein.Metas(ctx)))
+				note(payload, list(skein.Metas(ctx)))
 				return nil
 			})
-		}, []string{"one m1 m1", "three  ", "four m4 m4"}},
+		}, []string{"one m1", "three ", "four m4"}},
 		{"Handler", skein.BuryUndecodable, func(q *skein.Queue[string]) skein.Handler {
 			return q.Handler(func(ctx context.Context, _ string, payloads []string) error {
-				note(strings.Join(payloads, ","), of(ctx), list(skein.Metas(ctx)))
+				note(strings.Join(payloads, ","), list(skein.Metas(ctx)))
 				return nil
 			})
-		}, []string{"one,three,four none m1,,m4"}},
+		}, []string{"one,three,four m1,,m4"}},
 		{"Handler that waits for a codec", skein.RetryUndecodable, func(q *skein.Queue[string]) skein.Handler {
 			return q.Handler(func(ctx context.Context, _ string, payloads []string) error {
-				note(strings.Join(payloads, ","), of(ctx), list(skein.Metas(ctx)))
+				note(strings.Join(payloads, ","), list(skein.Metas(ctx)))
 				return nil
 			})
-		}, []string{"one none m1"}},
+		}, []string{"one m1"}},
 		{"BatchHandler", skein.BuryUndecodable, func(q *skein.Queue[string]) skein.Handler {
 			return q.BatchHandler(func(ctx context.Context, _ *skein.Batch[string]) error {
-				note(of(ctx), list(skein.Metas(ctx)))
+				note(list(skein.Metas(ctx)))
 				return nil
 			})
-		}, []string{"none "}},
+		}, []string{""}},
 	}
 
 	for _, c := range cases {
@@ -75,7 +67,7 @@ func TestHandlersGetTheMetasOfTheirPayloads(t *testing.T) {
 		})
 	}
 
-	if _, ok := skein.MetaOf(t.Context()); ok || skein.Metas(t.Context()) != nil {
+	if skein.Metas(t.Context()) != nil {
 		t.Error("there are Metas outside a handler")
 	}
 }
@@ -99,9 +91,6 @@ func TestMetasOfAJobThatHasEnded(t *testing.T) {
 		if id == "a" {
 			ended = ctx
 			return nil
-		}
-		if meta, ok := skein.MetaOf(ended); ok {
-			t.Errorf("the ended job has the Meta %q", meta)
 		}
 		if metas := skein.Metas(ended); metas != nil {
 			t.Errorf("the ended job has the Metas %q", metas)

@@ -118,103 +118,61 @@ func Urgent(d time.Duration) PushOption {
 	return pushOption(func(e *optioned) { e.When, e.urgent = core.Urgent(d), true })
 }
 
-// Tell stores in met what the push met, once the store has replied. After an error met is left as
-// it was. A push with Tell must have one entry. A push of several entries is refused with
-// [ErrInvalidOptions]; use [TellAll] for it. [Queue.Then] with Tell is refused too, because it
-// pushes later. If middleware of the client adds or removes entries, met is left as it was.
-func Tell(met *Met) PushOption {
-	return pushOption(func(e *optioned) { e.tell = met })
-}
-
-// Met is what a push met in the queue; see [Tell].
-type Met uint8
-
-const (
-	// MetUnknown is the zero value: the store has not replied, or has replied with an error.
-	MetUnknown Met = iota
-	// MetNew means that the push made a job, because its id had no queued job. One may be running.
-	MetNew
-	// MetMerged means that the push added its payload to a queued job. It may have superseded
-	// another payload there.
-	MetMerged
-	// MetDuplicate means that the queued job already had an equal payload. Its score may have
+// Met counts what the entries of a push met in the queue; see [Tell].
+type Met struct {
+	// New is the number of entries that made a job, because their id had no queued job. One may be
+	// running.
+	New int
+	// Merged is the number of entries that added their payload to a queued job. It may have
+	// superseded another payload there.
+	Merged int
+	// Duplicate is the number of entries whose job already had an equal payload. Its score may have
 	// changed.
-	MetDuplicate
-	// MetSuperseded means that the queued job has payloads with higher scores, and the queue's
-	// [MergeRule] keeps only those. The payload was dropped.
-	MetSuperseded
-	// MetLater means that the store does not know the result yet. The push is part of a transaction
-	// ([Client.Via]), and its payload meets the jobs that are queued after the commit.
-	MetLater
-)
-
-// String returns "unknown", "new", "merged", "duplicate", "superseded" or "later".
-func (m Met) String() string {
-	names := [...]string{"unknown", "new", "merged", "duplicate", "superseded", "later"}
-	if int(m) < len(names) {
-		return names[m]
-	}
-	return fmt.Sprintf("Met(%d)", uint8(m))
+	Duplicate int
+	// Superseded is the number of entries that were dropped, because the queued job has payloads
+	// with higher scores and the queue's [MergeRule] keeps only those.
+	Superseded int
+	// Later is the number of entries with a result that the store does not know yet. The push is
+	// part of a transaction ([Client.Via]), and its payloads meet the jobs that are queued after
+	// the commit.
+	Later int
 }
 
-// metOf returns what the one entry of a push met.
-func metOf(r ports.PushReply) Met {
-	switch {
-	case r.New > 0:
-		return MetNew
-	case r.Merged > 0:
-		return MetMerged
-	case r.Duplicate > 0:
-		return MetDuplicate
-	case r.Superseded > 0:
-		return MetSuperseded
-	}
-	return MetLater
+// Tell stores in met what the entries of a push met, once the store has replied. If the push
+// returns nil, each entry is counted once. After an error only entries that are known to be stored
+// are counted, and perhaps not all of these. If middleware of the client adds, removes or repeats
+// entries, those that the store received are counted.
+//
+// Tell is an option of [Queue.Push] and of [Queue.PushMany]. As an option of one of several entries
+// it is refused with [ErrInvalidOptions], and so it is by [Queue.Then], which pushes later.
+func Tell(met *Met) PushManyOption {
+	return tell{pushOption(func(e *optioned) { e.tell = met }), met}
 }
 
-// MetCounts counts what the entries of a push met: see [TellAll], and the constants of [Met] for
-// what each means.
-type MetCounts struct {
-	New, Merged, Duplicate, Superseded, Later int
-}
-
-// PushManyOption is an option of a whole [Queue.PushMany]: [TellAll].
+// PushManyOption is an option of a push, which a whole [Queue.PushMany] takes too: [Tell].
 type PushManyOption interface {
-	setAll(t *telling)
+	PushOption
+	ofAll() *Met
 }
 
-type pushManyOption func(*telling)
-
-func (o pushManyOption) setAll(t *telling) { o(t) }
-
-// TellAll stores in counts what the entries of a PushMany met. If the push returns nil, each entry
-// is counted once. After an error only entries that are known to be stored are counted, and perhaps
-// not all of these. If middleware of the client adds, removes or repeats entries, those that the
-// store received are counted.
-func TellAll(counts *MetCounts) PushManyOption {
-	return pushManyOption(func(t *telling) { t.all = counts })
+type tell struct {
+	pushOption
+	met *Met
 }
 
-// telling has the variables of the caller that a push stores its results in. Each may be nil.
-type telling struct {
-	one *Met
-	all *MetCounts
-}
+func (t tell) ofAll() *Met { return t.met }
 
-// told stores the reply to a push of n entries.
-func (t telling) told(r ports.PushReply, n int, err error) {
-	if t.one != nil && err == nil && n == 1 {
-		*t.one = metOf(r)
-	}
-	if t.all == nil {
+// add counts the reply to a push of n entries. m may be nil.
+func (m *Met) add(r ports.PushReply, n int, err error) {
+	if m == nil {
 		return
 	}
-	t.all.New += r.New
-	t.all.Merged += r.Merged
-	t.all.Duplicate += r.Duplicate
-	t.all.Superseded += r.Superseded
+	m.New += r.New
+	m.Merged += r.Merged
+	m.Duplicate += r.Duplicate
+	m.Superseded += r.Superseded
 	if err == nil {
-		t.all.Later += n - r.New - r.Merged - r.Duplicate - r.Superseded
+		m.Later += n - r.New - r.Merged - r.Duplicate - r.Superseded
 	}
 }
 
@@ -243,21 +201,21 @@ func (q *Queue[T]) Push(ctx context.Context, c *Client, id string, payload T, op
 // PushMany stores entries in order, in one call of the store. It is atomic for each 500 entries of
 // a shard, or for fewer if they or the jobs that they join exceed 8 MiB. If an entry is invalid,
 // nothing is stored. If only some of these parts were stored, or the outcome is unknown, the error
-// is a *[PushError]. The option [TellAll] counts what the entries met.
+// is a *[PushError]. The option [Tell] counts what the entries met.
 func (q *Queue[T]) PushMany(ctx context.Context, c *Client, entries []Entry[T], options ...PushManyOption) error {
 	if err := errors.Join(q.check(), c.check()); err != nil {
 		return err
 	}
 
-	var tell telling
+	var met *Met
 	for i, option := range options {
 		if option == nil {
 			return fmt.Errorf("%w: option %d of the push is nil", ErrInvalidOptions, i+1)
 		}
-		option.setAll(&tell)
+		met = option.ofAll()
 	}
-	if tell.all != nil {
-		*tell.all = MetCounts{}
+	if met != nil {
+		*met = Met{}
 	}
 
 	if len(entries) == 0 {
@@ -272,17 +230,21 @@ func (q *Queue[T]) PushMany(ctx context.Context, c *Client, entries []Entry[T], 
 		err := q.encode(&e, &entries[i])
 		if err == nil && e.tell != nil && len(entries) > 1 {
 			err = fmt.Errorf(
-				"%w: Tell is for a push of one entry; push this one by itself, or count what all met with TellAll",
+				"%w: Tell counts a whole push; give it to PushMany instead of one of the entries",
 				ErrInvalidOptions,
 			)
 		}
 		if err != nil {
 			return fmt.Errorf("push %d of %d to queue %q: %w", i+1, len(entries), q.name, err)
 		}
-		encoded[i], tell.one = e.RawEntry, e.tell
+		encoded[i] = e.RawEntry
+	}
+	if e.tell != nil {
+		met = e.tell
+		*met = Met{}
 	}
 
-	return c.push(ctx, q.target(), encoded, tell)
+	return c.push(ctx, q.target(), encoded, met)
 }
 
 // target returns the queue with the options that a push carries.

@@ -20,20 +20,19 @@ func TestTellStoresWhatAPushMet(t *testing.T) {
 		payload string
 		score   float64
 		want    skein.Met
-		text    string
 	}{
-		{"a", 1, skein.MetNew, "new"},
-		{"b", 2, skein.MetMerged, "merged"},
-		{"b", 3, skein.MetDuplicate, "duplicate"},
-		{"c", 4, skein.MetMerged, "merged"},
-		{"d", 0, skein.MetSuperseded, "superseded"},
+		{"a", 1, skein.Met{New: 1}},
+		{"b", 2, skein.Met{Merged: 1}},
+		{"b", 3, skein.Met{Duplicate: 1}},
+		{"c", 4, skein.Met{Merged: 1}},
+		{"d", 0, skein.Met{Superseded: 1}},
 	} {
-		var met skein.Met
+		met := skein.Met{Later: 7} // of an earlier call
 		if err := queue.Push(t.Context(), client, "42", tt.payload, skein.Score(tt.score), skein.Tell(&met)); err != nil {
 			t.Fatal(err)
 		}
-		if met != tt.want || met.String() != tt.text {
-			t.Errorf("%s at %v met %v, want %v", tt.payload, tt.score, met, tt.want)
+		if met != tt.want {
+			t.Errorf("%s at %v met %+v, want %+v", tt.payload, tt.score, met, tt.want)
 		}
 	}
 }
@@ -57,11 +56,11 @@ func TestTellWithoutAnAnswer(t *testing.T) {
 		return met, got
 	}
 
-	if met, err := push(nil); err != nil || met != skein.MetLater || met.String() != "later" {
-		t.Errorf("a push that is decided later met %v, %v", met, err)
+	if met, err := push(nil); err != nil || met != (skein.Met{Later: 1}) {
+		t.Errorf("a push that is decided later met %+v, %v", met, err)
 	}
-	if met, err := push(errors.New("lost")); err == nil || met != skein.MetUnknown || met.String() != "unknown" {
-		t.Errorf("a push of unknown outcome met %v, %v", met, err)
+	if met, err := push(errors.New("lost")); err == nil || met != (skein.Met{}) {
+		t.Errorf("a push of unknown outcome met %+v, %v", met, err)
 	}
 
 	twice := func(next skein.PushFunc) skein.PushFunc {
@@ -70,12 +69,12 @@ func TestTellWithoutAnAnswer(t *testing.T) {
 			return next(ctx, p)
 		}
 	}
-	if met, err := push(nil, twice); err != nil || met != skein.MetUnknown {
-		t.Errorf("a push to which middleware added an entry met %v, %v", met, err)
+	if met, err := push(nil, twice); err != nil || met != (skein.Met{Later: 2}) {
+		t.Errorf("a push to which middleware added an entry met %+v, %v", met, err)
 	}
 }
 
-func TestTellIsForOneEntry(t *testing.T) {
+func TestTellIsForAWholePush(t *testing.T) {
 	store := memory.New(memory.Options{})
 	client := skein.NewClient(store, skein.ClientOptions{})
 	queue := skein.NewQueue("orders", skein.QueueOptions[string]{})
@@ -88,16 +87,16 @@ func TestTellIsForOneEntry(t *testing.T) {
 	if queues, err := store.Queues(t.Context()); err != nil || len(queues) > 0 {
 		t.Errorf("the refused push declared %v, %v", queues, err)
 	}
-	if err := queue.PushMany(t.Context(), client, []skein.Entry[string]{{ID: "a", Payload: "p", Options: tell}}); err != nil || met != skein.MetNew {
-		t.Errorf("PushMany of one met %v, %v", met, err)
+	if err := queue.PushMany(t.Context(), client, []skein.Entry[string]{{ID: "a", Payload: "p", Options: tell}}); err != nil || met != (skein.Met{New: 1}) {
+		t.Errorf("PushMany of one met %+v, %v", met, err)
 	}
 	if err := queue.Then(t.Context(), client, "a", "p", tell...); !errors.Is(err, skein.ErrInvalidOptions) || !strings.Contains(err.Error(), "Tell") {
 		t.Errorf("Then returned %v", err)
 	}
 }
 
-// TellAll counts each entry of a push once, also if the store lost the queue in between.
-func TestTellAllCountsWhatEachEntryMet(t *testing.T) {
+// Tell counts each entry of a push once, also if the store lost the queue in between.
+func TestTellCountsWhatEachEntryMet(t *testing.T) {
 	store := &forgetful{Store: memory.New(memory.Options{})}
 	client := skein.NewClient(store, skein.ClientOptions{})
 	queue := skein.NewQueue("orders", skein.QueueOptions[string]{Merge: skein.Latest(2)})
@@ -105,21 +104,21 @@ func TestTellAllCountsWhatEachEntryMet(t *testing.T) {
 	entry := func(id, payload string, score float64) skein.Entry[string] {
 		return skein.Entry[string]{ID: id, Payload: payload, Options: []skein.PushOption{skein.Score(score)}}
 	}
-	counts := skein.MetCounts{Later: 7} // of an earlier call
+	counts := skein.Met{Later: 7} // of an earlier call
 	for _, tt := range []struct {
 		entries []skein.Entry[string]
-		want    skein.MetCounts
+		want    skein.Met
 	}{
-		{[]skein.Entry[string]{entry("a", "p", 1)}, skein.MetCounts{New: 1}},
+		{[]skein.Entry[string]{entry("a", "p", 1)}, skein.Met{New: 1}},
 		{[]skein.Entry[string]{
 			entry("b", "p", 1), entry("c", "p", 1), // new
 			entry("a", "p", 2),                     // a duplicate
 			entry("a", "q", 3), entry("a", "r", 4), // merged
 			entry("a", "s", 0), // superseded
-		}, skein.MetCounts{New: 2, Merged: 2, Duplicate: 1, Superseded: 1}},
-		{nil, skein.MetCounts{}},
+		}, skein.Met{New: 2, Merged: 2, Duplicate: 1, Superseded: 1}},
+		{nil, skein.Met{}},
 	} {
-		if err := queue.PushMany(t.Context(), client, tt.entries, skein.TellAll(&counts)); err != nil {
+		if err := queue.PushMany(t.Context(), client, tt.entries, skein.Tell(&counts)); err != nil {
 			t.Fatal(err)
 		}
 		equal(t, fmt.Sprintf("what %d entries met", len(tt.entries)), counts, tt.want)
@@ -130,21 +129,21 @@ func TestTellAllCountsWhatEachEntryMet(t *testing.T) {
 	}
 }
 
-func TestTellAllWithoutAnAnswer(t *testing.T) {
+func TestTellOfManyWithoutAnAnswer(t *testing.T) {
 	queue := skein.NewQueue("orders", skein.QueueOptions[string]{})
 	entries := []skein.Entry[string]{{ID: "a", Payload: "p"}, {ID: "b", Payload: "p"}}
-	push := func(store skein.Store, options ...skein.PushManyOption) (counts skein.MetCounts, err error) {
+	push := func(store skein.Store, options ...skein.PushManyOption) (counts skein.Met, err error) {
 		counts.New = 7 // of an earlier call
-		err = queue.PushMany(t.Context(), skein.NewClient(store, skein.ClientOptions{}), entries, append(options, skein.TellAll(&counts))...)
+		err = queue.PushMany(t.Context(), skein.NewClient(store, skein.ClientOptions{}), entries, append(options, skein.Tell(&counts))...)
 		return counts, err
 	}
-	if counts, err := push(uncounted{memory.New(memory.Options{}), nil}); err != nil || counts != (skein.MetCounts{Later: 2}) {
+	if counts, err := push(uncounted{memory.New(memory.Options{}), nil}); err != nil || counts != (skein.Met{Later: 2}) {
 		t.Errorf("a push that is decided later met %+v, %v", counts, err)
 	}
-	if counts, err := push(uncounted{memory.New(memory.Options{}), errors.New("lost")}); err == nil || counts != (skein.MetCounts{}) {
+	if counts, err := push(uncounted{memory.New(memory.Options{}), errors.New("lost")}); err == nil || counts != (skein.Met{}) {
 		t.Errorf("a push of unknown outcome met %+v, %v", counts, err)
 	}
-	if counts, err := push(&halved{memory.New(memory.Options{})}); err == nil || counts != (skein.MetCounts{New: 1}) {
+	if counts, err := push(&halved{memory.New(memory.Options{})}); err == nil || counts != (skein.Met{New: 1}) {
 		t.Errorf("a push that was stored in part met %+v, %v", counts, err)
 	}
 	if _, err := push(memory.New(memory.Options{}), nil); !errors.Is(err, skein.ErrInvalidOptions) {

@@ -129,7 +129,7 @@ func (q *Queue[T]) pushFollowing(ctx context.Context, b *execution.Batch, kept a
 
 	for i := range list.pushes {
 		p := &list.pushes[i]
-		if err := guard.Call(func() error { return p.client.push(ctx, p.target, p.entries, telling{}) }); err != nil {
+		if err := guard.Call(func() error { return p.client.push(ctx, p.target, p.entries, nil) }); err != nil {
 			return fmt.Errorf("push after the job: %w", err)
 		}
 	}

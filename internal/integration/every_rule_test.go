@@ -35,18 +35,18 @@ func TestEveryPushOfEqualBytesIsHandled(t *testing.T) {
 			Shards: 1, Merge: skein.Every(), Backoff: func(int) time.Duration { return 0 },
 		})
 		client := skein.NewClient(store, skein.ClientOptions{})
-		var met, again skein.MetCounts
-		for _, counts := range []*skein.MetCounts{&met, &again} {
+		var met, again skein.Met
+		for _, counts := range []*skein.Met{&met, &again} {
 			var entries []skein.Entry[int]
 			for _, score := range scores {
 				entries = append(entries, skein.Entry[int]{ID: "a", Payload: 5, Options: []skein.PushOption{skein.Score(score)}})
 			}
-			must(t, queue.PushMany(t.Context(), client, entries, skein.TellAll(counts)))
+			must(t, queue.PushMany(t.Context(), client, entries, skein.Tell(counts)))
 		}
-		if want := (skein.MetCounts{New: 1, Merged: len(scores) - 1}); met != want {
+		if want := (skein.Met{New: 1, Merged: len(scores) - 1}); met != want {
 			t.Errorf("the pushes met %+v, want %+v", met, want)
 		}
-		if want := (skein.MetCounts{Duplicate: len(scores)}); again != want {
+		if want := (skein.Met{Duplicate: len(scores)}); again != want {
 			t.Errorf("the repeated pushes met %+v, want %+v", again, want)
 		}
 

@@ -90,18 +90,6 @@ func (b *Batch) Settles(i int, err error) bool {
 	return err == nil && (kind == core.Undecided || kind == core.Done)
 }
 
-// MetaOf returns the Meta of the payload that a handler has begun, if the handler takes payloads
-// one after another. ok is false if ctx is the context of another handler, or of no handler, or if
-// its job has ended.
-func MetaOf(ctx context.Context) (meta []byte, ok bool) {
-	b, job, unlock := working(ctx)
-	defer unlock()
-	if job == wholeBatch || !b.byPayload {
-		return nil, false
-	}
-	return b.Claims[job].Payloads[b.payload].Meta, true
-}
-
 // Metas returns the Metas of the payloads of the job that a handler works, in order, without the
 // payloads that its codec refused. It returns nil if ctx is not the context of a handler of one
 // job, or if that job has ended.
