@@ -5,14 +5,27 @@ import (
 	"iter"
 )
 
-// headScheduler is a [Scheduler] that gets only the heads that change. All schedulers of this
-// package are headSchedulers. HeadScheduler of package internal/dispatch has the same methods and
-// documents them.
-type headScheduler interface {
+// HeadScheduler is a [Scheduler] that keeps the heads, so that a choice among many shards does not
+// look at each of them. All schedulers that this package builds are HeadSchedulers and take
+// O(log shards) for SetHead and Choose. A server calls one under a lock, one call at a time; a
+// method must not block.
+type HeadScheduler interface {
 	Scheduler
+	// SetHead sets the head of a shard. At first no head is OK.
 	SetHead(index int, h Head)
+	// Choose is Next by the heads that were set. It takes the head of the shard that it returns:
+	// the shard is not chosen again before SetHead, and until then it counts as one that has work.
+	// now may be earlier than at the last call, since clocks are estimates: a head that was due
+	// stays due until SetHead.
+	//
+	// Only Choose takes a shard, and it accounts for it: a server runs or grants nothing else.
 	Choose(now Instant) Choice
+	// NextDue returns the earliest of the heads that no Choose has found due yet. It is not OK if
+	// there is none.
 	NextDue() Head
+	// Charge reports that the last choice of the shard stood for n batches more than the one that
+	// Choose has counted, or for fewer if n is negative. It is for schedulers that share turns,
+	// such as those of [WeightedBy]; the others ignore it.
 	Charge(index, n int)
 }
 
@@ -43,7 +56,7 @@ func (q *headQueue) init(shards int, compare func(a, b int) int) {
 	})
 }
 
-// SetHead implements headScheduler.
+// SetHead implements HeadScheduler.
 func (q *headQueue) SetHead(index int, h Head) {
 	q.ready.remove(index)
 	q.waiting.remove(index)
@@ -78,7 +91,7 @@ func (q *headQueue) take() int {
 	return i
 }
 
-// NextDue implements headScheduler.
+// NextDue implements HeadScheduler.
 func (q *headQueue) NextDue() Head {
 	if i := q.waiting.first(); i >= 0 {
 		return q.heads[i]
@@ -95,7 +108,7 @@ func (q *headQueue) knows(index int, h Head, now Instant) bool {
 }
 
 // next implements Scheduler.Next for a scheduler whose heads are in q.
-func next(s headScheduler, q *headQueue, now Instant, heads []Head) Choice {
+func next(s HeadScheduler, q *headQueue, now Instant, heads []Head) Choice {
 	for i, h := range heads {
 		if !q.knows(i, h, now) {
 			s.SetHead(i, h)

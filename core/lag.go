@@ -29,7 +29,7 @@ func Lag(c SchedulerConfig) Scheduler {
 	return newLag(len(c.Shards), func(int) int { return 0 })
 }
 
-// Choose implements headScheduler.
+// Choose implements HeadScheduler.
 func (l *lag) Choose(now Instant) Choice {
 	l.admit(now)
 	return Choice{Index: l.take()}
@@ -48,7 +48,7 @@ func (l *lag) Next(now Instant, heads []Head) Choice { return next(l, &l.headQue
 // Ran implements Scheduler.
 func (*lag) Ran(int, bool) {}
 
-// Charge implements headScheduler.
+// Charge implements HeadScheduler.
 func (*lag) Charge(int, int) {}
 
 // strict is a lag whose ranks are the priorities of queues.
@@ -93,13 +93,13 @@ func StrictBy(queues ...string) SchedulerFunc {
 	}
 }
 
-// SetHead implements headScheduler.
+// SetHead implements HeadScheduler.
 func (s *strict) SetHead(index int, h Head) {
 	s.lag.SetHead(index, h)
 	s.taken.remove(index)
 }
 
-// Choose implements headScheduler.
+// Choose implements HeadScheduler.
 func (s *strict) Choose(now Instant) Choice {
 	s.admit(now)
 	first, taken := s.ready.first(), s.taken.first()

@@ -34,7 +34,7 @@ func Seq(c SchedulerConfig) Scheduler {
 	return s
 }
 
-// Choose implements headScheduler.
+// Choose implements HeadScheduler.
 func (s *seq) Choose(now Instant) Choice {
 	shards := int64(len(s.visit))
 	for i := range s.due(now) {
@@ -70,5 +70,5 @@ func (s *seq) Ran(_ int, ok bool) {
 // Next implements Scheduler.
 func (s *seq) Next(now Instant, heads []Head) Choice { return next(s, &s.headQueue, now, heads) }
 
-// Charge implements headScheduler.
+// Charge implements HeadScheduler.
 func (*seq) Charge(int, int) {}

@@ -80,13 +80,13 @@ func multiple(a, b int64) int64 {
 	return a * b
 }
 
-// SetHead implements headScheduler.
+// SetHead implements HeadScheduler.
 func (w *weighted) SetHead(index int, h Head) {
 	w.headQueue.SetHead(index, h)
 	w.active.remove(index)
 }
 
-// Choose implements headScheduler.
+// Choose implements HeadScheduler.
 func (w *weighted) Choose(now Instant) Choice {
 	for i := range w.due(now) {
 		w.begins[i] = max(w.begins[i], w.start)
@@ -118,7 +118,7 @@ func (w *weighted) rebase() {
 	w.start = 0
 }
 
-// Charge implements headScheduler.
+// Charge implements HeadScheduler.
 func (w *weighted) Charge(index, n int) {
 	turns := int64(max(-mostTurns, min(n, mostTurns)))
 	earliest := int64(-farthest)

@@ -8,31 +8,6 @@ import (
 	"github.com/skeinq/skein/core"
 )
 
-// HeadScheduler is a [core.Scheduler] that keeps the heads, so that a choice among many shards
-// does not look at each of them. All that package core builds are such, and take O(log shards)
-// for SetHead and Choose. It is called under the pool's lock, one call at a time, and must not
-// block.
-type HeadScheduler interface {
-	core.Scheduler
-	// SetHead sets the head of a shard. At first no head is OK.
-	SetHead(index int, h core.Head)
-	// Choose is Next by the heads that were set. It takes the head of the shard that it returns:
-	// the shard is not chosen again before SetHead, and until then it counts as one that has work.
-	// Only Choose takes a shard, and it accounts for it: nothing is run or granted that was not
-	// chosen. A scheduler sees shards and never a lane; to keep a shard from a lane, hide the shard
-	// (part.start). To run another shard than it chose, add a method here that takes that shard and
-	// accounts for it. now may be earlier than at the last
-	// call, since clocks are estimates: a head that was due stays due until SetHead.
-	Choose(now core.Instant) core.Choice
-	// NextDue returns the earliest of the heads that no Choose has found due yet. It is
-	// not OK if there is none.
-	NextDue() core.Head
-	// Charge reports that the last choice of the shard stood for n batches more than the
-	// one that Choose has counted, or for fewer if n is negative. It is for schedulers
-	// that share turns, such as those of [core.WeightedBy]; the others ignore it.
-	Charge(index, n int)
-}
-
 // Order is how a pool asks its scheduler.
 type Order interface {
 	// showRun takes the head of the shard's runnable jobs, showClaim that of its jobs in the store.
@@ -64,9 +39,9 @@ type Order interface {
 // NewOrder returns the order of a pool with these shards, and its scheduler.
 func NewOrder(build core.SchedulerFunc, c core.SchedulerConfig) (Order, core.Scheduler) {
 	scheduler := build(c)
-	claims, ok := scheduler.(HeadScheduler)
+	claims, ok := scheduler.(core.HeadScheduler)
 	if ok {
-		if runs, ok := build(c).(HeadScheduler); ok {
+		if runs, ok := build(c).(core.HeadScheduler); ok {
 			return &byHeads{runs: runs, claims: claims}, scheduler
 		}
 	}
@@ -76,7 +51,7 @@ func NewOrder(build core.SchedulerFunc, c core.SchedulerConfig) (Order, core.Sch
 // byHeads is the order by two schedulers that keep the heads: one chooses what a free lane runs,
 // the other what to grant.
 type byHeads struct {
-	runs, claims HeadScheduler
+	runs, claims core.HeadScheduler
 	// asleep is the time until which the scheduler wants no grant. nextDue is the earliest head that
 	// was not due when the scheduler was last called and had no head to choose.
 	asleep  time.Time

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/dispatch"
 )
 
 // endTimeout is how long, in virtual time, a stopped node may take to end: longer than any test's
@@ -103,7 +102,7 @@ type guardedScheduler struct {
 
 // guardedHeads is one for a scheduler that keeps the heads.
 type guardedHeads struct {
-	dispatch.HeadScheduler
+	core.HeadScheduler
 	spin *spinGuard
 }
 
@@ -113,7 +112,7 @@ func guardScheduler(t *testing.T, build core.SchedulerFunc, lanes int) core.Sche
 	return func(c core.SchedulerConfig) core.Scheduler {
 		spin := &spinGuard{t: t, extra: 50 * lanes}
 		s := build(c)
-		if heads, ok := s.(dispatch.HeadScheduler); ok {
+		if heads, ok := s.(core.HeadScheduler); ok {
 			return guardedHeads{heads, spin}
 		}
 		return guardedScheduler{s, spin}

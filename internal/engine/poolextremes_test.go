@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/dispatch"
 )
 
 // Jobs go back after a poll interval, so with a short one fewer are claimed ahead.
@@ -36,7 +35,7 @@ func TestAShortPollIntervalSendsNoJobsBack(t *testing.T) {
 }
 
 // declining is a scheduler of heads that will not have claimed jobs run.
-type declining struct{ dispatch.HeadScheduler }
+type declining struct{ core.HeadScheduler }
 
 func (declining) Choose(core.Instant) core.Choice { return core.Choice{Index: -1} }
 
@@ -46,7 +45,7 @@ func TestLanesDoNotSpinWhenASchedulerDeclinesWhatIsClaimed(t *testing.T) {
 		w.fill(queueName, 1, 10)
 		w.start(each(succeed), pooled(4), roundTrip(2*time.Millisecond), scheduled(func(c core.SchedulerConfig) core.Scheduler {
 			if built++; built == 2 { // the one that chooses the next to run
-				return declining{core.Lag(c).(dispatch.HeadScheduler)}
+				return declining{core.Lag(c).(core.HeadScheduler)}
 			}
 			return core.Lag(c)
 		}))

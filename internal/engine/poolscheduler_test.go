@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/skeinq/skein/core"
-	"github.com/skeinq/skein/internal/dispatch"
 )
 
 // usersScheduler is a user's scheduler: it keeps no heads. It notes the engine's calls.
@@ -156,7 +155,7 @@ func TestBuiltInSchedulersKeepTheHeads(t *testing.T) {
 	for name, build := range map[string]core.SchedulerFunc{
 		"Lag": core.Lag, "Seq": core.Seq, "StrictBy": core.StrictBy("orders"), "WeightedBy": core.WeightedBy(nil),
 	} {
-		if _, ok := build(core.SchedulerConfig{Shards: core.Shards("orders", 2)}).(dispatch.HeadScheduler); !ok {
+		if _, ok := build(core.SchedulerConfig{Shards: core.Shards("orders", 2)}).(core.HeadScheduler); !ok {
 			t.Errorf("%s looks at each shard for each choice", name)
 		}
 	}
