@@ -20,6 +20,12 @@
 // connections break during the test, leave out the largest cases. docs/contributing/stores.md
 // describes how to read the failures, and what the suite can't prove.
 //
+// # What is promised
+//
+// A release may add cases, so a store that passed may fail then: it never met the contract, or the
+// contract has grown, which the changelog states. [Run], [RunDisturbed] and [Factory] stay as they
+// are until version 1. The names of cases may change.
+//
 // # Rooms
 //
 // The cases are in internal/cases, in rooms by the caller of the store. A case works with

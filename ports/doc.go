@@ -24,6 +24,13 @@
 // and [Calendar] are the rest of a store. [Notifier], [Checker], [Settler], [Pooled] and
 // [TurnLimiter] are optional: a type assertion finds them.
 //
+// # What is promised
+//
+// Until version 1 a minor release may add methods to these interfaces and fields to requests and
+// replies. The changelog lists each one with what a store must do, and package conformance has a
+// case for it. A patch release adds none. From version 1 on, a new ability is an optional
+// interface.
+//
 // # Terms
 //
 //   - A queue is divided into shards, and each id belongs to one of them. The layout of a queue is

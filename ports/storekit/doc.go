@@ -19,6 +19,11 @@
 // the contract with their usual texts. [Intercept] calls one function in place of every call of a
 // store. The function can fail, count, delay, repeat or change the call.
 //
+// # What is promised
+//
+// Until version 1 a minor release may change or remove names of this package; the changelog lists
+// them. A patch release does not. A store can copy what it needs.
+//
 // A store need not use this package: package ports is the contract, and package conformance tests
 // it. A store that uses storekit has less code, and the same error texts as other stores.
 package storekit

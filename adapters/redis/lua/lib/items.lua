@@ -3,11 +3,15 @@
 --   packed.
 -- Defines: items.
 --
--- Its fields are id; area, where it is stored (the hash of packed jobs, metas, sets, the beginning
--- of the keys of payload sets, and place, its name for damaged); old, the stored value, or nil;
--- and job, the value to be stored. With job.many, job.list has only the payloads to be added to
--- the set, and taken those to be removed from it; once the item is stored, known is how many of
--- the list the set already had.
+-- An item has these fields:
+--   id
+--   area   where it is stored: jobs, the hash of packed jobs; metas; sets, the beginning of the
+--          keys of payload sets; and place, its name for damaged
+--   old    the stored value, or nil
+--   job    the value to be stored
+--   taken  with job.many, the payloads to be removed from the set; job.list has only those to be
+--          added
+--   known  with job.many, once the item is stored: how many payloads of job.list the set had before
 --
 -- A set may hold any number of payloads, so no function reads more of it than requested.
 
