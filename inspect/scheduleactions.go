@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -451,8 +450,8 @@ func (i *Inspector) changeSchedules(
 		Changes: changes[:min(len(changes), ports.MaxScheduleChanges)],
 	}
 	reply, err := ask(i, func(s Store) (ports.ChangeSchedulesReply, error) { return s.ChangeSchedules(ctx, r) })
-	if err == nil && len(reply.Results) == 0 {
-		err = errors.New("the store handled no change of a schedule")
+	if err == nil {
+		err = reply.Check(&r)
 	}
 	if err != nil {
 		return reply, fmt.Errorf("shard %v: %w", r.Shard, err)

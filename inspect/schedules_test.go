@@ -873,6 +873,33 @@ func TestAFailedCallEndsAnActionOnSchedules(t *testing.T) {
 	}
 }
 
+// A store that returns no result of a change, or more than there are changes, ends an action.
+func TestAReplyWithoutTheResultsOfItsChangesEndsAnAction(t *testing.T) {
+	for results, want := range map[int]string{0: "0 results for 1 changes", 2: "2 results for 1 changes"} {
+		s := newFixture(t)
+		s.hourly("a", "nightly")
+		i := inspect.New(s.answering(make([]ports.ScheduleResult, results)), inspect.Options{})
+		if n, err := i.RunSchedules(t.Context(), "orders", ofID("a")); n != 0 || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("run: %d, %v; want an error with %q", n, err, want)
+		}
+		ticks, err := i.Backfill(t.Context(), "orders", "a", "nightly", epoch.Add(-3*time.Hour), epoch, false)
+		if len(ticks) != 0 || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("backfill: %v, %v; want an error with %q", ticks, err, want)
+		}
+	}
+}
+
+// answering returns the fixture's store with these results in place of any change of schedules.
+func (s *fixture) answering(results []ports.ScheduleResult) ports.ShardStore {
+	return storekit.Intercept(s.store, func(ctx context.Context, call storekit.Call, next func(context.Context) error) error {
+		if reply, ok := call.Reply.(*ports.ChangeSchedulesReply); ok {
+			*reply = ports.ChangeSchedulesReply{Results: results}
+			return nil
+		}
+		return next(ctx)
+	})
+}
+
 // An error states what does not exist.
 func TestAnUnknownScheduleIsNamed(t *testing.T) {
 	s := newFixture(t)
