@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/skeinq/skein/core"
@@ -22,7 +23,7 @@ func (i *Inspector) PauseSchedules(ctx context.Context, queue string, sel Schedu
 		return 0, fmt.Errorf("pause schedule: %w: the note %.40q; give at most %d bytes of UTF-8 without NUL",
 			ErrInvalidOptions, note, core.MaxScheduleNoteBytes)
 	}
-	return i.onSchedules(ctx, "pause schedule", queue, sel, func(s *core.Schedule, _ *scheduleAct) (bool, error) {
+	return i.onSchedules(ctx, "pause schedule", queue, sel, "", func(s *core.Schedule, _ *scheduleAct) (bool, error) {
 		changed := !s.Paused || s.Note != note
 		s.Paused, s.Note = true, note
 		return changed, nil
@@ -31,7 +32,7 @@ func (i *Inspector) PauseSchedules(ctx context.Context, queue string, sel Schedu
 
 // ResumeSchedules ends a pause. What became due meanwhile is up to the Catchup of each schedule.
 func (i *Inspector) ResumeSchedules(ctx context.Context, queue string, sel ScheduleSelection) (changed int, err error) {
-	return i.onSchedules(ctx, "resume schedule", queue, sel, func(s *core.Schedule, _ *scheduleAct) (bool, error) {
+	return i.onSchedules(ctx, "resume schedule", queue, sel, "", func(s *core.Schedule, _ *scheduleAct) (bool, error) {
 		changed := s.Paused
 		s.Paused, s.Note = false, ""
 		return changed, nil
@@ -40,7 +41,7 @@ func (i *Inspector) ResumeSchedules(ctx context.Context, queue string, sel Sched
 
 // RemoveSchedules removes the selected schedules. What they have pushed stays.
 func (i *Inspector) RemoveSchedules(ctx context.Context, queue string, sel ScheduleSelection) (changed int, err error) {
-	return i.onSchedules(ctx, "remove schedule", queue, sel, func(_ *core.Schedule, a *scheduleAct) (bool, error) {
+	return i.onSchedules(ctx, "remove schedule", queue, sel, "", func(_ *core.Schedule, a *scheduleAct) (bool, error) {
 		a.remove = true
 		return true, nil
 	})
@@ -49,38 +50,30 @@ func (i *Inspector) RemoveSchedules(ctx context.Context, queue string, sel Sched
 // RunSchedules pushes the payload of each selected schedule once, now, also if the schedule or the
 // queue is paused. The next tick stays as it is. A repeated call pushes again.
 func (i *Inspector) RunSchedules(ctx context.Context, queue string, sel ScheduleSelection) (changed int, err error) {
-	return i.onSchedules(ctx, "run schedule", queue, sel, func(s *core.Schedule, a *scheduleAct) (bool, error) {
+	return i.onSchedules(ctx, "run schedule", queue, sel, "", func(s *core.Schedule, a *scheduleAct) (bool, error) {
 		f := s.RunNow(a.by, a.now)
 		*s, a.entries = f.After, f.Entries
 		return true, nil
 	})
 }
 
-// ScheduleEdit is a change of schedules by an operator. Fields that are nil stay as they are.
-type ScheduleEdit struct {
-	// Spec is the text of another spec, as [core.CronSpec] or [core.IntervalSpec] returns it.
-	Spec *string
-	// Payload is another payload.
-	Payload *[]byte
-	Jitter  *time.Duration
-	Catchup *core.Catchup
-	Skip    *bool
-}
-
 // EditSchedules changes the selected schedules. A tick that is due stays due. A program that
 // declares the schedules in the same version of their set leaves the change as it is. One that
 // raises the version, or calls Queue.Schedule, overwrites it.
 //
-// It returns [ErrInvalidSchedule], or another error of package core, for a change that a schedule
-// can't have, and [ErrInvalidOptions] for an edit without a field.
+// It returns the error of [ScheduleEdit.Validate], and [ErrInvalidSchedule], or another error of
+// package core, for a change that one of the schedules can't have, such as another zone for an
+// interval.
 func (i *Inspector) EditSchedules(ctx context.Context, queue string, sel ScheduleSelection, edit ScheduleEdit) (changed int, err error) {
-	if edit == (ScheduleEdit{}) {
-		return 0, fmt.Errorf("edit schedule: %w: the edit changes nothing; set a field of it", ErrInvalidOptions)
+	if err := edit.Validate(); err != nil {
+		return 0, fmt.Errorf("edit schedule: %w", err)
 	}
 	var parsed specs.Specs
-	return i.onSchedules(ctx, "edit schedule", queue, sel, func(s *core.Schedule, a *scheduleAct) (bool, error) {
+	return i.onSchedules(ctx, "edit schedule", queue, sel, edit.String(), func(s *core.Schedule, a *scheduleAct) (bool, error) {
 		r := s.Recurrence
-		edit.apply(&r)
+		if err := edit.apply(&r); err != nil {
+			return false, err
+		}
 		if r.Equal(&s.Recurrence) {
 			return false, nil
 		}
@@ -99,25 +92,6 @@ func (i *Inspector) EditSchedules(ctx context.Context, queue string, sel Schedul
 		s.Edited = true
 		return true, nil
 	})
-}
-
-// apply changes a recurrence.
-func (e *ScheduleEdit) apply(r *core.Recurrence) {
-	if e.Spec != nil {
-		r.Spec = *e.Spec
-	}
-	if e.Payload != nil {
-		r.Data = *e.Payload
-	}
-	if e.Jitter != nil {
-		r.Jitter = *e.Jitter
-	}
-	if e.Catchup != nil {
-		r.Catchup = *e.Catchup
-	}
-	if e.Skip != nil {
-		r.Skip = *e.Skip
-	}
 }
 
 // MaxBackfill is the maximum number of ticks of one Backfill.
@@ -253,9 +227,10 @@ type scheduleChange func(*core.Schedule, *scheduleAct) (bool, error)
 // example by a tick.
 const scheduleTries = 10
 
-// onSchedules changes the selected schedules.
+// onSchedules changes the selected schedules. what describes the change for the audit, if the verb
+// does not.
 func (i *Inspector) onSchedules(
-	ctx context.Context, verb, queue string, sel ScheduleSelection, change scheduleChange,
+	ctx context.Context, verb, queue string, sel ScheduleSelection, what string, change scheduleChange,
 ) (changed int, err error) {
 	if sel == (ScheduleSelection{}) {
 		return 0, fmt.Errorf("%s: %w: no schedule is selected; give an id or a name", verb, ErrInvalidOptions)
@@ -265,7 +240,7 @@ func (i *Inspector) onSchedules(
 		ids = []string{sel.ID}
 	}
 	d := i.begin(ctx, verb, queue, ids)
-	d.action.Filter = auditText(sel.filter())
+	d.action.Filter = auditText(strings.TrimSuffix(sel.filter()+": "+what, ": "))
 	d.start(ctx)
 	w := scheduleWork{action: newAction(verb, nil), change: change}
 	w.inspector = i

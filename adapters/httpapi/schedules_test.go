@@ -136,6 +136,11 @@ func TestSchedulesAreChangedByRequests(t *testing.T) {
 	if row := one(); row.Spec != "cron 0 23 * * * UTC" || row.Words != "each day at 23:00" || *row.Payload.Data != "q" || row.Jitter != 1.5 || row.CatchupWithin != 60 || !row.Skip || !row.Edited {
 		t.Errorf("after an edit: %+v", row)
 	}
+	changed("edit", is{"name": "nightly", "zone": "Asia/Tokyo"}, 2)
+	changed("edit", is{"name": "nightly", "cron": "0 22 * * *"}, 2)
+	if row := one(); row.Spec != "cron 0 22 * * * Asia/Tokyo" {
+		t.Errorf("after edits of one part: %+v", row)
+	}
 	changed("edit", is{"id": "a", "every_seconds": 900, "from": "2030-01-01T00:05:00Z"}, 1)
 	if row := one(); row.Words != "every 15 minutes" || row.NextTicks[0].Local != "2030-01-02T03:05:00Z" {
 		t.Errorf("after an edit: %+v", row)
@@ -159,7 +164,7 @@ func TestSchedulesAreChangedByRequests(t *testing.T) {
 		}
 	}
 	want := []string{
-		"remove schedule", "backfill schedule", "edit schedule", "edit schedule", "run schedule", "resume schedule", "resume schedule", "pause schedule",
+		"remove schedule", "backfill schedule", "edit schedule", "edit schedule", "edit schedule", "edit schedule", "run schedule", "resume schedule", "resume schedule", "pause schedule",
 	}
 	if diff := cmp.Diff(want, verbs); diff != "" {
 		t.Errorf("the audit (-want +got):\n%s", diff)
@@ -180,10 +185,9 @@ func TestBadChangesOfSchedulesAreRefused(t *testing.T) {
 		{"pause", `{"id":"b"}`, 404, "unknown-schedule"},
 		{"pause", `{"id":"a","note":"` + strings.Repeat("x", 1025) + `"}`, 400, "invalid-options"},
 		{"edit", `{"id":"a"}`, 400, "invalid-options"},
-		{"edit", `{"id":"a","cron":"0 6 * * *"}`, 400, "bad-request"},
-		{"edit", `{"id":"a","zone":"UTC"}`, 400, "bad-request"},
-		{"edit", `{"id":"a","cron":"0 6 * * *","zone":"UTC","every_seconds":60}`, 400, "bad-request"},
-		{"edit", `{"id":"a","from":"2030-01-01T00:00:00Z"}`, 400, "bad-request"},
+		{"edit", `{"id":"a","cron":"0 6 * * *","every_seconds":60}`, 400, "invalid-options"},
+		{"edit", `{"id":"a","zone":"UTC","every_seconds":60}`, 400, "invalid-options"},
+		{"edit", `{"id":"a","from":"2030-01-01T00:00:00Z"}`, 400, "invalid-options"},
 		{"edit", `{"id":"a","cron":"0 25 * * *","zone":"UTC"}`, 400, "invalid-schedule"},
 		{"edit", `{"id":"a","cron":"0 6 * * *","zone":"Nowhere/Land"}`, 400, "invalid-schedule"},
 		{"edit", `{"id":"a","every_seconds":0.5}`, 400, "invalid-schedule"},

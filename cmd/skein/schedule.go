@@ -132,12 +132,16 @@ func (a *app) ticksOf(s *inspect.Schedule, times []time.Time) []nextTick {
 func (a *app) scheduleCommand() *cobra.Command {
 	c := group("schedule", "Show schedules, which push again and again, and act on them",
 		a.listSchedules(), a.showSchedule(), a.nextOfSchedules(),
-		a.onSchedules("run", "Push the payload of schedules once, now, whether or not they or the queue are paused", "skein schedule run billing invoice --id customer-7", "run",
-			(*inspect.Inspector).RunSchedules),
+		a.onSchedules(&scheduleVerb{
+			"run", "Push the payload of schedules once, now, whether or not they or the queue are paused",
+			"skein schedule run billing invoice --id customer-7", "run",
+		}, (*inspect.Inspector).RunSchedules),
 		a.pauseSchedules(),
-		a.onSchedules("resume", "End the pause of schedules", "skein schedule resume billing invoice", "resumed", (*inspect.Inspector).ResumeSchedules),
+		a.onSchedules(&scheduleVerb{"resume", "End the pause of schedules", "skein schedule resume billing invoice", "resumed"}, (*inspect.Inspector).ResumeSchedules),
 		a.editSchedules(), a.backfillSchedule(),
-		a.onSchedules("rm", "Remove schedules; what they have pushed stays", "skein schedule rm billing invoice --id customer-7", "removed", (*inspect.Inspector).RemoveSchedules),
+		a.onSchedules(&scheduleVerb{
+			"rm", "Remove schedules; what they have pushed stays", "skein schedule rm billing invoice --id customer-7", "removed",
+		}, (*inspect.Inspector).RemoveSchedules),
 	)
 	c.Long = c.Short + ".\n\nA schedule has a name and an id. Commands act on the schedules of a NAME for all ids, and ask before they change more\n" +
 		"than one, or on the one of an id with --id."
