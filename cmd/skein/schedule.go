@@ -155,7 +155,8 @@ func (a *app) listSchedules() *cobra.Command {
 			if o.ScheduleSelection == (inspect.ScheduleSelection{}) {
 				return a.listScheduleNames(ctx, i, args[0], o.Limit)
 			}
-			return list(a, scheduleColumns, i.Schedules(ctx, args[0], o))
+			none := noSchedule(args[0], o.ScheduleSelection)
+			return list(a, scheduleColumns, orElse(i.Schedules(ctx, args[0], o), none))
 		})
 	c.Flags().StringVar(&o.Name, "name", "", "the schedules with this `NAME`, a row for each id")
 	c.Flags().StringVar(&o.ID, "id", "", "the schedules of this `ID`")
@@ -253,13 +254,21 @@ func schedulesNamed(ctx context.Context, i *inspect.Inspector, queue string, sel
 		found = append(found, s)
 	}
 	if len(found) == 0 {
-		of := ""
-		if sel.ID != "" {
-			of = fmt.Sprintf(" of the id %q", sel.ID)
-		}
-		return nil, fmt.Errorf("%w: queue %s has no schedule %q%s; skein schedule ls %[2]s lists them", errNotFound, queue, sel.Name, of)
+		return nil, noSchedule(queue, sel)
 	}
 	return found, nil
+}
+
+// noSchedule states that a queue has no selected schedule.
+func noSchedule(queue string, sel inspect.ScheduleSelection) error {
+	of := ""
+	if sel.Name != "" {
+		of += fmt.Sprintf(" %q", sel.Name)
+	}
+	if sel.ID != "" {
+		of += fmt.Sprintf(" of the id %q", sel.ID)
+	}
+	return fmt.Errorf("%w: queue %s has no schedule%s; skein schedule ls %[2]s lists them", errNotFound, queue, of)
 }
 
 func (a *app) nextOfSchedules() *cobra.Command {
