@@ -23,7 +23,11 @@ func (i *Inspector) PauseSchedules(ctx context.Context, queue string, sel Schedu
 		return 0, fmt.Errorf("pause schedule: %w: the note %.40q; give at most %d bytes of UTF-8 without NUL",
 			ErrInvalidOptions, note, core.MaxScheduleNoteBytes)
 	}
-	return i.onSchedules(ctx, "pause schedule", queue, sel, "", func(s *core.Schedule, _ *scheduleAct) (bool, error) {
+	what := ""
+	if note != "" {
+		what = fmt.Sprintf("note %q", note) // quoted, so that the audit can be shown without ids that it names
+	}
+	return i.onSchedules(ctx, "pause schedule", queue, sel, what, func(s *core.Schedule, _ *scheduleAct) (bool, error) {
 		changed := !s.Paused || s.Note != note
 		s.Paused, s.Note = true, note
 		return changed, nil

@@ -3,6 +3,7 @@ package inspect_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,7 +62,8 @@ func TestAnEditOfAnIntervalNamesBothParts(t *testing.T) {
 	s.schedule("orders", "a", "nightly", "every 15m0s 0")
 	daily, zone := "0 6 * * *", "Asia/Tokyo"
 	for _, edit := range []inspect.ScheduleEdit{{Cron: &daily}, {Zone: &zone}} {
-		if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), edit); n != 0 || !errors.Is(err, inspect.ErrInvalidSchedule) {
+		if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), edit); n != 0 || !errors.Is(err, inspect.ErrInvalidSchedule) ||
+			!strings.Contains(err.Error(), "no zone to keep") {
 			t.Errorf("%v: %d, %v", &edit, n, err)
 		}
 	}

@@ -289,7 +289,7 @@ func TestSchedulesArePausedAndResumed(t *testing.T) {
 	}
 	n, err := s.PauseSchedules(ctx, "orders", ofName("nightly"), "the bank is closed")
 	did("pause", n, err, 2)
-	if got, want := s.audited(), `pause schedule of orders by "ann": [] 0, schedule nightly, handled 2`; got != want {
+	if got, want := s.audited(), `pause schedule of orders by "ann": [] 0, schedule nightly: note "the bank is closed", handled 2`; got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
 	if one := s.scheduled("b", "nightly"); !one.Paused || one.Note != "the bank is closed" || one.By != "ann" || !one.ChangedAt.Time().Equal(epoch) {
@@ -547,7 +547,7 @@ func TestAThousandSchedulesArePausedAtOnce(t *testing.T) {
 			t.Fatalf("%s is not paused", one.ID)
 		}
 	}
-	if got, want := s.audited(), `pause schedule of orders by "": [] 0, schedule invoice, handled 1000`; got != want {
+	if got, want := s.audited(), `pause schedule of orders by "": [] 0, schedule invoice: note "audit", handled 1000`; got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
 }

@@ -247,6 +247,9 @@ func TestSchedulesAreRedacted(t *testing.T) {
 		t.Fatalf("%v: %s", err, answers[1].Body)
 	}
 	rest := get[service.List[service.ScheduleRow]](h, "/queues/orders/schedules?after="+page.Next)
+	if audit := answers[5].Body.String(); !strings.Contains(audit, `schedule nightly: note \"…\"`) {
+		t.Errorf("the audit: %s", audit)
+	}
 	if len(rest.Items) != 1 || rest.Items[0].ID != "someone" || rest.Items[0].Note != `… said "…" waits` {
 		t.Errorf("%+v", rest)
 	}
