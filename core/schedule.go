@@ -172,9 +172,12 @@ type Schedule struct {
 	Earlier []EarlierSpec `json:"earlier,omitempty"`
 	// Next is the time of the next tick, before its jitter. It is MaxInstant if there is none.
 	Next Instant `json:"next"`
-	// Paused keeps the schedule from firing. Note is the reason that its operator gave.
-	Paused bool   `json:"paused,omitzero"`
-	Note   string `json:"note,omitzero"`
+	// Paused keeps the schedule from firing. Note is the reason that its operator gave. PausedBy is
+	// who paused the schedule, or who gave another Note later, and PausedAt is when it was paused.
+	Paused   bool    `json:"paused,omitzero"`
+	Note     string  `json:"note,omitzero"`
+	PausedBy string  `json:"paused_by,omitzero"`
+	PausedAt Instant `json:"paused_at,omitzero"`
 
 	// Set is the name of the declared set that the schedule belongs to, and Version the version of
 	// that set. Set is empty for a schedule that belongs to no set.
@@ -330,6 +333,22 @@ func nextOr(spec Spec, after Instant) Instant {
 	return MaxInstant
 }
 
+// Pause returns the schedule paused by somebody, with a note. A schedule that is paused keeps its
+// PausedAt.
+func (s Schedule) Pause(by, note string, now Instant) Schedule {
+	if !s.Paused {
+		s.PausedAt = now
+	}
+	s.Paused, s.PausedBy, s.Note = true, by, note
+	return s
+}
+
+// Resume returns the schedule without its pause.
+func (s Schedule) Resume() Schedule {
+	s.Paused, s.PausedBy, s.PausedAt, s.Note = false, "", 0, ""
+	return s
+}
+
 // Changed returns the schedule as a change by somebody: with a new Revision, which no earlier state
 // of the schedule had.
 func (s Schedule) Changed(by string, now Instant) Schedule {
@@ -374,7 +393,10 @@ func (d *Declaration) Apply(current Schedule, spec Spec, by string, now Instant)
 
 	next = current
 	if !exists {
-		next.ScheduleKey, next.Paused = d.ScheduleKey, d.Paused
+		next.ScheduleKey = d.ScheduleKey
+		if d.Paused {
+			next = next.Pause(by, "", now)
+		}
 	}
 	next = next.Recurring(&d.Recurrence, spec, now)
 	next.Set, next.Version, next.Edited = d.Set, d.Version, false

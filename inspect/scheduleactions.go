@@ -27,9 +27,9 @@ func (i *Inspector) PauseSchedules(ctx context.Context, queue string, sel Schedu
 	if note != "" {
 		what = fmt.Sprintf("note %q", note) // quoted, so that the audit can be shown without ids that it names
 	}
-	return i.onSchedules(ctx, "pause schedule", queue, sel, what, func(s *core.Schedule, _ *scheduleAct) (bool, error) {
+	return i.onSchedules(ctx, "pause schedule", queue, sel, what, func(s *core.Schedule, a *scheduleAct) (bool, error) {
 		changed := !s.Paused || s.Note != note
-		s.Paused, s.Note = true, note
+		*s = s.Pause(a.by, note, a.now)
 		return changed, nil
 	})
 }
@@ -38,7 +38,7 @@ func (i *Inspector) PauseSchedules(ctx context.Context, queue string, sel Schedu
 func (i *Inspector) ResumeSchedules(ctx context.Context, queue string, sel ScheduleSelection) (changed int, err error) {
 	return i.onSchedules(ctx, "resume schedule", queue, sel, "", func(s *core.Schedule, _ *scheduleAct) (bool, error) {
 		changed := s.Paused
-		s.Paused, s.Note = false, ""
+		*s = s.Resume()
 		return changed, nil
 	})
 }

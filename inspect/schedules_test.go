@@ -292,7 +292,7 @@ func TestSchedulesArePausedAndResumed(t *testing.T) {
 	if got, want := s.audited(), `pause schedule of orders by "ann": [] 0, schedule nightly: note "the bank is closed", handled 2`; got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
-	if one := s.scheduled("b", "nightly"); !one.Paused || one.Note != "the bank is closed" || one.By != "ann" || !one.ChangedAt.Time().Equal(epoch) {
+	if one := s.scheduled("b", "nightly"); !one.Paused || one.Note != "the bank is closed" || one.By != "ann" || one.PausedBy != "ann" || !one.PausedAt.Time().Equal(epoch) || !one.ChangedAt.Time().Equal(epoch) {
 		t.Errorf("paused: %+v", one)
 	}
 	if one := s.scheduled("a", "bill"); one.Paused {
@@ -308,8 +308,16 @@ func TestSchedulesArePausedAndResumed(t *testing.T) {
 	if got, want := s.audited(), `resume schedule of orders by "ann": ["a"] 1, all schedules of the id, handled 1`; got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
-	if one := s.scheduled("a", "nightly"); one.Paused || one.Note != "" {
+	if one := s.scheduled("a", "nightly"); one.Paused || one.Note != "" || one.PausedBy != "" || one.PausedAt != 0 {
 		t.Errorf("resumed: %+v", one)
+	}
+	s.advance(time.Minute)
+	n, err = s.PauseSchedules(inspect.WithActor(t.Context(), inspect.Actor{Name: "bob"}), "orders", ofKey("b", "nightly"), "still")
+	did("a later note", n, err, 1)
+	n, err = s.RunSchedules(inspect.WithActor(t.Context(), inspect.Actor{Name: "eve"}), "orders", ofKey("b", "nightly"))
+	did("a run", n, err, 1)
+	if one := s.scheduled("b", "nightly"); one.Note != "still" || one.PausedBy != "bob" || !one.PausedAt.Time().Equal(epoch) || one.By != "eve" {
+		t.Errorf("with a later note: %+v", one)
 	}
 	if one := s.scheduled("b", "nightly"); !one.Paused {
 		t.Errorf("another id is resumed")

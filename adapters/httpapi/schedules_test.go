@@ -123,7 +123,7 @@ func TestSchedulesAreChangedByRequests(t *testing.T) {
 	type is = map[string]any
 
 	changed("pause", is{"name": "nightly", "note": "audit"}, 2)
-	if row := one(); !row.Paused || row.Note != "audit" || row.By != "ann" || !row.Due.IsZero() {
+	if row := one(); !row.Paused || row.Note != "audit" || row.By != "ann" || row.PausedBy != "ann" || !row.PausedAt.Equal(epoch) || !row.Due.IsZero() {
 		t.Errorf("paused: %+v", row)
 	}
 	changed("resume", is{"id": "a"}, 1)

@@ -25,6 +25,8 @@ var scheduleColumns = columns[inspect.Schedule]{
 	{"late_seconds", false, func(s *inspect.Schedule) any { return s.Late }},
 	{"paused", false, func(s *inspect.Schedule) any { return s.Paused }},
 	{"note", false, func(s *inspect.Schedule) any { return s.Note }},
+	{"paused_by", true, func(s *inspect.Schedule) any { return s.PausedBy }},
+	{"paused_at", true, func(s *inspect.Schedule) any { return pausedAt(s) }},
 	{"jitter_seconds", true, func(s *inspect.Schedule) any { return s.Jitter }},
 	{"catchup_most", true, func(s *inspect.Schedule) any { return max(1, s.Catchup.Most) }},
 	{"catchup_within_seconds", true, func(s *inspect.Schedule) any { return s.Catchup.Within }},
@@ -53,6 +55,34 @@ func nextOf(s *inspect.Schedule) (next time.Time) {
 		next = s.Next.Time()
 	}
 	return next
+}
+
+// pausedAt returns when a schedule was paused, or the zero time if it is not paused.
+func pausedAt(s *inspect.Schedule) (at time.Time) {
+	if s.Paused && s.PausedAt > 0 {
+		at = s.PausedAt.Time()
+	}
+	return at
+}
+
+// blocked states why a schedule does not push at its next tick, or is empty.
+func blocked(s *inspect.Schedule) (text string) {
+	switch {
+	case s.Paused:
+		text = "paused"
+		if s.PausedBy != "" {
+			text += " by " + s.PausedBy
+		}
+		if at := pausedAt(s); !at.IsZero() {
+			text += " since " + forPeople(at)
+		}
+		if s.Note != "" {
+			text += ": " + s.Note
+		}
+	case s.Broken != "":
+		text = "a server can't read its spec: " + s.Broken
+	}
+	return text
 }
 
 // scheduleNameColumns are the columns of the schedules of one name. The ids of a name usually have
@@ -85,7 +115,7 @@ var shownScheduleColumns = append(within(scheduleColumns, func(s *shownSchedule)
 		return o
 	}},
 	{"recent", false, func(s *shownSchedule) any { return rowsOf(recentTickColumns, s.Recent) }},
-	{"next_ticks", false, func(s *shownSchedule) any { return rowsOf(nextTickColumns[2:], s.ticks) }},
+	{"next_ticks", false, func(s *shownSchedule) any { return rowsOf(tickColumns, s.ticks) }},
 	{"unreadable", false, func(s *shownSchedule) any { return s.unreadable }},
 }...)
 
@@ -100,6 +130,7 @@ var recentTickColumns = columns[core.Tick]{
 type nextTick struct {
 	name, id    string
 	local, here time.Time
+	blocked     string
 }
 
 var nextTickColumns = columns[nextTick]{
@@ -108,7 +139,11 @@ var nextTickColumns = columns[nextTick]{
 	{"at", false, func(t *nextTick) any { return t.local }},
 	{"local", false, func(t *nextTick) any { return zoned{t.local} }},
 	{"here", false, func(t *nextTick) any { return zoned{t.here} }},
+	{"blocked", false, func(t *nextTick) any { return t.blocked }},
 }
+
+// tickColumns are the columns of a tick alone.
+var tickColumns = nextTickColumns[2:5]
 
 // nextTicks returns the next ticks of a schedule.
 func (a *app) nextTicks(s *inspect.Schedule, n int) ([]nextTick, error) {
@@ -124,7 +159,7 @@ func (a *app) ticksOf(s *inspect.Schedule, times []time.Time) []nextTick {
 	}
 	ticks := make([]nextTick, len(times))
 	for at, t := range times {
-		ticks[at] = nextTick{name: s.Name, id: s.ID, local: t, here: t.In(zone)}
+		ticks[at] = nextTick{name: s.Name, id: s.ID, local: t, here: t.In(zone), blocked: blocked(s)}
 	}
 	return ticks
 }

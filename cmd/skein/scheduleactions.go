@@ -181,9 +181,6 @@ func (a *app) editSchedules() *cobra.Command {
 	return c
 }
 
-// backfillColumns are the columns of a tick of a backfill.
-var backfillColumns = nextTickColumns[2:]
-
 func (a *app) backfillSchedule() *cobra.Command {
 	id, from, to, dry, yes := "", "", "", false, false
 	c := a.command("backfill QUEUE NAME", "Push the payload of a schedule for each past tick of a time range, in order", "skein schedule backfill billing invoice --id customer-7 --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z",
@@ -216,7 +213,7 @@ func (a *app) backfillSchedule() *cobra.Command {
 				}
 				ticks, err = i.Backfill(ctx, args[0], s.ID, args[1], begin, end, false)
 			}
-			return firstOf(err, list(a, backfillColumns, all(a.ticksOf(&s, ticks), nil)))
+			return firstOf(err, list(a, tickColumns, all(a.ticksOf(&s, ticks), nil)))
 		})
 	oneID(c, &id, "the `ID` of the schedule; not needed if only one id has the name")
 	c.Flags().StringVar(&from, "from", "", "the begin of the range, inclusive: a `TIME`, or an age such as 24h")

@@ -34,7 +34,7 @@ var headWords = map[string]string{
 
 // longest is the largest width of some columns in a short table. Without it, the stack of a panic
 // or a long id would make the table unreadable.
-var longest = map[string]int{"id": 40, "last_error": 60, "note": 40, "filter": 60}
+var longest = map[string]int{"id": 40, "last_error": 60, "note": 40, "filter": 60, "blocked": 60}
 
 // shortened returns a value in at most the given number of columns. It returns only the first line
 // of a text.

@@ -48,6 +48,8 @@ type ScheduleRow struct {
 	Late          float64          `json:"late_seconds" doc:"how many seconds the tick has been due; 0 if it is not"`
 	Paused        bool             `json:"paused" doc:"whether an operator has paused the schedule"`
 	Note          string           `json:"note,omitempty" doc:"the reason of the pause"`
+	PausedBy      string           `json:"paused_by,omitempty" doc:"who paused it, or gave another note later"`
+	PausedAt      time.Time        `json:"paused_at,omitzero" doc:"when it was paused"`
 	Jitter        float64          `json:"jitter_seconds" doc:"each tick is delayed by a time below it"`
 	CatchupMost   int              `json:"catchup_most" doc:"how many ticks are pushed if more are due at once, the newest"`
 	CatchupWithin float64          `json:"catchup_within_seconds" doc:"the age up to which a tick is pushed; 0 is any age"`
@@ -93,6 +95,9 @@ func (c *call) schedule(s *inspect.Schedule, payloads int) ScheduleRow {
 	}
 	if s.Next < core.MaxInstant {
 		row.Next = s.Next.Time().UTC()
+	}
+	if s.Paused {
+		row.PausedBy, row.PausedAt = s.PausedBy, s.PausedAt.Time().UTC()
 	}
 	if s.FixedScore {
 		row.Score = &s.Score
