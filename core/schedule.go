@@ -198,6 +198,9 @@ type Schedule struct {
 	Skipped int64 `json:"skipped,omitzero"`
 	// Recent are the last ticks, at most MaxRecentTicks, oldest first.
 	Recent []Tick `json:"recent,omitempty"`
+	// Backfill is the last backfill of the schedule, or nil if there was none. The counts and Recent
+	// don't have its ticks.
+	Backfill *Backfill `json:"backfill,omitempty"`
 	// Broken is why a server could not read the spec. It is empty if the last one could. RetryAt is
 	// when a server tries again.
 	Broken  string  `json:"broken,omitzero"`
@@ -231,6 +234,19 @@ type Tick struct {
 	Outcome TickOutcome `json:"outcome"`
 	// Late is the time from the tick, with its jitter, to its outcome.
 	Late time.Duration `json:"late_ns,omitzero"`
+}
+
+// Backfill is a push of the past ticks of a schedule by an operator.
+type Backfill struct {
+	// From is the begin of the range of the ticks, and To is its end, exclusive.
+	From Instant `json:"from"`
+	To   Instant `json:"to"`
+	// Ticks is the number of ticks that were pushed. A backfill that has failed has pushed only the
+	// first ones of the range.
+	Ticks int `json:"ticks"`
+	// By is the operator, and At is when the backfill began.
+	By string  `json:"by,omitzero"`
+	At Instant `json:"at"`
 }
 
 // Validate returns the error of [ScheduleKey.Validate], that of [Recurrence.Validate] except for

@@ -102,10 +102,10 @@ func (i *Inspector) EditSchedules(ctx context.Context, queue string, sel Schedul
 const MaxBackfill = core.MaxCatchup
 
 // Backfill pushes the payload of a schedule for each tick from one time on and before another, in
-// order, as if those ticks were due now. It changes neither the next tick nor the counts. It
-// returns the ticks that it has pushed; with dryRun, those that it would push. In a queue that does
-// not merge by every, the payloads of all ticks become one. In any queue a tick that is pushed
-// again while its payload is queued is one payload.
+// order, as if those ticks were due now. It changes neither the next tick nor the counts, and the
+// schedule has it as its Backfill. It returns the ticks that it has pushed; with dryRun, those that
+// it would push. In a queue that does not merge by every, the payloads of all ticks become one. In
+// any queue a tick that is pushed again while its payload is queued is one payload.
 //
 // It returns [ErrUnknownSchedule]; [ErrInvalidOptions] for a range without ticks, one with more
 // than [MaxBackfill] ticks, or one that ends in the future; and [ErrScheduleChanged] if the
@@ -122,6 +122,7 @@ func (i *Inspector) Backfill(ctx context.Context, queue, id, name string, from, 
 	if err := b.find(from, to); err != nil {
 		return nil, fmt.Errorf("backfill: %w", err)
 	}
+	b.record = core.Backfill{From: core.InstantOf(from), To: core.InstantOf(to), By: actorOf(ctx), At: b.schedule.now}
 	if dryRun {
 		return b.ticks, nil
 	}
@@ -144,6 +145,7 @@ type backfill struct {
 	schedule  Schedule
 	ticks     []time.Time
 	entries   []core.Entry
+	record    core.Backfill
 }
 
 // find finds the ticks from one time on and before another.
@@ -180,6 +182,10 @@ func (b *backfill) push(ctx context.Context) (pushed int, err error) {
 	for refused := 0; pushed < len(b.entries); {
 		next := b.schedule.Changed(b.schedule.By, b.schedule.ChangedAt)
 		part := b.entries[pushed:min(len(b.entries), pushed+core.MaxFiringEntries)]
+		record := b.record
+		record.Ticks = pushed + len(part)
+		next.Backfill = &record
+
 		reply, err := b.inspector.changeSchedules(ctx, &b.queue, b.schedule.Shard, []ports.ScheduleChange{
 			{ScheduleKey: b.schedule.ScheduleKey, Revision: b.schedule.Revision, Schedule: &next, Entries: part},
 		})
@@ -374,12 +380,18 @@ func (w *scheduleWork) changePage(ctx context.Context, shard int, page ports.Sch
 		ErrScheduleChanged, scheduleTries, page.Schedules[0].Name, page.Schedules[0].ID)
 }
 
+// actorOf returns the name of the actor, as schedules keep it.
+func actorOf(ctx context.Context) string {
+	who, _ := ctx.Value(actorKey{}).(Actor)
+	return auditText(who.Name)
+}
+
 // changes returns the changes of the schedules of a page.
 func (w *scheduleWork) changes(ctx context.Context, page *ports.SchedulesPage) (changes []ports.ScheduleChange, err error) {
-	who, _ := ctx.Value(actorKey{}).(Actor)
+	by := actorOf(ctx)
 	for at := range page.Schedules {
 		s, was := page.Schedules[at], page.Schedules[at].Revision
-		act := scheduleAct{queue: &w.record, now: page.Now, by: auditText(who.Name)}
+		act := scheduleAct{queue: &w.record, now: page.Now, by: by}
 		changed, err := w.change(&s, &act)
 		if err != nil {
 			return nil, fmt.Errorf("schedule %q of id %q: %w", s.Name, s.ID, err)

@@ -626,6 +626,10 @@ func TestBackfillPushesTheTicksOfARange(t *testing.T) {
 	if after.Next != before.Next || after.Fired != 0 || after.By != before.By || after.ChangedAt != before.ChangedAt {
 		t.Errorf("after the backfill: %+v", after)
 	}
+	record := core.Backfill{From: core.InstantOf(from), To: core.InstantOf(to), Ticks: 3, By: "ann", At: core.InstantOf(epoch)}
+	if after.Backfill == nil || *after.Backfill != record || before.Backfill != nil {
+		t.Errorf("its record is %+v, want %+v", after.Backfill, record)
+	}
 	if got, want := s.audited(), `backfill schedule of orders by "ann": ["a"] 1, schedule nightly from 2030-01-02T00:04:00Z to 2030-01-02T03:04:00Z, handled 3`; got != want {
 		t.Errorf("audited %s, want %s", got, want)
 	}
@@ -673,6 +677,9 @@ func TestABackfillContinuesAfterAFiring(t *testing.T) {
 	if len(ticks) != 250 || err != nil || changes != 4 {
 		t.Errorf("%d ticks in %d calls, %v", len(ticks), changes, err)
 	}
+	if b := s.scheduled("a", "nightly").Backfill; b == nil || b.Ticks != 250 {
+		t.Errorf("its record is %+v, want 250 ticks", b)
+	}
 	if !slices.IsSortedFunc(ticks, time.Time.Compare) {
 		t.Error("the ticks are not in order")
 	}
@@ -702,6 +709,9 @@ func TestABackfillContinuesAfterAFiring(t *testing.T) {
 		ticks, err := s.Backfill(t.Context(), "orders", "a", "nightly", epoch.Add(-250*time.Hour), epoch, false)
 		if len(ticks) != 100 || !errors.Is(err, meanwhile.want) || !strings.Contains(err.Error(), "100 of 250 ticks are pushed") {
 			t.Errorf("%s: %d ticks, %v", name, len(ticks), err)
+		}
+		if b := s.scheduled("a", "nightly").Backfill; b == nil || b.Ticks != 100 {
+			t.Errorf("%s: its record is %+v, want 100 ticks", name, b)
 		}
 	}
 }

@@ -153,6 +153,10 @@ func TestSchedulesAreChangedByRequests(t *testing.T) {
 			t.Errorf("a backfill, dry %v: %+v", dry, r)
 		}
 	}
+	want := service.BackfillRow{From: epoch.Truncate(24 * time.Hour), To: epoch.Truncate(24 * time.Hour).Add(time.Hour), Ticks: 4, By: "ann", At: epoch}
+	if row := one(); row.Backfill == nil || *row.Backfill != want {
+		t.Errorf("the last backfill: %+v, want %+v", row.Backfill, want)
+	}
 	changed("remove", is{"name": "nightly"}, 2)
 
 	audit := get[service.List[service.AuditRow]](h, "/audit?queue=orders").Items
@@ -163,10 +167,10 @@ func TestSchedulesAreChangedByRequests(t *testing.T) {
 			t.Errorf("%s by %q", a.Action, a.Actor)
 		}
 	}
-	want := []string{
+	order := []string{
 		"remove schedule", "backfill schedule", "edit schedule", "edit schedule", "edit schedule", "edit schedule", "run schedule", "resume schedule", "resume schedule", "pause schedule",
 	}
-	if diff := cmp.Diff(want, verbs); diff != "" {
+	if diff := cmp.Diff(order, verbs); diff != "" {
 		t.Errorf("the audit (-want +got):\n%s", diff)
 	}
 }

@@ -115,6 +115,7 @@ var shownScheduleColumns = append(within(scheduleColumns, func(s *shownSchedule)
 		return o
 	}},
 	{"recent", false, func(s *shownSchedule) any { return rowsOf(recentTickColumns, s.Recent) }},
+	{"backfill", false, func(s *shownSchedule) any { return lastBackfillColumns.row(s.Backfill) }},
 	{"next_ticks", false, func(s *shownSchedule) any { return rowsOf(tickColumns, s.ticks) }},
 	{"unreadable", false, func(s *shownSchedule) any { return s.unreadable }},
 }...)
@@ -123,6 +124,14 @@ var recentTickColumns = columns[core.Tick]{
 	{"at", false, func(t *core.Tick) any { return t.Due.Time() }},
 	{"outcome", false, func(t *core.Tick) any { return string(t.Outcome) }},
 	{"late_seconds", false, func(t *core.Tick) any { return t.Late }},
+}
+
+var lastBackfillColumns = columns[core.Backfill]{
+	{"from", false, func(b *core.Backfill) any { return b.From.Time() }},
+	{"to", false, func(b *core.Backfill) any { return b.To.Time() }},
+	{"ticks", false, func(b *core.Backfill) any { return b.Ticks }},
+	{"by", false, func(b *core.Backfill) any { return b.By }},
+	{"at", false, func(b *core.Backfill) any { return b.At.Time() }},
 }
 
 // nextTick is a tick of a schedule to come: in UTC, in the schedule's time zone, and in that of the
