@@ -90,17 +90,10 @@ func TestALateTickIsShown(t *testing.T) {
 // letter of its id.
 func TestABrokenScheduleIsMarked(t *testing.T) {
 	store, advance := scheduleStore(t)
-	page, err := store.Schedules(t.Context(), ports.SchedulesRequest{Queue: "orders"})
-	must(t, err)
 	advance(18 * time.Hour)
-	broken := page.Schedules[0].Break("no zone data", page.Now)
-	_, err = store.ChangeSchedules(t.Context(), ports.ChangeSchedulesRequest{
-		Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1,
-		Changes: []ports.ScheduleChange{{ScheduleKey: broken.ScheduleKey, Revision: page.Schedules[0].Revision, Schedule: &broken}},
-	})
-	must(t, err)
+	breakSchedule(t, store, "a")
 	letter := core.DeadLetter{ID: "a", Error: "boom", Group: "boom", Payloads: []core.Payload{{Data: []byte("p")}}}
-	_, err = store.Import(t.Context(), ports.ImportRequest{
+	_, err := store.Import(t.Context(), ports.ImportRequest{
 		Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1, DeadLetters: []core.DeadLetter{letter},
 	})
 	must(t, err)
@@ -113,6 +106,31 @@ func TestABrokenScheduleIsMarked(t *testing.T) {
 			t.Errorf("%s: exit code %d, %s%s\nwant %q", args, code, said, out, want)
 		}
 	}
+}
+
+// A broken schedule is found although it is not the first of its name.
+func TestABrokenScheduleOfALaterIDIsWrong(t *testing.T) {
+	store, _ := scheduleStore(t)
+	q := skein.NewQueue("orders", skein.QueueOptions[[]byte]{Codec: raw{}, Shards: 1})
+	must(t, q.Schedule(t.Context(), skein.NewClient(store, skein.ClientOptions{}), "nightly", skein.Cron("0 6 * * *", "UTC"), "b", []byte("p")))
+	breakSchedule(t, store, "b")
+	code, out, said := runIn(t, "UTC", store, "wrong")
+	if want := "servers can't read the spec of the schedule nightly"; code != 6 || !strings.Contains(out, want) {
+		t.Errorf("exit code %d, %s%s; want %q", code, out, said, want)
+	}
+}
+
+// breakSchedule marks the schedule of an id as one that a server can't read.
+func breakSchedule(t *testing.T, store *memory.Store, id string) {
+	t.Helper()
+	page, err := store.Schedules(t.Context(), ports.SchedulesRequest{Queue: "orders", ID: id})
+	must(t, err)
+	broken := page.Schedules[0].Break("no zone data", page.Now)
+	_, err = store.ChangeSchedules(t.Context(), ports.ChangeSchedulesRequest{
+		Shard: core.Shard{Queue: "orders"}, Shards: 1, Generation: 1,
+		Changes: []ports.ScheduleChange{{ScheduleKey: broken.ScheduleKey, Revision: page.Schedules[0].Revision, Schedule: &broken}},
+	})
+	must(t, err)
 }
 
 // If a part of the store can't be reached, the schedules of the rest are shown, and the command
