@@ -94,8 +94,8 @@ func (i *Inspector) Move(ctx context.Context, from string, to Target, ids []stri
 // letters stay; [Inspector.MoveMorgue] moves them.
 //
 // A move of all jobs, without match, Prefix and Before, then moves all schedules of the queue too,
-// also those of ids without a job. Any other one leaves the schedules, since their ids may have
-// other jobs.
+// also those of ids without a job. Limit and Stop count each schedule. Any other move leaves the
+// schedules, since their ids may have other jobs.
 func (i *Inspector) MoveAll(
 	ctx context.Context, from string, to Target, match func(QueuedJob) bool, o BulkOptions,
 ) (r Result, err error) {
@@ -105,19 +105,21 @@ func (i *Inspector) MoveAll(
 	if err != nil {
 		return a.end(err)
 	}
-	r, err = visitJobs(ctx, &jobKind{action: a, which: allJobs, move: m, match: match})
-	if err != nil || r.Checkpoint != "" || match != nil || a.run.At.Part {
-		return r, err
+	if !a.run.At.Schedules {
+		r, err = visitJobs(ctx, &jobKind{action: a, which: allJobs, move: m, match: match})
+		if err != nil || r.Checkpoint != "" || match != nil || a.run.At.Part {
+			return r, err
+		}
 	}
 
-	moved := 0
 	if o.DryRun {
-		moved, err = i.countSchedules(ctx, from)
+		count := 0
+		count, err = i.countSchedules(ctx, from)
+		r.Handled, r.Done, r.Total = r.Handled+count, r.Done+count, r.Total+count
 	} else {
-		moved, err = m.allSchedules(ctx)
+		r, err = m.allSchedules(ctx)
 	}
-	r.Handled, r.Done, r.Total = r.Handled+moved, r.Done+moved, r.Total+moved
-	if err = cmp.Or(err, m.errDifferent()); err != nil {
+	if err != nil {
 		return r, fmt.Errorf("%s: %w", a.verb, err)
 	}
 	return r, nil
@@ -245,9 +247,16 @@ func (m *mover) id(ctx context.Context, shard core.Shard, id string) error {
 	if err != nil {
 		return err
 	}
-	_, err = m.schedules(ctx, shard, id)
+	r := ports.SchedulesRequest{Queue: m.queue, Shards: []int{shard.Index}, ID: id}
+	err = m.schedules(ctx, shard, r, func(_ core.ScheduleKey, moved int) bool {
+		m.Pass(0, moved)
+		return true
+	})
+	if err != nil {
+		return err
+	}
 	m.Pass(1, 0)
-	return err
+	return nil
 }
 
 // jobs moves queued jobs of a shard that were first pushed before an instant.

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/skeinq/skein/inspect"
 )
@@ -17,7 +18,7 @@ const MaxMoved = 100
 // MoveBody names the entries to move, and the queue to move them to.
 type MoveBody struct {
 	BulkBody
-	To string `json:"to" doc:"the queue to move to; it must be paused, and the caller needs the right to move on both queues; by ids, at most 100 are moved; a match of {} takes all schedules of the queue too"`
+	To string `json:"to" doc:"the queue to move to; it must be paused, and the caller needs the right to move on both queues; by ids, at most 100 are moved; a match of {} takes all schedules of the queue too. A move that did not finish in time is a problem with the result until then, and continues by a repeat, with the continue of that result if it has one"`
 }
 
 func (b *MoveBody) target() string { return b.To }
@@ -35,7 +36,7 @@ func (b *MoveBody) check() error {
 // move moves the queued jobs, dead letters and schedules of ids, or all queued jobs that match.
 func (c *call) move(b *MoveBody) (*BulkReply, error) {
 	to := inspect.Target{Queue: b.To}
-	return c.onJobs(&b.BulkBody,
+	reply, err := c.onJobs(&b.BulkBody,
 		func(ctx context.Context, queue string, ids []string) (inspect.Result, error) {
 			return c.inspector.Move(ctx, queue, to, ids)
 		},
@@ -43,6 +44,29 @@ func (c *call) move(b *MoveBody) (*BulkReply, error) {
 			o.Payloads = movedPayloads
 			return c.inspector.MoveAll(ctx, queue, to, match, o)
 		})
+	return reply, c.halfway(err)
+}
+
+// halfway adds to the problem of a move that the store has not finished how far it came, and how to
+// continue it.
+func (c *call) halfway(err error) error {
+	if err == nil {
+		return nil
+	}
+	p := *c.ProblemOf(c.queue, err)
+	if !p.silent() {
+		return err
+	}
+
+	switch r := p.Result; {
+	case r == nil:
+		p.Detail += "; no entry is known to have moved; send the request again to continue"
+	case r.Continue != "":
+		p.Detail += fmt.Sprintf("; %d entries have moved; send the request again with the continue of the result", r.Handled)
+	default:
+		p.Detail += fmt.Sprintf("; %d entries have moved; send the request again to move the others", r.Handled)
+	}
+	return &p
 }
 
 // moveMorgue moves all dead letters that match.
@@ -53,9 +77,10 @@ func (c *call) moveMorgue(b *MoveBody) (*BulkReply, error) {
 	if err := b.BulkBody.check(0); err != nil {
 		return nil, err
 	}
-	return matching(c, &b.BulkBody, func(d *inspect.DeadLetter) (string, []string) { return d.LastError, d.Tags },
+	reply, err := matching(c, &b.BulkBody, func(d *inspect.DeadLetter) (string, []string) { return d.LastError, d.Tags },
 		func(ctx context.Context, queue string, match func(inspect.DeadLetter) bool, o inspect.BulkOptions) (inspect.Result, error) {
 			o.Payloads = movedPayloads
 			return c.inspector.MoveMorgue(ctx, queue, inspect.Target{Queue: b.To}, match, o)
 		})
+	return reply, c.halfway(err)
 }
