@@ -85,14 +85,14 @@ func blocked(s *inspect.Schedule) (text string) {
 	return text
 }
 
-// scheduleNameColumns are the columns of the schedules of one name. The ids of a name usually have
-// the same times, so the rule for them is that of the first.
+// scheduleNameColumns are the columns of the schedules of one name. The store counts the schedules
+// of a name without reading them, so only those of the first id are known.
 var scheduleNameColumns = columns[inspect.ScheduleName]{
 	{"name", false, func(n *inspect.ScheduleName) any { return n.Name }},
 	{"count", false, func(n *inspect.ScheduleName) any { return n.Count }},
-	{"words", false, func(n *inspect.ScheduleName) any { return specs.Words(n.First.Spec) }},
-	{"zone", false, func(n *inspect.ScheduleName) any { return specs.Zone(n.First.Spec) }},
 	{"first_id", false, func(n *inspect.ScheduleName) any { return n.First.ID }},
+	{"first_words", false, func(n *inspect.ScheduleName) any { return specs.Words(n.First.Spec) }},
+	{"first_zone", false, func(n *inspect.ScheduleName) any { return specs.Zone(n.First.Spec) }},
 	{"first_late_seconds", false, func(n *inspect.ScheduleName) any { return n.First.Late }},
 	{"first_next", true, func(n *inspect.ScheduleName) any { return nextOf(&n.First) }},
 	{"first_paused", true, func(n *inspect.ScheduleName) any { return n.First.Paused }},

@@ -53,8 +53,8 @@ a   2026-01-03T05:00:00.000Z  Sat 2026-01-03 06:00:00 CET  Sat 2026-01-03 00:00:
 {"name":"nightly","id":"a","at":"2026-01-03T05:00:00Z","local":"2026-01-03T06:00:00+01:00","here":"2026-01-03T00:00:00-05:00","blocked":""}
 `,
 		"schedule ls orders": `
-NAME     COUNT  WHEN               ZONE           FIRST ID  FIRST LATE
-nightly      1  each day at 06:00  Europe/Berlin  a                 0s
+NAME     COUNT  FIRST ID  FIRST WHEN         FIRST ZONE     FIRST LATE
+nightly      1  a         each day at 06:00  Europe/Berlin          0s
 `,
 		"schedule ls orders --id a": `
 NAME     ID  WHEN               ZONE           NEXT                      LATE  PAUSED  NOTE

@@ -28,7 +28,7 @@ type tableWriter struct {
 // headWords are the headings of columns whose names are not readable headings.
 var headWords = map[string]string{
 	"morgue_length": "MORGUE", "payload_count": "PAYLOADS", "payloads": "FIRST PAYLOADS",
-	"late_seconds": "LATE", "first_late_seconds": "FIRST LATE", "jitter_seconds": "JITTER", "catchup_within_seconds": "CATCHUP WITHIN", "words": "WHEN",
+	"late_seconds": "LATE", "first_late_seconds": "FIRST LATE", "jitter_seconds": "JITTER", "catchup_within_seconds": "CATCHUP WITHIN", "words": "WHEN", "first_words": "FIRST WHEN",
 	"took_seconds": "TOOK", "done_per_second": "DONE/S", "failed_per_second": "FAILED/S",
 }
 
