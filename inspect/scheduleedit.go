@@ -40,8 +40,6 @@ func (e *ScheduleEdit) Validate() error {
 		return fmt.Errorf("%w: an interval and a cron expression or a zone; give either", ErrInvalidOptions)
 	case e.From != nil && e.Every == nil:
 		return fmt.Errorf("%w: from without an interval; give every too", ErrInvalidOptions)
-	case !cron && e.Every == nil:
-		return nil
 	}
 
 	spec, err := e.spec("cron * * * * * UTC")

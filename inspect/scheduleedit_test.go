@@ -11,6 +11,7 @@ import (
 
 	"github.com/skeinq/skein/core"
 	"github.com/skeinq/skein/inspect"
+	"github.com/skeinq/skein/internal/specs"
 )
 
 // An edit of one part of the times of many schedules leaves each its other part.
@@ -49,6 +50,10 @@ func TestAnEditKeepsTheZoneOrTheExpressionOfEachSchedule(t *testing.T) {
 		}
 		if diff := cmp.Diff(tt.want, []string{s.scheduled("a", "nightly").Spec, s.scheduled("b", "nightly").Spec}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		spec, err := new(specs.Specs).Parse(tt.want[0])
+		if next, _ := spec.Next(core.InstantOf(epoch)); err != nil || s.scheduled("a", "nightly").Next != next {
+			t.Errorf("%s: its next tick is not that of the new spec", name)
 		}
 		if got, want := s.audited(), `edit schedule of orders by "": [] 0, schedule nightly: `+tt.text+`, handled 2`; got != want {
 			t.Errorf("%s is audited as %s, want %s", name, got, want)

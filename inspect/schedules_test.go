@@ -887,6 +887,107 @@ func TestAFailedCallEndsAnActionOnSchedules(t *testing.T) {
 	}
 }
 
+// Whichever kind of call fails, the action ends with its error, and takes no answer of it.
+func TestTheErrorOfEachCallIsThatOfAnActionOnSchedules(t *testing.T) {
+	fails := fmt.Errorf("the store refuses it: %w", ports.ErrUnknownQueue) // such an error is not repeated
+	jitter := time.Second
+	for name, act := range map[string]func(s *fixture) error{
+		"edit": func(s *fixture) error {
+			_, err := s.EditSchedules(t.Context(), "orders", ofName("nightly"), inspect.ScheduleEdit{Jitter: &jitter})
+			return err
+		},
+		"backfill": func(s *fixture) error {
+			_, err := s.Backfill(t.Context(), "orders", "a", "nightly", epoch.Add(-3*time.Hour), epoch, false)
+			return err
+		},
+	} {
+		for _, method := range []string{"Queues", "Stats", "Schedules", "ChangeSchedules"} {
+			for fail := 1; ; fail++ {
+				s := newFixture(t)
+				s.hourly("a", "nightly")
+				h, calls, touched, failed := s.intercept(), 0, false, false
+				h.before = func(called string) error {
+					if called == "ChangeSchedules" && !touched {
+						touched = true // so that it is read and tried again
+						s.touch("a", "nightly")
+					}
+					if called == method {
+						calls++
+						failed = failed || calls == fail
+					}
+					if called == method && calls == fail {
+						return fails
+					}
+					return nil
+				}
+				err := act(s)
+				if !failed {
+					break
+				}
+				if !errors.Is(err, fails) {
+					t.Errorf("%s: %v after call %d of %s, want its error", name, err, fail, method)
+				}
+			}
+		}
+	}
+}
+
+// A schedule whose spec this process can't read has no ticks to push, and keeps its zone in no edit.
+func TestAnUnreadableSpecIsAnError(t *testing.T) {
+	s := newFixture(t)
+	stored := s.hourly("a", "nightly")
+	next := stored.Changed("code", core.InstantOf(s.clock.Now()))
+	next.Spec = "cron 30 * * * * Nowhere/Land"
+	s.change("orders", ports.ScheduleChange{ScheduleKey: stored.ScheduleKey, Revision: stored.Revision, Schedule: &next})
+	daily := "0 6 * * *"
+	if n, err := s.EditSchedules(t.Context(), "orders", ofID("a"), inspect.ScheduleEdit{Cron: &daily}); n != 0 || !errors.Is(err, inspect.ErrInvalidSchedule) {
+		t.Errorf("an edit: %d, %v", n, err)
+	}
+	for _, dry := range []bool{true, false} {
+		ticks, err := s.Backfill(t.Context(), "orders", "a", "nightly", epoch.Add(-3*time.Hour), epoch, dry)
+		if len(ticks) > 0 || !errors.Is(err, inspect.ErrInvalidSchedule) {
+			t.Errorf("a backfill: %v, %v", ticks, err)
+		}
+	}
+	if one := s.scheduled("a", "nightly"); one.Revision != next.Revision {
+		t.Errorf("it is changed: %+v", one)
+	}
+}
+
+// Until an action fails, it has changed what it returns, and the error has the number.
+func TestAnActionThatFailsMidwayHasItsNumber(t *testing.T) {
+	s := newFixture(t)
+	ids := numbered("order", 3*ports.MaxSchedulesPage)
+	for _, id := range ids {
+		s.hourly(id, "nightly")
+	}
+	h, changes := s.intercept(), 0
+	h.before = func(method string) error {
+		if method == "ChangeSchedules" {
+			if changes++; changes == 2 {
+				return ports.ErrFull
+			}
+		}
+		return nil
+	}
+	n, err := s.PauseSchedules(t.Context(), "orders", ofName("nightly"), "")
+	if want := fmt.Sprintf("pause schedule: %d are changed: ", n); n == 0 || !errors.Is(err, ports.ErrFull) || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%d, %v; want %q", n, err, want)
+	}
+	paused := 0
+	for one := range must(t, s.Schedules(t.Context(), "orders", inspect.ScheduleOptions{})) {
+		if one.Paused {
+			paused++
+		}
+	}
+	if paused != n {
+		t.Errorf("%d are paused, and the action has returned %d", paused, n)
+	}
+	if again, err := s.PauseSchedules(t.Context(), "orders", ofName("nightly"), ""); again != len(ids)-n || err != nil {
+		t.Errorf("a repeat: %d, %v; want the other %d", again, err, len(ids)-n)
+	}
+}
+
 // A store that returns no result of a change, or more than there are changes, ends an action.
 func TestAReplyWithoutTheResultsOfItsChangesEndsAnAction(t *testing.T) {
 	for results, want := range map[int]string{0: "0 results for 1 changes", 2: "2 results for 1 changes"} {
